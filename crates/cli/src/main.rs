@@ -1,0 +1,2 @@
+//! noisefloor.
+fn main() {}

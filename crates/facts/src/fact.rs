@@ -1,0 +1,303 @@
+//! One fact: a value with where it was read, or the reason why it is not known.
+//!
+//! Unknown is never `false` and never zero. In JSON the value stands plainly where one
+//! looks for it (`facts.tick.hz` is `250`), an unknown one is `null`, and two maps beside
+//! the groups say for each key where it was read (`sources`) and why it is not known
+//! (`unknown`).
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::de::DeserializeOwned;
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::Value;
+
+/// Why something is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Why {
+    /// The file is not there, and nothing says why.
+    Absent,
+    /// This kernel is older than the first one that has it.
+    TooOld,
+    /// This kernel is newer than the last one that had it.
+    TooNew,
+    /// The kernel was built without it.
+    NotConfigured,
+    /// Only root, or a process with the capability named, may read it.
+    NeedsRoot,
+    /// The kernel refuses it even to root, as lockdown does.
+    Lockdown,
+    /// The hypervisor does not tell its guests.
+    NotExported,
+    /// It has no meaning on this machine or architecture.
+    NotApplicable,
+    /// What was read makes no sense.
+    Garbage,
+    /// The recording or tree was made by a version that did not ask.
+    NotRecorded,
+}
+
+/// The reason why a fact is not known, for programs (`code`) and people (`text`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unknown {
+    /// The kind of reason.
+    pub code: Why,
+    /// The reason in words: a lowercase fragment.
+    pub text: String,
+}
+
+impl Unknown {
+    /// A reason of that kind, in words.
+    pub fn new(code: Why, text: impl Into<String>) -> Self {
+        Self { code, text: text.into() }
+    }
+
+    /// What was read makes no sense: names the file, the line (from 1) and its text.
+    pub fn garbage(file: &str, line: usize, text: &str, expected: &str) -> Self {
+        let text: String = text.trim_end().chars().take(60).collect();
+        let text = format!("{file}: line {line}: '{text}' is not {expected}");
+        Self::new(Why::Garbage, text)
+    }
+}
+
+impl fmt::Display for Unknown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// A value and where it was read, or why it is not known and where it would be read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fact<T> {
+    source: String,
+    value: Result<T, Unknown>,
+}
+
+impl<T> Fact<T> {
+    /// A known value, read from `source`.
+    pub fn known(value: T, source: impl Into<String>) -> Self {
+        Self { source: source.into(), value: Ok(value) }
+    }
+
+    /// An unknown value that `source` would hold.
+    pub fn unknown(why: Unknown, source: impl Into<String>) -> Self {
+        Self { source: source.into(), value: Err(why) }
+    }
+
+    /// Either, as the reader found it.
+    pub fn of(value: Result<T, Unknown>, source: impl Into<String>) -> Self {
+        Self { source: source.into(), value }
+    }
+
+    /// The value, where it is known.
+    pub fn get(&self) -> Option<&T> {
+        self.value.as_ref().ok()
+    }
+
+    /// The value, or why it is not known.
+    ///
+    /// # Errors
+    /// The reason why the value is not known.
+    pub fn value(&self) -> Result<&T, &Unknown> {
+        self.value.as_ref()
+    }
+
+    /// Where the value was, or would be, read.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+}
+
+/// One line of the page of facts: any fact, with its key, in the form it is written in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// Group and name: `tick.hz`.
+    pub key: &'static str,
+    /// The value as JSON, or why it is not known.
+    pub value: Result<Value, Unknown>,
+    /// Where the value was, or would be, read.
+    pub source: String,
+}
+
+impl Entry {
+    /// The key's first half: the group the fact is in.
+    pub fn group(&self) -> &'static str {
+        self.key.split_once('.').map_or(self.key, |(group, _)| group)
+    }
+
+    /// The key's second half: the fact's name in its group.
+    pub fn name(&self) -> &'static str {
+        self.key.split_once('.').map_or(self.key, |(_, name)| name)
+    }
+}
+
+/// All facts in the order in which they are told; what readers and writers walk.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Page {
+    entries: Vec<Entry>,
+}
+
+impl Page {
+    /// The facts in the order in which they are told.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// The facts group by group, in order.
+    pub fn groups(&self) -> impl Iterator<Item = &[Entry]> {
+        self.entries.chunk_by(|a, b| a.group() == b.group())
+    }
+
+    pub(crate) fn put<T: Serialize>(&mut self, key: &'static str, fact: &Fact<T>) {
+        let value = fact.value.as_ref().map_err(Clone::clone).and_then(|value| {
+            serde_json::to_value(value)
+                .map_err(|error| Unknown::new(Why::Garbage, error.to_string()))
+        });
+        self.entries.push(Entry { key, value, source: fact.source.clone() });
+    }
+}
+
+struct Group<'a>(&'a [Entry]);
+
+impl Serialize for Group<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let values = self.0.iter().map(|entry| (entry.name(), entry.value.as_ref().ok()));
+        serializer.collect_map(values)
+    }
+}
+
+impl Serialize for Page {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for group in self.groups() {
+            let name = group.first().map_or("", Entry::group);
+            map.serialize_entry(name, &Group(group))?;
+        }
+        let sources = self.entries.iter().map(|entry| (entry.key, entry.source.as_str()));
+        map.serialize_entry("sources", &sources.collect::<BTreeMap<_, _>>())?;
+        let unknown = self.entries.iter().filter_map(|entry| {
+            entry.value.as_ref().err().map(|unknown| (entry.key, unknown))
+        });
+        map.serialize_entry("unknown", &unknown.collect::<BTreeMap<_, _>>())?;
+        map.end()
+    }
+}
+
+/// The written page, as it is read back: groups of values, and the two maps.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Written {
+    sources: BTreeMap<String, String>,
+    unknown: BTreeMap<String, Unknown>,
+    #[serde(flatten)]
+    groups: BTreeMap<String, BTreeMap<String, Value>>,
+}
+
+impl Written {
+    /// Takes one fact off the page. A key that the page does not have was not asked for
+    /// by the version that wrote it.
+    pub(crate) fn take<T: DeserializeOwned>(
+        &mut self,
+        key: &'static str,
+    ) -> Result<Fact<T>, String> {
+        let source = self.sources.remove(key).unwrap_or_default();
+        if let Some(unknown) = self.unknown.remove(key) {
+            return Ok(Fact::unknown(unknown, source));
+        }
+        let (group, name) = key.split_once('.').unwrap_or((key, ""));
+        let Some(value) = self.groups.get_mut(group).and_then(|group| group.remove(name))
+        else {
+            let text = "not asked for by the version that wrote this recording";
+            return Ok(Fact::unknown(Unknown::new(Why::NotRecorded, text), source));
+        };
+        let value = serde_json::from_value(value).map_err(|e| format!("{key}: {e}"))?;
+        Ok(Fact::known(value, source))
+    }
+}
+
+/// Declares a group of facts: a struct of [`Fact`]s whose keys are `group.field`.
+macro_rules! group {
+    (
+        $(#[$meta:meta])*
+        $group:literal $name:ident {
+            $($(#[$doc:meta])* $field:ident: $type:ty,)*
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, PartialEq)]
+        pub struct $name {
+            $($(#[$doc])* pub $field: $crate::fact::Fact<$type>,)*
+        }
+
+        impl $name {
+            pub(crate) fn put(&self, page: &mut $crate::fact::Page) {
+                $(page.put(concat!($group, ".", stringify!($field)), &self.$field);)*
+            }
+
+            pub(crate) fn take(page: &mut $crate::fact::Written) -> Result<Self, String> {
+                Ok(Self {
+                    $($field: page.take(concat!($group, ".", stringify!($field)))?,)*
+                })
+            }
+        }
+    };
+}
+pub(crate) use group;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    group! {
+        /// A group for the test.
+        "sky" Sky {
+            /// A known one.
+            blue: bool,
+            /// An unknown one.
+            height: u64,
+        }
+    }
+
+    fn page() -> (Sky, Page) {
+        let height = Unknown::new(Why::NeedsRoot, "only root may look up");
+        let sky = Sky {
+            blue: Fact::known(false, "/sky/blue"),
+            height: Fact::unknown(height, "/sky/height"),
+        };
+        let mut page = Page::default();
+        sky.put(&mut page);
+        (sky, page)
+    }
+
+    /// Check the written form: plain values, null for unknown, sources and reasons beside.
+    #[test]
+    fn written_form() {
+        let expected = serde_json::json!({
+            "sky": {"blue": false, "height": null},
+            "sources": {"sky.blue": "/sky/blue", "sky.height": "/sky/height"},
+            "unknown": {"sky.height": {
+                "code": "needs_root", "text": "only root may look up"}},
+        });
+        assert_eq!(serde_json::to_value(page().1).unwrap(), expected);
+    }
+
+    /// Check that a page read back is the page that was written.
+    #[test]
+    fn reads_back() {
+        let (sky, page) = page();
+        let text = serde_json::to_string(&page).unwrap();
+        let mut written: Written = serde_json::from_str(&text).unwrap();
+        assert_eq!(Sky::take(&mut written).unwrap(), sky);
+    }
+
+    /// Check that a key the writer did not know becomes unknown, not false or zero.
+    #[test]
+    fn missing_keys_are_unknown() {
+        let text = r#"{"sources": {}, "unknown": {}}"#;
+        let mut written: Written = serde_json::from_str(text).unwrap();
+        let sky = Sky::take(&mut written).unwrap();
+        assert_eq!(sky.blue.value().unwrap_err().code, Why::NotRecorded);
+    }
+}

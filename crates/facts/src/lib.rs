@@ -1,0 +1,119 @@
+//! What the kernel says about itself.
+//!
+//! [`Facts::read`] asks a [`Root`] - the live machine or a recorded tree - and never
+//! fails: a fact that cannot be read is a value with the reason. Each module is one
+//! group of facts, or one file format that several groups share.
+//!
+//! Cannot see: what the kernel does not say. Nothing here measures or judges.
+#![forbid(unsafe_code)]
+
+mod boot;
+mod cgroup;
+mod clock;
+mod cpus;
+mod error;
+mod fact;
+mod irq;
+mod kernel;
+mod power;
+mod preempt;
+mod root;
+mod sched;
+mod security;
+mod tick;
+mod tracing;
+mod virt;
+
+pub use boot::{Boot, Idle, Inert};
+pub use cgroup::Cgroup;
+pub use clock::Clock;
+pub use cpus::{Cpus, Smt};
+pub use error::{Error, Kind};
+pub use fact::{Entry, Fact, Page, Unknown, Why};
+pub use irq::Irq;
+pub use kernel::{Flavour, Kernel};
+pub use power::{IdleState, Power};
+pub use preempt::{Chosen, Model, Preempt};
+pub use root::Root;
+pub use sched::Sched;
+pub use security::Security;
+pub use tick::{Divider, Tick, TickMode};
+pub use tracing::Tracing;
+pub use virt::Virt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::fact::Written;
+
+/// Declares [`Facts`] and everything that must name each of its groups once.
+macro_rules! facts {
+    ($($(#[$doc:meta])* $field:ident: $group:ident,)*) => {
+        /// Everything the kernel says about itself, group by group.
+        #[derive(Debug, Clone, PartialEq)]
+        pub struct Facts {
+            $($(#[$doc])* pub $field: $group,)*
+        }
+
+        impl Facts {
+            /// Every fact in the order in which it is told, for readers that do not
+            /// care which fact it is.
+            pub fn page(&self) -> Page {
+                let mut page = Page::default();
+                $(self.$field.put(&mut page);)*
+                page
+            }
+
+            fn take(mut page: Written) -> Result<Self, String> {
+                Ok(Self { $($field: $group::take(&mut page)?,)* })
+            }
+        }
+    };
+}
+
+facts! {
+    /// Which kernel runs.
+    kernel: Kernel,
+    /// The tick.
+    tick: Tick,
+    /// CPUs.
+    cpus: Cpus,
+    /// Preemption.
+    preempt: Preempt,
+    /// The scheduler.
+    sched: Sched,
+    /// Device interrupts.
+    irq: Irq,
+    /// Clocks.
+    clock: Clock,
+    /// Virtualisation.
+    virt: Virt,
+    /// Power.
+    power: Power,
+    /// Control groups.
+    cgroup: Cgroup,
+    /// What this process may do.
+    security: Security,
+    /// Tracing.
+    tracing: Tracing,
+    /// Boot parameters.
+    boot: Boot,
+}
+
+impl Facts {
+    /// Reads everything. Never fails: what cannot be read says why.
+    pub fn read(_root: &Root) -> Self {
+        todo!()
+    }
+}
+
+impl Serialize for Facts {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.page().serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Facts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::take(Written::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+    }
+}

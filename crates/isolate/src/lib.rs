@@ -1,0 +1,1 @@
+//! Take hold of a CPU: pin, prioritise, and say why not.

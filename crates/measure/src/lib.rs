@@ -1,0 +1,1 @@
+//! The loops: noise and ticks.

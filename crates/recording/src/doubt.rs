@@ -1,0 +1,71 @@
+//! Reasons not to trust a number, stored with it and printed beside it.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The kind of doubt. Codes are part of the file format: they are added to, never changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Code {
+    /// The measurement was ended before its time.
+    Interrupted,
+    /// The counter and the kernel's clock disagree about how long the run took.
+    ClockDrift,
+    /// The counter went backwards.
+    ClockBackwards,
+    /// The machine was suspended during the run.
+    Suspended,
+    /// The ring was full: later gaps are counted, not kept.
+    GapsLost,
+    /// A thread was found on another CPU than the one it was pinned to.
+    Migrated,
+    /// The CPUs did not all spin at the same time.
+    Unequal,
+    /// The kernel keeps a share of each second from a real-time spinner.
+    RtThrottled,
+    /// A counter went back to a smaller value: its delta is not known.
+    CounterReset,
+    /// A CPU came or went during the run.
+    Hotplug,
+    /// The run is too short for what it is asked to say.
+    TooShort,
+    /// The clock's step is longer than what is measured with it.
+    CoarseClock,
+    /// Something that would have been told could not be read.
+    Unreadable,
+    /// Online CPUs were left out.
+    CpusLeftOut,
+    /// A doubt of a later version.
+    #[serde(other)]
+    Other,
+}
+
+/// One reason not to trust a number.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Doubt {
+    /// The kind of doubt, for programs.
+    pub code: Code,
+    /// The doubt in words, for people: a sentence without its full stop.
+    pub text: String,
+}
+
+impl Doubt {
+    /// A doubt of that kind, in words.
+    pub fn new(code: Code, text: impl Into<String>) -> Self {
+        Self { code, text: text.into() }
+    }
+
+    /// Whether the numbers must not be trusted at all (exit code 4), rather than with
+    /// the doubt in mind.
+    pub fn is_grave(&self) -> bool {
+        matches!(self.code, Code::ClockDrift | Code::ClockBackwards | Code::Migrated)
+    }
+}
+
+impl fmt::Display for Doubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}

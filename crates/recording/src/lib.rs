@@ -1,0 +1,105 @@
+//! One measurement: facts + what was asked (spec) + what was seen (series) + doubts.
+//!
+//! Everything upstream ends in a [`Recording`], everything downstream starts from one.
+//! It can be understood alone, on another machine, years later; `docs/format.md`
+//! describes its file. Nothing here computes statistics.
+#![forbid(unsafe_code)]
+
+mod doubt;
+mod error;
+mod file;
+mod noise;
+mod ticks;
+
+pub use doubt::{Code, Doubt};
+pub use error::{Error, Kind};
+pub use file::FORMAT;
+pub use noise::{
+    Counted, CpuNoise, LineCount, Lost, Meanwhile, NoiseSeries, NoiseSpec,
+};
+pub use ticks::{CpuTicks, TickSample, TicksSeries, TicksSpec};
+
+use facts::Facts;
+use serde::{Deserialize, Serialize};
+use units::{CpuSet, Nanos};
+
+/// A measurement with everything that is needed to understand it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recording {
+    /// When it was taken: RFC 3339, UTC.
+    pub taken: String,
+    /// The tool and version that took it: `noisefloor 0.1.0`.
+    pub tool: String,
+    /// What the kernel said about itself.
+    pub facts: Facts,
+    /// What was asked, and what was seen.
+    pub body: Body,
+    /// Reasons not to trust a number.
+    pub doubts: Vec<Doubt>,
+}
+
+/// What was asked (spec) and what was seen (series), by kind of measurement.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Body {
+    /// How much a spinning CPU loses.
+    Noise {
+        /// What was asked.
+        spec: NoiseSpec,
+        /// What was seen.
+        series: NoiseSeries,
+    },
+    /// Timer interrupts per second and CPU.
+    Ticks {
+        /// What was asked.
+        spec: TicksSpec,
+        /// What was seen.
+        series: TicksSeries,
+    },
+    /// One look at the machine: ticks at rest, then noise on all CPUs at once.
+    Check {
+        /// What was asked.
+        spec: CheckSpec,
+        /// What was seen.
+        series: CheckSeries,
+    },
+}
+
+impl Body {
+    /// The kind's name, as it stands in the file: `noise`, `ticks`, `check`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Noise { .. } => "noise",
+            Self::Ticks { .. } => "ticks",
+            Self::Check { .. } => "check",
+        }
+    }
+}
+
+/// What `check` is asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckSpec {
+    /// The CPUs to look at.
+    pub cpus: CpuSet,
+    /// How long to count ticks while this tool rests.
+    pub idle_ns: Nanos,
+    /// How long to spin.
+    pub noise_ns: Nanos,
+}
+
+/// What `check` saw.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CheckSeries {
+    /// Ticks while this tool rested.
+    pub rest: TicksSeries,
+    /// Noise on all CPUs at once, with the interrupts of the meantime.
+    pub noise: NoiseSeries,
+}
+
+impl Recording {
+    /// A recording taken now, by this version of the tool.
+    pub fn now(facts: Facts, body: Body, doubts: Vec<Doubt>) -> Self {
+        let taken = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+        let tool = concat!("noisefloor ", env!("CARGO_PKG_VERSION")).to_owned();
+        Self { taken, tool, facts, body, doubts }
+    }
+}

@@ -1,0 +1,109 @@
+//! What a spinning CPU lost: what is asked and what is seen.
+
+use serde::{Deserialize, Serialize};
+use units::{Cpu, CpuSet, Nanos, Span, TscHz};
+
+/// What `noise` is asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NoiseSpec {
+    /// The CPUs to spin on, all at once.
+    pub cpus: CpuSet,
+    /// How long to spin.
+    pub duration_ns: Nanos,
+    /// The shortest gap that is kept; `None`: calibrated from the loop's own pass.
+    pub threshold_ns: Option<Nanos>,
+    /// The `SCHED_FIFO` priority of the spinning threads; `None`: an ordinary task.
+    pub fifo: Option<u8>,
+}
+
+/// What was seen on all CPUs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NoiseSeries {
+    /// The clock that was read: `tsc`, `cntvct` or `monotonic_raw`.
+    pub clock: String,
+    /// How often that clock ticks in a second, calibrated over the whole run.
+    pub clock_hz: TscHz,
+    /// `CLOCK_MONOTONIC_RAW` at the recording's beginning: the zero of all spans.
+    pub began_raw_ns: Nanos,
+    /// The shortest gap that was kept.
+    pub threshold_ns: Nanos,
+    /// What was seen, CPU by CPU, in rising order.
+    pub cpus: Vec<CpuNoise>,
+}
+
+/// What was seen on one CPU.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CpuNoise {
+    /// The CPU.
+    pub cpu: Cpu,
+    /// How long the loop ran, from its first reading to its last.
+    pub elapsed_ns: Nanos,
+    /// The loop's own median pass, taken off each gap's length.
+    pub loop_ns: Nanos,
+    /// How many passes the loop made.
+    pub passes: u64,
+    /// The gaps in rising order of their start: where, and how much longer than a pass.
+    pub gaps: Vec<Span>,
+    /// What came after the ring was full.
+    pub lost: Option<Lost>,
+    /// How often the counter went backwards.
+    pub backwards: u64,
+    /// What `/proc` says happened on the CPU in the meantime.
+    pub meanwhile: Meanwhile,
+}
+
+/// Gaps that were seen after the ring was full: counted and summed, but not kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lost {
+    /// The first such gap's start.
+    pub since_ns: Nanos,
+    /// How many there were.
+    pub gaps: u64,
+    /// Their lengths added up.
+    pub ns: Nanos,
+    /// The longest of them.
+    pub max_ns: Nanos,
+}
+
+/// What `/proc` says happened on a CPU while the loop ran. The counters are read just
+/// before and just after, so they cover a little more than the loop.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Meanwhile {
+    /// The time between the two readings.
+    pub span_ns: Nanos,
+    /// Interrupts by line that came at least once, most first (`/proc/interrupts`);
+    /// `None` where they could not be read.
+    pub interrupts: Option<Vec<LineCount>>,
+    /// Softirqs that ran at least once, most first (`/proc/softirqs`).
+    pub softirqs: Option<Vec<Counted>>,
+    /// How often another task took the CPU from the loop (`getrusage`).
+    pub preempted: u64,
+    /// How long the loop was ready to run but another task ran
+    /// (`/proc/thread-self/schedstat`); `None` where the kernel does not count it.
+    pub waited_ns: Option<Nanos>,
+    /// What the hypervisor took (`/proc/stat`, steps of 10 ms); `None` where it is not
+    /// exported or could not be read.
+    pub steal_ns: Option<Nanos>,
+}
+
+/// How often one line of `/proc/interrupts` was counted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LineCount {
+    /// The line's label: `LOC`, `36`.
+    pub line: String,
+    /// What the line says it is: `Local timer interrupts`, `virtio1-req.0`.
+    pub name: String,
+    /// How often it came.
+    pub count: u64,
+    /// Whether it is this architecture's timer interrupt.
+    pub timer: bool,
+}
+
+/// How often something of a name was counted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counted {
+    /// The name: `TIMER`, `NET_RX`.
+    pub name: String,
+    /// How often.
+    pub count: u64,
+}

@@ -1,0 +1,1 @@
+//! Summaries, quantiles, risk; pure.

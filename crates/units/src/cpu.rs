@@ -1,0 +1,294 @@
+//! CPU numbers and sets of them, in the kernel's own notations.
+//!
+//! A list is what `/sys/devices/system/cpu/online` shows and `isolcpus=` takes:
+//! `0-3,8`, with strides as `0-63:2/8` (the first 2 of every 8; `lib/bitmap-str.c`).
+//! A mask is what `/proc/irq/*/smp_affinity` shows: hex words of 32 bits, highest first.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// Above any kernel's `NR_CPUS` (x86: 8192); keeps a typing error from filling memory.
+const CPUS_MAX: u32 = 65_536;
+
+/// The number the kernel gives a CPU.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Cpu(u32);
+
+impl Cpu {
+    /// The CPU of that number.
+    pub const fn new(number: u32) -> Self {
+        Self(number)
+    }
+
+    /// The CPU's number.
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+
+    /// The CPU's number as an index into a mask or a table.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl fmt::Display for Cpu {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A set of CPUs, printed and stored as the kernel's list notation.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct CpuSet(BTreeSet<Cpu>);
+
+impl CpuSet {
+    /// The set with no CPU in it.
+    pub const fn empty() -> Self {
+        Self(BTreeSet::new())
+    }
+
+    /// Whether no CPU is in the set.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How many CPUs are in the set.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether the CPU is in the set.
+    pub fn contains(&self, cpu: Cpu) -> bool {
+        self.0.contains(&cpu)
+    }
+
+    /// The CPUs in rising order.
+    pub fn iter(&self) -> impl Iterator<Item = Cpu> + '_ {
+        self.0.iter().copied()
+    }
+
+    /// The lowest CPU.
+    pub fn first(&self) -> Option<Cpu> {
+        self.0.first().copied()
+    }
+
+    /// The CPUs that are here but not in `other`.
+    #[must_use]
+    pub fn without(&self, other: &Self) -> Self {
+        Self(self.0.difference(&other.0).copied().collect())
+    }
+
+    /// The CPUs that are in both.
+    #[must_use]
+    pub fn and(&self, other: &Self) -> Self {
+        Self(self.0.intersection(&other.0).copied().collect())
+    }
+
+    /// Reads a mask as `/proc/irq/*/smp_affinity` shows it: `ff,00000003`.
+    ///
+    /// # Errors
+    /// A word that is not hexadecimal or longer than eight digits.
+    pub fn from_mask(text: &str) -> Result<Self, CpuListError> {
+        let refuse = || CpuListError::new(text, "not a CPU mask");
+        let mut cpus = BTreeSet::new();
+        for (word, digits) in text.trim().rsplit(',').enumerate() {
+            if digits.is_empty() || digits.len() > 8 {
+                return Err(refuse());
+            }
+            let bits = u32::from_str_radix(digits, 16).map_err(|_| refuse())?;
+            let first = u32::try_from(word * 32).map_err(|_| refuse())?;
+            let set = (0..32).filter(|bit| bits >> bit & 1 == 1);
+            cpus.extend(set.map(|bit| Cpu(first + bit)));
+        }
+        Ok(Self(cpus))
+    }
+}
+
+impl FromIterator<Cpu> for CpuSet {
+    fn from_iter<I: IntoIterator<Item = Cpu>>(cpus: I) -> Self {
+        Self(cpus.into_iter().collect())
+    }
+}
+
+impl fmt::Display for CpuSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut cpus = self.0.iter().map(|cpu| cpu.0).peekable();
+        let mut separator = "";
+        while let Some(first) = cpus.next() {
+            let mut last = first;
+            while let Some(next) = cpus.next_if_eq(&(last + 1)) {
+                last = next;
+            }
+            match last - first {
+                0 => write!(f, "{separator}{first}")?,
+                1 => write!(f, "{separator}{first},{last}")?,
+                _ => write!(f, "{separator}{first}-{last}")?,
+            }
+            separator = ",";
+        }
+        Ok(())
+    }
+}
+
+impl From<CpuSet> for String {
+    fn from(cpus: CpuSet) -> Self {
+        cpus.to_string()
+    }
+}
+
+impl TryFrom<String> for CpuSet {
+    type Error = CpuListError;
+
+    fn try_from(text: String) -> Result<Self, CpuListError> {
+        text.parse()
+    }
+}
+
+/// A text that is not a list of CPUs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CpuListError {
+    text: String,
+    why: &'static str,
+}
+
+impl CpuListError {
+    fn new(text: &str, why: &'static str) -> Self {
+        let text = text.chars().take(80).collect();
+        Self { text, why }
+    }
+}
+
+impl fmt::Display for CpuListError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "'{}' is not a CPU list: {}", self.text, self.why)
+    }
+}
+
+impl std::error::Error for CpuListError {}
+
+impl FromStr for CpuSet {
+    type Err = CpuListError;
+
+    /// Reads a list as the kernel writes and takes it: `0-3,8,16-31:1/4`. White space
+    /// around the whole is passed over; an empty text is the empty set.
+    fn from_str(text: &str) -> Result<Self, CpuListError> {
+        let mut cpus = BTreeSet::new();
+        let list = text.trim();
+        if list.is_empty() {
+            return Ok(Self(cpus));
+        }
+        for part in list.split(',') {
+            add_part(&mut cpus, part).map_err(|why| CpuListError::new(text, why))?;
+        }
+        Ok(Self(cpus))
+    }
+}
+
+/// Adds one part of a list: `N`, `N-M` or `N-M:used/group`.
+fn add_part(cpus: &mut BTreeSet<Cpu>, part: &str) -> Result<(), &'static str> {
+    let (range, stride) = match part.split_once(':') {
+        Some((range, stride)) => (range, Some(stride)),
+        None => (part, None),
+    };
+    let (first, last) = match range.split_once('-') {
+        Some((first, last)) => (number(first)?, number(last)?),
+        None => (number(range)?, number(range)?),
+    };
+    if first > last {
+        return Err("a range runs backwards");
+    }
+    let (used, group) = match stride.map(|stride| stride.split_once('/')) {
+        None => (1, 1),
+        Some(Some((used, group))) => (number(used)?, number(group)?),
+        Some(None) => return Err("a stride is written N-M:used/group"),
+    };
+    if used == 0 || group == 0 || used > group {
+        return Err("a stride uses at least one CPU of each group and at most all");
+    }
+    let chosen = (first..=last).filter(|cpu| (cpu - first) % group < used);
+    cpus.extend(chosen.map(Cpu));
+    Ok(())
+}
+
+fn number(text: &str) -> Result<u32, &'static str> {
+    if text.is_empty() {
+        return Err("a number is missing");
+    }
+    if !text.bytes().all(|b| b.is_ascii_digit()) {
+        return Err("numbers, '-' and ',' are expected, as in 0-3,8");
+    }
+    match text.parse::<u32>() {
+        Ok(number) if number < CPUS_MAX => Ok(number),
+        _ => Err("no machine has that many CPUs"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn set(numbers: &[u32]) -> CpuSet {
+        numbers.iter().map(|&number| Cpu(number)).collect()
+    }
+
+    /// Check the kernel's notations, strides included.
+    #[test]
+    fn reads_lists() {
+        assert_eq!("0-3,8".parse(), Ok(set(&[0, 1, 2, 3, 8])));
+        assert_eq!("0-7:2/4".parse(), Ok(set(&[0, 1, 4, 5])));
+        assert_eq!("3,1\n".parse(), Ok(set(&[1, 3])));
+        assert_eq!("".parse(), Ok(CpuSet::empty()));
+    }
+
+    /// Check that what the kernel would refuse is refused, with the reason.
+    #[test]
+    fn refuses_nonsense() {
+        for (text, why) in [
+            ("3-1", "backwards"),
+            ("1,,2", "missing"),
+            ("1-", "missing"),
+            ("a", "expected"),
+            ("-1", "missing"),
+            ("0-7:4", "stride"),
+            ("0-7:0/4", "at least one"),
+            ("0-7:5/4", "at most all"),
+            ("99999999999", "that many"),
+        ] {
+            let error = text.parse::<CpuSet>().unwrap_err().to_string();
+            assert!(error.contains(why), "{text}: {error}");
+        }
+    }
+
+    /// Check that masks are read from the right, across words.
+    #[test]
+    fn reads_masks() {
+        assert_eq!(CpuSet::from_mask("5\n"), Ok(set(&[0, 2])));
+        assert_eq!(CpuSet::from_mask("1,80000000"), Ok(set(&[31, 32])));
+        assert!(CpuSet::from_mask("xyz").is_err());
+        assert!(CpuSet::from_mask("").is_err());
+    }
+
+    proptest! {
+        /// Check that printing and reading a set are inverses.
+        #[test]
+        fn print_then_read(numbers in prop::collection::btree_set(0u32..300, 0..40)) {
+            let cpus: CpuSet = numbers.into_iter().map(Cpu).collect();
+            prop_assert_eq!(cpus.to_string().parse(), Ok(cpus));
+        }
+
+        /// Check that no text makes the reader panic.
+        #[test]
+        fn never_panics(text in "[0-9,:/-]{0,20}") {
+            let _ = text.parse::<CpuSet>();
+            let _ = CpuSet::from_mask(&text);
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! Quantities that cannot be confused.
+//!
+//! A bare `u64` never crosses a room's border: time is [`Nanos`], a reading of the
+//! CPU's counter is [`Tsc`], and only a [`TscHz`] turns one into the other. Nothing
+//! here does I/O, and nothing here rounds or scales for display; `report` does that.
+#![forbid(unsafe_code)]
+
+mod cpu;
+mod nanos;
+mod rate;
+mod tsc;
+
+pub use cpu::{Cpu, CpuListError, CpuSet};
+pub use nanos::{Nanos, NanosError, Span};
+pub use rate::{Hz, PerSecond, Ppm};
+pub use tsc::{Tsc, TscDelta, TscHz};
