@@ -17,7 +17,17 @@ const PER_SEC: u64 = 1_000_000_000;
 
 /// A length of time in nanoseconds.
 #[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
 )]
 #[serde(transparent)]
 pub struct Nanos(u64);
@@ -166,19 +176,19 @@ fn scaled(number: &str, scale: u64) -> Option<u64> {
     whole.checked_mul(scale)?.checked_add(below)
 }
 
-/// A stretch of a recording: where it starts, counted from the recording's beginning,
-/// and how long it lasts. Written as the pair `[start_ns, length_ns]`.
+/// A stretch of time: where it starts, counted from a beginning that its owner names, and
+/// how long it lasts. Written as the pair `[start_ns, length_ns]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(from = "(Nanos, Nanos)", into = "(Nanos, Nanos)")]
 pub struct Span {
-    /// Nanoseconds from the recording's beginning to the stretch's.
+    /// Nanoseconds from the beginning to the stretch's start.
     pub start: Nanos,
     /// How long the stretch lasts.
     pub length: Nanos,
 }
 
 impl Span {
-    /// Where the stretch ends, counted from the recording's beginning.
+    /// Where the stretch ends, counted from the same beginning.
     pub const fn end(self) -> Nanos {
         self.start.saturating_add(self.length)
     }
