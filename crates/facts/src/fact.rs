@@ -20,6 +20,8 @@ use serde_json::Value;
 pub enum Why {
     /// The file is not there, and nothing says why.
     Absent,
+    /// The file system that has it is not mounted here.
+    NotMounted,
     /// This kernel is older than the first one that has it.
     TooOld,
     /// This kernel is newer than the last one that had it.
@@ -146,6 +148,10 @@ impl Page {
         &self.entries
     }
 
+    pub(crate) fn into_entries(self) -> Vec<Entry> {
+        self.entries
+    }
+
     /// The facts group by group, in order.
     pub fn groups(&self) -> impl Iterator<Item = &[Entry]> {
         self.entries.chunk_by(|a, b| a.group() == b.group())
@@ -247,6 +253,7 @@ macro_rules! group {
 pub(crate) use group;
 
 #[cfg(test)]
+#[allow(unreachable_pub, reason = "the macro declares groups for other crates")]
 mod tests {
     use super::*;
 

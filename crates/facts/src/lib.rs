@@ -7,19 +7,39 @@
 //! Cannot see: what the kernel does not say. Nothing here measures or judges.
 #![forbid(unsafe_code)]
 
+mod absence;
 mod boot;
 mod cgroup;
 mod clock;
+mod command_line;
+mod config;
+mod contradictions;
+mod cpu_times;
+mod cpuinfo;
 mod cpus;
+mod divider;
 mod error;
 mod fact;
+mod interrupts;
 mod irq;
 mod kernel;
+mod kernel_log;
+mod mounts;
+mod parameters;
+mod per_cpu;
 mod power;
 mod preempt;
+mod record;
+mod release;
 mod root;
 mod sched;
+mod sched_debug;
+mod sched_features;
 mod security;
+mod softirqs;
+mod sources;
+#[cfg(test)]
+mod test_tree;
 mod tick;
 mod tracing;
 mod virt;
@@ -27,16 +47,22 @@ mod virt;
 pub use boot::{Boot, Idle, Inert};
 pub use cgroup::Cgroup;
 pub use clock::Clock;
+pub use command_line::{CommandLine, Parameter};
+pub use config::Config;
+pub use cpu_times::{CpuTime, CpuTimes};
 pub use cpus::{Cpus, Smt};
 pub use error::{Error, Kind};
 pub use fact::{Entry, Fact, Page, Unknown, Why};
+pub use interrupts::{InterruptLine, Interrupts};
 pub use irq::Irq;
 pub use kernel::{Flavour, Kernel};
 pub use power::{IdleState, Power};
 pub use preempt::{Chosen, Model, Preempt};
+pub use record::record;
 pub use root::Root;
 pub use sched::Sched;
 pub use security::Security;
+pub use softirqs::Softirqs;
 pub use tick::{Divider, Tick, TickMode};
 pub use tracing::Tracing;
 pub use virt::Virt;
@@ -44,6 +70,7 @@ pub use virt::Virt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::fact::Written;
+use crate::sources::Sources;
 
 /// Declares [`Facts`] and everything that must name each of its groups once.
 macro_rules! facts {
@@ -61,6 +88,10 @@ macro_rules! facts {
                 let mut page = Page::default();
                 $(self.$field.put(&mut page);)*
                 page
+            }
+
+            fn ask(sources: &Sources) -> Self {
+                Self { $($field: $group::read(sources),)* }
             }
 
             fn take(mut page: Written) -> Result<Self, String> {
@@ -101,8 +132,17 @@ facts! {
 
 impl Facts {
     /// Reads everything. Never fails: what cannot be read says why.
-    pub fn read(_root: &Root) -> Self {
-        todo!()
+    pub fn read(root: &Root) -> Self {
+        Self::ask(&Sources::read(root))
+    }
+
+    /// The facts whose files hold something that makes no sense: a tree with one of
+    /// them was damaged, or is none.
+    pub fn garbage(&self) -> Vec<Entry> {
+        let mut entries = self.page().into_entries();
+        let garbage = |unknown: &Unknown| unknown.code == Why::Garbage;
+        entries.retain(|entry| entry.value.as_ref().is_err_and(garbage));
+        entries
     }
 }
 

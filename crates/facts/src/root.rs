@@ -11,6 +11,8 @@ use std::fs;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Kind};
@@ -20,6 +22,12 @@ use crate::fact::{Unknown, Why};
 const MANIFEST: &str = "noisefloor-tree.json";
 /// More than any file facts are read from; a tree may hold anything.
 const BYTES_MAX: u64 = 16 << 20;
+/// More than what one CPU has to say in `/proc/cpuinfo`.
+const HEAD_MAX: u64 = 8 << 10;
+/// The longest record `/dev/kmsg` gives (`PRINTK_MESSAGE_MAX`, `CONSOLE_EXT_LOG_MAX`).
+const RECORD_MAX: usize = 8192;
+/// How much of the kernel's messages is read; a boot's are a tenth of it.
+const LOG_MAX: usize = 1 << 20;
 
 /// What a recorded tree says beside its files.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -56,7 +64,9 @@ impl Root {
         let refuse = |text: String| Error::new(Kind::Tree, dir, text);
         let list = fs::read_dir(dir).map_err(|error| refuse(error.to_string()))?;
         drop(list);
-        if !["proc/version", "proc/sys/kernel/osrelease"].iter().any(|f| dir.join(f).is_file())
+        if !["proc/version", "proc/sys/kernel/osrelease"]
+            .iter()
+            .any(|f| dir.join(f).is_file())
         {
             let text = "not a recorded tree: it has neither proc/version nor \
                         proc/sys/kernel/osrelease (make one with noisefloor facts --record DIR)";
@@ -82,10 +92,11 @@ impl Root {
     /// # Errors
     /// Why the file could not be read.
     pub fn bytes(&self, path: &str) -> Result<Vec<u8>, Unknown> {
-        if let Some(seen) = self.seen.borrow().get(path) {
+        if let Some(seen) = self.seen.borrow().get(path).filter(|seen| !may_be_head(seen))
+        {
             return seen.clone();
         }
-        let found = self.fetch(path);
+        let found = self.fetch(path, BYTES_MAX);
         self.seen.borrow_mut().insert(path.to_owned(), found.clone());
         found
     }
@@ -96,6 +107,36 @@ impl Root {
     /// Why the file could not be read.
     pub fn text(&self, path: &str) -> Result<String, Unknown> {
         Ok(String::from_utf8_lossy(&self.bytes(path)?).into_owned())
+    }
+
+    /// The beginning of a file that says what matters first and can be long, as text.
+    /// Such files are made while they are read, CPU by CPU: the rest would cost time.
+    ///
+    /// # Errors
+    /// Why the file could not be read.
+    pub(crate) fn head(&self, path: &str) -> Result<String, Unknown> {
+        let mut seen = self.seen.borrow_mut();
+        let found =
+            seen.entry(path.to_owned()).or_insert_with(|| self.fetch(path, HEAD_MAX));
+        found.clone().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// The bytes of `/dev/kmsg` as far as it goes now. That file never ends: reading it
+    /// as any other would wait for the kernel's next message. Messages that come after
+    /// the first mebibyte are left out; what facts look for is said at boot.
+    ///
+    /// # Errors
+    /// Why the file could not be read.
+    pub(crate) fn kernel_log(&self, path: &str) -> Result<Vec<u8>, Unknown> {
+        if let Some(seen) = self.seen.borrow().get(path) {
+            return seen.clone();
+        }
+        let found = match self.is_live() {
+            true => records(path).map_err(|error| self.reason(path, &error.into())),
+            false => self.fetch(path, BYTES_MAX),
+        };
+        self.seen.borrow_mut().insert(path.to_owned(), found.clone());
+        found
     }
 
     /// Whether the file is there; `Err` where even that may not be known. The file is
@@ -123,7 +164,8 @@ impl Root {
     pub fn list(&self, path: &str) -> Result<Vec<String>, Unknown> {
         let entries =
             fs::read_dir(self.place(path)).map_err(|error| self.reason(path, &error))?;
-        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        let names =
+            entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
         let mut names: Vec<String> = names.collect();
         names.sort();
         Ok(names)
@@ -164,7 +206,7 @@ impl Root {
         }
     }
 
-    fn fetch(&self, path: &str) -> Result<Vec<u8>, Unknown> {
+    fn fetch(&self, path: &str, bytes_max: u64) -> Result<Vec<u8>, Unknown> {
         let place = self.place(path);
         if !self.is_live() && fs::metadata(&place).is_ok_and(|meta| !meta.is_file()) {
             let text = format!("{path}: not a plain file in the recorded tree");
@@ -172,7 +214,7 @@ impl Root {
         }
         let file = fs::File::open(place).map_err(|error| self.reason(path, &error))?;
         let mut bytes = Vec::new();
-        let read = file.take(BYTES_MAX).read_to_end(&mut bytes);
+        let read = file.take(bytes_max).read_to_end(&mut bytes);
         read.map_err(|error| self.reason(path, &error))?;
         Ok(bytes)
     }
@@ -201,13 +243,37 @@ impl Root {
     }
 }
 
+/// Reads record after record until there is none left.
+fn records(path: &str) -> Result<Vec<u8>, Errno> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = rustix::fs::open(path, flags, Mode::empty())?;
+    let mut bytes = Vec::new();
+    let mut record = [0; RECORD_MAX];
+    while bytes.len() < LOG_MAX {
+        match rustix::io::read(&file, &mut record) {
+            Ok(0) | Err(Errno::AGAIN) => break,
+            Ok(length) => bytes.extend_from_slice(&record[..length]),
+            // A record was overwritten before it was read; the next read goes on.
+            Err(Errno::PIPE | Errno::INTR) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(bytes)
+}
+
+/// Whether what was read may be only a file's beginning.
+fn may_be_head(found: &Result<Vec<u8>, Unknown>) -> bool {
+    found.as_ref().is_ok_and(|bytes| bytes.len() as u64 == HEAD_MAX)
+}
+
 /// A machine's path below a tree's directory.
 fn below(dir: &Path, path: &str) -> PathBuf {
     dir.join(path.trim_start_matches('/'))
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    let failed = |error: std::io::Error| Error::new(Kind::Record, path, error.to_string());
+    let failed =
+        |error: std::io::Error| Error::new(Kind::Record, path, error.to_string());
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent).map_err(failed)?;
     }
@@ -233,7 +299,8 @@ mod tests {
         write(&machine.path().join(MANIFEST), &text).unwrap();
         let first = Root::tree(machine.path()).unwrap();
         let ask = |root: &Root| {
-            ["/proc/version", "/proc/timer_list", "/proc/nothing"].map(|path| root.text(path))
+            ["/proc/version", "/proc/timer_list", "/proc/nothing"]
+                .map(|path| root.text(path))
         };
         let answers = ask(&first);
         assert_eq!(answers[1], Err(refused));
@@ -250,6 +317,18 @@ mod tests {
         let error = Root::tree(dir.path()).unwrap_err().to_string();
         assert!(error.contains("not a recorded tree"), "{error}");
         assert!(Root::tree(Path::new("/nonexistent/tree")).is_err());
+    }
+
+    /// Check that having read a file's beginning does not cut off what is read later.
+    #[test]
+    fn a_beginning_is_not_the_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let whole = "x".repeat(20_000);
+        write(&below(dir.path(), "/proc/version"), whole.as_bytes()).unwrap();
+        let root = Root::tree(dir.path()).unwrap();
+        let head = root.head("/proc/version").unwrap();
+        assert!(head.len() < whole.len() && whole.starts_with(&head));
+        assert_eq!(root.text("/proc/version").unwrap(), whole);
     }
 
     /// Check that a directory in a file's place is an answer, not a failure.

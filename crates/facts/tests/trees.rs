@@ -1,0 +1,280 @@
+//! Facts read from the trees in `fixtures/`: recorded from real machines, or written by
+//! hand from the documented formats.
+#![expect(clippy::unwrap_used, reason = "what fails in a helper fails the test")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use facts::{Chosen, Facts, Flavour, Idle, Interrupts, Model, Root, TickMode, Why};
+use units::Hz;
+
+/// What is expected of one tree.
+struct Expected {
+    tree: &'static str,
+    hz: u32,
+    mode: TickMode,
+    /// The CPUs in force; `Err`: why there are none.
+    nohz_full: Result<&'static str, Why>,
+    housekeeping: Result<&'static str, Why>,
+    flavour: Flavour,
+    arch: &'static str,
+    config: &'static str,
+    model: Model,
+    chosen: Chosen,
+    /// Parameters that do nothing.
+    inert: &'static [(&'static str, Idle)],
+}
+
+const BOOT_CONFIG: &str = "/boot/config-";
+
+const EXPECTED: &[Expected] = &[
+    Expected {
+        tree: "rhel5-divider",
+        hz: 1000,
+        mode: TickMode::Periodic,
+        nohz_full: Err(Why::TooOld),
+        housekeeping: Err(Why::TooOld),
+        flavour: Flavour::Generic,
+        arch: "x86_64",
+        config: BOOT_CONFIG,
+        model: Model::Voluntary,
+        chosen: Chosen::Static,
+        inert: &[],
+    },
+    Expected {
+        tree: "ubuntu-24.04",
+        hz: 1000,
+        mode: TickMode::Full,
+        nohz_full: Ok("1-3"),
+        housekeeping: Ok("0"),
+        flavour: Flavour::Generic,
+        arch: "x86_64",
+        config: BOOT_CONFIG,
+        model: Model::Voluntary,
+        chosen: Chosen::Default,
+        inert: &[
+            ("preempt=lazy", Idle::Refused),
+            ("kthread_cpus=0", Idle::Unrecognised),
+            ("divider=10", Idle::OtherAge),
+            ("elevator=noop", Idle::OtherAge),
+        ],
+    },
+    Expected {
+        tree: "kernel-7.2",
+        hz: 250,
+        mode: TickMode::Idle,
+        nohz_full: Ok(""),
+        housekeeping: Ok("0,1"),
+        flavour: Flavour::Generic,
+        arch: "x86_64",
+        config: "/usr/lib/modules/7.2.13-amd64/config",
+        model: Model::Lazy,
+        chosen: Chosen::Default,
+        inert: &[
+            ("preempt=none", Idle::Refused),
+            ("rcutree.enable_rcu_lazy=1", Idle::Contradictory),
+        ],
+    },
+    Expected {
+        tree: "arm64",
+        hz: 250,
+        mode: TickMode::Idle,
+        nohz_full: Err(Why::NotConfigured),
+        housekeeping: Ok("0-2"),
+        flavour: Flavour::Generic,
+        arch: "aarch64",
+        config: "/proc/config.gz",
+        model: Model::Full,
+        chosen: Chosen::Static,
+        inert: &[("nohz_full=3", Idle::Unsupported), ("rcu_nocbs=3", Idle::Unsupported)],
+    },
+    Expected {
+        tree: "firecracker-6.18",
+        hz: 250,
+        mode: TickMode::Idle,
+        nohz_full: Err(Why::NotConfigured),
+        housekeeping: Ok("0,1"),
+        flavour: Flavour::Generic,
+        arch: "x86_64",
+        config: "/proc/config.gz",
+        model: Model::None,
+        chosen: Chosen::Default,
+        inert: &[],
+    },
+];
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures")
+}
+
+/// Every tree that is there, with its name.
+fn trees() -> Vec<(String, Root)> {
+    let mut trees = Vec::new();
+    for entry in fs::read_dir(fixtures()).unwrap() {
+        let entry = entry.unwrap();
+        let name = entry.file_name().into_string().unwrap();
+        // Other fixtures (recordings, sessions) lie beside the trees.
+        if entry.path().join("proc").is_dir() {
+            trees.push((name, Root::tree(&entry.path()).unwrap()));
+        }
+    }
+    assert!(!trees.is_empty());
+    trees
+}
+
+fn read(tree: &str) -> Facts {
+    Facts::read(&Root::tree(&fixtures().join(tree)).unwrap())
+}
+
+/// Check the facts each tree was made for.
+#[test]
+fn expected_facts() {
+    for expected in EXPECTED {
+        let (tree, facts) = (expected.tree, read(expected.tree));
+        assert_eq!(facts.tick.hz.get(), Some(&Hz::new(expected.hz)), "{tree}");
+        assert_eq!(facts.tick.mode.get(), Some(&expected.mode), "{tree}");
+        let cpus = |fact: &facts::Fact<units::CpuSet>| match fact.value() {
+            Ok(cpus) => Ok(cpus.to_string()),
+            Err(unknown) => Err(unknown.code),
+        };
+        let as_text = |result: Result<&str, Why>| result.map(str::to_owned);
+        assert_eq!(cpus(&facts.tick.nohz_full), as_text(expected.nohz_full), "{tree}");
+        let housekeeping = as_text(expected.housekeeping);
+        assert_eq!(cpus(&facts.cpus.housekeeping), housekeeping, "{tree}");
+        assert_eq!(facts.kernel.flavour.get(), Some(&expected.flavour), "{tree}");
+        assert_eq!(facts.kernel.arch.get().unwrap(), expected.arch, "{tree}");
+        let config = facts.kernel.config.get().unwrap();
+        assert!(config.starts_with(expected.config), "{tree}: {config}");
+        assert_eq!(facts.preempt.model.get(), Some(&expected.model), "{tree}");
+        assert_eq!(facts.preempt.chosen.get(), Some(&expected.chosen), "{tree}");
+        let inert = facts.boot.inert.get().unwrap().iter();
+        let inert: Vec<_> = inert.map(|p| (p.parameter.as_str(), p.why)).collect();
+        assert_eq!(inert, expected.inert, "{tree}");
+    }
+}
+
+/// Check that nothing in any tree is taken for garbage, and that what every kernel says
+/// is known.
+#[test]
+fn no_tree_holds_garbage() {
+    for (tree, root) in trees() {
+        let facts = Facts::read(&root);
+        assert_eq!(facts.garbage(), [], "{tree}");
+        for key in ["kernel.release", "kernel.version", "cpus.online", "cpus.allowed"] {
+            let page = facts.page();
+            let entry = page.entries().iter().find(|entry| entry.key == key).unwrap();
+            assert!(entry.value.is_ok(), "{tree}: {entry:?}");
+        }
+    }
+}
+
+/// Check that facts written as JSON are read back as they were.
+#[test]
+fn json_round_trip() {
+    for (tree, root) in trees() {
+        let facts = Facts::read(&root);
+        let text = serde_json::to_string(&facts).unwrap();
+        let back: Facts = serde_json::from_str(&text).unwrap();
+        assert_eq!(back, facts, "{tree}");
+    }
+}
+
+/// Check that a tree recorded from a tree gives the same facts, so that nothing facts
+/// need is left out or redacted away.
+#[test]
+fn recording_a_tree_keeps_its_facts() {
+    for (tree, root) in trees() {
+        let facts = Facts::read(&root);
+        let copy = tempfile::tempdir().unwrap();
+        let files = facts::record(&root, copy.path()).unwrap();
+        assert!(files > 10, "{tree}: {files} files");
+        let again = Facts::read(&Root::tree(copy.path()).unwrap());
+        for (one, other) in facts.page().entries().iter().zip(again.page().entries()) {
+            assert_eq!(one, other, "{tree}");
+        }
+        assert!(copy.path().join(&Interrupts::FILE[1..]).is_file(), "{tree}");
+    }
+}
+
+/// Check that recording the machine this runs on gives its facts, all but what changed
+/// meanwhile.
+#[test]
+fn recording_this_machine_keeps_its_facts() {
+    let root = Root::live();
+    let facts = Facts::read(&root);
+    let copy = tempfile::tempdir().unwrap();
+    facts::record(&root, copy.path()).unwrap();
+    let again = Facts::read(&Root::tree(copy.path()).unwrap());
+    assert_eq!(facts.garbage(), []);
+    for (one, other) in facts.page().entries().iter().zip(again.page().entries()) {
+        let only_live = one.source == "uname(2)";
+        assert!(only_live || one == other, "{one:?} is not {other:?}");
+    }
+}
+
+/// Check that no recorded tree holds a value of a parameter that may be a secret.
+#[test]
+fn recorded_trees_hold_no_secret() {
+    let root = Root::tree(&fixtures().join("ubuntu-24.04")).unwrap();
+    let copy = tempfile::tempdir().unwrap();
+    facts::record(&root, copy.path()).unwrap();
+    for file in ["proc/cmdline", "dev/kmsg"] {
+        let text = fs::read_to_string(copy.path().join(file)).unwrap();
+        assert!(!text.contains("UUID") && text.contains("divider=10"), "{file}: {text}");
+    }
+}
+
+/// Check RHEL 5's divider: in force there with a warning, inert on a kernel of today
+/// with what replaced it.
+#[test]
+fn divider() {
+    let old = read("rhel5-divider").tick.divider;
+    let old = old.get().unwrap().as_ref().unwrap();
+    assert_eq!((old.asked.as_str(), old.effective_hz), ("10", Some(Hz::new(100))));
+    assert!(old.text.contains("could panic"), "{}", old.text);
+    let new = read("ubuntu-24.04").tick.divider;
+    let new = new.get().unwrap().as_ref().unwrap();
+    assert_eq!((new.asked.as_str(), new.effective_hz), ("10", None));
+    assert!(new.text.contains("NO_HZ_IDLE") && new.text.contains("CONFIG_HZ"));
+    assert_eq!(read("kernel-7.2").tick.divider.get(), Some(&None));
+}
+
+/// Check cores, packages and nodes, from lists and from the masks of old kernels.
+#[test]
+fn topology() {
+    let sets = |fact: &facts::Fact<Vec<units::CpuSet>>| -> Vec<String> {
+        fact.get().unwrap().iter().map(ToString::to_string).collect()
+    };
+    let ubuntu = read("ubuntu-24.04").cpus;
+    assert_eq!(sets(&ubuntu.cores), ["0,1", "2,3"]);
+    assert!(ubuntu.smt.get().unwrap().active);
+    let old = read("rhel5-divider").cpus;
+    assert_eq!(sets(&old.cores), ["0", "1"]);
+    assert_eq!(sets(&old.packages), ["0,1"]);
+    assert_eq!(sets(&old.nodes), ["0,1"]);
+    assert_eq!(old.online.source(), "/proc/cpuinfo");
+}
+
+/// Check that garbage in any file of any tree is survived, and that in the files that
+/// matter most it is named.
+#[test]
+fn garbage_is_survived_and_named() {
+    let named = [
+        "proc/sys/kernel/osrelease",
+        "usr/lib/modules/7.2.13-amd64/config",
+        "dev/kmsg",
+        "sys/devices/system/cpu/online",
+        "sys/devices/system/cpu/nohz_full",
+        "sys/kernel/debug/sched/preempt",
+    ];
+    for file in named {
+        let copy = tempfile::tempdir().unwrap();
+        facts::record(&Root::tree(&fixtures().join("kernel-7.2")).unwrap(), copy.path())
+            .unwrap();
+        fs::write(copy.path().join(file), b"\xff\x00 garbage\n").unwrap();
+        let garbage = Facts::read(&Root::tree(copy.path()).unwrap()).garbage();
+        let names =
+            |entry: &facts::Entry| entry.value.as_ref().unwrap_err().text.contains(file);
+        assert!(garbage.iter().any(names), "{file}: {garbage:?}");
+    }
+}
