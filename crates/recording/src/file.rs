@@ -117,7 +117,8 @@ impl Recording {
     /// # Errors
     /// As [`Recording::from_json`], and `Kind::Io`.
     pub fn load(file: &Path) -> Result<Self, Error> {
-        let bytes = fs::read(file).map_err(|e| Error::new(Kind::Io, file, e.to_string()))?;
+        let bytes =
+            fs::read(file).map_err(|e| Error::new(Kind::Io, file, e.to_string()))?;
         let text = std::str::from_utf8(&bytes).map_err(|error| {
             let at = error.valid_up_to();
             let text = format!("not a noisefloor recording: byte {at} is not UTF-8");

@@ -14,9 +14,7 @@ mod ticks;
 pub use doubt::{Code, Doubt};
 pub use error::{Error, Kind};
 pub use file::FORMAT;
-pub use noise::{
-    Counted, CpuNoise, LineCount, Lost, Meanwhile, NoiseSeries, NoiseSpec,
-};
+pub use noise::{Counted, CpuNoise, LineCount, Lost, Meanwhile, NoiseSeries, NoiseSpec};
 pub use ticks::{CpuTicks, TickSample, TicksSeries, TicksSpec};
 
 use facts::Facts;
@@ -96,10 +94,16 @@ pub struct CheckSeries {
 }
 
 impl Recording {
+    /// The tool and its version, as they stand in recordings.
+    pub const TOOL: &'static str = concat!("noisefloor ", env!("CARGO_PKG_VERSION"));
+
     /// A recording taken now, by this version of the tool.
     pub fn now(facts: Facts, body: Body, doubts: Vec<Doubt>) -> Self {
-        let taken = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-        let tool = concat!("noisefloor ", env!("CARGO_PKG_VERSION")).to_owned();
-        Self { taken, tool, facts, body, doubts }
+        Self { taken: Self::moment(), tool: Self::TOOL.to_owned(), facts, body, doubts }
+    }
+
+    /// This moment, as it stands in recordings: RFC 3339, UTC, whole seconds.
+    pub fn moment() -> String {
+        jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
     }
 }

@@ -23,7 +23,7 @@ pub struct NoiseSeries {
     pub clock: String,
     /// How often that clock ticks in a second, calibrated over the whole run.
     pub clock_hz: TscHz,
-    /// `CLOCK_MONOTONIC_RAW` at the recording's beginning: the zero of all spans.
+    /// `CLOCK_MONOTONIC_RAW` at the recording's beginning.
     pub began_raw_ns: Nanos,
     /// The shortest gap that was kept.
     pub threshold_ns: Nanos,
@@ -36,13 +36,16 @@ pub struct NoiseSeries {
 pub struct CpuNoise {
     /// The CPU.
     pub cpu: Cpu,
+    /// From the recording's beginning to the loop's first reading.
+    pub began_ns: Nanos,
     /// How long the loop ran, from its first reading to its last.
     pub elapsed_ns: Nanos,
     /// The loop's own median pass, taken off each gap's length.
     pub loop_ns: Nanos,
     /// How many passes the loop made.
     pub passes: u64,
-    /// The gaps in rising order of their start: where, and how much longer than a pass.
+    /// The gaps in rising order of their start, counted from the loop's first reading,
+    /// each as long as the pass that it made longer, less an ordinary pass.
     pub gaps: Vec<Span>,
     /// What came after the ring was full.
     pub lost: Option<Lost>,
@@ -55,7 +58,7 @@ pub struct CpuNoise {
 /// Gaps that were seen after the ring was full: counted and summed, but not kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lost {
-    /// The first such gap's start.
+    /// The first such gap's start, counted from the loop's first reading.
     pub since_ns: Nanos,
     /// How many there were.
     pub gaps: u64,

@@ -1,0 +1,169 @@
+//! Recordings' files: what is written can be read, and what is no recording is refused
+//! with file, place and reason.
+#![expect(clippy::unwrap_used, reason = "a test may fail")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use facts::Facts;
+use proptest::prelude::*;
+use recording::{
+    Body, Code, CpuNoise, Doubt, Kind, Lost, Meanwhile, NoiseSeries, NoiseSpec, Recording,
+};
+use units::{Cpu, CpuSet, Nanos, Span, TscHz};
+
+fn span(start: u64, length: u64) -> Span {
+    Span { start: Nanos::from_nanos(start), length: Nanos::from_nanos(length) }
+}
+
+fn example() -> Recording {
+    let page = r#"{"sources": {"tick.hz": "/proc/config.gz CONFIG_HZ"}, "unknown": {},
+                   "tick": {"hz": 250, "mode": "idle", "divider": null}}"#;
+    let facts: Facts = serde_json::from_str(page).unwrap();
+    let cpus: CpuSet = "0-1".parse().unwrap();
+    let duration_ns = Nanos::from_secs(1);
+    let spec = NoiseSpec { cpus, duration_ns, threshold_ns: None, fifo: Some(50) };
+    let cpu = CpuNoise {
+        cpu: Cpu::new(1),
+        began_ns: Nanos::from_micros(40),
+        elapsed_ns: Nanos::from_millis(999),
+        loop_ns: Nanos::from_nanos(8),
+        passes: 110_000_000,
+        gaps: vec![span(3_000, 12_000), span(4_003_000, 9_500)],
+        lost: Some(Lost {
+            since_ns: Nanos::from_millis(900),
+            gaps: 3,
+            ns: Nanos::from_micros(30),
+            max_ns: Nanos::from_micros(20),
+        }),
+        backwards: 0,
+        meanwhile: Meanwhile { interrupts: None, ..Meanwhile::default() },
+    };
+    let series = NoiseSeries {
+        clock: "tsc".to_owned(),
+        clock_hz: TscHz::new(2_596_122_000).unwrap(),
+        began_raw_ns: Nanos::from_secs(77),
+        threshold_ns: Nanos::from_nanos(100),
+        cpus: vec![cpu],
+    };
+    let doubts =
+        vec![Doubt::new(Code::GapsLost, "CPU 1: more gaps than there is room for")];
+    Recording::now(facts, Body::Noise { spec, series }, doubts)
+}
+
+fn refused(text: &str) -> (Kind, String) {
+    let error = Recording::from_json(text, Path::new("my.json")).unwrap_err();
+    (error.kind(), error.to_string())
+}
+
+fn golden() -> Vec<PathBuf> {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let mut files: Vec<PathBuf> =
+        fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
+/// Check that a recording that is saved and loaded is the same, and that nothing but the
+/// file is left in its directory.
+#[test]
+fn saved_then_loaded() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("my.json");
+    let recording = example();
+    recording.save(&file).unwrap();
+    recording.save(&file).unwrap();
+    assert_eq!(Recording::load(&file).unwrap(), recording);
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+}
+
+/// Check that files of format 1 written by earlier versions stay readable, and that what
+/// is written anew from them reads the same.
+#[test]
+fn golden_files_stay_readable() {
+    let mut kinds = Vec::new();
+    for file in golden() {
+        let recording = Recording::load(&file).unwrap();
+        let again = recording.to_json().unwrap();
+        assert_eq!(Recording::from_json(&again, &file).unwrap(), recording);
+        assert_eq!(recording.tool, "noisefloor 0.1.0", "{}", file.display());
+        assert!(recording.facts.tick.hz.get().is_some(), "{}", file.display());
+        kinds.push(recording.body.kind());
+    }
+    assert_eq!(kinds, ["check", "noise", "ticks"]);
+}
+
+/// Check that a file cut anywhere is said to be truncated, with the place.
+#[test]
+fn truncated_anywhere() {
+    let text = example().to_json().unwrap();
+    for end in 0..text.len() {
+        let (kind, message) = refused(&text[..end]);
+        assert_eq!(kind, Kind::Truncated, "{end}: {message}");
+        assert!(message.starts_with("my.json: ends in the middle, at line 1 column"));
+    }
+}
+
+/// Check that what is no recording, a newer one, or one without series is told apart.
+#[test]
+fn foreign_newer_and_without_series() {
+    for (text, kind, words) in [
+        ("hello", Kind::Foreign, "not a noisefloor recording"),
+        ("{}", Kind::Foreign, "no \"format\""),
+        (r#"{"format": "ELF", "kind": "noise"}"#, Kind::Corrupt, "line 1 column 16"),
+        (r#"{"format": 2, "kind": "noise"}"#, Kind::Newer, "format 2"),
+        (r#"{"format": 1, "kind": "noise"}"#, Kind::NoSeries, "--json --series"),
+        (r#"{"format": 1, "kind": "song", "series": {}}"#, Kind::Corrupt, "'song'"),
+        (r#"{"format": 1, "kind": "noise", "series": {}}"#, Kind::Corrupt, "line 1"),
+        ("[1, 2]", Kind::Corrupt, "line 1"),
+    ] {
+        let (seen, message) = refused(text);
+        assert_eq!(seen, kind, "{text}: {message}");
+        assert!(message.contains(words), "{text}: {message}");
+    }
+}
+
+/// Check that something of the wrong type is told with its place.
+#[test]
+fn corrupt_in_the_middle() {
+    let text = example().to_json().unwrap();
+    let broken = text.replace("\"elapsed_ns\":999000000", "\"elapsed_ns\":\"long\"");
+    let (kind, message) = refused(&broken);
+    assert_eq!(kind, Kind::Corrupt);
+    assert!(message.contains("expected u64 at line 1 column"), "{message}");
+}
+
+/// Check that bytes that are no text, and files that are not there, are told as such.
+#[test]
+fn unreadable_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("my.json");
+    assert_eq!(Recording::load(&file).unwrap_err().kind(), Kind::Io);
+    fs::write(&file, b"\x7fELF\xff\xfe").unwrap();
+    let error = Recording::load(&file).unwrap_err();
+    assert_eq!(error.kind(), Kind::Foreign);
+    assert!(error.to_string().contains("byte 4"), "{error}");
+    assert_eq!(example().save(&dir.path().join("a/b")).unwrap_err().kind(), Kind::Io);
+}
+
+/// Check that a code of a later version is a doubt all the same.
+#[test]
+fn doubts_of_later_versions() {
+    let text = example().to_json().unwrap().replace("gaps_lost", "moon_phase");
+    let recording = Recording::from_json(&text, Path::new("my.json")).unwrap();
+    assert_eq!(recording.doubts[0].code, Code::Other);
+}
+
+proptest! {
+    /// Check that a file with damaged bytes is read or refused, never a panic.
+    #[test]
+    fn damaged_bytes(places in prop::collection::vec((0usize..2_000, any::<u8>()), 1..6)) {
+        let mut bytes = example().to_json().unwrap().into_bytes();
+        for (place, byte) in places {
+            let place = place % bytes.len();
+            bytes[place] = byte;
+        }
+        let text = String::from_utf8_lossy(&bytes);
+        let _ = Recording::from_json(&text, Path::new("my.json"));
+    }
+}
