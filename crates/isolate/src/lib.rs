@@ -1,1 +1,12 @@
-//! Take hold of a CPU: pin, prioritise, and say why not.
+//! Take hold of a CPU: which ones may be used and why not, stay on one, outrank others.
+//!
+//! What is done here is done to the calling thread and ends with it; nothing on the
+//! machine changes.
+
+mod choice;
+mod error;
+mod thread;
+
+pub use choice::{choose, leave_room};
+pub use error::{Error, Kind};
+pub use thread::{current_cpu, outrank, pin};

@@ -1,1 +1,114 @@
-//! The loops: noise and ticks.
+//! The loops, and [`run`]: the one entry that every live recording comes from.
+//!
+//! ```text
+//! Spec + Facts ──▶ run ──▶ Recording
+//! ```
+//!
+//! The same code runs on the host, as the only process of a guest, and behind the C
+//! ABI. It measures and does not explain: what took a gap is not known here.
+
+mod calibrate;
+mod check;
+pub mod counter;
+mod doubts;
+mod error;
+mod meanwhile;
+mod noise;
+pub mod spin;
+mod spinner;
+mod stop;
+mod ticks;
+mod watch;
+
+pub use calibrate::Ordinary;
+pub use error::{Error, Kind};
+pub use stop::Stop;
+pub use watch::{Silent, Watch};
+
+use facts::Facts;
+use recording::{Body, CheckSpec, Code, Doubt, NoiseSpec, Recording, TicksSpec};
+use units::{CpuSet, Nanos};
+
+/// The shortest measurement that says anything.
+const SHORTEST: Nanos = Nanos::from_millis(1);
+/// The longest: 30 days. What is longer is a typing error.
+const LONGEST: Nanos = Nanos::from_secs(30 * 24 * 3600);
+
+/// What to measure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Spec {
+    /// How much a spinning CPU loses.
+    Noise(NoiseSpec),
+    /// Timer interrupts per second and CPU.
+    Ticks(TicksSpec),
+    /// One look at the machine: ticks at rest, then noise on all CPUs at once.
+    Check(CheckSpec),
+}
+
+impl Spec {
+    /// The CPUs to measure.
+    pub fn cpus(&self) -> &CpuSet {
+        match self {
+            Self::Noise(spec) => &spec.cpus,
+            Self::Ticks(spec) => &spec.cpus,
+            Self::Check(spec) => &spec.cpus,
+        }
+    }
+}
+
+/// Measures what is asked. `watch` is told how it goes and may end it early; what was
+/// measured so far is then recorded, with a doubt.
+///
+/// # Errors
+/// `Kind::Spec` for a question that makes no sense, `Kind::Isolate` for a CPU or a
+/// privilege that cannot be had, `Kind::System` where the kernel does not play along.
+pub fn run(
+    spec: &Spec,
+    facts: &Facts,
+    watch: &mut dyn Watch,
+) -> Result<Recording, Error> {
+    let mut doubts = Vec::new();
+    let body = match spec {
+        Spec::Noise(spec) => {
+            let series = noise::run(spec, facts, watch, &mut doubts)?;
+            Body::Noise { spec: spec.clone(), series }
+        }
+        Spec::Ticks(spec) => {
+            let series = ticks::run(spec, watch, &mut doubts)?;
+            Body::Ticks { spec: spec.clone(), series }
+        }
+        Spec::Check(spec) => {
+            let series = check::run(spec, facts, watch, &mut doubts)?;
+            Body::Check { spec: spec.clone(), series }
+        }
+    };
+    doubts.extend(left_out(spec.cpus(), facts));
+    if watch.stop().given() {
+        let text = "ended early: the numbers cover what was measured until then";
+        doubts.push(Doubt::new(Code::Interrupted, text));
+    }
+    Ok(Recording::now(facts.clone(), body, doubts))
+}
+
+/// Tells of online CPUs that were not measured because this process may not use them.
+fn left_out(cpus: &CpuSet, facts: &Facts) -> Option<Doubt> {
+    let (online, allowed) = (facts.cpus.online.get()?, facts.cpus.allowed.get()?);
+    let without = online.without(allowed);
+    if without.is_empty() || *cpus != online.and(allowed) {
+        return None;
+    }
+    let text = format!(
+        "CPU {without}: online, but outside this process's affinity or cpuset, and so not \
+         looked at"
+    );
+    Some(Doubt::new(Code::CpusLeftOut, text))
+}
+
+/// Refuses a length of time that cannot be meant.
+fn sensible(what: &str, length: Nanos) -> Result<(), Error> {
+    if (SHORTEST..=LONGEST).contains(&length) {
+        return Ok(());
+    }
+    let text = format!("{what} must be between 1 ms and 30 days");
+    Err(Error::new(Kind::Spec, text))
+}

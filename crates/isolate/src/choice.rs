@@ -1,0 +1,157 @@
+//! Which CPUs may be used, and why another may not.
+//!
+//! The process's affinity and its cpuset both bound where it may run, and the kernel
+//! answers "invalid argument" to either. Affinity may be widened by anyone up to the
+//! cpuset, so a thread of ours tries: where that works, only affinity stood in the way.
+
+use facts::Facts;
+use units::{Cpu, CpuSet};
+
+use crate::error::{Error, Kind};
+use crate::thread::set_affinity;
+
+/// The CPUs to use: the ones asked for, where this process may use them all, else all
+/// that it may use.
+///
+/// # Errors
+/// `Kind::NoSuchCpu`, `Offline`, `Cpuset` or `Affinity` for the first CPU asked for that
+/// cannot be had; `Kind::System` where the kernel does not say which CPUs there are.
+pub fn choose(asked: Option<&CpuSet>, facts: &Facts) -> Result<CpuSet, Error> {
+    let unreadable =
+        |unknown: &facts::Unknown| Error::new(Kind::System, unknown.to_string());
+    let allowed = facts.cpus.allowed.value().map_err(unreadable)?;
+    let online = facts.cpus.online.value().map_err(unreadable)?;
+    let Some(asked) = asked else { return Ok(allowed.and(online)) };
+    if asked.is_empty() {
+        return Err(Error::new(Kind::NoSuchCpu, "no CPU is named"));
+    }
+    for cpu in asked.iter() {
+        if !online.contains(cpu) {
+            return Err(absent(cpu, facts, online));
+        }
+        if !allowed.contains(cpu) {
+            return Err(outside(cpu, allowed));
+        }
+    }
+    Ok(asked.clone())
+}
+
+/// Makes sure that real-time threads that never sleep on those CPUs leave room for the
+/// rest of the machine: another online CPU, or the share that the kernel keeps for
+/// ordinary tasks (RT throttling until 6.11, the fair server since 6.12).
+///
+/// # Errors
+/// `Kind::Unsafe` where they would take every CPU and nothing is kept.
+pub fn leave_room(cpus: &CpuSet, facts: &Facts) -> Result<(), Error> {
+    let others = facts.cpus.online.get().map(|online| online.without(cpus));
+    if others.is_some_and(|others| !others.is_empty()) {
+        return Ok(());
+    }
+    let nothing_kept = match facts.sched.fair_server_runtime_ns.get() {
+        Some(runtimes) => runtimes.iter().all(|runtime| runtime.is_zero()),
+        None => facts.sched.rt_runtime_us.get().is_some_and(|&runtime| runtime < 0),
+    };
+    if !nothing_kept {
+        return Ok(());
+    }
+    let text = "SCHED_FIFO on every CPU would stop this machine for as long as it lasts: the \
+                share that the kernel keeps for ordinary tasks is switched off; leave one CPU \
+                out (-c), or switch it on (sysctl kernel.sched_rt_runtime_us=950000)";
+    Err(Error::new(Kind::Unsafe, text))
+}
+
+/// Why a CPU that is not online is not.
+fn absent(cpu: Cpu, facts: &Facts, online: &CpuSet) -> Error {
+    if facts.cpus.present.get().is_some_and(|present| present.contains(cpu)) {
+        let text = format!(
+            "CPU {cpu} is offline: as root, echo 1 > /sys/devices/system/cpu/cpu{cpu}/online"
+        );
+        return Error::new(Kind::Offline, text);
+    }
+    let text = format!("this machine has no CPU {cpu}: its CPUs are {online}");
+    Error::new(Kind::NoSuchCpu, text)
+}
+
+/// Whether affinity or cpuset keeps this process off a CPU.
+fn outside(cpu: Cpu, allowed: &CpuSet) -> Error {
+    let tried = std::thread::spawn(move || set_affinity(cpu)).join();
+    if matches!(tried, Ok(Ok(()))) {
+        let text = format!(
+            "CPU {cpu} is outside this process's affinity ({allowed}): start it without \
+             taskset, or with taskset -c {cpu}"
+        );
+        return Error::new(Kind::Affinity, text);
+    }
+    let text = format!(
+        "CPU {cpu} is outside this process's cpuset ({allowed}): run it in a control group \
+         or container that owns the CPU (cpuset.cpus)"
+    );
+    Error::new(Kind::Cpuset, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine(present: &str, online: &str, allowed: &str) -> Facts {
+        let page = serde_json::json!({
+            "cpus": {"present": present, "online": online, "allowed": allowed},
+            "sources": {}, "unknown": {},
+        });
+        serde_json::from_value(page).unwrap()
+    }
+
+    fn refusal(asked: &str, facts: &Facts) -> (Kind, String) {
+        let error = choose(Some(&asked.parse().unwrap()), facts).unwrap_err();
+        (error.kind(), error.to_string())
+    }
+
+    /// Check that all that may be used is used where nothing is asked.
+    #[test]
+    fn all_by_default() {
+        let facts = machine("0-7", "0-3,5", "2-5");
+        assert_eq!(choose(None, &facts).unwrap().to_string(), "2,3,5");
+    }
+
+    /// Check that a CPU that is not there, is off, or is not ours is refused as such.
+    #[test]
+    fn refusals_say_which() {
+        let facts = machine("0-40000", "0-6,40000", "0-3");
+        assert_eq!(refusal("40001", &facts).0, Kind::NoSuchCpu);
+        assert_eq!(refusal("7", &facts).0, Kind::Offline);
+        assert_eq!(refusal("", &facts).0, Kind::NoSuchCpu);
+        let (kind, text) = refusal("40000", &facts);
+        assert_eq!(kind, Kind::Cpuset, "{text}");
+        assert!(text.contains("0-3"), "{text}");
+    }
+
+    /// Check that the whole machine is taken over only where the kernel keeps a share.
+    #[test]
+    fn room_is_left() {
+        let all = "0-3".parse().unwrap();
+        let with = |sched: serde_json::Value| -> Facts {
+            serde_json::from_value(serde_json::json!({
+                "cpus": {"online": "0-3"}, "sched": sched, "sources": {}, "unknown": {},
+            }))
+            .unwrap()
+        };
+        let off = with(serde_json::json!({"rt_runtime_us": -1}));
+        assert_eq!(leave_room(&all, &off).unwrap_err().kind(), Kind::Unsafe);
+        assert!(leave_room(&"0-2".parse().unwrap(), &off).is_ok());
+        let on = with(serde_json::json!({"rt_runtime_us": 950_000}));
+        assert!(leave_room(&all, &on).is_ok());
+        let fair = serde_json::json!({
+            "rt_runtime_us": -1, "fair_server_runtime_ns": [50_000_000],
+        });
+        assert!(leave_room(&all, &with(fair)).is_ok());
+    }
+
+    /// Check that a CPU this process could widen to is named as a matter of affinity.
+    #[test]
+    fn affinity_is_told_from_cpuset() {
+        let real = Facts::read(&facts::Root::live());
+        let mine = real.cpus.allowed.get().unwrap().first().unwrap();
+        let facts = machine("0-9", "0-9", "");
+        assert_eq!(refusal(&mine.to_string(), &facts).0, Kind::Affinity);
+    }
+}

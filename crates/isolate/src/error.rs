@@ -1,0 +1,49 @@
+//! Why a CPU cannot be had, and what would help.
+
+use std::fmt;
+
+/// The kind of failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Kind {
+    /// This machine has no such CPU, or none was named: a mistake in the question.
+    NoSuchCpu,
+    /// The CPU is there, but switched off.
+    Offline,
+    /// The process's cpuset does not contain the CPU.
+    Cpuset,
+    /// The process's affinity does not contain the CPU.
+    Affinity,
+    /// A privilege is missing.
+    Privilege,
+    /// The machine must not be taken over as was asked.
+    Unsafe,
+    /// The kernel refused for a reason of its own.
+    System,
+}
+
+/// A failure, in words that name what would help.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Error {
+    kind: Kind,
+    text: String,
+}
+
+impl Error {
+    pub(crate) fn new(kind: Kind, text: impl Into<String>) -> Self {
+        Self { kind, text: text.into() }
+    }
+
+    /// The kind of failure.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,96 @@
+//! What a thread does to itself: stay on one CPU, outrank ordinary tasks.
+//!
+//! `sched_setaffinity(2)`, `sched_setscheduler(2)`. Affinity masks are as long as the
+//! CPU's number needs: libc's own type ends at CPU 1023.
+
+use std::io;
+
+use units::Cpu;
+
+use crate::error::{Error, Kind};
+
+const BITS: usize = u64::BITS as usize;
+
+/// Lets the calling thread run on one CPU only, and returns once it does.
+///
+/// # Errors
+/// `Kind::Cpuset` where the kernel says that the CPU may not be used at all: it is not
+/// in the process's cpuset, or went offline.
+pub fn pin(cpu: Cpu) -> Result<(), Error> {
+    set_affinity(cpu).map_err(|error| {
+        let text = format!("CPU {cpu} may not be used by this process: {error}");
+        Error::new(Kind::Cpuset, text)
+    })
+}
+
+pub(crate) fn set_affinity(cpu: Cpu) -> io::Result<()> {
+    let mut mask = vec![0_u64; cpu.index() / BITS + 1];
+    mask[cpu.index() / BITS] |= 1 << (cpu.index() % BITS);
+    let bytes = std::mem::size_of_val(mask.as_slice());
+    // SAFETY: `mask` is `bytes` long and outlives the call, which only reads it; 0 is
+    // the calling thread.
+    let failed = unsafe { libc::sched_setaffinity(0, bytes, mask.as_ptr().cast()) };
+    if failed == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Gives the calling thread `SCHED_FIFO` at that priority (1 to 99): only interrupts and
+/// higher real-time tasks take the CPU from it. Threads it starts are ordinary again.
+///
+/// # Errors
+/// `Kind::Privilege` without `CAP_SYS_NICE` or a sufficient `RLIMIT_RTPRIO`.
+pub fn outrank(priority: u8) -> Result<(), Error> {
+    let parameters = libc::sched_param { sched_priority: i32::from(priority) };
+    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
+    // SAFETY: `parameters` outlives the call, which only reads it; 0 is the calling
+    // thread.
+    let failed = unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) };
+    if failed == 0 {
+        return Ok(());
+    }
+    let error = io::Error::last_os_error();
+    if error.kind() == io::ErrorKind::PermissionDenied {
+        let text = format!(
+            "SCHED_FIFO priority {priority} is not allowed: it needs root, CAP_SYS_NICE, or \
+             an RLIMIT_RTPRIO of {priority} (ulimit -r {priority})"
+        );
+        return Err(Error::new(Kind::Privilege, text));
+    }
+    let text = format!("SCHED_FIFO priority {priority} was refused: {error}");
+    Err(Error::new(Kind::System, text))
+}
+
+/// The CPU the calling thread is on at this moment.
+pub fn current_cpu() -> Option<Cpu> {
+    // SAFETY: takes no arguments and touches no memory of ours.
+    let cpu = unsafe { libc::sched_getcpu() };
+    u32::try_from(cpu).ok().map(Cpu::new)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that a pinned thread is where it was pinned, for every CPU it may have.
+    #[test]
+    fn pinned_threads_stay() {
+        let facts = facts::Facts::read(&facts::Root::live());
+        for cpu in facts.cpus.allowed.get().unwrap().iter() {
+            let seen = std::thread::spawn(move || pin(cpu).map(|()| current_cpu()));
+            assert_eq!(seen.join().unwrap(), Ok(Some(cpu)));
+        }
+    }
+
+    /// Check that a CPU far beyond any machine's is refused, not cut to 1024.
+    #[test]
+    fn no_such_cpu() {
+        let refused = std::thread::spawn(|| pin(Cpu::new(60_000))).join().unwrap();
+        assert_eq!(refused.unwrap_err().kind(), Kind::Cpuset);
+    }
+
+    /// Check that priorities outside 1 to 99 are refused whatever the privileges.
+    #[test]
+    fn absurd_priorities() {
+        let refused = std::thread::spawn(|| outrank(100)).join().unwrap();
+        assert!(refused.is_err());
+    }
+}

@@ -1,0 +1,98 @@
+//! What an ordinary pass of the loop costs on this CPU, and from when on a pass is a gap.
+//!
+//! The loop itself is run for many short pieces: a piece's mean pass is exact however
+//! coarse the counter is (arm64's may tick once in four passes), and the median over
+//! the pieces passes over those that were interrupted. A minimum would not do: where
+//! the counter steps by 26 ticks with a rare step of 1, it is 1.
+
+use std::sync::atomic::AtomicBool;
+
+use units::TscDelta;
+
+use crate::counter;
+use crate::spin::{Ring, spin};
+
+/// Pieces to take the median of.
+const PIECES: usize = 33;
+/// A piece's length in passes, about; 33 pieces take a few milliseconds at most.
+const PASSES: u64 = 2_000;
+/// A pass that takes this many ordinary ones (or steps of the counter) is a gap.
+const ORDINARY: u64 = 10;
+
+/// What is ordinary for the loop on one CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ordinary {
+    /// The median pass.
+    pub pass: TscDelta,
+    /// The counter's usual step.
+    pub step: TscDelta,
+}
+
+impl Ordinary {
+    /// Measures the loop where the calling thread runs.
+    pub fn measure() -> Self {
+        Self { pass: median_pass(), step: usual_step() }
+    }
+
+    /// The longest pass that is still ordinary.
+    #[must_use]
+    pub fn threshold(self) -> TscDelta {
+        TscDelta::from_ticks(self.pass.max(self.step).ticks().saturating_mul(ORDINARY))
+    }
+}
+
+fn median_pass() -> TscDelta {
+    let never = AtomicBool::new(false);
+    let longest = TscDelta::from_ticks(u64::MAX >> 1);
+    let mut ring = Ring::new(0);
+    // A first piece finds how many ticks the others should take.
+    let mut length = TscDelta::from_ticks(1);
+    let mut means = Vec::with_capacity(PIECES);
+    for _ in 0..PIECES {
+        let spun = spin(length, longest, &never, &mut ring);
+        let mean = (spun.elapsed.ticks() + spun.passes / 2) / spun.passes.max(1);
+        means.push(mean.max(1));
+        length = TscDelta::from_ticks(mean.max(1).saturating_mul(PASSES));
+    }
+    // The first piece was too short to say anything.
+    means.remove(0);
+    TscDelta::from_ticks(median(means))
+}
+
+fn usual_step() -> TscDelta {
+    let mut steps = Vec::with_capacity(PIECES * 8);
+    let mut last = counter::now();
+    while steps.len() < steps.capacity() {
+        let now = counter::now();
+        if now != last {
+            steps.push(now.since(last).ticks());
+        }
+        last = now;
+    }
+    TscDelta::from_ticks(median(steps))
+}
+
+fn median(mut values: Vec<u64>) -> u64 {
+    values.sort_unstable();
+    values.get(values.len() / 2).copied().unwrap_or(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that what is ordinary is found, and that the threshold is well above it.
+    #[test]
+    fn ordinary_is_below_the_threshold() {
+        let ordinary = Ordinary::measure();
+        assert!(ordinary.pass.ticks() > 0);
+        assert!(ordinary.threshold() >= TscDelta::from_ticks(ordinary.step.ticks() * 10));
+    }
+
+    /// Check that single wild values do not move the median.
+    #[test]
+    fn medians_are_steady() {
+        assert_eq!(median(vec![22, 22, 1, 22, 900_000]), 22);
+        assert_eq!(median(vec![]), 1);
+    }
+}

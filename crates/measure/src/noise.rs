@@ -1,0 +1,209 @@
+//! Noise: one pinned thread per CPU spins, all at once, and records its gaps.
+//!
+//! The counter's frequency is measured over the whole run, from before the threads
+//! start until after they end, and lengths become nanoseconds only then.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use facts::Facts;
+use recording::{CpuNoise, Doubt, Lost, Meanwhile, NoiseSeries, NoiseSpec};
+use units::{Cpu, Nanos, Span, TscDelta, TscHz};
+
+use crate::counter::{self, Moment};
+use crate::doubts;
+use crate::meanwhile::Counters;
+use crate::spinner::{Seat, Seen, Spinner, Start};
+use crate::watch::Watch;
+use crate::{Error, Kind, sensible};
+
+/// Room for that many gaps a second; a busy machine has a few thousand.
+const GAPS_PER_SECOND: u64 = 20_000;
+/// Room for at least and at most that many gaps on one CPU (16 bytes each).
+const GAPS_MIN: u64 = 1 << 16;
+const GAPS_MAX: u64 = 1 << 22;
+/// Room for all CPUs' gaps together: 256 MiB.
+const GAPS_ALL: u64 = 1 << 24;
+/// The frequency is not known to better than some microseconds in this.
+const SETTLE: Nanos = Nanos::from_millis(20);
+
+/// Spins on all CPUs asked for at once.
+pub(crate) fn run(
+    spec: &NoiseSpec,
+    facts: &Facts,
+    watch: &mut dyn Watch,
+    doubts: &mut Vec<Doubt>,
+) -> Result<NoiseSeries, Error> {
+    refuse(spec, facts)?;
+    let suspended = counter::suspended();
+    let first = Moment::now();
+    let whole = spin_all(spec, first, watch)?;
+    let after = Counters::now();
+    let hz = Moment::now().frequency_since(first).unwrap_or(whole.guess);
+    let slept = counter::suspended().saturating_sub(suspended);
+    doubts.extend(doubts::of_clock(whole.guess, hz, slept, facts));
+    doubts.extend(after.doubts());
+    let stopped = watch.stop().given();
+    doubts.extend(doubts::of_spinners(&whole.seen, spec, hz, facts, stopped));
+    Ok(whole.series(hz, &after, facts))
+}
+
+/// Seats a thread on each CPU, starts them together and waits until all have ended.
+fn spin_all(
+    spec: &NoiseSpec,
+    first: Moment,
+    watch: &mut dyn Watch,
+) -> Result<Whole, Error> {
+    // The threads look at a clone of the order to stop, so that the watcher stays free
+    // to be told of progress.
+    let stop = watch.stop().clone();
+    thread::scope(|scope| {
+        let (done, finished) = channel();
+        let seated = spec
+            .cpus
+            .iter()
+            .map(|cpu| Spinner::seat(scope, seat(spec, cpu), &stop, done.clone()));
+        let spinners = seated.collect::<Result<Vec<_>, _>>()?;
+        let guess = settle(first)?;
+        let threshold = threshold(spec, &spinners, guess);
+        let before = Counters::now();
+        let began = Moment::now();
+        let end = began.tsc.plus(guess.ticks(spec.duration_ns));
+        spinners.iter().for_each(|spinner| spinner.start(Start { end, threshold }));
+        wait(watch, &finished, spinners.len(), began.raw, spec.duration_ns);
+        let joined =
+            spec.cpus.iter().zip(spinners).map(|(cpu, spinner)| spinner.join(cpu));
+        let seen = joined.collect::<Result<_, _>>()?;
+        Ok(Whole { guess, threshold, before, began, seen })
+    })
+}
+
+/// Everything a run leaves behind, still in ticks.
+struct Whole {
+    guess: TscHz,
+    threshold: TscDelta,
+    before: Counters,
+    began: Moment,
+    seen: Vec<Seen>,
+}
+
+impl Whole {
+    fn series(self, hz: TscHz, after: &Counters, facts: &Facts) -> NoiseSeries {
+        let began = self.began;
+        let cpus = self.seen.iter().map(|seen| {
+            let meanwhile = after.since(&self.before, seen.cpu, facts);
+            cpu_noise(seen, hz, began, meanwhile)
+        });
+        NoiseSeries {
+            clock: counter::NAME.to_owned(),
+            clock_hz: hz,
+            began_raw_ns: began.raw,
+            threshold_ns: hz.span(self.threshold),
+            cpus: cpus.collect(),
+        }
+    }
+}
+
+fn cpu_noise(seen: &Seen, hz: TscHz, began: Moment, counted: Meanwhile) -> CpuNoise {
+    let (spun, pass) = (seen.spun, seen.ordinary.pass);
+    let offset = spun.first.since(began.tsc);
+    let gap = |delta: TscDelta| hz.span(delta.saturating_sub(pass));
+    let gaps = seen.ring.passes().iter().map(|long| Span {
+        start: hz.span(long.last.since(spun.first)),
+        length: gap(long.delta),
+    });
+    let lost = seen.ring.overflow().map(|overflow| {
+        let ordinary = pass.ticks().saturating_mul(overflow.passes);
+        Lost {
+            since_ns: hz.span(overflow.first.last.since(spun.first)),
+            gaps: overflow.passes,
+            ns: hz.span(overflow.sum.saturating_sub(TscDelta::from_ticks(ordinary))),
+            max_ns: gap(overflow.longest),
+        }
+    });
+    CpuNoise {
+        cpu: seen.cpu,
+        // Counters of different CPUs may be a little apart.
+        began_ns: if offset.is_backwards() { Nanos::ZERO } else { hz.span(offset) },
+        elapsed_ns: hz.span(spun.elapsed),
+        loop_ns: hz.span(pass),
+        passes: spun.passes,
+        gaps: gaps.collect(),
+        lost,
+        backwards: spun.backwards,
+        meanwhile: Meanwhile {
+            preempted: seen.meanwhile.preempted,
+            waited_ns: seen.meanwhile.waited_ns,
+            ..counted
+        },
+    }
+}
+
+/// Refuses what makes no sense, and what would take the whole machine over.
+fn refuse(spec: &NoiseSpec, facts: &Facts) -> Result<(), Error> {
+    sensible("the duration", spec.duration_ns)?;
+    if spec.cpus.is_empty() {
+        return Err(Error::new(Kind::Spec, "no CPU to spin on"));
+    }
+    let shorter = |threshold: Nanos| !threshold.is_zero() && threshold < spec.duration_ns;
+    if spec.threshold_ns.is_some_and(|threshold| !shorter(threshold)) {
+        let text =
+            "the threshold must be longer than nothing and shorter than the duration";
+        return Err(Error::new(Kind::Spec, text));
+    }
+    match spec.fifo {
+        None => Ok(()),
+        Some(1..=99) => isolate::leave_room(&spec.cpus, facts).map_err(Error::from),
+        Some(_) => Err(Error::new(Kind::Spec, "SCHED_FIFO priorities are 1 to 99")),
+    }
+}
+
+fn seat(spec: &NoiseSpec, cpu: Cpu) -> Seat {
+    let seconds = spec.duration_ns.get() / 1_000_000_000 + 1;
+    let wanted = (seconds * GAPS_PER_SECOND).clamp(GAPS_MIN, GAPS_MAX);
+    let share = GAPS_ALL / u64::try_from(spec.cpus.len()).unwrap_or(1).max(1);
+    let capacity = usize::try_from(wanted.min(share)).unwrap_or(0);
+    Seat { cpu, fifo: spec.fifo, capacity }
+}
+
+/// The counter's frequency, once enough time has passed to know it.
+fn settle(first: Moment) -> Result<TscHz, Error> {
+    let passed = Moment::now().raw.saturating_sub(first.raw);
+    thread::sleep(SETTLE.saturating_sub(passed).into());
+    Moment::now().frequency_since(first).ok_or_else(|| {
+        let text = format!("the counter ({}) does not advance", counter::NAME);
+        Error::new(Kind::System, text)
+    })
+}
+
+/// The threshold asked for, else the longest that any of the CPUs calls for.
+fn threshold(spec: &NoiseSpec, spinners: &[Spinner<'_>], hz: TscHz) -> TscDelta {
+    let own = spinners.iter().map(|spinner| spinner.ordinary.threshold()).max();
+    spec.threshold_ns.map_or_else(|| own.unwrap_or_default(), |asked| hz.ticks(asked))
+}
+
+/// Waits for the threads to end, and tells of progress on the way.
+fn wait(
+    watch: &mut dyn Watch,
+    finished: &Receiver<()>,
+    threads: usize,
+    began: Nanos,
+    whole: Nanos,
+) {
+    let mut running = threads;
+    while running > 0 {
+        let Some(period) = watch.period() else {
+            running -= usize::from(finished.recv().is_ok());
+            continue;
+        };
+        match finished.recv_timeout(Duration::from(period)) {
+            Ok(()) => running -= 1,
+            Err(RecvTimeoutError::Timeout) => {
+                let now = counter::kernel(libc::CLOCK_MONOTONIC_RAW);
+                watch.progress("spinning", now.saturating_sub(began), whole);
+            }
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+    }
+}

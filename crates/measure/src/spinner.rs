@@ -1,0 +1,117 @@
+//! One spinning thread: takes its CPU, learns what is ordinary there, waits for the
+//! start, spins, and tells what it saw.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{Builder, Scope, ScopedJoinHandle};
+
+use recording::Meanwhile;
+use units::{Cpu, Tsc, TscDelta};
+
+use crate::meanwhile::OwnTime;
+use crate::spin::{Ring, Spun, spin};
+use crate::stop::Stop;
+use crate::{Error, Kind, Ordinary, counter};
+
+/// What a spinner is told before it starts.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Seat {
+    pub(crate) cpu: Cpu,
+    pub(crate) fifo: Option<u8>,
+    pub(crate) capacity: usize,
+}
+
+/// The start: until when to spin, and which passes to keep.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Start {
+    pub(crate) end: Tsc,
+    pub(crate) threshold: TscDelta,
+}
+
+/// What a spinner saw.
+pub(crate) struct Seen {
+    pub(crate) cpu: Cpu,
+    pub(crate) ordinary: Ordinary,
+    pub(crate) spun: Spun,
+    pub(crate) ring: Ring,
+    pub(crate) meanwhile: Meanwhile,
+    /// The CPU the thread was on when it ended.
+    pub(crate) ended_on: Option<Cpu>,
+}
+
+/// A spinning thread that has its CPU and waits for the start.
+pub(crate) struct Spinner<'scope> {
+    pub(crate) ordinary: Ordinary,
+    start: Sender<Start>,
+    thread: ScopedJoinHandle<'scope, Option<Seen>>,
+}
+
+impl<'scope> Spinner<'scope> {
+    /// Starts the thread; `done` is sent to when it has spun.
+    pub(crate) fn seat<'env>(
+        scope: &'scope Scope<'scope, 'env>,
+        seat: Seat,
+        stop: &'env Stop,
+        done: Sender<()>,
+    ) -> Result<Self, Error> {
+        let (ready, is_ready) = channel();
+        let (start, begin) = channel();
+        let thread = Builder::new()
+            .name(format!("spin/{}", seat.cpu))
+            .spawn_scoped(scope, move || {
+                let seen = work(seat, stop, &ready, &begin);
+                // Nobody may be waiting any more; that is their business.
+                let _ = done.send(());
+                seen
+            })
+            .map_err(|error| {
+                let text = format!("no thread for CPU {}: {error}", seat.cpu);
+                Error::new(Kind::System, text)
+            })?;
+        let ordinary = is_ready.recv().unwrap_or_else(|_| Err(died(seat.cpu)))?;
+        Ok(Self { ordinary, start, thread })
+    }
+
+    /// Lets the thread spin.
+    pub(crate) fn start(&self, start: Start) {
+        // A thread that has died is noticed when it is joined.
+        let _ = self.start.send(start);
+    }
+
+    /// What the thread saw.
+    pub(crate) fn join(self, cpu: Cpu) -> Result<Seen, Error> {
+        drop(self.start);
+        self.thread.join().ok().flatten().ok_or_else(|| died(cpu))
+    }
+}
+
+fn died(cpu: Cpu) -> Error {
+    Error::new(Kind::System, format!("the spinning thread of CPU {cpu} died"))
+}
+
+/// The thread's whole life; `None` where it could not be seated or was never started.
+fn work(
+    seat: Seat,
+    stop: &Stop,
+    ready: &Sender<Result<Ordinary, Error>>,
+    begin: &Receiver<Start>,
+) -> Option<Seen> {
+    let taken = isolate::pin(seat.cpu)
+        .and_then(|()| seat.fifo.map_or(Ok(()), isolate::outrank))
+        .map(|()| Ordinary::measure())
+        .map_err(Error::from);
+    let ordinary = taken.clone().ok();
+    let mut ring = Ring::new(if ordinary.is_some() { seat.capacity } else { 0 });
+    ready.send(taken).ok()?;
+    let ordinary = ordinary?;
+    let Start { end, threshold } = begin.recv().ok()?;
+
+    let before = OwnTime::now();
+    let length = end.since(counter::now());
+    let length = if length.is_backwards() { TscDelta::default() } else { length };
+    let longest = TscDelta::from_ticks(threshold.ticks() + ordinary.pass.ticks());
+    let spun = spin(length, longest, stop.as_atomic(), &mut ring);
+    let mut meanwhile = Meanwhile::default();
+    OwnTime::now().add_since(before, &mut meanwhile);
+    let ended_on = isolate::current_cpu();
+    Some(Seen { cpu: seat.cpu, ordinary, spun, ring, meanwhile, ended_on })
+}

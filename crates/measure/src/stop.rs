@@ -1,0 +1,101 @@
+//! The order to stop: given by a signal handler, seen by the loops and by sleepers.
+//!
+//! A flag alone would be missed by a sleeper that looked just before; a byte in a
+//! socket is not.
+
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use units::Nanos;
+
+use crate::counter;
+
+/// The order to stop, shared by all who look at it.
+#[derive(Debug, Clone)]
+pub struct Stop {
+    flag: Arc<AtomicBool>,
+    woken: Arc<UnixStream>,
+    waker: Arc<UnixStream>,
+}
+
+impl Stop {
+    /// An order that has not been given.
+    ///
+    /// # Errors
+    /// Where no socket can be had.
+    pub fn new() -> io::Result<Self> {
+        let (woken, waker) = UnixStream::pair()?;
+        Ok(Self { flag: Arc::default(), woken: Arc::new(woken), waker: Arc::new(waker) })
+    }
+
+    /// The flag, for a signal handler to set.
+    pub fn flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.flag)
+    }
+
+    /// The socket, for a signal handler to write a byte to.
+    ///
+    /// # Errors
+    /// Where no file descriptor is left.
+    pub fn waker(&self) -> io::Result<UnixStream> {
+        self.waker.try_clone()
+    }
+
+    /// Whether the order was given.
+    pub fn given(&self) -> bool {
+        self.flag.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn as_atomic(&self) -> &AtomicBool {
+        &self.flag
+    }
+
+    /// Sleeps until `CLOCK_MONOTONIC_RAW` shows `until` or the order is given.
+    pub(crate) fn sleep_until(&self, until: Nanos) {
+        loop {
+            let left = until.saturating_sub(counter::kernel(libc::CLOCK_MONOTONIC_RAW));
+            if left.is_zero() || self.given() {
+                return;
+            }
+            let mut ends = [PollFd::new(&*self.woken, PollFlags::IN)];
+            let timeout = Timespec {
+                tv_sec: i64::try_from(left.get() / 1_000_000_000).unwrap_or(i64::MAX),
+                tv_nsec: i64::try_from(left.get() % 1_000_000_000).unwrap_or(0),
+            };
+            // Interrupted by a signal is as good as woken: the loop looks again.
+            let _ = poll(&mut ends, Some(&timeout));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    /// Check that a sleeper is woken by the byte, long before its time.
+    #[test]
+    fn sleepers_are_woken() {
+        let stop = Stop::new().unwrap();
+        let (flag, mut waker) = (stop.flag(), stop.waker().unwrap());
+        let signal = std::thread::spawn(move || {
+            flag.store(true, Ordering::Relaxed);
+            waker.write_all(&[0]).unwrap();
+        });
+        stop.sleep_until(Nanos::MAX);
+        assert!(stop.given());
+        signal.join().unwrap();
+    }
+
+    /// Check that a sleeper sleeps its time out.
+    #[test]
+    fn sleepers_sleep() {
+        let now = || counter::kernel(libc::CLOCK_MONOTONIC_RAW);
+        let until = now() + Nanos::from_millis(20);
+        Stop::new().unwrap().sleep_until(until);
+        assert!(now() >= until);
+    }
+}

@@ -1,0 +1,62 @@
+//! Who watches a measurement: is told how it goes, and may end it.
+
+use recording::TickSample;
+use units::Nanos;
+
+use crate::counter;
+use crate::stop::Stop;
+
+/// Who watches a measurement.
+pub trait Watch {
+    /// The order to stop.
+    fn stop(&self) -> &Stop;
+
+    /// How often to be told of progress; `None`: never. Each time wakes a thread, which
+    /// is itself noise, so ask for it only where somebody looks.
+    fn period(&self) -> Option<Nanos> {
+        None
+    }
+
+    /// What is going on, and how much of its time has passed.
+    fn progress(&mut self, _what: &str, _passed: Nanos, _whole: Nanos) {}
+
+    /// An interval of ticks that has just ended.
+    fn ticks(&mut self, _sample: &TickSample) {}
+}
+
+/// Looks at nothing, ends nothing.
+#[derive(Debug)]
+pub struct Silent(Stop);
+
+impl Silent {
+    /// A watcher that looks at nothing.
+    ///
+    /// # Errors
+    /// Where no socket can be had.
+    pub fn new() -> std::io::Result<Self> {
+        Stop::new().map(Self)
+    }
+}
+
+impl Watch for Silent {
+    fn stop(&self) -> &Stop {
+        &self.0
+    }
+}
+
+/// Sleeps from `begin` to `until` (`CLOCK_MONOTONIC_RAW`) or until told to stop, and
+/// tells of progress on the way.
+pub(crate) fn sleep(watch: &mut dyn Watch, what: &str, begin: Nanos, until: Nanos) {
+    let whole = until.saturating_sub(begin);
+    loop {
+        let now = counter::kernel(libc::CLOCK_MONOTONIC_RAW);
+        if now >= until || watch.stop().given() {
+            return;
+        }
+        let next = watch.period().map_or(until, |period| until.min(now + period));
+        if watch.period().is_some() {
+            watch.progress(what, now.saturating_sub(begin), whole);
+        }
+        watch.stop().sleep_until(next);
+    }
+}

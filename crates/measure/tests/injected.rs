@@ -1,0 +1,119 @@
+//! Noise that is injected is found: as often as it was made, and as long.
+#![expect(clippy::unwrap_used, reason = "a test may fail")]
+
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+
+use measure::{Silent, Spec};
+use recording::{Body, NoiseSeries, NoiseSpec};
+use units::{Cpu, CpuSet, Nanos, Span};
+
+/// What the burner does: 5 ms of every 100.
+const BURST: Nanos = Nanos::from_millis(5);
+const PERIOD: Nanos = Nanos::from_millis(100);
+const RUN: Nanos = Nanos::from_secs(2);
+/// The burner outranks every ordinary task.
+const PRIORITY: u8 = 10;
+
+fn raw_now() -> Nanos {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a valid timespec for the kernel to write.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_RAW, &raw mut time) };
+    Nanos::from_secs(time.tv_sec.try_into().unwrap())
+        + Nanos::from_nanos(time.tv_nsec.try_into().unwrap())
+}
+
+/// The second process: burns, and writes down when each burst really began and ended.
+fn burn(cpu: Cpu, mut log: UnixStream) -> std::io::Result<()> {
+    let ready = isolate::pin(cpu).and_then(|()| isolate::outrank(PRIORITY)).is_ok();
+    log.write_all(&[u8::from(ready)])?;
+    if !ready {
+        return Ok(());
+    }
+    loop {
+        std::thread::sleep(PERIOD.saturating_sub(BURST).into());
+        let begin = raw_now();
+        while raw_now() < begin + BURST {}
+        let end = raw_now();
+        log.write_all(&begin.get().to_le_bytes())?;
+        log.write_all(&end.get().to_le_bytes())?;
+    }
+}
+
+fn measure_noise(cpu: Cpu) -> NoiseSeries {
+    let facts = facts::Facts::read(&facts::Root::live());
+    let cpus: CpuSet = [cpu].into_iter().collect();
+    let spec = NoiseSpec { cpus, duration_ns: RUN, threshold_ns: None, fifo: None };
+    let mut silent = Silent::new().unwrap();
+    match measure::run(&Spec::Noise(spec), &facts, &mut silent).unwrap().body {
+        Body::Noise { series, .. } => series,
+        _ => unreachable!("asked for noise"),
+    }
+}
+
+/// Reads what the burner wrote until it was killed.
+fn bursts(mut log: UnixStream) -> Vec<(Nanos, Nanos)> {
+    let mut bytes = Vec::new();
+    log.read_to_end(&mut bytes).unwrap();
+    let number =
+        |bytes: &[u8]| Nanos::from_nanos(u64::from_le_bytes(bytes.try_into().unwrap()));
+    bytes.chunks_exact(16).map(|both| (number(&both[..8]), number(&both[8..]))).collect()
+}
+
+/// Check that every burst of a second process at a higher priority shows as one gap whose
+/// length is the burst's within 5 %.
+#[test]
+fn bursts_are_gaps() {
+    let facts = facts::Facts::read(&facts::Root::live());
+    let cpu = facts.cpus.allowed.get().unwrap().iter().last().unwrap();
+    let (mut ours, theirs) = UnixStream::pair().unwrap();
+    // SAFETY: the child only computes, sleeps and writes to its socket, then _exits; it
+    // takes no lock that another thread of this process could have held.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        drop(ours);
+        let _ = burn(cpu, theirs);
+        // SAFETY: ends the child without running the parent's destructors.
+        unsafe { libc::_exit(0) };
+    }
+    drop(theirs);
+    let mut ready = [0];
+    ours.read_exact(&mut ready).unwrap();
+    let series = (ready == [1]).then(|| measure_noise(cpu));
+    // SAFETY: `child` is our own child, not yet waited for.
+    unsafe {
+        libc::kill(child, libc::SIGKILL);
+        libc::waitpid(child, std::ptr::null_mut(), 0);
+    }
+    let Some(series) = series else {
+        println!("skipped: bursts_are_gaps: SCHED_FIFO is not allowed here");
+        return;
+    };
+    compare(&series, &bursts(ours));
+}
+
+fn compare(series: &NoiseSeries, bursts: &[(Nanos, Nanos)]) {
+    let seen = &series.cpus[0];
+    let zero = series.began_raw_ns + seen.began_ns;
+    let inside = bursts
+        .iter()
+        .filter(|(begin, end)| *begin > zero && *end < zero + seen.elapsed_ns);
+    let bursts: Vec<Span> = inside
+        .map(|&(begin, end)| Span {
+            start: begin.saturating_sub(zero),
+            length: end.saturating_sub(begin),
+        })
+        .collect();
+    assert!(bursts.len() >= 15, "only {} bursts in two seconds", bursts.len());
+    let mut close = 0;
+    for burst in &bursts {
+        let middle = burst.start + Nanos::from_nanos(burst.length.get() / 2);
+        let holds = |gap: &&Span| gap.start < middle && middle < gap.end();
+        let found: Vec<&Span> = seen.gaps.iter().filter(holds).collect();
+        assert_eq!(found.len(), 1, "one gap for the burst at {burst:?}");
+        let apart = found[0].length.get().abs_diff(burst.length.get());
+        close += usize::from(apart * 20 <= burst.length.get());
+    }
+    // Another task or the hypervisor may take time right before or after a burst.
+    assert!(close * 10 >= bursts.len() * 9, "{close} of {} within 5 %", bursts.len());
+}

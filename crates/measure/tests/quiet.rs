@@ -1,0 +1,158 @@
+//! The spinning loop allocates nothing and never enters the kernel: counted, not argued.
+#![expect(clippy::unwrap_used, reason = "a test may fail")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::mem::{MaybeUninit, size_of};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use measure::spin::{Ring, spin};
+use units::TscDelta;
+
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+
+struct Counting;
+
+// SAFETY: every call is handed on to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller's promises are handed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller's promises are handed on.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+/// The child's exit codes.
+const QUIET: i32 = 0;
+const ALLOCATED: i32 = 1;
+const NO_GAPS: i32 = 2;
+const NOT_TRACED: i32 = 3;
+
+/// The system calls between the two markers, or why they could not be counted.
+enum Counted {
+    Calls(Vec<u64>),
+    Skipped(&'static str),
+}
+
+/// Check that between two system calls of our own there is no third, and no allocation,
+/// although the loop keeps gaps until its ring is full and goes on.
+#[test]
+fn the_loop_is_quiet() {
+    let mut ring = Ring::new(1_000);
+    let never = AtomicBool::new(false);
+    // SAFETY: the child calls only the loop and async-signal-safe functions, then _exit.
+    let child = unsafe { libc::fork() };
+    assert!(child >= 0, "fork failed");
+    if child == 0 {
+        let code = traced_spin(&mut ring, &never);
+        // SAFETY: ends the child without running the parent's destructors.
+        unsafe { libc::_exit(code) };
+    }
+    match trace(child) {
+        Counted::Skipped(why) => println!("skipped: the_loop_is_quiet: {why}"),
+        Counted::Calls(calls) => {
+            let marker = u64::try_from(libc::SYS_getppid).unwrap();
+            assert_eq!(calls, [marker, marker], "system calls in the loop");
+        }
+    }
+}
+
+/// The child: asks to be traced, then spins between two markers.
+fn traced_spin(ring: &mut Ring, never: &AtomicBool) -> i32 {
+    // SAFETY: PTRACE_TRACEME takes no pointers; raise and getppid take none either.
+    unsafe {
+        if libc::ptrace(libc::PTRACE_TRACEME, 0, ptr::null_mut::<u8>(), 0) != 0 {
+            return NOT_TRACED;
+        }
+        libc::raise(libc::SIGSTOP);
+        libc::syscall(libc::SYS_getppid);
+    }
+    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    let length = TscDelta::from_ticks(20_000_000);
+    spin(length, TscDelta::default(), never, ring);
+    let after = ALLOCATIONS.load(Ordering::Relaxed);
+    // SAFETY: takes no arguments.
+    unsafe { libc::syscall(libc::SYS_getppid) };
+    match (after == before, ring.overflow().is_some()) {
+        (true, true) => QUIET,
+        (false, _) => ALLOCATED,
+        (true, false) => NO_GAPS,
+    }
+}
+
+/// The parent: writes down every system call the child enters after its first stop, until
+/// it ends.
+fn trace(child: libc::pid_t) -> Counted {
+    let mut calls = Vec::new();
+    let first = wait(child);
+    if libc::WIFEXITED(first) {
+        return Counted::Skipped("this process may not trace its child");
+    }
+    let options = libc::PTRACE_O_TRACESYSGOOD | libc::PTRACE_O_EXITKILL;
+    request(libc::PTRACE_SETOPTIONS, child, ptr::null_mut(), options);
+    loop {
+        request(libc::PTRACE_SYSCALL, child, ptr::null_mut(), 0);
+        let status = wait(child);
+        if libc::WIFEXITED(status) {
+            assert_eq!(libc::WEXITSTATUS(status), QUIET, "the child's verdict");
+            return Counted::Calls(calls);
+        }
+        assert!(libc::WIFSTOPPED(status), "the child died: {status:#x}");
+        if libc::WSTOPSIG(status) == libc::SIGTRAP | 0x80 {
+            match entered(child) {
+                None => return Counted::Skipped("no PTRACE_GET_SYSCALL_INFO before 5.3"),
+                Some(Some(number)) if number != exit_number() => calls.push(number),
+                Some(_) => {}
+            }
+        }
+    }
+}
+
+fn exit_number() -> u64 {
+    u64::try_from(libc::SYS_exit_group).unwrap()
+}
+
+/// The number of the call being entered; `Some(None)` on the way out of one.
+fn entered(child: libc::pid_t) -> Option<Option<u64>> {
+    let mut info = MaybeUninit::<libc::ptrace_syscall_info>::zeroed();
+    let size = i32::try_from(size_of::<libc::ptrace_syscall_info>()).unwrap();
+    if request(libc::PTRACE_GET_SYSCALL_INFO, child, info.as_mut_ptr().cast(), size) <= 0
+    {
+        return None;
+    }
+    // SAFETY: zeroed memory is a valid value, and the kernel filled it.
+    let info = unsafe { info.assume_init() };
+    // SAFETY: on entry the union holds the `entry` member.
+    let number = || unsafe { info.u.entry.nr };
+    Some((info.op == libc::PTRACE_SYSCALL_INFO_ENTRY).then(number))
+}
+
+fn request(what: libc::c_uint, child: libc::pid_t, data: *mut u8, size: i32) -> i64 {
+    // The options are passed where data goes, the info's size where the address does.
+    let options = what == libc::PTRACE_SETOPTIONS;
+    let (address, data): (usize, usize) = if options {
+        (0, usize::try_from(size).unwrap())
+    } else {
+        (usize::try_from(size).unwrap(), data as usize)
+    };
+    // SAFETY: `child` is our stopped tracee; `data` is null, options, or room for the
+    // info whose size is given.
+    unsafe { libc::ptrace(what, child, address, data) }
+}
+
+fn wait(child: libc::pid_t) -> libc::c_int {
+    let mut status = 0;
+    // SAFETY: `status` outlives the call, which writes it.
+    let waited = unsafe { libc::waitpid(child, &raw mut status, 0) };
+    assert_eq!(waited, child, "waitpid failed");
+    status
+}
