@@ -6,44 +6,15 @@
 //!
 //! Cannot see what a parameter with an effect is good for.
 
-use serde::{Deserialize, Serialize};
-
 use crate::command_line::{self, CommandLine, Parameter};
 use crate::contradictions;
 use crate::divider;
 use crate::fact::{Fact, Why, group};
+use crate::inert::{Inert, WhyInert};
 use crate::kernel_log::{self, KernelLog};
 use crate::parameters;
 use crate::sources::Sources;
 use crate::tick;
-
-/// Why a boot parameter does nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Idle {
-    /// The kernel does not know it.
-    Unrecognised,
-    /// The kernel was built without what it sets.
-    Unsupported,
-    /// Another parameter takes it back, or the two do not agree.
-    Contradictory,
-    /// It belongs to kernels of another age.
-    OtherAge,
-    /// The kernel knows it but refuses the value.
-    Refused,
-}
-
-/// A boot parameter that does nothing.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Inert {
-    /// The parameter as it was given, without its value where that may be a secret.
-    pub parameter: String,
-    /// Why it does nothing.
-    pub why: Idle,
-    /// The same in words, with what to do instead.
-    pub text: String,
-}
 
 group! {
     /// Boot parameters.
@@ -54,10 +25,6 @@ group! {
         inert: Vec<Inert>,
     }
 }
-
-/// What the kernel says of parameters it does not know (since 5.15; those with a `.`
-/// belong to modules that may be loaded later and are not listed).
-const UNKNOWN: &str = "Unknown kernel command line parameters \"";
 
 impl Boot {
     pub(crate) fn read(sources: &Sources) -> Self {
@@ -76,16 +43,9 @@ impl Boot {
     }
 }
 
-/// Whether the line asks for CPUs without a tick.
-pub(crate) fn asks_nohz_full(line: &CommandLine) -> bool {
-    let nohz = |given: &Parameter| {
-        given.value.as_deref().is_some_and(|value| value.split(',').any(|p| p == "nohz"))
-    };
-    line.has("nohz_full") || line.all("isolcpus").any(nohz)
-}
-
 fn inert(line: &CommandLine, sources: &Sources) -> Vec<Inert> {
-    let unknown = sources.log.as_ref().map(unknown_to_kernel).unwrap_or_default().0;
+    let disowned = sources.log.as_ref().map(KernelLog::disowned).unwrap_or_default().0;
+    let unknown: Vec<String> = disowned.iter().map(parameters::shown).collect();
     let parameters = line.parameters().enumerate();
     let found = parameters.filter_map(|(at, given)| {
         let (why, text) = by_rule(given, sources)
@@ -97,7 +57,7 @@ fn inert(line: &CommandLine, sources: &Sources) -> Vec<Inert> {
 }
 
 /// What version and configuration decide.
-fn by_rule(given: &Parameter, sources: &Sources) -> Option<(Idle, String)> {
+fn by_rule(given: &Parameter, sources: &Sources) -> Option<(WhyInert, String)> {
     let value = given.value.as_deref().unwrap_or_default();
     if given.is("divider") {
         let release = sources.release.as_ref().ok()?;
@@ -109,41 +69,13 @@ fn by_rule(given: &Parameter, sources: &Sources) -> Option<(Idle, String)> {
 }
 
 /// What the kernel itself says.
-fn not_known(given: &Parameter, unknown: &[String]) -> Option<(Idle, String)> {
+fn not_known(given: &Parameter, unknown: &[String]) -> Option<(WhyInert, String)> {
     if parameters::is_others(&given.name) || !unknown.contains(&parameters::shown(given))
     {
         return None;
     }
     let text = "the kernel does not know it, and handed it to the first process";
-    Some((Idle::Unrecognised, text.to_owned()))
-}
-
-/// The parameters the kernel said it does not know, as they are shown, and whether the
-/// list was cut off.
-pub(crate) fn unknown_to_kernel(log: &KernelLog) -> (Vec<String>, bool) {
-    let Some(message) = log.find(UNKNOWN) else { return (Vec::new(), false) };
-    let list = message.strip_prefix(UNKNOWN).unwrap_or_default();
-    let whole = list.rsplit_once("\", will be passed");
-    // A message that was too long ends in the middle of a parameter.
-    let list = match whole {
-        Some((list, _)) => list,
-        None => list.rsplit_once(' ').map_or("", |(list, _)| list),
-    };
-    let shown = CommandLine::parse(list).parameters().map(parameters::shown).collect();
-    (shown, whole.is_none())
-}
-
-/// A message about unknown parameters as it may be kept: without values that may be
-/// secrets.
-pub(crate) fn redacted_message(message: &str) -> Option<String> {
-    let list = message.strip_prefix(UNKNOWN)?;
-    let (list, after) = match list.rsplit_once('"') {
-        Some((list, after)) => (list, format!("\"{after}")),
-        None => (list, String::new()),
-    };
-    let shown: Vec<String> =
-        CommandLine::parse(list).parameters().map(parameters::shown).collect();
-    Some(format!("{UNKNOWN}{}{after}", shown.join(" ")))
+    Some((WhyInert::Unrecognised, text.to_owned()))
 }
 
 /// Where it was looked for parameters that do nothing, and where it could not be.
@@ -169,37 +101,6 @@ mod tests {
     use super::*;
     use crate::test_tree::tree;
 
-    fn log(message: &str) -> KernelLog {
-        KernelLog::parse(&format!("5,0,0,-;{message}\n")).unwrap()
-    }
-
-    /// Check that the kernel's own list is read, and its last word dropped where the
-    /// message was cut off.
-    #[test]
-    fn reads_the_kernels_list() {
-        let whole = "Unknown kernel command line parameters \"splash BOOT_IMAGE=/a \
-                     divider=10\", will be passed to user space.";
-        let expected = ["splash", "BOOT_IMAGE=...", "divider=10"];
-        assert_eq!(
-            unknown_to_kernel(&log(whole)),
-            (expected.map(str::to_owned).to_vec(), false)
-        );
-        let cut = "Unknown kernel command line parameters \"splash a=1 noh";
-        let expected = ["splash", "a=..."].map(str::to_owned).to_vec();
-        assert_eq!(unknown_to_kernel(&log(cut)), (expected, true));
-        assert_eq!(unknown_to_kernel(&log("hello")), (Vec::new(), false));
-    }
-
-    /// Check that a kept message holds no values, and still says the same.
-    #[test]
-    fn keeps_no_secret() {
-        let message = "Unknown kernel command line parameters \"key=secret divider=10\", \
-                       will be passed to user space.";
-        let kept = redacted_message(message).unwrap();
-        assert!(!kept.contains("secret") && kept.ends_with("space."), "{kept}");
-        assert_eq!(unknown_to_kernel(&log(&kept)), unknown_to_kernel(&log(message)));
-    }
-
     const DYNAMIC: &str = "CONFIG_PREEMPT_DYNAMIC=y\nCONFIG_PREEMPT_VOLUNTARY=y\n\
                            CONFIG_NO_HZ_COMMON=y\nCONFIG_NO_HZ_FULL=y\n\
                            CONFIG_CPU_ISOLATION=y\nCONFIG_RCU_NOCB_CPU=y\n";
@@ -210,7 +111,7 @@ mod tests {
         config: &str,
         line: &str,
         more: &[(&str, &str)],
-    ) -> Vec<(String, Idle)> {
+    ) -> Vec<(String, WhyInert)> {
         let config_file = format!("/boot/config-{release}");
         let mut files = vec![
             ("/proc/sys/kernel/osrelease", release),
@@ -227,7 +128,7 @@ mod tests {
         inert.map(|inert| (inert.parameter.clone(), inert.why)).collect()
     }
 
-    fn one(parameter: &str, why: Idle) -> Vec<(String, Idle)> {
+    fn one(parameter: &str, why: WhyInert) -> Vec<(String, WhyInert)> {
         vec![(parameter.to_owned(), why)]
     }
 
@@ -236,19 +137,19 @@ mod tests {
     fn contradictions() {
         const FULL: &str = "/sys/devices/system/cpu/nohz_full";
         const ISOLATED: &str = "/sys/devices/system/cpu/isolated";
-        let contradicts = |parameter| one(parameter, Idle::Contradictory);
+        let contradicts = |parameter| one(parameter, WhyInert::Contradictory);
         for (line, more, expected) in [
             ("nohz=off nohz_full=1", (FULL, "1\n"), contradicts("nohz_full=1")),
             ("nohz_full=0-3", (FULL, "1-3\n"), contradicts("nohz_full=0-3")),
             ("nohz_full=all", (FULL, "1-3\n"), contradicts("nohz_full=all")),
             ("nohz_full=1-N", (FULL, "1-3\n"), vec![]),
             ("nohz_full=1-15", (FULL, "1-3\n"), vec![]),
-            ("nohz_full=2", (FULL, "(null)\n"), one("nohz_full=2", Idle::Refused)),
+            ("nohz_full=2", (FULL, "(null)\n"), one("nohz_full=2", WhyInert::Refused)),
             ("nohz_full=1 nohz_full=2", (FULL, "1\n"), contradicts("nohz_full=2")),
             ("nohz_full=1 isolcpus=nohz,2", (FULL, "1"), contradicts("isolcpus=nohz,2")),
             ("nohz_full=1 isolcpus=nohz,1", (FULL, "1"), vec![]),
             ("nohz_full=1 isolcpus=2", (FULL, "1"), vec![]),
-            ("isolcpus=2", (ISOLATED, "\n"), one("isolcpus=2", Idle::Refused)),
+            ("isolcpus=2", (ISOLATED, "\n"), one("isolcpus=2", WhyInert::Refused)),
             ("isolcpus=managed_irq,2", (ISOLATED, "\n"), vec![]),
             ("isolcpus=domain,2-3", (ISOLATED, "2-3\n"), vec![]),
             ("rcu_nocbs=1 rcu-nocbs=2", (FULL, "\n"), contradicts("rcu_nocbs=1")),
@@ -264,7 +165,7 @@ mod tests {
     #[test]
     fn versions_and_options() {
         let lazy = format!("{DYNAMIC}CONFIG_ARCH_HAS_PREEMPT_LAZY=y\n");
-        let refused = |parameter| one(parameter, Idle::Refused);
+        let refused = |parameter| one(parameter, WhyInert::Refused);
         for (release, config, line, expected) in [
             (
                 "7.2.1",
@@ -280,13 +181,13 @@ mod tests {
                 "5.10.1",
                 "CONFIG_HZ=250\n",
                 "preempt=full",
-                one("preempt=full", Idle::Unsupported),
+                one("preempt=full", WhyInert::Unsupported),
             ),
             ("6.1.1", DYNAMIC, "nohz=maybe", refused("nohz=maybe")),
             ("6.1.1", DYNAMIC, "nohz=off", vec![]),
             ("4.18.0", DYNAMIC, "elevator=noop", vec![]),
-            ("5.4.0", DYNAMIC, "elevator=noop", one("elevator=noop", Idle::OtherAge)),
-            ("6.1.1", DYNAMIC, "divider=10", one("divider=10", Idle::OtherAge)),
+            ("5.4.0", DYNAMIC, "elevator=noop", one("elevator=noop", WhyInert::OtherAge)),
+            ("6.1.1", DYNAMIC, "divider=10", one("divider=10", WhyInert::OtherAge)),
             ("2.6.18-308.el5", DYNAMIC, "divider=10", vec![]),
             ("2.6.18-308.el5", DYNAMIC, "divider=50", refused("divider=50")),
         ] {
@@ -317,14 +218,14 @@ mod tests {
         let config = format!("{DYNAMIC}CONFIG_NO_HZ=y\n# CONFIG_PREEMPT_RT is not set\n");
         let on = |log| inert_on("6.8.0", &config, line, &[("/dev/kmsg", log)]);
         let expected = [
-            ("foo=...".to_owned(), Idle::Unrecognised),
-            ("kthread_cpus=0".to_owned(), Idle::Unrecognised),
+            ("foo=...".to_owned(), WhyInert::Unrecognised),
+            ("kthread_cpus=0".to_owned(), WhyInert::Unrecognised),
         ];
         assert_eq!(on(listed), expected);
         // A kernel that was patched to know it.
         assert_eq!(on("5,0,0,-;x\n"), []);
         // A log whose beginning is lost says nothing.
-        let unsure = [("kthread_cpus=0".to_owned(), Idle::Unrecognised)];
+        let unsure = [("kthread_cpus=0".to_owned(), WhyInert::Unrecognised)];
         assert_eq!(on("5,9,0,-;x\n"), unsure);
     }
 

@@ -69,6 +69,15 @@ impl CommandLine {
         self.parameters.iter().filter(move |parameter| parameter.is(name))
     }
 
+    /// Whether it asks for CPUs without a tick.
+    pub(crate) fn asks_nohz_full(&self) -> bool {
+        let nohz = |given: &Parameter| {
+            let flags = given.value.as_deref().unwrap_or_default();
+            flags.split(',').any(|flag| flag == "nohz")
+        };
+        self.has("nohz_full") || self.all("isolcpus").any(nohz)
+    }
+
     /// All parameters that are the kernel's, in order.
     pub fn parameters(&self) -> impl Iterator<Item = &Parameter> {
         self.parameters.iter()

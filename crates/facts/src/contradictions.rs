@@ -9,8 +9,8 @@
 
 use units::CpuSet;
 
-use crate::boot::{self, Idle};
 use crate::command_line::{CommandLine, Parameter, same_name, truth};
+use crate::inert::WhyInert;
 use crate::parameters;
 use crate::sources::Sources;
 use crate::tick;
@@ -24,12 +24,12 @@ pub(crate) fn find(
     at: usize,
     line: &CommandLine,
     sources: &Sources,
-) -> Option<(Idle, String)> {
+) -> Option<(WhyInert, String)> {
     let given = line.parameters().nth(at)?;
     repeated(at, given, line, sources)
         .or_else(|| tick_everywhere(given, line))
         .or_else(|| unlike_lists(at, given, line, sources))
-        .map(|text| (Idle::Contradictory, text))
+        .map(|text| (WhyInert::Contradictory, text))
         .or_else(|| not_taken(given, line, sources))
         .or_else(|| nobody_lazy(given, line, sources))
 }
@@ -100,7 +100,7 @@ fn not_taken(
     given: &Parameter,
     line: &CommandLine,
     sources: &Sources,
-) -> Option<(Idle, String)> {
+) -> Option<(WhyInert, String)> {
     let file = match given {
         given if given.is("nohz_full") => tick::NOHZ_FULL,
         given if given.is("isolcpus") && isolates(value(given)) => ISOLATED,
@@ -120,13 +120,13 @@ fn not_taken(
     }
     if missing == asked {
         let text = format!("the kernel did not take it: {file} names none of its CPUs");
-        return Some((Idle::Refused, text));
+        return Some((WhyInert::Refused, text));
     }
     let text = format!(
         "does nothing for CPU {missing}: {file} does not name it; at least one CPU, \
          mostly the one the kernel starts on, must stay out"
     );
-    Some((Idle::Contradictory, text))
+    Some((WhyInert::Contradictory, text))
 }
 
 /// Lazy RCU callbacks where no CPU hands its callbacks to threads.
@@ -134,16 +134,16 @@ fn nobody_lazy(
     given: &Parameter,
     line: &CommandLine,
     sources: &Sources,
-) -> Option<(Idle, String)> {
+) -> Option<(WhyInert, String)> {
     if !given.is("rcutree.enable_rcu_lazy") || truth(value(given)) != Some(true) {
         return None;
     }
     let handed_over = line.has("rcu_nocbs")
-        || boot::asks_nohz_full(line)
+        || line.asks_nohz_full()
         || sources.is_set("RCU_NOCB_CPU_DEFAULT_ALL") != Some(false);
     let text = "only callbacks of CPUs in rcu_nocbs= or nohz_full= can be lazy, and \
                 neither is given";
-    (!handed_over).then(|| (Idle::Contradictory, text.to_owned()))
+    (!handed_over).then(|| (WhyInert::Contradictory, text.to_owned()))
 }
 
 /// Takes the flags of `isolcpus=` off its list of CPUs.

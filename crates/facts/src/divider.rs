@@ -8,11 +8,22 @@
 //!
 //! Cannot see how often the tick really comes; `noisefloor ticks` counts that.
 
+use serde::{Deserialize, Serialize};
 use units::Hz;
 
-use crate::boot::Idle;
+use crate::inert::WhyInert;
 use crate::release::Release;
-use crate::tick::Divider;
+
+/// What `divider=N` on the command line does to this kernel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Divider {
+    /// What was asked: the text after `divider=`.
+    pub asked: String,
+    /// The rate at which the tick really comes; `None` where it has no effect.
+    pub effective_hz: Option<Hz>,
+    /// What it does here, in words.
+    pub text: String,
+}
 
 /// The largest N that counts.
 const DIVIDER_MAX: u32 = 40;
@@ -35,11 +46,11 @@ pub(crate) fn divider(asked: &str, release: &Release, hz: Option<Hz>) -> Divider
 }
 
 /// Why `divider=asked` does nothing to a kernel of that release; `None` where it works.
-pub(crate) fn idle(asked: &str, release: &Release) -> Option<Idle> {
+pub(crate) fn idle(asked: &str, release: &Release) -> Option<WhyInert> {
     match rhel5_build(release) {
-        None => Some(Idle::OtherAge),
-        Some(build) if build < BUILD_FIRST => Some(Idle::Unrecognised),
-        Some(_) if number(asked).is_none() => Some(Idle::Refused),
+        None => Some(WhyInert::OtherAge),
+        Some(build) if build < BUILD_FIRST => Some(WhyInert::Unrecognised),
+        Some(_) if number(asked).is_none() => Some(WhyInert::Refused),
         Some(_) => None,
     }
 }
@@ -75,7 +86,11 @@ fn on_rhel5(asked: &str, build: u32, hz: Option<Hz>) -> (Option<Hz>, String) {
         }
         (Some(number), Some(hz)) => {
             let effective = Hz::new(hz.get() / number);
-            let text = format!("the tick comes at {} / {number} Hz", hz.get());
+            let text = format!(
+                "the tick comes {} times a second, {} / {number}",
+                effective.get(),
+                hz.get()
+            );
             (Some(effective), text)
         }
         (Some(number), None) => {
@@ -119,7 +134,7 @@ mod tests {
             let divider = on("2.6.18-308.el5", asked);
             assert_eq!(divider.effective_hz, None, "{asked}");
             let release = Release::parse("2.6.18-308.el5").unwrap();
-            assert_eq!(idle(asked, &release), Some(Idle::Refused));
+            assert_eq!(idle(asked, &release), Some(WhyInert::Refused));
             assert!(divider.text.contains("out of range"), "{}", divider.text);
         }
     }

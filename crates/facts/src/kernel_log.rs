@@ -7,12 +7,16 @@
 //! Cannot see messages that newer ones have overwritten. Needs root where
 //! `kernel.dmesg_restrict` is 1.
 
+use crate::command_line::{CommandLine, Parameter};
 use crate::fact::{Unknown, Why};
 use crate::release::Release;
 use crate::root::Root;
 
 /// The file.
 pub(crate) const FILE: &str = "/dev/kmsg";
+
+/// How the kernel lists the parameters it does not know.
+pub(crate) const DISOWNED: &str = "Unknown kernel command line parameters \"";
 
 /// The kernel's messages, oldest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,6 +70,22 @@ impl KernelLog {
     /// The messages that contain the text, oldest first.
     pub(crate) fn all<'a>(&'a self, needle: &'a str) -> impl Iterator<Item = &'a str> {
         self.messages.iter().map(String::as_str).filter(move |m| m.contains(needle))
+    }
+
+    /// The parameters the kernel said it does not know (since 5.15; those with a `.`
+    /// belong to modules that may be loaded later and are not listed), and whether its
+    /// list was cut off.
+    pub(crate) fn disowned(&self) -> (Vec<Parameter>, bool) {
+        let Some(message) = self.find(DISOWNED) else { return (Vec::new(), false) };
+        let list = message.strip_prefix(DISOWNED).unwrap_or_default();
+        let whole = list.rsplit_once("\", will be passed");
+        // A message that was too long ends in the middle of a parameter.
+        let known = match whole {
+            Some((list, _)) => list,
+            None => list.rsplit_once(' ').map_or("", |(list, _)| list),
+        };
+        let parameters = CommandLine::parse(known).parameters().cloned().collect();
+        (parameters, whole.is_none())
     }
 
     /// Whether the kernel's first message is still there, and with it all since.
@@ -139,5 +159,23 @@ mod tests {
         fn never_panics(text in "[0-9,; a-z\n-]{0,60}") {
             let _ = KernelLog::parse(&text);
         }
+    }
+
+    /// Check that the kernel's list of parameters it does not know is read, and its last
+    /// word dropped where the message was cut off.
+    #[test]
+    fn disowned_parameters() {
+        let disowned = |message: &str| {
+            let log = KernelLog::parse(&format!("5,0,0,-;{message}\n")).unwrap();
+            let (parameters, cut_off) = log.disowned();
+            let names = parameters.into_iter().map(|parameter| parameter.name);
+            (names.collect::<Vec<_>>().join(" "), cut_off)
+        };
+        let whole = "Unknown kernel command line parameters \"splash BOOT_IMAGE=/a \
+                     divider=10\", will be passed to user space.";
+        assert_eq!(disowned(whole), ("splash BOOT_IMAGE divider".to_owned(), false));
+        let cut = "Unknown kernel command line parameters \"splash a=1 noh";
+        assert_eq!(disowned(cut), ("splash a".to_owned(), true));
+        assert_eq!(disowned("hello"), (String::new(), false));
     }
 }

@@ -8,8 +8,8 @@
 //!
 //! Cannot see what distributions add: `boot` asks the kernel's messages about that.
 
-use crate::boot::Idle;
 use crate::command_line::{Parameter, same_name, truth};
+use crate::inert::WhyInert;
 use crate::parameters::Condition::{Before, NotRt, NotSaid, Rt, Since, With, Without};
 use crate::parameters::Value::{Any, Flag, Is, IsNot, NoTruth};
 use crate::sources::Sources;
@@ -47,7 +47,7 @@ pub(crate) struct Rule {
     name: &'static str,
     value: Value,
     when: &'static [Condition],
-    pub(crate) why: Idle,
+    pub(crate) why: WhyInert,
     pub(crate) text: &'static str,
 }
 
@@ -55,7 +55,7 @@ const fn rule(
     name: &'static str,
     value: Value,
     when: &'static [Condition],
-    why: Idle,
+    why: WhyInert,
     text: &'static str,
 ) -> Rule {
     Rule { name, value, when, why, text }
@@ -67,30 +67,30 @@ const fn needs(
     when: &'static [Condition],
     text: &'static str,
 ) -> Rule {
-    rule(name, Any, when, Idle::Unsupported, text)
+    rule(name, Any, when, WhyInert::Unsupported, text)
 }
 
 #[rustfmt::skip]
 const RULES: &[Rule] = &[
     needs("nohz_full", &[Without(&["NO_HZ_FULL"])], "the kernel is built without NO_HZ_FULL"),
-    rule("isolcpus", Flag("nohz"), &[Since(5, 10), Without(&["NO_HZ_FULL"])], Idle::Unsupported, "the kernel is built without NO_HZ_FULL and drops the whole parameter, not only its nohz"),
+    rule("isolcpus", Flag("nohz"), &[Since(5, 10), Without(&["NO_HZ_FULL"])], WhyInert::Unsupported, "the kernel is built without NO_HZ_FULL and drops the whole parameter, not only its nohz"),
     needs("isolcpus", &[Since(4, 15), Without(&["CPU_ISOLATION"])], "the kernel is built without CPU_ISOLATION"),
     needs("nohz", &[Without(&["NO_HZ_COMMON", "NO_HZ"])], "the kernel is built without NO_HZ_COMMON: its tick never stops anyway"),
-    rule("nohz", NoTruth, &[], Idle::Refused, "the value is neither on nor off"),
+    rule("nohz", NoTruth, &[], WhyInert::Refused, "the value is neither on nor off"),
     needs("highres", &[Without(&["HIGH_RES_TIMERS"])], "the kernel is built without HIGH_RES_TIMERS"),
-    rule("highres", NoTruth, &[With("HIGH_RES_TIMERS")], Idle::Refused, "the value is neither on nor off"),
+    rule("highres", NoTruth, &[With("HIGH_RES_TIMERS")], WhyInert::Refused, "the value is neither on nor off"),
     needs("rcu_nocbs", &[Without(&["RCU_NOCB_CPU"])], "the kernel is built without RCU_NOCB_CPU"),
     needs("rcu_nocb_poll", &[Without(&["RCU_NOCB_CPU"])], "the kernel is built without RCU_NOCB_CPU"),
     needs("rcutree.enable_rcu_lazy", &[Without(&["RCU_LAZY"])], "the kernel is built without RCU_LAZY"),
-    rule("rcutree.nohz_full_patience_delay", Any, &[Before(6, 9)], Idle::Unrecognised, "kernels of this age do not have it yet"),
+    rule("rcutree.nohz_full_patience_delay", Any, &[Before(6, 9)], WhyInert::Unrecognised, "kernels of this age do not have it yet"),
     needs("preempt", &[Without(&["PREEMPT_DYNAMIC"])], "the kernel is built without PREEMPT_DYNAMIC: its preemption model is fixed"),
-    rule("preempt", IsNot(&["none", "voluntary", "full", "lazy", "laziest"]), &[With("PREEMPT_DYNAMIC")], Idle::Refused, "there is no such preemption model"),
-    rule("preempt", Is(&["none", "voluntary"]), &[With("PREEMPT_DYNAMIC"), With("ARCH_HAS_PREEMPT_LAZY"), Since(7, 0)], Idle::Refused, "since 7.0 there are only preempt=lazy and preempt=full"),
-    rule("preempt", Is(&["none", "voluntary"]), &[With("PREEMPT_DYNAMIC"), Since(6, 13), Rt], Idle::Refused, "a PREEMPT_RT kernel takes only preempt=lazy and preempt=full"),
-    rule("preempt", Is(&["lazy"]), &[With("PREEMPT_DYNAMIC"), Without(&["ARCH_HAS_PREEMPT_LAZY", "PREEMPT_LAZY"]), NotRt], Idle::Refused, "this kernel has no lazy preemption (x86 has it since 6.13)"),
-    rule("kthread_cpus", Any, &[NotRt, NotSaid], Idle::Unrecognised, "no mainline kernel has it: it is part of a patch set; use taskset on the kernel's threads, or isolcpus="),
-    rule("tick_divider", Any, &[NotSaid], Idle::OtherAge, "a misprint of RHEL 5's divider= in an old manual"),
-    rule("elevator", Any, &[Since(5, 0)], Idle::OtherAge, "since 5.0 each disk has its own I/O scheduler, set in /sys/block/*/queue/scheduler"),
+    rule("preempt", IsNot(&["none", "voluntary", "full", "lazy", "laziest"]), &[With("PREEMPT_DYNAMIC")], WhyInert::Refused, "there is no such preemption model"),
+    rule("preempt", Is(&["none", "voluntary"]), &[With("PREEMPT_DYNAMIC"), With("ARCH_HAS_PREEMPT_LAZY"), Since(7, 0)], WhyInert::Refused, "since 7.0 there are only preempt=lazy and preempt=full"),
+    rule("preempt", Is(&["none", "voluntary"]), &[With("PREEMPT_DYNAMIC"), Since(6, 13), Rt], WhyInert::Refused, "a PREEMPT_RT kernel takes only preempt=lazy and preempt=full"),
+    rule("preempt", Is(&["lazy"]), &[With("PREEMPT_DYNAMIC"), Without(&["ARCH_HAS_PREEMPT_LAZY", "PREEMPT_LAZY"]), NotRt], WhyInert::Refused, "this kernel has no lazy preemption (x86 has it since 6.13)"),
+    rule("kthread_cpus", Any, &[NotRt, NotSaid], WhyInert::Unrecognised, "no mainline kernel has it: it is part of a patch set; use taskset on the kernel's threads, or isolcpus="),
+    rule("tick_divider", Any, &[NotSaid], WhyInert::OtherAge, "a misprint of RHEL 5's divider= in an old manual"),
+    rule("elevator", Any, &[Since(5, 0)], WhyInert::OtherAge, "since 5.0 each disk has its own I/O scheduler, set in /sys/block/*/queue/scheduler"),
     needs("threadirqs", &[Without(&["IRQ_FORCED_THREADING"])], "the kernel is built without IRQ_FORCED_THREADING"),
     needs("nowatchdog", &[Without(&["LOCKUP_DETECTOR"])], "the kernel is built without LOCKUP_DETECTOR: there is no watchdog to switch off"),
     needs("nosoftlockup", &[Without(&["SOFTLOCKUP_DETECTOR", "LOCKUP_DETECTOR", "DETECT_SOFTLOCKUP"])], "the kernel is built without SOFTLOCKUP_DETECTOR: there is nothing to switch off"),
@@ -105,7 +105,7 @@ const RULES: &[Rule] = &[
     needs("amd_pstate", &[Without(&["X86_AMD_PSTATE"])], "the kernel is built without X86_AMD_PSTATE (it came with 5.17)"),
     needs("cpuidle_haltpoll.force", &[Without(&["HALTPOLL_CPUIDLE"])], "the kernel is built without HALTPOLL_CPUIDLE"),
     needs("haltpoll.guest_halt_poll_ns", &[Without(&["CPU_IDLE_GOV_HALTPOLL"])], "the kernel is built without CPU_IDLE_GOV_HALTPOLL"),
-    rule("workqueue.default_affinity_scope", Any, &[Before(6, 6)], Idle::Unrecognised, "it came with 6.6"),
+    rule("workqueue.default_affinity_scope", Any, &[Before(6, 6)], WhyInert::Unrecognised, "it came with 6.6"),
 ];
 
 /// Parameters of which the last one given counts.

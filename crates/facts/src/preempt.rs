@@ -8,7 +8,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::absence::Needs;
 use crate::command_line;
 use crate::fact::{Fact, Unknown, Why, group};
 use crate::kernel_log;
@@ -135,21 +134,17 @@ fn chosen_model(sources: &Sources) -> (Fact<Model>, Fact<Chosen>) {
         _ => Ok(Chosen::RunTime),
     };
     let boot_files = format!("{}, {}", command_line::FILE, sources.config_file());
-    let refused = match sources.root.text(DEBUGFS) {
-        Ok(text) => {
-            let model = marked(&text);
-            let chosen = model.clone().and_then(by_whom);
-            let source = format!("{DEBUGFS}, {boot_files}");
-            return (Fact::of(model, DEBUGFS), Fact::of(chosen, source));
-        }
-        Err(unknown) => sources.why(&unknown, &Needs::since("5.12").on("debugfs")),
-    };
-    if let Some(model) = last_said(sources) {
-        let source = format!("{} ({refused})", kernel_log::FILE);
-        let files = format!("{source}, {boot_files}");
-        return (Fact::known(model, source), Fact::of(by_whom(model), files));
+    if let Ok(text) = sources.root.text(DEBUGFS) {
+        let model = marked(&text);
+        let chosen = model.clone().and_then(by_whom);
+        let source = format!("{DEBUGFS}, {boot_files}");
+        return (Fact::of(model, DEBUGFS), Fact::of(chosen, source));
     }
-    let source = format!("{boot_files}; a change since boot is not seen ({refused})");
+    if let Some(model) = last_said(sources) {
+        let files = format!("{}, {boot_files}", kernel_log::FILE);
+        return (Fact::known(model, kernel_log::FILE), Fact::of(by_whom(model), files));
+    }
+    let source = format!("{boot_files}; a change since boot is not seen");
     let chosen = start.clone().and_then(by_whom);
     (Fact::of(start, &*source), Fact::of(chosen, source))
 }

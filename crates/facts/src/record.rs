@@ -11,7 +11,6 @@
 use std::cell::Cell;
 use std::path::Path;
 
-use crate::boot;
 use crate::command_line::{self, CommandLine};
 use crate::cpu_times::CpuTimes;
 use crate::cpuinfo;
@@ -108,7 +107,7 @@ fn without_builder(text: &str) -> String {
 fn kept_record(line: &str) -> Option<String> {
     let record = kernel_log::record(line)?;
     let head = line.strip_suffix(record.message)?;
-    if let Some(message) = boot::redacted_message(record.message) {
+    if let Some(message) = disowned(record.message) {
         return Some(format!("{head}{message}\n"));
     }
     let whole_line = record.message.contains("ommand line: ");
@@ -116,6 +115,19 @@ fn kept_record(line: &str) -> Option<String> {
         return Some(format!("{line}\n"));
     }
     (record.sequence == 0).then(|| format!("{head}(not kept)\n"))
+}
+
+/// The message that lists the parameters the kernel does not know, without values that
+/// may be secrets.
+fn disowned(message: &str) -> Option<String> {
+    let list = message.strip_prefix(kernel_log::DISOWNED)?;
+    let (list, after) = match list.rsplit_once('"') {
+        Some((list, after)) => (list, format!("\"{after}")),
+        None => (list, String::new()),
+    };
+    let shown: Vec<String> =
+        CommandLine::parse(list).parameters().map(parameters::shown).collect();
+    Some(format!("{}{}{after}", kernel_log::DISOWNED, shown.join(" ")))
 }
 
 #[cfg(test)]

@@ -7,7 +7,6 @@ use std::str::FromStr;
 
 use units::CpuSet;
 
-use crate::boot;
 use crate::command_line::{self, CommandLine};
 use crate::config::{self, Config};
 use crate::fact::{Fact, Unknown, Why};
@@ -62,11 +61,8 @@ impl<'a> Sources<'a> {
         if self.at_least(5, 15) != Some(true) || parameter.contains('.') {
             return None;
         }
-        let listed = |shown: &String| {
-            CommandLine::parse(shown).parameters().any(|given| given.is(parameter))
-        };
-        let (unknown, cut_off) = boot::unknown_to_kernel(log);
-        match unknown.iter().any(listed) {
+        let (disowned, cut_off) = log.disowned();
+        match disowned.iter().any(|given| given.is(parameter)) {
             true => Some(false),
             false if cut_off => None,
             false => Some(true),

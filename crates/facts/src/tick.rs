@@ -10,10 +10,9 @@ use serde::{Deserialize, Serialize};
 use units::{CpuSet, Hz};
 
 use crate::absence::Needs;
-use crate::boot;
 use crate::command_line;
 use crate::config::Config;
-use crate::divider;
+use crate::divider::{self, Divider};
 use crate::fact::{Fact, Unknown, Why, group};
 use crate::sources::Sources;
 
@@ -27,17 +26,6 @@ pub enum TickMode {
     Idle,
     /// On idle CPUs, and on the `nohz_full` CPUs with one task too.
     Full,
-}
-
-/// What `divider=N` on the command line does to this kernel.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Divider {
-    /// What was asked: the text after `divider=`.
-    pub asked: String,
-    /// The rate at which the tick really comes; `None` where it has no effect.
-    pub effective_hz: Option<Hz>,
-    /// What it does here, in words.
-    pub text: String,
 }
 
 group! {
@@ -135,7 +123,7 @@ fn mode(sources: &Sources, nohz_full: Result<&CpuSet, &Unknown>) -> Fact<TickMod
         (Err(unknown), _) => Fact::unknown(unknown.clone(), source),
         // Built with NO_HZ_FULL, but without the file that says whether it is in force.
         (Ok(line), Err(unknown))
-            if config.is_set("NO_HZ_FULL") && boot::asks_nohz_full(line) =>
+            if config.is_set("NO_HZ_FULL") && line.asks_nohz_full() =>
         {
             Fact::unknown(unknown.clone(), NOHZ_FULL)
         }

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use facts::{Chosen, Facts, Flavour, Idle, Interrupts, Model, Root, TickMode, Why};
+use facts::{Chosen, Facts, Flavour, Interrupts, Model, Root, TickMode, Why, WhyInert};
 use units::Hz;
 
 /// What is expected of one tree.
@@ -22,7 +22,7 @@ struct Expected {
     model: Model,
     chosen: Chosen,
     /// Parameters that do nothing.
-    inert: &'static [(&'static str, Idle)],
+    inert: &'static [(&'static str, WhyInert)],
 }
 
 const BOOT_CONFIG: &str = "/boot/config-";
@@ -53,10 +53,10 @@ const EXPECTED: &[Expected] = &[
         model: Model::Voluntary,
         chosen: Chosen::Default,
         inert: &[
-            ("preempt=lazy", Idle::Refused),
-            ("kthread_cpus=0", Idle::Unrecognised),
-            ("divider=10", Idle::OtherAge),
-            ("elevator=noop", Idle::OtherAge),
+            ("preempt=lazy", WhyInert::Refused),
+            ("kthread_cpus=0", WhyInert::Unrecognised),
+            ("divider=10", WhyInert::OtherAge),
+            ("elevator=noop", WhyInert::OtherAge),
         ],
     },
     Expected {
@@ -71,8 +71,8 @@ const EXPECTED: &[Expected] = &[
         model: Model::Lazy,
         chosen: Chosen::Default,
         inert: &[
-            ("preempt=none", Idle::Refused),
-            ("rcutree.enable_rcu_lazy=1", Idle::Contradictory),
+            ("preempt=none", WhyInert::Refused),
+            ("rcutree.enable_rcu_lazy=1", WhyInert::Contradictory),
         ],
     },
     Expected {
@@ -86,7 +86,10 @@ const EXPECTED: &[Expected] = &[
         config: "/proc/config.gz",
         model: Model::Full,
         chosen: Chosen::Static,
-        inert: &[("nohz_full=3", Idle::Unsupported), ("rcu_nocbs=3", Idle::Unsupported)],
+        inert: &[
+            ("nohz_full=3", WhyInert::Unsupported),
+            ("rcu_nocbs=3", WhyInert::Unsupported),
+        ],
     },
     Expected {
         tree: "firecracker-6.18",

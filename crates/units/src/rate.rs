@@ -58,8 +58,10 @@ impl Ppm {
     }
 
     /// `part` of `whole`; `None` where the whole is zero.
+    #[expect(clippy::cast_precision_loss, reason = "one part in 2^53 is not told apart")]
     pub fn of(part: Nanos, whole: Nanos) -> Option<Self> {
-        (!whole.is_zero()).then(|| Self(part.as_secs_f64() / whole.as_secs_f64() * 1e6))
+        let ratio = || part.get() as f64 * 1e6 / whole.get() as f64;
+        (!whole.is_zero()).then(|| Self(ratio()))
     }
 
     /// The part in millionths.
