@@ -1,0 +1,90 @@
+//! Limits on noise, and which CPUs exceed them.
+
+use units::{Cpu, Nanos, Ppm};
+
+use crate::NoiseSummary;
+
+/// What no CPU may exceed; `None`: anything goes.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Limits {
+    /// The share of its time a CPU may lose.
+    pub noise: Option<Ppm>,
+    /// The longest gap it may show.
+    pub gap: Option<Nanos>,
+}
+
+/// A CPU that exceeds a limit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Excess {
+    /// It lost a larger share of its time.
+    Noise {
+        /// The CPU.
+        cpu: Cpu,
+        /// What it lost.
+        seen: Ppm,
+        /// What it might have.
+        limit: Ppm,
+    },
+    /// It showed a longer gap.
+    Gap {
+        /// The CPU.
+        cpu: Cpu,
+        /// Its longest gap.
+        seen: Nanos,
+        /// The longest it might have shown.
+        limit: Nanos,
+    },
+}
+
+impl Limits {
+    /// The CPUs that exceed a limit, in the summary's order. A limit itself is no excess.
+    pub fn exceeded(&self, summary: &NoiseSummary) -> Vec<Excess> {
+        let cpus = summary.cpus.iter().flat_map(|noise| {
+            let cpu = noise.cpu;
+            let lost =
+                self.noise.zip(noise.noise_ppm).filter(|(limit, seen)| seen > limit);
+            let gap = self.gap.zip(noise.gap_ns.max).filter(|(limit, seen)| seen > limit);
+            let lost = lost.map(|(limit, seen)| Excess::Noise { cpu, seen, limit });
+            let gap = gap.map(|(limit, seen)| Excess::Gap { cpu, seen, limit });
+            lost.into_iter().chain(gap)
+        });
+        cpus.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{MeanwhileInput, NoiseInput};
+    use units::Span;
+
+    fn summary() -> NoiseSummary {
+        let gap =
+            |length| Span { start: Nanos::ZERO, length: Nanos::from_micros(length) };
+        let (quiet, noisy) = ([gap(1)], [gap(900)]);
+        let input = |cpu, gaps| NoiseInput {
+            cpu: Cpu::new(cpu),
+            elapsed: Nanos::from_millis(1),
+            loop_pass: Nanos::ZERO,
+            threshold: None,
+            gaps,
+            lost: None,
+            meanwhile: MeanwhileInput::default(),
+        };
+        NoiseSummary::of([input(0, &quiet[..]), input(1, &noisy[..])])
+    }
+
+    /// Check that only what is above a limit exceeds it, and that no limit allows all.
+    #[test]
+    fn above_the_limit() {
+        let with = |noise: Option<f64>, gap: Option<u64>| {
+            let limits =
+                Limits { noise: noise.map(Ppm::new), gap: gap.map(Nanos::from_micros) };
+            limits.exceeded(&summary()).len()
+        };
+        assert_eq!(with(None, None), 0);
+        assert_eq!(with(Some(900_000.0), Some(900)), 0);
+        assert_eq!(with(Some(899_999.0), None), 1);
+        assert_eq!(with(Some(0.0), Some(0)), 4);
+    }
+}

@@ -1,0 +1,178 @@
+//! What `/proc` counted on a CPU while the loop spun: counts become rates.
+//!
+//! The counts are those of two readings, just before and just after the loop. They say
+//! what happened, not which gap it caused.
+
+use serde::{Deserialize, Serialize};
+use units::{Nanos, PerSecond};
+
+/// How often one interrupt line was counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LineInput<'a> {
+    /// The line's label: `LOC`, `36`.
+    pub line: &'a str,
+    /// What the line says it is.
+    pub name: &'a str,
+    /// How often it came.
+    pub count: u64,
+    /// Whether it is this architecture's timer interrupt.
+    pub timer: bool,
+}
+
+/// How often something of a name was counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CountInput<'a> {
+    /// The name.
+    pub name: &'a str,
+    /// How often.
+    pub count: u64,
+}
+
+/// What was counted on one CPU; `None` is "not known".
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MeanwhileInput<'a> {
+    /// The time between the two readings.
+    pub span: Nanos,
+    /// Interrupts by line, those that came.
+    pub interrupts: Option<Vec<LineInput<'a>>>,
+    /// Softirqs by name, those that ran.
+    pub softirqs: Option<Vec<CountInput<'a>>>,
+    /// How often another task took the CPU from the loop.
+    pub preempted: u64,
+    /// How long the loop was ready to run but another task ran.
+    pub waited: Option<Nanos>,
+    /// What the hypervisor took.
+    pub steal: Option<Nanos>,
+}
+
+/// How often one interrupt line came.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LineSummary {
+    /// The line's label in `/proc/interrupts`.
+    pub line: String,
+    /// What the line says it is.
+    pub name: String,
+    /// How often it came.
+    pub count: u64,
+    /// The same a second.
+    pub rate_hz: Option<PerSecond>,
+    /// Whether it is this architecture's timer interrupt.
+    pub timer: bool,
+}
+
+/// How often one softirq ran.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SoftirqSummary {
+    /// The name in `/proc/softirqs`.
+    pub name: String,
+    /// How often it ran.
+    pub count: u64,
+    /// The same a second.
+    pub rate_hz: Option<PerSecond>,
+}
+
+/// What `/proc` counted on one CPU while the loop spun.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MeanwhileSummary {
+    /// The time between the two readings.
+    pub span_ns: Nanos,
+    /// Interrupts that came at least once; null where they could not be read.
+    pub interrupts: Option<Vec<LineSummary>>,
+    /// Softirqs that ran at least once; null where they could not be read.
+    pub softirqs: Option<Vec<SoftirqSummary>>,
+    /// Timer interrupts a second; null where interrupts could not be read.
+    pub timer_hz: Option<PerSecond>,
+    /// How often another task took the CPU from the loop.
+    pub preempted: u64,
+    /// How long the loop was ready to run but another task ran.
+    pub waited_ns: Option<Nanos>,
+    /// What the hypervisor took.
+    pub steal_ns: Option<Nanos>,
+}
+
+impl MeanwhileSummary {
+    /// Turns counts into rates.
+    pub fn of(input: &MeanwhileInput<'_>) -> Self {
+        let span = input.span;
+        let timer_hz = input.interrupts.as_ref().and_then(|lines| {
+            let timers = lines.iter().filter(|line| line.timer);
+            PerSecond::of(timers.map(|line| line.count).sum(), span)
+        });
+        let interrupts = input.interrupts.as_ref().map(|lines| {
+            let lines = lines.iter().map(|line| LineSummary {
+                line: line.line.to_owned(),
+                name: line.name.to_owned(),
+                count: line.count,
+                rate_hz: PerSecond::of(line.count, span),
+                timer: line.timer,
+            });
+            lines.collect()
+        });
+        let softirqs = input.softirqs.as_ref().map(|softirqs| {
+            let softirqs = softirqs.iter().map(|softirq| SoftirqSummary {
+                name: softirq.name.to_owned(),
+                count: softirq.count,
+                rate_hz: PerSecond::of(softirq.count, span),
+            });
+            softirqs.collect()
+        });
+        Self {
+            span_ns: span,
+            interrupts,
+            softirqs,
+            timer_hz,
+            preempted: input.preempted,
+            waited_ns: input.waited,
+            steal_ns: input.steal,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(line: &str, count: u64, timer: bool) -> LineInput<'_> {
+        LineInput { line, name: "a name", count, timer }
+    }
+
+    /// Check that the timer's rate is that of all timer lines and no other.
+    #[test]
+    fn timer_lines_add_up() {
+        let lines =
+            vec![line("11", 400, true), line("12", 100, true), line("36", 7, false)];
+        let input = MeanwhileInput {
+            span: Nanos::from_secs(2),
+            interrupts: Some(lines),
+            ..MeanwhileInput::default()
+        };
+        let found = MeanwhileSummary::of(&input);
+        assert_eq!(found.timer_hz, Some(PerSecond::new(250.0)));
+        let lines = found.interrupts.unwrap();
+        assert_eq!(lines[2].rate_hz, Some(PerSecond::new(3.5)));
+        assert_eq!(lines[2].count, 7);
+    }
+
+    /// Check that a timer that never came is zero, and one that could not be read null.
+    #[test]
+    fn unknown_is_not_zero() {
+        let mut input =
+            MeanwhileInput { span: Nanos::from_secs(1), ..MeanwhileInput::default() };
+        let unread = MeanwhileSummary::of(&input);
+        assert_eq!((unread.timer_hz, unread.softirqs), (None, None));
+        input.interrupts = Some(Vec::new());
+        assert_eq!(MeanwhileSummary::of(&input).timer_hz, Some(PerSecond::new(0.0)));
+    }
+
+    /// Check that counts of no time have no rate.
+    #[test]
+    fn no_time_has_no_rate() {
+        let input = MeanwhileInput {
+            interrupts: Some(vec![line("LOC", 5, true)]),
+            ..MeanwhileInput::default()
+        };
+        let found = MeanwhileSummary::of(&input);
+        assert_eq!(found.timer_hz, None);
+        assert_eq!(found.interrupts.unwrap()[0].rate_hz, None);
+    }
+}
