@@ -1,0 +1,272 @@
+//! Recordings for this room's tests, in the manner of real ones.
+
+use facts::Facts;
+use recording::{
+    Body, CheckSeries, CheckSpec, Code, Counted, CpuNoise, CpuTicks, Doubt, LineCount,
+    Lost, Meanwhile, NoiseSeries, NoiseSpec, Recording, TickSample, TicksSeries,
+    TicksSpec,
+};
+use units::{Cpu, CpuSet, Nanos, Span, TscHz};
+
+/// A guest as it is often met.
+pub(crate) const GUEST: &str = r##"
+    "kernel": {"release": "6.12.48+deb13-cloud-amd64", "arch": "x86_64",
+        "version": "#1 SMP PREEMPT_DYNAMIC Debian 6.12.48-1 (2025-09-20)",
+        "flavour": "cloud", "distribution": "Debian GNU/Linux 13 (trixie)",
+        "config": "/boot/config-6.12.48+deb13-cloud-amd64"},
+    "tick": {"hz": 250, "mode": "idle", "nohz_full": "", "divider": null,
+        "high_res": true, "migration": true},
+    "cpus": {"possible": "0,1", "present": "0,1", "online": "0,1", "allowed": "0,1",
+        "isolated": "", "housekeeping": "0,1", "smt": {"control": "on", "active": true},
+        "cores": ["0,1"], "packages": ["0,1"], "nodes": ["0,1"]},
+    "preempt": {"model": "voluntary", "chosen": "default", "dynamic": true},
+    "sched": {"policy": "eevdf", "rt_runtime_us": 950000, "rt_period_us": 1000000,
+        "autogroup": true, "rr_timeslice_ms": 100},
+    "irq": {"default_affinity": "0,1", "threaded": false},
+    "clock": {"source": "tsc", "available": ["tsc", "kvm-clock", "acpi_pm"],
+        "tsc_flags": ["constant_tsc", "nonstop_tsc", "tsc_known_freq"],
+        "tsc_hz": 2596122000},
+    "virt": {"hypervisor": "KVM", "product": "Standard PC (Q35 + ICH9, 2009)",
+        "steal_clock": true},
+    "power": {"driver": "none", "governor": "none", "idle_driver": "haltpoll",
+        "idle_governor": "haltpoll",
+        "idle_states": [{"name": "poll", "latency_us": 0, "disabled": false},
+            {"name": "haltpoll", "latency_us": 1, "disabled": true}]},
+    "security": {"lockdown": "none", "uid": 1000, "capabilities": []},
+    "boot": {"parameters": ["root=UUID=...", "ro", "quiet", "divider=10"],
+        "inert": [{"parameter": "divider=10", "why": "other_age",
+            "text": "belongs to RHEL 5; today idle CPUs do not tick, and the rate is CONFIG_HZ"}]}
+"##;
+
+const BESIDE: &str = r#"
+    "sources": {"kernel.release": "/proc/sys/kernel/osrelease", "tick.hz":
+        "/boot/config-6.12.48+deb13-cloud-amd64: CONFIG_HZ",
+        "tick.migration": "/proc/sys/kernel/timer_migration",
+        "cpus.online": "/sys/devices/system/cpu/online",
+        "sched.base_slice_ns": "/sys/kernel/debug/sched/base_slice_ns"},
+    "unknown": {"sched.base_slice_ns": {"code": "needs_root",
+            "text": "/sys/kernel/debug/sched/base_slice_ns may be read by root only"},
+        "sched.latency_ns": {"code": "too_new",
+            "text": "gone since Linux 6.6, where EEVDF replaced CFS"}}
+"#;
+
+/// A machine of its own, with CPUs set apart.
+pub(crate) const METAL: &str = r#"
+    "kernel": {"release": "6.12.48-rt", "arch": "x86_64", "flavour": "rt"},
+    "tick": {"hz": 1000, "mode": "full", "nohz_full": "2-7", "divider": null},
+    "cpus": {"online": "0-7", "isolated": "2-7", "housekeeping": "0,1"},
+    "preempt": {"model": "rt", "chosen": "static", "dynamic": false},
+    "clock": {"source": "tsc"},
+    "virt": {"hypervisor": null, "steal_clock": true},
+    "boot": {"parameters": ["nohz_full=2-7", "isolcpus=2-7"], "inert": []}
+"#;
+
+/// A machine that says nothing.
+pub(crate) const MUTE: &str = r#""tick": {}"#;
+
+/// Facts with these groups; everything else is not known.
+pub(crate) fn facts(groups: &str) -> Facts {
+    serde_json::from_str(&format!("{{{groups},{BESIDE}}}")).unwrap()
+}
+
+fn set(count: u32) -> CpuSet {
+    (0..count).map(Cpu::new).collect()
+}
+
+fn recording(groups: &str, body: Body, doubts: Vec<Doubt>) -> Recording {
+    Recording {
+        taken: "2026-11-20T06:30:12Z".to_owned(),
+        tool: "noisefloor 0.1.0".to_owned(),
+        facts: facts(groups),
+        body,
+        doubts,
+    }
+}
+
+/// Ticks on that many CPUs in that many seconds; odd CPUs are busy, the last one unknown
+/// where there are more than two.
+pub(crate) fn ticks_series(count: u32, seconds: u64) -> TicksSeries {
+    let cpu = |cpu: u32, second: u64| {
+        let is_known = count <= 2 || cpu + 1 < count;
+        let (timer, busy) = if cpu % 2 == 0 {
+            (11 + second + u64::from(cpu), 10)
+        } else {
+            (250 + second % 2, 1000)
+        };
+        CpuTicks {
+            cpu: Cpu::new(cpu),
+            timer: is_known.then_some(timer),
+            interrupts: is_known.then_some(timer + 40),
+            busy_ns: is_known.then_some(Nanos::from_millis(busy)),
+            accounted_ns: is_known.then_some(Nanos::from_secs(1)),
+        }
+    };
+    let sample = |second| TickSample {
+        start_ns: Nanos::from_millis(1000 * second + second),
+        span_ns: Nanos::from_secs(1),
+        cpus: (0..count).map(|number| cpu(number, second)).collect(),
+    };
+    TicksSeries { samples: (0..seconds).map(sample).collect() }
+}
+
+/// What one CPU saw in ten seconds: ticks, and now and then another program.
+fn cpu_noise(cpu: u32) -> CpuNoise {
+    let tick = |at: u64| Span {
+        start: Nanos::from_micros(4_000 * at + 17),
+        length: Nanos::from_nanos(3_100 + at % 7 * 450 + u64::from(cpu) * 61),
+    };
+    let mut gaps: Vec<Span> = (0..2_499).map(tick).collect();
+    gaps.extend((0..u64::from(cpu % 3) * 6).map(|at| Span {
+        start: Nanos::from_micros(600_000 * at + 900),
+        length: Nanos::from_nanos(1_204_567 + at * 100_000),
+    }));
+    gaps.sort_unstable();
+    CpuNoise {
+        cpu: Cpu::new(cpu),
+        began_ns: Nanos::from_micros(20),
+        elapsed_ns: Nanos::from_secs(10),
+        loop_ns: Nanos::from_nanos(12),
+        passes: 700_000_000,
+        gaps,
+        lost: None,
+        backwards: 0,
+        meanwhile: meanwhile(cpu),
+    }
+}
+
+fn meanwhile(cpu: u32) -> Meanwhile {
+    let line = |line: &str, name: &str, count, timer| LineCount {
+        line: line.to_owned(),
+        name: name.to_owned(),
+        count,
+        timer,
+    };
+    let softirq = |name: &str, count| Counted { name: name.to_owned(), count };
+    let other = u64::from(cpu % 3);
+    let mut interrupts = vec![
+        line("LOC", "Local timer interrupts", 2_505, true),
+        line("CAL", "Function call interrupts", 31, false),
+    ];
+    if other > 0 {
+        interrupts.push(line("36", "virtio1-req.0", 402 * other, false));
+    }
+    Meanwhile {
+        span_ns: Nanos::from_micros(10_000_400),
+        interrupts: Some(interrupts),
+        softirqs: Some(vec![
+            softirq("RCU", 1_100 + other),
+            softirq("TIMER", 600),
+            softirq("SCHED", 2_400),
+        ]),
+        preempted: 6 * other,
+        waited_ns: Some(Nanos::from_micros(7_300 * other)),
+        steal_ns: Some(Nanos::from_millis(20 * other)),
+    }
+}
+
+pub(crate) fn noise_series(count: u32) -> NoiseSeries {
+    NoiseSeries {
+        clock: "tsc".to_owned(),
+        clock_hz: TscHz::new(2_596_122_000).unwrap(),
+        began_raw_ns: Nanos::from_secs(1_000),
+        threshold_ns: Nanos::from_nanos(120),
+        cpus: (0..count).map(cpu_noise).collect(),
+    }
+}
+
+pub(crate) fn ticks(groups: &str, count: u32, seconds: u64) -> Recording {
+    let spec = TicksSpec {
+        cpus: set(count),
+        interval_ns: Nanos::from_secs(1),
+        count: Some(seconds),
+    };
+    let body = Body::Ticks { spec, series: ticks_series(count, seconds) };
+    recording(groups, body, Vec::new())
+}
+
+pub(crate) fn noise(groups: &str, count: u32) -> Recording {
+    let spec = NoiseSpec {
+        cpus: set(count),
+        duration_ns: Nanos::from_secs(10),
+        threshold_ns: None,
+        fifo: None,
+    };
+    let body = Body::Noise { spec, series: noise_series(count) };
+    let doubt = Doubt::new(
+        Code::Unequal,
+        "CPU 1 began 30 ms after the others, so not all of them spun at the same time",
+    );
+    recording(groups, body, vec![doubt])
+}
+
+pub(crate) fn check(groups: &str, count: u32) -> Recording {
+    let spec = CheckSpec {
+        cpus: set(count),
+        idle_ns: Nanos::from_secs(2),
+        noise_ns: Nanos::from_secs(10),
+    };
+    let mut rest = ticks_series(count, 2);
+    for cpu in rest.samples.iter_mut().flat_map(|sample| &mut sample.cpus) {
+        cpu.timer = Some(11 + u64::from(cpu.cpu.get() % 5));
+        cpu.busy_ns = Some(Nanos::from_millis(10));
+        cpu.accounted_ns = Some(Nanos::from_secs(1));
+    }
+    let series = CheckSeries { rest, noise: noise_series(count) };
+    let doubt =
+        Doubt::new(Code::TooShort, "10 s are short for gaps that come once a minute");
+    recording(groups, Body::Check { spec, series }, vec![doubt])
+}
+
+/// The same recording, but CPUs from 2 on are left in peace, and of what `/proc` counts
+/// nothing could be read on CPU 0.
+pub(crate) fn quiet(mut recording: Recording) -> Recording {
+    let (Body::Check { series: CheckSeries { noise, .. }, .. }
+    | Body::Noise { series: noise, .. }) = &mut recording.body
+    else {
+        return recording;
+    };
+    for cpu in &mut noise.cpus {
+        match cpu.cpu.get() {
+            0 => {
+                cpu.meanwhile =
+                    Meanwhile { span_ns: cpu.meanwhile.span_ns, ..Meanwhile::default() }
+            }
+            1 => {}
+            _ => {
+                cpu.gaps.truncate(10);
+                cpu.meanwhile.interrupts.iter_mut().flatten().for_each(|line| {
+                    line.count = 10;
+                });
+                (cpu.meanwhile.preempted, cpu.meanwhile.waited_ns) =
+                    (0, Some(Nanos::ZERO));
+            }
+        }
+    }
+    recording
+}
+
+/// The same recording with numbers as wide as they get.
+pub(crate) fn wide(mut recording: Recording) -> Recording {
+    let (Body::Check { series: CheckSeries { noise, .. }, .. }
+    | Body::Noise { series: noise, .. }) = &mut recording.body
+    else {
+        return recording;
+    };
+    for cpu in &mut noise.cpus {
+        cpu.cpu = Cpu::new(cpu.cpu.get() + 700);
+        cpu.gaps.iter_mut().for_each(|gap| gap.length = gap.length.saturating_mul(37));
+        cpu.lost = Some(Lost {
+            since_ns: Nanos::from_secs(9),
+            gaps: 12_345_678,
+            ns: Nanos::from_millis(640),
+            max_ns: Nanos::from_micros(345_678),
+        });
+        cpu.meanwhile.preempted = 1_234_567;
+        for line in cpu.meanwhile.interrupts.iter_mut().flatten() {
+            line.name =
+                "a handler's name that is longer than any, and then some".to_owned();
+            line.count *= 2_432;
+        }
+    }
+    recording
+}

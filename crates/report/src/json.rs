@@ -1,0 +1,198 @@
+//! The one object that `--json` prints: the contract of every measuring command.
+//!
+//! Its summary is worked out from the series each time. With the series in it, the
+//! object is a recording that can be loaded again.
+
+use facts::Facts;
+use recording::{Body, Doubt, FORMAT, Recording};
+use serde::Serialize;
+
+use crate::findings::{Finding, findings};
+use crate::summary;
+
+#[derive(Serialize)]
+struct Measured<'a, Spec, Summary, Series> {
+    format: u32,
+    kind: &'a str,
+    taken: &'a str,
+    tool: &'a str,
+    facts: &'a Facts,
+    spec: &'a Spec,
+    summary: Summary,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    series: Option<&'a Series>,
+    doubts: &'a [Doubt],
+}
+
+#[derive(Serialize)]
+struct FactsOnly<'a> {
+    format: u32,
+    kind: &'a str,
+    taken: &'a str,
+    tool: &'a str,
+    facts: &'a Facts,
+    doubts: &'a [Doubt],
+}
+
+#[derive(Serialize)]
+struct Judged {
+    #[serde(flatten)]
+    summary: stats::CheckSummary,
+    findings: Vec<Finding>,
+}
+
+/// A recording as one JSON object, with its raw series only if asked for.
+///
+/// # Errors
+/// Never for a recording that was measured; serialisation can fail in principle.
+pub fn json(
+    recording: &Recording,
+    with_series: bool,
+) -> Result<String, serde_json::Error> {
+    match &recording.body {
+        Body::Noise { spec, series } => {
+            let summary = summary::noise_summary(series);
+            object(recording, spec, summary, with_series.then_some(series))
+        }
+        Body::Ticks { spec, series } => {
+            let summary = summary::ticks_summary(series);
+            object(recording, spec, summary, with_series.then_some(series))
+        }
+        Body::Check { spec, series } => {
+            let summary = summary::check_summary(series);
+            let findings = findings(&recording.facts, &summary);
+            let judged = Judged { summary, findings };
+            object(recording, spec, judged, with_series.then_some(series))
+        }
+    }
+}
+
+/// Facts as one JSON object; `taken` and `tool` are those of a recording made now.
+///
+/// # Errors
+/// Never for facts that were read; serialisation can fail in principle.
+pub fn facts_json(
+    facts: &Facts,
+    taken: &str,
+    tool: &str,
+) -> Result<String, serde_json::Error> {
+    let object =
+        FactsOnly { format: FORMAT, kind: "facts", taken, tool, facts, doubts: &[] };
+    serde_json::to_string_pretty(&object)
+}
+
+fn object<Spec: Serialize, Summary: Serialize, Series: Serialize>(
+    recording: &Recording,
+    spec: &Spec,
+    summary: Summary,
+    series: Option<&Series>,
+) -> Result<String, serde_json::Error> {
+    serde_json::to_string_pretty(&Measured {
+        format: FORMAT,
+        kind: recording.body.kind(),
+        taken: &recording.taken,
+        tool: &recording.tool,
+        facts: &recording.facts,
+        spec,
+        summary,
+        series,
+        doubts: &recording.doubts,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use serde_json::Value;
+
+    use super::*;
+    use crate::example::{self, GUEST};
+
+    fn keys(value: &Value) -> Vec<&str> {
+        value.as_object().unwrap().keys().map(String::as_str).collect()
+    }
+
+    fn parsed(recording: &Recording, with_series: bool) -> Value {
+        serde_json::from_str(&json(recording, with_series).unwrap()).unwrap()
+    }
+
+    /// Check the top level of every kind, and that the series is there only if asked for.
+    #[test]
+    fn top_level() {
+        let recordings = [
+            example::noise(GUEST, 2),
+            example::ticks(GUEST, 2, 2),
+            example::check(GUEST, 2),
+        ];
+        for recording in &recordings {
+            let object = parsed(recording, false);
+            let expected =
+                ["doubts", "facts", "format", "kind", "spec", "summary", "taken", "tool"];
+            let mut found = keys(&object);
+            found.sort_unstable();
+            assert_eq!(found, expected);
+            assert_eq!(object["format"], 1);
+            assert_eq!(object["kind"], recording.body.kind());
+            assert_eq!(object["facts"]["tick"]["hz"], 250);
+            assert!(parsed(recording, true)["series"].is_object());
+        }
+    }
+
+    /// Check that the keys stand in the order in which they are read.
+    #[test]
+    fn order() {
+        let text = json(&example::noise(GUEST, 1), true).unwrap();
+        let order = [
+            "format", "kind", "taken", "tool", "facts", "spec", "summary", "series",
+            "doubts",
+        ];
+        let places: Vec<usize> = order
+            .iter()
+            .map(|key| text.find(&format!("\n  \"{key}\"")).unwrap())
+            .collect();
+        assert!(places.is_sorted(), "{places:?}");
+    }
+
+    /// Check that what was printed with its series is a recording that loads again.
+    #[test]
+    fn loads_again() {
+        for recording in [example::noise(GUEST, 2), example::check(GUEST, 2)] {
+            let text = json(&recording, true).unwrap();
+            let again = Recording::from_json(&text, Path::new("again.json")).unwrap();
+            assert_eq!(again, recording);
+        }
+    }
+
+    /// Check that `check` has both summaries and the findings side by side.
+    #[test]
+    fn check_has_findings() {
+        let object = parsed(&example::check(GUEST, 2), false);
+        assert_eq!(keys(&object["summary"]), ["findings", "noise", "rest"]);
+        let first = &object["summary"]["findings"][0];
+        assert_eq!(keys(first), ["code", "next", "text"]);
+        assert_eq!(object["summary"]["rest"]["cpus"][0]["timer_hz"], 11.0);
+        let cpu = &object["summary"]["noise"]["cpus"][1];
+        assert_eq!(cpu["gap_ns"]["max"], 1_704_567);
+        assert_eq!(cpu["meanwhile"]["interrupts"][2]["name"], "virtio1-req.0");
+        assert_eq!(cpu["culprits"][0]["ns"], cpu["noise_ns"]);
+        assert_eq!(object["doubts"][0]["code"], "too_short");
+    }
+
+    /// Check the object of `facts`.
+    #[test]
+    fn facts_alone() {
+        let text = facts_json(
+            &example::facts(GUEST),
+            "2026-11-20T06:30:12Z",
+            "noisefloor 0.1.0",
+        );
+        let object: Value = serde_json::from_str(&text.unwrap()).unwrap();
+        assert_eq!(object["kind"], "facts");
+        assert_eq!(object["doubts"], serde_json::json!([]));
+        assert_eq!(
+            object["facts"]["unknown"]["sched.base_slice_ns"]["code"],
+            "needs_root"
+        );
+    }
+}

@@ -1,0 +1,49 @@
+//! Limits that were exceeded, in words.
+
+use recording::{Body, Recording};
+use stats::{Excess, Limits};
+
+use crate::number;
+use crate::summary::noise_summary;
+
+/// One line for each CPU and limit that it exceeds; none for a recording without noise.
+pub fn exceeded(recording: &Recording, limits: &Limits) -> Vec<String> {
+    let series = match &recording.body {
+        Body::Noise { series, .. } => series,
+        Body::Check { series, .. } => &series.noise,
+        Body::Ticks { .. } => return Vec::new(),
+    };
+    limits.exceeded(&noise_summary(series)).iter().map(sentence).collect()
+}
+
+fn sentence(excess: &Excess) -> String {
+    match *excess {
+        Excess::Noise { cpu, seen, limit } => {
+            let (seen, limit) = (number::share(seen), number::share(limit));
+            format!("limit exceeded: CPU {cpu} lost {seen} of its time, at most {limit}")
+        }
+        Excess::Gap { cpu, seen, limit } => {
+            let (seen, limit) = (number::duration(seen), number::duration(limit));
+            format!("limit exceeded: CPU {cpu} had a gap of {seen}, at most {limit}")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::example;
+    use units::{Nanos, Ppm};
+
+    /// Check the sentences, for a measurement with noise in it and one without.
+    #[test]
+    fn sentences() {
+        let limits =
+            Limits { noise: Some(Ppm::new(0.0)), gap: Some(Nanos::from_nanos(1)) };
+        let lines = exceeded(&example::noise("", 1), &limits);
+        assert_eq!(lines.len(), 2);
+        assert!(lines[0].starts_with("limit exceeded: CPU 0 lost "), "{}", lines[0]);
+        assert!(lines[1].ends_with(", at most 1 ns"), "{}", lines[1]);
+        assert_eq!(exceeded(&example::ticks("", 1, 1), &limits), [""; 0]);
+    }
+}

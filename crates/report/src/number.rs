@@ -1,0 +1,287 @@
+//! Numbers for people: three significant digits and a unit. Full precision stays in JSON.
+//!
+//! A number that is exact as it stands is printed without trailing zeros (`10 µs`), a
+//! rounded one with them (`10.0 µs`), so that the two can be told apart. What is not
+//! zero never prints as zero, and what is not the whole never as 100 %.
+
+use units::{Nanos, PerSecond, Ppm};
+
+/// Printed where something is not known.
+pub(crate) const UNKNOWN: &str = "?";
+/// Printed where there is nothing of which there could be a number.
+pub(crate) const NONE: &str = "-";
+
+/// A unit: its name, how many of the smallest it is, and below how many it is used.
+type Unit = (&'static str, u64, u128);
+
+/// Above ten minutes seconds are hard to read.
+const TIMES: [Unit; 7] = [
+    ("ns", 1, 1000),
+    ("µs", 1_000, 1000),
+    ("ms", 1_000_000, 1000),
+    ("s", 1_000_000_000, 600),
+    ("min", 60_000_000_000, 600),
+    ("h", 3_600_000_000_000, 240),
+    ("d", 86_400_000_000_000, u128::MAX),
+];
+const FREQUENCIES: [Unit; 4] = [
+    ("Hz", 1, 1000),
+    ("kHz", 1_000, 1000),
+    ("MHz", 1_000_000, 1000),
+    ("GHz", 1_000_000_000, u128::MAX),
+];
+
+/// A length of time: `13.2 µs`.
+pub(crate) fn duration(time: Nanos) -> String {
+    with_unit(time.get(), &TIMES)
+}
+
+/// A frequency: `2.6 GHz`.
+pub(crate) fn frequency(hz: u64) -> String {
+    with_unit(hz, &FREQUENCIES)
+}
+
+/// A moment of a recording, to a tenth of a second: `12.0 s`.
+pub(crate) fn moment(since_start: Nanos) -> String {
+    let tenths = (since_start.get() + 50_000_000) / 100_000_000;
+    format!("{}.{} s", tenths / 10, tenths % 10)
+}
+
+/// A part of a whole: `0.41 %`, and `41.2 ppm` (millionths) below 0.01 %.
+pub(crate) fn share(part: Ppm) -> String {
+    let ppm = part.get();
+    if ppm > 0.0 && ppm < 0.005 {
+        "<0.01 ppm".to_owned()
+    } else if ppm > 0.0 && ppm < 9.995 {
+        format!("{} ppm", trimmed(ppm, 2))
+    } else if ppm > 0.0 && ppm < 99.95 {
+        format!("{} ppm", three_digits(ppm))
+    } else if (999_500.0..1e6).contains(&ppm) {
+        ">99.9 %".to_owned()
+    } else {
+        format!("{} %", three_digits(ppm / 1e4))
+    }
+}
+
+/// A rate: `250/s`.
+pub(crate) fn rate(rate: PerSecond) -> String {
+    format!("{}/s", bare_rate(rate))
+}
+
+/// A rate whose `/s` is said elsewhere.
+pub(crate) fn bare_rate(rate: PerSecond) -> String {
+    let rate = rate.get();
+    if rate > 0.0 && rate < 0.005 {
+        "<0.01".to_owned()
+    } else if rate < 9.995 {
+        trimmed(rate, 2)
+    } else if rate < 999.5 {
+        three_digits(rate)
+    } else {
+        grouped(&format!("{rate:.0}"))
+    }
+}
+
+/// A count: `2512`, `12,345`.
+pub(crate) fn count(count: u64) -> String {
+    grouped(&count.to_string())
+}
+
+/// Or the sign for "not known".
+pub(crate) fn known<T>(value: Option<T>, print: impl Fn(T) -> String) -> String {
+    value.map_or_else(|| UNKNOWN.to_owned(), print)
+}
+
+/// Or the sign for "there is none".
+pub(crate) fn any<T>(value: Option<T>, print: impl Fn(T) -> String) -> String {
+    value.map_or_else(|| NONE.to_owned(), print)
+}
+
+/// Commas from five digits on; four can be read without.
+fn grouped(digits: &str) -> String {
+    if digits.len() < 5 {
+        return digits.to_owned();
+    }
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+fn with_unit(value: u64, units: &[Unit]) -> String {
+    let in_unit = |&(name, unit, below): &Unit| {
+        let (digits, whole) = scaled(u128::from(value), u128::from(unit));
+        (whole < below).then(|| format!("{digits} {name}"))
+    };
+    units.iter().find_map(in_unit).unwrap_or_default()
+}
+
+/// `value / unit` to three digits, or as many as there are before the point, without
+/// going through a float; and the rounded number's whole part.
+fn scaled(value: u128, unit: u128) -> (String, u128) {
+    let rounded = |power: u128| (value * power + unit / 2) / unit;
+    let power = [100, 10].into_iter().find(|&power| rounded(power) < 1000).unwrap_or(1);
+    let (whole, part) = (rounded(power) / power, rounded(power) % power);
+    let text = match power {
+        100 => format!("{whole}.{part:02}"),
+        10 => format!("{whole}.{part}"),
+        _ => grouped(&whole.to_string()),
+    };
+    let is_exact = rounded(power) * unit == value * power;
+    (if is_exact { trim(&text) } else { text }, whole)
+}
+
+/// Three significant digits, or as many as there are before the point.
+fn three_digits(value: f64) -> String {
+    let decimals = [(0.0995, 4), (0.9995, 3), (9.995, 2), (99.95, 1)]
+        .iter()
+        .find(|(below, _)| value < *below)
+        .map_or(0, |(_, decimals)| *decimals);
+    trimmed(value, decimals)
+}
+
+/// Without trailing zeros where that is exact.
+fn trimmed(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$}");
+    let is_exact = text.parse() == Ok(value);
+    if is_exact { trim(&text) } else { text }
+}
+
+fn trim(text: &str) -> String {
+    if !text.contains('.') {
+        return text.to_owned();
+    }
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check lengths of time over the whole range, and where one unit becomes the next.
+    #[test]
+    fn durations() {
+        for (nanos, text) in [
+            (0, "0 ns"),
+            (8, "8 ns"),
+            (120, "120 ns"),
+            (999, "999 ns"),
+            (1_000, "1 µs"),
+            (1_001, "1.00 µs"),
+            (1_500, "1.5 µs"),
+            (9_994, "9.99 µs"),
+            (9_995, "10.0 µs"),
+            (9_996, "10.0 µs"),
+            (10_000, "10 µs"),
+            (13_200, "13.2 µs"),
+            (13_249, "13.2 µs"),
+            (13_250, "13.3 µs"),
+            (99_949, "99.9 µs"),
+            (99_950, "100 µs"),
+            (120_000, "120 µs"),
+            (999_499, "999 µs"),
+            (999_500, "1.00 ms"),
+            (1_000_000, "1 ms"),
+            (1_204_567, "1.20 ms"),
+            (45_100_000, "45.1 ms"),
+            (999_499_999, "999 ms"),
+            (999_999_999, "1.00 s"),
+            (3_000_000_000, "3 s"),
+            (10_000_000_000, "10 s"),
+            (59_960_000_000, "60.0 s"),
+            (599_600_000_000, "9.99 min"),
+            (125_000_000_000, "125 s"),
+            (599_000_000_000, "599 s"),
+            (600_000_000_000, "10 min"),
+            (7_200_000_000_000, "120 min"),
+            (36_000_000_000_000, "10 h"),
+            (864_000_000_000_000, "10 d"),
+            (u64::MAX, "213,504 d"),
+        ] {
+            assert_eq!(duration(Nanos::from_nanos(nanos)), text, "{nanos}");
+        }
+    }
+
+    /// Check shares: percent, below 0.01 % ppm, and that neither end is overstated.
+    #[test]
+    fn shares() {
+        for (ppm, text) in [
+            (0.0, "0 %"),
+            (0.001, "<0.01 ppm"),
+            (0.006, "0.01 ppm"),
+            (0.5, "0.5 ppm"),
+            (4.123, "4.12 ppm"),
+            (41.23, "41.2 ppm"),
+            (99.94, "99.9 ppm"),
+            (99.96, "0.0100 %"),
+            (100.0, "0.01 %"),
+            (412.3, "0.0412 %"),
+            (4123.0, "0.412 %"),
+            (41_234.0, "4.12 %"),
+            (250_000.0, "25 %"),
+            (412_345.0, "41.2 %"),
+            (999_400.0, "99.9 %"),
+            (999_500.0, ">99.9 %"),
+            (999_999.9, ">99.9 %"),
+            (1_000_000.0, "100 %"),
+            (1_200_000.0, "120 %"),
+        ] {
+            assert_eq!(share(Ppm::new(ppm)), text, "{ppm}");
+        }
+    }
+
+    /// Check rates from one in a day to more than any machine has.
+    #[test]
+    fn rates() {
+        for (hz, text) in [
+            (0.0, "0/s"),
+            (0.000_01, "<0.01/s"),
+            (0.04, "0.04/s"),
+            (0.333, "0.33/s"),
+            (0.999, "1.00/s"),
+            (1.0, "1/s"),
+            (2.5, "2.5/s"),
+            (12.34, "12.3/s"),
+            (99.97, "100/s"),
+            (249.98, "250/s"),
+            (1000.4, "1000/s"),
+            (9999.4, "9999/s"),
+            (9999.6, "10,000/s"),
+            (1_234_567.0, "1,234,567/s"),
+        ] {
+            assert_eq!(rate(PerSecond::new(hz)), text, "{hz}");
+        }
+    }
+
+    /// Check frequencies, counts and moments.
+    #[test]
+    fn others() {
+        assert_eq!(frequency(2_596_122_000), "2.60 GHz");
+        assert_eq!(frequency(24_000_000), "24 MHz");
+        assert_eq!(frequency(250), "250 Hz");
+        let counts = [0, 999, 9_999, 10_000, 123_456, 1_234_567].map(count);
+        assert_eq!(counts, ["0", "999", "9999", "10,000", "123,456", "1,234,567"]);
+        assert_eq!(moment(Nanos::from_millis(12_049)), "12.0 s");
+        assert_eq!(moment(Nanos::from_millis(12_050)), "12.1 s");
+    }
+
+    /// Check that three digits are the nearest ones, for every length below a second
+    /// that starts with a digit pattern where rounding may carry.
+    #[test]
+    fn nearest() {
+        for lead in 1_u64..1000 {
+            for scale in [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000] {
+                let exact = lead * scale;
+                let text = duration(Nanos::from_nanos(exact));
+                let (digits, unit) = text.split_once(' ').unwrap();
+                let unit = TIMES.iter().find(|(name, ..)| *name == unit).unwrap().1;
+                let back = digits.parse::<f64>().unwrap() * unit as f64;
+                assert!((back - exact as f64).abs() < 1e-3, "{exact}: {text}");
+            }
+        }
+    }
+}

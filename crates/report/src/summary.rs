@@ -1,0 +1,83 @@
+//! From a recording to its summary: fields are moved, nothing is worked out here.
+
+use recording::{CheckSeries, CpuNoise, Meanwhile, NoiseSeries, TickSample, TicksSeries};
+use stats::{
+    CheckSummary, CountInput, LineInput, LostInput, MeanwhileInput, NoiseInput,
+    NoiseSummary, TickInput, TicksSummary,
+};
+
+/// The summary of what `noise` saw.
+pub fn noise_summary(series: &NoiseSeries) -> NoiseSummary {
+    NoiseSummary::of(series.cpus.iter().map(|cpu| noise_input(series, cpu)))
+}
+
+/// The summary of what `ticks` saw in all intervals.
+pub fn ticks_summary(series: &TicksSeries) -> TicksSummary {
+    TicksSummary::of(series.samples.iter().flat_map(tick_inputs))
+}
+
+/// The summary of one interval of `ticks`.
+pub fn sample_summary(sample: &TickSample) -> TicksSummary {
+    TicksSummary::of(tick_inputs(sample))
+}
+
+/// The summary of what `check` saw.
+pub fn check_summary(series: &CheckSeries) -> CheckSummary {
+    CheckSummary {
+        rest: ticks_summary(&series.rest),
+        noise: noise_summary(&series.noise),
+    }
+}
+
+fn tick_inputs(sample: &TickSample) -> impl Iterator<Item = TickInput> + '_ {
+    sample.cpus.iter().map(|cpu| TickInput {
+        cpu: cpu.cpu,
+        span: sample.span_ns,
+        timer: cpu.timer,
+        interrupts: cpu.interrupts,
+        busy: cpu.busy_ns,
+        accounted: cpu.accounted_ns,
+    })
+}
+
+fn noise_input<'a>(series: &NoiseSeries, cpu: &'a CpuNoise) -> NoiseInput<'a> {
+    NoiseInput {
+        cpu: cpu.cpu,
+        elapsed: cpu.elapsed_ns,
+        loop_pass: cpu.loop_ns,
+        threshold: Some(series.threshold_ns),
+        gaps: &cpu.gaps,
+        lost: cpu.lost.map(|lost| LostInput {
+            since: lost.since_ns,
+            gaps: lost.gaps,
+            ns: lost.ns,
+            max: lost.max_ns,
+        }),
+        meanwhile: meanwhile_input(&cpu.meanwhile),
+    }
+}
+
+fn meanwhile_input(meanwhile: &Meanwhile) -> MeanwhileInput<'_> {
+    let interrupts = meanwhile.interrupts.as_ref().map(|lines| {
+        let lines = lines.iter().map(|line| LineInput {
+            line: &line.line,
+            name: &line.name,
+            count: line.count,
+            timer: line.timer,
+        });
+        lines.collect()
+    });
+    let softirqs = meanwhile.softirqs.as_ref().map(|softirqs| {
+        let softirqs =
+            softirqs.iter().map(|s| CountInput { name: &s.name, count: s.count });
+        softirqs.collect()
+    });
+    MeanwhileInput {
+        span: meanwhile.span_ns,
+        interrupts,
+        softirqs,
+        preempted: meanwhile.preempted,
+        waited: meanwhile.waited_ns,
+        steal: meanwhile.steal_ns,
+    }
+}

@@ -1,0 +1,473 @@
+//! A recording as text for the terminal, whatever its kind.
+
+use recording::{Body, Recording};
+
+use crate::check::check_text;
+use crate::noise::noise_text;
+use crate::ticks::ticks_text;
+
+/// The recording as the command that took it printed it.
+pub fn text(recording: &Recording) -> String {
+    let Recording { facts, doubts, .. } = recording;
+    match &recording.body {
+        Body::Noise { spec, series } => noise_text(spec, series, doubts),
+        Body::Ticks { spec, series } => ticks_text(facts, spec, series, doubts),
+        Body::Check { spec, series } => check_text(recording, spec, series),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+
+    use super::*;
+    use crate::example::{self, GUEST, METAL, MUTE};
+
+    fn all() -> Vec<Recording> {
+        let mut all = Vec::new();
+        for groups in [GUEST, METAL, MUTE] {
+            for count in [1, 5, 30] {
+                all.push(example::ticks(groups, count, 2));
+                all.push(example::noise(groups, count));
+                all.push(example::check(groups, count));
+                all.push(example::quiet(example::noise(groups, count)));
+                all.push(example::quiet(example::check(groups, count)));
+                all.push(example::wide(example::noise(groups, count)));
+                all.push(example::wide(example::check(groups, count)));
+            }
+        }
+        all.push(example::ticks(GUEST, 256, 2));
+        all.push(example::wide(example::noise(GUEST, 256)));
+        all.push(example::check(GUEST, 256));
+        all
+    }
+
+    /// Check that no report is wider than 80 columns or has trailing spaces, with one
+    /// CPU or 256, with wide numbers, and on machines that say nothing.
+    #[test]
+    fn fits_the_terminal() {
+        let pages =
+            [GUEST, METAL, MUTE].map(|groups| crate::facts_text(&example::facts(groups)));
+        for text in all().iter().map(text).chain(pages) {
+            for line in text.lines() {
+                assert!(line.chars().count() <= 80, "{line}");
+                assert_eq!(line.trim_end(), line);
+            }
+        }
+    }
+
+    /// Check `check` on a guest.
+    #[test]
+    fn check_on_a_guest() {
+        assert_snapshot!(text(&example::check(GUEST, 2)), @r#"
+    The machine on 2026-11-20T06:30:12Z, seen by noisefloor 0.1.0
+      kernel      6.12.48+deb13-cloud-amd64, x86_64, Debian GNU/Linux 13 (trixie)
+      tick        250 times a second (CONFIG_HZ), stops on idle CPUs only
+      CPUs        online 0,1; isolated none; nohz_full none
+      preemption  voluntary: kernel code gives way at marked places
+      clock       tsc
+      hypervisor  KVM, which tells what time it takes (steal)
+
+    What each CPU did at rest for 2 s, and what it then lost while a loop spun on
+    all of them for 10 s
+
+          at rest        spinning           typical  longest  1 ms job
+     CPU    ticks  busy     ticks     lost      gap      gap    is hit
+       0     11/s   1 %     250/s  0.111 %  4.45 µs   5.8 µs    25.1 %
+       1     12/s   1 %     250/s  0.200 %  4.51 µs  1.70 ms    25.2 %
+
+    Ticks are timer interrupts. A gap is a stretch of more than 120 ns in which the
+    loop did not run; "lost" is all gaps together. The last column is the chance
+    that a job of 1 ms, started at a random moment, meets a gap.
+
+    Findings, and what to type next
+      1. Linux 6.12.48+deb13-cloud-amd64 interrupts a CPU at work 250 times a second
+         (CONFIG_HZ): the tick. It stops on idle CPUs only.
+         $ noisefloor facts
+      2. 1 boot parameter does nothing here. divider=10: belongs to RHEL 5; today
+         idle CPUs do not tick, and the rate is CONFIG_HZ.
+         $ noisefloor facts
+      3. At rest, CPUs 0,1 took 11 to 12 timer interrupts a second each. The tick
+         stops while a CPU is idle: tickless idle works.
+         $ noisefloor ticks -c 0,1
+      4. While a program spins, CPUs 0,1 take 250 timer interrupts a second each.
+         That is HZ (250), as expected of a CPU at work.
+         $ noisefloor ticks -c 0,1
+      5. CPU 1 lost most: 0.200 % of its time, in 250 gaps a second. A typical gap
+         is 4.51 µs, the longest was 1.70 ms.
+         $ noisefloor noise -c 1 -d 60
+      6. A job of 1 ms that starts on CPU 1 at a random moment is hit by a gap with
+         a chance of 25.2 %. The next command shows what is left when other programs
+         have to wait.
+         $ sudo noisefloor noise -c 1 -d 60 --fifo 50
+      7. CPU 1 had 250 gaps and 250 timer interrupts a second: most gaps are
+         probably timer interrupts. As for other programs, they came 6 times and ran
+         for 7.3 ms; 20.0 ms were lost in all.
+         $ ps -eLo psr,pcpu,cls,comm --sort=-pcpu | awk '$1 == 1' | head
+      8. After the timer, the most frequent interrupt was virtio1-req.0 (interrupt
+         36): 40.2 times a second on CPU 1.
+         $ cat /proc/irq/36/smp_affinity_list
+      9. This is a guest of KVM: the hypervisor took 20 ms from CPU 1 (steal), which
+         no setting in the guest gives back.
+         $ vmstat 1 5
+     10. 1 fact about the kernel can be read by root only.
+         $ sudo noisefloor check
+
+    Doubts: reasons to take these numbers with care
+      - 10 s are short for gaps that come once a minute
+    "#);
+    }
+
+    /// Check `check` on a machine with CPUs set apart, where not all could be read.
+    #[test]
+    fn check_with_cpus_set_apart() {
+        assert_snapshot!(text(&example::quiet(example::check(METAL, 8))), @r#"
+    The machine on 2026-11-20T06:30:12Z, seen by noisefloor 0.1.0
+      kernel      6.12.48-rt, x86_64
+      tick        1000 times a second (CONFIG_HZ), stops on idle CPUs, and on CPUs
+                  2-7 (nohz_full) while a single task runs there
+      CPUs        online 0-7; isolated 2-7; nohz_full 2-7
+      preemption  rt: kernel code gives way at once, even in most locks
+      clock       tsc
+      hypervisor  none: Linux runs on the machine itself
+
+    What each CPU did at rest for 2 s, and what it then lost while a loop spun on
+    all of them for 10 s
+
+          at rest        spinning            typical  longest  1 ms job
+     CPU    ticks  busy     ticks      lost      gap      gap    is hit
+       0     11/s   1 %         ?   0.111 %  4.45 µs   5.8 µs    25.1 %
+       1     12/s   1 %     250/s   0.200 %  4.51 µs  1.70 ms    25.2 %
+       2     13/s   1 %    1.00/s  0.0124 %  4.12 µs  1.20 ms   0.101 %
+       3     14/s   1 %    1.00/s  4.36 ppm  4.18 µs  5.98 µs  0.0906 %
+       4     15/s   1 %    1.00/s  0.0124 %  4.24 µs  1.20 ms   0.101 %
+       5     11/s   1 %    1.00/s  0.0125 %  4.31 µs  1.20 ms   0.101 %
+       6     12/s   1 %    1.00/s  4.55 ppm  4.37 µs  6.17 µs  0.0906 %
+       7     13/s   1 %    1.00/s  0.0125 %  4.43 µs  1.20 ms   0.101 %
+
+    Ticks are timer interrupts. A gap is a stretch of more than 120 ns in which the
+    loop did not run; "lost" is all gaps together. The last column is the chance
+    that a job of 1 ms, started at a random moment, meets a gap.
+
+    Findings, and what to type next
+      1. Linux 6.12.48-rt interrupts a CPU at work 1000 times a second (CONFIG_HZ):
+         the tick. It stops on idle CPUs, and on CPUs 2-7 (nohz_full) while a single
+         task runs there.
+         $ noisefloor facts
+      2. At rest, CPUs 0-7 took 11 to 15 timer interrupts a second each. The tick
+         stops while a CPU is idle: tickless idle works.
+         $ noisefloor ticks -c 0-7
+      3. While a program spins, CPU 1 takes 250 timer interrupts a second. Below HZ
+         (1000) although busy: the tick was stopped. CPUs 2-7 take 1.00 timer
+         interrupts a second each. Far below HZ (1000) while at work: nohz_full
+         stops the tick here.
+         $ noisefloor ticks -c 1-7
+      4. CPU 1 lost most: 0.200 % of its time, in 250 gaps a second. A typical gap
+         is 4.51 µs, the longest was 1.70 ms.
+         $ noisefloor noise -c 1 -d 60
+      5. A job of 1 ms that starts on CPU 1 at a random moment is hit by a gap with
+         a chance of 25.2 %. The next command shows what is left when other programs
+         have to wait.
+         $ sudo noisefloor noise -c 1 -d 60 --fifo 50
+      6. CPU 1 had 250 gaps and 250 timer interrupts a second: most gaps are
+         probably timer interrupts. As for other programs, they came 6 times and ran
+         for 7.3 ms; 20.0 ms were lost in all.
+         $ ps -eLo psr,pcpu,cls,comm --sort=-pcpu | awk '$1 == 1' | head
+      7. After the timer, the most frequent interrupt was virtio1-req.0 (interrupt
+         36): 40.2 times a second on CPU 1.
+         $ cat /proc/irq/36/smp_affinity_list
+      8. CPUs 2-7 are set apart (isolated or nohz_full). Of them CPU 7 lost most:
+         0.0125 %; of the others, CPU 1 lost most: 0.200 %.
+         $ noisefloor noise -c 7 -d 60
+      9. 1 fact about the kernel can be read by root only.
+         $ sudo noisefloor check
+
+    Doubts: reasons to take these numbers with care
+      - 10 s are short for gaps that come once a minute
+    "#);
+    }
+
+    /// Check that `check` says something even where nothing is known.
+    #[test]
+    fn check_on_a_mute_machine() {
+        assert_snapshot!(text(&example::quiet(example::check(MUTE, 1))), @r#"
+    The machine on 2026-11-20T06:30:12Z, seen by noisefloor 0.1.0
+      kernel      not known: not asked for by the version that wrote this recording
+      tick        not known: not asked for by the version that wrote this recording
+      CPUs        online not known; isolated not known; nohz_full not known
+      preemption  not known: not asked for by the version that wrote this recording
+      clock       not known: not asked for by the version that wrote this recording
+      hypervisor  not known: not asked for by the version that wrote this recording
+
+    What each CPU did at rest for 2 s, and what it then lost while a loop spun on
+    all of them for 10 s
+
+          at rest        spinning           typical  longest  1 ms job
+     CPU    ticks  busy     ticks     lost      gap      gap    is hit
+       0     11/s   1 %         ?  0.111 %  4.45 µs   5.8 µs    25.1 %
+
+    Ticks are timer interrupts. A gap is a stretch of more than 120 ns in which the
+    loop did not run; "lost" is all gaps together. The last column is the chance
+    that a job of 1 ms, started at a random moment, meets a gap.
+
+    Findings, and what to type next
+      1. Linux (release not known) does not tell its tick rate (CONFIG_HZ), the rate
+         at which it interrupts each CPU.
+         $ noisefloor facts
+      2. At rest, CPU 0 took 11 timer interrupts a second. CONFIG_HZ is not known,
+         so this says little.
+         $ noisefloor ticks -c 0
+      3. While a program spins, timer interrupts could not be counted.
+         $ cat /proc/interrupts
+      4. CPU 0 lost 0.111 % of its time, in 250 gaps a second. A typical gap is
+         4.45 µs, the longest was 5.8 µs.
+         $ noisefloor noise -c 0 -d 60
+      5. A job of 1 ms that starts on CPU 0 at a random moment is hit by a gap with
+         a chance of 25.1 %. The next command shows what is left when other programs
+         have to wait.
+         $ sudo noisefloor noise -c 0 -d 60 --fifo 50
+      6. As for other programs on CPU 0, none ran in the meantime.
+         $ noisefloor ticks -c 0
+      7. 1 fact about the kernel can be read by root only.
+         $ sudo noisefloor check
+
+    Doubts: reasons to take these numbers with care
+      - 10 s are short for gaps that come once a minute
+    "#);
+    }
+
+    /// Check `noise` on two CPUs.
+    #[test]
+    fn noise_on_two_cpus() {
+        assert_snapshot!(text(&example::noise(GUEST, 2)), @r#"
+    Noise: what a loop that only reads the clock lost on CPUs 0,1 in 10 s. A gap is
+    a stretch of more than 120 ns in which it did not run.
+
+     CPU     lost  gaps  gaps/s  typical      p99    p99.9  longest   pass
+       0  0.111 %  2499     250  4.45 µs   5.8 µs   5.8 µs   5.8 µs  12 ns
+       1  0.200 %  2505     250  4.51 µs  5.86 µs  1.50 ms  1.70 ms  12 ns
+
+    "typical": half of the gaps are not longer; "p99": 99 of 100; "p99.9": 999 of
+    1000. "pass": one turn of the loop itself.
+
+    How likely is a job of this length, started at random, to be hit?
+
+     CPU     1 µs    10 µs  100 µs    1 ms  10 ms
+       0  0.136 %  0.361 %  2.61 %  25.1 %  100 %
+       1  0.225 %  0.451 %  2.70 %  25.2 %  100 %
+
+    What /proc counted meanwhile
+
+                                         CPU 0   CPU 1
+      LOC Local timer interrupts         250/s   250/s
+       36 virtio1-req.0                      -  40.2/s
+      CAL Function call interrupts      3.10/s  3.10/s
+     softirq SCHED                       240/s   240/s
+     softirq RCU                         110/s   110/s
+     softirq TIMER                      60.0/s  60.0/s
+     times other programs took the CPU       0       6
+     time they ran there                  0 ns  7.3 ms
+     time the hypervisor took (steal)     0 ns   20 ms
+
+    Doubts: reasons to take these numbers with care
+      - CPU 1 began 30 ms after the others, so not all of them spun at the same time
+    "#);
+    }
+
+    /// Check that `noise` on many CPUs lists the worst.
+    #[test]
+    fn noise_on_many_cpus() {
+        assert_snapshot!(text(&example::noise(GUEST, 30)), @r#"
+    Noise: what a loop that only reads the clock lost on CPUs 0-29 in 10 s. A gap is
+    a stretch of more than 120 ns in which it did not run.
+
+     CPU     lost  gaps  gaps/s  typical      p99    p99.9  longest   pass
+      29  0.366 %  2511     251  6.22 µs  7.57 µs  2.10 ms  2.30 ms  12 ns
+      26  0.361 %  2511     251  6.04 µs  7.39 µs  2.10 ms  2.30 ms  12 ns
+      23  0.357 %  2511     251  5.85 µs  7.20 µs  2.10 ms  2.30 ms  12 ns
+      20  0.352 %  2511     251  5.67 µs  7.02 µs  2.10 ms  2.30 ms  12 ns
+      17  0.348 %  2511     251  5.49 µs  6.84 µs  2.10 ms  2.30 ms  12 ns
+      14  0.343 %  2511     251  5.30 µs  6.65 µs  2.10 ms  2.30 ms  12 ns
+      11  0.339 %  2511     251  5.12 µs  6.47 µs  2.10 ms  2.30 ms  12 ns
+       8  0.334 %  2511     251  4.94 µs  6.29 µs  2.10 ms  2.30 ms  12 ns
+       5  0.329 %  2511     251  4.76 µs  6.11 µs  2.10 ms  2.30 ms  12 ns
+       2  0.325 %  2511     251  4.57 µs  5.92 µs  2.10 ms  2.30 ms  12 ns
+      28  0.241 %  2505     250  6.16 µs  7.51 µs  1.50 ms  1.70 ms  12 ns
+      25  0.237 %  2505     250  5.98 µs  7.33 µs  1.50 ms  1.70 ms  12 ns
+      22  0.232 %  2505     250  5.79 µs  7.14 µs  1.50 ms  1.70 ms  12 ns
+      19  0.227 %  2505     250  5.61 µs  6.96 µs  1.50 ms  1.70 ms  12 ns
+      16  0.223 %  2505     250  5.43 µs  6.78 µs  1.50 ms  1.70 ms  12 ns
+      13  0.218 %  2505     250  5.24 µs  6.59 µs  1.50 ms  1.70 ms  12 ns
+      These lost most; 14 more CPUs lost 0.214 % or less each (see --json).
+
+    "typical": half of the gaps are not longer; "p99": 99 of 100; "p99.9": 999 of
+    1000. "pass": one turn of the loop itself.
+
+    How likely is a job of this length, started at random, to be hit?
+
+     CPU     1 µs    10 µs  100 µs    1 ms  10 ms
+      29  0.391 %  0.617 %  2.88 %  25.5 %  100 %
+      26  0.386 %  0.612 %  2.87 %  25.4 %  100 %
+      23  0.382 %  0.608 %  2.87 %  25.4 %  100 %
+      20  0.377 %  0.603 %  2.86 %  25.4 %  100 %
+      17  0.373 %  0.599 %  2.86 %  25.4 %  100 %
+      14  0.368 %  0.594 %  2.85 %  25.4 %  100 %
+      11  0.364 %  0.590 %  2.85 %  25.4 %  100 %
+       8  0.359 %  0.585 %  2.84 %  25.4 %  100 %
+       5  0.354 %  0.580 %  2.84 %  25.4 %  100 %
+       2  0.350 %  0.576 %  2.84 %  25.4 %  100 %
+      28  0.266 %  0.492 %  2.75 %  25.3 %  100 %
+      25  0.262 %  0.487 %  2.74 %  25.3 %  100 %
+      22  0.257 %  0.483 %  2.74 %  25.3 %  100 %
+      19  0.252 %  0.478 %  2.73 %  25.3 %  100 %
+      16  0.248 %  0.473 %  2.73 %  25.3 %  100 %
+      13  0.243 %  0.469 %  2.72 %  25.3 %  100 %
+
+    What /proc counted meanwhile on the CPUs that lost most
+
+                                         CPU 29   CPU 26   CPU 23   CPU 20
+      LOC Local timer interrupts          250/s    250/s    250/s    250/s
+       36 virtio1-req.0                  80.4/s   80.4/s   80.4/s   80.4/s
+      CAL Function call interrupts       3.10/s   3.10/s   3.10/s   3.10/s
+     softirq SCHED                        240/s    240/s    240/s    240/s
+     softirq RCU                          110/s    110/s    110/s    110/s
+     softirq TIMER                       60.0/s   60.0/s   60.0/s   60.0/s
+     times other programs took the CPU       12       12       12       12
+     time they ran there                14.6 ms  14.6 ms  14.6 ms  14.6 ms
+     time the hypervisor took (steal)     40 ms    40 ms    40 ms    40 ms
+
+    Doubts: reasons to take these numbers with care
+      - CPU 1 began 30 ms after the others, so not all of them spun at the same time
+    "#);
+    }
+
+    /// Check `ticks` with columns.
+    #[test]
+    fn ticks_in_columns() {
+        assert_snapshot!(text(&example::ticks(GUEST, 2, 3)), @r"
+    Timer interrupts a second and how busy each CPU is, every 1 s
+    The tick comes 250 times a second (CONFIG_HZ), and stops on idle CPUs only
+
+                         CPU 0             CPU 1
+        from     timer    busy     timer    busy
+       0.0 s      11/s     1 %     250/s   100 %
+       1.0 s      12/s     1 %     251/s   100 %
+       2.0 s      13/s     1 %     250/s   100 %
+
+    CPU 1: 250 timer interrupts a second, busy 100 % of the time. That is HZ (250),
+    as expected of a CPU at work.
+    CPU 0: 12 timer interrupts a second, busy 1 % of the time. The tick stops while
+    a CPU is idle: tickless idle works.
+    ");
+    }
+
+    /// Check `ticks` with cells.
+    #[test]
+    fn ticks_in_cells() {
+        assert_snapshot!(text(&example::ticks(METAL, 8, 2)), @r"
+    Timer interrupts a second and how busy each CPU is, every 1 s
+    The tick comes 1000 times a second (CONFIG_HZ), and stops on idle CPUs, and on
+    CPUs 2-7 (nohz_full) while a single task runs there
+
+        from    CPU    timer    busy    CPU    timer    busy    CPU    timer    busy
+       0.0 s      0     11/s     1 %      1    250/s   100 %      2     13/s     1 %
+                  3    250/s   100 %      4     15/s     1 %      5    250/s   100 %
+                  6     17/s     1 %      7        ?       ?
+       1.0 s      0     12/s     1 %      1    251/s   100 %      2     14/s     1 %
+                  3    251/s   100 %      4     16/s     1 %      5    251/s   100 %
+                  6     18/s     1 %      7        ?       ?
+
+    CPU 1: 250 timer interrupts a second, busy 100 % of the time. Below HZ (1000)
+    although busy: the tick was stopped.
+    CPUs 3,5: 250 timer interrupts a second, busy 100 % of the time. Far below HZ
+    (1000) while at work: nohz_full stops the tick here.
+    CPUs 0,2,4,6: 11.5 to 17.5 timer interrupts a second, busy 1 % of the time. The
+    tick stops while a CPU is idle: tickless idle works.
+    CPU 7: an unknown number of timer interrupts. The CPU came or went, or its
+    counter was set back.
+    ");
+    }
+
+    /// Check that `ticks` on many CPUs shows those that tick most.
+    #[test]
+    fn ticks_on_many_cpus() {
+        assert_snapshot!(text(&example::ticks(GUEST, 256, 1)), @r"
+    Timer interrupts a second and how busy each CPU is, every 1 s
+    The tick comes 250 times a second (CONFIG_HZ), and stops on idle CPUs only
+
+        from    CPU    timer    busy    CPU    timer    busy    CPU    timer    busy
+       0.0 s      1    250/s   100 %      3    250/s   100 %      5    250/s   100 %
+                  7    250/s   100 %    240    251/s     1 %    242    253/s     1 %
+                244    255/s     1 %    246    257/s     1 %    248    259/s     1 %
+                250    261/s     1 %    252    263/s     1 %    254    265/s     1 %
+                and 244 CPUs with 250/s or less
+
+    12 CPUs (228,230,232,234,236,238,240,...): 239 to 261 timer interrupts a second,
+    busy 1 % of the time. That is HZ (250) although idle: something keeps the tick
+    from stopping.
+    CPUs 252,254: 263 to 265 timer interrupts a second, busy 1 % of the time. More
+    than HZ (250): programs' own high-resolution timers come on top of the tick.
+    57 CPUs (114,116,118,120,122,124,126,...): 125 to 237 timer interrupts a second,
+    busy 1 % of the time. Below HZ (250), yet much for an idle CPU: timers keep
+    waking it.
+    127 CPUs (1,3,5,7,9,11,13,15,17,19,21,...): 250 timer interrupts a second, busy
+    100 % of the time. That is HZ (250), as expected of a CPU at work.
+    57 CPUs (0,2,4,6,8,10,12,14,16,18,20,...): 11 to 123 timer interrupts a second,
+    busy 1 % of the time. The tick stops while a CPU is idle: tickless idle works.
+    CPU 255: an unknown number of timer interrupts. The CPU came or went, or its
+    counter was set back.
+    ");
+    }
+
+    /// Check the page of facts: sources at the right, reasons in their place.
+    #[test]
+    fn page_of_facts() {
+        let page = crate::facts_text(&example::facts(GUEST));
+        let titles = ["Kernel", "Tick", "Scheduler", "Power", "Boot"];
+        let is_told = |group: &&str| titles.iter().any(|title| group.starts_with(title));
+        let told: Vec<&str> = page.split("\n\n").filter(is_told).collect();
+        assert_snapshot!(told.join("\n\n"), @r"
+    Kernel
+      release              6.12.48+deb13-cloud-amd64      /proc/sys/kernel/osrelease
+      version              #1 SMP PREEMPT_DYNAMIC Debian 6.12.48-1 (2025-09-20)
+      flavour              cloud
+      distribution         Debian GNU/Linux 13 (trixie)
+      arch                 x86_64
+      config               /boot/config-6.12.48+deb13-cloud-amd64
+
+    Tick: the kernel's regular interruption of a CPU
+      hz                   250 a second (CONFIG_HZ)
+                                   /boot/config-6.12.48+deb13-cloud-amd64: CONFIG_HZ
+      mode                 idle: it stops on idle CPUs
+      nohz_full            none
+      divider              none
+      high res             yes
+      migration            yes                      /proc/sys/kernel/timer_migration
+
+    Scheduler
+      policy               eevdf
+      rt runtime           950 ms
+      rt period            1 s
+      autogroup            yes
+      rr timeslice         100 ms
+      not known            fair server runtime, min granularity, wakeup granularity,
+                           features: not asked for by the version that wrote this
+                           recording
+                           base slice: /sys/kernel/debug/sched/base_slice_ns may be
+                           read by root only
+                           latency: gone since Linux 6.6, where EEVDF replaced CFS
+
+    Power
+      driver               none
+      governor             none
+      idle driver          haltpoll
+      idle governor        haltpoll
+      idle states          poll (0 ns to wake), haltpoll (1 µs to wake, off)
+
+    Boot parameters
+      parameters           root=UUID=... ro quiet divider=10
+      inert                divider=10: belongs to RHEL 5; today idle CPUs do not
+                           tick, and the rate is CONFIG_HZ
+    ");
+    }
+}
