@@ -12,8 +12,10 @@ use units::{Cpu, CpuSet, Nanos, Span};
 const BURST: Nanos = Nanos::from_millis(5);
 const PERIOD: Nanos = Nanos::from_millis(100);
 const RUN: Nanos = Nanos::from_secs(2);
-/// The burner outranks every ordinary task.
-const PRIORITY: u8 = 10;
+/// The spinner outranks ordinary tasks, whatever else this machine is doing, and the
+/// burner outranks the spinner.
+const SPINNER: u8 = 5;
+const BURNER: u8 = 10;
 
 fn raw_now() -> Nanos {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -25,7 +27,7 @@ fn raw_now() -> Nanos {
 
 /// The second process: burns, and writes down when each burst really began and ended.
 fn burn(cpu: Cpu, mut log: UnixStream) -> std::io::Result<()> {
-    let ready = isolate::pin(cpu).and_then(|()| isolate::outrank(PRIORITY)).is_ok();
+    let ready = isolate::pin(cpu).and_then(|()| isolate::outrank(BURNER)).is_ok();
     log.write_all(&[u8::from(ready)])?;
     if !ready {
         return Ok(());
@@ -43,7 +45,8 @@ fn burn(cpu: Cpu, mut log: UnixStream) -> std::io::Result<()> {
 fn measure_noise(cpu: Cpu) -> NoiseSeries {
     let facts = facts::Facts::read(&facts::Root::live());
     let cpus: CpuSet = [cpu].into_iter().collect();
-    let spec = NoiseSpec { cpus, duration_ns: RUN, threshold_ns: None, fifo: None };
+    let spec =
+        NoiseSpec { cpus, duration_ns: RUN, threshold_ns: None, fifo: Some(SPINNER) };
     let mut silent = Silent::new().unwrap();
     match measure::run(&Spec::Noise(spec), &facts, &mut silent).unwrap().body {
         Body::Noise { series, .. } => series,
@@ -105,15 +108,22 @@ fn compare(series: &NoiseSeries, bursts: &[(Nanos, Nanos)]) {
         })
         .collect();
     assert!(bursts.len() >= 15, "only {} bursts in two seconds", bursts.len());
-    let mut close = 0;
+    let mut excesses = Vec::new();
     for burst in &bursts {
         let middle = burst.start + Nanos::from_nanos(burst.length.get() / 2);
         let holds = |gap: &&Span| gap.start < middle && middle < gap.end();
         let found: Vec<&Span> = seen.gaps.iter().filter(holds).collect();
         assert_eq!(found.len(), 1, "one gap for the burst at {burst:?}");
-        let apart = found[0].length.get().abs_diff(burst.length.get());
-        close += usize::from(apart * 20 <= burst.length.get());
+        let (gap, made) = (found[0].length, burst.length);
+        assert!(gap.get() * 20 >= made.get() * 19, "{gap:?} for a burst of {made:?}");
+        excesses.push(gap.saturating_sub(made).get() * 1_000 / made.get());
     }
-    // Another task or the hypervisor may take time right before or after a burst.
-    assert!(close * 10 >= bursts.len() * 9, "{close} of {} within 5 %", bursts.len());
+    // The kernel keeps a share for ordinary tasks, and the hypervisor takes what it
+    // wants: now and then one of them runs right before or after a burst.
+    excesses.sort_unstable();
+    let median = excesses[excesses.len() / 2];
+    assert!(
+        median <= 50,
+        "the median gap is {median} thousandths too long: {excesses:?}"
+    );
 }
