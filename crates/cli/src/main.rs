@@ -1,2 +1,54 @@
-//! noisefloor.
-fn main() {}
+//! noisefloor: what does Linux take from your program, who took it, how do you take it
+//! back?
+//!
+//! ```text
+//! main ── args ──▶ check   facts   ticks   noise     one module a command:
+//!                  report  generate                  parse ▶ one room ▶ report ▶ exit code
+//!   measuring      what the measuring commands share: CPUs, facts, saving, printing
+//!   terminal       progress, live ticks, Ctrl-C
+//!   outcome        exit codes, and which failure has which
+//! ```
+#![forbid(unsafe_code)]
+
+mod args;
+mod check;
+mod facts;
+mod generate;
+mod measuring;
+mod noise;
+mod outcome;
+mod report;
+mod terminal;
+mod ticks;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+
+use crate::args::{Args, Command};
+use crate::outcome::{Failure, Outcome};
+
+fn main() -> ExitCode {
+    let ended = catch_unwind(AssertUnwindSafe(|| run(Args::of_process())));
+    match ended {
+        Ok(Ok(outcome)) => outcome.into(),
+        Ok(Err(failure)) => {
+            eprintln!("noisefloor: {failure}");
+            failure.outcome().into()
+        }
+        Err(_) => {
+            eprintln!("noisefloor: this is a bug in noisefloor: please report the above");
+            Outcome::Bug.into()
+        }
+    }
+}
+
+fn run(args: Args) -> Result<Outcome, Failure> {
+    match args.command {
+        Command::Check(check) => check::run(&check, args.output),
+        Command::Facts(facts) => facts::run(&facts, args.output),
+        Command::Ticks(ticks) => ticks::run(&ticks, args.output),
+        Command::Noise(noise) => noise::run(&noise, args.output),
+        Command::Report(report) => report::run(&report, args.output),
+        Command::Generate(generate) => generate::run(&generate),
+    }
+}

@@ -1,0 +1,272 @@
+//! The command line: what may be typed, in one definition that help texts, errors, man
+//! pages and completions all come from. Nothing here looks at the machine.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::builder::styling::Styles;
+use clap::{CommandFactory, Parser, Subcommand};
+use units::{CpuSet, Nanos, Ppm};
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  done
+  1  a limit given was exceeded
+  2  the question makes no sense (usage, unreadable file)
+  3  this machine or these privileges do not allow it
+  4  measured, but not trustworthy; the doubts say why
+  70 a bug";
+
+/// What does Linux take from your program, who took it, how do you take it back?
+///
+/// Without a command: check.
+#[derive(Debug, Parser)]
+#[command(name = "noisefloor", version, after_help = EXIT_CODES, max_term_width = 80)]
+#[command(styles = Styles::plain(), disable_help_subcommand = true)]
+pub(crate) struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    /// How to tell it.
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+/// How to tell what was found.
+#[derive(Debug, Clone, Copy, clap::Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct Output {
+    /// Print one JSON object, and nothing else, on standard output.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// With --json: add the raw series that the summary was worked out from.
+    #[arg(long, global = true, requires = "json")]
+    pub(crate) series: bool,
+    /// No progress and no remarks on standard error.
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// One look at this machine: what it is set to, how much it takes, what to do next.
+    ///
+    /// Counts timer interrupts while this tool rests, then spins on all CPUs at once and
+    /// records every gap. Takes about twelve seconds and changes nothing.
+    #[command(after_help = "\
+Example: in a script that must fail on a noisy machine
+  noisefloor check --max-noise-ppm 5000 --max-gap 1ms")]
+    Check(CheckArgs),
+    /// What the kernel is set to, and where each fact was read.
+    #[command(after_help = "\
+Examples:
+  noisefloor facts
+  sudo noisefloor facts --json
+  noisefloor facts --record tree   # keep what was read, to send or to compare
+  noisefloor facts --root tree     # read that instead of this machine")]
+    Facts(FactsArgs),
+    /// Timer interrupts per second and CPU, live, beside CONFIG_HZ.
+    #[command(after_help = "\
+Example: five seconds of CPUs 0 to 3
+  noisefloor ticks -n 5 -c 0-3")]
+    Ticks(TicksArgs),
+    /// How much a spinning CPU loses.
+    ///
+    /// One thread per CPU reads the CPU's counter over and over; wherever two readings are
+    /// further apart than an ordinary pass of the loop, something else had the CPU.
+    #[command(after_help = "\
+Examples:
+  noisefloor noise -c 1 -d 60
+  sudo noisefloor noise -c 3 --fifo 50 --max-gap 50us")]
+    Noise(NoiseArgs),
+    /// Show a saved recording again.
+    #[command(after_help = "\
+Example:
+  noisefloor noise -d 60 -o before.json && noisefloor report before.json")]
+    Report(ReportArgs),
+    /// Write man pages or shell completions.
+    #[command(hide = true)]
+    Generate(GenerateArgs),
+}
+
+/// Where to look, and where to keep what was seen.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Where {
+    /// The CPUs to measure, as 0-3,8; all that this process may use if not given.
+    #[arg(short, long, value_name = "LIST", value_parser = cpu_list)]
+    pub(crate) cpus: Option<CpuSet>,
+    /// Save the recording, raw series included, for `noisefloor report`.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// Limits that make the exit code 1.
+#[derive(Debug, Clone, Copy, clap::Args)]
+#[command(next_help_heading = "Limits (exit code 1 where exceeded)")]
+pub(crate) struct Limits {
+    /// The largest share that any CPU may lose, in parts per million.
+    #[arg(long, value_name = "PPM", value_parser = ppm)]
+    pub(crate) max_noise_ppm: Option<Ppm>,
+    /// The longest gap that any CPU may show, as 50us.
+    #[arg(long, value_name = "TIME", value_parser = span)]
+    pub(crate) max_gap: Option<Nanos>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CheckArgs {
+    #[command(flatten)]
+    pub(crate) place: Where,
+    /// How long to spin, in seconds or as 500ms.
+    #[arg(short, long, value_name = "TIME", default_value = "7", value_parser = seconds)]
+    pub(crate) duration: Nanos,
+    /// How long to count ticks at rest before that.
+    #[arg(long, value_name = "TIME", default_value = "4", value_parser = seconds)]
+    pub(crate) rest: Nanos,
+    #[command(flatten)]
+    pub(crate) limits: Limits,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct FactsArgs {
+    /// Read a recorded tree instead of this machine.
+    #[arg(long, value_name = "DIR", conflicts_with = "record")]
+    pub(crate) root: Option<PathBuf>,
+    /// Keep the files that facts are read from below this directory, without secrets.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) record: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct TicksArgs {
+    #[command(flatten)]
+    pub(crate) place: Where,
+    /// The time between two readings, in seconds or as 500ms.
+    #[arg(short, long, value_name = "TIME", default_value = "1", value_parser = seconds)]
+    pub(crate) interval: Nanos,
+    /// How many readings; until Ctrl-C if not given.
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) count: Option<u64>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct NoiseArgs {
+    #[command(flatten)]
+    pub(crate) place: Where,
+    /// How long to spin, in seconds or as 500ms.
+    #[arg(short, long, value_name = "TIME", default_value = "10", value_parser = seconds)]
+    pub(crate) duration: Nanos,
+    /// The shortest gap to keep, as 200ns; ten ordinary passes of the loop if not given.
+    #[arg(long, value_name = "TIME", value_parser = span)]
+    pub(crate) threshold: Option<Nanos>,
+    /// Spin at this SCHED_FIFO priority, 1 to 99 (needs root or CAP_SYS_NICE).
+    #[arg(long, value_name = "PRIO", value_parser = clap::value_parser!(u8).range(1..=99))]
+    pub(crate) fifo: Option<u8>,
+    #[command(flatten)]
+    pub(crate) limits: Limits,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ReportArgs {
+    /// A recording saved with -o.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct GenerateArgs {
+    /// What to write.
+    pub(crate) what: Generated,
+    /// The directory to write to.
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub(crate) enum Generated {
+    /// One man page per command.
+    Man,
+    /// Completions for bash, zsh and fish.
+    Completions,
+}
+
+impl Args {
+    /// What this process was called with; on a mistake, tells it and exits.
+    pub(crate) fn of_process() -> Self {
+        Self::parse_from(with_command(std::env::args_os().collect()))
+    }
+}
+
+/// Puts `check` where no command is named: `noisefloor --json` is `noisefloor check
+/// --json`.
+fn with_command(mut args: Vec<OsString>) -> Vec<OsString> {
+    let commands = Args::command();
+    let names = |arg: &OsString| {
+        let named = |command: &clap::Command| command.get_name() == arg.as_os_str();
+        commands.get_subcommands().any(named)
+    };
+    let asks =
+        |arg: &OsString| ["-h", "--help", "-V", "--version"].iter().any(|a| arg == a);
+    let option = |arg: &OsString| arg.as_encoded_bytes().starts_with(b"-");
+    let given = args.get(1..).unwrap_or_default();
+    if given.first().is_none_or(option) && !given.iter().any(|a| names(a) || asks(a)) {
+        args.insert(args.len().min(1), "check".into());
+    }
+    args
+}
+
+fn cpu_list(text: &str) -> Result<CpuSet, String> {
+    let cpus: CpuSet = text.parse().map_err(|e: units::CpuListError| e.to_string())?;
+    if cpus.is_empty() { Err("no CPU is named".to_owned()) } else { Ok(cpus) }
+}
+
+fn span(text: &str) -> Result<Nanos, String> {
+    text.parse().map_err(|error: units::NanosError| error.to_string())
+}
+
+/// A bare number is seconds, as everywhere in this field.
+fn seconds(text: &str) -> Result<Nanos, String> {
+    span(text).or_else(|refused| span(&format!("{text}s")).map_err(|_| refused))
+}
+
+fn ppm(text: &str) -> Result<Ppm, String> {
+    match text.parse::<f64>() {
+        Ok(ppm) if (0.0..=1e6).contains(&ppm) => Ok(Ppm::new(ppm)),
+        _ => Err("a share is between 0 and 1000000 parts per million".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that the definition is sound in itself.
+    #[test]
+    fn definition_is_sound() {
+        Args::command().debug_assert();
+    }
+
+    /// Check where `check` is put in, and where it is not.
+    #[test]
+    fn check_is_the_default() {
+        for (given, expected) in [
+            ("noisefloor", "noisefloor check"),
+            ("noisefloor --json", "noisefloor check --json"),
+            ("noisefloor -c 1 -d 2", "noisefloor check -c 1 -d 2"),
+            ("noisefloor --json ticks", "noisefloor --json ticks"),
+            ("noisefloor --help", "noisefloor --help"),
+            ("noisefloor tikcs", "noisefloor tikcs"),
+        ] {
+            let args = with_command(given.split(' ').map(OsString::from).collect());
+            assert_eq!(args.join(" ".as_ref()), expected);
+        }
+    }
+
+    /// Check that bare numbers are seconds, and units are read.
+    #[test]
+    fn durations() {
+        assert_eq!(seconds("3"), Ok(Nanos::from_secs(3)));
+        assert_eq!(seconds("0.5"), Ok(Nanos::from_millis(500)));
+        assert_eq!(seconds("20ms"), Ok(Nanos::from_millis(20)));
+        assert!(seconds("soon").unwrap_err().contains("'soon'"));
+    }
+}

@@ -1,0 +1,47 @@
+//! `facts`: what the kernel is set to, and where each fact was read.
+
+use ::facts::{Facts, Root};
+use recording::Recording;
+
+use crate::args::{FactsArgs, Output};
+use crate::outcome::{Failure, Outcome};
+use crate::terminal::print;
+
+pub(crate) fn run(args: &FactsArgs, output: Output) -> Result<Outcome, Failure> {
+    let root = match &args.root {
+        Some(dir) => Root::tree(dir)?,
+        None => Root::live(),
+    };
+    if let Some(dir) = &args.record {
+        let files = ::facts::record(&root, dir)?;
+        if !output.quiet {
+            eprintln!("noisefloor: {files} files kept in {}", dir.display());
+        }
+    }
+    let facts = Facts::read(&root);
+    if !root.is_live() {
+        refuse_garbage(&facts)?;
+    }
+    if output.json {
+        let (taken, tool) = (Recording::moment(), Recording::TOOL);
+        let json = report::facts_json(&facts, &taken, tool).map_err(Failure::bug)?;
+        print(&(json + "\n"))?;
+    } else {
+        print(&report::facts_text(&facts))?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// On this machine an odd file makes one fact unknown; a tree that was handed in with
+/// one is a mistake to be told.
+fn refuse_garbage(facts: &Facts) -> Result<(), Failure> {
+    let garbage = facts.garbage();
+    let reasons = garbage.iter().filter_map(|entry| entry.value.as_ref().err());
+    let mut reasons: Vec<String> = reasons.map(ToString::to_string).collect();
+    // Several facts may be read from one file.
+    reasons.dedup();
+    if reasons.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::usage(reasons.join("\nnoisefloor: ")))
+}

@@ -1,0 +1,32 @@
+//! `generate`: man pages and completions, computed from the command line's definition,
+//! so that they cannot drift from it.
+
+use std::path::Path;
+
+use clap::CommandFactory;
+use clap_complete::Shell;
+
+use crate::args::{Args, GenerateArgs, Generated};
+use crate::outcome::{Failure, Outcome};
+
+pub(crate) fn run(args: &GenerateArgs) -> Result<Outcome, Failure> {
+    let failed = |error| Failure::usage(format!("{}: {error}", args.dir.display()));
+    std::fs::create_dir_all(&args.dir).map_err(failed)?;
+    match args.what {
+        Generated::Man => man(&args.dir),
+        Generated::Completions => completions(&args.dir),
+    }
+    .map_err(failed)?;
+    Ok(Outcome::Done)
+}
+
+fn man(dir: &Path) -> std::io::Result<()> {
+    clap_mangen::generate_to(Args::command(), dir)
+}
+
+fn completions(dir: &Path) -> std::io::Result<()> {
+    for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
+        clap_complete::generate_to(shell, &mut Args::command(), "noisefloor", dir)?;
+    }
+    Ok(())
+}

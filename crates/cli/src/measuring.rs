@@ -1,0 +1,109 @@
+//! What the measuring commands share: which CPUs, where to save, how to tell.
+
+use std::path::Path;
+
+use facts::{Facts, Root};
+use measure::{Spec, Watch};
+use recording::Recording;
+use rustix::fs::{Access, access};
+use stats::Limits;
+use units::CpuSet;
+
+use crate::args::{self, Output, Where};
+use crate::outcome::{Failure, Outcome};
+use crate::terminal::{Terminal, print};
+
+/// What a measuring command begins with: this machine's facts and the CPUs to measure.
+pub(crate) struct Place {
+    pub(crate) facts: Facts,
+    pub(crate) cpus: CpuSet,
+}
+
+impl Place {
+    /// Reads the facts, and refuses CPUs and files that cannot be had before anything is
+    /// measured.
+    pub(crate) fn find(asked: &Where) -> Result<Self, Failure> {
+        if let Some(file) = &asked.output {
+            refuse_unwritable(file)?;
+        }
+        let facts = Facts::read(&Root::live());
+        let cpus = isolate::choose(asked.cpus.as_ref(), &facts)?;
+        Ok(Self { facts, cpus })
+    }
+
+    /// Measures, and takes the progress line away.
+    pub(crate) fn measure(
+        &self,
+        spec: &Spec,
+        terminal: &mut Terminal,
+    ) -> Result<Recording, Failure> {
+        let recording = measure::run(spec, &self.facts, terminal as &mut dyn Watch);
+        terminal.clear();
+        Ok(recording?)
+    }
+}
+
+/// A run of an hour must not end with "permission denied".
+fn refuse_unwritable(file: &Path) -> Result<(), Failure> {
+    let refuse = |why: &dyn std::fmt::Display| {
+        Err(Failure::usage(format!("-o {}: {why}", file.display())))
+    };
+    if file.is_dir() {
+        return refuse(&"is a directory");
+    }
+    let parent = match file.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    match access(parent, Access::WRITE_OK | Access::EXEC_OK) {
+        Ok(()) => Ok(()),
+        Err(error) => refuse(&format_args!("{}: {error}", parent.display())),
+    }
+}
+
+/// Saves what was measured where that was asked, tells it, and says how it ended. What
+/// cannot be saved is told all the same.
+pub(crate) fn finish(
+    recording: &Recording,
+    asked: &Where,
+    output: Output,
+    text: &str,
+) -> Result<Outcome, Failure> {
+    let saved = asked.output.as_deref().map(|file| recording.save(file));
+    show(recording, output, text)?;
+    saved.transpose()?;
+    let grave = recording.doubts.iter().any(recording::Doubt::is_grave);
+    Ok(if grave { Outcome::Doubtful } else { Outcome::Done })
+}
+
+/// Prints a recording as JSON, or the text given.
+pub(crate) fn show(
+    recording: &Recording,
+    output: Output,
+    text: &str,
+) -> Result<(), Failure> {
+    if output.json {
+        let json = ::report::json(recording, output.series).map_err(Failure::bug)?;
+        print(&(json + "\n"))?;
+    } else {
+        print(text)?;
+    }
+    Ok(())
+}
+
+/// Holds what was measured against the limits given, unless it ended badly already.
+pub(crate) fn judge(
+    outcome: Outcome,
+    recording: &Recording,
+    given: args::Limits,
+) -> Outcome {
+    let limits = Limits { noise: given.max_noise_ppm, gap: given.max_gap };
+    let exceeded = ::report::exceeded(recording, &limits);
+    for line in &exceeded {
+        eprintln!("noisefloor: {line}");
+    }
+    match outcome {
+        Outcome::Done if !exceeded.is_empty() => Outcome::Exceeded,
+        other => other,
+    }
+}

@@ -1,0 +1,31 @@
+//! `ticks`: timer interrupts per second and CPU, live.
+
+use measure::Spec;
+use recording::{Body, TicksSpec};
+
+use crate::args::{Output, TicksArgs};
+use crate::measuring::{Place, finish};
+use crate::outcome::{Failure, Outcome};
+use crate::terminal::{Terminal, print};
+
+pub(crate) fn run(args: &TicksArgs, output: Output) -> Result<Outcome, Failure> {
+    let place = Place::find(&args.place)?;
+    let spec = TicksSpec {
+        cpus: place.cpus.clone(),
+        interval_ns: args.interval,
+        count: args.count,
+    };
+    let live = (!output.json).then_some(report::ticks_sample as _);
+    let mut terminal = Terminal::new(output.quiet, live)?;
+    if !output.json && !print(&report::ticks_header(&place.facts, &spec))? {
+        return Ok(Outcome::Done);
+    }
+    let recording = place.measure(&Spec::Ticks(spec), &mut terminal)?;
+    let close = match &recording.body {
+        Body::Ticks { series, .. } => {
+            report::ticks_close(&recording.facts, series, &recording.doubts)
+        }
+        _ => String::new(),
+    };
+    finish(&recording, &args.place, output, &close)
+}

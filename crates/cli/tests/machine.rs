@@ -1,0 +1,322 @@
+//! The tool on the machine that runs the tests: real clocks, signals, privileges.
+#![expect(clippy::unwrap_used, reason = "a test may fail")]
+
+use std::fs;
+use std::io::Read;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+const TOOL: &str = env!("CARGO_BIN_EXE_noisefloor");
+/// `nobody`.
+const NOBODY: u32 = 65_534;
+
+fn tool(args: &[&str]) -> Command {
+    let mut command = Command::new(TOOL);
+    command.args(args).stdin(Stdio::null());
+    command
+}
+
+fn run(args: &[&str]) -> Output {
+    tool(args).output().unwrap()
+}
+
+fn json(args: &[&str]) -> Value {
+    let output = run(args);
+    assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn is_root() -> bool {
+    // SAFETY: takes no arguments.
+    unsafe { libc::geteuid() == 0 }
+}
+
+/// The tool where everyone may run it: build directories may be closed to others.
+fn public_tool(dir: &Path) -> PathBuf {
+    let copy = dir.join("noisefloor");
+    fs::copy(TOOL, &copy).unwrap();
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(dir, open).unwrap();
+    copy
+}
+
+/// A command without any privilege.
+fn unprivileged(tool: &Path) -> Command {
+    let mut command = Command::new(tool);
+    command.stdin(Stdio::null());
+    if is_root() {
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    command
+}
+
+fn spawn(args: &[&str]) -> Child {
+    tool(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn pid(child: &Child) -> libc::pid_t {
+    libc::pid_t::try_from(child.id()).unwrap()
+}
+
+fn signal(child: &Child, signal: libc::c_int) {
+    // SAFETY: the child is ours and not yet waited for.
+    assert_eq!(unsafe { libc::kill(pid(child), signal) }, 0);
+}
+
+/// Waits until the process's spinning threads have each run for longer than they need to
+/// learn their pass, so that they spin.
+fn wait_for_spinners(child: &Child, threads: usize) {
+    let tasks = format!("/proc/{}/task", child.id());
+    let has_run = |task: &Path| -> Option<bool> {
+        let name = fs::read_to_string(task.join("comm")).ok()?;
+        let times = fs::read_to_string(task.join("schedstat")).ok()?;
+        let ran: u64 = times.split_whitespace().next()?.parse().ok()?;
+        Some(name.starts_with("spin/") && ran > 50_000_000)
+    };
+    let spinning = || {
+        let list = fs::read_dir(&tasks).unwrap();
+        let tasks = list.filter_map(|entry| has_run(&entry.ok()?.path()));
+        tasks.filter(|&has_run| has_run).count() == threads
+    };
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !spinning() {
+        assert!(Instant::now() < deadline, "no spinning threads");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn first_cpu() -> String {
+    let facts = json(&["facts", "--json"]);
+    let allowed = facts["facts"]["cpus"]["allowed"].as_str().unwrap().to_owned();
+    allowed.split(['-', ',']).next().unwrap().to_owned()
+}
+
+/// Check the contract's top level, and that the parts of the noise add up.
+#[test]
+fn check_keeps_the_contract() {
+    let object = json(&["check", "--json", "--rest", "200ms", "-d", "300ms"]);
+    for key in ["format", "kind", "taken", "facts", "spec", "summary", "doubts"] {
+        assert!(!object[key].is_null(), "{key}");
+    }
+    assert!(object.get("series").is_none());
+    let cpus = object["summary"]["noise"]["cpus"].as_array().unwrap();
+    for cpu in cpus {
+        let culprits = cpu["culprits"].as_array().unwrap();
+        let sum: u64 = culprits.iter().map(|c| c["ns"].as_u64().unwrap()).sum();
+        assert_eq!(sum, cpu["noise_ns"].as_u64().unwrap());
+        assert!(cpu["loop_ns_p50"].as_u64().unwrap() > 0);
+    }
+    let findings = object["summary"]["findings"].as_array().unwrap().len();
+    assert!((5..=10).contains(&findings), "{findings} findings");
+}
+
+/// Check `facts.tick.hz` against the kernel's configuration read another way.
+#[test]
+fn hz_is_what_was_configured() {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    let files = [
+        "zcat /proc/config.gz".to_owned(),
+        format!("cat /boot/config-{}", release.trim()),
+        format!("cat /lib/modules/{}/config", release.trim()),
+    ];
+    let read = |command: &String| {
+        let output = Command::new("sh").args(["-c", command]).output().ok()?;
+        let line = text(&output.stdout)
+            .lines()
+            .find_map(|line| line.strip_prefix("CONFIG_HZ=").map(str::to_owned))?;
+        line.parse::<u64>().ok()
+    };
+    match files.iter().find_map(read) {
+        Some(hz) => assert_eq!(json(&["facts", "--json"])["facts"]["tick"]["hz"], hz),
+        None => println!("skipped: no kernel configuration is readable here"),
+    }
+}
+
+/// Check that a limit makes the exit code 1, and that everything is printed all the same.
+#[test]
+fn limits_make_the_exit_code() {
+    let output = run(&["noise", "-d", "1", "--max-gap", "1ns", "--json"]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let object: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(object["kind"], "noise");
+    assert!(text(&output.stderr).contains("limit"), "{}", text(&output.stderr));
+    let loose =
+        run(&["noise", "-d", "50ms", "--max-gap", "1h", "--max-noise-ppm", "1e6"]);
+    assert_eq!(loose.status.code(), Some(0));
+}
+
+/// Check that a CPU outside the process's affinity is refused as such.
+#[test]
+fn affinity_is_named() {
+    let facts = json(&["facts", "--json"]);
+    let allowed = facts["facts"]["cpus"]["allowed"].as_str().unwrap().to_owned();
+    if allowed.parse::<u32>().is_ok() {
+        println!("skipped: affinity_is_named: this process has one CPU only");
+        return;
+    }
+    let first = first_cpu();
+    let other = allowed.rsplit(['-', ',']).next().unwrap();
+    let output = Command::new("taskset")
+        .args(["-c", &first, TOOL, "noise", "--json", "-d", "1", "-c", other])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    assert!(text(&output.stderr).contains("affinity"), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stdout), "");
+}
+
+/// Check that SCHED_FIFO without the privilege is refused, naming what would help.
+#[test]
+fn fifo_needs_a_privilege() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut command = unprivileged(&public_tool(dir.path()));
+    let output =
+        command.args(["noise", "-d", "1", "--fifo", "50", "--json"]).output().unwrap();
+    if output.status.success() {
+        println!("skipped: fifo_needs_a_privilege: RLIMIT_RTPRIO allows it to everyone");
+        return;
+    }
+    assert_eq!(output.status.code(), Some(3));
+    assert!(text(&output.stderr).contains("CAP_SYS_NICE"), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stdout), "");
+}
+
+/// Check that without any privilege `check` completes and says what root would add.
+#[test]
+fn check_without_privileges() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut command = unprivileged(&public_tool(dir.path()));
+    let output =
+        command.args(["check", "--rest", "200ms", "-d", "300ms"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(
+        text(&output.stdout).contains("sudo noisefloor check"),
+        "{}",
+        text(&output.stdout)
+    );
+}
+
+/// Check that a process that is stopped for over a second shows a gap of that length, not
+/// of what is left of it after an overflow.
+#[test]
+fn stalls_keep_their_length() {
+    let cpu = first_cpu();
+    let child = spawn(&["noise", "-d", "3", "-c", &cpu, "--json"]);
+    wait_for_spinners(&child, 1);
+    let before = Instant::now();
+    signal(&child, libc::SIGSTOP);
+    let mut status = 0;
+    // SAFETY: the child is ours; `status` outlives the call.
+    unsafe { libc::waitpid(pid(&child), &raw mut status, libc::WUNTRACED) };
+    assert!(libc::WIFSTOPPED(status));
+    let stopped = Instant::now();
+    std::thread::sleep(Duration::from_millis(1_200));
+    let least = stopped.elapsed();
+    signal(&child, libc::SIGCONT);
+    let output = child.wait_with_output().unwrap();
+    let most = before.elapsed();
+    let object: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let longest = object["summary"]["cpus"][0]["gap_ns"]["max"].as_u64().unwrap();
+    let longest = Duration::from_nanos(longest);
+    assert!(longest >= least && longest <= most, "{least:?} {longest:?} {most:?}");
+}
+
+/// Check that Ctrl-C ends a run early, and that what was measured is told, with a doubt.
+#[test]
+fn interrupted_runs_are_told() {
+    let cpu = first_cpu();
+    let child = spawn(&["noise", "-d", "1h", "-c", &cpu, "--json"]);
+    wait_for_spinners(&child, 1);
+    signal(&child, libc::SIGINT);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let object: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let doubts = object["doubts"].as_array().unwrap();
+    assert!(doubts.iter().any(|doubt| doubt["code"] == "interrupted"), "{doubts:?}");
+    assert!(object["summary"]["cpus"][0]["elapsed_ns"].as_u64().unwrap() > 0);
+}
+
+/// Check that a sleeping `ticks` is ended by a signal at once too.
+#[test]
+fn interrupted_ticks() {
+    let mut child = spawn(&["ticks", "-i", "1h"]);
+    let mut header = [0; 20];
+    child.stdout.as_mut().unwrap().read_exact(&mut header).unwrap();
+    signal(&child, libc::SIGTERM);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+/// Check that a killed run leaves no file behind, whole or in part.
+#[test]
+fn killed_runs_leave_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("my.json");
+    let mut child = spawn(&["noise", "-d", "1h", "-o", file.to_str().unwrap()]);
+    wait_for_spinners(&child, std::thread::available_parallelism().unwrap().get());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+/// Check that a saved recording tells the same text again, and the same JSON.
+#[test]
+fn reports_repeat_the_text() {
+    let dir = tempfile::tempdir().unwrap();
+    for args in [
+        &["noise", "-d", "100ms"][..],
+        &["check", "-d", "100ms", "--rest", "100ms"],
+        &["ticks", "-n", "2", "-i", "50ms"],
+    ] {
+        let file = dir.path().join("my.json");
+        let file = file.to_str().unwrap();
+        let output = tool(args).args(["-o", file]).output().unwrap();
+        let again = run(&["report", file]);
+        assert_eq!(text(&output.stdout), text(&again.stdout), "{args:?}");
+        let object = json(&["report", file, "--json", "--series"]);
+        fs::write(dir.path().join("printed.json"), object.to_string()).unwrap();
+        let printed = dir.path().join("printed.json");
+        let third = run(&["report", printed.to_str().unwrap()]);
+        assert_eq!(text(&output.stdout), text(&third.stdout), "{args:?}");
+    }
+}
+
+/// Check that a file that could not be written is refused before anything is measured.
+#[test]
+fn unwritable_files_are_refused_first() {
+    let before = Instant::now();
+    let output = run(&["noise", "-d", "1h", "-o", "/nonexistent/my.json"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("/nonexistent"), "{}", text(&output.stderr));
+    assert!(before.elapsed() < Duration::from_secs(3_000));
+}
+
+/// Check that a reader that goes away ends the tool quietly.
+#[test]
+fn broken_pipes_are_no_failure() {
+    for args in [&["facts"][..], &["ticks", "-i", "20ms"]] {
+        let mut child = spawn(args);
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{args:?}: {}", text(&output.stderr));
+        assert_eq!(text(&output.stderr), "", "{args:?}");
+    }
+}
+
+/// Check that a tree recorded here reads as this machine does.
+#[test]
+fn a_recorded_tree_reads_as_the_machine() {
+    let dir = tempfile::tempdir().unwrap();
+    let tree = dir.path().join("tree");
+    let tree = tree.to_str().unwrap();
+    let recorded = json(&["facts", "--json", "--quiet", "--record", tree]);
+    let read = json(&["facts", "--json", "--root", tree]);
+    assert_eq!(recorded["facts"], read["facts"]);
+}
