@@ -40,10 +40,10 @@ mod tests {
     fn sentences() {
         let limits =
             Limits { noise: Some(Ppm::new(0.0)), gap: Some(Nanos::from_nanos(1)) };
-        let lines = exceeded(&example::noise("", 1), &limits);
+        let lines = exceeded(&example::noise(example::MUTE, 1), &limits);
         assert_eq!(lines.len(), 2);
         assert!(lines[0].starts_with("limit exceeded: CPU 0 lost "), "{}", lines[0]);
         assert!(lines[1].ends_with(", at most 1 ns"), "{}", lines[1]);
-        assert_eq!(exceeded(&example::ticks("", 1, 1), &limits), [""; 0]);
+        assert_eq!(exceeded(&example::ticks(example::MUTE, 1, 1), &limits), [""; 0]);
     }
 }
