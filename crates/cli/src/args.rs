@@ -155,7 +155,7 @@ pub(crate) struct NoiseArgs {
     /// How long to spin, in seconds or as 500ms.
     #[arg(short, long, value_name = "TIME", default_value = "10", value_parser = seconds)]
     pub(crate) duration: Nanos,
-    /// The shortest gap to keep, as 200ns; ten ordinary passes of the loop if not given.
+    /// The shortest gap to keep, as 200ns; forty ordinary passes if not given.
     #[arg(long, value_name = "TIME", value_parser = span)]
     pub(crate) threshold: Option<Nanos>,
     /// Spin at this SCHED_FIFO priority, 1 to 99 (needs root or CAP_SYS_NICE).

@@ -1,6 +1,6 @@
 //! What a run gives reason to doubt.
 
-use facts::Facts;
+use facts::{Facts, Why};
 use recording::{Code, Doubt, NoiseSpec};
 use units::{CpuSet, Nanos, TscHz};
 
@@ -111,24 +111,31 @@ pub(crate) fn of_spinners(
 
 /// What the kernel keeps from a spinner that outranks ordinary tasks.
 fn of_fifo(facts: &Facts) -> Doubt {
-    let fair = facts.sched.fair_server_runtime_ns.get().and_then(|all| all.iter().max());
-    let kept = match (fair, facts.sched.rt_runtime_us.get()) {
-        (Some(fair), _) => {
-            format!(
-                "up to {} ms of each second (the fair server)",
-                fair.get() / 1_000_000
-            )
+    let kept = match (facts.sched.fair_server_runtime_ns.value(), rt_runtime(facts)) {
+        (Ok(runtimes), _) => {
+            let most =
+                runtimes.iter().max().map_or(0, |runtime| runtime.get() / 1_000_000);
+            format!("up to {most} ms of each second (the fair server)")
         }
-        (None, Some(&runtime)) if runtime >= 0 => {
-            format!("all but {} ms of each second", runtime / 1_000)
+        // Only before the fair server (6.12) does RT throttling decide.
+        (Err(unknown), Some(runtime)) if unknown.code == Why::TooOld => {
+            format!("all but {runtime} ms of each second (RT throttling)")
         }
-        _ => "a share of each second".to_owned(),
+        _ => "a share of each second (50 ms if nobody changed it)".to_owned(),
     };
     let text = format!(
         "the kernel keeps {kept} for ordinary tasks where a SCHED_FIFO spinner would leave \
          them nothing; gaps of tens of milliseconds are that"
     );
     Doubt::new(Code::RtThrottled, text)
+}
+
+/// How much of each second real-time tasks may run, in milliseconds; `None`: all of it,
+/// or not known.
+fn rt_runtime(facts: &Facts) -> Option<i64> {
+    let (runtime, period) =
+        (facts.sched.rt_runtime_us.get()?, facts.sched.rt_period_us.get()?);
+    (*runtime >= 0 && *period > 0).then(|| runtime * 1_000 / period)
 }
 
 #[cfg(test)]
