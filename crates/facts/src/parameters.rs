@@ -210,8 +210,10 @@ const SHOWN_PARTS: &[&str] = &[
 ];
 
 /// Parameters that are not the kernel's and are meant not to be: boot loaders leave
-/// them, and the first process or the initial file system reads them.
+/// them, and the first process or the initial file system reads them. `nokaslr` works,
+/// but it is the x86 decompressor that reads it, and the kernel disowns it.
 const OTHERS: &[&str] = &[
+    "nokaslr",
     "BOOT_IMAGE",
     "initrd",
     "splash",
