@@ -9,9 +9,10 @@ use crate::outcome::{Failure, Outcome};
 use crate::terminal::Terminal;
 
 pub(crate) fn run(args: &CheckArgs, output: Output) -> Result<Outcome, Failure> {
-    let place = Place::find(&args.place)?;
+    let place = Place::find(&args.place, isolate::choose)?;
     let spec = Spec::Check(CheckSpec {
         cpus: place.cpus.clone(),
+        rest_cpus: isolate::watch(args.place.cpus.as_ref(), &place.facts)?,
         idle_ns: args.rest,
         noise_ns: args.duration,
     });

@@ -13,6 +13,9 @@ use crate::args::{self, Output, Where};
 use crate::outcome::{Failure, Outcome};
 use crate::terminal::{Terminal, print};
 
+/// `isolate::choose` for CPUs to run on, `isolate::watch` for CPUs to look at.
+type Choose = fn(Option<&CpuSet>, &Facts) -> Result<CpuSet, isolate::Error>;
+
 /// What a measuring command begins with: this machine's facts and the CPUs to measure.
 pub(crate) struct Place {
     pub(crate) facts: Facts,
@@ -21,13 +24,13 @@ pub(crate) struct Place {
 
 impl Place {
     /// Reads the facts, and refuses CPUs and files that cannot be had before anything is
-    /// measured.
-    pub(crate) fn find(asked: &Where) -> Result<Self, Failure> {
+    /// measured. `choose` says which CPUs those asked for are.
+    pub(crate) fn find(asked: &Where, choose: Choose) -> Result<Self, Failure> {
         if let Some(file) = &asked.output {
             refuse_unwritable(file)?;
         }
         let facts = Facts::read(&Root::live());
-        let cpus = isolate::choose(asked.cpus.as_ref(), &facts)?;
+        let cpus = choose(asked.cpus.as_ref(), &facts)?;
         Ok(Self { facts, cpus })
     }
 

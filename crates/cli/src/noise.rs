@@ -9,7 +9,7 @@ use crate::outcome::{Failure, Outcome};
 use crate::terminal::Terminal;
 
 pub(crate) fn run(args: &NoiseArgs, output: Output) -> Result<Outcome, Failure> {
-    let place = Place::find(&args.place)?;
+    let place = Place::find(&args.place, isolate::choose)?;
     let spec = Spec::Noise(NoiseSpec {
         cpus: place.cpus.clone(),
         duration_ns: args.duration,

@@ -9,7 +9,7 @@ use crate::outcome::{Failure, Outcome};
 use crate::terminal::{Terminal, print};
 
 pub(crate) fn run(args: &TicksArgs, output: Output) -> Result<Outcome, Failure> {
-    let place = Place::find(&args.place)?;
+    let place = Place::find(&args.place, isolate::watch)?;
     let spec = TicksSpec {
         cpus: place.cpus.clone(),
         interval_ns: args.interval,

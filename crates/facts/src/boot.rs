@@ -13,6 +13,7 @@ use crate::fact::{Fact, Why, group};
 use crate::inert::{Inert, WhyInert};
 use crate::kernel_log::{self, KernelLog};
 use crate::parameters;
+use crate::preempt;
 use crate::sources::Sources;
 use crate::tick;
 
@@ -56,7 +57,7 @@ fn inert(line: &CommandLine, sources: &Sources) -> Vec<Inert> {
     found.collect()
 }
 
-/// What version and configuration decide.
+/// What version and configuration decide, and what the kernel said it refuses.
 fn by_rule(given: &Parameter, sources: &Sources) -> Option<(WhyInert, String)> {
     let value = given.value.as_deref().unwrap_or_default();
     if given.is("divider") {
@@ -64,8 +65,12 @@ fn by_rule(given: &Parameter, sources: &Sources) -> Option<(WhyInert, String)> {
         let why = divider::idle(value, release)?;
         return Some((why, divider::divider(value, release, tick::hz(sources)).text));
     }
-    let rule = parameters::applying(&given.name, value, sources)?;
-    Some((rule.why, rule.text.to_owned()))
+    if let Some(rule) = parameters::applying(&given.name, value, sources) {
+        return Some((rule.why, rule.text.to_owned()));
+    }
+    let refused = given.is("preempt") && preempt::said_refused(sources, value);
+    let text = "the kernel said that it does not have this preemption model";
+    refused.then(|| (WhyInert::Refused, text.to_owned()))
 }
 
 /// What the kernel itself says.

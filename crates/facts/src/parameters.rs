@@ -91,6 +91,7 @@ const RULES: &[Rule] = &[
     rule("kthread_cpus", Any, &[NotRt, NotSaid], WhyInert::Unrecognised, "no mainline kernel has it: it is part of a patch set; use taskset on the kernel's threads, or isolcpus="),
     rule("tick_divider", Any, &[NotSaid], WhyInert::OtherAge, "a misprint of RHEL 5's divider= in an old manual"),
     rule("elevator", Any, &[Since(5, 0)], WhyInert::OtherAge, "since 5.0 each disk has its own I/O scheduler, set in /sys/block/*/queue/scheduler"),
+    needs("threadirqs", &[Rt], "a PREEMPT_RT kernel runs handlers as threads anyway"),
     needs("threadirqs", &[Without(&["IRQ_FORCED_THREADING"])], "the kernel is built without IRQ_FORCED_THREADING"),
     needs("nowatchdog", &[Without(&["LOCKUP_DETECTOR"])], "the kernel is built without LOCKUP_DETECTOR: there is no watchdog to switch off"),
     needs("nosoftlockup", &[Without(&["SOFTLOCKUP_DETECTOR", "LOCKUP_DETECTOR", "DETECT_SOFTLOCKUP"])], "the kernel is built without SOFTLOCKUP_DETECTOR: there is nothing to switch off"),

@@ -186,13 +186,16 @@ fn asked(sources: &Sources) -> Option<Model> {
 
 /// Whether this kernel is known to refuse that value of `preempt=`.
 fn refuses(sources: &Sources, value: &str) -> bool {
-    let said = |log: &kernel_log::KernelLog| {
-        log.all(REFUSED).any(|message| {
-            message.strip_prefix(REFUSED).is_some_and(|mode| mode.trim() == value)
-        })
-    };
-    sources.log.as_ref().is_ok_and(said)
+    said_refused(sources, value)
         || parameters::applying("preempt", value, sources).is_some()
+}
+
+/// Whether the kernel itself said that it refuses that value of `preempt=`.
+pub(crate) fn said_refused(sources: &Sources, value: &str) -> bool {
+    let is_refusal = |message: &str| {
+        message.strip_prefix(REFUSED).is_some_and(|mode| mode.trim() == value)
+    };
+    sources.log.as_ref().is_ok_and(|log| log.all(REFUSED).any(is_refusal))
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ use crate::kernel_log;
 use crate::mounts;
 use crate::parameters;
 use crate::root::Root;
+use crate::sched_debug;
 use crate::softirqs::Softirqs;
 use crate::{Facts, preempt};
 
@@ -75,6 +76,10 @@ fn redacted(path: &str, bytes: &[u8]) -> Vec<u8> {
         }
         "/proc/self/cgroup" => lines(&text, is_cpuset),
         "/proc/version" => without_builder(&text),
+        // What follows are the tasks on each CPU, by name.
+        path if sched_debug::FILES.contains(&path) => {
+            text.split("\ncpu#").next().unwrap_or_default().to_owned()
+        }
         mounts::FILE => mounts::kept(&text),
         cpuinfo::FILE => cpuinfo::kept(&text),
         _ => return bytes.to_vec(),

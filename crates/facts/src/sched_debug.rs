@@ -16,6 +16,10 @@ use units::Nanos;
 use crate::fact::Unknown;
 use crate::sources::Sources;
 
+/// Where the header is, by age.
+pub(crate) const FILES: [&str; 2] =
+    ["/sys/kernel/debug/sched/debug", "/proc/sched_debug"];
+
 /// The scheduler's tunables as the header of its debug file shows them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SchedDebug {
@@ -26,8 +30,7 @@ pub(crate) struct SchedDebug {
 impl SchedDebug {
     /// Reads the header.
     pub(crate) fn read(sources: &Sources) -> Result<Self, Unknown> {
-        let files = ["/sys/kernel/debug/sched/debug", "/proc/sched_debug"];
-        let [new, old] = files.map(|file| {
+        let [new, old] = FILES.map(|file| {
             let text = sources.root.head(file)?;
             Ok(Self { file, text })
         });

@@ -3,6 +3,7 @@
 //! The process's affinity and its cpuset both bound where it may run, and the kernel
 //! answers "invalid argument" to either. Affinity may be widened by anyone up to the
 //! cpuset, so a thread of ours tries: where that works, only affinity stood in the way.
+//! Isolated CPUs are outside every process's first affinity; who names one means it.
 
 use facts::Facts;
 use units::{Cpu, CpuSet};
@@ -30,10 +31,25 @@ pub fn choose(asked: Option<&CpuSet>, facts: &Facts) -> Result<CpuSet, Error> {
             return Err(absent(cpu, facts, online));
         }
         if !allowed.contains(cpu) {
-            return Err(outside(cpu, allowed));
+            outside(cpu, allowed, facts)?;
         }
     }
     Ok(asked.clone())
+}
+
+/// The CPUs to look at without running on them: the ones asked for, else all that run.
+///
+/// # Errors
+/// `Kind::NoSuchCpu` or `Offline` for the first CPU asked for that does not run;
+/// `Kind::System` where the kernel does not say which CPUs there are.
+pub fn watch(asked: Option<&CpuSet>, facts: &Facts) -> Result<CpuSet, Error> {
+    let online = facts.cpus.online.value();
+    let online = online.map_err(|why| Error::new(Kind::System, why.to_string()))?;
+    let asked = asked.unwrap_or(online);
+    match asked.without(online).first() {
+        Some(cpu) => Err(absent(cpu, facts, online)),
+        None => Ok(asked.clone()),
+    }
 }
 
 /// Makes sure that real-time threads that never sleep on those CPUs leave room for the
@@ -72,21 +88,32 @@ fn absent(cpu: Cpu, facts: &Facts, online: &CpuSet) -> Error {
     Error::new(Kind::NoSuchCpu, text)
 }
 
-/// Whether affinity or cpuset keeps this process off a CPU.
-fn outside(cpu: Cpu, allowed: &CpuSet) -> Error {
+/// Whether affinity or cpuset keeps this process off a CPU; affinity is no reason on a
+/// CPU that is set apart.
+fn outside(cpu: Cpu, allowed: &CpuSet, facts: &Facts) -> Result<(), Error> {
     let tried = std::thread::spawn(move || set_affinity(cpu)).join();
-    if matches!(tried, Ok(Ok(()))) {
+    let can_be_had = matches!(tried, Ok(Ok(())));
+    if can_be_had && set_apart(facts).contains(cpu) {
+        return Ok(());
+    }
+    if can_be_had {
         let text = format!(
             "CPU {cpu} is outside this process's affinity ({allowed}): start it without \
              taskset, or with taskset -c {cpu}"
         );
-        return Error::new(Kind::Affinity, text);
+        return Err(Error::new(Kind::Affinity, text));
     }
     let text = format!(
         "CPU {cpu} is outside this process's cpuset ({allowed}): run it in a control group \
          or container that owns the CPU (cpuset.cpus)"
     );
-    Error::new(Kind::Cpuset, text)
+    Err(Error::new(Kind::Cpuset, text))
+}
+
+/// The CPUs that ordinary tasks are kept off: isolated ones, and those of `nohz_full=`.
+pub fn set_apart(facts: &Facts) -> CpuSet {
+    let groups = [facts.cpus.isolated.get(), facts.tick.nohz_full.get()];
+    groups.into_iter().flatten().flat_map(CpuSet::iter).collect()
 }
 
 #[cfg(test)]
@@ -151,7 +178,25 @@ mod tests {
     fn affinity_is_told_from_cpuset() {
         let real = Facts::read(&facts::Root::live());
         let mine = real.cpus.allowed.get().unwrap().first().unwrap();
-        let facts = machine("0-9", "0-9", "");
+        let mut facts = machine("0-9", "0-9", "");
         assert_eq!(refusal(&mine.to_string(), &facts).0, Kind::Affinity);
+
+        // A CPU that is set apart is outside every process's affinity.
+        let asked: CpuSet = [mine].into_iter().collect();
+        facts.cpus.isolated = facts::Fact::known(asked.clone(), "test");
+        assert_eq!(choose(Some(&asked), &facts), Ok(asked));
+    }
+
+    /// Check that any CPU that runs can be watched, whatever this process may use.
+    #[test]
+    fn watching_needs_no_affinity() {
+        let facts = machine("0-9", "0-6", "2");
+        assert_eq!(watch(None, &facts).unwrap().to_string(), "0-6");
+        let kind = |cpus: &str| {
+            watch(Some(&cpus.parse().unwrap()), &facts).map_err(|e| e.kind())
+        };
+        assert_eq!(kind("5,6"), Ok("5,6".parse().unwrap()));
+        assert_eq!(kind("5-7"), Err(Kind::Offline));
+        assert_eq!(kind("11"), Err(Kind::NoSuchCpu));
     }
 }

@@ -13,7 +13,7 @@ pub(crate) fn run(
     watch: &mut dyn Watch,
     doubts: &mut Vec<Doubt>,
 ) -> Result<CheckSeries, Error> {
-    let (cpus, interval_ns) = (spec.cpus.clone(), spec.idle_ns);
+    let (cpus, interval_ns) = (spec.rest_cpus.clone(), spec.idle_ns);
     let rest = TicksSpec { cpus, interval_ns, count: Some(1) };
     let rest = ticks::run(&rest, watch, doubts)?;
     let spin = NoiseSpec {

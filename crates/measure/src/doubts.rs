@@ -14,6 +14,12 @@ const COARSE: Nanos = Nanos::from_micros(1);
 /// A CPU that spun for less than this share of the time asked is told.
 const SHARE_PERCENT: u64 = 90;
 
+/// `CPU 3` or `CPUs 0-2`, to begin a doubt with.
+pub(crate) fn named(cpus: &CpuSet) -> String {
+    let word = if cpus.len() == 1 { "CPU" } else { "CPUs" };
+    format!("{word} {cpus}")
+}
+
 /// What is true of the CPUs that a doubt is about.
 type Test<'a> = &'a dyn Fn(&Seen) -> bool;
 
@@ -43,6 +49,13 @@ pub(crate) fn of_clock(
             over.get()
         );
         doubts.push(Doubt::new(Code::ClockDrift, text));
+    }
+    let tsc_is_a_source =
+        facts.clock.available.get().map(|all| all.iter().any(|c| c == "tsc"));
+    if cfg!(target_arch = "x86_64") && tsc_is_a_source == Some(false) {
+        let text = "the kernel does not take the TSC for a clock on this machine: it may run \
+                    unevenly or differ between CPUs, and lengths may be wrong";
+        doubts.push(Doubt::new(Code::ClockRejected, text));
     }
     if suspended > Nanos::from_millis(1) {
         let ms = suspended.get() / 1_000_000;
@@ -102,7 +115,7 @@ pub(crate) fn of_spinners(
     let mut doubts: Vec<Doubt> = told
         .into_iter()
         .filter_map(|(test, code, text)| {
-            which(test).map(|cpus| Doubt::new(code, format!("CPU {cpus}: {text}")))
+            which(test).map(|cpus| Doubt::new(code, format!("{}: {text}", named(&cpus))))
         })
         .collect();
     doubts.extend(spec.fifo.map(|_| of_fifo(facts)));

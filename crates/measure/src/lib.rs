@@ -27,7 +27,7 @@ pub use watch::{Silent, Watch};
 
 use facts::Facts;
 use recording::{Body, CheckSpec, Code, Doubt, NoiseSpec, Recording, TicksSpec};
-use units::{CpuSet, Nanos};
+use units::Nanos;
 
 /// The shortest measurement that says anything.
 const SHORTEST: Nanos = Nanos::from_millis(1);
@@ -43,17 +43,6 @@ pub enum Spec {
     Ticks(TicksSpec),
     /// One look at the machine: ticks at rest, then noise on all CPUs at once.
     Check(CheckSpec),
-}
-
-impl Spec {
-    /// The CPUs to measure.
-    pub fn cpus(&self) -> &CpuSet {
-        match self {
-            Self::Noise(spec) => &spec.cpus,
-            Self::Ticks(spec) => &spec.cpus,
-            Self::Check(spec) => &spec.cpus,
-        }
-    }
 }
 
 /// Measures what is asked. `watch` is told how it goes and may end it early; what was
@@ -82,7 +71,7 @@ pub fn run(
             Body::Check { spec: spec.clone(), series }
         }
     };
-    doubts.extend(left_out(spec.cpus(), facts));
+    doubts.extend(left_out(spec, facts));
     if watch.stop().given() {
         let text = "ended early: the numbers cover what was measured until then";
         doubts.push(Doubt::new(Code::Interrupted, text));
@@ -90,18 +79,26 @@ pub fn run(
     Ok(Recording::now(facts.clone(), body, doubts))
 }
 
-/// Tells of online CPUs that were not measured because this process may not use them.
-fn left_out(cpus: &CpuSet, facts: &Facts) -> Option<Doubt> {
+/// Tells of online CPUs that nobody named and that were not spun on.
+fn left_out(spec: &Spec, facts: &Facts) -> Option<Doubt> {
+    let spun = match spec {
+        Spec::Noise(spec) => &spec.cpus,
+        Spec::Check(spec) => &spec.cpus,
+        Spec::Ticks(_) => return None,
+    };
     let (online, allowed) = (facts.cpus.online.get()?, facts.cpus.allowed.get()?);
     let without = online.without(allowed);
-    if without.is_empty() || *cpus != online.and(allowed) {
+    if without.is_empty() || *spun != online.and(allowed) {
         return None;
     }
-    let text = format!(
-        "CPU {without}: online, but outside this process's affinity or cpuset, and so not \
-         looked at"
-    );
-    Some(Doubt::new(Code::CpusLeftOut, text))
+    let apart = without.without(&isolate::set_apart(facts)).is_empty();
+    let why = if apart {
+        "set apart, and so left to what they are set apart for; name them with -c to spin \
+         there"
+    } else {
+        "outside this process's affinity or cpuset, and so not spun on"
+    };
+    Some(Doubt::new(Code::CpusLeftOut, format!("{}: {why}", doubts::named(&without))))
 }
 
 /// Refuses a length of time that cannot be meant.

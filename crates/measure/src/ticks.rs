@@ -9,6 +9,7 @@ use facts::{CpuTime, Interrupts};
 use recording::{Code, CpuTicks, Doubt, TickSample, TicksSeries, TicksSpec};
 use units::{Cpu, CpuSet, Nanos};
 
+use crate::doubts;
 use crate::meanwhile::Counters;
 use crate::watch::{self, Watch};
 use crate::{Error, Kind, sensible};
@@ -86,8 +87,9 @@ fn holes(samples: &[TickSample]) -> Option<Doubt> {
     let without: CpuSet =
         cpus.filter(|ticks| ticks.timer.is_none()).map(|ticks| ticks.cpu).collect();
     let text = format!(
-        "CPU {without}: in some intervals the timer interrupts are not known: the CPU came \
-         or went, its counter was set back, or its timer's line is not one known here"
+        "{}: in some intervals the timer interrupts are not known: the CPU came \
+         or went, its counter was set back, or its timer's line is not one known here",
+        doubts::named(&without)
     );
     (!without.is_empty()).then(|| Doubt::new(Code::CounterReset, text))
 }
@@ -130,7 +132,7 @@ mod tests {
         let timers: Vec<_> = sample.cpus.iter().map(|ticks| ticks.timer).collect();
         assert_eq!(timers, [Some(250), None, None, None]);
         let doubt = holes(&[sample]).unwrap();
-        assert!(doubt.text.starts_with("CPU 1-3:"), "{doubt}");
+        assert!(doubt.text.starts_with("CPUs 1-3:"), "{doubt}");
     }
 
     /// Check that a CPU that appears has no growth: its counter began before it came.

@@ -15,6 +15,8 @@ pub enum Code {
     ClockDrift,
     /// The counter went backwards.
     ClockBackwards,
+    /// The kernel does not trust the counter.
+    ClockRejected,
     /// The machine was suspended during the run.
     Suspended,
     /// The ring was full: later gaps are counted, not kept.

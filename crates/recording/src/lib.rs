@@ -76,8 +76,10 @@ impl Body {
 /// What `check` is asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckSpec {
-    /// The CPUs to look at.
+    /// The CPUs to spin on.
     pub cpus: CpuSet,
+    /// The CPUs to count ticks on.
+    pub rest_cpus: CpuSet,
     /// How long to count ticks while this tool rests.
     pub idle_ns: Nanos,
     /// How long to spin.

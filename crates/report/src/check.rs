@@ -3,7 +3,7 @@
 
 use facts::{Fact, Facts, Why};
 use recording::{CheckSeries, CheckSpec, Recording};
-use stats::{CheckSummary, CpuTicksSummary};
+use stats::CheckSummary;
 use units::Cpu;
 
 use crate::doubts::doubts;
@@ -125,9 +125,14 @@ fn steal(facts: &Facts) -> &'static str {
 
 fn measured(spec: &CheckSpec, series: &CheckSeries, summary: &CheckSummary) -> String {
     let shown = worst(&summary.noise, LISTED, WORST);
+    let spun = if spec.cpus == spec.rest_cpus {
+        "all of them".to_owned()
+    } else {
+        tick_words::cpus(&spec.cpus)
+    };
     let title = format!(
-        "What each CPU did at rest for {}, and what it then lost while a loop spun on all \
-         of them for {}",
+        "What each CPU did at rest for {}, and what it then lost while a loop spun on \
+         {spun} for {}",
         number::duration(spec.idle_ns),
         number::duration(spec.noise_ns),
     );
@@ -135,20 +140,25 @@ fn measured(spec: &CheckSpec, series: &CheckSeries, summary: &CheckSummary) -> S
     let mut table = Table::new(1, &words.map(|word| (word, Side::Right)));
     table.above(&["", "at rest", "", "spinning", "", "typical", "longest", "1 ms job"]);
     for cpu in &shown {
-        let rest = at_rest(summary, cpu.cpu);
+        let [ticks, busy] = at_rest(summary, cpu.cpu);
         let length = |length| number::any(length, number::duration);
         let job =
             cpu.risk.iter().find(|risk| risk.job_ns == units::Nanos::from_millis(1));
         table.row([
             cpu.cpu.to_string(),
-            number::known(rest.and_then(|rest| rest.timer_hz), number::rate),
-            number::known(rest.and_then(|rest| rest.busy_ppm), number::share),
+            ticks,
+            busy,
             number::known(cpu.meanwhile.timer_hz, number::rate),
             number::known(cpu.noise_ppm, number::share),
             length(cpu.gap_ns.p50),
             length(cpu.gap_ns.max),
             number::known(job.and_then(|risk| risk.hit_ppm), number::share),
         ]);
+    }
+    for cpu in spec.rest_cpus.without(&spec.cpus).iter().take(LISTED) {
+        let [ticks, busy] = at_rest(summary, cpu);
+        let not_spun_on = std::iter::repeat_n(number::NONE.to_owned(), 5);
+        table.row([cpu.to_string(), ticks, busy].into_iter().chain(not_spun_on));
     }
     let legend = format!(
         "Ticks are timer interrupts. A gap is a stretch of more than {} in which the loop \
@@ -165,6 +175,11 @@ fn measured(spec: &CheckSpec, series: &CheckSeries, summary: &CheckSummary) -> S
     )
 }
 
-fn at_rest(summary: &CheckSummary, cpu: Cpu) -> Option<&CpuTicksSummary> {
-    summary.rest.cpus.iter().find(|rest| rest.cpu == cpu)
+/// A CPU's ticks and how busy it was, at rest.
+fn at_rest(summary: &CheckSummary, cpu: Cpu) -> [String; 2] {
+    let rest = summary.rest.cpus.iter().find(|rest| rest.cpu == cpu);
+    [
+        number::known(rest.and_then(|rest| rest.timer_hz), number::rate),
+        number::known(rest.and_then(|rest| rest.busy_ppm), number::share),
+    ]
 }

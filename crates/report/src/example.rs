@@ -202,6 +202,7 @@ pub(crate) fn noise(groups: &str, count: u32) -> Recording {
 pub(crate) fn check(groups: &str, count: u32) -> Recording {
     let spec = CheckSpec {
         cpus: set(count),
+        rest_cpus: set(count),
         idle_ns: Nanos::from_secs(2),
         noise_ns: Nanos::from_secs(10),
     };

@@ -36,6 +36,8 @@ enum Load {
 pub(crate) enum Meaning {
     /// Idle, yet ticks, and the kernel could stop the tick.
     IdleTicks,
+    /// Idle, yet ticks: a CPU outside `nohz_full=` keeps the time for those in it.
+    KeepsTime,
     /// In `nohz_full`, at work, and ticks.
     FullTicks,
     /// More than `CONFIG_HZ`.
@@ -161,6 +163,7 @@ fn meaning(facts: &Facts, cpu: Cpu, rate: Option<PerSecond>, load: Load) -> Mean
     let Some(hz) = tick_hz(facts) else { return looks_like(rate, load) };
     let part = rate.get() / f64::from(hz.get());
     let is_full = facts.tick.nohz_full.get().is_some_and(|cpus| cpus.contains(cpu));
+    let keeps_time = !is_full && facts.tick.mode.get() == Some(&TickMode::Full);
     let never_stops = facts.tick.mode.get() == Some(&TickMode::Periodic);
     if part > 1.0 + AT_HZ {
         return Meaning::MoreThanHz;
@@ -168,6 +171,7 @@ fn meaning(facts: &Facts, cpu: Cpu, rate: Option<PerSecond>, load: Load) -> Mean
     let is_at_hz = part >= 1.0 - AT_HZ;
     match load {
         Load::Idle if part < STOPPED => Meaning::IdleStopped,
+        Load::Idle if is_at_hz && keeps_time => Meaning::KeepsTime,
         Load::Idle if is_at_hz && !never_stops => Meaning::IdleTicks,
         Load::Idle if !is_at_hz => Meaning::IdleTimers,
         Load::Busy | Load::Some if is_full && part < STOPPED => Meaning::FullStopped,
@@ -217,6 +221,10 @@ impl Verdict {
             }
             Meaning::IdleTicks => format!(
                 "That is HZ ({hz}) although idle: something keeps the tick from stopping"
+            ),
+            Meaning::KeepsTime => format!(
+                "That is HZ ({hz}) although idle: with nohz_full= one of the other CPUs \
+                 keeps the time for all, and its tick never stops"
             ),
             Meaning::IdleTimers => {
                 format!(
