@@ -65,6 +65,8 @@ fn spin_all(
             .iter()
             .map(|cpu| Spinner::seat(scope, seat(spec, cpu), &stop, done.clone()));
         let spinners = seated.collect::<Result<Vec<_>, _>>()?;
+        // Only the threads hold it now: were they all to die, waiting would end.
+        drop(done);
         let guess = settle(first)?;
         let threshold = threshold(spec, &spinners, guess);
         let before = Counters::now();
@@ -193,11 +195,11 @@ fn wait(
 ) {
     let mut running = threads;
     while running > 0 {
-        let Some(period) = watch.period() else {
-            running -= usize::from(finished.recv().is_ok());
-            continue;
+        let next = match watch.period() {
+            Some(period) => finished.recv_timeout(Duration::from(period)),
+            None => finished.recv().map_err(|_| RecvTimeoutError::Disconnected),
         };
-        match finished.recv_timeout(Duration::from(period)) {
+        match next {
             Ok(()) => running -= 1,
             Err(RecvTimeoutError::Timeout) => {
                 let now = counter::kernel(libc::CLOCK_MONOTONIC_RAW);
