@@ -93,8 +93,7 @@ fn left_out(spec: &Spec, facts: &Facts) -> Option<Doubt> {
     }
     let apart = without.without(&isolate::set_apart(facts)).is_empty();
     let why = if apart {
-        "set apart, and so left to what they are set apart for; name them with -c to spin \
-         there"
+        "set apart for other work, and so not spun on; named with -c, it would be"
     } else {
         "outside this process's affinity or cpuset, and so not spun on"
     };
