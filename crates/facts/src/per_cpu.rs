@@ -23,12 +23,11 @@ const WRAP_MAX: u64 = 1 << 28;
 /// How much a counter grew between two readings: across a wrap at 32 bits too, `None`
 /// where it was set back.
 pub(crate) fn growth(earlier: u64, later: u64) -> Option<u64> {
-    match later.checked_sub(earlier) {
-        Some(growth) => Some(growth),
-        None => {
-            (later + (1 << 32)).checked_sub(earlier).filter(|&grown| grown <= WRAP_MAX)
-        }
-    }
+    let wrapped = || {
+        let grown = later.checked_add(1 << 32)?.checked_sub(earlier)?;
+        (grown <= WRAP_MAX).then_some(grown)
+    };
+    later.checked_sub(earlier).or_else(wrapped)
 }
 
 /// One row of a table.
@@ -105,6 +104,7 @@ mod tests {
         assert_eq!(growth(3_000_000_000, 5), None);
         assert_eq!(growth(1_000, 5), None);
         assert_eq!(growth(u64::MAX, 0), None);
+        assert_eq!(growth(u64::MAX, u64::MAX - 1), None);
     }
 
     /// Check that both label alignments, missing CPUs and short rows are read.

@@ -78,7 +78,7 @@ fn cpu_ticks(before: &Counters, now: &Counters, cpu: Cpu) -> CpuTicks {
 fn grown(now: &Interrupts, before: &Interrupts, cpu: Cpu, timer: bool) -> Option<u64> {
     let lines = now.since(before, cpu).filter(|(line, _)| line.timer || !timer);
     let growths: Vec<u64> = lines.map(|(_, grown)| grown).collect::<Option<_>>()?;
-    (!growths.is_empty()).then(|| growths.iter().sum())
+    (!growths.is_empty()).then(|| growths.into_iter().fold(0, u64::saturating_add))
 }
 
 /// A doubt for the intervals in which a CPU's ticks are not known.

@@ -104,7 +104,10 @@ impl CpuSet {
             }
             let bits = u32::from_str_radix(digits, 16).map_err(|_| refuse())?;
             let first = u32::try_from(word * 32).map_err(|_| refuse())?;
-            let set = (0..32).filter(|bit| bits >> bit & 1 == 1);
+            if bits != 0 && first >= CPUS_MAX {
+                return Err(CpuListError::new(text, "no machine has that many CPUs"));
+            }
+            let set = (0..32).filter(|bit| (bits >> bit) & 1 == 1);
             cpus.extend(set.map(|bit| Cpu(first + bit)));
         }
         Ok(Self(cpus))
@@ -274,6 +277,8 @@ mod tests {
         assert_eq!(CpuSet::from_mask("1,80000000"), Ok(set(&[31, 32])));
         assert!(CpuSet::from_mask("xyz").is_err());
         assert!(CpuSet::from_mask("").is_err());
+        let far = format!("1{}", ",00000000".repeat(2_048));
+        assert!(CpuSet::from_mask(&far).is_err());
     }
 
     proptest! {
