@@ -90,7 +90,7 @@ impl CpuTimes {
 /// Reads what follows `cpu`: the number and the times.
 fn parse_cpu(rest: &str) -> Option<(Cpu, CpuTime)> {
     let mut words = rest.split_whitespace();
-    let cpu = Cpu::new(words.next()?.parse().ok()?);
+    let cpu = words.next()?.parse().ok()?;
     let steps: Vec<u64> = words.map(|word| word.parse().ok()).collect::<Option<_>>()?;
     let [user, nice, system, idle, more @ ..] = steps.as_slice() else { return None };
     let at = |index: usize| more.get(index).copied().unwrap_or(0);

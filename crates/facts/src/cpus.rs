@@ -111,7 +111,7 @@ fn processors(text: &str) -> Result<CpuSet, Unknown> {
         if name.trim() == "processor" {
             let garbage =
                 |_| Unknown::garbage(CPUINFO, number + 1, line, "a CPU's number");
-            cpus.push(Cpu::new(value.trim().parse().map_err(garbage)?));
+            cpus.push(value.trim().parse::<Cpu>().map_err(garbage)?);
         }
     }
     if cpus.is_empty() {

@@ -65,7 +65,7 @@ pub(crate) fn set(cpus: &[Cpu]) -> CpuSet {
 }
 
 fn columns(header: &str) -> Option<Vec<Cpu>> {
-    let name = |word: &str| word.strip_prefix("CPU")?.parse().ok().map(Cpu::new);
+    let name = |word: &str| word.strip_prefix("CPU")?.parse::<Cpu>().ok();
     let cpus: Vec<Cpu> = header.split_whitespace().map(name).collect::<Option<_>>()?;
     let rising = cpus.windows(2).all(|pair| pair[0] < pair[1]);
     (!cpus.is_empty() && rising).then_some(cpus)
@@ -127,6 +127,7 @@ mod tests {
             ("hello\n", 1),
             ("CPU0 CPUx\n", 1),
             ("CPU1 CPU0\n", 1),
+            ("CPU94967\n", 1),
             ("CPU0\nLOC 5\n", 2),
             ("CPU0\nLOC: x\n", 2),
             ("CPU0\n: 5\n", 2),

@@ -37,6 +37,15 @@ impl Cpu {
     }
 }
 
+impl FromStr for Cpu {
+    type Err = CpuListError;
+
+    /// Reads a CPU's number, as small as in a list.
+    fn from_str(text: &str) -> Result<Self, CpuListError> {
+        number(text).map(Self).map_err(|why| CpuListError::new(text, why))
+    }
+}
+
 impl fmt::Display for Cpu {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
