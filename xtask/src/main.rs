@@ -1,2 +1,55 @@
-//! Chores.
-fn main() {}
+//! Every chore of this workspace: `cargo xtask COMMAND`.
+#![forbid(unsafe_code)]
+
+mod ci;
+mod command;
+mod fuzz;
+mod layers;
+mod reasons;
+mod sources;
+mod workspace;
+
+use std::process::ExitCode;
+
+use crate::workspace::Workspace;
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+  ci        every check there is; what `make test` runs
+  layers    the house rules: who may know whom, sources, reasons for dependencies
+  fuzz      build the fuzz targets and run each briefly
+            --runs N      inputs for each target (default 300000)
+            --seconds N   and at most so long (default 10)
+            --target NAME only this one; again for another
+            --seed N      other inputs than last time; 0 for any (default 1)
+            --keep        learn: start from fuzz/corpus, and keep what is found there";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match run(&words) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(text) => {
+            eprintln!("xtask: {text}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(words: &[&str]) -> Result<(), String> {
+    match words {
+        ["ci"] => ci::run(&Workspace::read()?),
+        ["layers"] => {
+            layers::run(&Workspace::read()?).map(|checked| println!("{checked}"))
+        }
+        ["fuzz", options @ ..] => {
+            let plan = fuzz::Plan::parse(options)?;
+            fuzz::run(&Workspace::read()?, &plan).map(|_| ())
+        }
+        ["help" | "--help" | "-h"] => {
+            println!("{USAGE}");
+            Ok(())
+        }
+        _ => Err(format!("not a chore: '{}'\n{USAGE}", words.join(" "))),
+    }
+}

@@ -1,0 +1,310 @@
+//! Builds the fuzz targets and runs each briefly, with the stable compiler.
+//!
+//! `fuzz/` is built with LLVM's coverage counters (`-Cpasses=sancov-module`, which needs
+//! no nightly) and libFuzzer, for an explicit target, so that build scripts and macros
+//! stay plain. It starts from recorded files (`fixtures/`, golden recordings) and from
+//! `fuzz/seeds/`. The same seed makes the same inputs: a check does not depend on luck.
+//!
+//! Cannot see memory errors: there is no address sanitizer in stable Rust, and no unsafe
+//! code in what is fuzzed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use crate::command;
+use crate::workspace::Workspace;
+
+/// A fuzz target.
+struct Target {
+    /// Its file in fuzz/src, and its binary.
+    name: &'static str,
+    /// The longest input, in bytes: several times a real one, or a real one's head.
+    length_max: u32,
+    /// Whether a fixture's file is an input for it, told by its name.
+    eats: fn(&str) -> bool,
+}
+
+const TARGETS: &[Target] = &[
+    Target { name: "config", length_max: 4096, eats: |name| name.starts_with("config") },
+    Target { name: "command_line", length_max: 2048, eats: |name| name == "cmdline" },
+    Target { name: "interrupts", length_max: 8192, eats: |name| name == "interrupts" },
+    Target { name: "cpu_list", length_max: 8192, eats: holds_cpus },
+    Target {
+        name: "recording",
+        length_max: 32_768,
+        eats: |name| name.ends_with(".json"),
+    },
+];
+
+fn holds_cpus(name: &str) -> bool {
+    const NAMES: &[&str] =
+        &["online", "offline", "possible", "present", "isolated", "nohz_full"];
+    NAMES.contains(&name) || name.contains("cpuset.cpus") || name.contains("affinity")
+}
+
+const COVERAGE: &[&str] = &[
+    "-Cpasses=sancov-module",
+    "-Cllvm-args=-sanitizer-coverage-level=4",
+    "-Cllvm-args=-sanitizer-coverage-inline-8bit-counters",
+    "-Cllvm-args=-sanitizer-coverage-pc-table",
+    "-Cllvm-args=-sanitizer-coverage-trace-compares",
+    "--cfg=fuzzing",
+];
+
+/// What to run, and how long.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Plan {
+    runs: u64,
+    seconds: u64,
+    seed: u64,
+    keep: bool,
+    only: Vec<String>,
+}
+
+impl Default for Plan {
+    fn default() -> Self {
+        Self { runs: 300_000, seconds: 10, seed: 1, keep: false, only: Vec::new() }
+    }
+}
+
+impl Plan {
+    /// Reads the options.
+    pub(crate) fn parse(options: &[&str]) -> Result<Self, String> {
+        let mut plan = Self::default();
+        let mut rest = options.iter();
+        while let Some(&option) = rest.next() {
+            let mut value = || rest.next().ok_or(format!("{option} needs a value"));
+            let number = |text: &&str| {
+                text.parse().map_err(|_| format!("{option}: '{text}' is not a number"))
+            };
+            match option {
+                "--keep" => plan.keep = true,
+                "--runs" => plan.runs = number(value()?)?,
+                "--seconds" => plan.seconds = number(value()?)?,
+                "--seed" => plan.seed = number(value()?)?,
+                "--target" => plan.only.push((*value()?).to_owned()),
+                _ => return Err(format!("fuzz has no option '{option}'")),
+            }
+        }
+        let known = |name: &&String| TARGETS.iter().any(|target| target.name == *name);
+        match plan.only.iter().find(|name| !known(name)) {
+            Some(name) => Err(format!("there is no fuzz target '{name}'")),
+            None => Ok(plan),
+        }
+    }
+
+    fn includes(&self, target: &Target) -> bool {
+        self.only.is_empty() || self.only.iter().any(|name| name == target.name)
+    }
+}
+
+/// Builds and runs the targets; says how much was tried.
+pub(crate) fn run(workspace: &Workspace, plan: &Plan) -> Result<String, String> {
+    let binaries = build(workspace)?;
+    let mut inputs = 0;
+    let mut failed = Vec::new();
+    for target in TARGETS.iter().filter(|target| plan.includes(target)) {
+        match run_target(workspace, plan, target, &binaries) {
+            Ok(runs) => inputs += runs,
+            Err(text) => failed.push(text),
+        }
+    }
+    if failed.is_empty() {
+        return Ok(format!("{inputs} inputs"));
+    }
+    Err(failed.join("\n"))
+}
+
+/// Builds the targets; the folder their binaries are in.
+fn build(workspace: &Workspace) -> Result<PathBuf, String> {
+    let rustc = command::output(Command::new("rustc").arg("-vV"))?;
+    let host = rustc.lines().find_map(|line| line.strip_prefix("host: "));
+    let host = host.ok_or("rustc -vV does not tell the host")?;
+    let folder = workspace.target.join("fuzz");
+    let mut cargo = command::cargo();
+    cargo.current_dir(workspace.root.join("fuzz"));
+    cargo.args(["build", "--locked", "--bins", "--target", host, "--target-dir"]);
+    cargo.arg(&folder);
+    // Instead of the user's own flags, which may not go together with these.
+    cargo.env("CARGO_ENCODED_RUSTFLAGS", COVERAGE.join("\u{1f}"));
+    command::run(&mut cargo)?;
+    Ok(folder.join(host).join("debug"))
+}
+
+/// Runs one target; how many inputs it was given.
+fn run_target(
+    workspace: &Workspace,
+    plan: &Plan,
+    target: &Target,
+    binaries: &Path,
+) -> Result<u64, String> {
+    let name = target.name;
+    let corpus = corpus(workspace, plan, name)?;
+    let seeds = seeds(workspace, target)?;
+    let artifacts = folder(workspace.root.join("fuzz/artifacts").join(name))?;
+    let binary = binaries.join(name);
+    let output = Command::new(&binary)
+        .arg(format!("-runs={}", plan.runs))
+        .arg(format!("-max_total_time={}", plan.seconds))
+        .arg(format!("-seed={}", plan.seed))
+        .arg(format!("-max_len={}", target.length_max))
+        .arg("-timeout=10")
+        .arg(format!("-artifact_prefix={}/", artifacts.display()))
+        .args([corpus, seeds, workspace.root.join("fuzz/seeds").join(name)])
+        // What panicked is enough; the stack is nine tenths libFuzzer.
+        .env("RUST_BACKTRACE", "0")
+        .output()
+        .map_err(|error| format!("{}: {error}", binary.display()))?;
+    let told = told(name, &output)?;
+    println!("  {name:<14}{told}");
+    Ok(told.runs)
+}
+
+/// What libFuzzer says at the end.
+struct Told {
+    runs: u64,
+    places: u64,
+    seconds: u64,
+}
+
+impl std::fmt::Display for Told {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { runs, places, seconds } = self;
+        write!(f, "{runs:>7} inputs, {places:>5} places in the code, {seconds:>3} s")
+    }
+}
+
+fn told(name: &str, output: &Output) -> Result<Told, String> {
+    let text = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() {
+        let end = last_lines(&text, 20).join("\n    ");
+        return Err(format!("fuzz target {name} failed ({}):\n    {end}", output.status));
+    }
+    // Without counters libFuzzer guesses in the dark, and would still end well.
+    match read(&text) {
+        Some(told) if told.places > 0 => Ok(told),
+        _ => Err(format!("fuzz target {name} ran without coverage:\n{text}")),
+    }
+}
+
+/// What a text says from the panic on, or at its end; an input can be long.
+fn last_lines(text: &str, count: usize) -> Vec<String> {
+    let lines: Vec<&str> = text.lines().collect();
+    let end = lines.len().saturating_sub(count);
+    let panic = lines.iter().position(|line| line.contains("panicked at"));
+    let from = lines.iter().skip(panic.unwrap_or(end)).take(count);
+    from.map(|line| line.chars().take(300).collect()).collect()
+}
+
+/// Reads `#5000 DONE cov: 338 ft: ...` and `Done 5000 runs in 3 second(s)`.
+fn read(text: &str) -> Option<Told> {
+    let after = |line: &str, word: &str| -> Option<u64> {
+        let mut words = line.split_whitespace();
+        words.find(|&found| found == word)?;
+        words.next()?.parse().ok()
+    };
+    let done = text.lines().rev().find(|line| line.contains("DONE"))?;
+    let end = text.lines().rev().find(|line| line.starts_with("Done "))?;
+    Some(Told {
+        runs: after(end, "Done")?,
+        places: after(done, "cov:")?,
+        seconds: after(end, "in")?,
+    })
+}
+
+/// The folder that libFuzzer starts from and writes to: an empty one, or a kept one.
+fn corpus(workspace: &Workspace, plan: &Plan, name: &str) -> Result<PathBuf, String> {
+    if plan.keep {
+        return folder(workspace.root.join("fuzz/corpus").join(name));
+    }
+    emptied(workspace.target.join("fuzz/corpus").join(name))
+}
+
+/// A folder with the recorded files that a target can read.
+fn seeds(workspace: &Workspace, target: &Target) -> Result<PathBuf, String> {
+    let seeds = emptied(workspace.target.join("fuzz/seeds").join(target.name))?;
+    let mut files = Vec::new();
+    for folder in ["fixtures", "crates/recording/tests"] {
+        collect(&workspace.root.join(folder), target, &mut files);
+    }
+    files.sort();
+    for (number, file) in files.iter().enumerate() {
+        let copied = fs::copy(file, seeds.join(number.to_string()));
+        copied.map_err(|error| format!("{}: {error}", file.display()))?;
+    }
+    Ok(seeds)
+}
+
+/// Adds the files under a folder that a target can read; a missing folder has none.
+fn collect(folder: &Path, target: &Target, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        // A recorded tree can hold links out of itself.
+        let Ok(kind) = entry.file_type() else { continue };
+        if kind.is_dir() {
+            collect(&path, target, files);
+        } else if kind.is_file() && (target.eats)(&entry.file_name().to_string_lossy()) {
+            files.push(path);
+        }
+    }
+}
+
+fn folder(path: PathBuf) -> Result<PathBuf, String> {
+    let made = fs::create_dir_all(&path);
+    made.map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(path)
+}
+
+fn emptied(path: PathBuf) -> Result<PathBuf, String> {
+    if path.exists() {
+        let gone = fs::remove_dir_all(&path);
+        gone.map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    folder(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that options are read, and that a bad one is named.
+    #[test]
+    fn options() {
+        let plan = Plan::parse(&["--runs", "5", "--target", "config", "--keep"]).unwrap();
+        assert_eq!((plan.runs, plan.keep, plan.seed), (5, true, 1));
+        assert_eq!(plan.only, ["config"]);
+        assert_eq!(Plan::parse(&[]), Ok(Plan::default()));
+        for (words, why) in [
+            (["--runs", "x"], "'x' is not a number"),
+            (["--keep", "--runs"], "--runs needs a value"),
+            (["--target", "attic"], "no fuzz target 'attic'"),
+            (["--keep", "--fast"], "no option '--fast'"),
+        ] {
+            let error = Plan::parse(&words).unwrap_err();
+            assert!(error.contains(why), "{error}");
+        }
+    }
+
+    /// Check that libFuzzer's last words are understood, and that silence is not.
+    #[test]
+    fn last_words() {
+        let text = "INFO: x\n#50\tDONE   cov: 338 ft: 9 corp: 2/4b\nDone 50 runs in 4 second(s)\n";
+        let told = read(text).unwrap();
+        assert_eq!((told.runs, told.places, told.seconds), (50, 338, 4));
+        assert!(read("").is_none());
+        assert!(read("#50\tDONE   corp: 1/1b\nDone 50 runs in 4 second(s)\n").is_none());
+    }
+
+    /// Check that every target has its file and its seeds.
+    #[test]
+    fn targets_are_there() {
+        let fuzz = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz");
+        for target in TARGETS {
+            assert!(fuzz.join("src").join(format!("{}.rs", target.name)).exists());
+            assert!(fuzz.join("seeds").join(target.name).exists());
+        }
+        let files = fs::read_dir(fuzz.join("src")).unwrap().count();
+        assert_eq!(files, TARGETS.len(), "a file that no target is made of");
+    }
+}
