@@ -1,0 +1,65 @@
+# A front door for people who do not use cargo. `make run` and `make test` install what
+# the machine lacks; everything else is in xtask (`cargo xtask`).
+
+PREFIX = /usr/local
+DESTDIR =
+
+# The first cargo on PATH that is new enough, which need not be the first. It is not told
+# of make's own jobs, which it could not join.
+CARGO = env -u MAKEFLAGS PATH="$$(scripts/toolchain):$$PATH" cargo
+TARGET = $(or $(CARGO_TARGET_DIR),target)
+BINARY = $(TARGET)/release/noisefloor
+
+BIN = $(DESTDIR)$(PREFIX)/bin
+SHARE = $(DESTDIR)$(PREFIX)/share
+BASH = $(SHARE)/bash-completion/completions
+ZSH = $(SHARE)/zsh/site-functions
+FISH = $(SHARE)/fish/vendor_completions.d
+
+help:
+	@echo 'make run        build, and look at this machine (noisefloor check)'
+	@echo 'make test       run every check and test'
+	@echo 'make bench      measure the measuring'
+	@echo 'make build      build $(BINARY)'
+	@echo 'make install    put it, its manual and completions under PREFIX=$(PREFIX)'
+	@echo 'make uninstall  take them away again'
+	@echo
+	@echo 'run, test, bench and build install what is missing with apt.'
+
+run: build
+	@$(BINARY) check
+
+build: setup-build
+	@$(CARGO) build --release --locked --package cli
+
+test: setup-test
+	@$(CARGO) xtask ci
+
+bench: setup-build
+	@$(CARGO) bench --locked --package measure
+	@$(CARGO) bench --locked --package cli
+
+setup-build setup-test: setup-%:
+	@scripts/setup $*
+
+# Under sudo nothing is built, so that no file in the tree becomes root's.
+install:
+	@if [ -z "$$SUDO_USER" ]; then $(MAKE) --no-print-directory build; fi
+	@test -x $(BINARY) || { echo 'first, without sudo: make build' >&2; exit 1; }
+	@set -e; made=$$(mktemp -d); trap 'rm -rf "$$made"' EXIT; \
+	$(BINARY) generate man "$$made"; \
+	$(BINARY) generate completions "$$made"; \
+	install -D -m 755 $(BINARY) $(BIN)/noisefloor; \
+	install -d -m 755 $(SHARE)/man/man1; \
+	install -m 644 "$$made"/*.1 $(SHARE)/man/man1; \
+	install -D -m 644 "$$made"/noisefloor.bash $(BASH)/noisefloor; \
+	install -D -m 644 "$$made"/_noisefloor $(ZSH)/_noisefloor; \
+	install -D -m 644 "$$made"/noisefloor.fish $(FISH)/noisefloor.fish
+	@echo 'installed $(BIN)/noisefloor, its manual and completions'
+
+uninstall:
+	rm -f $(BIN)/noisefloor $(SHARE)/man/man1/noisefloor.1 \
+	    $(SHARE)/man/man1/noisefloor-*.1 $(BASH)/noisefloor \
+	    $(ZSH)/_noisefloor $(FISH)/noisefloor.fish
+
+.PHONY: help run build test bench setup-build setup-test install uninstall
