@@ -28,6 +28,8 @@ help:
 
 run: build
 	@$(BINARY) check
+	@command -v noisefloor >/dev/null || \
+	    echo 'noisefloor is $(BINARY) here; make install puts it on your PATH.'
 
 build: setup-build
 	@$(CARGO) build --release --locked --package cli

@@ -209,3 +209,71 @@ fn wait(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Ordinary;
+    use crate::spin::{Ring, spin};
+    use recording::Code;
+    use std::sync::atomic::AtomicBool;
+
+    fn spec() -> NoiseSpec {
+        NoiseSpec {
+            cpus: "0".parse().unwrap(),
+            duration_ns: Nanos::from_millis(50),
+            threshold_ns: None,
+            fifo: None,
+        }
+    }
+
+    /// Check that a run whose ring fills up keeps what it has, tells where the rest began
+    /// and how much it was, and gives rise to a doubt.
+    #[test]
+    fn full_rings_are_told() {
+        let hz = TscHz::new(1_000_000_000).unwrap();
+        let began = Moment::now();
+        let mut ring = Ring::new(3);
+        let ordinary =
+            Ordinary { pass: TscDelta::from_ticks(1), step: TscDelta::from_ticks(1) };
+        let length = TscDelta::from_ticks(1_000_000);
+        let spun = spin(length, TscDelta::default(), &AtomicBool::new(false), &mut ring);
+        let meanwhile = Meanwhile::default();
+        let seen =
+            Seen { cpu: Cpu::new(0), ordinary, spun, ring, meanwhile, ended_on: None };
+
+        let noise = cpu_noise(&seen, hz, began, Meanwhile::default());
+        let lost = noise.lost.unwrap();
+        assert_eq!(noise.gaps.len(), 3);
+        assert_eq!(
+            lost.since_ns,
+            noise.gaps[2].start + noise.gaps[2].length + hz.span(ordinary.pass)
+        );
+        let kept: Nanos = noise.gaps.iter().map(|gap| gap.length).sum();
+        let passes = hz.span(TscDelta::from_ticks(lost.gaps + 3));
+        assert_eq!(kept + lost.ns + passes, noise.elapsed_ns);
+
+        let facts = serde_json::from_str(r#"{"sources": {}, "unknown": {}}"#).unwrap();
+        let doubts = doubts::of_spinners(&[seen], &spec(), hz, &facts, true);
+        assert_eq!(doubts[0].code, Code::GapsLost);
+    }
+
+    /// Check that questions that make no sense are refused before anything runs.
+    #[test]
+    fn nonsense_is_refused() {
+        let facts = serde_json::from_str(r#"{"sources": {}, "unknown": {}}"#).unwrap();
+        let refused = |change: fn(&mut NoiseSpec)| {
+            let mut spec = spec();
+            change(&mut spec);
+            refuse(&spec, &facts).is_err_and(|error| error.kind() == Kind::Spec)
+        };
+        assert!(refused(|spec| spec.duration_ns = Nanos::ZERO));
+        assert!(refused(|spec| spec.duration_ns = Nanos::MAX));
+        assert!(refused(|spec| spec.cpus = units::CpuSet::empty()));
+        assert!(refused(|spec| spec.threshold_ns = Some(Nanos::ZERO)));
+        assert!(refused(|spec| spec.threshold_ns = Some(spec.duration_ns)));
+        assert!(refused(|spec| spec.fifo = Some(0)));
+        assert!(refused(|spec| spec.fifo = Some(100)));
+        assert!(!refused(|_| {}));
+    }
+}
