@@ -38,7 +38,8 @@ pub(crate) fn run(
     refuse(spec, facts)?;
     let suspended = counter::suspended();
     let first = Moment::now();
-    let whole = spin_all(spec, first, watch)?;
+    let guess = settle(first)?;
+    let whole = spin_all(spec, guess, watch)?;
     let after = Counters::now();
     let hz = Moment::now().frequency_since(first).unwrap_or(whole.guess);
     let slept = counter::suspended().saturating_sub(suspended);
@@ -52,7 +53,7 @@ pub(crate) fn run(
 /// Seats a thread on each CPU, starts them together and waits until all have ended.
 fn spin_all(
     spec: &NoiseSpec,
-    first: Moment,
+    guess: TscHz,
     watch: &mut dyn Watch,
 ) -> Result<Whole, Error> {
     // The threads look at a clone of the order to stop, so that the watcher stays free
@@ -67,7 +68,6 @@ fn spin_all(
         let spinners = seated.collect::<Result<Vec<_>, _>>()?;
         // Only the threads hold it now: were they all to die, waiting would end.
         drop(done);
-        let guess = settle(first)?;
         let threshold = threshold(spec, &spinners, guess);
         let before = Counters::now();
         let began = Moment::now();
@@ -169,10 +169,10 @@ fn seat(spec: &NoiseSpec, cpu: Cpu) -> Seat {
     Seat { cpu, fifo: spec.fifo, capacity }
 }
 
-/// The counter's frequency, once enough time has passed to know it.
+/// The counter's frequency, once enough time has passed to know it. A counter that
+/// stands still (as under some emulators) is found here, before anything waits for it.
 fn settle(first: Moment) -> Result<TscHz, Error> {
-    let passed = Moment::now().raw.saturating_sub(first.raw);
-    thread::sleep(SETTLE.saturating_sub(passed).into());
+    thread::sleep(SETTLE.into());
     Moment::now().frequency_since(first).ok_or_else(|| {
         let text = format!("the counter ({}) does not advance", counter::NAME);
         Error::new(Kind::System, text)
