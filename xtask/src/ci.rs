@@ -112,6 +112,8 @@ fn fuzz(workspace: &Workspace) -> Ending {
 fn tests(_: &Workspace) -> Ending {
     let mut cargo = command::cargo();
     cargo.args(["test", "--workspace", "--locked", "--no-fail-fast"]);
+    // A snapshot that differs is a failure, not a file to look at later.
+    cargo.env("INSTA_UPDATE", "no");
     // Else the tests that pass because they cannot run would keep it to themselves.
     cargo.args(["--", "--show-output"]);
     let mut tally = Tally::default();

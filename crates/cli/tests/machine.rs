@@ -209,7 +209,7 @@ fn check_without_privileges() {
 #[test]
 fn stalls_keep_their_length() {
     let cpu = first_cpu();
-    let child = spawn(&["noise", "-d", "3", "-c", &cpu, "--json"]);
+    let child = spawn(&["noise", "-d", "1h", "-c", &cpu, "--json"]);
     wait_for_spinners(&child, 1);
     let before = Instant::now();
     signal(&child, libc::SIGSTOP);
@@ -221,6 +221,7 @@ fn stalls_keep_their_length() {
     std::thread::sleep(Duration::from_millis(1_200));
     let least = stopped.elapsed();
     signal(&child, libc::SIGCONT);
+    signal(&child, libc::SIGINT);
     let output = child.wait_with_output().unwrap();
     let most = before.elapsed();
     let object: Value = serde_json::from_slice(&output.stdout).unwrap();
