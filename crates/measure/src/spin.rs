@@ -112,6 +112,8 @@ pub fn spin(
     let (mut begin, mut last) = (first, first);
     let (mut passes, mut backwards) = (0, 0);
     loop {
+        // Looked at before the reading, so that the gap in which the order came is kept.
+        let told = stop.load(Ordering::Relaxed);
         let now = counter::now();
         let delta = now.since(last);
         passes += 1;
@@ -126,7 +128,7 @@ pub fn spin(
             }
         }
         last = now;
-        if now.since(begin) >= length || stop.load(Ordering::Relaxed) {
+        if told || now.since(begin) >= length {
             return Spun { first, elapsed: now.since(begin), passes, backwards };
         }
     }
