@@ -111,7 +111,14 @@ fn idle_governor(sources: &Sources) -> Fact<String> {
 }
 
 fn states(sources: &Sources) -> Result<Vec<IdleState>, Unknown> {
-    let mut states = vec![state(sources, 0)?];
+    let first = match state(sources, 0) {
+        Err(unknown) if unknown.code == Why::Absent => {
+            let text = "no idle driver is loaded, or it has no states";
+            return Err(Unknown::new(Why::Absent, text));
+        }
+        first => first?,
+    };
+    let mut states = vec![first];
     for number in 1..STATES_MAX {
         match state(sources, number) {
             Ok(state) => states.push(state),

@@ -162,7 +162,7 @@ fn effective_user(value: &str) -> Option<u32> {
 
 fn capabilities(value: &str) -> Option<Vec<String>> {
     let mask = u64::from_str_radix(value.trim(), 16).ok()?;
-    let held = CAPABILITIES.iter().filter(|(bit, _)| mask >> bit & 1 == 1);
+    let held = CAPABILITIES.iter().filter(|(bit, _)| (mask >> bit) & 1 == 1);
     Some(held.map(|&(_, name)| name.to_owned()).collect())
 }
 

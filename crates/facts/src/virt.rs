@@ -15,10 +15,13 @@ use crate::fact::{Fact, Unknown, Why, group};
 use crate::kernel_log;
 use crate::sources::Sources;
 
+/// A hypervisor, or a container, that is there but does not say what it is.
+const UNNAMED: &str = "unnamed";
 const XEN: &str = "/sys/hypervisor/type";
 const CLOCKS: &str = "/sys/devices/system/clocksource/clocksource0/available_clocksource";
 const PRODUCT: &str = "/sys/class/dmi/id/product_name";
 const VENDOR: &str = "/sys/class/dmi/id/sys_vendor";
+const BOARD: &str = "/proc/device-tree/compatible";
 const MODEL: &str = "/proc/device-tree/model";
 const TREE: &str = "/proc/device-tree/hypervisor/compatible";
 const STAT: &str = "/proc/stat";
@@ -82,7 +85,7 @@ fn hypervisor(sources: &Sources) -> Fact<Option<String>> {
     match flag {
         Some(false) => Fact::known(None, cpuinfo::FILE),
         Some(true) => named(sources).unwrap_or_else(|| {
-            Fact::known(Some("unnamed".to_owned()), format!("{} (flags)", cpuinfo::FILE))
+            Fact::known(Some(UNNAMED.to_owned()), format!("{} (flags)", cpuinfo::FILE))
         }),
         None => named(sources).unwrap_or_else(|| {
             let text = "nothing names one, and this architecture has no flag for it";
@@ -112,7 +115,7 @@ fn named(sources: &Sources) -> Option<Fact<Option<String>>> {
     if let Some((_, name)) = GUEST_CLOCKS.iter().find(|(clock, _)| brought(clock)) {
         return fact(name, CLOCKS);
     }
-    by_device_tree(sources).or_else(|| by_firmware(sources))
+    by_device_tree(sources).or_else(|| by_firmware(sources)).or_else(|| by_board(sources))
 }
 
 fn by_device_tree(sources: &Sources) -> Option<Fact<Option<String>>> {
@@ -121,6 +124,13 @@ fn by_device_tree(sources: &Sources) -> Option<Fact<Option<String>>> {
     let is = |name: &str| text.split('\0').any(|other| other.trim() == name);
     let (_, name) = known.iter().find(|(compatible, _)| is(compatible))?;
     Some(Fact::known(Some((*name).to_owned()), TREE))
+}
+
+/// The board that QEMU and others make up for arm64 guests; it does not say whose it is.
+fn by_board(sources: &Sources) -> Option<Fact<Option<String>>> {
+    let text = sources.root.text(BOARD).ok()?;
+    let is_virtual = text.split('\0').any(|name| name.trim() == "linux,dummy-virt");
+    is_virtual.then(|| Fact::known(Some(UNNAMED.to_owned()), BOARD))
 }
 
 fn by_firmware(sources: &Sources) -> Option<Fact<Option<String>>> {
@@ -205,7 +215,7 @@ fn container(sources: &Sources) -> Fact<Option<String>> {
         }
     }
     if second.get().is_some() {
-        return Fact::known(Some("unnamed".to_owned()), SECOND);
+        return Fact::known(Some(UNNAMED.to_owned()), SECOND);
     }
     let text = "neither the kernel's own threads nor a container's mark are to be seen";
     Fact::unknown(Unknown::new(Why::Absent, text), SECOND)
@@ -301,7 +311,7 @@ mod tests {
         let of = |files: &[(&str, &str)]| read(files).container.get().cloned();
         assert_eq!(of(&[(SECOND, "kthreadd\n"), mark]), Some(None));
         assert_eq!(of(&[mark]), Some(Some("docker".to_owned())));
-        assert_eq!(of(&[(SECOND, "bash\n")]), Some(Some("unnamed".to_owned())));
+        assert_eq!(of(&[(SECOND, "bash\n")]), Some(Some(UNNAMED.to_owned())));
         let nspawn = ("/run/systemd/container", "systemd-nspawn\n");
         assert_eq!(of(&[nspawn, mark]), Some(Some("systemd-nspawn".to_owned())));
         assert_eq!(of(&[]), None);

@@ -1,8 +1,8 @@
 //! What an ordinary pass of the loop costs on this CPU, and from when on a pass is a gap.
 //!
-//! The loop itself is run for many short pieces: a piece's mean pass is exact however
-//! coarse the counter is (arm64's may tick once in four passes), and the median over
-//! the pieces passes over those that were interrupted. A minimum would not do: where
+//! The loop itself is run for many short pieces: a piece's mean pass is right to a tick
+//! even where the counter ticks once in several passes (as arm64's may), and the median
+//! over the pieces passes over those that were interrupted. A minimum would not do: where
 //! the counter steps by 26 ticks with a rare step of 1, it is 1.
 
 use std::sync::atomic::AtomicBool;

@@ -179,10 +179,13 @@ fn settle(first: Moment) -> Result<TscHz, Error> {
     })
 }
 
-/// The threshold asked for, else the longest that any of the CPUs calls for.
+/// The threshold asked for, but at least a tick of the counter; else the longest that
+/// any of the CPUs calls for.
 fn threshold(spec: &NoiseSpec, spinners: &[Spinner<'_>], hz: TscHz) -> TscDelta {
     let own = spinners.iter().map(|spinner| spinner.ordinary.threshold()).max();
-    spec.threshold_ns.map_or_else(|| own.unwrap_or_default(), |asked| hz.ticks(asked))
+    let shortest = TscDelta::from_ticks(1);
+    let asked = spec.threshold_ns.map(|asked| hz.ticks(asked).max(shortest));
+    asked.or(own).unwrap_or(shortest)
 }
 
 /// Waits for the threads to end, and tells of progress on the way.

@@ -13,7 +13,7 @@ use crate::paragraph::paragraph;
 use crate::summary::check_summary;
 use crate::table::{Side, Table, aligned};
 use crate::tick_words;
-use crate::value::preemption;
+use crate::value::{hypervisor, preemption};
 use crate::worst::{left_out, worst};
 
 /// More CPUs than this are cut to [`WORST`].
@@ -66,6 +66,7 @@ fn machine(recording: &Recording) -> String {
         known(&facts.virt.hypervisor, |name| match name {
             None => "none: Linux runs on the machine itself".to_owned(),
             Some(name) => {
+                let name = hypervisor(name);
                 format!("{name}, which {} what time it takes (steal)", steal(facts))
             }
         }),

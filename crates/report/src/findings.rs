@@ -11,6 +11,7 @@ use units::{CpuSet, Nanos, Ppm};
 
 use crate::number;
 use crate::tick_words::{self, Meaning, Verdict, cpus};
+use crate::value;
 use crate::worst::by_loss;
 
 /// No more findings than can be read in a minute.
@@ -297,7 +298,7 @@ fn interrupts(look: &Look<'_>) -> Option<Finding> {
 }
 
 fn hypervisor(look: &Look<'_>) -> Option<Finding> {
-    let name = look.facts.virt.hypervisor.get()?.as_ref()?;
+    let name = value::hypervisor(look.facts.virt.hypervisor.get()?.as_ref()?);
     let stolen = look.summary.noise.cpus.iter();
     let most = stolen.filter_map(|cpu| Some((cpu.meanwhile.steal_ns?, cpu.cpu))).max();
     if look.facts.virt.steal_clock.get() != Some(&true) {

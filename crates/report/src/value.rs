@@ -139,6 +139,11 @@ fn items(items: impl ExactSizeIterator<Item = String>, separator: &str) -> Strin
     }
 }
 
+/// A hypervisor's name, for a sentence.
+pub(crate) fn hypervisor(name: &str) -> &str {
+    if name == "unnamed" { "a hypervisor that does not give its name" } else { name }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
