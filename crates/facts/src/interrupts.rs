@@ -206,8 +206,10 @@ LOC:    2893001    2892999
     #[test]
     fn many_cpus() {
         let online: Vec<u32> = (0..256).filter(|cpu| cpu % 5 != 3).collect();
-        let header: String = online.iter().map(|cpu| format!("  CPU{cpu}")).collect();
-        let counts: String = online.iter().map(|cpu| format!(" {}", cpu * 10)).collect();
+        let header =
+            online.iter().fold(String::new(), |row, cpu| row + &format!("  CPU{cpu}"));
+        let counts =
+            online.iter().fold(String::new(), |row, cpu| row + &format!(" {}", cpu * 10));
         let text = format!("{header}\n LOC:{counts}   Local timer interrupts\n");
         let read = Interrupts::parse(&text, "f").unwrap();
         assert_eq!(read.timer(Cpu::new(255)), Some(2550));

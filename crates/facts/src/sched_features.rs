@@ -191,7 +191,7 @@ mod tests {
         for release in ["6.12.107", "6.13.1", "6.1.192", "5.10.223", "7.2.13", "6.6.1"] {
             assert_eq!(decode_for(release, mask), None, "{release}");
         }
-        assert_eq!(decode_for("6.18.15", mask | 1 << 40), None);
+        assert_eq!(decode_for("6.18.15", mask | (1 << 40)), None);
         assert_eq!(decode_for("6.18.15", 0), None);
     }
 
