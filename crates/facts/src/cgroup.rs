@@ -188,7 +188,7 @@ mod tests {
     fn hybrid() {
         let cgroup = read(&[
             (mounts::FILE, HYBRID),
-            (GROUPS, "4:memory:/process_api\n3:cpuset:/\n1:cpu:/\n0::/\n"),
+            (GROUPS, "4:memory:/agent\n3:cpuset:/\n1:cpu:/\n0::/\n"),
             ("/sys/fs/cgroup/cpuset/cpuset.effective_cpus", "0-1\n"),
         ]);
         assert_eq!(cgroup.layout.get().unwrap(), "hybrid");
