@@ -1,4 +1,5 @@
 //! One look at the machine: ticks while this tool rests, then noise on all CPUs at once.
+//! Who ends it early in the first half gets no noise, rather than that of a moment.
 
 use facts::Facts;
 use recording::{CheckSeries, CheckSpec, Doubt, NoiseSpec, TicksSpec};
@@ -16,6 +17,9 @@ pub(crate) fn run(
     let (cpus, interval_ns) = (spec.rest_cpus.clone(), spec.idle_ns);
     let rest = TicksSpec { cpus, interval_ns, count: Some(1) };
     let rest = ticks::run(&rest, watch, doubts)?;
+    if watch.stop().given() {
+        return Ok(CheckSeries { rest, noise: noise::none()? });
+    }
     let spin = NoiseSpec {
         cpus: spec.cpus.clone(),
         duration_ns: spec.noise_ns,

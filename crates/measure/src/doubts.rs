@@ -11,6 +11,8 @@ use crate::spinner::Seen;
 const DRIFT: u64 = 1_000;
 /// A counter that steps by more hides gaps that matter.
 const COARSE: Nanos = Nanos::from_micros(1);
+/// What was seen in less time than this is a matter of chance.
+const BRIEF: Nanos = Nanos::from_millis(100);
 /// A CPU that spun for less than this share of the time asked is told.
 const SHARE_PERCENT: u64 = 90;
 
@@ -82,7 +84,13 @@ pub(crate) fn of_spinners(
         let asked = spec.duration_ns.get() / 100 * SHARE_PERCENT;
         !stopped && hz.span(seen.spun.elapsed).get() < asked
     };
-    let told: [(Test<'_>, Code, &str); 5] = [
+    let told: [(Test<'_>, Code, &str); 6] = [
+        (
+            &|seen| hz.span(seen.spun.elapsed) < BRIEF,
+            Code::TooShort,
+            "spun for less than a tenth of a second: rates and chances worked out from so \
+             little say little",
+        ),
         (
             &|seen| seen.ring.overflow().is_some(),
             Code::GapsLost,

@@ -50,6 +50,19 @@ pub(crate) fn run(
     Ok(whole.series(hz, &after, facts))
 }
 
+/// What is seen where no CPU is spun on.
+pub(crate) fn none() -> Result<NoiseSeries, Error> {
+    let first = Moment::now();
+    let clock_hz = settle(first)?;
+    Ok(NoiseSeries {
+        clock: counter::NAME.to_owned(),
+        clock_hz,
+        began_raw_ns: first.raw,
+        threshold_ns: Nanos::ZERO,
+        cpus: Vec::new(),
+    })
+}
+
 /// Seats a thread on each CPU, starts them together and waits until all have ended.
 fn spin_all(
     spec: &NoiseSpec,
@@ -258,7 +271,7 @@ mod tests {
 
         let facts = serde_json::from_str(r#"{"sources": {}, "unknown": {}}"#).unwrap();
         let doubts = doubts::of_spinners(&[seen], &spec(), hz, &facts, true);
-        assert_eq!(doubts[0].code, Code::GapsLost);
+        assert!(doubts.iter().any(|doubt| doubt.code == Code::GapsLost), "{doubts:?}");
     }
 
     /// Check that questions that make no sense are refused before anything runs.

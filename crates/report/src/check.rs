@@ -131,12 +131,17 @@ fn measured(spec: &CheckSpec, series: &CheckSeries, summary: &CheckSummary) -> S
     } else {
         tick_words::cpus(&spec.cpus)
     };
-    let title = format!(
-        "What each CPU did at rest for {}, and what it then lost while a loop spun on \
-         {spun} for {}",
-        number::duration(spec.idle_ns),
-        number::duration(spec.noise_ns),
-    );
+    let is_spun_on = |cpu: &Cpu| summary.noise.cpus.iter().any(|noise| noise.cpu == *cpu);
+    let rest = number::duration(spec.idle_ns);
+    let title = if shown.is_empty() {
+        format!("What each CPU did at rest for {rest}; the loop was not started")
+    } else {
+        let spin = number::duration(spec.noise_ns);
+        format!(
+            "What each CPU did at rest for {rest}, and what it then lost while a loop spun \
+             on {spun} for {spin}"
+        )
+    };
     let words = ["CPU", "ticks", "busy", "ticks", "lost", "gap", "gap", "is hit"];
     let mut table = Table::new(1, &words.map(|word| (word, Side::Right)));
     table.above(&["", "at rest", "", "spinning", "", "typical", "longest", "1 ms job"]);
@@ -156,10 +161,13 @@ fn measured(spec: &CheckSpec, series: &CheckSeries, summary: &CheckSummary) -> S
             number::known(job.and_then(|risk| risk.hit_ppm), number::share),
         ]);
     }
-    for cpu in spec.rest_cpus.without(&spec.cpus).iter().take(LISTED) {
+    for cpu in spec.rest_cpus.iter().filter(|cpu| !is_spun_on(cpu)).take(LISTED) {
         let [ticks, busy] = at_rest(summary, cpu);
         let not_spun_on = std::iter::repeat_n(number::NONE.to_owned(), 5);
         table.row([cpu.to_string(), ticks, busy].into_iter().chain(not_spun_on));
+    }
+    if shown.is_empty() {
+        return format!("{}\n{}", paragraph("", &title), table.text());
     }
     let legend = format!(
         "Ticks are timer interrupts. A gap is a stretch of more than {} in which the loop \

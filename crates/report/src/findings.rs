@@ -112,6 +112,7 @@ fn ticks_at_rest(look: &Look<'_>) -> Option<Finding> {
 }
 
 fn ticks_at_work(look: &Look<'_>) -> Option<Finding> {
+    look.worst?;
     let rates =
         look.summary.noise.cpus.iter().map(|cpu| (cpu.cpu, cpu.meanwhile.timer_hz));
     let verdicts = tick_words::spinning_verdicts(look.facts, rates);
@@ -161,8 +162,8 @@ fn ticks_command(cpus: &CpuSet) -> String {
 
 fn loss(look: &Look<'_>) -> Option<Finding> {
     let Some(worst) = look.worst else {
-        let text = "No CPU could be measured.".to_owned();
-        return Some(Finding::new("loss", text, "noisefloor facts"));
+        let text = "What the CPUs lose was not measured.".to_owned();
+        return Some(Finding::new("loss", text, "noisefloor noise"));
     };
     let (cpu, elapsed) = (worst.cpu, number::duration(worst.elapsed_ns));
     let next = format!("noisefloor noise -c {cpu} -d 60");
@@ -183,15 +184,17 @@ fn loss(look: &Look<'_>) -> Option<Finding> {
 }
 
 fn risk(look: &Look<'_>) -> Option<Finding> {
-    let unknown = || {
-        let text =
-            "The run was too short to say how likely a job of 1 ms is hit by a gap.";
+    let finding = |text: &str| {
         Some(Finding::new("risk", text.to_owned(), "noisefloor noise -d 60"))
     };
-    let Some(worst) = look.worst else { return unknown() };
+    let Some(worst) = look.worst else {
+        return finding("How likely a job of 1 ms is hit was not measured either.");
+    };
     let hit =
         worst.risk.iter().find(|risk| risk.job_ns == JOB).and_then(|risk| risk.hit_ppm);
-    let Some(hit) = hit else { return unknown() };
+    let Some(hit) = hit else {
+        return finding("The run was too short to say how likely a job of 1 ms is hit.");
+    };
     let text = format!(
         "A job of {} that starts on CPU {} at a random moment is hit by a gap with a \
          chance of {}. The next command shows what is left when other programs have \
