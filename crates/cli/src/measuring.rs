@@ -94,12 +94,21 @@ pub(crate) fn show(
     Ok(())
 }
 
+/// Measures something with noise in it, tells it, and holds it against the limits given.
+pub(crate) fn run(
+    place: &Place,
+    spec: &Spec,
+    asked: &Where,
+    limits: args::Limits,
+    output: Output,
+) -> Result<Outcome, Failure> {
+    let recording = place.measure(spec, &mut Terminal::new(output.quiet, None)?)?;
+    let outcome = finish(&recording, asked, output, &::report::text(&recording))?;
+    Ok(judge(outcome, &recording, limits))
+}
+
 /// Holds what was measured against the limits given, unless it ended badly already.
-pub(crate) fn judge(
-    outcome: Outcome,
-    recording: &Recording,
-    given: args::Limits,
-) -> Outcome {
+fn judge(outcome: Outcome, recording: &Recording, given: args::Limits) -> Outcome {
     let limits = Limits { noise: given.max_noise_ppm, gap: given.max_gap };
     let exceeded = ::report::exceeded(recording, &limits);
     for line in &exceeded {
