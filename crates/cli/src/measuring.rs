@@ -54,10 +54,7 @@ fn refuse_unwritable(file: &Path) -> Result<(), Failure> {
     if file.is_dir() {
         return refuse(&"is a directory");
     }
-    let parent = match file.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
+    let parent = recording::folder(file);
     match access(parent, Access::WRITE_OK | Access::EXEC_OK) {
         Ok(()) => Ok(()),
         Err(error) => refuse(&format_args!("{}: {error}", parent.display())),
@@ -70,7 +67,7 @@ pub(crate) fn finish(
     recording: &Recording,
     asked: &Where,
     output: Output,
-    text: &str,
+    text: impl FnOnce() -> String,
 ) -> Result<Outcome, Failure> {
     let saved = asked.output.as_deref().map(|file| recording.save(file));
     show(recording, output, text)?;
@@ -83,13 +80,13 @@ pub(crate) fn finish(
 pub(crate) fn show(
     recording: &Recording,
     output: Output,
-    text: &str,
+    text: impl FnOnce() -> String,
 ) -> Result<(), Failure> {
     if output.json {
         let json = ::report::json(recording, output.series).map_err(Failure::bug)?;
         print(&(json + "\n"))?;
     } else {
-        print(text)?;
+        print(&text())?;
     }
     Ok(())
 }
@@ -103,7 +100,7 @@ pub(crate) fn run(
     output: Output,
 ) -> Result<Outcome, Failure> {
     let recording = place.measure(spec, &mut Terminal::new(output.quiet, None)?)?;
-    let outcome = finish(&recording, asked, output, &::report::text(&recording))?;
+    let outcome = finish(&recording, asked, output, || ::report::text(&recording))?;
     Ok(judge(outcome, &recording, limits))
 }
 

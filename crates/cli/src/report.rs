@@ -8,6 +8,6 @@ use crate::outcome::{Failure, Outcome};
 
 pub(crate) fn run(args: &ReportArgs, output: Output) -> Result<Outcome, Failure> {
     let recording = Recording::load(&args.file)?;
-    show(&recording, output, &::report::text(&recording))?;
+    show(&recording, output, || ::report::text(&recording))?;
     Ok(Outcome::Done)
 }

@@ -21,11 +21,11 @@ pub(crate) fn run(args: &TicksArgs, output: Output) -> Result<Outcome, Failure> 
         return Ok(Outcome::Done);
     }
     let recording = place.measure(&Spec::Ticks(spec), &mut terminal)?;
-    let close = match &recording.body {
+    let close = || match &recording.body {
         Body::Ticks { series, .. } => {
             report::ticks_close(&recording.facts, series, &recording.doubts)
         }
         _ => String::new(),
     };
-    finish(&recording, &args.place, output, &close)
+    finish(&recording, &args.place, output, close)
 }

@@ -29,8 +29,6 @@ pub enum Code {
     RtThrottled,
     /// A counter went back to a smaller value: its delta is not known.
     CounterReset,
-    /// A CPU came or went during the run.
-    Hotplug,
     /// The run is too short for what it is asked to say.
     TooShort,
     /// The clock's step is longer than what is measured with it.

@@ -134,18 +134,22 @@ impl Recording {
     pub fn save(&self, file: &Path) -> Result<(), Error> {
         let failed = |text: String| Error::new(Kind::Io, file, text);
         let text = self.to_json().map_err(|error| failed(error.to_string()))?;
-        let parent = match file.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
         let mut temporary = tempfile::Builder::new()
             .prefix(".noisefloor-")
             .permissions(readable())
-            .tempfile_in(parent)
+            .tempfile_in(folder(file))
             .map_err(|error| failed(error.to_string()))?;
         writeln!(temporary, "{text}").map_err(|error| failed(error.to_string()))?;
         temporary.persist(file).map_err(|error| failed(error.error.to_string()))?;
         Ok(())
+    }
+}
+
+/// The folder that a file is, or would be, in.
+pub fn folder(file: &Path) -> &Path {
+    match file.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
     }
 }
 

@@ -13,7 +13,7 @@ mod ticks;
 
 pub use doubt::{Code, Doubt};
 pub use error::{Error, Kind};
-pub use file::FORMAT;
+pub use file::{FORMAT, folder};
 pub use noise::{Counted, CpuNoise, LineCount, Lost, Meanwhile, NoiseSeries, NoiseSpec};
 pub use ticks::{CpuTicks, TickSample, TicksSeries, TicksSpec};
 
