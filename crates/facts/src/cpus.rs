@@ -239,18 +239,12 @@ fn sets(sources: &Sources, online: &CpuSet, name: &str) -> Result<Vec<CpuSet>, U
         let set = if name.ends_with("_list") {
             sources.cpus(&file).value().cloned().map_err(Clone::clone)?
         } else {
-            mask(sources, &file)?
+            sources.mask(&file)?
         };
         seen.extend(set.iter());
         sets.push(set);
     }
     Ok(sets)
-}
-
-fn mask(sources: &Sources, file: &str) -> Result<CpuSet, Unknown> {
-    let text = sources.root.text(file)?;
-    let garbage = |_| Unknown::garbage(file, 1, &text, "a mask of CPUs");
-    CpuSet::from_mask(&text).map_err(garbage)
 }
 
 fn nodes(sources: &Sources) -> Fact<Vec<CpuSet>> {
@@ -267,7 +261,7 @@ fn nodes(sources: &Sources) -> Fact<Vec<CpuSet>> {
                 Ok(cpus) => Ok(cpus.clone()),
                 // Before 2.6.26 there is only the mask.
                 Err(unknown) if unknown.code == Why::Absent => {
-                    mask(sources, &format!("{NODES}/node{number}/cpumap"))
+                    sources.mask(&format!("{NODES}/node{number}/cpumap"))
                 }
                 Err(unknown) => Err(unknown.clone()),
             }

@@ -10,6 +10,7 @@ use units::CpuSet;
 use crate::command_line;
 use crate::fact::{Fact, Unknown, Why, group};
 use crate::interrupts::Interrupts;
+use crate::kernel;
 use crate::sources::Sources;
 
 const DEFAULT_AFFINITY: &str = "/proc/irq/default_smp_affinity";
@@ -33,7 +34,7 @@ impl Irq {
     pub(crate) fn read(sources: &Sources) -> Self {
         Self {
             timer: Fact::of(timer(sources), Interrupts::FILE),
-            default_affinity: Fact::of(default_affinity(sources), DEFAULT_AFFINITY),
+            default_affinity: Fact::of(sources.mask(DEFAULT_AFFINITY), DEFAULT_AFFINITY),
             threaded: threaded(sources),
         }
     }
@@ -53,16 +54,8 @@ fn timer(sources: &Sources) -> Result<String, Unknown> {
     Ok(names.join(", "))
 }
 
-fn default_affinity(sources: &Sources) -> Result<CpuSet, Unknown> {
-    let text = sources.root.text(DEFAULT_AFFINITY)?;
-    let garbage = |_| Unknown::garbage(DEFAULT_AFFINITY, 1, &text, "a mask of CPUs");
-    CpuSet::from_mask(&text).map_err(garbage)
-}
-
 fn threaded(sources: &Sources) -> Fact<bool> {
-    // Patched kernels before 5.4 said it with a blank.
-    let is_rt = |text: &str| text.contains("PREEMPT_RT") || text.contains("PREEMPT RT");
-    if sources.root.text(VERSION).is_ok_and(|text| is_rt(&text)) {
+    if sources.root.text(VERSION).is_ok_and(|text| kernel::says_rt(&text)) {
         return Fact::known(true, VERSION);
     }
     let asked = match &sources.command_line {

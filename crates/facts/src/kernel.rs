@@ -90,10 +90,7 @@ fn flavour(sources: &Sources, version: &str) -> Fact<Flavour> {
             let number = word.strip_prefix("rt");
             number.is_some_and(|number| number.bytes().all(|b| b.is_ascii_digit()))
         };
-        // `PREEMPT RT` is how the patch spelt it before it was merged.
-        if ["PREEMPT_RT", "PREEMPT RT"].iter().any(|name| version.contains(name))
-            || words.iter().any(|word| rt(word) || *word == "realtime")
-        {
+        if says_rt(version) || words.iter().any(|word| rt(word) || *word == "realtime") {
             Flavour::Rt
         } else if has(&"lowlatency") {
             Flavour::Lowlatency
@@ -151,6 +148,12 @@ fn arch(sources: &Sources) -> Fact<String> {
         return Fact::known(machine, "uname(2)");
     }
     own
+}
+
+/// Whether a kernel's version text says `PREEMPT_RT`; with a blank is how the patch spelt
+/// it before it was merged.
+pub(crate) fn says_rt(version: &str) -> bool {
+    ["PREEMPT_RT", "PREEMPT RT"].iter().any(|name| version.contains(name))
 }
 
 #[cfg(test)]

@@ -71,6 +71,7 @@ pub use tracing::Tracing;
 pub use virt::Virt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use units::CpuSet;
 
 use crate::fact::Written;
 use crate::sources::Sources;
@@ -137,6 +138,13 @@ impl Facts {
     /// Reads everything. Never fails: what cannot be read says why.
     pub fn read(root: &Root) -> Self {
         Self::ask(&Sources::read(root))
+    }
+
+    /// The CPUs that ordinary tasks are kept off, as far as is known: isolated ones, and
+    /// those of `nohz_full=`.
+    pub fn set_apart(&self) -> CpuSet {
+        let groups = [self.cpus.isolated.get(), self.tick.nohz_full.get()];
+        groups.into_iter().flatten().flat_map(CpuSet::iter).collect()
     }
 
     /// The facts whose files hold something that makes no sense: a tree with one of

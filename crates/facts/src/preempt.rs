@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::command_line;
 use crate::fact::{Fact, Unknown, Why, group};
+use crate::kernel;
 use crate::kernel_log;
 use crate::parameters;
 use crate::sources::Sources;
@@ -89,7 +90,7 @@ fn is_rt(sources: &Sources, version: &str) -> bool {
     ["PREEMPT_RT", "PREEMPT_RT_FULL"]
         .iter()
         .any(|name| sources.is_set(name) == Some(true))
-        || ["PREEMPT_RT", "PREEMPT RT"].iter().any(|name| version.contains(name))
+        || kernel::says_rt(version)
 }
 
 fn dynamic(sources: &Sources, version: &str) -> Fact<bool> {

@@ -89,6 +89,13 @@ impl<'a> Sources<'a> {
         Fact::of(self.parsed(path, "a list of CPUs"), path)
     }
 
+    /// The file's mask of CPUs.
+    pub(crate) fn mask(&self, path: &str) -> Result<CpuSet, Unknown> {
+        let text = self.root.text(path)?;
+        let garbage = |_| Unknown::garbage(path, 1, &text, "a mask of CPUs");
+        CpuSet::from_mask(&text).map_err(garbage)
+    }
+
     fn parsed<T: FromStr>(&self, path: &str, expected: &str) -> Result<T, Unknown> {
         let text = self.root.text(path)?;
         let garbage = |_| Unknown::garbage(path, 1, &text, expected);

@@ -93,7 +93,7 @@ fn absent(cpu: Cpu, facts: &Facts, online: &CpuSet) -> Error {
 fn outside(cpu: Cpu, allowed: &CpuSet, facts: &Facts) -> Result<(), Error> {
     let tried = std::thread::spawn(move || set_affinity(cpu)).join();
     let can_be_had = matches!(tried, Ok(Ok(())));
-    if can_be_had && set_apart(facts).contains(cpu) {
+    if can_be_had && facts.set_apart().contains(cpu) {
         return Ok(());
     }
     if can_be_had {
@@ -108,12 +108,6 @@ fn outside(cpu: Cpu, allowed: &CpuSet, facts: &Facts) -> Result<(), Error> {
          or container that owns the CPU (cpuset.cpus)"
     );
     Err(Error::new(Kind::Cpuset, text))
-}
-
-/// The CPUs that ordinary tasks are kept off: isolated ones, and those of `nohz_full=`.
-pub fn set_apart(facts: &Facts) -> CpuSet {
-    let groups = [facts.cpus.isolated.get(), facts.tick.nohz_full.get()];
-    groups.into_iter().flatten().flat_map(CpuSet::iter).collect()
 }
 
 #[cfg(test)]

@@ -7,6 +7,6 @@ mod choice;
 mod error;
 mod thread;
 
-pub use choice::{choose, leave_room, set_apart, watch};
+pub use choice::{choose, leave_room, watch};
 pub use error::{Error, Kind};
 pub use thread::{current_cpu, outrank, pin};

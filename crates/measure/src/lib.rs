@@ -91,7 +91,7 @@ fn left_out(spec: &Spec, facts: &Facts) -> Option<Doubt> {
     if without.is_empty() || *spun != online.and(allowed) {
         return None;
     }
-    let apart = without.without(&isolate::set_apart(facts)).is_empty();
+    let apart = without.without(&facts.set_apart()).is_empty();
     let why = if apart {
         "set apart for other work, and so not spun on; named with -c, it would be"
     } else {

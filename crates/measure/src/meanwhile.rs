@@ -68,7 +68,8 @@ impl Counters {
     }
 }
 
-fn both<'a, T>(
+/// Two readings, where both could be made.
+pub(crate) fn both<'a, T>(
     earlier: &'a Result<T, Unknown>,
     later: &'a Result<T, Unknown>,
 ) -> Option<(&'a T, &'a T)> {

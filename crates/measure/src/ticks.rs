@@ -10,7 +10,7 @@ use recording::{Code, CpuTicks, Doubt, TickSample, TicksSeries, TicksSpec};
 use units::{Cpu, CpuSet, Nanos};
 
 use crate::doubts;
-use crate::meanwhile::Counters;
+use crate::meanwhile::{Counters, both};
 use crate::watch::{self, Watch};
 use crate::{Error, Kind, sensible};
 
@@ -57,13 +57,13 @@ fn sample(before: &Counters, now: &Counters, begin: Nanos, cpus: &CpuSet) -> Tic
 }
 
 fn cpu_ticks(before: &Counters, now: &Counters, cpu: Cpu) -> CpuTicks {
-    let lines = before.interrupts.as_ref().ok().zip(now.interrupts.as_ref().ok());
+    let lines = both(&before.interrupts, &now.interrupts);
     // A CPU that was not there before has no growth, whatever its counter shows now.
     let lines = lines.filter(|(earlier, later)| {
         earlier.cpus().contains(cpu) && later.cpus().contains(cpu)
     });
-    let times = before.times.as_ref().ok().zip(now.times.as_ref().ok());
-    let time = times.and_then(|(earlier, later)| later.since(earlier, cpu));
+    let time = both(&before.times, &now.times)
+        .and_then(|(earlier, later)| later.since(earlier, cpu));
     CpuTicks {
         cpu,
         timer: lines.and_then(|(earlier, later)| grown(later, earlier, cpu, true)),

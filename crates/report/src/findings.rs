@@ -326,15 +326,13 @@ fn hypervisor(look: &Look<'_>) -> Option<Finding> {
 /// Whether CPUs that were set apart are quieter for it.
 fn set_apart(look: &Look<'_>) -> Option<Finding> {
     let facts = look.facts;
-    let isolated = facts.cpus.isolated.get()?;
-    let none = CpuSet::empty();
-    let full = match facts.tick.nohz_full.value() {
-        Ok(full) => full,
-        // A kernel that has no such thing lists no CPU in it.
-        Err(unknown) if matches!(unknown.code, Why::NotConfigured | Why::TooOld) => &none,
-        Err(_) => return None,
-    };
-    let apart: CpuSet = isolated.iter().chain(full.iter()).collect();
+    facts.cpus.isolated.get()?;
+    // A kernel that has no such thing lists no CPU in it.
+    let lists_none = |why: Why| matches!(why, Why::NotConfigured | Why::TooOld);
+    if facts.tick.nohz_full.value().is_err_and(|unknown| !lists_none(unknown.code)) {
+        return None;
+    }
+    let apart = facts.set_apart();
     if apart.is_empty() {
         let text = "No CPU is set apart (isolcpus=, nohz_full=): every program, interrupt \
                     and kernel chore may run on every CPU.";
