@@ -8,15 +8,23 @@
 //! ABI. It measures and does not explain: what took a gap is not known here.
 
 mod calibrate;
+mod calls;
 mod check;
+mod clock;
 pub mod counter;
 mod doubts;
 mod error;
+pub mod mark;
 mod meanwhile;
+mod memory;
 mod noise;
+mod partners;
+mod repeats;
+mod requests;
 pub mod spin;
 mod spinner;
 mod stop;
+mod thread;
 mod ticks;
 mod watch;
 
@@ -26,7 +34,9 @@ pub use stop::Stop;
 pub use watch::{Silent, Watch};
 
 use facts::Facts;
-use recording::{Body, CheckSpec, Code, Doubt, NoiseSpec, Recording, TicksSpec};
+use recording::{
+    Body, CallsSpec, CheckSpec, Code, Doubt, NoiseSpec, Recording, TicksSpec,
+};
 use units::Nanos;
 
 /// The shortest measurement that says anything.
@@ -43,6 +53,8 @@ pub enum Spec {
     Ticks(TicksSpec),
     /// One look at the machine: ticks at rest, then noise on all CPUs at once.
     Check(CheckSpec),
+    /// What single requests to the kernel cost.
+    Calls(CallsSpec),
 }
 
 /// Measures what is asked. `watch` is told how it goes and may end it early; what was
@@ -70,6 +82,10 @@ pub fn run(
             let series = check::run(spec, facts, watch, &mut doubts)?;
             Body::Check { spec: spec.clone(), series }
         }
+        Spec::Calls(spec) => {
+            let series = calls::run(spec, facts, watch, &mut doubts)?;
+            Body::Calls { spec: spec.clone(), series }
+        }
     };
     doubts.extend(left_out(spec, facts));
     if watch.stop().given() {
@@ -84,7 +100,7 @@ fn left_out(spec: &Spec, facts: &Facts) -> Option<Doubt> {
     let spun = match spec {
         Spec::Noise(spec) => &spec.cpus,
         Spec::Check(spec) => &spec.cpus,
-        Spec::Ticks(_) => return None,
+        Spec::Ticks(_) | Spec::Calls(_) => return None,
     };
     let (online, allowed) = (facts.cpus.online.get()?, facts.cpus.allowed.get()?);
     let without = online.without(allowed);

@@ -11,6 +11,7 @@ use facts::Facts;
 use recording::{CpuNoise, Doubt, Lost, Meanwhile, NoiseSeries, NoiseSpec};
 use units::{Cpu, Nanos, Span, TscDelta, TscHz};
 
+use crate::clock::Clock;
 use crate::counter::{self, Moment};
 use crate::doubts;
 use crate::meanwhile::Counters;
@@ -25,8 +26,6 @@ const GAPS_MIN: u64 = 1 << 16;
 const GAPS_MAX: u64 = 1 << 22;
 /// Room for all CPUs' gaps together: 256 MiB.
 const GAPS_ALL: u64 = 1 << 24;
-/// The frequency is not known to better than some microseconds in this.
-const SETTLE: Nanos = Nanos::from_millis(20);
 
 /// Spins on all CPUs asked for at once.
 pub(crate) fn run(
@@ -36,14 +35,11 @@ pub(crate) fn run(
     doubts: &mut Vec<Doubt>,
 ) -> Result<NoiseSeries, Error> {
     refuse(spec, facts)?;
-    let suspended = counter::suspended();
-    let first = Moment::now();
-    let guess = settle(first)?;
-    let whole = spin_all(spec, guess, watch)?;
+    let clock = Clock::settle()?;
+    let whole = spin_all(spec, clock.guess(), watch)?;
     let after = Counters::now();
-    let hz = Moment::now().frequency_since(first).unwrap_or(whole.guess);
-    let slept = counter::suspended().saturating_sub(suspended);
-    doubts.extend(doubts::of_clock(whole.guess, hz, slept, facts));
+    let (hz, of_clock) = clock.over_the_run(facts);
+    doubts.extend(of_clock);
     doubts.extend(after.doubts());
     let stopped = watch.stop().given();
     doubts.extend(doubts::of_spinners(&whole.seen, spec, hz, facts, stopped));
@@ -52,12 +48,11 @@ pub(crate) fn run(
 
 /// What is seen where no CPU is spun on.
 pub(crate) fn none() -> Result<NoiseSeries, Error> {
-    let first = Moment::now();
-    let clock_hz = settle(first)?;
+    let clock = Clock::settle()?;
     Ok(NoiseSeries {
         clock: counter::NAME.to_owned(),
-        clock_hz,
-        began_raw_ns: first.raw,
+        clock_hz: clock.guess(),
+        began_raw_ns: clock.began(),
         threshold_ns: Nanos::ZERO,
         cpus: Vec::new(),
     })
@@ -90,13 +85,12 @@ fn spin_all(
         let joined =
             spec.cpus.iter().zip(spinners).map(|(cpu, spinner)| spinner.join(cpu));
         let seen = joined.collect::<Result<_, _>>()?;
-        Ok(Whole { guess, threshold, before, began, seen })
+        Ok(Whole { threshold, before, began, seen })
     })
 }
 
 /// Everything a run leaves behind, still in ticks.
 struct Whole {
-    guess: TscHz,
     threshold: TscDelta,
     before: Counters,
     began: Moment,
@@ -180,16 +174,6 @@ fn seat(spec: &NoiseSpec, cpu: Cpu) -> Seat {
     let share = GAPS_ALL / u64::try_from(spec.cpus.len()).unwrap_or(1).max(1);
     let capacity = usize::try_from(wanted.min(share)).unwrap_or(0);
     Seat { cpu, fifo: spec.fifo, capacity }
-}
-
-/// The counter's frequency, once enough time has passed to know it. A counter that
-/// stands still (as under some emulators) is found here, before anything waits for it.
-fn settle(first: Moment) -> Result<TscHz, Error> {
-    thread::sleep(SETTLE.into());
-    Moment::now().frequency_since(first).ok_or_else(|| {
-        let text = format!("the counter ({}) does not advance", counter::NAME);
-        Error::new(Kind::System, text)
-    })
 }
 
 /// The threshold asked for, but at least a tick of the counter; else the longest that

@@ -2,7 +2,7 @@
 //! start, spins, and tells what it saw.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::{Builder, Scope, ScopedJoinHandle};
+use std::thread::{Scope, ScopedJoinHandle};
 
 use recording::Meanwhile;
 use units::{Cpu, Tsc, TscDelta};
@@ -10,7 +10,7 @@ use units::{Cpu, Tsc, TscDelta};
 use crate::meanwhile::OwnTime;
 use crate::spin::{Ring, Spun, spin};
 use crate::stop::Stop;
-use crate::{Error, Kind, Ordinary, counter};
+use crate::{Error, Ordinary, counter, mark, thread};
 
 /// What a spinner is told before it starts.
 #[derive(Debug, Clone, Copy)]
@@ -55,19 +55,14 @@ impl<'scope> Spinner<'scope> {
     ) -> Result<Self, Error> {
         let (ready, is_ready) = channel();
         let (start, begin) = channel();
-        let thread = Builder::new()
-            .name(format!("spin/{}", seat.cpu))
-            .spawn_scoped(scope, move || {
-                let seen = work(seat, stop, &ready, &begin);
-                // Nobody may be waiting any more; that is their business.
-                let _ = done.send(());
-                seen
-            })
-            .map_err(|error| {
-                let text = format!("no thread for CPU {}: {error}", seat.cpu);
-                Error::new(Kind::System, text)
-            })?;
-        let ordinary = is_ready.recv().unwrap_or_else(|_| Err(died(seat.cpu)))?;
+        let thread = thread::start(scope, &name(seat.cpu), move || {
+            let seen = work(seat, stop, &ready, &begin);
+            // Nobody may be waiting any more; that is their business.
+            let _ = done.send(());
+            seen
+        })?;
+        let ordinary =
+            is_ready.recv().unwrap_or_else(|_| Err(thread::died(&name(seat.cpu))))?;
         Ok(Self { ordinary, start, thread })
     }
 
@@ -80,12 +75,12 @@ impl<'scope> Spinner<'scope> {
     /// What the thread saw.
     pub(crate) fn join(self, cpu: Cpu) -> Result<Seen, Error> {
         drop(self.start);
-        self.thread.join().ok().flatten().ok_or_else(|| died(cpu))
+        self.thread.join().ok().flatten().ok_or_else(|| thread::died(&name(cpu)))
     }
 }
 
-fn died(cpu: Cpu) -> Error {
-    Error::new(Kind::System, format!("the spinning thread of CPU {cpu} died"))
+fn name(cpu: Cpu) -> String {
+    format!("spin/{cpu}")
 }
 
 /// The thread's whole life; `None` where it could not be seated or was never started.
@@ -109,7 +104,9 @@ fn work(
     let length = end.since(counter::now());
     let length = if length.is_backwards() { TscDelta::default() } else { length };
     let longest = TscDelta::from_ticks(threshold.ticks() + ordinary.pass.ticks());
+    mark::begin();
     let spun = spin(length, longest, stop.as_atomic(), &mut ring);
+    mark::end();
     let mut meanwhile = Meanwhile::default();
     OwnTime::now().add_since(before, &mut meanwhile);
     let ended_on = isolate::current_cpu();

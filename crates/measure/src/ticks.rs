@@ -12,7 +12,7 @@ use units::{Cpu, CpuSet, Nanos};
 use crate::doubts;
 use crate::meanwhile::{Counters, both};
 use crate::watch::{self, Watch};
-use crate::{Error, Kind, sensible};
+use crate::{Error, Kind, mark, sensible};
 
 /// Counts ticks, interval by interval.
 pub(crate) fn run(
@@ -30,7 +30,9 @@ pub(crate) fn run(
     let (mut samples, mut before) = (Vec::new(), first);
     for number in 1..=spec.count.unwrap_or(u64::MAX) {
         let until = begin + spec.interval_ns.saturating_mul(number);
+        mark::begin();
         watch::sleep(watch, "counting ticks", before.at, until);
+        mark::end();
         let stopped = watch.stop().given();
         if stopped && !samples.is_empty() {
             break;

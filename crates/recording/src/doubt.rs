@@ -37,6 +37,14 @@ pub enum Code {
     Unreadable,
     /// Online CPUs were left out.
     CpusLeftOut,
+    /// The processor was emulated: lengths of time say nothing.
+    Emulated,
+    /// The kernel complained while it was measured.
+    KernelComplained,
+    /// Two ways of counting the same thing do not agree.
+    CountsDiffer,
+    /// Run again, what must not change gave another result.
+    NotRepeated,
     /// A doubt of a later version.
     #[serde(other)]
     Other,
@@ -60,7 +68,10 @@ impl Doubt {
     /// Whether the numbers must not be trusted at all (exit code 4), rather than with
     /// the doubt in mind.
     pub fn is_grave(&self) -> bool {
-        matches!(self.code, Code::ClockDrift | Code::ClockBackwards | Code::Migrated)
+        matches!(
+            self.code,
+            Code::ClockDrift | Code::ClockBackwards | Code::Migrated | Code::NotRepeated
+        )
     }
 }
 

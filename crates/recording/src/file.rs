@@ -59,6 +59,7 @@ impl Recording {
             Body::Noise { spec, series } => self.write_as(spec, series),
             Body::Ticks { spec, series } => self.write_as(spec, series),
             Body::Check { spec, series } => self.write_as(spec, series),
+            Body::Calls { spec, series } => self.write_as(spec, series),
         }
     }
 
@@ -105,6 +106,7 @@ impl Recording {
             "noise" => read_as(text, file, |spec, series| Body::Noise { spec, series }),
             "ticks" => read_as(text, file, |spec, series| Body::Ticks { spec, series }),
             "check" => read_as(text, file, |spec, series| Body::Check { spec, series }),
+            "calls" => read_as(text, file, |spec, series| Body::Calls { spec, series }),
             _ => {
                 let text = format!("a recording of unknown kind '{kind}'");
                 Err(Error::new(Kind::Corrupt, file, text))

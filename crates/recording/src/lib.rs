@@ -5,16 +5,24 @@
 //! describes its file. Nothing here computes statistics.
 #![forbid(unsafe_code)]
 
+mod calls;
+mod cell;
+mod counts;
 mod doubt;
 mod error;
 mod file;
 mod noise;
+mod profile;
 mod ticks;
 
+pub use calls::{Call, CallTimes, CallsSeries, CallsSpec};
+pub use cell::{Answer, Cell, Ending, Mode};
+pub use counts::{Counts, CpuCounts, Interruption, Level, PhaseCounts, Values};
 pub use doubt::{Code, Doubt};
 pub use error::{Error, Kind};
 pub use file::{FORMAT, folder};
 pub use noise::{Counted, CpuNoise, LineCount, Lost, Meanwhile, NoiseSeries, NoiseSpec};
+pub use profile::{Episode, Profile, Stack, What};
 pub use ticks::{CpuTicks, TickSample, TicksSeries, TicksSpec};
 
 use facts::Facts;
@@ -60,15 +68,23 @@ pub enum Body {
         /// What was seen.
         series: CheckSeries,
     },
+    /// What single requests to the kernel cost.
+    Calls {
+        /// What was asked.
+        spec: CallsSpec,
+        /// What was seen.
+        series: CallsSeries,
+    },
 }
 
 impl Body {
-    /// The kind's name, as it stands in the file: `noise`, `ticks`, `check`.
+    /// The kind's name, as it stands in the file: `noise`, `ticks`, `check`, `calls`.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Noise { .. } => "noise",
             Self::Ticks { .. } => "ticks",
             Self::Check { .. } => "check",
+            Self::Calls { .. } => "calls",
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use facts::Facts;
 use recording::{
-    Body, CheckSeries, CheckSpec, Code, Counted, CpuNoise, CpuTicks, Doubt, LineCount,
-    Lost, Meanwhile, NoiseSeries, NoiseSpec, Recording, TickSample, TicksSeries,
-    TicksSpec,
+    Body, Call, CallTimes, CallsSeries, CallsSpec, CheckSeries, CheckSpec, Code, Counted,
+    CpuNoise, CpuTicks, Doubt, LineCount, Lost, Meanwhile, NoiseSeries, NoiseSpec,
+    Recording, TickSample, TicksSeries, TicksSpec,
 };
 use units::{Cpu, CpuSet, Nanos, Span, TscHz};
 
@@ -216,6 +216,39 @@ pub(crate) fn check(groups: &str, count: u32) -> Recording {
     let doubt =
         Doubt::new(Code::TooShort, "10 s are short for gaps that come once a minute");
     recording(groups, Body::Check { spec, series }, vec![doubt])
+}
+
+/// Every call a hundred times on CPU 1; every tenth repeat is interrupted.
+pub(crate) fn calls(groups: &str) -> Recording {
+    let typical = [
+        (Call::Getpid, 73),
+        (Call::ClockGettime, 140),
+        (Call::Futex, 2_900),
+        (Call::Pipe, 3_400),
+        (Call::Switch, 810),
+        (Call::PageFault, 690),
+        (Call::Fork, 61_000),
+        (Call::Timer, 1_950),
+    ];
+    let step = |number: u64, ns: u64| match number % 10 {
+        0 => Nanos::from_nanos(ns + 41 * (number + 1)),
+        rest => Nanos::from_nanos(ns + rest / 8),
+    };
+    let times = typical.map(|(call, ns)| CallTimes {
+        call,
+        step_ns: (0..100).map(|number| step(number, ns)).collect(),
+    });
+    let spec = CallsSpec {
+        cpu: Cpu::new(1),
+        calls: typical.map(|(call, _)| call).to_vec(),
+        repeats: 100,
+    };
+    let series = CallsSeries {
+        clock: "tsc".to_owned(),
+        clock_hz: TscHz::new(2_596_122_000).unwrap(),
+        calls: times.to_vec(),
+    };
+    recording(groups, Body::Calls { spec, series }, Vec::new())
 }
 
 /// The same recording, but CPUs from 2 on are left in peace, and of what `/proc` counts

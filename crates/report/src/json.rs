@@ -64,6 +64,10 @@ pub fn json(
             let judged = Judged { summary, findings };
             object(recording, spec, judged, with_series.then_some(series))
         }
+        Body::Calls { spec, series } => {
+            let summary = summary::calls_summary(spec, series);
+            object(recording, spec, summary, with_series.then_some(series))
+        }
     }
 }
 
@@ -124,6 +128,7 @@ mod tests {
             example::noise(GUEST, 2),
             example::ticks(GUEST, 2, 2),
             example::check(GUEST, 2),
+            example::calls(GUEST),
         ];
         for recording in &recordings {
             let object = parsed(recording, false);
@@ -157,7 +162,9 @@ mod tests {
     /// Check that what was printed with its series is a recording that loads again.
     #[test]
     fn loads_again() {
-        for recording in [example::noise(GUEST, 2), example::check(GUEST, 2)] {
+        let recordings =
+            [example::noise(GUEST, 2), example::check(GUEST, 2), example::calls(GUEST)];
+        for recording in recordings {
             let text = json(&recording, true).unwrap();
             let again = Recording::from_json(&text, Path::new("again.json")).unwrap();
             assert_eq!(again, recording);
@@ -177,6 +184,19 @@ mod tests {
         assert_eq!(cpu["meanwhile"]["interrupts"][2]["name"], "virtio1-req.0");
         assert_eq!(cpu["culprits"][0]["ns"], cpu["noise_ns"]);
         assert_eq!(object["doubts"][0]["code"], "too_short");
+    }
+
+    /// Check that the names in the summary of `calls` are those in its spec.
+    #[test]
+    fn calls_have_their_names() {
+        let object = parsed(&example::calls(GUEST), false);
+        let calls = object["summary"]["calls"].as_array().unwrap();
+        let names: Vec<&Value> = calls.iter().map(|call| &call["name"]).collect();
+        let asked: Vec<&Value> =
+            object["spec"]["calls"].as_array().unwrap().iter().collect();
+        assert_eq!((names.len(), names), (8, asked));
+        assert_eq!(object["summary"]["cpu"], 1);
+        assert_eq!(calls[0]["step_ns"]["p50"], 73);
     }
 
     /// Check the object of `facts`.

@@ -1,16 +1,30 @@
-//! Terminal and JSON.
+//! Terminal, JSON and pictures.
 //!
 //! Takes facts and recordings, returns texts; printing them is the caller's. Every
 //! number in them is a field of a `stats` summary, scaled and rounded for people in
 //! `number` only; the JSON has them in full. No line is wider than 80 columns.
 #![forbid(unsafe_code)]
 
+mod call_tables;
+mod calls;
+#[cfg(test)]
+mod cell_example;
+mod cell_summary;
+mod cell_tables;
+mod cells;
+mod cells_json;
 mod check;
 mod doubts;
+mod episode;
 #[cfg(test)]
 mod example;
+mod explain;
 mod findings;
+mod fit;
+mod flame;
+mod folded;
 mod json;
+mod kernel_label;
 mod limits;
 mod meanwhile;
 mod noise;
@@ -25,10 +39,19 @@ mod ticks;
 mod value;
 mod worst;
 
+pub use cell_summary::{cell_doubts, cell_summary};
+pub use cells::cells_text;
+pub use cells_json::cells_json;
+pub use episode::{stacks, typical_episode};
+pub use explain::{explain_diff_json, explain_diff_text, explain_json, explain_text};
 pub use findings::{Finding, findings};
+pub use flame::{flame_diff_svg, flame_svg};
+pub use folded::{folded, folded_diff};
 pub use json::{facts_json, json};
 pub use limits::exceeded;
 pub use page::facts_text;
-pub use summary::{check_summary, noise_summary, sample_summary, ticks_summary};
+pub use summary::{
+    calls_summary, check_summary, noise_summary, sample_summary, ticks_summary,
+};
 pub use text::text;
 pub use ticks::{ticks_close, ticks_header, ticks_sample};

@@ -1,9 +1,12 @@
 //! From a recording to its summary: fields are moved, nothing is worked out here.
 
-use recording::{CheckSeries, CpuNoise, Meanwhile, NoiseSeries, TickSample, TicksSeries};
+use recording::{
+    Call, CallsSeries, CallsSpec, CheckSeries, CpuNoise, Meanwhile, NoiseSeries,
+    TickSample, TicksSeries,
+};
 use stats::{
-    CheckSummary, CountInput, LineInput, LostInput, MeanwhileInput, NoiseInput,
-    NoiseSummary, TickInput, TicksSummary,
+    CallInput, CallsSummary, CheckSummary, CountInput, LineInput, LostInput,
+    MeanwhileInput, NoiseInput, NoiseSummary, TickInput, TicksSummary,
 };
 
 /// The summary of what `noise` saw.
@@ -26,6 +29,29 @@ pub fn check_summary(series: &CheckSeries) -> CheckSummary {
     CheckSummary {
         rest: ticks_summary(&series.rest),
         noise: noise_summary(&series.noise),
+    }
+}
+
+/// The summary of what `calls` saw.
+pub fn calls_summary(spec: &CallsSpec, series: &CallsSeries) -> CallsSummary {
+    let inputs = series
+        .calls
+        .iter()
+        .map(|seen| CallInput { name: call_name(seen.call), steps: &seen.step_ns });
+    CallsSummary::of(spec.cpu, inputs)
+}
+
+/// A request's name, as it stands in recordings.
+pub(crate) fn call_name(call: Call) -> &'static str {
+    match call {
+        Call::Getpid => "getpid",
+        Call::ClockGettime => "clock_gettime",
+        Call::Futex => "futex",
+        Call::Pipe => "pipe",
+        Call::Switch => "switch",
+        Call::PageFault => "page_fault",
+        Call::Fork => "fork",
+        Call::Timer => "timer",
     }
 }
 

@@ -5,21 +5,38 @@
 //! Every number that is ever printed is a field of one of these summaries.
 #![forbid(unsafe_code)]
 
+mod calls;
+mod cell;
 mod check;
+mod explain;
+mod flame;
 mod free;
 mod limit;
 mod meanwhile;
+mod metrics;
 mod noise;
 mod quantile;
 mod ticks;
+mod values;
 
+pub use calls::{CallInput, CallSummary, CallsSummary, StepLengths};
+pub use cell::{
+    CallCost, CallCosts, CellSummary, CountsInput, CpuIdleCost, EntryInput, GapsInput,
+    IdleCost, IdleInput, TickCost, is_timer_entry,
+};
 pub use check::CheckSummary;
+pub use explain::{
+    Difference, Explanation, FunctionCost, FunctionDifference, StackInput,
+};
+pub use flame::{Change, FlameGraph, Frame};
 pub use limit::{Excess, Limits};
 pub use meanwhile::{
     CountInput, LineInput, LineSummary, MeanwhileInput, MeanwhileSummary, SoftirqSummary,
 };
+pub use metrics::metrics;
 pub use noise::{
     CpuNoiseSummary, Culprit, CulpritKind, GapLengths, LostInput, NoiseInput,
     NoiseSummary, Risk,
 };
 pub use ticks::{CpuTicksSummary, TickInput, TicksSummary};
+pub use values::Spread;

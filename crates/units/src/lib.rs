@@ -6,11 +6,13 @@
 #![forbid(unsafe_code)]
 
 mod cpu;
+mod instructions;
 mod nanos;
 mod rate;
 mod tsc;
 
 pub use cpu::{Cpu, CpuListError, CpuSet};
+pub use instructions::Instructions;
 pub use nanos::{Nanos, NanosError, Span};
 pub use rate::{Hz, PerSecond, Ppm};
 pub use tsc::{Tsc, TscDelta, TscHz};

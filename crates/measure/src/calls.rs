@@ -1,0 +1,207 @@
+//! What single requests to the kernel cost: each call is made over and over by a thread
+//! that has its CPU, and every repeat is timed.
+//!
+//! Each call gets a thread of its own, so that none inherits a priority, a mapping or a
+//! warm stack from another. Signals are kept away from these threads.
+//!
+//! Cannot see: what part of a repeat was the call, and what an interrupt that came in
+//! the middle of it; the shortest repeats had none.
+
+use std::mem::MaybeUninit;
+use std::ptr;
+use std::sync::atomic::AtomicBool;
+use std::thread::scope;
+
+use facts::Facts;
+use recording::{Call, CallTimes, CallsSeries, CallsSpec, Code, Doubt};
+use units::{Cpu, CpuSet, Nanos, Tsc, TscDelta, TscHz};
+
+use crate::clock::Clock;
+use crate::memory::Memory;
+use crate::repeats::{Repeats, failed};
+use crate::thread::{died, start};
+use crate::watch::Watch;
+use crate::{Error, Kind, counter, requests};
+
+/// The most repeats: their times are kept.
+const REPEATS_MAX: u32 = 1_000_000;
+/// The most first touches: each keeps a page, and a guest has 256 MB.
+const PAGES_MAX: u32 = 16_384;
+
+/// Makes the calls, one after the other.
+pub(crate) fn run(
+    spec: &CallsSpec,
+    facts: &Facts,
+    watch: &mut dyn Watch,
+    doubts: &mut Vec<Doubt>,
+) -> Result<CallsSeries, Error> {
+    refuse(spec, facts)?;
+    let clock = Clock::settle()?;
+    let mut seen = Vec::new();
+    for &call in &spec.calls {
+        if watch.stop().given() {
+            break;
+        }
+        seen.push(Seen::of(call, spec, watch.stop().as_atomic())?);
+    }
+    let (clock_hz, of_clock) = clock.over_the_run(facts);
+    doubts.extend(of_clock);
+    doubts.extend(doubts_of(&seen, spec.cpu));
+    let calls = seen.iter().map(|seen| seen.times(clock_hz)).collect();
+    Ok(CallsSeries { clock: counter::NAME.to_owned(), clock_hz, calls })
+}
+
+/// Refuses what makes no sense, and what would take the whole machine over.
+fn refuse(spec: &CallsSpec, facts: &Facts) -> Result<(), Error> {
+    let refused = |text: &str| Err(Error::new(Kind::Spec, text));
+    if spec.calls.is_empty() {
+        return refused("no call to make");
+    }
+    if !(1..=REPEATS_MAX).contains(&spec.repeats) {
+        return refused("a call is repeated between 1 and 1000000 times");
+    }
+    if spec.calls.contains(&Call::PageFault) && spec.repeats > PAGES_MAX {
+        return refused("page_fault keeps a page a repeat: 16384 repeats at most");
+    }
+    if spec.calls.contains(&Call::Switch) {
+        let alone: CpuSet = [spec.cpu].into_iter().collect();
+        isolate::leave_room(&alone, facts)?;
+    }
+    Ok(())
+}
+
+/// What was seen of one call, still in ticks.
+struct Seen {
+    call: Call,
+    steps: Vec<TscDelta>,
+    /// The CPU the thread was on when it ended.
+    ended_on: Option<Cpu>,
+}
+
+impl Seen {
+    /// Makes one call over and over, in a thread of its own.
+    fn of(call: Call, spec: &CallsSpec, stop: &AtomicBool) -> Result<Self, Error> {
+        scope(|scope| {
+            let thread = start(scope, "calls", || Self::here(call, spec, stop))?;
+            thread.join().unwrap_or_else(|_| Err(died("calls")))
+        })
+    }
+
+    /// The thread's whole life.
+    fn here(call: Call, spec: &CallsSpec, stop: &AtomicBool) -> Result<Self, Error> {
+        block_signals();
+        isolate::pin(spec.cpu)?;
+        let count = usize::try_from(spec.repeats).unwrap_or(usize::MAX);
+        let bytes = count.saturating_mul(size_of::<Tsc>());
+        let memory = Memory::new(bytes).and_then(|memory| {
+            memory.keep_from_children()?;
+            Ok(memory)
+        });
+        let mut memory = memory.map_err(|error| failed("mmap(2)", &error))?;
+        let mut repeats = Repeats::new(memory.filled(Tsc::from_counter(0)), stop);
+        requests::make(call, spec.cpu, &mut repeats)?;
+        Ok(Self { call, steps: repeats.steps(), ended_on: isolate::current_cpu() })
+    }
+
+    fn times(&self, hz: TscHz) -> CallTimes {
+        let forwards = |&step: &TscDelta| {
+            if step.is_backwards() { Nanos::ZERO } else { hz.span(step) }
+        };
+        CallTimes { call: self.call, step_ns: self.steps.iter().map(forwards).collect() }
+    }
+}
+
+/// Lets no signal be handled by this thread, nor by those it starts.
+fn block_signals() {
+    let mut all = MaybeUninit::uninit();
+    // SAFETY: `all` is room for a set, which the first call fills and the second reads.
+    unsafe {
+        libc::sigfillset(all.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), ptr::null_mut());
+    }
+}
+
+/// Doubts of the threads: another CPU than asked, a counter set back.
+fn doubts_of(seen: &[Seen], cpu: Cpu) -> Vec<Doubt> {
+    let mut doubts = Vec::new();
+    if seen.iter().any(|seen| seen.ended_on.is_some_and(|ended| ended != cpu)) {
+        let text = format!(
+            "CPU {cpu}: the calling thread was moved to another CPU: something changed its \
+             affinity, or the CPU went offline"
+        );
+        doubts.push(Doubt::new(Code::Migrated, text));
+    }
+    if seen.iter().flat_map(|seen| &seen.steps).any(|step| step.is_backwards()) {
+        let text = format!("CPU {cpu}: the counter went backwards during the run");
+        doubts.push(Doubt::new(Code::ClockBackwards, text));
+    }
+    doubts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(calls: &[Call], repeats: u32) -> CallsSpec {
+        CallsSpec { cpu: Cpu::new(0), calls: calls.to_vec(), repeats }
+    }
+
+    fn facts(rt_runtime_us: i64) -> Facts {
+        let page = serde_json::json!({
+            "cpus": {"online": "0"}, "sched": {"rt_runtime_us": rt_runtime_us},
+            "sources": {}, "unknown": {},
+        });
+        serde_json::from_value(page).unwrap()
+    }
+
+    /// Check that questions that make no sense are refused before anything runs, and a
+    /// switch that would leave the machine nothing.
+    #[test]
+    fn nonsense_is_refused() {
+        let kind = |calls: &[Call], repeats, rt_runtime_us| {
+            let refused = refuse(&spec(calls, repeats), &facts(rt_runtime_us));
+            refused.err().map(|error| error.kind())
+        };
+        assert_eq!(kind(&[], 1, 0), Some(Kind::Spec));
+        assert_eq!(kind(&[Call::Getpid], 0, 0), Some(Kind::Spec));
+        assert_eq!(kind(&[Call::Getpid], REPEATS_MAX + 1, 0), Some(Kind::Spec));
+        assert_eq!(kind(&[Call::PageFault], PAGES_MAX + 1, 0), Some(Kind::Spec));
+        assert_eq!(kind(&[Call::Getpid], REPEATS_MAX, -1), None);
+        assert_eq!(kind(&[Call::PageFault, Call::Switch], PAGES_MAX, 950_000), None);
+        let taken_over = Kind::Isolate(isolate::Kind::Unsafe);
+        assert_eq!(kind(&[Call::Switch], 1, -1), Some(taken_over));
+    }
+
+    /// Check that a call is made on the CPU asked for, whichever that is, and that one
+    /// that cannot be had is refused.
+    #[test]
+    fn calls_are_made_where_asked() {
+        let never = AtomicBool::new(false);
+        let ended_on = |cpu| {
+            let spec = CallsSpec { cpu, ..spec(&[Call::Getpid], 3) };
+            Seen::of(Call::Getpid, &spec, &never).map(|seen| seen.ended_on)
+        };
+        let facts = Facts::read(&facts::Root::live());
+        for cpu in facts.cpus.allowed.get().unwrap().iter() {
+            assert_eq!(ended_on(cpu), Ok(Some(cpu)));
+        }
+        let refused = ended_on(Cpu::new(60_000)).unwrap_err();
+        assert_eq!(refused.kind(), Kind::Isolate(isolate::Kind::Cpuset));
+    }
+
+    /// Check that a moved thread and a counter set back are told, and that a step back
+    /// has no length.
+    #[test]
+    fn what_went_wrong_is_told() {
+        let steps = [7, u64::MAX].map(TscDelta::from_ticks).to_vec();
+        let seen = Seen { call: Call::Fork, steps, ended_on: Some(Cpu::new(1)) };
+        let times = seen.times(TscHz::new(1_000_000_000).unwrap());
+        assert_eq!(times.step_ns, [Nanos::from_nanos(7), Nanos::ZERO]);
+        let codes = |cpu| -> Vec<Code> {
+            let doubts = doubts_of(std::slice::from_ref(&seen), Cpu::new(cpu));
+            doubts.iter().map(|doubt| doubt.code).collect()
+        };
+        assert_eq!(codes(1), [Code::ClockBackwards]);
+        assert_eq!(codes(0), [Code::Migrated, Code::ClockBackwards]);
+    }
+}

@@ -1,0 +1,171 @@
+//! The calls that need a second thread on the same CPU: one hands over, the other hands
+//! back.
+//!
+//! A repeat is the whole way there and back. For `futex` and `pipe` both are ordinary
+//! threads: whether the woken one runs at once, or when the other waits, is the
+//! scheduler's choice, and part of the cost. For `switch` both are `SCHED_FIFO` of one
+//! priority: only there does `sched_yield(2)` always pass the CPU on, so that a repeat
+//! is two yields and two switches. An ordinary thread that yields may be picked again.
+//!
+//! # Caveats
+//! On a CPU where real-time tasks are throttled (`sched_rt_runtime_us`) the threads of
+//! `switch` pause once they have taken their share of a second; that repeat is long.
+
+use std::io;
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::channel;
+use std::thread::scope;
+
+use rustix::io::{Errno, read, write};
+use rustix::thread::{futex, sched_yield};
+use units::Cpu;
+
+use crate::Error;
+use crate::repeats::{Repeats, failed};
+use crate::thread::{died, start};
+
+/// The partner's name.
+const NAME: &str = "calls/partner";
+/// The priority of the threads of `switch`: the lowest that is above ordinary tasks.
+const PRIORITY: u8 = 1;
+
+/// Whose turn it is.
+const OURS: u32 = 0;
+const THEIRS: u32 = 1;
+/// Nobody's any more: the partner ends.
+const OVER: u32 = 2;
+
+/// Two threads wake each other.
+pub(crate) fn futex(cpu: Cpu, repeats: &mut Repeats<'_>) -> Result<(), Error> {
+    let turn = AtomicU32::new(OURS);
+    let theirs = || {
+        loop {
+            // Whatever comes of it, the turn is looked at.
+            let _ = wait_while(&turn, OURS);
+            if turn.load(Ordering::Acquire) == OVER {
+                return;
+            }
+            let _ = hand_over(&turn, OURS);
+        }
+    };
+    let ours = || {
+        let outcome = repeats.run("futex(2)", || {
+            hand_over(&turn, THEIRS)?;
+            wait_while(&turn, THEIRS)
+        });
+        let _ = hand_over(&turn, OVER);
+        outcome
+    };
+    together(cpu, None, theirs, ours)
+}
+
+/// Waits at least once, so that a repeat is always as many calls.
+#[inline(always)]
+fn wait_while(turn: &AtomicU32, held: u32) -> io::Result<()> {
+    loop {
+        match futex::wait(turn, futex::Flags::PRIVATE, held, None) {
+            Ok(()) | Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        if turn.load(Ordering::Acquire) != held {
+            return Ok(());
+        }
+    }
+}
+
+#[inline(always)]
+fn hand_over(turn: &AtomicU32, next: u32) -> io::Result<()> {
+    turn.store(next, Ordering::Release);
+    futex::wake(turn, futex::Flags::PRIVATE, 1)?;
+    Ok(())
+}
+
+/// A byte goes there, and one comes back.
+pub(crate) fn pipe(cpu: Cpu, repeats: &mut Repeats<'_>) -> Result<(), Error> {
+    let (their_end, our_way) = new_pipe()?;
+    let (our_end, their_way) = new_pipe()?;
+    let theirs = move || {
+        let mut byte = [0];
+        while matches!(read(&their_end, &mut byte), Ok(1)) {
+            // A way that is gone ends the reading too.
+            let _ = write(&their_way, &byte);
+        }
+    };
+    // The partner ends when our way to it is dropped, at this closure's end.
+    let ours = move || {
+        repeats.run("read(2) or write(2) of a pipe", || {
+            write(&our_way, &[1])?;
+            match read(&our_end, &mut [0])? {
+                0 => Err(io::ErrorKind::UnexpectedEof.into()),
+                _ => Ok(()),
+            }
+        })
+    };
+    together(cpu, None, theirs, ours)
+}
+
+/// The end to read from, and the one to write to.
+fn new_pipe() -> Result<(OwnedFd, OwnedFd), Error> {
+    let mut ends = [0; 2];
+    // SAFETY: `ends` is room for the two descriptors.
+    if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
+        return Err(failed("pipe2(2)", &io::Error::last_os_error()));
+    }
+    // SAFETY: the kernel has just opened both, and nobody else has them.
+    Ok(unsafe { (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])) })
+}
+
+/// Two threads pass the CPU to each other.
+pub(crate) fn switch(cpu: Cpu, repeats: &mut Repeats<'_>) -> Result<(), Error> {
+    isolate::outrank(PRIORITY)?;
+    let turn = AtomicU32::new(OURS);
+    let theirs = || {
+        loop {
+            match turn.load(Ordering::Acquire) {
+                THEIRS => turn.store(OURS, Ordering::Release),
+                OVER => return,
+                _ => {}
+            }
+            sched_yield();
+        }
+    };
+    let ours = || {
+        let outcome = repeats.run("sched_yield(2)", || {
+            turn.store(THEIRS, Ordering::Release);
+            while turn.load(Ordering::Acquire) == THEIRS {
+                sched_yield();
+            }
+            Ok(())
+        });
+        turn.store(OVER, Ordering::Release);
+        outcome
+    };
+    together(cpu, Some(PRIORITY), theirs, ours)
+}
+
+/// Runs both sides, theirs in a thread on that CPU. Ours begins when theirs has its
+/// place, and must end it.
+fn together(
+    cpu: Cpu,
+    fifo: Option<u8>,
+    theirs: impl FnOnce() + Send,
+    ours: impl FnOnce() -> Result<(), Error>,
+) -> Result<(), Error> {
+    scope(|scope| {
+        let (place, has_place) = channel();
+        let partner = start(scope, NAME, move || {
+            let taken = isolate::pin(cpu)
+                .and_then(|()| fifo.map_or(Ok(()), isolate::outrank))
+                .map_err(Error::from);
+            let is_seated = taken.is_ok();
+            if place.send(taken).is_ok() && is_seated {
+                theirs();
+            }
+        })?;
+        has_place.recv().unwrap_or_else(|_| Err(died(NAME)))?;
+        let outcome = ours();
+        partner.join().map_err(|_| died(NAME))?;
+        outcome
+    })
+}

@@ -1,0 +1,104 @@
+//! The calls that one thread makes alone.
+//!
+//! Each is made as a program makes it, in the least there is around it: system calls
+//! directly, not through wrappers that may answer by themselves.
+//!
+//! # Caveats
+//! A fork costs what the process has mapped; the readings are kept out of the child. A
+//! timer expires at once only where the kernel has high-resolution timers; else it waits
+//! for the next tick.
+
+use std::{io, ptr};
+
+use recording::Call;
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec,
+    timerfd_create, timerfd_settime,
+};
+use units::Cpu;
+
+use crate::memory::Memory;
+use crate::repeats::{Repeats, failed};
+use crate::{Error, partners};
+
+/// Makes the call over and over, on the CPU that the thread already has.
+pub(crate) fn make(call: Call, cpu: Cpu, repeats: &mut Repeats<'_>) -> Result<(), Error> {
+    match call {
+        Call::Getpid => repeats.run("getpid(2)", getpid),
+        Call::ClockGettime => repeats.run("clock_gettime(2)", clock_gettime),
+        Call::Futex => partners::futex(cpu, repeats),
+        Call::Pipe => partners::pipe(cpu, repeats),
+        Call::Switch => partners::switch(cpu, repeats),
+        Call::PageFault => page_fault(repeats),
+        Call::Fork => repeats.run("fork(2)", fork),
+        Call::Timer => timer(repeats),
+    }
+}
+
+#[inline(always)]
+fn getpid() -> io::Result<()> {
+    // SAFETY: takes no arguments and cannot fail.
+    unsafe { libc::syscall(libc::SYS_getpid) };
+    Ok(())
+}
+
+#[inline(always)]
+fn clock_gettime() -> io::Result<()> {
+    // As long as the 64-bit kernel's own; a 32-bit one writes less.
+    let mut time = [0_u64; 2];
+    let (number, clock) = (libc::SYS_clock_gettime, libc::CLOCK_MONOTONIC);
+    // SAFETY: `time` is room for the kernel's timespec and outlives the call.
+    succeeded(unsafe { libc::syscall(number, clock, time.as_mut_ptr()) })
+}
+
+fn page_fault(repeats: &mut Repeats<'_>) -> Result<(), Error> {
+    // SAFETY: takes no pointers.
+    let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) });
+    let page = page.unwrap_or(4096);
+    let memory = Memory::new(page.saturating_mul(repeats.calls()));
+    let mut memory = memory.map_err(|error| failed("mmap(2)", &error))?;
+    memory.keep_pages_small();
+    let mut next = 0;
+    repeats.run("touching a page", || {
+        memory.touch(next);
+        next += page;
+        Ok(())
+    })
+}
+
+#[inline(always)]
+fn fork() -> io::Result<()> {
+    // SAFETY: the child calls nothing but _exit, which may be called in the child of a
+    // process of many threads.
+    match unsafe { libc::fork() } {
+        0 => {
+            // SAFETY: ends the child at once, without running the parent's destructors.
+            unsafe { libc::_exit(0) }
+        }
+        child if child > 0 => {
+            // SAFETY: the child is ours; nobody wants its status.
+            succeeded(unsafe { libc::waitpid(child, ptr::null_mut(), 0) }.into())
+        }
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+fn timer(repeats: &mut Repeats<'_>) -> Result<(), Error> {
+    let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC);
+    let timer = timer.map_err(|error| failed("timerfd_create(2)", &error.into()))?;
+    let soon = Itimerspec {
+        it_interval: Timespec::default(),
+        it_value: Timespec { tv_sec: 0, tv_nsec: 1 },
+    };
+    repeats.run("timerfd_settime(2)", || {
+        timerfd_settime(&timer, TimerfdTimerFlags::empty(), &soon)?;
+        rustix::io::read(&timer, &mut [0; 8])?;
+        Ok(())
+    })
+}
+
+/// Errors of calls that answer with -1.
+#[inline(always)]
+fn succeeded(answer: libc::c_long) -> io::Result<()> {
+    if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}

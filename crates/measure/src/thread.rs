@@ -1,0 +1,22 @@
+//! A thread of a measurement: named, so that it can be found in `ps -eL`, and never left
+//! behind.
+
+use std::thread::{Builder, Scope, ScopedJoinHandle};
+
+use crate::{Error, Kind};
+
+/// Starts a thread of that name (15 bytes of it are kept).
+pub(crate) fn start<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    name: &str,
+    life: impl FnOnce() -> T + Send + 'scope,
+) -> Result<ScopedJoinHandle<'scope, T>, Error> {
+    Builder::new().name(name.to_owned()).spawn_scoped(scope, life).map_err(|error| {
+        Error::new(Kind::System, format!("no thread for {name}: {error}"))
+    })
+}
+
+/// Why a thread did not tell what it was there to tell.
+pub(crate) fn died(name: &str) -> Error {
+    Error::new(Kind::System, format!("the thread {name} died"))
+}

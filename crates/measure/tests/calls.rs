@@ -1,0 +1,98 @@
+//! Requests to the kernel, made for real: each gives its times, and nothing of it stays.
+#![expect(clippy::unwrap_used, reason = "a test may fail")]
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use facts::{Facts, Root};
+use measure::{Error, Kind, Silent, Spec, Watch};
+use recording::{Body, Call, CallsSeries, CallsSpec, Code, Recording};
+use units::Nanos;
+
+const UNPRIVILEGED: [Call; 7] = [
+    Call::Getpid,
+    Call::ClockGettime,
+    Call::Futex,
+    Call::Pipe,
+    Call::PageFault,
+    Call::Fork,
+    Call::Timer,
+];
+
+fn run(calls: &[Call], watch: &mut dyn Watch) -> Result<Recording, Error> {
+    let facts = Facts::read(&Root::live());
+    let cpu = facts.cpus.allowed.get().unwrap().first().unwrap();
+    let spec = CallsSpec { cpu, calls: calls.to_vec(), repeats: 50 };
+    measure::run(&Spec::Calls(spec), &facts, watch)
+}
+
+fn series(recording: Recording) -> CallsSeries {
+    let Body::Calls { series, .. } = recording.body else { panic!("another kind") };
+    series
+}
+
+fn assert_fifty_steps(calls: &[Call], series: &CallsSeries) {
+    let seen: Vec<Call> = series.calls.iter().map(|times| times.call).collect();
+    assert_eq!(seen, calls);
+    for times in &series.calls {
+        assert_eq!(times.step_ns.len(), 50, "{:?}", times.call);
+        let longer = times.step_ns.iter().filter(|step| **step > Nanos::ZERO);
+        assert_eq!(longer.count(), 50, "{:?}", times.call);
+    }
+}
+
+/// The threads of this process that a measurement of calls started.
+fn threads() -> usize {
+    let tasks = fs::read_dir("/proc/self/task").unwrap();
+    let names = tasks.filter_map(|task| {
+        // A thread may end between the listing and the reading.
+        fs::read_to_string(task.ok()?.path().join("comm")).ok()
+    });
+    names.filter(|name| ["calls", "calls/partner"].contains(&name.trim_end())).count()
+}
+
+/// Check that every call that needs no privilege gives a positive time for each repeat,
+/// and that neither child nor thread is left.
+#[test]
+fn every_repeat_has_a_time() {
+    let recording = run(&UNPRIVILEGED, &mut Silent::new().unwrap()).unwrap();
+    assert_fifty_steps(&UNPRIVILEGED, &series(recording));
+    // SAFETY: asks for any child, and wants no status.
+    let child = unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) };
+    let why = std::io::Error::last_os_error().raw_os_error();
+    assert_eq!((child, why), (-1, Some(libc::ECHILD)), "a child is left");
+    // A thread that was joined may be listed for a moment more, as may other tests'.
+    let begin = Instant::now();
+    while threads() > 0 {
+        assert!(begin.elapsed() < Duration::from_secs(60), "a thread is left");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Check that a switch gives times where SCHED_FIFO may be had, and else says what it
+/// needs.
+#[test]
+fn switches_need_fifo() {
+    let privileged = std::thread::spawn(|| isolate::outrank(1).is_ok()).join().unwrap();
+    match run(&[Call::Switch], &mut Silent::new().unwrap()) {
+        Ok(recording) => assert_fifty_steps(&[Call::Switch], &series(recording)),
+        Err(error) if error.kind() == Kind::Isolate(isolate::Kind::Unsafe) => {
+            println!("skipped: switches_need_fifo: {error}");
+        }
+        Err(error) => {
+            assert!(!privileged, "{error}");
+            assert_eq!(error.kind(), Kind::Isolate(isolate::Kind::Privilege));
+            assert!(error.to_string().contains("CAP_SYS_NICE"), "{error}");
+        }
+    }
+}
+
+/// Check that who ends it early gets the calls made until then, with a doubt.
+#[test]
+fn ended_early() {
+    let mut watch = Silent::new().unwrap();
+    watch.stop().flag().store(true, std::sync::atomic::Ordering::Relaxed);
+    let recording = run(&UNPRIVILEGED, &mut watch).unwrap();
+    assert!(recording.doubts.iter().any(|doubt| doubt.code == Code::Interrupted));
+    assert_eq!(series(recording).calls, []);
+}

@@ -1,0 +1,58 @@
+//! What single requests to the kernel cost: what is asked and what is seen.
+
+use serde::{Deserialize, Serialize};
+use units::{Cpu, Nanos, TscHz};
+
+/// What a program asks of the kernel, over and over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Call {
+    /// `getpid(2)`: the way in and out, and nothing else.
+    Getpid,
+    /// `clock_gettime(2)` as a system call, past the vDSO.
+    ClockGettime,
+    /// A `futex(2)` wakes a thread on the same CPU that waits in one, and then waits
+    /// for that thread's own wake-up: there and back.
+    Futex,
+    /// A byte through a `pipe(2)` to a thread on the same CPU, and one back.
+    Pipe,
+    /// `sched_yield(2)` to another thread of the same CPU, and back: two switches.
+    Switch,
+    /// First touch of a fresh page of anonymous memory.
+    PageFault,
+    /// `fork(2)`, the child's `_exit(2)`, and the parent's wait for it.
+    Fork,
+    /// A `timerfd` set to expire at once, and the read that waits for it.
+    Timer,
+}
+
+/// What `calls` is asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallsSpec {
+    /// The CPU on which everything happens.
+    pub cpu: Cpu,
+    /// What to ask of the kernel, one after the other; each is a phase of its own.
+    pub calls: Vec<Call>,
+    /// How often each.
+    pub repeats: u32,
+}
+
+/// What was seen.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CallsSeries {
+    /// The clock that was read: `tsc`, `cntvct` or `monotonic_raw`.
+    pub clock: String,
+    /// How often that clock ticks in a second, calibrated over the whole run.
+    pub clock_hz: TscHz,
+    /// What was seen, in the order of `CallsSpec::calls`.
+    pub calls: Vec<CallTimes>,
+}
+
+/// How long each repeat of one call took.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallTimes {
+    /// The call.
+    pub call: Call,
+    /// From one repeat's start to the next one's, in order.
+    pub step_ns: Vec<Nanos>,
+}

@@ -1,0 +1,69 @@
+//! One guest run of the lab: what was asked, and how it ended.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Counts, Profile, Recording};
+
+/// A cell: kernel x boot parameters x settings x workload x mode.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cell {
+    /// The name of its row in the experiment: `fifo`.
+    pub name: String,
+    /// The kernel as it was asked for: `debian:6.1-cloud`.
+    pub asked: String,
+    /// The kernel: its release, and its package's version where it is from one.
+    pub kernel: String,
+    /// The boot parameters that this cell adds to the lab's own.
+    pub params: String,
+    /// Kernel settings written before the measurement: `/proc/sys/...=value`.
+    pub settings: Vec<String>,
+    /// What ran, and what was measured, in a few words.
+    pub workload: String,
+    /// Whether guest time is instructions or real time.
+    pub mode: Mode,
+    /// Which repeat of the same cell this is, from 1.
+    pub repeat: u32,
+    /// The hash of everything that the result depends on, in hexadecimal.
+    pub identity: String,
+    /// Whether the result was found in the cache rather than run now.
+    pub cached: bool,
+    /// How it ended.
+    pub ending: Ending,
+}
+
+/// What guest time is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// The count of guest instructions: the result is a pure function of its inputs.
+    Exact,
+    /// Real time, which varies.
+    Timed,
+}
+
+/// How a cell ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Ending {
+    /// With an answer.
+    Done(Box<Answer>),
+    /// Without one.
+    Lost {
+        /// Why, in words that fit "lost: ...".
+        why: String,
+        /// Where the guest's console was kept.
+        console: PathBuf,
+    },
+}
+
+/// What a guest answered, and what was counted meanwhile.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// What the guest measured.
+    pub recording: Recording,
+    /// What the counter counted; `None` in timed mode, and where QEMU has no counter.
+    pub counts: Option<Counts>,
+    /// Where the instructions went; `None` as above.
+    pub profile: Option<Profile>,
+}

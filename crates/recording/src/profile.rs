@@ -1,0 +1,59 @@
+//! Where instructions go: single interruptions and steps, taken apart by kernel function.
+//!
+//! For each way into the kernel and each number of instructions that it cost, the first
+//! such episode of a phase is kept whole. An episode's stacks add up to its total
+//! exactly.
+
+use serde::{Deserialize, Serialize};
+use units::{Cpu, Instructions};
+
+use crate::Level;
+
+/// The episodes that were kept, and the names of the functions in them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Profile {
+    /// Names of functions; frames are places in this list.
+    pub names: Vec<String>,
+    /// The episodes, in the order in which they were first seen.
+    pub episodes: Vec<Episode>,
+}
+
+/// One interruption, or one step of a measurement, taken apart.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Episode {
+    /// The phase it was seen in, counted from 0.
+    pub phase: usize,
+    /// The CPU.
+    pub cpu: Cpu,
+    /// What it is.
+    pub what: What,
+    /// All its instructions: of an interruption the kernel's; of a step all.
+    pub total: Instructions,
+    /// Where they went. A stack is there once.
+    pub stacks: Vec<Stack>,
+}
+
+/// What an episode is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum What {
+    /// From one step mark to the next.
+    Step,
+    /// The kernel was entered, and left.
+    Interruption {
+        /// The kernel's name of the entry.
+        entry: String,
+        /// What was interrupted.
+        from: Level,
+    },
+}
+
+/// The instructions that were executed in one function, called that way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stack {
+    /// From the outermost function to the one that the instructions are in; places in
+    /// `Profile::names`.
+    pub frames: Vec<usize>,
+    /// Instructions executed in the innermost function itself.
+    pub own: Instructions,
+}

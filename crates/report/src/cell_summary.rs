@@ -1,0 +1,243 @@
+//! From a cell of the lab to its summary: fields are moved, nothing is worked out here.
+//!
+//! An exact cell is summarised from the guest's clock and from the counter side by side.
+//! Several CPUs share one instruction clock, so there only the counter knows who
+//! executed what. Where nothing was counted, the summary is the measurement's own.
+
+use facts::Facts;
+use recording::{
+    Answer, Body, CallsSeries, CallsSpec, Cell, Code, Counts, CpuCounts, Doubt, Ending,
+    Level, Mode, NoiseSeries, PhaseCounts, TickSample, TicksSeries,
+};
+use stats::{
+    CallCosts, CellSummary, CountsInput, EntryInput, GapsInput, IdleCost, IdleInput,
+    TickCost,
+};
+use units::{Cpu, Nanos, TscHz};
+
+use crate::summary::{
+    call_name, calls_summary, check_summary, noise_summary, ticks_summary,
+};
+
+/// What a cell found; `None` for a lost one.
+pub fn cell_summary(cell: &Cell) -> Option<CellSummary> {
+    let answer = answer(cell)?;
+    let exact = match cell.mode {
+        Mode::Exact => exact_summary(answer),
+        Mode::Timed => None,
+    };
+    Some(exact.unwrap_or_else(|| ordinary_summary(&answer.recording.body)))
+}
+
+/// Reasons not to trust a cell's numbers: the recording's own, and what its two counts
+/// of timer interrupts say about each other.
+pub fn cell_doubts(cell: &Cell) -> Vec<Doubt> {
+    let mut doubts = answer(cell).map_or(Vec::new(), |a| a.recording.doubts.clone());
+    if let Some(CellSummary::IdleCost(cost)) = cell_summary(cell) {
+        doubts.extend(cost.contradictions().map(|cpu| {
+            let by_proc = cpu.timer_interrupts.unwrap_or_default();
+            let text = format!(
+                "CPU {}: /proc/interrupts counted {by_proc} timer interrupts, the lab's \
+                 counter {}",
+                cpu.cpu, cpu.timer_entries
+            );
+            Doubt::new(Code::CountsDiffer, text)
+        }));
+    }
+    doubts
+}
+
+/// What a cell's guest answered; `None` for a lost one.
+pub(crate) fn answer(cell: &Cell) -> Option<&Answer> {
+    match &cell.ending {
+        Ending::Done(answer) => Some(answer),
+        Ending::Lost { .. } => None,
+    }
+}
+
+fn exact_summary(answer: &Answer) -> Option<CellSummary> {
+    let counts = answer.counts.as_ref();
+    match &answer.recording.body {
+        Body::Noise { series, .. } => Some(CellSummary::TickCost(tick_cost(
+            &answer.recording.facts,
+            series,
+            counts,
+        ))),
+        Body::Ticks { series, .. } => {
+            idle_cost(series, counts?).map(CellSummary::IdleCost)
+        }
+        Body::Calls { spec, series } => {
+            call_costs(spec, series, counts?).map(CellSummary::CallCosts)
+        }
+        Body::Check { .. } => None,
+    }
+}
+
+fn ordinary_summary(body: &Body) -> CellSummary {
+    match body {
+        Body::Noise { series, .. } => CellSummary::Noise(noise_summary(series)),
+        Body::Ticks { series, .. } => CellSummary::Ticks(ticks_summary(series)),
+        Body::Calls { spec, series } => CellSummary::Calls(calls_summary(spec, series)),
+        Body::Check { series, .. } => CellSummary::Check(check_summary(series)),
+    }
+}
+
+fn tick_cost(facts: &Facts, series: &NoiseSeries, counts: Option<&Counts>) -> TickCost {
+    let phase = counts.and_then(|counts| counts.phases.first());
+    let gaps =
+        series.cpus.iter().map(|cpu| GapsInput { pass: cpu.loop_ns, gaps: &cpu.gaps });
+    let measured = phase.map(|phase| {
+        let cpus = series.cpus.iter().filter_map(|cpu| on_cpu(phase, cpu.cpu));
+        cpus.collect::<Vec<_>>()
+    });
+    TickCost::of(own_clock(facts, series, phase), gaps, measured.as_deref())
+}
+
+/// The clock's frequency, where the guest's only CPU has it for itself. How many there
+/// are is a fact, or else the counter knows; where neither says, it may be shared.
+fn own_clock(
+    facts: &Facts,
+    series: &NoiseSeries,
+    phase: Option<&PhaseCounts>,
+) -> Option<TscHz> {
+    let online = facts.cpus.online.get().map(units::CpuSet::len);
+    let cpus = online.or_else(|| phase.map(|phase| phase.cpus.len()));
+    (cpus == Some(1)).then_some(series.clock_hz)
+}
+
+/// Each interval is a phase of its own.
+fn idle_cost(series: &TicksSeries, counts: &Counts) -> Option<IdleCost> {
+    let samples = &series.samples;
+    let phases = counts.phases.get(..samples.len())?;
+    let idle: Nanos = samples.iter().map(|sample| sample.span_ns).sum();
+    let cpus = samples.first()?.cpus.iter().map(|seen| IdleInput {
+        cpu: seen.cpu,
+        timer: samples.iter().map(|sample| timer(sample, seen.cpu)).sum(),
+        phases: phases.iter().filter_map(|phase| on_cpu(phase, seen.cpu)).collect(),
+    });
+    Some(IdleCost::of(idle, &cpus.collect::<Vec<_>>()))
+}
+
+fn timer(sample: &TickSample, cpu: Cpu) -> Option<u64> {
+    sample.cpus.iter().find(|seen| seen.cpu == cpu)?.timer
+}
+
+/// Each call is a phase of its own.
+fn call_costs(
+    spec: &CallsSpec,
+    series: &CallsSeries,
+    counts: &Counts,
+) -> Option<CallCosts> {
+    let phases = counts.phases.get(..series.calls.len())?;
+    let calls = series
+        .calls
+        .iter()
+        .zip(phases)
+        .map(|(seen, phase)| Some((call_name(seen.call), on_cpu(phase, spec.cpu)?)));
+    let calls = calls.collect::<Option<Vec<_>>>()?;
+    Some(CallCosts::of(calls.iter().map(|(name, counts)| (*name, counts))))
+}
+
+fn on_cpu(phase: &PhaseCounts, cpu: Cpu) -> Option<CountsInput<'_>> {
+    phase.cpus.iter().find(|counts| counts.cpu == cpu).map(counts_input)
+}
+
+fn counts_input(counts: &CpuCounts) -> CountsInput<'_> {
+    let entries = counts.interruptions.iter().map(|way| EntryInput {
+        entry: &way.entry,
+        from_user: way.from == Level::User,
+        kernel: &way.kernel,
+    });
+    CountsInput {
+        cpu: counts.cpu,
+        user: counts.user,
+        kernel: counts.kernel,
+        steps: &counts.steps,
+        entries: entries.collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use recording::Call;
+    use units::Instructions;
+
+    use super::*;
+    use crate::cell_example::{OLD, call_costs, cell, idle_cost, lost, tick_cost};
+    use crate::example;
+
+    fn tick(ending: &Ending) -> TickCost {
+        let Some(CellSummary::TickCost(cost)) =
+            cell_summary(&cell("other", OLD, ending.clone()))
+        else {
+            panic!("not the cost of a tick")
+        };
+        cost
+    }
+
+    fn answer_of(ending: &mut Ending) -> &mut Answer {
+        let Ending::Done(answer) = ending else { panic!("lost") };
+        answer
+    }
+
+    /// Check that a guest of one CPU has both views, with the loop's pass in the first.
+    #[test]
+    fn one_cpu() {
+        let cost = tick(&tick_cost(&[2584, 2584, 9_000_123], &[(2571, 2)]));
+        let gaps = cost.gap_instructions.unwrap();
+        assert_eq!(gaps.mode, Some(Instructions::new(2584)));
+        assert_eq!(gaps.max(), Some(Instructions::new(9_000_121)));
+        assert_eq!(cost.kernel_instructions.unwrap().mode, Some(Instructions::new(2571)));
+    }
+
+    /// Check that with several CPUs, or where nobody says how many, the clock is not
+    /// believed; and that the counter knows where facts do not.
+    #[test]
+    fn shared_clock() {
+        let mut ending = tick_cost(&[2584], &[(2571, 1)]);
+        let gaps = |ending: &Ending| tick(ending).gap_instructions.is_some();
+        answer_of(&mut ending).recording.facts = example::facts(example::GUEST);
+        assert!(!gaps(&ending));
+        assert!(tick(&ending).kernel_instructions.is_some());
+        answer_of(&mut ending).recording.facts = example::facts(example::MUTE);
+        assert!(gaps(&ending));
+        answer_of(&mut ending).counts = None;
+        assert!(!gaps(&ending));
+        assert_eq!(tick(&ending).kernel_instructions, None);
+    }
+
+    /// Check that what was not counted, or was measured in time, is summarised as the
+    /// measurement is anywhere else, and that a lost cell has no summary.
+    #[test]
+    fn ordinary() {
+        let calls = || call_costs(&[(Call::Getpid, &[(412, 3)])]);
+        let mut uncounted = calls();
+        answer_of(&mut uncounted).counts = None;
+        let mut cells =
+            [calls(), uncounted, calls()].map(|ending| cell("calls", OLD, ending));
+        cells[2].mode = Mode::Timed;
+        let is_exact =
+            |cell: &Cell| matches!(cell_summary(cell), Some(CellSummary::CallCosts(_)));
+        assert_eq!(cells.each_ref().map(is_exact), [true, false, false]);
+        assert!(matches!(cell_summary(&cells[1]), Some(CellSummary::Calls(_))));
+        assert_eq!(cell_summary(&cell("gone", OLD, lost())), None);
+    }
+
+    /// Check that phases beyond the intervals that were kept do not count, and that
+    /// fewer phases than intervals are no count at all.
+    #[test]
+    fn phases_are_intervals() {
+        let mut ending = idle_cost(18, &[(1920, 9)]);
+        let phases = &mut answer_of(&mut ending).counts.as_mut().unwrap().phases;
+        phases.push(phases[0].clone());
+        let Some(CellSummary::IdleCost(cost)) =
+            cell_summary(&cell("idle", OLD, ending.clone()))
+        else {
+            panic!("not the cost of idling")
+        };
+        assert_eq!((cost.intervals, cost.cpus[0].timer_entries), (2, 18));
+        answer_of(&mut ending).counts.as_mut().unwrap().phases.truncate(1);
+        let summary = cell_summary(&cell("idle", OLD, ending));
+        assert!(matches!(summary, Some(CellSummary::Ticks(_))));
+    }
+}

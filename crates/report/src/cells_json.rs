@@ -1,0 +1,166 @@
+//! The one object that `lab --json` prints: all cells of an experiment.
+
+use std::path::Path;
+
+use recording::{
+    Answer, Body, CallsSeries, CallsSpec, Cell, CheckSeries, CheckSpec, Counts, Doubt,
+    Ending, FORMAT, Mode, NoiseSeries, NoiseSpec, TicksSeries, TicksSpec,
+};
+use serde::Serialize;
+use stats::CellSummary;
+
+use crate::cell_summary::{cell_doubts, cell_summary};
+
+#[derive(Serialize)]
+struct Experiment<'a> {
+    format: u32,
+    kind: &'static str,
+    experiment: &'a str,
+    cells: Vec<Told<'a>>,
+}
+
+#[derive(Serialize)]
+struct Told<'a> {
+    name: &'a str,
+    kernel: &'a str,
+    params: &'a str,
+    settings: &'a [String],
+    workload: &'a str,
+    mode: Mode,
+    repeat: u32,
+    cached: bool,
+    identity: &'a str,
+    summary: Option<CellSummary>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lost: Option<Lost<'a>>,
+    #[serde(flatten)]
+    raw: Option<Raw<'a>>,
+    doubts: Vec<Doubt>,
+}
+
+#[derive(Serialize)]
+struct Lost<'a> {
+    why: &'a str,
+    console: &'a Path,
+}
+
+#[derive(Serialize)]
+struct Raw<'a> {
+    #[serde(flatten)]
+    body: RawBody<'a>,
+    counts: Option<&'a Counts>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum RawBody<'a> {
+    Noise { spec: &'a NoiseSpec, series: &'a NoiseSeries },
+    Ticks { spec: &'a TicksSpec, series: &'a TicksSeries },
+    Check { spec: &'a CheckSpec, series: &'a CheckSeries },
+    Calls { spec: &'a CallsSpec, series: &'a CallsSeries },
+}
+
+/// Cells as one JSON object, with what was measured and counted only if asked for.
+///
+/// # Errors
+/// Where the path of a lost cell's console is not UTF-8.
+pub fn cells_json(
+    experiment: &str,
+    cells: &[Cell],
+    with_series: bool,
+) -> Result<String, serde_json::Error> {
+    let cells = cells.iter().map(|cell| told(cell, with_series)).collect();
+    let object = Experiment { format: FORMAT, kind: "lab", experiment, cells };
+    serde_json::to_string_pretty(&object)
+}
+
+fn told(cell: &Cell, with_series: bool) -> Told<'_> {
+    let (lost, raw) = match &cell.ending {
+        Ending::Done(answer) => (None, with_series.then(|| raw(answer))),
+        Ending::Lost { why, console } => (Some(Lost { why, console }), None),
+    };
+    Told {
+        name: &cell.name,
+        kernel: &cell.kernel,
+        params: &cell.params,
+        settings: &cell.settings,
+        workload: &cell.workload,
+        mode: cell.mode,
+        repeat: cell.repeat,
+        cached: cell.cached,
+        identity: &cell.identity,
+        summary: cell_summary(cell),
+        lost,
+        raw,
+        doubts: cell_doubts(cell),
+    }
+}
+
+fn raw(answer: &Answer) -> Raw<'_> {
+    let body = match &answer.recording.body {
+        Body::Noise { spec, series } => RawBody::Noise { spec, series },
+        Body::Ticks { spec, series } => RawBody::Ticks { spec, series },
+        Body::Check { spec, series } => RawBody::Check { spec, series },
+        Body::Calls { spec, series } => RawBody::Calls { spec, series },
+    };
+    Raw { body, counts: answer.counts.as_ref() }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::cell_example::{OLD, cell, lost, tick_cost};
+
+    fn cells() -> Vec<Cell> {
+        let done = tick_cost(&[2584, 2584, 2601], &[(2571, 3)]);
+        vec![cell("other", OLD, done), cell("fifo", OLD, lost())]
+    }
+
+    fn parsed(with_series: bool) -> Value {
+        let text = cells_json("tick-cost", &cells(), with_series).unwrap();
+        serde_json::from_str(&text).unwrap()
+    }
+
+    /// Check the whole object, a lost cell included: this is the JSON contract.
+    #[test]
+    fn contract() {
+        let about = |name: &str| {
+            json!({
+                "name": name, "kernel": OLD, "params": "", "settings": [], "workload":
+                "noise on CPU 0 for 1 s", "mode": "exact", "repeat": 1, "cached": false,
+                "identity": format!("{name} {OLD}"), "doubts": [],
+            })
+        };
+        let mut expected = json!({
+            "format": 1, "kind": "lab", "experiment": "tick-cost",
+            "cells": [about("other"), about("fifo")],
+        });
+        expected["cells"][0]["summary"] = json!({
+            "gap_instructions": {"mode": 2584, "values": [[2584, 2], [2601, 1]]},
+            "kernel_instructions": {"mode": 2571, "values": [[2571, 3]]},
+        });
+        expected["cells"][1]["summary"] = Value::Null;
+        expected["cells"][1]["lost"] = json!({
+            "why": "the kernel panicked: VFS: Unable to mount root fs on unknown-block(0,0)",
+            "console": "/home/me/.cache/noisefloor/lost/5e1f0c.console",
+        });
+        assert_eq!(parsed(false), expected);
+    }
+
+    /// Check that with the series, what was asked, seen and counted is there, and only
+    /// where there is any.
+    #[test]
+    fn with_series() {
+        let object = parsed(true);
+        let [done, lost] = [&object["cells"][0], &object["cells"][1]];
+        assert_eq!(done["series"]["cpus"][0]["loop_ns"], 13);
+        assert_eq!(done["spec"]["duration_ns"], 10_000_000_000_u64);
+        let counted = &done["counts"]["phases"][0]["cpus"][0]["interruptions"][1];
+        assert_eq!(counted["kernel"], json!([[2571, 3]]));
+        for key in ["spec", "series", "counts"] {
+            assert!(lost.get(key).is_none(), "{lost}");
+        }
+    }
+}

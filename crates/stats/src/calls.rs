@@ -1,0 +1,115 @@
+//! The summary of `calls`: how long one repeat of each request to the kernel took.
+//!
+//! A repeat lasts until the next one starts, so its time holds the loop around the
+//! request and whatever interrupted it: the shortest is the request itself, the longest
+//! is what came between.
+
+use serde::{Deserialize, Serialize};
+use units::{Cpu, Nanos};
+
+use crate::quantile::nearest_rank;
+
+/// What was seen of one request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallInput<'a> {
+    /// The request's name: `getpid`.
+    pub name: &'a str,
+    /// From one repeat's start to the next one's, in order.
+    pub steps: &'a [Nanos],
+}
+
+/// How long the repeats took; null where there was none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepLengths {
+    /// Half of the repeats were not longer.
+    pub p50: Option<Nanos>,
+    /// 99 of 100 repeats were not longer.
+    pub p99: Option<Nanos>,
+    /// The longest.
+    pub max: Option<Nanos>,
+    /// The shortest.
+    pub min: Option<Nanos>,
+}
+
+/// What one request costs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallSummary {
+    /// The request's name: `getpid`.
+    pub name: String,
+    /// How often it was made.
+    pub repeats: u64,
+    /// How long the repeats took.
+    pub step_ns: StepLengths,
+}
+
+/// What single requests to the kernel cost.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallsSummary {
+    /// The CPU on which everything happened.
+    pub cpu: Cpu,
+    /// Request by request, in the order given.
+    pub calls: Vec<CallSummary>,
+}
+
+impl CallsSummary {
+    /// Summarises what was seen on that CPU, request by request.
+    pub fn of<'a>(cpu: Cpu, inputs: impl IntoIterator<Item = CallInput<'a>>) -> Self {
+        Self { cpu, calls: inputs.into_iter().map(CallSummary::of).collect() }
+    }
+}
+
+impl CallSummary {
+    fn of(input: CallInput<'_>) -> Self {
+        Self {
+            name: input.name.to_owned(),
+            repeats: u64::try_from(input.steps.len()).unwrap_or(u64::MAX),
+            step_ns: StepLengths::of(input.steps),
+        }
+    }
+}
+
+impl StepLengths {
+    fn of(steps: &[Nanos]) -> Self {
+        let mut sorted = steps.to_vec();
+        sorted.sort_unstable();
+        Self {
+            p50: nearest_rank(&sorted, 500),
+            p99: nearest_rank(&sorted, 990),
+            max: sorted.last().copied(),
+            min: sorted.first().copied(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn summary(name: &str, steps: &[u64]) -> CallsSummary {
+        let steps: Vec<Nanos> =
+            steps.iter().map(|&step| Nanos::from_nanos(step)).collect();
+        CallsSummary::of(Cpu::new(3), [CallInput { name, steps: &steps }])
+    }
+
+    /// Check the keys and the form of every value: this is the JSON contract.
+    #[test]
+    fn contract() {
+        let found = summary("getpid", &[70, 60, 9_000, 61]);
+        let expected = serde_json::json!({"cpu": 3, "calls": [{
+            "name": "getpid", "repeats": 4,
+            "step_ns": {"p50": 61, "p99": 9_000, "max": 9_000, "min": 60},
+        }]});
+        assert_eq!(serde_json::to_value(&found).unwrap(), expected);
+        let again: CallsSummary = serde_json::from_value(expected).unwrap();
+        assert_eq!(again, found);
+    }
+
+    /// Check that a request that was never made has no length, rather than none at all.
+    #[test]
+    fn no_repeats() {
+        let found = summary("fork", &[]).calls[0].clone();
+        assert_eq!(found.repeats, 0);
+        assert_eq!((found.step_ns.p50, found.step_ns.max), (None, None));
+        assert_eq!((found.step_ns.p99, found.step_ns.min), (None, None));
+    }
+}

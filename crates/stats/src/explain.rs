@@ -1,0 +1,352 @@
+//! Where instructions go, function by function, and why one number is larger than
+//! another.
+//!
+//! From stacks: the instructions that were executed in one function, called that way.
+//! Own instructions add up to the whole, and the differences of two to the difference
+//! of their wholes, exactly.
+//!
+//! Cannot see functions that the compiler inlined: they are part of their callers.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use units::{Instructions, Ppm};
+
+/// The name of what is called by nothing and is in no function.
+const NOWHERE: &str = "[unknown]";
+
+/// The instructions that were executed in one function, called that way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StackInput<'a> {
+    frames: Vec<&'a str>,
+    own: Instructions,
+}
+
+impl<'a> StackInput<'a> {
+    /// Functions from the outermost to the one that the instructions are in. What is in
+    /// no function at all gets a name of its own, so that nothing is dropped.
+    pub fn new(frames: Vec<&'a str>, own: Instructions) -> Self {
+        let frames = if frames.is_empty() { vec![NOWHERE] } else { frames };
+        Self { frames, own }
+    }
+
+    /// From the outermost function to the innermost; never empty.
+    pub fn frames(&self) -> &[&'a str] {
+        &self.frames
+    }
+
+    /// Instructions executed in the innermost function itself.
+    pub fn own(&self) -> Instructions {
+        self.own
+    }
+
+    /// The same with the names that functions have in the source.
+    pub(crate) fn based(&self) -> Self {
+        let frames = self.frames.iter().map(|name| base_name(name)).collect();
+        Self { frames, own: self.own }
+    }
+}
+
+/// What one function cost.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FunctionCost {
+    /// The function.
+    pub name: String,
+    /// Instructions executed in it.
+    pub own_instructions: Instructions,
+    /// The same, and those of all that it called.
+    pub total_instructions: Instructions,
+}
+
+/// Where instructions went.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Explanation {
+    /// All of them.
+    pub total_instructions: Instructions,
+    /// Function by function, those with the most own instructions first.
+    pub functions: Vec<FunctionCost>,
+}
+
+impl Explanation {
+    /// Adds stacks up.
+    pub fn of(stacks: &[StackInput<'_>]) -> Self {
+        let mut costs: BTreeMap<&str, (Instructions, Instructions)> = BTreeMap::new();
+        for StackInput { frames, own } in stacks {
+            let innermost = frames.last().copied().unwrap_or(NOWHERE);
+            // A function that calls itself is on the stack twice, but ran once.
+            for name in frames.iter().copied().collect::<BTreeSet<_>>() {
+                let cost = costs.entry(name).or_default();
+                cost.1 = cost.1 + *own;
+                if name == innermost {
+                    cost.0 = cost.0 + *own;
+                }
+            }
+        }
+        let cost = |(name, (own, total)): (&str, _)| FunctionCost {
+            name: name.to_owned(),
+            own_instructions: own,
+            total_instructions: total,
+        };
+        let mut functions: Vec<FunctionCost> = costs.into_iter().map(cost).collect();
+        let rank = |f: &FunctionCost| (f.own_instructions, f.total_instructions);
+        functions.sort_by(|a, b| rank(b).cmp(&rank(a)).then_with(|| a.name.cmp(&b.name)));
+        Self { total_instructions: total(stacks), functions }
+    }
+
+    /// The functions by name.
+    pub(crate) fn costs(&self) -> BTreeMap<&str, &FunctionCost> {
+        self.functions.iter().map(|cost| (cost.name.as_str(), cost)).collect()
+    }
+
+    /// A part of the whole.
+    pub fn share(&self, part: Instructions) -> Option<Ppm> {
+        share(part, self.total_instructions)
+    }
+
+    /// What the functions after the first `shown` executed themselves.
+    pub fn rest(&self, shown: usize) -> Instructions {
+        self.functions.iter().skip(shown).map(|cost| cost.own_instructions).sum()
+    }
+}
+
+/// What one function cost on both sides. Its name is that in the source.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FunctionDifference {
+    /// The function.
+    pub name: String,
+    /// Instructions executed in it on the first side; zero where it did not run.
+    pub own_instructions_a: Instructions,
+    /// The same on the second.
+    pub own_instructions_b: Instructions,
+    /// How many more on the second; negative where fewer.
+    pub difference: i128,
+}
+
+/// Why one number is larger than another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Difference {
+    /// All instructions of the first side.
+    pub total_instructions_a: Instructions,
+    /// All instructions of the second side.
+    pub total_instructions_b: Instructions,
+    /// How many more on the second; what the functions' differences add up to.
+    pub difference: i128,
+    /// Function by function, the largest differences first, in either direction.
+    pub functions: Vec<FunctionDifference>,
+}
+
+impl Difference {
+    /// Compares stacks. Compilers make parts and special copies of a function as they
+    /// see fit (`foo.isra.0`, `foo.cold`): they count as the function.
+    pub fn of(a: &[StackInput<'_>], b: &[StackInput<'_>]) -> Self {
+        let mut owns: BTreeMap<&str, (Instructions, Instructions)> = BTreeMap::new();
+        for stack in a {
+            let own = owns.entry(innermost(stack)).or_default();
+            own.0 = own.0 + stack.own;
+        }
+        for stack in b {
+            let own = owns.entry(innermost(stack)).or_default();
+            own.1 = own.1 + stack.own;
+        }
+        let one =
+            |(name, (a, b)): (&str, (Instructions, Instructions))| FunctionDifference {
+                name: name.to_owned(),
+                own_instructions_a: a,
+                own_instructions_b: b,
+                difference: b.more_than(a),
+            };
+        let mut functions: Vec<FunctionDifference> = owns.into_iter().map(one).collect();
+        let size = |f: &FunctionDifference| f.difference.unsigned_abs();
+        functions.sort_by(|a, b| size(b).cmp(&size(a)).then_with(|| a.name.cmp(&b.name)));
+        let (a, b) = (total(a), total(b));
+        Self {
+            total_instructions_a: a,
+            total_instructions_b: b,
+            difference: b.more_than(a),
+            functions,
+        }
+    }
+
+    /// The functions after the first `shown`, added up.
+    pub fn rest(&self, shown: usize) -> FunctionDifference {
+        let rest = || self.functions.iter().skip(shown);
+        FunctionDifference {
+            name: String::new(),
+            own_instructions_a: rest().map(|f| f.own_instructions_a).sum(),
+            own_instructions_b: rest().map(|f| f.own_instructions_b).sum(),
+            difference: rest().map(|f| f.difference).sum(),
+        }
+    }
+}
+
+/// A part of the whole; `None` of nothing.
+pub(crate) fn share(part: Instructions, whole: Instructions) -> Option<Ppm> {
+    let is_something = whole != Instructions::ZERO;
+    is_something.then(|| Ppm::new(part.get() as f64 / whole.get() as f64 * 1e6))
+}
+
+fn total(stacks: &[StackInput<'_>]) -> Instructions {
+    stacks.iter().map(|stack| stack.own).sum()
+}
+
+fn innermost<'a>(stack: &StackInput<'a>) -> &'a str {
+    stack.frames.last().map_or(NOWHERE, |name| base_name(name))
+}
+
+/// What compilers and linkers append to the name of a part or a copy of a function.
+const SUFFIXES: [&str; 6] = ["isra", "constprop", "part", "cold", "lto_priv", "llvm"];
+
+/// A function's name in the source: `foo` for `foo.isra.0.cold`.
+fn base_name(name: &str) -> &str {
+    let mut parts = name.split('.');
+    let base = parts.next().unwrap_or(name);
+    let is_suffixed = parts.next().is_some_and(|suffix| SUFFIXES.contains(&suffix));
+    if is_suffixed && !base.is_empty() { base } else { name }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Stacks written as people read them: `a;b 12`.
+    pub(crate) fn stacks<'a>(lines: &[&'a str]) -> Vec<StackInput<'a>> {
+        let stack = |line: &&'a str| {
+            let (frames, own) = line.rsplit_once(' ').unwrap();
+            let own = Instructions::new(own.parse().unwrap());
+            StackInput::new(
+                frames.split(';').filter(|name| !name.is_empty()).collect(),
+                own,
+            )
+        };
+        lines.iter().map(stack).collect()
+    }
+
+    /// Any stacks over few names, so that functions recur and call themselves.
+    pub(crate) fn any_stacks() -> impl Strategy<Value = Vec<StackInput<'static>>> {
+        const NAMES: [&str; 6] =
+            ["tick", "update", "update.isra.0", "update.part.0.cold", "timer", "rcu"];
+        let frames = prop::collection::vec(prop::sample::select(&NAMES[..]), 0..6);
+        let stack = (frames, 0u64..5_000)
+            .prop_map(|(frames, own)| StackInput::new(frames, Instructions::new(own)));
+        prop::collection::vec(stack, 0..30)
+    }
+
+    fn rows(explanation: &Explanation) -> Vec<(&str, u64, u64)> {
+        let row =
+            |f: &'_ FunctionCost| (f.own_instructions.get(), f.total_instructions.get());
+        explanation
+            .functions
+            .iter()
+            .map(|f| (f.name.as_str(), row(f).0, row(f).1))
+            .collect()
+    }
+
+    /// Check own and total of functions, one of which calls itself, by hand.
+    #[test]
+    fn by_hand() {
+        let stacks = stacks(&["a 5", "a;b 3", "a;b;c 10", "a;b;c;b 7", " 2"]);
+        let found = Explanation::of(&stacks);
+        let expected = [("b", 10, 20), ("c", 10, 17), ("a", 5, 25), ("[unknown]", 2, 2)];
+        assert_eq!(rows(&found), expected);
+        assert_eq!(found.total_instructions, Instructions::new(27));
+        assert_eq!(found.rest(2), Instructions::new(7));
+        assert_eq!(found.share(Instructions::new(27)), Some(Ppm::new(1e6)));
+        assert_eq!(Explanation::of(&[]).share(Instructions::ZERO), None);
+    }
+
+    /// Check that a part of a function is the function in a difference, that what is on
+    /// one side only is zero on the other, and that the largest difference is first.
+    #[test]
+    fn difference_by_hand() {
+        let before = stacks(&["a 5", "a;b.isra.0 30", "a;gone 4"]);
+        let after = stacks(&["a 5", "a;b 20", "a;b.cold 5", "a;new.constprop.0 9"]);
+        let found = Difference::of(&before, &after);
+        let row = |f: &FunctionDifference| {
+            let (a, b) = (f.own_instructions_a.get(), f.own_instructions_b.get());
+            (f.name.clone(), a, b, f.difference)
+        };
+        let rows: Vec<_> = found.functions.iter().map(row).collect();
+        let expected =
+            [("new", 0, 9, 9), ("b", 30, 25, -5), ("gone", 4, 0, -4), ("a", 5, 5, 0)];
+        let expected = expected.map(|(name, a, b, more)| (name.to_owned(), a, b, more));
+        assert_eq!(rows, expected);
+        assert_eq!(found.difference, 0);
+        assert_eq!(found.rest(1).difference, -9);
+    }
+
+    /// Check which names lose their end, and which only look like it.
+    #[test]
+    fn base_names() {
+        for (name, base) in [
+            ("update_load_avg.isra.0", "update_load_avg"),
+            ("foo.constprop.0.isra.1", "foo"),
+            ("foo.llvm.123456", "foo"),
+            ("foo.cold", "foo"),
+            ("foo", "foo"),
+            ("init.text", "init.text"),
+            (".cold", ".cold"),
+            ("__part", "__part"),
+        ] {
+            assert_eq!(base_name(name), base);
+        }
+    }
+
+    /// Check the keys: this is the JSON contract.
+    #[test]
+    fn contract() {
+        let explanation = Explanation::of(&stacks(&["a 5"]));
+        let expected = serde_json::json!({
+            "total_instructions": 5,
+            "functions": [{"name": "a", "own_instructions": 5, "total_instructions": 5}],
+        });
+        assert_eq!(serde_json::to_value(explanation).unwrap(), expected);
+        let difference = Difference::of(&stacks(&["a 5"]), &stacks(&["a 3"]));
+        let expected = r#"{"total_instructions_a":5,"total_instructions_b":3,"difference":-2,"functions":[{"name":"a","own_instructions_a":5,"own_instructions_b":3,"difference":-2}]}"#;
+        assert_eq!(serde_json::to_string(&difference).unwrap(), expected);
+    }
+
+    proptest! {
+        /// Check that own instructions add up to the whole, wherever a table is cut, and
+        /// that no function has more than the whole or less than its own.
+        #[test]
+        fn owns_add_up(stacks in any_stacks(), shown in 0usize..8) {
+            let found = Explanation::of(&stacks);
+            let whole: u64 = stacks.iter().map(|stack| stack.own().get()).sum();
+            prop_assert_eq!(found.total_instructions.get(), whole);
+            let first: u64 =
+                found.functions.iter().take(shown).map(|f| f.own_instructions.get()).sum();
+            prop_assert_eq!(first + found.rest(shown).get(), whole);
+            for function in &found.functions {
+                prop_assert!(function.own_instructions <= function.total_instructions);
+                prop_assert!(function.total_instructions <= found.total_instructions);
+            }
+        }
+
+        /// Check that differences add up to the difference of the wholes, wherever a
+        /// table is cut, and that both sides do, too.
+        #[test]
+        fn differences_add_up(a in any_stacks(), b in any_stacks(), shown in 0usize..8) {
+            let found = Difference::of(&a, &b);
+            let rest = found.rest(shown);
+            let first = || found.functions.iter().take(shown);
+            let whole = |stacks: &[StackInput<'_>]| {
+                stacks.iter().map(|stack| i128::from(stack.own().get())).sum::<i128>()
+            };
+            let sum: i128 = first().map(|f| f.difference).sum();
+            prop_assert_eq!(sum + rest.difference, whole(&b) - whole(&a));
+            prop_assert_eq!(found.difference, whole(&b) - whole(&a));
+            let a: Instructions = first().map(|f| f.own_instructions_a).sum();
+            prop_assert_eq!(a + rest.own_instructions_a, found.total_instructions_a);
+            let b: Instructions = first().map(|f| f.own_instructions_b).sum();
+            prop_assert_eq!(b + rest.own_instructions_b, found.total_instructions_b);
+        }
+
+        /// Check that a side compared with itself differs nowhere.
+        #[test]
+        fn same_is_no_difference(stacks in any_stacks()) {
+            let found = Difference::of(&stacks, &stacks);
+            prop_assert!(found.functions.iter().all(|f| f.difference == 0));
+        }
+    }
+}
