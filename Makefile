@@ -9,8 +9,10 @@ DESTDIR =
 CARGO = env -u MAKEFLAGS PATH="$$(scripts/toolchain):$$PATH" cargo
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 BINARY = $(TARGET)/release/noisefloor
+LAB = $(TARGET)/lab
 
 BIN = $(DESTDIR)$(PREFIX)/bin
+LIB = $(DESTDIR)$(PREFIX)/lib/noisefloor
 SHARE = $(DESTDIR)$(PREFIX)/share
 BASH = $(SHARE)/bash-completion/completions
 ZSH = $(SHARE)/zsh/site-functions
@@ -33,6 +35,7 @@ run: build
 
 build: setup-build
 	@$(CARGO) build --release --locked --package cli
+	@[ "$$(uname -m)" != x86_64 ] || $(CARGO) xtask guest
 
 test: setup-test
 	@$(CARGO) xtask ci
@@ -52,16 +55,22 @@ install:
 	$(BINARY) generate man "$$made"; \
 	$(BINARY) generate completions "$$made"; \
 	install -D -m 755 $(BINARY) $(BIN)/noisefloor; \
+	if [ -e $(LAB)/noisefloor-agent ]; then \
+	    install -D -m 755 $(LAB)/noisefloor-agent $(LIB)/noisefloor-agent; \
+	    install -m 644 $(LAB)/noisefloor-counter.so $(LIB); \
+	fi; \
 	install -d -m 755 $(SHARE)/man/man1; \
 	install -m 644 "$$made"/*.1 $(SHARE)/man/man1; \
 	install -D -m 644 "$$made"/noisefloor.bash $(BASH)/noisefloor; \
 	install -D -m 644 "$$made"/_noisefloor $(ZSH)/_noisefloor; \
 	install -D -m 644 "$$made"/noisefloor.fish $(FISH)/noisefloor.fish
-	@echo 'installed $(BIN)/noisefloor, its manual and completions'
+	@echo 'installed $(BIN)/noisefloor, its manual, completions and what its lab needs'
 
 uninstall:
 	rm -f $(BIN)/noisefloor $(SHARE)/man/man1/noisefloor.1 \
 	    $(SHARE)/man/man1/noisefloor-*.1 $(BASH)/noisefloor \
-	    $(ZSH)/_noisefloor $(FISH)/noisefloor.fish
+	    $(ZSH)/_noisefloor $(FISH)/noisefloor.fish \
+	    $(LIB)/noisefloor-agent $(LIB)/noisefloor-counter.so
+	[ ! -d $(LIB) ] || rmdir --ignore-fail-on-non-empty $(LIB)
 
 .PHONY: help run build test bench setup-build setup-test install uninstall

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use crate::workspace::Workspace;
-use crate::{command, fuzz, layers};
+use crate::{command, fuzz, guest, layers};
 
 /// How a check ended, and what there is to say about it.
 enum Ending {
@@ -24,6 +24,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("format", format),
     ("layers", |workspace| layers::run(workspace).into()),
     ("clippy", clippy),
+    ("guest", guest),
     ("tests", tests),
     ("documentation", documentation),
     ("fuzz", fuzz),
@@ -92,6 +93,15 @@ fn clippy(_: &Workspace) -> Ending {
     cargo.args(["clippy", "--workspace", "--all-targets", "--locked", "--quiet"]);
     cargo.args(["--", "-D", "warnings"]);
     command::run(&mut cargo).map(|()| String::new()).into()
+}
+
+/// Comes before the tests: those of the lab boot what is built here.
+fn guest(workspace: &Workspace) -> Ending {
+    if std::env::consts::ARCH != guest::ARCHITECTURE {
+        let text = format!("skipped: guests are {}", guest::ARCHITECTURE);
+        return Ending::Skipped(text);
+    }
+    guest::run(workspace).into()
 }
 
 fn documentation(_: &Workspace) -> Ending {

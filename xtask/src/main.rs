@@ -4,6 +4,7 @@
 mod ci;
 mod command;
 mod fuzz;
+mod guest;
 mod layers;
 mod reasons;
 mod sources;
@@ -16,6 +17,8 @@ use crate::workspace::Workspace;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
   ci        every check there is; what `make test` runs
+  guest     build what the lab needs beside itself, into lab/ of the target directory:
+            noisefloor-agent (static) and noisefloor-counter.so
   layers    the house rules: who may know whom, sources, reasons for dependencies
   fuzz      build the fuzz targets and run each briefly
             --runs N      inputs for each target (default 300000)
@@ -39,6 +42,7 @@ fn main() -> ExitCode {
 fn run(words: &[&str]) -> Result<(), String> {
     match words {
         ["ci"] => ci::run(&Workspace::read()?),
+        ["guest"] => guest::run(&Workspace::read()?).map(|built| println!("{built}")),
         ["layers"] => {
             layers::run(&Workspace::read()?).map(|checked| println!("{checked}"))
         }

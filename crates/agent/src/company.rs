@@ -1,0 +1,40 @@
+//! Threads that compete with what is measured: ordinary tasks that never sleep.
+//!
+//! They run until the guest powers off. The loop has no `pause` in it: emulators take
+//! that for leave to run another CPU.
+
+use std::hint::black_box;
+use std::sync::mpsc::{Sender, channel};
+use std::thread::Builder;
+
+use agent::Company;
+use units::Cpu;
+
+/// Starts them, and returns once each is on its CPU.
+///
+/// # Errors
+/// Which CPU could not be had, and why.
+pub(crate) fn start(company: &[Company]) -> Result<(), String> {
+    for Company { cpu, spinners } in company {
+        for _ in 0..*spinners {
+            start_one(*cpu)?;
+        }
+    }
+    Ok(())
+}
+
+fn start_one(cpu: Cpu) -> Result<(), String> {
+    let (seated, is_seated) = channel();
+    let thread = Builder::new().name(format!("company/{cpu}"));
+    let started = thread.spawn(move || spin(cpu, &seated));
+    started.map_err(|error| format!("no thread for CPU {cpu}: {error}"))?;
+    is_seated.recv().map_err(|error| format!("the thread of CPU {cpu}: {error}"))?
+}
+
+fn spin(cpu: Cpu, seated: &Sender<Result<(), String>>) {
+    let pinned = isolate::pin(cpu).map_err(|error| error.to_string());
+    let stays = pinned.is_ok();
+    // Who started the thread waits for nothing else.
+    let _ = seated.send(pinned);
+    while black_box(stays) {}
+}

@@ -1,0 +1,43 @@
+//! The file systems of a guest: what the kernel says about itself, and where it is set.
+//!
+//! Only `proc` and `sysfs` must be there. A kernel may be built without any of the
+//! others; what cannot be read there becomes a fact that is not known, with the reason.
+
+use rustix::mount::{MountFlags, mount as mount_on};
+
+struct Mount {
+    kind: &'static str,
+    directory: &'static str,
+    required: bool,
+}
+
+const fn required(kind: &'static str, directory: &'static str) -> Mount {
+    Mount { kind, directory, required: true }
+}
+
+const fn welcome(kind: &'static str, directory: &'static str) -> Mount {
+    Mount { kind, directory, required: false }
+}
+
+const MOUNTS: &[Mount] = &[
+    required("proc", "/proc"),
+    required("sysfs", "/sys"),
+    welcome("devtmpfs", "/dev"),
+    welcome("debugfs", "/sys/kernel/debug"),
+    welcome("tracefs", "/sys/kernel/tracing"),
+    welcome("securityfs", "/sys/kernel/security"),
+];
+
+/// Mounts them all.
+///
+/// # Errors
+/// Which of the required ones the kernel refuses, and why.
+pub(crate) fn mount() -> Result<(), String> {
+    for Mount { kind, directory, required } in MOUNTS {
+        let mounted = mount_on(*kind, *directory, *kind, MountFlags::empty(), None);
+        if let (Err(error), true) = (mounted, *required) {
+            return Err(format!("mount {kind} on {directory}: {error}"));
+        }
+    }
+    Ok(())
+}

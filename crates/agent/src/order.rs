@@ -1,0 +1,163 @@
+//! The language that the lab speaks to the agent: what to set, what else to run, what to
+//! measure, how much to answer. It travels as JSON in the guest's initramfs.
+
+use recording::{CallsSpec, NoiseSpec, TicksSpec};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use units::Cpu;
+
+/// The version of the language; an agent refuses any other.
+pub const VERSION: u32 = 1;
+
+/// Where an order lies in the guest.
+pub const PATH: &str = "/order.json";
+
+/// An order.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Order {
+    /// The version of the language that it is written in.
+    pub version: u32,
+    /// Kernel settings to write before anything else, in that order.
+    #[serde(default)]
+    pub settings: Vec<Setting>,
+    /// What else runs meanwhile.
+    #[serde(default)]
+    pub company: Vec<Company>,
+    /// What to do.
+    pub task: Task,
+    /// The longest answer, in bytes.
+    pub answer_bytes_max: u64,
+}
+
+/// A kernel setting: a file below `/proc/sys` or `/sys`, and what to write to it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Setting {
+    /// The file.
+    pub path: String,
+    /// What to write.
+    pub value: String,
+}
+
+/// Threads that compete with what is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Company {
+    /// The CPU they stay on.
+    pub cpu: Cpu,
+    /// How many threads spin there, as ordinary tasks.
+    pub spinners: u32,
+}
+
+/// What an agent can do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Task {
+    /// How much a spinning CPU loses.
+    Noise(NoiseSpec),
+    /// Timer interrupts of resting CPUs.
+    Ticks(TicksSpec),
+    /// What single requests to the kernel cost.
+    Calls(CallsSpec),
+    /// The kernel's own symbols, once for each image.
+    Symbols,
+}
+
+/// What is read first of any order.
+#[derive(Deserialize)]
+struct Head {
+    version: u32,
+}
+
+impl Order {
+    /// Reads an order's JSON.
+    ///
+    /// # Errors
+    /// What in it is not understood, by name: a version, a task, a field. Nothing is
+    /// passed over, for what a newer lab asks cannot be guessed.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let unreadable = |error: serde_json::Error| error.to_string();
+        let Head { version } = serde_json::from_str(text).map_err(unreadable)?;
+        if version != VERSION {
+            return Err(format!(
+                "written in version {version} of the language, and this agent knows \
+                 version {VERSION}: build the agent again (cargo xtask guest)"
+            ));
+        }
+        let order: Self = serde_json::from_str(text).map_err(unreadable)?;
+        let asked: Value = serde_json::from_str(text).map_err(unreadable)?;
+        let understood = serde_json::to_value(&order).map_err(unreadable)?;
+        match passed_over(&asked, &understood) {
+            Some(field) => Err(format!("unknown field `{field}`")),
+            None => Ok(order),
+        }
+    }
+}
+
+/// The first field that was asked for and is not among what was understood. The specs of
+/// measurements pass over what they do not know, for the sake of recordings' files.
+fn passed_over(asked: &Value, understood: &Value) -> Option<String> {
+    let nested = |inner: String, name: &dyn std::fmt::Display| format!("{name}.{inner}");
+    match (asked, understood) {
+        (Value::Object(asked), Value::Object(understood)) => {
+            asked.iter().find_map(|(name, value)| match understood.get(name) {
+                Some(known) => passed_over(value, known).map(|f| nested(f, name)),
+                None => Some(name.clone()),
+            })
+        }
+        (Value::Array(asked), Value::Array(understood)) => {
+            let mut pairs = asked.iter().zip(understood).enumerate();
+            pairs.find_map(|(place, (value, known))| {
+                passed_over(value, known).map(|field| nested(field, &place))
+            })
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOISE: &str = r#"{
+        "version": 1, "answer_bytes_max": 1000,
+        "settings": [{"path": "/proc/sys/kernel/watchdog", "value": "0"}],
+        "company": [{"cpu": 0, "spinners": 3}],
+        "task": {"noise": {
+            "cpus": "0", "duration_ns": 5000000, "threshold_ns": null, "fifo": 10
+        }}
+    }"#;
+
+    fn refusal(text: &str) -> String {
+        Order::parse(text).unwrap_err()
+    }
+
+    /// Check that an order survives being written and read, and may leave lists out.
+    #[test]
+    fn orders_travel() {
+        let order = Order::parse(NOISE).unwrap();
+        assert_eq!(order.company[0].spinners, 3);
+        let text = serde_json::to_string(&order).unwrap();
+        assert_eq!(Order::parse(&text), Ok(order));
+        let short = r#"{"version": 1, "task": "symbols", "answer_bytes_max": 9}"#;
+        assert_eq!(Order::parse(short).unwrap().task, Task::Symbols);
+    }
+
+    /// Check that what an agent does not know is refused by its name, wherever it is.
+    #[test]
+    fn refusals_name_what_is_unknown() {
+        let newer = refusal(r#"{"version": 7, "task": {"sing": {}}, "mood": "merry"}"#);
+        assert!(newer.contains("version 7"), "{newer}");
+        for (known, unknown, name) in [
+            ("noise", "sing", "`sing`"),
+            ("version", "mood\": 1, \"version", "`mood`"),
+            ("spinners", "sleepers\": 1, \"spinners", "`sleepers`"),
+            ("fifo", "mood\": null, \"fifo", "`task.noise.mood`"),
+        ] {
+            let text = refusal(&NOISE.replacen(known, unknown, 1));
+            assert!(text.contains(name), "{text}");
+        }
+        assert!(refusal("").contains("EOF"));
+    }
+}

@@ -1,0 +1,67 @@
+//! Waits until the kernel has finished booting, so that what it still had to do is not
+//! taken for what it always does.
+//!
+//! After the first program has started, a kernel still tests its ciphers (6.12, up to a
+//! second and a half) and measures its clock: until then `current_clocksource` shows
+//! `tsc-early`. Where guest time counts instructions, waiting costs none.
+
+use std::fs;
+use std::thread;
+use std::time::Duration;
+
+use facts::CpuTimes;
+
+const CLOCK: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+/// The time between two looks: ten steps of the CPUs' times.
+const STEP: Duration = Duration::from_millis(100);
+/// Whoever does not rest by then (5 s) does not rest.
+const STEPS_MAX: usize = 50;
+
+/// Returns once the clock is chosen and every CPU has been idle for a step.
+pub(crate) fn wait() {
+    let mut before = times();
+    for _ in 0..STEPS_MAX {
+        thread::sleep(STEP);
+        let now = times();
+        let idle = before.zip(now.as_ref()).is_some_and(|(then, now)| idle(&then, now));
+        if idle && clock_is_chosen() {
+            return;
+        }
+        before = now;
+    }
+}
+
+fn times() -> Option<CpuTimes> {
+    let text = fs::read_to_string(CpuTimes::FILE).ok()?;
+    CpuTimes::parse(&text, CpuTimes::FILE).ok()
+}
+
+fn idle(before: &CpuTimes, now: &CpuTimes) -> bool {
+    let busy = |cpu| now.since(before, cpu).is_none_or(|time| !time.busy.is_zero());
+    !now.cpus().iter().any(busy)
+}
+
+fn clock_is_chosen() -> bool {
+    fs::read_to_string(CLOCK).map_or(true, |name| !name.trim_end().ends_with("-early"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> CpuTimes {
+        CpuTimes::parse(text, CpuTimes::FILE).unwrap()
+    }
+
+    /// Check that one busy CPU, or one that has just come, is no rest.
+    #[test]
+    fn all_cpus_rest() {
+        let before = at("cpu0 1 0 5 100 0 0 0 0\ncpu1 1 0 5 100 0 0 0 0\n");
+        let rested = at("cpu0 1 0 5 110 0 0 0 0\ncpu1 1 0 5 109 1 0 0 0\n");
+        let busy = at("cpu0 1 0 5 110 0 0 0 0\ncpu1 1 0 6 109 0 0 0 0\n");
+        let more = at("cpu0 1 0 5 110 0 0 0 0\ncpu2 1 0 5 110 0 0 0 0\n");
+        assert!(idle(&before, &rested));
+        assert!(!idle(&before, &busy));
+        assert!(!idle(&before, &more));
+    }
+}

@@ -1,0 +1,50 @@
+//! Carries an order out: sets the scene, and measures with the code of the host.
+
+use std::fs::File;
+use std::io::BufReader;
+
+use agent::{Answer, Order, Symbols, Task};
+use facts::{Facts, Root};
+use measure::{Silent, Spec, mark};
+
+use crate::{company, rest, settings};
+
+/// Where the kernel names its functions.
+const KALLSYMS: &str = "/proc/kallsyms";
+
+/// Does what is asked.
+///
+/// # Errors
+/// What could not be done, and why.
+pub(crate) fn run(order: &Order) -> Result<Answer, String> {
+    settings::write(&order.settings)?;
+    match &order.task {
+        Task::Noise(spec) => measure(order, &Spec::Noise(spec.clone())),
+        Task::Ticks(spec) if spec.count.is_none() => {
+            Err("ticks without a count would never end".to_owned())
+        }
+        Task::Ticks(spec) => measure(order, &Spec::Ticks(spec.clone())),
+        Task::Calls(spec) => measure(order, &Spec::Calls(spec.clone())),
+        Task::Symbols => symbols().map(Answer::Symbols),
+    }
+}
+
+/// Measures a machine at rest; the company comes after the facts, which would be read
+/// beside it slowly.
+fn measure(order: &Order, spec: &Spec) -> Result<Answer, String> {
+    rest::wait();
+    let facts = Facts::read(&Root::live());
+    company::start(&order.company)?;
+    let mut watch = Silent::new().map_err(|error| error.to_string())?;
+    mark::attend();
+    let recording = measure::run(spec, &facts, &mut watch);
+    mark::dismiss();
+    let recording = recording.map_err(|error| error.to_string())?;
+    Ok(Answer::Recording(Box::new(recording)))
+}
+
+fn symbols() -> Result<Symbols, String> {
+    let packed =
+        File::open(KALLSYMS).and_then(|file| Symbols::pack(BufReader::new(file)));
+    packed.map_err(|error| format!("{KALLSYMS}: {error}"))
+}

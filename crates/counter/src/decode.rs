@@ -1,0 +1,98 @@
+//! The few x86-64 instructions that the counter must know: marks, and what ends a block
+//! in a way that matters for who called whom.
+//!
+//! Encodings: Intel SDM volume 2. All else is `Other`: a jump is told from a fall-through
+//! by where execution goes on.
+
+/// A mark: `nopl disp32(%rax)` with one of these displacements. `measure::mark` sets the
+/// first three, the agent the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mark {
+    /// A measurement is about to be made: look closely from here on.
+    Attend,
+    /// A phase begins.
+    Begin,
+    /// A step of the phase ends, and the next begins.
+    Step,
+    /// The phase ends.
+    End,
+    /// The measurement is over: look away.
+    Dismiss,
+}
+
+/// How an instruction ends its block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// A call: what follows it is where a return goes.
+    Call,
+    /// A near return.
+    Return,
+    /// A return from an interrupt or an exception.
+    InterruptReturn,
+    /// Anything else.
+    Other,
+}
+
+/// The mark that these bytes are.
+pub(crate) fn mark(bytes: &[u8]) -> Option<Mark> {
+    let [0x0f, 0x1f, 0x80, displacement @ ..] = bytes else { return None };
+    match u32::from_le_bytes(displacement.try_into().ok()?) {
+        0x4e46_0000 => Some(Mark::Attend),
+        0x4e46_0001 => Some(Mark::Begin),
+        0x4e46_0002 => Some(Mark::Step),
+        0x4e46_0003 => Some(Mark::End),
+        0x4e46_0004 => Some(Mark::Dismiss),
+        _ => None,
+    }
+}
+
+/// How these bytes end a block.
+pub(crate) fn ending(bytes: &[u8]) -> Ending {
+    let prefix =
+        |byte: &u8| matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x66 | 0xf2 | 0xf3);
+    let prefixes = bytes.iter().take_while(|byte| prefix(byte)).count();
+    let (wide, rest) = match &bytes[prefixes..] {
+        [rex @ 0x40..=0x4f, rest @ ..] => (rex & 8 != 0, rest),
+        rest => (false, rest),
+    };
+    match rest {
+        [0xe8, ..] => Ending::Call,
+        // FF /2 is a near call through a register or memory.
+        [0xff, modrm, ..] if (modrm >> 3) & 7 == 2 => Ending::Call,
+        [0xc2 | 0xc3, ..] => Ending::Return,
+        [0xcf, ..] if wide => Ending::InterruptReturn,
+        _ => Ending::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that marks are known by all their bytes, and other long NOPs are none.
+    #[test]
+    fn marks() {
+        assert_eq!(mark(&[0x0f, 0x1f, 0x80, 1, 0, 0x46, 0x4e]), Some(Mark::Begin));
+        assert_eq!(mark(&[0x0f, 0x1f, 0x80, 4, 0, 0x46, 0x4e]), Some(Mark::Dismiss));
+        assert_eq!(mark(&[0x0f, 0x1f, 0x80, 9, 0, 0x46, 0x4e]), None);
+        assert_eq!(mark(&[0x0f, 0x1f, 0x80, 0, 0, 0, 0]), None);
+        assert_eq!(mark(&[0x0f, 0x1f, 0x00]), None);
+        assert_eq!(mark(&[]), None);
+    }
+
+    /// Check the instructions that end a block, with prefixes as compilers write them.
+    #[test]
+    fn endings() {
+        assert_eq!(ending(&[0xe8, 1, 2, 3, 4]), Ending::Call);
+        assert_eq!(ending(&[0xff, 0xd0]), Ending::Call);
+        assert_eq!(ending(&[0x41, 0xff, 0x54, 0x24, 8]), Ending::Call);
+        assert_eq!(ending(&[0x3e, 0xff, 0xd0]), Ending::Call);
+        assert_eq!(ending(&[0xff, 0xe0]), Ending::Other);
+        assert_eq!(ending(&[0xc3]), Ending::Return);
+        assert_eq!(ending(&[0xf3, 0xc3]), Ending::Return);
+        assert_eq!(ending(&[0x48, 0xcf]), Ending::InterruptReturn);
+        assert_eq!(ending(&[0xcf]), Ending::Other);
+        assert_eq!(ending(&[0x66, 0x66]), Ending::Other);
+        assert_eq!(ending(&[]), Ending::Other);
+    }
+}

@@ -1,0 +1,26 @@
+//! A QEMU plugin: exact instruction counts per CPU, privilege, interruption and function.
+//!
+//! ```text
+//! plugin ── decode, symbols ──▶ watcher ──▶ cpu ──▶ walk ──▶ tree
+//!   QEMU's side                    └─▶ phase ──▶ output       the lab reads it
+//! ```
+//!
+//! An instruction is counted when it begins. One that faults begins again, and is counted
+//! again; the guest's own clock (`-icount`) counts it once.
+//!
+//! Licence: GPL-2.0-or-later, as QEMU's plugin interface.
+
+#[cfg(not(test))]
+mod api;
+mod cpu;
+mod decode;
+mod output;
+mod phase;
+#[cfg(not(test))]
+mod places;
+#[cfg(not(test))]
+mod plugin;
+mod symbols;
+mod tree;
+mod walk;
+mod watcher;

@@ -1,0 +1,152 @@
+//! What was counted as text: JSON in the shape of `recording`'s `Counts` and `Profile`,
+//! which the lab reads.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use crate::phase::{Episode, Level, OnCpu, Phase, What};
+use crate::symbols::{Function, Symbols};
+
+/// All phases as one JSON object `{"counts": ..., "profile": ...}`.
+pub(crate) fn json(phases: &[Phase], symbols: &Symbols) -> String {
+    let mut names = Names::default();
+    let counts = list(phases, |phase| {
+        let cpus =
+            list(phase.cpus.iter().enumerate(), |(cpu, on)| on_cpu(cpu, on, symbols));
+        format!("{{\"cpus\":{cpus}}}")
+    });
+    let numbered = phases.iter().enumerate();
+    let episodes = numbered.flat_map(|(number, phase)| {
+        phase.usual_episodes().map(move |episode| (number, episode))
+    });
+    let episodes =
+        list(episodes, |(phase, found)| episode(phase, found, symbols, &mut names));
+    let names = list(&names.order, |&function| text(symbols.name(function)));
+    format!(
+        "{{\"counts\":{{\"phases\":{counts}}},\
+         \"profile\":{{\"names\":{names},\"episodes\":{episodes}}}}}\n"
+    )
+}
+
+/// The functions that were named so far, in the order in which they were.
+#[derive(Default)]
+struct Names {
+    places: BTreeMap<Function, usize>,
+    order: Vec<Function>,
+}
+
+impl Names {
+    fn place(&mut self, function: Function) -> usize {
+        let next = self.order.len();
+        *self.places.entry(function).or_insert_with(|| {
+            self.order.push(function);
+            next
+        })
+    }
+}
+
+fn on_cpu(cpu: usize, on: &OnCpu, symbols: &Symbols) -> String {
+    let steps = on.values.get(&What::Step).map_or("[]".to_owned(), values);
+    let interruptions = on.values.iter().filter_map(|(what, costs)| {
+        let What::Interruption(entry, from) = *what else { return None };
+        Some((entry, from, costs))
+    });
+    let interruptions = list(interruptions, |(entry, from, costs)| {
+        let way = way(entry, from, symbols);
+        format!("{{{way},\"kernel\":{}}}", values(costs))
+    });
+    format!(
+        "{{\"cpu\":{cpu},\"user\":{},\"kernel\":{},\"steps\":{steps},\
+         \"interruptions\":{interruptions}}}",
+        on.executed.user, on.executed.kernel
+    )
+}
+
+fn episode(
+    phase: usize,
+    episode: &Episode,
+    symbols: &Symbols,
+    names: &mut Names,
+) -> String {
+    let what = match episode.what {
+        What::Step => "\"step\"".to_owned(),
+        What::Interruption(entry, from) => {
+            format!("{{\"interruption\":{{{}}}}}", way(entry, from, symbols))
+        }
+    };
+    let stacks = list(episode.tree.stacks(), |(path, own)| {
+        let frames = list(path, |function| names.place(function).to_string());
+        format!("{{\"frames\":{frames},\"own\":{own}}}")
+    });
+    let Episode { cpu, total, .. } = episode;
+    format!(
+        "{{\"phase\":{phase},\"cpu\":{cpu},\"what\":{what},\"total\":{total},\
+         \"stacks\":{stacks}}}"
+    )
+}
+
+fn way(entry: Function, from: Level, symbols: &Symbols) -> String {
+    let from = match from {
+        Level::User => "user",
+        Level::Kernel => "kernel",
+    };
+    format!("\"entry\":{},\"from\":\"{from}\"", text(symbols.name(entry)))
+}
+
+fn values(costs: &BTreeMap<u64, u64>) -> String {
+    list(costs, |(cost, times)| format!("[{cost},{times}]"))
+}
+
+fn list<T>(items: impl IntoIterator<Item = T>, write: impl FnMut(T) -> String) -> String {
+    let items: Vec<String> = items.into_iter().map(write).collect();
+    format!("[{}]", items.join(","))
+}
+
+/// A string of JSON; symbols are plain, but nothing that a guest says is trusted.
+fn text(plain: &str) -> String {
+    let mut text = String::from("\"");
+    for letter in plain.chars() {
+        match letter {
+            '"' | '\\' => text.extend(['\\', letter]),
+            letter if letter.is_control() => {
+                // Writing to a string cannot fail.
+                let _ = write!(text, "\\u{:04x}", u32::from(letter));
+            }
+            letter => text.push(letter),
+        }
+    }
+    text.push('"');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::phase::Count;
+    use crate::tree::Tree;
+
+    /// Check the text's shape.
+    #[test]
+    fn shape() {
+        let symbols =
+            Symbols::parse("ffffffff81000000 T enter\nffffffff81000100 t \"odd\\");
+        let mut phase = Phase::begin(&[Count::default()]);
+        let mut tree = Tree::new();
+        let outer = tree.child(Tree::ROOT, Function(1));
+        let inner = tree.child(outer, Function(2));
+        tree.add(inner, 7);
+        phase.add(0, What::Interruption(Function(1), Level::User), 7, || tree);
+        phase.add(0, What::Step, 9, Tree::new);
+        phase.end(&[Count { user: 100, kernel: 7 }]);
+        let expected = concat!(
+            r#"{"counts":{"phases":[{"cpus":[{"cpu":0,"user":100,"kernel":7,"#,
+            r#""steps":[[9,1]],"interruptions":[{"entry":"enter","from":"user","#,
+            r#""kernel":[[7,1]]}]}]}]},"profile":{"names":["enter","\"odd\\"],"#,
+            r#""episodes":[{"phase":0,"cpu":0,"what":{"interruption":{"entry":"enter","#,
+            r#""from":"user"}},"total":7,"stacks":[{"frames":[0,1],"own":7}]},"#,
+            r#"{"phase":0,"cpu":0,"what":"step","total":9,"stacks":[]}]}}"#,
+            "\n"
+        );
+        assert_eq!(json(&[phase], &symbols), expected);
+    }
+}

@@ -1,0 +1,195 @@
+//! What is counted for each CPU, by which instructions, and which CPU that is.
+//!
+//! With one CPU QEMU's own code counts, without calling back (inline operations on a
+//! scoreboard). With several it must not: QEMU 10.0 takes the CPU's number for a constant
+//! while it translates for instruction-counted CPUs, although they share translations
+//! (`gen_cpu_index` in accel/tcg/plugin-gen.c), and the constant is spoilt besides. The
+//! number that callbacks are given is that constant, too. So with several CPUs every
+//! instruction calls back, and which CPU executes it is read from QEMU's `current_cpu`.
+
+use std::ffi::{c_int, c_uint, c_void};
+use std::mem::offset_of;
+use std::ptr::{null_mut, without_provenance_mut};
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use crate::api::{self, OnExecution, Score, Scoreboard};
+use crate::phase::Count;
+use crate::plugin::{Instruction, Translated};
+
+/// Values of a place's level.
+pub(crate) const USER: u64 = 0;
+pub(crate) const IN_KERNEL: u64 = 1;
+
+/// What is counted for one CPU.
+#[repr(C)]
+#[derive(Default)]
+struct Place {
+    user: u64,
+    kernel: u64,
+    /// Where the CPU is, so that programs' blocks are told only on arrival.
+    level: u64,
+}
+
+/// What is counted for all CPUs.
+pub(crate) struct Places {
+    places: Vec<*mut Place>,
+    /// QEMU's own, where there is one CPU only.
+    board: Option<*mut Scoreboard>,
+}
+
+// SAFETY: the places live until the end, and only the one thread that runs the CPUs of an
+// instruction-counted guest, or the one that ends QEMU after it, looks at them.
+unsafe impl Send for Places {}
+// SAFETY: as above.
+unsafe impl Sync for Places {}
+
+/// Where QEMU says, for the thread that runs the CPUs, which one it is at.
+static CURRENT: AtomicPtr<*mut c_void> = AtomicPtr::new(null_mut());
+/// The places and QEMU's CPUs, for callbacks that have no time to look them up.
+static CALLED: AtomicPtr<Vec<(*mut c_void, *mut Place)>> = AtomicPtr::new(null_mut());
+
+impl Places {
+    /// Places for that many CPUs.
+    pub(crate) fn new(cpus: usize) -> Self {
+        if cpus == 1 {
+            // SAFETY: the size is that of a place; there is one for the one CPU.
+            let (board, place) = unsafe {
+                let board = api::qemu_plugin_scoreboard_new(size_of::<Place>());
+                (board, api::qemu_plugin_scoreboard_find(board, 0).cast())
+            };
+            return Self { places: vec![place], board: Some(board) };
+        }
+        let place = || Box::into_raw(Box::default());
+        Self { places: (0..cpus).map(|_| place()).collect(), board: None }
+    }
+
+    /// Learns, in the thread that runs the CPUs, how to tell which one it is at.
+    pub(crate) fn meet_thread(&self) {
+        if self.board.is_some() || !CURRENT.load(Ordering::Relaxed).is_null() {
+            return;
+        }
+        let cpu = |number: usize| {
+            // SAFETY: takes a number, and finds no CPU for a wrong one.
+            unsafe { api::qemu_get_cpu(c_int::try_from(number).unwrap_or(-1)) }
+        };
+        let called = self.places.iter().enumerate();
+        let called: Vec<_> =
+            called.map(|(number, &place)| (cpu(number), place)).collect();
+        CALLED.store(Box::into_raw(Box::new(called)), Ordering::Relaxed);
+        // SAFETY: the name is a string; null asks for the whole program's symbols.
+        let current = unsafe { api::dlsym(null_mut(), c"current_cpu".as_ptr()) };
+        if current.is_null() {
+            eprintln!("noisefloor-counter: this QEMU does not tell which CPU it is at");
+            std::process::exit(1);
+        }
+        CURRENT.store(current.cast(), Ordering::Relaxed);
+    }
+
+    /// The number of the CPU that calls back.
+    pub(crate) fn current(&self) -> usize {
+        if self.board.is_some() {
+            return 0;
+        }
+        let place = current_place();
+        self.places.iter().position(|&other| other == place).unwrap_or(0)
+    }
+
+    /// What a CPU has executed so far.
+    pub(crate) fn count(&self, cpu: usize) -> Count {
+        let place = self.places[cpu];
+        // SAFETY: the place lives until the end, and is written by the calling thread.
+        unsafe { Count { user: (*place).user, kernel: (*place).kernel } }
+    }
+
+    /// What each CPU has executed so far.
+    pub(crate) fn counts(&self) -> Vec<Count> {
+        (0..self.places.len()).map(|cpu| self.count(cpu)).collect()
+    }
+
+    /// Where a CPU was last seen.
+    pub(crate) fn level(&self, cpu: usize) -> u64 {
+        // SAFETY: as in `count`.
+        unsafe { (*self.places[cpu]).level }
+    }
+
+    /// Keeps where a CPU is.
+    pub(crate) fn set_level(&self, cpu: usize, level: u64) {
+        let place = self.places[cpu];
+        // SAFETY: as in `count`.
+        unsafe { (*place).level = level }
+    }
+
+    /// Counts a program's instruction whenever it is executed.
+    pub(crate) fn count_user(&self, instruction: &Instruction) {
+        self.count_at(instruction, offset_of!(Place, user));
+    }
+
+    /// Counts an instruction of the kernel whenever it is executed.
+    pub(crate) fn count_kernel(&self, instruction: &Instruction) {
+        self.count_at(instruction, offset_of!(Place, kernel));
+    }
+
+    fn count_at(&self, instruction: &Instruction, offset: usize) {
+        // SAFETY: QEMU's instruction is valid while it tells of it; the score is within a
+        // place, and the callback takes its offset for data.
+        unsafe {
+            match self.board {
+                Some(board) => api::qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(
+                    instruction.0,
+                    api::ADD,
+                    Score { board, offset },
+                    1,
+                ),
+                None => api::qemu_plugin_register_vcpu_insn_exec_cb(
+                    instruction.0,
+                    executed,
+                    api::NO_REGISTERS,
+                    without_provenance_mut(offset),
+                ),
+            }
+        }
+    }
+
+    /// Calls back where a program's block is reached from the kernel, or more often.
+    pub(crate) fn call_back_on_arrival(&self, block: &Translated, then: OnExecution) {
+        // SAFETY: QEMU's block is valid while it tells of it; the score is within a place.
+        unsafe {
+            match self.board {
+                Some(board) => api::qemu_plugin_register_vcpu_tb_exec_cond_cb(
+                    block.0,
+                    then,
+                    api::NO_REGISTERS,
+                    api::NOT_EQUAL,
+                    Score { board, offset: offset_of!(Place, level) },
+                    USER,
+                    null_mut(),
+                ),
+                None => api::qemu_plugin_register_vcpu_tb_exec_cb(
+                    block.0,
+                    then,
+                    api::NO_REGISTERS,
+                    null_mut(),
+                ),
+            }
+        }
+    }
+}
+
+/// The place of the CPU that the calling thread is at.
+fn current_place() -> *mut Place {
+    let (current, called) =
+        (CURRENT.load(Ordering::Relaxed), CALLED.load(Ordering::Relaxed));
+    // SAFETY: both were stored before the first callback, are for this thread, and live
+    // until the end.
+    let (now, called) = unsafe { (*current, &*called) };
+    called.iter().find(|(cpu, _)| *cpu == now).map_or(null_mut(), |&(_, place)| place)
+}
+
+/// An instruction is executed; `offset` is that of what counts it in a place.
+extern "C" fn executed(_: c_uint, offset: *mut c_void) {
+    let place = current_place();
+    if !place.is_null() {
+        // SAFETY: the offset is one of a number within the place.
+        unsafe { *place.byte_add(offset.addr()).cast::<u64>() += 1 }
+    }
+}

@@ -1,0 +1,323 @@
+//! The side that QEMU sees: what it is asked to tell, and what is done when it tells.
+//!
+//! Until the agent sets its first mark only programs' blocks are looked at, for that
+//! mark; so a guest boots at full speed. Then all translations are thrown away, and each
+//! instruction translated from there on is counted when it is executed. The last mark
+//! throws them away again.
+//!
+//! QEMU runs all CPUs of an instruction-counted guest in one thread, and ends in
+//! another: the lock is there for that, and is never waited for.
+
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use crate::api::{self, Id, Info};
+use crate::decode::{self, Mark};
+use crate::output;
+use crate::places::{IN_KERNEL, Places, USER};
+use crate::symbols::Symbols;
+use crate::walk::Block;
+use crate::watcher::Watcher;
+
+/// The version of the interface that this plugin needs; QEMU looks for it.
+#[expect(unreachable_pub, reason = "QEMU reaches it by its name")]
+#[unsafe(no_mangle)]
+#[used]
+pub static qemu_plugin_version: c_int = api::VERSION;
+
+/// From here on addresses are the kernel's.
+const KERNEL: u64 = 1 << 63;
+/// The longest x86 instruction.
+const INSTRUCTION_MAX: usize = 15;
+
+/// What stays the same from the beginning to the end.
+struct Plugin {
+    id: Id,
+    places: Places,
+    symbols: Symbols,
+    output: PathBuf,
+    watcher: Mutex<Watcher>,
+}
+
+static PLUGIN: OnceLock<Plugin> = OnceLock::new();
+
+/// Called by QEMU when it loads the plugin: `symbols=FILE,output=FILE`.
+///
+/// # Safety
+/// To be called by QEMU only, with what its interface promises.
+#[expect(unreachable_pub, reason = "QEMU reaches it by its name")]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qemu_plugin_install(
+    id: Id,
+    info: *const Info,
+    argc: c_int,
+    argv: *const *const c_char,
+) -> c_int {
+    // SAFETY: QEMU gives a valid `info` and `argc` strings in `argv`.
+    let installed = unsafe { prepare(id, &*info, &arguments(argc, argv)) };
+    match installed {
+        Ok(plugin) => {
+            let _ = PLUGIN.set(plugin);
+            listen_at_ease(id);
+            0
+        }
+        Err(text) => {
+            eprintln!("noisefloor-counter: {text}");
+            1
+        }
+    }
+}
+
+/// # Safety
+/// `argv` must hold `argc` strings.
+unsafe fn arguments(argc: c_int, argv: *const *const c_char) -> Vec<String> {
+    let count = usize::try_from(argc).unwrap_or(0);
+    // SAFETY: the caller promises that many strings, each ended by a zero.
+    let string = |index| unsafe { CStr::from_ptr(*argv.add(index)) };
+    (0..count).map(|index| string(index).to_string_lossy().into_owned()).collect()
+}
+
+fn prepare(id: Id, info: &Info, arguments: &[String]) -> Result<Plugin, String> {
+    let value = |key: &str| arguments.iter().find_map(|given| given.strip_prefix(key));
+    let output = value("output=").ok_or("output=FILE is missing")?;
+    let symbols = match value("symbols=") {
+        Some(file) => {
+            std::fs::read_to_string(file).map_err(|e| format!("{file}: {e}"))?
+        }
+        None => String::new(),
+    };
+    if !info.system_emulation {
+        return Err("counts whole machines, not single programs".to_owned());
+    }
+    // SAFETY: QEMU's own string, ended by a zero.
+    let target = unsafe { CStr::from_ptr(info.target_name) };
+    if target != c"x86_64" {
+        return Err(format!("knows x86_64 only, not {}", target.to_string_lossy()));
+    }
+    let cpus = usize::try_from(info.cpus).unwrap_or(1);
+    Ok(Plugin {
+        id,
+        places: Places::new(cpus),
+        symbols: Symbols::parse(&symbols),
+        output: output.into(),
+        watcher: Mutex::new(Watcher::new(cpus)),
+    })
+}
+
+impl Plugin {
+    fn watcher(&self) -> MutexGuard<'_, Watcher> {
+        self.watcher.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Looks for the first mark only.
+extern "C" fn listen_at_ease(id: Id) {
+    // SAFETY: `id` is what QEMU calls us; the functions live as long as the plugin.
+    unsafe {
+        api::qemu_plugin_register_vcpu_tb_trans_cb(id, translated_at_ease);
+        api::qemu_plugin_register_atexit_cb(id, exit, std::ptr::null_mut());
+    }
+}
+
+/// Looks at everything.
+extern "C" fn listen_closely(id: Id) {
+    // SAFETY: as above.
+    unsafe {
+        api::qemu_plugin_register_vcpu_tb_trans_cb(id, translated_closely);
+        api::qemu_plugin_register_atexit_cb(id, exit, std::ptr::null_mut());
+    }
+}
+
+extern "C" fn translated_at_ease(_: Id, block: *mut api::Block) {
+    let translated = Translated(block);
+    if translated.address() < KERNEL {
+        translated
+            .instructions()
+            .for_each(|instruction| instruction.call_back_at_marks());
+    }
+}
+
+extern "C" fn translated_closely(_: Id, block: *mut api::Block) {
+    let (Some(plugin), translated) = (PLUGIN.get(), Translated(block)) else { return };
+    if translated.address() < KERNEL {
+        plugin.places.call_back_on_arrival(&translated, in_user_mode);
+        for instruction in translated.instructions() {
+            plugin.places.count_user(&instruction);
+            instruction.call_back_at_marks();
+        }
+    } else {
+        translated.call_back(&plugin.symbols);
+        for instruction in translated.instructions() {
+            plugin.places.count_kernel(&instruction);
+        }
+    }
+}
+
+/// A block that QEMU is translating.
+pub(crate) struct Translated(pub(crate) *mut api::Block);
+
+impl Translated {
+    fn address(&self) -> u64 {
+        // SAFETY: QEMU's block is valid while it tells of it; so in all of this type.
+        unsafe { api::qemu_plugin_tb_vaddr(self.0) }
+    }
+
+    fn instructions(&self) -> impl DoubleEndedIterator<Item = Instruction> + '_ {
+        // SAFETY: as above.
+        let count = unsafe { api::qemu_plugin_tb_n_insns(self.0) };
+        (0..count).map(|index| {
+            // SAFETY: as above; the index is below the count.
+            Instruction(unsafe { api::qemu_plugin_tb_get_insn(self.0, index) })
+        })
+    }
+
+    /// What is known of a block of the kernel.
+    fn known(&self, symbols: &Symbols) -> Block {
+        let address = self.address();
+        let (after, ending) = match self.instructions().next_back() {
+            Some(last) => (last.after(), decode::ending(last.bytes().as_slice())),
+            None => (address, decode::Ending::Other),
+        };
+        Block {
+            address,
+            after,
+            function: symbols.find(address),
+            starts_function: symbols.is_start(address),
+            is_entry: symbols.is_entry(address),
+            ending,
+        }
+    }
+
+    /// Calls back whenever this block of the kernel is executed. What is known of it is
+    /// never freed: QEMU does not say when a translation is gone.
+    fn call_back(&self, symbols: &Symbols) {
+        let block: &'static Block = Box::leak(Box::new(self.known(symbols)));
+        let data = std::ptr::from_ref(block).cast_mut().cast();
+        // SAFETY: as above; `data` lives for ever and is only read.
+        unsafe {
+            api::qemu_plugin_register_vcpu_tb_exec_cb(
+                self.0,
+                in_kernel,
+                api::NO_REGISTERS,
+                data,
+            );
+        }
+    }
+}
+
+/// One instruction of a block that QEMU is translating.
+pub(crate) struct Instruction(pub(crate) *mut api::Instruction);
+
+impl Instruction {
+    fn bytes(&self) -> Bytes {
+        let mut bytes = Bytes { bytes: [0; INSTRUCTION_MAX], length: 0 };
+        let into = bytes.bytes.as_mut_ptr().cast();
+        // SAFETY: QEMU's instruction is valid while it tells of its block (so in all of
+        // this type), and `into` has room for as much as is asked.
+        bytes.length =
+            unsafe { api::qemu_plugin_insn_data(self.0, into, INSTRUCTION_MAX) };
+        bytes
+    }
+
+    fn after(&self) -> u64 {
+        // SAFETY: as above.
+        unsafe {
+            api::qemu_plugin_insn_vaddr(self.0)
+                + api::qemu_plugin_insn_size(self.0) as u64
+        }
+    }
+
+    fn call_back_at_marks(&self) {
+        let then: api::OnExecution = match decode::mark(self.bytes().as_slice()) {
+            Some(Mark::Attend) => attend,
+            Some(Mark::Begin) => begin,
+            Some(Mark::Step) => step,
+            Some(Mark::End) => end,
+            Some(Mark::Dismiss) => dismiss,
+            None => return,
+        };
+        let data = std::ptr::null_mut();
+        // SAFETY: as above.
+        unsafe {
+            api::qemu_plugin_register_vcpu_insn_exec_cb(
+                self.0,
+                then,
+                api::NO_REGISTERS,
+                data,
+            );
+        }
+    }
+}
+
+/// The bytes of one instruction.
+struct Bytes {
+    bytes: [u8; INSTRUCTION_MAX],
+    length: usize,
+}
+
+impl Bytes {
+    fn as_slice(&self) -> &[u8] {
+        self.bytes.get(..self.length).unwrap_or_default()
+    }
+}
+
+extern "C" fn in_kernel(_: c_uint, data: *mut c_void) {
+    let Some(plugin) = PLUGIN.get() else { return };
+    // SAFETY: `data` is the `Block` that `call_back` gave away for ever.
+    let block = unsafe { *data.cast::<Block>() };
+    let cpu = plugin.places.current();
+    plugin.places.set_level(cpu, IN_KERNEL);
+    plugin.watcher().kernel(cpu, block, plugin.places.count(cpu));
+}
+
+extern "C" fn in_user_mode(_: c_uint, _: *mut c_void) {
+    let Some(plugin) = PLUGIN.get() else { return };
+    let cpu = plugin.places.current();
+    if plugin.places.level(cpu) != USER {
+        plugin.places.set_level(cpu, USER);
+        plugin.watcher().user(cpu, plugin.places.count(cpu));
+    }
+}
+
+extern "C" fn attend(_: c_uint, _: *mut c_void) {
+    if let Some(plugin) = PLUGIN.get() {
+        plugin.places.meet_thread();
+        // SAFETY: `id` is what QEMU calls us.
+        unsafe { api::qemu_plugin_reset(plugin.id, listen_closely) }
+    }
+}
+
+extern "C" fn dismiss(_: c_uint, _: *mut c_void) {
+    if let Some(plugin) = PLUGIN.get() {
+        // SAFETY: as above.
+        unsafe { api::qemu_plugin_reset(plugin.id, listen_at_ease) }
+    }
+}
+
+extern "C" fn begin(_: c_uint, _: *mut c_void) {
+    mark(Mark::Begin);
+}
+
+extern "C" fn step(_: c_uint, _: *mut c_void) {
+    mark(Mark::Step);
+}
+
+extern "C" fn end(_: c_uint, _: *mut c_void) {
+    mark(Mark::End);
+}
+
+fn mark(mark: Mark) {
+    let Some(plugin) = PLUGIN.get() else { return };
+    let counts = plugin.places.counts();
+    plugin.watcher().mark(plugin.places.current(), mark, &counts);
+}
+
+/// QEMU ends: writes what was counted.
+extern "C" fn exit(_: Id, _: *mut c_void) {
+    let Some(plugin) = PLUGIN.get() else { return };
+    let text = output::json(&plugin.watcher().phases, &plugin.symbols);
+    if let Err(error) = std::fs::write(&plugin.output, text) {
+        eprintln!("noisefloor-counter: {}: {error}", plugin.output.display());
+    }
+}

@@ -1,0 +1,127 @@
+//! Who called whom, and how many instructions each executed itself.
+
+use crate::symbols::Function;
+
+/// A place in a [`Tree`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place(usize);
+
+#[derive(Debug, Clone)]
+struct Node {
+    function: Function,
+    parent: Place,
+    own: u64,
+    children: Vec<Place>,
+}
+
+/// Calls, from the outermost functions inwards. Its root is no function.
+#[derive(Debug, Clone)]
+pub(crate) struct Tree {
+    nodes: Vec<Node>,
+}
+
+impl Tree {
+    /// The root: what is above the outermost function.
+    pub(crate) const ROOT: Place = Place(0);
+
+    /// A tree of nothing.
+    pub(crate) fn new() -> Self {
+        let root = Node {
+            function: Function(0),
+            parent: Self::ROOT,
+            own: 0,
+            children: Vec::new(),
+        };
+        Self { nodes: vec![root] }
+    }
+
+    /// The function called from a place; a new place where it was not called from there
+    /// before.
+    pub(crate) fn child(&mut self, parent: Place, function: Function) -> Place {
+        let is_it = |place: &&Place| self.nodes[place.0].function == function;
+        if let Some(&place) = self.nodes[parent.0].children.iter().find(is_it) {
+            return place;
+        }
+        let place = Place(self.nodes.len());
+        self.nodes.push(Node { function, parent, own: 0, children: Vec::new() });
+        self.nodes[parent.0].children.push(place);
+        place
+    }
+
+    /// The place that a place was called from; the root's is the root.
+    pub(crate) fn parent(&self, place: Place) -> Place {
+        self.nodes[place.0].parent
+    }
+
+    /// The function at a place; none at the root.
+    pub(crate) fn function(&self, place: Place) -> Option<Function> {
+        (place != Self::ROOT).then(|| self.nodes[place.0].function)
+    }
+
+    /// Adds instructions that the function at a place executed itself.
+    pub(crate) fn add(&mut self, place: Place, instructions: u64) {
+        self.nodes[place.0].own += instructions;
+    }
+
+    /// Adds all of another tree, as if called from `place`.
+    pub(crate) fn add_tree(&mut self, place: Place, other: &Self) {
+        self.add_below(place, other, Self::ROOT);
+    }
+
+    fn add_below(&mut self, place: Place, other: &Self, from: Place) {
+        self.add(place, other.nodes[from.0].own);
+        for &child in &other.nodes[from.0].children {
+            let here = self.child(place, other.nodes[child.0].function);
+            self.add_below(here, other, child);
+        }
+    }
+
+    /// All instructions in it.
+    #[cfg(test)]
+    pub(crate) fn total(&self) -> u64 {
+        self.nodes.iter().map(|node| node.own).sum()
+    }
+
+    /// Every stack in which instructions were executed, outermost function first. What
+    /// the root itself has is the stack without functions.
+    pub(crate) fn stacks(&self) -> Vec<(Vec<Function>, u64)> {
+        let used = self.nodes.iter().enumerate().filter(|(_, node)| node.own > 0);
+        used.map(|(index, node)| (self.path(Place(index)), node.own)).collect()
+    }
+
+    fn path(&self, mut place: Place) -> Vec<Function> {
+        let mut path = Vec::new();
+        while let Some(function) = self.function(place) {
+            path.push(function);
+            place = self.parent(place);
+        }
+        path.reverse();
+        path
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that a function called twice from one place is there once, and that trees
+    /// add up when one is put below a place of another.
+    #[test]
+    fn adds_up() {
+        let mut tree = Tree::new();
+        let a = tree.child(Tree::ROOT, Function(1));
+        let b = tree.child(a, Function(2));
+        assert_eq!(tree.child(a, Function(2)), b);
+        tree.add(a, 3);
+        tree.add(b, 4);
+
+        let mut whole = Tree::new();
+        let top = whole.child(Tree::ROOT, Function(9));
+        whole.add_tree(top, &tree);
+        whole.add_tree(top, &tree);
+        assert_eq!(whole.total(), 14);
+        let path =
+            |functions: &[usize]| functions.iter().copied().map(Function).collect();
+        assert_eq!(whole.stacks(), [(path(&[9, 1]), 6), (path(&[9, 1, 2]), 8)]);
+    }
+}

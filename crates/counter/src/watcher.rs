@@ -1,0 +1,122 @@
+//! The whole machine: its CPUs, the present phase, and the phases that have ended.
+//!
+//! Nothing here knows QEMU: it is told of blocks and marks, with the counts so far.
+
+use crate::cpu::Cpu;
+use crate::decode::Mark;
+use crate::phase::{Count, Phase};
+use crate::walk::Block;
+
+/// More phases than any measurement has.
+const PHASES_MAX: usize = 4096;
+
+/// The whole machine.
+#[derive(Debug)]
+pub(crate) struct Watcher {
+    cpus: Vec<Cpu>,
+    /// Begin marks without their end: several threads may each mark one phase.
+    begun: usize,
+    present: Option<Phase>,
+    /// Phases that have ended, in order.
+    pub(crate) phases: Vec<Phase>,
+}
+
+impl Watcher {
+    /// A machine of that many CPUs.
+    pub(crate) fn new(cpus: usize) -> Self {
+        let cpus = (0..cpus).map(Cpu::new).collect();
+        Self { cpus, begun: 0, present: None, phases: Vec::new() }
+    }
+
+    /// A CPU comes to a block of the kernel.
+    pub(crate) fn kernel(&mut self, cpu: usize, block: Block, now: Count) {
+        self.cpus[cpu].kernel(block, now, self.present.as_mut());
+    }
+
+    /// A CPU comes back to user mode.
+    pub(crate) fn user(&mut self, cpu: usize, now: Count) {
+        self.cpus[cpu].user(now, self.present.as_mut());
+    }
+
+    /// A CPU comes to a mark; `counts` are those of all CPUs.
+    pub(crate) fn mark(&mut self, cpu: usize, mark: Mark, counts: &[Count]) {
+        match mark {
+            Mark::Begin => self.begin(counts),
+            Mark::Step => self.cpus[cpu].step(counts[cpu], self.present.as_mut()),
+            Mark::End => self.end(counts),
+            Mark::Attend | Mark::Dismiss => {}
+        }
+    }
+
+    fn begin(&mut self, counts: &[Count]) {
+        self.begun += 1;
+        if self.begun == 1 {
+            self.present = Some(Phase::begin(counts));
+            for (cpu, &now) in self.cpus.iter_mut().zip(counts) {
+                cpu.begin(now);
+            }
+        }
+    }
+
+    fn end(&mut self, counts: &[Count]) {
+        self.begun = self.begun.saturating_sub(1);
+        let Some(mut phase) = self.present.take_if(|_| self.begun == 0) else { return };
+        phase.end(counts);
+        self.cpus.iter_mut().for_each(Cpu::end);
+        if self.phases.len() < PHASES_MAX {
+            self.phases.push(phase);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decode::Ending;
+    use crate::phase::{Level, What};
+    use crate::symbols::Function;
+    use std::collections::BTreeMap;
+
+    /// Check that a phase of two threads is from the first's beginning to the last's end.
+    #[test]
+    fn phases_of_two_threads() {
+        let count = |user| [Count { user, kernel: 0 }];
+        let mut watcher = Watcher::new(1);
+        for (mark, user) in [
+            (Mark::End, 1),
+            (Mark::Begin, 10),
+            (Mark::Begin, 20),
+            (Mark::End, 30),
+            (Mark::End, 50),
+            (Mark::End, 60),
+        ] {
+            watcher.mark(0, mark, &count(user));
+        }
+        assert_eq!(watcher.phases.len(), 1);
+        assert_eq!(watcher.phases[0].cpus[0].executed.user, 40);
+    }
+
+    /// Check that an interruption is counted on the CPU that it came to, and that one
+    /// outside the phase is not counted.
+    #[test]
+    fn interruptions_of_two_cpus() {
+        let (began, back) = (Count { user: 7, kernel: 0 }, Count { user: 7, kernel: 50 });
+        let (address, after) = (0x1000, 0x1010);
+        let (function, ending) = (Function(1), Ending::Other);
+        let (starts_function, is_entry) = (true, true);
+        let block = Block { address, after, function, starts_function, is_entry, ending };
+        let mut watcher = Watcher::new(2);
+        for marks in [&[][..], &[Mark::Begin]] {
+            let counts = [Count::default(), began];
+            marks.iter().for_each(|&mark| watcher.mark(0, mark, &counts));
+            watcher.kernel(1, block, began);
+            watcher.user(1, back);
+        }
+        watcher.mark(0, Mark::End, &[Count::default(), back]);
+        let what = What::Interruption(Function(1), Level::User);
+        let [idle, busy] = watcher.phases[0].cpus.as_slice() else { panic!() };
+        assert!(idle.values.is_empty());
+        assert_eq!(busy.values, BTreeMap::from([(what, BTreeMap::from([(50, 1)]))]));
+        assert_eq!(busy.executed, Count { user: 0, kernel: 50 });
+    }
+}

@@ -1,0 +1,382 @@
+//! Where this machine has Debian packages from, and what follows from it about the other
+//! releases of Debian on the same archive.
+//!
+//! Read from `/etc/apt/sources.list`, `sources.list.d/*.list` (one line each) and
+//! `*.sources` (paragraphs): sources.list(5). No address is known here: a machine that
+//! has Debian from a mirror of its own gets Debian's kernels from there too. Cannot see
+//! whether the archive really has what is asked of it.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Debian's releases, for the kernels of the others than this machine's own.
+const RELEASES: &[&str] = &["bullseye", "bookworm", "trixie", "forky", "sid"];
+/// The same by their role, as some machines name them.
+const ROLES: &[&str] = &["oldstable", "stable", "testing", "unstable"];
+/// What says how far to trust an archive, and goes with its address.
+const TRUST: &[&str] = &["signed-by", "trusted", "check-valid-until", "allow-insecure"];
+
+/// A place for packages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Source {
+    uri: String,
+    suites: Vec<String>,
+    /// Options as fields of a paragraph; a value may have several lines.
+    trust: Vec<(String, String)>,
+}
+
+/// Debian's archive as this machine reaches it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct DebianSources {
+    release: String,
+    main: Source,
+    security: Option<Source>,
+}
+
+impl DebianSources {
+    /// Finds the archive among the machine's sources; `None` where it has none of
+    /// Debian's.
+    pub(crate) fn find(root: &Path) -> Option<Self> {
+        let sources: Vec<Source> =
+            files(root).iter().flat_map(|file| read(file)).collect();
+        Self::choose(&sources, codename(root).as_deref())
+    }
+
+    fn choose(sources: &[Source], codename: Option<&str>) -> Option<Self> {
+        let own = |suite: &&String| codename.is_none_or(|codename| *suite == codename);
+        let releases = || {
+            let all = sources.iter().flat_map(|source| {
+                source.suites.iter().map(move |suite| (source, suite))
+            });
+            all.filter(|(_, suite)| is_release(suite))
+        };
+        let best = |(source, suite): &(&Source, &String)| {
+            (!source.is_debians(), !own(suite)) // the first of the smallest is taken
+        };
+        let (main, release) = releases().min_by_key(best)?;
+        let is_security = |source: &&Source| {
+            let mut suites = source.suites.iter();
+            suites.any(|suite| security_of(suite).is_some_and(is_release))
+        };
+        let named =
+            sources.iter().filter(is_security).min_by_key(|one| !one.is_debians());
+        let security = named.cloned().or_else(|| main.security());
+        Some(Self { release: release.clone(), main: main.clone(), security })
+    }
+
+    /// The sources of the machine's own release, with its updates and backports.
+    pub(crate) fn own(&self) -> String {
+        let release = &self.release;
+        if ["sid", "unstable"].contains(&release.as_str()) {
+            return self.main.paragraph(release);
+        }
+        let suites = format!("{release} {release}-updates {release}-backports");
+        self.main.paragraph(&suites) + &self.security_paragraph(&[release])
+    }
+
+    /// The sources of all other releases.
+    pub(crate) fn others(&self) -> String {
+        let others = RELEASES.iter().copied().filter(|name| *name != self.release);
+        let others: Vec<&str> = others.collect();
+        self.main.paragraph(&others.join(" ")) + &self.security_paragraph(&others)
+    }
+
+    fn security_paragraph(&self, releases: &[&str]) -> String {
+        let suites = releases.iter().filter(|name| **name != "sid");
+        let suites: Vec<_> = suites.map(|name| format!("{name}-security")).collect();
+        let paragraph = |source: &Source| source.paragraph(&suites.join(" "));
+        self.security.as_ref().map(paragraph).unwrap_or_default()
+    }
+}
+
+impl Source {
+    /// Whether the address looks like Debian's own archive or a mirror of it; others have
+    /// suites of the same names.
+    fn is_debians(&self) -> bool {
+        let by_address = debian_segment(&self.uri).is_some();
+        let by_key = self
+            .trust
+            .iter()
+            .any(|(name, value)| name == "signed-by" && value.contains("debian-archive"));
+        by_address || by_key
+    }
+
+    /// Where the security archive lies beside a main one: `debian-security` beside
+    /// `debian`.
+    fn security(&self) -> Option<Self> {
+        let end = debian_segment(&self.uri)? + "debian".len();
+        let uri = format!("{}-security{}", &self.uri[..end], &self.uri[end..]);
+        Some(Self { uri, suites: Vec::new(), trust: self.trust.clone() })
+    }
+
+    /// The source with other suites, as a paragraph; nothing but lists of packages.
+    fn paragraph(&self, suites: &str) -> String {
+        let mut text = format!(
+            "Types: deb\nURIs: {}\nSuites: {suites}\nComponents: main\n\
+             Architectures: amd64\nTargets: Packages\n",
+            self.uri
+        );
+        for (name, value) in &self.trust {
+            let _ = writeln!(text, "{name}: {value}"); // a String takes everything
+        }
+        text + "\n"
+    }
+}
+
+/// Where in an address a part named `debian` begins: `.../debian`, `.../debian/2025...`,
+/// `.../debian.list`.
+fn debian_segment(uri: &str) -> Option<usize> {
+    let ends = |at: &usize| {
+        let rest = &uri[at + "/debian".len()..];
+        rest.is_empty() || rest.starts_with(['/', '.'])
+    };
+    let places = uri.rmatch_indices("/debian").map(|(place, _)| place);
+    places.filter(|place| !uri[..*place].ends_with('/')).find(ends).map(|place| place + 1)
+}
+
+fn is_release(suite: impl AsRef<str>) -> bool {
+    RELEASES.contains(&suite.as_ref()) || ROLES.contains(&suite.as_ref())
+}
+
+/// The release that a security suite is of, in the new and the old way of naming.
+fn security_of(suite: &str) -> Option<&str> {
+    suite.strip_suffix("-security").or_else(|| suite.strip_suffix("/updates"))
+}
+
+/// The release that the machine says it is.
+fn codename(root: &Path) -> Option<String> {
+    let text = fs::read_to_string(root.join("etc/os-release")).ok()?;
+    let mut lines = text.lines();
+    let value = lines.find_map(|line| line.strip_prefix("VERSION_CODENAME="))?;
+    Some(value.trim_matches('"').to_owned())
+}
+
+/// The files with sources, in the package client's order.
+fn files(root: &Path) -> Vec<PathBuf> {
+    let folder = root.join("etc/apt/sources.list.d");
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    files.sort();
+    files.insert(0, root.join("etc/apt/sources.list"));
+    files
+}
+
+/// The sources of a file; none where it cannot be read.
+fn read(file: &Path) -> Vec<Source> {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    match file.extension().and_then(|end| end.to_str()) {
+        Some("list") => text.lines().filter_map(read_line).flatten().collect(),
+        Some("sources") => read_paragraphs(&text),
+        _ => Vec::new(),
+    }
+}
+
+/// Reads `deb [OPTION=VALUE ...] URI SUITE COMPONENT...`.
+fn read_line(line: &str) -> Option<Vec<Source>> {
+    let rest = line.split('#').next()?.trim().strip_prefix("deb")?;
+    let rest = rest.strip_prefix(char::is_whitespace)?.trim_start();
+    let (options, rest) = match rest.strip_prefix('[') {
+        Some(rest) => rest.split_once(']')?,
+        None => ("", rest),
+    };
+    let options = options.split_whitespace().filter_map(|one| one.split_once('='));
+    let (first, components) = rest.trim_start().split_once(char::is_whitespace)?;
+    let (suite, components) = components.trim_start().split_once(char::is_whitespace)?;
+    Some(sources(first, suite, components, trust(options)))
+}
+
+/// Reads paragraphs of `Field: value`, where lines with a blank in front go on.
+fn read_paragraphs(text: &str) -> Vec<Source> {
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let lines: Vec<&str> = lines.map(str::trim_end).collect();
+    let paragraphs = lines.split(|line| line.is_empty());
+    paragraphs.filter_map(read_paragraph).flatten().collect()
+}
+
+fn read_paragraph(lines: &[&str]) -> Option<Vec<Source>> {
+    let mut fields: Vec<(String, String)> = Vec::new();
+    for line in lines {
+        if line.starts_with([' ', '\t']) {
+            let (_, value) = fields.last_mut()?;
+            *value += "\n";
+            *value += line;
+        } else {
+            let (name, value) = line.split_once(':')?;
+            fields.push((name.to_ascii_lowercase(), value.trim().to_owned()));
+        }
+    }
+    let field = |name: &str| {
+        let found = fields.iter().find(|(field, _)| field == name);
+        found.map(|(_, value)| value.as_str())
+    };
+    let off = ["no", "false", "without", "off", "disable", "0"];
+    let enabled = !off.contains(&field("enabled").unwrap_or("yes"));
+    let binary = field("types")?.split_whitespace().any(|one| one == "deb");
+    let options = fields.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    (enabled && binary).then_some(())?;
+    Some(sources(field("uris")?, field("suites")?, field("components")?, trust(options)))
+}
+
+/// The options that say how far to trust a source.
+fn trust<'a>(options: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<(String, String)> {
+    let known =
+        options.map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned()));
+    known.filter(|(name, _)| TRUST.contains(&name.as_str())).collect()
+}
+
+/// One source per address; none without the component that kernels are in, and none on
+/// disks that somebody would have to insert.
+fn sources(
+    uris: &str,
+    suites: &str,
+    components: &str,
+    trust: Vec<(String, String)>,
+) -> Vec<Source> {
+    if !components.split_whitespace().any(|component| component == "main") {
+        return Vec::new();
+    }
+    let suites: Vec<String> = suites.split_whitespace().map(str::to_owned).collect();
+    let uris = uris.split_whitespace().filter(|uri| !uri.starts_with("cdrom:"));
+    let uris = uris.map(|uri| uri.trim_end_matches('/').to_owned());
+    uris.map(|uri| Source { uri, suites: suites.clone(), trust: trust.clone() }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINES: &str = "\
+# deb cdrom:[Debian GNU/Linux 12]/ bookworm main
+deb cdrom:[Debian]/ bookworm main
+deb-src http://mirror.example/debian bookworm main
+deb http://other.example/node_20.x bookworm main
+deb [ arch=amd64 signed-by=/usr/share/keyrings/debian-archive-keyring.gpg ] http://mirror.example/debian/ bookworm main contrib # ours
+deb http://safe.example/debian-security bookworm-security main
+deb http://mirror.example/extra ./
+";
+    const PARAGRAPHS: &str = "\
+Types: deb
+URIs: https://other.example/linux/debian
+Suites: trixie
+Components: stable
+
+# the archive
+Types: deb deb-src
+URIs: mirror+file:///etc/apt/mirrors/debian.list
+Suites: trixie trixie-updates
+# a comment within
+Components: main
+Signed-By:
+ -----BEGIN PGP PUBLIC KEY BLOCK-----
+ .
+ mQINBF
+ -----END PGP PUBLIC KEY BLOCK-----
+
+Enabled: no
+Types: deb
+URIs: http://safe.example/debian-security
+Suites: trixie-security
+Components: main
+";
+
+    /// The archive that a machine with those files has.
+    fn machine(name: &str, text: &str, codename: &str) -> Option<DebianSources> {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("etc/apt/sources.list.d");
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join(name), text).unwrap();
+        let os = format!("ID=debian\nVERSION_CODENAME={codename}\n");
+        fs::write(root.path().join("etc/os-release"), os).unwrap();
+        DebianSources::find(root.path())
+    }
+
+    /// Check that the archive and its security archive are found among lines, and that
+    /// nothing of the other lines gets in.
+    #[test]
+    fn reads_lines() {
+        let expected = "\
+Types: deb
+URIs: http://mirror.example/debian
+Suites: bookworm bookworm-updates bookworm-backports
+Components: main
+Architectures: amd64
+Targets: Packages
+signed-by: /usr/share/keyrings/debian-archive-keyring.gpg
+
+Types: deb
+URIs: http://safe.example/debian-security
+Suites: bookworm-security
+Components: main
+Architectures: amd64
+Targets: Packages
+
+";
+        let sources = machine("debian.list", LINES, "bookworm").unwrap();
+        assert_eq!(sources.own(), expected);
+    }
+
+    /// Check that paragraphs are read, that keys within them are kept whole, and that the
+    /// security archive is worked out where the machine's own is switched off.
+    #[test]
+    fn reads_paragraphs_with_keys() {
+        let sources = machine("debian.sources", PARAGRAPHS, "trixie").unwrap();
+        let own = sources.own();
+        let key = "signed-by: \n -----BEGIN PGP PUBLIC KEY BLOCK-----\n .\n mQINBF\n";
+        assert_eq!(own.matches(key).count(), 2, "{own}");
+        let security = "URIs: mirror+file:///etc/apt/mirrors/debian-security.list\n\
+                        Suites: trixie-security\n";
+        assert!(own.contains(security), "{own}");
+        assert!(!own.contains("other.example"), "{own}");
+    }
+
+    /// Check that the other releases are all but the machine's own.
+    #[test]
+    fn names_the_other_releases() {
+        let sources = machine("debian.sources", PARAGRAPHS, "trixie").unwrap();
+        let others = sources.others();
+        assert!(others.contains("Suites: bullseye bookworm forky sid\n"), "{others}");
+        let security = "Suites: bullseye-security bookworm-security forky-security\n";
+        assert!(others.contains(security), "{others}");
+    }
+
+    /// Check that a machine on Debian's newest has no updates and backports to ask for.
+    #[test]
+    fn unstable_is_alone() {
+        let line = "deb http://mirror.example/debian unstable main\n";
+        let own = machine("a.list", line, "sid").unwrap().own();
+        assert!(own.contains("Suites: unstable\n"), "{own}");
+        assert_eq!(own.matches("Types:").count(), 1, "{own}");
+    }
+
+    /// Check that a machine without Debian's archive has none.
+    #[test]
+    fn other_distributions_have_none() {
+        let line = "deb http://archive.example/ubuntu noble main\n";
+        assert_eq!(machine("ubuntu.list", line, "noble"), None);
+        assert_eq!(machine("empty.list", "", "noble"), None);
+        assert_eq!(machine("off.list.disabled", LINES, "bookworm"), None);
+    }
+
+    /// Check that the part of an address that becomes `debian-security` is the right one.
+    #[test]
+    fn derives_the_security_archive() {
+        for (uri, expected) in [
+            ("http://a.example/debian", Some("http://a.example/debian-security")),
+            (
+                "http://a.example/debian/2025",
+                Some("http://a.example/debian-security/2025"),
+            ),
+            (
+                "http://debian.example/x/debian",
+                Some("http://debian.example/x/debian-security"),
+            ),
+            ("http://debian.example/pool", None),
+            ("http://a.example/debian-remote", None),
+        ] {
+            let source = sources(uri, "sid", "main", Vec::new()).remove(0);
+            let security = source.security().map(|source| source.uri);
+            assert_eq!(security.as_deref(), expected, "{uri}");
+        }
+    }
+}

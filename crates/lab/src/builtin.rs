@@ -1,0 +1,37 @@
+//! The experiments that come with the tool; `experiments/*.toml` in this crate's folder.
+
+use crate::error::{Error, Kind};
+use crate::experiment::Experiment;
+
+/// Their names and texts.
+const BUILTINS: [(&str, &str); 3] = [
+    ("tick-cost", include_str!("../experiments/tick-cost.toml")),
+    ("idle-cost", include_str!("../experiments/idle-cost.toml")),
+    ("syscalls", include_str!("../experiments/syscalls.toml")),
+];
+
+impl Experiment {
+    /// The built-in experiment of that name.
+    ///
+    /// # Errors
+    /// There is none; the message names those that there are.
+    pub fn builtin(name: &str) -> Result<Self, Error> {
+        match BUILTINS.iter().find(|(known, _)| *known == name) {
+            Some((known, text)) => Self::parse(text, &format!("{known}.toml")),
+            None => {
+                let names = BUILTINS.map(|(name, _)| name).join(", ");
+                let text =
+                    format!("no experiment '{name}': there are {names}, and files");
+                Err(Error::new(Kind::Experiment, text))
+            }
+        }
+    }
+
+    /// All built-in experiments.
+    ///
+    /// # Errors
+    /// None that a test would not have found.
+    pub fn builtins() -> Result<Vec<Self>, Error> {
+        BUILTINS.iter().map(|(name, _)| Self::builtin(name)).collect()
+    }
+}

@@ -1,0 +1,193 @@
+//! One cell: what it is made of, its identity, and the run that gives its result.
+//!
+//! A cell's identity is the SHA-256 of everything that its result depends on: the
+//! kernel's image, the initramfs (the agent and its order), the counter, QEMU's version
+//! and arguments, the kernel's command line among them. Nothing of the host is in it.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use agent::{Answer, Order, Task, order};
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+use units::Nanos;
+
+use crate::boot::{self, Deadlines, Ended, FILE_BYTES_MAX};
+use crate::command_line::{self as line, Engine};
+use crate::console::Console;
+use crate::error::{Error, Kind};
+use crate::initramfs::{self, Config};
+use crate::kernel::Kernel;
+use crate::places::{Parts, failed};
+use crate::plan::Plan;
+use crate::qemu::Qemu;
+
+/// The longest answer an agent gives.
+const ANSWER_BYTES_MAX: u64 = FILE_BYTES_MAX / 2;
+/// Deadlines are for hosts under load, and double what was ever seen there.
+const BOOT: Duration = Duration::from_secs(120);
+const WORK: Duration = Duration::from_secs(120);
+const WORK_PER_SECOND: u32 = 60;
+const LEAVE: Duration = Duration::from_secs(60);
+
+/// A cell that is ready to run.
+#[derive(Debug, Clone)]
+pub(crate) struct Ready {
+    pub(crate) plan: Plan,
+    pub(crate) kernel: Kernel,
+    pub(crate) engine: Engine,
+    pub(crate) counts: bool,
+    initrd: Vec<u8>,
+    arguments: Vec<String>,
+    /// What the result depends on, as JSON.
+    pub(crate) inputs: String,
+    /// Its hash, in hexadecimal.
+    pub(crate) identity: String,
+}
+
+#[derive(Serialize)]
+struct Inputs<'a> {
+    kernel: &'a str,
+    kernel_sha256: &'a str,
+    initramfs_sha256: String,
+    counter_sha256: Option<String>,
+    qemu: &'a str,
+    arguments: &'a [String],
+    order: &'a Order,
+}
+
+impl Ready {
+    /// Makes a plan ready for that kernel.
+    pub(crate) fn new(
+        plan: &Plan,
+        kernel: &Kernel,
+        engine: Engine,
+        qemu: &Qemu,
+        parts: &Parts,
+    ) -> Result<Self, Error> {
+        let counts = engine == Engine::Counted && qemu.can_count();
+        let order = order(plan);
+        let config = kernel.config.as_deref().map(fs::read).transpose();
+        let config = config.map_err(|error| failed(&kernel.image, &error))?;
+        let release = &kernel.release;
+        let config = config.as_deref().map(|text| Config { release, text });
+        let initrd = initramfs::build(&parts.agent, &order, config.as_ref())
+            .map_err(|error| Error::new(Kind::Parts, format!("initramfs: {error}")))?;
+        let arguments = line::qemu(plan, engine, counts);
+        let inputs = Inputs {
+            kernel: &kernel.release,
+            kernel_sha256: &kernel.sha256,
+            initramfs_sha256: hash(&initrd),
+            counter_sha256: counts.then(|| parts.counter_sha256.clone()),
+            qemu: &qemu.version,
+            arguments: &arguments,
+            order: &order,
+        };
+        let inputs = serde_json::to_string_pretty(&inputs)
+            .map_err(|error| Error::new(Kind::Experiment, error.to_string()))?;
+        let identity = hash(inputs.as_bytes());
+        let (plan, kernel) = (plan.clone(), kernel.clone());
+        Ok(Self { plan, kernel, engine, counts, initrd, arguments, inputs, identity })
+    }
+
+    /// The same without the counter.
+    pub(crate) fn uncounted(self) -> Self {
+        let arguments = line::qemu(&self.plan, self.engine, false);
+        Self { arguments, counts: false, ..self }
+    }
+
+    /// What it is called in the cache.
+    pub(crate) fn key(&self) -> String {
+        match self.plan.repeat {
+            1 => self.identity.clone(),
+            repeat => format!("{}-{repeat}", self.identity),
+        }
+    }
+
+    /// Boots the guest in `folder`; `symbols` names its kernel's functions, where it is
+    /// counted.
+    pub(crate) fn boot(
+        &self,
+        folder: &Path,
+        symbols: &str,
+        qemu: &Qemu,
+        parts: &Parts,
+        stop: &AtomicBool,
+    ) -> Result<Ended, Error> {
+        self.furnish(folder, symbols, parts).map_err(|error| failed(folder, &error))?;
+        let ended = boot::boot(qemu, &self.arguments, folder, self.deadlines(), stop)?;
+        Ok(match ended {
+            Ended::Off => judge(folder),
+            Ended::Lost(why) => Ended::Lost(with_console(why, folder)),
+            Ended::Stopped => Ended::Stopped,
+        })
+    }
+
+    fn furnish(&self, folder: &Path, symbols: &str, parts: &Parts) -> io::Result<()> {
+        fs::write(folder.join(line::INITRD), &self.initrd)?;
+        symlink(&self.kernel.image, folder.join(line::KERNEL))?;
+        if self.counts {
+            symlink(&parts.counter, folder.join(line::COUNTER))?;
+            fs::write(folder.join(line::SYMBOLS), symbols)?;
+        }
+        Ok(())
+    }
+
+    fn deadlines(&self) -> Deadlines {
+        let asked = match &self.plan.task {
+            Task::Noise(spec) => spec.duration_ns,
+            Task::Ticks(spec) => spec.interval_ns.saturating_mul(spec.count.unwrap_or(1)),
+            Task::Calls(_) | Task::Symbols => Nanos::ZERO,
+        };
+        let work = WORK + Duration::from(asked).saturating_mul(WORK_PER_SECOND);
+        Deadlines { boot: BOOT, work, leave: LEAVE }
+    }
+}
+
+/// What the agent is told.
+fn order(plan: &Plan) -> Order {
+    Order {
+        version: order::VERSION,
+        settings: plan.settings.clone(),
+        company: plan.company.clone(),
+        task: plan.task.clone(),
+        answer_bytes_max: ANSWER_BYTES_MAX,
+    }
+}
+
+/// What a guest that has ended by itself has left behind.
+fn judge(folder: &Path) -> Ended {
+    let bytes = fs::read(folder.join(line::ANSWER)).unwrap_or_default();
+    match Answer::from_bytes(&bytes) {
+        Ok(Answer::Recording(_) | Answer::Symbols(_)) => Ended::Off,
+        Ok(Answer::Refused(why)) => {
+            Ended::Lost(format!("the agent refused its order: {why}"))
+        }
+        Ok(Answer::Failed(why)) => Ended::Lost(format!("the agent failed: {why}")),
+        Err(broken) => {
+            let why = match Console::read(folder).panic() {
+                Some(panic) => format!("its kernel panicked: {panic}"),
+                None => with_console(broken.to_string(), folder),
+            };
+            Ended::Lost(why)
+        }
+    }
+}
+
+fn with_console(why: String, folder: &Path) -> String {
+    match Console::read(folder).last_line() {
+        Some(line) => format!("{why}; the last line of its console: {line}"),
+        None => format!("{why}; its console is empty"),
+    }
+}
+
+/// The SHA-256 of bytes, in hexadecimal.
+pub(crate) fn hash(bytes: &[u8]) -> String {
+    Sha256::digest(bytes)
+        .iter()
+        .fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
+}

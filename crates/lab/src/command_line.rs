@@ -1,0 +1,101 @@
+//! What QEMU and the guest's kernel are told: pure functions of what is asked.
+//!
+//! QEMU is started in a folder of its own, and every file is named by its place there,
+//! so that nothing here depends on the machine. Sources of the exact recipe: QEMU's
+//! documentation of `-icount`, `-rtc` and `-seed`; Linux,
+//! Documentation/admin-guide/kernel-parameters.txt.
+
+use recording::Mode;
+
+use crate::plan::{Machine, MachineKind, Plan};
+
+/// The files of a boot, in its folder.
+pub(crate) const KERNEL: &str = "kernel";
+pub(crate) const INITRD: &str = "initrd";
+pub(crate) const CONSOLE: &str = "console";
+pub(crate) const ANSWER: &str = "answer";
+pub(crate) const COUNTER: &str = "counter.so";
+pub(crate) const SYMBOLS: &str = "symbols";
+pub(crate) const COUNTS: &str = "counts.json";
+
+/// What executes a guest's instructions.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Engine {
+    /// QEMU itself, an instruction a nanosecond.
+    Counted,
+    /// QEMU itself, as fast as it can.
+    Emulated,
+    /// The host's processor.
+    Kvm,
+}
+
+/// QEMU's arguments.
+pub(crate) fn qemu(plan: &Plan, engine: Engine, with_counter: bool) -> Vec<String> {
+    let Machine { kind, cpu, cpus, memory_mib } = &plan.machine;
+    let mut words = Words::default();
+    words.add(
+        "-machine",
+        match kind {
+            MachineKind::Pc => "pc",
+            MachineKind::Microvm => "microvm,acpi=on",
+        },
+    );
+    match engine {
+        Engine::Counted => {
+            words.add("-accel", "tcg");
+            words.add("-icount", "shift=0,sleep=off");
+            words.add("-rtc", "clock=vm,base=2020-01-01");
+            words.add("-seed", "1");
+        }
+        Engine::Emulated => words.add("-accel", "tcg"),
+        Engine::Kvm => words.add("-accel", "kvm"),
+    }
+    words.add("-cpu", cpu);
+    words.add("-smp", &cpus.to_string());
+    words.add("-m", &memory_mib.to_string());
+    words.add("-display", "none");
+    // No network, no disks, nothing of the host's but these two files to write to.
+    words.alone("-nodefaults");
+    words.alone("-no-user-config");
+    words.alone("-no-reboot");
+    words.add("-serial", &format!("file:{CONSOLE}"));
+    words.add("-debugcon", &format!("file:{ANSWER}"));
+    if with_counter {
+        words.add("-plugin", &format!("./{COUNTER},symbols={SYMBOLS},output={COUNTS}"));
+    }
+    words.add("-kernel", KERNEL);
+    words.add("-initrd", INITRD);
+    words.add("-append", &kernel(plan));
+    words.0
+}
+
+/// The kernel's command line.
+fn kernel(plan: &Plan) -> String {
+    // Panic at once instead of waiting, say little, lie where symbols say, and trust the
+    // one clock there is.
+    let own = "console=ttyS0 panic=-1 quiet nokaslr tsc=reliable";
+    // Nothing drawn by lot, and no ciphers tested for a second after boot.
+    let exact = "random.trust_cpu=off norandmaps cryptomgr.notests";
+    let words = match plan.mode {
+        Mode::Exact => [own, exact, &plan.params],
+        Mode::Timed => [own, "", &plan.params],
+    };
+    words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+#[derive(Default)]
+struct Words(Vec<String>);
+
+impl Words {
+    fn alone(&mut self, option: &str) {
+        self.0.push(option.to_owned());
+    }
+
+    fn add(&mut self, option: &str, value: &str) {
+        self.alone(option);
+        self.alone(value);
+    }
+}

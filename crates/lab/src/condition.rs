@@ -1,0 +1,89 @@
+//! What a number must be: `<= 2600`, or near enough to another.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::de::{Deserialize, Deserializer};
+
+use crate::entry::read_from_text;
+
+const PPM: f64 = 1e6;
+
+/// What a number must be.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Condition {
+    /// Something against a number; the text is as it was written.
+    Compared { how: Comparison, number: f64, text: String },
+    /// A number, or so near to it.
+    Near { number: f64, tolerance_ppm: u32 },
+}
+
+/// How numbers are compared.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Comparison {
+    Less,
+    AtMost,
+    Equal,
+    AtLeast,
+    More,
+}
+
+/// The longer ones first: `<=` begins with `<`.
+const COMPARISONS: [(&str, Comparison); 5] = [
+    ("<=", Comparison::AtMost),
+    (">=", Comparison::AtLeast),
+    ("==", Comparison::Equal),
+    ("<", Comparison::Less),
+    (">", Comparison::More),
+];
+
+impl Condition {
+    #[expect(clippy::float_cmp, reason = "exact numbers are meant to be equal")]
+    pub(crate) fn holds(&self, seen: f64) -> bool {
+        match *self {
+            Self::Compared { how: Comparison::Less, number, .. } => seen < number,
+            Self::Compared { how: Comparison::AtMost, number, .. } => seen <= number,
+            Self::Compared { how: Comparison::Equal, number, .. } => seen == number,
+            Self::Compared { how: Comparison::AtLeast, number, .. } => seen >= number,
+            Self::Compared { how: Comparison::More, number, .. } => seen > number,
+            Self::Near { number, tolerance_ppm } => {
+                let room = number.abs() * f64::from(tolerance_ppm) / PPM;
+                (seen - number).abs() <= room
+            }
+        }
+    }
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Compared { text, .. } => f.write_str(text),
+            Self::Near { number, tolerance_ppm: 0 } => write!(f, "== {number}"),
+            Self::Near { number, tolerance_ppm } => {
+                write!(f, "within {tolerance_ppm} ppm of {number}")
+            }
+        }
+    }
+}
+
+impl FromStr for Condition {
+    type Err = String;
+
+    /// Reads `<= 2600`, `== 431`, `> 0.5`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let read = || {
+            let mut known = COMPARISONS.iter();
+            let (sign, how) = known.find(|(sign, _)| text.starts_with(sign))?;
+            let digits = text[sign.len()..].trim();
+            let plain = |c: char| c.is_ascii_digit() || c == '.' || c == '-';
+            let number = digits.chars().all(plain).then(|| digits.parse().ok())??;
+            Some(Self::Compared { how: *how, number, text: text.to_owned() })
+        };
+        read().ok_or_else(|| {
+            let text = text.escape_debug();
+            format!("'{text}' is not a limit: write < <= == >= or > and a number")
+        })
+    }
+}
+
+read_from_text!(Condition);

@@ -1,0 +1,84 @@
+//! What a guest's kernel said on its console, where it said something.
+//!
+//! With `quiet` a healthy kernel says next to nothing: what is there is a reason.
+
+use std::fs;
+use std::path::Path;
+
+use recording::{Code, Doubt};
+
+use crate::command_line::CONSOLE;
+
+/// What kernels say when something is wrong with them (kernel/panic.c, lib/bug.c,
+/// kernel/watchdog.c, kernel/rcu/tree_stall.h).
+const COMPLAINTS: &[&str] = &[
+    "WARNING: ",
+    "BUG: ",
+    "Oops: ",
+    "general protection",
+    "rcu_sched self-detected stall",
+];
+const PANIC: &str = "Kernel panic - not syncing: ";
+
+/// A guest's console.
+#[derive(Debug, Default)]
+pub(crate) struct Console {
+    text: String,
+}
+
+impl Console {
+    /// Reads the console of the boot in `folder`; what cannot be read is empty.
+    pub(crate) fn read(folder: &Path) -> Self {
+        let bytes = fs::read(folder.join(CONSOLE)).unwrap_or_default();
+        Self { text: String::from_utf8_lossy(&bytes).into_owned() }
+    }
+
+    /// Why the kernel gave up, where it did.
+    pub(crate) fn panic(&self) -> Option<&str> {
+        let line = self.text.lines().find(|line| line.contains(PANIC))?;
+        line.split(PANIC).nth(1).map(str::trim)
+    }
+
+    /// A doubt where the kernel complained and went on.
+    pub(crate) fn doubt(&self) -> Option<Doubt> {
+        let complains = |line: &&str| COMPLAINTS.iter().any(|words| line.contains(words));
+        let line = self.text.lines().find(complains)?;
+        let text = format!("the guest's kernel complained: {}", line.trim());
+        Some(Doubt::new(Code::KernelComplained, text))
+    }
+
+    /// The last thing it said.
+    pub(crate) fn last_line(&self) -> Option<&str> {
+        self.text.lines().map(str::trim).rfind(|line| !line.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn console(text: &str) -> Console {
+        Console { text: text.to_owned() }
+    }
+
+    /// Check that a panic is told by its reason.
+    #[test]
+    fn panics() {
+        let text = "[    1.2] Kernel panic - not syncing: No working init found.  Try\n[";
+        assert_eq!(console(text).panic(), Some("No working init found.  Try"));
+        assert_eq!(console("[    2.0] reboot: Power down\n").panic(), None);
+    }
+
+    /// Check that complaints become a doubt, and the usual words do not.
+    #[test]
+    fn complaints() {
+        let text = "[    1.2] WARNING: CPU: 0 PID: 1 at kernel/x.c:3\r\nmore";
+        let doubt = console(text).doubt().unwrap();
+        assert!(
+            doubt.text.ends_with("WARNING: CPU: 0 PID: 1 at kernel/x.c:3"),
+            "{doubt}"
+        );
+        assert_eq!(console("[    2.0] reboot: Power down\n").doubt(), None);
+        assert_eq!(console("a\n\n").last_line(), Some("a"));
+    }
+}

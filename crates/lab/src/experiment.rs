@@ -1,0 +1,110 @@
+//! An experiment: a table of kernels, boot parameters, settings and workloads, every
+//! combination of which is a cell. It is written as TOML (`docs/experiments.md`).
+//!
+//! Its rows are kept as they are written (`rows`), and combined anew after each change
+//! (`combination`, `plan`): what cannot be combined is told with its place in the file.
+
+use toml::Spanned;
+
+use crate::changes;
+use crate::entry::KernelName;
+use crate::error::{Error, Kind};
+use crate::limits::Limits;
+use crate::plan::{self, Plan};
+use crate::rows::{BootRow, SettingRow, Table};
+use crate::sequence::List;
+use crate::toml_place::{NOWHERE, Source};
+
+/// A table of cells.
+#[derive(Debug, Clone)]
+pub struct Experiment {
+    source: Source,
+    table: Table,
+    plans: Vec<Plan>,
+    limits: Limits,
+}
+
+impl Experiment {
+    /// Reads an experiment; `file` is its name in messages.
+    ///
+    /// # Errors
+    /// The text is not TOML, has keys that an experiment does not have, or asks for what
+    /// cannot be; the message begins with `file:line:column`.
+    pub fn parse(text: &str, file: &str) -> Result<Self, Error> {
+        let source = Source::new(file, text);
+        let mut table: Table = source.read()?;
+        if table.boot.is_empty() {
+            table.boot.push(Spanned::new(NOWHERE, BootRow::default()));
+        }
+        if table.setting.is_empty() {
+            table.setting.push(Spanned::new(NOWHERE, SettingRow::default()));
+        }
+        let plans = plan::plans(&source, &table)?;
+        let limits = Limits::read(&source, &table, &plans)?;
+        Ok(Self { source, table, plans, limits })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        self.table.name.get_ref().as_str()
+    }
+
+    /// What it is about, in one line; may be empty.
+    pub fn about(&self) -> &str {
+        self.table.about.as_str()
+    }
+
+    /// Its TOML text, as it was written.
+    pub fn text(&self) -> &str {
+        self.source.text()
+    }
+
+    /// Its cells, in order of kernel, boot row, setting row, workload and repeat.
+    pub fn cells(&self) -> &[Plan] {
+        &self.plans
+    }
+
+    /// What its cells are held to.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// The same on other kernels; one that is named twice is run once. Where none is
+    /// named, the experiment keeps its own.
+    ///
+    /// # Errors
+    /// One of the names is none, or these are too many cells.
+    pub fn with_kernels(mut self, kernels: &[String]) -> Result<Self, Error> {
+        let mut named: Vec<Spanned<KernelName>> = Vec::new();
+        for kernel in kernels {
+            let name = kernel.parse().map_err(|why| Error::new(Kind::Experiment, why))?;
+            let name = Spanned::new(NOWHERE, name);
+            if !named.contains(&name) {
+                named.push(name);
+            }
+        }
+        if let Some(named) = List::new(named) {
+            self.table.kernels = named;
+        }
+        self.plans = plan::plans(&self.source, &self.table)?;
+        Ok(self)
+    }
+
+    /// The same with changes, each written `key=value`; together they must make sense.
+    /// Limits stay as they are.
+    ///
+    /// # Errors
+    /// A key is not known, or what it is set to cannot be.
+    pub fn with_changes(mut self, changes: &[String]) -> Result<Self, Error> {
+        for change in changes {
+            let told = |why| Error::new(Kind::Experiment, format!("{change}: {why}"));
+            changes::change(&mut self.table, change).map_err(told)?;
+        }
+        let plans = plan::plans(&self.source, &self.table);
+        self.plans = plans.map_err(|error| match changes {
+            [] => error,
+            _ => Error::new(error.kind(), format!("with {}: {error}", changes.join(" "))),
+        })?;
+        Ok(self)
+    }
+}

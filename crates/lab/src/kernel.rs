@@ -1,0 +1,248 @@
+//! The kernels that guests boot, and how one is had from what somebody calls it.
+//!
+//! A kernel of this machine or in a file is used where it lies. Debian's come from the
+//! archive this machine's own packages come from, and are kept: once a spec has led to a
+//! kernel it leads to the same one, without asking the archive, until it is asked for
+//! anew. So a result can be repeated after the archive has moved on.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use facts::Config;
+
+use crate::debian::{Debian, Say, unavailable};
+use crate::error::{Error, Kind};
+use crate::image::Image;
+use crate::kernel_spec::{DebianSpec, KernelSpec};
+use crate::kernel_store::KernelStore;
+use crate::options;
+
+/// A kernel that a guest can boot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Kernel {
+    /// What it was asked for as: `running`, a path, `debian:6.1-cloud`.
+    pub spec: String,
+    /// The image.
+    pub image: PathBuf,
+    /// Its configuration, where that is at hand.
+    pub config: Option<PathBuf>,
+    /// The image's SHA-256, in hexadecimal.
+    pub sha256: String,
+    /// Its release, as its image says: `6.1.0-56-cloud-amd64`.
+    pub release: String,
+    /// The package it is from, where it is from one.
+    pub package: Option<String>,
+    /// That package's version: `6.1.192-2`.
+    pub package_version: Option<String>,
+}
+
+/// All kernels that can be had.
+pub struct Kernels {
+    root: PathBuf,
+    debian: Debian,
+    store: KernelStore,
+}
+
+impl Kernels {
+    /// The kernels of this machine, and those kept in (or got into) that cache.
+    pub fn new(cache: &Path) -> Self {
+        Self::of_machine(Path::new("/"), cache)
+    }
+
+    /// The same for the machine whose files lie under `root`.
+    pub(crate) fn of_machine(root: &Path, cache: &Path) -> Self {
+        let (debian, store) = (Debian::new(root, cache), KernelStore::new(cache));
+        Self { root: root.to_owned(), debian, store }
+    }
+
+    /// The kernels that are kept, one for each spec that led to one. They are not checked.
+    pub fn list(&self) -> Vec<Kernel> {
+        self.store.list()
+    }
+
+    /// Specs of Debian's kernels that this machine's archive has, as far as is known
+    /// without asking it; none where the machine has nothing from Debian.
+    pub fn available(&self) -> Vec<String> {
+        self.debian.available()
+    }
+
+    /// Gets a kernel: from the cache if it is there, unless it is wanted `fresh`. What
+    /// takes a while is told to `say`, a line each.
+    ///
+    /// # Errors
+    /// `Kind::Experiment` where the spec names none; `Kind::Kernel` where it cannot be
+    /// had, or no guest can boot it; `Kind::Cache`; `Kind::Interrupted`.
+    pub fn find(
+        &self,
+        spec: &str,
+        fresh: bool,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<Kernel, Error> {
+        let kernel = match KernelSpec::parse(spec)? {
+            KernelSpec::Running => self.running()?,
+            KernelSpec::File(path) => in_file(spec, &path, beside(&path))?,
+            KernelSpec::Debian(debian) => self.debian(&debian, fresh, say)?,
+        };
+        check_options(&kernel)?;
+        Ok(kernel)
+    }
+
+    fn running(&self) -> Result<Kernel, Error> {
+        let missing = |text: String| Error::new(Kind::Kernel, format!("running: {text}"));
+        let file = self.root.join("proc/sys/kernel/osrelease");
+        let release = fs::read_to_string(&file)
+            .map_err(|error| missing(format!("{}: {error}", file.display())))?;
+        let release = release.trim();
+        let Some(image) = first_file(&self.root, &images(release)) else {
+            let places = images(release).map(|place| format!("/{place}")).join(" or ");
+            return Err(missing(format!(
+                "this machine does not have its kernel's image in {places}, as is usual in \
+                 containers and virtual machines: name another kernel"
+            )));
+        };
+        in_file("running", &image, first_file(&self.root, &configs(release)))
+    }
+
+    fn debian(&self, spec: &DebianSpec, fresh: bool, say: Say) -> Result<Kernel, Error> {
+        let name = spec.to_string();
+        if !fresh {
+            match self.store.recall(&name) {
+                Ok(Some(kernel)) => return Ok(kernel),
+                Ok(None) => {}
+                Err(damaged) => say(&format!("{damaged}: getting it again")),
+            }
+        }
+        let _alone = self.debian.lock(say)?;
+        if let (false, Ok(Some(kernel))) = (fresh, self.store.recall(&name)) {
+            return Ok(kernel); // another lab got it meanwhile
+        }
+        self.store.sweep();
+        self.download(spec, fresh, say)
+    }
+
+    /// Finds the newest package, and gets the kernel that is in it, if it is not kept.
+    fn download(
+        &self,
+        spec: &DebianSpec,
+        fresh: bool,
+        say: Say,
+    ) -> Result<Kernel, Error> {
+        let name = spec.to_string();
+        let (archive, package) = self.debian.find(spec, fresh, say)?;
+        if let Some(kernel) = self.store.find(&name, &package)? {
+            return Ok(kernel);
+        }
+        say(&format!("downloading {} {}", package.name, package.version));
+        let scratch = self.store.scratch()?;
+        let unpacked = archive.unpack(&package, scratch.path());
+        unpacked.map_err(|error| unavailable(spec, &error))?;
+        let release = package.release();
+        let Some(image) = first_file(scratch.path(), &images(release)) else {
+            let text = format!("there is no vmlinuz in package {}", package.name);
+            return Err(unavailable(spec, &Error::new(Kind::Kernel, text)));
+        };
+        let config = first_file(scratch.path(), &configs(release));
+        self.store.keep(&name, &package, &image, config.as_deref())
+    }
+}
+
+/// A kernel that is used where it lies.
+fn in_file(spec: &str, path: &Path, config: Option<PathBuf>) -> Result<Kernel, Error> {
+    let Image { release, sha256, .. } = Image::read(path)?;
+    let (spec, image) = (spec.to_owned(), path.to_owned());
+    let (package, package_version) = (None, None);
+    Ok(Kernel { spec, image, config, sha256, release, package, package_version })
+}
+
+/// The configuration beside an image that is named as the distributions do.
+fn beside(image: &Path) -> Option<PathBuf> {
+    let release = image.file_name()?.to_str()?.strip_prefix("vmlinuz-")?;
+    Some(image.with_file_name(format!("config-{release}"))).filter(|path| path.is_file())
+}
+
+/// Where the image of a release lies; the newer of Debian's only have the second.
+fn images(release: &str) -> [String; 2] {
+    [format!("boot/vmlinuz-{release}"), format!("usr/lib/modules/{release}/vmlinuz")]
+}
+
+/// Where its configuration lies.
+fn configs(release: &str) -> [String; 2] {
+    [format!("boot/config-{release}"), format!("usr/lib/modules/{release}/config")]
+}
+
+fn first_file(root: &Path, places: &[String]) -> Option<PathBuf> {
+    places.iter().map(|place| root.join(place)).find(|path| path.is_file())
+}
+
+/// Refuses a kernel whose configuration lacks something. Says nothing about one without
+/// a configuration, or with one that may not be read.
+fn check_options(kernel: &Kernel) -> Result<(), Error> {
+    let Some(file) = &kernel.config else { return Ok(()) };
+    let Ok(bytes) = fs::read(file) else { return Ok(()) };
+    let refuse = |why| Error::new(Kind::Kernel, format!("{}: {why}", kernel.spec));
+    let config = Config::parse(&bytes, &file.display().to_string());
+    options::check(&config.map_err(|why| refuse(why.to_string()))?).map_err(refuse)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::image::synthetic;
+
+    const RELEASE: &str = "6.1.0-56-amd64";
+
+    fn write(path: &Path, bytes: impl AsRef<[u8]>) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+
+    /// What comes of a spec on a machine with those files, and how much is told.
+    fn find(root: &Path, spec: &str) -> Result<Kernel, Error> {
+        let kernels = Kernels::of_machine(root, &root.join("cache"));
+        kernels.find(spec, false, &mut |text| panic!("{text}"))
+    }
+
+    /// Check that the running kernel is found in either of its places, with its
+    /// configuration, and that a machine without it says where it looked.
+    #[test]
+    fn finds_the_running_kernel() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |place: &str| root.path().join(place);
+        write(&at("proc/sys/kernel/osrelease"), format!("{RELEASE}\n"));
+        let error = find(root.path(), "running").unwrap_err().to_string();
+        assert!(
+            error.contains(&format!("/usr/lib/modules/{RELEASE}/vmlinuz")),
+            "{error}"
+        );
+        let [boot, modules] = images(RELEASE).map(|place| at(&place));
+        write(&modules, synthetic(RELEASE));
+        assert_eq!(find(root.path(), "running").unwrap().image, modules);
+        write(&boot, synthetic(RELEASE));
+        write(&at(&configs(RELEASE)[1]), options::synthetic_without(""));
+        let kernel = find(root.path(), "running").unwrap();
+        assert_eq!((kernel.image, kernel.release), (boot, RELEASE.to_owned()));
+        assert_eq!(kernel.config, Some(at(&configs(RELEASE)[1])));
+    }
+
+    /// Check that a kernel in a file is checked by the configuration beside it, and that
+    /// one without a configuration passes.
+    #[test]
+    fn checks_what_is_known_of_a_file() {
+        let root = tempfile::tempdir().unwrap();
+        let image = root.path().join("vmlinuz-mine");
+        let config = root.path().join("config-mine");
+        let spec = image.to_str().unwrap();
+        write(&image, synthetic(RELEASE));
+        let kernel = find(root.path(), spec).unwrap();
+        assert_eq!((kernel.spec.as_str(), kernel.config), (spec, None));
+        write(&config, options::synthetic_without("SERIAL_8250_CONSOLE"));
+        let error = find(root.path(), spec).unwrap_err();
+        assert_eq!(error.kind(), Kind::Kernel);
+        assert!(error.to_string().contains("CONFIG_SERIAL_8250_CONSOLE"), "{error}");
+        write(&config, "nonsense\n");
+        assert!(find(root.path(), spec).unwrap_err().to_string().contains("config-mine"));
+        write(&config, options::synthetic_without(""));
+        assert_eq!(find(root.path(), spec).unwrap().config, Some(config));
+    }
+}

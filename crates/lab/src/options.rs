@@ -1,0 +1,68 @@
+//! What a guest's kernel must have been built with.
+//!
+//! Each of these was compiled in by every distribution kernel looked at; a kernel built
+//! by hand may lack one, and then boots to silence. Only a configuration can be asked:
+//! of a kernel without one, nothing is known until it boots.
+
+use facts::Config;
+
+/// What must be built in, and what for.
+const NEEDED: &[(&str, &str)] = &[
+    ("64BIT", "guests are 64-bit"),
+    ("SERIAL_8250_CONSOLE", "its messages come over a serial port"),
+    ("BLK_DEV_INITRD", "its only program comes in an initial RAM disk"),
+    ("BINFMT_ELF", "that program is an ELF file"),
+    ("PROC_FS", "that program reads /proc"),
+];
+
+/// Checks that nothing is missing.
+///
+/// # Errors
+/// Everything that is not built in, and what it is needed for.
+pub(crate) fn check(config: &Config) -> Result<(), String> {
+    let missing = NEEDED.iter().filter(|(name, _)| config.value(name) != Some("y"));
+    let missing: Vec<_> =
+        missing.map(|(name, why)| format!("CONFIG_{name} ({why})")).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(format!("built without {}, says {}", missing.join(", "), config.file()))
+}
+
+/// A configuration with everything needed but that.
+#[cfg(test)]
+pub(crate) fn synthetic_without(without: &str) -> String {
+    let lines = NEEDED.iter().filter(|(name, _)| *name != without);
+    lines.map(|(name, _)| format!("CONFIG_{name}=y\n")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_text(text: &str) -> Result<(), String> {
+        check(&Config::parse(text.as_bytes(), "the config").unwrap())
+    }
+
+    /// Check that a kernel with everything passes, and that one option less is named.
+    #[test]
+    fn names_what_is_missing() {
+        check_text(&synthetic_without("")).unwrap();
+        for (name, _) in NEEDED {
+            let error = check_text(&synthetic_without(name)).unwrap_err();
+            assert!(
+                error.starts_with(&format!("built without CONFIG_{name} (")),
+                "{error}"
+            );
+            assert!(error.ends_with("says the config"), "{error}");
+            assert_eq!(error.matches("CONFIG_").count(), 1, "{error}");
+        }
+    }
+
+    /// Check that a module does not count: nothing can load it before the guest runs.
+    #[test]
+    fn modules_are_not_enough() {
+        let text = synthetic_without("BINFMT_ELF") + "CONFIG_BINFMT_ELF=m\n";
+        assert!(check_text(&text).unwrap_err().contains("CONFIG_BINFMT_ELF"));
+    }
+}

@@ -1,0 +1,162 @@
+//! Kernel packages as `apt-cache show` tells of them, and which of them is wanted.
+//!
+//! The same kernel comes as two packages, with and without a signature for Secure Boot;
+//! their images differ in the signature alone. Not every version has both. Since 6.19
+//! the image and its configuration are in packages that `linux-image-*` depends on.
+
+use std::cmp::Ordering;
+
+use crate::debian_version::compare;
+use crate::kernel_spec::DebianSpec;
+
+/// One version of a kernel package.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Package {
+    pub(crate) name: String,
+    pub(crate) version: String,
+    /// The packages that hold parts of the kernel, of the same version.
+    pub(crate) parts: Vec<String>,
+}
+
+impl Package {
+    /// The packages of a listing, in its order. Paragraphs without a name and a version
+    /// are left out.
+    pub(crate) fn read(listing: &str) -> Vec<Self> {
+        listing.split("\n\n").filter_map(Self::read_paragraph).collect()
+    }
+
+    fn read_paragraph(paragraph: &str) -> Option<Self> {
+        let field = |name: &str| {
+            let mut lines = paragraph.lines();
+            lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
+        };
+        Some(Self {
+            name: field("Package")?.to_owned(),
+            version: field("Version")?.to_owned(),
+            parts: parts(field("Depends").unwrap_or("")),
+        })
+    }
+
+    /// The kernel's release, as it will call itself and its files.
+    pub(crate) fn release(&self) -> &str {
+        let name = self.name.strip_prefix("linux-image-").unwrap_or(&self.name);
+        name.strip_suffix("-unsigned").unwrap_or(name)
+    }
+
+    /// Itself and its parts, as the package client wants them named.
+    pub(crate) fn downloads(&self) -> Vec<String> {
+        let names = std::iter::once(&self.name).chain(&self.parts);
+        names.map(|name| format!("{name}={}", self.version)).collect()
+    }
+
+    fn is_signed(&self) -> bool {
+        !self.name.ends_with("-unsigned")
+    }
+
+    fn order(&self, other: &Self) -> Ordering {
+        compare(&self.version, &other.version)
+            .then_with(|| self.is_signed().cmp(&other.is_signed()))
+    }
+}
+
+/// The packages with a kernel's parts among those a package depends on. They are named
+/// after the kernel: plain `linux-base` is something else.
+fn parts(depends: &str) -> Vec<String> {
+    let names = depends.split(',').filter_map(|one| one.split_whitespace().next());
+    let is_part = |name: &&str| {
+        let rest = ["linux-binary-", "linux-base-"].iter();
+        rest.filter_map(|prefix| name.strip_prefix(prefix)).any(|rest| {
+            let rest = rest.strip_prefix("unsigned-").unwrap_or(rest);
+            rest.starts_with(|c: char| c.is_ascii_digit())
+        })
+    };
+    names.filter(is_part).map(str::to_owned).collect()
+}
+
+/// The newest of the packages that the spec means, signed where there is the choice.
+pub(crate) fn newest(packages: Vec<Package>, spec: &DebianSpec) -> Option<Package> {
+    let meant = |package: &Package| {
+        DebianSpec::of_package(&package.name).is_some_and(|kernel| spec.covers(&kernel))
+    };
+    packages.into_iter().filter(meant).max_by(Package::order)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel_spec::KernelSpec;
+
+    /// Recorded on Debian 12 with `apt-cache show`, shortened.
+    const LISTING: &str = "\
+Package: linux-image-6.1.0-56-cloud-amd64-unsigned
+Source: linux
+Version: 6.1.192-2
+Depends: kmod, linux-base (>= 4.3~), initramfs-tools (>= 0.120+deb8u2) | linux-initramfs-tool
+Description: Linux 6.1 for x86-64 cloud
+ Version: 9
+
+Package: linux-image-6.1.0-56-cloud-amd64
+Source: linux-signed-amd64 (6.1.192+2)
+Version: 6.1.192-2
+Depends: kmod, linux-base (>= 4.3~), initramfs-tools (>= 0.120+deb8u2) | linux-initramfs-tool
+
+Package: linux-image-6.1.0-9-cloud-amd64
+Version: 6.1.27-1
+
+Package: linux-image-6.12.117+deb12-cloud-amd64-unsigned
+Version: 6.12.117-1~deb12u1
+
+Package: linux-image-6.12.115+deb12-cloud-amd64
+Version: 6.12.115-1~deb12u1
+
+Package: linux-image-6.1-cloud-amd64
+Version: 6.1.999-1
+
+Package: linux-image-7.3.4+deb13-cloud-amd64
+Version: 7.3.4-1~bpo13+1
+Depends: dracut | initramfs-tools (>= 0.120+deb8u2) | linux-initramfs-tool, linux-base-7.3.4+deb13-cloud-amd64 (= 7.3.4-1~bpo13+1), linux-binary-7.3.4+deb13-cloud-amd64 (= 7.3.4-1~bpo13+1), linux-modules-7.3.4+deb13-cloud-amd64 (= 7.3.4-1~bpo13+1)
+";
+
+    fn choose(spec: &str) -> Option<Package> {
+        let Ok(KernelSpec::Debian(spec)) = KernelSpec::parse(spec) else {
+            panic!("{spec}")
+        };
+        newest(Package::read(LISTING), &spec)
+    }
+
+    /// Check that the newest version wins, and among equals the signed package.
+    #[test]
+    fn prefers_newer_then_signed() {
+        for (spec, name) in [
+            ("debian:6.1-cloud", "linux-image-6.1.0-56-cloud-amd64"),
+            ("debian:6.12-cloud", "linux-image-6.12.117+deb12-cloud-amd64-unsigned"),
+            ("debian:6.12.115-cloud", "linux-image-6.12.115+deb12-cloud-amd64"),
+            ("debian:6.1.0-9-cloud", "linux-image-6.1.0-9-cloud-amd64"),
+        ] {
+            assert_eq!(choose(spec).unwrap().name, name, "{spec}");
+        }
+        assert_eq!(choose("debian:6.1"), None);
+        assert_eq!(choose("debian:5.10-cloud"), None);
+    }
+
+    /// Check that a kernel in several packages is fetched whole, and one in one is not
+    /// fetched with packages that only sound like a part.
+    #[test]
+    fn knows_a_kernels_parts() {
+        let whole = choose("debian:6.1-cloud").unwrap();
+        assert_eq!(whole.downloads(), ["linux-image-6.1.0-56-cloud-amd64=6.1.192-2"]);
+        let split = choose("debian:7.3-cloud").unwrap();
+        let release = "7.3.4+deb13-cloud-amd64";
+        assert_eq!(split.release(), release);
+        let names = ["image", "base", "binary"];
+        let parts = names.map(|name| format!("linux-{name}-{release}=7.3.4-1~bpo13+1"));
+        assert_eq!(split.downloads(), parts);
+    }
+
+    /// Check that a kernel's release is the same with and without a signature.
+    #[test]
+    fn names_the_release() {
+        let unsigned = choose("debian:6.12-cloud").unwrap();
+        assert_eq!(unsigned.release(), "6.12.117+deb12-cloud-amd64");
+    }
+}

@@ -1,0 +1,158 @@
+//! The plan of one cell: everything that is asked of one guest run.
+//!
+//! Plans come from an experiment's rows (`combination`). They name the kernel as the user
+//! does; which image that is, is found out later.
+
+use agent::{Company, Setting, Task};
+use recording::Mode;
+use serde::{Deserialize, Serialize};
+
+use crate::combination::{self, Combination};
+use crate::error::Error;
+use crate::rows::{Cpus, MemoryMib, Table};
+use crate::toml_place::Source;
+use crate::workload;
+
+/// QEMU's oldest 64-bit model, without the one instruction that asks for randomness.
+const CPU: &str = "qemu64,-rdrand";
+const CPUS: Cpus = Cpus::of::<1>();
+const MEMORY_MIB: MemoryMib = MemoryMib::of::<256>();
+
+/// What is asked of one guest run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// The cell's name: the names of its boot row, setting row and workload.
+    pub name: String,
+    /// The kernel, as the user asks for it: `debian:6.1-cloud`.
+    pub kernel: String,
+    /// The boot parameters that are added to the lab's own; may be empty.
+    pub params: String,
+    /// The guest's machine.
+    pub machine: Machine,
+    /// Kernel settings, in the order in which they are written.
+    pub settings: Vec<Setting>,
+    /// What else runs meanwhile.
+    pub company: Vec<Company>,
+    /// What is measured.
+    pub task: Task,
+    /// What runs and is measured, in a few words.
+    pub workload: String,
+    /// What guest time is.
+    pub mode: Mode,
+    /// Which repeat of the same cell this is, from 1.
+    pub repeat: u32,
+}
+
+impl Plan {
+    /// The plan of a boot that asks a kernel for its symbols.
+    pub(crate) fn of_symbols(kernel: &str) -> Self {
+        Self {
+            name: String::new(),
+            kernel: kernel.to_owned(),
+            params: String::new(),
+            machine: Machine {
+                kind: MachineKind::Pc,
+                cpu: CPU.to_owned(),
+                cpus: CPUS.get(),
+                memory_mib: MEMORY_MIB.get(),
+            },
+            settings: Vec::new(),
+            company: Vec::new(),
+            task: Task::Symbols,
+            workload: String::new(),
+            mode: Mode::Exact,
+            repeat: 1,
+        }
+    }
+}
+
+/// A guest's machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Machine {
+    /// The board.
+    pub kind: MachineKind,
+    /// What QEMU's `-cpu` takes.
+    pub cpu: String,
+    /// How many CPUs, from 1.
+    pub cpus: u32,
+    /// Memory in MiB.
+    pub memory_mib: u32,
+}
+
+/// A guest's board.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MachineKind {
+    /// The usual PC, QEMU's `pc`.
+    #[default]
+    Pc,
+    /// QEMU's `microvm`: fewer devices, boots in half the time, and its tick is cheaper.
+    Microvm,
+}
+
+/// The plans of all cells: by kernel, boot row, setting row, workload and repeat.
+pub(crate) fn plans(source: &Source, table: &Table) -> Result<Vec<Plan>, Error> {
+    let combinations = combination::combinations(source, table)?;
+    let mut plans = Vec::new();
+    for kernel in table.kernels.iter() {
+        for combination in &combinations {
+            let plan = plan(source, table, kernel.get_ref().as_str(), combination)?;
+            let repeats = 1..=table.repeats.get();
+            plans.extend(repeats.map(|repeat| Plan { repeat, ..plan.clone() }));
+        }
+    }
+    Ok(plans)
+}
+
+/// The plan of a cell's first run.
+fn plan(
+    source: &Source,
+    table: &Table,
+    kernel: &str,
+    rows: &Combination<'_>,
+) -> Result<Plan, Error> {
+    let machine = machine(source, table, rows)?;
+    let work = workload::work(source, rows.workload, machine.cpus)?;
+    Ok(Plan {
+        name: rows.name(),
+        kernel: kernel.to_owned(),
+        params: rows.boot.append.as_str().to_owned(),
+        machine,
+        settings: settings(rows),
+        company: work.company,
+        task: work.task,
+        workload: work.words,
+        mode: table.mode,
+        repeat: 1,
+    })
+}
+
+/// The machine: what the boot row says, else what the experiment says.
+fn machine(
+    source: &Source,
+    table: &Table,
+    rows: &Combination<'_>,
+) -> Result<Machine, Error> {
+    let (row, all) = (rows.boot, &table.machine);
+    let cpu = row.cpu.as_ref().or(all.cpu.as_ref());
+    if let Some(cpu) = cpu.filter(|cpu| cpu.get_ref().is_host()) {
+        if table.mode == Mode::Exact {
+            let why = "exact mode emulates the CPU: it cannot be the host's; use max";
+            return Err(source.refuse(cpu.span(), why));
+        }
+    }
+    Ok(Machine {
+        kind: row.kind.or(all.kind).unwrap_or_default(),
+        cpu: cpu.map_or(CPU, |cpu| cpu.get_ref().as_str()).to_owned(),
+        cpus: row.cpus.or(all.cpus).unwrap_or(CPUS).get(),
+        memory_mib: row.memory_mib.or(all.memory_mib).unwrap_or(MEMORY_MIB).get(),
+    })
+}
+
+fn settings(rows: &Combination<'_>) -> Vec<Setting> {
+    let written = rows.setting.write.iter().map(|(path, value)| Setting {
+        path: path.get_ref().as_str().to_owned(),
+        value: value.as_str().to_owned(),
+    });
+    written.collect()
+}

@@ -1,0 +1,162 @@
+//! The shape of an experiment's TOML: its tables and rows, as they are written.
+//!
+//! What a row says alone is checked as it is read (`entry`); what rows say together is
+//! checked where they are combined (`combination`). `docs/experiments.md` describes it all.
+
+use recording::{Call, Mode};
+use toml::Spanned;
+
+use crate::condition::Condition;
+use crate::entry::{
+    CpuModel, KernelName, Length, Line, MetricName, Name, Parameters, SettingPath,
+    SettingValue,
+};
+use crate::number::{CpuChoice, Number};
+use crate::plan::MachineKind;
+use crate::sequence::{List, Pairs};
+
+/// How many CPUs a guest can have.
+pub(crate) type Cpus = Number<1, 8>;
+/// How much memory a guest can have, in MiB.
+pub(crate) type MemoryMib = Number<64, 4096>;
+/// How often a cell can be run.
+pub(crate) type Repeats = Number<1, 1000>;
+/// How often a call can be made.
+pub(crate) type CallRepeats = Number<1, 100_000>;
+
+/// A whole experiment.
+#[derive(Debug, Clone, serde::Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub(crate) struct Table {
+    pub(crate) name: Spanned<Name>,
+    #[serde(default)]
+    pub(crate) about: Line,
+    pub(crate) kernels: List<KernelName>,
+    #[serde(default = "exact")]
+    pub(crate) mode: Mode,
+    #[serde(default = "once")]
+    pub(crate) repeats: Repeats,
+    #[serde(default)]
+    pub(crate) machine: MachineRow,
+    #[serde(default)]
+    pub(crate) boot: Vec<Spanned<BootRow>>,
+    #[serde(default)]
+    pub(crate) setting: Vec<Spanned<SettingRow>>,
+    #[serde(default)]
+    pub(crate) workload: Vec<Spanned<WorkloadRow>>,
+    #[serde(default)]
+    pub(crate) limits: Pairs<MetricName, Condition>,
+    #[serde(default)]
+    pub(crate) limit: Vec<LimitRow>,
+    #[serde(default)]
+    pub(crate) baseline: Vec<BaselineRow>,
+}
+
+fn exact() -> Mode {
+    Mode::Exact
+}
+
+fn once() -> Repeats {
+    Repeats::of::<1>()
+}
+
+/// The machine of all cells, as far as it is said.
+#[derive(Debug, Clone, Default, serde::Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub(crate) struct MachineRow {
+    #[serde(rename = "type")]
+    pub(crate) kind: Option<MachineKind>,
+    pub(crate) cpu: Option<Spanned<CpuModel>>,
+    pub(crate) cpus: Option<Cpus>,
+    pub(crate) memory_mib: Option<MemoryMib>,
+}
+
+/// Boot parameters, and what they need of the machine.
+#[derive(Debug, Clone, Default, serde::Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub(crate) struct BootRow {
+    pub(crate) name: Option<Spanned<Name>>,
+    #[serde(default)]
+    pub(crate) append: Parameters,
+    #[serde(rename = "type")]
+    pub(crate) kind: Option<MachineKind>,
+    pub(crate) cpu: Option<Spanned<CpuModel>>,
+    pub(crate) cpus: Option<Cpus>,
+    pub(crate) memory_mib: Option<MemoryMib>,
+}
+
+/// Kernel settings, written in that order.
+#[derive(Debug, Clone, Default, serde::Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub(crate) struct SettingRow {
+    pub(crate) name: Option<Spanned<Name>>,
+    #[serde(default)]
+    pub(crate) write: Pairs<SettingPath, SettingValue>,
+}
+
+/// What runs, and what is measured.
+#[derive(Debug, Clone, serde::Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub(crate) struct WorkloadRow {
+    pub(crate) name: Spanned<Name>,
+    pub(crate) noise: Option<NoiseRow>,
+    pub(crate) ticks: Option<TicksRow>,
+    pub(crate) calls: Option<CallsRow>,
+    pub(crate) boots: Option<List<String>>,
+    #[serde(default)]
+    pub(crate) company: Vec<CompanyRow>,
+}
+
+/// How much a spinning CPU loses.
+#[derive(Debug, Clone, serde::Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub(crate) struct NoiseRow {
+    pub(crate) cpu: Spanned<CpuChoice>,
+    pub(crate) duration: Length,
+    pub(crate) threshold: Option<Spanned<Length>>,
+    pub(crate) fifo: Option<Number<1, 99>>,
+}
+
+/// Timer interrupts of a resting CPU.
+#[derive(Debug, Clone, serde::Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub(crate) struct TicksRow {
+    pub(crate) cpu: Spanned<CpuChoice>,
+    pub(crate) duration: Length,
+}
+
+/// What single requests to the kernel cost.
+#[derive(Debug, Clone, serde::Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub(crate) struct CallsRow {
+    pub(crate) cpu: Spanned<CpuChoice>,
+    pub(crate) calls: List<Call>,
+    pub(crate) repeats: CallRepeats,
+}
+
+/// Threads that compete with what is measured.
+#[derive(Debug, Clone, serde::Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub(crate) struct CompanyRow {
+    pub(crate) cpu: Spanned<CpuChoice>,
+    pub(crate) spinners: Number<1, 256>,
+}
+
+/// What metrics must be, on some kernels and in some cells.
+#[derive(Debug, Clone, serde::Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub(crate) struct LimitRow {
+    pub(crate) kernels: Option<List<String>>,
+    pub(crate) cells: Option<List<String>>,
+    pub(crate) metrics: Pairs<MetricName, Condition>,
+}
+
+/// What metrics were.
+#[derive(Debug, Clone, serde::Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub(crate) struct BaselineRow {
+    pub(crate) kernel: Option<Spanned<String>>,
+    pub(crate) cell: Spanned<String>,
+    pub(crate) tolerance_ppm: Option<Number<0, 1_000_000>>,
+    pub(crate) metrics: Pairs<MetricName, f64>,
+}

@@ -1,0 +1,172 @@
+//! The results that are kept: a folder for each cell, whole or not at all.
+//!
+//! A result is what the guest sent and what the counter wrote, byte for byte, and what
+//! they depend on. It is made beside its place and renamed, so that a process that is
+//! killed leaves nothing half done; a lock keeps two labs from running one cell twice.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use agent::Answer as Sent;
+use recording::{Answer, Counts, Profile};
+use rustix::fs::FlockOperation;
+use serde::Deserialize;
+
+use crate::cell::Ready;
+use crate::command_line::{ANSWER, CONSOLE, COUNTS};
+use crate::console::Console;
+use crate::error::{Error, Kind};
+use crate::places::{Cache, failed};
+
+/// What a result depends on, for people and for other tools.
+const INPUTS: &str = "inputs.json";
+/// How often a lock that another lab has is tried again.
+const TRY: Duration = Duration::from_millis(100);
+/// How much of each end of a long console is kept.
+const CONSOLE_END: usize = 64 << 10;
+
+/// The results that are kept.
+#[derive(Debug, Clone)]
+pub(crate) struct Shelf {
+    kept: PathBuf,
+    lost: PathBuf,
+}
+
+/// What the counter writes.
+#[derive(Deserialize)]
+struct Counted {
+    counts: Counts,
+    profile: Profile,
+}
+
+/// How a new result compares with the one that was kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kept {
+    /// There was none, or it was the same.
+    Confirmed,
+    /// It was another.
+    Differs,
+}
+
+impl Shelf {
+    /// The shelf in that cache.
+    pub(crate) fn new(cache: &Cache) -> Result<Self, Error> {
+        Ok(Self { kept: cache.folder("cells")?, lost: cache.folder("lost")? })
+    }
+
+    /// Waits until no other lab runs this cell; none where the wait was ended.
+    pub(crate) fn lock(
+        &self,
+        key: &str,
+        stop: &AtomicBool,
+    ) -> Result<Option<File>, Error> {
+        let path = self.kept.join(format!("{key}.lock"));
+        let file = File::create(&path).map_err(|error| failed(&path, &error))?;
+        while !stop.load(Ordering::Relaxed) {
+            match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(Some(file)),
+                Err(rustix::io::Errno::WOULDBLOCK) => thread::sleep(TRY),
+                Err(error) => return Err(failed(&path, &error.into())),
+            }
+        }
+        Ok(None)
+    }
+
+    /// The kept result of a cell; one that cannot be read is as good as none.
+    pub(crate) fn find(&self, key: &str) -> Option<Answer> {
+        read(&self.kept.join(key)).ok()
+    }
+
+    /// Keeps the result of the boot in `folder`. Where another result was kept, both are.
+    pub(crate) fn keep(&self, ready: &Ready, folder: &Path) -> Result<Kept, Error> {
+        let place = self.kept.join(ready.key());
+        let put = || -> std::io::Result<Kept> {
+            let new = tempfile::Builder::new().prefix(".new-").tempdir_in(&self.kept)?;
+            fs::write(new.path().join(INPUTS), &ready.inputs)?;
+            for name in results(ready.counts) {
+                fs::copy(folder.join(name), new.path().join(name))?;
+            }
+            let differs =
+                self.find(&ready.key()).is_some() && !same(new.path(), &place, ready);
+            let place =
+                if differs { place.with_extension("differs") } else { place.clone() };
+            if place.exists() {
+                fs::remove_dir_all(&place)?;
+            }
+            fs::rename(new.keep(), &place)?;
+            Ok(if differs { Kept::Differs } else { Kept::Confirmed })
+        };
+        put().map_err(|error| failed(&place, &error))
+    }
+
+    /// Keeps the console of a cell that was lost, and says where.
+    pub(crate) fn keep_lost(&self, key: &str, folder: &Path) -> Result<PathBuf, Error> {
+        let place = self.lost.join(format!("{key}.console"));
+        let console = fs::read(folder.join(CONSOLE)).unwrap_or_default();
+        fs::write(&place, ends(&console)).map_err(|error| failed(&place, &error))?;
+        Ok(place)
+    }
+
+    /// The cells that are kept and whose identity begins so.
+    pub(crate) fn beginning(&self, prefix: &str) -> Vec<String> {
+        let entries = fs::read_dir(&self.kept).into_iter().flatten().flatten();
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        let mut names: Vec<String> = names
+            .filter(|name| name.starts_with(prefix) && !name.contains(['.', '-']))
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+/// The result of the boot in `folder`.
+pub(crate) fn read(folder: &Path) -> Result<Answer, Error> {
+    let wrong = |what: &str, why: String| {
+        let text = format!("{}: {why}", folder.join(what).display());
+        Error::new(Kind::Cache, text)
+    };
+    let bytes =
+        fs::read(folder.join(ANSWER)).map_err(|e| wrong(ANSWER, e.to_string()))?;
+    let mut recording = match Sent::from_bytes(&bytes) {
+        Ok(Sent::Recording(recording)) => *recording,
+        Ok(_) => return Err(wrong(ANSWER, "no recording".to_owned())),
+        Err(broken) => return Err(wrong(ANSWER, broken.to_string())),
+    };
+    recording.doubts.extend(Console::read(folder).doubt());
+    let file = folder.join(COUNTS);
+    if !file.exists() {
+        return Ok(Answer { recording, counts: None, profile: None });
+    }
+    let text = fs::read_to_string(&file).map_err(|e| wrong(COUNTS, e.to_string()))?;
+    let counted: Counted =
+        serde_json::from_str(&text).map_err(|e| wrong(COUNTS, e.to_string()))?;
+    let (counts, profile) = (Some(counted.counts), Some(counted.profile));
+    Ok(Answer { recording, counts, profile })
+}
+
+/// The files that are a result.
+fn results(counts: bool) -> impl Iterator<Item = &'static str> {
+    [ANSWER, CONSOLE].into_iter().chain(counts.then_some(COUNTS))
+}
+
+/// Whether two results are the same, byte for byte.
+fn same(one: &Path, other: &Path, ready: &Ready) -> bool {
+    results(ready.counts).all(|name| {
+        let [one, other] = [one, other].map(|folder| fs::read(folder.join(name)).ok());
+        one.is_some() && one == other
+    })
+}
+
+/// The beginning and the end of what is too long to keep.
+fn ends(bytes: &[u8]) -> Vec<u8> {
+    if bytes.len() <= 2 * CONSOLE_END {
+        return bytes.to_vec();
+    }
+    let left_out =
+        format!("\n[... {} bytes left out ...]\n", bytes.len() - 2 * CONSOLE_END);
+    let (head, tail) = (&bytes[..CONSOLE_END], &bytes[bytes.len() - CONSOLE_END..]);
+    [head, left_out.as_bytes(), tail].concat()
+}

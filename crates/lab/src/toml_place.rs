@@ -1,0 +1,82 @@
+//! The text of an experiment, and where in it something stands: `tick.toml:12:3`.
+//!
+//! Lines and columns count from 1; a column is a character, as editors count. The places
+//! themselves are the byte ranges that the `toml` crate reports.
+
+use std::ops::Range;
+
+use serde::de::DeserializeOwned;
+
+use crate::error::{Error, Kind};
+
+/// The place of what does not come from the text.
+pub(crate) const NOWHERE: Range<usize> = usize::MAX..usize::MAX;
+
+/// A TOML text and the name of the file it is from.
+#[derive(Debug, Clone)]
+pub(crate) struct Source {
+    file: String,
+    text: String,
+}
+
+impl Source {
+    pub(crate) fn new(file: &str, text: &str) -> Self {
+        Self { file: file.to_owned(), text: text.to_owned() }
+    }
+
+    /// The text, as it was written.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// What the text says; an error tells where it does not.
+    pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, Error> {
+        toml::from_str(&self.text).map_err(|error| {
+            self.refuse(error.span().unwrap_or_default(), error.message())
+        })
+    }
+
+    /// An error at a place in the text.
+    pub(crate) fn refuse(&self, span: Range<usize>, why: impl AsRef<str>) -> Error {
+        let text = format!("{}: {}", self.place(&span), why.as_ref());
+        Error::new(Kind::Experiment, text)
+    }
+
+    /// Where a stretch of the text begins: `tick.toml:12:3`; the file alone where the
+    /// stretch is none, as of what does not come from the text.
+    pub(crate) fn place(&self, span: &Range<usize>) -> String {
+        if *span == NOWHERE {
+            return self.file.clone();
+        }
+        let before = self.text.get(..span.start).unwrap_or(&self.text);
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let line = before.matches('\n').count() + 1;
+        let column = before[line_start..].chars().count() + 1;
+        format!("{}:{line}:{column}", self.file)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that lines and columns count from 1, and columns in characters.
+    #[test]
+    fn counts_as_editors_do() {
+        let source = Source::new("a.toml", "x = 1\nö = 2\n");
+        assert_eq!(source.place(&(0..1)), "a.toml:1:1");
+        assert_eq!(source.place(&(6..8)), "a.toml:2:1");
+        assert_eq!(source.place(&(9..10)), "a.toml:2:3");
+        assert_eq!(source.place(&(99..100)), "a.toml:3:1");
+        assert_eq!(source.place(&NOWHERE), "a.toml");
+    }
+
+    /// Check that what is no TOML at all is refused where it stops being TOML.
+    #[test]
+    fn tells_where_toml_ends() {
+        let source = Source::new("a.toml", "x = 1\ny = = 2\n");
+        let error = source.read::<toml::Table>().unwrap_err();
+        assert!(error.to_string().starts_with("a.toml:2:5: "), "{error}");
+        assert_eq!(error.kind(), Kind::Experiment);
+    }
+}

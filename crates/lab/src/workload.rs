@@ -1,0 +1,124 @@
+//! A workload row, made into what the agent is told to do on a guest of so many CPUs.
+
+use agent::{Company, Task};
+use recording::{CallsSpec, NoiseSpec, TicksSpec};
+use toml::Spanned;
+use units::{Cpu, CpuSet};
+
+use crate::error::Error;
+use crate::number::CpuChoice;
+use crate::rows::{CallsRow, CompanyRow, NoiseRow, TicksRow, WorkloadRow};
+use crate::toml_place::Source;
+
+/// What the agent is told to do.
+#[derive(Debug)]
+pub(crate) struct Work {
+    pub(crate) company: Vec<Company>,
+    pub(crate) task: Task,
+    pub(crate) words: String,
+}
+
+/// A guest's CPUs, and the text in which some are chosen.
+#[derive(Debug, Clone, Copy)]
+struct Choice<'a> {
+    source: &'a Source,
+    cpus: u32,
+}
+
+impl Choice<'_> {
+    /// The CPU that was chosen.
+    fn cpu(&self, choice: &Spanned<CpuChoice>) -> Result<Cpu, Error> {
+        match *choice.get_ref() {
+            CpuChoice::Last => Ok(Cpu::new(self.cpus - 1)),
+            CpuChoice::At(number) if number < self.cpus => Ok(Cpu::new(number)),
+            CpuChoice::At(number) => {
+                let there = match self.cpus {
+                    1 => "only CPU 0".to_owned(),
+                    cpus => format!("CPUs 0 to {}", cpus - 1),
+                };
+                let why =
+                    format!("no CPU {number}: the guest has {there}; cpus gives it more");
+                Err(self.source.refuse(choice.span(), why))
+            }
+        }
+    }
+}
+
+/// What a workload row asks of a guest of so many CPUs.
+pub(crate) fn work(
+    source: &Source,
+    row: &Spanned<WorkloadRow>,
+    cpus: u32,
+) -> Result<Work, Error> {
+    let choice = Choice { source, cpus };
+    let place = row.span();
+    let row = row.get_ref();
+    let (task, mut words) = match (&row.noise, &row.ticks, &row.calls) {
+        (Some(noise), None, None) => noise_task(choice, noise)?,
+        (None, Some(ticks), None) => ticks_task(choice, ticks)?,
+        (None, None, Some(calls)) => calls_task(choice, calls)?,
+        _ => {
+            let why = "a workload is exactly one of noise, ticks and calls";
+            return Err(source.refuse(place, why));
+        }
+    };
+    let company = row.company.iter().map(|row| companion(choice, row));
+    let company = company.collect::<Result<Vec<Company>, Error>>()?;
+    for Company { cpu, spinners } in &company {
+        words += &format!(", beside {spinners} spinning on CPU {cpu}");
+    }
+    Ok(Work { company, task, words })
+}
+
+fn noise_task(choice: Choice<'_>, row: &NoiseRow) -> Result<(Task, String), Error> {
+    let cpu = choice.cpu(&row.cpu)?;
+    let mut words = format!("noise for {} on CPU {cpu}", row.duration);
+    let fifo = row.fifo.and_then(|fifo| u8::try_from(fifo.get()).ok());
+    if let Some(fifo) = fifo {
+        words += &format!(", SCHED_FIFO {fifo}");
+    }
+    if let Some(threshold) = &row.threshold {
+        if threshold.get_ref().nanos() >= row.duration.nanos() {
+            let why = "the threshold must be shorter than the duration";
+            return Err(choice.source.refuse(threshold.span(), why));
+        }
+        words += &format!(", gaps from {threshold}");
+    }
+    let task = Task::Noise(NoiseSpec {
+        cpus: CpuSet::from_iter([cpu]),
+        duration_ns: row.duration.nanos(),
+        threshold_ns: row.threshold.as_ref().map(|length| length.get_ref().nanos()),
+        fifo,
+    });
+    Ok((task, words))
+}
+
+fn ticks_task(choice: Choice<'_>, row: &TicksRow) -> Result<(Task, String), Error> {
+    let cpu = choice.cpu(&row.cpu)?;
+    let task = Task::Ticks(TicksSpec {
+        cpus: CpuSet::from_iter([cpu]),
+        interval_ns: row.duration.nanos(),
+        count: Some(1),
+    });
+    Ok((task, format!("ticks for {} on CPU {cpu}", row.duration)))
+}
+
+fn calls_task(choice: Choice<'_>, row: &CallsRow) -> Result<(Task, String), Error> {
+    let cpu = choice.cpu(&row.cpu)?;
+    let mut calls = Vec::new();
+    for call in row.calls.iter() {
+        if calls.contains(call.get_ref()) {
+            return Err(choice.source.refuse(call.span(), "this call is named twice"));
+        }
+        calls.push(*call.get_ref());
+    }
+    let repeats = row.repeats.get();
+    let kinds =
+        if calls.len() == 1 { "1 call" } else { &format!("{} calls", calls.len()) };
+    let words = format!("{kinds}, {repeats} times each, on CPU {cpu}");
+    Ok((Task::Calls(CallsSpec { cpu, calls, repeats }), words))
+}
+
+fn companion(choice: Choice<'_>, row: &CompanyRow) -> Result<Company, Error> {
+    Ok(Company { cpu: choice.cpu(&row.cpu)?, spinners: row.spinners.get() })
+}

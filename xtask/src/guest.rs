@@ -1,0 +1,122 @@
+//! What `noisefloor lab` needs beside itself: the agent, which is the only program of a
+//! guest, and the counter, QEMU's plugin.
+//!
+//! Both are put into `lab/` below the target directory. The agent finds no shared library
+//! in a guest and is linked statically; it is built apart, so that its flags do not make
+//! the host's crates be built again, and by profile `guest`. A file that did not change is
+//! not written again, so that nobody takes it for new.
+
+use std::env;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use crate::command;
+use crate::workspace::Workspace;
+
+/// The machine that guests are.
+pub(crate) const ARCHITECTURE: &str = "x86_64";
+const TRIPLE: &str = "x86_64-unknown-linux-gnu";
+
+/// Builds both; says what was built.
+pub(crate) fn run(workspace: &Workspace) -> Result<String, String> {
+    if env::consts::ARCH != ARCHITECTURE {
+        let here = env::consts::ARCH;
+        return Err(format!("guests are {ARCHITECTURE}, and this machine is {here}"));
+    }
+    let lab = workspace.target.join("lab");
+    let built = [
+        (agent(workspace)?, lab.join("noisefloor-agent")),
+        (counter(workspace)?, lab.join("noisefloor-counter.so")),
+    ];
+    let put = built.iter().map(|(from, to)| put(from, to));
+    Ok(put.collect::<Result<Vec<_>, _>>()?.join("\n"))
+}
+
+fn agent(workspace: &Workspace) -> Result<PathBuf, String> {
+    let apart = workspace.target.join("guest");
+    let mut cargo = command::cargo();
+    cargo.current_dir(&workspace.root).args(["build", "--locked", "--quiet"]);
+    cargo.args(["--package", "agent", "--bin", "noisefloor-agent"]);
+    cargo.args(["--profile", "guest", "--target", TRIPLE, "--target-dir"]).arg(&apart);
+    // Of all the ways to give flags, cargo lets this one win.
+    cargo.env("CARGO_ENCODED_RUSTFLAGS", flags(&cargo_home()).join("\x1f"));
+    command::run(&mut cargo)?;
+    Ok(apart.join(TRIPLE).join("guest/noisefloor-agent"))
+}
+
+/// Nothing to load, nothing to move to where it is loaded; and the same bytes wherever
+/// the registry's sources lie.
+fn flags(cargo_home: &Path) -> [String; 3] {
+    let home = cargo_home.display();
+    [
+        "-Ctarget-feature=+crt-static".to_owned(),
+        "-Crelocation-model=static".to_owned(),
+        format!("--remap-path-prefix={home}=cargo"),
+    ]
+}
+
+fn cargo_home() -> PathBuf {
+    let own = || Some(PathBuf::from(env::var_os("HOME")?).join(".cargo"));
+    env::var_os("CARGO_HOME").map(PathBuf::from).or_else(own).unwrap_or_default()
+}
+
+fn counter(workspace: &Workspace) -> Result<PathBuf, String> {
+    let mut cargo = command::cargo();
+    cargo.current_dir(&workspace.root).args(["build", "--locked", "--quiet"]);
+    cargo.args(["--package", "counter", "--lib", "--release", "--target-dir"]);
+    command::run(cargo.arg(&workspace.target))?;
+    Ok(workspace.target.join("release/libcounter.so"))
+}
+
+/// Copies a file where the copy differs; says which and how long. A guest that is being
+/// started has the old file or the new one, never half of it.
+fn put(from: &Path, to: &Path) -> Result<String, String> {
+    let failed = |error: std::io::Error| format!("{}: {error}", to.display());
+    let new = fs::read(from).map_err(|error| format!("{}: {error}", from.display()))?;
+    let told = |what: &str| format!("{}: {} bytes, {what}", to.display(), new.len());
+    match fs::read(to) {
+        Ok(old) if old == new => return Ok(told("as it was")),
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error)),
+        _ => {}
+    }
+    if let Some(folder) = to.parent() {
+        fs::create_dir_all(folder).map_err(failed)?;
+    }
+    let beside = to.with_extension(format!("{}.new", std::process::id()));
+    fs::copy(from, &beside).and_then(|_| fs::rename(&beside, to)).map_err(failed)?;
+    Ok(told("new"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that the agent is static, and that the builder's home does not show in it.
+    #[test]
+    fn flags_are_these() {
+        let expected = [
+            "-Ctarget-feature=+crt-static",
+            "-Crelocation-model=static",
+            "--remap-path-prefix=/home/me/.cargo=cargo",
+        ];
+        assert_eq!(flags(Path::new("/home/me/.cargo")), expected);
+    }
+
+    /// Check that a file is copied with its folder, and left alone while it is the same.
+    #[test]
+    fn copies_what_changed() {
+        let place = env::temp_dir().join(format!("xtask-guest-{}", std::process::id()));
+        let (from, to) = (place.join("from"), place.join("lab/to"));
+        fs::create_dir_all(&place).unwrap();
+        let mut written = |text: &str| {
+            fs::write(&from, text).unwrap();
+            let told = put(&from, &to).unwrap();
+            assert_eq!(fs::read_to_string(&to).unwrap(), text);
+            told.rsplit(' ').next().unwrap() == "new"
+        };
+        assert_eq!(["a", "a", "b"].map(&mut written), [true, false, true]);
+        assert_eq!(fs::read_dir(place.join("lab")).unwrap().count(), 1);
+        fs::remove_dir_all(place).unwrap();
+    }
+}
