@@ -8,6 +8,8 @@ use clap::builder::styling::Styles;
 use clap::{CommandFactory, Parser, Subcommand};
 use units::{CpuSet, Nanos, Ppm};
 
+use crate::lab_args::LabCommand;
+
 const EXIT_CODES: &str = "\
 Exit codes:
   0  done
@@ -84,6 +86,9 @@ Examples:
 Example:
   noisefloor noise -d 60 -o before.json && noisefloor report before.json")]
     Report(ReportArgs),
+    /// The same measurements on other kernels, in guests; exact to the instruction.
+    #[command(subcommand)]
+    Lab(LabCommand),
     /// Write man pages or shell completions.
     #[command(hide = true)]
     Generate(GenerateArgs),

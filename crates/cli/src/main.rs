@@ -4,6 +4,7 @@
 //! ```text
 //! main ── args ──▶ check   facts   ticks   noise     one module a command:
 //!                  report  generate                  parse ▶ one room ▶ report ▶ exit code
+//!                  lab (lab_args)  explain
 //!   measuring      what the measuring commands share: CPUs, facts, saving, printing
 //!   terminal       progress, live ticks, Ctrl-C
 //!   outcome        exit codes, and which failure has which
@@ -12,8 +13,11 @@
 
 mod args;
 mod check;
+mod explain;
 mod facts;
 mod generate;
+mod lab;
+mod lab_args;
 mod measuring;
 mod noise;
 mod outcome;
@@ -49,6 +53,7 @@ fn run(args: Args) -> Result<Outcome, Failure> {
         Command::Ticks(ticks) => ticks::run(&ticks, args.output),
         Command::Noise(noise) => noise::run(&noise, args.output),
         Command::Report(report) => report::run(&report, args.output),
+        Command::Lab(command) => lab::run(&command, args.output),
         Command::Generate(generate) => generate::run(&generate),
     }
 }

@@ -80,6 +80,15 @@ impl From<measure::Error> for Failure {
     }
 }
 
+impl From<::lab::Error> for Failure {
+    fn from(error: ::lab::Error) -> Self {
+        match error.kind() {
+            ::lab::Kind::Experiment => Self::usage(error),
+            _ => Self::refused(error),
+        }
+    }
+}
+
 impl From<recording::Error> for Failure {
     fn from(error: recording::Error) -> Self {
         Self::usage(error)

@@ -4,6 +4,8 @@
 //! second: each line wakes a CPU that may be the one that is measured.
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use measure::{Stop, Watch};
 use recording::TickSample;
@@ -80,6 +82,16 @@ impl Watch for Terminal {
             self.stop.flag().store(true, std::sync::atomic::Ordering::Relaxed);
         }
     }
+}
+
+/// Lets SIGINT, SIGTERM and SIGHUP set the flag; a second one ends the process at once.
+pub(crate) fn stop_on_signals(stop: &Arc<AtomicBool>) -> Result<(), Failure> {
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        flag::register_conditional_shutdown(signal, INTERRUPTED, Arc::clone(stop))
+            .and_then(|_| flag::register(signal, Arc::clone(stop)))
+            .map_err(Failure::refused)?;
+    }
+    Ok(())
 }
 
 /// Prints to standard output at once; says whether somebody still reads it.

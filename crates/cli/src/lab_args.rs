@@ -1,0 +1,134 @@
+//! What may be typed after `noisefloor lab`.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::Subcommand;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum LabCommand {
+    /// The experiments that come with this tool.
+    List,
+    /// An experiment's text, to read or to start from.
+    #[command(after_help = "\
+Example:
+  noisefloor lab show tick-cost > mine.toml")]
+    Show(ShowArgs),
+    /// Run an experiment: each of its cells is a guest.
+    ///
+    /// A cell's result is kept and not run again while nothing that it depends on has
+    /// changed.
+    #[command(after_help = "\
+Examples:
+  noisefloor lab run tick-cost
+  noisefloor lab run tick-cost --kernel debian:6.1-cloud --set seconds=2
+  noisefloor lab run mine.toml --kernel ./bzImage --json")]
+    Run(RunArgs),
+    /// Run an experiment and hold it to the limits or the baseline in its file.
+    ///
+    /// The exit code is 1 where a cell exceeds one, or was lost.
+    #[command(after_help = "\
+Example: in the CI of a kernel
+  noisefloor lab check tick.toml --kernel arch/x86/boot/bzImage")]
+    Check(CheckArgs),
+    /// Where one tick's, or one system call's, instructions go, function by function.
+    #[command(after_help = "\
+Examples:
+  noisefloor lab explain tick-cost/fifo@debian:6.12-cloud
+  noisefloor lab explain tick-cost/fifo@debian:6.1-cloud --diff @debian:6.12-cloud
+  noisefloor lab explain syscalls/plain@debian:6.1-cloud --call getpid -o getpid.svg")]
+    Explain(ExplainArgs),
+    /// The kernels that guests can boot; gets those named.
+    #[command(after_help = "\
+Examples:
+  noisefloor lab kernels
+  noisefloor lab kernels debian:6.12-rt ./bzImage running")]
+    Kernels(KernelsArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ShowArgs {
+    /// A built-in experiment.
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+}
+
+/// How to run cells.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct How {
+    /// Instead of the experiment's kernels: running, a path, debian:6.1, debian:6.12-rt;
+    /// again for another.
+    #[arg(short, long = "kernel", value_name = "KERNEL")]
+    pub(crate) kernels: Vec<String>,
+    /// Change the experiment: seconds=2, machine=microvm, repeats=20, workload=fifo; again
+    /// for another.
+    #[arg(short, long = "set", value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// What guest time is: the count of instructions, or real time, which varies.
+    #[arg(long, value_name = "MODE")]
+    pub(crate) mode: Option<ModeArg>,
+    /// How many cells side by side; one for each of this machine's CPUs if not given.
+    #[arg(short, long, value_name = "N")]
+    pub(crate) jobs: Option<NonZeroUsize>,
+    /// Run cells whose result is kept, too, and confirm it.
+    #[arg(long)]
+    pub(crate) fresh: bool,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub(crate) enum ModeArg {
+    /// Guest time is the count of guest instructions: exact, and says nothing of caches.
+    Exact,
+    /// Guest time is real time: lengths count, and vary.
+    Timed,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct RunArgs {
+    /// A built-in experiment, or a file (TOML).
+    #[arg(value_name = "NAME|FILE")]
+    pub(crate) experiment: String,
+    #[command(flatten)]
+    pub(crate) how: How,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CheckArgs {
+    /// A file (TOML) with limits or a baseline, or a built-in experiment.
+    #[arg(value_name = "FILE")]
+    pub(crate) experiment: String,
+    #[command(flatten)]
+    pub(crate) how: How,
+    /// Print what was measured as a baseline for the file, instead of checking.
+    #[arg(long)]
+    pub(crate) print_baseline: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ExplainArgs {
+    /// EXPERIMENT/NAME@KERNEL, as far as it is needed to name one cell; or the beginning
+    /// of a kept cell's identity.
+    #[arg(value_name = "CELL")]
+    pub(crate) cell: String,
+    /// Explain how this cell differs; @KERNEL for the same on another kernel.
+    #[arg(long, value_name = "CELL")]
+    pub(crate) diff: Option<String>,
+    /// Of a cell that makes calls: which one (getpid, pipe, ...).
+    #[arg(long, value_name = "CALL")]
+    pub(crate) call: Option<String>,
+    /// Write a flame graph (SVG), or with another ending stacks as text.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) how: How,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct KernelsArgs {
+    /// Kernels to get; lists those that are kept, and known, if none is named.
+    #[arg(value_name = "KERNEL")]
+    pub(crate) get: Vec<String>,
+    /// Ask the archive again, for a newer one.
+    #[arg(long)]
+    pub(crate) fresh: bool,
+}
