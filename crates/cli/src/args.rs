@@ -229,7 +229,7 @@ fn span(text: &str) -> Result<Nanos, String> {
 }
 
 /// A bare number is seconds, as everywhere in this field.
-fn seconds(text: &str) -> Result<Nanos, String> {
+pub(crate) fn seconds(text: &str) -> Result<Nanos, String> {
     span(text).or_else(|refused| span(&format!("{text}s")).map_err(|_| refused))
 }
 

@@ -116,7 +116,7 @@ pub(crate) fn cells(
     let jobs = how.jobs.map_or(cores, usize::from);
     let lab = Lab::open(Cache::find()?)?;
     let mut watcher = Watcher::new(output.quiet);
-    let run = Run { jobs, fresh: how.fresh, stop: &stop };
+    let run = Run { jobs, fresh: how.fresh, deadline: how.deadline.into(), stop: &stop };
     let cells = lab.run(plans, run, &mut watcher);
     watcher.clear();
     Ok(cells?)

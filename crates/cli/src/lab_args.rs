@@ -4,6 +4,9 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::Subcommand;
+use units::Nanos;
+
+use crate::args::seconds;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum LabCommand {
@@ -73,6 +76,10 @@ pub(crate) struct How {
     /// Run cells whose result is kept, too, and confirm it.
     #[arg(long)]
     pub(crate) fresh: bool,
+    /// How long a guest may boot, and may take beyond what it measures, before it is taken
+    /// to hang; in seconds or as 2m.
+    #[arg(long, value_name = "TIME", default_value = "120", value_parser = seconds)]
+    pub(crate) deadline: Nanos,
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]

@@ -10,6 +10,7 @@
 use std::ffi::{c_int, c_uint, c_void};
 use std::mem::offset_of;
 use std::ptr::{null_mut, without_provenance_mut};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::api::{self, OnExecution, Score, Scoreboard};
@@ -32,9 +33,11 @@ struct Place {
 
 /// What is counted for all CPUs.
 pub(crate) struct Places {
-    places: Vec<*mut Place>,
+    cpus: usize,
     /// QEMU's own, where there is one CPU only.
     board: Option<*mut Scoreboard>,
+    /// A place for each CPU, once QEMU has made them.
+    places: OnceLock<Vec<*mut Place>>,
 }
 
 // SAFETY: the places live until the end, and only the one thread that runs the CPUs of an
@@ -51,38 +54,30 @@ static CALLED: AtomicPtr<Vec<(*mut c_void, *mut Place)>> = AtomicPtr::new(null_m
 impl Places {
     /// Places for that many CPUs.
     pub(crate) fn new(cpus: usize) -> Self {
-        if cpus == 1 {
-            // SAFETY: the size is that of a place; there is one for the one CPU.
-            let (board, place) = unsafe {
-                let board = api::qemu_plugin_scoreboard_new(size_of::<Place>());
-                (board, api::qemu_plugin_scoreboard_find(board, 0).cast())
-            };
-            return Self { places: vec![place], board: Some(board) };
-        }
-        let place = || Box::into_raw(Box::default());
-        Self { places: (0..cpus).map(|_| place()).collect(), board: None }
+        let size = size_of::<Place>();
+        // SAFETY: takes a size, and gives memory that QEMU owns.
+        let board = (cpus == 1).then(|| unsafe { api::qemu_plugin_scoreboard_new(size) });
+        Self { cpus, board, places: OnceLock::new() }
     }
 
-    /// Learns, in the thread that runs the CPUs, how to tell which one it is at.
+    /// Finds the places, and learns, in the thread that runs the CPUs, how to tell which
+    /// one it is at.
     pub(crate) fn meet_thread(&self) {
-        if self.board.is_some() || !CURRENT.load(Ordering::Relaxed).is_null() {
-            return;
-        }
-        let cpu = |number: usize| {
-            // SAFETY: takes a number, and finds no CPU for a wrong one.
-            unsafe { api::qemu_get_cpu(c_int::try_from(number).unwrap_or(-1)) }
+        let make = |cpu: usize| match self.board {
+            // SAFETY: QEMU has made its one CPU by now, and a place for it.
+            Some(board) => unsafe {
+                api::qemu_plugin_scoreboard_find(
+                    board,
+                    c_uint::try_from(cpu).unwrap_or(0),
+                )
+            }
+            .cast(),
+            None => Box::into_raw(Box::default()),
         };
-        let called = self.places.iter().enumerate();
-        let called: Vec<_> =
-            called.map(|(number, &place)| (cpu(number), place)).collect();
-        CALLED.store(Box::into_raw(Box::new(called)), Ordering::Relaxed);
-        // SAFETY: the name is a string; null asks for the whole program's symbols.
-        let current = unsafe { api::dlsym(null_mut(), c"current_cpu".as_ptr()) };
-        if current.is_null() {
-            eprintln!("noisefloor-counter: this QEMU does not tell which CPU it is at");
-            std::process::exit(1);
+        let places = self.places.get_or_init(|| (0..self.cpus).map(make).collect());
+        if self.board.is_none() && CURRENT.load(Ordering::Relaxed).is_null() {
+            learn_current(places);
         }
-        CURRENT.store(current.cast(), Ordering::Relaxed);
     }
 
     /// The number of the CPU that calls back.
@@ -91,30 +86,30 @@ impl Places {
             return 0;
         }
         let place = current_place();
-        self.places.iter().position(|&other| other == place).unwrap_or(0)
+        self.all().iter().position(|&other| other == place).unwrap_or(0)
     }
 
     /// What a CPU has executed so far.
     pub(crate) fn count(&self, cpu: usize) -> Count {
-        let place = self.places[cpu];
+        let place = self.all()[cpu];
         // SAFETY: the place lives until the end, and is written by the calling thread.
         unsafe { Count { user: (*place).user, kernel: (*place).kernel } }
     }
 
     /// What each CPU has executed so far.
     pub(crate) fn counts(&self) -> Vec<Count> {
-        (0..self.places.len()).map(|cpu| self.count(cpu)).collect()
+        (0..self.cpus).map(|cpu| self.count(cpu)).collect()
     }
 
     /// Where a CPU was last seen.
     pub(crate) fn level(&self, cpu: usize) -> u64 {
         // SAFETY: as in `count`.
-        unsafe { (*self.places[cpu]).level }
+        unsafe { (*self.all()[cpu]).level }
     }
 
     /// Keeps where a CPU is.
     pub(crate) fn set_level(&self, cpu: usize, level: u64) {
-        let place = self.places[cpu];
+        let place = self.all()[cpu];
         // SAFETY: as in `count`.
         unsafe { (*place).level = level }
     }
@@ -127,6 +122,11 @@ impl Places {
     /// Counts an instruction of the kernel whenever it is executed.
     pub(crate) fn count_kernel(&self, instruction: &Instruction) {
         self.count_at(instruction, offset_of!(Place, kernel));
+    }
+
+    /// The places; nobody is told of anything before they are there.
+    fn all(&self) -> &[*mut Place] {
+        self.places.get().map_or(&[], Vec::as_slice)
     }
 
     fn count_at(&self, instruction: &Instruction, offset: usize) {
@@ -173,6 +173,23 @@ impl Places {
             }
         }
     }
+}
+
+fn learn_current(places: &[*mut Place]) {
+    let cpu = |number: usize| {
+        // SAFETY: takes a number, and finds no CPU for a wrong one.
+        unsafe { api::qemu_get_cpu(c_int::try_from(number).unwrap_or(-1)) }
+    };
+    let called: Vec<_> =
+        places.iter().enumerate().map(|(number, &place)| (cpu(number), place)).collect();
+    CALLED.store(Box::into_raw(Box::new(called)), Ordering::Relaxed);
+    // SAFETY: the name is a string; null asks for the whole program's symbols.
+    let current = unsafe { api::dlsym(null_mut(), c"current_cpu".as_ptr()) };
+    if current.is_null() {
+        eprintln!("noisefloor-counter: this QEMU does not tell which CPU it is at");
+        std::process::exit(1);
+    }
+    CURRENT.store(current.cast(), Ordering::Relaxed);
 }
 
 /// The place of the CPU that the calling thread is at.

@@ -8,7 +8,6 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use agent::{Answer, Order, Task, order};
@@ -19,20 +18,19 @@ use units::Nanos;
 use crate::boot::{self, Deadlines, Ended, FILE_BYTES_MAX};
 use crate::command_line::{self as line, Engine};
 use crate::console::Console;
+use crate::crew::Run;
 use crate::error::{Error, Kind};
 use crate::initramfs::{self, Config};
 use crate::kernel::Kernel;
+use crate::lab::Lab;
 use crate::places::{Parts, failed};
 use crate::plan::Plan;
 use crate::qemu::Qemu;
 
 /// The longest answer an agent gives.
 const ANSWER_BYTES_MAX: u64 = FILE_BYTES_MAX / 2;
-/// Deadlines are for hosts under load, and double what was ever seen there.
-const BOOT: Duration = Duration::from_secs(120);
-const WORK: Duration = Duration::from_secs(120);
+/// A host under load takes some 5 s of its time for a second of a guest's.
 const WORK_PER_SECOND: u32 = 60;
-const LEAVE: Duration = Duration::from_secs(60);
 
 /// A cell that is ready to run.
 #[derive(Debug, Clone)]
@@ -114,12 +112,13 @@ impl Ready {
         &self,
         folder: &Path,
         symbols: &str,
-        qemu: &Qemu,
-        parts: &Parts,
-        stop: &AtomicBool,
+        lab: &Lab,
+        run: &Run<'_>,
     ) -> Result<Ended, Error> {
-        self.furnish(folder, symbols, parts).map_err(|error| failed(folder, &error))?;
-        let ended = boot::boot(qemu, &self.arguments, folder, self.deadlines(), stop)?;
+        self.furnish(folder, symbols, &lab.parts)
+            .map_err(|error| failed(folder, &error))?;
+        let deadlines = self.deadlines(run.deadline);
+        let ended = boot::boot(&lab.qemu, &self.arguments, folder, deadlines, run.stop)?;
         Ok(match ended {
             Ended::Off => judge(folder),
             Ended::Lost(why) => Ended::Lost(with_console(why, folder)),
@@ -137,14 +136,14 @@ impl Ready {
         Ok(())
     }
 
-    fn deadlines(&self) -> Deadlines {
+    fn deadlines(&self, each: Duration) -> Deadlines {
         let asked = match &self.plan.task {
             Task::Noise(spec) => spec.duration_ns,
             Task::Ticks(spec) => spec.interval_ns.saturating_mul(spec.count.unwrap_or(1)),
             Task::Calls(_) | Task::Symbols => Nanos::ZERO,
         };
-        let work = WORK + Duration::from(asked).saturating_mul(WORK_PER_SECOND);
-        Deadlines { boot: BOOT, work, leave: LEAVE }
+        let work = each + Duration::from(asked).saturating_mul(WORK_PER_SECOND);
+        Deadlines { boot: each, work, leave: each }
     }
 }
 

@@ -25,6 +25,9 @@ pub struct Run<'a> {
     pub jobs: usize,
     /// Whether to run cells whose result is kept, too, to confirm it.
     pub fresh: bool,
+    /// How long a guest may boot, may take beyond what it measures, and may power off;
+    /// whoever takes longer hangs.
+    pub deadline: Duration,
     /// The order to end early.
     pub stop: &'a AtomicBool,
 }
@@ -72,7 +75,7 @@ impl Lab {
         run: Run<'_>,
         audience: &mut dyn Audience,
     ) -> Result<Vec<Cell>, Error> {
-        let ready = self.ready(plans, run.stop, &mut |text| audience.say(text))?;
+        let ready = self.ready(plans, &run, &mut |text| audience.say(text))?;
         let mut cells = self.work(&ready, run, audience)?;
         doubt_repeats(&mut cells);
         Ok(cells)
@@ -99,7 +102,7 @@ impl Lab {
                         let Some(cell) = ready.get(index) else { return };
                         let began = Instant::now();
                         let _ = news.send(News::Began);
-                        let cell = Box::new(self.cell(cell, run.fresh, run.stop));
+                        let cell = Box::new(self.cell(cell, &run));
                         let took = began.elapsed();
                         let _ = news.send(News::Ended { index, cell, took });
                     }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::sync::atomic::AtomicBool;
 
 use agent::{Answer as Sent, Symbols, Task};
 use recording::{Cell, Code, Doubt, Ending, Mode};
@@ -11,6 +10,7 @@ use crate::accelerator;
 use crate::boot::Ended;
 use crate::cell::Ready;
 use crate::command_line::{ANSWER, Engine};
+use crate::crew::Run;
 use crate::error::{Error, Kind};
 use crate::kernel::{Kernel, Kernels};
 use crate::places::{Cache, Parts, failed};
@@ -23,7 +23,7 @@ pub struct Lab {
     pub(crate) cache: Cache,
     kernels: Kernels,
     pub(crate) qemu: Qemu,
-    parts: Parts,
+    pub(crate) parts: Parts,
     shelf: Shelf,
 }
 
@@ -52,7 +52,7 @@ impl Lab {
     pub(crate) fn ready(
         &self,
         plans: &[Plan],
-        stop: &AtomicBool,
+        run: &Run<'_>,
         say: &mut dyn FnMut(&str),
     ) -> Result<Vec<Ready>, Error> {
         let mut found = Found::new();
@@ -72,7 +72,7 @@ impl Lab {
         let mut ready = Vec::with_capacity(plans.len());
         for plan in plans {
             let Some(kernel) = found.get(&plan.kernel) else { continue };
-            let engine = self.engine(plan, kernel, stop, say)?;
+            let engine = self.engine(plan, kernel, run, say)?;
             ready.push(Ready::new(plan, kernel, engine, &self.qemu, &self.parts)?);
         }
         Ok(ready)
@@ -82,7 +82,7 @@ impl Lab {
         &self,
         plan: &Plan,
         kernel: &Kernel,
-        stop: &AtomicBool,
+        run: &Run<'_>,
         say: &mut dyn FnMut(&str),
     ) -> Result<Engine, Error> {
         if plan.mode == Mode::Exact {
@@ -94,7 +94,7 @@ impl Lab {
             let plan = Plan { task, ..plan.clone() };
             let ready = Ready::new(&plan, kernel, engine, &self.qemu, &self.parts)?;
             let place = self.cache.workplace()?;
-            ready.boot(place.path(), "", &self.qemu, &self.parts, stop)
+            ready.boot(place.path(), "", self, run)
         };
         accelerator::prove(&self.cache, &self.qemu, boots)
     }
@@ -103,18 +103,17 @@ impl Lab {
     pub(crate) fn cell(
         &self,
         ready: &Ready,
-        fresh: bool,
-        stop: &AtomicBool,
+        run: &Run<'_>,
     ) -> Result<Option<Cell>, Error> {
         let key = ready.key();
-        let Some(_lock) = self.shelf.lock(&key, stop)? else { return Ok(None) };
+        let Some(_lock) = self.shelf.lock(&key, run.stop)? else { return Ok(None) };
         let keeps = ready.plan.mode == Mode::Exact;
-        let kept = self.shelf.find(&key).filter(|_| keeps && !fresh);
+        let kept = self.shelf.find(&key).filter(|_| keeps && !run.fresh);
         if let Some(answer) = kept {
             return Ok(Some(told(ready, true, Ending::Done(Box::new(answer)))));
         }
         let symbols = match ready.counts {
-            true => match self.symbols(&ready.kernel, stop)? {
+            true => match self.symbols(&ready.kernel, run)? {
                 Ok(symbols) => symbols,
                 Err(Ended::Stopped) => return Ok(None),
                 Err(ended) => return Ok(Some(unnamed(ready, &self.shelf, &ended)?)),
@@ -122,7 +121,7 @@ impl Lab {
             false => String::new(),
         };
         let place = self.cache.workplace()?;
-        let ended = ready.boot(place.path(), &symbols, &self.qemu, &self.parts, stop)?;
+        let ended = ready.boot(place.path(), &symbols, self, run)?;
         let ending = match ended {
             Ended::Stopped => return Ok(None),
             Ended::Lost(why) => {
@@ -149,9 +148,9 @@ impl Lab {
     fn symbols(
         &self,
         kernel: &Kernel,
-        stop: &AtomicBool,
+        run: &Run<'_>,
     ) -> Result<Result<String, Ended>, Error> {
-        let Some(_lock) = self.shelf.lock(&kernel.sha256, stop)? else {
+        let Some(_lock) = self.shelf.lock(&kernel.sha256, run.stop)? else {
             return Ok(Err(Ended::Stopped));
         };
         let file = self.cache.folder("symbols")?.join(&kernel.sha256);
@@ -164,7 +163,7 @@ impl Lab {
         let ready = Ready::new(&plan, kernel, Engine::Counted, &self.qemu, &self.parts)?
             .uncounted();
         let place = self.cache.workplace()?;
-        match ready.boot(place.path(), "", &self.qemu, &self.parts, stop)? {
+        match ready.boot(place.path(), "", self, run)? {
             Ended::Off => {}
             ended => return Ok(Err(ended)),
         }
