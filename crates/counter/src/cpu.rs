@@ -6,7 +6,7 @@
 
 use crate::decode::Ending;
 use crate::phase::{Count, Level, Phase, What};
-use crate::symbols::Function;
+use crate::symbols::{Function, PROGRAM};
 use crate::tree::Tree;
 use crate::walk::{Block, Walk};
 
@@ -89,7 +89,8 @@ impl Cpu {
         let did = now.since(ended.began);
         phase.add(self.number, What::Step, did.all(), || {
             let mut tree = ended.tree;
-            tree.add(Tree::ROOT, did.user);
+            let program = tree.child(Tree::ROOT, PROGRAM);
+            tree.add(program, did.user);
             tree
         });
     }

@@ -132,10 +132,10 @@ mod tests {
             Symbols::parse("ffffffff81000000 T enter\nffffffff81000100 t \"odd\\");
         let mut phase = Phase::begin(&[Count::default()]);
         let mut tree = Tree::new();
-        let outer = tree.child(Tree::ROOT, Function(1));
-        let inner = tree.child(outer, Function(2));
+        let outer = tree.child(Tree::ROOT, Function(2));
+        let inner = tree.child(outer, Function(3));
         tree.add(inner, 7);
-        phase.add(0, What::Interruption(Function(1), Level::User), 7, || tree);
+        phase.add(0, What::Interruption(Function(2), Level::User), 7, || tree);
         phase.add(0, What::Step, 9, Tree::new);
         phase.end(&[Count { user: 100, kernel: 7 }]);
         let expected = concat!(

@@ -16,7 +16,7 @@ use crate::api::{self, Id, Info};
 use crate::decode::{self, Mark};
 use crate::output;
 use crate::places::{IN_KERNEL, Places, USER};
-use crate::symbols::Symbols;
+use crate::symbols::{KERNEL, Symbols};
 use crate::walk::Block;
 use crate::watcher::Watcher;
 
@@ -26,8 +26,6 @@ use crate::watcher::Watcher;
 #[used]
 pub static qemu_plugin_version: c_int = api::VERSION;
 
-/// From here on addresses are the kernel's.
-const KERNEL: u64 = 1 << 63;
 /// The longest x86 instruction.
 const INSTRUCTION_MAX: usize = 15;
 

@@ -5,11 +5,18 @@
 //!
 //! Cannot see: code that is made at run time (BPF, patched-in trampolines) and modules.
 
+/// From here on addresses are the kernel's.
+pub(crate) const KERNEL: u64 = 1 << 63;
+
 /// A function's place in [`Symbols`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Function(pub(crate) usize);
 
-/// The functions of one kernel. The first is made up: code that no symbol names.
+/// All that programs execute, which has no symbols here.
+pub(crate) const PROGRAM: Function = Function(0);
+
+/// The functions of one kernel. The first two are made up: programs, and code of the
+/// kernel that no symbol names.
 #[derive(Debug)]
 pub(crate) struct Symbols {
     starts: Vec<u64>,
@@ -17,6 +24,7 @@ pub(crate) struct Symbols {
 }
 
 /// What code outside all symbols is called.
+const MADE_UP: [(u64, &str); 2] = [(0, "[program]"), (KERNEL, UNKNOWN)];
 const UNKNOWN: &str = "[unknown]";
 
 impl Symbols {
@@ -25,11 +33,8 @@ impl Symbols {
         let mut found: Vec<(u64, &str)> = text.lines().filter_map(line).collect();
         found.sort_by_key(|&(address, name)| (address, is_alias(name)));
         found.dedup_by_key(|&mut (address, _)| address);
-        let (mut starts, mut names) = (vec![0], vec![UNKNOWN.to_owned()]);
-        for (address, name) in found {
-            starts.push(address);
-            names.push(name.to_owned());
-        }
+        let all = MADE_UP.into_iter().chain(found);
+        let (starts, names) = all.map(|(start, name)| (start, name.to_owned())).unzip();
         Self { starts, names }
     }
 
@@ -62,7 +67,7 @@ fn line(line: &str) -> Option<(u64, &str)> {
     let is_text = matches!(words.next()?, "t" | "T" | "w" | "W");
     let name = words.next()?;
     // What has a third word is a module's, and those come and go.
-    let of_kernel = words.next().is_none() && address != 0;
+    let of_kernel = words.next().is_none() && address > KERNEL;
     (is_text && of_kernel).then_some((address, name))
 }
 
@@ -102,7 +107,9 @@ not a line";
         assert_eq!(name(0xffff_ffff_8100_00ff), "_text");
         assert_eq!(name(0xffff_ffff_8100_0100), "__x64_sys_getpid");
         assert_eq!(name(0xffff_ffff_c000_0000), "asm_sysvec_apic_timer_interrupt");
-        assert_eq!(name(0x1000), UNKNOWN);
+        assert_eq!(name(0xffff_fe00_0000_0000), UNKNOWN);
+        assert_eq!(name(0x1000), "[program]");
+        assert_eq!(symbols.find(0x1000), PROGRAM);
     }
 
     /// Check that an entry is one only at its first instruction.
