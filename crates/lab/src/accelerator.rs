@@ -6,6 +6,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +16,8 @@ use crate::error::{Error, Kind};
 use crate::places::{Cache, failed};
 use crate::qemu::Qemu;
 
+/// How long a guest has to boot: on a processor that runs it, a second or two.
+pub(crate) const DEADLINE: Duration = Duration::from_secs(20);
 const DEVICE: &str = "/dev/kvm";
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 const KEPT: &str = "accelerator.json";
