@@ -61,9 +61,7 @@ fn explain_both(
     let difference = Difference::of(&a, &b);
     if let Some(file) = &args.output {
         let text = match is_svg(file) {
-            true => {
-                flame_diff_svg(&format!("{title_b}, compared with {title_a}"), &a, &b)
-            }
+            true => flame_diff_svg(&compared(one, other, call), &a, &b),
             false => folded_diff(&a, &b),
         };
         write(file, &text)?;
@@ -102,6 +100,16 @@ fn episode<'a>(
 fn title(cell: &Cell, call: Option<&str>) -> String {
     let what = call.unwrap_or("one tick");
     format!("{what}, {} on {}", cell.name, cell.kernel)
+}
+
+/// What a picture of two cells is called: what differs, in the fewest words.
+fn compared(one: &Cell, other: &Cell, call: Option<&str>) -> String {
+    let what = call.unwrap_or("one tick");
+    if one.name == other.name {
+        format!("{what}, {}: {} against {}", one.name, other.kernel, one.kernel)
+    } else {
+        format!("{what}: {} against {}", other.name, one.name)
+    }
 }
 
 fn is_svg(file: &Path) -> bool {
