@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! plugin ── decode, symbols ──▶ watcher ──▶ cpu ──▶ walk ──▶ tree
-//!   QEMU's side                    └─▶ phase ──▶ output       the lab reads it
+//!   │ QEMU's side                  └─▶ phase ──▶ output       the lab reads it
+//!   └─▶ places    what QEMU itself adds up, and which CPU executes
 //! ```
 //!
 //! An instruction is counted when it begins. One that faults begins again, and is counted

@@ -99,3 +99,100 @@ impl Words {
         self.alone(value);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+
+    use super::*;
+
+    /// An option and its value to a line; the kernel's command line a line each word.
+    fn text(plan: &Plan, engine: Engine, with_counter: bool) -> String {
+        let words = qemu(plan, engine, with_counter);
+        let add = |text: String, word: &String| match word.split_once(' ') {
+            None if word.starts_with('-') => text + "\n" + word,
+            None => text + " " + word,
+            Some(_) => text + "\n  " + &word.replace(' ', "\n  "),
+        };
+        words.iter().fold(String::new(), add)
+    }
+
+    /// Check all that QEMU is told of an exact cell.
+    #[test]
+    fn exact() {
+        let plan = Plan { params: "nohz=off".to_owned(), ..Plan::of_symbols("any") };
+        assert_snapshot!(text(&plan, Engine::Counted, true), @r"
+        -machine pc
+        -accel tcg
+        -icount shift=0,sleep=off
+        -rtc clock=vm,base=2020-01-01
+        -seed 1
+        -cpu qemu64,-rdrand
+        -smp 1
+        -m 256
+        -display none
+        -nodefaults
+        -no-user-config
+        -no-reboot
+        -serial file:console
+        -debugcon file:answer
+        -plugin ./counter.so,symbols=symbols,output=counts.json
+        -kernel kernel
+        -initrd initrd
+        -append
+          console=ttyS0
+          panic=-1
+          quiet
+          nokaslr
+          tsc=reliable
+          random.trust_cpu=off
+          norandmaps
+          cryptomgr.notests
+          nohz=off
+        ");
+    }
+
+    /// Check all that QEMU is told of a timed cell with a machine of its own.
+    #[test]
+    fn timed() {
+        let machine = Machine {
+            kind: MachineKind::Microvm,
+            cpu: "host".to_owned(),
+            cpus: 2,
+            memory_mib: 512,
+        };
+        let mode = Mode::Timed;
+        let plan = Plan { machine, mode, ..Plan::of_symbols("any") };
+        assert_snapshot!(text(&plan, Engine::Kvm, false), @r"
+        -machine microvm,acpi=on
+        -accel kvm
+        -cpu host
+        -smp 2
+        -m 512
+        -display none
+        -nodefaults
+        -no-user-config
+        -no-reboot
+        -serial file:console
+        -debugcon file:answer
+        -kernel kernel
+        -initrd initrd
+        -append
+          console=ttyS0
+          panic=-1
+          quiet
+          nokaslr
+          tsc=reliable
+        ");
+    }
+
+    /// Check that emulation differs from KVM in the accelerator only, and is not counted.
+    #[test]
+    fn emulated() {
+        let plan = Plan { mode: Mode::Timed, ..Plan::of_symbols("any") };
+        let kvm = text(&plan, Engine::Kvm, false);
+        let emulated = text(&plan, Engine::Emulated, false);
+        assert_eq!(emulated, kvm.replace("-accel kvm", "-accel tcg"));
+        assert!(!emulated.contains("icount"));
+    }
+}

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use agent::{Answer as Sent, Symbols, Task};
+use agent::{Answer as Sent, Symbols};
 use recording::{Cell, Code, Doubt, Ending, Mode};
 
 use crate::accelerator;
@@ -90,8 +90,8 @@ impl Lab {
         }
         let boots = |engine| {
             say("proving /dev/kvm by booting with it");
-            let task = Task::Symbols;
-            let plan = Plan { task, ..plan.clone() };
+            // A plain boot: what this cell asks for may not be able to boot at all.
+            let plan = Plan { mode: Mode::Timed, ..Plan::of_symbols(&kernel.spec) };
             let ready = Ready::new(&plan, kernel, engine, &self.qemu, &self.parts)?;
             let place = self.cache.workplace()?;
             let run = Run { deadline: accelerator::DEADLINE.min(run.deadline), ..*run };

@@ -80,23 +80,24 @@ impl Shelf {
         read(&self.kept.join(key)).ok()
     }
 
-    /// Keeps the result of the boot in `folder`. Where another result was kept, both are.
+    /// Keeps the result of the boot in `folder`, which is moved from there. Where another
+    /// result was kept, both are.
     pub(crate) fn keep(&self, ready: &Ready, folder: &Path) -> Result<Kept, Error> {
         let place = self.kept.join(ready.key());
         let put = || -> std::io::Result<Kept> {
-            let new = tempfile::Builder::new().prefix(".new-").tempdir_in(&self.kept)?;
-            fs::write(new.path().join(INPUTS), &ready.inputs)?;
+            let new = folder.join("result");
+            fs::create_dir(&new)?;
+            fs::write(new.join(INPUTS), &ready.inputs)?;
             for name in results(ready.counts) {
-                fs::copy(folder.join(name), new.path().join(name))?;
+                fs::rename(folder.join(name), new.join(name))?;
             }
-            let differs =
-                self.find(&ready.key()).is_some() && !same(new.path(), &place, ready);
+            let differs = self.find(&ready.key()).is_some() && !same(&new, &place, ready);
             let place =
                 if differs { place.with_extension("differs") } else { place.clone() };
             if place.exists() {
                 fs::remove_dir_all(&place)?;
             }
-            fs::rename(new.keep(), &place)?;
+            fs::rename(new, &place)?;
             Ok(if differs { Kept::Differs } else { Kept::Confirmed })
         };
         put().map_err(|error| failed(&place, &error))

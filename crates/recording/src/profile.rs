@@ -1,8 +1,8 @@
 //! Where instructions go: single interruptions and steps, taken apart by kernel function.
 //!
-//! For each way into the kernel and each number of instructions that it cost, the first
-//! such episode of a phase is kept whole. An episode's stacks add up to its total
-//! exactly.
+//! For each way into the kernel and each of the most frequent numbers of instructions that
+//! it cost, the first such episode of a phase is kept whole. An episode's stacks add up to
+//! its total exactly.
 
 use serde::{Deserialize, Serialize};
 use units::{Cpu, Instructions};
