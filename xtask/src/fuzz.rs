@@ -35,6 +35,8 @@ const TARGETS: &[Target] = &[
         length_max: 32_768,
         eats: |name| name.ends_with(".json"),
     },
+    Target { name: "experiment", length_max: 4096, eats: |name| name.ends_with(".toml") },
+    Target { name: "answer", length_max: 4096, eats: |_| false },
 ];
 
 fn holds_cpus(name: &str) -> bool {
@@ -225,7 +227,7 @@ fn corpus(workspace: &Workspace, plan: &Plan, name: &str) -> Result<PathBuf, Str
 fn seeds(workspace: &Workspace, target: &Target) -> Result<PathBuf, String> {
     let seeds = emptied(workspace.target.join("fuzz/seeds").join(target.name))?;
     let mut files = Vec::new();
-    for folder in ["fixtures", "crates/recording/tests"] {
+    for folder in ["fixtures", "crates/recording/tests", "crates/lab/experiments"] {
         collect(&workspace.root.join(folder), target, &mut files);
     }
     files.sort();

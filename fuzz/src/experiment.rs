@@ -1,0 +1,31 @@
+//! An experiment's text: whatever is in it, parsing ends in cells or in a message that says
+//! where.
+//!
+//! An experiment has cells, no more than the bound, each with a name of its own on its
+//! kernel. A message names the file.
+#![no_main]
+
+use std::collections::HashSet;
+
+use lab::Experiment;
+use libfuzzer_sys::fuzz_target;
+
+const FILE: &str = "fuzz.toml";
+const CELLS_MAX: usize = 10_000;
+
+fuzz_target!(|text: &str| {
+    match Experiment::parse(text, FILE) {
+        Ok(experiment) => {
+            let cells = experiment.cells();
+            assert!((1..=CELLS_MAX).contains(&cells.len()));
+            let mut names = HashSet::new();
+            for cell in cells {
+                assert!(
+                    names.insert((&cell.kernel, &cell.name, cell.repeat)),
+                    "{cell:?}"
+                );
+            }
+        }
+        Err(error) => assert!(error.to_string().contains(FILE), "{error}"),
+    }
+});
