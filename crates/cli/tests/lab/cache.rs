@@ -1,0 +1,172 @@
+//! The cache: what is kept, what a killed or a second lab does to it, and when it is full.
+
+use std::fs;
+use std::process::Stdio;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::lost::has_guests;
+use crate::repeats::Mixed;
+use crate::site::{OLD, Site, text};
+
+/// How long a guest may take on a busy host before a test gives up on it.
+const LONG: Duration = Duration::from_secs(300);
+
+fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !holds() {
+        assert!(began.elapsed() < LONG, "{what}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// How many results are kept.
+fn kept(site: &Site) -> usize {
+    let entries =
+        fs::read_dir(site.cache().join("cells")).into_iter().flatten().flatten();
+    entries.filter(|entry| entry.path().join("inputs.json").exists()).count()
+}
+
+fn cached(cells: &[Value]) -> usize {
+    cells.iter().filter(|cell| cell["cached"] == true).count()
+}
+
+fn same(one: &[Value], other: &[Value]) {
+    assert_eq!(one.len(), other.len());
+    for (one, other) in one.iter().zip(other) {
+        assert_eq!(one["counts"], other["counts"]);
+        assert_eq!(one["series"], other["series"]);
+    }
+}
+
+/// Ends a lab in its second cell with a signal, and checks that nothing is left of it and
+/// that another lab goes on where it was.
+fn resumes(signal: Signal) {
+    let Some(mixed) = Mixed::get() else { return };
+    let site = Site::new().unwrap();
+    let mut lab = site.tool(&["lab", "run", "--json", "-j", "1", &mixed.file]);
+    let lab = lab.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_until("the first cell ends", || kept(&site) == 1);
+    wait_until("the second begins", || has_guests(&site.cache()));
+    kill_process(Pid::from_child(&lab), signal).unwrap();
+    let output = lab.wait_with_output().unwrap();
+    wait_until("its guest ends, too", || !has_guests(&site.cache()));
+    if signal == Signal::INT {
+        let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(told["cells"].as_array().unwrap().len(), 1, "{told}");
+    }
+    let left = kept(&site);
+    let cells = site.cells(&[&mixed.file], 0);
+    assert_eq!(cached(&cells), left);
+    assert_eq!(fs::read_dir(site.cache().join("work")).unwrap().count(), 0);
+    same(&cells, &mixed.cells);
+}
+
+/// Check that after SIGKILL the lab goes on with the cell that was in flight.
+#[test]
+fn resumes_after_sigkill() {
+    resumes(Signal::KILL);
+}
+
+/// Check that Ctrl-C ends a lab, which tells the cells that were done.
+#[test]
+fn resumes_after_ctrl_c() {
+    resumes(Signal::INT);
+}
+
+/// Check that of two labs on one cache at once each cell is run by one, and told by both.
+#[test]
+fn two_labs() {
+    let Some(mixed) = Mixed::get() else { return };
+    let site = Site::new().unwrap();
+    let cells = thread::scope(|scope| {
+        let lab = || site.cells(&[&mixed.file, "-j", "1"], 0);
+        let labs = [scope.spawn(lab), scope.spawn(lab)];
+        labs.map(|lab| lab.join().unwrap())
+    });
+    assert_eq!(cached(&cells[0]) + cached(&cells[1]), mixed.cells.len());
+    same(&cells[0], &mixed.cells);
+    same(&cells[1], &mixed.cells);
+}
+
+/// Check that a kept result is not measured again, that a fresh run confirms it, and that
+/// one that was changed does not pass.
+#[test]
+fn fresh() {
+    let Some(mixed) = Mixed::get() else { return };
+    let site = Site::new().unwrap();
+    let args = [mixed.file.as_str(), "-s", "workload=calls"];
+    site.cells(&args, 0);
+    assert_eq!(site.cells(&args, 0)[0]["cached"], true);
+    let fresh = [args.as_slice(), &["--fresh"]].concat();
+    assert_eq!(site.cells(&fresh, 0)[0]["cached"], false);
+    let file = site.kept(&site.cells(&args, 0)[0]).join("counts.json");
+    let counts = fs::read_to_string(&file).unwrap();
+    fs::write(&file, counts.replacen("\"kernel\":", "\"kernel\":1", 1)).unwrap();
+    let cells = site.cells(&fresh, 4);
+    assert_eq!(cells[0]["doubts"][0]["code"], "not_repeated", "{}", cells[0]["doubts"]);
+}
+
+/// Check that a result that is damaged is made again.
+#[test]
+fn damaged() {
+    let Some(mixed) = Mixed::get() else { return };
+    let site = Site::new().unwrap();
+    let args = [mixed.file.as_str(), "-s", "workload=calls"];
+    let first = site.cells(&args, 0);
+    let file = site.kept(&first[0]).join("answer");
+    let answer = fs::read(&file).unwrap();
+    fs::write(&file, &answer[..answer.len() / 2]).unwrap();
+    let again = site.cells(&args, 0);
+    assert_eq!(cached(&again), 0);
+    same(&first, &again);
+    assert!(fs::read(&file).unwrap() == answer);
+}
+
+/// Check that a full disk is called that, and says how to go elsewhere.
+#[test]
+fn full_disk() {
+    let Some(site) = Site::new() else { return };
+    let kernels = site.cache().join("kernels").canonicalize().unwrap();
+    let disk = site.cache().join("disk");
+    fs::create_dir(&disk).unwrap();
+    let file = site.file("full", "");
+    // In a mount namespace of its own, which ends with it.
+    let script = format!(
+        "mount -t tmpfs -o size=256k none {disk} && ln -s {kernels} {disk}/kernels && \
+         touch {file}.ready && exec {tool} lab run tick-cost -k {OLD} --json",
+        disk = disk.display(),
+        kernels = kernels.display(),
+        tool = crate::site::TOOL,
+    );
+    let mut command = std::process::Command::new("unshare");
+    command.args(["--mount", "sh", "-c", &script]).env("NOISEFLOOR_CACHE", &disk);
+    let output = command.output().unwrap();
+    if !std::path::Path::new(&format!("{file}.ready")).exists() {
+        println!("skipped: no small disk to fill: {}", text(&output.stderr).trim());
+        return;
+    }
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    let said = text(&output.stderr);
+    assert!(said.contains("No space left"), "{said}");
+    assert!(said.contains("NOISEFLOOR_CACHE"), "{said}");
+    assert!(output.stdout.is_empty());
+}
+
+/// Check that a QEMU that is too old for two CPUs is refused before anything boots.
+#[test]
+fn old_qemu() {
+    let Some(mixed) = Mixed::get() else { return };
+    let site = Site::new().unwrap();
+    let old = site.file("qemu-7", "#!/bin/sh\necho QEMU emulator version 7.2.19\n");
+    let mut command = site.tool(&["lab", "run", &mixed.file, "--json"]);
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(&old, mode).unwrap();
+    let output = command.env("NOISEFLOOR_QEMU", &old).output().unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    let said = text(&output.stderr);
+    assert!(said.contains("2 CPUs") && said.contains("qemu-system-x86"), "{said}");
+}

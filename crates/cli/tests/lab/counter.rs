@@ -1,0 +1,128 @@
+//! The counter: that the guest does not see it, and a second way of knowing each count.
+
+use serde_json::Value;
+
+use crate::repeats::Mixed;
+use crate::site::{Site, named};
+
+/// In the place of what the counter would have written.
+const UNCOUNTED: &str =
+    r#"{"counts":{"phases":[]},"profile":{"names":[],"episodes":[]}}"#;
+const TIMER: &str = "asm_sysvec_apic_timer_interrupt";
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_else(|| panic!("no number: {value}"))
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().unwrap()
+}
+
+/// How often something was seen, by what it cost.
+fn times(spread: &Value) -> u64 {
+    list(spread).iter().map(|pair| number(&pair[1])).sum()
+}
+
+/// The counts of a CPU in a phase.
+fn cpu(phase: &Value, cpu: u64) -> &Value {
+    list(&phase["cpus"]).iter().find(|counts| number(&counts["cpu"]) == cpu).unwrap()
+}
+
+/// How often the timer interrupted a CPU, whatever it did.
+fn timer_entries(counts: &Value) -> u64 {
+    let entries = list(&counts["interruptions"]).iter();
+    entries.filter(|way| way["entry"] == TIMER).map(|way| times(&way["kernel"])).sum()
+}
+
+/// Check that the guest sends the same bytes whether it is counted or not, on one CPU and
+/// on two.
+#[test]
+fn unseen() {
+    let Some(mixed) = Mixed::get() else { return };
+    let script = format!(
+        r#"for word; do
+  shift
+  case $word in
+    -plugin) left_out=next ;;
+    *) [ "$left_out" != next ] && set -- "$@" "$word"; left_out=done ;;
+  esac
+done
+case "$*" in *counter.so*) exit 9 ;; esac
+[ "$left_out" ] || exit 8
+echo '{UNCOUNTED}' >counts.json
+exec $QEMU "$@""#
+    );
+    let site = Site::new().unwrap().with_qemu(&script);
+    let cells = site.cells(&[&mixed.file], 0);
+    assert_eq!(cells.len(), mixed.cells.len());
+    for cell in &cells {
+        assert_eq!(cell["counts"]["phases"], Value::Array(Vec::new()));
+        let name = cell["name"].as_str().unwrap();
+        let answer = std::fs::read(site.kept(cell).join("answer")).unwrap();
+        assert!(answer == mixed.answer(name), "{name}: the guest saw the counter");
+    }
+}
+
+/// Check that the instructions of all CPUs together are the guest's own time, in which one
+/// is a nanosecond: but for those between the marks and the readings of the clock.
+#[test]
+fn counts_are_time() {
+    let Some(mixed) = Mixed::get() else { return };
+    for name in ["other", "two noise"] {
+        let cell = named(&mixed.cells, name);
+        let counts = list(&cell["counts"]["phases"][0]["cpus"]).iter();
+        let of = |cpu: &Value| number(&cpu["user"]) + number(&cpu["kernel"]);
+        let counted: u64 = counts.map(of).sum();
+        let series = &cell["series"];
+        let elapsed = u128::from(number(&series["cpus"][0]["elapsed_ns"]));
+        // The counter of the guest's processor runs at 1 GHz; the kernel measured that.
+        let hz = u128::from(number(&series["clock_hz"]));
+        let ticks = u64::try_from(elapsed * hz / 1_000_000_000).unwrap();
+        let outside = counted.checked_sub(ticks);
+        assert!(outside.is_some_and(|n| n < 100), "{name}: {counted} {ticks}");
+    }
+}
+
+/// Check that the timer's interrupts are as many as the guest's kernel says.
+#[test]
+fn counts_are_interrupts() {
+    let Some(mixed) = Mixed::get() else { return };
+    for name in ["other", "two noise"] {
+        let cell = named(&mixed.cells, name);
+        let seen = &cell["series"]["cpus"][0];
+        let measured = number(&seen["cpu"]);
+        let lines = list(&seen["meanwhile"]["interrupts"]).iter();
+        let timer = lines.filter(|line| line["timer"] == true);
+        let told: u64 = timer.map(|line| number(&line["count"])).sum();
+        let counted = timer_entries(cpu(&cell["counts"]["phases"][0], measured));
+        // The kernel's numbers are read before the phase begins and after it ends.
+        assert!((counted..=counted + 2).contains(&told), "{name}: {told} {counted}");
+    }
+    let idle = &named(&mixed.cells, "idle")["summary"]["cpus"][0];
+    let (told, counted) =
+        (number(&idle["timer_interrupts"]), number(&idle["timer_entries"]));
+    assert!((counted..=counted + 2).contains(&told), "idle: {told} {counted}");
+}
+
+/// Check that on two CPUs each has its own: with `nohz_full=1` the tick stays away from
+/// CPU 1, where a program spins all the time, and not from CPU 0.
+#[test]
+fn each_cpu_has_its_own() {
+    let Some(mixed) = Mixed::get() else { return };
+    let phase = &named(&mixed.cells, "two noise")["counts"]["phases"][0];
+    let (housekeeping, spinning) = (cpu(phase, 0), cpu(phase, 1));
+    assert!(timer_entries(spinning) * 5 < timer_entries(housekeeping));
+    assert!(number(&spinning["user"]) > 10 * number(&spinning["kernel"]));
+    assert!(number(&housekeeping["kernel"]) > number(&housekeeping["user"]));
+}
+
+/// Check that a gap is what the counter counts in the kernel, and the pass of the loop that
+/// was interrupted.
+#[test]
+fn a_gap_is_the_kernel_and_a_pass() {
+    let Some(mixed) = Mixed::get() else { return };
+    let cell = named(&mixed.cells, "other");
+    let mode = |spread: &str| number(&cell["summary"][spread]["mode"]);
+    let pass = number(&cell["series"]["cpus"][0]["loop_ns"]);
+    assert_eq!(mode("gap_instructions"), mode("kernel_instructions") + pass);
+}

@@ -1,0 +1,108 @@
+//! What holds a kernel to limits, and what explains where its instructions go.
+
+use serde_json::Value;
+
+use crate::repeats::{Mixed, forwards};
+use crate::site::{NEW, OLD, named, text};
+
+fn number(value: &Value) -> i64 {
+    value.as_i64().unwrap()
+}
+
+/// Runs `lab check` on the mixed experiment with limits added to it.
+fn check(mixed: &Mixed, file: &str, limits: &str) -> (Option<i32>, String) {
+    let file = mixed.site.file(file, &(forwards() + limits));
+    let output = mixed.site.output(&["lab", "check", &file]);
+    (output.status.code(), text(&output.stderr))
+}
+
+/// Check that limits that hold pass, and that the cells that exceed others are named.
+#[test]
+fn limits() {
+    let Some(mixed) = Mixed::get() else { return };
+    let tick =
+        number(&named(&mixed.cells, "other")["summary"]["gap_instructions"]["mode"]);
+    let holds = format!("[limits]\ntick_instructions = \"<= {tick}\"\n");
+    assert_eq!(check(mixed, "holds.toml", &holds), (Some(0), String::new()));
+    let tight = format!("[limits]\ntick_instructions = \"< {tick}\"\n");
+    let (code, said) = check(mixed, "tight.toml", &tight);
+    assert_eq!(code, Some(1));
+    assert!(said.contains("other") && said.contains(&tick.to_string()), "{said}");
+    assert!(!said.contains("calls"), "{said}");
+}
+
+/// Check that a baseline that was printed holds, and one that is off by one does not.
+#[test]
+fn baseline() {
+    let Some(mixed) = Mixed::get() else { return };
+    let print = ["lab", "check", &mixed.file, "--print-baseline"];
+    let output = mixed.site.output(&print);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let baseline = text(&output.stdout);
+    assert_eq!(check(mixed, "baseline.toml", &baseline), (Some(0), String::new()));
+    let getpid = baseline.lines().find(|line| line.contains("getpid")).unwrap();
+    let number = getpid.split("getpid_instructions = ").nth(1).unwrap();
+    let digits = number.bytes().take_while(u8::is_ascii_digit).count();
+    let value: u64 = number[..digits].parse().unwrap();
+    let off = baseline.replace(
+        &format!("getpid_instructions = {value}"),
+        &format!("getpid_instructions = {}", value + 1),
+    );
+    assert_eq!(check(mixed, "off.toml", &off).0, Some(1));
+}
+
+fn explain(mixed: &Mixed, args: &[&str]) -> Value {
+    let args = [&["lab", "explain", "--json"], args].concat();
+    let output = mixed.site.output(&args);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn sum(explained: &Value, key: &str) -> i64 {
+    let functions = explained["summary"]["functions"].as_array().unwrap();
+    functions.iter().map(|function| number(&function[key])).sum()
+}
+
+/// Check that a tick's and a call's parts add up to what was measured of it.
+#[test]
+fn parts_add_up() {
+    let Some(mixed) = Mixed::get() else { return };
+    let tick = explain(mixed, &[&format!("{}/other@{OLD}", mixed.file)]);
+    let measured =
+        &named(&mixed.cells, "other")["summary"]["kernel_instructions"]["mode"];
+    assert_eq!(&tick["summary"]["total_instructions"], measured);
+    assert_eq!(sum(&tick, "own_instructions"), number(measured));
+    let cell = format!("{}/calls@{OLD}", mixed.file);
+    let call = explain(mixed, &[&cell, "--call", "pipe"]);
+    let calls = named(&mixed.cells, "calls")["summary"]["calls"].as_array().unwrap();
+    let pipe = calls.iter().find(|call| call["name"] == "pipe").unwrap();
+    assert_eq!(call["summary"]["total_instructions"], pipe["instructions"]["mode"]);
+    assert_eq!(
+        sum(&call, "own_instructions"),
+        number(&call["summary"]["total_instructions"])
+    );
+}
+
+/// Check that the differences of two kernels' functions add up to that of their ticks, and
+/// that the pictures are written.
+#[test]
+fn differences_add_up() {
+    let Some(mixed) = Mixed::get() else { return };
+    let one = format!("{}/other@{OLD}", mixed.file);
+    let other = format!("@{NEW}");
+    let difference = explain(mixed, &[&one, "--diff", &other]);
+    let summary = &difference["summary"];
+    let (a, b) = ("total_instructions_a", "total_instructions_b");
+    assert_eq!(sum(&difference, "own_instructions_a"), number(&summary[a]));
+    assert_eq!(sum(&difference, "own_instructions_b"), number(&summary[b]));
+    assert_eq!(number(&summary["difference"]), number(&summary[b]) - number(&summary[a]));
+    assert_eq!(sum(&difference, "difference"), number(&summary["difference"]));
+    let svg = mixed.site.file("tick.svg", "");
+    explain(mixed, &[&one, "-o", &svg]);
+    assert!(std::fs::read_to_string(&svg).unwrap().contains("</svg>"));
+    let stacks = mixed.site.file("tick.folded", "");
+    explain(mixed, &[&one, "-o", &stacks]);
+    let stacks = std::fs::read_to_string(&stacks).unwrap();
+    let count = |line: &str| line.rsplit_once(' ').unwrap().1.parse::<i64>().unwrap();
+    assert_eq!(stacks.lines().map(count).sum::<i64>(), number(&summary[a]));
+}

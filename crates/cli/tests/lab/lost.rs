@@ -1,0 +1,114 @@
+//! Guests that give no result: each is a lost cell that says why, and keeps its console.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::site::{Site, text};
+
+/// A cell that takes no time of its own.
+const SHORT: &str = "name = \"short\"\nkernels = [\"debian:6.1-cloud\"]\n\
+     [[workload]]\nname = \"calls\"\n\
+     calls = { cpu = 0, calls = [\"getpid\"], repeats = 5 }\n";
+
+/// Runs the short cell, which has to be lost, and gives why; its console has to be kept.
+fn lost(site: &Site, experiment: &str, more: &[&str]) -> (String, String) {
+    let file = site.file("short.toml", experiment);
+    let cells = site.cells(&[&[file.as_str()], more].concat(), 1);
+    assert_eq!(cells[0]["summary"], Value::Null);
+    let lost = &cells[0]["lost"];
+    let console = fs::read(lost["console"].as_str().unwrap()).unwrap();
+    assert!(!has_guests(&site.cache()), "no QEMU is left");
+    (lost["why"].as_str().unwrap().to_owned(), text(&console))
+}
+
+/// Whether a process works below that folder.
+pub(crate) fn has_guests(folder: &Path) -> bool {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    processes
+        .filter_map(|process| fs::read_link(process.path().join("cwd")).ok())
+        .any(|works| works.starts_with(folder.join("work")))
+}
+
+/// Check that a kernel that panics is lost with the panic's reason.
+#[test]
+fn panic() {
+    let Some(site) = Site::new() else { return };
+    let experiment = format!("{SHORT}[[boot]]\nappend = \"mem=24M\"\n");
+    let (why, console) = lost(&site, &experiment, &[]);
+    assert!(why.starts_with("its kernel panicked: "), "{why}");
+    assert!(console.contains("Kernel panic"), "{console}");
+}
+
+/// Check that an agent that dies is lost: the kernel then has no init.
+#[test]
+fn crash() {
+    let Some(site) = Site::new() else { return };
+    let real = Path::new(crate::site::TOOL).with_file_name("../lab");
+    let parts = site.cache().join("parts");
+    fs::create_dir(&parts).unwrap();
+    let counter = "noisefloor-counter.so";
+    fs::copy(real.join(counter), parts.join(counter)).unwrap();
+    // The program ends where its code should go on.
+    let agent = fs::read(real.join("noisefloor-agent")).unwrap();
+    fs::write(parts.join("noisefloor-agent"), &agent[..agent.len() / 2]).unwrap();
+    let file = site.file("short.toml", SHORT);
+    let mut command = site.tool(&["lab", "run", &file, "--json"]);
+    let output = command.env("NOISEFLOOR_PARTS", &parts).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let all: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let why = all["cells"][0]["lost"]["why"].as_str().unwrap();
+    assert!(why.contains("its kernel panicked: "), "{why}");
+}
+
+/// Check that a guest that hangs is ended at the deadline.
+#[test]
+fn hang() {
+    let Some(site) = Site::new() else { return };
+    let site = site.with_qemu("exec $QEMU \"$@\" -S");
+    let began = Instant::now();
+    let (why, _) = lost(&site, SHORT, &["--deadline", "2"]);
+    assert!(why.contains("its kernel did not start the agent within 2 s"), "{why}");
+    assert!(began.elapsed() >= Duration::from_secs(2));
+}
+
+/// Check that an answer that was cut off is not taken for one.
+#[test]
+fn cut_off() {
+    let Some(site) = Site::new() else { return };
+    let site = site.with_qemu(
+        "$QEMU \"$@\" && case \"$*\" in *counter.so*) truncate -s -9 answer ;; esac",
+    );
+    let (why, _) = lost(&site, SHORT, &[]);
+    assert!(why.contains("cut off"), "{why}");
+}
+
+/// Check that a guest cannot fill the host's disk by way of its console.
+#[test]
+fn flood() {
+    let Some(site) = Site::new() else { return };
+    let site = site.with_qemu("exec yes 'printk: lost in space' >console");
+    let (why, console) = lost(&site, SHORT, &[]);
+    assert!(why.contains("it wrote more than 64 MiB to its console"), "{why}");
+    assert!(console.len() < 1 << 20 && console.contains("left out"));
+}
+
+/// Check that a setting that the guest's kernel does not have is named.
+#[test]
+fn refused_setting() {
+    let Some(site) = Site::new() else { return };
+    let setting = "[[setting]]\nwrite = { \"/proc/sys/kernel/no_such_thing\" = \"1\" }\n";
+    let (why, _) = lost(&site, &format!("{SHORT}{setting}"), &[]);
+    assert!(why.contains("/proc/sys/kernel/no_such_thing"), "{why}");
+}
+
+/// Check that what QEMU itself complains about is told.
+#[test]
+fn qemu_refuses() {
+    let Some(site) = Site::new() else { return };
+    let experiment = format!("{SHORT}[machine]\ncpu = \"no-such-cpu\"\n");
+    let (why, _) = lost(&site, &experiment, &[]);
+    assert!(why.contains("no-such-cpu"), "{why}");
+}

@@ -1,0 +1,10 @@
+//! The lab on the machine that runs the tests: real kernels in real guests.
+#![expect(clippy::unwrap_used, reason = "a test may fail")]
+
+mod cache;
+mod counter;
+mod expected;
+mod gate;
+mod lost;
+mod repeats;
+mod site;

@@ -1,0 +1,151 @@
+//! The same result to the last byte, whatever the host does.
+
+use std::fs;
+use std::process::{Child, Command};
+use std::sync::OnceLock;
+
+use serde_json::Value;
+
+use crate::site::{Site, named};
+
+/// The experiment that these tests run, its rows in one order or the other.
+const HEAD: &str = "name = \"mixed\"\nkernels = [\"debian:6.1-cloud\"]\n";
+const BOOTS: [&str; 2] = [
+    "[[boot]]\n",
+    "[[boot]]\nname = \"two\"\ncpus = 2\ncpu = \"max\"\nappend = \"nohz_full=1\"\n",
+];
+const WORKLOADS: [&str; 4] = [
+    "[[workload]]\nname = \"other\"\nboots = [\"\"]\n\
+     noise = { cpu = 0, duration = \"300ms\" }\n",
+    "[[workload]]\nname = \"calls\"\nboots = [\"\"]\n\
+     calls = { cpu = 0, calls = [\"getpid\", \"pipe\"], repeats = 20 }\n",
+    "[[workload]]\nname = \"noise\"\nboots = [\"two\"]\n\
+     noise = { cpu = \"last\", duration = \"300ms\" }\n",
+    "[[workload]]\nname = \"idle\"\nboots = [\"\"]\n\
+     ticks = { cpu = 0, duration = \"300ms\" }\n",
+];
+
+/// A run of that experiment, one cell after the other on a host left alone as far as
+/// possible, that several tests look at.
+pub(crate) struct Mixed {
+    pub(crate) site: Site,
+    pub(crate) file: String,
+    pub(crate) cells: Vec<Value>,
+}
+
+impl Mixed {
+    pub(crate) fn get() -> Option<&'static Self> {
+        static MIXED: OnceLock<Option<Mixed>> = OnceLock::new();
+        let mixed = MIXED.get_or_init(|| {
+            let site = Site::new()?;
+            let file = site.file("mixed.toml", &forwards());
+            let cells = site.cells(&[&file, "-j", "1"], 0);
+            Some(Self { site, file, cells })
+        });
+        if mixed.is_none() {
+            println!("skipped: no guests, as another test says");
+        }
+        mixed.as_ref()
+    }
+
+    /// What the guest of a cell sent.
+    pub(crate) fn answer(&self, name: &str) -> Vec<u8> {
+        fs::read(self.site.kept(named(&self.cells, name)).join("answer")).unwrap()
+    }
+}
+
+pub(crate) fn forwards() -> String {
+    let rows = BOOTS.into_iter().chain(WORKLOADS);
+    HEAD.to_owned() + &rows.collect::<String>()
+}
+
+fn backwards() -> String {
+    let rows = BOOTS.into_iter().chain(WORKLOADS).rev();
+    HEAD.to_owned() + &rows.collect::<String>()
+}
+
+/// Processes that keep the host's CPUs busy until they are dropped.
+struct Load(Vec<Child>);
+
+impl Load {
+    fn new(processes: usize) -> Self {
+        let busy = || Command::new("sh").args(["-c", "while :; do :; done"]).spawn();
+        Self((0..processes).map(|_| busy().unwrap()).collect())
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        for process in &mut self.0 {
+            process.kill().unwrap();
+            process.wait().unwrap();
+        }
+    }
+}
+
+/// A cell's name, and the files of its result.
+type Kept = (String, [Vec<u8>; 4]);
+
+/// What is kept of each cell, in their order.
+fn results(site: &Site, cells: &[Value]) -> Vec<Kept> {
+    let files = ["answer", "counts.json", "console", "inputs.json"];
+    let read = |cell: &Value, file: &str| fs::read(site.kept(cell).join(file)).unwrap();
+    let kept =
+        |cell: &Value| (cell["name"].to_string(), files.map(|file| read(cell, file)));
+    cells.iter().map(kept).collect()
+}
+
+/// Check that a loaded host, cells side by side, and their order change no byte of any
+/// recording nor of any count, on one CPU and on two.
+#[test]
+fn to_the_last_byte() {
+    let Some(mixed) = Mixed::get() else { return };
+    let site = Site::new().unwrap();
+    let file = site.file("mixed.toml", &backwards());
+    let load = Load::new(3);
+    let cells = site.cells(&[&file, "-j", "2"], 0);
+    drop(load);
+    let (first, mut second) =
+        (results(&mixed.site, &mixed.cells), results(&site, &cells));
+    let names = |results: &[Kept]| -> Vec<String> {
+        results.iter().map(|(name, _)| name.clone()).collect()
+    };
+    assert_ne!(names(&first), names(&second), "the order is another");
+    second.reverse();
+    assert_eq!(names(&first), names(&second));
+    assert!(first == second, "the bytes are the same");
+}
+
+/// Check that repeats of a cell are run, each on its own, and agree.
+#[test]
+fn repeats_agree() {
+    let Some(mixed) = Mixed::get() else { return };
+    let site = Site::new().unwrap();
+    let args = [mixed.file.as_str(), "-s", "workload=other", "-s", "repeats=3"];
+    let cells = site.cells(&args, 0);
+    let numbers: Vec<u64> = cells.iter().map(|c| c["repeat"].as_u64().unwrap()).collect();
+    assert_eq!(numbers, [1, 2, 3]);
+    for cell in &cells {
+        assert_eq!(cell["cached"], false);
+        assert_eq!(cell["counts"], named(&mixed.cells, "other")["counts"]);
+        assert_eq!(cell["series"], named(&mixed.cells, "other")["series"]);
+    }
+}
+
+/// Check that a cell of real time is measured too, and doubts lengths where the processor
+/// was emulated.
+#[test]
+fn timed() {
+    let Some(mixed) = Mixed::get() else { return };
+    let site = Site::new().unwrap();
+    let args = [mixed.file.as_str(), "--mode", "timed", "-s", "workload=calls"];
+    let cells = site.cells(&args, 0);
+    assert_eq!(cells[0]["mode"], "timed");
+    assert_eq!(cells[0]["counts"], Value::Null);
+    assert_eq!(cells[0]["summary"]["calls"][0]["repeats"], 20);
+    let doubts = cells[0]["doubts"].as_array().unwrap();
+    let emulated = doubts.iter().any(|doubt| doubt["code"] == "emulated");
+    let trial = fs::read_to_string(site.cache().join("accelerator.json"));
+    let proved = trial.is_ok_and(|trial| trial.contains("\"kvm\""));
+    assert_eq!(emulated, !proved, "{doubts:?}");
+}
