@@ -3,6 +3,8 @@
 //! Plans come from an experiment's rows (`combination`). They name the kernel as the user
 //! does; which image that is, is found out later.
 
+use std::fmt;
+
 use agent::{Company, Setting, Task};
 use recording::Mode;
 use serde::{Deserialize, Serialize};
@@ -79,6 +81,14 @@ pub struct Machine {
     pub memory_mib: u32,
 }
 
+impl fmt::Display for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, cpu, cpus, memory_mib } = self;
+        let s = if *cpus == 1 { "" } else { "s" };
+        write!(f, "{}, {cpus} CPU{s} of {cpu}, {memory_mib} MiB", kind.name())
+    }
+}
+
 /// A guest's board.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -88,6 +98,16 @@ pub enum MachineKind {
     Pc,
     /// QEMU's `microvm`: fewer devices, boots in half the time, and its tick is cheaper.
     Microvm,
+}
+
+impl MachineKind {
+    /// What it is called in experiments.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Pc => "pc",
+            Self::Microvm => "microvm",
+        }
+    }
 }
 
 /// The plans of all cells: by kernel, boot row, setting row, workload and repeat.

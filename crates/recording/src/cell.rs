@@ -15,6 +15,8 @@ pub struct Cell {
     pub asked: String,
     /// The kernel: its release, and its package's version where it is from one.
     pub kernel: String,
+    /// The guest's machine, in a few words: `pc, 2 CPUs of max, 256 MiB`.
+    pub machine: String,
     /// The boot parameters that this cell adds to the lab's own.
     pub params: String,
     /// Kernel settings written before the measurement: `/proc/sys/...=value`.
