@@ -22,7 +22,7 @@ pub enum Call {
     PageFault,
     /// `fork(2)`, the child's `_exit(2)`, and the parent's wait for it.
     Fork,
-    /// A `timerfd` set to expire at once, and the read that waits for it.
+    /// A `timerfd` set to expire in 100 us, and the read that sleeps until then.
     Timer,
 }
 
