@@ -15,6 +15,9 @@ const COARSE: Nanos = Nanos::from_micros(1);
 const BRIEF: Nanos = Nanos::from_millis(100);
 /// A CPU that spun for less than this share of the time asked is told.
 const SHARE_PERCENT: u64 = 90;
+/// What the kernel keeps from real-time tasks it takes in pieces longer than this: the fair
+/// server may have 50 ms of a second, and so has RT throttling, if nobody changed them.
+const KEPT_OFF: Nanos = Nanos::from_millis(10);
 
 /// `CPU 3` or `CPUs 0-2`, to begin a doubt with.
 pub(crate) fn named(cpus: &CpuSet) -> String {
@@ -126,12 +129,16 @@ pub(crate) fn of_spinners(
             which(test).map(|cpus| Doubt::new(code, format!("{}: {text}", named(&cpus))))
         })
         .collect();
-    doubts.extend(spec.fifo.map(|_| of_fifo(facts)));
+    if spec.fifo.is_some() {
+        let kept_off = which(&|seen| hz.span(seen.ring.longest()) > KEPT_OFF);
+        doubts.extend(kept_off.map(|cpus| of_fifo(&cpus, facts)));
+    }
     doubts
 }
 
-/// What the kernel keeps from a spinner that outranks ordinary tasks.
-fn of_fifo(facts: &Facts) -> Doubt {
+/// What the kernel keeps from spinners that outrank ordinary tasks and were kept off their
+/// CPUs.
+fn of_fifo(cpus: &CpuSet, facts: &Facts) -> Doubt {
     let kept = match (facts.sched.fair_server_runtime_ns.value(), rt_runtime(facts)) {
         (Ok(runtimes), _) => {
             let most =
@@ -145,8 +152,9 @@ fn of_fifo(facts: &Facts) -> Doubt {
         _ => "a share of each second (50 ms if nobody changed it)".to_owned(),
     };
     let text = format!(
-        "the kernel keeps {kept} for ordinary tasks where a SCHED_FIFO spinner would leave \
-         them nothing; gaps of tens of milliseconds are that"
+        "{}: the kernel keeps {kept} for ordinary tasks where a SCHED_FIFO spinner would \
+         leave them nothing; gaps of tens of milliseconds are probably that",
+        named(cpus)
     );
     Doubt::new(Code::RtThrottled, text)
 }

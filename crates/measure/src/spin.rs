@@ -67,6 +67,13 @@ impl Ring {
         self.overflow
     }
 
+    /// The longest pass, kept or not.
+    pub fn longest(&self) -> TscDelta {
+        let kept = self.passes().iter().map(|pass| pass.delta);
+        let rest = self.overflow.map(|overflow| overflow.longest);
+        kept.chain(rest).max().unwrap_or_default()
+    }
+
     #[cold]
     fn keep(&mut self, pass: Pass) {
         if let Some(place) = self.passes.get_mut(self.used) {

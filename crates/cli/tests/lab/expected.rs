@@ -32,6 +32,16 @@ fn tick(cell: &Value) -> u64 {
     spinning.as_u64().or(idle.as_u64()).unwrap()
 }
 
+/// Check that a cell is told of RT throttling where it was kept off its CPU, and else not.
+fn check_throttling(cell: &Value) {
+    let gaps = cell["summary"]["gap_instructions"]["values"].as_array();
+    let longest = gaps.and_then(|gaps| gaps.last()).map(|pair| pair[0].as_u64().unwrap());
+    let doubts = cell["doubts"].as_array().unwrap();
+    let told = doubts.iter().any(|doubt| doubt["code"] == "rt_throttled");
+    let kept_off = cell["name"] == "fifo" && longest.is_some_and(|gap| gap > 10_000_000);
+    assert_eq!(told, kept_off, "{}: {longest:?} {doubts:?}", cell["kernel"]);
+}
+
 /// What to add to `expected.toml`.
 fn candidate(cell: &Value) -> String {
     let (package, tick) = (package(cell), tick(cell));
@@ -51,6 +61,7 @@ fn ticks() {
     assert_eq!(cells.len(), 6);
     let mut unknown = Vec::new();
     for cell in &cells {
+        check_throttling(cell);
         let is_it = |e: &&Tick| e.package == package(cell) && cell["name"] == *e.name;
         match expected.cell.iter().find(is_it) {
             Some(known) => {
