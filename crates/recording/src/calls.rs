@@ -26,6 +26,34 @@ pub enum Call {
     Timer,
 }
 
+impl Call {
+    /// All there are.
+    pub const ALL: [Self; 8] = [
+        Self::Getpid,
+        Self::ClockGettime,
+        Self::Futex,
+        Self::Pipe,
+        Self::Switch,
+        Self::PageFault,
+        Self::Fork,
+        Self::Timer,
+    ];
+
+    /// Its name, as it stands in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Getpid => "getpid",
+            Self::ClockGettime => "clock_gettime",
+            Self::Futex => "futex",
+            Self::Pipe => "pipe",
+            Self::Switch => "switch",
+            Self::PageFault => "page_fault",
+            Self::Fork => "fork",
+            Self::Timer => "timer",
+        }
+    }
+}
+
 /// What `calls` is asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallsSpec {
@@ -55,4 +83,17 @@ pub struct CallTimes {
     pub call: Call,
     /// From one repeat's start to the next one's, in order.
     pub step_ns: Vec<Nanos>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that a call is called what it is in files.
+    #[test]
+    fn names() {
+        for call in Call::ALL {
+            assert_eq!(serde_json::to_value(call).unwrap(), call.name());
+        }
+    }
 }

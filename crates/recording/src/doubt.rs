@@ -45,6 +45,8 @@ pub enum Code {
     CountsDiffer,
     /// Run again, what must not change gave another result.
     NotRepeated,
+    /// Nothing was counted beside what the guest itself measured.
+    Uncounted,
     /// A doubt of a later version.
     #[serde(other)]
     Other,

@@ -7,7 +7,7 @@ use stats::CallsSummary;
 use crate::doubts::doubts;
 use crate::number;
 use crate::paragraph::paragraph;
-use crate::summary::{call_name, calls_summary};
+use crate::summary::calls_summary;
 use crate::table::{Side, Table, aligned};
 
 /// The width of the column of names.
@@ -28,7 +28,7 @@ pub(crate) fn calls_text(
     text.push_str(&times(&calls_summary(spec, series)));
     text.push('\n');
     for seen in &series.calls {
-        let name = aligned(call_name(seen.call), NAME, Side::Left);
+        let name = aligned(seen.call.name(), NAME, Side::Left);
         text.push_str(&paragraph(&format!("  {name}  "), words(seen.call)));
     }
     text.push('\n');
@@ -69,6 +69,6 @@ fn words(call: Call) -> &'static str {
         }
         Call::PageFault => "a fresh page of anonymous memory is touched",
         Call::Fork => "a child is made, exits, and is waited for",
-        Call::Timer => "a timer is set to expire at once, and waited for",
+        Call::Timer => "a timer is set to expire soon, and slept for",
     }
 }

@@ -15,9 +15,7 @@ use stats::{
 };
 use units::{Cpu, Nanos, TscHz};
 
-use crate::summary::{
-    call_name, calls_summary, check_summary, noise_summary, ticks_summary,
-};
+use crate::summary::{calls_summary, check_summary, noise_summary, ticks_summary};
 
 /// What a cell found; `None` for a lost one.
 pub fn cell_summary(cell: &Cell) -> Option<CellSummary> {
@@ -133,7 +131,7 @@ fn call_costs(
         .calls
         .iter()
         .zip(phases)
-        .map(|(seen, phase)| Some((call_name(seen.call), on_cpu(phase, spec.cpu)?)));
+        .map(|(seen, phase)| Some((seen.call.name(), on_cpu(phase, spec.cpu)?)));
     let calls = calls.collect::<Option<Vec<_>>>()?;
     Some(CallCosts::of(calls.iter().map(|(name, counts)| (*name, counts))))
 }

@@ -1,5 +1,6 @@
 //! Tables of cells, one for each kind of measurement among them.
 
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 use stats::{
@@ -8,14 +9,16 @@ use stats::{
 };
 use units::Instructions;
 
-use crate::call_tables::{Column, call_tables};
-use crate::fit::fitted;
+use crate::call_tables::{Found, MARK, call_tables};
+use crate::fit::{fits, fitted};
 use crate::number;
 use crate::paragraph::paragraph;
 use crate::table::{Side, Table, cut};
+use crate::typical::times;
 
-/// The fewest and the most columns that the name of a kernel or a cell gets.
-const NAMES: RangeInclusive<usize> = 6..=22;
+/// The fewest and the most columns that the name of a kernel or a cell gets where names
+/// must be cut.
+const NAMES: RangeInclusive<usize> = 6..=36;
 
 /// One line: what a cell found.
 #[derive(Debug)]
@@ -26,6 +29,8 @@ pub(crate) struct Row {
     pub(crate) name: String,
     /// Which repeats of it these are, where there are several: ` ×20`.
     pub(crate) repeats: String,
+    /// Whether nothing was changed in how its kernel boots and is set.
+    pub(crate) as_it_comes: bool,
     /// What it found.
     pub(crate) summary: CellSummary,
 }
@@ -36,6 +41,9 @@ impl Row {
         cut(&self.name, width) + &self.repeats
     }
 }
+
+/// How a count is printed: in full, or shorter.
+type Count = fn(u64) -> String;
 
 /// The tables that there are rows for, each with its title and its words.
 pub(crate) fn tables(rows: &[Row]) -> String {
@@ -54,44 +62,76 @@ fn section(title: &str, table: &str, words: &str) -> String {
     format!("\n{}\n{table}\n{}", paragraph("", title), paragraph("", words))
 }
 
-/// A table whose first two columns are kernel and cell; none where there is no line.
-/// Names, the cells' first, are cut as far as the numbers make necessary.
-fn table<const N: usize>(
+/// A line's cell, and its numbers.
+type Line<'a, const N: usize> = (&'a Row, [String; N]);
+
+/// A table whose first columns are kernel and cell; none where there is no line. Where
+/// room is short, large numbers are shortened, then kernels get lines of their own; and
+/// only then are names cut.
+fn table<'r, const N: usize>(
     words: [&str; N],
-    rows: &[Row],
-    lines: impl Fn(&CellSummary) -> Vec<[String; N]>,
+    rows: &'r [Row],
+    lines: impl Fn(&CellSummary, Count) -> Vec<[String; N]>,
 ) -> Option<String> {
-    let mut columns = vec![("kernel", Side::Left), ("cell", Side::Left)];
-    columns.extend(words.map(|word| (word, Side::Right)));
-    let all: Vec<(&Row, [String; N])> = rows
-        .iter()
-        .flat_map(|row| lines(&row.summary).into_iter().map(move |line| (row, line)))
-        .collect();
-    // Cells' names give way first: kernels' labels are short already.
-    let text = fitted(2 * NAMES.start()..=2 * NAMES.end(), |room| {
-        let name = room.saturating_sub(*NAMES.end()).max(*NAMES.start());
-        let mut table = Table::new(2, &columns);
-        for (row, line) in &all {
-            let names = [cut(&row.kernel, room - name), row.cell(name)];
-            table.row(names.into_iter().chain(line.iter().cloned()));
-        }
-        table.text()
-    });
-    (!all.is_empty()).then_some(text)
+    let lines = |count: Count| {
+        let of_row = |row: &'r Row| {
+            lines(&row.summary, count).into_iter().map(move |line| (row, line))
+        };
+        rows.iter().flat_map(of_row).collect::<Vec<Line<'r, N>>>()
+    };
+    let (full, short) = (lines(number::count), lines(number::short_count));
+    if full.is_empty() {
+        return None;
+    }
+    let beside = [&full, &short].map(|lines| beside_kernels(words, lines));
+    let text = beside.into_iter().find(|text| fits(text));
+    Some(text.unwrap_or_else(|| fitted(NAMES, |name| below_kernels(words, &short, name))))
 }
 
-fn instructions(value: Option<Instructions>) -> String {
-    number::any(value, |value| number::count(value.get()))
+fn beside_kernels<const N: usize>(words: [&str; N], lines: &[Line<'_, N>]) -> String {
+    let mut columns = vec![("kernel", Side::Left), ("cell", Side::Left)];
+    columns.extend(words.map(|word| (word, Side::Right)));
+    let mut table = Table::new(2, &columns);
+    for (row, numbers) in lines {
+        let names = [row.kernel.clone(), row.cell(usize::MAX)];
+        table.row(names.into_iter().chain(numbers.iter().cloned()));
+    }
+    table.text()
+}
+
+fn below_kernels<const N: usize>(
+    words: [&str; N],
+    lines: &[Line<'_, N>],
+    name: usize,
+) -> String {
+    let mut columns = vec![("kernel, cell", Side::Left)];
+    columns.extend(words.map(|word| (word, Side::Right)));
+    let mut table = Table::new(2, &columns);
+    let mut kernel = None;
+    for (row, numbers) in lines {
+        if kernel != Some(&row.kernel) {
+            kernel = Some(&row.kernel);
+            table.row([cut(&row.kernel, name)]);
+        }
+        let name = format!("  {}", row.cell(name));
+        table.row(std::iter::once(name).chain(numbers.iter().cloned()));
+    }
+    table.text()
+}
+
+fn instructions(value: Option<Instructions>, count: Count) -> String {
+    number::any(value, |value| count(value.get()))
 }
 
 fn tick_costs(rows: &[Row]) -> Option<String> {
     rows.iter().find(|row| matches!(row.summary, CellSummary::TickCost(_)))?;
-    let head = ["gap", "in kernel", "ticks", "distinct", "smallest", "largest"];
-    let table = table(head, rows, |summary| match summary {
-        CellSummary::TickCost(cost) => vec![tick_cost(cost)],
+    let head = ["gap", "in kernel", "ticks", "distinct", "min", "max"];
+    let table = table(head, rows, |summary, count| match summary {
+        CellSummary::TickCost(cost) => vec![tick_cost(cost, count)],
         // A tick of an idle CPU is no gap in anything, but a tick all the same.
         CellSummary::IdleCost(IdleCost { tick_kernel_instructions: spread, .. }) => {
-            vec![tick_line(number::NONE.to_owned(), Some(spread), Some(spread))]
+            let none = number::NONE.to_owned();
+            vec![tick_line(none, Some(spread), Some(spread), count)]
         }
         _ => Vec::new(),
     })?;
@@ -102,31 +142,36 @@ fn tick_costs(rows: &[Row]) -> Option<String> {
     Some(section("What one tick costs, in instructions", &table, words))
 }
 
-fn tick_cost(cost: &TickCost) -> [String; 6] {
+fn tick_cost(cost: &TickCost, count: Count) -> [String; 6] {
     let TickCost { gap_instructions: gap, kernel_instructions: kernel } = cost;
     let mode = |spread: Option<&Spread>| {
-        number::known(spread, |spread| instructions(spread.mode))
+        number::known(spread, |spread| instructions(spread.mode, count))
     };
-    tick_line(mode(gap.as_ref()), kernel.as_ref(), gap.as_ref().or(kernel.as_ref()))
+    let all = gap.as_ref().or(kernel.as_ref());
+    tick_line(mode(gap.as_ref()), kernel.as_ref(), all, count)
 }
 
-fn tick_line(gap: String, kernel: Option<&Spread>, all: Option<&Spread>) -> [String; 6] {
-    let of_all = |print: fn(&Spread) -> String| number::known(all, print);
+fn tick_line(
+    gap: String,
+    kernel: Option<&Spread>,
+    all: Option<&Spread>,
+    count: Count,
+) -> [String; 6] {
     [
         gap,
-        number::known(kernel, |spread| instructions(spread.mode)),
-        of_all(|spread| number::count(spread.count())),
-        of_all(|spread| number::count(spread.distinct())),
-        of_all(|spread| instructions(spread.min())),
-        of_all(|spread| instructions(spread.max())),
+        number::known(kernel, |spread| instructions(spread.mode, count)),
+        number::known(all, |spread| count(spread.count())),
+        number::known(all, |spread| count(spread.distinct())),
+        number::known(all, |spread| instructions(spread.min(), count)),
+        number::known(all, |spread| instructions(spread.max(), count)),
     ]
 }
 
 fn idle_costs(rows: &[Row]) -> Option<String> {
     let head = ["CPU", "instructions/s", "ticks/s", "counted/s", "one tick"];
-    let table = table(head, rows, |summary| match summary {
+    let table = table(head, rows, |summary, count| match summary {
         CellSummary::IdleCost(cost) => {
-            cost.cpus.iter().map(|cpu| idle_cost(cost, cpu)).collect()
+            cost.cpus.iter().map(|cpu| idle_cost(cost, cpu, count)).collect()
         }
         _ => Vec::new(),
     })?;
@@ -136,42 +181,44 @@ fn idle_costs(rows: &[Row]) -> Option<String> {
     Some(section("What idle CPUs still execute", &table, words))
 }
 
-fn idle_cost(cost: &IdleCost, cpu: &CpuIdleCost) -> [String; 5] {
+fn idle_cost(cost: &IdleCost, cpu: &CpuIdleCost, count: Count) -> [String; 5] {
     [
         cpu.cpu.to_string(),
         number::known(cpu.instructions_hz, number::bare_rate),
         number::known(cpu.timer_hz, number::bare_rate),
         number::known(cpu.timer_entries_hz, number::bare_rate),
-        instructions(cost.tick_kernel_instructions.mode),
+        instructions(cost.tick_kernel_instructions.mode, count),
     ]
 }
 
 fn call_costs(rows: &[Row]) -> Option<String> {
-    let costs = |row: &Row| match &row.summary {
-        CellSummary::CallCosts(costs) => costs.calls.clone(),
+    let cost = |call: &CallCost| {
+        let number = instructions(call.instructions.mode, number::count);
+        (call.name.clone(), number + if varies(call) { "*" } else { "" })
+    };
+    let found = found(rows, |summary| match summary {
+        CellSummary::CallCosts(costs) => costs.calls.iter().map(cost).collect(),
         _ => Vec::new(),
-    };
-    let varies = |call: &CallCost| call.instructions.distinct() > 1;
-    let any_varies = rows.iter().any(|row| costs(row).iter().any(varies));
-    let mark = |call: &CallCost| match (varies(call), any_varies) {
-        (true, _) => "*",
-        (false, true) => " ",
-        (false, false) => "",
-    };
-    let cell = |call: &CallCost| {
-        (call.name.clone(), instructions(call.instructions.mode) + mark(call))
-    };
-    let columns = columns(rows, |row| costs(row).iter().map(cell).collect());
+    });
+    let any_varies =
+        found.iter().flat_map(|cell| &cell.costs).any(|(_, cost)| cost.ends_with(MARK));
     let words = "The most frequent number from one repeat's start to the next one's, the \
                  program's own instructions and the kernel's.";
-    let asterisk = " An asterisk: not every repeat took the same number.";
+    let asterisk = " An asterisk: fewer than 90 % of the repeats took just that number.";
     let words = format!("{words}{}", if any_varies { asterisk } else { "" });
-    call_section("What requests to the kernel cost, in instructions", &columns, &words)
+    call_section("What requests to the kernel cost, in instructions", &found, &words)
+}
+
+/// Whether the most frequent number is that of fewer than 90 % of the repeats.
+fn varies(call: &CallCost) -> bool {
+    let spread = &call.instructions;
+    let times = u128::from(times(spread));
+    times * 10 < u128::from(call.repeats) * 9
 }
 
 fn noise(rows: &[Row]) -> Option<String> {
     let head = ["CPU", "lost", "gaps/s", "typical", "longest"];
-    let table = table(head, rows, |summary| match summary {
+    let table = table(head, rows, |summary, _| match summary {
         CellSummary::Noise(noise) | CellSummary::Check(CheckSummary { noise, .. }) => {
             noise.cpus.iter().map(noise_line).collect()
         }
@@ -193,7 +240,7 @@ fn noise_line(cpu: &CpuNoiseSummary) -> [String; 5] {
 }
 
 fn ticks(rows: &[Row]) -> Option<String> {
-    let table = table(["CPU", "ticks/s", "busy"], rows, |summary| match summary {
+    let table = table(["CPU", "ticks/s", "busy"], rows, |summary, _| match summary {
         CellSummary::Ticks(ticks)
         | CellSummary::Check(CheckSummary { rest: ticks, .. }) => {
             ticks.cpus.iter().map(ticks_line).collect()
@@ -217,25 +264,56 @@ fn calls(rows: &[Row]) -> Option<String> {
     let cell = |call: &CallSummary| {
         (call.name.clone(), number::any(call.step_ns.p50, number::duration))
     };
-    let columns = columns(rows, |row| match &row.summary {
+    let found = found(rows, |summary| match summary {
         CellSummary::Calls(summary) => summary.calls.iter().map(cell).collect(),
         _ => Vec::new(),
     });
     let words = "The median from one repeat's start to the next one's.";
-    call_section("How long requests to the kernel took", &columns, words)
+    call_section("How long requests to the kernel took", &found, words)
 }
 
-/// One column for each row that has any cells.
-fn columns(rows: &[Row], cells: impl Fn(&Row) -> Vec<(String, String)>) -> Vec<Column> {
-    let column = |row: &Row| {
-        let cells = cells(row);
-        let head = [row.kernel.clone(), row.cell(*NAMES.end())];
-        (!cells.is_empty()).then_some(Column { head, cells })
+/// The rows that found anything about requests, and what.
+fn found<'r>(
+    rows: &'r [Row],
+    costs: impl Fn(&CellSummary) -> Vec<(String, String)>,
+) -> Vec<Found> {
+    let costs = |row: &'r Row| {
+        Some((row, costs(&row.summary))).filter(|(_, costs)| !costs.is_empty())
     };
-    rows.iter().filter_map(column).collect()
+    let rows: Vec<(&Row, Vec<(String, String)>)> =
+        rows.iter().filter_map(costs).collect();
+    let common = common_end(rows.iter().map(|(row, _)| row.name.as_str()));
+    let found = |(row, costs): (&Row, Vec<(String, String)>)| Found {
+        kernel: row.kernel.clone(),
+        name: row.cell(usize::MAX),
+        short: short_name(row, common) + &row.repeats,
+        costs,
+    };
+    rows.into_iter().map(found).collect()
 }
 
-fn call_section(title: &str, columns: &[Column], words: &str) -> Option<String> {
-    let is_any = !columns.is_empty();
-    is_any.then(|| section(title, &call_tables(columns), words))
+/// How many words at their end all names have in common; none where there is one name.
+fn common_end<'a>(names: impl Iterator<Item = &'a str>) -> usize {
+    let names: BTreeSet<&str> = names.collect();
+    let words = |name: &'a str| name.split(' ').rev();
+    let common = |a: &'a str, b: &'a str| {
+        words(a).zip(words(b)).take_while(|(a, b)| a == b).count()
+    };
+    let pairs = names.iter().zip(names.iter().skip(1));
+    pairs.map(|(a, b)| common(a, b)).min().unwrap_or(0)
+}
+
+/// A row's name without the words at its end that all rows have in common.
+fn short_name(row: &Row, common: usize) -> String {
+    let words: Vec<&str> = row.name.split(' ').collect();
+    match words.get(..words.len().saturating_sub(common)).unwrap_or_default() {
+        [] if row.as_it_comes => "(as it comes)".to_owned(),
+        [] => row.name.clone(),
+        words => words.join(" "),
+    }
+}
+
+fn call_section(title: &str, found: &[Found], words: &str) -> Option<String> {
+    let is_any = !found.is_empty();
+    is_any.then(|| section(title, &call_tables(found), words))
 }

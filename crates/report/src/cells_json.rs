@@ -10,19 +10,25 @@ use serde::Serialize;
 use stats::CellSummary;
 
 use crate::cell_summary::{cell_doubts, cell_summary};
+use crate::cells::{Cells, Exceeded};
 
 #[derive(Serialize)]
 struct Experiment<'a> {
     format: u32,
     kind: &'static str,
     experiment: &'a str,
+    planned: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    breaches: Option<&'a [Exceeded]>,
     cells: Vec<Told<'a>>,
 }
 
 #[derive(Serialize)]
 struct Told<'a> {
     name: &'a str,
+    asked: &'a str,
     kernel: &'a str,
+    machine: &'a str,
     params: &'a str,
     settings: &'a [String],
     workload: &'a str,
@@ -65,13 +71,17 @@ enum RawBody<'a> {
 /// # Errors
 /// Where the path of a lost cell's console is not UTF-8.
 pub fn cells_json(
-    experiment: &str,
-    cells: &[Cell],
+    cells: &Cells<'_>,
     with_series: bool,
 ) -> Result<String, serde_json::Error> {
-    let cells = cells.iter().map(|cell| told(cell, with_series)).collect();
-    let object = Experiment { format: FORMAT, kind: "lab", experiment, cells };
-    serde_json::to_string_pretty(&object)
+    serde_json::to_string_pretty(&Experiment {
+        format: FORMAT,
+        kind: "lab",
+        experiment: cells.experiment,
+        planned: cells.planned,
+        breaches: cells.breaches,
+        cells: cells.cells.iter().map(|cell| told(cell, with_series)).collect(),
+    })
 }
 
 fn told(cell: &Cell, with_series: bool) -> Told<'_> {
@@ -81,7 +91,9 @@ fn told(cell: &Cell, with_series: bool) -> Told<'_> {
     };
     Told {
         name: &cell.name,
+        asked: &cell.asked,
         kernel: &cell.kernel,
+        machine: &cell.machine,
         params: &cell.params,
         settings: &cell.settings,
         workload: &cell.workload,
@@ -111,16 +123,17 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::cell_example::{OLD, cell, lost, tick_cost};
+    use crate::cell_example::{OLD, cell, identity, lost, tick_cost};
 
     fn cells() -> Vec<Cell> {
         let done = tick_cost(&[2584, 2584, 2601], &[(2571, 3)]);
         vec![cell("other", OLD, done), cell("fifo", OLD, lost())]
     }
 
-    fn parsed(with_series: bool) -> Value {
-        let text = cells_json("tick-cost", &cells(), with_series).unwrap();
-        serde_json::from_str(&text).unwrap()
+    fn parsed(cells: &[Cell], breaches: Option<&[Exceeded]>, with_series: bool) -> Value {
+        let experiment = "tick-cost";
+        let cells = Cells { experiment, about: "", cells, planned: 6, breaches };
+        serde_json::from_str(&cells_json(&cells, with_series).unwrap()).unwrap()
     }
 
     /// Check the whole object, a lost cell included: this is the JSON contract.
@@ -128,13 +141,14 @@ mod tests {
     fn contract() {
         let about = |name: &str| {
             json!({
-                "name": name, "kernel": OLD, "params": "", "settings": [], "workload":
-                "noise on CPU 0 for 1 s", "mode": "exact", "repeat": 1, "cached": false,
-                "identity": format!("{name} {OLD}"), "doubts": [],
+                "name": name, "asked": "debian:6.1-cloud", "kernel": OLD, "machine":
+                "pc, 1 CPU of qemu64,-rdrand, 256 MiB", "params": "", "settings": [],
+                "workload": "noise on CPU 0 for 1 s", "mode": "exact", "repeat": 1,
+                "cached": false, "identity": identity(name, OLD), "doubts": [],
             })
         };
         let mut expected = json!({
-            "format": 1, "kind": "lab", "experiment": "tick-cost",
+            "format": 1, "kind": "lab", "experiment": "tick-cost", "planned": 6,
             "cells": [about("other"), about("fifo")],
         });
         expected["cells"][0]["summary"] = json!({
@@ -146,14 +160,37 @@ mod tests {
             "why": "the kernel panicked: VFS: Unable to mount root fs on unknown-block(0,0)",
             "console": "/home/me/.cache/noisefloor/lost/5e1f0c.console",
         });
-        assert_eq!(parsed(false), expected);
+        let mut cells = cells();
+        cells.iter_mut().for_each(|cell| cell.asked = "debian:6.1-cloud".to_owned());
+        assert_eq!(parsed(&cells, None, false), expected);
+    }
+
+    /// Check that breaches are there where there was something to keep, kept or not.
+    #[test]
+    fn breaches() {
+        let breach = Exceeded {
+            kernel: "debian:6.1-cloud".to_owned(),
+            cell: "other".to_owned(),
+            metric: "tick_instructions".to_owned(),
+            seen: 2584.0,
+            limit: "<= 2500".to_owned(),
+            place: "tick.toml:12:1".to_owned(),
+        };
+        let told = parsed(&[], Some(&[breach]), false);
+        let expected = json!({
+            "kernel": "debian:6.1-cloud", "cell": "other", "metric": "tick_instructions",
+            "seen": 2584.0, "limit": "<= 2500", "place": "tick.toml:12:1",
+        });
+        assert_eq!(told["breaches"], json!([expected]));
+        assert_eq!(parsed(&[], Some(&[]), false)["breaches"], json!([]));
+        assert!(parsed(&[], None, false).get("breaches").is_none());
     }
 
     /// Check that with the series, what was asked, seen and counted is there, and only
     /// where there is any.
     #[test]
     fn with_series() {
-        let object = parsed(true);
+        let object = parsed(&cells(), None, true);
         let [done, lost] = [&object["cells"][0], &object["cells"][1]];
         assert_eq!(done["series"]["cpus"][0]["loop_ns"], 13);
         assert_eq!(done["spec"]["duration_ns"], 10_000_000_000_u64);

@@ -11,17 +11,24 @@ use crate::fit::fitted;
 use crate::number;
 use crate::paragraph::paragraph;
 use crate::table::{Side, Table, cut};
+use crate::typical::{Seen, Typical};
+use crate::typical_words::{cell_on_kernel, comparison, headline, size, title};
 
 /// Functions that are listed; the others are one line.
 const LISTED: usize = 40;
 /// The least and the most room for a function's name.
 const NAMES: RangeInclusive<usize> = 12..=60;
 
-/// One explanation as a table; `title` says of what.
-pub fn explain_text(title: &str, explanation: &Explanation) -> String {
+/// Where one tick or call goes, as a table.
+pub fn explain_text(typical: &Typical<'_>) -> String {
+    let explanation = Explanation::of(typical.stacks());
+    let headline = headline(typical, explanation.total_instructions);
+    let table = fitted(NAMES, |name| functions(&explanation, name));
     let words = "In instructions. \"self\": in the function itself, these add up; \"total\": \
                  with all that it called.";
-    page(title, "", &fitted(NAMES, |name| functions(explanation, name)), words)
+    let [cell, headline, words] = [cell_on_kernel(typical), headline, words.to_owned()]
+        .map(|words| paragraph("", &words));
+    format!("{cell}\n{headline}\n{table}\n{words}")
 }
 
 fn functions(explanation: &Explanation, name: usize) -> String {
@@ -42,19 +49,20 @@ fn functions(explanation: &Explanation, name: usize) -> String {
     table.text()
 }
 
-/// What makes the second number larger or smaller than the first, as a table; `sides`
-/// names the two.
-pub fn explain_diff_text(
-    title: &str,
-    sides: [&str; 2],
-    difference: &Difference,
-) -> String {
-    let names =
-        sides.iter().zip(["  A  ", "  B  "]).map(|(side, lead)| paragraph(lead, side));
-    let names = names.collect::<String>() + "\n";
+/// What makes the second larger or smaller than the first, as a table.
+pub fn explain_diff_text(a: &Typical<'_>, b: &Typical<'_>) -> String {
+    let difference = Difference::of(a.stacks(), b.stacks());
+    let side = |lead, side: &Typical<'_>, total| {
+        let words = format!("{}\n{}", cell_on_kernel(side), size(side, total));
+        paragraph(lead, &words)
+    };
+    let sides = side("  A  ", a, difference.total_instructions_a)
+        + &side("  B  ", b, difference.total_instructions_b);
+    let headline = paragraph("", &comparison(a, &difference));
+    let table = fitted(NAMES, |name| differences(&difference, name));
     let words = "In instructions of the functions themselves, the largest differences first. \
                  The compiler's parts and copies of a function count as the function.";
-    page(title, &names, &fitted(NAMES, |name| differences(difference, name)), words)
+    format!("{headline}\n{sides}\n{table}\n{}", paragraph("", words))
 }
 
 fn differences(difference: &Difference, name: usize) -> String {
@@ -73,7 +81,15 @@ fn differences(difference: &Difference, name: usize) -> String {
         row(a, b, rest.difference, more(functions.len() - shown));
     }
     let (a, b) = (difference.total_instructions_a, difference.total_instructions_b);
-    row(a, b, difference.difference, "all".to_owned());
+    row(a, b, difference.difference, "all, of it".to_owned());
+    let Difference { only_a, only_b, both, .. } = difference;
+    for (part, words) in [(only_a, "only in A"), (only_b, "only in B"), (both, "in both")]
+    {
+        let (a, b) = (part.own_instructions_a, part.own_instructions_b);
+        let functions = number::count(part.functions);
+        let plural = if part.functions == 1 { "" } else { "s" };
+        row(a, b, part.difference, format!("  {words}: {functions} function{plural}"));
+    }
     table.text()
 }
 
@@ -85,48 +101,54 @@ fn table(numbers: [&str; 3]) -> Table {
 }
 
 #[derive(Serialize)]
-struct Told<'a, Summary> {
+struct One<'a> {
     format: u32,
     kind: &'static str,
-    title: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sides: Option<[&'a str; 2]>,
-    summary: &'a Summary,
+    title: String,
+    seen: Seen,
+    summary: &'a Explanation,
 }
 
-/// One explanation as a JSON object.
+#[derive(Serialize)]
+struct Two<'a> {
+    format: u32,
+    kind: &'static str,
+    title: &'static str,
+    sides: [String; 2],
+    seen: [Seen; 2],
+    summary: &'a Difference,
+}
+
+/// Where one tick or call goes, as a JSON object.
 ///
 /// # Errors
 /// Never; serialisation can fail in principle.
-pub fn explain_json(
-    title: &str,
-    summary: &Explanation,
-) -> Result<String, serde_json::Error> {
-    let kind = "explain";
-    serde_json::to_string_pretty(&Told {
+pub fn explain_json(typical: &Typical<'_>) -> Result<String, serde_json::Error> {
+    serde_json::to_string_pretty(&One {
         format: FORMAT,
-        kind,
-        title,
-        sides: None,
-        summary,
+        kind: "explain",
+        title: title(typical),
+        seen: typical.seen,
+        summary: &Explanation::of(typical.stacks()),
     })
 }
 
-/// What makes the second number larger or smaller than the first, as a JSON object.
+/// What makes the second larger or smaller than the first, as a JSON object.
 ///
 /// # Errors
 /// Never; serialisation can fail in principle.
 pub fn explain_diff_json(
-    title: &str,
-    sides: [&str; 2],
-    summary: &Difference,
+    a: &Typical<'_>,
+    b: &Typical<'_>,
 ) -> Result<String, serde_json::Error> {
-    let (kind, sides) = ("explain_diff", Some(sides));
-    serde_json::to_string_pretty(&Told { format: FORMAT, kind, title, sides, summary })
-}
-
-fn page(title: &str, names: &str, table: &str, words: &str) -> String {
-    format!("{}\n{names}{table}\n{}", paragraph("", title), paragraph("", words))
+    serde_json::to_string_pretty(&Two {
+        format: FORMAT,
+        kind: "explain_diff",
+        title: "why B is not A",
+        sides: [a, b].map(title),
+        seen: [a.seen, b.seen],
+        summary: &Difference::of(a.stacks(), b.stacks()),
+    })
 }
 
 fn count(instructions: Instructions) -> String {
@@ -153,19 +175,21 @@ pub(crate) fn signed(difference: i128) -> String {
 mod tests {
     use insta::assert_snapshot;
     use proptest::prelude::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
     use stats::StackInput;
 
     use super::*;
-    use crate::cell_example::{new_tick, old_tick};
+    use crate::cell_example::{NEW, OLD, cell, lost, new_tick, old_tick, typical};
     use crate::table::columns;
 
     /// Check where one tick goes; with more functions than are listed.
     #[test]
     fn tick() {
-        let explanation = Explanation::of(&old_tick());
-        assert_snapshot!(explain_text("One tick of other on 6.1.0", &explanation), @r#"
-    One tick of other on 6.1.0
+        let cell = cell("other", OLD, lost());
+        assert_snapshot!(explain_text(&typical(&cell, old_tick())), @r#"
+    other on 6.1.0-56-cloud-amd64 (6.1.192-2)
+
+    One tick in the kernel: 2652 instructions, the most frequent of 239 (112 times).
 
       self    share  total  function
        223   8.41 %    223  timekeeping_advance
@@ -219,13 +243,15 @@ mod tests {
     /// Check why one kernel's tick is longer than another's.
     #[test]
     fn tick_on_two_kernels() {
-        let difference = Difference::of(&old_tick(), &new_tick());
-        let sides = ["other on 6.1.0", "other on 6.12.117"];
-        assert_snapshot!(explain_diff_text("One tick, B against A", sides, &difference), @r#"
-    One tick, B against A
+        let cells = [OLD, NEW].map(|kernel| cell("other", kernel, lost()));
+        let (a, b) = (typical(&cells[0], old_tick()), typical(&cells[1], new_tick()));
+        assert_snapshot!(explain_diff_text(&a, &b), @r#"
+    One tick of B takes 213 instructions more than one of A (+8.03 %).
 
-      A  other on 6.1.0
-      B  other on 6.12.117
+      A  other on 6.1.0-56-cloud-amd64 (6.1.192-2)
+         2652 instructions, the most frequent of 239 (112 times)
+      B  other on 6.12.117+deb12-cloud-amd64 (6.12.117-1~bpo12+1)
+         2865 instructions, the most frequent of 239 (112 times)
 
          A     B  difference  function
          0    96         +96  sched_tick
@@ -268,7 +294,10 @@ mod tests {
         71    69          -2  tick_do_update_jiffies64
         44    45          +1  rcu_core
        849   849           0  (31 more functions)
-      2652  2865        +213  all
+      2652  2865        +213  all, of it
+       388     0        -388    only in A: 11 functions
+         0   505        +505    only in B: 9 functions
+      2264  2360         +96    in both: 50 functions
 
     In instructions of the functions themselves, the largest differences first. The
     compiler's parts and copies of a function count as the function.
@@ -278,38 +307,64 @@ mod tests {
     /// Check the objects' keys: this is the JSON contract.
     #[test]
     fn contract() {
-        let stack = [StackInput::new(vec!["a"], Instructions::new(5))];
-        let told = explain_json("one", &Explanation::of(&stack)).unwrap();
-        let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+        let cell = cell("other", OLD, lost());
+        let stack = vec![StackInput::new(vec!["a"], Instructions::new(5))];
+        let (some, none) = (typical(&cell, stack), typical(&cell, Vec::new()));
+        let told: Value = serde_json::from_str(&explain_json(&some).unwrap()).unwrap();
+        let title = format!("one tick, other on {OLD}");
+        let seen = json!({"times": 112, "of": 239});
         let functions =
             [json!({"name": "a", "own_instructions": 5, "total_instructions": 5})];
         let summary = json!({"total_instructions": 5, "functions": functions});
-        let expected =
-            json!({"format": 1, "kind": "explain", "title": "one", "summary": summary});
+        let expected = json!({
+            "format": 1, "kind": "explain", "title": title, "seen": seen, "summary": summary,
+        });
         assert_eq!(told, expected);
-        let difference = Difference::of(&stack, &[]);
-        let told = explain_diff_json("two", ["x", "y"], &difference).unwrap();
-        let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+        let told = explain_diff_json(&some, &none).unwrap();
+        let told: Value = serde_json::from_str(&told).unwrap();
         assert_eq!(told["kind"], "explain_diff");
-        assert_eq!(told["sides"], json!(["x", "y"]));
+        assert_eq!(told["sides"], json!([title, title]));
+        assert_eq!(told["seen"], json!([seen, seen]));
         assert_eq!(told["summary"]["difference"], -5);
+        assert_eq!(told["summary"]["only_a"]["difference"], -5);
         assert_eq!(told["summary"]["functions"][0]["difference"], -5);
     }
 
     /// Check that nothing, and a comparison of the same, are tables too.
     #[test]
     fn nothing() {
-        let text = explain_text("nothing", &Explanation::of(&[]));
+        let cell = cell("other", OLD, lost());
+        let nothing = typical(&cell, Vec::new());
+        let text = explain_text(&nothing);
         assert!(text.contains("\n     0      -      0  all\n"), "{text}");
-        let same = explain_diff_text("same", ["a", "b"], &Difference::of(&[], &[]));
-        assert!(same.contains("\n  0  0           0  all\n"), "{same}");
+        let same = explain_diff_text(&nothing, &nothing);
+        assert!(same.contains("\n  0  0           0  all, of it\n"), "{same}");
     }
 
-    /// The numbers of a table's column, from the line below the head to the sum.
-    fn column(text: &str, place: usize) -> Vec<i64> {
+    /// Check that a cell whose kernel nobody knows is told without one.
+    #[test]
+    fn no_kernel() {
+        let cell = cell("5e1f0c", "", lost());
+        let text = explain_text(&typical(&cell, old_tick()));
+        assert!(text.starts_with("5e1f0c\n\nOne tick in the kernel: 2652 "), "{text}");
+    }
+
+    /// The numbers of a table's column, from the line below the head to the sum, and of
+    /// the sum's parts, turned so that the sum is the last.
+    fn column(text: &str, place: usize) -> [Vec<i64>; 2] {
         let lines = text.lines().skip_while(|line| !line.ends_with(" function"));
-        let lines = lines.skip(1).take_while(|line| !line.is_empty());
+        let lines: Vec<&str> =
+            lines.skip(1).take_while(|line| !line.is_empty()).collect();
+        let is_sum =
+            |line: &&str| line.ends_with("  all") || line.ends_with("  all, of it");
+        let sum = lines.iter().position(is_sum).unwrap();
+        let parts: Vec<&str> = lines[sum..].iter().rev().copied().collect();
+        [numbers(&lines[..=sum], place), numbers(&parts, place)]
+    }
+
+    fn numbers(lines: &[&str], place: usize) -> Vec<i64> {
         lines
+            .iter()
             .map(|line| {
                 line.split_whitespace().nth(place).unwrap().replace([',', '+'], "")
             })
@@ -333,12 +388,14 @@ mod tests {
             let name = |at: usize| a.get(at).map_or("other", |(name, _)| name.as_str());
             let before: Vec<_> = a.iter().map(|(name, own)| stack(name, *own)).collect();
             let after: Vec<_> = b.iter().map(|&(at, own)| stack(name(at), own)).collect();
-            let text = explain_text("t", &Explanation::of(&before));
-            prop_assert!(adds_up(&column(&text, 0)), "{}", text);
-            let sides = ["a", "b"];
-            let diff = explain_diff_text("t", sides, &Difference::of(&before, &after));
+            let cell = cell("other", OLD, lost());
+            let (before, after) = (typical(&cell, before), typical(&cell, after));
+            let text = explain_text(&before);
+            prop_assert!(adds_up(&column(&text, 0)[0]), "{}", text);
+            let diff = explain_diff_text(&before, &after);
             for place in 0..3 {
-                prop_assert!(adds_up(&column(&diff, place)), "{}", diff);
+                let [functions, parts] = column(&diff, place);
+                prop_assert!(adds_up(&functions) && adds_up(&parts), "{}", diff);
             }
             let lines = || text.lines().chain(diff.lines());
             prop_assert!(lines().all(|line| columns(line) <= 80 && line.trim_end() == line));

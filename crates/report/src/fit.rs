@@ -11,9 +11,13 @@ pub(crate) fn fitted(
     room: RangeInclusive<usize>,
     build: impl Fn(usize) -> String,
 ) -> String {
-    let fits = |text: &String| text.lines().all(|line| columns(line) <= WIDTH);
     let least = *room.start();
-    room.rev().map(&build).find(fits).unwrap_or_else(|| build(least))
+    room.rev().map(&build).find(|text| fits(text)).unwrap_or_else(|| build(least))
+}
+
+/// Whether every line fits the terminal.
+pub(crate) fn fits(text: &str) -> bool {
+    text.lines().all(|line| columns(line) <= WIDTH)
 }
 
 #[cfg(test)]

@@ -7,18 +7,20 @@
 
 use std::fmt::Write as _;
 
-use stats::{Change, FlameGraph, Frame, StackInput};
+use stats::{Change, FlameGraph, Frame};
 
 use crate::explain::signed;
 use crate::number;
 use crate::table::cut;
+use crate::typical::Typical;
+use crate::typical_words::{Titles, compared, size, titles};
 
 /// The picture's width.
 const WIDTH: usize = 1200;
 /// The space at its left and right.
 const LEFT: usize = 10;
-/// The space above the frames, for the title.
-const ABOVE: usize = 64;
+/// The space above the frames, for the title and two lines below it.
+const ABOVE: usize = 80;
 /// The space below them, for details.
 const BELOW: usize = 32;
 /// The height of a frame, with the line between it and the next.
@@ -27,27 +29,25 @@ const FRAME: usize = 16;
 const GLYPH: f64 = 6.63;
 /// The longest title that fits, in the larger font.
 const TITLE: usize = 100;
+/// The longest line that fits below it, in the smaller font.
+const NAMES: usize = 170;
 
 const STYLE: &str = include_str!("flame.css");
 const SCRIPT: &str = include_str!("flame.js");
 
-/// Stacks as a flame graph.
-pub fn flame_svg(title: &str, stacks: &[StackInput<'_>]) -> String {
-    let graph = FlameGraph::of(stacks);
-    let about = format!("{} instructions", number::count(graph.total().get()));
-    picture(title, &about, &graph, |frame| Look {
+/// One tick or call as a flame graph.
+pub fn flame_svg(typical: &Typical<'_>) -> String {
+    let graph = FlameGraph::of(typical.stacks());
+    let about = size(typical, graph.total());
+    picture(&titles(typical), &about, &graph, |frame| Look {
         colour: warm(&frame.name),
         words: String::new(),
     })
 }
 
-/// The second stacks as a flame graph, coloured by how they differ from the first.
-pub fn flame_diff_svg(
-    title: &str,
-    before: &[StackInput<'_>],
-    after: &[StackInput<'_>],
-) -> String {
-    let graph = FlameGraph::compared(before, after);
+/// The second as a flame graph, coloured by how it differs from the first.
+pub fn flame_diff_svg(before: &Typical<'_>, after: &Typical<'_>) -> String {
+    let graph = FlameGraph::compared(before.stacks(), after.stacks());
     let total = graph.total().more_than(graph.total_before());
     let mut about = format!(
         "{} instructions, {} against {}; red: more in the function itself, blue: fewer",
@@ -61,7 +61,7 @@ pub fn flame_diff_svg(
     }
     let changes = || graph.frames().iter().filter_map(|frame| frame.change);
     let most = changes().map(|change| change.own.unsigned_abs()).max().unwrap_or(0);
-    picture(title, &about, &graph, |frame| {
+    picture(&compared(before, after), &about, &graph, |frame| {
         let Change { own, total } = frame.change.unwrap_or_default();
         let (in_it, with_all) = (signed(own), signed(total));
         Look {
@@ -78,14 +78,14 @@ struct Look {
 }
 
 fn picture(
-    title: &str,
+    titles: &Titles,
     about: &str,
     graph: &FlameGraph,
     look: impl Fn(&Frame) -> Look,
 ) -> String {
     let deepest = graph.frames().iter().map(|frame| frame.depth).max().unwrap_or(0);
     let height = ABOVE + (deepest + 1) * FRAME + BELOW;
-    let mut svg = head(title, about, height);
+    let mut svg = head(titles, about, height);
     for frame in graph.frames() {
         let y = ABOVE + (deepest - frame.depth) * FRAME;
         write_frame(&mut svg, graph, frame, y, &look(frame));
@@ -96,10 +96,12 @@ fn picture(
     svg
 }
 
-fn head(title: &str, about: &str, height: usize) -> String {
+fn head(titles: &Titles, about: &str, height: usize) -> String {
     let (right, middle, below) = (WIDTH - LEFT, WIDTH / 2, height - 12);
     let room = WIDTH - 2 * LEFT;
-    let (title, about) = (escaped(&cut(title, TITLE)), escaped(about));
+    let Titles { title, names } = titles;
+    let (title, names) = (escaped(&cut(title, TITLE)), escaped(&cut(names, NAMES)));
+    let about = escaped(about);
     format!(
         r##"<?xml version="1.0" encoding="UTF-8"?>
 <svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}" data-left="{LEFT}" data-width="{room}" data-glyph="{GLYPH}">
@@ -109,7 +111,8 @@ fn head(title: &str, about: &str, height: usize) -> String {
 <defs><linearGradient id="paper" x1="0" y1="0" x2="0" y2="1"><stop offset="0" stop-color="#fbfaf7"/><stop offset="1" stop-color="#f2ecd9"/></linearGradient></defs>
 <rect width="100%" height="100%" fill="url(#paper)"/>
 <text id="title" x="{middle}" y="26">{title}</text>
-<text id="about" x="{middle}" y="46">{about}</text>
+<text class="about" x="{middle}" y="45">{names}</text>
+<text class="about" x="{middle}" y="62">{about}</text>
 <text id="reset" class="hidden" x="{LEFT}" y="26">Reset Zoom</text>
 <text id="search" class="hidden" x="{right}" y="26">Search</text>
 <text id="details" x="{LEFT}" y="{below}"> </text>
@@ -208,10 +211,11 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use stats::StackInput;
     use units::Instructions;
 
     use super::*;
-    use crate::cell_example::{new_tick, old_tick};
+    use crate::cell_example::{NEW, OLD, cell, lost, new_tick, old_tick, typical};
 
     /// Checks by hand what a parser of XML would: tags are closed in turn, attributes are
     /// quoted, and what XML has a meaning for is escaped.
@@ -271,11 +275,12 @@ mod tests {
     /// Check that a graph is well-formed, loads nothing, and says what a frame is.
     #[test]
     fn tick() {
-        let svg = flame_svg("One tick of <other> & \"fifo\"", &old_tick());
+        let cell = cell("<other> & \"fifo\"", OLD, lost());
+        let svg = flame_svg(&typical(&cell, old_tick()));
         check_xml(&svg);
         let about = "<title>update_process_times (1077 instructions, 40.6 %)</title>";
         assert!(svg.contains(about));
-        assert!(svg.contains("One tick of &lt;other&gt; &amp; &quot;fifo&quot;"));
+        assert!(svg.contains("One tick, &lt;other&gt; &amp; &quot;fifo&quot;"));
         let links = svg.replace("xmlns=\"http://www.w3.org/2000/svg\"", "");
         assert!(!links.contains("http") && !links.contains("href"));
     }
@@ -283,7 +288,9 @@ mod tests {
     /// Check that a comparison says what differs, and colours it.
     #[test]
     fn difference() {
-        let svg = flame_diff_svg("B against A", &old_tick(), &new_tick());
+        let cells = [OLD, NEW].map(|kernel| cell("other", kernel, lost()));
+        let (a, b) = (typical(&cells[0], old_tick()), typical(&cells[1], new_tick()));
+        let svg = flame_diff_svg(&a, &b);
         check_xml(&svg);
         let line = |name: &str| {
             let name = format!("data-name=\"{name}\"");
@@ -295,6 +302,8 @@ mod tests {
             line("update_curr_dl_se").contains("; in it +93, with all it calls +93)")
         );
         assert!(svg.contains("not here: 3"));
+        assert!(svg.contains(">One tick, other: 6.12.117 against 6.1.0</text>"));
+        assert!(svg.contains(&format!(">{NEW} against {OLD}</text>")));
     }
 
     /// Check that more is red, fewer is blue, none is neither, and the most is strongest.
@@ -324,6 +333,7 @@ mod tests {
         #[test]
         fn well_formed(
             title in any::<String>(),
+            kernel in any::<String>(),
             stacks in prop::collection::vec(
                 (prop::collection::vec(any::<String>(), 0..5), 0u64..9_999), 0..9),
         ) {
@@ -334,8 +344,11 @@ mod tests {
                     StackInput::new(frames, Instructions::new(*own))
                 })
                 .collect();
-            check_xml(&flame_diff_svg(&title, &stacks[stacks.len() / 2..], &stacks));
-            let svg = flame_svg(&title, &stacks);
+            let cell = cell(&title, &kernel, lost());
+            let half = typical(&cell, stacks[stacks.len() / 2..].to_vec());
+            let whole = typical(&cell, stacks);
+            check_xml(&flame_diff_svg(&half, &whole));
+            let svg = flame_svg(&whole);
             check_xml(&svg);
             for line in frame_lines(&svg) {
                 let number = |from| between(line, from, "\"").parse::<f64>().unwrap();

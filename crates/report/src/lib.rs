@@ -2,20 +2,24 @@
 //!
 //! Takes facts and recordings, returns texts; printing them is the caller's. Every
 //! number in them is a field of a `stats` summary, scaled and rounded for people in
-//! `number` only; the JSON has them in full. No line is wider than 80 columns.
+//! `number` only; the JSON has them in full. No line is wider than 80 columns, but for
+//! paths that are there to be copied.
 #![forbid(unsafe_code)]
 
 mod call_tables;
 mod calls;
 #[cfg(test)]
 mod cell_example;
+mod cell_legend;
 mod cell_summary;
 mod cell_tables;
 mod cells;
+#[cfg(test)]
+mod cells_example;
 mod cells_json;
+mod cells_text;
 mod check;
 mod doubts;
-mod episode;
 #[cfg(test)]
 mod example;
 mod explain;
@@ -36,13 +40,15 @@ mod table;
 mod text;
 mod tick_words;
 mod ticks;
+mod typical;
+mod typical_words;
 mod value;
 mod worst;
 
 pub use cell_summary::{cell_doubts, cell_summary};
-pub use cells::cells_text;
+pub use cells::{Cells, Exceeded};
 pub use cells_json::cells_json;
-pub use episode::{stacks, typical_episode};
+pub use cells_text::cells_text;
 pub use explain::{explain_diff_json, explain_diff_text, explain_json, explain_text};
 pub use findings::{Finding, findings};
 pub use flame::{flame_diff_svg, flame_svg};
@@ -55,3 +61,4 @@ pub use summary::{
 };
 pub use text::text;
 pub use ticks::{ticks_close, ticks_header, ticks_sample};
+pub use typical::Typical;

@@ -30,6 +30,14 @@ const FREQUENCIES: [Unit; 4] = [
     ("MHz", 1_000_000, 1000),
     ("GHz", 1_000_000_000, u128::MAX),
 ];
+/// A million, and so on.
+const COUNTS: [Unit; 5] = [
+    ("M", 1_000_000, 1000),
+    ("G", 1_000_000_000, 1000),
+    ("T", 1_000_000_000_000, 1000),
+    ("P", 1_000_000_000_000_000, 1000),
+    ("E", 1_000_000_000_000_000_000, u128::MAX),
+];
 
 /// A length of time: `13.2 µs`.
 pub(crate) fn duration(time: Nanos) -> String {
@@ -63,6 +71,15 @@ pub(crate) fn share(part: Ppm) -> String {
     }
 }
 
+/// How one number differs from another: `3.94 %`, `120 %`, and ppm as shares.
+pub(crate) fn ratio(part: Ppm) -> String {
+    match part.get() {
+        ppm if ppm < 100.0 => share(part),
+        ppm if ppm < 9_995_000.0 => format!("{} %", three_digits(ppm / 1e4)),
+        ppm => format!("{} %", grouped(&format!("{:.0}", ppm / 1e4))),
+    }
+}
+
 /// A rate: `250/s`.
 pub(crate) fn rate(rate: PerSecond) -> String {
     format!("{}/s", bare_rate(rate))
@@ -85,6 +102,11 @@ pub(crate) fn bare_rate(rate: PerSecond) -> String {
 /// A count: `2512`, `12,345`.
 pub(crate) fn count(count: u64) -> String {
     grouped(&count.to_string())
+}
+
+/// A count where there is little room: from a million on `47.8 M`.
+pub(crate) fn short_count(count: u64) -> String {
+    if count < 1_000_000 { self::count(count) } else { with_unit(count, &COUNTS) }
 }
 
 /// Or the sign for "not known".
@@ -265,6 +287,9 @@ mod tests {
         assert_eq!(frequency(250), "250 Hz");
         let counts = [0, 999, 9_999, 10_000, 123_456, 1_234_567].map(count);
         assert_eq!(counts, ["0", "999", "9999", "10,000", "123,456", "1,234,567"]);
+        let counts = [999_999, 1_000_000, 47_751_804, 999_950_000, u64::MAX];
+        let short = ["999,999", "1 M", "47.8 M", "1.00 G", "18.4 E"];
+        assert_eq!(counts.map(short_count), short);
         assert_eq!(moment(Nanos::from_millis(12_049)), "12.0 s");
         assert_eq!(moment(Nanos::from_millis(12_050)), "12.1 s");
     }

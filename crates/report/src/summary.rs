@@ -1,8 +1,8 @@
 //! From a recording to its summary: fields are moved, nothing is worked out here.
 
 use recording::{
-    Call, CallsSeries, CallsSpec, CheckSeries, CpuNoise, Meanwhile, NoiseSeries,
-    TickSample, TicksSeries,
+    CallsSeries, CallsSpec, CheckSeries, CpuNoise, Meanwhile, NoiseSeries, TickSample,
+    TicksSeries,
 };
 use stats::{
     CallInput, CallsSummary, CheckSummary, CountInput, LineInput, LostInput,
@@ -37,22 +37,8 @@ pub fn calls_summary(spec: &CallsSpec, series: &CallsSeries) -> CallsSummary {
     let inputs = series
         .calls
         .iter()
-        .map(|seen| CallInput { name: call_name(seen.call), steps: &seen.step_ns });
+        .map(|seen| CallInput { name: seen.call.name(), steps: &seen.step_ns });
     CallsSummary::of(spec.cpu, inputs)
-}
-
-/// A request's name, as it stands in recordings.
-pub(crate) fn call_name(call: Call) -> &'static str {
-    match call {
-        Call::Getpid => "getpid",
-        Call::ClockGettime => "clock_gettime",
-        Call::Futex => "futex",
-        Call::Pipe => "pipe",
-        Call::Switch => "switch",
-        Call::PageFault => "page_fault",
-        Call::Fork => "fork",
-        Call::Timer => "timer",
-    }
 }
 
 fn tick_inputs(sample: &TickSample) -> impl Iterator<Item = TickInput> + '_ {

@@ -1,4 +1,4 @@
-//! Tables of plain text: columns as wide as their widest cell, two spaces between them.
+//! Tables of plain text: columns as wide as their widest cell, spaces between them.
 
 /// On which side a column's cells stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -8,9 +8,10 @@ pub(crate) enum Side {
 }
 
 /// A table; its first row is the head.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Table {
     indent: usize,
+    space: usize,
     sides: Vec<Side>,
     rows: Vec<Vec<String>>,
 }
@@ -20,7 +21,12 @@ impl Table {
     pub(crate) fn new(indent: usize, columns: &[(&str, Side)]) -> Self {
         let head = columns.iter().map(|(word, _)| (*word).to_owned()).collect();
         let sides = columns.iter().map(|(_, side)| *side).collect();
-        Self { indent, sides, rows: vec![head] }
+        Self { indent, space: 2, sides, rows: vec![head] }
+    }
+
+    /// With so many spaces between columns instead of two.
+    pub(crate) fn spaced(self, space: usize) -> Self {
+        Self { space, ..self }
     }
 
     /// Puts a line of words above the head.
@@ -45,7 +51,7 @@ impl Table {
             let mut line = " ".repeat(self.indent);
             for ((cell, width), side) in row.iter().zip(&widths).zip(&self.sides) {
                 line.push_str(&aligned(cell, *width, *side));
-                line.push_str("  ");
+                line.push_str(&" ".repeat(self.space));
             }
             text.push_str(line.trim_end());
             text.push('\n');

@@ -447,7 +447,7 @@ mod tests {
                      SCHED_FIFO): two switches
       page_fault     a fresh page of anonymous memory is touched
       fork           a child is made, exits, and is waited for
-      timer          a timer is set to expire at once, and waited for
+      timer          a timer is set to expire soon, and slept for
 
     "typical": half of the repeats are not longer; "p99": 99 of 100. Reading the
     clock is part of each.

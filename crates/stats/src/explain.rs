@@ -122,6 +122,30 @@ pub struct FunctionDifference {
     pub difference: i128,
 }
 
+/// What functions of one kind cost on both sides.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct DifferencePart {
+    /// How many functions these are.
+    pub functions: u64,
+    /// Instructions executed in them on the first side.
+    pub own_instructions_a: Instructions,
+    /// The same on the second.
+    pub own_instructions_b: Instructions,
+    /// How many more on the second; negative where fewer.
+    pub difference: i128,
+}
+
+impl DifferencePart {
+    fn of<'a>(functions: impl Iterator<Item = &'a FunctionDifference>) -> Self {
+        functions.fold(Self::default(), |sum, function| Self {
+            functions: sum.functions + 1,
+            own_instructions_a: sum.own_instructions_a + function.own_instructions_a,
+            own_instructions_b: sum.own_instructions_b + function.own_instructions_b,
+            difference: sum.difference + function.difference,
+        })
+    }
+}
+
 /// Why one number is larger than another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Difference {
@@ -131,6 +155,12 @@ pub struct Difference {
     pub total_instructions_b: Instructions,
     /// How many more on the second; what the functions' differences add up to.
     pub difference: i128,
+    /// Functions that ran on the first side only.
+    pub only_a: DifferencePart,
+    /// Functions that ran on the second side only.
+    pub only_b: DifferencePart,
+    /// All others. The three parts add up to the whole.
+    pub both: DifferencePart,
     /// Function by function, the largest differences first, in either direction.
     pub functions: Vec<FunctionDifference>,
 }
@@ -159,22 +189,49 @@ impl Difference {
         let size = |f: &FunctionDifference| f.difference.unsigned_abs();
         functions.sort_by(|a, b| size(b).cmp(&size(a)).then_with(|| a.name.cmp(&b.name)));
         let (a, b) = (total(a), total(b));
+        let part = |side: Side| {
+            DifferencePart::of(functions.iter().filter(|f| Side::of(f) == side))
+        };
+        let (only_a, only_b, both) = (part(Side::A), part(Side::B), part(Side::Both));
         Self {
             total_instructions_a: a,
             total_instructions_b: b,
             difference: b.more_than(a),
+            only_a,
+            only_b,
+            both,
             functions,
         }
     }
 
+    /// The size of the difference, as a part of the first side.
+    pub fn share(&self) -> Option<Ppm> {
+        let size = u64::try_from(self.difference.unsigned_abs()).unwrap_or(u64::MAX);
+        share(Instructions::new(size), self.total_instructions_a)
+    }
+
     /// The functions after the first `shown`, added up.
-    pub fn rest(&self, shown: usize) -> FunctionDifference {
-        let rest = || self.functions.iter().skip(shown);
-        FunctionDifference {
-            name: String::new(),
-            own_instructions_a: rest().map(|f| f.own_instructions_a).sum(),
-            own_instructions_b: rest().map(|f| f.own_instructions_b).sum(),
-            difference: rest().map(|f| f.difference).sum(),
+    pub fn rest(&self, shown: usize) -> DifferencePart {
+        DifferencePart::of(self.functions.iter().skip(shown))
+    }
+}
+
+/// Where a function ran.
+#[derive(PartialEq)]
+enum Side {
+    A,
+    B,
+    Both,
+}
+
+impl Side {
+    fn of(function: &FunctionDifference) -> Self {
+        let [a, b] = [function.own_instructions_a, function.own_instructions_b]
+            .map(|own| own != Instructions::ZERO);
+        match (a, b) {
+            (true, false) => Self::A,
+            (false, true) => Self::B,
+            _ => Self::Both,
         }
     }
 }
@@ -273,6 +330,10 @@ pub(crate) mod tests {
         assert_eq!(rows, expected);
         assert_eq!(found.difference, 0);
         assert_eq!(found.rest(1).difference, -9);
+        let parts = [found.only_a, found.only_b, found.both];
+        let told = parts.map(|part| (part.functions, part.difference));
+        assert_eq!(told, [(1, -4), (1, 9), (2, -5)]);
+        assert_eq!(found.share(), Some(Ppm::new(0.0)));
     }
 
     /// Check which names lose their end, and which only look like it.
@@ -302,7 +363,7 @@ pub(crate) mod tests {
         });
         assert_eq!(serde_json::to_value(explanation).unwrap(), expected);
         let difference = Difference::of(&stacks(&["a 5"]), &stacks(&["a 3"]));
-        let expected = r#"{"total_instructions_a":5,"total_instructions_b":3,"difference":-2,"functions":[{"name":"a","own_instructions_a":5,"own_instructions_b":3,"difference":-2}]}"#;
+        let expected = r#"{"total_instructions_a":5,"total_instructions_b":3,"difference":-2,"only_a":{"functions":0,"own_instructions_a":0,"own_instructions_b":0,"difference":0},"only_b":{"functions":0,"own_instructions_a":0,"own_instructions_b":0,"difference":0},"both":{"functions":1,"own_instructions_a":5,"own_instructions_b":3,"difference":-2},"functions":[{"name":"a","own_instructions_a":5,"own_instructions_b":3,"difference":-2}]}"#;
         assert_eq!(serde_json::to_string(&difference).unwrap(), expected);
     }
 
@@ -340,6 +401,11 @@ pub(crate) mod tests {
             prop_assert_eq!(a + rest.own_instructions_a, found.total_instructions_a);
             let b: Instructions = first().map(|f| f.own_instructions_b).sum();
             prop_assert_eq!(b + rest.own_instructions_b, found.total_instructions_b);
+            let parts = [found.only_a, found.only_b, found.both];
+            let sum: i128 = parts.iter().map(|part| part.difference).sum();
+            prop_assert_eq!(sum, found.difference);
+            let a: Instructions = parts.iter().map(|part| part.own_instructions_a).sum();
+            prop_assert_eq!(a, found.total_instructions_a);
         }
 
         /// Check that a side compared with itself differs nowhere.

@@ -26,14 +26,14 @@ pub use cell::{
 };
 pub use check::CheckSummary;
 pub use explain::{
-    Difference, Explanation, FunctionCost, FunctionDifference, StackInput,
+    Difference, DifferencePart, Explanation, FunctionCost, FunctionDifference, StackInput,
 };
 pub use flame::{Change, FlameGraph, Frame};
 pub use limit::{Excess, Limits};
 pub use meanwhile::{
     CountInput, LineInput, LineSummary, MeanwhileInput, MeanwhileSummary, SoftirqSummary,
 };
-pub use metrics::metrics;
+pub use metrics::{metric_names, metrics};
 pub use noise::{
     CpuNoiseSummary, Culprit, CulpritKind, GapLengths, LostInput, NoiseInput,
     NoiseSummary, Risk,

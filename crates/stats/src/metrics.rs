@@ -11,8 +11,24 @@ use crate::{
     Spread, TickCost, TicksSummary,
 };
 
+const GAP: &str = "tick_instructions";
 const TICK: &str = "tick_kernel_instructions";
+const IDLE: &str = "idle_instructions_hz";
 const IDLE_TIMER: &str = "idle_timer_hz";
+const NOISE: &str = "noise_ppm";
+const GAP_TYPICAL: &str = "gap_ns_p50";
+const GAP_MAX: &str = "gap_ns_max";
+/// What stands behind a call's name.
+const CALL: &str = "_instructions";
+const CALL_TYPICAL: &str = "_ns_p50";
+
+/// The names of all metrics there can be, with those of these calls.
+pub fn metric_names<'a>(calls: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    let names = [GAP, TICK, IDLE, IDLE_TIMER, NOISE, GAP_TYPICAL, GAP_MAX];
+    let of_call = |call| [CALL, CALL_TYPICAL].map(|end| format!("{call}{end}"));
+    let calls = calls.into_iter().flat_map(of_call);
+    names.map(str::to_owned).into_iter().chain(calls).collect()
+}
 
 /// The metrics of a summary, in the order in which they are told.
 ///
@@ -43,7 +59,7 @@ pub fn metrics(summary: &CellSummary) -> Vec<(String, f64)> {
 fn tick_cost(cost: &TickCost) -> Vec<(String, Option<f64>)> {
     let TickCost { gap_instructions, kernel_instructions } = cost;
     vec![
-        ("tick_instructions".to_owned(), gap_instructions.as_ref().and_then(mode)),
+        (GAP.to_owned(), gap_instructions.as_ref().and_then(mode)),
         (TICK.to_owned(), kernel_instructions.as_ref().and_then(mode)),
     ]
 }
@@ -52,16 +68,15 @@ fn idle_cost(cost: &IdleCost) -> Vec<(String, Option<f64>)> {
     let instructions = cost.cpus.iter().map(|cpu| Some(cpu.instructions_hz?.get()));
     let timer = cost.cpus.iter().map(|cpu| Some(cpu.timer_hz?.get()));
     vec![
-        ("idle_instructions_hz".to_owned(), instructions.sum()),
+        (IDLE.to_owned(), instructions.sum()),
         (IDLE_TIMER.to_owned(), timer.sum()),
         (TICK.to_owned(), mode(&cost.tick_kernel_instructions)),
     ]
 }
 
 fn call_costs(costs: &CallCosts) -> Vec<(String, Option<f64>)> {
-    let cost = |call: &CallCost| {
-        (format!("{}_instructions", call.name), mode(&call.instructions))
-    };
+    let cost =
+        |call: &CallCost| (format!("{}{CALL}", call.name), mode(&call.instructions));
     costs.calls.iter().map(cost).collect()
 }
 
@@ -69,9 +84,9 @@ fn noise(summary: &NoiseSummary) -> Vec<(String, Option<f64>)> {
     let cpus = || summary.cpus.iter();
     let nanos = |length: Nanos| length.get() as f64;
     vec![
-        ("noise_ppm".to_owned(), worst(cpus().map(|cpu| Some(cpu.noise_ppm?.get())))),
-        ("gap_ns_p50".to_owned(), worst(cpus().map(|cpu| cpu.gap_ns.p50.map(nanos)))),
-        ("gap_ns_max".to_owned(), worst(cpus().map(|cpu| cpu.gap_ns.max.map(nanos)))),
+        (NOISE.to_owned(), worst(cpus().map(|cpu| Some(cpu.noise_ppm?.get())))),
+        (GAP_TYPICAL.to_owned(), worst(cpus().map(|cpu| cpu.gap_ns.p50.map(nanos)))),
+        (GAP_MAX.to_owned(), worst(cpus().map(|cpu| cpu.gap_ns.max.map(nanos)))),
     ]
 }
 
@@ -83,7 +98,7 @@ fn ticks(summary: &TicksSummary) -> Vec<(String, Option<f64>)> {
 fn calls(summary: &CallsSummary) -> Vec<(String, Option<f64>)> {
     let length = |call: &CallSummary| {
         let p50 = call.step_ns.p50.map(|length| length.get() as f64);
-        (format!("{}_ns_p50", call.name), p50)
+        (format!("{}{CALL_TYPICAL}", call.name), p50)
     };
     summary.calls.iter().map(length).collect()
 }
@@ -104,6 +119,16 @@ mod tests {
 
     fn owned(pairs: &[(&str, f64)]) -> Vec<(String, f64)> {
         pairs.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect()
+    }
+
+    /// Check that what a limit may be held against has a name that is known beforehand.
+    #[test]
+    fn names_are_known() {
+        let names = metric_names(["getpid"]);
+        for known in ["tick_instructions", "getpid_instructions", "getpid_ns_p50"] {
+            assert!(names.iter().any(|name| name == known), "{known}");
+        }
+        assert!(!names.iter().any(|name| name.starts_with("pipe")));
     }
 
     /// Check that a tick's two numbers have names of their own, and that what is not
