@@ -15,6 +15,7 @@ use std::time::Duration;
 use crate::error::{Error, Kind};
 use crate::kernel_spec::DebianSpec;
 use crate::package::{self, Package};
+use crate::places::{self, full};
 
 /// What is wanted otherwise than by the machine's own configuration. Its hooks would
 /// clean up the system's files, and a cache of the lists makes each question fast.
@@ -67,10 +68,7 @@ impl Archive {
             let _ = fs::remove_file(archive.file("updated")); // usually not there
             fs::write(archive.file("debian.sources"), sources)
         };
-        prepare().map_err(|error: std::io::Error| {
-            let folder = archive.folder.display();
-            Error::new(Kind::Cache, format!("cannot write in {folder}: {error}"))
-        })?;
+        prepare().map_err(|error| places::failed(&archive.folder, &error))?;
         Ok(archive)
     }
 
@@ -89,7 +87,7 @@ impl Archive {
     /// Brings the lists up to date.
     ///
     /// # Errors
-    /// `Kind::Kernel` where not all of them could be; those that could are there.
+    /// `Kind::Archive` where not all of them could be; those that could are there.
     pub(crate) fn update(&self) -> Result<(), Error> {
         run(self.client("apt-get").args(["-q", "update"]))?;
         let _ = fs::write(self.file("updated"), ""); // else the next time asks again
@@ -99,7 +97,7 @@ impl Archive {
     /// The newest package with the kernel that is meant, as far as the lists know.
     ///
     /// # Errors
-    /// `Kind::Kernel` where the package client fails.
+    /// `Kind::Archive` where the package client fails.
     pub(crate) fn find(&self, spec: &DebianSpec) -> Result<Option<Package>, Error> {
         let names = self.package_names()?;
         let meant = |name: &&String| {
@@ -116,7 +114,7 @@ impl Archive {
     /// The kernels in the lists, each with all of its version.
     ///
     /// # Errors
-    /// `Kind::Kernel` where the package client fails.
+    /// `Kind::Archive` where the package client fails.
     pub(crate) fn kernels(&self) -> Result<Vec<DebianSpec>, Error> {
         let names = self.package_names()?;
         Ok(names.iter().filter_map(|name| DebianSpec::of_package(name)).collect())
@@ -132,7 +130,7 @@ impl Archive {
     /// modules.
     ///
     /// # Errors
-    /// `Kind::Kernel` in the package client's words, `Kind::Interrupted`.
+    /// `Kind::Archive` in the package client's words, `Kind::Interrupted`.
     pub(crate) fn unpack(&self, package: &Package, into: &Path) -> Result<(), Error> {
         let mut download = self.client("apt-get");
         run(download
@@ -213,16 +211,17 @@ fn complaint(output: &Output) -> String {
 fn absent(command: &Command, error: &std::io::Error) -> Error {
     if error.kind() == ErrorKind::NotFound {
         let program = command.get_program().to_string_lossy();
-        return Error::new(Kind::Kernel, format!("there is no {program} here"));
+        return Error::new(Kind::Archive, format!("there is no {program} here"));
     }
     failed(command, &error.to_string())
 }
 
 fn failed(command: &Command, why: &str) -> Error {
     let program = command.get_program().to_string_lossy();
-    let full = why.contains("No space left on device");
-    let kind = if full { Kind::Cache } else { Kind::Kernel };
-    Error::new(kind, format!("{program}: {why}"))
+    if why.contains("No space left on device") {
+        return full(&format!("{program}: {why}"));
+    }
+    Error::new(Kind::Archive, format!("{program}: {why}"))
 }
 
 #[cfg(test)]
@@ -246,7 +245,8 @@ mod tests {
     #[test]
     fn tells_why_a_program_failed() {
         let missing = run(&mut Command::new("/no-such-program")).unwrap_err();
-        assert!(missing.to_string().starts_with("there is no /no-such-program here"));
+        assert_eq!(missing.to_string(), "there is no /no-such-program here");
+        assert_eq!(missing.kind(), Kind::Archive);
         let fail = |text: &str| {
             let script = format!("printf '{text}' >&2; exit 1");
             run(Command::new("sh").arg("-c").arg(script)).unwrap_err().to_string()
@@ -256,7 +256,9 @@ mod tests {
         let error =
             run(Command::new("sh")
                 .args(["-c", "echo No space left on device >&2; exit 1"]));
-        assert_eq!(error.unwrap_err().kind(), Kind::Cache);
+        let error = error.unwrap_err();
+        assert_eq!(error.kind(), Kind::Cache);
+        assert!(error.to_string().contains("NOISEFLOOR_CACHE"), "{error}");
         let interrupted = run(Command::new("sh").args(["-c", "kill -INT $$"]));
         assert_eq!(interrupted.unwrap_err().kind(), Kind::Interrupted);
     }

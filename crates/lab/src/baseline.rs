@@ -6,28 +6,37 @@ use toml::Value;
 
 use crate::limits::Measured;
 
-/// The `[[baseline]]` rows that hold these cells to exactly what they measured now; a
-/// repeated cell's first run is taken. Cells without metrics are left out.
+/// The `[[baseline]]` rows that hold cells to exactly what these measured now; a repeated
+/// cell's first run is taken. Cells without metrics are left out.
+///
+/// Where all are of one kernel, a comment says which, and the rows name none: they are for
+/// every kernel, so that the next build is held to them wherever its image lies.
 pub fn baseline(measured: &[Measured]) -> String {
-    let mut rows = String::new();
+    let one_kernel = measured.windows(2).all(|pair| pair[0].kernel == pair[1].kernel);
+    let mut rows = Vec::new();
     let mut seen = Vec::new();
     for cell in measured.iter().filter(|cell| !cell.metrics.is_empty()) {
         let key = (&cell.kernel, &cell.cell);
         if !seen.contains(&key) {
             seen.push(key);
-            rows += &row(cell);
+            rows.push(row(cell, !one_kernel));
         }
     }
-    rows
+    match (one_kernel, seen.first()) {
+        (true, Some((kernel, _))) => {
+            format!("# measured on {kernel}; for every kernel\n{}", rows.join("\n"))
+        }
+        _ => rows.join("\n"),
+    }
 }
 
-fn row(cell: &Measured) -> String {
+fn row(cell: &Measured, names_kernel: bool) -> String {
     let text = |text: &str| Value::from(text).to_string();
-    let mut row = format!(
-        "\n[[baseline]]\nkernel = {}\ncell = {}\n\n[baseline.metrics]\n",
-        text(&cell.kernel),
-        text(&cell.cell)
-    );
+    let mut row = "[[baseline]]\n".to_owned();
+    if names_kernel {
+        row += &format!("kernel = {}\n", text(&cell.kernel));
+    }
+    row += &format!("cell = {}\n\n[baseline.metrics]\n", text(&cell.cell));
     for (metric, number) in &cell.metrics {
         // A String takes everything.
         let _ = writeln!(row, "{metric} = {number}");

@@ -19,6 +19,7 @@ use agent::Answer;
 
 use crate::command_line::{ANSWER, CONSOLE};
 use crate::error::{Error, Kind};
+use crate::places::failed;
 use crate::qemu::Qemu;
 
 /// What QEMU itself says goes here, in the boot's folder.
@@ -61,7 +62,7 @@ pub(crate) enum Ended {
 /// Boots a guest in `folder`, where its files are.
 ///
 /// # Errors
-/// `Kind::Qemu` where QEMU cannot be started at all.
+/// `Kind::Qemu` where QEMU cannot be started at all, `Kind::Cache`.
 pub(crate) fn boot(
     qemu: &Qemu,
     arguments: &[String],
@@ -85,16 +86,17 @@ struct Guest<'a> {
 
 impl<'a> Guest<'a> {
     fn start(qemu: &Qemu, arguments: &[String], folder: &'a Path) -> Result<Self, Error> {
-        let failed = |error: std::io::Error| {
-            let text = format!("{} does not start: {error}", qemu.program.display());
-            Error::new(Kind::Qemu, text)
-        };
-        let complaints = File::create(folder.join(COMPLAINTS)).map_err(failed)?;
+        let complaints = folder.join(COMPLAINTS);
+        let complaints =
+            File::create(&complaints).map_err(|error| failed(&complaints, &error))?;
         let mut command = Command::new(&qemu.program);
         command.args(arguments).current_dir(folder);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(complaints);
         isolate::tether(&mut command, FILE_BYTES_MAX);
-        let child = command.spawn().map_err(failed)?;
+        let child = command.spawn().map_err(|error| {
+            let text = format!("{} does not start: {error}", qemu.program.display());
+            Error::new(Kind::Qemu, text)
+        })?;
         Ok(Self { child, folder, state: State::Booting, since: Instant::now() })
     }
 
@@ -140,7 +142,7 @@ impl<'a> Guest<'a> {
             State::Leaving => (deadlines.leave, "it answered but did not power off"),
         };
         let hung = self.since.elapsed() >= allowed;
-        hung.then(|| format!("{what} within {} s", allowed.as_secs()))
+        hung.then(|| format!("{what} within {}", length(allowed)))
     }
 
     /// What QEMU's end means.
@@ -157,10 +159,8 @@ impl<'a> Guest<'a> {
             );
             return Ended::Lost(text);
         }
-        let complaints = fs::read_to_string(self.folder.join(COMPLAINTS));
-        let complaints = complaints.unwrap_or_default();
-        let last = complaints.lines().last().unwrap_or("without a word");
-        Ended::Lost(format!("QEMU ended with {status}: {last}"))
+        let complaints = fs::read(self.folder.join(COMPLAINTS)).unwrap_or_default();
+        Ended::Lost(told(status, &String::from_utf8_lossy(&complaints)))
     }
 
     fn is_full(&self, file: &str) -> bool {
@@ -173,5 +173,56 @@ impl<'a> Guest<'a> {
         // Killing and awaiting what has ended already fails, and that is well.
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// A length of time as people write it: `2 s`, `500 ms`.
+fn length(time: Duration) -> String {
+    match time.subsec_millis() {
+        0 => format!("{} s", time.as_secs()),
+        _ => format!("{} ms", time.as_millis()),
+    }
+}
+
+/// How QEMU failed, with the last thing it said, without its own name.
+fn told(status: ExitStatus, complaints: &str) -> String {
+    let ended = match status.code() {
+        Some(code) => format!("QEMU ended with exit code {code}"),
+        None => format!("QEMU was ended by signal {}", status.signal().unwrap_or(0)),
+    };
+    let last = complaints.lines().map(str::trim).rfind(|line| !line.is_empty());
+    let bare = |line| match str::split_once(line, ": ") {
+        Some((name, rest)) if name == "qemu" || name.starts_with("qemu-system-") => rest,
+        _ => line,
+    };
+    match last.map(bare) {
+        Some(why) => format!("{ended}: {why}"),
+        None => format!("{ended}, and did not say why"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that lengths of time are whole numbers of a unit that can say them.
+    #[test]
+    fn lengths() {
+        for (millis, text) in [(2000, "2 s"), (500, "500 ms"), (1500, "1500 ms")] {
+            assert_eq!(length(Duration::from_millis(millis)), text);
+        }
+    }
+
+    /// Check that a failure is told in QEMU's last words, or without any.
+    #[test]
+    fn failures() {
+        let failed = |status| ExitStatus::from_raw(status);
+        let said = "warning: x\nqemu-system-x86_64: unable to find CPU model 'x'\n\n";
+        let why = "QEMU ended with exit code 1: unable to find CPU model 'x'";
+        assert_eq!(told(failed(1 << 8), said), why);
+        let why = "QEMU was ended by signal 9, and did not say why";
+        assert_eq!(told(failed(9), ""), why);
+        assert_eq!(told(failed(2 << 8), "qemu: a"), "QEMU ended with exit code 2: a");
+        assert_eq!(told(failed(2 << 8), "a: b"), "QEMU ended with exit code 2: a: b");
     }
 }

@@ -17,11 +17,14 @@ impl Experiment {
     /// There is none; the message names those that there are.
     pub fn builtin(name: &str) -> Result<Self, Error> {
         match BUILTINS.iter().find(|(known, _)| *known == name) {
-            Some((known, text)) => Self::parse(text, &format!("{known}.toml")),
+            Some((known, text)) => Self::parse(text, &format!("the built-in {known}")),
             None => {
-                let names = BUILTINS.map(|(name, _)| name).join(", ");
-                let text =
-                    format!("no experiment '{name}': there are {names}, and files");
+                let [first @ .., last] = BUILTINS.map(|(name, _)| name);
+                let text = format!(
+                    "no experiment '{name}': there are {} and {last}; a file is named \
+                     with its ending: ./{name}.toml",
+                    first.join(", ")
+                );
                 Err(Error::new(Kind::Experiment, text))
             }
         }

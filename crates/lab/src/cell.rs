@@ -10,7 +10,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::time::Duration;
 
-use agent::{Answer, Order, Task, order};
+use agent::{Answer, Broken, Order, Task, order};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use units::Nanos;
@@ -69,8 +69,7 @@ impl Ready {
     ) -> Result<Self, Error> {
         let counts = engine == Engine::Counted && qemu.can_count();
         let order = order(plan);
-        let config = kernel.config.as_deref().map(fs::read).transpose();
-        let config = config.map_err(|error| failed(&kernel.image, &error))?;
+        let config = kernel.config.as_deref().map(read_config).transpose()?;
         let release = &kernel.release;
         let config = config.as_deref().map(|text| Config { release, text });
         let initrd = initramfs::build(&parts.agent, &order, config.as_ref())
@@ -120,7 +119,7 @@ impl Ready {
         let deadlines = self.deadlines(run.deadline);
         let ended = boot::boot(&lab.qemu, &self.arguments, folder, deadlines, run.stop)?;
         Ok(match ended {
-            Ended::Off => judge(folder),
+            Ended::Off => judge(folder, self.plan.machine.memory_mib),
             Ended::Lost(why) => Ended::Lost(with_console(why, folder)),
             Ended::Stopped => Ended::Stopped,
         })
@@ -158,8 +157,14 @@ fn order(plan: &Plan) -> Order {
     }
 }
 
-/// What a guest that has ended by itself has left behind.
-fn judge(folder: &Path) -> Ended {
+fn read_config(file: &Path) -> Result<Vec<u8>, Error> {
+    let failed =
+        |error| Error::new(Kind::Archive, format!("{}: {error}", file.display()));
+    fs::read(file).map_err(failed)
+}
+
+/// What a guest of so much memory that has ended by itself has left behind.
+fn judge(folder: &Path, memory_mib: u32) -> Ended {
     let bytes = fs::read(folder.join(line::ANSWER)).unwrap_or_default();
     match Answer::from_bytes(&bytes) {
         Ok(Answer::Recording(_) | Answer::Symbols(_)) => Ended::Off,
@@ -167,20 +172,27 @@ fn judge(folder: &Path) -> Ended {
             Ended::Lost(format!("the agent refused its order: {why}"))
         }
         Ok(Answer::Failed(why)) => Ended::Lost(format!("the agent failed: {why}")),
-        Err(broken) => {
-            let why = match Console::read(folder).panic() {
-                Some(panic) => format!("its kernel panicked: {panic}"),
-                None => with_console(broken.to_string(), folder),
-            };
-            Ended::Lost(why)
-        }
+        Err(broken) => Ended::Lost(no_answer(&broken, folder, memory_mib)),
     }
 }
 
+fn no_answer(broken: &Broken, folder: &Path, memory_mib: u32) -> String {
+    let console = Console::read(folder);
+    match (console.panic(), console.last_line(), broken) {
+        (Some(panic), _, _) => format!("its kernel panicked: {panic}"),
+        (None, None, Broken::Nothing) => format!(
+            "the guest ended before its kernel said a word: it is no kernel that boots \
+             here, or has too little memory ({memory_mib} MiB)"
+        ),
+        _ => with_console(broken.to_string(), folder),
+    }
+}
+
+/// What happened, and the last thing that the kernel said, if it said something.
 fn with_console(why: String, folder: &Path) -> String {
     match Console::read(folder).last_line() {
         Some(line) => format!("{why}; the last line of its console: {line}"),
-        None => format!("{why}; its console is empty"),
+        None => why,
     }
 }
 
@@ -189,4 +201,36 @@ pub(crate) fn hash(bytes: &[u8]) -> String {
     Sha256::digest(bytes)
         .iter()
         .fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is said of a guest that left that console and sent nothing, or something else.
+    fn lost(console: &str, answer: &[u8]) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(line::CONSOLE), console).unwrap();
+        fs::write(folder.path().join(line::ANSWER), answer).unwrap();
+        match judge(folder.path(), 64) {
+            Ended::Lost(why) => why,
+            ended => panic!("{ended:?}"),
+        }
+    }
+
+    /// Check that a guest that never said a word is told apart from one that broke off,
+    /// and that an empty console is not spoken of.
+    #[test]
+    fn guests_without_an_answer() {
+        assert_eq!(
+            lost("", b""),
+            "the guest ended before its kernel said a word: it is no kernel that boots \
+             here, or has too little memory (64 MiB)"
+        );
+        let panic = "[ 1.2] Kernel panic - not syncing: no init\n";
+        assert_eq!(lost(panic, b""), "its kernel panicked: no init");
+        let why = "the guest sent no answer at all; the last line of its console: bye";
+        assert_eq!(lost("bye\n", b""), why);
+        assert!(!lost("", b"x").contains("console"));
+    }
 }

@@ -3,11 +3,9 @@
 //! A change wins over everything in the table, a boot row's own machine included. What
 //! it says is held to the same as the table's entries (`entry`).
 
-use serde::de::value::{Error as WordError, StrDeserializer};
-use serde::de::{Deserialize, IntoDeserializer};
 use toml::Spanned;
 
-use crate::combination::name;
+use crate::combination::{name, quoted};
 use crate::entry::{CpuModel, Length, Parameters};
 use crate::plan::MachineKind;
 use crate::rows::{BootRow, CallRepeats, Cpus, MemoryMib, Table, WorkloadRow};
@@ -26,8 +24,8 @@ pub(crate) fn change(table: &mut Table, change: &str) -> Result<(), String> {
         "seconds" => set_duration(table, &seconds(value)?)?,
         "duration" => set_duration(table, &value.parse()?)?,
         "repeats" => table.repeats = value.parse()?,
-        "mode" => table.mode = word(value)?,
-        "machine" => set_machine(table, word(value)?),
+        "mode" => table.mode = value.parse()?,
+        "machine" => set_machine(table, value.parse()?),
         "cpu" => set_cpu(table, value.parse()?),
         "cpus" => set_cpus(table, value.parse()?),
         "memory_mib" => set_memory(table, value.parse()?),
@@ -38,12 +36,6 @@ pub(crate) fn change(table: &mut Table, change: &str) -> Result<(), String> {
         _ => return Err(format!("no key '{key}': there are {KEYS}")),
     }
     Ok(())
-}
-
-/// One of a few words, as TOML has it.
-fn word<'a, T: Deserialize<'a>>(value: &'a str) -> Result<T, String> {
-    let text: StrDeserializer<'a, WordError> = value.into_deserializer();
-    T::deserialize(text).map_err(|error| error.to_string())
 }
 
 fn seconds(value: &str) -> Result<Length, String> {
@@ -113,7 +105,7 @@ fn only_workload(table: &mut Table, wanted: &str) -> Result<(), String> {
     if !table.workload.iter().any(is) {
         let names =
             table.workload.iter().map(|row| row.get_ref().name.get_ref().as_str());
-        return Err(unknown("workload", wanted, names.collect()));
+        return Err(unknown("workload", wanted, names));
     }
     table.workload.retain(is);
     let workloads = &table.workload;
@@ -128,7 +120,7 @@ fn only_boot(table: &mut Table, wanted: &str) -> Result<(), String> {
     let named = |row: &&Spanned<BootRow>| name(&row.get_ref().name) == wanted;
     let Some(boot) = table.boot.iter().find(named).cloned() else {
         let names = table.boot.iter().map(|row| name(&row.get_ref().name));
-        return Err(unknown("boot row", wanted, names.collect()));
+        return Err(unknown("boot row", wanted, names));
     };
     table.workload.retain(|row| row.get_ref().runs_with(boot.get_ref()));
     for row in table.workload.iter_mut().map(Spanned::get_mut) {
@@ -138,6 +130,6 @@ fn only_boot(table: &mut Table, wanted: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn unknown(kind: &str, wanted: &str, names: Vec<&str>) -> String {
-    format!("no {kind} '{wanted}': there are '{}'", names.join("', '"))
+fn unknown<'a>(kind: &str, wanted: &str, names: impl Iterator<Item = &'a str>) -> String {
+    format!("no {kind} '{wanted}': there are {}", quoted(names))
 }

@@ -42,6 +42,15 @@ pub(crate) fn name(name: &Option<Spanned<Name>>) -> &str {
     name.as_ref().map_or("", |name| name.get_ref().as_str())
 }
 
+/// Rows' names for a message: `'' (the row without a name), 'nohz=off'`.
+pub(crate) fn quoted<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let quoted = names.map(|name| match name {
+        "" => "'' (the row without a name)".to_owned(),
+        name => format!("'{name}'"),
+    });
+    quoted.collect::<Vec<_>>().join(", ")
+}
+
 impl WorkloadRow {
     /// Whether it runs with a boot row.
     pub(crate) fn runs_with(&self, boot: &BootRow) -> bool {
@@ -123,7 +132,8 @@ fn check_boots(source: &Source, table: &Table) -> Result<(), Error> {
     let wanted = table.workload.iter().filter_map(|row| row.get_ref().boots.as_ref());
     let unknown = |boot: &&Spanned<String>| !names.contains(&boot.get_ref().as_str());
     if let Some(boot) = wanted.flat_map(List::iter).find(unknown) {
-        let why = format!("no boot row '{boot}': there are '{}'", names.join("', '"));
+        let there = quoted(names.into_iter());
+        let why = format!("no boot row '{boot}': there are {there}");
         return Err(source.refuse(boot.span(), why));
     }
     let runs = |boot| table.workload.iter().any(|row| row.get_ref().runs_with(boot));

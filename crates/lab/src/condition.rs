@@ -3,9 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::de::{Deserialize, Deserializer};
-
-use crate::entry::read_from_text;
+use serde::de::{Deserialize, Deserializer, Error, Visitor};
 
 const PPM: f64 = 1e6;
 
@@ -86,4 +84,35 @@ impl FromStr for Condition {
     }
 }
 
-read_from_text!(Condition);
+impl<'de> Deserialize<'de> for Condition {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(ConditionReader)
+    }
+}
+
+/// Reads a text as a [`Condition`]; a number alone is the usual mistake.
+struct ConditionReader;
+
+impl Visitor<'_> for ConditionReader {
+    type Value = Condition;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a limit, a text as \"<= 2600\"")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Condition, E> {
+        text.parse().map_err(E::custom)
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Condition, E> {
+        Err(E::custom(no_text(number)))
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<Condition, E> {
+        Err(E::custom(no_text(number)))
+    }
+}
+
+fn no_text(number: impl fmt::Display) -> String {
+    format!("a limit is a text: \"<= {number}\"")
+}

@@ -1,12 +1,11 @@
 //! Runs cells side by side, in the order in which they were planned, and tells how far
 //! they are.
 
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use recording::{Cell, Code, Doubt, Ending, Mode};
 
@@ -14,6 +13,7 @@ use crate::cell::Ready;
 use crate::error::{Error, Kind};
 use crate::lab::Lab;
 use crate::plan::Plan;
+use crate::tally::Tally;
 
 /// How often progress is told while nothing happens.
 const TELL: Duration = Duration::from_secs(1);
@@ -57,10 +57,23 @@ pub trait Audience {
     fn progress(&mut self, progress: Progress);
 }
 
-/// What a worker tells.
+/// What happens to a cell before it ends.
+pub(crate) enum Step {
+    /// Another lab runs it.
+    Waits,
+    /// Its kernel, of that release, is booted to be asked for its symbols.
+    AsksSymbols(String),
+    /// Its guest boots.
+    Boots,
+}
+
+/// Who is told of a cell's steps.
+pub(crate) type Tell<'a> = &'a dyn Fn(Step);
+
+/// What a worker tells of the cell at an index.
 enum News {
-    Began,
-    Ended { index: usize, cell: Box<Result<Option<Cell>, Error>>, took: Duration },
+    Step(usize, Step),
+    Ended(usize, Box<Result<Option<Cell>, Error>>),
 }
 
 impl Lab {
@@ -88,104 +101,110 @@ impl Lab {
         audience: &mut dyn Audience,
     ) -> Result<Vec<Cell>, Error> {
         let next = AtomicUsize::new(0);
-        // Ends the others where one finds that there is no going on.
-        let give_up = Mutex::new(None);
-        let mut tally = Tally::new(ready.len(), run.jobs);
-        let mut cells: Vec<Option<Cell>> = ready.iter().map(|_| None).collect();
+        let mut results = Results::new(ready.len(), run.jobs);
         thread::scope(|scope| {
             let (news, heard) = channel();
             for _ in 0..run.jobs.clamp(1, ready.len().max(1)) {
                 let (news, next) = (news.clone(), &next);
-                scope.spawn(move || {
-                    while !run.stop.load(Ordering::Relaxed) {
-                        let index = next.fetch_add(1, Ordering::Relaxed);
-                        let Some(cell) = ready.get(index) else { return };
-                        let began = Instant::now();
-                        let _ = news.send(News::Began);
-                        let cell = Box::new(self.cell(cell, &run));
-                        let took = began.elapsed();
-                        let _ = news.send(News::Ended { index, cell, took });
-                    }
-                });
+                scope.spawn(move || self.work_through(ready, next, run, &news));
             }
             drop(news);
-            loop {
-                match heard.recv_timeout(TELL) {
-                    Ok(News::Began) => tally.running += 1,
-                    Ok(News::Ended { index, cell, took }) => match *cell {
-                        Ok(cell) => {
-                            tally.add(cell.as_ref(), took);
-                            cells[index] = cell;
-                        }
-                        Err(error) => {
-                            next.store(ready.len(), Ordering::Relaxed);
-                            tally.running -= 1;
-                            let mut why =
-                                give_up.lock().unwrap_or_else(PoisonError::into_inner);
-                            why.get_or_insert(error);
-                        }
-                    },
-                    Err(RecvTimeoutError::Timeout) => {}
-                    Err(RecvTimeoutError::Disconnected) => return,
-                }
-                audience.progress(tally.progress());
-            }
+            results.hear(&heard, &next, audience);
         });
-        match give_up.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        results.cells()
+    }
+
+    /// Takes one cell after the other, until there are none or it is ended.
+    fn work_through(
+        &self,
+        ready: &[Ready],
+        next: &AtomicUsize,
+        run: Run<'_>,
+        news: &Sender<News>,
+    ) {
+        while !run.stop.load(Ordering::Relaxed) {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(cell) = ready.get(index) else { return };
+            // Who is to hear it is there until all workers have ended.
+            let tell = |step| drop(news.send(News::Step(index, step)));
+            let cell = Box::new(self.cell(cell, &run, &tell));
+            let _ = news.send(News::Ended(index, cell));
+        }
+    }
+}
+
+/// What came of the cells so far.
+struct Results {
+    cells: Vec<Option<Cell>>,
+    failed: Option<Error>,
+    tally: Tally,
+    said: BTreeSet<String>,
+}
+
+impl Results {
+    fn new(cells: usize, jobs: usize) -> Self {
+        Self {
+            cells: (0..cells).map(|_| None).collect(),
+            failed: None,
+            tally: Tally::new(cells, jobs),
+            said: BTreeSet::new(),
+        }
+    }
+
+    /// Hears the workers until all have ended; who finds that there is no going on ends
+    /// the others.
+    fn hear(
+        &mut self,
+        heard: &Receiver<News>,
+        next: &AtomicUsize,
+        audience: &mut dyn Audience,
+    ) {
+        loop {
+            match heard.recv_timeout(TELL) {
+                Ok(News::Step(index, step)) => self.step(index, step, audience),
+                Ok(News::Ended(index, cell)) => self.ended(index, *cell),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            if self.failed.is_some() {
+                next.store(self.cells.len(), Ordering::Relaxed);
+            }
+            audience.progress(self.tally.progress());
+        }
+    }
+
+    /// What is said of many cells is said once.
+    fn step(&mut self, index: usize, step: Step, audience: &mut dyn Audience) {
+        let text = match step {
+            Step::Boots => return self.tally.boots(index),
+            Step::Waits => "another lab runs this cell: waiting".to_owned(),
+            Step::AsksSymbols(release) => {
+                format!("asking {release} for its symbols, once a kernel")
+            }
+        };
+        if self.said.insert(text.clone()) {
+            audience.say(&text);
+        }
+    }
+
+    fn ended(&mut self, index: usize, cell: Result<Option<Cell>, Error>) {
+        let cell = cell.unwrap_or_else(|error| {
+            self.failed.get_or_insert(error);
+            None
+        });
+        self.tally.ended(index, cell.as_ref());
+        self.cells[index] = cell;
+    }
+
+    /// The cells that have ended; where there are none, why.
+    fn cells(self) -> Result<Vec<Cell>, Error> {
+        match self.failed {
             Some(error) => Err(error),
-            None if cells.iter().all(Option::is_none) && !cells.is_empty() => {
+            None if self.cells.iter().all(Option::is_none) && !self.cells.is_empty() => {
                 Err(Error::new(Kind::Interrupted, "ended before the first cell was done"))
             }
-            None => Ok(cells.into_iter().flatten().collect()),
+            None => Ok(self.cells.into_iter().flatten().collect()),
         }
-    }
-}
-
-/// What has happened so far.
-struct Tally {
-    cells: usize,
-    jobs: usize,
-    running: usize,
-    ran: usize,
-    cached: usize,
-    lost: usize,
-    took: Duration,
-}
-
-impl Tally {
-    fn new(cells: usize, jobs: usize) -> Self {
-        let (running, ran, cached, lost) = (0, 0, 0, 0);
-        Self {
-            cells,
-            jobs: jobs.max(1),
-            running,
-            ran,
-            cached,
-            lost,
-            took: Duration::ZERO,
-        }
-    }
-
-    fn add(&mut self, cell: Option<&Cell>, took: Duration) {
-        self.running -= 1;
-        match cell.map(|cell| (&cell.ending, cell.cached)) {
-            None => {}
-            Some((_, true)) => self.cached += 1,
-            Some((ending, false)) => {
-                self.ran += 1;
-                self.took += took;
-                self.lost += usize::from(matches!(ending, Ending::Lost { .. }));
-            }
-        }
-    }
-
-    fn progress(&self) -> Progress {
-        let Self { cells, running, ran, cached, lost, .. } = *self;
-        let to_do = cells.saturating_sub(ran + cached);
-        let rounds = u32::try_from(to_do.div_ceil(self.jobs)).unwrap_or(u32::MAX);
-        let mean = u32::try_from(ran).ok().and_then(|ran| self.took.checked_div(ran));
-        let left = mean.map(|mean| mean.saturating_mul(rounds));
-        Progress { cells, ran, cached, lost, running, left }
     }
 }
 
@@ -210,5 +229,66 @@ fn doubt_repeats(cells: &mut [Cell]) {
                 answer.recording.doubts.push(Doubt::new(Code::NotRepeated, text));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Default)]
+    struct Heard {
+        said: Vec<String>,
+        running: usize,
+    }
+
+    impl Audience for Heard {
+        fn say(&mut self, text: &str) {
+            self.said.push(text.to_owned());
+        }
+
+        fn progress(&mut self, progress: Progress) {
+            self.running = self.running.max(progress.running);
+        }
+    }
+
+    /// What an audience hears of that news, and what comes of it.
+    fn hear(news: impl IntoIterator<Item = News>) -> (Heard, Result<Vec<Cell>, Error>) {
+        let (send, heard) = channel();
+        news.into_iter().for_each(|news| send.send(news).unwrap());
+        drop(send);
+        let (mut results, next) = (Results::new(3, 1), AtomicUsize::new(1));
+        let mut audience = Heard::default();
+        results.hear(&heard, &next, &mut audience);
+        let stopped = next.into_inner() == 3;
+        assert_eq!(stopped, results.failed.is_some());
+        (audience, results.cells())
+    }
+
+    /// Check that what takes long is said once for each kernel and once for all waiting,
+    /// and that only a cell that boots runs.
+    #[test]
+    fn says_what_takes_long_once() {
+        let asks = |index, release: &str| {
+            News::Step(index, Step::AsksSymbols(release.to_owned()))
+        };
+        let waits = |index| News::Step(index, Step::Waits);
+        let (heard, _) =
+            hear([asks(0, "a"), asks(1, "a"), asks(2, "b"), waits(0), waits(1)]);
+        let asked = |release| format!("asking {release} for its symbols, once a kernel");
+        let waiting = "another lab runs this cell: waiting".to_owned();
+        assert_eq!(heard.said, [asked("a"), asked("b"), waiting]);
+        assert_eq!(heard.running, 0);
+        assert_eq!(hear([News::Step(0, Step::Boots)]).0.running, 1);
+    }
+
+    /// Check that the first failure is the one that is told, and ends the others.
+    #[test]
+    fn first_failure() {
+        let failed = |text| News::Ended(0, Box::new(Err(Error::new(Kind::Cache, text))));
+        let (_, cells) = hear([failed("one"), failed("two")]);
+        assert_eq!(cells.unwrap_err().to_string(), "one");
+        let (_, cells) = hear([News::Ended(0, Box::new(Ok(None)))]);
+        assert_eq!(cells.unwrap_err().kind(), Kind::Interrupted);
     }
 }

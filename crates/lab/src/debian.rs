@@ -18,6 +18,7 @@ use crate::debian_version;
 use crate::error::{Error, Kind};
 use crate::kernel_spec::DebianSpec;
 use crate::package::Package;
+use crate::places::failed;
 
 /// Kernels that are known before any list is there.
 const KNOWN: &[&str] = &["5.10", "6.1", "6.12"];
@@ -68,10 +69,7 @@ impl Debian {
     /// # Errors
     /// `Kind::Cache`, `Kind::Interrupted`.
     pub(crate) fn lock(&self, say: Say) -> Result<File, Error> {
-        let failed = |error: std::io::Error| {
-            let text = format!("cannot lock {}: {error}", self.folder.display());
-            Error::new(Kind::Cache, text)
-        };
+        let failed = |error: std::io::Error| failed(&self.folder, &error);
         fs::create_dir_all(&self.folder).map_err(failed)?;
         let file = File::create(self.folder.join("lock")).map_err(failed)?;
         let mut locked =
@@ -93,7 +91,7 @@ impl Debian {
     /// Only for who has locked the cache.
     ///
     /// # Errors
-    /// `Kind::Kernel` where there is none or the archive cannot be asked, `Kind::Cache`,
+    /// `Kind::Archive` where there is none or the archive cannot be asked, `Kind::Cache`,
     /// `Kind::Interrupted`.
     pub(crate) fn find(
         &self,
@@ -121,7 +119,7 @@ impl Debian {
         let Some(sources) = DebianSources::find(&self.root) else {
             let text = "there is no archive of Debian's among this machine's package \
                         sources (/etc/apt)";
-            return Err(unavailable(spec, &Error::new(Kind::Kernel, text)));
+            return Err(unavailable(spec, &Error::new(Kind::Archive, text)));
         };
         let [own, others] = PARTS.map(|part| self.folder.join(part));
         let open = |folder, sources: &str| {
@@ -141,7 +139,7 @@ impl Debian {
         let listed = texts(self.listed()).join(", ");
         let text =
             format!("{spec}: Debian's archive has no such kernel; it has {listed}");
-        Error::new(Kind::Kernel, text)
+        Error::new(Kind::Archive, text)
     }
 }
 
@@ -177,7 +175,7 @@ fn by_version(a: &DebianSpec, b: &DebianSpec) -> Ordering {
 /// The error with what was asked for, and with what helps where packages do not.
 pub(crate) fn unavailable(spec: &DebianSpec, error: &Error) -> Error {
     let otherwise = match error.kind() {
-        Kind::Kernel => format!("; {OTHERWISE}"),
+        Kind::Archive => format!("; {OTHERWISE}"),
         _ => String::new(),
     };
     Error::new(error.kind(), format!("{spec}: {error}{otherwise}"))
@@ -196,7 +194,7 @@ mod tests {
         assert!(debian.available().is_empty());
         let spec = DebianSpec::parse("6.1").unwrap();
         let error = debian.find(&spec, false, &mut |_| {}).err().unwrap();
-        assert_eq!(error.kind(), Kind::Kernel);
+        assert_eq!(error.kind(), Kind::Archive);
         assert!(error.to_string().contains("/etc/apt"), "{error}");
         assert!(error.to_string().ends_with(OTHERWISE), "{error}");
     }

@@ -8,8 +8,10 @@ use std::fmt;
 pub enum Kind {
     /// The experiment, or the name of something, makes no sense: a mistake in the question.
     Experiment,
-    /// The kernel cannot be had, or is none that a guest boots.
+    /// What was named is no kernel that a guest boots.
     Kernel,
+    /// The kernel cannot be had here and now: from the archive, or from this machine.
+    Archive,
     /// QEMU is missing, too old, or does not start.
     Qemu,
     /// The agent or the counter is not where this program looks for them.

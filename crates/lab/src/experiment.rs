@@ -9,6 +9,7 @@ use toml::Spanned;
 use crate::changes;
 use crate::entry::KernelName;
 use crate::error::{Error, Kind};
+use crate::limit_rows;
 use crate::limits::Limits;
 use crate::plan::{self, Plan};
 use crate::rows::{BootRow, SettingRow, Table};
@@ -25,7 +26,8 @@ pub struct Experiment {
 }
 
 impl Experiment {
-    /// Reads an experiment; `file` is its name in messages.
+    /// Reads an experiment; `file` is its name in messages. Which kernels it may name in
+    /// its limits is judged by [`Self::with_kernels`].
     ///
     /// # Errors
     /// The text is not TOML, has keys that an experiment does not have, or asks for what
@@ -40,7 +42,7 @@ impl Experiment {
             table.setting.push(Spanned::new(NOWHERE, SettingRow::default()));
         }
         let plans = plan::plans(&source, &table)?;
-        let limits = Limits::read(&source, &table, &plans)?;
+        let limits = limit_rows::read(&source, &table, &plans)?;
         Ok(Self { source, table, plans, limits })
     }
 
@@ -70,10 +72,11 @@ impl Experiment {
     }
 
     /// The same on other kernels; one that is named twice is run once. Where none is
-    /// named, the experiment keeps its own.
+    /// named, the experiment keeps its own. Limits may be for kernels of either.
     ///
     /// # Errors
-    /// One of the names is none, or these are too many cells.
+    /// One of the names is none, these are too many cells, or a limit is for a kernel that
+    /// neither the experiment nor `kernels` name.
     pub fn with_kernels(mut self, kernels: &[String]) -> Result<Self, Error> {
         let mut named: Vec<Spanned<KernelName>> = Vec::new();
         for kernel in kernels {
@@ -83,6 +86,7 @@ impl Experiment {
                 named.push(name);
             }
         }
+        limit_rows::refuse_kernels(&self.source, &self.table, kernels)?;
         if let Some(named) = List::new(named) {
             self.table.kernels = named;
         }

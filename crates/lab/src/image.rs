@@ -51,12 +51,12 @@ impl Image {
     /// Reads an image.
     ///
     /// # Errors
-    /// `Kind::Kernel` where the file cannot be read or is no 64-bit x86 kernel, with what
-    /// it is instead.
+    /// `Kind::Kernel` where there is no such file or it is no 64-bit x86 kernel, with what
+    /// it is instead; `Kind::Archive` where it cannot be read.
     pub(crate) fn read(path: &Path) -> Result<Self, Error> {
-        let refuse = |why| Error::new(Kind::Kernel, format!("{}: {why}", path.display()));
+        let refuse = |(kind, why)| Error::new(kind, format!("{}: {why}", path.display()));
         let bytes = read_bytes(path).map_err(refuse)?;
-        let release = release(&bytes).map_err(refuse)?;
+        let release = release(&bytes).map_err(|why| refuse((Kind::Kernel, why)))?;
         Ok(Self { release, sha256: checksum(&bytes), size: bytes.len() })
     }
 }
@@ -66,16 +66,17 @@ pub(crate) fn checksum(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn read_bytes(path: &Path) -> Result<Vec<u8>, String> {
+fn read_bytes(path: &Path) -> Result<Vec<u8>, (Kind, String)> {
     let metadata = fs::metadata(path).map_err(|error| unreadable(&error))?;
+    let refuse = |why: &str| Err((Kind::Kernel, why.to_owned()));
     if metadata.is_dir() {
-        return Err("a directory, where a kernel is one file".to_owned());
+        return refuse("a directory, where a kernel is one file");
     }
     if !metadata.is_file() {
-        return Err("no regular file".to_owned());
+        return refuse("no regular file");
     }
     if metadata.len() > SIZE_MAX {
-        return Err("too long for a kernel".to_owned());
+        return refuse("too long for a kernel");
     }
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(|error| unreadable(&error))?;
@@ -83,16 +84,19 @@ fn read_bytes(path: &Path) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-fn unreadable(error: &std::io::Error) -> String {
+/// Why a file is not read: what is not there is a mistake in its name.
+fn unreadable(error: &std::io::Error) -> (Kind, String) {
     match error.kind() {
-        ErrorKind::NotFound => {
+        ErrorKind::NotFound | ErrorKind::NotADirectory => (
+            Kind::Kernel,
             "there is no such file; a kernel is 'running', a path, or debian:VERSION"
-                .to_owned()
-        }
-        ErrorKind::PermissionDenied => {
-            "not readable for you: let root copy it to where you may read it".to_owned()
-        }
-        _ => format!("cannot be read: {error}"),
+                .to_owned(),
+        ),
+        ErrorKind::PermissionDenied => (
+            Kind::Archive,
+            "not readable for you: let root copy it to where you may read it".to_owned(),
+        ),
+        _ => (Kind::Archive, format!("cannot be read: {error}")),
     }
 }
 
@@ -283,6 +287,7 @@ mod tests {
         for (path, why) in [
             (folder.path().to_owned(), "a directory"),
             (folder.path().join("none"), "there is no such file"),
+            ("/dev/null/none".into(), "there is no such file"),
             ("/dev/zero".into(), "no regular file"),
         ] {
             let error = Image::read(&path).unwrap_err();
@@ -291,6 +296,15 @@ mod tests {
             assert!(text.starts_with(&path.display().to_string()), "{text}");
             assert!(text.contains(why), "{text}");
         }
+    }
+
+    /// Check that a file that is there and may not be read is no mistake in its name.
+    #[test]
+    fn what_cannot_be_read() {
+        let (kind, why) = unreadable(&ErrorKind::PermissionDenied.into());
+        assert_eq!(kind, Kind::Archive);
+        assert!(why.contains("let root copy it"), "{why}");
+        assert_eq!(unreadable(&ErrorKind::NotFound.into()).0, Kind::Kernel);
     }
 
     /// Check that the checksum is the one everybody else computes.

@@ -6,7 +6,7 @@
 //! anew. So a result can be repeated after the archive has moved on.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 
 use facts::Config;
 
@@ -71,8 +71,9 @@ impl Kernels {
     /// takes a while is told to `say`, a line each.
     ///
     /// # Errors
-    /// `Kind::Experiment` where the spec names none; `Kind::Kernel` where it cannot be
-    /// had, or no guest can boot it; `Kind::Cache`; `Kind::Interrupted`.
+    /// `Kind::Experiment` where the spec names none; `Kind::Kernel` where no guest can
+    /// boot what it names; `Kind::Archive` where that cannot be had here; `Kind::Cache`;
+    /// `Kind::Interrupted`.
     pub fn find(
         &self,
         spec: &str,
@@ -89,7 +90,8 @@ impl Kernels {
     }
 
     fn running(&self) -> Result<Kernel, Error> {
-        let missing = |text: String| Error::new(Kind::Kernel, format!("running: {text}"));
+        let missing =
+            |text: String| Error::new(Kind::Archive, format!("running: {text}"));
         let file = self.root.join("proc/sys/kernel/osrelease");
         let release = fs::read_to_string(&file)
             .map_err(|error| missing(format!("{}: {error}", file.display())))?;
@@ -140,17 +142,20 @@ impl Kernels {
         let release = package.release();
         let Some(image) = first_file(scratch.path(), &images(release)) else {
             let text = format!("there is no vmlinuz in package {}", package.name);
-            return Err(unavailable(spec, &Error::new(Kind::Kernel, text)));
+            return Err(unavailable(spec, &Error::new(Kind::Archive, text)));
         };
         let config = first_file(scratch.path(), &configs(release));
         self.store.keep(&name, &package, &image, config.as_deref())
     }
 }
 
-/// A kernel that is used where it lies.
+/// A kernel that is used where it lies, which a guest's folder is told from the root.
 fn in_file(spec: &str, path: &Path, config: Option<PathBuf>) -> Result<Kernel, Error> {
     let Image { release, sha256, .. } = Image::read(path)?;
-    let (spec, image) = (spec.to_owned(), path.to_owned());
+    let image = path::absolute(path).map_err(|error| {
+        Error::new(Kind::Archive, format!("{}: {error}", path.display()))
+    })?;
+    let spec = spec.to_owned();
     let (package, package_version) = (None, None);
     Ok(Kernel { spec, image, config, sha256, release, package, package_version })
 }
@@ -210,11 +215,10 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let at = |place: &str| root.path().join(place);
         write(&at("proc/sys/kernel/osrelease"), format!("{RELEASE}\n"));
-        let error = find(root.path(), "running").unwrap_err().to_string();
-        assert!(
-            error.contains(&format!("/usr/lib/modules/{RELEASE}/vmlinuz")),
-            "{error}"
-        );
+        let error = find(root.path(), "running").unwrap_err();
+        assert_eq!(error.kind(), Kind::Archive);
+        let place = format!("/usr/lib/modules/{RELEASE}/vmlinuz");
+        assert!(error.to_string().contains(&place), "{error}");
         let [boot, modules] = images(RELEASE).map(|place| at(&place));
         write(&modules, synthetic(RELEASE));
         assert_eq!(find(root.path(), "running").unwrap().image, modules);
@@ -223,6 +227,23 @@ mod tests {
         let kernel = find(root.path(), "running").unwrap();
         assert_eq!((kernel.image, kernel.release), (boot, RELEASE.to_owned()));
         assert_eq!(kernel.config, Some(at(&configs(RELEASE)[1])));
+    }
+
+    /// Check that a kernel that is named from here is found from any folder, since QEMU
+    /// works in another.
+    #[test]
+    fn relative_paths() {
+        let root = tempfile::tempdir().unwrap();
+        let image = root.path().join("bzImage");
+        write(&image, synthetic(RELEASE));
+        let here = std::env::current_dir().unwrap();
+        let up: PathBuf = here.components().skip(1).map(|_| "..").collect();
+        let spec = up.join(image.strip_prefix("/").unwrap());
+        assert!(spec.is_relative());
+        let kernel = find(root.path(), spec.to_str().unwrap()).unwrap();
+        assert_eq!(kernel.spec, spec.to_str().unwrap());
+        assert!(kernel.image.is_absolute(), "{}", kernel.image.display());
+        assert_eq!(fs::read(&kernel.image).unwrap(), synthetic(RELEASE));
     }
 
     /// Check that a kernel in a file is checked by the configuration beside it, and that

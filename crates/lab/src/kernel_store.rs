@@ -17,6 +17,7 @@ use crate::error::{Error, Kind};
 use crate::image::{Image, checksum};
 use crate::kernel::Kernel;
 use crate::package::Package;
+use crate::places::failed;
 
 const IMAGE: &str = "vmlinuz";
 const CONFIG: &str = "config";
@@ -213,8 +214,7 @@ impl KernelStore {
     }
 
     fn unwritable(&self, error: &std::io::Error) -> Error {
-        let text = format!("cannot write in {}: {error}", self.folder.display());
-        Error::new(Kind::Cache, text)
+        failed(&self.folder, error)
     }
 }
 

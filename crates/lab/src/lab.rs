@@ -1,22 +1,22 @@
 //! Runs plans: finds their kernels, takes from the shelf what is there, boots the rest.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::path::Path;
 
-use agent::{Answer as Sent, Symbols};
-use recording::{Cell, Code, Doubt, Ending, Mode};
+use recording::{Answer, Cell, Code, Counts, Doubt, Ending, Mode};
 
 use crate::accelerator;
 use crate::boot::Ended;
 use crate::cell::Ready;
-use crate::command_line::{ANSWER, Engine};
-use crate::crew::Run;
+use crate::command_line::Engine;
+use crate::crew::{Run, Step, Tell};
 use crate::error::{Error, Kind};
 use crate::kernel::{Kernel, Kernels};
-use crate::places::{Cache, Parts, failed};
+use crate::places::{Cache, Parts};
 use crate::plan::Plan;
 use crate::qemu::Qemu;
 use crate::shelf::{self, Kept, Shelf};
+use crate::symbols::Named;
 
 /// A lab: what cells are run with, and where they are kept.
 pub struct Lab {
@@ -24,7 +24,7 @@ pub struct Lab {
     kernels: Kernels,
     pub(crate) qemu: Qemu,
     pub(crate) parts: Parts,
-    shelf: Shelf,
+    pub(crate) shelf: Shelf,
 }
 
 /// A kernel that was found for each spec.
@@ -57,17 +57,11 @@ impl Lab {
     ) -> Result<Vec<Ready>, Error> {
         let mut found = Found::new();
         for plan in plans {
-            self.qemu.refuse(plan.mode, plan.machine.cpus)?;
+            self.qemu.refuse(plan)?;
             if !found.contains_key(&plan.kernel) {
                 let kernel = self.kernels.find(&plan.kernel, false, say)?;
                 found.insert(plan.kernel.clone(), kernel);
             }
-        }
-        if !self.qemu.can_count() && plans.iter().any(|plan| plan.mode == Mode::Exact) {
-            let version = &self.qemu.version;
-            say(&format!(
-                "QEMU {version} cannot count instructions by function; QEMU 10 can"
-            ));
         }
         let mut ready = Vec::with_capacity(plans.len());
         for plan in plans {
@@ -105,80 +99,54 @@ impl Lab {
         &self,
         ready: &Ready,
         run: &Run<'_>,
+        tell: Tell<'_>,
     ) -> Result<Option<Cell>, Error> {
         let key = ready.key();
-        let Some(_lock) = self.shelf.lock(&key, run.stop)? else { return Ok(None) };
-        let keeps = ready.plan.mode == Mode::Exact;
-        let kept = self.shelf.find(&key).filter(|_| keeps && !run.fresh);
-        if let Some(answer) = kept {
+        let waits = || tell(Step::Waits);
+        let Some(_lock) = self.shelf.lock(&key, run.stop, &waits)? else {
+            return Ok(None);
+        };
+        if let Some(answer) = self.shelf.find(&key).filter(|_| keeps(ready) && !run.fresh)
+        {
             return Ok(Some(told(ready, true, Ending::Done(Box::new(answer)))));
         }
-        let symbols = match ready.counts {
-            true => match self.symbols(&ready.kernel, run)? {
-                Ok(symbols) => symbols,
-                Err(Ended::Stopped) => return Ok(None),
-                Err(ended) => return Ok(Some(unnamed(ready, &self.shelf, &ended)?)),
-            },
-            false => String::new(),
+        let symbols = match self.symbols(ready, run, tell)? {
+            Named::By(symbols) => symbols,
+            Named::Lost(ending) => return Ok(Some(told(ready, false, ending))),
+            Named::Stopped => return Ok(None),
         };
+        tell(Step::Boots);
         let place = self.cache.workplace()?;
-        let ended = ready.boot(place.path(), &symbols, self, run)?;
-        let ending = match ended {
+        let ending = match ready.boot(place.path(), &symbols, self, run)? {
             Ended::Stopped => return Ok(None),
-            Ended::Lost(why) => {
-                let console = self.shelf.keep_lost(&key, place.path())?;
-                Ending::Lost { why, console }
-            }
-            Ended::Off => {
-                let mut answer = shelf::read(place.path())?;
-                let doubts = &mut answer.recording.doubts;
-                if keeps && self.shelf.keep(ready, place.path())? == Kept::Differs {
-                    doubts.push(Doubt::new(Code::NotRepeated, DIFFERS));
-                }
-                if ready.engine == Engine::Emulated {
-                    doubts.push(Doubt::new(Code::Emulated, EMULATED));
-                }
-                Ending::Done(Box::new(answer))
-            }
+            Ended::Lost(why) => self.lost(ready, place.path(), why)?,
+            Ended::Off => Ending::Done(Box::new(self.done(ready, place.path())?)),
         };
         Ok(Some(told(ready, false, ending)))
     }
 
-    /// The names of a kernel's functions: kept, or asked of the kernel itself in a boot
-    /// of its own.
-    fn symbols(
+    /// The ending of a cell that was lost in a boot in `folder`.
+    pub(crate) fn lost(
         &self,
-        kernel: &Kernel,
-        run: &Run<'_>,
-    ) -> Result<Result<String, Ended>, Error> {
-        let Some(_lock) = self.shelf.lock(&kernel.sha256, run.stop)? else {
-            return Ok(Err(Ended::Stopped));
-        };
-        let file = self.cache.folder("symbols")?.join(&kernel.sha256);
-        let text =
-            |symbols: &Symbols| symbols.text().map_err(|error| failed(&file, &error));
-        if let Ok(deflated) = fs::read(&file) {
-            return text(&Symbols::from_deflated(deflated)).map(Ok);
+        ready: &Ready,
+        folder: &Path,
+        why: String,
+    ) -> Result<Ending, Error> {
+        let console = self.shelf.keep_lost(&ready.key(), folder)?;
+        Ok(Ending::Lost { why, console })
+    }
+
+    /// The answer of a cell that has run in `folder`; kept, if it is one to keep.
+    fn done(&self, ready: &Ready, folder: &Path) -> Result<Answer, Error> {
+        let mut answer = shelf::read(folder)?;
+        let doubts = &mut answer.recording.doubts;
+        if keeps(ready) && self.shelf.keep(ready, folder)? == Kept::Differs {
+            doubts.push(Doubt::new(Code::NotRepeated, DIFFERS));
         }
-        let plan = Plan::of_symbols(&kernel.spec);
-        let ready = Ready::new(&plan, kernel, Engine::Counted, &self.qemu, &self.parts)?
-            .uncounted();
-        let place = self.cache.workplace()?;
-        match ready.boot(place.path(), "", self, run)? {
-            Ended::Off => {}
-            ended => return Ok(Err(ended)),
+        if ready.engine == Engine::Emulated {
+            doubts.push(Doubt::new(Code::Emulated, EMULATED));
         }
-        let bytes = fs::read(place.path().join(ANSWER)).map_err(|e| failed(&file, &e))?;
-        match Sent::from_bytes(&bytes) {
-            Ok(Sent::Symbols(symbols)) => {
-                let part = place.path().join("symbols.deflated");
-                fs::write(&part, symbols.deflated())
-                    .and_then(|()| fs::rename(&part, &file))
-                    .map_err(|error| failed(&file, &error))?;
-                text(&symbols).map(Ok)
-            }
-            _ => Ok(Err(Ended::Lost("it sent no symbols".to_owned()))),
-        }
+        Ok(answer)
     }
 
     /// The kept result of the one cell whose identity begins so.
@@ -197,7 +165,9 @@ impl Lab {
             return Err(Error::new(Kind::Experiment, text));
         };
         let gone = || Error::new(Kind::Cache, format!("the result of {key} is damaged"));
-        let answer = self.shelf.find(key).ok_or_else(gone)?;
+        let mut answer = self.shelf.find(key).ok_or_else(gone)?;
+        let uncounted = uncounted(answer.counts.as_ref());
+        answer.recording.doubts.extend(uncounted);
         let kernel = answer.recording.facts.kernel.release.get().cloned();
         Ok(Cell {
             name: prefix.to_owned(),
@@ -221,18 +191,25 @@ const DIFFERS: &str = "run again, the cell gave another result than the one that
 const EMULATED: &str = "QEMU emulated the processor, for KVM is not to be had or hangs here: \
                         lengths of time mean nothing";
 
-/// A cell that was lost before it was booted: its kernel's functions have no names.
-fn unnamed(ready: &Ready, shelf: &Shelf, ended: &Ended) -> Result<Cell, Error> {
-    let Ended::Lost(why) = ended else {
-        return Err(Error::new(Kind::Interrupted, "ended early"));
-    };
-    let console = shelf.keep_lost(&ready.key(), std::path::Path::new("."))?;
-    let why = format!("in the boot that asks the kernel for its symbols: {why}");
-    Ok(told(ready, false, Ending::Lost { why, console }))
+const UNCOUNTED: &str = "QEMU before version 10 cannot count instructions by function: how \
+                         the kernel spent them is not known";
+
+/// Whether a cell's result is the same each time, and so worth keeping.
+fn keeps(ready: &Ready) -> bool {
+    ready.plan.mode == Mode::Exact
+}
+
+/// A doubt of an exact cell that nothing was counted in.
+fn uncounted(counts: Option<&Counts>) -> Option<Doubt> {
+    counts.is_none().then(|| Doubt::new(Code::Uncounted, UNCOUNTED))
 }
 
 /// A cell as it is told.
-fn told(ready: &Ready, cached: bool, ending: Ending) -> Cell {
+fn told(ready: &Ready, cached: bool, mut ending: Ending) -> Cell {
+    if let (Ending::Done(answer), Mode::Exact) = (&mut ending, ready.plan.mode) {
+        let uncounted = uncounted(answer.counts.as_ref());
+        answer.recording.doubts.extend(uncounted);
+    }
     let Ready { plan, kernel, identity, .. } = ready;
     let version = kernel.package_version.as_deref();
     let settings = plan.settings.iter().map(|s| format!("{}={}", s.path, s.value));
@@ -252,5 +229,17 @@ fn told(ready: &Ready, cached: bool, ending: Ending) -> Cell {
         identity: identity.clone(),
         cached,
         ending,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that an exact cell without counts says so, and one with them does not.
+    #[test]
+    fn uncounted_cells() {
+        assert_eq!(uncounted(None).map(|doubt| doubt.code), Some(Code::Uncounted));
+        assert_eq!(uncounted(Some(&Counts::default())), None);
     }
 }

@@ -25,7 +25,9 @@ mod kernel;
 mod kernel_spec;
 mod kernel_store;
 mod lab;
+mod limit_rows;
 mod limits;
+mod nearness;
 mod number;
 mod options;
 mod package;
@@ -35,6 +37,8 @@ mod qemu;
 mod rows;
 mod sequence;
 mod shelf;
+mod symbols;
+mod tally;
 #[cfg(test)]
 mod test_archive;
 mod toml_place;

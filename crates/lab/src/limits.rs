@@ -1,22 +1,18 @@
 //! Limits on what cells measured, and a stored baseline: what `lab check` holds them to.
 //!
-//! A limit is for metrics, named numbers that `stats` works out per cell; which there are
-//! is known only when a cell has been run. A limit that is for no metric of any cell is a
-//! mistake in the table, and an error rather than a limit that is kept.
+//! A limit is for metrics, named numbers that `stats` works out per cell; which of them a
+//! cell has is known only when it has been run. A limit that is for no metric of any cell
+//! is a mistake in the table, and an error rather than a limit that is kept. How limits
+//! are read is in `limit_rows`.
 //!
 //! Cannot see whether a cell was lost: it has no metrics, and is passed over. A gate must
 //! fail for that by itself.
 
 use std::fmt;
 
-use toml::Spanned;
-
 use crate::condition::Condition;
 use crate::error::{Error, Kind};
-use crate::plan::Plan;
-use crate::rows::{BaselineRow, LimitRow, Table};
-use crate::sequence::List;
-use crate::toml_place::Source;
+use crate::nearness;
 
 /// What a cell measured.
 #[derive(Debug, Clone, PartialEq)]
@@ -61,42 +57,40 @@ pub struct Limits {
 
 /// What one metric must be.
 #[derive(Debug, Clone, PartialEq)]
-struct Rule {
-    place: String,
+pub(crate) struct Rule {
+    pub(crate) place: String,
     /// The kernels that it is for; `None`: all.
-    kernels: Option<Vec<String>>,
+    pub(crate) kernels: Option<Vec<String>>,
     /// The cells that it is for; `None`: all that have the metric.
-    cells: Option<Vec<String>>,
-    metric: String,
-    condition: Condition,
+    pub(crate) cells: Option<Vec<String>>,
+    pub(crate) metric: String,
+    pub(crate) condition: Condition,
 }
 
 impl Limits {
-    /// The limits of a table whose cells are planned.
-    pub(crate) fn read(
-        source: &Source,
-        table: &Table,
-        plans: &[Plan],
-    ) -> Result<Self, Error> {
-        let names = Names { source, table, plans };
-        let mut rules = Vec::new();
-        for (metric, condition) in table.limits.iter() {
-            let (place, condition) = (source.place(&metric.span()), condition.clone());
-            let metric = metric.get_ref().as_str().to_owned();
-            rules.push(Rule { place, kernels: None, cells: None, metric, condition });
-        }
-        for row in &table.limit {
-            names.limit_rules(row, &mut rules)?;
-        }
-        for row in &table.baseline {
-            names.baseline_rules(row, &mut rules)?;
-        }
-        Ok(Self { rules })
+    pub(crate) fn new(rules: Vec<Rule>) -> Self {
+        Self { rules }
     }
 
     /// Whether there are none, so that nothing could be held against them.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
+    }
+
+    /// Refuses a metric that is none of those known, so that a mistyped one is found
+    /// before anything boots.
+    ///
+    /// # Errors
+    /// There is such a metric; the message names the place and those that are like it.
+    pub fn refuse_unknown(&self, known: &[String]) -> Result<(), Error> {
+        match self.rules.iter().find(|rule| !known.contains(&rule.metric)) {
+            Some(rule) => {
+                let names: Vec<&str> = known.iter().map(String::as_str).collect();
+                let there = nearness::suggest(&rule.metric, &names);
+                Err(rule.no_metric("no cell has a", &there))
+            }
+            None => Ok(()),
+        }
     }
 
     /// The cells that do not keep a limit, by limit; each such cell once, however often
@@ -120,13 +114,46 @@ impl Limits {
         }
         let ran = measured.iter().any(|cell| !cell.metrics.is_empty());
         match self.rules.first() {
-            Some(first) if ran && held == 0 => {
-                let why = "no limit, this or later, is for a cell that was run";
-                let text = format!("{}: {why}", first.place);
-                Err(Error::new(Kind::Experiment, text))
-            }
+            Some(first) if ran && held == 0 => Err(self.for_nobody(first, measured)),
             _ => Ok(breaches),
         }
+    }
+
+    /// No limit is for what was run; why, where it is the kernels that they name.
+    fn for_nobody(&self, first: &Rule, measured: &[Measured]) -> Error {
+        let place = &first.place;
+        let text = format!(
+            "none of the limits (the first: {place}) is for a cell that was run{}",
+            self.kernels_not_run(measured).unwrap_or_default()
+        );
+        Error::new(Kind::Experiment, text)
+    }
+
+    /// The kernels that the limits name, where each names some and none of them was run.
+    fn kernels_not_run(&self, measured: &[Measured]) -> Option<String> {
+        let named: Option<Vec<_>> =
+            self.rules.iter().map(|rule| rule.kernels.as_ref()).collect();
+        let mut names: Vec<&str> = Vec::new();
+        for name in named?.into_iter().flatten() {
+            if !names.contains(&name.as_str()) {
+                names.push(name);
+            }
+        }
+        let ran = |name: &&str| measured.iter().any(|cell| cell.kernel == *name);
+        let s = if names.len() == 1 { "" } else { "s" };
+        (!names.iter().any(ran)).then(|| {
+            format!(
+                ": they name kernel{s} {}; leave out '{}' to hold every kernel to them",
+                names.join(", "),
+                self.kernel_key()
+            )
+        })
+    }
+
+    /// What the kernels are called in the rows: a baseline is of one.
+    fn kernel_key(&self) -> &'static str {
+        let is_baseline = |rule: &Rule| matches!(rule.condition, Condition::Near { .. });
+        if self.rules.iter().all(is_baseline) { "kernel" } else { "kernels" }
     }
 }
 
@@ -142,12 +169,12 @@ impl Rule {
             let seen = cell.metrics.iter().find(|(name, _)| *name == self.metric);
             match seen {
                 Some((_, seen)) => values.push((*cell, *seen)),
-                None if self.cells.is_some() => return Err(self.no_metric(&[*cell])),
+                None if self.cells.is_some() => return Err(self.none_has_it(&[*cell])),
                 None => {}
             }
         }
         if values.is_empty() && !cells.is_empty() {
-            return Err(self.no_metric(&cells));
+            return Err(self.none_has_it(&cells));
         }
         Ok(values)
     }
@@ -161,23 +188,24 @@ impl Rule {
             && among(&self.cells, &cell.cell)
     }
 
-    fn no_metric(&self, cells: &[&Measured]) -> Error {
+    /// None of those cells has the metric.
+    fn none_has_it(&self, cells: &[&Measured]) -> Error {
         let mut there: Vec<&str> = Vec::new();
         for (name, _) in cells.iter().flat_map(|cell| &cell.metrics) {
             if !there.contains(&name.as_str()) {
                 there.push(name);
             }
         }
-        let which = match cells {
-            [cell] => format!("cell '{}' has no", cell.cell),
-            _ => "no cell has a".to_owned(),
-        };
-        let text = format!(
-            "{}: {which} metric '{}': there are {}",
-            self.place,
-            self.metric,
-            there.join(", ")
-        );
+        let there = format!("there are {}", there.join(", "));
+        match cells {
+            [cell] => self.no_metric(&format!("cell '{}' has no", cell.cell), &there),
+            _ => self.no_metric("no cell has a", &there),
+        }
+    }
+
+    fn no_metric(&self, which: &str, there: &str) -> Error {
+        let Self { place, metric, .. } = self;
+        let text = format!("{place}: {which} metric '{metric}': {there}");
         Error::new(Kind::Experiment, text)
     }
 
@@ -190,83 +218,5 @@ impl Rule {
             limit: self.condition.to_string(),
             place: self.place.clone(),
         }
-    }
-}
-
-/// A list's names, each of which must be known.
-fn each(
-    list: Option<&List<String>>,
-    known: impl Fn(&Spanned<String>) -> Result<String, Error>,
-) -> Result<Option<Vec<String>>, Error> {
-    list.map(|list| list.iter().map(known).collect()).transpose()
-}
-
-/// What limits can be for.
-struct Names<'a> {
-    source: &'a Source,
-    table: &'a Table,
-    plans: &'a [Plan],
-}
-
-impl Names<'_> {
-    fn limit_rules(&self, row: &LimitRow, rules: &mut Vec<Rule>) -> Result<(), Error> {
-        let kernels = each(row.kernels.as_ref(), |name| self.kernel(name))?;
-        let cells = each(row.cells.as_ref(), |name| self.cell(name))?;
-        rules.extend(row.metrics.iter().map(|(metric, condition)| Rule {
-            place: self.source.place(&metric.span()),
-            kernels: kernels.clone(),
-            cells: cells.clone(),
-            metric: metric.get_ref().as_str().to_owned(),
-            condition: condition.clone(),
-        }));
-        Ok(())
-    }
-
-    fn baseline_rules(
-        &self,
-        row: &BaselineRow,
-        rules: &mut Vec<Rule>,
-    ) -> Result<(), Error> {
-        let kernel = row.kernel.as_ref().map(|name| self.kernel(name)).transpose()?;
-        let cell = self.cell(&row.cell)?;
-        let tolerance_ppm = row.tolerance_ppm.map_or(0, |ppm| ppm.get());
-        rules.extend(row.metrics.iter().map(|(metric, number)| Rule {
-            place: self.source.place(&metric.span()),
-            kernels: kernel.clone().map(|kernel| vec![kernel]),
-            cells: Some(vec![cell.clone()]),
-            metric: metric.get_ref().as_str().to_owned(),
-            condition: Condition::Near { number: *number, tolerance_ppm },
-        }));
-        Ok(())
-    }
-
-    fn kernel(&self, name: &Spanned<String>) -> Result<String, Error> {
-        let kernels = self.table.kernels.iter();
-        let kernels: Vec<&str> =
-            kernels.map(|kernel| kernel.get_ref().as_str()).collect();
-        self.known("kernel", name, &kernels)
-    }
-
-    fn cell(&self, name: &Spanned<String>) -> Result<String, Error> {
-        let mut cells: Vec<&str> = Vec::new();
-        for plan in self.plans {
-            if !cells.contains(&plan.name.as_str()) {
-                cells.push(&plan.name);
-            }
-        }
-        self.known("cell", name, &cells)
-    }
-
-    fn known(
-        &self,
-        kind: &str,
-        name: &Spanned<String>,
-        names: &[&str],
-    ) -> Result<String, Error> {
-        if names.contains(&name.get_ref().as_str()) {
-            return Ok(name.get_ref().clone());
-        }
-        let why = format!("no {kind} '{name}': there are '{}'", names.join("', '"));
-        Err(self.source.refuse(name.span(), why))
     }
 }

@@ -4,7 +4,9 @@
 //! it can be deleted, and is then made again.
 
 use std::env;
+use std::ffi::OsString;
 use std::fs;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
@@ -33,7 +35,6 @@ impl Cache {
     /// # Errors
     /// `Kind::Cache` where there is no home, or it cannot be written.
     pub fn find() -> Result<Self, Error> {
-        let given = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
         let lab = |folder: PathBuf| folder.join("noisefloor/lab");
         let folder = given(CACHE_VARIABLE)
             .map(PathBuf::from)
@@ -88,16 +89,28 @@ impl Cache {
     }
 }
 
-/// A failure to write below the cache; a full disk is called that.
-pub(crate) fn failed(place: &Path, error: &std::io::Error) -> Error {
-    let text = format!("{}: {error}", place.display());
-    let hint = match error.kind() {
-        std::io::ErrorKind::StorageFull | std::io::ErrorKind::PermissionDenied => {
-            format!("; make room, or set {CACHE_VARIABLE} to another folder")
-        }
-        _ => String::new(),
+/// A failure to read or write below the cache: which it is, and the way out.
+pub(crate) fn failed(place: &Path, error: &io::Error) -> Error {
+    let place = place.display();
+    let refuse = |what: &str, way: &str| {
+        let text = format!("the cache {place} cannot be {what}: {error}; {way}");
+        Error::new(Kind::Cache, text)
     };
-    Error::new(Kind::Cache, text + &hint)
+    match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            full(&format!("the cache {place} cannot be written: {error}"))
+        }
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+            refuse("written", &format!("set {CACHE_VARIABLE} to a folder of yours"))
+        }
+        _ => refuse("used", &format!("set {CACHE_VARIABLE} to another folder")),
+    }
+}
+
+/// The cache's disk is full, in those words.
+pub(crate) fn full(words: &str) -> Error {
+    let way = format!("make room, or set {CACHE_VARIABLE} to another folder");
+    Error::new(Kind::Cache, format!("{words}; {way}"))
 }
 
 /// What a guest is made of besides its kernel.
@@ -112,29 +125,115 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// Finds them beside this program: where `make install` or `cargo` puts them.
+    /// Finds them in the folder that is named for them, else beside this program.
     pub(crate) fn find() -> Result<Self, Error> {
-        let program = env::current_exe().ok();
-        let ways = ["../lib/noisefloor", "../lab", "../../lab"];
-        let beside = program.iter().filter_map(|program| program.parent());
-        let beside = beside.flat_map(|folder| ways.map(|way| folder.join(way)));
-        let given = env::var_os(PARTS_VARIABLE).map(PathBuf::from);
-        let places: Vec<PathBuf> = given.into_iter().chain(beside).collect();
-        let complete = |place: &&PathBuf| {
-            place.join(AGENT).is_file() && place.join(COUNTER).is_file()
+        let place = match given(PARTS_VARIABLE).map(PathBuf::from) {
+            Some(place) => named(place)?,
+            None => beside(env::current_exe().ok().as_deref())?,
         };
-        let Some(place) = places.iter().find(complete) else {
-            let text = format!(
-                "{AGENT} and {COUNTER} are not beside this program: build them with \
-                 `cargo xtask guest` (make build does), or set {PARTS_VARIABLE} to their folder"
-            );
-            return Err(Error::new(Kind::Parts, text));
-        };
-        let place = place.canonicalize().map_err(|error| failed(place, &error))?;
-        let agent =
-            fs::read(place.join(AGENT)).map_err(|error| failed(&place, &error))?;
+        Self::read(&place).map_err(|error| {
+            Error::new(Kind::Parts, format!("{}: {error}", place.display()))
+        })
+    }
+
+    fn read(place: &Path) -> io::Result<Self> {
+        let place = place.canonicalize()?;
+        let agent = fs::read(place.join(AGENT))?;
         let counter = place.join(COUNTER);
-        let bytes = fs::read(&counter).map_err(|error| failed(&counter, &error))?;
-        Ok(Self { agent, counter, counter_sha256: hash(&bytes) })
+        let counter_sha256 = hash(&fs::read(&counter)?);
+        Ok(Self { agent, counter, counter_sha256 })
+    }
+}
+
+/// The folder that somebody named, if the parts are in it.
+fn named(place: PathBuf) -> Result<PathBuf, Error> {
+    match [AGENT, COUNTER].iter().find(|part| !place.join(part).is_file()) {
+        Some(part) => {
+            let place = place.display();
+            let text = format!(
+                "{PARTS_VARIABLE} is {place}, and there is no {part}: set it to the folder \
+                 that `cargo xtask guest` fills, or unset it"
+            );
+            Err(Error::new(Kind::Parts, text))
+        }
+        None => Ok(place),
+    }
+}
+
+/// Where `make install` or `cargo` puts them beside this program.
+fn beside(program: Option<&Path>) -> Result<PathBuf, Error> {
+    let ways = ["../lib/noisefloor", "../lab", "../../lab"];
+    let folder = program.and_then(Path::parent).into_iter();
+    let mut places = folder.flat_map(|folder| ways.map(|way| folder.join(way)));
+    let complete =
+        |place: &PathBuf| [AGENT, COUNTER].iter().all(|part| place.join(part).is_file());
+    places.find(complete).ok_or_else(|| {
+        let text = format!(
+            "{AGENT} and {COUNTER} are not beside this program: build them with \
+             `cargo xtask guest` (make build does), or set {PARTS_VARIABLE} to their folder"
+        );
+        Error::new(Kind::Parts, text)
+    })
+}
+
+/// What a variable is set to, where that is something.
+fn given(name: &str) -> Option<OsString> {
+    env::var_os(name).filter(|value| !value.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that each failure of the cache names the variable, and what would help.
+    #[test]
+    fn failures() {
+        let told = |errno: rustix::io::Errno| {
+            let error = failed(Path::new("/x"), &errno.into());
+            assert_eq!(error.kind(), Kind::Cache);
+            error.to_string()
+        };
+        let denied = "the cache /x cannot be written: Permission denied (os error 13); \
+                      set NOISEFLOOR_CACHE to a folder of yours";
+        assert_eq!(told(rustix::io::Errno::ACCESS), denied);
+        let full = "the cache /x cannot be written: No space left on device (os error 28); \
+                    make room, or set NOISEFLOOR_CACHE to another folder";
+        assert_eq!(told(rustix::io::Errno::NOSPC), full);
+        let other = "the cache /x cannot be used: File exists (os error 17); \
+                     set NOISEFLOOR_CACHE to another folder";
+        assert_eq!(told(rustix::io::Errno::EXIST), other);
+    }
+
+    /// Check that a folder that is named for the parts and lacks one is refused, with the
+    /// variable and the part.
+    #[test]
+    fn named_parts() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().to_owned();
+        fs::write(place.join(AGENT), "agent").unwrap();
+        let error = named(place.clone()).unwrap_err();
+        assert_eq!(error.kind(), Kind::Parts);
+        let text = error.to_string();
+        assert!(text.starts_with("NOISEFLOOR_PARTS is ") && text.contains(COUNTER));
+        fs::write(place.join(COUNTER), "counter").unwrap();
+        assert_eq!(named(place.clone()), Ok(place.clone()));
+        assert_eq!(Parts::read(&place).unwrap().agent, b"agent");
+    }
+
+    /// Check that the parts are found where they are installed, and asked for elsewhere.
+    #[test]
+    fn parts_beside_the_program() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("bin/noisefloor");
+        let parts = folder.path().join("lib/noisefloor");
+        let error = beside(Some(&program)).unwrap_err();
+        assert!(error.to_string().contains("NOISEFLOOR_PARTS"), "{error}");
+        fs::create_dir_all(&parts).unwrap();
+        fs::create_dir(folder.path().join("bin")).unwrap();
+        for part in [AGENT, COUNTER] {
+            fs::write(parts.join(part), "").unwrap();
+        }
+        let place = beside(Some(&program)).unwrap().canonicalize().unwrap();
+        assert_eq!(place, parts.canonicalize().unwrap());
     }
 }

@@ -4,12 +4,14 @@
 //! does; which image that is, is found out later.
 
 use std::fmt;
+use std::str::FromStr;
 
 use agent::{Company, Setting, Task};
 use recording::Mode;
-use serde::{Deserialize, Serialize};
+use serde::de::{Deserialize, Deserializer};
 
 use crate::combination::{self, Combination};
+use crate::entry::read_from_text;
 use crate::error::Error;
 use crate::rows::{Cpus, MemoryMib, Table};
 use crate::toml_place::Source;
@@ -90,8 +92,7 @@ impl fmt::Display for Machine {
 }
 
 /// A guest's board.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum MachineKind {
     /// The usual PC, QEMU's `pc`.
     #[default]
@@ -109,6 +110,19 @@ impl MachineKind {
         }
     }
 }
+
+impl FromStr for MachineKind {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut kinds = [Self::Pc, Self::Microvm].into_iter();
+        kinds.find(|kind| kind.name() == text).ok_or_else(|| {
+            format!("'{}' is no machine: pc or microvm", text.escape_debug())
+        })
+    }
+}
+
+read_from_text!(MachineKind);
 
 /// The plans of all cells: by kernel, boot row, setting row, workload and repeat.
 pub(crate) fn plans(source: &Source, table: &Table) -> Result<Vec<Plan>, Error> {
@@ -142,7 +156,7 @@ fn plan(
         company: work.company,
         task: work.task,
         workload: work.words,
-        mode: table.mode,
+        mode: table.mode.0,
         repeat: 1,
     })
 }
@@ -156,7 +170,7 @@ fn machine(
     let (row, all) = (rows.boot, &table.machine);
     let cpu = row.cpu.as_ref().or(all.cpu.as_ref());
     if let Some(cpu) = cpu.filter(|cpu| cpu.get_ref().is_host()) {
-        if table.mode == Mode::Exact {
+        if table.mode.0 == Mode::Exact {
             let why = "exact mode emulates the CPU: it cannot be the host's; use max";
             return Err(source.refuse(cpu.span(), why));
         }

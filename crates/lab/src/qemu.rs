@@ -3,12 +3,13 @@
 //! Sources: two CPUs in instruction-counted time start on QEMU 10 and hang on 7.2; the
 //! plugin interface that `counter` speaks is that of QEMU 10.0 (version 4).
 
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 use std::process::Command;
 
 use recording::Mode;
 
 use crate::error::{Error, Kind};
+use crate::plan::Plan;
 
 /// The program that emulates x86-64 machines.
 const PROGRAM: &str = "qemu-system-x86_64";
@@ -36,7 +37,8 @@ impl Qemu {
     /// # Errors
     /// `Kind::Qemu` where there is none; names the package.
     pub fn find() -> Result<Self, Error> {
-        let program = std::env::var_os(VARIABLE).map_or(PROGRAM.into(), PathBuf::from);
+        let program = std::env::var_os(VARIABLE).filter(|name| !name.is_empty());
+        let program = program.map_or(PROGRAM.into(), |name| from_anywhere(name.into()));
         let output =
             Command::new(&program).arg("--version").output().map_err(|error| {
                 let text = format!("no QEMU: {}: {error}; {PACKAGE}", program.display());
@@ -51,7 +53,11 @@ impl Qemu {
         let version = line.strip_prefix("QEMU emulator version ").map(str::trim);
         let major = version.and_then(|v| v.split('.').next()?.parse().ok());
         let (Some(version), Some(major)) = (version, major) else {
-            let text = format!("{} is no QEMU: it says '{line}'", program.display());
+            let said = match line {
+                "" => "--version says nothing".to_owned(),
+                line => format!("it says '{line}'"),
+            };
+            let text = format!("{} is no QEMU: {said}", program.display());
             return Err(Error::new(Kind::Qemu, text));
         };
         Ok(Self { program: program.to_owned(), version: version.to_owned(), major })
@@ -66,16 +72,26 @@ impl Qemu {
     ///
     /// # Errors
     /// `Kind::Qemu`, with the version that would do.
-    pub fn refuse(&self, mode: Mode, cpus: u32) -> Result<(), Error> {
-        if mode == Mode::Exact && cpus > 1 && self.major < FULL {
+    pub fn refuse(&self, plan: &Plan) -> Result<(), Error> {
+        let cpus = plan.machine.cpus;
+        if plan.mode == Mode::Exact && cpus > 1 && self.major < FULL {
+            let Self { version, .. } = self;
             let text = format!(
-                "QEMU {} hangs in exact mode with {cpus} CPUs, QEMU {FULL} does not: \
-                 {PACKAGE}, or use one CPU",
-                self.version
+                "{} needs {cpus} CPUs, and QEMU {version} hangs in exact mode with more \
+                 than one, QEMU {FULL} does not: {PACKAGE}, or use one CPU: --set cpus=1",
+                plan.name
             );
             return Err(Error::new(Kind::Qemu, text));
         }
         Ok(())
+    }
+}
+
+/// A program's path as it is found from any folder; a name alone is left to `PATH`.
+fn from_anywhere(program: PathBuf) -> PathBuf {
+    match program.components().count() {
+        1 => program,
+        _ => path::absolute(&program).unwrap_or(program),
     }
 }
 
@@ -94,19 +110,45 @@ mod tests {
             parse("QEMU emulator version 7.2.19 (Debian 1:7.2)\nCopyright").unwrap();
         assert_eq!(old.version, "7.2.19 (Debian 1:7.2)");
         assert!(!old.can_count());
-        assert!(old.refuse(Mode::Exact, 1).is_ok());
-        assert!(old.refuse(Mode::Timed, 2).is_ok());
-        assert!(
-            old.refuse(Mode::Exact, 2).unwrap_err().to_string().contains("backports")
-        );
         let new = parse("QEMU emulator version 10.0.2\n").unwrap();
-        assert!(new.can_count() && new.refuse(Mode::Exact, 8).is_ok());
+        assert!(new.can_count());
+    }
+
+    /// Check that an old version is refused for more than one CPU in exact mode only, with
+    /// the cell that needs them and both ways out.
+    #[test]
+    fn refusals() {
+        let qemu =
+            |version| parse(&format!("QEMU emulator version {version}\n")).unwrap();
+        let plan = |mode, cpus| {
+            let mut plan = Plan { mode, ..Plan::of_symbols("any") };
+            (plan.name, plan.machine.cpus) = ("p idle".to_owned(), cpus);
+            plan
+        };
+        let (old, new) = (qemu("7.2.19"), qemu("10.0.2"));
+        assert_eq!(old.refuse(&plan(Mode::Exact, 1)), Ok(()));
+        assert_eq!(old.refuse(&plan(Mode::Timed, 2)), Ok(()));
+        assert_eq!(new.refuse(&plan(Mode::Exact, 8)), Ok(()));
+        let told = old.refuse(&plan(Mode::Exact, 2)).unwrap_err().to_string();
+        assert!(told.starts_with("p idle needs 2 CPUs, and QEMU 7.2.19 hangs"), "{told}");
+        assert!(told.contains("backports") && told.ends_with("--set cpus=1"), "{told}");
+    }
+
+    /// Check that a path is told from the root, since guests run in folders of their own,
+    /// and that a name stays one.
+    #[test]
+    fn paths() {
+        let here = std::env::current_dir().unwrap();
+        assert_eq!(from_anywhere("./qemu".into()), here.join("qemu"));
+        assert_eq!(from_anywhere("/bin/qemu".into()), Path::new("/bin/qemu"));
+        assert_eq!(from_anywhere("qemu".into()), Path::new("qemu"));
     }
 
     /// Check that another program is not taken for QEMU.
     #[test]
     fn no_qemu() {
         assert_eq!(parse("busybox 1.36").unwrap_err().kind(), Kind::Qemu);
-        assert_eq!(parse("").unwrap_err().kind(), Kind::Qemu);
+        let told = parse("").unwrap_err().to_string();
+        assert_eq!(told, "qemu is no QEMU: --version says nothing");
     }
 }

@@ -3,13 +3,16 @@
 //! What a row says alone is checked as it is read (`entry`); what rows say together is
 //! checked where they are combined (`combination`). `docs/experiments.md` describes it all.
 
+use std::str::FromStr;
+
 use recording::{Call, Mode};
+use serde::de::{Deserialize, Deserializer};
 use toml::Spanned;
 
 use crate::condition::Condition;
 use crate::entry::{
     CpuModel, KernelName, Length, Line, MetricName, Name, Parameters, SettingPath,
-    SettingValue,
+    SettingValue, read_from_text,
 };
 use crate::number::{CpuChoice, Number};
 use crate::plan::MachineKind;
@@ -17,8 +20,9 @@ use crate::sequence::{List, Pairs};
 
 /// How many CPUs a guest can have.
 pub(crate) type Cpus = Number<1, 8>;
-/// How much memory a guest can have, in MiB.
-pub(crate) type MemoryMib = Number<64, 4096>;
+/// How much memory a guest can have, in MiB. With less, Debian's smallest kernels end
+/// before they say a word (64) or panic for want of memory (72).
+pub(crate) type MemoryMib = Number<80, 4096>;
 /// How often a cell can be run.
 pub(crate) type Repeats = Number<1, 1000>;
 /// How often a call can be made.
@@ -32,8 +36,8 @@ pub(crate) struct Table {
     #[serde(default)]
     pub(crate) about: Line,
     pub(crate) kernels: List<KernelName>,
-    #[serde(default = "exact")]
-    pub(crate) mode: Mode,
+    #[serde(default)]
+    pub(crate) mode: ModeWord,
     #[serde(default = "once")]
     pub(crate) repeats: Repeats,
     #[serde(default)]
@@ -52,9 +56,29 @@ pub(crate) struct Table {
     pub(crate) baseline: Vec<BaselineRow>,
 }
 
-fn exact() -> Mode {
-    Mode::Exact
+/// What guest time is, as it is written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ModeWord(pub(crate) Mode);
+
+impl Default for ModeWord {
+    fn default() -> Self {
+        Self(Mode::Exact)
+    }
 }
+
+impl FromStr for ModeWord {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "exact" => Ok(Self(Mode::Exact)),
+            "timed" => Ok(Self(Mode::Timed)),
+            _ => Err(format!("'{}' is no mode: exact or timed", text.escape_debug())),
+        }
+    }
+}
+
+read_from_text!(ModeWord);
 
 fn once() -> Repeats {
     Repeats::of::<1>()

@@ -57,18 +57,26 @@ impl Shelf {
         Ok(Self { kept: cache.folder("cells")?, lost: cache.folder("lost")? })
     }
 
-    /// Waits until no other lab runs this cell; none where the wait was ended.
+    /// Waits until no other lab runs this cell, which is told once; none where the wait
+    /// was ended.
     pub(crate) fn lock(
         &self,
         key: &str,
         stop: &AtomicBool,
+        waits: &dyn Fn(),
     ) -> Result<Option<File>, Error> {
+        let mut told = false;
         let path = self.kept.join(format!("{key}.lock"));
         let file = File::create(&path).map_err(|error| failed(&path, &error))?;
         while !stop.load(Ordering::Relaxed) {
             match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => return Ok(Some(file)),
-                Err(rustix::io::Errno::WOULDBLOCK) => thread::sleep(TRY),
+                Err(rustix::io::Errno::WOULDBLOCK) => {
+                    if !std::mem::replace(&mut told, true) {
+                        waits();
+                    }
+                    thread::sleep(TRY);
+                }
                 Err(error) => return Err(failed(&path, &error.into())),
             }
         }
@@ -170,4 +178,30 @@ fn ends(bytes: &[u8]) -> Vec<u8> {
         format!("\n[... {} bytes left out ...]\n", bytes.len() - 2 * CONSOLE_END);
     let (head, tail) = (&bytes[..CONSOLE_END], &bytes[bytes.len() - CONSOLE_END..]);
     [head, left_out.as_bytes(), tail].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that who waits for a cell says so once, and is let in when it is free.
+    #[test]
+    fn waits_for_another_lab() {
+        let folder = tempfile::tempdir().unwrap();
+        let shelf = Shelf::new(&Cache::at(folder.path()).unwrap()).unwrap();
+        let stop = AtomicBool::new(false);
+        let first = shelf.lock("key", &stop, &|| panic!("nobody else is there"));
+        let first = first.unwrap().unwrap();
+        thread::scope(|scope| {
+            let (told, hear) = std::sync::mpsc::channel();
+            let waits = move || told.send(()).unwrap();
+            let (shelf, stop) = (&shelf, &stop);
+            let second = scope.spawn(move || shelf.lock("key", stop, &waits));
+            hear.recv().unwrap();
+            thread::sleep(3 * TRY);
+            drop(first);
+            assert!(second.join().unwrap().unwrap().is_some());
+            assert_eq!(hear.iter().count(), 0);
+        });
+    }
 }

@@ -129,11 +129,84 @@ fn what_was_not_run() {
     let rows =
         "[[limit]]\nkernels = [\"b\"]\nmetrics = { tick_instructions = \"< 1\" }\n";
     let limits = limits(rows);
-    let error = limits.check(&cells()[..2]).unwrap_err().to_string();
-    assert!(error.contains("no limit") && error.contains("x.toml:14"), "{error}");
+    let told = limits.check(&cells()[..2]).unwrap_err().to_string();
+    let nobody =
+        "none of the limits (the first: x.toml:14:13) is for a cell that was run";
+    let why = "they name kernel b; leave out 'kernels' to hold every kernel to them";
+    assert_eq!(told, format!("{nobody}: {why}"));
     assert_eq!(limits.check(&[measured("b", "fifo", &[])]), Ok(Vec::new()));
     let one_lost = [measured("b", "fifo", &[]), cells()[2].clone()];
     assert_eq!(limits.check(&one_lost).unwrap().len(), 1);
+}
+
+/// Check that a gate that judges nothing says that it names other kernels only where each
+/// limit does, and none of them was run.
+#[test]
+fn for_other_kernels() {
+    let row = |kernel: &str| {
+        format!("[[baseline]]\ncell = \"fifo\"\n{kernel}metrics.tick_instructions = 1\n")
+    };
+    let told = |rows: &str, cells: &[Measured]| {
+        limits(rows).check(cells).unwrap_err().to_string()
+    };
+    let here = measured("./bzImage", "fifo", &[("tick_instructions", 1.0)]);
+    let idle = measured("./bzImage", "idle", &[("idle_timer_hz", 1.0)]);
+    let both = row("kernel = \"b\"\n") + &row("kernel = \"a\"\n");
+    let here = [here];
+    let text = told(&both, &here);
+    let why = "they name kernels b, a; leave out 'kernel' to hold every kernel to them";
+    assert!(text.ends_with(why), "{text}");
+    let text = told(&row(""), &[idle]);
+    assert!(text.ends_with(") is for a cell that was run"), "{text}");
+    let other = measured("a", "idle", &[("idle_timer_hz", 1.0)]);
+    assert!(!told(&both, &[other]).contains("leave out"));
+    assert_eq!(limits(&(both + &row(""))).check(&here), Ok(Vec::new()));
+}
+
+/// Check that a limit may be for a kernel of the command line's, and that one for a kernel
+/// of nobody's is refused with those that there are.
+#[test]
+fn kernels_of_the_command_line() {
+    let row = "[[baseline]]\nkernel = \"./bzImage\"\ncell = \"fifo\"\nmetrics.x = 1\n";
+    let limit = "[[limit]]\nkernels = [\"b\", \"./bzImage\"]\nmetrics.x = \"< 1\"\n";
+    for (rows, place) in [(row, "13:10"), (limit, "13:17")] {
+        let experiment = Experiment::parse(&format!("{TABLE}{rows}"), "x.toml").unwrap();
+        let with = |kernel: &str| {
+            experiment.clone().with_kernels(&[kernel.to_owned()]).map(drop)
+        };
+        assert_eq!(with("./bzImage"), Ok(()));
+        let told = with("a").unwrap_err().to_string();
+        let why = "no kernel './bzImage': there are 'a', 'b'";
+        assert_eq!(told, format!("x.toml:{place}: {why}"));
+        assert!(with("c").unwrap_err().to_string().ends_with("'a', 'b', 'c'"));
+    }
+}
+
+/// Check that a mistyped metric is found before anything is run, with those like it.
+#[test]
+fn unknown_metrics() {
+    let known = ["tick_instructions", "idle_timer_hz"].map(str::to_owned);
+    let unknown = |rows: &str| limits(rows).refuse_unknown(&known);
+    assert_eq!(unknown(""), Ok(()));
+    assert_eq!(unknown("[limits]\nidle_timer_hz = \"< 1\"\n"), Ok(()));
+    let rows = "[[baseline]]\ncell = \"fifo\"\nmetrics.tick_instuctions = 1\n";
+    let told = unknown(rows).unwrap_err().to_string();
+    let why = "no cell has a metric 'tick_instuctions': there is tick_instructions";
+    assert_eq!(told, format!("x.toml:14:9: {why}"));
+}
+
+/// Check that a baseline of one kernel is for every kernel, says of which it was measured,
+/// and that other kernels are held to it.
+#[test]
+fn baseline_of_one_kernel() {
+    let measured = &cells()[..2];
+    let text = baseline(measured);
+    assert!(text.starts_with("# measured on a; for every kernel\n[[baseline]]\ncell = "));
+    assert!(!text.contains("kernel ="), "{text}");
+    assert_eq!(broken(&text).len(), 2, "b is another kernel");
+    let lost = [measured, &[self::measured("b", "fifo", &[])]].concat();
+    assert!(baseline(&lost).starts_with("[[baseline]]\nkernel = \"a\"\n"));
+    assert_eq!(baseline(&[]), "");
 }
 
 /// Check that a baseline that is written can be read, and is kept by what it is from.
@@ -142,6 +215,7 @@ fn baseline_round_trip() {
     let twice = [cells(), cells(), vec![measured("a", "lost", &[])]].concat();
     let text = baseline(&twice);
     assert_eq!(text.matches("[[baseline]]").count(), 4);
+    assert!(text.starts_with("[[baseline]]\nkernel = \"a\"\n"), "{text}");
     assert_eq!(broken(&text), [""; 0]);
     let mut other = cells();
     other[3].metrics[0].1 = 1.25;
