@@ -30,16 +30,15 @@ pub(crate) fn run(order: &Order) -> Result<Answer, String> {
 }
 
 /// Measures a machine at rest; the company comes after the facts, which would be read
-/// beside it slowly.
+/// beside it slowly. The counter is called before the rest, which lets it begin unseen.
 fn measure(order: &Order, spec: &Spec) -> Result<Answer, String> {
+    mark::attend();
     rest::wait();
     let facts = Facts::read(&Root::live());
     company::start(&order.company)?;
     let mut watch = Silent::new().map_err(|error| error.to_string())?;
-    mark::attend();
-    let recording = measure::run(spec, &facts, &mut watch);
-    mark::dismiss();
-    let recording = recording.map_err(|error| error.to_string())?;
+    let recording =
+        measure::run(spec, &facts, &mut watch).map_err(|error| error.to_string())?;
     Ok(Answer::Recording(Box::new(recording)))
 }
 

@@ -5,7 +5,7 @@
 //! by where execution goes on.
 
 /// A mark: `nopl disp32(%rax)` with one of these displacements. `measure::mark` sets the
-/// first three, the agent the others.
+/// others, the agent the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mark {
     /// A measurement is about to be made: look closely from here on.
@@ -16,8 +16,6 @@ pub(crate) enum Mark {
     Step,
     /// The phase ends.
     End,
-    /// The measurement is over: look away.
-    Dismiss,
 }
 
 /// How an instruction ends its block.
@@ -41,7 +39,6 @@ pub(crate) fn mark(bytes: &[u8]) -> Option<Mark> {
         0x4e46_0001 => Some(Mark::Begin),
         0x4e46_0002 => Some(Mark::Step),
         0x4e46_0003 => Some(Mark::End),
-        0x4e46_0004 => Some(Mark::Dismiss),
         _ => None,
     }
 }
@@ -73,7 +70,7 @@ mod tests {
     #[test]
     fn marks() {
         assert_eq!(mark(&[0x0f, 0x1f, 0x80, 1, 0, 0x46, 0x4e]), Some(Mark::Begin));
-        assert_eq!(mark(&[0x0f, 0x1f, 0x80, 4, 0, 0x46, 0x4e]), Some(Mark::Dismiss));
+        assert_eq!(mark(&[0x0f, 0x1f, 0x80, 0, 0, 0x46, 0x4e]), Some(Mark::Attend));
         assert_eq!(mark(&[0x0f, 0x1f, 0x80, 9, 0, 0x46, 0x4e]), None);
         assert_eq!(mark(&[0x0f, 0x1f, 0x80, 0, 0, 0, 0]), None);
         assert_eq!(mark(&[0x0f, 0x1f, 0x00]), None);

@@ -2,8 +2,8 @@
 //!
 //! Until the agent sets its first mark only programs' blocks are looked at, for that
 //! mark; so a guest boots at full speed. Then all translations are thrown away, and each
-//! instruction translated from there on is counted when it is executed. The last mark
-//! throws them away again.
+//! instruction translated from there on is counted when it is executed. That ends the turn
+//! of the CPU that set the mark, which is why the agent rests after it.
 //!
 //! QEMU runs all CPUs of an instruction-counted guest in one thread, and ends in
 //! another: the lock is there for that, and is never waited for.
@@ -232,7 +232,6 @@ impl Instruction {
             Some(Mark::Begin) => begin,
             Some(Mark::Step) => step,
             Some(Mark::End) => end,
-            Some(Mark::Dismiss) => dismiss,
             None => return,
         };
         let data = std::ptr::null_mut();
@@ -283,13 +282,6 @@ extern "C" fn attend(_: c_uint, _: *mut c_void) {
         plugin.places.meet_thread();
         // SAFETY: `id` is what QEMU calls us.
         unsafe { api::qemu_plugin_reset(plugin.id, listen_closely) }
-    }
-}
-
-extern "C" fn dismiss(_: c_uint, _: *mut c_void) {
-    if let Some(plugin) = PLUGIN.get() {
-        // SAFETY: as above.
-        unsafe { api::qemu_plugin_reset(plugin.id, listen_at_ease) }
     }
 }
 

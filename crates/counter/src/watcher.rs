@@ -44,7 +44,7 @@ impl Watcher {
             Mark::Begin => self.begin(counts),
             Mark::Step => self.cpus[cpu].step(counts[cpu], self.present.as_mut()),
             Mark::End => self.end(counts),
-            Mark::Attend | Mark::Dismiss => {}
+            Mark::Attend => {}
         }
     }
 

@@ -20,8 +20,6 @@ pub const STEP: u32 = MAGIC + 2;
 pub const END: u32 = MAGIC + 3;
 /// The displacement of [`attend`].
 pub const ATTEND: u32 = MAGIC;
-/// The displacement of [`dismiss`].
-pub const DISMISS: u32 = MAGIC + 4;
 
 /// Emits the one instruction. The compiler takes it for one that touches memory, so
 /// that it moves no reading or writing across.
@@ -64,12 +62,6 @@ pub fn attend() {
     mark!(ATTEND);
 }
 
-/// The measurement has been made: the counter looks away.
-#[inline(always)]
-pub fn dismiss() {
-    mark!(DISMISS);
-}
-
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests {
     use super::*;
@@ -83,13 +75,12 @@ mod tests {
             begin();
             step();
             end();
-            dismiss();
         }
         let code = marked as fn() as *const [u8; 64];
         // SAFETY: code is readable, and a page that holds a function's beginning holds
         // or is followed by the rest of the program's code.
         let code = unsafe { code.read_unaligned() };
-        for displacement in [ATTEND, BEGIN, STEP, END, DISMISS] {
+        for displacement in [ATTEND, BEGIN, STEP, END] {
             let mut bytes = vec![0x0f, 0x1f, 0x80];
             bytes.extend(displacement.to_le_bytes());
             assert!(code.windows(7).any(|window| window == bytes), "{code:x?}");
