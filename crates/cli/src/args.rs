@@ -13,10 +13,10 @@ use crate::lab_args::LabCommand;
 const EXIT_CODES: &str = "\
 Exit codes:
   0  done
-  1  a limit given was exceeded
+  1  a limit given was exceeded, or a cell of the lab was lost
   2  the question makes no sense (usage, unreadable file)
   3  this machine or these privileges do not allow it
-  4  measured, but not trustworthy; the doubts say why
+  4  measured, but not trustworthy or not all; the doubts say why
   70 a bug";
 
 /// What does Linux take from your program, who took it, how do you take it back?

@@ -4,12 +4,11 @@ use std::fs;
 use std::path::Path;
 
 use ::lab::{Cache, Lab, Plan};
-use recording::{Cell, Ending};
+use recording::{Body, Cell, Ending, Mode};
 use report::{
-    explain_diff_json, explain_diff_text, explain_json, explain_text, flame_diff_svg,
-    flame_svg, folded, folded_diff, stacks, typical_episode,
+    Typical, explain_diff_json, explain_diff_text, explain_json, explain_text,
+    flame_diff_svg, flame_svg, folded, folded_diff,
 };
-use stats::{Difference, Explanation, StackInput};
 
 use crate::args::Output;
 use crate::lab;
@@ -34,16 +33,14 @@ pub(crate) fn run(args: &ExplainArgs, output: Output) -> Result<Outcome, Failure
 }
 
 fn explain(args: &ExplainArgs, output: Output, cell: &Cell) -> Result<Outcome, Failure> {
-    let stacks = episode(cell, args.call.as_deref())?;
-    let title = title(cell, args.call.as_deref());
-    let explanation = Explanation::of(&stacks);
+    let typical = typical(cell, args)?;
     if let Some(file) = &args.output {
         let svg = is_svg(file);
-        write(file, &if svg { flame_svg(&title, &stacks) } else { folded(&stacks) })?;
+        write(file, &if svg { flame_svg(&typical) } else { folded(typical.stacks()) })?;
     }
     let text = match output.json {
-        true => explain_json(&title, &explanation).map_err(Failure::bug)? + "\n",
-        false => explain_text(&title, &explanation),
+        true => explain_json(&typical).map_err(Failure::bug)? + "\n",
+        false => explain_text(&typical),
     };
     print(&text)?;
     Ok(Outcome::Done)
@@ -55,61 +52,57 @@ fn explain_both(
     one: &Cell,
     other: &Cell,
 ) -> Result<Outcome, Failure> {
-    let call = args.call.as_deref();
-    let (a, b) = (episode(one, call)?, episode(other, call)?);
-    let (title_a, title_b) = (title(one, call), title(other, call));
-    let difference = Difference::of(&a, &b);
+    let (a, b) = (typical(one, args)?, typical(other, args)?);
     if let Some(file) = &args.output {
         let text = match is_svg(file) {
-            true => flame_diff_svg(&compared(one, other, call), &a, &b),
-            false => folded_diff(&a, &b),
+            true => flame_diff_svg(&a, &b),
+            false => folded_diff(a.stacks(), b.stacks()),
         };
         write(file, &text)?;
     }
     let text = match output.json {
-        true => {
-            explain_diff_json("why B is not A", [&title_a, &title_b], &difference)
-                .map_err(Failure::bug)?
-                + "\n"
-        }
-        false => explain_diff_text("Why B is not A", [&title_a, &title_b], &difference),
+        true => explain_diff_json(&a, &b).map_err(Failure::bug)? + "\n",
+        false => explain_diff_text(&a, &b),
     };
     print(&text)?;
     Ok(Outcome::Done)
 }
 
-/// The typical episode of a cell, as stacks.
-fn episode<'a>(
-    cell: &'a Cell,
-    call: Option<&str>,
-) -> Result<Vec<StackInput<'a>>, Failure> {
-    if let Ending::Lost { why, console } = &cell.ending {
-        let text = format!("the cell was lost: {why} ({})", console.display());
-        return Err(Failure::refused(text));
-    }
-    let Some((profile, episode)) = typical_episode(cell, call) else {
-        return Err(Failure::usage(format!(
-            "{}: no episode to explain was kept; name one of a cell's calls with --call, and \
-             only exact cells under QEMU 10 or newer are counted by function",
-            cell.name
-        )));
+/// The typical tick or call of a cell.
+fn typical<'a>(cell: &'a Cell, args: &'a ExplainArgs) -> Result<Typical<'a>, Failure> {
+    let call = args.call.as_deref();
+    Typical::of(cell, call).ok_or_else(|| missing(cell, call))
+}
+
+/// Why a cell has no such episode.
+fn missing(cell: &Cell, call: Option<&str>) -> Failure {
+    let name = &cell.name;
+    let answer = match &cell.ending {
+        Ending::Done(answer) => answer,
+        Ending::Lost { why, console } => {
+            let console = console.display();
+            return Failure::refused(format!("{name} was lost: {why}; {console}"));
+        }
     };
-    Ok(stacks(profile, episode))
-}
-
-fn title(cell: &Cell, call: Option<&str>) -> String {
-    let what = call.unwrap_or("one tick");
-    format!("{what}, {} on {}", cell.name, cell.kernel)
-}
-
-/// What a picture of two cells is called: what differs, in the fewest words.
-fn compared(one: &Cell, other: &Cell, call: Option<&str>) -> String {
-    let what = call.unwrap_or("one tick");
-    if one.name == other.name {
-        format!("{what}, {}: {} against {}", one.name, other.kernel, one.kernel)
-    } else {
-        format!("{what}: {} against {}", other.name, one.name)
+    if cell.mode == Mode::Timed {
+        let text = format!("{name} was run in timed mode: only exact cells are counted");
+        return Failure::usage(text);
     }
+    if answer.profile.is_none() {
+        let text = format!("{name} was not counted: that needs QEMU 10");
+        return Failure::refused(text);
+    }
+    let calls: Vec<&str> = match &answer.recording.body {
+        Body::Calls { spec, .. } => spec.calls.iter().map(|call| call.name()).collect(),
+        _ => Vec::new(),
+    };
+    let there = calls.join(", ");
+    Failure::usage(match call {
+        Some(_) if calls.is_empty() => format!("{name} makes no calls: leave out --call"),
+        Some(call) => format!("{name} makes no call '{call}': there are {there}"),
+        None if calls.is_empty() => format!("{name} saw no tick that could be explained"),
+        None => format!("{name} makes calls: say which with --call: {there}"),
+    })
 }
 
 fn is_svg(file: &Path) -> bool {
@@ -149,14 +142,15 @@ fn find(name: &str, how: &How, output: Output) -> Result<Cell, Failure> {
         let cells = lab::cells(&plans, how, output)?;
         return cells.into_iter().next().ok_or_else(|| Failure::refused("ended early"));
     }
-    let name_of =
-        |plan: &Plan| format!("{}/{}@{}", experiment.name(), plan.name, plan.kernel);
-    let all: Vec<String> = experiment.cells().iter().map(name_of).collect();
-    Err(Failure::usage(format!(
-        "'{name}' names {} cells; there are {}",
-        plans.len(),
-        all.join(", ")
-    )))
+    let name_of = |plan: &Plan| {
+        format!("\n  '{}/{}@{}'", experiment.name(), plan.name, plan.kernel)
+    };
+    let (found, shown) = match plans.as_slice() {
+        [] => ("is none of the cells:".to_owned(), experiment.cells()),
+        several => (format!("is {} cells; name one:", several.len()), several),
+    };
+    let shown = shown.iter().filter(|plan| plan.repeat == 1).map(name_of);
+    Err(Failure::usage(format!("'{name}' {found}{}", shown.collect::<String>())))
 }
 
 /// An experiment's name or file, and the name of a cell after its last slash.

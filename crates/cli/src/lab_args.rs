@@ -1,6 +1,5 @@
 //! What may be typed after `noisefloor lab`.
 
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::Subcommand;
@@ -29,7 +28,8 @@ Examples:
     Run(RunArgs),
     /// Run an experiment and hold it to the limits or the baseline in its file.
     ///
-    /// The exit code is 1 where a cell exceeds one, or was lost.
+    /// The exit code is 1 where a cell exceeds one, or was lost; each such cell is told on
+    /// standard error.
     #[command(after_help = "\
 Example: in the CI of a kernel
   noisefloor lab check tick.toml --kernel arch/x86/boot/bzImage")]
@@ -38,8 +38,10 @@ Example: in the CI of a kernel
     #[command(after_help = "\
 Examples:
   noisefloor lab explain tick-cost/fifo@debian:6.12-cloud
-  noisefloor lab explain tick-cost/fifo@debian:6.1-cloud --diff @debian:6.12-cloud
-  noisefloor lab explain syscalls/plain@debian:6.1-cloud --call getpid -o getpid.svg")]
+  noisefloor lab explain tick-cost/fifo@debian:6.1-cloud \\
+      --diff @debian:6.12-cloud
+  noisefloor lab explain syscalls/calls@debian:6.1-cloud \\
+      --call getpid -o getpid.svg")]
     Explain(ExplainArgs),
     /// The kernels that guests can boot; gets those named.
     #[command(after_help = "\
@@ -71,14 +73,14 @@ pub(crate) struct How {
     #[arg(long, value_name = "MODE")]
     pub(crate) mode: Option<ModeArg>,
     /// How many cells side by side; one for each of this machine's CPUs if not given.
-    #[arg(short, long, value_name = "N")]
-    pub(crate) jobs: Option<NonZeroUsize>,
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) jobs: Option<u16>,
     /// Run cells whose result is kept, too, and confirm it.
     #[arg(long)]
     pub(crate) fresh: bool,
     /// How long a guest may boot, and may take beyond what it measures, before it is taken
     /// to hang; in seconds or as 2m.
-    #[arg(long, value_name = "TIME", default_value = "120", value_parser = seconds)]
+    #[arg(long, value_name = "TIME", default_value = "120", value_parser = deadline)]
     pub(crate) deadline: Nanos,
 }
 
@@ -114,7 +116,7 @@ pub(crate) struct CheckArgs {
 #[derive(Debug, clap::Args)]
 pub(crate) struct ExplainArgs {
     /// EXPERIMENT/NAME@KERNEL, as far as it is needed to name one cell; or the beginning
-    /// of a kept cell's identity.
+    /// of a kept cell's identity, as lab run tells it.
     #[arg(value_name = "CELL")]
     pub(crate) cell: String,
     /// Explain how this cell differs; @KERNEL for the same on another kernel.
@@ -138,4 +140,14 @@ pub(crate) struct KernelsArgs {
     /// Ask the archive again, for a newer one.
     #[arg(long)]
     pub(crate) fresh: bool,
+}
+
+/// How long a guest may take: a guest that boots within a second is not to be had.
+fn deadline(text: &str) -> Result<Nanos, String> {
+    let deadline = seconds(text)?;
+    let shortest = Nanos::from_secs(1);
+    match deadline < shortest {
+        true => Err("a deadline is a second or longer".to_owned()),
+        false => Ok(deadline),
+    }
 }

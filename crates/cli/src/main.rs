@@ -4,7 +4,7 @@
 //! ```text
 //! main ── args ──▶ check   facts   ticks   noise     one module a command:
 //!                  report  generate                  parse ▶ one room ▶ report ▶ exit code
-//!                  lab (lab_args)  explain
+//!                  lab  explain              lab_args, lab_catalogue, lab_watcher
 //!   measuring      what the measuring commands share: CPUs, facts, saving, printing
 //!   terminal       progress, live ticks, Ctrl-C
 //!   outcome        exit codes, and which failure has which
@@ -18,6 +18,8 @@ mod facts;
 mod generate;
 mod lab;
 mod lab_args;
+mod lab_catalogue;
+mod lab_watcher;
 mod measuring;
 mod noise;
 mod outcome;

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 pub(crate) enum Outcome {
     /// Done.
     Done = 0,
-    /// A limit given was exceeded.
+    /// A limit given was exceeded, or a cell of the lab was lost.
     Exceeded = 1,
     /// The question makes no sense.
     Usage = 2,
@@ -83,7 +83,7 @@ impl From<measure::Error> for Failure {
 impl From<::lab::Error> for Failure {
     fn from(error: ::lab::Error) -> Self {
         match error.kind() {
-            ::lab::Kind::Experiment => Self::usage(error),
+            ::lab::Kind::Experiment | ::lab::Kind::Kernel => Self::usage(error),
             _ => Self::refused(error),
         }
     }

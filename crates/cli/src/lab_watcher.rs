@@ -1,0 +1,75 @@
+//! What a person sees while cells run: remarks, and how far it is.
+//!
+//! Goes to standard error, only where that is a terminal.
+
+use std::io::{self, IsTerminal};
+use std::time::Duration;
+
+use ::lab::{Audience, Progress};
+
+/// Shows on standard error what goes on, where that is a terminal.
+pub(crate) struct Watcher {
+    shows: bool,
+    drawn: bool,
+}
+
+impl Watcher {
+    /// One that shows nothing if told to be quiet.
+    pub(crate) fn new(quiet: bool) -> Self {
+        Self { shows: !quiet && io::stderr().is_terminal(), drawn: false }
+    }
+
+    /// Takes the progress line away.
+    pub(crate) fn clear(&mut self) {
+        if std::mem::take(&mut self.drawn) {
+            eprint!("\r\x1b[K");
+        }
+    }
+}
+
+impl Audience for Watcher {
+    fn say(&mut self, text: &str) {
+        if self.shows {
+            self.clear();
+            eprintln!("noisefloor: {text}");
+        }
+    }
+
+    fn progress(&mut self, progress: Progress) {
+        if self.shows {
+            eprint!("\r\x1b[Knoisefloor: {}", line(progress));
+            self.drawn = true;
+        }
+    }
+}
+
+/// How far it is, in one line; what is nought is not told.
+fn line(progress: Progress) -> String {
+    let Progress { cells, ran, cached, lost, running, left } = progress;
+    let mut line = format!("{} of {cells} cells done", ran + cached);
+    let parts = [(running, "running"), (cached, "from the cache"), (lost, "lost")];
+    for (count, what) in parts.into_iter().filter(|(count, _)| *count > 0) {
+        line += &format!(", {count} {what}");
+    }
+    if let Some(left) = left.filter(|left| *left > Duration::from_secs(1)) {
+        line += &format!(", about {} s left", left.as_secs());
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that the line says what there is to say, and no noughts.
+    #[test]
+    fn lines() {
+        let begun = Progress { cells: 6, running: 2, ..Progress::default() };
+        assert_eq!(line(begun), "0 of 6 cells done, 2 running");
+        let left = Some(Duration::from_millis(31_400));
+        let later = Progress { ran: 2, cached: 1, lost: 1, left, ..begun };
+        let expected =
+            "3 of 6 cells done, 2 running, 1 from the cache, 1 lost, about 31 s left";
+        assert_eq!(line(later), expected);
+    }
+}
