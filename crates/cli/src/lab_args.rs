@@ -38,10 +38,8 @@ Example: in the CI of a kernel
     #[command(after_help = "\
 Examples:
   noisefloor lab explain tick-cost/fifo@debian:6.12-cloud
-  noisefloor lab explain tick-cost/fifo@debian:6.1-cloud \\
-      --diff @debian:6.12-cloud
-  noisefloor lab explain syscalls/calls@debian:6.1-cloud \\
-      --call getpid -o getpid.svg")]
+  noisefloor lab explain tick-cost/fifo@running --diff @debian:6.12-cloud
+  noisefloor lab explain syscalls/calls@running --call getpid -o getpid.svg")]
     Explain(ExplainArgs),
     /// The kernels that guests can boot; gets those named.
     #[command(after_help = "\
