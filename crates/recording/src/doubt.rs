@@ -72,7 +72,11 @@ impl Doubt {
     pub fn is_grave(&self) -> bool {
         matches!(
             self.code,
-            Code::ClockDrift | Code::ClockBackwards | Code::Migrated | Code::NotRepeated
+            Code::ClockDrift
+                | Code::ClockBackwards
+                | Code::Migrated
+                | Code::NotRepeated
+                | Code::Emulated
         )
     }
 }
