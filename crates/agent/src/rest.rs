@@ -4,10 +4,6 @@
 //! After the first program has started, a kernel still tests its ciphers (6.12, up to a
 //! second and a half) and measures its clock: until then `current_clocksource` shows
 //! `tsc-early`. Where guest time counts instructions, waiting costs none.
-//!
-//! The rest is also what hides the counter. QEMU runs CPUs in turns, and the counter, which
-//! is called by a mark, throws translations away and so ends a turn: with several CPUs their
-//! turns would come at other moments than without it. From idle on they do not.
 
 use std::fs;
 use std::thread;
@@ -33,6 +29,11 @@ pub(crate) fn wait() {
         }
         before = now;
     }
+}
+
+/// Lets every CPU halt.
+pub(crate) fn settle() {
+    thread::sleep(STEP);
 }
 
 fn times() -> Option<CpuTimes> {

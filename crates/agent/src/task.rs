@@ -30,11 +30,13 @@ pub(crate) fn run(order: &Order) -> Result<Answer, String> {
 }
 
 /// Measures a machine at rest; the company comes after the facts, which would be read
-/// beside it slowly. The counter is called before the rest, which lets it begin unseen.
+/// beside it slowly. The counter begins when a CPU halts: so there is a moment of rest after
+/// it has been called.
 fn measure(order: &Order, spec: &Spec) -> Result<Answer, String> {
-    mark::attend();
     rest::wait();
     let facts = Facts::read(&Root::live());
+    mark::attend();
+    rest::settle();
     company::start(&order.company)?;
     let mut watch = Silent::new().map_err(|error| error.to_string())?;
     let recording =

@@ -43,6 +43,11 @@ pub(crate) fn mark(bytes: &[u8]) -> Option<Mark> {
     }
 }
 
+/// Whether these bytes stop the CPU until its next interrupt: `hlt`.
+pub(crate) fn is_halt(bytes: &[u8]) -> bool {
+    bytes == [0xf4]
+}
+
 /// How these bytes end a block.
 pub(crate) fn ending(bytes: &[u8]) -> Ending {
     let prefix =
@@ -75,6 +80,14 @@ mod tests {
         assert_eq!(mark(&[0x0f, 0x1f, 0x80, 0, 0, 0, 0]), None);
         assert_eq!(mark(&[0x0f, 0x1f, 0x00]), None);
         assert_eq!(mark(&[]), None);
+    }
+
+    /// Check that a halt is known, and is not taken for the end of a longer instruction.
+    #[test]
+    fn halts() {
+        assert!(is_halt(&[0xf4]));
+        assert!(!is_halt(&[0xfb]));
+        assert!(!is_halt(&[0xb0, 0xf4]));
     }
 
     /// Check the instructions that end a block, with prefixes as compilers write them.

@@ -1,15 +1,17 @@
 //! The side that QEMU sees: what it is asked to tell, and what is done when it tells.
 //!
-//! Until the agent sets its first mark only programs' blocks are looked at, for that
-//! mark; so a guest boots at full speed. Then all translations are thrown away, and each
-//! instruction translated from there on is counted when it is executed. That ends the turn
-//! of the CPU that set the mark, which is why the agent rests after it.
+//! Until the agent sets its first mark only that mark and halts are looked for, so a guest
+//! boots at full speed. Then all translations are thrown away, and each instruction
+//! translated from there on is counted when it is executed. QEMU runs CPUs in turns, and
+//! throwing translations away ends a turn, which a guest of several CPUs would see; so it is
+//! done where a CPU halts, and its turn is over.
 //!
 //! QEMU runs all CPUs of an instruction-counted guest in one thread, and ends in
 //! another: the lock is there for that, and is never waited for.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::api::{self, Id, Info};
@@ -39,6 +41,8 @@ struct Plugin {
 }
 
 static PLUGIN: OnceLock<Plugin> = OnceLock::new();
+/// Whether the agent has asked for attention, and has not got it yet.
+static CALLED: AtomicBool = AtomicBool::new(false);
 
 /// Called by QEMU when it loads the plugin: `symbols=FILE,output=FILE`.
 ///
@@ -109,7 +113,7 @@ impl Plugin {
     }
 }
 
-/// Looks for the first mark only.
+/// Looks for the first mark and the halt after it only.
 extern "C" fn listen_at_ease(id: Id) {
     // SAFETY: `id` is what QEMU calls us; the functions live as long as the plugin.
     unsafe {
@@ -133,6 +137,9 @@ extern "C" fn translated_at_ease(_: Id, block: *mut api::Block) {
         translated
             .instructions()
             .for_each(|instruction| instruction.call_back_at_marks());
+    } else if let Some(last) = translated.instructions().next_back() {
+        // A halt ends its block.
+        last.call_back_at_halt();
     }
 }
 
@@ -234,15 +241,20 @@ impl Instruction {
             Some(Mark::End) => end,
             None => return,
         };
-        let data = std::ptr::null_mut();
+        self.call_back(then);
+    }
+
+    fn call_back_at_halt(&self) {
+        if decode::is_halt(self.bytes().as_slice()) {
+            self.call_back(halt);
+        }
+    }
+
+    fn call_back(&self, then: api::OnExecution) {
+        let (registers, data) = (api::NO_REGISTERS, std::ptr::null_mut());
         // SAFETY: as above.
         unsafe {
-            api::qemu_plugin_register_vcpu_insn_exec_cb(
-                self.0,
-                then,
-                api::NO_REGISTERS,
-                data,
-            );
+            api::qemu_plugin_register_vcpu_insn_exec_cb(self.0, then, registers, data);
         }
     }
 }
@@ -278,7 +290,12 @@ extern "C" fn in_user_mode(_: c_uint, _: *mut c_void) {
 }
 
 extern "C" fn attend(_: c_uint, _: *mut c_void) {
-    if let Some(plugin) = PLUGIN.get() {
+    CALLED.store(true, Ordering::Relaxed);
+}
+
+extern "C" fn halt(_: c_uint, _: *mut c_void) {
+    let called = CALLED.swap(false, Ordering::Relaxed);
+    if let Some(plugin) = PLUGIN.get().filter(|_| called) {
         plugin.places.meet_thread();
         // SAFETY: `id` is what QEMU calls us.
         unsafe { api::qemu_plugin_reset(plugin.id, listen_closely) }

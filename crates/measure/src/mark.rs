@@ -56,7 +56,7 @@ pub fn end() {
 }
 
 /// A measurement is about to be made: the counter looks closely, which makes the guest
-/// slower, from about here on.
+/// slower, from the next halt of a CPU on.
 #[inline(always)]
 pub fn attend() {
     mark!(ATTEND);
