@@ -101,11 +101,17 @@ fn start_up(lab: &Lab) -> Result<()> {
         Ok((vng, image))
     };
     let Some((vng, image)) = found(ready()) else { return Ok(()) };
-    let args = ["run", &file, "--kernel", &image];
-    lab.know(&args)?;
-    let [ours, theirs] =
-        in_turn([&|| lab.anew(&args), &|| seconds(&mut virtme(vng, &image))])?;
-    beside("start-up", ours, "virtme-ng", theirs, 0.5);
+    let exact = ["run", &file, "--kernel", &image];
+    let timed = [&exact[..], &["--mode", "timed"]].concat();
+    lab.know(&exact)?;
+    lab.know(&timed)?;
+    let theirs = || seconds(&mut virtme(vng, &image));
+    let [exact, timed, theirs] =
+        in_turn([&|| lab.anew(&exact), &|| lab.anew(&timed), &theirs])?;
+    // Both emulate as fast as they can; to count instructions takes the emulator twice as
+    // long, of which virtme-ng has no like.
+    beside("start-up, timed", timed, "virtme-ng", theirs, 0.5);
+    beside("start-up, exact", exact, "virtme-ng", theirs, 1.0);
     Ok(())
 }
 
@@ -266,7 +272,8 @@ fn text(command: &mut Command) -> Result<String> {
     let program = Path::new(command.get_program()).display().to_string();
     let output = command.stdin(Stdio::null()).output();
     let output = output.map_err(|error| format!("{program}: {error}"))?;
-    if !output.status.success() {
+    // 4: lengths of time mean nothing where a processor is emulated.
+    if !matches!(output.status.code(), Some(0 | 4)) {
         let complaint = String::from_utf8_lossy(&output.stderr);
         let silent = || format!("{program} ended with {}", output.status);
         return Err(complaint.lines().last().map_or_else(silent, str::to_owned).into());
