@@ -1,7 +1,7 @@
 //! The results that are kept: a folder for each cell, whole or not at all.
 //!
 //! A result is what the guest sent and what the counter wrote, byte for byte, and what
-//! they depend on. It is made beside its place and renamed, so that a process that is
+//! they depend on. It is made in its boot's folder and renamed, so that a process that is
 //! killed leaves nothing half done; a lock keeps two labs from running one cell twice.
 
 use std::fs::{self, File};
