@@ -71,15 +71,15 @@ fn signal(child: &Child, signal: libc::c_int) {
     assert_eq!(unsafe { libc::kill(pid(child), signal) }, 0);
 }
 
-/// Waits until the process's spinning threads have each run for longer than they need to
-/// learn their pass, so that they spin.
+/// Waits until the process's spinning threads have each run for much longer than they need
+/// to learn their pass, on a busy machine too, so that they spin.
 fn wait_for_spinners(child: &Child, threads: usize) {
     let tasks = format!("/proc/{}/task", child.id());
     let has_run = |task: &Path| -> Option<bool> {
         let name = fs::read_to_string(task.join("comm")).ok()?;
         let times = fs::read_to_string(task.join("schedstat")).ok()?;
         let ran: u64 = times.split_whitespace().next()?.parse().ok()?;
-        Some(name.starts_with("spin/") && ran > 50_000_000)
+        Some(name.starts_with("spin/") && ran > 500_000_000)
     };
     let spinning = || {
         let list = fs::read_dir(&tasks).unwrap();
