@@ -63,8 +63,8 @@ fn bursts(mut log: UnixStream) -> Vec<(Nanos, Nanos)> {
     bytes.chunks_exact(16).map(|both| (number(&both[..8]), number(&both[8..]))).collect()
 }
 
-/// Check that every burst of a second process at a higher priority shows as one gap, none
-/// shorter than the burst by more than 5 %, and longer only where something else ran, too.
+/// Check that every burst of a second process at a higher priority shows as one gap whose
+/// length is the burst's within 5 %.
 #[test]
 fn bursts_are_gaps() {
     let facts = facts::Facts::read(&facts::Root::live());
@@ -125,13 +125,12 @@ fn compare(series: &NoiseSeries, bursts: &[(Nanos, Nanos)]) {
         assert!(gap.get() * 20 >= made.get() * 19, "{gap:?} for a burst of {made:?}");
         excesses.push(gap.saturating_sub(made).get() * 1_000 / made.get());
     }
-    // The kernel keeps a share for ordinary tasks, and the hypervisor takes what it wants:
-    // they run right before or after a burst, on a busy machine more often than not. What
-    // the tool itself adds, it would add to every gap.
+    // The kernel keeps a share for ordinary tasks, and the hypervisor takes what it
+    // wants: now and then one of them runs right before or after a burst.
     excesses.sort_unstable();
-    let quartile = excesses[excesses.len() / 4];
+    let median = excesses[excesses.len() / 2];
     assert!(
-        quartile <= 50,
-        "three quarters of the gaps are {quartile} thousandths too long: {excesses:?}"
+        median <= 50,
+        "the median gap is {median} thousandths too long: {excesses:?}"
     );
 }
