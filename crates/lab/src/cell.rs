@@ -12,7 +12,6 @@ use std::time::Duration;
 
 use agent::{Answer, Broken, Order, Task, order};
 use serde::Serialize;
-use sha2::{Digest, Sha256};
 use units::Nanos;
 
 use crate::boot::{self, Deadlines, Ended, FILE_BYTES_MAX};
@@ -20,6 +19,7 @@ use crate::command_line::{self as line, Engine};
 use crate::console::Console;
 use crate::crew::Run;
 use crate::error::{Error, Kind};
+use crate::image::checksum;
 use crate::initramfs::{self, Config};
 use crate::kernel::Kernel;
 use crate::lab::Lab;
@@ -78,7 +78,7 @@ impl Ready {
         let inputs = Inputs {
             kernel: &kernel.release,
             kernel_sha256: &kernel.sha256,
-            initramfs_sha256: hash(&initrd),
+            initramfs_sha256: checksum(&initrd),
             counter_sha256: counts.then(|| parts.counter_sha256.clone()),
             qemu: &qemu.version,
             arguments: &arguments,
@@ -86,7 +86,7 @@ impl Ready {
         };
         let inputs = serde_json::to_string_pretty(&inputs)
             .map_err(|error| Error::new(Kind::Experiment, error.to_string()))?;
-        let identity = hash(inputs.as_bytes());
+        let identity = checksum(inputs.as_bytes());
         let (plan, kernel) = (plan.clone(), kernel.clone());
         Ok(Self { plan, kernel, engine, counts, initrd, arguments, inputs, identity })
     }
@@ -184,23 +184,21 @@ fn no_answer(broken: &Broken, folder: &Path, memory_mib: u32) -> String {
             "the guest ended before its kernel said a word: it is no kernel that boots \
              here, or has too little memory ({memory_mib} MiB)"
         ),
-        _ => with_console(broken.to_string(), folder),
+        (_, Some(line), _) => with_last_line(&broken.to_string(), line),
+        _ => broken.to_string(),
     }
 }
 
 /// What happened, and the last thing that the kernel said, if it said something.
 fn with_console(why: String, folder: &Path) -> String {
     match Console::read(folder).last_line() {
-        Some(line) => format!("{why}; the last line of its console: {line}"),
+        Some(line) => with_last_line(&why, line),
         None => why,
     }
 }
 
-/// The SHA-256 of bytes, in hexadecimal.
-pub(crate) fn hash(bytes: &[u8]) -> String {
-    Sha256::digest(bytes)
-        .iter()
-        .fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
+fn with_last_line(why: &str, line: &str) -> String {
+    format!("{why}; the last line of its console: {line}")
 }
 
 #[cfg(test)]

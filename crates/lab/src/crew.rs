@@ -208,16 +208,16 @@ impl Results {
     }
 }
 
-/// Adds a doubt to exact cells whose repeats do not all agree.
+/// Adds a doubt to exact cells whose repeats do not all agree. Repeats come after the first.
 fn doubt_repeats(cells: &mut [Cell]) {
-    let firsts: Vec<Cell> =
-        cells.iter().filter(|cell| cell.repeat == 1).cloned().collect();
-    for cell in cells.iter_mut().filter(|cell| cell.mode == Mode::Exact) {
-        let Some(first) = firsts.iter().find(|first| first.identity == cell.identity)
-        else {
+    for index in 0..cells.len() {
+        let (before, rest) = cells.split_at_mut(index);
+        let Some(cell) = rest.first_mut().filter(|cell| cell.mode == Mode::Exact) else {
             continue;
         };
-        let repeat = cell.repeat;
+        let is_first =
+            |first: &&Cell| first.repeat == 1 && first.identity == cell.identity;
+        let Some(first) = before.iter().find(is_first) else { continue };
         if let (Ending::Done(answer), Ending::Done(before)) =
             (&mut cell.ending, &first.ending)
         {
@@ -225,6 +225,7 @@ fn doubt_repeats(cells: &mut [Cell]) {
                 && answer.counts == before.counts
                 && answer.profile == before.profile;
             if !same {
+                let repeat = cell.repeat;
                 let text = format!("repeat {repeat} gave another result than the first");
                 answer.recording.doubts.push(Doubt::new(Code::NotRepeated, text));
             }

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use crate::cell::hash;
 use crate::error::{Error, Kind};
+use crate::image::checksum;
 
 /// The variable that names another cache.
 const CACHE_VARIABLE: &str = "NOISEFLOOR_CACHE";
@@ -140,7 +140,7 @@ impl Parts {
         let place = place.canonicalize()?;
         let agent = fs::read(place.join(AGENT))?;
         let counter = place.join(COUNTER);
-        let counter_sha256 = hash(&fs::read(&counter)?);
+        let counter_sha256 = checksum(&fs::read(&counter)?);
         Ok(Self { agent, counter, counter_sha256 })
     }
 }

@@ -194,7 +194,8 @@ fn idle_cost(cost: &IdleCost, cpu: &CpuIdleCost, count: Count) -> [String; 5] {
 fn call_costs(rows: &[Row]) -> Option<String> {
     let cost = |call: &CallCost| {
         let number = instructions(call.instructions.mode, number::count);
-        (call.name.clone(), number + if varies(call) { "*" } else { "" })
+        let mark = varies(call).then_some(MARK);
+        (call.name.clone(), number.chars().chain(mark).collect())
     };
     let found = found(rows, |summary| match summary {
         CellSummary::CallCosts(costs) => costs.calls.iter().map(cost).collect(),
