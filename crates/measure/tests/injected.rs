@@ -12,17 +12,70 @@ use units::{Cpu, CpuSet, Nanos, Span};
 const BURST: Nanos = Nanos::from_millis(5);
 const PERIOD: Nanos = Nanos::from_millis(100);
 const RUN: Nanos = Nanos::from_secs(2);
+/// So many bursts that began on time tell, and so many runs are tried for them.
+const ENOUGH: usize = 5;
+const RUNS: usize = 5;
 /// The spinner outranks ordinary tasks, whatever else this machine is doing, and the
 /// burner outranks the spinner.
 const SPINNER: u8 = 5;
 const BURNER: u8 = 10;
 
-fn raw_now() -> Nanos {
+/// A burst as its maker knows it.
+#[derive(Debug)]
+struct Burst {
+    /// On the raw clock.
+    begin: Nanos,
+    length: Nanos,
+    /// How long after its time it began: until then the CPU was another's, the
+    /// hypervisor's or that of the ordinary tasks, whose share the kernel keeps. The gap
+    /// may have begun with that.
+    late: Nanos,
+}
+
+impl Burst {
+    const BYTES: usize = 24;
+
+    fn to_bytes(&self) -> Vec<u8> {
+        [self.begin, self.length, self.late].map(|time| time.get().to_le_bytes()).concat()
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Self {
+        let time = |at: usize| {
+            Nanos::from_nanos(u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()))
+        };
+        Self { begin: time(0), length: time(8), late: time(16) }
+    }
+
+    fn on_time(&self) -> bool {
+        self.late.get() * 20 < BURST.get()
+    }
+}
+
+fn now(clock: libc::clockid_t) -> Nanos {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is a valid timespec for the kernel to write.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_RAW, &raw mut time) };
+    unsafe { libc::clock_gettime(clock, &raw mut time) };
     Nanos::from_secs(time.tv_sec.try_into().unwrap())
         + Nanos::from_nanos(time.tv_nsec.try_into().unwrap())
+}
+
+/// Sleeps until a time of the monotonic clock; by how much it was overslept.
+fn sleep_until(time: Nanos) -> Nanos {
+    let until = libc::timespec {
+        tv_sec: (time.get() / 1_000_000_000).try_into().unwrap(),
+        tv_nsec: (time.get() % 1_000_000_000).try_into().unwrap(),
+    };
+    let clock = libc::CLOCK_MONOTONIC;
+    // SAFETY: `until` is a valid timespec; nobody wants to know what was left.
+    unsafe {
+        libc::clock_nanosleep(
+            clock,
+            libc::TIMER_ABSTIME,
+            &raw const until,
+            std::ptr::null_mut(),
+        )
+    };
+    now(clock).saturating_sub(time)
 }
 
 /// The second process: burns, and writes down when each burst really began and ended.
@@ -33,12 +86,12 @@ fn burn(cpu: Cpu, mut log: UnixStream) -> std::io::Result<()> {
         return Ok(());
     }
     loop {
-        std::thread::sleep(PERIOD.saturating_sub(BURST).into());
+        let late = sleep_until(now(libc::CLOCK_MONOTONIC) + PERIOD.saturating_sub(BURST));
+        let raw_now = || now(libc::CLOCK_MONOTONIC_RAW);
         let begin = raw_now();
         while raw_now() < begin + BURST {}
-        let end = raw_now();
-        log.write_all(&begin.get().to_le_bytes())?;
-        log.write_all(&end.get().to_le_bytes())?;
+        let length = raw_now().saturating_sub(begin);
+        log.write_all(&Burst { begin, length, late }.to_bytes())?;
     }
 }
 
@@ -54,21 +107,8 @@ fn measure_noise(cpu: Cpu) -> NoiseSeries {
     }
 }
 
-/// Reads what the burner wrote until it was killed.
-fn bursts(mut log: UnixStream) -> Vec<(Nanos, Nanos)> {
-    let mut bytes = Vec::new();
-    log.read_to_end(&mut bytes).unwrap();
-    let number =
-        |bytes: &[u8]| Nanos::from_nanos(u64::from_le_bytes(bytes.try_into().unwrap()));
-    bytes.chunks_exact(16).map(|both| (number(&both[..8]), number(&both[8..]))).collect()
-}
-
-/// Check that every burst of a second process at a higher priority shows as one gap whose
-/// length is the burst's within 5 %.
-#[test]
-fn bursts_are_gaps() {
-    let facts = facts::Facts::read(&facts::Root::live());
-    let cpu = facts.cpus.allowed.get().unwrap().iter().last().unwrap();
+/// Noise beside a burner; none where this process may not have real-time priorities.
+fn measure_beside_burner(cpu: Cpu) -> Option<(NoiseSeries, Vec<Burst>)> {
     let (mut ours, theirs) = UnixStream::pair().unwrap();
     // SAFETY: the child only computes, sleeps and writes to its socket, then _exits; it
     // takes no lock that another thread of this process could have held.
@@ -88,49 +128,63 @@ fn bursts_are_gaps() {
         libc::kill(child, libc::SIGKILL);
         libc::waitpid(child, std::ptr::null_mut(), 0);
     }
-    let Some(series) = series else {
-        println!("skipped: bursts_are_gaps: SCHED_FIFO is not allowed here");
-        return;
-    };
-    compare(&series, &bursts(ours));
+    let mut bytes = Vec::new();
+    ours.read_to_end(&mut bytes).unwrap();
+    let bursts = bytes.chunks_exact(Burst::BYTES).map(Burst::from_bytes).collect();
+    series.map(|series| (series, bursts))
 }
 
-fn compare(series: &NoiseSeries, bursts: &[(Nanos, Nanos)]) {
-    let seen = &series.cpus[0];
-    if seen.elapsed_ns.saturating_mul(2) < RUN {
-        let late = "another real-time task kept the spinner off its CPU";
-        println!("skipped: bursts_are_gaps: {late}");
-        return;
+/// Check that every burst of a second process at a higher priority shows as one gap, none
+/// shorter, and that the gaps of bursts that began on time have their length within 5 %.
+#[test]
+fn bursts_are_gaps() {
+    let facts = facts::Facts::read(&facts::Root::live());
+    let cpu = facts.cpus.allowed.get().unwrap().iter().last().unwrap();
+    for _ in 0..RUNS {
+        let Some((series, bursts)) = measure_beside_burner(cpu) else {
+            println!("skipped: bursts_are_gaps: SCHED_FIFO is not allowed here");
+            return;
+        };
+        if enough(excesses(&series, bursts)) {
+            return;
+        }
     }
+    println!(
+        "skipped: bursts_are_gaps: this CPU was another's when bursts were to begin"
+    );
+}
+
+/// By how many thousandths of its burst each gap is longer, of bursts that began on time.
+fn excesses(series: &NoiseSeries, bursts: Vec<Burst>) -> Vec<u64> {
+    let seen = &series.cpus[0];
     let zero = series.began_raw_ns + seen.began_ns;
-    let inside = bursts
-        .iter()
-        .filter(|(begin, end)| *begin > zero && *end < zero + seen.elapsed_ns);
-    let bursts: Vec<Span> = inside
-        .map(|&(begin, end)| Span {
-            start: begin.saturating_sub(zero),
-            length: end.saturating_sub(begin),
-        })
-        .collect();
-    let periods = seen.elapsed_ns.get() / PERIOD.get();
-    let made = u64::try_from(bursts.len()).unwrap();
-    assert!(made * 4 >= periods * 3, "only {made} bursts in {:?}", seen.elapsed_ns);
+    let inside = |burst: &Burst| {
+        zero < burst.begin && burst.begin + burst.length < zero + seen.elapsed_ns
+    };
     let mut excesses = Vec::new();
-    for burst in &bursts {
-        let middle = burst.start + Nanos::from_nanos(burst.length.get() / 2);
+    for burst in bursts.into_iter().filter(inside) {
+        let middle =
+            burst.begin.saturating_sub(zero) + Nanos::from_nanos(burst.length.get() / 2);
         let holds = |gap: &&Span| gap.start < middle && middle < gap.end();
         let found: Vec<&Span> = seen.gaps.iter().filter(holds).collect();
-        assert_eq!(found.len(), 1, "one gap for the burst at {burst:?}");
+        assert_eq!(found.len(), 1, "one gap for {burst:?}");
         let (gap, made) = (found[0].length, burst.length);
-        assert!(gap.get() * 20 >= made.get() * 19, "{gap:?} for a burst of {made:?}");
-        excesses.push(gap.saturating_sub(made).get() * 1_000 / made.get());
+        assert!(gap.get() * 20 >= made.get() * 19, "{gap:?} for {burst:?}");
+        if burst.on_time() {
+            excesses.push(gap.saturating_sub(made).get() * 1_000 / made.get());
+        }
     }
-    // The kernel keeps a share for ordinary tasks, and the hypervisor takes what it
-    // wants: now and then one of them runs right before or after a burst.
+    excesses
+}
+
+/// Whether there were enough bursts to judge by; they are judged. Now and then something
+/// else runs right after a burst, hence the median.
+fn enough(mut excesses: Vec<u64>) -> bool {
+    if excesses.len() < ENOUGH {
+        return false;
+    }
     excesses.sort_unstable();
     let median = excesses[excesses.len() / 2];
-    assert!(
-        median <= 50,
-        "the median gap is {median} thousandths too long: {excesses:?}"
-    );
+    assert!(median <= 50, "the median gap is too long, in thousandths: {excesses:?}");
+    true
 }
