@@ -39,7 +39,7 @@ pub(crate) struct Ready {
     pub(crate) kernel: Kernel,
     pub(crate) engine: Engine,
     pub(crate) counts: bool,
-    initrd: Vec<u8>,
+    order: Order,
     arguments: Vec<String>,
     /// What the result depends on, as JSON.
     pub(crate) inputs: String,
@@ -69,16 +69,11 @@ impl Ready {
     ) -> Result<Self, Error> {
         let counts = engine == Engine::Counted && qemu.can_count();
         let order = order(plan);
-        let config = kernel.config.as_deref().map(read_config).transpose()?;
-        let release = &kernel.release;
-        let config = config.as_deref().map(|text| Config { release, text });
-        let initrd = initramfs::build(&parts.agent, &order, config.as_ref())
-            .map_err(|error| Error::new(Kind::Parts, format!("initramfs: {error}")))?;
         let arguments = line::qemu(plan, engine, counts);
         let inputs = Inputs {
             kernel: &kernel.release,
             kernel_sha256: &kernel.sha256,
-            initramfs_sha256: checksum(&initrd),
+            initramfs_sha256: checksum(&initrd(kernel, &order, parts)?),
             counter_sha256: counts.then(|| parts.counter_sha256.clone()),
             qemu: &qemu.version,
             arguments: &arguments,
@@ -88,7 +83,12 @@ impl Ready {
             .map_err(|error| Error::new(Kind::Experiment, error.to_string()))?;
         let identity = checksum(inputs.as_bytes());
         let (plan, kernel) = (plan.clone(), kernel.clone());
-        Ok(Self { plan, kernel, engine, counts, initrd, arguments, inputs, identity })
+        Ok(Self { plan, kernel, engine, counts, order, arguments, inputs, identity })
+    }
+
+    /// The same once more.
+    pub(crate) fn again(&self, repeat: u32) -> Self {
+        Self { plan: Plan { repeat, ..self.plan.clone() }, ..self.clone() }
     }
 
     /// The same without the counter.
@@ -114,7 +114,8 @@ impl Ready {
         lab: &Lab,
         run: &Run<'_>,
     ) -> Result<Ended, Error> {
-        self.furnish(folder, symbols, &lab.parts)
+        let initrd = initrd(&self.kernel, &self.order, &lab.parts)?;
+        self.furnish(folder, &initrd, symbols, &lab.parts)
             .map_err(|error| failed(folder, &error))?;
         let deadlines = self.deadlines(run.deadline);
         let ended = boot::boot(&lab.qemu, &self.arguments, folder, deadlines, run.stop)?;
@@ -125,8 +126,14 @@ impl Ready {
         })
     }
 
-    fn furnish(&self, folder: &Path, symbols: &str, parts: &Parts) -> io::Result<()> {
-        fs::write(folder.join(line::INITRD), &self.initrd)?;
+    fn furnish(
+        &self,
+        folder: &Path,
+        initrd: &[u8],
+        symbols: &str,
+        parts: &Parts,
+    ) -> io::Result<()> {
+        fs::write(folder.join(line::INITRD), initrd)?;
         symlink(&self.kernel.image, folder.join(line::KERNEL))?;
         if self.counts {
             symlink(&parts.counter, folder.join(line::COUNTER))?;
@@ -144,6 +151,16 @@ impl Ready {
         let work = each + Duration::from(asked).saturating_mul(WORK_PER_SECOND);
         Deadlines { boot: each, work, leave: each }
     }
+}
+
+/// The guest's first file system. It is some megabytes, so that it is made anew for each boot
+/// rather than kept for each cell.
+fn initrd(kernel: &Kernel, order: &Order, parts: &Parts) -> Result<Vec<u8>, Error> {
+    let config = kernel.config.as_deref().map(read_config).transpose()?;
+    let release = &kernel.release;
+    let config = config.as_deref().map(|text| Config { release, text });
+    initramfs::build(&parts.agent, order, config.as_ref())
+        .map_err(|error| Error::new(Kind::Parts, format!("initramfs: {error}")))
 }
 
 /// What the agent is told.

@@ -63,8 +63,13 @@ impl Lab {
                 found.insert(plan.kernel.clone(), kernel);
             }
         }
-        let mut ready = Vec::with_capacity(plans.len());
+        let mut ready: Vec<Ready> = Vec::with_capacity(plans.len());
         for plan in plans {
+            let again = ready.last().map(|last| last.again(plan.repeat));
+            if let Some(again) = again.filter(|again| again.plan == *plan) {
+                ready.push(again);
+                continue;
+            }
             let Some(kernel) = found.get(&plan.kernel) else { continue };
             let engine = self.engine(plan, kernel, run, say)?;
             ready.push(Ready::new(plan, kernel, engine, &self.qemu, &self.parts)?);
