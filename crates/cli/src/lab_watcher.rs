@@ -2,44 +2,34 @@
 //!
 //! Goes to standard error, only where that is a terminal.
 
-use std::io::{self, IsTerminal};
 use std::time::Duration;
 
 use ::lab::{Audience, Progress};
 
+use crate::progress_line::ProgressLine;
+
 /// Shows on standard error what goes on, where that is a terminal.
-pub(crate) struct Watcher {
-    shows: bool,
-    drawn: bool,
-}
+pub(crate) struct Watcher(ProgressLine);
 
 impl Watcher {
     /// One that shows nothing if told to be quiet.
     pub(crate) fn new(quiet: bool) -> Self {
-        Self { shows: !quiet && io::stderr().is_terminal(), drawn: false }
+        Self(ProgressLine::new(quiet))
     }
 
     /// Takes the progress line away.
     pub(crate) fn clear(&mut self) {
-        if std::mem::take(&mut self.drawn) {
-            eprint!("\r\x1b[K");
-        }
+        self.0.clear();
     }
 }
 
 impl Audience for Watcher {
     fn say(&mut self, text: &str) {
-        if self.shows {
-            self.clear();
-            eprintln!("noisefloor: {text}");
-        }
+        self.0.say(text);
     }
 
     fn progress(&mut self, progress: Progress) {
-        if self.shows {
-            eprint!("\r\x1b[Knoisefloor: {}", line(progress));
-            self.drawn = true;
-        }
+        self.0.draw(&line(progress));
     }
 }
 

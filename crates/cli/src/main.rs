@@ -23,6 +23,7 @@ mod lab_watcher;
 mod measuring;
 mod noise;
 mod outcome;
+mod progress_line;
 mod report;
 mod terminal;
 mod ticks;

@@ -1,11 +1,11 @@
 //! What a person sees while something is measured, and how they end it.
 //!
-//! Progress goes to standard error, only where that is a terminal, at most once a
-//! second: each line wakes a CPU that may be the one that is measured.
+//! Progress of a measurement is told at most once a second: each line wakes a CPU that may
+//! be the one that is measured.
 
-use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::io::{self, ErrorKind, Write};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use measure::{Stop, Watch};
 use recording::TickSample;
@@ -14,17 +14,18 @@ use signal_hook::{flag, low_level};
 use units::Nanos;
 
 use crate::outcome::Failure;
+use crate::progress_line::ProgressLine;
 
+const SIGNALS: [i32; 3] = [SIGHUP, SIGINT, SIGTERM];
 /// The exit code of a process that a second Ctrl-C ends, as shells tell it.
 const INTERRUPTED: i32 = 130;
 
 /// Shows what goes on, and passes Ctrl-C on.
 pub(crate) struct Terminal {
     stop: Stop,
-    shows_progress: bool,
+    line: ProgressLine,
     /// Prints an interval of ticks; `None` where they are told at the end.
     live: Option<fn(&TickSample) -> String>,
-    drawn: bool,
 }
 
 impl Terminal {
@@ -35,24 +36,17 @@ impl Terminal {
         live: Option<fn(&TickSample) -> String>,
     ) -> Result<Self, Failure> {
         let stop = Stop::new().map_err(Failure::refused)?;
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
-            let listen = || -> io::Result<()> {
-                flag::register_conditional_shutdown(signal, INTERRUPTED, stop.flag())?;
-                flag::register(signal, stop.flag())?;
-                low_level::pipe::register(signal, stop.waker()?)?;
-                Ok(())
-            };
-            listen().map_err(Failure::refused)?;
+        stop_on_signals(&stop.flag())?;
+        for signal in SIGNALS {
+            let waker = stop.waker().map_err(Failure::refused)?;
+            low_level::pipe::register(signal, waker).map_err(Failure::refused)?;
         }
-        let shows_progress = !quiet && io::stderr().is_terminal();
-        Ok(Self { stop, shows_progress, live, drawn: false })
+        Ok(Self { stop, line: ProgressLine::new(quiet), live })
     }
 
     /// Takes the progress line away.
     pub(crate) fn clear(&mut self) {
-        if std::mem::take(&mut self.drawn) {
-            eprint!("\r\x1b[K");
-        }
+        self.line.clear();
     }
 }
 
@@ -62,7 +56,7 @@ impl Watch for Terminal {
     }
 
     fn period(&self) -> Option<Nanos> {
-        self.shows_progress.then_some(Nanos::from_secs(1))
+        self.line.is_shown().then_some(Nanos::from_secs(1))
     }
 
     fn progress(&mut self, what: &str, passed: Nanos, whole: Nanos) {
@@ -70,23 +64,22 @@ impl Watch for Terminal {
             return;
         }
         let (passed, whole) = (passed.as_secs_f64(), whole.as_secs_f64());
-        eprint!("\r\x1b[Knoisefloor: {what}, {passed:.0} of {whole:.0} s");
-        self.drawn = true;
+        self.line.draw(&format!("{what}, {passed:.0} of {whole:.0} s"));
     }
 
     fn ticks(&mut self, sample: &TickSample) {
         let Some(block) = self.live else { return };
-        self.clear();
+        self.line.clear();
         // Nobody reads any more (`| head`): there is no reason to go on.
         if print(&block(sample)).is_ok_and(|read| !read) {
-            self.stop.flag().store(true, std::sync::atomic::Ordering::Relaxed);
+            self.stop.flag().store(true, Ordering::Relaxed);
         }
     }
 }
 
 /// Lets SIGINT, SIGTERM and SIGHUP set the flag; a second one ends the process at once.
 pub(crate) fn stop_on_signals(stop: &Arc<AtomicBool>) -> Result<(), Failure> {
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
+    for signal in SIGNALS {
         flag::register_conditional_shutdown(signal, INTERRUPTED, Arc::clone(stop))
             .and_then(|_| flag::register(signal, Arc::clone(stop)))
             .map_err(Failure::refused)?;
