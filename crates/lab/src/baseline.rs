@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use itertools::Itertools;
 use toml::Value;
 
 use crate::limits::Measured;
@@ -13,20 +14,15 @@ use crate::limits::Measured;
 /// every kernel, so that the next build is held to them wherever its image lies.
 pub fn baseline(measured: &[Measured]) -> String {
     let one_kernel = measured.windows(2).all(|pair| pair[0].kernel == pair[1].kernel);
-    let mut rows = Vec::new();
-    let mut seen = Vec::new();
-    for cell in measured.iter().filter(|cell| !cell.metrics.is_empty()) {
-        let key = (&cell.kernel, &cell.cell);
-        if !seen.contains(&key) {
-            seen.push(key);
-            rows.push(row(cell, !one_kernel));
+    let with_metrics = measured.iter().filter(|cell| !cell.metrics.is_empty());
+    let cells: Vec<_> =
+        with_metrics.unique_by(|cell| (&cell.kernel, &cell.cell)).collect();
+    let rows = cells.iter().map(|cell| row(cell, !one_kernel)).join("\n");
+    match cells.first() {
+        Some(Measured { kernel, .. }) if one_kernel => {
+            format!("# measured on {kernel}; for every kernel\n{rows}")
         }
-    }
-    match (one_kernel, seen.first()) {
-        (true, Some((kernel, _))) => {
-            format!("# measured on {kernel}; for every kernel\n{}", rows.join("\n"))
-        }
-        _ => rows.join("\n"),
+        _ => rows,
     }
 }
 

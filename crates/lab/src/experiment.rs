@@ -4,6 +4,7 @@
 //! Its rows are kept as they are written (`rows`), and combined anew after each change
 //! (`combination`, `plan`): what cannot be combined is told with its place in the file.
 
+use itertools::Itertools;
 use toml::Spanned;
 
 use crate::changes;
@@ -78,14 +79,11 @@ impl Experiment {
     /// One of the names is none, these are too many cells, or a limit is for a kernel that
     /// neither the experiment nor `kernels` name.
     pub fn with_kernels(mut self, kernels: &[String]) -> Result<Self, Error> {
-        let mut named: Vec<Spanned<KernelName>> = Vec::new();
-        for kernel in kernels {
-            let name = kernel.parse().map_err(|why| Error::new(Kind::Experiment, why))?;
-            let name = Spanned::new(NOWHERE, name);
-            if !named.contains(&name) {
-                named.push(name);
-            }
-        }
+        let name = |kernel: &String| match kernel.parse::<KernelName>() {
+            Ok(name) => Ok(Spanned::new(NOWHERE, name)),
+            Err(why) => Err(Error::new(Kind::Experiment, why)),
+        };
+        let named: Vec<_> = kernels.iter().unique().map(name).try_collect()?;
         limit_rows::refuse_kernels(&self.source, &self.table, kernels)?;
         if let Some(named) = List::new(named) {
             self.table.kernels = named;

@@ -3,6 +3,7 @@
 //! Cells are named as the table combines them, whatever is run of it. Kernels are named as
 //! in the table or on the command line, so they are judged when both are known.
 
+use itertools::Itertools;
 use toml::Spanned;
 
 use crate::condition::Condition;
@@ -42,12 +43,8 @@ pub(crate) fn refuse_kernels(
     given: &[String],
 ) -> Result<(), Error> {
     let kernels = table.kernels.iter().map(|kernel| kernel.get_ref().as_str());
-    let mut known: Vec<&str> = kernels.collect();
-    for kernel in given.iter().map(String::as_str) {
-        if !known.contains(&kernel) {
-            known.push(kernel);
-        }
-    }
+    let known: Vec<&str> =
+        kernels.chain(given.iter().map(String::as_str)).unique().collect();
     let limits = table.limit.iter().filter_map(|row| row.kernels.as_ref());
     let baselines = table.baseline.iter().filter_map(|row| row.kernel.as_ref());
     let mut named = limits.flat_map(List::iter).chain(baselines);
@@ -114,12 +111,8 @@ impl Rows<'_> {
 
     /// Refuses a cell that the table does not make.
     fn cell(&self, name: &Spanned<String>) -> Result<(), Error> {
-        let mut cells: Vec<&str> = Vec::new();
-        for plan in self.plans {
-            if !cells.contains(&plan.name.as_str()) {
-                cells.push(&plan.name);
-            }
-        }
+        let cells = self.plans.iter().map(|plan| plan.name.as_str());
+        let cells: Vec<&str> = cells.unique().collect();
         refuse(self.source, "cell", name, &cells)
     }
 }

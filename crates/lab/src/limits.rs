@@ -10,6 +10,8 @@
 
 use std::fmt;
 
+use itertools::Itertools;
+
 use crate::condition::Condition;
 use crate::error::{Error, Kind};
 use crate::nearness;
@@ -133,12 +135,8 @@ impl Limits {
     fn kernels_not_run(&self, measured: &[Measured]) -> Option<String> {
         let named: Option<Vec<_>> =
             self.rules.iter().map(|rule| rule.kernels.as_ref()).collect();
-        let mut names: Vec<&str> = Vec::new();
-        for name in named?.into_iter().flatten() {
-            if !names.contains(&name.as_str()) {
-                names.push(name);
-            }
-        }
+        let names = named?.into_iter().flatten().map(String::as_str);
+        let names: Vec<&str> = names.unique().collect();
         let ran = |name: &&str| measured.iter().any(|cell| cell.kernel == *name);
         let s = if names.len() == 1 { "" } else { "s" };
         (!names.iter().any(ran)).then(|| {
@@ -190,13 +188,8 @@ impl Rule {
 
     /// None of those cells has the metric.
     fn none_has_it(&self, cells: &[&Measured]) -> Error {
-        let mut there: Vec<&str> = Vec::new();
-        for (name, _) in cells.iter().flat_map(|cell| &cell.metrics) {
-            if !there.contains(&name.as_str()) {
-                there.push(name);
-            }
-        }
-        let there = format!("there are {}", there.join(", "));
+        let names = cells.iter().flat_map(|cell| &cell.metrics).map(|(name, _)| name);
+        let there = format!("there are {}", names.unique().join(", "));
         match cells {
             [cell] => self.no_metric(&format!("cell '{}' has no", cell.cell), &there),
             _ => self.no_metric("no cell has a", &there),

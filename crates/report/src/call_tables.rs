@@ -4,6 +4,8 @@
 //! Where kernels have several cells, a table for each kernel with a line for each cell;
 //! else one table with a line for each request, so that kernels stand side by side.
 
+use itertools::Itertools;
+
 use crate::number;
 use crate::paragraph::WIDTH;
 use crate::table::{Side, Table, columns, cut};
@@ -55,13 +57,8 @@ pub(crate) fn call_tables(found: &[Found]) -> String {
 
 /// Every request that any cell made, in the order in which they were first made.
 fn requests(found: &[Found]) -> Vec<&str> {
-    let mut names: Vec<&str> = Vec::new();
-    for (name, _) in found.iter().flat_map(|cell| &cell.costs) {
-        if !names.contains(&name.as_str()) {
-            names.push(name);
-        }
-    }
-    names
+    let costs = found.iter().flat_map(|cell| &cell.costs);
+    costs.map(|(name, _)| name.as_str()).unique().collect()
 }
 
 /// A line for each request.

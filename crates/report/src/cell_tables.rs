@@ -14,7 +14,6 @@ use crate::fit::{fits, fitted};
 use crate::number;
 use crate::paragraph::paragraph;
 use crate::table::{Side, Table, cut};
-use crate::typical::times;
 
 /// The fewest and the most columns that the name of a kernel or a cell gets where names
 /// must be cut.
@@ -213,7 +212,7 @@ fn call_costs(rows: &[Row]) -> Option<String> {
 /// Whether the most frequent number is that of fewer than 90 % of the repeats.
 fn varies(call: &CallCost) -> bool {
     let spread = &call.instructions;
-    let times = u128::from(times(spread));
+    let times = u128::from(spread.times());
     times * 10 < u128::from(call.repeats) * 9
 }
 

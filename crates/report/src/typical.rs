@@ -43,7 +43,7 @@ impl<'a> Typical<'a> {
             Some(episode.total) == spread.mode && kind.is_of(episode)
         };
         let episode = profile.episodes.iter().find(is_typical)?;
-        let seen = Seen { times: times(&spread), of: spread.count() };
+        let seen = Seen { times: spread.times(), of: spread.count() };
         Some(Self { cell, call, stacks: stacks(profile, episode), seen })
     }
 
@@ -59,12 +59,6 @@ fn stacks<'a>(profile: &'a Profile, episode: &'a Episode) -> Vec<StackInput<'a>>
         StackInput::new(stack.frames.iter().map(name).collect(), stack.own)
     };
     episode.stacks.iter().map(stack).collect()
-}
-
-/// How often the most frequent value was seen.
-pub(crate) fn times(spread: &Spread) -> u64 {
-    let mode = spread.values.iter().find(|(value, _)| Some(*value) == spread.mode);
-    mode.map_or(0, |(_, times)| *times)
 }
 
 /// The episodes that a cell is about.

@@ -40,6 +40,12 @@ impl Spread {
         self.values.iter().fold(0, |sum, (_, count)| sum.saturating_add(*count))
     }
 
+    /// How often the most frequent value was seen.
+    pub fn times(&self) -> u64 {
+        let mode = self.values.iter().find(|(value, _)| Some(*value) == self.mode);
+        mode.map_or(0, |(_, times)| *times)
+    }
+
     /// How many different values were seen.
     pub fn distinct(&self) -> u64 {
         u64::try_from(self.values.len()).unwrap_or(u64::MAX)
