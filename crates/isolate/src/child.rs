@@ -1,5 +1,5 @@
-//! Processes that this one starts and answers for: they end with it, and cannot fill a
-//! disk.
+//! Processes that this one starts and answers for: they end with it, cannot fill a disk,
+//! and where that matters, their threads take turns.
 //!
 //! `prctl(2)` `PR_SET_PDEATHSIG` is tied to the thread that starts the process: that
 //! thread must live as long as the process is needed. `setrlimit(2)` `RLIMIT_FSIZE`.
@@ -7,6 +7,14 @@
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+
+use units::Cpu;
+
+use crate::error::Error;
+use crate::thread::{mask, outrank, set_affinity, set_fifo};
+
+/// The first thread's priority among those that take turns.
+const FIRST: u8 = 1;
 
 /// Lets the command's process be killed when the calling thread ends, however it does,
 /// keeps Ctrl-C from it, and lets it write no file longer than `file_bytes_max`: the
@@ -17,6 +25,30 @@ pub fn tether(command: &mut Command, file_bytes_max: u64) {
     // SAFETY: between fork and exec only async-signal-safe calls are made, on memory that
     // was there before.
     unsafe { command.pre_exec(move || bind(parent, file_bytes_max)) };
+}
+
+/// Lets the command's threads take turns on one CPU: the first one goes before those that
+/// it starts whenever it has something to do, and until it waits again. So the moment at
+/// which it comes between them depends on what they do, and not on what else this machine
+/// does.
+///
+/// Starting it fails where [`may_take_turns`] says so, and where the CPU cannot be had.
+pub fn take_turns(command: &mut Command, cpu: Cpu) {
+    let mask = mask(cpu);
+    let bind = move || set_affinity(&mask).and_then(|()| set_fifo(FIRST));
+    // SAFETY: between fork and exec only async-signal-safe calls are made, on memory that
+    // was there before.
+    unsafe { command.pre_exec(bind) };
+}
+
+/// Whether this process may have another's threads take turns.
+///
+/// # Errors
+/// `Kind::Privilege` without `CAP_SYS_NICE` or a sufficient `RLIMIT_RTPRIO`.
+pub fn may_take_turns() -> Result<(), Error> {
+    // In a thread of its own, which ends with what it was given.
+    let tried = std::thread::spawn(|| outrank(FIRST)).join();
+    tried.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 fn bind(parent: u32, file_bytes_max: u64) -> io::Result<()> {
@@ -50,6 +82,26 @@ mod tests {
         };
         let mut child = std::thread::spawn(start).join().unwrap();
         assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGKILL));
+    }
+
+    /// Check that a process whose threads take turns is where it was put and comes before
+    /// others, and that what it starts does not.
+    #[test]
+    fn takes_turns() {
+        if let Err(why) = may_take_turns() {
+            println!("skipped: takes_turns: {why}");
+            return;
+        }
+        let facts = facts::Facts::read(&facts::Root::live());
+        let cpu = facts.cpus.allowed.get().unwrap().iter().last().unwrap();
+        // The policy is the 41st word of stat(5); the name in brackets is one word here.
+        let script = "cut -d' ' -f41 /proc/$$/stat; cut -d' ' -f41 /proc/self/stat; \
+                      sed -n 's/^Cpus_allowed_list:.//p' /proc/self/status";
+        let mut shell = Command::new("sh");
+        take_turns(shell.args(["-c", script]), cpu);
+        let output = String::from_utf8(shell.output().unwrap().stdout).unwrap();
+        let words: Vec<&str> = output.lines().collect();
+        assert_eq!(words, ["1", "0", &cpu.to_string()]);
     }
 
     /// Check that a process that writes too much is ended, its file as long as allowed.

@@ -8,7 +8,7 @@ mod choice;
 mod error;
 mod thread;
 
-pub use child::tether;
+pub use child::{may_take_turns, take_turns, tether};
 pub use choice::{choose, leave_room, watch};
 pub use error::{Error, Kind};
 pub use thread::{current_cpu, outrank, pin};

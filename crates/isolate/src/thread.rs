@@ -17,19 +17,24 @@ const BITS: usize = u64::BITS as usize;
 /// `Kind::Cpuset` where the kernel says that the CPU may not be used at all: it is not
 /// in the process's cpuset, or went offline.
 pub fn pin(cpu: Cpu) -> Result<(), Error> {
-    set_affinity(cpu).map_err(|error| {
+    set_affinity(&mask(cpu)).map_err(|error| {
         let text = format!("CPU {cpu} may not be used by this process: {error}");
         Error::new(Kind::Cpuset, text)
     })
 }
 
-pub(crate) fn set_affinity(cpu: Cpu) -> io::Result<()> {
-    let mut mask = vec![0_u64; cpu.index() / BITS + 1];
+/// The affinity mask of one CPU.
+pub(crate) fn mask(cpu: Cpu) -> Vec<u64> {
+    let mut mask = vec![0; cpu.index() / BITS + 1];
     mask[cpu.index() / BITS] |= 1 << (cpu.index() % BITS);
-    let bytes = std::mem::size_of_val(mask.as_slice());
-    // SAFETY: `mask` is `bytes` long and outlives the call, which only reads it; 0 is
-    // the calling thread.
-    let failed = unsafe { libc::sched_setaffinity(0, bytes, mask.as_ptr().cast()) };
+    mask
+}
+
+pub(crate) fn set_affinity(mask: &[u64]) -> io::Result<()> {
+    // SAFETY: `mask` is as long as is said and outlives the call, which only reads it; 0
+    // is the calling thread.
+    let failed =
+        unsafe { libc::sched_setaffinity(0, size_of_val(mask), mask.as_ptr().cast()) };
     if failed == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
@@ -39,15 +44,7 @@ pub(crate) fn set_affinity(cpu: Cpu) -> io::Result<()> {
 /// # Errors
 /// `Kind::Privilege` without `CAP_SYS_NICE` or a sufficient `RLIMIT_RTPRIO`.
 pub fn outrank(priority: u8) -> Result<(), Error> {
-    let parameters = libc::sched_param { sched_priority: i32::from(priority) };
-    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
-    // SAFETY: `parameters` outlives the call, which only reads it; 0 is the calling
-    // thread.
-    let failed = unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) };
-    if failed == 0 {
-        return Ok(());
-    }
-    let error = io::Error::last_os_error();
+    let Err(error) = set_fifo(priority) else { return Ok(()) };
     if error.kind() == io::ErrorKind::PermissionDenied {
         let text = format!(
             "SCHED_FIFO priority {priority} is not allowed: it needs root, CAP_SYS_NICE, or \
@@ -57,6 +54,15 @@ pub fn outrank(priority: u8) -> Result<(), Error> {
     }
     let text = format!("SCHED_FIFO priority {priority} was refused: {error}");
     Err(Error::new(Kind::System, text))
+}
+
+pub(crate) fn set_fifo(priority: u8) -> io::Result<()> {
+    let parameters = libc::sched_param { sched_priority: i32::from(priority) };
+    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
+    // SAFETY: `parameters` outlives the call, which only reads it; 0 is the calling
+    // thread.
+    let failed = unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) };
+    if failed == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// The CPU the calling thread is on at this moment.
