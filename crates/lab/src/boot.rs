@@ -16,6 +16,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use agent::Answer;
+use units::Cpu;
 
 use crate::command_line::{ANSWER, CONSOLE};
 use crate::error::{Error, Kind};
@@ -59,25 +60,8 @@ pub(crate) enum Ended {
     Stopped,
 }
 
-/// Boots a guest in `folder`, where its files are.
-///
-/// # Errors
-/// `Kind::Qemu` where QEMU cannot be started at all, `Kind::Cache`.
-pub(crate) fn boot(
-    qemu: &Qemu,
-    arguments: &[String],
-    folder: &Path,
-    deadlines: Deadlines,
-    stop: &AtomicBool,
-) -> Result<Ended, Error> {
-    let mut guest = Guest::start(qemu, arguments, folder)?;
-    let ended = guest.watch(deadlines, stop);
-    guest.end();
-    Ok(ended)
-}
-
 /// A guest that runs.
-struct Guest<'a> {
+pub(crate) struct Guest<'a> {
     child: Child,
     folder: &'a Path,
     state: State,
@@ -85,7 +69,17 @@ struct Guest<'a> {
 }
 
 impl<'a> Guest<'a> {
-    fn start(qemu: &Qemu, arguments: &[String], folder: &'a Path) -> Result<Self, Error> {
+    /// Starts QEMU in `folder`, where the guest's files are; its threads take turns on that
+    /// CPU, if one is given.
+    ///
+    /// # Errors
+    /// `Kind::Qemu` where QEMU cannot be started at all, `Kind::Cache`.
+    pub(crate) fn start(
+        qemu: &Qemu,
+        arguments: &[String],
+        folder: &'a Path,
+        cpu: Option<Cpu>,
+    ) -> Result<Self, Error> {
         let complaints = folder.join(COMPLAINTS);
         let complaints =
             File::create(&complaints).map_err(|error| failed(&complaints, &error))?;
@@ -93,11 +87,21 @@ impl<'a> Guest<'a> {
         command.args(arguments).current_dir(folder);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(complaints);
         isolate::tether(&mut command, FILE_BYTES_MAX);
+        if let Some(cpu) = cpu {
+            isolate::take_turns(&mut command, cpu);
+        }
         let child = command.spawn().map_err(|error| {
             let text = format!("{} does not start: {error}", qemu.program.display());
             Error::new(Kind::Qemu, text)
         })?;
         Ok(Self { child, folder, state: State::Booting, since: Instant::now() })
+    }
+
+    /// Watches it until it has ended, or has to be.
+    pub(crate) fn run(mut self, deadlines: Deadlines, stop: &AtomicBool) -> Ended {
+        let ended = self.watch(deadlines, stop);
+        self.end();
+        ended
     }
 
     fn watch(&mut self, deadlines: Deadlines, stop: &AtomicBool) -> Ended {

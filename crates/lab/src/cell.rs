@@ -14,7 +14,7 @@ use agent::{Answer, Broken, Order, Task, order};
 use serde::Serialize;
 use units::Nanos;
 
-use crate::boot::{self, Deadlines, Ended, FILE_BYTES_MAX};
+use crate::boot::{Deadlines, Ended, FILE_BYTES_MAX, Guest};
 use crate::command_line::{self as line, Engine};
 use crate::console::Console;
 use crate::crew::Run;
@@ -25,7 +25,6 @@ use crate::kernel::Kernel;
 use crate::lab::Lab;
 use crate::places::{Parts, failed};
 use crate::plan::Plan;
-use crate::qemu::Qemu;
 
 /// The longest answer an agent gives.
 const ANSWER_BYTES_MAX: u64 = FILE_BYTES_MAX / 2;
@@ -39,6 +38,8 @@ pub(crate) struct Ready {
     pub(crate) kernel: Kernel,
     pub(crate) engine: Engine,
     pub(crate) counts: bool,
+    /// Whether the host's load may show in its result: QEMU's threads cannot be ordered.
+    pub(crate) races: bool,
     order: Order,
     arguments: Vec<String>,
     /// What the result depends on, as JSON.
@@ -55,6 +56,8 @@ struct Inputs<'a> {
     counter_sha256: Option<String>,
     qemu: &'a str,
     arguments: &'a [String],
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    races: bool,
     order: &'a Order,
 }
 
@@ -64,10 +67,12 @@ impl Ready {
         plan: &Plan,
         kernel: &Kernel,
         engine: Engine,
-        qemu: &Qemu,
-        parts: &Parts,
+        lab: &Lab,
     ) -> Result<Self, Error> {
-        let counts = engine == Engine::Counted && qemu.can_count();
+        let Lab { qemu, parts, turns, .. } = lab;
+        let is_exact = engine == Engine::Counted;
+        let counts = is_exact && qemu.can_count();
+        let races = is_exact && plan.machine.cpus > 1 && !turns.can_be_taken();
         let order = order(plan);
         let arguments = line::qemu(plan, engine, counts);
         let inputs = Inputs {
@@ -77,13 +82,24 @@ impl Ready {
             counter_sha256: counts.then(|| parts.counter_sha256.clone()),
             qemu: &qemu.version,
             arguments: &arguments,
+            races,
             order: &order,
         };
         let inputs = serde_json::to_string_pretty(&inputs)
             .map_err(|error| Error::new(Kind::Experiment, error.to_string()))?;
         let identity = checksum(inputs.as_bytes());
         let (plan, kernel) = (plan.clone(), kernel.clone());
-        Ok(Self { plan, kernel, engine, counts, order, arguments, inputs, identity })
+        Ok(Self {
+            plan,
+            kernel,
+            engine,
+            counts,
+            races,
+            order,
+            arguments,
+            inputs,
+            identity,
+        })
     }
 
     /// The same once more.
@@ -118,7 +134,10 @@ impl Ready {
         self.furnish(folder, &initrd, symbols, &lab.parts)
             .map_err(|error| failed(folder, &error))?;
         let deadlines = self.deadlines(run.deadline);
-        let ended = boot::boot(&lab.qemu, &self.arguments, folder, deadlines, run.stop)?;
+        let turn = (self.engine == Engine::Counted).then(|| lab.turns.take()).flatten();
+        let cpu = turn.as_ref().map(|turn| turn.cpu);
+        let guest = Guest::start(&lab.qemu, &self.arguments, folder, cpu)?;
+        let ended = guest.run(deadlines, run.stop);
         Ok(match ended {
             Ended::Off => judge(folder, self.plan.machine.memory_mib),
             Ended::Lost(why) => Ended::Lost(with_console(why, folder)),

@@ -17,6 +17,7 @@ use crate::plan::Plan;
 use crate::qemu::Qemu;
 use crate::shelf::{self, Kept, Shelf};
 use crate::symbols::Named;
+use crate::turns::Turns;
 
 /// A lab: what cells are run with, and where they are kept.
 pub struct Lab {
@@ -25,6 +26,7 @@ pub struct Lab {
     pub(crate) qemu: Qemu,
     pub(crate) parts: Parts,
     pub(crate) shelf: Shelf,
+    pub(crate) turns: Turns,
 }
 
 /// A kernel that was found for each spec.
@@ -40,7 +42,8 @@ impl Lab {
         cache.sweep();
         let shelf = Shelf::new(&cache)?;
         let kernels = Kernels::new(&cache.folder);
-        Ok(Self { cache, kernels, qemu, parts, shelf })
+        let turns = Turns::find();
+        Ok(Self { cache, kernels, qemu, parts, shelf, turns })
     }
 
     /// The QEMU that runs the cells.
@@ -72,7 +75,7 @@ impl Lab {
             }
             let Some(kernel) = found.get(&plan.kernel) else { continue };
             let engine = self.engine(plan, kernel, run, say)?;
-            ready.push(Ready::new(plan, kernel, engine, &self.qemu, &self.parts)?);
+            ready.push(Ready::new(plan, kernel, engine, self)?);
         }
         Ok(ready)
     }
@@ -91,7 +94,7 @@ impl Lab {
             say("proving /dev/kvm by booting with it");
             // A plain boot: what this cell asks for may not be able to boot at all.
             let plan = Plan { mode: Mode::Timed, ..Plan::of_symbols(&kernel.spec) };
-            let ready = Ready::new(&plan, kernel, engine, &self.qemu, &self.parts)?;
+            let ready = Ready::new(&plan, kernel, engine, self)?;
             let place = self.cache.workplace()?;
             let run = Run { deadline: accelerator::DEADLINE.min(run.deadline), ..*run };
             ready.boot(place.path(), "", self, &run)
@@ -196,6 +199,10 @@ const DIFFERS: &str = "run again, the cell gave another result than the one that
 const EMULATED: &str = "QEMU emulated the processor, for KVM is not to be had or hangs here: \
                         lengths of time mean nothing";
 
+const RACES: &str = "QEMU's threads raced, for SCHED_FIFO is not allowed here (it needs root, \
+                     CAP_SYS_NICE, or ulimit -r 1): with several CPUs a loaded host may \
+                     give another result";
+
 const UNCOUNTED: &str = "QEMU before version 10 cannot count instructions by function: how \
                          the kernel spent them is not known";
 
@@ -214,6 +221,9 @@ fn told(ready: &Ready, cached: bool, mut ending: Ending) -> Cell {
     if let (Ending::Done(answer), Mode::Exact) = (&mut ending, ready.plan.mode) {
         let uncounted = uncounted(answer.counts.as_ref());
         answer.recording.doubts.extend(uncounted);
+        if ready.races {
+            answer.recording.doubts.push(Doubt::new(Code::Races, RACES));
+        }
     }
     let Ready { plan, kernel, identity, .. } = ready;
     let version = kernel.package_version.as_deref();

@@ -42,6 +42,7 @@ mod tally;
 #[cfg(test)]
 mod test_archive;
 mod toml_place;
+mod turns;
 mod workload;
 
 pub use baseline::baseline;

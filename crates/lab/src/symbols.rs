@@ -62,8 +62,7 @@ impl Lab {
     ) -> Result<Named, Error> {
         let kernel = &cell.kernel;
         let plan = Plan::of_symbols(&kernel.spec);
-        let ready = Ready::new(&plan, kernel, Engine::Counted, &self.qemu, &self.parts)?
-            .uncounted();
+        let ready = Ready::new(&plan, kernel, Engine::Counted, self)?.uncounted();
         let place = self.cache.workplace()?;
         let lost = |why: String| {
             let why = format!("in the boot that asks the kernel for its symbols: {why}");

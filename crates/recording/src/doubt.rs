@@ -47,6 +47,8 @@ pub enum Code {
     NotRepeated,
     /// Nothing was counted beside what the guest itself measured.
     Uncounted,
+    /// The host's load may show in what should be exact.
+    Races,
     /// A doubt of a later version.
     #[serde(other)]
     Other,

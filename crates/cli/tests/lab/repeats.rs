@@ -14,7 +14,7 @@ const BOOTS: [&str; 2] = [
     "[[boot]]\n",
     "[[boot]]\nname = \"two\"\ncpus = 2\ncpu = \"max\"\nappend = \"nohz_full=1\"\n",
 ];
-const WORKLOADS: [&str; 5] = [
+const WORKLOADS: [&str; 6] = [
     "[[workload]]\nname = \"other\"\nboots = [\"\"]\n\
      noise = { cpu = 0, duration = \"300ms\" }\n",
     "[[workload]]\nname = \"calls\"\nboots = [\"\"]\n\
@@ -24,6 +24,8 @@ const WORKLOADS: [&str; 5] = [
     "[[workload]]\nname = \"company\"\nboots = [\"two\"]\n\
      calls = { cpu = 1, calls = [\"futex\", \"fork\"], repeats = 10 }\n\
      company = [{ cpu = 0, spinners = 1 }]\n",
+    "[[workload]]\nname = \"forks\"\nboots = [\"two\"]\n\
+     calls = { cpu = \"last\", calls = [\"fork\"], repeats = 20 }\n",
     "[[workload]]\nname = \"idle\"\nboots = [\"\"]\n\
      ticks = { cpu = 0, duration = \"300ms\" }\n",
 ];
