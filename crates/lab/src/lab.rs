@@ -199,7 +199,7 @@ const DIFFERS: &str = "run again, the cell gave another result than the one that
 const EMULATED: &str = "QEMU emulated the processor, for KVM is not to be had or hangs here: \
                         lengths of time mean nothing";
 
-const RACES: &str = "QEMU's threads raced, for SCHED_FIFO is not allowed here (it needs root, \
+const RACES: &str = "QEMU's threads could race, for SCHED_FIFO is not allowed here (it needs root, \
                      CAP_SYS_NICE, or ulimit -r 1): with several CPUs a loaded host may \
                      give another result";
 
