@@ -9,7 +9,7 @@ use facts::Facts;
 use units::{Cpu, CpuSet};
 
 use crate::error::{Error, Kind};
-use crate::thread::{mask, set_affinity};
+use crate::thread::pin;
 
 /// The CPUs to use: the ones asked for, where this process may use them all, else all
 /// that it may use.
@@ -91,7 +91,7 @@ fn absent(cpu: Cpu, facts: &Facts, online: &CpuSet) -> Error {
 /// Whether affinity or cpuset keeps this process off a CPU; affinity is no reason on a
 /// CPU that is set apart.
 fn outside(cpu: Cpu, allowed: &CpuSet, facts: &Facts) -> Result<(), Error> {
-    let tried = std::thread::spawn(move || set_affinity(&mask(cpu))).join();
+    let tried = std::thread::spawn(move || pin(cpu)).join();
     let can_be_had = matches!(tried, Ok(Ok(())));
     if can_be_had && facts.set_apart().contains(cpu) {
         return Ok(());
