@@ -3,9 +3,12 @@
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 use measure::{Silent, Spec};
 use recording::{Body, NoiseSeries, NoiseSpec};
+use rustix::thread::clock_nanosleep_absolute;
+use rustix::time::{ClockId, Timespec, clock_gettime};
 use units::{Cpu, CpuSet, Nanos, Span};
 
 /// What the burner does: 5 ms of every 100.
@@ -51,31 +54,16 @@ impl Burst {
     }
 }
 
-fn now(clock: libc::clockid_t) -> Nanos {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a valid timespec for the kernel to write.
-    unsafe { libc::clock_gettime(clock, &raw mut time) };
-    Nanos::from_secs(time.tv_sec.try_into().unwrap())
-        + Nanos::from_nanos(time.tv_nsec.try_into().unwrap())
+fn now(clock: ClockId) -> Nanos {
+    Duration::try_from(clock_gettime(clock)).unwrap().into()
 }
 
 /// Sleeps until a time of the monotonic clock; by how much it was overslept.
 fn sleep_until(time: Nanos) -> Nanos {
-    let until = libc::timespec {
-        tv_sec: (time.get() / 1_000_000_000).try_into().unwrap(),
-        tv_nsec: (time.get() % 1_000_000_000).try_into().unwrap(),
-    };
-    let clock = libc::CLOCK_MONOTONIC;
-    // SAFETY: `until` is a valid timespec; nobody wants to know what was left.
-    unsafe {
-        libc::clock_nanosleep(
-            clock,
-            libc::TIMER_ABSTIME,
-            &raw const until,
-            std::ptr::null_mut(),
-        )
-    };
-    now(clock).saturating_sub(time)
+    let until = Timespec::try_from(Duration::from(time)).unwrap();
+    // A signal that woke it early would end it, too.
+    let _ = clock_nanosleep_absolute(ClockId::Monotonic, &until);
+    now(ClockId::Monotonic).saturating_sub(time)
 }
 
 /// The second process: burns, and writes down when each burst really began and ended.
@@ -86,8 +74,8 @@ fn burn(cpu: Cpu, mut log: UnixStream) -> std::io::Result<()> {
         return Ok(());
     }
     loop {
-        let late = sleep_until(now(libc::CLOCK_MONOTONIC) + PERIOD.saturating_sub(BURST));
-        let raw_now = || now(libc::CLOCK_MONOTONIC_RAW);
+        let late = sleep_until(now(ClockId::Monotonic) + PERIOD.saturating_sub(BURST));
+        let raw_now = || now(ClockId::MonotonicRaw);
         let begin = raw_now();
         while raw_now() < begin + BURST {}
         let length = raw_now().saturating_sub(begin);
