@@ -3,8 +3,7 @@
 //! What all cells have in common is said once. A cell's identity is shortened to what
 //! tells it from any other in practice; the JSON has it in full.
 
-use std::collections::BTreeSet;
-
+use itertools::Itertools;
 use recording::{Cell, Ending, Mode};
 
 use crate::cells_text::{Named, is_as_it_comes};
@@ -27,17 +26,12 @@ pub(crate) fn legend(cells: &[Named<'_>]) -> String {
 }
 
 fn kernels(cells: &[Named<'_>]) -> String {
-    let mut kernels: Vec<(&str, String)> = Vec::new();
-    for Named { cell, kernel } in cells {
-        if !kernels.iter().any(|(label, _)| label == kernel) {
-            kernels.push((kernel, full_name(cell)));
-        }
-    }
-    let width = kernels.iter().map(|(label, _)| columns(label)).max().unwrap_or(0);
-    let line = |(label, name): &(&str, String)| {
-        paragraph(&format!("  {}  ", aligned(label, width, Side::Left)), name)
+    let width = cells.iter().map(|named| columns(&named.kernel)).max().unwrap_or(0);
+    let line = |Named { cell, kernel }: &Named<'_>| {
+        let lead = format!("  {}  ", aligned(kernel, width, Side::Left));
+        paragraph(&lead, &full_name(cell))
     };
-    let lines: String = kernels.iter().map(line).collect();
+    let lines: String = cells.iter().unique_by(|named| &named.kernel).map(line).collect();
     if lines.is_empty() { lines } else { format!("\nKernels\n{lines}") }
 }
 
@@ -113,9 +107,7 @@ fn entries(cells: &[Named<'_>], common: &Common<'_>) -> String {
             }
         }
     }
-    let mut seen = BTreeSet::new();
-    kernels.retain(|kernel| seen.insert(*kernel));
-    list(&entries, &kernels)
+    list(&entries, &kernels.into_iter().unique().collect::<Vec<_>>())
 }
 
 /// The kernel's label and the cell's identity, where that names a result that is kept.

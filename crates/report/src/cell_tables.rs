@@ -143,11 +143,12 @@ fn tick_costs(rows: &[Row]) -> Option<String> {
 
 fn tick_cost(cost: &TickCost, count: Count) -> [String; 6] {
     let TickCost { gap_instructions: gap, kernel_instructions: kernel } = cost;
-    let mode = |spread: Option<&Spread>| {
-        number::known(spread, |spread| instructions(spread.mode, count))
-    };
     let all = gap.as_ref().or(kernel.as_ref());
-    tick_line(mode(gap.as_ref()), kernel.as_ref(), all, count)
+    tick_line(mode(gap.as_ref(), count), kernel.as_ref(), all, count)
+}
+
+fn mode(spread: Option<&Spread>, count: Count) -> String {
+    number::known(spread, |spread| instructions(spread.mode, count))
 }
 
 fn tick_line(
@@ -158,7 +159,7 @@ fn tick_line(
 ) -> [String; 6] {
     [
         gap,
-        number::known(kernel, |spread| instructions(spread.mode, count)),
+        mode(kernel, count),
         number::known(all, |spread| count(spread.count())),
         number::known(all, |spread| count(spread.distinct())),
         number::known(all, |spread| instructions(spread.min(), count)),

@@ -9,6 +9,7 @@ use crate::cell_legend::legend;
 use crate::cell_summary::{cell_doubts, cell_summary};
 use crate::cell_tables::{Row, tables};
 use crate::cells::Cells;
+use crate::doubts;
 use crate::kernel_label::labels;
 use crate::paragraph::paragraph;
 
@@ -162,13 +163,9 @@ fn doubts(cells: &[Named<'_>]) -> String {
         } else {
             names.join(", ")
         };
-        paragraph("  - ", &format!("{who}: {doubt}"))
+        format!("{who}: {doubt}")
     };
-    let lines: String = reasons.iter().map(line).collect();
-    if lines.is_empty() {
-        return lines;
-    }
-    format!("\nDoubts: reasons to take these numbers with care\n{lines}")
+    doubts::section(reasons.iter().map(line))
 }
 
 #[cfg(test)]

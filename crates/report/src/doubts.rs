@@ -6,10 +6,14 @@ use crate::paragraph::paragraph;
 
 /// The doubts as a closing section; nothing where there are none.
 pub(crate) fn doubts(doubts: &[Doubt]) -> String {
-    if doubts.is_empty() {
-        return String::new();
+    section(doubts.iter().map(Doubt::to_string))
+}
+
+/// Reasons to doubt as a closing section; nothing where there are none.
+pub(crate) fn section(reasons: impl Iterator<Item = String>) -> String {
+    let lines: String = reasons.map(|reason| paragraph("  - ", &reason)).collect();
+    if lines.is_empty() {
+        return lines;
     }
-    let lines: String =
-        doubts.iter().map(|doubt| paragraph("  - ", &doubt.to_string())).collect();
     format!("\nDoubts: reasons to take these numbers with care\n{lines}")
 }
