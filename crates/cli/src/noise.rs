@@ -14,6 +14,7 @@ pub(crate) fn run(args: &NoiseArgs, output: Output) -> Result<Outcome, Failure> 
         duration_ns: args.duration,
         threshold_ns: args.threshold,
         fifo: args.fifo,
+        stop_above_ns: None,
     });
     measuring::run(&place, &spec, &args.place, args.limits, output)
 }

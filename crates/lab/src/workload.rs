@@ -89,6 +89,7 @@ fn noise_task(choice: Choice<'_>, row: &NoiseRow) -> Result<(Task, String), Erro
         duration_ns: row.duration.nanos(),
         threshold_ns: row.threshold.as_ref().map(|length| length.get_ref().nanos()),
         fifo,
+        stop_above_ns: None,
     });
     Ok((task, words))
 }

@@ -38,7 +38,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     line("one reading", facts_ms, facts_ms / 50.0, 1.0);
 
     let asked = Nanos::from_secs(3);
-    let spec = NoiseSpec { cpus, duration_ns: asked, threshold_ns: None, fifo: None };
+    let spec = NoiseSpec {
+        cpus,
+        duration_ns: asked,
+        threshold_ns: None,
+        fifo: None,
+        stop_above_ns: None,
+    };
     let start = Instant::now();
     let recording = measure::run(&Spec::Noise(spec), &read, &mut Silent::new()?)?;
     let wall = start.elapsed().as_secs_f64();

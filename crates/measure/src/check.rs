@@ -25,6 +25,7 @@ pub(crate) fn run(
         duration_ns: spec.noise_ns,
         threshold_ns: None,
         fifo: None,
+        stop_above_ns: None,
     };
     let noise = noise::run(&spin, facts, watch, doubts)?;
     Ok(CheckSeries { rest, noise })

@@ -75,22 +75,10 @@ pub(crate) struct Moment {
 }
 
 impl Moment {
-    /// Reads both, again and again, and keeps the pair that was read in the shortest
-    /// time.
+    /// Reads both.
     pub(crate) fn now() -> Self {
-        let mut best = TscDelta::from_ticks(u64::MAX);
-        let mut moment = Self { tsc: now(), raw: Nanos::ZERO };
-        for _ in 0..TRIES {
-            let before = now();
-            let raw = kernel(libc::CLOCK_MONOTONIC_RAW);
-            let width = now().since(before);
-            if width < best {
-                best = width;
-                let middle = TscDelta::from_ticks(width.ticks() / 2);
-                moment = Self { tsc: before.plus(middle), raw };
-            }
-        }
-        moment
+        let (tsc, raw) = beside(libc::CLOCK_MONOTONIC_RAW);
+        Self { tsc, raw }
     }
 
     /// The counter's frequency between an earlier moment and this; `None` where no time
@@ -100,6 +88,23 @@ impl Moment {
         let span = self.raw.saturating_sub(earlier.raw);
         if ticks.is_backwards() { None } else { TscHz::from_ticks(ticks, span) }
     }
+}
+
+/// The counter and one of the kernel's clocks at one moment: both are read again and
+/// again, and the pair that was read in the shortest time is kept.
+pub(crate) fn beside(clock: libc::clockid_t) -> (Tsc, Nanos) {
+    let mut best = TscDelta::from_ticks(u64::MAX);
+    let mut pair = (now(), Nanos::ZERO);
+    for _ in 0..TRIES {
+        let before = now();
+        let time = kernel(clock);
+        let width = now().since(before);
+        if width < best {
+            best = width;
+            pair = (before.plus(TscDelta::from_ticks(width.ticks() / 2)), time);
+        }
+    }
+    pair
 }
 
 /// How long the machine has been suspended since it booted.

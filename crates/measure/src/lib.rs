@@ -89,7 +89,13 @@ pub fn run(
     };
     doubts.extend(left_out(spec, facts));
     if watch.stop().given() {
-        let text = "ended early: the numbers cover what was measured until then";
+        let text = match spec {
+            Spec::Noise(NoiseSpec { stop_above_ns: Some(_), .. }) => {
+                "ended at a gap above the limit, or by somebody: the numbers cover what was \
+                 measured until then"
+            }
+            _ => "ended early: the numbers cover what was measured until then",
+        };
         doubts.push(Doubt::new(Code::Interrupted, text));
     }
     Ok(Recording::now(facts.clone(), body, doubts))

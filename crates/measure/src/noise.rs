@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use facts::Facts;
 use recording::{CpuNoise, Doubt, Lost, Meanwhile, NoiseSeries, NoiseSpec};
-use units::{Cpu, Nanos, Span, TscDelta, TscHz};
+use units::{Cpu, Nanos, Span, Tsc, TscDelta, TscHz};
 
 use crate::clock::Clock;
 use crate::counter::{self, Moment};
@@ -53,6 +53,8 @@ pub(crate) fn none() -> Result<NoiseSeries, Error> {
         clock: counter::NAME.to_owned(),
         clock_hz: clock.guess(),
         began_raw_ns: clock.began(),
+        monotonic: None,
+        source: None,
         threshold_ns: Nanos::ZERO,
         cpus: Vec::new(),
     })
@@ -79,13 +81,17 @@ fn spin_all(
         let threshold = threshold(spec, &spinners, guess);
         let before = Counters::now();
         let began = Moment::now();
+        let steered = counter::beside(libc::CLOCK_MONOTONIC);
         let end = began.tsc.plus(guess.ticks(spec.duration_ns));
-        spinners.iter().for_each(|spinner| spinner.start(Start { end, threshold }));
+        let end_above = spec.stop_above_ns.map(|longest| guess.ticks(longest));
+        let start = Start { end, threshold, end_above };
+        spinners.iter().for_each(|spinner| spinner.start(start));
         wait(watch, &finished, spinners.len(), began.raw, spec.duration_ns);
         let joined =
             spec.cpus.iter().zip(spinners).map(|(cpu, spinner)| spinner.join(cpu));
         let seen = joined.collect::<Result<_, _>>()?;
-        Ok(Whole { threshold, before, began, seen })
+        let steered = [steered, counter::beside(libc::CLOCK_MONOTONIC)];
+        Ok(Whole { threshold, before, began, steered, seen })
     })
 }
 
@@ -94,6 +100,8 @@ struct Whole {
     threshold: TscDelta,
     before: Counters,
     began: Moment,
+    /// The counter and `CLOCK_MONOTONIC` at the beginning and at the end.
+    steered: [(Tsc, Nanos); 2],
     seen: Vec<Seen>,
 }
 
@@ -108,6 +116,10 @@ impl Whole {
             clock: counter::NAME.to_owned(),
             clock_hz: hz,
             began_raw_ns: began.raw,
+            monotonic: Some(
+                self.steered.map(|(tsc, time)| (hz.span(tsc.since(began.tsc)), time)),
+            ),
+            source: None,
             threshold_ns: hz.span(self.threshold),
             cpus: cpus.collect(),
         }
@@ -140,6 +152,7 @@ fn cpu_noise(seen: &Seen, hz: TscHz, began: Moment, counted: Meanwhile) -> CpuNo
         passes: spun.passes,
         gaps: gaps.collect(),
         lost,
+        blamed: None,
         backwards: spun.backwards,
         meanwhile: Meanwhile {
             preempted: seen.meanwhile.preempted,
@@ -160,6 +173,9 @@ fn refuse(spec: &NoiseSpec, facts: &Facts) -> Result<(), Error> {
         let text =
             "the threshold must be longer than nothing and shorter than the duration";
         return Err(Error::new(Kind::Spec, text));
+    }
+    if spec.stop_above_ns.is_some_and(Nanos::is_zero) {
+        return Err(Error::new(Kind::Spec, "every gap is longer than nothing"));
     }
     match spec.fifo {
         None => Ok(()),
@@ -224,6 +240,7 @@ mod tests {
             duration_ns: Nanos::from_millis(50),
             threshold_ns: None,
             fifo: None,
+            stop_above_ns: None,
         }
     }
 

@@ -46,6 +46,7 @@ pub struct Ring {
     passes: Box<[Pass]>,
     used: usize,
     overflow: Option<Overflow>,
+    too_long: TscDelta,
 }
 
 impl Ring {
@@ -54,7 +55,17 @@ impl Ring {
         // Anything but zero: zeroed memory would be given lazily and fault in the loop.
         let blank =
             Pass { last: Tsc::from_counter(u64::MAX), delta: TscDelta::from_ticks(1) };
-        Self { passes: vec![blank; capacity].into_boxed_slice(), used: 0, overflow: None }
+        Self {
+            passes: vec![blank; capacity].into_boxed_slice(),
+            used: 0,
+            overflow: None,
+            too_long: TscDelta::from_ticks(u64::MAX),
+        }
+    }
+
+    /// A pass that is longer ends the loop, and those of other CPUs.
+    pub fn end_above(&mut self, longest: TscDelta) {
+        self.too_long = longest;
     }
 
     /// The passes that were kept, in order.
@@ -74,8 +85,14 @@ impl Ring {
         kept.chain(rest).max().unwrap_or_default()
     }
 
+    /// Keeps a pass; whether it is so long that the loop is to end.
     #[cold]
-    fn keep(&mut self, pass: Pass) {
+    fn keep(&mut self, pass: Pass) -> bool {
+        self.put(pass);
+        pass.delta > self.too_long
+    }
+
+    fn put(&mut self, pass: Pass) {
         if let Some(place) = self.passes.get_mut(self.used) {
             *place = pass;
             self.used += 1;
@@ -107,7 +124,8 @@ pub struct Spun {
     pub backwards: u64,
 }
 
-/// Spins for `length`, or until `stop`, and keeps every pass longer than `threshold`.
+/// Spins for `length`, or until `stop`, and keeps every pass longer than `threshold`. A pass
+/// that is too long for `ring` gives `stop`.
 #[inline(never)]
 pub fn spin(
     length: TscDelta,
@@ -130,8 +148,8 @@ pub fn spin(
                 // come.
                 backwards += 1;
                 begin = begin.plus(delta);
-            } else {
-                ring.keep(Pass { last: first.plus(last.since(begin)), delta });
+            } else if ring.keep(Pass { last: first.plus(last.since(begin)), delta }) {
+                stop.store(true, Ordering::Relaxed);
             }
         }
         last = now;

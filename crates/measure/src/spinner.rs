@@ -25,6 +25,8 @@ pub(crate) struct Seat {
 pub(crate) struct Start {
     pub(crate) end: Tsc,
     pub(crate) threshold: TscDelta,
+    /// Longer gaps end the run.
+    pub(crate) end_above: Option<TscDelta>,
 }
 
 /// What a spinner saw.
@@ -98,12 +100,15 @@ fn work(
     let mut ring = Ring::new(if ordinary.is_some() { seat.capacity } else { 0 });
     ready.send(taken).ok()?;
     let ordinary = ordinary?;
-    let Start { end, threshold } = begin.recv().ok()?;
+    let Start { end, threshold, end_above } = begin.recv().ok()?;
 
     let before = OwnTime::now();
     let length = end.since(counter::now());
     let length = if length.is_backwards() { TscDelta::default() } else { length };
     let longest = TscDelta::from_ticks(threshold.ticks() + ordinary.pass.ticks());
+    if let Some(longest) = end_above {
+        ring.end_above(TscDelta::from_ticks(longest.ticks() + ordinary.pass.ticks()));
+    }
     mark::begin();
     let spun = spin(length, longest, stop.as_atomic(), &mut ring);
     mark::end();

@@ -86,8 +86,13 @@ fn burn(cpu: Cpu, mut log: UnixStream) -> std::io::Result<()> {
 fn measure_noise(cpu: Cpu) -> NoiseSeries {
     let facts = facts::Facts::read(&facts::Root::live());
     let cpus: CpuSet = [cpu].into_iter().collect();
-    let spec =
-        NoiseSpec { cpus, duration_ns: RUN, threshold_ns: None, fifo: Some(SPINNER) };
+    let spec = NoiseSpec {
+        cpus,
+        duration_ns: RUN,
+        threshold_ns: None,
+        fifo: Some(SPINNER),
+        stop_above_ns: None,
+    };
     let mut silent = Silent::new().unwrap();
     match measure::run(&Spec::Noise(spec), &facts, &mut silent).unwrap().body {
         Body::Noise { series, .. } => series,

@@ -49,6 +49,10 @@ pub enum Code {
     Uncounted,
     /// The host's load may show in what should be exact.
     Races,
+    /// Events were not kept: whom they took is unexplained.
+    EventsLost,
+    /// Events could not be watched, or not all kinds of them.
+    Unwatched,
     /// A doubt of a later version.
     #[serde(other)]
     Other,

@@ -5,6 +5,7 @@
 //! describes its file. Nothing here computes statistics.
 #![forbid(unsafe_code)]
 
+mod blame;
 mod calls;
 mod cell;
 mod counts;
@@ -15,6 +16,7 @@ mod noise;
 mod profile;
 mod ticks;
 
+pub use blame::{Blamed, Culprit, Event, Kind as CulpritKind, Share, Source, Thread};
 pub use calls::{Call, CallTimes, CallsSeries, CallsSpec};
 pub use cell::{Answer, Cell, Ending, Mode};
 pub use counts::{Counts, CpuCounts, Interruption, Level, PhaseCounts, Values};
@@ -85,6 +87,15 @@ impl Body {
             Self::Ticks { .. } => "ticks",
             Self::Check { .. } => "check",
             Self::Calls { .. } => "calls",
+        }
+    }
+
+    /// What spinning CPUs lost, where that was measured.
+    pub fn noise_mut(&mut self) -> Option<&mut NoiseSeries> {
+        match self {
+            Self::Noise { series, .. } => Some(series),
+            Self::Check { series, .. } => Some(&mut series.noise),
+            Self::Ticks { .. } | Self::Calls { .. } => None,
         }
     }
 }

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use units::{Cpu, CpuSet, Nanos, Span, TscHz};
 
+use crate::blame::{Blamed, Source};
+
 /// What `noise` is asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NoiseSpec {
@@ -14,6 +16,9 @@ pub struct NoiseSpec {
     pub threshold_ns: Option<Nanos>,
     /// The `SCHED_FIFO` priority of the spinning threads; `None`: an ordinary task.
     pub fifo: Option<u8>,
+    /// A gap that is longer ends the run; `None`: none does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_above_ns: Option<Nanos>,
 }
 
 /// What was seen on all CPUs.
@@ -25,6 +30,13 @@ pub struct NoiseSeries {
     pub clock_hz: TscHz,
     /// `CLOCK_MONOTONIC_RAW` at the recording's beginning.
     pub began_raw_ns: Nanos,
+    /// The clock of the kernel's events (`CLOCK_MONOTONIC`) at the spinning's beginning and
+    /// end, each as `[since_beginning_ns, time_ns]`; `None` where it was not read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub monotonic: Option<[(Nanos, Nanos); 2]>,
+    /// Where the events are from that gaps are blamed on; `None` where none were watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
     /// The shortest gap that was kept.
     pub threshold_ns: Nanos,
     /// What was seen, CPU by CPU, in rising order.
@@ -49,6 +61,9 @@ pub struct CpuNoise {
     pub gaps: Vec<Span>,
     /// What came after the ring was full.
     pub lost: Option<Lost>,
+    /// Who took them; `None` where no events were watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blamed: Option<Blamed>,
     /// How often the counter went backwards.
     pub backwards: u64,
     /// What `/proc` says happened on the CPU in the meantime.

@@ -22,7 +22,13 @@ fn example() -> Recording {
     let facts: Facts = serde_json::from_str(page).unwrap();
     let cpus: CpuSet = "0-1".parse().unwrap();
     let duration_ns = Nanos::from_secs(1);
-    let spec = NoiseSpec { cpus, duration_ns, threshold_ns: None, fifo: Some(50) };
+    let spec = NoiseSpec {
+        cpus,
+        duration_ns,
+        threshold_ns: None,
+        fifo: Some(50),
+        stop_above_ns: None,
+    };
     let cpu = CpuNoise {
         cpu: Cpu::new(1),
         began_ns: Nanos::from_micros(40),
@@ -36,6 +42,7 @@ fn example() -> Recording {
             ns: Nanos::from_micros(30),
             max_ns: Nanos::from_micros(20),
         }),
+        blamed: None,
         backwards: 0,
         meanwhile: Meanwhile { interrupts: None, ..Meanwhile::default() },
     };
@@ -43,6 +50,8 @@ fn example() -> Recording {
         clock: "tsc".to_owned(),
         clock_hz: TscHz::new(2_596_122_000).unwrap(),
         began_raw_ns: Nanos::from_secs(77),
+        monotonic: None,
+        source: None,
         threshold_ns: Nanos::from_nanos(100),
         cpus: vec![cpu],
     };

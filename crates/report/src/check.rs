@@ -6,6 +6,7 @@ use recording::{CheckSeries, CheckSpec, Recording};
 use stats::CheckSummary;
 use units::Cpu;
 
+use crate::culprits::culprits;
 use crate::doubts::doubts;
 use crate::findings::findings;
 use crate::number;
@@ -31,6 +32,7 @@ pub(crate) fn check_text(
     let mut text = machine(recording);
     text.push('\n');
     text.push_str(&measured(spec, series, &summary));
+    text.push_str(&culprits(&series.noise, &summary.noise));
     text.push_str("\nFindings, and what to type next\n");
     for (at, finding) in findings(facts, &summary).iter().enumerate() {
         let lead = aligned(&format!("{}. ", at + 1), 5, Side::Right);

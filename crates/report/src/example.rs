@@ -2,9 +2,10 @@
 
 use facts::Facts;
 use recording::{
-    Body, Call, CallTimes, CallsSeries, CallsSpec, CheckSeries, CheckSpec, Code, Counted,
-    CpuNoise, CpuTicks, Doubt, LineCount, Lost, Meanwhile, NoiseSeries, NoiseSpec,
-    Recording, TickSample, TicksSeries, TicksSpec,
+    Blamed, Body, Call, CallTimes, CallsSeries, CallsSpec, CheckSeries, CheckSpec, Code,
+    Counted, CpuNoise, CpuTicks, Culprit, CulpritKind, Doubt, LineCount, Lost, Meanwhile,
+    NoiseSeries, NoiseSpec, Recording, Share, Source, Thread, TickSample, TicksSeries,
+    TicksSpec,
 };
 use units::{Cpu, CpuSet, Nanos, Span, TscHz};
 
@@ -129,6 +130,7 @@ fn cpu_noise(cpu: u32) -> CpuNoise {
         passes: 700_000_000,
         gaps,
         lost: None,
+        blamed: None,
         backwards: 0,
         meanwhile: meanwhile(cpu),
     }
@@ -169,6 +171,8 @@ pub(crate) fn noise_series(count: u32) -> NoiseSeries {
         clock: "tsc".to_owned(),
         clock_hz: TscHz::new(2_596_122_000).unwrap(),
         began_raw_ns: Nanos::from_secs(1_000),
+        monotonic: None,
+        source: None,
         threshold_ns: Nanos::from_nanos(120),
         cpus: (0..count).map(cpu_noise).collect(),
     }
@@ -190,6 +194,7 @@ pub(crate) fn noise(groups: &str, count: u32) -> Recording {
         duration_ns: Nanos::from_secs(10),
         threshold_ns: None,
         fifo: None,
+        stop_above_ns: None,
     };
     let body = Body::Noise { spec, series: noise_series(count) };
     let doubt = Doubt::new(
@@ -275,6 +280,45 @@ pub(crate) fn quiet(mut recording: Recording) -> Recording {
                     (0, Some(Nanos::ZERO));
             }
         }
+    }
+    recording
+}
+
+/// The same recording, its gaps blamed: short ones on the tick and what it leaves to do, long
+/// ones on a thread as well.
+pub(crate) fn blamed(mut recording: Recording) -> Recording {
+    let Some(noise) = recording.body.noise_mut() else { return recording };
+    noise.source = Some(Source::Bpf);
+    let culprit =
+        |kind, name: &str, thread| Culprit { kind, name: name.to_owned(), thread };
+    let thread = Thread { tid: 4_194_303, pid: 4_194_303, prio: 120 };
+    let culprits = vec![
+        culprit(CulpritKind::Timer, "tick_nohz_handler", None),
+        culprit(CulpritKind::Softirq, "SCHED", None),
+        culprit(CulpritKind::Unexplained, "unexplained", None),
+        culprit(CulpritKind::Thread, "kworker/u513:15-events_unbound", Some(thread)),
+    ];
+    for cpu in &mut noise.cpus {
+        let mut shares = Vec::new();
+        for (gap, Span { length, .. }) in cpu.gaps.iter().enumerate() {
+            let (short, rest) = (Nanos::from_nanos(700), Nanos::from_nanos(1_400));
+            let last = if *length > Nanos::from_millis(1) { 3 } else { 0 };
+            let shared = [(1, short), (2, short), (last, length.saturating_sub(rest))];
+            shares.extend(shared.map(|(culprit, ns)| Share {
+                gap,
+                culprit,
+                ns,
+                inside_ns: if culprit == 2 { Nanos::ZERO } else { ns },
+            }));
+        }
+        let events = vec![2_499, 2_499, 0, 12];
+        cpu.blamed = Some(Blamed {
+            culprits: culprits.clone(),
+            shares,
+            events,
+            lost: 0,
+            trace: None,
+        });
     }
     recording
 }

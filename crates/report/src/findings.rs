@@ -9,6 +9,7 @@ use serde::Serialize;
 use stats::{CheckSummary, CpuNoiseSummary, LineSummary};
 use units::{CpuSet, Nanos, Ppm};
 
+use crate::culprits;
 use crate::number;
 use crate::tick_words::{self, Meaning, Verdict, cpus};
 use crate::value;
@@ -207,9 +208,13 @@ fn risk(look: &Look<'_>) -> Option<Finding> {
     Some(Finding::new("risk", text, next))
 }
 
-/// Who took the worst CPU's time, as far as `/proc` can tell.
+/// Who took the worst CPU's time; where nobody watched, as far as `/proc` can tell.
 fn takers(look: &Look<'_>) -> Option<Finding> {
     let worst = look.worst?;
+    if let Some(text) = culprits::takers(worst) {
+        let next = format!("sudo noisefloor noise -c {} -d 60", worst.cpu);
+        return Some(Finding::new("takers", text, next));
+    }
     let (cpu, meanwhile) = (worst.cpu, &worst.meanwhile);
     let waited = meanwhile.waited_ns.unwrap_or(Nanos::ZERO);
     let is_mostly_others =

@@ -6,6 +6,7 @@
 //! paths that are there to be copied.
 #![forbid(unsafe_code)]
 
+mod around;
 mod call_tables;
 mod calls;
 #[cfg(test)]
@@ -19,6 +20,7 @@ mod cells_example;
 mod cells_json;
 mod cells_text;
 mod check;
+mod culprits;
 mod doubts;
 #[cfg(test)]
 mod example;
@@ -40,11 +42,13 @@ mod table;
 mod text;
 mod tick_words;
 mod ticks;
+mod trace;
 mod typical;
 mod typical_words;
 mod value;
 mod worst;
 
+pub use around::around;
 pub use cell_summary::{cell_doubts, cell_summary};
 pub use cells::{Cells, Exceeded};
 pub use cells_json::cells_json;
@@ -61,4 +65,5 @@ pub use summary::{
 };
 pub use text::text;
 pub use ticks::{ticks_close, ticks_header, ticks_sample};
+pub use trace::trace;
 pub use typical::Typical;

@@ -6,6 +6,7 @@
 use recording::{Doubt, NoiseSeries, NoiseSpec};
 use stats::CpuNoiseSummary;
 
+use crate::culprits::culprits;
 use crate::doubts::doubts;
 use crate::meanwhile::meanwhile_table;
 use crate::number;
@@ -36,6 +37,7 @@ pub(crate) fn noise_text(
         "\"typical\": half of the gaps are not longer; \"p99\": 99 of 100; \"p99.9\": 999 \
          of 1000. \"pass\": one turn of the loop itself.",
     ));
+    text.push_str(&culprits(series, &summary));
     text.push_str(
         "\nHow likely is a job of this length, started at random, to be hit?\n\n",
     );

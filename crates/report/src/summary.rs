@@ -1,12 +1,12 @@
 //! From a recording to its summary: fields are moved, nothing is worked out here.
 
 use recording::{
-    CallsSeries, CallsSpec, CheckSeries, CpuNoise, Meanwhile, NoiseSeries, TickSample,
-    TicksSeries,
+    Blamed, CallsSeries, CallsSpec, CheckSeries, CpuNoise, Meanwhile, NoiseSeries, Share,
+    TickSample, TicksSeries,
 };
 use stats::{
     CallInput, CallsSummary, CheckSummary, CountInput, LineInput, LostInput,
-    MeanwhileInput, NoiseInput, NoiseSummary, TickInput, TicksSummary,
+    MeanwhileInput, NoiseInput, NoiseSummary, ShareInput, TickInput, TicksSummary,
 };
 
 /// The summary of what `noise` saw.
@@ -65,7 +65,38 @@ fn noise_input<'a>(series: &NoiseSeries, cpu: &'a CpuNoise) -> NoiseInput<'a> {
             ns: lost.ns,
             max: lost.max_ns,
         }),
+        shares: cpu.blamed.as_ref().map(shares),
         meanwhile: meanwhile_input(&cpu.meanwhile),
+    }
+}
+
+fn shares(blamed: &Blamed) -> Vec<ShareInput<'_>> {
+    let share = |share: &Share| {
+        let culprit = blamed.culprits.get(share.culprit)?;
+        Some(ShareInput {
+            gap: share.gap,
+            kind: kind(culprit.kind),
+            name: &culprit.name,
+            tid: culprit.thread.as_ref().map(|thread| thread.tid),
+            ns: share.ns,
+            inside: share.inside_ns,
+        })
+    };
+    blamed.shares.iter().filter_map(share).collect()
+}
+
+pub(crate) fn kind(kind: recording::CulpritKind) -> stats::CulpritKind {
+    use recording::CulpritKind as Seen;
+    use stats::CulpritKind as Told;
+    match kind {
+        Seen::Timer => Told::Timer,
+        Seen::Ipi => Told::Ipi,
+        Seen::Irq => Told::Irq,
+        Seen::Softirq => Told::Softirq,
+        Seen::Nmi => Told::Nmi,
+        Seen::Thread => Told::Thread,
+        Seen::Steal => Told::Steal,
+        _ => Told::Unexplained,
     }
 }
 

@@ -32,6 +32,9 @@ mod tests {
                 all.push(example::ticks(groups, count, 2));
                 all.push(example::noise(groups, count));
                 all.push(example::check(groups, count));
+                all.push(example::blamed(example::noise(groups, count)));
+                all.push(example::blamed(example::check(groups, count)));
+                all.push(example::blamed(example::wide(example::noise(groups, count))));
                 all.push(example::quiet(example::noise(groups, count)));
                 all.push(example::quiet(example::check(groups, count)));
                 all.push(example::wide(example::noise(groups, count)));
@@ -274,6 +277,48 @@ mod tests {
 
     Doubts: reasons to take these numbers with care
       - CPU 1 began 30 ms after the others, so not all of them spun at the same time
+    "#);
+    }
+
+    /// Check who took it, on two CPUs: of both, and of each.
+    #[test]
+    fn noise_that_is_blamed() {
+        let text = text(&example::blamed(example::noise(GUEST, 2)));
+        let begin = text.find("Who took it").unwrap();
+        let end = text.find("How likely").unwrap();
+        assert_snapshot!(&text[begin..end], @r#"
+    Who took it, as the kernel's tracepoints (eBPF) saw it
+
+     CPU  taken by                           gaps     time   noise  longest
+     all  timer     tick_nohz_handler        4998  15.4 ms  49.5 %  4.46 µs
+     all  thread    kworker/u513… (4194303)     6  8.72 ms  28.0 %  1.70 ms
+     all  softirq   SCHED                    5004  3.50 ms  11.3 %   700 ns
+     all            unexplained              5004  3.50 ms  11.3 %   700 ns
+       0  timer     tick_nohz_handler        2499  7.62 ms  68.5 %   4.4 µs
+       0  softirq   SCHED                    2499  1.75 ms  15.7 %   700 ns
+       0            unexplained              2499  1.75 ms  15.7 %   700 ns
+       1  thread    kworker/u513… (4194303)     6  8.72 ms  43.6 %  1.70 ms
+       1  timer     tick_nohz_handler        2499  7.77 ms  38.9 %  4.46 µs
+       1  softirq   SCHED                    2505  1.75 ms  8.77 %   700 ns
+       1            unexplained              2505  1.75 ms  8.77 %   700 ns
+
+    "device" and "IPI": interrupts of devices and between CPUs. "time": the gaps'
+    time that was theirs; "noise": the part of all gaps' time that this is. A gap
+    may have several culprits.
+    "#);
+    }
+
+    /// Check that `check` says who took most.
+    #[test]
+    fn check_that_is_blamed() {
+        let text = text(&example::blamed(example::check(GUEST, 2)));
+        let finding = text.split("  7. ").nth(1).unwrap();
+        assert_snapshot!(finding.split("  8. ").next().unwrap(), @r#"
+    CPU 1 lost most to thread kworker/u513:15-events_unbound (4194303):
+         8.72 ms, 43.6 % of its noise, then to timer tick_nohz_handler: 7.77 ms,
+         38.9 % of its noise and to softirq SCHED: 1.75 ms, 8.77 % of its noise.
+         Unexplained is 8.77 % of its noise.
+         $ sudo noisefloor noise -c 1 -d 60
     "#);
     }
 

@@ -8,6 +8,7 @@
 mod calls;
 mod cell;
 mod check;
+mod culprits;
 mod explain;
 mod flame;
 mod free;
@@ -25,6 +26,7 @@ pub use cell::{
     IdleCost, IdleInput, TickCost, is_timer_entry,
 };
 pub use check::CheckSummary;
+pub use culprits::{Culprit, CulpritKind, ShareInput};
 pub use explain::{
     Difference, DifferencePart, Explanation, FunctionCost, FunctionDifference, StackInput,
 };
@@ -34,9 +36,6 @@ pub use meanwhile::{
     CountInput, LineInput, LineSummary, MeanwhileInput, MeanwhileSummary, SoftirqSummary,
 };
 pub use metrics::{metric_names, metrics};
-pub use noise::{
-    CpuNoiseSummary, Culprit, CulpritKind, GapLengths, LostInput, NoiseInput,
-    NoiseSummary, Risk,
-};
+pub use noise::{CpuNoiseSummary, GapLengths, LostInput, NoiseInput, NoiseSummary, Risk};
 pub use ticks::{CpuTicksSummary, TickInput, TicksSummary};
 pub use values::Spread;

@@ -69,6 +69,7 @@ mod tests {
             threshold: None,
             gaps,
             lost: None,
+            shares: None,
             meanwhile: MeanwhileInput::default(),
         };
         NoiseSummary::of([input(0, &quiet[..]), input(1, &noisy[..])])

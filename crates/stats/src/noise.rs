@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 use units::{Cpu, Nanos, PerSecond, Ppm, Span};
 
+use crate::culprits::{Culprit, ShareInput, Taken};
 use crate::free::FreeTime;
 use crate::quantile::nearest_rank;
 use crate::{MeanwhileInput, MeanwhileSummary};
@@ -48,6 +49,8 @@ pub struct NoiseInput<'a> {
     pub gaps: &'a [Span],
     /// The gaps that were not.
     pub lost: Option<LostInput>,
+    /// Who took the gaps that were kept; `None` where nobody watched.
+    pub shares: Option<Vec<ShareInput<'a>>>,
     /// What `/proc` counted in the meantime.
     pub meanwhile: MeanwhileInput<'a>,
 }
@@ -73,44 +76,6 @@ pub struct Risk {
     /// The chance that at least one gap falls into it when it starts at a random
     /// moment; null where the run was shorter than the job.
     pub hit_ppm: Option<Ppm>,
-}
-
-/// The kind of event a gap is blamed on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum CulpritKind {
-    /// The timer interrupt.
-    Timer,
-    /// An interrupt from another CPU.
-    Ipi,
-    /// A device's interrupt.
-    Irq,
-    /// Work an interrupt left for after it.
-    Softirq,
-    /// An interrupt that cannot be held back.
-    Nmi,
-    /// Another thread.
-    Thread,
-    /// The hypervisor.
-    Steal,
-    /// No event is known that explains it.
-    Unexplained,
-}
-
-/// An event, and the gaps blamed on it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Culprit {
-    /// The kind of event.
-    pub kind: CulpritKind,
-    /// Its name: an interrupt's, a thread's.
-    pub name: String,
-    /// How many gaps.
-    pub gaps: u64,
-    /// Their lengths added up.
-    pub ns: Nanos,
-    /// The longest of them.
-    pub max_ns: Nanos,
 }
 
 /// What one CPU lost.
@@ -147,14 +112,17 @@ pub struct CpuNoiseSummary {
 pub struct NoiseSummary {
     /// CPU by CPU, in the order given.
     pub cpus: Vec<CpuNoiseSummary>,
+    /// Whom the gaps of all of them are blamed on.
+    pub culprits: Vec<Culprit>,
 }
 
 impl NoiseSummary {
     /// Summarises what was seen, CPU by CPU.
     pub fn of<'a>(inputs: impl IntoIterator<Item = NoiseInput<'a>>) -> Self {
-        Self {
-            cpus: inputs.into_iter().map(|input| CpuNoiseSummary::of(&input)).collect(),
-        }
+        let cpus = inputs.into_iter().map(|input| CpuNoiseSummary::of(&input));
+        let cpus: Vec<CpuNoiseSummary> = cpus.collect();
+        let culprits = Culprit::together(cpus.iter().flat_map(|cpu| &cpu.culprits));
+        Self { cpus, culprits }
     }
 }
 
@@ -172,35 +140,39 @@ impl CpuNoiseSummary {
             noise_ppm: Ppm::of(total.ns, input.elapsed),
             gap_ns: lengths(input, &total),
             risk: risks(input),
-            culprits: if total.gaps == 0 { Vec::new() } else { vec![total] },
+            culprits: culprits(input, &total),
             meanwhile: MeanwhileSummary::of(&input.meanwhile),
         }
     }
 }
 
-/// All gaps, kept or not, as long as nobody is blamed for any.
-fn total(input: &NoiseInput<'_>) -> Culprit {
-    let lengths = || input.gaps.iter().map(|gap| gap.length);
-    let kept = u64::try_from(input.gaps.len()).unwrap_or(u64::MAX);
-    let (lost_gaps, lost_ns, lost_max) =
-        input.lost.map_or((0, Nanos::ZERO, Nanos::ZERO), |l| (l.gaps, l.ns, l.max));
-    Culprit {
-        kind: CulpritKind::Unexplained,
-        name: "unexplained".to_owned(),
-        gaps: kept.saturating_add(lost_gaps),
-        ns: lengths().sum::<Nanos>() + lost_ns,
-        max_ns: lengths().max().unwrap_or(Nanos::ZERO).max(lost_max),
+/// All gaps, kept or not.
+fn total(input: &NoiseInput<'_>) -> Taken {
+    let mut total = Taken::default();
+    input.gaps.iter().for_each(|gap| total.add(gap.length));
+    total.and(input.lost.map(lost))
+}
+
+fn lost(lost: LostInput) -> Taken {
+    Taken { gaps: lost.gaps, ns: lost.ns, max: lost.max }
+}
+
+/// Who took it. Where nobody watched, and of gaps that were not kept, it is not known.
+fn culprits(input: &NoiseInput<'_>, total: &Taken) -> Vec<Culprit> {
+    match &input.shares {
+        Some(shares) => Culprit::of(shares, input.lost.map(lost), total.ns),
+        None => Culprit::of(&[], Some(*total), total.ns),
     }
 }
 
-fn lengths(input: &NoiseInput<'_>, total: &Culprit) -> GapLengths {
+fn lengths(input: &NoiseInput<'_>, total: &Taken) -> GapLengths {
     let mut sorted: Vec<Nanos> = input.gaps.iter().map(|gap| gap.length).collect();
     sorted.sort_unstable();
     GapLengths {
         p50: nearest_rank(&sorted, 500),
         p99: nearest_rank(&sorted, 990),
         p99_9: nearest_rank(&sorted, 999),
-        max: (total.gaps > 0).then_some(total.max_ns),
+        max: (total.gaps > 0).then_some(total.max),
     }
 }
 
@@ -228,6 +200,7 @@ mod tests {
             threshold: Some(Nanos::from_nanos(100)),
             gaps,
             lost: None,
+            shares: None,
             meanwhile: MeanwhileInput::default(),
         }
     }
@@ -242,13 +215,14 @@ mod tests {
             "gaps": 2, "gaps_hz": 2.0, "noise_ns": 3_000_000, "noise_ppm": 3000.0,
             "gap_ns": {"p50": 200, "p99": 2_999_800, "p99_9": 2_999_800, "max": 2_999_800},
             "culprits": [{"kind": "unexplained", "name": "unexplained", "gaps": 2,
-                "ns": 3_000_000, "max_ns": 2_999_800}],
+                "ns": 3_000_000, "noise_ppm": 1e6, "inside_ns": 0, "max_ns": 2_999_800}],
             "meanwhile": {"span_ns": 0, "interrupts": null, "softirqs": null,
                 "timer_hz": null, "preempted": 0, "waited_ns": null, "steal_ns": null},
         });
         let risk = &found["cpus"][0]["risk"];
         expected["risk"] = risk.clone();
-        assert_eq!(found, serde_json::json!({"cpus": [expected]}));
+        let all = &found["cpus"][0]["culprits"];
+        assert_eq!(found, serde_json::json!({"cpus": [expected], "culprits": all}));
         let jobs: Vec<_> = (0..5).map(|i| risk[i]["job_ns"].as_u64().unwrap()).collect();
         assert_eq!(jobs, [1_000, 10_000, 100_000, 1_000_000, 10_000_000]);
         // Starts in (0, 1200) and in the 3.9998 ms around the long gap are hit.

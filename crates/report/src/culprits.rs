@@ -1,0 +1,122 @@
+//! Who took it: a table of the culprits, CPU by CPU and of all together.
+
+use recording::{NoiseSeries, Source};
+use stats::{CpuNoiseSummary, Culprit, CulpritKind, NoiseSummary};
+
+use crate::number;
+use crate::paragraph::paragraph;
+use crate::table::{Side, Table, cut};
+
+/// Culprits that are listed of each CPU, and of all together; the others are one line.
+const LISTED: usize = 12;
+/// CPUs that are told one by one; of more, only all together.
+const CPUS: usize = 4;
+/// Culprits that a sentence names.
+const SAID: usize = 3;
+/// The widest name.
+const NAME: usize = 23;
+
+/// The table of all CPUs together, and of each where they are few, with its title and what
+/// its words mean; nothing where nobody watched.
+pub(crate) fn culprits(series: &NoiseSeries, summary: &NoiseSummary) -> String {
+    let Some(source) = series.source else { return String::new() };
+    let columns = [
+        ("CPU", Side::Right),
+        ("taken by", Side::Left),
+        ("", Side::Left),
+        ("gaps", Side::Right),
+        ("time", Side::Right),
+        ("noise", Side::Right),
+        ("longest", Side::Right),
+    ];
+    let mut table = Table::new(1, &columns);
+    if summary.cpus.len() > 1 {
+        add(&mut table, "all", &summary.culprits);
+    }
+    if summary.cpus.len() <= CPUS {
+        for cpu in &summary.cpus {
+            add(&mut table, &cpu.cpu.to_string(), &cpu.culprits);
+        }
+    }
+    let title = format!("\nWho took it, as {} saw it\n\n", source_words(source));
+    let words = "\"device\" and \"IPI\": interrupts of devices and between CPUs. \"time\": the gaps' time that was theirs; \"noise\": the part of all gaps' \
+                 time that this is. A gap may have several culprits.";
+    title + &table.text() + "\n" + &paragraph("", words)
+}
+
+fn add(table: &mut Table, cpu: &str, culprits: &[Culprit]) {
+    let (listed, others) = culprits.split_at(culprits.len().min(LISTED));
+    for culprit in listed {
+        table.row([
+            cpu.to_owned(),
+            kind_word(culprit.kind).to_owned(),
+            name(culprit, NAME),
+            number::count(culprit.gaps),
+            number::duration(culprit.ns),
+            part(culprit),
+            number::duration(culprit.max_ns),
+        ]);
+    }
+    if !others.is_empty() {
+        let rest = format!("{} more, in --json", others.len());
+        table.row([cpu.to_owned(), String::new(), rest]);
+    }
+}
+
+/// Who took most of a CPU's time, in a sentence; `None` where nobody watched, or nothing was
+/// taken.
+pub(crate) fn takers(cpu: &CpuNoiseSummary) -> Option<String> {
+    let is_known = |culprit: &&Culprit| culprit.kind != CulpritKind::Unexplained;
+    let mut known = cpu.culprits.iter().filter(is_known).map(taker);
+    let most = format!("CPU {} lost most to {}", cpu.cpu, known.next()?);
+    let then: Vec<String> = known.take(SAID - 1).collect();
+    let then = match then.as_slice() {
+        [] => String::new(),
+        [one] => format!(", then to {one}"),
+        [one, two, ..] => format!(", then to {one} and to {two}"),
+    };
+    let nobody = cpu.culprits.iter().find(|culprit| !is_known(culprit));
+    let nobody = nobody.map_or_else(
+        || "All of its noise is explained.".to_owned(),
+        |nobody| format!("Unexplained is {} of its noise.", part(nobody)),
+    );
+    Some(format!("{most}{then}. {nobody}"))
+}
+
+fn taker(culprit: &Culprit) -> String {
+    let name = name(culprit, usize::MAX);
+    let word = kind_word(culprit.kind);
+    let time = number::duration(culprit.ns);
+    format!("{word} {name}: {time}, {} of its noise", part(culprit))
+}
+
+fn part(culprit: &Culprit) -> String {
+    number::known(culprit.noise_ppm, number::share)
+}
+
+/// A culprit's name in so many columns; of a thread its number is never cut.
+fn name(culprit: &Culprit, width: usize) -> String {
+    let Some(tid) = culprit.tid else { return cut(&culprit.name, width) };
+    let tid = format!(" ({tid})");
+    cut(&culprit.name, width.saturating_sub(tid.len())) + &tid
+}
+
+pub(crate) fn kind_word(kind: CulpritKind) -> &'static str {
+    match kind {
+        CulpritKind::Timer => "timer",
+        CulpritKind::Ipi => "IPI",
+        CulpritKind::Irq => "device",
+        CulpritKind::Softirq => "softirq",
+        CulpritKind::Nmi => "NMI",
+        CulpritKind::Thread => "thread",
+        CulpritKind::Steal => "steal",
+        _ => "",
+    }
+}
+
+fn source_words(source: Source) -> &'static str {
+    match source {
+        Source::Bpf => "the kernel's tracepoints (eBPF)",
+        _ => "a later version of this tool",
+    }
+}
