@@ -1,0 +1,169 @@
+//! What watching costs, beside what `bpftrace` adds for the same tracepoints in the same run:
+//! `cargo bench -p blame`. Needs root; without `bpftrace` on PATH its lines are left out.
+//!
+//! A process at a real-time priority sends packets to itself (a softirq each), or hands the
+//! CPU to and fro between two threads (a switch each). It does so unwatched, watched and
+//! traced in turn; the fastest of each are compared, for other work only makes them slower.
+
+use std::error::Error;
+use std::io::{Read, Write};
+use std::net::UdpSocket;
+use std::os::unix::net::UnixStream;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use facts::{Facts, Root};
+use units::{Cpu, CpuSet};
+
+/// How often each is done in each way.
+const ROUNDS: usize = 15;
+/// Packets, or times that a thread gives way, in a round.
+const TIMES: u32 = 4_000;
+/// The most that an event may cost.
+const LIMIT_NS: f64 = 140.0;
+/// The part of what `bpftrace` adds that it may cost.
+const PART: f64 = 0.25;
+/// `bpftrace` takes so long to attach its programs.
+const ATTACHING: Duration = Duration::from_secs(4);
+
+/// Something that makes events, one each time.
+struct Work {
+    name: &'static str,
+    /// How many events a time makes.
+    events: f64,
+    run: fn() -> std::io::Result<()>,
+    bpftrace: &'static str,
+}
+
+const WORKS: [Work; 2] = [
+    Work {
+        name: "a softirq",
+        events: 1.0,
+        run: packets,
+        bpftrace: "tracepoint:irq:softirq_entry { @begun[cpu] = nsecs; } \
+                   tracepoint:irq:softirq_exit /@begun[cpu]/ \
+                   { @[args->vec] = sum(nsecs - @begun[cpu]); }",
+    },
+    Work {
+        name: "a switch",
+        events: 2.0,
+        run: switches,
+        bpftrace: "tracepoint:sched:sched_switch \
+                   { @[args->prev_pid] = sum(nsecs - @begun[cpu]); @begun[cpu] = nsecs; }",
+    },
+];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let facts = Facts::read(&Root::live());
+    let cpus = facts.cpus.allowed.value().map_err(ToString::to_string)?;
+    let cpu = cpus.iter().last().ok_or("no CPU")?;
+    let only: CpuSet = [cpu].into_iter().collect();
+    println!("ns for each event, the least of {ROUNDS} rounds on CPU {cpu}");
+    for work in WORKS {
+        let mut bare = Vec::new();
+        let mut watched = Vec::new();
+        for _ in 0..ROUNDS {
+            bare.push(each(&work, cpu)?);
+            let (taken, events) = blame::watch(&only, || each(&work, cpu))?;
+            watched.push(taken?);
+            if events.lost() > 0 {
+                return Err(format!("{} events were lost", events.lost()).into());
+            }
+        }
+        let bare = least(&bare);
+        let ours = (least(&watched) - bare) / work.events;
+        let name = work.name;
+        println!("  {name:<12} {ours:>8.0}   {:.2} of at most 1.00", ours / LIMIT_NS);
+        let Ok(tracer) = Tracer::start(work.bpftrace) else { continue };
+        let traced: Result<Vec<f64>, _> = (0..ROUNDS).map(|_| each(&work, cpu)).collect();
+        drop(tracer);
+        let theirs = (least(&traced?) - bare) / work.events;
+        let ratio = ours / theirs;
+        println!("    bpftrace   {theirs:>8.0}   {ratio:.2} of at most {PART:.2}");
+    }
+    Ok(())
+}
+
+fn least(all: &[f64]) -> f64 {
+    all.iter().copied().fold(f64::INFINITY, f64::min)
+}
+
+/// Runs the work in a process of its own; ns a time.
+fn each(work: &Work, cpu: Cpu) -> Result<f64, Box<dyn Error>> {
+    let (mut ours, mut theirs) = UnixStream::pair()?;
+    // SAFETY: this process has no other thread that could hold a lock of the child's but the
+    // one that reads events, which holds none while it sleeps or copies.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let ready = isolate::pin(cpu).is_ok() && outranks();
+        let begun = Instant::now();
+        let ran = ready && (work.run)().is_ok();
+        let taken = if ran { begun.elapsed().as_nanos() } else { 0 };
+        let _ = theirs.write_all(&u64::try_from(taken).unwrap_or(0).to_le_bytes());
+        // SAFETY: ends the child without running the parent's destructors.
+        unsafe { libc::_exit(0) };
+    }
+    drop(theirs);
+    let mut taken = [0; 8];
+    ours.read_exact(&mut taken)?;
+    // SAFETY: `child` is our own child, not yet waited for.
+    unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
+    match u64::from_le_bytes(taken) {
+        0 => Err("the work did not run: it needs root".into()),
+        taken => Ok(Duration::from_nanos(taken).as_secs_f64() * 1e9 / f64::from(TIMES)),
+    }
+}
+
+/// Outranks ordinary tasks, and lets threads do so.
+fn outranks() -> bool {
+    let parameters = libc::sched_param { sched_priority: 50 };
+    // SAFETY: `parameters` outlives the call, which only reads it.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) == 0 }
+}
+
+fn packets() -> std::io::Result<()> {
+    let socket = UdpSocket::bind("127.0.0.1:0")?;
+    socket.connect(socket.local_addr()?)?;
+    let mut packet = [0; 16];
+    for _ in 0..TIMES {
+        socket.send(&packet)?;
+        socket.recv(&mut packet)?;
+    }
+    Ok(())
+}
+
+/// Each time this thread gives way, and the other gives way to it.
+fn switches() -> std::io::Result<()> {
+    let yields = || (0..TIMES).for_each(|_| std::thread::yield_now());
+    std::thread::scope(|scope| {
+        scope.spawn(yields);
+        yields();
+    });
+    Ok(())
+}
+
+/// A `bpftrace` that runs until it is dropped.
+struct Tracer(Child);
+
+impl Tracer {
+    fn start(program: &str) -> std::io::Result<Self> {
+        // It looks for tracepoints below debugfs, which is mounted for it alone.
+        let script = "mount -t debugfs none /sys/kernel/debug; exec bpftrace -e \"$0\"";
+        let mut command = Command::new("unshare");
+        command.args(["-m", "sh", "-c", script, program]);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn()?;
+        std::thread::sleep(ATTACHING);
+        match child.try_wait()? {
+            None => Ok(Self(child)),
+            Some(_) => Err(std::io::ErrorKind::NotFound.into()),
+        }
+    }
+}
+
+impl Drop for Tracer {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
+/* What the kernel did on the measured CPUs, one record for each thing that ended.
+ *
+ * Each CPU has a lane: for each level of what can go on at once what does, and how many records
+ * there are in the level's ring. Only the CPU itself writes to its lane, and what interrupts it
+ * there is of another level. So nothing is locked, and nothing need be atomic. User space reads
+ * all of it through mmap, without a system call. */
+#include "kernel.h"
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#define DEPTH 16384 /* records of a ring; a power of two; ring.rs learns it from the maps */
+#define CPUS 4096
+#define COMM 16
+
+enum level {
+	THREAD,
+	SOFTIRQ,
+	HANDLER,
+	VECTOR,
+	NMI,
+	LEVELS,
+};
+
+struct slot {
+	__u64 start; /* 0: nothing goes on */
+	__u64 detail;
+	__u64 head; /* records ever written */
+};
+
+struct lane {
+	struct slot slots[LEVELS];
+	__u64 spare; /* lanes begin at cache lines */
+};
+
+struct record {
+	__u64 start;
+	__u64 end;
+	__u64 detail; /* VECTOR: the first timer's function; THREAD: process << 32 | priority */
+	__u64 id;     /* vector, IRQ, softirq, thread */
+};
+
+struct comm {
+	char name[COMM];
+};
+
+/* Of each CPU that is measured its place among those, plus one; of others 0. */
+const volatile __u16 places[CPUS];
+/* This process, as the kernel numbers it: `hello` finds out. */
+__u32 own_process;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct lane);
+} lanes SEC(".maps");
+
+/* A ring for each level of each lane. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, LEVELS *DEPTH);
+	__type(key, __u32);
+	__type(value, struct record);
+} rings SEC(".maps");
+
+/* The threads' names, beside the rings of their level. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, DEPTH);
+	__type(key, __u32);
+	__type(value, struct comm);
+} comms SEC(".maps");
+
+static __always_inline __u32 place_here(void)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+
+	return cpu < CPUS ? places[cpu] : 0;
+}
+
+static __always_inline struct lane *lane_of(__u32 place)
+{
+	__u32 key = place - 1;
+
+	return place ? bpf_map_lookup_elem(&lanes, &key) : 0;
+}
+
+/* The next record of a ring; it is there when `publish` says so. */
+static __always_inline struct record *next_record(struct slot *slot, __u32 place, __u32 level)
+{
+	__u32 key = ((place - 1) * LEVELS + level) * DEPTH + (slot->head & (DEPTH - 1));
+
+	return bpf_map_lookup_elem(&rings, &key);
+}
+
+static __always_inline void publish(struct slot *slot)
+{
+#ifdef __TARGET_ARCH_arm64
+	/* The only instruction with a memory barrier that all versions of BPF have. */
+	__sync_fetch_and_add(&slot->head, 1);
+#else
+	barrier();
+	*(volatile __u64 *)&slot->head = slot->head + 1;
+#endif
+}
+
+static __always_inline void write(struct slot *slot, __u32 place, __u32 level, __u64 id,
+				  __u64 start, __u64 end, __u64 detail)
+{
+	struct record *record = next_record(slot, place, level);
+
+	if (!record)
+		return;
+	record->start = start;
+	record->end = end;
+	record->detail = detail;
+	record->id = id;
+	publish(slot);
+}
+
+static __always_inline int begin(__u32 level)
+{
+	struct lane *lane = lane_of(place_here());
+
+	if (lane) {
+		lane->slots[level].detail = 0;
+		lane->slots[level].start = bpf_ktime_get_ns();
+	}
+	return 0;
+}
+
+static __always_inline int end(__u32 level, __u64 id)
+{
+	__u32 place = place_here();
+	struct lane *lane = lane_of(place);
+	struct slot *slot;
+	__u64 start;
+
+	if (!lane)
+		return 0;
+	slot = &lane->slots[level];
+	start = slot->start;
+	slot->start = 0;
+	if (start)
+		write(slot, place, level, id, start, bpf_ktime_get_ns(), slot->detail);
+	return 0;
+}
+
+SEC("raw_tp")
+int vector_entry(struct bpf_raw_tracepoint_args *args)
+{
+	return begin(VECTOR);
+}
+
+SEC("raw_tp")
+int vector_exit(struct bpf_raw_tracepoint_args *args)
+{
+	return end(VECTOR, args->args[0]);
+}
+
+SEC("raw_tp/irq_handler_entry")
+int handler_entry(struct bpf_raw_tracepoint_args *args)
+{
+	return begin(HANDLER);
+}
+
+SEC("raw_tp/irq_handler_exit")
+int handler_exit(struct bpf_raw_tracepoint_args *args)
+{
+	return end(HANDLER, args->args[0]);
+}
+
+SEC("raw_tp/softirq_entry")
+int softirq_entry(struct bpf_raw_tracepoint_args *args)
+{
+	return begin(SOFTIRQ);
+}
+
+SEC("raw_tp/softirq_exit")
+int softirq_exit(struct bpf_raw_tracepoint_args *args)
+{
+	return end(SOFTIRQ, args->args[0]);
+}
+
+/* (hrtimer, now): the first one's function names the interrupt. */
+SEC("raw_tp/hrtimer_expire_entry")
+int timer_expired(struct bpf_raw_tracepoint_args *args)
+{
+	struct hrtimer *timer = (void *)args->args[0];
+	struct lane *lane = lane_of(place_here());
+
+	if (lane && lane->slots[VECTOR].start && !lane->slots[VECTOR].detail)
+		lane->slots[VECTOR].detail = (__u64)BPF_CORE_READ(timer, function);
+	return 0;
+}
+
+/* (handler, how long it took, whether it was for it): there is no beginning. */
+SEC("raw_tp/nmi_handler")
+int nmi(struct bpf_raw_tracepoint_args *args)
+{
+	__u32 place = place_here();
+	struct lane *lane = lane_of(place);
+	__u64 now;
+
+	if (!lane)
+		return 0;
+	now = bpf_ktime_get_ns();
+	write(&lane->slots[NMI], place, NMI, 0, now - args->args[1], now, args->args[0]);
+	return 0;
+}
+
+/* The thread that spins: of this process, and allowed on one CPU only. */
+static __always_inline int is_spinner(struct task_struct *task)
+{
+	return BPF_CORE_READ(task, tgid) == own_process &&
+	       BPF_CORE_READ(task, nr_cpus_allowed) == 1;
+}
+
+/* (preempted, previous, next) */
+SEC("raw_tp/sched_switch")
+int switched(struct bpf_raw_tracepoint_args *args)
+{
+	__u32 place = place_here();
+	struct lane *lane = lane_of(place);
+	struct task_struct *previous, *next;
+	struct record *record;
+	struct comm *comm;
+	struct slot *slot;
+	__u64 now, start;
+	__u32 key;
+
+	if (!lane)
+		return 0;
+	previous = (void *)args->args[1];
+	next = (void *)args->args[2];
+	slot = &lane->slots[THREAD];
+	now = bpf_ktime_get_ns();
+	start = slot->start;
+	slot->start = is_spinner(next) ? 0 : now;
+	/* A spinner that pinned itself after it had been switched to was not known to be one. */
+	if (!start || is_spinner(previous))
+		return 0;
+	record = next_record(slot, place, THREAD);
+	key = (place - 1) * DEPTH + (slot->head & (DEPTH - 1));
+	comm = bpf_map_lookup_elem(&comms, &key);
+	if (!record || !comm)
+		return 0;
+	record->start = start;
+	record->end = now;
+	record->detail = (__u64)BPF_CORE_READ(previous, tgid) << 32 |
+			 (__u32)BPF_CORE_READ(previous, prio);
+	record->id = BPF_CORE_READ(previous, pid);
+	BPF_CORE_READ_INTO(&comm->name, previous, comm);
+	publish(slot);
+	return 0;
+}
+
+/* Run once, by this process itself. */
+SEC("raw_tp")
+int hello(struct bpf_raw_tracepoint_args *args)
+{
+	own_process = bpf_get_current_pid_tgid() >> 32;
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";

@@ -1,0 +1,183 @@
+//! What was seen during a run, and whom its gaps are blamed on.
+
+use std::collections::BTreeMap;
+
+use facts::Root;
+use recording::{Blamed, Code, CpuNoise, Culprit, Doubt, Event, NoiseSeries, Source};
+use units::{CpuSet, Nanos, Span};
+
+use crate::bpf::{self, Lane};
+use crate::error::Error;
+use crate::join::join;
+use crate::names::Names;
+
+/// More than this between the kernel's clocks, in parts of a million, and events may be
+/// blamed for their neighbours' gaps.
+const DRIFT_PPM: u64 = 200;
+
+/// The tracepoints without which much stays unexplained. Others belong to parts that not all
+/// kernels have.
+const NEEDED: &[&str] = &[
+    #[cfg(target_arch = "x86_64")]
+    "local_timer_entry",
+    "irq_handler_entry",
+    "softirq_entry",
+    "sched_switch",
+];
+
+/// What the kernel did on some CPUs while something was measured.
+pub struct Events {
+    seen: bpf::Seen,
+    names: Names,
+}
+
+/// Watches CPUs while `measure` runs, and says what it returned and what was seen.
+///
+/// # Errors
+/// They cannot be watched; the message says what would help. `measure` did not run.
+pub fn watch<T>(
+    cpus: &CpuSet,
+    measure: impl FnOnce() -> T,
+) -> Result<(T, Events), Error> {
+    let (result, seen) = bpf::watch(cpus, measure)?;
+    let names = Names::read(&Root::live(), &seen.lanes);
+    Ok((result, Events { seen, names }))
+}
+
+impl Events {
+    /// How many events were not kept.
+    pub fn lost(&self) -> u64 {
+        self.seen.lanes.iter().map(|lane| lane.lost).sum()
+    }
+
+    /// Blames the gaps of a run, and says what there is to doubt. With a `trace` the events
+    /// themselves are kept, too.
+    pub fn blame(&self, series: &mut NoiseSeries, trace: bool) -> Vec<Doubt> {
+        let Some(monotonic) = series.monotonic else { return Vec::new() };
+        let clock = Clock::of(monotonic);
+        for lane in &self.seen.lanes {
+            let of_lane = series.cpus.iter_mut().find(|cpu| cpu.cpu == lane.cpu);
+            if let Some(cpu) = of_lane {
+                cpu.blamed = Some(self.blamed(lane, cpu, clock, trace));
+            }
+        }
+        series.source = Some(Source::Bpf);
+        clock.doubts().into_iter().chain(self.doubts()).collect()
+    }
+
+    fn blamed(&self, lane: &Lane, cpu: &CpuNoise, clock: Clock, trace: bool) -> Blamed {
+        let mut known = Known::default();
+        let mut events = Vec::with_capacity(lane.records.len());
+        for record in &lane.records {
+            let ends = (record.start, record.end);
+            let Some(span) = clock.span(ends, cpu.began_ns) else { continue };
+            if span.start >= cpu.elapsed_ns {
+                continue;
+            }
+            let culprit = known.saw(self.names.culprit(record));
+            events.push(Event { span, culprit });
+        }
+        let losses = lane.losses.iter();
+        let losses: Vec<Span> =
+            losses.filter_map(|ends| clock.span(*ends, cpu.began_ns)).collect();
+        let steal = cpu.meanwhile.steal_ns.unwrap_or_default();
+        let Known { mut culprits, events: mut counts, .. } = known;
+        let shares = join(&cpu.gaps, &events, &losses, steal, &mut culprits);
+        counts.resize(culprits.len(), 0);
+        let trace = trace.then(|| {
+            events.sort_by_key(|event| event.span);
+            events
+        });
+        Blamed { culprits, shares, events: counts, lost: lane.lost, trace }
+    }
+
+    fn doubts(&self) -> Vec<Doubt> {
+        let lost = self.seen.lanes.iter().filter(|lane| lane.lost > 0).map(|lane| {
+            let text = format!(
+                "CPU {}: {} events came faster than they could be read, or were too many to \
+                 keep; what they took is unexplained",
+                lane.cpu, lane.lost
+            );
+            Doubt::new(Code::EventsLost, text)
+        });
+        let missing = self.seen.missing.iter().filter(|name| NEEDED.contains(name));
+        let missing = missing.map(|name| {
+            let text = format!(
+                "this kernel has no tracepoint {name}: what is seen there elsewhere is \
+                 unexplained here"
+            );
+            Doubt::new(Code::Unwatched, text)
+        });
+        lost.chain(missing).collect()
+    }
+}
+
+/// Everyone that was seen, and how often.
+#[derive(Default)]
+struct Known {
+    places: BTreeMap<Culprit, usize>,
+    culprits: Vec<Culprit>,
+    events: Vec<u64>,
+}
+
+impl Known {
+    /// Counts an event; its culprit's place.
+    fn saw(&mut self, culprit: Culprit) -> usize {
+        let place = *self.places.entry(culprit).or_insert_with_key(|culprit| {
+            self.culprits.push(culprit.clone());
+            self.events.push(0);
+            self.culprits.len() - 1
+        });
+        self.events[place] += 1;
+        place
+    }
+}
+
+/// The events' clock on that of the gaps: two moments of both.
+#[derive(Debug, Clone, Copy)]
+struct Clock {
+    begin: (i128, i128),
+    end: (i128, i128),
+}
+
+impl Clock {
+    fn of(pairs: [(Nanos, Nanos); 2]) -> Self {
+        let [begin, end] =
+            pairs.map(|(ours, theirs)| (ours.get().into(), theirs.get().into()));
+        Self { begin, end }
+    }
+
+    /// A time of the events' clock, since the recording's beginning, in nanoseconds.
+    fn since_beginning(self, time: Nanos) -> i128 {
+        let (ours, theirs) = (self.end.0 - self.begin.0, self.end.1 - self.begin.1);
+        let passed = i128::from(time.get()) - self.begin.1;
+        if theirs <= 0 {
+            return self.begin.0 + passed;
+        }
+        self.begin.0 + passed * ours / theirs
+    }
+
+    /// What lies between two times of the events' clock, counted from the loop's first
+    /// reading; `None` where it ended before that. What began before is cut.
+    fn span(self, (start, end): (u64, u64), first: Nanos) -> Option<Span> {
+        let since_first = |time| {
+            let since = self.since_beginning(Nanos::from_nanos(time));
+            let since = (since - i128::from(first.get())).max(0);
+            u64::try_from(since).unwrap_or(u64::MAX)
+        };
+        let (start, end) = (since_first(start), since_first(end));
+        let length = end.checked_sub(start).filter(|length| *length > 0)?;
+        Some(Span { start: Nanos::from_nanos(start), length: Nanos::from_nanos(length) })
+    }
+
+    fn doubts(self) -> Option<Doubt> {
+        let (ours, theirs) = (self.end.0 - self.begin.0, self.end.1 - self.begin.1);
+        let apart = (ours - theirs).unsigned_abs();
+        if apart * 1_000_000 <= theirs.unsigned_abs() * u128::from(DRIFT_PPM) {
+            return None;
+        }
+        let text = "the kernel steered its clock during the run: events may be blamed for \
+                    their neighbours' gaps";
+        Some(Doubt::new(Code::ClockDrift, text))
+    }
+}

@@ -1,0 +1,17 @@
+//! The levels of what goes on on a CPU, as the BPF programs number them.
+
+/// What can go on while something of a lower level does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Level {
+    Thread,
+    Softirq,
+    Handler,
+    Vector,
+    Nmi,
+}
+
+impl Level {
+    /// `enum level` in `bpf/events.bpf.c`.
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Thread, Self::Softirq, Self::Handler, Self::Vector, Self::Nmi];
+}

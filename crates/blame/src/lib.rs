@@ -1,0 +1,19 @@
+//! Who took it: what the kernel did while a loop spun, and which gap was whose.
+//!
+//! [`watch`] sees the kernel's events while something is measured, and [`Events::blame`]
+//! joins them with the gaps that were seen. Nobody is guessed: what no event explains stays
+//! unexplained, with its size.
+
+mod bpf;
+mod edges;
+mod error;
+mod events;
+mod join;
+mod layers;
+mod level;
+mod names;
+mod ring;
+
+pub use error::{Error, Kind};
+pub use events::{Events, watch};
+pub use join::join;

@@ -1,0 +1,163 @@
+//! What events are called, by the numbers that the kernel gives them.
+
+use std::collections::BTreeMap;
+
+use facts::{Interrupts, Root};
+use recording::{Culprit, CulpritKind, Thread};
+
+use crate::bpf::Lane;
+use crate::level::Level;
+use crate::ring::Record;
+
+/// The vectors of x86, the same since Linux 5.8 (`arch/x86/include/asm/irq_vectors.h`).
+const VECTORS: [(u32, &str); 11] = [
+    (0xec, "local timer"),
+    (0xf4, "deferred error"),
+    (0xf6, "IRQ work"),
+    (0xf7, "platform"),
+    (0xf9, "threshold"),
+    (0xfa, "thermal"),
+    (0xfb, "call function single"),
+    (0xfc, "call function"),
+    (0xfd, "reschedule"),
+    (0xfe, "APIC error"),
+    (0xff, "spurious"),
+];
+
+/// The local timer's.
+const TIMER: u32 = 0xec;
+
+/// `include/linux/interrupt.h`; what `/proc/softirqs` calls them.
+const SOFTIRQS: [&str; 10] = [
+    "HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED",
+    "HRTIMER", "RCU",
+];
+
+/// The names that this kernel and this machine give.
+pub(crate) struct Names {
+    /// By address; of the timers that expired.
+    functions: BTreeMap<u64, String>,
+    /// By IRQ.
+    devices: BTreeMap<u32, String>,
+    /// By thread; of kernel threads that work for others, and for whom.
+    workers: BTreeMap<u32, String>,
+}
+
+impl Names {
+    /// The names of what was seen: `/proc/kallsyms`, `/proc/interrupts`, `/proc/PID/comm`.
+    /// What is not told there (`kernel.kptr_restrict`), or gone by now, has none here.
+    pub(crate) fn read(root: &Root, seen: &[Lane]) -> Self {
+        let records = || seen.iter().flat_map(|lane| &lane.records);
+        let text = root.text(Interrupts::FILE);
+        let lines = text.and_then(|text| Interrupts::parse(&text, Interrupts::FILE));
+        Self {
+            functions: functions(root, records()),
+            devices: lines.map_or_else(|_| BTreeMap::new(), |found| devices(&found)),
+            workers: workers(root, records()),
+        }
+    }
+
+    /// What a record is blamed on.
+    pub(crate) fn culprit(&self, record: &Record) -> Culprit {
+        let named = |kind, name: String| Culprit { kind, name, thread: None };
+        match record.level {
+            Level::Thread => self.thread(record),
+            Level::Softirq => named(CulpritKind::Softirq, softirq(record.id)),
+            Level::Handler => named(CulpritKind::Irq, self.device(record.id)),
+            Level::Vector if record.id == TIMER => {
+                named(CulpritKind::Timer, self.timer(record.detail))
+            }
+            Level::Vector => named(CulpritKind::Ipi, vector(record.id)),
+            Level::Nmi => named(CulpritKind::Nmi, "NMI".to_owned()),
+        }
+    }
+
+    fn thread(&self, record: &Record) -> Culprit {
+        let name = self.workers.get(&record.id).cloned();
+        let name = name.unwrap_or_else(|| comm(record));
+        Culprit { kind: CulpritKind::Thread, name, thread: Some(who(record)) }
+    }
+
+    fn timer(&self, function: u64) -> String {
+        self.functions.get(&function).cloned().unwrap_or_else(|| vector(TIMER))
+    }
+
+    fn device(&self, irq: u32) -> String {
+        self.devices.get(&irq).cloned().unwrap_or_else(|| format!("IRQ {irq}"))
+    }
+}
+
+fn functions<'a>(
+    root: &Root,
+    records: impl Iterator<Item = &'a Record>,
+) -> BTreeMap<u64, String> {
+    let timers = records.filter(|record| record.level == Level::Vector);
+    let mut names: BTreeMap<u64, String> =
+        timers.map(|record| (record.detail, String::new())).collect();
+    names.remove(&0);
+    if let (false, Ok(text)) = (names.is_empty(), root.text("/proc/kallsyms")) {
+        name_functions(&mut names, &text);
+    }
+    names.retain(|_, name| !name.is_empty());
+    names
+}
+
+/// Puts the names in: lines of `address type name [module]`.
+fn name_functions(functions: &mut BTreeMap<u64, String>, text: &str) {
+    for line in text.lines() {
+        let mut words = line.split_ascii_whitespace();
+        let address = words.next().and_then(|word| u64::from_str_radix(word, 16).ok());
+        let slot = address.and_then(|address| functions.get_mut(&address));
+        if let (Some(slot), Some(name)) = (slot, words.nth(1)) {
+            name.clone_into(slot);
+        }
+    }
+}
+
+/// A worker's thread is called `kworker/1:1`; the file adds the queue that it worked for last
+/// (`kworker/1:1-events`). In a container the number may be another thread's.
+fn workers<'a>(
+    root: &Root,
+    records: impl Iterator<Item = &'a Record>,
+) -> BTreeMap<u32, String> {
+    let threads = records.filter(|record| record.level == Level::Thread);
+    let named = threads.map(|record| (record.id, comm(record)));
+    let workers: BTreeMap<u32, String> =
+        named.filter(|(_, name)| name.starts_with("kworker/")).collect();
+    let full = |(tid, name): (u32, String)| {
+        let told = root.text(&format!("/proc/{tid}/comm")).ok()?;
+        let told = told.trim_end();
+        told.starts_with(&name).then(|| (tid, told.to_owned()))
+    };
+    workers.into_iter().filter_map(full).collect()
+}
+
+fn devices(interrupts: &Interrupts) -> BTreeMap<u32, String> {
+    let numbered = interrupts
+        .lines()
+        .iter()
+        .filter_map(|line| line.label.parse().ok().map(|irq| (irq, line.name.clone())));
+    numbered.collect()
+}
+
+fn vector(number: u32) -> String {
+    let known = VECTORS.iter().find(|(vector, _)| *vector == number);
+    known.map_or_else(|| format!("vector {number:#x}"), |(_, name)| (*name).to_owned())
+}
+
+fn softirq(number: u32) -> String {
+    let known = usize::try_from(number).ok().and_then(|number| SOFTIRQS.get(number));
+    known.map_or_else(|| format!("softirq {number}"), |name| (*name).to_owned())
+}
+
+fn comm(record: &Record) -> String {
+    let comm = record.comm;
+    let end = comm.iter().position(|byte| *byte == 0).unwrap_or(comm.len());
+    String::from_utf8_lossy(&comm[..end]).into_owned()
+}
+
+fn who(record: &Record) -> Thread {
+    let [pid, prio] = [record.detail >> 32, record.detail & u64::from(u32::MAX)]
+        .map(|half| u32::try_from(half).unwrap_or(0));
+    Thread { tid: record.id, pid, prio: i32::from_ne_bytes(prio.to_ne_bytes()) }
+}

@@ -1,0 +1,146 @@
+//! What the BPF programs wrote, read through mmap without a system call.
+//!
+//! Each measured CPU has a lane with a ring of records for each level, and says how many it has
+//! ever written to each. What was overwritten before it was read is counted as lost: the record
+//! that is being written takes the place of the one a whole ring before it.
+
+use std::os::fd::AsFd;
+use std::ptr::NonNull;
+use std::sync::atomic::{Ordering, fence};
+
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+
+use crate::bpf::types::{comm, lane, record};
+use crate::error::{Error, Kind};
+use crate::level::Level;
+
+/// An array map, seen from here. Nothing here writes to it.
+struct Mapped<T> {
+    first: NonNull<T>,
+    count: usize,
+}
+
+// SAFETY: it is memory that only the kernel writes to; it may be read from any thread.
+unsafe impl<T> Send for Mapped<T> {}
+
+impl<T: Copy> Mapped<T> {
+    fn new(map: &impl AsFd, count: usize) -> Result<Self, Error> {
+        let length = count * size_of::<T>();
+        // SAFETY: a new mapping, which takes nobody's place. It is never written to.
+        let memory = unsafe {
+            mmap(
+                std::ptr::null_mut(),
+                length,
+                ProtFlags::READ,
+                MapFlags::SHARED,
+                map.as_fd(),
+                0,
+            )
+        };
+        let failed =
+            |error| Error::new(Kind::System, format!("map the ring of events: {error}"));
+        let first = NonNull::new(memory.map_err(failed)?.cast::<T>());
+        let first = first.ok_or_else(|| failed(rustix::io::Errno::NOMEM))?;
+        Ok(Self { first, count })
+    }
+
+    /// What an element holds now. It may be half of one thing and half of another.
+    fn read(&self, place: usize) -> Option<T> {
+        if place >= self.count {
+            return None;
+        }
+        // SAFETY: the place is within the mapping, which is aligned to pages; any bytes
+        // make a `T` (numbers only). Volatile, since the kernel writes meanwhile.
+        Some(unsafe { self.first.add(place).read_volatile() })
+    }
+}
+
+impl<T> Drop for Mapped<T> {
+    fn drop(&mut self) {
+        let length = self.count * size_of::<T>();
+        // SAFETY: this is the whole mapping, and nothing refers to it any more. It can
+        // fail only for an address that is none.
+        let _ = unsafe { munmap(self.first.as_ptr().cast(), length) };
+    }
+}
+
+/// Something that ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Record {
+    pub(crate) level: Level,
+    /// On the kernel's monotonic clock, in nanoseconds.
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    /// Of a vector the function of the first timer that expired; of a thread its process in
+    /// the upper half, its priority in the lower.
+    pub(crate) detail: u64,
+    /// The vector, IRQ, softirq or thread.
+    pub(crate) id: u32,
+    /// A thread's name.
+    pub(crate) comm: [u8; 16],
+}
+
+/// The rings of all lanes, and how far each was read.
+pub(crate) struct Rings {
+    lanes: Mapped<lane>,
+    records: Mapped<record>,
+    comms: Mapped<comm>,
+    depth: usize,
+    read: Vec<[u64; Level::ALL.len()]>,
+}
+
+impl Rings {
+    /// The rings of `cpus` lanes, each of `depth` records.
+    pub(crate) fn new(
+        lanes: &impl AsFd,
+        records: &impl AsFd,
+        comms: &impl AsFd,
+        cpus: usize,
+        depth: usize,
+    ) -> Result<Self, Error> {
+        let records = Mapped::new(records, cpus * Level::ALL.len() * depth)?;
+        let (lanes, comms) =
+            (Mapped::new(lanes, cpus)?, Mapped::new(comms, cpus * depth)?);
+        let read = vec![[0; Level::ALL.len()]; cpus];
+        Ok(Self { lanes, records, comms, depth, read })
+    }
+
+    /// Hands on what was written to one ring of a lane since the last time, record by record;
+    /// `None` for one that was overwritten before it was read.
+    pub(crate) fn drain(
+        &mut self,
+        lane: usize,
+        level: Level,
+        mut take: impl FnMut(Option<Record>),
+    ) {
+        let Some(head) = self.head(lane, level) else { return };
+        fence(Ordering::Acquire);
+        for number in self.read[lane][level as usize]..head {
+            let record = self.record(lane, level, number);
+            fence(Ordering::Acquire);
+            let depth = u64::try_from(self.depth).unwrap_or(u64::MAX);
+            let is_there = |head: u64| head < number.saturating_add(depth);
+            take(record.filter(|_| self.head(lane, level).is_some_and(is_there)));
+        }
+        self.read[lane][level as usize] = head;
+    }
+
+    fn head(&self, lane: usize, level: Level) -> Option<u64> {
+        self.lanes.read(lane).map(|lane| lane.slots[level as usize].head)
+    }
+
+    fn record(&self, lane: usize, level: Level, number: u64) -> Option<Record> {
+        let depth = u64::try_from(self.depth).ok()?;
+        let within = usize::try_from(number % depth).ok()?;
+        let ring = lane * Level::ALL.len() + level as usize;
+        let record { start, end, detail, id } =
+            self.records.read(ring * self.depth + within)?;
+        let comm = match level {
+            Level::Thread => self.comms.read(lane * self.depth + within)?.name,
+            _ => [0; 16],
+        };
+        let comm = comm.map(|letter| letter.to_ne_bytes()[0]);
+        let id = u32::try_from(id).ok()?;
+        Some(Record { level, start, end, detail, id, comm })
+    }
+}

@@ -1,0 +1,237 @@
+//! Those who make noise on a CPU, and write down what they made.
+
+use std::io::{Read, Write};
+use std::net::UdpSocket;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+use units::{Cpu, Nanos};
+
+/// Higher than the spinner's.
+const PRIORITY: libc::c_int = 10;
+const PERIOD: Nanos = Nanos::from_millis(10);
+
+/// Something that one of them did.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Burst {
+    /// On `CLOCK_MONOTONIC`.
+    pub(crate) begin: Nanos,
+    pub(crate) end: Nanos,
+    /// How long it had been on a CPU in all its life when it began.
+    pub(crate) ran: Nanos,
+    /// How long it computed, interruptions left out, as far as it saw them.
+    pub(crate) burnt: Nanos,
+}
+
+/// A process or a thread that makes noise until it is told to stop.
+pub(crate) enum Injector {
+    Process {
+        child: libc::pid_t,
+        log: UnixStream,
+    },
+    Thread {
+        stop: Arc<AtomicBool>,
+        thread: JoinHandle<()>,
+    },
+    /// It could not be made.
+    None(&'static str),
+}
+
+impl Injector {
+    /// Stops it; what it wrote down.
+    pub(crate) fn stop(self) -> Vec<Burst> {
+        match self {
+            Self::Process { child, mut log } => {
+                // SAFETY: `child` is our own child, not yet waited for.
+                unsafe {
+                    libc::kill(child, libc::SIGKILL);
+                    libc::waitpid(child, std::ptr::null_mut(), 0);
+                }
+                let mut bytes = Vec::new();
+                log.read_to_end(&mut bytes).unwrap();
+                bytes.chunks_exact(Burst::BYTES).map(Burst::from_bytes).collect()
+            }
+            Self::Thread { stop, thread } => {
+                stop.store(true, Ordering::Relaxed);
+                thread.join().unwrap();
+                Vec::new()
+            }
+            Self::None(_) => Vec::new(),
+        }
+    }
+}
+
+impl Burst {
+    const BYTES: usize = 32;
+
+    fn to_bytes(self) -> Vec<u8> {
+        let times = [self.begin, self.end, self.ran, self.burnt];
+        times.map(|time| time.get().to_le_bytes()).concat()
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Self {
+        let time = |at: usize| {
+            Nanos::from_nanos(u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()))
+        };
+        Self { begin: time(0), end: time(8), ran: time(16), burnt: time(24) }
+    }
+}
+
+pub(crate) fn now(clock: libc::clockid_t) -> Nanos {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a valid timespec for the kernel to write.
+    unsafe { libc::clock_gettime(clock, &raw mut time) };
+    Nanos::from_secs(time.tv_sec.try_into().unwrap())
+        + Nanos::from_nanos(time.tv_nsec.try_into().unwrap())
+}
+
+/// A process of that name on that CPU, above the spinner, that does `noise` until it is
+/// killed.
+fn process(
+    cpu: Cpu,
+    name: &std::ffi::CStr,
+    noise: fn(UnixStream) -> std::io::Result<()>,
+) -> Injector {
+    let (mut ours, mut theirs) = UnixStream::pair().unwrap();
+    // SAFETY: the child computes, sleeps, and uses its own sockets and threads, then
+    // _exits; it takes no lock that another thread of this process could have held.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        drop(ours);
+        // SAFETY: `name` is a string that ends in a zero.
+        unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) };
+        let ready = isolate::pin(cpu).is_ok() && outranks();
+        let _ = theirs.write_all(&[u8::from(ready)]);
+        if ready {
+            let _ = noise(theirs);
+        }
+        // SAFETY: ends the child without running the parent's destructors.
+        unsafe { libc::_exit(0) };
+    }
+    drop(theirs);
+    let mut ready = [0];
+    ours.read_exact(&mut ready).unwrap();
+    let injector = Injector::Process { child, log: ours };
+    if ready == [1] {
+        return injector;
+    }
+    injector.stop();
+    Injector::None("SCHED_FIFO is not allowed here")
+}
+
+/// Outranks the spinner, and lets the threads that it starts do so.
+fn outranks() -> bool {
+    let parameters = libc::sched_param { sched_priority: PRIORITY };
+    // SAFETY: `parameters` outlives the call, which only reads it.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) == 0 }
+}
+
+/// Sleeps, does something, and writes it down, again and again.
+fn again(mut log: UnixStream, mut burst: impl FnMut() -> Nanos) -> std::io::Result<()> {
+    loop {
+        std::thread::sleep(PERIOD.into());
+        let ran = now(libc::CLOCK_THREAD_CPUTIME_ID);
+        let begin = now(libc::CLOCK_MONOTONIC);
+        let burnt = burst();
+        let end = now(libc::CLOCK_MONOTONIC);
+        log.write_all(&Burst { begin, end, ran, burnt }.to_bytes())?;
+    }
+}
+
+/// Spins so long; for how much of that it did.
+fn spin(length: Nanos) -> Nanos {
+    let begin = now(libc::CLOCK_MONOTONIC);
+    let (mut last, mut burnt) = (begin, Nanos::ZERO);
+    while last < begin + length {
+        let time = now(libc::CLOCK_MONOTONIC);
+        let pass = time.saturating_sub(last);
+        if pass < Nanos::from_micros(2) {
+            burnt = burnt + pass;
+        }
+        last = time;
+    }
+    burnt
+}
+
+/// Takes 200 us of every 10 ms.
+pub(crate) fn thief(cpu: Cpu) -> Injector {
+    process(cpu, c"nf-thief", |log| again(log, || spin(Nanos::from_micros(200))))
+}
+
+/// Reads a timer of 1 ms.
+pub(crate) fn timer(cpu: Cpu) -> Injector {
+    process(cpu, c"nf-timer", |_log| {
+        let each = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+        let each = libc::itimerspec { it_interval: each, it_value: each };
+        let mut expired = 0_u64;
+        // SAFETY: `each` is a valid time to set, and `expired` as long as is said.
+        unsafe {
+            let timer = libc::timerfd_create(libc::CLOCK_MONOTONIC, 0);
+            libc::timerfd_settime(timer, 0, &raw const each, std::ptr::null_mut());
+            while libc::read(timer, (&raw mut expired).cast(), 8) == 8 {}
+        }
+        Err(std::io::Error::last_os_error())
+    })
+}
+
+/// Sends packets to itself, 20 at a time.
+pub(crate) fn udp(cpu: Cpu) -> Injector {
+    process(cpu, c"nf-udp", |log| {
+        let socket = UdpSocket::bind("127.0.0.1:0")?;
+        socket.connect(socket.local_addr()?)?;
+        let mut packet = [0; 64];
+        again(log, || {
+            for _ in 0..20 {
+                let sent = socket.send(&packet);
+                let _ = sent.and_then(|_| socket.recv(&mut packet));
+            }
+            Nanos::ZERO
+        })
+    })
+}
+
+/// Three threads that yield to one another.
+pub(crate) fn yields(cpu: Cpu) -> Injector {
+    process(cpu, c"nf-yield", |log| {
+        let yields = || (0..50).for_each(|_| std::thread::yield_now());
+        again(log, || {
+            std::thread::scope(|scope| {
+                let others = [(); 2].map(|()| scope.spawn(yields));
+                yields();
+                others.into_iter().for_each(|other| other.join().unwrap());
+            });
+            Nanos::ZERO
+        })
+    })
+}
+
+/// A thread of this process on another CPU, that has the spinner's CPU see barriers.
+pub(crate) fn membarriers(cpu: Cpu) -> Injector {
+    let facts = facts::Facts::read(&facts::Root::live());
+    let others = facts.cpus.allowed.get().unwrap().without(&[cpu].into_iter().collect());
+    let Some(other) = others.first() else { return Injector::None("there is one CPU") };
+    if !is_registered() {
+        return Injector::None("membarrier(2) is not allowed here");
+    }
+    let stop = Arc::new(AtomicBool::new(false));
+    let told = Arc::clone(&stop);
+    let thread = std::thread::spawn(move || {
+        isolate::pin(other).unwrap();
+        while !told.load(Ordering::Relaxed) {
+            membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+            std::thread::sleep(std::time::Duration::from_micros(500));
+        }
+    });
+    Injector::Thread { stop, thread }
+}
+
+fn is_registered() -> bool {
+    membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0
+}
+
+fn membarrier(command: libc::c_int) -> libc::c_long {
+    // SAFETY: the call takes numbers only.
+    unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) }
+}

@@ -1,0 +1,199 @@
+//! Noise beside an injector, and what of it was blamed on whom.
+
+use facts::{Facts, Root};
+use measure::{Silent, Spec};
+use recording::{Blamed, Body, CpuNoise, CulpritKind, NoiseSeries, NoiseSpec, Share};
+use units::{Cpu, CpuSet, Nanos, Span};
+
+use crate::injector::{Burst, Injector};
+
+const RUN: Nanos = Nanos::from_secs(1);
+/// It outranks ordinary tasks, whatever else this machine is doing.
+const SPINNER: u8 = 5;
+
+/// A run, and what was made in it.
+pub(crate) struct Seen {
+    series: NoiseSeries,
+    /// Those that lie in the run, on the clock of the gaps.
+    bursts: Vec<(Span, Burst)>,
+}
+
+/// What an injector made from its first burst to its last, which is left out.
+#[derive(Debug)]
+pub(crate) struct Made {
+    pub(crate) count: usize,
+    span: Span,
+    /// How long all of them took.
+    pub(crate) took: Nanos,
+    /// How long it computed.
+    pub(crate) burnt: Nanos,
+    /// How long it was on the CPU, as the kernel counts.
+    pub(crate) ran: Nanos,
+}
+
+pub(crate) fn seen_beside(make: fn(Cpu) -> Injector) -> Result<Seen, String> {
+    let facts = Facts::read(&Root::live());
+    let cpu = facts.cpus.allowed.get().unwrap().iter().last().unwrap();
+    let cpus: CpuSet = [cpu].into_iter().collect();
+    let injector = make(cpu);
+    if let Injector::None(why) = injector {
+        return Err(why.to_owned());
+    }
+    let fifo = Some(SPINNER);
+    let spec = NoiseSpec {
+        cpus,
+        duration_ns: RUN,
+        threshold_ns: None,
+        fifo,
+        stop_above_ns: None,
+    };
+    let cpus = spec.cpus.clone();
+    let mut silent = Silent::new().unwrap();
+    let watched =
+        blame::watch(&cpus, || measure::run(&Spec::Noise(spec), &facts, &mut silent));
+    let bursts = injector.stop();
+    let (recording, events) = watched.map_err(|error| error.to_string())?;
+    let Body::Noise { mut series, .. } =
+        recording.map_err(|error| error.to_string())?.body
+    else {
+        unreachable!("asked for noise")
+    };
+    let doubts = events.blame(&mut series, false);
+    assert_eq!(doubts, [], "nothing is lost, and no clock steered");
+    let bursts = on_our_clock(&series, bursts);
+    Ok(Seen { series, bursts })
+}
+
+fn on_our_clock(series: &NoiseSeries, bursts: Vec<Burst>) -> Vec<(Span, Burst)> {
+    let (ours, theirs) = series.monotonic.unwrap()[0];
+    let cpu = &series.cpus[0];
+    let since =
+        |time: Nanos| (ours + time).get().checked_sub((theirs + cpu.began_ns).get());
+    let placed = |burst: Burst| {
+        let start = Nanos::from_nanos(since(burst.begin)?);
+        let length = burst.end.saturating_sub(burst.begin);
+        let span = Span { start, length };
+        (span.end() < cpu.elapsed_ns).then_some((span, burst))
+    };
+    bursts.into_iter().filter_map(placed).collect()
+}
+
+impl Seen {
+    fn cpu(&self) -> &CpuNoise {
+        &self.series.cpus[0]
+    }
+
+    fn blamed(&self) -> &Blamed {
+        self.cpu().blamed.as_ref().unwrap()
+    }
+
+    pub(crate) fn elapsed(&self) -> Nanos {
+        self.cpu().elapsed_ns
+    }
+
+    pub(crate) fn noise(&self) -> Nanos {
+        self.cpu().gaps.iter().map(|gap| gap.length).sum()
+    }
+
+    pub(crate) fn shares(&self) -> Nanos {
+        self.blamed().shares.iter().map(|share| share.ns).sum()
+    }
+
+    pub(crate) fn bursts(&self) -> Made {
+        let (Some(first), Some(last)) = (self.bursts.first(), self.bursts.last()) else {
+            let nothing = Nanos::ZERO;
+            let span = Span { start: nothing, length: nothing };
+            return Made { count: 0, span, took: nothing, burnt: nothing, ran: nothing };
+        };
+        let before = &self.bursts[..self.bursts.len() - 1];
+        let start = first.0.start;
+        Made {
+            count: before.len(),
+            span: Span { start, length: last.0.start.saturating_sub(start) },
+            took: before.iter().map(|(span, _)| span.length).sum(),
+            burnt: before.iter().map(|(_, burst)| burst.burnt).sum(),
+            ran: last.1.ran.saturating_sub(first.1.ran),
+        }
+    }
+
+    fn is(&self, share: &Share, kind: CulpritKind, name: &str) -> bool {
+        let culprit = &self.blamed().culprits[share.culprit];
+        culprit.kind == kind && culprit.name.contains(name)
+    }
+
+    /// In how many of the bursts' gaps that culprit has a share.
+    pub(crate) fn gaps_of_bursts(&self, kind: CulpritKind, name: &str) -> usize {
+        let gaps = &self.cpu().gaps;
+        let has_share = |burst: &Span| {
+            let middle = burst.start + Nanos::from_nanos(burst.length.get() / 2);
+            let mut shares = self.blamed().shares.iter();
+            shares.any(|share| {
+                let gap = gaps[share.gap];
+                gap.start < middle && middle < gap.end() && self.is(share, kind, name)
+            })
+        };
+        let bursts = &self.bursts[..self.bursts.len() - 1];
+        bursts.iter().filter(|(span, _)| has_share(span)).count()
+    }
+
+    /// What threads of that name took inside their tracepoints while this was made.
+    pub(crate) fn inside_between(&self, made: &Made, name: &str) -> Nanos {
+        let gaps = &self.cpu().gaps;
+        let within = |share: &&Share| {
+            let gap = gaps[share.gap];
+            // The first burst's gap began just before it, the last one's as well.
+            made.span.start < gap.end() && gap.end() <= made.span.end()
+        };
+        let shares = self.blamed().shares.iter().filter(within);
+        let theirs = shares.filter(|share| self.is(share, CulpritKind::Thread, name));
+        theirs.map(|share| share.inside_ns).sum()
+    }
+
+    /// Of each gap in which that culprit has a share, in rising order: how many percent of
+    /// it nobody took.
+    pub(crate) fn unexplained_beside(&self, kind: CulpritKind, name: &str) -> Vec<u64> {
+        let shares = &self.blamed().shares;
+        let of = shares.iter().filter(|share| self.is(share, kind, name));
+        let mut gaps: Vec<usize> = of.map(|share| share.gap).collect();
+        gaps.dedup();
+        let nobodys = |gap: &usize| {
+            let of_gap = shares.iter().filter(|share| share.gap == *gap);
+            let nobodys =
+                of_gap.filter(|share| self.is(share, CulpritKind::Unexplained, ""));
+            let nobodys: Nanos = nobodys.map(|share| share.ns).sum();
+            nobodys.get() * 100 / self.cpu().gaps[*gap].length.get()
+        };
+        let mut percent: Vec<u64> = gaps.iter().map(nobodys).collect();
+        percent.sort_unstable();
+        percent
+    }
+
+    /// How many events of that kind and name were seen.
+    pub(crate) fn events(&self, kind: CulpritKind, name: &str) -> u64 {
+        let blamed = self.blamed();
+        let culprits = blamed.culprits.iter().zip(&blamed.events);
+        let named = culprits
+            .filter(|(culprit, _)| culprit.kind == kind && culprit.name.contains(name));
+        named.map(|(_, events)| events).sum()
+    }
+
+    /// How often an interrupt came by `/proc/interrupts`.
+    pub(crate) fn interrupts(&self, line: &str) -> u64 {
+        let lines = self.cpu().meanwhile.interrupts.as_ref().unwrap();
+        lines.iter().filter(|found| found.line == line).map(|found| found.count).sum()
+    }
+
+    /// How often a softirq ran by `/proc/softirqs`.
+    pub(crate) fn softirqs(&self, name: &str) -> u64 {
+        let lines = self.cpu().meanwhile.softirqs.as_ref().unwrap();
+        lines.iter().filter(|found| found.name == name).map(|found| found.count).sum()
+    }
+
+    /// Everyone, for messages.
+    pub(crate) fn told(&self) -> impl std::fmt::Debug {
+        let blamed = self.blamed();
+        let culprits = blamed.culprits.iter().zip(&blamed.events);
+        let told = culprits.map(|(culprit, events)| (culprit.name.clone(), *events));
+        told.collect::<Vec<_>>()
+    }
+}
