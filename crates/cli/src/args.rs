@@ -8,6 +8,7 @@ use clap::builder::styling::Styles;
 use clap::{CommandFactory, Parser, Subcommand};
 use units::{CpuSet, Nanos, Ppm};
 
+use crate::blaming::Source;
 use crate::lab_args::LabCommand;
 
 const EXIT_CODES: &str = "\
@@ -127,6 +128,9 @@ pub(crate) struct CheckArgs {
     /// How long to count ticks at rest before that.
     #[arg(long, value_name = "TIME", default_value = "4", value_parser = seconds)]
     pub(crate) rest: Nanos,
+    /// Who is to see what took the time; whoever can, if not given.
+    #[arg(long, value_name = "SOURCE")]
+    pub(crate) source: Option<Source>,
     #[command(flatten)]
     pub(crate) limits: Limits,
 }
@@ -166,6 +170,16 @@ pub(crate) struct NoiseArgs {
     /// Spin at this SCHED_FIFO priority, 1 to 99 (needs root or CAP_SYS_NICE).
     #[arg(long, value_name = "PRIO", value_parser = clap::value_parser!(u8).range(1..=99))]
     pub(crate) fifo: Option<u8>,
+    /// End at the first gap that is longer, as 50us, and tell what went on around it (exit
+    /// code 1).
+    #[arg(long, value_name = "TIME", value_parser = span)]
+    pub(crate) stop_above: Option<Nanos>,
+    /// Write gaps and events as a trace for Perfetto or Chrome (JSON).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
+    /// Who is to see what took the time; whoever can, if not given.
+    #[arg(long, value_name = "SOURCE")]
+    pub(crate) source: Option<Source>,
     #[command(flatten)]
     pub(crate) limits: Limits,
 }

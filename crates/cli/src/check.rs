@@ -4,8 +4,10 @@ use measure::Spec;
 use recording::CheckSpec;
 
 use crate::args::{CheckArgs, Output};
+use crate::blaming::Blaming;
 use crate::measuring::{self, Place};
 use crate::outcome::{Failure, Outcome};
+use crate::terminal::Terminal;
 
 pub(crate) fn run(args: &CheckArgs, output: Output) -> Result<Outcome, Failure> {
     let place = Place::find(&args.place, isolate::choose)?;
@@ -15,5 +17,10 @@ pub(crate) fn run(args: &CheckArgs, output: Output) -> Result<Outcome, Failure> 
         idle_ns: args.rest,
         noise_ns: args.duration,
     });
-    measuring::run(&place, &spec, &args.place, args.limits, output)
+    let mut terminal = Terminal::new(output.quiet, None)?;
+    let blaming = Blaming { source: args.source, trace: false };
+    let recording = blaming.measure(&place, &spec, &mut terminal)?;
+    let text = || ::report::text(&recording);
+    let outcome = measuring::finish(&recording, &args.place, output, text)?;
+    Ok(measuring::judge(outcome, &recording, args.limits))
 }

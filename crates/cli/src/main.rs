@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod blaming;
 mod check;
 mod explain;
 mod facts;

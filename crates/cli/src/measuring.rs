@@ -27,7 +27,7 @@ impl Place {
     /// measured. `choose` says which CPUs those asked for are.
     pub(crate) fn find(asked: &Where, choose: Choose) -> Result<Self, Failure> {
         if let Some(file) = &asked.output {
-            refuse_unwritable(file)?;
+            refuse_unwritable("-o", file)?;
         }
         let facts = Facts::read(&Root::live());
         let cpus = choose(asked.cpus.as_ref(), &facts)?;
@@ -47,9 +47,9 @@ impl Place {
 }
 
 /// A run of an hour must not end with "permission denied".
-fn refuse_unwritable(file: &Path) -> Result<(), Failure> {
+pub(crate) fn refuse_unwritable(option: &str, file: &Path) -> Result<(), Failure> {
     let refuse = |why: &dyn std::fmt::Display| {
-        Err(Failure::usage(format!("-o {}: {why}", file.display())))
+        Err(Failure::usage(format!("{option} {}: {why}", file.display())))
     };
     if file.is_dir() {
         return refuse(&"is a directory");
@@ -91,21 +91,12 @@ pub(crate) fn show(
     Ok(())
 }
 
-/// Measures something with noise in it, tells it, and holds it against the limits given.
-pub(crate) fn run(
-    place: &Place,
-    spec: &Spec,
-    asked: &Where,
-    limits: args::Limits,
-    output: Output,
-) -> Result<Outcome, Failure> {
-    let recording = place.measure(spec, &mut Terminal::new(output.quiet, None)?)?;
-    let outcome = finish(&recording, asked, output, || ::report::text(&recording))?;
-    Ok(judge(outcome, &recording, limits))
-}
-
 /// Holds what was measured against the limits given, unless it ended badly already.
-fn judge(outcome: Outcome, recording: &Recording, given: args::Limits) -> Outcome {
+pub(crate) fn judge(
+    outcome: Outcome,
+    recording: &Recording,
+    given: args::Limits,
+) -> Outcome {
     let limits = Limits { noise: given.max_noise_ppm, gap: given.max_gap };
     let exceeded = ::report::exceeded(recording, &limits);
     for line in &exceeded {
