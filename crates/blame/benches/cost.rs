@@ -12,7 +12,9 @@ use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use blame::Watcher;
 use facts::{Facts, Root};
+use recording::Source;
 use units::{Cpu, CpuSet};
 
 /// How often each is done in each way.
@@ -64,7 +66,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         let mut watched = Vec::new();
         for _ in 0..ROUNDS {
             bare.push(each(&work, cpu)?);
-            let (taken, events) = blame::watch(&only, || each(&work, cpu))?;
+            let (taken, events) =
+                Watcher::open(&only, Some(Source::Bpf))?.watch(|| each(&work, cpu));
             watched.push(taken?);
             if events.lost() > 0 {
                 return Err(format!("{} events were lost", events.lost()).into());

@@ -6,9 +6,6 @@
 //! that ends.
 
 use std::mem::MaybeUninit;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::Duration;
 
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{ErrorKind, Link, ProgramInput, ProgramMut};
@@ -16,7 +13,9 @@ use units::{Cpu, CpuSet};
 
 use crate::error::{Error, Kind};
 use crate::level::Level;
-use crate::ring::{Record, Rings};
+use crate::ring::Rings;
+use crate::seen::Lane;
+use crate::watcher::EventSource;
 use skeleton::{EventsProgs, EventsSkelBuilder};
 
 #[expect(
@@ -48,101 +47,34 @@ const VECTORS: [(&str, &str); 11] = [
     ("thermal_apic_entry", "thermal_apic_exit"),
 ];
 
-/// A ring holds what comes in this time at 300 000 events a second of one level.
-const PERIOD: Duration = Duration::from_millis(50);
-/// So many events of one CPU are kept: 56 bytes each.
-const KEPT: usize = 1 << 22;
-
-/// What was seen on one CPU.
-pub(crate) struct Lane {
-    pub(crate) cpu: Cpu,
-    /// Level by level in the order in which they ended, as far as they were read at once.
-    pub(crate) records: Vec<Record>,
-    /// How many more there were: overwritten before they were read, or too many to keep.
-    pub(crate) lost: u64,
-    /// When they ended, on the records' clock: after and before which kept ones of their level.
-    pub(crate) losses: Vec<(u64, u64)>,
-    /// When the last one of each level ended, and where in `losses` those after it are.
-    last: [(u64, Option<usize>); Level::ALL.len()],
-}
-
-impl Lane {
-    fn new(cpu: Cpu) -> Self {
-        let last = [(0, None); Level::ALL.len()];
-        Self { cpu, records: Vec::new(), lost: 0, losses: Vec::new(), last }
-    }
-
-    /// Keeps a record of that level; `None`: one was lost.
-    fn take(&mut self, level: Level, record: Option<Record>) {
-        let (end, loss) = &mut self.last[level as usize];
-        let Some(record) = record.filter(|_| self.records.len() < KEPT) else {
-            self.lost += 1;
-            loss.get_or_insert_with(|| {
-                self.losses.push((*end, u64::MAX));
-                self.losses.len() - 1
-            });
-            return;
-        };
-        if let Some((_, until)) = loss.take().and_then(|loss| self.losses.get_mut(loss)) {
-            *until = record.end;
-        }
-        *end = record.end;
-        self.records.push(record);
-    }
-}
-
-/// What was seen, and which tracepoints this kernel does not have.
-pub(crate) struct Seen {
-    pub(crate) lanes: Vec<Lane>,
-    pub(crate) missing: Vec<&'static str>,
-}
-
-/// Watches the CPUs while something is done.
-///
-/// # Errors
-/// The programs cannot be loaded: nothing was done.
-pub(crate) fn watch<T>(
-    cpus: &CpuSet,
-    what: impl FnOnce() -> T,
-) -> Result<(T, Seen), Error> {
-    let mut program = Programs::load(cpus)?;
-    let mut lanes: Vec<Lane> = cpus.iter().map(Lane::new).collect();
-    let done = AtomicBool::new(false);
-    let result = thread::scope(|scope| {
-        let (rings, lanes, done) = (&mut program.rings, &mut lanes, &done);
-        let reader = scope.spawn(move || {
-            while !done.load(Ordering::Relaxed) {
-                thread::park_timeout(PERIOD);
-                read(rings, lanes);
-            }
-        });
-        let result = what();
-        done.store(true, Ordering::Relaxed);
-        reader.thread().unpark();
-        result
-    });
-    program.links.clear();
-    read(&mut program.rings, &mut lanes);
-    Ok((result, Seen { lanes, missing: program.missing }))
-}
-
-fn read(rings: &mut Rings, lanes: &mut [Lane]) {
-    for (place, lane) in lanes.iter_mut().enumerate() {
-        for level in Level::ALL {
-            rings.drain(place, level, |record| lane.take(level, record));
-        }
-    }
-}
-
 /// The programs at their tracepoints, and what they write.
-struct Programs {
+pub(crate) struct Programs {
     links: Vec<Link>,
     missing: Vec<&'static str>,
     rings: Rings,
 }
 
+impl EventSource for Programs {
+    fn read(&mut self, lanes: &mut [Lane]) {
+        for (place, lane) in lanes.iter_mut().enumerate() {
+            for level in Level::ALL {
+                self.rings.drain(place, level, |record| lane.take(level, record));
+            }
+        }
+    }
+
+    fn stop(&mut self) -> Vec<String> {
+        self.links.clear();
+        self.missing.iter().map(|name| (*name).to_owned()).collect()
+    }
+}
+
 impl Programs {
-    fn load(cpus: &CpuSet) -> Result<Self, Error> {
+    /// Loads and attaches them.
+    ///
+    /// # Errors
+    /// They cannot be loaded; nothing is watched.
+    pub(crate) fn load(cpus: &CpuSet) -> Result<Self, Error> {
         libbpf_rs::set_print(None);
         let mut object = MaybeUninit::uninit();
         let mut open = EventsSkelBuilder::default().open(&mut object).map_err(failed)?;

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use facts::Root;
 use recording::{Blamed, Code, CpuNoise, Culprit, Doubt, Event, NoiseSeries, Source};
-use units::{CpuSet, Nanos, Span};
+use units::{Nanos, Span};
 
-use crate::bpf::{self, Lane};
 use crate::error::Error;
 use crate::join::join;
 use crate::names::Names;
+use crate::seen::Lane;
 
 /// More than this between the kernel's clocks, in parts of a million, and events may be
 /// blamed for their neighbours' gaps.
@@ -27,41 +26,35 @@ const NEEDED: &[&str] = &[
 
 /// What the kernel did on some CPUs while something was measured.
 pub struct Events {
-    seen: bpf::Seen,
-    names: Names,
-}
-
-/// Watches CPUs while `measure` runs, and says what it returned and what was seen.
-///
-/// # Errors
-/// They cannot be watched; the message says what would help. `measure` did not run.
-pub fn watch<T>(
-    cpus: &CpuSet,
-    measure: impl FnOnce() -> T,
-) -> Result<(T, Events), Error> {
-    let (result, seen) = bpf::watch(cpus, measure)?;
-    let names = Names::read(&Root::live(), &seen.lanes);
-    Ok((result, Events { seen, names }))
+    pub(crate) source: Source,
+    pub(crate) lanes: Vec<Lane>,
+    /// The tracepoints that this kernel does not have.
+    pub(crate) missing: Vec<String>,
+    /// Why no better source was used.
+    pub(crate) why_not: Vec<Error>,
+    pub(crate) names: Names,
 }
 
 impl Events {
     /// How many events were not kept.
     pub fn lost(&self) -> u64 {
-        self.seen.lanes.iter().map(|lane| lane.lost).sum()
+        self.lanes.iter().map(|lane| lane.lost).sum()
     }
 
     /// Blames the gaps of a run, and says what there is to doubt. With a `trace` the events
     /// themselves are kept, too.
     pub fn blame(&self, series: &mut NoiseSeries, trace: bool) -> Vec<Doubt> {
-        let Some(monotonic) = series.monotonic else { return Vec::new() };
+        series.source = Some(self.source);
+        let (Some(monotonic), false) = (series.monotonic, self.lanes.is_empty()) else {
+            return self.unwatched().into_iter().collect();
+        };
         let clock = Clock::of(monotonic);
-        for lane in &self.seen.lanes {
+        for lane in &self.lanes {
             let of_lane = series.cpus.iter_mut().find(|cpu| cpu.cpu == lane.cpu);
             if let Some(cpu) = of_lane {
                 cpu.blamed = Some(self.blamed(lane, cpu, clock, trace));
             }
         }
-        series.source = Some(Source::Bpf);
         clock.doubts().into_iter().chain(self.doubts()).collect()
     }
 
@@ -91,8 +84,15 @@ impl Events {
         Blamed { culprits, shares, events: counts, lost: lane.lost, trace }
     }
 
+    /// Where single events were not watched although nobody asked for that: why.
+    fn unwatched(&self) -> Option<Doubt> {
+        let why: Vec<String> = self.why_not.iter().map(Error::to_string).collect();
+        let text = format!("who took it is not known: {}", why.join("; "));
+        (!why.is_empty()).then(|| Doubt::new(Code::Unwatched, text))
+    }
+
     fn doubts(&self) -> Vec<Doubt> {
-        let lost = self.seen.lanes.iter().filter(|lane| lane.lost > 0).map(|lane| {
+        let lost = self.lanes.iter().filter(|lane| lane.lost > 0).map(|lane| {
             let text = format!(
                 "CPU {}: {} events came faster than they could be read, or were too many to \
                  keep; what they took is unexplained",
@@ -100,7 +100,7 @@ impl Events {
             );
             Doubt::new(Code::EventsLost, text)
         });
-        let missing = self.seen.missing.iter().filter(|name| NEEDED.contains(name));
+        let missing = self.missing.iter().filter(|name| NEEDED.contains(&name.as_str()));
         let missing = missing.map(|name| {
             let text = format!(
                 "this kernel has no tracepoint {name}: what is seen there elsewhere is \

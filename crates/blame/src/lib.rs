@@ -1,6 +1,6 @@
 //! Who took it: what the kernel did while a loop spun, and which gap was whose.
 //!
-//! [`watch`] sees the kernel's events while something is measured, and [`Events::blame`]
+//! A [`Watcher`] sees the kernel's events while something is measured, and [`Events::blame`]
 //! joins them with the gaps that were seen. Nobody is guessed: what no event explains stays
 //! unexplained, with its size.
 
@@ -13,7 +13,10 @@ mod layers;
 mod level;
 mod names;
 mod ring;
+mod seen;
+mod watcher;
 
 pub use error::{Error, Kind};
-pub use events::{Events, watch};
+pub use events::Events;
 pub use join::join;
+pub use watcher::Watcher;

@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use facts::{Interrupts, Root};
 use recording::{Culprit, CulpritKind, Thread};
 
-use crate::bpf::Lane;
 use crate::level::Level;
-use crate::ring::Record;
+use crate::seen::{Lane, Record};
 
 /// The vectors of x86, the same since Linux 5.8 (`arch/x86/include/asm/irq_vectors.h`).
 const VECTORS: [(u32, &str); 11] = [

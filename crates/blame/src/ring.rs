@@ -13,6 +13,7 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use crate::bpf::types::{comm, lane, record};
 use crate::error::{Error, Kind};
 use crate::level::Level;
+use crate::seen::Record;
 
 /// An array map, seen from here. Nothing here writes to it.
 struct Mapped<T> {
@@ -62,22 +63,6 @@ impl<T> Drop for Mapped<T> {
         // fail only for an address that is none.
         let _ = unsafe { munmap(self.first.as_ptr().cast(), length) };
     }
-}
-
-/// Something that ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Record {
-    pub(crate) level: Level,
-    /// On the kernel's monotonic clock, in nanoseconds.
-    pub(crate) start: u64,
-    pub(crate) end: u64,
-    /// Of a vector the function of the first timer that expired; of a thread its process in
-    /// the upper half, its priority in the lower.
-    pub(crate) detail: u64,
-    /// The vector, IRQ, softirq or thread.
-    pub(crate) id: u32,
-    /// A thread's name.
-    pub(crate) comm: [u8; 16],
 }
 
 /// The rings of all lanes, and how far each was read.

@@ -1,7 +1,8 @@
 //! Measuring while the kernel's events are watched, and blaming gaps on them.
 
+use blame::Watcher;
 use measure::Spec;
-use recording::{Code, Doubt, Recording};
+use recording::Recording;
 
 use crate::measuring::Place;
 use crate::outcome::Failure;
@@ -12,8 +13,20 @@ use crate::terminal::Terminal;
 pub(crate) enum Source {
     /// eBPF programs at the kernel's tracepoints (root, or CAP_BPF and CAP_PERFMON).
     Bpf,
+    /// The kernel's trace events, in a trace of their own (root; tracefs).
+    Tracefs,
     /// What /proc counts meanwhile, without privileges: nobody is blamed for single gaps.
     Proc,
+}
+
+impl Source {
+    fn of_recording(self) -> recording::Source {
+        match self {
+            Self::Bpf => recording::Source::Bpf,
+            Self::Tracefs => recording::Source::Tracefs,
+            Self::Proc => recording::Source::Proc,
+        }
+    }
 }
 
 /// How gaps are to be blamed.
@@ -33,26 +46,23 @@ impl Blaming {
         spec: &Spec,
         terminal: &mut Terminal,
     ) -> Result<Recording, Failure> {
-        if self.source == Some(Source::Proc) {
-            return place.measure(spec, terminal);
+        let watcher = Watcher::open(&place.cpus, self.source.map(Source::of_recording))
+            .map_err(Failure::refused)?;
+        if self.trace && watcher.source() == recording::Source::Proc {
+            return Err(no_events(watcher.why_not()));
         }
-        match blame::watch(&place.cpus, || place.measure(spec, terminal)) {
-            Ok((recording, events)) => {
-                let mut recording = recording?;
-                let noise = recording.body.noise_mut();
-                let doubts = noise.map(|series| events.blame(series, self.trace));
-                recording.doubts.extend(doubts.into_iter().flatten());
-                Ok(recording)
-            }
-            Err(error) if self.source.is_some() || self.trace => {
-                Err(Failure::refused(error))
-            }
-            Err(error) => {
-                let mut recording = place.measure(spec, terminal)?;
-                let text = format!("who took it is not known: {error}");
-                recording.doubts.push(Doubt::new(Code::Unwatched, text));
-                Ok(recording)
-            }
-        }
+        let (recording, events) = watcher.watch(|| place.measure(spec, terminal));
+        let mut recording = recording?;
+        let noise = recording.body.noise_mut();
+        let doubts = noise.map(|series| events.blame(series, self.trace));
+        recording.doubts.extend(doubts.into_iter().flatten());
+        Ok(recording)
     }
+}
+
+fn no_events(why: &[blame::Error]) -> Failure {
+    let why: Vec<String> = why.iter().map(ToString::to_string).collect();
+    let why =
+        if why.is_empty() { "/proc only counts".to_owned() } else { why.join("; ") };
+    Failure::refused(format!("no single event can be seen: {why}"))
 }

@@ -10,6 +10,10 @@ use units::{Nanos, Span};
 pub enum Source {
     /// eBPF programs at the kernel's tracepoints.
     Bpf,
+    /// The kernel's trace events, read from tracefs.
+    Tracefs,
+    /// What `/proc` counts: no single events.
+    Proc,
     /// A source of a later version.
     #[serde(other)]
     Other,

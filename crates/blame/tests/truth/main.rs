@@ -9,7 +9,7 @@ mod seen;
 
 use std::sync::Mutex;
 
-use recording::CulpritKind;
+use recording::{CulpritKind, Source};
 use units::Nanos;
 
 use injector::{Injector, membarriers, thief, timer, udp, yields};
@@ -25,7 +25,7 @@ const UNEXPLAINED: u64 = 5;
 /// Runs noise beside an injector, unless this machine does not allow it.
 fn measure(name: &str, make: fn(units::Cpu) -> Injector) -> Option<Seen> {
     let _turn = CPU.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    match seen_beside(make) {
+    match seen_beside(Source::Bpf, make) {
         Ok(seen) => Some(seen),
         Err(why) => {
             println!("skipped: {name}: {why}");

@@ -1,8 +1,11 @@
 //! Noise beside an injector, and what of it was blamed on whom.
 
+use blame::Watcher;
 use facts::{Facts, Root};
 use measure::{Silent, Spec};
-use recording::{Blamed, Body, CpuNoise, CulpritKind, NoiseSeries, NoiseSpec, Share};
+use recording::{
+    Blamed, Body, CpuNoise, CulpritKind, NoiseSeries, NoiseSpec, Share, Source,
+};
 use units::{Cpu, CpuSet, Nanos, Span};
 
 use crate::injector::{Burst, Injector};
@@ -31,7 +34,10 @@ pub(crate) struct Made {
     pub(crate) ran: Nanos,
 }
 
-pub(crate) fn seen_beside(make: fn(Cpu) -> Injector) -> Result<Seen, String> {
+pub(crate) fn seen_beside(
+    source: Source,
+    make: fn(Cpu) -> Injector,
+) -> Result<Seen, String> {
     let facts = Facts::read(&Root::live());
     let cpu = facts.cpus.allowed.get().unwrap().iter().last().unwrap();
     let cpus: CpuSet = [cpu].into_iter().collect();
@@ -49,10 +55,12 @@ pub(crate) fn seen_beside(make: fn(Cpu) -> Injector) -> Result<Seen, String> {
     };
     let cpus = spec.cpus.clone();
     let mut silent = Silent::new().unwrap();
-    let watched =
-        blame::watch(&cpus, || measure::run(&Spec::Noise(spec), &facts, &mut silent));
+    let watcher = Watcher::open(&cpus, Some(source)).map_err(|error| error.to_string());
+    let watched = watcher.map(|watcher| {
+        watcher.watch(|| measure::run(&Spec::Noise(spec), &facts, &mut silent))
+    });
     let bursts = injector.stop();
-    let (recording, events) = watched.map_err(|error| error.to_string())?;
+    let (recording, events) = watched?;
     let Body::Noise { mut series, .. } =
         recording.map_err(|error| error.to_string())?.body
     else {

@@ -1,0 +1,135 @@
+//! Who sees the events: the best source that the machine allows, read while something is
+//! measured.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, Thread};
+use std::time::Duration;
+
+use facts::Root;
+use recording::Source;
+use units::CpuSet;
+
+use crate::bpf::Programs;
+use crate::error::{Error, Kind};
+use crate::events::Events;
+use crate::names::Names;
+use crate::seen::Lane;
+
+/// How often a source's buffers are emptied. Each states what it holds meanwhile.
+const PERIOD: Duration = Duration::from_millis(50);
+
+/// A source of events, which began before this came to be.
+pub(crate) trait EventSource: Send {
+    /// Hands on what ended since the last time. There is a lane for each watched CPU, in
+    /// rising order.
+    fn read(&mut self, lanes: &mut [Lane]);
+
+    /// Ends watching; what is left can still be read. Says which tracepoints this kernel does
+    /// not have.
+    fn stop(&mut self) -> Vec<String>;
+}
+
+/// Watches some CPUs.
+pub struct Watcher {
+    cpus: CpuSet,
+    source: Source,
+    events: Option<Box<dyn EventSource>>,
+    why_not: Vec<Error>,
+}
+
+impl Watcher {
+    /// Begins to watch these CPUs with that source, or with the best that is possible here:
+    /// `/proc` always is, and sees no single event.
+    ///
+    /// # Errors
+    /// That source is impossible; the message says what it would need.
+    pub fn open(cpus: &CpuSet, source: Option<Source>) -> Result<Self, Error> {
+        let mut why_not = Vec::new();
+        let wanted = source.map_or_else(|| vec![Source::Bpf], |source| vec![source]);
+        for kind in wanted {
+            match open(cpus, kind) {
+                Ok(events) => {
+                    return Ok(Self {
+                        cpus: cpus.clone(),
+                        source: kind,
+                        events,
+                        why_not,
+                    });
+                }
+                Err(error) if source.is_some() => return Err(error),
+                Err(error) => why_not.push(error),
+            }
+        }
+        Ok(Self { cpus: cpus.clone(), source: Source::Proc, events: None, why_not })
+    }
+
+    /// The source.
+    pub fn source(&self) -> Source {
+        self.source
+    }
+
+    /// Why it is not a better one.
+    pub fn why_not(&self) -> &[Error] {
+        &self.why_not
+    }
+
+    /// Watches while `measure` runs, and says what it returned and what was seen.
+    pub fn watch<T>(mut self, measure: impl FnOnce() -> T) -> (T, Events) {
+        let mut lanes = Vec::new();
+        let mut missing = Vec::new();
+        let result = match &mut self.events {
+            None => measure(),
+            Some(events) => {
+                lanes.extend(self.cpus.iter().map(Lane::new));
+                let result = read_beside(events.as_mut(), &mut lanes, measure);
+                missing = events.stop();
+                events.read(&mut lanes);
+                result
+            }
+        };
+        let names = Names::read(&Root::live(), &lanes);
+        let Self { source, why_not, .. } = self;
+        (result, Events { source, lanes, missing, why_not, names })
+    }
+}
+
+/// Keeps on reading while `measure` runs.
+fn read_beside<T>(
+    events: &mut dyn EventSource,
+    lanes: &mut [Lane],
+    measure: impl FnOnce() -> T,
+) -> T {
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let is_done = &done;
+        let reader = scope.spawn(move || {
+            while !is_done.load(Ordering::Relaxed) {
+                thread::park_timeout(PERIOD);
+                events.read(lanes);
+            }
+        });
+        let _end = End { done: &done, reader: reader.thread() };
+        measure()
+    })
+}
+
+/// Ends the reader, even where what is measured panics.
+struct End<'a> {
+    done: &'a AtomicBool,
+    reader: &'a Thread,
+}
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.done.store(true, Ordering::Relaxed);
+        self.reader.unpark();
+    }
+}
+
+fn open(cpus: &CpuSet, source: Source) -> Result<Option<Box<dyn EventSource>>, Error> {
+    match source {
+        Source::Bpf => Ok(Some(Box::new(Programs::load(cpus)?))),
+        Source::Proc => Ok(None),
+        _ => Err(Error::new(Kind::Missing, "there is no such source of events")),
+    }
+}
