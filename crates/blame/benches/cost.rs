@@ -66,8 +66,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         let mut watched = Vec::new();
         for _ in 0..ROUNDS {
             bare.push(each(&work, cpu)?);
-            let (taken, events) =
-                Watcher::open(&only, Some(Source::Bpf))?.watch(|| each(&work, cpu));
+            let (taken, events) = Watcher::open(&only, Some(Source::Bpf), &facts)?
+                .watch(|| each(&work, cpu));
             watched.push(taken?);
             if events.lost() > 0 {
                 return Err(format!("{} events were lost", events.lost()).into());

@@ -7,12 +7,14 @@
 
 use std::mem::MaybeUninit;
 
+use facts::Facts;
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{ErrorKind, Link, ProgramInput, ProgramMut};
 use units::{Cpu, CpuSet};
 
 use crate::error::{Error, Kind};
 use crate::level::Level;
+use crate::refusal;
 use crate::ring::Rings;
 use crate::seen::Lane;
 use crate::watcher::EventSource;
@@ -74,7 +76,17 @@ impl Programs {
     ///
     /// # Errors
     /// They cannot be loaded; nothing is watched.
-    pub(crate) fn load(cpus: &CpuSet) -> Result<Self, Error> {
+    pub(crate) fn load(cpus: &CpuSet, facts: &Facts) -> Result<Self, Error> {
+        if facts.tracing.btf.get() == Some(&false) {
+            return Err(no_btf());
+        }
+        Self::try_load(cpus).map_err(|error| match error.kind() {
+            Kind::Privilege => error.with(&refusal::of_bpf(facts)),
+            _ => error,
+        })
+    }
+
+    fn try_load(cpus: &CpuSet) -> Result<Self, Error> {
         libbpf_rs::set_print(None);
         let mut object = MaybeUninit::uninit();
         let mut open = EventsSkelBuilder::default().open(&mut object).map_err(failed)?;
@@ -139,12 +151,13 @@ fn failed(error: libbpf_rs::Error) -> Error {
         ErrorKind::NotFound | ErrorKind::Unsupported => Kind::Missing,
         _ => Kind::System,
     };
-    let help = match kind {
-        Kind::Privilege => "; it needs root, or CAP_BPF and CAP_PERFMON",
-        Kind::Missing => "; it needs a kernel with BTF (CONFIG_DEBUG_INFO_BTF)",
-        Kind::System => "",
-    };
-    Error::new(kind, format!("load the eBPF programs: {error}{help}"))
+    Error::new(kind, format!("load the eBPF programs: {error}"))
+}
+
+fn no_btf() -> Error {
+    let text = "load the eBPF programs: the kernel does not describe its types \
+                (/sys/kernel/btf/vmlinux): it needs one with CONFIG_DEBUG_INFO_BTF";
+    Error::new(Kind::Missing, text)
 }
 
 fn too_many(cpu: Cpu) -> Error {

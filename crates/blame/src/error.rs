@@ -26,6 +26,13 @@ impl Error {
         Self { kind, text: text.into() }
     }
 
+    /// The same, and what would help.
+    pub(crate) fn with(mut self, help: &str) -> Self {
+        self.text.push_str("; ");
+        self.text.push_str(help);
+        self
+    }
+
     /// The kind of failure.
     pub fn kind(&self) -> Kind {
         self.kind

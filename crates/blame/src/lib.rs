@@ -12,6 +12,7 @@ mod join;
 mod layers;
 mod level;
 mod names;
+mod refusal;
 mod ring;
 mod seen;
 mod watcher;

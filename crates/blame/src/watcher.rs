@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
-use facts::Root;
+use facts::{Facts, Root};
 use recording::Source;
 use units::CpuSet;
 
@@ -43,11 +43,15 @@ impl Watcher {
     ///
     /// # Errors
     /// That source is impossible; the message says what it would need.
-    pub fn open(cpus: &CpuSet, source: Option<Source>) -> Result<Self, Error> {
+    pub fn open(
+        cpus: &CpuSet,
+        source: Option<Source>,
+        facts: &Facts,
+    ) -> Result<Self, Error> {
         let mut why_not = Vec::new();
         let wanted = source.map_or_else(|| vec![Source::Bpf], |source| vec![source]);
         for kind in wanted {
-            match open(cpus, kind) {
+            match open(cpus, kind, facts) {
                 Ok(events) => {
                     return Ok(Self {
                         cpus: cpus.clone(),
@@ -126,9 +130,13 @@ impl Drop for End<'_> {
     }
 }
 
-fn open(cpus: &CpuSet, source: Source) -> Result<Option<Box<dyn EventSource>>, Error> {
+fn open(
+    cpus: &CpuSet,
+    source: Source,
+    facts: &Facts,
+) -> Result<Option<Box<dyn EventSource>>, Error> {
     match source {
-        Source::Bpf => Ok(Some(Box::new(Programs::load(cpus)?))),
+        Source::Bpf => Ok(Some(Box::new(Programs::load(cpus, facts)?))),
         Source::Proc => Ok(None),
         _ => Err(Error::new(Kind::Missing, "there is no such source of events")),
     }

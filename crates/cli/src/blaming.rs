@@ -46,8 +46,9 @@ impl Blaming {
         spec: &Spec,
         terminal: &mut Terminal,
     ) -> Result<Recording, Failure> {
-        let watcher = Watcher::open(&place.cpus, self.source.map(Source::of_recording))
-            .map_err(Failure::refused)?;
+        let source = self.source.map(Source::of_recording);
+        let watcher =
+            Watcher::open(&place.cpus, source, &place.facts).map_err(Failure::refused)?;
         if self.trace && watcher.source() == recording::Source::Proc {
             return Err(no_events(watcher.why_not()));
         }

@@ -11,6 +11,7 @@ use crate::terminal::Terminal;
 
 pub(crate) fn run(args: &CheckArgs, output: Output) -> Result<Outcome, Failure> {
     let place = Place::find(&args.place, isolate::choose)?;
+    let _claim = isolate::claim(&place.cpus)?;
     let spec = Spec::Check(CheckSpec {
         cpus: place.cpus.clone(),
         rest_cpus: isolate::watch(args.place.cpus.as_ref(), &place.facts)?,

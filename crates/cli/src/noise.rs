@@ -17,6 +17,7 @@ pub(crate) fn run(args: &NoiseArgs, output: Output) -> Result<Outcome, Failure> 
         measuring::refuse_unwritable("--trace", file)?;
     }
     let place = Place::find(&args.place, isolate::choose)?;
+    let _claim = isolate::claim(&place.cpus)?;
     let spec = Spec::Noise(NoiseSpec {
         cpus: place.cpus.clone(),
         duration_ns: args.duration,

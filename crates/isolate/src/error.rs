@@ -14,6 +14,8 @@ pub enum Kind {
     Cpuset,
     /// The process's affinity does not contain the CPU.
     Affinity,
+    /// Another process spins on the CPU.
+    Taken,
     /// A privilege is missing.
     Privilege,
     /// The machine must not be taken over as was asked.

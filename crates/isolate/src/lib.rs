@@ -5,10 +5,12 @@
 
 mod child;
 mod choice;
+mod claim;
 mod error;
 mod thread;
 
 pub use child::{may_take_turns, take_turns, tether};
 pub use choice::{choose, leave_room, watch};
+pub use claim::{Claim, claim};
 pub use error::{Error, Kind};
 pub use thread::{current_cpu, outrank, pin};

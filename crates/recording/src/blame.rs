@@ -19,6 +19,18 @@ pub enum Source {
     Other,
 }
 
+impl Source {
+    /// What it is called, in files and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bpf => "bpf",
+            Self::Tracefs => "tracefs",
+            Self::Proc => "proc",
+            Self::Other => "other",
+        }
+    }
+}
+
 /// The kind of event that a gap is blamed on.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,

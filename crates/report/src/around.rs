@@ -102,7 +102,7 @@ mod tests {
             (3, 1_005_000, 54_000),
             (0, 2_001_000, 3_000),
         ]);
-        insta::assert_snapshot!(around(&series, Nanos::from_micros(50)).unwrap(), @r#"
+        insta::assert_snapshot!(around(&series, Nanos::from_micros(50)).unwrap().trim_start(), @r#"
     CPU 0 lost 60 µs, more than 50 µs, 0.0 s after it began to spin.
     What went on there, in order:
 
@@ -119,7 +119,7 @@ mod tests {
     /// Check that a gap without any event is told as well.
     #[test]
     fn nothing() {
-        insta::assert_snapshot!(around(&series(&[]), Nanos::from_micros(50)).unwrap(), @r#"
+        insta::assert_snapshot!(around(&series(&[]), Nanos::from_micros(50)).unwrap().trim_start(), @r#"
     CPU 0 lost 60 µs, more than 50 µs, 0.0 s after it began to spin.
     What went on there, in order:
 

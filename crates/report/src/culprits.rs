@@ -16,10 +16,18 @@ const SAID: usize = 3;
 /// The widest name.
 const NAME: usize = 23;
 
+/// What is said instead of a table where no single event was seen.
+const COUNTED_ONLY: &str =
+    "\nWho took it, nobody saw: /proc only counts, and what it counted is below.\n";
+
 /// The table of all CPUs together, and of each where they are few, with its title and what
 /// its words mean; nothing where nobody watched.
 pub(crate) fn culprits(series: &NoiseSeries, summary: &NoiseSummary) -> String {
-    let Some(source) = series.source else { return String::new() };
+    let source = match series.source {
+        None => return String::new(),
+        Some(Source::Proc) => return COUNTED_ONLY.to_owned(),
+        Some(source) => source,
+    };
     let columns = [
         ("CPU", Side::Right),
         ("taken by", Side::Left),
@@ -94,11 +102,20 @@ fn part(culprit: &Culprit) -> String {
     number::known(culprit.noise_ppm, number::share)
 }
 
-/// A culprit's name in so many columns; of a thread its number is never cut.
+/// A culprit's name in so many columns; of a thread its number and priority are never cut.
 fn name(culprit: &Culprit, width: usize) -> String {
-    let Some(tid) = culprit.tid else { return cut(&culprit.name, width) };
-    let tid = format!(" ({tid})");
-    cut(&culprit.name, width.saturating_sub(tid.len())) + &tid
+    let Some(thread) = culprit.thread else { return cut(&culprit.name, width) };
+    let who = format!(" ({}{})", thread.tid, class(thread.prio));
+    cut(&culprit.name, width.saturating_sub(who.len())) + &who
+}
+
+/// What is out of the ordinary in a thread's priority, as `chrt` counts it.
+fn class(prio: i32) -> String {
+    match prio {
+        ..0 => " deadline".to_owned(),
+        0..=98 => format!(" rt {}", 99 - prio),
+        _ => String::new(),
+    }
 }
 
 pub(crate) fn kind_word(kind: CulpritKind) -> &'static str {
@@ -117,6 +134,7 @@ pub(crate) fn kind_word(kind: CulpritKind) -> &'static str {
 fn source_words(source: Source) -> &'static str {
     match source {
         Source::Bpf => "the kernel's tracepoints (eBPF)",
+        Source::Tracefs => "the kernel's trace events (tracefs)",
         _ => "a later version of this tool",
     }
 }

@@ -11,7 +11,9 @@ use stats::{
 
 /// The summary of what `noise` saw.
 pub fn noise_summary(series: &NoiseSeries) -> NoiseSummary {
-    NoiseSummary::of(series.cpus.iter().map(|cpu| noise_input(series, cpu)))
+    let cpus = series.cpus.iter().map(|cpu| noise_input(series, cpu));
+    let source = series.source.map(|source| source.name().to_owned());
+    NoiseSummary { source, ..NoiseSummary::of(cpus) }
 }
 
 /// The summary of what `ticks` saw in all intervals.
@@ -77,12 +79,17 @@ fn shares(blamed: &Blamed) -> Vec<ShareInput<'_>> {
             gap: share.gap,
             kind: kind(culprit.kind),
             name: &culprit.name,
-            tid: culprit.thread.as_ref().map(|thread| thread.tid),
+            thread: culprit.thread.as_ref().map(thread),
             ns: share.ns,
             inside: share.inside_ns,
         })
     };
     blamed.shares.iter().filter_map(share).collect()
+}
+
+fn thread(seen: &recording::Thread) -> stats::CulpritThread {
+    let recording::Thread { tid, pid, prio } = *seen;
+    stats::CulpritThread { tid, pid, prio }
 }
 
 pub(crate) fn kind(kind: recording::CulpritKind) -> stats::CulpritKind {

@@ -34,6 +34,19 @@ pub enum CulpritKind {
     Unexplained,
 }
 
+/// A thread that gaps are blamed on.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub struct Thread {
+    /// Its number.
+    pub tid: u32,
+    /// Its process.
+    pub pid: u32,
+    /// The kernel's own priority: 0 to 98 real time, -1 deadline, 100 to 139 ordinary.
+    pub prio: i32,
+}
+
 /// An event, and the gaps blamed on it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Culprit {
@@ -41,9 +54,9 @@ pub struct Culprit {
     pub kind: CulpritKind,
     /// Its name: an interrupt's, a thread's.
     pub name: String,
-    /// Of a thread, which one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tid: Option<u32>,
+    /// Of a thread, who it is: `tid`, `pid` and `prio` beside the other keys.
+    #[serde(flatten)]
+    pub thread: Option<Thread>,
     /// In how many gaps it had a share.
     pub gaps: u64,
     /// Its shares added up.
@@ -65,8 +78,8 @@ pub struct ShareInput<'a> {
     pub kind: CulpritKind,
     /// Its name.
     pub name: &'a str,
-    /// Of a thread, which one.
-    pub tid: Option<u32>,
+    /// Of a thread, who it is.
+    pub thread: Option<Thread>,
     /// What it took.
     pub ns: Nanos,
     /// What of that lay between its tracepoints.
@@ -97,7 +110,7 @@ impl Taken {
 }
 
 /// What makes one culprit of shares: a thread's number too, for names are not unique.
-type Who<'a> = (CulpritKind, &'a str, Option<u32>);
+type Who<'a> = (CulpritKind, &'a str, Option<Thread>);
 
 const NOBODY: Who<'static> = (CulpritKind::Unexplained, "unexplained", None);
 
@@ -112,7 +125,7 @@ impl Culprit {
         let lost = lost.map(|lost| (NOBODY, lost, Nanos::ZERO));
         let shares = shares.iter().map(|share| {
             let taken = Taken { gaps: 1, ns: share.ns, max: share.ns };
-            ((share.kind, share.name, share.tid), taken, share.inside)
+            ((share.kind, share.name, share.thread), taken, share.inside)
         });
         added_up(lost.into_iter().chain(shares), noise)
     }
@@ -123,9 +136,9 @@ impl Culprit {
     ) -> Vec<Self> {
         let noise = culprits.clone().map(|culprit| culprit.ns).sum();
         let each = culprits.map(|culprit| {
-            let Self { kind, name, tid, gaps, ns, max_ns, .. } = culprit;
+            let Self { kind, name, thread, gaps, ns, max_ns, .. } = culprit;
             let taken = Taken { gaps: *gaps, ns: *ns, max: *max_ns };
-            ((*kind, name.as_str(), *tid), taken, culprit.inside_ns)
+            ((*kind, name.as_str(), *thread), taken, culprit.inside_ns)
         });
         added_up(each, noise)
     }
@@ -142,10 +155,10 @@ fn added_up<'a>(
         *sum_inside = *sum_inside + inside;
     }
     let culprit =
-        |((kind, name, tid), (taken, inside_ns)): (Who<'_>, (Taken, Nanos))| Culprit {
+        |((kind, name, thread), (taken, inside_ns)): (Who<'_>, (Taken, Nanos))| Culprit {
             kind,
             name: name.to_owned(),
-            tid,
+            thread,
             gaps: taken.gaps,
             ns: taken.ns,
             noise_ppm: Ppm::of(taken.ns, noise),
@@ -167,7 +180,8 @@ mod tests {
     }
 
     fn share(kind: CulpritKind, name: &str, tid: Option<u32>, ns: u64) -> ShareInput<'_> {
-        ShareInput { gap: 0, kind, name, tid, ns: nanos(ns), inside: nanos(ns / 2) }
+        let thread = tid.map(|tid| Thread { tid, pid: 39, prio: 120 });
+        ShareInput { gap: 0, kind, name, thread, ns: nanos(ns), inside: nanos(ns / 2) }
     }
 
     /// Check the keys and the form of every value: this is the JSON contract.
@@ -182,7 +196,7 @@ mod tests {
         let expected = serde_json::json!([
             {"kind": "timer", "name": "tick_nohz_handler", "gaps": 1, "ns": 600,
                 "noise_ppm": 600_000.0, "inside_ns": 300, "max_ns": 600},
-            {"kind": "thread", "name": "kworker/1:1", "tid": 40, "gaps": 2, "ns": 400,
+            {"kind": "thread", "name": "kworker/1:1", "tid": 40, "pid": 39, "prio": 120, "gaps": 2, "ns": 400,
                 "noise_ppm": 400_000.0, "inside_ns": 200, "max_ns": 300},
         ]);
         assert_eq!(serde_json::to_value(&found).unwrap(), expected);
@@ -201,7 +215,10 @@ mod tests {
         ];
         let lost = Taken { gaps: 3, ns: nanos(30), max: nanos(20) };
         let found = Culprit::of(&shares, Some(lost), nanos(48));
-        let told: Vec<_> = found.iter().map(|found| (found.tid, found.gaps)).collect();
+        let told: Vec<_> = found
+            .iter()
+            .map(|found| (found.thread.map(|who| who.tid), found.gaps))
+            .collect();
         assert_eq!(told, [(None, 4), (Some(2), 1), (Some(1), 1)]);
         assert_eq!((found[0].ns, found[0].max_ns), (nanos(37), nanos(20)));
     }

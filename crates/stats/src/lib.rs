@@ -26,7 +26,7 @@ pub use cell::{
     IdleCost, IdleInput, TickCost, is_timer_entry,
 };
 pub use check::CheckSummary;
-pub use culprits::{Culprit, CulpritKind, ShareInput};
+pub use culprits::{Culprit, CulpritKind, ShareInput, Thread as CulpritThread};
 pub use explain::{
     Difference, DifferencePart, Explanation, FunctionCost, FunctionDifference, StackInput,
 };

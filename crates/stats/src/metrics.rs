@@ -174,8 +174,11 @@ mod tests {
         let call = CallInput { name: "getpid", steps: &steps };
         let summary = CellSummary::Calls(CallsSummary::of(Cpu::new(0), [call]));
         assert_eq!(metrics(&summary), owned(&[("getpid_ns_p50", 130.0)]));
-        let none =
-            CellSummary::Noise(NoiseSummary { cpus: Vec::new(), culprits: Vec::new() });
+        let none = CellSummary::Noise(NoiseSummary {
+            cpus: Vec::new(),
+            source: None,
+            culprits: Vec::new(),
+        });
         assert_eq!(metrics(&none), []);
     }
 }

@@ -112,6 +112,9 @@ pub struct CpuNoiseSummary {
 pub struct NoiseSummary {
     /// CPU by CPU, in the order given.
     pub cpus: Vec<CpuNoiseSummary>,
+    /// Who saw the events that gaps are blamed on (`bpf`, `tracefs`, `proc`), for those who
+    /// know to say; null where nobody looked.
+    pub source: Option<String>,
     /// Whom the gaps of all of them are blamed on.
     pub culprits: Vec<Culprit>,
 }
@@ -122,7 +125,7 @@ impl NoiseSummary {
         let cpus = inputs.into_iter().map(|input| CpuNoiseSummary::of(&input));
         let cpus: Vec<CpuNoiseSummary> = cpus.collect();
         let culprits = Culprit::together(cpus.iter().flat_map(|cpu| &cpu.culprits));
-        Self { cpus, culprits }
+        Self { cpus, source: None, culprits }
     }
 }
 
@@ -222,7 +225,10 @@ mod tests {
         let risk = &found["cpus"][0]["risk"];
         expected["risk"] = risk.clone();
         let all = &found["cpus"][0]["culprits"];
-        assert_eq!(found, serde_json::json!({"cpus": [expected], "culprits": all}));
+        assert_eq!(
+            found,
+            serde_json::json!({"cpus": [expected], "source": null, "culprits": all})
+        );
         let jobs: Vec<_> = (0..5).map(|i| risk[i]["job_ns"].as_u64().unwrap()).collect();
         assert_eq!(jobs, [1_000, 10_000, 100_000, 1_000_000, 10_000_000]);
         // Starts in (0, 1200) and in the 3.9998 ms around the long gap are hit.

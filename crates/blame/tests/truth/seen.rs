@@ -55,7 +55,8 @@ pub(crate) fn seen_beside(
     };
     let cpus = spec.cpus.clone();
     let mut silent = Silent::new().unwrap();
-    let watcher = Watcher::open(&cpus, Some(source)).map_err(|error| error.to_string());
+    let watcher = Watcher::open(&cpus, Some(source), &facts);
+    let watcher = watcher.map_err(|error| error.to_string());
     let watched = watcher.map(|watcher| {
         watcher.watch(|| measure::run(&Spec::Noise(spec), &facts, &mut silent))
     });
