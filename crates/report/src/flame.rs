@@ -133,7 +133,7 @@ fn write_frame(
     let width = frame.total.get() as f64 * scale;
     let name = escaped(&frame.name);
     let total = number::count(frame.total.get());
-    let share = number::any(graph.share(frame), number::share);
+    let share = escaped(&number::any(graph.share(frame), number::share));
     let Look { colour: [red, green, blue], words } = look;
     let (start, length, depth) = (frame.start, frame.total, frame.depth);
     let text = escaped(&clipped(&frame.name, width));
