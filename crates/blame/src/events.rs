@@ -55,13 +55,15 @@ impl Events {
                 cpu.blamed = Some(self.blamed(lane, cpu, clock, trace));
             }
         }
-        clock.doubts().into_iter().chain(self.doubts()).collect()
+        let idled = self.lanes.iter().filter_map(|lane| idled(lane, series, clock));
+        let idled: Vec<Doubt> = idled.collect();
+        clock.doubts().into_iter().chain(idled).chain(self.doubts()).collect()
     }
 
     fn blamed(&self, lane: &Lane, cpu: &CpuNoise, clock: Clock, trace: bool) -> Blamed {
         let mut known = Known::default();
         let mut events = Vec::with_capacity(lane.records.len());
-        for record in &lane.records {
+        for record in lane.records.iter().filter(|record| !record.is_idle()) {
             let ends = (record.start, record.end);
             let Some(span) = clock.span(ends, cpu.began_ns) else { continue };
             if span.start >= cpu.elapsed_ns {
@@ -70,9 +72,9 @@ impl Events {
             let culprit = known.saw(self.names.culprit(record));
             events.push(Event { span, culprit });
         }
-        let losses = lane.losses.iter();
+        let losses = lane.losses.iter().copied().chain(idle(lane));
         let losses: Vec<Span> =
-            losses.filter_map(|ends| clock.span(*ends, cpu.began_ns)).collect();
+            losses.filter_map(|ends| clock.span(ends, cpu.began_ns)).collect();
         let steal = cpu.meanwhile.steal_ns.unwrap_or_default();
         let Known { mut culprits, events: mut counts, .. } = known;
         let shares = join(&cpu.gaps, &events, &losses, steal, &mut culprits);
@@ -110,6 +112,29 @@ impl Events {
         });
         lost.chain(missing).collect()
     }
+}
+
+/// When the CPU had nothing to do: its loop was stopped, or moved away, and nobody took the
+/// gap.
+fn idle(lane: &Lane) -> impl Iterator<Item = (u64, u64)> + '_ {
+    let idle = lane.records.iter().filter(|record| record.is_idle());
+    idle.map(|record| (record.start, record.end))
+}
+
+/// Says where the loop let its CPU be idle.
+fn idled(lane: &Lane, series: &NoiseSeries, clock: Clock) -> Option<Doubt> {
+    let cpu = series.cpus.iter().find(|cpu| cpu.cpu == lane.cpu)?;
+    let spans = idle(lane).filter_map(|ends| clock.span(ends, cpu.began_ns));
+    let within =
+        spans.map(|span| span.end().min(cpu.elapsed_ns).saturating_sub(span.start));
+    let nanos: Nanos = within.sum();
+    let text = format!(
+        "CPU {} was idle for {:.1} ms while its loop should have run: something stopped the \
+         loop or moved it away; what it lost meanwhile is unexplained",
+        lane.cpu,
+        nanos.as_secs_f64() * 1e3
+    );
+    (!nanos.is_zero()).then(|| Doubt::new(Code::Idled, text))
 }
 
 /// Everyone that was seen, and how often.

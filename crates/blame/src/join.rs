@@ -38,7 +38,11 @@ pub fn join(
     culprits: &mut Vec<Culprit>,
 ) -> Vec<Share> {
     let pieces = innermost(events);
-    let known = |gap: &Span| !losses.iter().any(|loss| touch(*gap, *loss));
+    let losses = merged(losses);
+    let known = |gap: &Span| {
+        let next = losses.partition_point(|loss| loss.end() <= gap.start);
+        losses.get(next).is_none_or(|loss| loss.start >= gap.end())
+    };
     let pieces_of = |gap: &Span| known(gap).then(|| within(&pieces, *gap));
     let found: Vec<Option<Vec<Piece>>> = gaps.iter().map(pieces_of).collect();
     let kept = gaps
@@ -67,8 +71,19 @@ pub fn join(
     shares
 }
 
-fn touch(one: Span, other: Span) -> bool {
-    one.start < other.end() && other.start < one.end()
+/// The same stretches in order, those that touch as one.
+fn merged(spans: &[Span]) -> Vec<Span> {
+    let mut spans = spans.to_vec();
+    spans.sort_by_key(|span| span.start);
+    spans.dedup_by(|later, span| {
+        let touches = later.start <= span.end();
+        if touches {
+            let end = span.end().max(later.end());
+            span.length = end.saturating_sub(span.start);
+        }
+        touches
+    });
+    spans
 }
 
 /// What one culprit takes of one gap.

@@ -23,6 +23,13 @@ pub(crate) struct Record {
     pub(crate) comm: [u8; 16],
 }
 
+impl Record {
+    /// Whether it is the thread that runs when nobody wants to.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.level == Level::Thread && self.id == 0
+    }
+}
+
 /// What was seen on one CPU.
 pub(crate) struct Lane {
     pub(crate) cpu: Cpu,

@@ -53,6 +53,8 @@ pub enum Code {
     EventsLost,
     /// Events could not be watched, or not all kinds of them.
     Unwatched,
+    /// A CPU was idle while its loop should have spun: it was stopped, or moved away.
+    Idled,
     /// A doubt of a later version.
     #[serde(other)]
     Other,

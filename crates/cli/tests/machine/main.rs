@@ -1,107 +1,25 @@
 //! The tool on the machine that runs the tests: real clocks, signals, privileges.
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
+mod hostile;
+mod tool;
+
 use std::fs;
 use std::io::Read;
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-const TOOL: &str = env!("CARGO_BIN_EXE_noisefloor");
-/// `nobody`.
-const NOBODY: u32 = 65_534;
-
-fn tool(args: &[&str]) -> Command {
-    let mut command = Command::new(TOOL);
-    command.args(args).stdin(Stdio::null());
-    command
-}
-
-fn run(args: &[&str]) -> Output {
-    tool(args).output().unwrap()
-}
-
-fn json(args: &[&str]) -> Value {
-    let output = run(args);
-    assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));
-    serde_json::from_slice(&output.stdout).unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-fn is_root() -> bool {
-    // SAFETY: takes no arguments.
-    unsafe { libc::geteuid() == 0 }
-}
-
-/// The tool where everyone may run it: build directories may be closed to others.
-fn public_tool(dir: &Path) -> PathBuf {
-    let copy = dir.join("noisefloor");
-    fs::copy(TOOL, &copy).unwrap();
-    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    fs::set_permissions(dir, open).unwrap();
-    copy
-}
-
-/// A command without any privilege.
-fn unprivileged(tool: &Path) -> Command {
-    let mut command = Command::new(tool);
-    command.stdin(Stdio::null());
-    if is_root() {
-        command.uid(NOBODY).gid(NOBODY);
-    }
-    command
-}
-
-fn spawn(args: &[&str]) -> Child {
-    tool(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
-}
-
-fn pid(child: &Child) -> libc::pid_t {
-    libc::pid_t::try_from(child.id()).unwrap()
-}
-
-fn signal(child: &Child, signal: libc::c_int) {
-    // SAFETY: the child is ours and not yet waited for.
-    assert_eq!(unsafe { libc::kill(pid(child), signal) }, 0);
-}
-
-/// Waits until the process's spinning threads have each run for much longer than they need
-/// to learn their pass, on a busy machine too, so that they spin.
-fn wait_for_spinners(child: &Child, threads: usize) {
-    let tasks = format!("/proc/{}/task", child.id());
-    let has_run = |task: &Path| -> Option<bool> {
-        let name = fs::read_to_string(task.join("comm")).ok()?;
-        let times = fs::read_to_string(task.join("schedstat")).ok()?;
-        let ran: u64 = times.split_whitespace().next()?.parse().ok()?;
-        Some(name.starts_with("spin/") && ran > 500_000_000)
-    };
-    let spinning = || {
-        let list = fs::read_dir(&tasks).unwrap();
-        let tasks = list.filter_map(|entry| has_run(&entry.ok()?.path()));
-        tasks.filter(|&has_run| has_run).count() == threads
-    };
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !spinning() {
-        assert!(Instant::now() < deadline, "no spinning threads");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
-fn first_cpu() -> String {
-    let facts = json(&["facts", "--json"]);
-    let allowed = facts["facts"]["cpus"]["allowed"].as_str().unwrap().to_owned();
-    allowed.split(['-', ',']).next().unwrap().to_owned()
-}
+use tool::{
+    TOOL, first_cpu, json, pid, public_tool, run, signal, spawn, text, tool, turn,
+    unprivileged, wait_for_spinners,
+};
 
 /// Check the contract's top level, and that the parts of the noise add up.
 #[test]
 fn check_keeps_the_contract() {
+    let _turn = turn();
     let object = json(&["check", "--json", "--rest", "200ms", "-d", "300ms"]);
     for key in ["format", "kind", "taken", "facts", "spec", "summary", "doubts"] {
         assert!(!object[key].is_null(), "{key}");
@@ -143,6 +61,7 @@ fn hz_is_what_was_configured() {
 /// Check that a limit makes the exit code 1, and that everything is printed all the same.
 #[test]
 fn limits_make_the_exit_code() {
+    let _turn = turn();
     let output = run(&["noise", "-d", "1", "--max-gap", "1ns", "--json"]);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
     let object: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -156,6 +75,7 @@ fn limits_make_the_exit_code() {
 /// Check that a CPU outside the process's affinity is refused as such.
 #[test]
 fn affinity_is_named() {
+    let _turn = turn();
     let facts = json(&["facts", "--json"]);
     let allowed = facts["facts"]["cpus"]["allowed"].as_str().unwrap().to_owned();
     if allowed.parse::<u32>().is_ok() {
@@ -176,6 +96,7 @@ fn affinity_is_named() {
 /// Check that SCHED_FIFO without the privilege is refused, naming what would help.
 #[test]
 fn fifo_needs_a_privilege() {
+    let _turn = turn();
     let dir = tempfile::tempdir().unwrap();
     let mut command = unprivileged(&public_tool(dir.path()));
     let output =
@@ -192,6 +113,7 @@ fn fifo_needs_a_privilege() {
 /// Check that without any privilege `check` completes and says what root would add.
 #[test]
 fn check_without_privileges() {
+    let _turn = turn();
     let dir = tempfile::tempdir().unwrap();
     let mut command = unprivileged(&public_tool(dir.path()));
     let output =
@@ -208,6 +130,7 @@ fn check_without_privileges() {
 /// of what is left of it after an overflow.
 #[test]
 fn stalls_keep_their_length() {
+    let _turn = turn();
     let cpu = first_cpu();
     let child = spawn(&["noise", "-d", "1h", "-c", &cpu, "--json"]);
     wait_for_spinners(&child, 1);
@@ -233,6 +156,7 @@ fn stalls_keep_their_length() {
 /// Check that Ctrl-C ends a run early, and that what was measured is told, with a doubt.
 #[test]
 fn interrupted_runs_are_told() {
+    let _turn = turn();
     let cpu = first_cpu();
     let child = spawn(&["noise", "-d", "1h", "-c", &cpu, "--json"]);
     wait_for_spinners(&child, 1);
@@ -258,6 +182,7 @@ fn interrupted_ticks() {
 /// Check that a killed run leaves no file behind, whole or in part.
 #[test]
 fn killed_runs_leave_nothing() {
+    let _turn = turn();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("my.json");
     let mut child = spawn(&["noise", "-d", "1h", "-o", file.to_str().unwrap()]);
@@ -270,6 +195,7 @@ fn killed_runs_leave_nothing() {
 /// Check that a saved recording tells the same text again, and the same JSON.
 #[test]
 fn reports_repeat_the_text() {
+    let _turn = turn();
     let dir = tempfile::tempdir().unwrap();
     for args in [
         &["noise", "-d", "100ms"][..],

@@ -1,0 +1,155 @@
+//! Surroundings that take something away: privileges, system calls, a CPU that another
+//! noisefloor spins on.
+
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Output};
+
+use serde_json::Value;
+
+use crate::tool::{
+    first_cpu, is_root, json, public_tool, run, spawn, text, tool, turn, unprivileged,
+    wait_for_spinners,
+};
+
+/// Runs shortly on one CPU.
+const SHORT: [&str; 4] = ["noise", "-d", "100ms", "-c"];
+
+fn short(cpu: &str) -> Output {
+    tool(&SHORT).arg(cpu).output().unwrap()
+}
+
+fn doubts(output: &Output) -> (Value, Vec<String>) {
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let object: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let doubts = object["doubts"].as_array().unwrap().iter();
+    let doubts = doubts.map(|doubt| doubt["code"].as_str().unwrap().to_owned());
+    let doubts = doubts.collect();
+    (object, doubts)
+}
+
+fn other_cpu(first: &str) -> Option<String> {
+    let facts = json(&["facts", "--json"]);
+    let allowed = facts["facts"]["cpus"]["allowed"].as_str().unwrap().to_owned();
+    let last = allowed.split(['-', ',']).next_back().unwrap().to_owned();
+    (last != first).then_some(last)
+}
+
+/// Runs for an hour on one CPU, until it is dropped.
+struct Endless(Child);
+
+impl Endless {
+    fn on(cpu: &str) -> Self {
+        let child = spawn(&["noise", "-d", "1h", "-c", cpu]);
+        wait_for_spinners(&child, 1);
+        Self(child)
+    }
+}
+
+impl Drop for Endless {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Check that a CPU that is spun on is refused with who does, that another one is not, and
+/// that it is free again as soon as the first one was killed.
+#[test]
+fn one_noise_for_each_cpu() {
+    let _turn = turn();
+    let cpu = first_cpu();
+    let first = Endless::on(&cpu);
+    let refused = short(&cpu);
+    assert_eq!(refused.status.code(), Some(3), "{}", text(&refused.stderr));
+    let said = text(&refused.stderr);
+    assert!(said.contains(&format!("(process {})", first.0.id())), "{said}");
+    match other_cpu(&cpu) {
+        None => println!("skipped: one_noise_for_each_cpu, its half: there is one CPU"),
+        Some(other) => assert_eq!(short(&other).status.code(), Some(0)),
+    }
+    drop(first);
+    assert_eq!(short(&cpu).status.code(), Some(0));
+}
+
+/// Check that without privileges noise is measured all the same, says that nobody saw who
+/// took it and what would help, and does not pretend where one insists.
+#[test]
+fn blame_needs_privileges() {
+    let _turn = turn();
+    let dir = tempfile::tempdir().unwrap();
+    let tool = public_tool(dir.path());
+    let ask = |more: &[&str]| {
+        unprivileged(&tool).args(SHORT).arg(first_cpu()).args(more).output().unwrap()
+    };
+    let (object, codes) = doubts(&ask(&["--json"]));
+    if object["summary"]["source"] != "proc" {
+        println!("skipped: blame_needs_privileges: this machine lets everyone watch");
+        return;
+    }
+    assert!(codes.contains(&"unwatched".to_owned()), "{codes:?}");
+    for insisting in [&["--source", "bpf"][..], &["--stop-above", "1s"]] {
+        let refused = ask(insisting);
+        assert_eq!(refused.status.code(), Some(3), "{insisting:?}");
+        let said = text(&refused.stderr);
+        assert!(said.contains("CAP_BPF and CAP_PERFMON"), "{said}");
+    }
+    let (object, codes) = doubts(&ask(&["--source", "proc", "--json"]));
+    assert_eq!(object["summary"]["source"], "proc");
+    assert!(!codes.contains(&"unwatched".to_owned()), "{codes:?}");
+}
+
+/// Check that a filter that refuses bpf(2) is named, and that the next best source serves.
+#[test]
+fn a_filter_refuses_bpf() {
+    let _turn = turn();
+    if !is_root()
+        || run(&["noise", "-d", "1ms", "--source", "bpf"]).status.code() == Some(3)
+    {
+        println!("skipped: a_filter_refuses_bpf: eBPF is not possible without one");
+        return;
+    }
+    let cpu = first_cpu();
+    let mut command = tool(&SHORT);
+    let refused = filtered(command.args([&cpu, "--source", "bpf"])).output().unwrap();
+    assert_eq!(refused.status.code(), Some(3));
+    assert!(text(&refused.stderr).contains("seccomp"), "{}", text(&refused.stderr));
+    let mut command = tool(&SHORT);
+    let served = filtered(command.args([&cpu, "--json"])).output().unwrap();
+    let (object, _) = doubts(&served);
+    assert!(["tracefs", "proc"].contains(&object["summary"]["source"].as_str().unwrap()));
+}
+
+/// The command, to which bpf(2) will be refused.
+fn filtered(command: &mut Command) -> &mut Command {
+    // SAFETY: between fork and exec only system calls are made.
+    unsafe { command.pre_exec(refuse_bpf) }
+}
+
+/// Lets every call pass but bpf(2) (`man 2 seccomp`).
+fn refuse_bpf() -> std::io::Result<()> {
+    let call = u32::try_from(libc::SYS_bpf).unwrap_or(u32::MAX);
+    let refused = libc::SECCOMP_RET_ERRNO | libc::EPERM.unsigned_abs();
+    let step = |code: u32, jf: u8, k: u32| libc::sock_filter {
+        code: u16::try_from(code).unwrap_or(0),
+        jt: 0,
+        jf,
+        k,
+    };
+    let mut steps = [
+        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0), // the call's number
+        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 1, call),
+        step(libc::BPF_RET | libc::BPF_K, 0, refused),
+        step(libc::BPF_RET | libc::BPF_K, 0, libc::SECCOMP_RET_ALLOW),
+    ];
+    let program = libc::sock_fprog { len: 4, filter: steps.as_mut_ptr() };
+    // SAFETY: the program outlives the call, which copies it; it ends in every case.
+    let failed = unsafe {
+        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0
+            || libc::prctl(
+                libc::PR_SET_SECCOMP,
+                libc::SECCOMP_MODE_FILTER,
+                &raw const program,
+            ) != 0
+    };
+    if failed { Err(std::io::Error::last_os_error()) } else { Ok(()) }
+}

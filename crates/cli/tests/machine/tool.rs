@@ -1,0 +1,105 @@
+//! The tool as a process: started, watched, signalled, and read.
+
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+pub(crate) const TOOL: &str = env!("CARGO_BIN_EXE_noisefloor");
+/// `nobody`.
+pub(crate) const NOBODY: u32 = 65_534;
+
+pub(crate) fn tool(args: &[&str]) -> Command {
+    let mut command = Command::new(TOOL);
+    command.args(args).stdin(Stdio::null());
+    command
+}
+
+pub(crate) fn run(args: &[&str]) -> Output {
+    tool(args).output().unwrap()
+}
+
+pub(crate) fn json(args: &[&str]) -> Value {
+    let output = run(args);
+    assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+pub(crate) fn is_root() -> bool {
+    // SAFETY: takes no arguments.
+    unsafe { libc::geteuid() == 0 }
+}
+
+/// The tool where everyone may run it: build directories may be closed to others.
+pub(crate) fn public_tool(dir: &Path) -> PathBuf {
+    let copy = dir.join("noisefloor");
+    fs::copy(TOOL, &copy).unwrap();
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(dir, open).unwrap();
+    copy
+}
+
+/// A command without any privilege.
+pub(crate) fn unprivileged(tool: &Path) -> Command {
+    let mut command = Command::new(tool);
+    command.stdin(Stdio::null());
+    if is_root() {
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    command
+}
+
+pub(crate) fn spawn(args: &[&str]) -> Child {
+    tool(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+pub(crate) fn pid(child: &Child) -> libc::pid_t {
+    libc::pid_t::try_from(child.id()).unwrap()
+}
+
+pub(crate) fn signal(child: &Child, signal: libc::c_int) {
+    // SAFETY: the child is ours and not yet waited for.
+    assert_eq!(unsafe { libc::kill(pid(child), signal) }, 0);
+}
+
+/// Waits until the process's spinning threads have each run for much longer than they need
+/// to learn their pass, on a busy machine too, so that they spin.
+pub(crate) fn wait_for_spinners(child: &Child, threads: usize) {
+    let tasks = format!("/proc/{}/task", child.id());
+    let has_run = |task: &Path| -> Option<bool> {
+        let name = fs::read_to_string(task.join("comm")).ok()?;
+        let times = fs::read_to_string(task.join("schedstat")).ok()?;
+        let ran: u64 = times.split_whitespace().next()?.parse().ok()?;
+        Some(name.starts_with("spin/") && ran > 500_000_000)
+    };
+    let spinning = || {
+        let list = fs::read_dir(&tasks).unwrap();
+        let tasks = list.filter_map(|entry| has_run(&entry.ok()?.path()));
+        tasks.filter(|&has_run| has_run).count() == threads
+    };
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !spinning() {
+        assert!(Instant::now() < deadline, "no spinning threads");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+pub(crate) fn first_cpu() -> String {
+    let facts = json(&["facts", "--json"]);
+    let allowed = facts["facts"]["cpus"]["allowed"].as_str().unwrap().to_owned();
+    allowed.split(['-', ',']).next().unwrap().to_owned()
+}
+
+/// A CPU is one noisefloor's at a time: tests that spin take turns.
+pub(crate) fn turn() -> MutexGuard<'static, ()> {
+    static CPUS: Mutex<()> = Mutex::new(());
+    CPUS.lock().unwrap_or_else(PoisonError::into_inner)
+}
