@@ -1,6 +1,9 @@
 //! What `noisefloor lab` needs beside itself: the agent, which is the only program of a
 //! guest, and the counter, QEMU's plugin.
 //!
+//! The agent carries libelf and zlib, which load its eBPF programs: `pkg-config` says where
+//! they are, and what else they need where a distribution built them so.
+//!
 //! Both are put into `lab/` below the target directory. The agent finds no shared library
 //! in a guest and is linked statically; it is built apart, so that its flags do not make
 //! the host's crates be built again, and by profile `guest`. A file that did not change is
@@ -10,6 +13,7 @@ use std::env;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::command;
 use crate::workspace::Workspace;
@@ -37,10 +41,22 @@ fn agent(workspace: &Workspace) -> Result<PathBuf, String> {
     let apart = workspace.target.join("guest");
     let mut cargo = command::cargo();
     cargo.current_dir(&workspace.root).args(["build", "--locked", "--quiet"]);
-    cargo.args(["--package", "agent", "--bin", "noisefloor-agent"]);
+    cargo.args([
+        "--package",
+        "agent",
+        "--bin",
+        "noisefloor-agent",
+        "--features",
+        "static",
+    ]);
     cargo.args(["--profile", "guest", "--target", TRIPLE, "--target-dir"]).arg(&apart);
+    let folder = of_libelf("--variable=libdir")?;
+    let needs = of_libelf("--static --libs-only-l")?;
+    let flags: Vec<String> =
+        flags(&cargo_home()).into_iter().chain(more(&needs)).collect();
     // Of all the ways to give flags, cargo lets this one win.
-    cargo.env("CARGO_ENCODED_RUSTFLAGS", flags(&cargo_home()).join("\x1f"));
+    cargo.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
+    cargo.env("LIBBPF_SYS_LIBRARY_PATH", folder);
     command::run(&mut cargo)?;
     Ok(apart.join(TRIPLE).join("guest/noisefloor-agent"))
 }
@@ -54,6 +70,28 @@ fn flags(cargo_home: &Path) -> [String; 3] {
         "-Crelocation-model=static".to_owned(),
         format!("--remap-path-prefix={home}=cargo"),
     ]
+}
+
+/// What `pkg-config` says of libelf.
+fn of_libelf(question: &str) -> Result<String, String> {
+    let mut asked = Command::new("pkg-config");
+    asked.args(question.split(' ')).arg("libelf");
+    let failed = |why: &str| {
+        let help = "install libelf-dev, zlib1g-dev and pkg-config";
+        format!("pkg-config {question} libelf: {}; {help}", why.trim())
+    };
+    let output = asked.output().map_err(|error| failed(&error.to_string()))?;
+    if !output.status.success() {
+        return Err(failed(&String::from_utf8_lossy(&output.stderr)));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// What libelf needs besides zlib, which is linked anyway: Debian 13's needs libzstd.
+fn more(needs: &str) -> impl Iterator<Item = String> {
+    let others =
+        needs.split_ascii_whitespace().filter(|lib| !["-lelf", "-lz"].contains(lib));
+    others.map(|lib| format!("-Clink-arg={lib}"))
 }
 
 fn cargo_home() -> PathBuf {
@@ -101,6 +139,14 @@ mod tests {
             "--remap-path-prefix=/home/me/.cargo=cargo",
         ];
         assert_eq!(flags(Path::new("/home/me/.cargo")), expected);
+    }
+
+    /// Check that what libelf needs elsewhere is linked too, and nothing twice.
+    #[test]
+    fn needs_of_libelf() {
+        let flags = |needs| more(needs).collect::<Vec<_>>();
+        assert_eq!(flags("-lelf -lz"), [""; 0]);
+        assert_eq!(flags("-lelf -lz -lzstd"), ["-Clink-arg=-lzstd"]);
     }
 
     /// Check that a file is copied with its folder, and left alone while it is the same.
