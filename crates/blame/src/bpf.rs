@@ -9,7 +9,7 @@ use std::mem::MaybeUninit;
 
 use facts::Facts;
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
-use libbpf_rs::{ErrorKind, Link, ProgramInput, ProgramMut};
+use libbpf_rs::{ErrorKind, Link, ProgramInput, ProgramMut, TracepointCategory};
 use units::{Cpu, CpuSet};
 
 use crate::error::{Error, Kind};
@@ -17,8 +17,8 @@ use crate::level::Level;
 use crate::refusal;
 use crate::ring::Rings;
 use crate::seen::Lane;
-use crate::watcher::EventSource;
-use skeleton::{EventsProgs, EventsSkelBuilder};
+use crate::watcher::{EventSource, Threads};
+use skeleton::{EventsProgs, EventsSkelBuilder, OpenEventsSkel};
 
 #[expect(
     clippy::all,
@@ -49,6 +49,20 @@ const VECTORS: [(&str, &str); 11] = [
     ("thermal_apic_entry", "thermal_apic_exit"),
 ];
 
+/// How programs are attached to tracepoints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Points {
+    /// They get what the kernel itself passes on.
+    Raw,
+    /// Perf's machinery writes a record of it for them first.
+    Classic,
+}
+
+/// What the classic programs' names begin with.
+const CLASSIC: &str = "classic_";
+/// The program that is attached nowhere, and learns which process this is.
+const HELLO: &str = "hello";
+
 /// The programs at their tracepoints, and what they write.
 pub(crate) struct Programs {
     links: Vec<Link>,
@@ -76,73 +90,124 @@ impl Programs {
     ///
     /// # Errors
     /// They cannot be loaded; nothing is watched.
-    pub(crate) fn load(cpus: &CpuSet, facts: &Facts) -> Result<Self, Error> {
+    pub(crate) fn load(
+        cpus: &CpuSet,
+        points: Points,
+        threads: Threads,
+        facts: &Facts,
+    ) -> Result<Self, Error> {
         if facts.tracing.btf.get() == Some(&false) {
             return Err(no_btf());
         }
-        Self::try_load(cpus).map_err(|error| match error.kind() {
+        Self::try_load(cpus, points, threads).map_err(|error| match error.kind() {
             Kind::Privilege => error.with(&refusal::of_bpf(facts)),
             _ => error,
         })
     }
 
-    fn try_load(cpus: &CpuSet) -> Result<Self, Error> {
+    fn try_load(cpus: &CpuSet, points: Points, threads: Threads) -> Result<Self, Error> {
         libbpf_rs::set_print(None);
         let mut object = MaybeUninit::uninit();
         let mut open = EventsSkelBuilder::default().open(&mut object).map_err(failed)?;
-        let count = u32::try_from(cpus.len()).unwrap_or(u32::MAX);
-        let depth = open.maps.comms.max_entries();
-        let each = open.maps.rings.max_entries();
-        open.maps.lanes.set_max_entries(count).map_err(failed)?;
-        open.maps.rings.set_max_entries(count.saturating_mul(each)).map_err(failed)?;
-        open.maps.comms.set_max_entries(count.saturating_mul(depth)).map_err(failed)?;
-        if let Some(data) = &mut open.maps.rodata_data {
-            for (place, cpu) in (1..).zip(cpus.iter()) {
-                let known = Some(cpu.index());
-                let slot = known.and_then(|cpu| data.places.get_mut(cpu));
-                *slot.ok_or_else(|| too_many(cpu))? = place;
-            }
+        let depth = usize::try_from(open.maps.comms.max_entries()).unwrap_or(0);
+        make_room(&mut open, cpus)?;
+        for mut program in open.open_object_mut().progs_mut() {
+            let name = program.name().to_string_lossy();
+            let is_classic = name.starts_with(CLASSIC);
+            let is_meant = is_classic == (points == Points::Classic) || name == HELLO;
+            program.set_autoload(is_meant);
         }
         let loaded = open.load().map_err(failed)?;
-        loaded.progs.hello.test_run(ProgramInput::default()).map_err(failed)?;
+        if threads == Threads::Others {
+            loaded.progs.hello.test_run(ProgramInput::default()).map_err(failed)?;
+        }
         let maps = &loaded.maps;
-        let depth = usize::try_from(depth).unwrap_or(0);
         let rings = Rings::new(&maps.lanes, &maps.rings, &maps.comms, cpus.len(), depth)?;
         let mut program = Self { links: Vec::new(), missing: Vec::new(), rings };
-        program.attach(&loaded.progs)?;
+        match points {
+            Points::Raw => program.attach_raw(&loaded.progs)?,
+            Points::Classic => program.attach_classic(&loaded.progs)?,
+        }
         Ok(program)
     }
 
     /// Ends come first: an event whose beginning was not seen is left out, one whose end
     /// is not seen would not end.
-    fn attach(&mut self, programs: &EventsProgs<'_>) -> Result<(), Error> {
+    fn attach_raw(&mut self, programs: &EventsProgs<'_>) -> Result<(), Error> {
         for (entry, exit) in VECTORS {
-            self.at(exit, &programs.vector_exit)?;
-            self.at(entry, &programs.vector_entry)?;
+            self.raw(exit, &programs.vector_exit)?;
+            self.raw(entry, &programs.vector_entry)?;
         }
-        self.at("irq_handler_exit", &programs.handler_exit)?;
-        self.at("irq_handler_entry", &programs.handler_entry)?;
-        self.at("softirq_exit", &programs.softirq_exit)?;
-        self.at("softirq_entry", &programs.softirq_entry)?;
-        self.at("hrtimer_expire_entry", &programs.timer_expired)?;
-        self.at("nmi_handler", &programs.nmi)?;
-        self.at("sched_switch", &programs.switched)
+        self.raw("irq_handler_exit", &programs.handler_exit)?;
+        self.raw("irq_handler_entry", &programs.handler_entry)?;
+        self.raw("softirq_exit", &programs.softirq_exit)?;
+        self.raw("softirq_entry", &programs.softirq_entry)?;
+        self.raw("hrtimer_expire_entry", &programs.timer_expired)?;
+        self.raw("nmi_handler", &programs.nmi)?;
+        self.raw("sched_switch", &programs.switched)
     }
 
-    fn at(
+    fn attach_classic(&mut self, programs: &EventsProgs<'_>) -> Result<(), Error> {
+        use TracepointCategory::{Irq, Nmi, Sched, Timer};
+        let vectors = || TracepointCategory::Custom("irq_vectors".to_owned());
+        for (entry, exit) in VECTORS {
+            self.classic(vectors(), exit, &programs.classic_vector_exit)?;
+            self.classic(vectors(), entry, &programs.classic_vector_entry)?;
+        }
+        self.classic(Irq, "irq_handler_exit", &programs.classic_handler_exit)?;
+        self.classic(Irq, "irq_handler_entry", &programs.classic_handler_entry)?;
+        self.classic(Irq, "softirq_exit", &programs.classic_softirq_exit)?;
+        self.classic(Irq, "softirq_entry", &programs.classic_softirq_entry)?;
+        self.classic(Timer, "hrtimer_expire_entry", &programs.classic_timer_expired)?;
+        self.classic(Nmi, "nmi_handler", &programs.classic_nmi)?;
+        self.classic(Sched, "sched_switch", &programs.classic_switched)
+    }
+
+    fn raw(
         &mut self,
-        tracepoint: &'static str,
+        point: &'static str,
         program: &ProgramMut<'_>,
     ) -> Result<(), Error> {
-        match program.attach_raw_tracepoint(tracepoint) {
+        self.keep(point, program.attach_raw_tracepoint(point))
+    }
+
+    fn classic(
+        &mut self,
+        group: TracepointCategory,
+        point: &'static str,
+        program: &ProgramMut<'_>,
+    ) -> Result<(), Error> {
+        self.keep(point, program.attach_tracepoint(group, point))
+    }
+
+    fn keep(
+        &mut self,
+        point: &'static str,
+        attached: libbpf_rs::Result<Link>,
+    ) -> Result<(), Error> {
+        match attached {
             Ok(link) => self.links.push(link),
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                self.missing.push(tracepoint);
-            }
+            Err(error) if error.kind() == ErrorKind::NotFound => self.missing.push(point),
             Err(error) => return Err(failed(error)),
         }
         Ok(())
     }
+}
+
+/// Gives each CPU its lane.
+fn make_room(open: &mut OpenEventsSkel<'_>, cpus: &CpuSet) -> Result<(), Error> {
+    let count = u32::try_from(cpus.len()).unwrap_or(u32::MAX);
+    let depth = open.maps.comms.max_entries();
+    let each = open.maps.rings.max_entries();
+    open.maps.lanes.set_max_entries(count).map_err(failed)?;
+    open.maps.rings.set_max_entries(count.saturating_mul(each)).map_err(failed)?;
+    open.maps.comms.set_max_entries(count.saturating_mul(depth)).map_err(failed)?;
+    let Some(data) = &mut open.maps.rodata_data else { return Ok(()) };
+    for (place, cpu) in (1..).zip(cpus.iter()) {
+        let slot = data.places.get_mut(cpu.index());
+        *slot.ok_or_else(|| too_many(cpu))? = place;
+    }
+    Ok(())
 }
 
 fn failed(error: libbpf_rs::Error) -> Error {

@@ -20,4 +20,4 @@ mod watcher;
 pub use error::{Error, Kind};
 pub use events::Events;
 pub use join::join;
-pub use watcher::Watcher;
+pub use watcher::{Threads, Watcher};

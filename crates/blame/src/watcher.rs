@@ -9,7 +9,7 @@ use facts::{Facts, Root};
 use recording::Source;
 use units::CpuSet;
 
-use crate::bpf::Programs;
+use crate::bpf::{Points, Programs};
 use crate::error::{Error, Kind};
 use crate::events::Events;
 use crate::names::Names;
@@ -27,6 +27,15 @@ pub(crate) trait EventSource: Send {
     /// Ends watching; what is left can still be read. Says which tracepoints this kernel does
     /// not have.
     fn stop(&mut self) -> Vec<String>;
+}
+
+/// Whose threads take the CPU away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Threads {
+    /// All but this process's own that are pinned to it: those measure.
+    Others,
+    /// Every thread: what is measured is what it costs to see them.
+    All,
 }
 
 /// Watches some CPUs.
@@ -48,10 +57,23 @@ impl Watcher {
         source: Option<Source>,
         facts: &Facts,
     ) -> Result<Self, Error> {
+        Self::open_for(cpus, source, Threads::Others, facts)
+    }
+
+    /// The same, and says whose threads count.
+    ///
+    /// # Errors
+    /// That source is impossible; the message says what it would need.
+    pub fn open_for(
+        cpus: &CpuSet,
+        source: Option<Source>,
+        threads: Threads,
+        facts: &Facts,
+    ) -> Result<Self, Error> {
         let mut why_not = Vec::new();
         let wanted = source.map_or_else(|| vec![Source::Bpf], |source| vec![source]);
         for kind in wanted {
-            match open(cpus, kind, facts) {
+            match open(cpus, kind, threads, facts) {
                 Ok(events) => {
                     return Ok(Self {
                         cpus: cpus.clone(),
@@ -133,10 +155,13 @@ impl Drop for End<'_> {
 fn open(
     cpus: &CpuSet,
     source: Source,
+    threads: Threads,
     facts: &Facts,
 ) -> Result<Option<Box<dyn EventSource>>, Error> {
+    let programs = |points| Programs::load(cpus, points, threads, facts);
     match source {
-        Source::Bpf => Ok(Some(Box::new(Programs::load(cpus, facts)?))),
+        Source::Bpf => Ok(Some(Box::new(programs(Points::Raw)?))),
+        Source::BpfClassic => Ok(Some(Box::new(programs(Points::Classic)?))),
         Source::Proc => Ok(None),
         _ => Err(Error::new(Kind::Missing, "there is no such source of events")),
     }

@@ -10,6 +10,8 @@ use units::{Nanos, Span};
 pub enum Source {
     /// eBPF programs at the kernel's tracepoints.
     Bpf,
+    /// The same at classic tracepoints, which cost more: only the lab compares them.
+    BpfClassic,
     /// The kernel's trace events, read from tracefs.
     Tracefs,
     /// What `/proc` counts: no single events.
@@ -24,6 +26,7 @@ impl Source {
     pub fn name(self) -> &'static str {
         match self {
             Self::Bpf => "bpf",
+            Self::BpfClassic => "bpf_classic",
             Self::Tracefs => "tracefs",
             Self::Proc => "proc",
             Self::Other => "other",

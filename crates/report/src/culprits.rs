@@ -134,6 +134,7 @@ pub(crate) fn kind_word(kind: CulpritKind) -> &'static str {
 fn source_words(source: Source) -> &'static str {
     match source {
         Source::Bpf => "the kernel's tracepoints (eBPF)",
+        Source::BpfClassic => "the kernel's tracepoints (eBPF, attached as classic ones)",
         Source::Tracefs => "the kernel's trace events (tracefs)",
         _ => "a later version of this tool",
     }

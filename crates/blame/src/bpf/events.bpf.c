@@ -30,7 +30,7 @@ struct slot {
 
 struct lane {
 	struct slot slots[LEVELS];
-	__u64 spare; /* lanes begin at cache lines */
+	__u64 spinner; /* classic.h: the thread that was last seen spinning */
 };
 
 struct record {
@@ -46,8 +46,9 @@ struct comm {
 
 /* Of each CPU that is measured its place among those, plus one; of others 0. */
 const volatile __u16 places[CPUS];
-/* This process, as the kernel numbers it: `hello` finds out. */
-__u32 own_process;
+/* The process whose threads spin, as the kernel numbers it: nobody's, until `hello` finds out
+ * this one. */
+__u32 own_process = -1;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -186,21 +187,28 @@ int softirq_exit(struct bpf_raw_tracepoint_args *args)
 	return end(SOFTIRQ, args->args[0]);
 }
 
+/* The lane, where a vector goes on in which no timer has expired yet. */
+static __always_inline struct lane *unnamed_timer(void)
+{
+	struct lane *lane = lane_of(place_here());
+
+	return lane && lane->slots[VECTOR].start && !lane->slots[VECTOR].detail ? lane : 0;
+}
+
 /* (hrtimer, now): the first one's function names the interrupt. */
 SEC("raw_tp/hrtimer_expire_entry")
 int timer_expired(struct bpf_raw_tracepoint_args *args)
 {
 	struct hrtimer *timer = (void *)args->args[0];
-	struct lane *lane = lane_of(place_here());
+	struct lane *lane = unnamed_timer();
 
-	if (lane && lane->slots[VECTOR].start && !lane->slots[VECTOR].detail)
+	if (lane)
 		lane->slots[VECTOR].detail = (__u64)BPF_CORE_READ(timer, function);
 	return 0;
 }
 
-/* (handler, how long it took, whether it was for it): there is no beginning. */
-SEC("raw_tp/nmi_handler")
-int nmi(struct bpf_raw_tracepoint_args *args)
+/* There is no beginning, but how long it took. */
+static __always_inline int end_of_nmi(__u64 handler, __u64 took)
 {
 	__u32 place = place_here();
 	struct lane *lane = lane_of(place);
@@ -209,8 +217,15 @@ int nmi(struct bpf_raw_tracepoint_args *args)
 	if (!lane)
 		return 0;
 	now = bpf_ktime_get_ns();
-	write(&lane->slots[NMI], place, NMI, 0, now - args->args[1], now, args->args[0]);
+	write(&lane->slots[NMI], place, NMI, 0, now - took, now, handler);
 	return 0;
+}
+
+/* (handler, how long it took, whether it was for it) */
+SEC("raw_tp/nmi_handler")
+int nmi(struct bpf_raw_tracepoint_args *args)
+{
+	return end_of_nmi(args->args[0], args->args[1]);
 }
 
 /* The thread that spins: of this process, and allowed on one CPU only. */
@@ -220,27 +235,18 @@ static __always_inline int is_spinner(struct task_struct *task)
 	       BPF_CORE_READ(task, nr_cpus_allowed) == 1;
 }
 
-/* (preempted, previous, next) */
-SEC("raw_tp/sched_switch")
-int switched(struct bpf_raw_tracepoint_args *args)
+/* A thread leaves the CPU to another, which may be the one that spins. */
+static __always_inline int leave(struct lane *lane, __u32 place, struct task_struct *previous,
+				 int to_spinner)
 {
-	__u32 place = place_here();
-	struct lane *lane = lane_of(place);
-	struct task_struct *previous, *next;
+	struct slot *slot = &lane->slots[THREAD];
+	__u64 now = bpf_ktime_get_ns();
+	__u64 start = slot->start;
 	struct record *record;
 	struct comm *comm;
-	struct slot *slot;
-	__u64 now, start;
 	__u32 key;
 
-	if (!lane)
-		return 0;
-	previous = (void *)args->args[1];
-	next = (void *)args->args[2];
-	slot = &lane->slots[THREAD];
-	now = bpf_ktime_get_ns();
-	start = slot->start;
-	slot->start = is_spinner(next) ? 0 : now;
+	slot->start = to_spinner ? 0 : now;
 	/* A spinner that pinned itself after it had been switched to was not known to be one. */
 	if (!start || is_spinner(previous))
 		return 0;
@@ -259,6 +265,18 @@ int switched(struct bpf_raw_tracepoint_args *args)
 	return 0;
 }
 
+/* (preempted, previous, next) */
+SEC("raw_tp/sched_switch")
+int switched(struct bpf_raw_tracepoint_args *args)
+{
+	__u32 place = place_here();
+	struct lane *lane = lane_of(place);
+
+	if (!lane)
+		return 0;
+	return leave(lane, place, (void *)args->args[1], is_spinner((void *)args->args[2]));
+}
+
 /* Run once, by this process itself. */
 SEC("raw_tp")
 int hello(struct bpf_raw_tracepoint_args *args)
@@ -266,5 +284,7 @@ int hello(struct bpf_raw_tracepoint_args *args)
 	own_process = bpf_get_current_pid_tgid() >> 32;
 	return 0;
 }
+
+#include "classic.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
+/* The same at classic tracepoints: programs that perf's machinery runs, on the event's record
+ * rather than on the kernel's own structures. Only the lab loads them, to compare costs. */
+#ifndef NOISEFLOOR_CLASSIC_H
+#define NOISEFLOOR_CLASSIC_H
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct trace_event_raw_x86_irq_vector {
+	int vector;
+};
+
+struct trace_event_raw_irq_handler_exit {
+	int irq;
+};
+
+struct trace_event_raw_softirq {
+	unsigned int vec;
+};
+
+struct trace_event_raw_hrtimer_expire_entry {
+	void *function;
+};
+
+struct trace_event_raw_nmi_handler {
+	void *handler;
+	__s64 delta_ns;
+};
+
+struct trace_event_raw_sched_switch {
+	int next_pid;
+};
+
+#pragma clang attribute pop
+
+SEC("tp")
+int classic_vector_entry(void *event)
+{
+	return begin(VECTOR);
+}
+
+SEC("tp")
+int classic_vector_exit(struct trace_event_raw_x86_irq_vector *event)
+{
+	return end(VECTOR, event->vector);
+}
+
+SEC("tp")
+int classic_handler_entry(void *event)
+{
+	return begin(HANDLER);
+}
+
+SEC("tp")
+int classic_handler_exit(struct trace_event_raw_irq_handler_exit *event)
+{
+	return end(HANDLER, event->irq);
+}
+
+SEC("tp")
+int classic_softirq_entry(void *event)
+{
+	return begin(SOFTIRQ);
+}
+
+SEC("tp")
+int classic_softirq_exit(struct trace_event_raw_softirq *event)
+{
+	return end(SOFTIRQ, event->vec);
+}
+
+SEC("tp")
+int classic_timer_expired(struct trace_event_raw_hrtimer_expire_entry *event)
+{
+	struct lane *lane = unnamed_timer();
+
+	if (lane)
+		lane->slots[VECTOR].detail = (__u64)event->function;
+	return 0;
+}
+
+SEC("tp")
+int classic_nmi(struct trace_event_raw_nmi_handler *event)
+{
+	return end_of_nmi((__u64)event->handler, event->delta_ns);
+}
+
+/* The next thread is only a number here: the spinner's is known once it has left. */
+SEC("tp")
+int classic_switched(struct trace_event_raw_sched_switch *event)
+{
+	struct task_struct *previous = (void *)bpf_get_current_task();
+	__u32 place = place_here();
+	struct lane *lane = lane_of(place);
+
+	if (!lane)
+		return 0;
+	if (is_spinner(previous))
+		lane->spinner = BPF_CORE_READ(previous, pid);
+	return leave(lane, place, previous,
+		     lane->spinner && lane->spinner == event->next_pid);
+}
+
+#endif
