@@ -14,6 +14,7 @@ mod power;
 mod rest;
 mod settings;
 mod task;
+mod watched;
 
 use std::panic;
 use std::process::{self, ExitCode};

@@ -1,7 +1,7 @@
 //! The language that the lab speaks to the agent: what to set, what else to run, what to
 //! measure, how much to answer. It travels as JSON in the guest's initramfs.
 
-use recording::{CallsSpec, NoiseSpec, TicksSpec};
+use recording::{CallsSpec, NoiseSpec, Source, TicksSpec};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use units::Cpu;
@@ -26,6 +26,9 @@ pub struct Order {
     pub company: Vec<Company>,
     /// What to do.
     pub task: Task,
+    /// Who is to watch the kernel's events meanwhile; only noise and calls are watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watch: Option<Source>,
     /// The longest answer, in bytes.
     pub answer_bytes_max: u64,
 }
@@ -124,6 +127,7 @@ mod tests {
         "version": 1, "answer_bytes_max": 1000,
         "settings": [{"path": "/proc/sys/kernel/watchdog", "value": "0"}],
         "company": [{"cpu": 0, "spinners": 3}],
+        "watch": "bpf",
         "task": {"noise": {
             "cpus": "0", "duration_ns": 5000000, "threshold_ns": null, "fifo": 10
         }}
@@ -138,6 +142,7 @@ mod tests {
     fn orders_travel() {
         let order = Order::parse(NOISE).unwrap();
         assert_eq!(order.company[0].spinners, 3);
+        assert_eq!(order.watch, Some(Source::Bpf));
         let text = serde_json::to_string(&order).unwrap();
         assert_eq!(Order::parse(&text), Ok(order));
         let short = r#"{"version": 1, "task": "symbols", "answer_bytes_max": 9}"#;

@@ -5,9 +5,9 @@ use std::io::BufReader;
 
 use agent::{Answer, Order, Symbols, Task};
 use facts::{Facts, Root};
-use measure::{Silent, Spec, mark};
+use measure::{Spec, mark};
 
-use crate::{company, rest, settings};
+use crate::{company, rest, settings, watched};
 
 /// Where the kernel names its functions.
 const KALLSYMS: &str = "/proc/kallsyms";
@@ -29,18 +29,17 @@ pub(crate) fn run(order: &Order) -> Result<Answer, String> {
     }
 }
 
-/// Measures a machine at rest; the company comes after the facts, which would be read
-/// beside it slowly. The counter begins when a CPU halts: so there is a moment of rest after
-/// it has been called.
+/// Measures a machine at rest, watched or not; the company comes after the facts, which would
+/// be read beside it slowly. The counter begins when a CPU halts: so there is a moment of rest
+/// after it has been called.
 fn measure(order: &Order, spec: &Spec) -> Result<Answer, String> {
     rest::wait();
     let facts = Facts::read(&Root::live());
+    let watcher = watched::open(order.watch, spec, &facts)?;
     mark::attend();
     rest::settle();
     company::start(&order.company)?;
-    let mut watch = Silent::new().map_err(|error| error.to_string())?;
-    let recording =
-        measure::run(spec, &facts, &mut watch).map_err(|error| error.to_string())?;
+    let recording = watched::measure(watcher, spec, &facts)?;
     Ok(Answer::Recording(Box::new(recording)))
 }
 

@@ -189,6 +189,7 @@ fn order(plan: &Plan) -> Order {
         settings: plan.settings.clone(),
         company: plan.company.clone(),
         task: plan.task.clone(),
+        watch: plan.watch,
         answer_bytes_max: ANSWER_BYTES_MAX,
     }
 }

@@ -145,6 +145,7 @@ mod tests {
             settings: Vec::new(),
             company: Vec::new(),
             task: Task::Symbols,
+            watch: None,
             answer_bytes_max: 1 << 20,
         }
     }

@@ -7,7 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use agent::{Company, Setting, Task};
-use recording::Mode;
+use recording::{Mode, Source as Watch};
 use serde::de::{Deserialize, Deserializer};
 
 use crate::combination::{self, Combination};
@@ -39,6 +39,8 @@ pub struct Plan {
     pub company: Vec<Company>,
     /// What is measured.
     pub task: Task,
+    /// Who watches the kernel's events meanwhile, if anybody does.
+    pub watch: Option<Watch>,
     /// What runs and is measured, in a few words.
     pub workload: String,
     /// What guest time is.
@@ -63,6 +65,7 @@ impl Plan {
             settings: Vec::new(),
             company: Vec::new(),
             task: Task::Symbols,
+            watch: None,
             workload: String::new(),
             mode: Mode::Exact,
             repeat: 1,
@@ -155,6 +158,7 @@ fn plan(
         settings: settings(rows),
         company: work.company,
         task: work.task,
+        watch: work.watch,
         workload: work.words,
         mode: table.mode.0,
         repeat: 1,

@@ -5,7 +5,7 @@
 
 use std::str::FromStr;
 
-use recording::{Call, Mode};
+use recording::{Call, Mode, Source};
 use serde::de::{Deserialize, Deserializer};
 use toml::Spanned;
 
@@ -80,6 +80,28 @@ impl FromStr for ModeWord {
 
 read_from_text!(ModeWord);
 
+/// Who watches the kernel's events, as it is written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WatchWord(pub(crate) Source);
+
+impl FromStr for WatchWord {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "bpf" => Ok(Self(Source::Bpf)),
+            "bpf_classic" => Ok(Self(Source::BpfClassic)),
+            "tracefs" => Ok(Self(Source::Tracefs)),
+            _ => Err(format!(
+                "nobody called '{}' watches: bpf, bpf_classic or tracefs",
+                text.escape_debug()
+            )),
+        }
+    }
+}
+
+read_from_text!(WatchWord);
+
 fn once() -> Repeats {
     Repeats::of::<1>()
 }
@@ -126,6 +148,7 @@ pub(crate) struct WorkloadRow {
     pub(crate) noise: Option<NoiseRow>,
     pub(crate) ticks: Option<TicksRow>,
     pub(crate) calls: Option<CallsRow>,
+    pub(crate) watch: Option<Spanned<WatchWord>>,
     pub(crate) boots: Option<List<String>>,
     #[serde(default)]
     pub(crate) company: Vec<CompanyRow>,

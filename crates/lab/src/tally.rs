@@ -96,6 +96,7 @@ mod tests {
             params: String::new(),
             settings: Vec::new(),
             workload: String::new(),
+            watch: None,
             mode: Mode::Exact,
             repeat: 1,
             identity: String::new(),

@@ -1,7 +1,7 @@
 //! A workload row, made into what the agent is told to do on a guest of so many CPUs.
 
 use agent::{Company, Task};
-use recording::{CallsSpec, NoiseSpec, TicksSpec};
+use recording::{CallsSpec, NoiseSpec, Source as Watch, TicksSpec};
 use toml::Spanned;
 use units::{Cpu, CpuSet};
 
@@ -15,6 +15,7 @@ use crate::toml_place::Source;
 pub(crate) struct Work {
     pub(crate) company: Vec<Company>,
     pub(crate) task: Task,
+    pub(crate) watch: Option<Watch>,
     pub(crate) words: String,
 }
 
@@ -62,12 +63,17 @@ pub(crate) fn work(
             return Err(source.refuse(place, why));
         }
     };
+    if let (Some(watch), Some(_)) = (&row.watch, &row.ticks) {
+        let why = "ticks are counted and not watched: watch noise or calls";
+        return Err(source.refuse(watch.span(), why));
+    }
+    let watch = row.watch.as_ref().map(|watch| watch.get_ref().0);
     let company = row.company.iter().map(|row| companion(choice, row));
     let company = company.collect::<Result<Vec<Company>, Error>>()?;
     for Company { cpu, spinners } in &company {
         words += &format!(", beside {spinners} spinning on CPU {cpu}");
     }
-    Ok(Work { company, task, words })
+    Ok(Work { company, task, watch, words })
 }
 
 fn noise_task(choice: Choice<'_>, row: &NoiseRow) -> Result<(Task, String), Error> {

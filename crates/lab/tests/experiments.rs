@@ -3,7 +3,7 @@
 
 use agent::Task;
 use lab::{Experiment, Kind, MachineKind, Plan};
-use recording::Mode;
+use recording::{Mode, Source};
 use units::{Cpu, Nanos};
 
 /// Two kernels, three boot rows, two settings rows, three workloads.
@@ -36,6 +36,7 @@ const TABLE: &str = r#"
     name = "spin"
     noise = { cpu = "last", duration = "1.5s", threshold = "2us", fifo = 7 }
     company = [{ cpu = 0, spinners = 3 }]
+    watch = "bpf"
 
     [[workload]]
     name = "rest"
@@ -100,6 +101,7 @@ fn one_cell() {
     let written = [("/sys/z", "2"), ("/proc/sys/a", "-1"), ("/sys/b", "x")];
     assert_eq!(settings.collect::<Vec<_>>(), written);
     assert_eq!((plan.company[0].cpu, plan.company[0].spinners), (Cpu::new(0), 3));
+    assert_eq!((plan.watch, find("rest").watch), (Some(Source::Bpf), None));
     let Task::Noise(noise) = &plan.task else { panic!("{:?}", plan.task) };
     assert_eq!((noise.cpus.to_string(), noise.fifo), ("1".to_owned(), Some(7)));
     assert_eq!(noise.duration_ns, Nanos::from_millis(1500));
@@ -228,7 +230,7 @@ fn only_one() {
 fn together() {
     assert_eq!(names(&changed(&table(), &["cpus=1", "workload=rest"])).len(), 2);
     let told = refused(&["cpus=1"]);
-    assert!(told.starts_with("with cpus=1: table.toml:38:21: no CPU 1: "), "{told}");
+    assert!(told.starts_with("with cpus=1: table.toml:39:21: no CPU 1: "), "{told}");
     let told = refused(&["cpu=host"]);
     assert!(told.starts_with("with cpu=host: table.toml: exact mode emulates"), "{told}");
 }

@@ -98,6 +98,14 @@ const WORKLOADS: &[Case] = &[
         "7:37: unknown field `fifo`, expected `cpu` or `duration`",
     ),
     (
+        "noise = { cpu = 0, duration = \"1s\" }\nwatch = \"strace\"",
+        "8:9: nobody called 'strace' watches: bpf, bpf_classic or tracefs",
+    ),
+    (
+        "ticks = { cpu = 0, duration = \"1s\" }\nwatch = \"bpf\"",
+        "8:9: ticks are counted and not watched: watch noise or calls",
+    ),
+    (
         "calls = { cpu = 0, calls = [], repeats = 1 }",
         "7:28: invalid length 0, expected an array with an entry",
     ),

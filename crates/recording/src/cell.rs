@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Counts, Profile, Recording};
+use crate::{Counts, Profile, Recording, Source};
 
 /// A cell: kernel x boot parameters x settings x workload x mode.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,6 +23,8 @@ pub struct Cell {
     pub settings: Vec<String>,
     /// What ran, and what was measured, in a few words.
     pub workload: String,
+    /// Who watched the kernel's events meanwhile; `None`: nobody.
+    pub watch: Option<Source>,
     /// Whether guest time is instructions or real time.
     pub mode: Mode,
     /// Which repeat of the same cell this is, from 1.

@@ -184,6 +184,7 @@ pub(crate) fn cell(name: &str, kernel: &str, ending: Ending) -> Cell {
         params: String::new(),
         settings: Vec::new(),
         workload: "noise on CPU 0 for 1 s".to_owned(),
+        watch: None,
         mode: Mode::Exact,
         repeat: 1,
         identity: identity(name, kernel),

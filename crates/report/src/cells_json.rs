@@ -4,7 +4,7 @@ use std::path::Path;
 
 use recording::{
     Answer, Body, CallsSeries, CallsSpec, Cell, CheckSeries, CheckSpec, Counts, Doubt,
-    Ending, FORMAT, Mode, NoiseSeries, NoiseSpec, TicksSeries, TicksSpec,
+    Ending, FORMAT, Mode, NoiseSeries, NoiseSpec, Source, TicksSeries, TicksSpec,
 };
 use serde::Serialize;
 use stats::CellSummary;
@@ -32,6 +32,8 @@ struct Told<'a> {
     params: &'a str,
     settings: &'a [String],
     workload: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    watch: Option<Source>,
     mode: Mode,
     repeat: u32,
     cached: bool,
@@ -97,6 +99,7 @@ fn told(cell: &Cell, with_series: bool) -> Told<'_> {
         params: &cell.params,
         settings: &cell.settings,
         workload: &cell.workload,
+        watch: cell.watch,
         mode: cell.mode,
         repeat: cell.repeat,
         cached: cell.cached,

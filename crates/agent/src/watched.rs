@@ -1,0 +1,51 @@
+//! Measuring while the kernel's events are watched, by whom the order names.
+//!
+//! Noise is blamed on what was seen. Of calls it counts only what being watched costs them:
+//! what is seen of those is dropped, and the threads that make them are watched like others.
+
+use blame::{Threads, Watcher};
+use facts::Facts;
+use measure::{Silent, Spec};
+use recording::{Recording, Source};
+use units::CpuSet;
+
+/// Begins to watch the CPU that will be measured; `None` where nobody is to watch.
+///
+/// # Errors
+/// That source is impossible here, and what it would need; or it would watch nothing.
+pub(crate) fn open(
+    source: Option<Source>,
+    spec: &Spec,
+    facts: &Facts,
+) -> Result<Option<Watcher>, String> {
+    let Some(source) = source else { return Ok(None) };
+    let (cpus, threads) = match spec {
+        Spec::Noise(spec) => (spec.cpus.clone(), Threads::Others),
+        Spec::Calls(spec) => (CpuSet::from_iter([spec.cpu]), Threads::All),
+        Spec::Ticks(_) | Spec::Check(_) => {
+            return Err("only noise and calls can be watched".to_owned());
+        }
+    };
+    let opened = Watcher::open_for(&cpus, Some(source), threads, facts);
+    opened.map(Some).map_err(|error| format!("watch: {error}"))
+}
+
+/// Measures, and blames noise on what was seen.
+///
+/// # Errors
+/// What could not be measured, and why.
+pub(crate) fn measure(
+    watcher: Option<Watcher>,
+    spec: &Spec,
+    facts: &Facts,
+) -> Result<Recording, String> {
+    let mut silent = Silent::new().map_err(|error| error.to_string())?;
+    let mut measured =
+        || measure::run(spec, facts, &mut silent).map_err(|error| error.to_string());
+    let Some(watcher) = watcher else { return measured() };
+    let (recording, events) = watcher.watch(measured);
+    let mut recording = recording?;
+    let doubts = recording.body.noise_mut().map(|series| events.blame(series, false));
+    recording.doubts.extend(doubts.into_iter().flatten());
+    Ok(recording)
+}
