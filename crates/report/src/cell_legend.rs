@@ -11,6 +11,7 @@ use crate::kernel_label::full_name;
 use crate::number;
 use crate::paragraph::{WIDTH, paragraph};
 use crate::table::{Side, aligned, columns, cut};
+use crate::watched::source_name;
 
 /// The longest short name that a list has room for.
 const NAME: usize = 36;
@@ -68,6 +69,9 @@ impl<'a> Common<'a> {
         let mut words = Vec::new();
         if self.workload.is_none() && !cell.workload.is_empty() {
             words.push(cell.workload.clone());
+        }
+        if let Some(watch) = cell.watch {
+            words.push(format!("watched by {}", source_name(watch)));
         }
         if !cell.params.is_empty() {
             words.push(format!("booted with {}", cell.params));

@@ -88,7 +88,9 @@ fn tick_cost(facts: &Facts, series: &NoiseSeries, counts: Option<&Counts>) -> Ti
         let cpus = series.cpus.iter().filter_map(|cpu| on_cpu(phase, cpu.cpu));
         cpus.collect::<Vec<_>>()
     });
-    TickCost::of(own_clock(facts, series, phase), gaps, measured.as_deref())
+    let cost = TickCost::of(own_clock(facts, series, phase), gaps, measured.as_deref());
+    let watched = series.source.map(|_| noise_summary(series).culprits);
+    TickCost { culprits: watched.unwrap_or_default(), ..cost }
 }
 
 /// The clock's frequency, where the guest's only CPU has it for itself. How many there

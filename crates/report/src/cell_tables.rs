@@ -30,6 +30,8 @@ pub(crate) struct Row {
     pub(crate) repeats: String,
     /// Whether nothing was changed in how its kernel boots and is set.
     pub(crate) as_it_comes: bool,
+    /// Whether the kernel's events were watched.
+    pub(crate) is_watched: bool,
     /// What it found.
     pub(crate) summary: CellSummary,
 }
@@ -57,7 +59,7 @@ pub(crate) fn tables(rows: &[Row]) -> String {
     tables.into_iter().flatten().collect()
 }
 
-fn section(title: &str, table: &str, words: &str) -> String {
+pub(crate) fn section(title: &str, table: &str, words: &str) -> String {
     format!("\n{}\n{table}\n{}", paragraph("", title), paragraph("", words))
 }
 
@@ -142,7 +144,7 @@ fn tick_costs(rows: &[Row]) -> Option<String> {
 }
 
 fn tick_cost(cost: &TickCost, count: Count) -> [String; 6] {
-    let TickCost { gap_instructions: gap, kernel_instructions: kernel } = cost;
+    let TickCost { gap_instructions: gap, kernel_instructions: kernel, .. } = cost;
     let all = gap.as_ref().or(kernel.as_ref());
     tick_line(mode(gap.as_ref(), count), kernel.as_ref(), all, count)
 }

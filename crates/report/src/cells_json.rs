@@ -7,10 +7,11 @@ use recording::{
     Ending, FORMAT, Mode, NoiseSeries, NoiseSpec, Source, TicksSeries, TicksSpec,
 };
 use serde::Serialize;
-use stats::CellSummary;
+use stats::{Added, CellSummary};
 
 use crate::cell_summary::{cell_doubts, cell_summary};
 use crate::cells::{Cells, Exceeded};
+use crate::watched::added;
 
 #[derive(Serialize)]
 struct Experiment<'a> {
@@ -39,6 +40,8 @@ struct Told<'a> {
     cached: bool,
     identity: &'a str,
     summary: Option<CellSummary>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    added: Vec<Added>,
     #[serde(skip_serializing_if = "Option::is_none")]
     lost: Option<Lost<'a>>,
     #[serde(flatten)]
@@ -82,11 +85,15 @@ pub fn cells_json(
         experiment: cells.experiment,
         planned: cells.planned,
         breaches: cells.breaches,
-        cells: cells.cells.iter().map(|cell| told(cell, with_series)).collect(),
+        cells: cells
+            .cells
+            .iter()
+            .map(|cell| told(cell, cells.cells, with_series))
+            .collect(),
     })
 }
 
-fn told(cell: &Cell, with_series: bool) -> Told<'_> {
+fn told<'a>(cell: &'a Cell, all: &[Cell], with_series: bool) -> Told<'a> {
     let (lost, raw) = match &cell.ending {
         Ending::Done(answer) => (None, with_series.then(|| raw(answer))),
         Ending::Lost { why, console } => (Some(Lost { why, console }), None),
@@ -105,6 +112,7 @@ fn told(cell: &Cell, with_series: bool) -> Told<'_> {
         cached: cell.cached,
         identity: &cell.identity,
         summary: cell_summary(cell),
+        added: added(cell, all),
         lost,
         raw,
         doubts: cell_doubts(cell),

@@ -12,6 +12,7 @@ use crate::cells::Cells;
 use crate::doubts;
 use crate::kernel_label::labels;
 use crate::paragraph::paragraph;
+use crate::watched::{added_table, culprits_table};
 
 /// An experiment's cells, for the terminal.
 pub fn cells_text(cells: &Cells<'_>) -> String {
@@ -27,7 +28,10 @@ pub fn cells_text(cells: &Cells<'_>) -> String {
     };
     let mut text = paragraph("", &title);
     text.push_str(&legend(&named));
-    text.push_str(&tables(&rows(&named)));
+    let rows = rows(&named);
+    text.push_str(&tables(&rows));
+    text.extend(added_table(&named));
+    text.extend(culprits_table(&rows));
     text.push_str(&units(&named));
     text.push_str(&lost(&named));
     text.push_str(&early(cells.len(), planned));
@@ -70,7 +74,8 @@ fn rows(cells: &[Named<'_>]) -> Vec<Row> {
         };
         let (kernel, name) = (named.kernel.clone(), named.cell.name.clone());
         let as_it_comes = is_as_it_comes(named.cell);
-        Row { kernel, name, repeats, as_it_comes, summary }
+        let is_watched = named.cell.watch.is_some();
+        Row { kernel, name, repeats, as_it_comes, is_watched, summary }
     };
     groups.into_iter().map(row).collect()
 }

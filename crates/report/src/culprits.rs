@@ -103,7 +103,7 @@ fn part(culprit: &Culprit) -> String {
 }
 
 /// A culprit's name in so many columns; of a thread its number and priority are never cut.
-fn name(culprit: &Culprit, width: usize) -> String {
+pub(crate) fn name(culprit: &Culprit, width: usize) -> String {
     let Some(thread) = culprit.thread else { return cut(&culprit.name, width) };
     let who = format!(" ({}{})", thread.tid, class(thread.prio));
     cut(&culprit.name, width.saturating_sub(who.len())) + &who

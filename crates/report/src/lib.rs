@@ -46,6 +46,7 @@ mod trace;
 mod typical;
 mod typical_words;
 mod value;
+mod watched;
 mod worst;
 
 pub use around::around;

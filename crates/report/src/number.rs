@@ -104,6 +104,15 @@ pub(crate) fn count(count: u64) -> String {
     grouped(&count.to_string())
 }
 
+/// A difference, with its sign: `+552`, `+740.5`, `-3`, `0`.
+pub(crate) fn difference(difference: f64) -> String {
+    if difference == 0.0 {
+        return "0".to_owned();
+    }
+    let decimals = usize::from(difference.fract() != 0.0);
+    format!("{difference:+.decimals$}")
+}
+
 /// A count where there is little room: from a million on `47.8 M`.
 pub(crate) fn short_count(count: u64) -> String {
     if count < 1_000_000 { self::count(count) } else { with_unit(count, &COUNTS) }

@@ -10,7 +10,7 @@
 use serde::Serialize;
 use units::{Cpu, Instructions, Nanos, PerSecond, Span, TscHz};
 
-use crate::{CallsSummary, CheckSummary, NoiseSummary, Spread, TicksSummary};
+use crate::{CallsSummary, CheckSummary, Culprit, NoiseSummary, Spread, TicksSummary};
 
 /// The kernel's names for the timer interrupt's entry on x86: since 5.8, and before.
 const TIMER_ENTRIES: [&str; 2] =
@@ -83,7 +83,7 @@ pub struct GapsInput<'a> {
 }
 
 /// What one tick costs a spinning CPU, in two independent views.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TickCost {
     /// Gaps as the guest's loop sees them, its own pass included; null where several
     /// CPUs share the guest's clock, which then shows what the others executed, too.
@@ -91,6 +91,9 @@ pub struct TickCost {
     /// Kernel instructions of each timer interrupt that interrupted the program, until a
     /// program runs again; null where nothing was counted.
     pub kernel_instructions: Option<Spread>,
+    /// Who took the gaps, the most first, in the guest's time; empty where nobody watched.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub culprits: Vec<Culprit>,
 }
 
 impl TickCost {
@@ -116,6 +119,7 @@ impl TickCost {
         Self {
             gap_instructions: clock.map(seen),
             kernel_instructions: counts.map(counted),
+            culprits: Vec::new(),
         }
     }
 }

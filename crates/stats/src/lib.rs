@@ -5,6 +5,7 @@
 //! Every number that is ever printed is a field of one of these summaries.
 #![forbid(unsafe_code)]
 
+mod added;
 mod calls;
 mod cell;
 mod check;
@@ -20,6 +21,7 @@ mod quantile;
 mod ticks;
 mod values;
 
+pub use added::Added;
 pub use calls::{CallInput, CallSummary, CallsSummary, StepLengths};
 pub use cell::{
     CallCost, CallCosts, CellSummary, CountsInput, CpuIdleCost, EntryInput, GapsInput,

@@ -57,7 +57,7 @@ pub fn metrics(summary: &CellSummary) -> Vec<(String, f64)> {
 }
 
 fn tick_cost(cost: &TickCost) -> Vec<(String, Option<f64>)> {
-    let TickCost { gap_instructions, kernel_instructions } = cost;
+    let TickCost { gap_instructions, kernel_instructions, .. } = cost;
     vec![
         (GAP.to_owned(), gap_instructions.as_ref().and_then(mode)),
         (TICK.to_owned(), kernel_instructions.as_ref().and_then(mode)),
@@ -136,7 +136,11 @@ mod tests {
     #[test]
     fn ticks_cost() {
         let gaps = Some(Spread::of([2584, 2584, 2600].map(Instructions::new)));
-        let cost = TickCost { gap_instructions: gaps, kernel_instructions: None };
+        let cost = TickCost {
+            gap_instructions: gaps,
+            kernel_instructions: None,
+            culprits: Vec::new(),
+        };
         let found = metrics(&CellSummary::TickCost(cost));
         assert_eq!(found, owned(&[("tick_instructions", 2584.0)]));
     }
