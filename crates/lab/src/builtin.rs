@@ -4,10 +4,11 @@ use crate::error::{Error, Kind};
 use crate::experiment::Experiment;
 
 /// Their names and texts.
-const BUILTINS: [(&str, &str); 3] = [
+const BUILTINS: [(&str, &str); 4] = [
     ("tick-cost", include_str!("../experiments/tick-cost.toml")),
     ("idle-cost", include_str!("../experiments/idle-cost.toml")),
     ("syscalls", include_str!("../experiments/syscalls.toml")),
+    ("probe-cost", include_str!("../experiments/probe-cost.toml")),
 ];
 
 impl Experiment {

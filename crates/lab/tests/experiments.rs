@@ -139,20 +139,35 @@ fn builtins() {
         "nohz_full=1 calls",
     ];
     let idle = ["nohz=on idle", "nohz=off idle", "nohz_full=1 idle", "highres=off idle"];
+    let probes = [
+        "tick",
+        "tick-bpf",
+        "tick-classic",
+        "tick-tracefs",
+        "switch",
+        "switch-bpf",
+        "switch-classic",
+        "switch-tracefs",
+    ];
     let expected = [
         ("tick-cost", vec!["other", "fifo", "nohz=off idle"]),
         ("idle-cost", idle.to_vec()),
         ("syscalls", calls.to_vec()),
+        ("probe-cost", probes.to_vec()),
     ];
     assert_eq!(told, expected);
     for built in &all {
         assert!(!built.about().is_empty());
         assert_eq!(Experiment::builtin(built.name()).unwrap().text(), built.text());
         let kernels = [&built.cells()[0].kernel, &built.cells().last().unwrap().kernel];
-        assert_eq!(kernels, ["debian:6.1-cloud", "debian:6.12-cloud"]);
+        let newest = match built.name() {
+            "probe-cost" => "debian:6.12-rt",
+            _ => "debian:6.12-cloud",
+        };
+        assert_eq!(kernels, ["debian:6.1-cloud", newest]);
     }
     let told = Experiment::builtin("tick").unwrap_err().to_string();
-    let there = "there are tick-cost, idle-cost and syscalls";
+    let there = "there are tick-cost, idle-cost, syscalls and probe-cost";
     let file = "a file is named with its ending: ./tick.toml";
     assert_eq!(told, format!("no experiment 'tick': {there}; {file}"));
     let host = all[0].clone().with_changes(&["cpu=host".to_owned()]).unwrap_err();
@@ -170,6 +185,26 @@ fn nohz_full_measures_its_cpu() {
     for plan in idle.cells() {
         assert_eq!(plan.task, idle.cells()[0].task, "{}", plan.name);
         assert_eq!(plan.machine, idle.cells()[0].machine, "{}", plan.name);
+    }
+}
+
+/// Check that the cells of `probe-cost` differ from one that nobody watches by that only.
+#[test]
+fn probes_are_compared() {
+    let probes = Experiment::builtin("probe-cost").unwrap();
+    let of = |kind: &str| {
+        let cells = probes.cells().iter();
+        cells.filter(|plan| plan.name.starts_with(kind)).collect::<Vec<_>>()
+    };
+    for cells in [of("tick"), of("switch")] {
+        assert_eq!(cells.len(), 16);
+        for plan in cells.iter().filter(|plan| plan.kernel == cells[0].kernel) {
+            assert_eq!(
+                (&plan.task, &plan.workload),
+                (&cells[0].task, &cells[0].workload)
+            );
+            assert_eq!(plan.watch.is_none(), plan.name == cells[0].name, "{}", plan.name);
+        }
     }
 }
 
