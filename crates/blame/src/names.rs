@@ -6,7 +6,7 @@ use facts::{Interrupts, Root};
 use recording::{Culprit, CulpritKind, Thread};
 
 use crate::level::Level;
-use crate::seen::{Lane, Record};
+use crate::seen::{Lane, NAMED, Record};
 
 /// The vectors of x86, the same since Linux 5.8 (`arch/x86/include/asm/irq_vectors.h`).
 const VECTORS: [(u32, &str); 11] = [
@@ -26,6 +26,13 @@ const VECTORS: [(u32, &str); 11] = [
 /// The local timer's.
 const TIMER: u32 = 0xec;
 
+/// The timer's interrupt of arm64, by its handler (`/proc/interrupts`).
+const ARM_TIMER: &str = "arch_timer";
+
+/// Texts that trace events refer to by address: `0x... : "..."`, one a line.
+const PHRASES: [&str; 2] =
+    ["/sys/kernel/tracing/printk_formats", "/sys/kernel/debug/tracing/printk_formats"];
+
 /// `include/linux/interrupt.h`; what `/proc/softirqs` calls them.
 const SOFTIRQS: [&str; 10] = [
     "HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED",
@@ -38,6 +45,8 @@ pub(crate) struct Names {
     functions: BTreeMap<u64, String>,
     /// By IRQ.
     devices: BTreeMap<u32, String>,
+    /// By address; of interrupts without a number.
+    phrases: BTreeMap<u64, String>,
     /// By thread; of kernel threads that work for others, and for whom.
     workers: BTreeMap<u32, String>,
 }
@@ -52,6 +61,7 @@ impl Names {
         Self {
             functions: functions(root, records()),
             devices: lines.map_or_else(|_| BTreeMap::new(), |found| devices(&found)),
+            phrases: phrases(root, records()),
             workers: workers(root, records()),
         }
     }
@@ -62,9 +72,22 @@ impl Names {
         match record.level {
             Level::Thread => self.thread(record),
             Level::Softirq => named(CulpritKind::Softirq, softirq(record.id)),
-            Level::Handler => named(CulpritKind::Irq, self.device(record.id)),
+            Level::Handler => {
+                let device = self.device(record.id);
+                if device == ARM_TIMER {
+                    return named(
+                        CulpritKind::Timer,
+                        self.timer(record.detail, ARM_TIMER),
+                    );
+                }
+                named(CulpritKind::Irq, device)
+            }
             Level::Vector if record.id == TIMER => {
-                named(CulpritKind::Timer, self.timer(record.detail))
+                named(CulpritKind::Timer, self.timer(record.detail, &vector(TIMER)))
+            }
+            Level::Vector if record.id == NAMED => {
+                let name = self.phrases.get(&record.detail).cloned();
+                named(CulpritKind::Ipi, name.unwrap_or_else(|| "IPI".to_owned()))
             }
             Level::Vector => named(CulpritKind::Ipi, vector(record.id)),
             Level::Nmi => named(CulpritKind::Nmi, "NMI".to_owned()),
@@ -77,8 +100,8 @@ impl Names {
         Culprit { kind: CulpritKind::Thread, name, thread: Some(who(record)) }
     }
 
-    fn timer(&self, function: u64) -> String {
-        self.functions.get(&function).cloned().unwrap_or_else(|| vector(TIMER))
+    fn timer(&self, function: u64, else_called: &str) -> String {
+        self.functions.get(&function).map_or(else_called, String::as_str).to_owned()
     }
 
     fn device(&self, irq: u32) -> String {
@@ -90,7 +113,8 @@ fn functions<'a>(
     root: &Root,
     records: impl Iterator<Item = &'a Record>,
 ) -> BTreeMap<u64, String> {
-    let timers = records.filter(|record| record.level == Level::Vector);
+    let interrupts = [Level::Vector, Level::Handler];
+    let timers = records.filter(|record| interrupts.contains(&record.level));
     let mut names: BTreeMap<u64, String> =
         timers.map(|record| (record.detail, String::new())).collect();
     names.remove(&0);
@@ -111,6 +135,25 @@ fn name_functions(functions: &mut BTreeMap<u64, String>, text: &str) {
             name.clone_into(slot);
         }
     }
+}
+
+/// What the kernel calls interrupts that have no number.
+fn phrases<'a>(
+    root: &Root,
+    mut records: impl Iterator<Item = &'a Record>,
+) -> BTreeMap<u64, String> {
+    if !records.any(|record| record.id == NAMED && record.level == Level::Vector) {
+        return BTreeMap::new();
+    }
+    let text = PHRASES.iter().find_map(|file| root.text(file).ok()).unwrap_or_default();
+    text.lines().filter_map(phrase).collect()
+}
+
+fn phrase(line: &str) -> Option<(u64, String)> {
+    let (address, text) = line.split_once(" : ")?;
+    let address = u64::from_str_radix(address.strip_prefix("0x")?, 16).ok()?;
+    let text = text.strip_prefix('"')?.strip_suffix('"')?;
+    Some((address, text.to_owned()))
 }
 
 /// A worker's thread is called `kworker/1:1`; the file adds the queue that it worked for last

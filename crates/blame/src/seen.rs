@@ -7,6 +7,9 @@ use crate::level::Level;
 /// So many events of one CPU are kept: 56 bytes each.
 const KEPT: usize = 1 << 22;
 
+/// Of a vector without a number (arm64).
+pub(crate) const NAMED: u32 = u32::MAX;
+
 /// Something that ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Record {
@@ -17,7 +20,8 @@ pub(crate) struct Record {
     /// Of a vector the function of the first timer that expired; of a thread its process in
     /// the upper half, its priority in the lower.
     pub(crate) detail: u64,
-    /// The vector, IRQ, softirq or thread.
+    /// The vector, IRQ, softirq or thread. [`NAMED`]: an interrupt that has no number;
+    /// `detail` is where the kernel keeps its name.
     pub(crate) id: u32,
     /// A thread's name.
     pub(crate) comm: [u8; 16],
@@ -37,7 +41,8 @@ pub(crate) struct Lane {
     pub(crate) records: Vec<Record>,
     /// How many more there were: overwritten before they were read, or too many to keep.
     pub(crate) lost: u64,
-    /// When they ended, on the records' clock: after and before which kept ones of their level.
+    /// When they were, on the records' clock: after and before which kept ones of their level,
+    /// or in which stretch without any.
     pub(crate) losses: Vec<(u64, u64)>,
     /// When the last one of each level ended, and where in `losses` those after it are.
     last: [(u64, Option<usize>); Level::ALL.len()],
@@ -65,5 +70,19 @@ impl Lane {
         }
         *end = record.end;
         self.records.push(record);
+    }
+
+    /// So many events of any level were lost between two times. Returns the loss's place.
+    pub(crate) fn lose(&mut self, events: u64, from: u64, until: u64) -> usize {
+        self.lost = self.lost.saturating_add(events);
+        self.losses.push((from, until));
+        self.losses.len() - 1
+    }
+
+    /// What went on when events were lost went on until then, at least.
+    pub(crate) fn stretch(&mut self, loss: usize, until: u64) {
+        if let Some((_, end)) = self.losses.get_mut(loss) {
+            *end = until.max(*end);
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Who sees the events: the best source that the machine allows, read while something is
 //! measured.
 
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, Thread};
 use std::time::Duration;
@@ -12,11 +13,16 @@ use units::CpuSet;
 use crate::bpf::{Points, Programs};
 use crate::error::{Error, Kind};
 use crate::events::Events;
+use crate::leftovers;
 use crate::names::Names;
 use crate::seen::Lane;
+use crate::tracefs::Trace;
 
 /// How often a source's buffers are emptied. Each states what it holds meanwhile.
 const PERIOD: Duration = Duration::from_millis(50);
+
+/// The sources, the one that costs least first.
+const BEST_FIRST: [Source; 3] = [Source::Bpf, Source::Tracefs, Source::Proc];
 
 /// A source of events, which began before this came to be.
 pub(crate) trait EventSource: Send {
@@ -44,11 +50,13 @@ pub struct Watcher {
     source: Source,
     events: Option<Box<dyn EventSource>>,
     why_not: Vec<Error>,
+    removed: Vec<PathBuf>,
 }
 
 impl Watcher {
     /// Begins to watch these CPUs with that source, or with the best that is possible here:
-    /// `/proc` always is, and sees no single event.
+    /// eBPF, else tracefs; `/proc` always is, and sees no single event. What killed runs left
+    /// is removed.
     ///
     /// # Errors
     /// That source is impossible; the message says what it would need.
@@ -70,23 +78,21 @@ impl Watcher {
         threads: Threads,
         facts: &Facts,
     ) -> Result<Self, Error> {
+        let wanted = source.map_or_else(|| BEST_FIRST.to_vec(), |source| vec![source]);
         let mut why_not = Vec::new();
-        let wanted = source.map_or_else(|| vec![Source::Bpf], |source| vec![source]);
         for kind in wanted {
-            match open(cpus, kind, threads, facts) {
-                Ok(events) => {
-                    return Ok(Self {
-                        cpus: cpus.clone(),
-                        source: kind,
-                        events,
-                        why_not,
-                    });
-                }
+            let events = match open(cpus, kind, threads, facts) {
+                Ok(events) => events,
                 Err(error) if source.is_some() => return Err(error),
-                Err(error) => why_not.push(error),
-            }
+                Err(error) => {
+                    why_not.push(error);
+                    continue;
+                }
+            };
+            let (cpus, removed) = (cpus.clone(), leftovers::remove());
+            return Ok(Self { cpus, source: kind, events, why_not, removed });
         }
-        Ok(Self { cpus: cpus.clone(), source: Source::Proc, events: None, why_not })
+        Err(Error::new(Kind::Missing, "there is no source of events"))
     }
 
     /// The source.
@@ -97,6 +103,11 @@ impl Watcher {
     /// Why it is not a better one.
     pub fn why_not(&self) -> &[Error] {
         &self.why_not
+    }
+
+    /// What killed runs had left behind, and was removed: folders of tracefs.
+    pub fn removed(&self) -> impl Iterator<Item = &Path> {
+        self.removed.iter().map(PathBuf::as_path)
     }
 
     /// Watches while `measure` runs, and says what it returned and what was seen.
@@ -162,6 +173,7 @@ fn open(
     match source {
         Source::Bpf => Ok(Some(Box::new(programs(Points::Raw)?))),
         Source::BpfClassic => Ok(Some(Box::new(programs(Points::Classic)?))),
+        Source::Tracefs => Ok(Some(Box::new(Trace::begin(cpus)?))),
         Source::Proc => Ok(None),
         _ => Err(Error::new(Kind::Missing, "there is no such source of events")),
     }

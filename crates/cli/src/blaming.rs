@@ -49,6 +49,10 @@ impl Blaming {
         let source = self.source.map(Source::of_recording);
         let watcher =
             Watcher::open(&place.cpus, source, &place.facts).map_err(Failure::refused)?;
+        for folder in watcher.removed() {
+            terminal
+                .remark(&format!("removed what a killed run left: {}", folder.display()));
+        }
         if self.trace && watcher.source() == recording::Source::Proc {
             return Err(no_events(watcher.why_not()));
         }

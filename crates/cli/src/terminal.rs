@@ -24,6 +24,7 @@ const INTERRUPTED: i32 = 130;
 pub(crate) struct Terminal {
     stop: Stop,
     line: ProgressLine,
+    is_quiet: bool,
     /// Prints an interval of ticks; `None` where they are told at the end.
     live: Option<fn(&TickSample) -> String>,
 }
@@ -41,7 +42,15 @@ impl Terminal {
             let waker = stop.waker().map_err(Failure::refused)?;
             low_level::pipe::register(signal, waker).map_err(Failure::refused)?;
         }
-        Ok(Self { stop, line: ProgressLine::new(quiet), live })
+        Ok(Self { stop, line: ProgressLine::new(quiet), is_quiet: quiet, live })
+    }
+
+    /// Says something on standard error that stays, unless told to be quiet.
+    pub(crate) fn remark(&mut self, text: &str) {
+        if !self.is_quiet {
+            self.line.clear();
+            eprintln!("noisefloor: {text}");
+        }
     }
 
     /// Takes the progress line away.

@@ -1,0 +1,183 @@
+//! A trace of our own: an instance below `tracefs/instances` (since Linux 3.10), with its own
+//! buffers, clock and events. Nothing outside of it is written to.
+//!
+//! It is removed at the end. Of a process that was killed it stays, but the kernel has ended it
+//! and freed its buffers (`free_buffer`), and the lock on its folder is gone: so the next one
+//! to look knows that it is nobody's any more ([`crate::leftovers`]), whoever has that
+//! process's number by then.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock, statfs};
+
+use crate::error::{Error, Kind};
+
+/// Instances are called so, the process behind it, and where that has several, their number.
+pub(crate) const PREFIX: &str = "noisefloor-";
+/// So many of one process.
+const TRIES: u32 = 64;
+/// More than the longest file that is read.
+const FILE_MAX: usize = 64 << 10;
+/// `TRACEFS_MAGIC` in `include/uapi/linux/magic.h`.
+const MAGIC: i64 = 0x7472_6163;
+/// Where it is mounted; the second by debugfs itself, when somebody looks.
+const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+const LOCKDOWN: &str = "/sys/kernel/security/lockdown";
+
+/// Where tracefs is mounted.
+///
+/// # Errors
+/// It is nowhere; the message says how to mount it.
+pub(crate) fn tracefs() -> Result<PathBuf, Error> {
+    let is_tracefs =
+        |place: &&&str| statfs(**place).is_ok_and(|about| about.f_type == MAGIC);
+    if let Some(place) = PLACES.iter().find(is_tracefs) {
+        return Ok(PathBuf::from(place));
+    }
+    if Path::new(PLACES[0]).is_dir() {
+        let help = format!("; as root: mount -t tracefs nodev {}", PLACES[0]);
+        return Err(Error::new(Kind::Missing, format!("tracefs is not mounted{help}")));
+    }
+    let text = "this kernel has no tracefs (CONFIG_TRACING)";
+    Err(Error::new(Kind::Missing, text))
+}
+
+/// A trace of our own; it ends with this.
+#[derive(Debug)]
+pub(crate) struct Instance {
+    folder: PathBuf,
+    /// Holds the lock.
+    _lock: File,
+    /// Ends the trace when it is closed, by the kernel if need be.
+    end: Option<File>,
+}
+
+impl Instance {
+    /// Makes one.
+    ///
+    /// # Errors
+    /// It is not allowed, or there is no room; the message says what would help.
+    pub(crate) fn make(tracefs: &Path) -> Result<Self, Error> {
+        let mut instance = Self::claim(tracefs)?;
+        // Without an end of its own (before Linux 3.10) a killed run's trace would go on.
+        instance.write("options/disable_on_free", "1")?;
+        let end = instance.folder.join("free_buffer");
+        let end = OpenOptions::new().write(true).open(&end);
+        instance.end = Some(end.map_err(|error| refused(&instance.folder, &error))?);
+        Ok(instance)
+    }
+
+    /// Makes and locks a folder. Who removes what nobody holds may be quicker than the lock.
+    fn claim(tracefs: &Path) -> Result<Self, Error> {
+        let own = format!("{PREFIX}{}", std::process::id());
+        let others = (2..=TRIES).map(|number| format!("{own}-{number}"));
+        for name in std::iter::once(own.clone()).chain(others) {
+            let folder = tracefs.join("instances").join(name);
+            match fs::create_dir(&folder) {
+                Ok(()) => {}
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
+                Err(error) => return Err(refused(&folder, &error)),
+            }
+            if let Some(lock) = lock(&folder) {
+                return Ok(Self { folder, _lock: lock, end: None });
+            }
+        }
+        let text =
+            format!("there are too many traces {}/instances/{own}", tracefs.display());
+        Err(Error::new(Kind::System, text))
+    }
+
+    /// Where it is.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Writes a setting of this trace.
+    ///
+    /// # Errors
+    /// The kernel refuses it.
+    pub(crate) fn write(&self, file: &str, value: &str) -> Result<(), Error> {
+        let failed = |error| refused(&self.folder.join(file), &error);
+        self.try_write(file, value).map_err(failed)
+    }
+
+    /// Lets an event be written; whether this kernel has it.
+    ///
+    /// # Errors
+    /// The kernel has it, but refuses.
+    pub(crate) fn enable(&self, system: &str, event: &str) -> Result<bool, Error> {
+        let file = format!("events/{system}/{event}/enable");
+        match self.try_write(&file, "1") {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(refused(&self.folder.join(file), &error)),
+        }
+    }
+
+    fn try_write(&self, file: &str, value: &str) -> io::Result<()> {
+        let mut file = OpenOptions::new().write(true).open(self.folder.join(file))?;
+        file.write_all(value.as_bytes())
+    }
+
+    /// Reads a file of this trace.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub(crate) fn read(&self, file: &str) -> Result<String, Error> {
+        let file = self.folder.join(file);
+        read_whole(&file).map_err(|error| refused(&file, &error))
+    }
+}
+
+/// Some of these files have nothing to say to who reads them a second time, so that the
+/// first one has to ask for all.
+fn read_whole(file: &Path) -> io::Result<String> {
+    let mut text = Vec::new();
+    let mut file = File::open(file)?;
+    let mut part = vec![0; FILE_MAX];
+    loop {
+        match file.read(&mut part)? {
+            0 => return Ok(String::from_utf8_lossy(&text).into_owned()),
+            length => text.extend_from_slice(&part[..length]),
+        }
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        // A trace whose files are open cannot be removed.
+        self.end = None;
+        // Nothing is left to do if somebody looks into it now: the next run removes it.
+        let _ = fs::remove_dir(&self.folder);
+    }
+}
+
+/// The lock on a trace's folder, if nobody holds it and the folder is still there.
+pub(crate) fn lock(folder: &Path) -> Option<File> {
+    let file = File::open(folder).ok()?;
+    flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
+    let [held, there] = [file.metadata(), fs::metadata(folder)]
+        .map(|found| found.map(|about| (about.dev(), about.ino())));
+    (held.ok()? == there.ok()?).then_some(file)
+}
+
+/// Why the kernel does not let us, as far as it can be known.
+pub(crate) fn refused(file: &Path, error: &io::Error) -> Error {
+    let lockdown = fs::read_to_string(LOCKDOWN).unwrap_or_default();
+    let (kind, help) = match error.kind() {
+        ErrorKind::PermissionDenied if lockdown.contains("[confidentiality]") => {
+            (Kind::Privilege, "; the kernel is locked down (lockdown=confidentiality)")
+        }
+        ErrorKind::PermissionDenied => (Kind::Privilege, "; it needs root"),
+        ErrorKind::NotFound => (Kind::Missing, "; this kernel does not have it"),
+        ErrorKind::ReadOnlyFilesystem => {
+            (Kind::System, "; tracefs must be mounted so that it can be written to")
+        }
+        ErrorKind::OutOfMemory => (Kind::System, "; it needs memory for its buffers"),
+        _ => (Kind::System, ""),
+    };
+    Error::new(kind, format!("set up a trace: {}: {error}{help}", file.display()))
+}

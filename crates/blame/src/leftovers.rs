@@ -1,0 +1,68 @@
+//! What killed runs leave behind, removed by the next one: traces of their own in tracefs
+//! ([`crate::instance`]). The kernel ended them with their process; they only take room.
+//!
+//! Nobody holds the lock of such a trace. Cannot see those of another kernel's tracefs, and
+//! nothing where this process may not look.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::instance::{self, PREFIX};
+
+/// Removes all that is left in tracefs; what that was.
+pub(crate) fn remove() -> Vec<PathBuf> {
+    instance::tracefs().map_or_else(|_| Vec::new(), |tracefs| remove_in(&tracefs))
+}
+
+fn remove_in(tracefs: &Path) -> Vec<PathBuf> {
+    let instances = fs::read_dir(tracefs.join("instances")).into_iter().flatten();
+    let folders = instances
+        .flatten()
+        .filter(|entry| entry.file_name().to_str().is_some_and(is_ours));
+    let mut left: Vec<PathBuf> = folders.map(|entry| entry.path()).collect();
+    left.retain(|folder| {
+        let lock = instance::lock(folder);
+        lock.is_some() && fs::remove_dir(folder).is_ok()
+    });
+    left.sort();
+    left
+}
+
+/// `noisefloor-PID`, or `noisefloor-PID-NUMBER`.
+fn is_ours(name: &str) -> bool {
+    let numbers = name.strip_prefix(PREFIX).map(|numbers| numbers.splitn(2, '-'));
+    let is_number = |text: &str| text.parse::<u32>().is_ok();
+    numbers.is_some_and(|mut numbers| numbers.all(is_number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check which names are ours.
+    #[test]
+    fn names() {
+        assert!(is_ours("noisefloor-1") && is_ours("noisefloor-4194304-2"));
+        for other in
+            ["noisefloor-", "noisefloor", "noisefloor-1-", "noisefloor-a", "rtla"]
+        {
+            assert!(!is_ours(other), "{other}");
+        }
+    }
+
+    /// Check that what somebody holds stays, and what nobody does goes, by folders that are
+    /// no traces but can be locked as well.
+    #[test]
+    fn holds_what_is_held() {
+        let dir = tempfile::tempdir().unwrap();
+        let instances = dir.path().join("instances");
+        for name in ["noisefloor-1", "noisefloor-2", "others"] {
+            fs::create_dir_all(instances.join(name)).unwrap();
+        }
+        let held = instance::lock(&instances.join("noisefloor-1")).unwrap();
+        assert_eq!(remove_in(dir.path()), [instances.join("noisefloor-2")]);
+        drop(held);
+        assert_eq!(remove_in(dir.path()), [instances.join("noisefloor-1")]);
+        assert!(instances.join("others").is_dir());
+    }
+}

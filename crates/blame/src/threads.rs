@@ -1,0 +1,145 @@
+//! Whose threads those are that a trace names by their number alone: `/proc/TID/status`, read
+//! while the thread is there.
+//!
+//! A spinner is a thread of this process that is allowed on one CPU only. One that came and
+//! went between two looks is known by its name, `spin/CPU`, unless that number is now
+//! another process's. A thread that was gone before the first look is told as a process of
+//! its own; in a container the kernel's numbers are not those of `/proc`, and all are.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+use units::Cpu;
+
+use crate::trace_events::Task;
+
+/// The threads that were seen, and what is known of them.
+#[derive(Debug, Default)]
+pub(crate) struct Threads {
+    /// This process; `None` where `/proc` numbers threads in another way than the kernel.
+    own: Option<u32>,
+    processes: BTreeMap<(u32, [u8; 16]), Option<u32>>,
+    spinners: BTreeSet<u32>,
+}
+
+/// `/proc/self/ns/pid` where threads have the kernel's own numbers (`PROC_PID_INIT_INO`).
+const OUTERMOST: &str = "pid:[4026531836]";
+
+impl Threads {
+    /// Threads of this machine.
+    pub(crate) fn live() -> Self {
+        let numbers = fs::read_link("/proc/self/ns/pid");
+        let is_outermost = numbers.is_ok_and(|link| link.as_os_str() == OUTERMOST);
+        let own = is_outermost.then(std::process::id);
+        Self { own, ..Self::default() }
+    }
+
+    /// Looks for threads of this process that are spinners by now.
+    pub(crate) fn look(&mut self) {
+        if self.own.is_none() {
+            return;
+        }
+        let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+        let tids = tasks.filter_map(|task| task.file_name().to_str()?.parse().ok());
+        self.spinners.extend(tids.filter(|tid| is_pinned(*tid)));
+    }
+
+    /// Whether a thread that was switched to or from on that CPU is a spinner.
+    pub(crate) fn is_spinner(&mut self, task: &Task, cpu: Cpu) -> bool {
+        if self.is_known_spinner(task.tid) {
+            return true;
+        }
+        let name = format!("spin/{cpu}");
+        let is_named = task.comm.iter().copied().eq(padded(&name));
+        let is_ours =
+            is_named && self.known(task).is_none_or(|process| Some(process) == self.own);
+        if is_ours {
+            self.spinners.insert(task.tid);
+        }
+        is_ours
+    }
+
+    /// Whether that thread was found to be a spinner.
+    pub(crate) fn is_known_spinner(&self, tid: u32) -> bool {
+        self.spinners.contains(&tid)
+    }
+
+    /// A thread's process.
+    pub(crate) fn process(&mut self, task: &Task) -> u32 {
+        self.known(task).unwrap_or(task.tid)
+    }
+
+    /// A thread's process, if it was still there at the first look.
+    fn known(&mut self, task: &Task) -> Option<u32> {
+        self.own?;
+        let process = || status(task.tid, "Tgid:")?.parse().ok();
+        *self.processes.entry((task.tid, task.comm)).or_insert_with(process)
+    }
+}
+
+/// The name as the kernel keeps it: 15 letters at most, and zeros.
+fn padded(name: &str) -> impl Iterator<Item = u8> {
+    name.bytes().take(15).chain(std::iter::repeat(0)).take(16)
+}
+
+fn is_pinned(tid: u32) -> bool {
+    let allowed = status(tid, "Cpus_allowed_list:");
+    allowed.is_some_and(|list| list.parse::<u32>().is_ok())
+}
+
+/// One line of what the kernel says about a thread.
+fn status(tid: u32, key: &str) -> Option<String> {
+    let text = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
+    let value = text.lines().find_map(|line| line.strip_prefix(key))?;
+    Some(value.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn task(tid: u32, name: &str) -> Task {
+        let mut comm = [0; 16];
+        comm[..name.len()].copy_from_slice(name.as_bytes());
+        Task { tid, prio: 120, comm }
+    }
+
+    /// Check that a pinned thread of this process is a spinner also where nobody looked at
+    /// its name, and that others are not.
+    #[test]
+    fn finds_spinners() {
+        let mut threads = Threads::live();
+        if threads.own.is_none() {
+            println!("skipped: finds_spinners: this is a container");
+            return;
+        }
+        let facts = facts::Facts::read(&facts::Root::live());
+        let cpu = facts.cpus.allowed.get().unwrap().first().unwrap();
+        std::thread::spawn(move || {
+            let tid = rustix::thread::gettid().as_raw_pid().try_into().unwrap();
+            threads.look();
+            let count = facts.cpus.allowed.get().unwrap().len();
+            assert_eq!(threads.is_spinner(&task(tid, "other"), cpu), count == 1);
+            isolate::pin(cpu).unwrap();
+            threads.look();
+            assert!(threads.is_spinner(&task(tid, "other"), cpu));
+            assert_eq!(threads.process(&task(tid, "other")), std::process::id());
+        })
+        .join()
+        .unwrap();
+    }
+
+    /// Check that a spinner that is gone is known by its name, but only on its CPU, and
+    /// only if the number is not another process's now.
+    #[test]
+    fn knows_spinners_by_name() {
+        let gone = u32::MAX;
+        let mut threads = Threads { own: Some(std::process::id()), ..Threads::default() };
+        assert!(!threads.is_spinner(&task(gone, "spin/11"), Cpu::new(1)));
+        assert!(!threads.is_spinner(&task(gone, "spin/"), Cpu::new(1)));
+        assert!(!threads.is_spinner(&task(1, "spin/1"), Cpu::new(1)));
+        assert!(threads.is_spinner(&task(gone, "spin/1"), Cpu::new(1)));
+        assert!(threads.is_known_spinner(gone));
+        assert_eq!(threads.process(&task(gone, "spin/1")), gone);
+    }
+}

@@ -1,0 +1,186 @@
+//! The trace events that are watched, and what each of them says.
+//!
+//! Truth: `include/trace/events/` (irq, sched, timer, nmi, ipi) and, of x86's own interrupts,
+//! `arch/x86/include/asm/trace/irq_vectors.h`. Cannot see a thread's process: a switch names
+//! threads only. Events are known by numbers that differ from boot to boot.
+
+use std::collections::BTreeMap;
+
+use crate::level::Level;
+use crate::trace_format::{Field, Format};
+
+/// What an event stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sort {
+    Begin(Level),
+    End(Level),
+    Expired,
+    Nmi,
+    Switch,
+}
+
+/// Those to watch: their systems, their names, what they stand for, and the fields that
+/// are read.
+pub(crate) const EVENTS: &[(&str, &str, Sort, &[&str])] = &[
+    ("irq_vectors", "local_timer_entry", BEGIN, &[]),
+    ("irq_vectors", "local_timer_exit", END, VECTOR),
+    ("irq_vectors", "reschedule_entry", BEGIN, &[]),
+    ("irq_vectors", "reschedule_exit", END, VECTOR),
+    ("irq_vectors", "call_function_entry", BEGIN, &[]),
+    ("irq_vectors", "call_function_exit", END, VECTOR),
+    ("irq_vectors", "call_function_single_entry", BEGIN, &[]),
+    ("irq_vectors", "call_function_single_exit", END, VECTOR),
+    ("irq_vectors", "irq_work_entry", BEGIN, &[]),
+    ("irq_vectors", "irq_work_exit", END, VECTOR),
+    ("irq_vectors", "x86_platform_ipi_entry", BEGIN, &[]),
+    ("irq_vectors", "x86_platform_ipi_exit", END, VECTOR),
+    ("irq_vectors", "spurious_apic_entry", BEGIN, &[]),
+    ("irq_vectors", "spurious_apic_exit", END, VECTOR),
+    ("irq_vectors", "error_apic_entry", BEGIN, &[]),
+    ("irq_vectors", "error_apic_exit", END, VECTOR),
+    ("irq_vectors", "threshold_apic_entry", BEGIN, &[]),
+    ("irq_vectors", "threshold_apic_exit", END, VECTOR),
+    ("irq_vectors", "deferred_error_apic_entry", BEGIN, &[]),
+    ("irq_vectors", "deferred_error_apic_exit", END, VECTOR),
+    ("irq_vectors", "thermal_apic_entry", BEGIN, &[]),
+    ("irq_vectors", "thermal_apic_exit", END, VECTOR),
+    ("ipi", "ipi_entry", BEGIN, &[]),
+    ("ipi", "ipi_exit", END, &["reason"]),
+    ("irq", "irq_handler_entry", Sort::Begin(Level::Handler), &[]),
+    ("irq", "irq_handler_exit", Sort::End(Level::Handler), &["irq"]),
+    ("irq", "softirq_entry", Sort::Begin(Level::Softirq), &[]),
+    ("irq", "softirq_exit", Sort::End(Level::Softirq), &["vec"]),
+    ("timer", "hrtimer_expire_entry", Sort::Expired, &["function"]),
+    ("nmi", "nmi_handler", Sort::Nmi, &["delta_ns", "handler"]),
+    ("sched", "sched_switch", Sort::Switch, SWITCH),
+];
+
+const BEGIN: Sort = Sort::Begin(Level::Vector);
+const END: Sort = Sort::End(Level::Vector);
+const VECTOR: &[&str] = &["vector"];
+const SWITCH: &[&str] =
+    &["prev_pid", "prev_prio", "prev_comm", "next_pid", "next_prio", "next_comm"];
+
+/// An event's number is its first field, and who was running another one of every event.
+const NUMBER: Field = Field { offset: 0, size: 2 };
+const RUNNING: &str = "common_pid";
+
+/// A thread in a switch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Task {
+    pub(crate) tid: u32,
+    pub(crate) prio: u32,
+    pub(crate) comm: [u8; 16],
+}
+
+/// Something that happened at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Moment {
+    Begin(Level),
+    /// With the vector, IRQ or softirq, or the address of what it is called.
+    End(Level, u64),
+    /// A timer's function, about to be called.
+    Expired(u64),
+    /// An NMI's handler that took so long, and the handler.
+    Nmi(u64, u64),
+    Switch {
+        previous: Task,
+        next: Task,
+    },
+}
+
+#[derive(Debug)]
+struct Known {
+    sort: Sort,
+    running: Field,
+    fields: Vec<Field>,
+}
+
+/// The events of this kernel, by number.
+#[derive(Debug, Default)]
+pub(crate) struct Vocabulary(BTreeMap<u16, Known>);
+
+impl Vocabulary {
+    /// Learns an event by its `format`; whether it has all the fields that are read.
+    pub(crate) fn learn(&mut self, sort: Sort, names: &[&str], text: &str) -> bool {
+        let format = Format::parse(text);
+        let fields = names.iter().map(|name| format.field(name)).collect();
+        let (Some(id), Some(running), Some(fields)) =
+            (format.id, format.field(RUNNING), fields)
+        else {
+            return false;
+        };
+        self.0.insert(id, Known { sort, running, fields });
+        true
+    }
+
+    /// What an event says, and who was running; `None` if it is another, or cut off.
+    pub(crate) fn tell(&self, bytes: &[u8]) -> Option<(u32, Moment)> {
+        let id = u16::try_from(NUMBER.number(bytes)?).ok()?;
+        let Known { sort, running, fields } = self.0.get(&id)?;
+        let number = |place: usize| fields.get(place)?.number(bytes);
+        let task = |first: usize| -> Option<Task> {
+            let word = |place: usize| fields.get(place)?.word(bytes);
+            let comm = fields.get(first + 2)?.bytes(bytes)?.first_chunk()?;
+            Some(Task { tid: word(first)?, prio: word(first + 1)?, comm: *comm })
+        };
+        let moment = match sort {
+            Sort::Begin(level) => Moment::Begin(*level),
+            Sort::End(level) => Moment::End(*level, number(0)?),
+            Sort::Expired => Moment::Expired(number(0)?),
+            Sort::Nmi => Moment::Nmi(number(0)?, number(1)?),
+            Sort::Switch => Moment::Switch { previous: task(0)?, next: task(3)? },
+        };
+        Some((running.word(bytes)?, moment))
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The formats of a real kernel (Linux 6.18), all events in one text.
+    pub(crate) fn recorded() -> Vocabulary {
+        let mut vocabulary = Vocabulary::default();
+        for (_, name, sort, fields) in EVENTS {
+            if let Some(text) = format_of(name) {
+                assert!(vocabulary.learn(*sort, fields, text), "{name}");
+            }
+        }
+        vocabulary
+    }
+
+    pub(crate) fn format_of(name: &str) -> Option<&'static str> {
+        let all = include_str!("../tests/trace/formats").split("name: ");
+        let mut named = all.filter(|text| text.lines().next() == Some(name));
+        named.next()
+    }
+
+    /// Check that a kernel's events are known, and that one which has not the fields that
+    /// are read is not taken for known.
+    #[test]
+    fn learns_a_kernel() {
+        // The machine has neither AMD's two vectors nor arm64's interrupts.
+        assert_eq!(recorded().0.len(), EVENTS.len() - 6);
+        let mut vocabulary = Vocabulary::default();
+        let text = format_of("softirq_exit").unwrap();
+        assert!(!vocabulary.learn(Sort::Expired, &["function"], text));
+        assert!(vocabulary.tell(&[0; 64]).is_none());
+    }
+
+    proptest! {
+        /// Check that an event that is cut off or is none makes nothing panic.
+        #[test]
+        fn never_panics(
+            place in 0..EVENTS.len(),
+            bytes in prop::collection::vec(any::<u8>(), 0..80),
+        ) {
+            let vocabulary = recorded();
+            let id = vocabulary.0.keys().nth(place).copied().unwrap_or_default();
+            let mut event = id.to_le_bytes().to_vec();
+            event.extend(bytes);
+            let _ = vocabulary.tell(&event);
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! Moments become events: a beginning and an end of one level are one, and a thread has the
+//! CPU from the switch to it to the switch from it.
+//!
+//! Levels hold one another, as in the BPF programs. Where moments were lost, nothing is paired
+//! across them: all that may have gone on meanwhile is a loss, until what is read later shows
+//! that it is over. Cannot see what went on before the first moment, and has not ended after
+//! the last one.
+
+use crate::level::Level;
+use crate::seen::{Lane, NAMED, Record};
+use crate::threads::Threads;
+use crate::trace_events::{Moment, Task};
+
+/// What goes on at one level.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Nothing,
+    Since {
+        start: u64,
+        detail: u64,
+    },
+    /// Nobody knows since that loss.
+    Unsure(usize),
+}
+
+/// What goes on on one CPU.
+#[derive(Debug, Default)]
+pub(crate) struct Pairs {
+    levels: [State; Level::ALL.len()],
+    /// The last moment's time.
+    now: u64,
+}
+
+impl Pairs {
+    /// Takes a moment, in which that thread ran.
+    pub(crate) fn take(
+        &mut self,
+        time: u64,
+        (running, moment): (u32, Moment),
+        lane: &mut Lane,
+        threads: &mut Threads,
+    ) {
+        self.now = time;
+        match moment {
+            Moment::Begin(level) => self.begin(level, time),
+            Moment::End(level, number) => self.end(level, number, lane),
+            Moment::Expired(function) => self.expired(function),
+            Moment::Nmi(took, handler) => {
+                let start = time.saturating_sub(took);
+                lane.take(Level::Nmi, Some(record(Level::Nmi, start, time, handler, 0)));
+            }
+            Moment::Switch { previous, next } => {
+                self.switch(&previous, &next, lane, threads);
+                return;
+            }
+        }
+        if let State::Unsure(loss) = self.levels[Level::Thread as usize] {
+            if !threads.is_known_spinner(running) {
+                lane.stretch(loss, time);
+            }
+        }
+    }
+
+    /// So many moments were lost before that time.
+    pub(crate) fn lose(&mut self, moments: u64, until: u64, lane: &mut Lane) {
+        let starts = self.levels.iter().filter_map(|state| match state {
+            State::Since { start, .. } => Some(*start),
+            State::Nothing | State::Unsure(_) => None,
+        });
+        let from = starts.fold(self.now, u64::min);
+        self.levels = [State::Unsure(lane.lose(moments, from, until)); Level::ALL.len()];
+    }
+
+    fn begin(&mut self, level: Level, start: u64) {
+        self.levels[level as usize] = State::Since { start, detail: 0 };
+    }
+
+    fn end(&mut self, level: Level, number: u64, lane: &mut Lane) {
+        match std::mem::take(&mut self.levels[level as usize]) {
+            State::Nothing => {}
+            State::Unsure(loss) => lane.stretch(loss, self.now),
+            State::Since { start, detail } => {
+                let (id, detail) =
+                    u32::try_from(number).map_or((NAMED, number), |id| (id, detail));
+                lane.take(level, Some(record(level, start, self.now, detail, id)));
+            }
+        }
+    }
+
+    /// The first timer names the interrupt: a vector, or where it has none (arm64) the
+    /// handler.
+    fn expired(&mut self, function: u64) {
+        for level in [Level::Vector, Level::Handler] {
+            if let State::Since { detail, .. } = &mut self.levels[level as usize] {
+                if *detail == 0 {
+                    *detail = function;
+                }
+                return;
+            }
+        }
+    }
+
+    fn switch(
+        &mut self,
+        previous: &Task,
+        next: &Task,
+        lane: &mut Lane,
+        threads: &mut Threads,
+    ) {
+        let now = self.now;
+        let is_spinner = threads.is_spinner(previous, lane.cpu);
+        let state = &mut self.levels[Level::Thread as usize];
+        match std::mem::take(state) {
+            State::Unsure(loss) if !is_spinner => lane.stretch(loss, now),
+            // A spinner may have been switched to before it was known to be one.
+            State::Since { start, .. } if !is_spinner => {
+                let process = u64::from(threads.process(previous)) << 32;
+                let detail = process | u64::from(previous.prio);
+                let thread = record(Level::Thread, start, now, detail, previous.tid);
+                let comm = previous.comm;
+                lane.take(Level::Thread, Some(Record { comm, ..thread }));
+            }
+            _ => {}
+        }
+        if !threads.is_spinner(next, lane.cpu) {
+            *state = State::Since { start: now, detail: 0 };
+        }
+    }
+}
+
+fn record(level: Level, start: u64, end: u64, detail: u64, id: u32) -> Record {
+    Record { level, start, end, detail, id, comm: [0; 16] }
+}
+
+/// Takes back what was told of threads that turned out to be spinners.
+pub(crate) fn forget_spinners(lane: &mut Lane, threads: &Threads) {
+    lane.records.retain(|record| {
+        record.level != Level::Thread || !threads.is_known_spinner(record.id)
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace_events::tests::recorded;
+    use crate::trace_page::{Layout, Page};
+    use units::Cpu;
+
+    const SPINNER: Task =
+        Task { tid: 90, prio: 98, comm: *b"spin/1\0\0\0\0\0\0\0\0\0\0" };
+    const OTHER: Task =
+        Task { tid: 70, prio: 120, comm: *b"other\0\0\0\0\0\0\0\0\0\0\0" };
+
+    /// What these moments make, each in which the spinner runs unless it is switched from.
+    /// `None`: two are lost.
+    fn paired(moments: &[(u64, Option<Moment>)]) -> Lane {
+        let mut lane = Lane::new(Cpu::new(1));
+        let (mut pairs, mut threads) = (Pairs::default(), Threads::default());
+        let mut running = SPINNER.tid;
+        for (time, moment) in moments {
+            match moment {
+                Some(moment) => {
+                    pairs.take(*time, (running, *moment), &mut lane, &mut threads)
+                }
+                None => pairs.lose(2, *time, &mut lane),
+            }
+            if let Some(Moment::Switch { next, .. }) = moment {
+                running = next.tid;
+            }
+        }
+        lane
+    }
+
+    fn told(lane: &Lane) -> Vec<(Level, u64, u64, u32)> {
+        let told = |record: &Record| (record.level, record.start, record.end, record.id);
+        lane.records.iter().map(told).collect()
+    }
+
+    fn to(previous: Task, next: Task) -> Option<Moment> {
+        Some(Moment::Switch { previous, next })
+    }
+
+    fn begin(level: Level) -> Option<Moment> {
+        Some(Moment::Begin(level))
+    }
+
+    fn end(level: Level, number: u64) -> Option<Moment> {
+        Some(Moment::End(level, number))
+    }
+
+    /// Check that levels hold one another, that the first timer names an interrupt, and
+    /// that spinners are nobody's culprits.
+    #[test]
+    fn pairs_levels() {
+        use Level::{Nmi, Softirq, Thread, Vector};
+        let lane = paired(&[
+            (5, end(Vector, 0xfd)),
+            (10, to(SPINNER, OTHER)),
+            (20, begin(Softirq)),
+            (30, begin(Vector)),
+            (31, Some(Moment::Expired(0xa))),
+            (32, Some(Moment::Expired(0xb))),
+            (35, Some(Moment::Nmi(2, 0xc))),
+            (40, end(Vector, 0xec)),
+            (50, end(Softirq, 3)),
+            (60, to(OTHER, SPINNER)),
+            (70, begin(Vector)),
+        ]);
+        let expected = [
+            (Nmi, 33, 35, 0),
+            (Vector, 30, 40, 0xec),
+            (Softirq, 20, 50, 3),
+            (Thread, 10, 60, 70),
+        ];
+        assert_eq!(told(&lane), expected);
+        let details: Vec<u64> = lane.records.iter().map(|record| record.detail).collect();
+        assert_eq!(details, [0xc, 0xa, 0, 70 << 32 | 120]);
+        assert_eq!((lane.lost, lane.losses.len()), (0, 0));
+    }
+
+    /// Check that what went on when moments were lost is lost until it ends, and that the
+    /// spinner's own time is not.
+    #[test]
+    fn loses_what_went_on() {
+        let (vector, softirq) = (Level::Vector, Level::Softirq);
+        let lane = paired(&[
+            (10, to(SPINNER, OTHER)),
+            (20, begin(vector)),
+            (50, None),
+            (60, end(vector, 0xec)),
+            (70, to(OTHER, SPINNER)),
+            (80, begin(softirq)),
+            (90, end(softirq, 1)),
+        ]);
+        assert_eq!(told(&lane), [(softirq, 80, 90, 1)]);
+        assert_eq!((lane.lost, lane.losses), (2, vec![(10, 70)]));
+        let lane = paired(&[
+            (10, to(OTHER, SPINNER)),
+            (20, begin(vector)),
+            (30, end(vector, 0xec)),
+            (50, None),
+            (80, begin(vector)),
+            (90, end(vector, 0xec)),
+            (95, to(SPINNER, OTHER)),
+        ]);
+        assert_eq!((lane.records.len(), lane.losses), (2, vec![(30, 50)]));
+    }
+
+    /// Check that an interrupt without a number keeps where its name is (arm64).
+    #[test]
+    fn keeps_names() {
+        let address = 0xffff_8000_0000_1000;
+        let lane = paired(&[(1, begin(Level::Vector)), (2, end(Level::Vector, address))]);
+        assert_eq!(told(&lane), [(Level::Vector, 1, 2, NAMED)]);
+        assert_eq!(lane.records[0].detail, address);
+    }
+
+    /// Check the events of real pages against the kernel's own text of them: of each kind
+    /// as many as have ended.
+    #[test]
+    fn pairs_real_pages() {
+        let layout = Layout::parse(include_str!("../tests/trace/header_page")).unwrap();
+        let vocabulary = recorded();
+        let mut lane = Lane::new(Cpu::new(1));
+        let (mut pairs, mut threads) = (Pairs::default(), Threads::default());
+        let recorded = include_bytes!("../tests/trace/page.bin");
+        for page in recorded.chunks(layout.page_bytes()) {
+            for event in Page::parse(layout, page).unwrap() {
+                let moment = vocabulary.tell(event.bytes).unwrap();
+                pairs.take(event.time, moment, &mut lane, &mut threads);
+            }
+        }
+        let text = include_str!("../tests/trace/page.txt");
+        let ended = |name: &str| text.matches(name).count();
+        let paired = |level: Level| {
+            lane.records.iter().filter(|record| record.level == level).count()
+        };
+        let vectors = ended("local_timer_exit:")
+            + ended("reschedule_exit:")
+            + ended("call_function_single_exit:");
+        assert_eq!(paired(Level::Vector), vectors);
+        assert_eq!(paired(Level::Softirq), ended("softirq_exit:"));
+        assert_eq!(paired(Level::Handler), ended("irq_handler_exit:"));
+        assert_eq!(paired(Level::Thread), ended("sched_switch:") - 1);
+        assert!(lane.records.iter().all(|record| record.start < record.end));
+        assert_eq!(lane.lost, 0);
+    }
+}

@@ -1,0 +1,199 @@
+//! The tracefs source: the kernel's own trace events (since Linux 3.17, for the clock), in a
+//! trace of our own, read as the pages of its ring buffer.
+//!
+//! For machines where BPF is locked out. Sees what the BPF programs see, at some 500 ns an
+//! event instead of 100. Cannot see whose process a thread is if it is gone by the time it
+//! is looked for, nor NMIs' beginnings. The osnoise tracer knows those, but its switch
+//! is one for the whole machine, and that is not ours to turn.
+
+use std::fs::File;
+use std::io::Read;
+
+use rustix::fs::{Mode, OFlags, open};
+use units::{Cpu, CpuSet};
+
+use crate::error::{Error, Kind};
+use crate::instance::{self, Instance, refused};
+use crate::seen::Lane;
+use crate::threads::Threads;
+use crate::trace_events::{EVENTS, Vocabulary};
+use crate::trace_page::{Layout, Page};
+use crate::trace_pairs::{Pairs, forget_spinners};
+use crate::watcher::EventSource;
+
+/// The buffer of a watched CPU in KiB: a switch takes 68 bytes, so a second of 100,000 of
+/// them fits, which is as long as real-time spinners may keep the reader from its CPU.
+const BUFFER_KB: usize = 8 << 10;
+/// All of them together; CPUs beyond 32 have less each.
+const BUFFERS_KB: usize = 256 << 10;
+/// Those of other CPUs, which are not watched, have a page or two.
+const NO_BUFFER_KB: usize = 1;
+
+/// One CPU's pages, and what goes on there.
+struct Pipe {
+    pages: File,
+    pairs: Pairs,
+}
+
+/// A trace that goes on.
+pub(crate) struct Trace {
+    // Before the instance, which cannot be removed while they are open.
+    pipes: Vec<Pipe>,
+    instance: Instance,
+    layout: Layout,
+    vocabulary: Vocabulary,
+    threads: Threads,
+    missing: Vec<&'static str>,
+    /// So many pages are read of a CPU at a time: more than there are.
+    most: usize,
+    has_stopped: bool,
+}
+
+impl EventSource for Trace {
+    fn read(&mut self, lanes: &mut [Lane]) {
+        self.threads.look();
+        let mut page = vec![0; self.layout.page_bytes()];
+        for (place, lane) in lanes.iter_mut().enumerate() {
+            self.drain(place, lane, &mut page);
+            if self.has_stopped {
+                self.uncounted(lane);
+                forget_spinners(lane, &self.threads);
+            }
+        }
+    }
+
+    fn stop(&mut self) -> Vec<String> {
+        // What it would be refused for ends the trace as well.
+        let _ = self.instance.write("tracing_on", "0");
+        self.has_stopped = true;
+        self.missing.iter().map(|name| (*name).to_owned()).collect()
+    }
+}
+
+impl Trace {
+    /// Begins a trace of these CPUs.
+    ///
+    /// # Errors
+    /// There is no tracefs, or it may not be used; nothing is left of the trace.
+    pub(crate) fn begin(cpus: &CpuSet) -> Result<Self, Error> {
+        let instance = Instance::make(&instance::tracefs()?)?;
+        let each = (BUFFERS_KB / cpus.len().max(1)).clamp(64, BUFFER_KB);
+        instance.write("tracing_on", "0")?;
+        instance.write("buffer_size_kb", &NO_BUFFER_KB.to_string())?;
+        for cpu in cpus.iter() {
+            let file = format!("per_cpu/cpu{cpu}/buffer_size_kb");
+            instance.write(&file, &each.to_string())?;
+        }
+        instance.write("trace_clock", "mono")?;
+        instance.write("tracing_cpumask", &mask(cpus))?;
+        // What is lost is then the oldest, and pages say so.
+        instance.write("options/overwrite", "1")?;
+        let layout = instance.read("events/header_page")?;
+        let layout = Layout::parse(&layout).filter(|layout| layout.page_bytes() > 0);
+        let layout = layout.ok_or_else(|| strange("events/header_page"))?;
+        let pipes: Result<_, _> = cpus.iter().map(|cpu| pipe(&instance, cpu)).collect();
+        let mut trace = Self {
+            pipes: pipes?,
+            instance,
+            layout,
+            vocabulary: Vocabulary::default(),
+            threads: Threads::live(),
+            missing: Vec::new(),
+            most: 2 * (each << 10) / layout.page_bytes() + 2,
+            has_stopped: false,
+        };
+        trace.enable()?;
+        trace.instance.write("tracing_on", "1")?;
+        Ok(trace)
+    }
+
+    /// Has all events written that this kernel has.
+    fn enable(&mut self) -> Result<(), Error> {
+        let foreign = if cfg!(target_arch = "x86_64") { "ipi" } else { "irq_vectors" };
+        for (system, name, sort, fields) in EVENTS {
+            if *system == foreign {
+                continue;
+            }
+            if !self.instance.enable(system, name)? {
+                self.missing.push(name);
+                continue;
+            }
+            let file = format!("events/{system}/{name}/format");
+            if !self.vocabulary.learn(*sort, fields, &self.instance.read(&file)?) {
+                return Err(strange(&file));
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads what one CPU wrote since the last time.
+    fn drain(&mut self, place: usize, lane: &mut Lane, page: &mut [u8]) {
+        let Some(Pipe { pages, pairs }) = self.pipes.get_mut(place) else { return };
+        for _ in 0..self.most {
+            // Nothing more is there (`WouldBlock`), or will ever be.
+            let Ok(1..) = pages.read(page) else { return };
+            let Some(events) = Page::parse(self.layout, page) else { return };
+            if let Some(missed) = events.missed {
+                pairs.lose(missed, events.begin(), lane);
+            }
+            for event in events {
+                if let Some(told) = self.vocabulary.tell(event.bytes) {
+                    pairs.take(event.time, told, lane, &mut self.threads);
+                }
+            }
+        }
+    }
+
+    /// Events that found no room at all: no page tells of them, nor when they were.
+    fn uncounted(&self, lane: &mut Lane) {
+        let stats = format!("per_cpu/cpu{}/stats", lane.cpu);
+        let stats = self.instance.read(&stats).unwrap_or_default();
+        let count = |line: &str| {
+            let (name, count) = line.split_once(": ")?;
+            let is_lost = matches!(name, "commit overrun" | "dropped events");
+            count.trim().parse::<u64>().ok().filter(|_| is_lost)
+        };
+        let lost: u64 = stats.lines().filter_map(count).sum();
+        if lost > 0 {
+            lane.lose(lost, 0, u64::MAX);
+        }
+    }
+}
+
+fn pipe(instance: &Instance, cpu: Cpu) -> Result<Pipe, Error> {
+    let file = instance.folder().join(format!("per_cpu/cpu{cpu}/trace_pipe_raw"));
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let pages = open(&file, flags, Mode::empty());
+    let pages = pages.map_err(|error| refused(&file, &error.into()))?;
+    Ok(Pipe { pages: pages.into(), pairs: Pairs::default() })
+}
+
+/// The CPUs as the kernel reads them: words of 32, the highest first.
+fn mask(cpus: &CpuSet) -> String {
+    let highest = cpus.iter().last().map_or(0, Cpu::index);
+    let mut words = vec![0_u32; highest / 32 + 1];
+    for cpu in cpus.iter() {
+        words[cpu.index() / 32] |= 1 << (cpu.index() % 32);
+    }
+    let words: Vec<String> =
+        words.iter().rev().map(|word| format!("{word:08x}")).collect();
+    words.join(",")
+}
+
+fn strange(file: &str) -> Error {
+    let text = format!("{file} in tracefs is not as it is in any known kernel");
+    Error::new(Kind::Missing, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check masks of more than one word.
+    #[test]
+    fn masks() {
+        let mask_of = |list: &str| mask(&list.parse().unwrap());
+        assert_eq!(mask_of("0-1"), "00000003");
+        assert_eq!(mask_of("31,32,65"), "00000002,00000001,80000000");
+    }
+}
