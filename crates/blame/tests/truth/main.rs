@@ -1,10 +1,12 @@
 //! Noise of known kind, number and length comes back under its right name.
 //!
-//! How much was made is known from those who made it and from `/proc`. All of this needs
-//! root and a kernel with BTF; where that is missing, a test says so and is skipped.
+//! How much was made is known from those who made it and from `/proc`. Each test is done with
+//! each source. All of this needs root, and a kernel with BTF or tracefs; where that is
+//! missing, a test says so and is skipped.
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
 mod injector;
+mod own_mounts;
 mod seen;
 
 use std::sync::Mutex;
@@ -13,6 +15,7 @@ use recording::{CulpritKind, Source};
 use units::Nanos;
 
 use injector::{Injector, membarriers, thief, timer, udp, yields};
+use own_mounts::with_tracefs;
 use seen::{Seen, seen_beside};
 
 /// Tests that spin on the same CPU take turns.
@@ -22,14 +25,17 @@ static CPU: Mutex<()> = Mutex::new(());
 /// stay unexplained. Of others more: the hypervisor comes between, and may not tell.
 const UNEXPLAINED: u64 = 5;
 
-/// Runs noise beside an injector, unless this machine does not allow it.
-fn measure(name: &str, make: fn(units::Cpu) -> Injector) -> Option<Seen> {
+/// Runs noise beside an injector, as each source sees it that this machine allows.
+fn measure(name: &str, make: fn(units::Cpu) -> Injector, check: impl Fn(&Seen)) {
     let _turn = CPU.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    match seen_beside(Source::Bpf, make) {
-        Ok(seen) => Some(seen),
-        Err(why) => {
-            println!("skipped: {name}: {why}");
-            None
+    for source in [Source::Bpf, Source::Tracefs] {
+        let seen = match source {
+            Source::Tracefs => with_tracefs(|| seen_beside(source, make)),
+            _ => seen_beside(source, make),
+        };
+        match seen {
+            Ok(seen) => check(&seen),
+            Err(why) => println!("skipped: {name}, {source:?}: {why}"),
         }
     }
 }
@@ -54,67 +60,77 @@ fn counted(seen: &Seen, events: u64, proc: u64) {
 /// time, and for as long as it ran.
 #[test]
 fn a_thread() {
-    let Some(seen) = measure("a_thread", thief) else { return };
-    let made = seen.bursts();
-    assert!(made.count > 20, "{made:?}");
-    assert_eq!(seen.gaps_of_bursts(CulpritKind::Thread, "nf-thief"), made.count);
-    let taken = seen.inside_between(&made, "nf-thief");
-    // What interrupted it is not its own, but the kernel may count it as such. What the
-    // hypervisor takes is its own here, but the kernel does not count it.
-    let most = made.ran + made.took.saturating_sub(made.burnt);
-    let (taken, least, most) = (taken.get(), made.burnt.get(), most.get());
-    assert!(
-        taken * 100 >= least * 95 && taken * 100 <= most * 105,
-        "{taken} ns of {made:?}"
-    );
-    explained(&seen, CulpritKind::Thread, "nf-thief");
+    measure("a_thread", thief, |seen| {
+        let made = seen.bursts();
+        assert!(made.count > 20, "{made:?}");
+        assert_eq!(seen.gaps_of_bursts(CulpritKind::Thread, "nf-thief"), made.count);
+        let taken = seen.inside_between(&made, "nf-thief");
+        // What interrupted it is not its own, but the kernel may count it as such. What the
+        // hypervisor takes is its own here, but the kernel does not count it.
+        let most = made.ran + made.took.saturating_sub(made.burnt);
+        let (taken, least, most) = (taken.get(), made.burnt.get(), most.get());
+        assert!(
+            taken * 100 >= least * 95 && taken * 100 <= most * 105,
+            "{taken} ns of {made:?}"
+        );
+        explained(seen, CulpritKind::Thread, "nf-thief");
+    });
 }
 
 /// Check that a timer of a millisecond is the timer interrupt's, by its function's name.
 #[test]
 fn a_timer() {
-    let Some(seen) = measure("a_timer", timer) else { return };
-    counted(&seen, seen.events(CulpritKind::Timer, ""), seen.interrupts("LOC"));
-    let named = seen.events(CulpritKind::Timer, "timerfd_tmrproc");
-    let millis = seen.elapsed().get() / 1_000_000;
-    assert!(named * 2 > millis, "{named} in {millis} ms: {:#?}", seen.told());
-    explained(&seen, CulpritKind::Timer, "timerfd_tmrproc");
+    measure("a_timer", timer, |seen| {
+        counted(seen, seen.events(CulpritKind::Timer, ""), seen.interrupts("LOC"));
+        let named = seen.events(CulpritKind::Timer, "timerfd_tmrproc");
+        let millis = seen.elapsed().get() / 1_000_000;
+        assert!(named * 2 > millis, "{named} in {millis} ms: {:#?}", seen.told());
+        explained(seen, CulpritKind::Timer, "timerfd_tmrproc");
+    });
 }
 
 /// Check that barriers that another CPU asks for are inter-processor interrupts.
 #[test]
 fn another_cpu() {
-    let Some(seen) = measure("another_cpu", membarriers) else { return };
-    let made = seen.interrupts("CAL") + seen.interrupts("TLB");
-    counted(&seen, seen.events(CulpritKind::Ipi, "call function"), made);
-    explained(&seen, CulpritKind::Ipi, "call function");
+    measure("another_cpu", membarriers, |seen| {
+        let made = seen.interrupts("CAL") + seen.interrupts("TLB");
+        counted(seen, seen.events(CulpritKind::Ipi, "call function"), made);
+        explained(seen, CulpritKind::Ipi, "call function");
+    });
 }
 
 /// Check that packets that a program of this CPU sends to itself are softirqs.
 #[test]
 fn packets() {
-    let Some(seen) = measure("packets", udp) else { return };
-    counted(&seen, seen.events(CulpritKind::Softirq, "NET_RX"), seen.softirqs("NET_RX"));
-    explained(&seen, CulpritKind::Softirq, "NET_RX");
+    measure("packets", udp, |seen| {
+        counted(
+            seen,
+            seen.events(CulpritKind::Softirq, "NET_RX"),
+            seen.softirqs("NET_RX"),
+        );
+        explained(seen, CulpritKind::Softirq, "NET_RX");
+    });
 }
 
 /// Check that threads that hand the CPU to one another have all of it together.
 #[test]
 fn threads_that_yield() {
-    let Some(seen) = measure("threads_that_yield", yields) else { return };
-    let made = seen.bursts();
-    assert!(made.count > 20, "{made:?}");
-    let taken = seen.inside_between(&made, "nf-yield");
-    assert!(taken.get() * 100 >= made.took.get() * 90, "{taken:?} of {made:?}");
-    let switches = seen.events(CulpritKind::Thread, "nf-yield");
-    assert!(switches > 1_000, "{switches}");
-    explained(&seen, CulpritKind::Thread, "nf-yield");
+    measure("threads_that_yield", yields, |seen| {
+        let made = seen.bursts();
+        assert!(made.count > 20, "{made:?}");
+        let taken = seen.inside_between(&made, "nf-yield");
+        assert!(taken.get() * 100 >= made.took.get() * 90, "{taken:?} of {made:?}");
+        let switches = seen.events(CulpritKind::Thread, "nf-yield");
+        assert!(switches > 1_000, "{switches}");
+        explained(seen, CulpritKind::Thread, "nf-yield");
+    });
 }
 
 /// Check that all shares together are all noise.
 #[test]
 fn shares_are_the_noise() {
-    let Some(seen) = measure("shares_are_the_noise", thief) else { return };
-    assert_eq!(seen.shares(), seen.noise());
-    assert!(seen.noise() > Nanos::ZERO);
+    measure("shares_are_the_noise", thief, |seen| {
+        assert_eq!(seen.shares(), seen.noise());
+        assert!(seen.noise() > Nanos::ZERO);
+    });
 }
