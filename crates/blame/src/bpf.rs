@@ -35,7 +35,8 @@ pub(crate) use skeleton::types;
 
 /// The architecture's own interrupts, as x86 names their tracepoints
 /// (`arch/x86/include/asm/trace/irq_vectors.h`): entry and exit.
-const VECTORS: [(&str, &str); 11] = [
+#[cfg(target_arch = "x86_64")]
+const VECTORS: &[(&str, &str)] = &[
     ("local_timer_entry", "local_timer_exit"),
     ("reschedule_entry", "reschedule_exit"),
     ("call_function_entry", "call_function_exit"),
@@ -48,6 +49,20 @@ const VECTORS: [(&str, &str); 11] = [
     ("deferred_error_apic_entry", "deferred_error_apic_exit"),
     ("thermal_apic_entry", "thermal_apic_exit"),
 ];
+
+/// Others have one for all interrupts between CPUs (`include/trace/events/ipi.h`), and their
+/// timers are devices.
+#[cfg(not(target_arch = "x86_64"))]
+const VECTORS: &[(&str, &str)] = &[];
+const IPI: Option<(&str, &str)> =
+    if cfg!(target_arch = "x86_64") { None } else { Some(("ipi_entry", "ipi_exit")) };
+
+/// A ring has room for at least and at most so many events: 40 ms and a third of a second
+/// of 100,000 a second, of one level of one CPU.
+const DEPTH_MIN: u32 = 1 << 12;
+const DEPTH_MAX: u32 = 1 << 15;
+/// What the rings of all CPUs may take together, as long as there is that room.
+const BYTES: usize = 64 << 20;
 
 /// How programs are attached to tracepoints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,8 +124,8 @@ impl Programs {
         libbpf_rs::set_print(None);
         let mut object = MaybeUninit::uninit();
         let mut open = EventsSkelBuilder::default().open(&mut object).map_err(failed)?;
-        let depth = usize::try_from(open.maps.comms.max_entries()).unwrap_or(0);
-        make_room(&mut open, cpus)?;
+        let depth = depth(cpus.len());
+        make_room(&mut open, cpus, depth)?;
         for mut program in open.open_object_mut().progs_mut() {
             let name = program.name().to_string_lossy();
             let is_classic = name.starts_with(CLASSIC);
@@ -122,6 +137,7 @@ impl Programs {
             loaded.progs.hello.test_run(ProgramInput::default()).map_err(failed)?;
         }
         let maps = &loaded.maps;
+        let depth = usize::try_from(depth).unwrap_or(0);
         let rings = Rings::new(&maps.lanes, &maps.rings, &maps.comms, cpus.len(), depth)?;
         let mut program = Self { links: Vec::new(), missing: Vec::new(), rings };
         match points {
@@ -136,6 +152,10 @@ impl Programs {
     fn attach_raw(&mut self, programs: &EventsProgs<'_>) -> Result<(), Error> {
         for (entry, exit) in VECTORS {
             self.raw(exit, &programs.vector_exit)?;
+            self.raw(entry, &programs.vector_entry)?;
+        }
+        if let Some((entry, exit)) = IPI {
+            self.raw(exit, &programs.ipi_exit)?;
             self.raw(entry, &programs.vector_entry)?;
         }
         self.raw("irq_handler_exit", &programs.handler_exit)?;
@@ -194,15 +214,28 @@ impl Programs {
     }
 }
 
+/// How many records a ring has where so many CPUs are watched.
+fn depth(cpus: usize) -> u32 {
+    let each = Level::ALL.len() * size_of::<types::record>() + size_of::<types::comm>();
+    let room = BYTES / each / cpus.max(1);
+    let room = u32::try_from(room).unwrap_or(DEPTH_MAX).clamp(DEPTH_MIN, DEPTH_MAX);
+    1 << room.ilog2()
+}
+
 /// Gives each CPU its lane.
-fn make_room(open: &mut OpenEventsSkel<'_>, cpus: &CpuSet) -> Result<(), Error> {
+fn make_room(
+    open: &mut OpenEventsSkel<'_>,
+    cpus: &CpuSet,
+    depth: u32,
+) -> Result<(), Error> {
     let count = u32::try_from(cpus.len()).unwrap_or(u32::MAX);
-    let depth = open.maps.comms.max_entries();
-    let each = open.maps.rings.max_entries();
+    let levels = u32::try_from(Level::ALL.len()).unwrap_or(u32::MAX);
+    let comms = count.saturating_mul(depth);
     open.maps.lanes.set_max_entries(count).map_err(failed)?;
-    open.maps.rings.set_max_entries(count.saturating_mul(each)).map_err(failed)?;
-    open.maps.comms.set_max_entries(count.saturating_mul(depth)).map_err(failed)?;
+    open.maps.rings.set_max_entries(comms.saturating_mul(levels)).map_err(failed)?;
+    open.maps.comms.set_max_entries(comms).map_err(failed)?;
     let Some(data) = &mut open.maps.rodata_data else { return Ok(()) };
+    data.depth = depth;
     for (place, cpu) in (1..).zip(cpus.iter()) {
         let slot = data.places.get_mut(cpu.index());
         *slot.ok_or_else(|| too_many(cpu))? = place;
@@ -227,4 +260,18 @@ fn no_btf() -> Error {
 
 fn too_many(cpu: Cpu) -> Error {
     Error::new(Kind::System, format!("CPU {cpu} is beyond those that can be watched"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that rings stay within what they may take, and have their least room.
+    #[test]
+    fn rings_are_bounded() {
+        assert_eq!(
+            [1, 2, 13, 64, 4_096].map(depth),
+            [32_768, 32_768, 16_384, 4_096, 4_096]
+        );
+    }
 }

@@ -63,7 +63,7 @@ impl Events {
     fn blamed(&self, lane: &Lane, cpu: &CpuNoise, clock: Clock, trace: bool) -> Blamed {
         let mut known = Known::default();
         let mut events = Vec::with_capacity(lane.records.len());
-        for record in lane.records.iter().filter(|record| !record.is_idle()) {
+        for record in &lane.records {
             let ends = (record.start, record.end);
             let Some(span) = clock.span(ends, cpu.began_ns) else { continue };
             if span.start >= cpu.elapsed_ns {
@@ -72,7 +72,7 @@ impl Events {
             let culprit = known.saw(self.names.culprit(record));
             events.push(Event { span, culprit });
         }
-        let losses = lane.losses.iter().copied().chain(idle(lane));
+        let losses = lane.losses.iter().copied();
         let losses: Vec<Span> =
             losses.filter_map(|ends| clock.span(ends, cpu.began_ns)).collect();
         let steal = cpu.meanwhile.steal_ns.unwrap_or_default();
@@ -114,23 +114,18 @@ impl Events {
     }
 }
 
-/// When the CPU had nothing to do: its loop was stopped, or moved away, and nobody took the
-/// gap.
-fn idle(lane: &Lane) -> impl Iterator<Item = (u64, u64)> + '_ {
-    let idle = lane.records.iter().filter(|record| record.is_idle());
-    idle.map(|record| (record.start, record.end))
-}
-
-/// Says where the loop let its CPU be idle.
+/// Says where a CPU had nothing to do although its loop never sleeps.
 fn idled(lane: &Lane, series: &NoiseSeries, clock: Clock) -> Option<Doubt> {
     let cpu = series.cpus.iter().find(|cpu| cpu.cpu == lane.cpu)?;
-    let spans = idle(lane).filter_map(|ends| clock.span(ends, cpu.began_ns));
+    let idle = lane.records.iter().filter(|record| record.is_idle());
+    let ends = idle.map(|record| (record.start, record.end));
+    let spans = ends.filter_map(|ends| clock.span(ends, cpu.began_ns));
     let within =
         spans.map(|span| span.end().min(cpu.elapsed_ns).saturating_sub(span.start));
     let nanos: Nanos = within.sum();
     let text = format!(
-        "CPU {} was idle for {:.1} ms while its loop should have run: something stopped the \
-         loop or moved it away; what it lost meanwhile is unexplained",
+        "CPU {} was idle for {:.1} ms while its loop should have run (swapper, below thread): \
+         something stopped the loop, moved it away or throttled it",
         lane.cpu,
         nanos.as_secs_f64() * 1e3
     );

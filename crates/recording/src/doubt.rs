@@ -53,7 +53,7 @@ pub enum Code {
     EventsLost,
     /// Events could not be watched, or not all kinds of them.
     Unwatched,
-    /// A CPU was idle while its loop should have spun: it was stopped, or moved away.
+    /// A CPU was idle while its loop should have spun: it was stopped, moved or throttled.
     Idled,
     /// A doubt of a later version.
     #[serde(other)]

@@ -72,10 +72,10 @@ int classic_softirq_exit(struct trace_event_raw_softirq *event)
 SEC("tp")
 int classic_timer_expired(struct trace_event_raw_hrtimer_expire_entry *event)
 {
-	struct lane *lane = unnamed_timer();
+	struct slot *slot = unnamed_timer();
 
-	if (lane)
-		lane->slots[VECTOR].detail = (__u64)event->function;
+	if (slot)
+		slot->detail = (__u64)event->function;
 	return 0;
 }
 

@@ -9,7 +9,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
-#define DEPTH 16384 /* records of a ring; a power of two; ring.rs learns it from the maps */
+#define NAMED 0xffffffff /* no vector has this number: `detail` is the address of its name */
 #define CPUS 4096
 #define COMM 16
 
@@ -36,7 +36,7 @@ struct lane {
 struct record {
 	__u64 start;
 	__u64 end;
-	__u64 detail; /* VECTOR: the first timer's function; THREAD: process << 32 | priority */
+	__u64 detail; /* the first timer's function; THREAD: process << 32 | priority */
 	__u64 id;     /* vector, IRQ, softirq, thread */
 };
 
@@ -44,6 +44,8 @@ struct comm {
 	char name[COMM];
 };
 
+/* Records of each ring, a power of two. */
+const volatile __u32 depth = 1;
 /* Of each CPU that is measured its place among those, plus one; of others 0. */
 const volatile __u16 places[CPUS];
 /* The process whose threads spin, as the kernel numbers it: nobody's, until `hello` finds out
@@ -62,7 +64,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, LEVELS *DEPTH);
+	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct record);
 } rings SEC(".maps");
@@ -71,7 +73,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, DEPTH);
+	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct comm);
 } comms SEC(".maps");
@@ -93,7 +95,7 @@ static __always_inline struct lane *lane_of(__u32 place)
 /* The next record of a ring; it is there when `publish` says so. */
 static __always_inline struct record *next_record(struct slot *slot, __u32 place, __u32 level)
 {
-	__u32 key = ((place - 1) * LEVELS + level) * DEPTH + (slot->head & (DEPTH - 1));
+	__u32 key = ((place - 1) * LEVELS + level) * depth + (slot->head & (depth - 1));
 
 	return bpf_map_lookup_elem(&rings, &key);
 }
@@ -187,12 +189,28 @@ int softirq_exit(struct bpf_raw_tracepoint_args *args)
 	return end(SOFTIRQ, args->args[0]);
 }
 
-/* The lane, where a vector goes on in which no timer has expired yet. */
-static __always_inline struct lane *unnamed_timer(void)
+/* (reason): what arm64 calls an interrupt of another CPU; it has no number. */
+SEC("raw_tp/ipi_exit")
+int ipi_exit(struct bpf_raw_tracepoint_args *args)
 {
 	struct lane *lane = lane_of(place_here());
 
-	return lane && lane->slots[VECTOR].start && !lane->slots[VECTOR].detail ? lane : 0;
+	if (lane)
+		lane->slots[VECTOR].detail = args->args[0];
+	return end(VECTOR, NAMED);
+}
+
+/* The interrupt in which a timer expires, unless one has in it already. arm64's timer has a
+ * handler like a device. */
+static __always_inline struct slot *unnamed_timer(void)
+{
+	struct lane *lane = lane_of(place_here());
+	struct slot *slot;
+
+	if (!lane)
+		return 0;
+	slot = &lane->slots[lane->slots[VECTOR].start ? VECTOR : HANDLER];
+	return slot->start && !slot->detail ? slot : 0;
 }
 
 /* (hrtimer, now): the first one's function names the interrupt. */
@@ -200,10 +218,10 @@ SEC("raw_tp/hrtimer_expire_entry")
 int timer_expired(struct bpf_raw_tracepoint_args *args)
 {
 	struct hrtimer *timer = (void *)args->args[0];
-	struct lane *lane = unnamed_timer();
+	struct slot *slot = unnamed_timer();
 
-	if (lane)
-		lane->slots[VECTOR].detail = (__u64)BPF_CORE_READ(timer, function);
+	if (slot)
+		slot->detail = (__u64)BPF_CORE_READ(timer, function);
 	return 0;
 }
 
@@ -251,7 +269,7 @@ static __always_inline int leave(struct lane *lane, __u32 place, struct task_str
 	if (!start || is_spinner(previous))
 		return 0;
 	record = next_record(slot, place, THREAD);
-	key = (place - 1) * DEPTH + (slot->head & (DEPTH - 1));
+	key = (place - 1) * depth + (slot->head & (depth - 1));
 	comm = bpf_map_lookup_elem(&comms, &key);
 	if (!record || !comm)
 		return 0;

@@ -4,7 +4,7 @@ use blame::Watcher;
 use facts::{Facts, Root};
 use measure::{Silent, Spec};
 use recording::{
-    Blamed, Body, CpuNoise, CulpritKind, NoiseSeries, NoiseSpec, Share, Source,
+    Blamed, Body, Code, CpuNoise, CulpritKind, NoiseSeries, NoiseSpec, Share, Source,
 };
 use units::{Cpu, CpuSet, Nanos, Span};
 
@@ -67,7 +67,9 @@ pub(crate) fn seen_beside(
     else {
         unreachable!("asked for noise")
     };
-    let doubts = events.blame(&mut series, false);
+    let mut doubts = events.blame(&mut series, false);
+    // The kernel keeps a share of each second from a real-time spinner, even to idle.
+    doubts.retain(|doubt| doubt.code != Code::Idled);
     assert_eq!(doubts, [], "nothing is lost, and no clock steered");
     let bursts = on_our_clock(&series, bursts);
     Ok(Seen { series, bursts })
@@ -156,6 +158,18 @@ impl Seen {
         let shares = self.blamed().shares.iter().filter(within);
         let theirs = shares.filter(|share| self.is(share, CulpritKind::Thread, name));
         theirs.map(|share| share.inside_ns).sum()
+    }
+
+    /// What all threads took inside their tracepoints.
+    pub(crate) fn inside_of_threads(&self) -> Nanos {
+        let shares = self.blamed().shares.iter();
+        let theirs = shares.filter(|share| self.is(share, CulpritKind::Thread, ""));
+        theirs.map(|share| share.inside_ns).sum()
+    }
+
+    /// How long the loop was ready to run and others ran, as the kernel counts.
+    pub(crate) fn waited(&self) -> Nanos {
+        self.cpu().meanwhile.waited_ns.unwrap()
     }
 
     /// Of each gap in which that culprit has a share, in rising order: how many percent of
