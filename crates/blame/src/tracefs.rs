@@ -33,6 +33,8 @@ const NO_BUFFER_KB: usize = 1;
 struct Pipe {
     pages: File,
     pairs: Pairs,
+    /// How many events its pages say were overwritten: not always all of them.
+    missed: u64,
 }
 
 /// A trace that goes on.
@@ -56,7 +58,7 @@ impl EventSource for Trace {
         for (place, lane) in lanes.iter_mut().enumerate() {
             self.drain(place, lane, &mut page);
             if self.has_stopped {
-                self.uncounted(lane);
+                self.count_lost(place, lane);
                 forget_spinners(lane, &self.threads);
             }
         }
@@ -128,13 +130,16 @@ impl Trace {
 
     /// Reads what one CPU wrote since the last time.
     fn drain(&mut self, place: usize, lane: &mut Lane, page: &mut [u8]) {
-        let Some(Pipe { pages, pairs }) = self.pipes.get_mut(place) else { return };
+        let Some(Pipe { pages, pairs, missed }) = self.pipes.get_mut(place) else {
+            return;
+        };
         for _ in 0..self.most {
             // Nothing more is there (`WouldBlock`), or will ever be.
             let Ok(1..) = pages.read(page) else { return };
             let Some(events) = Page::parse(self.layout, page) else { return };
-            if let Some(missed) = events.missed {
-                pairs.lose(missed, events.begin(), lane);
+            if let Some(events_before) = events.missed {
+                *missed = missed.saturating_add(events_before);
+                pairs.lose(events_before, events.begin(), lane);
             }
             for event in events {
                 if let Some(told) = self.vocabulary.tell(event.bytes) {
@@ -144,18 +149,21 @@ impl Trace {
         }
     }
 
-    /// Events that found no room at all: no page tells of them, nor when they were.
-    fn uncounted(&self, lane: &mut Lane) {
+    /// What the kernel counted and no page told: full pages have no room to say how many
+    /// events are missing, and of those that found no room at all nobody knows when.
+    fn count_lost(&self, place: usize, lane: &mut Lane) {
         let stats = format!("per_cpu/cpu{}/stats", lane.cpu);
         let stats = self.instance.read(&stats).unwrap_or_default();
-        let count = |line: &str| {
-            let (name, count) = line.split_once(": ")?;
-            let is_lost = matches!(name, "commit overrun" | "dropped events");
-            count.trim().parse::<u64>().ok().filter(|_| is_lost)
+        let count = |wanted: &str| {
+            let mut lines = stats.lines().filter_map(|line| line.split_once(": "));
+            let found = lines.find(|(name, _)| *name == wanted);
+            found.and_then(|(_, count)| count.trim().parse::<u64>().ok()).unwrap_or(0)
         };
-        let lost: u64 = stats.lines().filter_map(count).sum();
-        if lost > 0 {
-            lane.lose(lost, 0, u64::MAX);
+        let told = self.pipes.get(place).map_or(0, |pipe| pipe.missed);
+        lane.lost = lane.lost.saturating_add(count("overrun").saturating_sub(told));
+        let anywhere = count("commit overrun").saturating_add(count("dropped events"));
+        if anywhere > 0 {
+            lane.lose(anywhere, 0, u64::MAX);
         }
     }
 }
@@ -165,7 +173,7 @@ fn pipe(instance: &Instance, cpu: Cpu) -> Result<Pipe, Error> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let pages = open(&file, flags, Mode::empty());
     let pages = pages.map_err(|error| refused(&file, &error.into()))?;
-    Ok(Pipe { pages: pages.into(), pairs: Pairs::default() })
+    Ok(Pipe { pages: pages.into(), pairs: Pairs::default(), missed: 0 })
 }
 
 /// The CPUs as the kernel reads them: words of 32, the highest first.

@@ -1,35 +1,49 @@
-//! A tracefs where this machine has none mounted: in a mount namespace of one thread, which
-//! goes with it.
+//! File systems where this machine may have others or none: in a mount namespace of one
+//! thread and those that it starts, which goes with them.
 
 use std::ffi::CStr;
 use std::io;
-
-const PLACE: &CStr = c"/sys/kernel/tracing";
 
 /// Does something in a thread that has tracefs where it belongs.
 pub(crate) fn with_tracefs<T: Send>(
     run: impl FnOnce() -> Result<T, String> + Send,
 ) -> Result<T, String> {
+    with_mounted(c"tracefs", &[c"/sys/kernel/tracing"], run)
+}
+
+/// Does something in a thread that has file systems of that kind at these places.
+pub(crate) fn with_mounted<T: Send>(
+    kind: &CStr,
+    places: &[&CStr],
+    run: impl FnOnce() -> Result<T, String> + Send,
+) -> Result<T, String> {
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
-            mount().map_err(|error| format!("mount tracefs: {error}"))?;
+            let mounted = unshare()
+                .and_then(|()| places.iter().try_for_each(|place| mount(kind, place)));
+            mounted
+                .map_err(|error| format!("mount {}: {error}", kind.to_string_lossy()))?;
             run()
         });
         thread.join().unwrap()
     })
 }
 
-fn mount() -> io::Result<()> {
+fn unshare() -> io::Result<()> {
     let own = libc::MS_REC | libc::MS_PRIVATE;
+    let nothing = std::ptr::null();
     // SAFETY: the calls take numbers and strings that end in a zero, and change what this
     // thread alone sees.
     unsafe {
         is_done(libc::unshare(libc::CLONE_NEWNS))?;
-        let nothing = std::ptr::null();
-        is_done(libc::mount(nothing, c"/".as_ptr(), nothing, own, nothing.cast()))?;
-        let kind = c"tracefs".as_ptr();
-        is_done(libc::mount(kind, PLACE.as_ptr(), kind, 0, nothing.cast()))
+        is_done(libc::mount(nothing, c"/".as_ptr(), nothing, own, nothing.cast()))
     }
+}
+
+fn mount(kind: &CStr, place: &CStr) -> io::Result<()> {
+    let kind = kind.as_ptr();
+    // SAFETY: the call takes strings that end in a zero, and no options.
+    is_done(unsafe { libc::mount(kind, place.as_ptr(), kind, 0, std::ptr::null()) })
 }
 
 fn is_done(code: libc::c_int) -> io::Result<()> {

@@ -1,0 +1,152 @@
+//! Traces of the tool's own in tracefs: they end with it, however that ends.
+#![expect(clippy::unwrap_used, reason = "a test may fail")]
+
+#[path = "../../blame/tests/truth/own_mounts.rs"]
+mod own_mounts;
+
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use own_mounts::{with_mounted, with_tracefs};
+
+/// Each run removes what it finds left, also what another test wants to find.
+static TURN: Mutex<()> = Mutex::new(());
+
+fn noise(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_noisefloor"));
+    command.arg("noise").args(args).stdin(Stdio::null());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Runs a test that needs a tracefs to write to, or says why it cannot.
+fn in_tracefs(name: &str, test: impl FnOnce() + Send) {
+    let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let ended = with_tracefs(|| {
+        let tried = noise(&["--source", "tracefs", "-d", "10ms"]).output().unwrap();
+        if tried.status.code() == Some(3) {
+            return Err(text(&tried.stderr));
+        }
+        test();
+        Ok(())
+    });
+    if let Err(why) = ended {
+        println!("skipped: {name}: {why}");
+    }
+}
+
+fn folder(child: &Child) -> PathBuf {
+    format!("/sys/kernel/tracing/instances/noisefloor-{}", child.id()).into()
+}
+
+/// A run that goes on until it is told to end, and its trace.
+fn start() -> (Child, PathBuf) {
+    let child = noise(&["--source", "tracefs", "-d", "100"]).spawn().unwrap();
+    let folder = folder(&child);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let is_on = || std::fs::read_to_string(folder.join("tracing_on"));
+    let is_watching =
+        || std::fs::read_to_string(folder.join("events/sched/sched_switch/enable"));
+    while !(is_watching().is_ok_and(|on| on.starts_with('1'))
+        && is_on().is_ok_and(|on| on.starts_with('1')))
+    {
+        assert!(Instant::now() < deadline, "no trace");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    (child, folder)
+}
+
+fn end(child: Child, signal: libc::c_int) -> Output {
+    let pid = libc::pid_t::try_from(child.id()).unwrap();
+    // SAFETY: the child is ours and not yet waited for.
+    assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
+    child.wait_with_output().unwrap()
+}
+
+/// Check that gaps are blamed on what the trace showed, that it all adds up, and that the
+/// trace is gone after that.
+#[test]
+fn blames_and_goes() {
+    in_tracefs("blames_and_goes", || {
+        let child = noise(&["--source", "tracefs", "-d", "1", "--json"]).spawn().unwrap();
+        let folder = folder(&child);
+        let output = child.wait_with_output().unwrap();
+        let object: Value = serde_json::from_slice(&output.stdout).unwrap();
+        for cpu in object["summary"]["cpus"].as_array().unwrap() {
+            let culprits = cpu["culprits"].as_array().unwrap();
+            let sum: u64 = culprits.iter().map(|c| c["ns"].as_u64().unwrap()).sum();
+            assert_eq!(sum, cpu["noise_ns"].as_u64().unwrap());
+            let named = culprits.iter().filter(|c| c["kind"] != "unexplained");
+            assert!(named.count() > 0, "{culprits:?}");
+        }
+        assert!(!folder.exists());
+    });
+}
+
+/// Check that a run that is ended by Ctrl-C takes its trace along.
+#[test]
+fn ends_with_ctrl_c() {
+    in_tracefs("ends_with_ctrl_c", || {
+        let (child, folder) = start();
+        end(child, libc::SIGINT);
+        assert!(!folder.exists());
+    });
+}
+
+/// Check that the kernel ends the trace of a run that is killed, that the next run removes it
+/// and says so, whatever its own source is, and that the one after that has nothing to say.
+#[test]
+fn next_run_removes_what_a_killed_one_left() {
+    in_tracefs("next_run_removes_what_a_killed_one_left", || {
+        let (child, folder) = start();
+        end(child, libc::SIGKILL);
+        let is_on = std::fs::read_to_string(folder.join("tracing_on")).unwrap();
+        assert_eq!(is_on.trim(), "0");
+        let next = || noise(&["--source", "proc", "-d", "10ms"]).output().unwrap();
+        let said = text(&next().stderr);
+        let expected = format!("removed what a killed run left: {}", folder.display());
+        assert!(said.contains(&expected), "{said}");
+        assert!(!folder.exists());
+        let said = text(&next().stderr);
+        assert!(!said.contains("removed"), "{said}");
+    });
+}
+
+/// Check that a run does not take another one's trace for left.
+#[test]
+fn leaves_others_alone() {
+    in_tracefs("leaves_others_alone", || {
+        let (child, folder) = start();
+        let output = noise(&["--source", "tracefs", "-d", "10ms"]).output().unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        assert!(!text(&output.stderr).contains("removed"));
+        assert!(folder.exists());
+        end(child, libc::SIGTERM);
+        assert!(!folder.exists());
+    });
+}
+
+/// Check that a machine without tracefs is told how to mount it.
+#[test]
+fn tells_how_to_mount() {
+    let places = [c"/sys/kernel/tracing", c"/sys/kernel/debug"];
+    let ran = with_mounted(c"tmpfs", &places, || {
+        Ok(noise(&["--source", "tracefs", "-d", "10ms"]).output().unwrap())
+    });
+    match ran {
+        Ok(output) => {
+            assert_eq!(output.status.code(), Some(3));
+            let said = text(&output.stderr);
+            assert!(said.contains("mount -t tracefs"), "{said}");
+        }
+        Err(why) => println!("skipped: tells_how_to_mount: {why}"),
+    }
+}
