@@ -3,7 +3,8 @@
 //!
 //! A process at a real-time priority sends packets to itself (a softirq each), or hands the
 //! CPU to and fro between two threads (a switch each). It does so unwatched, watched and
-//! traced in turn; the fastest of each are compared, for other work only makes them slower.
+//! traced in turn, and watched through tracefs where that is mounted; the fastest of each are
+//! compared, for other work only makes them slower.
 
 use std::error::Error;
 use std::io::{Read, Write};
@@ -59,24 +60,25 @@ fn main() -> Result<(), Box<dyn Error>> {
     let facts = Facts::read(&Root::live());
     let cpus = facts.cpus.allowed.value().map_err(ToString::to_string)?;
     let cpu = cpus.iter().last().ok_or("no CPU")?;
-    let only: CpuSet = [cpu].into_iter().collect();
     println!("ns for each event, the least of {ROUNDS} rounds on CPU {cpu}");
     for work in WORKS {
-        let mut bare = Vec::new();
-        let mut watched = Vec::new();
+        let (mut bare, mut watched) = (Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
             bare.push(each(&work, cpu)?);
-            let (taken, events) = Watcher::open(&only, Some(Source::Bpf), &facts)?
-                .watch(|| each(&work, cpu));
-            watched.push(taken?);
-            if events.lost() > 0 {
-                return Err(format!("{} events were lost", events.lost()).into());
-            }
+            watched.push(seen(&work, cpu, Source::Bpf, &facts)?);
         }
         let bare = least(&bare);
         let ours = (least(&watched) - bare) / work.events;
         let name = work.name;
         println!("  {name:<12} {ours:>8.0}   {:.2} of at most 1.00", ours / LIMIT_NS);
+        let traced = (0..ROUNDS).map(|_| seen(&work, cpu, Source::Tracefs, &facts));
+        match traced.collect::<Result<Vec<f64>, _>>() {
+            Ok(traced) => {
+                let traced = (least(&traced) - bare) / work.events;
+                println!("    tracefs    {traced:>8.0}   where BPF is locked out");
+            }
+            Err(why) => println!("    tracefs    skipped: {why}"),
+        }
         let Ok(tracer) = Tracer::start(work.bpftrace) else { continue };
         let traced: Result<Vec<f64>, _> = (0..ROUNDS).map(|_| each(&work, cpu)).collect();
         drop(tracer);
@@ -85,6 +87,22 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("    bpftrace   {theirs:>8.0}   {ratio:.2} of at most {PART:.2}");
     }
     Ok(())
+}
+
+/// Runs the work while its events are watched; ns a time.
+fn seen(
+    work: &Work,
+    cpu: Cpu,
+    source: Source,
+    facts: &Facts,
+) -> Result<f64, Box<dyn Error>> {
+    let only: CpuSet = [cpu].into_iter().collect();
+    let watcher = Watcher::open(&only, Some(source), facts)?;
+    let (taken, events) = watcher.watch(|| each(work, cpu));
+    match events.lost() {
+        0 => taken,
+        lost => Err(format!("{lost} events were lost").into()),
+    }
 }
 
 fn least(all: &[f64]) -> f64 {

@@ -164,12 +164,13 @@ pub(crate) fn lock(folder: &Path) -> Option<File> {
     (held.ok()? == there.ok()?).then_some(file)
 }
 
-/// Why the kernel does not let us, as far as it can be known.
+/// Why the kernel does not let us, as far as it can be known. One that is locked down gives
+/// other reasons, too: an instance whose files it may not make is then an invalid argument.
 pub(crate) fn refused(file: &Path, error: &io::Error) -> Error {
     let lockdown = fs::read_to_string(LOCKDOWN).unwrap_or_default();
     let (kind, help) = match error.kind() {
-        ErrorKind::PermissionDenied if lockdown.contains("[confidentiality]") => {
-            (Kind::Privilege, "; the kernel is locked down (lockdown=confidentiality)")
+        _ if lockdown.contains("[confidentiality]") => {
+            (Kind::Privilege, "; this kernel is locked down (lockdown=confidentiality)")
         }
         ErrorKind::PermissionDenied => (Kind::Privilege, "; it needs root"),
         ErrorKind::NotFound => (Kind::Missing, "; this kernel does not have it"),

@@ -1,8 +1,8 @@
 //! The tracefs source: the kernel's own trace events (since Linux 3.17, for the clock), in a
 //! trace of our own, read as the pages of its ring buffer.
 //!
-//! For machines where BPF is locked out. Sees what the BPF programs see, at some 500 ns an
-//! event instead of 100. Cannot see whose process a thread is if it is gone by the time it
+//! For machines where BPF is locked out. Sees what the BPF programs see, and costs somewhat
+//! more (`cargo bench -p blame`). Cannot see whose process a thread is if it is gone by the time it
 //! is looked for, nor NMIs' beginnings. The osnoise tracer knows those, but its switch
 //! is one for the whole machine, and that is not ours to turn.
 

@@ -11,6 +11,8 @@ use units::{Cpu, Nanos};
 
 /// Higher than the spinner's.
 const PRIORITY: libc::c_int = 10;
+/// So many packets in a burst, each of which is a softirq of its own.
+pub(crate) const PACKETS: u64 = 20;
 const PERIOD: Nanos = Nanos::from_millis(10);
 
 /// Something that one of them did.
@@ -176,14 +178,14 @@ pub(crate) fn timer(cpu: Cpu) -> Injector {
     })
 }
 
-/// Sends packets to itself, 20 at a time.
+/// Sends packets to itself, [`PACKETS`] at a time.
 pub(crate) fn udp(cpu: Cpu) -> Injector {
     process(cpu, c"nf-udp", |log| {
         let socket = UdpSocket::bind("127.0.0.1:0")?;
         socket.connect(socket.local_addr()?)?;
         let mut packet = [0; 64];
         again(log, || {
-            for _ in 0..20 {
+            for _ in 0..PACKETS {
                 let sent = socket.send(&packet);
                 let _ = sent.and_then(|_| socket.recv(&mut packet));
             }

@@ -98,6 +98,10 @@ impl Seen {
         self.cpu().blamed.as_ref().unwrap()
     }
 
+    pub(crate) fn source(&self) -> Option<Source> {
+        self.series.source
+    }
+
     pub(crate) fn elapsed(&self) -> Nanos {
         self.cpu().elapsed_ns
     }
