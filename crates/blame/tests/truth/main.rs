@@ -58,7 +58,7 @@ fn counted(seen: &Seen, events: u64, proc: u64) {
 }
 
 /// Check that a thread that takes 200 us of every 10 ms is blamed by name, once for each
-/// time, and for as long as it ran.
+/// time, for all that it computed, and typically for no longer than it ran.
 #[test]
 fn a_thread() {
     measure("a_thread", thief, |seen| {
@@ -66,10 +66,15 @@ fn a_thread() {
         assert!(made.count > 20, "{made:?}");
         assert_eq!(seen.gaps_of_bursts(CulpritKind::Thread, "nf-thief"), made.count);
         let taken = seen.inside_between(&made, "nf-thief");
-        let (taken, least) = (taken.get(), made.burnt.get());
-        assert!(taken * 100 >= least * 95, "{taken} ns of {made:?}");
-        // What the hypervisor takes from it is its own here, and nobody counts that; but the
-        // kernel counts how long the loop waited for it and all others, interrupts included.
+        let told = (seen.source(), taken, &made);
+        assert!(taken.get() * 100 >= made.burnt.get() * 95, "{told:?}");
+        // What the hypervisor takes while the kernel switches is its own as well, but neither
+        // it nor the kernel counts it: that may hit some of them.
+        let percent = seen.percent_of_bursts("nf-thief");
+        let typical = percent[percent.len() / 2];
+        assert!(typical <= 105, "{percent:?} {told:?}");
+        // All threads took no longer than the loop waited, as the kernel counts it, interrupts
+        // included.
         let (threads, waited) = (seen.inside_of_threads().get(), seen.waited().get());
         assert!(
             threads * 100 <= waited * 105,

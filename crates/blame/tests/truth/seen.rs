@@ -30,8 +30,6 @@ pub(crate) struct Made {
     pub(crate) took: Nanos,
     /// How long it computed.
     pub(crate) burnt: Nanos,
-    /// How long it was on the CPU, as the kernel counts.
-    pub(crate) ran: Nanos,
 }
 
 pub(crate) fn seen_beside(
@@ -118,7 +116,7 @@ impl Seen {
         let (Some(first), Some(last)) = (self.bursts.first(), self.bursts.last()) else {
             let nothing = Nanos::ZERO;
             let span = Span { start: nothing, length: nothing };
-            return Made { count: 0, span, took: nothing, burnt: nothing, ran: nothing };
+            return Made { count: 0, span, took: nothing, burnt: nothing };
         };
         let before = &self.bursts[..self.bursts.len() - 1];
         let start = first.0.start;
@@ -127,7 +125,6 @@ impl Seen {
             span: Span { start, length: last.0.start.saturating_sub(start) },
             took: before.iter().map(|(span, _)| span.length).sum(),
             burnt: before.iter().map(|(_, burst)| burst.burnt).sum(),
-            ran: last.1.ran.saturating_sub(first.1.ran),
         }
     }
 
@@ -174,6 +171,27 @@ impl Seen {
     /// How long the loop was ready to run and others ran, as the kernel counts.
     pub(crate) fn waited(&self) -> Nanos {
         self.cpu().meanwhile.waited_ns.unwrap()
+    }
+
+    /// Of each burst, in rising order: how long threads of that name had the CPU in its gap, in
+    /// percent of the time that the kernel counted. What interrupted it is not its own, but the
+    /// kernel may count it as such; what the hypervisor takes the kernel does not count.
+    pub(crate) fn percent_of_bursts(&self, name: &str) -> Vec<u64> {
+        let gaps = &self.cpu().gaps;
+        let percent = |pair: &[(Span, Burst)]| {
+            let ((span, burst), (_, next)) = (pair[0], pair[1]);
+            let theirs = self.blamed().shares.iter().filter(|share| {
+                let gap = gaps[share.gap];
+                let meets = gap.start < span.end() && span.start < gap.end();
+                meets && self.is(share, CulpritKind::Thread, name)
+            });
+            let taken: Nanos = theirs.map(|share| share.inside_ns).sum();
+            let away = span.length.saturating_sub(burst.burnt);
+            taken.get() * 100 / (next.ran.saturating_sub(burst.ran) + away).get()
+        };
+        let mut percent: Vec<u64> = self.bursts.windows(2).map(percent).collect();
+        percent.sort_unstable();
+        percent
     }
 
     /// Of each gap in which that culprit has a share, in rising order: how many percent of
