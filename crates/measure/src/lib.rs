@@ -1,4 +1,5 @@
-//! The loops, and [`run`]: the one entry that every live recording comes from.
+//! The loops, and [`run`]: the one entry that every live recording comes from, but for those
+//! that the kernel counts for itself (`blame::wakers`).
 //!
 //! ```text
 //! Spec + Facts ──▶ run ──▶ Recording
@@ -26,11 +27,13 @@ mod spinner;
 mod stop;
 mod thread;
 mod ticks;
+mod wait;
 mod watch;
 
 pub use calibrate::Ordinary;
 pub use error::{Error, Kind};
 pub use stop::Stop;
+pub use wait::Wait;
 pub use watch::{Silent, Watch};
 
 use facts::Facts;
