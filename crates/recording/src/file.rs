@@ -60,6 +60,7 @@ impl Recording {
             Body::Ticks { spec, series } => self.write_as(spec, series),
             Body::Check { spec, series } => self.write_as(spec, series),
             Body::Calls { spec, series } => self.write_as(spec, series),
+            Body::Wakers { spec, series } => self.write_as(spec, series),
         }
     }
 
@@ -107,6 +108,7 @@ impl Recording {
             "ticks" => read_as(text, file, |spec, series| Body::Ticks { spec, series }),
             "check" => read_as(text, file, |spec, series| Body::Check { spec, series }),
             "calls" => read_as(text, file, |spec, series| Body::Calls { spec, series }),
+            "wakers" => read_as(text, file, |spec, series| Body::Wakers { spec, series }),
             _ => {
                 let text = format!("a recording of unknown kind '{kind}'");
                 Err(Error::new(Kind::Corrupt, file, text))

@@ -15,6 +15,7 @@ mod file;
 mod noise;
 mod profile;
 mod ticks;
+mod wakers;
 
 pub use blame::{Blamed, Culprit, Event, Kind as CulpritKind, Share, Source, Thread};
 pub use calls::{Call, CallTimes, CallsSeries, CallsSpec};
@@ -26,6 +27,7 @@ pub use file::{FORMAT, folder};
 pub use noise::{Counted, CpuNoise, LineCount, Lost, Meanwhile, NoiseSeries, NoiseSpec};
 pub use profile::{Episode, Profile, Stack, What};
 pub use ticks::{CpuTicks, TickSample, TicksSeries, TicksSpec};
+pub use wakers::{Partner, WakersSeries, WakersSpec, WokenThread};
 
 use facts::Facts;
 use serde::{Deserialize, Serialize};
@@ -77,16 +79,25 @@ pub enum Body {
         /// What was seen.
         series: CallsSeries,
     },
+    /// Who wakes up how often, and whom that preempts.
+    Wakers {
+        /// What was asked.
+        spec: WakersSpec,
+        /// What was seen.
+        series: WakersSeries,
+    },
 }
 
 impl Body {
-    /// The kind's name, as it stands in the file: `noise`, `ticks`, `check`, `calls`.
+    /// The kind's name, as it stands in the file: `noise`, `ticks`, `check`, `calls`,
+    /// `wakers`.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Noise { .. } => "noise",
             Self::Ticks { .. } => "ticks",
             Self::Check { .. } => "check",
             Self::Calls { .. } => "calls",
+            Self::Wakers { .. } => "wakers",
         }
     }
 
@@ -95,7 +106,7 @@ impl Body {
         match self {
             Self::Noise { series, .. } => Some(series),
             Self::Check { series, .. } => Some(&mut series.noise),
-            Self::Ticks { .. } | Self::Calls { .. } => None,
+            Self::Ticks { .. } | Self::Calls { .. } | Self::Wakers { .. } => None,
         }
     }
 }

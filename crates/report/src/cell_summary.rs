@@ -24,7 +24,7 @@ pub fn cell_summary(cell: &Cell) -> Option<CellSummary> {
         Mode::Exact => exact_summary(answer),
         Mode::Timed => None,
     };
-    Some(exact.unwrap_or_else(|| ordinary_summary(&answer.recording.body)))
+    exact.or_else(|| ordinary_summary(&answer.recording.body))
 }
 
 /// Reasons not to trust a cell's numbers: the recording's own, and what its two counts
@@ -67,17 +67,20 @@ fn exact_summary(answer: &Answer) -> Option<CellSummary> {
         Body::Calls { spec, series } => {
             call_costs(spec, series, counts?).map(CellSummary::CallCosts)
         }
-        Body::Check { .. } => None,
+        Body::Check { .. } | Body::Wakers { .. } => None,
     }
 }
 
-fn ordinary_summary(body: &Body) -> CellSummary {
-    match body {
+fn ordinary_summary(body: &Body) -> Option<CellSummary> {
+    let summary = match body {
         Body::Noise { series, .. } => CellSummary::Noise(noise_summary(series)),
         Body::Ticks { series, .. } => CellSummary::Ticks(ticks_summary(series)),
         Body::Calls { spec, series } => CellSummary::Calls(calls_summary(spec, series)),
         Body::Check { series, .. } => CellSummary::Check(check_summary(series)),
-    }
+        // No guest is asked for these.
+        Body::Wakers { .. } => return None,
+    };
+    Some(summary)
 }
 
 fn tick_cost(facts: &Facts, series: &NoiseSeries, counts: Option<&Counts>) -> TickCost {

@@ -5,6 +5,7 @@ use std::path::Path;
 use recording::{
     Answer, Body, CallsSeries, CallsSpec, Cell, CheckSeries, CheckSpec, Counts, Doubt,
     Ending, FORMAT, Mode, NoiseSeries, NoiseSpec, Source, TicksSeries, TicksSpec,
+    WakersSeries, WakersSpec,
 };
 use serde::Serialize;
 use stats::{Added, CellSummary};
@@ -69,6 +70,7 @@ enum RawBody<'a> {
     Ticks { spec: &'a TicksSpec, series: &'a TicksSeries },
     Check { spec: &'a CheckSpec, series: &'a CheckSeries },
     Calls { spec: &'a CallsSpec, series: &'a CallsSeries },
+    Wakers { spec: &'a WakersSpec, series: &'a WakersSeries },
 }
 
 /// Cells as one JSON object, with what was measured and counted only if asked for.
@@ -125,6 +127,7 @@ fn raw(answer: &Answer) -> Raw<'_> {
         Body::Ticks { spec, series } => RawBody::Ticks { spec, series },
         Body::Check { spec, series } => RawBody::Check { spec, series },
         Body::Calls { spec, series } => RawBody::Calls { spec, series },
+        Body::Wakers { spec, series } => RawBody::Wakers { spec, series },
     };
     Raw { body, counts: answer.counts.as_ref() }
 }

@@ -4,8 +4,8 @@ use facts::Facts;
 use recording::{
     Blamed, Body, Call, CallTimes, CallsSeries, CallsSpec, CheckSeries, CheckSpec, Code,
     Counted, CpuNoise, CpuTicks, Culprit, CulpritKind, Doubt, LineCount, Lost, Meanwhile,
-    NoiseSeries, NoiseSpec, Recording, Share, Source, Thread, TickSample, TicksSeries,
-    TicksSpec,
+    NoiseSeries, NoiseSpec, Partner, Recording, Share, Source, Thread, TickSample,
+    TicksSeries, TicksSpec, WakersSeries, WakersSpec, WokenThread,
 };
 use units::{Cpu, CpuSet, Nanos, Span, TscHz};
 
@@ -256,6 +256,47 @@ pub(crate) fn calls(groups: &str) -> Recording {
     recording(groups, Body::Calls { spec, series }, Vec::new())
 }
 
+/// A desktop on which a notifier wakes a thousand times a second, beside a build; the `top`
+/// threads of it.
+pub(crate) fn wakers(groups: &str, top: u32) -> Recording {
+    let partner = |tid, name: &str, count| Partner { tid, name: name.to_owned(), count };
+    let thread = |tid, name: &str, wakeups: u64, run: u64| WokenThread {
+        tid,
+        pid: tid,
+        name: name.to_owned(),
+        prio: 120,
+        wakeups,
+        run_ns: Nanos::from_nanos(run),
+        preempted: 0,
+        woken_by: vec![partner(None, "interrupt", wakeups)],
+        victims: Vec::new(),
+    };
+    let notifier = WokenThread {
+        preempted: 4_990,
+        victims: vec![
+            partner(Some(4711), "compile", 4_790),
+            partner(Some(9), "rude", 200),
+        ],
+        ..thread(1234, "notifier", 5_000, 61_500_000)
+    };
+    let rude = WokenThread {
+        preempted: 5_005,
+        woken_by: vec![partner(Some(8), "systemd", 4_000), partner(None, "softirq", 950)],
+        victims: vec![partner(Some(1234), "notifier", 5_005)],
+        ..thread(9, "rude", 4_950, 4_123_456_789)
+    };
+    let worker = thread(4_194_303, "kworker/u513:15-events_unbound", 12, 48_000);
+    let spec =
+        WakersSpec { cpus: None, duration_ns: Nanos::from_secs(5), top, process: None };
+    let series = WakersSeries {
+        began_ns: Nanos::from_secs(77),
+        elapsed_ns: Nanos::from_secs(5),
+        lost: 0,
+        threads: vec![rude, notifier, worker],
+    };
+    recording(groups, Body::Wakers { spec, series }, Vec::new())
+}
+
 /// The same recording, but CPUs from 2 on are left in peace, and of what `/proc` counts
 /// nothing could be read on CPU 0.
 pub(crate) fn quiet(mut recording: Recording) -> Recording {
@@ -328,7 +369,7 @@ pub(crate) fn wide(mut recording: Recording) -> Recording {
     let (Body::Check { series: CheckSeries { noise, .. }, .. }
     | Body::Noise { series: noise, .. }) = &mut recording.body
     else {
-        return recording;
+        return wide_wakers(recording);
     };
     for cpu in &mut noise.cpus {
         cpu.cpu = Cpu::new(cpu.cpu.get() + 700);
@@ -344,6 +385,26 @@ pub(crate) fn wide(mut recording: Recording) -> Recording {
             line.name =
                 "a handler's name that is longer than any, and then some".to_owned();
             line.count *= 2_432;
+        }
+    }
+    recording
+}
+
+fn wide_wakers(mut recording: Recording) -> Recording {
+    let Body::Wakers { spec, series } = &mut recording.body else { return recording };
+    spec.cpus = Some((0..600).step_by(2).map(Cpu::new).collect());
+    spec.process = Some(4_194_303);
+    for thread in &mut series.threads {
+        (thread.tid, thread.name) =
+            (thread.tid.max(4_194_000), "chromium-browser".into());
+        (thread.wakeups, thread.preempted) = (1_234_567, 1_234_566);
+        thread.run_ns = Nanos::from_millis(4_987);
+        for partner in thread.woken_by.iter_mut().chain(&mut thread.victims) {
+            *partner = Partner {
+                tid: Some(4_194_302),
+                name: "kworker/u513:15-events_unbound".to_owned(),
+                count: 1_234_566,
+            };
         }
     }
     recording

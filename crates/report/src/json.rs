@@ -68,6 +68,10 @@ pub fn json(
             let summary = summary::calls_summary(spec, series);
             object(recording, spec, summary, with_series.then_some(series))
         }
+        Body::Wakers { spec, series } => {
+            let summary = summary::wakers_summary(spec, series);
+            object(recording, spec, summary, with_series.then_some(series))
+        }
     }
 }
 
@@ -129,6 +133,7 @@ mod tests {
             example::ticks(GUEST, 2, 2),
             example::check(GUEST, 2),
             example::calls(GUEST),
+            example::wakers(GUEST, 20),
         ];
         for recording in &recordings {
             let object = parsed(recording, false);
@@ -162,8 +167,12 @@ mod tests {
     /// Check that what was printed with its series is a recording that loads again.
     #[test]
     fn loads_again() {
-        let recordings =
-            [example::noise(GUEST, 2), example::check(GUEST, 2), example::calls(GUEST)];
+        let recordings = [
+            example::noise(GUEST, 2),
+            example::check(GUEST, 2),
+            example::calls(GUEST),
+            example::wakers(GUEST, 20),
+        ];
         for recording in recordings {
             let text = json(&recording, true).unwrap();
             let again = Recording::from_json(&text, Path::new("again.json")).unwrap();

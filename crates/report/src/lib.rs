@@ -46,6 +46,7 @@ mod trace;
 mod typical;
 mod typical_words;
 mod value;
+mod wakers;
 mod watched;
 mod worst;
 
@@ -63,6 +64,7 @@ pub use limits::exceeded;
 pub use page::facts_text;
 pub use summary::{
     calls_summary, check_summary, noise_summary, sample_summary, ticks_summary,
+    wakers_summary,
 };
 pub use text::text;
 pub use ticks::{ticks_close, ticks_header, ticks_sample};

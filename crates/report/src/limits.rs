@@ -14,7 +14,9 @@ pub fn exceeded(recording: &Recording, limits: &Limits) -> Vec<String> {
     let series = match &recording.body {
         Body::Noise { series, .. } => series,
         Body::Check { series, .. } => &series.noise,
-        Body::Ticks { .. } | Body::Calls { .. } => return Vec::new(),
+        Body::Ticks { .. } | Body::Calls { .. } | Body::Wakers { .. } => {
+            return Vec::new();
+        }
     };
     limits.exceeded(&noise_summary(series)).iter().map(sentence).collect()
 }

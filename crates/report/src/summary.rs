@@ -1,12 +1,13 @@
 //! From a recording to its summary: fields are moved, nothing is worked out here.
 
 use recording::{
-    Blamed, CallsSeries, CallsSpec, CheckSeries, CpuNoise, Meanwhile, NoiseSeries, Share,
-    TickSample, TicksSeries,
+    Blamed, CallsSeries, CallsSpec, CheckSeries, CpuNoise, Meanwhile, NoiseSeries,
+    Partner, Share, TickSample, TicksSeries, WakersSeries, WakersSpec, WokenThread,
 };
 use stats::{
     CallInput, CallsSummary, CheckSummary, CountInput, LineInput, LostInput,
-    MeanwhileInput, NoiseInput, NoiseSummary, ShareInput, TickInput, TicksSummary,
+    MeanwhileInput, NoiseInput, NoiseSummary, PartnerInput, ShareInput, TickInput,
+    TicksSummary, WakersSummary, WokenInput,
 };
 
 /// The summary of what `noise` saw.
@@ -41,6 +42,36 @@ pub fn calls_summary(spec: &CallsSpec, series: &CallsSeries) -> CallsSummary {
         .iter()
         .map(|seen| CallInput { name: seen.call.name(), steps: &seen.step_ns });
     CallsSummary::of(spec.cpu, inputs)
+}
+
+/// The summary of what `wakers` saw, as many threads as were asked for.
+pub fn wakers_summary(spec: &WakersSpec, series: &WakersSeries) -> WakersSummary {
+    let top = usize::try_from(spec.top).unwrap_or(usize::MAX);
+    let inputs = series.threads.iter().map(woken_input).collect();
+    WakersSummary::of(series.elapsed_ns, top, series.lost, inputs)
+}
+
+fn woken_input(thread: &WokenThread) -> WokenInput<'_> {
+    WokenInput {
+        tid: thread.tid,
+        pid: thread.pid,
+        name: &thread.name,
+        prio: thread.prio,
+        wakeups: thread.wakeups,
+        run: thread.run_ns,
+        preempted: thread.preempted,
+        woken_by: partner_inputs(&thread.woken_by),
+        victims: partner_inputs(&thread.victims),
+    }
+}
+
+fn partner_inputs(partners: &[Partner]) -> Vec<PartnerInput<'_>> {
+    let inputs = partners.iter().map(|partner| PartnerInput {
+        tid: partner.tid,
+        name: &partner.name,
+        count: partner.count,
+    });
+    inputs.collect()
 }
 
 fn tick_inputs(sample: &TickSample) -> impl Iterator<Item = TickInput> + '_ {

@@ -6,6 +6,7 @@ use crate::calls::calls_text;
 use crate::check::check_text;
 use crate::noise::noise_text;
 use crate::ticks::ticks_text;
+use crate::wakers::wakers_text;
 
 /// The recording as the command that took it printed it.
 pub fn text(recording: &Recording) -> String {
@@ -15,6 +16,7 @@ pub fn text(recording: &Recording) -> String {
         Body::Ticks { spec, series } => ticks_text(facts, spec, series, doubts),
         Body::Check { spec, series } => check_text(recording, spec, series),
         Body::Calls { spec, series } => calls_text(spec, series, doubts),
+        Body::Wakers { spec, series } => wakers_text(spec, series, doubts),
     }
 }
 
@@ -42,6 +44,8 @@ mod tests {
             }
         }
         all.push(example::calls(GUEST));
+        all.push(example::wakers(GUEST, 20));
+        all.push(example::wide(example::wakers(GUEST, 20)));
         all.push(example::ticks(GUEST, 256, 2));
         all.push(example::wide(example::noise(GUEST, 256)));
         all.push(example::check(GUEST, 256));

@@ -20,6 +20,7 @@ mod noise;
 mod quantile;
 mod ticks;
 mod values;
+mod wakers;
 
 pub use added::Added;
 pub use calls::{CallInput, CallSummary, CallsSummary, StepLengths};
@@ -41,3 +42,4 @@ pub use metrics::{metric_names, metrics};
 pub use noise::{CpuNoiseSummary, GapLengths, LostInput, NoiseInput, NoiseSummary, Risk};
 pub use ticks::{CpuTicksSummary, TickInput, TicksSummary};
 pub use values::Spread;
+pub use wakers::{PartnerInput, PartnerSummary, WakersSummary, WokenInput, WokenSummary};

@@ -1,0 +1,257 @@
+//! The summary of `wakers`: threads by how often they were woken, with rates.
+//!
+//! Threads and partners beyond those that are told are in the sums, and in the recording.
+
+use std::cmp::Reverse;
+
+use serde::{Deserialize, Serialize};
+use units::{Nanos, PerSecond, Ppm};
+
+/// Of those that woke a thread, and of those it preempted, so many are told.
+const PARTNERS: usize = 5;
+
+/// A thread that was woken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WokenInput<'a> {
+    /// Its number.
+    pub tid: u32,
+    /// Its process.
+    pub pid: u32,
+    /// Its name.
+    pub name: &'a str,
+    /// The kernel's own priority.
+    pub prio: i32,
+    /// How often it was woken.
+    pub wakeups: u64,
+    /// How long it ran after that.
+    pub run: Nanos,
+    /// How often it took the CPU from somebody for that.
+    pub preempted: u64,
+    /// Who woke it.
+    pub woken_by: Vec<PartnerInput<'a>>,
+    /// Whom it preempted.
+    pub victims: Vec<PartnerInput<'a>>,
+}
+
+/// Who woke a thread, or was preempted by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PartnerInput<'a> {
+    /// Its number; `None` for what is no thread.
+    pub tid: Option<u32>,
+    /// Its name.
+    pub name: &'a str,
+    /// How often.
+    pub count: u64,
+}
+
+/// Who woke a thread, or was preempted by it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PartnerSummary {
+    /// Its number; null for what is no thread.
+    pub tid: Option<u32>,
+    /// Its name: a thread's, or `interrupt`, `softirq`, `idle`.
+    pub name: String,
+    /// How often.
+    pub count: u64,
+    /// The same, a second; null where no time passed.
+    pub count_hz: Option<PerSecond>,
+}
+
+/// A thread that was woken.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WokenSummary {
+    /// Its number.
+    pub tid: u32,
+    /// Its process.
+    pub pid: u32,
+    /// Its name.
+    pub name: String,
+    /// The kernel's own priority: 0 to 98 real time, -1 deadline, 100 to 139 ordinary.
+    pub prio: i32,
+    /// How often it was woken.
+    pub wakeups: u64,
+    /// The same, a second; null where no time passed.
+    pub wakeups_hz: Option<PerSecond>,
+    /// How long it ran from these wake-ups on until it slept again.
+    pub run_ns: Nanos,
+    /// The same for one wake-up; null without one.
+    pub run_ns_mean: Option<Nanos>,
+    /// The part of one CPU's time that this is; null where no time passed.
+    pub run_ppm: Option<Ppm>,
+    /// How often it took the CPU from somebody who could have run on.
+    pub preempted: u64,
+    /// The same, a second; null where no time passed.
+    pub preempted_hz: Option<PerSecond>,
+    /// Who woke it, the most frequent five.
+    pub woken_by: Vec<PartnerSummary>,
+    /// Whom it preempted, the most frequent five.
+    pub victims: Vec<PartnerSummary>,
+}
+
+/// Who wakes up how often, and whom that preempts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WakersSummary {
+    /// How long was counted.
+    pub elapsed_ns: Nanos,
+    /// All wake-ups.
+    pub wakeups: u64,
+    /// The same, a second; null where no time passed.
+    pub wakeups_hz: Option<PerSecond>,
+    /// How many threads were woken.
+    pub woken: u64,
+    /// The threads that were woken most, the most frequent first.
+    pub threads: Vec<WokenSummary>,
+}
+
+impl WakersSummary {
+    /// Summarises what was counted in that time: the `top` threads, and all wake-ups, with
+    /// those that were `lost`.
+    pub fn of(
+        elapsed: Nanos,
+        top: usize,
+        lost: u64,
+        mut inputs: Vec<WokenInput<'_>>,
+    ) -> Self {
+        let each = inputs.iter().map(|input| input.wakeups);
+        let wakeups = each.fold(lost, u64::saturating_add);
+        let woken = u64::try_from(inputs.len()).unwrap_or(u64::MAX);
+        inputs.sort_by_key(|input| (Reverse(input.wakeups), input.tid));
+        inputs.truncate(top);
+        let threads = inputs.iter().map(|input| WokenSummary::of(elapsed, input));
+        Self {
+            elapsed_ns: elapsed,
+            wakeups,
+            wakeups_hz: PerSecond::of(wakeups, elapsed),
+            woken,
+            threads: threads.collect(),
+        }
+    }
+
+    /// The thread that preempted most; `None` where none of those that are told did.
+    pub fn rudest(&self) -> Option<&WokenSummary> {
+        let rude = self.threads.iter().filter(|thread| thread.preempted > 0);
+        rude.min_by_key(|thread| (Reverse(thread.preempted), thread.tid))
+    }
+}
+
+impl WokenSummary {
+    fn of(elapsed: Nanos, input: &WokenInput<'_>) -> Self {
+        Self {
+            tid: input.tid,
+            pid: input.pid,
+            name: input.name.to_owned(),
+            prio: input.prio,
+            wakeups: input.wakeups,
+            wakeups_hz: PerSecond::of(input.wakeups, elapsed),
+            run_ns: input.run,
+            run_ns_mean: mean(input.run, input.wakeups),
+            run_ppm: Ppm::of(input.run, elapsed),
+            preempted: input.preempted,
+            preempted_hz: PerSecond::of(input.preempted, elapsed),
+            woken_by: partners(elapsed, &input.woken_by),
+            victims: partners(elapsed, &input.victims),
+        }
+    }
+}
+
+/// To the nearest nanosecond.
+fn mean(sum: Nanos, count: u64) -> Option<Nanos> {
+    let whole = sum.get().checked_div(count)?;
+    let is_up = sum.get() % count >= count.div_ceil(2);
+    Some(Nanos::from_nanos(whole + u64::from(is_up)))
+}
+
+fn partners(elapsed: Nanos, inputs: &[PartnerInput<'_>]) -> Vec<PartnerSummary> {
+    let mut sorted = inputs.to_vec();
+    sorted.sort_by_key(|input| (Reverse(input.count), input.tid));
+    sorted.truncate(PARTNERS);
+    let partner = |input: PartnerInput<'_>| PartnerSummary {
+        tid: input.tid,
+        name: input.name.to_owned(),
+        count: input.count,
+        count_hz: PerSecond::of(input.count, elapsed),
+    };
+    sorted.into_iter().map(partner).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn woken(tid: u32, wakeups: u64, run: u64, preempted: u64) -> WokenInput<'static> {
+        let interrupt = PartnerInput { tid: None, name: "interrupt", count: wakeups };
+        let victim = PartnerInput { tid: Some(9), name: "compile", count: preempted };
+        WokenInput {
+            tid,
+            pid: 7,
+            name: "notifier",
+            prio: 120,
+            wakeups,
+            run: Nanos::from_nanos(run),
+            preempted,
+            woken_by: vec![interrupt],
+            victims: vec![victim],
+        }
+    }
+
+    /// Check the keys and the form of every value: this is the JSON contract.
+    #[test]
+    fn contract() {
+        let inputs = vec![woken(8, 1_000, 5_000_499, 500)];
+        let found = WakersSummary::of(Nanos::from_secs(2), 20, 4, inputs);
+        let expected = serde_json::json!({
+            "elapsed_ns": 2_000_000_000_u64, "wakeups": 1_004, "wakeups_hz": 502.0,
+            "woken": 1, "threads": [{
+                "tid": 8, "pid": 7, "name": "notifier", "prio": 120, "wakeups": 1_000,
+                "wakeups_hz": 500.0, "run_ns": 5_000_499, "run_ns_mean": 5_000,
+                "run_ppm": 2_500.249_5, "preempted": 500, "preempted_hz": 250.0,
+                "woken_by": [{"tid": null, "name": "interrupt", "count": 1_000,
+                    "count_hz": 500.0}],
+                "victims": [{"tid": 9, "name": "compile", "count": 500,
+                    "count_hz": 250.0}],
+            }],
+        });
+        assert_eq!(serde_json::to_value(&found).unwrap(), expected);
+        let again: WakersSummary = serde_json::from_value(expected).unwrap();
+        assert_eq!(again, found);
+    }
+
+    /// Check who is the rudest, and that nobody is where nobody was preempted.
+    #[test]
+    fn rudest() {
+        let inputs = vec![woken(1, 50, 0, 3), woken(2, 40, 0, 4), woken(3, 30, 0, 4)];
+        let found = WakersSummary::of(Nanos::from_secs(1), 20, 0, inputs);
+        assert_eq!(found.rudest().map(|thread| thread.tid), Some(2));
+        let kind = WakersSummary::of(Nanos::from_secs(1), 20, 0, vec![woken(1, 5, 0, 0)]);
+        assert_eq!(kind.rudest(), None);
+    }
+
+    /// Check that means are rounded, and that without a wake-up there is none.
+    #[test]
+    fn means() {
+        let mean = |sum, count| mean(Nanos::from_nanos(sum), count).map(Nanos::get);
+        assert_eq!(mean(7, 2), Some(4));
+        assert_eq!(mean(7, 3), Some(2));
+        assert_eq!(mean(8, 3), Some(3));
+        assert_eq!(mean(5, 0), None);
+        assert_eq!(mean(u64::MAX, 1), Some(u64::MAX));
+    }
+
+    proptest! {
+        /// Check that the most frequent come first, and that all wake-ups are in the sum.
+        #[test]
+        fn sorted_and_whole(counts in prop::collection::vec(1u64..50, 0..40), top in 0usize..45) {
+            let number = |at: usize| u32::try_from(at).unwrap();
+            let inputs = counts.iter().enumerate();
+            let inputs = inputs.map(|(at, count)| woken(number(at), *count, 0, 0)).collect();
+            let found = WakersSummary::of(Nanos::from_secs(1), top, 0, inputs);
+            prop_assert_eq!(found.wakeups, counts.iter().sum::<u64>());
+            prop_assert_eq!(found.threads.len(), counts.len().min(top));
+            prop_assert!(found.threads.is_sorted_by_key(|thread| Reverse(thread.wakeups)));
+            let least = found.threads.last().map_or(0, |thread| thread.wakeups);
+            let more = counts.iter().filter(|count| **count > least).count();
+            prop_assert!(top == 0 || more <= found.threads.len());
+        }
+    }
+}
