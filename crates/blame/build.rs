@@ -4,13 +4,16 @@ use std::path::Path;
 
 use libbpf_cargo::SkeletonBuilder;
 
-const SOURCE: &str = "src/bpf/events.bpf.c";
+/// Each `NAME.bpf.c`; its skeleton is `NAME.skel.rs`.
+const SOURCES: [&str; 2] = ["events", "wakers"];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo:rerun-if-changed=src/bpf");
     let folder = std::env::var_os("OUT_DIR").ok_or("cargo tells no OUT_DIR")?;
-    let skeleton = Path::new(&folder).join("events.skel.rs");
-    let mut builder = SkeletonBuilder::new();
-    builder.source(SOURCE).clang_args(["-Wall", "-Werror"]);
-    Ok(builder.build_and_generate(skeleton)?)
+    for name in SOURCES {
+        let mut builder = SkeletonBuilder::new();
+        builder.source(format!("src/bpf/{name}.bpf.c")).clang_args(["-Wall", "-Werror"]);
+        builder.build_and_generate(Path::new(&folder).join(format!("{name}.skel.rs")))?;
+    }
+    Ok(())
 }

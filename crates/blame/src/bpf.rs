@@ -36,7 +36,7 @@ pub(crate) use skeleton::types;
 /// The architecture's own interrupts, as x86 names their tracepoints
 /// (`arch/x86/include/asm/trace/irq_vectors.h`): entry and exit.
 #[cfg(target_arch = "x86_64")]
-const VECTORS: &[(&str, &str)] = &[
+pub(crate) const VECTORS: &[(&str, &str)] = &[
     ("local_timer_entry", "local_timer_exit"),
     ("reschedule_entry", "reschedule_exit"),
     ("call_function_entry", "call_function_exit"),
@@ -53,7 +53,7 @@ const VECTORS: &[(&str, &str)] = &[
 /// Others have one for all interrupts between CPUs (`include/trace/events/ipi.h`), and their
 /// timers are devices.
 #[cfg(not(target_arch = "x86_64"))]
-const VECTORS: &[(&str, &str)] = &[];
+pub(crate) const VECTORS: &[(&str, &str)] = &[];
 const IPI: Option<(&str, &str)> =
     if cfg!(target_arch = "x86_64") { None } else { Some(("ipi_entry", "ipi_exit")) };
 
@@ -243,7 +243,7 @@ fn make_room(
     Ok(())
 }
 
-fn failed(error: libbpf_rs::Error) -> Error {
+pub(crate) fn failed(error: libbpf_rs::Error) -> Error {
     let kind = match error.kind() {
         ErrorKind::PermissionDenied => Kind::Privilege,
         ErrorKind::NotFound | ErrorKind::Unsupported => Kind::Missing,

@@ -3,6 +3,8 @@
 //! A [`Watcher`] sees the kernel's events while something is measured, and [`Events::blame`]
 //! joins them with the gaps that were seen. Nobody is guessed: what no event explains stays
 //! unexplained, with its size.
+//!
+//! [`wakers`] counts who wakes up, how often, and whom that preempts.
 
 mod bpf;
 mod edges;
@@ -23,9 +25,12 @@ mod trace_format;
 mod trace_page;
 mod trace_pairs;
 mod tracefs;
+mod wake_programs;
+mod wakers;
 mod watcher;
 
 pub use error::{Error, Kind};
 pub use events::Events;
 pub use join::join;
+pub use wakers::wakers;
 pub use watcher::{Threads, Watcher};

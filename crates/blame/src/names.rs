@@ -39,6 +39,9 @@ const SOFTIRQS: [&str; 10] = [
     "HRTIMER", "RCU",
 ];
 
+/// What the names of kernel threads that work for others begin with.
+const WORKER: &str = "kworker/";
+
 /// The names that this kernel and this machine give.
 pub(crate) struct Names {
     /// By address; of the timers that expired.
@@ -165,13 +168,16 @@ fn workers<'a>(
     let threads = records.filter(|record| record.level == Level::Thread);
     let named = threads.map(|record| (record.id, comm(record)));
     let workers: BTreeMap<u32, String> =
-        named.filter(|(_, name)| name.starts_with("kworker/")).collect();
-    let full = |(tid, name): (u32, String)| {
-        let told = root.text(&format!("/proc/{tid}/comm")).ok()?;
-        let told = told.trim_end();
-        told.starts_with(&name).then(|| (tid, told.to_owned()))
-    };
+        named.filter(|(_, name)| name.starts_with(WORKER)).collect();
+    let full = |(tid, name): (u32, String)| Some((tid, worker(root, tid, &name)?));
     workers.into_iter().filter_map(full).collect()
+}
+
+/// A worker's name and the queue that it worked for last; `None` if it is gone.
+pub(crate) fn worker(root: &Root, tid: u32, name: &str) -> Option<String> {
+    let told = root.text(&format!("/proc/{tid}/comm")).ok()?;
+    let told = told.trim_end();
+    (name.starts_with(WORKER) && told.starts_with(name)).then(|| told.to_owned())
 }
 
 fn devices(interrupts: &Interrupts) -> BTreeMap<u32, String> {
@@ -193,7 +199,11 @@ fn softirq(number: u32) -> String {
 }
 
 fn comm(record: &Record) -> String {
-    let comm = record.comm;
+    text_of(record.comm)
+}
+
+/// A thread's name, which ends with its first zero.
+pub(crate) fn text_of(comm: [u8; 16]) -> String {
     let end = comm.iter().position(|byte| *byte == 0).unwrap_or(comm.len());
     String::from_utf8_lossy(&comm[..end]).into_owned()
 }

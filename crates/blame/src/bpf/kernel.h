@@ -19,11 +19,18 @@ typedef __u32 __wsum;
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
+struct thread_info {
+	__u64 preempt_count; /* arm64 only */
+	__u32 cpu;
+};
+
 struct task_struct {
+	struct thread_info thread_info;
 	int pid;
 	int tgid;
 	int prio;
 	int nr_cpus_allowed;
+	__u64 start_time;
 	char comm[16];
 };
 
@@ -39,10 +46,13 @@ struct bpf_raw_tracepoint_args {
 };
 
 enum bpf_map_type {
+	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 };
 
 enum {
+	BPF_NOEXIST = 1,
 	BPF_F_MMAPABLE = 1024,
 };
 

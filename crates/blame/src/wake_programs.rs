@@ -1,0 +1,281 @@
+//! The BPF programs that count wake-ups, and what they counted (`bpf/wakers.bpf.c`; since Linux
+//! 5.18, for what `sched_switch` tells).
+//!
+//! The counts are in maps of a fixed size, and read once, at the end. What there was no room
+//! for is counted, too. The programs go with the process, however that ends.
+
+use std::collections::BTreeMap;
+use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use libbpf_rs::skel::{OpenSkel, SkelBuilder};
+use libbpf_rs::{ErrorKind, Link, MapCore, MapFlags, ProgramInput, ProgramMut};
+use units::{Cpu, CpuSet};
+
+use crate::bpf::{VECTORS, failed};
+use crate::error::{Error, Kind};
+use skeleton::{OpenWakersSkel, WakersMaps, WakersProgs, WakersSkelBuilder, types};
+
+#[expect(
+    clippy::all,
+    clippy::pedantic,
+    clippy::restriction,
+    unreachable_pub,
+    reason = "it is generated"
+)]
+mod skeleton {
+    include!(concat!(env!("OUT_DIR"), "/wakers.skel.rs"));
+}
+
+/// Elements that are read at once.
+const BATCH: u32 = 4096;
+/// `BPF_F_TEST_RUN_ON_CPU` in `include/uapi/linux/bpf.h`.
+const ON_CPU: u32 = 1;
+
+/// Which wake-ups count; `None`: whichever.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Filter {
+    /// Those on these CPUs.
+    pub(crate) cpus: Option<CpuSet>,
+    /// Those of this process's threads, or by them.
+    pub(crate) process: Option<u32>,
+}
+
+/// For how many there is room; as many as the programs say where `None`.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Room {
+    pub(crate) threads: Option<u32>,
+    /// Of waker and woken, and as many of preempting and preempted.
+    pub(crate) pairs: Option<u32>,
+}
+
+/// A thread, or (as number 0) something that is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Who {
+    pub(crate) tid: u32,
+    /// When it was made, in part; of number 0 `enum nobody`.
+    pub(crate) born: u32,
+}
+
+/// What was counted of a thread.
+#[derive(Debug, Clone)]
+pub(crate) struct Row {
+    pub(crate) wakeups: u64,
+    /// In nanoseconds.
+    pub(crate) run: u64,
+    pub(crate) preempted: u64,
+    pub(crate) process: u32,
+    pub(crate) prio: i32,
+    pub(crate) comm: [u8; 16],
+}
+
+/// How often one did something to another.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pair {
+    pub(crate) actor: Who,
+    pub(crate) other: Who,
+    pub(crate) count: u64,
+}
+
+/// What there was no room for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Lost {
+    pub(crate) wakeups: u64,
+    pub(crate) wakers: u64,
+    pub(crate) victims: u64,
+}
+
+/// Everything that was counted.
+#[derive(Debug)]
+pub(crate) struct Counts {
+    pub(crate) rows: BTreeMap<Who, Row>,
+    pub(crate) wakers: Vec<Pair>,
+    pub(crate) victims: Vec<Pair>,
+    pub(crate) lost: Lost,
+    /// The tracepoints that tell of interrupts and that this kernel does not have.
+    pub(crate) missing: Vec<&'static str>,
+}
+
+/// Counts while `during` runs.
+///
+/// # Errors
+/// The programs cannot be loaded or attached, or the counts not be read.
+pub(crate) fn count<T>(
+    filter: &Filter,
+    room: Room,
+    online: &CpuSet,
+    during: impl FnOnce() -> T,
+) -> Result<(T, Counts), Error> {
+    libbpf_rs::set_print(None);
+    let mut object = MaybeUninit::uninit();
+    let mut open = WakersSkelBuilder::default().open(&mut object).map_err(failed)?;
+    prepare(&mut open, filter, room)?;
+    let mut loaded = open.load().map_err(failed)?;
+    let mut links = Vec::new();
+    let missing = attach_places(&loaded.progs, &mut links)?;
+    attach(&loaded.progs, filter, &mut links)?;
+    let Some(data) = &mut loaded.maps.bss_data else {
+        return Err(Error::new(Kind::System, "map the eBPF programs' data"));
+    };
+    // SAFETY: it is aligned as it must be, and there as long as the maps are. Nobody else
+    // here uses it; the programs read it whole.
+    let counting = unsafe { AtomicU32::from_ptr(&raw mut data.counting) };
+    counting.store(1, Ordering::SeqCst);
+    let result = during();
+    counting.store(0, Ordering::SeqCst);
+    settle(&loaded.progs, online);
+    drop(links);
+    Ok((result, Counts { missing, ..read(&loaded.maps)? }))
+}
+
+fn prepare(
+    open: &mut OpenWakersSkel<'_>,
+    filter: &Filter,
+    room: Room,
+) -> Result<(), Error> {
+    if let Some(threads) = room.threads {
+        open.maps.threads.set_max_entries(threads).map_err(failed)?;
+    }
+    if let Some(pairs) = room.pairs {
+        open.maps.wakers.set_max_entries(pairs).map_err(failed)?;
+        open.maps.victims.set_max_entries(pairs).map_err(failed)?;
+    }
+    open.progs.woken.set_autoload(filter.cpus.is_some());
+    let Some(data) = &mut open.maps.rodata_data else { return Ok(()) };
+    data.of_process = filter.process.unwrap_or(0);
+    data.by_cpu = u8::from(filter.cpus.is_some());
+    for cpu in filter.cpus.iter().flat_map(CpuSet::iter) {
+        let watched = data.watched.get_mut(cpu.index());
+        *watched.ok_or_else(|| too_many(cpu))? = 1;
+    }
+    Ok(())
+}
+
+/// Where the kernel tells by tracepoints only when a CPU is in an interrupt (arm64 knows
+/// otherwise); ends come first, so that no interrupt lasts for ever. Says which are missing.
+fn attach_places(
+    programs: &WakersProgs<'_>,
+    links: &mut Vec<Link>,
+) -> Result<Vec<&'static str>, Error> {
+    let mut missing = Vec::new();
+    if cfg!(target_arch = "aarch64") {
+        return Ok(missing);
+    }
+    let vectors = VECTORS.iter().flat_map(|&(entry, exit)| {
+        [(exit, &programs.vector_exit), (entry, &programs.vector_entry)]
+    });
+    let others = [
+        ("irq_handler_exit", &programs.handler_exit),
+        ("irq_handler_entry", &programs.handler_entry),
+        ("hrtimer_expire_exit", &programs.timer_exit),
+        ("hrtimer_expire_entry", &programs.timer_entry),
+        ("softirq_exit", &programs.softirq_exit),
+        ("softirq_entry", &programs.softirq_entry),
+    ];
+    for (tracepoint, program) in vectors.chain(others) {
+        match program.attach_raw_tracepoint(tracepoint) {
+            Ok(link) => links.push(link),
+            Err(error) if error.kind() == ErrorKind::NotFound => missing.push(tracepoint),
+            Err(error) => return Err(failed(error)),
+        }
+    }
+    Ok(missing)
+}
+
+/// What tells of a wake-up last comes first, so that all that is told of one is kept.
+fn attach(
+    programs: &WakersProgs<'_>,
+    filter: &Filter,
+    links: &mut Vec<Link>,
+) -> Result<(), Error> {
+    links.push(at("task_rename", &programs.renamed)?);
+    links.push(at("sched_switch", &programs.switched)?);
+    if filter.cpus.is_some() {
+        links.push(at("sched_wakeup", &programs.woken)?);
+    }
+    links.push(at("sched_waking", &programs.waking)?);
+    Ok(())
+}
+
+fn at(tracepoint: &str, program: &ProgramMut<'_>) -> Result<Link, Error> {
+    program.attach_raw_tracepoint(tracepoint).map_err(|error| {
+        let help = "it needs Linux 5.18 or newer";
+        let text = format!("attach to the tracepoint {tracepoint}: {error}; {help}");
+        Error::new(Kind::Missing, text)
+    })
+}
+
+/// Ends the time of what still runs, CPU by CPU; one that has gone offline runs nothing.
+fn settle(programs: &WakersProgs<'_>, online: &CpuSet) {
+    for cpu in online.iter() {
+        let (cpu, flags) = (cpu.get(), ON_CPU);
+        let input = ProgramInput { cpu, flags, ..ProgramInput::default() };
+        let _ = programs.settle.test_run(input);
+    }
+}
+
+fn read(maps: &WakersMaps<'_>) -> Result<Counts, Error> {
+    let rows = elements(&maps.threads)?;
+    let rows = rows.into_iter().map(|(who, row)| (Who::of(who), Row::of(&row)));
+    let mut lost = Lost::default();
+    let slots = maps.slots.lookup_percpu(&0_u32.to_ne_bytes(), MapFlags::ANY);
+    for slot in slots.map_err(failed)?.iter().flatten() {
+        let Some(slot) = decoded::<types::slot>(slot) else { continue };
+        lost.wakeups += slot.lost_wakeups;
+        lost.wakers += slot.lost_wakers;
+        lost.victims += slot.lost_victims;
+    }
+    Ok(Counts {
+        rows: rows.collect(),
+        wakers: pairs(&maps.wakers)?,
+        victims: pairs(&maps.victims)?,
+        lost,
+        missing: Vec::new(),
+    })
+}
+
+fn pairs(map: &impl MapCore) -> Result<Vec<Pair>, Error> {
+    let pair = |(types::pair { actor, other }, count): (types::pair, u64)| Pair {
+        actor: Who::of(actor),
+        other: Who::of(other),
+        count,
+    };
+    Ok(elements(map)?.into_iter().map(pair).collect())
+}
+
+/// All elements of a hash map that nobody writes to any more.
+fn elements<K: Copy, V: Copy>(map: &impl MapCore) -> Result<Vec<(K, V)>, Error> {
+    let read = map.lookup_batch(BATCH, MapFlags::ANY, MapFlags::ANY).map_err(failed)?;
+    let whole = read.filter_map(|(key, value)| Some((decoded(&key)?, decoded(&value)?)));
+    Ok(whole.collect())
+}
+
+/// One of the programs' structures, which hold nothing but numbers.
+fn decoded<T: Copy>(bytes: &[u8]) -> Option<T> {
+    // SAFETY: there are as many bytes, and any bytes make a `T`.
+    (bytes.len() == size_of::<T>())
+        .then(|| unsafe { bytes.as_ptr().cast::<T>().read_unaligned() })
+}
+
+impl Who {
+    fn of(who: types::who) -> Self {
+        Self { tid: who.tid, born: who.born }
+    }
+}
+
+impl Row {
+    fn of(row: &types::thread) -> Self {
+        Self {
+            wakeups: row.wakeups,
+            run: row.run,
+            preempted: row.preempted,
+            process: row.process,
+            prio: row.prio,
+            comm: row.name.map(|letter| letter.to_ne_bytes()[0]),
+        }
+    }
+}
+
+fn too_many(cpu: Cpu) -> Error {
+    Error::new(Kind::System, format!("CPU {cpu} is beyond those that can be watched"))
+}

@@ -1,0 +1,152 @@
+//! Who wakes up how often, for how long it then runs, and whom it preempts: counted by the
+//! kernel itself (`sched_waking`, `sched_switch`), machine-wide.
+//!
+//! Cannot see why a thread waited, nor whether it had to wait for the CPU once it was woken;
+//! and takes a thread that gives way (`sched_yield`) for one that is preempted.
+
+use std::collections::BTreeMap;
+
+use facts::{Facts, Root};
+use recording::{
+    Body, Code, Doubt, Partner, Recording, WakersSeries, WakersSpec, WokenThread,
+};
+use rustix::time::{ClockId, clock_gettime};
+use units::Nanos;
+
+use crate::error::{Error, Kind};
+use crate::names::{text_of, worker};
+use crate::wake_programs::{Counts, Filter, Lost, Pair, Room, Row, Who, count};
+
+/// `enum nobody` in `bpf/wakers.bpf.c`: who wakes without being a thread.
+const NOBODY: [&str; 3] = ["idle", "interrupt", "softirq"];
+/// A thread whose row found no room.
+const UNNAMED: &str = "?";
+/// The tracepoints of those interrupts that wake most.
+const NEEDED: [&str; 4] =
+    ["local_timer_entry", "hrtimer_expire_entry", "irq_handler_entry", "softirq_entry"];
+
+/// Counts wake-ups while `wait` waits, which says whether it was told to end early; what was
+/// counted so far is then recorded, with a doubt.
+///
+/// # Errors
+/// `Kind::Privilege` or `Kind::Missing`, in words that name what would help; `Kind::System`
+/// where the kernel does not play along.
+pub fn wakers(
+    spec: &WakersSpec,
+    facts: &Facts,
+    wait: impl FnOnce() -> bool,
+) -> Result<Recording, Error> {
+    let (series, doubts) = counted(spec, facts, Room::default(), wait)?;
+    Ok(Recording::now(facts.clone(), Body::Wakers { spec: spec.clone(), series }, doubts))
+}
+
+fn counted(
+    spec: &WakersSpec,
+    facts: &Facts,
+    room: Room,
+    wait: impl FnOnce() -> bool,
+) -> Result<(WakersSeries, Vec<Doubt>), Error> {
+    let online = facts.cpus.online.value();
+    let online = online.map_err(|why| Error::new(Kind::System, why.to_string()))?;
+    let filter = Filter { cpus: spec.cpus.clone(), process: spec.process };
+    let timed = || {
+        let began = now();
+        let is_ended = wait();
+        (began, now().saturating_sub(began), is_ended)
+    };
+    let ((began_ns, elapsed_ns, is_ended), counts) = count(&filter, room, online, timed)?;
+    let lost = counts.lost.wakeups;
+    let threads = threads(&counts, &Root::live());
+    let series = WakersSeries { began_ns, elapsed_ns, lost, threads };
+    let ended = "ended early: the numbers cover what was counted until then";
+    let ended = is_ended.then(|| Doubt::new(Code::Interrupted, ended));
+    Ok((series, doubts(&counts).into_iter().chain(ended).collect()))
+}
+
+/// `CLOCK_MONOTONIC`, which the programs read, too.
+fn now() -> Nanos {
+    let time = clock_gettime(ClockId::Monotonic);
+    let part = |part: i64| u64::try_from(part).unwrap_or(0);
+    Nanos::from_secs(part(time.tv_sec)) + Nanos::from_nanos(part(time.tv_nsec))
+}
+
+/// Those that were woken, by number.
+fn threads(counts: &Counts, root: &Root) -> Vec<WokenThread> {
+    let names: BTreeMap<Who, String> =
+        counts.rows.iter().map(|(who, row)| (*who, name(root, *who, row))).collect();
+    let mut wakers = gathered(&counts.wakers, |pair| (pair.other, pair.actor), &names);
+    let mut victims = gathered(&counts.victims, |pair| (pair.actor, pair.other), &names);
+    let woken = counts.rows.iter().filter(|(_, row)| row.wakeups > 0);
+    let thread = |(who, row): (&Who, &Row)| WokenThread {
+        tid: who.tid,
+        pid: row.process,
+        name: names.get(who).cloned().unwrap_or_default(),
+        prio: row.prio,
+        wakeups: row.wakeups,
+        run_ns: Nanos::from_nanos(row.run),
+        preempted: row.preempted,
+        woken_by: wakers.remove(who).unwrap_or_default(),
+        victims: victims.remove(who).unwrap_or_default(),
+    };
+    woken.map(thread).collect()
+}
+
+fn name(root: &Root, who: Who, row: &Row) -> String {
+    let name = text_of(row.comm);
+    worker(root, who.tid, &name).unwrap_or(name)
+}
+
+/// The pairs of each thread, the most frequent first; `sides` says which side the thread is.
+fn gathered(
+    pairs: &[Pair],
+    sides: fn(&Pair) -> (Who, Who),
+    names: &BTreeMap<Who, String>,
+) -> BTreeMap<Who, Vec<Partner>> {
+    let mut gathered: BTreeMap<Who, Vec<Partner>> = BTreeMap::new();
+    for pair in pairs {
+        let (thread, partner) = sides(pair);
+        let (tid, name) = match partner.tid {
+            0 => (None, nobody(partner.born)),
+            tid => {
+                let name = names.get(&partner).map_or(UNNAMED, String::as_str);
+                (Some(tid), name.to_owned())
+            }
+        };
+        let partner = Partner { tid, name, count: pair.count };
+        gathered.entry(thread).or_default().push(partner);
+    }
+    for partners in gathered.values_mut() {
+        partners.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.tid.cmp(&b.tid)));
+    }
+    gathered
+}
+
+fn nobody(number: u32) -> String {
+    let known = usize::try_from(number).ok().and_then(|number| NOBODY.get(number));
+    known.map_or_else(String::new, |name| (*name).to_owned())
+}
+
+fn doubts(counts: &Counts) -> Vec<Doubt> {
+    let Lost { wakeups, wakers, victims } = counts.lost;
+    let threads = "more threads than there is room for";
+    let pairs = "more pairs of threads than there is room for";
+    let lost = [
+        (
+            wakeups,
+            format!("{threads}: whose {wakeups} of the wake-ups were is not known"),
+        ),
+        (wakers, format!("{pairs}: who woke is not known of {wakers} wake-ups")),
+        (victims, format!("{pairs}: who was preempted is not known {victims} times")),
+    ];
+    let lost = lost.into_iter().filter(|(count, _)| *count > 0);
+    let lost = lost.map(|(_, text)| Doubt::new(Code::EventsLost, text));
+    let missing = counts.missing.iter().filter(|name| NEEDED.contains(name));
+    let missing = missing.map(|name| {
+        let text = format!(
+            "this kernel has no tracepoint {name}: who is woken there seems to be woken by \
+             the thread that was interrupted"
+        );
+        Doubt::new(Code::Unwatched, text)
+    });
+    lost.chain(missing).collect()
+}
