@@ -82,6 +82,17 @@ Examples:
   noisefloor noise -c 1 -d 60
   sudo noisefloor noise -c 3 --fifo 50 --max-gap 50us")]
     Noise(NoiseArgs),
+    /// Which threads wake most often, for how long, and whom they preempt.
+    ///
+    /// Counts machine-wide, in the kernel (eBPF: root, or CAP_BPF and CAP_PERFMON; Linux 5.18).
+    /// A wake-up by a timer or a device is the interrupt's, or the softirq's, whoever ran there
+    /// just then.
+    #[command(after_help = "\
+Examples:
+  sudo noisefloor wakers                 # five seconds of everybody
+  sudo noisefloor wakers -c 3 -d 60      # who disturbs CPU 3
+  sudo noisefloor wakers -p 1234 -n 5    # a process, and whom it wakes")]
+    Wakers(WakersArgs),
     /// Show a saved recording again.
     #[command(after_help = "\
 Example:
@@ -182,6 +193,26 @@ pub(crate) struct NoiseArgs {
     pub(crate) source: Option<Source>,
     #[command(flatten)]
     pub(crate) limits: Limits,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct WakersArgs {
+    /// Count only wake-ups on these CPUs, as 0-3,8: where the woken thread is put.
+    #[arg(short, long, value_name = "LIST", value_parser = cpu_list)]
+    pub(crate) cpus: Option<CpuSet>,
+    /// Save the recording, all threads included, for `noisefloor report`.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// How long to count, in seconds or as 500ms.
+    #[arg(short, long, value_name = "TIME", default_value = "5", value_parser = seconds)]
+    pub(crate) duration: Nanos,
+    /// How many threads to tell of, the most frequent first.
+    #[arg(short = 'n', long, value_name = "N", default_value = "20",
+        value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) top: u32,
+    /// Count only wake-ups of this process's threads, or by them.
+    #[arg(short, long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) pid: Option<u32>,
 }
 
 #[derive(Debug, clap::Args)]

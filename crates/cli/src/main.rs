@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! main ── args ──▶ check   facts   ticks   noise     one module a command:
-//!                  report  generate                  parse ▶ one room ▶ report ▶ exit code
+//!                  wakers  report  generate          parse ▶ one room ▶ report ▶ exit code
 //!                  lab  explain              lab_args, lab_catalogue, lab_watcher
 //!   measuring      what the measuring commands share: CPUs, facts, saving, printing
 //!   terminal       progress, live ticks, Ctrl-C
@@ -28,6 +28,7 @@ mod progress_line;
 mod report;
 mod terminal;
 mod ticks;
+mod wakers;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
@@ -56,6 +57,7 @@ fn run(args: Args) -> Result<Outcome, Failure> {
         Command::Facts(facts) => facts::run(&facts, args.output),
         Command::Ticks(ticks) => ticks::run(&ticks, args.output),
         Command::Noise(noise) => noise::run(&noise, args.output),
+        Command::Wakers(wakers) => wakers::run(&wakers, args.output),
         Command::Report(report) => report::run(&report, args.output),
         Command::Lab(command) => lab::run(&command, args.output),
         Command::Generate(generate) => generate::run(&generate),

@@ -80,6 +80,12 @@ impl From<measure::Error> for Failure {
     }
 }
 
+impl From<blame::Error> for Failure {
+    fn from(error: blame::Error) -> Self {
+        Self::refused(format!("failed to {error}"))
+    }
+}
+
 impl From<::lab::Error> for Failure {
     fn from(error: ::lab::Error) -> Self {
         match error.kind() {
