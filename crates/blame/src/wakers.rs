@@ -150,3 +150,68 @@ fn doubts(counts: &Counts) -> Vec<Doubt> {
     });
     lost.chain(missing).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    const THREADS: u64 = 16;
+    const SLEEPS: u64 = 20;
+
+    /// Threads that sleep, each so often.
+    fn sleep() {
+        let sleeps = || (0..SLEEPS).for_each(|_| std::thread::sleep(MILLISECOND));
+        std::thread::scope(|scope| {
+            (0..THREADS).for_each(|_| {
+                scope.spawn(sleeps);
+            });
+        });
+    }
+    const MILLISECOND: Duration = Duration::from_millis(1);
+
+    fn counted_with(room: Room) -> Option<(WakersSeries, Vec<Doubt>)> {
+        let facts = Facts::read(&Root::live());
+        let duration_ns = Nanos::from_secs(1);
+        let spec = WakersSpec { cpus: None, duration_ns, top: 20, process: None };
+        let wait = || {
+            sleep();
+            false
+        };
+        match counted(&spec, &facts, room, wait) {
+            Ok(counted) => Some(counted),
+            Err(why) => {
+                println!("skipped: {why}");
+                None
+            }
+        }
+    }
+
+    /// Check that what finds no room is counted and told, and that nothing else is lost.
+    #[test]
+    fn full_maps() {
+        let room = Room { threads: Some(4), pairs: None };
+        let Some((series, doubts)) = counted_with(room) else { return };
+        assert!(series.threads.len() <= 4 && series.lost > 0, "{series:?}");
+        let kept: u64 = series.threads.iter().map(|thread| thread.wakeups).sum();
+        assert!(kept + series.lost >= THREADS * SLEEPS, "{kept} and {}", series.lost);
+        assert_eq!(doubts[0].code, Code::EventsLost);
+        assert!(
+            doubts[0].text.contains(&format!("whose {}", series.lost)),
+            "{}",
+            doubts[0]
+        );
+    }
+
+    /// Check that without room for pairs the threads' own counts are whole, with a doubt.
+    #[test]
+    fn full_pairs() {
+        let room = Room { threads: None, pairs: Some(1) };
+        let Some((series, doubts)) = counted_with(room) else { return };
+        let kept: u64 = series.threads.iter().map(|thread| thread.wakeups).sum();
+        assert!(kept >= THREADS * SLEEPS && series.lost == 0, "{kept}");
+        assert!(doubts.iter().all(|doubt| doubt.code == Code::EventsLost), "{doubts:?}");
+        assert!(doubts[0].text.contains("who woke"), "{}", doubts[0]);
+    }
+}

@@ -110,6 +110,50 @@ fn fifo_needs_a_privilege() {
     assert_eq!(text(&output.stdout), "");
 }
 
+/// Check that counting wake-ups without the privilege is refused, naming what would help.
+#[test]
+fn wakers_need_a_privilege() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut command = unprivileged(&public_tool(dir.path()));
+    let output = command.args(["wakers", "-d", "1", "--json"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("CAP_BPF"), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stdout), "");
+}
+
+/// Check that Ctrl-C ends counting early, and that what was counted is told, with a doubt,
+/// and told the same way again.
+#[test]
+fn interrupted_wakers() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("my.json");
+    let file = file.to_str().unwrap();
+    let mut child = spawn(&["wakers", "-d", "1h", "-o", file]);
+    let fds = format!("/proc/{}/fd", child.id());
+    let is_bpf = |fd: fs::DirEntry| {
+        fs::read_link(fd.path()).is_ok_and(|to| to.to_string_lossy().contains("bpf"))
+    };
+    // Whoever has loaded a program listens to signals already.
+    let counts = || fs::read_dir(&fds).is_ok_and(|fds| fds.flatten().any(is_bpf));
+    while !counts() {
+        if let Some(status) = child.try_wait().unwrap() {
+            let output = child.wait_with_output().unwrap();
+            assert_eq!(status.code(), Some(3));
+            println!("skipped: interrupted_wakers: {}", text(&output.stderr));
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    signal(&child, libc::SIGINT);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("ended early"), "{}", text(&output.stdout));
+    assert_eq!(text(&run(&["report", file]).stdout), text(&output.stdout));
+    let object = json(&["report", file, "--json"]);
+    assert_eq!((&object["kind"], &object["format"]), (&"wakers".into(), &1.into()));
+    assert_eq!(object["doubts"][0]["code"], "interrupted");
+}
+
 /// Check that without any privilege `check` completes and says what root would add.
 #[test]
 fn check_without_privileges() {
