@@ -16,10 +16,10 @@ use units::{Cpu, CpuSet, Nanos};
 
 /// Tests that have a CPU to themselves take turns.
 static CPU: Mutex<()> = Mutex::new(());
-const RUN: Nanos = Nanos::from_secs(2);
-/// They all outrank ordinary tasks, whatever else this machine is doing.
-const SPINNER: libc::c_int = 5;
-const NOTIFIER: libc::c_int = 10;
+const RUN: Nanos = Nanos::from_secs(1);
+/// They outrank whatever else this machine is doing, other tests' spinners included.
+const SPINNER: libc::c_int = 60;
+const NOTIFIER: libc::c_int = 70;
 /// What the notifier has to do each time, and how long it sleeps.
 const WORK: Nanos = Nanos::from_micros(200);
 const SLEEP: Duration = Duration::from_millis(1);
@@ -253,7 +253,7 @@ fn as_often_as_it_sleeps() {
     assert_eq!(seen.doubts, []);
     seen.is_counted();
     let notifier = seen.notifier();
-    assert_eq!((notifier.name.as_str(), notifier.prio), ("nf-notifier", 89));
+    assert_eq!((notifier.name.as_str(), notifier.prio), ("nf-notifier", 29));
     assert_eq!(notifier.pid, seen.notifier);
     let own = [seen.spinners[0], seen.spinners[1], std::process::id()];
     let others = own.iter().filter_map(|tid| seen.of(*tid));
