@@ -213,3 +213,34 @@ fn who(record: &Record) -> Thread {
         .map(|half| u32::try_from(half).unwrap_or(0));
     Thread { tid: record.id, pid, prio: i32::from_ne_bytes(prio.to_ne_bytes()) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check what arm64's interrupts are called, which have no vectors: its timer by the
+    /// function of the timer that expired, and those without a number by the kernel's text.
+    #[test]
+    fn names_without_vectors() {
+        let text = "0xffff800001 : \"Rescheduling interrupts\"\nnonsense\n";
+        let names = Names {
+            functions: BTreeMap::from([(0xf, "tick_nohz_handler".to_owned())]),
+            devices: BTreeMap::from([(11, ARM_TIMER.to_owned())]),
+            phrases: text.lines().filter_map(phrase).collect(),
+            workers: BTreeMap::new(),
+        };
+        let culprit = |level, id, detail| {
+            let (start, end, comm) = (0, 1, [0; 16]);
+            let culprit = names.culprit(&Record { level, start, end, detail, id, comm });
+            (culprit.kind, culprit.name)
+        };
+        let told = |kind, name: &str| (kind, name.to_owned());
+        let (ipi, timer) = (CulpritKind::Ipi, CulpritKind::Timer);
+        let reschedule = culprit(Level::Vector, NAMED, 0x00ff_ff80_0001);
+        assert_eq!(reschedule, told(ipi, "Rescheduling interrupts"));
+        assert_eq!(culprit(Level::Vector, NAMED, 5), told(ipi, "IPI"));
+        assert_eq!(culprit(Level::Handler, 11, 0xf), told(timer, "tick_nohz_handler"));
+        assert_eq!(culprit(Level::Handler, 11, 0), told(timer, ARM_TIMER));
+        assert_eq!(culprit(Level::Handler, 12, 0xf), told(CulpritKind::Irq, "IRQ 12"));
+    }
+}
