@@ -111,13 +111,7 @@ impl Programs {
         threads: Threads,
         facts: &Facts,
     ) -> Result<Self, Error> {
-        if facts.tracing.btf.get() == Some(&false) {
-            return Err(no_btf());
-        }
-        Self::try_load(cpus, points, threads).map_err(|error| match error.kind() {
-            Kind::Privilege => error.with(&refusal::of_bpf(facts)),
-            _ => error,
-        })
+        refusal::explained(facts, || Self::try_load(cpus, points, threads))
     }
 
     fn try_load(cpus: &CpuSet, points: Points, threads: Threads) -> Result<Self, Error> {
@@ -250,12 +244,6 @@ pub(crate) fn failed(error: libbpf_rs::Error) -> Error {
         _ => Kind::System,
     };
     Error::new(kind, format!("load the eBPF programs: {error}"))
-}
-
-fn no_btf() -> Error {
-    let text = "load the eBPF programs: the kernel does not describe its types \
-                (/sys/kernel/btf/vmlinux): it needs one with CONFIG_DEBUG_INFO_BTF";
-    Error::new(Kind::Missing, text)
 }
 
 fn too_many(cpu: Cpu) -> Error {

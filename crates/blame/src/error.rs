@@ -6,6 +6,8 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
+    /// What was asked makes no sense.
+    Spec,
     /// A privilege is missing, or was taken away (lockdown, seccomp).
     Privilege,
     /// This kernel has no such ability.

@@ -7,10 +7,32 @@
 
 use facts::{Facts, Root};
 
+use crate::error::{Error, Kind};
+
 const STATUS: &str = "/proc/self/status";
 
+/// Loads eBPF programs; a refusal says what would help.
+pub(crate) fn explained<T>(
+    facts: &Facts,
+    load: impl FnOnce() -> Result<T, Error>,
+) -> Result<T, Error> {
+    if facts.tracing.btf.get() == Some(&false) {
+        return Err(no_btf());
+    }
+    load().map_err(|error| match error.kind() {
+        Kind::Privilege => error.with(&help(facts)),
+        _ => error,
+    })
+}
+
+fn no_btf() -> Error {
+    let text = "load the eBPF programs: the kernel does not describe its types \
+                (/sys/kernel/btf/vmlinux): it needs one with CONFIG_DEBUG_INFO_BTF";
+    Error::new(Kind::Missing, text)
+}
+
 /// What would help, as far as is known.
-pub(crate) fn of_bpf(facts: &Facts) -> String {
+fn help(facts: &Facts) -> String {
     let capabilities = facts.security.capabilities.get();
     let has = |name: &str| {
         capabilities.is_none_or(|all| all.iter().any(|capability| capability == name))

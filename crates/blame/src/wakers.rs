@@ -15,6 +15,7 @@ use units::Nanos;
 
 use crate::error::{Error, Kind};
 use crate::names::{text_of, worker};
+use crate::refusal;
 use crate::wake_programs::{Counts, Filter, Lost, Pair, Room, Row, Who, count};
 
 /// `enum nobody` in `bpf/wakers.bpf.c`: who wakes without being a thread.
@@ -29,15 +30,32 @@ const NEEDED: [&str; 4] =
 /// counted so far is then recorded, with a doubt.
 ///
 /// # Errors
-/// `Kind::Privilege` or `Kind::Missing`, in words that name what would help; `Kind::System`
+/// `Kind::Spec` for a process that is none; `Kind::Privilege` or `Kind::Missing`, in words that
+/// name what would help; `Kind::System`
 /// where the kernel does not play along.
 pub fn wakers(
     spec: &WakersSpec,
     facts: &Facts,
     wait: impl FnOnce() -> bool,
 ) -> Result<Recording, Error> {
+    spec.process.map_or(Ok(()), |pid| refuse_no_process(&Root::live(), pid))?;
     let (series, doubts) = counted(spec, facts, Room::default(), wait)?;
     Ok(Recording::now(facts.clone(), Body::Wakers { spec: spec.clone(), series }, doubts))
+}
+
+/// Counting for nobody would find nothing, and not say why.
+fn refuse_no_process(root: &Root, pid: u32) -> Result<(), Error> {
+    let refuse = |text: String| Err(Error::new(Kind::Spec, text));
+    let Ok(status) = root.text(&format!("/proc/{pid}/status")) else {
+        return refuse(format!("there is no process {pid}"));
+    };
+    let process = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
+    match process.and_then(|process| process.trim().parse::<u32>().ok()) {
+        Some(process) if process != pid => {
+            refuse(format!("{pid} is a thread of process {process}: name that one"))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn counted(
@@ -54,7 +72,8 @@ fn counted(
         let is_ended = wait();
         (began, now().saturating_sub(began), is_ended)
     };
-    let ((began_ns, elapsed_ns, is_ended), counts) = count(&filter, room, online, timed)?;
+    let ((began_ns, elapsed_ns, is_ended), counts) =
+        refusal::explained(facts, || count(&filter, room, online, timed))?;
     let lost = counts.lost.wakeups;
     let threads = threads(&counts, &Root::live());
     let series = WakersSeries { began_ns, elapsed_ns, lost, threads };
@@ -186,6 +205,22 @@ mod tests {
                 None
             }
         }
+    }
+
+    /// Check that a process that is not there is told, and a thread of one.
+    #[test]
+    fn no_process() {
+        let root = Root::live();
+        let kind = |pid| refuse_no_process(&root, pid).map_err(|error| error.to_string());
+        assert_eq!(kind(std::process::id()), Ok(()));
+        assert!(kind(u32::MAX).unwrap_err().contains("no process"));
+        let thread = std::thread::spawn(|| {
+            let tid = rustix::thread::gettid().as_raw_nonzero().get();
+            refuse_no_process(&Root::live(), tid.unsigned_abs())
+                .map_err(|e| e.to_string())
+        });
+        let own = format!("a thread of process {}", std::process::id());
+        assert!(thread.join().unwrap().unwrap_err().contains(&own));
     }
 
     /// Check that what finds no room is counted and told, and that nothing else is lost.

@@ -300,6 +300,53 @@ fn how_long_it_runs() {
     assert!(found * 100 >= burnt * 95 && found <= most, "{burnt} {found} {ran} {most}");
 }
 
+/// Check that two threads of a CPU that wait for each other were woken by each other.
+#[test]
+fn who_wakes() {
+    let _turn = CPU.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let facts = Facts::read(&Root::live());
+    let cpu = facts.cpus.allowed.get().unwrap().iter().last().unwrap();
+    let play = |mut ball: UnixStream, serves: bool| {
+        isolate::pin(cpu).unwrap();
+        let mut byte = [0];
+        for _ in 0..1_000 {
+            if serves {
+                ball.write_all(&byte).unwrap();
+            }
+            ball.read_exact(&mut byte).unwrap();
+            if !serves {
+                ball.write_all(&byte).unwrap();
+            }
+        }
+        // SAFETY: takes no arguments.
+        unsafe { libc::gettid() }
+    };
+    let mut tids = [0; 2];
+    let wait = || {
+        let (one, other) = UnixStream::pair().unwrap();
+        std::thread::scope(|scope| {
+            let [one, other] = [(one, true), (other, false)]
+                .map(|(ball, serves)| scope.spawn(move || play(ball, serves)));
+            tids = [one, other].map(|thread| thread.join().unwrap().try_into().unwrap());
+        });
+        false
+    };
+    let recording = match blame::wakers(&everybody(), &facts, wait) {
+        Ok(recording) => recording,
+        Err(why) => return println!("skipped: who_wakes: {why}"),
+    };
+    let Body::Wakers { series, .. } = recording.body else {
+        unreachable!("asked for it")
+    };
+    for (own, other) in [(tids[0], tids[1]), (tids[1], tids[0])] {
+        let thread = series.threads.iter().find(|thread| thread.tid == own).unwrap();
+        let most = &thread.woken_by[0];
+        assert_eq!(most.tid, Some(other), "{thread:?}");
+        // The kernel may also wake a reader to tell that there is room to write.
+        assert!((900..=2_000).contains(&most.count), "{thread:?}");
+    }
+}
+
 /// Check that only one CPU's wake-ups are counted where that is asked, and all of those.
 #[test]
 fn one_cpu() {

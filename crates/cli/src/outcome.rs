@@ -82,7 +82,10 @@ impl From<measure::Error> for Failure {
 
 impl From<blame::Error> for Failure {
     fn from(error: blame::Error) -> Self {
-        Self::refused(format!("failed to {error}"))
+        match error.kind() {
+            blame::Kind::Spec => Self::usage(error),
+            _ => Self::refused(format!("failed to {error}")),
+        }
     }
 }
 

@@ -1,7 +1,5 @@
 //! `wakers`: who wakes up how often, for how long, and whom that preempts.
 
-use std::path::PathBuf;
-
 use measure::Wait;
 use recording::WakersSpec;
 
@@ -14,7 +12,6 @@ pub(crate) fn run(args: &WakersArgs, output: Output) -> Result<Outcome, Failure>
     let asked = Where { cpus: args.cpus.clone(), output: args.output.clone() };
     let place = Place::find(&asked, isolate::watch)?;
     let wait = Wait::new(args.duration)?;
-    args.pid.map_or(Ok(()), refuse_no_process)?;
     let spec = WakersSpec {
         cpus: args.cpus.as_ref().map(|_| place.cpus.clone()),
         duration_ns: args.duration,
@@ -27,13 +24,4 @@ pub(crate) fn run(args: &WakersArgs, output: Output) -> Result<Outcome, Failure>
     terminal.clear();
     let recording = recording?;
     finish(&recording, &asked, output, || report::text(&recording))
-}
-
-/// Counting for nobody would find nothing, and not say why.
-fn refuse_no_process(pid: u32) -> Result<(), Failure> {
-    let task = PathBuf::from(format!("/proc/{pid}"));
-    match task.join("task").join(pid.to_string()).exists() {
-        true => Ok(()),
-        false => Err(Failure::usage(format!("-p {pid}: there is no such process"))),
-    }
 }
