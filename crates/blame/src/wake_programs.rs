@@ -61,8 +61,8 @@ pub(crate) struct Who {
 #[derive(Debug, Clone)]
 pub(crate) struct Row {
     pub(crate) wakeups: u64,
-    /// In nanoseconds.
-    pub(crate) run: u64,
+    /// In nanoseconds; `None` where the end of some of it was not told.
+    pub(crate) run: Option<u64>,
     pub(crate) preempted: u64,
     pub(crate) process: u32,
     pub(crate) prio: i32,
@@ -267,7 +267,7 @@ impl Row {
     fn of(row: &types::thread) -> Self {
         Self {
             wakeups: row.wakeups,
-            run: row.run,
+            run: (row.unseen == 0).then_some(row.run),
             preempted: row.preempted,
             process: row.process,
             prio: row.prio,

@@ -102,7 +102,7 @@ fn threads(counts: &Counts, root: &Root) -> Vec<WokenThread> {
         name: names.get(who).cloned().unwrap_or_default(),
         prio: row.prio,
         wakeups: row.wakeups,
-        run_ns: Nanos::from_nanos(row.run),
+        run_ns: row.run.map(Nanos::from_nanos),
         preempted: row.preempted,
         woken_by: wakers.remove(who).unwrap_or_default(),
         victims: victims.remove(who).unwrap_or_default(),

@@ -293,7 +293,7 @@ fn how_long_it_runs() {
     let ran = last.ran[1] - first.ran[0];
     let burnt: u64 = turns.iter().map(|turn| turn.burnt).sum();
     let took: u64 = turns.iter().map(|turn| turn.done - turn.woke).sum();
-    let found = seen.notifier().run_ns.get();
+    let found = seen.notifier().run_ns.unwrap().get();
     // The turns at the two ends.
     let ends = 2 * (WORK.get() + took - burnt);
     let most = (ran + took - burnt) * 105 / 100 + ends;
@@ -354,7 +354,10 @@ fn one_cpu() {
     let here = |cpu, _| WakersSpec { cpus: Some(only(cpu)), ..everybody() };
     let Some(seen_here) = seen("one_cpu", here) else { return };
     seen_here.is_counted();
-    assert!(seen_here.notifier().preempted > 0 && !seen_here.notifier().run_ns.is_zero());
+    assert!(
+        seen_here.notifier().preempted > 0
+            && seen_here.notifier().run_ns > Some(Nanos::ZERO)
+    );
     let facts = Facts::read(&Root::live());
     let online = facts.cpus.online.get().unwrap();
     let Some(other) = online.first().filter(|_| online.len() > 1) else {

@@ -44,8 +44,9 @@ pub struct WokenThread {
     pub prio: i32,
     /// How often it was woken.
     pub wakeups: u64,
-    /// How long it ran from these wake-ups on until it slept again, interrupts included.
-    pub run_ns: Nanos,
+    /// How long it ran from these wake-ups on until it slept again, interrupts included;
+    /// `None`: the kernel did not tell all of it.
+    pub run_ns: Option<Nanos>,
     /// How often it took the CPU from somebody who could have run on, when it first ran after
     /// a wake-up.
     pub preempted: u64,
@@ -84,7 +85,7 @@ mod tests {
                 name: "notifier".to_owned(),
                 prio: 120,
                 wakeups: 5_000,
-                run_ns: Nanos::from_millis(60),
+                run_ns: Some(Nanos::from_millis(60)),
                 preempted: 4_990,
                 woken_by: vec![partner(None, "interrupt", 5_000)],
                 victims: vec![partner(Some(40), "compile", 4_990)],

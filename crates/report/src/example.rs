@@ -266,7 +266,7 @@ pub(crate) fn wakers(groups: &str, top: u32) -> Recording {
         name: name.to_owned(),
         prio: 120,
         wakeups,
-        run_ns: Nanos::from_nanos(run),
+        run_ns: Some(Nanos::from_nanos(run)),
         preempted: 0,
         woken_by: vec![partner(None, "interrupt", wakeups)],
         victims: Vec::new(),
@@ -398,7 +398,7 @@ fn wide_wakers(mut recording: Recording) -> Recording {
         (thread.tid, thread.name) =
             (thread.tid.max(4_194_000), "chromium-browser".into());
         (thread.wakeups, thread.preempted) = (1_234_567, 1_234_566);
-        thread.run_ns = Nanos::from_millis(4_987);
+        thread.run_ns = Some(Nanos::from_millis(4_987));
         for partner in thread.woken_by.iter_mut().chain(&mut thread.victims) {
             *partner = Partner {
                 tid: Some(4_194_302),

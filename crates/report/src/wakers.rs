@@ -69,7 +69,7 @@ fn table(summary: &WakersSummary, name: usize) -> String {
             thread.tid.to_string(),
             cut(&thread.name, name),
             number::known(thread.wakeups_hz, number::bare_rate),
-            number::any(thread.run_ns_mean, number::duration),
+            number::known(thread.run_ns_mean, number::duration),
             number::known(thread.run_ppm, number::share),
             most(&thread.woken_by, name.min(PARTNER)),
             number::known(thread.preempted_hz, number::bare_rate),
@@ -85,11 +85,14 @@ fn most(partners: &[PartnerSummary], name: usize) -> String {
 }
 
 fn words(summary: &WakersSummary) -> String {
+    let is_unknown = summary.threads.iter().any(|thread| thread.run_ns.is_none());
+    let unknown =
+        if is_unknown { " \"?\": the kernel did not tell all of it." } else { "" };
     format!(
         "{} wake-ups of {} in all, {} a second. \"runs\": how long each time, on average, \
          until it slept again; \"CPU\": the part of one CPU's time that this is. \"woken \
          by\": by whom most often. \"preempts\": how often a second it took the CPU, for a \
-         wake-up, from somebody who could have run on; \"whom\": whom most often.",
+         wake-up, from somebody who could have run on; \"whom\": whom most often.{unknown}",
         number::count(summary.wakeups),
         count(summary.woken, "thread"),
         number::known(summary.wakeups_hz, number::bare_rate),

@@ -23,8 +23,8 @@ pub struct WokenInput<'a> {
     pub prio: i32,
     /// How often it was woken.
     pub wakeups: u64,
-    /// How long it ran after that.
-    pub run: Nanos,
+    /// How long it ran after that; `None` is "not known".
+    pub run: Option<Nanos>,
     /// How often it took the CPU from somebody for that.
     pub preempted: u64,
     /// Who woke it.
@@ -72,11 +72,11 @@ pub struct WokenSummary {
     pub wakeups: u64,
     /// The same, a second; null where no time passed.
     pub wakeups_hz: Option<PerSecond>,
-    /// How long it ran from these wake-ups on until it slept again.
-    pub run_ns: Nanos,
-    /// The same for one wake-up; null without one.
+    /// How long it ran from these wake-ups on until it slept again; null where not known.
+    pub run_ns: Option<Nanos>,
+    /// The same for one wake-up; null without one, or where not known.
     pub run_ns_mean: Option<Nanos>,
-    /// The part of one CPU's time that this is; null where no time passed.
+    /// The part of one CPU's time that this is; null where no time passed, or not known.
     pub run_ppm: Option<Ppm>,
     /// How often it took the CPU from somebody who could have run on.
     pub preempted: u64,
@@ -144,8 +144,8 @@ impl WokenSummary {
             wakeups: input.wakeups,
             wakeups_hz: PerSecond::of(input.wakeups, elapsed),
             run_ns: input.run,
-            run_ns_mean: mean(input.run, input.wakeups),
-            run_ppm: Ppm::of(input.run, elapsed),
+            run_ns_mean: input.run.and_then(|run| mean(run, input.wakeups)),
+            run_ppm: input.run.and_then(|run| Ppm::of(run, elapsed)),
             preempted: input.preempted,
             preempted_hz: PerSecond::of(input.preempted, elapsed),
             woken_by: partners(elapsed, &input.woken_by),
@@ -188,7 +188,7 @@ mod tests {
             name: "notifier",
             prio: 120,
             wakeups,
-            run: Nanos::from_nanos(run),
+            run: Some(Nanos::from_nanos(run)),
             preempted,
             woken_by: vec![interrupt],
             victims: vec![victim],

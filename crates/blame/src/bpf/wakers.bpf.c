@@ -42,7 +42,8 @@ struct thread {
 	__u8 due; /* it is under way, and may count */
 	__u8 counts; /* the last one did */
 	__u8 fresh; /* and the thread has not run since */
-	__u8 spare[5];
+	__u8 unseen; /* the end of some of its run was not told */
+	__u8 spare[4];
 	char name[COMM];
 };
 
@@ -327,12 +328,15 @@ static __always_inline void leave(struct slot *slot, struct who who, __u64 now, 
 	struct thread *row;
 
 	slot->runs.tid = 0;
-	/* If it is another one, a switch was not told. */
-	if (!runs.tid || runs.tid != who.tid || runs.born != who.born)
+	if (!runs.tid)
 		return;
-	row = bpf_map_lookup_elem(&threads, &who);
+	row = bpf_map_lookup_elem(&threads, &runs);
 	if (!row)
 		return;
+	if (runs.tid != who.tid || runs.born != who.born) {
+		row->unseen = 1;
+		return;
+	}
 	row->run += now - slot->since;
 	/* It was woken before it had gone: it need not preempt anybody to run on. */
 	if (runnable)
