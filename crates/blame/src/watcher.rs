@@ -38,7 +38,7 @@ pub(crate) trait EventSource: Send {
 /// Whose threads take the CPU away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Threads {
-    /// All but this process's own that are pinned to it: those measure.
+    /// All but those of this process that spin on it (`spin/1`): those measure.
     Others,
     /// Every thread: what is measured is what it costs to see them.
     All,

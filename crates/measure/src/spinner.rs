@@ -81,6 +81,7 @@ impl<'scope> Spinner<'scope> {
     }
 }
 
+/// By this name the room `blame` knows who is not to be blamed.
 fn name(cpu: Cpu) -> String {
     format!("spin/{cpu}")
 }

@@ -246,11 +246,17 @@ int nmi(struct bpf_raw_tracepoint_args *args)
 	return end_of_nmi(args->args[0], args->args[1]);
 }
 
-/* The thread that spins: of this process, and allowed on one CPU only. */
+/* The thread that spins: of this process, and called spin/CPU. This process's others are like
+ * anybody's, and where there is one CPU they are no less pinned to it. */
 static __always_inline int is_spinner(struct task_struct *task)
 {
-	return BPF_CORE_READ(task, tgid) == own_process &&
-	       BPF_CORE_READ(task, nr_cpus_allowed) == 1;
+	char name[8];
+
+	if (BPF_CORE_READ(task, tgid) != own_process)
+		return 0;
+	BPF_CORE_READ_INTO(&name, task, comm);
+	return name[0] == 's' && name[1] == 'p' && name[2] == 'i' && name[3] == 'n' &&
+	       name[4] == '/';
 }
 
 /* A thread leaves the CPU to another, which may be the one that spins. */
@@ -265,7 +271,7 @@ static __always_inline int leave(struct lane *lane, __u32 place, struct task_str
 	__u32 key;
 
 	slot->start = to_spinner ? 0 : now;
-	/* A spinner that pinned itself after it had been switched to was not known to be one. */
+	/* A spinner that was named after it had been switched to was not known to be one. */
 	if (!start || is_spinner(previous))
 		return 0;
 	record = next_record(slot, place, THREAD);

@@ -29,7 +29,6 @@ struct task_struct {
 	int pid;
 	int tgid;
 	int prio;
-	int nr_cpus_allowed;
 	__u64 start_time;
 	char comm[16];
 };
