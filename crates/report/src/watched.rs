@@ -2,6 +2,8 @@
 //!
 //! A watched cell is compared with the one that differs from it in nothing else.
 
+use std::{iter, mem};
+
 use recording::{Cell, Mode, Source};
 use stats::{Added, CellSummary, Culprit};
 
@@ -16,7 +18,7 @@ use crate::table::{Side, Table, cut};
 /// Culprits that are listed of each cell.
 const LISTED: usize = 6;
 /// The widest name of one.
-const NAME: usize = 27;
+const NAME: usize = 24;
 
 /// What a source is called in experiments.
 pub(crate) fn source_name(source: Source) -> &'static str {
@@ -59,35 +61,41 @@ pub(crate) fn added_table(cells: &[Named<'_>]) -> Option<String> {
     if lines.is_empty() {
         return None;
     }
-    let table = fitted(6..=36, |width| {
-        let mut table = Table::new(
-            2,
-            &[
-                ("kernel", Side::Left),
-                ("cell", Side::Left),
-                ("watched by", Side::Left),
-                ("event", Side::Left),
-                ("unwatched", Side::Right),
-                ("watched", Side::Right),
-                ("added", Side::Right),
-            ],
-        );
-        lines.iter().for_each(|(named, one)| table.row(added_line(named, one, width)));
-        table.text()
-    });
+    let table = fitted(6..=36, |width| added_lines(&lines, width));
     let words = "The most frequent number of the cell that nobody watched, that of the watched \
                  one, and what each event costs more. A repeat of \"switch\" is two switches.";
     Some(section("What being watched adds, in instructions", &table, words))
 }
 
-fn added_line(named: &Named<'_>, one: &Added, width: usize) -> [String; 7] {
+fn added_lines(lines: &[(&Named<'_>, Added)], width: usize) -> String {
+    let mut table = Table::new(
+        2,
+        &[
+            ("kernel, cell", Side::Left),
+            ("watched by", Side::Left),
+            ("event", Side::Left),
+            ("unwatched", Side::Right),
+            ("watched", Side::Right),
+            ("added", Side::Right),
+        ],
+    );
+    for of_kernel in lines.chunk_by(|(a, _), (b, _)| a.kernel == b.kernel) {
+        let kernel = of_kernel.first().map(|(named, _)| cut(&named.kernel, width));
+        table.row(kernel);
+        of_kernel
+            .iter()
+            .for_each(|(named, one)| table.row(added_line(named, one, width)));
+    }
+    table.text()
+}
+
+fn added_line(named: &Named<'_>, one: &Added, width: usize) -> [String; 6] {
     let event = match one.events {
         1 => one.event.clone(),
         events => format!("{events} × {}", one.event),
     };
     [
-        cut(&named.kernel, width),
-        cut(&named.cell.name, width),
+        format!("  {}", cut(&named.cell.name, width)),
         named.cell.watch.map_or("", source_name).to_owned(),
         event,
         number::count(one.unwatched_instructions.get()),
@@ -121,8 +129,7 @@ fn taken_by(found: &[(&Row, Vec<Culprit>)], width: usize) -> String {
     let mut table = Table::new(
         2,
         &[
-            ("kernel", Side::Left),
-            ("cell", Side::Left),
+            ("kernel, cell", Side::Left),
             ("taken by", Side::Left),
             ("gaps", Side::Right),
             ("time", Side::Right),
@@ -130,14 +137,17 @@ fn taken_by(found: &[(&Row, Vec<Culprit>)], width: usize) -> String {
             ("longest", Side::Right),
         ],
     );
-    for (row, culprits) in found {
-        let mut names = [cut(&row.kernel, width), cut(&row.name, width)];
-        for culprit in culprits.iter().take(LISTED) {
-            table.row(std::mem::take(&mut names).into_iter().chain(taken(culprit)));
-        }
-        if let Some(more) = culprits.len().checked_sub(LISTED).filter(|more| *more > 0) {
-            let more = format!("{more} more, in --json");
-            table.row(names.into_iter().chain([more]));
+    for of_kernel in found.chunk_by(|(a, _), (b, _)| a.kernel == b.kernel) {
+        table.row(of_kernel.first().map(|(row, _)| cut(&row.kernel, width)));
+        for (row, culprits) in of_kernel {
+            let mut name = format!("  {}", cut(&row.name, width));
+            for culprit in culprits.iter().take(LISTED) {
+                table.row(iter::once(mem::take(&mut name)).chain(taken(culprit)));
+            }
+            let more = culprits.len().saturating_sub(LISTED);
+            if more > 0 {
+                table.row([String::new(), format!("{more} more, in --json")]);
+            }
         }
     }
     table.text()
@@ -223,10 +233,11 @@ mod tests {
     ---
     , in instructions
 
-      kernel  cell          watched by   event       unwatched  watched   added
-      6.1.0   tick-bpf      bpf          tick             2330     2882    +552
-      6.1.0   tick-classic  bpf_classic  tick             2330     3446   +1116
-      6.1.0   switch-bpf    bpf          2 × switch       3527     5008  +740.5
+      kernel, cell    watched by   event       unwatched  watched   added
+      6.1.0
+        tick-bpf      bpf          tick             2330     2882    +552
+        tick-classic  bpf_classic  tick             2330     3446   +1116
+        switch-bpf    bpf          2 × switch       3527     5008  +740.5
 
     The most frequent number of the cell that nobody watched, that of the watched
     one, and what each event costs more. A repeat of "switch" is two switches.
@@ -234,13 +245,14 @@ mod tests {
     ---
 
 
-      kernel  cell          taken by                 gaps     time   noise  longest
-      6.1.0   tick-bpf      timer tick_nohz_handler    40  59.4 µs  51.5 %  1.49 µs
-                            softirq SCHED              40    28 µs  24.3 %   700 ns
-                            unexplained                40    28 µs  24.3 %   700 ns
-      6.1.0   tick-classic  timer tick_nohz_handler    40  82.0 µs  59.4 %  2.05 µs
-                            softirq SCHED              40    28 µs  20.3 %   700 ns
-                            unexplained                40    28 µs  20.3 %   700 ns
+      kernel, cell    taken by                 gaps     time   noise  longest
+      6.1.0
+        tick-bpf      timer tick_nohz_handler    40  59.4 µs  51.5 %  1.49 µs
+                      softirq SCHED              40    28 µs  24.3 %   700 ns
+                      unexplained                40    28 µs  24.3 %   700 ns
+        tick-classic  timer tick_nohz_handler    40  82.0 µs  59.4 %  2.05 µs
+                      softirq SCHED              40    28 µs  20.3 %   700 ns
+                      unexplained                40    28 µs  20.3 %   700 ns
 
     "time" is the guest's: in exact cells an instruction takes 1 ns. "noise": the
     part of all gaps' time. A gap may have several culprits.
