@@ -101,7 +101,8 @@ fn guest(workspace: &Workspace) -> Ending {
         let text = format!("skipped: guests are {}", guest::ARCHITECTURE);
         return Ending::Skipped(text);
     }
-    guest::run(workspace).into()
+    let tests = || guest::tests(workspace);
+    guest::run(workspace).and_then(|built| Ok(built + "\n" + &tests()?)).into()
 }
 
 fn documentation(_: &Workspace) -> Ending {

@@ -15,6 +15,8 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use serde_json::Value;
+
 use crate::command;
 use crate::workspace::Workspace;
 
@@ -37,19 +39,40 @@ pub(crate) fn run(workspace: &Workspace) -> Result<String, String> {
     Ok(put.collect::<Result<Vec<_>, _>>()?.join("\n"))
 }
 
+/// Builds the tests that also run in guests; says what was built.
+pub(crate) fn tests(workspace: &Workspace) -> Result<String, String> {
+    let mut cargo = cargo_for_guests(workspace, "test")?;
+    cargo.args(["--package", "blame", "--test", "truth", "--features", "static"]);
+    cargo.args(["--no-run", "--message-format", "json"]);
+    // A guest unpacks every byte, and executes every instruction, under emulation.
+    cargo
+        .env("CARGO_PROFILE_DEV_STRIP", "symbols")
+        .env("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
+    let told = command::output(&mut cargo)?;
+    let built = executable(&told).ok_or("cargo test does not say what it built")?;
+    put(&built, &workspace.target.join("lab/noisefloor-truth"))
+}
+
+/// The program that cargo says it built.
+fn executable(told: &str) -> Option<PathBuf> {
+    let lines = told.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let file = |line: Value| line["executable"].as_str().map(PathBuf::from);
+    lines.rev().find_map(file)
+}
+
 fn agent(workspace: &Workspace) -> Result<PathBuf, String> {
-    let apart = workspace.target.join("guest");
+    let mut cargo = cargo_for_guests(workspace, "build")?;
+    cargo.args(["--package", "agent", "--bin", "noisefloor-agent"]);
+    cargo.args(["--features", "static", "--profile", "guest"]);
+    command::run(&mut cargo)?;
+    Ok(workspace.target.join("guest").join(TRIPLE).join("guest/noisefloor-agent"))
+}
+
+/// A cargo that makes static programs.
+fn cargo_for_guests(workspace: &Workspace, verb: &str) -> Result<Command, String> {
     let mut cargo = command::cargo();
-    cargo.current_dir(&workspace.root).args(["build", "--locked", "--quiet"]);
-    cargo.args([
-        "--package",
-        "agent",
-        "--bin",
-        "noisefloor-agent",
-        "--features",
-        "static",
-    ]);
-    cargo.args(["--profile", "guest", "--target", TRIPLE, "--target-dir"]).arg(&apart);
+    cargo.current_dir(&workspace.root).args([verb, "--locked", "--quiet"]);
+    cargo.args(["--target", TRIPLE, "--target-dir"]).arg(workspace.target.join("guest"));
     let folder = of_libelf("--variable=libdir")?;
     let needs = of_libelf("--static --libs-only-l")?;
     let flags: Vec<String> =
@@ -57,8 +80,7 @@ fn agent(workspace: &Workspace) -> Result<PathBuf, String> {
     // Of all the ways to give flags, cargo lets this one win.
     cargo.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
     cargo.env("LIBBPF_SYS_LIBRARY_PATH", folder);
-    command::run(&mut cargo)?;
-    Ok(apart.join(TRIPLE).join("guest/noisefloor-agent"))
+    Ok(cargo)
 }
 
 /// Nothing to load, nothing to move to where it is loaded; and the same bytes wherever

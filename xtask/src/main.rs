@@ -19,6 +19,7 @@ usage: cargo xtask COMMAND
   ci        every check there is; what `make test` runs
   guest     build what the lab needs beside itself, into lab/ of the target directory:
             noisefloor-agent (static) and noisefloor-counter.so
+            --tests       instead, the tests that also run in guests
   layers    the house rules: who may know whom, sources, reasons for dependencies
   fuzz      build the fuzz targets and run each briefly
             --runs N      inputs for each target (default 300000)
@@ -43,6 +44,9 @@ fn run(words: &[&str]) -> Result<(), String> {
     match words {
         ["ci"] => ci::run(&Workspace::read()?),
         ["guest"] => guest::run(&Workspace::read()?).map(|built| println!("{built}")),
+        ["guest", "--tests"] => {
+            guest::tests(&Workspace::read()?).map(|built| println!("{built}"))
+        }
         ["layers"] => {
             layers::run(&Workspace::read()?).map(|checked| println!("{checked}"))
         }

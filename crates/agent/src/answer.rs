@@ -12,6 +12,7 @@ use std::path::Path;
 
 use flate2::Crc;
 use recording::Recording;
+use serde::{Deserialize, Serialize};
 
 use crate::{Broken, Symbols};
 
@@ -22,6 +23,15 @@ const TAIL: usize = 4;
 /// The kind of the frame after the last.
 const END: u8 = 0;
 
+/// What a program did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Output {
+    /// Its exit code; `None` where a signal ended it.
+    pub code: Option<i32>,
+    /// What it wrote to its output, then what it wrote to its error output.
+    pub text: String,
+}
+
 /// What a guest has to say.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
@@ -29,6 +39,8 @@ pub enum Answer {
     Recording(Box<Recording>),
     /// The kernel's symbols.
     Symbols(Symbols),
+    /// What the program did.
+    Output(Output),
     /// The order was not understood, and why.
     Refused(String),
     /// The order was understood and could not be carried out, and why.
@@ -51,6 +63,10 @@ impl Answer {
                 (b'R', json.as_bytes())
             }
             Self::Symbols(symbols) => (b'S', symbols.deflated()),
+            Self::Output(output) => {
+                json = serde_json::to_string(output)?;
+                (b'O', json.as_bytes())
+            }
             Self::Refused(text) => (b'N', text.as_bytes()),
             Self::Failed(text) => (b'F', text.as_bytes()),
         };
@@ -153,6 +169,11 @@ impl Frame<'_> {
                 Ok(Answer::Recording(Box::new(recording)))
             }
             b'S' => Ok(Answer::Symbols(Symbols::from_deflated(self.payload.to_vec()))),
+            b'O' => {
+                let read = serde_json::from_slice(self.payload);
+                let output = read.map_err(|error| Broken::Strange(error.to_string()))?;
+                Ok(Answer::Output(output))
+            }
             b'N' => Ok(Answer::Refused(self.text()?)),
             b'F' => Ok(Answer::Failed(self.text()?)),
             kind => Err(Broken::Strange(format!("a frame of unknown kind {kind}"))),
@@ -189,9 +210,10 @@ mod tests {
         Answer::Recording(Box::new(recording))
     }
 
-    fn all() -> [Answer; 4] {
+    fn all() -> [Answer; 5] {
         [
             recorded(),
+            Answer::Output(Output { code: Some(101), text: "one\ntwo\n".to_owned() }),
             Answer::Symbols(Symbols::from_deflated(vec![0, 255, b'\n'])),
             Answer::Refused("unknown field `mood`".to_owned()),
             Answer::Failed(String::new()),

@@ -10,7 +10,7 @@ mod broken;
 pub mod order;
 mod symbols;
 
-pub use answer::Answer;
+pub use answer::{Answer, Output};
 pub use broken::Broken;
 pub use order::{Company, Order, Setting, Task};
 pub use symbols::Symbols;

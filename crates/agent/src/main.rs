@@ -11,6 +11,7 @@ mod company;
 mod mounts;
 mod port;
 mod power;
+mod program;
 mod rest;
 mod settings;
 mod task;

@@ -12,6 +12,9 @@ pub const VERSION: u32 = 1;
 /// Where an order lies in the guest.
 pub const PATH: &str = "/order.json";
 
+/// Where the program of [`Task::Program`] lies in the guest.
+pub const PROGRAM: &str = "/program";
+
 /// An order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -65,6 +68,8 @@ pub enum Task {
     Calls(CallsSpec),
     /// The kernel's own symbols, once for each image.
     Symbols,
+    /// To run the program that lies beside the agent, with these arguments: for tests.
+    Program(Vec<String>),
 }
 
 /// What is read first of any order.

@@ -7,7 +7,7 @@ use agent::{Answer, Order, Symbols, Task};
 use facts::{Facts, Root};
 use measure::{Spec, mark};
 
-use crate::{company, rest, settings, watched};
+use crate::{company, program, rest, settings, watched};
 
 /// Where the kernel names its functions.
 const KALLSYMS: &str = "/proc/kallsyms";
@@ -26,6 +26,7 @@ pub(crate) fn run(order: &Order) -> Result<Answer, String> {
         Task::Ticks(spec) => measure(order, &Spec::Ticks(spec.clone())),
         Task::Calls(spec) => measure(order, &Spec::Calls(spec.clone())),
         Task::Symbols => symbols().map(Answer::Symbols),
+        Task::Program(arguments) => program::run(arguments).map(Answer::Output),
     }
 }
 

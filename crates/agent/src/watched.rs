@@ -49,3 +49,24 @@ pub(crate) fn measure(
     recording.doubts.extend(doubts.into_iter().flatten());
     Ok(recording)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use recording::TicksSpec;
+    use units::{Cpu, Nanos};
+
+    /// Check that who cannot watch, and what cannot be watched, is told.
+    #[test]
+    fn refusals() {
+        let cpus = CpuSet::from_iter([Cpu::new(0)]);
+        let interval_ns = Nanos::from_secs(1);
+        let ticks = Spec::Ticks(TicksSpec { cpus, interval_ns, count: Some(1) });
+        let told = |source, spec| open(source, spec).err();
+        assert!(told(Some(Source::Bpf), &ticks).is_some_and(|why| why.contains("calls")));
+        assert_eq!(told(None, &ticks), None);
+        let calls = recording::CallsSpec { cpu: Cpu::new(0), calls: vec![], repeats: 1 };
+        let why = told(Some(Source::Other), &Spec::Calls(calls));
+        assert!(why.is_some_and(|why| why.starts_with("watch: ")));
+    }
+}

@@ -41,6 +41,8 @@ pub(crate) struct Ready {
     /// Whether the host's load may show in its result: QEMU's threads cannot be ordered.
     pub(crate) races: bool,
     order: Order,
+    /// What lies beside the agent, for a task that runs it.
+    program: Vec<u8>,
     arguments: Vec<String>,
     /// What the result depends on, as JSON.
     pub(crate) inputs: String,
@@ -78,7 +80,7 @@ impl Ready {
         let inputs = Inputs {
             kernel: &kernel.release,
             kernel_sha256: &kernel.sha256,
-            initramfs_sha256: checksum(&initrd(kernel, &order, parts)?),
+            initramfs_sha256: checksum(&initrd(kernel, &order, &[], parts)?),
             counter_sha256: counts.then(|| parts.counter_sha256.clone()),
             qemu: &qemu.version,
             arguments: &arguments,
@@ -96,6 +98,7 @@ impl Ready {
             counts,
             races,
             order,
+            program: Vec::new(),
             arguments,
             inputs,
             identity,
@@ -111,6 +114,12 @@ impl Ready {
     pub(crate) fn uncounted(self) -> Self {
         let arguments = line::qemu(&self.plan, self.engine, false);
         Self { arguments, counts: false, ..self }
+    }
+
+    /// The same with a program for its task. It is no part of the identity: what it does is
+    /// not kept.
+    pub(crate) fn with_program(self, program: Vec<u8>) -> Self {
+        Self { program, ..self }
     }
 
     /// What it is called in the cache.
@@ -130,7 +139,7 @@ impl Ready {
         lab: &Lab,
         run: &Run<'_>,
     ) -> Result<Ended, Error> {
-        let initrd = initrd(&self.kernel, &self.order, &lab.parts)?;
+        let initrd = initrd(&self.kernel, &self.order, &self.program, &lab.parts)?;
         self.furnish(folder, &initrd, symbols, &lab.parts)
             .map_err(|error| failed(folder, &error))?;
         let deadlines = self.deadlines(run.deadline);
@@ -165,7 +174,7 @@ impl Ready {
         let asked = match &self.plan.task {
             Task::Noise(spec) => spec.duration_ns,
             Task::Ticks(spec) => spec.interval_ns.saturating_mul(spec.count.unwrap_or(1)),
-            Task::Calls(_) | Task::Symbols => Nanos::ZERO,
+            Task::Calls(_) | Task::Symbols | Task::Program(_) => Nanos::ZERO,
         };
         let work = each + Duration::from(asked).saturating_mul(WORK_PER_SECOND);
         Deadlines { boot: each, work, leave: each }
@@ -174,11 +183,16 @@ impl Ready {
 
 /// The guest's first file system. It is some megabytes, so that it is made anew for each boot
 /// rather than kept for each cell.
-fn initrd(kernel: &Kernel, order: &Order, parts: &Parts) -> Result<Vec<u8>, Error> {
+fn initrd(
+    kernel: &Kernel,
+    order: &Order,
+    program: &[u8],
+    parts: &Parts,
+) -> Result<Vec<u8>, Error> {
     let config = kernel.config.as_deref().map(read_config).transpose()?;
     let release = &kernel.release;
     let config = config.as_deref().map(|text| Config { release, text });
-    initramfs::build(&parts.agent, order, config.as_ref())
+    initramfs::build(&parts.agent, order, program, config.as_ref())
         .map_err(|error| Error::new(Kind::Parts, format!("initramfs: {error}")))
 }
 
@@ -204,7 +218,7 @@ fn read_config(file: &Path) -> Result<Vec<u8>, Error> {
 fn judge(folder: &Path, memory_mib: u32) -> Ended {
     let bytes = fs::read(folder.join(line::ANSWER)).unwrap_or_default();
     match Answer::from_bytes(&bytes) {
-        Ok(Answer::Recording(_) | Answer::Symbols(_)) => Ended::Off,
+        Ok(Answer::Recording(_) | Answer::Symbols(_) | Answer::Output(_)) => Ended::Off,
         Ok(Answer::Refused(why)) => {
             Ended::Lost(format!("the agent refused its order: {why}"))
         }

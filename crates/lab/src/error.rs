@@ -18,6 +18,8 @@ pub enum Kind {
     Parts,
     /// The cache cannot be read or written.
     Cache,
+    /// A guest gave no answer.
+    Guest,
     /// Somebody ended it early.
     Interrupted,
 }

@@ -23,7 +23,8 @@ const TRAILER: &str = "TRAILER!!!";
 /// Every header and every file begins at a multiple of this.
 const ALIGNMENT: usize = 4;
 
-/// The archive for a guest that runs this agent on this order. `config` is how its kernel
+/// The archive for a guest that runs this agent on this order; `program`, unless it is empty,
+/// lies beside it. `config` is how its kernel
 /// was configured, for the facts that only that tells.
 ///
 /// # Errors
@@ -31,6 +32,7 @@ const ALIGNMENT: usize = 4;
 pub(crate) fn build(
     agent: &[u8],
     order: &Order,
+    program: &[u8],
     config: Option<&Config<'_>>,
 ) -> io::Result<Vec<u8>> {
     let mut archive = Archive::default();
@@ -44,6 +46,10 @@ pub(crate) fn build(
     let order = serde_json::to_vec(order)?;
     let name = order::PATH.trim_start_matches('/');
     archive.put(&Entry::new(name, PLAIN | 0o644), &order)?;
+    if !program.is_empty() {
+        let name = order::PROGRAM.trim_start_matches('/');
+        archive.put(&Entry::new(name, PLAIN | 0o755), program)?;
+    }
     if let Some(Config { release, text }) = config {
         let name = format!("boot/config-{release}");
         archive.put(&Entry::new("boot", DIRECTORY | 0o755), &[])?;
@@ -151,7 +157,7 @@ mod tests {
     }
 
     fn archive() -> Vec<u8> {
-        build(AGENT, &order(), None).unwrap()
+        build(AGENT, &order(), &[], None).unwrap()
     }
 
     /// Check the whole archive but for the order, byte by byte.
@@ -209,9 +215,9 @@ mod tests {
     #[test]
     fn bytes_depend_on_agent_and_order() {
         assert_eq!(archive(), archive());
-        assert_ne!(archive(), build(b"\x7fELF AGENT.", &order(), None).unwrap());
+        assert_ne!(archive(), build(b"\x7fELF AGENT.", &order(), &[], None).unwrap());
         let other = Order { answer_bytes_max: 7, ..order() };
-        assert_ne!(archive(), build(AGENT, &other, None).unwrap());
+        assert_ne!(archive(), build(AGENT, &other, &[], None).unwrap());
     }
 
     /// Check that cpio itself finds every file, with its kind and its length.

@@ -51,6 +51,10 @@ impl Lab {
         &self.qemu
     }
 
+    pub(crate) fn kernels(&self) -> &Kernels {
+        &self.kernels
+    }
+
     /// Finds the kernels of all plans, and refuses what this QEMU cannot do.
     pub(crate) fn ready(
         &self,

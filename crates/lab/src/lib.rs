@@ -33,6 +33,7 @@ mod options;
 mod package;
 mod places;
 mod plan;
+mod program;
 mod qemu;
 mod rows;
 mod sequence;

@@ -52,6 +52,11 @@ pub struct Plan {
 impl Plan {
     /// The plan of a boot that asks a kernel for its symbols.
     pub(crate) fn of_symbols(kernel: &str) -> Self {
+        Self::of_task(kernel, Task::Symbols)
+    }
+
+    /// The plan of an exact boot for that task, on the usual machine.
+    pub(crate) fn of_task(kernel: &str, task: Task) -> Self {
         Self {
             name: String::new(),
             kernel: kernel.to_owned(),
@@ -64,7 +69,7 @@ impl Plan {
             },
             settings: Vec::new(),
             company: Vec::new(),
-            task: Task::Symbols,
+            task,
             watch: None,
             workload: String::new(),
             mode: Mode::Exact,

@@ -162,8 +162,13 @@ pub(crate) fn thief(cpu: Cpu) -> Injector {
     process(cpu, c"nf-thief", |log| again(log, || spin(Nanos::from_micros(200))))
 }
 
-/// Reads a timer of 1 ms.
+/// Reads a timer of 1 ms. For a real-time kernel that is a thread's, which the spinner
+/// outranks, so that it would never expire.
 pub(crate) fn timer(cpu: Cpu) -> Injector {
+    let version = std::fs::read_to_string("/proc/version");
+    if version.is_ok_and(|version| version.contains("PREEMPT_RT")) {
+        return Injector::None("it is a real-time kernel");
+    }
     process(cpu, c"nf-timer", |_log| {
         let each = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
         let each = libc::itimerspec { it_interval: each, it_value: each };
@@ -175,6 +180,15 @@ pub(crate) fn timer(cpu: Cpu) -> Injector {
             while libc::read(timer, (&raw mut expired).cast(), 8) == 8 {}
         }
         Err(std::io::Error::last_os_error())
+    })
+}
+
+/// Sleeps for a millisecond, again and again.
+pub(crate) fn sleeper(cpu: Cpu) -> Injector {
+    process(cpu, c"nf-sleeper", |_log| {
+        loop {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
     })
 }
 

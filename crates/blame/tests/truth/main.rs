@@ -14,7 +14,7 @@ use std::sync::Mutex;
 use recording::{CulpritKind, Source};
 use units::Nanos;
 
-use injector::{Injector, PACKETS, membarriers, thief, timer, udp, yields};
+use injector::{Injector, PACKETS, membarriers, sleeper, thief, timer, udp, yields};
 use own_mounts::with_tracefs;
 use seen::{Seen, seen_beside};
 
@@ -94,6 +94,17 @@ fn a_timer() {
         let millis = seen.elapsed().get() / 1_000_000;
         assert!(named * 2 > millis, "{named} in {millis} ms: {:#?}", seen.told());
         explained(seen, CulpritKind::Timer, "timerfd_tmrproc");
+    });
+}
+
+/// Check that a sleep of a millisecond ends in a timer interrupt, by its function's name.
+#[test]
+fn a_sleep() {
+    measure("a_sleep", sleeper, |seen| {
+        let named = seen.events(CulpritKind::Timer, "hrtimer_wakeup");
+        let millis = seen.elapsed().get() / 1_000_000;
+        assert!(named * 2 > millis, "{named} in {millis} ms: {:#?}", seen.told());
+        explained(seen, CulpritKind::Timer, "hrtimer_wakeup");
     });
 }
 

@@ -1,0 +1,54 @@
+//! A program that the lab put beside the agent: run to its end, and what it wrote.
+//!
+//! Only the lab's tests ask for one. It has a loopback network, which no measurement has.
+
+use std::fs::File;
+use std::io::Error;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::process::{Command, Stdio};
+
+use agent::{Output, order};
+
+use crate::rest;
+
+/// Runs it on a machine at rest.
+///
+/// # Errors
+/// Why it could not be run.
+pub(crate) fn run(arguments: &[String]) -> Result<Output, String> {
+    loopback().map_err(|error| format!("the loopback network: {error}"))?;
+    rest::wait();
+    let mut command = Command::new(order::PROGRAM);
+    let output = command.args(arguments).stdin(Stdio::null()).output();
+    let output = output.map_err(|error| format!("{}: {error}", order::PROGRAM))?;
+    let [text, errors] = [output.stdout, output.stderr];
+    let text = String::from_utf8_lossy(&text) + String::from_utf8_lossy(&errors);
+    Ok(Output { code: output.status.code(), text: text.into_owned() })
+}
+
+/// Takes the loopback interface up; the kernel gives it its address.
+fn loopback() -> Result<(), Error> {
+    // SAFETY: takes numbers only.
+    let socket = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM, 0) };
+    if socket < 0 {
+        return Err(Error::last_os_error());
+    }
+    // SAFETY: the kernel has just opened it, and nobody else has it.
+    let socket = File::from(unsafe { OwnedFd::from_raw_fd(socket) });
+    // SAFETY: an `ifreq` is numbers and arrays of them, for which zeros are valid.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (slot, letter) in request.ifr_name.iter_mut().zip(b"lo") {
+        *slot = libc::c_char::from_ne_bytes([*letter]);
+    }
+    request.ifr_ifru.ifru_flags = UP;
+    // SAFETY: the kernel reads the request, which outlives the call.
+    match unsafe {
+        libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request)
+    } {
+        0 => Ok(()),
+        _ => Err(Error::last_os_error()),
+    }
+}
+
+/// `IFF_UP` and `IFF_RUNNING`, as `ifreq` has them (linux/if.h).
+const UP: libc::c_short = 0x1 | 0x40;
