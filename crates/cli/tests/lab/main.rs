@@ -8,3 +8,4 @@ mod gate;
 mod lost;
 mod repeats;
 mod site;
+mod watched;

@@ -1,0 +1,105 @@
+//! Guests whose kernel's events are watched: what is injected there is found, on each of
+//! Debian's kernels, and nothing of it depends on the host.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use lab::{Cache, Lab, Run};
+use serde_json::Value;
+
+use crate::site::{NEW, OLD, Site, TOOL, named, text};
+
+/// Kernels whose scheduler and interrupts are those of real time, beside the usual ones.
+const REAL_TIME: [&str; 2] = ["debian:6.1-rt", "debian:6.12-rt"];
+/// How long a guest may take on a busy host.
+const LONG: Duration = Duration::from_secs(300);
+
+/// Noise that is watched, and the same calls watched and not.
+const WATCHED: &str = "name = \"watched\"\nkernels = [\"debian:6.1-cloud\"]\n\
+    [[workload]]\nname = \"noise\"\nwatch = \"bpf\"\n\
+    noise = { cpu = 0, duration = \"300ms\" }\n\
+    [[workload]]\nname = \"switch\"\n\
+    calls = { cpu = 0, calls = [\"switch\"], repeats = 20 }\n\
+    [[workload]]\nname = \"switch-bpf\"\nwatch = \"bpf\"\n\
+    calls = { cpu = 0, calls = [\"switch\"], repeats = 20 }\n";
+
+/// Gets these kernels into the cache that all tests share.
+fn kernels(site: &Site, names: &[&str]) -> bool {
+    let output = site.output(&[&["lab", "kernels"], names].concat());
+    let is_there = output.status.success();
+    if !is_there {
+        println!("skipped: {}", text(&output.stderr).trim().replace('\n', " "));
+    }
+    is_there
+}
+
+/// Runs the tests of the room `blame` in a guest of that kernel.
+fn truth(site: &Site, kernel: &str, program: Vec<u8>) {
+    let lab = Lab::open(Cache::at(&site.cache()).unwrap()).unwrap();
+    let stop = AtomicBool::new(false);
+    let run = Run { jobs: 1, fresh: false, deadline: LONG, stop: &stop };
+    let words = ["--test-threads=1", "--show-output"];
+    let ran = lab.run_program(kernel, program, &words, &run).unwrap();
+    assert_eq!(ran.code, Some(0), "{kernel}: {}", ran.text);
+    let told: Vec<&str> =
+        ran.text.lines().filter_map(|line| line.strip_prefix("skipped: ")).collect();
+    let known = ["there is one CPU", "a real-time kernel"];
+    let is_known = |why: &&str| known.iter().any(|known| why.contains(known));
+    assert!(told.iter().all(is_known), "{kernel}: {told:?}");
+    assert!(ran.text.contains("a_thread ... ok"), "{kernel}: {}", ran.text);
+}
+
+/// Check that noise of known kinds is found in guests of Debian's kernels as it is here, on
+/// those for real time too.
+#[test]
+fn injected() {
+    let Some(site) = Site::new() else { return };
+    let file = Path::new(TOOL).with_file_name("../lab/noisefloor-truth");
+    let Ok(program) = std::fs::read(file) else {
+        println!("skipped: injected: not built: cargo xtask guest --tests");
+        return;
+    };
+    if !kernels(&site, &REAL_TIME) {
+        return;
+    }
+    for pair in [[OLD, NEW], REAL_TIME] {
+        std::thread::scope(|scope| {
+            for kernel in pair {
+                let (site, program) = (&site, program.clone());
+                scope.spawn(move || truth(site, kernel, program));
+            }
+        });
+    }
+}
+
+fn sum(list: &Value, of: impl Fn(&Value) -> &Value) -> u64 {
+    list.as_array().unwrap().iter().map(|one| of(one).as_u64().unwrap()).sum()
+}
+
+/// Check that watched cells are the same to the last byte, too; that the tick is blamed by
+/// its function's name, all shares add up, and being watched costs something.
+#[test]
+fn to_the_last_byte() {
+    let Some(site) = Site::new() else { return };
+    let other = Site::new().unwrap();
+    let [cells, again] = [&site, &other].map(|site| {
+        let cells = site.cells(&[&site.file("watched.toml", WATCHED)], 0);
+        let answer =
+            |cell: &Value| std::fs::read(site.kept(cell).join("answer")).unwrap();
+        cells.into_iter().map(|cell| (answer(&cell), cell)).collect::<Vec<_>>()
+    });
+    for ((first, cell), (second, again)) in cells.iter().zip(&again) {
+        assert!(first == second, "{}", cell["name"]);
+        assert_eq!(cell["counts"], again["counts"], "{}", cell["name"]);
+    }
+    let cells: Vec<Value> = cells.into_iter().map(|(_, cell)| cell).collect();
+    let noise = named(&cells, "noise");
+    let culprits = &noise["summary"]["culprits"];
+    assert_eq!(culprits[0]["name"], "tick_sched_timer", "{culprits}");
+    let gaps = sum(&noise["series"]["cpus"][0]["gaps"], |gap| &gap[1]);
+    assert_eq!(sum(culprits, |culprit| &culprit["ns"]), gaps);
+    let added = named(&cells, "switch-bpf")["added"][0].clone();
+    assert_eq!(added["event"], "switch");
+    assert!(added["added_instructions"].as_f64().unwrap() > 100.0, "{added}");
+}
