@@ -62,7 +62,8 @@ mod tests {
         let cpus = CpuSet::from_iter([Cpu::new(0)]);
         let interval_ns = Nanos::from_secs(1);
         let ticks = Spec::Ticks(TicksSpec { cpus, interval_ns, count: Some(1) });
-        let told = |source, spec| open(source, spec).err();
+        let facts = Facts::read(&facts::Root::live());
+        let told = |source, spec| open(source, spec, &facts).err();
         assert!(told(Some(Source::Bpf), &ticks).is_some_and(|why| why.contains("calls")));
         assert_eq!(told(None, &ticks), None);
         let calls = recording::CallsSpec { cpu: Cpu::new(0), calls: vec![], repeats: 1 };

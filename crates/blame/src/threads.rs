@@ -1,9 +1,9 @@
 //! Whose threads those are that a trace names by their number alone: `/proc/TID/status`, read
 //! while the thread is there.
 //!
-//! A spinner is a thread of this process that is allowed on one CPU only. One that came and
-//! went between two looks is known by its name, `spin/CPU`, unless that number is now
-//! another process's. A thread that was gone before the first look is told as a process of
+//! A spinner is a thread of this process that is called `spin/CPU`. One that came and went
+//! between two looks is known by that name alone, unless its number is now another
+//! process's. A thread that was gone before the first look is told as a process of
 //! its own; in a container the kernel's numbers are not those of `/proc`, and all are.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,7 +41,7 @@ impl Threads {
         }
         let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
         let tids = tasks.filter_map(|task| task.file_name().to_str()?.parse().ok());
-        self.spinners.extend(tids.filter(|tid| is_pinned(*tid)));
+        self.spinners.extend(tids.filter(|tid| is_named(*tid)));
     }
 
     /// Whether a thread that was switched to or from on that CPU is a spinner.
@@ -82,9 +82,8 @@ fn padded(name: &str) -> impl Iterator<Item = u8> {
     name.bytes().take(15).chain(std::iter::repeat(0)).take(16)
 }
 
-fn is_pinned(tid: u32) -> bool {
-    let allowed = status(tid, "Cpus_allowed_list:");
-    allowed.is_some_and(|list| list.parse::<u32>().is_ok())
+fn is_named(tid: u32) -> bool {
+    status(tid, "Name:").is_some_and(|name| name.starts_with("spin/"))
 }
 
 /// One line of what the kernel says about a thread.
@@ -104,29 +103,26 @@ mod tests {
         Task { tid, prio: 120, comm }
     }
 
-    /// Check that a pinned thread of this process is a spinner also where nobody looked at
-    /// its name, and that others are not.
+    /// Check that a thread of this process is a spinner by the name that `/proc` tells, also
+    /// where a switch told an older one, and that others are not.
     #[test]
     fn finds_spinners() {
-        let mut threads = Threads::live();
-        if threads.own.is_none() {
+        if Threads::live().own.is_none() {
             println!("skipped: finds_spinners: this is a container");
             return;
         }
-        let facts = facts::Facts::read(&facts::Root::live());
-        let cpu = facts.cpus.allowed.get().unwrap().first().unwrap();
-        std::thread::spawn(move || {
-            let tid = rustix::thread::gettid().as_raw_pid().try_into().unwrap();
-            threads.look();
-            let count = facts.cpus.allowed.get().unwrap().len();
-            assert_eq!(threads.is_spinner(&task(tid, "other"), cpu), count == 1);
-            isolate::pin(cpu).unwrap();
-            threads.look();
-            assert!(threads.is_spinner(&task(tid, "other"), cpu));
-            assert_eq!(threads.process(&task(tid, "other")), std::process::id());
-        })
-        .join()
-        .unwrap();
+        for (name, is_spinner) in [("spin/1", true), ("other", false)] {
+            let mut threads = Threads::live();
+            let thread = std::thread::Builder::new().name(name.to_owned());
+            let looked = thread.spawn(move || {
+                let tid = rustix::thread::gettid().as_raw_pid().try_into().unwrap();
+                threads.look();
+                let older = task(tid, "older");
+                assert_eq!(threads.is_spinner(&older, Cpu::new(1)), is_spinner);
+                assert_eq!(threads.process(&older), std::process::id());
+            });
+            looked.unwrap().join().unwrap();
+        }
     }
 
     /// Check that a spinner that is gone is known by its name, but only on its CPU, and
