@@ -1,5 +1,5 @@
-//! The eBPF source: programs at raw tracepoints, which cost least (since Linux 5.8, for
-//! the helpers and mapped arrays that they use; BTF says where the fields are).
+//! The eBPF source: programs at raw tracepoints, which cost least (since Linux 5.11, for
+//! the helpers that they use; BTF says where the fields are).
 //!
 //! Sees every interrupt that has a tracepoint. Cannot see the edges of an interruption, nor
 //! system management mode, nor the hypervisor. The programs go with the process, however

@@ -89,15 +89,15 @@ int classic_nmi(struct trace_event_raw_nmi_handler *event)
 SEC("tp")
 int classic_switched(struct trace_event_raw_sched_switch *event)
 {
-	struct task_struct *previous = (void *)bpf_get_current_task();
+	struct task_struct *running = bpf_get_current_task_btf();
 	__u32 place = place_here();
 	struct lane *lane = lane_of(place);
 
 	if (!lane)
 		return 0;
-	if (is_spinner(previous))
-		lane->spinner = BPF_CORE_READ(previous, pid);
-	return leave(lane, place, previous,
+	if (spins(running))
+		lane->spinner = running->pid;
+	return leave(lane, place, running,
 		     lane->spinner && lane->spinner == event->next_pid);
 }
 

@@ -246,21 +246,32 @@ int nmi(struct bpf_raw_tracepoint_args *args)
 	return end_of_nmi(args->args[0], args->args[1]);
 }
 
-/* The thread that spins: of this process, and called spin/CPU. This process's others are like
- * anybody's, and where there is one CPU they are no less pinned to it. */
-static __always_inline int is_spinner(struct task_struct *task)
+/* A spinner is of this process, and called spin/CPU. This process's others are like anybody's,
+ * and where there is one CPU they are no less pinned to it. */
+static __always_inline int is_spinners(const char *name)
 {
-	char name[8];
-
-	if (BPF_CORE_READ(task, tgid) != own_process)
-		return 0;
-	BPF_CORE_READ_INTO(&name, task, comm);
 	return name[0] == 's' && name[1] == 'p' && name[2] == 'i' && name[3] == 'n' &&
 	       name[4] == '/';
 }
 
-/* A thread leaves the CPU to another, which may be the one that spins. */
-static __always_inline int leave(struct lane *lane, __u32 place, struct task_struct *previous,
+/* The kernel lets programs read the task that runs as if it were theirs: no helper is called. */
+static __always_inline int spins(struct task_struct *running)
+{
+	return running->tgid == own_process && is_spinners(running->comm);
+}
+
+static __always_inline int will_spin(struct task_struct *next)
+{
+	char name[8];
+
+	if (BPF_CORE_READ(next, tgid) != own_process)
+		return 0;
+	BPF_CORE_READ_INTO(&name, next, comm);
+	return is_spinners(name);
+}
+
+/* The running thread leaves the CPU to another, which may be the one that spins. */
+static __always_inline int leave(struct lane *lane, __u32 place, struct task_struct *running,
 				 int to_spinner)
 {
 	struct slot *slot = &lane->slots[THREAD];
@@ -272,7 +283,7 @@ static __always_inline int leave(struct lane *lane, __u32 place, struct task_str
 
 	slot->start = to_spinner ? 0 : now;
 	/* A spinner that was named after it had been switched to was not known to be one. */
-	if (!start || is_spinner(previous))
+	if (!start || spins(running))
 		return 0;
 	record = next_record(slot, place, THREAD);
 	key = (place - 1) * depth + (slot->head & (depth - 1));
@@ -281,10 +292,11 @@ static __always_inline int leave(struct lane *lane, __u32 place, struct task_str
 		return 0;
 	record->start = start;
 	record->end = now;
-	record->detail = (__u64)BPF_CORE_READ(previous, tgid) << 32 |
-			 (__u32)BPF_CORE_READ(previous, prio);
-	record->id = BPF_CORE_READ(previous, pid);
-	BPF_CORE_READ_INTO(&comm->name, previous, comm);
+	record->detail = (__u64)running->tgid << 32 | (__u32)running->prio;
+	record->id = running->pid;
+#pragma unroll
+	for (int letter = 0; letter < COMM; letter++)
+		comm->name[letter] = running->comm[letter];
 	publish(slot);
 	return 0;
 }
@@ -298,7 +310,8 @@ int switched(struct bpf_raw_tracepoint_args *args)
 
 	if (!lane)
 		return 0;
-	return leave(lane, place, (void *)args->args[1], is_spinner((void *)args->args[2]));
+	return leave(lane, place, bpf_get_current_task_btf(),
+		     will_spin((void *)args->args[2]));
 }
 
 /* Run once, by this process itself. */
