@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 use std::ptr::NonNull;
 use std::sync::atomic::{Ordering, fence};
 
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 
 use crate::bpf::types::{comm, lane, record};
 use crate::error::{Error, Kind};
@@ -40,9 +40,14 @@ impl<T: Copy> Mapped<T> {
         };
         let failed =
             |error| Error::new(Kind::System, format!("map the ring of events: {error}"));
-        let first = NonNull::new(memory.map_err(failed)?.cast::<T>());
+        let memory = memory.map_err(failed)?;
+        let first = NonNull::new(memory.cast::<T>());
         let first = first.ok_or_else(|| failed(rustix::io::Errno::NOMEM))?;
-        Ok(Self { first, count })
+        let mapped = Self { first, count };
+        // A process that is forked would take long to get pages that it never reads.
+        // SAFETY: this is the whole mapping; what children have of it changes nothing here.
+        unsafe { madvise(memory, length, Advice::LinuxDontFork) }.map_err(failed)?;
+        Ok(mapped)
     }
 
     /// What an element holds now. It may be half of one thing and half of another.

@@ -91,9 +91,11 @@ fn tick_cost(facts: &Facts, series: &NoiseSeries, counts: Option<&Counts>) -> Ti
         let cpus = series.cpus.iter().filter_map(|cpu| on_cpu(phase, cpu.cpu));
         cpus.collect::<Vec<_>>()
     });
-    let cost = TickCost::of(own_clock(facts, series, phase), gaps, measured.as_deref());
-    let watched = series.source.map(|_| noise_summary(series).culprits);
-    TickCost { culprits: watched.unwrap_or_default(), ..cost }
+    let clock = own_clock(facts, series, phase);
+    let cost = TickCost::of(clock, gaps, measured.as_deref());
+    let is_blamed = clock.is_some() && series.source.is_some();
+    let culprits = is_blamed.then(|| noise_summary(series).culprits);
+    TickCost { culprits: culprits.unwrap_or_default(), ..cost }
 }
 
 /// The clock's frequency, where the guest's only CPU has it for itself. How many there

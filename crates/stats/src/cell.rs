@@ -91,7 +91,8 @@ pub struct TickCost {
     /// Kernel instructions of each timer interrupt that interrupted the program, until a
     /// program runs again; null where nothing was counted.
     pub kernel_instructions: Option<Spread>,
-    /// Who took the gaps, the most first, in the guest's time; empty where nobody watched.
+    /// Who took the gaps, the most first, in the guest's time; empty where nobody watched, or
+    /// several CPUs share the guest's clock.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub culprits: Vec<Culprit>,
 }
