@@ -74,6 +74,12 @@ fn cargo_for_guests(workspace: &Workspace, verb: &str) -> Result<Command, String
     cargo.current_dir(&workspace.root).args([verb, "--locked", "--quiet"]);
     cargo.args(["--target", TRIPLE, "--target-dir"]).arg(workspace.target.join("guest"));
     let folder = of_libelf("--variable=libdir")?;
+    if !Path::new(&folder).join("libelf.a").exists() {
+        let help = "install libelf-dev (Debian), elfutils-libelf-devel-static (Fedora)";
+        return Err(format!(
+            "guests need static libraries, and {folder} has none: {help}"
+        ));
+    }
     let needs = of_libelf("--static --libs-only-l")?;
     let flags: Vec<String> =
         flags(&cargo_home()).into_iter().chain(more(&needs)).collect();
