@@ -41,6 +41,8 @@ const SOFTIRQS: [&str; 10] = [
 
 /// What the names of kernel threads that work for others begin with.
 const WORKER: &str = "kworker/";
+/// Events have room for so many letters of a name.
+const LONGEST: usize = 15;
 
 /// The names that this kernel and this machine give.
 pub(crate) struct Names {
@@ -50,8 +52,8 @@ pub(crate) struct Names {
     devices: BTreeMap<u32, String>,
     /// By address; of interrupts without a number.
     phrases: BTreeMap<u64, String>,
-    /// By thread; of kernel threads that work for others, and for whom.
-    workers: BTreeMap<u32, String>,
+    /// By thread; where events have room for a part only.
+    threads: BTreeMap<u32, String>,
 }
 
 impl Names {
@@ -65,7 +67,7 @@ impl Names {
             functions: functions(root, records()),
             devices: lines.map_or_else(|_| BTreeMap::new(), |found| devices(&found)),
             phrases: phrases(root, records()),
-            workers: workers(root, records()),
+            threads: full_names(root, records()),
         }
     }
 
@@ -98,7 +100,7 @@ impl Names {
     }
 
     fn thread(&self, record: &Record) -> Culprit {
-        let name = self.workers.get(&record.id).cloned();
+        let name = self.threads.get(&record.id).cloned();
         let name = name.unwrap_or_else(|| comm(record));
         Culprit { kind: CulpritKind::Thread, name, thread: Some(who(record)) }
     }
@@ -159,25 +161,33 @@ fn phrase(line: &str) -> Option<(u64, String)> {
     Some((address, text.to_owned()))
 }
 
-/// A worker's thread is called `kworker/1:1`; the file adds the queue that it worked for last
-/// (`kworker/1:1-events`). In a container the number may be another thread's.
-fn workers<'a>(
+/// What events have no room to tell of threads' names. In a container a number may be another
+/// thread's.
+fn full_names<'a>(
     root: &Root,
     records: impl Iterator<Item = &'a Record>,
 ) -> BTreeMap<u32, String> {
     let threads = records.filter(|record| record.level == Level::Thread);
     let named = threads.map(|record| (record.id, comm(record)));
-    let workers: BTreeMap<u32, String> =
-        named.filter(|(_, name)| name.starts_with(WORKER)).collect();
-    let full = |(tid, name): (u32, String)| Some((tid, worker(root, tid, &name)?));
-    workers.into_iter().filter_map(full).collect()
+    let cut: BTreeMap<u32, String> = named.filter(|(_, name)| may_be_cut(name)).collect();
+    let full = |(tid, name): (u32, String)| Some((tid, full_name(root, tid, &name)?));
+    cut.into_iter().filter_map(full).collect()
 }
 
-/// A worker's name and the queue that it worked for last; `None` if it is gone.
-pub(crate) fn worker(root: &Root, tid: u32, name: &str) -> Option<String> {
+/// A kernel thread's whole name (since Linux 5.17); of a worker (`kworker/1:1`) with the queue
+/// that it worked for last (`kworker/1:1-events`). `None` if the name was whole, or the thread
+/// is gone.
+pub(crate) fn full_name(root: &Root, tid: u32, name: &str) -> Option<String> {
+    if !may_be_cut(name) {
+        return None;
+    }
     let told = root.text(&format!("/proc/{tid}/comm")).ok()?;
     let told = told.trim_end();
-    (name.starts_with(WORKER) && told.starts_with(name)).then(|| told.to_owned())
+    told.starts_with(name).then(|| told.to_owned())
+}
+
+fn may_be_cut(name: &str) -> bool {
+    name.starts_with(WORKER) || name.len() == LONGEST
 }
 
 fn devices(interrupts: &Interrupts) -> BTreeMap<u32, String> {
@@ -227,7 +237,7 @@ mod tests {
             functions: BTreeMap::from([(0xf, "tick_nohz_handler".to_owned())]),
             devices: BTreeMap::from([(11, ARM_TIMER.to_owned())]),
             phrases: text.lines().filter_map(phrase).collect(),
-            workers: BTreeMap::new(),
+            threads: BTreeMap::new(),
         };
         let culprit = |level, id, detail| {
             let (start, end, comm) = (0, 1, [0; 16]);

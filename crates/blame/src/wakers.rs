@@ -14,7 +14,7 @@ use rustix::time::{ClockId, clock_gettime};
 use units::Nanos;
 
 use crate::error::{Error, Kind};
-use crate::names::{text_of, worker};
+use crate::names::{full_name, text_of};
 use crate::refusal;
 use crate::wake_programs::{Counts, Filter, Lost, Pair, Room, Row, Who, count};
 
@@ -112,7 +112,7 @@ fn threads(counts: &Counts, root: &Root) -> Vec<WokenThread> {
 
 fn name(root: &Root, who: Who, row: &Row) -> String {
     let name = text_of(row.comm);
-    worker(root, who.tid, &name).unwrap_or(name)
+    full_name(root, who.tid, &name).unwrap_or(name)
 }
 
 /// The pairs of each thread, the most frequent first; `sides` says which side the thread is.

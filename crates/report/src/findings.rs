@@ -6,7 +6,7 @@
 
 use facts::{Facts, Why};
 use serde::Serialize;
-use stats::{CheckSummary, CpuNoiseSummary, LineSummary};
+use stats::{CheckSummary, CpuNoiseSummary, Culprit, CulpritKind, LineSummary};
 use units::{CpuSet, Nanos, Ppm};
 
 use crate::culprits;
@@ -213,7 +213,7 @@ fn takers(look: &Look<'_>) -> Option<Finding> {
     let worst = look.worst?;
     if let Some(text) = culprits::takers(worst) {
         let next = format!("sudo noisefloor noise -c {} -d 60", worst.cpu);
-        return Some(Finding::new("takers", text, next));
+        return Some(Finding::new("takers", text + &in_a_guest(look, worst), next));
     }
     let (cpu, meanwhile) = (worst.cpu, &worst.meanwhile);
     let waited = meanwhile.waited_ns.unwrap_or(Nanos::ZERO);
@@ -233,6 +233,21 @@ fn takers(look: &Look<'_>) -> Option<Finding> {
         format!("noisefloor ticks -c {cpu}")
     };
     Some(Finding::new("takers", text, next))
+}
+
+/// What to think of gaps without an event where there is a hypervisor, as the end of a
+/// paragraph.
+fn in_a_guest(look: &Look<'_>, cpu: &CpuNoiseSummary) -> String {
+    let hypervisor = look.facts.virt.hypervisor.get().and_then(Option::as_ref);
+    let nobodys = |culprit: &Culprit| culprit.kind == CulpritKind::Unexplained;
+    match hypervisor {
+        Some(name) if cpu.culprits.iter().any(nobodys) => format!(
+            " In a guest of {} that is as a rule the hypervisor at work, which leaves no \
+             event.",
+            value::hypervisor(name)
+        ),
+        _ => String::new(),
+    }
 }
 
 /// How often and how long other programs ran, as the end of a sentence.

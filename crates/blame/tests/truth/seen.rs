@@ -10,7 +10,7 @@ use units::{Cpu, CpuSet, Nanos, Span};
 
 use crate::injector::{Burst, Injector};
 
-const RUN: Nanos = Nanos::from_secs(1);
+const RUN: Nanos = Nanos::from_millis(500);
 /// It outranks ordinary tasks, whatever else this machine is doing.
 const SPINNER: u8 = 5;
 

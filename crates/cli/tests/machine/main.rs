@@ -1,6 +1,7 @@
 //! The tool on the machine that runs the tests: real clocks, signals, privileges.
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
+mod culprits;
 mod hostile;
 mod tool;
 
