@@ -43,11 +43,13 @@ fn unshare() -> io::Result<()> {
 fn mount(kind: &CStr, place: &CStr) -> io::Result<()> {
     let kind = kind.as_ptr();
     // SAFETY: the call takes strings that end in a zero, and no options.
-    let mounted =
+    let done =
         is_done(unsafe { libc::mount(kind, place.as_ptr(), kind, 0, std::ptr::null()) });
-    // It is there already, as in a guest.
-    let is_there = |error: &io::Error| error.raw_os_error() == Some(libc::EBUSY);
-    mounted.or_else(|error| if is_there(&error) { Ok(()) } else { Err(error) })
+    match done {
+        // This very one is there already.
+        Err(error) if error.raw_os_error() == Some(libc::EBUSY) => Ok(()),
+        done => done,
+    }
 }
 
 fn is_done(code: libc::c_int) -> io::Result<()> {
