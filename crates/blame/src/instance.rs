@@ -19,6 +19,8 @@ use crate::error::{Error, Kind};
 pub(crate) const PREFIX: &str = "noisefloor-";
 /// So many of one process.
 const TRIES: u32 = 64;
+/// The file that says which tracer a trace uses.
+const TRACER: &str = "current_tracer";
 /// More than the longest file that is read.
 const FILE_MAX: usize = 64 << 10;
 /// `TRACEFS_MAGIC` in `include/uapi/linux/magic.h`.
@@ -53,6 +55,8 @@ pub(crate) struct Instance {
     _lock: File,
     /// Ends the trace when it is closed, by the kernel if need be.
     end: Option<File>,
+    /// Whether it has a tracer beside its events.
+    has_tracer: bool,
 }
 
 impl Instance {
@@ -82,7 +86,7 @@ impl Instance {
                 Err(error) => return Err(refused(&folder, &error)),
             }
             if let Some(lock) = lock(&folder) {
-                return Ok(Self { folder, _lock: lock, end: None });
+                return Ok(Self { folder, _lock: lock, end: None, has_tracer: false });
             }
         }
         let text =
@@ -102,6 +106,24 @@ impl Instance {
     pub(crate) fn write(&self, file: &str, value: &str) -> Result<(), Error> {
         let failed = |error| refused(&self.folder.join(file), &error);
         self.try_write(file, value).map_err(failed)
+    }
+
+    /// Has it use a tracer, until it ends.
+    ///
+    /// # Errors
+    /// The kernel refuses it: another one is in use, or somebody reads the trace.
+    pub(crate) fn take_tracer(&mut self, tracer: &str) -> Result<(), Error> {
+        self.write(TRACER, tracer)?;
+        self.has_tracer = true;
+        Ok(())
+    }
+
+    /// Ends its use of a tracer; nobody may be reading the trace any more.
+    pub(crate) fn leave_tracer(&mut self) {
+        // It would be left with the trace as well.
+        if self.has_tracer && self.write(TRACER, "nop").is_ok() {
+            self.has_tracer = false;
+        }
     }
 
     /// Lets an event be written; whether this kernel has it.
@@ -132,9 +154,9 @@ impl Instance {
     }
 }
 
-/// Some of these files have nothing to say to who reads them a second time, so that the
-/// first one has to ask for all.
-fn read_whole(file: &Path) -> io::Result<String> {
+/// The text of a file of tracefs. Some have nothing to say to who reads them a second time,
+/// others refuse who asks for less than all.
+pub(crate) fn read_whole(file: &Path) -> io::Result<String> {
     let mut text = Vec::new();
     let mut file = File::open(file)?;
     let mut part = vec![0; FILE_MAX];
@@ -148,6 +170,7 @@ fn read_whole(file: &Path) -> io::Result<String> {
 
 impl Drop for Instance {
     fn drop(&mut self) {
+        self.leave_tracer();
         // A trace whose files are open cannot be removed.
         self.end = None;
         // Nothing is left to do if somebody looks into it now: the next run removes it.

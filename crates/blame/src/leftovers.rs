@@ -29,7 +29,7 @@ fn remove_in(tracefs: &Path) -> Vec<PathBuf> {
 }
 
 /// `noisefloor-PID`, or `noisefloor-PID-NUMBER`.
-fn is_ours(name: &str) -> bool {
+pub(crate) fn is_ours(name: &str) -> bool {
     let numbers = name.strip_prefix(PREFIX).map(|numbers| numbers.splitn(2, '-'));
     let is_number = |text: &str| text.parse::<u32>().is_ok();
     numbers.is_some_and(|mut numbers| numbers.all(is_number))

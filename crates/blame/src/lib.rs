@@ -16,6 +16,7 @@ mod layers;
 mod leftovers;
 mod level;
 mod names;
+mod osnoise;
 mod refusal;
 mod ring;
 mod seen;

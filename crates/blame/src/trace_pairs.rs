@@ -11,6 +11,9 @@ use crate::seen::{Lane, NAMED, Record};
 use crate::threads::Threads;
 use crate::trace_events::{Moment, Task};
 
+/// More than any NMI has.
+const HANDLERS: usize = 16;
+
 /// What goes on at one level.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum State {
@@ -30,6 +33,8 @@ pub(crate) struct Pairs {
     levels: [State; Level::ALL.len()],
     /// The last moment's time.
     now: u64,
+    /// What handlers of an NMI took, until it is known whether that is told as a whole.
+    handlers: Vec<Record>,
 }
 
 impl Pairs {
@@ -42,13 +47,26 @@ impl Pairs {
         threads: &mut Threads,
     ) {
         self.now = time;
+        if !matches!(moment, Moment::Nmi(..) | Moment::WholeNmi(_)) {
+            self.end_nmi(lane);
+        }
         match moment {
             Moment::Begin(level) => self.begin(level, time),
             Moment::End(level, number) => self.end(level, number, lane),
             Moment::Expired(function) => self.expired(function),
             Moment::Nmi(took, handler) => {
+                if self.handlers.len() == HANDLERS {
+                    self.end_nmi(lane);
+                }
                 let start = time.saturating_sub(took);
-                lane.take(Level::Nmi, Some(record(Level::Nmi, start, time, handler, 0)));
+                self.handlers.push(record(Level::Nmi, start, time, handler, 0));
+            }
+            Moment::WholeNmi(took) => {
+                let start = time.saturating_sub(took);
+                // Those after that are of this one.
+                self.handlers.retain(|handler| handler.end <= start);
+                self.end_nmi(lane);
+                lane.take(Level::Nmi, Some(record(Level::Nmi, start, time, 0, 0)));
             }
             Moment::Switch { previous, next } => {
                 self.switch(&previous, &next, lane, threads);
@@ -62,8 +80,16 @@ impl Pairs {
         }
     }
 
+    /// No whole NMI was told: it took what its handlers did.
+    pub(crate) fn end_nmi(&mut self, lane: &mut Lane) {
+        for handler in self.handlers.drain(..) {
+            lane.take(Level::Nmi, Some(handler));
+        }
+    }
+
     /// So many moments were lost before that time.
     pub(crate) fn lose(&mut self, moments: u64, until: u64, lane: &mut Lane) {
+        self.end_nmi(lane);
         let starts = self.levels.iter().filter_map(|state| match state {
             State::Since { start, .. } => Some(*start),
             State::Nothing | State::Unsure(_) => None,
@@ -245,6 +271,32 @@ mod tests {
             (95, to(SPINNER, OTHER)),
         ]);
         assert_eq!((lane.records.len(), lane.losses), (2, vec![(30, 50)]));
+    }
+
+    /// Check that an NMI that is told as a whole took that long, whatever its handlers took,
+    /// and that those of which nothing else is told are kept.
+    #[test]
+    fn whole_nmis() {
+        let handled = |took| Some(Moment::Nmi(took, 0xc));
+        let lane = paired(&[
+            (10, handled(4)),
+            (30, handled(2)),
+            (35, handled(3)),
+            (40, Some(Moment::WholeNmi(15))),
+            (50, handled(5)),
+            (60, begin(Level::Vector)),
+            (65, handled(1)),
+            (70, end(Level::Vector, 0xec)),
+        ]);
+        use Level::{Nmi, Vector};
+        let expected = [
+            (Nmi, 6, 10, 0),
+            (Nmi, 25, 40, 0),
+            (Nmi, 45, 50, 0),
+            (Nmi, 64, 65, 0),
+            (Vector, 60, 70, 0xec),
+        ];
+        assert_eq!(told(&lane), expected);
     }
 
     /// Check that an interrupt without a number keeps where its name is (arm64).

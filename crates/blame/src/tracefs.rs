@@ -3,8 +3,8 @@
 //!
 //! For machines where BPF is locked out. Sees what the BPF programs see, and costs somewhat
 //! more (`cargo bench -p blame`). Cannot see whose process a thread is if it is gone by the time it
-//! is looked for, nor NMIs' beginnings. The osnoise tracer knows those, but its switch
-//! is one for the whole machine, and that is not ours to turn.
+//! is looked for, nor what NMIs take beside their handlers, unless the osnoise tracer
+//! may be used ([`crate::osnoise`]).
 
 use std::fs::File;
 use std::io::Read;
@@ -14,9 +14,10 @@ use units::{Cpu, CpuSet};
 
 use crate::error::{Error, Kind};
 use crate::instance::{self, Instance, refused};
+use crate::osnoise;
 use crate::seen::Lane;
 use crate::threads::Threads;
-use crate::trace_events::{EVENTS, Vocabulary};
+use crate::trace_events::{EVENTS, Vocabulary, WHOLE_NMI};
 use crate::trace_page::{Layout, Page};
 use crate::trace_pairs::{Pairs, forget_spinners};
 use crate::watcher::EventSource;
@@ -58,6 +59,7 @@ impl EventSource for Trace {
         for (place, lane) in lanes.iter_mut().enumerate() {
             self.drain(place, lane, &mut page);
             if self.has_stopped {
+                self.end_nmi(place, lane);
                 self.count_lost(place, lane);
                 forget_spinners(lane, &self.threads);
             }
@@ -78,7 +80,8 @@ impl Trace {
     /// # Errors
     /// There is no tracefs, or it may not be used; nothing is left of the trace.
     pub(crate) fn begin(cpus: &CpuSet) -> Result<Self, Error> {
-        let instance = Instance::make(&instance::tracefs()?)?;
+        let tracefs = instance::tracefs()?;
+        let mut instance = Instance::make(&tracefs)?;
         let each = (BUFFERS_KB / cpus.len().max(1)).clamp(64, BUFFER_KB);
         instance.write("tracing_on", "0")?;
         instance.write("buffer_size_kb", &NO_BUFFER_KB.to_string())?;
@@ -90,6 +93,7 @@ impl Trace {
         instance.write("tracing_cpumask", &mask(cpus))?;
         // What is lost is then the oldest, and pages say so.
         instance.write("options/overwrite", "1")?;
+        let has_osnoise = osnoise::take(&mut instance, &tracefs, cpus);
         let layout = instance.read("events/header_page")?;
         let layout = Layout::parse(&layout).filter(|layout| layout.page_bytes() > 0);
         let layout = layout.ok_or_else(|| strange("events/header_page"))?;
@@ -104,15 +108,16 @@ impl Trace {
             most: 2 * (each << 10) / layout.page_bytes() + 2,
             has_stopped: false,
         };
-        trace.enable()?;
+        trace.enable(has_osnoise)?;
         trace.instance.write("tracing_on", "1")?;
         Ok(trace)
     }
 
     /// Has all events written that this kernel has.
-    fn enable(&mut self) -> Result<(), Error> {
+    fn enable(&mut self, has_osnoise: bool) -> Result<(), Error> {
         let foreign = if cfg!(target_arch = "x86_64") { "ipi" } else { "irq_vectors" };
-        for (system, name, sort, fields) in EVENTS {
+        let whole = has_osnoise.then_some(&WHOLE_NMI);
+        for (system, name, sort, fields) in EVENTS.iter().chain(whole) {
             if *system == foreign {
                 continue;
             }
@@ -146,6 +151,13 @@ impl Trace {
                     pairs.take(event.time, told, lane, &mut self.threads);
                 }
             }
+        }
+    }
+
+    /// Hands on an NMI that was the last that was told.
+    fn end_nmi(&mut self, place: usize, lane: &mut Lane) {
+        if let Some(pipe) = self.pipes.get_mut(place) {
+            pipe.pairs.end_nmi(lane);
         }
     }
 

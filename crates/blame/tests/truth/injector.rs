@@ -225,19 +225,35 @@ pub(crate) fn yields(cpu: Cpu) -> Injector {
 
 /// A thread of this process on another CPU, that has the spinner's CPU see barriers.
 pub(crate) fn membarriers(cpu: Cpu) -> Injector {
-    let facts = facts::Facts::read(&facts::Root::live());
-    let others = facts.cpus.allowed.get().unwrap().without(&[cpu].into_iter().collect());
-    let Some(other) = others.first() else { return Injector::None("there is one CPU") };
     if !is_registered() {
         return Injector::None("membarrier(2) is not allowed here");
     }
+    elsewhere(cpu, || {
+        membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+        std::thread::sleep(std::time::Duration::from_micros(500));
+    })
+}
+
+/// A thread of this process on another CPU, that asks the kernel what the spinner's CPU is
+/// doing: it asks by an NMI, and writes the answer into its log.
+pub(crate) fn nmis(cpu: Cpu) -> Injector {
+    elsewhere(cpu, || {
+        std::fs::write("/proc/sysrq-trigger", "l").unwrap();
+        std::thread::sleep(PERIOD.into());
+    })
+}
+
+/// A thread of this process on another CPU than this one, that does something again and again.
+fn elsewhere(cpu: Cpu, act: impl Fn() + Send + 'static) -> Injector {
+    let facts = facts::Facts::read(&facts::Root::live());
+    let others = facts.cpus.allowed.get().unwrap().without(&[cpu].into_iter().collect());
+    let Some(other) = others.first() else { return Injector::None("there is one CPU") };
     let stop = Arc::new(AtomicBool::new(false));
     let told = Arc::clone(&stop);
     let thread = std::thread::spawn(move || {
         isolate::pin(other).unwrap();
         while !told.load(Ordering::Relaxed) {
-            membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED);
-            std::thread::sleep(std::time::Duration::from_micros(500));
+            act();
         }
     });
     Injector::Thread { stop, thread }

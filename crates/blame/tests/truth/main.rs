@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
 mod injector;
+mod osnoise;
 mod own_mounts;
 mod seen;
 

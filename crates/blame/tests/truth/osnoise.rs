@@ -1,0 +1,204 @@
+//! The osnoise tracer, on kernels that have it (Debian's for real time): used where that starts
+//! no thread and disturbs nobody, and the whole machine's switch stays as it is.
+//!
+//! The tests turn that switch, and turn it back; the tool never does.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use blame::Watcher;
+use facts::{Facts, Root};
+use recording::{CulpritKind, Source};
+
+use crate::injector::nmis;
+use crate::own_mounts::with_tracefs;
+use crate::seen::seen_beside;
+use crate::{CPU, explained};
+
+const TRACEFS: &str = "/sys/kernel/tracing";
+const OPTIONS: &str = "osnoise/options";
+const ON: &str = "OSNOISE_WORKLOAD";
+const OFF: &str = "NO_OSNOISE_WORKLOAD";
+/// A trace of this number is no process's: the kernel gives none so high.
+const LEFT: &str = "noisefloor-4194305";
+
+fn read(file: impl AsRef<Path>) -> String {
+    fs::read_to_string(Path::new(TRACEFS).join(file)).unwrap_or_default()
+}
+
+fn has(file: impl AsRef<Path>, word: &str) -> bool {
+    read(file).split_ascii_whitespace().any(|found| found == word)
+}
+
+/// The switch as a test wants it; as it was when this goes.
+struct Switch(&'static str);
+
+impl Switch {
+    fn turn(to: &str) -> Result<Self, String> {
+        if !has("available_tracers", "osnoise") {
+            return Err("this kernel has no osnoise tracer".to_owned());
+        }
+        let was = [ON, OFF].into_iter().find(|word| has(OPTIONS, word));
+        let was = was.ok_or("this kernel's osnoise tracer always starts threads")?;
+        if !threads().is_empty() || !is_free() {
+            return Err("somebody uses the osnoise tracer".to_owned());
+        }
+        write(OPTIONS, to);
+        Ok(Self(was))
+    }
+}
+
+impl Drop for Switch {
+    fn drop(&mut self) {
+        write(OPTIONS, self.0);
+    }
+}
+
+fn write(file: impl AsRef<Path>, text: &str) {
+    fs::write(Path::new(TRACEFS).join(file), text).unwrap();
+}
+
+/// A trace that somebody made.
+struct Other(PathBuf);
+
+impl Other {
+    fn with(name: &str, tracer: &str) -> Self {
+        let folder = Path::new(TRACEFS).join("instances").join(name);
+        fs::create_dir(&folder).unwrap();
+        let other = Self(folder);
+        write(other.tracer(), tracer);
+        other
+    }
+
+    fn tracer(&self) -> PathBuf {
+        self.0.join("current_tracer")
+    }
+}
+
+impl Drop for Other {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+/// The tracer's threads.
+fn threads() -> Vec<String> {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let names = processes
+        .filter_map(|process| fs::read_to_string(process.path().join("comm")).ok());
+    let theirs = ["osnoise/", "timerlat/"];
+    names.filter(|name| theirs.iter().any(|of| name.starts_with(of))).collect()
+}
+
+/// Whether nobody has the tracer. The kernel refuses the other one where somebody has it,
+/// which itself starts threads unless the switch is off.
+fn is_free() -> bool {
+    if !has(OPTIONS, OFF) || !has("available_tracers", "timerlat") {
+        return true;
+    }
+    let folder = Path::new(TRACEFS).join("instances/nf-truth-free");
+    fs::create_dir(&folder).unwrap();
+    let is_free = fs::write(folder.join("current_tracer"), "timerlat").is_ok();
+    fs::remove_dir(&folder).unwrap();
+    is_free
+}
+
+/// The tracer of our own trace while it goes on.
+fn watched() -> Result<String, String> {
+    let facts = Facts::read(&Root::live());
+    let cpu = facts.cpus.allowed.get().unwrap().iter().last().unwrap();
+    let cpus = [cpu].into_iter().collect();
+    let watcher = Watcher::open(&cpus, Some(Source::Tracefs), &facts);
+    let folder =
+        Path::new("instances").join(format!("noisefloor-{}", std::process::id()));
+    let (tracer, _) = watcher.map_err(|error| error.to_string())?.watch(|| {
+        assert_eq!(threads(), [""; 0], "while watching");
+        let is_told = has(folder.join("events/osnoise/nmi_noise/enable"), "1");
+        let tracer = read(folder.join("current_tracer"));
+        assert_eq!(tracer.trim() == "osnoise", is_told, "{tracer}");
+        tracer
+    });
+    assert!(!Path::new(TRACEFS).join(folder).exists());
+    assert_eq!(threads(), [""; 0], "after that");
+    Ok(tracer.trim().to_owned())
+}
+
+/// Runs a test with the switch turned, or says why it cannot.
+fn switched(name: &str, to: &str, test: impl FnOnce() -> Result<(), String> + Send) {
+    let _turn = CPU.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let ended = with_tracefs(|| {
+        let _switch = Switch::turn(to)?;
+        test()?;
+        assert!(has(OPTIONS, to), "the switch is as it was");
+        assert!(is_free(), "nobody has the tracer");
+        Ok(())
+    });
+    if let Err(why) = ended {
+        println!("skipped: {name}: {why}");
+    }
+}
+
+/// Check that the tracer is not used where that would start threads, as it would with the
+/// switch as it comes.
+#[test]
+fn osnoise_starts_nothing() {
+    switched("osnoise_starts_nothing", ON, || {
+        assert_eq!(watched()?, "nop");
+        Ok(())
+    });
+}
+
+/// Check that it is used where it starts nothing, and given up at the end.
+#[test]
+fn osnoise_without_threads() {
+    switched("osnoise_without_threads", OFF, || {
+        assert_eq!(watched()?, "osnoise");
+        Ok(())
+    });
+}
+
+/// Check that another's use of it, or of the one that shares its threads, goes on, and that
+/// ours does without.
+#[test]
+fn osnoise_of_another() {
+    switched("osnoise_of_another", OFF, || {
+        for tracer in ["osnoise", "timerlat"] {
+            if !has("available_tracers", tracer) {
+                continue;
+            }
+            let other = Other::with("nf-truth-other", tracer);
+            assert_eq!(watched()?, "nop", "beside {tracer}");
+            assert!(has(other.tracer(), tracer), "{tracer}");
+        }
+        Ok(())
+    });
+}
+
+/// Check that what a killed run left of it keeps nobody from it, and is gone after that.
+#[test]
+fn osnoise_of_the_killed() {
+    switched("osnoise_of_the_killed", OFF, || {
+        let left = Other::with(LEFT, "osnoise");
+        assert_eq!(watched()?, "osnoise");
+        assert!(!left.0.exists());
+        Ok(())
+    });
+}
+
+/// Check that NMIs are as many as the kernel counted, with the tracer and without, and that
+/// they took all of their gaps.
+#[test]
+fn osnoise_sees_nmis() {
+    for to in [ON, OFF] {
+        switched("osnoise_sees_nmis", to, || {
+            let seen = seen_beside(Source::Tracefs, nmis)?;
+            let events = seen.events(CulpritKind::Nmi, "NMI");
+            let proc = seen.interrupts("NMI");
+            assert!(events > 5, "{to}: {events}: {:?}", seen.told());
+            // `/proc` was looked at a little earlier and a little later.
+            assert!((events..=events + 2).contains(&proc), "{to}: {events} of {proc}");
+            explained(&seen, CulpritKind::Nmi, "NMI");
+            Ok(())
+        });
+    }
+}
