@@ -1,5 +1,6 @@
 //! What killed runs leave behind, removed by the next one: traces of their own in tracefs
-//! ([`crate::instance`]). The kernel ended them with their process; they only take room.
+//! ([`crate::instance`]). The kernel ended them with their process; they only take room, and
+//! some have a tracer ([`crate::osnoise`]), which goes with them.
 //!
 //! Nobody holds the lock of such a trace. Cannot see those of another kernel's tracefs, and
 //! nothing where this process may not look.
