@@ -7,8 +7,10 @@ use crate::number;
 use crate::paragraph::paragraph;
 use crate::table::{Side, Table, cut};
 
-/// Culprits that are listed of each CPU, and of all together; the others are one line.
+/// Culprits that are listed of one CPU; the others are one line.
 const LISTED: usize = 12;
+/// The same of each of several, and of all together.
+const LISTED_OF_EACH: usize = 6;
 /// CPUs that are told one by one; of more, only all together.
 const CPUS: usize = 4;
 /// Culprits that a sentence names.
@@ -38,12 +40,13 @@ pub(crate) fn culprits(series: &NoiseSeries, summary: &NoiseSummary) -> String {
         ("longest", Side::Right),
     ];
     let mut table = Table::new(1, &columns);
+    let listed = if summary.cpus.len() > 1 { LISTED_OF_EACH } else { LISTED };
     if summary.cpus.len() > 1 {
-        add(&mut table, "all", &summary.culprits);
+        add(&mut table, "all", &summary.culprits, listed);
     }
     if summary.cpus.len() <= CPUS {
         for cpu in &summary.cpus {
-            add(&mut table, &cpu.cpu.to_string(), &cpu.culprits);
+            add(&mut table, &cpu.cpu.to_string(), &cpu.culprits, listed);
         }
     }
     let title = format!("\nWho took it, as {} saw it\n\n", source_words(source));
@@ -52,8 +55,8 @@ pub(crate) fn culprits(series: &NoiseSeries, summary: &NoiseSummary) -> String {
     title + &table.text() + "\n" + &paragraph("", words)
 }
 
-fn add(table: &mut Table, cpu: &str, culprits: &[Culprit]) {
-    let (listed, others) = culprits.split_at(culprits.len().min(LISTED));
+fn add(table: &mut Table, cpu: &str, culprits: &[Culprit], listed: usize) {
+    let (listed, others) = culprits.split_at(culprits.len().min(listed));
     for culprit in listed {
         table.row([
             cpu.to_owned(),
@@ -92,10 +95,12 @@ pub(crate) fn takers(cpu: &CpuNoiseSummary) -> Option<String> {
 }
 
 fn taker(culprit: &Culprit) -> String {
-    let name = name(culprit, usize::MAX);
-    let word = kind_word(culprit.kind);
+    let who = match culprit.kind {
+        CulpritKind::Steal => "the hypervisor (steal)".to_owned(),
+        kind => format!("{} {}", kind_word(kind), name(culprit, usize::MAX)),
+    };
     let time = number::duration(culprit.ns);
-    format!("{word} {name}: {time}, {} of its noise", part(culprit))
+    format!("{who}: {time}, {} of its noise", part(culprit))
 }
 
 fn part(culprit: &Culprit) -> String {

@@ -321,7 +321,8 @@ mod tests {
     CPU 1 lost most to thread kworker/u513:15-events_unbound (4194303):
          8.72 ms, 43.6 % of its noise, then to timer tick_nohz_handler: 7.77 ms,
          38.9 % of its noise and to softirq SCHED: 1.75 ms, 8.77 % of its noise.
-         Unexplained is 8.77 % of its noise.
+         Unexplained is 8.77 % of its noise. In a guest of KVM that is as a rule the
+         hypervisor at work, which leaves no event.
          $ sudo noisefloor noise -c 1 -d 60
     "#);
     }
