@@ -1,8 +1,9 @@
 //! The osnoise tracer, for what NMIs really take: the kernel tells it when they begin and end,
 //! where `nmi:nmi_handler` only has how long a handler took.
 //!
-//! Truth: `kernel/trace/trace_osnoise.c`, tried on Linux 6.12. Having it starts a thread that
-//! spins on each CPU, unless `OSNOISE_WORKLOAD` (in `osnoise/options`; not in Linux 6.1) is off.
+//! Truth: `kernel/trace/trace_osnoise.c`, tried on Linux 6.1.192 and 6.12. Having it starts a
+//! thread that spins on each CPU, unless `OSNOISE_WORKLOAD` (in `osnoise/options`, which older
+//! kernels have not) is off.
 //! That is one switch for the whole machine, and turning it on again starts the threads of all
 //! who have the tracer: it cannot be turned for a moment only, and so is never turned here. The
 //! tracer is used where somebody has turned it off. Cannot see NMIs but x86's.
@@ -100,7 +101,7 @@ mod tests {
         assert!(starts_nothing(dir.path()));
         write(dir.path(), "osnoise/options", "DEFAULTS OSNOISE_WORKLOAD \n");
         assert!(!starts_nothing(dir.path()));
-        // As Linux 6.1, which always starts them.
+        // As on kernels that always start them.
         fs::remove_file(dir.path().join("osnoise/options")).unwrap();
         assert!(!starts_nothing(dir.path()));
     }
