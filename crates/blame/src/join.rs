@@ -16,6 +16,9 @@ use units::{Nanos, Span};
 use crate::edges::Edges;
 use crate::layers::{Piece, innermost};
 
+/// The steal clock is told in steps (`USER_HZ`), and may stand a step too low.
+const STEP: Nanos = Nanos::from_millis(10);
+
 /// What of a gap nobody is known to have taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Rest {
@@ -28,7 +31,7 @@ struct Rest {
 /// Blames each gap. `gaps` and `events` may come in any order, and events may hold one
 /// another. Gaps that touch one of `losses`, in which events were not kept, are nobody's,
 /// and tell nothing of edges. What is left over elsewhere is the hypervisor's as far as
-/// `steal` reaches, the longest first, and else unexplained; both are added to `culprits`
+/// `steal` reaches, the longest first and the last one within a step of it, and else unexplained; both are added to `culprits`
 /// where there is any.
 pub fn join(
     gaps: &[Span],
@@ -116,7 +119,7 @@ fn rest(mut rests: Vec<Rest>, culprits: &mut Vec<Culprit>, steal: Nanos) -> Vec<
     let mut left = steal;
     let mut shares = Vec::new();
     for rest in rests {
-        let is_stolen = rest.is_known && rest.ns <= left;
+        let is_stolen = rest.is_known && !left.is_zero() && rest.ns <= left + STEP;
         if is_stolen {
             left = left.saturating_sub(rest.ns);
         }
