@@ -17,21 +17,8 @@ use crate::level::Level;
 use crate::refusal;
 use crate::ring::Rings;
 use crate::seen::Lane;
-use crate::watcher::{EventSource, Threads};
-use skeleton::{EventsProgs, EventsSkelBuilder, OpenEventsSkel};
-
-#[expect(
-    clippy::all,
-    clippy::pedantic,
-    clippy::restriction,
-    unreachable_pub,
-    reason = "it is generated"
-)]
-mod skeleton {
-    include!(concat!(env!("OUT_DIR"), "/events.skel.rs"));
-}
-
-pub(crate) use skeleton::types;
+use crate::skeleton::events::{EventsProgs, EventsSkelBuilder, OpenEventsSkel, types};
+use crate::source::{EventSource, Threads};
 
 /// The architecture's own interrupts, as x86 names their tracepoints
 /// (`arch/x86/include/asm/trace/irq_vectors.h`): entry and exit.

@@ -10,11 +10,20 @@ use std::collections::BTreeMap;
 use recording::{Culprit, CulpritKind};
 use units::{Nanos, Span};
 
-use crate::join::{Shares, Taken};
 use crate::layers::Piece;
 
 /// Edges may be so many times as long as is typical.
 const BOUND: u64 = 2;
+
+/// What one culprit takes of one gap.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Taken {
+    pub(crate) ns: Nanos,
+    pub(crate) inside: Nanos,
+}
+
+/// What each culprit takes of one gap.
+pub(crate) type Shares = BTreeMap<usize, Taken>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Side {

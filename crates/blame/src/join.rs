@@ -8,8 +8,6 @@
 //!
 //! It cannot see the time that a hypervisor takes within an event: that is the event's.
 
-use std::collections::BTreeMap;
-
 use recording::{Culprit, CulpritKind, Event, Share};
 use units::{Nanos, Span};
 
@@ -88,16 +86,6 @@ fn merged(spans: &[Span]) -> Vec<Span> {
     });
     spans
 }
-
-/// What one culprit takes of one gap.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Taken {
-    pub(crate) ns: Nanos,
-    pub(crate) inside: Nanos,
-}
-
-/// What each culprit takes of one gap.
-pub(crate) type Shares = BTreeMap<usize, Taken>;
 
 /// The pieces that lie in a gap, cut to it. `pieces` are in order and do not overlap.
 fn within(pieces: &[Piece], gap: Span) -> Vec<Piece> {

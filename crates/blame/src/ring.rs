@@ -10,10 +10,10 @@ use std::sync::atomic::{Ordering, fence};
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 
-use crate::bpf::types::{comm, lane, record};
 use crate::error::{Error, Kind};
 use crate::level::Level;
 use crate::seen::Record;
+use crate::skeleton::events::types::{comm, lane, record};
 
 /// An array map, seen from here. Nothing here writes to it.
 struct Mapped<T> {

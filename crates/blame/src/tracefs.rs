@@ -16,11 +16,11 @@ use crate::error::{Error, Kind};
 use crate::instance::{self, Instance, refused};
 use crate::osnoise;
 use crate::seen::Lane;
+use crate::source::EventSource;
 use crate::threads::Threads;
 use crate::trace_events::{EVENTS, Vocabulary, WHOLE_NMI};
 use crate::trace_page::{Layout, Page};
 use crate::trace_pairs::{Pairs, forget_spinners};
-use crate::watcher::EventSource;
 
 /// The buffer of a watched CPU in KiB: a switch takes 68 bytes, so a second of 100,000 of
 /// them fits, which is as long as real-time spinners may keep the reader from its CPU.

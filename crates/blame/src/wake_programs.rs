@@ -14,18 +14,9 @@ use units::{Cpu, CpuSet};
 
 use crate::bpf::{VECTORS, failed};
 use crate::error::{Error, Kind};
-use skeleton::{OpenWakersSkel, WakersMaps, WakersProgs, WakersSkelBuilder, types};
-
-#[expect(
-    clippy::all,
-    clippy::pedantic,
-    clippy::restriction,
-    unreachable_pub,
-    reason = "it is generated"
-)]
-mod skeleton {
-    include!(concat!(env!("OUT_DIR"), "/wakers.skel.rs"));
-}
+use crate::skeleton::wakers::{
+    OpenWakersSkel, WakersMaps, WakersProgs, WakersSkelBuilder, types,
+};
 
 /// Elements that are read at once.
 const BATCH: u32 = 4096;

@@ -16,6 +16,7 @@ use crate::events::Events;
 use crate::leftovers;
 use crate::names::Names;
 use crate::seen::Lane;
+use crate::source::{EventSource, Threads};
 use crate::tracefs::Trace;
 
 /// How often a source's buffers are emptied. Each states what it holds meanwhile.
@@ -23,26 +24,6 @@ const PERIOD: Duration = Duration::from_millis(50);
 
 /// The sources, the one that costs least first.
 const BEST_FIRST: [Source; 3] = [Source::Bpf, Source::Tracefs, Source::Proc];
-
-/// A source of events, which began before this came to be.
-pub(crate) trait EventSource: Send {
-    /// Hands on what ended since the last time. There is a lane for each watched CPU, in
-    /// rising order.
-    fn read(&mut self, lanes: &mut [Lane]);
-
-    /// Ends watching; what is left can still be read. Says which tracepoints this kernel does
-    /// not have.
-    fn stop(&mut self) -> Vec<String>;
-}
-
-/// Whose threads take the CPU away.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Threads {
-    /// All but those of this process that spin on it (`spin/1`): those measure.
-    Others,
-    /// Every thread: what is measured is what it costs to see them.
-    All,
-}
 
 /// Watches some CPUs.
 pub struct Watcher {

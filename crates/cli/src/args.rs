@@ -8,7 +8,6 @@ use clap::builder::styling::Styles;
 use clap::{CommandFactory, Parser, Subcommand};
 use units::{CpuSet, Nanos, Ppm};
 
-use crate::blaming::Source;
 use crate::lab_args::LabCommand;
 
 const EXIT_CODES: &str = "\
@@ -282,6 +281,27 @@ fn ppm(text: &str) -> Result<Ppm, String> {
     match text.parse::<f64>() {
         Ok(ppm) if (0.0..=1e6).contains(&ppm) => Ok(Ppm::new(ppm)),
         _ => Err("a share is between 0 and 1000000 parts per million".to_owned()),
+    }
+}
+
+/// Who is to see the events that gaps are blamed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Source {
+    /// eBPF programs at the kernel's tracepoints (root, or CAP_BPF and CAP_PERFMON).
+    Bpf,
+    /// The kernel's trace events, in a trace of their own (root; tracefs).
+    Tracefs,
+    /// What /proc counts meanwhile, without privileges: nobody is blamed for single gaps.
+    Proc,
+}
+
+impl Source {
+    pub(crate) fn of_recording(self) -> recording::Source {
+        match self {
+            Self::Bpf => recording::Source::Bpf,
+            Self::Tracefs => recording::Source::Tracefs,
+            Self::Proc => recording::Source::Proc,
+        }
     }
 }
 

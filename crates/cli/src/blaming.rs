@@ -4,30 +4,10 @@ use blame::Watcher;
 use measure::Spec;
 use recording::Recording;
 
+use crate::args::Source;
 use crate::measuring::Place;
 use crate::outcome::Failure;
 use crate::terminal::Terminal;
-
-/// Who is to see the events that gaps are blamed on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Source {
-    /// eBPF programs at the kernel's tracepoints (root, or CAP_BPF and CAP_PERFMON).
-    Bpf,
-    /// The kernel's trace events, in a trace of their own (root; tracefs).
-    Tracefs,
-    /// What /proc counts meanwhile, without privileges: nobody is blamed for single gaps.
-    Proc,
-}
-
-impl Source {
-    fn of_recording(self) -> recording::Source {
-        match self {
-            Self::Bpf => recording::Source::Bpf,
-            Self::Tracefs => recording::Source::Tracefs,
-            Self::Proc => recording::Source::Proc,
-        }
-    }
-}
 
 /// How gaps are to be blamed.
 #[derive(Debug, Clone, Copy)]
