@@ -15,7 +15,9 @@ use std::sync::Mutex;
 use recording::{CulpritKind, Source};
 use units::Nanos;
 
-use injector::{Injector, PACKETS, membarriers, sleeper, thief, timer, udp, yields};
+use injector::{
+    Injector, PACKETS, membarriers, nothing, sleeper, thief, timer, udp, yields,
+};
 use own_mounts::with_tracefs;
 use seen::{Seen, seen_beside};
 
@@ -149,6 +151,31 @@ fn threads_that_yield() {
         assert!(switches > 1_000, "{switches}");
         explained(seen, CulpritKind::Thread, "nf-yield");
     });
+}
+
+/// Check that what is injected is not blamed on others: they take no more than twice of what
+/// they take without it, of which the timers that wake the injected are a part.
+#[test]
+fn others_do_not_grow() {
+    let name = "others_do_not_grow";
+    let facts = facts::Facts::read(&facts::Root::live());
+    if facts.cpus.allowed.get().is_none_or(|cpus| cpus.len() > 1) {
+        println!("skipped: {name}: what others do here changes from run to run");
+        return;
+    }
+    let others = std::cell::RefCell::new(Vec::new());
+    let keep = |seen: &Seen| others.borrow_mut().push((seen.source(), seen.of_others()));
+    measure(name, nothing, keep);
+    measure(name, thief, keep);
+    measure(name, yields, keep);
+    let others = others.into_inner();
+    for (source, without) in &others[..others.len() / 3] {
+        let with = others.iter().filter(|(other, _)| other == source);
+        assert!(
+            with.clone().all(|(_, with)| *with <= without.saturating_mul(2)),
+            "{others:?}"
+        );
+    }
 }
 
 /// Check that all shares together are all noise.

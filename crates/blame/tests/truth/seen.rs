@@ -108,6 +108,13 @@ impl Seen {
         self.cpu().gaps.iter().map(|gap| gap.length).sum()
     }
 
+    /// What nobody took who was injected.
+    pub(crate) fn of_others(&self) -> Nanos {
+        let injected = |share: &&Share| self.is(share, CulpritKind::Thread, "nf-");
+        let shares = self.blamed().shares.iter().filter(|share| !injected(share));
+        shares.map(|share| share.ns).sum()
+    }
+
     pub(crate) fn shares(&self) -> Nanos {
         self.blamed().shares.iter().map(|share| share.ns).sum()
     }

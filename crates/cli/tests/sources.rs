@@ -1,4 +1,5 @@
-//! Traces of the tool's own in tracefs: they end with it, however that ends.
+//! What sources of events need, and say where it is missing; and that traces of the tool's own
+//! in tracefs end with it, however that ends.
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
 #[path = "../../blame/tests/truth/own_mounts.rs"]
@@ -148,6 +149,28 @@ fn leaves_others_alone() {
         end(child, libc::SIGTERM);
         assert!(!folder.exists());
     });
+}
+
+/// Check that a kernel that does not describe its types is told as such, and that the next
+/// best source serves.
+#[test]
+fn without_btf() {
+    let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let ran = with_mounted(c"tmpfs", &[c"/sys/kernel/btf"], || {
+        Ok([&["--source", "bpf", "-d", "10ms"][..], &["-d", "10ms", "--json"]]
+            .map(|args| noise(args).output().unwrap()))
+    });
+    let [refused, served] = match ran {
+        Ok(outputs) => outputs,
+        Err(why) => return println!("skipped: without_btf: {why}"),
+    };
+    assert_eq!(refused.status.code(), Some(3));
+    let said = text(&refused.stderr);
+    assert!(said.contains("CONFIG_DEBUG_INFO_BTF"), "{said}");
+    assert_eq!(served.status.code(), Some(0), "{}", text(&served.stderr));
+    let served: Value = serde_json::from_slice(&served.stdout).unwrap();
+    let source = served["summary"]["source"].as_str().unwrap();
+    assert!(["tracefs", "proc"].contains(&source), "{source}");
 }
 
 /// Check that a machine without tracefs is told how to mount it.
