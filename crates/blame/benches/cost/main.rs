@@ -24,7 +24,7 @@ use units::{Cpu, CpuSet};
 use floor::Floor;
 
 /// How often each is done in each way.
-const ROUNDS: usize = 15;
+const ROUNDS: usize = 41;
 /// Packets, or times that a thread gives way, in a round.
 const TIMES: u32 = 4_000;
 /// Of so many packets in two seconds none may be lost, so 100,000 a second.
