@@ -220,6 +220,14 @@ impl Seen {
         percent
     }
 
+    /// The part of the time between two looks at `/proc` that is not the loop's, in
+    /// thousandths.
+    pub(crate) fn besides_the_loop(&self) -> u64 {
+        let span = self.cpu().meanwhile.span_ns;
+        let besides = span.saturating_sub(self.elapsed());
+        besides.get() * 1_000 / span.get().max(1)
+    }
+
     /// How many events of that kind and name were seen.
     pub(crate) fn events(&self, kind: CulpritKind, name: &str) -> u64 {
         let blamed = self.blamed();
