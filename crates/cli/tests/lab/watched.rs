@@ -13,7 +13,7 @@ use crate::site::{NEW, OLD, Site, TOOL, named, text};
 /// Kernels whose scheduler and interrupts are those of real time, beside the usual ones.
 const REAL_TIME: [&str; 2] = ["debian:6.1-rt", "debian:6.12-rt"];
 /// How long a guest may take on a busy host.
-const LONG: Duration = Duration::from_secs(300);
+const LONG: Duration = Duration::from_secs(1_200);
 
 /// Noise that is watched, and the same calls watched and not.
 const WATCHED: &str = "name = \"watched\"\nkernels = [\"debian:6.1-cloud\"]\n\
