@@ -45,8 +45,7 @@ pub(crate) fn measure(
     let Some(watcher) = watcher else { return measured() };
     let (recording, events) = watcher.watch(measured);
     let mut recording = recording?;
-    let doubts = recording.body.noise_mut().map(|series| events.blame(series, false));
-    recording.doubts.extend(doubts.into_iter().flatten());
+    events.blame_in(&mut recording, false);
     Ok(recording)
 }
 

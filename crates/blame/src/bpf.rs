@@ -9,10 +9,11 @@ use std::mem::MaybeUninit;
 
 use facts::Facts;
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
-use libbpf_rs::{ErrorKind, Link, ProgramInput, ProgramMut, TracepointCategory};
-use units::{Cpu, CpuSet};
+use libbpf_rs::{ProgramInput, ProgramMut, TracepointCategory};
+use units::CpuSet;
 
-use crate::error::{Error, Kind};
+use crate::attached::{Attached, failed, too_many};
+use crate::error::Error;
 use crate::level::Level;
 use crate::refusal;
 use crate::ring::Rings;
@@ -67,8 +68,7 @@ const HELLO: &str = "hello";
 
 /// The programs at their tracepoints, and what they write.
 pub(crate) struct Programs {
-    links: Vec<Link>,
-    missing: Vec<&'static str>,
+    attached: Attached,
     rings: Rings,
 }
 
@@ -82,8 +82,8 @@ impl EventSource for Programs {
     }
 
     fn stop(&mut self) -> Vec<String> {
-        self.links.clear();
-        self.missing.iter().map(|name| (*name).to_owned()).collect()
+        self.attached.links.clear();
+        self.attached.missing.iter().map(|name| (*name).to_owned()).collect()
     }
 }
 
@@ -120,7 +120,7 @@ impl Programs {
         let maps = &loaded.maps;
         let depth = usize::try_from(depth).unwrap_or(0);
         let rings = Rings::new(&maps.lanes, &maps.rings, &maps.comms, cpus.len(), depth)?;
-        let mut program = Self { links: Vec::new(), missing: Vec::new(), rings };
+        let mut program = Self { attached: Attached::default(), rings };
         match points {
             Points::Raw => program.attach_raw(&loaded.progs)?,
             Points::Classic => program.attach_classic(&loaded.progs)?,
@@ -132,20 +132,20 @@ impl Programs {
     /// is not seen would not end.
     fn attach_raw(&mut self, programs: &EventsProgs<'_>) -> Result<(), Error> {
         for (entry, exit) in VECTORS {
-            self.raw(exit, &programs.vector_exit)?;
-            self.raw(entry, &programs.vector_entry)?;
+            self.attached.raw(exit, &programs.vector_exit)?;
+            self.attached.raw(entry, &programs.vector_entry)?;
         }
         if let Some((entry, exit)) = IPI {
-            self.raw(exit, &programs.ipi_exit)?;
-            self.raw(entry, &programs.vector_entry)?;
+            self.attached.raw(exit, &programs.ipi_exit)?;
+            self.attached.raw(entry, &programs.vector_entry)?;
         }
-        self.raw("irq_handler_exit", &programs.handler_exit)?;
-        self.raw("irq_handler_entry", &programs.handler_entry)?;
-        self.raw("softirq_exit", &programs.softirq_exit)?;
-        self.raw("softirq_entry", &programs.softirq_entry)?;
-        self.raw("hrtimer_expire_entry", &programs.timer_expired)?;
-        self.raw("nmi_handler", &programs.nmi)?;
-        self.raw("sched_switch", &programs.switched)
+        self.attached.raw("irq_handler_exit", &programs.handler_exit)?;
+        self.attached.raw("irq_handler_entry", &programs.handler_entry)?;
+        self.attached.raw("softirq_exit", &programs.softirq_exit)?;
+        self.attached.raw("softirq_entry", &programs.softirq_entry)?;
+        self.attached.raw("hrtimer_expire_entry", &programs.timer_expired)?;
+        self.attached.raw("nmi_handler", &programs.nmi)?;
+        self.attached.raw("sched_switch", &programs.switched)
     }
 
     fn attach_classic(&mut self, programs: &EventsProgs<'_>) -> Result<(), Error> {
@@ -164,34 +164,13 @@ impl Programs {
         self.classic(Sched, "sched_switch", &programs.classic_switched)
     }
 
-    fn raw(
-        &mut self,
-        point: &'static str,
-        program: &ProgramMut<'_>,
-    ) -> Result<(), Error> {
-        self.keep(point, program.attach_raw_tracepoint(point))
-    }
-
     fn classic(
         &mut self,
         group: TracepointCategory,
         point: &'static str,
         program: &ProgramMut<'_>,
     ) -> Result<(), Error> {
-        self.keep(point, program.attach_tracepoint(group, point))
-    }
-
-    fn keep(
-        &mut self,
-        point: &'static str,
-        attached: libbpf_rs::Result<Link>,
-    ) -> Result<(), Error> {
-        match attached {
-            Ok(link) => self.links.push(link),
-            Err(error) if error.kind() == ErrorKind::NotFound => self.missing.push(point),
-            Err(error) => return Err(failed(error)),
-        }
-        Ok(())
+        self.attached.keep(point, program.attach_tracepoint(group, point))
     }
 }
 
@@ -222,19 +201,6 @@ fn make_room(
         *slot.ok_or_else(|| too_many(cpu))? = place;
     }
     Ok(())
-}
-
-pub(crate) fn failed(error: libbpf_rs::Error) -> Error {
-    let kind = match error.kind() {
-        ErrorKind::PermissionDenied => Kind::Privilege,
-        ErrorKind::NotFound | ErrorKind::Unsupported => Kind::Missing,
-        _ => Kind::System,
-    };
-    Error::new(kind, format!("load the eBPF programs: {error}"))
-}
-
-fn too_many(cpu: Cpu) -> Error {
-    Error::new(Kind::System, format!("CPU {cpu} is beyond those that can be watched"))
 }
 
 #[cfg(test)]

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use recording::{Blamed, Code, CpuNoise, Culprit, Doubt, Event, NoiseSeries, Source};
+use recording::{
+    Blamed, Code, CpuNoise, Culprit, Doubt, Event, NoiseSeries, Recording, Source,
+};
 use units::{Nanos, Span};
 
 use crate::error::Error;
@@ -39,6 +41,14 @@ impl Events {
     /// How many events were not kept.
     pub fn lost(&self) -> u64 {
         self.lanes.iter().map(|lane| lane.lost).sum()
+    }
+
+    /// Blames the gaps of a recording, if it has any, and adds what there is to doubt. With a
+    /// `trace` the events themselves are kept, too.
+    pub fn blame_in(&self, recording: &mut Recording, trace: bool) {
+        let noise = recording.body.noise_mut();
+        let doubts = noise.map(|series| self.blame(series, trace));
+        recording.doubts.extend(doubts.into_iter().flatten());
     }
 
     /// Blames the gaps of a run, and says what there is to doubt. With a `trace` the events

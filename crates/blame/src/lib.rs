@@ -6,6 +6,7 @@
 //!
 //! [`wakers`] counts who wakes up, how often, and whom that preempts.
 
+mod attached;
 mod bpf;
 mod edges;
 mod error;

@@ -1,24 +1,17 @@
 //! What is generated from the BPF programs: how each object is loaded, and the shapes of its
 //! data (`build.rs`).
-
-#[expect(
+#![expect(
     clippy::all,
     clippy::pedantic,
     clippy::restriction,
     unreachable_pub,
     reason = "it is generated"
 )]
+
 pub(crate) mod events {
     include!(concat!(env!("OUT_DIR"), "/events.skel.rs"));
 }
 
-#[expect(
-    clippy::all,
-    clippy::pedantic,
-    clippy::restriction,
-    unreachable_pub,
-    reason = "it is generated"
-)]
 pub(crate) mod wakers {
     include!(concat!(env!("OUT_DIR"), "/wakers.skel.rs"));
 }

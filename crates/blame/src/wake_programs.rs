@@ -9,10 +9,11 @@ use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
-use libbpf_rs::{ErrorKind, Link, MapCore, MapFlags, ProgramInput, ProgramMut};
-use units::{Cpu, CpuSet};
+use libbpf_rs::{Link, MapCore, MapFlags, ProgramInput, ProgramMut};
+use units::CpuSet;
 
-use crate::bpf::{VECTORS, failed};
+use crate::attached::{Attached, failed, too_many};
+use crate::bpf::VECTORS;
 use crate::error::{Error, Kind};
 use crate::skeleton::wakers::{
     OpenWakersSkel, WakersMaps, WakersProgs, WakersSkelBuilder, types,
@@ -102,9 +103,9 @@ pub(crate) fn count<T>(
     let mut open = WakersSkelBuilder::default().open(&mut object).map_err(failed)?;
     prepare(&mut open, filter, room)?;
     let mut loaded = open.load().map_err(failed)?;
-    let mut links = Vec::new();
-    let missing = attach_places(&loaded.progs, &mut links)?;
-    attach(&loaded.progs, filter, &mut links)?;
+    let mut attached = Attached::default();
+    attach_places(&loaded.progs, &mut attached)?;
+    attach(&loaded.progs, filter, &mut attached.links)?;
     let Some(data) = &mut loaded.maps.bss_data else {
         return Err(Error::new(Kind::System, "map the eBPF programs' data"));
     };
@@ -115,6 +116,7 @@ pub(crate) fn count<T>(
     let result = during();
     counting.store(0, Ordering::SeqCst);
     settle(&loaded.progs, online);
+    let Attached { links, missing } = attached;
     drop(links);
     Ok((result, Counts { missing, ..read(&loaded.maps)? }))
 }
@@ -143,14 +145,13 @@ fn prepare(
 }
 
 /// Where the kernel tells by tracepoints only when a CPU is in an interrupt (arm64 knows
-/// otherwise); ends come first, so that no interrupt lasts for ever. Says which are missing.
+/// otherwise); ends come first, so that no interrupt lasts for ever.
 fn attach_places(
     programs: &WakersProgs<'_>,
-    links: &mut Vec<Link>,
-) -> Result<Vec<&'static str>, Error> {
-    let mut missing = Vec::new();
+    attached: &mut Attached,
+) -> Result<(), Error> {
     if cfg!(target_arch = "aarch64") {
-        return Ok(missing);
+        return Ok(());
     }
     let vectors = VECTORS.iter().flat_map(|&(entry, exit)| {
         [(exit, &programs.vector_exit), (entry, &programs.vector_entry)]
@@ -164,13 +165,9 @@ fn attach_places(
         ("softirq_entry", &programs.softirq_entry),
     ];
     for (tracepoint, program) in vectors.chain(others) {
-        match program.attach_raw_tracepoint(tracepoint) {
-            Ok(link) => links.push(link),
-            Err(error) if error.kind() == ErrorKind::NotFound => missing.push(tracepoint),
-            Err(error) => return Err(failed(error)),
-        }
+        attached.raw(tracepoint, program)?;
     }
-    Ok(missing)
+    Ok(())
 }
 
 /// What tells of a wake-up last comes first, so that all that is told of one is kept.
@@ -265,8 +262,4 @@ impl Row {
             comm: row.name.map(|letter| letter.to_ne_bytes()[0]),
         }
     }
-}
-
-fn too_many(cpu: Cpu) -> Error {
-    Error::new(Kind::System, format!("CPU {cpu} is beyond those that can be watched"))
 }

@@ -38,9 +38,7 @@ impl Blaming {
         }
         let (recording, events) = watcher.watch(|| place.measure(spec, terminal));
         let mut recording = recording?;
-        let noise = recording.body.noise_mut();
-        let doubts = noise.map(|series| events.blame(series, self.trace));
-        recording.doubts.extend(doubts.into_iter().flatten());
+        events.blame_in(&mut recording, self.trace);
         Ok(recording)
     }
 }

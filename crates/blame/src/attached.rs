@@ -1,0 +1,58 @@
+//! Programs at tracepoints, and why they may not get there. They are detached when this is
+//! dropped.
+
+use libbpf_rs::{ErrorKind, Link, ProgramMut};
+use units::Cpu;
+
+use crate::error::{Error, Kind};
+
+/// What is attached, and the tracepoints that this kernel does not have.
+#[derive(Debug, Default)]
+pub(crate) struct Attached {
+    pub(crate) links: Vec<Link>,
+    pub(crate) missing: Vec<&'static str>,
+}
+
+impl Attached {
+    /// Attaches a program to a raw tracepoint.
+    ///
+    /// # Errors
+    /// The kernel has it, but refuses.
+    pub(crate) fn raw(
+        &mut self,
+        point: &'static str,
+        program: &ProgramMut<'_>,
+    ) -> Result<(), Error> {
+        self.keep(point, program.attach_raw_tracepoint(point))
+    }
+
+    /// Keeps what is attached there.
+    ///
+    /// # Errors
+    /// The kernel has the tracepoint, but refuses.
+    pub(crate) fn keep(
+        &mut self,
+        point: &'static str,
+        attached: libbpf_rs::Result<Link>,
+    ) -> Result<(), Error> {
+        match attached {
+            Ok(link) => self.links.push(link),
+            Err(error) if error.kind() == ErrorKind::NotFound => self.missing.push(point),
+            Err(error) => return Err(failed(error)),
+        }
+        Ok(())
+    }
+}
+
+pub(crate) fn failed(error: libbpf_rs::Error) -> Error {
+    let kind = match error.kind() {
+        ErrorKind::PermissionDenied => Kind::Privilege,
+        ErrorKind::NotFound | ErrorKind::Unsupported => Kind::Missing,
+        _ => Kind::System,
+    };
+    Error::new(kind, format!("load the eBPF programs: {error}"))
+}
+
+pub(crate) fn too_many(cpu: Cpu) -> Error {
+    Error::new(Kind::System, format!("CPU {cpu} is beyond those that can be watched"))
+}
