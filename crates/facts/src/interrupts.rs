@@ -69,6 +69,12 @@ impl Interrupts {
         counts.reduce(u64::wrapping_add)
     }
 
+    /// How often anything interrupted a CPU since boot; `None` where the CPU is not online.
+    pub fn total(&self, cpu: Cpu) -> Option<u64> {
+        let counts = self.lines.iter().filter_map(|line| self.count(line, cpu));
+        counts.reduce(u64::wrapping_add)
+    }
+
     /// How much each line grew on a CPU since an earlier reading; `None` for a line that
     /// was set back. A line that was not there before started from zero. Lines that
     /// count for the whole machine are left out.

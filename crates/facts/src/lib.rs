@@ -42,6 +42,7 @@ mod sources;
 #[cfg(test)]
 mod test_tree;
 mod tick;
+mod timer_list;
 mod tracing;
 mod virt;
 
@@ -67,6 +68,7 @@ pub use sched::Sched;
 pub use security::Security;
 pub use softirqs::Softirqs;
 pub use tick::{Tick, TickMode};
+pub use timer_list::TimerList;
 pub use tracing::Tracing;
 pub use virt::Virt;
 

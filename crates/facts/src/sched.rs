@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use units::Nanos;
 
 use crate::absence::{self, Needs};
+use crate::command_line;
 use crate::fact::{Fact, Unknown, group};
 use crate::sched_debug::SchedDebug;
 use crate::sched_features;
@@ -59,6 +60,11 @@ const WAKEUP_GRANULARITY: Tunable = Tunable {
     needs: CFS,
 };
 
+/// The option that gives groups of real-time tasks shares of their own.
+const RT_GROUP: &str = "RT_GROUP_SCHED";
+const RT_GROUP_OFF: &str = "RT_GROUP_SCHED_DEFAULT_DISABLED";
+const RT_GROUP_PARAMETER: &str = "rt_group_sched";
+
 group! {
     /// The scheduler.
     "sched" Sched {
@@ -71,6 +77,9 @@ group! {
         rt_runtime_us: i64,
         /// The period, in microseconds.
         rt_period_us: i64,
+        /// Whether groups of real-time tasks have shares of their own (`RT_GROUP_SCHED`);
+        /// then real-time tasks are held to `rt_runtime_us` since 6.12, too.
+        rt_group: bool,
         /// How long ordinary tasks run in each period (one second unless changed)
         /// although real-time ones want to (the fair server, since 6.12): one number
         /// where all CPUs agree, else one for each possible CPU.
@@ -99,6 +108,7 @@ impl Sched {
             policy: policy(sources),
             rt_runtime_us: sources.explained(&sources.number(RT_RUNTIME), &throttling),
             rt_period_us: sources.explained(&sources.number(RT_PERIOD), &throttling),
+            rt_group: rt_group(sources),
             fair_server_runtime_ns: fair_server(sources),
             base_slice_ns: tunable(sources, &BASE_SLICE),
             latency_ns: tunable(sources, &LATENCY),
@@ -169,6 +179,19 @@ fn tunable(sources: &Sources, tunable: &Tunable) -> Fact<Nanos> {
     sources.explained(&fact, &needs.with(options))
 }
 
+/// The option; since 6.15 it may be built to be off unless `rt_group_sched=1` is given, and
+/// `rt_group_sched=0` switches it off.
+fn rt_group(sources: &Sources) -> Fact<bool> {
+    let asked = sources.command_line.as_ref().ok();
+    let asked = asked.and_then(|line| line.value(RT_GROUP_PARAMETER));
+    let built = sources.config.as_ref().map(|config| {
+        let on = asked.and_then(command_line::truth);
+        let default = !config.is_set(RT_GROUP_OFF);
+        config.is_set(RT_GROUP) && on.unwrap_or(default)
+    });
+    Fact::of(built.map_err(Clone::clone), sources.option_source(RT_GROUP))
+}
+
 fn fair_server(sources: &Sources) -> Fact<Vec<Nanos>> {
     let source = format!("{FAIR_SERVER}/cpu*/runtime");
     let needs = Needs::since("6.12").with(&["DEBUG_FS"]).on("debugfs");
@@ -221,6 +244,25 @@ mod tests {
 
     fn code<T>(fact: &Fact<T>) -> Option<Why> {
         fact.value().err().map(|unknown| unknown.code)
+    }
+
+    /// Check when groups of real-time tasks have shares of their own.
+    #[test]
+    fn groups_of_real_time() {
+        let config = "/boot/config-6.18.0";
+        let with = |options: &str, line: &str| {
+            let files =
+                [(RELEASE_FILE, "6.18.0"), (config, options), ("/proc/cmdline", line)];
+            read(&files).rt_group.get().copied()
+        };
+        let on = "CONFIG_RT_GROUP_SCHED=y\n";
+        let off = &format!("{on}CONFIG_RT_GROUP_SCHED_DEFAULT_DISABLED=y\n");
+        assert_eq!(with("CONFIG_HZ=250\n", ""), Some(false));
+        assert_eq!(with(on, "quiet"), Some(true));
+        assert_eq!(with(on, "rt_group_sched=0"), Some(false));
+        assert_eq!(with(off, ""), Some(false));
+        assert_eq!(with(off, "rt_group_sched=1"), Some(true));
+        assert_eq!(read(&[(RELEASE_FILE, "6.18.0")]).rt_group.get(), None);
     }
 
     /// Check the policy each release promises.

@@ -20,6 +20,12 @@ pub enum Kind {
     Privilege,
     /// The machine must not be taken over as was asked.
     Unsafe,
+    /// What is to be changed cannot be written down, or what is written down not be read.
+    Journal,
+    /// This kernel has no such setting.
+    NoSetting,
+    /// The tick of that CPU cannot be stopped here.
+    NoNohz,
     /// The kernel refused for a reason of its own.
     System,
 }

@@ -5,11 +5,13 @@
 
 use std::io;
 
-use units::Cpu;
+use units::{Cpu, CpuSet};
 
 use crate::error::{Error, Kind};
 
 const BITS: usize = u64::BITS as usize;
+/// Longer than any kernel's mask: x86 ends at 8192 CPUs (`NR_CPUS_RANGE_END`).
+const WORDS_MAX: usize = 256;
 
 /// Lets the calling thread run on one CPU only, and returns once it does.
 ///
@@ -25,17 +27,47 @@ pub fn pin(cpu: Cpu) -> Result<(), Error> {
 
 /// The affinity mask of one CPU.
 pub(crate) fn mask(cpu: Cpu) -> Vec<u64> {
-    let mut mask = vec![0; cpu.index() / BITS + 1];
-    mask[cpu.index() / BITS] |= 1 << (cpu.index() % BITS);
+    mask_of(&[cpu].into_iter().collect())
+}
+
+/// The affinity mask of these CPUs.
+pub(crate) fn mask_of(cpus: &CpuSet) -> Vec<u64> {
+    let words = cpus.iter().last().map_or(0, |last| last.index() / BITS + 1);
+    let mut mask = vec![0; words];
+    for cpu in cpus.iter() {
+        mask[cpu.index() / BITS] |= 1 << (cpu.index() % BITS);
+    }
     mask
 }
 
 pub(crate) fn set_affinity(mask: &[u64]) -> io::Result<()> {
-    // SAFETY: `mask` is as long as is said and outlives the call, which only reads it; 0
-    // is the calling thread.
-    let failed =
-        unsafe { libc::sched_setaffinity(0, size_of_val(mask), mask.as_ptr().cast()) };
+    set_affinity_of(0, mask)
+}
+
+/// Lets a thread run on these CPUs only; 0 is the calling thread.
+pub(crate) fn set_affinity_of(tid: u32, mask: &[u64]) -> io::Result<()> {
+    let (length, place) = (size_of_val(mask), mask.as_ptr().cast());
+    // SAFETY: `mask` is as long as is said and outlives the call, which only reads it.
+    let failed = unsafe { libc::sched_setaffinity(tid.cast_signed(), length, place) };
     if failed == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// The CPUs that a thread may run on; 0 is the calling thread.
+pub(crate) fn affinity_of(tid: u32) -> io::Result<CpuSet> {
+    // The kernel refuses a mask that is shorter than its own.
+    let mut mask = vec![0_u64; WORDS_MAX];
+    let (length, place) = (size_of_val(mask.as_slice()), mask.as_mut_ptr().cast());
+    // SAFETY: the kernel writes at most `length` bytes to `mask`.
+    let failed = unsafe { libc::sched_getaffinity(tid.cast_signed(), length, place) };
+    if failed != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let is_set = |cpu: &u32| {
+        let at = *cpu as usize;
+        mask[at / BITS] >> (at % BITS) & 1 == 1
+    };
+    let all = 0..u32::try_from(WORDS_MAX * BITS).unwrap_or(0);
+    Ok(all.filter(is_set).map(Cpu::new).collect())
 }
 
 /// Gives the calling thread `SCHED_FIFO` at that priority (1 to 99): only interrupts and

@@ -1,0 +1,447 @@
+//! What one run changes on this machine, and puts back.
+//!
+//! A setting is changed only after that was written down ([`crate::journal`]). Several runs
+//! may need the same one: the last that ends puts back what was there before the first. What
+//! somebody else changed meanwhile stays as they want it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Kind};
+use crate::holder::{self, Holder};
+use crate::journal::{self, Entry, Journal};
+use crate::setting::Setting;
+
+/// A setting that was to be put back, and what became of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Returned {
+    /// The setting.
+    pub setting: Setting,
+    /// What it was before it was changed.
+    pub old: String,
+    /// What became of it.
+    pub fate: Fate,
+}
+
+/// What became of a setting that was to be put back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fate {
+    /// It is as it was.
+    Restored,
+    /// Somebody else changed it meanwhile, to this: so it stays.
+    LeftAlone(String),
+    /// It does not exist any more: the machine was booted, a thread ended, a device went.
+    Gone,
+    /// The kernel refused, for this reason; it stays in the journal.
+    Refused(String),
+}
+
+/// What one run changed. What it holds is put back when it is dropped.
+#[derive(Debug)]
+pub struct Hold {
+    holder: Holder,
+    folder: PathBuf,
+    returned: bool,
+}
+
+impl Hold {
+    /// Begins; what killed runs left behind is put back first.
+    pub(crate) fn begin(folder: &Path) -> Result<(Self, Vec<Returned>), Error> {
+        let mut journal = Journal::open(folder)?;
+        let left = put_back(&mut journal, None)?;
+        let failed = |error: io::Error| {
+            Error::new(Kind::Journal, format!("{}: {error}", folder.display()))
+        };
+        let holder = Holder::new(folder).map_err(failed)?;
+        let folder = folder.to_owned();
+        Ok((Self { holder, folder, returned: false }, left))
+    }
+
+    /// Changes a setting, after that was written down.
+    ///
+    /// # Errors
+    /// `Kind::Journal` where it could not be written down, `Kind::Privilege`,
+    /// `Kind::NoSetting` or `Kind::System` where the kernel refuses. It is as it was then.
+    pub(crate) fn set(&mut self, setting: &Setting, value: &str) -> Result<(), Error> {
+        let failed = |error: io::Error| refused(setting, value, &error);
+        let mut journal = Journal::open(&self.folder)?;
+        let now = setting.read().map_err(failed)?;
+        let before = journal.entries.clone();
+        if !self.note(&mut journal, setting, &now, value) {
+            return Ok(());
+        }
+        journal.save()?;
+        let shown = match now == value {
+            true => Ok(now),
+            false => setting.write(value).and_then(|()| setting.read()),
+        };
+        match shown {
+            Ok(shown) if shown == value => Ok(()),
+            // The kernel may show it in other words than it was told.
+            Ok(shown) => {
+                let noted = journal.entries.iter_mut().find(|e| e.setting == *setting);
+                noted.into_iter().for_each(|entry| entry.new.push(shown.clone()));
+                journal.save()
+            }
+            Err(error) => {
+                journal.entries = before;
+                journal.save()?;
+                Err(failed(error))
+            }
+        }
+    }
+
+    /// Writes down that this run needs that value; whether there is anything to write down:
+    /// what was so before any run is nobody's to put back.
+    fn note(
+        &self,
+        journal: &mut Journal,
+        setting: &Setting,
+        now: &str,
+        value: &str,
+    ) -> bool {
+        let known = journal.entries.iter().position(|entry| entry.setting == *setting);
+        if known.is_none() && now == value {
+            return false;
+        }
+        let at = known.unwrap_or_else(|| {
+            journal.entries.push(Entry::of(setting, now));
+            journal.entries.len() - 1
+        });
+        let entry = &mut journal.entries[at];
+        if entry.old != now && !entry.new.iter().any(|new| new == now) {
+            // Somebody else changed it meanwhile: that is what they will want back.
+            now.clone_into(&mut entry.old);
+            entry.new.clear();
+        }
+        entry.new.retain(|known| known != value);
+        entry.new.push(value.to_owned());
+        entry.holders.retain(|known| *known != self.holder.name);
+        entry.holders.push(self.holder.name.clone());
+        true
+    }
+
+    /// Puts everything back that no other run needs, the last change first.
+    ///
+    /// # Errors
+    /// `Kind::Journal` where the journal cannot be read any more.
+    pub fn end(mut self) -> Result<Vec<Returned>, Error> {
+        self.put_back()
+    }
+
+    fn put_back(&mut self) -> Result<Vec<Returned>, Error> {
+        if std::mem::replace(&mut self.returned, true) {
+            return Ok(Vec::new());
+        }
+        let mut journal = Journal::open(&self.folder)?;
+        put_back(&mut journal, Some(&self.holder.name))
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        // On a panic's way out there is nobody to tell; what stays, stays in the journal.
+        let _ = self.put_back();
+    }
+}
+
+/// Puts back what killed runs left behind; what became of it. Nothing is done, and no lock is
+/// waited for, where there is nothing.
+///
+/// # Errors
+/// `Kind::Journal` where the journal cannot be read or written.
+pub fn restore() -> Result<Vec<Returned>, Error> {
+    let folder = journal::place()?;
+    if !Journal::is_there(&folder) {
+        return Ok(Vec::new());
+    }
+    put_back(&mut Journal::open(&folder)?, None)
+}
+
+/// Whether a journal says that something is changed.
+pub fn is_changed() -> bool {
+    journal::place().is_ok_and(|folder| Journal::is_there(&folder))
+}
+
+/// Puts back, the last change first, what only `leaving` and runs that have ended needed.
+fn put_back(
+    journal: &mut Journal,
+    leaving: Option<&str>,
+) -> Result<Vec<Returned>, Error> {
+    let (boot, folder) = (journal::boot_id(), journal.folder().to_owned());
+    let mut returned = Vec::new();
+    let mut kept = Vec::new();
+    for mut entry in std::mem::take(&mut journal.entries).into_iter().rev() {
+        let stays = |name: &String| {
+            Some(name.as_str()) != leaving && holder::lives(&folder, name)
+        };
+        entry.holders.retain(stays);
+        if entry.boot_id == boot && !entry.holders.is_empty() {
+            kept.push(entry);
+            continue;
+        }
+        let fate = if entry.boot_id == boot { give_back(&entry) } else { Fate::Gone };
+        let (setting, old) = (entry.setting.clone(), entry.old.clone());
+        if matches!(fate, Fate::Refused(_)) {
+            kept.push(entry);
+        }
+        returned.push(Returned { setting, old, fate });
+    }
+    kept.reverse();
+    journal.entries = kept;
+    // Settings first, then the journal: cut off in between, it is found as it was before.
+    journal.save()?;
+    Ok(returned)
+}
+
+fn give_back(entry: &Entry) -> Fate {
+    let now = match entry.setting.read() {
+        Err(error) => return lost(&error),
+        Ok(now) => now,
+    };
+    if now == entry.old {
+        return Fate::Restored;
+    }
+    if !entry.new.contains(&now) {
+        return Fate::LeftAlone(now);
+    }
+    match entry.setting.write(&entry.old) {
+        Ok(()) => Fate::Restored,
+        Err(error) => lost(&error),
+    }
+}
+
+fn lost(error: &io::Error) -> Fate {
+    match error.kind() {
+        io::ErrorKind::NotFound => Fate::Gone,
+        _ if error.raw_os_error() == Some(libc::ESRCH) => Fate::Gone,
+        _ => Fate::Refused(error.to_string()),
+    }
+}
+
+fn refused(setting: &Setting, value: &str, error: &io::Error) -> Error {
+    let kind = match error.kind() {
+        io::ErrorKind::PermissionDenied => Kind::Privilege,
+        io::ErrorKind::NotFound => Kind::NoSetting,
+        _ => Kind::System,
+    };
+    Error::new(kind, format!("{setting} = {value}: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::task::Task;
+    use crate::thread::{affinity_of, mask_of, set_affinity_of};
+    use std::process::{Child, Command};
+    use units::CpuSet;
+
+    /// A setting that is nobody else's: the affinity of a process that sleeps.
+    struct Sleeper {
+        child: Child,
+        setting: Setting,
+    }
+
+    impl Sleeper {
+        fn new() -> Self {
+            let child = Command::new("sleep").arg("1000").spawn().unwrap();
+            let stat = crate::task::Stat::of(child.id()).unwrap();
+            Self { child, setting: Setting::Affinity(Task { ..stat.task }) }
+        }
+
+        fn now(&self) -> String {
+            affinity_of(self.child.id()).unwrap().to_string()
+        }
+
+        /// What somebody else does.
+        fn change(&self, cpus: &str) {
+            let cpus: CpuSet = cpus.parse().unwrap();
+            set_affinity_of(self.child.id(), &mask_of(&cpus)).unwrap();
+        }
+    }
+
+    impl Drop for Sleeper {
+        fn drop(&mut self) {
+            self.child.kill().unwrap();
+            self.child.wait().unwrap();
+        }
+    }
+
+    /// A sleeper that may use two CPUs, and those two: one of each, then both.
+    fn sleeper() -> Option<(Sleeper, [String; 3])> {
+        let sleeper = Sleeper::new();
+        let cpus: CpuSet = sleeper.now().parse().unwrap();
+        if cpus.len() < 2 {
+            println!("skipped: hold: there is one CPU");
+            return None;
+        }
+        let two: Vec<_> = cpus.iter().take(2).collect();
+        let of =
+            |cpus: &[units::Cpu]| cpus.iter().copied().collect::<CpuSet>().to_string();
+        let names = [of(&two[..1]), of(&two[1..]), of(&two)];
+        sleeper.change(&names[2]);
+        Some((sleeper, names))
+    }
+
+    fn begin(folder: &Path) -> Hold {
+        Hold::begin(folder).unwrap().0
+    }
+
+    fn fates(returned: Vec<Returned>) -> Vec<Fate> {
+        returned.into_iter().map(|returned| returned.fate).collect()
+    }
+
+    /// A run that is killed: its lock is gone, its journal stays.
+    fn kill(mut hold: Hold) {
+        hold.returned = true;
+    }
+
+    /// Check that what was changed is as it was when a run ends, also where it panics.
+    #[test]
+    fn ends_as_it_began() {
+        let Some((sleeper, [one, _, both])) = sleeper() else { return };
+        let dir = tempfile::tempdir().unwrap();
+        let mut hold = begin(dir.path());
+        hold.set(&sleeper.setting, &one).unwrap();
+        assert_eq!(sleeper.now(), one);
+        assert_eq!(fates(hold.end().unwrap()), [Fate::Restored]);
+        assert_eq!(sleeper.now(), both);
+        let panicking = std::panic::catch_unwind(|| {
+            let mut hold = begin(dir.path());
+            hold.set(&sleeper.setting, &one).unwrap();
+            assert_ne!(sleeper.now(), one, "on purpose");
+        });
+        assert!(panicking.is_err());
+        assert_eq!(sleeper.now(), both);
+        assert!(!Journal::is_there(dir.path()));
+    }
+
+    /// Check that what a killed run changed is put back by the next one.
+    #[test]
+    fn killed_runs_are_cleaned_up_after() {
+        let Some((sleeper, [one, _, both])) = sleeper() else { return };
+        let dir = tempfile::tempdir().unwrap();
+        let mut hold = begin(dir.path());
+        hold.set(&sleeper.setting, &one).unwrap();
+        kill(hold);
+        assert_eq!(sleeper.now(), one);
+        let (_next, left) = Hold::begin(dir.path()).unwrap();
+        assert_eq!(fates(left), [Fate::Restored]);
+        assert_eq!(sleeper.now(), both);
+    }
+
+    /// Check that it is put back by the last of those that need it, whichever began.
+    #[test]
+    fn the_last_one_puts_back() {
+        let Some((sleeper, [one, two, both])) = sleeper() else { return };
+        let dir = tempfile::tempdir().unwrap();
+        for first_ends_first in [true, false] {
+            let mut holds = [begin(dir.path()), begin(dir.path())];
+            holds[0].set(&sleeper.setting, &one).unwrap();
+            holds[1].set(&sleeper.setting, &two).unwrap();
+            let [first, second] = holds;
+            let (leaving, last) =
+                if first_ends_first { (first, second) } else { (second, first) };
+            assert_eq!(leaving.end().unwrap(), []);
+            assert_eq!(sleeper.now(), two);
+            assert_eq!(fates(last.end().unwrap()), [Fate::Restored]);
+            assert_eq!(sleeper.now(), both);
+        }
+    }
+
+    /// Check that what somebody else changed stays, and is told.
+    #[test]
+    fn others_changes_stay() {
+        let Some((sleeper, [one, two, both])) = sleeper() else { return };
+        let dir = tempfile::tempdir().unwrap();
+        let mut hold = begin(dir.path());
+        hold.set(&sleeper.setting, &one).unwrap();
+        sleeper.change(&two);
+        assert_eq!(fates(hold.end().unwrap()), [Fate::LeftAlone(two.clone())]);
+        assert_eq!(sleeper.now(), two);
+        // Changed by somebody between two runs that share it, theirs is put back.
+        let mut holds = [begin(dir.path()), begin(dir.path())];
+        holds[0].set(&sleeper.setting, &one).unwrap();
+        sleeper.change(&both);
+        holds[1].set(&sleeper.setting, &one).unwrap();
+        holds.map(|hold| hold.end().unwrap());
+        assert_eq!(sleeper.now(), both);
+    }
+
+    /// Check that nothing is put back that was so already, and nothing where it is gone.
+    #[test]
+    fn nothing_to_put_back() {
+        let Some((sleeper, [one, _, both])) = sleeper() else { return };
+        let dir = tempfile::tempdir().unwrap();
+        let mut hold = begin(dir.path());
+        hold.set(&sleeper.setting, &both).unwrap();
+        assert!(!Journal::is_there(dir.path()));
+        hold.set(&sleeper.setting, &one).unwrap();
+        drop(sleeper);
+        assert_eq!(fates(hold.end().unwrap()), [Fate::Gone]);
+    }
+
+    /// Check that what the kernel refuses is not in the journal, and is told as what it is.
+    #[test]
+    fn refusals_change_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut hold = begin(dir.path());
+        let file = |path: &str| Setting::File(path.into());
+        let refused = hold.set(&file("/proc/sys/kernel/osrelease"), "7").unwrap_err();
+        assert!(refused.to_string().contains("osrelease"), "{refused}");
+        let refused = hold.set(&file("/proc/sys/kernel/no_such"), "7").unwrap_err();
+        assert_eq!(refused.kind(), Kind::NoSetting);
+        assert!(!Journal::is_there(dir.path()));
+    }
+
+    /// Check that entries of another boot are dropped: there is nothing to put back.
+    #[test]
+    fn boots_put_back() {
+        let Some((sleeper, [one, _, _])) = sleeper() else { return };
+        let dir = tempfile::tempdir().unwrap();
+        let mut hold = begin(dir.path());
+        hold.set(&sleeper.setting, &one).unwrap();
+        let mut journal = Journal::open(dir.path()).unwrap();
+        journal.entries[0].boot_id = "another".to_owned();
+        journal.save().unwrap();
+        drop(journal);
+        assert_eq!(fates(hold.end().unwrap()), [Fate::Gone]);
+        assert_eq!(sleeper.now(), one);
+    }
+
+    /// Check that nothing is changed that cannot be written down: on a file system that may
+    /// only be read, and on a full one.
+    #[test]
+    fn written_down_or_not_done() {
+        let Some((sleeper, [one, _, both])) = sleeper() else { return };
+        let dir = tempfile::tempdir().unwrap();
+        let mount = |options: &str| {
+            let mut mount = Command::new("mount");
+            mount.args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(dir.path());
+            mount.stderr(std::process::Stdio::null());
+            mount.status().is_ok_and(|status| status.success())
+        };
+        if !mount("size=16k,mode=755") {
+            println!("skipped: written_down_or_not_done: no file system can be mounted");
+            return;
+        }
+        let mounted = Unmount(dir.path());
+        let mut hold = begin(dir.path());
+        std::fs::write(dir.path().join("fill"), vec![0; 64 << 10]).unwrap_err();
+        let refused = hold.set(&sleeper.setting, &one).unwrap_err();
+        assert_eq!((refused.kind(), sleeper.now()), (Kind::Journal, both.clone()));
+        std::fs::remove_file(dir.path().join("fill")).unwrap();
+        assert!(mount("remount,ro"));
+        let refused = hold.set(&sleeper.setting, &one).unwrap_err();
+        assert_eq!((refused.kind(), sleeper.now()), (Kind::Journal, both));
+        drop(mounted);
+    }
+
+    struct Unmount<'a>(&'a Path);
+
+    impl Drop for Unmount<'_> {
+        fn drop(&mut self) {
+            let _ = Command::new("umount").arg("-l").arg(self.0).status();
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! One writable setting of the kernel: how it is named, read and written.
+//!
+//! A setting's value is a text in the form in which the kernel shows it, so that what was
+//! written and what is there can be compared. Most settings are files below `/proc/sys`,
+//! `/proc/irq` and `/sys`; a kernel thread's affinity is a system call
+//! (`sched_setaffinity(2)`), and control groups are folders
+//! (`Documentation/admin-guide/cgroup-v2.rst`).
+
+use std::fmt;
+use std::fs;
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use units::CpuSet;
+
+use crate::task::Task;
+use crate::thread::{affinity_of, mask_of, set_affinity_of};
+
+/// Where settings are files; nothing else is ever written to.
+const PLACES: [&str; 3] = ["/proc/sys", "/proc/irq", "/sys"];
+/// A group that is there, a controller that is on.
+pub(crate) const YES: &str = "yes";
+/// A group that is not there, a controller that is off.
+pub(crate) const NO: &str = "no";
+
+/// One writable setting of the kernel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Setting {
+    /// A file that shows what was written to it.
+    File(PathBuf),
+    /// The CPUs that a kernel thread may run on, as a list.
+    Affinity(Task),
+    /// Whether there is a control group of that folder.
+    Group(PathBuf),
+    /// Whether the groups below that folder have the controller `cpuset`.
+    Cpuset(PathBuf),
+    /// The control group that a process is in, as a folder.
+    Member {
+        /// The process.
+        process: Task,
+        /// Where the hierarchy is mounted.
+        mount: PathBuf,
+    },
+}
+
+impl Setting {
+    /// What the setting is now.
+    ///
+    /// # Errors
+    /// The kernel does not say: there is no such setting (`NotFound`), or it may not be read.
+    pub fn read(&self) -> io::Result<String> {
+        match self {
+            Self::File(path) => Ok(fs::read_to_string(known(path)?)?.trim().to_owned()),
+            Self::Affinity(task) => {
+                task.check()?;
+                Ok(affinity_of(task.tid)?.to_string())
+            }
+            Self::Group(folder) => Ok(yes(known(folder)?.is_dir())),
+            Self::Cpuset(folder) => {
+                let controllers = fs::read_to_string(control(folder)?)?;
+                Ok(yes(controllers.split_whitespace().any(|name| name == "cpuset")))
+            }
+            Self::Member { process, mount } => {
+                process.check()?;
+                Ok(group_of(process, mount)?.display().to_string())
+            }
+        }
+    }
+
+    /// Changes it.
+    ///
+    /// # Errors
+    /// The kernel refuses, or the setting is gone (`NotFound`).
+    pub(crate) fn write(&self, value: &str) -> io::Result<()> {
+        match self {
+            Self::File(path) => write(known(path)?, value),
+            Self::Affinity(task) => {
+                task.check()?;
+                let cpus: CpuSet = value.parse().map_err(|_| garbage(value))?;
+                set_affinity_of(task.tid, &mask_of(&cpus))
+            }
+            Self::Group(folder) if value == YES => fs::create_dir(known(folder)?),
+            Self::Group(folder) => remove(known(folder)?),
+            Self::Cpuset(folder) => {
+                write(&control(folder)?, if value == YES { "+cpuset" } else { "-cpuset" })
+            }
+            Self::Member { process, .. } => {
+                process.check()?;
+                let procs = known(Path::new(value))?.join("cgroup.procs");
+                write(&procs, &process.tid.to_string())
+            }
+        }
+    }
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) | Self::Group(path) => write!(f, "{}", path.display()),
+            Self::Affinity(task) => write!(f, "affinity of {task}"),
+            Self::Cpuset(folder) => write!(f, "cpuset below {}", folder.display()),
+            Self::Member { process, .. } => write!(f, "control group of {process}"),
+        }
+    }
+}
+
+fn yes(is: bool) -> String {
+    if is { YES } else { NO }.to_owned()
+}
+
+/// The path, where it is one of a setting: whatever stands in a journal, no other file is
+/// written to.
+fn known(path: &Path) -> io::Result<&Path> {
+    let plain = path.components().all(|part| part != std::path::Component::ParentDir);
+    let placed = PLACES.iter().any(|place| path.starts_with(place));
+    if plain && placed { Ok(path) } else { Err(garbage(&path.display().to_string())) }
+}
+
+fn garbage(text: &str) -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, format!("{text} is no setting's"))
+}
+
+/// Writes with one call, as the kernel's files want it; none is ever created.
+fn write(path: &Path, value: &str) -> io::Result<()> {
+    let mut file = fs::OpenOptions::new().write(true).open(path)?;
+    file.write_all(format!("{value}\n").as_bytes())
+}
+
+fn control(folder: &Path) -> io::Result<PathBuf> {
+    Ok(known(folder)?.join("cgroup.subtree_control"))
+}
+
+/// Removes a group; who is still in it goes to the one above.
+fn remove(folder: &Path) -> io::Result<()> {
+    let above = folder.parent().unwrap_or(folder).join("cgroup.procs");
+    let left = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
+    for process in left.lines() {
+        // One that ended meanwhile is gone, too; removing the folder tells of the others.
+        let _ = write(&above, process);
+    }
+    fs::remove_dir(folder)
+}
+
+/// The folder of the v2 group that a process is in: the line `0::/path`.
+fn group_of(process: &Task, mount: &Path) -> io::Result<PathBuf> {
+    let text = fs::read_to_string(format!("/proc/{}/cgroup", process.tid))?;
+    let path = text.lines().find_map(|line| line.strip_prefix("0::/"));
+    path.map(|path| mount.join(path)).ok_or_else(|| garbage(&text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that a journal cannot make this tool write anywhere but to settings.
+    #[test]
+    fn only_settings_are_written() {
+        for path in ["/etc/passwd", "/proc/self/mem", "/sys/../etc/passwd", "proc/sys/x"]
+        {
+            let refused = Setting::File(PathBuf::from(path)).write("1").unwrap_err();
+            assert_eq!(refused.kind(), ErrorKind::InvalidData, "{path}");
+            assert!(Setting::Group(PathBuf::from(path)).write(NO).is_err());
+        }
+    }
+
+    /// Check that a file's value comes without its line's end, and what is not there is
+    /// told as such.
+    #[test]
+    fn files_are_read() {
+        let file = |path: &str| Setting::File(PathBuf::from(path)).read();
+        let pids: u32 = file("/proc/sys/kernel/pid_max").unwrap().parse().unwrap();
+        assert!(pids > 0);
+        let missing = file("/proc/sys/kernel/no_such_thing").unwrap_err();
+        assert_eq!(missing.kind(), ErrorKind::NotFound);
+    }
+
+    /// Check how settings stand in a journal, and that they are the same when read again.
+    #[test]
+    fn contract() {
+        let task = Task { tid: 7, started: 9, name: "kswapd0".to_owned() };
+        let text = r#"[{"file":"/proc/sys/kernel/x"},
+            {"affinity":{"tid":7,"started":9,"name":"kswapd0"}},
+            {"group":"/sys/fs/cgroup/a"},{"cpuset":"/sys/fs/cgroup"},
+            {"member":{"process":{"tid":7,"started":9,"name":"kswapd0"},"mount":"/sys/fs/cgroup"}}]"#;
+        let mount = PathBuf::from("/sys/fs/cgroup");
+        let settings = [
+            Setting::File("/proc/sys/kernel/x".into()),
+            Setting::Affinity(task.clone()),
+            Setting::Group("/sys/fs/cgroup/a".into()),
+            Setting::Cpuset(mount.clone()),
+            Setting::Member { process: task, mount },
+        ];
+        assert_eq!(serde_json::from_str::<Vec<Setting>>(text).unwrap(), settings);
+        let again: serde_json::Value = serde_json::to_value(&settings).unwrap();
+        assert_eq!(again, serde_json::from_str::<serde_json::Value>(text).unwrap());
+    }
+}
