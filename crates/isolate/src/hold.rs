@@ -364,7 +364,7 @@ mod tests {
         holds[0].set(&sleeper.setting, &one).unwrap();
         sleeper.change(&both);
         holds[1].set(&sleeper.setting, &one).unwrap();
-        holds.map(|hold| hold.end().unwrap());
+        holds.into_iter().for_each(drop);
         assert_eq!(sleeper.now(), both);
     }
 

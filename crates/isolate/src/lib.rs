@@ -5,23 +5,40 @@
 //! first, in a journal on disk ([`Hold`]), and given back at the end; what a killed run left is
 //! put back by the next one or by [`restore`].
 
+mod change;
 mod child;
 mod choice;
 mod claim;
+mod dma_latency;
 mod error;
 mod hold;
 mod holder;
+mod irqs;
+mod isolation;
 mod journal;
+mod kthreads;
 mod lock;
+mod memory;
+mod partition;
+mod pick;
 mod setting;
 mod task;
 mod thread;
+mod throttling;
+mod tick;
+mod tick_stop;
+mod workqueues;
 
 pub use child::{may_take_turns, take_turns, tether};
 pub use choice::{choose, leave_room, watch};
 pub use claim::{Claim, claim};
 pub use error::{Error, Kind};
 pub use hold::{Fate, Hold, Returned, is_changed, restore};
+pub use isolation::{Isolation, Wishes};
+pub use memory::{Locked, lock_memory};
+pub use pick::{Pick, Reason, pick};
 pub use setting::Setting;
 pub use task::Task;
 pub use thread::{current_cpu, outrank, pin};
+pub use tick::{Entry, Wait, nohz_full, wait_for_nohz};
+pub use tick_stop::{Dependency, KeptBy};

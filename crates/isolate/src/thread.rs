@@ -48,8 +48,13 @@ pub(crate) fn set_affinity(mask: &[u64]) -> io::Result<()> {
 pub(crate) fn set_affinity_of(tid: u32, mask: &[u64]) -> io::Result<()> {
     let (length, place) = (size_of_val(mask), mask.as_ptr().cast());
     // SAFETY: `mask` is as long as is said and outlives the call, which only reads it.
-    let failed = unsafe { libc::sched_setaffinity(tid.cast_signed(), length, place) };
+    let failed = unsafe { libc::sched_setaffinity(number(tid), length, place) };
     if failed == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// A thread's number as system calls want it; none is as large as the one for "too large".
+fn number(tid: u32) -> libc::pid_t {
+    libc::pid_t::try_from(tid).unwrap_or(libc::pid_t::MAX)
 }
 
 /// The CPUs that a thread may run on; 0 is the calling thread.
@@ -58,7 +63,7 @@ pub(crate) fn affinity_of(tid: u32) -> io::Result<CpuSet> {
     let mut mask = vec![0_u64; WORDS_MAX];
     let (length, place) = (size_of_val(mask.as_slice()), mask.as_mut_ptr().cast());
     // SAFETY: the kernel writes at most `length` bytes to `mask`.
-    let failed = unsafe { libc::sched_getaffinity(tid.cast_signed(), length, place) };
+    let failed = unsafe { libc::sched_getaffinity(number(tid), length, place) };
     if failed != 0 {
         return Err(io::Error::last_os_error());
     }

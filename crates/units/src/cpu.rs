@@ -100,6 +100,21 @@ impl CpuSet {
         Self(self.0.intersection(&other.0).copied().collect())
     }
 
+    /// Writes a mask as the kernel shows it: in as many words, and as many digits in the
+    /// first one, as in `like`, a mask that it showed.
+    pub fn to_mask(&self, like: &str) -> String {
+        let words = like.split(',').rev().enumerate().map(|(word, digits)| {
+            let bits = (0..32).filter(|bit| {
+                let number = u32::try_from(word * 32).ok().map(|first| first + bit);
+                number.is_some_and(|number| self.contains(Cpu(number)))
+            });
+            let value = bits.fold(0_u32, |value, bit| value | 1 << bit);
+            format!("{value:0width$x}", width = digits.len())
+        });
+        let words: Vec<String> = words.collect();
+        words.into_iter().rev().collect::<Vec<_>>().join(",")
+    }
+
     /// Reads a mask as `/proc/irq/*/smp_affinity` shows it: `ff,00000003`.
     ///
     /// # Errors
@@ -284,6 +299,8 @@ mod tests {
     fn reads_masks() {
         assert_eq!(CpuSet::from_mask("5\n"), Ok(set(&[0, 2])));
         assert_eq!(CpuSet::from_mask("1,80000000"), Ok(set(&[31, 32])));
+        assert_eq!(set(&[0, 2]).to_mask("f"), "5");
+        assert_eq!(set(&[0, 31, 32]).to_mask("ff,ffffffff"), "01,80000001");
         assert!(CpuSet::from_mask("xyz").is_err());
         assert!(CpuSet::from_mask("").is_err());
         let far = format!("1{}", ",00000000".repeat(2_048));

@@ -21,6 +21,11 @@ impl Hz {
     pub const fn get(self) -> u32 {
         self.0
     }
+
+    /// The time between two; none where there are none.
+    pub fn period(self) -> Nanos {
+        Nanos::from_nanos(1_000_000_000_u64.checked_div(u64::from(self.0)).unwrap_or(0))
+    }
 }
 
 /// A rate that was measured: events a second.

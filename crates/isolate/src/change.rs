@@ -1,0 +1,61 @@
+//! A change of one setting that a plan is made of.
+
+use std::fs;
+use std::path::PathBuf;
+
+use units::{Cpu, CpuSet};
+
+use crate::error::Error;
+use crate::setting::Setting;
+
+/// A setting, and what it is to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Change {
+    pub(crate) setting: Setting,
+    pub(crate) value: String,
+}
+
+/// Changes to make in that order, and what cannot be changed.
+pub(crate) type Changes = Vec<Result<Change, Error>>;
+
+impl Change {
+    pub(crate) fn of_file(path: PathBuf, value: impl Into<String>) -> Self {
+        Self { setting: Setting::File(path), value: value.into() }
+    }
+
+    /// The change of a file that holds a mask, where that CPU is in it.
+    pub(crate) fn of_mask(file: PathBuf, cpu: Cpu, others: &CpuSet) -> Option<Self> {
+        let text = fs::read_to_string(&file).ok()?;
+        let now = CpuSet::from_mask(&text).ok()?;
+        let mask = without(&now, cpu, others)?.to_mask(text.trim());
+        Some(Self::of_file(file, mask))
+    }
+}
+
+/// The set without that CPU, or the others where nothing is left of it; `None` where the CPU
+/// is not in it, or there is nowhere else to go.
+pub(crate) fn without(now: &CpuSet, cpu: Cpu, others: &CpuSet) -> Option<CpuSet> {
+    let rest = now.without(&[cpu].into_iter().collect());
+    let rest = if rest.is_empty() { others.clone() } else { rest };
+    (now.contains(cpu) && !rest.is_empty()).then_some(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that a CPU is left out, that an interrupt always has one to go to, and that
+    /// nothing changes for one that did not come there.
+    #[test]
+    fn somewhere_to_go() {
+        let left = |now: &str, others: &str| {
+            let others: CpuSet = others.parse().unwrap();
+            let rest = without(&now.parse().unwrap(), Cpu::new(1), &others);
+            rest.map(|rest| rest.to_string())
+        };
+        assert_eq!(left("0-3", "0"), Some("0,2,3".to_owned()));
+        assert_eq!(left("1", "0,2"), Some("0,2".to_owned()));
+        assert_eq!(left("0,2", "0"), None);
+        assert_eq!(left("1", ""), None);
+    }
+}

@@ -1,0 +1,35 @@
+//! Device interrupts that may come to a CPU, and where else they can go.
+//!
+//! `/proc/irq/N/smp_affinity_list` (`Documentation/core-api/irq/irq-affinity.rst`). The kernel
+//! refuses to move those that it manages itself (EIO) and those of one CPU (EPERM); which
+//! these are shows only when it is tried. `irqbalance` may move them back: what somebody else
+//! changed meanwhile stays as they want it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use units::{Cpu, CpuSet};
+
+use crate::change::{Change, Changes, without};
+
+const IRQS: &str = "/proc/irq";
+
+/// What has to be changed so that no device interrupts that CPU; `others` are those that an
+/// interrupt goes to that has nowhere else to go.
+pub(crate) fn away(cpu: Cpu, others: &CpuSet) -> Changes {
+    let mut numbers: Vec<u32> = fs::read_dir(IRQS)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect();
+    numbers.sort_unstable();
+    let lists =
+        numbers.into_iter().map(|irq| format!("{IRQS}/{irq}/smp_affinity_list").into());
+    let default = Path::new(IRQS).join("default_smp_affinity");
+    let of_list = lists.filter_map(|file: PathBuf| {
+        let now: CpuSet = fs::read_to_string(&file).ok()?.trim().parse().ok()?;
+        Some(Change::of_file(file, without(&now, cpu, others)?.to_string()))
+    });
+    of_list.chain(Change::of_mask(default, cpu, others)).map(Ok).collect()
+}

@@ -1,0 +1,141 @@
+//! A CPU that is kept free for one program: what was asked, what was done, what could not be.
+//!
+//! Everything that this changes is the machine's, goes through the journal ([`Hold`]) and is
+//! given back at the end. What a thread does to itself is [`crate::seat`]'s.
+
+use std::fs::File;
+
+use facts::Facts;
+use units::Cpu;
+
+use crate::change::Changes;
+use crate::error::{Error, Kind};
+use crate::hold::{Hold, Returned};
+use crate::pick::{Pick, pick};
+use crate::{dma_latency, irqs, journal, kthreads, partition, throttling, workqueues};
+
+/// What is to be done for a program that is to run undisturbed. Nothing, by default.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Wishes {
+    /// The CPU; the best one, if none.
+    pub cpu: Option<Cpu>,
+    /// Let real-time tasks have all of the CPU's time.
+    pub unthrottled: bool,
+    /// Move device interrupts off the CPU.
+    pub irqs: bool,
+    /// Move unbound workqueues off the CPU.
+    pub workqueues: bool,
+    /// Move the kernel's movable threads off the CPU.
+    pub kthreads: bool,
+    /// Put this process into an isolated partition of that CPU.
+    pub partition: bool,
+    /// Let no CPU sleep so deep that it takes longer to wake, in microseconds.
+    pub dma_latency_us: Option<u32>,
+}
+
+/// A CPU that is kept free, until this is dropped.
+#[derive(Debug)]
+pub struct Isolation {
+    pick: Pick,
+    hold: Option<Hold>,
+    _dma_latency: Option<File>,
+    done: usize,
+    refused: Vec<Error>,
+    left: Vec<Returned>,
+}
+
+impl Isolation {
+    /// Keeps a CPU free as far as this process may; [`Self::refused`] says what it may not.
+    ///
+    /// # Errors
+    /// Those of [`pick`]: there is no such CPU, or it cannot be had.
+    pub fn begin(wishes: &Wishes, facts: &Facts) -> Result<Self, Error> {
+        let pick = pick(wishes.cpu, facts)?;
+        let mut own = Self {
+            pick,
+            hold: None,
+            _dma_latency: None,
+            done: 0,
+            refused: Vec::new(),
+            left: Vec::new(),
+        };
+        let changes = own.plan(wishes, facts);
+        own.carry_out(changes);
+        if let Some(microseconds) = wishes.dma_latency_us {
+            match dma_latency::hold(microseconds) {
+                Ok(held) => own._dma_latency = Some(held),
+                Err(why) => own.refused.push(why),
+            }
+        }
+        Ok(own)
+    }
+
+    fn plan(&self, wishes: &Wishes, facts: &Facts) -> Changes {
+        let (cpu, others) = (self.pick.cpu, &self.pick.others);
+        let wanted = [
+            wishes.unthrottled.then(|| throttling::off(cpu, others, facts)),
+            wishes.irqs.then(|| irqs::away(cpu, others)),
+            wishes.workqueues.then(|| workqueues::away(cpu, others)),
+            wishes.kthreads.then(|| kthreads::away(cpu, others)),
+            wishes.partition.then(|| partition::of(cpu, facts)),
+        ];
+        wanted.into_iter().flatten().flatten().collect()
+    }
+
+    fn carry_out(&mut self, changes: Changes) {
+        for change in changes {
+            let done = change.and_then(|change| {
+                let hold = self.hold()?;
+                hold.set(&change.setting, &change.value)
+            });
+            match done {
+                Ok(()) => self.done += 1,
+                Err(why) if why.kind() == Kind::Journal => {
+                    // It would be the same for every other change.
+                    self.refused.push(why);
+                    return;
+                }
+                Err(why) => self.refused.push(why),
+            }
+        }
+    }
+
+    fn hold(&mut self) -> Result<&mut Hold, Error> {
+        match &mut self.hold {
+            Some(hold) => Ok(hold),
+            none => {
+                let (hold, left) = Hold::begin(&journal::place()?)?;
+                self.left = left;
+                Ok(none.insert(hold))
+            }
+        }
+    }
+
+    /// The CPU, and why it is this one.
+    pub fn pick(&self) -> &Pick {
+        &self.pick
+    }
+
+    /// How many settings were changed.
+    pub fn done(&self) -> usize {
+        self.done
+    }
+
+    /// What could not be done, and what would help.
+    pub fn refused(&self) -> &[Error] {
+        &self.refused
+    }
+
+    /// What a killed run had left, and what became of it.
+    pub fn left(&self) -> &[Returned] {
+        &self.left
+    }
+
+    /// Puts everything back that no other run needs; what became of it.
+    ///
+    /// # Errors
+    /// `Kind::Journal` where the journal cannot be read any more.
+    pub fn end(self) -> Result<Vec<Returned>, Error> {
+        self.hold.map_or_else(|| Ok(Vec::new()), Hold::end)
+    }
+}

@@ -1,0 +1,134 @@
+//! A process's memory, all of it there and on the CPU's own node, so that a timed loop
+//! never waits for a page.
+//!
+//! `mlockall(2)` with `MCL_FUTURE`: what is there is made resident at once, what comes is when
+//! it is asked for. `set_mempolicy(2)` prefers the node for pages to come, `migrate_pages(2)`
+//! moves those that are there. Limited by `RLIMIT_MEMLOCK` without `CAP_IPC_LOCK`.
+
+use std::io;
+
+use facts::Facts;
+use units::Cpu;
+
+use crate::error::{Error, Kind};
+
+/// How much stack is touched: more than any loop here uses.
+const STACK: usize = 128 << 10;
+const PAGE: usize = 4096;
+/// Numbers of nodes fit into so many words.
+const NODE_WORDS: usize = 16;
+const BITS: usize = 64;
+
+/// Memory that stays where it is, until this is dropped.
+#[derive(Debug)]
+pub struct Locked {
+    near: bool,
+}
+
+/// Locks this process's memory, now and to come, and brings it near that CPU.
+///
+/// # Errors
+/// `Kind::Privilege` where the limit on locked memory is too low.
+pub fn lock_memory(cpu: Cpu, facts: &Facts) -> Result<Locked, Error> {
+    touch_stack();
+    let near = node(cpu, facts).is_some_and(|(node, others)| bring_near(node, &others));
+    // SAFETY: takes numbers only.
+    let failed = unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) };
+    if failed == 0 {
+        return Ok(Locked { near });
+    }
+    let error = io::Error::last_os_error();
+    drop(Locked { near });
+    let text = format!(
+        "memory is not locked: {error}: it needs root, CAP_IPC_LOCK, or a higher \
+         RLIMIT_MEMLOCK (ulimit -l)"
+    );
+    Err(Error::new(Kind::Privilege, text))
+}
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        // SAFETY: takes nothing; no memory of ours depends on being locked.
+        unsafe { libc::munlockall() };
+        if self.near {
+            // SAFETY: without a mask the default policy is set, for this thread alone.
+            unsafe { libc::syscall(libc::SYS_set_mempolicy, libc::MPOL_DEFAULT, 0, 0) };
+        }
+    }
+}
+
+/// The node of that CPU, and all others; `None` where there is one, or it is not known.
+fn node(cpu: Cpu, facts: &Facts) -> Option<(usize, Vec<usize>)> {
+    let nodes = facts.cpus.nodes.get()?;
+    let own = nodes.iter().position(|cpus| cpus.contains(cpu))?;
+    let others: Vec<usize> = (0..nodes.len()).filter(|&node| node != own).collect();
+    (!others.is_empty()).then_some((own, others))
+}
+
+/// Whether pages will come from that node from now on.
+fn bring_near(node: usize, others: &[usize]) -> bool {
+    let (to, from) = (node_mask(&[node]), node_mask(others));
+    let bits = NODE_WORDS * BITS;
+    // SAFETY: the masks are `bits` long, outlive the calls, and are only read.
+    unsafe {
+        let policy = libc::MPOL_PREFERRED;
+        let set = libc::syscall(libc::SYS_set_mempolicy, policy, to.as_ptr(), bits);
+        libc::syscall(libc::SYS_migrate_pages, 0, bits, from.as_ptr(), to.as_ptr());
+        set == 0
+    }
+}
+
+fn node_mask(nodes: &[usize]) -> [u64; NODE_WORDS] {
+    let mut mask = [0; NODE_WORDS];
+    for node in nodes.iter().filter(|&&node| node < NODE_WORDS * BITS) {
+        mask[node / BITS] |= 1 << (node % BITS);
+    }
+    mask
+}
+
+/// Makes the stack below this point resident.
+#[inline(never)]
+fn touch_stack() {
+    let mut stack = [0_u8; STACK];
+    for byte in stack.iter_mut().step_by(PAGE) {
+        // SAFETY: the byte is ours; the compiler must not leave the write out.
+        unsafe { std::ptr::write_volatile(byte, 1) };
+    }
+    std::hint::black_box(&stack);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that memory is locked while it is to be, as the kernel tells, and not after.
+    #[test]
+    fn locked_while_held() {
+        let facts = Facts::read(&facts::Root::live());
+        let locked = || {
+            let text = std::fs::read_to_string("/proc/self/status").unwrap();
+            let line = text.lines().find(|line| line.starts_with("VmLck:")).unwrap();
+            line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap()
+        };
+        match lock_memory(Cpu::new(0), &facts) {
+            Err(why) => println!("skipped: locked_while_held: {why}"),
+            Ok(held) => {
+                assert!(locked() > 0);
+                drop(held);
+                assert_eq!(locked(), 0);
+            }
+        }
+    }
+
+    /// Check that nodes are told apart by the CPU's own.
+    #[test]
+    fn nodes_of_cpus() {
+        let page = |nodes: &[&str]| -> Facts {
+            let cpus = serde_json::json!({"cpus": {"nodes": nodes}, "sources": {}, "unknown": {}});
+            serde_json::from_value(cpus).unwrap()
+        };
+        assert_eq!(node(Cpu::new(3), &page(&["0-1", "2-3", "4"])), Some((1, vec![0, 2])));
+        assert_eq!(node(Cpu::new(3), &page(&["0-3"])), None);
+        assert_eq!(node_mask(&[1, 64])[..2], [2, 1]);
+    }
+}

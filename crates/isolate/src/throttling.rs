@@ -1,0 +1,49 @@
+//! What keeps real-time tasks from all of a CPU's time, and how that is switched off.
+//!
+//! Until 6.11, and with `RT_GROUP_SCHED` later too, they may run `sched_rt_runtime_us` of each
+//! period, on all CPUs together; -1 is all of it (`Documentation/scheduler/sched-rt-group.rst`).
+//! Since 6.12 a fair server on each CPU gives ordinary tasks 50 ms of each second, since 7.0 one
+//! for sched_ext as well; a runtime of 0 switches it off (`kernel/sched/debug.c`, debugfs).
+
+use std::path::{Path, PathBuf};
+
+use facts::{Facts, Why};
+use units::{Cpu, CpuSet};
+
+use crate::change::{Change, Changes};
+use crate::error::{Error, Kind};
+
+const RT_RUNTIME: &str = "/proc/sys/kernel/sched_rt_runtime_us";
+const SERVERS: &str = "/sys/kernel/debug/sched";
+
+/// What has to be changed so that a real-time task may have all of that CPU.
+pub(crate) fn off(cpu: Cpu, others: &CpuSet, facts: &Facts) -> Changes {
+    if others.is_empty() {
+        let text = format!("real-time tasks stay throttled: CPU {cpu} is the only one");
+        return vec![Err(Error::new(Kind::Unsafe, text))];
+    }
+    let mut changes = Vec::new();
+    let server = facts.sched.fair_server_runtime_ns.value();
+    let none = server.is_err_and(|unknown| unknown.code == Why::TooOld);
+    if none || facts.sched.rt_group.get() != Some(&false) {
+        changes.push(Ok(Change::of_file(PathBuf::from(RT_RUNTIME), "-1")));
+    }
+    if none {
+        return changes;
+    }
+    match server {
+        Ok(_) => changes.extend(servers(cpu).map(|file| Ok(Change::of_file(file, "0")))),
+        Err(unknown) => {
+            let text = format!("the fair server of CPU {cpu} stays on: {unknown}");
+            changes.push(Err(Error::new(Kind::Privilege, text)));
+        }
+    }
+    changes
+}
+
+/// The servers that this kernel has.
+fn servers(cpu: Cpu) -> impl Iterator<Item = PathBuf> {
+    let names = ["fair_server", "ext_server"].into_iter();
+    let files = names.map(move |name| format!("{SERVERS}/{name}/cpu{cpu}/runtime"));
+    files.map(PathBuf::from).filter(|file: &PathBuf| Path::exists(file))
+}

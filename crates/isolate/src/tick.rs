@@ -1,0 +1,202 @@
+//! Waiting until the tick of the calling thread's CPU has really stopped.
+//!
+//! Two ways of knowing: the kernel's own word (`/proc/timer_list`, root only), and its count of
+//! timer interrupts (`/proc/interrupts`), which has to stand still while the thread spins for a
+//! few ticks. Where the first may not be read, the second decides alone.
+//!
+//! A wait may be *forced*: the thread leaves the CPU for a moment and comes back, so that the
+//! kernel stops the tick of a CPU that is idle, and has to find a reason to start it again.
+
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::time::{Duration, Instant};
+
+use facts::{Facts, Interrupts, TimerList, Why};
+use units::{Cpu, CpuSet, Hz, Nanos};
+
+use crate::error::{Error, Kind};
+use crate::thread::{current_cpu, mask_of, pin, set_affinity};
+use crate::tick_stop::{Attempts, KeptBy};
+
+/// The thread spins for so many ticks before it is believed that they do not come.
+const CONFIRM: u32 = 5;
+/// So many of them may come nevertheless: other timers interrupt by the same line.
+const STRAY: u64 = 2;
+/// The kernel is watched for so many of them while it keeps the tick.
+const ASK: u32 = 25;
+/// Ticks between two departures of a forced wait.
+const STAY: u32 = 2;
+/// Between two looks.
+const PAUSE: Duration = Duration::from_micros(20);
+/// Where the kernel does not say how often it ticks: no kernel does less often.
+const SLOWEST: Hz = Hz::new(100);
+
+/// How to wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wait {
+    /// How long at most.
+    pub limit: Nanos,
+    /// Leave the CPU now and then, and come back.
+    pub forced: bool,
+    /// Make sure that the ticks do not come any more, which takes five of them.
+    pub confirmed: bool,
+}
+
+/// What became of a wait.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Whether the tick has stopped.
+    pub entered: bool,
+    /// How long that took, without making sure; the whole wait where it has not.
+    pub waited: Nanos,
+    /// How often the thread left the CPU.
+    pub left: u32,
+    /// What keeps it, and how often the kernel said so in 25 ticks after the wait; `Err` where
+    /// that could not be seen. Nothing where the tick has stopped.
+    pub kept_by: Result<KeptBy, Error>,
+}
+
+/// Makes sure that the tick of that CPU can stop while a task runs.
+///
+/// # Errors
+/// `Kind::NoNohz` where it cannot; the message says what would make it so.
+pub fn nohz_full(cpu: Cpu, facts: &Facts) -> Result<(), Error> {
+    let refuse = |text: String| Err(Error::new(Kind::NoNohz, text));
+    let boot = format!("boot with nohz_full={cpu} isolcpus={cpu} rcu_nocbs={cpu}");
+    match facts.tick.nohz_full.value() {
+        Ok(cpus) if cpus.contains(cpu) => Ok(()),
+        Ok(cpus) if cpus.is_empty() => refuse(format!(
+            "no CPU of this machine is nohz_full: {boot} (the kernel is built for it)"
+        )),
+        Ok(cpus) => refuse(format!("CPU {cpu} is not nohz_full, {cpus} is: {boot}")),
+        Err(unknown) if matches!(unknown.code, Why::NotConfigured | Why::TooOld) => {
+            refuse(format!(
+                "the tick of a busy CPU cannot stop: {unknown}; it takes a kernel with \
+                 CONFIG_NO_HZ_FULL=y, and to {boot}"
+            ))
+        }
+        Err(unknown) => {
+            refuse(format!("whether CPU {cpu} is nohz_full is not known: {unknown}"))
+        }
+    }
+}
+
+/// Waits until the tick has stopped on the CPU that the calling thread is pinned to; `others`
+/// are those that it may go to where the wait is forced.
+///
+/// # Errors
+/// `Kind::System` where the kernel tells neither whether the tick is stopped nor how often it
+/// came.
+pub fn wait_for_nohz(
+    wait: &Wait,
+    others: &CpuSet,
+    facts: &Facts,
+) -> Result<Entry, Error> {
+    let Some(cpu) = current_cpu() else {
+        return Err(Error::new(
+            Kind::System,
+            "the kernel does not say which CPU this is",
+        ));
+    };
+    let tick = facts.tick.hz.get().copied().unwrap_or(SLOWEST);
+    let mut tick = Tick::of(cpu, Duration::from(tick.period()))?;
+    let (began, limit) = (Instant::now(), Duration::from(wait.limit));
+    let (mut left, mut came_back) = (0, began);
+    loop {
+        let stopped = tick.is_stopped()?;
+        let waited = began.elapsed();
+        let entered = stopped && (!wait.confirmed || tick.stands_still()?);
+        if entered || waited >= limit {
+            let waited = Nanos::from(waited);
+            let kept_by = if entered { Ok(KeptBy::new()) } else { tick.kept_by() };
+            return Ok(Entry { entered, waited, left, kept_by });
+        }
+        if wait.forced && came_back.elapsed() >= tick.period * STAY {
+            leave(cpu, others)?;
+            (left, came_back) = (left + 1, Instant::now());
+        }
+        spin(PAUSE);
+    }
+}
+
+/// One CPU's tick, as far as the kernel tells.
+struct Tick {
+    cpu: Cpu,
+    period: Duration,
+    /// `/proc/timer_list`, where it may be read.
+    list: Option<File>,
+    text: Vec<u8>,
+}
+
+impl Tick {
+    fn of(cpu: Cpu, period: Duration) -> Result<Self, Error> {
+        let list = File::open(TimerList::FILE).ok();
+        let mut own = Self { cpu, period, list, text: Vec::new() };
+        // Fails where neither way is open, before anybody waits.
+        own.count()?;
+        own.is_stopped()?;
+        Ok(own)
+    }
+
+    /// What the kernel says; without its word, what its count says.
+    fn is_stopped(&mut self) -> Result<bool, Error> {
+        let failed =
+            |why: &dyn std::fmt::Display| Error::new(Kind::System, why.to_string());
+        let Some(list) = &mut self.list else { return self.stands_still() };
+        list.rewind().map_err(|error| failed(&error))?;
+        self.text.clear();
+        let mut piece = [0; 4096];
+        loop {
+            let length = list.read(&mut piece).map_err(|error| failed(&error))?;
+            self.text.extend_from_slice(&piece[..length]);
+            let text = String::from_utf8_lossy(&self.text);
+            match TimerList::tick_stopped(&text, self.cpu) {
+                Ok(Some(stopped)) => return Ok(stopped),
+                Ok(None) if length > 0 => {}
+                Ok(None) => return Err(failed(&TimerList::silent())),
+                Err(why) => return Err(failed(&why)),
+            }
+        }
+    }
+
+    /// Whether no tick comes while the thread spins.
+    fn stands_still(&self) -> Result<bool, Error> {
+        let before = self.count()?;
+        spin(self.period * CONFIRM);
+        Ok(self.count()?.wrapping_sub(before) <= STRAY)
+    }
+
+    /// What keeps it, while the thread spins. Only asked for when it has not stopped: that
+    /// somebody watches, and ceases to, disturbs the CPU.
+    fn kept_by(&self) -> Result<KeptBy, Error> {
+        let mut attempts = Attempts::watch(self.cpu)?;
+        spin(self.period * ASK);
+        Ok(attempts.kept_by())
+    }
+
+    /// How often the timer interrupted this CPU.
+    fn count(&self) -> Result<u64, Error> {
+        let text = std::fs::read_to_string(Interrupts::FILE).unwrap_or_default();
+        let interrupts = Interrupts::parse(&text, Interrupts::FILE);
+        let count = interrupts.ok().and_then(|interrupts| interrupts.timer(self.cpu));
+        count.ok_or_else(|| {
+            let text =
+                format!("{} does not count CPU {}'s ticks", Interrupts::FILE, self.cpu);
+            Error::new(Kind::System, text)
+        })
+    }
+}
+
+/// Goes to another CPU, and comes back.
+fn leave(cpu: Cpu, others: &CpuSet) -> Result<(), Error> {
+    // Where there is no other, nothing is left.
+    if set_affinity(&mask_of(others)).is_ok() { pin(cpu) } else { Ok(()) }
+}
+
+/// Spins in user space, as a workload does.
+fn spin(length: Duration) {
+    let began = Instant::now();
+    while began.elapsed() < length {
+        std::hint::spin_loop();
+    }
+}
