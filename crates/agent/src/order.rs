@@ -1,7 +1,7 @@
 //! The language that the lab speaks to the agent: what to set, what else to run, what to
 //! measure, how much to answer. It travels as JSON in the guest's initramfs.
 
-use recording::{CallsSpec, NoiseSpec, Source, TicksSpec};
+use recording::{CallsSpec, NohzSpec, NoiseSpec, Source, TicksSpec};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use units::Cpu;
@@ -66,6 +66,8 @@ pub enum Task {
     Ticks(TicksSpec),
     /// What single requests to the kernel cost.
     Calls(CallsSpec),
+    /// Whether the tick of a CPU stops.
+    Nohz(NohzSpec),
     /// The kernel's own symbols, once for each image.
     Symbols,
     /// To run the program that lies beside the agent, with these arguments: for tests.

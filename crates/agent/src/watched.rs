@@ -22,7 +22,7 @@ pub(crate) fn open(
     let (cpus, threads) = match spec {
         Spec::Noise(spec) => (spec.cpus.clone(), Threads::Others),
         Spec::Calls(spec) => (CpuSet::from_iter([spec.cpu]), Threads::All),
-        Spec::Ticks(_) | Spec::Check(_) => {
+        _ => {
             return Err("only noise and calls can be watched".to_owned());
         }
     };

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 
 use clap::builder::styling::Styles;
 use clap::{CommandFactory, Parser, Subcommand};
-use units::{CpuSet, Nanos, Ppm};
+use units::{Cpu, CpuSet, Nanos, Ppm};
 
+use crate::isolating::Free;
 use crate::lab_args::LabCommand;
 
 const EXIT_CODES: &str = "\
@@ -92,6 +93,18 @@ Examples:
   sudo noisefloor wakers -c 3 -d 60      # who disturbs CPU 3
   sudo noisefloor wakers -p 1234 -n 5    # a process, and whom it wakes")]
     Wakers(WakersArgs),
+    /// Whether the tick of a CPU really stops (nohz_full), and what keeps it.
+    #[command(subcommand)]
+    Nohz(NohzCommand),
+    /// Put back what a killed run left changed.
+    ///
+    /// Every setting that a run changes stands in a journal before it is changed, and is given
+    /// back when the run ends. What a killed run left, the next call puts back, or this one.
+    /// What somebody else changed meanwhile stays as it is, and what another run still needs.
+    #[command(after_help = "\
+Example:
+  sudo noisefloor restore")]
+    Restore,
     /// Show a saved recording again.
     #[command(after_help = "\
 Example:
@@ -103,6 +116,68 @@ Example:
     /// Write man pages or shell completions.
     #[command(hide = true)]
     Generate(GenerateArgs),
+}
+
+/// What `nohz` does.
+#[derive(Debug, Subcommand)]
+pub(crate) enum NohzCommand {
+    /// Enter the state in which the tick is stopped, and tell how long that took.
+    ///
+    /// A real-time thread takes the CPU and waits until the kernel has stopped its tick: by
+    /// /proc/timer_list, and by the interrupts that no longer come. Where it does not stop, the
+    /// kernel is asked what keeps it. Exit code 0: it stopped; 1: it did not; 3: it cannot here,
+    /// and what would make it so.
+    #[command(after_help = "\
+Examples:
+  sudo noisefloor nohz test
+  sudo noisefloor nohz test -a 3 --forced --stay 10")]
+    Test(NohzTestArgs),
+    /// Do that over and over, until it fails.
+    #[command(after_help = "\
+Example: a thousand times, or until the first failure
+  sudo noisefloor nohz stress -n 1000")]
+    Stress(NohzStressArgs),
+}
+
+/// Where a tick is to stop, and how.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct NohzPlace {
+    /// The CPU; the first nohz_full one if not given.
+    #[arg(short = 'a', long, value_name = "CPU", value_parser = cpu)]
+    pub(crate) cpu: Option<Cpu>,
+    /// How long to wait at most, in seconds or as 500ms.
+    #[arg(long, value_name = "TIME", default_value = "5", value_parser = seconds)]
+    pub(crate) limit: Nanos,
+    /// Leave the CPU now and then while waiting, and come back.
+    #[arg(short, long)]
+    pub(crate) forced: bool,
+    /// The waiting thread's SCHED_FIFO priority, 1 to 99; 0: an ordinary thread.
+    #[arg(long, value_name = "PRIO", default_value = "99",
+        value_parser = clap::value_parser!(u8).range(0..=99))]
+    pub(crate) fifo: u8,
+    /// Save the recording for `noisefloor report`.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) free: Free,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct NohzTestArgs {
+    /// How long to stay then, and count what comes nevertheless.
+    #[arg(long, value_name = "TIME", default_value = "1", value_parser = seconds)]
+    pub(crate) stay: Nanos,
+    #[command(flatten)]
+    pub(crate) place: NohzPlace,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct NohzStressArgs {
+    /// How often; until it fails, or Ctrl-C, if not given.
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) count: Option<u64>,
+    #[command(flatten)]
+    pub(crate) place: NohzPlace,
 }
 
 /// Where to look, and where to keep what was seen.
@@ -261,6 +336,10 @@ fn with_command(mut args: Vec<OsString>) -> Vec<OsString> {
         args.insert(args.len().min(1), "check".into());
     }
     args
+}
+
+fn cpu(text: &str) -> Result<Cpu, String> {
+    text.parse().map_err(|error: units::CpuListError| error.to_string())
 }
 
 fn cpu_list(text: &str) -> Result<CpuSet, String> {

@@ -3,7 +3,8 @@
 //!
 //! ```text
 //! main ── args ──▶ check   facts   ticks   noise     one module a command:
-//!                  wakers  report  generate          parse ▶ one room ▶ report ▶ exit code
+//!                  wakers  nohz    restore
+//!                  report  generate                  parse ▶ one room ▶ report ▶ exit code
 //!                  lab  explain              lab_args, lab_catalogue, lab_watcher
 //!   measuring      what the measuring commands share: CPUs, facts, saving, printing
 //!   terminal       progress, live ticks, Ctrl-C
@@ -17,15 +18,18 @@ mod check;
 mod explain;
 mod facts;
 mod generate;
+mod isolating;
 mod lab;
 mod lab_args;
 mod lab_catalogue;
 mod lab_watcher;
 mod measuring;
+mod nohz;
 mod noise;
 mod outcome;
 mod progress_line;
 mod report;
+mod restore;
 mod terminal;
 mod ticks;
 mod wakers;
@@ -52,12 +56,17 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args) -> Result<Outcome, Failure> {
+    if !matches!(args.command, Command::Restore | Command::Generate(_)) {
+        isolating::clean_up(args.output.quiet);
+    }
     match args.command {
         Command::Check(check) => check::run(&check, args.output),
         Command::Facts(facts) => facts::run(&facts, args.output),
         Command::Ticks(ticks) => ticks::run(&ticks, args.output),
         Command::Noise(noise) => noise::run(&noise, args.output),
         Command::Wakers(wakers) => wakers::run(&wakers, args.output),
+        Command::Nohz(command) => nohz::run(&command, args.output),
+        Command::Restore => restore::run(args.output),
         Command::Report(report) => report::run(&report, args.output),
         Command::Lab(command) => lab::run(&command, args.output),
         Command::Generate(generate) => generate::run(&generate),

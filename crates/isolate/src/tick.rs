@@ -9,6 +9,7 @@
 
 use std::fs::File;
 use std::io::{Read, Seek};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use facts::{Facts, Interrupts, TimerList, Why};
@@ -32,14 +33,16 @@ const PAUSE: Duration = Duration::from_micros(20);
 const SLOWEST: Hz = Hz::new(100);
 
 /// How to wait.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wait {
+#[derive(Debug, Clone, Copy)]
+pub struct Wait<'a> {
     /// How long at most.
     pub limit: Nanos,
     /// Leave the CPU now and then, and come back.
     pub forced: bool,
     /// Make sure that the ticks do not come any more, which takes five of them.
     pub confirmed: bool,
+    /// Ends the wait when it is set.
+    pub stop: Option<&'a AtomicBool>,
 }
 
 /// What became of a wait.
@@ -88,10 +91,11 @@ pub fn nohz_full(cpu: Cpu, facts: &Facts) -> Result<(), Error> {
 /// `Kind::System` where the kernel tells neither whether the tick is stopped nor how often it
 /// came.
 pub fn wait_for_nohz(
-    wait: &Wait,
+    wait: &Wait<'_>,
     others: &CpuSet,
     facts: &Facts,
 ) -> Result<Entry, Error> {
+    let (began, limit) = (Instant::now(), Duration::from(wait.limit));
     let Some(cpu) = current_cpu() else {
         return Err(Error::new(
             Kind::System,
@@ -99,14 +103,14 @@ pub fn wait_for_nohz(
         ));
     };
     let tick = facts.tick.hz.get().copied().unwrap_or(SLOWEST);
-    let mut tick = Tick::of(cpu, Duration::from(tick.period()))?;
-    let (began, limit) = (Instant::now(), Duration::from(wait.limit));
+    let mut tick = Tick::of(cpu, Duration::from(tick.period()));
     let (mut left, mut came_back) = (0, began);
     loop {
         let stopped = tick.is_stopped()?;
         let waited = began.elapsed();
         let entered = stopped && (!wait.confirmed || tick.stands_still()?);
-        if entered || waited >= limit {
+        let told = wait.stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
+        if entered || told || waited >= limit {
             let waited = Nanos::from(waited);
             let kept_by = if entered { Ok(KeptBy::new()) } else { tick.kept_by() };
             return Ok(Entry { entered, waited, left, kept_by });
@@ -129,13 +133,9 @@ struct Tick {
 }
 
 impl Tick {
-    fn of(cpu: Cpu, period: Duration) -> Result<Self, Error> {
+    fn of(cpu: Cpu, period: Duration) -> Self {
         let list = File::open(TimerList::FILE).ok();
-        let mut own = Self { cpu, period, list, text: Vec::new() };
-        // Fails where neither way is open, before anybody waits.
-        own.count()?;
-        own.is_stopped()?;
-        Ok(own)
+        Self { cpu, period, list, text: Vec::new() }
     }
 
     /// What the kernel says; without its word, what its count says.

@@ -4,10 +4,11 @@ use crate::error::{Error, Kind};
 use crate::experiment::Experiment;
 
 /// Their names and texts.
-const BUILTINS: [(&str, &str); 4] = [
+const BUILTINS: [(&str, &str); 5] = [
     ("tick-cost", include_str!("../experiments/tick-cost.toml")),
     ("idle-cost", include_str!("../experiments/idle-cost.toml")),
     ("syscalls", include_str!("../experiments/syscalls.toml")),
+    ("nohz-entry", include_str!("../experiments/nohz-entry.toml")),
     ("probe-cost", include_str!("../experiments/probe-cost.toml")),
 ];
 

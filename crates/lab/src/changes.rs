@@ -50,7 +50,8 @@ fn set_duration(table: &mut Table, length: &Length) -> Result<(), String> {
     for row in table.workload.iter_mut().map(Spanned::get_mut) {
         let noise = row.noise.as_mut().map(|noise| &mut noise.duration);
         let ticks = row.ticks.as_mut().map(|ticks| &mut ticks.duration);
-        for duration in noise.into_iter().chain(ticks) {
+        let nohz = row.nohz.as_mut().and_then(|nohz| nohz.stay.as_mut());
+        for duration in noise.into_iter().chain(ticks).chain(nohz) {
             duration.clone_from(length);
             found = true;
         }

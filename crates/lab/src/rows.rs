@@ -148,6 +148,7 @@ pub(crate) struct WorkloadRow {
     pub(crate) noise: Option<NoiseRow>,
     pub(crate) ticks: Option<TicksRow>,
     pub(crate) calls: Option<CallsRow>,
+    pub(crate) nohz: Option<NohzRow>,
     pub(crate) watch: Option<Spanned<WatchWord>>,
     pub(crate) boots: Option<List<String>>,
     #[serde(default)]
@@ -179,6 +180,18 @@ pub(crate) struct CallsRow {
     pub(crate) cpu: Spanned<CpuChoice>,
     pub(crate) calls: List<Call>,
     pub(crate) repeats: CallRepeats,
+}
+
+/// Whether the tick of a CPU stops while a thread runs there.
+#[derive(Debug, Clone, serde::Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub(crate) struct NohzRow {
+    pub(crate) cpu: Spanned<CpuChoice>,
+    pub(crate) limit: Length,
+    pub(crate) stay: Option<Length>,
+    #[serde(default)]
+    pub(crate) forced: bool,
+    pub(crate) fifo: Option<Number<1, 99>>,
 }
 
 /// Threads that compete with what is measured.

@@ -1,13 +1,14 @@
 //! A workload row, made into what the agent is told to do on a guest of so many CPUs.
 
 use agent::{Company, Task};
-use recording::{CallsSpec, NoiseSpec, Source as Watch, TicksSpec};
+use recording::{CallsSpec, NohzSpec, NoiseSpec, Source as Watch, TicksSpec};
 use toml::Spanned;
-use units::{Cpu, CpuSet};
+use units::{Cpu, CpuSet, Nanos};
 
+use crate::entry::Length;
 use crate::error::Error;
 use crate::number::CpuChoice;
-use crate::rows::{CallsRow, CompanyRow, NoiseRow, TicksRow, WorkloadRow};
+use crate::rows::{CallsRow, CompanyRow, NohzRow, NoiseRow, TicksRow, WorkloadRow};
 use crate::toml_place::Source;
 
 /// What the agent is told to do.
@@ -54,17 +55,19 @@ pub(crate) fn work(
     let choice = Choice { source, cpus };
     let place = row.span();
     let row = row.get_ref();
-    let (task, mut words) = match (&row.noise, &row.ticks, &row.calls) {
-        (Some(noise), None, None) => noise_task(choice, noise)?,
-        (None, Some(ticks), None) => ticks_task(choice, ticks)?,
-        (None, None, Some(calls)) => calls_task(choice, calls)?,
+    let (task, mut words) = match (&row.noise, &row.ticks, &row.calls, &row.nohz) {
+        (Some(noise), None, None, None) => noise_task(choice, noise)?,
+        (None, Some(ticks), None, None) => ticks_task(choice, ticks)?,
+        (None, None, Some(calls), None) => calls_task(choice, calls)?,
+        (None, None, None, Some(nohz)) => nohz_task(choice, nohz)?,
         _ => {
-            let why = "a workload is exactly one of noise, ticks and calls";
+            let why = "a workload is exactly one of noise, ticks, calls and nohz";
             return Err(source.refuse(place, why));
         }
     };
-    if let (Some(watch), Some(_)) = (&row.watch, &row.ticks) {
-        let why = "ticks are counted and not watched: watch noise or calls";
+    let unwatched = row.ticks.is_some() || row.nohz.is_some();
+    if let (Some(watch), true) = (&row.watch, unwatched) {
+        let why = "ticks and nohz are counted and not watched: watch noise or calls";
         return Err(source.refuse(watch.span(), why));
     }
     let watch = row.watch.as_ref().map(|watch| watch.get_ref().0);
@@ -124,6 +127,28 @@ fn calls_task(choice: Choice<'_>, row: &CallsRow) -> Result<(Task, String), Erro
         if calls.len() == 1 { "1 call" } else { &format!("{} calls", calls.len()) };
     let words = format!("{kinds}, {repeats} times each, on CPU {cpu}");
     Ok((Task::Calls(CallsSpec { cpu, calls, repeats }), words))
+}
+
+fn nohz_task(choice: Choice<'_>, row: &NohzRow) -> Result<(Task, String), Error> {
+    let cpu = choice.cpu(&row.cpu)?;
+    let how = if row.forced { "forced, " } else { "" };
+    let mut words = format!("stop the tick of CPU {cpu}, {how}in {}", row.limit);
+    let fifo = row.fifo.and_then(|fifo| u8::try_from(fifo.get()).ok());
+    if let Some(fifo) = fifo {
+        words += &format!(", SCHED_FIFO {fifo}");
+    }
+    if let Some(stay) = &row.stay {
+        words += &format!(", then spin for {stay}");
+    }
+    let task = Task::Nohz(NohzSpec {
+        cpu,
+        tries: Some(1),
+        limit_ns: row.limit.nanos(),
+        forced: row.forced,
+        fifo,
+        stay_ns: row.stay.as_ref().map_or(Nanos::ZERO, Length::nanos),
+    });
+    Ok((task, words))
 }
 
 fn companion(choice: Choice<'_>, row: &CompanyRow) -> Result<Company, Error> {

@@ -153,6 +153,7 @@ fn builtins() {
         ("tick-cost", vec!["other", "fifo", "nohz=off idle"]),
         ("idle-cost", idle.to_vec()),
         ("syscalls", calls.to_vec()),
+        ("nohz-entry", vec!["plain", "forced"]),
         ("probe-cost", probes.to_vec()),
     ];
     assert_eq!(told, expected);
@@ -161,13 +162,13 @@ fn builtins() {
         assert_eq!(Experiment::builtin(built.name()).unwrap().text(), built.text());
         let kernels = [&built.cells()[0].kernel, &built.cells().last().unwrap().kernel];
         let newest = match built.name() {
-            "probe-cost" => "debian:6.12-rt",
+            "nohz-entry" | "probe-cost" => "debian:6.12-rt",
             _ => "debian:6.12-cloud",
         };
         assert_eq!(kernels, ["debian:6.1-cloud", newest]);
     }
     let told = Experiment::builtin("tick").unwrap_err().to_string();
-    let there = "there are tick-cost, idle-cost, syscalls and probe-cost";
+    let there = "there are tick-cost, idle-cost, syscalls, nohz-entry and probe-cost";
     let file = "a file is named with its ending: ./tick.toml";
     assert_eq!(told, format!("no experiment 'tick': {there}; {file}"));
     let host = all[0].clone().with_changes(&["cpu=host".to_owned()]).unwrap_err();
@@ -243,7 +244,9 @@ fn changes() {
             Task::Noise(noise) => assert_eq!(noise.duration_ns, Nanos::from_millis(500)),
             Task::Ticks(ticks) => assert_eq!(ticks.interval_ns, Nanos::from_millis(500)),
             Task::Calls(calls) => assert_eq!(calls.repeats, 3),
-            Task::Symbols | Task::Program(_) => panic!("nobody asks for that"),
+            Task::Nohz(_) | Task::Symbols | Task::Program(_) => {
+                panic!("nobody asks for that")
+            }
         }
     }
 }

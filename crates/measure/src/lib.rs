@@ -18,6 +18,7 @@ mod error;
 pub mod mark;
 mod meanwhile;
 mod memory;
+mod nohz;
 mod noise;
 mod partners;
 mod repeats;
@@ -38,7 +39,7 @@ pub use watch::{Silent, Watch};
 
 use facts::Facts;
 use recording::{
-    Body, CallsSpec, CheckSpec, Code, Doubt, NoiseSpec, Recording, TicksSpec,
+    Body, CallsSpec, CheckSpec, Code, Doubt, NohzSpec, NoiseSpec, Recording, TicksSpec,
 };
 use units::Nanos;
 
@@ -58,6 +59,10 @@ pub enum Spec {
     Check(CheckSpec),
     /// What single requests to the kernel cost.
     Calls(CallsSpec),
+    /// Whether the tick of a CPU stops.
+    NohzTest(NohzSpec),
+    /// How often it does, and how long that takes.
+    NohzStress(NohzSpec),
 }
 
 /// Measures what is asked. `watch` is told how it goes and may end it early; what was
@@ -89,6 +94,14 @@ pub fn run(
             let series = calls::run(spec, facts, watch, &mut doubts)?;
             Body::Calls { spec: spec.clone(), series }
         }
+        Spec::NohzTest(spec) => {
+            let series = nohz::run(spec, facts, watch, &mut doubts)?;
+            Body::NohzTest { spec: spec.clone(), series }
+        }
+        Spec::NohzStress(spec) => {
+            let series = nohz::run(spec, facts, watch, &mut doubts)?;
+            Body::NohzStress { spec: spec.clone(), series }
+        }
     };
     doubts.extend(left_out(spec, facts));
     if watch.stop().given() {
@@ -109,7 +122,7 @@ fn left_out(spec: &Spec, facts: &Facts) -> Option<Doubt> {
     let spun = match spec {
         Spec::Noise(spec) => &spec.cpus,
         Spec::Check(spec) => &spec.cpus,
-        Spec::Ticks(_) | Spec::Calls(_) => return None,
+        _ => return None,
     };
     let (online, allowed) = (facts.cpus.online.get()?, facts.cpus.allowed.get()?);
     let without = online.without(allowed);

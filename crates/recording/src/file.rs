@@ -61,6 +61,9 @@ impl Recording {
             Body::Check { spec, series } => self.write_as(spec, series),
             Body::Calls { spec, series } => self.write_as(spec, series),
             Body::Wakers { spec, series } => self.write_as(spec, series),
+            Body::NohzTest { spec, series } | Body::NohzStress { spec, series } => {
+                self.write_as(spec, series)
+            }
         }
     }
 
@@ -109,6 +112,12 @@ impl Recording {
             "check" => read_as(text, file, |spec, series| Body::Check { spec, series }),
             "calls" => read_as(text, file, |spec, series| Body::Calls { spec, series }),
             "wakers" => read_as(text, file, |spec, series| Body::Wakers { spec, series }),
+            "nohz_test" => {
+                read_as(text, file, |spec, series| Body::NohzTest { spec, series })
+            }
+            "nohz_stress" => {
+                read_as(text, file, |spec, series| Body::NohzStress { spec, series })
+            }
             _ => {
                 let text = format!("a recording of unknown kind '{kind}'");
                 Err(Error::new(Kind::Corrupt, file, text))

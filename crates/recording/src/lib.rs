@@ -12,6 +12,7 @@ mod counts;
 mod doubt;
 mod error;
 mod file;
+mod nohz;
 mod noise;
 mod profile;
 mod ticks;
@@ -24,6 +25,7 @@ pub use counts::{Counts, CpuCounts, Interruption, Level, PhaseCounts, Values};
 pub use doubt::{Code, Doubt};
 pub use error::{Error, Kind};
 pub use file::{FORMAT, folder};
+pub use nohz::{KeptBy, NohzSeries, NohzSpec, NohzTry};
 pub use noise::{Counted, CpuNoise, LineCount, Lost, Meanwhile, NoiseSeries, NoiseSpec};
 pub use profile::{Episode, Profile, Stack, What};
 pub use ticks::{CpuTicks, TickSample, TicksSeries, TicksSpec};
@@ -86,11 +88,25 @@ pub enum Body {
         /// What was seen.
         series: WakersSeries,
     },
+    /// Whether the tick stops, and what comes nevertheless.
+    NohzTest {
+        /// What was asked.
+        spec: NohzSpec,
+        /// What was seen.
+        series: NohzSeries,
+    },
+    /// How often the tick stops, and how long that takes.
+    NohzStress {
+        /// What was asked.
+        spec: NohzSpec,
+        /// What was seen.
+        series: NohzSeries,
+    },
 }
 
 impl Body {
     /// The kind's name, as it stands in the file: `noise`, `ticks`, `check`, `calls`,
-    /// `wakers`.
+    /// `wakers`, `nohz_test`, `nohz_stress`.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Noise { .. } => "noise",
@@ -98,6 +114,18 @@ impl Body {
             Self::Check { .. } => "check",
             Self::Calls { .. } => "calls",
             Self::Wakers { .. } => "wakers",
+            Self::NohzTest { .. } => "nohz_test",
+            Self::NohzStress { .. } => "nohz_stress",
+        }
+    }
+
+    /// Whether ticks stopped, where that was tried.
+    pub fn nohz(&self) -> Option<&NohzSeries> {
+        match self {
+            Self::NohzTest { series, .. } | Self::NohzStress { series, .. } => {
+                Some(series)
+            }
+            _ => None,
         }
     }
 
@@ -106,7 +134,7 @@ impl Body {
         match self {
             Self::Noise { series, .. } => Some(series),
             Self::Check { series, .. } => Some(&mut series.noise),
-            Self::Ticks { .. } | Self::Calls { .. } | Self::Wakers { .. } => None,
+            _ => None,
         }
     }
 }

@@ -7,15 +7,17 @@
 use facts::Facts;
 use recording::{
     Answer, Body, CallsSeries, CallsSpec, Cell, Code, Counts, CpuCounts, Doubt, Ending,
-    Level, Mode, NoiseSeries, PhaseCounts, TickSample, TicksSeries,
+    Level, Mode, NohzSeries, NohzSpec, NoiseSeries, PhaseCounts, TickSample, TicksSeries,
 };
 use stats::{
-    CallCosts, CellSummary, CountsInput, EntryInput, GapsInput, IdleCost, IdleInput,
-    TickCost,
+    CallCosts, CellSummary, CountsInput, CpuWork, EntryInput, GapsInput, IdleCost,
+    IdleInput, NohzCost, TickCost,
 };
 use units::{Cpu, Nanos, TscHz};
 
-use crate::summary::{calls_summary, check_summary, noise_summary, ticks_summary};
+use crate::summary::{
+    calls_summary, check_summary, nohz_test_summary, noise_summary, ticks_summary,
+};
 
 /// What a cell found; `None` for a lost one.
 pub fn cell_summary(cell: &Cell) -> Option<CellSummary> {
@@ -67,7 +69,10 @@ fn exact_summary(answer: &Answer) -> Option<CellSummary> {
         Body::Calls { spec, series } => {
             call_costs(spec, series, counts?).map(CellSummary::CallCosts)
         }
-        Body::Check { .. } | Body::Wakers { .. } => None,
+        Body::NohzTest { spec, series } => {
+            Some(CellSummary::NohzCost(nohz_cost(spec, series, counts?)))
+        }
+        _ => None,
     }
 }
 
@@ -77,8 +82,11 @@ fn ordinary_summary(body: &Body) -> Option<CellSummary> {
         Body::Ticks { series, .. } => CellSummary::Ticks(ticks_summary(series)),
         Body::Calls { spec, series } => CellSummary::Calls(calls_summary(spec, series)),
         Body::Check { series, .. } => CellSummary::Check(check_summary(series)),
-        // No guest is asked for these.
-        Body::Wakers { .. } => return None,
+        Body::NohzTest { spec, series } => {
+            CellSummary::Nohz(nohz_test_summary(spec, series))
+        }
+        // No guest is asked for anything else.
+        _ => return None,
     };
     Some(summary)
 }
@@ -121,6 +129,20 @@ fn idle_cost(series: &TicksSeries, counts: &Counts) -> Option<IdleCost> {
         phases: phases.iter().filter_map(|phase| on_cpu(phase, seen.cpu)).collect(),
     });
     Some(IdleCost::of(idle, &cpus.collect::<Vec<_>>()))
+}
+
+/// The first phase is the wait, and the last the stay, where there was one.
+fn nohz_cost(spec: &NohzSpec, series: &NohzSeries, counts: &Counts) -> NohzCost {
+    let work = |phase: Option<&PhaseCounts>, span| {
+        let cpus = phase.into_iter().flat_map(|phase| phase.cpus.iter());
+        CpuWork::of(&cpus.map(counts_input).collect::<Vec<_>>(), span)
+    };
+    let stay = series.stay.as_ref().map(|stay| stay.span_ns);
+    NohzCost {
+        test: nohz_test_summary(spec, series),
+        entering: work(counts.phases.first(), None),
+        staying: work(counts.phases.get(1), stay),
+    }
 }
 
 fn timer(sample: &TickSample, cpu: Cpu) -> Option<u64> {

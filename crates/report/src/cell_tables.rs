@@ -11,6 +11,7 @@ use units::Instructions;
 
 use crate::call_tables::{Found, MARK, call_tables};
 use crate::fit::{fits, fitted};
+use crate::nohz_tables::nohz_tables;
 use crate::number;
 use crate::paragraph::paragraph;
 use crate::table::{Side, Table, cut};
@@ -44,7 +45,7 @@ impl Row {
 }
 
 /// How a count is printed: in full, or shorter.
-type Count = fn(u64) -> String;
+pub(crate) type Count = fn(u64) -> String;
 
 /// The tables that there are rows for, each with its title and its words.
 pub(crate) fn tables(rows: &[Row]) -> String {
@@ -56,7 +57,7 @@ pub(crate) fn tables(rows: &[Row]) -> String {
         ticks(rows),
         calls(rows),
     ];
-    tables.into_iter().flatten().collect()
+    tables.into_iter().chain(nohz_tables(rows)).flatten().collect()
 }
 
 pub(crate) fn section(title: &str, table: &str, words: &str) -> String {
@@ -69,7 +70,7 @@ type Line<'a, const N: usize> = (&'a Row, [String; N]);
 /// A table whose first columns are kernel and cell; none where there is no line. Where
 /// room is short, large numbers are shortened, then kernels get lines of their own; and
 /// only then are names cut.
-fn table<'r, const N: usize>(
+pub(crate) fn table<'r, const N: usize>(
     words: [&str; N],
     rows: &'r [Row],
     lines: impl Fn(&CellSummary, Count) -> Vec<[String; N]>,

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use recording::{
     Answer, Body, CallsSeries, CallsSpec, Cell, CheckSeries, CheckSpec, Counts, Doubt,
-    Ending, FORMAT, Mode, NoiseSeries, NoiseSpec, Source, TicksSeries, TicksSpec,
-    WakersSeries, WakersSpec,
+    Ending, FORMAT, Mode, NohzSeries, NohzSpec, NoiseSeries, NoiseSpec, Source,
+    TicksSeries, TicksSpec,
 };
 use serde::Serialize;
 use stats::{Added, CellSummary};
@@ -70,7 +70,7 @@ enum RawBody<'a> {
     Ticks { spec: &'a TicksSpec, series: &'a TicksSeries },
     Check { spec: &'a CheckSpec, series: &'a CheckSeries },
     Calls { spec: &'a CallsSpec, series: &'a CallsSeries },
-    Wakers { spec: &'a WakersSpec, series: &'a WakersSeries },
+    NohzTest { spec: &'a NohzSpec, series: &'a NohzSeries },
 }
 
 /// Cells as one JSON object, with what was measured and counted only if asked for.
@@ -97,7 +97,7 @@ pub fn cells_json(
 
 fn told<'a>(cell: &'a Cell, all: &[Cell], with_series: bool) -> Told<'a> {
     let (lost, raw) = match &cell.ending {
-        Ending::Done(answer) => (None, with_series.then(|| raw(answer))),
+        Ending::Done(answer) => (None, with_series.then(|| raw(answer)).flatten()),
         Ending::Lost { why, console } => (Some(Lost { why, console }), None),
     };
     Told {
@@ -121,15 +121,17 @@ fn told<'a>(cell: &'a Cell, all: &[Cell], with_series: bool) -> Told<'a> {
     }
 }
 
-fn raw(answer: &Answer) -> Raw<'_> {
+/// What was measured; `None` for what no guest is asked for.
+fn raw(answer: &Answer) -> Option<Raw<'_>> {
     let body = match &answer.recording.body {
         Body::Noise { spec, series } => RawBody::Noise { spec, series },
         Body::Ticks { spec, series } => RawBody::Ticks { spec, series },
         Body::Check { spec, series } => RawBody::Check { spec, series },
         Body::Calls { spec, series } => RawBody::Calls { spec, series },
-        Body::Wakers { spec, series } => RawBody::Wakers { spec, series },
+        Body::NohzTest { spec, series } => RawBody::NohzTest { spec, series },
+        _ => return None,
     };
-    Raw { body, counts: answer.counts.as_ref() }
+    Some(Raw { body, counts: answer.counts.as_ref() })
 }
 
 #[cfg(test)]

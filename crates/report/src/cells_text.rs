@@ -119,8 +119,8 @@ fn units(cells: &[Named<'_>]) -> String {
 
 /// Whether a summary tells instructions rather than time.
 fn is_work(summary: &CellSummary) -> bool {
-    use CellSummary::{CallCosts, IdleCost, TickCost};
-    matches!(summary, TickCost(_) | IdleCost(_) | CallCosts(_))
+    use CellSummary::{CallCosts, IdleCost, NohzCost, TickCost};
+    matches!(summary, TickCost(_) | IdleCost(_) | CallCosts(_) | NohzCost(_))
 }
 
 /// Why cells were lost; where their consoles are stands in lines of its own, unbroken,

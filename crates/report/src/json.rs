@@ -72,6 +72,14 @@ pub fn json(
             let summary = summary::wakers_summary(spec, series);
             object(recording, spec, summary, with_series.then_some(series))
         }
+        Body::NohzTest { spec, series } => {
+            let summary = summary::nohz_test_summary(spec, series);
+            object(recording, spec, summary, with_series.then_some(series))
+        }
+        Body::NohzStress { spec, series } => {
+            let summary = summary::nohz_stress_summary(spec, series);
+            object(recording, spec, summary, with_series.then_some(series))
+        }
     }
 }
 

@@ -33,6 +33,8 @@ mod json;
 mod kernel_label;
 mod limits;
 mod meanwhile;
+mod nohz;
+mod nohz_tables;
 mod noise;
 mod number;
 mod page;
@@ -63,8 +65,8 @@ pub use json::{facts_json, json};
 pub use limits::exceeded;
 pub use page::facts_text;
 pub use summary::{
-    calls_summary, check_summary, noise_summary, sample_summary, ticks_summary,
-    wakers_summary,
+    calls_summary, check_summary, nohz_stress_summary, nohz_test_summary, noise_summary,
+    sample_summary, ticks_summary, wakers_summary,
 };
 pub use text::text;
 pub use ticks::{ticks_close, ticks_header, ticks_sample};

@@ -14,9 +14,7 @@ pub fn exceeded(recording: &Recording, limits: &Limits) -> Vec<String> {
     let series = match &recording.body {
         Body::Noise { series, .. } => series,
         Body::Check { series, .. } => &series.noise,
-        Body::Ticks { .. } | Body::Calls { .. } | Body::Wakers { .. } => {
-            return Vec::new();
-        }
+        _ => return Vec::new(),
     };
     limits.exceeded(&noise_summary(series)).iter().map(sentence).collect()
 }

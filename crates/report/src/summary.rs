@@ -1,13 +1,15 @@
 //! From a recording to its summary: fields are moved, nothing is worked out here.
 
 use recording::{
-    Blamed, CallsSeries, CallsSpec, CheckSeries, CpuNoise, Meanwhile, NoiseSeries,
-    Partner, Share, TickSample, TicksSeries, WakersSeries, WakersSpec, WokenThread,
+    Blamed, CallsSeries, CallsSpec, CheckSeries, CpuNoise, Meanwhile, NohzSeries,
+    NohzSpec, NoiseSeries, Partner, Share, TickSample, TicksSeries, WakersSeries,
+    WakersSpec, WokenThread,
 };
 use stats::{
     CallInput, CallsSummary, CheckSummary, CountInput, LineInput, LostInput,
-    MeanwhileInput, NoiseInput, NoiseSummary, PartnerInput, ShareInput, TickInput,
-    TicksSummary, WakersSummary, WokenInput,
+    MeanwhileInput, NohzInput, NohzStressSummary, NohzTestSummary, NoiseInput,
+    NoiseSummary, PartnerInput, ShareInput, TickInput, TicksSummary, WakersSummary,
+    WokenInput,
 };
 
 /// The summary of what `noise` saw.
@@ -49,6 +51,32 @@ pub fn wakers_summary(spec: &WakersSpec, series: &WakersSeries) -> WakersSummary
     let top = usize::try_from(spec.top).unwrap_or(usize::MAX);
     let inputs = series.threads.iter().map(woken_input).collect();
     WakersSummary::of(series.elapsed_ns, top, series.lost, inputs)
+}
+
+/// The summary of what `nohz test` saw.
+pub fn nohz_test_summary(spec: &NohzSpec, series: &NohzSeries) -> NohzTestSummary {
+    NohzTestSummary::of(&nohz_input(spec, series))
+}
+
+/// The summary of what `nohz stress` saw.
+pub fn nohz_stress_summary(spec: &NohzSpec, series: &NohzSeries) -> NohzStressSummary {
+    NohzStressSummary::of(&nohz_input(spec, series))
+}
+
+fn nohz_input<'a>(spec: &NohzSpec, series: &'a NohzSeries) -> NohzInput<'a> {
+    let tries =
+        series.tries.iter().map(|tried| (tried.entered, tried.wait_ns, tried.left));
+    let kept = |kept: &'a [recording::KeptBy]| {
+        kept.iter().map(|kept| (kept.dependency.as_str(), kept.times)).collect()
+    };
+    NohzInput {
+        cpu: spec.cpu,
+        forced: spec.forced,
+        elapsed: series.elapsed_ns,
+        tries: tries.collect(),
+        kept_by: series.kept_by.as_deref().map(kept),
+        stay: series.stay.as_ref().map(meanwhile_input),
+    }
 }
 
 fn woken_input(thread: &WokenThread) -> WokenInput<'_> {

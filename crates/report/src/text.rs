@@ -4,6 +4,7 @@ use recording::{Body, Recording};
 
 use crate::calls::calls_text;
 use crate::check::check_text;
+use crate::nohz::{nohz_stress_text, nohz_test_text};
 use crate::noise::noise_text;
 use crate::ticks::ticks_text;
 use crate::wakers::wakers_text;
@@ -17,6 +18,8 @@ pub fn text(recording: &Recording) -> String {
         Body::Check { spec, series } => check_text(recording, spec, series),
         Body::Calls { spec, series } => calls_text(spec, series, doubts),
         Body::Wakers { spec, series } => wakers_text(spec, series, doubts),
+        Body::NohzTest { spec, series } => nohz_test_text(spec, series, doubts),
+        Body::NohzStress { spec, series } => nohz_stress_text(spec, series, doubts),
     }
 }
 
@@ -535,9 +538,9 @@ mod tests {
       rt period            1 s
       autogroup            yes
       rr timeslice         100 ms
-      not known            fair server runtime, min granularity, wakeup granularity,
-                           features: not asked for by the version that wrote this
-                           recording
+      not known            rt group, fair server runtime, min granularity, wakeup
+                           granularity, features: not asked for by the version that
+                           wrote this recording
                            base slice: /sys/kernel/debug/sched/base_slice_ns may be
                            read by root only
                            latency: gone since Linux 6.6, where EEVDF replaced CFS

@@ -10,7 +10,10 @@
 use serde::Serialize;
 use units::{Cpu, Instructions, Nanos, PerSecond, Span, TscHz};
 
-use crate::{CallsSummary, CheckSummary, Culprit, NoiseSummary, Spread, TicksSummary};
+use crate::{
+    CallsSummary, CheckSummary, Culprit, NohzCost, NohzTestSummary, NoiseSummary, Spread,
+    TicksSummary,
+};
 
 /// The kernel's names for the timer interrupt's entry on x86: since 5.8, and before.
 const TIMER_ENTRIES: [&str; 2] =
@@ -63,6 +66,10 @@ pub enum CellSummary {
     IdleCost(IdleCost),
     /// What single requests cost, exactly.
     CallCosts(CallCosts),
+    /// Whether a tick stopped, and what was executed meanwhile, exactly.
+    NohzCost(NohzCost),
+    /// Whether a tick stopped, in time.
+    Nohz(NohzTestSummary),
     /// What a spinning CPU lost, in time.
     Noise(NoiseSummary),
     /// Timer interrupts in time.

@@ -16,6 +16,7 @@ mod free;
 mod limit;
 mod meanwhile;
 mod metrics;
+mod nohz;
 mod noise;
 mod quantile;
 mod ticks;
@@ -39,6 +40,10 @@ pub use meanwhile::{
     CountInput, LineInput, LineSummary, MeanwhileInput, MeanwhileSummary, SoftirqSummary,
 };
 pub use metrics::{metric_names, metrics};
+pub use nohz::{
+    CpuWork, KeptBySummary, NohzCost, NohzInput, NohzStressSummary, NohzTestSummary,
+    WaitLengths,
+};
 pub use noise::{CpuNoiseSummary, GapLengths, LostInput, NoiseInput, NoiseSummary, Risk};
 pub use ticks::{CpuTicksSummary, TickInput, TicksSummary};
 pub use values::Spread;

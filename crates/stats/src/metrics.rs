@@ -4,17 +4,20 @@
 //! rates are those of all together, and shares and lengths those of the worst. What is
 //! not known has no metric: no limit is ever met by a number that is not there.
 
-use units::Nanos;
+use units::{Nanos, PerSecond};
 
 use crate::{
-    CallCost, CallCosts, CallSummary, CallsSummary, CellSummary, IdleCost, NoiseSummary,
-    Spread, TickCost, TicksSummary,
+    CallCost, CallCosts, CallSummary, CallsSummary, CellSummary, IdleCost,
+    NohzTestSummary, NoiseSummary, Spread, TickCost, TicksSummary,
 };
 
 const GAP: &str = "tick_instructions";
 const TICK: &str = "tick_kernel_instructions";
 const IDLE: &str = "idle_instructions_hz";
 const IDLE_TIMER: &str = "idle_timer_hz";
+const ENTRY: &str = "nohz_entry_instructions";
+const ENTRY_LENGTH: &str = "nohz_entry_ns";
+const LEFT: &str = "nohz_timer_hz";
 const NOISE: &str = "noise_ppm";
 const GAP_TYPICAL: &str = "gap_ns_p50";
 const GAP_MAX: &str = "gap_ns_max";
@@ -24,7 +27,18 @@ const CALL_TYPICAL: &str = "_ns_p50";
 
 /// The names of all metrics there can be, with those of these calls.
 pub fn metric_names<'a>(calls: impl IntoIterator<Item = &'a str>) -> Vec<String> {
-    let names = [GAP, TICK, IDLE, IDLE_TIMER, NOISE, GAP_TYPICAL, GAP_MAX];
+    let names = [
+        GAP,
+        TICK,
+        IDLE,
+        IDLE_TIMER,
+        NOISE,
+        GAP_TYPICAL,
+        GAP_MAX,
+        ENTRY,
+        ENTRY_LENGTH,
+        LEFT,
+    ];
     let of_call = |call| [CALL, CALL_TYPICAL].map(|end| format!("{call}{end}"));
     let calls = calls.into_iter().flat_map(of_call);
     names.map(str::to_owned).into_iter().chain(calls).collect()
@@ -39,6 +53,8 @@ pub fn metric_names<'a>(calls: impl IntoIterator<Item = &'a str>) -> Vec<String>
 /// | `idle_instructions_hz` | instructions per idle second, all CPUs together |
 /// | `idle_timer_hz` | timer interrupts per idle second, all CPUs together |
 /// | `<call>_instructions` | the most frequent cost of a request: `getpid_instructions` |
+/// | `nohz_entry_instructions`, `nohz_entry_ns` | until a tick had stopped; none where it did not |
+/// | `nohz_timer_hz` | timer interrupts a second after that |
 /// | `noise_ppm`, `gap_ns_p50`, `gap_ns_max` | what a spinning CPU lost, in time |
 /// | `<call>_ns_p50` | how long a request took |
 pub fn metrics(summary: &CellSummary) -> Vec<(String, f64)> {
@@ -46,6 +62,8 @@ pub fn metrics(summary: &CellSummary) -> Vec<(String, f64)> {
         CellSummary::TickCost(cost) => tick_cost(cost),
         CellSummary::IdleCost(cost) => idle_cost(cost),
         CellSummary::CallCosts(costs) => call_costs(costs),
+        CellSummary::NohzCost(cost) => nohz(&cost.test, ENTRY),
+        CellSummary::Nohz(test) => nohz(test, ENTRY_LENGTH),
         CellSummary::Noise(summary) => noise(summary),
         CellSummary::Ticks(summary) => ticks(summary),
         CellSummary::Calls(summary) => calls(summary),
@@ -78,6 +96,16 @@ fn call_costs(costs: &CallCosts) -> Vec<(String, Option<f64>)> {
     let cost =
         |call: &CallCost| (format!("{}{CALL}", call.name), mode(&call.instructions));
     costs.calls.iter().map(cost).collect()
+}
+
+/// In exact mode a nanosecond of the guest's clock is an instruction.
+fn nohz(test: &NohzTestSummary, entry: &str) -> Vec<(String, Option<f64>)> {
+    let wait = test.wait_ns.filter(|_| test.entered == Some(true));
+    let left = test.stay.as_ref().and_then(|stay| stay.timer_hz);
+    vec![
+        (entry.to_owned(), wait.map(|wait| wait.get() as f64)),
+        (LEFT.to_owned(), left.map(PerSecond::get)),
+    ]
 }
 
 fn noise(summary: &NoiseSummary) -> Vec<(String, Option<f64>)> {

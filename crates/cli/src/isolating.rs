@@ -1,0 +1,130 @@
+//! Keeping a CPU free while something is measured or run there: what may be asked for, what
+//! could not be done, and what became of it afterwards.
+
+use ::facts::Facts;
+use isolate::{Fate, Isolation, Pick, Reason, Returned, Wishes};
+use units::Cpu;
+
+use crate::outcome::Failure;
+use crate::terminal::Terminal;
+
+/// What may be asked for beside the CPU.
+#[derive(Debug, Clone, Copy, clap::Args)]
+#[command(
+    next_help_heading = "What is kept off the CPU, and given back at the end (root)"
+)]
+pub(crate) struct Free {
+    /// Leave real-time tasks throttled: by default they may have all of the CPU.
+    #[arg(long)]
+    pub(crate) throttled: bool,
+    /// Move device interrupts to other CPUs.
+    #[arg(long)]
+    pub(crate) irqs: bool,
+    /// Move unbound workqueues to other CPUs.
+    #[arg(long)]
+    pub(crate) workqueues: bool,
+    /// Move the kernel's own threads, as far as they can be, to other CPUs.
+    #[arg(long)]
+    pub(crate) kthreads: bool,
+    /// Be alone in an isolated partition of the CPU (cgroup v2, Linux 6.1).
+    #[arg(long)]
+    pub(crate) partition: bool,
+    /// Let no CPU sleep so deep that waking takes longer, in microseconds.
+    #[arg(long, value_name = "US")]
+    pub(crate) dma_latency: Option<u32>,
+}
+
+impl Free {
+    fn wishes(self, cpu: Option<Cpu>) -> Wishes {
+        Wishes {
+            cpu,
+            unthrottled: !self.throttled,
+            irqs: self.irqs,
+            workqueues: self.workqueues,
+            kthreads: self.kthreads,
+            partition: self.partition,
+            dma_latency_us: self.dma_latency,
+        }
+    }
+}
+
+/// Keeps a CPU free, tells what could not be done, runs, and gives everything back, however
+/// that ends.
+pub(crate) fn kept_free<T>(
+    cpu: Option<Cpu>,
+    free: Free,
+    facts: &Facts,
+    terminal: &mut Terminal,
+    run: impl FnOnce(&Pick, &mut Terminal) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let isolation = Isolation::begin(&free.wishes(cpu), facts)?;
+    isolation.left().iter().for_each(|left| tell_left(left, terminal));
+    isolation.refused().iter().for_each(|why| terminal.remark(&why.to_string()));
+    let ran = run(isolation.pick(), terminal);
+    match isolation.end() {
+        Ok(returned) => {
+            returned.iter().filter_map(unusual).for_each(|line| terminal.remark(&line));
+        }
+        Err(why) => terminal.remark(&format!("{why}; try: noisefloor restore")),
+    }
+    ran
+}
+
+/// Why this CPU, where nobody asked for it.
+pub(crate) fn picked(pick: &Pick) -> Option<String> {
+    let why = match pick.why {
+        Reason::Asked => return None,
+        Reason::NohzFull => "its tick stops while one task runs there (nohz_full)",
+        Reason::Isolated => "the scheduler keeps others off it (isolated)",
+        Reason::LeastInterrupted => "it was interrupted least since boot",
+    };
+    let siblings = match pick.siblings.is_empty() {
+        true => String::new(),
+        false => format!("; CPU {} shares its core: keep it idle", pick.siblings),
+    };
+    Some(format!("CPU {}: {why}{siblings}", pick.cpu))
+}
+
+/// Puts back what a killed run left, and tells it. Nothing is said where nothing was left.
+pub(crate) fn clean_up(quiet: bool) {
+    let tell = |line: &str| {
+        if !quiet {
+            eprintln!("noisefloor: {line}");
+        }
+    };
+    match isolate::restore() {
+        Ok(returned) => returned.iter().for_each(|left| tell(&left_line(left))),
+        Err(why) => tell(&why.to_string()),
+    }
+}
+
+fn tell_left(left: &Returned, terminal: &mut Terminal) {
+    terminal.remark(&left_line(left));
+}
+
+fn left_line(left: &Returned) -> String {
+    format!("a killed run had changed a setting: {}", line(left))
+}
+
+/// What is worth telling at the end of a run that went well.
+fn unusual(returned: &Returned) -> Option<String> {
+    match returned.fate {
+        Fate::Restored | Fate::Gone => None,
+        Fate::LeftAlone(_) | Fate::Refused(_) => Some(line(returned)),
+    }
+}
+
+/// What became of a setting, in a line.
+pub(crate) fn line(returned: &Returned) -> String {
+    let Returned { setting, old, fate } = returned;
+    match fate {
+        Fate::Restored => format!("{setting} is {old} again"),
+        Fate::Gone => format!("{setting} is gone, and was {old}"),
+        Fate::LeftAlone(now) => format!(
+            "{setting} was {old}, and stays {now}: somebody else changed it meanwhile"
+        ),
+        Fate::Refused(why) => {
+            format!("{setting} was {old}, and could not be put back: {why}")
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! `nohz test` and `nohz stress`: whether the tick of a CPU stops, how long that takes, how
+//! often it fails, and what keeps it.
+
+use ::facts::{Facts, Root};
+use measure::{Spec, Watch};
+use recording::{NohzSpec, Recording};
+use units::Nanos;
+
+use crate::args::{NohzCommand, NohzPlace, Output, Where};
+use crate::isolating::{kept_free, picked};
+use crate::measuring;
+use crate::outcome::{Failure, Outcome};
+use crate::terminal::Terminal;
+
+pub(crate) fn run(command: &NohzCommand, output: Output) -> Result<Outcome, Failure> {
+    let (place, tries, stay) = match command {
+        NohzCommand::Test(test) => (&test.place, Some(1), test.stay),
+        NohzCommand::Stress(stress) => (&stress.place, stress.count, Nanos::ZERO),
+    };
+    let asked = Where { cpus: None, output: place.output.clone() };
+    if let Some(file) = &asked.output {
+        measuring::refuse_unwritable("-o", file)?;
+    }
+    let facts = Facts::read(&Root::live());
+    let mut terminal = Terminal::new(output.quiet, None)?;
+    // Where it cannot be, nothing is changed first.
+    let pick = isolate::pick(place.cpu, &facts)?;
+    isolate::nohz_full(pick.cpu, &facts)?;
+    let _claim = isolate::claim(&[pick.cpu].into_iter().collect())?;
+    let cpu = Some(pick.cpu);
+    let recording = kept_free(cpu, place.free, &facts, &mut terminal, |_, terminal| {
+        picked(&pick).iter().for_each(|line| terminal.remark(line));
+        let spec = spec(place, pick.cpu, tries, stay);
+        let spec = match command {
+            NohzCommand::Test(_) => Spec::NohzTest(spec),
+            NohzCommand::Stress(_) => Spec::NohzStress(spec),
+        };
+        let recording = measure::run(&spec, &facts, terminal as &mut dyn Watch);
+        terminal.clear();
+        Ok(recording?)
+    })?;
+    let told =
+        measuring::finish(&recording, &asked, output, || report::text(&recording))?;
+    Ok(if failed(&recording) { Outcome::Exceeded } else { told })
+}
+
+fn spec(
+    place: &NohzPlace,
+    cpu: units::Cpu,
+    tries: Option<u64>,
+    stay_ns: Nanos,
+) -> NohzSpec {
+    NohzSpec {
+        cpu,
+        tries,
+        limit_ns: place.limit,
+        forced: place.forced,
+        fifo: (place.fifo > 0).then_some(place.fifo),
+        stay_ns,
+    }
+}
+
+/// Whether the tick did not stop when it was to.
+fn failed(recording: &Recording) -> bool {
+    let series = recording.body.nohz();
+    series.is_some_and(|series| series.tries.iter().any(|tried| !tried.entered))
+}

@@ -1,0 +1,232 @@
+//! Whether the tick of a CPU stops while a thread runs there, how long that takes, and what
+//! comes after that nevertheless.
+//!
+//! Each try is a thread of its own, as a program's would be: it takes its CPU, waits until the
+//! tick has stopped (`isolate::wait_for_nohz`), and goes. In a guest the wait is one phase of
+//! the counter, and what the thread then stays is the next.
+//!
+//! Cannot see what keeps the tick but by asking the kernel, while it is kept.
+
+use std::sync::atomic::AtomicBool;
+use std::thread::scope;
+
+use facts::Facts;
+use isolate::{Entry, Wait};
+use recording::{Code, Doubt, KeptBy, Meanwhile, NohzSeries, NohzSpec, NohzTry};
+use units::{CpuSet, Nanos, TscDelta, TscHz};
+
+use crate::clock::Clock;
+use crate::meanwhile::Counters;
+use crate::spin::{Ring, spin};
+use crate::thread::{died, start};
+use crate::watch::Watch;
+use crate::{Error, Kind, counter, mark, sensible};
+
+/// By this name the thread is found.
+const NAME: &str = "nohz";
+/// The most tries: their times are kept.
+const TRIES_MAX: u64 = 1 << 24;
+
+/// Tries as often as asked, or until the tick does not stop.
+pub(crate) fn run(
+    spec: &NohzSpec,
+    facts: &Facts,
+    watch: &mut dyn Watch,
+    doubts: &mut Vec<Doubt>,
+) -> Result<NohzSeries, Error> {
+    refuse(spec, facts)?;
+    let hz = Clock::settle()?.guess();
+    let now = || counter::kernel(libc::CLOCK_MONOTONIC_RAW);
+    let began = now();
+    let mut told = began;
+    let mut series = NohzSeries {
+        elapsed_ns: Nanos::ZERO,
+        tries: Vec::new(),
+        kept_by: Some(Vec::new()),
+        stay: None,
+    };
+    for number in 0..spec.tries.unwrap_or(TRIES_MAX) {
+        let tried = Tried::of(spec, hz, facts, watch.stop().as_atomic())?;
+        if watch.stop().given() && !tried.entry.entered {
+            break;
+        }
+        let entered = tried.add_to(&mut series, doubts);
+        let is_time = watch.period().is_some_and(|period| now() >= told + period);
+        if is_time {
+            told = now();
+            let passed = told.saturating_sub(began);
+            let whole = |tries| passed.get().saturating_mul(tries) / (number + 1);
+            let whole =
+                spec.tries.map_or(passed, |tries| Nanos::from_nanos(whole(tries)));
+            watch.progress(&format!("try {}", number + 1), passed, whole);
+        }
+        if !entered || watch.stop().given() {
+            break;
+        }
+    }
+    series.elapsed_ns = now().saturating_sub(began);
+    Ok(series)
+}
+
+/// Refuses what makes no sense, what cannot be here, and what would take the machine over.
+fn refuse(spec: &NohzSpec, facts: &Facts) -> Result<(), Error> {
+    sensible("the wait", spec.limit_ns)?;
+    if !spec.stay_ns.is_zero() {
+        sensible("the stay", spec.stay_ns)?;
+    }
+    if spec.tries.is_some_and(|tries| !(1..=TRIES_MAX).contains(&tries)) {
+        let text = format!("between 1 and {TRIES_MAX} tries are made");
+        return Err(Error::new(Kind::Spec, text));
+    }
+    isolate::nohz_full(spec.cpu, facts)?;
+    let alone: CpuSet = [spec.cpu].into_iter().collect();
+    match spec.fifo {
+        None => Ok(()),
+        Some(1..=99) => isolate::leave_room(&alone, facts).map_err(Error::from),
+        Some(_) => Err(Error::new(Kind::Spec, "SCHED_FIFO priorities are 1 to 99")),
+    }
+}
+
+/// What became of one try.
+struct Tried {
+    entry: Entry,
+    stay: Option<Meanwhile>,
+}
+
+impl Tried {
+    /// Tries in a thread of its own.
+    fn of(
+        spec: &NohzSpec,
+        hz: TscHz,
+        facts: &Facts,
+        stop: &AtomicBool,
+    ) -> Result<Self, Error> {
+        scope(|scope| {
+            let thread = start(scope, NAME, || Self::here(spec, hz, facts, stop))?;
+            thread.join().unwrap_or_else(|_| Err(died(NAME)))
+        })
+    }
+
+    /// The thread's whole life.
+    fn here(
+        spec: &NohzSpec,
+        hz: TscHz,
+        facts: &Facts,
+        stop: &AtomicBool,
+    ) -> Result<Self, Error> {
+        let others = isolate::pick(Some(spec.cpu), facts)?.others;
+        isolate::pin(spec.cpu)?;
+        spec.fifo.map_or(Ok(()), isolate::outrank)?;
+        let (limit, forced) = (spec.limit_ns, spec.forced);
+        let wait = Wait { limit, forced, confirmed: false, stop: Some(stop) };
+        mark::begin();
+        let entry = isolate::wait_for_nohz(&wait, &others, facts);
+        mark::end();
+        let entry = match entry? {
+            entry if entry.entered => confirm(entry, wait, &others, facts)?,
+            failed => failed,
+        };
+        let stays = entry.entered && !spec.stay_ns.is_zero();
+        let stay = stays.then(|| stay(spec, hz, facts, stop));
+        Ok(Self { entry, stay })
+    }
+
+    /// Adds it to the series; whether the tick stopped.
+    fn add_to(self, series: &mut NohzSeries, doubts: &mut Vec<Doubt>) -> bool {
+        let Entry { entered, waited, left, kept_by } = self.entry;
+        series.tries.push(NohzTry { entered, wait_ns: waited, left });
+        series.stay = self.stay.or(series.stay.take());
+        series.kept_by = match kept_by {
+            Ok(seen) => Some(seen.into_iter().map(kept).collect()),
+            Err(why) => {
+                doubts.push(Doubt::new(Code::Unwatched, why.to_string()));
+                None
+            }
+        };
+        entered
+    }
+}
+
+/// Makes sure that the ticks do not come any more, in what is left of the wait.
+fn confirm(
+    seen: Entry,
+    wait: Wait<'_>,
+    others: &CpuSet,
+    facts: &Facts,
+) -> Result<Entry, Error> {
+    let limit = wait.limit.saturating_sub(seen.waited);
+    let sure = Wait { limit, confirmed: true, ..wait };
+    let sure = isolate::wait_for_nohz(&sure, others, facts)?;
+    // Seen at once, the first wait was the whole of it.
+    let hz = facts.tick.hz.get();
+    let is_at_once = sure.entered && hz.is_none_or(|hz| sure.waited < hz.period());
+    let more = if is_at_once { Nanos::ZERO } else { sure.waited };
+    Ok(Entry { waited: seen.waited + more, left: seen.left + sure.left, ..sure })
+}
+
+fn kept((dependency, times): (isolate::Dependency, u64)) -> KeptBy {
+    KeptBy { dependency: dependency.to_string(), times }
+}
+
+/// Stays on the CPU, in user space, and counts what comes.
+fn stay(spec: &NohzSpec, hz: TscHz, facts: &Facts, stop: &AtomicBool) -> Meanwhile {
+    let before = Counters::now();
+    let none_is_kept = TscDelta::from_ticks(u64::MAX);
+    mark::begin();
+    spin(hz.ticks(spec.stay_ns), none_is_kept, stop, &mut Ring::new(0));
+    mark::end();
+    Counters::now().since(&before, spec.cpu, facts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::Cpu;
+
+    fn spec() -> NohzSpec {
+        NohzSpec {
+            cpu: Cpu::new(1),
+            tries: Some(1),
+            limit_ns: Nanos::from_secs(1),
+            forced: false,
+            fifo: None,
+            stay_ns: Nanos::ZERO,
+        }
+    }
+
+    /// Check that what makes no sense is refused, and a machine whose tick cannot stop.
+    #[test]
+    fn nonsense_is_refused() {
+        let page = serde_json::json!({
+            "cpus": {"online": "0-1", "allowed": "0-1", "present": "0-1"},
+            "tick": {"nohz_full": "1"}, "sources": {}, "unknown": {},
+        });
+        let facts: Facts = serde_json::from_value(page).unwrap();
+        let kind = |spec: NohzSpec| refuse(&spec, &facts).err().map(|e| e.kind());
+        assert_eq!(kind(spec()), None);
+        assert_eq!(kind(NohzSpec { limit_ns: Nanos::ZERO, ..spec() }), Some(Kind::Spec));
+        assert_eq!(kind(NohzSpec { tries: Some(0), ..spec() }), Some(Kind::Spec));
+        assert_eq!(kind(NohzSpec { fifo: Some(100), ..spec() }), Some(Kind::Spec));
+        let other = NohzSpec { cpu: Cpu::new(0), ..spec() };
+        assert_eq!(kind(other), Some(Kind::Isolate(isolate::Kind::NoNohz)));
+    }
+
+    /// Check that here, where no tick of a busy CPU stops, that is seen though nobody says so
+    /// beforehand: the thread waits as long as it may.
+    #[test]
+    fn ticks_are_seen() {
+        let facts = Facts::read(&facts::Root::live());
+        let cpu = facts.cpus.allowed.get().and_then(|cpus| cpus.iter().last()).unwrap();
+        if isolate::nohz_full(cpu, &facts).is_ok() {
+            println!("skipped: ticks_are_seen: CPU {cpu} is nohz_full");
+            return;
+        }
+        let limit_ns = Nanos::from_millis(30);
+        let spec = NohzSpec { cpu, limit_ns, ..spec() };
+        let hz = Clock::settle().unwrap().guess();
+        let tried = Tried::of(&spec, hz, &facts, &AtomicBool::new(false)).unwrap();
+        assert!(!tried.entry.entered && tried.entry.waited >= limit_ns);
+        let stopped = Tried::of(&spec, hz, &facts, &AtomicBool::new(true)).unwrap();
+        assert!(!stopped.entry.entered && stopped.stay.is_none());
+    }
+}

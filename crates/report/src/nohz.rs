@@ -1,0 +1,270 @@
+//! The words of `nohz test` and `nohz stress`: whether the tick stopped, how long that took,
+//! what came nevertheless, and what keeps it.
+
+use recording::{Doubt, NohzSeries, NohzSpec};
+use stats::{KeptBySummary, MeanwhileSummary};
+
+use crate::doubts::doubts;
+use crate::number;
+use crate::paragraph::paragraph;
+use crate::summary::{nohz_stress_summary, nohz_test_summary};
+use crate::table::{Side, Table};
+
+/// Why each of the kernel's reasons is there, and what would help.
+const REASONS: [(&str, &str); 6] = [
+    (
+        "POSIX_TIMER",
+        "a timer of CPU time is armed for a thread on that CPU or its process: \
+         timer_create(2) or timer_settime(2) on a CPU clock, setitimer(2) with ITIMER_PROF or \
+         ITIMER_VIRTUAL, or a limit on CPU time (ulimit -t)",
+    ),
+    (
+        "PERF_EVENTS",
+        "perf events take turns, or sample by frequency (perf record -F, perf top): end them, \
+         or sample by a fixed period (perf record -c)",
+    ),
+    (
+        "SCHED",
+        "another task wants that CPU too, a deadline task is there (since 6.12 the fair \
+         server is one), or a control group limits its time: ps -eLo psr,stat,cls,comm shows \
+         who is there; isolcpus=, and affinity, keep others away",
+    ),
+    (
+        "CLOCK_UNSTABLE",
+        "the kernel does not trust its clock, and keeps every CPU's tick: tsc=reliable, where \
+         the hardware deserves it",
+    ),
+    ("RCU", "RCU waits for that CPU, or its callbacks run there: rcu_nocbs= moves them"),
+    (
+        "RCU_EXP",
+        "somebody waits for RCU in a hurry: rcupdate.rcu_normal=1 lets them wait",
+    ),
+];
+
+/// All of `nohz test`.
+pub(crate) fn nohz_test_text(
+    spec: &NohzSpec,
+    series: &NohzSeries,
+    reasons: &[Doubt],
+) -> String {
+    let summary = nohz_test_summary(spec, series);
+    let cpu = summary.cpu;
+    let wait = number::known(summary.wait_ns, number::duration);
+    let left = match (summary.forced, summary.left) {
+        (false, _) => String::new(),
+        (true, times) => format!(", having left the CPU {}", often(times.into())),
+    };
+    let text = match summary.entered {
+        Some(true) => format!("The tick of CPU {cpu} stopped after {wait}{left}."),
+        Some(false) => format!("The tick of CPU {cpu} did not stop in {wait}{left}."),
+        None => format!("Ended before it was clear whether the tick of CPU {cpu} stops."),
+    };
+    let mut text = paragraph("", &text);
+    if let Some(stay) = &summary.stay {
+        text.push_str(&stayed(stay));
+    }
+    if summary.entered == Some(false) {
+        text.push_str(&kept_by(summary.kept_by.as_deref()));
+    }
+    text + &doubts(reasons)
+}
+
+/// All of `nohz stress`.
+pub(crate) fn nohz_stress_text(
+    spec: &NohzSpec,
+    series: &NohzSeries,
+    reasons: &[Doubt],
+) -> String {
+    let summary = nohz_stress_summary(spec, series);
+    let (cpu, time) = (summary.cpu, number::duration(summary.elapsed_ns));
+    let tries = often(summary.tries);
+    let outcome = match (summary.failures, summary.tries) {
+        (_, 0) => format!("Ended before the first try on CPU {cpu} did."),
+        (0, _) => {
+            format!("The tick of CPU {cpu} was to stop {tries}, and did, in {time}.")
+        }
+        _ => format!(
+            "The tick of CPU {cpu} did not stop at try {}, after {time}.",
+            number::count(summary.tries)
+        ),
+    };
+    let mut text = paragraph("", &outcome);
+    if let Some(wait) = summary.wait_ns {
+        let columns = ["", "shortest", "half", "99 %", "longest"];
+        let columns = columns.map(|name| (name, Side::Right));
+        let mut table = Table::new(1, &columns);
+        let lengths = [wait.min, wait.p50, wait.p99, wait.max].map(number::duration);
+        table.row(std::iter::once("it stopped after".to_owned()).chain(lengths));
+        text.push('\n');
+        text.push_str(&table.text());
+    }
+    if summary.failures > 0 {
+        text.push_str(&kept_by(summary.kept_by.as_deref()));
+    }
+    text + &doubts(reasons)
+}
+
+fn often(times: u64) -> String {
+    match times {
+        1 => "once".to_owned(),
+        times => format!("{} times", number::count(times)),
+    }
+}
+
+/// What came after the tick had stopped.
+fn stayed(stay: &MeanwhileSummary) -> String {
+    let time = number::duration(stay.span_ns);
+    let Some(lines) = &stay.interrupts else {
+        let text = format!("What came in {time} after that could not be read.");
+        return paragraph("", &text);
+    };
+    let all: u64 = lines.iter().map(|line| line.count).sum();
+    if all == 0 {
+        return paragraph("", &format!("In {time} after that, nothing interrupted it."));
+    }
+    let came = format!("In {time} after that, it was interrupted {}:", often(all));
+    let columns = [("", Side::Left), ("times", Side::Right), ("a second", Side::Right)];
+    let mut table = Table::new(1, &columns);
+    for line in lines {
+        table.row([
+            format!("{} {}", line.line, line.name),
+            number::count(line.count),
+            number::known(line.rate_hz, number::bare_rate),
+        ]);
+    }
+    paragraph("", &came) + &table.text()
+}
+
+fn kept_by(kept_by: Option<&[KeptBySummary]>) -> String {
+    match kept_by {
+        None => String::new(),
+        Some([]) => {
+            let text = "The kernel did not try to stop it while it was watched, so it did not \
+                        say what keeps it.";
+            format!("\n{}", paragraph("", text))
+        }
+        Some(all) => {
+            let lines = all.iter().map(reason);
+            let head = "What keeps it, in the kernel's words, asked for 25 ticks\n";
+            format!("\n{head}{}", lines.collect::<String>())
+        }
+    }
+}
+
+fn reason(kept: &KeptBySummary) -> String {
+    let known = REASONS.iter().find(|(name, _)| *name == kept.dependency);
+    let why = known.map_or("a reason that is not known here", |(_, why)| why);
+    let text = format!("{}, {}: {why}", kept.dependency, often(kept.times));
+    paragraph("  ", &text)
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use recording::{KeptBy, LineCount, Meanwhile, NohzTry};
+    use units::{Cpu, Nanos};
+
+    use super::*;
+
+    fn spec(forced: bool) -> NohzSpec {
+        NohzSpec {
+            cpu: Cpu::new(1),
+            tries: None,
+            limit_ns: Nanos::from_secs(5),
+            forced,
+            fifo: Some(99),
+            stay_ns: Nanos::from_secs(1),
+        }
+    }
+
+    fn series(tries: &[(bool, u64)]) -> NohzSeries {
+        let of = |&(entered, wait)| NohzTry {
+            entered,
+            wait_ns: Nanos::from_micros(wait),
+            left: 3,
+        };
+        let kept = |name: &str, times| KeptBy { dependency: name.to_owned(), times };
+        let timer = LineCount {
+            line: "LOC".to_owned(),
+            name: "Local timer interrupts".to_owned(),
+            count: 1,
+            timer: true,
+        };
+        NohzSeries {
+            elapsed_ns: Nanos::from_secs(70),
+            tries: tries.iter().map(of).collect(),
+            kept_by: Some(vec![kept("POSIX_TIMER", 24), kept("RCU", 1)]),
+            stay: Some(Meanwhile {
+                span_ns: Nanos::from_secs(1),
+                interrupts: Some(vec![timer]),
+                ..Meanwhile::default()
+            }),
+        }
+    }
+
+    /// Check a tick that stopped.
+    #[test]
+    fn stopped() {
+        let text = nohz_test_text(&spec(false), &series(&[(true, 512)]), &[]);
+        assert_snapshot!(text, @r#"
+    The tick of CPU 1 stopped after 512 µs.
+    In 1 s after that, it was interrupted once:
+                                 times  a second
+     LOC Local timer interrupts      1         1
+    "#);
+    }
+
+    /// Check a tick that did not.
+    #[test]
+    fn kept() {
+        let failed = NohzSeries { stay: None, ..series(&[(false, 5_000_000)]) };
+        assert_snapshot!(nohz_test_text(&spec(true), &failed, &[]), @r#"
+    The tick of CPU 1 did not stop in 5 s, having left the CPU 3 times.
+
+    What keeps it, in the kernel's words, asked for 25 ticks
+      POSIX_TIMER, 24 times: a timer of CPU time is armed for a thread on that
+      CPU or its process: timer_create(2) or timer_settime(2) on a CPU clock,
+      setitimer(2) with ITIMER_PROF or ITIMER_VIRTUAL, or a limit on CPU time
+      (ulimit -t)
+      RCU, once: RCU waits for that CPU, or its callbacks run there: rcu_nocbs=
+      moves them
+    "#);
+    }
+
+    /// Check a stress that failed.
+    #[test]
+    fn stress() {
+        let series = series(&[(true, 512), (true, 480), (false, 5_000_000)]);
+        assert_snapshot!(nohz_stress_text(&spec(false), &series, &[]), @r#"
+    The tick of CPU 1 did not stop at try 3, after 70 s.
+
+                       shortest    half    99 %  longest
+     it stopped after    480 µs  480 µs  512 µs   512 µs
+
+    What keeps it, in the kernel's words, asked for 25 ticks
+      POSIX_TIMER, 24 times: a timer of CPU time is armed for a thread on that
+      CPU or its process: timer_create(2) or timer_settime(2) on a CPU clock,
+      setitimer(2) with ITIMER_PROF or ITIMER_VIRTUAL, or a limit on CPU time
+      (ulimit -t)
+      RCU, once: RCU waits for that CPU, or its callbacks run there: rcu_nocbs=
+      moves them
+    "#);
+    }
+
+    /// Check that every reason that the kernel knows is explained.
+    #[test]
+    fn unseen() {
+        let mut series = series(&[(false, 9)]);
+        (series.stay, series.kept_by) = (None, None);
+        assert_snapshot!(nohz_test_text(&spec(false), &series, &[]), @r#"
+    The tick of CPU 1 did not stop in 9 µs.
+    "#);
+        series.kept_by = Some(Vec::new());
+        assert_snapshot!(nohz_test_text(&spec(false), &series, &[]), @r#"
+    The tick of CPU 1 did not stop in 9 µs.
+
+    The kernel did not try to stop it while it was watched, so it did not say what
+    keeps it.
+    "#);
+    }
+}

@@ -1,0 +1,237 @@
+//! The summaries of `nohz test` and `nohz stress`.
+
+use serde::{Deserialize, Serialize};
+use units::{Cpu, Instructions, Nanos, PerSecond};
+
+use crate::quantile::nearest_rank;
+use crate::{CountsInput, MeanwhileInput, MeanwhileSummary, is_timer_entry};
+
+/// What was seen of one CPU's tick.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NohzInput<'a> {
+    /// The CPU.
+    pub cpu: Cpu,
+    /// Whether the thread left the CPU now and then while it waited.
+    pub forced: bool,
+    /// How long all tries took.
+    pub elapsed: Nanos,
+    /// Each try: whether the tick stopped, how long the wait was, how often it left.
+    pub tries: Vec<(bool, Nanos, u32)>,
+    /// What keeps the tick, and how often the kernel said so; `None`: it was not seen.
+    pub kept_by: Option<Vec<(&'a str, u64)>>,
+    /// What came after the tick had stopped.
+    pub stay: Option<MeanwhileInput<'a>>,
+}
+
+/// A reason why the kernel keeps the tick.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptBySummary {
+    /// The kernel's name of it.
+    pub dependency: String,
+    /// How often it said so.
+    pub times: u64,
+}
+
+/// Whether the tick stopped.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NohzTestSummary {
+    /// The CPU.
+    pub cpu: Cpu,
+    /// Whether it did; null where that was not tried to the end.
+    pub entered: Option<bool>,
+    /// How long that took, or the wait was.
+    pub wait_ns: Option<Nanos>,
+    /// Whether the thread left the CPU now and then.
+    pub forced: bool,
+    /// How often it did.
+    pub left: u32,
+    /// What keeps it, the most frequent first; null where that could not be seen.
+    pub kept_by: Option<Vec<KeptBySummary>>,
+    /// What came while the thread stayed on, after the tick had stopped.
+    pub stay: Option<MeanwhileSummary>,
+}
+
+/// How long it took the tick to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WaitLengths {
+    /// The shortest.
+    pub min: Nanos,
+    /// Half took no longer.
+    pub p50: Nanos,
+    /// Of a hundred, 99 took no longer.
+    pub p99: Nanos,
+    /// The longest.
+    pub max: Nanos,
+}
+
+/// How often the tick stopped.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NohzStressSummary {
+    /// The CPU.
+    pub cpu: Cpu,
+    /// Whether the thread left the CPU now and then while it waited.
+    pub forced: bool,
+    /// How often it was tried, the failure included.
+    pub tries: u64,
+    /// How often it failed: at most once, for that ends it.
+    pub failures: u64,
+    /// How long all tries took together.
+    pub elapsed_ns: Nanos,
+    /// How long it took, of the tries that did not fail; null without one.
+    pub wait_ns: Option<WaitLengths>,
+    /// What keeps it, the most frequent first; null where that could not be seen.
+    pub kept_by: Option<Vec<KeptBySummary>>,
+}
+
+/// Whether the tick of a guest's CPU stopped, and what was executed meanwhile.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct NohzCost {
+    /// What the guest saw; in exact mode a nanosecond of it is an instruction of any CPU.
+    #[serde(flatten)]
+    pub test: NohzTestSummary,
+    /// What each CPU executed until the tick stopped.
+    pub entering: Vec<CpuWork>,
+    /// What each CPU executed while the thread stayed on.
+    pub staying: Vec<CpuWork>,
+}
+
+/// What one CPU executed.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct CpuWork {
+    /// The CPU.
+    pub cpu: Cpu,
+    /// Instructions of programs and of the kernel.
+    pub instructions: Instructions,
+    /// Those of the kernel.
+    pub kernel_instructions: Instructions,
+    /// How often the timer interrupted it.
+    pub timer_entries: u64,
+    /// The same a second; null where that is not asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timer_entries_hz: Option<PerSecond>,
+}
+
+impl CpuWork {
+    /// Of what was counted on each CPU in one phase, and how long that was, where rates are
+    /// asked for.
+    pub fn of(counts: &[CountsInput<'_>], span: Option<Nanos>) -> Vec<Self> {
+        let work = |counts: &CountsInput<'_>| {
+            let timer = counts.entries.iter().filter(|entry| is_timer_entry(entry.entry));
+            let times =
+                timer.flat_map(|entry| entry.kernel.iter().map(|(_, times)| times));
+            let timer_entries = times.sum();
+            Self {
+                cpu: counts.cpu,
+                instructions: counts.user + counts.kernel,
+                kernel_instructions: counts.kernel,
+                timer_entries,
+                timer_entries_hz: span
+                    .and_then(|span| PerSecond::of(timer_entries, span)),
+            }
+        };
+        counts.iter().map(work).collect()
+    }
+}
+
+impl NohzTestSummary {
+    /// Summarises the last try.
+    pub fn of(input: &NohzInput<'_>) -> Self {
+        let last = input.tries.last();
+        Self {
+            cpu: input.cpu,
+            entered: last.map(|(entered, ..)| *entered),
+            wait_ns: last.map(|(_, wait, _)| *wait),
+            forced: input.forced,
+            left: last.map_or(0, |(.., left)| *left),
+            kept_by: kept_by(input),
+            stay: input.stay.as_ref().map(MeanwhileSummary::of),
+        }
+    }
+}
+
+impl NohzStressSummary {
+    /// Summarises all tries.
+    pub fn of(input: &NohzInput<'_>) -> Self {
+        let entered = input.tries.iter().filter(|(entered, ..)| *entered);
+        let mut waits: Vec<Nanos> = entered.map(|(_, wait, _)| *wait).collect();
+        waits.sort_unstable();
+        let tries = u64::try_from(input.tries.len()).unwrap_or(u64::MAX);
+        let successes = u64::try_from(waits.len()).unwrap_or(u64::MAX);
+        Self {
+            cpu: input.cpu,
+            forced: input.forced,
+            tries,
+            failures: tries - successes,
+            elapsed_ns: input.elapsed,
+            wait_ns: WaitLengths::of(&waits),
+            kept_by: kept_by(input),
+        }
+    }
+}
+
+impl WaitLengths {
+    /// Of lengths in rising order.
+    fn of(sorted: &[Nanos]) -> Option<Self> {
+        Some(Self {
+            min: *sorted.first()?,
+            p50: nearest_rank(sorted, 500)?,
+            p99: nearest_rank(sorted, 990)?,
+            max: *sorted.last()?,
+        })
+    }
+}
+
+fn kept_by(input: &NohzInput<'_>) -> Option<Vec<KeptBySummary>> {
+    let kept = |&(dependency, times): &(&str, u64)| KeptBySummary {
+        dependency: dependency.to_owned(),
+        times,
+    };
+    let mut all: Vec<KeptBySummary> = input.kept_by.as_ref()?.iter().map(kept).collect();
+    all.sort_by_key(|kept| std::cmp::Reverse(kept.times));
+    Some(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn input(tries: &[(bool, u64)]) -> NohzInput<'static> {
+        let of = |&(entered, wait)| (entered, Nanos::from_micros(wait), 1);
+        NohzInput {
+            cpu: Cpu::new(1),
+            forced: true,
+            elapsed: Nanos::from_secs(3),
+            tries: tries.iter().map(of).collect(),
+            kept_by: Some(vec![("RCU", 2), ("SCHED", 23)]),
+            stay: None,
+        }
+    }
+
+    /// Check the keys, and that the last try is the one that is told.
+    #[test]
+    fn test_contract() {
+        let found = NohzTestSummary::of(&input(&[(true, 500), (false, 9_000)]));
+        let expected = serde_json::json!({
+            "cpu": 1, "entered": false, "wait_ns": 9_000_000, "forced": true, "left": 1,
+            "kept_by": [{"dependency": "SCHED", "times": 23}, {"dependency": "RCU", "times": 2}],
+            "stay": null,
+        });
+        assert_eq!(serde_json::to_value(found).unwrap(), expected);
+        let none = NohzTestSummary::of(&NohzInput { kept_by: None, ..input(&[]) });
+        assert_eq!((none.entered, none.wait_ns, none.kept_by), (None, None, None));
+    }
+
+    /// Check the keys, and that a failed try's wait is not among the lengths.
+    #[test]
+    fn stress_contract() {
+        let found =
+            NohzStressSummary::of(&input(&[(true, 500), (true, 300), (false, 9_000)]));
+        let expected = serde_json::json!({
+            "cpu": 1, "forced": true, "tries": 3, "failures": 1, "elapsed_ns": 3_000_000_000_u64,
+            "wait_ns": {"min": 300_000, "p50": 300_000, "p99": 500_000, "max": 500_000},
+            "kept_by": [{"dependency": "SCHED", "times": 23}, {"dependency": "RCU", "times": 2}],
+        });
+        assert_eq!(serde_json::to_value(found).unwrap(), expected);
+        assert_eq!(NohzStressSummary::of(&input(&[(false, 9)])).wait_ns, None);
+    }
+}
