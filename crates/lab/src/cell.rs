@@ -42,7 +42,8 @@ pub(crate) struct Ready {
     pub(crate) races: bool,
     order: Order,
     /// What lies beside the agent, for a task that runs it.
-    program: Vec<u8>,
+    /// Programs beside the agent, by their names.
+    files: Vec<(String, Vec<u8>)>,
     arguments: Vec<String>,
     /// What the result depends on, as JSON.
     pub(crate) inputs: String,
@@ -98,7 +99,7 @@ impl Ready {
             counts,
             races,
             order,
-            program: Vec::new(),
+            files: Vec::new(),
             arguments,
             inputs,
             identity,
@@ -116,10 +117,10 @@ impl Ready {
         Self { arguments, counts: false, ..self }
     }
 
-    /// The same with a program for its task. It is no part of the identity: what it does is
-    /// not kept.
-    pub(crate) fn with_program(self, program: Vec<u8>) -> Self {
-        Self { program, ..self }
+    /// The same with programs for its task. They are no part of the identity: what they do
+    /// is not kept.
+    pub(crate) fn with_files(self, files: Vec<(String, Vec<u8>)>) -> Self {
+        Self { files, ..self }
     }
 
     /// What it is called in the cache.
@@ -139,7 +140,7 @@ impl Ready {
         lab: &Lab,
         run: &Run<'_>,
     ) -> Result<Ended, Error> {
-        let initrd = initrd(&self.kernel, &self.order, &self.program, &lab.parts)?;
+        let initrd = initrd(&self.kernel, &self.order, &self.files, &lab.parts)?;
         self.furnish(folder, &initrd, symbols, &lab.parts)
             .map_err(|error| failed(folder, &error))?;
         let deadlines = self.deadlines(run.deadline);
@@ -187,13 +188,13 @@ impl Ready {
 fn initrd(
     kernel: &Kernel,
     order: &Order,
-    program: &[u8],
+    files: &[(String, Vec<u8>)],
     parts: &Parts,
 ) -> Result<Vec<u8>, Error> {
     let config = kernel.config.as_deref().map(read_config).transpose()?;
     let release = &kernel.release;
     let config = config.as_deref().map(|text| Config { release, text });
-    initramfs::build(&parts.agent, order, program, config.as_ref())
+    initramfs::build(&parts.agent, order, files, config.as_ref())
         .map_err(|error| Error::new(Kind::Parts, format!("initramfs: {error}")))
 }
 

@@ -23,16 +23,15 @@ const TRAILER: &str = "TRAILER!!!";
 /// Every header and every file begins at a multiple of this.
 const ALIGNMENT: usize = 4;
 
-/// The archive for a guest that runs this agent on this order; `program`, unless it is empty,
-/// lies beside it. `config` is how its kernel
-/// was configured, for the facts that only that tells.
+/// The archive for a guest that runs this agent on this order, with programs beside it. `config`
+/// is how its kernel was configured, for the facts that only that tells.
 ///
 /// # Errors
 /// `InvalidInput` for an agent of more than 4 GiB; an order always becomes JSON.
 pub(crate) fn build(
     agent: &[u8],
     order: &Order,
-    program: &[u8],
+    programs: &[(String, Vec<u8>)],
     config: Option<&Config<'_>>,
 ) -> io::Result<Vec<u8>> {
     let mut archive = Archive::default();
@@ -46,8 +45,7 @@ pub(crate) fn build(
     let order = serde_json::to_vec(order)?;
     let name = order::PATH.trim_start_matches('/');
     archive.put(&Entry::new(name, PLAIN | 0o644), &order)?;
-    if !program.is_empty() {
-        let name = order::PROGRAM.trim_start_matches('/');
+    for (name, program) in programs {
         archive.put(&Entry::new(name, PLAIN | 0o755), program)?;
     }
     if let Some(Config { release, text }) = config {

@@ -55,4 +55,5 @@ pub use lab::Lab;
 pub use limits::{Breach, Limits, Measured};
 pub use places::Cache;
 pub use plan::{Machine, MachineKind, Plan};
+pub use program::Program;
 pub use qemu::Qemu;

@@ -4,7 +4,8 @@
 
 use std::fs;
 
-use agent::{Answer, Output, Task};
+use agent::{Answer, Output, Task, order};
+use recording::Mode;
 
 use crate::boot::Ended;
 use crate::cell::Ready;
@@ -15,23 +16,65 @@ use crate::lab::Lab;
 use crate::places::failed;
 use crate::plan::Plan;
 
+/// A program, and the guest that it runs in.
+#[derive(Debug, Clone)]
+pub struct Program<'a> {
+    /// The program.
+    pub bytes: Vec<u8>,
+    /// Others that lie beside it in the guest's root, by their names.
+    pub others: Vec<(&'a str, Vec<u8>)>,
+    /// What it is called with.
+    pub arguments: &'a [&'a str],
+    /// Whether guest time is the count of instructions, or real time under emulation.
+    pub mode: Mode,
+    /// How many CPUs the guest has.
+    pub cpus: u32,
+    /// What QEMU's `-cpu` takes, if not the usual.
+    pub cpu: Option<&'a str>,
+    /// Boot parameters.
+    pub params: &'a str,
+}
+
+impl Program<'_> {
+    fn plan(&self, kernel: &str) -> Plan {
+        let arguments = self.arguments.iter().map(|&word| word.to_owned()).collect();
+        let mut plan = Plan::of_task(kernel, Task::Program(arguments));
+        self.params.clone_into(&mut plan.params);
+        plan.machine.cpus = self.cpus;
+        if let Some(cpu) = self.cpu {
+            cpu.clone_into(&mut plan.machine.cpu);
+        }
+        Plan { mode: self.mode, ..plan }
+    }
+
+    /// The files, by their names in the guest.
+    fn files(self) -> Vec<(String, Vec<u8>)> {
+        let program = (order::PROGRAM.trim_start_matches('/').to_owned(), self.bytes);
+        let others =
+            self.others.into_iter().map(|(name, bytes)| (name.to_owned(), bytes));
+        std::iter::once(program).chain(others).collect()
+    }
+}
+
 impl Lab {
-    /// Runs a program in an exact guest of one CPU, with that kernel.
+    /// Runs a program in a guest with that kernel.
     ///
     /// # Errors
     /// Of finding the kernel and of the cache; `Kind::Guest` where the guest gave no answer.
     pub fn run_program(
         &self,
         kernel: &str,
-        program: Vec<u8>,
-        arguments: &[&str],
+        program: Program<'_>,
         run: &Run<'_>,
     ) -> Result<Output, Error> {
-        let arguments = arguments.iter().map(|&word| word.to_owned()).collect();
-        let plan = Plan::of_task(kernel, Task::Program(arguments));
+        let plan = program.plan(kernel);
+        let engine = match plan.mode {
+            Mode::Exact => Engine::Counted,
+            Mode::Timed => Engine::Emulated,
+        };
         let kernel = self.kernels().find(kernel, false, &mut |_| {})?;
-        let ready = Ready::new(&plan, &kernel, Engine::Counted, self)?;
-        let ready = ready.uncounted().with_program(program);
+        let ready = Ready::new(&plan, &kernel, engine, self)?;
+        let ready = ready.uncounted().with_files(program.files());
         let place = self.cache.workplace()?;
         match ready.boot(place.path(), "", self, run)? {
             Ended::Off => {}

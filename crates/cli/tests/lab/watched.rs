@@ -5,7 +5,8 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use lab::{Cache, Lab, Run};
+use lab::{Cache, Lab, Program, Run};
+use recording::Mode;
 use serde_json::Value;
 
 use crate::site::{NEW, OLD, Site, TOOL, named, text};
@@ -40,7 +41,16 @@ fn truth(site: &Site, kernel: &str, program: Vec<u8>) {
     let stop = AtomicBool::new(false);
     let run = Run { jobs: 1, fresh: false, deadline: LONG, stop: &stop };
     let words = ["--test-threads=1", "--show-output"];
-    let ran = lab.run_program(kernel, program, &words, &run).unwrap();
+    let program = Program {
+        bytes: program,
+        others: Vec::new(),
+        arguments: &words,
+        mode: Mode::Exact,
+        cpus: 1,
+        cpu: None,
+        params: "",
+    };
+    let ran = lab.run_program(kernel, program, &run).unwrap();
     assert_eq!(ran.code, Some(0), "{kernel}: {}", ran.text);
     let told: Vec<&str> =
         ran.text.lines().filter_map(|line| line.strip_prefix("skipped: ")).collect();
