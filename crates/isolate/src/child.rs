@@ -17,9 +17,9 @@ use crate::thread::{mask, outrank, set_affinity, set_fifo};
 const FIRST: u8 = 1;
 
 /// Lets the command's process be killed when the calling thread ends, however it does,
-/// keeps Ctrl-C from it, and lets it write no file longer than `file_bytes_max`: the
-/// attempt ends it with `SIGXFSZ`.
-pub fn tether(command: &mut Command, file_bytes_max: u64) {
+/// keeps Ctrl-C from it, and lets it write no file longer than `file_bytes_max`, where that
+/// is given: the attempt ends it with `SIGXFSZ`.
+pub fn tether(command: &mut Command, file_bytes_max: Option<u64>) {
     let parent = std::process::id();
     command.process_group(0);
     // SAFETY: between fork and exec only async-signal-safe calls are made, on memory that
@@ -51,14 +51,18 @@ pub fn may_take_turns() -> Result<(), Error> {
     tried.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-fn bind(parent: u32, file_bytes_max: u64) -> io::Result<()> {
-    let limit = libc::rlimit { rlim_cur: file_bytes_max, rlim_max: file_bytes_max };
+fn bind(parent: u32, file_bytes_max: Option<u64>) -> io::Result<()> {
     // SAFETY: takes numbers only.
     let bound = unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
-    // SAFETY: `limit` outlives the call, which only reads it.
-    let limited = unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit) };
-    if bound != 0 || limited != 0 {
+    if bound != 0 {
         return Err(io::Error::last_os_error());
+    }
+    if let Some(most) = file_bytes_max {
+        let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
+        // SAFETY: `limit` outlives the call, which only reads it.
+        if unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
     }
     // The parent may have ended before it could be tied to.
     if std::os::unix::process::parent_id() != parent {
@@ -77,7 +81,7 @@ mod tests {
     fn ends_with_its_thread() {
         let start = || {
             let mut sleep = Command::new("sleep");
-            tether(sleep.arg("1000"), u64::MAX);
+            tether(sleep.arg("1000"), None);
             sleep.spawn().unwrap()
         };
         let mut child = std::thread::spawn(start).join().unwrap();
@@ -110,7 +114,7 @@ mod tests {
         let file = std::env::temp_dir().join(format!("tether-{}", std::process::id()));
         let mut fill = Command::new("sh");
         fill.args(["-c", "exec head -c 100000 /dev/zero >\"$0\""]).arg(&file);
-        tether(&mut fill, 5000);
+        tether(&mut fill, Some(5000));
         let status = fill.status().unwrap();
         let length = std::fs::metadata(&file).unwrap().len();
         std::fs::remove_file(&file).unwrap();

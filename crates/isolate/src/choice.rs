@@ -72,7 +72,7 @@ pub fn leave_room(cpus: &CpuSet, facts: &Facts) -> Result<(), Error> {
     }
     let text = "SCHED_FIFO on every CPU would stop this machine for as long as it lasts: the \
                 share that the kernel keeps for ordinary tasks is switched off; leave one CPU \
-                out (-c), or switch it on (sysctl kernel.sched_rt_runtime_us=950000)";
+                out, or switch it on (sysctl kernel.sched_rt_runtime_us=950000)";
     Err(Error::new(Kind::Unsafe, text))
 }
 

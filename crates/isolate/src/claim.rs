@@ -46,7 +46,7 @@ fn taken(cpu: Cpu, address: &SocketAddr) -> Error {
         UnixStream::connect_addr(address).ok().and_then(|other| listener(&other));
     let who = process.map_or_else(String::new, |process| format!(" (process {process})"));
     let who = format!("another noisefloor{who}");
-    let text = format!("{who} spins on CPU {cpu}: wait for it, or name others with -c");
+    let text = format!("{who} spins on CPU {cpu}: wait for it, or name another");
     Error::new(Kind::Taken, text)
 }
 

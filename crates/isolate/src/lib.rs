@@ -39,6 +39,6 @@ pub use memory::{Locked, lock_memory};
 pub use pick::{Pick, Reason, pick};
 pub use setting::Setting;
 pub use task::Task;
-pub use thread::{current_cpu, outrank, pin};
+pub use thread::{Elsewhere, current_cpu, outrank, pin};
 pub use tick::{Entry, Wait, nohz_full, wait_for_nohz};
 pub use tick_stop::{Dependency, KeptBy};

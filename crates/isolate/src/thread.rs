@@ -4,6 +4,7 @@
 //! CPU's number needs: libc's own type ends at CPU 1023.
 
 use std::io;
+use std::marker::PhantomData;
 
 use units::{Cpu, CpuSet};
 
@@ -75,6 +76,33 @@ pub(crate) fn affinity_of(tid: u32) -> io::Result<CpuSet> {
     Ok(all.filter(is_set).map(Cpu::new).collect())
 }
 
+/// Keeps the calling thread off that CPU until it is dropped, where it may run anywhere
+/// else: so a thread that only waits and tells never comes between one that measures.
+#[derive(Debug)]
+pub struct Elsewhere {
+    before: Option<CpuSet>,
+    // It is the thread's own affinity that is given back.
+    _own: PhantomData<*const ()>,
+}
+
+impl Elsewhere {
+    /// Leaves the CPU. Where that cannot be, the thread may still run where it might.
+    pub fn than(cpu: Cpu) -> Self {
+        let before = affinity_of(0).ok().filter(|before| {
+            let rest = before.without(&[cpu].into_iter().collect());
+            rest != *before && !rest.is_empty() && set_affinity(&mask_of(&rest)).is_ok()
+        });
+        Self { before, _own: PhantomData }
+    }
+}
+
+impl Drop for Elsewhere {
+    fn drop(&mut self) {
+        // CPUs that are gone by now make it fail; the thread is then where it can be.
+        let _ = self.before.as_ref().map(|before| set_affinity(&mask_of(before)));
+    }
+}
+
 /// Gives the calling thread `SCHED_FIFO` at that priority (1 to 99): only interrupts and
 /// higher real-time tasks take the CPU from it. Threads it starts are ordinary again.
 ///
@@ -121,6 +149,27 @@ mod tests {
             let seen = std::thread::spawn(move || pin(cpu).map(|()| current_cpu()));
             assert_eq!(seen.join().unwrap(), Ok(Some(cpu)));
         }
+    }
+
+    /// Check that a thread leaves a CPU only for as long as it is told to, and stays on the
+    /// only one that it has.
+    #[test]
+    fn elsewhere_for_a_while() {
+        let facts = facts::Facts::read(&facts::Root::live());
+        let cpus = facts.cpus.allowed.get().unwrap().clone();
+        let seen = std::thread::spawn(move || {
+            let (cpu, before) = (cpus.first().unwrap(), affinity_of(0).unwrap());
+            let away = Elsewhere::than(cpu);
+            let left = affinity_of(0).unwrap();
+            drop(away);
+            assert_eq!(affinity_of(0).unwrap(), before);
+            pin(cpu).unwrap();
+            drop(Elsewhere::than(cpu));
+            assert_eq!(current_cpu(), Some(cpu));
+            (cpus.len() > 1, left != before)
+        });
+        let (has_others, has_left) = seen.join().unwrap();
+        assert_eq!(has_others, has_left);
     }
 
     /// Check that a CPU far beyond any machine's is refused, not cut to 1024.

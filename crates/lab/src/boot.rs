@@ -86,7 +86,7 @@ impl<'a> Guest<'a> {
         let mut command = Command::new(&qemu.program);
         command.args(arguments).current_dir(folder);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(complaints);
-        isolate::tether(&mut command, FILE_BYTES_MAX);
+        isolate::tether(&mut command, Some(FILE_BYTES_MAX));
         if let Some(cpu) = cpu {
             isolate::take_turns(&mut command, cpu);
         }
