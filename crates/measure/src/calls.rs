@@ -7,8 +7,6 @@
 //! Cannot see: what part of a repeat was the call, and what an interrupt that came in
 //! the middle of it; the shortest repeats had none.
 
-use std::mem::MaybeUninit;
-use std::ptr;
 use std::sync::atomic::AtomicBool;
 use std::thread::scope;
 
@@ -19,7 +17,7 @@ use units::{Cpu, CpuSet, Nanos, Tsc, TscDelta, TscHz};
 use crate::clock::Clock;
 use crate::memory::Memory;
 use crate::repeats::{Repeats, failed};
-use crate::thread::{died, start};
+use crate::thread::{block_signals, died, start};
 use crate::watch::Watch;
 use crate::{Error, Kind, counter, requests};
 
@@ -108,16 +106,6 @@ impl Seen {
             if step.is_backwards() { Nanos::ZERO } else { hz.span(step) }
         };
         CallTimes { call: self.call, step_ns: self.steps.iter().map(forwards).collect() }
-    }
-}
-
-/// Lets no signal be handled by this thread, nor by those it starts.
-fn block_signals() {
-    let mut all = MaybeUninit::uninit();
-    // SAFETY: `all` is room for a set, which the first call fills and the second reads.
-    unsafe {
-        libc::sigfillset(all.as_mut_ptr());
-        libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), ptr::null_mut());
     }
 }
 

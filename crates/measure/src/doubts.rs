@@ -17,7 +17,7 @@ const BRIEF: Nanos = Nanos::from_millis(100);
 const SHARE_PERCENT: u64 = 90;
 /// What the kernel keeps from real-time tasks it takes in pieces longer than this: the fair
 /// server may have 50 ms of a second, and so has RT throttling, if nobody changed them.
-const KEPT_OFF: Nanos = Nanos::from_millis(10);
+pub(crate) const KEPT_OFF: Nanos = Nanos::from_millis(10);
 
 /// `CPU 3` or `CPUs 0-2`, to begin a doubt with.
 pub(crate) fn named(cpus: &CpuSet) -> String {
@@ -138,7 +138,7 @@ pub(crate) fn of_spinners(
 
 /// What the kernel keeps from spinners that outrank ordinary tasks and were kept off their
 /// CPUs.
-fn of_fifo(cpus: &CpuSet, facts: &Facts) -> Doubt {
+pub(crate) fn of_fifo(cpus: &CpuSet, facts: &Facts) -> Doubt {
     let kept = match (facts.sched.fair_server_runtime_ns.value(), rt_runtime(facts)) {
         (Ok(runtimes), _) => {
             let most =

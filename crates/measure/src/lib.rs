@@ -15,6 +15,9 @@ mod clock;
 pub mod counter;
 mod doubts;
 mod error;
+mod jitter;
+pub mod jitter_loop;
+mod library;
 pub mod mark;
 mod meanwhile;
 mod memory;
@@ -30,6 +33,7 @@ mod thread;
 mod ticks;
 mod wait;
 mod watch;
+pub mod work;
 
 pub use calibrate::Ordinary;
 pub use error::{Error, Kind};
@@ -39,7 +43,8 @@ pub use watch::{Silent, Watch};
 
 use facts::Facts;
 use recording::{
-    Body, CallsSpec, CheckSpec, Code, Doubt, NohzSpec, NoiseSpec, Recording, TicksSpec,
+    Body, CallsSpec, CheckSpec, Code, Doubt, JitterSpec, NohzSpec, NoiseSpec, Recording,
+    TicksSpec,
 };
 use units::Nanos;
 
@@ -63,6 +68,8 @@ pub enum Spec {
     NohzTest(NohzSpec),
     /// How often it does, and how long that takes.
     NohzStress(NohzSpec),
+    /// How much a workload's run time varies.
+    Jitter(JitterSpec),
 }
 
 /// Measures what is asked. `watch` is told how it goes and may end it early; what was
@@ -101,6 +108,10 @@ pub fn run(
         Spec::NohzStress(spec) => {
             let series = nohz::run(spec, facts, watch, &mut doubts)?;
             Body::NohzStress { spec: spec.clone(), series }
+        }
+        Spec::Jitter(spec) => {
+            let series = jitter::run(spec, facts, watch, &mut doubts)?;
+            Body::Jitter { spec: spec.clone(), series }
         }
     };
     doubts.extend(left_out(spec, facts));

@@ -59,6 +59,22 @@ impl Memory {
         // SAFETY: all of them were just written, and the mapping is borrowed with them.
         unsafe { slice::from_raw_parts_mut(values, count) }
     }
+
+    /// All of it as numbers; those that were never written are zero.
+    #[inline(always)]
+    pub(crate) fn numbers(&mut self) -> &mut [u32] {
+        let count = self.bytes / size_of::<u32>();
+        // SAFETY: `count` numbers fit, a page begins where one may, any bytes are numbers,
+        // and the mapping is borrowed with them.
+        unsafe { slice::from_raw_parts_mut(self.at.cast(), count) }
+    }
+}
+
+/// How many bytes of memory the machine has; `None` where the kernel does not tell.
+pub(crate) fn whole() -> Option<u64> {
+    // SAFETY: takes no pointers.
+    let of = |name| u64::try_from(unsafe { libc::sysconf(name) }).ok();
+    of(libc::_SC_PHYS_PAGES)?.checked_mul(of(libc::_SC_PAGESIZE)?)
 }
 
 impl Drop for Memory {

@@ -1,7 +1,7 @@
 //! Who watches a measurement: is told how it goes, and may end it.
 
-use recording::TickSample;
-use units::Nanos;
+use recording::{JitterPlan, JitterSoFar, TickSample};
+use units::{Nanos, TscHz};
 
 use crate::counter;
 use crate::stop::Stop;
@@ -22,6 +22,13 @@ pub trait Watch {
 
     /// An interval of ticks that has just ended.
     fn ticks(&mut self, _sample: &TickSample) {}
+
+    /// Tests of jitter that are about to begin.
+    fn plan(&mut self, _plan: &JitterPlan) {}
+
+    /// How far those tests are: once in each period, where one is complete that was not
+    /// told of, and at their end. `hz` is the counter's frequency as far as it is known.
+    fn jitter(&mut self, _so_far: &JitterSoFar, _hz: TscHz) {}
 }
 
 /// Looks at nothing, ends nothing.

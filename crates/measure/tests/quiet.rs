@@ -1,4 +1,4 @@
-//! The spinning loop allocates nothing and never enters the kernel: counted, not argued.
+//! The timed loops allocate nothing and never enter the kernel: counted, not argued.
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -6,7 +6,9 @@ use std::mem::{MaybeUninit, size_of};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use measure::jitter_loop::{self, Board, Course, Seen};
 use measure::spin::{Ring, spin};
+use measure::work::{Work, prepare};
 use units::TscDelta;
 
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
@@ -34,7 +36,7 @@ static COUNTING: Counting = Counting;
 /// The child's exit codes.
 const QUIET: i32 = 0;
 const ALLOCATED: i32 = 1;
-const NO_GAPS: i32 = 2;
+const IDLE: i32 = 2;
 const NOT_TRACED: i32 = 3;
 
 /// The system calls between the two markers, or why they could not be counted.
@@ -49,16 +51,48 @@ enum Counted {
 fn the_loop_is_quiet() {
     let mut ring = Ring::new(1_000);
     let never = AtomicBool::new(false);
-    // SAFETY: the child calls only the loop and async-signal-safe functions, then _exit.
-    let child = unsafe { libc::fork() };
-    assert!(child >= 0, "fork failed");
-    if child == 0 {
-        let code = traced_spin(&mut ring, &never);
-        // SAFETY: ends the child without running the parent's destructors.
-        unsafe { libc::_exit(code) };
+    assert_quiet("the_loop_is_quiet", || {
+        let length = TscDelta::from_ticks(20_000_000);
+        spin(length, TscDelta::default(), &never, &mut ring);
+        ring.overflow().is_some()
+    });
+}
+
+/// Check the same of the loop of jitter with each workload that stays outside of the kernel,
+/// although there is no room for the last test.
+#[test]
+fn tests_are_quiet() {
+    let never = AtomicBool::new(false);
+    let (board, length) = (Board::default(), TscDelta::from_ticks(u64::MAX >> 1));
+    for workload in ["tif", "memory:1M", "compute"] {
+        let mut work = prepare(&workload.parse().unwrap()).unwrap();
+        let mut seen = Seen::with_room(2);
+        assert_quiet("tests_are_quiet", || {
+            let course = Course { loops: 2, tests: 3, length };
+            jitter_loop::run(course, &mut *work, &never, &board, &mut seen);
+            seen.lost.is_some_and(|lost| lost.tests == 1)
+        });
     }
-    match trace(child) {
-        Counted::Skipped(why) => println!("skipped: the_loop_is_quiet: {why}"),
+}
+
+/// Check that a workload that does make system calls is seen to, so that seeing none says
+/// something.
+#[test]
+fn calls_are_seen() {
+    let mut work: Box<dyn Work> = prepare(&"syscall".parse().unwrap()).unwrap();
+    match traced(&mut || {
+        work.once();
+        true
+    }) {
+        Counted::Skipped(why) => println!("skipped: calls_are_seen: {why}"),
+        Counted::Calls(calls) => assert_eq!(calls.len(), 5_000 + 2),
+    }
+}
+
+/// `timed` says whether it came to what it is there for.
+fn assert_quiet(name: &str, mut timed: impl FnMut() -> bool) {
+    match traced(&mut timed) {
+        Counted::Skipped(why) => println!("skipped: {name}: {why}"),
         Counted::Calls(calls) => {
             let marker = u64::try_from(libc::SYS_getppid).unwrap();
             assert_eq!(calls, [marker, marker], "system calls in the loop");
@@ -66,8 +100,21 @@ fn the_loop_is_quiet() {
     }
 }
 
-/// The child: asks to be traced, then spins between two markers.
-fn traced_spin(ring: &mut Ring, never: &AtomicBool) -> i32 {
+/// The system calls of a child that runs this between two markers.
+fn traced(timed: &mut dyn FnMut() -> bool) -> Counted {
+    // SAFETY: the child calls only the loop and async-signal-safe functions, then _exit.
+    let child = unsafe { libc::fork() };
+    assert!(child >= 0, "fork failed");
+    if child == 0 {
+        let code = between_markers(timed);
+        // SAFETY: ends the child without running the parent's destructors.
+        unsafe { libc::_exit(code) };
+    }
+    trace(child)
+}
+
+/// The child: asks to be traced, then runs the loop between two markers.
+fn between_markers(timed: &mut dyn FnMut() -> bool) -> i32 {
     // SAFETY: PTRACE_TRACEME takes no pointers; raise and getppid take none either.
     unsafe {
         if libc::ptrace(libc::PTRACE_TRACEME, 0, ptr::null_mut::<u8>(), 0) != 0 {
@@ -77,15 +124,14 @@ fn traced_spin(ring: &mut Ring, never: &AtomicBool) -> i32 {
         libc::syscall(libc::SYS_getppid);
     }
     let before = ALLOCATIONS.load(Ordering::Relaxed);
-    let length = TscDelta::from_ticks(20_000_000);
-    spin(length, TscDelta::default(), never, ring);
+    let came_to_it = timed();
     let after = ALLOCATIONS.load(Ordering::Relaxed);
     // SAFETY: takes no arguments.
     unsafe { libc::syscall(libc::SYS_getppid) };
-    match (after == before, ring.overflow().is_some()) {
+    match (after == before, came_to_it) {
         (true, true) => QUIET,
         (false, _) => ALLOCATED,
-        (true, false) => NO_GAPS,
+        (true, false) => IDLE,
     }
 }
 

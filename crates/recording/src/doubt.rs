@@ -55,6 +55,8 @@ pub enum Code {
     Unwatched,
     /// A CPU was idle while its loop should have spun: it was stopped, moved or throttled.
     Idled,
+    /// There was no room for all tests: later ones are counted, not kept.
+    TestsLost,
     /// A doubt of a later version.
     #[serde(other)]
     Other,

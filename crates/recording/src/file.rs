@@ -64,6 +64,7 @@ impl Recording {
             Body::NohzTest { spec, series } | Body::NohzStress { spec, series } => {
                 self.write_as(spec, series)
             }
+            Body::Jitter { spec, series } => self.write_as(spec, series),
         }
     }
 
@@ -118,6 +119,7 @@ impl Recording {
             "nohz_stress" => {
                 read_as(text, file, |spec, series| Body::NohzStress { spec, series })
             }
+            "jitter" => read_as(text, file, |spec, series| Body::Jitter { spec, series }),
             _ => {
                 let text = format!("a recording of unknown kind '{kind}'");
                 Err(Error::new(Kind::Corrupt, file, text))

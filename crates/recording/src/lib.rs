@@ -12,11 +12,13 @@ mod counts;
 mod doubt;
 mod error;
 mod file;
+mod jitter;
 mod nohz;
 mod noise;
 mod profile;
 mod ticks;
 mod wakers;
+mod workload;
 
 pub use blame::{Blamed, Culprit, Event, Kind as CulpritKind, Share, Source, Thread};
 pub use calls::{Call, CallTimes, CallsSeries, CallsSpec};
@@ -25,11 +27,16 @@ pub use counts::{Counts, CpuCounts, Interruption, Level, PhaseCounts, Values};
 pub use doubt::{Code, Doubt};
 pub use error::{Error, Kind};
 pub use file::{FORMAT, folder};
+pub use jitter::{
+    JitterPlan, JitterSeries, JitterSoFar, JitterSpec, LoopTimes, LostTests,
+    UnfinishedTest,
+};
 pub use nohz::{KeptBy, NohzSeries, NohzSpec, NohzTry};
 pub use noise::{Counted, CpuNoise, LineCount, Lost, Meanwhile, NoiseSeries, NoiseSpec};
 pub use profile::{Episode, Profile, Stack, What};
 pub use ticks::{CpuTicks, TickSample, TicksSeries, TicksSpec};
 pub use wakers::{Partner, WakersSeries, WakersSpec, WokenThread};
+pub use workload::Workload;
 
 use facts::Facts;
 use serde::{Deserialize, Serialize};
@@ -102,11 +109,18 @@ pub enum Body {
         /// What was seen.
         series: NohzSeries,
     },
+    /// How much a workload's run time varies.
+    Jitter {
+        /// What was asked.
+        spec: JitterSpec,
+        /// What was seen.
+        series: JitterSeries,
+    },
 }
 
 impl Body {
     /// The kind's name, as it stands in the file: `noise`, `ticks`, `check`, `calls`,
-    /// `wakers`, `nohz_test`, `nohz_stress`.
+    /// `wakers`, `nohz_test`, `nohz_stress`, `jitter`.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Noise { .. } => "noise",
@@ -116,6 +130,7 @@ impl Body {
             Self::Wakers { .. } => "wakers",
             Self::NohzTest { .. } => "nohz_test",
             Self::NohzStress { .. } => "nohz_stress",
+            Self::Jitter { .. } => "jitter",
         }
     }
 

@@ -80,6 +80,10 @@ pub fn json(
             let summary = summary::nohz_stress_summary(spec, series);
             object(recording, spec, summary, with_series.then_some(series))
         }
+        Body::Jitter { spec, series } => {
+            let summary = summary::jitter_summary(spec, series);
+            object(recording, spec, summary, with_series.then_some(series))
+        }
     }
 }
 
@@ -142,6 +146,7 @@ mod tests {
             example::check(GUEST, 2),
             example::calls(GUEST),
             example::wakers(GUEST, 20),
+            example::jitter(GUEST),
         ];
         for recording in &recordings {
             let object = parsed(recording, false);
@@ -180,6 +185,7 @@ mod tests {
             example::check(GUEST, 2),
             example::calls(GUEST),
             example::wakers(GUEST, 20),
+            example::jitter(GUEST),
         ];
         for recording in recordings {
             let text = json(&recording, true).unwrap();

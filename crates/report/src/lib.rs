@@ -29,6 +29,8 @@ mod findings;
 mod fit;
 mod flame;
 mod folded;
+mod histogram;
+mod jitter;
 mod json;
 mod kernel_label;
 mod limits;
@@ -61,12 +63,16 @@ pub use explain::{explain_diff_json, explain_diff_text, explain_json, explain_te
 pub use findings::{Finding, findings};
 pub use flame::{flame_diff_svg, flame_svg};
 pub use folded::{folded, folded_diff};
+pub use histogram::{jitter_hgrm, jitter_list};
+pub use jitter::{
+    jitter_close, jitter_header, jitter_row, jitter_rows_header, jitter_so_far,
+};
 pub use json::{facts_json, json};
 pub use limits::exceeded;
 pub use page::facts_text;
 pub use summary::{
-    calls_summary, check_summary, nohz_stress_summary, nohz_test_summary, noise_summary,
-    sample_summary, ticks_summary, wakers_summary,
+    calls_summary, check_summary, jitter_summary, nohz_stress_summary, nohz_test_summary,
+    noise_summary, sample_summary, ticks_summary, wakers_summary,
 };
 pub use text::text;
 pub use ticks::{ticks_close, ticks_header, ticks_sample};

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use stats::{CpuNoiseSummary, MeanwhileSummary, NoiseSummary};
-use units::PerSecond;
+use stats::{MeanwhileSummary, NoiseSummary};
+use units::{Cpu, PerSecond};
 
 use crate::number;
 use crate::paragraph::paragraph;
@@ -21,19 +21,29 @@ const NAME: usize = 32;
 /// What was counted on one CPU, by name, a second; `None`: it could not be read.
 type Counted = Option<Vec<(String, Option<PerSecond>)>>;
 
-/// The table, with its title.
-pub(crate) fn meanwhile_table(summary: &NoiseSummary) -> String {
+/// A CPU, and what was counted on it.
+type Column<'a> = (Cpu, &'a MeanwhileSummary);
+
+/// The table of the CPUs that lost most, with its title.
+pub(crate) fn meanwhile_of_worst(summary: &NoiseSummary) -> String {
     let shown = worst(summary, COLUMNS, COLUMNS);
     let is_cut = shown.len() < summary.cpus.len();
     let which = if is_cut { " on the CPUs that lost most" } else { "" };
+    let shown: Vec<Column<'_>> =
+        shown.iter().map(|cpu| (cpu.cpu, &cpu.meanwhile)).collect();
+    meanwhile_table(&shown, which)
+}
+
+/// The table of a few CPUs, with its title, which says which those are.
+pub(crate) fn meanwhile_table(shown: &[Column<'_>], which: &str) -> String {
     let title = format!("What /proc counted meanwhile{which}");
-    let names: Vec<String> = shown.iter().map(|cpu| format!("CPU {}", cpu.cpu)).collect();
+    let names: Vec<String> = shown.iter().map(|(cpu, _)| format!("CPU {cpu}")).collect();
     let mut columns = vec![("", Side::Left)];
     columns.extend(names.iter().map(|name| (name.as_str(), Side::Right)));
     let mut table = Table::new(1, &columns);
-    let left_out = add_rates(&mut table, &shown, "interrupts", interrupts)
-        + add_rates(&mut table, &shown, "softirqs", softirqs);
-    add_sums(&mut table, &shown);
+    let left_out = add_rates(&mut table, shown, "interrupts", interrupts)
+        + add_rates(&mut table, shown, "softirqs", softirqs);
+    add_sums(&mut table, shown);
     let mut text = paragraph("", &title) + "\n" + &table.text();
     if left_out > 0 {
         text.push_str(&paragraph(
@@ -47,11 +57,11 @@ pub(crate) fn meanwhile_table(summary: &NoiseSummary) -> String {
 /// Adds the lines of one kind, the most frequent first; returns how many were left out.
 fn add_rates(
     table: &mut Table,
-    shown: &[&CpuNoiseSummary],
+    shown: &[Column<'_>],
     kind: &str,
     of: impl Fn(&MeanwhileSummary) -> Counted,
 ) -> usize {
-    let read: Vec<_> = shown.iter().map(|cpu| of(&cpu.meanwhile)).collect();
+    let read: Vec<_> = shown.iter().map(|(_, meanwhile)| of(meanwhile)).collect();
     if read.iter().all(Option::is_none) {
         let unread = shown.iter().map(|_| number::UNKNOWN.to_owned());
         table.row(std::iter::once(kind.to_owned()).chain(unread));
@@ -102,9 +112,9 @@ fn softirqs(meanwhile: &MeanwhileSummary) -> Counted {
     Some(softirqs.map(|s| (format!("softirq {}", s.name), s.rate_hz)).collect())
 }
 
-fn add_sums(table: &mut Table, shown: &[&CpuNoiseSummary]) {
+fn add_sums(table: &mut Table, shown: &[Column<'_>]) {
     let mut add = |name: &str, print: &dyn Fn(&MeanwhileSummary) -> String| {
-        let cells = shown.iter().map(|cpu| print(&cpu.meanwhile));
+        let cells = shown.iter().map(|(_, meanwhile)| print(meanwhile));
         table.row(std::iter::once(name.to_owned()).chain(cells));
     };
     add("times other programs took the CPU", &|m| number::count(m.preempted));

@@ -8,7 +8,7 @@ use stats::CpuNoiseSummary;
 
 use crate::culprits::culprits;
 use crate::doubts::doubts;
-use crate::meanwhile::meanwhile_table;
+use crate::meanwhile::meanwhile_of_worst;
 use crate::number;
 use crate::paragraph::paragraph;
 use crate::summary::noise_summary;
@@ -43,7 +43,7 @@ pub(crate) fn noise_text(
     );
     text.push_str(&risk_table(&shown));
     text.push('\n');
-    text.push_str(&meanwhile_table(&summary));
+    text.push_str(&meanwhile_of_worst(&summary));
     text.push_str(&doubts(reasons));
     text
 }

@@ -1,15 +1,15 @@
 //! From a recording to its summary: fields are moved, nothing is worked out here.
 
 use recording::{
-    Blamed, CallsSeries, CallsSpec, CheckSeries, CpuNoise, Meanwhile, NohzSeries,
-    NohzSpec, NoiseSeries, Partner, Share, TickSample, TicksSeries, WakersSeries,
-    WakersSpec, WokenThread,
+    Blamed, CallsSeries, CallsSpec, CheckSeries, CpuNoise, JitterSeries, JitterSpec,
+    LoopTimes, Meanwhile, NohzSeries, NohzSpec, NoiseSeries, Partner, Share, TickSample,
+    TicksSeries, WakersSeries, WakersSpec, WokenThread,
 };
 use stats::{
-    CallInput, CallsSummary, CheckSummary, CountInput, LineInput, LostInput,
-    MeanwhileInput, NohzInput, NohzStressSummary, NohzTestSummary, NoiseInput,
-    NoiseSummary, PartnerInput, ShareInput, TickInput, TicksSummary, WakersSummary,
-    WokenInput,
+    CallInput, CallsSummary, CheckSummary, CountInput, JitterInput, JitterSummary,
+    LineInput, LoopInput, LostInput, LostTestsInput, MeanwhileInput, NohzInput,
+    NohzStressSummary, NohzTestSummary, NoiseInput, NoiseSummary, PartnerInput,
+    ShareInput, TickInput, TicksSummary, WakersSummary, WokenInput,
 };
 
 /// The summary of what `noise` saw.
@@ -77,6 +77,41 @@ fn nohz_input<'a>(spec: &NohzSpec, series: &'a NohzSeries) -> NohzInput<'a> {
         kept_by: series.kept_by.as_deref().map(kept),
         stay: series.stay.as_ref().map(meanwhile_input),
     }
+}
+
+/// The summary of what `jitter` saw.
+pub fn jitter_summary(spec: &JitterSpec, series: &JitterSeries) -> JitterSummary {
+    JitterSummary::of(&jitter_input(spec, series))
+}
+
+pub(crate) fn jitter_input<'a>(
+    spec: &JitterSpec,
+    series: &'a JitterSeries,
+) -> JitterInput<'a> {
+    JitterInput {
+        cpu: spec.cpu,
+        loops: series.plan.loops,
+        unit: spec.unit,
+        hz: series.clock_hz,
+        elapsed: series.elapsed_ns,
+        tests: series.tests.iter().copied().map(loop_input).collect(),
+        lost: series.lost.map(|lost| LostTestsInput {
+            tests: lost.tests,
+            min: lost.jitter_ticks_min,
+            max: lost.jitter_ticks_max,
+            sum: lost.jitter_ticks_sum,
+            times: loop_input(lost.loop_ticks),
+        }),
+        unfinished: series
+            .unfinished
+            .map(|test| (test.loops, loop_input(test.loop_ticks))),
+        meanwhile: meanwhile_input(&series.meanwhile),
+    }
+}
+
+fn loop_input(times: LoopTimes) -> LoopInput {
+    let LoopTimes { fastest, slowest, sum } = times;
+    LoopInput { fastest, slowest, sum }
 }
 
 fn woken_input(thread: &WokenThread) -> WokenInput<'_> {

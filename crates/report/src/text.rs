@@ -4,6 +4,7 @@ use recording::{Body, Recording};
 
 use crate::calls::calls_text;
 use crate::check::check_text;
+use crate::jitter::jitter_text;
 use crate::nohz::{nohz_stress_text, nohz_test_text};
 use crate::noise::noise_text;
 use crate::ticks::ticks_text;
@@ -20,6 +21,7 @@ pub fn text(recording: &Recording) -> String {
         Body::Wakers { spec, series } => wakers_text(spec, series, doubts),
         Body::NohzTest { spec, series } => nohz_test_text(spec, series, doubts),
         Body::NohzStress { spec, series } => nohz_stress_text(spec, series, doubts),
+        Body::Jitter { spec, series } => jitter_text(spec, series, doubts),
     }
 }
 
@@ -49,6 +51,8 @@ mod tests {
         all.push(example::calls(GUEST));
         all.push(example::wakers(GUEST, 20));
         all.push(example::wide(example::wakers(GUEST, 20)));
+        all.push(example::jitter(GUEST));
+        all.push(example::wide(example::jitter(GUEST)));
         all.push(example::ticks(GUEST, 256, 2));
         all.push(example::wide(example::noise(GUEST, 256)));
         all.push(example::check(GUEST, 256));

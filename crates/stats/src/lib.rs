@@ -13,11 +13,13 @@ mod culprits;
 mod explain;
 mod flame;
 mod free;
+mod jitter;
 mod limit;
 mod meanwhile;
 mod metrics;
 mod nohz;
 mod noise;
+mod percentiles;
 mod quantile;
 mod ticks;
 mod values;
@@ -35,6 +37,10 @@ pub use explain::{
     Difference, DifferencePart, Explanation, FunctionCost, FunctionDifference, StackInput,
 };
 pub use flame::{Change, FlameGraph, Frame};
+pub use jitter::{
+    JitterInput, JitterLengths, JitterSoFar, JitterSummary, LoopInput, LoopLengths,
+    LostTestsInput,
+};
 pub use limit::{Excess, Limits};
 pub use meanwhile::{
     CountInput, LineInput, LineSummary, MeanwhileInput, MeanwhileSummary, SoftirqSummary,
@@ -45,6 +51,7 @@ pub use nohz::{
     WaitLengths,
 };
 pub use noise::{CpuNoiseSummary, GapLengths, LostInput, NoiseInput, NoiseSummary, Risk};
+pub use percentiles::{PercentileLine, Percentiles};
 pub use ticks::{CpuTicksSummary, TickInput, TicksSummary};
 pub use values::Spread;
 pub use wakers::{PartnerInput, PartnerSummary, WakersSummary, WokenInput, WokenSummary};

@@ -7,12 +7,14 @@
 
 mod cpu;
 mod instructions;
+mod length_unit;
 mod nanos;
 mod rate;
 mod tsc;
 
 pub use cpu::{Cpu, CpuListError, CpuSet};
 pub use instructions::Instructions;
+pub use length_unit::LengthUnit;
 pub use nanos::{Nanos, NanosError, Span};
 pub use rate::{Hz, PerSecond, Ppm};
 pub use tsc::{Tsc, TscDelta, TscHz};

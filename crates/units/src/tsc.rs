@@ -37,7 +37,10 @@ impl Tsc {
 }
 
 /// A number of counter ticks between two readings.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize,
+)]
+#[serde(transparent)]
 pub struct TscDelta(u64);
 
 impl TscDelta {
@@ -64,6 +67,13 @@ impl TscDelta {
     #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
+    }
+
+    /// The sum, or the longest delta there is.
+    #[inline(always)]
+    #[must_use]
+    pub const fn saturating_add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
     }
 }
 

@@ -1,0 +1,427 @@
+//! Jitter: one thread that has its CPU runs a workload over and over; a test's jitter is
+//! the time of its slowest loop less that of its fastest.
+//!
+//! The measuring thread sleeps and prints nothing from the first test to the last. Another
+//! thread, on another CPU where there is one, looks now and then how far it is.
+//!
+//! Cannot see: what slowed a loop, and what slows all of them alike.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::scope;
+use std::time::Duration;
+
+use facts::Facts;
+use recording::{
+    Code, Doubt, JitterPlan, JitterSeries, JitterSpec, LoopTimes, Meanwhile,
+};
+use units::{Cpu, CpuSet, Nanos, TscDelta, TscHz};
+
+use crate::clock::Clock;
+use crate::jitter_loop::{Board, Course, Seen, run as run_tests};
+use crate::meanwhile::{Counters, OwnTime};
+use crate::stop::Stop;
+use crate::thread::{block_signals, died, start};
+use crate::watch::Watch;
+use crate::work::{Work, prepare};
+use crate::{Error, Kind, counter, doubts, mark, sensible};
+
+/// How long it is measured where nothing is asked.
+const DURATION: Nanos = Nanos::from_secs(20);
+/// How many tests are made of that time; their p99 is then not their longest.
+const TESTS: u64 = 100;
+/// How often a test runs the workload where nothing is asked, and at most.
+const LOOPS: u32 = 1_000;
+/// Room for that many tests: 96 MiB.
+const ROOM: u64 = 1 << 22;
+/// How long the workload is run before, to learn how long one run takes.
+const WARM_UP: Nanos = Nanos::from_millis(50);
+
+/// Runs the tests.
+pub(crate) fn run(
+    spec: &JitterSpec,
+    facts: &Facts,
+    watch: &mut dyn Watch,
+    doubts: &mut Vec<Doubt>,
+) -> Result<JitterSeries, Error> {
+    refuse(spec, facts)?;
+    let clock = Clock::settle()?;
+    let whole = measure(spec, clock.guess(), watch)?;
+    let after = Counters::now();
+    let (hz, of_clock) = clock.over_the_run(facts);
+    doubts.extend(of_clock);
+    doubts.extend(after.doubts());
+    doubts.extend(doubts_of(&whole, spec, hz, facts));
+    Ok(whole.series(spec.cpu, hz, &after, facts))
+}
+
+/// Refuses what makes no sense, and what would take the whole machine over.
+fn refuse(spec: &JitterSpec, facts: &Facts) -> Result<(), Error> {
+    let refused = |text: &str| Err(Error::new(Kind::Spec, text));
+    if let Some(duration) = spec.duration_ns {
+        sensible("the duration", duration)?;
+    }
+    if spec.tests == Some(0) || spec.loops == Some(0) {
+        return refused("there must be at least one test of one loop");
+    }
+    if spec.tests.is_some() && spec.duration_ns.is_some() {
+        return refused("either so many tests or so much time");
+    }
+    match spec.fifo {
+        None => Ok(()),
+        Some(1..=99) => {
+            let alone: CpuSet = [spec.cpu].into_iter().collect();
+            isolate::leave_room(&alone, facts).map_err(Error::from)
+        }
+        Some(_) => refused("SCHED_FIFO priorities are 1 to 99"),
+    }
+}
+
+/// What is going to be done, where one run of the workload takes that long.
+fn plan(spec: &JitterSpec, loop_ns: Nanos) -> JitterPlan {
+    let is_free = spec.tests.is_none() && spec.duration_ns.is_none();
+    let fitting = || {
+        let loops = DURATION.get() / TESTS / loop_ns.get().max(1);
+        u32::try_from(loops).unwrap_or(LOOPS).clamp(2, LOOPS)
+    };
+    let usual = if is_free { fitting() } else { LOOPS };
+    JitterPlan {
+        loops: spec.loops.unwrap_or(usual),
+        tests: spec.tests,
+        duration_ns: spec.duration_ns.or(is_free.then_some(DURATION)),
+        loop_ns,
+    }
+}
+
+/// What the measuring thread is told: how much to do, and for how many tests to have room.
+#[derive(Debug, Clone, Copy)]
+struct Start {
+    course: Course,
+    room: usize,
+}
+
+impl Start {
+    fn of(plan: &JitterPlan, hz: TscHz) -> Self {
+        let forever = TscDelta::from_ticks(u64::MAX >> 1);
+        let course = Course {
+            loops: plan.loops,
+            tests: plan.tests.map_or(u64::MAX, u64::from),
+            length: plan.duration_ns.map_or(forever, |duration| hz.ticks(duration)),
+        };
+        // Loops may turn out to be twice as fast.
+        let test_ns = plan.loop_ns.saturating_mul(u64::from(plan.loops)).get().max(1);
+        let fitting =
+            plan.duration_ns.map_or(u64::MAX, |all| all.get() / test_ns * 2 + 2);
+        let room = course.tests.min(fitting).min(ROOM);
+        Self { course, room: usize::try_from(room).unwrap_or(0) }
+    }
+}
+
+/// Everything a run leaves behind, still in ticks.
+struct Whole {
+    plan: JitterPlan,
+    before: Counters,
+    seen: Seen,
+    meanwhile: Meanwhile,
+    /// The CPU the thread was on when it ended.
+    ended_on: Option<Cpu>,
+}
+
+impl Whole {
+    fn series(
+        self,
+        cpu: Cpu,
+        clock_hz: TscHz,
+        after: &Counters,
+        facts: &Facts,
+    ) -> JitterSeries {
+        let seen = self.seen;
+        JitterSeries {
+            clock: counter::NAME.to_owned(),
+            clock_hz,
+            plan: self.plan,
+            elapsed_ns: clock_hz.span(seen.elapsed),
+            tests: seen.tests().to_vec(),
+            lost: seen.lost,
+            unfinished: seen.unfinished,
+            backwards: seen.backwards,
+            meanwhile: Meanwhile {
+                preempted: self.meanwhile.preempted,
+                waited_ns: self.meanwhile.waited_ns,
+                ..after.since(&self.before, cpu, facts)
+            },
+        }
+    }
+}
+
+/// Seats the measuring thread, tells it what to do, and waits until it has done it.
+fn measure(spec: &JitterSpec, hz: TscHz, watch: &mut dyn Watch) -> Result<Whole, Error> {
+    let stop = watch.stop().clone();
+    let (stop, board) = (&stop, &Board::default());
+    let _elsewhere = isolate::Elsewhere::than(spec.cpu);
+    scope(|scope| {
+        let (ready, is_ready) = channel();
+        let (begin, is_begun) = channel();
+        let (done, is_done) = channel();
+        let thread = start(scope, "jitter", move || {
+            let seen = work(spec, stop, board, &ready, &is_begun);
+            // Nobody may be waiting any more; that is their business.
+            let _ = done.send(());
+            seen
+        })?;
+        let loop_ticks = is_ready.recv().unwrap_or_else(|_| Err(died("jitter")))?;
+        let plan = plan(spec, hz.span(loop_ticks));
+        watch.plan(&plan);
+        let before = Counters::now();
+        // A thread that has died is noticed when it is joined.
+        let _ = begin.send(Start::of(&plan, hz));
+        wait(watch, &is_done, board, hz);
+        let ended = thread.join().ok().flatten().ok_or_else(|| died("jitter"))?;
+        let (seen, meanwhile, ended_on) = ended;
+        Ok(Whole { plan, before, seen, meanwhile, ended_on })
+    })
+}
+
+/// The thread's whole life; `None` where it could not be seated or was never started.
+fn work(
+    spec: &JitterSpec,
+    stop: &Stop,
+    board: &Board,
+    ready: &Sender<Result<TscDelta, Error>>,
+    begin: &Receiver<Start>,
+) -> Option<(Seen, Meanwhile, Option<Cpu>)> {
+    let (mut work, loop_ticks) = match seat(spec, stop) {
+        Ok(seated) => seated,
+        Err(error) => {
+            ready.send(Err(error)).ok()?;
+            return None;
+        }
+    };
+    ready.send(Ok(loop_ticks)).ok()?;
+    let Start { course, room } = begin.recv().ok()?;
+    let mut seen = Seen::with_room(room);
+    let before = OwnTime::now();
+    // It has slept: what that left cold is warmed up again.
+    work.once();
+    mark::begin();
+    run_tests(course, &mut *work, stop.as_atomic(), board, &mut seen);
+    mark::end();
+    let mut meanwhile = Meanwhile::default();
+    OwnTime::now().add_since(before, &mut meanwhile);
+    Some((seen, meanwhile, isolate::current_cpu()))
+}
+
+/// Takes the CPU, makes the workload ready, and learns how long one run of it takes.
+fn seat(spec: &JitterSpec, stop: &Stop) -> Result<(Box<dyn Work>, TscDelta), Error> {
+    block_signals();
+    isolate::pin(spec.cpu)?;
+    let mut work = prepare(&spec.workload)?;
+    spec.fifo.map_or(Ok(()), isolate::outrank)?;
+    let loop_ticks = warm_up(&mut *work, stop);
+    Ok((work, loop_ticks))
+}
+
+/// Runs the workload for a while; how long one run took on average, the first left out where
+/// there are others.
+fn warm_up(work: &mut dyn Work, stop: &Stop) -> TscDelta {
+    let now = || counter::kernel(libc::CLOCK_MONOTONIC_RAW);
+    let until = now() + WARM_UP;
+    let (mut first, mut loops) = (counter::now(), 0);
+    loop {
+        work.once();
+        let took = counter::now().since(first).ticks();
+        if now() >= until || stop.given() {
+            return TscDelta::from_ticks(took / loops.max(1));
+        }
+        if loops == 0 {
+            first = counter::now();
+        }
+        loops += 1;
+    }
+}
+
+/// Waits for the thread to end, and tells how far it is on the way.
+fn wait(watch: &mut dyn Watch, is_done: &Receiver<()>, board: &Board, hz: TscHz) {
+    let mut told = 0;
+    let mut tell = |watch: &mut dyn Watch| {
+        if let Some(so_far) = board.read().filter(|so_far| so_far.tests > told) {
+            told = so_far.tests;
+            watch.jitter(&so_far, hz);
+        }
+    };
+    loop {
+        let next = match watch.period() {
+            Some(period) => is_done.recv_timeout(Duration::from(period)),
+            None => is_done.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        };
+        tell(watch);
+        if next != Err(RecvTimeoutError::Timeout) {
+            return;
+        }
+    }
+}
+
+/// Doubts of the tests: too few or too short ones, lost ones, another CPU than asked, a
+/// counter set back, and what the kernel keeps from real-time tasks.
+fn doubts_of(whole: &Whole, spec: &JitterSpec, hz: TscHz, facts: &Facts) -> Vec<Doubt> {
+    let (seen, alone) = (&whole.seen, CpuSet::from_iter([spec.cpu]));
+    let made = seen.tests().len();
+    let told = [
+        (
+            made == 0,
+            Code::TooShort,
+            "no test was complete when it ended: there is no jitter to tell of; a smaller -l \
+             makes tests shorter",
+        ),
+        (
+            made > 0 && whole.plan.loops == 1,
+            Code::TooShort,
+            "a test of one loop has nothing to compare it with: its jitter is always 0",
+        ),
+        (
+            (1..TESTS).contains(&u64::try_from(made).unwrap_or(u64::MAX)),
+            Code::TooShort,
+            "fewer than 100 tests: their p99 is their largest jitter",
+        ),
+        (
+            seen.lost.is_some(),
+            Code::TestsLost,
+            "more tests than there is room for: all are counted and summed, but the later \
+             ones are not in median, p99 and histogram; a larger -l makes fewer",
+        ),
+        (
+            seen.backwards > 0,
+            Code::ClockBackwards,
+            "the counter went backwards during the run",
+        ),
+        (
+            whole.ended_on.is_some_and(|cpu| cpu != spec.cpu),
+            Code::Migrated,
+            "the measuring thread was moved to another CPU: something changed its affinity, \
+             or the CPU went offline",
+        ),
+    ];
+    let told = told.into_iter().filter(|(is_so, ..)| *is_so);
+    let text = |text| format!("{}: {text}", doubts::named(&alone));
+    let mut doubts: Vec<Doubt> =
+        told.map(|(_, code, words)| Doubt::new(code, text(words))).collect();
+    let slow = |test: &LoopTimes| hz.span(test.jitter()) > doubts::KEPT_OFF;
+    if spec.fifo.is_some() && seen.tests().iter().any(slow) {
+        doubts.push(doubts::of_fifo(&alone, facts));
+    }
+    doubts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use recording::Workload;
+    use units::LengthUnit;
+
+    fn spec() -> JitterSpec {
+        JitterSpec {
+            cpu: Cpu::new(0),
+            workload: Workload::Tif,
+            tests: None,
+            loops: None,
+            duration_ns: None,
+            unit: LengthUnit::Ns,
+            fifo: None,
+        }
+    }
+
+    fn no_facts() -> Facts {
+        serde_json::from_str(r#"{"sources": {}, "unknown": {}}"#).unwrap()
+    }
+
+    /// Check what is chosen where nothing is asked: a hundred tests in 20 s, of two loops at
+    /// least and 1000 at most; and that what is asked is kept, with 1000 loops beside it.
+    #[test]
+    fn plans() {
+        let loops = |loop_us| plan(&spec(), Nanos::from_micros(loop_us)).loops;
+        assert_eq!(
+            [0, 1, 200, 1_000, 150_000, u64::MAX].map(loops),
+            [1_000, 1_000, 1_000, 200, 2, 2]
+        );
+        let free = plan(&spec(), Nanos::from_millis(1));
+        assert_eq!((free.tests, free.duration_ns), (None, Some(DURATION)));
+        let asked = JitterSpec { tests: Some(7), ..spec() };
+        let planned = plan(&asked, Nanos::from_millis(1));
+        assert_eq!((planned.loops, planned.tests), (1_000, Some(7)));
+        assert_eq!(planned.duration_ns, None);
+        let asked = JitterSpec { loops: Some(3), ..spec() };
+        let planned = plan(&asked, Nanos::from_millis(1));
+        assert_eq!((planned.loops, planned.duration_ns), (3, Some(DURATION)));
+        let asked = JitterSpec { duration_ns: Some(Nanos::from_secs(60)), ..spec() };
+        let planned = plan(&asked, Nanos::from_millis(1));
+        assert_eq!((planned.loops, planned.tests), (1_000, None));
+    }
+
+    /// Check that there is room for what is planned, and never for more than there may be.
+    #[test]
+    fn room_for_tests() {
+        let hz = TscHz::new(1_000_000_000).unwrap();
+        let room = |asked: &JitterSpec, loop_ns| {
+            Start::of(&plan(asked, Nanos::from_nanos(loop_ns)), hz).room
+        };
+        assert_eq!(room(&JitterSpec { tests: Some(7), ..spec() }, 50), 7);
+        assert_eq!(room(&spec(), 1_000_000), 202);
+        let most = usize::try_from(ROOM).unwrap();
+        assert_eq!(room(&JitterSpec { tests: Some(u32::MAX), ..spec() }, 50), most);
+        assert_eq!(room(&JitterSpec { loops: Some(1), ..spec() }, 0), most);
+    }
+
+    /// Check that questions that make no sense are refused before anything runs.
+    #[test]
+    fn nonsense_is_refused() {
+        for nonsense in [
+            JitterSpec { tests: Some(0), ..spec() },
+            JitterSpec { loops: Some(0), ..spec() },
+            JitterSpec { duration_ns: Some(Nanos::ZERO), ..spec() },
+            JitterSpec { duration_ns: Some(DURATION), tests: Some(1), ..spec() },
+            JitterSpec { fifo: Some(0), ..spec() },
+            JitterSpec { fifo: Some(100), ..spec() },
+        ] {
+            let refused = refuse(&nonsense, &no_facts()).unwrap_err();
+            assert_eq!(refused.kind(), Kind::Spec, "{nonsense:?}");
+        }
+        assert_eq!(refuse(&spec(), &no_facts()), Ok(()));
+    }
+
+    fn whole(tests: u64, loops: u32, ended_on: u32) -> Whole {
+        struct Nothing;
+        impl Work for Nothing {
+            fn once(&mut self) {}
+        }
+        let length = TscDelta::from_ticks(u64::MAX >> 1);
+        let never = std::sync::atomic::AtomicBool::new(false);
+        let mut seen = Seen::with_room(200);
+        let course = Course { loops, tests, length };
+        run_tests(course, &mut Nothing, &never, &Board::default(), &mut seen);
+        Whole {
+            plan: plan(&JitterSpec { loops: Some(loops), ..spec() }, Nanos::ZERO),
+            before: Counters::now(),
+            seen,
+            meanwhile: Meanwhile::default(),
+            ended_on: Some(Cpu::new(ended_on)),
+        }
+    }
+
+    /// Check what gives reason to doubt, and that nothing does where all is well.
+    #[test]
+    fn doubtful_runs() {
+        let hz = TscHz::new(1_000_000_000).unwrap();
+        let codes = |whole: &Whole| -> Vec<Code> {
+            let doubts = doubts_of(whole, &spec(), hz, &no_facts());
+            doubts.iter().map(|doubt| doubt.code).collect()
+        };
+        assert_eq!(codes(&whole(100, 2, 0)), []);
+        assert_eq!(codes(&whole(99, 2, 0)), [Code::TooShort]);
+        assert_eq!(codes(&whole(100, 1, 0)), [Code::TooShort]);
+        assert_eq!(codes(&whole(0, 2, 0)), [Code::TooShort]);
+        assert_eq!(codes(&whole(201, 2, 0)), [Code::TestsLost]);
+        assert_eq!(codes(&whole(100, 2, 1)), [Code::Migrated]);
+        let mut back = whole(100, 2, 0);
+        back.seen.backwards = 1;
+        assert_eq!(codes(&back), [Code::ClockBackwards]);
+    }
+}

@@ -1,0 +1,320 @@
+//! The timed loop of `jitter`: runs a workload over and over, keeps of each test how long
+//! its fastest and its slowest loop took, and lets others see how far it is.
+//!
+//! Nothing in it allocates, locks or enters the kernel, as long as the workload does not
+//! (`tests/quiet.rs` counts). Memory for the tests is touched before it begins; when there
+//! is no more the loop goes on, and what comes is counted and summed. Whoever wants to know
+//! how far it is reads the [`Board`], and costs the loop a fetched cache line.
+//!
+//! # Caveats
+//! Two readings of the counter belong to each loop, some 10 ns each, and are not ordered
+//! against the workload's edges: a few ns. What interrupts between two loops is in neither.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
+
+use recording::{JitterSoFar, LoopTimes, LostTests, UnfinishedTest};
+use units::TscDelta;
+
+use crate::counter;
+use crate::work::Work;
+
+/// How much is to be done.
+#[derive(Debug, Clone, Copy)]
+pub struct Course {
+    /// How often each test runs the workload.
+    pub loops: u32,
+    /// How many tests.
+    pub tests: u64,
+    /// When to end, counted from the beginning.
+    pub length: TscDelta,
+}
+
+/// What was seen.
+#[derive(Debug)]
+pub struct Seen {
+    kept: Box<[LoopTimes]>,
+    used: usize,
+    /// Tests that there was no room for.
+    pub lost: Option<LostTests>,
+    /// The test that was going on at the end.
+    pub unfinished: Option<UnfinishedTest>,
+    /// How often the counter went backwards; such a loop has no time.
+    pub backwards: u64,
+    /// From the beginning to the end.
+    pub elapsed: TscDelta,
+}
+
+impl Seen {
+    /// Room for that many tests, each place of it touched.
+    pub fn with_room(tests: usize) -> Self {
+        Self {
+            // Not zero, which would be given lazily and fault in the loop.
+            kept: vec![UNSEEN; tests].into_boxed_slice(),
+            used: 0,
+            lost: None,
+            unfinished: None,
+            backwards: 0,
+            elapsed: TscDelta::default(),
+        }
+    }
+
+    /// The tests that were kept, in order.
+    pub fn tests(&self) -> &[LoopTimes] {
+        &self.kept[..self.used]
+    }
+
+    fn keep(&mut self, test: LoopTimes) {
+        if let Some(place) = self.kept.get_mut(self.used) {
+            *place = test;
+            self.used += 1;
+            return;
+        }
+        let lost = self.lost.get_or_insert(LostTests {
+            tests: 0,
+            jitter_ticks_min: UNSEEN.fastest,
+            jitter_ticks_max: UNSEEN.slowest,
+            jitter_ticks_sum: UNSEEN.sum,
+            loop_ticks: UNSEEN,
+        });
+        lost.tests += 1;
+        lost.jitter_ticks_min = lost.jitter_ticks_min.min(test.jitter());
+        lost.jitter_ticks_max = lost.jitter_ticks_max.max(test.jitter());
+        lost.jitter_ticks_sum = lost.jitter_ticks_sum.saturating_add(test.jitter());
+        lost.loop_ticks = LoopTimes {
+            fastest: lost.loop_ticks.fastest.min(test.fastest),
+            slowest: lost.loop_ticks.slowest.max(test.slowest),
+            sum: lost.loop_ticks.sum.saturating_add(test.sum),
+        };
+    }
+}
+
+/// Before the first loop.
+const UNSEEN: LoopTimes = LoopTimes {
+    fastest: TscDelta::from_ticks(u64::MAX),
+    slowest: TscDelta::from_ticks(0),
+    sum: TscDelta::from_ticks(0),
+};
+
+/// Before the first test.
+const NOTHING: JitterSoFar = JitterSoFar {
+    tests: 0,
+    last: UNSEEN.slowest,
+    min: UNSEEN.fastest,
+    max: UNSEEN.slowest,
+    sum: UNSEEN.sum,
+};
+
+fn add(so_far: &mut JitterSoFar, jitter: TscDelta) {
+    so_far.tests += 1;
+    so_far.last = jitter;
+    so_far.min = so_far.min.min(jitter);
+    so_far.max = so_far.max.max(jitter);
+    so_far.sum = so_far.sum.saturating_add(jitter);
+}
+
+/// Where the loop writes how far it is, and others read it. Its numbers belong together: who
+/// reads them while they change reads again. In a cache line of its own.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub struct Board {
+    /// Odd while the numbers change.
+    turn: AtomicU64,
+    numbers: [AtomicU64; 5],
+}
+
+/// How often a reader tries: the writer may have lost its CPU while it wrote.
+const TRIES: u32 = 1_000;
+
+impl Board {
+    fn write(&self, so_far: &JitterSoFar) {
+        let turn = self.turn.load(Ordering::Relaxed);
+        self.turn.store(turn + 1, Ordering::Relaxed);
+        fence(Ordering::Release);
+        let JitterSoFar { tests, last, min, max, sum } = so_far;
+        let numbers = [*tests, last.ticks(), min.ticks(), max.ticks(), sum.ticks()];
+        for (place, number) in self.numbers.iter().zip(numbers) {
+            place.store(number, Ordering::Relaxed);
+        }
+        self.turn.store(turn + 2, Ordering::Release);
+    }
+
+    /// How far it is; `None` before the first test is complete, and where the numbers never
+    /// stood still.
+    pub fn read(&self) -> Option<JitterSoFar> {
+        (0..TRIES).find_map(|_| {
+            let turn = self.turn.load(Ordering::Acquire);
+            let [tests, ticks @ ..] =
+                self.numbers.each_ref().map(|number| number.load(Ordering::Relaxed));
+            fence(Ordering::Acquire);
+            let again = self.turn.load(Ordering::Relaxed);
+            let [last, min, max, sum] = ticks.map(TscDelta::from_ticks);
+            let is_whole = turn == again && turn % 2 == 0 && tests > 0;
+            is_whole.then_some(JitterSoFar { tests, last, min, max, sum })
+        })
+    }
+}
+
+/// Runs the tests, until all are made, the time is over, or `stop`.
+#[inline(never)]
+pub fn run(
+    course: Course,
+    work: &mut dyn Work,
+    stop: &AtomicBool,
+    board: &Board,
+    seen: &mut Seen,
+) {
+    let mut begin = counter::now();
+    let mut so_far = NOTHING;
+    while so_far.tests < course.tests {
+        let (mut test, mut loops, mut is_over) = (UNSEEN, 0, false);
+        while loops < course.loops && !is_over {
+            let start = counter::now();
+            work.once();
+            let end = counter::now();
+            let took = end.since(start);
+            if took.is_backwards() {
+                // The counter was set back: so is the beginning, or the end would not come.
+                seen.backwards += 1;
+                begin = begin.plus(took);
+            } else {
+                test.fastest = test.fastest.min(took);
+                test.slowest = test.slowest.max(took);
+                test.sum = test.sum.saturating_add(took);
+            }
+            loops += 1;
+            seen.elapsed = end.since(begin);
+            is_over = stop.load(Ordering::Relaxed) || seen.elapsed >= course.length;
+        }
+        if loops < course.loops {
+            seen.unfinished = Some(UnfinishedTest { loops, loop_ticks: test });
+            return;
+        }
+        seen.keep(test);
+        add(&mut so_far, test.jitter());
+        board.write(&so_far);
+        if is_over {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Stops after so many runs.
+    struct Counted<'a> {
+        runs: u64,
+        until: u64,
+        stop: &'a AtomicBool,
+    }
+
+    impl Work for Counted<'_> {
+        fn once(&mut self) {
+            self.runs += 1;
+            self.stop.store(self.runs == self.until, Ordering::Relaxed);
+        }
+    }
+
+    const FOREVER: TscDelta = TscDelta::from_ticks(u64::MAX >> 1);
+
+    fn runs(course: Course, until: u64, room: usize) -> (u64, Seen, Option<JitterSoFar>) {
+        let (stop, board) = (AtomicBool::new(false), Board::default());
+        let mut work = Counted { runs: 0, until, stop: &stop };
+        let mut seen = Seen::with_room(room);
+        run(course, &mut work, &stop, &board, &mut seen);
+        (work.runs, seen, board.read())
+    }
+
+    /// Check that each test runs the workload as often as said, and what the board says of
+    /// them.
+    #[test]
+    fn all_tests_are_made() {
+        let course = Course { loops: 7, tests: 5, length: FOREVER };
+        let (runs, seen, so_far) = runs(course, 0, 5);
+        assert_eq!((runs, seen.tests().len()), (35, 5));
+        assert_eq!((seen.lost, seen.unfinished), (None, None));
+        let jitters = || seen.tests().iter().map(|test| test.jitter());
+        let so_far = so_far.unwrap();
+        assert_eq!(so_far.tests, 5);
+        assert_eq!(Some(so_far.last), jitters().next_back());
+        assert_eq!(Some(so_far.min), jitters().min());
+        assert_eq!(Some(so_far.max), jitters().max());
+        let sum: u64 = jitters().map(TscDelta::ticks).sum();
+        assert_eq!(so_far.sum.ticks(), sum);
+        for test in seen.tests() {
+            assert!(test.fastest <= test.slowest && test.slowest <= test.sum);
+            let (fastest, slowest) = (test.fastest.ticks(), test.slowest.ticks());
+            assert!(fastest * 7 <= test.sum.ticks() && test.sum.ticks() <= slowest * 7);
+        }
+    }
+
+    /// Check that the order to stop ends it after the loop in which it came: in the middle
+    /// of a test, which is then not among the others, or just at its end.
+    #[test]
+    fn stops_when_told() {
+        let course = Course { loops: 7, tests: u64::MAX, length: FOREVER };
+        let (ran, seen, _) = runs(course, 17, 5);
+        assert_eq!((ran, seen.tests().len()), (17, 2));
+        assert_eq!(seen.unfinished.map(|test| test.loops), Some(3));
+        let (ran, seen, so_far) = runs(course, 14, 5);
+        assert_eq!((ran, seen.tests().len(), seen.unfinished), (14, 2, None));
+        assert_eq!(so_far.map(|so_far| so_far.tests), Some(2));
+        let (_, seen, so_far) = runs(course, 1, 5);
+        assert_eq!((seen.tests().len(), so_far), (0, None));
+    }
+
+    /// Check that the time ends it, after one loop at least.
+    #[test]
+    fn ends_with_its_time() {
+        let course = Course { loops: 2, tests: u64::MAX, length: TscDelta::default() };
+        let (ran, seen, _) = runs(course, 0, 5);
+        assert_eq!((ran, seen.tests().len()), (1, 0));
+        assert!(seen.elapsed >= seen.unfinished.unwrap().loop_ticks.sum);
+    }
+
+    /// Check that tests without room are counted, and that all together are those that the
+    /// board tells of.
+    #[test]
+    fn no_more_room() {
+        let course = Course { loops: 3, tests: 10, length: FOREVER };
+        let (_, seen, so_far) = runs(course, 0, 4);
+        let (lost, so_far) = (seen.lost.unwrap(), so_far.unwrap());
+        assert_eq!((seen.tests().len(), lost.tests), (4, 6));
+        let jitters = || seen.tests().iter().map(|test| test.jitter());
+        let sum: u64 = jitters().map(TscDelta::ticks).sum();
+        assert_eq!(so_far.sum.ticks(), sum + lost.jitter_ticks_sum.ticks());
+        assert_eq!(so_far.max, jitters().max().unwrap().max(lost.jitter_ticks_max));
+        assert_eq!(so_far.min, jitters().min().unwrap().min(lost.jitter_ticks_min));
+        assert!(lost.loop_ticks.fastest <= lost.loop_ticks.slowest);
+        assert!(lost.loop_ticks.jitter() >= lost.jitter_ticks_max);
+    }
+
+    /// Check that a reader never sees numbers of two tests mixed.
+    #[test]
+    fn numbers_belong_together() {
+        let board = Board::default();
+        let over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for round in 1..200_000 {
+                    let ticks = TscDelta::from_ticks(round);
+                    let tests = round;
+                    board.write(&JitterSoFar {
+                        tests,
+                        last: ticks,
+                        min: ticks,
+                        max: ticks,
+                        sum: ticks,
+                    });
+                }
+                over.store(true, Ordering::Relaxed);
+            });
+            while !over.load(Ordering::Relaxed) {
+                let Some(so_far) = board.read() else { continue };
+                let ticks = [so_far.last, so_far.min, so_far.max, so_far.sum];
+                assert_eq!(ticks, [TscDelta::from_ticks(so_far.tests); 4]);
+            }
+        });
+    }
+}

@@ -1,0 +1,140 @@
+//! Jitter, measured for real: every workload is run as often as said, and who is told of it
+//! is elsewhere.
+#![expect(clippy::unwrap_used, reason = "a test may fail")]
+
+use std::sync::atomic::Ordering;
+
+use facts::{Facts, Root};
+use measure::{Spec, Stop, Watch};
+use recording::{
+    Body, Code, JitterPlan, JitterSeries, JitterSoFar, JitterSpec, Recording,
+};
+use units::{Cpu, CpuSet, LengthUnit, Nanos, TscDelta, TscHz};
+
+/// Writes down what it is told.
+struct Told {
+    stop: Stop,
+    /// Give the order to stop as soon as the tests begin.
+    stops: bool,
+    plans: Vec<JitterPlan>,
+    last: Option<JitterSoFar>,
+    cpus: CpuSet,
+}
+
+impl Told {
+    fn new(stops: bool) -> Self {
+        let stop = Stop::new().unwrap();
+        Self { stop, stops, plans: Vec::new(), last: None, cpus: CpuSet::empty() }
+    }
+}
+
+impl Watch for Told {
+    fn stop(&self) -> &Stop {
+        &self.stop
+    }
+
+    fn period(&self) -> Option<Nanos> {
+        Some(Nanos::from_millis(1))
+    }
+
+    fn plan(&mut self, plan: &JitterPlan) {
+        self.plans.push(*plan);
+        self.stop.flag().store(self.stops, Ordering::Relaxed);
+    }
+
+    fn jitter(&mut self, so_far: &JitterSoFar, _hz: TscHz) {
+        assert!(self.last.is_none_or(|last| last.tests < so_far.tests));
+        self.last = Some(*so_far);
+        self.cpus = self.cpus.iter().chain(isolate::current_cpu()).collect();
+    }
+}
+
+fn allowed() -> CpuSet {
+    Facts::read(&Root::live()).cpus.allowed.get().unwrap().clone()
+}
+
+fn spec(workload: &str) -> JitterSpec {
+    JitterSpec {
+        cpu: allowed().first().unwrap(),
+        workload: workload.parse().unwrap(),
+        tests: Some(3),
+        loops: Some(2),
+        duration_ns: None,
+        unit: LengthUnit::Ns,
+        fifo: None,
+    }
+}
+
+fn run(spec: JitterSpec, told: &mut Told) -> (Recording, JitterSeries) {
+    let recording =
+        measure::run(&Spec::Jitter(spec), &Facts::read(&Root::live()), told).unwrap();
+    let Body::Jitter { series, .. } = recording.body.clone() else { panic!() };
+    (recording, series)
+}
+
+/// Check that each workload takes time in each of its loops, that what is told at the end is
+/// what is recorded, and that who is told is on another CPU and back afterwards.
+#[test]
+fn workloads_take_time() {
+    for workload in ["tif", "memory:256K", "compute", "syscall"] {
+        let (spec, mut told) = (spec(workload), Told::new(false));
+        let (_, series) = run(spec.clone(), &mut told);
+        assert_eq!(series.tests.len(), 3, "{workload}");
+        for test in &series.tests {
+            // No CPU makes 5,000 steps of anything in a microsecond.
+            assert!(series.clock_hz.span(test.fastest) > Nanos::from_micros(1));
+            assert_eq!(test.sum, test.fastest.saturating_add(test.slowest));
+        }
+        assert_eq!(told.plans, [series.plan]);
+        let (last, jitters) =
+            (told.last.unwrap(), series.tests.iter().map(|t| t.jitter()));
+        assert_eq!(last.tests, 3);
+        let sum = jitters.fold(TscDelta::default(), TscDelta::saturating_add);
+        assert_eq!((last.sum, last.last), (sum, series.tests[2].jitter()));
+        if allowed().len() > 1 {
+            assert!(!told.cpus.contains(spec.cpu), "{} was told", told.cpus);
+        }
+    }
+    let all: CpuSet = allowed();
+    assert_eq!(Facts::read(&Root::live()).cpus.allowed.get(), Some(&all));
+}
+
+/// Check that the order to stop ends a run of an hour, after one loop at least, and that
+/// what was measured until then is told of, with a doubt.
+#[test]
+fn stops_when_told() {
+    let hour = Some(Nanos::from_secs(3600));
+    let asked = JitterSpec { tests: None, duration_ns: hour, ..spec("compute") };
+    let (recording, series) = run(asked, &mut Told::new(true));
+    assert!(series.tests.is_empty());
+    assert_eq!(series.unfinished.map(|test| test.loops), Some(1));
+    let codes: Vec<Code> = recording.doubts.iter().map(|doubt| doubt.code).collect();
+    assert!(codes.contains(&Code::Interrupted), "{codes:?}");
+    assert!(codes.contains(&Code::TooShort), "{codes:?}");
+}
+
+/// Check that its time ends a run, and that the CPU is the one that was asked for.
+#[test]
+fn ends_with_its_time() {
+    let cpu = allowed().iter().last().unwrap();
+    let duration_ns = Some(Nanos::from_millis(30));
+    let asked = JitterSpec { cpu, tests: None, duration_ns, ..spec("compute") };
+    let (recording, series) = run(asked, &mut Told::new(false));
+    assert!(series.elapsed_ns >= Nanos::from_millis(29), "{:?}", series.elapsed_ns);
+    let moved = recording.doubts.iter().any(|doubt| doubt.code == Code::Migrated);
+    assert!(!moved, "{:?}", recording.doubts);
+}
+
+/// Check that a CPU, a library and a size that cannot be had are refused as such.
+#[test]
+fn refusals() {
+    let facts = Facts::read(&Root::live());
+    let kind = |spec| {
+        let refused = measure::run(&Spec::Jitter(spec), &facts, &mut Told::new(false));
+        refused.unwrap_err().kind()
+    };
+    let absent = JitterSpec { cpu: Cpu::new(60_000), ..spec("tif") };
+    assert_eq!(kind(absent), measure::Kind::Isolate(isolate::Kind::Cpuset));
+    assert_eq!(kind(spec("exec:/nothing/here.so")), measure::Kind::Spec);
+    assert_eq!(kind(spec("memory:4000000G")), measure::Kind::System);
+}

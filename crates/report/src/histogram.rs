@@ -1,0 +1,116 @@
+//! The files that `jitter` writes for other programs: Intel TIF's list of tests, and the
+//! percentiles that HdrHistogram's plotters draw.
+//!
+//! TIF's file has a line for each test: its number and its jitter, ten columns each, at
+//! least (`tif_jitter.c` of github.com/intel/tif). HdrHistogram's is what its
+//! `outputPercentileDistribution` prints: 12 columns and three decimals for values.
+
+use std::fmt::Write;
+
+use recording::{JitterSeries, JitterSpec};
+use stats::Percentiles;
+
+use crate::summary::jitter_input;
+
+/// A line for each test: its number, counted from 1, and its jitter.
+pub fn jitter_list(spec: &JitterSpec, series: &JitterSeries) -> String {
+    let jitters = jitter_input(spec, series).jitters();
+    let lines = (1_u64..).zip(jitters);
+    lines.map(|(test, jitter)| format!("{test:>10} {jitter:>10}\n")).collect()
+}
+
+/// The distribution of the tests' jitters, in HdrHistogram's percentile text.
+pub fn jitter_hgrm(spec: &JitterSpec, series: &JitterSeries) -> String {
+    hgrm(&Percentiles::of(jitter_input(spec, series).jitters()))
+}
+
+fn hgrm(found: &Percentiles) -> String {
+    let mut text = format!(
+        "{:>12} {:>14} {:>10} {:>14}\n\n",
+        "Value", "Percentile", "TotalCount", "1/(1-Percentile)"
+    );
+    for line in &found.lines {
+        let (value, count, quantile) = (line.value, line.count, line.quantile);
+        // Writing to a text cannot fail.
+        let _ = write!(text, "{value:>8}.000 {quantile:.12} {count:>10}");
+        if let Some(one_in) = line.one_in {
+            let _ = write!(text, " {one_in:>14.2}");
+        }
+        text.push('\n');
+    }
+    let Percentiles { mean, deviation, max, count, places, .. } = found;
+    // Every value is told in full: one bucket, in which each value has a place.
+    let _ = write!(
+        text,
+        "#[Mean    = {mean:>12.3}, StdDeviation   = {deviation:>12.3}]\n\
+         #[Max     = {max:>8}.000, Total count    = {count:>12}]\n\
+         #[Buckets = {:>12}, SubBuckets     = {places:>12}]\n",
+        1
+    );
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use recording::Body;
+
+    use super::*;
+    use crate::example::{self, GUEST};
+
+    /// Check the list of a few tests.
+    #[test]
+    fn a_line_a_test() {
+        let mut recording = example::jitter(GUEST);
+        let Body::Jitter { spec, series } = &mut recording.body else { panic!() };
+        series.tests.truncate(3);
+        let expected =
+            "         1       3852\n         2      18116\n         3      32381\n";
+        assert_eq!(jitter_list(spec, series), expected);
+    }
+
+    /// Check the percentiles of ten values.
+    #[test]
+    fn percentiles() {
+        let values = vec![520, 530, 540, 550, 560, 570, 580, 590, 600, 2_848];
+        assert_snapshot!(hgrm(&Percentiles::of(values)), @r#"
+           Value     Percentile TotalCount 1/(1-Percentile)
+
+         520.000 0.000000000000          1           1.00
+         520.000 0.100000000000          1           1.11
+         530.000 0.200000000000          2           1.25
+         540.000 0.300000000000          3           1.43
+         550.000 0.400000000000          4           1.67
+         560.000 0.500000000000          5           2.00
+         570.000 0.550000000000          6           2.22
+         570.000 0.600000000000          6           2.50
+         580.000 0.650000000000          7           2.86
+         580.000 0.700000000000          7           3.33
+         590.000 0.750000000000          8           4.00
+         590.000 0.775000000000          8           4.44
+         590.000 0.800000000000          8           5.00
+         600.000 0.825000000000          9           5.71
+         600.000 0.850000000000          9           6.67
+         600.000 0.875000000000          9           8.00
+         600.000 0.887500000000          9           8.89
+         600.000 0.900000000000          9          10.00
+        2848.000 0.912500000000         10          11.43
+        2848.000 1.000000000000         10
+    #[Mean    =      788.800, StdDeviation   =      686.837]
+    #[Max     =     2848.000, Total count    =           10]
+    #[Buckets =            1, SubBuckets     =         4096]
+    "#);
+    }
+
+    /// Check that no value makes a file that can be read all the same.
+    #[test]
+    fn no_values() {
+        assert_snapshot!(hgrm(&Percentiles::of(Vec::new())), @r#"
+           Value     Percentile TotalCount 1/(1-Percentile)
+
+    #[Mean    =        0.000, StdDeviation   =        0.000]
+    #[Max     =        0.000, Total count    =            0]
+    #[Buckets =            1, SubBuckets     =            1]
+    "#);
+    }
+}
