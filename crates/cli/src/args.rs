@@ -9,6 +9,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use units::{Cpu, CpuSet, Nanos, Ppm};
 
 use crate::isolating::Free;
+use crate::jitter_args::JitterArgs;
 use crate::lab_args::LabCommand;
 
 const EXIT_CODES: &str = "\
@@ -82,6 +83,21 @@ Examples:
   noisefloor noise -c 1 -d 60
   sudo noisefloor noise -c 3 --fifo 50 --max-gap 50us")]
     Noise(NoiseArgs),
+    /// How much a workload's run time varies on one CPU.
+    ///
+    /// Runs a workload over and over, as a real-time task. A test's jitter is the time of the
+    /// slowest of its loops less that of the fastest. Options have the letters that they have
+    /// in Intel's tif_jitter, so -h is not help.
+    #[command(
+        disable_help_flag = true,
+        after_help = "\
+Examples:
+  sudo noisefloor jitter                       # 20 seconds of TIF's own workload
+  sudo noisefloor jitter -a 3 -d1 -H my.hgrm   # a minute, for HdrHistogram's plots
+  sudo noisefloor jitter -t 100 --workload memory:64M
+  noisefloor jitter --fifo 0 --workload exec:./mine.so"
+    )]
+    Jitter(JitterArgs),
     /// Which threads wake most often, for how long, and whom they preempt.
     ///
     /// Counts machine-wide, in the kernel (eBPF: root, or CAP_BPF and CAP_PERFMON; Linux 5.18).
@@ -347,7 +363,7 @@ fn cpu_list(text: &str) -> Result<CpuSet, String> {
     if cpus.is_empty() { Err("no CPU is named".to_owned()) } else { Ok(cpus) }
 }
 
-fn span(text: &str) -> Result<Nanos, String> {
+pub(crate) fn span(text: &str) -> Result<Nanos, String> {
     text.parse().map_err(|error: units::NanosError| error.to_string())
 }
 

@@ -3,9 +3,11 @@
 //!
 //! ```text
 //! main ── args ──▶ check   facts   ticks   noise     one module a command:
-//!                  wakers  nohz    restore
-//!                  report  generate                  parse ▶ one room ▶ report ▶ exit code
-//!                  lab  explain              lab_args, lab_catalogue, lab_watcher
+//!                  jitter  nohz    wakers  restore   parse ▶ one room ▶ report ▶ exit code
+//!                  report  generate
+//!   lab            lab_args, lab_catalogue, lab_watcher, explain
+//!   jitter         jitter_args, jitter_watcher, supervisor
+//!   isolating      a CPU kept free meanwhile, and everything given back
 //!   measuring      what the measuring commands share: CPUs, facts, saving, printing
 //!   terminal       progress, live ticks, Ctrl-C
 //!   outcome        exit codes, and which failure has which
@@ -19,6 +21,9 @@ mod explain;
 mod facts;
 mod generate;
 mod isolating;
+mod jitter;
+mod jitter_args;
+mod jitter_watcher;
 mod lab;
 mod lab_args;
 mod lab_catalogue;
@@ -30,6 +35,7 @@ mod outcome;
 mod progress_line;
 mod report;
 mod restore;
+mod supervisor;
 mod terminal;
 mod ticks;
 mod wakers;
@@ -64,6 +70,7 @@ fn run(args: Args) -> Result<Outcome, Failure> {
         Command::Facts(facts) => facts::run(&facts, args.output),
         Command::Ticks(ticks) => ticks::run(&ticks, args.output),
         Command::Noise(noise) => noise::run(&noise, args.output),
+        Command::Jitter(jitter) => jitter::run(&jitter, args.output),
         Command::Wakers(wakers) => wakers::run(&wakers, args.output),
         Command::Nohz(command) => nohz::run(&command, args.output),
         Command::Restore => restore::run(args.output),

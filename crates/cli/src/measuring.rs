@@ -61,6 +61,19 @@ pub(crate) fn refuse_unwritable(option: &str, file: &Path) -> Result<(), Failure
     }
 }
 
+/// The same for a file that is written as it is, not replaced: it may be one that is there,
+/// or a device.
+pub(crate) fn refuse_unwritable_in_place(
+    option: &str,
+    file: &Path,
+) -> Result<(), Failure> {
+    if !file.exists() || file.is_dir() {
+        return refuse_unwritable(option, file);
+    }
+    access(file, Access::WRITE_OK)
+        .map_err(|why| Failure::usage(format!("{option} {}: {why}", file.display())))
+}
+
 /// Saves what was measured where that was asked, tells it, and says how it ended. What
 /// cannot be saved is told all the same.
 pub(crate) fn finish(

@@ -14,7 +14,7 @@ use crate::terminal::Terminal;
 
 pub(crate) fn run(args: &NoiseArgs, output: Output) -> Result<Outcome, Failure> {
     if let Some(file) = &args.trace {
-        measuring::refuse_unwritable("--trace", file)?;
+        measuring::refuse_unwritable_in_place("--trace", file)?;
     }
     let place = Place::find(&args.place, isolate::choose)?;
     let _claim = isolate::claim(&place.cpus)?;

@@ -20,6 +20,22 @@ pub(crate) enum Outcome {
     Bug = 70,
 }
 
+impl Outcome {
+    /// The one with that exit code.
+    pub(crate) fn of_code(code: i32) -> Option<Self> {
+        [
+            Self::Done,
+            Self::Exceeded,
+            Self::Usage,
+            Self::Refused,
+            Self::Doubtful,
+            Self::Bug,
+        ]
+        .into_iter()
+        .find(|outcome| *outcome as i32 == code)
+    }
+}
+
 impl From<Outcome> for ExitCode {
     fn from(outcome: Outcome) -> Self {
         Self::from(outcome as u8)

@@ -18,7 +18,7 @@ use crate::progress_line::ProgressLine;
 
 const SIGNALS: [i32; 3] = [SIGHUP, SIGINT, SIGTERM];
 /// The exit code of a process that a second Ctrl-C ends, as shells tell it.
-const INTERRUPTED: i32 = 130;
+pub(crate) const INTERRUPTED: i32 = 130;
 
 /// Shows what goes on, and passes Ctrl-C on.
 pub(crate) struct Terminal {
@@ -51,6 +51,11 @@ impl Terminal {
             self.line.clear();
             eprintln!("noisefloor: {text}");
         }
+    }
+
+    /// Shows how far something is, where standard error is a terminal.
+    pub(crate) fn draw(&mut self, text: &str) {
+        self.line.draw(text);
     }
 
     /// Takes the progress line away.

@@ -3,6 +3,7 @@
 
 mod culprits;
 mod hostile;
+mod jitter;
 mod tool;
 
 use std::fs;
@@ -246,6 +247,7 @@ fn reports_repeat_the_text() {
         &["noise", "-d", "100ms"][..],
         &["check", "-d", "100ms", "--rest", "100ms"],
         &["ticks", "-n", "2", "-i", "50ms"],
+        &["jitter", "--fifo", "0", "-q", "-t", "2", "-l", "2"],
     ] {
         let file = dir.path().join("my.json");
         let file = file.to_str().unwrap();

@@ -73,23 +73,42 @@ pub(crate) fn signal(child: &Child, signal: libc::c_int) {
 /// Waits until the process's spinning threads have each run for much longer than they need
 /// to learn their pass, on a busy machine too, so that they spin.
 pub(crate) fn wait_for_spinners(child: &Child, threads: usize) {
-    let tasks = format!("/proc/{}/task", child.id());
+    wait_for_threads(|| Some(child.id()), "spin/", threads);
+}
+
+/// The same for threads whose names begin so, of a process that may yet have to be started.
+pub(crate) fn wait_for_threads(
+    process: impl Fn() -> Option<u32>,
+    name_begins: &str,
+    threads: usize,
+) {
     let has_run = |task: &Path| -> Option<bool> {
         let name = fs::read_to_string(task.join("comm")).ok()?;
         let times = fs::read_to_string(task.join("schedstat")).ok()?;
         let ran: u64 = times.split_whitespace().next()?.parse().ok()?;
-        Some(name.starts_with("spin/") && ran > 500_000_000)
+        Some(name.starts_with(name_begins) && ran > 500_000_000)
     };
-    let spinning = || {
-        let list = fs::read_dir(&tasks).unwrap();
+    let running = || {
+        let list = fs::read_dir(format!("/proc/{}/task", process()?)).ok()?;
         let tasks = list.filter_map(|entry| has_run(&entry.ok()?.path()));
-        tasks.filter(|&has_run| has_run).count() == threads
+        Some(tasks.filter(|&has_run| has_run).count())
     };
     let deadline = Instant::now() + Duration::from_secs(60);
-    while !spinning() {
-        assert!(Instant::now() < deadline, "no spinning threads");
+    while running() != Some(threads) {
+        assert!(Instant::now() < deadline, "no thread {name_begins} runs");
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// The processes that a process started.
+pub(crate) fn children(parent: u32) -> Vec<u32> {
+    let processes = fs::read_dir("/proc").unwrap().filter_map(|entry| {
+        let number: u32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
+        let status = fs::read_to_string(format!("/proc/{number}/status")).ok()?;
+        let of = status.lines().find_map(|line| line.strip_prefix("PPid:\t"))?;
+        (of.parse() == Ok(parent)).then_some(number)
+    });
+    processes.collect()
 }
 
 pub(crate) fn first_cpu() -> String {

@@ -1,0 +1,126 @@
+//! What may be typed after `noisefloor jitter`: the letters of Intel's `tif_jitter` with
+//! their meaning, each with a long name. `-h` is one of them, so help is `--help` only.
+
+use std::path::{Path, PathBuf};
+
+use clap::ArgAction;
+use recording::Workload;
+use units::{Cpu, Nanos};
+
+use crate::args::span;
+
+/// Where `-h` writes.
+const HISTOGRAM: &str = "tif.hist";
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct JitterArgs {
+    /// The CPU to measure on; the last one that this process may use if not given.
+    #[arg(short = 'a', long, value_name = "CPU", value_parser = one_cpu)]
+    pub(crate) cpu: Option<Cpu>,
+    /// How many tests to make; as many as there is time for if not given.
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) tests: Option<u32>,
+    /// How often each test runs the workload; if not given 1000, and without -t, -d and -D
+    /// rather fewer, so that 100 tests take 20 seconds.
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) loops: Option<u32>,
+    /// How long, in minutes or as 90s; goes before -t. 20 seconds where nothing is given.
+    #[arg(short = 'd', long, value_name = "TIME", overrides_with = "hours",
+        value_parser = minutes)]
+    pub(crate) minutes: Option<Nanos>,
+    /// The same in hours.
+    #[arg(short = 'D', long, value_name = "TIME", overrides_with = "minutes",
+        value_parser = hours)]
+    pub(crate) hours: Option<Nanos>,
+    /// Tell lengths in ticks of the CPU's counter (TSC) instead of nanoseconds.
+    #[arg(short = 'c', long)]
+    pub(crate) ticks: bool,
+    /// Write each test's jitter to the file tif.hist.
+    #[arg(short = 'h', long)]
+    pub(crate) histogram: bool,
+    /// The same to that file; its percentiles for HdrHistogram's plotters if it ends in .hgrm.
+    #[arg(short = 'H', long, value_name = "FILE")]
+    pub(crate) histogram_file: Option<PathBuf>,
+    /// What to run: tif, memory, memory:SIZE (as 64K, 8M, 1G), compute, syscall, or
+    /// exec:LIBRARY.so for a library of your own that exports void nf_workload(void).
+    #[arg(short, long, value_name = "NAME", default_value = "tif")]
+    pub(crate) workload: Workload,
+    /// The SCHED_FIFO priority to measure at (needs root or CAP_SYS_NICE); 0: as an ordinary
+    /// task.
+    #[arg(long, value_name = "PRIO", default_value = "99",
+        value_parser = clap::value_parser!(u8).range(0..=99))]
+    pub(crate) fifo: u8,
+    /// Save the recording, all tests included, for `noisefloor report`.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Print help.
+    #[arg(long, action = ArgAction::HelpLong)]
+    help: Option<bool>,
+}
+
+impl JitterArgs {
+    /// How long, where that was said.
+    pub(crate) fn duration(&self) -> Option<Nanos> {
+        self.minutes.or(self.hours)
+    }
+
+    /// The histogram's file, and the option that named it.
+    pub(crate) fn histogram(&self) -> Option<(&'static str, &Path)> {
+        let own = self.histogram_file.as_deref().map(|file| ("-H", file));
+        own.or_else(|| self.histogram.then_some(("-h", Path::new(HISTOGRAM))))
+    }
+}
+
+fn one_cpu(text: &str) -> Result<Cpu, String> {
+    let number = text.parse::<u32>().map(Cpu::new);
+    number.map_err(|_| format!("'{text}' is not a CPU's number"))
+}
+
+fn minutes(text: &str) -> Result<Nanos, String> {
+    span(text).or_else(|refused| span(&format!("{text}m")).map_err(|_| refused))
+}
+
+fn hours(text: &str) -> Result<Nanos, String> {
+    span(text).or_else(|refused| span(&format!("{text}h")).map_err(|_| refused))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    #[command(disable_help_flag = true)]
+    struct Line {
+        #[command(flatten)]
+        jitter: JitterArgs,
+    }
+
+    fn parsed(line: &str) -> JitterArgs {
+        Line::parse_from(line.split(' ')).jitter
+    }
+
+    /// Check that the letters mean what they do in `tif_jitter`.
+    #[test]
+    fn letters() {
+        let args = parsed("jitter -a 3 -t 20 -l 7 -c -h");
+        assert_eq!((args.cpu, args.tests), (Some(Cpu::new(3)), Some(20)));
+        assert_eq!((args.loops, args.ticks), (Some(7), true));
+        assert_eq!(args.histogram(), Some(("-h", Path::new("tif.hist"))));
+        assert_eq!((args.duration(), args.fifo), (None, 99));
+        let args = parsed("jitter -h -H my.hist -d1");
+        assert_eq!(args.histogram(), Some(("-H", Path::new("my.hist"))));
+        assert_eq!(args.duration(), Some(Nanos::from_secs(60)));
+    }
+
+    /// Check minutes and hours, that the later of both counts, and that units are read.
+    #[test]
+    fn durations() {
+        let duration = |line| parsed(line).duration();
+        assert_eq!(duration("jitter -d 2 -D 1"), Some(Nanos::from_secs(3600)));
+        assert_eq!(duration("jitter -D 1 -d 2"), Some(Nanos::from_secs(120)));
+        assert_eq!(duration("jitter -d 0.5"), Some(Nanos::from_secs(30)));
+        assert_eq!(duration("jitter -d 90s"), Some(Nanos::from_secs(90)));
+    }
+}

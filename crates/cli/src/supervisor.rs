@@ -1,0 +1,173 @@
+//! A process that runs what may crash, and the one that watches over it: this tool, started
+//! again by itself.
+//!
+//! The supervised process measures and prints; the supervisor passes signals on to it, waits
+//! for it, and passes its exit code on. It also learns when the process was ended by what it
+//! ran: one that ends by itself says so first, with a byte through its standard input. It
+//! cannot outlive its supervisor (`isolate::tether`).
+
+use std::env;
+use std::io::{self, ErrorKind, Read};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::{CommandExt, ExitStatusExt, parent_id};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::process::{Pid, Signal, kill_process};
+use signal_hook::consts::{
+    SIGABRT, SIGBUS, SIGCHLD, SIGFPE, SIGHUP, SIGILL, SIGINT, SIGSEGV, SIGSYS, SIGTERM,
+    SIGTRAP,
+};
+use signal_hook::flag;
+use signal_hook::low_level::{pipe, signal_name};
+
+use crate::outcome::{Failure, Outcome};
+use crate::terminal::INTERRUPTED;
+
+/// Set for the supervised process, to its supervisor's number.
+const SUPERVISOR: &str = "NOISEFLOOR_SUPERVISOR";
+/// What a process's own mistakes end it with.
+const CRASHES: [i32; 7] = [SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP];
+const PASSED_ON: [(i32, Signal); 3] =
+    [(SIGHUP, Signal::HUP), (SIGINT, Signal::INT), (SIGTERM, Signal::TERM)];
+
+/// Whether this process is a supervised one.
+pub(crate) fn is_supervised() -> bool {
+    let supervisor = env::var(SUPERVISOR).ok().and_then(|number| number.parse().ok());
+    supervisor == Some(parent_id())
+}
+
+/// What a supervised process does; at its end, however that went, it says so.
+pub(crate) fn supervised(
+    life: impl FnOnce() -> Result<Outcome, Failure>,
+) -> Result<Outcome, Failure> {
+    let ended = life();
+    // A supervisor that is gone has ended this process, too.
+    let _ = rustix::io::write(io::stdin(), b".");
+    ended
+}
+
+/// Starts this tool again, supervised, with what it was called with, and waits for it.
+pub(crate) fn supervise(library: &Path) -> Result<Outcome, Failure> {
+    let (mut end, its_end) = UnixStream::pair().map_err(Failure::refused)?;
+    let signals = Signals::new().map_err(Failure::refused)?;
+    let mut child = start(its_end).map_err(|error| {
+        Failure::refused(format!("this tool cannot be started again: {error}"))
+    })?;
+    let status = signals.pass_on_until_ended(&mut child).map_err(Failure::refused)?;
+    end.set_nonblocking(true).map_err(Failure::refused)?;
+    let has_said_so = end.read(&mut [0]).is_ok_and(|read| read == 1);
+    outcome(status, has_said_so, library)
+}
+
+fn start(its_end: UnixStream) -> io::Result<Child> {
+    // The link leads to this very program, even if its file was replaced meanwhile.
+    let mut command = Command::new("/proc/self/exe");
+    command.arg0("noisefloor").args(env::args_os().skip(1));
+    command.env(SUPERVISOR, std::process::id().to_string());
+    command.stdin(OwnedFd::from(its_end));
+    isolate::tether(&mut command, None);
+    command.spawn()
+}
+
+fn outcome(
+    status: ExitStatus,
+    has_said_so: bool,
+    library: &Path,
+) -> Result<Outcome, Failure> {
+    let library = library.display();
+    let what = match (status.signal(), status.code()) {
+        (Some(signal), _) => {
+            let name = signal_name(signal).unwrap_or("a signal");
+            let how = if CRASHES.contains(&signal) { "crashed" } else { "was ended" };
+            format!("{how} ({name}, signal {signal})")
+        }
+        (None, Some(INTERRUPTED)) if !has_said_so => {
+            "was interrupted twice before it came back".to_owned()
+        }
+        (None, code) => match code.and_then(Outcome::of_code) {
+            Some(outcome) if has_said_so || outcome == Outcome::Bug => {
+                return Ok(outcome);
+            }
+            _ => format!("ended its process ({status})"),
+        },
+    };
+    let text =
+        format!("the workload's library {library} {what}: nothing is kept of this run");
+    Err(Failure::refused(text))
+}
+
+/// The signals that concern a supervisor: those that it passes on, and its child's end.
+struct Signals {
+    given: Vec<(Arc<AtomicBool>, Signal)>,
+    any: UnixStream,
+}
+
+impl Signals {
+    fn new() -> io::Result<Self> {
+        let (any, waker) = UnixStream::pair()?;
+        let mut given = Vec::new();
+        for (number, signal) in PASSED_ON {
+            let flag = Arc::new(AtomicBool::new(false));
+            // Set before the byte that wakes is written.
+            flag::register(number, Arc::clone(&flag))?;
+            pipe::register(number, waker.try_clone()?)?;
+            given.push((flag, signal));
+        }
+        pipe::register(SIGCHLD, waker)?;
+        Ok(Self { given, any })
+    }
+
+    fn pass_on_until_ended(mut self, child: &mut Child) -> io::Result<ExitStatus> {
+        loop {
+            if let Some(status) = child.try_wait()? {
+                return Ok(status);
+            }
+            match self.any.read(&mut [0; 16]) {
+                Err(error) if error.kind() != ErrorKind::Interrupted => {
+                    return Err(error);
+                }
+                _ => {}
+            }
+            for (flag, signal) in &self.given {
+                if flag.swap(false, Ordering::Relaxed) {
+                    // It may have ended just now, and is then waited for above.
+                    let _ = kill_process(Pid::from_child(child), *signal);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ended(wait_status: i32, has_said_so: bool) -> Result<Outcome, String> {
+        let status = ExitStatus::from_raw(wait_status);
+        outcome(status, has_said_so, Path::new("./my.so")).map_err(|f| f.to_string())
+    }
+
+    /// Check that an exit code is passed on where the process ended by itself, and that else
+    /// the library is named, with how it ended the process.
+    #[test]
+    fn ends() {
+        for code in [0, 2, 3, 4] {
+            assert_eq!(ended(code << 8, true).map(|outcome| outcome as i32), Ok(code));
+        }
+        assert_eq!(ended(70 << 8, false), Ok(Outcome::Bug));
+        for (wait_status, has_said_so, words) in [
+            (0, false, "my.so ended its process (exit status: 0)"),
+            (99 << 8, true, "my.so ended its process (exit status: 99)"),
+            (130 << 8, false, "my.so was interrupted twice"),
+            (11, false, "my.so crashed (SIGSEGV, signal 11)"),
+            (9, false, "my.so was ended (SIGKILL, signal 9)"),
+        ] {
+            let said = ended(wait_status, has_said_so).unwrap_err();
+            assert!(said.contains(words), "{said}");
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! `jitter`, with its own workloads and with libraries that are built here.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::tool::{
+    children, json, public_tool, run, signal, spawn, text, tool, turn, unprivileged,
+    wait_for_threads,
+};
+
+/// Few and short tests that anyone may run.
+const FEW: [&str; 8] = ["jitter", "--fifo", "0", "-q", "-t", "3", "-l", "2"];
+
+fn few(more: &[&str]) -> Vec<&'static str> {
+    let more = more.iter().map(|word| &*word.to_string().leak());
+    FEW.iter().copied().chain(more).collect()
+}
+
+fn numbers(value: &Value) -> Vec<u64> {
+    value.as_array().unwrap().iter().map(|number| number.as_u64().unwrap()).collect()
+}
+
+/// Check that each workload is run as often as said, and that the summary is what can be
+/// worked out from the series in another way.
+#[test]
+fn the_summary_adds_up() {
+    let _turn = turn();
+    for workload in ["tif", "memory:1M", "compute", "syscall"] {
+        let more = ["--json", "--series", "-c", "--workload", workload];
+        let object = json(&few(&more));
+        let (summary, tests) = (&object["summary"], &object["series"]["tests"]);
+        let tests: Vec<_> = tests.as_array().unwrap().iter().map(numbers).collect();
+        let mut jitters: Vec<u64> = tests.iter().map(|test| test[1] - test[0]).collect();
+        jitters.sort_unstable();
+        let [min, p50, max] = jitters[..] else { panic!("{workload}: {jitters:?}") };
+        assert_eq!((&summary["tests"], &summary["loops"]), (&3.into(), &2.into()));
+        assert_eq!(summary["unit"], "ticks");
+        let mean = (min + p50 + max + 1) / 3;
+        let expected = serde_json::json!({
+            "max": max, "min": min, "mean": mean, "p50": p50, "p99": max,
+        });
+        assert_eq!(summary["jitter"], expected, "{workload}");
+        let sum: u64 = tests.iter().map(|test| test[2]).sum();
+        assert_eq!(summary["loop"]["mean"], (sum + 3) / 6);
+        assert_eq!(object["spec"]["workload"], workload);
+    }
+}
+
+/// Check that time goes before a number of tests, as TIF documents it, with a remark; that
+/// what will be run is said first; and that rows follow where nobody has a terminal.
+#[test]
+fn time_goes_first() {
+    let _turn = turn();
+    let args = ["jitter", "--fifo", "0", "-t", "1", "-l", "2", "-d", "200ms"];
+    let output = run(&args);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let said = text(&output.stderr);
+    assert!(said.contains("go before -t"), "{said}");
+    let told = text(&output.stdout);
+    let places =
+        ["tests of 2 loops each, for 200 ms", "Jitter in nanoseconds", "What was"]
+            .map(|words| told.find(words));
+    assert!(places.is_sorted() && places[0].is_some(), "{told}");
+    let mut rows = told.lines().skip_while(|line| !line.contains("min          mean"));
+    let row = rows.nth(1).unwrap().split_whitespace();
+    let row: Vec<u64> = row.map(|number| number.parse().unwrap()).collect();
+    let [tests, _, max, min, mean] = row[..] else { panic!("{row:?}") };
+    assert!(tests > 1 && min <= mean && mean <= max, "{row:?}");
+    let object = json(&[&args[..], &["--json", "-q"]].concat());
+    assert_eq!(object["spec"]["tests"], Value::Null);
+}
+
+/// Check the files for other programs: a line a test in order, and percentiles that end with
+/// the largest.
+#[test]
+fn histograms() {
+    let _turn = turn();
+    let dir = tempfile::tempdir().unwrap();
+    let mut command = tool(&few(&["-h", "-o", "my.json"]));
+    assert!(command.current_dir(dir.path()).output().unwrap().status.success());
+    let file = |name: &str| dir.path().join(name);
+    let saved = fs::read_to_string(file("my.json")).unwrap();
+    let saved: Value = serde_json::from_str(&saved).unwrap();
+    let hz = saved["series"]["clock_hz"].as_f64().unwrap();
+    let lines = fs::read_to_string(file("tif.hist")).unwrap();
+    let tests = saved["series"]["tests"].as_array().unwrap();
+    assert_eq!(lines.lines().count(), tests.len());
+    for (at, (line, test)) in lines.lines().zip(tests).enumerate() {
+        let test = numbers(test);
+        let nanos = ((test[1] - test[0]) as f64 * 1e9 / hz).round();
+        assert_eq!(line, format!("{:>10} {nanos:>10}", at + 1));
+    }
+    let hgrm = file("my.hgrm");
+    let object = json(&few(&["--json", "-H", hgrm.to_str().unwrap()]));
+    let text = fs::read_to_string(&hgrm).unwrap();
+    let last = text.lines().take_while(|line| !line.starts_with('#')).last().unwrap();
+    let words: Vec<&str> = last.split_whitespace().collect();
+    let max = object["summary"]["jitter"]["max"].to_string();
+    assert_eq!(words, [&format!("{max}.000"), "1.000000000000", "3"]);
+}
+
+/// Check that a file that is there and may not be written is refused before anything runs.
+#[test]
+fn histograms_that_cannot_be_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let tool = public_tool(dir.path());
+    let file = dir.path().join("my.hist");
+    fs::write(&file, "").unwrap();
+    fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o444))
+        .unwrap();
+    let mut command = unprivileged(&tool);
+    let output = command.args(["jitter", "-D", "1", "-H"]).arg(&file).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("-H"), "{}", text(&output.stderr));
+}
+
+/// Check that without the privilege for SCHED_FIFO it says what would help, and what goes
+/// without.
+#[test]
+fn fifo_needs_a_privilege() {
+    let _turn = turn();
+    let dir = tempfile::tempdir().unwrap();
+    let tool = public_tool(dir.path());
+    let output = unprivileged(&tool).args(["jitter", "-t", "1"]).output().unwrap();
+    if output.status.success() {
+        println!("skipped: fifo_needs_a_privilege: RLIMIT_RTPRIO allows it to everyone");
+        return;
+    }
+    assert_eq!(output.status.code(), Some(3));
+    let said = text(&output.stderr);
+    for words in ["CAP_SYS_NICE", "RLIMIT_RTPRIO of 99", "--fifo 0"] {
+        assert!(said.contains(words), "{said}");
+    }
+    assert_eq!(text(&output.stdout), "");
+    assert!(unprivileged(&tool).args(FEW).output().unwrap().status.success());
+}
+
+/// What Ctrl-C left of a run of an hour whose tests are short.
+fn interrupted(args: &[&str], find: impl Fn(u32) -> Option<u32>) -> Value {
+    let mut endless = vec!["jitter", "--fifo", "0", "-D", "1", "-l", "2", "--json"];
+    endless.extend(args);
+    let child = spawn(&endless);
+    let measuring = || find(child.id());
+    wait_for_threads(measuring, "jitter", 1);
+    signal(&child, libc::SIGINT);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn assert_ended_early(object: &Value) {
+    assert!(object["summary"]["tests"].as_u64().unwrap() > 0);
+    let doubts = object["doubts"].as_array().unwrap();
+    assert!(doubts.iter().any(|doubt| doubt["code"] == "interrupted"), "{doubts:?}");
+}
+
+/// Check that Ctrl-C ends a run early, and that what was measured is told, with a doubt.
+#[test]
+fn interrupted_runs_are_told() {
+    let _turn = turn();
+    assert_ended_early(&interrupted(&[], Some));
+}
+
+/// Libraries, built from C that is given or from the examples.
+struct Libraries(TempDir);
+
+impl Libraries {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    /// Builds one from a text; `None` where there is no compiler.
+    fn c(&self, name: &str, text: &str) -> Option<PathBuf> {
+        let source = self.0.path().join(name).with_extension("c");
+        fs::write(&source, text).unwrap();
+        self.build(&source, "cc", &["-O2", "-shared", "-fPIC"])
+    }
+
+    fn build(&self, source: &Path, compiler: &str, args: &[&str]) -> Option<PathBuf> {
+        let library =
+            self.0.path().join(source.file_name().unwrap()).with_extension("so");
+        let mut command = Command::new(compiler);
+        let built = command.args(args).arg("-o").arg(&library).arg(source).output();
+        let Ok(built) = built else {
+            println!("skipped: a library is not built: no {compiler} here");
+            return None;
+        };
+        assert!(built.status.success(), "{}", text(&built.stderr));
+        Some(library)
+    }
+}
+
+fn exec(library: &Path) -> String {
+    format!("exec:{}", library.display())
+}
+
+fn run_library(library: &Path) -> Output {
+    run(&few(&["--workload", &exec(library)]))
+}
+
+/// Check that the examples, as their comments say to build them, are run as often as said.
+#[test]
+fn the_examples_run() {
+    let _turn = turn();
+    let libraries = Libraries::new();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/workloads");
+    let rust = ["--edition", "2024", "-O", "-C", "panic=abort", "--crate-type", "cdylib"];
+    let c = ["-O2", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror"];
+    for library in [
+        libraries.build(&folder.join("sort.c"), "cc", &c),
+        libraries.build(&folder.join("primes.rs"), "rustc", &rust),
+    ] {
+        let Some(library) = library else { continue };
+        let object = json(&few(&["--json", "--workload", &exec(&library)]));
+        assert_eq!(object["summary"]["tests"], 3);
+        // Neither sorting nor sieving thousands of numbers is done in a microsecond.
+        assert!(object["summary"]["loop"]["min"].as_u64().unwrap() > 1_000);
+    }
+}
+
+/// Check that the function is called once for each loop: one that ends its process at the
+/// hundredth call does so before 60 tests of two loops are over, and that this is said.
+#[test]
+fn libraries_that_end_their_process() {
+    let _turn = turn();
+    let libraries = Libraries::new();
+    let text_of = "#include <stdlib.h>\nstatic int calls;\n\
+                   void nf_workload(void) { if (++calls == 100) exit(0); }";
+    let Some(library) = libraries.c("exits", text_of) else { return };
+    let output = run_library(&library);
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stdout));
+    let said = text(&output.stderr);
+    assert!(said.contains("ended its process (exit status: 0)"), "{said}");
+}
+
+/// Check that a crash is told with the library and the signal, in the middle of a run and
+/// while the library is loaded.
+#[test]
+fn libraries_that_crash() {
+    let _turn = turn();
+    let libraries = Libraries::new();
+    let crash = "*(volatile int *)8 = 1;";
+    for (name, source, words) in [
+        ("segv", format!("void nf_workload(void) {{ {crash} }}"), "SIGSEGV"),
+        (
+            "loading",
+            format!("__attribute__((constructor)) static void begin(void) {{ {crash} }}"),
+            "SIGSEGV",
+        ),
+        (
+            "abort",
+            "#include <stdlib.h>\nvoid nf_workload(void) { abort(); }".to_owned(),
+            "SIGABRT",
+        ),
+    ] {
+        let Some(library) = libraries.c(name, &source) else { return };
+        let output = run_library(&library);
+        assert_eq!(output.status.code(), Some(3), "{name}: {}", text(&output.stdout));
+        let said = text(&output.stderr);
+        assert!(said.contains("crashed") && said.contains(words), "{said}");
+        assert!(said.contains(library.to_str().unwrap()), "{said}");
+    }
+}
+
+/// Check that what is no such library is refused in the loader's words.
+#[test]
+fn libraries_that_are_none() {
+    let _turn = turn();
+    let libraries = Libraries::new();
+    let none = libraries.0.path().join("none.so");
+    fs::write(&none, "hello").unwrap();
+    let mut cases =
+        vec![(none, "file too short"), ("/nowhere/at-all.so".into(), "No such")];
+    if let Some(library) = libraries.c("other", "void other(void) {}") {
+        cases.push((library, "undefined symbol: nf_workload"));
+    }
+    for (library, words) in cases {
+        let output = run_library(&library);
+        assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+        let said = text(&output.stderr);
+        assert!(said.contains(words), "{said}");
+    }
+}
+
+/// Check that Ctrl-C ends a library's run early, with what was measured, and that the process
+/// that runs it ends with the one that it was started by.
+#[test]
+fn supervised_runs_end() {
+    let _turn = turn();
+    let libraries = Libraries::new();
+    let source = "void nf_workload(void) { for (volatile int i = 0; i < 1000; i++); }";
+    let Some(library) = libraries.c("counts", source) else { return };
+    let workload = exec(&library);
+    let args = ["--workload", &workload];
+    let only_child = |supervisor| children(supervisor).first().copied();
+    assert_ended_early(&interrupted(&args, only_child));
+
+    let mut supervisor = spawn(&["jitter", "--fifo", "0", "-D", "1", args[0], args[1]]);
+    wait_for_threads(|| only_child(supervisor.id()), "jitter", 1);
+    let child = only_child(supervisor.id()).unwrap();
+    supervisor.kill().unwrap();
+    supervisor.wait().unwrap();
+    let gone = || {
+        let status =
+            fs::read_to_string(format!("/proc/{child}/status")).unwrap_or_default();
+        status.is_empty() || status.contains("State:\tZ")
+    };
+    while !gone() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
