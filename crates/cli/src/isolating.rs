@@ -6,7 +6,6 @@ use isolate::{Fate, Isolation, Pick, Reason, Returned, Wishes};
 use units::Cpu;
 
 use crate::outcome::Failure;
-use crate::terminal::Terminal;
 
 /// What may be asked for beside the CPU.
 #[derive(Debug, Clone, Copy, clap::Args)]
@@ -35,9 +34,9 @@ pub(crate) struct Free {
 }
 
 impl Free {
-    fn wishes(self, cpu: Option<Cpu>) -> Wishes {
+    fn wishes(self, cpu: Cpu) -> Wishes {
         Wishes {
-            cpu,
+            cpu: Some(cpu),
             unthrottled: !self.throttled,
             irqs: self.irqs,
             workqueues: self.workqueues,
@@ -49,29 +48,40 @@ impl Free {
 }
 
 /// Keeps a CPU free, tells what could not be done, runs, and gives everything back, however
-/// that ends.
+/// that ends. Who calls it listens to signals already: else they would end it in between.
 pub(crate) fn kept_free<T>(
-    cpu: Option<Cpu>,
+    cpu: Cpu,
     free: Free,
     facts: &Facts,
-    terminal: &mut Terminal,
-    run: impl FnOnce(&Pick, &mut Terminal) -> Result<T, Failure>,
+    quiet: bool,
+    run: impl FnOnce() -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let isolation = Isolation::begin(&free.wishes(cpu), facts)?;
-    isolation.left().iter().for_each(|left| tell_left(left, terminal));
-    isolation.refused().iter().for_each(|why| terminal.remark(&why.to_string()));
-    let ran = run(isolation.pick(), terminal);
+    isolation.left().iter().for_each(|left| remark(quiet, &left_line(left)));
+    isolation.refused().iter().for_each(|why| remark(quiet, &why.to_string()));
+    let ran = run();
     match isolation.end() {
         Ok(returned) => {
-            returned.iter().filter_map(unusual).for_each(|line| terminal.remark(&line));
+            returned.iter().filter_map(unusual).for_each(|line| remark(quiet, &line));
         }
-        Err(why) => terminal.remark(&format!("{why}; try: noisefloor restore")),
+        Err(why) => remark(quiet, &format!("{why}; try: noisefloor restore")),
     }
     ran
 }
 
+/// The CPU that is asked for, or the best one, and why that.
+pub(crate) fn picked(
+    asked: Option<Cpu>,
+    facts: &Facts,
+    quiet: bool,
+) -> Result<Pick, Failure> {
+    let pick = isolate::pick(asked, facts)?;
+    reason(&pick).iter().for_each(|line| remark(quiet, line));
+    Ok(pick)
+}
+
 /// Why this CPU, where nobody asked for it.
-pub(crate) fn picked(pick: &Pick) -> Option<String> {
+fn reason(pick: &Pick) -> Option<String> {
     let why = match pick.why {
         Reason::Asked => return None,
         Reason::NohzFull => "its tick stops while one task runs there (nohz_full)",
@@ -87,19 +97,18 @@ pub(crate) fn picked(pick: &Pick) -> Option<String> {
 
 /// Puts back what a killed run left, and tells it. Nothing is said where nothing was left.
 pub(crate) fn clean_up(quiet: bool) {
-    let tell = |line: &str| {
-        if !quiet {
-            eprintln!("noisefloor: {line}");
-        }
-    };
     match isolate::restore() {
-        Ok(returned) => returned.iter().for_each(|left| tell(&left_line(left))),
-        Err(why) => tell(&why.to_string()),
+        Ok(returned) => {
+            returned.iter().for_each(|left| remark(quiet, &left_line(left)));
+        }
+        Err(why) => remark(quiet, &why.to_string()),
     }
 }
 
-fn tell_left(left: &Returned, terminal: &mut Terminal) {
-    terminal.remark(&left_line(left));
+fn remark(quiet: bool, text: &str) {
+    if !quiet {
+        eprintln!("noisefloor: {text}");
+    }
 }
 
 fn left_line(left: &Returned) -> String {

@@ -5,66 +5,86 @@
 use std::fs;
 use std::path::Path;
 
+use ::facts::{Facts, Root};
 use measure::Spec;
 use recording::{Body, JitterSeries, JitterSpec, Recording, Workload};
-use units::{CpuSet, LengthUnit};
+use units::{Cpu, CpuSet, LengthUnit};
 
 use crate::args::{Output, Where};
+use crate::isolating::{kept_free, picked};
 use crate::jitter_args::JitterArgs;
 use crate::jitter_watcher::JitterWatcher;
-use crate::measuring::{self, Place};
+use crate::measuring;
 use crate::outcome::{Failure, Outcome};
-use crate::supervisor;
+use crate::supervisor::{self, Supervisor};
 
 pub(crate) fn run(args: &JitterArgs, output: Output) -> Result<Outcome, Failure> {
-    if supervisor::is_supervised() {
-        return supervisor::supervised(|| measure(args, output));
-    }
     if let Some((option, file)) = args.histogram() {
         measuring::refuse_unwritable_in_place(option, file)?;
     }
-    // Settings of the machine that are to hold while it is measured are held from here on,
-    // and given back when this function returns: also after a library's crash.
+    if let Some(file) = &args.output {
+        measuring::refuse_unwritable("-o", file)?;
+    }
+    let facts = Facts::read(&Root::live());
+    if supervisor::is_supervised() {
+        let cpu = isolate::pick(args.cpu, &facts)?.cpu;
+        return supervisor::supervised(|| measure(args, cpu, &facts, output));
+    }
+    let cpu = picked(args.cpu, &facts, output.quiet)?.cpu;
     match &args.workload {
-        Workload::Exec(library) => supervisor::supervise(library),
-        _ => measure(args, output),
+        Workload::Exec(library) => {
+            let supervisor = Supervisor::new()?;
+            let again = args.cpu.is_none().then(|| format!("--cpu={cpu}"));
+            kept_free(cpu, args.free, &facts, output.quiet, || {
+                supervisor.watch_over(library, again.as_deref())
+            })
+        }
+        _ => measure(args, cpu, &facts, output),
     }
 }
 
-/// Measures, tells and saves.
-fn measure(args: &JitterArgs, output: Output) -> Result<Outcome, Failure> {
-    let asked = Where {
-        cpus: args.cpu.map(|cpu| CpuSet::from_iter([cpu])),
-        output: args.output.clone(),
-    };
-    let place = Place::find(&asked, isolate::choose)?;
-    let spec = spec(args, &place)?;
-    let _claim = isolate::claim(&CpuSet::from_iter([spec.cpu]))?;
+/// Measures on a CPU that is kept free, unless a supervisor keeps it, tells and saves.
+fn measure(
+    args: &JitterArgs,
+    cpu: Cpu,
+    facts: &Facts,
+    output: Output,
+) -> Result<Outcome, Failure> {
+    let spec = spec(args, cpu);
+    let _claim = isolate::claim(&CpuSet::from_iter([cpu]))?;
     let mut watcher = JitterWatcher::new(spec.clone(), output)?;
     if args.tests.is_some() && args.duration().is_some() {
         watcher.remark("-d and -D go before -t: as many tests as there is time for");
     }
-    let recording = measure::run(&Spec::Jitter(spec), &place.facts, &mut watcher);
-    watcher.close();
-    let recording = recording.map_err(refused)?;
+    let locked = isolate::lock_memory(cpu, facts);
+    locked.as_ref().err().iter().for_each(|why| watcher.remark(&why.to_string()));
+    let run = || {
+        let recording = measure::run(&Spec::Jitter(spec), facts, &mut watcher);
+        watcher.close();
+        recording.map_err(refused)
+    };
+    let recording = match supervisor::is_supervised() {
+        true => run(),
+        false => kept_free(cpu, args.free, facts, output.quiet, run),
+    }?;
+    let asked = Where { cpus: None, output: args.output.clone() };
     let written = args.histogram().map(|(_, file)| write_histogram(&recording, file));
     let outcome = measuring::finish(&recording, &asked, output, || close(&recording))?;
     written.transpose()?;
     Ok(outcome)
 }
 
-fn spec(args: &JitterArgs, place: &Place) -> Result<JitterSpec, Failure> {
-    let cpu = place.cpus.iter().last();
+fn spec(args: &JitterArgs, cpu: Cpu) -> JitterSpec {
     let duration_ns = args.duration();
-    Ok(JitterSpec {
-        cpu: cpu.ok_or_else(|| Failure::refused("no CPU may be used"))?,
+    JitterSpec {
+        cpu,
         workload: args.workload.clone(),
         tests: args.tests.filter(|_| duration_ns.is_none()),
         loops: args.loops,
         duration_ns,
         unit: if args.ticks { LengthUnit::Ticks } else { LengthUnit::Ns },
         fifo: Some(args.fifo).filter(|&priority| priority > 0),
-    })
+    }
 }
 
 /// Without the privilege there is still something to measure.

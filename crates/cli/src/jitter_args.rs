@@ -8,13 +8,15 @@ use recording::Workload;
 use units::{Cpu, Nanos};
 
 use crate::args::span;
+use crate::isolating::Free;
 
 /// Where `-h` writes.
 const HISTOGRAM: &str = "tif.hist";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct JitterArgs {
-    /// The CPU to measure on; the last one that this process may use if not given.
+    /// The CPU to measure on; if not given, the first nohz_full or isolated one, or else that
+    /// which was interrupted least; never CPU 0.
     #[arg(short = 'a', long, value_name = "CPU", value_parser = one_cpu)]
     pub(crate) cpu: Option<Cpu>,
     /// How many tests to make; as many as there is time for if not given.
@@ -56,6 +58,8 @@ pub(crate) struct JitterArgs {
     /// Print help.
     #[arg(long, action = ArgAction::HelpLong)]
     help: Option<bool>,
+    #[command(flatten)]
+    pub(crate) free: Free,
 }
 
 impl JitterArgs {

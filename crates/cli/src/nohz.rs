@@ -23,19 +23,17 @@ pub(crate) fn run(command: &NohzCommand, output: Output) -> Result<Outcome, Fail
     }
     let facts = Facts::read(&Root::live());
     let mut terminal = Terminal::new(output.quiet, None)?;
+    let cpu = picked(place.cpu, &facts, output.quiet)?.cpu;
     // Where it cannot be, nothing is changed first.
-    let pick = isolate::pick(place.cpu, &facts)?;
-    isolate::nohz_full(pick.cpu, &facts)?;
-    let _claim = isolate::claim(&[pick.cpu].into_iter().collect())?;
-    let cpu = Some(pick.cpu);
-    let recording = kept_free(cpu, place.free, &facts, &mut terminal, |_, terminal| {
-        picked(&pick).iter().for_each(|line| terminal.remark(line));
-        let spec = spec(place, pick.cpu, tries, stay);
-        let spec = match command {
-            NohzCommand::Test(_) => Spec::NohzTest(spec),
-            NohzCommand::Stress(_) => Spec::NohzStress(spec),
-        };
-        let recording = measure::run(&spec, &facts, terminal as &mut dyn Watch);
+    isolate::nohz_full(cpu, &facts)?;
+    let _claim = isolate::claim(&[cpu].into_iter().collect())?;
+    let spec = spec(place, cpu, tries, stay);
+    let spec = match command {
+        NohzCommand::Test(_) => Spec::NohzTest(spec),
+        NohzCommand::Stress(_) => Spec::NohzStress(spec),
+    };
+    let recording = kept_free(cpu, place.free, &facts, output.quiet, || {
+        let recording = measure::run(&spec, &facts, &mut terminal as &mut dyn Watch);
         terminal.clear();
         Ok(recording?)
     })?;

@@ -50,23 +50,37 @@ pub(crate) fn supervised(
     ended
 }
 
-/// Starts this tool again, supervised, with what it was called with, and waits for it.
-pub(crate) fn supervise(library: &Path) -> Result<Outcome, Failure> {
-    let (mut end, its_end) = UnixStream::pair().map_err(Failure::refused)?;
-    let signals = Signals::new().map_err(Failure::refused)?;
-    let mut child = start(its_end).map_err(|error| {
-        Failure::refused(format!("this tool cannot be started again: {error}"))
-    })?;
-    let status = signals.pass_on_until_ended(&mut child).map_err(Failure::refused)?;
-    end.set_nonblocking(true).map_err(Failure::refused)?;
-    let has_said_so = end.read(&mut [0]).is_ok_and(|read| read == 1);
-    outcome(status, has_said_so, library)
+/// Who watches over a supervised process; signals do not end it any more.
+pub(crate) struct Supervisor(Signals);
+
+impl Supervisor {
+    /// One that has not started anything yet.
+    pub(crate) fn new() -> Result<Self, Failure> {
+        Signals::new().map(Self).map_err(Failure::refused)
+    }
+
+    /// Starts this tool again, supervised, with what it was called with and perhaps one
+    /// argument more, and waits for it.
+    pub(crate) fn watch_over(
+        self,
+        library: &Path,
+        more: Option<&str>,
+    ) -> Result<Outcome, Failure> {
+        let (mut end, its_end) = UnixStream::pair().map_err(Failure::refused)?;
+        let mut child = start(its_end, more).map_err(|error| {
+            Failure::refused(format!("this tool cannot be started again: {error}"))
+        })?;
+        let status = self.0.pass_on_until_ended(&mut child).map_err(Failure::refused)?;
+        end.set_nonblocking(true).map_err(Failure::refused)?;
+        let has_said_so = end.read(&mut [0]).is_ok_and(|read| read == 1);
+        outcome(status, has_said_so, library)
+    }
 }
 
-fn start(its_end: UnixStream) -> io::Result<Child> {
+fn start(its_end: UnixStream, more: Option<&str>) -> io::Result<Child> {
     // The link leads to this very program, even if its file was replaced meanwhile.
     let mut command = Command::new("/proc/self/exe");
-    command.arg0("noisefloor").args(env::args_os().skip(1));
+    command.arg0("noisefloor").args(env::args_os().skip(1)).args(more);
     command.env(SUPERVISOR, std::process::id().to_string());
     command.stdin(OwnedFd::from(its_end));
     isolate::tether(&mut command, None);

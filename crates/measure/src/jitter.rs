@@ -19,6 +19,7 @@ use units::{Cpu, CpuSet, Nanos, TscDelta, TscHz};
 use crate::clock::Clock;
 use crate::jitter_loop::{Board, Course, Seen, run as run_tests};
 use crate::meanwhile::{Counters, OwnTime};
+use crate::nohz::stop_tick;
 use crate::stop::Stop;
 use crate::thread::{block_signals, died, start};
 use crate::watch::Watch;
@@ -45,11 +46,12 @@ pub(crate) fn run(
 ) -> Result<JitterSeries, Error> {
     refuse(spec, facts)?;
     let clock = Clock::settle()?;
-    let whole = measure(spec, clock.guess(), watch)?;
+    let whole = measure(spec, clock.guess(), facts, watch)?;
     let after = Counters::now();
     let (hz, of_clock) = clock.over_the_run(facts);
     doubts.extend(of_clock);
     doubts.extend(after.doubts());
+    doubts.extend(whole.tick.clone());
     doubts.extend(doubts_of(&whole, spec, hz, facts));
     Ok(whole.series(spec.cpu, hz, &after, facts))
 }
@@ -124,6 +126,8 @@ struct Whole {
     meanwhile: Meanwhile,
     /// The CPU the thread was on when it ended.
     ended_on: Option<Cpu>,
+    /// Why its tick did not stop, where it should have.
+    tick: Option<Doubt>,
 }
 
 impl Whole {
@@ -154,7 +158,12 @@ impl Whole {
 }
 
 /// Seats the measuring thread, tells it what to do, and waits until it has done it.
-fn measure(spec: &JitterSpec, hz: TscHz, watch: &mut dyn Watch) -> Result<Whole, Error> {
+fn measure(
+    spec: &JitterSpec,
+    hz: TscHz,
+    facts: &Facts,
+    watch: &mut dyn Watch,
+) -> Result<Whole, Error> {
     let stop = watch.stop().clone();
     let (stop, board) = (&stop, &Board::default());
     let _elsewhere = isolate::Elsewhere::than(spec.cpu);
@@ -163,7 +172,7 @@ fn measure(spec: &JitterSpec, hz: TscHz, watch: &mut dyn Watch) -> Result<Whole,
         let (begin, is_begun) = channel();
         let (done, is_done) = channel();
         let thread = start(scope, "jitter", move || {
-            let seen = work(spec, stop, board, &ready, &is_begun);
+            let seen = work(spec, facts, stop, board, &ready, &is_begun);
             // Nobody may be waiting any more; that is their business.
             let _ = done.send(());
             seen
@@ -176,19 +185,20 @@ fn measure(spec: &JitterSpec, hz: TscHz, watch: &mut dyn Watch) -> Result<Whole,
         let _ = begin.send(Start::of(&plan, hz));
         wait(watch, &is_done, board, hz);
         let ended = thread.join().ok().flatten().ok_or_else(|| died("jitter"))?;
-        let (seen, meanwhile, ended_on) = ended;
-        Ok(Whole { plan, before, seen, meanwhile, ended_on })
+        let (seen, meanwhile, ended_on, tick) = ended;
+        Ok(Whole { plan, before, seen, meanwhile, ended_on, tick })
     })
 }
 
 /// The thread's whole life; `None` where it could not be seated or was never started.
 fn work(
     spec: &JitterSpec,
+    facts: &Facts,
     stop: &Stop,
     board: &Board,
     ready: &Sender<Result<TscDelta, Error>>,
     begin: &Receiver<Start>,
-) -> Option<(Seen, Meanwhile, Option<Cpu>)> {
+) -> Option<(Seen, Meanwhile, Option<Cpu>, Option<Doubt>)> {
     let (mut work, loop_ticks) = match seat(spec, stop) {
         Ok(seated) => seated,
         Err(error) => {
@@ -200,6 +210,7 @@ fn work(
     let Start { course, room } = begin.recv().ok()?;
     let mut seen = Seen::with_room(room);
     let before = OwnTime::now();
+    let tick = stop_tick(spec.cpu, facts, stop.as_atomic());
     // It has slept: what that left cold is warmed up again.
     work.once();
     mark::begin();
@@ -207,7 +218,7 @@ fn work(
     mark::end();
     let mut meanwhile = Meanwhile::default();
     OwnTime::now().add_since(before, &mut meanwhile);
-    Some((seen, meanwhile, isolate::current_cpu()))
+    Some((seen, meanwhile, isolate::current_cpu(), tick))
 }
 
 /// Takes the CPU, makes the workload ready, and learns how long one run of it takes.

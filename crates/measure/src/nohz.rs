@@ -13,7 +13,7 @@ use std::thread::scope;
 use facts::Facts;
 use isolate::{Entry, Wait};
 use recording::{Code, Doubt, KeptBy, Meanwhile, NohzSeries, NohzSpec, NohzTry};
-use units::{CpuSet, Nanos, TscDelta, TscHz};
+use units::{Cpu, CpuSet, Nanos, TscDelta, TscHz};
 
 use crate::clock::Clock;
 use crate::meanwhile::Counters;
@@ -24,6 +24,8 @@ use crate::{Error, Kind, counter, mark, sensible};
 
 /// By this name the thread is found.
 const NAME: &str = "nohz";
+/// How long a measurement waits for its CPU's tick to stop, and as long again, forced.
+const PATIENCE: Nanos = Nanos::from_secs(1);
 /// The most tries: their times are kept.
 const TRIES_MAX: u64 = 1 << 24;
 
@@ -168,6 +170,35 @@ fn kept((dependency, times): (isolate::Dependency, u64)) -> KeptBy {
     KeptBy { dependency: dependency.to_string(), times }
 }
 
+/// Waits until the tick of the CPU has stopped that the calling thread is pinned to, where it
+/// can; forced, if waiting alone does not help. What is to be said where it did not.
+pub(crate) fn stop_tick(cpu: Cpu, facts: &Facts, stop: &AtomicBool) -> Option<Doubt> {
+    isolate::nohz_full(cpu, facts).ok()?;
+    let others = isolate::pick(Some(cpu), facts).ok()?.others;
+    let wait = |forced| {
+        let wait = Wait { limit: PATIENCE, forced, confirmed: false, stop: Some(stop) };
+        isolate::wait_for_nohz(&wait, &others, facts)
+    };
+    let why = match wait(false) {
+        Ok(entry) if entry.entered => return None,
+        _ => match wait(true) {
+            Ok(entry) if entry.entered => return None,
+            Ok(entry) => entry.kept_by.map_or_else(|why| why.to_string(), named),
+            Err(why) => why.to_string(),
+        },
+    };
+    let text =
+        format!("the tick of CPU {cpu} did not stop, and is in the numbers: {why}");
+    Some(Doubt::new(Code::TickKept, text))
+}
+
+fn named(kept_by: isolate::KeptBy) -> String {
+    let names: Vec<String> = kept_by.keys().map(ToString::to_string).collect();
+    let names =
+        if names.is_empty() { "a reason unknown".to_owned() } else { names.join(", ") };
+    format!("the kernel keeps it for {names}; noisefloor nohz test -a tells more")
+}
+
 /// Stays on the CPU, in user space, and counts what comes.
 fn stay(spec: &NohzSpec, hz: TscHz, facts: &Facts, stop: &AtomicBool) -> Meanwhile {
     let before = Counters::now();
@@ -181,7 +212,6 @@ fn stay(spec: &NohzSpec, hz: TscHz, facts: &Facts, stop: &AtomicBool) -> Meanwhi
 #[cfg(test)]
 mod tests {
     use super::*;
-    use units::Cpu;
 
     fn spec() -> NohzSpec {
         NohzSpec {

@@ -57,6 +57,8 @@ pub enum Code {
     Idled,
     /// There was no room for all tests: later ones are counted, not kept.
     TestsLost,
+    /// A tick that should have stopped did not.
+    TickKept,
     /// A doubt of a later version.
     #[serde(other)]
     Other,
