@@ -39,25 +39,42 @@ pub(crate) fn run(workspace: &Workspace) -> Result<String, String> {
     Ok(put.collect::<Result<Vec<_>, _>>()?.join("\n"))
 }
 
-/// Builds the tests that also run in guests; says what was built.
+/// The tests that also run in guests, room and name.
+const TESTS: [(&str, &str); 2] = [("blame", "truth"), ("cli", "isolation")];
+
+/// Builds the tests that also run in guests, and the tool that they call; says what was built.
 pub(crate) fn tests(workspace: &Workspace) -> Result<String, String> {
-    let mut cargo = cargo_for_guests(workspace, "test")?;
-    cargo.args(["--package", "blame", "--test", "truth", "--features", "static"]);
-    cargo.args(["--no-run", "--message-format", "json"]);
-    // A guest unpacks every byte, and executes every instruction, under emulation.
-    cargo
-        .env("CARGO_PROFILE_DEV_STRIP", "symbols")
-        .env("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
-    let told = command::output(&mut cargo)?;
-    let built = executable(&told).ok_or("cargo test does not say what it built")?;
-    put(&built, &workspace.target.join("lab/noisefloor-truth"))
+    let mut said = Vec::new();
+    for (package, test) in TESTS {
+        let mut cargo = cargo_for_guests(workspace, "test")?;
+        cargo.args(["--package", package, "--test", test, "--features", "static"]);
+        cargo.args(["--no-run", "--message-format", "json"]);
+        // A guest unpacks every byte, and executes every instruction, under emulation.
+        cargo
+            .env("CARGO_PROFILE_DEV_STRIP", "symbols")
+            .env("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
+        let told = command::output(&mut cargo)?;
+        // With a test, cargo builds the programs of its package.
+        for (name, built) in executables(&told) {
+            if [test, "noisefloor"].contains(&name.as_str()) {
+                let name = name.trim_start_matches("noisefloor");
+                let name = if name.is_empty() { "tool" } else { name };
+                let place = format!("lab/noisefloor-{name}");
+                said.push(put(&built, &workspace.target.join(place))?);
+            }
+        }
+    }
+    Ok(said.join("\n"))
 }
 
-/// The program that cargo says it built.
-fn executable(told: &str) -> Option<PathBuf> {
+/// The programs that cargo says it built, and their names.
+fn executables(told: &str) -> Vec<(String, PathBuf)> {
     let lines = told.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let file = |line: Value| line["executable"].as_str().map(PathBuf::from);
-    lines.rev().find_map(file)
+    let program = |line: Value| {
+        let name = line["target"]["name"].as_str()?.to_owned();
+        Some((name, PathBuf::from(line["executable"].as_str()?)))
+    };
+    lines.filter_map(program).collect()
 }
 
 fn agent(workspace: &Workspace) -> Result<PathBuf, String> {

@@ -5,6 +5,7 @@ mod cache;
 mod counter;
 mod expected;
 mod gate;
+mod isolated;
 mod lost;
 mod repeats;
 mod site;

@@ -26,7 +26,7 @@ const WATCHED: &str = "name = \"watched\"\nkernels = [\"debian:6.1-cloud\"]\n\
     calls = { cpu = 0, calls = [\"switch\"], repeats = 20 }\n";
 
 /// Gets these kernels into the cache that all tests share.
-fn kernels(site: &Site, names: &[&str]) -> bool {
+pub(crate) fn kernels(site: &Site, names: &[&str]) -> bool {
     let output = site.output(&[&["lab", "kernels"], names].concat());
     let is_there = output.status.success();
     if !is_there {

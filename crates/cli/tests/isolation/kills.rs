@@ -1,0 +1,224 @@
+//! Runs that are killed at a random moment, 300 times.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use isolate::{Isolation, Wishes};
+
+use crate::settings::{self, Settings};
+use crate::{alone, cpu, output, text, tool};
+
+/// How often.
+const TIMES: u32 = 300;
+/// The latest moment, in microseconds: by then, everything was changed long before.
+const LATEST: u64 = 150_000;
+/// By this a child of this test knows how many of its changes it outlives.
+const PANIC: &str = "NOISEFLOOR_TEST_PANICS_AFTER";
+
+/// How a run ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Signal(i32),
+    Panic,
+}
+
+const ENDS: [End; 5] = [
+    End::Signal(libc::SIGKILL),
+    End::Signal(libc::SIGTERM),
+    End::Signal(libc::SIGINT),
+    End::Signal(libc::SIGHUP),
+    End::Panic,
+];
+
+/// A random number generator that is small and gives the same each time: an LCG.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (self.0 >> 33) % bound
+    }
+}
+
+/// Everything that may be kept off a CPU.
+const EVERYTHING: [&str; 4] = ["--irqs", "--workqueues", "--kthreads", "--partition"];
+
+/// Check that settings are as they were after each of 300 runs that ended by a signal or a
+/// panic at a random moment: of itself where they could know, by the next call or by `restore`
+/// where they were killed; and that five kinds of settings and more were changed meanwhile.
+#[test]
+fn settings_are_as_they_were() {
+    let Some(cpu) = cpu("settings_are_as_they_were") else { return };
+    let _alone = alone();
+    let state = tempfile::tempdir().unwrap();
+    let before = settings::now();
+    let mut random = Random(7);
+    let (mut left_changed, mut kinds) = (0, Vec::new());
+    for number in 0..TIMES {
+        let end = ENDS[number as usize % ENDS.len()];
+        let mut run = start(end, &cpu, state.path(), &mut random);
+        if let End::Signal(signal) = end {
+            sleep(Duration::from_micros(random.below(LATEST)));
+            // SAFETY: takes numbers only; the child has not been waited for.
+            unsafe { libc::kill(i32::try_from(run.id()).unwrap(), signal) };
+        }
+        run.wait().unwrap();
+        let after = settings::now();
+        kinds.extend(settings::kinds(&before, &after));
+        if end == End::Signal(libc::SIGKILL) {
+            left_changed += u32::from(journal(state.path()).exists());
+            clean_up(number, state.path());
+        }
+        judge(number, end, &before, state.path());
+    }
+    kinds.sort_unstable();
+    kinds.dedup();
+    println!("{TIMES} runs, {left_changed} killed while {kinds:?} were changed");
+    assert!(
+        left_changed > TIMES / 20,
+        "only {left_changed} runs were killed in the middle"
+    );
+    assert!(kinds.len() >= 5, "{kinds:?}");
+}
+
+fn journal(state: &Path) -> std::path::PathBuf {
+    state.join("journal.json")
+}
+
+/// Starts a run that ends so.
+fn start(end: End, cpu: &str, state: &Path, random: &mut Random) -> Child {
+    let mut command = match end {
+        End::Signal(_) => {
+            tool(&[&["jitter", "-a", cpu, "-d", "10"], &EVERYTHING[..]].concat())
+        }
+        End::Panic => {
+            let mut own = Command::new(std::env::current_exe().unwrap());
+            own.args(["--ignored", "--exact", "kills::panics"]);
+            own.env(PANIC, random.below(6).to_string());
+            own.stdout(Stdio::null()).stderr(Stdio::null());
+            own
+        }
+    };
+    command.env("NOISEFLOOR_STATE", state).env("NOISEFLOOR_TEST_CPU", cpu);
+    command.spawn().unwrap()
+}
+
+/// By turns `restore` and any other call.
+fn clean_up(number: u32, state: &Path) {
+    let args: &[&str] =
+        if number % 2 == 0 { &["restore"] } else { &["ticks", "-n", "1", "-i", "1ms"] };
+    let done = tool(args).env("NOISEFLOOR_STATE", state).status().unwrap();
+    assert!(done.success(), "{args:?}: {done}");
+}
+
+fn judge(number: u32, end: End, before: &Settings, state: &Path) {
+    let changed = settings::changed(before, &settings::now());
+    assert!(changed.is_empty(), "run {number}, {end:?}: {changed:?}");
+    let left = fs::read_to_string(journal(state)).unwrap_or_default();
+    assert!(left.is_empty(), "run {number}, {end:?}: {left}");
+}
+
+/// Not a test of its own: changes settings, some more each time, and panics after so many.
+#[test]
+#[ignore = "started by another test"]
+fn panics() {
+    let Ok(after) = std::env::var(PANIC) else { return };
+    let cpu = std::env::var("NOISEFLOOR_TEST_CPU").unwrap().parse().unwrap();
+    let after: usize = after.parse().unwrap();
+    let facts = facts::Facts::read(&facts::Root::live());
+    let none = Wishes { cpu: Some(cpu), ..Wishes::default() };
+    let wishes = [
+        Wishes { unthrottled: true, ..none.clone() },
+        Wishes { irqs: true, ..none.clone() },
+        Wishes { workqueues: true, ..none.clone() },
+        Wishes { kthreads: true, ..none.clone() },
+        Wishes { partition: true, ..none },
+    ];
+    let held: Vec<Isolation> = wishes
+        .iter()
+        .enumerate()
+        .map(|(number, wishes)| {
+            assert!(number < after, "a panic, on purpose");
+            Isolation::begin(wishes, &facts).unwrap()
+        })
+        .collect();
+    assert!(held.is_empty(), "a panic, on purpose");
+}
+
+/// Check that two runs at once share what they change: the last one puts it back.
+#[test]
+fn runs_share() {
+    let Some(cpu) = cpu("runs_share") else { return };
+    let _alone = alone();
+    let state = tempfile::tempdir().unwrap();
+    let before = settings::now();
+    let hold = |args: &[&str]| {
+        let args =
+            [&["run", "--cpu", &cpu, "--fifo", "0"], args, &["--", "sleep", "1000"]];
+        tool(&args.concat()).env("NOISEFLOOR_STATE", state.path()).spawn().unwrap()
+    };
+    let mut runs = [hold(&["--workqueues"]), hold(&["--workqueues"])];
+    let holders =
+        || fs::read_dir(state.path().join("holders")).map_or(0, Iterator::count);
+    wait_for(|| holders() == 2 && journal(state.path()).exists());
+    wait_for(|| {
+        fs::read_to_string(journal(state.path())).is_ok_and(|text| {
+            text.matches("\"holders\"").count() >= 1
+                && !settings::changed(&before, &settings::now()).is_empty()
+        })
+    });
+    let end = |run: &mut Child| {
+        // SAFETY: takes numbers only; the child has not been waited for.
+        unsafe { libc::kill(i32::try_from(run.id()).unwrap(), libc::SIGTERM) };
+        run.wait().unwrap();
+    };
+    end(&mut runs[0]);
+    assert!(
+        !settings::changed(&before, &settings::now()).is_empty(),
+        "put back too early"
+    );
+    let told = tool(&["restore"]).env("NOISEFLOOR_STATE", state.path()).status().unwrap();
+    assert!(told.success());
+    assert!(!settings::changed(&before, &settings::now()).is_empty(), "taken away");
+    end(&mut runs[1]);
+    judge(0, End::Signal(libc::SIGTERM), &before, state.path());
+}
+
+fn wait_for(mut what: impl FnMut() -> bool) {
+    for _ in 0..6_000 {
+        if what() {
+            return;
+        }
+        sleep(Duration::from_millis(10));
+    }
+    panic!("it did not happen in a minute");
+}
+
+/// Check that what somebody else changed meanwhile stays as they want it, and is told.
+#[test]
+fn others_are_not_overruled() {
+    let Some(_) = cpu("others_are_not_overruled") else { return };
+    let _alone = alone();
+    let state = tempfile::tempdir().unwrap();
+    let file = "/proc/sys/kernel/sched_rt_runtime_us";
+    let old = fs::read_to_string(file).unwrap();
+    let entry = serde_json::json!({
+        "setting": {"file": file}, "old": "940000", "new": ["930000"], "holders": ["1-0"],
+        "pid": 1, "time_s": 0,
+        "boot_id": fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap().trim(),
+    });
+    let page = serde_json::json!({"format": 1, "changes": [entry]}).to_string();
+    fs::write(journal(state.path()), page).unwrap();
+    let told = tool(&["restore"])
+        .env("NOISEFLOOR_STATE", state.path())
+        .stdout(Stdio::piped())
+        .output()
+        .unwrap();
+    let told = text(&told.stdout);
+    assert!(told.contains("somebody else changed it"), "{told}");
+    assert_eq!(fs::read_to_string(file).unwrap(), old);
+    assert_eq!(text(&output(&["restore"]).stderr), "");
+}

@@ -1,0 +1,100 @@
+//! All that a run may change, read by other means than the tool's own as far as there are any.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Settings and what they are.
+pub(crate) type Settings = BTreeMap<String, String>;
+
+/// What they are now.
+pub(crate) fn now() -> Settings {
+    let mut all = Settings::new();
+    for file in files() {
+        if let Ok(text) = fs::read_to_string(&file) {
+            all.insert(file.display().to_string(), text.trim().to_owned());
+        }
+    }
+    all.extend(kernel_threads());
+    all.insert("groups".to_owned(), format!("{:?}", folders("/sys/fs/cgroup")));
+    all
+}
+
+/// What is another than it was; what came or went by itself is nobody's.
+pub(crate) fn changed(before: &Settings, after: &Settings) -> Vec<String> {
+    let other = |(name, old): (&String, &String)| {
+        let now = after.get(name).filter(|now| *now != old)?;
+        Some(format!("{name} was {old} and is {now}"))
+    };
+    before.iter().filter_map(other).collect()
+}
+
+/// The kinds of settings that are another.
+pub(crate) fn kinds(before: &Settings, after: &Settings) -> Vec<&'static str> {
+    let kinds = [
+        ("/proc/sys/kernel/sched_rt_runtime_us", "RT throttling"),
+        ("/sys/kernel/debug/sched/", "fair server"),
+        ("/proc/irq/default", "default IRQ affinity"),
+        ("/proc/irq/", "IRQ affinity"),
+        ("/sys/devices/virtual/workqueue", "workqueues"),
+        ("thread ", "kernel threads"),
+        ("groups", "partition"),
+    ];
+    let changed = changed(before, after);
+    let kind = |line: &String| {
+        let found = kinds.iter().find(|(start, _)| line.starts_with(start));
+        found.map(|(_, kind)| *kind)
+    };
+    let mut found: Vec<_> = changed.iter().filter_map(kind).collect();
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+fn files() -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = [
+        "/proc/sys/kernel/sched_rt_runtime_us",
+        "/proc/irq/default_smp_affinity",
+        "/sys/devices/virtual/workqueue/cpumask",
+        "/sys/fs/cgroup/cgroup.subtree_control",
+    ]
+    .map(PathBuf::from)
+    .into();
+    files.extend(below("/proc/irq", "smp_affinity_list"));
+    for server in ["fair_server", "ext_server"] {
+        files.extend(below(&format!("/sys/kernel/debug/sched/{server}"), "runtime"));
+    }
+    files
+}
+
+/// That file of each folder there.
+fn below(folder: &str, file: &str) -> Vec<PathBuf> {
+    let folders = folders(folder).into_iter();
+    folders.map(|name| Path::new(folder).join(name).join(file)).collect()
+}
+
+fn folders(folder: &str) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let folders = entries.filter(|entry| entry.path().is_dir());
+    let mut names: Vec<String> =
+        folders.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.sort();
+    names
+}
+
+/// Where each thread of the kernel may run, by `/proc/PID/status`.
+fn kernel_threads() -> Settings {
+    let numbers = folders("/proc").into_iter().filter(|name| name.parse::<u32>().is_ok());
+    let threads = numbers.filter_map(|tid| {
+        let status = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
+        let field = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+            Some(line.trim().to_owned())
+        };
+        // Only programs have memory of their own.
+        let is_program = status.contains("VmSize:");
+        let thread = format!("thread {tid} {}", field("Name:")?);
+        (!is_program).then_some((thread, field("Cpus_allowed_list:")?))
+    });
+    threads.collect()
+}

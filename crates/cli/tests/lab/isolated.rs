@@ -1,0 +1,65 @@
+//! Guests with a `nohz_full` CPU: its tick stops, what keeps it is named, and settings are as
+//! they were after each of 300 runs that were killed. Plain emulation, in real time.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use lab::{Cache, Lab, Program, Run};
+use recording::Mode;
+
+use crate::site::{NEW, OLD, Site, TOOL};
+use crate::watched::kernels;
+
+/// How long a guest may take on a busy host.
+const LONG: Duration = Duration::from_secs(1_800);
+
+/// The tests of `tests/isolation`, and the tool that they call, as static programs.
+fn built() -> Option<[Vec<u8>; 2]> {
+    let read = |name: &str| {
+        let file = Path::new(TOOL).with_file_name(format!("../lab/noisefloor-{name}"));
+        std::fs::read(file).ok()
+    };
+    let built = read("isolation").zip(read("tool"));
+    if built.is_none() {
+        println!("skipped: isolated: not built: cargo xtask guest --tests");
+    }
+    built.map(|(tests, tool)| [tests, tool])
+}
+
+/// Runs them in a guest of that kernel.
+fn run(site: &Site, kernel: &str, [tests, tool]: [Vec<u8>; 2]) {
+    let lab = Lab::open(Cache::at(&site.cache()).unwrap()).unwrap();
+    let stop = AtomicBool::new(false);
+    let run = Run { jobs: 1, fresh: false, deadline: LONG, stop: &stop };
+    let program = Program {
+        bytes: tests,
+        others: vec![("noisefloor", tool)],
+        arguments: &["--test-threads=1", "--show-output", "--skip", "what_would_help"],
+        mode: Mode::Timed,
+        cpus: 2,
+        cpu: Some("max"),
+        params: "nohz_full=1 isolcpus=1 rcu_nocbs=1",
+    };
+    let ran = lab.run_program(kernel, program, &run).unwrap();
+    assert_eq!(ran.code, Some(0), "{kernel}: {}", ran.text);
+    let skipped = ran.text.lines().find(|line| line.starts_with("skipped: "));
+    assert_eq!(skipped, None, "{kernel}");
+    for line in ran.text.lines().filter(|line| line.contains(" killed while ")) {
+        println!("{kernel}: {line}");
+    }
+}
+
+/// Check all of it, on 6.1, whose real-time tasks a limit throttles, and on 6.12, where a fair
+/// server does.
+#[test]
+fn isolated() {
+    let Some(site) = Site::new() else { return };
+    let Some(built) = built() else { return };
+    if !kernels(&site, &[OLD, NEW]) {
+        return;
+    }
+    for kernel in [OLD, NEW] {
+        run(&site, kernel, built.clone());
+    }
+}
