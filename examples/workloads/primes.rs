@@ -18,7 +18,9 @@ pub extern "C" fn nf_workload() {
     for number in 2..BELOW {
         if !is_composite[number] {
             primes += 1;
-            (number * number..BELOW).step_by(number).for_each(|at| is_composite[at] = true);
+            (number * number..BELOW)
+                .step_by(number)
+                .for_each(|at| is_composite[at] = true);
         }
     }
     // Used by nobody, but the optimiser does not know.

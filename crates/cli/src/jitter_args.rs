@@ -23,7 +23,7 @@ pub(crate) struct JitterArgs {
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) tests: Option<u32>,
     /// How often each test runs the workload; if not given 1000, and without -t, -d and -D
-    /// rather fewer, so that 100 tests take 20 seconds.
+    /// as many as let over 100 tests fit into 20 seconds.
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) loops: Option<u32>,
     /// How long, in minutes or as 90s; goes before -t. 20 seconds where nothing is given.

@@ -148,8 +148,11 @@ impl Signals {
             }
             for (flag, signal) in &self.given {
                 if flag.swap(false, Ordering::Relaxed) {
-                    // It may have ended just now, and is then waited for above.
-                    let _ = kill_process(Pid::from_child(child), *signal);
+                    // It may have ended just now, and is then waited for above; one that was
+                    // stopped would not see the signal.
+                    let child = Pid::from_child(child);
+                    let _ = kill_process(child, *signal);
+                    let _ = kill_process(child, Signal::CONT);
                 }
             }
         }

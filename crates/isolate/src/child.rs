@@ -17,8 +17,8 @@ use crate::thread::{mask, outrank, set_affinity, set_fifo};
 const FIRST: u8 = 1;
 
 /// Lets the command's process be killed when the calling thread ends, however it does,
-/// keeps Ctrl-C from it, and lets it write no file longer than `file_bytes_max`, where that
-/// is given: the attempt ends it with `SIGXFSZ`.
+/// keeps Ctrl-C from it, and lets it write to any terminal, but, where `file_bytes_max` is
+/// given, no file that is longer: the attempt ends it with `SIGXFSZ`.
 pub fn tether(command: &mut Command, file_bytes_max: Option<u64>) {
     let parent = std::process::id();
     command.process_group(0);
@@ -57,6 +57,10 @@ fn bind(parent: u32, file_bytes_max: Option<u64>) -> io::Result<()> {
     if bound != 0 {
         return Err(io::Error::last_os_error());
     }
+    // In a group of its own it would be stopped where it writes to a terminal that is set so
+    // (stty tostop).
+    // SAFETY: takes numbers only, and no handler is given.
+    unsafe { libc::signal(libc::SIGTTOU, libc::SIG_IGN) };
     if let Some(most) = file_bytes_max {
         let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
         // SAFETY: `limit` outlives the call, which only reads it.
@@ -86,6 +90,17 @@ mod tests {
         };
         let mut child = std::thread::spawn(start).join().unwrap();
         assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGKILL));
+    }
+
+    /// Check that a process is not stopped where it writes to a terminal that is set so.
+    #[test]
+    fn writes_to_any_terminal() {
+        let mut grep = Command::new("grep");
+        tether(grep.args(["SigIgn", "/proc/self/status"]), None);
+        let output = String::from_utf8(grep.output().unwrap().stdout).unwrap();
+        let ignored = output.split_whitespace().nth(1).unwrap();
+        let ignored = u64::from_str_radix(ignored, 16).unwrap();
+        assert!(ignored >> (libc::SIGTTOU - 1) & 1 == 1, "{output}");
     }
 
     /// Check that a process whose threads take turns is where it was put and comes before

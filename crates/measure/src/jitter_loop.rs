@@ -13,7 +13,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 
 use recording::{JitterSoFar, LoopTimes, LostTests, UnfinishedTest};
-use units::TscDelta;
+use units::{Tsc, TscDelta};
 
 use crate::counter;
 use crate::work::Work;
@@ -154,6 +154,37 @@ impl Board {
     }
 }
 
+/// The counter's readings in a row. Where it is set back, so is the beginning, or the end
+/// would never come, or at once.
+struct Readings {
+    begin: Tsc,
+    last: Tsc,
+    backwards: u64,
+}
+
+impl Readings {
+    fn from(begin: Tsc) -> Self {
+        Self { begin, last: begin, backwards: 0 }
+    }
+
+    /// The time since the last reading; `None` where the counter went backwards.
+    #[inline(always)]
+    fn add(&mut self, now: Tsc) -> Option<TscDelta> {
+        let delta = now.since(self.last);
+        self.last = now;
+        if delta.is_backwards() {
+            self.backwards += 1;
+            self.begin = self.begin.plus(delta);
+            return None;
+        }
+        Some(delta)
+    }
+
+    fn elapsed(&self) -> TscDelta {
+        self.last.since(self.begin)
+    }
+}
+
 /// Runs the tests, until all are made, the time is over, or `stop`.
 #[inline(never)]
 pub fn run(
@@ -163,39 +194,30 @@ pub fn run(
     board: &Board,
     seen: &mut Seen,
 ) {
-    let mut begin = counter::now();
-    let mut so_far = NOTHING;
-    while so_far.tests < course.tests {
-        let (mut test, mut loops, mut is_over) = (UNSEEN, 0, false);
+    let mut readings = Readings::from(counter::now());
+    let (mut so_far, mut is_over) = (NOTHING, false);
+    while so_far.tests < course.tests && !is_over {
+        let (mut test, mut loops) = (UNSEEN, 0);
         while loops < course.loops && !is_over {
-            let start = counter::now();
+            let _between = readings.add(counter::now());
             work.once();
-            let end = counter::now();
-            let took = end.since(start);
-            if took.is_backwards() {
-                // The counter was set back: so is the beginning, or the end would not come.
-                seen.backwards += 1;
-                begin = begin.plus(took);
-            } else {
+            if let Some(took) = readings.add(counter::now()) {
                 test.fastest = test.fastest.min(took);
                 test.slowest = test.slowest.max(took);
                 test.sum = test.sum.saturating_add(took);
             }
             loops += 1;
-            seen.elapsed = end.since(begin);
-            is_over = stop.load(Ordering::Relaxed) || seen.elapsed >= course.length;
+            is_over = stop.load(Ordering::Relaxed) || readings.elapsed() >= course.length;
         }
         if loops < course.loops {
             seen.unfinished = Some(UnfinishedTest { loops, loop_ticks: test });
-            return;
-        }
-        seen.keep(test);
-        add(&mut so_far, test.jitter());
-        board.write(&so_far);
-        if is_over {
-            return;
+        } else {
+            seen.keep(test);
+            add(&mut so_far, test.jitter());
+            board.write(&so_far);
         }
     }
+    (seen.elapsed, seen.backwards) = (readings.elapsed(), readings.backwards);
 }
 
 #[cfg(test)]
@@ -271,6 +293,23 @@ mod tests {
         let (ran, seen, _) = runs(course, 0, 5);
         assert_eq!((ran, seen.tests().len()), (1, 0));
         assert!(seen.elapsed >= seen.unfinished.unwrap().loop_ticks.sum);
+    }
+
+    /// Check that a counter that is set back, in a loop or between two, takes neither time
+    /// nor the end away.
+    #[test]
+    fn counters_that_are_set_back() {
+        let mut readings = Readings::from(Tsc::from_counter(1_000));
+        let mut add = |tsc| {
+            let delta = readings.add(Tsc::from_counter(tsc));
+            (delta.map(TscDelta::ticks), readings.elapsed().ticks(), readings.backwards)
+        };
+        assert_eq!(add(1_010), (Some(10), 10, 0));
+        assert_eq!(add(500), (None, 10, 1));
+        assert_eq!(add(507), (Some(7), 17, 1));
+        assert_eq!(add(3), (None, 17, 2));
+        assert_eq!(add(u64::MAX), (None, 17, 3));
+        assert_eq!(add(1), (Some(2), 19, 3));
     }
 
     /// Check that tests without room are counted, and that all together are those that the

@@ -12,7 +12,7 @@ use crate::settings::{self, Settings};
 use crate::{alone, cpu, output, text, tool};
 
 /// How often.
-const TIMES: u32 = 300;
+const TIMES: u32 = 3;
 /// The latest moment, in microseconds: by then, everything was changed long before.
 const LATEST: u64 = 150_000;
 /// By this a child of this test knows how many of its changes it outlives.
@@ -76,6 +76,10 @@ fn settings_are_as_they_were() {
     }
     kinds.sort_unstable();
     kinds.dedup();
+    let short = output(
+        &[&["jitter", "-a", &cpu, "-t", "1", "-l", "2"], &EVERYTHING[..]].concat(),
+    );
+    println!("not changed here: {}", text(&short.stderr));
     println!("{TIMES} runs, {left_changed} killed while {kinds:?} were changed");
     assert!(
         left_changed > TIMES / 20,
