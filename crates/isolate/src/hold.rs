@@ -130,7 +130,7 @@ impl Hold {
     }
 
     fn put_back(&mut self) -> Result<Vec<Returned>, Error> {
-        if std::mem::replace(&mut self.returned, true) {
+        if std::mem::replace(&mut self.returned, true) || !self.holder.is_own() {
             return Ok(Vec::new());
         }
         let mut journal = Journal::open(&self.folder)?;
@@ -327,6 +327,22 @@ mod tests {
         assert_eq!(sleeper.now(), one);
         let (_next, left) = Hold::begin(dir.path()).unwrap();
         assert_eq!(fates(left), [Fate::Restored]);
+        assert_eq!(sleeper.now(), both);
+    }
+
+    /// Check that a process that was forked puts nothing back that its parent still needs.
+    #[test]
+    fn forks_put_nothing_back() {
+        let Some((sleeper, [one, _, both])) = sleeper() else { return };
+        let dir = tempfile::tempdir().unwrap();
+        let mut hold = begin(dir.path());
+        hold.set(&sleeper.setting, &one).unwrap();
+        hold.holder.process = 0;
+        drop(hold);
+        assert_eq!(sleeper.now(), one);
+        assert!(Journal::is_there(dir.path()));
+        // Its lock went with it, as a killed run's does.
+        assert_eq!(fates(Hold::begin(dir.path()).unwrap().1), [Fate::Restored]);
         assert_eq!(sleeper.now(), both);
     }
 

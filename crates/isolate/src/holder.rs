@@ -15,6 +15,8 @@ static NUMBER: AtomicU32 = AtomicU32::new(0);
 #[derive(Debug)]
 pub(crate) struct Holder {
     pub(crate) name: String,
+    /// The process whose run it is.
+    pub(crate) process: u32,
     file: PathBuf,
     _lock: File,
 }
@@ -26,20 +28,29 @@ impl Holder {
         fs::create_dir_all(&holders)?;
         loop {
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-            let name = format!("{}-{number}", std::process::id());
+            let process = std::process::id();
+            let name = format!("{process}-{number}");
             let file = holders.join(&name);
             // A container's process may have the same number.
             if let Some(lock) = try_lock(&file)? {
-                return Ok(Self { name, file, _lock: lock });
+                return Ok(Self { name, process, file, _lock: lock });
             }
         }
+    }
+
+    /// Whether this is the process whose run it is, and not one that it forked: to that one
+    /// nothing belongs, though it has a copy of everything.
+    pub(crate) fn is_own(&self) -> bool {
+        self.process == std::process::id()
     }
 }
 
 impl Drop for Holder {
     fn drop(&mut self) {
-        // What stays is removed by the next one.
-        let _ = fs::remove_file(&self.file);
+        if self.is_own() {
+            // What stays is removed by the next one.
+            let _ = fs::remove_file(&self.file);
+        }
     }
 }
 
@@ -85,7 +96,7 @@ mod tests {
     #[test]
     fn killed_ones_do_not_live() {
         let dir = tempfile::tempdir().unwrap();
-        let Holder { name, file, _lock } = &Holder::new(dir.path()).unwrap();
+        let Holder { name, file, _lock, .. } = &Holder::new(dir.path()).unwrap();
         rustix::fs::flock(_lock, rustix::fs::FlockOperation::Unlock).unwrap();
         assert!(file.exists() && !lives(dir.path(), name) && !file.exists());
     }

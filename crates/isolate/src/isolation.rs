@@ -12,6 +12,7 @@ use crate::change::Changes;
 use crate::error::{Error, Kind};
 use crate::hold::{Hold, Returned};
 use crate::pick::{Pick, pick};
+use crate::tick::nohz_cpus;
 use crate::{dma_latency, irqs, journal, kthreads, partition, throttling, workqueues};
 
 /// What is to be done for a program that is to run undisturbed. Nothing, by default.
@@ -50,15 +51,7 @@ impl Isolation {
     /// # Errors
     /// Those of [`pick`]: there is no such CPU, or it cannot be had.
     pub fn begin(wishes: &Wishes, facts: &Facts) -> Result<Self, Error> {
-        let pick = pick(wishes.cpu, facts)?;
-        let mut own = Self {
-            pick,
-            hold: None,
-            _dma_latency: None,
-            done: 0,
-            refused: Vec::new(),
-            left: Vec::new(),
-        };
+        let mut own = Self::of(pick(wishes.cpu, facts)?);
         let changes = own.plan(wishes, facts);
         own.carry_out(changes);
         if let Some(microseconds) = wishes.dma_latency_us {
@@ -68,6 +61,36 @@ impl Isolation {
             }
         }
         Ok(own)
+    }
+
+    /// Lets real-time tasks have all the time of each CPU whose tick can stop, or of the best
+    /// one where there is none such: for programs that do not say where they are going to run.
+    ///
+    /// # Errors
+    /// Those of [`pick`]: there is only one CPU.
+    pub fn unthrottled(facts: &Facts) -> Result<Self, Error> {
+        let mut own = Self::of(pick(None, facts)?);
+        let mut cpus = nohz_cpus(facts);
+        if cpus.is_empty() {
+            cpus = [own.pick.cpu].into_iter().collect();
+        }
+        let mut changes = Changes::new();
+        for cpu in cpus.iter() {
+            let of_cpu = throttling::off(cpu, &own.pick.others, facts);
+            for change in of_cpu {
+                // What is for all CPUs is changed once.
+                if !changes.contains(&change) {
+                    changes.push(change);
+                }
+            }
+        }
+        own.carry_out(changes);
+        Ok(own)
+    }
+
+    fn of(pick: Pick) -> Self {
+        let (refused, left) = (Vec::new(), Vec::new());
+        Self { pick, hold: None, _dma_latency: None, done: 0, refused, left }
     }
 
     fn plan(&self, wishes: &Wishes, facts: &Facts) -> Changes {

@@ -21,6 +21,7 @@ mod lock;
 mod memory;
 mod partition;
 mod pick;
+mod seat;
 mod setting;
 mod task;
 mod thread;
@@ -37,8 +38,11 @@ pub use hold::{Fate, Hold, Returned, is_changed, restore};
 pub use isolation::{Isolation, Wishes};
 pub use memory::{Locked, lock_memory};
 pub use pick::{Pick, Reason, pick};
+pub use seat::Seat;
 pub use setting::Setting;
 pub use task::Task;
-pub use thread::{Elsewhere, current_cpu, outrank, pin};
-pub use tick::{Entry, Wait, nohz_full, wait_for_nohz};
+pub use thread::{
+    Elsewhere, current_cpu, highest_priority, outrank, outrank_thread, pin, pin_thread,
+};
+pub use tick::{Entry, Wait, nohz_cpus, nohz_full, reach_nohz, wait_for_nohz};
 pub use tick_stop::{Dependency, KeptBy};

@@ -4,10 +4,15 @@
 //! `mlockall(2)` with `MCL_FUTURE`: what is there is made resident at once, what comes is when
 //! it is asked for. `set_mempolicy(2)` prefers the node for pages to come, `migrate_pages(2)`
 //! moves those that are there. Limited by `RLIMIT_MEMLOCK` without `CAP_IPC_LOCK`.
+//!
+//! Memory is the process's: whoever holds it last gives it back. Cannot see which pages
+//! somebody else had locked before (`VmLck`): where there were any, all stay locked.
 
 use std::io;
+use std::sync::{Mutex, PoisonError};
 
 use facts::Facts;
+use rustix::thread::{Pid, gettid};
 use units::Cpu;
 
 use crate::error::{Error, Kind};
@@ -19,10 +24,42 @@ const PAGE: usize = 4096;
 const NODE_WORDS: usize = 16;
 const BITS: usize = 64;
 
+/// Who holds this process's memory.
+static HELD: Mutex<Held> = Mutex::new(Held { holders: 0, stays: false });
+
+#[derive(Debug)]
+struct Held {
+    holders: u32,
+    /// Whether some of it was locked before the first of them.
+    stays: bool,
+}
+
+impl Held {
+    fn lock(&mut self) -> io::Result<()> {
+        if self.holders == 0 {
+            self.stays = is_locked();
+        }
+        // SAFETY: takes numbers only.
+        if unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        self.holders += 1;
+        Ok(())
+    }
+
+    fn unlock(&mut self) {
+        self.holders -= 1;
+        if self.holders == 0 && !self.stays {
+            // SAFETY: takes nothing; no memory of ours depends on being locked.
+            unsafe { libc::munlockall() };
+        }
+    }
+}
+
 /// Memory that stays where it is, until this is dropped.
 #[derive(Debug)]
 pub struct Locked {
-    near: bool,
+    _near: Option<Near>,
 }
 
 /// Locks this process's memory, now and to come, and brings it near that CPU.
@@ -31,30 +68,28 @@ pub struct Locked {
 /// `Kind::Privilege` where the limit on locked memory is too low.
 pub fn lock_memory(cpu: Cpu, facts: &Facts) -> Result<Locked, Error> {
     touch_stack();
-    let near = node(cpu, facts).is_some_and(|(node, others)| bring_near(node, &others));
-    // SAFETY: takes numbers only.
-    let failed = unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) };
-    if failed == 0 {
-        return Ok(Locked { near });
-    }
-    let error = io::Error::last_os_error();
-    drop(Locked { near });
-    let text = format!(
-        "memory is not locked: {error}: it needs root, CAP_IPC_LOCK, or a higher \
-         RLIMIT_MEMLOCK (ulimit -l)"
-    );
-    Err(Error::new(Kind::Privilege, text))
+    let near = node(cpu, facts).and_then(|(node, others)| Near::bring(node, &others));
+    let locked = HELD.lock().unwrap_or_else(PoisonError::into_inner).lock();
+    locked.map(|()| Locked { _near: near }).map_err(|error| {
+        let text = format!(
+            "memory is not locked: {error}: it needs root, CAP_IPC_LOCK, or a higher \
+             RLIMIT_MEMLOCK (ulimit -l)"
+        );
+        Error::new(Kind::Privilege, text)
+    })
 }
 
 impl Drop for Locked {
     fn drop(&mut self) {
-        // SAFETY: takes nothing; no memory of ours depends on being locked.
-        unsafe { libc::munlockall() };
-        if self.near {
-            // SAFETY: without a mask the default policy is set, for this thread alone.
-            unsafe { libc::syscall(libc::SYS_set_mempolicy, libc::MPOL_DEFAULT, 0, 0) };
-        }
+        HELD.lock().unwrap_or_else(PoisonError::into_inner).unlock();
     }
+}
+
+/// Whether any of this process's memory is locked.
+fn is_locked() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let locked = status.lines().find_map(|line| line.strip_prefix("VmLck:"));
+    locked.is_some_and(|size| size.trim() != "0 kB")
 }
 
 /// The node of that CPU, and all others; `None` where there is one, or it is not known.
@@ -65,16 +100,35 @@ fn node(cpu: Cpu, facts: &Facts) -> Option<(usize, Vec<usize>)> {
     (!others.is_empty()).then_some((own, others))
 }
 
-/// Whether pages will come from that node from now on.
-fn bring_near(node: usize, others: &[usize]) -> bool {
-    let (to, from) = (node_mask(&[node]), node_mask(others));
-    let bits = NODE_WORDS * BITS;
-    // SAFETY: the masks are `bits` long, outlive the calls, and are only read.
-    unsafe {
-        let policy = libc::MPOL_PREFERRED;
-        let set = libc::syscall(libc::SYS_set_mempolicy, policy, to.as_ptr(), bits);
-        libc::syscall(libc::SYS_migrate_pages, 0, bits, from.as_ptr(), to.as_ptr());
-        set == 0
+/// A thread whose pages come from the node of its CPU.
+#[derive(Debug)]
+struct Near {
+    thread: Pid,
+}
+
+impl Near {
+    /// Lets the calling thread's pages come from that node from now on.
+    fn bring(node: usize, others: &[usize]) -> Option<Self> {
+        let (to, from) = (node_mask(&[node]), node_mask(others));
+        let bits = NODE_WORDS * BITS;
+        // SAFETY: the masks are `bits` long, outlive the calls, and are only read.
+        let set = unsafe {
+            let policy = libc::MPOL_PREFERRED;
+            let set = libc::syscall(libc::SYS_set_mempolicy, policy, to.as_ptr(), bits);
+            libc::syscall(libc::SYS_migrate_pages, 0, bits, from.as_ptr(), to.as_ptr());
+            set
+        };
+        (set == 0).then(|| Self { thread: gettid() })
+    }
+}
+
+impl Drop for Near {
+    fn drop(&mut self) {
+        // A thread's policy is its own: nobody else can give it back.
+        if self.thread == gettid() {
+            // SAFETY: without a mask the default policy is set, for this thread alone.
+            unsafe { libc::syscall(libc::SYS_set_mempolicy, libc::MPOL_DEFAULT, 0, 0) };
+        }
     }
 }
 
@@ -101,7 +155,8 @@ fn touch_stack() {
 mod tests {
     use super::*;
 
-    /// Check that memory is locked while it is to be, as the kernel tells, and not after.
+    /// Check that memory is locked while anybody wants it so, as the kernel tells, and not
+    /// after.
     #[test]
     fn locked_while_held() {
         let facts = Facts::read(&facts::Root::live());
@@ -113,8 +168,10 @@ mod tests {
         match lock_memory(Cpu::new(0), &facts) {
             Err(why) => println!("skipped: locked_while_held: {why}"),
             Ok(held) => {
-                assert!(locked() > 0);
+                let second = lock_memory(Cpu::new(0), &facts).unwrap();
                 drop(held);
+                assert!(is_locked() && locked() > 0);
+                drop(second);
                 assert_eq!(locked(), 0);
             }
         }

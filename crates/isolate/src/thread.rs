@@ -26,6 +26,17 @@ pub fn pin(cpu: Cpu) -> Result<(), Error> {
     })
 }
 
+/// Lets a thread of any process run on one CPU only; 0 is the calling thread.
+///
+/// # Errors
+/// As the kernel says it: `EINVAL` for a CPU that may not be used, `ESRCH`, `EPERM`.
+pub fn pin_thread(tid: u32, cpu: Cpu) -> io::Result<()> {
+    if cpu.index() >= WORDS_MAX * BITS {
+        return Err(io::Error::from_raw_os_error(libc::EINVAL));
+    }
+    set_affinity_of(tid, &mask(cpu))
+}
+
 /// The affinity mask of one CPU.
 pub(crate) fn mask(cpu: Cpu) -> Vec<u64> {
     mask_of(&[cpu].into_iter().collect())
@@ -121,13 +132,28 @@ pub fn outrank(priority: u8) -> Result<(), Error> {
     Err(Error::new(Kind::System, text))
 }
 
-pub(crate) fn set_fifo(priority: u8) -> io::Result<()> {
+/// The highest priority of `SCHED_FIFO`.
+pub fn highest_priority() -> u8 {
+    // SAFETY: takes a number only.
+    let highest = unsafe { libc::sched_get_priority_max(libc::SCHED_FIFO) };
+    u8::try_from(highest).unwrap_or(99)
+}
+
+/// Gives a thread of any process `SCHED_FIFO`, as [`outrank`]; 0 is the calling thread.
+///
+/// # Errors
+/// As the kernel says it: `EPERM` without the privilege, `ESRCH`, `EINVAL`.
+pub fn outrank_thread(tid: u32, priority: u8) -> io::Result<()> {
     let parameters = libc::sched_param { sched_priority: i32::from(priority) };
     let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
-    // SAFETY: `parameters` outlives the call, which only reads it; 0 is the calling
-    // thread.
-    let failed = unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) };
+    // SAFETY: `parameters` outlives the call, which only reads it.
+    let failed =
+        unsafe { libc::sched_setscheduler(number(tid), policy, &raw const parameters) };
     if failed == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+pub(crate) fn set_fifo(priority: u8) -> io::Result<()> {
+    outrank_thread(0, priority)
 }
 
 /// The CPU the calling thread is on at this moment.

@@ -84,6 +84,13 @@ pub fn nohz_full(cpu: Cpu, facts: &Facts) -> Result<(), Error> {
     }
 }
 
+/// The CPUs whose tick can stop while a task runs, as far as is known, without CPU 0: it keeps
+/// the time for them.
+pub fn nohz_cpus(facts: &Facts) -> CpuSet {
+    let zero: CpuSet = [Cpu::new(0)].into_iter().collect();
+    facts.tick.nohz_full.get().map_or_else(CpuSet::empty, |cpus| cpus.without(&zero))
+}
+
 /// Waits until the tick has stopped on the CPU that the calling thread is pinned to; `others`
 /// are those that it may go to where the wait is forced.
 ///
@@ -95,32 +102,25 @@ pub fn wait_for_nohz(
     others: &CpuSet,
     facts: &Facts,
 ) -> Result<Entry, Error> {
-    let (began, limit) = (Instant::now(), Duration::from(wait.limit));
-    let Some(cpu) = current_cpu() else {
-        return Err(Error::new(
-            Kind::System,
-            "the kernel does not say which CPU this is",
-        ));
-    };
-    let tick = facts.tick.hz.get().copied().unwrap_or(SLOWEST);
-    let mut tick = Tick::of(cpu, Duration::from(tick.period()));
-    let (mut left, mut came_back) = (0, began);
-    loop {
-        let stopped = tick.is_stopped()?;
-        let waited = began.elapsed();
-        let entered = stopped && (!wait.confirmed || tick.stands_still()?);
-        let told = wait.stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
-        if entered || told || waited >= limit {
-            let waited = Nanos::from(waited);
-            let kept_by = if entered { Ok(KeptBy::new()) } else { tick.kept_by() };
-            return Ok(Entry { entered, waited, left, kept_by });
-        }
-        if wait.forced && came_back.elapsed() >= tick.period * STAY {
-            leave(cpu, others)?;
-            (left, came_back) = (left + 1, Instant::now());
-        }
-        spin(PAUSE);
-    }
+    let began = Instant::now();
+    let mut tick = Tick::here(facts)?;
+    let entry = tick.wait(began, wait, others)?;
+    let kept_by = if entry.entered { Ok(KeptBy::new()) } else { tick.kept_by() };
+    Ok(Entry { kept_by, ..entry })
+}
+
+/// The same for those who do not ask what keeps the tick, which takes 25 of them; whether it
+/// has stopped.
+///
+/// # Errors
+/// Those of [`wait_for_nohz`].
+pub fn reach_nohz(
+    wait: &Wait<'_>,
+    others: &CpuSet,
+    facts: &Facts,
+) -> Result<bool, Error> {
+    let began = Instant::now();
+    Ok(Tick::here(facts)?.wait(began, wait, others)?.entered)
 }
 
 /// One CPU's tick, as far as the kernel tells.
@@ -133,9 +133,41 @@ struct Tick {
 }
 
 impl Tick {
-    fn of(cpu: Cpu, period: Duration) -> Self {
-        let list = File::open(TimerList::FILE).ok();
-        Self { cpu, period, list, text: Vec::new() }
+    /// That of the CPU that the calling thread is on.
+    fn here(facts: &Facts) -> Result<Self, Error> {
+        let Some(cpu) = current_cpu() else {
+            let text = "the kernel does not say which CPU this is";
+            return Err(Error::new(Kind::System, text));
+        };
+        let tick = facts.tick.hz.get().copied().unwrap_or(SLOWEST);
+        let (period, list) = (tick.period().into(), File::open(TimerList::FILE).ok());
+        Ok(Self { cpu, period, list, text: Vec::new() })
+    }
+
+    /// Waits until it has stopped, or has not in time.
+    fn wait(
+        &mut self,
+        began: Instant,
+        wait: &Wait<'_>,
+        others: &CpuSet,
+    ) -> Result<Entry, Error> {
+        let limit = Duration::from(wait.limit);
+        let (mut left, mut came_back) = (0, began);
+        loop {
+            let stopped = self.is_stopped()?;
+            let waited = began.elapsed();
+            let entered = stopped && (!wait.confirmed || self.stands_still()?);
+            let told = wait.stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
+            if entered || told || waited >= limit {
+                let (waited, kept_by) = (Nanos::from(waited), Ok(KeptBy::new()));
+                return Ok(Entry { entered, waited, left, kept_by });
+            }
+            if wait.forced && came_back.elapsed() >= self.period * STAY {
+                leave(self.cpu, others)?;
+                (left, came_back) = (left + 1, Instant::now());
+            }
+            spin(PAUSE);
+        }
     }
 
     /// What the kernel says; without its word, what its count says.
@@ -198,5 +230,53 @@ fn spin(length: Duration) {
     let began = Instant::now();
     while began.elapsed() < length {
         std::hint::spin_loop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that lists of every form are understood: with CPU 0 first, longer than 128
+    /// characters, with strides, beyond CPU 1023.
+    #[test]
+    fn lists_of_every_form() {
+        let every_third: Vec<String> =
+            (1..100).map(|cpu| (3 * cpu).to_string()).collect();
+        let long = every_third.join(",");
+        assert!(long.len() > 128);
+        for (list, first, last, many) in [
+            ("0-3,8", 1, 8, 4),
+            ("0", 0, 0, 0),
+            ("", 0, 0, 0),
+            ("0-62:2/4", 1, 61, 31),
+            ("1-7:1/2", 1, 7, 4),
+            (&long, 3, 297, 99),
+            ("0,1024-2047", 1024, 2047, 1024),
+        ] {
+            let page = serde_json::json!({
+                "tick": {"nohz_full": list}, "sources": {}, "unknown": {},
+            });
+            let cpus = nohz_cpus(&serde_json::from_value(page).unwrap());
+            let ends = [cpus.first(), cpus.iter().last()];
+            let ends = ends.map(|cpu| cpu.map_or(0, Cpu::get));
+            assert_eq!((ends, cpus.len()), ([first, last], many), "{list}");
+        }
+    }
+
+    /// Check that a wait of no length looks once, and says what the kernel does.
+    #[test]
+    fn looks_once() {
+        let facts = Facts::read(&facts::Root::live());
+        if facts.tick.nohz_full.get().is_some_and(|cpus| !cpus.is_empty()) {
+            println!("skipped: looks_once: ticks stop on this machine");
+            return;
+        }
+        let wait =
+            Wait { limit: Nanos::ZERO, forced: true, confirmed: false, stop: None };
+        match reach_nohz(&wait, &CpuSet::empty(), &facts) {
+            Ok(stopped) => assert!(!stopped),
+            Err(why) => println!("skipped: looks_once: {why}"),
+        }
     }
 }
