@@ -52,6 +52,7 @@ pub use nohz::{
 };
 pub use noise::{CpuNoiseSummary, GapLengths, LostInput, NoiseInput, NoiseSummary, Risk};
 pub use percentiles::{PercentileLine, Percentiles};
+pub use quantile::quantile;
 pub use ticks::{CpuTicksSummary, TickInput, TicksSummary};
 pub use values::Spread;
 pub use wakers::{PartnerInput, PartnerSummary, WakersSummary, WokenInput, WokenSummary};

@@ -1,11 +1,25 @@
 //! Quantiles by nearest rank: always a value that was really seen, never one between two.
 
+use units::Nanos;
+
 /// The smallest value that at least `permille` thousandths of all values do not exceed;
 /// `None` where there are no values. `sorted` is in rising order; 500 is the median.
 pub(crate) fn nearest_rank<T: Copy>(sorted: &[T], permille: usize) -> Option<T> {
-    let rank = (sorted.len() * permille).div_ceil(1000);
+    ranked(sorted, u32::try_from(permille).unwrap_or(u32::MAX).saturating_mul(1000))
+}
+
+/// The shortest length that at least so many millionths of all lengths do not exceed; `None`
+/// where there are none. `sorted` is in rising order; 500,000 is the median, 999,900 the
+/// 99.99th percentile, 1,000,000 the longest.
+pub fn quantile(sorted: &[Nanos], millionths: u32) -> Option<Nanos> {
+    ranked(sorted, millionths)
+}
+
+fn ranked<T: Copy>(sorted: &[T], millionths: u32) -> Option<T> {
     let last = sorted.len().checked_sub(1)?;
-    sorted.get(rank.saturating_sub(1).min(last)).copied()
+    let rank = (sorted.len() as u128 * u128::from(millionths)).div_ceil(1_000_000);
+    let at = usize::try_from(rank).unwrap_or(usize::MAX).saturating_sub(1);
+    sorted.get(at.min(last)).copied()
 }
 
 #[cfg(test)]
@@ -25,6 +39,17 @@ mod tests {
         assert_eq!(nearest_rank(&thousand, 1000), Some(1000));
         assert_eq!(nearest_rank(&thousand, 0), Some(1));
         assert_eq!(nearest_rank(&(1..=1001).collect::<Vec<u64>>(), 999), Some(1000));
+    }
+
+    /// Check ranks that thousandths cannot name.
+    #[test]
+    fn fine_ranks() {
+        let all: Vec<Nanos> = (1..=20_000).map(Nanos::from_nanos).collect();
+        let at = |millionths| quantile(&all, millionths).map(Nanos::get);
+        let found = [0, 1, 500_000, 999_900, 999_901, 1_000_000, u32::MAX].map(at);
+        let expected = [1, 1, 10_000, 19_998, 19_999, 20_000, 20_000].map(Some);
+        assert_eq!(found, expected);
+        assert_eq!(quantile(&[], 500_000), None);
     }
 
     proptest! {
