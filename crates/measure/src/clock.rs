@@ -4,6 +4,7 @@
 //! as right as the run is long; what was found before the run only plans it.
 
 use std::thread;
+use std::time::{Duration, Instant};
 
 use facts::Facts;
 use recording::Doubt;
@@ -27,8 +28,22 @@ impl Clock {
     /// Waits until enough time has passed to know the frequency. A counter that stands
     /// still (as under some emulators) is found here, before anything waits for it.
     pub(crate) fn settle() -> Result<Self, Error> {
+        Self::settle_by(thread::sleep)
+    }
+
+    /// The same without giving the CPU up: who sleeps may find the tick running again.
+    pub(crate) fn settle_awake() -> Result<Self, Error> {
+        Self::settle_by(|length| {
+            let began = Instant::now();
+            while began.elapsed() < length {
+                std::hint::spin_loop();
+            }
+        })
+    }
+
+    fn settle_by(pause: impl FnOnce(Duration)) -> Result<Self, Error> {
         let (suspended, first) = (counter::suspended(), Moment::now());
-        thread::sleep(SETTLE.into());
+        pause(SETTLE.into());
         let guess = Moment::now().frequency_since(first).ok_or_else(|| {
             let text = format!("the counter ({}) does not advance", counter::NAME);
             Error::new(Kind::System, text)

@@ -6,9 +6,10 @@
 //! ```
 //!
 //! The same code runs on the host, as the only process of a guest, and behind the C
-//! ABI. It measures and does not explain: what took a gap is not known here.
+//! ABI ([`caller_gaps`], which makes no recording). It measures and does not explain: what took a gap is not known here.
 
 mod calibrate;
+mod caller;
 mod calls;
 mod check;
 mod clock;
@@ -36,6 +37,7 @@ mod watch;
 pub mod work;
 
 pub use calibrate::Ordinary;
+pub use caller::{CallerGaps, caller_gaps};
 pub use error::{Error, Kind};
 pub use stop::Stop;
 pub use wait::Wait;

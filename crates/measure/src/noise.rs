@@ -17,7 +17,7 @@ use crate::doubts;
 use crate::meanwhile::Counters;
 use crate::spinner::{Seat, Seen, Spinner, Start};
 use crate::watch::Watch;
-use crate::{Error, Kind, sensible};
+use crate::{Error, Kind, Ordinary, sensible};
 
 /// Room for that many gaps a second; a busy machine has a few thousand.
 const GAPS_PER_SECOND: u64 = 20_000;
@@ -78,7 +78,8 @@ fn spin_all(
         let spinners = seated.collect::<Result<Vec<_>, _>>()?;
         // Only the threads hold it now: were they all to die, waiting would end.
         drop(done);
-        let threshold = threshold(spec, &spinners, guess);
+        let ordinary = spinners.iter().map(|spinner| spinner.ordinary);
+        let threshold = threshold(spec, ordinary, guess);
         let before = Counters::now();
         let began = Moment::now();
         let steered = counter::beside(libc::CLOCK_MONOTONIC);
@@ -126,7 +127,12 @@ impl Whole {
     }
 }
 
-fn cpu_noise(seen: &Seen, hz: TscHz, began: Moment, counted: Meanwhile) -> CpuNoise {
+pub(crate) fn cpu_noise(
+    seen: &Seen,
+    hz: TscHz,
+    began: Moment,
+    counted: Meanwhile,
+) -> CpuNoise {
     let (spun, pass) = (seen.spun, seen.ordinary.pass);
     let offset = spun.first.since(began.tsc);
     let gap = |delta: TscDelta| hz.span(delta.saturating_sub(pass));
@@ -163,7 +169,7 @@ fn cpu_noise(seen: &Seen, hz: TscHz, began: Moment, counted: Meanwhile) -> CpuNo
 }
 
 /// Refuses what makes no sense, and what would take the whole machine over.
-fn refuse(spec: &NoiseSpec, facts: &Facts) -> Result<(), Error> {
+pub(crate) fn refuse(spec: &NoiseSpec, facts: &Facts) -> Result<(), Error> {
     sensible("the duration", spec.duration_ns)?;
     if spec.cpus.is_empty() {
         return Err(Error::new(Kind::Spec, "no CPU to spin on"));
@@ -184,7 +190,7 @@ fn refuse(spec: &NoiseSpec, facts: &Facts) -> Result<(), Error> {
     }
 }
 
-fn seat(spec: &NoiseSpec, cpu: Cpu) -> Seat {
+pub(crate) fn seat(spec: &NoiseSpec, cpu: Cpu) -> Seat {
     let seconds = spec.duration_ns.get() / 1_000_000_000 + 1;
     let wanted = (seconds * GAPS_PER_SECOND).clamp(GAPS_MIN, GAPS_MAX);
     let share = GAPS_ALL / u64::try_from(spec.cpus.len()).unwrap_or(1).max(1);
@@ -194,8 +200,12 @@ fn seat(spec: &NoiseSpec, cpu: Cpu) -> Seat {
 
 /// The threshold asked for, but at least a tick of the counter; else the longest that
 /// any of the CPUs calls for.
-fn threshold(spec: &NoiseSpec, spinners: &[Spinner<'_>], hz: TscHz) -> TscDelta {
-    let own = spinners.iter().map(|spinner| spinner.ordinary.threshold()).max();
+pub(crate) fn threshold(
+    spec: &NoiseSpec,
+    ordinary: impl Iterator<Item = Ordinary>,
+    hz: TscHz,
+) -> TscDelta {
+    let own = ordinary.map(Ordinary::threshold).max();
     let shortest = TscDelta::from_ticks(1);
     let asked = spec.threshold_ns.map(|asked| hz.ticks(asked).max(shortest));
     asked.or(own).unwrap_or(shortest)
@@ -229,7 +239,6 @@ fn wait(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Ordinary;
     use crate::spin::{Ring, spin};
     use recording::Code;
     use std::sync::atomic::AtomicBool;

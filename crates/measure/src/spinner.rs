@@ -1,6 +1,7 @@
 //! One spinning thread: takes its CPU, learns what is ordinary there, waits for the
 //! start, spins, and tells what it saw.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Scope, ScopedJoinHandle};
 
@@ -27,6 +28,50 @@ pub(crate) struct Start {
     pub(crate) threshold: TscDelta,
     /// Longer gaps end the run.
     pub(crate) end_above: Option<TscDelta>,
+}
+
+impl Start {
+    /// What is left of it now.
+    fn stretch(self) -> Stretch {
+        let Self { end, threshold, end_above } = self;
+        let length = end.since(counter::now());
+        let length = if length.is_backwards() { TscDelta::default() } else { length };
+        Stretch { length, threshold, end_above }
+    }
+}
+
+/// For how long to spin, and which passes to keep.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stretch {
+    pub(crate) length: TscDelta,
+    pub(crate) threshold: TscDelta,
+    /// Longer gaps end it.
+    pub(crate) end_above: Option<TscDelta>,
+}
+
+impl Stretch {
+    /// Spins on the calling thread.
+    pub(crate) fn spin(
+        self,
+        cpu: Cpu,
+        ordinary: Ordinary,
+        mut ring: Ring,
+        stop: &AtomicBool,
+    ) -> Seen {
+        let Self { length, threshold, end_above } = self;
+        let before = OwnTime::now();
+        let longest = TscDelta::from_ticks(threshold.ticks() + ordinary.pass.ticks());
+        if let Some(longest) = end_above {
+            ring.end_above(TscDelta::from_ticks(longest.ticks() + ordinary.pass.ticks()));
+        }
+        mark::begin();
+        let spun = spin(length, longest, stop, &mut ring);
+        mark::end();
+        let mut meanwhile = Meanwhile::default();
+        OwnTime::now().add_since(before, &mut meanwhile);
+        let ended_on = isolate::current_cpu();
+        Seen { cpu, ordinary, spun, ring, meanwhile, ended_on }
+    }
 }
 
 /// What a spinner saw.
@@ -98,23 +143,9 @@ fn work(
         .map(|()| Ordinary::measure())
         .map_err(Error::from);
     let ordinary = taken.clone().ok();
-    let mut ring = Ring::new(if ordinary.is_some() { seat.capacity } else { 0 });
+    let ring = Ring::new(if ordinary.is_some() { seat.capacity } else { 0 });
     ready.send(taken).ok()?;
     let ordinary = ordinary?;
-    let Start { end, threshold, end_above } = begin.recv().ok()?;
-
-    let before = OwnTime::now();
-    let length = end.since(counter::now());
-    let length = if length.is_backwards() { TscDelta::default() } else { length };
-    let longest = TscDelta::from_ticks(threshold.ticks() + ordinary.pass.ticks());
-    if let Some(longest) = end_above {
-        ring.end_above(TscDelta::from_ticks(longest.ticks() + ordinary.pass.ticks()));
-    }
-    mark::begin();
-    let spun = spin(length, longest, stop.as_atomic(), &mut ring);
-    mark::end();
-    let mut meanwhile = Meanwhile::default();
-    OwnTime::now().add_since(before, &mut meanwhile);
-    let ended_on = isolate::current_cpu();
-    Some(Seen { cpu: seat.cpu, ordinary, spun, ring, meanwhile, ended_on })
+    let start = begin.recv().ok()?;
+    Some(start.stretch().spin(seat.cpu, ordinary, ring, stop.as_atomic()))
 }
