@@ -37,7 +37,7 @@ pub use error::{Error, Kind};
 pub use hold::{Fate, Hold, Returned, is_changed, restore};
 pub use isolation::{Isolation, Wishes};
 pub use memory::{Locked, lock_memory};
-pub use pick::{Pick, Reason, pick};
+pub use pick::{Pick, Reason, others, pick};
 pub use seat::Seat;
 pub use setting::Setting;
 pub use task::Task;

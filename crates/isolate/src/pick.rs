@@ -58,11 +58,16 @@ pub fn pick(asked: Option<Cpu>, facts: &Facts) -> Result<Pick, Error> {
     let cores = facts.cpus.cores.get().into_iter().flatten();
     let core = cores.filter(|core| core.contains(cpu)).flat_map(CpuSet::iter);
     let siblings = core.collect::<CpuSet>().and(&online).without(&one);
-    let apart = facts.set_apart();
-    let others = online.without(&one);
-    let rest = others.without(&apart);
-    let others = if rest.is_empty() { others } else { rest };
-    Ok(Pick { cpu, why, siblings, others })
+    Ok(Pick { cpu, why, siblings, others: others(cpu, facts) })
+}
+
+/// The online CPUs that are left for everything else where that one is taken: those that are
+/// not set apart, if there are any.
+pub fn others(cpu: Cpu, facts: &Facts) -> CpuSet {
+    let online = facts.cpus.online.get().cloned().unwrap_or_else(CpuSet::empty);
+    let others = online.without(&[cpu].into_iter().collect());
+    let rest = others.without(&facts.set_apart());
+    if rest.is_empty() { others } else { rest }
 }
 
 fn best(

@@ -5,6 +5,8 @@
 //! `sched_getattr(2)` told: ordinary tasks' nice value and deadlines, too. A thread may be let
 //! go by another one of its process; one that has ended has nothing to be given back.
 //!
+//! A process that was forked has a copy of the seat, and gives nothing back.
+//!
 //! Cannot see what somebody else does to the thread meanwhile: it is undone.
 
 use std::io;
@@ -24,6 +26,7 @@ const RESET_ON_FORK: u64 = 1;
 #[derive(Debug)]
 pub struct Seat {
     thread: Task,
+    process: u32,
     /// Where it might run; `None` where it might run on this CPU only, so that nothing was
     /// changed: a partition's threads are given back by the partition.
     affinity: Option<CpuSet>,
@@ -46,7 +49,8 @@ impl Seat {
         let before = affinity_of(0).map_err(unknown)?;
         let only = before.len() == 1 && before.contains(cpu);
         let schedule = fifo.map(|_| Schedule::of(0)).transpose().map_err(unknown)?;
-        let mut seat = Self { thread, affinity: None, schedule: None };
+        let process = std::process::id();
+        let mut seat = Self { thread, process, affinity: None, schedule: None };
         if !only {
             pin(cpu)?;
             seat.affinity = Some(before);
@@ -77,7 +81,7 @@ impl Seat {
 
     fn give_back(&mut self) -> Result<(), Error> {
         let (schedule, affinity) = (self.schedule.take(), self.affinity.take());
-        if self.thread.check().is_err() {
+        if self.process != std::process::id() || self.thread.check().is_err() {
             return Ok(());
         }
         let tid = self.thread.tid;
@@ -225,6 +229,18 @@ mod tests {
                 Kind::Cpuset
             );
             assert_eq!(asked(), before);
+        });
+    }
+
+    /// Check that a process that was forked leaves its parent's thread where it is.
+    #[test]
+    fn forks_give_nothing_back() {
+        on_a_nice_thread(|| {
+            let cpu = last_cpu();
+            let mut seat = Seat::take(cpu, None).unwrap();
+            seat.process = 0;
+            drop(seat);
+            assert_eq!(asked().2, cpu.to_string());
         });
     }
 

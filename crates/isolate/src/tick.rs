@@ -12,7 +12,7 @@ use std::io::{Read, Seek};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use facts::{Facts, Interrupts, TimerList, Why};
+use facts::{Facts, Interrupts, TimerList, Unknown, Why};
 use units::{Cpu, CpuSet, Hz, Nanos};
 
 use crate::error::{Error, Kind};
@@ -72,16 +72,19 @@ pub fn nohz_full(cpu: Cpu, facts: &Facts) -> Result<(), Error> {
             "no CPU of this machine is nohz_full: {boot} (the kernel is built for it)"
         )),
         Ok(cpus) => refuse(format!("CPU {cpu} is not nohz_full, {cpus} is: {boot}")),
-        Err(unknown) if matches!(unknown.code, Why::NotConfigured | Why::TooOld) => {
-            refuse(format!(
-                "the tick of a busy CPU cannot stop: {unknown}; it takes a kernel with \
-                 CONFIG_NO_HZ_FULL=y, and to {boot}"
-            ))
-        }
+        Err(unknown) if is_without(unknown) => refuse(format!(
+            "the tick of a busy CPU cannot stop: {unknown}; it takes a kernel with \
+             CONFIG_NO_HZ_FULL=y, and to {boot}"
+        )),
         Err(unknown) => {
             refuse(format!("whether CPU {cpu} is nohz_full is not known: {unknown}"))
         }
     }
+}
+
+/// Whether the kernel is one that stops no busy CPU's tick.
+fn is_without(unknown: &Unknown) -> bool {
+    matches!(unknown.code, Why::NotConfigured | Why::TooOld)
 }
 
 /// The CPUs whose tick can stop while a task runs, as far as is known, without CPU 0: it keeps
@@ -113,14 +116,18 @@ pub fn wait_for_nohz(
 /// has stopped.
 ///
 /// # Errors
-/// Those of [`wait_for_nohz`].
+/// Those of [`wait_for_nohz`]; `Kind::NoNohz`, at once, where this kernel's never does.
 pub fn reach_nohz(
     wait: &Wait<'_>,
     others: &CpuSet,
     facts: &Facts,
 ) -> Result<bool, Error> {
     let began = Instant::now();
-    Ok(Tick::here(facts)?.wait(began, wait, others)?.entered)
+    let mut tick = Tick::here(facts)?;
+    match facts.tick.nohz_full.value() {
+        Err(unknown) if is_without(unknown) => nohz_full(tick.cpu, facts).map(|()| false),
+        _ => Ok(tick.wait(began, wait, others)?.entered),
+    }
 }
 
 /// One CPU's tick, as far as the kernel tells.
@@ -264,17 +271,22 @@ mod tests {
         }
     }
 
-    /// Check that a wait of no length looks once, and says what the kernel does.
+    /// Check that a wait of no length looks once at a tick that does not stop, and that a
+    /// kernel that stops none is told as such, at once.
     #[test]
     fn looks_once() {
-        let facts = Facts::read(&facts::Root::live());
+        let mut facts = Facts::read(&facts::Root::live());
         if facts.tick.nohz_full.get().is_some_and(|cpus| !cpus.is_empty()) {
             println!("skipped: looks_once: ticks stop on this machine");
             return;
         }
-        let wait =
-            Wait { limit: Nanos::ZERO, forced: true, confirmed: false, stop: None };
-        match reach_nohz(&wait, &CpuSet::empty(), &facts) {
+        let wait = |limit| Wait { limit, forced: true, confirmed: false, stop: None };
+        let unknown = Unknown::new(Why::NotConfigured, "not built so");
+        facts.tick.nohz_full = facts::Fact::unknown(unknown, "test");
+        let refused = reach_nohz(&wait(Nanos::MAX), &CpuSet::empty(), &facts);
+        assert_eq!(refused.unwrap_err().kind(), Kind::NoNohz);
+        facts.tick.nohz_full = facts::Fact::known(CpuSet::empty(), "test");
+        match reach_nohz(&wait(Nanos::ZERO), &CpuSet::empty(), &facts) {
             Ok(stopped) => assert!(!stopped),
             Err(why) => println!("skipped: looks_once: {why}"),
         }
