@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use crate::workspace::Workspace;
-use crate::{command, fuzz, guest, layers};
+use crate::{command, fuzz, guest, header, layers};
 
 /// How a check ended, and what there is to say about it.
 enum Ending {
@@ -24,6 +24,9 @@ const CHECKS: &[(&str, Check)] = &[
     ("format", format),
     ("layers", |workspace| layers::run(workspace).into()),
     ("clippy", clippy),
+    ("header", |workspace| {
+        header::run(workspace, &["--check"]).map(|()| String::new()).into()
+    }),
     ("guest", guest),
     ("tests", tests),
     ("documentation", documentation),

@@ -5,6 +5,7 @@ mod ci;
 mod command;
 mod fuzz;
 mod guest;
+mod header;
 mod layers;
 mod reasons;
 mod sources;
@@ -20,6 +21,8 @@ usage: cargo xtask COMMAND
   guest     build what the lab needs beside itself, into lab/ of the target directory:
             noisefloor-agent (static) and noisefloor-counter.so
             --tests       instead, the tests that also run in guests
+  header    write the C headers in crates/capi/include, from room capi
+            --check       instead, fail where they are not what would be written
   layers    the house rules: who may know whom, sources, reasons for dependencies
   fuzz      build the fuzz targets and run each briefly
             --runs N      inputs for each target (default 300000)
@@ -47,6 +50,8 @@ fn run(words: &[&str]) -> Result<(), String> {
         ["guest", "--tests"] => {
             guest::tests(&Workspace::read()?).map(|built| println!("{built}"))
         }
+        ["header"] => header::run(&Workspace::read()?, &[]),
+        ["header", "--check"] => header::run(&Workspace::read()?, &["--check"]),
         ["layers"] => {
             layers::run(&Workspace::read()?).map(|checked| println!("{checked}"))
         }

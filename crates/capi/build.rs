@@ -1,0 +1,10 @@
+//! The name by which programs find the shared library when they run: with the number of its
+//! ABI, which grows when programs have to be compiled again.
+
+/// The number of the ABI; `make install` reads it here.
+const ABI: u32 = 0;
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libnoisefloor.so.{ABI}");
+}

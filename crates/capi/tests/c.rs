@@ -1,0 +1,290 @@
+//! The C ABI as C and C++ programs see it: they are compiled against the headers with every
+//! warning an error, linked with the shared library and with the static one, and run.
+//!
+//! The programs check themselves; here is what takes more than one of them.
+#![forbid(unsafe_code)]
+#![expect(clippy::unwrap_used, reason = "a test may fail")]
+
+use std::env;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tempfile::TempDir;
+
+const RT_RUNTIME: &str = "/proc/sys/kernel/sched_rt_runtime_us";
+/// What a static library of Rust needs (`rustc --print native-static-libs`).
+const NEEDS: [&str; 7] = ["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl", "-lc"];
+
+/// How a program is compiled and linked.
+#[derive(Debug, Clone, Copy)]
+enum Way {
+    SharedC,
+    StaticC,
+    SharedCpp,
+}
+
+impl Way {
+    /// The compiler; `None`, and why, where there is none.
+    fn compiler(self, test: &str) -> Option<Command> {
+        let (name, standard) = match self {
+            Self::SharedC | Self::StaticC => ("cc", "-std=c11"),
+            Self::SharedCpp => ("c++", "-std=c++17"),
+        };
+        if Command::new(name).arg("--version").output().is_err() {
+            println!("skipped: {test}: there is no {name}");
+            return None;
+        }
+        let mut compiler = Command::new(name);
+        compiler.args([standard, "-pedantic", "-Wall", "-Wextra", "-Werror", "-O1"]);
+        if matches!(self, Self::SharedCpp) {
+            compiler.args(["-x", "c++"]);
+        }
+        Some(compiler)
+    }
+}
+
+/// A folder with a program in it.
+struct Built {
+    folder: TempDir,
+}
+
+impl Built {
+    /// Compiles a program; `None` where there is no compiler.
+    fn new(source: &str, way: Way) -> Option<Self> {
+        let mut compiler = way.compiler(source)?;
+        let folder = tempfile::tempdir().unwrap();
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        compiler.arg("-I").arg(here.join("include"));
+        compiler.arg(here.join("tests/programs").join(source)).args(["-x", "none"]);
+        compiler.arg("-o").arg(folder.path().join("program"));
+        match way {
+            Way::StaticC => compiler.arg(library("libnoisefloor.a")).args(NEEDS),
+            _ => {
+                for name in ["libnoisefloor.so", "libnoisefloor.so.0"] {
+                    symlink(library("libnoisefloor.so"), folder.path().join(name))
+                        .unwrap();
+                }
+                compiler.arg("-L").arg(folder.path()).args(["-lnoisefloor", "-pthread"])
+            }
+        };
+        let output = compiler.output().unwrap();
+        assert!(output.status.success(), "{way:?}: {}", text(&output.stderr));
+        Some(Self { folder })
+    }
+
+    /// The program, with a journal of its own.
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut program = Command::new(self.folder.path().join("program"));
+        program.args(arguments).env("LD_LIBRARY_PATH", self.folder.path());
+        program.env("NOISEFLOOR_STATE", self.state());
+        program
+    }
+
+    fn state(&self) -> PathBuf {
+        self.folder.path().join("state")
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    /// The words of each line that the program writes.
+    fn lines(&self, arguments: &[&str]) -> Vec<String> {
+        text(&self.run(arguments).stdout).lines().map(str::to_owned).collect()
+    }
+
+    fn journal_is_empty(&self) -> bool {
+        !self.state().join("journal.json").exists()
+    }
+}
+
+/// A library that cargo has built beside this program.
+fn library(name: &str) -> PathBuf {
+    let folder = env::current_exe().unwrap().parent().unwrap().to_owned();
+    let found = [folder.join(name), folder.join("..").join(name)];
+    found.into_iter().find(|file| file.exists()).unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Compiles and runs a program that checks itself, each way.
+fn checks_itself(source: &str, ways: &[Way], arguments: &[&str]) {
+    for way in ways {
+        let Some(built) = Built::new(source, *way) else { continue };
+        let output = built.run(arguments);
+        let told = text(&output.stdout);
+        assert!(output.status.success(), "{way:?}: {told}{}", text(&output.stderr));
+        // Also what it could not check here, and why.
+        print!("{told}");
+        assert!(built.journal_is_empty(), "{way:?}");
+    }
+}
+
+/// Check that a C program takes a CPU, measures, reads the same quantiles that it counts
+/// itself, and has everything back; shared and static.
+#[test]
+fn measured() {
+    let version = [env!("CARGO_PKG_VERSION")];
+    checks_itself("measured.c", &[Way::SharedC, Way::StaticC], &version);
+}
+
+/// Check that a C++ program's threads share the library.
+#[test]
+fn threads() {
+    checks_itself("threads.cpp", &[Way::SharedCpp], &[]);
+}
+
+/// Check that what makes no sense is refused, in C and in C++.
+#[test]
+fn misuse() {
+    checks_itself("misuse.c", &[Way::SharedC, Way::SharedCpp], &[]);
+}
+
+/// Check that a program written for TIF compiles and works, linked either way.
+#[test]
+fn tif_style() {
+    let ways = [Way::SharedC, Way::StaticC, Way::SharedCpp];
+    checks_itself("tif_style.c", &ways, &[]);
+}
+
+/// The machine's own setting, for one test at a time; `None` where it cannot be changed.
+struct Throttling {
+    before: String,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl Throttling {
+    fn of(test: &str) -> Option<(Self, Built)> {
+        static TURN: Mutex<()> = Mutex::new(());
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = fs::read_to_string(RT_RUNTIME).unwrap_or_default().trim().to_owned();
+        let own = Self { before, _turn: turn };
+        if own.before.is_empty() || own.before == "-1" {
+            println!("skipped: {test}: {RT_RUNTIME} is not there, or -1 already");
+            return None;
+        }
+        let built = Built::new("enters.c", Way::SharedC)?;
+        let tried = built.lines(&["exit"]);
+        if tried.last().is_none_or(|line| line != "entered -1") {
+            println!("skipped: {test}: {}", tried.join(", "));
+            return None;
+        }
+        assert!(own.is_as_before());
+        Some((own, built))
+    }
+
+    fn is_as_before(&self) -> bool {
+        fs::read_to_string(RT_RUNTIME).unwrap().trim() == self.before
+    }
+}
+
+impl Drop for Throttling {
+    fn drop(&mut self) {
+        // Whatever a test that failed has left.
+        if !self.is_as_before() {
+            let _ = fs::write(RT_RUNTIME, &self.before);
+        }
+    }
+}
+
+/// Starts a program that waits, and returns when it has entered.
+fn waiting(built: &Built) -> Child {
+    let mut program = built.command(&["wait"]);
+    let mut child = program.stdout(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(child.stdout.as_mut().unwrap()).lines();
+    let entered = lines.map_while(Result::ok).any(|line| line == "entered -1");
+    assert!(entered);
+    child
+}
+
+/// Check that what a program changed is as it was when it ends without a word, by returning
+/// from main, and whichever of the headers it used.
+#[test]
+fn left_by_returning() {
+    let Some((throttling, built)) = Throttling::of("left_by_returning") else { return };
+    for how in ["exit", "isolate"] {
+        let lines = built.lines(&[how]);
+        assert_eq!(lines[0], format!("began {}", throttling.before));
+        assert!(lines[1].ends_with(" -1"), "{lines:?}");
+        assert!(throttling.is_as_before() && built.journal_is_empty(), "{how}");
+    }
+}
+
+/// Check that nohz_enter is counted, and that nohz_exit too often does no harm.
+#[test]
+fn entered_twice() {
+    let Some((throttling, built)) = Throttling::of("entered_twice") else { return };
+    let was = &throttling.before;
+    let expected = [
+        &format!("began {was}"),
+        "entered -1",
+        "entered -1",
+        "once -1",
+        &format!("exited {was}"),
+        "entered -1",
+    ];
+    assert_eq!(built.lines(&["twice"]), expected);
+    assert!(throttling.is_as_before() && built.journal_is_empty());
+}
+
+/// Check that a handler of SIGINT may end it, as those of TIF's programs do.
+#[test]
+fn ended_by_a_handler() {
+    let Some((throttling, built)) = Throttling::of("ended_by_a_handler") else { return };
+    let mut child = waiting(&built);
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    assert!(child.wait().unwrap().success());
+    assert!(throttling.is_as_before() && built.journal_is_empty());
+}
+
+/// Check that a child that ends, by exit and having called nohz_exit, changes nothing for its
+/// parent.
+#[test]
+fn forked() {
+    let Some((throttling, built)) = Throttling::of("forked") else { return };
+    let lines = built.lines(&["fork"]);
+    assert_eq!(lines[1..], ["entered -1", "forked -1"]);
+    assert!(throttling.is_as_before() && built.journal_is_empty());
+}
+
+/// Check that what a program left that was killed is put back by the next one that asks.
+#[test]
+fn killed() {
+    let Some((throttling, built)) = Throttling::of("killed") else { return };
+    let mut child = waiting(&built);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(!throttling.is_as_before() && !built.journal_is_empty());
+    let restored: Vec<String> = built.lines(&["restore"]);
+    assert!(restored[0].starts_with("restored ") && restored[0] != "restored 0 ");
+    assert!(throttling.is_as_before() && built.journal_is_empty(), "{restored:?}");
+    assert_eq!(built.lines(&["restore"]), ["restored 0 "]);
+}
+
+/// Check that of two processes the last one puts back what was there before the first, and
+/// that one that is killed is not waited for.
+#[test]
+fn two_processes() {
+    let Some((throttling, built)) = Throttling::of("two_processes") else { return };
+    for kill_first in [true, false] {
+        let mut children = [waiting(&built), waiting(&built)];
+        if !kill_first {
+            children.reverse();
+        }
+        let [mut gone, mut last] = children;
+        gone.kill().unwrap();
+        gone.wait().unwrap();
+        assert!(!throttling.is_as_before());
+        let pid = last.id().to_string();
+        assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+        last.wait().unwrap();
+        assert!(throttling.is_as_before() && built.journal_is_empty());
+    }
+}

@@ -1,0 +1,115 @@
+/*
+ * Everything that a program can do wrong is refused, and named; nothing is followed that is
+ * not there.
+ */
+#include <string.h>
+
+#include "check.h"
+#include "noisefloor.h"
+
+#define REFUSED(call, word)                                                             \
+    do {                                                                                \
+        CHECK((call) == NF_USAGE);                                                      \
+        if (strstr(nf_last_error(), word) == NULL) {                                    \
+            fprintf(stderr, "%s: %s\n", #call, nf_last_error());                        \
+            exit(1);                                                                    \
+        }                                                                               \
+    } while (0)
+
+static void handles(void)
+{
+    nf_isolation *none = NULL;
+    nf_isolation *made_up = (nf_isolation *)(size_t)0x1234;
+    nf_gaps *no_gaps = NULL;
+    nf_summary summary;
+    uint64_t number;
+
+    memset(&summary, 0, sizeof(summary));
+    summary.size = sizeof(summary);
+    REFUSED(nf_isolate(NULL, NULL), "null");
+    REFUSED(nf_cpu(none), "null");
+    REFUSED(nf_done(made_up), "none of this library");
+    REFUSED(nf_refused(none, NULL, 0), "null");
+    REFUSED(nf_enter(made_up, 0, 0), "none of this library");
+    REFUSED(nf_leave(none), "null");
+    REFUSED(nf_wait(made_up, 0, 0, NULL), "none of this library");
+    REFUSED(nf_release(none), "null");
+    REFUSED(nf_measure(1000000, 0, NULL), "null");
+    REFUSED(nf_summarise(no_gaps, &summary), "null");
+    REFUSED(nf_quantile(no_gaps, 500000, &number), "null");
+    REFUSED(nf_gap(no_gaps, 0, &number, &number), "null");
+    REFUSED(nf_doubts(no_gaps, NULL, 0), "null");
+    CHECK(nf_gaps_free(NULL) == NF_OK);
+}
+
+static void options(void)
+{
+    nf_isolation *isolation = NULL;
+    nf_options asked;
+
+    memset(&asked, 0, sizeof(asked));
+    REFUSED(nf_isolate(&asked, &isolation), "sizeof");
+    asked.size = sizeof(asked) - 1;
+    REFUSED(nf_isolate(&asked, &isolation), "sizeof");
+    asked.size = sizeof(asked);
+    asked.wishes = 1u << 31;
+    REFUSED(nf_isolate(&asked, &isolation), "0x80000000");
+    asked.wishes = 0;
+    asked.cpu = 1;
+    REFUSED(nf_isolate(&asked, &isolation), "NF_ON_CPU");
+    asked.cpu = 0;
+    asked.dma_latency_us = 1;
+    REFUSED(nf_isolate(&asked, &isolation), "NF_DMA_LATENCY");
+    asked.dma_latency_us = 0;
+    asked.reserved = 1;
+    REFUSED(nf_isolate(&asked, &isolation), "reserved");
+    asked.reserved = 0;
+    asked.wishes = NF_ON_CPU;
+    asked.cpu = 4000000000u;
+    CHECK(nf_isolate(&asked, &isolation) == NF_NO_CPU);
+    CHECK(isolation == NULL);
+}
+
+static void numbers(void)
+{
+    nf_isolation *isolation = NULL;
+    nf_gaps *gaps = NULL;
+    nf_summary summary;
+    uint64_t number;
+
+    if (nf_isolate(NULL, &isolation) != NF_OK) {
+        printf("skipped: misuse: %s\n", nf_last_error());
+        return;
+    }
+    REFUSED(nf_enter(isolation, 4, 0), "0x4");
+    REFUSED(nf_enter(isolation, 0, 1), "NF_FIFO");
+    REFUSED(nf_enter(isolation, NF_FIFO, 100), "1 to 99");
+    REFUSED(nf_enter(isolation, NF_FIFO, -1), "1 to 99");
+    REFUSED(nf_leave(isolation), "no thread");
+    REFUSED(nf_wait(isolation, 0, 0, NULL), "not entered");
+    REFUSED(nf_wait(isolation, 0, 8, NULL), "0x8");
+    CHECK(nf_release(isolation) == NF_OK);
+    REFUSED(nf_enter(isolation, 0, 0), "released");
+
+    REFUSED(nf_measure(0, 0, &gaps), "1 ms");
+    REFUSED(nf_measure(UINT64_MAX, 0, &gaps), "30 days");
+    REFUSED(nf_measure(1000000, 1000000, &gaps), "threshold");
+    CHECK(gaps == NULL);
+    CHECK(nf_measure(1000000, 0, &gaps) == NF_OK);
+    CHECK(nf_doubts(gaps, NULL, 0) > 0); /* so short a time says little */
+    memset(&summary, 0, sizeof(summary));
+    REFUSED(nf_summarise(gaps, &summary), "sizeof");
+    REFUSED(nf_summarise(gaps, NULL), "null");
+    REFUSED(nf_quantile(gaps, 1000001, &number), "millionths");
+    REFUSED(nf_quantile(gaps, 500000, NULL), "null");
+    CHECK(nf_gap(gaps, UINT64_MAX, NULL, NULL) == NF_NOTHING);
+    CHECK(nf_gaps_free(gaps) == NF_OK);
+}
+
+int main(void)
+{
+    handles();
+    options();
+    numbers();
+    return 0;
+}
