@@ -8,6 +8,7 @@ use std::fs::File;
 use facts::Facts;
 use units::Cpu;
 
+use crate::affinities::Affinities;
 use crate::change::Changes;
 use crate::error::{Error, Kind};
 use crate::hold::{Hold, Returned};
@@ -39,6 +40,8 @@ pub struct Wishes {
 pub struct Isolation {
     pick: Pick,
     hold: Option<Hold>,
+    // After the settings: a thread that comes back is where it may be, not where it was.
+    _affinities: Option<Affinities>,
     _dma_latency: Option<File>,
     done: usize,
     refused: Vec<Error>,
@@ -52,6 +55,7 @@ impl Isolation {
     /// Those of [`pick`]: there is no such CPU, or it cannot be had.
     pub fn begin(wishes: &Wishes, facts: &Facts) -> Result<Self, Error> {
         let mut own = Self::of(pick(wishes.cpu, facts)?);
+        own._affinities = wishes.partition.then(Affinities::now);
         let changes = own.plan(wishes, facts);
         own.carry_out(changes);
         if let Some(microseconds) = wishes.dma_latency_us {
@@ -90,7 +94,8 @@ impl Isolation {
 
     fn of(pick: Pick) -> Self {
         let (refused, left) = (Vec::new(), Vec::new());
-        Self { pick, hold: None, _dma_latency: None, done: 0, refused, left }
+        let (hold, _affinities, _dma_latency) = (None, None, None);
+        Self { pick, hold, _affinities, _dma_latency, done: 0, refused, left }
     }
 
     fn plan(&self, wishes: &Wishes, facts: &Facts) -> Changes {
@@ -158,7 +163,7 @@ impl Isolation {
     ///
     /// # Errors
     /// `Kind::Journal` where the journal cannot be read any more.
-    pub fn end(self) -> Result<Vec<Returned>, Error> {
-        self.hold.map_or_else(|| Ok(Vec::new()), Hold::end)
+    pub fn end(mut self) -> Result<Vec<Returned>, Error> {
+        self.hold.take().map_or_else(|| Ok(Vec::new()), Hold::end)
     }
 }

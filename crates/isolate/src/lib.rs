@@ -5,6 +5,7 @@
 //! first, in a journal on disk ([`Hold`]), and given back at the end; what a killed run left is
 //! put back by the next one or by [`restore`].
 
+mod affinities;
 mod change;
 mod child;
 mod choice;

@@ -106,7 +106,7 @@ impl Drop for Seat {
 }
 
 /// The calling thread. A process has its first thread's number, others have their own.
-fn own() -> Option<Task> {
+pub(crate) fn own() -> Option<Task> {
     let tid = u32::try_from(gettid().as_raw_nonzero().get()).ok()?;
     Stat::of(tid).map(|stat| stat.task)
 }
