@@ -13,17 +13,25 @@ LAB = $(TARGET)/lab
 
 BIN = $(DESTDIR)$(PREFIX)/bin
 LIB = $(DESTDIR)$(PREFIX)/lib/noisefloor
+CLIB = $(DESTDIR)$(PREFIX)/lib
+INCLUDE = $(DESTDIR)$(PREFIX)/include
 SHARE = $(DESTDIR)$(PREFIX)/share
 BASH = $(SHARE)/bash-completion/completions
 ZSH = $(SHARE)/zsh/site-functions
 FISH = $(SHARE)/fish/vendor_completions.d
+
+# The C library: its version, and the number of its ABI.
+VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
+ABI = $(shell sed -n 's/^const ABI: u32 = \(.*\);/\1/p' crates/capi/build.rs)
+SHARED = libnoisefloor.so
+HEADERS = noisefloor.h tif_helper.h
 
 help:
 	@echo 'make run        build, and look at this machine (noisefloor check)'
 	@echo 'make test       run every check and test'
 	@echo 'make bench      measure the measuring'
 	@echo 'make build      build $(BINARY)'
-	@echo 'make install    put it, its manual and completions under PREFIX=$(PREFIX)'
+	@echo 'make install    put it, its manual and the C library under PREFIX=$(PREFIX)'
 	@echo 'make uninstall  take them away again'
 	@echo
 	@echo 'run, test, bench and build install what is missing with apt.'
@@ -34,7 +42,7 @@ run: build
 	    echo 'noisefloor is $(BINARY) here; make install puts it on your PATH.'
 
 build: setup-build
-	@$(CARGO) build --release --locked --package cli
+	@$(CARGO) build --release --locked --package cli --package capi
 	@[ "$$(uname -m)" != x86_64 ] || $(CARGO) xtask guest
 
 test: setup-test
@@ -64,13 +72,27 @@ install:
 	install -D -m 644 "$$made"/noisefloor.bash $(BASH)/noisefloor; \
 	install -D -m 644 "$$made"/_noisefloor $(ZSH)/_noisefloor; \
 	install -D -m 644 "$$made"/noisefloor.fish $(FISH)/noisefloor.fish
-	@echo 'installed $(BIN)/noisefloor, its manual, completions and what its lab needs'
+	@set -e; install -d -m 755 $(INCLUDE) $(CLIB)/pkgconfig; \
+	install -m 644 $(HEADERS:%=crates/capi/include/%) $(INCLUDE); \
+	install -m 755 $(TARGET)/release/$(SHARED) $(CLIB)/$(SHARED).$(VERSION); \
+	ln -sf $(SHARED).$(VERSION) $(CLIB)/$(SHARED).$(ABI); \
+	ln -sf $(SHARED).$(ABI) $(CLIB)/$(SHARED); \
+	install -m 644 $(TARGET)/release/libnoisefloor.a $(CLIB); \
+	strip -g -R .llvmbc -R .llvmcmd $(CLIB)/libnoisefloor.a 2>/dev/null || :; \
+	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|' crates/capi/noisefloor.pc.in \
+	    >$(CLIB)/pkgconfig/noisefloor.pc; \
+	[ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || ldconfig
+	@echo 'installed $(BIN)/noisefloor, its manual, completions and what its lab needs,'
+	@echo 'and libnoisefloor with its headers for C'
 
 uninstall:
 	rm -f $(BIN)/noisefloor $(SHARE)/man/man1/noisefloor.1 \
 	    $(SHARE)/man/man1/noisefloor-*.1 $(BASH)/noisefloor \
 	    $(ZSH)/_noisefloor $(FISH)/noisefloor.fish \
-	    $(LIB)/noisefloor-agent $(LIB)/noisefloor-counter.so
+	    $(LIB)/noisefloor-agent $(LIB)/noisefloor-counter.so \
+	    $(HEADERS:%=$(INCLUDE)/%) $(CLIB)/pkgconfig/noisefloor.pc \
+	    $(CLIB)/$(SHARED) $(CLIB)/$(SHARED).$(ABI) $(CLIB)/$(SHARED).$(VERSION) \
+	    $(CLIB)/libnoisefloor.a
 	[ ! -d $(LIB) ] || rmdir --ignore-fail-on-non-empty $(LIB)
 
 .PHONY: help run build test bench setup-build setup-test install uninstall

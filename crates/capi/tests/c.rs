@@ -216,6 +216,22 @@ fn left_by_returning() {
     }
 }
 
+/// Check that the program in the documentation is one that compiles, runs, and leaves nothing.
+#[test]
+fn example() {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = fs::read_to_string(here.join("../../docs/c.md")).unwrap();
+    let program = fs::read_to_string(here.join("tests/programs/example.c")).unwrap();
+    assert!(page.contains(&format!("```c\n{program}```\n")));
+    let Some((throttling, _)) = Throttling::of("example") else { return };
+    let Some(built) = Built::new("example.c", Way::SharedC) else { return };
+    let output = built.run(&[]);
+    let told = text(&output.stdout);
+    assert!(output.status.success(), "{told}{}", text(&output.stderr));
+    assert!(told.contains(" lost "), "{told}{}", text(&output.stderr));
+    assert!(throttling.is_as_before() && built.journal_is_empty());
+}
+
 /// Check that nohz_enter is counted, and that nohz_exit too often does no harm.
 #[test]
 fn entered_twice() {

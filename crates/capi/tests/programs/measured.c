@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "check.h"
 #include "noisefloor.h"
@@ -34,6 +35,8 @@ static struct thread_state state_now(void)
     CHECK(sched_getaffinity(0, sizeof(now.cpus), &now.cpus) == 0);
     CHECK(sched_getparam(0, &parameters) == 0);
     now.policy = sched_getscheduler(0);
+    if (geteuid() != 0 && now.policy != (SCHED_FIFO | SCHED_RESET_ON_FORK))
+        now.policy &= ~SCHED_RESET_ON_FORK; /* cannot be taken back without privileges */
     now.priority = parameters.sched_priority;
     now.nice = getpriority(PRIO_PROCESS, 0);
     return now;
