@@ -94,16 +94,16 @@
 #define NF_DMA_LATENCY 64
 
 /* For nf_enter: SCHED_FIFO, before ordinary threads. Threads that are started are ordinary. */
-#define NF_FIFO 1
+#define NF_FIFO 256
 
 /* For nf_enter: lock the process's memory, all of it there and near the CPU. */
-#define NF_MEMORY 2
+#define NF_MEMORY 512
 
 /* For nf_wait: leave the CPU now and then and come back, so that the kernel tries again. */
-#define NF_FORCED 1
+#define NF_FORCED 4096
 
 /* For nf_wait: make sure that the ticks do not come any more, which takes five of them. */
-#define NF_CONFIRMED 2
+#define NF_CONFIRMED 8192
 
 /* Gaps that were seen. */
 typedef struct nf_gaps nf_gaps;

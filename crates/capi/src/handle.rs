@@ -1,5 +1,5 @@
-//! Handles: numbers that look like pointers, never follow one another, and are never used
-//! again. Whoever was given one can be found by it until it is taken away.
+//! Handles: numbers that look like pointers, are never followed, and never used again. What
+//! one is of is found by it until it is taken away.
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;

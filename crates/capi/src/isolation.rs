@@ -31,14 +31,14 @@ pub const NF_PARTITION: u32 = 32;
 pub const NF_DMA_LATENCY: u32 = 64;
 
 /// For nf_enter: SCHED_FIFO, before ordinary threads. Threads that are started are ordinary.
-pub const NF_FIFO: u32 = 1;
+pub const NF_FIFO: u32 = 256;
 /// For nf_enter: lock the process's memory, all of it there and near the CPU.
-pub const NF_MEMORY: u32 = 2;
+pub const NF_MEMORY: u32 = 512;
 
 /// For nf_wait: leave the CPU now and then and come back, so that the kernel tries again.
-pub const NF_FORCED: u32 = 1;
+pub const NF_FORCED: u32 = 4096;
 /// For nf_wait: make sure that the ticks do not come any more, which takes five of them.
-pub const NF_CONFIRMED: u32 = 2;
+pub const NF_CONFIRMED: u32 = 8192;
 
 /// A CPU that is kept free.
 pub struct Isolation {
@@ -239,6 +239,7 @@ pub unsafe extern "C" fn nf_wait(
 pub extern "C" fn nf_release(isolation: *mut Isolation) -> c_int {
     guard(|| {
         let held = ISOLATIONS.take(isolation)?;
+        // Whatever becomes of the thread, the machine is given back.
         let left = lock(&held.seat).take().map_or(Ok(()), |taken| taken.seat.leave());
         let isolation = lock(&held.isolation).take();
         told(isolation.map_or(Ok(Vec::new()), isolate::Isolation::end)?)?;

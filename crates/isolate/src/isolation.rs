@@ -13,6 +13,7 @@ use crate::change::Changes;
 use crate::error::{Error, Kind};
 use crate::hold::{Hold, Returned};
 use crate::pick::{Pick, pick};
+use crate::thread::current_cpu;
 use crate::tick::nohz_cpus;
 use crate::{dma_latency, irqs, journal, kthreads, partition, throttling, workqueues};
 
@@ -71,9 +72,11 @@ impl Isolation {
     /// one where there is none such: for programs that do not say where they are going to run.
     ///
     /// # Errors
-    /// Those of [`pick`]: there is only one CPU.
+    /// Those of [`pick`], where not even the calling thread's CPU can be had.
     pub fn unthrottled(facts: &Facts) -> Result<Self, Error> {
-        let mut own = Self::of(pick(None, facts)?);
+        // A process that has only CPU 0 runs there, asked or not.
+        let here = |why| current_cpu().map_or(Err(why), |cpu| pick(Some(cpu), facts));
+        let mut own = Self::of(pick(None, facts).or_else(here)?);
         let mut cpus = nohz_cpus(facts);
         if cpus.is_empty() {
             cpus = [own.pick.cpu].into_iter().collect();

@@ -88,6 +88,8 @@ static void numbers(void)
     REFUSED(nf_leave(isolation), "no thread");
     REFUSED(nf_wait(isolation, 0, 0, NULL), "not entered");
     REFUSED(nf_wait(isolation, 0, 8, NULL), "0x8");
+    REFUSED(nf_wait(isolation, 0, NF_FIFO, NULL), "0x100");
+    REFUSED(nf_enter(isolation, NF_UNTHROTTLED, 0), "0x2");
     CHECK(nf_release(isolation) == NF_OK);
     REFUSED(nf_enter(isolation, 0, 0), "released");
 
@@ -106,8 +108,19 @@ static void numbers(void)
     CHECK(nf_gaps_free(gaps) == NF_OK);
 }
 
+/* What programs were compiled with stays as it is. */
+static void sizes(void)
+{
+    nf_options asked;
+    nf_summary summary;
+
+    CHECK(sizeof(asked) == sizeof(size_t) + 4 * sizeof(uint32_t));
+    CHECK(sizeof(summary) == sizeof(size_t) + 8 * sizeof(uint64_t));
+}
+
 int main(void)
 {
+    sizes();
     handles();
     options();
     numbers();
