@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use isolate::{Isolation, Wishes};
 
@@ -12,9 +12,7 @@ use crate::settings::{self, Settings};
 use crate::{alone, cpu, output, text, tool};
 
 /// How often.
-const TIMES: u32 = 3;
-/// The latest moment, in microseconds: by then, everything was changed long before.
-const LATEST: u64 = 150_000;
+const TIMES: u32 = 300;
 /// By this a child of this test knows how many of its changes it outlives.
 const PANIC: &str = "NOISEFLOOR_TEST_PANICS_AFTER";
 
@@ -56,12 +54,19 @@ fn settings_are_as_they_were() {
     let state = tempfile::tempdir().unwrap();
     let before = settings::now();
     let mut random = Random(7);
+    let began = Instant::now();
+    let run = ["jitter", "-a", &cpu, "-t", "1", "-l", "2"];
+    println!(
+        "not changed here: {}",
+        text(&output(&[&run, &EVERYTHING[..]].concat()).stderr)
+    );
+    let latest = u64::try_from(began.elapsed().as_micros()).unwrap() * 3 / 2;
     let (mut left_changed, mut kinds) = (0, Vec::new());
     for number in 0..TIMES {
         let end = ENDS[number as usize % ENDS.len()];
         let mut run = start(end, &cpu, state.path(), &mut random);
         if let End::Signal(signal) = end {
-            sleep(Duration::from_micros(random.below(LATEST)));
+            sleep(Duration::from_micros(random.below(latest)));
             // SAFETY: takes numbers only; the child has not been waited for.
             unsafe { libc::kill(i32::try_from(run.id()).unwrap(), signal) };
         }
@@ -76,10 +81,6 @@ fn settings_are_as_they_were() {
     }
     kinds.sort_unstable();
     kinds.dedup();
-    let short = output(
-        &[&["jitter", "-a", &cpu, "-t", "1", "-l", "2"], &EVERYTHING[..]].concat(),
-    );
-    println!("not changed here: {}", text(&short.stderr));
     println!("{TIMES} runs, {left_changed} killed while {kinds:?} were changed");
     assert!(
         left_changed > TIMES / 20,

@@ -35,7 +35,7 @@ fn run(site: &Site, kernel: &str, [tests, tool]: [Vec<u8>; 2]) {
     let program = Program {
         bytes: tests,
         others: vec![("noisefloor", tool)],
-        arguments: &["--test-threads=1", "--show-output", "settings_are"],
+        arguments: &["--test-threads=1", "--show-output", "--skip", "what_would_help"],
         mode: Mode::Timed,
         cpus: 2,
         cpu: Some("max"),
