@@ -12,15 +12,29 @@ use crate::setting::Setting;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Change {
     pub(crate) setting: Setting,
-    pub(crate) value: String,
+    pub(crate) to: To,
+}
+
+/// What a setting is to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum To {
+    /// That, which is written.
+    Value(String),
+    /// What the kernel will make of it by itself, because of the changes that come next: one
+    /// of these.
+    Foreseen(Vec<String>),
 }
 
 /// Changes to make in that order, and what cannot be changed.
 pub(crate) type Changes = Vec<Result<Change, Error>>;
 
 impl Change {
+    pub(crate) fn new(setting: Setting, value: impl Into<String>) -> Self {
+        Self { setting, to: To::Value(value.into()) }
+    }
+
     pub(crate) fn of_file(path: PathBuf, value: impl Into<String>) -> Self {
-        Self { setting: Setting::File(path), value: value.into() }
+        Self::new(Setting::File(path), value)
     }
 
     /// The change of a file that holds a mask, where that CPU is in it.

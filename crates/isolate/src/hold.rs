@@ -7,6 +7,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::change::{Change, To};
 use crate::error::{Error, Kind};
 use crate::holder::{self, Holder};
 use crate::journal::{self, Entry, Journal};
@@ -57,52 +58,71 @@ impl Hold {
         Ok((Self { holder, folder, returned: false }, left))
     }
 
-    /// Changes a setting, after that was written down.
+    /// Changes settings in that order, after that was written down; what became of each.
     ///
     /// # Errors
-    /// `Kind::Journal` where it could not be written down, `Kind::Privilege`,
-    /// `Kind::NoSetting` or `Kind::System` where the kernel refuses. It is as it was then.
-    pub(crate) fn set(&mut self, setting: &Setting, value: &str) -> Result<(), Error> {
-        let failed = |error: io::Error| refused(setting, value, &error);
+    /// `Kind::Journal` where it could not be written down: nothing was changed that was not.
+    /// Of each: `Kind::Privilege`, `Kind::NoSetting` or `Kind::System` where the kernel
+    /// refuses; it is as it was then.
+    pub(crate) fn set(
+        &mut self,
+        changes: &[Change],
+    ) -> Result<Vec<Result<(), Error>>, Error> {
         let mut journal = Journal::open(&self.folder)?;
-        let now = setting.read().map_err(failed)?;
         let before = journal.entries.clone();
-        if !self.note(&mut journal, setting, &now, value) {
-            return Ok(());
+        for change in changes {
+            // What is not there yet may be once the changes before it are made.
+            if let Ok(now) = change.setting.read() {
+                self.note(&mut journal, change, &now);
+            }
         }
         journal.save()?;
-        let shown = match now == value {
-            true => Ok(now),
-            false => setting.write(value).and_then(|()| setting.read()),
-        };
-        match shown {
-            Ok(shown) if shown == value => Ok(()),
-            // The kernel may show it in other words than it was told.
-            Ok(shown) => {
-                let noted = journal.entries.iter_mut().find(|e| e.setting == *setting);
-                noted.into_iter().for_each(|entry| entry.new.push(shown.clone()));
-                journal.save()
-            }
-            Err(error) => {
-                journal.entries = before;
-                journal.save()?;
-                Err(failed(error))
-            }
+        let mut done = Vec::new();
+        for change in changes {
+            done.push(match self.carry_out(&mut journal, change) {
+                Err(why) if why.kind() == Kind::Journal => return Err(why),
+                Err(why) => {
+                    strike(&mut journal, &before, &change.setting);
+                    Err(why)
+                }
+                Ok(()) => Ok(()),
+            });
         }
+        journal.save()?;
+        Ok(done)
     }
 
-    /// Writes down that this run needs that value; whether there is anything to write down:
-    /// what was so before any run is nobody's to put back.
-    fn note(
-        &self,
-        journal: &mut Journal,
-        setting: &Setting,
-        now: &str,
-        value: &str,
-    ) -> bool {
+    /// Makes one change that is written down, or that could not be until now.
+    fn carry_out(&self, journal: &mut Journal, change: &Change) -> Result<(), Error> {
+        let Change { setting, to: To::Value(value) } = change else { return Ok(()) };
+        let failed = |error: io::Error| refused(setting, value, &error);
+        let now = setting.read().map_err(failed)?;
+        if now == *value {
+            return Ok(());
+        }
+        if !journal.entries.iter().any(|entry| entry.setting == *setting) {
+            self.note(journal, change, &now);
+            journal.save()?;
+        }
+        let shown = setting.write(value).and_then(|()| setting.read()).map_err(failed)?;
+        let noted = journal.entries.iter_mut().find(|entry| entry.setting == *setting);
+        let Some(entry) = noted.filter(|_| shown != *value) else { return Ok(()) };
+        // The kernel shows it in other words than it was told.
+        entry.new.push(shown);
+        journal.save()
+    }
+
+    /// Writes down what this run needs a setting to be, or foresees that the kernel makes of
+    /// it. What was so before any run is nobody's to put back.
+    fn note(&self, journal: &mut Journal, change: &Change, now: &str) {
+        let Change { setting, to } = change;
+        let values = match to {
+            To::Value(value) => std::slice::from_ref(value),
+            To::Foreseen(values) => values,
+        };
         let known = journal.entries.iter().position(|entry| entry.setting == *setting);
-        if known.is_none() && now == value {
-            return false;
+        if known.is_none() && values.iter().all(|value| value == now) {
+            return;
         }
         let at = known.unwrap_or_else(|| {
             journal.entries.push(Entry::of(setting, now));
@@ -114,11 +134,10 @@ impl Hold {
             now.clone_into(&mut entry.old);
             entry.new.clear();
         }
-        entry.new.retain(|known| known != value);
-        entry.new.push(value.to_owned());
+        entry.new.retain(|known| !values.contains(known));
+        entry.new.extend_from_slice(values);
         entry.holders.retain(|known| *known != self.holder.name);
         entry.holders.push(self.holder.name.clone());
-        true
     }
 
     /// Puts everything back that no other run needs, the last change first.
@@ -192,6 +211,18 @@ fn put_back(
     // Settings first, then the journal: cut off in between, it is found as it was before.
     journal.save()?;
     Ok(returned)
+}
+
+/// Takes back what was written down of a change that was not made.
+fn strike(journal: &mut Journal, before: &[Entry], setting: &Setting) {
+    let at = journal.entries.iter().position(|entry| entry.setting == *setting);
+    let Some(at) = at else { return };
+    match before.iter().find(|entry| entry.setting == *setting) {
+        Some(entry) => journal.entries[at] = entry.clone(),
+        None => {
+            journal.entries.remove(at);
+        }
+    }
 }
 
 fn give_back(entry: &Entry) -> Fate {
@@ -287,6 +318,10 @@ mod tests {
         Hold::begin(folder).unwrap().0
     }
 
+    fn set(hold: &mut Hold, setting: &Setting, value: &str) -> Result<(), Error> {
+        hold.set(&[Change::new(setting.clone(), value)])?.remove(0)
+    }
+
     fn fates(returned: Vec<Returned>) -> Vec<Fate> {
         returned.into_iter().map(|returned| returned.fate).collect()
     }
@@ -302,13 +337,13 @@ mod tests {
         let Some((sleeper, [one, _, both])) = sleeper() else { return };
         let dir = tempfile::tempdir().unwrap();
         let mut hold = begin(dir.path());
-        hold.set(&sleeper.setting, &one).unwrap();
+        set(&mut hold, &sleeper.setting, &one).unwrap();
         assert_eq!(sleeper.now(), one);
         assert_eq!(fates(hold.end().unwrap()), [Fate::Restored]);
         assert_eq!(sleeper.now(), both);
         let panicking = std::panic::catch_unwind(|| {
             let mut hold = begin(dir.path());
-            hold.set(&sleeper.setting, &one).unwrap();
+            set(&mut hold, &sleeper.setting, &one).unwrap();
             assert_ne!(sleeper.now(), one, "on purpose");
         });
         assert!(panicking.is_err());
@@ -322,7 +357,7 @@ mod tests {
         let Some((sleeper, [one, _, both])) = sleeper() else { return };
         let dir = tempfile::tempdir().unwrap();
         let mut hold = begin(dir.path());
-        hold.set(&sleeper.setting, &one).unwrap();
+        set(&mut hold, &sleeper.setting, &one).unwrap();
         kill(hold);
         assert_eq!(sleeper.now(), one);
         let (_next, left) = Hold::begin(dir.path()).unwrap();
@@ -336,7 +371,7 @@ mod tests {
         let Some((sleeper, [one, _, both])) = sleeper() else { return };
         let dir = tempfile::tempdir().unwrap();
         let mut hold = begin(dir.path());
-        hold.set(&sleeper.setting, &one).unwrap();
+        set(&mut hold, &sleeper.setting, &one).unwrap();
         hold.holder.process = 0;
         drop(hold);
         assert_eq!(sleeper.now(), one);
@@ -353,8 +388,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         for first_ends_first in [true, false] {
             let mut holds = [begin(dir.path()), begin(dir.path())];
-            holds[0].set(&sleeper.setting, &one).unwrap();
-            holds[1].set(&sleeper.setting, &two).unwrap();
+            set(&mut holds[0], &sleeper.setting, &one).unwrap();
+            set(&mut holds[1], &sleeper.setting, &two).unwrap();
             let [first, second] = holds;
             let (leaving, last) =
                 if first_ends_first { (first, second) } else { (second, first) };
@@ -371,15 +406,15 @@ mod tests {
         let Some((sleeper, [one, two, both])) = sleeper() else { return };
         let dir = tempfile::tempdir().unwrap();
         let mut hold = begin(dir.path());
-        hold.set(&sleeper.setting, &one).unwrap();
+        set(&mut hold, &sleeper.setting, &one).unwrap();
         sleeper.change(&two);
         assert_eq!(fates(hold.end().unwrap()), [Fate::LeftAlone(two.clone())]);
         assert_eq!(sleeper.now(), two);
         // Changed by somebody between two runs that share it, theirs is put back.
         let mut holds = [begin(dir.path()), begin(dir.path())];
-        holds[0].set(&sleeper.setting, &one).unwrap();
+        set(&mut holds[0], &sleeper.setting, &one).unwrap();
         sleeper.change(&both);
-        holds[1].set(&sleeper.setting, &one).unwrap();
+        set(&mut holds[1], &sleeper.setting, &one).unwrap();
         holds.into_iter().for_each(drop);
         assert_eq!(sleeper.now(), both);
     }
@@ -390,9 +425,9 @@ mod tests {
         let Some((sleeper, [one, _, both])) = sleeper() else { return };
         let dir = tempfile::tempdir().unwrap();
         let mut hold = begin(dir.path());
-        hold.set(&sleeper.setting, &both).unwrap();
+        set(&mut hold, &sleeper.setting, &both).unwrap();
         assert!(!Journal::is_there(dir.path()));
-        hold.set(&sleeper.setting, &one).unwrap();
+        set(&mut hold, &sleeper.setting, &one).unwrap();
         drop(sleeper);
         assert_eq!(fates(hold.end().unwrap()), [Fate::Gone]);
     }
@@ -403,11 +438,31 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut hold = begin(dir.path());
         let file = |path: &str| Setting::File(path.into());
-        let refused = hold.set(&file("/proc/sys/kernel/osrelease"), "7").unwrap_err();
+        let refused =
+            set(&mut hold, &file("/proc/sys/kernel/osrelease"), "7").unwrap_err();
         assert!(refused.to_string().contains("osrelease"), "{refused}");
-        let refused = hold.set(&file("/proc/sys/kernel/no_such"), "7").unwrap_err();
+        let refused = set(&mut hold, &file("/proc/sys/kernel/no_such"), "7").unwrap_err();
         assert_eq!(refused.kind(), Kind::NoSetting);
         assert!(!Journal::is_there(dir.path()));
+    }
+
+    /// Check that what the kernel is foreseen to do by itself is undone, and what nobody
+    /// foresaw stays.
+    #[test]
+    fn what_is_foreseen_is_undone() {
+        let Some((sleeper, [one, two, both])) = sleeper() else { return };
+        let dir = tempfile::tempdir().unwrap();
+        for (then, fate) in [(&one, Fate::Restored), (&two, Fate::LeftAlone(two.clone()))]
+        {
+            sleeper.change(&both);
+            let mut hold = begin(dir.path());
+            let to = To::Foreseen(vec![one.clone()]);
+            let change = Change { setting: sleeper.setting.clone(), to };
+            hold.set(&[change]).unwrap();
+            assert_eq!(sleeper.now(), both);
+            sleeper.change(then);
+            assert_eq!(fates(hold.end().unwrap()), [fate]);
+        }
     }
 
     /// Check that entries of another boot are dropped: there is nothing to put back.
@@ -416,7 +471,7 @@ mod tests {
         let Some((sleeper, [one, _, _])) = sleeper() else { return };
         let dir = tempfile::tempdir().unwrap();
         let mut hold = begin(dir.path());
-        hold.set(&sleeper.setting, &one).unwrap();
+        set(&mut hold, &sleeper.setting, &one).unwrap();
         let mut journal = Journal::open(dir.path()).unwrap();
         journal.entries[0].boot_id = "another".to_owned();
         journal.save().unwrap();
@@ -444,11 +499,11 @@ mod tests {
         let mounted = Unmount(dir.path());
         let mut hold = begin(dir.path());
         std::fs::write(dir.path().join("fill"), vec![0; 64 << 10]).unwrap_err();
-        let refused = hold.set(&sleeper.setting, &one).unwrap_err();
+        let refused = set(&mut hold, &sleeper.setting, &one).unwrap_err();
         assert_eq!((refused.kind(), sleeper.now()), (Kind::Journal, both.clone()));
         std::fs::remove_file(dir.path().join("fill")).unwrap();
         assert!(mount("remount,ro"));
-        let refused = hold.set(&sleeper.setting, &one).unwrap_err();
+        let refused = set(&mut hold, &sleeper.setting, &one).unwrap_err();
         assert_eq!((refused.kind(), sleeper.now()), (Kind::Journal, both));
         drop(mounted);
     }

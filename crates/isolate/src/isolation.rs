@@ -9,8 +9,8 @@ use facts::Facts;
 use units::Cpu;
 
 use crate::affinities::Affinities;
-use crate::change::Changes;
-use crate::error::{Error, Kind};
+use crate::change::{Change, Changes};
+use crate::error::Error;
 use crate::hold::{Hold, Returned};
 use crate::pick::{Pick, pick};
 use crate::thread::current_cpu;
@@ -114,20 +114,19 @@ impl Isolation {
     }
 
     fn carry_out(&mut self, changes: Changes) {
-        for change in changes {
-            let done = change.and_then(|change| {
-                let hold = self.hold()?;
-                hold.set(&change.setting, &change.value)
-            });
-            match done {
-                Ok(()) => self.done += 1,
-                Err(why) if why.kind() == Kind::Journal => {
-                    // It would be the same for every other change.
-                    self.refused.push(why);
-                    return;
-                }
-                Err(why) => self.refused.push(why),
+        let (changes, refused): (Vec<_>, Vec<_>) =
+            changes.into_iter().partition(Result::is_ok);
+        self.refused.extend(refused.into_iter().filter_map(Result::err));
+        let changes: Vec<Change> = changes.into_iter().flatten().collect();
+        if changes.is_empty() {
+            return;
+        }
+        match self.hold().and_then(|hold| hold.set(&changes)) {
+            Ok(outcomes) => {
+                self.done += outcomes.iter().filter(|outcome| outcome.is_ok()).count();
+                self.refused.extend(outcomes.into_iter().filter_map(Result::err));
             }
+            Err(why) => self.refused.push(why),
         }
     }
 

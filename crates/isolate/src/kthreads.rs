@@ -1,6 +1,7 @@
 //! The kernel's own threads that may run on a CPU and need not.
 //!
-//! `kthreadd` is moved too, so that new ones start elsewhere. Threads that the kernel bound to
+//! Threads that it starts meanwhile go where it puts them, whatever `kthreadd` may use
+//! (`__kthread_create_on_node`). Threads that the kernel bound to
 //! their CPU (`PF_NO_SETAFFINITY`) stay: `ksoftirqd/N`, `migration/N`, `kworker/N:*`.
 
 use std::fs;
@@ -24,8 +25,7 @@ pub(crate) fn away(cpu: Cpu, others: &CpuSet) -> Changes {
     let movable = numbers.into_iter().filter_map(|tid| {
         let stat = Stat::of(tid).filter(Stat::is_movable_kthread)?;
         let cpus = without(&affinity_of(tid).ok()?, cpu, others)?;
-        let setting = Setting::Affinity(stat.task);
-        Some(Ok(Change { setting, value: cpus.to_string() }))
+        Some(Ok(Change::new(Setting::Affinity(stat.task), cpus.to_string())))
     });
     movable.collect()
 }

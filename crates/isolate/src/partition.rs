@@ -4,20 +4,25 @@
 //! since 6.1 (`Documentation/admin-guide/cgroup-v2.rst`). Where cpusets belong to the v1
 //! hierarchy, or this process may not make groups, there is none.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use facts::Facts;
-use units::Cpu;
+use units::{Cpu, CpuSet};
 
-use crate::change::{Change, Changes};
+use crate::change::{Change, Changes, To};
 use crate::error::{Error, Kind};
 use crate::setting::{Setting, YES};
-use crate::task::Task;
+use crate::task::{Stat, Task};
+use crate::thread::affinity_of;
 
 /// What has to be changed so that this process is alone in a partition of that CPU.
 pub(crate) fn of(cpu: Cpu, facts: &Facts) -> Changes {
     match (mount(facts), Task::own()) {
-        (Ok(mount), Some(own)) => steps(cpu, &mount, own).map(Ok).into(),
+        (Ok(mount), Some(own)) => {
+            let others = affinities(cpu, &mount, facts);
+            others.into_iter().chain(steps(cpu, &mount, own)).map(Ok).collect()
+        }
         (Err(why), _) => vec![Err(why)],
         (_, None) => {
             vec![Err(Error::new(Kind::System, "/proc does not show this process"))]
@@ -25,19 +30,41 @@ pub(crate) fn of(cpu: Cpu, facts: &Facts) -> Changes {
     }
 }
 
+/// The affinities that the kernel forgets when a partition comes or goes: those of the threads
+/// in the root group, its own too. It lets them run on every CPU, or every one but those of
+/// partitions (`update_tasks_cpumask` in `kernel/cgroup/cpuset.c`). This process's threads are
+/// [`crate::affinities`]'s.
+fn affinities(cpu: Cpu, mount: &Path, facts: &Facts) -> Vec<Change> {
+    let one: CpuSet = [cpu].into_iter().collect();
+    let whole = [&facts.cpus.possible, &facts.cpus.online].map(facts::Fact::get);
+    let whole: Vec<&CpuSet> = whole.into_iter().flatten().collect();
+    let foreseen = whole.iter().flat_map(|all| [(*all).clone(), all.without(&one)]);
+    let foreseen: Vec<String> = foreseen.map(|cpus| cpus.to_string()).collect();
+    let threads = fs::read_to_string(mount.join("cgroup.threads")).unwrap_or_default();
+    let is_own = |tid: u32| Path::new(&format!("/proc/self/task/{tid}")).exists();
+    let numbers = threads.lines().filter_map(|line| line.parse().ok());
+    let forgotten = numbers.filter(|&tid| !is_own(tid)).filter_map(|tid| {
+        let stat = Stat::of(tid).filter(Stat::is_movable)?;
+        let now = affinity_of(tid).ok()?;
+        let to = To::Foreseen(foreseen.clone());
+        let change = Change { setting: Setting::Affinity(stat.task), to };
+        (!whole.contains(&&now)).then_some(change)
+    });
+    forgotten.collect()
+}
+
 fn steps(cpu: Cpu, mount: &Path, own: Task) -> [Change; 5] {
     let group = mount.join(format!("noisefloor-{cpu}"));
-    let yes = |setting| Change { setting, value: YES.to_owned() };
-    let value = group.display().to_string();
+    let (process, place) = (own, mount.to_owned());
     [
-        yes(Setting::Cpuset(mount.to_owned())),
-        yes(Setting::Group(group.clone())),
+        Change::new(Setting::Cpuset(mount.to_owned()), YES),
+        Change::new(Setting::Group(group.clone()), YES),
         Change::of_file(group.join("cpuset.cpus"), cpu.to_string()),
         Change::of_file(group.join("cpuset.cpus.partition"), "isolated"),
-        Change {
-            setting: Setting::Member { process: own, mount: mount.to_owned() },
-            value,
-        },
+        Change::new(
+            Setting::Member { process, mount: place },
+            group.display().to_string(),
+        ),
     ]
 }
 

@@ -48,9 +48,14 @@ impl Stat {
         Some(Self { task, flags })
     }
 
+    /// Whether anybody may say where it runs.
+    pub(crate) fn is_movable(&self) -> bool {
+        self.flags & PF_NO_SETAFFINITY == 0
+    }
+
     /// Whether it is a thread of the kernel that may be moved.
     pub(crate) fn is_movable_kthread(&self) -> bool {
-        self.flags & (PF_KTHREAD | PF_NO_SETAFFINITY) == PF_KTHREAD
+        self.flags & PF_KTHREAD != 0 && self.is_movable()
     }
 }
 

@@ -82,6 +82,13 @@ fn folders(folder: &str) -> Vec<String> {
     names
 }
 
+/// Whether its flags (the 9th field) are without `PF_NO_SETAFFINITY`.
+fn is_movable(tid: &str) -> Option<bool> {
+    let stat = fs::read_to_string(format!("/proc/{tid}/stat")).ok()?;
+    let flags: u64 = stat.rsplit_once(") ")?.1.split(' ').nth(6)?.parse().ok()?;
+    Some(flags & 0x0400_0000 == 0)
+}
+
 /// Where each thread of the kernel may run, by `/proc/PID/status`.
 fn kernel_threads() -> Settings {
     let numbers = folders("/proc").into_iter().filter(|name| name.parse::<u32>().is_ok());
@@ -91,10 +98,11 @@ fn kernel_threads() -> Settings {
             let line = status.lines().find_map(|line| line.strip_prefix(name))?;
             Some(line.trim().to_owned())
         };
-        // Only programs have memory of their own.
+        // Only programs have memory of their own; what nobody may move moves by itself.
         let is_program = status.contains("VmSize:");
         let thread = format!("thread {tid} {}", field("Name:")?);
-        (!is_program).then_some((thread, field("Cpus_allowed_list:")?))
+        let told = !is_program && is_movable(&tid)?;
+        told.then_some((thread, field("Cpus_allowed_list:")?))
     });
     threads.collect()
 }
