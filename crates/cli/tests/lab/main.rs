@@ -7,6 +7,7 @@ mod expected;
 mod gate;
 mod isolated;
 mod lost;
+mod nohz;
 mod repeats;
 mod site;
 mod watched;

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::site::{NEW, OLD, Site, TOOL, named, text};
 
 /// Kernels whose scheduler and interrupts are those of real time, beside the usual ones.
-const REAL_TIME: [&str; 2] = ["debian:6.1-rt", "debian:6.12-rt"];
+pub(crate) const REAL_TIME: [&str; 2] = ["debian:6.1-rt", "debian:6.12-rt"];
 /// How long a guest may take on a busy host.
 const LONG: Duration = Duration::from_secs(1_200);
 

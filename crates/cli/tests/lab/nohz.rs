@@ -1,0 +1,43 @@
+//! `nohz-entry` on real kernels: the tick stops, on those for real time too, and what the guest
+//! counts is what the counter counts.
+
+use serde_json::Value;
+
+use crate::site::{NEW, OLD, Site};
+use crate::watched::{REAL_TIME, kernels};
+
+/// What one CPU executed.
+fn of_cpu(work: &Value, cpu: u64) -> &Value {
+    let mut cpus = work.as_array().unwrap().iter();
+    cpus.find(|work| work["cpu"] == cpu).unwrap()
+}
+
+/// Check that the tick of CPU 1 stops in every cell, only waited for and forced, that hardly
+/// any comes after that, and that two ways of counting these agree.
+#[test]
+fn entry() {
+    let Some(site) = Site::new() else { return };
+    let all = [OLD, NEW, REAL_TIME[0], REAL_TIME[1]];
+    if !kernels(&site, &REAL_TIME) {
+        return;
+    }
+    let cells = site.cells(&["nohz-entry", "--set", "seconds=2"], 0);
+    assert_eq!(cells.len(), 2 * all.len());
+    for cell in &cells {
+        let summary = &cell["summary"];
+        assert_eq!(summary["entered"], true, "{cell}");
+        let stay = &summary["stay"];
+        assert!(stay["timer_hz"].as_f64().unwrap() < 2.0, "{cell}");
+        let lines = stay["interrupts"].as_array().unwrap().iter();
+        let timer = lines.filter(|line| line["timer"] == true);
+        let by_proc: u64 = timer.map(|line| line["count"].as_u64().unwrap()).sum();
+        let counted = of_cpu(&summary["staying"], 1)["timer_entries"].as_u64().unwrap();
+        // One may come between a reading of /proc and the mark.
+        assert!(by_proc.abs_diff(counted) <= 2, "{by_proc} {counted}: {cell}");
+        // The wait is on the guest's clock, an instruction of any CPU a nanosecond: what CPU 1
+        // executed meanwhile is a part of it, but for what stands between clock and mark.
+        let wait = summary["wait_ns"].as_u64().unwrap();
+        let executed = of_cpu(&summary["entering"], 1)["instructions"].as_u64().unwrap();
+        assert!(executed < wait + 100_000 && executed > 1_000, "{executed} {wait}");
+    }
+}
