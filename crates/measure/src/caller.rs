@@ -15,7 +15,7 @@ use units::Nanos;
 
 use crate::clock::Clock;
 use crate::counter::Moment;
-use crate::noise::{cpu_noise, refuse, seat, threshold};
+use crate::noise::{cpu_noise, place, refuse, threshold};
 use crate::spin::Ring;
 use crate::spinner::Stretch;
 use crate::{Error, Kind, Ordinary, doubts};
@@ -53,7 +53,7 @@ pub fn caller_gaps(
         stop_above_ns: None,
     };
     refuse(&spec, facts)?;
-    let ring = Ring::new(seat(&spec, cpu).capacity);
+    let ring = Ring::new(place(&spec, cpu).capacity);
     let clock = Clock::settle_awake()?;
     let ordinary = Ordinary::measure();
     let threshold = threshold(&spec, [ordinary].into_iter(), clock.guess());

@@ -3,9 +3,8 @@
 //! The counter's frequency is measured over the whole run, from before the threads
 //! start until after they end, and lengths become nanoseconds only then.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::channel;
 use std::thread;
-use std::time::Duration;
 
 use facts::Facts;
 use recording::{CpuNoise, Doubt, Lost, Meanwhile, NoiseSeries, NoiseSpec};
@@ -15,8 +14,8 @@ use crate::clock::Clock;
 use crate::counter::{self, Moment};
 use crate::doubts;
 use crate::meanwhile::Counters;
-use crate::spinner::{Seat, Seen, Spinner, Start};
-use crate::watch::Watch;
+use crate::spinner::{self, Place, Seen, Spinner, Start};
+use crate::watch::{self, Watch};
 use crate::{Error, Kind, Ordinary, sensible};
 
 /// Room for that many gaps a second; a busy machine has a few thousand.
@@ -74,11 +73,11 @@ fn spin_all(
         let seated = spec
             .cpus
             .iter()
-            .map(|cpu| Spinner::seat(scope, seat(spec, cpu), &stop, done.clone()));
+            .map(|cpu| spinner::seat(scope, place(spec, cpu), &stop, done.clone()));
         let spinners = seated.collect::<Result<Vec<_>, _>>()?;
         // Only the threads hold it now: were they all to die, waiting would end.
         drop(done);
-        let ordinary = spinners.iter().map(|spinner| spinner.ordinary);
+        let ordinary = spinners.iter().map(|spinner| spinner.ready);
         let threshold = threshold(spec, ordinary, guess);
         let before = Counters::now();
         let began = Moment::now();
@@ -87,10 +86,9 @@ fn spin_all(
         let end_above = spec.stop_above_ns.map(|longest| guess.ticks(longest));
         let start = Start { end, threshold, end_above };
         spinners.iter().for_each(|spinner| spinner.start(start));
-        wait(watch, &finished, spinners.len(), began.raw, spec.duration_ns);
-        let joined =
-            spec.cpus.iter().zip(spinners).map(|(cpu, spinner)| spinner.join(cpu));
-        let seen = joined.collect::<Result<_, _>>()?;
+        let whole = Span { start: began.raw, length: spec.duration_ns };
+        watch::until_all(watch, "spinning", &finished, spinners.len(), whole);
+        let seen = spinners.into_iter().map(Spinner::join).collect::<Result<_, _>>()?;
         let steered = [steered, counter::beside(libc::CLOCK_MONOTONIC)];
         Ok(Whole { threshold, before, began, steered, seen })
     })
@@ -190,12 +188,12 @@ pub(crate) fn refuse(spec: &NoiseSpec, facts: &Facts) -> Result<(), Error> {
     }
 }
 
-pub(crate) fn seat(spec: &NoiseSpec, cpu: Cpu) -> Seat {
+pub(crate) fn place(spec: &NoiseSpec, cpu: Cpu) -> Place {
     let seconds = spec.duration_ns.get() / 1_000_000_000 + 1;
     let wanted = (seconds * GAPS_PER_SECOND).clamp(GAPS_MIN, GAPS_MAX);
     let share = GAPS_ALL / u64::try_from(spec.cpus.len()).unwrap_or(1).max(1);
     let capacity = usize::try_from(wanted.min(share)).unwrap_or(0);
-    Seat { cpu, fifo: spec.fifo, capacity }
+    Place { cpu, fifo: spec.fifo, capacity }
 }
 
 /// The threshold asked for, but at least a tick of the counter; else the longest that
@@ -209,31 +207,6 @@ pub(crate) fn threshold(
     let shortest = TscDelta::from_ticks(1);
     let asked = spec.threshold_ns.map(|asked| hz.ticks(asked).max(shortest));
     asked.or(own).unwrap_or(shortest)
-}
-
-/// Waits for the threads to end, and tells of progress on the way.
-fn wait(
-    watch: &mut dyn Watch,
-    finished: &Receiver<()>,
-    threads: usize,
-    began: Nanos,
-    whole: Nanos,
-) {
-    let mut running = threads;
-    while running > 0 {
-        let next = match watch.period() {
-            Some(period) => finished.recv_timeout(Duration::from(period)),
-            None => finished.recv().map_err(|_| RecvTimeoutError::Disconnected),
-        };
-        match next {
-            Ok(()) => running -= 1,
-            Err(RecvTimeoutError::Timeout) => {
-                let now = counter::kernel(libc::CLOCK_MONOTONIC_RAW);
-                watch.progress("spinning", now.saturating_sub(began), whole);
-            }
-            Err(RecvTimeoutError::Disconnected) => return,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 //! start, spins, and tells what it saw.
 
 use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::{Scope, ScopedJoinHandle};
+use std::sync::mpsc::Sender;
+use std::thread::Scope;
 
 use recording::Meanwhile;
 use units::{Cpu, Tsc, TscDelta};
@@ -11,11 +11,12 @@ use units::{Cpu, Tsc, TscDelta};
 use crate::meanwhile::OwnTime;
 use crate::spin::{Ring, Spun, spin};
 use crate::stop::Stop;
-use crate::{Error, Ordinary, counter, mark, thread};
+use crate::thread::{Seat, Seated};
+use crate::{Error, Ordinary, counter, mark};
 
 /// What a spinner is told before it starts.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Seat {
+pub(crate) struct Place {
     pub(crate) cpu: Cpu,
     pub(crate) fifo: Option<u8>,
     pub(crate) capacity: usize,
@@ -86,44 +87,16 @@ pub(crate) struct Seen {
 }
 
 /// A spinning thread that has its CPU and waits for the start.
-pub(crate) struct Spinner<'scope> {
-    pub(crate) ordinary: Ordinary,
-    start: Sender<Start>,
-    thread: ScopedJoinHandle<'scope, Option<Seen>>,
-}
+pub(crate) type Spinner<'scope> = Seated<'scope, Ordinary, Start, Seen>;
 
-impl<'scope> Spinner<'scope> {
-    /// Starts the thread; `done` is sent to when it has spun.
-    pub(crate) fn seat<'env>(
-        scope: &'scope Scope<'scope, 'env>,
-        seat: Seat,
-        stop: &'env Stop,
-        done: Sender<()>,
-    ) -> Result<Self, Error> {
-        let (ready, is_ready) = channel();
-        let (start, begin) = channel();
-        let thread = thread::start(scope, &name(seat.cpu), move || {
-            let seen = work(seat, stop, &ready, &begin);
-            // Nobody may be waiting any more; that is their business.
-            let _ = done.send(());
-            seen
-        })?;
-        let ordinary =
-            is_ready.recv().unwrap_or_else(|_| Err(thread::died(&name(seat.cpu))))?;
-        Ok(Self { ordinary, start, thread })
-    }
-
-    /// Lets the thread spin.
-    pub(crate) fn start(&self, start: Start) {
-        // A thread that has died is noticed when it is joined.
-        let _ = self.start.send(start);
-    }
-
-    /// What the thread saw.
-    pub(crate) fn join(self, cpu: Cpu) -> Result<Seen, Error> {
-        drop(self.start);
-        self.thread.join().ok().flatten().ok_or_else(|| thread::died(&name(cpu)))
-    }
+/// Starts a spinning thread; `done` is sent to when it has spun.
+pub(crate) fn seat<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    place: Place,
+    stop: &'scope Stop,
+    done: Sender<()>,
+) -> Result<Spinner<'scope>, Error> {
+    Seated::take(scope, name(place.cpu), done, move |seat| work(place, stop, seat))
 }
 
 /// By this name the room `blame` knows who is not to be blamed.
@@ -132,20 +105,13 @@ fn name(cpu: Cpu) -> String {
 }
 
 /// The thread's whole life; `None` where it could not be seated or was never started.
-fn work(
-    seat: Seat,
-    stop: &Stop,
-    ready: &Sender<Result<Ordinary, Error>>,
-    begin: &Receiver<Start>,
-) -> Option<Seen> {
-    let taken = isolate::pin(seat.cpu)
-        .and_then(|()| seat.fifo.map_or(Ok(()), isolate::outrank))
+fn work(place: Place, stop: &Stop, seat: Seat<Ordinary, Start>) -> Option<Seen> {
+    let taken = isolate::pin(place.cpu)
+        .and_then(|()| place.fifo.map_or(Ok(()), isolate::outrank))
         .map(|()| Ordinary::measure())
         .map_err(Error::from);
     let ordinary = taken.clone().ok();
-    let ring = Ring::new(if ordinary.is_some() { seat.capacity } else { 0 });
-    ready.send(taken).ok()?;
-    let ordinary = ordinary?;
-    let start = begin.recv().ok()?;
-    Some(start.stretch().spin(seat.cpu, ordinary, ring, stop.as_atomic()))
+    let ring = Ring::new(if ordinary.is_some() { place.capacity } else { 0 });
+    let start = seat.wait(taken)?;
+    Some(start.stretch().spin(place.cpu, ordinary?, ring, stop.as_atomic()))
 }

@@ -1,8 +1,9 @@
 //! A thread of a measurement: named, so that it can be found in `ps -eL`, and never left
-//! behind.
+//! behind. One that is seated takes its CPU, and then waits for the start.
 
 use std::mem::MaybeUninit;
 use std::ptr;
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
 use crate::{Error, Kind};
@@ -31,4 +32,66 @@ pub(crate) fn block_signals() {
 /// Why a thread did not tell what it was there to tell.
 pub(crate) fn died(name: &str) -> Error {
     Error::new(Kind::System, format!("the thread {name} died"))
+}
+
+/// A thread that has what it needs and waits for the start.
+pub(crate) struct Seated<'scope, Ready, Start, Seen> {
+    /// What it found when it took its place.
+    pub(crate) ready: Ready,
+    name: String,
+    start: Sender<Start>,
+    thread: ScopedJoinHandle<'scope, Option<Seen>>,
+}
+
+/// The thread's side: where it tells that it is ready, and hears of the start.
+pub(crate) struct Seat<Ready, Start> {
+    ready: Sender<Result<Ready, Error>>,
+    start: Receiver<Start>,
+}
+
+impl<Ready, Start> Seat<Ready, Start> {
+    /// Tells whether the thread is ready, and waits for the start; `None` where it is not, or
+    /// where nobody starts it.
+    pub(crate) fn wait(self, ready: Result<Ready, Error>) -> Option<Start> {
+        self.ready.send(ready).ok()?;
+        self.start.recv().ok()
+    }
+}
+
+impl<'scope, Ready, Start, Seen> Seated<'scope, Ready, Start, Seen>
+where
+    Ready: Send + 'scope,
+    Start: Send + 'scope,
+    Seen: Send + 'scope,
+{
+    /// Starts the thread, which lives its `life`; `done` is sent to when that is over.
+    pub(crate) fn take(
+        scope: &'scope Scope<'scope, '_>,
+        name: String,
+        done: Sender<()>,
+        life: impl FnOnce(Seat<Ready, Start>) -> Option<Seen> + Send + 'scope,
+    ) -> Result<Self, Error> {
+        let (ready, is_ready) = channel();
+        let (start, begin) = channel();
+        let thread = self::start(scope, &name, move || {
+            let seen = life(Seat { ready, start: begin });
+            // Nobody may be waiting any more; that is their business.
+            let _ = done.send(());
+            seen
+        })?;
+        let ready = is_ready.recv().unwrap_or_else(|_| Err(died(&name)))?;
+        Ok(Self { ready, name, start, thread })
+    }
+
+    /// Lets the thread begin.
+    pub(crate) fn start(&self, start: Start) {
+        // A thread that has died is noticed when it is joined.
+        let _ = self.start.send(start);
+    }
+
+    /// What the thread saw.
+    pub(crate) fn join(self) -> Result<Seen, Error> {
+        drop(self.start);
+        self.thread.join().ok().flatten().ok_or_else(|| died(&self.name))
+    }
 }

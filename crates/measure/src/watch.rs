@@ -1,7 +1,10 @@
 //! Who watches a measurement: is told how it goes, and may end it.
 
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
 use recording::{JitterPlan, JitterSoFar, TickSample};
-use units::{Nanos, TscHz};
+use units::{Nanos, Span, TscHz};
 
 use crate::counter;
 use crate::stop::Stop;
@@ -65,5 +68,31 @@ pub(crate) fn sleep(watch: &mut dyn Watch, what: &str, begin: Nanos, until: Nano
             watch.progress(what, now.saturating_sub(begin), whole);
         }
         watch.stop().sleep_until(next);
+    }
+}
+
+/// Waits until so many threads have said that they are done, or all have died, and tells of
+/// progress on the way. `whole` is how long it takes, in `CLOCK_MONOTONIC_RAW`.
+pub(crate) fn until_all(
+    watch: &mut dyn Watch,
+    what: &str,
+    finished: &Receiver<()>,
+    threads: usize,
+    whole: Span,
+) {
+    let mut running = threads;
+    while running > 0 {
+        let next = match watch.period() {
+            Some(period) => finished.recv_timeout(Duration::from(period)),
+            None => finished.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        };
+        match next {
+            Ok(()) => running -= 1,
+            Err(RecvTimeoutError::Timeout) => {
+                let now = counter::kernel(libc::CLOCK_MONOTONIC_RAW);
+                watch.progress(what, now.saturating_sub(whole.start), whole.length);
+            }
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
     }
 }
