@@ -98,6 +98,16 @@ Examples:
   noisefloor jitter --fifo 0 --workload exec:./mine.so"
     )]
     Jitter(JitterArgs),
+    /// How late a timer wakes a thread.
+    ///
+    /// One thread per CPU sleeps until times that are fixed beforehand, one each interval, and
+    /// reads the clock when it wakes up. Expiries that come while it is late are samples too.
+    #[command(after_help = "\
+Examples:
+  noisefloor latency -c 1 -i 250us           # an ordinary task of CPU 1
+  sudo noisefloor latency --fifo 80 -d 60    # real-time tasks
+  noisefloor latency --timer timerfd --max-late 1ms")]
+    Latency(LatencyArgs),
     /// Which threads wake most often, for how long, and whom they preempt.
     ///
     /// Counts machine-wide, in the kernel (eBPF: root, or CAP_BPF and CAP_PERFMON; Linux 5.18).
@@ -219,6 +229,12 @@ pub(crate) struct Limits {
     pub(crate) max_gap: Option<Nanos>,
 }
 
+impl Limits {
+    pub(crate) fn of_noise(self) -> stats::Limits {
+        stats::Limits { noise: self.max_noise_ppm, gap: self.max_gap, late: None }
+    }
+}
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct CheckArgs {
     #[command(flatten)]
@@ -283,6 +299,29 @@ pub(crate) struct NoiseArgs {
     pub(crate) source: Option<Source>,
     #[command(flatten)]
     pub(crate) limits: Limits,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct LatencyArgs {
+    #[command(flatten)]
+    pub(crate) place: Where,
+    /// How long to go on, in seconds or as 500ms.
+    #[arg(short, long, value_name = "TIME", default_value = "10", value_parser = seconds)]
+    pub(crate) duration: Nanos,
+    /// The time from one expiry to the next, as 250us; the default is not round, so that
+    /// expiries meet the tick in all its phases.
+    #[arg(short, long, value_name = "TIME", default_value = "997us", value_parser = seconds)]
+    pub(crate) interval: Nanos,
+    /// What wakes the threads.
+    #[arg(long, value_name = "TIMER", default_value = "clock_nanosleep")]
+    pub(crate) timer: Timer,
+    /// Run at this SCHED_FIFO priority, 1 to 99 (needs root or CAP_SYS_NICE).
+    #[arg(long, value_name = "PRIO", value_parser = clap::value_parser!(u8).range(1..=99))]
+    pub(crate) fifo: Option<u8>,
+    /// The latest that any thread may wake up, as 100us.
+    #[arg(long, value_name = "TIME", value_parser = span)]
+    #[arg(help_heading = "Limits (exit code 1 where exceeded)")]
+    pub(crate) max_late: Option<Nanos>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -396,6 +435,25 @@ impl Source {
             Self::Bpf => recording::Source::Bpf,
             Self::Tracefs => recording::Source::Tracefs,
             Self::Proc => recording::Source::Proc,
+        }
+    }
+}
+
+/// What wakes a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Timer {
+    /// Sleeps anew until each expiry; an ordinary task has timer slack.
+    #[value(name = "clock_nanosleep")]
+    ClockNanosleep,
+    /// Reads one periodic timer, which counts its expiries; without slack.
+    Timerfd,
+}
+
+impl Timer {
+    pub(crate) fn of_recording(self) -> recording::Timer {
+        match self {
+            Self::ClockNanosleep => recording::Timer::ClockNanosleep,
+            Self::Timerfd => recording::Timer::Timerfd,
         }
     }
 }

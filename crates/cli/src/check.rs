@@ -23,5 +23,5 @@ pub(crate) fn run(args: &CheckArgs, output: Output) -> Result<Outcome, Failure> 
     let recording = blaming.measure(&place, &spec, &mut terminal)?;
     let text = || ::report::text(&recording);
     let outcome = measuring::finish(&recording, &args.place, output, text)?;
-    Ok(measuring::judge(outcome, &recording, args.limits))
+    Ok(measuring::judge(outcome, &recording, args.limits.of_noise()))
 }

@@ -3,8 +3,8 @@
 //!
 //! ```text
 //! main ── args ──▶ check   facts   ticks   noise     one module a command:
-//!                  jitter  nohz    wakers  restore   parse ▶ one room ▶ report ▶ exit code
-//!                  report  generate
+//!                  jitter  latency nohz    wakers    parse ▶ one room ▶ report ▶ exit code
+//!                  restore report  generate
 //!   lab            lab_args, lab_catalogue, lab_watcher, explain
 //!   jitter         jitter_args, jitter_watcher, supervisor
 //!   isolating      a CPU kept free meanwhile, and everything given back
@@ -28,6 +28,7 @@ mod lab;
 mod lab_args;
 mod lab_catalogue;
 mod lab_watcher;
+mod latency;
 mod measuring;
 mod nohz;
 mod noise;
@@ -71,6 +72,7 @@ fn run(args: Args) -> Result<Outcome, Failure> {
         Command::Ticks(ticks) => ticks::run(&ticks, args.output),
         Command::Noise(noise) => noise::run(&noise, args.output),
         Command::Jitter(jitter) => jitter::run(&jitter, args.output),
+        Command::Latency(latency) => latency::run(&latency, args.output),
         Command::Wakers(wakers) => wakers::run(&wakers, args.output),
         Command::Nohz(command) => nohz::run(&command, args.output),
         Command::Restore => restore::run(args.output),

@@ -9,7 +9,7 @@ use rustix::fs::{Access, access};
 use stats::Limits;
 use units::CpuSet;
 
-use crate::args::{self, Output, Where};
+use crate::args::{Output, Where};
 use crate::outcome::{Failure, Outcome};
 use crate::terminal::{Terminal, print};
 
@@ -105,12 +105,7 @@ pub(crate) fn show(
 }
 
 /// Holds what was measured against the limits given, unless it ended badly already.
-pub(crate) fn judge(
-    outcome: Outcome,
-    recording: &Recording,
-    given: args::Limits,
-) -> Outcome {
-    let limits = Limits { noise: given.max_noise_ppm, gap: given.max_gap };
+pub(crate) fn judge(outcome: Outcome, recording: &Recording, limits: Limits) -> Outcome {
     let exceeded = ::report::exceeded(recording, &limits);
     for line in &exceeded {
         eprintln!("noisefloor: {line}");

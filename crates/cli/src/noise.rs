@@ -5,8 +5,9 @@ use std::path::Path;
 
 use measure::Spec;
 use recording::{NoiseSeries, NoiseSpec, Recording};
+use stats::Limits;
 
-use crate::args::{Limits, NoiseArgs, Output};
+use crate::args::{NoiseArgs, Output};
 use crate::blaming::Blaming;
 use crate::measuring::{self, Place};
 use crate::outcome::{Failure, Outcome};
@@ -33,8 +34,9 @@ pub(crate) fn run(args: &NoiseArgs, output: Output) -> Result<Outcome, Failure> 
     let written = args.trace.as_deref().map(|file| write_trace(&mut recording, file));
     let outcome = measuring::finish(&recording, &args.place, output, || text)?;
     written.transpose()?;
-    let max_gap = args.limits.max_gap.into_iter().chain(args.stop_above).min();
-    Ok(measuring::judge(outcome, &recording, Limits { max_gap, ..args.limits }))
+    let gap = args.limits.max_gap.into_iter().chain(args.stop_above).min();
+    let limits = Limits { gap, ..args.limits.of_noise() };
+    Ok(measuring::judge(outcome, &recording, limits))
 }
 
 /// The recording as text, and what went on around the gap that ended it.

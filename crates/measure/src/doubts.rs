@@ -62,12 +62,15 @@ pub(crate) fn of_clock(
                     unevenly or differ between CPUs, and lengths may be wrong";
         doubts.push(Doubt::new(Code::ClockRejected, text));
     }
-    if suspended > Nanos::from_millis(1) {
-        let ms = suspended.get() / 1_000_000;
-        let text = format!("the machine was suspended for {ms} ms during the run");
-        doubts.push(Doubt::new(Code::Suspended, text));
-    }
+    doubts.extend(of_suspension(suspended));
     doubts
+}
+
+/// A doubt where the machine was suspended for that long.
+pub(crate) fn of_suspension(suspended: Nanos) -> Option<Doubt> {
+    let ms = suspended.get() / 1_000_000;
+    let text = format!("the machine was suspended for {ms} ms during the run");
+    (ms > 0).then(|| Doubt::new(Code::Suspended, text))
 }
 
 /// Doubts of the threads: lost gaps, a counter set back, another CPU than asked, too

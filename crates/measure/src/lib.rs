@@ -8,6 +8,7 @@
 //! The same code runs on the host, as the only process of a guest, and behind the C
 //! ABI ([`caller_gaps`], which makes no recording). It measures and does not explain: what took a gap is not known here.
 
+mod alarms;
 mod calibrate;
 mod caller;
 mod calls;
@@ -18,6 +19,7 @@ mod doubts;
 mod error;
 mod jitter;
 pub mod jitter_loop;
+mod latency;
 mod library;
 pub mod mark;
 mod meanwhile;
@@ -27,12 +29,14 @@ mod noise;
 mod partners;
 mod repeats;
 mod requests;
+mod sleeper;
 pub mod spin;
 mod spinner;
 mod stop;
 mod thread;
 mod ticks;
 mod wait;
+mod wakeups;
 mod watch;
 pub mod work;
 
@@ -45,8 +49,8 @@ pub use watch::{Silent, Watch};
 
 use facts::Facts;
 use recording::{
-    Body, CallsSpec, CheckSpec, Code, Doubt, JitterSpec, NohzSpec, NoiseSpec, Recording,
-    TicksSpec,
+    Body, CallsSpec, CheckSpec, Code, Doubt, JitterSpec, LatencySpec, NohzSpec,
+    NoiseSpec, Recording, TicksSpec,
 };
 use units::Nanos;
 
@@ -72,6 +76,8 @@ pub enum Spec {
     NohzStress(NohzSpec),
     /// How much a workload's run time varies.
     Jitter(JitterSpec),
+    /// How late a timer wakes a thread.
+    Latency(LatencySpec),
 }
 
 /// Measures what is asked. `watch` is told how it goes and may end it early; what was
@@ -86,67 +92,77 @@ pub fn run(
     watch: &mut dyn Watch,
 ) -> Result<Recording, Error> {
     let mut doubts = Vec::new();
-    let body = match spec {
-        Spec::Noise(spec) => {
-            let series = noise::run(spec, facts, watch, &mut doubts)?;
-            Body::Noise { spec: spec.clone(), series }
-        }
-        Spec::Ticks(spec) => {
-            let series = ticks::run(spec, watch, &mut doubts)?;
-            Body::Ticks { spec: spec.clone(), series }
-        }
-        Spec::Check(spec) => {
-            let series = check::run(spec, facts, watch, &mut doubts)?;
-            Body::Check { spec: spec.clone(), series }
-        }
-        Spec::Calls(spec) => {
-            let series = calls::run(spec, facts, watch, &mut doubts)?;
-            Body::Calls { spec: spec.clone(), series }
-        }
-        Spec::NohzTest(spec) => {
-            let series = nohz::run(spec, facts, watch, &mut doubts)?;
-            Body::NohzTest { spec: spec.clone(), series }
-        }
-        Spec::NohzStress(spec) => {
-            let series = nohz::run(spec, facts, watch, &mut doubts)?;
-            Body::NohzStress { spec: spec.clone(), series }
-        }
-        Spec::Jitter(spec) => {
-            let series = jitter::run(spec, facts, watch, &mut doubts)?;
-            Body::Jitter { spec: spec.clone(), series }
-        }
-    };
+    let body = measured(spec, facts, watch, &mut doubts)?;
     doubts.extend(left_out(spec, facts));
     if watch.stop().given() {
-        let text = match spec {
-            Spec::Noise(NoiseSpec { stop_above_ns: Some(_), .. }) => {
-                "ended at a gap above the limit, or by somebody: the numbers cover what was \
-                 measured until then"
-            }
-            _ => "ended early: the numbers cover what was measured until then",
-        };
-        doubts.push(Doubt::new(Code::Interrupted, text));
+        doubts.push(ended_early(spec));
     }
     Ok(Recording::now(facts.clone(), body, doubts))
 }
 
-/// Tells of online CPUs that nobody named and that were not spun on.
+fn measured(
+    spec: &Spec,
+    facts: &Facts,
+    watch: &mut dyn Watch,
+    doubts: &mut Vec<Doubt>,
+) -> Result<Body, Error> {
+    Ok(match spec.clone() {
+        Spec::Noise(spec) => {
+            Body::Noise { series: noise::run(&spec, facts, watch, doubts)?, spec }
+        }
+        Spec::Ticks(spec) => {
+            Body::Ticks { series: ticks::run(&spec, watch, doubts)?, spec }
+        }
+        Spec::Check(spec) => {
+            Body::Check { series: check::run(&spec, facts, watch, doubts)?, spec }
+        }
+        Spec::Calls(spec) => {
+            Body::Calls { series: calls::run(&spec, facts, watch, doubts)?, spec }
+        }
+        Spec::NohzTest(spec) => {
+            Body::NohzTest { series: nohz::run(&spec, facts, watch, doubts)?, spec }
+        }
+        Spec::NohzStress(spec) => {
+            Body::NohzStress { series: nohz::run(&spec, facts, watch, doubts)?, spec }
+        }
+        Spec::Jitter(spec) => {
+            Body::Jitter { series: jitter::run(&spec, facts, watch, doubts)?, spec }
+        }
+        Spec::Latency(spec) => {
+            Body::Latency { series: latency::run(&spec, facts, watch, doubts)?, spec }
+        }
+    })
+}
+
+fn ended_early(spec: &Spec) -> Doubt {
+    let text = match spec {
+        Spec::Noise(NoiseSpec { stop_above_ns: Some(_), .. }) => {
+            "ended at a gap above the limit, or by somebody: the numbers cover what was \
+             measured until then"
+        }
+        _ => "ended early: the numbers cover what was measured until then",
+    };
+    Doubt::new(Code::Interrupted, text)
+}
+
+/// Tells of online CPUs that nobody named and that were not measured.
 fn left_out(spec: &Spec, facts: &Facts) -> Option<Doubt> {
-    let spun = match spec {
+    let used = match spec {
         Spec::Noise(spec) => &spec.cpus,
         Spec::Check(spec) => &spec.cpus,
+        Spec::Latency(spec) => &spec.cpus,
         _ => return None,
     };
     let (online, allowed) = (facts.cpus.online.get()?, facts.cpus.allowed.get()?);
     let without = online.without(allowed);
-    if without.is_empty() || *spun != online.and(allowed) {
+    if without.is_empty() || *used != online.and(allowed) {
         return None;
     }
     let apart = without.without(&facts.set_apart()).is_empty();
     let why = if apart {
-        "set apart for other work, and so not spun on; named with -c, it would be"
+        "set apart for other work, and so not measured; named with -c, it would be"
     } else {
-        "outside this process's affinity or cpuset, and so not spun on"
+        "outside this process's affinity or cpuset, and so not measured"
     };
     Some(Doubt::new(Code::CpusLeftOut, format!("{}: {why}", doubts::named(&without))))
 }

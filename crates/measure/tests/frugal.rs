@@ -1,15 +1,20 @@
-//! Making a call over and over allocates nothing: a run of many repeats asks the
-//! allocator as often as a run of few, but for the once that a channel may when its
-//! receiver has to wait.
+//! Making a call over and over allocates nothing, nor does answering a timer: a run of many
+//! repeats asks the allocator as often as a run of few, but for the once that a channel may
+//! when its receiver has to wait.
+#![expect(clippy::unwrap_used, reason = "a test may fail")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use facts::{Facts, Root};
 use measure::{Silent, Spec};
-use recording::{Call, CallsSpec};
+use recording::{Call, CallsSpec, LatencySpec, Timer};
+use units::Nanos;
 
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+/// Allocations are those of the whole process: tests take turns.
+static TURN: Mutex<()> = Mutex::new(());
 
 struct Counting;
 
@@ -30,17 +35,23 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
+/// How often a run asks the allocator.
+fn allocations(spec: &Spec, facts: &Facts) -> u64 {
+    let mut watch = Silent::new().unwrap();
+    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    measure::run(spec, facts, &mut watch).unwrap();
+    ALLOCATIONS.load(Ordering::Relaxed) - before
+}
+
 /// Check that 990 more repeats of a call do not take even ten more allocations.
 #[test]
 fn repeats_allocate_nothing() {
+    let _turn = TURN.lock();
     let facts = Facts::read(&Root::live());
     let cpu = facts.cpus.allowed.get().unwrap().first().unwrap();
-    let mut watch = Silent::new().unwrap();
-    let mut allocations = |call, repeats| {
+    let allocations = |call, repeats| {
         let spec = Spec::Calls(CallsSpec { cpu, calls: vec![call], repeats });
-        let before = ALLOCATIONS.load(Ordering::Relaxed);
-        measure::run(&spec, &facts, &mut watch).unwrap();
-        ALLOCATIONS.load(Ordering::Relaxed) - before
+        allocations(&spec, &facts)
     };
     for call in [
         Call::Getpid,
@@ -55,5 +66,26 @@ fn repeats_allocate_nothing() {
         allocations(call, 10);
         let (few, many) = (allocations(call, 10), allocations(call, 1_000));
         assert!(many.abs_diff(few) < 10, "{call:?}: {few} and {many}");
+    }
+}
+
+/// Check that 3990 more expiries do not take as many more allocations: reading the counters
+/// of `/proc` takes some hundreds, and not always as many.
+#[test]
+fn expiries_allocate_nothing() {
+    let _turn = TURN.lock();
+    let facts = Facts::read(&Root::live());
+    let cpu = facts.cpus.allowed.get().unwrap().first().unwrap();
+    for timer in [Timer::ClockNanosleep, Timer::Timerfd] {
+        let allocations = |expiries| {
+            let interval_ns = Nanos::from_micros(200);
+            let duration_ns = interval_ns.saturating_mul(expiries);
+            let cpus = [cpu].into_iter().collect();
+            let fifo = None;
+            let spec = LatencySpec { cpus, interval_ns, duration_ns, timer, fifo };
+            allocations(&Spec::Latency(spec), &facts)
+        };
+        let (few, many) = (allocations(10), allocations(4_000));
+        assert!(many.abs_diff(few) < 2_000, "{timer:?}: {few} and {many}");
     }
 }

@@ -21,6 +21,8 @@ pub enum Code {
     Suspended,
     /// The ring was full: later gaps are counted, not kept.
     GapsLost,
+    /// The room for wake-ups was full: later samples are counted, not kept.
+    SamplesLost,
     /// A thread was found on another CPU than the one it was pinned to.
     Migrated,
     /// The CPUs did not all spin at the same time.

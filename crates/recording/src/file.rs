@@ -60,6 +60,7 @@ impl Recording {
             Body::Ticks { spec, series } => self.write_as(spec, series),
             Body::Check { spec, series } => self.write_as(spec, series),
             Body::Calls { spec, series } => self.write_as(spec, series),
+            Body::Latency { spec, series } => self.write_as(spec, series),
             Body::Wakers { spec, series } => self.write_as(spec, series),
             Body::NohzTest { spec, series } | Body::NohzStress { spec, series } => {
                 self.write_as(spec, series)
@@ -112,6 +113,9 @@ impl Recording {
             "ticks" => read_as(text, file, |spec, series| Body::Ticks { spec, series }),
             "check" => read_as(text, file, |spec, series| Body::Check { spec, series }),
             "calls" => read_as(text, file, |spec, series| Body::Calls { spec, series }),
+            "latency" => {
+                read_as(text, file, |spec, series| Body::Latency { spec, series })
+            }
             "wakers" => read_as(text, file, |spec, series| Body::Wakers { spec, series }),
             "nohz_test" => {
                 read_as(text, file, |spec, series| Body::NohzTest { spec, series })

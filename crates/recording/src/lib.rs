@@ -13,6 +13,7 @@ mod doubt;
 mod error;
 mod file;
 mod jitter;
+mod latency;
 mod nohz;
 mod noise;
 mod profile;
@@ -31,6 +32,7 @@ pub use jitter::{
     JitterPlan, JitterSeries, JitterSoFar, JitterSpec, LoopTimes, LostTests,
     UnfinishedTest,
 };
+pub use latency::{CpuLatency, LatencySeries, LatencySpec, LostWakeups, Timer, Wakeup};
 pub use nohz::{KeptBy, NohzSeries, NohzSpec, NohzTry};
 pub use noise::{Counted, CpuNoise, LineCount, Lost, Meanwhile, NoiseSeries, NoiseSpec};
 pub use profile::{Episode, Profile, Stack, What};
@@ -88,6 +90,13 @@ pub enum Body {
         /// What was seen.
         series: CallsSeries,
     },
+    /// How late a timer wakes a thread.
+    Latency {
+        /// What was asked.
+        spec: LatencySpec,
+        /// What was seen.
+        series: LatencySeries,
+    },
     /// Who wakes up how often, and whom that preempts.
     Wakers {
         /// What was asked.
@@ -120,13 +129,14 @@ pub enum Body {
 
 impl Body {
     /// The kind's name, as it stands in the file: `noise`, `ticks`, `check`, `calls`,
-    /// `wakers`, `nohz_test`, `nohz_stress`, `jitter`.
+    /// `latency`, `wakers`, `nohz_test`, `nohz_stress`, `jitter`.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Noise { .. } => "noise",
             Self::Ticks { .. } => "ticks",
             Self::Check { .. } => "check",
             Self::Calls { .. } => "calls",
+            Self::Latency { .. } => "latency",
             Self::Wakers { .. } => "wakers",
             Self::NohzTest { .. } => "nohz_test",
             Self::NohzStress { .. } => "nohz_stress",

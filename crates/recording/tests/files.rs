@@ -99,7 +99,8 @@ fn golden_files_stay_readable() {
         assert!(recording.facts.tick.hz.get().is_some(), "{}", file.display());
         kinds.push(recording.body.kind());
     }
-    assert_eq!(kinds, ["calls", "check", "jitter", "noise", "ticks", "wakers"]);
+    let all = ["calls", "check", "jitter", "latency", "noise", "ticks", "wakers"];
+    assert_eq!(kinds, all);
 }
 
 /// Check that a file cut anywhere is said to be truncated, with the place.

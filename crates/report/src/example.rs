@@ -3,10 +3,11 @@
 use facts::Facts;
 use recording::{
     Blamed, Body, Call, CallTimes, CallsSeries, CallsSpec, CheckSeries, CheckSpec, Code,
-    Counted, CpuNoise, CpuTicks, Culprit, CulpritKind, Doubt, JitterPlan, JitterSeries,
-    JitterSpec, LineCount, LoopTimes, Lost, LostTests, Meanwhile, NoiseSeries, NoiseSpec,
-    Partner, Recording, Share, Source, Thread, TickSample, TicksSeries, TicksSpec,
-    UnfinishedTest, WakersSeries, WakersSpec, WokenThread, Workload,
+    Counted, CpuLatency, CpuNoise, CpuTicks, Culprit, CulpritKind, Doubt, JitterPlan,
+    JitterSeries, JitterSpec, LatencySeries, LatencySpec, LineCount, LoopTimes, Lost,
+    LostTests, Meanwhile, NoiseSeries, NoiseSpec, Partner, Recording, Share, Source,
+    Thread, TickSample, TicksSeries, TicksSpec, Timer, UnfinishedTest, WakersSeries,
+    WakersSpec, Wakeup, WokenThread, Workload,
 };
 use units::{Cpu, CpuSet, LengthUnit, Nanos, Span, TscDelta, TscHz};
 
@@ -337,6 +338,42 @@ pub(crate) fn jitter(groups: &str) -> Recording {
     recording(groups, Body::Jitter { spec, series }, Vec::new())
 }
 
+/// Timers that woke threads of that many CPUs two thousand times; on the last CPU one thread
+/// was once 20 ms late. Ordinary tasks in a guest, real-time ones elsewhere.
+pub(crate) fn latency(groups: &str, count: u32) -> Recording {
+    let fifo = (groups != GUEST).then_some(80);
+    let slack = if fifo.is_none() { 50_000 } else { 0 };
+    let late = |cpu: u32, at: u64| {
+        Nanos::from_nanos(slack + 4_000 + at % 900 * 7 + u64::from(cpu))
+    };
+    let cpu_latency = |cpu: u32| {
+        let mut wakeups: Vec<Wakeup> =
+            (0..1_980).map(|at| Wakeup { expiries: 1, late_ns: late(cpu, at) }).collect();
+        if cpu + 1 == count {
+            wakeups.push(Wakeup { expiries: 20, late_ns: Nanos::from_millis(20) });
+        }
+        CpuLatency {
+            cpu: Cpu::new(cpu),
+            first_ns: Nanos::from_micros(5_000),
+            slack_ns: Nanos::from_nanos(slack),
+            clock_ns: Nanos::from_nanos(27),
+            wakeups,
+            lost: None,
+            meanwhile: meanwhile(cpu),
+        }
+    };
+    let spec = LatencySpec {
+        cpus: set(count),
+        interval_ns: Nanos::from_millis(1),
+        duration_ns: Nanos::from_secs(2),
+        timer: Timer::ClockNanosleep,
+        fifo,
+    };
+    let began_ns = Nanos::from_secs(77);
+    let series = LatencySeries { began_ns, cpus: (0..count).map(cpu_latency).collect() };
+    recording(groups, Body::Latency { spec, series }, Vec::new())
+}
+
 /// The same recording, but CPUs from 2 on are left in peace, and of what `/proc` counts
 /// nothing could be read on CPU 0.
 pub(crate) fn quiet(mut recording: Recording) -> Recording {
@@ -409,7 +446,7 @@ pub(crate) fn wide(mut recording: Recording) -> Recording {
     let (Body::Check { series: CheckSeries { noise, .. }, .. }
     | Body::Noise { series: noise, .. }) = &mut recording.body
     else {
-        return wide_jitter(wide_wakers(recording));
+        return wide_latency(wide_jitter(wide_wakers(recording)));
     };
     for cpu in &mut noise.cpus {
         cpu.cpu = Cpu::new(cpu.cpu.get() + 700);
@@ -442,6 +479,16 @@ fn wide_jitter(mut recording: Recording) -> Recording {
         jitter_ticks_sum: sum,
         loop_ticks: LoopTimes::from([min, max, sum]),
     });
+    recording
+}
+
+fn wide_latency(mut recording: Recording) -> Recording {
+    let Body::Latency { series, .. } = &mut recording.body else { return recording };
+    for cpu in &mut series.cpus {
+        cpu.cpu = Cpu::new(cpu.cpu.get() + 700);
+        cpu.wakeups
+            .push(Wakeup { expiries: 12_345_678, late_ns: Nanos::from_secs(12_346) });
+    }
     recording
 }
 

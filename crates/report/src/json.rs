@@ -68,6 +68,10 @@ pub fn json(
             let summary = summary::calls_summary(spec, series);
             object(recording, spec, summary, with_series.then_some(series))
         }
+        Body::Latency { spec, series } => {
+            let summary = summary::latency_summary(spec, series);
+            object(recording, spec, summary, with_series.then_some(series))
+        }
         Body::Wakers { spec, series } => {
             let summary = summary::wakers_summary(spec, series);
             object(recording, spec, summary, with_series.then_some(series))
@@ -145,6 +149,7 @@ mod tests {
             example::ticks(GUEST, 2, 2),
             example::check(GUEST, 2),
             example::calls(GUEST),
+            example::latency(GUEST, 2),
             example::wakers(GUEST, 20),
             example::jitter(GUEST),
         ];
@@ -184,6 +189,7 @@ mod tests {
             example::noise(GUEST, 2),
             example::check(GUEST, 2),
             example::calls(GUEST),
+            example::latency(GUEST, 2),
             example::wakers(GUEST, 20),
             example::jitter(GUEST),
         ];

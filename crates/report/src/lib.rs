@@ -33,6 +33,7 @@ mod histogram;
 mod jitter;
 mod json;
 mod kernel_label;
+mod latency;
 mod limits;
 mod meanwhile;
 mod nohz;
@@ -71,8 +72,8 @@ pub use json::{facts_json, json};
 pub use limits::exceeded;
 pub use page::facts_text;
 pub use summary::{
-    calls_summary, check_summary, jitter_summary, nohz_stress_summary, nohz_test_summary,
-    noise_summary, sample_summary, ticks_summary, wakers_summary,
+    calls_summary, check_summary, jitter_summary, latency_summary, nohz_stress_summary,
+    nohz_test_summary, noise_summary, sample_summary, ticks_summary, wakers_summary,
 };
 pub use text::text;
 pub use ticks::{ticks_close, ticks_header, ticks_sample};

@@ -4,19 +4,24 @@ use recording::{Body, Recording};
 use stats::{Excess, Limits};
 
 use crate::number;
-use crate::summary::noise_summary;
+use crate::summary::{latency_summary, noise_summary};
 
-/// One line for each CPU and limit that it exceeds; none for a recording without noise.
+/// One line for each CPU and limit that it exceeds; none for a recording that the limits are
+/// not about.
 pub fn exceeded(recording: &Recording, limits: &Limits) -> Vec<String> {
     if *limits == Limits::default() {
         return Vec::new();
     }
-    let series = match &recording.body {
-        Body::Noise { series, .. } => series,
-        Body::Check { series, .. } => &series.noise,
+    let excesses = match &recording.body {
+        Body::Noise { series, .. } => limits.exceeded(&noise_summary(series)),
+        Body::Check { series, .. } => limits.exceeded(&noise_summary(&series.noise)),
+        Body::Latency { spec, series } => {
+            let late = limits.late.map(|l| latency_summary(spec, series).later_than(l));
+            late.unwrap_or_default()
+        }
         _ => return Vec::new(),
     };
-    limits.exceeded(&noise_summary(series)).iter().map(sentence).collect()
+    excesses.iter().map(sentence).collect()
 }
 
 fn sentence(excess: &Excess) -> String {
@@ -28,6 +33,12 @@ fn sentence(excess: &Excess) -> String {
         Excess::Gap { cpu, seen, limit } => {
             let (seen, limit) = (number::duration(seen), number::duration(limit));
             format!("limit exceeded: CPU {cpu} had a gap of {seen}, at most {limit}")
+        }
+        Excess::Late { cpu, seen, limit } => {
+            let (seen, limit) = (number::duration(seen), number::duration(limit));
+            format!(
+                "limit exceeded: a thread on CPU {cpu} woke up {seen} late, at most {limit}"
+            )
         }
     }
 }
@@ -41,12 +52,15 @@ mod tests {
     /// Check the sentences, for a measurement with noise in it and one without.
     #[test]
     fn sentences() {
-        let limits =
-            Limits { noise: Some(Ppm::new(0.0)), gap: Some(Nanos::from_nanos(1)) };
+        let least = Some(Nanos::from_nanos(1));
+        let limits = Limits { noise: Some(Ppm::new(0.0)), gap: least, late: least };
         let lines = exceeded(&example::noise(example::MUTE, 1), &limits);
         assert_eq!(lines.len(), 2);
         assert!(lines[0].starts_with("limit exceeded: CPU 0 lost "), "{}", lines[0]);
         assert!(lines[1].ends_with(", at most 1 ns"), "{}", lines[1]);
+        let lines = exceeded(&example::latency(example::MUTE, 1), &limits);
+        assert_eq!(lines.len(), 1);
+        assert!(lines[0].contains(" woke up 20 ms late, "), "{}", lines[0]);
         assert_eq!(exceeded(&example::ticks(example::MUTE, 1, 1), &limits), [""; 0]);
     }
 }

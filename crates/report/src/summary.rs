@@ -1,15 +1,17 @@
 //! From a recording to its summary: fields are moved, nothing is worked out here.
 
 use recording::{
-    Blamed, CallsSeries, CallsSpec, CheckSeries, CpuNoise, JitterSeries, JitterSpec,
-    LoopTimes, Meanwhile, NohzSeries, NohzSpec, NoiseSeries, Partner, Share, TickSample,
-    TicksSeries, WakersSeries, WakersSpec, WokenThread,
+    Blamed, CallsSeries, CallsSpec, CheckSeries, CpuLatency, CpuNoise, JitterSeries,
+    JitterSpec, LatencySeries, LatencySpec, LoopTimes, LostWakeups, Meanwhile,
+    NohzSeries, NohzSpec, NoiseSeries, Partner, Share, TickSample, TicksSeries,
+    WakersSeries, WakersSpec, Wakeup, WokenThread,
 };
 use stats::{
     CallInput, CallsSummary, CheckSummary, CountInput, JitterInput, JitterSummary,
-    LineInput, LoopInput, LostInput, LostTestsInput, MeanwhileInput, NohzInput,
-    NohzStressSummary, NohzTestSummary, NoiseInput, NoiseSummary, PartnerInput,
-    ShareInput, TickInput, TicksSummary, WakersSummary, WokenInput,
+    LatencyInput, LatencySummary, LatencyTerms, LineInput, LoopInput, LostInput,
+    LostTestsInput, LostWakeupsInput, MeanwhileInput, NohzInput, NohzStressSummary,
+    NohzTestSummary, NoiseInput, NoiseSummary, PartnerInput, ShareInput, TickInput,
+    TicksSummary, WakersSummary, WakeupInput, WokenInput,
 };
 
 /// The summary of what `noise` saw.
@@ -44,6 +46,35 @@ pub fn calls_summary(spec: &CallsSpec, series: &CallsSeries) -> CallsSummary {
         .iter()
         .map(|seen| CallInput { name: seen.call.name(), steps: &seen.step_ns });
     CallsSummary::of(spec.cpu, inputs)
+}
+
+/// The summary of what `latency` saw.
+pub fn latency_summary(spec: &LatencySpec, series: &LatencySeries) -> LatencySummary {
+    let (interval, timer) = (spec.interval_ns, spec.timer.name());
+    let terms = LatencyTerms { interval, timer, fifo: spec.fifo };
+    LatencySummary::of(terms, series.cpus.iter().map(latency_input))
+}
+
+fn latency_input(cpu: &CpuLatency) -> LatencyInput<'_> {
+    let wakeup = |seen: &Wakeup| {
+        let Wakeup { expiries, late_ns: late } = *seen;
+        WakeupInput { expiries, late }
+    };
+    let lost = |lost: LostWakeups| LostWakeupsInput {
+        wakeups: lost.wakeups,
+        samples: lost.samples,
+        ns: lost.ns,
+        min: lost.min_ns,
+        max: lost.max_ns,
+    };
+    LatencyInput {
+        cpu: cpu.cpu,
+        slack: cpu.slack_ns,
+        clock: cpu.clock_ns,
+        wakeups: cpu.wakeups.iter().map(wakeup).collect(),
+        lost: cpu.lost.map(lost),
+        meanwhile: meanwhile_input(&cpu.meanwhile),
+    }
 }
 
 /// The summary of what `wakers` saw, as many threads as were asked for.

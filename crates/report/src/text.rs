@@ -5,6 +5,7 @@ use recording::{Body, Recording};
 use crate::calls::calls_text;
 use crate::check::check_text;
 use crate::jitter::jitter_text;
+use crate::latency::latency_text;
 use crate::nohz::{nohz_stress_text, nohz_test_text};
 use crate::noise::noise_text;
 use crate::ticks::ticks_text;
@@ -18,6 +19,7 @@ pub fn text(recording: &Recording) -> String {
         Body::Ticks { spec, series } => ticks_text(facts, spec, series, doubts),
         Body::Check { spec, series } => check_text(recording, spec, series),
         Body::Calls { spec, series } => calls_text(spec, series, doubts),
+        Body::Latency { spec, series } => latency_text(facts, spec, series, doubts),
         Body::Wakers { spec, series } => wakers_text(spec, series, doubts),
         Body::NohzTest { spec, series } => nohz_test_text(spec, series, doubts),
         Body::NohzStress { spec, series } => nohz_stress_text(spec, series, doubts),
@@ -49,6 +51,8 @@ mod tests {
             }
         }
         all.push(example::calls(GUEST));
+        all.push(example::latency(GUEST, 30));
+        all.push(example::wide(example::latency(GUEST, 256)));
         all.push(example::wakers(GUEST, 20));
         all.push(example::wide(example::wakers(GUEST, 20)));
         all.push(example::jitter(GUEST));

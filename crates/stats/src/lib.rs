@@ -14,6 +14,7 @@ mod explain;
 mod flame;
 mod free;
 mod jitter;
+mod latency;
 mod limit;
 mod meanwhile;
 mod metrics;
@@ -40,6 +41,10 @@ pub use flame::{Change, FlameGraph, Frame};
 pub use jitter::{
     JitterInput, JitterLengths, JitterSoFar, JitterSummary, LoopInput, LoopLengths,
     LostTestsInput,
+};
+pub use latency::{
+    CpuLatencySummary, LatencyInput, LatencySummary, LatencyTerms, Lateness,
+    LostWakeupsInput, WakeupInput,
 };
 pub use limit::{Excess, Limits};
 pub use meanwhile::{

@@ -1,4 +1,4 @@
-//! Limits on noise, and which CPUs exceed them.
+//! Limits on noise and lateness, and which CPUs exceed them.
 
 use units::{Cpu, Nanos, Ppm};
 
@@ -11,6 +11,8 @@ pub struct Limits {
     pub noise: Option<Ppm>,
     /// The longest gap it may show.
     pub gap: Option<Nanos>,
+    /// How late a timer may wake a thread.
+    pub late: Option<Nanos>,
 }
 
 /// A CPU that exceeds a limit.
@@ -34,10 +36,20 @@ pub enum Excess {
         /// The longest it might have shown.
         limit: Nanos,
     },
+    /// A timer woke a thread later.
+    Late {
+        /// The CPU.
+        cpu: Cpu,
+        /// The latest it was.
+        seen: Nanos,
+        /// The latest it might have been.
+        limit: Nanos,
+    },
 }
 
 impl Limits {
-    /// The CPUs that exceed a limit, in the summary's order. A limit itself is no excess.
+    /// The CPUs whose noise exceeds a limit, in the summary's order. A limit itself is no
+    /// excess.
     pub fn exceeded(&self, summary: &NoiseSummary) -> Vec<Excess> {
         let cpus = summary.cpus.iter().flat_map(|noise| {
             let cpu = noise.cpu;
@@ -79,8 +91,8 @@ mod tests {
     #[test]
     fn above_the_limit() {
         let with = |noise: Option<f64>, gap: Option<u64>| {
-            let limits =
-                Limits { noise: noise.map(Ppm::new), gap: gap.map(Nanos::from_micros) };
+            let (noise, gap) = (noise.map(Ppm::new), gap.map(Nanos::from_micros));
+            let limits = Limits { noise, gap, late: None };
             limits.exceeded(&summary()).len()
         };
         assert_eq!(with(None, None), 0);

@@ -4,6 +4,7 @@
 mod culprits;
 mod hostile;
 mod jitter;
+mod latency;
 mod tool;
 
 use std::fs;
@@ -248,6 +249,7 @@ fn reports_repeat_the_text() {
         &["check", "-d", "100ms", "--rest", "100ms"],
         &["ticks", "-n", "2", "-i", "50ms"],
         &["jitter", "--fifo", "0", "-q", "-t", "2", "-l", "2"],
+        &["latency", "-d", "100ms", "--timer", "timerfd"],
     ] {
         let file = dir.path().join("my.json");
         let file = file.to_str().unwrap();

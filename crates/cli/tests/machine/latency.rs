@@ -1,0 +1,119 @@
+//! How late a timer wakes a thread, as users ask.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::tool::{
+    first_cpu, is_root, json, public_tool, run, signal, spawn, text, unprivileged,
+};
+
+/// Check the contract: as many samples as intervals fit, in order of their quantiles, and all
+/// that was asked.
+#[test]
+fn latency_keeps_the_contract() {
+    let cpu = first_cpu();
+    for timer in ["clock_nanosleep", "timerfd"] {
+        let args = ["latency", "--json", "-c", &cpu, "-i", "500us", "-d", "1"];
+        let object = json(&[&args[..], &["--timer", timer]].concat());
+        assert_eq!(object["kind"], "latency");
+        let summary = &object["summary"];
+        assert_eq!(
+            (&summary["timer"], &summary["policy"]),
+            (&timer.into(), &"other".into())
+        );
+        assert_eq!(
+            (&summary["interval_ns"], &summary["priority"]),
+            (&500_000.into(), &Value::Null)
+        );
+        let seen = &summary["cpus"][0];
+        assert_eq!(seen["samples"], 2_000);
+        let count = |key: &str| seen[key].as_u64().unwrap();
+        assert_eq!(count("wakeups") + count("missed"), 2_000);
+        let late = |key: &str| seen["late_ns"][key].as_u64().unwrap();
+        let rising = ["min", "p50", "p99", "p99_9", "max"].map(late);
+        assert!(rising.is_sorted(), "{rising:?}");
+        assert!((rising[0]..=rising[4]).contains(&late("mean")), "{seen}");
+    }
+}
+
+/// Check that a limit makes the exit code 1, names the CPU, and prints everything all the same.
+#[test]
+fn late_limits() {
+    let cpu = first_cpu();
+    let output =
+        run(&["latency", "-d", "50ms", "-c", &cpu, "--max-late", "1ns", "--json"]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let said = text(&output.stderr);
+    assert!(said.contains(&format!("a thread on CPU {cpu} woke up ")), "{said}");
+    assert!(serde_json::from_slice::<Value>(&output.stdout).is_ok());
+    let loose = run(&["latency", "-d", "50ms", "-c", &cpu, "--max-late", "1h"]);
+    assert_eq!(loose.status.code(), Some(0), "{}", text(&loose.stderr));
+}
+
+/// Check that a process that is stopped for a while is late for every expiry of that time, and
+/// that Ctrl-C ends it early with all that.
+#[test]
+fn stopped_threads_are_late() {
+    let cpu = first_cpu();
+    let child = spawn(&["latency", "-d", "1h", "-i", "10ms", "-c", &cpu, "--json"]);
+    let tasks = format!("/proc/{}/task", child.id());
+    let sleeps = || {
+        let tasks = std::fs::read_dir(&tasks).unwrap().flatten();
+        let comm =
+            |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("comm"));
+        tasks.filter_map(|task| comm(task).ok()).any(|name| name.starts_with("late/"))
+    };
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !sleeps() {
+        assert!(Instant::now() < deadline, "no sleeping thread");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // The thread is there; so that it has a schedule, too.
+    std::thread::sleep(Duration::from_millis(200));
+    signal(&child, libc::SIGSTOP);
+    std::thread::sleep(Duration::from_millis(500));
+    signal(&child, libc::SIGCONT);
+    signal(&child, libc::SIGINT);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let object: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let doubts = object["doubts"].as_array().unwrap();
+    assert!(doubts.iter().any(|doubt| doubt["code"] == "interrupted"), "{doubts:?}");
+    let seen = &object["summary"]["cpus"][0];
+    if seen["samples"].as_u64() < Some(3) {
+        println!("skipped: stopped_threads_are_late: the thread had not begun to sleep");
+        return;
+    }
+    let latest = Duration::from_nanos(seen["late_ns"]["max"].as_u64().unwrap());
+    assert!(latest >= Duration::from_millis(480), "{latest:?}");
+    assert!(seen["missed"].as_u64().unwrap() >= 47, "{seen}");
+}
+
+/// Check that real-time threads have no slack and say who they are, and that without the
+/// privilege they are refused, with what would help.
+#[test]
+fn real_time_latency() {
+    let args = ["latency", "-d", "20ms", "-i", "1ms", "--fifo", "3", "--json"];
+    if is_root() {
+        let output = run(&args);
+        if output.status.code() == Some(3) {
+            println!("skipped: real_time_latency: {}", text(&output.stderr));
+            return;
+        }
+        let object: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(object["summary"]["policy"], "fifo");
+        assert_eq!(object["summary"]["priority"], 3);
+        assert_eq!(object["summary"]["cpus"][0]["slack_ns"], 0);
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let mut command: Command = unprivileged(&public_tool(dir.path()));
+    let output = command.args(args).output().unwrap();
+    if output.status.success() {
+        println!("skipped: real_time_latency: RLIMIT_RTPRIO allows it to everyone");
+        return;
+    }
+    assert_eq!(output.status.code(), Some(3));
+    assert!(text(&output.stderr).contains("CAP_SYS_NICE"), "{}", text(&output.stderr));
+}

@@ -1,0 +1,264 @@
+//! Latency: how late a timer wakes a thread; one pinned thread per CPU, each with a schedule
+//! of its own.
+//!
+//! A sample is from an expiry until the thread has read the clock after it: the timer's own
+//! lateness (slack, a CPU that has to be woken), its interrupt, the wake-up, the switch to
+//! the thread, the way back from the kernel, and the reading.
+//!
+//! Cannot see: which of these it was, or who was in the way.
+
+use std::sync::mpsc::channel;
+use std::thread;
+
+use facts::Facts;
+use recording::{Code, CpuLatency, Doubt, LatencySeries, LatencySpec, Meanwhile, Wakeup};
+use units::{Cpu, CpuSet, Nanos, Span};
+
+use crate::alarms::now;
+use crate::meanwhile::Counters;
+use crate::sleeper::{self, Place, Seen, Sleeper};
+use crate::wakeups::Schedule;
+use crate::watch::{self, Watch};
+use crate::{Error, Kind, counter, doubts, sensible};
+
+/// Shorter intervals leave no time to sleep in; longer ones keep Ctrl-C waiting.
+const SHORTEST: Nanos = Nanos::from_micros(10);
+const LONGEST: Nanos = Nanos::from_secs(1);
+/// Room for all CPUs' wake-ups together: 256 MiB.
+const WAKEUPS_ALL: u64 = 1 << 24;
+/// From the start to the first expiry, so that threads are asleep by then.
+const LEAD: Nanos = Nanos::from_millis(5);
+/// With fewer samples the p99.9 is the longest of them.
+const FEW: u64 = 1_000;
+/// A clock that takes longer to read is a system call, or a device.
+const SLOW_CLOCK: Nanos = Nanos::from_micros(1);
+
+/// Sleeps on all CPUs asked for at once.
+pub(crate) fn run(
+    spec: &LatencySpec,
+    facts: &Facts,
+    watch: &mut dyn Watch,
+    doubts: &mut Vec<Doubt>,
+) -> Result<LatencySeries, Error> {
+    refuse(spec, facts)?;
+    let suspended = counter::suspended();
+    let whole = sleep_all(spec, watch)?;
+    let after = Counters::now();
+    let slept = counter::suspended().saturating_sub(suspended);
+    doubts.extend(doubts::of_suspension(slept));
+    doubts.extend(after.doubts());
+    doubts.extend(doubts_of(&whole.seen));
+    Ok(whole.series(&after, facts))
+}
+
+/// Everything a run leaves behind.
+struct Whole {
+    before: Counters,
+    began: Nanos,
+    seen: Vec<Seen>,
+}
+
+impl Whole {
+    fn series(self, after: &Counters, facts: &Facts) -> LatencySeries {
+        let (began_ns, before) = (self.began, self.before);
+        let cpu_latency = |seen: Seen| CpuLatency {
+            cpu: seen.cpu,
+            first_ns: seen.first.saturating_sub(began_ns),
+            slack_ns: seen.slack,
+            clock_ns: seen.clock,
+            wakeups: seen.wakeups,
+            lost: seen.lost,
+            meanwhile: Meanwhile {
+                preempted: seen.meanwhile.preempted,
+                waited_ns: seen.meanwhile.waited_ns,
+                ..after.since(&before, seen.cpu, facts)
+            },
+        };
+        LatencySeries { began_ns, cpus: self.seen.into_iter().map(cpu_latency).collect() }
+    }
+}
+
+/// Seats a thread on each CPU, starts them together and waits until all have ended.
+fn sleep_all(spec: &LatencySpec, watch: &mut dyn Watch) -> Result<Whole, Error> {
+    // The threads look at a clone of the order to stop, so that the watcher stays free
+    // to be told of progress.
+    let stop = watch.stop().clone();
+    thread::scope(|scope| {
+        let (done, finished) = channel();
+        let seated = spec
+            .cpus
+            .iter()
+            .map(|cpu| sleeper::seat(scope, place(spec, cpu), &stop, done.clone()));
+        let sleepers = seated.collect::<Result<Vec<_>, _>>()?;
+        // Only the threads hold it now: were they all to die, waiting would end.
+        drop(done);
+        let before = Counters::now();
+        let began = now();
+        let start = counter::kernel(libc::CLOCK_MONOTONIC_RAW);
+        for (number, sleeper) in (0..).zip(&sleepers) {
+            sleeper.start(schedule(spec, began, number));
+        }
+        let length = Span { start, length: spec.duration_ns };
+        watch::until_all(watch, "sleeping", &finished, sleepers.len(), length);
+        let joined = sleepers.into_iter().map(|s| Sleeper::join(s).and_then(|seen| seen));
+        let seen = joined.collect::<Result<_, _>>()?;
+        Ok(Whole { before, began, seen })
+    })
+}
+
+/// The schedule of one of the CPUs: they have the same interval, and their expiries are
+/// spread over it evenly, so that no CPU is woken because of another.
+fn schedule(spec: &LatencySpec, began: Nanos, number: u64) -> Schedule {
+    let interval = spec.interval_ns;
+    let cpus = u64::try_from(spec.cpus.len()).unwrap_or(1).max(1);
+    let offset = Nanos::from_nanos(interval.saturating_mul(number).get() / cpus);
+    Schedule { first: began + LEAD + offset, interval, expiries: expiries(spec) }
+}
+
+/// As many as intervals fit into the duration.
+fn expiries(spec: &LatencySpec) -> u64 {
+    spec.duration_ns.get() / spec.interval_ns.get().max(1)
+}
+
+fn place(spec: &LatencySpec, cpu: Cpu) -> Place {
+    let share = WAKEUPS_ALL / u64::try_from(spec.cpus.len()).unwrap_or(1).max(1);
+    let capacity = usize::try_from(expiries(spec).min(share)).unwrap_or(0);
+    Place { cpu, fifo: spec.fifo, timer: spec.timer, capacity }
+}
+
+/// Refuses what makes no sense, and what would take the whole machine over.
+fn refuse(spec: &LatencySpec, facts: &Facts) -> Result<(), Error> {
+    let refused = |text: &str| Err(Error::new(Kind::Spec, text));
+    sensible("the duration", spec.duration_ns)?;
+    if spec.cpus.is_empty() {
+        return refused("no CPU to sleep on");
+    }
+    if !(SHORTEST..=LONGEST).contains(&spec.interval_ns) {
+        return refused("the interval must be between 10 us and 1 s");
+    }
+    if spec.interval_ns > spec.duration_ns {
+        return refused("the interval must not be longer than the duration");
+    }
+    match spec.fifo {
+        None => Ok(()),
+        Some(1..=99) => isolate::leave_room(&spec.cpus, facts).map_err(Error::from),
+        Some(_) => refused("SCHED_FIFO priorities are 1 to 99"),
+    }
+}
+
+/// What is true of the CPUs that a doubt is about.
+type Test<'a> = &'a dyn Fn(&Seen) -> bool;
+
+/// Doubts of the threads: another CPU than asked, samples that were not kept or are few, a
+/// clock that costs.
+fn doubts_of(seen: &[Seen]) -> Vec<Doubt> {
+    let told: [(Test<'_>, Code, &str); 4] = [
+        (
+            &|seen| seen.ended_on.is_some_and(|cpu| cpu != seen.cpu),
+            Code::Migrated,
+            "the sleeping thread was moved to another CPU: something changed its affinity, \
+             or the CPU went offline",
+        ),
+        (
+            &|seen| seen.lost.is_some(),
+            Code::SamplesLost,
+            "more wake-ups than there is room for: all are counted and summed, but the \
+             later ones are not in the quantiles; a longer --interval has fewer",
+        ),
+        (
+            &|seen| samples(&seen.wakeups) < FEW,
+            Code::TooShort,
+            "fewer than a thousand samples: the p99.9 is the longest of them, and says \
+             little",
+        ),
+        (
+            &|seen| seen.clock > SLOW_CLOCK,
+            Code::CoarseClock,
+            "reading the clock takes more than a microsecond, which is part of every sample",
+        ),
+    ];
+    let doubts = told.into_iter().filter_map(|(test, code, text)| {
+        let cpus: CpuSet = seen.iter().filter(|s| test(s)).map(|s| s.cpu).collect();
+        let text = format!("{}: {text}", doubts::named(&cpus));
+        (!cpus.is_empty()).then(|| Doubt::new(code, text))
+    });
+    doubts.collect()
+}
+
+fn samples(wakeups: &[Wakeup]) -> u64 {
+    wakeups.iter().fold(0, |sum, wakeup| sum.saturating_add(wakeup.expiries))
+}
+
+#[cfg(test)]
+mod tests {
+    use recording::Timer;
+
+    use super::*;
+
+    fn spec() -> LatencySpec {
+        LatencySpec {
+            cpus: "2,5,7".parse().unwrap(),
+            interval_ns: Nanos::from_millis(3),
+            duration_ns: Nanos::from_millis(31),
+            timer: Timer::ClockNanosleep,
+            fifo: None,
+        }
+    }
+
+    /// Check that questions that make no sense are refused before anything runs.
+    #[test]
+    fn nonsense_is_refused() {
+        let facts = serde_json::from_str(r#"{"sources": {}, "unknown": {}}"#).unwrap();
+        let refused = |change: fn(&mut LatencySpec)| {
+            let mut spec = spec();
+            change(&mut spec);
+            refuse(&spec, &facts).is_err_and(|error| error.kind() == Kind::Spec)
+        };
+        assert!(refused(|spec| spec.duration_ns = Nanos::ZERO));
+        assert!(refused(|spec| spec.cpus = CpuSet::empty()));
+        assert!(refused(|spec| spec.interval_ns = Nanos::from_nanos(9_999)));
+        assert!(refused(|spec| spec.interval_ns = Nanos::from_nanos(1_000_000_001)));
+        assert!(refused(|spec| spec.interval_ns = Nanos::from_millis(32)));
+        assert!(refused(|spec| spec.fifo = Some(0)));
+        assert!(refused(|spec| spec.fifo = Some(100)));
+        assert!(!refused(|_| {}));
+        assert!(!refused(|spec| spec.fifo = Some(99)));
+    }
+
+    /// Check that CPUs are woken at different times, evenly apart, and as often as intervals
+    /// fit.
+    #[test]
+    fn schedules_are_apart() {
+        let of = |number| schedule(&spec(), Nanos::from_secs(9), number);
+        let firsts = [0, 1, 2].map(|number| of(number).first.saturating_sub(of(0).first));
+        assert_eq!(firsts, [0, 1, 2].map(Nanos::from_millis));
+        assert_eq!((of(2).expiries, of(2).interval), (10, Nanos::from_millis(3)));
+    }
+
+    /// Check that there is room for every wake-up, but not more than for all together.
+    #[test]
+    fn room() {
+        assert_eq!(place(&spec(), Cpu::new(2)).capacity, 10);
+        let long = LatencySpec { duration_ns: Nanos::from_secs(1 << 20), ..spec() };
+        assert_eq!(place(&long, Cpu::new(2)).capacity, (1 << 24) / 3);
+    }
+
+    /// Check what gives rise to doubts.
+    #[test]
+    fn what_went_wrong_is_told() {
+        let seen = Seen {
+            cpu: Cpu::new(3),
+            first: Nanos::ZERO,
+            slack: Nanos::ZERO,
+            clock: Nanos::from_micros(2),
+            wakeups: vec![Wakeup { expiries: 999, late_ns: Nanos::from_secs(1) }],
+            lost: None,
+            meanwhile: Meanwhile::default(),
+            ended_on: Some(Cpu::new(1)),
+        };
+        let doubts = doubts_of(&[seen]);
+        let codes: Vec<Code> = doubts.iter().map(|doubt| doubt.code).collect();
+        assert_eq!(codes, [Code::Migrated, Code::TooShort, Code::CoarseClock]);
+        assert!(doubts[0].text.starts_with("CPU 3: "), "{}", doubts[0]);
+    }
+}

@@ -1,0 +1,305 @@
+//! The loop of `latency`: sleeps until the next expiry of a fixed schedule, reads the clock,
+//! keeps how late that was, and for how many expiries.
+//!
+//! No expiry is passed over. A thread that comes late by more than an interval answers, at
+//! that one moment, all expiries that have passed: each was made to wait for it. One that
+//! left them out, or that set the next expiry from the moment it woke, would count an hour
+//! of delay as one sample among many (coordinated omission).
+//!
+//! Nothing in the loop allocates or locks; it enters the kernel to sleep. Room for wake-ups
+//! is touched before it begins. When it is full the loop goes on: what comes then is counted
+//! and summed, not kept.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use recording::{LostWakeups, Wakeup};
+use units::Nanos;
+
+/// Expiries: the first one, and then one each interval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Schedule {
+    /// `CLOCK_MONOTONIC` at the first one.
+    pub(crate) first: Nanos,
+    pub(crate) interval: Nanos,
+    /// How many there are.
+    pub(crate) expiries: u64,
+}
+
+impl Schedule {
+    /// When one of them is due; 0 is the first.
+    pub(crate) fn at(self, number: u64) -> Nanos {
+        self.first + self.interval.saturating_mul(number)
+    }
+
+    /// How many have passed from the one due at `due` to `now`, that one included.
+    pub(crate) fn passed(self, due: Nanos, now: Nanos) -> u64 {
+        now.saturating_sub(due).get() / self.interval.get().max(1) + 1
+    }
+
+    /// The same schedule from the first expiry on that comes after `now`.
+    pub(crate) fn after(self, now: Nanos) -> Self {
+        let number = if now < self.first { 0 } else { self.passed(self.first, now) };
+        Self { first: self.at(number), ..self }
+    }
+}
+
+/// What a thread found when it woke up.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Woken {
+    /// `CLOCK_MONOTONIC`.
+    pub(crate) now: Nanos,
+    /// How many expiries have passed since the last time.
+    pub(crate) expiries: u64,
+}
+
+/// Something that wakes a thread by a schedule.
+pub(crate) trait Alarm {
+    /// Is to wake the thread by this schedule from now on.
+    fn set(&mut self, schedule: Schedule) -> io::Result<()>;
+
+    /// Sleeps until the expiry that is due then.
+    fn wait(&mut self, due: Nanos) -> io::Result<Woken>;
+}
+
+/// Room for wake-ups.
+#[derive(Debug)]
+pub(crate) struct Room<'a> {
+    places: &'a mut [Wakeup],
+    used: usize,
+    lost: Option<LostWakeups>,
+}
+
+impl<'a> Room<'a> {
+    pub(crate) fn new(places: &'a mut [Wakeup]) -> Self {
+        Self { places, used: 0, lost: None }
+    }
+
+    /// The wake-ups that were kept, in order.
+    pub(crate) fn kept(&self) -> &[Wakeup] {
+        &self.places[..self.used]
+    }
+
+    /// What came after the room was full.
+    pub(crate) fn lost(&self) -> Option<LostWakeups> {
+        self.lost
+    }
+
+    #[inline(always)]
+    fn put(&mut self, wakeup: Wakeup, due: Nanos, schedule: Schedule) {
+        match self.places.get_mut(self.used) {
+            Some(place) => {
+                *place = wakeup;
+                self.used += 1;
+            }
+            None => self.lose(wakeup, due.saturating_sub(schedule.first), schedule),
+        }
+    }
+
+    fn lose(&mut self, wakeup: Wakeup, since_ns: Nanos, schedule: Schedule) {
+        let (most, more) = (wakeup.late_ns, wakeup.expiries.saturating_sub(1));
+        let least = most.saturating_sub(schedule.interval.saturating_mul(more));
+        let lost = self.lost.get_or_insert(LostWakeups {
+            since_ns,
+            wakeups: 0,
+            samples: 0,
+            ns: Nanos::ZERO,
+            min_ns: Nanos::MAX,
+            max_ns: Nanos::ZERO,
+        });
+        lost.wakeups += 1;
+        lost.samples += wakeup.expiries;
+        // They fall evenly from the most to the least.
+        let ends = u128::from(most.get()) + u128::from(least.get());
+        let sum = ends.saturating_mul(u128::from(wakeup.expiries)) / 2;
+        let sum = Nanos::from_nanos(u64::try_from(sum).unwrap_or(u64::MAX));
+        lost.ns = lost.ns + sum;
+        lost.min_ns = lost.min_ns.min(least);
+        lost.max_ns = lost.max_ns.max(most);
+    }
+}
+
+/// Answers all expiries of the schedule, or those until `stop`.
+#[inline(never)]
+pub(crate) fn answer(
+    alarm: &mut impl Alarm,
+    schedule: Schedule,
+    stop: &AtomicBool,
+    room: &mut Room<'_>,
+) -> io::Result<()> {
+    alarm.set(schedule)?;
+    let mut answered = 0;
+    while answered < schedule.expiries {
+        let due = schedule.at(answered);
+        let woken = alarm.wait(due)?;
+        let expiries = woken.expiries.min(schedule.expiries - answered);
+        let late_ns = woken.now.saturating_sub(due);
+        room.put(Wakeup { expiries, late_ns }, due, schedule);
+        answered += expiries;
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const BLANK: Wakeup = Wakeup { expiries: 0, late_ns: Nanos::ZERO };
+
+    fn schedule(first: u64, interval: u64, expiries: u64) -> Schedule {
+        let (first, interval) = (Nanos::from_nanos(first), Nanos::from_nanos(interval));
+        Schedule { first, interval, expiries }
+    }
+
+    /// A machine with one CPU, which others have at times; a nanosecond is a step.
+    struct Machine {
+        /// Whether others have the CPU, step by step; they have it no longer at the end.
+        taken: Vec<bool>,
+        schedule: Schedule,
+        /// Whether the alarm counts expiries by itself, as a timerfd does when it is read.
+        counts: bool,
+        answered: u64,
+        /// When the thread came back from its sleep, and when it then read the clock.
+        woken: Vec<(u64, u64)>,
+    }
+
+    impl Machine {
+        /// The first moment from then on in which the thread has the CPU.
+        fn free(&self, from: u64) -> u64 {
+            let taken = |step: &u64| {
+                self.taken.get(usize::try_from(*step).unwrap()).copied().unwrap_or(false)
+            };
+            (from..).find(|step| !taken(step)).unwrap()
+        }
+    }
+
+    impl Alarm for Machine {
+        fn set(&mut self, _: Schedule) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn wait(&mut self, due: Nanos) -> io::Result<Woken> {
+            let last = self.woken.last().map_or(0, |(_, read)| *read);
+            let back = self.free(last.max(due.get()));
+            let read = self.free(back + 1);
+            self.woken.push((back, read));
+            let now = Nanos::from_nanos(read);
+            let passed =
+                (0..).take_while(|&number| self.schedule.at(number).get() <= back);
+            let counted = u64::try_from(passed.count()).unwrap() - self.answered;
+            let expiries =
+                if self.counts { counted } else { self.schedule.passed(due, now) };
+            self.answered += expiries;
+            Ok(Woken { now, expiries })
+        }
+    }
+
+    /// What the wake-ups say of each expiry.
+    fn samples(wakeups: &[Wakeup], interval: Nanos) -> Vec<u64> {
+        let each = wakeups.iter().flat_map(|wakeup| {
+            (0..wakeup.expiries).map(|number| {
+                wakeup.late_ns.get() - interval.saturating_mul(number).get()
+            })
+        });
+        each.collect()
+    }
+
+    proptest! {
+        /// Check against a machine that is walked through step by step: each expiry has one
+        /// sample, which ends when the thread has come back from its sleep after that expiry
+        /// (or, as it counts itself, has read the clock after it).
+        #[test]
+        fn every_expiry_is_answered(
+            taken in prop::collection::vec(prop::bool::weighted(0.7), 0..400),
+            first in 0u64..30,
+            interval in 1u64..40,
+            expiries in 1u64..60,
+            counts: bool,
+        ) {
+            let schedule = schedule(first, interval, expiries);
+            let (answered, woken) = (0, Vec::new());
+            let mut machine = Machine { taken, schedule, counts, answered, woken };
+            let (mut places, never) = ([BLANK; 60], AtomicBool::new(false));
+            let mut room = Room::new(&mut places);
+            answer(&mut machine, schedule, &never, &mut room).unwrap();
+
+            let expected = (0..expiries).map(|number| {
+                let due = schedule.at(number).get();
+                let answers = |(back, read): &&(u64, u64)| {
+                    if counts { *back >= due } else { *read >= due }
+                };
+                machine.woken.iter().find(answers).unwrap().1 - due
+            });
+            let expected: Vec<u64> = expected.collect();
+            prop_assert_eq!(samples(room.kept(), schedule.interval), expected);
+        }
+
+        /// Check that what finds no room is counted and summed as what is kept would be.
+        #[test]
+        fn nothing_is_lost_silently(
+            lates in prop::collection::vec(0u64..90, 1..40),
+            capacity in 0usize..40,
+        ) {
+            let schedule = schedule(1_000, 10, 400);
+            let mut places = vec![BLANK; capacity];
+            let mut room = Room::new(&mut places);
+            let (mut due, mut all) = (schedule.first, Vec::new());
+            for late in lates {
+                let late_ns = Nanos::from_nanos(late);
+                let wakeup = Wakeup { expiries: late / 10 + 1, late_ns };
+                room.put(wakeup, due, schedule);
+                due = due + schedule.interval.saturating_mul(wakeup.expiries);
+                all.push(wakeup);
+            }
+            let kept = all.len().min(capacity);
+            prop_assert_eq!(room.kept(), &all[..kept]);
+            let rest = samples(&all[kept..], schedule.interval);
+            let before = samples(&all[..kept], schedule.interval).len();
+            prop_assert_eq!(room.lost().is_some(), !rest.is_empty());
+            if let Some(lost) = room.lost() {
+                prop_assert_eq!(lost.since_ns.get(), 10 * u64::try_from(before).unwrap());
+                prop_assert_eq!(lost.wakeups, u64::try_from(all.len() - kept).unwrap());
+                prop_assert_eq!(lost.samples, u64::try_from(rest.len()).unwrap());
+                prop_assert_eq!(lost.ns.get(), rest.iter().sum::<u64>());
+                prop_assert_eq!(lost.min_ns.get(), *rest.iter().min().unwrap());
+                prop_assert_eq!(lost.max_ns.get(), *rest.iter().max().unwrap());
+            }
+        }
+    }
+
+    /// Check that the order to stop ends it after the wake-up in which it came, and that an
+    /// alarm that fails does.
+    #[test]
+    fn ends_early() {
+        struct Broken(bool);
+        impl Alarm for Broken {
+            fn set(&mut self, _: Schedule) -> io::Result<()> {
+                Ok(())
+            }
+            fn wait(&mut self, due: Nanos) -> io::Result<Woken> {
+                let broken = || io::Error::from_raw_os_error(libc::EINVAL);
+                if self.0 { Err(broken()) } else { Ok(Woken { now: due, expiries: 1 }) }
+            }
+        }
+        let (mut places, told) = ([BLANK; 9], AtomicBool::new(true));
+        let mut room = Room::new(&mut places);
+        answer(&mut Broken(false), schedule(5, 5, 9), &told, &mut room).unwrap();
+        assert_eq!(room.kept(), [Wakeup { expiries: 1, late_ns: Nanos::ZERO }]);
+        assert!(answer(&mut Broken(true), schedule(5, 5, 9), &told, &mut room).is_err());
+    }
+
+    /// Check which expiry is the next one.
+    #[test]
+    fn schedules() {
+        let schedule = schedule(100, 10, 5);
+        let after = |now| schedule.after(Nanos::from_nanos(now)).first.get();
+        assert_eq!([0, 99, 100, 109, 110].map(after), [100, 100, 110, 110, 120]);
+        assert_eq!(schedule.passed(Nanos::from_nanos(110), Nanos::from_nanos(130)), 3);
+        assert_eq!(schedule.at(4), Nanos::from_nanos(140));
+    }
+}

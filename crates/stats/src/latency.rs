@@ -1,0 +1,416 @@
+//! The summary of `latency`: how late a timer woke a thread, expiry by expiry.
+//!
+//! A wake-up answers all expiries that had passed by then, and each of them is a sample: as
+//! late as the wake-up was for it. So an expiry that had to wait for a thread that was late
+//! already counts with its own wait (no coordinated omission). Samples are never laid out
+//! one by one: those of a wake-up fall evenly, and can be counted.
+
+use serde::{Deserialize, Serialize};
+use units::{Cpu, Nanos};
+
+use crate::quantile::nearest_rank;
+use crate::{Excess, MeanwhileInput, MeanwhileSummary};
+
+/// One time the thread woke up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WakeupInput {
+    /// How many expiries it answered.
+    pub expiries: u64,
+    /// How late it was for the first of them; for each following one an interval less.
+    pub late: Nanos,
+}
+
+/// Wake-ups that were counted and summed, but not kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LostWakeupsInput {
+    /// How many there were.
+    pub wakeups: u64,
+    /// How many expiries they answered.
+    pub samples: u64,
+    /// How late they were for each, added up.
+    pub ns: Nanos,
+    /// The least of it.
+    pub min: Nanos,
+    /// The most of it.
+    pub max: Nanos,
+}
+
+/// What was seen on one CPU.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LatencyInput<'a> {
+    /// The CPU.
+    pub cpu: Cpu,
+    /// How much later than asked the kernel may let the timer expire.
+    pub slack: Nanos,
+    /// What one reading of the clock takes.
+    pub clock: Nanos,
+    /// The wake-ups, in order.
+    pub wakeups: Vec<WakeupInput>,
+    /// What was not kept.
+    pub lost: Option<LostWakeupsInput>,
+    /// What `/proc` counted in the meantime.
+    pub meanwhile: MeanwhileInput<'a>,
+}
+
+/// How the threads were woken, and by which scheduling policy they ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LatencyTerms<'a> {
+    /// The time from one expiry to the next.
+    pub interval: Nanos,
+    /// What woke them: `clock_nanosleep`, `timerfd`.
+    pub timer: &'a str,
+    /// Their `SCHED_FIFO` priority; `None`: ordinary tasks.
+    pub fifo: Option<u8>,
+}
+
+/// How late the samples were; null where there was none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lateness {
+    /// The least of all samples, kept or not.
+    pub min: Option<Nanos>,
+    /// The mean of all samples, kept or not.
+    pub mean: Option<Nanos>,
+    /// Half of the kept samples were not later.
+    pub p50: Option<Nanos>,
+    /// 99 of 100 kept samples were not later.
+    pub p99: Option<Nanos>,
+    /// 999 of 1000 kept samples were not later.
+    pub p99_9: Option<Nanos>,
+    /// The most of all samples, kept or not.
+    pub max: Option<Nanos>,
+}
+
+/// How late a timer woke a thread of one CPU.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CpuLatencySummary {
+    /// The CPU.
+    pub cpu: Cpu,
+    /// How many expiries were answered: each is a sample.
+    pub samples: u64,
+    /// How often the thread woke up for them.
+    pub wakeups: u64,
+    /// The expiries that came while the thread was still late for an earlier one.
+    pub missed: u64,
+    /// How much later than asked the kernel may let the timer expire.
+    pub slack_ns: Nanos,
+    /// What one reading of the clock takes, which is part of every sample.
+    pub clock_ns: Nanos,
+    /// How late the samples were.
+    pub late_ns: Lateness,
+    /// What `/proc` counted in the meantime.
+    pub meanwhile: MeanwhileSummary,
+}
+
+/// How late a timer woke threads.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LatencySummary {
+    /// The time from one expiry to the next.
+    pub interval_ns: Nanos,
+    /// What woke the threads: `clock_nanosleep`, `timerfd`.
+    pub timer: String,
+    /// Their scheduling policy: `other`, `fifo`.
+    pub policy: String,
+    /// Their `SCHED_FIFO` priority; null for ordinary tasks.
+    pub priority: Option<u8>,
+    /// CPU by CPU, in the order given.
+    pub cpus: Vec<CpuLatencySummary>,
+}
+
+impl LatencySummary {
+    /// Summarises what was seen, CPU by CPU.
+    pub fn of<'a>(
+        terms: LatencyTerms<'_>,
+        inputs: impl IntoIterator<Item = LatencyInput<'a>>,
+    ) -> Self {
+        let cpus = inputs.into_iter();
+        let cpus = cpus.map(|input| CpuLatencySummary::of(terms.interval, &input));
+        Self {
+            interval_ns: terms.interval,
+            timer: terms.timer.to_owned(),
+            policy: if terms.fifo.is_some() { "fifo" } else { "other" }.to_owned(),
+            priority: terms.fifo,
+            cpus: cpus.collect(),
+        }
+    }
+
+    /// The CPUs on which a sample was later than that.
+    pub fn later_than(&self, limit: Nanos) -> Vec<Excess> {
+        let late = self.cpus.iter().filter_map(|cpu| {
+            let seen = cpu.late_ns.max.filter(|seen| *seen > limit)?;
+            Some(Excess::Late { cpu: cpu.cpu, seen, limit })
+        });
+        late.collect()
+    }
+}
+
+impl CpuLatencySummary {
+    fn of(interval: Nanos, input: &LatencyInput<'_>) -> Self {
+        let falls: Vec<Fall> =
+            input.wakeups.iter().filter_map(|w| Fall::of(*w, interval)).collect();
+        let lost = input.lost.filter(|lost| lost.samples > 0);
+        let kept = falls.iter().map(|fall| fall.samples);
+        let samples = kept.chain(lost.map(|lost| lost.samples));
+        let samples = samples.fold(0, u64::saturating_add);
+        let kept = u64::try_from(input.wakeups.len()).unwrap_or(u64::MAX);
+        let wakeups = kept.saturating_add(lost.map_or(0, |lost| lost.wakeups));
+        Self {
+            cpu: input.cpu,
+            samples,
+            wakeups,
+            missed: samples.saturating_sub(wakeups),
+            slack_ns: input.slack,
+            clock_ns: input.clock,
+            late_ns: Lateness::of(&falls, lost, samples),
+            meanwhile: MeanwhileSummary::of(&input.meanwhile),
+        }
+    }
+}
+
+/// The samples of one wake-up: each an interval less late than the one before it.
+#[derive(Debug, Clone, Copy)]
+struct Fall {
+    samples: u64,
+    most: Nanos,
+    interval: Nanos,
+}
+
+impl Fall {
+    /// `None` where there are no samples.
+    fn of(wakeup: WakeupInput, interval: Nanos) -> Option<Self> {
+        let WakeupInput { expiries: samples, late: most } = wakeup;
+        let interval = interval.max(Nanos::from_nanos(1));
+        (samples > 0).then_some(Self { samples, most, interval })
+    }
+
+    fn least(self) -> Nanos {
+        self.most.saturating_sub(self.interval.saturating_mul(self.samples - 1))
+    }
+
+    fn sum(self) -> u128 {
+        let ends = u128::from(self.most.get()) + u128::from(self.least().get());
+        ends.saturating_mul(u128::from(self.samples)) / 2
+    }
+
+    /// How many of them are not later than that.
+    fn up_to(self, late: Nanos) -> u64 {
+        let above = self.most.saturating_sub(late).get();
+        let later = above.div_ceil(self.interval.get());
+        self.samples.saturating_sub(later)
+    }
+}
+
+impl Lateness {
+    fn of(falls: &[Fall], lost: Option<LostWakeupsInput>, samples: u64) -> Self {
+        let lost_sum = u128::from(lost.map_or(0, |lost| lost.ns.get()));
+        let sums = falls.iter().map(|fall| fall.sum());
+        let sum = sums.fold(lost_sum, u128::saturating_add);
+        let half = u128::from(samples / 2);
+        let mean = sum.saturating_add(half).checked_div(u128::from(samples));
+        let mean = mean.map(|mean| u64::try_from(mean).unwrap_or(u64::MAX));
+        let lost_min = lost.map(|lost| lost.min);
+        let lost_max = lost.map(|lost| lost.max);
+        let ranks = Ranks::of(falls);
+        Self {
+            min: falls.iter().map(|fall| fall.least()).chain(lost_min).min(),
+            mean: mean.map(Nanos::from_nanos),
+            p50: ranks.quantile(500),
+            p99: ranks.quantile(990),
+            p99_9: ranks.quantile(999),
+            max: falls.iter().map(|fall| fall.most).chain(lost_max).max(),
+        }
+    }
+}
+
+/// Samples by rank: those of wake-ups with only one in order, the others as they fall.
+struct Ranks {
+    single: Vec<Nanos>,
+    falling: Vec<Fall>,
+    samples: u128,
+}
+
+impl Ranks {
+    fn of(falls: &[Fall]) -> Self {
+        let (single, falling): (Vec<Fall>, Vec<Fall>) =
+            falls.iter().partition(|fall| fall.samples == 1);
+        let mut single: Vec<Nanos> = single.iter().map(|fall| fall.most).collect();
+        single.sort_unstable();
+        let samples = falls.iter().map(|fall| u128::from(fall.samples)).sum();
+        Self { single, falling, samples }
+    }
+
+    /// By nearest rank, as `quantile::nearest_rank`: the least value that at least `permille`
+    /// thousandths of the samples do not exceed, which is itself a sample.
+    fn quantile(&self, permille: u32) -> Option<Nanos> {
+        if self.falling.is_empty() {
+            return nearest_rank(&self.single, usize::try_from(permille).ok()?);
+        }
+        let rank = (self.samples * u128::from(permille)).div_ceil(1000).max(1);
+        let most = self.falling.iter().map(|fall| fall.most);
+        let most = most.chain(self.single.last().copied()).max()?.get();
+        let (mut low, mut high) = (0, most);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.up_to(Nanos::from_nanos(middle)) >= rank {
+                high = middle;
+            } else {
+                low = middle + 1;
+            }
+        }
+        Some(Nanos::from_nanos(low))
+    }
+
+    /// How many samples are not later than that.
+    fn up_to(&self, late: Nanos) -> u128 {
+        let single = self.single.partition_point(|sample| *sample <= late);
+        let falling = self.falling.iter().map(|fall| u128::from(fall.up_to(late)));
+        falling.sum::<u128>() + u128::try_from(single).unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const TERMS: LatencyTerms<'_> = LatencyTerms {
+        interval: Nanos::from_millis(1),
+        timer: "timerfd",
+        fifo: Some(80),
+    };
+
+    fn input(
+        wakeups: &[(u64, u64)],
+        lost: Option<LostWakeupsInput>,
+    ) -> LatencyInput<'static> {
+        let wakeup =
+            |&(expiries, late)| WakeupInput { expiries, late: Nanos::from_nanos(late) };
+        LatencyInput {
+            cpu: Cpu::new(3),
+            slack: Nanos::ZERO,
+            clock: Nanos::from_nanos(25),
+            wakeups: wakeups.iter().map(wakeup).collect(),
+            lost,
+            meanwhile: MeanwhileInput::default(),
+        }
+    }
+
+    fn lost(samples: u64, ns: u64, min: u64, max: u64) -> LostWakeupsInput {
+        let (ns, min, max) =
+            (Nanos::from_nanos(ns), Nanos::from_nanos(min), Nanos::from_nanos(max));
+        LostWakeupsInput { wakeups: 1, samples, ns, min, max }
+    }
+
+    /// Check the keys and the form of every value: this is the JSON contract.
+    #[test]
+    fn contract() {
+        let lost = Some(lost(1, 9_000, 9_000, 9_000));
+        let input = input(&[(1, 5_000), (3, 2_007_000), (1, 6_000)], lost);
+        let found = LatencySummary::of(TERMS, [input]);
+        let expected = serde_json::json!({
+            "interval_ns": 1_000_000, "timer": "timerfd", "policy": "fifo",
+            "priority": 80, "cpus": [{
+                "cpu": 3, "samples": 6, "wakeups": 4, "missed": 2, "slack_ns": 0,
+                "clock_ns": 25,
+                "late_ns": {"min": 5_000, "mean": 506_833, "p50": 7_000,
+                    "p99": 2_007_000, "p99_9": 2_007_000, "max": 2_007_000},
+                "meanwhile": {"span_ns": 0, "interrupts": null, "softirqs": null,
+                    "timer_hz": null, "preempted": 0, "waited_ns": null,
+                    "steal_ns": null},
+            }],
+        });
+        assert_eq!(serde_json::to_value(&found).unwrap(), expected);
+        assert_eq!(serde_json::from_value::<LatencySummary>(expected).unwrap(), found);
+    }
+
+    /// Check that twenty missed intervals are twenty samples that fall evenly, and decide
+    /// the p99 of two thousand.
+    #[test]
+    fn one_delay_is_many_samples() {
+        let mut wakeups = vec![(1, 4_000); 1_980];
+        wakeups.push((20, 19_500_000));
+        let cpu = LatencySummary::of(TERMS, [input(&wakeups, None)]).cpus.remove(0);
+        assert_eq!((cpu.samples, cpu.wakeups, cpu.missed), (2_000, 1_981, 19));
+        assert_eq!(cpu.late_ns.p50, Some(Nanos::from_micros(4)));
+        assert_eq!(cpu.late_ns.p99, Some(Nanos::from_micros(4)));
+        assert_eq!(cpu.late_ns.p99_9, Some(Nanos::from_micros(17_500)));
+        wakeups.push((1, 5_000_000));
+        let cpu = LatencySummary::of(TERMS, [input(&wakeups, None)]).cpus.remove(0);
+        assert_eq!(cpu.late_ns.p99, Some(Nanos::from_micros(500)));
+    }
+
+    /// Check that without a sample nothing is known, and that numbers no machine gives do
+    /// not overflow or take forever.
+    #[test]
+    fn none_and_too_many() {
+        let of = |wakeups: &[(u64, u64)], lost| {
+            LatencySummary::of(TERMS, [input(wakeups, lost)]).cpus.remove(0)
+        };
+        for wakeups in [&[][..], &[(0, 7)]] {
+            let late = of(wakeups, None).late_ns;
+            assert_eq!(
+                (late.min, late.mean, late.p99, late.max),
+                (None, None, None, None)
+            );
+        }
+        let late = of(&[(u64::MAX, u64::MAX); 3], None).late_ns;
+        assert_eq!((late.min, late.max), (Some(Nanos::ZERO), Some(Nanos::MAX)));
+        let nothing = LatencyTerms { interval: Nanos::ZERO, ..TERMS };
+        let found = LatencySummary::of(nothing, [input(&[(5, 8)], None)]);
+        assert_eq!(found.cpus[0].late_ns.p50, Some(Nanos::from_nanos(6)));
+    }
+
+    /// Check that only what is later than a limit exceeds it.
+    #[test]
+    fn limits() {
+        let found = LatencySummary::of(TERMS, [input(&[(2, 1_500_000)], None)]);
+        let (cpu, seen) = (Cpu::new(3), Nanos::from_micros(1_500));
+        assert_eq!(found.later_than(seen), []);
+        let limit = Nanos::from_micros(1_499);
+        assert_eq!(found.later_than(limit), [Excess::Late { cpu, seen, limit }]);
+    }
+
+    proptest! {
+        /// Check all numbers against samples laid out one by one.
+        #[test]
+        fn against_a_brute_force(
+            wakeups in prop::collection::vec((1u64..9, 0u64..40), 0..60),
+            interval in 1u64..12,
+            lost_samples in prop::collection::vec(0u64..80, 0..5),
+        ) {
+            // A wake-up answers no expiry that has not come.
+            let wakeups: Vec<(u64, u64)> = wakeups
+                .into_iter()
+                .map(|(expiries, more)| (expiries, (expiries - 1) * interval + more))
+                .collect();
+            let kept = wakeups.iter().flat_map(|&(expiries, late)| {
+                (0..expiries).map(move |number| late - number * interval)
+            });
+            let mut kept: Vec<u64> = kept.collect();
+            kept.sort_unstable();
+            let mut all = kept.clone();
+            all.extend(&lost_samples);
+            let (least, most) = (all.iter().min(), all.iter().max());
+            let count = u64::try_from(lost_samples.len()).unwrap();
+            let not_kept = lost(
+                count,
+                lost_samples.iter().sum(),
+                lost_samples.iter().copied().min().unwrap_or(0),
+                lost_samples.iter().copied().max().unwrap_or(0),
+            );
+            let not_kept = (count > 0).then_some(not_kept);
+
+            let terms = LatencyTerms { interval: Nanos::from_nanos(interval), ..TERMS };
+            let found = LatencySummary::of(terms, [input(&wakeups, not_kept)]);
+            let found = &found.cpus[0];
+            let late = found.late_ns;
+            let get = |late: Option<Nanos>| late.map(Nanos::get);
+            prop_assert_eq!(found.samples, u64::try_from(all.len()).unwrap());
+            prop_assert_eq!(get(late.p50), nearest_rank(&kept, 500));
+            prop_assert_eq!(get(late.p99), nearest_rank(&kept, 990));
+            prop_assert_eq!(get(late.p99_9), nearest_rank(&kept, 999));
+            prop_assert_eq!((get(late.min), get(late.max)), (least.copied(), most.copied()));
+            let mean = all.iter().sum::<u64>().checked_add(found.samples / 2);
+            prop_assert_eq!(get(late.mean), mean.unwrap().checked_div(found.samples));
+        }
+    }
+}
