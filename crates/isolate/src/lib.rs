@@ -31,7 +31,7 @@ mod tick;
 mod tick_stop;
 mod workqueues;
 
-pub use child::{may_take_turns, take_turns, tether};
+pub use child::{may_have, may_outrank, may_take_turns, settle, take_turns, tether};
 pub use choice::{choose, leave_room, watch};
 pub use claim::{Claim, claim};
 pub use error::{Error, Kind};
