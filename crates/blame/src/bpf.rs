@@ -65,6 +65,10 @@ pub(crate) enum Points {
 const CLASSIC: &str = "classic_";
 /// The program that is attached nowhere, and learns which process this is.
 const HELLO: &str = "hello";
+/// Those that learn whose children processes are.
+const FAMILY: [&str; 2] = ["forked", "freed"];
+/// So many children at once; those beyond are taken for others.
+const CHILDREN: u32 = 1 << 16;
 
 /// The programs at their tracepoints, and what they write.
 pub(crate) struct Programs {
@@ -107,20 +111,22 @@ impl Programs {
         let mut open = EventsSkelBuilder::default().open(&mut object).map_err(failed)?;
         let depth = depth(cpus.len());
         make_room(&mut open, cpus, depth)?;
-        for mut program in open.open_object_mut().progs_mut() {
-            let name = program.name().to_string_lossy();
-            let is_classic = name.starts_with(CLASSIC);
-            let is_meant = is_classic == (points == Points::Classic) || name == HELLO;
-            program.set_autoload(is_meant);
+        if threads == Threads::Marked {
+            mark(&mut open)?;
         }
+        choose(&mut open, points, threads);
         let loaded = open.load().map_err(failed)?;
-        if threads == Threads::Others {
+        if threads != Threads::All {
             loaded.progs.hello.test_run(ProgramInput::default()).map_err(failed)?;
         }
         let maps = &loaded.maps;
         let depth = usize::try_from(depth).unwrap_or(0);
         let rings = Rings::new(&maps.lanes, &maps.rings, &maps.comms, cpus.len(), depth)?;
         let mut program = Self { attached: Attached::default(), rings };
+        if threads == Threads::Marked {
+            program.attached.raw("sched_process_fork", &loaded.progs.forked)?;
+            program.attached.raw("sched_process_free", &loaded.progs.freed)?;
+        }
         match points {
             Points::Raw => program.attach_raw(&loaded.progs)?,
             Points::Classic => program.attach_classic(&loaded.progs)?,
@@ -180,6 +186,28 @@ fn depth(cpus: usize) -> u32 {
     let room = BYTES / each / cpus.max(1);
     let room = u32::try_from(room).unwrap_or(DEPTH_MAX).clamp(DEPTH_MIN, DEPTH_MAX);
     1 << room.ilog2()
+}
+
+/// Lets threads be marked.
+fn mark(open: &mut OpenEventsSkel<'_>) -> Result<(), Error> {
+    open.maps.children.set_max_entries(CHILDREN).map_err(failed)?;
+    if let Some(data) = &mut open.maps.rodata_data {
+        data.marks = 1;
+    }
+    Ok(())
+}
+
+/// Leaves out the programs that are not needed.
+fn choose(open: &mut OpenEventsSkel<'_>, points: Points, threads: Threads) {
+    for mut program in open.open_object_mut().progs_mut() {
+        let name = program.name().to_string_lossy();
+        let is_meant = if FAMILY.iter().any(|family| name == *family) {
+            threads == Threads::Marked
+        } else {
+            name == HELLO || name.starts_with(CLASSIC) == (points == Points::Classic)
+        };
+        program.set_autoload(is_meant);
+    }
 }
 
 /// Gives each CPU its lane.

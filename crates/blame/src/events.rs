@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use recording::{
-    Blamed, Code, CpuNoise, Culprit, Doubt, Event, NoiseSeries, Recording, Source,
+    Blamed, Body, Code, CpuNoise, Culprit, Doubt, Event, NoiseSeries, Recording,
+    RunSeries, Source,
 };
-use units::{Nanos, Span};
+use units::{Cpu, Nanos, Span};
 
 use crate::error::Error;
+use crate::interruptions::interruptions;
 use crate::join::join;
 use crate::names::Names;
 use crate::seen::Lane;
@@ -46,9 +48,24 @@ impl Events {
     /// Blames the gaps of a recording, if it has any, and adds what there is to doubt. With a
     /// `trace` the events themselves are kept, too.
     pub fn blame_in(&self, recording: &mut Recording, trace: bool) {
-        let noise = recording.body.noise_mut();
-        let doubts = noise.map(|series| self.blame(series, trace));
+        let doubts = match &mut recording.body {
+            Body::Run { spec, series } => Some(self.interrupted(spec.cpu, series)),
+            body => body.noise_mut().map(|series| self.blame(series, trace)),
+        };
         recording.doubts.extend(doubts.into_iter().flatten());
+    }
+
+    /// Finds the interruptions of a program that ran on that CPU, and says what there is to
+    /// doubt.
+    fn interrupted(&self, cpu: Cpu, series: &mut RunSeries) -> Vec<Doubt> {
+        series.source = Some(self.source);
+        let Some(lane) = self.lanes.iter().find(|lane| lane.cpu == cpu) else {
+            return self.unwatched().into_iter().collect();
+        };
+        // Both clocks are CLOCK_MONOTONIC.
+        let ran = Span { start: series.began_ns, length: series.elapsed_ns };
+        series.interruptions = Some(interruptions(lane, &self.names, ran));
+        self.doubts()
     }
 
     /// Blames the gaps of a run, and says what there is to doubt. With a `trace` the events
@@ -86,7 +103,7 @@ impl Events {
         let losses: Vec<Span> =
             losses.filter_map(|ends| clock.span(ends, cpu.began_ns)).collect();
         let steal = cpu.meanwhile.steal_ns.unwrap_or_default();
-        let Known { mut culprits, events: mut counts, .. } = known;
+        let (mut culprits, mut counts) = known.into_parts();
         let shares = join(&cpu.gaps, &events, &losses, steal, &mut culprits);
         counts.resize(culprits.len(), 0);
         let trace = trace.then(|| {
@@ -144,7 +161,7 @@ fn idled(lane: &Lane, series: &NoiseSeries, clock: Clock) -> Option<Doubt> {
 
 /// Everyone that was seen, and how often.
 #[derive(Default)]
-struct Known {
+pub(crate) struct Known {
     places: BTreeMap<Culprit, usize>,
     culprits: Vec<Culprit>,
     events: Vec<u64>,
@@ -152,7 +169,7 @@ struct Known {
 
 impl Known {
     /// Counts an event; its culprit's place.
-    fn saw(&mut self, culprit: Culprit) -> usize {
+    pub(crate) fn saw(&mut self, culprit: Culprit) -> usize {
         let place = *self.places.entry(culprit).or_insert_with_key(|culprit| {
             self.culprits.push(culprit.clone());
             self.events.push(0);
@@ -160,6 +177,11 @@ impl Known {
         });
         self.events[place] += 1;
         place
+    }
+
+    /// Everyone, and how often each was seen.
+    pub(crate) fn into_parts(self) -> (Vec<Culprit>, Vec<u64>) {
+        (self.culprits, self.events)
     }
 }
 

@@ -12,6 +12,7 @@ mod edges;
 mod error;
 mod events;
 mod instance;
+mod interruptions;
 mod join;
 mod layers;
 mod leftovers;

@@ -227,6 +227,7 @@ fn who(record: &Record) -> Thread {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::seen::Mark;
 
     /// Check what arm64's interrupts are called, which have no vectors: its timer by the
     /// function of the timer that expired, and those without a number by the kernel's text.
@@ -240,8 +241,9 @@ mod tests {
             threads: BTreeMap::new(),
         };
         let culprit = |level, id, detail| {
-            let (start, end, comm) = (0, 1, [0; 16]);
-            let culprit = names.culprit(&Record { level, start, end, detail, id, comm });
+            let (start, end, comm, mark) = (0, 1, [0; 16], Mark::default());
+            let record = Record { level, start, end, detail, id, comm, mark };
+            let culprit = names.culprit(&record);
             (culprit.kind, culprit.name)
         };
         let told = |kind, name: &str| (kind, name.to_owned());

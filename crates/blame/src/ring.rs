@@ -12,8 +12,12 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 
 use crate::error::{Error, Kind};
 use crate::level::Level;
-use crate::seen::Record;
+use crate::seen::{Mark, Record};
 use crate::skeleton::events::types::{comm, lane, record};
+
+/// As in `events.bpf.c`.
+const OWN: u64 = 1 << 32;
+const RUNNABLE: u64 = 1 << 33;
 
 /// An array map, seen from here. Nothing here writes to it.
 struct Mapped<T> {
@@ -130,7 +134,8 @@ impl Rings {
             _ => [0; 16],
         };
         let comm = comm.map(|letter| letter.to_ne_bytes()[0]);
-        let id = u32::try_from(id).ok()?;
-        Some(Record { level, start, end, detail, id, comm })
+        let mark = Mark { is_own: id & OWN != 0, is_runnable: id & RUNNABLE != 0 };
+        let id = u32::try_from(id & u64::from(u32::MAX)).ok()?;
+        Some(Record { level, start, end, detail, id, comm, mark })
     }
 }

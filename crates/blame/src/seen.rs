@@ -25,6 +25,17 @@ pub(crate) struct Record {
     pub(crate) id: u32,
     /// A thread's name.
     pub(crate) comm: [u8; 16],
+    /// What was found out about a thread, where that was asked for.
+    pub(crate) mark: Mark,
+}
+
+/// Whose a thread is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Mark {
+    /// It is of a process that this one has started, or one of those.
+    pub(crate) is_own: bool,
+    /// It could have run on when it left the CPU.
+    pub(crate) is_runnable: bool,
 }
 
 impl Record {

@@ -20,4 +20,6 @@ pub enum Threads {
     Others,
     /// Every thread: what is measured is what it costs to see them.
     All,
+    /// Every thread, and those of processes that this one starts are told apart.
+    Marked,
 }

@@ -7,7 +7,7 @@
 //! the last one.
 
 use crate::level::Level;
-use crate::seen::{Lane, NAMED, Record};
+use crate::seen::{Lane, Mark, NAMED, Record};
 use crate::threads::Threads;
 use crate::trace_events::{Moment, Task};
 
@@ -156,7 +156,7 @@ impl Pairs {
 }
 
 fn record(level: Level, start: u64, end: u64, detail: u64, id: u32) -> Record {
-    Record { level, start, end, detail, id, comm: [0; 16] }
+    Record { level, start, end, detail, id, comm: [0; 16], mark: Mark::default() }
 }
 
 /// Takes back what was told of threads that turned out to be spinners.

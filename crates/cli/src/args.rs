@@ -131,6 +131,23 @@ Examples:
 Example:
   sudo noisefloor restore")]
     Restore,
+    /// Run a program on a CPU of its own, and tell what it suffered.
+    ///
+    /// The program and all that it starts are kept to one CPU, and its first thread is a real-time
+    /// task. Standard input and output are its own, and so is the exit code; this tool tells on
+    /// standard error (with --json too), when the program has ended: how often the CPU was taken
+    /// from it, what interrupted it, and where events can be watched (root) the longest
+    /// interruptions, by whom. Signals sent to this tool are passed on, and who kills it kills
+    /// the program.
+    #[command(after_help = "\
+Exit codes: the program's, and 128 + N where signal N ended it; 127 where it
+is not there, 126 where it cannot be run; else, before it is started, 2 or 3.
+
+Examples:
+  sudo noisefloor run ./compute
+  sudo noisefloor run --cpu 3 --fifo 50 -o run.json -- ./compute --size 8
+  noisefloor run --fifo 0 make             # as an ordinary task, without root")]
+    Run(RunArgs),
     /// Show a saved recording again.
     #[command(after_help = "\
 Example:
@@ -342,6 +359,34 @@ pub(crate) struct WakersArgs {
     /// Count only wake-ups of this process's threads, or by them.
     #[arg(short, long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) pid: Option<u32>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct RunArgs {
+    /// The program, and what it is given.
+    #[arg(value_name = "CMD", required = true, trailing_var_arg = true)]
+    #[arg(allow_hyphen_values = true)]
+    pub(crate) command: Vec<OsString>,
+    /// The CPU; if not given the first nohz_full one, else the first that is set apart, else
+    /// the one that was interrupted least, but never CPU 0.
+    #[arg(short, long, value_name = "N", value_parser = cpu)]
+    pub(crate) cpu: Option<Cpu>,
+    /// The SCHED_FIFO priority of its first thread, 1 to 99 (needs root or CAP_SYS_NICE); 0: an
+    /// ordinary task. What it starts is ordinary.
+    #[arg(long, value_name = "PRIO", default_value = "99",
+        value_parser = clap::value_parser!(u8).range(0..=99))]
+    pub(crate) fifo: u8,
+    /// Save the recording, the command with it, for `noisefloor report`.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// How many of the longest interruptions to tell of.
+    #[arg(short = 'n', long, value_name = "N", default_value = "10")]
+    pub(crate) top: u32,
+    /// Who is to see what interrupted it; whoever can, if not given.
+    #[arg(long, value_name = "SOURCE")]
+    pub(crate) source: Option<Source>,
+    #[command(flatten)]
+    pub(crate) free: Free,
 }
 
 #[derive(Debug, clap::Args)]

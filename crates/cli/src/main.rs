@@ -3,8 +3,8 @@
 //!
 //! ```text
 //! main ── args ──▶ check   facts   ticks   noise     one module a command:
-//!                  jitter  latency nohz    wakers    parse ▶ one room ▶ report ▶ exit code
-//!                  restore report  generate
+//!                  jitter  latency run     nohz      parse ▶ one room ▶ report ▶ exit code
+//!                  wakers  restore report  generate
 //!   lab            lab_args, lab_catalogue, lab_watcher, explain
 //!   jitter         jitter_args, jitter_watcher, supervisor
 //!   isolating      a CPU kept free meanwhile, and everything given back
@@ -36,6 +36,7 @@ mod outcome;
 mod progress_line;
 mod report;
 mod restore;
+mod run;
 mod supervisor;
 mod terminal;
 mod ticks;
@@ -74,6 +75,7 @@ fn run(args: Args) -> Result<Outcome, Failure> {
         Command::Jitter(jitter) => jitter::run(&jitter, args.output),
         Command::Latency(latency) => latency::run(&latency, args.output),
         Command::Wakers(wakers) => wakers::run(&wakers, args.output),
+        Command::Run(run) => run::run(&run, args.output),
         Command::Nohz(command) => nohz::run(&command, args.output),
         Command::Restore => restore::run(args.output),
         Command::Report(report) => report::run(&report, args.output),

@@ -7,20 +7,39 @@ use std::process::ExitCode;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// Done.
-    Done = 0,
+    Done,
     /// A limit given was exceeded, or a cell of the lab was lost.
-    Exceeded = 1,
+    Exceeded,
     /// The question makes no sense.
-    Usage = 2,
+    Usage,
     /// This machine or these privileges do not allow it.
-    Refused = 3,
+    Refused,
     /// Measured, but not trustworthy.
-    Doubtful = 4,
+    Doubtful,
     /// A bug.
-    Bug = 70,
+    Bug,
+    /// As the program that was run, or was not.
+    Program(u8),
 }
 
+/// What shells say of a program that cannot be run, and of one that is not there.
+const NOT_EXECUTABLE: u8 = 126;
+const NO_PROGRAM: u8 = 127;
+
 impl Outcome {
+    /// Its exit code.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Exceeded => 1,
+            Self::Usage => 2,
+            Self::Refused => 3,
+            Self::Doubtful => 4,
+            Self::Bug => 70,
+            Self::Program(code) => code,
+        }
+    }
+
     /// The one with that exit code.
     pub(crate) fn of_code(code: i32) -> Option<Self> {
         [
@@ -32,13 +51,13 @@ impl Outcome {
             Self::Bug,
         ]
         .into_iter()
-        .find(|outcome| *outcome as i32 == code)
+        .find(|outcome| i32::from(outcome.code()) == code)
     }
 }
 
 impl From<Outcome> for ExitCode {
     fn from(outcome: Outcome) -> Self {
-        Self::from(outcome as u8)
+        Self::from(outcome.code())
     }
 }
 
@@ -63,6 +82,11 @@ impl Failure {
     /// What went wrong should not be possible.
     pub(crate) fn bug(text: impl fmt::Display) -> Self {
         Self { outcome: Outcome::Bug, text: text.to_string() }
+    }
+
+    /// A program could not be started.
+    fn unstarted(code: u8, text: impl fmt::Display) -> Self {
+        Self { outcome: Outcome::Program(code), text: text.to_string() }
     }
 
     pub(crate) fn outcome(&self) -> Outcome {
@@ -91,6 +115,8 @@ impl From<measure::Error> for Failure {
             measure::Kind::Spec | measure::Kind::Isolate(isolate::Kind::NoSuchCpu) => {
                 Self::usage(error)
             }
+            measure::Kind::NoProgram => Self::unstarted(NO_PROGRAM, error),
+            measure::Kind::NotExecutable => Self::unstarted(NOT_EXECUTABLE, error),
             _ => Self::refused(error),
         }
     }

@@ -173,7 +173,10 @@ mod tests {
     #[test]
     fn ends() {
         for code in [0, 2, 3, 4] {
-            assert_eq!(ended(code << 8, true).map(|outcome| outcome as i32), Ok(code));
+            assert_eq!(
+                ended(code << 8, true).map(|outcome| i32::from(outcome.code())),
+                Ok(code)
+            );
         }
         assert_eq!(ended(70 << 8, false), Ok(Outcome::Bug));
         for (wait_status, has_said_so, words) in [

@@ -10,6 +10,10 @@ pub enum Kind {
     Spec,
     /// A CPU cannot be had, or a privilege is missing.
     Isolate(isolate::Kind),
+    /// The program that is to be run is not there.
+    NoProgram,
+    /// The program that is to be run cannot be.
+    NotExecutable,
     /// The kernel does not give what the measurement is made of.
     System,
 }

@@ -27,8 +27,10 @@ mod memory;
 mod nohz;
 mod noise;
 mod partners;
+mod relay;
 mod repeats;
 mod requests;
+mod run;
 mod sleeper;
 pub mod spin;
 mod spinner;
@@ -43,6 +45,7 @@ pub mod work;
 pub use calibrate::Ordinary;
 pub use caller::{CallerGaps, caller_gaps};
 pub use error::{Error, Kind};
+pub use relay::Relay;
 pub use stop::Stop;
 pub use wait::Wait;
 pub use watch::{Silent, Watch};
@@ -50,7 +53,7 @@ pub use watch::{Silent, Watch};
 use facts::Facts;
 use recording::{
     Body, CallsSpec, CheckSpec, Code, Doubt, JitterSpec, LatencySpec, NohzSpec,
-    NoiseSpec, Recording, TicksSpec,
+    NoiseSpec, Recording, RunSpec, TicksSpec,
 };
 use units::Nanos;
 
@@ -78,6 +81,8 @@ pub enum Spec {
     Jitter(JitterSpec),
     /// How late a timer wakes a thread.
     Latency(LatencySpec),
+    /// What a program suffers on a CPU of its own.
+    Run(RunSpec),
 }
 
 /// Measures what is asked. `watch` is told how it goes and may end it early; what was
@@ -85,7 +90,8 @@ pub enum Spec {
 ///
 /// # Errors
 /// `Kind::Spec` for a question that makes no sense, `Kind::Isolate` for a CPU or a
-/// privilege that cannot be had, `Kind::System` where the kernel does not play along.
+/// privilege that cannot be had, `Kind::NoProgram` and `Kind::NotExecutable` for a program that
+/// cannot be run, `Kind::System` where the kernel does not play along.
 pub fn run(
     spec: &Spec,
     facts: &Facts,
@@ -130,6 +136,9 @@ fn measured(
         }
         Spec::Latency(spec) => {
             Body::Latency { series: latency::run(&spec, facts, watch, doubts)?, spec }
+        }
+        Spec::Run(spec) => {
+            Body::Run { series: run::run(&spec, facts, watch, doubts)?, spec }
         }
     })
 }

@@ -7,6 +7,7 @@ use recording::{JitterPlan, JitterSoFar, TickSample};
 use units::{Nanos, Span, TscHz};
 
 use crate::counter;
+use crate::relay::Relay;
 use crate::stop::Stop;
 
 /// Who watches a measurement.
@@ -22,6 +23,11 @@ pub trait Watch {
 
     /// What is going on, and how much of its time has passed.
     fn progress(&mut self, _what: &str, _passed: Nanos, _whole: Nanos) {}
+
+    /// Who listens to signals that a program is to have; `None`: whoever runs it.
+    fn relay(&self) -> Option<&Relay> {
+        None
+    }
 
     /// An interval of ticks that has just ended.
     fn ticks(&mut self, _sample: &TickSample) {}

@@ -61,6 +61,7 @@ impl Recording {
             Body::Check { spec, series } => self.write_as(spec, series),
             Body::Calls { spec, series } => self.write_as(spec, series),
             Body::Latency { spec, series } => self.write_as(spec, series),
+            Body::Run { spec, series } => self.write_as(spec, series),
             Body::Wakers { spec, series } => self.write_as(spec, series),
             Body::NohzTest { spec, series } | Body::NohzStress { spec, series } => {
                 self.write_as(spec, series)
@@ -116,6 +117,7 @@ impl Recording {
             "latency" => {
                 read_as(text, file, |spec, series| Body::Latency { spec, series })
             }
+            "run" => read_as(text, file, |spec, series| Body::Run { spec, series }),
             "wakers" => read_as(text, file, |spec, series| Body::Wakers { spec, series }),
             "nohz_test" => {
                 read_as(text, file, |spec, series| Body::NohzTest { spec, series })

@@ -17,8 +17,10 @@ mod latency;
 mod nohz;
 mod noise;
 mod profile;
+mod run;
 mod ticks;
 mod wakers;
+mod words;
 mod workload;
 
 pub use blame::{Blamed, Culprit, Event, Kind as CulpritKind, Share, Source, Thread};
@@ -36,8 +38,10 @@ pub use latency::{CpuLatency, LatencySeries, LatencySpec, LostWakeups, Timer, Wa
 pub use nohz::{KeptBy, NohzSeries, NohzSpec, NohzTry};
 pub use noise::{Counted, CpuNoise, LineCount, Lost, Meanwhile, NoiseSeries, NoiseSpec};
 pub use profile::{Episode, Profile, Stack, What};
+pub use run::{Ended, Interruptions, Picked, RunSeries, RunSpec, Usage};
 pub use ticks::{CpuTicks, TickSample, TicksSeries, TicksSpec};
 pub use wakers::{Partner, WakersSeries, WakersSpec, WokenThread};
+pub use words::Words;
 pub use workload::Workload;
 
 use facts::Facts;
@@ -97,6 +101,13 @@ pub enum Body {
         /// What was seen.
         series: LatencySeries,
     },
+    /// What a program suffered on a CPU of its own.
+    Run {
+        /// What was asked.
+        spec: RunSpec,
+        /// What was seen.
+        series: RunSeries,
+    },
     /// Who wakes up how often, and whom that preempts.
     Wakers {
         /// What was asked.
@@ -129,7 +140,7 @@ pub enum Body {
 
 impl Body {
     /// The kind's name, as it stands in the file: `noise`, `ticks`, `check`, `calls`,
-    /// `latency`, `wakers`, `nohz_test`, `nohz_stress`, `jitter`.
+    /// `latency`, `run`, `wakers`, `nohz_test`, `nohz_stress`, `jitter`.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Noise { .. } => "noise",
@@ -137,6 +148,7 @@ impl Body {
             Self::Check { .. } => "check",
             Self::Calls { .. } => "calls",
             Self::Latency { .. } => "latency",
+            Self::Run { .. } => "run",
             Self::Wakers { .. } => "wakers",
             Self::NohzTest { .. } => "nohz_test",
             Self::NohzStress { .. } => "nohz_stress",

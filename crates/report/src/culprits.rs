@@ -58,20 +58,24 @@ pub(crate) fn culprits(series: &NoiseSeries, summary: &NoiseSummary) -> String {
 fn add(table: &mut Table, cpu: &str, culprits: &[Culprit], listed: usize) {
     let (listed, others) = culprits.split_at(culprits.len().min(listed));
     for culprit in listed {
-        table.row([
-            cpu.to_owned(),
-            kind_word(culprit.kind).to_owned(),
-            name(culprit, NAME),
-            number::count(culprit.gaps),
-            number::duration(culprit.ns),
-            part(culprit),
-            number::duration(culprit.max_ns),
-        ]);
+        table.row(std::iter::once(cpu.to_owned()).chain(cells(culprit)));
     }
     if !others.is_empty() {
         let rest = format!("{} more, in --json", others.len());
         table.row([cpu.to_owned(), String::new(), rest]);
     }
+}
+
+/// A culprit's line: what it is, its name, how often, how long, which part, its longest.
+pub(crate) fn cells(culprit: &Culprit) -> [String; 6] {
+    [
+        kind_word(culprit.kind).to_owned(),
+        name(culprit, NAME),
+        number::count(culprit.gaps),
+        number::duration(culprit.ns),
+        part(culprit),
+        number::duration(culprit.max_ns),
+    ]
 }
 
 /// Who took most of a CPU's time, in a sentence; `None` where nobody watched, or nothing was
@@ -136,7 +140,7 @@ pub(crate) fn kind_word(kind: CulpritKind) -> &'static str {
     }
 }
 
-fn source_words(source: Source) -> &'static str {
+pub(crate) fn source_words(source: Source) -> &'static str {
     match source {
         Source::Bpf => "the kernel's tracepoints (eBPF)",
         Source::BpfClassic => "the kernel's tracepoints (eBPF, attached as classic ones)",

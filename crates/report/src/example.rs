@@ -3,11 +3,12 @@
 use facts::Facts;
 use recording::{
     Blamed, Body, Call, CallTimes, CallsSeries, CallsSpec, CheckSeries, CheckSpec, Code,
-    Counted, CpuLatency, CpuNoise, CpuTicks, Culprit, CulpritKind, Doubt, JitterPlan,
-    JitterSeries, JitterSpec, LatencySeries, LatencySpec, LineCount, LoopTimes, Lost,
-    LostTests, Meanwhile, NoiseSeries, NoiseSpec, Partner, Recording, Share, Source,
-    Thread, TickSample, TicksSeries, TicksSpec, Timer, UnfinishedTest, WakersSeries,
-    WakersSpec, Wakeup, WokenThread, Workload,
+    Counted, CpuLatency, CpuNoise, CpuTicks, Culprit, CulpritKind, Doubt, Ended,
+    Interruptions, JitterPlan, JitterSeries, JitterSpec, LatencySeries, LatencySpec,
+    LineCount, LoopTimes, Lost, LostTests, Meanwhile, NoiseSeries, NoiseSpec, Partner,
+    Picked, Recording, RunSeries, RunSpec, Share, Source, Thread, TickSample,
+    TicksSeries, TicksSpec, Timer, UnfinishedTest, Usage, WakersSeries, WakersSpec,
+    Wakeup, WokenThread, Words, Workload,
 };
 use units::{Cpu, CpuSet, LengthUnit, Nanos, Span, TscDelta, TscHz};
 
@@ -372,6 +373,52 @@ pub(crate) fn latency(groups: &str, count: u32) -> Recording {
     let began_ns = Nanos::from_secs(77);
     let series = LatencySeries { began_ns, cpus: (0..count).map(cpu_latency).collect() };
     recording(groups, Body::Latency { spec, series }, Vec::new())
+}
+
+/// A program that ended by itself, and of which interruptions were seen; elsewhere than in a
+/// guest a long command that was killed, and nobody saw.
+pub(crate) fn run(groups: &str) -> Recording {
+    let is_guest = groups == GUEST;
+    let noise = blamed(noise(GUEST, 1));
+    let Body::Noise { series: NoiseSeries { mut cpus, .. }, .. } = noise.body else {
+        return noise;
+    };
+    let seen = cpus.remove(0);
+    let interruptions = Interruptions {
+        ready_ns: seen.elapsed_ns,
+        gaps: seen.gaps,
+        blamed: seen.blamed.unwrap_or_default(),
+    };
+    let words = if is_guest {
+        "./compute --size 8"
+    } else {
+        "./a-name-of-a-program-that-is-long "
+    };
+    let words = if is_guest { words.to_owned() } else { words.repeat(9) };
+    let spec = RunSpec {
+        command: Words::new(words.split_whitespace().map(Into::into)),
+        cpu: Cpu::new(1),
+        picked: if is_guest { Picked::LeastInterrupted } else { Picked::NohzFull },
+        fifo: is_guest.then_some(99),
+        top: 4,
+    };
+    let series = RunSeries {
+        began_ns: Nanos::from_secs(77),
+        elapsed_ns: Nanos::from_millis(10_002),
+        ended: if is_guest { Ended::Exited(3) } else { Ended::Killed(15) },
+        usage: Usage {
+            user_ns: Nanos::from_millis(9_985),
+            system_ns: Nanos::from_millis(12),
+            voluntary: 12,
+            involuntary: 1_234_567,
+            minor_faults: 98_765,
+            major_faults: 2,
+        },
+        source: Some(if is_guest { Source::Bpf } else { Source::Proc }),
+        interruptions: is_guest.then_some(interruptions),
+        meanwhile: seen.meanwhile,
+    };
+    recording(groups, Body::Run { spec, series }, Vec::new())
 }
 
 /// The same recording, but CPUs from 2 on are left in peace, and of what `/proc` counts

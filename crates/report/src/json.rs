@@ -72,6 +72,10 @@ pub fn json(
             let summary = summary::latency_summary(spec, series);
             object(recording, spec, summary, with_series.then_some(series))
         }
+        Body::Run { spec, series } => {
+            let summary = summary::run_summary(spec, series);
+            object(recording, spec, summary, with_series.then_some(series))
+        }
         Body::Wakers { spec, series } => {
             let summary = summary::wakers_summary(spec, series);
             object(recording, spec, summary, with_series.then_some(series))
@@ -150,6 +154,7 @@ mod tests {
             example::check(GUEST, 2),
             example::calls(GUEST),
             example::latency(GUEST, 2),
+            example::run(GUEST),
             example::wakers(GUEST, 20),
             example::jitter(GUEST),
         ];
@@ -190,6 +195,7 @@ mod tests {
             example::check(GUEST, 2),
             example::calls(GUEST),
             example::latency(GUEST, 2),
+            example::run(GUEST),
             example::wakers(GUEST, 20),
             example::jitter(GUEST),
         ];

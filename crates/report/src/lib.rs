@@ -42,6 +42,7 @@ mod noise;
 mod number;
 mod page;
 mod paragraph;
+mod run;
 mod summary;
 mod table;
 mod text;
@@ -73,7 +74,8 @@ pub use limits::exceeded;
 pub use page::facts_text;
 pub use summary::{
     calls_summary, check_summary, jitter_summary, latency_summary, nohz_stress_summary,
-    nohz_test_summary, noise_summary, sample_summary, ticks_summary, wakers_summary,
+    nohz_test_summary, noise_summary, run_summary, sample_summary, ticks_summary,
+    wakers_summary,
 };
 pub use text::text;
 pub use ticks::{ticks_close, ticks_header, ticks_sample};

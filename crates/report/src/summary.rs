@@ -1,17 +1,19 @@
 //! From a recording to its summary: fields are moved, nothing is worked out here.
 
 use recording::{
-    Blamed, CallsSeries, CallsSpec, CheckSeries, CpuLatency, CpuNoise, JitterSeries,
-    JitterSpec, LatencySeries, LatencySpec, LoopTimes, LostWakeups, Meanwhile,
-    NohzSeries, NohzSpec, NoiseSeries, Partner, Share, TickSample, TicksSeries,
-    WakersSeries, WakersSpec, Wakeup, WokenThread,
+    Blamed, CallsSeries, CallsSpec, CheckSeries, CpuLatency, CpuNoise, Ended,
+    Interruptions, JitterSeries, JitterSpec, LatencySeries, LatencySpec, LoopTimes,
+    LostWakeups, Meanwhile, NohzSeries, NohzSpec, NoiseSeries, Partner, RunSeries,
+    RunSpec, Share, TickSample, TicksSeries, Usage, WakersSeries, WakersSpec, Wakeup,
+    WokenThread,
 };
 use stats::{
-    CallInput, CallsSummary, CheckSummary, CountInput, JitterInput, JitterSummary,
-    LatencyInput, LatencySummary, LatencyTerms, LineInput, LoopInput, LostInput,
-    LostTestsInput, LostWakeupsInput, MeanwhileInput, NohzInput, NohzStressSummary,
-    NohzTestSummary, NoiseInput, NoiseSummary, PartnerInput, ShareInput, TickInput,
-    TicksSummary, WakersSummary, WakeupInput, WokenInput,
+    CallInput, CallsSummary, CheckSummary, CountInput, EndedSummary, InterruptionsInput,
+    JitterInput, JitterSummary, LatencyInput, LatencySummary, LatencyTerms, LineInput,
+    LoopInput, LostInput, LostTestsInput, LostWakeupsInput, MeanwhileInput, NohzInput,
+    NohzStressSummary, NohzTestSummary, NoiseInput, NoiseSummary, PartnerInput, RunInput,
+    RunSummary, ShareInput, TickInput, TicksSummary, UsageSummary, WakersSummary,
+    WakeupInput, WokenInput,
 };
 
 /// The summary of what `noise` saw.
@@ -74,6 +76,42 @@ fn latency_input(cpu: &CpuLatency) -> LatencyInput<'_> {
         wakeups: cpu.wakeups.iter().map(wakeup).collect(),
         lost: cpu.lost.map(lost),
         meanwhile: meanwhile_input(&cpu.meanwhile),
+    }
+}
+
+/// The summary of what `run` saw, with as many interruptions as were asked for.
+pub fn run_summary(spec: &RunSpec, series: &RunSeries) -> RunSummary {
+    let (code, signal) = match series.ended {
+        Ended::Exited(code) => (Some(code), None),
+        Ended::Killed(signal) => (None, Some(signal)),
+    };
+    let summary = RunSummary::of(&RunInput {
+        cpu: spec.cpu,
+        fifo: spec.fifo,
+        elapsed: series.elapsed_ns,
+        ended: EndedSummary { code, signal },
+        usage: usage(&series.usage),
+        interruptions: series.interruptions.as_ref().map(interruptions_input),
+        meanwhile: meanwhile_input(&series.meanwhile),
+        top: usize::try_from(spec.top).unwrap_or(usize::MAX),
+    });
+    let source = series.source.map(|source| source.name().to_owned());
+    RunSummary { source, ..summary }
+}
+
+fn interruptions_input(found: &Interruptions) -> InterruptionsInput<'_> {
+    let Interruptions { ready_ns, gaps, blamed } = found;
+    InterruptionsInput { ready: *ready_ns, gaps, shares: shares(blamed) }
+}
+
+fn usage(usage: &Usage) -> UsageSummary {
+    UsageSummary {
+        user_ns: usage.user_ns,
+        system_ns: usage.system_ns,
+        voluntary: usage.voluntary,
+        involuntary: usage.involuntary,
+        minor_faults: usage.minor_faults,
+        major_faults: usage.major_faults,
     }
 }
 

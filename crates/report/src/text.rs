@@ -8,6 +8,7 @@ use crate::jitter::jitter_text;
 use crate::latency::latency_text;
 use crate::nohz::{nohz_stress_text, nohz_test_text};
 use crate::noise::noise_text;
+use crate::run::run_text;
 use crate::ticks::ticks_text;
 use crate::wakers::wakers_text;
 
@@ -20,6 +21,7 @@ pub fn text(recording: &Recording) -> String {
         Body::Check { spec, series } => check_text(recording, spec, series),
         Body::Calls { spec, series } => calls_text(spec, series, doubts),
         Body::Latency { spec, series } => latency_text(facts, spec, series, doubts),
+        Body::Run { spec, series } => run_text(spec, series, doubts),
         Body::Wakers { spec, series } => wakers_text(spec, series, doubts),
         Body::NohzTest { spec, series } => nohz_test_text(spec, series, doubts),
         Body::NohzStress { spec, series } => nohz_stress_text(spec, series, doubts),
@@ -52,6 +54,8 @@ mod tests {
         }
         all.push(example::calls(GUEST));
         all.push(example::latency(GUEST, 30));
+        all.push(example::run(GUEST));
+        all.push(example::run(METAL));
         all.push(example::wide(example::latency(GUEST, 256)));
         all.push(example::wakers(GUEST, 20));
         all.push(example::wide(example::wakers(GUEST, 20)));

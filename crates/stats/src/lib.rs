@@ -22,6 +22,7 @@ mod nohz;
 mod noise;
 mod percentiles;
 mod quantile;
+mod run;
 mod ticks;
 mod values;
 mod wakers;
@@ -58,6 +59,10 @@ pub use nohz::{
 pub use noise::{CpuNoiseSummary, GapLengths, LostInput, NoiseInput, NoiseSummary, Risk};
 pub use percentiles::{PercentileLine, Percentiles};
 pub use quantile::quantile;
+pub use run::{
+    EndedSummary, Interruption, InterruptionsInput, InterruptionsSummary, Part, RunInput,
+    RunSummary, UsageSummary,
+};
 pub use ticks::{CpuTicksSummary, TickInput, TicksSummary};
 pub use values::Spread;
 pub use wakers::{PartnerInput, PartnerSummary, WakersSummary, WokenInput, WokenSummary};

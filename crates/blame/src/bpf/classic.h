@@ -98,7 +98,7 @@ int classic_switched(struct trace_event_raw_sched_switch *event)
 	if (spins(running))
 		lane->spinner = running->pid;
 	return leave(lane, place, running,
-		     lane->spinner && lane->spinner == event->next_pid);
+		     lane->spinner && lane->spinner == event->next_pid, 0);
 }
 
 #endif

@@ -37,8 +37,13 @@ struct record {
 	__u64 start;
 	__u64 end;
 	__u64 detail; /* the first timer's function; THREAD: process << 32 | priority */
-	__u64 id;     /* vector, IRQ, softirq, thread */
+	__u64 id;     /* vector, IRQ, softirq, thread; above its 32 bits OWN and RUNNABLE */
 };
+
+/* A thread of a process that this one has started, or one of those. */
+#define OWN (1ULL << 32)
+/* It could have run on when it left the CPU. */
+#define RUNNABLE (1ULL << 33)
 
 struct comm {
 	char name[COMM];
@@ -52,6 +57,10 @@ const volatile __u16 places[CPUS];
  * this one. */
 __u32 own_process = -1;
 
+/* Whether threads are marked as OWN and RUNNABLE. Where they are not, what does so is removed
+ * from the programs when they are loaded. */
+const volatile __u8 marks;
+
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -59,6 +68,14 @@ struct {
 	__type(key, __u32);
 	__type(value, struct lane);
 } lanes SEC(".maps");
+
+/* The processes that this one has started, and those that they have. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u8);
+} children SEC(".maps");
 
 /* A ring for each level of each lane. */
 struct {
@@ -270,9 +287,21 @@ static __always_inline int will_spin(struct task_struct *next)
 	return is_spinners(name);
 }
 
+static __always_inline int is_child(__u32 process)
+{
+	return bpf_map_lookup_elem(&children, &process) != 0;
+}
+
+static __always_inline __u64 mark_of(struct task_struct *running, int runnable)
+{
+	if (!marks || !is_child(running->tgid))
+		return 0;
+	return runnable ? OWN | RUNNABLE : OWN;
+}
+
 /* The running thread leaves the CPU to another, which may be the one that spins. */
 static __always_inline int leave(struct lane *lane, __u32 place, struct task_struct *running,
-				 int to_spinner)
+				 int to_spinner, int runnable)
 {
 	struct slot *slot = &lane->slots[THREAD];
 	__u64 now = bpf_ktime_get_ns();
@@ -293,7 +322,7 @@ static __always_inline int leave(struct lane *lane, __u32 place, struct task_str
 	record->start = start;
 	record->end = now;
 	record->detail = (__u64)running->tgid << 32 | (__u32)running->prio;
-	record->id = running->pid;
+	record->id = (__u32)running->pid | mark_of(running, runnable);
 #pragma unroll
 	for (int letter = 0; letter < COMM; letter++)
 		comm->name[letter] = running->comm[letter];
@@ -301,7 +330,32 @@ static __always_inline int leave(struct lane *lane, __u32 place, struct task_str
 	return 0;
 }
 
-/* (preempted, previous, next) */
+/* (parent, child): also of a thread, whose process is known then. */
+SEC("raw_tp/sched_process_fork")
+int forked(struct bpf_raw_tracepoint_args *args)
+{
+	struct task_struct *parent = (void *)args->args[0], *child = (void *)args->args[1];
+	__u32 from = BPF_CORE_READ(parent, tgid), process = BPF_CORE_READ(child, tgid);
+	__u8 yes = 1;
+
+	if (process != own_process && (from == own_process || is_child(from)))
+		bpf_map_update_elem(&children, &process, &yes, BPF_ANY);
+	return 0;
+}
+
+/* (task): nothing of it runs any more. */
+SEC("raw_tp/sched_process_free")
+int freed(struct bpf_raw_tracepoint_args *args)
+{
+	struct task_struct *task = (void *)args->args[0];
+	__u32 process = BPF_CORE_READ(task, tgid);
+
+	if (BPF_CORE_READ(task, pid) == process)
+		bpf_map_delete_elem(&children, &process);
+	return 0;
+}
+
+/* (preempted, previous, next, the previous one's state: 0 if it could run on, since 5.18) */
 SEC("raw_tp/sched_switch")
 int switched(struct bpf_raw_tracepoint_args *args)
 {
@@ -311,7 +365,8 @@ int switched(struct bpf_raw_tracepoint_args *args)
 	if (!lane)
 		return 0;
 	return leave(lane, place, bpf_get_current_task_btf(),
-		     will_spin((void *)args->args[2]));
+		     will_spin((void *)args->args[2]),
+		     marks && (args->args[0] || !args->args[3]));
 }
 
 /* Run once, by this process itself. */

@@ -5,6 +5,7 @@ mod culprits;
 mod hostile;
 mod jitter;
 mod latency;
+mod run;
 mod tool;
 
 use std::fs;

@@ -1,0 +1,206 @@
+//! When a program could have run and did not: interrupts while one of its threads had the CPU,
+//! and others' turns that began while its thread could have run on.
+//!
+//! Its threads are known by their marks ([`crate::Threads::Marked`]). What others do while all of
+//! them wait for something interrupts nobody. Between tracepoints only: an interruption is
+//! longer by its way in and out. Cannot see how long a thread that is woken waits for its turn.
+
+use recording::{Blamed, Event, Interruptions};
+use units::{Nanos, Span};
+
+use crate::events::Known;
+use crate::join::join;
+use crate::level::Level;
+use crate::names::Names;
+use crate::seen::{Lane, Record};
+
+/// From the end of an interrupt to the switch that it brings about; what lies between is no
+/// turn of the program's.
+const NEAR: Nanos = Nanos::from_micros(2);
+
+/// The interruptions of the program that ran in that time of the records' clock.
+pub(crate) fn interruptions(lane: &Lane, names: &Names, ran: Span) -> Interruptions {
+    let own = own_turns(lane, ran);
+    let losses = lane.losses.iter().filter_map(|(from, to)| clipped(*from, *to, ran));
+    let losses = together(losses.collect());
+    let kept_off = kept_off(&own, &losses);
+    let turns: Vec<Span> = own.iter().map(|(span, _)| *span).collect();
+    let interrupts = lane.records.iter().filter(|record| record.level != Level::Thread);
+    let interrupts = interrupts.filter_map(|record| within(record, ran));
+    let interrupts = interrupts.filter(|span| is_in(*span, &turns));
+    let gaps = together(interrupts.chain(kept_off.iter().copied()).collect());
+
+    let mut known = Known::default();
+    let foreign = lane.records.iter().filter(|record| !record.mark.is_own);
+    let events = foreign.filter_map(|record| {
+        let span = within(record, ran)?;
+        overlaps(span, &gaps)
+            .then(|| Event { span, culprit: known.saw(names.culprit(record)) })
+    });
+    let events: Vec<Event> = events.collect();
+    let (mut culprits, mut counts) = known.into_parts();
+    let shares = join(&gaps, &events, &losses, Nanos::ZERO, &mut culprits);
+    counts.resize(culprits.len(), 0);
+    let ready = turns.iter().chain(&kept_off).map(|span| span.length).sum();
+    let lost = lane.lost;
+    let blamed = Blamed { culprits, shares, events: counts, lost, trace: None };
+    Interruptions { ready_ns: ready, gaps, blamed }
+}
+
+/// When the program's threads had the CPU, in order, and whether they could have run on at
+/// each end.
+fn own_turns(lane: &Lane, ran: Span) -> Vec<(Span, bool)> {
+    let own = lane.records.iter().filter(|record| record.mark.is_own);
+    let turn = |record: &Record| Some((within(record, ran)?, record.mark.is_runnable));
+    let mut turns: Vec<(Span, bool)> = own.filter_map(turn).collect();
+    turns.sort_unstable();
+    turns
+}
+
+/// From each turn that ended against the program's will to its next one. Where records were
+/// lost, that may be one of those.
+fn kept_off(own: &[(Span, bool)], losses: &[Span]) -> Vec<Span> {
+    let pairs = own.iter().zip(own.iter().skip(1));
+    let off = pairs.filter(|((_, is_runnable), _)| *is_runnable).map(|(turn, next)| {
+        let (start, end) = (turn.0.end(), next.0.start);
+        Span { start, length: end.saturating_sub(start) }
+    });
+    off.filter(|span| !span.length.is_zero() && !overlaps(*span, losses)).collect()
+}
+
+/// A record's time, counted from the program's start; `None` where it was not running.
+fn within(record: &Record, ran: Span) -> Option<Span> {
+    clipped(record.start, record.end, ran)
+}
+
+fn clipped(from: u64, to: u64, ran: Span) -> Option<Span> {
+    let begin = Nanos::from_nanos(from).max(ran.start);
+    let end = Nanos::from_nanos(to).min(ran.end());
+    let length = end.saturating_sub(begin);
+    let start = begin.saturating_sub(ran.start);
+    (!length.is_zero()).then_some(Span { start, length })
+}
+
+/// Whether it began in one of these stretches, which are in order.
+fn is_in(span: Span, stretches: &[Span]) -> bool {
+    let after = stretches.partition_point(|stretch| stretch.start <= span.start);
+    let last = after.checked_sub(1).and_then(|at| stretches.get(at));
+    last.is_some_and(|stretch| span.start < stretch.end())
+}
+
+/// Whether any of these stretches, which are in order, has a moment in common with it.
+fn overlaps(span: Span, stretches: &[Span]) -> bool {
+    let next = stretches.partition_point(|stretch| stretch.end() <= span.start);
+    stretches.get(next).is_some_and(|stretch| stretch.start < span.end())
+}
+
+/// The same stretches in order, those that touch, or nearly so, as one.
+fn together(mut spans: Vec<Span>) -> Vec<Span> {
+    spans.sort_unstable();
+    spans.dedup_by(|later, span| {
+        let touches = later.start <= span.end() + NEAR;
+        if touches {
+            let end = span.end().max(later.end());
+            span.length = end.saturating_sub(span.start);
+        }
+        touches
+    });
+    spans
+}
+
+#[cfg(test)]
+mod tests {
+    use facts::Root;
+    use recording::CulpritKind;
+    use units::Cpu;
+
+    use super::*;
+    use crate::seen::Mark;
+
+    /// The program is 500; 70 is another. Times are microseconds from 1 s on.
+    fn record(level: Level, id: u32, from: u64, to: u64, mark: &str) -> Record {
+        let time = |micros: u64| 1_000_000_000 + micros * 1_000;
+        let mut comm = [0; 16];
+        comm[..2].copy_from_slice(b"it");
+        Record {
+            level,
+            start: time(from),
+            end: time(to),
+            detail: u64::from(id) << 32 | 120,
+            id,
+            comm,
+            mark: Mark { is_own: mark != "other", is_runnable: mark == "runnable" },
+        }
+    }
+
+    fn found(records: Vec<Record>, losses: &[(u64, u64)]) -> Interruptions {
+        let mut lane = Lane::new(Cpu::new(1));
+        lane.records = records;
+        lane.losses = losses.to_vec();
+        lane.lost = u64::try_from(losses.len()).unwrap();
+        let names = Names::read(&Root::live(), &[]);
+        let (start, length) = (Nanos::from_secs(1), Nanos::from_millis(10));
+        interruptions(&lane, &names, Span { start, length })
+    }
+
+    fn told(found: &Interruptions) -> Vec<(u64, u64)> {
+        let micros = |nanos: Nanos| nanos.get() / 1_000;
+        found.gaps.iter().map(|gap| (micros(gap.start), micros(gap.length))).collect()
+    }
+
+    /// Check what is an interruption: an interrupt in a turn, with what it brings about, and a
+    /// turn of somebody else's that the program did not make room for; and what is none.
+    #[test]
+    fn interruptions_of_a_program() {
+        use Level::{Softirq, Thread, Vector};
+        let found = found(
+            vec![
+                record(Thread, 70, 0, 100, "other"),
+                record(Vector, 0xec, 50, 60, "other"),
+                record(Vector, 0xec, 200, 210, "other"),
+                record(Vector, 0xec, 400, 405, "other"),
+                record(Softirq, 1, 402, 404, "other"),
+                record(Thread, 500, 100, 406, "runnable"),
+                record(Thread, 70, 406, 450, "other"),
+                record(Thread, 500, 450, 600, "waits"),
+                record(Thread, 0, 600, 700, "other"),
+                record(Vector, 0xec, 650, 660, "other"),
+                record(Thread, 500, 700, 800, "waits"),
+            ],
+            &[],
+        );
+        assert_eq!(told(&found), [(200, 10), (400, 50)]);
+        assert_eq!(found.ready_ns, Nanos::from_micros(306 + 44 + 150 + 100));
+        let whole: Nanos = found.gaps.iter().map(|gap| gap.length).sum();
+        assert_eq!(
+            found.blamed.shares.iter().map(|share| share.ns).sum::<Nanos>(),
+            whole
+        );
+        let of = |kind: CulpritKind| -> u64 {
+            let is = |share: &&recording::Share| {
+                found.blamed.culprits[share.culprit].kind == kind
+            };
+            let inside =
+                found.blamed.shares.iter().filter(is).map(|share| share.inside_ns);
+            inside.sum::<Nanos>().get() / 1_000
+        };
+        assert_eq!([of(CulpritKind::Timer), of(CulpritKind::Softirq)], [13, 2]);
+        assert_eq!([of(CulpritKind::Thread), of(CulpritKind::Unexplained)], [44, 0]);
+    }
+
+    /// Check that a thread of the program's takes nothing from another one, and that the end
+    /// of the program and lost records are no interruption.
+    #[test]
+    fn no_interruptions() {
+        let own = |id, from, to, mark| record(Level::Thread, id, from, to, mark);
+        let two =
+            found(vec![own(500, 0, 50, "runnable"), own(501, 50, 90, "waits")], &[]);
+        assert_eq!(told(&two), []);
+        let last = found(vec![own(500, 0, 50, "runnable")], &[]);
+        assert_eq!((told(&last), last.ready_ns), (vec![], Nanos::from_micros(50)));
+        let turns = || vec![own(500, 0, 50, "runnable"), own(500, 90, 95, "waits")];
+        assert_eq!(told(&found(turns(), &[])), [(50, 40)]);
+        let lost = found(turns(), &[(1_000_060_000, 1_000_070_000)]);
+        assert_eq!((told(&lost), lost.blamed.lost), (vec![], 1));
+    }
+}

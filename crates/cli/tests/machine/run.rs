@@ -1,0 +1,375 @@
+//! Programs that are run, as users run them: theirs is everything but what is told at the end.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::tool::{
+    TOOL, is_root, json, public_tool, signal, text, tool, turn, unprivileged,
+};
+
+/// A CPU that may be named here, the last one.
+fn last_cpu() -> String {
+    let facts = json(&["facts", "--json"]);
+    let allowed = facts["facts"]["cpus"]["allowed"].as_str().unwrap().to_owned();
+    allowed.rsplit(['-', ',']).next().unwrap().to_owned()
+}
+
+/// As an ordinary task, which everybody may.
+fn ordinary(script: &str) -> Output {
+    let cpu = last_cpu();
+    tool(&["run", "--cpu", &cpu, "--fifo", "0", "--", "sh", "-c", script])
+        .output()
+        .unwrap()
+}
+
+/// What was told as JSON, after whatever the program itself wrote.
+fn told(stderr: &[u8]) -> Value {
+    let said = text(stderr);
+    let at = said.find("{\n").unwrap_or_else(|| panic!("no JSON: {said}"));
+    serde_json::from_str(&said[at..]).unwrap()
+}
+
+fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !is_so() {
+        assert!(Instant::now() < deadline, "no {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A program that says when it is ready, in that file.
+fn start(dir: &Path, script: &str) -> Child {
+    let ready = dir.join("ready");
+    let cpu = last_cpu();
+    let mut command =
+        tool(&["run", "--json", "--cpu", &cpu, "--fifo", "0", "--", "sh", "-c"]);
+    let script = script.replace("READY", &format!("echo $$ >{}", ready.display()));
+    let piped = command.arg(script).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = piped.spawn().unwrap();
+    wait_for("program", || {
+        fs::read_to_string(&ready).is_ok_and(|text| text.ends_with('\n'))
+    });
+    child
+}
+
+/// Check that codes and signals are the program's, as shells tell them, and those of programs
+/// that are not there or cannot be run.
+#[test]
+fn exit_codes() {
+    let _turn = turn();
+    for (script, code) in [
+        ("exit 0", 0),
+        ("exit 7", 7),
+        ("exit 255", 255),
+        ("kill -TERM $$", 143),
+        ("kill -KILL $$", 137),
+        ("kill -SEGV $$", 139),
+    ] {
+        let output = ordinary(script);
+        assert_eq!(
+            output.status.code(),
+            Some(code),
+            "{script}: {}",
+            text(&output.stderr)
+        );
+    }
+    let cpu = last_cpu();
+    let run = |program: &str| {
+        tool(&["run", "--cpu", &cpu, "--fifo", "0", program]).output().unwrap()
+    };
+    let missing = run("./no-such-program");
+    assert_eq!(missing.status.code(), Some(127));
+    assert!(
+        text(&missing.stderr).contains("no-such-program"),
+        "{}",
+        text(&missing.stderr)
+    );
+    assert_eq!(run("/etc/passwd").status.code(), Some(126));
+    assert_eq!(run("/").status.code(), Some(126));
+}
+
+/// Check that standard input, output and error are the program's own, byte by byte, and that
+/// what is told comes after that, on standard error.
+#[test]
+fn streams_are_the_programs() {
+    let _turn = turn();
+    let cpu = last_cpu();
+    let script = "cat; echo to-stderr >&2";
+    let mut child = Command::new(TOOL)
+        .args(["run", "--cpu", &cpu, "--fifo", "0", "sh", "-c", script])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let sent: Vec<u8> = (0..=255).cycle().take(10_000).collect();
+    child.stdin.take().unwrap().write_all(&sent).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.stdout, sent);
+    let said = text(&output.stderr);
+    assert!(said.starts_with("to-stderr\n"), "{said}");
+    assert!(said.contains("ended with exit code 0"), "{said}");
+    let quiet =
+        tool(&["run", "-q", "--cpu", &cpu, "--fifo", "0", "sh", "-c", "echo x >&2"]);
+    assert_eq!({ quiet }.output().unwrap().stderr, b"x\n");
+}
+
+/// Check that the program has its CPU and nothing else, and its signals and environment as
+/// they were.
+#[test]
+fn the_program_is_where_it_should_be() {
+    let _turn = turn();
+    let read = "sed -n 's/^\\(Cpus_allowed_list\\|SigBlk\\|SigIgn\\|SigCgt\\):.//p' /proc/self/status";
+    let plain = Command::new("sh").args(["-c", read]).output().unwrap();
+    let isolated = ordinary(read);
+    let lines = |output: &Output| -> Vec<String> {
+        text(&output.stdout).lines().map(str::to_owned).collect()
+    };
+    let (plain, isolated) = (lines(&plain), lines(&isolated));
+    // SIGPIPE is a matter of taste: this test's own process ignores it.
+    assert_eq!(plain[0], isolated[0], "blocked");
+    assert_eq!(plain[2], isolated[2], "caught");
+    assert_eq!(isolated[3], last_cpu());
+}
+
+/// Check that what is saved is told again as it was, and has what was measured: times that
+/// are possible, switches, interrupts of the CPU.
+#[test]
+fn saved_and_told_again() {
+    let _turn = turn();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("my.json");
+    let file = file.to_str().unwrap();
+    let cpu = last_cpu();
+    let script =
+        "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; sleep 0.05; sleep 0.05";
+    let args = ["run", "--cpu", &cpu, "--fifo", "0", "-o", file, "sh", "-c", script];
+    let output = tool(&args).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(
+        text(&tool(&["report", file]).output().unwrap().stdout),
+        text(&output.stderr)
+    );
+    let object = json(&["report", file, "--json"]);
+    assert_eq!(object["kind"], "run");
+    let summary = &object["summary"];
+    let number = |key: &str| summary[key].as_u64().unwrap();
+    assert!(number("elapsed_ns") >= 100_000_000, "{summary}");
+    assert!(
+        number("user_ns") > 0 && number("user_ns") < number("elapsed_ns"),
+        "{summary}"
+    );
+    // The shell waits for each sleep, and each sleep for its time.
+    assert!(number("voluntary") >= 4, "{summary}");
+    let timer = summary["meanwhile"]["interrupts"].as_array().unwrap();
+    assert!(timer.iter().any(|line| line["timer"] == true), "{summary}");
+    let found = &summary["interruptions"];
+    if found.is_null() {
+        let source = &summary["source"];
+        println!("skipped: saved_and_told_again: interruptions, by {source}");
+        assert!(object["doubts"].to_string().contains("unwatched"), "{object}");
+        return;
+    }
+    let sum: u64 = found["culprits"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|c| c["ns"].as_u64().unwrap())
+        .sum();
+    assert_eq!(Some(sum), found["noise_ns"].as_u64());
+    // What it had, and was kept from, is no longer than it lived; its own time is what the
+    // kernel accounts to it, to a tick at each of a few ends.
+    let ready = found["ready_ns"].as_u64().unwrap();
+    assert!(ready <= number("elapsed_ns"), "{summary}");
+    let used = number("user_ns") + number("system_ns");
+    assert!(used < ready + 50_000_000, "{summary}");
+}
+
+/// Check that a thread that takes the CPU from the program is found under its name, for as
+/// long as it did, and that what the program starts itself is not.
+#[test]
+fn interruptions_are_found() {
+    let _turn = turn();
+    if !is_root() {
+        println!("skipped: interruptions_are_found: it needs root");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let script = "READY; i=0; while [ $i -lt 400000 ]; do i=$((i+1)); [ $((i % 50000)) -ne 0 ] || ls / >/dev/null; done";
+    let child = start(dir.path(), script);
+    let cpu = last_cpu();
+    // Real-time, so that an ordinary program has to wait until it is over.
+    let steal = "import os,time\nos.sched_setaffinity(0,{CPU})\n\
+                 os.sched_setscheduler(0,os.SCHED_FIFO,os.sched_param(40))\n\
+                 open('/proc/self/comm','w').write('thief')\n\
+                 t=time.monotonic()\n\
+                 while time.monotonic()<t+0.06: pass\n";
+    let thief =
+        Command::new("python3").args(["-c", &steal.replace("CPU", &cpu)]).status();
+    let output = child.wait_with_output().unwrap();
+    if !thief.is_ok_and(|status| status.success()) {
+        println!("skipped: interruptions_are_found: no python3 that may be real-time");
+        return;
+    }
+    let object = told(&output.stderr);
+    let found = &object["summary"]["interruptions"];
+    if found.is_null() {
+        println!("skipped: interruptions_are_found: {}", object["doubts"]);
+        return;
+    }
+    let culprits = found["culprits"].as_array().unwrap();
+    let thief = culprits.iter().find(|culprit| culprit["name"] == "thief");
+    let thief = thief.unwrap_or_else(|| panic!("no thief: {found}"));
+    assert!(thief["ns"].as_u64().unwrap() >= 59_000_000, "{thief}");
+    let longest = &found["longest"][0];
+    assert!(longest["ns"].as_u64().unwrap() >= 50_000_000, "{longest}");
+    assert!(!culprits.iter().any(|culprit| culprit["name"] == "ls"), "{culprits:?}");
+    assert!(object["summary"]["involuntary"].as_u64().unwrap() > 0);
+}
+
+/// Check that a signal that somebody sends to the tool is passed on to the program, which may
+/// answer it, and that the tool tells all the same.
+#[test]
+fn signals_are_passed_on() {
+    let _turn = turn();
+    for (number, name) in [
+        (libc::SIGTERM, "TERM"),
+        (libc::SIGHUP, "HUP"),
+        (libc::SIGINT, "INT"),
+        (libc::SIGUSR1, "USR1"),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let script = format!(
+            "trap 'echo got {name}; exit 9' {name}; READY; while :; do sleep 0.01; done"
+        );
+        let child = start(dir.path(), &script);
+        signal(&child, number);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(text(&output.stdout), format!("got {name}\n"));
+        assert_eq!(output.status.code(), Some(9), "{}", text(&output.stderr));
+        assert_eq!(told(&output.stderr)["summary"]["ended"]["code"], 9);
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let child = start(dir.path(), "READY; exec sleep 1000");
+    signal(&child, libc::SIGTERM);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(143));
+    assert_eq!(told(&output.stderr)["summary"]["ended"]["signal"], 15);
+}
+
+/// Check that what is typed at a terminal reaches the program once, and that the tool stays to
+/// tell: a signal to the group that the kernel sends is not passed on.
+#[test]
+fn ctrl_c_is_the_programs() {
+    let _turn = turn();
+    let dir = tempfile::tempdir().unwrap();
+    let (ready, out) = (dir.path().join("ready"), dir.path().join("out"));
+    let cpu = last_cpu();
+    // script(1) gives it a terminal of its own; the program counts what it gets.
+    let program = format!(
+        "trap 'echo got >>{out}' INT; echo $$ >{ready}; \
+         i=0; while [ $i -lt 300 ] && [ ! -s {out} ]; do sleep 0.01; i=$((i+1)); done; \
+         sleep 0.2; exit 5",
+        out = out.display(),
+        ready = ready.display()
+    );
+    let file = dir.path().join("run.sh");
+    fs::write(&file, program).unwrap();
+    let line = format!("{TOOL} run --cpu {cpu} --fifo 0 -- sh {}", file.display());
+    let terminal = Command::new("script")
+        .args(["-qec", &line, "/dev/null"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn();
+    let Ok(mut terminal) = terminal else {
+        println!("skipped: ctrl_c_is_the_programs: there is no script(1)");
+        return;
+    };
+    wait_for("program", || ready.exists());
+    terminal.stdin.as_mut().unwrap().write_all(&[3]).unwrap();
+    let mut said = String::new();
+    terminal.stdout.take().unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!(terminal.wait().unwrap().code(), Some(5), "{said}");
+    assert_eq!(fs::read_to_string(&out).unwrap(), "got\n", "{said}");
+    assert!(said.contains("ended with exit code 5"), "{said}");
+}
+
+/// Check that the program is killed where the tool is.
+#[test]
+fn killed_with_the_tool() {
+    let _turn = turn();
+    let dir = tempfile::tempdir().unwrap();
+    let mut child = start(dir.path(), "READY; exec sleep 1000");
+    let program = fs::read_to_string(dir.path().join("ready")).unwrap();
+    let program = format!("/proc/{}/stat", program.trim());
+    child.kill().unwrap();
+    assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGKILL));
+    // Nobody may be there to reap it: a zombie has ended too.
+    wait_for("end", || {
+        fs::read_to_string(&program).map_or(true, |stat| stat.contains(") Z "))
+    });
+}
+
+/// Check that a tool that was told to ignore a signal leaves the program to ignore it too.
+#[test]
+fn ignored_signals_stay_ignored() {
+    let _turn = turn();
+    let cpu = last_cpu();
+    let read = "sed -n 's/^SigIgn:.//p' /proc/self/status";
+    let line =
+        format!("trap '' HUP; exec {TOOL} run -q --cpu {cpu} --fifo 0 sh -c \"{read}\"");
+    let output = Command::new("sh").args(["-c", &line]).output().unwrap();
+    let ignored = u64::from_str_radix(text(&output.stdout).trim(), 16).unwrap();
+    assert_eq!(ignored & 1, 1, "{ignored:x}");
+}
+
+/// Check that a program is a real-time task by default and what it starts is not, and that
+/// without the privilege nothing is started, with what would help.
+#[test]
+fn real_time_by_default() {
+    let _turn = turn();
+    let cpu = last_cpu();
+    let script = "cut -d' ' -f40,41 /proc/$$/stat; cut -d' ' -f40,41 /proc/self/stat";
+    if is_root() {
+        let output = tool(&["run", "--cpu", &cpu, "sh", "-c", script]).output().unwrap();
+        if output.status.code() == Some(3) {
+            println!("skipped: real_time_by_default: {}", text(&output.stderr));
+            return;
+        }
+        assert_eq!(text(&output.stdout), "99 1\n0 0\n", "{}", text(&output.stderr));
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let mut command = unprivileged(&public_tool(dir.path()));
+    let output =
+        command.args(["run", "--cpu", &cpu, "echo", "started"]).output().unwrap();
+    if output.status.success() {
+        println!("skipped: real_time_by_default: RLIMIT_RTPRIO allows it to everyone");
+        return;
+    }
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(3), String::new()));
+    let said = text(&output.stderr);
+    assert!(said.contains("CAP_SYS_NICE") && said.contains("--fifo 0"), "{said}");
+}
+
+/// Check that without privileges a program runs all the same, and what would be told with them
+/// is said; and that what cannot be had is refused before anything is started.
+#[test]
+fn without_privileges() {
+    let _turn = turn();
+    let dir = tempfile::tempdir().unwrap();
+    let public = public_tool(dir.path());
+    let cpu = last_cpu();
+    let args = ["run", "--cpu", &cpu, "--fifo", "0", "--", "sh", "-c", "exit 4"];
+    let output = unprivileged(&public).args(args).output().unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(4), "{said}");
+    assert!(said.contains("who took it is not known"), "{said}");
+    let refused = tool(&["run", "--cpu", "65000", "echo", "started"]).output().unwrap();
+    assert_eq!((refused.status.code(), text(&refused.stdout)), (Some(2), String::new()));
+}
