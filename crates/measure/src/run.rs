@@ -14,7 +14,7 @@ use std::process::{Child, Command};
 
 use facts::Facts;
 use recording::{Doubt, Ended, Meanwhile, RunSeries, RunSpec, Usage};
-use units::{CpuSet, Nanos};
+use units::Nanos;
 
 use crate::alarms::now;
 use crate::meanwhile::Counters;
@@ -58,10 +58,15 @@ fn prepare(spec: &RunSpec, facts: &Facts) -> Result<Command, Error> {
         return Err(Error::new(Kind::Spec, "no program to run"));
     };
     isolate::may_have(spec.cpu)?;
-    if let Some(priority) = spec.fifo {
-        let alone: CpuSet = [spec.cpu].into_iter().collect();
-        isolate::leave_room(&alone, facts)?;
-        isolate::may_outrank(priority)?;
+    match spec.fifo {
+        None => {}
+        Some(priority @ 1..=99) => {
+            isolate::leave_room(&[spec.cpu].into_iter().collect(), facts)?;
+            isolate::may_outrank(priority)?;
+        }
+        Some(_) => {
+            return Err(Error::new(Kind::Spec, "SCHED_FIFO priorities are 1 to 99"));
+        }
     }
     let mut command = Command::new(program);
     command.args(spec.command.arguments());
@@ -147,7 +152,42 @@ fn system(what: &str, error: &io::Error) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use recording::{Picked, Words};
+    use units::Cpu;
+
     use super::*;
+    use crate::Silent;
+
+    fn spec(facts: &Facts, words: &[&str]) -> RunSpec {
+        RunSpec {
+            command: Words::new(words.iter().map(Into::into)),
+            cpu: facts.cpus.allowed.get().unwrap().iter().last().unwrap(),
+            picked: Picked::Asked,
+            fifo: None,
+            top: 1,
+        }
+    }
+
+    /// Check that a program is run and told of, and that what cannot be run is refused as what
+    /// it is; and that this process has its signals back afterwards.
+    #[test]
+    fn programs() {
+        let facts = Facts::read(&facts::Root::live());
+        let silent = Silent::new().unwrap();
+        let run = |spec: &RunSpec| run(spec, &facts, &silent, &mut Vec::new());
+        let seen = run(&spec(&facts, &["sh", "-c", "exit 3"])).unwrap();
+        assert_eq!(seen.ended, Ended::Exited(3));
+        assert!(seen.elapsed_ns > Nanos::ZERO && seen.usage.minor_faults > 0, "{seen:?}");
+        let kind = |spec: &RunSpec| run(spec).map_err(|error| error.kind()).unwrap_err();
+        assert_eq!(kind(&spec(&facts, &[])), Kind::Spec);
+        assert_eq!(kind(&spec(&facts, &["/no/such/program"])), Kind::NoProgram);
+        assert_eq!(kind(&spec(&facts, &["/"])), Kind::NotExecutable);
+        let odd = RunSpec { fifo: Some(100), ..spec(&facts, &["true"]) };
+        assert_eq!(kind(&odd), Kind::Spec);
+        let nowhere = RunSpec { cpu: Cpu::new(60_000), ..spec(&facts, &["true"]) };
+        assert_eq!(kind(&nowhere), Kind::Isolate(isolate::Kind::Cpuset));
+        assert!(Relay::begin().is_ok());
+    }
 
     /// Check that ends are told apart: codes, and signals with and without a core.
     #[test]
