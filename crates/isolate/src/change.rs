@@ -46,20 +46,20 @@ impl Change {
     }
 }
 
-/// The set without that CPU, or the others where nothing is left of it; `None` where the CPU
-/// is not in it, or there is nowhere else to go.
+/// The set without that CPU, or the others where nothing is left of it; `None` where there is
+/// nowhere else to go. A set that is without it already is as it has to stay.
 pub(crate) fn without(now: &CpuSet, cpu: Cpu, others: &CpuSet) -> Option<CpuSet> {
     let rest = now.without(&[cpu].into_iter().collect());
     let rest = if rest.is_empty() { others.clone() } else { rest };
-    (now.contains(cpu) && !rest.is_empty()).then_some(rest)
+    (!rest.is_empty()).then_some(rest)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Check that a CPU is left out, that an interrupt always has one to go to, and that
-    /// nothing changes for one that did not come there.
+    /// Check that a CPU is left out, that an interrupt always has one to go to, and that one
+    /// that did not come there stays as it is.
     #[test]
     fn somewhere_to_go() {
         let left = |now: &str, others: &str| {
@@ -69,7 +69,7 @@ mod tests {
         };
         assert_eq!(left("0-3", "0"), Some("0,2,3".to_owned()));
         assert_eq!(left("1", "0,2"), Some("0,2".to_owned()));
-        assert_eq!(left("0,2", "0"), None);
+        assert_eq!(left("0,2", "0"), Some("0,2".to_owned()));
         assert_eq!(left("1", ""), None);
     }
 }

@@ -13,6 +13,9 @@ use crate::holder::{self, Holder};
 use crate::journal::{self, Entry, Journal};
 use crate::setting::Setting;
 
+/// How the kernel shows a partition that it could not make: `isolated invalid (reason)`.
+const INVALID: &str = " invalid";
+
 /// A setting that was to be put back, and what became of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Returned {
@@ -70,16 +73,18 @@ impl Hold {
     ) -> Result<Vec<Result<(), Error>>, Error> {
         let mut journal = Journal::open(&self.folder)?;
         let before = journal.entries.clone();
-        for change in changes {
-            // What is not there yet may be once the changes before it are made.
-            if let Ok(now) = change.setting.read() {
-                self.note(&mut journal, change, &now);
-            }
+        // What is not there yet may be once the changes before it are made; what comes after
+        // it is put back before it, and so is written down after it.
+        let known = changes.iter().map_while(|change| change.setting.read().ok());
+        let known: Vec<String> = known.collect();
+        for (change, now) in changes.iter().zip(&known) {
+            self.note(&mut journal, change, now);
         }
         journal.save()?;
         let mut done = Vec::new();
-        for change in changes {
-            done.push(match self.carry_out(&mut journal, change) {
+        for (number, change) in changes.iter().enumerate() {
+            let is_noted = number < known.len();
+            done.push(match self.carry_out(&mut journal, change, is_noted) {
                 Err(why) if why.kind() == Kind::Journal => return Err(why),
                 Err(why) => {
                     strike(&mut journal, &before, &change.setting);
@@ -93,18 +98,28 @@ impl Hold {
     }
 
     /// Makes one change that is written down, or that could not be until now.
-    fn carry_out(&self, journal: &mut Journal, change: &Change) -> Result<(), Error> {
+    fn carry_out(
+        &self,
+        journal: &mut Journal,
+        change: &Change,
+        is_noted: bool,
+    ) -> Result<(), Error> {
         let Change { setting, to: To::Value(value) } = change else { return Ok(()) };
         let failed = |error: io::Error| refused(setting, value, &error);
         let now = setting.read().map_err(failed)?;
-        if now == *value {
-            return Ok(());
-        }
-        if !journal.entries.iter().any(|entry| entry.setting == *setting) {
+        if !is_noted {
             self.note(journal, change, &now);
             journal.save()?;
         }
+        if now == *value {
+            return Ok(());
+        }
         let shown = setting.write(value).and_then(|()| setting.read()).map_err(failed)?;
+        if shown.starts_with(value) && shown.contains(INVALID) {
+            // It is there in name only.
+            let _ = setting.write(&now);
+            return Err(failed(io::Error::other(shown)));
+        }
         let noted = journal.entries.iter_mut().find(|entry| entry.setting == *setting);
         let Some(entry) = noted.filter(|_| shown != *value) else { return Ok(()) };
         // The kernel shows it in other words than it was told.

@@ -28,8 +28,12 @@ pub(crate) fn away(cpu: Cpu, others: &CpuSet) -> Changes {
         numbers.into_iter().map(|irq| format!("{IRQS}/{irq}/smp_affinity_list").into());
     let default = Path::new(IRQS).join("default_smp_affinity");
     let of_list = lists.filter_map(|file: PathBuf| {
-        let now: CpuSet = fs::read_to_string(&file).ok()?.trim().parse().ok()?;
-        Some(Change::of_file(file, without(&now, cpu, others)?.to_string()))
+        let text = fs::read_to_string(&file).ok()?;
+        let now: CpuSet = text.trim().parse().ok()?;
+        let rest = without(&now, cpu, others)?;
+        // In the kernel's own words, where nothing is to change.
+        let value = if rest == now { text.trim().to_owned() } else { rest.to_string() };
+        Some(Change::of_file(file, value))
     });
     of_list.chain(Change::of_mask(default, cpu, others)).map(Ok).collect()
 }

@@ -153,43 +153,59 @@ fn panics() {
     assert!(held.is_empty(), "a panic, on purpose");
 }
 
-/// Check that two runs at once share what they change: the last one puts it back.
+/// Check that two runs at once share what they change: the last one puts it back, and nobody
+/// takes it from them before.
 #[test]
 fn runs_share() {
     let Some(cpu) = cpu("runs_share") else { return };
     let _alone = alone();
     let state = tempfile::tempdir().unwrap();
     let before = settings::now();
-    let hold = |args: &[&str]| {
-        let args =
-            [&["run", "--cpu", &cpu, "--fifo", "0"], args, &["--", "sleep", "1000"]];
-        tool(&args.concat()).env("NOISEFLOOR_STATE", state.path()).spawn().unwrap()
-    };
-    let mut runs = [hold(&["--workqueues"]), hold(&["--workqueues"])];
-    let holders =
-        || fs::read_dir(state.path().join("holders")).map_or(0, Iterator::count);
-    wait_for(|| holders() == 2 && journal(state.path()).exists());
-    wait_for(|| {
-        fs::read_to_string(journal(state.path())).is_ok_and(|text| {
-            text.matches("\"holders\"").count() >= 1
-                && !settings::changed(&before, &settings::now()).is_empty()
-        })
-    });
-    let end = |run: &mut Child| {
-        // SAFETY: takes numbers only; the child has not been waited for.
-        unsafe { libc::kill(i32::try_from(run.id()).unwrap(), libc::SIGTERM) };
-        run.wait().unwrap();
-    };
+    let is_changed = || !settings::changed(&before, &settings::now()).is_empty();
+    let mut runs = [(); 2].map(|()| hold(&cpu, state.path()));
+    let text = || fs::read_to_string(journal(state.path())).unwrap_or_default();
+    let both_hold =
+        || runs_of(&text()).iter().all(|holders| *holders == 2) && is_changed();
+    wait_for(|| !text().is_empty() && both_hold());
     end(&mut runs[0]);
-    assert!(
-        !settings::changed(&before, &settings::now()).is_empty(),
-        "put back too early"
-    );
+    assert!(is_changed(), "put back too early");
     let told = tool(&["restore"]).env("NOISEFLOOR_STATE", state.path()).status().unwrap();
-    assert!(told.success());
-    assert!(!settings::changed(&before, &settings::now()).is_empty(), "taken away");
+    assert!(told.success() && is_changed(), "taken away");
     end(&mut runs[1]);
-    judge(0, End::Signal(libc::SIGTERM), &before, state.path());
+    judge(0, End::Signal(0), &before, state.path());
+}
+
+/// How many runs each entry of a journal has.
+fn runs_of(journal: &str) -> Vec<usize> {
+    let page: serde_json::Value = serde_json::from_str(journal).unwrap_or_default();
+    let changes = page["changes"].as_array().cloned().unwrap_or_default();
+    changes.iter().map(|entry| entry["holders"].as_array().map_or(0, Vec::len)).collect()
+}
+
+/// Starts a run that needs interrupts kept off the CPU until its standard input ends.
+fn hold(cpu: &str, state: &Path) -> Child {
+    let mut own = Command::new(std::env::current_exe().unwrap());
+    own.args(["--ignored", "--exact", "kills::holds"]).stdin(Stdio::piped());
+    own.env("NOISEFLOOR_STATE", state).env("NOISEFLOOR_TEST_CPU", cpu);
+    own.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+fn end(run: &mut Child) {
+    drop(run.stdin.take());
+    assert!(run.wait().unwrap().success());
+}
+
+/// Not a test of its own: holds settings until its standard input ends.
+#[test]
+#[ignore = "started by another test"]
+fn holds() {
+    let Ok(cpu) = std::env::var("NOISEFLOOR_TEST_CPU") else { return };
+    let facts = facts::Facts::read(&facts::Root::live());
+    let cpu = Some(cpu.parse().unwrap());
+    let wishes = Wishes { cpu, irqs: true, ..Wishes::default() };
+    let held = Isolation::begin(&wishes, &facts).unwrap();
+    std::io::copy(&mut std::io::stdin(), &mut std::io::sink()).unwrap();
+    held.end().unwrap();
 }
 
 fn wait_for(mut what: impl FnMut() -> bool) {
