@@ -65,8 +65,10 @@ pub(crate) enum Points {
 const CLASSIC: &str = "classic_";
 /// The program that is attached nowhere, and learns which process this is.
 const HELLO: &str = "hello";
-/// Those that learn whose children processes are.
-const FAMILY: [&str; 2] = ["forked", "freed"];
+/// Those that learn whose children processes are, and mark their threads; and the one in
+/// whose place that one comes.
+const MARKING: [&str; 3] = ["forked", "freed", "switched_marked"];
+const NOT_MARKING: &str = "switched";
 /// So many children at once; those beyond are taken for others.
 const CHILDREN: u32 = 1 << 16;
 
@@ -112,7 +114,7 @@ impl Programs {
         let depth = depth(cpus.len());
         make_room(&mut open, cpus, depth)?;
         if threads == Threads::Marked {
-            mark(&mut open)?;
+            open.maps.children.set_max_entries(CHILDREN).map_err(failed)?;
         }
         choose(&mut open, points, threads);
         let loaded = open.load().map_err(failed)?;
@@ -123,12 +125,8 @@ impl Programs {
         let depth = usize::try_from(depth).unwrap_or(0);
         let rings = Rings::new(&maps.lanes, &maps.rings, &maps.comms, cpus.len(), depth)?;
         let mut program = Self { attached: Attached::default(), rings };
-        if threads == Threads::Marked {
-            program.attached.raw("sched_process_fork", &loaded.progs.forked)?;
-            program.attached.raw("sched_process_free", &loaded.progs.freed)?;
-        }
         match points {
-            Points::Raw => program.attach_raw(&loaded.progs)?,
+            Points::Raw => program.attach_raw(&loaded.progs, threads)?,
             Points::Classic => program.attach_classic(&loaded.progs)?,
         }
         Ok(program)
@@ -136,7 +134,11 @@ impl Programs {
 
     /// Ends come first: an event whose beginning was not seen is left out, one whose end
     /// is not seen would not end.
-    fn attach_raw(&mut self, programs: &EventsProgs<'_>) -> Result<(), Error> {
+    fn attach_raw(
+        &mut self,
+        programs: &EventsProgs<'_>,
+        threads: Threads,
+    ) -> Result<(), Error> {
         for (entry, exit) in VECTORS {
             self.attached.raw(exit, &programs.vector_exit)?;
             self.attached.raw(entry, &programs.vector_entry)?;
@@ -151,7 +153,12 @@ impl Programs {
         self.attached.raw("softirq_entry", &programs.softirq_entry)?;
         self.attached.raw("hrtimer_expire_entry", &programs.timer_expired)?;
         self.attached.raw("nmi_handler", &programs.nmi)?;
-        self.attached.raw("sched_switch", &programs.switched)
+        if threads != Threads::Marked {
+            return self.attached.raw("sched_switch", &programs.switched);
+        }
+        self.attached.raw("sched_process_free", &programs.freed)?;
+        self.attached.raw("sched_process_fork", &programs.forked)?;
+        self.attached.raw("sched_switch", &programs.switched_marked)
     }
 
     fn attach_classic(&mut self, programs: &EventsProgs<'_>) -> Result<(), Error> {
@@ -188,21 +195,15 @@ fn depth(cpus: usize) -> u32 {
     1 << room.ilog2()
 }
 
-/// Lets threads be marked.
-fn mark(open: &mut OpenEventsSkel<'_>) -> Result<(), Error> {
-    open.maps.children.set_max_entries(CHILDREN).map_err(failed)?;
-    if let Some(data) = &mut open.maps.rodata_data {
-        data.marks = 1;
-    }
-    Ok(())
-}
-
 /// Leaves out the programs that are not needed.
 fn choose(open: &mut OpenEventsSkel<'_>, points: Points, threads: Threads) {
     for mut program in open.open_object_mut().progs_mut() {
         let name = program.name().to_string_lossy();
-        let is_meant = if FAMILY.iter().any(|family| name == *family) {
-            threads == Threads::Marked
+        let marks = threads == Threads::Marked;
+        let is_meant = if MARKING.iter().any(|marking| name == *marking) {
+            marks
+        } else if name == NOT_MARKING {
+            !marks && points == Points::Raw
         } else {
             name == HELLO || name.starts_with(CLASSIC) == (points == Points::Classic)
         };

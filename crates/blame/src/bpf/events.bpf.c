@@ -57,10 +57,6 @@ const volatile __u16 places[CPUS];
  * this one. */
 __u32 own_process = -1;
 
-/* Whether threads are marked as OWN and RUNNABLE. Where they are not, what does so is removed
- * from the programs when they are loaded. */
-const volatile __u8 marks;
-
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -287,21 +283,9 @@ static __always_inline int will_spin(struct task_struct *next)
 	return is_spinners(name);
 }
 
-static __always_inline int is_child(__u32 process)
-{
-	return bpf_map_lookup_elem(&children, &process) != 0;
-}
-
-static __always_inline __u64 mark_of(struct task_struct *running, int runnable)
-{
-	if (!marks || !is_child(running->tgid))
-		return 0;
-	return runnable ? OWN | RUNNABLE : OWN;
-}
-
 /* The running thread leaves the CPU to another, which may be the one that spins. */
 static __always_inline int leave(struct lane *lane, __u32 place, struct task_struct *running,
-				 int to_spinner, int runnable)
+				 int to_spinner, __u64 mark)
 {
 	struct slot *slot = &lane->slots[THREAD];
 	__u64 now = bpf_ktime_get_ns();
@@ -322,12 +306,30 @@ static __always_inline int leave(struct lane *lane, __u32 place, struct task_str
 	record->start = start;
 	record->end = now;
 	record->detail = (__u64)running->tgid << 32 | (__u32)running->prio;
-	record->id = (__u32)running->pid | mark_of(running, runnable);
+	record->id = running->pid | mark;
 #pragma unroll
 	for (int letter = 0; letter < COMM; letter++)
 		comm->name[letter] = running->comm[letter];
 	publish(slot);
 	return 0;
+}
+
+/* (preempted, previous, next) */
+SEC("raw_tp/sched_switch")
+int switched(struct bpf_raw_tracepoint_args *args)
+{
+	__u32 place = place_here();
+	struct lane *lane = lane_of(place);
+
+	if (!lane)
+		return 0;
+	return leave(lane, place, bpf_get_current_task_btf(),
+		     will_spin((void *)args->args[2]), 0);
+}
+
+static __always_inline int is_child(__u32 process)
+{
+	return bpf_map_lookup_elem(&children, &process) != 0;
 }
 
 /* (parent, child): also of a thread, whose process is known then. */
@@ -355,18 +357,21 @@ int freed(struct bpf_raw_tracepoint_args *args)
 	return 0;
 }
 
-/* (preempted, previous, next, the previous one's state: 0 if it could run on, since 5.18) */
+/* The same where threads are marked: nobody spins. Since 5.18 the previous one's state comes
+ * last, 0 if it could run on. */
 SEC("raw_tp/sched_switch")
-int switched(struct bpf_raw_tracepoint_args *args)
+int switched_marked(struct bpf_raw_tracepoint_args *args)
 {
+	struct task_struct *running = bpf_get_current_task_btf();
 	__u32 place = place_here();
 	struct lane *lane = lane_of(place);
+	__u64 mark = 0;
 
 	if (!lane)
 		return 0;
-	return leave(lane, place, bpf_get_current_task_btf(),
-		     will_spin((void *)args->args[2]),
-		     marks && (args->args[0] || !args->args[3]));
+	if (is_child(running->tgid))
+		mark = args->args[0] || !args->args[3] ? OWN | RUNNABLE : OWN;
+	return leave(lane, place, running, 0, mark);
 }
 
 /* Run once, by this process itself. */
