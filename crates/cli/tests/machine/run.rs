@@ -203,8 +203,16 @@ fn interruptions_are_found() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
-    let script = "READY; i=0; while [ $i -lt 400000 ]; do i=$((i+1)); [ $((i % 50000)) -ne 0 ] || ls / >/dev/null; done";
-    let child = start(dir.path(), script);
+    let [done, own_child] = ["done", "own-child"].map(|name| dir.path().join(name));
+    std::os::unix::fs::symlink("/bin/ls", &own_child).unwrap();
+    // It never waits for anything but what it starts itself now and then.
+    let script = format!(
+        "READY; i=0; while [ ! -e {done} ]; do i=$((i+1)); \
+         [ $((i % 20000)) -ne 0 ] || {child} / >/dev/null; done",
+        done = done.display(),
+        child = own_child.display()
+    );
+    let child = start(dir.path(), &script);
     let cpu = last_cpu();
     // Real-time, so that an ordinary program has to wait until it is over.
     let steal = "import os,time\nos.sched_setaffinity(0,{CPU})\n\
@@ -214,6 +222,7 @@ fn interruptions_are_found() {
                  while time.monotonic()<t+0.06: pass\n";
     let thief =
         Command::new("python3").args(["-c", &steal.replace("CPU", &cpu)]).status();
+    fs::write(&done, "").unwrap();
     let output = child.wait_with_output().unwrap();
     if !thief.is_ok_and(|status| status.success()) {
         println!("skipped: interruptions_are_found: no python3 that may be real-time");
@@ -228,10 +237,14 @@ fn interruptions_are_found() {
     let culprits = found["culprits"].as_array().unwrap();
     let thief = culprits.iter().find(|culprit| culprit["name"] == "thief");
     let thief = thief.unwrap_or_else(|| panic!("no thief: {found}"));
-    assert!(thief["ns"].as_u64().unwrap() >= 59_000_000, "{thief}");
+    // The kernel may have given the program a turn in between.
+    assert!(thief["ns"].as_u64().unwrap() >= 50_000_000, "{thief}");
     let longest = &found["longest"][0];
-    assert!(longest["ns"].as_u64().unwrap() >= 50_000_000, "{longest}");
-    assert!(!culprits.iter().any(|culprit| culprit["name"] == "ls"), "{culprits:?}");
+    assert!(longest["ns"].as_u64().unwrap() >= 20_000_000, "{longest}");
+    assert!(
+        !culprits.iter().any(|culprit| culprit["name"] == "own-child"),
+        "{culprits:?}"
+    );
     assert!(object["summary"]["involuntary"].as_u64().unwrap() > 0);
 }
 
@@ -276,7 +289,7 @@ fn ctrl_c_is_the_programs() {
     // script(1) gives it a terminal of its own; the program counts what it gets.
     let program = format!(
         "trap 'echo got >>{out}' INT; echo $$ >{ready}; \
-         i=0; while [ $i -lt 300 ] && [ ! -s {out} ]; do sleep 0.01; i=$((i+1)); done; \
+         i=0; while [ $i -lt 6000 ] && [ ! -s {out} ]; do sleep 0.01; i=$((i+1)); done; \
          sleep 0.2; exit 5",
         out = out.display(),
         ready = ready.display()
