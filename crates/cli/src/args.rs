@@ -189,7 +189,7 @@ pub(crate) struct NohzPlace {
     #[arg(short = 'a', long, value_name = "CPU", value_parser = cpu)]
     pub(crate) cpu: Option<Cpu>,
     /// How long to wait at most, in seconds or as 500ms.
-    #[arg(long, value_name = "TIME", default_value = "5", value_parser = seconds)]
+    #[arg(long, value_name = "TIME", default_value = "5", value_parser = some_seconds)]
     pub(crate) limit: Nanos,
     /// Leave the CPU now and then while waiting, and come back.
     #[arg(short, long)]
@@ -454,6 +454,14 @@ pub(crate) fn span(text: &str) -> Result<Nanos, String> {
 /// A bare number is seconds, as everywhere in this field.
 pub(crate) fn seconds(text: &str) -> Result<Nanos, String> {
     span(text).or_else(|refused| span(&format!("{text}s")).map_err(|_| refused))
+}
+
+/// The same, but not none.
+fn some_seconds(text: &str) -> Result<Nanos, String> {
+    match seconds(text) {
+        Ok(time) if time.is_zero() => Err("it takes some time".to_owned()),
+        other => other,
+    }
 }
 
 fn ppm(text: &str) -> Result<Ppm, String> {
