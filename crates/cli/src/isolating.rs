@@ -69,15 +69,9 @@ pub(crate) fn kept_free<T>(
     ran
 }
 
-/// The CPU that is asked for, or the best one, and why that.
-pub(crate) fn picked(
-    asked: Option<Cpu>,
-    facts: &Facts,
-    quiet: bool,
-) -> Result<Pick, Failure> {
-    let pick = isolate::pick(asked, facts)?;
-    reason(&pick).iter().for_each(|line| remark(quiet, line));
-    Ok(pick)
+/// Tells which CPU it is and why, where nobody asked for it.
+pub(crate) fn tell_pick(pick: &Pick, quiet: bool) {
+    reason(pick).iter().for_each(|line| remark(quiet, line));
 }
 
 /// Why this CPU, where nobody asked for it.

@@ -11,7 +11,7 @@ use recording::{Body, JitterSeries, JitterSpec, Recording, Workload};
 use units::{Cpu, CpuSet, LengthUnit};
 
 use crate::args::{Output, Where};
-use crate::isolating::{kept_free, picked};
+use crate::isolating::{kept_free, tell_pick};
 use crate::jitter_args::JitterArgs;
 use crate::jitter_watcher::JitterWatcher;
 use crate::measuring;
@@ -30,7 +30,11 @@ pub(crate) fn run(args: &JitterArgs, output: Output) -> Result<Outcome, Failure>
         let cpu = isolate::pick(args.cpu, &facts)?.cpu;
         return supervisor::supervised(|| measure(args, cpu, &facts, output));
     }
-    let cpu = picked(args.cpu, &facts, output.quiet)?.cpu;
+    let pick = isolate::pick(args.cpu, &facts)?;
+    let cpu = pick.cpu;
+    // Where it cannot be, nothing is changed first.
+    measure::refuse(&Spec::Jitter(spec(args, cpu)), &facts)?;
+    tell_pick(&pick, output.quiet);
     match &args.workload {
         Workload::Exec(library) => {
             let supervisor = Supervisor::new()?;

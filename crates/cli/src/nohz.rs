@@ -7,7 +7,7 @@ use recording::{NohzSpec, Recording};
 use units::Nanos;
 
 use crate::args::{NohzCommand, NohzPlace, Output, Where};
-use crate::isolating::{kept_free, picked};
+use crate::isolating::{kept_free, tell_pick};
 use crate::measuring;
 use crate::outcome::{Failure, Outcome};
 use crate::terminal::Terminal;
@@ -23,15 +23,17 @@ pub(crate) fn run(command: &NohzCommand, output: Output) -> Result<Outcome, Fail
     }
     let facts = Facts::read(&Root::live());
     let mut terminal = Terminal::new(output.quiet, None)?;
-    let cpu = picked(place.cpu, &facts, output.quiet)?.cpu;
-    // Where it cannot be, nothing is changed first.
-    isolate::nohz_full(cpu, &facts)?;
+    let pick = isolate::pick(place.cpu, &facts)?;
+    let cpu = pick.cpu;
     let _claim = isolate::claim(&[cpu].into_iter().collect())?;
     let spec = spec(place, cpu, tries, stay);
     let spec = match command {
         NohzCommand::Test(_) => Spec::NohzTest(spec),
         NohzCommand::Stress(_) => Spec::NohzStress(spec),
     };
+    // Where it cannot be, nothing is changed first.
+    measure::refuse(&spec, &facts)?;
+    tell_pick(&pick, output.quiet);
     let recording = kept_free(cpu, place.free, &facts, output.quiet, || {
         let recording = measure::run(&spec, &facts, &mut terminal as &mut dyn Watch);
         terminal.clear();

@@ -9,7 +9,7 @@ use recording::{Body, Picked, Recording, RunSpec, Words};
 use units::CpuSet;
 
 use crate::args::{Output, RunArgs, Source};
-use crate::isolating::{self, Free, kept_free};
+use crate::isolating::{Free, kept_free};
 use crate::measuring::refuse_unwritable;
 use crate::outcome::{Failure, Outcome};
 
@@ -20,7 +20,7 @@ pub(crate) fn run(args: &RunArgs, output: Output) -> Result<Outcome, Failure> {
     let facts = Facts::read(&Root::live());
     // Signals are the program's, from before anything is changed until all is as it was.
     let mut relayed = Relayed::begin()?;
-    let pick = isolating::picked(args.cpu, &facts, true)?;
+    let pick = isolate::pick(args.cpu, &facts)?;
     let _claim = isolate::claim(&one(&pick))?;
     let throttled = args.free.throttled || args.fifo == 0;
     let free = Free { throttled, ..args.free };

@@ -23,7 +23,7 @@ use crate::nohz::stop_tick;
 use crate::stop::Stop;
 use crate::thread::{block_signals, died, start};
 use crate::watch::Watch;
-use crate::work::{Work, prepare};
+use crate::work::{self, Work, prepare};
 use crate::{Error, Kind, counter, doubts, mark, sensible};
 
 /// How long it is measured where nothing is asked.
@@ -59,7 +59,7 @@ pub(crate) fn run(
 }
 
 /// Refuses what makes no sense, and what would take the whole machine over.
-fn refuse(spec: &JitterSpec, facts: &Facts) -> Result<(), Error> {
+pub(crate) fn refuse(spec: &JitterSpec, facts: &Facts) -> Result<(), Error> {
     let refused = |text: &str| Err(Error::new(Kind::Spec, text));
     if let Some(duration) = spec.duration_ns {
         sensible("the duration", duration)?;
@@ -70,6 +70,7 @@ fn refuse(spec: &JitterSpec, facts: &Facts) -> Result<(), Error> {
     if spec.tests.is_some() && spec.duration_ns.is_some() {
         return refused("either so many tests or so much time");
     }
+    work::refuse(&spec.workload)?;
     match spec.fifo {
         None => Ok(()),
         Some(1..=99) => {

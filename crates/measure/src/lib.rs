@@ -85,6 +85,19 @@ pub enum Spec {
     Run(RunSpec),
 }
 
+/// Refuses what [`run`] would refuse of what keeps a CPU free, before anything is changed for
+/// it.
+///
+/// # Errors
+/// As [`run`], as far as that shows beforehand.
+pub fn refuse(spec: &Spec, facts: &Facts) -> Result<(), Error> {
+    match spec {
+        Spec::Jitter(spec) => jitter::refuse(spec, facts),
+        Spec::NohzTest(spec) | Spec::NohzStress(spec) => nohz::refuse(spec, facts),
+        _ => Ok(()),
+    }
+}
+
 /// Measures what is asked. `watch` is told how it goes and may end it early; what was
 /// measured so far is then recorded, with a doubt.
 ///

@@ -71,7 +71,7 @@ pub(crate) fn run(
 }
 
 /// Refuses what makes no sense, what cannot be here, and what would take the machine over.
-fn refuse(spec: &NohzSpec, facts: &Facts) -> Result<(), Error> {
+pub(crate) fn refuse(spec: &NohzSpec, facts: &Facts) -> Result<(), Error> {
     sensible("the wait", spec.limit_ns)?;
     if !spec.stay_ns.is_zero() {
         sensible("the stay", spec.stay_ns)?;

@@ -96,12 +96,21 @@ struct Chase {
 /// How many numbers a line holds; the first says which line is next.
 const NUMBERS: usize = LINE / size_of::<u32>();
 
+/// Refuses a workload that cannot be meant, as far as that shows before it is made ready.
+pub(crate) fn refuse(workload: &Workload) -> Result<(), Error> {
+    match workload {
+        Workload::Memory(bytes) => Chase::lines(*bytes).map(drop),
+        _ => Ok(()),
+    }
+}
+
 impl Chase {
-    fn through(bytes: u64) -> Result<Self, Error> {
-        let refused = |text: String| Err(Error::new(Kind::Spec, text));
+    /// How many lines of the cache that memory is.
+    fn lines(bytes: u64) -> Result<usize, Error> {
         let lines = usize::try_from(bytes).unwrap_or(usize::MAX) / LINE;
         if lines < 2 {
-            return refused("a chase needs at least 128 bytes of memory".to_owned());
+            let text = "a chase needs at least 128 bytes of memory";
+            return Err(Error::new(Kind::Spec, text));
         }
         let most = memory::whole().map_or(u64::MAX, |whole| whole / 2);
         if bytes > most || u32::try_from(lines).is_err() {
@@ -111,6 +120,11 @@ impl Chase {
             );
             return Err(Error::new(Kind::System, text));
         }
+        Ok(lines)
+    }
+
+    fn through(bytes: u64) -> Result<Self, Error> {
+        let lines = Self::lines(bytes)?;
         let memory = Memory::new(lines * LINE);
         let mut memory = memory.map_err(|error| failed("mmap(2)", &error))?;
         link(memory.filled(0));
