@@ -20,6 +20,8 @@ pub(crate) struct Change {
 pub(crate) enum To {
     /// That, which is written.
     Value(String),
+    /// That, which is written, and goes with the group that it is in.
+    Within(String),
     /// What the kernel will make of it by itself, because of the changes that come next: one
     /// of these.
     Foreseen(Vec<String>),

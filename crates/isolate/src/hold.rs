@@ -104,10 +104,11 @@ impl Hold {
         change: &Change,
         is_noted: bool,
     ) -> Result<(), Error> {
-        let Change { setting, to: To::Value(value) } = change else { return Ok(()) };
+        let Change { setting, to } = change;
+        let (To::Value(value) | To::Within(value)) = to else { return Ok(()) };
         let failed = |error: io::Error| refused(setting, value, &error);
         let now = setting.read().map_err(failed)?;
-        if !is_noted {
+        if !is_noted && matches!(to, To::Value(_)) {
             self.note(journal, change, &now);
             journal.save()?;
         }
@@ -132,6 +133,8 @@ impl Hold {
     fn note(&self, journal: &mut Journal, change: &Change, now: &str) {
         let Change { setting, to } = change;
         let values = match to {
+            // It is no setting of the machine's, and gone with its group.
+            To::Within(_) => return,
             To::Value(value) => std::slice::from_ref(value),
             To::Foreseen(values) => values,
         };

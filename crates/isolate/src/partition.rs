@@ -1,9 +1,12 @@
 //! An isolated partition: a control group whose CPU the scheduler balances nothing onto.
 //!
 //! `cpuset.cpus.partition` = `isolated` in a group right below the root of the v2 hierarchy,
-//! since 6.1 (`Documentation/admin-guide/cgroup-v2.rst`). Where cpusets belong to the v1
-//! hierarchy, or this process may not make groups, there is none.
+//! since 6.1 (`Documentation/admin-guide/cgroup-v2.rst`). The group is a threaded one, and only
+//! the thread that is to have the CPU goes into it, by its [`Door`]: the others, a real-time
+//! one beside them, would never run again. Where cpusets belong to the v1 hierarchy, or this
+//! process may not make groups, there is none.
 
+use std::ffi::CString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -16,7 +19,11 @@ use crate::setting::{Setting, YES};
 use crate::task::{Stat, Task};
 use crate::thread::affinity_of;
 
-/// What has to be changed so that this process is alone in a partition of that CPU.
+/// Where the hierarchy is mounted.
+const PLACES: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
+
+/// What has to be changed so that a thread of this process may be alone in a partition of that
+/// CPU.
 pub(crate) fn of(cpu: Cpu, facts: &Facts) -> Changes {
     match (mount(facts), Task::own()) {
         (Ok(mount), Some(own)) => {
@@ -53,19 +60,61 @@ fn affinities(cpu: Cpu, mount: &Path, facts: &Facts) -> Vec<Change> {
     forgotten.collect()
 }
 
-fn steps(cpu: Cpu, mount: &Path, own: Task) -> [Change; 5] {
-    let group = mount.join(format!("noisefloor-{cpu}"));
-    let (process, place) = (own, mount.to_owned());
+fn steps(cpu: Cpu, mount: &Path, own: Task) -> [Change; 6] {
+    let group = mount.join(name(cpu));
+    let root = mount.display().to_string();
+    let within = |file: &str, value: &str| Change {
+        setting: Setting::File(group.join(file)),
+        to: To::Within(value.to_owned()),
+    };
     [
+        Change::new(Setting::Member { process: own, mount: mount.to_owned() }, root),
         Change::new(Setting::Cpuset(mount.to_owned()), YES),
         Change::new(Setting::Group(group.clone()), YES),
-        Change::of_file(group.join("cpuset.cpus"), cpu.to_string()),
-        Change::of_file(group.join("cpuset.cpus.partition"), "isolated"),
-        Change::new(
-            Setting::Member { process, mount: place },
-            group.display().to_string(),
-        ),
+        within("cgroup.type", "threaded"),
+        within("cpuset.cpus", &cpu.to_string()),
+        within("cpuset.cpus.partition", "isolated"),
     ]
+}
+
+fn name(cpu: Cpu) -> String {
+    format!("noisefloor-{cpu}")
+}
+
+/// The way into a CPU's partition, for the calling thread alone.
+#[derive(Debug)]
+pub(crate) struct Door(Vec<CString>);
+
+impl Door {
+    /// Where it is, should there be one.
+    pub(crate) fn of(cpu: Cpu) -> Self {
+        let file = |place| format!("{place}/{}/cgroup.threads", name(cpu));
+        Self(
+            PLACES
+                .map(file)
+                .into_iter()
+                .filter_map(|file| CString::new(file).ok())
+                .collect(),
+        )
+    }
+
+    /// Goes in; whether there is one. Async-signal-safe.
+    pub(crate) fn enter(&self) -> bool {
+        self.0.iter().any(|file| {
+            // SAFETY: the path ends with a zero and outlives the call.
+            let door =
+                unsafe { libc::open(file.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC) };
+            if door < 0 {
+                return false;
+            }
+            // 0 is the thread that writes.
+            // SAFETY: one byte is read, of a text that lives for ever.
+            let written = unsafe { libc::write(door, c"0".as_ptr().cast(), 1) };
+            // SAFETY: it was opened above, and is nobody else's.
+            unsafe { libc::close(door) };
+            written == 1
+        })
+    }
 }
 
 /// Where the v2 hierarchy is mounted, if it has cpusets.
@@ -74,7 +123,7 @@ fn mount(facts: &Facts) -> Result<PathBuf, Error> {
         Error::new(Kind::NoSetting, format!("no isolated partition: {why}"))
     };
     let layout = facts.cgroup.layout.value().map_err(|why| refuse(why.to_string()))?;
-    let places = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"].map(PathBuf::from);
+    let places = PLACES.map(PathBuf::from);
     let has_cpuset = |place: &PathBuf| {
         std::fs::read_to_string(place.join("cgroup.controllers"))
             .is_ok_and(|text| text.split_whitespace().any(|name| name == "cpuset"))

@@ -134,11 +134,11 @@ fn control(folder: &Path) -> io::Result<PathBuf> {
 
 /// Removes a group; who is still in it goes to the one above.
 fn remove(folder: &Path) -> io::Result<()> {
-    let above = folder.parent().unwrap_or(folder).join("cgroup.procs");
-    let left = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
-    for process in left.lines() {
+    let above = folder.parent().unwrap_or(folder).join("cgroup.threads");
+    let left = fs::read_to_string(folder.join("cgroup.threads")).unwrap_or_default();
+    for thread in left.lines() {
         // One that ended meanwhile is gone, too; removing the folder tells of the others.
-        let _ = write(&above, process);
+        let _ = write(&above, thread);
     }
     fs::remove_dir(folder)
 }

@@ -9,6 +9,7 @@ use std::marker::PhantomData;
 use units::{Cpu, CpuSet};
 
 use crate::error::{Error, Kind};
+use crate::partition::Door;
 
 const BITS: usize = u64::BITS as usize;
 /// Longer than any kernel's mask: x86 ends at 8192 CPUs (`NR_CPUS_RANGE_END`).
@@ -20,7 +21,12 @@ const WORDS_MAX: usize = 256;
 /// `Kind::Cpuset` where the kernel says that the CPU may not be used at all: it is not
 /// in the process's cpuset, or went offline.
 pub fn pin(cpu: Cpu) -> Result<(), Error> {
-    set_affinity(&mask(cpu)).map_err(|error| {
+    let mask = mask(cpu);
+    let again = |error| match Door::of(cpu).enter() {
+        true => set_affinity(&mask),
+        false => Err(error),
+    };
+    set_affinity(&mask).or_else(again).map_err(|error| {
         let text = format!("CPU {cpu} may not be used by this process: {error}");
         Error::new(Kind::Cpuset, text)
     })

@@ -170,8 +170,8 @@ impl Tick {
                 return Ok(Entry { entered, waited, left, kept_by });
             }
             if wait.forced && came_back.elapsed() >= self.period * STAY {
-                leave(self.cpu, others)?;
-                (left, came_back) = (left + 1, Instant::now());
+                left += u32::from(leave(self.cpu, others)?);
+                came_back = Instant::now();
             }
             spin(PAUSE);
         }
@@ -226,10 +226,12 @@ impl Tick {
     }
 }
 
-/// Goes to another CPU, and comes back.
-fn leave(cpu: Cpu, others: &CpuSet) -> Result<(), Error> {
-    // Where there is no other, nothing is left.
-    if set_affinity(&mask_of(others)).is_ok() { pin(cpu) } else { Ok(()) }
+/// Goes to another CPU, and comes back; whether there was one that it could go to.
+fn leave(cpu: Cpu, others: &CpuSet) -> Result<bool, Error> {
+    match set_affinity(&mask_of(others)) {
+        Ok(()) => pin(cpu).map(|()| true),
+        Err(_) => Ok(false),
+    }
 }
 
 /// Spins in user space, as a workload does.
