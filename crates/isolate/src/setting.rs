@@ -140,6 +140,9 @@ fn remove(folder: &Path) -> io::Result<()> {
         // One that ended meanwhile is gone, too; removing the folder tells of the others.
         let _ = write(&above, thread);
     }
+    // The kernel ends a removed group's partition some time later, and lets all threads run
+    // everywhere then; a partition that is ended first has done so before anything else.
+    let _ = write(&folder.join("cpuset.cpus.partition"), "member");
     fs::remove_dir(folder)
 }
 

@@ -61,14 +61,17 @@ const ROWS: &[Case] = &[
     ("[[setting]]\nwrite = { \"/sys/x\" = 1 }", "6:22: invalid type: integer `1`"),
     ("[[workload]]\nticks = 1", "6:9: invalid type: integer `1`, expected a table"),
     ("\n[[workload]]", "6:1: missing field `name`"),
-    ("[[workload]]\nname = \"n\"", "5:1: a workload is exactly one of noise, ticks and"),
+    (
+        "[[workload]]\nname = \"n\"",
+        "5:1: a workload is exactly one of noise, ticks, calls and",
+    ),
 ];
 
 /// Behind [`HEAD`] and a `[[workload]]` of some name: in line 7.
 const WORKLOADS: &[Case] = &[
     (
         "noise = { cpu = 0, duration = \"1s\" }\nticks = { cpu = 0, duration = \"1s\" }",
-        "5:1: a workload is exactly one of noise, ticks and calls",
+        "5:1: a workload is exactly one of noise, ticks, calls and nohz",
     ),
     ("noise = { cpu = 0 }", "7:9: missing field `duration`"),
     ("noise = { cpu = 0, duration = \"0s\" }", "7:31: 0s is not a length of more than"),
