@@ -106,7 +106,7 @@ const WORKLOADS: &[Case] = &[
     ),
     (
         "ticks = { cpu = 0, duration = \"1s\" }\nwatch = \"bpf\"",
-        "8:9: ticks are counted and not watched: watch noise or calls",
+        "8:9: ticks and nohz are counted and not watched: watch noise or calls",
     ),
     (
         "calls = { cpu = 0, calls = [], repeats = 1 }",
