@@ -11,19 +11,14 @@ use std::path::{Path, PathBuf};
 use units::{Cpu, CpuSet};
 
 use crate::change::{Change, Changes, without};
+use crate::numbered::numbered;
 
 const IRQS: &str = "/proc/irq";
 
 /// What has to be changed so that no device interrupts that CPU; `others` are those that an
 /// interrupt goes to that has nowhere else to go.
 pub(crate) fn away(cpu: Cpu, others: &CpuSet) -> Changes {
-    let mut numbers: Vec<u32> = fs::read_dir(IRQS)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .collect();
-    numbers.sort_unstable();
+    let numbers = numbered(IRQS);
     let lists =
         numbers.into_iter().map(|irq| format!("{IRQS}/{irq}/smp_affinity_list").into());
     let default = Path::new(IRQS).join("default_smp_affinity");

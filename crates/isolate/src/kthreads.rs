@@ -4,24 +4,17 @@
 //! (`__kthread_create_on_node`). Threads that the kernel bound to
 //! their CPU (`PF_NO_SETAFFINITY`) stay: `ksoftirqd/N`, `migration/N`, `kworker/N:*`.
 
-use std::fs;
-
 use units::{Cpu, CpuSet};
 
 use crate::change::{Change, Changes, without};
+use crate::numbered::numbered;
 use crate::setting::Setting;
 use crate::task::Stat;
 use crate::thread::affinity_of;
 
 /// What has to be changed so that no movable thread of the kernel runs on that CPU.
 pub(crate) fn away(cpu: Cpu, others: &CpuSet) -> Changes {
-    let mut numbers: Vec<u32> = fs::read_dir("/proc")
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .collect();
-    numbers.sort_unstable();
+    let numbers = numbered("/proc");
     let movable = numbers.into_iter().filter_map(|tid| {
         let stat = Stat::of(tid).filter(Stat::is_movable_kthread)?;
         let cpus = without(&affinity_of(tid).ok()?, cpu, others)?;

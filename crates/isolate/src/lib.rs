@@ -20,6 +20,7 @@ mod journal;
 mod kthreads;
 mod lock;
 mod memory;
+mod numbered;
 mod partition;
 mod pick;
 mod seat;
