@@ -34,6 +34,11 @@ pub(crate) struct Free {
 }
 
 impl Free {
+    /// The same for a thread of that priority: an ordinary one is not throttled anyway.
+    pub(crate) fn at(self, fifo: u8) -> Self {
+        Self { throttled: self.throttled || fifo == 0, ..self }
+    }
+
     fn wishes(self, cpu: Cpu) -> Wishes {
         Wishes {
             cpu: Some(cpu),

@@ -39,7 +39,7 @@ pub(crate) fn run(args: &JitterArgs, output: Output) -> Result<Outcome, Failure>
         Workload::Exec(library) => {
             let supervisor = Supervisor::new()?;
             let again = args.cpu.is_none().then(|| format!("--cpu={cpu}"));
-            kept_free(cpu, args.free, &facts, output.quiet, || {
+            kept_free(cpu, args.free.at(args.fifo), &facts, output.quiet, || {
                 supervisor.watch_over(library, again.as_deref())
             })
         }
@@ -69,7 +69,7 @@ fn measure(
     };
     let recording = match supervisor::is_supervised() {
         true => run(),
-        false => kept_free(cpu, args.free, facts, output.quiet, run),
+        false => kept_free(cpu, args.free.at(args.fifo), facts, output.quiet, run),
     }?;
     let asked = Where { cpus: None, output: args.output.clone() };
     let written = args.histogram().map(|(_, file)| write_histogram(&recording, file));

@@ -34,11 +34,12 @@ pub(crate) fn run(command: &NohzCommand, output: Output) -> Result<Outcome, Fail
     // Where it cannot be, nothing is changed first.
     measure::refuse(&spec, &facts)?;
     tell_pick(&pick, output.quiet);
-    let recording = kept_free(cpu, place.free, &facts, output.quiet, || {
-        let recording = measure::run(&spec, &facts, &mut terminal as &mut dyn Watch);
-        terminal.clear();
-        Ok(recording?)
-    })?;
+    let recording =
+        kept_free(cpu, place.free.at(place.fifo), &facts, output.quiet, || {
+            let recording = measure::run(&spec, &facts, &mut terminal as &mut dyn Watch);
+            terminal.clear();
+            Ok(recording?)
+        })?;
     let told =
         measuring::finish(&recording, &asked, output, || report::text(&recording))?;
     Ok(if failed(&recording) { Outcome::Exceeded } else { told })

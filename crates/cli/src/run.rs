@@ -9,7 +9,7 @@ use recording::{Body, Picked, Recording, RunSpec, Words};
 use units::CpuSet;
 
 use crate::args::{Output, RunArgs, Source};
-use crate::isolating::{Free, kept_free};
+use crate::isolating::kept_free;
 use crate::measuring::refuse_unwritable;
 use crate::outcome::{Failure, Outcome};
 
@@ -22,8 +22,7 @@ pub(crate) fn run(args: &RunArgs, output: Output) -> Result<Outcome, Failure> {
     let mut relayed = Relayed::begin()?;
     let pick = isolate::pick(args.cpu, &facts)?;
     let _claim = isolate::claim(&one(&pick))?;
-    let throttled = args.free.throttled || args.fifo == 0;
-    let free = Free { throttled, ..args.free };
+    let free = args.free.at(args.fifo);
     let recording = kept_free(pick.cpu, free, &facts, output.quiet, || {
         watched(args, &pick, &facts, &mut relayed)
     })?;

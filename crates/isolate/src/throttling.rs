@@ -3,7 +3,9 @@
 //! Until 6.11, and with `RT_GROUP_SCHED` later too, they may run `sched_rt_runtime_us` of each
 //! period, on all CPUs together; -1 is all of it (`Documentation/scheduler/sched-rt-group.rst`).
 //! Since 6.12 a fair server on each CPU gives ordinary tasks 50 ms of each second, since 7.0 one
-//! for sched_ext as well; a runtime of 0 switches it off (`kernel/sched/debug.c`, debugfs).
+//! for sched_ext as well; a runtime of 0 switches it off (`kernel/sched/debug.c`, debugfs). To 6.12
+//! (Debian's 6.12.117) that looks like more than there is for deadline tasks, and it refuses
+//! (EBUSY), unless there is no limit to that: which is what the first setting still means there.
 
 use std::path::{Path, PathBuf};
 
@@ -22,16 +24,9 @@ pub(crate) fn off(cpu: Cpu, others: &CpuSet, facts: &Facts) -> Changes {
         let text = format!("real-time tasks stay throttled: CPU {cpu} is the only one");
         return vec![Err(Error::new(Kind::Unsafe, text))];
     }
-    let mut changes = Vec::new();
-    let server = facts.sched.fair_server_runtime_ns.value();
-    let none = server.is_err_and(|unknown| unknown.code == Why::TooOld);
-    if none || facts.sched.rt_group.get() != Some(&false) {
-        changes.push(Ok(Change::of_file(PathBuf::from(RT_RUNTIME), "-1")));
-    }
-    if none {
-        return changes;
-    }
-    match server {
+    let mut changes = vec![Ok(Change::of_file(PathBuf::from(RT_RUNTIME), "-1"))];
+    match facts.sched.fair_server_runtime_ns.value() {
+        Err(unknown) if unknown.code == Why::TooOld => {}
         Ok(_) => changes.extend(servers(cpu).map(|file| Ok(Change::of_file(file, "0")))),
         Err(unknown) => {
             let text = format!("the fair server of CPU {cpu} stays on: {unknown}");
