@@ -25,7 +25,6 @@ pub(crate) fn run(command: &NohzCommand, output: Output) -> Result<Outcome, Fail
     let mut terminal = Terminal::new(output.quiet, None)?;
     let pick = isolate::pick(place.cpu, &facts)?;
     let cpu = pick.cpu;
-    let _claim = isolate::claim(&[cpu].into_iter().collect())?;
     let spec = spec(place, cpu, tries, stay);
     let spec = match command {
         NohzCommand::Test(_) => Spec::NohzTest(spec),
@@ -33,6 +32,7 @@ pub(crate) fn run(command: &NohzCommand, output: Output) -> Result<Outcome, Fail
     };
     // Where it cannot be, nothing is changed first.
     measure::refuse(&spec, &facts)?;
+    let _claim = isolate::claim(&[cpu].into_iter().collect())?;
     tell_pick(&pick, output.quiet);
     let recording =
         kept_free(cpu, place.free.at(place.fifo), &facts, output.quiet, || {
