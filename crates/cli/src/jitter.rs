@@ -26,12 +26,11 @@ pub(crate) fn run(args: &JitterArgs, output: Output) -> Result<Outcome, Failure>
         measuring::refuse_unwritable("-o", file)?;
     }
     let facts = Facts::read(&Root::live());
-    if supervisor::is_supervised() {
-        let cpu = isolate::pick(args.cpu, &facts)?.cpu;
-        return supervisor::supervised(|| measure(args, cpu, &facts, output));
-    }
     let pick = isolate::pick(args.cpu, &facts)?;
     let cpu = pick.cpu;
+    if supervisor::is_supervised() {
+        return supervisor::supervised(|| measure(args, cpu, &facts, output));
+    }
     // Where it cannot be, nothing is changed first.
     measure::refuse(&Spec::Jitter(spec(args, cpu)), &facts)?;
     tell_pick(&pick, output.quiet);

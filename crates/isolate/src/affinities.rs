@@ -4,10 +4,9 @@
 //! what it was restricted to (`taskset`, `isolcpus=`) is forgotten. `/proc/self/task` lists a
 //! process's threads. Threads that are started later are not in it.
 
-use std::fs;
-
 use units::CpuSet;
 
+use crate::numbered::numbered;
 use crate::task::{Stat, Task};
 use crate::thread::{affinity_of, mask_of, set_affinity_of};
 
@@ -21,9 +20,7 @@ pub(crate) struct Affinities {
 impl Affinities {
     /// Those of this process's threads.
     pub(crate) fn now() -> Self {
-        let threads = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
-        let numbers =
-            threads.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        let numbers = numbered("/proc/self/task").into_iter();
         let of = |tid: u32| Some((Stat::of(tid)?.task, affinity_of(tid).ok()?));
         Self { process: std::process::id(), threads: numbers.filter_map(of).collect() }
     }

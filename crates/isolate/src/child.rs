@@ -11,8 +11,7 @@ use std::process::Command;
 use units::Cpu;
 
 use crate::error::Error;
-use crate::partition::Door;
-use crate::thread::{mask, outrank, pin, set_affinity, set_fifo};
+use crate::thread::{Place, mask, outrank, pin, set_affinity, set_fifo};
 
 /// The first thread's priority among those that take turns.
 const FIRST: u8 = 1;
@@ -49,11 +48,10 @@ pub fn take_turns(command: &mut Command, cpu: Cpu) {
 /// Starting it fails where [`may_outrank`] or [`may_have`] say so.
 pub fn settle(command: &mut Command, cpu: Cpu, fifo: Option<u8>) {
     let parent = std::process::id();
-    let (mask, door) = (mask(cpu), Door::of(cpu));
+    let place = Place::of(cpu);
     let settle = move || {
         bind(parent, None)?;
-        let again = |error| if door.enter() { set_affinity(&mask) } else { Err(error) };
-        set_affinity(&mask).or_else(again)?;
+        place.take()?;
         fifo.map_or(Ok(()), set_fifo)
     };
     // SAFETY: between fork and exec only async-signal-safe calls are made, on memory that

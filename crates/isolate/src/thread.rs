@@ -21,15 +21,41 @@ const WORDS_MAX: usize = 256;
 /// `Kind::Cpuset` where the kernel says that the CPU may not be used at all: it is not
 /// in the process's cpuset, or went offline.
 pub fn pin(cpu: Cpu) -> Result<(), Error> {
-    let mask = mask(cpu);
-    let again = |error| match Door::of(cpu).enter() {
-        true => set_affinity(&mask),
-        false => Err(error),
-    };
-    set_affinity(&mask).or_else(again).map_err(|error| {
+    Place::of(cpu).take().map_err(|error| {
         let text = format!("CPU {cpu} may not be used by this process: {error}");
         Error::new(Kind::Cpuset, text)
     })
+}
+
+/// Lets the calling thread run on one CPU only, at that `SCHED_FIFO` priority, if any.
+///
+/// # Errors
+/// Those of [`pin`] and [`outrank`].
+pub fn take(cpu: Cpu, fifo: Option<u8>) -> Result<(), Error> {
+    pin(cpu)?;
+    fifo.map_or(Ok(()), outrank)
+}
+
+/// One CPU, made ready to be taken where nothing may be allocated.
+pub(crate) struct Place {
+    mask: Vec<u64>,
+    door: Door,
+}
+
+impl Place {
+    pub(crate) fn of(cpu: Cpu) -> Self {
+        Self { mask: mask(cpu), door: Door::of(cpu) }
+    }
+
+    /// Lets the calling thread run there only, in the CPU's partition where there is one.
+    /// Async-signal-safe.
+    pub(crate) fn take(&self) -> io::Result<()> {
+        let again = |error| match self.door.enter() {
+            true => set_affinity(&self.mask),
+            false => Err(error),
+        };
+        set_affinity(&self.mask).or_else(again)
+    }
 }
 
 /// Lets a thread of any process run on one CPU only; 0 is the calling thread.

@@ -24,7 +24,7 @@ use crate::stop::Stop;
 use crate::thread::{block_signals, died, start};
 use crate::watch::Watch;
 use crate::work::{self, Work, prepare};
-use crate::{Error, Kind, counter, doubts, mark, sensible};
+use crate::{Error, Kind, counter, doubts, mark, sensible, sensible_priority};
 
 /// How long it is measured where nothing is asked.
 const DURATION: Nanos = Nanos::from_secs(20);
@@ -71,14 +71,7 @@ pub(crate) fn refuse(spec: &JitterSpec, facts: &Facts) -> Result<(), Error> {
         return refused("either so many tests or so much time");
     }
     work::refuse(&spec.workload)?;
-    match spec.fifo {
-        None => Ok(()),
-        Some(1..=99) => {
-            let alone: CpuSet = [spec.cpu].into_iter().collect();
-            isolate::leave_room(&alone, facts).map_err(Error::from)
-        }
-        Some(_) => refused("SCHED_FIFO priorities are 1 to 99"),
-    }
+    sensible_priority(spec.fifo, &CpuSet::from_iter([spec.cpu]), facts)
 }
 
 /// What is going to be done, where one run of the workload takes that long.

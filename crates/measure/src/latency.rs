@@ -19,7 +19,7 @@ use crate::meanwhile::Counters;
 use crate::sleeper::{self, Place, Seen, Sleeper};
 use crate::wakeups::Schedule;
 use crate::watch::{self, Watch};
-use crate::{Error, Kind, counter, doubts, sensible};
+use crate::{Error, Kind, counter, doubts, sensible, sensible_priority};
 
 /// Shorter intervals leave no time to sleep in; longer ones keep Ctrl-C waiting.
 const SHORTEST: Nanos = Nanos::from_micros(10);
@@ -139,11 +139,7 @@ fn refuse(spec: &LatencySpec, facts: &Facts) -> Result<(), Error> {
     if spec.interval_ns > spec.duration_ns {
         return refused("the interval must not be longer than the duration");
     }
-    match spec.fifo {
-        None => Ok(()),
-        Some(1..=99) => isolate::leave_room(&spec.cpus, facts).map_err(Error::from),
-        Some(_) => refused("SCHED_FIFO priorities are 1 to 99"),
-    }
+    sensible_priority(spec.fifo, &spec.cpus, facts)
 }
 
 /// What is true of the CPUs that a doubt is about.

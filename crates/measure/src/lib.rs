@@ -55,7 +55,7 @@ use recording::{
     Body, CallsSpec, CheckSpec, Code, Doubt, JitterSpec, LatencySpec, NohzSpec,
     NoiseSpec, Recording, RunSpec, TicksSpec,
 };
-use units::Nanos;
+use units::{CpuSet, Nanos};
 
 /// The shortest measurement that says anything.
 const SHORTEST: Nanos = Nanos::from_millis(1);
@@ -187,6 +187,20 @@ fn left_out(spec: &Spec, facts: &Facts) -> Option<Doubt> {
         "outside this process's affinity or cpuset, and so not measured"
     };
     Some(Doubt::new(Code::CpusLeftOut, format!("{}: {why}", doubts::named(&without))))
+}
+
+/// Refuses a `SCHED_FIFO` priority that there is none of, and one on so many CPUs that nothing is
+/// left for the rest of the machine.
+fn sensible_priority(
+    fifo: Option<u8>,
+    cpus: &CpuSet,
+    facts: &Facts,
+) -> Result<(), Error> {
+    match fifo {
+        None => Ok(()),
+        Some(1..=99) => isolate::leave_room(cpus, facts).map_err(Error::from),
+        Some(_) => Err(Error::new(Kind::Spec, "SCHED_FIFO priorities are 1 to 99")),
+    }
 }
 
 /// Refuses a length of time that cannot be meant.

@@ -20,7 +20,7 @@ use crate::meanwhile::Counters;
 use crate::spin::{Ring, spin};
 use crate::thread::{died, start};
 use crate::watch::Watch;
-use crate::{Error, Kind, counter, mark, sensible};
+use crate::{Error, Kind, counter, mark, sensible, sensible_priority};
 
 /// By this name the thread is found.
 const NAME: &str = "nohz";
@@ -81,12 +81,7 @@ pub(crate) fn refuse(spec: &NohzSpec, facts: &Facts) -> Result<(), Error> {
         return Err(Error::new(Kind::Spec, text));
     }
     isolate::nohz_full(spec.cpu, facts)?;
-    let alone: CpuSet = [spec.cpu].into_iter().collect();
-    match spec.fifo {
-        None => Ok(()),
-        Some(1..=99) => isolate::leave_room(&alone, facts).map_err(Error::from),
-        Some(_) => Err(Error::new(Kind::Spec, "SCHED_FIFO priorities are 1 to 99")),
-    }
+    sensible_priority(spec.fifo, &CpuSet::from_iter([spec.cpu]), facts)
 }
 
 /// What became of one try.
@@ -117,8 +112,7 @@ impl Tried {
         stop: &AtomicBool,
     ) -> Result<Self, Error> {
         let others = isolate::pick(Some(spec.cpu), facts)?.others;
-        isolate::pin(spec.cpu)?;
-        spec.fifo.map_or(Ok(()), isolate::outrank)?;
+        isolate::take(spec.cpu, spec.fifo)?;
         let (limit, forced) = (spec.limit_ns, spec.forced);
         let wait = Wait { limit, forced, confirmed: false, stop: Some(stop) };
         mark::begin();

@@ -16,7 +16,7 @@ use crate::doubts;
 use crate::meanwhile::Counters;
 use crate::spinner::{self, Place, Seen, Spinner, Start};
 use crate::watch::{self, Watch};
-use crate::{Error, Kind, Ordinary, sensible};
+use crate::{Error, Kind, Ordinary, sensible, sensible_priority};
 
 /// Room for that many gaps a second; a busy machine has a few thousand.
 const GAPS_PER_SECOND: u64 = 20_000;
@@ -181,11 +181,7 @@ pub(crate) fn refuse(spec: &NoiseSpec, facts: &Facts) -> Result<(), Error> {
     if spec.stop_above_ns.is_some_and(Nanos::is_zero) {
         return Err(Error::new(Kind::Spec, "every gap is longer than nothing"));
     }
-    match spec.fifo {
-        None => Ok(()),
-        Some(1..=99) => isolate::leave_room(&spec.cpus, facts).map_err(Error::from),
-        Some(_) => Err(Error::new(Kind::Spec, "SCHED_FIFO priorities are 1 to 99")),
-    }
+    sensible_priority(spec.fifo, &spec.cpus, facts)
 }
 
 pub(crate) fn place(spec: &NoiseSpec, cpu: Cpu) -> Place {

@@ -155,9 +155,7 @@ fn together(
     scope(|scope| {
         let (place, has_place) = channel();
         let partner = start(scope, NAME, move || {
-            let taken = isolate::pin(cpu)
-                .and_then(|()| fifo.map_or(Ok(()), isolate::outrank))
-                .map_err(Error::from);
+            let taken = isolate::take(cpu, fifo).map_err(Error::from);
             let is_seated = taken.is_ok();
             if place.send(taken).is_ok() && is_seated {
                 theirs();

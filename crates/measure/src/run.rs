@@ -14,13 +14,13 @@ use std::process::{Child, Command};
 
 use facts::Facts;
 use recording::{Doubt, Ended, Meanwhile, RunSeries, RunSpec, Usage};
-use units::Nanos;
+use units::{CpuSet, Nanos};
 
 use crate::alarms::now;
 use crate::meanwhile::Counters;
 use crate::relay::{Came, Relay};
 use crate::watch::Watch;
-use crate::{Error, Kind};
+use crate::{Error, Kind, sensible_priority};
 
 /// Runs the program, and waits until it has ended.
 pub(crate) fn run(
@@ -58,16 +58,8 @@ fn prepare(spec: &RunSpec, facts: &Facts) -> Result<Command, Error> {
         return Err(Error::new(Kind::Spec, "no program to run"));
     };
     isolate::may_have(spec.cpu)?;
-    match spec.fifo {
-        None => {}
-        Some(priority @ 1..=99) => {
-            isolate::leave_room(&[spec.cpu].into_iter().collect(), facts)?;
-            isolate::may_outrank(priority)?;
-        }
-        Some(_) => {
-            return Err(Error::new(Kind::Spec, "SCHED_FIFO priorities are 1 to 99"));
-        }
-    }
+    sensible_priority(spec.fifo, &CpuSet::from_iter([spec.cpu]), facts)?;
+    spec.fifo.map_or(Ok(()), isolate::may_outrank)?;
     let mut command = Command::new(program);
     command.args(spec.command.arguments());
     isolate::settle(&mut command, spec.cpu, spec.fifo);

@@ -69,9 +69,7 @@ fn work(
     seat: Seat<(), Schedule>,
 ) -> Option<Result<Seen, Error>> {
     block_signals();
-    let taken = isolate::pin(place.cpu)
-        .and_then(|()| place.fifo.map_or(Ok(()), isolate::outrank))
-        .map_err(Error::from);
+    let taken = isolate::take(place.cpu, place.fifo).map_err(Error::from);
     let schedule = seat.wait(taken)?;
     let seen = match place.timer {
         Timer::ClockNanosleep => {
