@@ -296,9 +296,11 @@ fn ctrl_c_is_the_programs() {
     );
     let file = dir.path().join("run.sh");
     fs::write(&file, program).unwrap();
-    let line = format!("{TOOL} run --cpu {cpu} --fifo 0 -- sh {}", file.display());
+    // A shell that stayed would get what is typed, too, and end of it.
+    let line = format!("exec {TOOL} run --cpu {cpu} --fifo 0 -- sh {}", file.display());
     let terminal = Command::new("script")
         .args(["-qec", &line, "/dev/null"])
+        .env("SHELL", "/bin/sh")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn();
