@@ -18,6 +18,7 @@ mod nohz;
 mod noise;
 mod profile;
 mod run;
+mod slices;
 mod ticks;
 mod wakers;
 mod words;
@@ -39,6 +40,10 @@ pub use nohz::{KeptBy, NohzSeries, NohzSpec, NohzTry};
 pub use noise::{Counted, CpuNoise, LineCount, Lost, Meanwhile, NoiseSeries, NoiseSpec};
 pub use profile::{Episode, Profile, Stack, What};
 pub use run::{Ended, Interruptions, Picked, RunSeries, RunSpec, Usage};
+pub use slices::{
+    CpuSwitches, End, Policy, Role, SlicesSample, SlicesSeries, SlicesSpec, SlicesTask,
+    SlicesTurn, Step, StepSetting, Stretch, SwitchedTask, Switches, TaskTime,
+};
 pub use ticks::{CpuTicks, TickSample, TicksSeries, TicksSpec};
 pub use wakers::{Partner, WakersSeries, WakersSpec, WokenThread};
 pub use words::Words;
