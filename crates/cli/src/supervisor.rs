@@ -140,20 +140,25 @@ impl Signals {
             if let Some(status) = child.try_wait()? {
                 return Ok(status);
             }
+            // Before waiting: one may have come when its flag was there, and no byte yet.
+            self.pass_on(child);
             match self.any.read(&mut [0; 16]) {
                 Err(error) if error.kind() != ErrorKind::Interrupted => {
                     return Err(error);
                 }
                 _ => {}
             }
-            for (flag, signal) in &self.given {
-                if flag.swap(false, Ordering::Relaxed) {
-                    // It may have ended just now, and is then waited for above; one that was
-                    // stopped would not see the signal.
-                    let child = Pid::from_child(child);
-                    let _ = kill_process(child, *signal);
-                    let _ = kill_process(child, Signal::CONT);
-                }
+        }
+    }
+
+    fn pass_on(&self, child: &Child) {
+        for (flag, signal) in &self.given {
+            if flag.swap(false, Ordering::Relaxed) {
+                // It may have ended just now, and is then waited for; one that was stopped
+                // would not see the signal.
+                let child = Pid::from_child(child);
+                let _ = kill_process(child, *signal);
+                let _ = kill_process(child, Signal::CONT);
             }
         }
     }

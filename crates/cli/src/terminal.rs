@@ -92,10 +92,22 @@ impl Watch for Terminal {
 }
 
 /// Lets SIGINT, SIGTERM and SIGHUP set the flag; a second one ends the process at once.
+///
+/// What a signal does is done in the order in which it was registered, and as far as it was:
+/// one that comes meanwhile must set the flag, or nobody would ever know of it. So that is
+/// registered first, and which one is the second is told by a flag of its own.
 pub(crate) fn stop_on_signals(stop: &Arc<AtomicBool>) -> Result<(), Failure> {
+    let again = Arc::new(AtomicBool::new(false));
     for signal in SIGNALS {
-        flag::register_conditional_shutdown(signal, INTERRUPTED, Arc::clone(stop))
-            .and_then(|_| flag::register(signal, Arc::clone(stop)))
+        flag::register(signal, Arc::clone(stop))
+            .and_then(|_| {
+                flag::register_conditional_shutdown(
+                    signal,
+                    INTERRUPTED,
+                    Arc::clone(&again),
+                )
+            })
+            .and_then(|_| flag::register(signal, Arc::clone(&again)))
             .map_err(Failure::refused)?;
     }
     Ok(())
