@@ -38,7 +38,7 @@ impl Terminal {
     ) -> Result<Self, Failure> {
         let stop = Stop::new().map_err(Failure::refused)?;
         stop_on_signals(&stop.flag())?;
-        for signal in SIGNALS {
+        for signal in heeded() {
             let waker = stop.waker().map_err(Failure::refused)?;
             low_level::pipe::register(signal, waker).map_err(Failure::refused)?;
         }
@@ -98,7 +98,7 @@ impl Watch for Terminal {
 /// registered first, and which one is the second is told by a flag of its own.
 pub(crate) fn stop_on_signals(stop: &Arc<AtomicBool>) -> Result<(), Failure> {
     let again = Arc::new(AtomicBool::new(false));
-    for signal in SIGNALS {
+    for signal in heeded() {
         flag::register(signal, Arc::clone(stop))
             .and_then(|_| {
                 flag::register_conditional_shutdown(
@@ -111,6 +111,16 @@ pub(crate) fn stop_on_signals(stop: &Arc<AtomicBool>) -> Result<(), Failure> {
             .map_err(Failure::refused)?;
     }
     Ok(())
+}
+
+/// The signals that end a measurement. One that is started with `nohup` is to outlive its
+/// terminal.
+fn heeded() -> impl Iterator<Item = i32> {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    let is_nohup = mask.is_some_and(|mask| mask >> (SIGHUP - 1) & 1 == 1);
+    SIGNALS.into_iter().filter(move |&signal| signal != SIGHUP || !is_nohup)
 }
 
 /// Prints to standard output at once; says whether somebody still reads it.

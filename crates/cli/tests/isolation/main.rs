@@ -10,6 +10,7 @@ mod kills;
 mod nohz;
 mod settings;
 
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -23,6 +24,16 @@ fn tool(args: &[&str]) -> Command {
     let tool = if Path::new(IN_GUEST).exists() { IN_GUEST } else { built };
     let mut command = Command::new(tool);
     command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    // Who runs tests in the background may ignore them, and so would the tool at first.
+    let usual = || {
+        for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGTERM] {
+            // SAFETY: takes a signal's number and the default action.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
+        }
+        Ok(())
+    };
+    // SAFETY: it makes system calls only, as may be done between fork and exec.
+    unsafe { command.pre_exec(usual) };
     command
 }
 

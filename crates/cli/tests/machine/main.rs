@@ -10,7 +10,7 @@ mod tool;
 
 use std::fs;
 use std::io::Read;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -215,6 +215,23 @@ fn interrupted_runs_are_told() {
     let doubts = object["doubts"].as_array().unwrap();
     assert!(doubts.iter().any(|doubt| doubt["code"] == "interrupted"), "{doubts:?}");
     assert!(object["summary"]["cpus"][0]["elapsed_ns"].as_u64().unwrap() > 0);
+}
+
+/// Check that a run that was started to outlive its terminal (`nohup`) does.
+#[test]
+fn nohup_is_kept() {
+    let _turn = turn();
+    let cpu = first_cpu();
+    let line = format!("trap '' HUP; exec {TOOL} noise -d 1h -c {cpu} --json");
+    let child = Command::new("sh").args(["-c", &line]).stdout(Stdio::piped()).spawn();
+    let child = child.unwrap();
+    wait_for_spinners(&child, 1);
+    signal(&child, libc::SIGHUP);
+    std::thread::sleep(Duration::from_millis(300));
+    let running = format!("/proc/{}/status", child.id());
+    assert!(!fs::read_to_string(running).unwrap().contains("State:\tZ"));
+    signal(&child, libc::SIGTERM);
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(0));
 }
 
 /// Check that a sleeping `ticks` is ended by a signal at once too.

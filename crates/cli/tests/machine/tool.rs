@@ -16,6 +16,16 @@ pub(crate) const NOBODY: u32 = 65_534;
 pub(crate) fn tool(args: &[&str]) -> Command {
     let mut command = Command::new(TOOL);
     command.args(args).stdin(Stdio::null());
+    // Who runs tests in the background may ignore them.
+    let usual = || {
+        for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGTERM] {
+            // SAFETY: takes a signal's number and the default action.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
+        }
+        Ok(())
+    };
+    // SAFETY: it makes system calls only, as may be done between fork and exec.
+    unsafe { command.pre_exec(usual) };
     command
 }
 
