@@ -44,8 +44,8 @@ pub use seat::Seat;
 pub use setting::Setting;
 pub use task::Task;
 pub use thread::{
-    Elsewhere, current_cpu, highest_priority, outrank, outrank_thread, pin, pin_thread,
-    take,
+    Elsewhere, as_ordinary, current_cpu, highest_priority, keep_on, outrank,
+    outrank_thread, pin, pin_thread, take,
 };
 pub use tick::{Entry, Wait, nohz_cpus, nohz_full, reach_nohz, wait_for_nohz};
 pub use tick_stop::{Dependency, KeptBy};

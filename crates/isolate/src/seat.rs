@@ -63,6 +63,20 @@ impl Seat {
         Ok(seat)
     }
 
+    /// Takes that `SCHED_FIFO` priority for the calling thread, on whichever CPU it is.
+    ///
+    /// # Errors
+    /// Those of [`outrank`]; `Kind::System` where the kernel does not say how it was.
+    pub fn above(fifo: u8) -> Result<Self, Error> {
+        let unknown = || Error::new(Kind::System, "/proc does not show this thread");
+        let schedule = Schedule::of(0).map_err(|error| {
+            Error::new(Kind::System, format!("how this thread is scheduled: {error}"))
+        })?;
+        let (thread, process) = (own().ok_or_else(unknown)?, std::process::id());
+        outrank(fifo)?;
+        Ok(Self { thread, process, affinity: None, schedule: Some(schedule) })
+    }
+
     /// Whether the calling thread has this seat.
     pub fn is_own(&self) -> bool {
         // A name may change.

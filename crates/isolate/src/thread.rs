@@ -69,6 +69,47 @@ pub fn pin_thread(tid: u32, cpu: Cpu) -> io::Result<()> {
     set_affinity_of(tid, &mask(cpu))
 }
 
+/// Lets a thread of any process run on these CPUs only; 0 is the calling thread.
+///
+/// # Errors
+/// As the kernel says it: `EINVAL` for CPUs of which none may be used, `ESRCH`, `EPERM`.
+pub fn keep_on(tid: u32, cpus: &CpuSet) -> io::Result<()> {
+    if cpus.iter().last().is_some_and(|last| last.index() >= WORDS_MAX * BITS) {
+        return Err(io::Error::from_raw_os_error(libc::EINVAL));
+    }
+    set_affinity_of(tid, &mask_of(cpus))
+}
+
+/// Makes a thread of any process an ordinary one, of that nice value: `SCHED_BATCH`, or else
+/// `SCHED_OTHER`.
+///
+/// # Errors
+/// `Kind::Privilege` where it would become nicer to itself than it may; `Kind::System` where
+/// the kernel refuses otherwise.
+pub fn as_ordinary(tid: u32, batch: bool, nice: i8) -> Result<(), Error> {
+    let policy = if batch { libc::SCHED_BATCH } else { libc::SCHED_OTHER };
+    let parameters = libc::sched_param { sched_priority: 0 };
+    let who = libc::id_t::from(tid);
+    // SAFETY: `parameters` outlives the call, which only reads it; the other takes numbers.
+    let failed = unsafe {
+        libc::sched_setscheduler(number(tid), policy, &raw const parameters) != 0
+            || libc::setpriority(libc::PRIO_PROCESS, who, nice.into()) != 0
+    };
+    if !failed {
+        return Ok(());
+    }
+    let error = io::Error::last_os_error();
+    if matches!(error.raw_os_error(), Some(libc::EACCES | libc::EPERM)) {
+        let text = format!(
+            "a nice value of {nice} is not allowed: it needs root, CAP_SYS_NICE, or an \
+             RLIMIT_NICE of {} (ulimit -e {0})",
+            20 - i16::from(nice)
+        );
+        return Err(Error::new(Kind::Privilege, text));
+    }
+    Err(Error::new(Kind::System, format!("a nice value of {nice} was refused: {error}")))
+}
+
 /// The affinity mask of one CPU.
 pub(crate) fn mask(cpu: Cpu) -> Vec<u64> {
     mask_of(&[cpu].into_iter().collect())
