@@ -15,6 +15,7 @@ mod calls;
 mod check;
 mod clock;
 pub mod counter;
+mod crowd;
 mod doubts;
 mod error;
 mod jitter;
@@ -32,9 +33,11 @@ mod repeats;
 mod requests;
 mod run;
 mod sleeper;
+mod slices;
 pub mod spin;
 mod spinner;
 mod stop;
+mod task_reading;
 mod thread;
 mod ticks;
 mod wait;
@@ -53,7 +56,7 @@ pub use watch::{Silent, Watch};
 use facts::Facts;
 use recording::{
     Body, CallsSpec, CheckSpec, Code, Doubt, JitterSpec, LatencySpec, NohzSpec,
-    NoiseSpec, Recording, RunSpec, TicksSpec,
+    NoiseSpec, Recording, RunSpec, SlicesSpec, TicksSpec,
 };
 use units::{CpuSet, Nanos};
 
@@ -83,6 +86,8 @@ pub enum Spec {
     Latency(LatencySpec),
     /// What a program suffers on a CPU of its own.
     Run(RunSpec),
+    /// How long CPU-bound tasks run before something preempts them.
+    Slices(SlicesSpec),
 }
 
 /// Refuses what [`run`] would refuse of what keeps a CPU free, before anything is changed for
@@ -94,6 +99,7 @@ pub fn refuse(spec: &Spec, facts: &Facts) -> Result<(), Error> {
     match spec {
         Spec::Jitter(spec) => jitter::refuse(spec, facts),
         Spec::NohzTest(spec) | Spec::NohzStress(spec) => nohz::refuse(spec, facts),
+        Spec::Slices(spec) => slices::refuse(spec),
         _ => Ok(()),
     }
 }
@@ -152,6 +158,9 @@ fn measured(
         }
         Spec::Run(spec) => {
             Body::Run { series: run::run(&spec, facts, watch, doubts)?, spec }
+        }
+        Spec::Slices(spec) => {
+            Body::Slices { series: slices::run(&spec, watch, doubts)?, spec }
         }
     })
 }

@@ -13,8 +13,18 @@ pub(crate) struct Memory {
 impl Memory {
     /// A fresh mapping; none of its pages is there before it is touched.
     pub(crate) fn new(bytes: usize) -> io::Result<Self> {
+        Self::mapped(bytes, libc::MAP_PRIVATE)
+    }
+
+    /// A fresh mapping that processes which are forked share with this one: what any of them
+    /// writes, all see.
+    pub(crate) fn shared(bytes: usize) -> io::Result<Self> {
+        Self::mapped(bytes, libc::MAP_SHARED)
+    }
+
+    fn mapped(bytes: usize, sharing: libc::c_int) -> io::Result<Self> {
         let (access, kind) =
-            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+            (libc::PROT_READ | libc::PROT_WRITE, sharing | libc::MAP_ANONYMOUS);
         // SAFETY: the kernel chooses the place, so no memory in use is replaced.
         let at = unsafe { libc::mmap(ptr::null_mut(), bytes, access, kind, -1, 0) };
         if at == libc::MAP_FAILED {
@@ -58,6 +68,11 @@ impl Memory {
         }
         // SAFETY: all of them were just written, and the mapping is borrowed with them.
         unsafe { slice::from_raw_parts_mut(values, count) }
+    }
+
+    /// The beginning: a page's.
+    pub(crate) fn start(&self) -> *mut u8 {
+        self.at
     }
 
     /// All of it as numbers; those that were never written are zero.

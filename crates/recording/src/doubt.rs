@@ -61,6 +61,10 @@ pub enum Code {
     TestsLost,
     /// A tick that should have stopped did not.
     TickKept,
+    /// What reads the numbers takes time from what they are about.
+    Competes,
+    /// Timers are coarser than what was asked of them.
+    CoarseTimer,
     /// A doubt of a later version.
     #[serde(other)]
     Other,

@@ -67,6 +67,7 @@ impl Recording {
                 self.write_as(spec, series)
             }
             Body::Jitter { spec, series } => self.write_as(spec, series),
+            Body::Slices { spec, series } => self.write_as(spec, series),
         }
     }
 
@@ -126,6 +127,7 @@ impl Recording {
                 read_as(text, file, |spec, series| Body::NohzStress { spec, series })
             }
             "jitter" => read_as(text, file, |spec, series| Body::Jitter { spec, series }),
+            "slices" => read_as(text, file, |spec, series| Body::Slices { spec, series }),
             _ => {
                 let text = format!("a recording of unknown kind '{kind}'");
                 Err(Error::new(Kind::Corrupt, file, text))

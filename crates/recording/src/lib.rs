@@ -141,11 +141,18 @@ pub enum Body {
         /// What was seen.
         series: JitterSeries,
     },
+    /// How long CPU-bound tasks run before something preempts them.
+    Slices {
+        /// What was asked.
+        spec: SlicesSpec,
+        /// What was seen.
+        series: SlicesSeries,
+    },
 }
 
 impl Body {
     /// The kind's name, as it stands in the file: `noise`, `ticks`, `check`, `calls`,
-    /// `latency`, `run`, `wakers`, `nohz_test`, `nohz_stress`, `jitter`.
+    /// `latency`, `run`, `wakers`, `nohz_test`, `nohz_stress`, `jitter`, `slices`.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Noise { .. } => "noise",
@@ -158,6 +165,7 @@ impl Body {
             Self::NohzTest { .. } => "nohz_test",
             Self::NohzStress { .. } => "nohz_stress",
             Self::Jitter { .. } => "jitter",
+            Self::Slices { .. } => "slices",
         }
     }
 

@@ -123,15 +123,12 @@ pub struct SlicesSample {
     pub tasks: Vec<TaskTime>,
 }
 
-/// What one task did between two readings. Written as `[cpu_ns, user_ns, involuntary, voluntary,
-/// passes]`.
+/// What one task did between two readings. Written as `[cpu_ns, involuntary, voluntary, passes]`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "(Nanos, Nanos, u64, u64, u64)", into = "(Nanos, Nanos, u64, u64, u64)")]
+#[serde(from = "(Nanos, u64, u64, u64)", into = "(Nanos, u64, u64, u64)")]
 pub struct TaskTime {
     /// The CPU time that it used (its process's CPU clock).
     pub cpu_ns: Nanos,
-    /// Its user time, as the kernel accounts for it: in whole clock ticks (`/proc/PID/stat`).
-    pub user_ns: Nanos,
     /// How often it had to leave the CPU.
     pub involuntary: u64,
     /// How often it left it by itself.
@@ -140,17 +137,17 @@ pub struct TaskTime {
     pub passes: u64,
 }
 
-impl From<(Nanos, Nanos, u64, u64, u64)> for TaskTime {
-    fn from(from: (Nanos, Nanos, u64, u64, u64)) -> Self {
-        let (cpu_ns, user_ns, involuntary, voluntary, passes) = from;
-        Self { cpu_ns, user_ns, involuntary, voluntary, passes }
+impl From<(Nanos, u64, u64, u64)> for TaskTime {
+    fn from(from: (Nanos, u64, u64, u64)) -> Self {
+        let (cpu_ns, involuntary, voluntary, passes) = from;
+        Self { cpu_ns, involuntary, voluntary, passes }
     }
 }
 
-impl From<TaskTime> for (Nanos, Nanos, u64, u64, u64) {
+impl From<TaskTime> for (Nanos, u64, u64, u64) {
     fn from(time: TaskTime) -> Self {
-        let TaskTime { cpu_ns, user_ns, involuntary, voluntary, passes } = time;
-        (cpu_ns, user_ns, involuntary, voluntary, passes)
+        let TaskTime { cpu_ns, involuntary, voluntary, passes } = time;
+        (cpu_ns, involuntary, voluntary, passes)
     }
 }
 
@@ -254,7 +251,6 @@ mod tests {
     fn series() -> SlicesSeries {
         let time = TaskTime {
             cpu_ns: Nanos::from_millis(600),
-            user_ns: Nanos::from_millis(590),
             involuntary: 640,
             voluntary: 1,
             passes: 9_000,
@@ -303,7 +299,7 @@ mod tests {
             "tasks": [{"pid": 7, "name": "spin/0", "role": "spinner", "cpu": 1}],
             "turns": [{"step": 1, "samples": [{
                 "start_ns": 3_000, "wall_ns": 5_000_000_000_u64, "reading_ns": 200_000,
-                "tasks": [[600_000_000, 590_000_000, 640, 1, 9_000]],
+                "tasks": [[600_000_000, 640, 1, 9_000]],
             }]}],
             "switches": {"source": "bpf", "tasks": [{"tid": 1007, "name": "spin/0"}],
                 "cpus": [{"cpu": 1, "stretches": [[9_000, 980_000, 0, "wakeup"]],

@@ -8,6 +8,7 @@ use recording::{Body, Doubt, FORMAT, Recording};
 use serde::Serialize;
 
 use crate::findings::{Finding, findings};
+use crate::slices_summary::slices_summary;
 use crate::summary;
 
 #[derive(Serialize)]
@@ -90,6 +91,10 @@ pub fn json(
         }
         Body::Jitter { spec, series } => {
             let summary = summary::jitter_summary(spec, series);
+            object(recording, spec, summary, with_series.then_some(series))
+        }
+        Body::Slices { spec, series } => {
+            let summary = slices_summary(&recording.facts, spec, series);
             object(recording, spec, summary, with_series.then_some(series))
         }
     }

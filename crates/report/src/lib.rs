@@ -43,6 +43,8 @@ mod number;
 mod page;
 mod paragraph;
 mod run;
+mod slices;
+mod slices_summary;
 mod summary;
 mod table;
 mod text;
@@ -72,6 +74,8 @@ pub use jitter::{
 pub use json::{facts_json, json};
 pub use limits::exceeded;
 pub use page::facts_text;
+pub use slices::slices_classic;
+pub use slices_summary::slices_summary;
 pub use summary::{
     calls_summary, check_summary, jitter_summary, latency_summary, nohz_stress_summary,
     nohz_test_summary, noise_summary, run_summary, sample_summary, ticks_summary,

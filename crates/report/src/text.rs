@@ -9,6 +9,7 @@ use crate::latency::latency_text;
 use crate::nohz::{nohz_stress_text, nohz_test_text};
 use crate::noise::noise_text;
 use crate::run::run_text;
+use crate::slices::slices_text;
 use crate::ticks::ticks_text;
 use crate::wakers::wakers_text;
 
@@ -26,6 +27,7 @@ pub fn text(recording: &Recording) -> String {
         Body::NohzTest { spec, series } => nohz_test_text(spec, series, doubts),
         Body::NohzStress { spec, series } => nohz_stress_text(spec, series, doubts),
         Body::Jitter { spec, series } => jitter_text(spec, series, doubts),
+        Body::Slices { spec, series } => slices_text(facts, spec, series, doubts),
     }
 }
 

@@ -23,6 +23,7 @@ mod noise;
 mod percentiles;
 mod quantile;
 mod run;
+mod slices;
 mod ticks;
 mod values;
 mod wakers;
@@ -62,6 +63,11 @@ pub use quantile::quantile;
 pub use run::{
     EndedSummary, Interruption, InterruptionsInput, InterruptionsSummary, Part, RunInput,
     RunSummary, UsageSummary,
+};
+pub use slices::{
+    ClassicLine, Ender, SliceEnd, SliceLengths, SlicesInput, SlicesSampleInput,
+    SlicesSummary, SlicesTaskInput, SlicesTurnInput, StepSlices, StepSummary,
+    StretchInput, TaskSummary, TaskTimeInput,
 };
 pub use ticks::{CpuTicksSummary, TickInput, TicksSummary};
 pub use values::Spread;

@@ -1,0 +1,391 @@
+//! Slices: how long CPU-bound processes run before something preempts them.
+//!
+//! Processes are started that spin, and some that sleep again and again (`crowd`); what each
+//! has used and how often it left its CPU is read at the edges of each sample, by a thread that
+//! comes before all of them. Steps, if there are any, take turns: everything as it was found,
+//! then each step's settings, and again, so that what drifts drifts through all of them.
+//!
+//! In a guest each turn is one phase of the counter.
+//!
+//! Cannot see who ended a slice, nor a single one: that is the scheduler's own to tell
+//! (`blame::switches`).
+
+use isolate::Seat;
+use recording::{
+    Code, Doubt, SlicesSample, SlicesSeries, SlicesSpec, SlicesTask, SlicesTurn,
+};
+use units::{Cpu, CpuSet, Nanos};
+
+use crate::alarms::{now, timer_slack};
+use crate::crowd::{Crowd, Member, Work};
+use crate::task_reading::{StatusRoom, TaskReading};
+use crate::watch::{self, Watch};
+use crate::{Error, Kind, counter, mark, sensible};
+
+/// The most processes: each takes some memory of the kernel's.
+const PROCESSES_MAX: u32 = 10_000;
+const TURNS_MAX: u32 = 1_000;
+const SAMPLES_MAX: u64 = 100_000;
+/// The sampler's priority: any real-time one comes before ordinary tasks.
+const ABOVE: u8 = 1;
+/// How long it may take until all have run, and how much longer for each of them.
+const PATIENCE: Nanos = Nanos::from_secs(10);
+const PATIENCE_EACH: Nanos = Nanos::from_millis(50);
+/// How often to look whether they have.
+const LOOK: Nanos = Nanos::from_millis(2);
+/// With fewer slices of each spinner, a turn's mean is a matter of where it began.
+const FEW: u64 = 8;
+
+/// Runs all turns of all steps.
+pub(crate) fn run(
+    spec: &SlicesSpec,
+    watch: &mut dyn Watch,
+    doubts: &mut Vec<Doubt>,
+) -> Result<SlicesSeries, Error> {
+    refuse(spec)?;
+    let members = members(spec);
+    let suspended = counter::suspended();
+    let began_ns = now();
+    let crowd = Crowd::start(&members)?;
+    let seat = Seat::above(ABOVE).map_err(|why| {
+        let text = format!(
+            "the thread that reads competes with those that it reads, and takes some of \
+             their time: {why}"
+        );
+        doubts.push(Doubt::new(Code::Competes, text));
+    });
+    wait_for_all(&crowd, &members, watch)?;
+    let mut sampler = Sampler { crowd: &crowd, members: &members, began_ns };
+    let turns = sampler.turns(spec, watch)?;
+    drop(seat);
+    let tasks = tasks(&crowd, &members, spec);
+    drop(crowd);
+    doubts.extend(crate::doubts::of_suspension(
+        counter::suspended().saturating_sub(suspended),
+    ));
+    let series = SlicesSeries { began_ns, tasks, turns, switches: None };
+    doubts.extend(doubts_of(&series, spec));
+    Ok(series)
+}
+
+/// Reads all processes, at the edges of samples.
+struct Sampler<'a> {
+    crowd: &'a Crowd,
+    members: &'a [Member],
+    began_ns: Nanos,
+}
+
+/// All processes at one moment, more or less.
+struct Reading {
+    at: Nanos,
+    took: Nanos,
+    tasks: Vec<TaskReading>,
+}
+
+impl Sampler<'_> {
+    /// All turns: everything as it was found, then each step, and again.
+    fn turns(
+        &mut self,
+        spec: &SlicesSpec,
+        watch: &mut dyn Watch,
+    ) -> Result<Vec<SlicesTurn>, Error> {
+        let mut turns = Vec::new();
+        for turn in 0..spec.turns {
+            for step in 0..=u32::try_from(spec.steps.len()).unwrap_or(u32::MAX) {
+                let words = match spec.turns {
+                    1 => "spinning".to_owned(),
+                    all => format!("turn {} of {all}, step {step}", turn + 1),
+                };
+                let samples = self.turn(spec, &words, watch)?;
+                if !samples.is_empty() {
+                    turns.push(SlicesTurn { step, samples });
+                }
+                if watch.stop().given() {
+                    return Ok(turns);
+                }
+            }
+        }
+        Ok(turns)
+    }
+
+    /// One turn, sample by sample; one that is cut short is as long as it is.
+    fn turn(
+        &mut self,
+        spec: &SlicesSpec,
+        words: &str,
+        watch: &mut dyn Watch,
+    ) -> Result<Vec<SlicesSample>, Error> {
+        let length = turn_length(spec);
+        let each = spec.sample_ns.unwrap_or(length);
+        let mut room = StatusRoom::new();
+        let mut samples = Vec::new();
+        mark::begin();
+        let mut before = self.read(&mut room)?;
+        let (begin, until) = (before.at, before.at + length);
+        while before.at < until && !watch.stop().given() {
+            let end = until.min(begin + each.saturating_mul(1 + samples.len() as u64));
+            let raw = counter::kernel(libc::CLOCK_MONOTONIC_RAW);
+            let rest = end.saturating_sub(now());
+            watch::sleep(watch, words, raw, raw + rest);
+            let after = self.read(&mut room)?;
+            samples.push(self.sample(&before, &after));
+            before = after;
+        }
+        mark::end();
+        match self.crowd.ended().and_then(|place| self.members.get(place)) {
+            Some(gone) => Err(Error::new(
+                Kind::System,
+                format!("{} was killed while it was measured", gone.name),
+            )),
+            None => Ok(samples),
+        }
+    }
+
+    fn read(&self, room: &mut StatusRoom) -> Result<Reading, Error> {
+        let at = now();
+        let read = |(place, &pid): (usize, &libc::pid_t)| {
+            TaskReading::of(pid, self.crowd.passes(place), room).map_err(|error| {
+                Error::new(Kind::System, format!("/proc/{pid}: {error}"))
+            })
+        };
+        let tasks = self.crowd.pids().iter().enumerate().map(read);
+        let tasks = tasks.collect::<Result<_, _>>()?;
+        Ok(Reading { at, took: now().saturating_sub(at), tasks })
+    }
+
+    fn sample(&self, before: &Reading, after: &Reading) -> SlicesSample {
+        let tasks = after.tasks.iter().zip(&before.tasks);
+        SlicesSample {
+            start_ns: before.at.saturating_sub(self.began_ns),
+            wall_ns: after.at.saturating_sub(before.at),
+            reading_ns: after.took,
+            tasks: tasks.map(|(after, before)| after.since(before)).collect(),
+        }
+    }
+}
+
+/// How long one turn is.
+fn turn_length(spec: &SlicesSpec) -> Nanos {
+    Nanos::from_nanos(spec.duration_ns.get() / u64::from(spec.turns.max(1)))
+}
+
+/// Waits until each of them has run once: those that come last have to wait for all others.
+fn wait_for_all(
+    crowd: &Crowd,
+    members: &[Member],
+    watch: &mut dyn Watch,
+) -> Result<(), Error> {
+    let clock = || counter::kernel(libc::CLOCK_MONOTONIC_RAW);
+    let begin = clock();
+    let limit = PATIENCE + PATIENCE_EACH.saturating_mul(members.len() as u64);
+    while !crowd.is_at_work() && !watch.stop().given() {
+        if clock() > begin + limit {
+            let idle = (0..members.len()).find(|&place| crowd.passes(place) == 0);
+            let name = idle.map_or("", |place| members[place].name.as_str());
+            let text = format!(
+                "{name} did not get to run in {} s: something keeps its CPU",
+                limit.get() / 1_000_000_000
+            );
+            return Err(Error::new(Kind::System, text));
+        }
+        watch::sleep(watch, "starting", begin, clock() + LOOK);
+    }
+    Ok(())
+}
+
+/// Spinners, then sleepers.
+fn members(spec: &SlicesSpec) -> Vec<Member> {
+    let cpus: Vec<Cpu> = spec.cpus.iter().collect();
+    let at = |place: u32| {
+        let place = usize::try_from(place).unwrap_or(0) % cpus.len().max(1);
+        let one = cpus.get(place).copied().filter(|_| spec.pinned);
+        one.map_or_else(|| spec.cpus.clone(), |cpu| CpuSet::from_iter([cpu]))
+    };
+    let member = |kind: &str, work: Work, place: u32| Member {
+        name: format!("{kind}/{place}"),
+        work,
+        cpus: at(place),
+        policy: spec.policy,
+        nice: spec.nice,
+    };
+    let spinners = (0..spec.spinners).map(|place| member("spin", Work::Spin, place));
+    let sleep = Work::Sleep(spec.sleep_ns, spec.burst_ns);
+    let sleepers = (0..spec.sleepers).map(|place| member("sleep", sleep, place));
+    spinners.chain(sleepers).collect()
+}
+
+fn tasks(crowd: &Crowd, members: &[Member], spec: &SlicesSpec) -> Vec<SlicesTask> {
+    let task = |(member, pid): (&Member, &libc::pid_t)| SlicesTask {
+        pid: u32::try_from(*pid).unwrap_or(0),
+        name: member.name.clone(),
+        role: member.work.role(),
+        cpu: member.cpus.first().filter(|_| spec.pinned),
+    };
+    members.iter().zip(crowd.pids()).map(task).collect()
+}
+
+/// Refuses what makes no sense, before anything is started.
+pub(crate) fn refuse(spec: &SlicesSpec) -> Result<(), Error> {
+    let refused = |text: &str| Err(Error::new(Kind::Spec, text));
+    sensible("the duration", spec.duration_ns)?;
+    if spec.spinners == 0 {
+        return refused("at least one process must spin");
+    }
+    if spec.spinners.saturating_add(spec.sleepers) > PROCESSES_MAX {
+        return refused("at most 10000 processes are started");
+    }
+    if spec.cpus.is_empty() {
+        return refused("no CPU to spin on");
+    }
+    if spec.sleepers > 0 && !(1..=1_000_000_000).contains(&spec.sleep_ns.get()) {
+        return refused("a sleep must be between 1 ns and 1 s");
+    }
+    if spec.burst_ns > Nanos::from_secs(1) {
+        return refused("a burst must not be longer than 1 s");
+    }
+    if !(-20..=19).contains(&spec.nice) {
+        return refused("nice values are -20 to 19");
+    }
+    if !(1..=TURNS_MAX).contains(&spec.turns) {
+        return refused("a step has between 1 and 1000 turns");
+    }
+    let turn = turn_length(spec);
+    sensible("a turn (the duration by the number of turns)", turn)?;
+    match spec.sample_ns {
+        Some(sample) if !(Nanos::from_millis(1)..=turn).contains(&sample) => {
+            refused("a sample must be between 1 ms and as long as a turn")
+        }
+        Some(sample) if turn.get() / sample.get() > SAMPLES_MAX => {
+            refused("more samples than there is room for: longer ones are fewer")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Doubts of what was seen: few slices, sleepers that no timer wakes as often as asked.
+fn doubts_of(series: &SlicesSeries, spec: &SlicesSpec) -> Vec<Doubt> {
+    let spinners = usize::try_from(spec.spinners).unwrap_or(usize::MAX);
+    let samples = || series.turns.iter().flat_map(|turn| &turn.samples);
+    let mut doubts = Vec::new();
+    let few = |turn: &SlicesTurn| {
+        let spun = turn.samples.iter().flat_map(|s| s.tasks.iter().take(spinners));
+        let switches: u64 = spun.map(|task| task.involuntary).sum();
+        switches < FEW.saturating_mul(spec.spinners.into())
+    };
+    let contend =
+        spinners + usize::try_from(spec.sleepers).unwrap_or(0) > spec.cpus.len();
+    if contend && series.turns.iter().any(few) {
+        let text = "fewer than 8 slices of each spinner in a turn: its mean is a matter of \
+                    where it began; a longer -d has more";
+        doubts.push(Doubt::new(Code::TooShort, text));
+    }
+    let resolved = timer_slack() + resolution();
+    if spec.sleepers > 0 && spec.sleep_ns < resolved {
+        let wall: u64 = samples().map(|sample| sample.wall_ns.get()).sum();
+        let sleeping = samples().flat_map(|sample| sample.tasks.iter().skip(spinners));
+        let woken: u64 = sleeping.map(|task| task.passes).sum();
+        let rate = u128::from(woken) * 1_000_000_000
+            / u128::from(wall.max(1))
+            / u128::from(spec.sleepers);
+        let text = format!(
+            "a sleep of {} ns is below what timers here resolve ({} ns): each sleeper woke \
+             up {rate} times a second",
+            spec.sleep_ns.get(),
+            resolved.get()
+        );
+        doubts.push(Doubt::new(Code::CoarseTimer, text));
+    }
+    doubts
+}
+
+/// How fine the kernel's timers are (`clock_getres(2)`): a whole tick without
+/// high-resolution ones.
+fn resolution() -> Nanos {
+    let mut step = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `step` outlives the call, which fills it.
+    unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC, &raw mut step) };
+    let part = |part: i64| u64::try_from(part).unwrap_or(0);
+    Nanos::from_secs(part(step.tv_sec)) + Nanos::from_nanos(part(step.tv_nsec))
+}
+
+#[cfg(test)]
+mod tests {
+    use facts::Facts;
+    use recording::{Policy, Role};
+
+    use super::*;
+    use crate::Silent;
+
+    fn spec() -> SlicesSpec {
+        let facts = Facts::read(&facts::Root::live());
+        SlicesSpec {
+            spinners: 4,
+            sleepers: 1,
+            sleep_ns: Nanos::from_millis(1),
+            burst_ns: Nanos::from_micros(20),
+            duration_ns: Nanos::from_millis(400),
+            cpus: facts.cpus.allowed.get().unwrap().iter().take(1).collect(),
+            pinned: true,
+            nice: 0,
+            policy: Policy::Other,
+            steps: Vec::new(),
+            turns: 2,
+            sample_ns: Some(Nanos::from_millis(100)),
+        }
+    }
+
+    /// Check that questions that make no sense are refused before anything is started.
+    #[test]
+    fn nonsense_is_refused() {
+        let refused = |change: fn(&mut SlicesSpec)| {
+            let mut spec = spec();
+            change(&mut spec);
+            refuse(&spec).is_err_and(|error| error.kind() == Kind::Spec)
+        };
+        assert!(refused(|spec| spec.spinners = 0));
+        assert!(refused(|spec| spec.spinners = 10_000));
+        assert!(refused(|spec| spec.cpus = CpuSet::empty()));
+        assert!(refused(|spec| spec.sleep_ns = Nanos::ZERO));
+        assert!(refused(|spec| spec.burst_ns = Nanos::from_secs(2)));
+        assert!(refused(|spec| spec.nice = 20));
+        assert!(refused(|spec| spec.turns = 0));
+        assert!(refused(|spec| spec.turns = 500));
+        assert!(refused(|spec| spec.sample_ns = Some(Nanos::from_millis(201))));
+        assert!(!refused(|spec| spec.sleepers = 0));
+        assert!(!refused(|_| {}));
+    }
+
+    /// Check that all are measured, sample by sample, that no more CPU time is used than
+    /// there is, and that spinners on one CPU have to leave it.
+    #[test]
+    fn everybody_is_measured() {
+        let (spec, mut watch) = (spec(), Silent::new().unwrap());
+        let series = run(&spec, &mut watch, &mut Vec::new()).unwrap();
+        assert_eq!(series.turns.len(), 2);
+        let roles: Vec<Role> = series.tasks.iter().map(|task| task.role).collect();
+        assert_eq!(roles, [[Role::Spinner; 4].as_slice(), &[Role::Sleeper]].concat());
+        let samples = || series.turns.iter().flat_map(|turn| &turn.samples);
+        assert!(samples().count() >= 4, "{series:?}");
+        for sample in samples() {
+            let used: u64 = sample.tasks.iter().map(|task| task.cpu_ns.get()).sum();
+            // The two readings take as long as each other, more or less.
+            let there = sample.wall_ns + sample.reading_ns + Nanos::from_millis(20);
+            assert!(used <= there.get(), "{used} of {there:?}");
+        }
+        let sum = |place: usize, part: fn(&recording::TaskTime) -> u64| -> u64 {
+            samples().map(|sample| part(&sample.tasks[place])).sum()
+        };
+        assert!((0..4).all(|place| sum(place, |task| task.involuntary) > 0));
+        assert!(sum(4, |task| task.voluntary) > 0 && sum(4, |task| task.passes) > 0);
+    }
+
+    /// Check that a sleep that no timer can keep is told, with what was kept.
+    #[test]
+    fn coarse_timers_are_told() {
+        let spec = SlicesSpec { sleep_ns: Nanos::from_nanos(1), ..spec() };
+        let mut doubts = Vec::new();
+        run(&spec, &mut Silent::new().unwrap(), &mut doubts).unwrap();
+        let told = doubts.iter().find(|doubt| doubt.code == Code::CoarseTimer).unwrap();
+        assert!(told.text.contains("times a second"), "{told}");
+    }
+}

@@ -1,0 +1,297 @@
+//! The tables of `slices`: how long CPU-bound tasks ran before something preempted them, step by
+//! step; who it was; and spinner by spinner. Or, on request, line by line what the program of
+//! the 2009 report would have printed.
+
+use std::fmt::Write;
+
+use facts::Facts;
+use recording::{Doubt, Policy, Recording, SlicesSeries, SlicesSpec};
+use stats::{
+    ClassicLine, Ender, SliceEnd, SlicesSummary, StepSlices, StepSummary, TaskSummary,
+};
+use units::{Nanos, Ppm};
+
+use crate::culprits::source_words;
+use crate::doubts::doubts;
+use crate::fit::fitted;
+use crate::number;
+use crate::paragraph::paragraph;
+use crate::slices_summary::slices_summary;
+use crate::table::{Side, Table, cut};
+use crate::tick_words::cpus;
+
+/// More spinners than this are cut to [`SHORTEST`].
+const LISTED: usize = 24;
+const SHORTEST: usize = 16;
+/// Of each step so many enders are told.
+const ENDERS: usize = 5;
+/// How everything was found, in tables.
+const AS_FOUND: &str = "as found";
+
+/// All of `slices`.
+pub(crate) fn slices_text(
+    facts: &Facts,
+    spec: &SlicesSpec,
+    series: &SlicesSeries,
+    reasons: &[Doubt],
+) -> String {
+    let summary = slices_summary(facts, spec, series);
+    let mut text = paragraph("", &title(spec)) + "\n";
+    text.push_str(&fitted(8..=40, |name| steps(&summary, name)));
+    text.push('\n');
+    text.push_str(&paragraph("", &words(&summary)));
+    text.push_str(&differences(&summary));
+    text.push_str(&enders(&summary, series));
+    text.push('\n');
+    text.push_str(&tasks(&summary));
+    text.push_str(&doubts(reasons));
+    text
+}
+
+fn title(spec: &SlicesSpec) -> String {
+    let plural = |count: u32| if count == 1 { "process" } else { "processes" };
+    let sleepers = match spec.sleepers {
+        0 => String::new(),
+        count => format!(
+            " beside {count} {} that sleep{} {} at a time",
+            plural(count),
+            if count == 1 { "s" } else { "" },
+            number::duration(spec.sleep_ns),
+        ),
+    };
+    let pinned = if spec.pinned { ", each on its own" } else { "" };
+    let policy = match spec.policy {
+        Policy::Other => "",
+        Policy::Batch => ", SCHED_BATCH",
+    };
+    let nice = match spec.nice {
+        0 => String::new(),
+        nice => format!(", nice {nice}"),
+    };
+    let each = if spec.steps.is_empty() { "" } else { " each step" };
+    format!(
+        "Slices: {} {} spinning{sleepers}, on {}{pinned}{policy}{nice}; {}{each}.",
+        spec.spinners,
+        plural(spec.spinners),
+        cpus(&spec.cpus),
+        number::duration(spec.duration_ns),
+    )
+}
+
+fn steps(summary: &SlicesSummary, name: usize) -> String {
+    let mut columns = vec![("", Side::Left), ("mean slice", Side::Right)];
+    if summary.source.is_some() {
+        let seen = ["typical", "p99", "longest"];
+        columns.extend(seen.map(|word| (word, Side::Right)));
+    }
+    columns.extend([("switches/s", Side::Right), ("CPU used", Side::Right)]);
+    columns.push(("work", Side::Right));
+    let mut table = Table::new(1, &columns);
+    let changed = summary.steps.iter().map(|step| (step.step.as_str(), &step.found));
+    for (words, step) in [(AS_FOUND, &summary.found)].into_iter().chain(changed) {
+        let lengths = step.slice_ns;
+        let mut cells = vec![cut(words, name), any(lengths.mean)];
+        if summary.source.is_some() {
+            cells.extend([lengths.p50, lengths.p99, lengths.max].map(any));
+        }
+        cells.push(number::known(step.switches_hz, number::bare_rate));
+        cells.push(number::known(step.busy_ppm, number::share));
+        cells.push(number::known(work(step, &summary.found), number::share));
+        table.row(cells);
+    }
+    table.text()
+}
+
+fn any(length: Option<Nanos>) -> String {
+    number::any(length, number::duration)
+}
+
+/// The spinners' passes by those of everything as it was found.
+fn work(step: &StepSlices, found: &StepSlices) -> Option<Ppm> {
+    let (work, all) = (step.passes_hz?.get(), found.passes_hz?.get());
+    (all > 0.0).then(|| Ppm::new(work / all * 1e6))
+}
+
+fn words(summary: &SlicesSummary) -> String {
+    let found = &summary.found;
+    let sleepers = found.wakeups_hz.map_or_else(String::new, |rate| {
+        format!(" Each sleeper woke up {} times a second.", number::bare_rate(rate))
+    });
+    let seen = match found.seen {
+        Some(_) => " \"typical\": half of the slices were no longer; \"p99\": 99 of 100.",
+        None => "",
+    };
+    format!(
+        "A slice is the CPU time between two involuntary switches: {} of the spinners, who \
+         used {} of CPU time in {}.{seen} \"CPU used\": all processes' part of the CPUs' \
+         time; \"work\": passes of the spinners' loops a second, by those as found.{sleepers}",
+        number::count(found.switches),
+        number::duration(found.spinners_cpu_ns),
+        number::duration(found.wall_ns),
+    )
+}
+
+/// Whether steps differ by more than their turns do.
+fn differences(summary: &SlicesSummary) -> String {
+    let mut text = String::new();
+    for step in &summary.steps {
+        text.push('\n');
+        text.push_str(&paragraph("", &difference(step, &summary.found)));
+    }
+    text
+}
+
+fn difference(step: &StepSummary, found: &StepSlices) -> String {
+    let Some(ratio) = step.slice_ratio else {
+        return format!("{}: without slices there is nothing to compare.", step.step);
+    };
+    let ranges = format!(
+        "{} in its turns, {} as found",
+        range(&step.found.turns_slice_ns),
+        range(&found.turns_slice_ns)
+    );
+    let verdict = match step.differs {
+        Some(true) => format!("more than the spread: {ranges}"),
+        Some(false) => format!("no more than the spread: {ranges}"),
+        None => {
+            "whether that is more than the spread one turn each does not say: --turns \
+                 3"
+            .to_owned()
+        }
+    };
+    format!("{}: slices are {ratio:.2} times as long; {verdict}.", step.step)
+}
+
+fn range(turns: &[Option<Nanos>]) -> String {
+    let known = || turns.iter().flatten();
+    let (least, most) = (known().min().copied(), known().max().copied());
+    format!("{} to {}", any(least), any(most))
+}
+
+/// Who ended slices, step by step.
+fn enders(summary: &SlicesSummary, series: &SlicesSeries) -> String {
+    let Some(switches) = &series.switches else {
+        return "\n".to_owned()
+            + &paragraph(
+                "",
+                "Who ended the slices, and how long single ones were, only the scheduler \
+                 can tell: nobody watched it (see the doubts).",
+            );
+    };
+    let source = source_words(switches.source);
+    let mut text = "\n".to_owned()
+        + &paragraph("", &format!("Who ended slices, as {source} saw it"));
+    let changed = summary.steps.iter().map(|step| (step.step.as_str(), &step.found));
+    for (words, step) in [(AS_FOUND, &summary.found)].into_iter().chain(changed) {
+        let all = &step.enders;
+        let mut told: Vec<String> = all.iter().take(ENDERS).map(ender).collect();
+        let more = all.len().saturating_sub(ENDERS);
+        if more > 0 {
+            told.push(format!("{more} more in --json"));
+        }
+        let told = if told.is_empty() { "nobody".to_owned() } else { told.join(", ") };
+        text.push_str(&paragraph("  ", &format!("{words}: {told}")));
+    }
+    text
+}
+
+fn ender(ender: &Ender) -> String {
+    let part = number::known(ender.part_ppm, number::share);
+    let by = ender.by.as_deref().unwrap_or("somebody");
+    match ender.end {
+        SliceEnd::Tick => format!("ticks {part}"),
+        SliceEnd::Wakeup => format!("wake-ups of {by} {part}"),
+        SliceEnd::Yield => format!("yields {part}"),
+        SliceEnd::Sleep => format!("sleeps {part}"),
+        SliceEnd::Other => format!("something else, then {by}, {part}"),
+    }
+}
+
+/// Spinner by spinner; of many those with the shortest slices.
+fn tasks(summary: &SlicesSummary) -> String {
+    let mut tasks: Vec<&TaskSummary> = summary.tasks.iter().collect();
+    let count = tasks.len();
+    if count > LISTED {
+        let shortest = |task: &&TaskSummary| task.slice_ns_mean.unwrap_or(Nanos::MAX);
+        tasks.retain(|task| task.spins);
+        tasks.sort_by_key(shortest);
+        tasks.truncate(SHORTEST);
+    }
+    let text = fitted(6..=15, |name| task_table(summary, &tasks, name));
+    if tasks.len() == count {
+        return text;
+    }
+    let rest = count - tasks.len();
+    let rest = format!("These had the shortest slices; {rest} more are in --json.");
+    text + &paragraph("  ", &rest)
+}
+
+fn task_table(summary: &SlicesSummary, tasks: &[&TaskSummary], name: usize) -> String {
+    let mut columns = vec![("process", Side::Left)];
+    let numbers = ["CPU time", "switches", "mean slice"];
+    columns.extend(numbers.map(|word| (word, Side::Right)));
+    let is_seen = summary.source.is_some();
+    if is_seen {
+        let ends = ["ticks", "wake-ups", "yields", "other"];
+        columns.extend(ends.map(|word| (word, Side::Right)));
+        columns.push(("mostly by", Side::Left));
+    }
+    let mut table = Table::new(1, &columns);
+    for task in tasks {
+        let mut cells = vec![
+            cut(&task.name, name),
+            number::duration(task.cpu_ns),
+            number::count(task.switches),
+            any(task.slice_ns_mean.filter(|_| task.spins)),
+        ];
+        if is_seen {
+            cells.extend(ends(task, name));
+        }
+        table.row(cells);
+    }
+    table.text()
+}
+
+/// What parts of its slices ended how, and by whom most.
+fn ends(task: &TaskSummary, name: usize) -> [String; 5] {
+    let part = |is: &dyn Fn(SliceEnd) -> bool| {
+        let parts = task.enders.iter().filter(|ender| is(ender.end));
+        let parts: Vec<f64> =
+            parts.filter_map(|ender| ender.part_ppm).map(Ppm::get).collect();
+        match parts.is_empty() {
+            true => number::NONE.to_owned(),
+            false => number::share(Ppm::new(parts.iter().sum())),
+        }
+    };
+    let by = task.enders.iter().find_map(|ender| ender.by.as_deref());
+    [
+        part(&|end| end == SliceEnd::Tick),
+        part(&|end| end == SliceEnd::Wakeup),
+        part(&|end| end == SliceEnd::Yield),
+        part(&|end| matches!(end, SliceEnd::Sleep | SliceEnd::Other)),
+        number::any(by, |by| cut(by, name)),
+    ]
+}
+
+/// What the 2009 report's program would have printed, line by line, with the exact numbers
+/// beside it.
+pub fn slices_classic(recording: &Recording) -> String {
+    let recording::Body::Slices { spec, series } = &recording.body else {
+        return String::new();
+    };
+    let summary = slices_summary(&recording.facts, spec, series);
+    let mut text = String::new();
+    for line in &summary.classic {
+        let ClassicLine { avg_slice_ms, utime_us, slice_ns, cpu_ns, wall_ns } = line;
+        // Writing to a string does not fail.
+        let _ = writeln!(
+            text,
+            "avg slice: {avg_slice_ms:5.2} utime: {utime_us:.6}   exactly: slice {}, CPU time \
+             {} in {}",
+            any(*slice_ns),
+            number::duration(*cpu_ns),
+            number::duration(*wall_ns),
+        );
+    }
+    text + &doubts(&recording.doubts)
+}

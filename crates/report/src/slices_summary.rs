@@ -1,0 +1,85 @@
+//! From what `slices` recorded to its summary: fields are moved, nothing is worked out here.
+
+use facts::Facts;
+use recording::{
+    End, SlicesSample, SlicesSeries, SlicesSpec, SlicesTurn, Step, Stretch, Switches,
+};
+use stats::{
+    SliceEnd, SlicesInput, SlicesSampleInput, SlicesSummary, SlicesTaskInput,
+    SlicesTurnInput, StretchInput, TaskTimeInput,
+};
+
+/// The summary of what `slices` saw.
+pub fn slices_summary(
+    facts: &Facts,
+    spec: &SlicesSpec,
+    series: &SlicesSeries,
+) -> SlicesSummary {
+    let switches = series.switches.as_ref();
+    let source = switches.map(|switches| switches.source.name().to_owned());
+    let summary = SlicesSummary::of(&SlicesInput {
+        tasks: series
+            .tasks
+            .iter()
+            .map(|task| SlicesTaskInput { name: &task.name })
+            .collect(),
+        spinners: usize::try_from(spec.spinners).unwrap_or(usize::MAX),
+        cpus: spec.cpus.len(),
+        steps: spec.steps.iter().map(step_words).collect(),
+        turns: series.turns.iter().map(turn).collect(),
+        stretches: switches.map(stretches),
+        tick: facts.tick.hz.get().map(|hz| hz.period()),
+    });
+    SlicesSummary { source, ..summary }
+}
+
+/// A step as it is asked for: `WAKEUP_PREEMPTION=off,base_slice_ns=3000000`.
+pub(crate) fn step_words(step: &Step) -> String {
+    let settings = step.settings.iter();
+    let words = settings.map(|setting| format!("{}={}", setting.name, setting.value));
+    words.collect::<Vec<String>>().join(",")
+}
+
+fn turn(turn: &SlicesTurn) -> SlicesTurnInput {
+    let step = usize::try_from(turn.step).unwrap_or(usize::MAX);
+    SlicesTurnInput { step, samples: turn.samples.iter().map(sample).collect() }
+}
+
+fn sample(sample: &SlicesSample) -> SlicesSampleInput {
+    let task = |task: &recording::TaskTime| TaskTimeInput {
+        cpu: task.cpu_ns,
+        involuntary: task.involuntary,
+        voluntary: task.voluntary,
+        passes: task.passes,
+    };
+    SlicesSampleInput {
+        start: sample.start_ns,
+        wall: sample.wall_ns,
+        tasks: sample.tasks.iter().map(task).collect(),
+    }
+}
+
+fn stretches(switches: &Switches) -> Vec<Vec<StretchInput<'_>>> {
+    let name = |task: u32| {
+        let place = usize::try_from(task).unwrap_or(usize::MAX);
+        switches.tasks.get(place).map_or("?", |task| task.name.as_str())
+    };
+    let stretch = |stretch: &Stretch| StretchInput {
+        start: stretch.start_ns,
+        length: stretch.ns,
+        task: name(stretch.task),
+        end: end(stretch.end),
+    };
+    let cpus = switches.cpus.iter();
+    cpus.map(|cpu| cpu.stretches.iter().map(stretch).collect()).collect()
+}
+
+fn end(end: End) -> SliceEnd {
+    match end {
+        End::Tick => SliceEnd::Tick,
+        End::Wakeup => SliceEnd::Wakeup,
+        End::Yield => SliceEnd::Yield,
+        End::Sleep => SliceEnd::Sleep,
+        End::Other => SliceEnd::Other,
+    }
+}

@@ -1,0 +1,585 @@
+//! The summary of `slices`: how long CPU-bound tasks run before something preempts them, step by
+//! step, and who it was.
+//!
+//! The mean slice is exact: CPU time by the kernel's clocks, over involuntary switches by its
+//! counters. Quantiles, and who ended slices, are known only where each switch was seen.
+//!
+//! The 2009 report's own numbers are worked out beside it, with its arithmetic: user time in
+//! whole ticks, divided by switches and cut to whole milliseconds for each task, then averaged.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use units::{Nanos, PerSecond, Ppm};
+
+use crate::quantile::nearest_rank;
+
+/// Everything that is known of a run.
+#[derive(Debug, Clone, Default)]
+pub struct SlicesInput<'a> {
+    /// The tasks: spinners, then sleepers.
+    pub tasks: Vec<SlicesTaskInput<'a>>,
+    /// How many of them spin.
+    pub spinners: usize,
+    /// How many CPUs they may use.
+    pub cpus: usize,
+    /// The steps' settings in words; the first one, as everything was found, is not among them.
+    pub steps: Vec<String>,
+    /// The turns, in their order.
+    pub turns: Vec<SlicesTurnInput>,
+    /// What ran, CPU by CPU, in its order; `None`: nobody watched.
+    pub stretches: Option<Vec<Vec<StretchInput<'a>>>>,
+    /// The length of a tick, in which the 2009 report counted.
+    pub tick: Option<Nanos>,
+}
+
+/// A task.
+#[derive(Debug, Clone, Copy)]
+pub struct SlicesTaskInput<'a> {
+    /// Its name, which no other task has.
+    pub name: &'a str,
+}
+
+/// A stretch of time with one step's settings.
+#[derive(Debug, Clone)]
+pub struct SlicesTurnInput {
+    /// The step, counted from 1; 0: as everything was found.
+    pub step: usize,
+    /// What was seen, one sample after the other.
+    pub samples: Vec<SlicesSampleInput>,
+}
+
+/// What each task did in a stretch of time.
+#[derive(Debug, Clone)]
+pub struct SlicesSampleInput {
+    /// When it began.
+    pub start: Nanos,
+    /// How long it was.
+    pub wall: Nanos,
+    /// Each task, in the tasks' order.
+    pub tasks: Vec<TaskTimeInput>,
+}
+
+/// What one task did.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct TaskTimeInput {
+    /// The CPU time that it used.
+    pub cpu: Nanos,
+    /// How often it had to leave the CPU.
+    pub involuntary: u64,
+    /// How often it left it by itself.
+    pub voluntary: u64,
+    /// Passes of a spinner's loop; times that a sleeper woke up.
+    pub passes: u64,
+}
+
+/// A task running on a CPU.
+#[derive(Debug, Clone, Copy)]
+pub struct StretchInput<'a> {
+    /// When it began.
+    pub start: Nanos,
+    /// How long it was.
+    pub length: Nanos,
+    /// The task's name.
+    pub task: &'a str,
+    /// Why it ended.
+    pub end: SliceEnd,
+}
+
+/// Why a slice ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SliceEnd {
+    /// A tick found that it had been long enough.
+    Tick,
+    /// Another task was woken, and preempted it.
+    Wakeup,
+    /// The task let others go first.
+    Yield,
+    /// It had nothing more to do.
+    Sleep,
+    /// Something else.
+    Other,
+}
+
+/// Lengths of slices.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SliceLengths {
+    /// CPU time by involuntary switches; null without a switch.
+    pub mean: Option<Nanos>,
+    /// Half were no longer; null where single slices were not seen, as the next three.
+    pub p50: Option<Nanos>,
+    /// Of a hundred, 99 were no longer.
+    pub p99: Option<Nanos>,
+    /// The shortest.
+    pub min: Option<Nanos>,
+    /// The longest.
+    pub max: Option<Nanos>,
+}
+
+/// Who ended slices, and how many.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Ender {
+    /// Why they ended.
+    pub end: SliceEnd,
+    /// The task that came next; null for ticks, which are nobody's.
+    pub by: Option<String>,
+    /// How many.
+    pub slices: u64,
+    /// The part of all slices.
+    pub part_ppm: Option<Ppm>,
+}
+
+/// What was found with one step's settings.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StepSlices {
+    /// How long was measured.
+    pub wall_ns: Nanos,
+    /// CPU time of all tasks together: what a longer wall time cannot hide.
+    pub cpu_ns: Nanos,
+    /// The part of the CPUs' time that this is.
+    pub busy_ppm: Option<Ppm>,
+    /// CPU time of the spinners.
+    pub spinners_cpu_ns: Nanos,
+    /// Involuntary switches of the spinners.
+    pub switches: u64,
+    /// The same a second.
+    pub switches_hz: Option<PerSecond>,
+    /// How long the spinners' slices were.
+    pub slice_ns: SliceLengths,
+    /// The mean slice of each turn.
+    pub turns_slice_ns: Vec<Option<Nanos>>,
+    /// Passes of the spinners' loops, all together, a second of wall time: work done.
+    pub passes_hz: Option<PerSecond>,
+    /// How often each sleeper woke up; null without one.
+    pub wakeups_hz: Option<PerSecond>,
+    /// Slices of the spinners that were seen to end; null where nobody watched.
+    pub seen: Option<u64>,
+    /// Who ended them, the most frequent first.
+    pub enders: Vec<Ender>,
+}
+
+/// A step, and how it differs from everything as it was found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StepSummary {
+    /// The step's settings: `WAKEUP_PREEMPTION=off`.
+    pub step: String,
+    /// What was found.
+    #[serde(flatten)]
+    pub found: StepSlices,
+    /// Its mean slice by the one of everything as it was found.
+    pub slice_ratio: Option<f64>,
+    /// Whether all of its turns' means are longer than all of the others', or all shorter; null
+    /// with fewer than two turns.
+    pub differs: Option<bool>,
+}
+
+/// What one task did, in all turns with everything as it was found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TaskSummary {
+    /// Its name.
+    pub name: String,
+    /// Whether it spins, or sleeps again and again.
+    pub spins: bool,
+    /// The CPU time that it used.
+    pub cpu_ns: Nanos,
+    /// How often it had to leave the CPU.
+    pub switches: u64,
+    /// How often it left by itself.
+    pub voluntary: u64,
+    /// Its mean slice; null without a switch.
+    pub slice_ns_mean: Option<Nanos>,
+    /// Passes of a spinner's loop; times that a sleeper woke up.
+    pub passes: u64,
+    /// Who ended its slices; empty where nobody watched.
+    pub enders: Vec<Ender>,
+}
+
+/// A sample, as the 2009 report's program would have printed it, and exactly.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct ClassicLine {
+    /// "avg slice": of whole milliseconds.
+    pub avg_slice_ms: f64,
+    /// "utime": the average user time, of whole ticks.
+    pub utime_us: f64,
+    /// The mean slice, exactly.
+    pub slice_ns: Option<Nanos>,
+    /// The average CPU time, exactly.
+    pub cpu_ns: Nanos,
+    /// How long the sample was: what a longer one counts is no gain.
+    pub wall_ns: Nanos,
+}
+
+/// What `slices` found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SlicesSummary {
+    /// How many tasks spun.
+    pub spinners: u64,
+    /// How many slept again and again.
+    pub sleepers: u64,
+    /// With everything as it was found.
+    #[serde(flatten)]
+    pub found: StepSlices,
+    /// Who watched the switches; null: nobody.
+    pub source: Option<String>,
+    /// Task by task, with everything as it was found.
+    pub tasks: Vec<TaskSummary>,
+    /// Step by step.
+    pub steps: Vec<StepSummary>,
+    /// Sample by sample, as in 2009; with everything as it was found.
+    pub classic: Vec<ClassicLine>,
+}
+
+impl SlicesSummary {
+    /// Summarises a run.
+    pub fn of(input: &SlicesInput<'_>) -> Self {
+        let found = step(input, 0);
+        let steps = input.steps.iter().enumerate().map(|(number, words)| {
+            let changed = step(input, number + 1);
+            StepSummary {
+                step: words.clone(),
+                slice_ratio: ratio(changed.slice_ns.mean, found.slice_ns.mean),
+                differs: differs(&changed.turns_slice_ns, &found.turns_slice_ns),
+                found: changed,
+            }
+        });
+        let steps = steps.collect();
+        Self {
+            spinners: count(input.spinners),
+            sleepers: count(input.tasks.len().saturating_sub(input.spinners)),
+            source: None,
+            tasks: tasks(input),
+            steps,
+            classic: classic(input),
+            found,
+        }
+    }
+}
+
+fn count(count: usize) -> u64 {
+    u64::try_from(count).unwrap_or(u64::MAX)
+}
+
+fn ratio(of: Option<Nanos>, to: Option<Nanos>) -> Option<f64> {
+    let (of, to) = (of?.get() as f64, to?.get() as f64);
+    (to > 0.0).then_some(of / to)
+}
+
+/// Whether two sets of turns do not overlap.
+fn differs(some: &[Option<Nanos>], others: &[Option<Nanos>]) -> Option<bool> {
+    let range = |all: &[Option<Nanos>]| {
+        let known: Vec<Nanos> = all.iter().flatten().copied().collect();
+        (known.len() >= 2)
+            .then(|| (known.iter().min().copied(), known.iter().max().copied()))
+    };
+    let ((least, most), (others_least, others_most)) = (range(some)?, range(others)?);
+    Some(least > others_most || most < others_least)
+}
+
+/// The turns of a step.
+fn turns<'a>(
+    input: &'a SlicesInput<'_>,
+    step: usize,
+) -> impl Iterator<Item = &'a SlicesTurnInput> {
+    input.turns.iter().filter(move |turn| turn.step == step)
+}
+
+/// One task's time, or several tasks', added up.
+fn sum<'a>(times: impl IntoIterator<Item = &'a TaskTimeInput>) -> TaskTimeInput {
+    times.into_iter().fold(TaskTimeInput::default(), |sum, time| TaskTimeInput {
+        cpu: sum.cpu + time.cpu,
+        involuntary: sum.involuntary + time.involuntary,
+        voluntary: sum.voluntary + time.voluntary,
+        passes: sum.passes.saturating_add(time.passes),
+    })
+}
+
+fn mean(time: &TaskTimeInput) -> Option<Nanos> {
+    time.cpu.get().checked_div(time.involuntary).map(Nanos::from_nanos)
+}
+
+fn wall(turn: &SlicesTurnInput) -> Nanos {
+    turn.samples.iter().map(|sample| sample.wall).sum()
+}
+
+fn step(input: &SlicesInput<'_>, step: usize) -> StepSlices {
+    let samples = || turns(input, step).flat_map(|turn| &turn.samples);
+    let of_spinners = |turn: &SlicesTurnInput| {
+        let spun =
+            |sample: &SlicesSampleInput| sum(sample.tasks.iter().take(input.spinners));
+        sum(&turn.samples.iter().map(spun).collect::<Vec<_>>())
+    };
+    let each: Vec<TaskTimeInput> = turns(input, step).map(of_spinners).collect();
+    let spun = sum(&each);
+    let slept =
+        sum(samples().flat_map(|sample| sample.tasks.iter().skip(input.spinners)));
+    let wall_ns: Nanos = turns(input, step).map(wall).sum();
+    let sleepers = count(input.tasks.len().saturating_sub(input.spinners));
+    let slices = seen(input, step, |task| is_spinner(input, task));
+    let cpu_ns = spun.cpu + slept.cpu;
+    StepSlices {
+        wall_ns,
+        cpu_ns,
+        busy_ppm: Ppm::of(cpu_ns, wall_ns.saturating_mul(count(input.cpus))),
+        spinners_cpu_ns: spun.cpu,
+        switches: spun.involuntary,
+        switches_hz: PerSecond::of(spun.involuntary, wall_ns),
+        slice_ns: lengths(mean(&spun), slices.as_deref()),
+        turns_slice_ns: each.iter().map(mean).collect(),
+        passes_hz: PerSecond::of(spun.passes, wall_ns),
+        wakeups_hz: PerSecond::of(slept.passes, wall_ns.saturating_mul(sleepers)),
+        seen: slices.as_ref().map(|slices| count(slices.len())),
+        enders: enders(slices.as_deref().unwrap_or_default()),
+    }
+}
+
+fn is_spinner(input: &SlicesInput<'_>, task: &str) -> bool {
+    input.tasks.iter().take(input.spinners).any(|spinner| spinner.name == task)
+}
+
+/// A slice that was seen to end.
+#[derive(Debug, Clone, Copy)]
+struct Slice<'a> {
+    length: Nanos,
+    end: SliceEnd,
+    next: Option<&'a str>,
+}
+
+/// The slices of such tasks that ended in turns of a step; `None` where nobody watched.
+fn seen<'a>(
+    input: &SlicesInput<'a>,
+    step: usize,
+    of: impl Fn(&str) -> bool,
+) -> Option<Vec<Slice<'a>>> {
+    let window = |turn: &SlicesTurnInput| {
+        let start = turn.samples.first()?.start;
+        Some((start, start + wall(turn)))
+    };
+    let windows: Vec<(Nanos, Nanos)> = turns(input, step).filter_map(window).collect();
+    let is_within = |stretch: &StretchInput<'_>| {
+        let end = stretch.start + stretch.length;
+        windows.iter().any(|(from, to)| (*from..*to).contains(&end))
+    };
+    // Names are compared once each, not for every stretch.
+    let mut is_meant: BTreeMap<&str, bool> = BTreeMap::new();
+    let mut slices = Vec::new();
+    for cpu in input.stretches.as_ref()? {
+        let nexts = cpu.iter().skip(1).map(Some).chain([None]);
+        for (stretch, next) in cpu.iter().zip(nexts) {
+            let meant = is_meant.entry(stretch.task).or_insert_with(|| of(stretch.task));
+            if !*meant || !is_within(stretch) {
+                continue;
+            }
+            let follows =
+                |next: &&StretchInput<'_>| next.start == stretch.start + stretch.length;
+            let next = next.filter(follows).map(|next| next.task);
+            slices.push(Slice { length: stretch.length, end: stretch.end, next });
+        }
+    }
+    Some(slices)
+}
+
+fn lengths(mean: Option<Nanos>, slices: Option<&[Slice<'_>]>) -> SliceLengths {
+    let slices = slices.unwrap_or_default().iter();
+    let mut sorted: Vec<Nanos> = slices.map(|slice| slice.length).collect();
+    sorted.sort_unstable();
+    SliceLengths {
+        mean,
+        p50: nearest_rank(&sorted, 500),
+        p99: nearest_rank(&sorted, 990),
+        min: sorted.first().copied(),
+        max: sorted.last().copied(),
+    }
+}
+
+/// Who ended slices, the most frequent first.
+fn enders(slices: &[Slice<'_>]) -> Vec<Ender> {
+    let mut counts: BTreeMap<(SliceEnd, Option<&str>), u64> = BTreeMap::new();
+    for slice in slices {
+        let by = slice.next.filter(|_| slice.end != SliceEnd::Tick);
+        *counts.entry((slice.end, by)).or_default() += 1;
+    }
+    let all = count(slices.len());
+    let ender = |((end, by), slices): ((SliceEnd, Option<&str>), u64)| Ender {
+        end,
+        by: by.map(str::to_owned),
+        slices,
+        part_ppm: (all > 0).then(|| Ppm::new(slices as f64 / all as f64 * 1e6)),
+    };
+    let mut enders: Vec<Ender> = counts.into_iter().map(ender).collect();
+    enders.sort_by(|a, b| b.slices.cmp(&a.slices));
+    enders
+}
+
+fn tasks(input: &SlicesInput<'_>) -> Vec<TaskSummary> {
+    let task = |(place, task): (usize, &SlicesTaskInput<'_>)| {
+        let samples = turns(input, 0).flat_map(|turn| &turn.samples);
+        let time = sum(samples.filter_map(|sample| sample.tasks.get(place)));
+        let slices = seen(input, 0, |name| name == task.name).unwrap_or_default();
+        TaskSummary {
+            name: task.name.to_owned(),
+            spins: place < input.spinners,
+            cpu_ns: time.cpu,
+            switches: time.involuntary,
+            voluntary: time.voluntary,
+            slice_ns_mean: mean(&time),
+            passes: time.passes,
+            enders: enders(&slices),
+        }
+    };
+    input.tasks.iter().enumerate().map(task).collect()
+}
+
+/// The 2009 report's arithmetic, sample by sample.
+fn classic(input: &SlicesInput<'_>) -> Vec<ClassicLine> {
+    let Some(tick) = input.tick.filter(|tick| !tick.is_zero()) else { return Vec::new() };
+    let mut used = vec![Nanos::ZERO; input.spinners];
+    let samples = turns(input, 0).flat_map(|turn| &turn.samples);
+    let line = |sample: &SlicesSampleInput| {
+        let (mut slices, mut utimes) = (0, 0);
+        for (time, used) in sample.tasks.iter().take(input.spinners).zip(&mut used) {
+            let ticks = |used: Nanos| used.get() / tick.get();
+            let before = ticks(*used);
+            *used = *used + time.cpu;
+            let utime = (ticks(*used) - before) * tick.get() / 1_000;
+            utimes += utime;
+            slices += utime / time.involuntary.max(1) / 1_000;
+        }
+        let spinners = input.spinners.max(1) as f64;
+        let spun = sum(sample.tasks.iter().take(input.spinners));
+        ClassicLine {
+            avg_slice_ms: slices as f64 / spinners,
+            utime_us: utimes as f64 / spinners,
+            slice_ns: mean(&spun),
+            cpu_ns: Nanos::from_nanos(spun.cpu.get() / count(input.spinners.max(1))),
+            wall_ns: sample.wall,
+        }
+    };
+    samples.map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SPINNER: &str = "spin/0";
+
+    fn time(cpu_us: u64, involuntary: u64, passes: u64) -> TaskTimeInput {
+        let cpu = Nanos::from_micros(cpu_us);
+        TaskTimeInput { cpu, involuntary, voluntary: 0, passes }
+    }
+
+    fn sample(start_ms: u64, tasks: Vec<TaskTimeInput>) -> SlicesSampleInput {
+        let (start, wall) = (Nanos::from_millis(start_ms), Nanos::from_secs(1));
+        SlicesSampleInput { start, wall, tasks }
+    }
+
+    fn input<'a>(turns: Vec<SlicesTurnInput>) -> SlicesInput<'a> {
+        let names = [SPINNER, "spin/1", "sleep/0"];
+        SlicesInput {
+            tasks: names.map(|name| SlicesTaskInput { name }).to_vec(),
+            spinners: 2,
+            cpus: 1,
+            steps: Vec::new(),
+            turns,
+            stretches: None,
+            tick: Some(Nanos::from_millis(4)),
+        }
+    }
+
+    fn turn(step: usize, samples: Vec<SlicesSampleInput>) -> SlicesTurnInput {
+        SlicesTurnInput { step, samples }
+    }
+
+    /// Check the mean, the rates and what is conserved, by hand.
+    #[test]
+    fn by_hand() {
+        let tasks =
+            vec![time(400_000, 100, 70), time(500_000, 200, 80), time(50_000, 7, 990)];
+        let found = SlicesSummary::of(&input(vec![turn(0, vec![sample(0, tasks)])]));
+        let step = &found.found;
+        assert_eq!(step.slice_ns.mean, Some(Nanos::from_millis(3)));
+        assert_eq!(step.switches, 300);
+        assert_eq!(step.cpu_ns, Nanos::from_millis(950));
+        assert_eq!(step.busy_ppm.map(Ppm::get), Some(950_000.0));
+        assert_eq!(step.passes_hz.map(PerSecond::get), Some(150.0));
+        assert_eq!(step.wakeups_hz.map(PerSecond::get), Some(990.0));
+        assert_eq!((step.seen, step.slice_ns.p50), (None, None));
+        assert_eq!(found.tasks[1].slice_ns_mean, Some(Nanos::from_micros(2_500)));
+        assert!(!found.tasks[2].spins);
+    }
+
+    /// Check the report's arithmetic: 1 ms slices that ticks and whole milliseconds make
+    /// nothing of, and the exact ones beside them.
+    #[test]
+    fn as_in_2009() {
+        let tasks = vec![time(125_900, 126, 0), time(127_000, 125, 0), time(0, 0, 0)];
+        let found = SlicesSummary::of(&input(vec![turn(0, vec![sample(0, tasks)])]));
+        let line = found.classic[0];
+        // 124 ms in whole ticks each; by 126 less than a millisecond, by 125 too.
+        assert_eq!((line.avg_slice_ms, line.utime_us), (0.0, 124_000.0));
+        assert_eq!(line.slice_ns, Some(Nanos::from_nanos(252_900_000 / 251)));
+        let whole = vec![time(125_900, 60, 0), time(128_000, 128, 0), time(0, 0, 0)];
+        let found = SlicesSummary::of(&input(vec![turn(0, vec![sample(0, whole)])]));
+        assert_eq!(found.classic[0].avg_slice_ms, 1.5);
+    }
+
+    /// Check that slices are those of spinners that end within a step's turns, and that who
+    /// comes next ended them, but for ticks and where something is missing in between.
+    #[test]
+    fn enders_are_named() {
+        let stretch = |start: u64, length: u64, task, end| StretchInput {
+            start: Nanos::from_millis(start),
+            length: Nanos::from_millis(length),
+            task,
+            end,
+        };
+        let cpu = vec![
+            stretch(0, 5, SPINNER, SliceEnd::Tick),
+            stretch(5, 20, SPINNER, SliceEnd::Wakeup),
+            stretch(25, 1, "sleep/0", SliceEnd::Sleep),
+            stretch(26, 4, "spin/1", SliceEnd::Tick),
+            stretch(30, 2, SPINNER, SliceEnd::Wakeup),
+            stretch(40, 2, "other", SliceEnd::Sleep),
+            stretch(42, 3_000, SPINNER, SliceEnd::Tick),
+        ];
+        let tasks = vec![time(31_000, 4, 0), time(4_000, 1, 0), time(1_000, 0, 1)];
+        let mut input = input(vec![turn(0, vec![sample(10, tasks)])]);
+        input.stretches = Some(vec![cpu]);
+        let found = SlicesSummary::of(&input);
+        assert_eq!(found.found.seen, Some(3));
+        assert_eq!(found.found.slice_ns.max, Some(Nanos::from_millis(20)));
+        assert_eq!(found.found.slice_ns.p50, Some(Nanos::from_millis(4)));
+        let enders = |enders: &[Ender]| -> Vec<(SliceEnd, Option<String>, u64)> {
+            enders.iter().map(|e| (e.end, e.by.clone(), e.slices)).collect()
+        };
+        let expected = [
+            (SliceEnd::Tick, None, 1),
+            (SliceEnd::Wakeup, None, 1),
+            (SliceEnd::Wakeup, Some("sleep/0".to_owned()), 1),
+        ];
+        assert_eq!(enders(&found.found.enders), expected);
+        assert_eq!(enders(&found.tasks[1].enders), expected[..1]);
+        let parts = found.found.enders.iter().filter_map(|e| e.part_ppm);
+        assert!((parts.map(Ppm::get).sum::<f64>() - 1e6).abs() < 1.0);
+    }
+
+    /// Check that a step differs only where its turns do not overlap the others', and that
+    /// one turn each says nothing.
+    #[test]
+    fn steps_are_compared() {
+        let of = |step, cpu_us| {
+            turn(step, vec![sample(0, vec![time(cpu_us, 100, 0), time(0, 0, 0)])])
+        };
+        let compared = |turns: Vec<SlicesTurnInput>| {
+            let input = SlicesInput { steps: vec!["A=off".into()], ..input(turns) };
+            let found = SlicesSummary::of(&input);
+            (found.steps[0].differs, found.steps[0].slice_ratio)
+        };
+        let apart = vec![of(0, 100_000), of(1, 300_000), of(0, 120_000), of(1, 360_000)];
+        assert_eq!(compared(apart), (Some(true), Some(3.0)));
+        let close = vec![of(0, 100_000), of(1, 110_000), of(0, 120_000), of(1, 130_000)];
+        assert_eq!(compared(close).0, Some(false));
+        assert_eq!(compared(vec![of(0, 100_000), of(1, 300_000)]).0, None);
+    }
+}
