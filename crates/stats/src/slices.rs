@@ -7,6 +7,7 @@
 //! The 2009 report's own numbers are worked out beside it, with its arithmetic: user time in
 //! whole ticks, divided by switches and cut to whole milliseconds for each task, then averaged.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -407,7 +408,7 @@ fn enders(slices: &[Slice<'_>]) -> Vec<Ender> {
         part_ppm: (all > 0).then(|| Ppm::new(slices as f64 / all as f64 * 1e6)),
     };
     let mut enders: Vec<Ender> = counts.into_iter().map(ender).collect();
-    enders.sort_by(|a, b| b.slices.cmp(&a.slices));
+    enders.sort_by_key(|ender| Reverse(ender.slices));
     enders
 }
 
