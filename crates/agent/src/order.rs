@@ -1,7 +1,7 @@
 //! The language that the lab speaks to the agent: what to set, what else to run, what to
 //! measure, how much to answer. It travels as JSON in the guest's initramfs.
 
-use recording::{CallsSpec, NohzSpec, NoiseSpec, Source, TicksSpec};
+use recording::{CallsSpec, NohzSpec, NoiseSpec, SlicesSpec, Source, TicksSpec};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use units::Cpu;
@@ -68,6 +68,8 @@ pub enum Task {
     Calls(CallsSpec),
     /// Whether the tick of a CPU stops.
     Nohz(NohzSpec),
+    /// How long CPU-bound processes run before something preempts them.
+    Slices(SlicesSpec),
     /// The kernel's own symbols, once for each image.
     Symbols,
     /// To run the program that lies beside the agent, with these arguments: for tests.

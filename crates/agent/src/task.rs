@@ -26,6 +26,7 @@ pub(crate) fn run(order: &Order) -> Result<Answer, String> {
         Task::Ticks(spec) => measure(order, &Spec::Ticks(spec.clone())),
         Task::Calls(spec) => measure(order, &Spec::Calls(spec.clone())),
         Task::Nohz(spec) => measure(order, &Spec::NohzTest(spec.clone())),
+        Task::Slices(spec) => measure(order, &Spec::Slices(spec.clone())),
         Task::Symbols => symbols().map(Answer::Symbols),
         Task::Program(arguments) => program::run(arguments).map(Answer::Output),
     }

@@ -176,6 +176,7 @@ impl Ready {
             Task::Noise(spec) => spec.duration_ns,
             Task::Ticks(spec) => spec.interval_ns.saturating_mul(spec.count.unwrap_or(1)),
             Task::Nohz(spec) => spec.limit_ns.saturating_add(spec.stay_ns),
+            Task::Slices(spec) => spec.duration_ns,
             Task::Calls(_) | Task::Symbols | Task::Program(_) => Nanos::ZERO,
         };
         let work = each + Duration::from(asked).saturating_mul(WORK_PER_SECOND);

@@ -51,7 +51,8 @@ fn set_duration(table: &mut Table, length: &Length) -> Result<(), String> {
         let noise = row.noise.as_mut().map(|noise| &mut noise.duration);
         let ticks = row.ticks.as_mut().map(|ticks| &mut ticks.duration);
         let nohz = row.nohz.as_mut().and_then(|nohz| nohz.stay.as_mut());
-        for duration in noise.into_iter().chain(ticks).chain(nohz) {
+        let slices = row.slices.as_mut().map(|slices| &mut slices.duration);
+        for duration in noise.into_iter().chain(ticks).chain(nohz).chain(slices) {
             duration.clone_from(length);
             found = true;
         }

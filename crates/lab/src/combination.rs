@@ -59,6 +59,20 @@ impl WorkloadRow {
     }
 }
 
+impl SettingRow {
+    /// Whether a kernel of that name has these settings.
+    pub(crate) fn is_for(&self, kernel: &str) -> bool {
+        let named = |row: &Spanned<String>| row.get_ref() == kernel;
+        self.kernels.as_ref().is_none_or(|kernels| kernels.iter().any(named))
+    }
+
+    /// Whether it is combined with a boot row.
+    fn goes_with(&self, boot: &BootRow) -> bool {
+        let wanted = |row: &Spanned<String>| row.get_ref() == name(&boot.name);
+        self.boots.as_ref().is_none_or(|boots| boots.iter().any(wanted))
+    }
+}
+
 /// All combinations, in the order of the rows: by boot, setting, workload.
 pub(crate) fn combinations<'a>(
     source: &Source,
@@ -69,7 +83,8 @@ pub(crate) fn combinations<'a>(
     check_boots(source, table)?;
     let mut all = Vec::new();
     for boot in table.boot.iter().map(Spanned::get_ref) {
-        for setting in table.setting.iter().map(Spanned::get_ref) {
+        let settings = table.setting.iter().map(Spanned::get_ref);
+        for setting in settings.filter(|setting| setting.goes_with(boot)) {
             let workloads = table.workload.iter();
             let here = workloads.filter(|workload| workload.get_ref().runs_with(boot));
             all.extend(here.map(|workload| Combination { boot, setting, workload }));
@@ -129,7 +144,9 @@ fn check_unique<'a>(
 fn check_boots(source: &Source, table: &Table) -> Result<(), Error> {
     let names = table.boot.iter().map(|boot| name(&boot.get_ref().name));
     let names: Vec<&str> = names.collect();
+    let of_settings = table.setting.iter().filter_map(|row| row.get_ref().boots.as_ref());
     let wanted = table.workload.iter().filter_map(|row| row.get_ref().boots.as_ref());
+    let wanted = wanted.chain(of_settings);
     let unknown = |boot: &&Spanned<String>| !names.contains(&boot.get_ref().as_str());
     if let Some(boot) = wanted.flat_map(List::iter).find(unknown) {
         let there = quoted(names.into_iter());

@@ -137,8 +137,10 @@ pub(crate) fn plans(source: &Source, table: &Table) -> Result<Vec<Plan>, Error> 
     let combinations = combination::combinations(source, table)?;
     let mut plans = Vec::new();
     for kernel in table.kernels.iter() {
-        for combination in &combinations {
-            let plan = plan(source, table, kernel.get_ref().as_str(), combination)?;
+        let kernel = kernel.get_ref().as_str();
+        for combination in combinations.iter().filter(|rows| rows.setting.is_for(kernel))
+        {
+            let plan = plan(source, table, kernel, combination)?;
             let repeats = 1..=table.repeats.get();
             plans.extend(repeats.map(|repeat| Plan { repeat, ..plan.clone() }));
         }

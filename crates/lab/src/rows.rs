@@ -106,6 +106,10 @@ fn once() -> Repeats {
     Repeats::of::<1>()
 }
 
+fn none() -> Number<0, 256> {
+    Number::of::<0>()
+}
+
 /// The machine of all cells, as far as it is said.
 #[derive(Debug, Clone, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table")]
@@ -138,6 +142,8 @@ pub(crate) struct SettingRow {
     pub(crate) name: Option<Spanned<Name>>,
     #[serde(default)]
     pub(crate) write: Pairs<SettingPath, SettingValue>,
+    pub(crate) kernels: Option<List<String>>,
+    pub(crate) boots: Option<List<String>>,
 }
 
 /// What runs, and what is measured.
@@ -149,6 +155,7 @@ pub(crate) struct WorkloadRow {
     pub(crate) ticks: Option<TicksRow>,
     pub(crate) calls: Option<CallsRow>,
     pub(crate) nohz: Option<NohzRow>,
+    pub(crate) slices: Option<SlicesRow>,
     pub(crate) watch: Option<Spanned<WatchWord>>,
     pub(crate) boots: Option<List<String>>,
     #[serde(default)]
@@ -192,6 +199,21 @@ pub(crate) struct NohzRow {
     #[serde(default)]
     pub(crate) forced: bool,
     pub(crate) fifo: Option<Number<1, 99>>,
+}
+
+/// How long processes that spin run before something preempts them, on all of the guest's CPUs.
+#[derive(Debug, Clone, serde::Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub(crate) struct SlicesRow {
+    pub(crate) spinners: Number<1, 256>,
+    #[serde(default = "none")]
+    pub(crate) sleepers: Number<0, 256>,
+    pub(crate) sleep: Option<Length>,
+    pub(crate) burst: Option<Length>,
+    pub(crate) duration: Length,
+    pub(crate) sample: Option<Spanned<Length>>,
+    #[serde(default)]
+    pub(crate) pinned: bool,
 }
 
 /// Threads that compete with what is measured.

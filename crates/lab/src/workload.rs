@@ -1,14 +1,18 @@
 //! A workload row, made into what the agent is told to do on a guest of so many CPUs.
 
 use agent::{Company, Task};
-use recording::{CallsSpec, NohzSpec, NoiseSpec, Source as Watch, TicksSpec};
+use recording::{
+    CallsSpec, NohzSpec, NoiseSpec, Policy, SlicesSpec, Source as Watch, TicksSpec,
+};
 use toml::Spanned;
 use units::{Cpu, CpuSet, Nanos};
 
 use crate::entry::Length;
 use crate::error::Error;
 use crate::number::CpuChoice;
-use crate::rows::{CallsRow, CompanyRow, NohzRow, NoiseRow, TicksRow, WorkloadRow};
+use crate::rows::{
+    CallsRow, CompanyRow, NohzRow, NoiseRow, SlicesRow, TicksRow, WorkloadRow,
+};
 use crate::toml_place::Source;
 
 /// What the agent is told to do.
@@ -55,19 +59,22 @@ pub(crate) fn work(
     let choice = Choice { source, cpus };
     let place = row.span();
     let row = row.get_ref();
-    let (task, mut words) = match (&row.noise, &row.ticks, &row.calls, &row.nohz) {
-        (Some(noise), None, None, None) => noise_task(choice, noise)?,
-        (None, Some(ticks), None, None) => ticks_task(choice, ticks)?,
-        (None, None, Some(calls), None) => calls_task(choice, calls)?,
-        (None, None, None, Some(nohz)) => nohz_task(choice, nohz)?,
-        _ => {
-            let why = "a workload is exactly one of noise, ticks, calls and nohz";
-            return Err(source.refuse(place, why));
-        }
+    let asked = [
+        row.noise.as_ref().map(|noise| noise_task(choice, noise)),
+        row.ticks.as_ref().map(|ticks| ticks_task(choice, ticks)),
+        row.calls.as_ref().map(|calls| calls_task(choice, calls)),
+        row.nohz.as_ref().map(|nohz| nohz_task(choice, nohz)),
+        row.slices.as_ref().map(|slices| slices_task(choice, slices)),
+    ];
+    let mut asked = asked.into_iter().flatten();
+    let (Some(first), None) = (asked.next(), asked.next()) else {
+        let why = "a workload is exactly one of noise, ticks, calls, nohz and slices";
+        return Err(source.refuse(place, why));
     };
-    let unwatched = row.ticks.is_some() || row.nohz.is_some();
+    let (task, mut words) = first?;
+    let unwatched = row.noise.is_none() && row.calls.is_none();
     if let (Some(watch), true) = (&row.watch, unwatched) {
-        let why = "ticks and nohz are counted and not watched: watch noise or calls";
+        let why = "only noise and calls are watched; the others are counted";
         return Err(source.refuse(watch.span(), why));
     }
     let watch = row.watch.as_ref().map(|watch| watch.get_ref().0);
@@ -147,6 +154,39 @@ fn nohz_task(choice: Choice<'_>, row: &NohzRow) -> Result<(Task, String), Error>
         forced: row.forced,
         fifo,
         stay_ns: row.stay.as_ref().map_or(Nanos::ZERO, Length::nanos),
+    });
+    Ok((task, words))
+}
+
+fn slices_task(choice: Choice<'_>, row: &SlicesRow) -> Result<(Task, String), Error> {
+    let sleep = row.sleep.as_ref().map_or(Nanos::from_millis(1), Length::nanos);
+    let sample_ns = row.sample.as_ref().map(|sample| sample.get_ref().nanos());
+    if let (Some(sample), true) = (&row.sample, sample_ns > Some(row.duration.nanos())) {
+        let why = "a sample must not be longer than the duration";
+        return Err(choice.source.refuse(sample.span(), why));
+    }
+    let (spinners, sleepers) = (row.spinners.get(), row.sleepers.get());
+    let mut words = format!("{spinners} spinning for {}", row.duration);
+    if sleepers > 0 {
+        let sleep = row.sleep.as_ref().map_or("1ms".to_owned(), Length::to_string);
+        words += &format!(" beside {sleepers} that sleep {sleep} at a time");
+    }
+    if let Some(sample) = &row.sample {
+        words += &format!(", read every {}", sample.get_ref());
+    }
+    let task = Task::Slices(SlicesSpec {
+        spinners,
+        sleepers,
+        sleep_ns: sleep,
+        burst_ns: row.burst.as_ref().map_or(Nanos::ZERO, Length::nanos),
+        duration_ns: row.duration.nanos(),
+        cpus: (0..choice.cpus).map(Cpu::new).collect(),
+        pinned: row.pinned,
+        nice: 0,
+        policy: Policy::Other,
+        steps: Vec::new(),
+        turns: 1,
+        sample_ns,
     });
     Ok((task, words))
 }

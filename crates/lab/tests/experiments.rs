@@ -244,7 +244,7 @@ fn changes() {
             Task::Noise(noise) => assert_eq!(noise.duration_ns, Nanos::from_millis(500)),
             Task::Ticks(ticks) => assert_eq!(ticks.interval_ns, Nanos::from_millis(500)),
             Task::Calls(calls) => assert_eq!(calls.repeats, 3),
-            Task::Nohz(_) | Task::Symbols | Task::Program(_) => {
+            Task::Nohz(_) | Task::Slices(_) | Task::Symbols | Task::Program(_) => {
                 panic!("nobody asks for that")
             }
         }

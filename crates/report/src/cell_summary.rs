@@ -7,14 +7,16 @@
 use facts::Facts;
 use recording::{
     Answer, Body, CallsSeries, CallsSpec, Cell, Code, Counts, CpuCounts, Doubt, Ending,
-    Level, Mode, NohzSeries, NohzSpec, NoiseSeries, PhaseCounts, TickSample, TicksSeries,
+    Level, Mode, NohzSeries, NohzSpec, NoiseSeries, PhaseCounts, Recording, TickSample,
+    TicksSeries,
 };
 use stats::{
     CallCosts, CellSummary, CountsInput, CpuWork, EntryInput, GapsInput, IdleCost,
-    IdleInput, NohzCost, TickCost,
+    IdleInput, NohzCost, SlicesCost, SlicesSummary, TickCost,
 };
 use units::{Cpu, Nanos, TscHz};
 
+use crate::slices_summary::slices_summary;
 use crate::summary::{
     calls_summary, check_summary, nohz_test_summary, noise_summary, ticks_summary,
 };
@@ -26,7 +28,7 @@ pub fn cell_summary(cell: &Cell) -> Option<CellSummary> {
         Mode::Exact => exact_summary(answer),
         Mode::Timed => None,
     };
-    exact.or_else(|| ordinary_summary(&answer.recording.body))
+    exact.or_else(|| ordinary_summary(&answer.recording))
 }
 
 /// Reasons not to trust a cell's numbers: the recording's own, and what its two counts
@@ -72,18 +74,25 @@ fn exact_summary(answer: &Answer) -> Option<CellSummary> {
         Body::NohzTest { spec, series } => {
             Some(CellSummary::NohzCost(nohz_cost(spec, series, counts?)))
         }
+        Body::Slices { spec, series } => {
+            let found = slices_summary(&answer.recording.facts, spec, series);
+            Some(CellSummary::SlicesCost(slices_cost(found, counts?)))
+        }
         _ => None,
     }
 }
 
-fn ordinary_summary(body: &Body) -> Option<CellSummary> {
-    let summary = match body {
+fn ordinary_summary(recording: &Recording) -> Option<CellSummary> {
+    let summary = match &recording.body {
         Body::Noise { series, .. } => CellSummary::Noise(noise_summary(series)),
         Body::Ticks { series, .. } => CellSummary::Ticks(ticks_summary(series)),
         Body::Calls { spec, series } => CellSummary::Calls(calls_summary(spec, series)),
         Body::Check { series, .. } => CellSummary::Check(check_summary(series)),
         Body::NohzTest { spec, series } => {
             CellSummary::Nohz(nohz_test_summary(spec, series))
+        }
+        Body::Slices { spec, series } => {
+            CellSummary::Slices(slices_summary(&recording.facts, spec, series))
         }
         // No guest is asked for anything else.
         _ => return None,
@@ -143,6 +152,13 @@ fn nohz_cost(spec: &NohzSpec, series: &NohzSeries, counts: &Counts) -> NohzCost 
         entering: work(counts.phases.first(), None),
         staying: work(counts.phases.get(1), stay),
     }
+}
+
+/// The only turn is the only phase.
+fn slices_cost(found: SlicesSummary, counts: &Counts) -> SlicesCost {
+    let cpus = counts.phases.first().into_iter().flat_map(|phase| phase.cpus.iter());
+    let cpus: Vec<CountsInput<'_>> = cpus.map(counts_input).collect();
+    SlicesCost { cpus: CpuWork::of(&cpus, Some(found.found.wall_ns)), found }
 }
 
 fn timer(sample: &TickSample, cpu: Cpu) -> Option<u64> {

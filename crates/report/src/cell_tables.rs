@@ -14,6 +14,7 @@ use crate::fit::{fits, fitted};
 use crate::nohz_tables::nohz_tables;
 use crate::number;
 use crate::paragraph::paragraph;
+use crate::slices_tables::slices_tables;
 use crate::table::{Side, Table, cut};
 
 /// The fewest and the most columns that the name of a kernel or a cell gets where names
@@ -57,7 +58,8 @@ pub(crate) fn tables(rows: &[Row]) -> String {
         ticks(rows),
         calls(rows),
     ];
-    tables.into_iter().chain(nohz_tables(rows)).flatten().collect()
+    let others = nohz_tables(rows).into_iter().chain(slices_tables(rows));
+    tables.into_iter().chain(others).flatten().collect()
 }
 
 pub(crate) fn section(title: &str, table: &str, words: &str) -> String {

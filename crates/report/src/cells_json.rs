@@ -4,14 +4,15 @@ use std::path::Path;
 
 use recording::{
     Answer, Body, CallsSeries, CallsSpec, Cell, CheckSeries, CheckSpec, Counts, Doubt,
-    Ending, FORMAT, Mode, NohzSeries, NohzSpec, NoiseSeries, NoiseSpec, Source,
-    TicksSeries, TicksSpec,
+    Ending, FORMAT, Mode, NohzSeries, NohzSpec, NoiseSeries, NoiseSpec, SlicesSeries,
+    SlicesSpec, Source, TicksSeries, TicksSpec,
 };
 use serde::Serialize;
-use stats::{Added, CellSummary};
+use stats::{Added, CellSummary, SleepersCost};
 
 use crate::cell_summary::{cell_doubts, cell_summary};
 use crate::cells::{Cells, Exceeded};
+use crate::sleepers::sleepers_cost;
 use crate::watched::added;
 
 #[derive(Serialize)]
@@ -44,6 +45,8 @@ struct Told<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     added: Vec<Added>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    sleepers_cost: Option<SleepersCost>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     lost: Option<Lost<'a>>,
     #[serde(flatten)]
     raw: Option<Raw<'a>>,
@@ -71,6 +74,7 @@ enum RawBody<'a> {
     Check { spec: &'a CheckSpec, series: &'a CheckSeries },
     Calls { spec: &'a CallsSpec, series: &'a CallsSeries },
     NohzTest { spec: &'a NohzSpec, series: &'a NohzSeries },
+    Slices { spec: &'a SlicesSpec, series: &'a SlicesSeries },
 }
 
 /// Cells as one JSON object, with what was measured and counted only if asked for.
@@ -115,6 +119,7 @@ fn told<'a>(cell: &'a Cell, all: &[Cell], with_series: bool) -> Told<'a> {
         identity: &cell.identity,
         summary: cell_summary(cell),
         added: added(cell, all),
+        sleepers_cost: sleepers_cost(cell, all),
         lost,
         raw,
         doubts: cell_doubts(cell),
@@ -129,6 +134,7 @@ fn raw(answer: &Answer) -> Option<Raw<'_>> {
         Body::Check { spec, series } => RawBody::Check { spec, series },
         Body::Calls { spec, series } => RawBody::Calls { spec, series },
         Body::NohzTest { spec, series } => RawBody::NohzTest { spec, series },
+        Body::Slices { spec, series } => RawBody::Slices { spec, series },
         _ => return None,
     };
     Some(Raw { body, counts: answer.counts.as_ref() })

@@ -12,6 +12,7 @@ use crate::cells::Cells;
 use crate::doubts;
 use crate::kernel_label::labels;
 use crate::paragraph::paragraph;
+use crate::sleepers::sleepers_table;
 use crate::watched::{added_table, culprits_table};
 
 /// An experiment's cells, for the terminal.
@@ -30,6 +31,7 @@ pub fn cells_text(cells: &Cells<'_>) -> String {
     text.push_str(&legend(&named));
     let rows = rows(&named);
     text.push_str(&tables(&rows));
+    text.extend(sleepers_table(&named));
     text.extend(added_table(&named));
     text.extend(culprits_table(&rows));
     text.push_str(&units(&named));
@@ -119,8 +121,9 @@ fn units(cells: &[Named<'_>]) -> String {
 
 /// Whether a summary tells instructions rather than time.
 fn is_work(summary: &CellSummary) -> bool {
-    use CellSummary::{CallCosts, IdleCost, NohzCost, TickCost};
-    matches!(summary, TickCost(_) | IdleCost(_) | CallCosts(_) | NohzCost(_))
+    use CellSummary::{CallCosts, IdleCost, NohzCost, SlicesCost, TickCost};
+    let work = matches!(summary, TickCost(_) | IdleCost(_) | CallCosts(_));
+    work || matches!(summary, NohzCost(_) | SlicesCost(_))
 }
 
 /// Why cells were lost; where their consoles are stands in lines of its own, unbroken,

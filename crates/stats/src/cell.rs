@@ -11,8 +11,8 @@ use serde::Serialize;
 use units::{Cpu, Instructions, Nanos, PerSecond, Span, TscHz};
 
 use crate::{
-    CallsSummary, CheckSummary, Culprit, NohzCost, NohzTestSummary, NoiseSummary, Spread,
-    TicksSummary,
+    CallsSummary, CheckSummary, Culprit, NohzCost, NohzTestSummary, NoiseSummary,
+    SlicesCost, SlicesSummary, Spread, TicksSummary,
 };
 
 /// The kernel's names for the timer interrupt's entry on x86: since 5.8, and before.
@@ -68,6 +68,10 @@ pub enum CellSummary {
     CallCosts(CallCosts),
     /// Whether a tick stopped, and what was executed meanwhile, exactly.
     NohzCost(NohzCost),
+    /// How long processes ran at a time, and what was executed meanwhile, exactly.
+    SlicesCost(SlicesCost),
+    /// How long processes ran at a time.
+    Slices(SlicesSummary),
     /// Whether a tick stopped, in time.
     Nohz(NohzTestSummary),
     /// What a spinning CPU lost, in time.

@@ -65,9 +65,9 @@ pub use run::{
     RunSummary, UsageSummary,
 };
 pub use slices::{
-    ClassicLine, Ender, SliceEnd, SliceLengths, SlicesInput, SlicesSampleInput,
-    SlicesSummary, SlicesTaskInput, SlicesTurnInput, StepSlices, StepSummary,
-    StretchInput, TaskSummary, TaskTimeInput,
+    ClassicLine, Ender, SleepersCost, SliceEnd, SliceLengths, SlicesCost, SlicesInput,
+    SlicesSampleInput, SlicesSummary, SlicesTaskInput, SlicesTurnInput, StepSlices,
+    StepSummary, StretchInput, TaskSummary, TaskTimeInput,
 };
 pub use ticks::{CpuTicksSummary, TickInput, TicksSummary};
 pub use values::Spread;

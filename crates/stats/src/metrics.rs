@@ -8,7 +8,7 @@ use units::{Nanos, PerSecond};
 
 use crate::{
     CallCost, CallCosts, CallSummary, CallsSummary, CellSummary, IdleCost,
-    NohzTestSummary, NoiseSummary, Spread, TickCost, TicksSummary,
+    NohzTestSummary, NoiseSummary, SlicesSummary, Spread, TickCost, TicksSummary,
 };
 
 const GAP: &str = "tick_instructions";
@@ -18,6 +18,9 @@ const IDLE_TIMER: &str = "idle_timer_hz";
 const ENTRY: &str = "nohz_entry_instructions";
 const ENTRY_LENGTH: &str = "nohz_entry_ns";
 const LEFT: &str = "nohz_timer_hz";
+const SLICE: &str = "slice_ns_mean";
+const SWITCHES: &str = "slice_switches_hz";
+const PASSES: &str = "spinner_passes_hz";
 const NOISE: &str = "noise_ppm";
 const GAP_TYPICAL: &str = "gap_ns_p50";
 const GAP_MAX: &str = "gap_ns_max";
@@ -38,6 +41,9 @@ pub fn metric_names<'a>(calls: impl IntoIterator<Item = &'a str>) -> Vec<String>
         ENTRY,
         ENTRY_LENGTH,
         LEFT,
+        SLICE,
+        SWITCHES,
+        PASSES,
     ];
     let of_call = |call| [CALL, CALL_TYPICAL].map(|end| format!("{call}{end}"));
     let calls = calls.into_iter().flat_map(of_call);
@@ -55,6 +61,8 @@ pub fn metric_names<'a>(calls: impl IntoIterator<Item = &'a str>) -> Vec<String>
 /// | `<call>_instructions` | the most frequent cost of a request: `getpid_instructions` |
 /// | `nohz_entry_instructions`, `nohz_entry_ns` | until a tick had stopped; none where it did not |
 /// | `nohz_timer_hz` | timer interrupts a second after that |
+/// | `slice_ns_mean` | CPU time of spinners by involuntary switches; in exact mode instructions |
+/// | `slice_switches_hz`, `spinner_passes_hz` | those switches, and passes of the spinners' loops, a second |
 /// | `noise_ppm`, `gap_ns_p50`, `gap_ns_max` | what a spinning CPU lost, in time |
 /// | `<call>_ns_p50` | how long a request took |
 pub fn metrics(summary: &CellSummary) -> Vec<(String, f64)> {
@@ -63,6 +71,8 @@ pub fn metrics(summary: &CellSummary) -> Vec<(String, f64)> {
         CellSummary::IdleCost(cost) => idle_cost(cost),
         CellSummary::CallCosts(costs) => call_costs(costs),
         CellSummary::NohzCost(cost) => nohz(&cost.test, ENTRY),
+        CellSummary::SlicesCost(cost) => slices(&cost.found),
+        CellSummary::Slices(summary) => slices(summary),
         CellSummary::Nohz(test) => nohz(test, ENTRY_LENGTH),
         CellSummary::Noise(summary) => noise(summary),
         CellSummary::Ticks(summary) => ticks(summary),
@@ -105,6 +115,16 @@ fn nohz(test: &NohzTestSummary, entry: &str) -> Vec<(String, Option<f64>)> {
     vec![
         (entry.to_owned(), wait.map(|wait| wait.get() as f64)),
         (LEFT.to_owned(), left.map(PerSecond::get)),
+    ]
+}
+
+/// In exact mode a nanosecond of the guest's clock is an instruction.
+fn slices(summary: &SlicesSummary) -> Vec<(String, Option<f64>)> {
+    let found = &summary.found;
+    vec![
+        (SLICE.to_owned(), found.slice_ns.mean.map(|mean| mean.get() as f64)),
+        (SWITCHES.to_owned(), found.switches_hz.map(PerSecond::get)),
+        (PASSES.to_owned(), found.passes_hz.map(PerSecond::get)),
     ]
 }
 
