@@ -23,7 +23,10 @@ mod noise;
 mod percentiles;
 mod quantile;
 mod run;
+mod slice_bins;
 mod slices;
+mod slices_picture;
+mod slices_window;
 mod ticks;
 mod values;
 mod wakers;
@@ -64,10 +67,18 @@ pub use run::{
     EndedSummary, Interruption, InterruptionsInput, InterruptionsSummary, Part, RunInput,
     RunSummary, UsageSummary,
 };
+pub use slice_bins::SliceBin;
 pub use slices::{
     ClassicLine, Ender, SleepersCost, SliceEnd, SliceLengths, SlicesCost, SlicesInput,
     SlicesSampleInput, SlicesSummary, SlicesTaskInput, SlicesTurnInput, StepSlices,
     StepSummary, StretchInput, TaskSummary, TaskTimeInput,
+};
+pub use slices_picture::{
+    PictureRole, PictureStep, PictureSwitches, PictureTask, PictureTurnInput,
+    SlicesPicture, SlicesPictureInput,
+};
+pub use slices_window::{
+    PictureCpuInput, PictureEnd, PictureRow, PictureStretch, PictureStretchInput,
 };
 pub use ticks::{CpuTicksSummary, TickInput, TicksSummary};
 pub use values::Spread;

@@ -1,0 +1,452 @@
+//! What a picture of `slices` shows: of each step the same short window of what ran on each
+//! CPU, how long the spinners' slices were, and what one was on average.
+//!
+//! What ran comes from the scheduler's switches, the mean from what the kernel accounts for the
+//! spinners; without switches only the mean is known. A slice is a spinner's stretch on a CPU
+//! that began and ended within one turn: those that a turn's edge cuts were run under two
+//! settings. Cannot see how much of a stretch interrupts took.
+
+use units::{Nanos, PerSecond, Ppm, Span};
+
+use crate::quantile::nearest_rank;
+use crate::slices_window::begun_in;
+use crate::{PictureCpuInput, PictureRow, PictureStretchInput, SliceBin};
+
+/// What a task of a picture is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PictureRole {
+    /// A measured task that uses all the time that it gets.
+    Spinner,
+    /// A measured task that sleeps again and again.
+    Sleeper,
+    /// A task of somebody else.
+    Other,
+    /// No task: the CPU had nothing to do.
+    Idle,
+}
+
+/// A task of a picture.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PictureTask {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub role: PictureRole,
+    /// Tasks that follow each other have different shades: the next shade for each next number.
+    pub shade: usize,
+}
+
+/// A stretch of time with one step's settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PictureTurnInput {
+    /// Which one of the steps.
+    pub step: usize,
+    /// When, from the recording's beginning.
+    pub span: Span,
+    /// For how long of it the tasks were accounted for.
+    pub wall: Nanos,
+    /// The CPU time that all spinners used meanwhile.
+    pub used: Nanos,
+    /// How often they had to leave a CPU meanwhile.
+    pub preempted: u64,
+}
+
+/// What was seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SlicesPictureInput {
+    /// What was changed, step by step.
+    pub steps: Vec<String>,
+    /// The turns, in their order.
+    pub turns: Vec<PictureTurnInput>,
+    /// The tasks that ran.
+    pub tasks: Vec<PictureTask>,
+    /// What ran when, CPU by CPU; `None`: nobody watched.
+    pub cpus: Option<Vec<PictureCpuInput>>,
+    /// How long a window to show of each step, if its turns are so long.
+    pub window: Nanos,
+}
+
+/// What the switches tell of a step.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PictureSwitches {
+    /// Where the window begins, from the recording's beginning; `None` where none of the step's
+    /// turns was seen.
+    pub began: Option<Nanos>,
+    /// Each CPU in the window; none without one.
+    pub rows: Vec<PictureRow>,
+    /// How many slices there were, in all turns.
+    pub slices: u64,
+    /// Half of them were not longer; `None` where there was none.
+    pub p50: Option<Nanos>,
+    /// 99 of 100 were not longer; `None` where there was none.
+    pub p99: Option<Nanos>,
+    /// The slices by their length: 10 µs to 100 ms in 8 bins a decade, one for those that are
+    /// shorter and one for those that are longer.
+    pub bins: Vec<SliceBin>,
+}
+
+/// A step.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PictureStep {
+    /// What was changed.
+    pub text: String,
+    /// How long spinners ran before they had to leave the CPU: their CPU time by how often they
+    /// had to; `None` where they never had to.
+    pub mean: Option<Nanos>,
+    /// How often a second they had to, all together; `None` where no time passed.
+    pub slices_hz: Option<PerSecond>,
+    /// What the switches tell; `None`: nobody watched.
+    pub switches: Option<PictureSwitches>,
+}
+
+/// What a picture of `slices` shows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SlicesPicture {
+    /// How long the window of each step is; zero where no step has one.
+    pub window: Nanos,
+    /// The tasks that ran.
+    pub tasks: Vec<PictureTask>,
+    /// The steps.
+    pub steps: Vec<PictureStep>,
+    /// The longest of their means; `None` where there is none.
+    pub longest_mean: Option<Nanos>,
+    /// The largest share of all their bins; `None` where there is no slice.
+    pub largest_share: Option<Ppm>,
+    /// How many stretches nobody kept; `None`: nobody watched.
+    pub lost: Option<u64>,
+}
+
+impl SlicesPicture {
+    /// What there is to see.
+    pub fn of(input: &SlicesPictureInput) -> Self {
+        let chosen: Vec<Option<Span>> =
+            (0..input.steps.len()).map(|step| chosen_turn(input, step)).collect();
+        let shortest = chosen.iter().flatten().map(|turn| turn.length).min();
+        let window = shortest.map_or(Nanos::ZERO, |shortest| shortest.min(input.window));
+        let steps: Vec<PictureStep> = chosen
+            .iter()
+            .enumerate()
+            .map(|(step, turn)| PictureStep::of(input, step, *turn, window))
+            .collect();
+        let switches = || steps.iter().filter_map(|step| step.switches.as_ref());
+        let shares = switches().flat_map(|seen| &seen.bins).filter_map(|bin| bin.share);
+        let larger = |a: Ppm, b: Ppm| if b.get() > a.get() { b } else { a };
+        let lost = |cpus: &Vec<PictureCpuInput>| {
+            cpus.iter().map(|cpu| cpu.lost).fold(0, u64::saturating_add)
+        };
+        Self {
+            window,
+            tasks: input.tasks.clone(),
+            longest_mean: steps.iter().filter_map(|step| step.mean).max(),
+            largest_share: shares.reduce(larger),
+            lost: input.cpus.as_ref().map(lost),
+            steps,
+        }
+    }
+}
+
+impl PictureStep {
+    fn of(
+        input: &SlicesPictureInput,
+        step: usize,
+        turn: Option<Span>,
+        window: Nanos,
+    ) -> Self {
+        let turns = || input.turns.iter().filter(move |turn| turn.step == step);
+        let used: Nanos = turns().map(|turn| turn.used).sum();
+        let preempted = turns().map(|turn| turn.preempted).fold(0, u64::saturating_add);
+        let mean = used.get().checked_div(preempted).map(Nanos::from_nanos);
+        let switches = |cpus: &Vec<PictureCpuInput>| {
+            let began = turn.map(|turn| began(input, cpus, turn, window));
+            let rows = began.map_or_else(Vec::new, |start| {
+                let window = Span { start, length: window };
+                cpus.iter().map(|cpu| PictureRow::of(cpu, window)).collect()
+            });
+            PictureSwitches::of(began, rows, slices(input, cpus, step))
+        };
+        Self {
+            text: input.steps.get(step).cloned().unwrap_or_default(),
+            mean,
+            slices_hz: PerSecond::of(preempted, turns().map(|turn| turn.wall).sum()),
+            switches: input.cpus.as_ref().map(switches),
+        }
+    }
+}
+
+impl PictureSwitches {
+    fn of(began: Option<Nanos>, rows: Vec<PictureRow>, mut slices: Vec<Nanos>) -> Self {
+        slices.sort_unstable();
+        Self {
+            began,
+            rows,
+            slices: u64::try_from(slices.len()).unwrap_or(u64::MAX),
+            p50: nearest_rank(&slices, 500),
+            p99: nearest_rank(&slices, 990),
+            bins: SliceBin::all(&slices),
+        }
+    }
+}
+
+fn is_spinner(input: &SlicesPictureInput, seen: &PictureStretchInput) -> bool {
+    let task = input.tasks.get(seen.task);
+    task.is_some_and(|task| task.role == PictureRole::Spinner)
+}
+
+/// The turn to show of a step: of those in which a spinner was seen to begin a stretch the one
+/// that is closest to the middle one.
+fn chosen_turn(input: &SlicesPictureInput, step: usize) -> Option<Span> {
+    let turns: Vec<Span> = input
+        .turns
+        .iter()
+        .filter(|turn| turn.step == step)
+        .map(|turn| turn.span)
+        .collect();
+    let middle = turns.len() / 2;
+    let seen = |turn: &Span| {
+        let cpus = input.cpus.iter().flatten();
+        cpus.flat_map(|cpu| begun_in(&cpu.stretches, turn.start, turn.end()))
+            .any(|stretch| is_spinner(input, stretch))
+    };
+    let by_nearness = |(at, _): &(usize, &Span)| at.abs_diff(middle);
+    let seen = turns.iter().enumerate().filter(|(_, turn)| seen(turn));
+    seen.min_by_key(by_nearness).map(|(_, turn)| *turn)
+}
+
+/// Where the window in a turn begins: where a spinner begins in the turn's middle, on the first
+/// CPU on which one does.
+fn began(
+    input: &SlicesPictureInput,
+    cpus: &[PictureCpuInput],
+    turn: Span,
+    window: Nanos,
+) -> Nanos {
+    let room = turn.length.saturating_sub(window);
+    let middle = turn.start + Nanos::from_nanos(room.get() / 2);
+    let after_last = turn.start + room + Nanos::from_nanos(1);
+    let first_in = |from: Nanos, before: Nanos| {
+        let each = cpus.iter().map(move |cpu| begun_in(&cpu.stretches, from, before));
+        let mut firsts =
+            each.filter_map(|seen| seen.iter().find(|seen| is_spinner(input, seen)));
+        firsts.next().map(|seen| seen.span.start)
+    };
+    first_in(middle, after_last)
+        .or_else(|| first_in(turn.start, middle))
+        .unwrap_or(middle)
+}
+
+/// How long each slice of a step was.
+fn slices(
+    input: &SlicesPictureInput,
+    cpus: &[PictureCpuInput],
+    step: usize,
+) -> Vec<Nanos> {
+    let turns = input.turns.iter().filter(|turn| turn.step == step);
+    let of_turn = |turn: &PictureTurnInput| {
+        let end = turn.span.end();
+        let begun = cpus.iter().flat_map(|cpu| {
+            begun_in(&cpu.stretches, turn.span.start, turn.span.end()).iter()
+        });
+        let whole =
+            begun.filter(|seen| seen.span.end() <= end && is_spinner(input, seen));
+        whole.map(|seen| seen.span.length).collect::<Vec<_>>()
+    };
+    turns.flat_map(of_turn).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use units::Cpu;
+
+    use super::*;
+    use crate::PictureEnd::{self, Sleep, Tick, Wakeup};
+    use crate::PictureStretch;
+
+    fn us(micros: u64) -> Nanos {
+        Nanos::from_micros(micros)
+    }
+
+    fn span(start: u64, length: u64) -> Span {
+        Span { start: us(start), length: us(length) }
+    }
+
+    fn ran(start: u64, length: u64, task: usize, end: PictureEnd) -> PictureStretchInput {
+        PictureStretchInput { span: span(start, length), task, end }
+    }
+
+    fn turn(step: usize, start: u64, length: u64) -> PictureTurnInput {
+        let span = span(start, length);
+        let (wall, used) = (span.length, span.length);
+        PictureTurnInput { step, span, wall, used, preempted: length / 1_000 }
+    }
+
+    /// Two spinners and a sleeper, on one CPU.
+    fn input(
+        turns: Vec<PictureTurnInput>,
+        stretches: Vec<PictureStretchInput>,
+    ) -> SlicesPictureInput {
+        use PictureRole::{Sleeper, Spinner};
+        let task = |(shade, (name, role)): (usize, (&str, _))| PictureTask {
+            name: name.to_owned(),
+            role,
+            shade,
+        };
+        let tasks = [("spin/0", Spinner), ("spin/1", Spinner), ("sleep/0", Sleeper)];
+        SlicesPictureInput {
+            steps: vec!["as found".to_owned(), "WAKEUP_PREEMPTION=off".to_owned()],
+            turns,
+            tasks: tasks.into_iter().enumerate().map(task).collect(),
+            cpus: Some(vec![PictureCpuInput { cpu: Cpu::new(3), stretches, lost: 0 }]),
+            window: us(4_000),
+        }
+    }
+
+    /// Slices of a millisecond, each cut by the sleeper, from there on.
+    fn cut(start: u64, slices: u64) -> Vec<PictureStretchInput> {
+        let slice = |at: u64| {
+            let (start, task) = (start + at * 1_000, usize::from(at % 2 == 1));
+            [ran(start, 990, task, Wakeup), ran(start + 990, 10, 2, Sleep)]
+        };
+        (0..slices).flat_map(slice).collect()
+    }
+
+    /// Check the window of a turn by hand: it is the middle turn's, begins at a switch, is cut
+    /// at its end, and says who came next and who was preempted.
+    #[test]
+    fn window() {
+        let turns =
+            vec![turn(0, 0, 9_500), turn(0, 20_000, 9_500), turn(0, 40_000, 9_500)];
+        let stretches = [cut(0, 9), cut(20_000, 9), cut(40_000, 9)].concat();
+        let found = SlicesPicture::of(&input(turns, stretches));
+        assert_eq!(found.window, us(4_000));
+        let seen = found.steps[0].switches.as_ref().unwrap();
+        assert_eq!(seen.began, Some(us(23_000)));
+        let [row] = seen.rows.as_slice() else { panic!("{seen:?}") };
+        assert_eq!((row.cpu, row.stretches.len(), row.unseen.len()), (Cpu::new(3), 8, 0));
+        let first = PictureStretch {
+            span: span(0, 990),
+            whole: us(990),
+            task: 1,
+            end: Wakeup,
+            next: Some(2),
+            preempted: None,
+        };
+        assert_eq!(row.stretches[0], first);
+        let second = PictureStretch {
+            span: span(990, 10),
+            whole: us(10),
+            task: 2,
+            end: Sleep,
+            next: Some(0),
+            preempted: Some(1),
+        };
+        assert_eq!(row.stretches[1], second);
+        let none = found.steps[1].switches.as_ref().unwrap();
+        assert_eq!((none.began, none.rows.len(), none.slices), (None, 0, 0));
+    }
+
+    /// Check that a turn of which nothing is left is not shown, but the nearest to the middle
+    /// of those that were seen, and that all steps' windows are as long as the shortest turn.
+    #[test]
+    fn turns_that_were_lost() {
+        let turns = vec![
+            turn(0, 0, 9_000),
+            turn(1, 10_000, 2_500),
+            turn(0, 20_000, 9_000),
+            turn(0, 40_000, 9_000),
+        ];
+        let stretches = [cut(0, 9), cut(10_000, 2)].concat();
+        let found = SlicesPicture::of(&input(turns, stretches));
+        let began = |step: usize| found.steps[step].switches.as_ref().unwrap().began;
+        assert_eq!((began(0), began(1)), (Some(us(4_000)), Some(us(10_000))));
+        assert_eq!(found.window, us(2_500));
+    }
+
+    /// Check means, rates and percentiles by hand, and that slices which a turn's edge cuts and
+    /// those of a sleeper are not among them.
+    #[test]
+    fn figures() {
+        let turns = vec![turn(0, 500, 10_000), turn(1, 20_000, 8_000)];
+        let off = vec![ran(20_000, 3_000, 0, Tick), ran(23_000, 4_000, 1, Tick)];
+        let found = SlicesPicture::of(&input(turns, [cut(0, 12), off].concat()));
+        let [as_found, changed] = found.steps.as_slice() else { panic!("{found:?}") };
+        assert_eq!(
+            (as_found.mean, as_found.text.as_str()),
+            (Some(us(1_000)), "as found")
+        );
+        assert_eq!(as_found.slices_hz, Some(PerSecond::new(1_000.0)));
+        let seen = as_found.switches.as_ref().unwrap();
+        assert_eq!((seen.slices, seen.p50, seen.p99), (9, Some(us(990)), Some(us(990))));
+        let seen = changed.switches.as_ref().unwrap();
+        let figures = (seen.slices, seen.p50, seen.p99);
+        assert_eq!(figures, (2, Some(us(3_000)), Some(us(4_000))));
+        assert_eq!(found.longest_mean, Some(us(1_000)));
+        assert_eq!(found.largest_share, Some(Ppm::new(1e6)));
+    }
+
+    /// Check that where nobody watched the means are known, and nothing else is.
+    #[test]
+    fn nobody_watched() {
+        let mut input = input(vec![turn(0, 0, 2_000)], Vec::new());
+        input.cpus = None;
+        let found = SlicesPicture::of(&input);
+        assert_eq!(
+            (found.window, found.lost, found.largest_share),
+            (Nanos::ZERO, None, None)
+        );
+        assert_eq!(
+            (found.steps[0].mean, &found.steps[0].switches),
+            (Some(us(1_000)), &None)
+        );
+        assert_eq!((found.steps[1].mean, found.steps[1].slices_hz), (None, None));
+    }
+
+    proptest! {
+        /// Check that a window's stretches and what was not seen fill it without overlap,
+        /// whatever ran, and that the shares of slices are a whole.
+        #[test]
+        fn fills_the_window(
+            ran_for in prop::collection::vec((0u64..3_000, 0u64..9, 0usize..3), 0..60),
+            turns in prop::collection::vec((0usize..2, 0u64..9_000, 0u64..9_000), 0..6),
+            longest in 0u64..9_000,
+        ) {
+            let (mut now, mut stretches) = (0, Vec::new());
+            for (length, missing, task) in ran_for {
+                now += missing.saturating_sub(5) * 100;
+                stretches.push(ran(now, length, task, Wakeup));
+                now += length;
+            }
+            let mut began = 0;
+            let turns = turns.into_iter().map(|(step, pause, length)| {
+                began += pause + length;
+                turn(step, began - length, length)
+            });
+            let mut input = input(turns.collect(), stretches);
+            input.window = us(longest);
+            let found = SlicesPicture::of(&input);
+            prop_assert!(found.window <= us(longest));
+            for seen in found.steps.iter().filter_map(|step| step.switches.as_ref()) {
+                for row in &seen.rows {
+                    check_row(row, found.window);
+                }
+                let slices: u64 = seen.bins.iter().map(|bin| bin.slices).sum();
+                prop_assert_eq!(slices, seen.slices);
+                let shares: f64 = seen.bins.iter().filter_map(|bin| bin.share).map(Ppm::get).sum();
+                let whole = if slices == 0 { 0.0 } else { 1e6 };
+                prop_assert!((shares - whole).abs() < 1e-3, "{shares}");
+            }
+        }
+    }
+
+    fn check_row(row: &PictureRow, window: Nanos) {
+        let shown = row.stretches.iter().map(|shown| shown.span);
+        let mut spans: Vec<Span> = shown.chain(row.unseen.iter().copied()).collect();
+        spans.sort_unstable();
+        let mut until = Nanos::ZERO;
+        for span in spans {
+            assert_eq!(span.start, until, "{row:?}");
+            until = span.end();
+        }
+        assert_eq!(until, window, "{row:?}");
+    }
+}
