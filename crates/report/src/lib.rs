@@ -59,6 +59,7 @@ mod value;
 mod wakers;
 mod watched;
 mod worst;
+mod xml;
 
 pub use around::around;
 pub use cell_summary::{cell_doubts, cell_summary};
