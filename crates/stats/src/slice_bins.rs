@@ -23,41 +23,45 @@ pub struct SliceBin {
     pub slices: u64,
     /// The part of all slices that this is; `None` where there is no slice.
     pub share: Option<Ppm>,
+    /// The part of all slices that are so long and ended because somebody woke up; `None` where
+    /// there is no slice.
+    pub woken: Option<Ppm>,
 }
 
 impl SliceBin {
-    /// All bins, with lengths that are in rising order.
-    pub(crate) fn all(sorted: &[Nanos]) -> Vec<Self> {
+    /// All bins: of all slices' lengths, and of those that somebody who woke up ended; both in
+    /// rising order.
+    pub(crate) fn all(sorted: &[Nanos], woken: &[Nanos]) -> Vec<Self> {
         let decades = (0..DECADES).map(|decade| 10_u64.pow(decade));
         let edges = decades
             .flat_map(|ten| DECADE.map(|edge| edge * ten))
             .chain(std::iter::once(DECADE[0] * 10_u64.pow(DECADES)))
             .map(Nanos::from_nanos);
-        let mut bins = Vec::new();
-        let mut from = Nanos::ZERO;
-        for below in edges {
-            bins.push(bin(sorted, from, below, at(sorted, below)));
-            from = below;
-        }
-        bins.push(bin(sorted, from, Nanos::MAX, sorted.len()));
-        bins
+        let edges: Vec<Nanos> = edges.collect();
+        let froms = std::iter::once(Nanos::ZERO).chain(edges.iter().copied());
+        let belows = edges.iter().copied().chain(std::iter::once(Nanos::MAX));
+        let bin = |(from, below)| {
+            let slices = count(sorted, from, below);
+            let share = |part| share(part, sorted.len());
+            let woken = share(count(woken, from, below));
+            let share = share(slices);
+            let slices = u64::try_from(slices).unwrap_or(u64::MAX);
+            Self { from, below, slices, share, woken }
+        };
+        froms.zip(belows).map(bin).collect()
     }
 }
 
-fn at(sorted: &[Nanos], length: Nanos) -> usize {
-    sorted.partition_point(|slice| *slice < length)
+/// How many lengths are that long; those that are as long as there can be too, in the last bin.
+fn count(sorted: &[Nanos], from: Nanos, below: Nanos) -> usize {
+    let at = |length| sorted.partition_point(|slice| *slice < length);
+    let until = if below == Nanos::MAX { sorted.len() } else { at(below) };
+    until - at(from)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "as many slices as fit into memory")]
-fn bin(sorted: &[Nanos], from: Nanos, below: Nanos, until: usize) -> SliceBin {
-    let slices = until - at(sorted, from);
-    let share = || Ppm::new(slices as f64 * 1e6 / sorted.len() as f64);
-    SliceBin {
-        from,
-        below,
-        slices: u64::try_from(slices).unwrap_or(u64::MAX),
-        share: (!sorted.is_empty()).then(share),
-    }
+fn share(part: usize, of: usize) -> Option<Ppm> {
+    (of > 0).then(|| Ppm::new(part as f64 * 1e6 / of as f64))
 }
 
 #[cfg(test)]
@@ -68,7 +72,7 @@ mod tests {
     #[test]
     fn histogram() {
         let lengths = [0, 9_999, 10_000, 999_999, 1_000_000, 99_999_999, 100_000_000];
-        let found = SliceBin::all(&lengths.map(Nanos::from_nanos));
+        let found = SliceBin::all(&lengths.map(Nanos::from_nanos), &[Nanos::MAX]);
         let full: Vec<(u64, u64, u64)> = found
             .iter()
             .filter(|bin| bin.slices > 0)
@@ -83,6 +87,9 @@ mod tests {
             (100_000_000, u64::MAX, 1),
         ];
         assert_eq!((full.as_slice(), found.len()), (&expected[..], 34));
-        assert!(SliceBin::all(&[]).iter().all(|bin| bin.share.is_none()));
+        let woken: Vec<f64> =
+            found.iter().filter_map(|bin| Some(bin.woken?.get())).collect();
+        assert_eq!((woken[33].round(), woken[..33].iter().sum()), (142_857.0, 0.0));
+        assert!(SliceBin::all(&[], &[]).iter().all(|bin| bin.share.is_none()));
     }
 }

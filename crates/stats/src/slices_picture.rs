@@ -10,7 +10,7 @@ use units::{Nanos, PerSecond, Ppm, Span};
 
 use crate::quantile::nearest_rank;
 use crate::slices_window::begun_in;
-use crate::{PictureCpuInput, PictureRow, PictureStretchInput, SliceBin};
+use crate::{PictureCpuInput, PictureEnd, PictureRow, PictureStretchInput, SliceBin};
 
 /// What a task of a picture is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -162,7 +162,7 @@ impl PictureStep {
                 let window = Span { start, length: window };
                 cpus.iter().map(|cpu| PictureRow::of(cpu, window)).collect()
             });
-            PictureSwitches::of(began, rows, slices(input, cpus, step))
+            PictureSwitches::of(began, rows, &slices(input, cpus, step))
         };
         Self {
             text: input.steps.get(step).cloned().unwrap_or_default(),
@@ -174,15 +174,26 @@ impl PictureStep {
 }
 
 impl PictureSwitches {
-    fn of(began: Option<Nanos>, rows: Vec<PictureRow>, mut slices: Vec<Nanos>) -> Self {
-        slices.sort_unstable();
+    fn of(
+        began: Option<Nanos>,
+        rows: Vec<PictureRow>,
+        slices: &[PictureStretchInput],
+    ) -> Self {
+        let lengths = |is_told: &dyn Fn(&PictureStretchInput) -> bool| {
+            let told = slices.iter().filter(|slice| is_told(slice));
+            let mut lengths: Vec<Nanos> = told.map(|slice| slice.span.length).collect();
+            lengths.sort_unstable();
+            lengths
+        };
+        let all = lengths(&|_| true);
+        let woken = lengths(&|slice| slice.end == PictureEnd::Wakeup);
         Self {
             began,
             rows,
-            slices: u64::try_from(slices.len()).unwrap_or(u64::MAX),
-            p50: nearest_rank(&slices, 500),
-            p99: nearest_rank(&slices, 990),
-            bins: SliceBin::all(&slices),
+            slices: u64::try_from(all.len()).unwrap_or(u64::MAX),
+            p50: nearest_rank(&all, 500),
+            p99: nearest_rank(&all, 990),
+            bins: SliceBin::all(&all, &woken),
         }
     }
 }
@@ -234,12 +245,12 @@ fn began(
         .unwrap_or(middle)
 }
 
-/// How long each slice of a step was.
+/// Each slice of a step.
 fn slices(
     input: &SlicesPictureInput,
     cpus: &[PictureCpuInput],
     step: usize,
-) -> Vec<Nanos> {
+) -> Vec<PictureStretchInput> {
     let turns = input.turns.iter().filter(|turn| turn.step == step);
     let of_turn = |turn: &PictureTurnInput| {
         let end = turn.span.end();
@@ -248,7 +259,7 @@ fn slices(
         });
         let whole =
             begun.filter(|seen| seen.span.end() <= end && is_spinner(input, seen));
-        whole.map(|seen| seen.span.length).collect::<Vec<_>>()
+        whole.copied().collect::<Vec<_>>()
     };
     turns.flat_map(of_turn).collect()
 }
@@ -259,7 +270,7 @@ mod tests {
     use units::Cpu;
 
     use super::*;
-    use crate::PictureEnd::{self, Sleep, Tick, Wakeup};
+    use crate::PictureEnd::{Sleep, Tick, Wakeup};
     use crate::PictureStretch;
 
     fn us(micros: u64) -> Nanos {
@@ -377,9 +388,12 @@ mod tests {
         assert_eq!(as_found.slices_hz, Some(PerSecond::new(1_000.0)));
         let seen = as_found.switches.as_ref().unwrap();
         assert_eq!((seen.slices, seen.p50, seen.p99), (9, Some(us(990)), Some(us(990))));
+        let woken: f64 = seen.bins.iter().filter_map(|bin| Some(bin.woken?.get())).sum();
+        assert_eq!(woken, 1e6);
         let seen = changed.switches.as_ref().unwrap();
         let figures = (seen.slices, seen.p50, seen.p99);
         assert_eq!(figures, (2, Some(us(3_000)), Some(us(4_000))));
+        assert!(seen.bins.iter().all(|bin| bin.woken == Some(Ppm::new(0.0))));
         assert_eq!(found.longest_mean, Some(us(1_000)));
         assert_eq!(found.largest_share, Some(Ppm::new(1e6)));
     }
