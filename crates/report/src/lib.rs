@@ -43,8 +43,15 @@ mod number;
 mod page;
 mod paragraph;
 mod run;
+mod sheet;
 mod sleepers;
 mod slices;
+mod slices_bars;
+#[cfg(test)]
+mod slices_example;
+mod slices_page;
+mod slices_picture;
+mod slices_rows;
 mod slices_summary;
 mod slices_tables;
 mod summary;
@@ -78,6 +85,8 @@ pub use json::{facts_json, json};
 pub use limits::exceeded;
 pub use page::facts_text;
 pub use slices::slices_classic;
+pub use slices_page::slices_html;
+pub use slices_picture::slices_svg;
 pub use slices_summary::slices_summary;
 pub use summary::{
     calls_summary, check_summary, jitter_summary, latency_summary, nohz_stress_summary,

@@ -1,0 +1,230 @@
+//! What `slices` may see, for this room's tests: spinners in turns, and sleepers that wake up a
+//! thousand times a second. Made up, but in the manner of real schedulers, and always the same.
+
+use recording::{
+    CpuSwitches, End, Policy, Role, SlicesSample, SlicesSeries, SlicesSpec, SlicesTask,
+    SlicesTurn, Source, Step, StepSetting, Stretch, SwitchedTask, Switches, TaskTime,
+};
+use units::{Cpu, CpuSet, Nanos};
+
+/// A turn's length.
+const TURN: u64 = 150_000_000;
+
+/// How a step's scheduler behaves.
+#[derive(Clone, Copy)]
+struct Manner {
+    /// Whether who wakes up preempts.
+    preempts: bool,
+    /// How long a slice is that a tick ends.
+    slice: u64,
+}
+
+/// Numbers that look like chance.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % limit.max(1)
+    }
+}
+
+/// Two CPUs, 16 spinners, two sleepers: as found slices of a millisecond, with
+/// `WAKEUP_PREEMPTION=off` of 3 to 4 ms.
+pub(crate) fn woken() -> (SlicesSpec, SlicesSeries) {
+    let woken = Manner { preempts: true, slice: 4_000_000 };
+    of(2, &["WAKEUP_PREEMPTION=off"], &[woken, Manner { preempts: false, ..woken }])
+}
+
+/// More steps, with longer texts, on more CPUs than are drawn.
+pub(crate) fn large() -> (SlicesSpec, SlicesSeries) {
+    let woken = Manner { preempts: true, slice: 3_000_000 };
+    let manners = [1, 2, 8, 20].map(|times| Manner { slice: 1_000_000 * times, ..woken });
+    let off = Manner { preempts: false, ..woken };
+    of(
+        32,
+        &[
+            "base_slice_ns=1000000, WAKEUP_PREEMPTION=on, RUN_TO_PARITY=off",
+            "base_slice_ns=2000000",
+            "<&\">",
+            "WAKEUP_PREEMPTION=off",
+        ],
+        &[manners[0], manners[1], manners[2], manners[3], off],
+    )
+}
+
+/// The first one, with nobody watching.
+pub(crate) fn unwatched() -> (SlicesSpec, SlicesSeries) {
+    let (spec, mut series) = woken();
+    series.switches = None;
+    (spec, series)
+}
+
+/// The first one, of which some is lost, with idle CPUs and another task.
+pub(crate) fn holes() -> (SlicesSpec, SlicesSeries) {
+    let (spec, mut series) = woken();
+    let switches = series.switches.as_mut().unwrap();
+    let [idle, stranger] = [18, 19];
+    for cpu in &mut switches.cpus {
+        let mut at = 0;
+        cpu.stretches.retain(|_| {
+            at += 1;
+            at % 90 > 5
+        });
+        for (at, stretch) in cpu.stretches.iter_mut().enumerate() {
+            match at % 40 {
+                9..12 => stretch.task = idle,
+                22 => stretch.task = stranger,
+                _ => {}
+            }
+        }
+        cpu.lost = 1234;
+    }
+    (spec, series)
+}
+
+/// A turn of the first one, in which tasks run for 10 µs each.
+pub(crate) fn dense() -> (SlicesSpec, SlicesSeries) {
+    let (spec, mut series) = woken();
+    series.turns.truncate(1);
+    for cpu in &mut series.switches.as_mut().unwrap().cpus {
+        let ns = Nanos::from_micros(10);
+        let stretch = |at: u64| Stretch {
+            start_ns: ns.saturating_mul(at),
+            ns,
+            task: u32::try_from(at / 7 % 18).unwrap(),
+            end: End::Wakeup,
+        };
+        cpu.stretches = (0..TURN / ns.get()).map(stretch).collect();
+    }
+    (spec, series)
+}
+
+fn of(cpus: u32, texts: &[&str], manners: &[Manner]) -> (SlicesSpec, SlicesSeries) {
+    let spec = spec(cpus, texts);
+    let [spinners, sleepers] = [spec.spinners, spec.sleepers];
+    let named = |role: &str, at: u32| format!("{role}/{at}");
+    let names: Vec<(String, Role)> = (0..spinners)
+        .map(|at| (named("spin", at), Role::Spinner))
+        .chain((0..sleepers).map(|at| (named("sleep", at), Role::Sleeper)))
+        .collect();
+    let tasks = names.iter().enumerate().map(|(at, (name, role))| SlicesTask {
+        pid: 100 + u32::try_from(at).unwrap(),
+        name: name.clone(),
+        role: *role,
+        cpu: None,
+    });
+    let mut switched: Vec<SwitchedTask> = names
+        .iter()
+        .map(|(name, _)| SwitchedTask { tid: 1000, name: name.clone() })
+        .collect();
+    switched.push(SwitchedTask { tid: 0, name: "swapper/0".into() });
+    switched.push(SwitchedTask { tid: 9, name: "<kworker> & \"co\"".into() });
+    let order: Vec<usize> = (0..3).flat_map(|_| 0..manners.len()).collect();
+    let cpu = |cpu: u32| {
+        let mut chance = Chance(88_172_645_463_325_252 + u64::from(cpu));
+        let turns = order.iter().zip(0..);
+        let turn = |(step, at): (&usize, u64)| {
+            ran(&spec, cpu, manners[*step], at * TURN, &mut chance)
+        };
+        CpuSwitches {
+            cpu: Cpu::new(cpu),
+            stretches: turns.flat_map(turn).collect(),
+            lost: 0,
+        }
+    };
+    let cpus: Vec<CpuSwitches> = (0..cpus).map(cpu).collect();
+    let turns =
+        order.iter().zip(0..).map(|(step, at)| turn(&spec, &cpus, *step, at * TURN));
+    let series = SlicesSeries {
+        began_ns: Nanos::from_secs(70),
+        tasks: tasks.collect(),
+        turns: turns.collect(),
+        switches: Some(Switches {
+            source: Source::Bpf,
+            tasks: switched,
+            cpus: cpus.clone(),
+        }),
+    };
+    (spec, series)
+}
+
+fn spec(cpus: u32, texts: &[&str]) -> SlicesSpec {
+    let setting = |text: &str| {
+        let (name, value) = text.split_once('=').unwrap_or((text, "on"));
+        StepSetting { name: name.into(), value: value.into() }
+    };
+    let step = |text: &&str| Step { settings: text.split(", ").map(setting).collect() };
+    SlicesSpec {
+        spinners: 8 * cpus,
+        sleepers: cpus,
+        sleep_ns: Nanos::from_millis(1),
+        burst_ns: Nanos::from_micros(5),
+        duration_ns: Nanos::from_nanos(3 * TURN),
+        cpus: (0..cpus).map(Cpu::new).collect::<CpuSet>(),
+        pinned: false,
+        nice: 0,
+        policy: Policy::Other,
+        steps: texts.iter().map(step).collect(),
+        turns: 3,
+        sample_ns: None,
+    }
+}
+
+/// What ran on a CPU in a turn.
+fn ran(
+    spec: &SlicesSpec,
+    cpu: u32,
+    manner: Manner,
+    began: u64,
+    chance: &mut Chance,
+) -> Vec<Stretch> {
+    let each = u32::try_from(spec.cpus.len()).unwrap();
+    let mine: Vec<u32> = (0..spec.spinners).filter(|task| task % each == cpu).collect();
+    let sleeper = spec.spinners + cpu;
+    let (mut now, mut turn, mut stretches) = (began, 0, Vec::new());
+    let mut wakes = began + 300_000 + chance.below(200_000);
+    let mut push = |now: &mut u64, ns: u64, task: u32, end: End| {
+        let [start_ns, ns_] = [*now, ns].map(Nanos::from_nanos);
+        stretches.push(Stretch { start_ns, ns: ns_, task, end });
+        *now += ns;
+    };
+    while now < began + TURN {
+        let task = mine[turn % mine.len()];
+        turn += 1;
+        let until_tick =
+            manner.slice - manner.slice / 4 * chance.below(2) + chance.below(9_000);
+        let is_woken = manner.preempts && wakes < now + until_tick;
+        let until = if is_woken { wakes.max(now + 2_000) } else { now + until_tick };
+        let until = until.min(began + TURN);
+        let left = until - now;
+        push(&mut now, left, task, if is_woken { End::Wakeup } else { End::Tick });
+        if wakes <= now && now + 20_000 < began + TURN {
+            push(&mut now, 5_000 + chance.below(4_000), sleeper, End::Sleep);
+            wakes = now + 1_000_000 + chance.below(60_000);
+        }
+    }
+    stretches
+}
+
+/// What is accounted for in a turn.
+fn turn(spec: &SlicesSpec, cpus: &[CpuSwitches], step: usize, began: u64) -> SlicesTurn {
+    let (began, end) = (Nanos::from_nanos(began), Nanos::from_nanos(began + TURN));
+    let mut tasks = vec![TaskTime::default(); (spec.spinners + spec.sleepers) as usize];
+    for seen in cpus.iter().flat_map(|cpu| &cpu.stretches) {
+        if seen.start_ns >= began && seen.start_ns < end {
+            let time = &mut tasks[seen.task as usize];
+            time.cpu_ns = time.cpu_ns + seen.ns;
+            time.involuntary += 1;
+        }
+    }
+    let sample = SlicesSample {
+        start_ns: began,
+        wall_ns: Nanos::from_nanos(TURN),
+        reading_ns: Nanos::from_micros(200),
+        tasks,
+    };
+    SlicesTurn { step: u32::try_from(step).unwrap(), samples: vec![sample] }
+}
