@@ -32,8 +32,7 @@ pub(crate) fn histograms(sheet: &mut Sheet, picture: &SlicesPicture) {
     sheet.down(28.0);
     let mut bins: &[SliceBin] = &[];
     for (step, seen) in watched {
-        let none =
-            if seen.slices == 0 { ": no slice was seen from begin to end" } else { "" };
+        let none = if seen.slices == 0 { ": no slice was seen to end" } else { "" };
         sheet.text("small", LEFT, 10.0, &format!("{}{none}", cut(&step.text, NAME)));
         sheet.down(15.0);
         histogram(sheet, step, seen, most);

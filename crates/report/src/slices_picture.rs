@@ -8,12 +8,10 @@
 use std::collections::BTreeMap;
 
 use facts::Facts;
-use recording::{
-    End, Policy, Role, SlicesSeries, SlicesSpec, SlicesTurn, Step, Stretch, Switches,
-};
+use recording::{Policy, Role, SlicesSeries, SlicesSpec, SlicesTurn, Stretch, Switches};
 use stats::{
-    PictureCpuInput, PictureEnd, PictureRole, PictureStep, PictureStretchInput,
-    PictureTask, PictureTurnInput, SlicesPicture, SlicesPictureInput,
+    PictureCpuInput, PictureRole, PictureStep, PictureStretchInput, PictureTask,
+    PictureTurnInput, SlicesPicture, SlicesPictureInput,
 };
 use units::{Nanos, Span};
 
@@ -21,6 +19,7 @@ use crate::number;
 use crate::sheet::{LEFT, Sheet, WIDTH, px, rect};
 use crate::slices_bars::{histograms, means};
 use crate::slices_rows::{Rows, SHADES, mark};
+use crate::slices_summary::{slice_end, step_words};
 use crate::table::cut;
 use crate::tick_words::{self, cpus};
 use crate::xml::escaped;
@@ -238,19 +237,12 @@ pub(crate) fn slices_picture(spec: &SlicesSpec, series: &SlicesSeries) -> Slices
     let as_found = std::iter::once("as found".to_owned());
     let switches = series.switches.as_ref();
     SlicesPicture::of(&SlicesPictureInput {
-        steps: as_found.chain(spec.steps.iter().map(step_text)).collect(),
+        steps: as_found.chain(spec.steps.iter().map(step_words)).collect(),
         turns: series.turns.iter().filter_map(|turn| turn_input(series, turn)).collect(),
         tasks: switches.map_or_else(Vec::new, |seen| tasks(spec, series, seen)),
         cpus: switches.map(cpu_inputs),
         window: WINDOW,
     })
-}
-
-fn step_text(step: &Step) -> String {
-    let setting =
-        |setting: &recording::StepSetting| format!("{}={}", setting.name, setting.value);
-    let texts: Vec<String> = step.settings.iter().map(setting).collect();
-    texts.join(", ")
 }
 
 /// None of a turn without a sample.
@@ -300,13 +292,7 @@ fn cpu_inputs(seen: &Switches) -> Vec<PictureCpuInput> {
         Some(PictureStretchInput {
             span: Span { start: stretch.start_ns, length: stretch.ns },
             task: usize::try_from(stretch.task).ok()?,
-            end: match stretch.end {
-                End::Tick => PictureEnd::Tick,
-                End::Wakeup => PictureEnd::Wakeup,
-                End::Yield => PictureEnd::Yield,
-                End::Sleep => PictureEnd::Sleep,
-                End::Other => PictureEnd::Other,
-            },
+            end: slice_end(stretch.end),
         })
     };
     let cpu = |cpu: &recording::CpuSwitches| PictureCpuInput {
@@ -324,8 +310,8 @@ mod tests {
     use super::*;
     use crate::example::{GUEST, facts};
     use crate::slices_example::{dense, holes, large, unwatched, woken};
-    use crate::slices_html;
     use crate::xml::checked::check_xml;
+    use crate::{slices_html, slices_summary};
 
     fn drawn((spec, series): &(SlicesSpec, SlicesSeries)) -> String {
         let svg = slices_svg(&facts(GUEST), spec, series);
@@ -414,10 +400,28 @@ mod tests {
         let svg = drawn(&(spec, series));
         assert_eq!(svg.matches(">CPU 0</text>").count(), 1);
         assert!(svg.contains("Nothing that ran in this step was seen."));
-        assert!(
-            svg.contains(">WAKEUP_PREEMPTION=off: no slice was seen from begin to end<")
-        );
+        assert!(svg.contains(">WAKEUP_PREEMPTION=off: no slice was seen to end<"));
         assert!(svg.contains("mean slice</tspan> <tspan class=\"strong\">?</tspan>"));
+    }
+
+    /// Check that the picture's figures are the summary's, also where some stretches are lost.
+    #[test]
+    fn as_in_the_summary() {
+        for (spec, series) in [woken(), holes(), unwatched(), dense()] {
+            let summary = slices_summary(&facts(GUEST), &spec, &series);
+            let picture = slices_picture(&spec, &series);
+            let changed = summary.steps.iter().map(|step| &step.found);
+            let steps: Vec<_> = std::iter::once(&summary.found).chain(changed).collect();
+            assert_eq!(steps.len(), picture.steps.len());
+            for (found, step) in steps.into_iter().zip(&picture.steps) {
+                let seen = step.switches.as_ref();
+                let (p50, p99) = (seen.and_then(|s| s.p50), seen.and_then(|s| s.p99));
+                assert_eq!(found.slice_ns.mean, step.mean);
+                assert_eq!((found.slice_ns.p50, found.slice_ns.p99), (p50, p99));
+                assert_eq!(found.seen, seen.map(|seen| seen.slices));
+                assert_eq!(found.switches_hz, step.slices_hz);
+            }
+        }
     }
 
     /// Check that pictures stay small: of many CPUs some are drawn, and of very many stretches

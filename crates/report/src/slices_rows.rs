@@ -5,7 +5,7 @@
 //! row is hatched, and where a CPU was idle it is empty. A row of more stretches than a
 //! reader's browser likes has one path for each colour, and tells nothing when pointed at.
 
-use stats::{PictureEnd, PictureRole, PictureRow, PictureStretch, PictureTask};
+use stats::{PictureRole, PictureRow, PictureStretch, PictureTask, SliceEnd};
 use units::{Nanos, Span};
 
 use crate::number;
@@ -153,14 +153,14 @@ impl Rows<'_> {
         let next = seen.next.map(named);
         let then = next.map_or_else(String::new, |next| format!("; then {next}"));
         let end = match (seen.end, next) {
-            (PictureEnd::Wakeup, Some(next)) => {
+            (SliceEnd::Wakeup, Some(next)) => {
                 format!("preempted by {next}, which woke up")
             }
-            (PictureEnd::Wakeup, None) => "preempted by one that woke up".to_owned(),
-            (PictureEnd::Tick, _) => format!("had run long enough (tick){then}"),
-            (PictureEnd::Yield, _) => format!("let others go first{then}"),
-            (PictureEnd::Sleep, _) => format!("went to sleep{then}"),
-            (PictureEnd::Other, _) => format!("was made to go{then}"),
+            (SliceEnd::Wakeup, None) => "preempted by one that woke up".to_owned(),
+            (SliceEnd::Tick, _) => format!("had run long enough (tick){then}"),
+            (SliceEnd::Yield, _) => format!("let others go first{then}"),
+            (SliceEnd::Sleep, _) => format!("went to sleep{then}"),
+            (SliceEnd::Other, _) => format!("was made to go{then}"),
         };
         format!("{}{before} ran {}: {end}", task.name, number::duration(seen.whole))
     }
@@ -223,7 +223,7 @@ mod tests {
         Rows { tasks, window: Nanos::from_micros(micros), most: 9 }
     }
 
-    fn seen(start: u64, ns: u64, end: PictureEnd) -> PictureStretch {
+    fn seen(start: u64, ns: u64, end: SliceEnd) -> PictureStretch {
         let [start, whole] = [start, ns].map(Nanos::from_nanos);
         let span = Span { start, length: whole };
         PictureStretch { span, whole, task: 1, end, next: None, preempted: None }
@@ -248,7 +248,7 @@ mod tests {
         let tasks = tasks();
         let place = |start| {
             let [x, width] = rows(&tasks, 50_000)
-                .place(seen(start, 5, PictureEnd::Sleep).span, LEAST[0]);
+                .place(seen(start, 5, SliceEnd::Sleep).span, LEAST[0]);
             [px(x), px(width)]
         };
         assert_eq!(place(0), ["0", "1.2"]);
@@ -259,7 +259,7 @@ mod tests {
     /// far as that is known.
     #[test]
     fn titles() {
-        use PictureEnd::{Other, Sleep, Tick, Wakeup, Yield};
+        use SliceEnd::{Other, Sleep, Tick, Wakeup, Yield};
         let tasks = tasks();
         let told = |end, next, preempted| {
             let seen = PictureStretch { next, preempted, ..seen(0, 5_200, end) };

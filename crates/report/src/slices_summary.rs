@@ -68,13 +68,14 @@ fn stretches(switches: &Switches) -> Vec<Vec<StretchInput<'_>>> {
         start: stretch.start_ns,
         length: stretch.ns,
         task: name(stretch.task),
-        end: end(stretch.end),
+        end: slice_end(stretch.end),
     };
     let cpus = switches.cpus.iter();
     cpus.map(|cpu| cpu.stretches.iter().map(stretch).collect()).collect()
 }
 
-fn end(end: End) -> SliceEnd {
+/// Why a stretch ended.
+pub(crate) fn slice_end(end: End) -> SliceEnd {
     match end {
         End::Tick => SliceEnd::Tick,
         End::Wakeup => SliceEnd::Wakeup,

@@ -78,7 +78,7 @@ pub use slices_picture::{
     SlicesPicture, SlicesPictureInput,
 };
 pub use slices_window::{
-    PictureCpuInput, PictureEnd, PictureRow, PictureStretch, PictureStretchInput,
+    PictureCpuInput, PictureRow, PictureStretch, PictureStretchInput,
 };
 pub use ticks::{CpuTicksSummary, TickInput, TicksSummary};
 pub use values::Spread;

@@ -3,14 +3,14 @@
 //!
 //! What ran comes from the scheduler's switches, the mean from what the kernel accounts for the
 //! spinners; without switches only the mean is known. A slice is a spinner's stretch on a CPU
-//! that began and ended within one turn: those that a turn's edge cuts were run under two
-//! settings. Cannot see how much of a stretch interrupts took.
+//! that ended within a turn, as in the summary, which has the same mean and quantiles. Cannot see
+//! how much of a stretch interrupts took.
 
 use units::{Nanos, PerSecond, Ppm, Span};
 
 use crate::quantile::nearest_rank;
-use crate::slices_window::begun_in;
-use crate::{PictureCpuInput, PictureEnd, PictureRow, PictureStretchInput, SliceBin};
+use crate::slices_window::{begun_in, ended_in};
+use crate::{PictureCpuInput, PictureRow, PictureStretchInput, SliceBin, SliceEnd};
 
 /// What a task of a picture is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -186,7 +186,7 @@ impl PictureSwitches {
             lengths
         };
         let all = lengths(&|_| true);
-        let woken = lengths(&|slice| slice.end == PictureEnd::Wakeup);
+        let woken = lengths(&|slice| slice.end == SliceEnd::Wakeup);
         Self {
             began,
             rows,
@@ -253,13 +253,9 @@ fn slices(
 ) -> Vec<PictureStretchInput> {
     let turns = input.turns.iter().filter(|turn| turn.step == step);
     let of_turn = |turn: &PictureTurnInput| {
-        let end = turn.span.end();
-        let begun = cpus.iter().flat_map(|cpu| {
-            begun_in(&cpu.stretches, turn.span.start, turn.span.end()).iter()
-        });
-        let whole =
-            begun.filter(|seen| seen.span.end() <= end && is_spinner(input, seen));
-        whole.copied().collect::<Vec<_>>()
+        let (from, to) = (turn.span.start, turn.span.end());
+        let ended = cpus.iter().flat_map(move |cpu| ended_in(&cpu.stretches, from, to));
+        ended.filter(|seen| is_spinner(input, seen)).copied().collect::<Vec<_>>()
     };
     turns.flat_map(of_turn).collect()
 }
@@ -270,8 +266,8 @@ mod tests {
     use units::Cpu;
 
     use super::*;
-    use crate::PictureEnd::{Sleep, Tick, Wakeup};
     use crate::PictureStretch;
+    use crate::SliceEnd::{Sleep, Tick, Wakeup};
 
     fn us(micros: u64) -> Nanos {
         Nanos::from_micros(micros)
@@ -281,7 +277,7 @@ mod tests {
         Span { start: us(start), length: us(length) }
     }
 
-    fn ran(start: u64, length: u64, task: usize, end: PictureEnd) -> PictureStretchInput {
+    fn ran(start: u64, length: u64, task: usize, end: SliceEnd) -> PictureStretchInput {
         PictureStretchInput { span: span(start, length), task, end }
     }
 
@@ -373,7 +369,7 @@ mod tests {
         assert_eq!(found.window, us(2_500));
     }
 
-    /// Check means, rates and percentiles by hand, and that slices which a turn's edge cuts and
+    /// Check means, rates and percentiles by hand, and that slices which end after the turn and
     /// those of a sleeper are not among them.
     #[test]
     fn figures() {
@@ -387,7 +383,7 @@ mod tests {
         );
         assert_eq!(as_found.slices_hz, Some(PerSecond::new(1_000.0)));
         let seen = as_found.switches.as_ref().unwrap();
-        assert_eq!((seen.slices, seen.p50, seen.p99), (9, Some(us(990)), Some(us(990))));
+        assert_eq!((seen.slices, seen.p50, seen.p99), (10, Some(us(990)), Some(us(990))));
         let woken: f64 = seen.bins.iter().filter_map(|bin| Some(bin.woken?.get())).sum();
         assert_eq!(woken, 1e6);
         let seen = changed.switches.as_ref().unwrap();

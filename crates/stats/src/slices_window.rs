@@ -6,20 +6,7 @@
 
 use units::{Cpu, Nanos, Span};
 
-/// Why a stretch ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PictureEnd {
-    /// A tick found that it had run long enough.
-    Tick,
-    /// The task that comes next was woken, and preempted it.
-    Wakeup,
-    /// It let others go first.
-    Yield,
-    /// It had nothing more to do.
-    Sleep,
-    /// Something else made it go.
-    Other,
-}
+use crate::SliceEnd;
 
 /// A task running, from a switch to it until the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +16,7 @@ pub struct PictureStretchInput {
     /// Which one of the tasks.
     pub task: usize,
     /// Why it ended.
-    pub end: PictureEnd,
+    pub end: SliceEnd,
 }
 
 /// What ran on a CPU.
@@ -54,7 +41,7 @@ pub struct PictureStretch {
     /// Which one of the tasks.
     pub task: usize,
     /// Why it ended.
-    pub end: PictureEnd,
+    pub end: SliceEnd,
     /// Which task came next; `None` where nobody saw.
     pub next: Option<usize>,
     /// Which task it took the CPU from when it was woken, if it did.
@@ -127,7 +114,17 @@ fn victim(stretches: &[PictureStretchInput], at: usize) -> Option<usize> {
     let before = at.checked_sub(1)?;
     follower(stretches, before)?;
     let victim = stretches.get(before)?;
-    (victim.end == PictureEnd::Wakeup).then_some(victim.task)
+    (victim.end == SliceEnd::Wakeup).then_some(victim.task)
+}
+
+/// The stretches that end from then on, and before that.
+pub(crate) fn ended_in(
+    stretches: &[PictureStretchInput],
+    from: Nanos,
+    before: Nanos,
+) -> &[PictureStretchInput] {
+    let at = |time| stretches.partition_point(|seen| seen.span.end() < time);
+    stretches.get(at(from)..at(before)).unwrap_or_default()
 }
 
 /// The stretches that begin from then on, and before that.
@@ -144,14 +141,14 @@ pub(crate) fn begun_in(
 mod tests {
     use super::*;
 
-    use PictureEnd::{Sleep, Tick, Wakeup};
+    use SliceEnd::{Sleep, Tick, Wakeup};
 
     fn span(start: u64, length: u64) -> Span {
         Span { start: Nanos::from_micros(start), length: Nanos::from_micros(length) }
     }
 
-    fn row(stretches: &[(u64, u64, usize, PictureEnd)], window: Span) -> PictureRow {
-        let stretch = |&(start, length, task, end): &(u64, u64, usize, PictureEnd)| {
+    fn row(stretches: &[(u64, u64, usize, SliceEnd)], window: Span) -> PictureRow {
+        let stretch = |&(start, length, task, end): &(u64, u64, usize, SliceEnd)| {
             PictureStretchInput { span: span(start, length), task, end }
         };
         let stretches = stretches.iter().map(stretch).collect();
