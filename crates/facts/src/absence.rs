@@ -9,6 +9,7 @@
 use crate::fact::{Fact, Unknown, Why};
 use crate::mounts::Mounts;
 use crate::release::Release;
+use crate::root::Root;
 use crate::sources::Sources;
 
 /// What a file needs to be there.
@@ -104,10 +105,15 @@ impl Sources<'_> {
     }
 
     fn not_mounted(&self, needs: &Needs) -> Option<Unknown> {
-        let kind = needs.filesystem?;
-        let mounts = Mounts::read(self.root).ok()?;
-        mounts.of_kind(kind).next().is_none().then(|| not_mounted(kind))
+        unmounted(self.root, needs.filesystem?)
     }
+}
+
+/// Why nothing of that kind of file system is there, where none is mounted: how to mount it.
+/// `None` where one is, and where that is not known.
+pub fn unmounted(root: &Root, kind: &str) -> Option<Unknown> {
+    let mounts = Mounts::read(root).ok()?;
+    mounts.of_kind(kind).next().is_none().then(|| not_mounted(kind))
 }
 
 /// Says that a file system is not mounted, and how to mount it.

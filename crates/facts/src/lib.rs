@@ -46,6 +46,7 @@ mod timer_list;
 mod tracing;
 mod virt;
 
+pub use absence::unmounted;
 pub use boot::Boot;
 pub use cgroup::Cgroup;
 pub use clock::Clock;
