@@ -24,6 +24,9 @@ pub enum Kind {
     Journal,
     /// This kernel has no such setting.
     NoSetting,
+    /// What was named is no setting of any scheduler, or cannot be that: a mistake in the
+    /// question.
+    Tuning,
     /// The tick of that CPU cannot be stopped here.
     NoNohz,
     /// The kernel refused for a reason of its own.

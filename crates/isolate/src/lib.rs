@@ -30,6 +30,9 @@ mod thread;
 mod throttling;
 mod tick;
 mod tick_stop;
+mod tunables;
+mod tuned;
+mod tuning;
 mod workqueues;
 
 pub use child::{may_have, may_outrank, may_take_turns, settle, take_turns, tether};
@@ -49,3 +52,6 @@ pub use thread::{
 };
 pub use tick::{Entry, Wait, nohz_cpus, nohz_full, reach_nohz, wait_for_nohz};
 pub use tick_stop::{Dependency, KeptBy};
+pub use tunables::may_tune;
+pub use tuned::Tuned;
+pub use tuning::Tuning;

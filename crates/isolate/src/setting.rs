@@ -2,7 +2,8 @@
 //!
 //! A setting's value is a text in the form in which the kernel shows it, so that what was
 //! written and what is there can be compared. Most settings are files below `/proc/sys`,
-//! `/proc/irq` and `/sys`; a kernel thread's affinity is a system call
+//! `/proc/irq` and `/sys`; the scheduler's features share one (`sched_feat_write` in
+//! `kernel/sched/debug.c`), a kernel thread's affinity is a system call
 //! (`sched_setaffinity(2)`), and control groups are folders
 //! (`Documentation/admin-guide/cgroup-v2.rst`).
 
@@ -23,6 +24,12 @@ const PLACES: [&str; 3] = ["/proc/sys", "/proc/irq", "/sys"];
 pub(crate) const YES: &str = "yes";
 /// A group that is not there, a controller that is off.
 pub(crate) const NO: &str = "no";
+/// A feature that is on.
+pub(crate) const ON: &str = "on";
+/// A feature that is off.
+pub(crate) const OFF: &str = "off";
+/// How the kernel writes one that is off: this, then its name.
+const WITHOUT: &str = "NO_";
 
 /// One writable setting of the kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,6 +50,15 @@ pub enum Setting {
         /// Where the hierarchy is mounted.
         mount: PathBuf,
     },
+    /// A feature of the scheduler, in the file that lists them all, on or off.
+    Feature {
+        /// The file.
+        file: PathBuf,
+        /// The feature's name.
+        name: String,
+    },
+    /// A file that shows all that it may be, and what it is in parentheses.
+    Choice(PathBuf),
 }
 
 impl Setting {
@@ -66,6 +82,34 @@ impl Setting {
                 process.check()?;
                 Ok(group_of(process, mount)?.display().to_string())
             }
+            Self::Feature { file, name } => {
+                let text = fs::read_to_string(known(file)?)?;
+                let found = features(&text).find(|(feature, _)| feature == name);
+                let (_, is_on) = found.ok_or(ErrorKind::NotFound)?;
+                Ok(if is_on { ON } else { OFF }.to_owned())
+            }
+            Self::Choice(path) => {
+                let text = fs::read_to_string(known(path)?)?;
+                let found = choices(&text).find(|(_, is_chosen)| *is_chosen);
+                found.map(|(word, _)| word.to_owned()).ok_or_else(|| garbage(&text))
+            }
+        }
+    }
+
+    /// Whether this process may change it, as far as opening its file tells: nothing is
+    /// written.
+    ///
+    /// # Errors
+    /// The kernel refuses, or the setting is gone (`NotFound`).
+    pub(crate) fn try_open(&self) -> io::Result<()> {
+        match self {
+            Self::File(file) | Self::Feature { file, .. } | Self::Choice(file) => {
+                fs::OpenOptions::new().write(true).open(known(file)?).map(drop)
+            }
+            Self::Affinity(_)
+            | Self::Group(_)
+            | Self::Cpuset(_)
+            | Self::Member { .. } => Ok(()),
         }
     }
 
@@ -91,6 +135,17 @@ impl Setting {
                 let procs = known(Path::new(value))?.join("cgroup.procs");
                 write(&procs, &process.tid.to_string())
             }
+            Self::Feature { file, name } => {
+                let plain =
+                    |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+                match value {
+                    _ if !name.chars().all(plain) => Err(garbage(name)),
+                    ON => write(known(file)?, name),
+                    OFF => write(known(file)?, &format!("{WITHOUT}{name}")),
+                    _ => Err(garbage(value)),
+                }
+            }
+            Self::Choice(path) => write(known(path)?, value),
         }
     }
 }
@@ -98,12 +153,30 @@ impl Setting {
 impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::File(path) | Self::Group(path) => write!(f, "{}", path.display()),
+            Self::File(path) | Self::Group(path) | Self::Choice(path) => {
+                write!(f, "{}", path.display())
+            }
+            Self::Feature { file, name } => write!(f, "{name} in {}", file.display()),
             Self::Affinity(task) => write!(f, "affinity of {task}"),
             Self::Cpuset(folder) => write!(f, "cpuset below {}", folder.display()),
             Self::Member { process, .. } => write!(f, "control group of {process}"),
         }
     }
+}
+
+/// The features in the text of the file that lists them, and whether each is on.
+pub(crate) fn features(text: &str) -> impl Iterator<Item = (&str, bool)> {
+    let words = text.split_whitespace();
+    words
+        .map(|word| word.strip_prefix(WITHOUT).map_or((word, true), |name| (name, false)))
+}
+
+/// What a file says that it may be, and whether it is that: the one in parentheses.
+pub(crate) fn choices(text: &str) -> impl Iterator<Item = (&str, bool)> {
+    text.split_whitespace().map(|word| {
+        let chosen = word.strip_prefix('(').and_then(|word| word.strip_suffix(')'));
+        chosen.map_or((word, false), |word| (word, true))
+    })
 }
 
 fn yes(is: bool) -> String {
@@ -165,7 +238,42 @@ mod tests {
             let refused = Setting::File(PathBuf::from(path)).write("1").unwrap_err();
             assert_eq!(refused.kind(), ErrorKind::InvalidData, "{path}");
             assert!(Setting::Group(PathBuf::from(path)).write(NO).is_err());
+            let choice = Setting::Choice(PathBuf::from(path));
+            let (file, name) = (PathBuf::from(path), "HRTICK".to_owned());
+            for setting in [choice, Setting::Feature { file, name }] {
+                for refused in [setting.write(ON), setting.try_open()] {
+                    assert_eq!(refused.unwrap_err().kind(), ErrorKind::InvalidData);
+                }
+            }
         }
+    }
+
+    /// Check that only a feature's name is written to the features' file.
+    #[test]
+    fn only_names_are_features() {
+        let file = PathBuf::from("/sys/kernel/no_such_features");
+        let kind = |name: &str, value: &str| {
+            let (file, name) = (file.clone(), name.to_owned());
+            Setting::Feature { file, name }.write(value).unwrap_err().kind()
+        };
+        assert_eq!(kind("HRTICK", ON), ErrorKind::NotFound);
+        for (name, value) in [("HRTICK", "maybe"), ("HRTICK\nX", ON), ("a b", OFF)] {
+            assert_eq!(kind(name, value), ErrorKind::InvalidData, "{name} {value}");
+        }
+    }
+
+    /// Check that a feature that is off is known by what stands before its name, and a choice
+    /// by its parentheses.
+    #[test]
+    fn marks() {
+        let text = "PLACE_LAG NO_HRTICK NONTASK_CAPACITY \n";
+        let all: Vec<_> = features(text).collect();
+        let expected =
+            [("PLACE_LAG", true), ("HRTICK", false), ("NONTASK_CAPACITY", true)];
+        assert_eq!(all, expected);
+        let all: Vec<_> = choices("none (voluntary) full \n").collect();
+        assert_eq!(all, [("none", false), ("voluntary", true), ("full", false)]);
+        assert!(choices("none (voluntary full\n").all(|(_, is_chosen)| !is_chosen));
     }
 
     /// Check that a file's value comes without its line's end, and what is not there is
@@ -186,7 +294,9 @@ mod tests {
         let text = r#"[{"file":"/proc/sys/kernel/x"},
             {"affinity":{"tid":7,"started":9,"name":"kswapd0"}},
             {"group":"/sys/fs/cgroup/a"},{"cpuset":"/sys/fs/cgroup"},
-            {"member":{"process":{"tid":7,"started":9,"name":"kswapd0"},"mount":"/sys/fs/cgroup"}}]"#;
+            {"member":{"process":{"tid":7,"started":9,"name":"kswapd0"},"mount":"/sys/fs/cgroup"}},
+            {"feature":{"file":"/sys/kernel/debug/sched/features","name":"HRTICK"}},
+            {"choice":"/sys/kernel/debug/sched/preempt"}]"#;
         let mount = PathBuf::from("/sys/fs/cgroup");
         let settings = [
             Setting::File("/proc/sys/kernel/x".into()),
@@ -194,6 +304,11 @@ mod tests {
             Setting::Group("/sys/fs/cgroup/a".into()),
             Setting::Cpuset(mount.clone()),
             Setting::Member { process: task, mount },
+            Setting::Feature {
+                file: "/sys/kernel/debug/sched/features".into(),
+                name: "HRTICK".to_owned(),
+            },
+            Setting::Choice("/sys/kernel/debug/sched/preempt".into()),
         ];
         assert_eq!(serde_json::from_str::<Vec<Setting>>(text).unwrap(), settings);
         let again: serde_json::Value = serde_json::to_value(&settings).unwrap();

@@ -1,0 +1,394 @@
+//! The scheduler's settings that this kernel has, where each is, and whether this process may
+//! change it.
+//!
+//! Truth: debugfs, `sched/` since 5.13 (`kernel/sched/debug.c`). Before, the features were in
+//! `sched_features`, and tunables were sysctls of the same name behind `sched_`
+//! (`kernel/sysctl.c`). What is there beats the release. Lockdown closes every file of debugfs
+//! that can be written to, to readers as well (`debugfs_locked_down` in `fs/debugfs/file.c`):
+//! the tunables' names are to be seen then, the features' are not.
+//!
+//! Cannot see which numbers the kernel takes: it says so when they are written.
+
+use std::io::{self, ErrorKind};
+use std::path::PathBuf;
+
+use facts::{Facts, Root, Unknown, Why};
+
+use crate::error::{Error, Kind};
+use crate::setting::{Setting, choices, features};
+use crate::tuning::{PREEMPT, Sort, Tuning, mistake};
+
+const DEBUGFS: &str = "/sys/kernel/debug/sched";
+/// The features, since 5.13 and before.
+const FEATURES: [&str; 2] =
+    ["/sys/kernel/debug/sched/features", "/sys/kernel/debug/sched_features"];
+/// The files there that hold something else than a number.
+const OTHERS: [&str; 4] = ["debug", "features", PREEMPT, "verbose"];
+/// The tunables before 5.13, and what their names begin with.
+const SYSCTLS: [&str; 6] = [
+    "latency_ns",
+    "min_granularity_ns",
+    "wakeup_granularity_ns",
+    "migration_cost_ns",
+    "nr_migrate",
+    "tunable_scaling",
+];
+const SYSCTL: &str = "/proc/sys/kernel/sched_";
+
+/// Whether this kernel has all of these settings, and this process may change them; nothing is
+/// changed.
+///
+/// # Errors
+/// `Kind::NoSetting` with those that it has, `Kind::Privilege` (lockdown among it),
+/// `Kind::Unsafe` where the kernel could not bear it, `Kind::Tuning` where one is named twice,
+/// `Kind::System` where it refuses for a reason of its own.
+pub fn may_tune(tunings: &[Tuning], facts: &Facts) -> Result<(), Error> {
+    settings(tunings, facts).map(drop)
+}
+
+/// The setting of each.
+///
+/// # Errors
+/// Those of [`may_tune`].
+pub(crate) fn settings(tunings: &[Tuning], facts: &Facts) -> Result<Vec<Setting>, Error> {
+    let kernel = Kernel { root: &Root::live(), facts };
+    let mut found = Vec::new();
+    for tuning in tunings {
+        let setting = kernel.find(tuning)?;
+        if found.contains(&setting) {
+            let text = format!("{tuning}: {} is named twice", tuning.name());
+            return Err(mistake(text));
+        }
+        setting.try_open().map_err(|error| kernel.shut(tuning, &setting, &error))?;
+        found.push(setting);
+    }
+    Ok(found)
+}
+
+/// A kernel, and what it says about itself.
+struct Kernel<'a> {
+    root: &'a Root,
+    facts: &'a Facts,
+}
+
+impl Kernel<'_> {
+    fn find(&self, tuning: &Tuning) -> Result<Setting, Error> {
+        match tuning.sort() {
+            Sort::Feature => self.feature(tuning),
+            Sort::Tunable => self.tunable(tuning),
+            Sort::Preempt => self.preempt(tuning),
+        }
+    }
+
+    fn feature(&self, tuning: &Tuning) -> Result<Setting, Error> {
+        let [new, old] =
+            FEATURES.map(|file| self.root.text(file).map(|text| (file, text)));
+        let found = new.or_else(|why| match why.code {
+            Why::Absent => old.map_err(|_: Unknown| why),
+            _ => Err(why),
+        });
+        let (file, text) = found.map_err(|why| self.unknown(tuning, &why))?;
+        let name = tuning.name();
+        if features(&text).any(|(feature, _)| feature == name) {
+            return Ok(Setting::Feature { file: file.into(), name: name.to_owned() });
+        }
+        let all: Vec<&str> = features(&text).map(|(feature, _)| feature).collect();
+        Err(missing(tuning, &format!("has no feature {name}"), &all))
+    }
+
+    fn tunable(&self, tuning: &Tuning) -> Result<Setting, Error> {
+        let all = self.tunables().map_err(|why| self.unknown(tuning, &why))?;
+        let name = tuning.name();
+        if name == "min_granularity_ns" && is_nothing(tuning) {
+            let why = "the kernel divides by it (sched_update_scaling)";
+            return Err(Error::new(Kind::Unsafe, format!("{tuning}: {why}")));
+        }
+        if let Some((_, path)) = all.iter().find(|(tunable, _)| tunable == name) {
+            return Ok(Setting::File(path.clone()));
+        }
+        let all: Vec<&str> = all.iter().map(|(tunable, _)| tunable.as_str()).collect();
+        Err(missing(tuning, &format!("has no tunable {name}"), &all))
+    }
+
+    /// The tunables that are numbers, and their files.
+    fn tunables(&self) -> Result<Vec<(String, PathBuf)>, Unknown> {
+        let unknown = match self.root.list(DEBUGFS) {
+            Ok(names) => return Ok(self.of_debugfs(names)),
+            Err(unknown) => unknown,
+        };
+        let sysctls = SYSCTLS.map(|name| (name.to_owned(), format!("{SYSCTL}{name}")));
+        let there = sysctls.into_iter().filter(|(_, path)| self.has(path));
+        let there: Vec<_> = there.map(|(name, path)| (name, path.into())).collect();
+        if there.is_empty() { Err(unknown) } else { Ok(there) }
+    }
+
+    fn of_debugfs(&self, names: Vec<String>) -> Vec<(String, PathBuf)> {
+        let files = names.into_iter().map(|name| (format!("{DEBUGFS}/{name}"), name));
+        let numbers = files.filter(|(path, name)| {
+            !OTHERS.contains(&name.as_str()) && self.root.list(path).is_err()
+        });
+        numbers.map(|(path, name)| (name, path.into())).collect()
+    }
+
+    fn preempt(&self, tuning: &Tuning) -> Result<Setting, Error> {
+        let file = format!("{DEBUGFS}/{PREEMPT}");
+        let text =
+            self.root.text(&file).map_err(|why| match self.root.list(DEBUGFS) {
+                Ok(_) if why.code == Why::Absent => self.fixed(tuning, &why),
+                _ => self.unknown(tuning, &why),
+            })?;
+        let all: Vec<&str> = choices(&text).map(|(word, _)| word).collect();
+        if all.contains(&tuning.value()) {
+            return Ok(Setting::Choice(file.into()));
+        }
+        Err(missing(tuning, &format!("has no model {}", tuning.value()), &all))
+    }
+
+    /// Preemption is what the kernel was built with.
+    fn fixed(&self, tuning: &Tuning, unknown: &Unknown) -> Error {
+        let why = match self.facts.preempt.dynamic.get() {
+            Some(false) => "the kernel is built without CONFIG_PREEMPT_DYNAMIC",
+            _ => &unknown.text,
+        };
+        Error::new(Kind::NoSetting, format!("{tuning}: it cannot be changed: {why}"))
+    }
+
+    fn has(&self, path: &str) -> bool {
+        self.root.exists(path) == Ok(true)
+    }
+
+    /// The kernel does not even show the setting.
+    fn unknown(&self, tuning: &Tuning, unknown: &Unknown) -> Error {
+        let (kind, why) = match unknown.code {
+            Why::Lockdown => (Kind::Privilege, self.locked(&unknown.text)),
+            Why::NeedsRoot => (Kind::Privilege, format!("{unknown}: run it as root")),
+            Why::Absent => (Kind::NoSetting, self.absent(unknown)),
+            _ => (Kind::System, unknown.text.clone()),
+        };
+        Error::new(kind, format!("{tuning}: {why}"))
+    }
+
+    /// Why there is no such file.
+    fn absent(&self, unknown: &Unknown) -> String {
+        let unmounted = facts::unmounted(self.root, "debugfs");
+        let features = self.facts.sched.features.value().err().cloned();
+        unmounted.or(features).unwrap_or_else(|| unknown.clone()).text
+    }
+
+    /// Why not even root may open a file, of which `refused` says no more than that.
+    fn locked(&self, refused: &str) -> String {
+        match self.facts.security.lockdown.get().map(String::as_str) {
+            None => refused.to_owned(),
+            Some("none") => format!("{refused}; this kernel is not locked down"),
+            Some(level) => format!(
+                "lockdown={level} closes the scheduler's settings to root as well; it takes a \
+                 kernel that is not locked down (no Secure Boot, no lockdown=)"
+            ),
+        }
+    }
+
+    /// The kernel shows the setting, and does not let it be changed.
+    fn shut(&self, tuning: &Tuning, setting: &Setting, error: &io::Error) -> Error {
+        if error.kind() != ErrorKind::PermissionDenied {
+            return Error::new(Kind::System, format!("{tuning}: {setting}: {error}"));
+        }
+        let (code, why) = match rustix::process::geteuid().is_root() {
+            true => (
+                Why::Lockdown,
+                "is refused even to root: lockdown, or a capability is missing",
+            ),
+            false => (Why::NeedsRoot, "may be changed by root only"),
+        };
+        self.unknown(tuning, &Unknown::new(code, format!("{setting} {why}")))
+    }
+}
+
+/// Whether that number is zero to the kernel, which takes the lower 32 bits.
+fn is_nothing(tuning: &Tuning) -> bool {
+    tuning.value().parse::<i64>().is_ok_and(|number| number.trailing_zeros() >= 32)
+}
+
+/// This kernel does not have that, but those.
+fn missing(tuning: &Tuning, what: &str, all: &[&str]) -> Error {
+    let text = format!("{tuning}: this kernel {what}; it has: {}", all.join(" "));
+    Error::new(Kind::NoSetting, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    const NEW: [(&str, &str); 7] = [
+        ("/sys/kernel/debug/sched/features", "PLACE_LAG NO_HRTICK WAKEUP_PREEMPTION \n"),
+        ("/sys/kernel/debug/sched/preempt", "none (voluntary) full \n"),
+        ("/sys/kernel/debug/sched/base_slice_ns", "2800000\n"),
+        ("/sys/kernel/debug/sched/migration_cost_ns", "500000\n"),
+        ("/sys/kernel/debug/sched/verbose", "N\n"),
+        ("/sys/kernel/debug/sched/debug", "Sched Debug Version\n"),
+        ("/sys/kernel/debug/sched/fair_server/cpu0/runtime", "50000000\n"),
+    ];
+    const MOUNTED: (&str, &str) =
+        ("/proc/self/mounts", "n /sys/kernel/debug debugfs rw 0 0\n");
+    const UNMOUNTED: (&str, &str) = ("/proc/self/mounts", "proc /proc proc rw 0 0\n");
+
+    /// What a kernel of these files, which refuses those, makes of a setting.
+    fn find(
+        files: &[(&str, &str)],
+        refused: &[(&str, Why)],
+        text: &str,
+    ) -> Result<Setting, Error> {
+        let tree = tempfile::tempdir().unwrap();
+        let unreadable: serde_json::Map<String, serde_json::Value> = refused
+            .iter()
+            .map(|&(path, code)| {
+                let unknown = Unknown::new(code, format!("{path} is refused"));
+                (path.to_owned(), serde_json::to_value(unknown).unwrap())
+            })
+            .collect();
+        let manifest =
+            serde_json::json!({"format": 1, "unreadable": unreadable}).to_string();
+        let own =
+            [("/proc/version", "Linux version"), ("/noisefloor-tree.json", &manifest)];
+        for (path, text) in own.iter().chain(files) {
+            let place = tree.path().join(&path[1..]);
+            fs::create_dir_all(place.parent().unwrap()).unwrap();
+            fs::write(place, text).unwrap();
+        }
+        let root = Root::tree(tree.path()).unwrap();
+        let facts = Facts::read(&root);
+        Kernel { root: &root, facts: &facts }.find(&text.parse().unwrap())
+    }
+
+    fn refused(
+        files: &[(&str, &str)],
+        denied: &[(&str, Why)],
+        text: &str,
+    ) -> (Kind, String) {
+        let error = find(files, denied, text).unwrap_err();
+        (error.kind(), error.to_string())
+    }
+
+    fn feature(file: &str, name: &str) -> Setting {
+        Setting::Feature { file: file.into(), name: name.to_owned() }
+    }
+
+    /// Check that each sort of setting is found in debugfs, features that are off as well.
+    #[test]
+    fn since_5_13() {
+        let found = |text: &str| find(&NEW, &[], text).unwrap();
+        for name in ["HRTICK", "WAKEUP_PREEMPTION"] {
+            let expected = feature("/sys/kernel/debug/sched/features", name);
+            assert_eq!(found(&format!("{name}=on")), expected);
+        }
+        let slice = Setting::File("/sys/kernel/debug/sched/base_slice_ns".into());
+        assert_eq!(found("base_slice_ns=3000000"), slice);
+        let preempt = Setting::Choice("/sys/kernel/debug/sched/preempt".into());
+        assert_eq!(found("preempt=full"), preempt);
+    }
+
+    /// Check that an older kernel's are found where it has them.
+    #[test]
+    fn before_5_13() {
+        let files = [
+            ("/sys/kernel/debug/sched_features", "START_DEBIT NO_HRTICK\n"),
+            ("/proc/sys/kernel/sched_latency_ns", "12000000\n"),
+            ("/proc/sys/kernel/sched_rt_runtime_us", "950000\n"),
+        ];
+        let found = find(&files, &[], "START_DEBIT=off").unwrap();
+        assert_eq!(found, feature("/sys/kernel/debug/sched_features", "START_DEBIT"));
+        let found = find(&files, &[], "latency_ns=1000000").unwrap();
+        assert_eq!(found, Setting::File("/proc/sys/kernel/sched_latency_ns".into()));
+        let (kind, told) = refused(&files, &[], "rt_runtime_us=-1");
+        assert_eq!(kind, Kind::NoSetting);
+        assert!(told.ends_with("it has: latency_ns"), "{told}");
+    }
+
+    /// Check that what a kernel does not have is refused with what it has.
+    #[test]
+    fn told_what_there_is() {
+        let features = "it has: PLACE_LAG HRTICK WAKEUP_PREEMPTION";
+        let tunables = "it has: base_slice_ns migration_cost_ns";
+        for (text, has) in [
+            ("LAST_BUDDY=off", features),
+            ("latency_ns=1", tunables),
+            ("verbose=1", tunables),
+            ("debug=1", tunables),
+            ("fair_server=1", tunables),
+            ("preempt=lazy", "it has: none voluntary full"),
+        ] {
+            let (kind, told) = refused(&NEW, &[], text);
+            assert_eq!(kind, Kind::NoSetting, "{text}");
+            assert!(told.starts_with(text) && told.ends_with(has), "{told}");
+        }
+        let (_, told) = refused(&NEW[..1], &[], "preempt=full");
+        assert!(told.contains("preempt is not there"), "{told}");
+    }
+
+    /// Check that a value which the kernel divides by is not zero.
+    #[test]
+    fn nothing_is_divided_by_zero() {
+        let files = [("/sys/kernel/debug/sched/min_granularity_ns", "750000\n")];
+        assert!(find(&files, &[], "min_granularity_ns=1").is_ok());
+        for text in ["min_granularity_ns=0", "min_granularity_ns=4294967296"] {
+            assert_eq!(refused(&files, &[], text).0, Kind::Unsafe, "{text}");
+        }
+    }
+
+    /// Check that where debugfs is not mounted it is said how to mount it, and where it is,
+    /// that is not.
+    #[test]
+    fn not_mounted() {
+        for text in ["HRTICK=on", "base_slice_ns=1", "preempt=full"] {
+            let (kind, told) = refused(&[UNMOUNTED], &[], text);
+            assert_eq!(kind, Kind::NoSetting, "{text}");
+            let help = "mount -t debugfs debugfs /sys/kernel/debug";
+            assert!(told.starts_with(text) && told.contains(help), "{told}");
+            let (kind, told) = refused(&[MOUNTED], &[], text);
+            assert_eq!(kind, Kind::NoSetting, "{text}");
+            assert!(told.contains("is not there"), "{told}");
+        }
+    }
+
+    /// Check that lockdown is named where it is known, and only there.
+    #[test]
+    fn locked_down() {
+        let file = "/sys/kernel/debug/sched/features";
+        let closed = [(file, Why::Lockdown)];
+        let level = |levels| {
+            let files = [("/sys/kernel/security/lockdown", levels)];
+            let (kind, told) = refused(&files, &closed, "HRTICK=on");
+            assert_eq!(kind, Kind::Privilege);
+            told
+        };
+        let told = level("none [integrity] confidentiality\n");
+        assert!(told.starts_with("HRTICK=on: lockdown=integrity closes"), "{told}");
+        let told = level("[none] integrity confidentiality\n");
+        assert!(told.ends_with("this kernel is not locked down"), "{told}");
+        let told = level("");
+        assert!(told.ends_with(&format!("{file} is refused")), "{told}");
+        let (kind, told) = refused(&[], &[(file, Why::NeedsRoot)], "HRTICK=on");
+        assert_eq!(kind, Kind::Privilege);
+        assert!(told.ends_with("run it as root"), "{told}");
+    }
+
+    /// Check that on this machine, where it is locked down, that is what is said of each sort
+    /// of setting.
+    #[test]
+    fn locked_down_here() {
+        let facts = Facts::read(&Root::live());
+        let level = facts.security.lockdown.get().map(String::as_str);
+        let is_locked = level.is_some_and(|level| level != "none");
+        let is_there = fs::exists("/sys/kernel/debug/sched/features").is_ok_and(|is| is);
+        if !is_locked || !is_there || !rustix::process::geteuid().is_root() {
+            println!("skipped: locked_down_here: it takes root, lockdown and debugfs");
+            return;
+        }
+        let expected = format!("lockdown={} closes", level.unwrap());
+        for text in ["WAKEUP_PREEMPTION=off", "migration_cost_ns=500000"] {
+            let refused = may_tune(&[text.parse().unwrap()], &facts).unwrap_err();
+            assert_eq!(refused.kind(), Kind::Privilege, "{text}");
+            assert!(refused.to_string().contains(&expected), "{refused}");
+        }
+    }
+}
