@@ -103,7 +103,7 @@ impl fmt::Display for Failure {
 impl From<isolate::Error> for Failure {
     fn from(error: isolate::Error) -> Self {
         match error.kind() {
-            isolate::Kind::NoSuchCpu => Self::usage(error),
+            isolate::Kind::NoSuchCpu | isolate::Kind::Tuning => Self::usage(error),
             _ => Self::refused(error),
         }
     }
@@ -112,7 +112,8 @@ impl From<isolate::Error> for Failure {
 impl From<measure::Error> for Failure {
     fn from(error: measure::Error) -> Self {
         match error.kind() {
-            measure::Kind::Spec | measure::Kind::Isolate(isolate::Kind::NoSuchCpu) => {
+            measure::Kind::Spec
+            | measure::Kind::Isolate(isolate::Kind::NoSuchCpu | isolate::Kind::Tuning) => {
                 Self::usage(error)
             }
             measure::Kind::NoProgram => Self::unstarted(NO_PROGRAM, error),
