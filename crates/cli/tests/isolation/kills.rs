@@ -89,7 +89,7 @@ fn settings_are_as_they_were() {
     assert!(kinds.len() >= 5, "{kinds:?}");
 }
 
-fn journal(state: &Path) -> std::path::PathBuf {
+pub(crate) fn journal(state: &Path) -> std::path::PathBuf {
     state.join("journal.json")
 }
 
@@ -208,7 +208,7 @@ fn holds() {
     held.end().unwrap();
 }
 
-fn wait_for(mut what: impl FnMut() -> bool) {
+pub(crate) fn wait_for(mut what: impl FnMut() -> bool) {
     for _ in 0..6_000 {
         if what() {
             return;

@@ -9,6 +9,7 @@
 mod kills;
 mod nohz;
 mod settings;
+mod tuning;
 
 use std::os::unix::process::CommandExt;
 use std::path::Path;

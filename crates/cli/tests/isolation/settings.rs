@@ -33,7 +33,10 @@ pub(crate) fn changed(before: &Settings, after: &Settings) -> Vec<String> {
 pub(crate) fn kinds(before: &Settings, after: &Settings) -> Vec<&'static str> {
     let kinds = [
         ("/proc/sys/kernel/sched_rt_runtime_us", "RT throttling"),
-        ("/sys/kernel/debug/sched/", "fair server"),
+        ("/sys/kernel/debug/sched/fair_server", "fair server"),
+        ("/sys/kernel/debug/sched/ext_server", "fair server"),
+        ("/sys/kernel/debug/sched", "scheduler"),
+        ("/proc/sys/kernel/sched_", "scheduler"),
         ("/proc/irq/default", "default IRQ affinity"),
         ("/proc/irq/", "IRQ affinity"),
         ("/sys/devices/virtual/workqueue", "workqueues"),
@@ -57,6 +60,12 @@ fn files() -> Vec<PathBuf> {
         "/proc/irq/default_smp_affinity",
         "/sys/devices/virtual/workqueue/cpumask",
         "/sys/fs/cgroup/cgroup.subtree_control",
+        "/sys/kernel/debug/sched/features",
+        "/sys/kernel/debug/sched/preempt",
+        "/sys/kernel/debug/sched/base_slice_ns",
+        "/sys/kernel/debug/sched/min_granularity_ns",
+        "/sys/kernel/debug/sched_features",
+        "/proc/sys/kernel/sched_min_granularity_ns",
     ]
     .map(PathBuf::from)
     .into();

@@ -1,0 +1,162 @@
+//! The scheduler's settings, changed by the library and given back: by the end of a run, and by
+//! `restore` where the run was killed. The kernel's files are read directly.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use facts::{Facts, Root};
+use isolate::{Fate, Kind, Tuned, Tuning, may_tune};
+
+use crate::kills::{journal, wait_for};
+use crate::settings::{self, Settings};
+use crate::{alone, output, text, tool};
+
+/// What a child of this test changes, separated by commas.
+const TUNINGS: &str = "NOISEFLOOR_TEST_TUNINGS";
+const FEATURE: &str = "WAKEUP_PREEMPTION=off";
+/// The tunable that EEVDF has, and CFS's; no kernel begins with that many nanoseconds.
+const TUNABLES: [&str; 2] = ["base_slice_ns", "min_granularity_ns"];
+const NANOS: u64 = 3_141_592;
+const PREEMPT: &str = "/sys/kernel/debug/sched/preempt";
+
+fn may(text: &str) -> Result<(), isolate::Error> {
+    let all: Vec<Tuning> = text.split(',').map(|one| one.parse().unwrap()).collect();
+    may_tune(&all, &Facts::read(&Root::live()))
+}
+
+/// The tunable of this kernel; says why, where it has none or nothing may be changed.
+fn tunable(test: &str) -> Option<&'static str> {
+    let found = TUNABLES.into_iter().find(|name| may(&format!("{name}={NANOS}")).is_ok());
+    match may(FEATURE) {
+        Ok(()) => Some(found.unwrap()),
+        Err(why) => {
+            println!("skipped: {test}: {why}");
+            None
+        }
+    }
+}
+
+/// A feature, a tunable, and preemption where that can be chosen.
+fn tunings(tunable: &str) -> String {
+    let models = fs::read_to_string(PREEMPT).unwrap_or_default();
+    let other = models.split_whitespace().find(|word| !word.starts_with('('));
+    let preempt = other.map(|word| format!(",preempt={word}")).unwrap_or_default();
+    format!("{FEATURE},{tunable}={NANOS}{preempt}")
+}
+
+/// This program once more, which changes these until its standard input ends.
+fn child(tunings: &str, state: &Path) -> Command {
+    let mut own = Command::new(std::env::current_exe().unwrap());
+    own.args(["--ignored", "--exact", "tuning::holds", "--nocapture"]);
+    own.env("NOISEFLOOR_STATE", state).env(TUNINGS, tunings);
+    own.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    own
+}
+
+/// Starts one, and waits until all of it is changed.
+fn tuned(tunings: &str, before: &Settings, state: &Path) -> Child {
+    let started = child(tunings, state).spawn().unwrap();
+    let count = tunings.split(',').count();
+    wait_for(|| settings::changed(before, &settings::now()).len() == count);
+    let changed = settings::changed(before, &settings::now());
+    let has = |what: &str| changed.iter().any(|line| line.contains(what));
+    assert!(has(" NO_WAKEUP_PREEMPTION ") && has(&format!("is {NANOS}")), "{changed:?}");
+    println!("tuned: {changed:?}");
+    started
+}
+
+/// Not a test of its own: changes settings until its standard input ends, and tells why not.
+#[test]
+#[ignore = "started by another test"]
+fn holds() {
+    let Ok(tunings) = std::env::var(TUNINGS) else { return };
+    let all: Vec<Tuning> = tunings.split(',').map(|one| one.parse().unwrap()).collect();
+    let tuned = match Tuned::begin(&all, &Facts::read(&Root::live())) {
+        Ok(tuned) => tuned,
+        Err(why) => {
+            assert_eq!(why.kind(), Kind::System);
+            println!("refused: {why}");
+            return;
+        }
+    };
+    std::io::copy(&mut std::io::stdin(), &mut std::io::sink()).unwrap();
+    let returned = tuned.end().unwrap();
+    assert_eq!(returned.len(), all.len());
+    assert!(returned.iter().all(|one| one.fate == Fate::Restored), "{returned:?}");
+}
+
+/// Check that `restore` puts a feature, a tunable and preemption back after a run that was
+/// killed, and that a run which ends does so itself.
+#[test]
+fn given_back() {
+    let Some(tunable) = tunable("given_back") else { return };
+    let _alone = alone();
+    let state = tempfile::tempdir().unwrap();
+    let (before, tunings) = (settings::now(), tunings(tunable));
+    let is_changed = || !settings::changed(&before, &settings::now()).is_empty();
+    let mut run = tuned(&tunings, &before, state.path());
+    run.kill().unwrap();
+    run.wait().unwrap();
+    assert!(is_changed() && journal(state.path()).exists());
+    let restore = tool(&["restore"])
+        .env("NOISEFLOOR_STATE", state.path())
+        .stdout(Stdio::piped())
+        .output()
+        .unwrap();
+    let told = text(&restore.stdout);
+    assert!(
+        told.contains("WAKEUP_PREEMPTION in ") && told.contains(" is on again"),
+        "{told}"
+    );
+    assert!(!is_changed() && !journal(state.path()).exists());
+
+    let mut run = tuned(&tunings, &before, state.path());
+    drop(run.stdin.take());
+    assert!(run.wait().unwrap().success());
+    assert!(!is_changed() && !journal(state.path()).exists());
+    assert_eq!(text(&output(&["restore"]).stderr), "");
+}
+
+/// Check that where the kernel does not take one value, or makes another one of it, since no file
+/// has more than 32 bits, that is told, and all is as it was.
+#[test]
+fn all_or_nothing() {
+    let Some(tunable) = tunable("all_or_nothing") else { return };
+    let _alone = alone();
+    let state = tempfile::tempdir().unwrap();
+    let before = settings::now();
+    for value in ["-1", "4298108888"] {
+        let tunings = format!("{FEATURE},{tunable}={value}");
+        let mut own = child(&tunings, state.path());
+        let ended = own.stdin(Stdio::null()).stdout(Stdio::piped()).output().unwrap();
+        let told = text(&ended.stdout);
+        let line = told.lines().find(|line| line.contains("refused: "));
+        println!("{line:?}");
+        let which = format!("{tunable} = {value}: ");
+        assert!(line.is_some_and(|line| line.contains(&which)), "{told}");
+        let changed = settings::changed(&before, &settings::now());
+        assert!(changed.is_empty() && !journal(state.path()).exists(), "{changed:?}");
+    }
+}
+
+/// Check that what the kernel does not have is refused with what it has.
+#[test]
+fn what_there_is() {
+    let Some(tunable) = tunable("what_there_is") else { return };
+    let has = format!(" {tunable}");
+    let models = fs::read_to_string(PREEMPT).unwrap_or_default();
+    let preempt = if models.is_empty() { "cannot be changed" } else { " full" };
+    // No kernel has both.
+    let model = ["none", "laziest"].into_iter().find(|model| !models.contains(model));
+    for (asked, told) in [
+        ("WAKEUP_PREEMPTIONS=off", " NONTASK_CAPACITY"),
+        ("no_such_ns=1", has.as_str()),
+        (&format!("preempt={}", model.unwrap()), preempt),
+    ] {
+        let refused = may(asked).unwrap_err();
+        println!("{refused}");
+        assert_eq!(refused.kind(), Kind::NoSetting, "{refused}");
+        assert!(refused.to_string().contains(told), "{refused}");
+    }
+}
