@@ -8,12 +8,15 @@ use toml::Spanned;
 use crate::combination::{name, quoted};
 use crate::entry::{CpuModel, Length, Parameters};
 use crate::plan::MachineKind;
-use crate::rows::{BootRow, CallRepeats, Cpus, MemoryMib, Table, WorkloadRow};
+use crate::rows::{
+    BootRow, CallRepeats, Cpus, MemoryMib, SettingRow, Table, WorkloadRow,
+};
+use crate::sequence::List;
 use crate::toml_place::NOWHERE;
 
 /// The keys, for messages.
 const KEYS: &str = "seconds, duration, repeats, mode, machine, cpu, cpus, memory_mib, \
-                    append, calls_repeats, workload, boot";
+                    append, calls_repeats, workload, boot, setting";
 
 /// Makes one change, written `key=value`; an error says why not.
 pub(crate) fn change(table: &mut Table, change: &str) -> Result<(), String> {
@@ -33,6 +36,7 @@ pub(crate) fn change(table: &mut Table, change: &str) -> Result<(), String> {
         "calls_repeats" => set_calls_repeats(table, value.parse()?)?,
         "workload" => only_workload(table, value)?,
         "boot" => only_boot(table, value)?,
+        "setting" => only_setting(table, value)?,
         _ => return Err(format!("no key '{key}': there are {KEYS}")),
     }
     Ok(())
@@ -114,7 +118,42 @@ fn only_workload(table: &mut Table, wanted: &str) -> Result<(), String> {
     table.boot.retain(|boot| {
         workloads.iter().any(|row| row.get_ref().runs_with(boot.get_ref()))
     });
+    settle_settings(table);
     Ok(())
+}
+
+/// Keeps one setting row, and the boot rows that it goes with.
+fn only_setting(table: &mut Table, wanted: &str) -> Result<(), String> {
+    let is = |row: &Spanned<SettingRow>| name(&row.get_ref().name) == wanted;
+    if !table.setting.iter().any(is) {
+        let names = table.setting.iter().map(|row| name(&row.get_ref().name));
+        return Err(unknown("setting row", wanted, names));
+    }
+    table.setting.retain(is);
+    let (settings, workloads) = (&table.setting, &table.workload);
+    table.boot.retain(|boot| {
+        let boot = boot.get_ref();
+        settings.iter().any(|row| row.get_ref().goes_with(boot))
+            && workloads.iter().any(|row| row.get_ref().runs_with(boot))
+    });
+    settle_settings(table);
+    Ok(())
+}
+
+/// Lets setting rows name only boot rows that are still there, and drops those that go with
+/// none of them.
+fn settle_settings(table: &mut Table) {
+    let boots = &table.boot;
+    table
+        .setting
+        .retain(|row| boots.iter().any(|boot| row.get_ref().goes_with(boot.get_ref())));
+    for row in table.setting.iter_mut().map(Spanned::get_mut) {
+        let is_there = |named: &&Spanned<String>| {
+            boots.iter().any(|boot| name(&boot.get_ref().name) == named.get_ref())
+        };
+        let left = row.boots.as_ref().map(|all| all.iter().filter(is_there).cloned());
+        row.boots = left.and_then(|left| List::new(left.collect()));
+    }
 }
 
 /// Keeps one boot row, and the workloads that run with it.
@@ -129,6 +168,7 @@ fn only_boot(table: &mut Table, wanted: &str) -> Result<(), String> {
         row.boots = None;
     }
     table.boot = vec![boot];
+    settle_settings(table);
     Ok(())
 }
 

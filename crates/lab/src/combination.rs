@@ -67,7 +67,7 @@ impl SettingRow {
     }
 
     /// Whether it is combined with a boot row.
-    fn goes_with(&self, boot: &BootRow) -> bool {
+    pub(crate) fn goes_with(&self, boot: &BootRow) -> bool {
         let wanted = |row: &Spanned<String>| row.get_ref() == name(&boot.name);
         self.boots.as_ref().is_none_or(|boots| boots.iter().any(wanted))
     }

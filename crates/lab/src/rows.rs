@@ -206,6 +206,7 @@ pub(crate) struct NohzRow {
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub(crate) struct SlicesRow {
     pub(crate) spinners: Number<1, 256>,
+    pub(crate) asking: Option<Number<1, 1_000_000>>,
     #[serde(default = "none")]
     pub(crate) sleepers: Number<0, 256>,
     pub(crate) sleep: Option<Length>,

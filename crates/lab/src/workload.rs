@@ -9,7 +9,7 @@ use units::{Cpu, CpuSet, Nanos};
 
 use crate::entry::Length;
 use crate::error::Error;
-use crate::number::CpuChoice;
+use crate::number::{CpuChoice, Number};
 use crate::rows::{
     CallsRow, CompanyRow, NohzRow, NoiseRow, SlicesRow, TicksRow, WorkloadRow,
 };
@@ -166,7 +166,11 @@ fn slices_task(choice: Choice<'_>, row: &SlicesRow) -> Result<(Task, String), Er
         return Err(choice.source.refuse(sample.span(), why));
     }
     let (spinners, sleepers) = (row.spinners.get(), row.sleepers.get());
+    let asking = row.asking.map(Number::get);
     let mut words = format!("{spinners} spinning for {}", row.duration);
+    if let Some(passes) = asking {
+        words += &format!(", asking each {passes} passes for their times,");
+    }
     if sleepers > 0 {
         let sleep = row.sleep.as_ref().map_or("1ms".to_owned(), Length::to_string);
         words += &format!(" beside {sleepers} that sleep {sleep} at a time");
@@ -176,6 +180,7 @@ fn slices_task(choice: Choice<'_>, row: &SlicesRow) -> Result<(Task, String), Er
     }
     let task = Task::Slices(SlicesSpec {
         spinners,
+        asking,
         sleepers,
         sleep_ns: sleep,
         burst_ns: row.burst.as_ref().map_or(Nanos::ZERO, Length::nanos),

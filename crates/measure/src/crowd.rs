@@ -43,6 +43,8 @@ pub(crate) struct Member {
 pub(crate) enum Work {
     /// Uses all the time that it gets.
     Spin,
+    /// The same, but after so many passes it asks the kernel how much time it has used.
+    Ask(u32),
     /// Sleeps that long, then works that long, again and again.
     Sleep(Nanos, Nanos),
 }
@@ -50,7 +52,7 @@ pub(crate) enum Work {
 impl Work {
     pub(crate) fn role(self) -> Role {
         match self {
-            Self::Spin => Role::Spinner,
+            Self::Spin | Self::Ask(_) => Role::Spinner,
             Self::Sleep(..) => Role::Sleeper,
         }
     }
@@ -226,6 +228,7 @@ fn live(
     let line = shared.line(place);
     match work {
         Work::Spin => spin(line),
+        Work::Ask(passes) => ask(line, passes),
         Work::Sleep(sleep, burst) => sleep_and_work(line, sleep, burst),
     }
 }
@@ -235,6 +238,20 @@ fn spin(line: &Line) -> ! {
     loop {
         passes = passes.wrapping_add(1);
         line.passes.store(passes, Ordering::Relaxed);
+    }
+}
+
+fn ask(line: &Line, each: u32) -> ! {
+    // SAFETY: all of it are numbers.
+    let mut usage: libc::rusage = unsafe { zeroed() };
+    let mut passes: u64 = 0;
+    loop {
+        for _ in 0..each {
+            passes = passes.wrapping_add(1);
+            line.passes.store(passes, Ordering::Relaxed);
+        }
+        // SAFETY: `usage` outlives the call, which fills it.
+        unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) };
     }
 }
 

@@ -99,7 +99,7 @@ pub fn refuse(spec: &Spec, facts: &Facts) -> Result<(), Error> {
     match spec {
         Spec::Jitter(spec) => jitter::refuse(spec, facts),
         Spec::NohzTest(spec) | Spec::NohzStress(spec) => nohz::refuse(spec, facts),
-        Spec::Slices(spec) => slices::refuse(spec),
+        Spec::Slices(spec) => slices::refuse(spec, facts),
         _ => Ok(()),
     }
 }
@@ -160,7 +160,7 @@ fn measured(
             Body::Run { series: run::run(&spec, facts, watch, doubts)?, spec }
         }
         Spec::Slices(spec) => {
-            Body::Slices { series: slices::run(&spec, watch, doubts)?, spec }
+            Body::Slices { series: slices::run(&spec, facts, watch, doubts)?, spec }
         }
     })
 }

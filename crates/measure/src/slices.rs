@@ -10,9 +10,10 @@
 //! Cannot see who ended a slice, nor a single one: that is the scheduler's own to tell
 //! (`blame::switches`).
 
-use isolate::Seat;
+use facts::Facts;
+use isolate::{Seat, Tuned, Tuning};
 use recording::{
-    Code, Doubt, SlicesSample, SlicesSeries, SlicesSpec, SlicesTask, SlicesTurn,
+    Code, Doubt, SlicesSample, SlicesSeries, SlicesSpec, SlicesTask, SlicesTurn, Step,
 };
 use units::{Cpu, CpuSet, Nanos};
 
@@ -39,10 +40,11 @@ const FEW: u64 = 8;
 /// Runs all turns of all steps.
 pub(crate) fn run(
     spec: &SlicesSpec,
+    facts: &Facts,
     watch: &mut dyn Watch,
     doubts: &mut Vec<Doubt>,
 ) -> Result<SlicesSeries, Error> {
-    refuse(spec)?;
+    refuse(spec, facts)?;
     let members = members(spec);
     let suspended = counter::suspended();
     let began_ns = now();
@@ -55,7 +57,7 @@ pub(crate) fn run(
         doubts.push(Doubt::new(Code::Competes, text));
     });
     wait_for_all(&crowd, &members, watch)?;
-    let mut sampler = Sampler { crowd: &crowd, members: &members, began_ns };
+    let mut sampler = Sampler { crowd: &crowd, members: &members, began_ns, facts };
     let turns = sampler.turns(spec, watch)?;
     drop(seat);
     let tasks = tasks(&crowd, &members, spec);
@@ -63,7 +65,7 @@ pub(crate) fn run(
     doubts.extend(crate::doubts::of_suspension(
         counter::suspended().saturating_sub(suspended),
     ));
-    let series = SlicesSeries { began_ns, tasks, turns, switches: None };
+    let series = SlicesSeries { began_ns, tasks, turns, switches: None, wakers: None };
     doubts.extend(doubts_of(&series, spec));
     Ok(series)
 }
@@ -73,6 +75,7 @@ struct Sampler<'a> {
     crowd: &'a Crowd,
     members: &'a [Member],
     began_ns: Nanos,
+    facts: &'a Facts,
 }
 
 /// All processes at one moment, more or less.
@@ -89,14 +92,23 @@ impl Sampler<'_> {
         spec: &SlicesSpec,
         watch: &mut dyn Watch,
     ) -> Result<Vec<SlicesTurn>, Error> {
+        let mut steps = vec![Vec::new()];
+        for step in &spec.steps {
+            steps.push(tunings(step)?);
+        }
         let mut turns = Vec::new();
         for turn in 0..spec.turns {
-            for step in 0..=u32::try_from(spec.steps.len()).unwrap_or(u32::MAX) {
+            for (step, tunings) in (0..).zip(&steps) {
+                let tuned = match tunings.is_empty() {
+                    true => None,
+                    false => Some(Tuned::begin(tunings, self.facts)?),
+                };
                 let words = match spec.turns {
                     1 => "spinning".to_owned(),
                     all => format!("turn {} of {all}, step {step}", turn + 1),
                 };
                 let samples = self.turn(spec, &words, watch)?;
+                tuned.map_or(Ok(Vec::new()), Tuned::end)?;
                 if !samples.is_empty() {
                     turns.push(SlicesTurn { step, samples });
                 }
@@ -208,7 +220,8 @@ fn members(spec: &SlicesSpec) -> Vec<Member> {
         policy: spec.policy,
         nice: spec.nice,
     };
-    let spinners = (0..spec.spinners).map(|place| member("spin", Work::Spin, place));
+    let spin = spec.asking.map_or(Work::Spin, Work::Ask);
+    let spinners = (0..spec.spinners).map(|place| member("spin", spin, place));
     let sleep = Work::Sleep(spec.sleep_ns, spec.burst_ns);
     let sleepers = (0..spec.sleepers).map(|place| member("sleep", sleep, place));
     spinners.chain(sleepers).collect()
@@ -224,10 +237,25 @@ fn tasks(crowd: &Crowd, members: &[Member], spec: &SlicesSpec) -> Vec<SlicesTask
     members.iter().zip(crowd.pids()).map(task).collect()
 }
 
-/// Refuses what makes no sense, before anything is started.
-pub(crate) fn refuse(spec: &SlicesSpec) -> Result<(), Error> {
+/// What a step changes.
+fn tunings(step: &Step) -> Result<Vec<Tuning>, Error> {
+    let settings = step.settings.iter();
+    let tuning = settings.map(|setting| Tuning::parse(&setting.name, &setting.value));
+    Ok(tuning.collect::<Result<_, _>>()?)
+}
+
+/// Refuses what makes no sense and what cannot be here, before anything is started.
+pub(crate) fn refuse(spec: &SlicesSpec, facts: &Facts) -> Result<(), Error> {
+    sensible_crowd(spec)?;
+    sensible_times(spec)?;
+    for step in &spec.steps {
+        isolate::may_tune(&tunings(step)?, facts)?;
+    }
+    Ok(())
+}
+
+fn sensible_crowd(spec: &SlicesSpec) -> Result<(), Error> {
     let refused = |text: &str| Err(Error::new(Kind::Spec, text));
-    sensible("the duration", spec.duration_ns)?;
     if spec.spinners == 0 {
         return refused("at least one process must spin");
     }
@@ -243,9 +271,15 @@ pub(crate) fn refuse(spec: &SlicesSpec) -> Result<(), Error> {
     if spec.burst_ns > Nanos::from_secs(1) {
         return refused("a burst must not be longer than 1 s");
     }
-    if !(-20..=19).contains(&spec.nice) {
-        return refused("nice values are -20 to 19");
+    match spec.nice {
+        -20..=19 => Ok(()),
+        _ => refused("nice values are -20 to 19"),
     }
+}
+
+fn sensible_times(spec: &SlicesSpec) -> Result<(), Error> {
+    let refused = |text: &str| Err(Error::new(Kind::Spec, text));
+    sensible("the duration", spec.duration_ns)?;
     if !(1..=TURNS_MAX).contains(&spec.turns) {
         return refused("a step has between 1 and 1000 turns");
     }
@@ -310,7 +344,6 @@ fn resolution() -> Nanos {
 
 #[cfg(test)]
 mod tests {
-    use facts::Facts;
     use recording::{Policy, Role};
 
     use super::*;
@@ -320,6 +353,7 @@ mod tests {
         let facts = Facts::read(&facts::Root::live());
         SlicesSpec {
             spinners: 4,
+            asking: None,
             sleepers: 1,
             sleep_ns: Nanos::from_millis(1),
             burst_ns: Nanos::from_micros(20),
@@ -337,10 +371,11 @@ mod tests {
     /// Check that questions that make no sense are refused before anything is started.
     #[test]
     fn nonsense_is_refused() {
+        let facts = Facts::read(&facts::Root::live());
         let refused = |change: fn(&mut SlicesSpec)| {
             let mut spec = spec();
             change(&mut spec);
-            refuse(&spec).is_err_and(|error| error.kind() == Kind::Spec)
+            refuse(&spec, &facts).is_err_and(|error| error.kind() == Kind::Spec)
         };
         assert!(refused(|spec| spec.spinners = 0));
         assert!(refused(|spec| spec.spinners = 10_000));
@@ -360,7 +395,8 @@ mod tests {
     #[test]
     fn everybody_is_measured() {
         let (spec, mut watch) = (spec(), Silent::new().unwrap());
-        let series = run(&spec, &mut watch, &mut Vec::new()).unwrap();
+        let facts = Facts::read(&facts::Root::live());
+        let series = run(&spec, &facts, &mut watch, &mut Vec::new()).unwrap();
         assert_eq!(series.turns.len(), 2);
         let roles: Vec<Role> = series.tasks.iter().map(|task| task.role).collect();
         assert_eq!(roles, [[Role::Spinner; 4].as_slice(), &[Role::Sleeper]].concat());
@@ -383,8 +419,9 @@ mod tests {
     #[test]
     fn coarse_timers_are_told() {
         let spec = SlicesSpec { sleep_ns: Nanos::from_nanos(1), ..spec() };
+        let facts = Facts::read(&facts::Root::live());
         let mut doubts = Vec::new();
-        run(&spec, &mut Silent::new().unwrap(), &mut doubts).unwrap();
+        run(&spec, &facts, &mut Silent::new().unwrap(), &mut doubts).unwrap();
         let told = doubts.iter().find(|doubt| doubt.code == Code::CoarseTimer).unwrap();
         assert!(told.text.contains("times a second"), "{told}");
     }

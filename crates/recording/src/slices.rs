@@ -8,13 +8,16 @@
 use serde::{Deserialize, Serialize};
 use units::{Cpu, CpuSet, Nanos};
 
-use crate::Source;
+use crate::{Source, WakersSeries};
 
 /// What `slices` is asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlicesSpec {
     /// How many processes spin.
     pub spinners: u32,
+    /// After so many passes of its loop each of them asks the kernel how much time it has used
+    /// (`getrusage(2)`), as programs do that measure themselves; `None`: it makes no system call.
+    pub asking: Option<u32>,
     /// How many processes sleep again and again.
     pub sleepers: u32,
     /// How long a sleeper sleeps each time.
@@ -76,6 +79,8 @@ pub struct SlicesSeries {
     pub turns: Vec<SlicesTurn>,
     /// Every switch, by the scheduler; `None`: nobody watched.
     pub switches: Option<Switches>,
+    /// Who woke up meanwhile, on the same CPUs; `None`: nobody counted.
+    pub wakers: Option<WakersSeries>,
 }
 
 /// A process that was measured.
@@ -234,6 +239,7 @@ mod tests {
         let setting = StepSetting { name: "RUN_TO_PARITY".into(), value: "off".into() };
         SlicesSpec {
             spinners: 16,
+            asking: None,
             sleepers: 2,
             sleep_ns: Nanos::from_millis(1),
             burst_ns: Nanos::ZERO,
@@ -282,6 +288,7 @@ mod tests {
                     lost: 2,
                 }],
             }),
+            wakers: None,
         }
     }
 
@@ -289,7 +296,7 @@ mod tests {
     #[test]
     fn contract() {
         let asked = serde_json::json!({
-            "spinners": 16, "sleepers": 2, "sleep_ns": 1_000_000, "burst_ns": 0,
+            "spinners": 16, "asking": null, "sleepers": 2, "sleep_ns": 1_000_000, "burst_ns": 0,
             "duration_ns": 5_000_000_000_u64, "cpus": "0,1", "pinned": false, "nice": 0,
             "policy": "other", "turns": 3, "sample_ns": null,
             "steps": [{"settings": [{"name": "RUN_TO_PARITY", "value": "off"}]}],
@@ -304,6 +311,7 @@ mod tests {
             "switches": {"source": "bpf", "tasks": [{"tid": 1007, "name": "spin/0"}],
                 "cpus": [{"cpu": 1, "stretches": [[9_000, 980_000, 0, "wakeup"]],
                     "lost": 2}]},
+            "wakers": null,
         });
         assert_eq!(serde_json::to_value(spec()).unwrap(), asked);
         assert_eq!(serde_json::from_value::<SlicesSpec>(asked).unwrap(), spec());

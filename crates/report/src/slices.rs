@@ -19,6 +19,7 @@ use crate::paragraph::paragraph;
 use crate::slices_summary::slices_summary;
 use crate::table::{Side, Table, cut};
 use crate::tick_words::cpus;
+use crate::wakers::table as wakers_table;
 
 /// More spinners than this are cut to [`SHORTEST`].
 const LISTED: usize = 24;
@@ -44,6 +45,7 @@ pub(crate) fn slices_text(
     text.push_str(&enders(&summary, series));
     text.push('\n');
     text.push_str(&tasks(&summary));
+    text.push_str(&woken(&summary));
     text.push_str(&doubts(reasons));
     text
 }
@@ -271,6 +273,14 @@ fn ends(task: &TaskSummary, name: usize) -> [String; 5] {
         part(&|end| matches!(end, SliceEnd::Sleep | SliceEnd::Other)),
         number::any(by, |by| cut(by, name)),
     ]
+}
+
+/// Who woke up most, whether slices ended of it or not.
+fn woken(summary: &SlicesSummary) -> String {
+    let wakers = summary.wakers.as_ref().filter(|wakers| !wakers.threads.is_empty());
+    let table = |wakers| fitted(6..=15, |name| wakers_table(wakers, name));
+    let title = paragraph("", "Who woke up most on these CPUs (see wakers)");
+    wakers.map_or_else(String::new, |wakers| format!("\n{title}\n{}", table(wakers)))
 }
 
 /// What the 2009 report's program would have printed, line by line, with the exact numbers

@@ -147,6 +147,7 @@ fn of(cpus: u32, texts: &[&str], manners: &[Manner]) -> (SlicesSpec, SlicesSerie
             tasks: switched,
             cpus: cpus.clone(),
         }),
+        wakers: None,
     };
     (spec, series)
 }
@@ -159,6 +160,7 @@ fn spec(cpus: u32, texts: &[&str]) -> SlicesSpec {
     let step = |text: &&str| Step { settings: text.split(", ").map(setting).collect() };
     SlicesSpec {
         spinners: 8 * cpus,
+        asking: None,
         sleepers: cpus,
         sleep_ns: Nanos::from_millis(1),
         burst_ns: Nanos::from_micros(5),

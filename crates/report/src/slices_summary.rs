@@ -3,11 +3,17 @@
 use facts::Facts;
 use recording::{
     End, SlicesSample, SlicesSeries, SlicesSpec, SlicesTurn, Step, Stretch, Switches,
+    WakersSpec,
 };
 use stats::{
     SliceEnd, SlicesInput, SlicesSampleInput, SlicesSummary, SlicesTaskInput,
     SlicesTurnInput, StretchInput, TaskTimeInput,
 };
+
+use crate::summary::wakers_summary;
+
+/// So many of those that woke up are told.
+const WAKERS: u32 = 6;
 
 /// The summary of what `slices` saw.
 pub fn slices_summary(
@@ -30,7 +36,16 @@ pub fn slices_summary(
         stretches: switches.map(stretches),
         tick: facts.tick.hz.get().map(|hz| hz.period()),
     });
-    SlicesSummary { source, ..summary }
+    let wakers = series.wakers.as_ref().map(|wakers| {
+        let spec = WakersSpec {
+            cpus: Some(spec.cpus.clone()),
+            duration_ns: wakers.elapsed_ns,
+            top: WAKERS,
+            process: None,
+        };
+        wakers_summary(&spec, wakers)
+    });
+    SlicesSummary { source, wakers, ..summary }
 }
 
 /// A step as it is asked for: `WAKEUP_PREEMPTION=off,base_slice_ns=3000000`.

@@ -52,7 +52,7 @@ fn title(spec: &WakersSpec, summary: &WakersSummary) -> String {
     }
 }
 
-fn table(summary: &WakersSummary, name: usize) -> String {
+pub(crate) fn table(summary: &WakersSummary, name: usize) -> String {
     let columns = [
         ("TID", Side::Right),
         ("thread", Side::Left),

@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use units::{Nanos, PerSecond, Ppm};
 
-use crate::CpuWork;
 use crate::quantile::nearest_rank;
+use crate::{CpuWork, WakersSummary};
 
 /// Everything that is known of a run.
 #[derive(Debug, Clone, Default)]
@@ -230,6 +230,8 @@ pub struct SlicesSummary {
     pub source: Option<String>,
     /// Task by task, with everything as it was found.
     pub tasks: Vec<TaskSummary>,
+    /// Who woke up most in all steps, on the same CPUs; null: nobody counted.
+    pub wakers: Option<WakersSummary>,
     /// Step by step.
     pub steps: Vec<StepSummary>,
     /// Sample by sample, as in 2009; with everything as it was found.
@@ -297,6 +299,7 @@ impl SlicesSummary {
             spinners: count(input.spinners),
             sleepers: count(input.tasks.len().saturating_sub(input.spinners)),
             source: None,
+            wakers: None,
             tasks: tasks(input),
             steps,
             classic: classic(input),
