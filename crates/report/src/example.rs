@@ -12,6 +12,8 @@ use recording::{
 };
 use units::{Cpu, CpuSet, LengthUnit, Nanos, Span, TscDelta, TscHz};
 
+use crate::slices_example;
+
 /// A guest as it is often met.
 pub(crate) const GUEST: &str = r##"
     "kernel": {"release": "6.12.48+deb13-cloud-amd64", "arch": "x86_64",
@@ -298,6 +300,15 @@ pub(crate) fn wakers(groups: &str, top: u32) -> Recording {
         threads: vec![rude, notifier, worker],
     };
     recording(groups, Body::Wakers { spec, series }, Vec::new())
+}
+
+/// Spinners in turns with two steps, watched or not.
+pub(crate) fn slices(groups: &str, is_watched: bool) -> Recording {
+    let (spec, series) = match is_watched {
+        true => slices_example::woken(),
+        false => slices_example::unwatched(),
+    };
+    recording(groups, Body::Slices { spec, series }, Vec::new())
 }
 
 /// A hundred tests of 200 loops of a millisecond on CPU 1, and one that was not complete.

@@ -162,6 +162,7 @@ mod tests {
             example::run(GUEST),
             example::wakers(GUEST, 20),
             example::jitter(GUEST),
+            example::slices(GUEST, true),
         ];
         for recording in &recordings {
             let object = parsed(recording, false);
@@ -203,6 +204,7 @@ mod tests {
             example::run(GUEST),
             example::wakers(GUEST, 20),
             example::jitter(GUEST),
+            example::slices(GUEST, true),
         ];
         for recording in recordings {
             let text = json(&recording, true).unwrap();

@@ -81,9 +81,9 @@ fn title(spec: &SlicesSpec) -> String {
 }
 
 fn steps(summary: &SlicesSummary, name: usize) -> String {
-    let mut columns = vec![("", Side::Left), ("mean slice", Side::Right)];
+    let mut columns = vec![("", Side::Left), ("slice", Side::Right)];
     if summary.source.is_some() {
-        let seen = ["typical", "p99", "longest"];
+        let seen = ["typical", "p99"];
         columns.extend(seen.map(|word| (word, Side::Right)));
     }
     columns.extend([("switches/s", Side::Right), ("CPU used", Side::Right)]);
@@ -94,7 +94,7 @@ fn steps(summary: &SlicesSummary, name: usize) -> String {
         let lengths = step.slice_ns;
         let mut cells = vec![cut(words, name), any(lengths.mean)];
         if summary.source.is_some() {
-            cells.extend([lengths.p50, lengths.p99, lengths.max].map(any));
+            cells.extend([lengths.p50, lengths.p99].map(any));
         }
         cells.push(number::known(step.switches_hz, number::bare_rate));
         cells.push(number::known(step.busy_ppm, number::share));
@@ -124,8 +124,8 @@ fn words(summary: &SlicesSummary) -> String {
         None => "",
     };
     format!(
-        "A slice is the CPU time between two involuntary switches: {} of the spinners, who \
-         used {} of CPU time in {}.{seen} \"CPU used\": all processes' part of the CPUs' \
+        "A slice is the CPU time between two involuntary switches, on average: {} of the \
+         spinners, who used {} of CPU time in {}.{seen} \"CPU used\": all processes' part of the CPUs' \
          time; \"work\": passes of the spinners' loops a second, by those as found.{sleepers}",
         number::count(found.switches),
         number::duration(found.spinners_cpu_ns),
@@ -230,9 +230,12 @@ fn tasks(summary: &SlicesSummary) -> String {
 
 fn task_table(summary: &SlicesSummary, tasks: &[&TaskSummary], name: usize) -> String {
     let mut columns = vec![("process", Side::Left)];
-    let numbers = ["CPU time", "switches", "mean slice"];
-    columns.extend(numbers.map(|word| (word, Side::Right)));
     let is_seen = summary.source.is_some();
+    columns.push(("CPU time", Side::Right));
+    if !is_seen {
+        columns.push(("switches", Side::Right));
+    }
+    columns.push(("slice", Side::Right));
     if is_seen {
         let ends = ["ticks", "wake-ups", "yields", "other"];
         columns.extend(ends.map(|word| (word, Side::Right)));
@@ -240,12 +243,11 @@ fn task_table(summary: &SlicesSummary, tasks: &[&TaskSummary], name: usize) -> S
     }
     let mut table = Table::new(1, &columns);
     for task in tasks {
-        let mut cells = vec![
-            cut(&task.name, name),
-            number::duration(task.cpu_ns),
-            number::count(task.switches),
-            any(task.slice_ns_mean.filter(|_| task.spins)),
-        ];
+        let mut cells = vec![cut(&task.name, name), number::duration(task.cpu_ns)];
+        if !is_seen {
+            cells.push(number::count(task.switches));
+        }
+        cells.push(any(task.slice_ns_mean.filter(|_| task.spins)));
         if is_seen {
             cells.extend(ends(task, name));
         }
@@ -304,4 +306,116 @@ pub fn slices_classic(recording: &Recording) -> String {
         );
     }
     text + &doubts(&recording.doubts)
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+
+    use super::slices_classic;
+    use crate::example::{self, GUEST, MUTE};
+    use crate::text;
+
+    /// Check `slices` with a step, where each switch was seen.
+    #[test]
+    fn watched() {
+        assert_snapshot!(text(&example::slices(GUEST, true)), @r#"
+    Slices: 16 processes spinning beside 2 processes that sleep 1 ms at a time, on
+    CPUs 0,1; 450 ms each step.
+
+                              slice  typical      p99  switches/s  CPU used   work
+     as found               1.02 ms  1.03 ms  1.06 ms        1942     100 %  100 %
+     WAKEUP_PREEMPTION=off  3.54 ms  4.00 ms  4.01 ms         564     100 %  100 %
+
+    A slice is the CPU time between two involuntary switches, on average: 874 of the
+    spinners, who used 894 ms of CPU time in 450 ms. "typical": half of the slices
+    were no longer; "p99": 99 of 100. "CPU used": all processes' part of the CPUs'
+    time; "work": passes of the spinners' loops a second, by those as found. Each
+    sleeper woke up 964 times a second.
+
+    WAKEUP_PREEMPTION=off: slices are 3.46 times as long; more than the spread:
+    3.48 ms to 3.61 ms in its turns, 1.02 ms to 1.02 ms as found.
+
+    Who ended slices, as the kernel's tracepoints (eBPF) saw it
+      as found: wake-ups of sleep/1 49.9 %, wake-ups of sleep/0 49.7 %, ticks
+      0.459 %
+      WAKEUP_PREEMPTION=off: ticks 97.6 %, wake-ups of spin/0 1.18 %, wake-ups of
+      spin/1 1.18 %
+
+     process  CPU time    slice   ticks  wake-ups  yields  other  mostly by
+     spin/0    56.6 ms   993 µs       -     100 %       -      -  sleep/0
+     spin/1    56.7 ms   994 µs  1.72 %    98.3 %       -      -  sleep/1
+     spin/2    56.1 ms  1.02 ms  1.82 %    98.2 %       -      -  sleep/0
+     spin/3    56.8 ms   996 µs       -     100 %       -      -  sleep/1
+     spin/4    55.6 ms  1.03 ms  1.82 %    98.2 %       -      -  sleep/0
+     spin/5    55.3 ms  1.02 ms  1.82 %    98.2 %       -      -  sleep/1
+     spin/6    55.6 ms  1.03 ms       -     100 %       -      -  sleep/0
+     spin/7    55.6 ms  1.03 ms       -     100 %       -      -  sleep/1
+     spin/8    56.0 ms  1.04 ms       -     100 %       -      -  sleep/0
+     spin/9    55.6 ms  1.03 ms       -     100 %       -      -  sleep/1
+     spin/10   55.6 ms  1.03 ms       -     100 %       -      -  sleep/0
+     spin/11   55.7 ms  1.03 ms       -     100 %       -      -  sleep/1
+     spin/12   55.7 ms  1.03 ms       -     100 %       -      -  sleep/0
+     spin/13   55.6 ms  1.03 ms       -     100 %       -      -  sleep/1
+     spin/14   55.8 ms  1.03 ms       -     100 %       -      -  sleep/0
+     spin/15   55.7 ms  1.03 ms       -     100 %       -      -  sleep/1
+     sleep/0   3.01 ms        -       -         -       -  100 %  spin/2
+     sleep/1   3.05 ms        -       -         -       -  100 %  spin/3
+    "#);
+    }
+
+    /// Check that what nobody watched is told as that, and nothing made up.
+    #[test]
+    fn unwatched() {
+        assert_snapshot!(text(&example::slices(GUEST, false)), @r#"
+    Slices: 16 processes spinning beside 2 processes that sleep 1 ms at a time, on
+    CPUs 0,1; 450 ms each step.
+
+                              slice  switches/s  CPU used   work
+     as found               1.02 ms        1942     100 %  100 %
+     WAKEUP_PREEMPTION=off  3.54 ms         564     100 %  100 %
+
+    A slice is the CPU time between two involuntary switches, on average: 874 of the
+    spinners, who used 894 ms of CPU time in 450 ms. "CPU used": all processes' part
+    of the CPUs' time; "work": passes of the spinners' loops a second, by those as
+    found. Each sleeper woke up 964 times a second.
+
+    WAKEUP_PREEMPTION=off: slices are 3.46 times as long; more than the spread:
+    3.48 ms to 3.61 ms in its turns, 1.02 ms to 1.02 ms as found.
+
+    Who ended the slices, and how long single ones were, only the scheduler can
+    tell: nobody watched it (see the doubts).
+
+     process  CPU time  switches    slice
+     spin/0    56.6 ms        57   993 µs
+     spin/1    56.7 ms        57   994 µs
+     spin/2    56.1 ms        55  1.02 ms
+     spin/3    56.8 ms        57   996 µs
+     spin/4    55.6 ms        54  1.03 ms
+     spin/5    55.3 ms        54  1.02 ms
+     spin/6    55.6 ms        54  1.03 ms
+     spin/7    55.6 ms        54  1.03 ms
+     spin/8    56.0 ms        54  1.04 ms
+     spin/9    55.6 ms        54  1.03 ms
+     spin/10   55.6 ms        54  1.03 ms
+     spin/11   55.7 ms        54  1.03 ms
+     spin/12   55.7 ms        54  1.03 ms
+     spin/13   55.6 ms        54  1.03 ms
+     spin/14   55.8 ms        54  1.03 ms
+     spin/15   55.7 ms        54  1.03 ms
+     sleep/0   3.01 ms         0        -
+     sleep/1   3.05 ms         0        -
+    "#);
+    }
+
+    /// Check the 2009 report's columns; on a machine that does not tell its tick there are none.
+    #[test]
+    fn classic() {
+        assert_snapshot!(slices_classic(&example::slices(GUEST, true)), @r#"
+    avg slice:  0.00 utime: 16000.000000   exactly: slice 1.02 ms, CPU time 18.6 ms in 150 ms
+    avg slice:  1.00 utime: 20000.000000   exactly: slice 1.02 ms, CPU time 18.6 ms in 150 ms
+    avg slice:  0.25 utime: 17000.000000   exactly: slice 1.02 ms, CPU time 18.6 ms in 150 ms
+    "#);
+        assert_eq!(slices_classic(&example::slices(MUTE, true)), "");
+    }
 }

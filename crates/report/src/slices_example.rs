@@ -219,7 +219,13 @@ fn turn(spec: &SlicesSpec, cpus: &[CpuSwitches], step: usize, began: u64) -> Sli
         if seen.start_ns >= began && seen.start_ns < end {
             let time = &mut tasks[seen.task as usize];
             time.cpu_ns = time.cpu_ns + seen.ns;
-            time.involuntary += 1;
+            // A spinner makes a pass in three nanoseconds; a sleeper wakes up once.
+            if seen.end == End::Sleep {
+                (time.voluntary, time.passes) = (time.voluntary + 1, time.passes + 1);
+            } else {
+                time.involuntary += 1;
+                time.passes += seen.ns.get() / 3;
+            }
         }
     }
     let sample = SlicesSample {

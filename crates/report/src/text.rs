@@ -62,6 +62,8 @@ mod tests {
         all.push(example::wakers(GUEST, 20));
         all.push(example::wide(example::wakers(GUEST, 20)));
         all.push(example::jitter(GUEST));
+        all.push(example::slices(GUEST, true));
+        all.push(example::slices(METAL, false));
         all.push(example::wide(example::jitter(GUEST)));
         all.push(example::ticks(GUEST, 256, 2));
         all.push(example::wide(example::noise(GUEST, 256)));
