@@ -10,4 +10,5 @@ mod lost;
 mod nohz;
 mod repeats;
 mod site;
+mod slices;
 mod watched;
