@@ -5,7 +5,7 @@ use std::path::Path;
 use libbpf_cargo::SkeletonBuilder;
 
 /// Each `NAME.bpf.c`; its skeleton is `NAME.skel.rs`.
-const SOURCES: [&str; 2] = ["events", "wakers"];
+const SOURCES: [&str; 3] = ["events", "slices", "wakers"];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo:rerun-if-changed=src/bpf");

@@ -40,7 +40,8 @@ pub(crate) fn run(workspace: &Workspace) -> Result<String, String> {
 }
 
 /// The tests that also run in guests, room and name.
-const TESTS: [(&str, &str); 2] = [("blame", "truth"), ("cli", "isolation")];
+const TESTS: [(&str, &str); 3] =
+    [("blame", "truth"), ("blame", "switches"), ("cli", "isolation")];
 
 /// Builds the tests that also run in guests, and the tool that they call; says what was built.
 pub(crate) fn tests(workspace: &Workspace) -> Result<String, String> {

@@ -4,7 +4,8 @@
 //! joins them with the gaps that were seen. Nobody is guessed: what no event explains stays
 //! unexplained, with its size.
 //!
-//! [`wakers`] counts who wakes up, how often, and whom that preempts.
+//! [`wakers`] counts who wakes up, how often, and whom that preempts. A [`SwitchWatch`] keeps
+//! every switch between tasks, and why each had to go.
 
 mod attached;
 mod bpf;
@@ -17,6 +18,7 @@ mod join;
 mod layers;
 mod leftovers;
 mod level;
+mod mapped;
 mod names;
 mod osnoise;
 mod refusal;
@@ -24,7 +26,10 @@ mod ring;
 mod seen;
 mod skeleton;
 mod source;
+mod switch_programs;
+mod switches;
 mod threads;
+mod tick_timers;
 mod trace_events;
 mod trace_format;
 mod trace_page;
@@ -38,5 +43,6 @@ pub use error::{Error, Kind};
 pub use events::Events;
 pub use join::join;
 pub use source::Threads;
+pub use switches::SwitchWatch;
 pub use wakers::wakers;
 pub use watcher::Watcher;

@@ -12,6 +12,10 @@ pub(crate) mod events {
     include!(concat!(env!("OUT_DIR"), "/events.skel.rs"));
 }
 
+pub(crate) mod slices {
+    include!(concat!(env!("OUT_DIR"), "/slices.skel.rs"));
+}
+
 pub(crate) mod wakers {
     include!(concat!(env!("OUT_DIR"), "/wakers.skel.rs"));
 }

@@ -185,7 +185,7 @@ fn attach(
     Ok(())
 }
 
-fn at(tracepoint: &str, program: &ProgramMut<'_>) -> Result<Link, Error> {
+pub(crate) fn at(tracepoint: &str, program: &ProgramMut<'_>) -> Result<Link, Error> {
     program.attach_raw_tracepoint(tracepoint).map_err(|error| {
         let help = "it needs Linux 5.18 or newer";
         let text = format!("attach to the tracepoint {tracepoint}: {error}; {help}");
@@ -232,7 +232,9 @@ fn pairs(map: &impl MapCore) -> Result<Vec<Pair>, Error> {
 }
 
 /// All elements of a hash map that nobody writes to any more.
-fn elements<K: Copy, V: Copy>(map: &impl MapCore) -> Result<Vec<(K, V)>, Error> {
+pub(crate) fn elements<K: Copy, V: Copy>(
+    map: &impl MapCore,
+) -> Result<Vec<(K, V)>, Error> {
     let read = map.lookup_batch(BATCH, MapFlags::ANY, MapFlags::ANY).map_err(failed)?;
     let whole = read.filter_map(|(key, value)| Some((decoded(&key)?, decoded(&value)?)));
     Ok(whole.collect())

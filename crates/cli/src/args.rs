@@ -11,6 +11,7 @@ use units::{Cpu, CpuSet, Nanos, Ppm};
 use crate::isolating::Free;
 use crate::jitter_args::JitterArgs;
 use crate::lab_args::LabCommand;
+use crate::slices_args::SlicesArgs;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -108,6 +109,18 @@ Examples:
   sudo noisefloor latency --fifo 80 -d 60    # real-time tasks
   noisefloor latency --timer timerfd --max-late 1ms")]
     Latency(LatencyArgs),
+    /// How long CPU-bound processes run before something preempts them, and who does it.
+    ///
+    /// Starts processes that spin, and some that wake up a thousand times a second, and reads
+    /// how much CPU time each got and how often it had to give the CPU up. Where the scheduler
+    /// can be watched (eBPF: root), single slices and who ended them are told, too. With steps,
+    /// everything as it is and each step take turns, and everything is given back at the end.
+    #[command(after_help = "\
+Examples:
+  sudo noisefloor slices 16 -o slices.html
+  sudo noisefloor slices --step WAKEUP_PREEMPTION=off --step base_slice_ns=3000000
+  noisefloor slices 16 --classic -d 10       # the columns of the 2009 report")]
+    Slices(SlicesArgs),
     /// Which threads wake most often, for how long, and whom they preempt.
     ///
     /// Counts machine-wide, in the kernel (eBPF: root, or CAP_BPF and CAP_PERFMON; Linux 5.18).
@@ -442,7 +455,7 @@ fn cpu(text: &str) -> Result<Cpu, String> {
     text.parse().map_err(|error: units::CpuListError| error.to_string())
 }
 
-fn cpu_list(text: &str) -> Result<CpuSet, String> {
+pub(crate) fn cpu_list(text: &str) -> Result<CpuSet, String> {
     let cpus: CpuSet = text.parse().map_err(|e: units::CpuListError| e.to_string())?;
     if cpus.is_empty() { Err("no CPU is named".to_owned()) } else { Ok(cpus) }
 }

@@ -4,9 +4,10 @@
 //! ```text
 //! main ── args ──▶ check   facts   ticks   noise     one module a command:
 //!                  jitter  latency run     nohz      parse ▶ one room ▶ report ▶ exit code
-//!                  wakers  restore report  generate
+//!                  slices  wakers  restore report    generate
 //!   lab            lab_args, lab_catalogue, lab_watcher, explain
 //!   jitter         jitter_args, jitter_watcher, supervisor
+//!   slices         slices_args
 //!   isolating      a CPU kept free meanwhile, and everything given back
 //!   measuring      what the measuring commands share: CPUs, facts, saving, printing
 //!   terminal       progress, live ticks, Ctrl-C
@@ -37,6 +38,8 @@ mod progress_line;
 mod report;
 mod restore;
 mod run;
+mod slices;
+mod slices_args;
 mod supervisor;
 mod terminal;
 mod ticks;
@@ -75,6 +78,7 @@ fn run(args: Args) -> Result<Outcome, Failure> {
         Command::Jitter(jitter) => jitter::run(&jitter, args.output),
         Command::Latency(latency) => latency::run(&latency, args.output),
         Command::Wakers(wakers) => wakers::run(&wakers, args.output),
+        Command::Slices(slices) => slices::run(&slices, args.output),
         Command::Run(run) => run::run(&run, args.output),
         Command::Nohz(command) => nohz::run(&command, args.output),
         Command::Restore => restore::run(args.output),

@@ -20,12 +20,15 @@ typedef __u32 __wsum;
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct thread_info {
+	__u64 flags;
 	__u64 preempt_count; /* arm64 only */
+	int preempt_lazy_count; /* only where patched for real time, until 6.5 */
 	__u32 cpu;
 };
 
 struct task_struct {
 	struct thread_info thread_info;
+	__u32 flags;
 	int pid;
 	int tgid;
 	int prio;
@@ -35,6 +38,12 @@ struct task_struct {
 
 struct hrtimer {
 	void *function;
+};
+
+/* What a thread entered the kernel with. */
+struct pt_regs {
+	__u64 orig_ax; /* x86: the system call's number, or -1 */
+	__s32 syscallno; /* arm64: the same */
 };
 
 #pragma clang attribute pop

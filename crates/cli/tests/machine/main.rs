@@ -6,6 +6,7 @@ mod hostile;
 mod jitter;
 mod latency;
 mod run;
+mod slices;
 mod tool;
 
 use std::fs;

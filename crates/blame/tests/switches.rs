@@ -1,0 +1,535 @@
+//! Switches of known kind and number come back, whoever ran, and why each had to go.
+//!
+//! Known from those who ran: they count what they do, and the kernel counts how often they
+//! left (`/proc/PID/status`). Most have real-time priorities, so that nothing else on this
+//! machine comes between. All of this needs root and a kernel with BTF; where that is missing,
+//! a test says so and is skipped.
+#![expect(clippy::unwrap_used, reason = "a test may fail")]
+
+use std::io::{Read, Write};
+use std::ops::RangeInclusive;
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::sleep;
+use std::time::Duration;
+
+use blame::{Kind, SwitchWatch};
+use facts::{Facts, Root};
+use recording::{Body, Code, CpuSwitches, Doubt, End, Stretch, Switches, WakersSpec};
+use units::{Cpu, CpuSet, Nanos};
+
+/// Tests that have a CPU to themselves take turns.
+static CPU: Mutex<()> = Mutex::new(());
+/// Less than a second, of which the kernel keeps a part from those who spin.
+const RUN: Duration = Duration::from_millis(500);
+const ROOM: u32 = 1 << 18;
+/// Who spins, who interrupts that, and who looks at them.
+const LOW: Class = (libc::SCHED_RR, 60);
+const LOW_FIFO: Class = (libc::SCHED_FIFO, 60);
+const HIGH: Class = (libc::SCHED_FIFO, 70);
+/// Each process is as nice to others as it must be, so that these get most of a busy CPU.
+const ORDINARY: Class = (libc::SCHED_OTHER, 0);
+const TESTER: u8 = 80;
+
+type Class = (libc::c_int, libc::c_int);
+
+/// A number that a process and the test share.
+struct Shared(*mut AtomicU64);
+
+impl Shared {
+    fn new() -> Self {
+        let (write, shared) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
+        // SAFETY: a new mapping of a page, which takes nobody's place; it is never unmapped.
+        let page = unsafe {
+            let flags = shared | libc::MAP_ANONYMOUS;
+            libc::mmap(std::ptr::null_mut(), 4096, write, flags, -1, 0)
+        };
+        assert_ne!(page, libc::MAP_FAILED);
+        Self(page.cast())
+    }
+
+    fn get(&self) -> &AtomicU64 {
+        // SAFETY: the page stays mapped, is aligned, and any bytes make a number.
+        unsafe { &*self.0 }
+    }
+}
+
+/// How often a process left a CPU: because it had to, and by itself. Read between two times.
+struct Reading {
+    before: Nanos,
+    left: [u64; 2],
+    after: Nanos,
+}
+
+/// A process of that name and class on that CPU, until it is dropped. Where there is one CPU,
+/// programs are loaded and removed by those who would wait for it: so it is there only between.
+struct Process {
+    child: libc::pid_t,
+    times: Shared,
+}
+
+impl Process {
+    /// `None` where real-time priorities are not allowed.
+    fn start(
+        name: &std::ffi::CStr,
+        cpu: Cpu,
+        class: Class,
+        work: fn(&AtomicU64),
+    ) -> Option<Self> {
+        let (mut log, mut theirs) = UnixStream::pair().unwrap();
+        let times = Shared::new();
+        // SAFETY: the child computes, sleeps and writes to its own socket, then _exits; it
+        // takes no lock that another thread of this process could have held.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            let parameters = libc::sched_param { sched_priority: class.1 };
+            // SAFETY: `name` ends in a zero; `parameters` outlives the call that reads it;
+            // the child dies with the test.
+            let refused = unsafe {
+                libc::prctl(libc::PR_SET_NAME, name.as_ptr());
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                libc::setpriority(libc::PRIO_PROCESS, 0, -20);
+                libc::sched_setscheduler(0, class.0, &raw const parameters)
+            };
+            let ready = isolate::pin(cpu).is_ok() && refused == 0;
+            let _ = theirs.write_all(&[u8::from(ready)]);
+            if ready {
+                work(times.get());
+            }
+            // SAFETY: ends the child without running the parent's destructors.
+            unsafe { libc::_exit(0) };
+        }
+        drop(theirs);
+        let mut ready = [0];
+        log.read_exact(&mut ready).unwrap();
+        let process = Self { child, times };
+        (ready == [1]).then_some(process)
+    }
+
+    fn tid(&self) -> u32 {
+        self.child.try_into().unwrap()
+    }
+
+    /// How often it did what it does.
+    fn times(&self) -> u64 {
+        self.times.get().load(Ordering::SeqCst)
+    }
+
+    fn read(&self) -> Reading {
+        let before = now();
+        let status = format!("/proc/{}/status", self.child);
+        let status = std::fs::read_to_string(status).unwrap();
+        let keys = ["nonvoluntary_ctxt_switches:", "voluntary_ctxt_switches:"];
+        let left = keys.map(|key| {
+            let line = status.lines().find_map(|line| line.strip_prefix(key));
+            line.unwrap().trim().parse().unwrap()
+        });
+        Reading { before, left, after: now() }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // SAFETY: `child` is our own child, not yet waited for.
+        unsafe {
+            libc::kill(self.child, libc::SIGKILL);
+            libc::waitpid(self.child, std::ptr::null_mut(), 0);
+        }
+    }
+}
+
+fn now() -> Nanos {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a valid timespec for the kernel to write.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    Nanos::from_nanos(u64::try_from(time.tv_sec * 1_000_000_000 + time.tv_nsec).unwrap())
+}
+
+/// Without `spin_loop`, which an emulated CPU takes for a wish to rest.
+fn spin(_times: &AtomicU64) {
+    loop {
+        std::hint::black_box(0);
+    }
+}
+
+fn nap(times: &AtomicU64) {
+    loop {
+        sleep(Duration::from_millis(1));
+        times.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+fn give_way(times: &AtomicU64) {
+    loop {
+        times.fetch_add(1, Ordering::SeqCst);
+        std::thread::yield_now();
+    }
+}
+
+/// The same, after ticks that nothing came of.
+fn give_way_late(times: &AtomicU64) {
+    loop {
+        let until = now() + Nanos::from_millis(15);
+        while now() < until {}
+        times.fetch_add(1, Ordering::SeqCst);
+        std::thread::yield_now();
+    }
+}
+
+/// What was kept, and of when.
+struct Seen {
+    switches: Switches,
+    doubts: Vec<Doubt>,
+    began: Nanos,
+}
+
+impl Seen {
+    fn cpu(&self, cpu: Cpu) -> &CpuSwitches {
+        self.switches.cpus.iter().find(|kept| kept.cpu == cpu).unwrap()
+    }
+
+    fn tid(&self, stretch: &Stretch) -> u32 {
+        self.switches.tasks[stretch.task as usize].tid
+    }
+
+    /// A task's stretches, and who came next.
+    fn of(&self, tid: u32) -> Vec<(Stretch, u32)> {
+        let all = self.switches.cpus.iter().map(|cpu| &cpu.stretches);
+        let pairs = all.flat_map(|all| all.iter().zip(all.iter().skip(1)));
+        let own = pairs.filter(|(stretch, _)| self.tid(stretch) == tid);
+        own.map(|(stretch, next)| (*stretch, self.tid(next))).collect()
+    }
+
+    /// When a task's stretches ended so.
+    fn ends(&self, tid: u32, is_meant: impl Fn(End) -> bool) -> Vec<Nanos> {
+        let all = self.switches.cpus.iter().flat_map(|cpu| &cpu.stretches);
+        let own = all.filter(|stretch| self.tid(stretch) == tid && is_meant(stretch.end));
+        own.map(|turn| self.began + turn.start_ns + turn.ns).collect()
+    }
+
+    /// Check that a task left as often as the kernel counted between two readings, but for
+    /// what was not told.
+    fn is_counted(&self, ends: &[Nanos], [first, last]: [&Reading; 2], kind: usize) {
+        let within = |from: Nanos, to: Nanos| {
+            let ends = ends.iter().filter(|end| (from..=to).contains(end));
+            u64::try_from(ends.count()).unwrap()
+        };
+        let counted = last.left[kind] - first.left[kind];
+        let least = within(first.after, last.before);
+        let most = within(first.before, last.after) + self.is_whole();
+        assert!((least..=most).contains(&counted), "{counted}, {least} to {most}");
+    }
+
+    /// Check that nothing is missing but what the kernel itself did not tell: each stretch
+    /// begins where the one before ended. How often it does not.
+    fn is_whole(&self) -> u64 {
+        let untold = |doubt: &Doubt| doubt.text.contains("were not told");
+        assert!(self.doubts.iter().all(untold), "{:?}", self.doubts);
+        let all = self.switches.cpus.iter().map(|cpu| &cpu.stretches);
+        let pairs = all.flat_map(|all| all.iter().zip(all.iter().skip(1)));
+        let breaks = pairs.filter(|(one, next)| one.start_ns + one.ns != next.start_ns);
+        let breaks = breaks.count();
+        assert!(breaks == 0 || !self.doubts.is_empty(), "{breaks}");
+        u64::try_from(breaks).unwrap()
+    }
+}
+
+/// The test's own CPU: those who run there are outranked by the test itself.
+fn turn() -> (MutexGuard<'static, ()>, Facts, Cpu) {
+    let turn = CPU.lock().unwrap_or_else(PoisonError::into_inner);
+    let facts = Facts::read(&Root::live());
+    let cpu = facts.cpus.allowed.get().unwrap().iter().last().unwrap();
+    let _ = isolate::outrank(TESTER);
+    (turn, facts, cpu)
+}
+
+fn no_priorities(name: &str) {
+    println!("skipped: {name}: real-time priorities are not allowed here");
+}
+
+/// Keeps switches while `during` runs; says why it cannot.
+fn seen<T>(
+    name: &str,
+    cpus: &CpuSet,
+    facts: &Facts,
+    room: u32,
+    during: impl FnOnce() -> T,
+) -> Option<(T, Seen)> {
+    let watch = match SwitchWatch::start(cpus, room, facts) {
+        Ok(watch) => watch,
+        Err(why) => {
+            println!("skipped: {name}: {why}");
+            return None;
+        }
+    };
+    let began = now();
+    let result = during();
+    let (switches, doubts) = watch.end(began).unwrap();
+    Some((result, Seen { switches, doubts, began }))
+}
+
+fn only(cpu: Cpu) -> CpuSet {
+    [cpu].into_iter().collect()
+}
+
+/// What two processes did.
+struct Two {
+    seen: Seen,
+    tids: [u32; 2],
+    /// From when both were there until they were ended, and how often they say that they did it
+    /// meanwhile.
+    time: RangeInclusive<Nanos>,
+    times: u64,
+}
+
+impl Two {
+    /// Their turns meanwhile that the other one came after.
+    fn turns(&self) -> Vec<Stretch> {
+        let [one, other] = self.tids;
+        let turns = [(one, other), (other, one)].into_iter().flat_map(|(own, other)| {
+            self.seen.of(own).into_iter().filter(move |(_, next)| *next == other)
+        });
+        let end = |turn: &Stretch| self.seen.began + turn.start_ns + turn.ns;
+        turns
+            .map(|(turn, _)| turn)
+            .filter(|turn| self.time.contains(&end(turn)))
+            .collect()
+    }
+}
+
+/// What two processes of a class do to each other.
+fn two(name: &str, class: Class, run: Duration, work: fn(&AtomicU64)) -> Option<Two> {
+    let (_turn, facts, cpu) = turn();
+    let during = || {
+        let started =
+            [c"nf-one", c"nf-other"].map(|name| Process::start(name, cpu, class, work));
+        let [Some(one), Some(other)] = started else { return None };
+        let (first, began) = (one.times() + other.times(), now());
+        sleep(run);
+        let (ended, last) = (now(), one.times() + other.times());
+        Some(([one.tid(), other.tid()], began..=ended, last - first))
+    };
+    let (done, seen) = seen(name, &only(cpu), &facts, ROOM, during)?;
+    let Some((tids, time, times)) = done else {
+        no_priorities(name);
+        return None;
+    };
+    seen.is_whole();
+    Some(Two { seen, tids, time, times })
+}
+
+/// Check that two who only compute, and take turns, are ended by ticks, each time.
+#[test]
+fn spinners() {
+    let Some(two) = two("spinners", LOW, RUN, spin) else { return };
+    let turns = two.turns();
+    assert!(turns.len() > 2, "{turns:?}");
+    assert!(turns.iter().all(|turn| turn.end == End::Tick), "{turns:?}");
+}
+
+/// Check the same of ordinary tasks: none of their turns among each other is a wake-up's, a
+/// yield's or a sleep's, and ticks end some of them; nothing but a wake-up that comes between
+/// may make it something else.
+#[test]
+fn ordinary_spinners() {
+    let Some(two) = two("ordinary_spinners", ORDINARY, RUN, spin) else { return };
+    let (ticks, others): (Vec<Stretch>, Vec<Stretch>) =
+        two.turns().into_iter().partition(|turn| turn.end == End::Tick);
+    let not_meant = others.iter().filter(|turn| turn.end != End::Other);
+    assert_eq!(not_meant.count(), 0, "{others:?}");
+    assert!(!ticks.is_empty(), "{others:?}");
+}
+
+/// Check that two who give way to each other do, each time, as often as they say.
+#[test]
+fn yielders() {
+    let Some(two) = two("yielders", LOW_FIFO, RUN / 8, give_way) else { return };
+    let turns = two.turns();
+    let others = turns.iter().filter(|turn| turn.end != End::Yield);
+    assert_eq!(others.count(), 0, "of {}", turns.len());
+    // They go on while they are looked at.
+    let (turns, times) = (u64::try_from(turns.len()).unwrap(), two.times);
+    assert!(times > 500 && turns.abs_diff(times) <= times / 100, "{turns} of {times}");
+}
+
+/// Check that giving way after a while of computing is that, and not the last tick's.
+#[test]
+fn late_yielders() {
+    let Some(two) = two("late_yielders", LOW_FIFO, RUN, give_way_late) else { return };
+    let turns = two.turns();
+    assert!(turns.len() > 10, "{} of {}", turns.len(), two.times);
+    assert!(turns.iter().all(|turn| turn.end == End::Yield), "{turns:?}");
+}
+
+/// Check that one who sleeps a millisecond at a time preempts the one who computes, each time,
+/// by its name; that its own stretches end because it sleeps; and that both are told as often
+/// as the kernel counts them.
+#[test]
+fn a_sleeper() {
+    let (_turn, facts, cpu) = turn();
+    let during = || {
+        let spinner = Process::start(c"nf-spin", cpu, LOW, spin)?;
+        let sleeper = Process::start(c"nf-sleep", cpu, HIGH, nap)?;
+        let first = [spinner.read(), sleeper.read()];
+        sleep(RUN);
+        Some(([spinner.tid(), sleeper.tid()], first, [spinner.read(), sleeper.read()]))
+    };
+    let seen = seen("a_sleeper", &only(cpu), &facts, ROOM, during);
+    let Some((done, seen)) = seen else { return };
+    let Some(([spinner, sleeper], first, last)) = done else {
+        return no_priorities("a_sleeper");
+    };
+    // Before it was of higher priority it had to wait.
+    let since = first[1].after.saturating_sub(seen.began);
+    let mut woken = seen.of(spinner);
+    woken.retain(|(turn, next)| *next == sleeper && turn.start_ns > since);
+    assert!(woken.len() > 200, "{}", woken.len());
+    let mut others = woken.clone();
+    others.retain(|(turn, _)| turn.end != End::Wakeup);
+    assert_eq!(others, [], "of {}", woken.len());
+    let task = seen.switches.tasks.iter().find(|task| task.tid == sleeper);
+    assert_eq!(task.unwrap().name, "nf-sleep");
+    let had_to = seen.ends(spinner, |end| end != End::Sleep);
+    seen.is_counted(&had_to, [&first[0], &last[0]], 0);
+    let slept = seen.ends(sleeper, |end| end == End::Sleep);
+    seen.is_counted(&slept, [&first[1], &last[1]], 1);
+}
+
+/// Check that one who computes, and is moved from CPU to CPU, has to go for that, each time.
+#[test]
+fn moved() {
+    const MOVES: usize = 20;
+    let (_turn, facts, cpu) = turn();
+    let allowed = facts.cpus.allowed.get().unwrap();
+    let Some(other) = allowed.first().filter(|first| *first != cpu) else {
+        return println!("skipped: moved: there is one CPU");
+    };
+    let both: CpuSet = [cpu, other].into_iter().collect();
+    let moves = move || {
+        isolate::outrank(TESTER).ok()?;
+        let spinner = Process::start(c"nf-spin", cpu, LOW, spin)?;
+        for to in [other, cpu].into_iter().cycle().take(MOVES) {
+            // The test is in its way where it goes, not where it comes from.
+            isolate::pin(to).unwrap();
+            sleep(Duration::from_millis(5));
+            isolate::pin_thread(spinner.tid(), to).unwrap();
+        }
+        Some(spinner.tid())
+    };
+    let during = || std::thread::spawn(moves).join().unwrap();
+    let Some((tid, seen)) = seen("moved", &both, &facts, ROOM, during) else { return };
+    let Some(tid) = tid else { return no_priorities("moved") };
+    seen.is_whole();
+    let cpus = seen.switches.cpus.iter();
+    let turns = cpus.flat_map(|kept| kept.stretches.iter().map(|turn| (kept.cpu, *turn)));
+    let mut turns: Vec<_> = turns.filter(|(_, turn)| seen.tid(turn) == tid).collect();
+    turns.sort_by_key(|(_, turn)| turn.start_ns);
+    // It begins where the test is, and is pinned then.
+    let first = turns.iter().position(|(on, _)| *on == cpu).unwrap();
+    let pairs = turns[first..].iter().zip(&turns[first + 1..]);
+    let moved: Vec<_> = pairs.filter(|(one, next)| one.0 != next.0).collect();
+    let others = moved.iter().filter(|(one, _)| one.1.end != End::Other);
+    assert_eq!(others.count(), 0, "{moved:?}");
+    // Where it goes last it may come only to end.
+    assert!((MOVES - 1..=MOVES).contains(&moved.len()), "{moved:?}");
+}
+
+/// Check that a CPU's stretches are all of the time, but for the one that was under way when
+/// the recording began, and the one at its end.
+#[test]
+fn all_of_the_time() {
+    let (_turn, facts, cpu) = turn();
+    let during = || {
+        let spinner = Process::start(c"nf-spin", cpu, LOW, spin)?;
+        let sleeper = Process::start(c"nf-sleep", cpu, HIGH, nap)?;
+        let began = now();
+        sleep(RUN);
+        Some((began, now(), [spinner.tid(), sleeper.tid()]))
+    };
+    let seen = seen("all_of_the_time", &only(cpu), &facts, ROOM, during);
+    let Some((done, seen)) = seen else { return };
+    let Some((began, ended, tids)) = done else {
+        return no_priorities("all_of_the_time");
+    };
+    let breaks = seen.is_whole();
+    let stretches = &seen.cpu(cpu).stretches;
+    let total: u64 = stretches.iter().map(|stretch| stretch.ns.get()).sum();
+    let (first, last) = (stretches.first().unwrap(), stretches.last().unwrap());
+    let missing = (last.start_ns + last.ns).get() - first.start_ns.get() - total;
+    assert!(breaks > 0 || missing == 0, "{missing}");
+    let own = stretches.iter().filter(|turn| tids.contains(&seen.tid(turn)));
+    let own: u64 = own.map(|turn| turn.ns.get()).sum();
+    let ran = ended.saturating_sub(began).get();
+    assert!(own * 2 >= ran && total >= ran - missing, "{own}, {total} of {ran}");
+}
+
+/// Check that what finds no room is counted and told, and what came before is kept.
+#[test]
+fn full() {
+    const FEW: u32 = 100;
+    let (_turn, facts, cpu) = turn();
+    let during = || {
+        let started = [c"nf-one", c"nf-other"]
+            .map(|name| Process::start(name, cpu, LOW_FIFO, give_way));
+        let [Some(one), Some(other)] = started else { return None };
+        let left = || one.read().left[0] + other.read().left[0];
+        let first = left();
+        sleep(RUN / 8);
+        Some(left() - first)
+    };
+    let seen = seen("full", &only(cpu), &facts, FEW, during);
+    let Some((done, seen)) = seen else { return };
+    let Some(left) = done else { return no_priorities("full") };
+    let kept = seen.cpu(cpu);
+    // The first one's beginning is not known.
+    assert!(kept.stretches.len() < FEW as usize, "{}", kept.stretches.len());
+    assert!(left > 2 * u64::from(FEW), "{left}");
+    assert!(kept.lost + u64::from(FEW) >= left, "{} of {left}", kept.lost);
+    let doubt = seen.doubts.iter().find(|doubt| doubt.text.contains("room")).unwrap();
+    assert!(doubt.code == Code::EventsLost, "{doubt}");
+    assert!(doubt.text.contains(&kept.lost.to_string()), "{doubt}");
+}
+
+/// Check that no room is refused, and more than there can be.
+#[test]
+fn no_room() {
+    let facts = Facts::read(&Root::live());
+    let both: CpuSet = "0,1".parse().unwrap();
+    for room in [0, u32::MAX] {
+        let Err(refused) = SwitchWatch::start(&both, room, &facts) else {
+            panic!("{room}")
+        };
+        if [Kind::Privilege, Kind::Missing].contains(&refused.kind()) {
+            return println!("skipped: no_room: {refused}");
+        }
+        assert_eq!(refused.kind(), Kind::Spec, "{refused}");
+    }
+}
+
+/// Check that wake-ups can be counted beside it, and that both say the same.
+#[test]
+fn beside_wakers() {
+    let (_turn, facts, cpu) = turn();
+    let spec = WakersSpec { cpus: None, duration_ns: RUN.into(), top: 20, process: None };
+    let during = || {
+        let sleeper = Process::start(c"nf-sleep", cpu, HIGH, nap)?;
+        let wait = || {
+            sleep(RUN);
+            false
+        };
+        Some((sleeper.tid(), blame::wakers(&spec, &facts, wait).unwrap()))
+    };
+    let seen = seen("beside_wakers", &only(cpu), &facts, ROOM, during);
+    let Some((done, seen)) = seen else { return };
+    let Some((tid, recording)) = done else { return no_priorities("beside_wakers") };
+    seen.is_whole();
+    let Body::Wakers { series, .. } = recording.body else {
+        unreachable!("asked for it")
+    };
+    let own = series.threads.iter().find(|thread| thread.tid == tid).unwrap();
+    let slept = seen.ends(tid, |end| end == End::Sleep).len();
+    let slept = u64::try_from(slept).unwrap();
+    // It sleeps on while the other programs are loaded and read.
+    assert!(own.wakeups > 200 && slept + 1 >= own.wakeups, "{slept} of {}", own.wakeups);
+}

@@ -1,0 +1,129 @@
+//! `slices`: how long CPU-bound processes run before something preempts them, and who does it.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::Path;
+
+use blame::SwitchWatch;
+use measure::Spec;
+use recording::{Body, Code, Doubt, Recording, SlicesSpec, WakersSeries, WakersSpec};
+
+use crate::args::{Output, Where};
+use crate::measuring::{self, Place};
+use crate::outcome::{Failure, Outcome};
+use crate::slices_args::SlicesArgs;
+use crate::terminal::Terminal;
+
+/// As many as partners make that wake each other up all the time.
+const SWITCHES_PER_SECOND: u64 = 100_000;
+/// 256 MiB of them.
+const SWITCHES_ALL: u64 = 1 << 24;
+
+pub(crate) fn run(args: &SlicesArgs, output: Output) -> Result<Outcome, Failure> {
+    for file in &args.output {
+        measuring::refuse_unwritable("-o", file)?;
+    }
+    let asked = Where { cpus: args.cpus.clone(), output: None };
+    let place = Place::find(&asked, isolate::choose)?;
+    let spec = args.spec(&place.cpus);
+    // Where it cannot be, nothing is changed first.
+    measure::refuse(&Spec::Slices(spec.clone()), &place.facts)?;
+    let _claim = isolate::claim(&place.cpus)?;
+    let mut terminal = Terminal::new(output.quiet, None)?;
+    let recording = watched(args, spec, &place, &mut terminal)?;
+    let kept = args.output.iter().try_for_each(|file| keep(&recording, file));
+    let text = || match args.classic {
+        true => ::report::slices_classic(&recording),
+        false => ::report::text(&recording),
+    };
+    let outcome = measuring::finish(&recording, &asked, output, text)?;
+    kept?;
+    Ok(outcome)
+}
+
+/// Measures while the scheduler's switches are watched; where they cannot be, that is a doubt.
+fn watched(
+    args: &SlicesArgs,
+    spec: SlicesSpec,
+    place: &Place,
+    terminal: &mut Terminal,
+) -> Result<Recording, Failure> {
+    let watch = match args.unwatched {
+        true => Err("asked for".to_owned()),
+        false => SwitchWatch::start(&place.cpus, room(&spec), &place.facts)
+            .map_err(|why| why.to_string()),
+    };
+    let (recording, wakers) = counted(args, spec, place, terminal);
+    let mut recording = recording?;
+    let Body::Slices { series, .. } = &mut recording.body else {
+        return Err(Failure::bug("another kind of recording"));
+    };
+    match watch {
+        Ok(watch) => {
+            let (switches, doubts) = watch.end(series.began_ns)?;
+            series.switches = Some(switches);
+            series.wakers = wakers;
+            recording.doubts.extend(doubts);
+        }
+        Err(why) => {
+            let text = format!("nobody watched who ended slices: {why}");
+            recording.doubts.push(Doubt::new(Code::Unwatched, text));
+        }
+    }
+    Ok(recording)
+}
+
+/// Measures while wake-ups are counted, where they may be.
+fn counted(
+    args: &SlicesArgs,
+    spec: SlicesSpec,
+    place: &Place,
+    terminal: &mut Terminal,
+) -> (Result<Recording, Failure>, Option<WakersSeries>) {
+    let of_cpus = WakersSpec {
+        cpus: Some(spec.cpus.clone()),
+        duration_ns: spec.duration_ns,
+        top: u32::MAX,
+        process: None,
+    };
+    let spec = Spec::Slices(spec);
+    let mut measured = None;
+    let mut measure = || {
+        measured = Some(place.measure(&spec, terminal));
+        false
+    };
+    let wakers = match args.unwatched {
+        true => None,
+        false => blame::wakers(&of_cpus, &place.facts, &mut measure).ok(),
+    };
+    let wakers = wakers.and_then(|recording| match recording.body {
+        Body::Wakers { series, .. } => Some(series),
+        _ => None,
+    });
+    (measured.unwrap_or_else(|| place.measure(&spec, terminal)), wakers)
+}
+
+/// For how many switches of each CPU there is to be room: more than are to be expected, and all
+/// together no more than a machine can spare.
+fn room(spec: &SlicesSpec) -> u32 {
+    let steps = u64::try_from(spec.steps.len() + 1).unwrap_or(1);
+    let seconds = spec.duration_ns.get() / 1_000_000_000 + 1;
+    let expected = seconds.saturating_mul(steps).saturating_mul(SWITCHES_PER_SECOND);
+    let share = SWITCHES_ALL / u64::try_from(spec.cpus.len()).unwrap_or(1).max(1);
+    u32::try_from(expected.min(share).max(1)).unwrap_or(u32::MAX)
+}
+
+/// A picture, or the recording, as the file's name ends.
+fn keep(recording: &Recording, file: &Path) -> Result<(), Failure> {
+    let picture = match file.extension().and_then(OsStr::to_str) {
+        Some("svg") => ::report::slices_svg,
+        Some("html") => ::report::slices_html,
+        _ => return Ok(recording.save(file)?),
+    };
+    let Body::Slices { spec, series } = &recording.body else {
+        return Err(Failure::bug("another kind of recording"));
+    };
+    let picture = picture(&recording.facts, spec, series);
+    fs::write(file, picture)
+        .map_err(|error| Failure::refused(format!("{}: {error}", file.display())))
+}

@@ -1,0 +1,237 @@
+//! How long spinning processes run at a time, as users ask.
+
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::tool::{
+    children, is_root, json, public_tool, run, signal, spawn, text, turn, unprivileged,
+};
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_else(|| panic!("{value}"))
+}
+
+/// Check the contract: all processes are told, their parts add up, and no more CPU time was
+/// used than there was.
+#[test]
+fn slices_keep_the_contract() {
+    let _turn = turn();
+    let object = json(&["slices", "6", "--sleepers", "2", "-d", "1", "--json"]);
+    assert_eq!((&object["kind"], &object["format"]), (&"slices".into(), &1.into()));
+    let summary = &object["summary"];
+    assert_eq!((number(&summary["spinners"]), number(&summary["sleepers"])), (6, 2));
+    let tasks = summary["tasks"].as_array().unwrap();
+    let sum = |key: &str, spins: bool| -> u64 {
+        let all = tasks.iter().filter(|task| task["spins"] == spins);
+        all.map(|task| number(&task[key])).sum()
+    };
+    assert_eq!(sum("switches", true), number(&summary["switches"]));
+    assert_eq!(sum("cpu_ns", true), number(&summary["spinners_cpu_ns"]));
+    let all = sum("cpu_ns", true) + sum("cpu_ns", false);
+    assert_eq!(all, number(&summary["cpu_ns"]));
+    let cpus = object["spec"]["cpus"].as_str().unwrap().split(',').count() as u64;
+    // Readings are not made at one moment.
+    let most = (number(&summary["wall_ns"]) + 50_000_000) * cpus;
+    assert!(all > 0 && all < most, "{all} of {most}");
+    let mean = number(&summary["spinners_cpu_ns"]) / number(&summary["switches"]);
+    assert_eq!(number(&summary["slice_ns"]["mean"]), mean);
+}
+
+/// Check that where the scheduler was watched, it tells of as many slices as the processes'
+/// own counters, as long on average, and who ended them; and that a sleeper is among those.
+#[test]
+fn watched_slices_are_the_counted_ones() {
+    let _turn = turn();
+    let args = ["slices", "8", "--sleepers", "1", "-d", "2", "--json", "--series"];
+    let object = json(&args);
+    let summary = &object["summary"];
+    if summary["source"].is_null() {
+        println!("skipped: watched_slices_are_the_counted_ones: {}", object["doubts"]);
+        return;
+    }
+    let (seen, counted) = (number(&summary["seen"]), number(&summary["switches"]));
+    // While the first and the last reading go on, processes are switched, too: those switches
+    // are in one count and not in the other.
+    let sample = &object["series"]["turns"][0]["samples"][0];
+    let from = number(&sample["start_ns"]);
+    let to = from + number(&sample["wall_ns"]);
+    let margin = number(&sample["reading_ns"]) * 2 + 5_000_000;
+    let names: Vec<&str> = object["series"]["switches"]["tasks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|task| task["name"].as_str().unwrap())
+        .collect();
+    let near = |moment: u64| {
+        let cpus = object["series"]["switches"]["cpus"].as_array().unwrap();
+        let stretches = cpus.iter().flat_map(|cpu| cpu["stretches"].as_array().unwrap());
+        let spins = stretches.filter(|stretch| {
+            let task = usize::try_from(number(&stretch[2])).unwrap();
+            names[task].starts_with("spin/")
+        });
+        let ends = spins.map(|stretch| number(&stretch[0]) + number(&stretch[1]));
+        ends.filter(|end| end.abs_diff(moment) <= margin).count() as u64
+    };
+    let unsure = near(from) + near(to);
+    assert!(seen.abs_diff(counted) <= unsure, "{seen} and {counted}, {unsure} unsure");
+    let enders = summary["enders"].as_array().unwrap();
+    let slices: u64 = enders.iter().map(|ender| number(&ender["slices"])).sum();
+    assert_eq!(slices, seen);
+    assert!(
+        enders.iter().any(|e| e["end"] == "wakeup" && e["by"] == "sleep/0"),
+        "{enders:?}"
+    );
+}
+
+/// Check the columns of the 2009 report's program, one line a sample, with the exact numbers
+/// beside them.
+#[test]
+fn classic_columns() {
+    let _turn = turn();
+    let output = run(&["slices", "4", "--classic", "-d", "2", "--unwatched"]);
+    let said = text(&output.stdout);
+    let lines: Vec<&str> =
+        said.lines().filter(|l| l.starts_with("avg slice: ")).collect();
+    assert_eq!(lines.len(), 2, "{said}");
+    for line in lines {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        assert_eq!((words[0], words[1], words[3]), ("avg", "slice:", "utime:"), "{line}");
+        // Averages of four whole numbers; of ticks, which are whole microseconds.
+        let quarters = words[2].parse::<f64>().unwrap() * 4.0;
+        assert!((quarters - quarters.round()).abs() < 1e-9, "{line}");
+        assert!(
+            words[4].parse::<f64>().unwrap() > 0.0 && words[5] == "exactly:",
+            "{line}"
+        );
+    }
+}
+
+/// Check that a thousand processes are started, measured and gone afterwards.
+#[test]
+fn a_thousand() {
+    let _turn = turn();
+    let child = spawn(&["slices", "1000", "--sleepers", "3", "-d", "1", "--json"]);
+    let tool = child.id();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let object: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(object["summary"]["tasks"].as_array().unwrap().len(), 1_003);
+    assert!(children(tool).is_empty());
+}
+
+/// Check that nobody is left after any signal; and that one that can be heeded ends the run
+/// early, with what was measured.
+#[test]
+fn nobody_is_left() {
+    let _turn = turn();
+    for end in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGKILL] {
+        let child = spawn(&["slices", "20", "-d", "1h", "--json"]);
+        let started = wait_for(|| {
+            let all = children(child.id());
+            (all.len() == 23 && all.iter().all(|&pid| has_run(pid))).then_some(all)
+        });
+        signal(&child, end);
+        let output = child.wait_with_output().unwrap();
+        wait_for(|| started.iter().all(|&pid| is_gone(pid)).then_some(()));
+        if end != libc::SIGKILL {
+            assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+            let object: Value = serde_json::from_slice(&output.stdout).unwrap();
+            let doubts = object["doubts"].as_array().unwrap();
+            assert!(doubts.iter().any(|doubt| doubt["code"] == "interrupted"));
+        }
+    }
+}
+
+/// Whether a process has had a whole slice.
+fn has_run(pid: u32) -> bool {
+    let times = fs::read_to_string(format!("/proc/{pid}/schedstat")).unwrap_or_default();
+    let ran = times.split_whitespace().next().and_then(|ran| ran.parse::<u64>().ok());
+    ran.is_some_and(|ran| ran > 50_000)
+}
+
+/// A process that has ended may still have to be reaped by whoever adopted it.
+fn is_gone(pid: u32) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/stat")).map_or(true, |s| s.contains(") Z "))
+}
+
+fn wait_for<T>(mut what: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        if let Some(found) = what() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "it did not happen in a minute");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Check that steps that cannot be are refused before anything runs: settings that are none,
+/// that this kernel does not have (with those that it has), or that may not be changed.
+#[test]
+fn refused_steps() {
+    let refused = |step: &str| -> Output { run(&["slices", "--step", step, "-d", "1"]) };
+    for (step, code) in [
+        ("WAKEUP_PREEMPTION", 2),
+        ("WAKEUP_PREEMPTION=perhaps", 2),
+        ("base_slice_ns=long", 2),
+    ] {
+        let output = refused(step);
+        assert_eq!(output.status.code(), Some(code), "{}", text(&output.stderr));
+        assert!(text(&output.stderr).contains(step), "{}", text(&output.stderr));
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let mut command = unprivileged(&public_tool(dir.path()));
+    let step = ["slices", "--step", "WAKEUP_PREEMPTION=off", "-d", "1"];
+    let output = command.args(step).output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+}
+
+/// Check that without any privilege slices are measured, with doubts that say what is missing.
+#[test]
+fn slices_without_privileges() {
+    let _turn = turn();
+    let dir = tempfile::tempdir().unwrap();
+    let mut command = unprivileged(&public_tool(dir.path()));
+    let output = command.args(["slices", "4", "-d", "1", "--json"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let object: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let codes: Vec<&str> = object["doubts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|doubt| doubt["code"].as_str().unwrap())
+        .collect();
+    assert!(number(&object["summary"]["switches"]) > 0);
+    if is_root() {
+        assert!(codes.contains(&"unwatched") && codes.contains(&"competes"), "{codes:?}");
+    }
+    let mut nicer = unprivileged(&public_tool(dir.path()));
+    let output = nicer.args(["slices", "2", "-d", "1", "--nice", "-5"]).output().unwrap();
+    if is_root() {
+        assert_eq!(output.status.code(), Some(3));
+        assert!(text(&output.stderr).contains("RLIMIT_NICE"), "{}", text(&output.stderr));
+    }
+}
+
+/// Check that a picture is written, well-formed enough to have its steps and its processes, and
+/// that a recording beside it tells the same again.
+#[test]
+fn pictures_and_recordings() {
+    let _turn = turn();
+    let dir = tempfile::tempdir().unwrap();
+    let file = |name: &str| dir.path().join(name).display().to_string();
+    let [svg, html, kept] = ["a.svg", "a.html", "a.json"].map(file);
+    let files = ["-o", &svg, "-o", &html, "-o", &kept];
+    let output = run(&[&["slices", "4", "-d", "1"], &files[..]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let read = |file: &str| fs::read_to_string(Path::new(file)).unwrap();
+    assert!(read(&svg).starts_with("<svg") || read(&svg).starts_with("<?xml"));
+    assert!(read(&html).contains("<svg") && read(&html).trim_end().ends_with("</html>"));
+    assert_eq!(text(&run(&["report", &kept]).stdout), text(&output.stdout));
+    let nowhere = run(&["slices", "4", "-d", "1", "-o", "/no/such/folder/a.svg"]);
+    assert_eq!(nowhere.status.code(), Some(2), "{}", text(&nowhere.stderr));
+}
