@@ -99,7 +99,10 @@ fn golden_files_stay_readable() {
         assert!(recording.facts.tick.hz.get().is_some(), "{}", file.display());
         kinds.push(recording.body.kind());
     }
-    let all = ["calls", "check", "jitter", "latency", "noise", "run", "ticks", "wakers"];
+    let all = [
+        "calls", "check", "jitter", "latency", "noise", "run", "slices", "ticks",
+        "wakers",
+    ];
     assert_eq!(kinds, all);
 }
 

@@ -26,6 +26,10 @@ const LISTED: usize = 24;
 const SHORTEST: usize = 16;
 /// Of each step so many enders are told.
 const ENDERS: usize = 5;
+/// What stands below the 2009 report's columns.
+const CLASSIC: &str = "\"avg slice\" is in whole milliseconds of each process, averaged; \
+    \"utime\" in microseconds, of whole ticks. \"exactly\": the mean slice, a process's mean CPU \
+    time, and how long the sample was.";
 /// How everything was found, in tables.
 const AS_FOUND: &str = "as found";
 
@@ -298,12 +302,15 @@ pub fn slices_classic(recording: &Recording) -> String {
         // Writing to a string does not fail.
         let _ = writeln!(
             text,
-            "avg slice: {avg_slice_ms:5.2} utime: {utime_us:.6}   exactly: slice {}, CPU time \
-             {} in {}",
+            "avg slice: {avg_slice_ms:5.2} utime: {utime_us:.6}   exactly {}, {} in {}",
             any(*slice_ns),
             number::duration(*cpu_ns),
             number::duration(*wall_ns),
         );
+    }
+    if !text.is_empty() {
+        text.push('\n');
+        text.push_str(&paragraph("", CLASSIC));
     }
     text + &doubts(&recording.doubts)
 }
@@ -412,9 +419,13 @@ mod tests {
     #[test]
     fn classic() {
         assert_snapshot!(slices_classic(&example::slices(GUEST, true)), @r#"
-    avg slice:  0.00 utime: 16000.000000   exactly: slice 1.02 ms, CPU time 18.6 ms in 150 ms
-    avg slice:  1.00 utime: 20000.000000   exactly: slice 1.02 ms, CPU time 18.6 ms in 150 ms
-    avg slice:  0.25 utime: 17000.000000   exactly: slice 1.02 ms, CPU time 18.6 ms in 150 ms
+    avg slice:  0.00 utime: 16000.000000   exactly 1.02 ms, 18.6 ms in 150 ms
+    avg slice:  1.00 utime: 20000.000000   exactly 1.02 ms, 18.6 ms in 150 ms
+    avg slice:  0.25 utime: 17000.000000   exactly 1.02 ms, 18.6 ms in 150 ms
+
+    "avg slice" is in whole milliseconds of each process, averaged; "utime" in
+    microseconds, of whole ticks. "exactly": the mean slice, a process's mean
+    CPU time, and how long the sample was.
     "#);
         assert_eq!(slices_classic(&example::slices(MUTE, true)), "");
     }

@@ -25,6 +25,7 @@ mod quantile;
 mod run;
 mod slice_bins;
 mod slices;
+mod slices_cost;
 mod slices_picture;
 mod slices_window;
 mod ticks;
@@ -69,10 +70,11 @@ pub use run::{
 };
 pub use slice_bins::SliceBin;
 pub use slices::{
-    ClassicLine, Ender, SleepersCost, SliceEnd, SliceLengths, SlicesCost, SlicesInput,
-    SlicesSampleInput, SlicesSummary, SlicesTaskInput, SlicesTurnInput, StepSlices,
-    StepSummary, StretchInput, TaskSummary, TaskTimeInput,
+    ClassicLine, Ender, SliceEnd, SliceLengths, SlicesInput, SlicesSampleInput,
+    SlicesSummary, SlicesTaskInput, SlicesTurnInput, StepSlices, StepSummary,
+    StretchInput, TaskSummary, TaskTimeInput,
 };
+pub use slices_cost::{SleepersCost, SlicesCost};
 pub use slices_picture::{
     PictureRole, PictureStep, PictureSwitches, PictureTask, PictureTurnInput,
     SlicesPicture, SlicesPictureInput,

@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use units::{Nanos, PerSecond, Ppm};
 
+use crate::WakersSummary;
 use crate::quantile::nearest_rank;
-use crate::{CpuWork, WakersSummary};
 
 /// Everything that is known of a run.
 #[derive(Debug, Clone, Default)]
@@ -236,49 +236,6 @@ pub struct SlicesSummary {
     pub steps: Vec<StepSummary>,
     /// Sample by sample, as in 2009; with everything as it was found.
     pub classic: Vec<ClassicLine>,
-}
-
-/// How long processes ran in a guest, and what each CPU executed meanwhile.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct SlicesCost {
-    /// What the guest saw; in exact mode a nanosecond of it is an instruction of any CPU.
-    #[serde(flatten)]
-    pub found: SlicesSummary,
-    /// What each CPU executed.
-    pub cpus: Vec<CpuWork>,
-}
-
-/// What sleepers cost the spinners beside them.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct SleepersCost {
-    /// Passes of the spinners' loops that were not made, by those that were made without the
-    /// sleepers: work lost.
-    pub work_ppm: Ppm,
-    /// The same for each time that a sleeper woke up, in the guest's nanoseconds: in exact mode
-    /// instructions, switches there and back included.
-    pub each_wakeup_ns: Option<Nanos>,
-}
-
-impl SleepersCost {
-    /// What the sleepers of one run cost, by one that differs from it in nothing else than that
-    /// it has none; `None` where nothing was done in that.
-    pub fn of(with: &StepSlices, without: &StepSlices) -> Option<Self> {
-        let all = u128::from(without.passes) * u128::from(with.wall_ns.get());
-        // As many as there would have been in the same time.
-        let all = all.checked_div(without.wall_ns.get().into())?;
-        let done = u128::from(with.passes);
-        let lost = all.saturating_sub(done);
-        // A pass takes as much CPU time with sleepers as without them.
-        let lost_ns = lost * u128::from(without.spinners_cpu_ns.get());
-        let each = lost_ns
-            .checked_div(u128::from(without.passes))?
-            .checked_div(with.wakeups.into());
-        let each = each.and_then(|each| u64::try_from(each).ok());
-        Some(Self {
-            work_ppm: Ppm::new((all as f64 - done as f64) / all as f64 * 1e6),
-            each_wakeup_ns: each.map(Nanos::from_nanos),
-        })
-    }
 }
 
 impl SlicesSummary {
