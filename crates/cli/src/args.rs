@@ -163,8 +163,9 @@ Examples:
     Run(RunArgs),
     /// Show a saved recording again.
     #[command(after_help = "\
-Example:
-  noisefloor noise -d 60 -o before.json && noisefloor report before.json")]
+Examples:
+  noisefloor noise -d 60 -o before.json && noisefloor report before.json
+  noisefloor report slices.json -o slices.html")]
     Report(ReportArgs),
     /// The same measurements on other kernels, in guests; exact to the instruction.
     #[command(subcommand)]
@@ -407,6 +408,9 @@ pub(crate) struct ReportArgs {
     /// A recording saved with -o.
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
+    /// Write a picture of it (FILE.svg, FILE.html); of slices only. Can be repeated.
+    #[arg(short, long, value_name = "PICTURE")]
+    pub(crate) output: Vec<PathBuf>,
 }
 
 #[derive(Debug, clap::Args)]

@@ -4,9 +4,12 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 
+use ::facts::Facts;
 use blame::SwitchWatch;
 use measure::Spec;
-use recording::{Body, Code, Doubt, Recording, SlicesSpec, WakersSeries, WakersSpec};
+use recording::{
+    Body, Code, Doubt, Recording, SlicesSeries, SlicesSpec, WakersSeries, WakersSpec,
+};
 
 use crate::args::{Output, Where};
 use crate::measuring::{self, Place};
@@ -115,15 +118,33 @@ fn room(spec: &SlicesSpec) -> u32 {
 
 /// A picture, or the recording, as the file's name ends.
 fn keep(recording: &Recording, file: &Path) -> Result<(), Failure> {
-    let picture = match file.extension().and_then(OsStr::to_str) {
-        Some("svg") => ::report::slices_svg,
-        Some("html") => ::report::slices_html,
-        _ => return Ok(recording.save(file)?),
+    match picture_of(file) {
+        Some(_) => draw(recording, file),
+        None => Ok(recording.save(file)?),
+    }
+}
+
+type Picture = fn(&Facts, &SlicesSpec, &SlicesSeries) -> String;
+
+/// What kind of picture a file is to be, as its name ends; `None`: none.
+fn picture_of(file: &Path) -> Option<Picture> {
+    match file.extension().and_then(OsStr::to_str) {
+        Some("svg") => Some(::report::slices_svg),
+        Some("html") => Some(::report::slices_html),
+        _ => None,
+    }
+}
+
+/// Writes a picture of a recording of slices.
+pub(crate) fn draw(recording: &Recording, file: &Path) -> Result<(), Failure> {
+    let Some(picture) = picture_of(file) else {
+        let text = format!("-o {}: a picture is FILE.svg or FILE.html", file.display());
+        return Err(Failure::usage(text));
     };
     let Body::Slices { spec, series } = &recording.body else {
-        return Err(Failure::bug("another kind of recording"));
+        let kind = recording.body.kind();
+        return Err(Failure::usage(format!("-o: there is no picture of {kind}")));
     };
-    let picture = picture(&recording.facts, spec, series);
-    fs::write(file, picture)
+    fs::write(file, picture(&recording.facts, spec, series))
         .map_err(|error| Failure::refused(format!("{}: {error}", file.display())))
 }

@@ -118,6 +118,46 @@ fn given_back() {
     assert_eq!(text(&output(&["restore"]).stderr), "");
 }
 
+/// Check that `slices` measures with other settings by turns, that all is as it was afterwards,
+/// and that after a run that was killed in the middle `restore` puts it back.
+#[test]
+fn steps() {
+    let Some(tunable) = tunable("steps") else { return };
+    let _alone = alone();
+    let state = tempfile::tempdir().unwrap();
+    let before = settings::now();
+    let is_changed = || !settings::changed(&before, &settings::now()).is_empty();
+    let second = format!("{tunable}={NANOS},{FEATURE}");
+    let steps = ["slices", "4", "--sleepers", "1", "-c", "0", "--step", FEATURE];
+    let steps = [&steps[..], &["--step", &second, "--json"]].concat();
+    let run = |turns: &'static str, duration: &'static str| {
+        let mut run = tool(&[&steps[..], &["--turns", turns, "-d", duration]].concat());
+        run.env("NOISEFLOOR_STATE", state.path()).stdout(Stdio::piped());
+        run
+    };
+    let output = run("2", "1").stderr(Stdio::piped()).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(!is_changed() && !journal(state.path()).exists());
+    let object: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let found = object["summary"]["steps"].as_array().unwrap();
+    let names: Vec<&str> =
+        found.iter().map(|one| one["step"].as_str().unwrap()).collect();
+    assert_eq!(names, [FEATURE, &second]);
+    for step in found {
+        assert_eq!(step["turns_slice_ns"].as_array().unwrap().len(), 2, "{step}");
+        assert!(step["wall_ns"].as_u64().unwrap() >= 1_000_000_000, "{step}");
+        assert!(step["slice_ratio"].is_f64() && step["differs"].is_boolean(), "{step}");
+    }
+
+    let mut killed = run("1000", "1000").stderr(Stdio::null()).spawn().unwrap();
+    wait_for(is_changed);
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    assert!(is_changed());
+    let restore = tool(&["restore"]).env("NOISEFLOOR_STATE", state.path()).status();
+    assert!(restore.unwrap().success() && !is_changed());
+}
+
 /// Check that where the kernel does not take one value, or makes another one of it, since no file
 /// has more than 32 bits, that is told, and all is as it was.
 #[test]

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::process::Output;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -85,6 +86,36 @@ fn watched_slices_are_the_counted_ones() {
         enders.iter().any(|e| e["end"] == "wakeup" && e["by"] == "sleep/0"),
         "{enders:?}"
     );
+}
+
+/// Check that a task that wakes up a thousand times a second is found and named, though nobody
+/// told of it.
+#[test]
+fn others_are_found() {
+    let _turn = turn();
+    let done = AtomicBool::new(false);
+    let object = std::thread::scope(|scope| {
+        let wake = || {
+            while !done.load(Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        };
+        let name = "restless".to_owned();
+        std::thread::Builder::new().name(name).spawn_scoped(scope, wake).unwrap();
+        let object = json(&["slices", "4", "--sleepers", "0", "-d", "2", "--json"]);
+        done.store(true, Ordering::Relaxed);
+        object
+    });
+    let summary = &object["summary"];
+    if summary["source"].is_null() {
+        println!("skipped: others_are_found: {}", object["doubts"]);
+        return;
+    }
+    let enders = summary["enders"].as_array().unwrap();
+    let is_it = |ender: &&Value| ender["end"] == "wakeup" && ender["by"] == "restless";
+    assert!(enders.iter().any(|ender| is_it(&ender)), "{enders:?}");
+    let wakers = summary["wakers"]["threads"].as_array().unwrap();
+    assert!(wakers.iter().any(|thread| thread["name"] == "restless"), "{wakers:?}");
 }
 
 /// Check the columns of the 2009 report's program, one line a sample, with the exact numbers
@@ -232,6 +263,9 @@ fn pictures_and_recordings() {
     assert!(read(&svg).starts_with("<svg") || read(&svg).starts_with("<?xml"));
     assert!(read(&html).contains("<svg") && read(&html).trim_end().ends_with("</html>"));
     assert_eq!(text(&run(&["report", &kept]).stdout), text(&output.stdout));
+    let again = file("b.svg");
+    assert!(run(&["report", &kept, "-o", &again, "-q"]).status.success());
+    assert_eq!(read(&again), read(&svg));
     let nowhere = run(&["slices", "4", "-d", "1", "-o", "/no/such/folder/a.svg"]);
     assert_eq!(nowhere.status.code(), Some(2), "{}", text(&nowhere.stderr));
 }
