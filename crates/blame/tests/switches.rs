@@ -147,7 +147,8 @@ fn now() -> Nanos {
 }
 
 /// Without `spin_loop`, which an emulated CPU takes for a wish to rest.
-fn spin(_times: &AtomicU64) {
+fn spin(times: &AtomicU64) {
+    times.store(1, Ordering::SeqCst);
     loop {
         std::hint::black_box(0);
     }
@@ -224,13 +225,17 @@ impl Seen {
     /// Check that nothing is missing but what the kernel itself did not tell: each stretch
     /// begins where the one before ended. How often it does not.
     fn is_whole(&self) -> u64 {
-        let untold = |doubt: &Doubt| doubt.text.contains("were not told");
-        assert!(self.doubts.iter().all(untold), "{:?}", self.doubts);
+        let (known, others): (Vec<&Doubt>, Vec<&Doubt>) = self
+            .doubts
+            .iter()
+            .filter(|doubt| doubt.code != Code::Unwatched)
+            .partition(|doubt| doubt.text.contains("were not told"));
+        assert!(others.is_empty(), "{others:?}");
         let all = self.switches.cpus.iter().map(|cpu| &cpu.stretches);
         let pairs = all.flat_map(|all| all.iter().zip(all.iter().skip(1)));
         let breaks = pairs.filter(|(one, next)| one.start_ns + one.ns != next.start_ns);
         let breaks = breaks.count();
-        assert!(breaks == 0 || !self.doubts.is_empty(), "{breaks}");
+        assert!(breaks == 0 || !known.is_empty(), "{breaks}");
         u64::try_from(breaks).unwrap()
     }
 }
@@ -305,6 +310,10 @@ fn two(name: &str, class: Class, run: Duration, work: fn(&AtomicU64)) -> Option<
         let started =
             [c"nf-one", c"nf-other"].map(|name| Process::start(name, cpu, class, work));
         let [Some(one), Some(other)] = started else { return None };
+        // Until then they may still sleep.
+        while one.times() == 0 || other.times() == 0 {
+            sleep(Duration::from_millis(1));
+        }
         let (first, began) = (one.times() + other.times(), now());
         sleep(run);
         let (ended, last) = (now(), one.times() + other.times());
@@ -384,7 +393,7 @@ fn a_sleeper() {
     let since = first[1].after.saturating_sub(seen.began);
     let mut woken = seen.of(spinner);
     woken.retain(|(turn, next)| *next == sleeper && turn.start_ns > since);
-    assert!(woken.len() > 200, "{}", woken.len());
+    assert!(woken.len() > 100, "{}", woken.len());
     let mut others = woken.clone();
     others.retain(|(turn, _)| turn.end != End::Wakeup);
     assert_eq!(others, [], "of {}", woken.len());
@@ -531,5 +540,5 @@ fn beside_wakers() {
     let slept = seen.ends(tid, |end| end == End::Sleep).len();
     let slept = u64::try_from(slept).unwrap();
     // It sleeps on while the other programs are loaded and read.
-    assert!(own.wakeups > 200 && slept + 1 >= own.wakeups, "{slept} of {}", own.wakeups);
+    assert!(own.wakeups > 100 && slept + 1 >= own.wakeups, "{slept} of {}", own.wakeups);
 }
