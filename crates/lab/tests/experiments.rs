@@ -149,11 +149,22 @@ fn builtins() {
         "switch-classic",
         "switch-tracefs",
     ];
+    // Those of its first kernel, a setting row after the other.
+    let rows = ["", "gentle=off ", "wakeup=off "].map(|setting| {
+        ["alone", "one", "both", "asking-alone", "asking-both", "read"]
+            .map(|workload| format!("{setting}{workload}"))
+    });
+    let others = ["two ", "two wakeup=off ", "nohz=off "].map(|setting| {
+        ["alone", "one", "both"].map(|workload| format!("{setting}{workload}"))
+    });
+    let slices: Vec<String> =
+        rows.into_iter().flatten().chain(others.into_iter().flatten()).collect();
     let expected = [
         ("tick-cost", vec!["other", "fifo", "nohz=off idle"]),
         ("idle-cost", idle.to_vec()),
         ("syscalls", calls.to_vec()),
         ("nohz-entry", vec!["plain", "forced"]),
+        ("slices", slices.iter().map(String::as_str).collect()),
         ("probe-cost", probes.to_vec()),
     ];
     assert_eq!(told, expected);
@@ -168,7 +179,8 @@ fn builtins() {
         assert_eq!(kernels, ["debian:6.1-cloud", newest]);
     }
     let told = Experiment::builtin("tick").unwrap_err().to_string();
-    let there = "there are tick-cost, idle-cost, syscalls, nohz-entry and probe-cost";
+    let there =
+        "there are tick-cost, idle-cost, syscalls, nohz-entry, slices and probe-cost";
     let file = "a file is named with its ending: ./tick.toml";
     assert_eq!(told, format!("no experiment 'tick': {there}; {file}"));
     let host = all[0].clone().with_changes(&["cpu=host".to_owned()]).unwrap_err();

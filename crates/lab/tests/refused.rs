@@ -63,7 +63,7 @@ const ROWS: &[Case] = &[
     ("\n[[workload]]", "6:1: missing field `name`"),
     (
         "[[workload]]\nname = \"n\"",
-        "5:1: a workload is exactly one of noise, ticks, calls and",
+        "5:1: a workload is exactly one of noise, ticks, calls, ",
     ),
 ];
 
@@ -71,7 +71,7 @@ const ROWS: &[Case] = &[
 const WORKLOADS: &[Case] = &[
     (
         "noise = { cpu = 0, duration = \"1s\" }\nticks = { cpu = 0, duration = \"1s\" }",
-        "5:1: a workload is exactly one of noise, ticks, calls and nohz",
+        "5:1: a workload is exactly one of noise, ticks, calls, nohz and slices",
     ),
     ("noise = { cpu = 0 }", "7:9: missing field `duration`"),
     ("noise = { cpu = 0, duration = \"0s\" }", "7:31: 0s is not a length of more than"),

@@ -135,7 +135,7 @@ fn classic_columns() {
         let quarters = words[2].parse::<f64>().unwrap() * 4.0;
         assert!((quarters - quarters.round()).abs() < 1e-9, "{line}");
         assert!(
-            words[4].parse::<f64>().unwrap() > 0.0 && words[5] == "exactly:",
+            words[4].parse::<f64>().unwrap() > 0.0 && words[5] == "exactly",
             "{line}"
         );
     }
