@@ -145,6 +145,11 @@ pub(crate) fn plans(source: &Source, table: &Table) -> Result<Vec<Plan>, Error> 
             plans.extend(repeats.map(|repeat| Plan { repeat, ..plan.clone() }));
         }
     }
+    if plans.is_empty() {
+        let why = "there is no cell: no setting row is for one of these kernels, or goes with \
+                   a boot row that something runs with";
+        return Err(source.refuse(table.name.span(), why));
+    }
     Ok(plans)
 }
 

@@ -74,6 +74,19 @@ const WORKLOADS: &[Case] = &[
         "5:1: a workload is exactly one of noise, ticks, calls, nohz and slices",
     ),
     ("noise = { cpu = 0 }", "7:9: missing field `duration`"),
+    (
+        "slices = { spinners = 1, duration = \"1s\", sample = \"2s\" }",
+        "7:52: a sample must not be longer than the duration",
+    ),
+    ("slices = { spinners = 0, duration = \"1s\" }", "7:23: invalid value: integer `0`"),
+    (
+        "slices = { spinners = 1, duration = \"1s\" }\n[[setting]]\nkernels = [\"c\"]",
+        "1:8: there is no cell: no setting row is for one of these kernels",
+    ),
+    (
+        "slices = { spinners = 1, duration = \"1s\" }\n[[setting]]\nboots = [\"c\"]",
+        "9:10: no boot row 'c': there are '' (the row without a name)",
+    ),
     ("noise = { cpu = 0, duration = \"0s\" }", "7:31: 0s is not a length of more than"),
     ("ticks = { cpu = 0, duration = \"61m\" }", "7:31: 61m is not a length of more than"),
     ("noise = { cpu = 0, duration = \"5\" }", "7:31: '5' is not a length of time"),
@@ -106,7 +119,7 @@ const WORKLOADS: &[Case] = &[
     ),
     (
         "ticks = { cpu = 0, duration = \"1s\" }\nwatch = \"bpf\"",
-        "8:9: ticks and nohz are counted and not watched: watch noise or calls",
+        "8:9: only noise and calls are watched; the others are counted",
     ),
     (
         "calls = { cpu = 0, calls = [], repeats = 1 }",
