@@ -8,7 +8,7 @@
 //! whole ticks, divided by switches and cut to whole milliseconds for each task, then averaged.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use units::{Nanos, PerSecond, Ppm};
@@ -314,9 +314,8 @@ fn wall(turn: &SlicesTurnInput) -> Nanos {
 fn step(input: &SlicesInput<'_>, step: usize) -> StepSlices {
     let samples = || turns(input, step).flat_map(|turn| &turn.samples);
     let of_spinners = |turn: &SlicesTurnInput| {
-        let spun =
-            |sample: &SlicesSampleInput| sum(sample.tasks.iter().take(input.spinners));
-        sum(&turn.samples.iter().map(spun).collect::<Vec<_>>())
+        let samples = turn.samples.iter();
+        sum(samples.flat_map(|sample| sample.tasks.iter().take(input.spinners)))
     };
     let each: Vec<TaskTimeInput> = turns(input, step).map(of_spinners).collect();
     let spun = sum(&each);
@@ -324,7 +323,8 @@ fn step(input: &SlicesInput<'_>, step: usize) -> StepSlices {
         sum(samples().flat_map(|sample| sample.tasks.iter().skip(input.spinners)));
     let wall_ns: Nanos = turns(input, step).map(wall).sum();
     let sleepers = count(input.tasks.len().saturating_sub(input.spinners));
-    let slices = seen(input, step, |task| is_spinner(input, task));
+    let slices =
+        seen(input, step, input.tasks.get(..input.spinners).unwrap_or(&input.tasks));
     let cpu_ns = spun.cpu + slept.cpu;
     StepSlices {
         wall_ns,
@@ -344,23 +344,20 @@ fn step(input: &SlicesInput<'_>, step: usize) -> StepSlices {
     }
 }
 
-fn is_spinner(input: &SlicesInput<'_>, task: &str) -> bool {
-    input.tasks.iter().take(input.spinners).any(|spinner| spinner.name == task)
-}
-
 /// A slice that was seen to end.
 #[derive(Debug, Clone, Copy)]
 struct Slice<'a> {
+    task: &'a str,
     length: Nanos,
     end: SliceEnd,
     next: Option<&'a str>,
 }
 
-/// The slices of such tasks that ended in turns of a step; `None` where nobody watched.
+/// The slices of these tasks that ended in turns of a step; `None` where nobody watched.
 fn seen<'a>(
     input: &SlicesInput<'a>,
     step: usize,
-    of: impl Fn(&str) -> bool,
+    of: &[SlicesTaskInput<'_>],
 ) -> Option<Vec<Slice<'a>>> {
     let window = |turn: &SlicesTurnInput| {
         let start = turn.samples.first()?.start;
@@ -371,20 +368,19 @@ fn seen<'a>(
         let end = stretch.start + stretch.length;
         windows.iter().any(|(from, to)| (*from..*to).contains(&end))
     };
-    // Names are compared once each, not for every stretch.
-    let mut is_meant: BTreeMap<&str, bool> = BTreeMap::new();
+    let meant: BTreeSet<&str> = of.iter().map(|task| task.name).collect();
     let mut slices = Vec::new();
     for cpu in input.stretches.as_ref()? {
         let nexts = cpu.iter().skip(1).map(Some).chain([None]);
         for (stretch, next) in cpu.iter().zip(nexts) {
-            let meant = is_meant.entry(stretch.task).or_insert_with(|| of(stretch.task));
-            if !*meant || !is_within(stretch) {
+            if !meant.contains(stretch.task) || !is_within(stretch) {
                 continue;
             }
             let follows =
                 |next: &&StretchInput<'_>| next.start == stretch.start + stretch.length;
             let next = next.filter(follows).map(|next| next.task);
-            slices.push(Slice { length: stretch.length, end: stretch.end, next });
+            let StretchInput { task, length, end, .. } = *stretch;
+            slices.push(Slice { task, length, end, next });
         }
     }
     Some(slices)
@@ -423,10 +419,14 @@ fn enders(slices: &[Slice<'_>]) -> Vec<Ender> {
 }
 
 fn tasks(input: &SlicesInput<'_>) -> Vec<TaskSummary> {
+    // All stretches are looked at once, not once for each of a thousand tasks.
+    let mut slices: BTreeMap<&str, Vec<Slice<'_>>> = BTreeMap::new();
+    for slice in seen(input, 0, &input.tasks).unwrap_or_default() {
+        slices.entry(slice.task).or_default().push(slice);
+    }
     let task = |(place, task): (usize, &SlicesTaskInput<'_>)| {
         let samples = turns(input, 0).flat_map(|turn| &turn.samples);
         let time = sum(samples.filter_map(|sample| sample.tasks.get(place)));
-        let slices = seen(input, 0, |name| name == task.name).unwrap_or_default();
         TaskSummary {
             name: task.name.to_owned(),
             spins: place < input.spinners,
@@ -435,7 +435,7 @@ fn tasks(input: &SlicesInput<'_>) -> Vec<TaskSummary> {
             voluntary: time.voluntary,
             slice_ns_mean: mean(&time),
             passes: time.passes,
-            enders: enders(&slices),
+            enders: enders(slices.get(task.name).map_or(&[], Vec::as_slice)),
         }
     };
     input.tasks.iter().enumerate().map(task).collect()
