@@ -63,10 +63,7 @@ impl Place {
 /// # Errors
 /// As the kernel says it: `EINVAL` for a CPU that may not be used, `ESRCH`, `EPERM`.
 pub fn pin_thread(tid: u32, cpu: Cpu) -> io::Result<()> {
-    if cpu.index() >= WORDS_MAX * BITS {
-        return Err(io::Error::from_raw_os_error(libc::EINVAL));
-    }
-    set_affinity_of(tid, &mask(cpu))
+    keep_on(tid, &[cpu].into_iter().collect())
 }
 
 /// Lets a thread of any process run on these CPUs only; 0 is the calling thread.

@@ -54,22 +54,24 @@ pub(crate) fn quoted<'a>(names: impl Iterator<Item = &'a str>) -> String {
 impl WorkloadRow {
     /// Whether it runs with a boot row.
     pub(crate) fn runs_with(&self, boot: &BootRow) -> bool {
-        let wanted = |row: &Spanned<String>| row.get_ref() == name(&boot.name);
-        self.boots.as_ref().is_none_or(|boots| boots.iter().any(wanted))
+        is_among(self.boots.as_ref(), name(&boot.name))
     }
+}
+
+/// Whether a list names that; none names everything.
+fn is_among(named: Option<&List<String>>, name: &str) -> bool {
+    named.is_none_or(|named| named.iter().any(|one| one.get_ref() == name))
 }
 
 impl SettingRow {
     /// Whether a kernel of that name has these settings.
     pub(crate) fn is_for(&self, kernel: &str) -> bool {
-        let named = |row: &Spanned<String>| row.get_ref() == kernel;
-        self.kernels.as_ref().is_none_or(|kernels| kernels.iter().any(named))
+        is_among(self.kernels.as_ref(), kernel)
     }
 
     /// Whether it is combined with a boot row.
     pub(crate) fn goes_with(&self, boot: &BootRow) -> bool {
-        let wanted = |row: &Spanned<String>| row.get_ref() == name(&boot.name);
-        self.boots.as_ref().is_none_or(|boots| boots.iter().any(wanted))
+        is_among(self.boots.as_ref(), name(&boot.name))
     }
 }
 
