@@ -8,13 +8,15 @@
 use std::collections::BTreeMap;
 
 use facts::{Facts, Root};
-use recording::{Code, CpuSwitches, Doubt, Source, Stretch, SwitchedTask, Switches};
+use recording::{
+    Code, CpuSwitches, Doubt, LooseEnd, Source, Stretch, SwitchedTask, Switches,
+};
 use units::{CpuSet, Nanos};
 
 use crate::error::Error;
 use crate::names::{full_name, text_of};
 use crate::refusal;
-use crate::switch_programs::{AllKept, Kept, SwitchPrograms, Wanted};
+use crate::switch_programs::{AllKept, Kept, Left, SwitchPrograms, Wanted};
 use crate::tick_timers::tick_timers;
 use crate::wake_programs::Who;
 
@@ -44,9 +46,9 @@ impl SwitchWatch {
         Ok(Self { programs, has_ticks: ticks.is_some() })
     }
 
-    /// What ran since `began` (`CLOCK_MONOTONIC`), which the stretches are counted from. One
-    /// that began earlier is left out: how much of it lies after is not how long it was. One
-    /// that goes on has not ended, and is none.
+    /// What ran since `began` (`CLOCK_MONOTONIC`), which the stretches are counted from. Of one
+    /// that began earlier only the end is told: how much of it lies after is not how long it
+    /// was. One that goes on has not ended, and is none.
     ///
     /// # Errors
     /// `Kind::System`: what was kept cannot be read.
@@ -88,10 +90,9 @@ impl Tasks {
 
 fn switches(kept: &AllKept, began: Nanos, root: &Root) -> Switches {
     let mut tasks = Tasks::default();
-    let cpu = |kept: &Kept| CpuSwitches {
-        cpu: kept.cpu,
-        stretches: stretches(kept, began, &mut tasks),
-        lost: kept.lost,
+    let cpu = |kept: &Kept| {
+        let (stretches, loose_ends) = stretches(kept, began, &mut tasks);
+        CpuSwitches { cpu: kept.cpu, stretches, loose_ends, lost: kept.lost }
     };
     let cpus = kept.cpus.iter().map(cpu).collect();
     let task = |who: &Who| SwitchedTask { tid: who.tid, name: name(kept, *who, root) };
@@ -99,16 +100,32 @@ fn switches(kept: &AllKept, began: Nanos, root: &Root) -> Switches {
 }
 
 /// Each begins where the one before ended, unless the switch between was not told.
-fn stretches(kept: &Kept, began: Nanos, tasks: &mut Tasks) -> Vec<Stretch> {
-    let ends = kept.left.iter().zip(kept.left.iter().skip(1));
-    let whole = ends.filter(|(start, left)| left.is_whole && start.at >= began);
-    let stretch = whole.map(|(start, left)| Stretch {
-        start_ns: start.at.saturating_sub(began),
-        ns: left.at.saturating_sub(start.at),
-        task: tasks.place(left.who),
-        end: left.end,
-    });
-    stretch.collect()
+fn stretches(
+    kept: &Kept,
+    began: Nanos,
+    tasks: &mut Tasks,
+) -> (Vec<Stretch>, Vec<LooseEnd>) {
+    let (mut whole, mut loose) = (Vec::new(), Vec::new());
+    let mut before: Option<&Left> = None;
+    for left in kept.left.iter().filter(|left| left.at >= began) {
+        let start = before.map(|before| before.at).filter(|_| left.is_whole);
+        let (task, end) = (tasks.place(left.who), left.end);
+        let at_ns = left.at.saturating_sub(began);
+        match start {
+            Some(start) => {
+                let ns = left.at.saturating_sub(start);
+                whole.push(Stretch {
+                    start_ns: start.saturating_sub(began),
+                    ns,
+                    task,
+                    end,
+                });
+            }
+            None => loose.push(LooseEnd { at_ns, task, end }),
+        }
+        before = Some(left);
+    }
+    (whole, loose)
 }
 
 fn name(kept: &AllKept, who: Who, root: &Root) -> String {
@@ -125,13 +142,16 @@ fn not_kept(kept: &AllKept) -> impl Iterator<Item = Doubt> {
     let left = || kept.cpus.iter().flat_map(|cpu| cpu.left.iter().skip(1));
     let untold = left().filter(|left| !left.is_whole).count();
     let is_unnamed = |who: &Who| who.tid != 0 && !kept.names.contains_key(who);
-    let unnamed = left().filter(|left| left.is_whole && is_unnamed(&left.who)).count();
+    let unnamed = left().filter(|left| is_unnamed(&left.who)).count();
     let doubts = [
         (lost > 0).then(|| {
             format!("the room for switches was full: {lost} are counted, but not kept")
         }),
         (untold > 0).then(|| {
-            format!("{untold} switches were not told: what ran before them is left out")
+            format!(
+                "{untold} switches were not told: what each of them ended is left out, and \
+                 of what it began only the end is known"
+            )
         }),
         (unnamed > 0).then(|| {
             format!(
@@ -166,7 +186,8 @@ mod tests {
     }
 
     /// Check that stretches follow each other from the first whose beginning is known and lies
-    /// in the recording, and that nothing is made of what was not told.
+    /// in the recording, that of others only the end is told, and that nothing is made of what
+    /// was not told.
     #[test]
     fn from_records() {
         let first = Left { is_whole: false, ..left(90, 9, End::Sleep) };
@@ -191,6 +212,11 @@ mod tests {
             (308, 50, "?", End::Yield),
         ];
         assert_eq!(told.collect::<Vec<_>>(), expected);
+        let loose = switches.cpus[0].loose_ends.iter();
+        let loose = loose.map(|one| (one.at_ns.get(), one.task, one.end));
+        let spinner = switches.cpus[0].stretches[1].task;
+        let expected = [(3, spinner, End::Tick), (308, spinner, End::Tick)];
+        assert_eq!(loose.collect::<Vec<_>>(), expected);
         assert_eq!(switches.cpus[0].lost, 3);
         let doubts: Vec<Doubt> = not_kept(&kept).collect();
         let texts = ["3 are counted", "1 switches were not told", "1 of the stretches"];

@@ -202,15 +202,20 @@ impl Seen {
         own.map(|(stretch, next)| (*stretch, self.tid(next))).collect()
     }
 
-    /// When a task's stretches ended so.
+    /// When a task's stretches ended so, those too whose beginning is not known.
     fn ends(&self, tid: u32, is_meant: impl Fn(End) -> bool) -> Vec<Nanos> {
-        let all = self.switches.cpus.iter().flat_map(|cpu| &cpu.stretches);
-        let own = all.filter(|stretch| self.tid(stretch) == tid && is_meant(stretch.end));
-        own.map(|turn| self.began + turn.start_ns + turn.ns).collect()
+        let cpus = || self.switches.cpus.iter();
+        let whole = cpus().flat_map(|cpu| &cpu.stretches);
+        let whole = whole.map(|one| (one.start_ns + one.ns, one.task, one.end));
+        let loose = cpus().flat_map(|cpu| &cpu.loose_ends);
+        let all = whole.chain(loose.map(|one| (one.at_ns, one.task, one.end)));
+        let is_own = |task: u32| self.switches.tasks[task as usize].tid == tid;
+        let own = all.filter(|(_, task, end)| is_own(*task) && is_meant(*end));
+        own.map(|(at, ..)| self.began + at).collect()
     }
 
     /// Check that a task left as often as the kernel counted between two readings, but for
-    /// what was not told.
+    /// what was not told of it.
     fn is_counted(&self, ends: &[Nanos], [first, last]: [&Reading; 2], kind: usize) {
         let within = |from: Nanos, to: Nanos| {
             let ends = ends.iter().filter(|end| (from..=to).contains(end));

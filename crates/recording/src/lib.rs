@@ -41,8 +41,8 @@ pub use noise::{Counted, CpuNoise, LineCount, Lost, Meanwhile, NoiseSeries, Nois
 pub use profile::{Episode, Profile, Stack, What};
 pub use run::{Ended, Interruptions, Picked, RunSeries, RunSpec, Usage};
 pub use slices::{
-    CpuSwitches, End, Policy, Role, SlicesSample, SlicesSeries, SlicesSpec, SlicesTask,
-    SlicesTurn, Step, StepSetting, Stretch, SwitchedTask, Switches, TaskTime,
+    CpuSwitches, End, LooseEnd, Policy, Role, SlicesSample, SlicesSeries, SlicesSpec,
+    SlicesTask, SlicesTurn, Step, StepSetting, Stretch, SwitchedTask, Switches, TaskTime,
 };
 pub use ticks::{CpuTicks, TickSample, TicksSeries, TicksSpec};
 pub use wakers::{Partner, WakersSeries, WakersSpec, WokenThread};

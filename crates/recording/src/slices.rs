@@ -184,6 +184,9 @@ pub struct CpuSwitches {
     /// What ran, one after the other; between two of which the first does not end where the
     /// second begins some were lost.
     pub stretches: Vec<Stretch>,
+    /// Ends of others, whose beginning is not known.
+    #[serde(default)]
+    pub loose_ends: Vec<LooseEnd>,
     /// Stretches that there was no room for, all after these.
     pub lost: u64,
 }
@@ -212,6 +215,31 @@ impl From<(Nanos, Nanos, u32, End)> for Stretch {
 impl From<Stretch> for (Nanos, Nanos, u32, End) {
     fn from(Stretch { start_ns, ns, task, end }: Stretch) -> Self {
         (start_ns, ns, task, end)
+    }
+}
+
+/// The end of a stretch whose beginning is not known: the switch to the task was not told, or it
+/// ran when the recording began. Written as `[at_ns, task, end]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "(Nanos, u32, End)", into = "(Nanos, u32, End)")]
+pub struct LooseEnd {
+    /// From the recording's beginning.
+    pub at_ns: Nanos,
+    /// Which one of the tasks.
+    pub task: u32,
+    /// Why it ended.
+    pub end: End,
+}
+
+impl From<(Nanos, u32, End)> for LooseEnd {
+    fn from((at_ns, task, end): (Nanos, u32, End)) -> Self {
+        Self { at_ns, task, end }
+    }
+}
+
+impl From<LooseEnd> for (Nanos, u32, End) {
+    fn from(LooseEnd { at_ns, task, end }: LooseEnd) -> Self {
+        (at_ns, task, end)
     }
 }
 
@@ -273,6 +301,7 @@ mod tests {
             task: 0,
             end: End::Wakeup,
         };
+        let loose = LooseEnd { at_ns: Nanos::from_micros(4), task: 0, end: End::Tick };
         let name = || "spin/0".to_owned();
         let cpu = Some(Cpu::new(1));
         SlicesSeries {
@@ -285,6 +314,7 @@ mod tests {
                 cpus: vec![CpuSwitches {
                     cpu: Cpu::new(1),
                     stretches: vec![stretch],
+                    loose_ends: vec![loose],
                     lost: 2,
                 }],
             }),
@@ -310,7 +340,7 @@ mod tests {
             }]}],
             "switches": {"source": "bpf", "tasks": [{"tid": 1007, "name": "spin/0"}],
                 "cpus": [{"cpu": 1, "stretches": [[9_000, 980_000, 0, "wakeup"]],
-                    "lost": 2}]},
+                    "loose_ends": [[4_000, 0, "tick"]], "lost": 2}]},
             "wakers": null,
         });
         assert_eq!(serde_json::to_value(spec()).unwrap(), asked);

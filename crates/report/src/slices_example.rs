@@ -2,8 +2,9 @@
 //! thousand times a second. Made up, but in the manner of real schedulers, and always the same.
 
 use recording::{
-    CpuSwitches, End, Policy, Role, SlicesSample, SlicesSeries, SlicesSpec, SlicesTask,
-    SlicesTurn, Source, Step, StepSetting, Stretch, SwitchedTask, Switches, TaskTime,
+    CpuSwitches, End, LooseEnd, Policy, Role, SlicesSample, SlicesSeries, SlicesSpec,
+    SlicesTask, SlicesTurn, Source, Step, StepSetting, Stretch, SwitchedTask, Switches,
+    TaskTime,
 };
 use units::{Cpu, CpuSet, Nanos};
 
@@ -80,6 +81,15 @@ pub(crate) fn holes() -> (SlicesSpec, SlicesSeries) {
                 _ => {}
             }
         }
+        let holes = cpu.stretches.windows(2).filter_map(|pair| {
+            let at_ns = pair[1].start_ns;
+            (pair[0].start_ns + pair[0].ns != at_ns).then_some(LooseEnd {
+                at_ns,
+                task: 0,
+                end: End::Tick,
+            })
+        });
+        cpu.loose_ends = holes.collect();
         cpu.lost = 1234;
     }
     (spec, series)
@@ -132,6 +142,7 @@ fn of(cpus: u32, texts: &[&str], manners: &[Manner]) -> (SlicesSpec, SlicesSerie
         CpuSwitches {
             cpu: Cpu::new(cpu),
             stretches: turns.flat_map(turn).collect(),
+            loose_ends: Vec::new(),
             lost: 0,
         }
     };

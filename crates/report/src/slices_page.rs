@@ -53,7 +53,7 @@ fn table(picture: &SlicesPicture) -> String {
             figures.each_ref().map(|(_, figure)| figure.as_str());
         row([&step.text, mean, p50, p99, rate, seen], "td")
     });
-    let head = ["step", "mean slice", "p50", "p99", "slices", "slices seen"];
+    let head = ["step", "mean slice", "p50", "p99", "slices", "seen whole"];
     format!(
         "<div class=\"figures\"><table>\n{}{}</table></div>\n",
         row(head, "th"),

@@ -2,8 +2,8 @@
 
 use facts::Facts;
 use recording::{
-    End, SlicesSample, SlicesSeries, SlicesSpec, SlicesTurn, Step, Stretch, Switches,
-    WakersSpec,
+    CpuSwitches, End, LooseEnd, SlicesSample, SlicesSeries, SlicesSpec, SlicesTurn, Step,
+    Stretch, Switches, WakersSpec,
 };
 use stats::{
     SliceEnd, SlicesInput, SlicesSampleInput, SlicesSummary, SlicesTaskInput,
@@ -79,14 +79,25 @@ fn stretches(switches: &Switches) -> Vec<Vec<StretchInput<'_>>> {
         let place = usize::try_from(task).unwrap_or(usize::MAX);
         switches.tasks.get(place).map_or("?", |task| task.name.as_str())
     };
-    let stretch = |stretch: &Stretch| StretchInput {
-        start: stretch.start_ns,
-        length: stretch.ns,
+    let whole = |stretch: &Stretch| StretchInput {
+        left: stretch.start_ns + stretch.ns,
+        length: Some(stretch.ns),
         task: name(stretch.task),
         end: slice_end(stretch.end),
     };
-    let cpus = switches.cpus.iter();
-    cpus.map(|cpu| cpu.stretches.iter().map(stretch).collect()).collect()
+    let loose = |loose: &LooseEnd| StretchInput {
+        left: loose.at_ns,
+        length: None,
+        task: name(loose.task),
+        end: slice_end(loose.end),
+    };
+    let cpu = |cpu: &CpuSwitches| {
+        let loose = cpu.loose_ends.iter().map(loose);
+        let mut all: Vec<_> = cpu.stretches.iter().map(whole).chain(loose).collect();
+        all.sort_by_key(|stretch| stretch.left);
+        all
+    };
+    switches.cpus.iter().map(cpu).collect()
 }
 
 /// Why a stretch ended.

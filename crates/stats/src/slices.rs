@@ -75,13 +75,13 @@ pub struct TaskTimeInput {
     pub passes: u64,
 }
 
-/// A task running on a CPU.
+/// A task that ran on a CPU, and left it.
 #[derive(Debug, Clone, Copy)]
 pub struct StretchInput<'a> {
-    /// When it began.
-    pub start: Nanos,
-    /// How long it was.
-    pub length: Nanos,
+    /// When it left.
+    pub left: Nanos,
+    /// How long it had run; `None` where nobody saw it begin.
+    pub length: Option<Nanos>,
     /// The task's name.
     pub task: &'a str,
     /// Why it ended.
@@ -348,7 +348,7 @@ fn step(input: &SlicesInput<'_>, step: usize) -> StepSlices {
 #[derive(Debug, Clone, Copy)]
 struct Slice<'a> {
     task: &'a str,
-    length: Nanos,
+    length: Option<Nanos>,
     end: SliceEnd,
     next: Option<&'a str>,
 }
@@ -365,8 +365,7 @@ fn seen<'a>(
     };
     let windows: Vec<(Nanos, Nanos)> = turns(input, step).filter_map(window).collect();
     let is_within = |stretch: &StretchInput<'_>| {
-        let end = stretch.start + stretch.length;
-        windows.iter().any(|(from, to)| (*from..*to).contains(&end))
+        windows.iter().any(|(from, to)| (*from..*to).contains(&stretch.left))
     };
     let meant: BTreeSet<&str> = of.iter().map(|task| task.name).collect();
     let mut slices = Vec::new();
@@ -376,8 +375,9 @@ fn seen<'a>(
             if !meant.contains(stretch.task) || !is_within(stretch) {
                 continue;
             }
-            let follows =
-                |next: &&StretchInput<'_>| next.start == stretch.start + stretch.length;
+            let follows = |next: &&StretchInput<'_>| {
+                next.length.is_some_and(|length| next.left == stretch.left + length)
+            };
             let next = next.filter(follows).map(|next| next.task);
             let StretchInput { task, length, end, .. } = *stretch;
             slices.push(Slice { task, length, end, next });
@@ -388,7 +388,7 @@ fn seen<'a>(
 
 fn lengths(mean: Option<Nanos>, slices: Option<&[Slice<'_>]>) -> SliceLengths {
     let slices = slices.unwrap_or_default().iter();
-    let mut sorted: Vec<Nanos> = slices.map(|slice| slice.length).collect();
+    let mut sorted: Vec<Nanos> = slices.filter_map(|slice| slice.length).collect();
     sorted.sort_unstable();
     SliceLengths {
         mean,
@@ -536,14 +536,19 @@ mod tests {
     }
 
     /// Check that slices are those of spinners that end within a step's turns, and that who
-    /// comes next ended them, but for ticks and where something is missing in between.
+    /// comes next ended them, but for ticks and where something is missing in between; and that
+    /// one is a slice, too, that nobody saw begin, but for its length.
     #[test]
     fn enders_are_named() {
         let stretch = |start: u64, length: u64, task, end| StretchInput {
-            start: Nanos::from_millis(start),
-            length: Nanos::from_millis(length),
+            left: Nanos::from_millis(start + length),
+            length: Some(Nanos::from_millis(length)),
             task,
             end,
+        };
+        let loose = |at: u64, task, end| StretchInput {
+            length: None,
+            ..stretch(at, 0, task, end)
         };
         let cpu = vec![
             stretch(0, 5, SPINNER, SliceEnd::Tick),
@@ -551,26 +556,27 @@ mod tests {
             stretch(25, 1, "sleep/0", SliceEnd::Sleep),
             stretch(26, 4, "spin/1", SliceEnd::Tick),
             stretch(30, 2, SPINNER, SliceEnd::Wakeup),
+            loose(38, SPINNER, SliceEnd::Tick),
             stretch(40, 2, "other", SliceEnd::Sleep),
             stretch(42, 3_000, SPINNER, SliceEnd::Tick),
         ];
-        let tasks = vec![time(31_000, 4, 0), time(4_000, 1, 0), time(1_000, 0, 1)];
+        let tasks = vec![time(31_000, 5, 0), time(4_000, 1, 0), time(1_000, 0, 1)];
         let mut input = input(vec![turn(0, vec![sample(10, tasks)])]);
         input.stretches = Some(vec![cpu]);
         let found = SlicesSummary::of(&input);
-        assert_eq!(found.found.seen, Some(3));
+        assert_eq!(found.found.seen, Some(4));
         assert_eq!(found.found.slice_ns.max, Some(Nanos::from_millis(20)));
         assert_eq!(found.found.slice_ns.p50, Some(Nanos::from_millis(4)));
         let enders = |enders: &[Ender]| -> Vec<(SliceEnd, Option<String>, u64)> {
             enders.iter().map(|e| (e.end, e.by.clone(), e.slices)).collect()
         };
         let expected = [
-            (SliceEnd::Tick, None, 1),
+            (SliceEnd::Tick, None, 2),
             (SliceEnd::Wakeup, None, 1),
             (SliceEnd::Wakeup, Some("sleep/0".to_owned()), 1),
         ];
         assert_eq!(enders(&found.found.enders), expected);
-        assert_eq!(enders(&found.tasks[1].enders), expected[..1]);
+        assert_eq!(enders(&found.tasks[1].enders), [(SliceEnd::Tick, None, 1)]);
         let parts = found.found.enders.iter().filter_map(|e| e.part_ppm);
         assert!((parts.map(Ppm::get).sum::<f64>() - 1e6).abs() < 1.0);
     }

@@ -69,13 +69,15 @@ fn watched_slices_are_the_counted_ones() {
         .collect();
     let near = |moment: u64| {
         let cpus = object["series"]["switches"]["cpus"].as_array().unwrap();
-        let stretches = cpus.iter().flat_map(|cpu| cpu["stretches"].as_array().unwrap());
-        let spins = stretches.filter(|stretch| {
-            let task = usize::try_from(number(&stretch[2])).unwrap();
-            names[task].starts_with("spin/")
+        let all = |key| cpus.iter().flat_map(move |cpu| cpu[key].as_array().unwrap());
+        let whole =
+            all("stretches").map(|one| (number(&one[0]) + number(&one[1]), &one[2]));
+        let loose = all("loose_ends").map(|one| (number(&one[0]), &one[1]));
+        let ends = whole.chain(loose).filter(|(end, task)| {
+            let task = usize::try_from(number(task)).unwrap();
+            names[task].starts_with("spin/") && end.abs_diff(moment) <= margin
         });
-        let ends = spins.map(|stretch| number(&stretch[0]) + number(&stretch[1]));
-        ends.filter(|end| end.abs_diff(moment) <= margin).count() as u64
+        ends.count() as u64
     };
     let unsure = near(from) + near(to);
     assert!(seen.abs_diff(counted) <= unsure, "{seen} and {counted}, {unsure} unsure");
