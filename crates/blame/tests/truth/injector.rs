@@ -217,6 +217,47 @@ pub(crate) fn udp(cpu: Cpu) -> Injector {
     })
 }
 
+/// The thread of a CPU's softirqs that were put off, above the spinner until this is dropped.
+/// Once it waits for the CPU, kernels before 6.5 put off every softirq (`ksoftirqd_running` in
+/// kernel/softirq.c), and a spinner of real time would never let it run: no packet arrives.
+pub(crate) struct Deferred {
+    thread: libc::pid_t,
+    before: (libc::c_int, libc::sched_param),
+}
+
+impl Deferred {
+    /// `None` where that thread is not to be seen.
+    pub(crate) fn outranks_on(cpu: Cpu) -> Option<Self> {
+        let name = format!("ksoftirqd/{cpu}\n");
+        let is_it = |pid: &libc::pid_t| {
+            std::fs::read_to_string(format!("/proc/{pid}/comm"))
+                .is_ok_and(|comm| comm == name)
+        };
+        let entries = std::fs::read_dir("/proc").ok()?.flatten();
+        let mut pids =
+            entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        let thread = pids.find(is_it)?;
+        let mut before = libc::sched_param { sched_priority: 0 };
+        let above = libc::sched_param { sched_priority: PRIORITY };
+        // SAFETY: both outlive the calls, which read the one and write the other.
+        let policy = unsafe {
+            libc::sched_getparam(thread, &raw mut before);
+            let policy = libc::sched_getscheduler(thread);
+            libc::sched_setscheduler(thread, libc::SCHED_FIFO, &raw const above);
+            policy
+        };
+        Some(Self { thread, before: (policy, before) })
+    }
+}
+
+impl Drop for Deferred {
+    fn drop(&mut self) {
+        let (policy, before) = &self.before;
+        // SAFETY: `before` outlives the call, which only reads it.
+        unsafe { libc::sched_setscheduler(self.thread, *policy, &raw const *before) };
+    }
+}
+
 /// Three threads that yield to one another.
 pub(crate) fn yields(cpu: Cpu) -> Injector {
     process(cpu, c"nf-yield", |log| {

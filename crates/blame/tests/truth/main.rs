@@ -16,7 +16,7 @@ use recording::{CulpritKind, Source};
 use units::Nanos;
 
 use injector::{
-    Injector, PACKETS, membarriers, nothing, sleeper, thief, timer, udp, yields,
+    Deferred, Injector, PACKETS, membarriers, nothing, sleeper, thief, timer, udp, yields,
 };
 use own_mounts::with_tracefs;
 use seen::{Seen, seen_beside};
@@ -126,6 +126,8 @@ fn another_cpu() {
 /// Check that packets that a program of this CPU sends to itself are softirqs.
 #[test]
 fn packets() {
+    let facts = facts::Facts::read(&facts::Root::live());
+    let _deferred = Deferred::outranks_on(seen::cpu(&facts));
     measure("packets", udp, |seen| {
         let bursts = u64::try_from(seen.bursts().count).unwrap();
         // What came before and after the loop, `/proc` counts as well.

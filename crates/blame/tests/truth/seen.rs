@@ -32,12 +32,17 @@ pub(crate) struct Made {
     pub(crate) burnt: Nanos,
 }
 
+/// Where noise is made and measured.
+pub(crate) fn cpu(facts: &Facts) -> Cpu {
+    facts.cpus.allowed.get().unwrap().iter().last().unwrap()
+}
+
 pub(crate) fn seen_beside(
     source: Source,
     make: fn(Cpu) -> Injector,
 ) -> Result<Seen, String> {
     let facts = Facts::read(&Root::live());
-    let cpu = facts.cpus.allowed.get().unwrap().iter().last().unwrap();
+    let cpu = cpu(&facts);
     let cpus: CpuSet = [cpu].into_iter().collect();
     let injector = make(cpu);
     if let Injector::None(why) = injector {
