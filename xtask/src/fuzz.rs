@@ -11,6 +11,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::thread;
 
 use crate::command;
 use crate::workspace::Workspace;
@@ -101,15 +102,26 @@ impl Plan {
     }
 }
 
-/// Builds and runs the targets; says how much was tried.
+/// Builds the targets and runs them, as many at a time as there are CPUs; says how much was
+/// tried.
 pub(crate) fn run(workspace: &Workspace, plan: &Plan) -> Result<String, String> {
     let binaries = build(workspace)?;
     let mut inputs = 0;
     let mut failed = Vec::new();
-    for target in TARGETS.iter().filter(|target| plan.includes(target)) {
-        match run_target(workspace, plan, target, &binaries) {
-            Ok(runs) => inputs += runs,
-            Err(text) => failed.push(text),
+    let wanted: Vec<&Target> =
+        TARGETS.iter().filter(|target| plan.includes(target)).collect();
+    for some in wanted.chunks(thread::available_parallelism().map_or(1, usize::from)) {
+        let ran = thread::scope(|scope| {
+            let run = |target| run_target(workspace, plan, target, &binaries);
+            let running: Vec<_> =
+                some.iter().map(|target| scope.spawn(move || run(target))).collect();
+            running.into_iter().map(|one| one.join()).collect::<Vec<_>>()
+        });
+        for ran in ran {
+            match ran.unwrap_or_else(|_| Err("a target's thread panicked".to_owned())) {
+                Ok(runs) => inputs += runs,
+                Err(text) => failed.push(text),
+            }
         }
     }
     if failed.is_empty() {

@@ -39,30 +39,32 @@ pub(crate) fn run(workspace: &Workspace) -> Result<String, String> {
     Ok(put.collect::<Result<Vec<_>, _>>()?.join("\n"))
 }
 
-/// The tests that also run in guests, room and name.
-const TESTS: [(&str, &str); 3] =
-    [("blame", "truth"), ("blame", "switches"), ("cli", "isolation")];
+/// The rooms whose tests also run in guests, and these tests.
+const ROOMS: [&str; 2] = ["blame", "cli"];
+const TESTS: [&str; 3] = ["truth", "switches", "isolation"];
 
 /// Builds the tests that also run in guests, and the tool that they call; says what was built.
 pub(crate) fn tests(workspace: &Workspace) -> Result<String, String> {
+    let mut cargo = cargo_for_guests(workspace, "test")?;
+    cargo.args(["--no-run", "--message-format", "json"]);
+    // All at once: what they share is built once, and not for each room's features again.
+    for room in ROOMS {
+        cargo.args(["--package", room, "--features", &format!("{room}/static")]);
+    }
+    cargo.args(TESTS.iter().flat_map(|test| ["--test", test]));
+    // A guest unpacks every byte, and executes every instruction, under emulation.
+    cargo
+        .env("CARGO_PROFILE_DEV_DEBUG", "0")
+        .env("CARGO_PROFILE_DEV_STRIP", "symbols")
+        .env("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
+    let told = command::output(&mut cargo)?;
     let mut said = Vec::new();
-    for (package, test) in TESTS {
-        let mut cargo = cargo_for_guests(workspace, "test")?;
-        cargo.args(["--package", package, "--test", test, "--features", "static"]);
-        cargo.args(["--no-run", "--message-format", "json"]);
-        // A guest unpacks every byte, and executes every instruction, under emulation.
-        cargo
-            .env("CARGO_PROFILE_DEV_STRIP", "symbols")
-            .env("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
-        let told = command::output(&mut cargo)?;
-        // With a test, cargo builds the programs of its package.
-        for (name, built) in executables(&told) {
-            if [test, "noisefloor"].contains(&name.as_str()) {
-                let name = name.trim_start_matches("noisefloor");
-                let name = if name.is_empty() { "tool" } else { name };
-                let place = format!("lab/noisefloor-{name}");
-                said.push(put(&built, &workspace.target.join(place))?);
-            }
+    // With tests, cargo builds the programs of their packages.
+    for (name, built) in executables(&told) {
+        let name = if name == "noisefloor" { "tool" } else { &name };
+        if name == "tool" || TESTS.contains(&name) {
+            let place = format!("lab/noisefloor-{name}");
+            said.push(put(&built, &workspace.target.join(place))?);
         }
     }
     Ok(said.join("\n"))
