@@ -21,7 +21,7 @@ fn entry() {
     if !kernels(&site, &REAL_TIME) {
         return;
     }
-    let cells = site.cells(&["nohz-entry", "--set", "seconds=2"], 0);
+    let cells = site.cells(&["nohz-entry", "--set", "seconds=1"], 0);
     assert_eq!(cells.len(), 2 * all.len());
     for cell in &cells {
         let summary = &cell["summary"];
