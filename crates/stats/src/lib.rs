@@ -25,7 +25,9 @@ mod quantile;
 mod run;
 mod slice_bins;
 mod slices;
+mod slices_classic;
 mod slices_cost;
+mod slices_input;
 mod slices_picture;
 mod slices_window;
 mod ticks;
@@ -70,11 +72,14 @@ pub use run::{
 };
 pub use slice_bins::SliceBin;
 pub use slices::{
-    ClassicLine, Ender, SliceEnd, SliceLengths, SlicesInput, SlicesSampleInput,
-    SlicesSummary, SlicesTaskInput, SlicesTurnInput, StepSlices, StepSummary,
-    StretchInput, TaskSummary, TaskTimeInput,
+    Ender, SliceLengths, SlicesSummary, StepSlices, StepSummary, TaskSummary,
 };
+pub use slices_classic::ClassicLine;
 pub use slices_cost::{SleepersCost, SlicesCost};
+pub use slices_input::{
+    SliceEnd, SlicesInput, SlicesSampleInput, SlicesTaskInput, SlicesTurnInput,
+    StretchInput, TaskTimeInput,
+};
 pub use slices_picture::{
     PictureRole, PictureStep, PictureSwitches, PictureTask, PictureTurnInput,
     SlicesPicture, SlicesPictureInput,

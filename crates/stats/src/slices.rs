@@ -3,9 +3,6 @@
 //!
 //! The mean slice is exact: CPU time by the kernel's clocks, over involuntary switches by its
 //! counters. Quantiles, and who ended slices, are known only where each switch was seen.
-//!
-//! The 2009 report's own numbers are worked out beside it, with its arithmetic: user time in
-//! whole ticks, divided by switches and cut to whole milliseconds for each task, then averaged.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,94 +12,10 @@ use units::{Nanos, PerSecond, Ppm};
 
 use crate::WakersSummary;
 use crate::quantile::nearest_rank;
-
-/// Everything that is known of a run.
-#[derive(Debug, Clone, Default)]
-pub struct SlicesInput<'a> {
-    /// The tasks: spinners, then sleepers.
-    pub tasks: Vec<SlicesTaskInput<'a>>,
-    /// How many of them spin.
-    pub spinners: usize,
-    /// How many CPUs they may use.
-    pub cpus: usize,
-    /// The steps' settings in words; the first one, as everything was found, is not among them.
-    pub steps: Vec<String>,
-    /// The turns, in their order.
-    pub turns: Vec<SlicesTurnInput>,
-    /// What ran, CPU by CPU, in its order; `None`: nobody watched.
-    pub stretches: Option<Vec<Vec<StretchInput<'a>>>>,
-    /// The length of a tick, in which the 2009 report counted.
-    pub tick: Option<Nanos>,
-}
-
-/// A task.
-#[derive(Debug, Clone, Copy)]
-pub struct SlicesTaskInput<'a> {
-    /// Its name, which no other task has.
-    pub name: &'a str,
-}
-
-/// A stretch of time with one step's settings.
-#[derive(Debug, Clone)]
-pub struct SlicesTurnInput {
-    /// The step, counted from 1; 0: as everything was found.
-    pub step: usize,
-    /// What was seen, one sample after the other.
-    pub samples: Vec<SlicesSampleInput>,
-}
-
-/// What each task did in a stretch of time.
-#[derive(Debug, Clone)]
-pub struct SlicesSampleInput {
-    /// When it began.
-    pub start: Nanos,
-    /// How long it was.
-    pub wall: Nanos,
-    /// Each task, in the tasks' order.
-    pub tasks: Vec<TaskTimeInput>,
-}
-
-/// What one task did.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct TaskTimeInput {
-    /// The CPU time that it used.
-    pub cpu: Nanos,
-    /// How often it had to leave the CPU.
-    pub involuntary: u64,
-    /// How often it left it by itself.
-    pub voluntary: u64,
-    /// Passes of a spinner's loop; times that a sleeper woke up.
-    pub passes: u64,
-}
-
-/// A task that ran on a CPU, and left it.
-#[derive(Debug, Clone, Copy)]
-pub struct StretchInput<'a> {
-    /// When it left.
-    pub left: Nanos,
-    /// How long it had run; `None` where nobody saw it begin.
-    pub length: Option<Nanos>,
-    /// The task's name.
-    pub task: &'a str,
-    /// Why it ended.
-    pub end: SliceEnd,
-}
-
-/// Why a slice ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SliceEnd {
-    /// A tick found that it had been long enough.
-    Tick,
-    /// Another task was woken, and preempted it.
-    Wakeup,
-    /// The task let others go first.
-    Yield,
-    /// It had nothing more to do.
-    Sleep,
-    /// Something else.
-    Other,
-}
+use crate::slices_classic::{ClassicLine, classic};
+use crate::slices_input::{
+    SliceEnd, SlicesInput, SlicesTaskInput, SlicesTurnInput, StretchInput, TaskTimeInput,
+};
 
 /// Lengths of slices.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -201,21 +114,6 @@ pub struct TaskSummary {
     pub enders: Vec<Ender>,
 }
 
-/// A sample, as the 2009 report's program would have printed it, and exactly.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct ClassicLine {
-    /// "avg slice": of whole milliseconds.
-    pub avg_slice_ms: f64,
-    /// "utime": the average user time, of whole ticks.
-    pub utime_us: f64,
-    /// The mean slice, exactly.
-    pub slice_ns: Option<Nanos>,
-    /// The average CPU time, exactly.
-    pub cpu_ns: Nanos,
-    /// How long the sample was: what a longer one counts is no gain.
-    pub wall_ns: Nanos,
-}
-
 /// What `slices` found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SlicesSummary {
@@ -285,43 +183,24 @@ fn differs(some: &[Option<Nanos>], others: &[Option<Nanos>]) -> Option<bool> {
     Some(least > others_most || most < others_least)
 }
 
-/// The turns of a step.
-fn turns<'a>(
-    input: &'a SlicesInput<'_>,
-    step: usize,
-) -> impl Iterator<Item = &'a SlicesTurnInput> {
-    input.turns.iter().filter(move |turn| turn.step == step)
-}
-
-/// One task's time, or several tasks', added up.
-fn sum<'a>(times: impl IntoIterator<Item = &'a TaskTimeInput>) -> TaskTimeInput {
-    times.into_iter().fold(TaskTimeInput::default(), |sum, time| TaskTimeInput {
-        cpu: sum.cpu + time.cpu,
-        involuntary: sum.involuntary + time.involuntary,
-        voluntary: sum.voluntary + time.voluntary,
-        passes: sum.passes.saturating_add(time.passes),
-    })
-}
-
-fn mean(time: &TaskTimeInput) -> Option<Nanos> {
-    time.cpu.get().checked_div(time.involuntary).map(Nanos::from_nanos)
-}
-
 fn wall(turn: &SlicesTurnInput) -> Nanos {
     turn.samples.iter().map(|sample| sample.wall).sum()
 }
 
 fn step(input: &SlicesInput<'_>, step: usize) -> StepSlices {
-    let samples = || turns(input, step).flat_map(|turn| &turn.samples);
+    let samples = || input.turns(step).flat_map(|turn| &turn.samples);
     let of_spinners = |turn: &SlicesTurnInput| {
         let samples = turn.samples.iter();
-        sum(samples.flat_map(|sample| sample.tasks.iter().take(input.spinners)))
+        TaskTimeInput::sum(
+            samples.flat_map(|sample| sample.tasks.iter().take(input.spinners)),
+        )
     };
-    let each: Vec<TaskTimeInput> = turns(input, step).map(of_spinners).collect();
-    let spun = sum(&each);
-    let slept =
-        sum(samples().flat_map(|sample| sample.tasks.iter().skip(input.spinners)));
-    let wall_ns: Nanos = turns(input, step).map(wall).sum();
+    let each: Vec<TaskTimeInput> = input.turns(step).map(of_spinners).collect();
+    let spun = TaskTimeInput::sum(&each);
+    let slept = TaskTimeInput::sum(
+        samples().flat_map(|sample| sample.tasks.iter().skip(input.spinners)),
+    );
+    let wall_ns: Nanos = input.turns(step).map(wall).sum();
     let sleepers = count(input.tasks.len().saturating_sub(input.spinners));
     let slices =
         seen(input, step, input.tasks.get(..input.spinners).unwrap_or(&input.tasks));
@@ -333,8 +212,8 @@ fn step(input: &SlicesInput<'_>, step: usize) -> StepSlices {
         spinners_cpu_ns: spun.cpu,
         switches: spun.involuntary,
         switches_hz: PerSecond::of(spun.involuntary, wall_ns),
-        slice_ns: lengths(mean(&spun), slices.as_deref()),
-        turns_slice_ns: each.iter().map(mean).collect(),
+        slice_ns: lengths(spun.mean_slice(), slices.as_deref()),
+        turns_slice_ns: each.iter().map(TaskTimeInput::mean_slice).collect(),
         passes: spun.passes,
         passes_hz: PerSecond::of(spun.passes, wall_ns),
         wakeups: slept.passes,
@@ -363,7 +242,7 @@ fn seen<'a>(
         let start = turn.samples.first()?.start;
         Some((start, start + wall(turn)))
     };
-    let windows: Vec<(Nanos, Nanos)> = turns(input, step).filter_map(window).collect();
+    let windows: Vec<(Nanos, Nanos)> = input.turns(step).filter_map(window).collect();
     let is_within = |stretch: &StretchInput<'_>| {
         windows.iter().any(|(from, to)| (*from..*to).contains(&stretch.left))
     };
@@ -425,15 +304,16 @@ fn tasks(input: &SlicesInput<'_>) -> Vec<TaskSummary> {
         slices.entry(slice.task).or_default().push(slice);
     }
     let task = |(place, task): (usize, &SlicesTaskInput<'_>)| {
-        let samples = turns(input, 0).flat_map(|turn| &turn.samples);
-        let time = sum(samples.filter_map(|sample| sample.tasks.get(place)));
+        let samples = input.turns(0).flat_map(|turn| &turn.samples);
+        let time =
+            TaskTimeInput::sum(samples.filter_map(|sample| sample.tasks.get(place)));
         TaskSummary {
             name: task.name.to_owned(),
             spins: place < input.spinners,
             cpu_ns: time.cpu,
             switches: time.involuntary,
             voluntary: time.voluntary,
-            slice_ns_mean: mean(&time),
+            slice_ns_mean: time.mean_slice(),
             passes: time.passes,
             enders: enders(slices.get(task.name).map_or(&[], Vec::as_slice)),
         }
@@ -441,37 +321,10 @@ fn tasks(input: &SlicesInput<'_>) -> Vec<TaskSummary> {
     input.tasks.iter().enumerate().map(task).collect()
 }
 
-/// The 2009 report's arithmetic, sample by sample.
-fn classic(input: &SlicesInput<'_>) -> Vec<ClassicLine> {
-    let Some(tick) = input.tick.filter(|tick| !tick.is_zero()) else { return Vec::new() };
-    let mut used = vec![Nanos::ZERO; input.spinners];
-    let samples = turns(input, 0).flat_map(|turn| &turn.samples);
-    let line = |sample: &SlicesSampleInput| {
-        let (mut slices, mut utimes) = (0, 0);
-        for (time, used) in sample.tasks.iter().take(input.spinners).zip(&mut used) {
-            let ticks = |used: Nanos| used.get() / tick.get();
-            let before = ticks(*used);
-            *used = *used + time.cpu;
-            let utime = (ticks(*used) - before) * tick.get() / 1_000;
-            utimes += utime;
-            slices += utime / time.involuntary.max(1) / 1_000;
-        }
-        let spinners = input.spinners.max(1) as f64;
-        let spun = sum(sample.tasks.iter().take(input.spinners));
-        ClassicLine {
-            avg_slice_ms: slices as f64 / spinners,
-            utime_us: utimes as f64 / spinners,
-            slice_ns: mean(&spun),
-            cpu_ns: Nanos::from_nanos(spun.cpu.get() / count(input.spinners.max(1))),
-            wall_ns: sample.wall,
-        }
-    };
-    samples.map(line).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::SlicesSampleInput;
 
     const SPINNER: &str = "spin/0";
 
@@ -518,21 +371,6 @@ mod tests {
         assert_eq!((step.seen, step.slice_ns.p50), (None, None));
         assert_eq!(found.tasks[1].slice_ns_mean, Some(Nanos::from_micros(2_500)));
         assert!(!found.tasks[2].spins);
-    }
-
-    /// Check the report's arithmetic: 1 ms slices that ticks and whole milliseconds make
-    /// nothing of, and the exact ones beside them.
-    #[test]
-    fn as_in_2009() {
-        let tasks = vec![time(125_900, 126, 0), time(127_000, 125, 0), time(0, 0, 0)];
-        let found = SlicesSummary::of(&input(vec![turn(0, vec![sample(0, tasks)])]));
-        let line = found.classic[0];
-        // 124 ms in whole ticks each; by 126 less than a millisecond, by 125 too.
-        assert_eq!((line.avg_slice_ms, line.utime_us), (0.0, 124_000.0));
-        assert_eq!(line.slice_ns, Some(Nanos::from_nanos(252_900_000 / 251)));
-        let whole = vec![time(125_900, 60, 0), time(128_000, 128, 0), time(0, 0, 0)];
-        let found = SlicesSummary::of(&input(vec![turn(0, vec![sample(0, whole)])]));
-        assert_eq!(found.classic[0].avg_slice_ms, 1.5);
     }
 
     /// Check that slices are those of spinners that end within a step's turns, and that who
