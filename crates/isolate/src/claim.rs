@@ -1,6 +1,7 @@
-//! One spinner for each CPU: two would see nothing but each other.
+//! One spinner for each CPU: two would see nothing but each other. And guests of labs, which are
+//! spread over the CPUs.
 //!
-//! Who spins on a CPU listens at a socket of that name in the abstract namespace, which is
+//! Who spins or runs a guest on a CPU listens at a socket of that name in the abstract namespace, which is
 //! gone with the process, however that ends (`man 7 unix`). It cannot see who spins in
 //! another network namespace, as containers are.
 
@@ -29,16 +30,44 @@ pub fn claim(cpus: &CpuSet) -> Result<Claim, Error> {
     Ok(Claim { _held: held })
 }
 
+/// A guest's CPU, for as long as it is kept.
+#[derive(Debug)]
+pub struct Berth {
+    /// The CPU.
+    pub cpu: Cpu,
+    _held: Option<UnixListener>,
+}
+
+/// So many guests are told apart on one CPU.
+const BERTHS: u32 = 1_024;
+
+/// The one of these CPUs on which the fewest guests run, of all labs of this machine, the first
+/// of several; where the kernel has no such sockets the first of all. `None` without a CPU.
+pub fn berth(cpus: &CpuSet) -> Option<Berth> {
+    let each = |number| cpus.iter().map(move |cpu| (cpu, number));
+    for (cpu, number) in (0..BERTHS).flat_map(each) {
+        match UnixListener::bind_addr(&name(&format!("guest/{cpu}/{number}")).ok()?) {
+            Ok(held) => return Some(Berth { cpu, _held: Some(held) }),
+            Err(error) if error.kind() == ErrorKind::AddrInUse => {}
+            Err(_) => break,
+        }
+    }
+    cpus.iter().next().map(|cpu| Berth { cpu, _held: None })
+}
+
 fn claim_one(cpu: Cpu) -> Result<UnixListener, Error> {
     let failed = |error: std::io::Error| {
         Error::new(Kind::System, format!("claim CPU {cpu}: {error}"))
     };
-    let address = SocketAddr::from_abstract_name(format!("noisefloor/cpu/{cpu}"));
-    let address = address.map_err(failed)?;
+    let address = name(&format!("cpu/{cpu}")).map_err(failed)?;
     match UnixListener::bind_addr(&address) {
         Err(error) if error.kind() == ErrorKind::AddrInUse => Err(taken(cpu, &address)),
         bound => bound.map_err(failed),
     }
+}
+
+fn name(what: &str) -> std::io::Result<SocketAddr> {
+    SocketAddr::from_abstract_name(format!("noisefloor/{what}"))
 }
 
 fn taken(cpu: Cpu, address: &SocketAddr) -> Error {
@@ -69,6 +98,19 @@ mod tests {
 
     fn beyond(last: u32) -> CpuSet {
         [Cpu::new(4_000), Cpu::new(last)].into_iter().collect()
+    }
+
+    /// Check that guests are spread over the CPUs, whichever lab they are of, and that a CPU is
+    /// free again when its guest has ended.
+    #[test]
+    fn guests_are_spread() {
+        let cpus = [Cpu::new(4_002), Cpu::new(4_003)].into_iter().collect();
+        let of = |berth: &Berth| berth.cpu.get();
+        let [first, second, third] = [(); 3].map(|()| berth(&cpus).unwrap());
+        assert_eq!([&first, &second, &third].map(of), [4_002, 4_003, 4_002]);
+        drop(second);
+        assert_eq!(of(&berth(&cpus).unwrap()), 4_003);
+        assert!(berth(&CpuSet::default()).is_none());
     }
 
     /// Check that a CPU is claimed once, by a process whose number is told, and free again

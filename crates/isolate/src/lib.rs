@@ -37,7 +37,7 @@ mod workqueues;
 
 pub use child::{may_have, may_outrank, may_take_turns, settle, take_turns, tether};
 pub use choice::{choose, leave_room, watch};
-pub use claim::{Claim, claim};
+pub use claim::{Berth, Claim, berth, claim};
 pub use error::{Error, Kind};
 pub use hold::{Fate, Hold, Returned, is_changed, restore};
 pub use isolation::{Isolation, Wishes};
