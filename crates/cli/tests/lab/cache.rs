@@ -90,6 +90,7 @@ fn two_labs() {
         let labs = [scope.spawn(lab), scope.spawn(lab)];
         labs.map(|lab| lab.join().unwrap())
     });
+    assert_eq!([cells[0].len(), cells[1].len()], [BRIEF; 2]);
     assert_eq!(cached(&cells[0]) + cached(&cells[1]), BRIEF);
     same(&cells[0], &mixed.cells);
     same(&cells[1], &mixed.cells);

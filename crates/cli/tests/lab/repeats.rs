@@ -30,7 +30,8 @@ const WORKLOADS: [&str; 6] = [
      ticks = { cpu = 0, duration = \"150ms\" }\n",
 ];
 
-/// A run of that experiment on a host left alone as far as possible, that several tests look at.
+/// A run of that experiment, one cell after the other on a host left alone as far as
+/// possible, that several tests look at.
 pub(crate) struct Mixed {
     pub(crate) site: Site,
     pub(crate) file: String,
@@ -45,7 +46,7 @@ impl Mixed {
         let mixed = MIXED.get_or_init(|| {
             let site = Site::new()?;
             let file = site.file("mixed.toml", &forwards());
-            let cells = site.cells(&[&file], 0);
+            let cells = site.cells(&[&file, "-j", "1"], 0);
             let of_one = WORKLOADS.into_iter().filter(|row| !row.contains("two"));
             let brief = HEAD.to_owned() + BOOTS[0] + &of_one.collect::<String>();
             let brief = site.file("brief.toml", &brief);
@@ -81,19 +82,22 @@ fn backwards() -> String {
     HEAD.to_owned() + &rows.collect::<String>()
 }
 
-/// A process that keeps one of the host's CPUs busy until it is dropped.
-struct Load(Child);
+/// Processes that keep the host's CPUs busy until they are dropped.
+struct Load(Vec<Child>);
 
 impl Load {
-    fn new() -> Self {
-        Self(Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap())
+    fn new(processes: usize) -> Self {
+        let busy = || Command::new("sh").args(["-c", "while :; do :; done"]).spawn();
+        Self((0..processes).map(|_| busy().unwrap()).collect())
     }
 }
 
 impl Drop for Load {
     fn drop(&mut self) {
-        self.0.kill().unwrap();
-        self.0.wait().unwrap();
+        for process in &mut self.0 {
+            process.kill().unwrap();
+            process.wait().unwrap();
+        }
     }
 }
 
@@ -109,14 +113,14 @@ fn results(site: &Site, cells: &[Value]) -> Vec<Kept> {
     cells.iter().map(kept).collect()
 }
 
-/// Check that a loaded host, and the order of the cells, change no byte of any recording nor of
-/// any count, on one CPU and on two.
+/// Check that a loaded host, cells side by side, and their order change no byte of any
+/// recording nor of any count, on one CPU and on two.
 #[test]
 fn to_the_last_byte() {
     let Some(mixed) = Mixed::get() else { return };
     let site = Site::new().unwrap();
     let file = site.file("mixed.toml", &backwards());
-    let load = Load::new();
+    let load = Load::new(3);
     let cells = site.cells(&[&file, "-j", "2"], 0);
     drop(load);
     let (first, mut second) =
@@ -135,10 +139,10 @@ fn to_the_last_byte() {
 fn repeats_agree() {
     let Some(mixed) = Mixed::get() else { return };
     let site = Site::new().unwrap();
-    let args = [mixed.file.as_str(), "-s", "workload=other", "-s", "repeats=2"];
+    let args = [mixed.file.as_str(), "-s", "workload=other", "-s", "repeats=3"];
     let cells = site.cells(&args, 0);
     let numbers: Vec<u64> = cells.iter().map(|c| c["repeat"].as_u64().unwrap()).collect();
-    assert_eq!(numbers, [1, 2]);
+    assert_eq!(numbers, [1, 2, 3]);
     for cell in &cells {
         assert_eq!(cell["cached"], false);
         assert_eq!(cell["counts"], named(&mixed.cells, "other")["counts"]);
