@@ -16,7 +16,7 @@ use units::{CpuSet, Nanos};
 use crate::error::Error;
 use crate::names::{full_name, text_of};
 use crate::refusal;
-use crate::switch_programs::{AllKept, Kept, Left, SwitchPrograms, Wanted};
+use crate::switch_programs::{AllKept, Kept, SwitchPrograms, Wanted};
 use crate::tick_timers::tick_timers;
 use crate::wake_programs::Who;
 
@@ -106,24 +106,18 @@ fn stretches(
     tasks: &mut Tasks,
 ) -> (Vec<Stretch>, Vec<LooseEnd>) {
     let (mut whole, mut loose) = (Vec::new(), Vec::new());
-    let mut before: Option<&Left> = None;
+    let mut before = None;
     for left in kept.left.iter().filter(|left| left.at >= began) {
-        let start = before.map(|before| before.at).filter(|_| left.is_whole);
-        let (task, end) = (tasks.place(left.who), left.end);
         let at_ns = left.at.saturating_sub(began);
-        match start {
-            Some(start) => {
-                let ns = left.at.saturating_sub(start);
-                whole.push(Stretch {
-                    start_ns: start.saturating_sub(began),
-                    ns,
-                    task,
-                    end,
-                });
+        let (task, end) = (tasks.place(left.who), left.end);
+        match before.filter(|_| left.is_whole) {
+            Some(start_ns) => {
+                let ns = at_ns.saturating_sub(start_ns);
+                whole.push(Stretch { start_ns, ns, task, end });
             }
             None => loose.push(LooseEnd { at_ns, task, end }),
         }
-        before = Some(left);
+        before = Some(at_ns);
     }
     (whole, loose)
 }

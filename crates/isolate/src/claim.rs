@@ -1,9 +1,9 @@
 //! One spinner for each CPU: two would see nothing but each other. And guests of labs, which are
 //! spread over the CPUs.
 //!
-//! Who spins or runs a guest on a CPU listens at a socket of that name in the abstract namespace, which is
-//! gone with the process, however that ends (`man 7 unix`). It cannot see who spins in
-//! another network namespace, as containers are.
+//! Who spins or runs a guest on a CPU listens at a socket of that name in the abstract
+//! namespace, which is gone with the process, however that ends (`man 7 unix`). It cannot see
+//! who does so in another network namespace, as containers are.
 
 use std::io::ErrorKind;
 use std::os::fd::AsRawFd;

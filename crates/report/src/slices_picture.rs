@@ -420,7 +420,9 @@ mod tests {
                 let (p50, p99) = (seen.and_then(|s| s.p50), seen.and_then(|s| s.p99));
                 assert_eq!(found.slice_ns.mean, step.mean);
                 assert_eq!((found.slice_ns.p50, found.slice_ns.p99), (p50, p99));
-                without += found.seen.unwrap_or(0) - seen.map_or(0, |seen| seen.slices);
+                let slices = seen.map(|seen| seen.slices);
+                assert_eq!(found.seen.is_some(), slices.is_some());
+                without += found.seen.unwrap_or(0) - slices.unwrap_or(0);
                 assert_eq!(found.switches_hz, step.slices_hz);
             }
             let cpus = series.switches.iter().flat_map(|switches| &switches.cpus);
