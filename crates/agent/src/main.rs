@@ -15,6 +15,7 @@ mod program;
 mod rest;
 mod settings;
 mod task;
+mod unthrottled;
 mod watched;
 
 use std::panic;

@@ -7,7 +7,7 @@ use agent::{Answer, Order, Symbols, Task};
 use facts::{Facts, Root};
 use measure::{Spec, mark};
 
-use crate::{company, program, rest, settings, watched};
+use crate::{company, program, rest, settings, unthrottled, watched};
 
 /// Where the kernel names its functions.
 const KALLSYMS: &str = "/proc/kallsyms";
@@ -38,11 +38,18 @@ pub(crate) fn run(order: &Order) -> Result<Answer, String> {
 fn measure(order: &Order, spec: &Spec) -> Result<Answer, String> {
     rest::wait();
     let facts = Facts::read(&Root::live());
+    // The first facts say whether a real-time task leaves room for others, as on any machine;
+    // a guest has no others, and the recording has the facts under which it was measured.
+    let as_measured = match unthrottled::allow(spec) {
+        true => Facts::read(&Root::live()),
+        false => facts.clone(),
+    };
     let watcher = watched::open(order.watch, spec, &facts)?;
     mark::attend();
     rest::settle();
     company::start(&order.company)?;
-    let recording = watched::measure(watcher, spec, &facts)?;
+    let mut recording = watched::measure(watcher, spec, &facts)?;
+    recording.facts = as_measured;
     Ok(Answer::Recording(Box::new(recording)))
 }
 

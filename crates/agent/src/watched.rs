@@ -65,7 +65,12 @@ mod tests {
         let told = |source, spec| open(source, spec, &facts).err();
         assert!(told(Some(Source::Bpf), &ticks).is_some_and(|why| why.contains("calls")));
         assert_eq!(told(None, &ticks), None);
-        let calls = recording::CallsSpec { cpu: Cpu::new(0), calls: vec![], repeats: 1 };
+        let calls = recording::CallsSpec {
+            cpu: Cpu::new(0),
+            calls: vec![],
+            repeats: 1,
+            phases: None,
+        };
         let why = told(Some(Source::Other), &Spec::Calls(calls));
         assert!(why.is_some_and(|why| why.starts_with("watch: ")));
     }

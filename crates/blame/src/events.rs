@@ -89,11 +89,12 @@ impl Events {
 
     fn blamed(&self, lane: &Lane, cpu: &CpuNoise, clock: Clock, trace: bool) -> Blamed {
         let mut known = Known::default();
+        let ran = cpu.ran();
         let mut events = Vec::with_capacity(lane.records.len());
         for record in &lane.records {
             let ends = (record.start, record.end);
             let Some(span) = clock.span(ends, cpu.began_ns) else { continue };
-            if span.start >= cpu.elapsed_ns {
+            if !ran.iter().any(|ran| span.start < ran.end() && ran.start <= span.end()) {
                 continue;
             }
             let culprit = known.saw(self.names.culprit(record));
@@ -147,8 +148,13 @@ fn idled(lane: &Lane, series: &NoiseSeries, clock: Clock) -> Option<Doubt> {
     let idle = lane.records.iter().filter(|record| record.is_idle());
     let ends = idle.map(|record| (record.start, record.end));
     let spans = ends.filter_map(|ends| clock.span(ends, cpu.began_ns));
-    let within =
-        spans.map(|span| span.end().min(cpu.elapsed_ns).saturating_sub(span.start));
+    let ran = cpu.ran();
+    let within = spans.flat_map(|span| {
+        let part = move |ran: &Span| {
+            ran.end().min(span.end()).saturating_sub(ran.start.max(span.start))
+        };
+        ran.iter().map(part).collect::<Vec<_>>()
+    });
     let nanos: Nanos = within.sum();
     let text = format!(
         "CPU {} was idle for {:.1} ms while its loop should have run (swapper, below thread): \

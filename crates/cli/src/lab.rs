@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
-use ::lab::{Breach, Cache, Experiment, Lab, Measured, Plan, Run};
+use ::lab::{Breach, Cache, Experiment, Lab, Measured, Metric, Plan, Run};
 use recording::{Call, Cell, Doubt, Ending};
 use report::{Cells, Exceeded, cell_doubts, cell_summary, cells_json, cells_text};
 
@@ -78,11 +78,13 @@ fn print_baseline(
 
 /// What limits are held against.
 fn measured(cell: &Cell) -> Measured {
-    let summary = cell_summary(cell);
+    let found = cell_summary(cell).as_ref().map(stats::metrics).unwrap_or_default();
+    let metric =
+        |stats::Metric { name, value, tolerance }| Metric { name, value, tolerance };
     Measured {
         kernel: cell.asked.clone(),
         cell: cell.name.clone(),
-        metrics: summary.as_ref().map(stats::metrics).unwrap_or_default(),
+        metrics: found.into_iter().map(metric).collect(),
     }
 }
 

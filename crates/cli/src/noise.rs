@@ -25,6 +25,7 @@ pub(crate) fn run(args: &NoiseArgs, output: Output) -> Result<Outcome, Failure> 
         threshold_ns: args.threshold,
         fifo: args.fifo,
         stop_above_ns: args.stop_above,
+        phases: None,
     });
     let trace = args.trace.is_some() || args.stop_above.is_some();
     let blaming = Blaming { source: args.source, trace };

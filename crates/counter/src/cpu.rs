@@ -87,12 +87,10 @@ impl Cpu {
         let ended = self.step.replace(Step { began: now, tree: Tree::new() });
         let Some((ended, phase)) = ended.zip(phase) else { return };
         let did = now.since(ended.began);
-        phase.add(self.number, What::Step, did.all(), || {
-            let mut tree = ended.tree;
-            let program = tree.child(Tree::ROOT, PROGRAM);
-            tree.add(program, did.user);
-            tree
-        });
+        let mut tree = ended.tree;
+        let program = tree.child(Tree::ROOT, PROGRAM);
+        tree.add(program, did.user);
+        phase.add(self.number, What::Step, did.all(), tree);
     }
 
     /// A phase begins: nothing that is open now will be whole, and the first step begins.
@@ -138,7 +136,7 @@ impl Cpu {
         }
         if let Some(phase) = phase.filter(|_| open.is_whole) {
             let what = What::Interruption(open.entry, open.from);
-            phase.add(self.number, what, now.kernel - open.began, || tree);
+            phase.add(self.number, what, now.kernel - open.began, tree);
         }
     }
 
@@ -154,6 +152,12 @@ impl Cpu {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kinds::Kinds;
+
+    /// The kinds of episodes of a phase that ends.
+    fn kinds(phase: Phase) -> Kinds {
+        phase.end(&[Count::default()]).1
+    }
 
     fn block(function: usize, is_entry: bool, ending: Ending) -> Block {
         let address = function as u64 * 0x1000;
@@ -176,7 +180,7 @@ mod tests {
     /// inside it too, and that the outer one's tree has the inner one's instructions.
     #[test]
     fn nested_interruptions() {
-        let mut phase = Phase::begin(&[Count::default()]);
+        let mut phase = Phase::begin(0, &[Count::default()], Kinds::default());
         let mut cpu = Cpu::new(0);
         cpu.begin(kernel(100));
         cpu.kernel(block(1, false, Ending::Other), kernel(100), Some(&mut phase));
@@ -190,14 +194,16 @@ mod tests {
         let user = What::Interruption(Function(1), Level::User);
         let inner = What::Interruption(Function(2), Level::Kernel);
         assert_eq!(costs(&phase), [(user, vec![(35, 1)]), (inner, vec![(20, 1)])]);
-        assert!(phase.episodes.iter().all(|e| e.tree.total() == e.total));
+        let kinds = kinds(phase);
+        let totals: Vec<u64> = kinds.usual().iter().map(|kind| kind.total).collect();
+        assert_eq!(totals, [20, 35]);
     }
 
     /// Check that what was open when the phase began is not counted, and that a switch
     /// out of an interruption leaves nothing behind.
     #[test]
     fn unfinished_interruptions() {
-        let mut phase = Phase::begin(&[Count::default()]);
+        let mut phase = Phase::begin(0, &[Count::default()], Kinds::default());
         let mut cpu = Cpu::new(0);
         cpu.kernel(block(1, false, Ending::Other), kernel(0), None);
         cpu.begin(kernel(5));
@@ -213,7 +219,7 @@ mod tests {
     /// Check that a step has user's and kernel's instructions, and its tree all of them.
     #[test]
     fn steps() {
-        let mut phase = Phase::begin(&[Count::default()]);
+        let mut phase = Phase::begin(0, &[Count::default()], Kinds::default());
         let mut cpu = Cpu::new(0);
         cpu.begin(Count { user: 3, kernel: 0 });
         cpu.kernel(
@@ -223,14 +229,16 @@ mod tests {
         );
         cpu.user(Count { user: 5, kernel: 40 }, Some(&mut phase));
         cpu.step(Count { user: 9, kernel: 40 }, Some(&mut phase));
-        let step = phase.episodes.iter().find(|e| e.what == What::Step).unwrap();
+        let kinds = kinds(phase);
+        let usual = kinds.usual();
+        let step = usual.iter().find(|kind| kind.what == What::Step).unwrap();
         assert_eq!((step.total, step.tree.total()), (46, 46));
     }
 
     /// Check that an `iretq` to the next instruction ends nothing.
     #[test]
     fn returns_to_itself() {
-        let mut phase = Phase::begin(&[Count::default()]);
+        let mut phase = Phase::begin(0, &[Count::default()], Kinds::default());
         let mut cpu = Cpu::new(0);
         let to_itself = block(2, true, Ending::InterruptReturn);
         let next = Block { address: to_itself.after, is_entry: false, ..to_itself };

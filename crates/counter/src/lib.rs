@@ -15,6 +15,7 @@
 mod api;
 mod cpu;
 mod decode;
+mod kinds;
 mod output;
 mod phase;
 #[cfg(not(test))]

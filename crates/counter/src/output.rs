@@ -4,23 +4,18 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::phase::{Episode, Level, OnCpu, Phase, What};
+use crate::kinds::{Kind, Kinds};
+use crate::phase::{Level, OnCpu, What};
 use crate::symbols::{Function, Symbols};
 
 /// All phases as one JSON object `{"counts": ..., "profile": ...}`.
-pub(crate) fn json(phases: &[Phase], symbols: &Symbols) -> String {
+pub(crate) fn json(phases: &[Vec<OnCpu>], kinds: &Kinds, symbols: &Symbols) -> String {
     let mut names = Names::default();
-    let counts = list(phases, |phase| {
-        let cpus =
-            list(phase.cpus.iter().enumerate(), |(cpu, on)| on_cpu(cpu, on, symbols));
+    let counts = list(phases, |cpus| {
+        let cpus = list(cpus.iter().enumerate(), |(cpu, on)| on_cpu(cpu, on, symbols));
         format!("{{\"cpus\":{cpus}}}")
     });
-    let numbered = phases.iter().enumerate();
-    let episodes = numbered.flat_map(|(number, phase)| {
-        phase.usual_episodes().map(move |episode| (number, episode))
-    });
-    let episodes =
-        list(episodes, |(phase, found)| episode(phase, found, symbols, &mut names));
+    let episodes = list(kinds.usual(), |kind| episode(kind, symbols, &mut names));
     let names = list(&names.order, |&function| text(symbols.name(function)));
     format!(
         "{{\"counts\":{{\"phases\":{counts}}},\
@@ -62,25 +57,21 @@ fn on_cpu(cpu: usize, on: &OnCpu, symbols: &Symbols) -> String {
     )
 }
 
-fn episode(
-    phase: usize,
-    episode: &Episode,
-    symbols: &Symbols,
-    names: &mut Names,
-) -> String {
-    let what = match episode.what {
+fn episode(kind: &Kind, symbols: &Symbols, names: &mut Names) -> String {
+    let what = match kind.what {
         What::Step => "\"step\"".to_owned(),
         What::Interruption(entry, from) => {
             format!("{{\"interruption\":{{{}}}}}", way(entry, from, symbols))
         }
     };
-    let stacks = list(episode.tree.stacks(), |(path, own)| {
+    let stacks = list(kind.tree.stacks(), |(path, own)| {
         let frames = list(path, |function| names.place(function).to_string());
         format!("{{\"frames\":{frames},\"own\":{own}}}")
     });
-    let Episode { cpu, total, .. } = episode;
+    let times = list(&kind.times, |(phase, times)| format!("[{phase},{times}]"));
+    let Kind { cpu, total, .. } = kind;
     format!(
-        "{{\"phase\":{phase},\"cpu\":{cpu},\"what\":{what},\"total\":{total},\
+        "{{\"cpu\":{cpu},\"what\":{what},\"total\":{total},\"times\":{times},\
          \"stacks\":{stacks}}}"
     )
 }
@@ -122,7 +113,7 @@ fn text(plain: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::phase::Count;
+    use crate::phase::{Count, Phase};
     use crate::tree::Tree;
 
     /// Check the text's shape.
@@ -130,23 +121,27 @@ mod tests {
     fn shape() {
         let symbols =
             Symbols::parse("ffffffff81000000 T enter\nffffffff81000100 t \"odd\\");
-        let mut phase = Phase::begin(&[Count::default()]);
+        let mut phase = Phase::begin(0, &[Count::default()], Kinds::default());
         let mut tree = Tree::new();
         let outer = tree.child(Tree::ROOT, Function(2));
         let inner = tree.child(outer, Function(3));
         tree.add(inner, 7);
-        phase.add(0, What::Interruption(Function(2), Level::User), 7, || tree);
-        phase.add(0, What::Step, 9, Tree::new);
-        phase.end(&[Count { user: 100, kernel: 7 }]);
+        phase.add(0, What::Interruption(Function(2), Level::User), 7, tree);
+        let mut tree = Tree::new();
+        tree.add(Tree::ROOT, 9);
+        phase.add(0, What::Step, 9, tree);
+        let (cpus, kinds) = phase.end(&[Count { user: 100, kernel: 7 }]);
         let expected = concat!(
             r#"{"counts":{"phases":[{"cpus":[{"cpu":0,"user":100,"kernel":7,"#,
             r#""steps":[[9,1]],"interruptions":[{"entry":"enter","from":"user","#,
             r#""kernel":[[7,1]]}]}]}]},"profile":{"names":["enter","\"odd\\"],"#,
-            r#""episodes":[{"phase":0,"cpu":0,"what":{"interruption":{"entry":"enter","#,
-            r#""from":"user"}},"total":7,"stacks":[{"frames":[0,1],"own":7}]},"#,
-            r#"{"phase":0,"cpu":0,"what":"step","total":9,"stacks":[]}]}}"#,
+            r#""episodes":[{"cpu":0,"what":{"interruption":{"entry":"enter","#,
+            r#""from":"user"}},"total":7,"times":[[0,1]],"#,
+            r#""stacks":[{"frames":[0,1],"own":7}]},"#,
+            r#"{"cpu":0,"what":"step","total":9,"times":[[0,1]],"#,
+            r#""stacks":[{"frames":[],"own":9}]}]}}"#,
             "\n"
         );
-        assert_eq!(json(&[phase], &symbols), expected);
+        assert_eq!(json(&[cpus], &kinds, &symbols), expected);
     }
 }

@@ -1,16 +1,11 @@
-//! What is counted between the marks of a phase: instructions, interruptions, steps, and
-//! the first episode of each kind and cost, taken apart.
+//! What is counted between the marks of a phase: instructions, interruptions and steps, and
+//! of which kinds these were.
 
 use std::collections::BTreeMap;
 
+use crate::kinds::Kinds;
 use crate::symbols::Function;
 use crate::tree::Tree;
-
-/// Episodes of one kind that are kept whole while the phase lasts; later ones are only
-/// counted.
-const EPISODES_MAX: usize = 64;
-/// Those of them that are told: the ones that cost what was seen most often.
-const EPISODES_TOLD: usize = 8;
 
 /// Instructions executed so far on one CPU.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -47,15 +42,6 @@ pub(crate) enum What {
     Interruption(Function, Level),
 }
 
-/// An episode that was kept.
-#[derive(Debug)]
-pub(crate) struct Episode {
-    pub(crate) cpu: usize,
-    pub(crate) what: What,
-    pub(crate) total: u64,
-    pub(crate) tree: Tree,
-}
-
 /// What one CPU did in the phase.
 #[derive(Debug, Default)]
 pub(crate) struct OnCpu {
@@ -70,54 +56,32 @@ pub(crate) struct OnCpu {
 #[derive(Debug)]
 pub(crate) struct Phase {
     pub(crate) cpus: Vec<OnCpu>,
-    pub(crate) episodes: Vec<Episode>,
+    /// Which one it is, counted from 0.
+    number: usize,
+    /// The kinds of episodes of this phase and those before it.
+    kinds: Kinds,
 }
 
 impl Phase {
-    /// A phase that begins with those counts.
-    pub(crate) fn begin(counts: &[Count]) -> Self {
+    /// A phase that begins with those counts, after phases with those kinds of episodes.
+    pub(crate) fn begin(number: usize, counts: &[Count], kinds: Kinds) -> Self {
         let on_cpu = |&began: &Count| OnCpu { began, ..OnCpu::default() };
-        Self { cpus: counts.iter().map(on_cpu).collect(), episodes: Vec::new() }
+        Self { cpus: counts.iter().map(on_cpu).collect(), number, kinds }
     }
 
-    /// Ends the phase with those counts.
-    pub(crate) fn end(&mut self, counts: &[Count]) {
+    /// Ends the phase with those counts: what each CPU did, and all kinds so far.
+    pub(crate) fn end(mut self, counts: &[Count]) -> (Vec<OnCpu>, Kinds) {
         for (cpu, &now) in self.cpus.iter_mut().zip(counts) {
             cpu.executed = now.since(cpu.began);
         }
+        (self.cpus, self.kinds)
     }
 
-    /// The episodes that are worth telling, in the order in which they were seen.
-    pub(crate) fn usual_episodes(&self) -> impl Iterator<Item = &Episode> {
-        self.episodes.iter().filter(|episode| self.is_usual(episode))
-    }
-
-    fn is_usual(&self, episode: &Episode) -> bool {
-        let Some(values) = self.cpus[episode.cpu].values.get(&episode.what) else {
-            return false;
-        };
-        let times = values.get(&episode.total).copied().unwrap_or(0);
-        let before = |(&total, &other): (&u64, &u64)| {
-            other > times || (other == times && total < episode.total)
-        };
-        values.iter().filter(|&value| before(value)).count() < EPISODES_TOLD
-    }
-
-    /// Takes in an episode that has ended; `tree` is worked out only where it is the
-    /// first of its kind and cost.
-    pub(crate) fn add(
-        &mut self,
-        cpu: usize,
-        what: What,
-        total: u64,
-        tree: impl FnOnce() -> Tree,
-    ) {
+    /// Takes in an episode that has ended.
+    pub(crate) fn add(&mut self, cpu: usize, what: What, total: u64, tree: Tree) {
         let values = self.cpus[cpu].values.entry(what).or_default();
-        let times = values.entry(total).or_default();
-        *times += 1;
-        if *times == 1 && values.len() <= EPISODES_MAX {
-            self.episodes.push(Episode { cpu, what, total, tree: tree() });
-        }
+        *values.entry(total).or_default() += 1;
+        self.kinds.add(self.number, cpu, what, tree);
     }
 }
 
@@ -125,31 +89,22 @@ impl Phase {
 mod tests {
     use super::*;
 
-    /// Check that a phase has what was executed in it, and keeps the first episode of
-    /// each cost only.
+    /// Check that a phase has what was executed in it, and each cost with its number.
     #[test]
     fn counts_and_episodes() {
         let count = |user, kernel| Count { user, kernel };
-        let mut phase = Phase::begin(&[count(10, 5), count(0, 0)]);
+        let counts = [count(10, 5), count(0, 0)];
+        let mut phase = Phase::begin(0, &counts, Kinds::default());
         let what = What::Interruption(Function(1), Level::User);
         for total in [7, 9, 7] {
-            phase.add(1, what, total, Tree::new);
+            let mut tree = Tree::new();
+            tree.add(Tree::ROOT, total);
+            phase.add(1, what, total, tree);
         }
-        phase.end(&[count(110, 6), count(1, 0)]);
-        assert_eq!(phase.cpus[0].executed, count(100, 1));
-        assert_eq!(phase.cpus[1].values[&what], BTreeMap::from([(7, 2), (9, 1)]));
-        let kept: Vec<u64> = phase.episodes.iter().map(|episode| episode.total).collect();
-        assert_eq!(kept, [7, 9]);
-    }
-
-    /// Check that of many costs the most frequent ones are told, and of equals the least.
-    #[test]
-    fn usual_episodes() {
-        let mut phase = Phase::begin(&[Count::default()]);
-        for total in (0..50).rev().chain([33, 44, 44]) {
-            phase.add(0, What::Step, total, Tree::new);
-        }
-        let told: Vec<u64> = phase.usual_episodes().map(|e| e.total).collect();
-        assert_eq!(told, [44, 33, 5, 4, 3, 2, 1, 0]);
+        let (cpus, kinds) = phase.end(&[count(110, 6), count(1, 0)]);
+        assert_eq!(cpus[0].executed, count(100, 1));
+        assert_eq!(cpus[1].values[&what], BTreeMap::from([(7, 2), (9, 1)]));
+        let totals: Vec<u64> = kinds.usual().iter().map(|kind| kind.total).collect();
+        assert_eq!(totals, [7, 9]);
     }
 }

@@ -323,7 +323,8 @@ fn mark(mark: Mark) {
 /// QEMU ends: writes what was counted.
 extern "C" fn exit(_: Id, _: *mut c_void) {
     let Some(plugin) = PLUGIN.get() else { return };
-    let text = output::json(&plugin.watcher().phases, &plugin.symbols);
+    let watcher = plugin.watcher();
+    let text = output::json(&watcher.phases, &watcher.kinds, &plugin.symbols);
     if let Err(error) = std::fs::write(&plugin.output, text) {
         eprintln!("noisefloor-counter: {}: {error}", plugin.output.display());
     }

@@ -14,6 +14,11 @@ struct Node {
     children: Vec<Place>,
 }
 
+/// A tree to compare with others: depth, function and own instructions of each place, each
+/// place's children in the functions' order.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Shape(Vec<(usize, Function, u64)>);
+
 /// Calls, from the outermost functions inwards. Its root is no function.
 #[derive(Debug, Clone)]
 pub(crate) struct Tree {
@@ -77,9 +82,30 @@ impl Tree {
     }
 
     /// All instructions in it.
-    #[cfg(test)]
     pub(crate) fn total(&self) -> u64 {
         self.nodes.iter().map(|node| node.own).sum()
+    }
+
+    /// What it is, in whatever order its places were made.
+    pub(crate) fn shape(&self) -> Shape {
+        let mut shape = Vec::with_capacity(self.nodes.len());
+        self.shape_below(Self::ROOT, 0, &mut shape);
+        Shape(shape)
+    }
+
+    fn shape_below(
+        &self,
+        place: Place,
+        depth: usize,
+        into: &mut Vec<(usize, Function, u64)>,
+    ) {
+        let node = &self.nodes[place.0];
+        into.push((depth, node.function, node.own));
+        let mut children = node.children.clone();
+        children.sort_unstable_by_key(|child| self.nodes[child.0].function);
+        for child in children {
+            self.shape_below(child, depth + 1, into);
+        }
     }
 
     /// Every stack in which instructions were executed, outermost function first. What

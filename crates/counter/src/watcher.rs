@@ -4,7 +4,8 @@
 
 use crate::cpu::Cpu;
 use crate::decode::Mark;
-use crate::phase::{Count, Phase};
+use crate::kinds::Kinds;
+use crate::phase::{Count, OnCpu, Phase};
 use crate::walk::Block;
 
 /// More phases than any measurement has.
@@ -17,15 +18,23 @@ pub(crate) struct Watcher {
     /// Begin marks without their end: several threads may each mark one phase.
     begun: usize,
     present: Option<Phase>,
-    /// Phases that have ended, in order.
-    pub(crate) phases: Vec<Phase>,
+    /// What each CPU did in the phases that have ended, in order.
+    pub(crate) phases: Vec<Vec<OnCpu>>,
+    /// The kinds of episodes in them.
+    pub(crate) kinds: Kinds,
 }
 
 impl Watcher {
     /// A machine of that many CPUs.
     pub(crate) fn new(cpus: usize) -> Self {
         let cpus = (0..cpus).map(Cpu::new).collect();
-        Self { cpus, begun: 0, present: None, phases: Vec::new() }
+        Self {
+            cpus,
+            begun: 0,
+            present: None,
+            phases: Vec::new(),
+            kinds: Kinds::default(),
+        }
     }
 
     /// A CPU comes to a block of the kernel.
@@ -51,7 +60,8 @@ impl Watcher {
     fn begin(&mut self, counts: &[Count]) {
         self.begun += 1;
         if self.begun == 1 {
-            self.present = Some(Phase::begin(counts));
+            let kinds = std::mem::take(&mut self.kinds);
+            self.present = Some(Phase::begin(self.phases.len(), counts, kinds));
             for (cpu, &now) in self.cpus.iter_mut().zip(counts) {
                 cpu.begin(now);
             }
@@ -60,11 +70,12 @@ impl Watcher {
 
     fn end(&mut self, counts: &[Count]) {
         self.begun = self.begun.saturating_sub(1);
-        let Some(mut phase) = self.present.take_if(|_| self.begun == 0) else { return };
-        phase.end(counts);
+        let Some(phase) = self.present.take_if(|_| self.begun == 0) else { return };
+        let (on_cpus, kinds) = phase.end(counts);
+        self.kinds = kinds;
         self.cpus.iter_mut().for_each(Cpu::end);
         if self.phases.len() < PHASES_MAX {
-            self.phases.push(phase);
+            self.phases.push(on_cpus);
         }
     }
 }
@@ -93,7 +104,7 @@ mod tests {
             watcher.mark(0, mark, &count(user));
         }
         assert_eq!(watcher.phases.len(), 1);
-        assert_eq!(watcher.phases[0].cpus[0].executed.user, 40);
+        assert_eq!(watcher.phases[0][0].executed.user, 40);
     }
 
     /// Check that an interruption is counted on the CPU that it came to, and that one
@@ -114,7 +125,7 @@ mod tests {
         }
         watcher.mark(0, Mark::End, &[Count::default(), back]);
         let what = What::Interruption(Function(1), Level::User);
-        let [idle, busy] = watcher.phases[0].cpus.as_slice() else { panic!() };
+        let [idle, busy] = watcher.phases[0].as_slice() else { panic!() };
         assert!(idle.values.is_empty());
         assert_eq!(busy.values, BTreeMap::from([(what, BTreeMap::from([(50, 1)]))]));
         assert_eq!(busy.executed, Count { user: 0, kernel: 50 });

@@ -5,10 +5,14 @@ use std::fmt::Write;
 use itertools::Itertools;
 use toml::Value;
 
-use crate::limits::Measured;
+use crate::limits::{Measured, Metric};
 
-/// The `[[baseline]]` rows that hold cells to exactly what these measured now; a repeated
-/// cell's first run is taken. Cells without metrics are left out.
+/// The last decimal that is written, and what it is worth.
+const DECIMALS: usize = 3;
+const LAST: f64 = 1e-3;
+
+/// The `[[baseline]]` rows that hold cells to what these measured now, within the tolerance
+/// of each metric; a repeated cell's first run is taken. Cells without metrics are left out.
 ///
 /// Where all are of one kernel, a comment says which, and the rows name none: they are for
 /// every kernel, so that the next build is held to them wherever its image lies.
@@ -33,9 +37,20 @@ fn row(cell: &Measured, names_kernel: bool) -> String {
         row += &format!("kernel = {}\n", text(&cell.kernel));
     }
     row += &format!("cell = {}\n\n[baseline.metrics]\n", text(&cell.cell));
-    for (metric, number) in &cell.metrics {
+    for metric in &cell.metrics {
         // A String takes everything.
-        let _ = writeln!(row, "{metric} = {number}");
+        let _ = writeln!(row, "{} = {}", metric.name, number(metric));
     }
     row
+}
+
+/// A whole number that must be the same, or a number and its tolerance. The tolerance covers
+/// what is rounded off both.
+fn number(metric: &Metric) -> String {
+    let Metric { value, tolerance, .. } = *metric;
+    if tolerance == 0.0 && value.fract() == 0.0 {
+        return format!("{value}");
+    }
+    let tolerance = tolerance + LAST;
+    format!("{{ value = {value:.DECIMALS$}, tolerance = {tolerance:.DECIMALS$} }}")
 }

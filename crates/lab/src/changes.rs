@@ -15,7 +15,7 @@ use crate::sequence::List;
 use crate::toml_place::NOWHERE;
 
 /// The keys, for messages.
-const KEYS: &str = "seconds, duration, repeats, mode, machine, cpu, cpus, memory_mib, \
+const KEYS: &str = "seconds, duration, repeats, phases, mode, machine, cpu, cpus, memory_mib, \
                     append, calls_repeats, workload, boot, setting";
 
 /// Makes one change, written `key=value`; an error says why not.
@@ -27,6 +27,7 @@ pub(crate) fn change(table: &mut Table, change: &str) -> Result<(), String> {
         "seconds" => set_duration(table, &seconds(value)?)?,
         "duration" => set_duration(table, &value.parse()?)?,
         "repeats" => table.repeats = value.parse()?,
+        "phases" => table.phases = value.parse()?,
         "mode" => table.mode = value.parse()?,
         "machine" => set_machine(table, value.parse()?),
         "cpu" => set_cpu(table, value.parse()?),

@@ -12,8 +12,17 @@ const PPM: f64 = 1e6;
 pub(crate) enum Condition {
     /// Something against a number; the text is as it was written.
     Compared { how: Comparison, number: f64, text: String },
-    /// A number, or so near to it.
-    Near { number: f64, tolerance_ppm: u32 },
+    /// A number, or one that is at most so far from it.
+    Near { number: f64, tolerance: Tolerance },
+}
+
+/// How far a number may be from another.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Tolerance {
+    /// In millionths of the other number.
+    Ppm(u32),
+    /// In the metric's own unit.
+    Absolute(f64),
 }
 
 /// How numbers are compared.
@@ -44,8 +53,11 @@ impl Condition {
             Self::Compared { how: Comparison::Equal, number, .. } => seen == number,
             Self::Compared { how: Comparison::AtLeast, number, .. } => seen >= number,
             Self::Compared { how: Comparison::More, number, .. } => seen > number,
-            Self::Near { number, tolerance_ppm } => {
-                let room = number.abs() * f64::from(tolerance_ppm) / PPM;
+            Self::Near { number, tolerance } => {
+                let room = match tolerance {
+                    Tolerance::Ppm(ppm) => number.abs() * f64::from(ppm) / PPM,
+                    Tolerance::Absolute(room) => room,
+                };
                 (seen - number).abs() <= room
             }
         }
@@ -56,9 +68,14 @@ impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Compared { text, .. } => f.write_str(text),
-            Self::Near { number, tolerance_ppm: 0 } => write!(f, "== {number}"),
-            Self::Near { number, tolerance_ppm } => {
-                write!(f, "within {tolerance_ppm} ppm of {number}")
+            Self::Near { number, tolerance: Tolerance::Ppm(0) } => {
+                write!(f, "== {number}")
+            }
+            Self::Near { number, tolerance: Tolerance::Ppm(ppm) } => {
+                write!(f, "within {ppm} ppm of {number}")
+            }
+            Self::Near { number, tolerance: Tolerance::Absolute(room) } => {
+                write!(f, "within {room} of {number}")
             }
         }
     }

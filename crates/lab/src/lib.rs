@@ -52,7 +52,7 @@ pub use error::{Error, Kind};
 pub use experiment::Experiment;
 pub use kernel::{Kernel, Kernels};
 pub use lab::Lab;
-pub use limits::{Breach, Limits, Measured};
+pub use limits::{Breach, Limits, Measured, Metric};
 pub use places::Cache;
 pub use plan::{Machine, MachineKind, Plan};
 pub use program::Program;

@@ -6,11 +6,11 @@
 use itertools::Itertools;
 use toml::Spanned;
 
-use crate::condition::Condition;
+use crate::condition::{Condition, Tolerance};
 use crate::error::Error;
 use crate::limits::{Limits, Rule};
 use crate::plan::Plan;
-use crate::rows::{BaselineRow, LimitRow, Table};
+use crate::rows::{BaselineNumber, BaselineRow, LimitRow, Table, Within};
 use crate::sequence::List;
 use crate::toml_place::Source;
 
@@ -98,13 +98,22 @@ impl Rows<'_> {
     ) -> Result<(), Error> {
         self.cell(&row.cell)?;
         let kernels = row.kernel.as_ref().map(|name| vec![name.get_ref().clone()]);
-        let tolerance_ppm = row.tolerance_ppm.map_or(0, |ppm| ppm.get());
+        let of_row = Tolerance::Ppm(row.tolerance_ppm.map_or(0, |ppm| ppm.get()));
+        let near = |number: &BaselineNumber| match *number {
+            BaselineNumber::Plain(number) => {
+                Condition::Near { number, tolerance: of_row }
+            }
+            BaselineNumber::Within(Within { value, tolerance }) => {
+                let tolerance = Tolerance::Absolute(tolerance);
+                Condition::Near { number: value, tolerance }
+            }
+        };
         rules.extend(row.metrics.iter().map(|(metric, number)| Rule {
             place: self.source.place(&metric.span()),
             kernels: kernels.clone(),
             cells: Some(vec![row.cell.get_ref().clone()]),
             metric: metric.get_ref().as_str().to_owned(),
-            condition: Condition::Near { number: *number, tolerance_ppm },
+            condition: near(number),
         }));
         Ok(())
     }

@@ -23,8 +23,19 @@ pub struct Measured {
     pub kernel: String,
     /// The cell's name.
     pub cell: String,
-    /// Its metrics: name and number, with the unit in the name; none of a lost cell.
-    pub metrics: Vec<(String, f64)>,
+    /// Its metrics; none of a lost cell.
+    pub metrics: Vec<Metric>,
+}
+
+/// One number that a cell measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Metric {
+    /// Its name, with the unit in it.
+    pub name: String,
+    /// The number.
+    pub value: f64,
+    /// By how much it may differ in another run of the same kernel, in the same unit.
+    pub tolerance: f64,
 }
 
 /// A cell that does not keep a limit.
@@ -164,9 +175,9 @@ impl Rule {
         let mut values = Vec::new();
         let cells: Vec<_> = measured.iter().filter(|cell| self.is_for(cell)).collect();
         for cell in &cells {
-            let seen = cell.metrics.iter().find(|(name, _)| *name == self.metric);
+            let seen = cell.metrics.iter().find(|metric| metric.name == self.metric);
             match seen {
-                Some((_, seen)) => values.push((*cell, *seen)),
+                Some(metric) => values.push((*cell, metric.value)),
                 None if self.cells.is_some() => return Err(self.none_has_it(&[*cell])),
                 None => {}
             }
@@ -188,7 +199,8 @@ impl Rule {
 
     /// None of those cells has the metric.
     fn none_has_it(&self, cells: &[&Measured]) -> Error {
-        let names = cells.iter().flat_map(|cell| &cell.metrics).map(|(name, _)| name);
+        let names =
+            cells.iter().flat_map(|cell| &cell.metrics).map(|metric| &metric.name);
         let there = format!("there are {}", names.unique().join(", "));
         match cells {
             [cell] => self.no_metric(&format!("cell '{}' has no", cell.cell), &there),

@@ -7,8 +7,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use agent::{Company, Setting, Task};
-use recording::{Mode, Source as Watch};
+use recording::{Mode, Phases, Source as Watch};
 use serde::de::{Deserialize, Deserializer};
+use units::Nanos;
 
 use crate::combination::{self, Combination};
 use crate::entry::read_from_text;
@@ -21,6 +22,11 @@ use crate::workload;
 const CPU: &str = "qemu64,-rdrand";
 const CPUS: Cpus = Cpus::of::<1>();
 const MEMORY_MIB: MemoryMib = MemoryMib::of::<256>();
+/// Whole periods of the tick, whatever `CONFIG_HZ` of 100, 250, 300 and 1000 it has.
+const PHASE_EVERY: Nanos = Nanos::from_millis(20);
+/// Offsets that lie well apart in the period of each of these ticks, and that begin at other
+/// passes of the measuring loop.
+const PHASE_STEP: Nanos = Nanos::from_nanos(1_381_967);
 
 /// What is asked of one guest run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -161,7 +167,8 @@ fn plan(
     rows: &Combination<'_>,
 ) -> Result<Plan, Error> {
     let machine = machine(source, table, rows)?;
-    let work = workload::work(source, rows.workload, machine.cpus)?;
+    let phases = phases(table);
+    let work = workload::work(source, rows.workload, machine.cpus, phases)?;
     Ok(Plan {
         name: rows.name(),
         kernel: kernel.to_owned(),
@@ -174,6 +181,16 @@ fn plan(
         workload: work.words,
         mode: table.mode.0,
         repeat: 1,
+    })
+}
+
+/// In which phases a cell is measured. Real time has no phases to choose: there each repeat
+/// is another one.
+fn phases(table: &Table) -> Option<Phases> {
+    (table.mode.0 == Mode::Exact).then_some(Phases {
+        count: table.phases.get(),
+        every_ns: PHASE_EVERY,
+        step_ns: PHASE_STEP,
     })
 }
 

@@ -25,6 +25,8 @@ pub(crate) type Cpus = Number<1, 8>;
 pub(crate) type MemoryMib = Number<80, 4096>;
 /// How often a cell can be run.
 pub(crate) type Repeats = Number<1, 1000>;
+/// In how many phases a cell can be measured.
+pub(crate) type PhaseCount = Number<1, 64>;
 /// How often a call can be made.
 pub(crate) type CallRepeats = Number<1, 100_000>;
 
@@ -40,6 +42,8 @@ pub(crate) struct Table {
     pub(crate) mode: ModeWord,
     #[serde(default = "once")]
     pub(crate) repeats: Repeats,
+    #[serde(default = "eight")]
+    pub(crate) phases: PhaseCount,
     #[serde(default)]
     pub(crate) machine: MachineRow,
     #[serde(default)]
@@ -104,6 +108,10 @@ read_from_text!(WatchWord);
 
 fn once() -> Repeats {
     Repeats::of::<1>()
+}
+
+fn eight() -> PhaseCount {
+    PhaseCount::of::<8>()
 }
 
 fn none() -> Number<0, 256> {
@@ -241,5 +249,21 @@ pub(crate) struct BaselineRow {
     pub(crate) kernel: Option<Spanned<String>>,
     pub(crate) cell: Spanned<String>,
     pub(crate) tolerance_ppm: Option<Number<0, 1_000_000>>,
-    pub(crate) metrics: Pairs<MetricName, f64>,
+    pub(crate) metrics: Pairs<MetricName, BaselineNumber>,
+}
+
+/// What a metric was: a number, or a number and how far another may be from it.
+#[derive(Debug, Clone, Copy, serde::Deserialize)]
+#[serde(untagged, expecting = "a number, or { value = 2650.5, tolerance = 12.5 }")]
+pub(crate) enum BaselineNumber {
+    Plain(f64),
+    Within(Within),
+}
+
+/// A number and how far another may be from it, in the metric's unit.
+#[derive(Debug, Clone, Copy, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Within {
+    pub(crate) value: f64,
+    pub(crate) tolerance: f64,
 }

@@ -2,7 +2,8 @@
 
 use agent::{Company, Task};
 use recording::{
-    CallsSpec, NohzSpec, NoiseSpec, Policy, SlicesSpec, Source as Watch, TicksSpec,
+    CallsSpec, NohzSpec, NoiseSpec, Phases, Policy, SlicesSpec, Source as Watch,
+    TicksSpec,
 };
 use toml::Spanned;
 use units::{Cpu, CpuSet, Nanos};
@@ -24,11 +25,12 @@ pub(crate) struct Work {
     pub(crate) words: String,
 }
 
-/// A guest's CPUs, and the text in which some are chosen.
+/// A guest's CPUs, the text in which some are chosen, and the phases of what is measured.
 #[derive(Debug, Clone, Copy)]
 struct Choice<'a> {
     source: &'a Source,
     cpus: u32,
+    phases: Option<Phases>,
 }
 
 impl Choice<'_> {
@@ -55,8 +57,9 @@ pub(crate) fn work(
     source: &Source,
     row: &Spanned<WorkloadRow>,
     cpus: u32,
+    phases: Option<Phases>,
 ) -> Result<Work, Error> {
-    let choice = Choice { source, cpus };
+    let choice = Choice { source, cpus, phases };
     let place = row.span();
     let row = row.get_ref();
     let asked = [
@@ -106,16 +109,18 @@ fn noise_task(choice: Choice<'_>, row: &NoiseRow) -> Result<(Task, String), Erro
         threshold_ns: row.threshold.as_ref().map(|length| length.get_ref().nanos()),
         fifo,
         stop_above_ns: None,
+        phases: choice.phases,
     });
     Ok((task, words))
 }
 
 fn ticks_task(choice: Choice<'_>, row: &TicksRow) -> Result<(Task, String), Error> {
     let cpu = choice.cpu(&row.cpu)?;
+    let duration = row.duration.nanos();
     let task = Task::Ticks(TicksSpec {
         cpus: CpuSet::from_iter([cpu]),
-        interval_ns: row.duration.nanos(),
-        count: Some(1),
+        interval_ns: choice.phases.map_or(duration, |phases| phases.share(duration)),
+        count: Some(choice.phases.map_or(1, |phases| u64::from(phases.count))),
     });
     Ok((task, format!("ticks for {} on CPU {cpu}", row.duration)))
 }
@@ -133,7 +138,7 @@ fn calls_task(choice: Choice<'_>, row: &CallsRow) -> Result<(Task, String), Erro
     let kinds =
         if calls.len() == 1 { "1 call" } else { &format!("{} calls", calls.len()) };
     let words = format!("{kinds}, {repeats} times each, on CPU {cpu}");
-    Ok((Task::Calls(CallsSpec { cpu, calls, repeats }), words))
+    Ok((Task::Calls(CallsSpec { cpu, calls, repeats, phases: choice.phases }), words))
 }
 
 fn nohz_task(choice: Choice<'_>, row: &NohzRow) -> Result<(Task, String), Error> {

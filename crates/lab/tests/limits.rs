@@ -1,7 +1,7 @@
 //! Limits and baselines: which cells keep them, and which mistakes are not taken for it.
 #![expect(clippy::unwrap_used, reason = "what fails in a helper fails the test")]
 
-use lab::{Breach, Experiment, Limits, Measured, baseline};
+use lab::{Breach, Experiment, Limits, Measured, Metric, baseline};
 
 const TABLE: &str = r#"
 name = "x"
@@ -22,7 +22,11 @@ fn limits(rows: &str) -> Limits {
 }
 
 fn measured(kernel: &str, cell: &str, metrics: &[(&str, f64)]) -> Measured {
-    let metrics = metrics.iter().map(|&(name, number)| (name.to_owned(), number));
+    let metrics = metrics.iter().map(|&(name, value)| Metric {
+        name: name.to_owned(),
+        value,
+        tolerance: 0.0,
+    });
     Measured { kernel: kernel.into(), cell: cell.into(), metrics: metrics.collect() }
 }
 
@@ -108,6 +112,9 @@ fn against_a_baseline() {
     let low = "a fifo: tick_instructions 2345 within 1000 ppm of 2342";
     assert_eq!(row("2342", wide), [low]);
     assert_eq!(row("2348", wide).len(), 1);
+    assert_eq!(row("{ value = 2340.5, tolerance = 4.5 }", wide), [""; 0]);
+    let low = "a fifo: tick_instructions 2345 within 4 of 2340.5";
+    assert_eq!(row("{ value = 2340.5, tolerance = 4 }", ""), [low]);
 }
 
 /// Check that a metric which nobody has is an error that names those that there are.
@@ -218,7 +225,23 @@ fn baseline_round_trip() {
     assert!(text.starts_with("[[baseline]]\nkernel = \"a\"\n"), "{text}");
     assert_eq!(broken(&text), [""; 0]);
     let mut other = cells();
-    other[3].metrics[0].1 = 1.25;
+    other[3].metrics[0].value = 1.25;
     let breaches = limits(&text).check(&other).unwrap();
-    assert_eq!(breaches[0].limit, "== 1.5");
+    assert_eq!(breaches[0].limit, "within 0.001 of 1.5");
+}
+
+/// Check that a metric with a spread is written with a tolerance that covers it, and what is
+/// rounded off.
+#[test]
+fn baseline_with_a_tolerance() {
+    let with = |value| {
+        let mut cells = vec![measured("a", "fifo", &[("tick_instructions_mean", value)])];
+        cells[0].metrics[0].tolerance = 10.0 / 3.0;
+        cells
+    };
+    let text = baseline(&with(2_345.0 + 2.0 / 3.0));
+    let number = "tick_instructions_mean = { value = 2345.667, tolerance = 3.334 }";
+    assert!(text.ends_with(&format!("{number}\n")), "{text}");
+    let breaches = |value| limits(&text).check(&with(value)).unwrap().len();
+    assert_eq!([2_342.334, 2_349.0, 2_342.3, 2_349.1].map(breaches), [0, 0, 1, 1]);
 }

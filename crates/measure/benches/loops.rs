@@ -44,6 +44,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         threshold_ns: None,
         fifo: None,
         stop_above_ns: None,
+        phases: None,
     };
     let start = Instant::now();
     let recording = measure::run(&Spec::Noise(spec), &read, &mut Silent::new()?)?;

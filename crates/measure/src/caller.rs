@@ -51,6 +51,7 @@ pub fn caller_gaps(
         threshold_ns: threshold_asked,
         fifo: None,
         stop_above_ns: None,
+        phases: None,
     };
     refuse(&spec, facts)?;
     let ring = Ring::new(place(&spec, cpu).capacity);

@@ -96,7 +96,8 @@ impl Seen {
             Ok(memory)
         });
         let mut memory = memory.map_err(|error| failed("mmap(2)", &error))?;
-        let mut repeats = Repeats::new(memory.filled(Tsc::from_counter(0)), stop);
+        let mut repeats =
+            Repeats::new(memory.filled(Tsc::from_counter(0)), spec.phases, stop);
         requests::make(call, spec.cpu, &mut repeats)?;
         Ok(Self { call, steps: repeats.steps(), ended_on: isolate::current_cpu() })
     }
@@ -131,7 +132,7 @@ mod tests {
     use super::*;
 
     fn spec(calls: &[Call], repeats: u32) -> CallsSpec {
-        CallsSpec { cpu: Cpu::new(0), calls: calls.to_vec(), repeats }
+        CallsSpec { cpu: Cpu::new(0), calls: calls.to_vec(), repeats, phases: None }
     }
 
     fn facts(rt_runtime_us: i64) -> Facts {

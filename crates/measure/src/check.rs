@@ -26,6 +26,7 @@ pub(crate) fn run(
         threshold_ns: None,
         fifo: None,
         stop_above_ns: None,
+        phases: None,
     };
     let noise = noise::run(&spin, facts, watch, doubts)?;
     Ok(CheckSeries { rest, noise })

@@ -12,7 +12,7 @@ const DRIFT: u64 = 1_000;
 /// A counter that steps by more hides gaps that matter.
 const COARSE: Nanos = Nanos::from_micros(1);
 /// What was seen in less time than this is a matter of chance.
-const BRIEF: Nanos = Nanos::from_millis(100);
+pub(crate) const BRIEF: Nanos = Nanos::from_millis(100);
 /// A CPU that spun for less than this share of the time asked is told.
 const SHARE_PERCENT: u64 = 90;
 /// What the kernel keeps from real-time tasks it takes in pieces longer than this: the fair

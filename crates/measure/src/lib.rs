@@ -28,6 +28,7 @@ mod memory;
 mod nohz;
 mod noise;
 mod partners;
+mod phase;
 mod relay;
 mod repeats;
 mod requests;

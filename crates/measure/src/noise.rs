@@ -7,13 +7,14 @@ use std::sync::mpsc::channel;
 use std::thread;
 
 use facts::Facts;
-use recording::{CpuNoise, Doubt, Lost, Meanwhile, NoiseSeries, NoiseSpec};
+use recording::{Code, CpuNoise, Doubt, Lost, Meanwhile, NoiseSeries, NoiseSpec, Phases};
 use units::{Cpu, Nanos, Span, Tsc, TscDelta, TscHz};
 
 use crate::clock::Clock;
 use crate::counter::{self, Moment};
 use crate::doubts;
 use crate::meanwhile::Counters;
+use crate::phase;
 use crate::spinner::{self, Place, Seen, Spinner, Start};
 use crate::watch::{self, Watch};
 use crate::{Error, Kind, Ordinary, sensible, sensible_priority};
@@ -35,14 +36,50 @@ pub(crate) fn run(
 ) -> Result<NoiseSeries, Error> {
     refuse(spec, facts)?;
     let clock = Clock::settle()?;
-    let whole = spin_all(spec, clock.guess(), watch)?;
-    let after = Counters::now();
+    let part = NoiseSpec {
+        duration_ns: spec.phases.map_or(spec.duration_ns, |p| p.share(spec.duration_ns)),
+        ..spec.clone()
+    };
+    let (first, further) = spin_parts(&part, clock.guess(), watch)?;
     let (hz, of_clock) = clock.over_the_run(facts);
     doubts.extend(of_clock);
-    doubts.extend(after.doubts());
+    let last = further.last().unwrap_or(&first);
+    doubts.extend(last.after.doubts());
     let stopped = watch.stop().given();
-    doubts.extend(doubts::of_spinners(&whole.seen, spec, hz, facts, stopped));
-    Ok(whole.series(hz, &after, facts))
+    for whole in std::iter::once(&first).chain(&further) {
+        let more = doubts::of_spinners(&whole.seen, &part, hz, facts, stopped);
+        // A part may be too short where the whole is not.
+        let is_of_whole = |doubt: &Doubt| {
+            doubt.code != Code::TooShort || spec.duration_ns < doubts::BRIEF
+        };
+        for doubt in more.into_iter().filter(is_of_whole) {
+            if !doubts.contains(&doubt) {
+                doubts.push(doubt);
+            }
+        }
+    }
+    Ok(series(&first, &further, hz, facts))
+}
+
+/// Spins in as many parts as asked for, one after the other, each as long as `spec` says: the
+/// first, and the others.
+fn spin_parts(
+    spec: &NoiseSpec,
+    guess: TscHz,
+    watch: &mut dyn Watch,
+) -> Result<(Whole, Vec<Whole>), Error> {
+    let Some(phases) = &spec.phases else {
+        return Ok((spin_all(spec, None, guess, watch)?, Vec::new()));
+    };
+    let first = spin_all(spec, Some((phases, 0)), guess, watch)?;
+    let mut further = Vec::new();
+    for number in 1..phases.count {
+        if watch.stop().given() {
+            break;
+        }
+        further.push(spin_all(spec, Some((phases, number)), guess, watch)?);
+    }
+    Ok((first, further))
 }
 
 /// What is seen where no CPU is spun on.
@@ -62,6 +99,7 @@ pub(crate) fn none() -> Result<NoiseSeries, Error> {
 /// Seats a thread on each CPU, starts them together and waits until all have ended.
 fn spin_all(
     spec: &NoiseSpec,
+    phase: Option<(&Phases, u32)>,
     guess: TscHz,
     watch: &mut dyn Watch,
 ) -> Result<Whole, Error> {
@@ -79,6 +117,9 @@ fn spin_all(
         drop(done);
         let ordinary = spinners.iter().map(|spinner| spinner.ready);
         let threshold = threshold(spec, ordinary, guess);
+        if let Some((phases, number)) = phase {
+            phase::wait(phases, number);
+        }
         let before = Counters::now();
         let began = Moment::now();
         let steered = counter::beside(libc::CLOCK_MONOTONIC);
@@ -90,39 +131,71 @@ fn spin_all(
         watch::until_all(watch, "spinning", &finished, spinners.len(), whole);
         let seen = spinners.into_iter().map(Spinner::join).collect::<Result<_, _>>()?;
         let steered = [steered, counter::beside(libc::CLOCK_MONOTONIC)];
-        Ok(Whole { threshold, before, began, steered, seen })
+        let after = Counters::now();
+        Ok(Whole { threshold, before, after, began, steered, seen })
     })
 }
 
-/// Everything a run leaves behind, still in ticks.
+/// Everything that one part leaves behind, still in ticks.
 struct Whole {
     threshold: TscDelta,
     before: Counters,
+    after: Counters,
     began: Moment,
     /// The counter and `CLOCK_MONOTONIC` at the beginning and at the end.
     steered: [(Tsc, Nanos); 2],
     seen: Vec<Seen>,
 }
 
-impl Whole {
-    fn series(self, hz: TscHz, after: &Counters, facts: &Facts) -> NoiseSeries {
-        let began = self.began;
-        let cpus = self.seen.iter().map(|seen| {
-            let meanwhile = after.since(&self.before, seen.cpu, facts);
-            cpu_noise(seen, hz, began, meanwhile)
-        });
-        NoiseSeries {
-            clock: counter::NAME.to_owned(),
-            clock_hz: hz,
-            began_raw_ns: began.raw,
-            monotonic: Some(
-                self.steered.map(|(tsc, time)| (hz.span(tsc.since(began.tsc)), time)),
-            ),
-            source: None,
-            threshold_ns: hz.span(self.threshold),
-            cpus: cpus.collect(),
-        }
+/// What all parts together saw, in nanoseconds.
+fn series(first: &Whole, further: &[Whole], hz: TscHz, facts: &Facts) -> NoiseSeries {
+    let began = first.began;
+    let last = further.last().unwrap_or(first);
+    let steered = [first.steered[0], last.steered[1]];
+    let of_part = |part: &Whole, seen: &Seen| {
+        let meanwhile = part.after.since(&part.before, seen.cpu, facts);
+        cpu_noise(seen, hz, began, meanwhile)
+    };
+    let cpus = first.seen.iter().enumerate().map(|(place, seen)| {
+        let later = further.iter().filter_map(|part| Some((part, part.seen.get(place)?)));
+        let later = later.map(|(part, seen)| of_part(part, seen));
+        later.fold(of_part(first, seen), and_then)
+    });
+    NoiseSeries {
+        clock: counter::NAME.to_owned(),
+        clock_hz: hz,
+        began_raw_ns: began.raw,
+        monotonic: Some(steered.map(|(tsc, time)| (hz.span(tsc.since(began.tsc)), time))),
+        source: None,
+        threshold_ns: hz.span(first.threshold),
+        cpus: cpus.collect(),
     }
+}
+
+/// What one CPU saw in its parts so far, and in one more.
+fn and_then(mut noise: CpuNoise, part: CpuNoise) -> CpuNoise {
+    let shift = part.began_ns.saturating_sub(noise.began_ns);
+    if noise.phases.is_empty() {
+        noise.phases.push(Span { start: Nanos::ZERO, length: noise.elapsed_ns });
+    }
+    noise.phases.push(Span { start: shift, length: part.elapsed_ns });
+    noise.gaps.extend(
+        part.gaps.iter().map(|gap| Span { start: gap.start + shift, length: gap.length }),
+    );
+    noise.lost = match (noise.lost, part.lost) {
+        (Some(a), Some(b)) => Some(Lost {
+            since_ns: a.since_ns,
+            gaps: a.gaps + b.gaps,
+            ns: a.ns + b.ns,
+            max_ns: a.max_ns.max(b.max_ns),
+        }),
+        (a, b) => a.or(b.map(|b| Lost { since_ns: b.since_ns + shift, ..b })),
+    };
+    noise.meanwhile.add(part.meanwhile);
+    noise.elapsed_ns = noise.elapsed_ns + part.elapsed_ns;
+    noise.passes += part.passes;
+    noise.backwards += part.backwards;
+    noise
 }
 
 pub(crate) fn cpu_noise(
@@ -152,6 +225,7 @@ pub(crate) fn cpu_noise(
         // Counters of different CPUs may be a little apart.
         began_ns: if offset.is_backwards() { Nanos::ZERO } else { hz.span(offset) },
         elapsed_ns: hz.span(spun.elapsed),
+        phases: Vec::new(),
         loop_ns: hz.span(pass),
         passes: spun.passes,
         gaps: gaps.collect(),
@@ -219,6 +293,7 @@ mod tests {
             threshold_ns: None,
             fifo: None,
             stop_above_ns: None,
+            phases: None,
         }
     }
 

@@ -1,17 +1,20 @@
 //! The frame around a call: makes it over and over, reads the counter after each time,
 //! and marks where each repeat ends.
 //!
+//! The repeats may be made in parts that begin at different places in the tick's period.
+//!
 //! Beside the call itself, a repeat is one reading kept in memory that was touched
 //! before, one mark, and one look at the order to stop: a dozen instructions. The first
-//! few calls come before the first mark; they fill caches, bind functions, fault in what
-//! they need.
+//! few calls of each part come before its first mark; they fill caches, bind functions,
+//! fault in what they need.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use recording::Phases;
 use units::{Tsc, TscDelta};
 
-use crate::{Error, Kind, counter, mark};
+use crate::{Error, Kind, counter, mark, phase};
 
 /// Calls before the first mark.
 pub(crate) const WARM_UP: usize = 8;
@@ -19,20 +22,35 @@ pub(crate) const WARM_UP: usize = 8;
 /// Room for the readings, and what was read.
 pub(crate) struct Repeats<'a> {
     readings: &'a mut [Tsc],
+    /// For each part that was begun: how many readings were made before it, and the reading
+    /// at its beginning.
+    parts: Vec<(usize, Tsc)>,
     used: usize,
-    first: Tsc,
+    phases: Option<Phases>,
     stop: &'a AtomicBool,
 }
 
 impl<'a> Repeats<'a> {
     /// As many repeats as there is room for readings, or until `stop`.
-    pub(crate) fn new(readings: &'a mut [Tsc], stop: &'a AtomicBool) -> Self {
-        Self { readings, used: 0, first: Tsc::from_counter(0), stop }
+    pub(crate) fn new(
+        readings: &'a mut [Tsc],
+        phases: Option<Phases>,
+        stop: &'a AtomicBool,
+    ) -> Self {
+        let mut repeats = Self { readings, parts: Vec::new(), used: 0, phases, stop };
+        repeats.parts.reserve(repeats.count());
+        repeats
+    }
+
+    /// How many parts there are.
+    fn count(&self) -> usize {
+        let count = self.phases.map_or(1, |phases| phases.count.max(1));
+        usize::try_from(count).unwrap_or(usize::MAX)
     }
 
     /// How often the call is made, warm-up included.
     pub(crate) fn calls(&self) -> usize {
-        WARM_UP + self.readings.len()
+        WARM_UP.saturating_mul(self.count()) + self.readings.len()
     }
 
     /// Makes the call that often; `what` names it where it fails.
@@ -41,19 +59,42 @@ impl<'a> Repeats<'a> {
         what: &str,
         mut call: impl FnMut() -> io::Result<()>,
     ) -> Result<(), Error> {
-        let outcome = (0..WARM_UP).try_for_each(|_| call()).and_then(|()| {
-            self.first = counter::now();
-            mark::begin();
-            let outcome = self.measure(&mut call);
-            mark::end();
-            outcome
-        });
-        outcome.map_err(|error| failed(what, &error))
+        let count = self.count();
+        for part in 0..count {
+            let end = self.readings.len() * (part + 1) / count;
+            self.part(part, end, &mut call).map_err(|error| failed(what, &error))?;
+            if self.stop.load(Ordering::Relaxed) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the calls of one part, up to a number of readings.
+    fn part(
+        &mut self,
+        part: usize,
+        end: usize,
+        call: &mut impl FnMut() -> io::Result<()>,
+    ) -> io::Result<()> {
+        if let (Some(phases), Ok(part)) = (&self.phases, u32::try_from(part)) {
+            phase::wait(phases, part);
+        }
+        (0..WARM_UP).try_for_each(|_| call())?;
+        self.parts.push((self.used, counter::now()));
+        mark::begin();
+        let outcome = self.measure(end, call);
+        mark::end();
+        outcome
     }
 
     #[inline(always)]
-    fn measure(&mut self, call: &mut impl FnMut() -> io::Result<()>) -> io::Result<()> {
-        for reading in self.readings.iter_mut() {
+    fn measure(
+        &mut self,
+        end: usize,
+        call: &mut impl FnMut() -> io::Result<()>,
+    ) -> io::Result<()> {
+        for reading in &mut self.readings[self.used..end] {
             call()?;
             *reading = counter::now();
             mark::step();
@@ -67,9 +108,13 @@ impl<'a> Repeats<'a> {
 
     /// How long each repeat took, to the next one's start.
     pub(crate) fn steps(&self) -> Vec<TscDelta> {
-        let read = &self.readings[..self.used];
-        let before = std::iter::once(&self.first).chain(read);
-        read.iter().zip(before).map(|(now, before)| now.since(*before)).collect()
+        // Of parts that begin at the same place only the last one has repeats.
+        let began = |place| self.parts.iter().rfind(|(at, _)| *at == place);
+        let step = |(place, now): (usize, &Tsc)| {
+            let before = began(place).map(|(_, first)| *first);
+            now.since(before.unwrap_or_else(|| self.readings[place - 1]))
+        };
+        self.readings[..self.used].iter().enumerate().map(step).collect()
     }
 }
 
@@ -91,7 +136,7 @@ mod tests {
     fn run(stop: bool, call: impl FnMut() -> io::Result<()>) -> Result<usize, Error> {
         let mut readings = [Tsc::from_counter(0); 20];
         let stop = AtomicBool::new(stop);
-        let mut repeats = Repeats::new(&mut readings, &stop);
+        let mut repeats = Repeats::new(&mut readings, None, &stop);
         repeats.run("song(2)", call).map(|()| repeats.steps().len())
     }
 
@@ -127,9 +172,10 @@ mod tests {
     fn steps_are_differences() {
         let mut readings = [15, 40, 41, 0].map(Tsc::from_counter);
         let stop = AtomicBool::new(false);
-        let mut repeats = Repeats::new(&mut readings, &stop);
-        (repeats.first, repeats.used) = (Tsc::from_counter(5), 3);
+        let mut repeats = Repeats::new(&mut readings, None, &stop);
+        repeats.parts = vec![(0, Tsc::from_counter(5)), (2, Tsc::from_counter(39))];
+        repeats.used = 3;
         let steps: Vec<u64> = repeats.steps().iter().map(|step| step.ticks()).collect();
-        assert_eq!(steps, [10, 25, 1]);
+        assert_eq!(steps, [10, 25, 2]);
     }
 }

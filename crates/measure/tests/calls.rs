@@ -22,7 +22,7 @@ const UNPRIVILEGED: [Call; 7] = [
 fn run(calls: &[Call], watch: &mut dyn Watch) -> Result<Recording, Error> {
     let facts = Facts::read(&Root::live());
     let cpu = facts.cpus.allowed.get().unwrap().first().unwrap();
-    let spec = CallsSpec { cpu, calls: calls.to_vec(), repeats: 50 };
+    let spec = CallsSpec { cpu, calls: calls.to_vec(), repeats: 50, phases: None };
     measure::run(&Spec::Calls(spec), &facts, watch)
 }
 

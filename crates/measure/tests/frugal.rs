@@ -50,7 +50,8 @@ fn repeats_allocate_nothing() {
     let facts = Facts::read(&Root::live());
     let cpu = facts.cpus.allowed.get().unwrap().first().unwrap();
     let allocations = |call, repeats| {
-        let spec = Spec::Calls(CallsSpec { cpu, calls: vec![call], repeats });
+        let spec =
+            Spec::Calls(CallsSpec { cpu, calls: vec![call], repeats, phases: None });
         allocations(&spec, &facts)
     };
     for call in [

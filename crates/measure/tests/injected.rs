@@ -92,6 +92,7 @@ fn measure_noise(cpu: Cpu) -> NoiseSeries {
         threshold_ns: None,
         fifo: Some(SPINNER),
         stop_above_ns: None,
+        phases: None,
     };
     let mut silent = Silent::new().unwrap();
     match measure::run(&Spec::Noise(spec), &facts, &mut silent).unwrap().body {

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use units::{Cpu, Nanos, TscHz};
 
+use crate::phases::Phases;
+
 /// What a program asks of the kernel, over and over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -59,10 +61,14 @@ impl Call {
 pub struct CallsSpec {
     /// The CPU on which everything happens.
     pub cpu: Cpu,
-    /// What to ask of the kernel, one after the other; each is a phase of its own.
+    /// What to ask of the kernel, one after the other.
     pub calls: Vec<Call>,
     /// How often each.
     pub repeats: u32,
+    /// Parts into which the repeats of each call are divided; `None`: one, which begins at
+    /// once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phases: Option<Phases>,
 }
 
 /// What was seen.

@@ -16,6 +16,7 @@ mod jitter;
 mod latency;
 mod nohz;
 mod noise;
+mod phases;
 mod profile;
 mod run;
 mod slices;
@@ -38,6 +39,7 @@ pub use jitter::{
 pub use latency::{CpuLatency, LatencySeries, LatencySpec, LostWakeups, Timer, Wakeup};
 pub use nohz::{KeptBy, NohzSeries, NohzSpec, NohzTry};
 pub use noise::{Counted, CpuNoise, LineCount, Lost, Meanwhile, NoiseSeries, NoiseSpec};
+pub use phases::Phases;
 pub use profile::{Episode, Profile, Stack, What};
 pub use run::{Ended, Interruptions, Picked, RunSeries, RunSpec, Usage};
 pub use slices::{

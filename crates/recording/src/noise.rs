@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use units::{Cpu, CpuSet, Nanos, Span, TscHz};
 
 use crate::blame::{Blamed, Source};
+use crate::phases::Phases;
 
 /// What `noise` is asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,6 +20,9 @@ pub struct NoiseSpec {
     /// A gap that is longer ends the run; `None`: none does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_above_ns: Option<Nanos>,
+    /// Parts into which the duration is divided; `None`: one, which begins at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phases: Option<Phases>,
 }
 
 /// What was seen on all CPUs.
@@ -50,8 +54,12 @@ pub struct CpuNoise {
     pub cpu: Cpu,
     /// From the recording's beginning to the loop's first reading.
     pub began_ns: Nanos,
-    /// How long the loop ran, from its first reading to its last.
+    /// How long the loop ran, from its first reading to its last; the sum of all phases.
     pub elapsed_ns: Nanos,
+    /// When each phase ran, counted from the first one's first reading; empty where the loop
+    /// ran once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub phases: Vec<Span>,
     /// The loop's own median pass, taken off each gap's length.
     pub loop_ns: Nanos,
     /// How many passes the loop made.
@@ -68,6 +76,16 @@ pub struct CpuNoise {
     pub backwards: u64,
     /// What `/proc` says happened on the CPU in the meantime.
     pub meanwhile: Meanwhile,
+}
+
+impl CpuNoise {
+    /// When the loop ran, counted from its first reading.
+    pub fn ran(&self) -> Vec<Span> {
+        match self.phases.as_slice() {
+            [] => vec![Span { start: Nanos::ZERO, length: self.elapsed_ns }],
+            phases => phases.to_vec(),
+        }
+    }
 }
 
 /// Gaps that were seen after the ring was full: counted and summed, but not kept.
@@ -104,6 +122,46 @@ pub struct Meanwhile {
     pub steal_ns: Option<Nanos>,
 }
 
+impl Meanwhile {
+    /// Adds what happened in a later stretch of time. What is not known of one is not known
+    /// of both.
+    pub fn add(&mut self, later: Self) {
+        let sum = |a: Option<Nanos>, b: Option<Nanos>| Some(a? + b?);
+        self.span_ns = self.span_ns + later.span_ns;
+        self.preempted += later.preempted;
+        self.waited_ns = sum(self.waited_ns, later.waited_ns);
+        self.steal_ns = sum(self.steal_ns, later.steal_ns);
+        self.interrupts = self.interrupts.take().zip(later.interrupts).map(|(a, b)| {
+            let is_same =
+                |a: &LineCount, b: &LineCount| (&a.line, &a.name) == (&b.line, &b.name);
+            added(a, b, is_same, |line| &mut line.count)
+        });
+        self.softirqs = self.softirqs.take().zip(later.softirqs).map(|(a, b)| {
+            let is_same = |a: &Counted, b: &Counted| a.name == b.name;
+            added(a, b, is_same, |softirq| &mut softirq.count)
+        });
+    }
+}
+
+/// Both lists with the counts of equal entries added up, most first.
+fn added<T>(
+    mut all: Vec<T>,
+    later: Vec<T>,
+    is_same: impl Fn(&T, &T) -> bool,
+    count: impl Fn(&mut T) -> &mut u64,
+) -> Vec<T> {
+    for mut entry in later {
+        match all.iter_mut().find(|other| is_same(other, &entry)) {
+            Some(other) => *count(other) += *count(&mut entry),
+            None => all.push(entry),
+        }
+    }
+    let mut counted: Vec<(u64, T)> =
+        all.into_iter().map(|mut entry| (*count(&mut entry), entry)).collect();
+    counted.sort_by_key(|(count, _)| u64::MAX - count);
+    counted.into_iter().map(|(_, entry)| entry).collect()
+}
+
 /// How often one line of `/proc/interrupts` was counted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LineCount {
@@ -124,4 +182,32 @@ pub struct Counted {
     pub name: String,
     /// How often.
     pub count: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that stretches add up line by line, most first, and that what is unknown of one
+    /// stays unknown.
+    #[test]
+    fn stretches_add_up() {
+        let counted = |name: &str, count| Counted { name: name.to_owned(), count };
+        let mut sum = Meanwhile {
+            span_ns: Nanos::from_nanos(5),
+            softirqs: Some(vec![counted("TIMER", 3), counted("RCU", 2)]),
+            preempted: 1,
+            steal_ns: Some(Nanos::from_nanos(1)),
+            ..Meanwhile::default()
+        };
+        sum.add(Meanwhile {
+            span_ns: Nanos::from_nanos(6),
+            softirqs: Some(vec![counted("RCU", 4), counted("SCHED", 9)]),
+            preempted: 2,
+            ..Meanwhile::default()
+        });
+        let softirqs = [counted("SCHED", 9), counted("RCU", 6), counted("TIMER", 3)];
+        assert_eq!(sum.softirqs, Some(softirqs.to_vec()));
+        assert_eq!((sum.span_ns.get(), sum.preempted, sum.steal_ns), (11, 3, None));
+    }
 }

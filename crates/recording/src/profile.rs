@@ -1,8 +1,8 @@
-//! Where instructions go: single interruptions and steps, taken apart by kernel function.
+//! Where instructions go: kinds of interruptions and steps, taken apart by kernel function.
 //!
-//! For each way into the kernel and each of the most frequent numbers of instructions that
-//! it cost, the first such episode of a phase is kept whole. An episode's stacks add up to
-//! its total exactly.
+//! Episodes are of one kind if they executed the same number of instructions in the same
+//! functions, called the same way. The most frequent kinds are kept, each with how often it
+//! was seen; a kind's stacks add up to its total exactly.
 
 use serde::{Deserialize, Serialize};
 use units::{Cpu, Instructions};
@@ -14,21 +14,21 @@ use crate::Level;
 pub struct Profile {
     /// Names of functions; frames are places in this list.
     pub names: Vec<String>,
-    /// The episodes, in the order in which they were first seen.
+    /// The kinds of episodes, in the order in which they were first seen.
     pub episodes: Vec<Episode>,
 }
 
-/// One interruption, or one step of a measurement, taken apart.
+/// One kind of interruption, or of step of a measurement, taken apart.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Episode {
-    /// The phase it was seen in, counted from 0.
-    pub phase: usize,
     /// The CPU.
     pub cpu: Cpu,
     /// What it is.
     pub what: What,
     /// All its instructions: of an interruption the kernel's; of a step all.
     pub total: Instructions,
+    /// How often it was seen: phases, counted from 0 in rising order, and the number in each.
+    pub times: Vec<(usize, u64)>,
     /// Where they went. A stack is there once.
     pub stacks: Vec<Stack>,
 }

@@ -28,11 +28,13 @@ fn example() -> Recording {
         threshold_ns: None,
         fifo: Some(50),
         stop_above_ns: None,
+        phases: None,
     };
     let cpu = CpuNoise {
         cpu: Cpu::new(1),
         began_ns: Nanos::from_micros(40),
         elapsed_ns: Nanos::from_millis(999),
+        phases: Vec::new(),
         loop_ns: Nanos::from_nanos(8),
         passes: 110_000_000,
         gaps: vec![span(3_000, 12_000), span(4_003_000, 9_500)],

@@ -296,10 +296,10 @@ pub(crate) fn doubt() -> Doubt {
 /// The cell with a profile: its tick was kept twice, once as it usually is.
 pub(crate) fn with_profile(mut cell: Cell) -> Cell {
     let episode = |total, from, own: &[u64]| Episode {
-        phase: 0,
         cpu: Cpu::new(0),
         what: What::Interruption { entry: TIMER.to_owned(), from },
         total: Instructions::new(total),
+        times: vec![(0, if total == 2_999 { 1 } else { 2 })],
         stacks: own
             .iter()
             .enumerate()

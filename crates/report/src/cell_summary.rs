@@ -7,19 +7,21 @@
 use facts::Facts;
 use recording::{
     Answer, Body, CallsSeries, CallsSpec, Cell, Code, Counts, CpuCounts, Doubt, Ending,
-    Level, Mode, NohzSeries, NohzSpec, NoiseSeries, PhaseCounts, Recording, TickSample,
-    TicksSeries,
+    Episode, Level, Mode, NohzSeries, NohzSpec, NoiseSeries, PhaseCounts, Recording,
+    TickSample, TicksSeries, What,
 };
 use stats::{
     CallCosts, CellSummary, CountsInput, CpuWork, EntryInput, GapsInput, IdleCost,
-    IdleInput, NohzCost, SlicesCost, SlicesSummary, TickCost,
+    IdleInput, KindInput, NohzCost, SlicesCost, SlicesSummary, Spread, TickCost,
+    TickKinds, is_timer_entry,
 };
-use units::{Cpu, Nanos, TscHz};
+use units::{Cpu, CpuSet, Nanos, Span, TscHz};
 
 use crate::slices_summary::slices_summary;
 use crate::summary::{
     calls_summary, check_summary, nohz_test_summary, noise_summary, ticks_summary,
 };
+use crate::typical::stacks;
 
 /// What a cell found; `None` for a lost one.
 pub fn cell_summary(cell: &Cell) -> Option<CellSummary> {
@@ -60,13 +62,11 @@ pub(crate) fn answer(cell: &Cell) -> Option<&Answer> {
 fn exact_summary(answer: &Answer) -> Option<CellSummary> {
     let counts = answer.counts.as_ref();
     match &answer.recording.body {
-        Body::Noise { series, .. } => Some(CellSummary::TickCost(tick_cost(
-            &answer.recording.facts,
-            series,
-            counts,
-        ))),
+        Body::Noise { series, .. } => {
+            Some(CellSummary::TickCost(tick_cost(answer, series, counts)))
+        }
         Body::Ticks { series, .. } => {
-            idle_cost(series, counts?).map(CellSummary::IdleCost)
+            idle_cost(answer, series, counts?).map(CellSummary::IdleCost)
         }
         Body::Calls { spec, series } => {
             call_costs(spec, series, counts?).map(CellSummary::CallCosts)
@@ -100,19 +100,43 @@ fn ordinary_summary(recording: &Recording) -> Option<CellSummary> {
     Some(summary)
 }
 
-fn tick_cost(facts: &Facts, series: &NoiseSeries, counts: Option<&Counts>) -> TickCost {
-    let phase = counts.and_then(|counts| counts.phases.first());
-    let gaps =
-        series.cpus.iter().map(|cpu| GapsInput { pass: cpu.loop_ns, gaps: &cpu.gaps });
-    let measured = phase.map(|phase| {
-        let cpus = series.cpus.iter().filter_map(|cpu| on_cpu(phase, cpu.cpu));
-        cpus.collect::<Vec<_>>()
+fn tick_cost(answer: &Answer, series: &NoiseSeries, counts: Option<&Counts>) -> TickCost {
+    let measured = counts.map(|counts| {
+        let of_phase = |phase| {
+            let cpus = series.cpus.iter().filter_map(move |cpu| on_cpu(phase, cpu.cpu));
+            cpus.collect::<Vec<_>>()
+        };
+        counts.phases.iter().map(of_phase).collect::<Vec<_>>()
     });
-    let clock = own_clock(facts, series, phase);
-    let cost = TickCost::of(clock, gaps, measured.as_deref());
+    let first = counts.and_then(|counts| counts.phases.first());
+    let clock = own_clock(&answer.recording.facts, series, first);
+    let cost = TickCost::of(clock, &gaps(series), measured.as_deref());
+    let cpus: CpuSet = series.cpus.iter().map(|cpu| cpu.cpu).collect();
+    let ticks = cost.kernel_instructions.as_ref().filter(|_| answer.profile.is_some());
+    let of_all = |ticks: &Spread| {
+        TickKinds::of(ticks.count(), kinds(answer, &cpus, &[Level::User]))
+    };
+    let kinds = ticks.map(of_all);
     let is_blamed = clock.is_some() && series.source.is_some();
     let culprits = is_blamed.then(|| noise_summary(series).culprits);
-    TickCost { culprits: culprits.unwrap_or_default(), ..cost }
+    TickCost { kinds, culprits: culprits.unwrap_or_default(), ..cost }
+}
+
+/// The gaps of each phase, CPU by CPU.
+fn gaps(series: &NoiseSeries) -> Vec<Vec<GapsInput<'_>>> {
+    let spans: Vec<Vec<Span>> = series.cpus.iter().map(|cpu| cpu.ran()).collect();
+    let phases = spans.iter().map(Vec::len).max().unwrap_or(0);
+    let of_phase = |phase: usize| {
+        let within = series.cpus.iter().zip(&spans).filter_map(|(cpu, spans)| {
+            let begin = spans.get(phase)?.start;
+            let end = spans.get(phase + 1).map_or(Nanos::MAX, |next| next.start);
+            let from = cpu.gaps.partition_point(|gap| gap.start < begin);
+            let to = cpu.gaps.partition_point(|gap| gap.start < end);
+            Some(GapsInput { pass: cpu.loop_ns, gaps: cpu.gaps.get(from..to)? })
+        });
+        within.collect()
+    };
+    (0..phases).map(of_phase).collect()
 }
 
 /// The clock's frequency, where the guest's only CPU has it for itself. How many there
@@ -128,16 +152,37 @@ fn own_clock(
 }
 
 /// Each interval is a phase of its own.
-fn idle_cost(series: &TicksSeries, counts: &Counts) -> Option<IdleCost> {
+fn idle_cost(answer: &Answer, series: &TicksSeries, counts: &Counts) -> Option<IdleCost> {
     let samples = &series.samples;
     let phases = counts.phases.get(..samples.len())?;
-    let idle: Nanos = samples.iter().map(|sample| sample.span_ns).sum();
+    let intervals: Vec<Nanos> = samples.iter().map(|sample| sample.span_ns).collect();
     let cpus = samples.first()?.cpus.iter().map(|seen| IdleInput {
         cpu: seen.cpu,
         timer: samples.iter().map(|sample| timer(sample, seen.cpu)).sum(),
         phases: phases.iter().filter_map(|phase| on_cpu(phase, seen.cpu)).collect(),
     });
-    Some(IdleCost::of(idle, &cpus.collect::<Vec<_>>()))
+    let cost = IdleCost::of(&intervals, &cpus.collect::<Vec<_>>());
+    let cpus: CpuSet = cost.cpus.iter().map(|cpu| cpu.cpu).collect();
+    let ticks = cost.tick_kernel_instructions.count();
+    let kinds = TickKinds::of(ticks, kinds(answer, &cpus, &[Level::User, Level::Kernel]));
+    Some(IdleCost { kinds, ..cost })
+}
+
+/// The kinds of timer interrupts that were kept: those of these CPUs that interrupted this.
+fn kinds<'a>(answer: &'a Answer, cpus: &CpuSet, levels: &[Level]) -> Vec<KindInput<'a>> {
+    let Some(profile) = &answer.profile else { return Vec::new() };
+    let is_tick = |episode: &&Episode| match &episode.what {
+        What::Interruption { entry, from } => {
+            is_timer_entry(entry) && levels.contains(from) && cpus.contains(episode.cpu)
+        }
+        What::Step => false,
+    };
+    let kind = |episode: &'a Episode| KindInput {
+        instructions: episode.total,
+        times: episode.times.iter().map(|(_, times)| times).sum(),
+        stacks: stacks(profile, episode),
+    };
+    profile.episodes.iter().filter(is_tick).map(kind).collect()
 }
 
 /// The first phase is the wait, and the last the stay, where there was one.
@@ -165,20 +210,27 @@ fn timer(sample: &TickSample, cpu: Cpu) -> Option<u64> {
     sample.cpus.iter().find(|seen| seen.cpu == cpu)?.timer
 }
 
-/// Each call is a phase of its own.
+/// Each call has phases of its own, one after the other.
 fn call_costs(
     spec: &CallsSpec,
     series: &CallsSeries,
     counts: &Counts,
 ) -> Option<CallCosts> {
-    let phases = counts.phases.get(..series.calls.len())?;
-    let calls = series
-        .calls
-        .iter()
-        .zip(phases)
-        .map(|(seen, phase)| Some((seen.call.name(), on_cpu(phase, spec.cpu)?)));
+    let each = phases_each(spec);
+    let phases = counts.phases.get(..series.calls.len().checked_mul(each)?)?;
+    let calls =
+        series.calls.iter().zip(phases.chunks_exact(each)).map(|(seen, phases)| {
+            let counts = phases.iter().map(|phase| on_cpu(phase, spec.cpu));
+            Some((seen.call.name(), counts.collect::<Option<Vec<_>>>()?))
+        });
     let calls = calls.collect::<Option<Vec<_>>>()?;
-    Some(CallCosts::of(calls.iter().map(|(name, counts)| (*name, counts))))
+    Some(CallCosts::of(calls.iter().map(|(name, counts)| (*name, counts.as_slice()))))
+}
+
+/// In how many phases each call was made.
+pub(crate) fn phases_each(spec: &CallsSpec) -> usize {
+    let count = spec.phases.map_or(1, |phases| phases.count.max(1));
+    usize::try_from(count).unwrap_or(usize::MAX)
 }
 
 fn on_cpu(phase: &PhaseCounts, cpu: Cpu) -> Option<CountsInput<'_>> {
@@ -206,7 +258,7 @@ mod tests {
     use units::Instructions;
 
     use super::*;
-    use crate::cell_example::{OLD, call_costs, cell, idle_cost, lost, tick_cost};
+    use crate::cell_example::{OLD, call_costs, cell, idle_cost, lost, phase, tick_cost};
     use crate::example;
 
     fn tick(ending: &Ending) -> TickCost {
@@ -228,9 +280,34 @@ mod tests {
     fn one_cpu() {
         let cost = tick(&tick_cost(&[2584, 2584, 9_000_123], &[(2571, 2)]));
         let gaps = cost.gap_instructions.unwrap();
-        assert_eq!(gaps.mode, Some(Instructions::new(2584)));
+        assert_eq!(gaps.p50, Some(Instructions::new(2584)));
         assert_eq!(gaps.max(), Some(Instructions::new(9_000_121)));
-        assert_eq!(cost.kernel_instructions.unwrap().mode, Some(Instructions::new(2571)));
+        assert_eq!(cost.kernel_instructions.unwrap().p50, Some(Instructions::new(2571)));
+    }
+
+    /// Check that each phase's gaps and ticks are its own, and that the spread over phases is
+    /// known.
+    #[test]
+    fn phases() {
+        let mut ending = tick_cost(&[2584, 2584, 2684, 2684], &[(2571, 2)]);
+        let answer = answer_of(&mut ending);
+        let Body::Noise { series, .. } = &mut answer.recording.body else { panic!() };
+        let span = |start| Span {
+            start: Nanos::from_millis(start),
+            length: Nanos::from_millis(7),
+        };
+        series.cpus[0].phases = vec![span(0), span(8)];
+        let phases = &mut answer.counts.as_mut().unwrap().phases;
+        phases.push(phase(&[], Level::User, &[(2671, 2)]));
+        let cost = tick(&ending);
+        for (spread, mean) in
+            [(cost.gap_instructions, 2634.0), (cost.kernel_instructions, 2621.0)]
+        {
+            let spread = spread.unwrap();
+            assert_eq!((spread.mean, spread.mean_deviation), (Some(mean), Some(50.0)));
+            assert_eq!(spread.p50_deviation, Some(Instructions::new(100)));
+            assert_eq!(spread.agreed, None);
+        }
     }
 
     /// Check that with several CPUs, or where nobody says how many, the clock is not

@@ -11,6 +11,7 @@ use units::Instructions;
 
 use crate::call_tables::{Found, MARK, call_tables};
 use crate::fit::{fits, fitted};
+use crate::kinds_table::kinds_table;
 use crate::nohz_tables::nohz_tables;
 use crate::number;
 use crate::paragraph::paragraph;
@@ -129,47 +130,51 @@ fn instructions(value: Option<Instructions>, count: Count) -> String {
 
 fn tick_costs(rows: &[Row]) -> Option<String> {
     rows.iter().find(|row| matches!(row.summary, CellSummary::TickCost(_)))?;
-    let head = ["gap", "in kernel", "ticks", "distinct", "min", "max"];
+    let head = ["gap", "in kernel", "mean", "±", "ticks", "most"];
     let table = table(head, rows, |summary, count| match summary {
         CellSummary::TickCost(cost) => vec![tick_cost(cost, count)],
         // A tick of an idle CPU is no gap in anything, but a tick all the same.
         CellSummary::IdleCost(IdleCost { tick_kernel_instructions: spread, .. }) => {
             let none = number::NONE.to_owned();
-            vec![tick_line(none, Some(spread), Some(spread), count)]
+            vec![tick_line(none, None, Some(spread), count)]
         }
         _ => Vec::new(),
     })?;
-    let words = "\"gap\": the most frequent stretch in which the guest's loop did not run, \
-                 a pass of the loop included. \"in kernel\": the most frequent number from the \
-                 timer's interruption of a program to its return. Then, of the gaps or else \
-                 of the kernel's: how many, how many different ones, and the extremes.";
-    Some(section("What one tick costs, in instructions", &table, words))
+    let words = "\"gap\": the median stretch in which the guest's loop did not run, a pass of \
+                 the loop included. \"in kernel\": the median number of kernel instructions \
+                 from the timer's interruption to its return. \"mean\": of the same; \"±\": by \
+                 how much a single phase of the measurement is off the mean at most; \"most\": \
+                 the longest gap, or else the most expensive tick.";
+    let costs = section("What one tick costs, in instructions", &table, words);
+    Some(costs + &kinds_table(rows).unwrap_or_default())
 }
 
 fn tick_cost(cost: &TickCost, count: Count) -> [String; 6] {
-    let TickCost { gap_instructions: gap, kernel_instructions: kernel, .. } = cost;
-    let all = gap.as_ref().or(kernel.as_ref());
-    tick_line(mode(gap.as_ref(), count), kernel.as_ref(), all, count)
-}
-
-fn mode(spread: Option<&Spread>, count: Count) -> String {
-    number::known(spread, |spread| instructions(spread.mode, count))
+    let (gap, kernel) =
+        (cost.gap_instructions.as_ref(), cost.kernel_instructions.as_ref());
+    tick_line(median(gap, count), gap, kernel, count)
 }
 
 fn tick_line(
-    gap: String,
+    median_gap: String,
+    gap: Option<&Spread>,
     kernel: Option<&Spread>,
-    all: Option<&Spread>,
     count: Count,
 ) -> [String; 6] {
+    let (first, all) = (kernel.or(gap), gap.or(kernel));
+    let rounded = |value: f64| number::rounded(value, count);
     [
-        gap,
-        mode(kernel, count),
+        median_gap,
+        median(kernel, count),
+        number::known(first, |spread| number::any(spread.mean, rounded)),
+        number::known(first, |spread| number::any(spread.mean_deviation, rounded)),
         number::known(all, |spread| count(spread.count())),
-        number::known(all, |spread| count(spread.distinct())),
-        number::known(all, |spread| instructions(spread.min(), count)),
         number::known(all, |spread| instructions(spread.max(), count)),
     ]
+}
+
+fn median(spread: Option<&Spread>, count: Count) -> String {
+    number::known(spread, |spread| instructions(spread.p50, count))
 }
 
 fn idle_costs(rows: &[Row]) -> Option<String> {
@@ -181,8 +186,8 @@ fn idle_costs(rows: &[Row]) -> Option<String> {
         _ => Vec::new(),
     })?;
     let words = "\"ticks/s\": timer interrupts by /proc/interrupts; \"counted/s\": the same \
-                 by the lab's counter. \"one tick\": the most frequent number of kernel \
-                 instructions of one.";
+                 by the lab's counter. \"one tick\": the median number of kernel instructions \
+                 of one.";
     Some(section("What idle CPUs still execute", &table, words))
 }
 
@@ -192,14 +197,14 @@ fn idle_cost(cost: &IdleCost, cpu: &CpuIdleCost, count: Count) -> [String; 5] {
         number::known(cpu.instructions_hz, number::bare_rate),
         number::known(cpu.timer_hz, number::bare_rate),
         number::known(cpu.timer_entries_hz, number::bare_rate),
-        instructions(cost.tick_kernel_instructions.mode, count),
+        instructions(cost.tick_kernel_instructions.p50, count),
     ]
 }
 
 fn call_costs(rows: &[Row]) -> Option<String> {
     let cost = |call: &CallCost| {
-        let number = instructions(call.instructions.mode, number::count);
-        let mark = varies(call).then_some(MARK);
+        let number = instructions(call.instructions.p50, number::count);
+        let mark = call.instructions.agreed.is_none().then_some(MARK);
         (call.name.clone(), number.chars().chain(mark).collect())
     };
     let found = found(rows, |summary| match summary {
@@ -208,18 +213,11 @@ fn call_costs(rows: &[Row]) -> Option<String> {
     });
     let any_varies =
         found.iter().flat_map(|cell| &cell.costs).any(|(_, cost)| cost.ends_with(MARK));
-    let words = "The most frequent number from one repeat's start to the next one's, the \
-                 program's own instructions and the kernel's.";
+    let words = "The median number from one repeat's start to the next one's, the program's \
+                 own instructions and the kernel's.";
     let asterisk = " An asterisk: fewer than 90 % of the repeats took just that number.";
     let words = format!("{words}{}", if any_varies { asterisk } else { "" });
     call_section("What requests to the kernel cost, in instructions", &found, &words)
-}
-
-/// Whether the most frequent number is that of fewer than 90 % of the repeats.
-fn varies(call: &CallCost) -> bool {
-    let spread = &call.instructions;
-    let times = u128::from(spread.times());
-    times * 10 < u128::from(call.repeats) * 9
 }
 
 fn noise(rows: &[Row]) -> Option<String> {

@@ -174,8 +174,15 @@ mod tests {
             "cells": [about("other"), about("fifo")],
         });
         expected["cells"][0]["summary"] = json!({
-            "gap_instructions": {"mode": 2584, "values": [[2584, 2], [2601, 1]]},
-            "kernel_instructions": {"mode": 2571, "values": [[2571, 3]]},
+            "gap_instructions": {
+                "agreed": null, "mean": 7769.0 / 3.0, "mean_deviation": null, "p50": 2584,
+                "p50_deviation": null, "p99": 2601, "values": [[2584, 2], [2601, 1]],
+            },
+            "kernel_instructions": {
+                "agreed": 2571, "mean": 2571.0, "mean_deviation": null, "p50": 2571,
+                "p50_deviation": null, "p99": 2571, "values": [[2571, 3]],
+            },
+            "kinds": null,
         });
         expected["cells"][1]["summary"] = Value::Null;
         expected["cells"][1]["lost"] = json!({

@@ -217,16 +217,17 @@ mod tests {
 
     What one tick costs, in instructions
 
-      kernel    cell    gap  in kernel  ticks  distinct   min     max
-      6.1.0     other  2584       2571    250         3  2584  10,911
-      6.1.0     fifo   2345       2332    250         2  2345    2999
-      6.1.0     idle      -       1920     16         2  1920    2204
-      6.12.117  other  2812       2799    250         1  2812    2812
+      kernel    cell    gap  in kernel  mean  ±  ticks    most
+      6.1.0     other  2584       2571  2572  -    250  10,911
+      6.1.0     fifo   2345       2332  2332  -    250    2999
+      6.1.0     idle      -       1920  1991  0     16    2204
+      6.12.117  other  2812       2799  2799  -    250    2812
 
-    "gap": the most frequent stretch in which the guest's loop did not run, a pass
-    of the loop included. "in kernel": the most frequent number from the timer's
-    interruption of a program to its return. Then, of the gaps or else of the
-    kernel's: how many, how many different ones, and the extremes.
+    "gap": the median stretch in which the guest's loop did not run, a pass of the
+    loop included. "in kernel": the median number of kernel instructions from the
+    timer's interruption to its return. "mean": of the same; "±": by how much a
+    single phase of the measurement is off the mean at most; "most": the longest
+    gap, or else the most expensive tick.
 
     What idle CPUs still execute
 
@@ -234,8 +235,7 @@ mod tests {
       6.1.0   idle    0          16,928        9          8      1920
 
     "ticks/s": timer interrupts by /proc/interrupts; "counted/s": the same by the
-    lab's counter. "one tick": the most frequent number of kernel instructions of
-    one.
+    lab's counter. "one tick": the median number of kernel instructions of one.
 
     These are instructions, counted to the last one: the same inputs give the same
     numbers on every machine. Instructions are not time: what caches, branch
@@ -252,7 +252,7 @@ mod tests {
     /// is marked only where it is not that of nearly all repeats.
     #[test]
     fn call_page() {
-        assert_snapshot!(page("syscalls", "", &call_cells()), @r#"
+        assert_snapshot!(page("syscalls", "", &call_cells()), @r"
     syscalls
 
     Kernels
@@ -283,14 +283,14 @@ mod tests {
       mitigations=auto     782     1003  12,243  5580    4471   2358  88,490  14,324
       nohz_full=1          782     1003  12,243  5580    4471   2358  88,490  14,324
 
-    The most frequent number from one repeat's start to the next one's, the
-    program's own instructions and the kernel's. An asterisk: fewer than 90 % of the
-    repeats took just that number.
+    The median number from one repeat's start to the next one's, the program's own
+    instructions and the kernel's. An asterisk: fewer than 90 % of the repeats took
+    just that number.
 
     These are instructions, counted to the last one: the same inputs give the same
     numbers on every machine. Instructions are not time: what caches, branch
     prediction and memory cost is not in them.
-    "#);
+    ");
     }
 
     /// Check that kernels stand side by side where each has one cell.
@@ -326,20 +326,24 @@ mod tests {
             let table = text.split("in instructions\n\n").nth(1).unwrap();
             table.split("\n\n").next().unwrap().to_owned()
         };
-        assert_snapshot!(told("nohz=off highres=off idle", &[OLD, NEW]), @r#"
-    kernel, cell                  gap  in kernel  ticks  distinct   min     max
+        assert_snapshot!(told("nohz=off highres=off idle", &[OLD, NEW]), @r"
+    kernel    cell                        gap  in kernel  mean  ±  ticks    most
+    6.1.0     nohz=off highres=off idle  2345       2332  2332  -    250  47.8 G
+    6.12.117  nohz=off highres=off idle  2345       2332  2332  -    250  47.8 G
+    ");
+        assert_snapshot!(told("nohz=off highres=off the-workload", &[OLD, NEW]), @r"
+    kernel, cell                          gap  in kernel  mean  ±  ticks    most
     6.1.0
-      nohz=off highres=off idle  2345       2332    250         2  2345  47.8 G
+      nohz=off highres=off the-workload  2345       2332  2332  -    250  47.8 G
     6.12.117
-      nohz=off highres=off idle  2345       2332    250         2  2345  47.8 G
-    "#);
-        assert_snapshot!(told("nohz=off highres=off the-workload", &[OLD, NEW]), @r#"
-    kernel, cell                     gap  in kernel  ticks  distinct   min     max
+      nohz=off highres=off the-workload  2345       2332  2332  -    250  47.8 G
+    ");
+        let long = "nohz=off highres=off mitigations=off the-workload";
+        assert_snapshot!(told(long, &[OLD]), @r"
+    kernel, cell                            gap  in kernel  mean  ±  ticks    most
     6.1.0
-      nohz=off highres=off the-wo…  2345       2332    250         2  2345  47.8 G
-    6.12.117
-      nohz=off highres=off the-wo…  2345       2332    250         2  2345  47.8 G
-    "#);
+      nohz=off highres=off mitigations=o…  2345       2332  2332  -    250  47.8 G
+    ");
     }
 
     /// Check that a machine stands beside a cell where machines differ, and that two
@@ -473,8 +477,7 @@ mod tests {
       6.1.0   idle #3    0          20,200       45         10      1920
 
     "ticks/s": timer interrupts by /proc/interrupts; "counted/s": the same by the
-    lab's counter. "one tick": the most frequent number of kernel instructions of
-    one.
+    lab's counter. "one tick": the median number of kernel instructions of one.
 
     These are instructions, counted to the last one: the same inputs give the same
     numbers on every machine. Instructions are not time: what caches, branch

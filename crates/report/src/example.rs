@@ -131,6 +131,7 @@ fn cpu_noise(cpu: u32) -> CpuNoise {
         cpu: Cpu::new(cpu),
         began_ns: Nanos::from_micros(20),
         elapsed_ns: Nanos::from_secs(10),
+        phases: Vec::new(),
         loop_ns: Nanos::from_nanos(12),
         passes: 700_000_000,
         gaps,
@@ -200,6 +201,7 @@ pub(crate) fn noise(groups: &str, count: u32) -> Recording {
         threshold_ns: None,
         fifo: None,
         stop_above_ns: None,
+        phases: None,
     };
     let body = Body::Noise { spec, series: noise_series(count) };
     let doubt = Doubt::new(
@@ -252,6 +254,7 @@ pub(crate) fn calls(groups: &str) -> Recording {
         cpu: Cpu::new(1),
         calls: typical.map(|(call, _)| call).to_vec(),
         repeats: 100,
+        phases: None,
     };
     let series = CallsSeries {
         clock: "tsc".to_owned(),

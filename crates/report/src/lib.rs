@@ -33,6 +33,7 @@ mod histogram;
 mod jitter;
 mod json;
 mod kernel_label;
+mod kinds_table;
 mod latency;
 mod limits;
 mod meanwhile;

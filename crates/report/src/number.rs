@@ -104,6 +104,16 @@ pub(crate) fn count(count: u64) -> String {
     grouped(&count.to_string())
 }
 
+/// A number, rounded to a whole one.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "means of counts are not negative, and far below 2^53"
+)]
+pub(crate) fn rounded(value: f64, count: fn(u64) -> String) -> String {
+    count(value.round() as u64)
+}
+
 /// A difference, with its sign: `+552`, `+740.5`, `-3`, `0`.
 pub(crate) fn difference(difference: f64) -> String {
     if difference == 0.0 {

@@ -62,8 +62,9 @@ pub(crate) fn added_table(cells: &[Named<'_>]) -> Option<String> {
         return None;
     }
     let table = fitted(6..=36, |width| added_lines(&lines, width));
-    let words = "The most frequent number of the cell that nobody watched, that of the watched \
-                 one, and what each event costs more. A repeat of \"switch\" is two switches.";
+    let words = "What one event costs in the unwatched cell and in the watched one, and the \
+                 difference: of ticks the cheapest frequent kind, of calls the median. A repeat \
+                 of \"switch\" is two switches.";
     Some(section("What being watched adds, in instructions", &table, words))
 }
 
@@ -239,8 +240,9 @@ mod tests {
         tick-classic  bpf_classic  tick             2330     3446   +1116
         switch-bpf    bpf          2 × switch       3527     5008  +740.5
 
-    The most frequent number of the cell that nobody watched, that of the watched
-    one, and what each event costs more. A repeat of "switch" is two switches.
+    What one event costs in the unwatched cell and in the watched one, and the
+    difference: of ticks the cheapest frequent kind, of calls the median. A repeat
+    of "switch" is two switches.
 
     ---
 

@@ -1,8 +1,8 @@
 //! What being watched adds to what the kernel does: a watched cell beside the same cell that
 //! nobody watched, event by event.
 //!
-//! Both numbers are the most frequent of their cell. Where a kernel has two ways of doing a
-//! thing that are about equally frequent, the difference may be of one way and the other.
+//! Of ticks the cheapest frequent kind of both cells is compared, where kinds are known: the
+//! same way through the kernel, watched and not. Of other events it is the median.
 
 use serde::Serialize;
 use units::Instructions;
@@ -68,12 +68,13 @@ impl Added {
 /// As the counter counts it, or else as the guest's loop sees it.
 fn tick(cost: &TickCost) -> Option<Instructions> {
     let spread = cost.kernel_instructions.as_ref().or(cost.gap_instructions.as_ref());
-    spread?.mode
+    let kind = cost.kinds.as_ref().and_then(|kinds| kinds.frequent_min);
+    kind.or(spread?.p50)
 }
 
 fn call(costs: &CallCosts, name: &str) -> Option<Instructions> {
     let call = costs.calls.iter().find(|call| call.name == name)?;
-    call.instructions.mode
+    call.instructions.p50
 }
 
 #[cfg(test)]
@@ -96,10 +97,11 @@ mod tests {
                     steps,
                     entries: Vec::new(),
                 };
-                (*name, input)
+                (*name, vec![input])
             })
             .collect();
-        let costs = CallCosts::of(inputs.iter().map(|(name, input)| (*name, input)));
+        let costs =
+            CallCosts::of(inputs.iter().map(|(name, input)| (*name, input.as_slice())));
         CellSummary::CallCosts(costs)
     }
 
@@ -107,6 +109,7 @@ mod tests {
         CellSummary::TickCost(TickCost {
             gap_instructions: Some(Spread::of([Instructions::new(cost)])),
             kernel_instructions: None,
+            kinds: None,
             culprits: Vec::new(),
         })
     }

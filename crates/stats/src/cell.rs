@@ -12,7 +12,7 @@ use units::{Cpu, Instructions, Nanos, PerSecond, Span, TscHz};
 
 use crate::{
     CallsSummary, CheckSummary, Culprit, NohzCost, NohzTestSummary, NoiseSummary,
-    SlicesCost, SlicesSummary, Spread, TicksSummary,
+    SlicesCost, SlicesSummary, Spread, TickKinds, TicksSummary,
 };
 
 /// The kernel's names for the timer interrupt's entry on x86: since 5.8, and before.
@@ -51,6 +51,10 @@ pub struct CountsInput<'a> {
 }
 
 impl<'a> CountsInput<'a> {
+    fn timer_entries(&self) -> u64 {
+        self.timer().flat_map(|entry| entry.kernel.iter()).map(|(_, count)| count).sum()
+    }
+
     fn timer(&self) -> impl Iterator<Item = &EntryInput<'a>> {
         self.entries.iter().filter(|entry| is_timer_entry(entry.entry))
     }
@@ -102,6 +106,8 @@ pub struct TickCost {
     /// Kernel instructions of each timer interrupt that interrupted the program, until a
     /// program runs again; null where nothing was counted.
     pub kernel_instructions: Option<Spread>,
+    /// The kinds of these timer interrupts; null where nothing was counted.
+    pub kinds: Option<TickKinds>,
     /// Who took the gaps, the most first, in the guest's time; empty where nobody watched, or
     /// several CPUs share the guest's clock.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -110,27 +116,31 @@ pub struct TickCost {
 
 impl TickCost {
     /// Summarises gaps, seen with a clock of that frequency (`None` where several CPUs
-    /// share it), and what was counted on the same CPUs.
-    pub fn of<'a>(
+    /// share it), and what was counted on the same CPUs, both phase by phase.
+    pub fn of(
         clock: Option<TscHz>,
-        gaps: impl IntoIterator<Item = GapsInput<'a>>,
-        counts: Option<&[CountsInput<'_>]>,
+        gaps: &[Vec<GapsInput<'_>>],
+        counts: Option<&[Vec<CountsInput<'_>>]>,
     ) -> Self {
         let seen = |hz: TscHz| {
-            let of_cpu = move |cpu: GapsInput<'a>| {
-                let whole = move |gap: &Span| hz.ticks(gap.length + cpu.pass).ticks();
-                cpu.gaps.iter().map(whole).map(Instructions::new)
+            let of_cpu = move |cpu: &GapsInput<'_>| {
+                let whole = |gap: &Span| hz.ticks(gap.length + cpu.pass).ticks();
+                let gaps: Vec<u64> = cpu.gaps.iter().map(whole).collect();
+                gaps.into_iter().map(|length| (Instructions::new(length), 1))
             };
-            Spread::of(gaps.into_iter().flat_map(of_cpu))
+            Spread::phased(gaps.iter().map(|phase| phase.iter().flat_map(of_cpu)))
         };
-        let counted = |cpus: &[CountsInput<'_>]| {
-            let timer = cpus.iter().flat_map(CountsInput::timer);
-            let from_user = timer.filter(|entry| entry.from_user);
-            Spread::counted(from_user.flat_map(|entry| entry.kernel.iter().copied()))
+        let counted = |phases: &[Vec<CountsInput<'_>>]| {
+            Spread::phased(phases.iter().map(|cpus| {
+                let timer = cpus.iter().flat_map(CountsInput::timer);
+                let from_user = timer.filter(|entry| entry.from_user);
+                from_user.flat_map(|entry| entry.kernel.iter().copied())
+            }))
         };
         Self {
             gap_instructions: clock.map(seen),
             kernel_instructions: counts.map(counted),
+            kinds: None,
             culprits: Vec::new(),
         }
     }
@@ -158,6 +168,8 @@ pub struct IdleCost {
     pub cpus: Vec<CpuIdleCost>,
     /// Kernel instructions of each timer interrupt, on all these CPUs.
     pub tick_kernel_instructions: Spread,
+    /// The kinds of these timer interrupts.
+    pub kinds: TickKinds,
 }
 
 /// What one idle CPU executed. Timer interrupts are counted twice, independently.
@@ -171,10 +183,15 @@ pub struct CpuIdleCost {
     pub kernel_instructions: Instructions,
     /// All instructions a second; null for no time.
     pub instructions_hz: Option<PerSecond>,
+    /// The largest distance of an interval's rate from that; null for fewer than two
+    /// intervals.
+    pub instructions_hz_deviation: Option<PerSecond>,
     /// Timer interrupts by `/proc/interrupts`; null where not known.
     pub timer_interrupts: Option<u64>,
     /// The same a second.
     pub timer_hz: Option<PerSecond>,
+    /// The largest distance of an interval's rate from that, by the counter; null as above.
+    pub timer_hz_deviation: Option<PerSecond>,
     /// How often the counter saw the kernel enter by the timer's entry.
     pub timer_entries: u64,
     /// The same a second.
@@ -182,15 +199,22 @@ pub struct CpuIdleCost {
 }
 
 impl IdleCost {
-    /// Summarises what was seen in `idle`.
-    pub fn of(idle: Nanos, cpus: &[IdleInput<'_>]) -> Self {
-        let timer = cpus.iter().flat_map(IdleInput::timer);
-        let intervals = cpus.iter().map(|cpu| cpu.phases.len()).max().unwrap_or(0);
+    /// Summarises what was seen in intervals of those lengths.
+    pub fn of(intervals: &[Nanos], cpus: &[IdleInput<'_>]) -> Self {
+        let timer = |interval: usize| {
+            let of_cpu = move |cpu: &'_ IdleInput<'_>| -> Vec<(Instructions, u64)> {
+                let counts = cpu.phases.get(interval).into_iter();
+                let entries = counts.flat_map(CountsInput::timer);
+                entries.flat_map(|entry| entry.kernel.iter().copied()).collect()
+            };
+            cpus.iter().flat_map(of_cpu)
+        };
         Self {
-            idle_ns: idle,
-            intervals: u64::try_from(intervals).unwrap_or(u64::MAX),
-            cpus: cpus.iter().map(|cpu| CpuIdleCost::of(idle, cpu)).collect(),
-            tick_kernel_instructions: Spread::counted(timer),
+            idle_ns: intervals.iter().copied().sum(),
+            intervals: u64::try_from(intervals.len()).unwrap_or(u64::MAX),
+            cpus: cpus.iter().map(|cpu| CpuIdleCost::of(intervals, cpu)).collect(),
+            tick_kernel_instructions: Spread::phased((0..intervals.len()).map(timer)),
+            kinds: TickKinds::default(),
         }
     }
 
@@ -214,7 +238,8 @@ impl IdleInput<'_> {
 }
 
 impl CpuIdleCost {
-    fn of(idle: Nanos, input: &IdleInput<'_>) -> Self {
+    fn of(intervals: &[Nanos], input: &IdleInput<'_>) -> Self {
+        let idle = intervals.iter().copied().sum();
         let sum = |part: fn(&CountsInput<'_>) -> Instructions| {
             input.phases.iter().map(part).sum::<Instructions>()
         };
@@ -225,23 +250,46 @@ impl CpuIdleCost {
             instructions: all,
             kernel_instructions: sum(|phase| phase.kernel),
             instructions_hz: PerSecond::of(all.get(), idle),
+            instructions_hz_deviation: deviation(
+                PerSecond::of(all.get(), idle),
+                intervals,
+                input.phases.iter().map(|phase| (phase.user + phase.kernel).get()),
+            ),
             timer_interrupts: input.timer,
             timer_hz: input.timer.and_then(|count| PerSecond::of(count, idle)),
+            timer_hz_deviation: deviation(
+                PerSecond::of(entries, idle),
+                intervals,
+                input.phases.iter().map(CountsInput::timer_entries),
+            ),
             timer_entries: entries,
             timer_entries_hz: PerSecond::of(entries, idle),
         }
     }
 }
 
+/// The largest distance of an interval's rate from that of all.
+fn deviation(
+    whole: Option<PerSecond>,
+    intervals: &[Nanos],
+    counts: impl Iterator<Item = u64>,
+) -> Option<PerSecond> {
+    let rates = intervals.iter().zip(counts).filter_map(|(span, count)| {
+        Some((PerSecond::of(count, *span)?.get() - whole?.get()).abs())
+    });
+    let furthest = rates.max_by(f64::total_cmp).filter(|_| intervals.len() > 1);
+    furthest.map(PerSecond::new)
+}
+
 /// What single requests to the kernel cost.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CallCosts {
     /// Call by call, in the order asked.
     pub calls: Vec<CallCost>,
 }
 
 /// What one request costs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CallCost {
     /// The call: `getpid`.
     pub name: String,
@@ -249,25 +297,26 @@ pub struct CallCost {
     pub repeats: u64,
     /// Instructions, the program's and the kernel's, from one repeat to the next.
     pub instructions: Spread,
-    /// Instructions that programs executed in all of the call's phase.
+    /// Instructions that programs executed in all of the call's phases.
     pub user_instructions: Instructions,
-    /// Instructions that the kernel executed in all of the call's phase.
+    /// Instructions that the kernel executed in all of the call's phases.
     pub kernel_instructions: Instructions,
 }
 
 impl CallCosts {
-    /// Summarises calls: the name of each, and what was counted in its phase.
+    /// Summarises calls: the name of each, and what was counted in its phases.
     pub fn of<'a>(
-        calls: impl IntoIterator<Item = (&'a str, &'a CountsInput<'a>)>,
+        calls: impl IntoIterator<Item = (&'a str, &'a [CountsInput<'a>])>,
     ) -> Self {
-        let cost = |(name, counts): (&str, &CountsInput<'_>)| {
-            let instructions = Spread::counted(counts.steps.iter().copied());
+        let cost = |(name, phases): (&str, &[CountsInput<'_>])| {
+            let steps = phases.iter().map(|counts| counts.steps.iter().copied());
+            let instructions = Spread::phased(steps);
             CallCost {
                 name: name.to_owned(),
                 repeats: instructions.count(),
                 instructions,
-                user_instructions: counts.user,
-                kernel_instructions: counts.kernel,
+                user_instructions: phases.iter().map(|counts| counts.user).sum(),
+                kernel_instructions: phases.iter().map(|counts| counts.kernel).sum(),
             }
         };
         Self { calls: calls.into_iter().map(cost).collect() }
@@ -313,16 +362,24 @@ mod tests {
     fn tick_cost() {
         let gaps = gaps(&[2571, 2571, 2_999_997]);
         let kernel = values(&[(2574, 2)]);
-        let counts = [counts(
+        let counts = [vec![counts(
             0,
             &[(TIMER, true), (TIMER, false), ("asm_common_interrupt", true)],
             &kernel,
-        )];
-        let seen = GapsInput { pass: Nanos::from_nanos(13), gaps: &gaps };
-        let found = TickCost::of(TscHz::new(999_999_000), [seen], Some(&counts));
+        )]];
+        let seen = [vec![GapsInput { pass: Nanos::from_nanos(13), gaps: &gaps }]];
+        let found = TickCost::of(TscHz::new(999_999_000), &seen, Some(&counts));
         let expected = serde_json::json!({
-            "gap_instructions": {"mode": 2584, "values": [[2584, 2], [3_000_007, 1]]},
-            "kernel_instructions": {"mode": 2574, "values": [[2574, 2]]},
+            "gap_instructions": {
+                "agreed": null, "mean": 1_001_725.0, "mean_deviation": null, "p50": 2584,
+                "p50_deviation": null, "p99": 3_000_007,
+                "values": [[2584, 2], [3_000_007, 1]],
+            },
+            "kernel_instructions": {
+                "agreed": 2574, "mean": 2574.0, "mean_deviation": null, "p50": 2574,
+                "p50_deviation": null, "p99": 2574, "values": [[2574, 2]],
+            },
+            "kinds": null,
         });
         assert_eq!(serde_json::to_value(CellSummary::TickCost(found)).unwrap(), expected);
     }
@@ -331,10 +388,10 @@ mod tests {
     #[test]
     fn unknown_is_null() {
         let gaps = gaps(&[2571]);
-        let seen = GapsInput { pass: Nanos::from_nanos(13), gaps: &gaps };
-        let found = TickCost::of(None, [seen], None);
+        let seen = [vec![GapsInput { pass: Nanos::from_nanos(13), gaps: &gaps }]];
+        let found = TickCost::of(None, &seen, None);
         assert_eq!((found.gap_instructions, found.kernel_instructions), (None, None));
-        let found = TickCost::of(None, [], Some(&[]));
+        let found = TickCost::of(None, &[], Some(&[]));
         assert_eq!(found.kernel_instructions, Some(Spread::default()));
     }
 
@@ -348,17 +405,25 @@ mod tests {
             timer: Some(9),
             phases: vec![phase(), phase()],
         };
-        let found = IdleCost::of(Nanos::from_secs(2), &[cpu]);
+        let found = IdleCost::of(&[Nanos::from_secs(1); 2], &[cpu]);
         assert_eq!(found.contradictions().count(), 0);
         let expected = serde_json::json!({
             "idle_ns": 2_000_000_000_u64,
             "intervals": 2,
             "cpus": [{
                 "cpu": 0, "instructions": 10_080, "kernel_instructions": 10_000,
-                "instructions_hz": 5040.0, "timer_interrupts": 9, "timer_hz": 4.5,
+                "instructions_hz": 5040.0, "instructions_hz_deviation": 0.0,
+                "timer_interrupts": 9, "timer_hz": 4.5, "timer_hz_deviation": 0.0,
                 "timer_entries": 8, "timer_entries_hz": 4.0,
             }],
-            "tick_kernel_instructions": {"mode": 1200, "values": [[1200, 6], [1500, 2]]},
+            "tick_kernel_instructions": {
+                "agreed": null, "mean": 1275.0, "mean_deviation": 0.0, "p50": 1200,
+                "p50_deviation": 0, "p99": 1500, "values": [[1200, 6], [1500, 2]],
+            },
+            "kinds": {
+                "frequent_min": null, "frequent_max": null, "ticks": 0,
+                "ticks_not_listed": 0, "kinds": [],
+            },
         });
         assert_eq!(serde_json::to_value(CellSummary::IdleCost(found)).unwrap(), expected);
     }
@@ -371,7 +436,7 @@ mod tests {
         let doubtful = |timer| {
             let phases = vec![counts(0, &[(TIMER, false)], &kernel)];
             let cpu = IdleInput { cpu: Cpu::new(0), timer, phases };
-            IdleCost::of(Nanos::from_secs(1), &[cpu]).contradictions().count() == 1
+            IdleCost::of(&[Nanos::from_secs(1)], &[cpu]).contradictions().count() == 1
         };
         let found = [Some(7), Some(8), Some(12), Some(13), None].map(doubtful);
         assert_eq!(found, [true, false, false, true, false]);
@@ -382,10 +447,14 @@ mod tests {
     fn call_costs() {
         let steps = values(&[(412, 99), (2996, 1)]);
         let counts = counts(0, &[], &steps);
-        let found = CallCosts::of([("getpid", &counts)]);
+        let counts = [counts];
+        let found = CallCosts::of([("getpid", counts.as_slice())]);
         let expected = serde_json::json!({"calls": [{
             "name": "getpid", "repeats": 100,
-            "instructions": {"mode": 412, "values": [[412, 99], [2996, 1]]},
+            "instructions": {
+                "agreed": 412, "mean": 437.84, "mean_deviation": null, "p50": 412,
+                "p50_deviation": null, "p99": 412, "values": [[412, 99], [2996, 1]],
+            },
             "user_instructions": 40, "kernel_instructions": 5000,
         }]});
         assert_eq!(

@@ -30,6 +30,7 @@ mod slices_cost;
 mod slices_input;
 mod slices_picture;
 mod slices_window;
+mod tick_kinds;
 mod ticks;
 mod values;
 mod wakers;
@@ -58,7 +59,7 @@ pub use limit::{Excess, Limits};
 pub use meanwhile::{
     CountInput, LineInput, LineSummary, MeanwhileInput, MeanwhileSummary, SoftirqSummary,
 };
-pub use metrics::{metric_names, metrics};
+pub use metrics::{Metric, metric_names, metrics};
 pub use nohz::{
     CpuWork, KeptBySummary, NohzCost, NohzInput, NohzStressSummary, NohzTestSummary,
     WaitLengths,
@@ -87,6 +88,7 @@ pub use slices_picture::{
 pub use slices_window::{
     PictureCpuInput, PictureRow, PictureStretch, PictureStretchInput,
 };
+pub use tick_kinds::{KindDifference, KindInput, TickKind, TickKinds};
 pub use ticks::{CpuTicksSummary, TickInput, TicksSummary};
 pub use values::Spread;
 pub use wakers::{PartnerInput, PartnerSummary, WakersSummary, WokenInput, WokenSummary};

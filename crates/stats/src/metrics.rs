@@ -3,16 +3,24 @@
 //! One name means one thing, whatever the cell's mode. Where there are several CPUs,
 //! rates are those of all together, and shares and lengths those of the worst. What is
 //! not known has no metric: no limit is ever met by a number that is not there.
+//!
+//! Each has a tolerance, by which it may differ in another run of the same kernel: the
+//! largest distance of a single phase from all phases.
 
-use units::{Nanos, PerSecond};
+use units::{Instructions, Nanos, PerSecond};
 
 use crate::{
-    CallCost, CallCosts, CallSummary, CallsSummary, CellSummary, IdleCost,
-    NohzTestSummary, NoiseSummary, SlicesSummary, Spread, TickCost, TicksSummary,
+    CallCost, CallCosts, CallSummary, CallsSummary, CellSummary, CpuIdleCost, IdleCost,
+    NohzTestSummary, NoiseSummary, SlicesSummary, Spread, TickCost, TickKinds,
+    TicksSummary,
 };
 
 const GAP: &str = "tick_instructions";
+const GAP_MEAN: &str = "tick_instructions_mean";
 const TICK: &str = "tick_kernel_instructions";
+const TICK_MEAN: &str = "tick_kernel_instructions_mean";
+const KIND_MIN: &str = "tick_kind_instructions_min";
+const KIND_MAX: &str = "tick_kind_instructions_max";
 const IDLE: &str = "idle_instructions_hz";
 const IDLE_TIMER: &str = "idle_timer_hz";
 const ENTRY: &str = "nohz_entry_instructions";
@@ -26,13 +34,18 @@ const GAP_TYPICAL: &str = "gap_ns_p50";
 const GAP_MAX: &str = "gap_ns_max";
 /// What stands behind a call's name.
 const CALL: &str = "_instructions";
+const CALL_MEAN: &str = "_instructions_mean";
 const CALL_TYPICAL: &str = "_ns_p50";
 
 /// The names of all metrics there can be, with those of these calls.
 pub fn metric_names<'a>(calls: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let names = [
         GAP,
+        GAP_MEAN,
         TICK,
+        TICK_MEAN,
+        KIND_MIN,
+        KIND_MAX,
         IDLE,
         IDLE_TIMER,
         NOISE,
@@ -45,7 +58,8 @@ pub fn metric_names<'a>(calls: impl IntoIterator<Item = &'a str>) -> Vec<String>
         SWITCHES,
         PASSES,
     ];
-    let of_call = |call| [CALL, CALL_TYPICAL].map(|end| format!("{call}{end}"));
+    let of_call =
+        |call| [CALL, CALL_MEAN, CALL_TYPICAL].map(|end| format!("{call}{end}"));
     let calls = calls.into_iter().flat_map(of_call);
     names.map(str::to_owned).into_iter().chain(calls).collect()
 }
@@ -54,58 +68,119 @@ pub fn metric_names<'a>(calls: impl IntoIterator<Item = &'a str>) -> Vec<String>
 ///
 /// | name | what |
 /// |---|---|
-/// | `tick_instructions` | the most frequent gap, the loop's own pass included |
-/// | `tick_kernel_instructions` | the most frequent cost of a timer interrupt in the kernel |
+/// | `tick_instructions`, `tick_instructions_mean` | median and mean of the gaps, the loop's own pass included |
+/// | `tick_kernel_instructions`, `tick_kernel_instructions_mean` | median and mean cost of a timer interrupt in the kernel |
+/// | `tick_kind_instructions_min`, `tick_kind_instructions_max` | the cheapest and the most expensive kind that at least 10 % of these timer interrupts are of |
 /// | `idle_instructions_hz` | instructions per idle second, all CPUs together |
 /// | `idle_timer_hz` | timer interrupts per idle second, all CPUs together |
-/// | `<call>_instructions` | the most frequent cost of a request: `getpid_instructions` |
+/// | `<call>_instructions`, `<call>_instructions_mean` | median and mean cost of a request: `getpid_instructions` |
 /// | `nohz_entry_instructions`, `nohz_entry_ns` | until a tick had stopped; none where it did not |
 /// | `nohz_timer_hz` | timer interrupts a second after that |
 /// | `slice_ns_mean` | CPU time of spinners by involuntary switches; in exact mode instructions |
 /// | `slice_switches_hz`, `spinner_passes_hz` | those switches, and passes of the spinners' loops, a second |
 /// | `noise_ppm`, `gap_ns_p50`, `gap_ns_max` | what a spinning CPU lost, in time |
 /// | `<call>_ns_p50` | how long a request took |
-pub fn metrics(summary: &CellSummary) -> Vec<(String, f64)> {
-    let named: Vec<(String, Option<f64>)> = match summary {
+pub fn metrics(summary: &CellSummary) -> Vec<Metric> {
+    match summary {
         CellSummary::TickCost(cost) => tick_cost(cost),
         CellSummary::IdleCost(cost) => idle_cost(cost),
         CellSummary::CallCosts(costs) => call_costs(costs),
-        CellSummary::NohzCost(cost) => nohz(&cost.test, ENTRY),
-        CellSummary::SlicesCost(cost) => slices(&cost.found),
-        CellSummary::Slices(summary) => slices(summary),
-        CellSummary::Nohz(test) => nohz(test, ENTRY_LENGTH),
-        CellSummary::Noise(summary) => noise(summary),
-        CellSummary::Ticks(summary) => ticks(summary),
-        CellSummary::Calls(summary) => calls(summary),
+        CellSummary::NohzCost(cost) => exact(nohz(&cost.test, ENTRY)),
+        CellSummary::SlicesCost(cost) => exact(slices(&cost.found)),
+        CellSummary::Slices(summary) => exact(slices(summary)),
+        CellSummary::Nohz(test) => exact(nohz(test, ENTRY_LENGTH)),
+        CellSummary::Noise(summary) => exact(noise(summary)),
+        CellSummary::Ticks(summary) => exact(ticks(summary)),
+        CellSummary::Calls(summary) => exact(calls(summary)),
         CellSummary::Check(summary) => {
-            [ticks(&summary.rest), noise(&summary.noise)].concat()
+            exact([ticks(&summary.rest), noise(&summary.noise)].concat())
         }
+    }
+}
+
+/// One number of a cell.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Metric {
+    /// Its name, with the unit in it.
+    pub name: String,
+    /// The number.
+    pub value: f64,
+    /// By how much it may differ in another run of the same kernel, in the same unit.
+    pub tolerance: f64,
+}
+
+/// Numbers that have no spread over phases.
+fn exact(named: Vec<(String, Option<f64>)>) -> Vec<Metric> {
+    let metric = |(name, value): (String, Option<f64>)| metric(&name, value, None);
+    named.into_iter().filter_map(metric).collect()
+}
+
+fn metric(name: &str, value: Option<f64>, tolerance: Option<f64>) -> Option<Metric> {
+    let tolerance = tolerance.unwrap_or(0.0);
+    Some(Metric { name: name.to_owned(), value: value?, tolerance })
+}
+
+/// Median and mean of a spread.
+fn spread(names: [&str; 2], spread: Option<&Spread>) -> [Option<Metric>; 2] {
+    let [p50, mean] = names;
+    let Some(spread) = spread else { return [None, None] };
+    [
+        metric(p50, spread.p50.map(float), spread.p50_deviation.map(float)),
+        metric(mean, spread.mean, spread.mean_deviation),
+    ]
+}
+
+fn kinds(kinds: &TickKinds) -> [Option<Metric>; 2] {
+    let [min, max] = kinds.deviations();
+    let off = |deviation: Option<u64>| deviation.map(|off| float(Instructions::new(off)));
+    [
+        metric(KIND_MIN, kinds.frequent_min.map(float), off(min)),
+        metric(KIND_MAX, kinds.frequent_max.map(float), off(max)),
+    ]
+}
+
+fn float(instructions: Instructions) -> f64 {
+    instructions.get() as f64
+}
+
+fn tick_cost(cost: &TickCost) -> Vec<Metric> {
+    let gap = spread([GAP, GAP_MEAN], cost.gap_instructions.as_ref());
+    let tick = spread([TICK, TICK_MEAN], cost.kernel_instructions.as_ref());
+    let kinds = cost.kinds.as_ref().map_or([None, None], kinds);
+    [gap, tick, kinds].into_iter().flatten().flatten().collect()
+}
+
+fn idle_cost(cost: &IdleCost) -> Vec<Metric> {
+    let sum = |rate: fn(&CpuIdleCost) -> Option<PerSecond>| -> Option<f64> {
+        cost.cpus.iter().map(|cpu| Some(rate(cpu)?.get())).sum()
     };
-    named.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+    let idle = metric(
+        IDLE,
+        sum(|cpu| cpu.instructions_hz),
+        sum(|cpu| cpu.instructions_hz_deviation),
+    );
+    let timer = metric(
+        IDLE_TIMER,
+        sum(|cpu| cpu.timer_hz),
+        sum(|cpu| cpu.timer_hz_deviation).map(|off| off + edges(cost)),
+    );
+    let tick = spread([TICK, TICK_MEAN], Some(&cost.tick_kernel_instructions));
+    [[idle, timer], tick, kinds(&cost.kinds)].into_iter().flatten().flatten().collect()
 }
 
-fn tick_cost(cost: &TickCost) -> Vec<(String, Option<f64>)> {
-    let TickCost { gap_instructions, kernel_instructions, .. } = cost;
-    vec![
-        (GAP.to_owned(), gap_instructions.as_ref().and_then(mode)),
-        (TICK.to_owned(), kernel_instructions.as_ref().and_then(mode)),
-    ]
+/// The rate of one interrupt at each edge of each interval: /proc is read just before an
+/// interval, and just after.
+fn edges(cost: &IdleCost) -> f64 {
+    let edges = cost.intervals.saturating_mul(2);
+    PerSecond::of(edges, cost.idle_ns).map_or(0.0, PerSecond::get)
 }
 
-fn idle_cost(cost: &IdleCost) -> Vec<(String, Option<f64>)> {
-    let instructions = cost.cpus.iter().map(|cpu| Some(cpu.instructions_hz?.get()));
-    let timer = cost.cpus.iter().map(|cpu| Some(cpu.timer_hz?.get()));
-    vec![
-        (IDLE.to_owned(), instructions.sum()),
-        (IDLE_TIMER.to_owned(), timer.sum()),
-        (TICK.to_owned(), mode(&cost.tick_kernel_instructions)),
-    ]
-}
-
-fn call_costs(costs: &CallCosts) -> Vec<(String, Option<f64>)> {
-    let cost =
-        |call: &CallCost| (format!("{}{CALL}", call.name), mode(&call.instructions));
-    costs.calls.iter().map(cost).collect()
+fn call_costs(costs: &CallCosts) -> Vec<Metric> {
+    let cost = |call: &CallCost| {
+        let names = [CALL, CALL_MEAN].map(|end| format!("{}{end}", call.name));
+        spread(names.each_ref().map(String::as_str), Some(&call.instructions))
+    };
+    costs.calls.iter().flat_map(cost).flatten().collect()
 }
 
 /// In exact mode a nanosecond of the guest's clock is an instruction.
@@ -151,10 +226,6 @@ fn calls(summary: &CallsSummary) -> Vec<(String, Option<f64>)> {
     summary.calls.iter().map(length).collect()
 }
 
-fn mode(spread: &Spread) -> Option<f64> {
-    spread.mode.map(|mode| mode.get() as f64)
-}
-
 fn worst(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     values.flatten().max_by(f64::total_cmp)
 }
@@ -165,8 +236,9 @@ mod tests {
     use crate::{CallInput, IdleInput, TickInput};
     use units::{Cpu, Instructions};
 
-    fn owned(pairs: &[(&str, f64)]) -> Vec<(String, f64)> {
-        pairs.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect()
+    /// Names and values.
+    fn named(found: &[Metric]) -> Vec<(&str, f64)> {
+        found.iter().map(|metric| (metric.name.as_str(), metric.value)).collect()
     }
 
     /// Check that what a limit may be held against has a name that is known beforehand.
@@ -179,18 +251,24 @@ mod tests {
         assert!(!names.iter().any(|name| name.starts_with("pipe")));
     }
 
-    /// Check that a tick's two numbers have names of their own, and that what is not
-    /// known has none.
+    /// Check that a tick's numbers have names of their own, with the spread over phases as
+    /// tolerance, and that what is not known has none.
     #[test]
     fn ticks_cost() {
-        let gaps = Some(Spread::of([2584, 2584, 2600].map(Instructions::new)));
+        let phase = |values: [u64; 2]| values.map(|value| (Instructions::new(value), 1));
         let cost = TickCost {
-            gap_instructions: gaps,
+            gap_instructions: Some(Spread::phased(
+                [[2584, 2584], [2584, 2600]].map(phase),
+            )),
             kernel_instructions: None,
+            kinds: None,
             culprits: Vec::new(),
         };
         let found = metrics(&CellSummary::TickCost(cost));
-        assert_eq!(found, owned(&[("tick_instructions", 2584.0)]));
+        let expected =
+            [("tick_instructions", 2584.0), ("tick_instructions_mean", 2588.0)];
+        assert_eq!(named(&found), expected);
+        assert_eq!([found[0].tolerance, found[1].tolerance], [0.0, 4.0]);
     }
 
     /// Check that idle rates are those of all CPUs, and unknown as soon as one is.
@@ -202,11 +280,11 @@ mod tests {
         };
         let of = |timers: [Option<u64>; 2]| {
             let cpus = [cpu(0, timers[0]), cpu(1, timers[1])];
-            metrics(&CellSummary::IdleCost(IdleCost::of(Nanos::from_secs(2), &cpus)))
+            metrics(&CellSummary::IdleCost(IdleCost::of(&[Nanos::from_secs(2)], &cpus)))
         };
         let all = [("idle_instructions_hz", 0.0), ("idle_timer_hz", 7.0)];
-        assert_eq!(of([Some(4), Some(10)]), owned(&all));
-        assert_eq!(of([Some(4), None]), owned(&all[..1]));
+        assert_eq!(named(&of([Some(4), Some(10)])), all);
+        assert_eq!(named(&of([Some(4), None])), all[..1]);
     }
 
     /// Check that timed cells have metrics too, under the same name where it is the same.
@@ -221,11 +299,11 @@ mod tests {
             accounted: None,
         };
         let summary = CellSummary::Ticks(TicksSummary::of([seen(Some(250))]));
-        assert_eq!(metrics(&summary), owned(&[("idle_timer_hz", 250.0)]));
+        assert_eq!(named(&metrics(&summary)), [("idle_timer_hz", 250.0)]);
         let steps = [130, 120, 9_000].map(Nanos::from_nanos);
         let call = CallInput { name: "getpid", steps: &steps };
         let summary = CellSummary::Calls(CallsSummary::of(Cpu::new(0), [call]));
-        assert_eq!(metrics(&summary), owned(&[("getpid_ns_p50", 130.0)]));
+        assert_eq!(named(&metrics(&summary)), [("getpid_ns_p50", 130.0)]);
         let none = CellSummary::Noise(NoiseSummary {
             cpus: Vec::new(),
             source: None,

@@ -1,7 +1,10 @@
-//! Counts that repeat to the last digit: every distinct value, and how often it was seen.
+//! Counts that repeat to the last digit: every distinct value, how often it was seen, and
+//! what does not depend on when the measurement began.
 //!
-//! Exact numbers have no quantiles worth telling: either all are the same, or each
-//! distinct one has a reason of its own.
+//! One run has one relation between what is measured and the tick. A cell is therefore
+//! measured in several phases, and the spread over them says how far a number depends on
+//! that relation. The most frequent value is no summary: where two values are about equally
+//! frequent, which one comes first is chance.
 
 use std::collections::BTreeMap;
 
@@ -9,41 +12,78 @@ use serde::{Deserialize, Serialize};
 use units::Instructions;
 
 /// All values that were seen.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
-    /// The most frequent value, the smallest of equals; null where there is no value.
-    pub mode: Option<Instructions>,
+    /// The value that at least 90 % of all are; null where fewer agree.
+    pub agreed: Option<Instructions>,
+    /// The mean; null where there is no value.
+    pub mean: Option<f64>,
+    /// The largest distance of a phase's mean from the mean; null for fewer than two phases.
+    pub mean_deviation: Option<f64>,
+    /// The median: the smallest value that at least half of all do not exceed.
+    pub p50: Option<Instructions>,
+    /// The largest distance of a phase's median from the median; null as above.
+    pub p50_deviation: Option<Instructions>,
+    /// The value that 99 % of all do not exceed.
+    pub p99: Option<Instructions>,
     /// Every distinct value in rising order, and how often it was seen.
     pub values: Vec<(Instructions, u64)>,
 }
 
+/// Values and how often each was seen.
+type Counted = Vec<(Instructions, u64)>;
+
 impl Spread {
-    /// Counts values, in whatever order they come.
+    /// Counts values of one phase, in whatever order they come.
     pub fn of(values: impl IntoIterator<Item = Instructions>) -> Self {
         Self::counted(values.into_iter().map(|value| (value, 1)))
     }
 
-    /// Adds up what was counted before: values and how often each was seen.
+    /// Adds up what was counted in one phase.
     pub fn counted(values: impl IntoIterator<Item = (Instructions, u64)>) -> Self {
-        let mut counts: BTreeMap<Instructions, u64> = BTreeMap::new();
-        for (value, count) in values.into_iter().filter(|(_, count)| *count > 0) {
-            let sum = counts.entry(value).or_default();
-            *sum = sum.saturating_add(count);
+        Self::phased([values])
+    }
+
+    /// Adds up what was counted in several phases.
+    pub fn phased<V: IntoIterator<Item = (Instructions, u64)>>(
+        phases: impl IntoIterator<Item = V>,
+    ) -> Self {
+        let phases: Vec<Counted> = phases.into_iter().map(add_up).collect();
+        let values = add_up(phases.iter().flatten().copied());
+        let (mean, p50) = (mean(&values), quantile(&values, 50));
+        let seen: Vec<&Counted> =
+            phases.iter().filter(|phase| !phase.is_empty()).collect();
+        let means =
+            seen.iter().filter_map(|phase| Some((self::mean(phase)? - mean?).abs()));
+        let p50s = seen
+            .iter()
+            .filter_map(|phase| Some(p50?.get().abs_diff(quantile(phase, 50)?.get())));
+        let several = seen.len() > 1;
+        Self {
+            agreed: p50.filter(|p50| {
+                let times =
+                    |v: &Counted| v.iter().find(|(value, _)| value == p50).map(|v| v.1);
+                let times = u128::from(times(&values).unwrap_or(0));
+                times * 10 >= u128::from(count(&values)) * 9
+            }),
+            mean,
+            mean_deviation: means.max_by(f64::total_cmp).filter(|_| several),
+            p50,
+            p50_deviation: p50s.max().filter(|_| several).map(Instructions::new),
+            p99: quantile(&values, 99),
+            values,
         }
-        let most = counts.values().max();
-        let mode = counts.iter().find(|(_, count)| Some(*count) == most);
-        Self { mode: mode.map(|(value, _)| *value), values: counts.into_iter().collect() }
     }
 
     /// How many values were seen, equal ones included.
     pub fn count(&self) -> u64 {
-        self.values.iter().fold(0, |sum, (_, count)| sum.saturating_add(*count))
+        count(&self.values)
     }
 
-    /// How often the most frequent value was seen.
-    pub fn times(&self) -> u64 {
-        let mode = self.values.iter().find(|(value, _)| Some(*value) == self.mode);
-        mode.map_or(0, |(_, times)| *times)
+    /// How often a value was seen.
+    pub fn times(&self, value: Instructions) -> u64 {
+        let found = self.values.iter().find(|(seen, _)| *seen == value);
+        found.map_or(0, |(_, times)| *times)
     }
 
     /// How many different values were seen.
@@ -62,6 +102,39 @@ impl Spread {
     }
 }
 
+fn add_up(values: impl IntoIterator<Item = (Instructions, u64)>) -> Counted {
+    let mut counts: BTreeMap<Instructions, u64> = BTreeMap::new();
+    for (value, count) in values.into_iter().filter(|(_, count)| *count > 0) {
+        let sum = counts.entry(value).or_default();
+        *sum = sum.saturating_add(count);
+    }
+    counts.into_iter().collect()
+}
+
+fn count(values: &[(Instructions, u64)]) -> u64 {
+    values.iter().fold(0, |sum, (_, count)| sum.saturating_add(*count))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "sums of instructions stay below 2^53")]
+fn mean(values: &[(Instructions, u64)]) -> Option<f64> {
+    let sum = values.iter().fold(0u128, |sum, (value, count)| {
+        sum + u128::from(value.get()) * u128::from(*count)
+    });
+    let count = count(values);
+    (count > 0).then(|| sum as f64 / count as f64)
+}
+
+/// The smallest value that at least so many percent of all do not exceed.
+fn quantile(values: &[(Instructions, u64)], percent: u64) -> Option<Instructions> {
+    let needed = (u128::from(count(values)) * u128::from(percent)).div_ceil(100);
+    let mut sum = 0;
+    let found = values.iter().find(|(_, count)| {
+        sum += u128::from(*count);
+        sum >= needed
+    });
+    found.map(|(value, _)| *value)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -71,19 +144,48 @@ mod tests {
         Spread::of(values.iter().copied().map(Instructions::new))
     }
 
+    fn phased(phases: &[&[u64]]) -> Spread {
+        let phase = |values: &&[u64]| {
+            values.iter().map(|value| (Instructions::new(*value), 1)).collect::<Counted>()
+        };
+        Spread::phased(phases.iter().map(phase))
+    }
+
     /// Check the keys and the form of every value: this is the JSON contract.
     #[test]
     fn contract() {
-        let text = serde_json::to_string(&spread(&[2600, 2584, 2584])).unwrap();
-        assert_eq!(text, r#"{"mode":2584,"values":[[2584,2],[2600,1]]}"#);
-        let text = serde_json::to_string(&spread(&[])).unwrap();
-        assert_eq!(text, r#"{"mode":null,"values":[]}"#);
+        let found =
+            serde_json::to_value(phased(&[&[2600, 2584], &[2584, 2584]])).unwrap();
+        let expected = serde_json::json!({
+            "agreed": null, "mean": 2588.0, "mean_deviation": 4.0, "p50": 2584,
+            "p50_deviation": 0, "p99": 2600, "values": [[2584, 3], [2600, 1]],
+        });
+        assert_eq!(found, expected);
+        let expected = serde_json::json!({
+            "agreed": null, "mean": null, "mean_deviation": null, "p50": null,
+            "p50_deviation": null, "p99": null, "values": [],
+        });
+        assert_eq!(serde_json::to_value(spread(&[])).unwrap(), expected);
     }
 
-    /// Check that of equally frequent values the smallest is the mode.
+    /// Check that a value is agreed upon from 90 % on, and not below.
     #[test]
-    fn smallest_of_equals() {
-        assert_eq!(spread(&[9, 5, 7, 5, 9]).mode, Some(Instructions::new(5)));
+    fn nine_of_ten_agree() {
+        let of = |others: usize| spread(&[vec![5; 9], vec![7; others]].concat()).agreed;
+        assert_eq!(
+            [of(0), of(1), of(2)],
+            [5, 5, 0].map(|v| (v > 0).then(|| Instructions::new(v)))
+        );
+    }
+
+    /// Check that the spread over phases is that of the phase that is furthest off, and that
+    /// a phase without values is none.
+    #[test]
+    fn furthest_phase() {
+        let found = phased(&[&[10, 10], &[], &[10, 40]]);
+        assert_eq!((found.mean, found.mean_deviation), (Some(17.5), Some(7.5)));
+        assert_eq!(found.p50_deviation, Some(Instructions::new(0)));
+        assert_eq!(phased(&[&[10], &[]]).mean_deviation, None);
     }
 
     /// Check that a value counted zero times was not seen.
@@ -101,14 +203,19 @@ mod tests {
             let times = |value: u64| values.iter().filter(|&&seen| seen == value).count();
             for (value, count) in &found.values {
                 prop_assert_eq!(times(value.get()) as u64, *count);
+                prop_assert_eq!(found.times(*value), *count);
             }
             prop_assert!(found.values.is_sorted_by(|a, b| a.0 < b.0));
             prop_assert_eq!(found.count(), values.len() as u64);
-            let mode = found.mode.unwrap().get();
-            let is_less = |value: u64| (times(value), mode) < (times(mode), value);
-            prop_assert!(values.iter().all(|&value| value == mode || is_less(value)));
-            prop_assert_eq!(found.min().map(Instructions::get), values.iter().min().copied());
-            prop_assert_eq!(found.max().map(Instructions::get), values.iter().max().copied());
+            let mut sorted = values.clone();
+            sorted.sort_unstable();
+            let at = |percent: usize| sorted[(values.len() * percent).div_ceil(100) - 1];
+            prop_assert_eq!(found.p50.unwrap().get(), at(50));
+            prop_assert_eq!(found.p99.unwrap().get(), at(99));
+            let mean = values.iter().sum::<u64>() as f64 / values.len() as f64;
+            prop_assert!((found.mean.unwrap() - mean).abs() < 1e-9);
+            prop_assert_eq!(found.min().map(Instructions::get), sorted.first().copied());
+            prop_assert_eq!(found.max().map(Instructions::get), sorted.last().copied());
             let mut turned = values.clone();
             turned.reverse();
             prop_assert_eq!(spread(&turned), found);

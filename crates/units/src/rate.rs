@@ -69,6 +69,12 @@ impl Ppm {
         (!whole.is_zero()).then(|| Self(ratio()))
     }
 
+    /// `part` of `whole`, both counted; `None` where the whole is zero.
+    #[expect(clippy::cast_precision_loss, reason = "one part in 2^53 is not told apart")]
+    pub fn of_count(part: u64, whole: u64) -> Option<Self> {
+        (whole > 0).then(|| Self(part as f64 * 1e6 / whole as f64))
+    }
+
     /// The part in millionths.
     pub const fn get(self) -> f64 {
         self.0

@@ -55,6 +55,7 @@ pub(crate) fn seen_beside(
         threshold_ns: None,
         fifo,
         stop_above_ns: None,
+        phases: None,
     };
     let cpus = spec.cpus.clone();
     let mut silent = Silent::new().unwrap();

@@ -21,7 +21,7 @@ fn check(mixed: &Mixed, file: &str, limits: &str) -> (Option<i32>, String) {
 fn limits() {
     let Some(mixed) = Mixed::get() else { return };
     let tick =
-        number(&named(&mixed.cells, "other")["summary"]["gap_instructions"]["mode"]);
+        number(&named(&mixed.cells, "other")["summary"]["gap_instructions"]["p50"]);
     let holds = format!("[limits]\ntick_instructions = \"<= {tick}\"\n");
     assert_eq!(check(mixed, "holds.toml", &holds), (Some(0), String::new()));
     let tight = format!("[limits]\ntick_instructions = \"< {tick}\"\n");
@@ -40,15 +40,14 @@ fn baseline() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let baseline = text(&output.stdout);
     assert_eq!(check(mixed, "baseline.toml", &baseline), (Some(0), String::new()));
-    let getpid = baseline.lines().find(|line| line.contains("getpid")).unwrap();
-    let number = getpid.split("getpid_instructions = ").nth(1).unwrap();
-    let digits = number.bytes().take_while(u8::is_ascii_digit).count();
-    let value: u64 = number[..digits].parse().unwrap();
-    let off = baseline.replace(
-        &format!("getpid_instructions = {value}"),
-        &format!("getpid_instructions = {}", value + 1),
-    );
-    assert_eq!(check(mixed, "off.toml", &off).0, Some(1));
+    let row = |line: &&str| line.starts_with("tick_kind_instructions_min = ");
+    let kind = baseline.lines().find(row).unwrap();
+    let value: u64 = kind.split(" = ").nth(1).unwrap().parse().unwrap();
+    let off = baseline
+        .replace(kind, &kind.replace(&value.to_string(), &(value + 1).to_string()));
+    let (code, said) = check(mixed, "off.toml", &off);
+    assert_eq!(code, Some(1));
+    assert!(said.contains("tick_kind_instructions_min"), "{said}");
 }
 
 fn explain(mixed: &Mixed, args: &[&str]) -> Value {
@@ -69,14 +68,14 @@ fn parts_add_up() {
     let Some(mixed) = Mixed::get() else { return };
     let tick = explain(mixed, &[&format!("{}/other@{OLD}", mixed.file)]);
     let measured =
-        &named(&mixed.cells, "other")["summary"]["kernel_instructions"]["mode"];
+        &named(&mixed.cells, "other")["summary"]["kinds"]["kinds"][0]["instructions"];
     assert_eq!(&tick["summary"]["total_instructions"], measured);
     assert_eq!(sum(&tick, "own_instructions"), number(measured));
     let cell = format!("{}/calls@{OLD}", mixed.file);
     let call = explain(mixed, &[&cell, "--call", "pipe"]);
     let calls = named(&mixed.cells, "calls")["summary"]["calls"].as_array().unwrap();
     let pipe = calls.iter().find(|call| call["name"] == "pipe").unwrap();
-    assert_eq!(call["summary"]["total_instructions"], pipe["instructions"]["mode"]);
+    assert_eq!(call["summary"]["total_instructions"], pipe["instructions"]["p50"]);
     assert_eq!(
         sum(&call, "own_instructions"),
         number(&call["summary"]["total_instructions"])

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::site::{Site, named};
 
 /// The experiment that these tests run, its rows in one order or the other.
-const HEAD: &str = "name = \"mixed\"\nkernels = [\"debian:6.1-cloud\"]\n";
+const HEAD: &str = "name = \"mixed\"\nkernels = [\"debian:6.1-cloud\"]\nphases = 3\n";
 const BOOTS: [&str; 2] = [
     "[[boot]]\n",
     "[[boot]]\nname = \"two\"\ncpus = 2\ncpu = \"max\"\nappend = \"nohz_full=1\"\n",

@@ -1,0 +1,39 @@
+//! Lets real-time tasks have all of each CPU, where a real-time task is measured.
+//!
+//! Otherwise RT throttling (`sched_rt_runtime_us`) or, since 6.12, the fair server stops the
+//! measuring loop for tens of milliseconds of each second. Nothing is given back, and there
+//! is no journal: the guest is gone afterwards. Where the kernel refuses, the recording has
+//! a doubt about the long gaps. Sources: Documentation/scheduler/sched-rt-group.rst;
+//! kernel/sched/debug.c of 6.12, which refuses a runtime of 0 (EBUSY) before the first
+//! setting is -1.
+
+use std::fs;
+
+use agent::Setting;
+use measure::Spec;
+
+use crate::settings;
+
+const RT_RUNTIME: &str = "/proc/sys/kernel/sched_rt_runtime_us";
+const SERVERS: [&str; 2] =
+    ["/sys/kernel/debug/sched/fair_server", "/sys/kernel/debug/sched/ext_server"];
+
+/// Switches both off, where the measurement runs as a real-time task; whether it does.
+pub(crate) fn allow(spec: &Spec) -> bool {
+    let Spec::Noise(noise) = spec else { return false };
+    if noise.fifo.is_none() {
+        return false;
+    }
+    // A kernel without a setting has nothing to switch off, and one that refuses keeps it.
+    let write = |path: &str, value: &str| {
+        let setting = Setting { path: path.to_owned(), value: value.to_owned() };
+        drop(settings::write(&[setting]));
+    };
+    write(RT_RUNTIME, "-1");
+    for server in SERVERS {
+        for cpu in fs::read_dir(server).into_iter().flatten().flatten() {
+            write(&cpu.path().join("runtime").to_string_lossy(), "0");
+        }
+    }
+    true
+}
