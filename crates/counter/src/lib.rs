@@ -3,7 +3,8 @@
 //! ```text
 //! plugin ── decode, symbols ──▶ watcher ──▶ cpu ──▶ walk ──▶ tree
 //!   │ QEMU's side                  └─▶ phase ──▶ output       the lab reads it
-//!   └─▶ places    what QEMU itself adds up, and which CPU executes
+//!   ├─▶ interface  what differs between versions of QEMU
+//!   └─▶ places     what QEMU itself adds up, and which CPU executes
 //! ```
 //!
 //! An instruction is counted when it begins. One that faults begins again, and is counted
@@ -15,6 +16,8 @@
 mod api;
 mod cpu;
 mod decode;
+#[cfg(not(test))]
+mod interface;
 mod kinds;
 mod output;
 mod phase;

@@ -1,19 +1,20 @@
 //! What is counted for each CPU, by which instructions, and which CPU that is.
 //!
-//! With one CPU QEMU's own code counts, without calling back (inline operations on a
-//! scoreboard). With several it must not: QEMU 10.0 takes the CPU's number for a constant
-//! while it translates for instruction-counted CPUs, although they share translations
-//! (`gen_cpu_index` in accel/tcg/plugin-gen.c), and the constant is spoilt besides. The
-//! number that callbacks are given is that constant, too. So with several CPUs every
-//! instruction calls back, and which CPU executes it is read from QEMU's `current_cpu`.
+//! With one CPU QEMU's own code counts, without calling back (inline operations, on a
+//! scoreboard where there are any). With several it must not: QEMU 10.0 takes the CPU's
+//! number for a constant while it translates for instruction-counted CPUs, although they
+//! share translations (`gen_cpu_index` in accel/tcg/plugin-gen.c), and the constant is spoilt
+//! besides. The number that callbacks are given is that constant, too. So with several CPUs
+//! every instruction calls back, and which CPU executes it is read from QEMU's `current_cpu`.
 
-use std::ffi::{c_int, c_uint, c_void};
+use std::ffi::{CStr, c_int, c_uint, c_void};
 use std::mem::offset_of;
 use std::ptr::{null_mut, without_provenance_mut};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::api::{self, OnExecution, Score, Scoreboard};
+use crate::interface::{self, Adding, Interface, PerCpu};
 use crate::phase::Count;
 use crate::plugin::{Instruction, Translated};
 
@@ -31,11 +32,20 @@ struct Place {
     level: u64,
 }
 
+/// How instructions are counted.
+enum Counting {
+    /// QEMU adds them up on a scoreboard: one CPU.
+    OnBoard(PerCpu, *mut Scoreboard),
+    /// QEMU adds them up in the place of the one CPU.
+    InPlace(unsafe extern "C" fn(*mut api::Instruction, c_int, *mut u64, u64)),
+    /// Each of them calls back: several CPUs.
+    CalledBack,
+}
+
 /// What is counted for all CPUs.
 pub(crate) struct Places {
     cpus: usize,
-    /// QEMU's own, where there is one CPU only.
-    board: Option<*mut Scoreboard>,
+    counting: Counting,
     /// A place for each CPU, once QEMU has made them.
     places: OnceLock<Vec<*mut Place>>,
 }
@@ -46,43 +56,51 @@ unsafe impl Send for Places {}
 // SAFETY: as above.
 unsafe impl Sync for Places {}
 
+/// What QEMU calls the CPU that a thread is at (`include/hw/core/cpu.h`).
+const CURRENT_CPU: &CStr = c"current_cpu";
 /// Where QEMU says, for the thread that runs the CPUs, which one it is at.
 static CURRENT: AtomicPtr<*mut c_void> = AtomicPtr::new(null_mut());
 /// The places and QEMU's CPUs, for callbacks that have no time to look them up.
 static CALLED: AtomicPtr<Vec<(*mut c_void, *mut Place)>> = AtomicPtr::new(null_mut());
 
 impl Places {
-    /// Places for that many CPUs.
-    pub(crate) fn new(cpus: usize) -> Self {
-        let size = size_of::<Place>();
-        // SAFETY: takes a size, and gives memory that QEMU owns.
-        let board = (cpus == 1).then(|| unsafe { api::qemu_plugin_scoreboard_new(size) });
-        Self { cpus, board, places: OnceLock::new() }
+    /// Places for that many CPUs; says why, where this QEMU does not let them be counted.
+    pub(crate) fn new(cpus: usize, interface: &Interface) -> Result<Self, String> {
+        let counting = match interface.adding {
+            _ if cpus > 1 => Counting::CalledBack,
+            Adding::ToAddress(add) => Counting::InPlace(add),
+            Adding::PerCpu(boards) => {
+                // SAFETY: takes a size, and gives memory that QEMU owns.
+                let board = unsafe { (boards.new)(size_of::<Place>()) };
+                Counting::OnBoard(boards, board)
+            }
+        };
+        if cpus > 1 && interface::find(CURRENT_CPU).is_none() {
+            return Err("this QEMU does not tell which CPU it is at".to_owned());
+        }
+        Ok(Self { cpus, counting, places: OnceLock::new() })
     }
 
     /// Finds the places, and learns, in the thread that runs the CPUs, how to tell which
     /// one it is at.
     pub(crate) fn meet_thread(&self) {
-        let make = |cpu: usize| match self.board {
-            // SAFETY: QEMU has made its one CPU by now, and a place for it.
-            Some(board) => unsafe {
-                api::qemu_plugin_scoreboard_find(
-                    board,
-                    c_uint::try_from(cpu).unwrap_or(0),
-                )
+        let make = |cpu: usize| match self.counting {
+            Counting::OnBoard(boards, board) => {
+                let cpu = c_uint::try_from(cpu).unwrap_or(0);
+                // SAFETY: QEMU has made its one CPU by now, and a place for it.
+                unsafe { (boards.find)(board, cpu) }.cast()
             }
-            .cast(),
-            None => Box::into_raw(Box::default()),
+            Counting::InPlace(_) | Counting::CalledBack => Box::into_raw(Box::default()),
         };
         let places = self.places.get_or_init(|| (0..self.cpus).map(make).collect());
-        if self.board.is_none() && CURRENT.load(Ordering::Relaxed).is_null() {
+        if self.cpus > 1 && CURRENT.load(Ordering::Relaxed).is_null() {
             learn_current(places);
         }
     }
 
     /// The number of the CPU that calls back.
     pub(crate) fn current(&self) -> usize {
-        if self.board.is_some() {
+        if self.cpus == 1 {
             return 0;
         }
         let place = current_place();
@@ -130,17 +148,18 @@ impl Places {
     }
 
     fn count_at(&self, instruction: &Instruction, offset: usize) {
-        // SAFETY: QEMU's instruction is valid while it tells of it; the score is within a
-        // place, and the callback takes its offset for data.
+        // SAFETY: QEMU's instruction is valid while it tells of it; the offset is that of a
+        // number within a place, and a callback takes it for data.
         unsafe {
-            match self.board {
-                Some(board) => api::qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(
-                    instruction.0,
-                    api::ADD,
-                    Score { board, offset },
-                    1,
-                ),
-                None => api::qemu_plugin_register_vcpu_insn_exec_cb(
+            match self.counting {
+                Counting::OnBoard(boards, board) => {
+                    (boards.add)(instruction.0, api::ADD, Score { board, offset }, 1);
+                }
+                Counting::InPlace(add) => {
+                    let Some(place) = self.all().first() else { return };
+                    add(instruction.0, api::ADD, place.byte_add(offset).cast(), 1);
+                }
+                Counting::CalledBack => api::qemu_plugin_register_vcpu_insn_exec_cb(
                     instruction.0,
                     executed,
                     api::NO_REGISTERS,
@@ -152,23 +171,16 @@ impl Places {
 
     /// Calls back where a program's block is reached from the kernel, or more often.
     pub(crate) fn call_back_on_arrival(&self, block: &Translated, then: OnExecution) {
+        let (registers, data) = (api::NO_REGISTERS, null_mut());
         // SAFETY: QEMU's block is valid while it tells of it; the score is within a place.
         unsafe {
-            match self.board {
-                Some(board) => api::qemu_plugin_register_vcpu_tb_exec_cond_cb(
-                    block.0,
-                    then,
-                    api::NO_REGISTERS,
-                    api::NOT_EQUAL,
-                    Score { board, offset: offset_of!(Place, level) },
-                    USER,
-                    null_mut(),
-                ),
-                None => api::qemu_plugin_register_vcpu_tb_exec_cb(
-                    block.0,
-                    then,
-                    api::NO_REGISTERS,
-                    null_mut(),
+            match self.counting {
+                Counting::OnBoard(PerCpu { call_if: Some(call_if), .. }, board) => {
+                    let level = Score { board, offset: offset_of!(Place, level) };
+                    call_if(block.0, then, registers, api::NOT_EQUAL, level, USER, data);
+                }
+                _ => api::qemu_plugin_register_vcpu_tb_exec_cb(
+                    block.0, then, registers, data,
                 ),
             }
         }
@@ -183,12 +195,8 @@ fn learn_current(places: &[*mut Place]) {
     let called: Vec<_> =
         places.iter().enumerate().map(|(number, &place)| (cpu(number), place)).collect();
     CALLED.store(Box::into_raw(Box::new(called)), Ordering::Relaxed);
-    // SAFETY: the name is a string; null asks for the whole program's symbols.
-    let current = unsafe { api::dlsym(null_mut(), c"current_cpu".as_ptr()) };
-    if current.is_null() {
-        eprintln!("noisefloor-counter: this QEMU does not tell which CPU it is at");
-        std::process::exit(1);
-    }
+    // It was there when the plugin was installed.
+    let current = interface::find(CURRENT_CPU).unwrap_or(null_mut());
     CURRENT.store(current.cast(), Ordering::Relaxed);
 }
 

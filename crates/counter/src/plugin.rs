@@ -16,17 +16,15 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::api::{self, Id, Info};
 use crate::decode::{self, Mark};
+use crate::interface::{Interface, Listener};
 use crate::output;
 use crate::places::{IN_KERNEL, Places, USER};
 use crate::symbols::{KERNEL, Symbols};
 use crate::walk::Block;
 use crate::watcher::Watcher;
 
-/// The version of the interface that this plugin needs; QEMU looks for it.
-#[expect(unreachable_pub, reason = "QEMU reaches it by its name")]
-#[unsafe(no_mangle)]
-#[used]
-pub static qemu_plugin_version: c_int = api::VERSION;
+/// What is said where it was only asked whether the plugin can be loaded; the lab reads it.
+const PROBED: &str = "can be loaded";
 
 /// The longest x86 instruction.
 const INSTRUCTION_MAX: usize = 15;
@@ -34,6 +32,7 @@ const INSTRUCTION_MAX: usize = 15;
 /// What stays the same from the beginning to the end.
 struct Plugin {
     id: Id,
+    interface: &'static Interface,
     places: Places,
     symbols: Symbols,
     output: PathBuf,
@@ -44,7 +43,8 @@ static PLUGIN: OnceLock<Plugin> = OnceLock::new();
 /// Whether the agent has asked for attention, and has not got it yet.
 static CALLED: AtomicBool = AtomicBool::new(false);
 
-/// Called by QEMU when it loads the plugin: `symbols=FILE,output=FILE`.
+/// Called by QEMU when it loads the plugin: `symbols=FILE,output=FILE`; or `probe=on`, which
+/// says that the plugin can be loaded, and ends QEMU.
 ///
 /// # Safety
 /// To be called by QEMU only, with what its interface promises.
@@ -60,8 +60,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
     let installed = unsafe { prepare(id, &*info, &arguments(argc, argv)) };
     match installed {
         Ok(plugin) => {
-            let _ = PLUGIN.set(plugin);
-            listen_at_ease(id);
+            PLUGIN.get_or_init(|| plugin).interface.listen::<AtEase>(id);
             0
         }
         Err(text) => {
@@ -82,6 +81,10 @@ unsafe fn arguments(argc: c_int, argv: *const *const c_char) -> Vec<String> {
 
 fn prepare(id: Id, info: &Info, arguments: &[String]) -> Result<Plugin, String> {
     let value = |key: &str| arguments.iter().find_map(|given| given.strip_prefix(key));
+    let interface = Interface::get()?;
+    if value("probe=") == Some("on") {
+        return Err(PROBED.to_owned());
+    }
     let output = value("output=").ok_or("output=FILE is missing")?;
     let symbols = match value("symbols=") {
         Some(file) => {
@@ -100,7 +103,8 @@ fn prepare(id: Id, info: &Info, arguments: &[String]) -> Result<Plugin, String> 
     let cpus = usize::try_from(info.cpus).unwrap_or(1);
     Ok(Plugin {
         id,
-        places: Places::new(cpus),
+        interface,
+        places: Places::new(cpus, interface)?,
         symbols: Symbols::parse(&symbols),
         output: output.into(),
         watcher: Mutex::new(Watcher::new(cpus)),
@@ -114,48 +118,50 @@ impl Plugin {
 }
 
 /// Looks for the first mark and the halt after it only.
-extern "C" fn listen_at_ease(id: Id) {
-    // SAFETY: `id` is what QEMU calls us; the functions live as long as the plugin.
-    unsafe {
-        api::qemu_plugin_register_vcpu_tb_trans_cb(id, translated_at_ease);
-        api::qemu_plugin_register_atexit_cb(id, exit, std::ptr::null_mut());
+struct AtEase;
+
+impl Listener for AtEase {
+    fn translated(block: *mut api::Block) {
+        let translated = Translated(block);
+        if translated.address() < KERNEL {
+            translated
+                .instructions()
+                .for_each(|instruction| instruction.call_back_at_marks());
+        } else if let Some(last) = translated.instructions().next_back() {
+            // A halt ends its block.
+            last.call_back_at_halt();
+        }
+    }
+
+    fn ended() {
+        write_counts();
     }
 }
 
 /// Looks at everything.
-extern "C" fn listen_closely(id: Id) {
-    // SAFETY: as above.
-    unsafe {
-        api::qemu_plugin_register_vcpu_tb_trans_cb(id, translated_closely);
-        api::qemu_plugin_register_atexit_cb(id, exit, std::ptr::null_mut());
-    }
-}
+struct Closely;
 
-extern "C" fn translated_at_ease(_: Id, block: *mut api::Block) {
-    let translated = Translated(block);
-    if translated.address() < KERNEL {
-        translated
-            .instructions()
-            .for_each(|instruction| instruction.call_back_at_marks());
-    } else if let Some(last) = translated.instructions().next_back() {
-        // A halt ends its block.
-        last.call_back_at_halt();
+impl Listener for Closely {
+    fn translated(block: *mut api::Block) {
+        let (Some(plugin), translated) = (PLUGIN.get(), Translated(block)) else {
+            return;
+        };
+        if translated.address() < KERNEL {
+            plugin.places.call_back_on_arrival(&translated, in_user_mode);
+            for instruction in translated.instructions() {
+                plugin.places.count_user(&instruction);
+                instruction.call_back_at_marks();
+            }
+        } else {
+            translated.call_back(&plugin.symbols);
+            for instruction in translated.instructions() {
+                plugin.places.count_kernel(&instruction);
+            }
+        }
     }
-}
 
-extern "C" fn translated_closely(_: Id, block: *mut api::Block) {
-    let (Some(plugin), translated) = (PLUGIN.get(), Translated(block)) else { return };
-    if translated.address() < KERNEL {
-        plugin.places.call_back_on_arrival(&translated, in_user_mode);
-        for instruction in translated.instructions() {
-            plugin.places.count_user(&instruction);
-            instruction.call_back_at_marks();
-        }
-    } else {
-        translated.call_back(&plugin.symbols);
-        for instruction in translated.instructions() {
-            plugin.places.count_kernel(&instruction);
-        }
+    fn ended() {
+        write_counts();
     }
 }
 
@@ -217,11 +223,11 @@ pub(crate) struct Instruction(pub(crate) *mut api::Instruction);
 impl Instruction {
     fn bytes(&self) -> Bytes {
         let mut bytes = Bytes { bytes: [0; INSTRUCTION_MAX], length: 0 };
-        let into = bytes.bytes.as_mut_ptr().cast();
-        // SAFETY: QEMU's instruction is valid while it tells of its block (so in all of
-        // this type), and `into` has room for as much as is asked.
-        bytes.length =
-            unsafe { api::qemu_plugin_insn_data(self.0, into, INSTRUCTION_MAX) };
+        if let Some(plugin) = PLUGIN.get() {
+            // SAFETY: QEMU's instruction is valid while it tells of its block; so in all of
+            // this type.
+            bytes.length = unsafe { plugin.interface.bytes(self.0, &mut bytes.bytes) };
+        }
         bytes
     }
 
@@ -297,8 +303,7 @@ extern "C" fn halt(_: c_uint, _: *mut c_void) {
     let called = CALLED.swap(false, Ordering::Relaxed);
     if let Some(plugin) = PLUGIN.get().filter(|_| called) {
         plugin.places.meet_thread();
-        // SAFETY: `id` is what QEMU calls us.
-        unsafe { api::qemu_plugin_reset(plugin.id, listen_closely) }
+        plugin.interface.listen_anew::<Closely>(plugin.id);
     }
 }
 
@@ -320,8 +325,8 @@ fn mark(mark: Mark) {
     plugin.watcher().mark(plugin.places.current(), mark, &counts);
 }
 
-/// QEMU ends: writes what was counted.
-extern "C" fn exit(_: Id, _: *mut c_void) {
+/// Writes what was counted.
+fn write_counts() {
     let Some(plugin) = PLUGIN.get() else { return };
     let watcher = plugin.watcher();
     let text = output::json(&watcher.phases, &watcher.kinds, &plugin.symbols);
