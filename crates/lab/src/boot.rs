@@ -24,7 +24,7 @@ use crate::places::failed;
 use crate::qemu::Qemu;
 
 /// What QEMU itself says goes here, in the boot's folder.
-const COMPLAINTS: &str = "qemu.log";
+pub(crate) const COMPLAINTS: &str = "qemu.log";
 /// The longest file a guest can make QEMU write.
 pub(crate) const FILE_BYTES_MAX: u64 = 64 << 20;
 /// How often the guest is looked at. A boot takes seconds.

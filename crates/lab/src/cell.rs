@@ -38,6 +38,8 @@ pub(crate) struct Ready {
     pub(crate) kernel: Kernel,
     pub(crate) engine: Engine,
     pub(crate) counts: bool,
+    /// Why an exact cell is not counted, as QEMU says.
+    pub(crate) why_uncounted: Option<String>,
     /// Whether the host's load may show in its result: QEMU's threads cannot be ordered.
     pub(crate) races: bool,
     order: Order,
@@ -74,7 +76,8 @@ impl Ready {
     ) -> Result<Self, Error> {
         let Lab { qemu, parts, turns, .. } = lab;
         let is_exact = engine == Engine::Counted;
-        let counts = is_exact && qemu.can_count();
+        let counts = is_exact && lab.counting().is_ok();
+        let why_uncounted = lab.counting().err().filter(|_| is_exact).map(str::to_owned);
         let races = is_exact && plan.machine.cpus > 1 && !turns.can_be_taken();
         let order = order(plan);
         let arguments = line::qemu(plan, engine, counts);
@@ -97,6 +100,7 @@ impl Ready {
             kernel,
             engine,
             counts,
+            why_uncounted,
             races,
             order,
             files: Vec::new(),

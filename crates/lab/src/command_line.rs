@@ -72,6 +72,19 @@ pub(crate) fn qemu(plan: &Plan, engine: Engine, with_counter: bool) -> Vec<Strin
     words.0
 }
 
+/// QEMU's arguments for a machine of nothing, which ends as soon as the counter has been
+/// loaded, or could not be.
+pub(crate) fn probe() -> Vec<String> {
+    let mut words = Words::default();
+    words.add("-machine", "none");
+    words.add("-accel", "tcg");
+    words.add("-display", "none");
+    words.alone("-nodefaults");
+    words.alone("-no-user-config");
+    words.add("-plugin", &format!("./{COUNTER},probe=on"));
+    words.0
+}
+
 /// The kernel's command line.
 fn kernel(plan: &Plan) -> String {
     // Panic at once instead of waiting, say little, lie where symbols say, and trust the

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use recording::{Answer, Cell, Code, Counts, Doubt, Ending, Mode};
 
@@ -24,6 +25,8 @@ pub struct Lab {
     pub(crate) cache: Cache,
     kernels: Kernels,
     pub(crate) qemu: Qemu,
+    /// Whether it loads the counter, or why not.
+    pub(crate) counting: OnceLock<Result<(), String>>,
     pub(crate) parts: Parts,
     pub(crate) shelf: Shelf,
     pub(crate) turns: Turns,
@@ -43,7 +46,8 @@ impl Lab {
         let shelf = Shelf::new(&cache)?;
         let kernels = Kernels::new(&cache.folder);
         let turns = Turns::find();
-        Ok(Self { cache, kernels, qemu, parts, shelf, turns })
+        let counting = OnceLock::new();
+        Ok(Self { cache, kernels, qemu, counting, parts, shelf, turns })
     }
 
     /// The QEMU that runs the cells.
@@ -62,9 +66,10 @@ impl Lab {
         run: &Run<'_>,
         say: &mut dyn FnMut(&str),
     ) -> Result<Vec<Ready>, Error> {
+        plans.iter().try_for_each(|plan| self.qemu.refuse(plan))?;
+        self.ask_counting(plans, run)?;
         let mut found = Found::new();
         for plan in plans {
-            self.qemu.refuse(plan)?;
             if !found.contains_key(&plan.kernel) {
                 let kernel = self.kernels.find(&plan.kernel, false, say)?;
                 found.insert(plan.kernel.clone(), kernel);
@@ -178,7 +183,7 @@ impl Lab {
         };
         let gone = || Error::new(Kind::Cache, format!("the result of {key} is damaged"));
         let mut answer = self.shelf.find(key).ok_or_else(gone)?;
-        let uncounted = uncounted(answer.counts.as_ref());
+        let uncounted = uncounted(answer.counts.as_ref(), None);
         answer.recording.doubts.extend(uncounted);
         let kernel = answer.recording.facts.kernel.release.get().cloned();
         Ok(Cell {
@@ -208,23 +213,28 @@ const RACES: &str = "QEMU's threads could race, for SCHED_FIFO is not allowed he
                      CAP_SYS_NICE, or ulimit -r 1): with several CPUs a loaded host may \
                      give another result";
 
-const UNCOUNTED: &str = "QEMU before version 10 cannot count instructions by function: how \
-                         the kernel spent them is not known";
+const UNCOUNTED: &str = "nothing counted instructions beside the guest's own clock: how the \
+                         kernel spent them is not known";
 
 /// Whether a cell's result is the same each time, and so worth keeping.
 fn keeps(ready: &Ready) -> bool {
     ready.plan.mode == Mode::Exact
 }
 
-/// A doubt of an exact cell that nothing was counted in.
-fn uncounted(counts: Option<&Counts>) -> Option<Doubt> {
-    counts.is_none().then(|| Doubt::new(Code::Uncounted, UNCOUNTED))
+/// A doubt of an exact cell that nothing was counted in, and why that was so.
+fn uncounted(counts: Option<&Counts>, why: Option<&str>) -> Option<Doubt> {
+    let text = match why {
+        Some(why) => format!("{UNCOUNTED} (QEMU does not load the counter: {why})"),
+        None => UNCOUNTED.to_owned(),
+    };
+    counts.is_none().then(|| Doubt::new(Code::Uncounted, text))
 }
 
 /// A cell as it is told.
 fn told(ready: &Ready, cached: bool, mut ending: Ending) -> Cell {
     if let (Ending::Done(answer), Mode::Exact) = (&mut ending, ready.plan.mode) {
-        let uncounted = uncounted(answer.counts.as_ref());
+        let why = ready.why_uncounted.as_deref();
+        let uncounted = uncounted(answer.counts.as_ref(), why);
         answer.recording.doubts.extend(uncounted);
         if ready.races {
             answer.recording.doubts.push(Doubt::new(Code::Races, RACES));
@@ -260,7 +270,10 @@ mod tests {
     /// Check that an exact cell without counts says so, and one with them does not.
     #[test]
     fn uncounted_cells() {
-        assert_eq!(uncounted(None).map(|doubt| doubt.code), Some(Code::Uncounted));
-        assert_eq!(uncounted(Some(&Counts::default())), None);
+        let doubt = uncounted(None, Some("no plugins")).unwrap();
+        assert_eq!(doubt.code, Code::Uncounted);
+        assert!(doubt.text.ends_with("(QEMU does not load the counter: no plugins)"));
+        assert_eq!(uncounted(None, None).map(|doubt| doubt.code), Some(Code::Uncounted));
+        assert_eq!(uncounted(Some(&Counts::default()), Some("any")), None);
     }
 }

@@ -13,6 +13,7 @@ mod combination;
 mod command_line;
 mod condition;
 mod console;
+mod counting;
 mod crew;
 mod debian;
 mod debian_version;

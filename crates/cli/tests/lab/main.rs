@@ -8,6 +8,8 @@ mod gate;
 mod isolated;
 mod lost;
 mod nohz;
+mod packages;
+mod qemus;
 mod repeats;
 mod site;
 mod slices;

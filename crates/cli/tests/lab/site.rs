@@ -16,7 +16,7 @@ pub(crate) const OLD: &str = "debian:6.1-cloud";
 pub(crate) const NEW: &str = "debian:6.12-cloud";
 const QEMU: &str = "qemu-system-x86_64";
 /// What tests make, on one file system.
-const FOLDER: &str = env!("CARGO_TARGET_TMPDIR");
+pub(crate) const FOLDER: &str = env!("CARGO_TARGET_TMPDIR");
 
 /// A lab's cache, the files beside it, and the QEMU it uses.
 pub(crate) struct Site {
@@ -63,11 +63,16 @@ impl Site {
         file.to_str().unwrap().to_owned()
     }
 
-    /// Puts a shell script in QEMU's place; `$QEMU` in it is the real one.
+    /// Uses another QEMU.
+    pub(crate) fn using(self, qemu: &Path) -> Self {
+        Self { qemu: qemu.to_owned(), ..self }
+    }
+
+    /// Puts a shell script in QEMU's place, for guests; `$QEMU` in it is the real one.
     pub(crate) fn with_qemu(mut self, script: &str) -> Self {
         let text = format!(
             "#!/bin/sh\nQEMU={QEMU}\n\
-             [ \"$1\" != --version ] || exec $QEMU --version\n{script}\n"
+             case \"$*\" in --version | *probe=on*) exec $QEMU \"$@\" ;; esac\n{script}\n"
         );
         self.qemu = self.file("qemu", &text).into();
         fs::set_permissions(&self.qemu, fs::Permissions::from_mode(0o755)).unwrap();
