@@ -89,7 +89,7 @@ fn missing(cell: &Cell, call: Option<&str>) -> Failure {
         return Failure::usage(text);
     }
     if answer.profile.is_none() {
-        let text = format!("{name} was not counted: that needs QEMU 10");
+        let text = format!("{name} was not counted: QEMU did not load the counter");
         return Failure::refused(text);
     }
     let calls: Vec<&str> = match &answer.recording.body {

@@ -68,6 +68,11 @@ impl Lab {
         }
         match ended {
             Ended::Stopped => Err(Error::new(Kind::Interrupted, "ended early")),
+            // A QEMU that does not come to its end has refused nothing.
+            Ended::Lost(why) if said.trim().is_empty() => {
+                let text = format!("QEMU was started to load the counter: {why}");
+                Err(Error::new(Kind::Qemu, text))
+            }
             Ended::Lost(why) => Ok(Err(why)),
             Ended::Off => Ok(Err("QEMU ended as if there were no plugin".to_owned())),
         }
