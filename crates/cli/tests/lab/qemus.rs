@@ -78,7 +78,11 @@ fn ticks(site: &Site, cell: &Value, of: impl Fn(u64) -> bool) -> BTreeSet<Functi
 /// The cells of a lab.
 fn cells(site: &Site) -> Vec<Value> {
     let file = site.file("ticks.toml", TICKS);
-    let run = |(kernel, workload)| site.cells(&[&file, "-k", kernel, "-s", workload], 0);
+    let run = |(kernel, workload)| {
+        // Beside busy neighbours a boot takes minutes.
+        let patient = ["--deadline", "600"];
+        site.cells(&[&[&file, "-k", kernel, "-s", workload], &patient[..]].concat(), 0)
+    };
     CELLS.into_iter().flat_map(run).collect()
 }
 

@@ -95,10 +95,13 @@ impl Site {
     pub(crate) fn cells(&self, args: &[&str], code: i32) -> Vec<Value> {
         let mut command = self.tool(&["lab", "run", "--json", "--series"]);
         let output = command.args(args).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(code), "{args:?}: {said}");
-        let all: Value = serde_json::from_slice(&output.stdout).unwrap();
-        all["cells"].as_array().unwrap().clone()
+        let said = text(&output.stderr);
+        let all: Value = serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|error| panic!("{args:?}: {error}: {said}"));
+        let cells = all["cells"].as_array().unwrap().clone();
+        let lost: Vec<_> = cells.iter().filter_map(|cell| cell.get("lost")).collect();
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {said} {lost:?}");
+        cells
     }
 }
 
