@@ -17,8 +17,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::command;
 use crate::workspace::Workspace;
+use crate::{command, rustc};
 
 /// The machine that guests are.
 pub(crate) const ARCHITECTURE: &str = "x86_64";
@@ -102,22 +102,30 @@ fn cargo_for_guests(workspace: &Workspace, verb: &str) -> Result<Command, String
     }
     let needs = of_libelf("--static --libs-only-l")?;
     let flags: Vec<String> =
-        flags(&cargo_home()).into_iter().chain(more(&needs)).collect();
-    // Of all the ways to give flags, cargo lets this one win.
-    cargo.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
+        FLAGS.map(str::to_owned).into_iter().chain(more(&needs)).collect();
+    reproducible(&mut cargo, &flags)?;
     cargo.env("LIBBPF_SYS_LIBRARY_PATH", folder);
     Ok(cargo)
 }
 
-/// Nothing to load, nothing to move to where it is loaded; and the same bytes wherever
-/// the registry's sources lie.
-fn flags(cargo_home: &Path) -> [String; 3] {
-    let home = cargo_home.display();
-    [
-        "-Ctarget-feature=+crt-static".to_owned(),
-        "-Crelocation-model=static".to_owned(),
-        format!("--remap-path-prefix={home}=cargo"),
-    ]
+/// Nothing to load, nothing to move to where it is loaded.
+const FLAGS: [&str; 2] = ["-Ctarget-feature=+crt-static", "-Crelocation-model=static"];
+
+/// Keeps this machine's paths, its user's settings and what was built before out of what is
+/// built: the same bytes everywhere.
+fn reproducible(cargo: &mut Command, flags: &[String]) -> Result<(), String> {
+    // Of all the ways to give flags, cargo lets this one win.
+    cargo.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
+    // An incremental build divides code into other units.
+    cargo.env("CARGO_INCREMENTAL", "0");
+    for (name, _) in env::vars_os() {
+        let is_setting =
+            |name: &str| name.starts_with("CARGO_PROFILE_") || name.contains("CFLAGS");
+        if name.to_str().is_some_and(is_setting) {
+            cargo.env_remove(name);
+        }
+    }
+    rustc::wrap(cargo)
 }
 
 /// What `pkg-config` says of libelf.
@@ -142,17 +150,14 @@ fn more(needs: &str) -> impl Iterator<Item = String> {
     others.map(|lib| format!("-Clink-arg={lib}"))
 }
 
-fn cargo_home() -> PathBuf {
-    let own = || Some(PathBuf::from(env::var_os("HOME")?).join(".cargo"));
-    env::var_os("CARGO_HOME").map(PathBuf::from).or_else(own).unwrap_or_default()
-}
-
 fn counter(workspace: &Workspace) -> Result<PathBuf, String> {
+    let folder = workspace.target.join("guest");
     let mut cargo = command::cargo();
     cargo.current_dir(&workspace.root).args(["build", "--locked", "--quiet"]);
     cargo.args(["--package", "counter", "--lib", "--release", "--target-dir"]);
-    command::run(cargo.arg(&workspace.target))?;
-    Ok(workspace.target.join("release/libcounter.so"))
+    reproducible(cargo.arg(&folder), &[])?;
+    command::run(&mut cargo)?;
+    Ok(folder.join("release/libcounter.so"))
 }
 
 /// Copies a file where the copy differs; says which and how long. A guest that is being
@@ -177,17 +182,6 @@ fn put(from: &Path, to: &Path) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Check that the agent is static, and that the builder's home does not show in it.
-    #[test]
-    fn flags_are_these() {
-        let expected = [
-            "-Ctarget-feature=+crt-static",
-            "-Crelocation-model=static",
-            "--remap-path-prefix=/home/me/.cargo=cargo",
-        ];
-        assert_eq!(flags(Path::new("/home/me/.cargo")), expected);
-    }
 
     /// Check that what libelf needs elsewhere is linked too, and nothing twice.
     #[test]

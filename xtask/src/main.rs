@@ -8,6 +8,7 @@ mod guest;
 mod header;
 mod layers;
 mod reasons;
+mod rustc;
 mod sources;
 mod workspace;
 
@@ -32,6 +33,9 @@ usage: cargo xtask COMMAND
             --keep        learn: start from fuzz/corpus, and keep what is found there";
 
 fn main() -> ExitCode {
+    if rustc::is_asked_for() {
+        return rustc::run();
+    }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match run(&words) {

@@ -1,0 +1,105 @@
+//! The compiler of what guests execute: rustc, which is given no path of this machine.
+//!
+//! Panics carry the names of source files, generated files (`OUT_DIR`) among them. An exact guest
+//! executes the same instructions only where the program that it unpacks is the same to the
+//! last byte, so these names must not depend on where the sources, the target directory or
+//! cargo's registry are.
+//!
+//! cargo calls this program for rustc (`RUSTC_WRAPPER`), because only at that point the
+//! folders of a package are known, and because flags in `RUSTFLAGS` are hashed into the names
+//! of files and symbols: flags that name a path would be a difference themselves. Cargo, in
+//! turn, does not see these flags: after a change of this file, `target/guest` must be removed.
+//!
+//! Cannot see what a build script writes; that is each build script's own part.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode};
+
+/// Set where cargo calls this program for rustc.
+const VARIABLE: &str = "NOISEFLOOR_XTASK_IS_RUSTC";
+/// In a guest, programs lie in the root.
+const PROGRAM: &str = "CARGO_BIN_EXE_";
+
+/// Makes a cargo call this program for rustc.
+pub(crate) fn wrap(cargo: &mut Command) -> Result<(), String> {
+    let own = env::current_exe().map_err(|error| format!("xtask: {error}"))?;
+    cargo.env("RUSTC_WRAPPER", own).env(VARIABLE, "1");
+    Ok(())
+}
+
+/// Whether cargo called this program for rustc.
+pub(crate) fn is_asked_for() -> bool {
+    env::var_os(VARIABLE).is_some()
+}
+
+/// Calls rustc as cargo asked; returns only where that failed.
+pub(crate) fn run() -> ExitCode {
+    let mut words = env::args_os().skip(1);
+    let Some(program) = words.next() else {
+        eprintln!("xtask: {VARIABLE} is set, but no compiler is named");
+        return ExitCode::FAILURE;
+    };
+    let mut rustc = Command::new(&program);
+    rustc.args(words);
+    if let Some(manifest) = env::var_os("CARGO_MANIFEST_DIR") {
+        let folder = env::current_dir().unwrap_or_default().into_os_string();
+        let package = format!("/{}-{}", variable("PKG_NAME"), variable("PKG_VERSION"));
+        let out = env::var_os("OUT_DIR");
+        rustc.args(remapped(&folder, &manifest, out.as_deref(), &package));
+    }
+    for (name, _) in env::vars_os() {
+        let program = name.to_str().and_then(|name| name.strip_prefix(PROGRAM));
+        if let Some(program) = program {
+            rustc.env(&name, format!("/{program}"));
+        }
+    }
+    let error = rustc.exec();
+    eprintln!("xtask: {}: {error}", program.display());
+    ExitCode::FAILURE
+}
+
+fn variable(name: &str) -> String {
+    env::var(format!("CARGO_{name}")).unwrap_or_default()
+}
+
+/// The flags that give a package's folders other names; of several that fit, rustc takes the
+/// last.
+fn remapped(
+    folder: &OsStr,
+    manifest: &OsStr,
+    out: Option<&OsStr>,
+    package: &str,
+) -> Vec<OsString> {
+    let flag = |from: &OsStr, to: &str| {
+        let mut flag = OsString::from("--remap-path-prefix=");
+        flag.push(from);
+        flag.push("=");
+        flag.push(to);
+        flag
+    };
+    let out = out.map(|out| flag(out, &format!("{package}/out")));
+    let named = [flag(folder, "/workspace"), flag(manifest, package)];
+    named.into_iter().chain(out).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that no folder keeps its name, and that the most specific comes last.
+    #[test]
+    fn folders_are_renamed() {
+        let [folder, manifest, out] =
+            ["/home/me/w", "/home/me/w/crates/blame", "/t/blame-1f/out"].map(OsStr::new);
+        let expected = [
+            "--remap-path-prefix=/home/me/w=/workspace",
+            "--remap-path-prefix=/home/me/w/crates/blame=/blame-0.1.0",
+            "--remap-path-prefix=/t/blame-1f/out=/blame-0.1.0/out",
+        ];
+        let flags = remapped(folder, manifest, Some(out), "/blame-0.1.0");
+        assert_eq!(flags, expected);
+        assert_eq!(remapped(folder, manifest, None, "/blame-0.1.0"), expected[..2]);
+    }
+}
