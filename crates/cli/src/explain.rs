@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use ::lab::{Cache, Lab, Plan};
+use ::lab::Plan;
 use recording::{Body, Cell, Ending, Mode};
 use report::{
     Typical, explain_diff_json, explain_diff_text, explain_json, explain_text,
@@ -126,7 +126,7 @@ fn other(cell: &str, diff: &str) -> String {
 /// One cell: run, or taken from the cache, by its name; or a kept one by its identity.
 fn find(name: &str, how: &How, output: Output) -> Result<Cell, Failure> {
     if name.len() >= IDENTITY_MIN && name.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return Ok(Lab::open(Cache::find()?)?.kept(name)?);
+        return Ok(lab::open()?.kept(name)?);
     }
     let (rest, kernel) = match name.split_once('@') {
         Some((rest, kernel)) => (rest, Some(kernel.to_owned())),
@@ -139,7 +139,7 @@ fn find(name: &str, how: &How, output: Output) -> Result<Cell, Failure> {
         |plan: &&Plan| cell.is_none_or(|cell| plan.name == cell) && plan.repeat == 1;
     let plans: Vec<Plan> = experiment.cells().iter().filter(is_it).cloned().collect();
     if let [_] = plans.as_slice() {
-        let cells = lab::cells(&plans, how, output)?;
+        let cells = lab::cells(&lab::open()?, &plans, how, output)?;
         return cells.into_iter().next().ok_or_else(|| Failure::refused("ended early"));
     }
     let name_of = |plan: &Plan| {

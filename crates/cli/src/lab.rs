@@ -32,8 +32,9 @@ pub(crate) fn run(command: &LabCommand, output: Output) -> Result<Outcome, Failu
 
 fn experiment(args: &RunArgs, output: Output) -> Result<Outcome, Failure> {
     let experiment = find(&args.experiment, &args.how)?;
-    let cells = cells(experiment.cells(), &args.how, output)?;
-    tell(&experiment, &cells, None, output)?;
+    let lab = open()?;
+    let cells = cells(&lab, experiment.cells(), &args.how, output)?;
+    tell(&lab, &experiment, &cells, None, output)?;
     Ok(outcome(&cells, experiment.cells().len(), false))
 }
 
@@ -51,11 +52,12 @@ fn check(args: &CheckArgs, output: Output) -> Result<Outcome, Failure> {
         return Err(Failure::usage(text));
     }
     limits.refuse_unknown(&stats::metric_names(Call::ALL.map(Call::name)))?;
-    let cells = cells(experiment.cells(), &args.how, output)?;
+    let lab = open()?;
+    let cells = cells(&lab, experiment.cells(), &args.how, output)?;
     let measured: Vec<Measured> = cells.iter().map(measured).collect();
     let breaches = limits.check(&measured)?;
     let exceeded: Vec<Exceeded> = breaches.iter().map(exceeded).collect();
-    tell(&experiment, &cells, Some(&exceeded), output)?;
+    tell(&lab, &experiment, &cells, Some(&exceeded), output)?;
     for breach in &breaches {
         eprintln!("noisefloor: {breach}");
     }
@@ -70,7 +72,7 @@ fn print_baseline(
     if output.json {
         return Err(Failure::usage("a baseline is written as TOML: leave out --json"));
     }
-    let cells = cells(experiment.cells(), &args.how, output)?;
+    let cells = cells(&open()?, experiment.cells(), &args.how, output)?;
     let measured: Vec<Measured> = cells.iter().map(measured).collect();
     print(&::lab::baseline(&measured))?;
     Ok(outcome(&cells, experiment.cells().len(), false))
@@ -126,8 +128,14 @@ fn read(name: &str) -> Result<String, Failure> {
     })
 }
 
+/// The lab of this machine and user.
+pub(crate) fn open() -> Result<Lab, Failure> {
+    Ok(Lab::open(Cache::find()?)?)
+}
+
 /// Runs plans, or takes their results from the cache.
 pub(crate) fn cells(
+    lab: &Lab,
     plans: &[Plan],
     how: &How,
     output: Output,
@@ -136,7 +144,6 @@ pub(crate) fn cells(
     stop_on_signals(&stop)?;
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let jobs = how.jobs.map_or(cores, usize::from);
-    let lab = Lab::open(Cache::find()?)?;
     let mut watcher = Watcher::new(output.quiet);
     let run = Run { jobs, fresh: how.fresh, deadline: how.deadline.into(), stop: &stop };
     let cells = lab.run(plans, run, &mut watcher);
@@ -145,16 +152,19 @@ pub(crate) fn cells(
 }
 
 fn tell(
+    lab: &Lab,
     experiment: &Experiment,
     cells: &[Cell],
     breaches: Option<&[Exceeded]>,
     output: Output,
 ) -> Result<(), Failure> {
+    let made_with = lab.made_with();
     let cells = Cells {
         experiment: experiment.name(),
         about: experiment.about(),
         cells,
         planned: experiment.cells().len(),
+        made_with: Some(&made_with),
         breaches,
     };
     let text = match output.json {

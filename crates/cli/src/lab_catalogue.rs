@@ -1,6 +1,6 @@
 //! `noisefloor lab list`, `show`, `kernels`: what there is to run, and to run it on.
 
-use ::lab::{Audience, Cache, Experiment, Kernel, Kernels};
+use ::lab::{Audience, Cache, Experiment, Kernel, Kernels, Lab};
 use serde_json::json;
 
 use crate::args::Output;
@@ -9,16 +9,28 @@ use crate::lab_watcher::Watcher;
 use crate::outcome::{Failure, Outcome};
 use crate::terminal::print;
 
-/// The experiments that are built in.
+/// The experiments that are built in, and what cells are made with here.
 pub(crate) fn list(output: Output) -> Result<Outcome, Failure> {
     let experiments = Experiment::builtins()?;
+    let parts = Lab::find_made_with();
     if output.json {
         let told = |e: &Experiment| json!({"name": e.name(), "about": e.about()});
         let all: Vec<_> = experiments.iter().map(told).collect();
-        return object("experiments", &json!(all));
+        let parts = parts.ok();
+        return print_json(&json!({
+            "format": recording::FORMAT,
+            "kind": "experiments",
+            "experiments": all,
+            "made_with": parts,
+        }));
     }
     let line = |e: &Experiment| format!("{:<12}{}\n", e.name(), e.about());
-    print(&experiments.iter().map(line).collect::<String>())?;
+    let lines: String = experiments.iter().map(line).collect();
+    let parts = parts.map_or_else(
+        |error| format!("\nNothing can be run yet: {error}\n"),
+        |parts| report::made_with(&parts),
+    );
+    print(&(lines + &parts))?;
     Ok(Outcome::Done)
 }
 
@@ -76,8 +88,11 @@ fn text(kept: &[Kernel], others: &[String]) -> String {
 }
 
 fn object(kind: &str, value: &serde_json::Value) -> Result<Outcome, Failure> {
-    let object = json!({"format": recording::FORMAT, "kind": kind, (kind): value});
-    let text = serde_json::to_string_pretty(&object).map_err(Failure::bug)?;
+    print_json(&json!({"format": recording::FORMAT, "kind": kind, (kind): value}))
+}
+
+fn print_json(object: &serde_json::Value) -> Result<Outcome, Failure> {
+    let text = serde_json::to_string_pretty(object).map_err(Failure::bug)?;
     print(&(text + "\n"))?;
     Ok(Outcome::Done)
 }

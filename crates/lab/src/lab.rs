@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use recording::{Answer, Cell, Code, Counts, Doubt, Ending, Mode};
+use recording::{Answer, Cell, Code, Counts, Doubt, Ending, MadeWith, Mode};
 
 use crate::accelerator;
 use crate::boot::Ended;
@@ -12,6 +12,7 @@ use crate::cell::Ready;
 use crate::command_line::Engine;
 use crate::crew::{Run, Step, Tell};
 use crate::error::{Error, Kind};
+use crate::image::checksum;
 use crate::kernel::{Kernel, Kernels};
 use crate::places::{Cache, Parts};
 use crate::plan::Plan;
@@ -48,6 +49,19 @@ impl Lab {
         let turns = Turns::find();
         let counting = OnceLock::new();
         Ok(Self { cache, kernels, qemu, counting, parts, shelf, turns })
+    }
+
+    /// The identities of what cells are made with besides their kernels.
+    pub fn made_with(&self) -> MadeWith {
+        made_with(&self.qemu, &self.parts)
+    }
+
+    /// The same, of the lab that this machine and user would have; nothing is made or run.
+    ///
+    /// # Errors
+    /// `Kind::Qemu` or `Kind::Parts`, with what would help.
+    pub fn find_made_with() -> Result<MadeWith, Error> {
+        Ok(made_with(&Qemu::find()?, &Parts::find()?))
     }
 
     /// The QEMU that runs the cells.
@@ -215,6 +229,14 @@ const RACES: &str = "QEMU's threads could race, for SCHED_FIFO is not allowed he
 
 const UNCOUNTED: &str = "nothing counted instructions beside the guest's own clock: how the \
                          kernel spent them is not known";
+
+fn made_with(qemu: &Qemu, parts: &Parts) -> MadeWith {
+    MadeWith {
+        agent_sha256: checksum(&parts.agent),
+        counter_sha256: parts.counter_sha256.clone(),
+        qemu: qemu.version.clone(),
+    }
+}
 
 /// Whether a cell's result is the same each time, and so worth keeping.
 fn keeps(ready: &Ready) -> bool {

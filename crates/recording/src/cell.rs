@@ -37,6 +37,17 @@ pub struct Cell {
     pub ending: Ending,
 }
 
+/// What cells are made with besides their kernels: other bytes here can give other figures.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MadeWith {
+    /// The SHA-256 of the agent, the program that runs in guests, in hexadecimal.
+    pub agent_sha256: String,
+    /// The SHA-256 of the counter, QEMU's plugin, in hexadecimal.
+    pub counter_sha256: String,
+    /// The version of QEMU: `10.0.2 (Debian 1:10.0.2+ds-2)`.
+    pub qemu: String,
+}
+
 /// What guest time is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -27,7 +27,7 @@ mod workload;
 
 pub use blame::{Blamed, Culprit, Event, Kind as CulpritKind, Share, Source, Thread};
 pub use calls::{Call, CallTimes, CallsSeries, CallsSpec};
-pub use cell::{Answer, Cell, Ending, Mode};
+pub use cell::{Answer, Cell, Ending, MadeWith, Mode};
 pub use counts::{Counts, CpuCounts, Interruption, Level, PhaseCounts, Values};
 pub use doubt::{Code, Doubt};
 pub use error::{Error, Kind};

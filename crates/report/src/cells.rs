@@ -1,7 +1,7 @@
 //! An experiment's cells, as they come to be told: what was asked, what there is, and
 //! what it was held to.
 
-use recording::Cell;
+use recording::{Cell, MadeWith};
 use serde::Serialize;
 
 /// An experiment's cells, and what they were held to.
@@ -15,6 +15,8 @@ pub struct Cells<'a> {
     pub cells: &'a [Cell],
     /// How many cells were asked for; more than there are where somebody ended it early.
     pub planned: usize,
+    /// What they were made with besides their kernels; `None` where that is not known.
+    pub made_with: Option<&'a MadeWith>,
     /// The cells that do not keep a limit; `None` where there was nothing to keep.
     pub breaches: Option<&'a [Exceeded]>,
 }

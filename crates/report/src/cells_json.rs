@@ -4,8 +4,8 @@ use std::path::Path;
 
 use recording::{
     Answer, Body, CallsSeries, CallsSpec, Cell, CheckSeries, CheckSpec, Counts, Doubt,
-    Ending, FORMAT, Mode, NohzSeries, NohzSpec, NoiseSeries, NoiseSpec, SlicesSeries,
-    SlicesSpec, Source, TicksSeries, TicksSpec,
+    Ending, FORMAT, MadeWith, Mode, NohzSeries, NohzSpec, NoiseSeries, NoiseSpec,
+    SlicesSeries, SlicesSpec, Source, TicksSeries, TicksSpec,
 };
 use serde::Serialize;
 use stats::{Added, CellSummary, SleepersCost};
@@ -21,6 +21,8 @@ struct Experiment<'a> {
     kind: &'static str,
     experiment: &'a str,
     planned: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    made_with: Option<&'a MadeWith>,
     #[serde(skip_serializing_if = "Option::is_none")]
     breaches: Option<&'a [Exceeded]>,
     cells: Vec<Told<'a>>,
@@ -90,6 +92,7 @@ pub fn cells_json(
         kind: "lab",
         experiment: cells.experiment,
         planned: cells.planned,
+        made_with: cells.made_with,
         breaches: cells.breaches,
         cells: cells
             .cells
@@ -154,7 +157,8 @@ mod tests {
 
     fn parsed(cells: &[Cell], breaches: Option<&[Exceeded]>, with_series: bool) -> Value {
         let experiment = "tick-cost";
-        let cells = Cells { experiment, about: "", cells, planned: 6, breaches };
+        let cells =
+            Cells { experiment, about: "", cells, planned: 6, made_with: None, breaches };
         serde_json::from_str(&cells_json(&cells, with_series).unwrap()).unwrap()
     }
 

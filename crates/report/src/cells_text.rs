@@ -11,13 +11,14 @@ use crate::cell_tables::{Row, tables};
 use crate::cells::Cells;
 use crate::doubts;
 use crate::kernel_label::labels;
+use crate::made_with::made_with as made_with_line;
 use crate::paragraph::paragraph;
 use crate::sleepers::sleepers_table;
 use crate::watched::{added_table, culprits_table};
 
 /// An experiment's cells, for the terminal.
 pub fn cells_text(cells: &Cells<'_>) -> String {
-    let Cells { experiment, about, cells, planned, .. } = *cells;
+    let Cells { experiment, about, cells, planned, made_with, .. } = *cells;
     let named: Vec<Named<'_>> = cells
         .iter()
         .zip(labels(cells))
@@ -29,6 +30,7 @@ pub fn cells_text(cells: &Cells<'_>) -> String {
     };
     let mut text = paragraph("", &title);
     text.push_str(&legend(&named));
+    text.extend(made_with.map(made_with_line));
     let rows = rows(&named);
     text.push_str(&tables(&rows));
     text.extend(sleepers_table(&named));
@@ -192,7 +194,14 @@ mod tests {
 
     fn page(experiment: &str, about: &str, cells: &[Cell]) -> String {
         let planned = cells.len();
-        cells_text(&Cells { experiment, about, cells, planned, breaches: None })
+        cells_text(&Cells {
+            experiment,
+            about,
+            cells,
+            planned,
+            made_with: None,
+            breaches: None,
+        })
     }
 
     /// Check the page of ticks: exact, idle, and lost cells, and two kernels.
@@ -384,7 +393,14 @@ mod tests {
         let mut cells = timed_cells();
         let told = |cells: &[Cell], planned| {
             let (experiment, about, breaches) = ("mine", "", None);
-            cells_text(&Cells { experiment, about, cells, planned, breaches })
+            cells_text(&Cells {
+                experiment,
+                about,
+                cells,
+                planned,
+                made_with: None,
+                breaches,
+            })
         };
         let words = "\nEnded early: 3 of 6 cells are done. What is done is kept; the same \
                      command goes\non from there.\n\nDoubts: ";

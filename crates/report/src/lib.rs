@@ -36,6 +36,7 @@ mod kernel_label;
 mod kinds_table;
 mod latency;
 mod limits;
+mod made_with;
 mod meanwhile;
 mod nohz;
 mod nohz_tables;
@@ -84,6 +85,7 @@ pub use jitter::{
 };
 pub use json::{facts_json, json};
 pub use limits::exceeded;
+pub use made_with::made_with;
 pub use page::facts_text;
 pub use slices::slices_classic;
 pub use slices_page::slices_html;

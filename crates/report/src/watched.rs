@@ -215,6 +215,7 @@ mod tests {
             about: "",
             cells: &all,
             planned: all.len(),
+            made_with: None,
             breaches: None,
         };
         let text = cells_text(&page);
