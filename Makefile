@@ -5,8 +5,9 @@ PREFIX = /usr/local
 DESTDIR =
 
 # The first cargo on PATH that is new enough, which need not be the first. It is not told
-# of make's own jobs, which it could not join.
-CARGO = env -u MAKEFLAGS PATH="$$(scripts/toolchain):$$PATH" cargo
+# of make's own jobs, which it could not join. scripts/target names another target directory
+# where libbpf could not be built in this one.
+CARGO = env -u MAKEFLAGS PATH="$$(scripts/toolchain):$$PATH" $$(scripts/target) cargo
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 BINARY = $(TARGET)/release/noisefloor
 LAB = $(TARGET)/lab
@@ -37,9 +38,9 @@ help:
 	@echo 'run, test, bench and build install what is missing with apt.'
 
 run: build
-	@$(BINARY) check
+	@"$(BINARY)" check
 	@command -v noisefloor >/dev/null || \
-	    echo 'noisefloor is $(BINARY) here; make install puts it on your PATH.'
+	    echo "noisefloor is $(BINARY) here; make install puts it on your PATH."
 
 build: setup-build
 	@$(CARGO) build --release --locked --package cli --package capi
@@ -58,14 +59,14 @@ setup-build setup-test: setup-%:
 # Under sudo nothing is built, so that no file in the tree becomes root's.
 install:
 	@if [ -z "$$SUDO_USER" ]; then $(MAKE) --no-print-directory build; fi
-	@test -x $(BINARY) || { echo 'first, without sudo: make build' >&2; exit 1; }
+	@test -x "$(BINARY)" || { echo 'first, without sudo: make build' >&2; exit 1; }
 	@set -e; made=$$(mktemp -d); trap 'rm -rf "$$made"' EXIT; \
-	$(BINARY) generate man "$$made"; \
-	$(BINARY) generate completions "$$made"; \
-	install -D -m 755 $(BINARY) $(BIN)/noisefloor; \
-	if [ -e $(LAB)/noisefloor-agent ]; then \
-	    install -D -m 755 $(LAB)/noisefloor-agent $(LIB)/noisefloor-agent; \
-	    install -m 644 $(LAB)/noisefloor-counter.so $(LIB); \
+	"$(BINARY)" generate man "$$made"; \
+	"$(BINARY)" generate completions "$$made"; \
+	install -D -m 755 "$(BINARY)" $(BIN)/noisefloor; \
+	if [ -e "$(LAB)/noisefloor-agent" ]; then \
+	    install -D -m 755 "$(LAB)/noisefloor-agent" $(LIB)/noisefloor-agent; \
+	    install -m 644 "$(LAB)/noisefloor-counter.so" $(LIB); \
 	fi; \
 	install -d -m 755 $(SHARE)/man/man1; \
 	install -m 644 "$$made"/*.1 $(SHARE)/man/man1; \
@@ -74,10 +75,10 @@ install:
 	install -D -m 644 "$$made"/noisefloor.fish $(FISH)/noisefloor.fish
 	@set -e; install -d -m 755 $(INCLUDE) $(CLIB)/pkgconfig; \
 	install -m 644 $(HEADERS:%=crates/capi/include/%) $(INCLUDE); \
-	install -m 755 $(TARGET)/release/$(SHARED) $(CLIB)/$(SHARED).$(VERSION); \
+	install -m 755 "$(TARGET)/release/$(SHARED)" $(CLIB)/$(SHARED).$(VERSION); \
 	ln -sf $(SHARED).$(VERSION) $(CLIB)/$(SHARED).$(ABI); \
 	ln -sf $(SHARED).$(ABI) $(CLIB)/$(SHARED); \
-	install -m 644 $(TARGET)/release/libnoisefloor.a $(CLIB); \
+	install -m 644 "$(TARGET)/release/libnoisefloor.a" $(CLIB); \
 	strip -g -R .llvmbc -R .llvmcmd $(CLIB)/libnoisefloor.a 2>/dev/null || :; \
 	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|' crates/capi/noisefloor.pc.in \
 	    >$(CLIB)/pkgconfig/noisefloor.pc; \
