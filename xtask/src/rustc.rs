@@ -15,6 +15,7 @@
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Command, ExitCode};
 
 /// Set where cargo calls this program for rustc.
@@ -56,7 +57,7 @@ pub(crate) fn run() -> ExitCode {
         }
     }
     let error = rustc.exec();
-    eprintln!("xtask: {}: {error}", program.display());
+    eprintln!("xtask: {}: {error}", Path::new(&program).display());
     ExitCode::FAILURE
 }
 
