@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use crate::workspace::Workspace;
-use crate::{command, fuzz, guest, header, layers};
+use crate::{bytes, command, fuzz, guest, header, layers};
 
 /// How a check ended, and what there is to say about it.
 enum Ending {
@@ -28,6 +28,7 @@ const CHECKS: &[(&str, Check)] = &[
         header::run(workspace, &["--check"]).map(|()| String::new()).into()
     }),
     ("guest", guest),
+    ("bytes", bytes),
     ("tests", tests),
     ("documentation", documentation),
     ("fuzz", fuzz),
@@ -106,6 +107,19 @@ fn guest(workspace: &Workspace) -> Ending {
     }
     let tests = || guest::tests(workspace);
     guest::run(workspace).and_then(|built| Ok(built + "\n" + &tests()?)).into()
+}
+
+/// Comes after the guests' programs, which it compares with those of another folder.
+fn bytes(workspace: &Workspace) -> Ending {
+    if std::env::consts::ARCH != guest::ARCHITECTURE {
+        return Ending::Skipped(format!("skipped: guests are {}", guest::ARCHITECTURE));
+    }
+    let mut git = Command::new("git");
+    git.current_dir(&workspace.root).args(["rev-parse", "--git-dir"]);
+    if !git.output().is_ok_and(|output| output.status.success()) {
+        return Ending::Skipped("skipped: this is no clone of git's to copy".to_owned());
+    }
+    bytes::run(workspace).into()
 }
 
 fn documentation(_: &Workspace) -> Ending {

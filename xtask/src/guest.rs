@@ -5,8 +5,7 @@
 //! they are, and what else they need where a distribution built them so.
 //!
 //! Both are put into `lab/` below the target directory. The agent finds no shared library
-//! in a guest and is linked statically; it is built apart, so that its flags do not make
-//! the host's crates be built again, and by profile `guest`. A file that did not change is
+//! in a guest and is linked statically, by profile `guest`. A file that did not change is
 //! not written again, so that nobody takes it for new.
 
 use std::env;
@@ -22,7 +21,7 @@ use crate::{command, rustc};
 
 /// The machine that guests are.
 pub(crate) const ARCHITECTURE: &str = "x86_64";
-const TRIPLE: &str = "x86_64-unknown-linux-gnu";
+pub(crate) const TRIPLE: &str = "x86_64-unknown-linux-gnu";
 
 /// Builds both; says what was built.
 pub(crate) fn run(workspace: &Workspace) -> Result<String, String> {
@@ -30,12 +29,23 @@ pub(crate) fn run(workspace: &Workspace) -> Result<String, String> {
         let here = env::consts::ARCH;
         return Err(format!("guests are {ARCHITECTURE}, and this machine is {here}"));
     }
+    put_all(workspace, parts(workspace)?)
+}
+
+/// Builds both; their names in `lab/`, and where they are.
+pub(crate) fn parts(workspace: &Workspace) -> Result<Vec<(String, PathBuf)>, String> {
+    Ok(vec![
+        ("noisefloor-agent".to_owned(), agent(workspace)?),
+        ("noisefloor-counter.so".to_owned(), counter(workspace)?),
+    ])
+}
+
+fn put_all(
+    workspace: &Workspace,
+    built: Vec<(String, PathBuf)>,
+) -> Result<String, String> {
     let lab = workspace.target.join("lab");
-    let built = [
-        (agent(workspace)?, lab.join("noisefloor-agent")),
-        (counter(workspace)?, lab.join("noisefloor-counter.so")),
-    ];
-    let put = built.iter().map(|(from, to)| put(from, to));
+    let put = built.iter().map(|(name, from)| put(from, &lab.join(name)));
     Ok(put.collect::<Result<Vec<_>, _>>()?.join("\n"))
 }
 
@@ -45,29 +55,34 @@ const TESTS: [&str; 3] = ["truth", "switches", "isolation"];
 
 /// Builds the tests that also run in guests, and the tool that they call; says what was built.
 pub(crate) fn tests(workspace: &Workspace) -> Result<String, String> {
+    put_all(workspace, test_programs(workspace, &TESTS)?)
+}
+
+/// Builds some of these tests; their names in `lab/`, and where they are.
+pub(crate) fn test_programs(
+    workspace: &Workspace,
+    tests: &[&str],
+) -> Result<Vec<(String, PathBuf)>, String> {
     let mut cargo = cargo_for_guests(workspace, "test")?;
     cargo.args(["--no-run", "--message-format", "json"]);
     // All at once: what they share is built once, and not for each room's features again.
     for room in ROOMS {
         cargo.args(["--package", room, "--features", &format!("{room}/static")]);
     }
-    cargo.args(TESTS.iter().flat_map(|test| ["--test", test]));
+    cargo.args(tests.iter().flat_map(|test| ["--test", test]));
     // A guest unpacks every byte, and executes every instruction, under emulation.
     cargo
         .env("CARGO_PROFILE_DEV_DEBUG", "0")
         .env("CARGO_PROFILE_DEV_STRIP", "symbols")
         .env("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
     let told = command::output(&mut cargo)?;
-    let mut said = Vec::new();
     // With tests, cargo builds the programs of their packages.
-    for (name, built) in executables(&told) {
+    let programs = executables(&told).into_iter().filter_map(|(name, built)| {
         let name = if name == "noisefloor" { "tool" } else { &name };
-        if name == "tool" || TESTS.contains(&name) {
-            let place = format!("lab/noisefloor-{name}");
-            said.push(put(&built, &workspace.target.join(place))?);
-        }
-    }
-    Ok(said.join("\n"))
+        let is_wanted = name == "tool" || tests.contains(&name);
+        is_wanted.then(|| (format!("noisefloor-{name}"), built))
+    });
+    Ok(programs.collect())
 }
 
 /// The programs that cargo says it built, and their names.
@@ -85,14 +100,13 @@ fn agent(workspace: &Workspace) -> Result<PathBuf, String> {
     cargo.args(["--package", "agent", "--bin", "noisefloor-agent"]);
     cargo.args(["--features", "static", "--profile", "guest"]);
     command::run(&mut cargo)?;
-    Ok(workspace.target.join("guest").join(TRIPLE).join("guest/noisefloor-agent"))
+    Ok(workspace.target.join(TRIPLE).join("guest/noisefloor-agent"))
 }
 
 /// A cargo that makes static programs.
 fn cargo_for_guests(workspace: &Workspace, verb: &str) -> Result<Command, String> {
     let mut cargo = command::cargo();
     cargo.current_dir(&workspace.root).args([verb, "--locked", "--quiet"]);
-    cargo.args(["--target", TRIPLE, "--target-dir"]).arg(workspace.target.join("guest"));
     let folder = of_libelf("--variable=libdir")?;
     if !Path::new(&folder).join("libelf.a").exists() {
         let help = "install libelf-dev (Debian), elfutils-libelf-devel-static (Fedora)";
@@ -103,7 +117,7 @@ fn cargo_for_guests(workspace: &Workspace, verb: &str) -> Result<Command, String
     let needs = of_libelf("--static --libs-only-l")?;
     let flags: Vec<String> =
         FLAGS.map(str::to_owned).into_iter().chain(more(&needs)).collect();
-    reproducible(&mut cargo, &flags)?;
+    reproducible(&mut cargo, workspace, &flags)?;
     cargo.env("LIBBPF_SYS_LIBRARY_PATH", folder);
     Ok(cargo)
 }
@@ -113,8 +127,15 @@ const FLAGS: [&str; 2] = ["-Ctarget-feature=+crt-static", "-Crelocation-model=st
 
 /// Keeps this machine's paths, its user's settings and what was built before out of what is
 /// built: the same bytes everywhere.
-fn reproducible(cargo: &mut Command, flags: &[String]) -> Result<(), String> {
+fn reproducible(
+    cargo: &mut Command,
+    workspace: &Workspace,
+    flags: &[String],
+) -> Result<(), String> {
+    // With a target named, build scripts and macros are built as the host's are: once.
+    cargo.args(["--target", TRIPLE, "--target-dir"]).arg(&workspace.target);
     // Of all the ways to give flags, cargo lets this one win.
+    let flags = [&[rustc::MARK.to_owned()], flags].concat();
     cargo.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
     // An incremental build divides code into other units.
     cargo.env("CARGO_INCREMENTAL", "0");
@@ -151,13 +172,12 @@ fn more(needs: &str) -> impl Iterator<Item = String> {
 }
 
 fn counter(workspace: &Workspace) -> Result<PathBuf, String> {
-    let folder = workspace.target.join("guest");
     let mut cargo = command::cargo();
     cargo.current_dir(&workspace.root).args(["build", "--locked", "--quiet"]);
-    cargo.args(["--package", "counter", "--lib", "--release", "--target-dir"]);
-    reproducible(cargo.arg(&folder), &[])?;
+    cargo.args(["--package", "counter", "--lib", "--release"]);
+    reproducible(&mut cargo, workspace, &[])?;
     command::run(&mut cargo)?;
-    Ok(folder.join("release/libcounter.so"))
+    Ok(workspace.target.join(TRIPLE).join("release/libcounter.so"))
 }
 
 /// Copies a file where the copy differs; says which and how long. A guest that is being

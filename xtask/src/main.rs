@@ -1,6 +1,7 @@
 //! Every chore of this workspace: `cargo xtask COMMAND`.
 #![forbid(unsafe_code)]
 
+mod bytes;
 mod ci;
 mod command;
 mod fuzz;
@@ -22,6 +23,7 @@ usage: cargo xtask COMMAND
   guest     build what the lab needs beside itself, into lab/ of the target directory:
             noisefloor-agent (static) and noisefloor-counter.so
             --tests       instead, the tests that also run in guests
+  bytes     build what guests execute in another folder too, and compare
   header    write the C headers in crates/capi/include, from room capi
             --check       instead, fail where they are not what would be written
   layers    the house rules: who may know whom, sources, reasons for dependencies
@@ -53,6 +55,12 @@ fn run(words: &[&str]) -> Result<(), String> {
         ["guest"] => guest::run(&Workspace::read()?).map(|built| println!("{built}")),
         ["guest", "--tests"] => {
             guest::tests(&Workspace::read()?).map(|built| println!("{built}"))
+        }
+        ["bytes"] => {
+            let workspace = Workspace::read()?;
+            guest::run(&workspace)?;
+            guest::tests(&workspace)?;
+            bytes::run(&workspace).map(|told| println!("{told}"))
         }
         ["header"] => header::run(&Workspace::read()?, &[]),
         ["header", "--check"] => header::run(&Workspace::read()?, &["--check"]),

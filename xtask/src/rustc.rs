@@ -8,7 +8,7 @@
 //! cargo calls this program for rustc (`RUSTC_WRAPPER`), because only at that point the
 //! folders of a package are known, and because flags in `RUSTFLAGS` are hashed into the names
 //! of files and symbols: flags that name a path would be a difference themselves. Cargo, in
-//! turn, does not see these flags: after a change of this file, `target/guest` must be removed.
+//! turn, does not see these flags: a change of this file is one of [`MARK`], too.
 //!
 //! Cannot see what a build script writes; that is each build script's own part.
 
@@ -18,6 +18,8 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
+/// Says to cargo what is built in this way, and in which.
+pub(crate) const MARK: &str = "--cfg=names_of_folders=\"1\"";
 /// Set where cargo calls this program for rustc.
 const VARIABLE: &str = "NOISEFLOOR_XTASK_IS_RUSTC";
 /// In a guest, programs lie in the root.
