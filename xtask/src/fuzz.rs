@@ -2,7 +2,7 @@
 //!
 //! `fuzz/` is built with LLVM's coverage counters (`-Cpasses=sancov-module`, which needs
 //! no nightly) and libFuzzer, for an explicit target, so that build scripts and macros
-//! stay plain. It starts from recorded files (`fixtures/`, golden recordings) and from
+//! stay plain, and are those of the workspace's other builds. It starts from recorded files (`fixtures/`, golden recordings) and from
 //! `fuzz/seeds/`. The same seed makes the same inputs: a check does not depend on luck.
 //!
 //! Cannot see memory errors: there is no address sanitizer in stable Rust, and no unsafe
@@ -135,11 +135,11 @@ fn build(workspace: &Workspace) -> Result<PathBuf, String> {
     let rustc = command::output(Command::new("rustc").arg("-vV"))?;
     let host = rustc.lines().find_map(|line| line.strip_prefix("host: "));
     let host = host.ok_or("rustc -vV does not tell the host")?;
-    let folder = workspace.target.join("fuzz");
+    let folder = &workspace.target;
     let mut cargo = command::cargo();
     cargo.current_dir(workspace.root.join("fuzz"));
     cargo.args(["build", "--locked", "--bins", "--target", host, "--target-dir"]);
-    cargo.arg(&folder);
+    cargo.arg(folder);
     // Instead of the user's own flags, which may not go together with these.
     cargo.env("CARGO_ENCODED_RUSTFLAGS", COVERAGE.join("\u{1f}"));
     command::run(&mut cargo)?;

@@ -117,8 +117,7 @@ fn cargo_for_guests(workspace: &Workspace, verb: &str) -> Result<Command, String
     let needs = of_libelf("--static --libs-only-l")?;
     let flags: Vec<String> =
         FLAGS.map(str::to_owned).into_iter().chain(more(&needs)).collect();
-    reproducible(&mut cargo, workspace, &flags)?;
-    cargo.env("LIBBPF_SYS_LIBRARY_PATH", folder);
+    reproducible(&mut cargo, workspace, &flags, &folder)?;
     Ok(cargo)
 }
 
@@ -131,6 +130,7 @@ fn reproducible(
     cargo: &mut Command,
     workspace: &Workspace,
     flags: &[String],
+    libraries: &str,
 ) -> Result<(), String> {
     // With a target named, build scripts and macros are built as the host's are: once.
     cargo.args(["--target", TRIPLE, "--target-dir"]).arg(&workspace.target);
@@ -146,7 +146,7 @@ fn reproducible(
             cargo.env_remove(name);
         }
     }
-    rustc::wrap(cargo)
+    rustc::wrap(cargo, libraries)
 }
 
 /// What `pkg-config` says of libelf.
@@ -175,7 +175,7 @@ fn counter(workspace: &Workspace) -> Result<PathBuf, String> {
     let mut cargo = command::cargo();
     cargo.current_dir(&workspace.root).args(["build", "--locked", "--quiet"]);
     cargo.args(["--package", "counter", "--lib", "--release"]);
-    reproducible(&mut cargo, workspace, &[])?;
+    reproducible(&mut cargo, workspace, &[], "")?;
     command::run(&mut cargo)?;
     Ok(workspace.target.join(TRIPLE).join("release/libcounter.so"))
 }

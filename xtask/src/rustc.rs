@@ -20,15 +20,17 @@ use std::process::{Command, ExitCode};
 
 /// Says to cargo what is built in this way, and in which.
 pub(crate) const MARK: &str = "--cfg=names_of_folders=\"1\"";
-/// Set where cargo calls this program for rustc.
+/// Set where cargo calls this program for rustc: to the folder of static libraries, if any.
 const VARIABLE: &str = "NOISEFLOOR_XTASK_IS_RUSTC";
 /// In a guest, programs lie in the root.
 const PROGRAM: &str = "CARGO_BIN_EXE_";
 
-/// Makes a cargo call this program for rustc.
-pub(crate) fn wrap(cargo: &mut Command) -> Result<(), String> {
+/// Makes a cargo call this program for rustc, which finds static libraries in that folder.
+/// `LIBBPF_SYS_LIBRARY_PATH` would say that, too, but then everything that has libbpf in it is
+/// built again whenever the variable comes or goes.
+pub(crate) fn wrap(cargo: &mut Command, libraries: &str) -> Result<(), String> {
     let own = env::current_exe().map_err(|error| format!("xtask: {error}"))?;
-    cargo.env("RUSTC_WRAPPER", own).env(VARIABLE, "1");
+    cargo.env("RUSTC_WRAPPER", own).env(VARIABLE, libraries);
     Ok(())
 }
 
@@ -51,6 +53,10 @@ pub(crate) fn run() -> ExitCode {
         let package = format!("/{}-{}", variable("PKG_NAME"), variable("PKG_VERSION"));
         let out = env::var_os("OUT_DIR");
         rustc.args(remapped(&folder, &manifest, out.as_deref(), &package));
+        let libraries = env::var(VARIABLE).unwrap_or_default();
+        if !libraries.is_empty() {
+            rustc.arg(format!("-Lnative={libraries}"));
+        }
     }
     for (name, _) in env::vars_os() {
         let program = name.to_str().and_then(|name| name.strip_prefix(PROGRAM));
