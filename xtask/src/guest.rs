@@ -105,6 +105,13 @@ fn agent(workspace: &Workspace) -> Result<PathBuf, String> {
 
 /// A cargo that makes static programs.
 fn cargo_for_guests(workspace: &Workspace, verb: &str) -> Result<Command, String> {
+    let target = workspace.target.display();
+    if target.to_string().contains(char::is_whitespace) {
+        return Err(format!(
+            "libbpf's makefile fails in a folder whose path has white space: {target}; use \
+             make, or set CARGO_TARGET_DIR"
+        ));
+    }
     let mut cargo = command::cargo();
     cargo.current_dir(&workspace.root).args([verb, "--locked", "--quiet"]);
     let folder = of_libelf("--variable=libdir")?;
