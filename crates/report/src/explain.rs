@@ -61,7 +61,8 @@ pub fn explain_diff_text(a: &Typical<'_>, b: &Typical<'_>) -> String {
     let headline = paragraph("", &comparison(a, &difference));
     let table = fitted(NAMES, |name| differences(&difference, name));
     let words = "In instructions of the functions themselves, the largest differences first. \
-                 The compiler's parts and copies of a function count as the function.";
+                 The compiler's parts and copies of a function count as the function; \
+                 \"old → new\" is a function that has another name in B.";
     format!("{headline}\n{sides}\n{table}\n{}", paragraph("", words))
 }
 
@@ -73,7 +74,7 @@ fn differences(difference: &Difference, name: usize) -> String {
     let mut row = |a, b, more, name| table.row([count(a), count(b), signed(more), name]);
     for f in &functions[..shown] {
         let (a, b) = (f.own_instructions_a, f.own_instructions_b);
-        row(a, b, f.difference, cut(&f.name, name));
+        row(a, b, f.difference, cut(&renamed(&f.name, f.renamed_from.as_deref()), name));
     }
     if functions.len() > shown {
         let rest = difference.rest(shown);
@@ -149,6 +150,11 @@ pub fn explain_diff_json(
         seen: [a.seen, b.seen],
         summary: &Difference::of(a.stacks(), b.stacks()),
     })
+}
+
+/// A function's name; with its name on the first side, where that is another one.
+pub(crate) fn renamed(name: &str, old: Option<&str>) -> String {
+    old.map_or_else(|| name.to_owned(), |old| format!("{old} → {name}"))
 }
 
 fn count(instructions: Instructions) -> String {
@@ -254,31 +260,26 @@ mod tests {
          2865 instructions, the most frequent of 239 (112 times)
 
          A     B  difference  function
-         0    96         +96  sched_tick
          0    93         +93  update_curr_dl_se
-        87     0         -87  scheduler_tick
-         0    81         +81  handle_softirqs
-        74     0         -74  __do_softirq
-         0    66         +66  tick_nohz_handler
          0    58         +58  dl_server_update
-        48     0         -48  tick_sched_timer
          0    37         +37  update_curr_se
         35     0         -35  run_local_timers
         31     0         -31  raise_softirq
          0    29         +29  update_deadline
-         0    26         +26  sched_balance_trigger
-        24     0         -24  trigger_load_balance
         21     0         -21  __cgroup_account_cputime
         21     0         -21  tick_sched_handle
         19     0         -19  cpuacct_account_field
          0    19         +19  timer_expire_remote
        102   121         +19  update_curr
+        48    66         +18  tick_sched_timer → tick_nohz_handler
         16     0         -16  hrtimer_active
        223   236         +13  timekeeping_advance
        121   133         +12  rcu_sched_clock_irq
         12     0         -12  rcu_segcblist_ready_cbs
         41    52         +11  update_rq_clock
+        87    96          +9  scheduler_tick → sched_tick
         42    51          +9  update_process_times
+        74    81          +7  __do_softirq → handle_softirqs
         38    44          +6  irq_exit_rcu
         60    66          +6  task_tick_fair
        132   127          -5  __hrtimer_run_queues
@@ -291,16 +292,18 @@ mod tests {
         61    58          -3  ktime_get_update_offsets_now
         33    35          +2  hrtimer_run_queues
         27    29          +2  run_timer_softirq
+        24    26          +2  trigger_load_balance → sched_balance_trigger
         71    69          -2  tick_do_update_jiffies64
         44    45          +1  rcu_core
        849   849           0  (31 more functions)
       2652  2865        +213  all, of it
-       388     0        -388    only in A: 11 functions
-         0   505        +505    only in B: 9 functions
-      2264  2360         +96    in both: 50 functions
+       155     0        -155    only in A: 7 functions
+         0   236        +236    only in B: 5 functions
+      2497  2629        +132    in both: 54 functions
 
     In instructions of the functions themselves, the largest differences first. The
-    compiler's parts and copies of a function count as the function.
+    compiler's parts and copies of a function count as the function; "old → new" is
+    a function that has another name in B.
     "#);
     }
 

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use stats::{Change, FlameGraph, Frame};
 
-use crate::explain::signed;
+use crate::explain::{renamed, signed};
 use crate::number;
 use crate::table::cut;
 use crate::typical::Typical;
@@ -132,12 +132,13 @@ fn write_frame(
     let scale = (WIDTH - 2 * LEFT) as f64 / (graph.total().get().max(1)) as f64;
     let x = LEFT as f64 + frame.start.get() as f64 * scale;
     let width = frame.total.get() as f64 * scale;
-    let name = escaped(&frame.name);
+    let label = renamed(&frame.name, frame.renamed_from.as_deref());
+    let name = escaped(&label);
     let total = number::count(frame.total.get());
     let share = escaped(&number::any(graph.share(frame), number::share));
     let Look { colour: [red, green, blue], words } = look;
     let (start, length, depth) = (frame.start, frame.total, frame.depth);
-    let text = escaped(&clipped(&frame.name, width));
+    let text = escaped(&clipped(&label, width));
     let (text_x, text_y) = (x + 3.0, y + 11);
     // Writing to a String cannot fail.
     let _ = writeln!(
@@ -239,7 +240,9 @@ mod tests {
         assert!(
             line("update_curr_dl_se").contains("; in it +93, with all it calls +93)")
         );
-        assert!(svg.contains("not here: 3"));
+        let pair = "tick_sched_timer → tick_nohz_handler";
+        assert!(line(pair).contains("; in it +18, with all it calls +"));
+        assert!(svg.contains("not here: "));
         assert!(svg.contains(">One tick, other: 6.12.117 against 6.1.0</text>"));
         assert!(svg.contains(&format!(">{NEW} against {OLD}</text>")));
     }

@@ -12,6 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use units::{Instructions, Ppm};
 
+use crate::renames::Renames;
+
 /// The name of what is called by nothing and is in no function.
 const NOWHERE: &str = "[unknown]";
 
@@ -41,7 +43,7 @@ impl<'a> StackInput<'a> {
     }
 
     /// The same with the names that functions have in the source.
-    pub(crate) fn based(&self) -> Self {
+    fn based(&self) -> Self {
         let frames = self.frames.iter().map(|name| base_name(name)).collect();
         Self { frames, own: self.own }
     }
@@ -112,8 +114,11 @@ impl Explanation {
 /// What one function cost on both sides. Its name is that in the source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FunctionDifference {
-    /// The function.
+    /// The function; where it was renamed, its name on the second side.
     pub name: String,
+    /// Its name on the first side, where that is another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub renamed_from: Option<String>,
     /// Instructions executed in it on the first side; zero where it did not run.
     pub own_instructions_a: Instructions,
     /// The same on the second.
@@ -167,28 +172,25 @@ pub struct Difference {
 
 impl Difference {
     /// Compares stacks. Compilers make parts and special copies of a function as they
-    /// see fit (`foo.isra.0`, `foo.cold`): they count as the function.
+    /// see fit (`foo.isra.0`, `foo.cold`): they count as the function. A function that
+    /// was renamed is one function.
     pub fn of(a: &[StackInput<'_>], b: &[StackInput<'_>]) -> Self {
-        let mut owns: BTreeMap<&str, (Instructions, Instructions)> = BTreeMap::new();
-        for stack in a {
-            let own = owns.entry(innermost(stack)).or_default();
-            own.0 = own.0 + stack.own;
-        }
-        for stack in b {
-            let own = owns.entry(innermost(stack)).or_default();
-            own.1 = own.1 + stack.own;
-        }
-        let one =
-            |(name, (a, b)): (&str, (Instructions, Instructions))| FunctionDifference {
+        let [a, b] = [a, b].map(based);
+        let renames = Renames::of(&a, &b);
+        let (a, old_names) = (renames.rename(&a), renames.old_names());
+        let mut functions: Vec<FunctionDifference> = owns(&a, &b)
+            .into_iter()
+            .map(|(name, (a, b))| FunctionDifference {
                 name: name.to_owned(),
+                renamed_from: old_names.get(name).map(|&old| old.to_owned()),
                 own_instructions_a: a,
                 own_instructions_b: b,
                 difference: b.more_than(a),
-            };
-        let mut functions: Vec<FunctionDifference> = owns.into_iter().map(one).collect();
+            })
+            .collect();
         let size = |f: &FunctionDifference| f.difference.unsigned_abs();
         functions.sort_by(|a, b| size(b).cmp(&size(a)).then_with(|| a.name.cmp(&b.name)));
-        let (a, b) = (total(a), total(b));
+        let (a, b) = (total(&a), total(&b));
         let part = |side: Side| {
             DifferencePart::of(functions.iter().filter(|f| Side::of(f) == side))
         };
@@ -246,8 +248,30 @@ fn total(stacks: &[StackInput<'_>]) -> Instructions {
     stacks.iter().map(|stack| stack.own).sum()
 }
 
+/// What each function of two sides executed itself.
+fn owns<'a>(
+    a: &[StackInput<'a>],
+    b: &[StackInput<'a>],
+) -> BTreeMap<&'a str, (Instructions, Instructions)> {
+    let mut owns: BTreeMap<&str, (Instructions, Instructions)> = BTreeMap::new();
+    for stack in a {
+        let own = owns.entry(innermost(stack)).or_default();
+        own.0 = own.0 + stack.own;
+    }
+    for stack in b {
+        let own = owns.entry(innermost(stack)).or_default();
+        own.1 = own.1 + stack.own;
+    }
+    owns
+}
+
 fn innermost<'a>(stack: &StackInput<'a>) -> &'a str {
-    stack.frames.last().map_or(NOWHERE, |name| base_name(name))
+    stack.frames.last().copied().unwrap_or(NOWHERE)
+}
+
+/// Stacks with the names that functions have in the source.
+pub(crate) fn based<'a>(stacks: &[StackInput<'a>]) -> Vec<StackInput<'a>> {
+    stacks.iter().map(StackInput::based).collect()
 }
 
 /// What compilers and linkers append to the name of a part or a copy of a function.
@@ -281,8 +305,16 @@ pub(crate) mod tests {
 
     /// Any stacks over few names, so that functions recur and call themselves.
     pub(crate) fn any_stacks() -> impl Strategy<Value = Vec<StackInput<'static>>> {
-        const NAMES: [&str; 6] =
-            ["tick", "update", "update.isra.0", "update.part.0.cold", "timer", "rcu"];
+        const NAMES: [&str; 8] = [
+            "tick",
+            "update",
+            "update.isra.0",
+            "update.part.0.cold",
+            "timer",
+            "__timer",
+            "rcu",
+            "update_rcu",
+        ];
         let frames = prop::collection::vec(prop::sample::select(&NAMES[..]), 0..6);
         let stack = (frames, 0u64..5_000)
             .prop_map(|(frames, own)| StackInput::new(frames, Instructions::new(own)));
@@ -334,6 +366,19 @@ pub(crate) mod tests {
         let told = parts.map(|part| (part.functions, part.difference));
         assert_eq!(told, [(1, -4), (1, 9), (2, -5)]);
         assert_eq!(found.share(), Some(Ppm::new(0.0)));
+    }
+
+    /// Check that a function that was renamed is one on both sides, and says so.
+    #[test]
+    fn renamed() {
+        let before = stacks(&["run;tick_sched_timer 5", "run;tick_sched_timer;get 3"]);
+        let after = stacks(&["run;tick_nohz_handler 9", "run;tick_nohz_handler;get 3"]);
+        let two = [stacks(&["run;tick;get 1"]), stacks(&["run;tick;jiffies 1"])].concat();
+        let both = |side: Vec<_>| [side, two.clone()].concat();
+        let found = Difference::of(&both(before), &both(after));
+        assert_eq!(found.functions[0].difference, 4);
+        let parts = [found.only_a, found.only_b].map(|part| part.functions);
+        assert_eq!(parts, [1, 1]);
     }
 
     /// Check which names lose their end, and which only look like it.

@@ -8,14 +8,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use units::{Instructions, Ppm};
 
-use crate::explain::share;
+use crate::explain::{based, share};
+use crate::renames::Renames;
 use crate::{Explanation, FunctionCost, StackInput};
 
 /// One frame of a flame graph.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
-    /// The function.
+    /// The function; where it was renamed, its name on the second side.
     pub name: String,
+    /// Its name on the first side, where that is another one; only in a comparison.
+    pub renamed_from: Option<String>,
     /// How many frames are below it: 0 for the one frame that is everything.
     pub depth: usize,
     /// Where it begins, in instructions from the left.
@@ -57,18 +60,21 @@ impl FlameGraph {
     /// first. Functions are compared, not stacks: where one caller is new or renamed,
     /// all stacks above it are, and everything would look new. Functions that only the
     /// first side has are not in the graph, but see [`Self::gone`]. Names are those in
-    /// the source, as in [`crate::Difference`].
+    /// the source, and a renamed function is one, as in [`crate::Difference`].
     pub fn compared(before: &[StackInput<'_>], after: &[StackInput<'_>]) -> Self {
-        let [before, after] = [before, after]
-            .map(|side| side.iter().map(StackInput::based).collect::<Vec<_>>());
+        let [before, after] = [before, after].map(based);
+        let renames = Renames::of(&before, &after);
+        let old_names = renames.old_names();
         let mut graph = Self::of(&after);
-        graph.before = Explanation::of(&before);
+        graph.before = Explanation::of(&renames.rename(&before));
         let (costs_before, after) = (graph.before.costs(), Explanation::of(&after));
         let costs_after = after.costs();
         for frame in graph.frames.iter_mut().skip(1) {
             let before = costs_before.get(frame.name.as_str());
             let after = costs_after.get(frame.name.as_str());
             frame.change = Some(change(before.copied(), after.copied()));
+            let old_name = old_names.get(frame.name.as_str());
+            frame.renamed_from = old_name.map(|&name| name.to_owned());
         }
         let total = after.total_instructions.more_than(graph.before.total_instructions);
         if let Some(all) = graph.frames.first_mut() {
@@ -156,7 +162,8 @@ impl<'a> Node<'a> {
             left.extend(called.into_iter().rev());
             let (total, own) = (node.total, node.own);
             let name = name.to_owned();
-            frames.push(Frame { name, depth, start, total, own, change: None });
+            let (renamed_from, change) = (None, None);
+            frames.push(Frame { name, renamed_from, depth, start, total, own, change });
         }
         frames
     }

@@ -22,6 +22,7 @@ mod nohz;
 mod noise;
 mod percentiles;
 mod quantile;
+mod renames;
 mod run;
 mod slice_bins;
 mod slices;
