@@ -1,4 +1,4 @@
-//! `noisefloor lab explain`: one typical tick or call, taken apart.
+//! `noisefloor lab explain`: one typical tick or call, or a whole phase, taken apart.
 
 use std::fs;
 use std::path::Path;
@@ -6,9 +6,11 @@ use std::path::Path;
 use ::lab::Plan;
 use recording::{Body, Cell, Ending, Mode};
 use report::{
-    Typical, explain_diff_json, explain_diff_text, explain_json, explain_text,
-    flame_diff_svg, flame_svg, folded, folded_diff,
+    Typical, WholePhase, explain_diff_json, explain_diff_text, explain_json,
+    explain_text, flame_diff_svg, flame_svg, folded, folded_diff, phase_json, phase_svg,
+    phase_text,
 };
+use units::Cpu;
 
 use crate::args::Output;
 use crate::lab;
@@ -22,6 +24,9 @@ const IDENTITY_MIN: usize = 6;
 /// Explains a cell, or how two differ.
 pub(crate) fn run(args: &ExplainArgs, output: Output) -> Result<Outcome, Failure> {
     let one = find(&args.cell, &args.how, output)?;
+    if args.whole {
+        return explain_whole(args, output, &one);
+    }
     let other = args.diff.as_ref().map(|diff| {
         let named = other(&args.cell, diff);
         find(&named, &args.how, output)
@@ -41,6 +46,27 @@ fn explain(args: &ExplainArgs, output: Output, cell: &Cell) -> Result<Outcome, F
     let text = match output.json {
         true => explain_json(&typical).map_err(Failure::bug)? + "\n",
         false => explain_text(&typical),
+    };
+    print(&text)?;
+    Ok(Outcome::Done)
+}
+
+/// Explains all that was executed, rather than one tick or call.
+fn explain_whole(
+    args: &ExplainArgs,
+    output: Output,
+    cell: &Cell,
+) -> Result<Outcome, Failure> {
+    let call = args.call.as_deref();
+    let phase = WholePhase::of(cell, call, args.cpu.map(Cpu::new))
+        .ok_or_else(|| missing_phase(cell, args))?;
+    if let Some(file) = &args.output {
+        let svg = is_svg(file);
+        write(file, &if svg { phase_svg(&phase) } else { folded(phase.stacks()) })?;
+    }
+    let text = match output.json {
+        true => phase_json(&phase).map_err(Failure::bug)? + "\n",
+        false => phase_text(&phase),
     };
     print(&text)?;
     Ok(Outcome::Done)
@@ -103,6 +129,17 @@ fn missing(cell: &Cell, call: Option<&str>) -> Failure {
         None if calls.is_empty() => format!("{name} saw no tick that could be explained"),
         None => format!("{name} makes calls: say which with --call: {there}"),
     })
+}
+
+/// Why nothing is known of all that a cell's CPUs executed.
+fn missing_phase(cell: &Cell, args: &ExplainArgs) -> Failure {
+    let call = args.call.as_deref();
+    match args.cpu {
+        Some(cpu) if WholePhase::of(cell, call, None).is_some() => {
+            Failure::usage(format!("{} has no CPU {cpu}", cell.name))
+        }
+        _ => missing(cell, call),
+    }
 }
 
 fn is_svg(file: &Path) -> bool {

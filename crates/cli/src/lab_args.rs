@@ -34,12 +34,14 @@ Examples:
 Example: in the CI of a kernel
   noisefloor lab check tick.toml --kernel arch/x86/boot/bzImage")]
     Check(CheckArgs),
-    /// Where one tick's, or one system call's, instructions go, function by function.
+    /// Where the instructions of one tick, one system call or a whole phase go, function by
+    /// function.
     #[command(after_help = "\
 Examples:
   noisefloor lab explain tick-cost/fifo@debian:6.12-cloud
   noisefloor lab explain tick-cost/fifo@running --diff @debian:6.12-cloud
-  noisefloor lab explain syscalls/calls@running --call getpid -o getpid.svg")]
+  noisefloor lab explain syscalls/calls@running --call getpid -o getpid.svg
+  noisefloor lab explain 'idle-cost/nohz=off idle@running' --whole")]
     Explain(ExplainArgs),
     /// The kernels that guests can boot; gets those named.
     #[command(after_help = "\
@@ -123,6 +125,13 @@ pub(crate) struct ExplainArgs {
     /// Of a cell that makes calls: which one (getpid, pipe, ...).
     #[arg(long, value_name = "CALL")]
     pub(crate) call: Option<String>,
+    /// Explain all that the measured CPUs executed instead of one tick or call: by interrupt,
+    /// system call and kernel thread, and by function; with --call, while that was measured.
+    #[arg(long, conflicts_with = "diff")]
+    pub(crate) whole: bool,
+    /// With --whole: the guest's CPU to explain [default: those measured].
+    #[arg(long, value_name = "CPU", requires = "whole")]
+    pub(crate) cpu: Option<u32>,
     /// Write a flame graph (SVG), or with another ending stacks as text.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,

@@ -8,9 +8,16 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 pub(crate) type Id = u64;
 /// Called when a vCPU comes to a block or an instruction.
 pub(crate) type OnExecution = extern "C" fn(vcpu: c_uint, data: *mut c_void);
+/// Called when an instruction has accessed memory at that virtual address.
+pub(crate) type OnAccess =
+    extern "C" fn(vcpu: c_uint, access: Access, address: u64, data: *mut c_void);
+/// What an access was (`qemu_plugin_meminfo_t`); not looked at.
+pub(crate) type Access = u32;
 
 /// A callback does not look at the guest's registers.
 pub(crate) const NO_REGISTERS: c_int = 0;
+/// Loads only (`QEMU_PLUGIN_MEM_R`).
+pub(crate) const READS: c_int = 1;
 /// A conditional callback is made where the value is another one.
 pub(crate) const NOT_EQUAL: c_int = 3;
 /// An inline operation adds.
@@ -64,6 +71,13 @@ unsafe extern "C" {
         instruction: *mut Instruction,
         then: OnExecution,
         flags: c_int,
+        data: *mut c_void,
+    );
+    pub(crate) fn qemu_plugin_register_vcpu_mem_cb(
+        instruction: *mut Instruction,
+        then: OnAccess,
+        flags: c_int,
+        accesses: c_int,
         data: *mut c_void,
     );
     pub(crate) fn qemu_plugin_tb_n_insns(block: *const Block) -> usize;

@@ -48,6 +48,12 @@ pub(crate) fn is_halt(bytes: &[u8]) -> bool {
     bytes == [0xf4]
 }
 
+/// Whether these bytes load the stack pointer from what `rsi` points to, as the kernel does
+/// for the next thread: `mov disp(%rsi),%rsp`.
+pub(crate) fn is_stack_load(bytes: &[u8]) -> bool {
+    matches!(bytes, [0x48, 0x8b, 0x66 | 0xa6, ..])
+}
+
 /// How these bytes end a block.
 pub(crate) fn ending(bytes: &[u8]) -> Ending {
     let prefix =
@@ -88,6 +94,15 @@ mod tests {
         assert!(is_halt(&[0xf4]));
         assert!(!is_halt(&[0xfb]));
         assert!(!is_halt(&[0xb0, 0xf4]));
+    }
+
+    /// Check that only a load from where `rsi` points to is one of a thread's stack.
+    #[test]
+    fn stack_loads() {
+        assert!(is_stack_load(&[0x48, 0x8b, 0xa6, 0x18, 0x1b, 0, 0]));
+        assert!(!is_stack_load(&[0x48, 0x89, 0xa7, 0x18, 0x1b, 0, 0]));
+        assert!(!is_stack_load(&[0x48, 0x8b, 0xa7, 0x18, 0x1b, 0, 0]));
+        assert!(!is_stack_load(&[]));
     }
 
     /// Check the instructions that end a block, with prefixes as compilers write them.

@@ -87,7 +87,8 @@ impl Kinds {
             let mut seen: Vec<usize> =
                 group.iter().copied().filter(|&place| times(place).is_some()).collect();
             seen.sort_by_key(|&place| rank(place, times(place).unwrap_or(0)));
-            usual.extend(seen.into_iter().take(OF_PHASE));
+            usual.extend(seen.iter().copied().take(OF_PHASE));
+            usual.extend(self.median(seen, phase));
         }
         group.sort_by_key(|&place| rank(place, kind(place).times_in_all()));
         let is_usual = |&(index, place): &(usize, usize)| {
@@ -97,6 +98,23 @@ impl Kinds {
             group.into_iter().enumerate().filter(is_usual).map(|(_, place)| place),
         );
         usual
+    }
+}
+
+impl Kinds {
+    /// The kind of step that costs as much as the median of a phase: some steps cost
+    /// something else each time, and all but this one would say little.
+    fn median(&self, mut seen: Vec<usize>, phase: usize) -> Option<usize> {
+        let kind = |place: usize| &self.kinds[place];
+        let times = |place: usize| kind(place).times.get(&phase).copied().unwrap_or(0);
+        seen.retain(|&place| kind(place).what == What::Step);
+        seen.sort_by_key(|&place| (kind(place).total, place));
+        let all: u64 = seen.iter().map(|&place| times(place)).sum();
+        let mut sum = 0;
+        seen.into_iter().find(|&place| {
+            sum += times(place);
+            sum * 2 >= all
+        })
     }
 }
 
@@ -157,6 +175,6 @@ mod tests {
         kinds.add(1, 0, What::Step, tree(1, 100));
         kinds.add(1, 0, What::Step, tree(1, 99));
         let seen: Vec<u64> = totals(&kinds).iter().map(|(total, _)| *total).collect();
-        assert_eq!(seen, [1, 2, 3, 4, 5, 6, 99, 100]);
+        assert_eq!(seen, [1, 2, 3, 4, 5, 6, 50, 99, 100]);
     }
 }

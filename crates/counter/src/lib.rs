@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! plugin ── decode, symbols ──▶ watcher ──▶ cpu ──▶ walk ──▶ tree
-//!   │ QEMU's side                  └─▶ phase ──▶ output       the lab reads it
+//!   │ QEMU's side                  ├─▶ phase ──▶ output       the lab reads it
+//!   │                              └─▶ whole       all of a phase, thread by thread
 //!   ├─▶ interface  what differs between versions of QEMU
 //!   └─▶ places     what QEMU itself adds up, and which CPU executes
 //! ```
@@ -29,3 +30,4 @@ mod symbols;
 mod tree;
 mod walk;
 mod watcher;
+mod whole;

@@ -16,11 +16,28 @@ pub(crate) fn json(phases: &[Vec<OnCpu>], kinds: &Kinds, symbols: &Symbols) -> S
         format!("{{\"cpus\":{cpus}}}")
     });
     let episodes = list(kinds.usual(), |kind| episode(kind, symbols, &mut names));
+    let wholes = list(whole_phases(phases), |(phase, cpu, on)| {
+        let calls = list(&on.whole, |called| {
+            let caller =
+                called.caller.map_or("null".to_owned(), |place| place.to_string());
+            format!("[{},{caller},{}]", names.place(called.function), called.own)
+        });
+        format!("{{\"phase\":{phase},\"cpu\":{cpu},\"calls\":{calls}}}")
+    });
     let names = list(&names.order, |&function| text(symbols.name(function)));
     format!(
         "{{\"counts\":{{\"phases\":{counts}}},\
-         \"profile\":{{\"names\":{names},\"episodes\":{episodes}}}}}\n"
+         \"profile\":{{\"names\":{names},\"episodes\":{episodes},\
+         \"phases\":{wholes}}}}}\n"
     )
+}
+
+/// The CPUs whose instructions are known of a whole phase.
+fn whole_phases(phases: &[Vec<OnCpu>]) -> impl Iterator<Item = (usize, usize, &OnCpu)> {
+    let all = phases.iter().enumerate().flat_map(|(phase, cpus)| {
+        cpus.iter().enumerate().map(move |(cpu, on)| (phase, cpu, on))
+    });
+    all.filter(|(_, _, on)| !on.whole.is_empty())
 }
 
 /// The functions that were named so far, in the order in which they were.
@@ -115,6 +132,7 @@ mod tests {
     use super::*;
     use crate::phase::{Count, Phase};
     use crate::tree::Tree;
+    use crate::whole::Called;
 
     /// Check the text's shape.
     #[test]
@@ -130,7 +148,10 @@ mod tests {
         let mut tree = Tree::new();
         tree.add(Tree::ROOT, 9);
         phase.add(0, What::Step, 9, tree);
-        let (cpus, kinds) = phase.end(&[Count { user: 100, kernel: 7 }]);
+        let (mut cpus, kinds) = phase.end(&[Count { user: 100, kernel: 7 }]);
+        let called =
+            |function, caller, own| Called { function: Function(function), caller, own };
+        cpus[0].whole = vec![called(2, None, 2), called(3, Some(0), 5)];
         let expected = concat!(
             r#"{"counts":{"phases":[{"cpus":[{"cpu":0,"user":100,"kernel":7,"#,
             r#""steps":[[9,1]],"interruptions":[{"entry":"enter","from":"user","#,
@@ -139,7 +160,8 @@ mod tests {
             r#""from":"user"}},"total":7,"times":[[0,1]],"#,
             r#""stacks":[{"frames":[0,1],"own":7}]},"#,
             r#"{"cpu":0,"what":"step","total":9,"times":[[0,1]],"#,
-            r#""stacks":[{"frames":[],"own":9}]}]}}"#,
+            r#""stacks":[{"frames":[],"own":9}]}],"phases":["#,
+            r#"{"phase":0,"cpu":0,"calls":[[0,null,2],[1,0,5]]}]}}"#,
             "\n"
         );
         assert_eq!(json(&[cpus], &kinds, &symbols), expected);

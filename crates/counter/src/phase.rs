@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use crate::kinds::Kinds;
 use crate::symbols::Function;
 use crate::tree::Tree;
+use crate::whole::Called;
 
 /// Instructions executed so far on one CPU.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -50,6 +51,8 @@ pub(crate) struct OnCpu {
     pub(crate) executed: Count,
     /// How often each kind of episode cost how much.
     pub(crate) values: BTreeMap<What, BTreeMap<u64, u64>>,
+    /// Where all of the kernel's instructions went; known when the phase has ended.
+    pub(crate) whole: Vec<Called>,
 }
 
 /// One phase.

@@ -26,6 +26,8 @@ use crate::watcher::Watcher;
 /// What is said where it was only asked whether the plugin can be loaded; the lab reads it.
 const PROBED: &str = "can be loaded";
 
+/// Where the kernel goes from one thread's stack to another's (arch/x86/entry/entry_64.S).
+const SWITCH: &str = "__switch_to_asm";
 /// The longest x86 instruction.
 const INSTRUCTION_MAX: usize = 15;
 
@@ -101,13 +103,14 @@ fn prepare(id: Id, info: &Info, arguments: &[String]) -> Result<Plugin, String> 
         return Err(format!("knows x86_64 only, not {}", target.to_string_lossy()));
     }
     let cpus = usize::try_from(info.cpus).unwrap_or(1);
+    let symbols = Symbols::parse(&symbols);
     Ok(Plugin {
         id,
         interface,
         places: Places::new(cpus, interface)?,
-        symbols: Symbols::parse(&symbols),
+        watcher: Mutex::new(Watcher::new(cpus, &symbols)),
+        symbols,
         output: output.into(),
-        watcher: Mutex::new(Watcher::new(cpus)),
     })
 }
 
@@ -156,6 +159,12 @@ impl Listener for Closely {
             translated.call_back(&plugin.symbols);
             for instruction in translated.instructions() {
                 plugin.places.count_kernel(&instruction);
+            }
+            let function = plugin.symbols.find(translated.address());
+            if plugin.symbols.name(function) == SWITCH {
+                translated
+                    .instructions()
+                    .for_each(|instruction| instruction.call_back_at_switch());
             }
         }
     }
@@ -256,6 +265,21 @@ impl Instruction {
         }
     }
 
+    fn call_back_at_switch(&self) {
+        if decode::is_stack_load(self.bytes().as_slice()) {
+            // SAFETY: as above.
+            unsafe {
+                api::qemu_plugin_register_vcpu_mem_cb(
+                    self.0,
+                    switched,
+                    api::NO_REGISTERS,
+                    api::READS,
+                    std::ptr::null_mut(),
+                );
+            }
+        }
+    }
+
     fn call_back(&self, then: api::OnExecution) {
         let (registers, data) = (api::NO_REGISTERS, std::ptr::null_mut());
         // SAFETY: as above.
@@ -284,6 +308,13 @@ extern "C" fn in_kernel(_: c_uint, data: *mut c_void) {
     let cpu = plugin.places.current();
     plugin.places.set_level(cpu, IN_KERNEL);
     plugin.watcher().kernel(cpu, block, plugin.places.count(cpu));
+}
+
+/// The stack of the thread that goes on is loaded from its place in that thread.
+extern "C" fn switched(_: c_uint, _: api::Access, address: u64, _: *mut c_void) {
+    let Some(plugin) = PLUGIN.get() else { return };
+    let cpu = plugin.places.current();
+    plugin.watcher().switch(cpu, address, plugin.places.count(cpu));
 }
 
 extern "C" fn in_user_mode(_: c_uint, _: *mut c_void) {

@@ -14,6 +14,8 @@ pub(crate) struct Function(pub(crate) usize);
 
 /// All that programs execute, which has no symbols here.
 pub(crate) const PROGRAM: Function = Function(0);
+/// Code of the kernel that no symbol names.
+pub(crate) const UNKNOWN: Function = Function(1);
 
 /// The functions of one kernel. The first two are made up: programs, and code of the
 /// kernel that no symbol names.
@@ -24,8 +26,8 @@ pub(crate) struct Symbols {
 }
 
 /// What code outside all symbols is called.
-const MADE_UP: [(u64, &str); 2] = [(0, "[program]"), (KERNEL, UNKNOWN)];
-const UNKNOWN: &str = "[unknown]";
+const MADE_UP: [(u64, &str); 2] = [(0, "[program]"), (KERNEL, NAMELESS)];
+const NAMELESS: &str = "[unknown]";
 
 impl Symbols {
     /// Reads lines of `address type name`; lines that are none are passed over.
@@ -45,7 +47,14 @@ impl Symbols {
 
     /// A function's name.
     pub(crate) fn name(&self, function: Function) -> &str {
-        self.names.get(function.0).map_or(UNKNOWN, String::as_str)
+        self.names.get(function.0).map_or(NAMELESS, String::as_str)
+    }
+
+    /// The functions of those names.
+    pub(crate) fn named(&self, names: &[&str]) -> Vec<Function> {
+        let is_one = |(_, name): &(usize, &String)| names.contains(&name.as_str());
+        let found = self.names.iter().enumerate().filter(is_one);
+        found.map(|(place, _)| Function(place)).collect()
     }
 
     /// Whether the kernel is entered at this very address by an interrupt or exception.
@@ -107,7 +116,7 @@ not a line";
         assert_eq!(name(0xffff_ffff_8100_00ff), "_text");
         assert_eq!(name(0xffff_ffff_8100_0100), "__x64_sys_getpid");
         assert_eq!(name(0xffff_ffff_c000_0000), "asm_sysvec_apic_timer_interrupt");
-        assert_eq!(name(0xffff_fe00_0000_0000), UNKNOWN);
+        assert_eq!(name(0xffff_fe00_0000_0000), NAMELESS);
         assert_eq!(name(0x1000), "[program]");
         assert_eq!(symbols.find(0x1000), PROGRAM);
     }

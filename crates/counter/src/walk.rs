@@ -109,7 +109,7 @@ impl Walk {
 
 impl Block {
     /// Whether this block was left by a fault and goes on there, its end not reached.
-    fn is_resumed_at(self, next: Self) -> bool {
+    pub(crate) fn is_resumed_at(self, next: Self) -> bool {
         self.address < next.address && next.address < self.after
     }
 }

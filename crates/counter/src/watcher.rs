@@ -6,15 +6,20 @@ use crate::cpu::Cpu;
 use crate::decode::Mark;
 use crate::kinds::Kinds;
 use crate::phase::{Count, OnCpu, Phase};
+use crate::symbols::Symbols;
 use crate::walk::Block;
+use crate::whole::Whole;
 
 /// More phases than any measurement has.
 const PHASES_MAX: usize = 4096;
+/// The first phases are kept with all their calls.
+const WHOLE_MAX: usize = 128;
 
 /// The whole machine.
 #[derive(Debug)]
 pub(crate) struct Watcher {
     cpus: Vec<Cpu>,
+    whole: Whole,
     /// Begin marks without their end: several threads may each mark one phase.
     begun: usize,
     present: Option<Phase>,
@@ -25,11 +30,13 @@ pub(crate) struct Watcher {
 }
 
 impl Watcher {
-    /// A machine of that many CPUs.
-    pub(crate) fn new(cpus: usize) -> Self {
+    /// A machine of that many CPUs, with a kernel of those functions.
+    pub(crate) fn new(cpus: usize, symbols: &Symbols) -> Self {
+        let whole = Whole::new(cpus, symbols);
         let cpus = (0..cpus).map(Cpu::new).collect();
         Self {
             cpus,
+            whole,
             begun: 0,
             present: None,
             phases: Vec::new(),
@@ -39,12 +46,19 @@ impl Watcher {
 
     /// A CPU comes to a block of the kernel.
     pub(crate) fn kernel(&mut self, cpu: usize, block: Block, now: Count) {
+        self.whole.kernel(cpu, block, now);
         self.cpus[cpu].kernel(block, now, self.present.as_mut());
     }
 
     /// A CPU comes back to user mode.
     pub(crate) fn user(&mut self, cpu: usize, now: Count) {
+        self.whole.user(cpu, now);
         self.cpus[cpu].user(now, self.present.as_mut());
+    }
+
+    /// A CPU goes on with another thread, whose stack pointer was at that address.
+    pub(crate) fn switch(&mut self, cpu: usize, thread: u64, now: Count) {
+        self.whole.switch(cpu, thread, now);
     }
 
     /// A CPU comes to a mark; `counts` are those of all CPUs.
@@ -62,6 +76,7 @@ impl Watcher {
         if self.begun == 1 {
             let kinds = std::mem::take(&mut self.kinds);
             self.present = Some(Phase::begin(self.phases.len(), counts, kinds));
+            self.whole.begin(counts);
             for (cpu, &now) in self.cpus.iter_mut().zip(counts) {
                 cpu.begin(now);
             }
@@ -71,8 +86,13 @@ impl Watcher {
     fn end(&mut self, counts: &[Count]) {
         self.begun = self.begun.saturating_sub(1);
         let Some(phase) = self.present.take_if(|_| self.begun == 0) else { return };
-        let (on_cpus, kinds) = phase.end(counts);
+        let (mut on_cpus, kinds) = phase.end(counts);
         self.kinds = kinds;
+        // More are not explained: a measurement has some phases for each kind of thing.
+        if self.phases.len() < WHOLE_MAX {
+            let ended = self.whole.end(counts);
+            on_cpus.iter_mut().zip(ended).for_each(|(cpu, whole)| cpu.whole = whole);
+        }
         self.cpus.iter_mut().for_each(Cpu::end);
         if self.phases.len() < PHASES_MAX {
             self.phases.push(on_cpus);
@@ -92,7 +112,7 @@ mod tests {
     #[test]
     fn phases_of_two_threads() {
         let count = |user| [Count { user, kernel: 0 }];
-        let mut watcher = Watcher::new(1);
+        let mut watcher = Watcher::new(1, &Symbols::parse(""));
         for (mark, user) in [
             (Mark::End, 1),
             (Mark::Begin, 10),
@@ -116,7 +136,7 @@ mod tests {
         let (function, ending) = (Function(1), Ending::Other);
         let (starts_function, is_entry) = (true, true);
         let block = Block { address, after, function, starts_function, is_entry, ending };
-        let mut watcher = Watcher::new(2);
+        let mut watcher = Watcher::new(2, &Symbols::parse(""));
         for marks in [&[][..], &[Mark::Begin]] {
             let counts = [Count::default(), began];
             marks.iter().for_each(|&mark| watcher.mark(0, mark, &counts));
@@ -129,5 +149,30 @@ mod tests {
         assert!(idle.values.is_empty());
         assert_eq!(busy.values, BTreeMap::from([(what, BTreeMap::from([(50, 1)]))]));
         assert_eq!(busy.executed, Count { user: 0, kernel: 50 });
+    }
+
+    /// Check that what is known of a whole phase is what was executed in it.
+    #[test]
+    fn whole_phases() {
+        let symbols = Symbols::parse("");
+        let count = |kernel| Count { user: 7, kernel };
+        let block = Block {
+            address: 0x1000,
+            after: 0x1010,
+            function: Function(1),
+            starts_function: true,
+            is_entry: true,
+            ending: Ending::Other,
+        };
+        let mut watcher = Watcher::new(1, &symbols);
+        watcher.mark(0, Mark::Begin, &[count(5)]);
+        watcher.kernel(0, block, count(5));
+        watcher.switch(0, 0xaa, count(11));
+        watcher.kernel(0, block, count(12));
+        watcher.user(0, count(40));
+        watcher.mark(0, Mark::End, &[count(40)]);
+        let cpu = &watcher.phases[0][0];
+        assert_eq!(cpu.executed.kernel, 35);
+        assert_eq!(cpu.whole.iter().map(|called| called.own).sum::<u64>(), 35);
     }
 }

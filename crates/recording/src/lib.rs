@@ -40,7 +40,7 @@ pub use latency::{CpuLatency, LatencySeries, LatencySpec, LostWakeups, Timer, Wa
 pub use nohz::{KeptBy, NohzSeries, NohzSpec, NohzTry};
 pub use noise::{Counted, CpuNoise, LineCount, Lost, Meanwhile, NoiseSeries, NoiseSpec};
 pub use phases::Phases;
-pub use profile::{Episode, Profile, Stack, What};
+pub use profile::{Called, Episode, PhaseCalls, Profile, Stack, What};
 pub use run::{Ended, Interruptions, Picked, RunSeries, RunSpec, Usage};
 pub use slices::{
     CpuSwitches, End, LooseEnd, Policy, Role, SlicesSample, SlicesSeries, SlicesSpec,

@@ -1,8 +1,10 @@
-//! Where instructions go: kinds of interruptions and steps, taken apart by kernel function.
+//! Where instructions go: kinds of interruptions and steps, and whole phases, taken apart by
+//! kernel function.
 //!
 //! Episodes are of one kind if they executed the same number of instructions in the same
 //! functions, called the same way. The most frequent kinds are kept, each with how often it
-//! was seen; a kind's stacks add up to its total exactly.
+//! was seen; a kind's stacks add up to its total exactly. Of steps the one that cost as much
+//! as the median of its phase is kept, too.
 
 use serde::{Deserialize, Serialize};
 use units::{Cpu, Instructions};
@@ -16,6 +18,47 @@ pub struct Profile {
     pub names: Vec<String>,
     /// The kinds of episodes, in the order in which they were first seen.
     pub episodes: Vec<Episode>,
+    /// Where all of the kernel's instructions went, of the first phases and each CPU.
+    #[serde(default)]
+    pub phases: Vec<PhaseCalls>,
+}
+
+/// What the kernel executed on one CPU in all of one phase.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PhaseCalls {
+    /// The phase, counted from 0.
+    pub phase: usize,
+    /// The CPU.
+    pub cpu: Cpu,
+    /// Functions by the way they were called, each after its caller. The outermost are
+    /// the kernel's entries, and the functions of its threads. Their own instructions
+    /// add up to the CPU's kernel instructions; what took least counts as its caller.
+    pub calls: Vec<Called>,
+}
+
+/// One function, called that way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "(usize, Option<usize>, Instructions)")]
+#[serde(into = "(usize, Option<usize>, Instructions)")]
+pub struct Called {
+    /// The function's place in `Profile::names`.
+    pub name: usize,
+    /// The caller's place in the list; `None`: nothing called it.
+    pub caller: Option<usize>,
+    /// Instructions executed in the function itself.
+    pub own: Instructions,
+}
+
+impl From<(usize, Option<usize>, Instructions)> for Called {
+    fn from((name, caller, own): (usize, Option<usize>, Instructions)) -> Self {
+        Self { name, caller, own }
+    }
+}
+
+impl From<Called> for (usize, Option<usize>, Instructions) {
+    fn from(Called { name, caller, own }: Called) -> Self {
+        (name, caller, own)
+    }
 }
 
 /// One kind of interruption, or of step of a measurement, taken apart.

@@ -171,7 +171,7 @@ fn stacks(lines: &'static str) -> Vec<StackInput<'static>> {
 
 /// What is typical of a cell: so many of 239.
 pub(crate) fn typical<'a>(cell: &'a Cell, stacks: Vec<StackInput<'a>>) -> Typical<'a> {
-    Typical { cell, call: None, stacks, seen: Seen { times: 112, of: 239 } }
+    Typical { cell, call: None, median: None, stacks, seen: Seen { times: 112, of: 239 } }
 }
 
 /// An exact cell with that ending.
@@ -318,6 +318,7 @@ pub(crate) fn with_profile(mut cell: Cell) -> Cell {
             episode(2_571, Level::User, &[71, 2_000, 500]),
             step,
         ],
+        phases: Vec::new(),
     };
     if let Ending::Done(answer) = &mut cell.ending {
         answer.profile = Some(profile);

@@ -31,7 +31,8 @@ pub fn explain_text(typical: &Typical<'_>) -> String {
     format!("{cell}\n{headline}\n{table}\n{words}")
 }
 
-fn functions(explanation: &Explanation, name: usize) -> String {
+/// A table of functions.
+pub(crate) fn functions(explanation: &Explanation, name: usize) -> String {
     let Explanation { total_instructions: all, functions } = explanation;
     let share = |own| number::any(explanation.share(own), number::share);
     let mut table = table(["self", "share", "total"]);
@@ -157,7 +158,7 @@ pub(crate) fn renamed(name: &str, old: Option<&str>) -> String {
     old.map_or_else(|| name.to_owned(), |old| format!("{old} → {name}"))
 }
 
-fn count(instructions: Instructions) -> String {
+pub(crate) fn count(instructions: Instructions) -> String {
     number::count(instructions.get())
 }
 

@@ -40,7 +40,12 @@ const SCRIPT: &str = include_str!("flame.js");
 pub fn flame_svg(typical: &Typical<'_>) -> String {
     let graph = FlameGraph::of(typical.stacks());
     let about = size(typical, graph.total());
-    picture(&titles(typical), &about, &graph, |frame| Look {
+    plain(&titles(typical), &about, &graph)
+}
+
+/// A graph whose colours mean nothing.
+pub(crate) fn plain(titles: &Titles, about: &str, graph: &FlameGraph) -> String {
+    picture(titles, about, graph, |frame| Look {
         colour: warm(&frame.name),
         words: String::new(),
     })

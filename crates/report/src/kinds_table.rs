@@ -100,6 +100,7 @@ mod tests {
             about: "",
             cells: &cells,
             planned: 2,
+            made_with: None,
             breaches: None,
         };
         let text = cells_text(&page);

@@ -24,6 +24,8 @@ pub struct Typical<'a> {
     pub(crate) cell: &'a Cell,
     /// Which call; `None`: a timer interrupt.
     pub(crate) call: Option<&'a str>,
+    /// The median of the call's repeats.
+    pub(crate) median: Option<Instructions>,
     pub(crate) stacks: Vec<StackInput<'a>>,
     pub(crate) seen: Seen,
 }
@@ -46,7 +48,8 @@ impl<'a> Typical<'a> {
         let episode = about.typical(profile)?;
         let times = about.spread.times(episode.total);
         let seen = Seen { times, of: about.spread.count() };
-        Some(Self { cell, call, stacks: stacks(profile, episode), seen })
+        let median = call.and(about.spread.p50);
+        Some(Self { cell, call, median, stacks: stacks(profile, episode), seen })
     }
 
     /// Its stacks with the functions' names, as [`crate::folded`] takes them.
@@ -165,6 +168,8 @@ mod tests {
             || call_costs(&[(Call::Getpid, &[(412, 9)]), (Call::Pipe, &[(412, 9)])]);
         assert_eq!(place(calls(), Some("getpid")), Some(3));
         assert_eq!(place(calls(), Some("pipe")), None);
+        let spread = [(300, 1), (410, 1), (413, 1), (9_000, 1)];
+        assert_eq!(place(call_costs(&[(Call::Fork, &spread)]), Some("fork")), Some(3));
         assert_eq!(place(calls(), None), None);
     }
 

@@ -26,7 +26,8 @@ fn capital(words: &str) -> String {
     first.into_iter().chain(letters).collect()
 }
 
-fn on(name: &str, kernel: &str) -> String {
+/// The cell's name, and its kernel where it is known.
+pub(crate) fn on(name: &str, kernel: &str) -> String {
     if kernel.is_empty() { name.to_owned() } else { format!("{name} on {kernel}") }
 }
 
@@ -48,12 +49,22 @@ pub(crate) fn headline(typical: &Typical<'_>, total: Instructions) -> String {
 
 /// How large it is, and how typical that is.
 pub(crate) fn size(typical: &Typical<'_>, total: Instructions) -> String {
-    let [total, times, of] =
+    let [size, times, of] =
         [total.get(), typical.seen.times, typical.seen.of].map(number::count);
     if times == of {
-        return format!("{total} instructions, every one of {of}");
+        return format!("{size} instructions, every one of {of}");
     }
-    format!("{total} instructions, the most frequent of {of} ({times} times)")
+    let rank = match typical.median {
+        None => "the most frequent".to_owned(),
+        Some(median) if median == total => "the median".to_owned(),
+        Some(median) => {
+            format!(
+                "the nearest that was kept to {}, the median",
+                number::count(median.get())
+            )
+        }
+    };
+    format!("{size} instructions, {rank} of {of} ({times} times)")
 }
 
 /// How the second differs from the first, in a sentence.
@@ -139,6 +150,14 @@ mod tests {
                      (112 times).";
         assert_eq!(told(&one), words);
         one.call = Some("pipe");
+        one.median = Some(Instructions::new(2336));
+        let words = "One pipe in program and kernel: 2336 instructions, the median of 239 \
+                     (112 times).";
+        assert_eq!(told(&one), words);
+        one.median = Some(Instructions::new(2340));
+        let words = "One pipe in program and kernel: 2336 instructions, the nearest that was \
+                     kept to 2340, the median of 239 (112 times).";
+        assert_eq!(told(&one), words);
         one.seen.times = 239;
         let words =
             "One pipe in program and kernel: 2336 instructions, every one of 239.";

@@ -21,6 +21,7 @@ mod metrics;
 mod nohz;
 mod noise;
 mod percentiles;
+mod phase;
 mod quantile;
 mod renames;
 mod run;
@@ -67,6 +68,7 @@ pub use nohz::{
 };
 pub use noise::{CpuNoiseSummary, GapLengths, LostInput, NoiseInput, NoiseSummary, Risk};
 pub use percentiles::{PercentileLine, Percentiles};
+pub use phase::{EntryKind, PROGRAM, PhaseEntry, PhaseExplanation};
 pub use quantile::quantile;
 pub use run::{
     EndedSummary, Interruption, InterruptionsInput, InterruptionsSummary, Part, RunInput,

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::repeats::{Mixed, forwards};
+use crate::repeats::{Mixed, PHASES, forwards};
 use crate::site::{NEW, OLD, named, text};
 
 fn number(value: &Value) -> i64 {
@@ -60,6 +60,61 @@ fn explain(mixed: &Mixed, args: &[&str]) -> Value {
 fn sum(explained: &Value, key: &str) -> i64 {
     let functions = explained["summary"]["functions"].as_array().unwrap();
     functions.iter().map(|function| number(&function[key])).sum()
+}
+
+/// Check that all of a phase, by what executed it and by function, is what was counted,
+/// program and kernel, of an idle CPU, a spinning one, one of two, and one call.
+#[test]
+fn whole_phases_add_up() {
+    let Some(mixed) = Mixed::get() else { return };
+    let calls = named(&mixed.cells, "calls")["summary"]["calls"].as_array().unwrap();
+    let pipe = calls.iter().position(|call| call["name"] == "pipe").unwrap();
+    for (name, cpu, call, more) in [
+        ("idle", 0, None, &[][..]),
+        ("other", 0, None, &[]),
+        ("two noise", 1, None, &[]),
+        ("two noise", 0, None, &["--cpu", "0"]),
+        ("calls", 0, Some(pipe), &["--call", "pipe"]),
+    ] {
+        let cell = format!("{}/{name}@{OLD}", mixed.file);
+        let explained = explain(mixed, &[&[&*cell, "--whole"], more].concat());
+        let phases = named(&mixed.cells, name)["counts"]["phases"].as_array().unwrap();
+        let of_call = |call: usize| &phases[call * PHASES..(call + 1) * PHASES];
+        let phases = call.map_or(phases.as_slice(), of_call).iter();
+        let on_cpus = phases.flat_map(|phase| phase["cpus"].as_array().unwrap());
+        let counted: Vec<&Value> =
+            on_cpus.filter(|counts| counts["cpu"] == cpu).collect();
+        let all =
+            |key: &str| counted.iter().map(|counts| number(&counts[key])).sum::<i64>();
+        let summary = &explained["summary"];
+        assert_eq!(number(&summary["user_instructions"]), all("user"), "{name}");
+        assert_eq!(number(&summary["kernel_instructions"]), all("kernel"), "{name}");
+        let entries = summary["entries"].as_array().unwrap().iter();
+        let by_entry: i64 = entries.map(|entry| number(&entry["instructions"])).sum();
+        let all = number(&summary["total_instructions"]);
+        assert_eq!([by_entry, sum(&explained, "own_instructions")], [all, all], "{name}");
+    }
+}
+
+/// Check that each call can be explained, also where each repeat costs something else.
+#[test]
+fn every_call() {
+    let Some(mixed) = Mixed::get() else { return };
+    for cell in ["calls", "two forks"] {
+        let calls = &named(&mixed.cells, cell)["summary"]["calls"];
+        let cell = format!("{}/{cell}@{OLD}", mixed.file);
+        for call in calls.as_array().unwrap() {
+            let name = call["name"].as_str().unwrap();
+            let explained = explain(mixed, &[&cell, "--call", name]);
+            // It is the median of a phase, as near to that of all phases as there is one.
+            let values = call["instructions"]["values"].as_array().unwrap();
+            let total = &explained["summary"]["total_instructions"];
+            assert!(values.iter().any(|pair| pair[0] == *total), "{name}: {total}");
+            let [near, off] =
+                ["p50", "p50_deviation"].map(|key| number(&call["instructions"][key]));
+            assert!((number(total) - near).abs() <= off, "{name}: {total} {near} {off}");
+        }
+    }
 }
 
 /// Check that a tick's and a call's parts add up to what was measured of it.

@@ -10,6 +10,8 @@ use crate::site::{Site, named};
 
 /// The experiment that these tests run, its rows in one order or the other.
 const HEAD: &str = "name = \"mixed\"\nkernels = [\"debian:6.1-cloud\"]\nphases = 3\n";
+/// How many phases that makes.
+pub(crate) const PHASES: usize = 3;
 const BOOTS: [&str; 2] = [
     "[[boot]]\n",
     "[[boot]]\nname = \"two\"\ncpus = 2\ncpu = \"max\"\nappend = \"nohz_full=1\"\n",

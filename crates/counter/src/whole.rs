@@ -1,0 +1,284 @@
+//! Where all of the kernel's instructions of a phase go: what each function executed on
+//! each CPU, called that way, in interruptions, system calls, kernel threads and idle.
+//!
+//! An interruption's own walk (`cpu`) ends where it ends, and follows a CPU. This one
+//! never ends, and follows threads: `__switch_to_asm` loads the next thread's stack
+//! pointer from its `task_struct`, and the address it is loaded from names the thread.
+//! Every instruction is added to the place where its CPU is, so the sum is exact.
+//!
+//! Cannot see how a thread came to where it was before the counter began to look: its
+//! callers become known as it returns to them.
+
+use std::collections::BTreeMap;
+
+use crate::decode::Ending;
+use crate::phase::Count;
+use crate::symbols::{Function, Symbols};
+use crate::walk::Block;
+
+/// Places that are kept apart; beyond that what is called counts as its caller.
+const PLACES_MAX: usize = 1 << 17;
+/// Calls of one thread or interruption that are kept; no kernel stack has more.
+const DEPTH_MAX: usize = 256;
+/// Where the kernel's assembly begins a new thread: since 6.5, and before.
+const THREAD_STARTS: [&str; 2] = ["ret_from_fork_asm", "ret_from_fork"];
+
+/// A place in the tree of calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Place(usize);
+
+/// What is above the outermost functions.
+const ROOT: Place = Place(0);
+
+#[derive(Debug)]
+struct Node {
+    /// None: the unknown callers of a thread.
+    function: Option<Function>,
+    parent: Place,
+    children: Vec<Place>,
+}
+
+/// A call that has not returned.
+#[derive(Debug)]
+struct Frame {
+    returns_to: u64,
+    caller: Place,
+}
+
+/// A thread's way through the kernel, or that of an interruption on top of it.
+#[derive(Debug)]
+struct Context {
+    /// The place that it never leaves: its entry's, or that of its unknown callers.
+    base: Place,
+    at: Place,
+    frames: Vec<Frame>,
+    last: Option<Block>,
+}
+
+#[derive(Debug, Default)]
+struct OnCpu {
+    /// The thread's address; not known before the first switch.
+    thread: Option<u64>,
+    /// The thread's system call or life in the kernel, and interruptions on top.
+    contexts: Vec<Context>,
+    is_in_user_mode: bool,
+    counted: u64,
+    /// What was executed at each place.
+    own: Vec<u64>,
+}
+
+/// One function, called that way, and what it executed itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Called {
+    pub(crate) function: Function,
+    /// The caller's place in the list, before this one; none of the outermost.
+    pub(crate) caller: Option<usize>,
+    pub(crate) own: u64,
+}
+
+/// The whole machine.
+#[derive(Debug)]
+pub(crate) struct Whole {
+    nodes: Vec<Node>,
+    cpus: Vec<OnCpu>,
+    /// Threads that do not run, by address.
+    threads: BTreeMap<u64, Vec<Context>>,
+    thread_starts: Vec<Function>,
+    /// A place of unknown callers that a new thread did not need.
+    spare: Option<Place>,
+}
+
+impl Whole {
+    /// A machine of that many CPUs, with a kernel of those functions.
+    pub(crate) fn new(cpus: usize, symbols: &Symbols) -> Self {
+        let root = Node { function: None, parent: ROOT, children: Vec::new() };
+        Self {
+            nodes: vec![root],
+            cpus: (0..cpus).map(|_| OnCpu::default()).collect(),
+            threads: BTreeMap::new(),
+            thread_starts: symbols.named(&THREAD_STARTS),
+            spare: None,
+        }
+    }
+
+    /// A phase begins with those counts.
+    pub(crate) fn begin(&mut self, counts: &[Count]) {
+        for (cpu, now) in self.cpus.iter_mut().zip(counts) {
+            cpu.counted = now.kernel;
+            cpu.own.clear();
+        }
+    }
+
+    /// A phase ends with those counts: where the kernel's instructions went, by CPU.
+    pub(crate) fn end(&mut self, counts: &[Count]) -> Vec<Vec<Called>> {
+        let of_cpu = |(cpu, now): (usize, &Count)| {
+            self.count(cpu, *now);
+            fold::folded(&self.nodes, &self.cpus[cpu].own)
+        };
+        counts.iter().enumerate().map(of_cpu).collect()
+    }
+
+    /// A CPU comes to a block of the kernel.
+    pub(crate) fn kernel(&mut self, cpu: usize, block: Block, now: Count) {
+        self.count(cpu, now);
+        let mut contexts = std::mem::take(&mut self.cpus[cpu].contexts);
+        if contexts.last().is_some_and(|context| context.has_returned_to(block)) {
+            contexts.pop();
+        }
+        let from_user = std::mem::take(&mut self.cpus[cpu].is_in_user_mode);
+        if from_user || block.is_entry {
+            contexts.push(self.entered(block.function));
+        } else if self.is_new_thread(&contexts, block) {
+            let unused = contexts.drain(..).next().map(|context| context.base);
+            self.spare = unused.filter(|&base| self.nodes[base.0].function.is_none());
+            contexts.push(self.entered(block.function));
+        } else if contexts.is_empty() {
+            contexts.push(self.unknown());
+        }
+        if let Some(context) = contexts.last_mut() {
+            self.enter(context, block);
+        }
+        self.cpus[cpu].contexts = contexts;
+    }
+
+    /// A CPU is back in user mode.
+    pub(crate) fn user(&mut self, cpu: usize, now: Count) {
+        self.count(cpu, now);
+        let cpu = &mut self.cpus[cpu];
+        cpu.contexts.clear();
+        cpu.is_in_user_mode = true;
+    }
+
+    /// A CPU goes on with another thread, whose stack pointer was at that address.
+    pub(crate) fn switch(&mut self, cpu: usize, thread: u64, now: Count) {
+        self.count(cpu, now);
+        let on = &mut self.cpus[cpu];
+        let left = std::mem::take(&mut on.contexts);
+        if let Some(previous) = on.thread.replace(thread) {
+            self.threads.insert(previous, left);
+        }
+        self.cpus[cpu].contexts = self.threads.remove(&thread).unwrap_or_default();
+    }
+
+    fn count(&mut self, cpu: usize, now: Count) {
+        let cpu = &mut self.cpus[cpu];
+        let Place(at) = cpu.contexts.last().map_or(ROOT, |context| context.at);
+        if at >= cpu.own.len() {
+            cpu.own.resize(at + 1, 0);
+        }
+        cpu.own[at] += now.kernel - cpu.counted;
+        cpu.counted = now.kernel;
+    }
+
+    /// A new thread begins where `__switch_to` returns to the start of a function.
+    fn is_new_thread(&self, contexts: &[Context], block: Block) -> bool {
+        let last = contexts.last().and_then(|context| context.last);
+        block.starts_function
+            && last.is_none_or(|last| last.ending == Ending::Return)
+            && self.thread_starts.contains(&block.function)
+    }
+
+    fn entered(&mut self, function: Function) -> Context {
+        Context::at(self.child(ROOT, function))
+    }
+
+    fn unknown(&mut self) -> Context {
+        let base = self.spare.take().unwrap_or_else(|| self.add(ROOT, None));
+        Context::at(base)
+    }
+
+    fn enter(&mut self, context: &mut Context, block: Block) {
+        let last = context.last.replace(block).filter(|last| !last.is_resumed_at(block));
+        match last.map(|last| (last.ending, last.after)) {
+            Some((Ending::Call, after)) => self.call(context, after, block),
+            Some((Ending::Return, _)) => self.come_back(context, block),
+            _ => {}
+        }
+        if self.nodes[context.at.0].function != Some(block.function) {
+            let is_base = context.at == context.base;
+            let caller = if is_base { context.at } else { self.parent(context.at) };
+            context.at = self.child(caller, block.function);
+        }
+    }
+
+    fn call(&mut self, context: &mut Context, returns_to: u64, block: Block) {
+        let is_own = self.nodes[context.at.0].function == Some(block.function);
+        // A call into the middle of its own function is a trick to push an address, to
+        // which nothing returns (retpolines, filling the return stack buffer).
+        if is_own && !block.starts_function {
+            return;
+        }
+        if context.frames.len() >= DEPTH_MAX {
+            context.frames.clear();
+            context.at = context.base;
+        }
+        context.frames.push(Frame { returns_to, caller: context.at });
+        context.at = self.child(context.at, block.function);
+    }
+
+    fn come_back(&mut self, context: &mut Context, block: Block) {
+        let is_it = |frame: &Frame| frame.returns_to == block.address;
+        if let Some(depth) = context.frames.iter().rposition(is_it) {
+            context.at = context.frames[depth].caller;
+            context.frames.truncate(depth);
+        } else if context.frames.is_empty()
+            && !block.starts_function
+            && self.nodes[context.base.0].function.is_none()
+            && self.nodes[context.at.0].function != Some(block.function)
+        {
+            context.at = self.caller_of_all(context.base, block.function);
+        }
+    }
+
+    /// Puts a function between unknown callers and all that they called: it is one.
+    fn caller_of_all(&mut self, base: Place, function: Function) -> Place {
+        if base == ROOT || self.nodes.len() >= PLACES_MAX {
+            return base;
+        }
+        let called = std::mem::take(&mut self.nodes[base.0].children);
+        let place = self.add(base, Some(function));
+        called.iter().for_each(|below| self.nodes[below.0].parent = place);
+        self.nodes[place.0].children = called;
+        place
+    }
+
+    fn parent(&self, place: Place) -> Place {
+        self.nodes[place.0].parent
+    }
+
+    fn child(&mut self, parent: Place, function: Function) -> Place {
+        let is_it = |place: &&Place| self.nodes[place.0].function == Some(function);
+        let known = self.nodes[parent.0].children.iter().find(is_it).copied();
+        known.unwrap_or_else(|| self.add(parent, Some(function)))
+    }
+
+    fn add(&mut self, parent: Place, function: Option<Function>) -> Place {
+        if self.nodes.len() >= PLACES_MAX {
+            return parent;
+        }
+        let place = Place(self.nodes.len());
+        self.nodes.push(Node { function, parent, children: Vec::new() });
+        if function.is_some() {
+            self.nodes[parent.0].children.push(place);
+        }
+        place
+    }
+}
+
+impl Context {
+    fn at(base: Place) -> Self {
+        Self { base, at: base, frames: Vec::new(), last: None }
+    }
+
+    /// Whether the interruption has ended; to the next instruction it has not (`cpu`).
+    fn has_returned_to(&self, block: Block) -> bool {
+        self.last.is_some_and(|last| {
+            last.ending == Ending::InterruptReturn && last.after != block.address
+        })
+    }
+}
+
+mod fold;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,324 @@
+//! Where all instructions of a measured phase went: by what executed them, and function
+//! by function; tables whose columns add up, JSON, and a flame graph.
+
+use std::ops::{Range, RangeInclusive};
+
+use recording::{Answer, Body, Cell, FORMAT, PhaseCalls, Profile};
+use serde::Serialize;
+use stats::{EntryKind, FlameGraph, PROGRAM, PhaseExplanation, StackInput};
+use units::{Cpu, CpuSet, Nanos};
+
+use crate::cell_summary::{answer, phases_each};
+use crate::explain::{count, functions};
+use crate::fit::fitted;
+use crate::flame;
+use crate::kernel_label::{full_name, labels};
+use crate::number;
+use crate::paragraph::paragraph;
+use crate::table::{Side, Table, cut};
+use crate::typical_words::{Titles, on};
+
+/// The least and the most room for a name.
+const NAMES: RangeInclusive<usize> = 12..=60;
+/// A place that has no name in the profile's list.
+const NAMELESS: &str = "[nameless]";
+
+/// Everything that a cell's measured CPUs executed in its phases, or in that of one call.
+#[derive(Debug, Clone)]
+pub struct WholePhase<'a> {
+    cell: &'a Cell,
+    call: Option<&'a str>,
+    cpus: CpuSet,
+    elapsed: Option<Nanos>,
+    stacks: Vec<StackInput<'a>>,
+}
+
+impl<'a> WholePhase<'a> {
+    /// All phases of a cell, or that of one call; on the CPUs that were measured, or on
+    /// that one. `None` where nothing of it was kept.
+    pub fn of(cell: &'a Cell, call: Option<&'a str>, cpu: Option<Cpu>) -> Option<Self> {
+        let answer = answer(cell)?;
+        let (counts, profile) = (answer.counts.as_ref()?, answer.profile.as_ref()?);
+        let phases = match call {
+            Some(call) => places(answer, call)?,
+            None => 0..counts.phases.len(),
+        };
+        let cpus = cpu.map_or_else(|| measured(answer), |cpu| CpuSet::from_iter([cpu]));
+        let mut stacks = Vec::new();
+        for counted in counts.phases.get(phases.clone())? {
+            let cpus = counted.cpus.iter().filter(|counted| cpus.contains(counted.cpu));
+            stacks.extend(cpus.map(|cpu| StackInput::new(vec![PROGRAM], cpu.user)));
+        }
+        let kept: Vec<&PhaseCalls> = profile
+            .phases
+            .iter()
+            .filter(|kept| phases.contains(&kept.phase) && cpus.contains(kept.cpu))
+            .collect();
+        // The counter keeps the first phases; a part of a whole would explain nothing.
+        let is_whole = phases.clone().all(|at| kept.iter().any(|kept| kept.phase == at));
+        stacks.extend(kept.iter().flat_map(|kept| stacks_of(profile, kept)));
+        let elapsed = if call.is_none() { elapsed(answer) } else { None };
+        let is_whole = is_whole && !kept.is_empty();
+        is_whole.then_some(Self { cell, call, cpus, elapsed, stacks })
+    }
+
+    /// Its stacks with the functions' names, as [`crate::folded`] takes them.
+    pub fn stacks(&self) -> &[StackInput<'a>] {
+        &self.stacks
+    }
+
+    fn explanation(&self) -> PhaseExplanation {
+        PhaseExplanation::of(self.elapsed, &self.stacks)
+    }
+
+    /// What it is: `the whole phase of getpid on CPU 1`.
+    fn what(&self) -> String {
+        let of = self.call.map_or_else(String::new, |call| format!(" of {call}"));
+        let plural = if self.cpus.len() == 1 { "CPU" } else { "CPUs" };
+        format!("the whole phase{of} on {plural} {}", self.cpus)
+    }
+
+    fn title(&self) -> String {
+        format!("{}, {}", self.what(), on(&self.cell.name, &full_name(self.cell)))
+    }
+}
+
+/// The phases of a call: each call has phases of its own.
+fn places(answer: &Answer, name: &str) -> Option<Range<usize>> {
+    let Body::Calls { spec, .. } = &answer.recording.body else { return None };
+    let place = spec.calls.iter().position(|call| call.name() == name)?;
+    let each = phases_each(spec);
+    Some(place * each..(place + 1) * each)
+}
+
+/// The CPUs that were measured; all, where all were.
+fn measured(answer: &Answer) -> CpuSet {
+    match &answer.recording.body {
+        Body::Noise { spec, .. } => spec.cpus.clone(),
+        Body::Ticks { spec, .. } => spec.cpus.clone(),
+        Body::Calls { spec, .. } => CpuSet::from_iter([spec.cpu]),
+        Body::NohzTest { spec, .. } => CpuSet::from_iter([spec.cpu]),
+        _ => {
+            let phases = answer.counts.iter().flat_map(|counts| &counts.phases);
+            phases.flat_map(|phase| phase.cpus.iter().map(|cpu| cpu.cpu)).collect()
+        }
+    }
+}
+
+/// How long the phases were together, where the recording says so.
+fn elapsed(answer: &Answer) -> Option<Nanos> {
+    match &answer.recording.body {
+        Body::Noise { series, .. } => series.cpus.iter().map(|cpu| cpu.elapsed_ns).max(),
+        Body::Ticks { series, .. } => {
+            Some(series.samples.iter().map(|sample| sample.span_ns).sum())
+        }
+        _ => None,
+    }
+}
+
+fn stacks_of<'a>(profile: &'a Profile, kept: &'a PhaseCalls) -> Vec<StackInput<'a>> {
+    let name = |place: usize| profile.names.get(place).map_or(NAMELESS, String::as_str);
+    let mut paths: Vec<Vec<&str>> = Vec::new();
+    for called in &kept.calls {
+        // A caller stands before what it calls; one that does not is none.
+        let above = called.caller.and_then(|place| paths.get(place));
+        let mut path = above.cloned().unwrap_or_default();
+        path.push(name(called.name));
+        paths.push(path);
+    }
+    let stacks = paths.into_iter().zip(&kept.calls);
+    stacks.map(|(path, called)| StackInput::new(path, called.own)).collect()
+}
+
+/// Where a whole phase went, as tables.
+pub fn phase_text(phase: &WholePhase<'_>) -> String {
+    let explanation = phase.explanation();
+    let entries = fitted(NAMES, |name| entries(&explanation, name));
+    let functions = fitted(NAMES, |name| functions(&explanation.explanation, name));
+    let words = "In instructions. An interruption is apart from what it interrupted. \
+                 \"self\": in the function itself, these add up; \"total\": with all that \
+                 it called.";
+    let cell = on(&phase.cell.name, &full_name(phase.cell));
+    let headline = headline(phase, &explanation);
+    let [cell, headline, words] =
+        [cell, headline, words.to_owned()].map(|words| paragraph("", &words));
+    format!("{cell}\n{headline}\n{entries}\n{functions}\n{words}")
+}
+
+fn headline(phase: &WholePhase<'_>, explanation: &PhaseExplanation) -> String {
+    let what = phase.what().replacen("the", "The", 1);
+    let all = count(explanation.explanation.total_instructions);
+    let rate = explanation.instructions_hz.map(number::rate);
+    let rate = rate.map_or_else(String::new, |rate| format!(", {rate}"));
+    let [user, kernel] =
+        [explanation.user_instructions, explanation.kernel_instructions].map(count);
+    let mut words = format!(
+        "{what}: {all} instructions{rate}; programs executed {user}, the kernel {kernel}."
+    );
+    if let Some(most) = explanation.entries.first() {
+        let share = number::any(explanation.share(most.instructions), number::share);
+        let named = format!("{} {}", kind(most.kind), short(&most.name));
+        words += &format!(" The most, {share}: {}.", named.trim_end());
+    }
+    words
+}
+
+fn entries(explanation: &PhaseExplanation, name: usize) -> String {
+    let columns = [("instructions", Side::Right), ("share", Side::Right)];
+    let rest = [("a second", Side::Right), ("by", Side::Left), ("", Side::Left)];
+    let mut table = Table::new(2, &[&columns[..], &rest[..]].concat());
+    let mut row = |all, hz, kind: &str, name| {
+        let share = number::any(explanation.share(all), number::share);
+        let rate = number::any(hz, number::bare_rate);
+        table.row([count(all), share, rate, kind.to_owned(), name]);
+    };
+    for entry in &explanation.entries {
+        let (all, hz) = (entry.instructions, entry.instructions_hz);
+        row(all, hz, kind(entry.kind), cut(short(&entry.name), name));
+    }
+    let all = explanation.explanation.total_instructions;
+    row(all, explanation.instructions_hz, "all", String::new());
+    table.text()
+}
+
+fn kind(kind: EntryKind) -> &'static str {
+    match kind {
+        EntryKind::Program => "programs",
+        EntryKind::SystemCall => "system call",
+        EntryKind::Interrupt => "interrupt",
+        EntryKind::Exception => "exception",
+        EntryKind::Thread => "kernel thread",
+        EntryKind::Idle => "idle",
+    }
+}
+
+/// An entry without what the names of all begin with; programs have no name.
+fn short(name: &str) -> &str {
+    let prefixes = ["asm_sysvec_", "asm_exc_"];
+    let rest = prefixes.iter().find_map(|prefix| name.strip_prefix(prefix));
+    if name == PROGRAM { "" } else { rest.unwrap_or(name) }
+}
+
+#[derive(Serialize)]
+struct One {
+    format: u32,
+    kind: &'static str,
+    title: String,
+    cpus: String,
+    summary: PhaseExplanation,
+}
+
+/// Where a whole phase went, as a JSON object.
+///
+/// # Errors
+/// Never; serialisation can fail in principle.
+pub fn phase_json(phase: &WholePhase<'_>) -> Result<String, serde_json::Error> {
+    serde_json::to_string_pretty(&One {
+        format: FORMAT,
+        kind: "explain_phase",
+        title: phase.title(),
+        cpus: phase.cpus.to_string(),
+        summary: phase.explanation(),
+    })
+}
+
+/// A whole phase as a flame graph.
+pub fn phase_svg(phase: &WholePhase<'_>) -> String {
+    let graph = FlameGraph::of(&phase.stacks);
+    let label = labels([phase.cell]).concat();
+    let what = phase.what().replacen("the", "The", 1);
+    let title = format!("{what}, {}", on(&phase.cell.name, &label));
+    let about = format!("{} instructions", count(graph.total()));
+    let titles = Titles { title, names: full_name(phase.cell) };
+    flame::plain(&titles, &about, &graph)
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use recording::{Called, Ending};
+    use serde_json::{Value, json};
+    use units::Instructions;
+
+    use super::*;
+    use crate::cell_example::{OLD, cell, idle_cost, lost, with_profile};
+    use crate::xml::checked::check_xml;
+
+    /// An idle CPU whose only thread does much.
+    fn busy_idle() -> Cell {
+        let mut cell = with_profile(cell("idle", OLD, idle_cost(2, &[(2_571, 1)])));
+        let Ending::Done(answer) = &mut cell.ending else { panic!() };
+        let profile = answer.profile.as_mut().unwrap();
+        let names =
+            ["kdamond_fn", "usleep", "do_idle", "asm_sysvec_apic_timer_interrupt"];
+        profile.names = names.map(str::to_owned).to_vec();
+        let called =
+            |name, caller, own| Called { name, caller, own: Instructions::new(own) };
+        let calls = vec![
+            called(0, None, 40_000),
+            called(1, Some(0), 2_000),
+            called(2, None, 600),
+            called(3, None, 2_571),
+        ];
+        profile.phases = vec![PhaseCalls { phase: 0, cpu: Cpu::new(0), calls }];
+        cell
+    }
+
+    /// Check the tables, whose columns add up.
+    #[test]
+    fn idle() {
+        let cell = busy_idle();
+        assert_snapshot!(phase_text(&WholePhase::of(&cell, None, None).unwrap()), @r#"
+    idle on 6.1.0-56-cloud-amd64 (6.1.192-2)
+
+    The whole phase on CPU 0: 47,171 instructions, 23,586/s; programs executed 2000,
+    the kernel 45,171. The most, 89.0 %: kernel thread kdamond_fn.
+
+      instructions   share  a second  by
+            42,000  89.0 %    21,000  kernel thread  kdamond_fn
+              2571  5.45 %      1286  interrupt      apic_timer_interrupt
+              2000  4.24 %      1000  programs
+               600  1.27 %       300  idle           do_idle
+            47,171   100 %    23,586  all
+
+        self   share   total  function
+      40,000  84.8 %  42,000  kdamond_fn
+        2571  5.45 %    2571  asm_sysvec_apic_timer_interrupt
+        2000  4.24 %    2000  [program]
+        2000  4.24 %    2000  usleep
+         600  1.27 %     600  do_idle
+      47,171   100 %  47,171  all
+
+    In instructions. An interruption is apart from what it interrupted. "self": in
+    the function itself, these add up; "total": with all that it called.
+    "#);
+    }
+
+    /// Check the keys: this is the JSON contract.
+    #[test]
+    fn contract() {
+        let cell = busy_idle();
+        let told = phase_json(&WholePhase::of(&cell, None, None).unwrap()).unwrap();
+        let told: Value = serde_json::from_str(&told).unwrap();
+        assert_eq!(told["kind"], "explain_phase");
+        assert_eq!(told["cpus"], "0");
+        assert_eq!(told["title"], format!("the whole phase on CPU 0, idle on {OLD}"));
+        let first = json!({
+            "kind": "thread", "name": "kdamond_fn", "instructions": 42_000,
+            "instructions_hz": 21_000.0,
+        });
+        assert_eq!(told["summary"]["entries"][0], first);
+        assert_eq!(told["summary"]["functions"][0]["name"], "kdamond_fn");
+    }
+
+    /// Check that there is nothing of a CPU that is not there, of a call of a cell that
+    /// makes none, and of a lost cell; and that the picture is well-formed.
+    #[test]
+    fn there_or_not() {
+        let (busy, lost) = (busy_idle(), cell("idle", OLD, lost()));
+        assert!(WholePhase::of(&busy, None, Some(Cpu::new(1))).is_none());
+        assert!(WholePhase::of(&busy, Some("fork"), None).is_none());
+        assert!(WholePhase::of(&lost, None, None).is_none());
+        check_xml(&phase_svg(&WholePhase::of(&busy, None, None).unwrap()));
+    }
+}
