@@ -134,9 +134,14 @@ fn missing(cell: &Cell, call: Option<&str>) -> Failure {
 /// Why nothing is known of all that a cell's CPUs executed.
 fn missing_phase(cell: &Cell, args: &ExplainArgs) -> Failure {
     let call = args.call.as_deref();
+    let is_there = |cpu| WholePhase::of(cell, call, cpu).is_some();
     match args.cpu {
-        Some(cpu) if WholePhase::of(cell, call, None).is_some() => {
+        Some(cpu) if is_there(None) => {
             Failure::usage(format!("{} has no CPU {cpu}", cell.name))
+        }
+        _ if Typical::of(cell, call).is_some() => {
+            let why = "only the calls of its first 16 phases are kept";
+            Failure::refused(format!("{}: {why}", cell.name))
         }
         _ => missing(cell, call),
     }

@@ -3,10 +3,10 @@
 
 use std::ops::{Range, RangeInclusive};
 
-use recording::{Answer, Body, Cell, FORMAT, PhaseCalls, Profile};
+use recording::{Answer, Body, Cell, CpuCounts, FORMAT, PhaseCalls, Profile};
 use serde::Serialize;
 use stats::{EntryKind, FlameGraph, PROGRAM, PhaseExplanation, StackInput};
-use units::{Cpu, CpuSet, Nanos};
+use units::{Cpu, CpuSet, Instructions, Nanos};
 
 use crate::cell_summary::{answer, phases_each};
 use crate::explain::{count, functions};
@@ -35,7 +35,7 @@ pub struct WholePhase<'a> {
 
 impl<'a> WholePhase<'a> {
     /// All phases of a cell, or that of one call; on the CPUs that were measured, or on
-    /// that one. `None` where nothing of it was kept.
+    /// that one. `None` where not all of it was kept.
     pub fn of(cell: &'a Cell, call: Option<&'a str>, cpu: Option<Cpu>) -> Option<Self> {
         let answer = answer(cell)?;
         let (counts, profile) = (answer.counts.as_ref()?, answer.profile.as_ref()?);
@@ -44,22 +44,22 @@ impl<'a> WholePhase<'a> {
             None => 0..counts.phases.len(),
         };
         let cpus = cpu.map_or_else(|| measured(answer), |cpu| CpuSet::from_iter([cpu]));
-        let mut stacks = Vec::new();
-        for counted in counts.phases.get(phases.clone())? {
-            let cpus = counted.cpus.iter().filter(|counted| cpus.contains(counted.cpu));
-            stacks.extend(cpus.map(|cpu| StackInput::new(vec![PROGRAM], cpu.user)));
-        }
-        let kept: Vec<&PhaseCalls> = profile
-            .phases
-            .iter()
-            .filter(|kept| phases.contains(&kept.phase) && cpus.contains(kept.cpu))
-            .collect();
+        let counted = counts.phases.get(phases.clone())?.iter();
+        let counted = counted.flat_map(|phase| &phase.cpus);
+        let counted: Vec<_> = counted.filter(|on| cpus.contains(on.cpu)).collect();
+        let kept = |kept: &&PhaseCalls| {
+            phases.contains(&kept.phase) && cpus.contains(kept.cpu)
+        };
+        let kept = profile.phases.iter().filter(kept);
+        let mut stacks: Vec<_> = kept.flat_map(|kept| stacks_of(profile, kept)).collect();
         // The counter keeps the first phases; a part of a whole would explain nothing.
-        let is_whole = phases.clone().all(|at| kept.iter().any(|kept| kept.phase == at));
-        stacks.extend(kept.iter().flat_map(|kept| stacks_of(profile, kept)));
+        let kernel: Instructions = stacks.iter().map(StackInput::own).sum();
+        let is_whole = kernel == counted.iter().map(|on| on.kernel).sum();
+        let program = |on: &&CpuCounts| StackInput::new(vec![PROGRAM], on.user);
+        stacks.extend(counted.iter().map(program));
         let elapsed = if call.is_none() { elapsed(answer) } else { None };
-        let is_whole = is_whole && !kept.is_empty();
-        is_whole.then_some(Self { cell, call, cpus, elapsed, stacks })
+        let is_there = is_whole && !counted.is_empty();
+        is_there.then_some(Self { cell, call, cpus, elapsed, stacks })
     }
 
     /// Its stacks with the functions' names, as [`crate::folded`] takes them.
@@ -238,7 +238,6 @@ mod tests {
     use insta::assert_snapshot;
     use recording::{Called, Ending};
     use serde_json::{Value, json};
-    use units::Instructions;
 
     use super::*;
     use crate::cell_example::{OLD, cell, idle_cost, lost, with_profile};
@@ -261,6 +260,9 @@ mod tests {
             called(3, None, 2_571),
         ];
         profile.phases = vec![PhaseCalls { phase: 0, cpu: Cpu::new(0), calls }];
+        let phases = &mut answer.counts.as_mut().unwrap().phases;
+        phases[0].cpus[0].kernel = Instructions::new(45_171);
+        phases[1].cpus[0].kernel = Instructions::ZERO;
         cell
     }
 
@@ -319,6 +321,10 @@ mod tests {
         assert!(WholePhase::of(&busy, None, Some(Cpu::new(1))).is_none());
         assert!(WholePhase::of(&busy, Some("fork"), None).is_none());
         assert!(WholePhase::of(&lost, None, None).is_none());
+        let mut part = busy.clone();
+        let Ending::Done(answer) = &mut part.ending else { panic!() };
+        answer.profile.as_mut().unwrap().phases.clear();
+        assert!(WholePhase::of(&part, None, None).is_none());
         check_xml(&phase_svg(&WholePhase::of(&busy, None, None).unwrap()));
     }
 }
