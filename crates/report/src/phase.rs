@@ -188,6 +188,7 @@ fn kind(kind: EntryKind) -> &'static str {
         EntryKind::Interrupt => "interrupt",
         EntryKind::Exception => "exception",
         EntryKind::Thread => "kernel thread",
+        EntryKind::NewTask => "new task",
         EntryKind::Idle => "idle",
     }
 }

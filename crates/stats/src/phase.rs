@@ -17,8 +17,14 @@ pub const PROGRAM: &str = "[program]";
 const SYSTEM_CALL: &str = "entry_SYSCALL";
 /// How the kernel names the functions of system calls.
 const CALLS: [&str; 4] = ["__x64_sys_", "__se_sys_", "__do_sys_", "__ia32_sys_"];
-/// Functions of which one is below every thread of the kernel, and not its own.
-const BELOW_THREADS: [&str; 3] = ["ret_from_fork_asm", "ret_from_fork", "kthread"];
+/// The function that calls the function of a kernel thread.
+const KERNEL_THREAD: &str = "kthread";
+/// Where a task begins: a kernel thread goes on in the function above, a process to user
+/// mode. The second two lead there from another task.
+const NEW_TASK: [&str; 4] =
+    ["ret_from_fork_asm", "ret_from_fork", "__switch_to_asm", "__switch_to"];
+/// The functions above, and those of idle CPUs, are among so many outermost ones.
+const OUTERMOST: usize = 3;
 /// Functions that a CPU is in only while it has nothing to do.
 const IDLE: [&str; 5] = [
     "do_idle",
@@ -42,6 +48,8 @@ pub enum EntryKind {
     Exception,
     /// A thread of the kernel.
     Thread,
+    /// A task that begins: a new process, before it is in user mode.
+    NewTask,
     /// The kernel with nothing to do.
     Idle,
 }
@@ -125,7 +133,8 @@ fn entry<'a>(frames: &[&'a str]) -> (EntryKind, &'a str) {
     if outermost == PROGRAM {
         return (EntryKind::Program, PROGRAM);
     }
-    if frames.iter().take(BELOW_THREADS.len()).any(|name| IDLE.contains(name)) {
+    let below = &frames[..frames.len().min(OUTERMOST)];
+    if below.iter().any(|name| IDLE.contains(name)) {
         return (EntryKind::Idle, "do_idle");
     }
     if outermost.starts_with(SYSTEM_CALL) {
@@ -137,8 +146,14 @@ fn entry<'a>(frames: &[&'a str]) -> (EntryKind, &'a str) {
     if outermost.starts_with("asm_") || outermost.ends_with("_entries_start") {
         return (EntryKind::Interrupt, outermost);
     }
-    let own = frames.iter().find(|name| !BELOW_THREADS.contains(name));
-    (EntryKind::Thread, own.copied().unwrap_or(outermost))
+    let thread = below.iter().position(|&name| name == KERNEL_THREAD);
+    match thread.and_then(|place| frames.get(place + 1)) {
+        Some(function) => (EntryKind::Thread, function),
+        None if thread.is_none() && NEW_TASK.contains(&outermost) => {
+            (EntryKind::NewTask, "ret_from_fork")
+        }
+        None => (EntryKind::Thread, outermost),
+    }
 }
 
 /// The name of a system call, without what the kernel puts before it.
@@ -156,7 +171,9 @@ mod tests {
     /// Check what stacks are of.
     #[test]
     fn entries() {
-        use EntryKind::{Exception, Idle, Interrupt, Program, SystemCall, Thread};
+        use EntryKind::{
+            Exception, Idle, Interrupt, NewTask, Program, SystemCall, Thread,
+        };
         for (frames, expected) in [
             ("[program]", (Program, "[program]")),
             ("entry_SYSCALL_64;do_syscall_64;__x64_sys_pipe2;f", (SystemCall, "pipe2")),
@@ -169,7 +186,10 @@ mod tests {
                 (Thread, "kdamond_fn"),
             ),
             ("kdamond_fn;f", (Thread, "kdamond_fn")),
-            ("ret_from_fork", (Thread, "ret_from_fork")),
+            ("ret_from_fork;kthread;worker_thread", (Thread, "worker_thread")),
+            ("ret_from_fork", (NewTask, "ret_from_fork")),
+            ("ret_from_fork;schedule_tail", (NewTask, "ret_from_fork")),
+            ("__switch_to", (NewTask, "ret_from_fork")),
             ("start_secondary;cpu_startup_entry;do_idle;f", (Idle, "do_idle")),
             ("do_idle;schedule_idle", (Idle, "do_idle")),
         ] {
