@@ -183,15 +183,6 @@ pub(crate) fn timer(cpu: Cpu) -> Injector {
     })
 }
 
-/// Does nothing.
-pub(crate) fn nothing(cpu: Cpu) -> Injector {
-    process(cpu, c"nf-nothing", |_log| {
-        loop {
-            std::thread::park();
-        }
-    })
-}
-
 /// Sleeps for a millisecond, again and again.
 pub(crate) fn sleeper(cpu: Cpu) -> Injector {
     process(cpu, c"nf-sleeper", |_log| {

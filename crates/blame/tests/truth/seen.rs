@@ -114,11 +114,27 @@ impl Seen {
         self.cpu().gaps.iter().map(|gap| gap.length).sum()
     }
 
-    /// What nobody took who was injected.
-    pub(crate) fn of_others(&self) -> Nanos {
-        let injected = |share: &&Share| self.is(share, CulpritKind::Thread, "nf-");
-        let shares = self.blamed().shares.iter().filter(|share| !injected(share));
-        shares.map(|share| share.ns).sum()
+    /// Of each burst's gap, in rising order: how many percent are not that of threads of that
+    /// name; all of them where these have no share in it.
+    pub(crate) fn percent_of_others(&self, name: &str) -> Vec<u64> {
+        let gaps = &self.cpu().gaps;
+        let percent = |(burst, _): &(Span, Burst)| {
+            let middle = burst.start + Nanos::from_nanos(burst.length.get() / 2);
+            let meets = |gap: &&Span| gap.start < middle && middle < gap.end();
+            let of_gap = |gap: Span| {
+                let shares = self.blamed().shares.iter();
+                let theirs = shares.filter(|share| {
+                    gaps[share.gap].start == gap.start
+                        && self.is(share, CulpritKind::Thread, name)
+                });
+                let theirs: Nanos = theirs.map(|share| share.ns).sum();
+                100 - theirs.get() * 100 / gap.length.get()
+            };
+            gaps.iter().find(meets).map_or(100, |gap| of_gap(*gap))
+        };
+        let mut percent: Vec<u64> = self.bursts.iter().map(percent).collect();
+        percent.sort_unstable();
+        percent
     }
 
     pub(crate) fn shares(&self) -> Nanos {
