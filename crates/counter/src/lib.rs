@@ -31,3 +31,4 @@ mod tree;
 mod walk;
 mod watcher;
 mod whole;
+mod whole_fold;

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{Called, Node};
 use crate::symbols::{Function, UNKNOWN};
+use crate::whole::{Called, Node};
 
 /// Functions in the list, but for the outermost ones, which are always in it.
 const CALLED_MAX: usize = 2000;
@@ -17,7 +17,7 @@ struct Merged {
 }
 
 /// What was executed at each place of a tree.
-pub(super) fn folded(nodes: &[Node], own: &[u64]) -> Vec<Called> {
+pub(crate) fn folded(nodes: &[Node], own: &[u64]) -> Vec<Called> {
     let mut all = merged(nodes, own);
     // What is in no function at all is in one that is not known.
     let unknown = std::mem::take(&mut all.own);
