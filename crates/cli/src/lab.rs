@@ -51,7 +51,6 @@ fn check(args: &CheckArgs, output: Output) -> Result<Outcome, Failure> {
         );
         return Err(Failure::usage(text));
     }
-    limits.refuse_unknown(&stats::metric_names(Call::ALL.map(Call::name)))?;
     let lab = open()?;
     let cells = cells(&lab, experiment.cells(), &args.how, output)?;
     let measured: Vec<Measured> = cells.iter().map(measured).collect();
@@ -95,13 +94,22 @@ fn exceeded(breach: &Breach) -> Exceeded {
     Exceeded { kernel, cell, metric, seen, limit, place }
 }
 
-/// An experiment by its name or from its file, with the changes asked for.
-pub(crate) fn find(name: &str, how: &How) -> Result<Experiment, Failure> {
+/// An experiment by its name or from its file; its limits name only metrics that there
+/// are.
+pub(crate) fn read(name: &str) -> Result<Experiment, Failure> {
     let is_file = name.contains('/') || Path::new(name).extension().is_some();
     let experiment = match is_file {
-        true => Experiment::parse(&read(name)?, name)?,
+        true => Experiment::parse(&read_text(name)?, name)?,
         false => Experiment::builtin(name)?,
     };
+    let known = stats::metric_names(Call::ALL.map(Call::name));
+    experiment.limits().refuse_unknown(&known)?;
+    Ok(experiment)
+}
+
+/// The same with the changes asked for.
+pub(crate) fn find(name: &str, how: &How) -> Result<Experiment, Failure> {
+    let experiment = read(name)?;
     let mode = how.mode.map(|mode| match mode {
         ModeArg::Exact => "mode=exact".to_owned(),
         ModeArg::Timed => "mode=timed".to_owned(),
@@ -114,7 +122,7 @@ pub(crate) fn find(name: &str, how: &How) -> Result<Experiment, Failure> {
 }
 
 /// The text of an experiment's file.
-fn read(name: &str) -> Result<String, Failure> {
+fn read_text(name: &str) -> Result<String, Failure> {
     fs::read_to_string(name).map_err(|error| {
         let row = name.split_once('/').filter(|(n, _)| Experiment::builtin(n).is_ok());
         Failure::usage(match (error.kind(), row) {
