@@ -1,15 +1,17 @@
 //! `noisefloor lab explain`: one typical tick or call, or a whole phase, taken apart.
 
-use std::fs;
+use std::fs::{self, OpenOptions};
+use std::io;
 use std::path::Path;
 
 use ::lab::Plan;
-use recording::{Body, Cell, Ending, Mode};
+use recording::{Body, Cell, Doubt, Ending, Mode};
 use report::{
-    Typical, WholePhase, explain_diff_json, explain_diff_text, explain_json,
-    explain_text, flame_diff_svg, flame_svg, folded, folded_diff, phase_json, phase_svg,
-    phase_text,
+    Typical, WholePhase, cell_doubts, doubts_text, explain_diff_json, explain_diff_text,
+    explain_json, explain_text, flame_diff_svg, flame_svg, folded, folded_diff, phase_json,
+    phase_svg, phase_text,
 };
+use serde_json::{Value, json};
 use units::Cpu;
 
 use crate::args::Output;
@@ -21,8 +23,10 @@ use crate::terminal::print;
 /// Shorter beginnings of an identity could be names.
 const IDENTITY_MIN: usize = 6;
 
-/// Explains a cell, or how two differ.
+/// Explains a cell, or how two differ. A file that cannot be written is refused before
+/// anything boots.
 pub(crate) fn run(args: &ExplainArgs, output: Output) -> Result<Outcome, Failure> {
+    args.output.as_deref().map_or(Ok(()), refuse_unwritable)?;
     let one = find(&args.cell, &args.how, output)?;
     if args.whole {
         return explain_whole(args, output, &one);
@@ -44,11 +48,10 @@ fn explain(args: &ExplainArgs, output: Output, cell: &Cell) -> Result<Outcome, F
         write(file, &if svg { flame_svg(&typical) } else { folded(typical.stacks()) })?;
     }
     let text = match output.json {
-        true => explain_json(&typical).map_err(Failure::bug)? + "\n",
+        true => explain_json(&typical).map_err(Failure::bug)?,
         false => explain_text(&typical),
     };
-    print(&text)?;
-    Ok(Outcome::Done)
+    finish(text, &[cell], output)
 }
 
 /// Explains all that was executed, rather than one tick or call.
@@ -65,11 +68,10 @@ fn explain_whole(
         write(file, &if svg { phase_svg(&phase) } else { folded(phase.stacks()) })?;
     }
     let text = match output.json {
-        true => phase_json(&phase).map_err(Failure::bug)? + "\n",
+        true => phase_json(&phase).map_err(Failure::bug)?,
         false => phase_text(&phase),
     };
-    print(&text)?;
-    Ok(Outcome::Done)
+    finish(text, &[cell], output)
 }
 
 fn explain_both(
@@ -87,11 +89,37 @@ fn explain_both(
         write(file, &text)?;
     }
     let text = match output.json {
-        true => explain_diff_json(&a, &b).map_err(Failure::bug)? + "\n",
+        true => explain_diff_json(&a, &b).map_err(Failure::bug)?,
         false => explain_diff_text(&a, &b),
     };
+    finish(text, &[one, other], output)
+}
+
+/// Prints an explanation with the doubts about its cells; a grave one makes the exit code
+/// the same as that of `lab run`.
+fn finish(text: String, cells: &[&Cell], output: Output) -> Result<Outcome, Failure> {
+    let mut doubts: Vec<Doubt> = Vec::new();
+    for doubt in cells.iter().flat_map(|cell| cell_doubts(cell)) {
+        if !doubts.contains(&doubt) {
+            doubts.push(doubt); // both cells may have it
+        }
+    }
+    let text = match output.json {
+        true => with_doubts(&text, &doubts).map_err(Failure::bug)? + "\n",
+        false => text + &doubts_text(&doubts),
+    };
     print(&text)?;
-    Ok(Outcome::Done)
+    Ok(match doubts.iter().any(Doubt::is_grave) {
+        true => Outcome::Doubtful,
+        false => Outcome::Done,
+    })
+}
+
+/// The same JSON object with the doubts.
+fn with_doubts(text: &str, doubts: &[Doubt]) -> serde_json::Result<String> {
+    let mut object: serde_json::Map<String, Value> = serde_json::from_str(text)?;
+    object.insert("doubts".to_owned(), json!(doubts));
+    serde_json::to_string_pretty(&object)
 }
 
 /// The typical tick or call of a cell.
@@ -105,6 +133,9 @@ fn missing(cell: &Cell, call: Option<&str>) -> Failure {
     let name = &cell.name;
     let answer = match &cell.ending {
         Ending::Done(answer) => answer,
+        Ending::Lost { why, console } if console.as_os_str().is_empty() => {
+            return Failure::refused(format!("{name} was lost: {why}"));
+        }
         Ending::Lost { why, console } => {
             let console = console.display();
             return Failure::refused(format!("{name} was lost: {why}; {console}"));
@@ -152,8 +183,23 @@ fn is_svg(file: &Path) -> bool {
 }
 
 fn write(file: &Path, text: &str) -> Result<(), Failure> {
-    fs::write(file, text)
-        .map_err(|error| Failure::usage(format!("-o {}: {error}", file.display())))
+    fs::write(file, text).map_err(|error| unwritable(file, &error))
+}
+
+fn unwritable(file: &Path, error: &io::Error) -> Failure {
+    Failure::usage(format!("-o {}: {error}", file.display()))
+}
+
+/// Refuses a file that cannot be written; leaves it as it is.
+fn refuse_unwritable(file: &Path) -> Result<(), Failure> {
+    let opened = match OpenOptions::new().write(true).create_new(true).open(file) {
+        Ok(_) => fs::remove_file(file),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            OpenOptions::new().append(true).open(file).map(drop)
+        }
+        Err(error) => Err(error),
+    };
+    opened.map_err(|error| unwritable(file, &error))
 }
 
 /// The other cell's whole name, where only its kernel was given.

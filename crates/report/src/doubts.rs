@@ -5,7 +5,7 @@ use recording::Doubt;
 use crate::paragraph::paragraph;
 
 /// The doubts as a closing section; nothing where there are none.
-pub(crate) fn doubts(doubts: &[Doubt]) -> String {
+pub fn doubts(doubts: &[Doubt]) -> String {
     section(doubts.iter().map(Doubt::to_string))
 }
 

@@ -76,6 +76,7 @@ pub use cell_summary::{cell_doubts, cell_summary};
 pub use cells::{Cells, Exceeded};
 pub use cells_json::cells_json;
 pub use cells_text::cells_text;
+pub use doubts::doubts as doubts_text;
 pub use explain::{explain_diff_json, explain_diff_text, explain_json, explain_text};
 pub use findings::{Finding, findings};
 pub use flame::{flame_diff_svg, flame_svg};
