@@ -43,26 +43,26 @@ Examples:
   noisefloor lab explain syscalls/calls@running --call getpid -o getpid.svg
   noisefloor lab explain 'idle-cost/nohz=off idle@running' --whole")]
     Explain(ExplainArgs),
-    /// The kernels that guests can boot; gets those named.
+    /// List the kernels that guests can boot, by suite of Debian's archive; get those named.
     #[command(after_help = "\
 Examples:
-  noisefloor lab kernels
-  noisefloor lab kernels debian:6.12-rt ./bzImage running")]
+  noisefloor lab kernels --fresh
+  noisefloor lab kernels debian:6.12-rt debian:trixie-backports/6.18-cloud running")]
     Kernels(KernelsArgs),
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ShowArgs {
-    /// A built-in experiment.
-    #[arg(value_name = "NAME")]
+    /// A built-in experiment, or a file (TOML), which is checked.
+    #[arg(value_name = "NAME|FILE")]
     pub(crate) name: String,
 }
 
 /// How to run cells.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct How {
-    /// Instead of the experiment's kernels: running, a path, debian:6.1, debian:6.12-rt;
-    /// again for another.
+    /// Instead of the experiment's kernels: running, a path, debian:6.12-rt,
+    /// debian:trixie-backports/6.18; again for another.
     #[arg(short, long = "kernel", value_name = "KERNEL")]
     pub(crate) kernels: Vec<String>,
     /// Change the experiment: seconds=2, machine=microvm, repeats=20, workload=fifo; again
@@ -141,10 +141,11 @@ pub(crate) struct ExplainArgs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct KernelsArgs {
-    /// Kernels to get; lists those that are kept, and known, if none is named.
+    /// Kernels to get: debian:[SUITE/]VERSION[-FLAVOUR], running, a path.
     #[arg(value_name = "KERNEL")]
     pub(crate) get: Vec<String>,
-    /// Ask the archive again, for a newer one.
+    /// Get the newest package, even if an older one is kept; without a KERNEL, ask the
+    /// archive what each suite has.
     #[arg(long)]
     pub(crate) fresh: bool,
 }

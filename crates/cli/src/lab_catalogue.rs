@@ -1,13 +1,21 @@
 //! `noisefloor lab list`, `show`, `kernels`: what there is to run, and to run it on.
 
-use ::lab::{Audience, Cache, Experiment, Kernel, Kernels, Lab};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use ::lab::{Audience, Cache, Experiment, Fetch, Kernel, Kernels, Lab, SuiteKernels};
 use serde_json::json;
 
 use crate::args::Output;
+use crate::lab;
 use crate::lab_args::{KernelsArgs, ShowArgs};
 use crate::lab_watcher::Watcher;
 use crate::outcome::{Failure, Outcome};
-use crate::terminal::print;
+use crate::terminal::{print, stop_on_signals};
+
+/// How wide a list is, and its first column.
+const WIDTH: usize = 80;
+const SPEC_WIDTH: usize = 22;
 
 /// The experiments that are built in, and what cells are made with here.
 pub(crate) fn list(output: Output) -> Result<Outcome, Failure> {
@@ -34,57 +42,100 @@ pub(crate) fn list(output: Output) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-/// An experiment's text.
+/// An experiment's text, once it has been read.
 pub(crate) fn show(args: &ShowArgs, output: Output) -> Result<Outcome, Failure> {
     if output.json {
         return Err(Failure::usage("an experiment is written as TOML: leave out --json"));
     }
-    print(Experiment::builtin(&args.name)?.text())?;
+    print(lab::read(&args.name)?.with_kernels(&[])?.text())?;
     Ok(Outcome::Done)
 }
 
-/// Gets the kernels that were named, and tells which there are.
+/// Gets the kernels that were named, and lists those that are kept and those that Debian's
+/// archive has. With `--fresh` alone the archive is asked for the latter.
 pub(crate) fn kernels(args: &KernelsArgs, output: Output) -> Result<Outcome, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    stop_on_signals(&stop)?;
     let kernels = Kernels::new(&Cache::find()?.folder);
     let mut watcher = Watcher::new(output.quiet);
+    let mut say = |text: &str| watcher.say(text);
+    let mut fetch = Fetch { fresh: args.fresh, stop: &stop, say: &mut say };
     for spec in &args.get {
-        kernels.find(spec, args.fresh, &mut |text| watcher.say(text))?;
+        kernels.find(spec, &mut fetch)?;
+    }
+    if args.fresh && args.get.is_empty() {
+        kernels.ask(&mut fetch)?;
     }
     watcher.clear();
-    let kept = kernels.list();
-    let mut others = kernels.available();
-    others.retain(|spec| kept.iter().all(|kernel| kernel.spec != *spec));
+    let (kept, suites) = (kernels.list(), kernels.suites());
     if output.json {
-        let all: Vec<_> = kept.iter().map(told).collect();
-        return object("kernels", &json!({"kept": all, "available": others}));
+        let kept: Vec<_> = kept.iter().map(kept_json).collect();
+        let suites: Vec<_> = suites.iter().flatten().map(suite_json).collect();
+        return object("kernels", &json!({"kept": kept, "suites": suites}));
     }
-    print(&text(&kept, &others))?;
+    print(&text(&kept, suites.as_deref()))?;
     Ok(Outcome::Done)
 }
 
-fn told(kernel: &Kernel) -> serde_json::Value {
+fn kept_json(kernel: &Kernel) -> serde_json::Value {
     let Kernel { spec, release, package_version, sha256, .. } = kernel;
     json!({"name": spec, "release": release, "package": package_version, "sha256": sha256})
 }
 
-fn text(kept: &[Kernel], others: &[String]) -> String {
+fn suite_json(suite: &SuiteKernels) -> serde_json::Value {
+    let kernels = suite.kernels.iter().map(|(name, version)| {
+        let name = format!("debian:{}/{name}", suite.suite);
+        json!({"name": name, "package": version})
+    });
+    json!({"suite": suite.suite, "kernels": kernels.collect::<Vec<_>>()})
+}
+
+fn text(kept: &[Kernel], suites: Option<&[SuiteKernels]>) -> String {
     let mut text = String::new();
     if !kept.is_empty() {
         text += "Kept\n";
     }
-    for Kernel { spec, release, package_version, .. } in kept {
-        let version = package_version.as_deref().unwrap_or_default();
-        let line = format!("  {spec:<22} {release:<30} {version}");
-        text += line.trim_end();
-        text += "\n";
-    }
-    if !others.is_empty() {
-        text += "To be had: a run gets what it needs, and lab kernels NAME does\n";
-    }
-    for spec in others {
-        text += &format!("  {spec}\n");
+    text.extend(kept.iter().map(kept_text));
+    match suites {
+        None => {}
+        Some([]) => {
+            text +=
+                "Debian's archive has not been asked yet: lab kernels --fresh asks it\n";
+        }
+        Some(suites) => {
+            text +=
+                "Debian's archive, by suite; each as debian:NAME, or debian:SUITE/NAME\n";
+            text.extend(suites.iter().map(suite_text));
+        }
     }
     text + "Also: running, this machine's own; or the path of a kernel image\n"
+}
+
+/// A kernel that is kept; one whose name is too long for its column has it on a line of
+/// its own.
+fn kept_text(kernel: &Kernel) -> String {
+    let Kernel { spec, release, package_version, .. } = kernel;
+    let version = package_version.as_deref().unwrap_or_default();
+    let line = match spec.len() > SPEC_WIDTH {
+        true => format!("  {spec}\n  {:<SPEC_WIDTH$} {release:<30} {version}", ""),
+        false => format!("  {spec:<SPEC_WIDTH$} {release:<30} {version}"),
+    };
+    format!("{}\n", line.trim_end())
+}
+
+/// A suite and its kernels, in lines that fit a terminal.
+fn suite_text(suite: &SuiteKernels) -> String {
+    let mut lines = vec![format!("  {:<SPEC_WIDTH$}", suite.suite)];
+    for (name, _) in &suite.kernels {
+        let width = lines.last().map_or(0, String::len) + 1 + name.len();
+        if width > WIDTH {
+            lines.push(format!("  {:<SPEC_WIDTH$}", ""));
+        }
+        if let Some(line) = lines.last_mut() {
+            *line += &format!(" {name}");
+        }
+    }
+    lines.join("\n") + "\n"
 }
 
 fn object(kind: &str, value: &serde_json::Value) -> Result<Outcome, Failure> {

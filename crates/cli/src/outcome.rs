@@ -14,7 +14,7 @@ pub(crate) enum Outcome {
     Usage,
     /// This machine or these privileges do not allow it.
     Refused,
-    /// Measured, but not trustworthy.
+    /// Measured, but not trustworthy or not all.
     Doubtful,
     /// A bug.
     Bug,
@@ -79,6 +79,11 @@ impl Failure {
         Self { outcome: Outcome::Refused, text: text.to_string() }
     }
 
+    /// Ended before anything was measured.
+    fn incomplete(text: impl fmt::Display) -> Self {
+        Self { outcome: Outcome::Doubtful, text: text.to_string() }
+    }
+
     /// What went wrong should not be possible.
     pub(crate) fn bug(text: impl fmt::Display) -> Self {
         Self { outcome: Outcome::Bug, text: text.to_string() }
@@ -136,6 +141,7 @@ impl From<::lab::Error> for Failure {
     fn from(error: ::lab::Error) -> Self {
         match error.kind() {
             ::lab::Kind::Experiment | ::lab::Kind::Kernel => Self::usage(error),
+            ::lab::Kind::Interrupted => Self::incomplete(error),
             _ => Self::refused(error),
         }
     }

@@ -1,20 +1,27 @@
-//! Where this machine has Debian packages from, and what follows from it about the other
-//! releases of Debian on the same archive.
+//! Where this machine has Debian packages from, and the suites of Debian's that follow from
+//! it.
 //!
 //! Read from `/etc/apt/sources.list`, `sources.list.d/*.list` (one line each) and
 //! `*.sources` (paragraphs): sources.list(5). No address is known here: a machine that
-//! has Debian from a mirror of its own gets Debian's kernels from there too. Cannot see
-//! whether the archive really has what is asked of it.
+//! has Debian from a mirror of its own gets Debian's kernels from there too. Which of the
+//! suites the archive really has, only asking it tells.
 
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Debian's releases, for the kernels of the others than this machine's own.
-const RELEASES: &[&str] = &["bullseye", "bookworm", "trixie", "forky", "sid"];
+use itertools::Itertools;
+
+/// Debian's releases: the oldest that mirrors still have, and those to come that have a
+/// name.
+const RELEASES: &[&str] = &["bullseye", "bookworm", "trixie", "forky", "duke"];
+/// The suites that are never released.
+const UNRELEASED: &[&str] = &["sid", "experimental"];
 /// The same by their role, as some machines name them.
-const ROLES: &[&str] = &["oldstable", "stable", "testing", "unstable"];
-/// What says how far to trust an archive, and goes with its address.
+const ROLES: &[&str] = &["oldoldstable", "oldstable", "stable", "testing", "unstable"];
+/// What is added to a release's name for the suites beside it that may have kernels.
+const BESIDE: &[&str] = &["-proposed-updates", "-updates", "-security", "-backports"];
+/// The fields that say how far to trust an archive; they go with its address.
 const TRUST: &[&str] = &["signed-by", "trusted", "check-valid-until", "allow-insecure"];
 
 /// A place for packages.
@@ -29,9 +36,24 @@ struct Source {
 /// Debian's archive as this machine reaches it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DebianSources {
+    /// The machine's own release, as its sources name it.
     release: String,
+    /// The same, as the machine itself names it.
+    codename: Option<String>,
     main: Source,
     security: Option<Source>,
+    /// All sources of Debian's packages.
+    all: Vec<Source>,
+}
+
+/// One suite of Debian's, and where to ask for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Suite {
+    pub(crate) name: String,
+    /// The address that is asked first.
+    pub(crate) uri: String,
+    /// The sources, as paragraphs for the package client.
+    pub(crate) sources: String,
 }
 
 impl DebianSources {
@@ -40,21 +62,23 @@ impl DebianSources {
     pub(crate) fn find(root: &Path) -> Option<Self> {
         let sources: Vec<Source> =
             files(root).iter().flat_map(|file| read(file)).collect();
-        Self::choose(&sources, codename(root).as_deref())
+        Self::choose(sources, codename(root))
     }
 
-    fn choose(sources: &[Source], codename: Option<&str>) -> Option<Self> {
-        let own = |suite: &&String| codename.is_none_or(|codename| *suite == codename);
+    fn choose(sources: Vec<Source>, codename: Option<String>) -> Option<Self> {
+        let own =
+            |suite: &str| codename.as_ref().is_none_or(|codename| suite == codename);
         let releases = || {
             let all = sources.iter().flat_map(|source| {
                 source.suites.iter().map(move |suite| (source, suite))
             });
-            all.filter(|(_, suite)| is_release(suite))
+            all.filter(|(_, suite)| is_release(suite) && *suite != "experimental")
         };
         let best = |(source, suite): &(&Source, &String)| {
             (!source.is_debians(), !own(suite)) // the first of the smallest is taken
         };
         let (main, release) = releases().min_by_key(best)?;
+        let (main, release) = (main.clone(), release.clone());
         let is_security = |source: &&Source| {
             let mut suites = source.suites.iter();
             suites.any(|suite| security_of(suite).is_some_and(is_release))
@@ -62,31 +86,64 @@ impl DebianSources {
         let named =
             sources.iter().filter(is_security).min_by_key(|one| !one.is_debians());
         let security = named.cloned().or_else(|| main.security());
-        Some(Self { release: release.clone(), main: main.clone(), security })
+        let mut all = sources;
+        all.retain(|source| source.is_debians() || source.uri == main.uri);
+        Some(Self { release, codename, main, security, all })
     }
 
-    /// The sources of the machine's own release, with its updates and backports.
-    pub(crate) fn own(&self) -> String {
+    /// The suites of the machine's own release.
+    pub(crate) fn own(&self) -> Vec<Suite> {
         let release = &self.release;
         if ["sid", "unstable"].contains(&release.as_str()) {
-            return self.main.paragraph(release);
+            return vec![self.suite(release)];
         }
-        let suites = format!("{release} {release}-updates {release}-backports");
-        self.main.paragraph(&suites) + &self.security_paragraph(&[release])
+        let beside = ["", "-updates", "-security", "-backports"];
+        beside.iter().map(|end| self.suite(&format!("{release}{end}"))).collect()
     }
 
-    /// The sources of all other releases.
-    pub(crate) fn others(&self) -> String {
-        let others = RELEASES.iter().copied().filter(|name| *name != self.release);
-        let others: Vec<&str> = others.collect();
-        self.main.paragraph(&others.join(" ")) + &self.security_paragraph(&others)
+    /// All other suites: those known here, and those that the machine's sources name.
+    pub(crate) fn others(&self) -> Vec<Suite> {
+        let own = self.own_releases();
+        let is_own = |name: &str| {
+            own.contains(&base(name)) && !name.ends_with("-proposed-updates")
+        };
+        let beside = |release: &&str| {
+            ["", "-security", "-backports"].map(|end| format!("{release}{end}"))
+        };
+        let known = RELEASES.iter().flat_map(beside);
+        let known = known.chain(UNRELEASED.iter().map(|&name| name.to_owned()));
+        let named = self.all.iter().flat_map(|source| source.suites.clone());
+        let named = named.filter(|name| is_release(base(name)));
+        let names = known.chain(named).unique();
+        names.filter(|name| !is_own(name)).map(|name| self.suite(&name)).collect()
     }
 
-    fn security_paragraph(&self, releases: &[&str]) -> String {
-        let suites = releases.iter().filter(|name| **name != "sid");
-        let suites: Vec<_> = suites.map(|name| format!("{name}-security")).collect();
-        let paragraph = |source: &Source| source.paragraph(&suites.join(" "));
-        self.security.as_ref().map(paragraph).unwrap_or_default()
+    /// The names of the machine's own release.
+    fn own_releases(&self) -> Vec<&str> {
+        let other = match self.release.as_str() {
+            "unstable" => Some("sid"),
+            role if ROLES.contains(&role) => self.codename.as_deref(),
+            _ => None,
+        };
+        other.into_iter().chain([self.release.as_str()]).collect()
+    }
+
+    /// A suite by its name, whether the archive has it or not.
+    pub(crate) fn suite(&self, name: &str) -> Suite {
+        let named = self.all.iter();
+        let named =
+            named.filter(|source| source.suites.iter().any(|suite| suite == name));
+        let usual = match security_of(name) {
+            Some(_) => self.security.as_ref().unwrap_or(&self.main),
+            None => &self.main,
+        };
+        let mut places: Vec<&Source> = named.chain([usual]).collect();
+        places = places.into_iter().unique_by(|source| &source.uri).collect();
+        Suite {
+            name: name.to_owned(),
+            uri: places.first().map_or_else(String::new, |source| source.uri.clone()),
+            sources: places.iter().map(|source| source.paragraph(name)).collect(),
+        }
     }
 }
 
@@ -136,7 +193,12 @@ fn debian_segment(uri: &str) -> Option<usize> {
 }
 
 fn is_release(suite: impl AsRef<str>) -> bool {
-    RELEASES.contains(&suite.as_ref()) || ROLES.contains(&suite.as_ref())
+    [RELEASES, UNRELEASED, ROLES].iter().any(|names| names.contains(&suite.as_ref()))
+}
+
+/// The release that a suite is of.
+fn base(suite: &str) -> &str {
+    BESIDE.iter().find_map(|end| suite.strip_suffix(end)).unwrap_or(suite)
 }
 
 /// The release that a security suite is of, in the new and the old way of naming.
@@ -291,19 +353,25 @@ Components: main
         DebianSources::find(root.path())
     }
 
+    fn names(suites: &[Suite]) -> Vec<&str> {
+        suites.iter().map(|suite| suite.name.as_str()).collect()
+    }
+
     /// Check that the archive and its security archive are found among lines, and that
     /// nothing of the other lines gets in.
     #[test]
     fn reads_lines() {
-        let expected = "\
+        let main = "\
 Types: deb
 URIs: http://mirror.example/debian
-Suites: bookworm bookworm-updates bookworm-backports
+Suites: bookworm-backports
 Components: main
 Architectures: amd64
 Targets: Packages
 signed-by: /usr/share/keyrings/debian-archive-keyring.gpg
 
+";
+        let security = "\
 Types: deb
 URIs: http://safe.example/debian-security
 Suites: bookworm-security
@@ -312,8 +380,12 @@ Architectures: amd64
 Targets: Packages
 
 ";
-        let sources = machine("debian.list", LINES, "bookworm").unwrap();
-        assert_eq!(sources.own(), expected);
+        let own = machine("debian.list", LINES, "bookworm").unwrap().own();
+        let beside =
+            ["bookworm", "bookworm-updates", "bookworm-security", "bookworm-backports"];
+        assert_eq!(names(&own), beside);
+        assert_eq!(own[3].sources, main);
+        assert_eq!(own[2].sources, security);
     }
 
     /// Check that paragraphs are read, that keys within them are kept whole, and that the
@@ -321,32 +393,71 @@ Targets: Packages
     #[test]
     fn reads_paragraphs_with_keys() {
         let sources = machine("debian.sources", PARAGRAPHS, "trixie").unwrap();
-        let own = sources.own();
+        let security = sources.suite("trixie-security").sources;
         let key = "signed-by: \n -----BEGIN PGP PUBLIC KEY BLOCK-----\n .\n mQINBF\n";
-        assert_eq!(own.matches(key).count(), 2, "{own}");
-        let security = "URIs: mirror+file:///etc/apt/mirrors/debian-security.list\n\
-                        Suites: trixie-security\n";
-        assert!(own.contains(security), "{own}");
-        assert!(!own.contains("other.example"), "{own}");
+        assert!(security.contains(key), "{security}");
+        let place = "URIs: mirror+file:///etc/apt/mirrors/debian-security.list\n\
+                     Suites: trixie-security\n";
+        assert!(security.contains(place), "{security}");
+        let all = [sources.own(), sources.others()].concat();
+        assert!(all.iter().all(|suite| !suite.sources.contains("other.example")));
     }
 
-    /// Check that the other releases are all but the machine's own.
+    /// Check that the other suites are all but those of the machine's own release, also
+    /// where that is named by its role, and that each is asked for once.
     #[test]
-    fn names_the_other_releases() {
-        let sources = machine("debian.sources", PARAGRAPHS, "trixie").unwrap();
-        let others = sources.others();
-        assert!(others.contains("Suites: bullseye bookworm forky sid\n"), "{others}");
-        let security = "Suites: bullseye-security bookworm-security forky-security\n";
-        assert!(others.contains(security), "{others}");
+    fn names_the_other_suites() {
+        let others = machine("debian.sources", PARAGRAPHS, "trixie").unwrap().others();
+        let expected = [
+            "bullseye",
+            "bullseye-security",
+            "bullseye-backports",
+            "bookworm",
+            "bookworm-security",
+            "bookworm-backports",
+            "forky",
+            "forky-security",
+            "forky-backports",
+            "duke",
+            "duke-security",
+            "duke-backports",
+            "sid",
+            "experimental",
+        ];
+        assert_eq!(names(&others), expected);
+        let line = "deb http://mirror.example/debian stable main\n";
+        let by_role = machine("a.list", line, "trixie").unwrap();
+        assert_eq!(names(&by_role.own())[..2], ["stable", "stable-updates"]);
+        assert_eq!(names(&by_role.others()), expected);
     }
 
-    /// Check that a machine on Debian's newest has no updates and backports to ask for.
+    /// Check that suites which only the machine's sources name are asked for where they
+    /// say, and that a suite in two places is asked for in both.
+    #[test]
+    fn suites_of_the_machines_sources() {
+        let lines = "deb http://mirror.example/debian trixie main\n\
+                     deb http://mirror.example/debian trixie-proposed-updates main\n\
+                     deb http://old.example/debian bullseye main\n\
+                     deb http://tools.example/debian nodistro main\n";
+        let sources = machine("a.list", lines, "trixie").unwrap();
+        let others = sources.others();
+        assert_eq!(names(&others).last(), Some(&"trixie-proposed-updates"));
+        assert!(!names(&others).contains(&"nodistro"));
+        let bullseye = sources.suite("bullseye");
+        assert_eq!(bullseye.uri, "http://old.example/debian");
+        assert_eq!(bullseye.sources.matches("Suites: bullseye\n").count(), 2);
+        assert!(bullseye.sources.contains("URIs: http://mirror.example/debian\n"));
+    }
+
+    /// Check that a machine on Debian's unstable has no updates and backports to ask for.
     #[test]
     fn unstable_is_alone() {
         let line = "deb http://mirror.example/debian unstable main\n";
-        let own = machine("a.list", line, "sid").unwrap().own();
-        assert!(own.contains("Suites: unstable\n"), "{own}");
-        assert_eq!(own.matches("Types:").count(), 1, "{own}");
+        let sources = machine("a.list", line, "forky").unwrap();
+        assert_eq!(names(&sources.own()), ["unstable"]);
+        let others = sources.others();
+        let others = names(&others);
+        assert!(others.contains(&"forky") && !others.contains(&"sid"), "{others:?}");
     }
 
     /// Check that a machine without Debian's archive has none.

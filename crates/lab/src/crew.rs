@@ -9,9 +9,8 @@ use std::time::Duration;
 
 use recording::{Cell, Code, Doubt, Ending, Mode};
 
-use crate::cell::Ready;
 use crate::error::{Error, Kind};
-use crate::lab::Lab;
+use crate::lab::{Lab, Prepared};
 use crate::plan::Plan;
 use crate::tally::Tally;
 
@@ -81,32 +80,33 @@ impl Lab {
     /// gives the cells that ended before.
     ///
     /// # Errors
-    /// Of finding kernels and of the cache; a guest that gives no result is a lost cell.
+    /// Of finding kernels, where none can be had, and of the cache; a cell without a kernel
+    /// is lost, and so is one whose guest gives no result.
     pub fn run(
         &self,
         plans: &[Plan],
         run: Run<'_>,
         audience: &mut dyn Audience,
     ) -> Result<Vec<Cell>, Error> {
-        let ready = self.ready(plans, &run, &mut |text| audience.say(text))?;
-        let mut cells = self.work(&ready, run, audience)?;
+        let prepared = self.prepare(plans, &run, &mut |text| audience.say(text))?;
+        let mut cells = self.work(&prepared, run, audience)?;
         doubt_repeats(&mut cells);
         Ok(cells)
     }
 
     fn work(
         &self,
-        ready: &[Ready],
+        prepared: &[Prepared],
         run: Run<'_>,
         audience: &mut dyn Audience,
     ) -> Result<Vec<Cell>, Error> {
         let next = AtomicUsize::new(0);
-        let mut results = Results::new(ready.len(), run.jobs);
+        let mut results = Results::new(prepared.len(), run.jobs);
         thread::scope(|scope| {
             let (news, heard) = channel();
-            for _ in 0..run.jobs.clamp(1, ready.len().max(1)) {
+            for _ in 0..run.jobs.clamp(1, prepared.len().max(1)) {
                 let (news, next) = (news.clone(), &next);
-                scope.spawn(move || self.work_through(ready, next, run, &news));
+                scope.spawn(move || self.work_through(prepared, next, run, &news));
             }
             drop(news);
             results.hear(&heard, &next, audience);
@@ -117,14 +117,14 @@ impl Lab {
     /// Takes one cell after the other, until there are none or it is ended.
     fn work_through(
         &self,
-        ready: &[Ready],
+        prepared: &[Prepared],
         next: &AtomicUsize,
         run: Run<'_>,
         news: &Sender<News>,
     ) {
         while !run.stop.load(Ordering::Relaxed) {
             let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(cell) = ready.get(index) else { return };
+            let Some(cell) = prepared.get(index) else { return };
             // Who is to hear it is there until all workers have ended.
             let tell = |step| drop(news.send(News::Step(index, step)));
             let cell = Box::new(self.cell(cell, &run, &tell));

@@ -10,12 +10,17 @@ use std::path::{self, Path, PathBuf};
 
 use facts::Config;
 
-use crate::debian::{Debian, Say, unavailable};
+use crate::apt::{self, Archive};
+use crate::debian::{Debian, Fetch, SuiteKernels, unavailable};
 use crate::error::{Error, Kind};
 use crate::image::Image;
 use crate::kernel_spec::{DebianSpec, KernelSpec};
 use crate::kernel_store::KernelStore;
 use crate::options;
+use crate::package::Package;
+
+/// How many packages of a kernel are tried where the archive does not have the newest.
+const TRIES: usize = 6;
 
 /// A kernel that a guest can boot.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,29 +66,44 @@ impl Kernels {
         self.store.list()
     }
 
-    /// Specs of Debian's kernels that this machine's archive has, as far as is known
-    /// without asking it; none where the machine has nothing from Debian.
-    pub fn available(&self) -> Vec<String> {
-        self.debian.available()
+    /// What each suite of Debian's archive has, as far as is known without asking it;
+    /// `None` where the machine has nothing from Debian.
+    pub fn suites(&self) -> Option<Vec<SuiteKernels>> {
+        self.debian.suites()
     }
 
-    /// Gets a kernel: from the cache if it is there, unless it is wanted `fresh`. What
-    /// takes a while is told to `say`, a line each.
+    /// Asks all suites of Debian's archive what they have.
+    ///
+    /// # Errors
+    /// `Kind::Archive` where none answers, `Kind::Cache`, `Kind::Interrupted`.
+    pub fn ask(&self, fetch: &mut Fetch<'_>) -> Result<(), Error> {
+        let _alone = self.debian.lock(fetch)?;
+        self.debian.ask(fetch)
+    }
+
+    /// Refuses what cannot be a kernel's name: a spec that means none, or the path of what
+    /// is not a kernel. Nothing is downloaded.
+    ///
+    /// # Errors
+    /// `Kind::Experiment`, `Kind::Kernel`; `Kind::Archive` where a file cannot be read.
+    pub(crate) fn refuse_misspelt(&self, spec: &str) -> Result<(), Error> {
+        match KernelSpec::parse(spec)? {
+            KernelSpec::File(path) => Image::read(&path).map(drop),
+            KernelSpec::Running | KernelSpec::Debian(_) => Ok(()),
+        }
+    }
+
+    /// Gets a kernel: from the cache if it is there, unless it is wanted fresh.
     ///
     /// # Errors
     /// `Kind::Experiment` where the spec names none; `Kind::Kernel` where no guest can
     /// boot what it names; `Kind::Archive` where that cannot be had here; `Kind::Cache`;
     /// `Kind::Interrupted`.
-    pub fn find(
-        &self,
-        spec: &str,
-        fresh: bool,
-        say: &mut dyn FnMut(&str),
-    ) -> Result<Kernel, Error> {
+    pub fn find(&self, spec: &str, fetch: &mut Fetch<'_>) -> Result<Kernel, Error> {
         let kernel = match KernelSpec::parse(spec)? {
             KernelSpec::Running => self.running()?,
             KernelSpec::File(path) => in_file(spec, &path, beside(&path))?,
-            KernelSpec::Debian(debian) => self.debian(&debian, fresh, say)?,
+            KernelSpec::Debian(debian) => self.debian(&debian, fetch)?,
         };
         check_options(&kernel)?;
         Ok(kernel)
@@ -106,38 +126,78 @@ impl Kernels {
         in_file("running", &image, first_file(&self.root, &configs(release)))
     }
 
-    fn debian(&self, spec: &DebianSpec, fresh: bool, say: Say) -> Result<Kernel, Error> {
+    fn debian(&self, spec: &DebianSpec, fetch: &mut Fetch<'_>) -> Result<Kernel, Error> {
         let name = spec.to_string();
-        if !fresh {
+        if !fetch.fresh {
             match self.store.recall(&name) {
                 Ok(Some(kernel)) => return Ok(kernel),
                 Ok(None) => {}
-                Err(damaged) => say(&format!("{damaged}: getting it again")),
+                Err(damaged) => (fetch.say)(&format!("{damaged}: getting it again")),
             }
         }
-        let _alone = self.debian.lock(say)?;
-        if let (false, Ok(Some(kernel))) = (fresh, self.store.recall(&name)) {
+        let _alone = self.debian.lock(fetch)?;
+        if let (false, Ok(Some(kernel))) = (fetch.fresh, self.store.recall(&name)) {
             return Ok(kernel); // another lab got it meanwhile
         }
         self.store.sweep();
-        self.download(spec, fresh, say)
+        self.download(spec, fetch)
     }
 
-    /// Finds the newest package, and gets the kernel that is in it, if it is not kept.
+    /// Finds the newest package, and gets the kernel that is in it, if it is not kept. An
+    /// archive may not have every package that is in its list, as when it has moved on:
+    /// then its list is asked for anew, and then the next newest package is taken.
     fn download(
         &self,
         spec: &DebianSpec,
-        fresh: bool,
-        say: Say,
+        fetch: &mut Fetch<'_>,
+    ) -> Result<Kernel, Error> {
+        let packages = self.debian.find(spec, fetch)?;
+        let kernel = self.first(spec, &packages[..1], fetch);
+        if !kernel.as_ref().is_err_and(apt::is_gone) {
+            return kernel;
+        }
+        let Fetch { stop, say, .. } = fetch;
+        let mut fetch = Fetch { fresh: true, stop, say: &mut **say };
+        let packages = self.debian.find(spec, &mut fetch)?;
+        self.first(spec, &packages, &mut fetch)
+    }
+
+    /// The kernel of the first of the packages that the archive really has.
+    fn first(
+        &self,
+        spec: &DebianSpec,
+        packages: &[(Archive, Package)],
+        fetch: &mut Fetch<'_>,
+    ) -> Result<Kernel, Error> {
+        let mut first = None;
+        for (archive, package) in packages.iter().take(TRIES) {
+            match self.unpack(spec, archive, package, fetch) {
+                Err(error) if apt::is_gone(&error) => {
+                    (fetch.say)(&error.to_string());
+                    first.get_or_insert(error);
+                }
+                other => return other,
+            }
+        }
+        let none = || Error::new(Kind::Archive, format!("{spec}: there is no package"));
+        Err(first.unwrap_or_else(none))
+    }
+
+    /// The kernel of a package: kept, or downloaded and unpacked.
+    fn unpack(
+        &self,
+        spec: &DebianSpec,
+        archive: &Archive,
+        package: &Package,
+        fetch: &mut Fetch<'_>,
     ) -> Result<Kernel, Error> {
         let name = spec.to_string();
-        let (archive, package) = self.debian.find(spec, fresh, say)?;
-        if let Some(kernel) = self.store.find(&name, &package)? {
+        if let Some(kernel) = self.store.find(&name, package)? {
             return Ok(kernel);
         }
-        say(&format!("downloading {} {}", package.name, package.version));
+        (fetch.say)(&format!("downloading {} {}", package.name, package.version));
         let scratch = self.store.scratch()?;
-        let unpacked = archive.unpack(&package, scratch.path());
+        let unpacked = archive.unpack(package, scratch.path(), fetch.stop);
         unpacked.map_err(|error| unavailable(spec, &error))?;
         let release = package.release();
         let Some(image) = first_file(scratch.path(), &images(release)) else {
@@ -145,7 +205,7 @@ impl Kernels {
             return Err(unavailable(spec, &Error::new(Kind::Archive, text)));
         };
         let config = first_file(scratch.path(), &configs(release));
-        self.store.keep(&name, &package, &image, config.as_deref())
+        self.store.keep(&name, package, &image, config.as_deref())
     }
 }
 
@@ -194,6 +254,7 @@ fn check_options(kernel: &Kernel) -> Result<(), Error> {
 mod tests {
     use super::*;
     use crate::image::synthetic;
+    use std::sync::atomic::AtomicBool;
 
     const RELEASE: &str = "6.1.0-56-amd64";
 
@@ -205,7 +266,9 @@ mod tests {
     /// What comes of a spec on a machine with those files, and how much is told.
     fn find(root: &Path, spec: &str) -> Result<Kernel, Error> {
         let kernels = Kernels::of_machine(root, &root.join("cache"));
-        kernels.find(spec, false, &mut |text| panic!("{text}"))
+        let stop = AtomicBool::new(false);
+        let mut say = |text: &str| panic!("{text}");
+        kernels.find(spec, &mut Fetch { fresh: false, stop: &stop, say: &mut say })
     }
 
     /// Check that the running kernel is found in either of its places, with its

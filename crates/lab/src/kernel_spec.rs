@@ -1,8 +1,9 @@
-//! Which kernel is meant: `running`, a path, or `debian:VERSION[-FLAVOUR]`.
+//! Which kernel is meant: `running`, a path, or `debian:[SUITE/]VERSION[-FLAVOUR]`.
 //!
 //! Debian names a kernel package `linux-image-ABI[-FLAVOUR]-amd64[-unsigned]`, where the
-//! ABI is `6.1.0-56` or `6.12.117+deb12`; VERSION is the beginning of an ABI. Packages of
-//! other shapes (`linux-image-amd64`, `linux-image-6.1-amd64`, `-dbg`) hold no kernel.
+//! ABI is `6.1.0-56` or `6.12.117+deb12`, and of a release candidate `7.3`; VERSION is the
+//! beginning of an ABI. Packages of other shapes (`linux-image-amd64`, `-dbg`) hold no
+//! kernel.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -24,9 +25,11 @@ pub(crate) enum KernelSpec {
     Debian(DebianSpec),
 }
 
-/// A stock kernel of Debian's: `6.1`, `6.1.0-56-cloud`, `6.12-rt`.
+/// A stock kernel of Debian's: `6.1`, `6.1.0-56-cloud`, `trixie-backports/6.18-rt`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DebianSpec {
+    /// The only suite that it may be from.
+    suite: Option<String>,
     version: String,
     flavour: Flavour,
 }
@@ -61,9 +64,19 @@ impl KernelSpec {
 impl DebianSpec {
     /// Reads what follows `debian:`; an `-amd64` at the end goes without saying.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        let spec = Self::split(text.strip_suffix(ARCHITECTURE).unwrap_or(text));
+        let (suite, kernel) = match text.split_once('/') {
+            Some((suite, kernel)) => (Some(suite), kernel),
+            None => (None, text),
+        };
+        if let Some(suite) = suite.filter(|suite| !is_suite(suite)) {
+            return Err(format!(
+                "{DEBIAN}{text}: '{suite}' is not a suite of Debian's: write \
+                 {DEBIAN}trixie-backports/6.18-cloud"
+            ));
+        }
+        let spec = Self::split(kernel.strip_suffix(ARCHITECTURE).unwrap_or(kernel));
         if is_version(&spec.version) {
-            return Ok(spec);
+            return Ok(Self { suite: suite.map(str::to_owned), ..spec });
         }
         let (version, rest) = spec.version.split_once('-').unwrap_or((&spec.version, ""));
         if is_version(version) {
@@ -78,13 +91,12 @@ impl DebianSpec {
         ))
     }
 
-    /// The kernel that a package of that name holds, if it holds one.
+    /// The kernel that a package is named after, if it is.
     pub(crate) fn of_package(name: &str) -> Option<Self> {
         let name = name.strip_prefix("linux-image-")?;
         let name = name.strip_suffix("-unsigned").unwrap_or(name);
         let spec = Self::split(name.strip_suffix(ARCHITECTURE)?);
-        let major_minor = spec.version == major_minor(&spec.version);
-        (is_version(&spec.version) && !major_minor).then_some(spec)
+        is_version(&spec.version).then_some(spec)
     }
 
     /// Version and flavour; neither is checked.
@@ -94,7 +106,7 @@ impl DebianSpec {
             Some((version, "rt")) => (version, Flavour::Rt),
             _ => (text, Flavour::Generic),
         };
-        Self { version: version.to_owned(), flavour }
+        Self { suite: None, version: version.to_owned(), flavour }
     }
 
     /// Whether this one is meant: the flavour is the same, and the version is all of the
@@ -108,7 +120,27 @@ impl DebianSpec {
     /// The shortest spec that covers this one: major and minor version, and the flavour.
     pub(crate) fn short(&self) -> Self {
         let version = major_minor(&self.version).to_owned();
-        Self { version, flavour: self.flavour }
+        Self { suite: None, version, flavour: self.flavour }
+    }
+
+    /// Whether it has no more than a major and a minor version.
+    pub(crate) fn is_short(&self) -> bool {
+        self.version == major_minor(&self.version)
+    }
+
+    /// The only suite that it may be from.
+    pub(crate) fn suite(&self) -> Option<&str> {
+        self.suite.as_deref()
+    }
+
+    /// What is written after `debian:` and a suite.
+    pub(crate) fn name(&self) -> String {
+        format!("{}{}", self.version, self.flavour.suffix())
+    }
+
+    /// Whether it is built for the same.
+    pub(crate) fn is_alike(&self, other: &Self) -> bool {
+        self.flavour == other.flavour
     }
 
     pub(crate) fn version(&self) -> &str {
@@ -116,15 +148,29 @@ impl DebianSpec {
     }
 }
 
+impl Flavour {
+    /// How a kernel's name ends.
+    fn suffix(self) -> &'static str {
+        match self {
+            Self::Generic => "",
+            Self::Cloud => "-cloud",
+            Self::Rt => "-rt",
+        }
+    }
+}
+
 impl fmt::Display for DebianSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let flavour = match self.flavour {
-            Flavour::Generic => "",
-            Flavour::Cloud => "-cloud",
-            Flavour::Rt => "-rt",
-        };
-        write!(f, "{DEBIAN}{}{flavour}", self.version)
+        let suite = self.suite.as_ref().map(|suite| format!("{suite}/"));
+        write!(f, "{DEBIAN}{}{}", suite.unwrap_or_default(), self.name())
     }
+}
+
+/// Whether it is built as a suite's name or codename: `sid`, `trixie-backports`.
+fn is_suite(text: &str) -> bool {
+    let known =
+        |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "+-.".contains(c);
+    text.starts_with(|c: char| c.is_ascii_lowercase()) && text.chars().all(known)
 }
 
 /// Whether it is built as the beginning of an ABI: parts with a hyphen between them, each
@@ -166,9 +212,16 @@ mod tests {
             let file = KernelSpec::File(PathBuf::from(path));
             assert_eq!(KernelSpec::parse(path).unwrap(), file);
         }
-        for text in ["debian:6.1", "debian:6.1.0-56-cloud", "debian:6.12.117+deb12-rt"] {
+        for text in [
+            "debian:6.1",
+            "debian:6.1.0-56-cloud",
+            "debian:6.12.117+deb12-rt",
+            "debian:trixie-backports/6.18-cloud",
+        ] {
             assert_eq!(debian(text).to_string(), text);
         }
+        assert_eq!(debian("debian:sid/7.2-rt").suite(), Some("sid"));
+        assert_eq!(debian("debian:7.2-rt").suite(), None);
         assert_eq!(
             debian("debian:6.1.0-56-cloud-amd64").to_string(),
             "debian:6.1.0-56-cloud"
@@ -182,8 +235,13 @@ mod tests {
             ("", "no kernel is named"),
             ("debian:", "names no version"),
             ("debian:bookworm", "names no version"),
-            ("debian:../6", "names no version"),
-            ("debian:6.1/../../x", "names no version"),
+            ("debian:../6", "'..' is not a suite"),
+            ("debian:6.1/../../x", "'6.1' is not a suite"),
+            ("debian:/6.1", "'' is not a suite"),
+            ("debian:Sid/6.1", "'Sid' is not a suite"),
+            ("debian:sid/../6.1", "names no version"),
+            ("debian:sid/", "names no version"),
+            ("debian:sid/6.1-fast", "'fast' is no flavour"),
             ("debian:6.1-", "'' is no flavour"),
             ("debian:6.1-fast", "'fast' is no flavour"),
             ("debian:6.1.0-56-cloud-rt", "'56-cloud' is no flavour"),
@@ -206,6 +264,8 @@ mod tests {
         assert!(fits("debian:6.12.117", "6.12.117+deb12-amd64"));
         assert!(fits("debian:6.1-rt", "6.1.0-0.deb11.52-rt-amd64"));
         assert!(fits("debian:7.3", "7.3-rc7-amd64"));
+        assert!(fits("debian:7.3", "7.3-amd64"));
+        assert!(fits("debian:experimental/7.3", "7.3-amd64"));
         assert!(!fits("debian:6.1", "6.12.117+deb12-amd64"));
         assert!(!fits("debian:6.1.0-5", "6.1.0-56-amd64"));
         assert!(!fits("debian:6.1", "6.1.0-56-cloud-amd64"));
@@ -218,7 +278,6 @@ mod tests {
     fn knows_packages_without_a_kernel() {
         for name in [
             "linux-image-amd64",
-            "linux-image-6.1-cloud-amd64",
             "linux-image-amd64-signed-template",
             "linux-image-6.1.0-56-amd64-dbg",
             "linux-image-6.1.0-56-686-pae",

@@ -1,5 +1,6 @@
 //! Kernels kept in the cache: `kernels/SHA256/` with `vmlinuz`, `config` and
-//! `about.json`, and `kernels/specs/SPEC`, which says what a spec was resolved to.
+//! `about.json`, and `kernels/specs/SPEC`, which says what a spec was resolved to (with
+//! `@` in the place of a slash).
 //!
 //! A kernel's folder is made elsewhere and renamed, so it is there whole or not at all,
 //! and a second lab may do the same at the same time. A kernel is not changed once it
@@ -60,9 +61,9 @@ impl KernelStore {
     /// All that specs were resolved to, by spec. They are not checked.
     pub(crate) fn list(&self) -> Vec<Kernel> {
         let entries = fs::read_dir(self.specs()).into_iter().flatten().flatten();
-        let specs = entries.filter_map(|entry| entry.file_name().into_string().ok());
-        let mut specs: Vec<String> =
-            specs.filter(|spec| !spec.starts_with('.')).collect();
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        let names = names.filter(|name| !name.starts_with('.'));
+        let mut specs: Vec<String> = names.map(|name| name.replace('@', "/")).collect();
         specs.sort();
         let kernel = |spec: &String| self.kernel(spec, &self.remembered(spec)?);
         specs.iter().filter_map(kernel).collect()
@@ -166,7 +167,7 @@ impl KernelStore {
 
     /// What the spec was resolved to.
     fn remembered(&self, spec: &str) -> Option<String> {
-        let text = fs::read_to_string(self.specs().join(spec)).ok()?;
+        let text = fs::read_to_string(self.place_of(spec)).ok()?;
         let sha256 = text.trim();
         let is_checksum = |c: char| c.is_ascii_hexdigit();
         (sha256.len() == 64 && sha256.chars().all(is_checksum)).then(|| sha256.to_owned())
@@ -176,7 +177,7 @@ impl KernelStore {
         let write = || {
             let mut file = NamedTempFile::new_in(self.specs())?;
             writeln!(file, "{sha256}")?;
-            file.persist(self.specs().join(spec)).map_err(|error| error.error)
+            file.persist(self.place_of(spec)).map_err(|error| error.error)
         };
         write().map(drop).map_err(|error| self.unwritable(&error))
     }
@@ -211,6 +212,12 @@ impl KernelStore {
 
     fn specs(&self) -> PathBuf {
         self.folder.join("specs")
+    }
+
+    /// The file that says what a spec was resolved to. A slash cannot be in its name, and
+    /// `@` is in no spec.
+    fn place_of(&self, spec: &str) -> PathBuf {
+        self.specs().join(spec.replace('/', "@"))
     }
 
     fn unwritable(&self, error: &std::io::Error) -> Error {
@@ -287,6 +294,18 @@ mod tests {
         assert_eq!(found.sha256, older.sha256);
         assert_eq!(store.recall(whole).unwrap(), Some(found));
         assert_eq!(store.find(whole, &package("6.1.0-54-amd64")).unwrap(), None);
+    }
+
+    /// Check that a spec with a suite is kept beside the same one without.
+    #[test]
+    fn specs_with_a_suite() {
+        let cache = tempfile::tempdir().unwrap();
+        let store = KernelStore::new(cache.path());
+        let kept = keep(cache.path(), "6.1.0-56-amd64").unwrap();
+        let spec = "debian:bookworm-security/6.1";
+        let found = store.find(spec, &package("6.1.0-56-amd64")).unwrap().unwrap();
+        assert_eq!(store.recall(spec).unwrap(), Some(found.clone()));
+        assert_eq!(store.list(), [kept, found]);
     }
 
     /// Check that a damaged image is named, is not found, and makes room for a good one.

@@ -1,9 +1,10 @@
 //! Runs plans: finds their kernels, takes from the shelf what is there, boots the rest.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use itertools::Itertools;
 use recording::{Answer, Cell, Code, Counts, Doubt, Ending, MadeWith, Mode};
 
 use crate::accelerator;
@@ -11,6 +12,7 @@ use crate::boot::Ended;
 use crate::cell::Ready;
 use crate::command_line::Engine;
 use crate::crew::{Run, Step, Tell};
+use crate::debian::Fetch;
 use crate::error::{Error, Kind};
 use crate::image::checksum;
 use crate::kernel::{Kernel, Kernels};
@@ -33,8 +35,16 @@ pub struct Lab {
     pub(crate) turns: Turns,
 }
 
-/// A kernel that was found for each spec.
-type Found = BTreeMap<String, Kernel>;
+/// For each spec the kernel that was found, or why there is none.
+type Found = BTreeMap<String, Result<Kernel, Error>>;
+
+/// A cell before it runs.
+pub(crate) enum Prepared {
+    /// It can run.
+    Ready(Box<Ready>),
+    /// Its kernel cannot be had, and why.
+    NoKernel(Box<Plan>, String),
+}
 
 impl Lab {
     /// The lab of this machine and user.
@@ -73,34 +83,69 @@ impl Lab {
         &self.kernels
     }
 
-    /// Finds the kernels of all plans, and refuses what this QEMU cannot do.
-    pub(crate) fn ready(
+    /// Finds the kernels of all plans, and refuses what this QEMU cannot do. A kernel that
+    /// cannot be had loses its own cells, unless none can be had.
+    pub(crate) fn prepare(
         &self,
         plans: &[Plan],
         run: &Run<'_>,
         say: &mut dyn FnMut(&str),
-    ) -> Result<Vec<Ready>, Error> {
+    ) -> Result<Vec<Prepared>, Error> {
         plans.iter().try_for_each(|plan| self.qemu.refuse(plan))?;
         self.ask_counting(plans, run)?;
-        let mut found = Found::new();
+        let found = self.find_kernels(plans, run, say)?;
+        let mut prepared: Vec<Prepared> = Vec::with_capacity(plans.len());
         for plan in plans {
-            if !found.contains_key(&plan.kernel) {
-                let kernel = self.kernels.find(&plan.kernel, false, say)?;
-                found.insert(plan.kernel.clone(), kernel);
-            }
-        }
-        let mut ready: Vec<Ready> = Vec::with_capacity(plans.len());
-        for plan in plans {
-            let again = ready.last().map(|last| last.again(plan.repeat));
+            let again = match prepared.last() {
+                Some(Prepared::Ready(last)) => Some(last.again(plan.repeat)),
+                _ => None,
+            };
             if let Some(again) = again.filter(|again| again.plan == *plan) {
-                ready.push(again);
+                prepared.push(Prepared::Ready(Box::new(again)));
                 continue;
             }
-            let Some(kernel) = found.get(&plan.kernel) else { continue };
-            let engine = self.engine(plan, kernel, run, say)?;
-            ready.push(Ready::new(plan, kernel, engine, self)?);
+            prepared.push(match found.get(&plan.kernel) {
+                None => continue,
+                Some(Err(error)) => {
+                    Prepared::NoKernel(Box::new(plan.clone()), error.to_string())
+                }
+                Some(Ok(kernel)) => {
+                    let engine = self.engine(plan, kernel, run, say)?;
+                    Prepared::Ready(Box::new(Ready::new(plan, kernel, engine, self)?))
+                }
+            });
         }
-        Ok(ready)
+        Ok(prepared)
+    }
+
+    /// Finds the kernels of all plans, once all of their names have been read.
+    fn find_kernels(
+        &self,
+        plans: &[Plan],
+        run: &Run<'_>,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<Found, Error> {
+        let names: Vec<&String> =
+            plans.iter().map(|plan| &plan.kernel).unique().collect();
+        names.iter().try_for_each(|name| self.kernels.refuse_misspelt(name))?;
+        let mut found = Found::new();
+        let mut lost = None;
+        for name in names {
+            let mut fetch = Fetch { fresh: false, stop: run.stop, say: &mut *say };
+            let kernel = self.kernels.find(name, &mut fetch);
+            if let Err(error) = &kernel {
+                match error.kind() {
+                    Kind::Archive | Kind::Kernel => say(&error.to_string()),
+                    _ => return Err(error.clone()),
+                }
+                lost = lost.or(Some(error.clone()));
+            }
+            found.insert(name.clone(), kernel);
+        }
+        match lost.filter(|_| found.values().all(Result::is_err)) {
+            Some(error) => Err(error),
+            None => Ok(found),
+        }
     }
 
     fn engine(
@@ -128,10 +173,14 @@ impl Lab {
     /// Runs one cell, or takes it from the shelf; none where that was ended early.
     pub(crate) fn cell(
         &self,
-        ready: &Ready,
+        prepared: &Prepared,
         run: &Run<'_>,
         tell: Tell<'_>,
     ) -> Result<Option<Cell>, Error> {
+        let ready = match prepared {
+            Prepared::Ready(ready) => ready,
+            Prepared::NoKernel(plan, why) => return Ok(Some(without_kernel(plan, why))),
+        };
         let key = ready.key();
         let waits = || tell(Step::Waits);
         let Some(_lock) = self.shelf.lock(&key, run.stop, &waits)? else {
@@ -264,14 +313,26 @@ fn told(ready: &Ready, cached: bool, mut ending: Ending) -> Cell {
     }
     let Ready { plan, kernel, identity, .. } = ready;
     let version = kernel.package_version.as_deref();
+    let kernel = match version {
+        Some(version) => format!("{} ({version})", kernel.release),
+        None => kernel.release.clone(),
+    };
+    Cell { kernel, identity: identity.clone(), cached, ..planned(plan, ending) }
+}
+
+/// A cell that is lost because its kernel cannot be had.
+fn without_kernel(plan: &Plan, why: &str) -> Cell {
+    let console = PathBuf::new(); // nothing has booted
+    planned(plan, Ending::Lost { why: why.to_owned(), console })
+}
+
+/// A cell as far as its plan goes.
+fn planned(plan: &Plan, ending: Ending) -> Cell {
     let settings = plan.settings.iter().map(|s| format!("{}={}", s.path, s.value));
     Cell {
         name: plan.name.clone(),
-        asked: kernel.spec.clone(),
-        kernel: match version {
-            Some(version) => format!("{} ({version})", kernel.release),
-            None => kernel.release.clone(),
-        },
+        asked: plan.kernel.clone(),
+        kernel: plan.kernel.clone(),
         machine: plan.machine.to_string(),
         params: plan.params.clone(),
         settings: settings.collect(),
@@ -279,8 +340,8 @@ fn told(ready: &Ready, cached: bool, mut ending: Ending) -> Cell {
         watch: plan.watch,
         mode: plan.mode,
         repeat: plan.repeat,
-        identity: identity.clone(),
-        cached,
+        identity: String::new(),
+        cached: false,
         ending,
     }
 }

@@ -9,6 +9,7 @@ mod boot;
 mod builtin;
 mod cell;
 mod changes;
+mod client;
 mod combination;
 mod command_line;
 mod condition;
@@ -49,6 +50,7 @@ mod workload;
 
 pub use baseline::baseline;
 pub use crew::{Audience, Progress, Run};
+pub use debian::{Fetch, SuiteKernels};
 pub use error::{Error, Kind};
 pub use experiment::Experiment;
 pub use kernel::{Kernel, Kernels};

@@ -5,9 +5,14 @@
 //! the image and its configuration are in packages that `linux-image-*` depends on.
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 
 use crate::debian_version::compare;
 use crate::kernel_spec::DebianSpec;
+
+/// What the packages of a kernel's parts are called: its image, and its configuration.
+const BINARY: &str = "linux-binary-";
+const BASE: &str = "linux-base-";
 
 /// One version of a kernel package.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +42,14 @@ impl Package {
         })
     }
 
+    /// The kernel that it holds, if it holds one. A package that is named after two numbers
+    /// alone only depends on the newest kernel of a release, unless the kernel is in parts:
+    /// then it is a release candidate's.
+    pub(crate) fn kernel(&self) -> Option<DebianSpec> {
+        let kernel = DebianSpec::of_package(&self.name)?;
+        (!kernel.is_short() || !self.parts.is_empty()).then_some(kernel)
+    }
+
     /// The kernel's release, as it will call itself and its files.
     pub(crate) fn release(&self) -> &str {
         let name = self.name.strip_prefix("linux-image-").unwrap_or(&self.name);
@@ -53,32 +66,55 @@ impl Package {
         !self.name.ends_with("-unsigned")
     }
 
-    fn order(&self, other: &Self) -> Ordering {
+    pub(crate) fn order(&self, other: &Self) -> Ordering {
         compare(&self.version, &other.version)
             .then_with(|| self.is_signed().cmp(&other.is_signed()))
     }
 }
 
-/// The packages with a kernel's parts among those a package depends on. They are named
-/// after the kernel: plain `linux-base` is something else.
+/// The packages with a kernel's parts among those a package depends on.
 fn parts(depends: &str) -> Vec<String> {
     let names = depends.split(',').filter_map(|one| one.split_whitespace().next());
-    let is_part = |name: &&str| {
-        let rest = ["linux-binary-", "linux-base-"].iter();
-        rest.filter_map(|prefix| name.strip_prefix(prefix)).any(|rest| {
-            let rest = rest.strip_prefix("unsigned-").unwrap_or(rest);
-            rest.starts_with(|c: char| c.is_ascii_digit())
-        })
-    };
-    names.filter(is_part).map(str::to_owned).collect()
+    names.filter(|name| is_part(name)).map(str::to_owned).collect()
 }
 
-/// The newest of the packages that the spec means, signed where there is the choice.
-pub(crate) fn newest(packages: Vec<Package>, spec: &DebianSpec) -> Option<Package> {
-    let meant = |package: &Package| {
-        DebianSpec::of_package(&package.name).is_some_and(|kernel| spec.covers(&kernel))
+/// Whether a package of that name holds a part of a kernel. Parts are named after the
+/// kernel: plain `linux-base` is something else.
+pub(crate) fn is_part(name: &str) -> bool {
+    let rest = [BINARY, BASE].iter().find_map(|prefix| name.strip_prefix(prefix));
+    rest.is_some_and(|rest| {
+        let rest = rest.strip_prefix("unsigned-").unwrap_or(rest);
+        rest.starts_with(|c: char| c.is_ascii_digit())
+    })
+}
+
+/// The packages of a listing that a kernel comes from, with those of their parts that are
+/// in the listing. Archives drop parts before the whole: without the one that holds the
+/// configuration the kernel comes without, and without the one that holds the image there
+/// is no kernel.
+pub(crate) fn kernels(listing: Vec<Package>) -> Vec<Package> {
+    let there: BTreeSet<(String, String)> =
+        listing.iter().map(|one| (one.name.clone(), one.version.clone())).collect();
+    let kernel = |mut package: Package| {
+        package.kernel()?;
+        let version = package.version.clone();
+        let is_there = |part: &String| there.contains(&(part.clone(), version.clone()));
+        let image = |part: &&String| part.starts_with(BINARY);
+        if !package.parts.iter().filter(image).all(is_there) {
+            return None;
+        }
+        package.parts.retain(is_there);
+        Some(package)
     };
-    packages.into_iter().filter(meant).max_by(Package::order)
+    listing.into_iter().filter_map(kernel).collect()
+}
+
+/// The packages that the spec means, the newest first, and the signed one first where
+/// there is the choice.
+pub(crate) fn meant(mut packages: Vec<Package>, spec: &DebianSpec) -> Vec<Package> {
+    packages.retain(|package| package.kernel().is_some_and(|one| spec.covers(&one)));
+    packages.sort_by(|one, other| other.order(one));
+    packages
 }
 
 #[cfg(test)]
@@ -115,13 +151,33 @@ Version: 6.1.999-1
 Package: linux-image-7.3.4+deb13-cloud-amd64
 Version: 7.3.4-1~bpo13+1
 Depends: dracut | initramfs-tools (>= 0.120+deb8u2) | linux-initramfs-tool, linux-base-7.3.4+deb13-cloud-amd64 (= 7.3.4-1~bpo13+1), linux-binary-7.3.4+deb13-cloud-amd64 (= 7.3.4-1~bpo13+1), linux-modules-7.3.4+deb13-cloud-amd64 (= 7.3.4-1~bpo13+1)
+
+Package: linux-base-7.3.4+deb13-cloud-amd64
+Version: 7.3.4-1~bpo13+1
+
+Package: linux-binary-7.3.4+deb13-cloud-amd64
+Version: 7.3.4-1~bpo13+1
+
+Package: linux-image-7.2.9+deb13-amd64
+Version: 7.2.9-1~bpo13+1
+Depends: linux-base-7.2.9+deb13-amd64 (= 7.2.9-1~bpo13+1), linux-binary-7.2.9+deb13-amd64 (= 7.2.9-1~bpo13+1)
+
+Package: linux-base-7.2.9+deb13-amd64
+Version: 7.2.9-1~bpo13+1
+
+Package: linux-binary-7.4-rt-amd64
+Version: 7.4~rc7-1~exp1
+
+Package: linux-image-7.4-rt-amd64
+Version: 7.4~rc7-1~exp1
+Depends: linux-base-7.4-rt-amd64 (= 7.4~rc7-1~exp1), linux-binary-7.4-rt-amd64 (= 7.4~rc7-1~exp1)
 ";
 
     fn choose(spec: &str) -> Option<Package> {
         let Ok(KernelSpec::Debian(spec)) = KernelSpec::parse(spec) else {
             panic!("{spec}")
         };
-        newest(Package::read(LISTING), &spec)
+        meant(kernels(Package::read(LISTING)), &spec).into_iter().next()
     }
 
     /// Check that the newest version wins, and among equals the signed package.
@@ -151,6 +207,26 @@ Depends: dracut | initramfs-tools (>= 0.120+deb8u2) | linux-initramfs-tool, linu
         let names = ["image", "base", "binary"];
         let parts = names.map(|name| format!("linux-{name}-{release}=7.3.4-1~bpo13+1"));
         assert_eq!(split.downloads(), parts);
+    }
+
+    /// Check that a kernel whose configuration is not in the archive any more comes without,
+    /// and that one without its image is none.
+    #[test]
+    fn parts_that_are_gone() {
+        let names = ["linux-image-7.4-rt-amd64", "linux-binary-7.4-rt-amd64"];
+        let there = names.map(|name| format!("{name}=7.4~rc7-1~exp1"));
+        assert_eq!(choose("debian:7.4-rt").unwrap().downloads(), there);
+        assert_eq!(choose("debian:7.2"), None);
+    }
+
+    /// Check that a release candidate is known by two numbers, and a package that only
+    /// depends on a kernel is not taken for one.
+    #[test]
+    fn release_candidates() {
+        let candidate = choose("debian:7.4-rt").unwrap();
+        assert_eq!(candidate.release(), "7.4-rt-amd64");
+        assert_eq!(candidate.version, "7.4~rc7-1~exp1");
+        assert_eq!(choose("debian:6.1-cloud").unwrap().version, "6.1.192-2");
     }
 
     /// Check that a kernel's release is the same with and without a signature.

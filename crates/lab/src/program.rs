@@ -11,6 +11,7 @@ use crate::boot::Ended;
 use crate::cell::Ready;
 use crate::command_line::{ANSWER, Engine};
 use crate::crew::Run;
+use crate::debian::Fetch;
 use crate::error::{Error, Kind};
 use crate::lab::Lab;
 use crate::places::failed;
@@ -72,7 +73,8 @@ impl Lab {
             Mode::Exact => Engine::Counted,
             Mode::Timed => Engine::Emulated,
         };
-        let kernel = self.kernels().find(kernel, false, &mut |_| {})?;
+        let mut fetch = Fetch { fresh: false, stop: run.stop, say: &mut |_| {} };
+        let kernel = self.kernels().find(kernel, &mut fetch)?;
         let ready = Ready::new(&plan, &kernel, engine, self)?;
         let ready = ready.uncounted().with_files(program.files());
         let place = self.cache.workplace()?;
