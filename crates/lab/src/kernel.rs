@@ -20,7 +20,7 @@ use crate::options;
 use crate::package::Package;
 
 /// How many packages of a kernel are tried where the archive does not have the newest.
-const TRIES: usize = 6;
+const TRIES: usize = 12;
 
 /// A kernel that a guest can boot.
 #[derive(Debug, Clone, PartialEq, Eq)]

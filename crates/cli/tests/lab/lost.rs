@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::site::{Site, text};
+use crate::site::{OLD, Site, text};
 
 /// A cell that takes no time of its own.
 const SHORT: &str = "name = \"short\"\nkernels = [\"debian:6.1-cloud\"]\n\
@@ -61,6 +61,37 @@ fn crash() {
     let all: Value = serde_json::from_slice(&output.stdout).unwrap();
     let why = all["cells"][0]["lost"]["why"].as_str().unwrap();
     assert!(why.contains("its kernel panicked: "), "{why}");
+}
+
+/// Check that a kernel that guests cannot use loses its own cells, with the reason, and no
+/// other's, and that a gate fails for it.
+#[test]
+fn one_of_two_kernels() {
+    let Some(site) = Site::new() else { return };
+    let output = site.output(&["lab", "kernels", "--json"]);
+    let all: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let kept = all["kernels"]["kept"].as_array().unwrap();
+    let old = kept.iter().find(|kernel| kernel["name"] == OLD).unwrap();
+    let folder = site.cache().join("kernels").join(old["sha256"].as_str().unwrap());
+    let image = site.file("vmlinuz-mute", "");
+    fs::copy(folder.join("vmlinuz"), &image).unwrap();
+    let config = fs::read_to_string(folder.join("config")).unwrap();
+    let without = config.replace("CONFIG_SERIAL_8250_CONSOLE=y\n", "");
+    assert_ne!(config, without);
+    site.file("config-mute", &without);
+    let file = site
+        .file("short.toml", &format!("{SHORT}[limits]\ngetpid_instructions = \"> 0\"\n"));
+    let both = [file.as_str(), "-k", image.as_str(), "-k", OLD];
+    let cells = site.cells(&both, 1);
+    assert_eq!(cells.len(), 2);
+    let why = cells[0]["lost"]["why"].as_str().unwrap();
+    assert!(why.contains("CONFIG_SERIAL_8250_CONSOLE"), "{why}");
+    assert_eq!(cells[0]["asked"], image.as_str());
+    assert!(cells[1]["lost"].is_null() && !cells[1]["summary"].is_null(), "{}", cells[1]);
+    let gate = site.output(&[&["lab", "check"], both.as_slice()].concat());
+    assert_eq!(gate.status.code(), Some(1), "{}", text(&gate.stderr));
+    let alone = site.output(&["lab", "run", &file, "-k", &image]);
+    assert_eq!(alone.status.code(), Some(2), "{}", text(&alone.stderr));
 }
 
 /// Check that a guest that hangs is ended at the deadline.
