@@ -11,6 +11,8 @@ use facts::CommandLine;
 use serde::de::{Deserialize, Deserializer, Visitor};
 use units::Nanos;
 
+use crate::kernel_spec::KernelSpec;
+
 /// What the lab itself gives a kernel, and an experiment must not.
 const OWNED: [&str; 4] = ["console", "panic", "rdinit", "init"];
 /// x86 kernels take 2047 bytes (`COMMAND_LINE_SIZE`); the lab needs some for itself.
@@ -117,7 +119,7 @@ fn check_kernel(text: &str) -> Result<(), String> {
             "'{name}' is not a kernel: write debian:6.1-cloud, a path, or running"
         ));
     }
-    Ok(())
+    KernelSpec::parse(text).map(drop).map_err(|error| error.to_string())
 }
 
 fn check_cpu(text: &str) -> Result<(), String> {

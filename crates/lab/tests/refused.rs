@@ -26,6 +26,10 @@ const WHOLE: &[Case] = &[
     ),
     ("kernels = \"a\"", "1:11: invalid type: string \"a\", expected an array with"),
     ("kernels = [\"a\", \" \"]", "1:17: ' ' is not a kernel: write debian:6.1-cloud, "),
+    (
+        "kernels = [\"a\", \"debian:6.1-desktop\"]",
+        "1:17: debian:6.1-desktop: 'desktop' is",
+    ),
     ("name = \"x\"\nkernels = [\"a\"]", "1:8: no workload: add a [[workload]] with "),
 ];
 
