@@ -8,8 +8,10 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 
 use ::lab::{Breach, Cache, Experiment, Lab, Measured, Metric, Plan, Run};
-use recording::{Call, Cell, Doubt, Ending};
-use report::{Cells, Exceeded, cell_doubts, cell_summary, cells_json, cells_text};
+use recording::{Call, Cell, Doubt, Ending, MadeWith};
+use report::{
+    Cells, Exceeded, cell_doubts, cell_summary, cells_json, cells_markdown, cells_text,
+};
 
 use crate::args::Output;
 use crate::lab_args::{CheckArgs, How, LabCommand, ModeArg, RunArgs};
@@ -31,10 +33,20 @@ pub(crate) fn run(command: &LabCommand, output: Output) -> Result<Outcome, Failu
 }
 
 fn experiment(args: &RunArgs, output: Output) -> Result<Outcome, Failure> {
+    if args.markdown && output.json {
+        return Err(Failure::usage("the report is either JSON or Markdown"));
+    }
     let experiment = find(&args.experiment, &args.how)?;
     let lab = open()?;
     let cells = cells(&lab, experiment.cells(), &args.how, output)?;
-    tell(&lab, &experiment, &cells, None, output)?;
+    match args.markdown {
+        true => {
+            let made_with = lab.made_with();
+            let report = reported(&experiment, &cells, &made_with, None);
+            print(&cells_markdown(&report)).map(drop)?;
+        }
+        false => tell(&lab, &experiment, &cells, None, output)?,
+    }
     Ok(outcome(&cells, experiment.cells().len(), false))
 }
 
@@ -159,6 +171,23 @@ pub(crate) fn cells(
     Ok(cells?)
 }
 
+/// What there is to report.
+fn reported<'a>(
+    experiment: &'a Experiment,
+    cells: &'a [Cell],
+    made_with: &'a MadeWith,
+    breaches: Option<&'a [Exceeded]>,
+) -> Cells<'a> {
+    Cells {
+        experiment: experiment.name(),
+        about: experiment.about(),
+        cells,
+        planned: experiment.cells().len(),
+        made_with: Some(made_with),
+        breaches,
+    }
+}
+
 fn tell(
     lab: &Lab,
     experiment: &Experiment,
@@ -167,14 +196,7 @@ fn tell(
     output: Output,
 ) -> Result<(), Failure> {
     let made_with = lab.made_with();
-    let cells = Cells {
-        experiment: experiment.name(),
-        about: experiment.about(),
-        cells,
-        planned: experiment.cells().len(),
-        made_with: Some(&made_with),
-        breaches,
-    };
+    let cells = reported(experiment, cells, &made_with, breaches);
     let text = match output.json {
         true => cells_json(&cells, output.series).map_err(Failure::bug)? + "\n",
         false => cells_text(&cells),

@@ -24,7 +24,8 @@ Example:
 Examples:
   noisefloor lab run tick-cost
   noisefloor lab run tick-cost --kernel debian:6.1-cloud --set seconds=2
-  noisefloor lab run mine.toml --kernel ./bzImage --json")]
+  noisefloor lab run mine.toml --kernel ./bzImage --json
+  noisefloor lab run atlas --markdown > atlas.md")]
     Run(RunArgs),
     /// Run an experiment and hold it to the limits or the baseline in its file.
     ///
@@ -99,6 +100,9 @@ pub(crate) struct RunArgs {
     pub(crate) experiment: String,
     #[command(flatten)]
     pub(crate) how: How,
+    /// Print tables in Markdown, a row for each kernel and a column for each metric.
+    #[arg(long)]
+    pub(crate) markdown: bool,
 }
 
 #[derive(Debug, clap::Args)]

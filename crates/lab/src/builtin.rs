@@ -4,13 +4,14 @@ use crate::error::{Error, Kind};
 use crate::experiment::Experiment;
 
 /// Their names and texts.
-const BUILTINS: [(&str, &str); 6] = [
+const BUILTINS: [(&str, &str); 7] = [
     ("tick-cost", include_str!("../experiments/tick-cost.toml")),
     ("idle-cost", include_str!("../experiments/idle-cost.toml")),
     ("syscalls", include_str!("../experiments/syscalls.toml")),
     ("nohz-entry", include_str!("../experiments/nohz-entry.toml")),
     ("slices", include_str!("../experiments/slices.toml")),
     ("probe-cost", include_str!("../experiments/probe-cost.toml")),
+    ("atlas", include_str!("../experiments/atlas.toml")),
 ];
 
 impl Experiment {

@@ -166,21 +166,22 @@ fn builtins() {
         ("nohz-entry", vec!["plain", "forced"]),
         ("slices", slices.iter().map(String::as_str).collect()),
         ("probe-cost", probes.to_vec()),
+        ("atlas", vec!["tick", "idle", "calls", "slices"]),
     ];
     assert_eq!(told, expected);
     for built in &all {
         assert!(!built.about().is_empty());
         assert_eq!(Experiment::builtin(built.name()).unwrap().text(), built.text());
         let kernels = [&built.cells()[0].kernel, &built.cells().last().unwrap().kernel];
-        let newest = match built.name() {
-            "nohz-entry" | "probe-cost" => "debian:6.12-rt",
-            _ => "debian:6.12-cloud",
+        let expected = match built.name() {
+            "nohz-entry" | "probe-cost" => ["debian:6.1-cloud", "debian:6.12-rt"],
+            "atlas" => ["debian:5.10-cloud", "debian:7.3-rt"],
+            _ => ["debian:6.1-cloud", "debian:6.12-cloud"],
         };
-        assert_eq!(kernels, ["debian:6.1-cloud", newest]);
+        assert_eq!(kernels, expected);
     }
     let told = Experiment::builtin("tick").unwrap_err().to_string();
-    let there =
-        "there are tick-cost, idle-cost, syscalls, nohz-entry, slices and probe-cost";
+    let there = "there are tick-cost, idle-cost, syscalls, nohz-entry, slices, probe-cost and atlas";
     let file = "a file is named with its ending: ./tick.toml";
     assert_eq!(told, format!("no experiment 'tick': {there}; {file}"));
     let host = all[0].clone().with_changes(&["cpu=host".to_owned()]).unwrap_err();

@@ -18,6 +18,7 @@ mod cells;
 #[cfg(test)]
 mod cells_example;
 mod cells_json;
+mod cells_markdown;
 mod cells_text;
 mod check;
 mod culprits;
@@ -75,6 +76,7 @@ pub use around::around;
 pub use cell_summary::{cell_doubts, cell_summary};
 pub use cells::{Cells, Exceeded};
 pub use cells_json::cells_json;
+pub use cells_markdown::cells_markdown;
 pub use cells_text::cells_text;
 pub use doubts::doubts as doubts_text;
 pub use explain::{explain_diff_json, explain_diff_text, explain_json, explain_text};

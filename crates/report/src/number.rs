@@ -123,6 +123,15 @@ pub(crate) fn difference(difference: f64) -> String {
     format!("{difference:+.decimals$}")
 }
 
+/// A metric, whose name has the unit: all digits of a whole number, and of others as many as
+/// of a rate.
+pub(crate) fn metric(value: f64) -> String {
+    match value.fract() == 0.0 {
+        true => grouped(&format!("{value:.0}")),
+        false => bare_rate(PerSecond::new(value)),
+    }
+}
+
 /// A count where there is little room: from a million on `47.8 M`.
 pub(crate) fn short_count(count: u64) -> String {
     if count < 1_000_000 { self::count(count) } else { with_unit(count, &COUNTS) }
