@@ -205,6 +205,12 @@ impl Kernels {
             return Err(unavailable(spec, &Error::new(Kind::Archive, text)));
         };
         let config = first_file(scratch.path(), &configs(release));
+        if config.is_none() {
+            (fetch.say)(&format!(
+                "{spec}: the archive does not have its configuration: options of its build \
+                 will be unknown"
+            ));
+        }
         self.store.keep(&name, package, &image, config.as_deref())
     }
 }

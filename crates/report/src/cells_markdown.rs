@@ -70,7 +70,8 @@ fn section(name: &str, cells: &[&Cell]) -> String {
 }
 
 fn numbers(cell: &Cell) -> Vec<(String, f64)> {
-    cell_summary(cell).as_ref().map(metrics).unwrap_or_default()
+    let found = cell_summary(cell).as_ref().map(metrics).unwrap_or_default();
+    found.into_iter().map(|metric| (metric.name, metric.value)).collect()
 }
 
 /// What a cell runs, and on what.
