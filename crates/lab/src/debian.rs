@@ -125,9 +125,10 @@ impl Debian {
             Some(name) => vec![self.tier(vec![sources.suite(name)])?],
             None => vec![self.tier(sources.own())?, self.tier(sources.others())?],
         };
+        let mut silent = Vec::new();
         for again in [false, true] {
             for tier in &mut tiers {
-                let asked = tier.ask(fetch, again || fetch.fresh);
+                let asked = tier.ask(fetch, again || fetch.fresh, &mut silent);
                 asked.map_err(|error| unavailable(spec, &error))?;
                 let found = tier.packages(spec);
                 if !found.is_empty() {
@@ -138,7 +139,8 @@ impl Debian {
         if spec.suite().is_some() {
             // So that the suites that do have it can be named.
             let mut all = self.tier([sources.own(), sources.others()].concat())?;
-            all.ask(fetch, false).map_err(|error| unavailable(spec, &error))?;
+            let asked = all.ask(fetch, false, &mut silent);
+            asked.map_err(|error| unavailable(spec, &error))?;
             tiers.push(all);
         }
         Err(unavailable(spec, &self.missing(spec, &tiers)))
@@ -151,7 +153,7 @@ impl Debian {
     pub(crate) fn ask(&self, fetch: &mut Fetch<'_>) -> Result<(), Error> {
         let sources = self.sources()?;
         let mut all = self.tier([sources.own(), sources.others()].concat())?;
-        all.ask(fetch, true)?;
+        all.ask(fetch, true, &mut Vec::new())?;
         let troubles = all.troubles();
         match all.0.iter().all(|part| part.asked != Some(Asked::Listed)) {
             true => Err(Error::new(Kind::Archive, troubles.join("; "))),
@@ -228,15 +230,20 @@ impl Debian {
 }
 
 impl Tier {
-    /// Brings the lists up to date, each at most once: those that are old, or all. Where
-    /// an address does not answer it is not asked for more.
-    fn ask(&mut self, fetch: &mut Fetch<'_>, all: bool) -> Result<(), Error> {
+    /// Brings the lists up to date, each at most once: those that are old, or all. An
+    /// address that does not answer is `silent`, and not asked for more: each time could
+    /// take minutes.
+    fn ask(
+        &mut self,
+        fetch: &mut Fetch<'_>,
+        all: bool,
+        silent: &mut Vec<String>,
+    ) -> Result<(), Error> {
         let asks =
             |part: &Part| part.asked.is_none() && (all || !part.archive.is_fresh());
         if self.0.iter().any(asks) {
             (fetch.say)("asking Debian's archive what it has");
         }
-        let mut silent: Vec<String> = Vec::new();
         for part in &mut self.0 {
             refuse_stopped(fetch.stop)?;
             if !asks(part) || silent.contains(&part.suite.uri) {

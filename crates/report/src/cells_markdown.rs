@@ -85,7 +85,7 @@ fn about(cell: &Cell) -> String {
     text + "\n"
 }
 
-/// A table; the first column is text, and the others are set as told.
+/// A table whose first column is text; `others` is the rule below the other columns' heads.
 fn table(head: &[String], others: &str, rows: &[Vec<String>]) -> String {
     let line = |fields: &[String]| format!("| {} |\n", fields.join(" | "));
     let rule = format!("|---|{}|\n", vec![others; head.len() - 1].join("|"));
