@@ -79,8 +79,9 @@ pub(crate) struct How {
     /// Run cells whose result is kept, too, and confirm it.
     #[arg(long)]
     pub(crate) fresh: bool,
-    /// How long a guest may boot, and may take beyond what it measures, before it is taken
-    /// to hang; in seconds or as 2m.
+    /// How much CPU time QEMU may use to boot a guest, and beyond the measured time to
+    /// measure, before the guest is lost; time in which all of QEMU sleeps counts, too,
+    /// waiting for a CPU does not. In seconds, or as 2m.
     #[arg(long, value_name = "TIME", default_value = "120", value_parser = deadline)]
     pub(crate) deadline: Nanos,
 }

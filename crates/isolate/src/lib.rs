@@ -47,7 +47,7 @@ pub use seat::Seat;
 pub use setting::Setting;
 pub use task::Task;
 pub use thread::{
-    Elsewhere, as_ordinary, current_cpu, highest_priority, keep_on, outrank,
+    Elsewhere, allowed, as_ordinary, current_cpu, highest_priority, keep_on, outrank,
     outrank_thread, pin, pin_thread, take,
 };
 pub use tick::{Entry, Wait, nohz_cpus, nohz_full, reach_nohz, wait_for_nohz};

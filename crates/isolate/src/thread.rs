@@ -139,6 +139,19 @@ fn number(tid: u32) -> libc::pid_t {
     libc::pid_t::try_from(tid).unwrap_or(libc::pid_t::MAX)
 }
 
+/// The CPUs that the calling thread may run on.
+///
+/// # Errors
+/// `Kind::System` in the kernel's words.
+pub fn allowed() -> Result<CpuSet, Error> {
+    affinity_of(0).map_err(|error| {
+        Error::new(
+            Kind::System,
+            format!("the CPUs of this thread are not known: {error}"),
+        )
+    })
+}
+
 /// The CPUs that a thread may run on; 0 is the calling thread.
 pub(crate) fn affinity_of(tid: u32) -> io::Result<CpuSet> {
     // The kernel refuses a mask that is shorter than its own.

@@ -4,8 +4,9 @@
 //! Booting ──greeting──▶ Working ──last frame──▶ Leaving ──▶ QEMU has ended
 //! ```
 //!
-//! Each state has a deadline of the host's time; what hangs is ended, and where it hung is
-//! told. All the guest can write to are two files of bounded length.
+//! Each state has a deadline in the time that QEMU has had (`spent`): its CPU time, and the
+//! time in which all of it slept. A busy host does not bring it nearer. What hangs is ended,
+//! and the message says where. All the guest can write to are two files of bounded length.
 
 use std::fs::{self, File};
 use std::os::unix::process::ExitStatusExt;
@@ -13,7 +14,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use agent::Answer;
 use units::Cpu;
@@ -22,6 +23,7 @@ use crate::command_line::{ANSWER, CONSOLE};
 use crate::error::{Error, Kind};
 use crate::places::failed;
 use crate::qemu::Qemu;
+use crate::spent::Spent;
 
 /// What QEMU itself says goes here, in the boot's folder.
 pub(crate) const COMPLAINTS: &str = "qemu.log";
@@ -29,6 +31,9 @@ pub(crate) const COMPLAINTS: &str = "qemu.log";
 pub(crate) const FILE_BYTES_MAX: u64 = 64 << 20;
 /// How often the guest is looked at. A boot takes seconds.
 const LOOK: Duration = Duration::from_millis(5);
+/// How many times its deadline a state may last on the wall: a QEMU that was stopped, or gets no
+/// CPU at all, has to end some time, too. With the usual deadline this is an hour.
+const WALL: u32 = 30;
 
 /// Where a boot stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,12 +70,12 @@ pub(crate) struct Guest<'a> {
     child: Child,
     folder: &'a Path,
     state: State,
-    since: Instant,
+    spent: Spent,
 }
 
 impl<'a> Guest<'a> {
     /// Starts QEMU in `folder`, where the guest's files are; its threads take turns on that
-    /// CPU, if one is given.
+    /// CPU, if one is given, else the host schedules them.
     ///
     /// # Errors
     /// `Kind::Qemu` where QEMU cannot be started at all, `Kind::Cache`.
@@ -94,7 +99,8 @@ impl<'a> Guest<'a> {
             let text = format!("{} does not start: {error}", qemu.program.display());
             Error::new(Kind::Qemu, text)
         })?;
-        Ok(Self { child, folder, state: State::Booting, since: Instant::now() })
+        let spent = Spent::new(child.id());
+        Ok(Self { child, folder, state: State::Booting, spent })
     }
 
     /// Watches it until it has ended, or has to be.
@@ -116,6 +122,7 @@ impl<'a> Guest<'a> {
             if stop.load(Ordering::Relaxed) {
                 return Ended::Stopped;
             }
+            self.spent.look();
             self.advance();
             if let Some(why) = self.overdue(deadlines) {
                 return Ended::Lost(why);
@@ -135,7 +142,8 @@ impl<'a> Guest<'a> {
             _ => State::Leaving,
         };
         if now != self.state {
-            (self.state, self.since) = (now, Instant::now());
+            self.state = now;
+            self.spent.reset();
         }
     }
 
@@ -145,8 +153,22 @@ impl<'a> Guest<'a> {
             State::Working => (deadlines.work, "the agent did not answer"),
             State::Leaving => (deadlines.leave, "it answered but did not power off"),
         };
-        let hung = self.since.elapsed() >= allowed;
-        hung.then(|| format!("{what} within {}", length(allowed)))
+        let (ran, slept) = self.spent.ran_and_slept();
+        let had = format!(
+            "QEMU used {:.1} s of CPU time, and slept for {:.1} s",
+            ran.as_secs_f64(),
+            slept.as_secs_f64()
+        );
+        if ran + slept >= allowed {
+            let allowed = length(allowed);
+            let more = "--deadline TIME gives a guest more";
+            return Some(format!("{what} within {allowed} ({had}); hint: {more}"));
+        }
+        let wall = allowed.saturating_mul(WALL);
+        (self.spent.wall() >= wall).then(|| {
+            let wall = length(wall);
+            format!("{what} in {wall}: it was stopped or got almost no CPU ({had})")
+        })
     }
 
     /// What QEMU's end means.

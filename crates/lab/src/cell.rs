@@ -28,7 +28,7 @@ use crate::plan::Plan;
 
 /// The longest answer an agent gives.
 const ANSWER_BYTES_MAX: u64 = FILE_BYTES_MAX / 2;
-/// A host under load takes some 5 s of its time for a second of a guest's.
+/// A guest's second takes QEMU a second or two of CPU time, five on a slow or crowded host.
 const WORK_PER_SECOND: u32 = 60;
 
 /// A cell that is ready to run.
@@ -40,8 +40,9 @@ pub(crate) struct Ready {
     pub(crate) counts: bool,
     /// Why an exact cell is not counted, as QEMU says.
     pub(crate) why_uncounted: Option<String>,
-    /// Whether the host's load may show in its result: QEMU's threads cannot be ordered.
-    pub(crate) races: bool,
+    /// Why the host's load may show in its result, where it may: QEMU's threads cannot be
+    /// ordered.
+    pub(crate) races: Option<String>,
     order: Order,
     /// What lies beside the agent, for a task that runs it.
     /// Programs beside the agent, by their names.
@@ -78,7 +79,8 @@ impl Ready {
         let is_exact = engine == Engine::Counted;
         let counts = is_exact && lab.counting().is_ok();
         let why_uncounted = lab.counting().err().filter(|_| is_exact).map(str::to_owned);
-        let races = is_exact && plan.machine.cpus > 1 && !turns.can_be_taken();
+        let races =
+            (is_exact && plan.machine.cpus > 1).then(|| turns.refusal()).flatten();
         let order = order(plan);
         let arguments = line::qemu(plan, engine, counts);
         let inputs = Inputs {
@@ -88,7 +90,7 @@ impl Ready {
             counter_sha256: counts.then(|| parts.counter_sha256.clone()),
             qemu: &qemu.version,
             arguments: &arguments,
-            races,
+            races: races.is_some(),
             order: &order,
         };
         let inputs = serde_json::to_string_pretty(&inputs)
@@ -148,7 +150,7 @@ impl Ready {
         self.furnish(folder, &initrd, symbols, &lab.parts)
             .map_err(|error| failed(folder, &error))?;
         let deadlines = self.deadlines(run.deadline);
-        let turn = (self.engine == Engine::Counted).then(|| lab.turns.take()).flatten();
+        let turn = self.may_race().then(|| lab.turns.take()).flatten();
         let cpu = turn.as_ref().map(|turn| turn.cpu);
         let guest = Guest::start(&lab.qemu, &self.arguments, folder, cpu)?;
         let ended = guest.run(deadlines, run.stop);
@@ -157,6 +159,11 @@ impl Ready {
             Ended::Lost(why) => Ended::Lost(with_console(why, folder)),
             Ended::Stopped => Ended::Stopped,
         })
+    }
+
+    /// Whether the order of QEMU's threads can be seen in the guest: with several CPUs.
+    fn may_race(&self) -> bool {
+        self.engine == Engine::Counted && self.plan.machine.cpus > 1
     }
 
     fn furnish(

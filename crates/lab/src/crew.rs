@@ -24,8 +24,8 @@ pub struct Run<'a> {
     pub jobs: usize,
     /// Whether to run cells whose result is kept, too, to confirm it.
     pub fresh: bool,
-    /// How long a guest may boot, may take beyond what it measures, and may power off;
-    /// whoever takes longer hangs.
+    /// The CPU time, and time asleep, that QEMU may take for a guest to boot, to measure beyond
+    /// the measured time, and to power off; a guest that takes more is lost.
     pub deadline: Duration,
     /// The order to end early.
     pub stop: &'a AtomicBool,

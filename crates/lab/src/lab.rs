@@ -272,10 +272,6 @@ const DIFFERS: &str = "run again, the cell gave another result than the one that
 const EMULATED: &str = "QEMU emulated the processor, for KVM is not to be had or hangs here: \
                         lengths of time mean nothing";
 
-const RACES: &str = "QEMU's threads could race, for SCHED_FIFO is not allowed here (it needs root, \
-                     CAP_SYS_NICE, or ulimit -r 1): with several CPUs a loaded host may \
-                     give another result";
-
 const UNCOUNTED: &str = "nothing counted instructions beside the guest's own clock: how the \
                          kernel spent them is not known";
 
@@ -307,8 +303,12 @@ fn told(ready: &Ready, cached: bool, mut ending: Ending) -> Cell {
         let why = ready.why_uncounted.as_deref();
         let uncounted = uncounted(answer.counts.as_ref(), why);
         answer.recording.doubts.extend(uncounted);
-        if ready.races {
-            answer.recording.doubts.push(Doubt::new(Code::Races, RACES));
+        if let Some(why) = &ready.races {
+            let text = format!(
+                "with several CPUs a loaded host may give another result: QEMU's threads \
+                 could race, because {why}"
+            );
+            answer.recording.doubts.push(Doubt::new(Code::Races, text));
         }
     }
     let Ready { plan, kernel, identity, .. } = ready;

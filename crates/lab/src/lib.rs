@@ -40,6 +40,7 @@ mod qemu;
 mod rows;
 mod sequence;
 mod shelf;
+mod spent;
 mod symbols;
 mod tally;
 #[cfg(test)]

@@ -7,37 +7,54 @@
 //! another way (QEMU 10.0, `accel/tcg/tcg-accel-ops-rr.c`, `util/main-loop.c`). On one CPU of
 //! the host, and first whenever it is woken, it is never late.
 //!
-//! A boot is given the CPU on which the fewest run, of all labs of this machine.
+//! A guest of one CPU has no turns to end: the host may run QEMU's threads where and when it
+//! likes. A boot with several is given the CPU on which the fewest run, of all labs of this
+//! machine.
 
 use isolate::Berth;
-use rustix::thread::{CpuSet as Affinity, sched_getaffinity};
-use units::{Cpu, CpuSet};
+use units::CpuSet;
 
-/// The CPUs on which QEMU takes turns; none where this process may not order threads.
+/// The CPUs on which QEMU takes turns, or why its threads cannot be ordered.
 #[derive(Debug)]
-pub(crate) struct Turns(CpuSet);
+pub(crate) struct Turns(Result<CpuSet, String>);
 
 impl Turns {
     /// The CPUs that this process may run on, where it may order threads.
     pub(crate) fn find() -> Self {
-        let allowed = match isolate::may_take_turns() {
-            Ok(()) => sched_getaffinity(None).ok(),
-            Err(_) => None,
-        };
-        let cpus = allowed.iter().flat_map(|allowed| {
-            let numbers = (0..Affinity::MAX_CPU).filter(|cpu| allowed.is_set(*cpu));
-            numbers.filter_map(|cpu| u32::try_from(cpu).ok().map(Cpu::new))
-        });
-        Self(cpus.collect())
+        let allowed = isolate::may_take_turns().and_then(|()| isolate::allowed());
+        Self(allowed.map_err(|error| error.to_string()))
     }
 
-    /// Whether threads can be ordered at all.
-    pub(crate) fn can_be_taken(&self) -> bool {
-        !self.0.is_empty()
+    /// Why threads cannot be ordered, where they cannot.
+    pub(crate) fn refusal(&self) -> Option<String> {
+        self.0.as_ref().err().cloned()
     }
 
     /// A CPU for a boot, until that ends.
     pub(crate) fn take(&self) -> Option<Berth> {
-        isolate::berth(&self.0)
+        isolate::berth(self.0.as_ref().ok()?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that a boot gets one of the CPUs of this process, however many the machine has,
+    /// or that the reason why not is the kernel's own.
+    #[test]
+    fn cpus_or_a_reason() {
+        let turns = Turns::find();
+        match isolate::may_take_turns() {
+            Ok(()) => {
+                let berth = turns.take().unwrap();
+                assert!(isolate::allowed().unwrap().contains(berth.cpu));
+                assert_eq!(turns.refusal(), None);
+            }
+            Err(why) => {
+                assert_eq!(turns.refusal(), Some(why.to_string()));
+                assert!(turns.take().is_none());
+            }
+        }
     }
 }

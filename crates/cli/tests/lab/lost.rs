@@ -105,6 +105,40 @@ fn hang() {
     assert!(began.elapsed() >= Duration::from_secs(2));
 }
 
+/// Check that a guest that spins for ever is ended at the deadline, which is one of CPU time
+/// and is named: its firmware is a jump to itself.
+#[test]
+fn spin() {
+    const RESET: usize = 0xfff0;
+    let Some(site) = Site::new() else { return };
+    let mut firmware = vec![0x90; 64 << 10];
+    firmware[RESET..RESET + 2].copy_from_slice(&[0xeb, 0xfe]);
+    let file = site.cache().join("firmware");
+    fs::write(&file, firmware).unwrap();
+    let site = site.with_qemu(&format!("exec $QEMU \"$@\" -bios {}", file.display()));
+    let (why, _) = lost(&site, SHORT, &["--deadline", "2"]);
+    assert!(why.contains("its kernel did not start the agent within 2 s"), "{why}");
+    assert!(why.contains("of CPU time") && why.contains("--deadline"), "{why}");
+}
+
+/// Check that a guest is not lost because QEMU is stopped for longer than its deadline.
+#[test]
+fn stopped_for_a_while() {
+    let Some(site) = Site::new() else { return };
+    let site = site.with_qemu(
+        "case \"$*\" in *counter.so*)\n\
+         (until grep -q qemu-system /proc/$$/comm; do sleep 0.1; done; kill -STOP $$ && \
+         touch ../../stopped; sleep 32; kill -CONT $$) >/dev/null 2>&1 &\n\
+         ;;\nesac\nexec $QEMU \"$@\"",
+    );
+    let file = site.file("short.toml", SHORT);
+    let began = Instant::now();
+    let cells = site.cells(&[&file, "--deadline", "30"], 0);
+    assert_eq!(cells[0]["lost"], Value::Null);
+    assert!(site.cache().join("stopped").exists());
+    assert!(began.elapsed() >= Duration::from_secs(32));
+}
+
 /// Check that an answer that was cut off is not taken for one.
 #[test]
 fn cut_off() {

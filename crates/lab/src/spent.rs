@@ -1,0 +1,200 @@
+//! The time that a process has had: what deadlines of guests count.
+//!
+//! On a busy host a guest's CPU time grows slowly while the wall clock runs on; a guest that
+//! waits for the CPU has done nothing wrong. So CPU time counts, and besides it only the time
+//! in which no thread of the process even wants to run: a guest that sleeps for ever uses no
+//! CPU time at all.
+//!
+//! `/proc/PID/stat` (`proc_pid_stat(5)`): the 3rd field is the state, the 14th and 15th are
+//! the CPU time of all threads, those that have ended included, in clock ticks;
+//! `/proc/PID/task/TID/stat` has the same of each thread. A look every few milliseconds cannot
+//! see what a thread did in between, other than by its CPU time.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// The most that one look counts as sleep: when looks are further apart, this process did not
+/// run itself, and does not know what the other one did meanwhile.
+const SLEEP_MAX: Duration = Duration::from_millis(100);
+
+/// A clock tick of `/proc`, in milliseconds: `USER_HZ` is 100 wherever the lab runs.
+const TICK_MS: u64 = 10;
+
+/// The time that a process has had since this was made or reset.
+#[derive(Debug)]
+pub(crate) struct Spent {
+    process: PathBuf,
+    /// The CPU time and the wall time of the last look.
+    last: (Duration, Instant),
+    begin: Instant,
+    ran: Duration,
+    slept: Duration,
+}
+
+impl Spent {
+    /// Begins to count for that process.
+    pub(crate) fn new(pid: u32) -> Self {
+        let (process, now) = (PathBuf::from(format!("/proc/{pid}")), Instant::now());
+        let cpu = usage(&process).map_or(Duration::ZERO, |usage| usage.cpu);
+        let zero = Duration::ZERO;
+        Self { process, last: (cpu, now), begin: now, ran: zero, slept: zero }
+    }
+
+    /// Begins anew.
+    pub(crate) fn reset(&mut self) {
+        (self.ran, self.slept) = (Duration::ZERO, Duration::ZERO);
+        self.begin = Instant::now();
+    }
+
+    /// Looks at the process. One that has ended has no more time.
+    pub(crate) fn look(&mut self) {
+        let Some(usage) = usage(&self.process) else { return };
+        let (cpu, then) = self.last;
+        let now = Instant::now();
+        let ran = usage.cpu.saturating_sub(cpu);
+        self.last = (usage.cpu, now);
+        self.ran += ran;
+        if ran.is_zero() && self.sleeps(usage.state) {
+            self.slept += now.duration_since(then).min(SLEEP_MAX);
+        }
+    }
+
+    /// Whether every thread waits for something else than a CPU or a disk; `first` is the state
+    /// of the first one, which most often tells.
+    fn sleeps(&self, first: char) -> bool {
+        let asleep = |state| matches!(state, 'S' | 'I');
+        if !asleep(first) {
+            return false;
+        }
+        let tasks = fs::read_dir(self.process.join("task")).into_iter().flatten();
+        tasks.flatten().all(|task| usage(&task.path()).is_none_or(|u| asleep(u.state)))
+    }
+
+    /// The CPU time that it used, and the time that all of it slept.
+    pub(crate) fn ran_and_slept(&self) -> (Duration, Duration) {
+        (self.ran, self.slept)
+    }
+
+    /// The time on the wall.
+    pub(crate) fn wall(&self) -> Duration {
+        self.begin.elapsed()
+    }
+}
+
+/// What `stat` says of a process or a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Usage {
+    state: char,
+    cpu: Duration,
+}
+
+/// Reads it from the folder of a process or a thread; `None` where that has ended.
+fn usage(folder: &Path) -> Option<Usage> {
+    parse(&fs::read_to_string(folder.join("stat")).ok()?)
+}
+
+fn parse(text: &str) -> Option<Usage> {
+    // A name may hold blanks and brackets.
+    let (_, rest) = text.rsplit_once(") ")?;
+    let mut fields = rest.split_whitespace();
+    let state = fields.next()?.chars().next()?;
+    let user: u64 = fields.nth(10)?.parse().ok()?;
+    let system: u64 = fields.next()?.parse().ok()?;
+    let ticks = user.saturating_add(system);
+    Some(Usage { state, cpu: Duration::from_millis(ticks.saturating_mul(TICK_MS)) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Child, Command};
+    use std::thread;
+
+    const LOOK: Duration = Duration::from_millis(5);
+
+    fn shell(script: &str) -> Child {
+        Command::new("sh").args(["-c", script]).spawn().unwrap()
+    }
+
+    fn end(mut child: Child) {
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    fn look_until(spent: &mut Spent, done: impl Fn(&Spent) -> bool) {
+        while !done(spent) {
+            thread::sleep(LOOK);
+            spent.look();
+        }
+    }
+
+    /// Check that the fields are found behind any name.
+    #[test]
+    fn fields() {
+        let text = "12 (a) b (c)) R 2 0 0 0 -1 64 0 0 0 0 150 250 0 0 20 0 1 0 77 0";
+        let usage = parse(text).unwrap();
+        assert_eq!(usage.state, 'R');
+        assert_eq!(usage.cpu, Duration::from_secs(4));
+        assert_eq!(parse("12 (a"), None);
+    }
+
+    /// Check that a process that spins has its CPU time and nothing else, however long it
+    /// waits for a CPU, and that a reset begins from nothing.
+    #[test]
+    fn spinning() {
+        let child = shell("while :; do :; done");
+        // Until it spins it reads its program from a disk, or waits for a lock.
+        let mut spent = Spent::new(child.id());
+        look_until(&mut spent, |spent| spent.ran > Duration::from_millis(50));
+        spent.reset();
+        let before = usage(&spent.process).unwrap().cpu;
+        look_until(&mut spent, |spent| spent.ran >= Duration::from_millis(200));
+        let after = usage(&spent.process).unwrap().cpu;
+        assert_eq!(spent.slept, Duration::ZERO);
+        assert!(spent.ran <= after - before + Duration::from_millis(50), "{spent:?}");
+        end(child);
+    }
+
+    /// Check that the time of a process that sleeps passes, so that one that sleeps for ever
+    /// reaches any deadline.
+    #[test]
+    fn sleeping() {
+        let child = shell("exec sleep 1000");
+        let mut spent = Spent::new(child.id());
+        look_until(&mut spent, |spent| spent.slept >= Duration::from_millis(200));
+        assert!(spent.slept <= spent.wall(), "{spent:?}");
+        end(child);
+    }
+
+    /// Check that a process that was stopped has no time at all until it goes on.
+    #[test]
+    fn stopped() {
+        let child = shell("while :; do :; done");
+        let signal = |name: &str| {
+            let pid = child.id().to_string();
+            assert!(
+                Command::new("kill")
+                    .args([name, pid.as_str()])
+                    .status()
+                    .unwrap()
+                    .success()
+            );
+        };
+        let state = |pid| usage(&PathBuf::from(format!("/proc/{pid}"))).unwrap().state;
+        signal("-STOP");
+        while state(child.id()) != 'T' {
+            thread::sleep(LOOK);
+        }
+        let mut spent = Spent::new(child.id());
+        (0..40).for_each(|_| {
+            thread::sleep(LOOK);
+            spent.look();
+        });
+        assert_eq!(spent.ran_and_slept(), (Duration::ZERO, Duration::ZERO));
+        assert!(spent.wall() >= LOOK * 40);
+        signal("-CONT");
+        look_until(&mut spent, |spent| !spent.ran.is_zero());
+        end(child);
+    }
+}
