@@ -1,11 +1,11 @@
 //! `/init` of the lab's guests.
 //!
 //! ```text
-//! mounts ──▶ order ──▶ settings ──▶ rest ──▶ company ──▶ task ──▶ port ──▶ power
+//! mounts ──▶ order ──▶ settings ──▶ rest ──▶ company ──▶ task ──▶ way_out ──▶ power
 //! ```
 //!
 //! Whatever becomes of the order, an answer is sent and the guest powers off. Only
-//! `port` knows what machine it is on: an x86-64 PC.
+//! `way_out` and `port` know what machine it is on: an x86-64 PC.
 
 mod company;
 mod mounts;
@@ -17,6 +17,7 @@ mod settings;
 mod task;
 mod unthrottled;
 mod watched;
+mod way_out;
 
 use std::panic;
 use std::process::{self, ExitCode};
@@ -35,8 +36,8 @@ fn main() -> ExitCode {
     panic::set_hook(Box::new(|why| {
         end(&Answer::Failed(format!("the agent panicked: {why}")), u64::MAX);
     }));
-    if let Err(text) = port::send(Answer::GREETING) {
-        // Without its port it has no way to answer; the console tells why.
+    if let Err(text) = way_out::send(Answer::GREETING) {
+        // Without one it has no way to answer; the console tells why.
         eprintln!("noisefloor-agent: {text}");
     }
     let (answer, bytes_max) = answer();
@@ -77,7 +78,7 @@ fn send(answer: &Answer, bytes_max: u64) -> Result<(), String> {
     let written = answer.to_frames().map_err(|error| error.to_string())?;
     let length = written.len() as u64;
     if length <= bytes_max {
-        return port::send(&written);
+        return way_out::send(&written);
     }
     let text = format!("the answer is {length} bytes, and {bytes_max} are the most");
     send(&Answer::Failed(text), u64::MAX)

@@ -1,5 +1,8 @@
-//! The way out of a guest: QEMU's debug console (`isa-debugcon`), which takes each byte
-//! written to I/O port 0xe9. Kernels write nothing there.
+//! QEMU's debug console (`isa-debugcon`), which takes each byte written to I/O port 0xe9.
+//! Kernels write nothing there.
+
+/// The port.
+pub(crate) const PORT: u16 = 0xe9;
 
 /// Sends bytes.
 ///
@@ -7,8 +10,6 @@
 /// Where the kernel does not let this program use the port.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn send(bytes: &[u8]) -> Result<(), String> {
-    const PORT: u16 = 0xe9;
-
     // SAFETY: gives this thread the one port, and touches no memory.
     let refused = unsafe { libc::ioperm(PORT.into(), 1, 1) };
     if refused != 0 {

@@ -52,6 +52,9 @@ pub(crate) struct Deadlines {
     pub(crate) boot: Duration,
     pub(crate) work: Duration,
     pub(crate) leave: Duration,
+    /// How long QEMU may sleep without a break, where its clock never waits for the host's: then
+    /// the guest has halted for good.
+    pub(crate) sleep: Option<Duration>,
 }
 
 /// How a boot ended.
@@ -61,6 +64,19 @@ pub(crate) enum Ended {
     Off,
     /// It did not, and why.
     Lost(String),
+    /// Somebody ended it.
+    Stopped,
+}
+
+/// How QEMU ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum End {
+    /// The guest powered off, or restarted.
+    Off,
+    /// It did not within its deadline, and what it did not do.
+    Overdue(String),
+    /// QEMU failed, or the guest wrote too much.
+    Failed(String),
     /// Somebody ended it.
     Stopped,
 }
@@ -104,28 +120,28 @@ impl<'a> Guest<'a> {
     }
 
     /// Watches it until it has ended, or has to be.
-    pub(crate) fn run(mut self, deadlines: Deadlines, stop: &AtomicBool) -> Ended {
-        let ended = self.watch(deadlines, stop);
+    pub(crate) fn run(mut self, deadlines: Deadlines, stop: &AtomicBool) -> End {
+        let end = self.watch(deadlines, stop);
         self.end();
-        ended
+        end
     }
 
-    fn watch(&mut self, deadlines: Deadlines, stop: &AtomicBool) -> Ended {
+    fn watch(&mut self, deadlines: Deadlines, stop: &AtomicBool) -> End {
         loop {
             match self.child.try_wait() {
                 Ok(None) => {}
                 Ok(Some(status)) => return self.judge(status),
                 Err(error) => {
-                    return Ended::Lost(format!("QEMU cannot be watched: {error}"));
+                    return End::Failed(format!("QEMU cannot be watched: {error}"));
                 }
             }
             if stop.load(Ordering::Relaxed) {
-                return Ended::Stopped;
+                return End::Stopped;
             }
             self.spent.look();
             self.advance();
             if let Some(why) = self.overdue(deadlines) {
-                return Ended::Lost(why);
+                return End::Overdue(why);
             }
             thread::sleep(LOOK);
         }
@@ -159,6 +175,10 @@ impl<'a> Guest<'a> {
             ran.as_secs_f64(),
             slept.as_secs_f64()
         );
+        let asleep = self.spent.asleep();
+        if deadlines.sleep.is_some_and(|most| asleep >= most) {
+            return Some(format!("{what}: it halted and waits for nothing ({had})"));
+        }
         if ran + slept >= allowed {
             let allowed = length(allowed);
             let more = "--deadline TIME gives a guest more";
@@ -172,9 +192,9 @@ impl<'a> Guest<'a> {
     }
 
     /// What QEMU's end means.
-    fn judge(&self, status: ExitStatus) -> Ended {
+    fn judge(&self, status: ExitStatus) -> End {
         if status.success() {
-            return Ended::Off;
+            return End::Off;
         }
         if status.signal() == Some(rustix::process::Signal::XFSZ.as_raw()) {
             let file = [CONSOLE, ANSWER].into_iter().find(|file| self.is_full(file));
@@ -183,10 +203,10 @@ impl<'a> Guest<'a> {
                 FILE_BYTES_MAX >> 20,
                 file.unwrap_or("files")
             );
-            return Ended::Lost(text);
+            return End::Failed(text);
         }
         let complaints = fs::read(self.folder.join(COMPLAINTS)).unwrap_or_default();
-        Ended::Lost(told(status, &String::from_utf8_lossy(&complaints)))
+        End::Failed(told(status, &String::from_utf8_lossy(&complaints)))
     }
 
     fn is_full(&self, file: &str) -> bool {

@@ -14,11 +14,12 @@ use agent::{Answer, Broken, Order, Task, order};
 use serde::Serialize;
 use units::Nanos;
 
-use crate::boot::{Deadlines, Ended, FILE_BYTES_MAX, Guest};
+use crate::boot::{Deadlines, End, Ended, FILE_BYTES_MAX, Guest};
 use crate::command_line::{self as line, Engine};
 use crate::console::Console;
 use crate::crew::Run;
 use crate::error::{Error, Kind};
+use crate::exit::{self, Exit};
 use crate::image::checksum;
 use crate::initramfs::{self, Config};
 use crate::kernel::Kernel;
@@ -30,6 +31,10 @@ use crate::plan::Plan;
 const ANSWER_BYTES_MAX: u64 = FILE_BYTES_MAX / 2;
 /// A guest's second takes QEMU a second or two of CPU time, five on a slow or crowded host.
 const WORK_PER_SECOND: u32 = 60;
+
+/// How long QEMU may sleep without a break when a guest's idle time is skipped. Longer than any
+/// thread of it waits for another.
+const SLEEP: Duration = Duration::from_secs(10);
 
 /// A cell that is ready to run.
 #[derive(Debug, Clone)]
@@ -43,6 +48,7 @@ pub(crate) struct Ready {
     /// Why the host's load may show in its result, where it may: QEMU's threads cannot be
     /// ordered.
     pub(crate) races: Option<String>,
+    exit: Exit,
     order: Order,
     /// What lies beside the agent, for a task that runs it.
     /// Programs beside the agent, by their names.
@@ -82,7 +88,9 @@ impl Ready {
         let races =
             (is_exact && plan.machine.cpus > 1).then(|| turns.refusal()).flatten();
         let order = order(plan);
-        let arguments = line::qemu(plan, engine, counts);
+        let config = kernel.configuration()?;
+        let exit = exit::choose(config.as_ref(), plan).map_err(|w| kernel.refuse(&w))?;
+        let arguments = line::qemu(plan, engine, exit, counts);
         let inputs = Inputs {
             kernel: &kernel.release,
             kernel_sha256: &kernel.sha256,
@@ -104,6 +112,7 @@ impl Ready {
             counts,
             why_uncounted,
             races,
+            exit,
             order,
             files: Vec::new(),
             arguments,
@@ -119,7 +128,7 @@ impl Ready {
 
     /// The same without the counter.
     pub(crate) fn uncounted(self) -> Self {
-        let arguments = line::qemu(&self.plan, self.engine, false);
+        let arguments = line::qemu(&self.plan, self.engine, self.exit, false);
         Self { arguments, counts: false, ..self }
     }
 
@@ -153,12 +162,45 @@ impl Ready {
         let turn = self.may_race().then(|| lab.turns.take()).flatten();
         let cpu = turn.as_ref().map(|turn| turn.cpu);
         let guest = Guest::start(&lab.qemu, &self.arguments, folder, cpu)?;
-        let ended = guest.run(deadlines, run.stop);
-        Ok(match ended {
-            Ended::Off => judge(folder, self.plan.machine.memory_mib),
-            Ended::Lost(why) => Ended::Lost(with_console(why, folder)),
-            Ended::Stopped => Ended::Stopped,
-        })
+        let ended = match guest.run(deadlines, run.stop) {
+            End::Off => judge(folder, self.plan.machine.memory_mib),
+            End::Overdue(why) => Ended::Lost(with_console(why, folder)),
+            End::Failed(why) => return Ok(Ended::Lost(with_console(why, folder))),
+            End::Stopped => Ended::Stopped,
+        };
+        match ended {
+            Ended::Lost(why) if !has_greeted(folder) => {
+                self.ask_why(&why, folder, lab, run)
+            }
+            ended => Ok(ended),
+        }
+    }
+
+    /// Boots a guest whose kernel did not come up once more, so that its kernel says what it
+    /// does; its console takes the place of the first one.
+    fn ask_why(
+        &self,
+        why: &str,
+        folder: &Path,
+        lab: &Lab,
+        run: &Run<'_>,
+    ) -> Result<Ended, Error> {
+        let place = lab.cache.workplace()?;
+        let initrd = initrd(&self.kernel, &self.order, &self.files, &lab.parts)?;
+        let loud = self.clone().uncounted();
+        loud.furnish(place.path(), &initrd, "", &lab.parts)
+            .map_err(|error| failed(place.path(), &error))?;
+        let arguments: Vec<String> =
+            loud.arguments.iter().map(|word| line::loud(word)).collect();
+        let guest = Guest::start(&lab.qemu, &arguments, place.path(), None)?;
+        if guest.run(loud.deadlines(run.deadline), run.stop) == End::Stopped {
+            return Ok(Ended::Stopped);
+        }
+        let log = place.path().join(line::CONSOLE);
+        let kept = fs::copy(&log, folder.join(line::CONSOLE));
+        kept.map_err(|error| failed(&log, &error))?;
+        let said = Console::read(place.path()).boot_log(has_greeted(place.path()));
+        Ok(Ended::Lost(format!("{why}; booted again without 'quiet', {said}")))
     }
 
     /// Whether the order of QEMU's threads can be seen in the guest: with several CPUs.
@@ -191,7 +233,8 @@ impl Ready {
             Task::Calls(_) | Task::Symbols | Task::Program(_) => Nanos::ZERO,
         };
         let work = each + Duration::from(asked).saturating_mul(WORK_PER_SECOND);
-        Deadlines { boot: each, work, leave: each }
+        let sleep = (self.engine == Engine::Counted).then_some(SLEEP);
+        Deadlines { boot: each, work, leave: each, sleep }
     }
 }
 
@@ -226,6 +269,11 @@ fn read_config(file: &Path) -> Result<Vec<u8>, Error> {
     let failed =
         |error| Error::new(Kind::Archive, format!("{}: {error}", file.display()));
     fs::read(file).map_err(failed)
+}
+
+/// Whether the agent was started in the boot in that folder.
+fn has_greeted(folder: &Path) -> bool {
+    fs::metadata(folder.join(line::ANSWER)).is_ok_and(|file| file.len() > 0)
 }
 
 /// What a guest of so much memory that has ended by itself has left behind.

@@ -7,6 +7,7 @@
 
 use recording::Mode;
 
+use crate::exit::Exit;
 use crate::plan::{Machine, MachineKind, Plan};
 
 /// The files of a boot, in its folder.
@@ -33,7 +34,12 @@ pub(crate) enum Engine {
 }
 
 /// QEMU's arguments.
-pub(crate) fn qemu(plan: &Plan, engine: Engine, with_counter: bool) -> Vec<String> {
+pub(crate) fn qemu(
+    plan: &Plan,
+    engine: Engine,
+    exit: Exit,
+    with_counter: bool,
+) -> Vec<String> {
     let Machine { kind, cpu, cpus, memory_mib } = &plan.machine;
     let mut words = Words::default();
     words.add(
@@ -62,7 +68,7 @@ pub(crate) fn qemu(plan: &Plan, engine: Engine, with_counter: bool) -> Vec<Strin
     words.alone("-no-user-config");
     words.alone("-no-reboot");
     words.add("-serial", &format!("file:{CONSOLE}"));
-    words.add("-debugcon", &format!("file:{ANSWER}"));
+    words.exit(exit);
     if with_counter {
         words.add("-plugin", &format!("./{COUNTER},symbols={SYMBOLS},output={COUNTS}"));
     }
@@ -83,6 +89,16 @@ pub(crate) fn probe() -> Vec<String> {
     words.alone("-no-user-config");
     words.add("-plugin", &format!("./{COUNTER},probe=on"));
     words.0
+}
+
+/// What makes a kernel say little.
+const QUIET: &str = " quiet ";
+/// What makes it say all it has to say, from the moment it is unpacked.
+const LOUD: &str = " ignore_loglevel earlyprintk=ttyS0,115200 ";
+
+/// An argument of QEMU's, where it is the kernel's command line with the kernel loud.
+pub(crate) fn loud(argument: &str) -> String {
+    argument.replacen(QUIET, LOUD, 1)
 }
 
 /// The kernel's command line.
@@ -111,6 +127,23 @@ impl Words {
         self.alone(option);
         self.alone(value);
     }
+
+    /// The devices through which an answer leaves. Where there are two, both add to one file.
+    fn exit(&mut self, exit: Exit) {
+        match exit {
+            Exit::Port => self.add("-debugcon", &format!("file:{ANSWER}")),
+            Exit::Serial => {
+                for (name, device) in [
+                    ("port", "isa-debugcon,iobase=0xe9"),
+                    ("serial", "isa-serial,index=1"),
+                ] {
+                    let file = format!("file,id={name},path={ANSWER},append=on");
+                    self.add("-chardev", &file);
+                    self.add("-device", &format!("{device},chardev={name}"));
+                }
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -121,7 +154,7 @@ mod tests {
 
     /// An option and its value to a line; the kernel's command line a line each word.
     fn text(plan: &Plan, engine: Engine, with_counter: bool) -> String {
-        let words = qemu(plan, engine, with_counter);
+        let words = qemu(plan, engine, Exit::Port, with_counter);
         let add = |text: String, word: &String| match word.split_once(' ') {
             None if word.starts_with('-') => text + "\n" + word,
             None => text + " " + word,
@@ -197,6 +230,31 @@ mod tests {
           nokaslr
           tsc=reliable
         ");
+    }
+
+    /// Check that only the kernel's command line changes for a loud kernel.
+    #[test]
+    fn loud_kernels() {
+        let words = qemu(&Plan::of_symbols("any"), Engine::Counted, Exit::Port, false);
+        let others = words.iter().filter(|word| loud(word) != **word);
+        let [line] = others.collect::<Vec<_>>()[..] else { panic!("{words:?}") };
+        assert!(loud(line).starts_with(
+            "console=ttyS0 panic=-1 ignore_loglevel earlyprintk=ttyS0,115200 nokaslr"
+        ));
+    }
+
+    /// Check that a second way out adds devices, changes nothing else, and writes to the same
+    /// file as the first.
+    #[test]
+    fn second_way_out() {
+        let plan = Plan::of_symbols("any");
+        let [one, two] = [Exit::Port, Exit::Serial]
+            .map(|exit| qemu(&plan, Engine::Counted, exit, false).join(" "));
+        let devices = "-chardev file,id=port,path=answer,append=on \
+                       -device isa-debugcon,iobase=0xe9,chardev=port \
+                       -chardev file,id=serial,path=answer,append=on \
+                       -device isa-serial,index=1,chardev=serial";
+        assert_eq!(one.replace("-debugcon file:answer", devices), two);
     }
 
     /// Check that emulation differs from KVM in the accelerator only, and is not counted.

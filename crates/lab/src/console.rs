@@ -18,6 +18,22 @@ const COMPLAINTS: &[&str] = &[
     "general protection",
     "rcu_sched self-detected stall",
 ];
+/// What the part of an image says that unpacks the rest, where it cannot
+/// (arch/x86/boot/compressed/misc.c, lib/decompress_*.c).
+const DAMAGE: &[&str] = &[
+    "-- System halted",
+    "ran out of input data",
+    "data is corrupt",
+    "data probably corrupt",
+    "Decoding failed",
+    "invalid magic",
+    "uncompression error",
+    "Destination buffer is too small",
+];
+/// How the log of a kernel that was unpacked begins.
+const BANNER: &str = "Linux version ";
+/// How many of the last lines of a boot log are shown.
+const LINES: usize = 4;
 const PANIC: &str = "Kernel panic - not syncing: ";
 
 /// A guest's console.
@@ -47,6 +63,27 @@ impl Console {
         Some(Doubt::new(Code::KernelComplained, text))
     }
 
+    /// What a boot log says of a kernel that did not come up, or did this time.
+    pub(crate) fn boot_log(&self, came_up: bool) -> String {
+        let damaged = |line: &&str| DAMAGE.iter().any(|words| line.contains(words));
+        let lines = self.text.lines().map(str::trim).filter(|line| !line.is_empty());
+        let lines: Vec<&str> = lines.collect();
+        let from = lines.len().saturating_sub(LINES);
+        let last = lines[from..].join(" | ");
+        if lines.is_empty() {
+            return "it says nothing at all either: the image is damaged, or is of no kernel \
+                    that boots on this machine"
+                .to_owned();
+        }
+        if !self.text.contains(BANNER) && lines.iter().any(|line| damaged(&line)) {
+            return format!("it cannot unpack itself, the image is damaged: {last}");
+        }
+        if came_up {
+            return format!("it came up; the last lines of its console: {last}");
+        }
+        format!("the last lines of its boot log are: {last}")
+    }
+
     /// The last thing it said.
     pub(crate) fn last_line(&self) -> Option<&str> {
         self.text.lines().map(str::trim).rfind(|line| !line.is_empty())
@@ -59,6 +96,25 @@ mod tests {
 
     fn console(text: &str) -> Console {
         Console { text: text.to_owned() }
+    }
+
+    /// Check that a damaged image, one that says nothing, and a kernel that stopped half-way are
+    /// told apart.
+    #[test]
+    fn boot_logs() {
+        let damaged =
+            "early console\n\nZSTD-compressed data is corrupt\n\n -- System halted";
+        let said = console(damaged).boot_log(false);
+        assert!(said.starts_with("it cannot unpack itself"), "{said}");
+        assert!(said.ends_with("data is corrupt | -- System halted"), "{said}");
+        assert!(console("\n").boot_log(false).contains("says nothing at all"));
+        let log = "Linux version 6.1\na\nb\nc -- System halted\nd\n";
+        let said = console(log).boot_log(false);
+        assert_eq!(
+            said,
+            "the last lines of its boot log are: a | b | c -- System halted | d"
+        );
+        assert!(console(log).boot_log(true).starts_with("it came up"));
     }
 
     /// Check that a panic is told by its reason.

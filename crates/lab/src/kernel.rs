@@ -246,14 +246,29 @@ fn first_file(root: &Path, places: &[String]) -> Option<PathBuf> {
     places.iter().map(|place| root.join(place)).find(|path| path.is_file())
 }
 
+impl Kernel {
+    /// How it was configured; `None` without a configuration, or with one that may not be read.
+    ///
+    /// # Errors
+    /// `Kind::Kernel` where it is no configuration.
+    pub(crate) fn configuration(&self) -> Result<Option<Config>, Error> {
+        let Some(file) = &self.config else { return Ok(None) };
+        let Ok(bytes) = fs::read(file) else { return Ok(None) };
+        let config = Config::parse(&bytes, &file.display().to_string());
+        config.map(Some).map_err(|why| self.refuse(&why.to_string()))
+    }
+
+    /// That no guest can boot it, and why.
+    pub(crate) fn refuse(&self, why: &str) -> Error {
+        Error::new(Kind::Kernel, format!("{}: {why}", self.spec))
+    }
+}
+
 /// Refuses a kernel whose configuration lacks something. Says nothing about one without
 /// a configuration, or with one that may not be read.
 fn check_options(kernel: &Kernel) -> Result<(), Error> {
-    let Some(file) = &kernel.config else { return Ok(()) };
-    let Ok(bytes) = fs::read(file) else { return Ok(()) };
-    let refuse = |why| Error::new(Kind::Kernel, format!("{}: {why}", kernel.spec));
-    let config = Config::parse(&bytes, &file.display().to_string());
-    options::check(&config.map_err(|why| refuse(why.to_string()))?).map_err(refuse)
+    let Some(config) = kernel.configuration()? else { return Ok(()) };
+    options::check(&config).map_err(|why| kernel.refuse(&why))
 }
 
 #[cfg(test)]

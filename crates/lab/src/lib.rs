@@ -20,6 +20,7 @@ mod debian;
 mod debian_version;
 mod entry;
 mod error;
+mod exit;
 mod experiment;
 mod image;
 mod initramfs;

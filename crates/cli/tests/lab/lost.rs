@@ -105,6 +105,41 @@ fn hang() {
     assert!(began.elapsed() >= Duration::from_secs(2));
 }
 
+/// Check that a kernel that does not come up shows its boot log, which is longer than what it
+/// says by itself.
+#[test]
+fn boot_log() {
+    let Some(site) = Site::new() else { return };
+    let experiment =
+        format!("{SHORT}[[boot]]\nappend = \"rdinit=/none root=/dev/none\"\n");
+    let (why, console) = lost(&site, &experiment, &[]);
+    assert!(why.starts_with("its kernel panicked: VFS: "), "{why}");
+    assert!(why.contains("booted again without 'quiet', the last lines"), "{why}");
+    assert!(console.contains("Linux version 6.1"), "{console}");
+}
+
+/// Check that an image whose packed part is damaged is called that.
+#[test]
+fn damaged_image() {
+    let Some(site) = Site::new() else { return };
+    let kernels = fs::read_dir(site.cache().join("kernels")).unwrap().flatten();
+    let is_image =
+        |path: &Path| fs::metadata(path).is_ok_and(|file| file.len() > 1 << 20);
+    let mut images = kernels.flat_map(|entry| match entry.path().is_dir() {
+        true => fs::read_dir(entry.path()).unwrap().flatten().map(|e| e.path()).collect(),
+        false => vec![entry.path()],
+    });
+    let image = images.find(|path| is_image(path)).unwrap();
+    let mut bytes = fs::read(image).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle..middle + (64 << 10)].fill(0xff);
+    let damaged = site.cache().join("vmlinuz-damaged");
+    fs::write(&damaged, bytes).unwrap();
+    let (why, console) = lost(&site, SHORT, &["--kernel", damaged.to_str().unwrap()]);
+    assert!(why.contains("it cannot unpack itself, the image is damaged"), "{why}");
+    assert!(!console.contains("Linux version"), "{console}");
+}
+
 /// Check that a guest that spins for ever is ended at the deadline, which is one of CPU time
 /// and is named: its firmware is a jump to itself.
 #[test]

@@ -1,0 +1,81 @@
+//! The way out of a guest, for its greeting and its answer: the first of these that the kernel
+//! allows.
+//!
+//! 1. `ioperm(2)` and I/O port 0xe9, QEMU's debug console (`port`).
+//! 2. `/dev/port`, for a kernel without `CONFIG_X86_IOPL_IOPERM`: the same port, a byte a call.
+//! 3. The second serial port, for a kernel that is locked down, which keeps both of these from
+//!    programs (`kernel_lockdown(7)`, `LOCKDOWN_IOPORT`). QEMU has one only where the lab knows
+//!    that it is needed (`exit` in `lab`); a write to one that is not there fails.
+//!
+//! Nothing is mounted yet when the greeting is sent, so devices are made where they are needed.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+
+use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
+
+use crate::port;
+
+/// `/dev/port` and `/dev/ttyS1` (Documentation/admin-guide/devices.txt).
+const PORT: (&str, u32, u32) = ("/port", 1, 4);
+const SERIAL: (&str, u32, u32) = ("/ttyS1", 4, 65);
+
+/// Sends bytes.
+///
+/// # Errors
+/// Why each of the ways is closed.
+pub(crate) fn send(bytes: &[u8]) -> Result<(), String> {
+    let Err(port) = port::send(bytes) else { return Ok(()) };
+    let Err(device) = through_device(bytes) else { return Ok(()) };
+    let Err(serial) = through_serial(bytes) else { return Ok(()) };
+    Err(format!("no way out: {port}; /dev/port: {device}; /dev/ttyS1: {serial}"))
+}
+
+/// The device adds the number of bytes already written to the port's: so one byte at a time.
+fn through_device(bytes: &[u8]) -> io::Result<()> {
+    let device = open(PORT)?;
+    bytes.chunks(1).try_for_each(|byte| device.write_all_at(byte, port::PORT.into()))
+}
+
+/// Waits until all has left: nothing is left in a buffer when the guest powers off.
+fn through_serial(bytes: &[u8]) -> io::Result<()> {
+    let mut serial = open(SERIAL)?;
+    make_raw(&serial)?;
+    serial.write_all(bytes)?;
+    // SAFETY: takes a number only, of a file that is open.
+    match unsafe { libc::tcdrain(serial.as_raw_fd()) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Opens a device, which is made if need be.
+fn open((path, major, minor): (&str, u32, u32)) -> io::Result<File> {
+    let (kind, mode) = (FileType::CharacterDevice, Mode::RUSR | Mode::WUSR);
+    match mknodat(CWD, path, kind, mode, makedev(major, minor)) {
+        Ok(()) | Err(rustix::io::Errno::EXIST) => {}
+        Err(error) => return Err(error.into()),
+    }
+    OpenOptions::new().write(true).custom_flags(libc::O_NOCTTY).open(path)
+}
+
+/// Lets every byte through as it is, and heed no modem line.
+fn make_raw(serial: &File) -> io::Result<()> {
+    // SAFETY: all of it are numbers.
+    let mut line: libc::termios = unsafe { std::mem::zeroed() };
+    let file = serial.as_raw_fd();
+    // SAFETY: the kernel writes to `line`, which is what it takes it for.
+    if unsafe { libc::tcgetattr(file, &raw mut line) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: `line` was filled in, and is only changed.
+    unsafe { libc::cfmakeraw(&raw mut line) };
+    line.c_cflag |= libc::CLOCAL;
+    // SAFETY: `line` outlives the call, which only reads it.
+    match unsafe { libc::tcsetattr(file, libc::TCSANOW, &raw const line) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
