@@ -52,9 +52,6 @@ pub(crate) struct Deadlines {
     pub(crate) boot: Duration,
     pub(crate) work: Duration,
     pub(crate) leave: Duration,
-    /// How long QEMU may sleep without a break, where its clock never waits for the host's: then
-    /// the guest has halted for good.
-    pub(crate) sleep: Option<Duration>,
 }
 
 /// How a boot ended.
@@ -87,6 +84,8 @@ pub(crate) struct Guest<'a> {
     folder: &'a Path,
     state: State,
     spent: Spent,
+    /// What on its console ends it at once.
+    last_words: Option<&'static str>,
 }
 
 impl<'a> Guest<'a> {
@@ -116,7 +115,12 @@ impl<'a> Guest<'a> {
             Error::new(Kind::Qemu, text)
         })?;
         let spent = Spent::new(child.id());
-        Ok(Self { child, folder, state: State::Booting, spent })
+        Ok(Self { child, folder, state: State::Booting, spent, last_words: None })
+    }
+
+    /// Ends it, too, when its kernel says that: it does nothing afterwards.
+    pub(crate) fn until(self, last_words: &'static str) -> Self {
+        Self { last_words: Some(last_words), ..self }
     }
 
     /// Watches it until it has ended, or has to be.
@@ -163,7 +167,17 @@ impl<'a> Guest<'a> {
         }
     }
 
+    /// Whether its kernel has said that it does nothing more.
+    fn has_halted(&self) -> bool {
+        let Some(words) = self.last_words else { return false };
+        let console = fs::read(self.folder.join(CONSOLE)).unwrap_or_default();
+        String::from_utf8_lossy(&console).contains(words)
+    }
+
     fn overdue(&self, deadlines: Deadlines) -> Option<String> {
+        if self.has_halted() {
+            return Some("it halted".to_owned());
+        }
         let (allowed, what) = match self.state {
             State::Booting => (deadlines.boot, "its kernel did not start the agent"),
             State::Working => (deadlines.work, "the agent did not answer"),
@@ -175,10 +189,6 @@ impl<'a> Guest<'a> {
             ran.as_secs_f64(),
             slept.as_secs_f64()
         );
-        let asleep = self.spent.asleep();
-        if deadlines.sleep.is_some_and(|most| asleep >= most) {
-            return Some(format!("{what}: it halted and waits for nothing ({had})"));
-        }
         if ran + slept >= allowed {
             let allowed = length(allowed);
             let more = "--deadline TIME gives a guest more";

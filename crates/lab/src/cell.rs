@@ -16,7 +16,7 @@ use units::Nanos;
 
 use crate::boot::{Deadlines, End, Ended, FILE_BYTES_MAX, Guest};
 use crate::command_line::{self as line, Engine};
-use crate::console::Console;
+use crate::console::{self, Console};
 use crate::crew::Run;
 use crate::error::{Error, Kind};
 use crate::exit::{self, Exit};
@@ -31,10 +31,6 @@ use crate::plan::Plan;
 const ANSWER_BYTES_MAX: u64 = FILE_BYTES_MAX / 2;
 /// A guest's second takes QEMU a second or two of CPU time, five on a slow or crowded host.
 const WORK_PER_SECOND: u32 = 60;
-
-/// How long QEMU may sleep without a break when a guest's idle time is skipped. Longer than any
-/// thread of it waits for another.
-const SLEEP: Duration = Duration::from_secs(10);
 
 /// A cell that is ready to run.
 #[derive(Debug, Clone)]
@@ -193,6 +189,7 @@ impl Ready {
         let arguments: Vec<String> =
             loud.arguments.iter().map(|word| line::loud(word)).collect();
         let guest = Guest::start(&lab.qemu, &arguments, place.path(), None)?;
+        let guest = guest.until(console::HALTED);
         if guest.run(loud.deadlines(run.deadline), run.stop) == End::Stopped {
             return Ok(Ended::Stopped);
         }
@@ -233,8 +230,7 @@ impl Ready {
             Task::Calls(_) | Task::Symbols | Task::Program(_) => Nanos::ZERO,
         };
         let work = each + Duration::from(asked).saturating_mul(WORK_PER_SECOND);
-        let sleep = (self.engine == Engine::Counted).then_some(SLEEP);
-        Deadlines { boot: each, work, leave: each, sleep }
+        Deadlines { boot: each, work, leave: each }
     }
 }
 

@@ -18,10 +18,11 @@ const COMPLAINTS: &[&str] = &[
     "general protection",
     "rcu_sched self-detected stall",
 ];
-/// What the part of an image says that unpacks the rest, where it cannot
-/// (arch/x86/boot/compressed/misc.c, lib/decompress_*.c).
+/// What the part of an image that unpacks the rest says last, where it cannot.
+pub(crate) const HALTED: &str = "-- System halted";
+/// What it says of the reason (arch/x86/boot/compressed/misc.c, lib/decompress_*.c).
 const DAMAGE: &[&str] = &[
-    "-- System halted",
+    HALTED,
     "ran out of input data",
     "data is corrupt",
     "data probably corrupt",

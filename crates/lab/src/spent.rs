@@ -30,8 +30,6 @@ pub(crate) struct Spent {
     begin: Instant,
     ran: Duration,
     slept: Duration,
-    /// How much of that was slept since it last ran.
-    asleep: Duration,
 }
 
 impl Spent {
@@ -40,20 +38,12 @@ impl Spent {
         let (process, now) = (PathBuf::from(format!("/proc/{pid}")), Instant::now());
         let cpu = usage(&process).map_or(Duration::ZERO, |usage| usage.cpu);
         let zero = Duration::ZERO;
-        Self {
-            process,
-            last: (cpu, now),
-            begin: now,
-            ran: zero,
-            slept: zero,
-            asleep: zero,
-        }
+        Self { process, last: (cpu, now), begin: now, ran: zero, slept: zero }
     }
 
     /// Begins anew.
     pub(crate) fn reset(&mut self) {
-        let zero = Duration::ZERO;
-        (self.ran, self.slept, self.asleep) = (zero, zero, zero);
+        (self.ran, self.slept) = (Duration::ZERO, Duration::ZERO);
         self.begin = Instant::now();
     }
 
@@ -66,11 +56,7 @@ impl Spent {
         self.last = (usage.cpu, now);
         self.ran += ran;
         if ran.is_zero() && self.sleeps(usage.state) {
-            let slept = now.duration_since(then).min(SLEEP_MAX);
-            self.slept += slept;
-            self.asleep += slept;
-        } else {
-            self.asleep = Duration::ZERO;
+            self.slept += now.duration_since(then).min(SLEEP_MAX);
         }
     }
 
@@ -88,11 +74,6 @@ impl Spent {
     /// The CPU time that it used, and the time that all of it slept.
     pub(crate) fn ran_and_slept(&self) -> (Duration, Duration) {
         (self.ran, self.slept)
-    }
-
-    /// The time for which it has slept without a break.
-    pub(crate) fn asleep(&self) -> Duration {
-        self.asleep
     }
 
     /// The time on the wall.
@@ -183,7 +164,6 @@ mod tests {
         let mut spent = Spent::new(child.id());
         look_until(&mut spent, |spent| spent.slept >= Duration::from_millis(200));
         assert!(spent.slept <= spent.wall(), "{spent:?}");
-        assert!(spent.asleep() >= Duration::from_millis(100), "{spent:?}");
         end(child);
     }
 
@@ -215,7 +195,6 @@ mod tests {
         assert!(spent.wall() >= LOOK * 40);
         signal("-CONT");
         look_until(&mut spent, |spent| !spent.ran.is_zero());
-        assert_eq!(spent.asleep(), Duration::ZERO);
         end(child);
     }
 }

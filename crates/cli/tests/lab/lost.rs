@@ -135,7 +135,8 @@ fn damaged_image() {
     bytes[middle..middle + (64 << 10)].fill(0xff);
     let damaged = site.cache().join("vmlinuz-damaged");
     fs::write(&damaged, bytes).unwrap();
-    let (why, console) = lost(&site, SHORT, &["--kernel", damaged.to_str().unwrap()]);
+    let image = damaged.to_str().unwrap();
+    let (why, console) = lost(&site, SHORT, &["--kernel", image, "--deadline", "10"]);
     assert!(why.contains("it cannot unpack itself, the image is damaged"), "{why}");
     assert!(!console.contains("Linux version"), "{console}");
 }
