@@ -112,6 +112,15 @@ pub fn wait_for_nohz(
     Ok(Entry { kept_by, ..entry })
 }
 
+/// What keeps the tick of the CPU that the calling thread is pinned to, and how often the kernel
+/// says so in 25 ticks; nothing where it does not try to stop the tick, as while that is stopped.
+///
+/// # Errors
+/// `Kind::System`, or `Kind::Privilege` where the kernel cannot be watched.
+pub fn ask_what_keeps(facts: &Facts) -> Result<KeptBy, Error> {
+    Tick::here(facts)?.kept_by()
+}
+
 /// The same for those who do not ask what keeps the tick, which takes 25 of them; whether it
 /// has stopped.
 ///

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use facts::CommandLine;
 use itertools::Itertools;
 use recording::{Answer, Cell, Code, Counts, Doubt, Ending, MadeWith, Mode};
+use units::CpuSet;
 
 use crate::accelerator;
 use crate::boot::Ended;
@@ -283,6 +285,9 @@ fn made_with(qemu: &Qemu, parts: &Parts) -> MadeWith {
     }
 }
 
+/// The boot parameters that take the tick or other work from the CPUs that they name.
+const FREEING: [&str; 3] = ["nohz_full", "isolcpus", "rcu_nocbs"];
+
 /// Whether a cell's result is the same each time, and so worth keeping.
 fn keeps(ready: &Ready) -> bool {
     ready.plan.mode == Mode::Exact
@@ -297,12 +302,32 @@ fn uncounted(counts: Option<&Counts>, why: Option<&str>) -> Option<Doubt> {
     counts.is_none().then(|| Doubt::new(Code::Uncounted, text))
 }
 
+/// A doubt where a boot parameter is to free CPUs of which the guest has none.
+fn absent_cpus(plan: &Plan) -> Option<Doubt> {
+    let parameters = CommandLine::parse(&plan.params);
+    let has = plan.machine.cpus;
+    let absent = |name: &&str| {
+        let cpus: Option<CpuSet> = parameters.value(name).and_then(|v| v.parse().ok());
+        cpus.is_some_and(|cpus| cpus.iter().all(|cpu| cpu.get() >= has))
+    };
+    let names: Vec<&str> = FREEING.into_iter().filter(absent).collect();
+    let s = if has == 1 { "" } else { "s" };
+    (!names.is_empty()).then(|| {
+        let names = names.join(", ");
+        let text = format!(
+            "{names} names no CPU that the guest has: it has {has} CPU{s}, from 0"
+        );
+        Doubt::new(Code::NoSuchCpu, text)
+    })
+}
+
 /// A cell as it is told.
 fn told(ready: &Ready, cached: bool, mut ending: Ending) -> Cell {
     if let (Ending::Done(answer), Mode::Exact) = (&mut ending, ready.plan.mode) {
         let why = ready.why_uncounted.as_deref();
         let uncounted = uncounted(answer.counts.as_ref(), why);
         answer.recording.doubts.extend(uncounted);
+        answer.recording.doubts.extend(absent_cpus(&ready.plan));
         if let Some(why) = &ready.races {
             let text = format!(
                 "with several CPUs a loaded host may give another result: QEMU's threads \
@@ -349,6 +374,24 @@ fn planned(plan: &Plan, ending: Ending) -> Cell {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Check that parameters for CPUs that the guest does not have are doubted, by name, and that
+    /// those for one that it has are not.
+    #[test]
+    fn parameters_for_no_cpu() {
+        let doubt = |params: &str, cpus| {
+            let mut plan = Plan { params: params.to_owned(), ..Plan::of_symbols("any") };
+            plan.machine.cpus = cpus;
+            absent_cpus(&plan).map(|doubt| doubt.text)
+        };
+        let why =
+            "nohz_full, rcu_nocbs names no CPU that the guest has: it has 1 CPU, from 0";
+        assert_eq!(doubt("nohz_full=1 rcu_nocbs=1-3", 1).as_deref(), Some(why));
+        assert!(doubt("isolcpus=2,3", 2).is_some());
+        for fine in ["", "nohz=off", "nohz_full=1 rcu_nocbs=0-1", "nohz_full=all"] {
+            assert_eq!(doubt(fine, 2), None, "{fine}");
+        }
+    }
 
     /// Check that an exact cell without counts says so, and one with them does not.
     #[test]

@@ -124,6 +124,11 @@ impl Tried {
         };
         let stays = entry.entered && !spec.stay_ns.is_zero();
         let stay = stays.then(|| stay(spec, hz, facts, stop));
+        // Only then: to be watched disturbs the CPU.
+        let entry = match stay.as_ref().is_some_and(NohzSeries::is_back) {
+            true => Entry { kept_by: isolate::ask_what_keeps(facts), ..entry },
+            false => entry,
+        };
         Ok(Self { entry, stay })
     }
 

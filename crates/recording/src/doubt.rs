@@ -65,6 +65,8 @@ pub enum Code {
     Competes,
     /// Timers are coarser than what was asked of them.
     CoarseTimer,
+    /// A boot parameter names only CPUs that the machine does not have.
+    NoSuchCpu,
     /// A doubt of a later version.
     #[serde(other)]
     Other,

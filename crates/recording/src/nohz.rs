@@ -29,10 +29,32 @@ pub struct NohzSeries {
     pub elapsed_ns: Nanos,
     /// The tries, in their order; only the last one may have failed.
     pub tries: Vec<NohzTry>,
-    /// What keeps the tick, where it did not stop; `None`: it could not be seen.
+    /// What keeps the tick, where it did not stop or came back; `None`: it could not be seen.
     pub kept_by: Option<Vec<KeptBy>>,
     /// What came while the thread stayed on, the last time that it did.
     pub stay: Option<Meanwhile>,
+}
+
+/// A tick that has stopped leaves no more timer interrupts a second than this: kernels before 4.17
+/// kept one a second, and a program's own timers may come by the same line.
+const STOPPED_HZ_MAX: u64 = 10;
+
+impl NohzSeries {
+    /// Whether the tick came back after it had stopped, while the thread stayed on; `None` where
+    /// that was not watched.
+    pub fn came_back(&self) -> Option<bool> {
+        let stay = self.stay.as_ref().filter(|stay| stay.interrupts.is_some())?;
+        Some(Self::is_back(stay))
+    }
+
+    /// Whether the tick came back in that stay.
+    pub fn is_back(stay: &Meanwhile) -> bool {
+        let lines = stay.interrupts.iter().flatten();
+        let timer: u64 = lines.filter(|line| line.timer).map(|line| line.count).sum();
+        let second = Nanos::from_secs(1).get();
+        let most = u128::from(STOPPED_HZ_MAX) * u128::from(stay.span_ns.get());
+        u128::from(timer) * u128::from(second) > most
+    }
 }
 
 /// One try.
@@ -59,6 +81,33 @@ pub struct KeptBy {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::LineCount;
+
+    /// Check that a tick is back from more than ten timer interrupts a second on, whatever else
+    /// came, and that nothing is said of what was not watched.
+    #[test]
+    fn back() {
+        let line = |count, timer| LineCount {
+            line: String::new(),
+            name: String::new(),
+            count,
+            timer,
+        };
+        let series = |interrupts| NohzSeries {
+            elapsed_ns: Nanos::ZERO,
+            tries: Vec::new(),
+            kept_by: None,
+            stay: Some(Meanwhile {
+                span_ns: Nanos::from_secs(2),
+                interrupts,
+                ..Meanwhile::default()
+            }),
+        };
+        let back = |timer| series(Some(vec![line(timer, true), line(500, false)]));
+        assert_eq!(back(20).came_back(), Some(false));
+        assert_eq!(back(21).came_back(), Some(true));
+        assert_eq!(series(None).came_back(), None);
+    }
 
     /// Check the keys and the form of every value: this is what files hold.
     #[test]

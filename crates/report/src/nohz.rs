@@ -2,7 +2,8 @@
 //! what came nevertheless, and what keeps it.
 
 use recording::{Doubt, NohzSeries, NohzSpec};
-use stats::{KeptBySummary, MeanwhileSummary};
+use stats::{KeptBySummary, MeanwhileSummary, NohzTestSummary};
+use units::Cpu;
 
 use crate::doubts::doubts;
 use crate::number;
@@ -63,10 +64,21 @@ pub(crate) fn nohz_test_text(
     if let Some(stay) = &summary.stay {
         text.push_str(&stayed(stay));
     }
-    if summary.entered == Some(false) {
+    let is_back = summary.came_back == Some(true);
+    if is_back {
+        text.push_str(&paragraph("", &back(cpu, &summary)));
+    }
+    if is_back || summary.entered == Some(false) {
         text.push_str(&kept_by(summary.kept_by.as_deref()));
     }
     text + &doubts(reasons)
+}
+
+/// That a tick came back.
+fn back(cpu: Cpu, summary: &NohzTestSummary) -> String {
+    let timer = summary.stay.as_ref().and_then(|stay| stay.timer_hz);
+    let often = number::known(timer, number::bare_rate);
+    format!("So the tick of CPU {cpu} came back: {often} timer interrupts a second.")
 }
 
 /// All of `nohz stress`.
@@ -162,7 +174,7 @@ fn reason(kept: &KeptBySummary) -> String {
 mod tests {
     use insta::assert_snapshot;
     use recording::{KeptBy, LineCount, Meanwhile, NohzTry};
-    use units::{Cpu, Nanos};
+    use units::Nanos;
 
     use super::*;
 
@@ -211,6 +223,27 @@ mod tests {
     In 1 s after that, it was interrupted once:
                                  times  a second
      LOC Local timer interrupts      1         1
+    "#);
+    }
+
+    /// Check a tick that stopped and came back, with what the kernel then said.
+    #[test]
+    fn came_back() {
+        let mut series = series(&[(true, 512)]);
+        let lines = series.stay.as_mut().unwrap().interrupts.as_mut().unwrap();
+        lines[0].count = 227;
+        series.kept_by.as_mut().unwrap().remove(0);
+        let text = nohz_test_text(&spec(false), &series, &[]);
+        assert_snapshot!(text, @r#"
+    The tick of CPU 1 stopped after 512 µs.
+    In 1 s after that, it was interrupted 227 times:
+                                 times  a second
+     LOC Local timer interrupts    227       227
+    So the tick of CPU 1 came back: 227 timer interrupts a second.
+
+    What keeps it, in the kernel's words, asked for 25 ticks
+      RCU, once: RCU waits for that CPU, or its callbacks run there: rcu_nocbs=
+      moves them
     "#);
     }
 

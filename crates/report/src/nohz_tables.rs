@@ -22,7 +22,9 @@ fn exact(rows: &[Row]) -> Option<String> {
                  tick had stopped; \"in kernel\": those of the kernel on that CPU. Then the \
                  timer interrupts that came while the thread went on: \"ticks/s\" by \
                  /proc/interrupts, \"counted/s\" by the lab's counter. \"kept by\": why it \
-                 did not stop, in the kernel's words.";
+                 did not stop, in the kernel's words. \"back\": it stopped and came back, \
+                 with more than ten timer interrupts a second; \"kept by\" is then what the \
+                 kernel said after that.";
     Some(section("Whether the tick stops under a running thread, exactly", &table, words))
 }
 
@@ -52,7 +54,9 @@ fn timed(rows: &[Row]) -> Option<String> {
         _ => Vec::new(),
     })?;
     let words = "\"ticks/s\": the timer interrupts that came while the thread went on. \
-                 \"kept by\": why the tick did not stop, in the kernel's words.";
+                 \"kept by\": why the tick did not stop, in the kernel's words. \"back\": it \
+                 stopped and came back, with more than ten timer interrupts a second; \"kept \
+                 by\" is then what the kernel said after that.";
     Some(section("Whether the tick stops under a running thread, in time", &table, words))
 }
 
@@ -62,6 +66,9 @@ fn cpu(cpu: Cpu) -> String {
 
 fn stops(test: &NohzTestSummary, print: impl Fn(Nanos) -> String) -> String {
     match test.entered {
+        Some(true) if test.came_back == Some(true) => {
+            format!("{}, back", number::known(test.wait_ns, print))
+        }
         Some(true) => number::known(test.wait_ns, print),
         Some(false) => "it does not".to_owned(),
         None => number::UNKNOWN.to_owned(),

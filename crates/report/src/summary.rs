@@ -145,6 +145,7 @@ fn nohz_input<'a>(spec: &NohzSpec, series: &'a NohzSeries) -> NohzInput<'a> {
         tries: tries.collect(),
         kept_by: series.kept_by.as_deref().map(kept),
         stay: series.stay.as_ref().map(meanwhile_input),
+        came_back: series.came_back(),
     }
 }
 

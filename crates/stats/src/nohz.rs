@@ -21,6 +21,8 @@ pub struct NohzInput<'a> {
     pub kept_by: Option<Vec<(&'a str, u64)>>,
     /// What came after the tick had stopped.
     pub stay: Option<MeanwhileInput<'a>>,
+    /// Whether the tick came back then; `None`: not known.
+    pub came_back: Option<bool>,
 }
 
 /// A reason why the kernel keeps the tick.
@@ -45,10 +47,13 @@ pub struct NohzTestSummary {
     pub forced: bool,
     /// How often it did.
     pub left: u32,
-    /// What keeps it, the most frequent first; null where that could not be seen.
+    /// What keeps it, or keeps it again, the most frequent first; null where that could not be
+    /// seen.
     pub kept_by: Option<Vec<KeptBySummary>>,
     /// What came while the thread stayed on, after the tick had stopped.
     pub stay: Option<MeanwhileSummary>,
+    /// Whether the tick came back then; null where that was not watched.
+    pub came_back: Option<bool>,
 }
 
 /// How long it took the tick to stop.
@@ -145,6 +150,7 @@ impl NohzTestSummary {
             left: last.map_or(0, |(.., left)| *left),
             kept_by: kept_by(input),
             stay: input.stay.as_ref().map(MeanwhileSummary::of),
+            came_back: input.came_back,
         }
     }
 }
@@ -204,6 +210,7 @@ mod tests {
             tries: tries.iter().map(of).collect(),
             kept_by: Some(vec![("RCU", 2), ("SCHED", 23)]),
             stay: None,
+            came_back: None,
         }
     }
 
@@ -214,7 +221,7 @@ mod tests {
         let expected = serde_json::json!({
             "cpu": 1, "entered": false, "wait_ns": 9_000_000, "forced": true, "left": 1,
             "kept_by": [{"dependency": "SCHED", "times": 23}, {"dependency": "RCU", "times": 2}],
-            "stay": null,
+            "stay": null, "came_back": null,
         });
         assert_eq!(serde_json::to_value(found).unwrap(), expected);
         let none = NohzTestSummary::of(&NohzInput { kept_by: None, ..input(&[]) });

@@ -27,7 +27,7 @@ fn answers() {
         let kept = site.kept(same[0]);
         let answer = fs::read(kept.join("answer")).unwrap();
         let level = name.split(' ').next().unwrap();
-        let known = format!("\"lockdown\":{{\"value\":\"{level}\"");
+        let known = format!("\"lockdown\":\"{level}\"");
         let text = String::from_utf8_lossy(&answer);
         assert!(text.contains(&known), "{text}");
         let inputs = fs::read_to_string(kept.join("inputs.json")).unwrap();
