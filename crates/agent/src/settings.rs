@@ -1,9 +1,12 @@
 //! Kernel settings that an order asks for, written before anything is measured.
 //!
 //! Nothing is given back, and there is no journal: the guest is gone afterwards.
+//!
+//! Linux 5.13 moved the scheduler's features and tunables to `/sys/kernel/debug/sched/`. A setting
+//! that names one there is written to where an earlier kernel has it.
 
 use std::fs::OpenOptions;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 
 use agent::Setting;
 
@@ -14,11 +17,39 @@ use agent::Setting;
 pub(crate) fn write(settings: &[Setting]) -> Result<(), String> {
     for Setting { path, value } in settings {
         // Not `fs::write`, which would first try to create what is not there.
-        let opened = OpenOptions::new().write(true).open(path);
+        let open = |path: &str| OpenOptions::new().write(true).open(path);
+        let opened = match (open(path), earlier(path)) {
+            (Err(error), Some(earlier)) if error.kind() == ErrorKind::NotFound => {
+                open(&earlier).map_err(|_| error)
+            }
+            (opened, _) => opened,
+        };
         let written = opened.and_then(|mut file| file.write_all(value.as_bytes()));
         written.map_err(|error| format!("write {value} to {path}: {error}"))?;
     }
     Ok(())
+}
+
+/// The scheduler's files of that folder, and those of them that were below `/proc/sys` before.
+const FOLDER: &str = "/sys/kernel/debug/sched/";
+const TUNABLES: [&str; 6] = [
+    "latency_ns",
+    "min_granularity_ns",
+    "wakeup_granularity_ns",
+    "migration_cost_ns",
+    "nr_migrate",
+    "tunable_scaling",
+];
+
+/// Where kernels before 5.13 have that setting, where that is another place.
+fn earlier(path: &str) -> Option<String> {
+    match path.strip_prefix(FOLDER)? {
+        "features" => Some("/sys/kernel/debug/sched_features".to_owned()),
+        name if TUNABLES.contains(&name) => {
+            Some(format!("/proc/sys/kernel/sched_{name}"))
+        }
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -27,6 +58,19 @@ mod tests {
 
     fn written(path: &str, value: &str) -> Result<(), String> {
         write(&[Setting { path: path.to_owned(), value: value.to_owned() }])
+    }
+
+    /// Check that the scheduler's files, and no others, are known by their earlier places.
+    #[test]
+    fn earlier_places() {
+        let place = |name: &str| earlier(&format!("{FOLDER}{name}"));
+        assert_eq!(
+            place("features").as_deref(),
+            Some("/sys/kernel/debug/sched_features")
+        );
+        let latency = Some("/proc/sys/kernel/sched_latency_ns");
+        assert_eq!(place("latency_ns").as_deref(), latency);
+        assert_eq!((place("base_slice_ns"), earlier("/proc/sys/kernel/x")), (None, None));
     }
 
     /// Check that a setting that is not there is named, with the kernel's reason.

@@ -76,7 +76,7 @@ impl Console {
                     that boots on this machine"
                 .to_owned();
         }
-        if !self.text.contains(BANNER) && lines.iter().any(|line| damaged(&line)) {
+        if !self.text.contains(BANNER) && lines.iter().any(damaged) {
             return format!("it cannot unpack itself, the image is damaged: {last}");
         }
         if came_up {
