@@ -371,14 +371,18 @@ pub(crate) mod tests {
     /// Check that a function that was renamed is one on both sides, and says so.
     #[test]
     fn renamed() {
-        let before = stacks(&["run;tick_sched_timer 5", "run;tick_sched_timer;get 3"]);
-        let after = stacks(&["run;tick_nohz_handler 9", "run;tick_nohz_handler;get 3"]);
-        let two = [stacks(&["run;tick;get 1"]), stacks(&["run;tick;jiffies 1"])].concat();
-        let both = |side: Vec<_>| [side, two.clone()].concat();
-        let found = Difference::of(&both(before), &both(after));
-        assert_eq!(found.functions[0].difference, 4);
-        let parts = [found.only_a, found.only_b].map(|part| part.functions);
-        assert_eq!(parts, [1, 1]);
+        let before = stacks(&["run;old_timer.isra.0 5", "run;old_timer;get 3"]);
+        let after = stacks(&["run;timer_new.cold 9", "run;timer_new;get 3"]);
+        let both = [
+            [before, stacks(&["run;old_timer;jiffies 2", "run;gone 1"])].concat(),
+            [after, stacks(&["run;timer_new;jiffies 2"])].concat(),
+        ];
+        let found = Difference::of(&both[0], &both[1]);
+        let pair = &found.functions[0];
+        assert_eq!(pair.renamed_from.as_deref(), Some("old_timer"));
+        assert_eq!((pair.name.as_str(), pair.difference), ("timer_new", 4));
+        let parts = [found.only_a, found.only_b, found.both].map(|part| part.functions);
+        assert_eq!(parts, [1, 0, 3]);
     }
 
     /// Check which names lose their end, and which only look like it.
