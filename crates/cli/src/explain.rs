@@ -8,8 +8,8 @@ use ::lab::Plan;
 use recording::{Body, Cell, Doubt, Ending, Mode};
 use report::{
     Typical, WholePhase, cell_doubts, doubts_text, explain_diff_json, explain_diff_text,
-    explain_json, explain_text, flame_diff_svg, flame_svg, folded, folded_diff, phase_json,
-    phase_svg, phase_text,
+    explain_json, explain_text, flame_diff_svg, flame_svg, folded, folded_diff,
+    phase_json, phase_svg, phase_text,
 };
 use serde_json::{Value, json};
 use units::Cpu;

@@ -11,7 +11,7 @@ use std::os::unix::fs::symlink;
 
 use recording::Mode;
 
-use crate::boot::{COMPLAINTS, Deadlines, Ended, Guest};
+use crate::boot::{COMPLAINTS, Deadlines, End, Guest};
 use crate::command_line::{self, COUNTER};
 use crate::crew::Run;
 use crate::error::{Error, Kind};
@@ -67,14 +67,14 @@ impl Lab {
             return Ok(Ok(()));
         }
         match ended {
-            Ended::Stopped => Err(Error::new(Kind::Interrupted, "ended early")),
-            // A QEMU that does not come to its end has refused nothing.
-            Ended::Lost(why) if said.trim().is_empty() => {
+            End::Stopped => Err(Error::new(Kind::Interrupted, "ended early")),
+            End::Failed(why) if !said.trim().is_empty() => Ok(Err(why)),
+            // A QEMU that does not come to its end, or fails in silence, has refused nothing.
+            End::Overdue(why) | End::Failed(why) => {
                 let text = format!("QEMU was started to load the counter: {why}");
                 Err(Error::new(Kind::Qemu, text))
             }
-            Ended::Lost(why) => Ok(Err(why)),
-            Ended::Off => Ok(Err("QEMU ended as if there were no plugin".to_owned())),
+            End::Off => Ok(Err("QEMU ended as if there were no plugin".to_owned())),
         }
     }
 }

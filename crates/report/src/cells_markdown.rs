@@ -159,6 +159,7 @@ mod tests {
             about: "what a tick costs",
             cells: &cells,
             planned: 4,
+            made_with: None,
             breaches: None,
         };
         assert_snapshot!(cells_markdown(&cells), @r"

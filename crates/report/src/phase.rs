@@ -47,9 +47,8 @@ impl<'a> WholePhase<'a> {
         let counted = counts.phases.get(phases.clone())?.iter();
         let counted = counted.flat_map(|phase| &phase.cpus);
         let counted: Vec<_> = counted.filter(|on| cpus.contains(on.cpu)).collect();
-        let kept = |kept: &&PhaseCalls| {
-            phases.contains(&kept.phase) && cpus.contains(kept.cpu)
-        };
+        let kept =
+            |kept: &&PhaseCalls| phases.contains(&kept.phase) && cpus.contains(kept.cpu);
         let kept = profile.phases.iter().filter(kept);
         let mut stacks: Vec<_> = kept.flat_map(|kept| stacks_of(profile, kept)).collect();
         // The counter keeps the first phases; a part of a whole would explain nothing.

@@ -5,7 +5,8 @@
 //! not known has no metric: no limit is ever met by a number that is not there.
 //!
 //! Each has a tolerance, by which it may differ in another run of the same kernel: the
-//! largest distance of a single phase from all phases.
+//! largest distance of a single phase from all phases, and twice that for means and rates,
+//! which rare and expensive events move.
 
 use units::{Instructions, Nanos, PerSecond};
 
@@ -32,6 +33,12 @@ const PASSES: &str = "spinner_passes_hz";
 const NOISE: &str = "noise_ppm";
 const GAP_TYPICAL: &str = "gap_ns_p50";
 const GAP_MAX: &str = "gap_ns_max";
+/// How much more than a single phase another run may be off, where rare events count.
+const RARE: f64 = 2.0;
+/// Kinds of tick may cost so many instructions more or less for the same kernel: what
+/// `rcu_sched_clock_irq` executes depends on what RCU waits for just then, for all ticks of a
+/// boot or for some (4 on 6.12, 6 on 6.1; docs/method.md).
+const BY_STATE: f64 = 6.0;
 /// What stands behind a call's name.
 const CALL: &str = "_instructions";
 const CALL_MEAN: &str = "_instructions_mean";
@@ -126,13 +133,15 @@ fn spread(names: [&str; 2], spread: Option<&Spread>) -> [Option<Metric>; 2] {
     let Some(spread) = spread else { return [None, None] };
     [
         metric(p50, spread.p50.map(float), spread.p50_deviation.map(float)),
-        metric(mean, spread.mean, spread.mean_deviation),
+        metric(mean, spread.mean, spread.mean_deviation.map(|off| off * RARE)),
     ]
 }
 
 fn kinds(kinds: &TickKinds) -> [Option<Metric>; 2] {
     let [min, max] = kinds.deviations();
-    let off = |deviation: Option<u64>| deviation.map(|off| float(Instructions::new(off)));
+    let off = |deviation: Option<u64>| {
+        deviation.map(|off| float(Instructions::new(off)).max(BY_STATE))
+    };
     [
         metric(KIND_MIN, kinds.frequent_min.map(float), off(min)),
         metric(KIND_MAX, kinds.frequent_max.map(float), off(max)),
@@ -157,12 +166,12 @@ fn idle_cost(cost: &IdleCost) -> Vec<Metric> {
     let idle = metric(
         IDLE,
         sum(|cpu| cpu.instructions_hz),
-        sum(|cpu| cpu.instructions_hz_deviation),
+        sum(|cpu| cpu.instructions_hz_deviation).map(|off| off * RARE),
     );
     let timer = metric(
         IDLE_TIMER,
         sum(|cpu| cpu.timer_hz),
-        sum(|cpu| cpu.timer_hz_deviation).map(|off| off + edges(cost)),
+        sum(|cpu| cpu.timer_hz_deviation).map(|off| off * RARE + edges(cost)),
     );
     let tick = spread([TICK, TICK_MEAN], Some(&cost.tick_kernel_instructions));
     [[idle, timer], tick, kinds(&cost.kinds)].into_iter().flatten().flatten().collect()
@@ -268,7 +277,7 @@ mod tests {
         let expected =
             [("tick_instructions", 2584.0), ("tick_instructions_mean", 2588.0)];
         assert_eq!(named(&found), expected);
-        assert_eq!([found[0].tolerance, found[1].tolerance], [0.0, 4.0]);
+        assert_eq!([found[0].tolerance, found[1].tolerance], [0.0, 8.0]);
     }
 
     /// Check that idle rates are those of all CPUs, and unknown as soon as one is.
