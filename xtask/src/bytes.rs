@@ -21,7 +21,7 @@ use crate::workspace::Workspace;
 
 /// The test program that is built again.
 const TEST: &str = "truth";
-/// What is not taken along besides this workspace's own.
+/// What is not taken along besides this workspace's own, where guests execute it.
 const LIBBPF: &str = "libbpf-";
 /// How much is shown around the first difference.
 const SHOWN: usize = 24;
@@ -41,9 +41,11 @@ pub(crate) fn run(workspace: &Workspace) -> Result<String, String> {
     };
     copy_tracked(&workspace.root, &other.root)?;
     for profile in ["guest", "debug"] {
-        for folder in [profile.to_owned(), format!("{TRIPLE}/{profile}")] {
-            let [from, to] = [workspace, &other].map(|w| w.target.join(&folder));
-            take_along(&from, &to, workspace).map_err(failed)?;
+        // What runs here, and what guests run.
+        for (folder, again) in [("", None), (TRIPLE, Some(LIBBPF))] {
+            let [from, to] =
+                [workspace, &other].map(|w| w.target.join(folder).join(profile));
+            take_along(&from, &to, workspace, again).map_err(failed)?;
         }
     }
     let mut built = guest::parts(&other)?;
@@ -76,14 +78,19 @@ fn copy_tracked(from: &Path, to: &Path) -> Result<(), String> {
 }
 
 /// Links the compiled packages in a profile's folder, but for those that are built again.
-fn take_along(from: &Path, to: &Path, workspace: &Workspace) -> io::Result<()> {
+fn take_along(
+    from: &Path,
+    to: &Path,
+    workspace: &Workspace,
+    again: Option<&str>,
+) -> io::Result<()> {
     for part in [".fingerprint", "build", "deps"] {
         for entry in fs::read_dir(from.join(part)).into_iter().flatten() {
             let entry = entry?;
             let name = entry.file_name().to_string_lossy().replace('_', "-");
             let name =
                 name.strip_prefix("lib").filter(|_| part == "deps").unwrap_or(&name);
-            if !is_built_again(name, workspace) {
+            if !is_built_again(name, workspace, again) {
                 link(&entry.path(), &to.join(part).join(entry.file_name()))?;
             }
         }
@@ -92,13 +99,17 @@ fn take_along(from: &Path, to: &Path, workspace: &Workspace) -> io::Result<()> {
 }
 
 /// Whether a file's name, `NAME-HASH...`, is that of a package to be built again.
-fn is_built_again(file: &str, workspace: &Workspace) -> bool {
+fn is_built_again(file: &str, workspace: &Workspace, again: Option<&str>) -> bool {
     let is_of = |name: &str| {
         file.strip_prefix(name).and_then(|rest| rest.strip_prefix('-')).is_some()
     };
     let own = workspace.members.iter().any(|member| is_of(&member.name));
-    // `bpf-`: a library's `lib` may have been taken off.
-    own || file.starts_with(LIBBPF) || file.starts_with("bpf-")
+    let is_again = |again: &str| {
+        // A library's `lib` may have been taken off.
+        let short = again.strip_prefix("lib").unwrap_or(again);
+        file.starts_with(again) || file.starts_with(short)
+    };
+    own || again.is_some_and(is_again)
 }
 
 fn link(from: &Path, to: &Path) -> io::Result<()> {
@@ -212,12 +223,13 @@ mod tests {
         for (name, own) in
             [("serde-1f", false), ("libbpf-sys-1f", true), ("bpf-rs-1f", true)]
         {
-            assert_eq!(is_built_again(name, &workspace), own, "{name}");
+            assert_eq!(is_built_again(name, &workspace, Some(LIBBPF)), own, "{name}");
         }
         let name = "units".to_owned();
         let (folder, roots, edges) = (PathBuf::new(), Vec::new(), Vec::new());
         workspace.members.push(crate::workspace::Member { name, folder, roots, edges });
-        assert!(is_built_again("units-1f.d", &workspace));
-        assert!(!is_built_again("unicode-ident-1f", &workspace));
+        assert!(is_built_again("units-1f.d", &workspace, None));
+        assert!(!is_built_again("libbpf-sys-1f", &workspace, None));
+        assert!(!is_built_again("unicode-ident-1f", &workspace, Some(LIBBPF)));
     }
 }
