@@ -108,6 +108,14 @@ impl Rows<'_> {
                 Condition::Near { number: value, tolerance }
             }
         };
+        let negative = |(_, number): &&(Spanned<_>, BaselineNumber)| match number {
+            BaselineNumber::Plain(_) => false,
+            BaselineNumber::Within(within) => !(within.tolerance >= 0.0),
+        };
+        if let Some((metric, _)) = row.metrics.iter().find(negative) {
+            let why = "the tolerance must not be less than 0";
+            return Err(self.source.refuse(metric.span(), why));
+        }
         rules.extend(row.metrics.iter().map(|(metric, number)| Rule {
             place: self.source.place(&metric.span()),
             kernels: kernels.clone(),

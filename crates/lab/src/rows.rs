@@ -254,7 +254,10 @@ pub(crate) struct BaselineRow {
 
 /// What a metric was: a number, or a number and how far another may be from it.
 #[derive(Debug, Clone, Copy, serde::Deserialize)]
-#[serde(untagged, expecting = "a number, or { value = 2650.5, tolerance = 12.5 }")]
+#[serde(
+    untagged,
+    expecting = "expected a number, or { value = 2650.5, tolerance = 12.5 }"
+)]
 pub(crate) enum BaselineNumber {
     Plain(f64),
     Within(Within),

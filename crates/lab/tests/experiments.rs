@@ -119,10 +119,32 @@ fn tasks() {
     let table = table();
     let find = |name: &str| table.cells().iter().find(|plan| plan.name == name).unwrap();
     let Task::Ticks(ticks) = &find("rest").task else { panic!("no ticks") };
-    assert_eq!((ticks.interval_ns, ticks.count), (Nanos::from_millis(250), Some(1)));
+    let eighth = Nanos::from_micros(31_250);
+    assert_eq!((ticks.interval_ns, ticks.count), (eighth, Some(8)));
     let Task::Calls(calls) = &find("two ask").task else { panic!("no calls") };
     assert_eq!((calls.cpu, calls.calls.len(), calls.repeats), (Cpu::new(1), 2, 9));
     assert_eq!(find("two ask").workload, "2 calls, 9 times each, on CPU 1");
+}
+
+/// Check that exact cells are measured in phases, as many as asked for, whose offsets all
+/// differ, and timed ones in one.
+#[test]
+fn phases() {
+    let phases = |changes: &[&str]| {
+        let changes: Vec<String> = changes.iter().map(ToString::to_string).collect();
+        let table = table().with_changes(&changes).unwrap();
+        let spin = table.cells().iter().find(|plan| plan.name == "spin").unwrap();
+        let Task::Noise(noise) = &spin.task else { panic!("no noise") };
+        noise.phases
+    };
+    let eight = phases(&[]).unwrap();
+    let mut starts: Vec<Nanos> =
+        (0..eight.count).map(|part| eight.start(part, Nanos::ZERO)).collect();
+    starts.sort_unstable();
+    starts.dedup();
+    assert_eq!(starts.len(), 8);
+    assert_eq!(phases(&["phases=3"]).map(|phases| phases.count), Some(3));
+    assert_eq!(phases(&["mode=timed"]), None);
 }
 
 /// Check the built-in experiments' cells.
@@ -290,12 +312,16 @@ fn together() {
 #[test]
 fn refuses_changes() {
     for (change, why) in [
-        ("fifo=3", "fifo=3: no key 'fifo': there are seconds, duration, repeats, mode, "),
+        (
+            "fifo=3",
+            "fifo=3: no key 'fifo': there are seconds, duration, repeats, phases, ",
+        ),
         ("seconds", "seconds: write key=value; keys are seconds, "),
         ("seconds=2s", "seconds=2s: '2s' is not a number of seconds"),
         ("seconds=0", "seconds=0: 0s is not a length of more than 0s and at most 1h"),
         ("duration=9", "duration=9: '9' is not a length of time"),
         ("repeats=x", "repeats=x: 'x' is not a number from 1 to 1000"),
+        ("phases=65", "phases=65: '65' is not a number from 1 to 64"),
         ("mode=fast", "mode=fast: 'fast' is no mode: exact or timed"),
         ("machine=q35", "machine=q35: 'q35' is no machine: pc or microvm"),
         ("cpus=9", "cpus=9: '9' is not a number from 1 to 8"),

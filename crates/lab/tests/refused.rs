@@ -191,7 +191,14 @@ const TOGETHER: &[Case] = &[
         "[[baseline]]\nmetrics.x = 1\ncell = \"n\"\nkernel = \"c\"",
         "11:10: no kernel 'c': there are 'a', 'b'",
     ),
-    ("[[baseline]]\nmetrics.x = \"1\"", "9:13: invalid type: string \"1\", expected f64"),
+    (
+        "[[baseline]]\nmetrics.x = \"1\"",
+        "9:13: expected a number, or { value = 2650.5, tolerance = 12.5 }",
+    ),
+    (
+        "[[baseline]]\ncell = \"n\"\nmetrics.x = { value = 1, tolerance = -1 }",
+        "10:9: the tolerance must not be less than 0",
+    ),
     ("[[baseline]]\ntolerance_ppm = -1", "9:17: invalid value: integer `-1`, expected"),
 ];
 

@@ -176,19 +176,19 @@ mod tests {
 
     noise on CPU 0 for 1 s; pc, 1 CPU of qemu64,-rdrand, 256 MiB
 
-    | kernel | tick_instructions | tick_kernel_instructions |
-    |---|--:|--:|
-    | debian:6.1-cloud | 2584 | 2571 |
+    | kernel | tick_instructions | tick_instructions_mean | tick_kernel_instructions | tick_kernel_instructions_mean |
+    |---|--:|--:|--:|--:|
+    | debian:6.1-cloud | 2584 | 5360 | 2571 | 2604 |
 
     ## fifo
 
     noise on CPU 0 for 1 s; pc, 1 CPU of qemu64,-rdrand, 256 MiB
 
-    | kernel | tick_instructions | tick_kernel_instructions |
-    |---|--:|--:|
-    | debian:6.1-cloud | 2584 | 2571 |
-    | debian:6.12-cloud | 2584 | 2571 |
-    | debian:9.9 | lost | lost |
+    | kernel | tick_instructions | tick_instructions_mean | tick_kernel_instructions | tick_kernel_instructions_mean |
+    |---|--:|--:|--:|--:|
+    | debian:6.1-cloud | 2584 | 5360 | 2571 | 2604 |
+    | debian:6.12-cloud | 2584 | 5360 | 2571 | 2604 |
+    | debian:9.9 | lost | lost | lost | lost |
 
     ## Lost cells
 
