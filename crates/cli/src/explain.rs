@@ -125,7 +125,14 @@ fn with_doubts(text: &str, doubts: &[Doubt]) -> serde_json::Result<String> {
 /// The typical tick or call of a cell.
 fn typical<'a>(cell: &'a Cell, args: &'a ExplainArgs) -> Result<Typical<'a>, Failure> {
     let call = args.call.as_deref();
-    Typical::of(cell, call).ok_or_else(|| missing(cell, call))
+    let place = usize::from(args.kind - 1);
+    Typical::of_kind(cell, call, place).ok_or_else(|| match Typical::of(cell, call) {
+        Some(_) => {
+            let text = format!("{} has no kind {} of tick", cell.name, args.kind);
+            Failure::usage(text)
+        }
+        None => missing(cell, call),
+    })
 }
 
 /// Why a cell has no such episode.

@@ -130,6 +130,11 @@ pub(crate) struct ExplainArgs {
     /// Of a cell that makes calls: which one (getpid, pipe, ...).
     #[arg(long, value_name = "CALL")]
     pub(crate) call: Option<String>,
+    /// Of a cell with ticks: which kind, by its place in the report of lab run; 1 is the
+    /// cheapest one that at least 10 % of the ticks are of.
+    #[arg(long, value_name = "N", default_value = "1", conflicts_with_all = ["call", "whole"])]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) kind: u16,
     /// Explain all that the measured CPUs executed instead of one tick or call: by interrupt,
     /// system call and kernel thread, and by function; with --call, while that was measured.
     #[arg(long, conflicts_with = "diff")]

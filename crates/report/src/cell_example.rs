@@ -171,7 +171,8 @@ fn stacks(lines: &'static str) -> Vec<StackInput<'static>> {
 
 /// What is typical of a cell: so many of 239.
 pub(crate) fn typical<'a>(cell: &'a Cell, stacks: Vec<StackInput<'a>>) -> Typical<'a> {
-    Typical { cell, call: None, median: None, stacks, seen: Seen { times: 112, of: 239 } }
+    let seen = Seen { times: 112, of: 239 };
+    Typical { cell, call: None, place: 0, median: None, stacks, seen }
 }
 
 /// An exact cell with that ending.

@@ -196,7 +196,7 @@ mod tests {
         assert_snapshot!(explain_text(&typical(&cell, old_tick())), @r#"
     other on 6.1.0-56-cloud-amd64 (6.1.192-2)
 
-    One tick in the kernel: 2652 instructions, the most frequent of 239 (112 times).
+    One tick in the kernel: 2652 instructions, as 112 of 239 ticks.
 
       self    share  total  function
        223   8.41 %    223  timekeeping_advance
@@ -256,9 +256,9 @@ mod tests {
     One tick of B takes 213 instructions more than one of A (+8.03 %).
 
       A  other on 6.1.0-56-cloud-amd64 (6.1.192-2)
-         2652 instructions, the most frequent of 239 (112 times)
+         2652 instructions, as 112 of 239 ticks
       B  other on 6.12.117+deb12-cloud-amd64 (6.12.117-1~bpo12+1)
-         2865 instructions, the most frequent of 239 (112 times)
+         2865 instructions, as 112 of 239 ticks
 
          A     B  difference  function
          0    93         +93  update_curr_dl_se

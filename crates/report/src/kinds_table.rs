@@ -34,8 +34,8 @@ pub(crate) fn kinds_table(rows: &[Row]) -> Option<String> {
     let table = fitted(6..=36, |width| lines(&found, width));
     let words = "Ticks of one kind executed the same instructions in the same functions. The \
                  first is the cheapest one that at least 10 % of the ticks are of; the others \
-                 name what differs most from it. noisefloor lab explain shows the first, \
-                 function by function.";
+                 name what differs most from it. noisefloor lab explain shows the first, and with \
+                 --kind N the Nth of a cell, function by function.";
     Some(section("Kinds of tick, in kernel instructions", &table, words))
 }
 
@@ -118,8 +118,8 @@ mod tests {
 
     Ticks of one kind executed the same instructions in the same functions. The
     first is the cheapest one that at least 10 % of the ticks are of; the others
-    name what differs most from it. noisefloor lab explain shows the first, function
-    by function.
+    name what differs most from it. noisefloor lab explain shows the first, and with
+    --kind N the Nth of a cell, function by function.
     ");
     }
 }

@@ -24,6 +24,8 @@ pub struct Typical<'a> {
     pub(crate) cell: &'a Cell,
     /// Which call; `None`: a timer interrupt.
     pub(crate) call: Option<&'a str>,
+    /// Which kind of tick, by its place in the cell's list; 0 is the typical one.
+    pub(crate) place: usize,
     /// The median of the call's repeats.
     pub(crate) median: Option<Instructions>,
     pub(crate) stacks: Vec<StackInput<'a>>,
@@ -43,13 +45,19 @@ impl<'a> Typical<'a> {
     /// The typical timer interrupt of a cell, or (with the name of a call) the typical
     /// repeat of that call. `None` where no such episode was kept.
     pub fn of(cell: &'a Cell, call: Option<&'a str>) -> Option<Self> {
+        Self::of_kind(cell, call, 0)
+    }
+
+    /// The same of a kind of tick by its place in the cell's list, from 0. `None` where there
+    /// is no such kind.
+    pub fn of_kind(cell: &'a Cell, call: Option<&'a str>, place: usize) -> Option<Self> {
         let profile = answer(cell)?.profile.as_ref()?;
-        let about = about(cell, call)?;
+        let about = about(cell, call, place)?;
         let episode = about.typical(profile)?;
         let times = about.spread.times(episode.total);
         let seen = Seen { times, of: about.spread.count() };
         let median = call.and(about.spread.p50);
-        Some(Self { cell, call, median, stacks: stacks(profile, episode), seen })
+        Some(Self { cell, call, place, median, stacks: stacks(profile, episode), seen })
     }
 
     /// Its stacks with the functions' names, as [`crate::folded`] takes them.
@@ -87,16 +95,16 @@ enum Kind {
     Steps(Range<usize>),
 }
 
-fn about(cell: &Cell, call: Option<&str>) -> Option<About> {
+fn about(cell: &Cell, call: Option<&str>, place: usize) -> Option<About> {
     match (cell_summary(cell)?, call) {
         (CellSummary::TickCost(cost), None) => {
             let spread = cost.kernel_instructions?;
-            let cost = cost.kinds?.kinds.first()?.instructions;
+            let cost = cost.kinds?.kinds.get(place)?.instructions;
             Some(About { kind: Kind::Tick, cost, spread })
         }
         (CellSummary::IdleCost(cost), None) => {
             let (spread, kinds) = (cost.tick_kernel_instructions, cost.kinds.kinds);
-            let cost = kinds.first()?.instructions;
+            let cost = kinds.get(place)?.instructions;
             Some(About { kind: Kind::AnyTick, cost, spread })
         }
         (CellSummary::CallCosts(costs), Some(name)) => {

@@ -55,7 +55,13 @@ pub(crate) fn size(typical: &Typical<'_>, total: Instructions) -> String {
         return format!("{size} instructions, every one of {of}");
     }
     let rank = match typical.median {
-        None => "the most frequent".to_owned(),
+        None if typical.place == 0 => {
+            return format!("{size} instructions, as {times} of {of} ticks");
+        }
+        None => {
+            let number = typical.place + 1;
+            return format!("{size} instructions, kind {number}: {times} of {of} ticks");
+        }
         Some(median) if median == total => "the median".to_owned(),
         Some(median) => {
             format!(
@@ -146,8 +152,11 @@ mod tests {
         let cell = cell("other", OLD, lost());
         let mut one = typical(&cell, Vec::new());
         let told = |one: &Typical<'_>| headline(one, Instructions::new(2336));
-        let words = "One tick in the kernel: 2336 instructions, the most frequent of 239 \
-                     (112 times).";
+        let words = "One tick in the kernel: 2336 instructions, as 112 of 239 ticks.";
+        assert_eq!(told(&one), words);
+        one.place = 2;
+        let words =
+            "One tick in the kernel: 2336 instructions, kind 3: 112 of 239 ticks.";
         assert_eq!(told(&one), words);
         one.call = Some("pipe");
         one.median = Some(Instructions::new(2336));
