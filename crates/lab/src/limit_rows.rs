@@ -110,7 +110,9 @@ impl Rows<'_> {
         };
         let negative = |(_, number): &&(Spanned<_>, BaselineNumber)| match number {
             BaselineNumber::Plain(_) => false,
-            BaselineNumber::Within(within) => !(within.tolerance >= 0.0),
+            BaselineNumber::Within(within) => {
+                within.tolerance.is_nan() || within.tolerance < 0.0
+            }
         };
         if let Some((metric, _)) = row.metrics.iter().find(negative) {
             let why = "the tolerance must not be less than 0";
