@@ -178,7 +178,7 @@ fn missing_phase(cell: &Cell, args: &ExplainArgs) -> Failure {
             Failure::usage(format!("{} has no CPU {cpu}", cell.name))
         }
         _ if Typical::of(cell, call).is_some() => {
-            let why = "only the calls of its first 16 phases are kept";
+            let why = "only the calls of its first 128 phases are kept";
             Failure::refused(format!("{}: {why}", cell.name))
         }
         _ => missing(cell, call),

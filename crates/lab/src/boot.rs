@@ -61,7 +61,7 @@ pub(crate) enum Ended {
     Off,
     /// It did not, and why.
     Lost(String),
-    /// Somebody ended it.
+    /// The user ended it.
     Stopped,
 }
 
@@ -74,7 +74,7 @@ pub(crate) enum End {
     Overdue(String),
     /// QEMU failed, or the guest wrote too much.
     Failed(String),
-    /// Somebody ended it.
+    /// The user ended it.
     Stopped,
 }
 

@@ -1,7 +1,7 @@
 //! Where all instructions of a phase went: by the way in which the kernel was entered, or
 //! the thread that ran in it, and function by function.
 //!
-//! The way is told from a stack's outermost functions, whose names are the kernel's for
+//! The way is known from a stack's outermost functions, whose names are the kernel's for
 //! its entries (arch/x86/entry) and for the beginnings of its threads.
 
 use std::collections::BTreeMap;

@@ -51,7 +51,7 @@ fn usual(cell: &Value) -> Vec<u64> {
 /// A tick: the instructions of each function, by its callers.
 type Functions = BTreeMap<Vec<String>, u64>;
 
-/// The ticks of a cell that are told apart, the usual ones only or all: as far as their
+/// The ticks of a cell that differ, the usual ones only or all: as far as their
 /// instructions do not go by the state of the kernel.
 fn ticks(site: &Site, cell: &Value, of: impl Fn(u64) -> bool) -> BTreeSet<Functions> {
     let counts = fs::read(site.kept(cell).join("counts.json")).unwrap();
@@ -134,7 +134,7 @@ fn two_cpus_are_refused() {
     assert!(said.contains("--set cpus=1"), "{said}");
 }
 
-/// Check that a counter that QEMU does not load is told once, with QEMU's reason: as a doubt
+/// Check that a counter that QEMU does not load is reported once, with QEMU's reason: as a doubt
 /// of a cell of one CPU, whose gaps are measured, and before anything boots with two.
 #[test]
 fn counter_that_is_not_loaded() {
