@@ -97,6 +97,7 @@ impl SlicesArgs {
             steps: self.steps.clone(),
             turns: self.turns.unwrap_or(turns),
             sample_ns: self.sample.or(second),
+            phases: None,
         }
     }
 }

@@ -197,6 +197,7 @@ fn slices_task(choice: Choice<'_>, row: &SlicesRow) -> Result<(Task, String), Er
         steps: Vec::new(),
         turns: 1,
         sample_ns,
+        phases: choice.phases,
     });
     Ok((task, words))
 }

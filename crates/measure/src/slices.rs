@@ -5,7 +5,9 @@
 //! comes before all of them. Steps, if there are any, take turns: everything as it was found,
 //! then each step's settings, and again, so that what drifts drifts through all of them.
 //!
-//! In a guest each turn is one phase of the counter.
+//! Where a spec has phases, each has processes of its own, which are started at another offset
+//! to the tick: how sleepers and ticks fall together is settled when processes begin. In a guest
+//! each turn is one phase of the counter.
 //!
 //! Cannot see who ended a slice, nor a single one: that is the scheduler's own to tell
 //! (`blame::switches`).
@@ -21,7 +23,7 @@ use crate::alarms::{now, timer_slack};
 use crate::crowd::{Crowd, Member, Work};
 use crate::task_reading::{StatusRoom, TaskReading};
 use crate::watch::{self, Watch};
-use crate::{Error, Kind, counter, mark, sensible};
+use crate::{Error, Kind, counter, mark, phase, sensible};
 
 /// The most processes: each takes some memory of the kernel's.
 const PROCESSES_MAX: u32 = 10_000;
@@ -37,7 +39,7 @@ const LOOK: Nanos = Nanos::from_millis(2);
 /// With fewer slices of each spinner, a turn's mean is a matter of where it began.
 const FEW: u64 = 8;
 
-/// Runs all turns of all steps.
+/// Runs all turns of all steps, in each phase.
 pub(crate) fn run(
     spec: &SlicesSpec,
     facts: &Facts,
@@ -48,24 +50,31 @@ pub(crate) fn run(
     let members = members(spec);
     let suspended = counter::suspended();
     let began_ns = now();
-    let crowd = Crowd::start(&members)?;
-    let seat = Seat::above(ABOVE).map_err(|why| {
-        let text = format!(
-            "the thread that reads competes with those that it reads, and takes some of \
-             their time: {why}"
-        );
-        doubts.push(Doubt::new(Code::Competes, text));
-    });
-    wait_for_all(&crowd, &members, watch)?;
-    let mut sampler = Sampler { crowd: &crowd, members: &members, began_ns, facts };
-    let turns = sampler.turns(spec, watch)?;
-    drop(seat);
-    let tasks = tasks(&crowd, &members, spec);
-    drop(crowd);
+    let mut series = SlicesSeries {
+        began_ns,
+        tasks: Vec::new(),
+        turns: Vec::new(),
+        switches: None,
+        wakers: None,
+    };
+    for number in 0..phases(spec) {
+        if watch.stop().given() && number > 0 {
+            break;
+        }
+        if let Some(phases) = &spec.phases {
+            phase::wait(phases, number);
+        }
+        let crowd = Crowd::start(&members)?;
+        if number == 0 {
+            series.tasks = tasks(&crowd, &members, spec);
+        }
+        let mut sampler = Sampler { crowd: &crowd, members: &members, began_ns, facts };
+        let competes = sampler.run(spec, watch, &mut series.turns)?;
+        doubts.extend(competes.filter(|_| number == 0));
+    }
     doubts.extend(crate::doubts::of_suspension(
         counter::suspended().saturating_sub(suspended),
     ));
-    let series = SlicesSeries { began_ns, tasks, turns, switches: None, wakers: None };
     doubts.extend(doubts_of(&series, spec));
     Ok(series)
 }
@@ -86,6 +95,26 @@ struct Reading {
 }
 
 impl Sampler<'_> {
+    /// All turns of these processes; and the doubt, where the thread that reads competes with
+    /// them.
+    fn run(
+        &mut self,
+        spec: &SlicesSpec,
+        watch: &mut dyn Watch,
+        turns: &mut Vec<SlicesTurn>,
+    ) -> Result<Option<Doubt>, Error> {
+        let seat = Seat::above(ABOVE);
+        wait_for_all(self.crowd, self.members, watch)?;
+        turns.extend(self.turns(spec, watch)?);
+        Ok(seat.err().map(|why| {
+            let text = format!(
+                "the thread that reads competes with those that it reads, and takes some of \
+                 their time: {why}"
+            );
+            Doubt::new(Code::Competes, text)
+        }))
+    }
+
     /// All turns: everything as it was found, then each step, and again.
     fn turns(
         &mut self,
@@ -176,9 +205,15 @@ impl Sampler<'_> {
     }
 }
 
+/// How many phases there are.
+fn phases(spec: &SlicesSpec) -> u32 {
+    spec.phases.map_or(1, |phases| phases.count.max(1))
+}
+
 /// How long one turn is.
 fn turn_length(spec: &SlicesSpec) -> Nanos {
-    Nanos::from_nanos(spec.duration_ns.get() / u64::from(spec.turns.max(1)))
+    let turns = u64::from(spec.turns.max(1)) * u64::from(phases(spec));
+    Nanos::from_nanos(spec.duration_ns.get() / turns)
 }
 
 /// Waits until each of them has run once: those that come last have to wait for all others.
@@ -284,7 +319,7 @@ fn sensible_times(spec: &SlicesSpec) -> Result<(), Error> {
         return refused("a step has between 1 and 1000 turns");
     }
     let turn = turn_length(spec);
-    sensible("a turn (the duration by the number of turns)", turn)?;
+    sensible("a turn (the duration by the number of turns and phases)", turn)?;
     match spec.sample_ns {
         Some(sample) if !(Nanos::from_millis(1)..=turn).contains(&sample) => {
             refused("a sample must be between 1 ms and as long as a turn")
@@ -301,10 +336,12 @@ fn doubts_of(series: &SlicesSeries, spec: &SlicesSpec) -> Vec<Doubt> {
     let spinners = usize::try_from(spec.spinners).unwrap_or(usize::MAX);
     let samples = || series.turns.iter().flat_map(|turn| &turn.samples);
     let mut doubts = Vec::new();
+    // Phases are there to begin at several places: together they have enough.
+    let enough = FEW.div_ceil(phases(spec).into()).saturating_mul(spec.spinners.into());
     let few = |turn: &SlicesTurn| {
         let spun = turn.samples.iter().flat_map(|s| s.tasks.iter().take(spinners));
         let switches: u64 = spun.map(|task| task.involuntary).sum();
-        switches < FEW.saturating_mul(spec.spinners.into())
+        switches < enough
     };
     let contend =
         spinners + usize::try_from(spec.sleepers).unwrap_or(0) > spec.cpus.len();
@@ -365,6 +402,7 @@ mod tests {
             steps: Vec::new(),
             turns: 2,
             sample_ns: Some(Nanos::from_millis(100)),
+            phases: None,
         }
     }
 
@@ -413,6 +451,27 @@ mod tests {
         };
         assert!((0..4).all(|place| sum(place, |task| task.involuntary) > 0));
         assert!(sum(4, |task| task.voluntary) > 0 && sum(4, |task| task.passes) > 0);
+    }
+
+    /// Check that each phase has its turns, that all tasks are measured in each, and that the
+    /// duration is that of all together.
+    #[test]
+    fn phases_have_turns() {
+        let step_ns = Nanos::from_micros(1_300);
+        let every_ns = Nanos::from_millis(20);
+        let phases = Some(recording::Phases { count: 2, every_ns, step_ns });
+        let spec = SlicesSpec { phases, turns: 1, sample_ns: None, ..spec() };
+        assert_eq!(turn_length(&spec), Nanos::from_millis(200));
+        let facts = Facts::read(&facts::Root::live());
+        let mut silent = Silent::new().unwrap();
+        let series = run(&spec, &facts, &mut silent, &mut Vec::new()).unwrap();
+        let samples: Vec<_> =
+            series.turns.iter().flat_map(|turn| &turn.samples).collect();
+        assert_eq!((series.turns.len(), samples.len(), series.tasks.len()), (2, 2, 5));
+        for sample in &samples {
+            assert!(sample.tasks.iter().all(|task| task.passes > 0), "{sample:?}");
+        }
+        assert!(samples[1].start_ns > samples[0].start_ns + samples[0].wall_ns);
     }
 
     /// Check that a sleep that no timer can keep is told, with what was kept.

@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 use units::{Cpu, CpuSet, Nanos};
 
-use crate::{Source, WakersSeries};
+use crate::{Phases, Source, WakersSeries};
 
 /// What `slices` is asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,7 +24,7 @@ pub struct SlicesSpec {
     pub sleep_ns: Nanos,
     /// How long it then works; zero: not at all.
     pub burst_ns: Nanos,
-    /// How long each step is measured, all its turns together.
+    /// How long each step is measured, all its turns and phases together.
     pub duration_ns: Nanos,
     /// The CPUs that the tasks may use.
     pub cpus: CpuSet,
@@ -36,10 +36,13 @@ pub struct SlicesSpec {
     pub policy: Policy,
     /// What is changed, step by step; the first one, with nothing changed, is not among them.
     pub steps: Vec<Step>,
-    /// How many turns each step has.
+    /// How many turns each step has, in each phase.
     pub turns: u32,
     /// How long a sample is; `None`: a whole turn.
     pub sample_ns: Option<Nanos>,
+    /// When processes are started, for each phase others; `None`: once, at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phases: Option<Phases>,
 }
 
 /// How ordinary tasks are scheduled (`sched(7)`).
@@ -86,7 +89,7 @@ pub struct SlicesSeries {
 /// A process that was measured.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlicesTask {
-    /// Its number.
+    /// Its number; of several phases', that of the first.
     pub pid: u32,
     /// Its name, which no other one has.
     pub name: String,
@@ -279,6 +282,7 @@ mod tests {
             steps: vec![Step { settings: vec![setting] }],
             turns: 3,
             sample_ns: None,
+            phases: None,
         }
     }
 

@@ -199,9 +199,9 @@ fn nohz_cost(spec: &NohzSpec, series: &NohzSeries, counts: &Counts) -> NohzCost 
     }
 }
 
-/// The only turn is the only phase.
+/// Each turn is a phase.
 fn slices_cost(found: SlicesSummary, counts: &Counts) -> SlicesCost {
-    let cpus = counts.phases.first().into_iter().flat_map(|phase| phase.cpus.iter());
+    let cpus = counts.phases.iter().flat_map(|phase| phase.cpus.iter());
     let cpus: Vec<CountsInput<'_>> = cpus.map(counts_input).collect();
     SlicesCost { cpus: CpuWork::of(&cpus, Some(found.found.wall_ns)), found }
 }

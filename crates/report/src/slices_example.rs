@@ -183,6 +183,7 @@ fn spec(cpus: u32, texts: &[&str]) -> SlicesSpec {
         steps: texts.iter().map(step).collect(),
         turns: 3,
         sample_ns: None,
+        phases: None,
     }
 }
 

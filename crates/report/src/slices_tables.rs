@@ -12,25 +12,28 @@ pub(crate) fn slices_tables(rows: &[Row]) -> [Option<String>; 2] {
 }
 
 fn exact(rows: &[Row]) -> Option<String> {
-    let head = ["procs", "mean slice", "switches/s", "passes/s", "user", "kernel"];
+    let head = ["procs", "mean slice", "±", "switches/s", "passes/s", "user", "kernel"];
     let table = table(head, rows, |summary, count| match summary {
         CellSummary::SlicesCost(cost) => vec![exact_line(cost, count)],
         _ => Vec::new(),
     })?;
     let words = "\"procs\": processes that spin, and that sleep again and again. A slice is \
                  what one of the former executes between two involuntary switches: 1 ms is a \
-                 million instructions. \"passes/s\": of the spinners' loops, all together. \
+                 million instructions. \"±\": by how much the mean of a single phase of the \
+                 measurement is off at most. \"passes/s\": of the spinners' loops, all together. \
                  \"user\", \"kernel\": what all CPUs executed meanwhile, by the lab's counter.";
     Some(section("How long processes run at a time, exactly", &table, words))
 }
 
-fn exact_line(cost: &SlicesCost, count: Count) -> [String; 6] {
+fn exact_line(cost: &SlicesCost, count: Count) -> [String; 7] {
     let kernel: u64 = cost.cpus.iter().map(|work| work.kernel_instructions.get()).sum();
     let all = |work: &CpuWork| work.instructions.get();
     let user = cost.cpus.iter().map(all).sum::<u64>().saturating_sub(kernel);
     let [processes, slice, switches] = line(&cost.found);
     let passes = number::known(cost.found.found.passes_hz, number::bare_rate);
-    [processes, slice, switches, passes, count(user), count(kernel)]
+    let off = cost.found.found.turns_off.and_then(|off| off.slice_ns);
+    let off = number::any(off, number::duration);
+    [processes, slice, off, switches, passes, count(user), count(kernel)]
 }
 
 fn timed(rows: &[Row]) -> Option<String> {

@@ -51,7 +51,7 @@ pub struct CountsInput<'a> {
 }
 
 impl<'a> CountsInput<'a> {
-    fn timer_entries(&self) -> u64 {
+    pub(crate) fn timer_entries(&self) -> u64 {
         self.timer().flat_map(|entry| entry.kernel.iter()).map(|(_, count)| count).sum()
     }
 

@@ -76,7 +76,7 @@ pub use run::{
 };
 pub use slice_bins::SliceBin;
 pub use slices::{
-    Ender, SliceLengths, SlicesSummary, StepSlices, StepSummary, TaskSummary,
+    Ender, SliceLengths, SlicesSummary, StepSlices, StepSummary, TaskSummary, TurnsOff,
 };
 pub use slices_classic::ClassicLine;
 pub use slices_cost::{SleepersCost, SlicesCost};

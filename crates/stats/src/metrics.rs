@@ -13,7 +13,7 @@ use units::{Instructions, Nanos, PerSecond};
 use crate::{
     CallCost, CallCosts, CallSummary, CallsSummary, CellSummary, CpuIdleCost, IdleCost,
     NohzTestSummary, NoiseSummary, SlicesSummary, Spread, TickCost, TickKinds,
-    TicksSummary,
+    TicksSummary, TurnsOff,
 };
 
 const GAP: &str = "tick_instructions";
@@ -93,8 +93,8 @@ pub fn metrics(summary: &CellSummary) -> Vec<Metric> {
         CellSummary::IdleCost(cost) => idle_cost(cost),
         CellSummary::CallCosts(costs) => call_costs(costs),
         CellSummary::NohzCost(cost) => exact(nohz(&cost.test, ENTRY)),
-        CellSummary::SlicesCost(cost) => exact(slices(&cost.found)),
-        CellSummary::Slices(summary) => exact(slices(summary)),
+        CellSummary::SlicesCost(cost) => slices(&cost.found),
+        CellSummary::Slices(summary) => slices(summary),
         CellSummary::Nohz(test) => exact(nohz(test, ENTRY_LENGTH)),
         CellSummary::Noise(summary) => exact(noise(summary)),
         CellSummary::Ticks(summary) => exact(ticks(summary)),
@@ -203,13 +203,30 @@ fn nohz(test: &NohzTestSummary, entry: &str) -> Vec<(String, Option<f64>)> {
 }
 
 /// In exact mode a nanosecond of the guest's clock is an instruction.
-fn slices(summary: &SlicesSummary) -> Vec<(String, Option<f64>)> {
+fn slices(summary: &SlicesSummary) -> Vec<Metric> {
     let found = &summary.found;
-    vec![
-        (SLICE.to_owned(), found.slice_ns.mean.map(|mean| mean.get() as f64)),
-        (SWITCHES.to_owned(), found.switches_hz.map(PerSecond::get)),
-        (PASSES.to_owned(), found.passes_hz.map(PerSecond::get)),
-    ]
+    let nanos = |length: Nanos| length.get() as f64;
+    let off = |of: fn(&TurnsOff) -> Option<f64>| {
+        found.turns_off.as_ref().and_then(of).map(|off| off * RARE)
+    };
+    let metrics = [
+        metric(
+            SLICE,
+            found.slice_ns.mean.map(nanos),
+            off(|off| off.slice_ns.map(|length| length.get() as f64)),
+        ),
+        metric(
+            SWITCHES,
+            found.switches_hz.map(PerSecond::get),
+            off(|off| off.switches_hz.map(PerSecond::get)),
+        ),
+        metric(
+            PASSES,
+            found.passes_hz.map(PerSecond::get),
+            off(|off| off.passes_hz.map(PerSecond::get)),
+        ),
+    ];
+    metrics.into_iter().flatten().collect()
 }
 
 fn noise(summary: &NoiseSummary) -> Vec<(String, Option<f64>)> {

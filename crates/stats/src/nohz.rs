@@ -1,10 +1,12 @@
 //! The summaries of `nohz test` and `nohz stress`.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 use units::{Cpu, Instructions, Nanos, PerSecond};
 
 use crate::quantile::nearest_rank;
-use crate::{CountsInput, MeanwhileInput, MeanwhileSummary, is_timer_entry};
+use crate::{CountsInput, MeanwhileInput, MeanwhileSummary};
 
 /// What was seen of one CPU's tick.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,24 +119,25 @@ pub struct CpuWork {
 }
 
 impl CpuWork {
-    /// Of what was counted on each CPU in one phase, and how long that was, where rates are
-    /// asked for.
+    /// Of what was counted on each CPU, in one phase or in several, and how long these were
+    /// together, where rates are asked for.
     pub fn of(counts: &[CountsInput<'_>], span: Option<Nanos>) -> Vec<Self> {
-        let work = |counts: &CountsInput<'_>| {
-            let timer = counts.entries.iter().filter(|entry| is_timer_entry(entry.entry));
-            let times =
-                timer.flat_map(|entry| entry.kernel.iter().map(|(_, times)| times));
-            let timer_entries = times.sum();
+        let cpus: BTreeSet<Cpu> = counts.iter().map(|counts| counts.cpu).collect();
+        let work = |cpu: Cpu| {
+            let own = || counts.iter().filter(|counts| counts.cpu == cpu);
+            let timer_entries = own().map(CountsInput::timer_entries).sum();
+            let kernel_instructions = own().map(|counts| counts.kernel).sum();
             Self {
-                cpu: counts.cpu,
-                instructions: counts.user + counts.kernel,
-                kernel_instructions: counts.kernel,
+                cpu,
+                instructions: own().map(|c| c.user).sum::<Instructions>()
+                    + kernel_instructions,
+                kernel_instructions,
                 timer_entries,
                 timer_entries_hz: span
                     .and_then(|span| PerSecond::of(timer_entries, span)),
             }
         };
-        counts.iter().map(work).collect()
+        cpus.into_iter().map(work).collect()
     }
 }
 
@@ -226,6 +229,23 @@ mod tests {
         assert_eq!(serde_json::to_value(found).unwrap(), expected);
         let none = NohzTestSummary::of(&NohzInput { kept_by: None, ..input(&[]) });
         assert_eq!((none.entered, none.wait_ns, none.kept_by), (None, None, None));
+    }
+
+    /// Check that what a CPU executed in several phases is added up, CPU by CPU.
+    #[test]
+    fn work_of_phases() {
+        let counts = |cpu, user| CountsInput {
+            cpu: Cpu::new(cpu),
+            user: Instructions::new(user),
+            kernel: Instructions::new(7),
+            steps: &[],
+            entries: Vec::new(),
+        };
+        let phases = [counts(0, 100), counts(1, 10), counts(0, 200), counts(1, 20)];
+        let work = CpuWork::of(&phases, Some(Nanos::from_secs(1)));
+        let told = work.iter().map(|work| (work.cpu.get(), work.instructions.get()));
+        assert_eq!(told.collect::<Vec<_>>(), [(0, 314), (1, 44)]);
+        assert!(work.iter().all(|work| work.kernel_instructions.get() == 14));
     }
 
     /// Check the keys, and that a failed try's wait is not among the lengths.

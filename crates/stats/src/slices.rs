@@ -64,6 +64,8 @@ pub struct StepSlices {
     pub slice_ns: SliceLengths,
     /// The mean slice of each turn.
     pub turns_slice_ns: Vec<Option<Nanos>>,
+    /// How far a turn is off what was found in all of them; null for fewer than two.
+    pub turns_off: Option<TurnsOff>,
     /// Passes of the spinners' loops, all together: work done.
     pub passes: u64,
     /// The same a second of wall time.
@@ -76,6 +78,41 @@ pub struct StepSlices {
     pub seen: Option<u64>,
     /// Who ended them, the most frequent first.
     pub enders: Vec<Ender>,
+}
+
+/// The largest distance of a single turn from all turns together.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct TurnsOff {
+    /// Of its mean slice.
+    pub slice_ns: Option<Nanos>,
+    /// Of the spinners' involuntary switches a second.
+    pub switches_hz: Option<PerSecond>,
+    /// Of the passes of the spinners' loops a second.
+    pub passes_hz: Option<PerSecond>,
+}
+
+impl TurnsOff {
+    /// Of what spinners did in each turn, and how long that was.
+    fn of(turns: &[(TaskTimeInput, Nanos)]) -> Option<Self> {
+        let spun = TaskTimeInput::sum(turns.iter().map(|(spun, _)| spun));
+        let wall: Nanos = turns.iter().map(|(_, wall)| *wall).sum();
+        let mean = spun.mean_slice();
+        let slices = turns.iter().filter_map(|(turn, _)| {
+            Some(Nanos::from_nanos(turn.mean_slice()?.get().abs_diff(mean?.get())))
+        });
+        let rate = |part: fn(&TaskTimeInput) -> u64| {
+            let all = PerSecond::of(part(&spun), wall)?.get();
+            let rates = turns.iter().filter_map(|(turn, wall)| {
+                Some((PerSecond::of(part(turn), *wall)?.get() - all).abs())
+            });
+            rates.max_by(f64::total_cmp).map(PerSecond::new)
+        };
+        (turns.len() > 1).then(|| Self {
+            slice_ns: slices.max(),
+            switches_hz: rate(|turn| turn.involuntary),
+            passes_hz: rate(|turn| turn.passes),
+        })
+    }
 }
 
 /// A step, and how it differs from everything as it was found.
@@ -191,12 +228,13 @@ fn step(input: &SlicesInput<'_>, step: usize) -> StepSlices {
     let samples = || input.turns(step).flat_map(|turn| &turn.samples);
     let of_spinners = |turn: &SlicesTurnInput| {
         let samples = turn.samples.iter();
-        TaskTimeInput::sum(
+        let spun = TaskTimeInput::sum(
             samples.flat_map(|sample| sample.tasks.iter().take(input.spinners)),
-        )
+        );
+        (spun, wall(turn))
     };
-    let each: Vec<TaskTimeInput> = input.turns(step).map(of_spinners).collect();
-    let spun = TaskTimeInput::sum(&each);
+    let each: Vec<(TaskTimeInput, Nanos)> = input.turns(step).map(of_spinners).collect();
+    let spun = TaskTimeInput::sum(each.iter().map(|(spun, _)| spun));
     let slept = TaskTimeInput::sum(
         samples().flat_map(|sample| sample.tasks.iter().skip(input.spinners)),
     );
@@ -213,7 +251,8 @@ fn step(input: &SlicesInput<'_>, step: usize) -> StepSlices {
         switches: spun.involuntary,
         switches_hz: PerSecond::of(spun.involuntary, wall_ns),
         slice_ns: lengths(spun.mean_slice(), slices.as_deref()),
-        turns_slice_ns: each.iter().map(TaskTimeInput::mean_slice).collect(),
+        turns_slice_ns: each.iter().map(|(spun, _)| spun.mean_slice()).collect(),
+        turns_off: TurnsOff::of(&each),
         passes: spun.passes,
         passes_hz: PerSecond::of(spun.passes, wall_ns),
         wakeups: slept.passes,
@@ -417,6 +456,22 @@ mod tests {
         assert_eq!(enders(&found.tasks[1].enders), [(SliceEnd::Tick, None, 1)]);
         let parts = found.found.enders.iter().filter_map(|e| e.part_ppm);
         assert!((parts.map(Ppm::get).sum::<f64>() - 1e6).abs() < 1.0);
+    }
+
+    /// Check how far a turn is off at most, by hand, and that one turn says nothing of it.
+    #[test]
+    fn turns_are_compared() {
+        let of = |cpu_us, involuntary, passes| {
+            let spun = time(cpu_us, involuntary, passes);
+            turn(0, vec![sample(0, vec![spun, time(0, 0, 0)])])
+        };
+        let off = |turns| SlicesSummary::of(&input(turns)).found.turns_off;
+        assert_eq!(off(vec![of(600_000, 200, 70)]), None);
+        // Means of 3 and 5 ms, 3.75 ms in all; 200 and 120 switches, 70 and 90 passes a second.
+        let off = off(vec![of(600_000, 200, 70), of(600_000, 120, 90)]).unwrap();
+        assert_eq!(off.slice_ns, Some(Nanos::from_micros(1_250)));
+        assert_eq!(off.switches_hz.map(PerSecond::get), Some(40.0));
+        assert_eq!(off.passes_hz.map(PerSecond::get), Some(10.0));
     }
 
     /// Check that a step differs only where its turns do not overlap the others', and that

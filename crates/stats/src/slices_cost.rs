@@ -67,6 +67,7 @@ mod tests {
             switches_hz: None,
             slice_ns: crate::SliceLengths::default(),
             turns_slice_ns: Vec::new(),
+            turns_off: None,
             passes,
             passes_hz: None,
             wakeups,
