@@ -24,8 +24,9 @@ fn lost(site: &Site, experiment: &str, more: &[&str]) -> (String, String) {
     (lost["why"].as_str().unwrap().to_owned(), text(&console))
 }
 
-/// Whether a process works below that folder.
+/// Whether a process works below that folder, which may be reached through a link.
 pub(crate) fn has_guests(folder: &Path) -> bool {
+    let folder = folder.canonicalize().unwrap();
     let processes = fs::read_dir("/proc").unwrap().flatten();
     processes
         .filter_map(|process| fs::read_link(process.path().join("cwd")).ok())
