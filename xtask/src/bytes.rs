@@ -1,7 +1,7 @@
 //! Whether what guests execute is the same bytes from another folder.
 //!
-//! The tracked files are copied to a folder of another name and depth, and the agent, the
-//! counter and a test program are built there again, into another target directory.
+//! The tracked files are copied to a folder of another name and depth, and the agent and the
+//! counter are built there again, into another target directory.
 //! Compiled packages of the registry are taken along (links), which saves half of the time,
 //! but none of this workspace and not libbpf, whose C is compiled in the target directory. A
 //! name of the registry's folder in what was built is looked for as text.
@@ -19,15 +19,12 @@ use crate::command;
 use crate::guest::{self, TRIPLE};
 use crate::workspace::Workspace;
 
-/// The test program that is built again.
-const TEST: &str = "truth";
 /// What is not taken along besides this workspace's own, where guests execute it.
 const LIBBPF: &str = "libbpf-";
 /// How much is shown around the first difference.
 const SHOWN: usize = 24;
 
-/// Builds in another folder what `guest::run` and `guest::tests` built in this one; says how
-/// much was compared.
+/// Builds in another folder what `guest::run` built in this one; says how much was compared.
 pub(crate) fn run(workspace: &Workspace) -> Result<String, String> {
     let place = workspace.target.join("bytes");
     let failed = |error: io::Error| format!("{}: {error}", place.display());
@@ -40,16 +37,12 @@ pub(crate) fn run(workspace: &Workspace) -> Result<String, String> {
         members: Vec::new(),
     };
     copy_tracked(&workspace.root, &other.root)?;
-    for profile in ["guest", "debug"] {
-        // What runs here, and what guests run.
-        for (folder, again) in [("", None), (TRIPLE, Some(LIBBPF))] {
-            let [from, to] =
-                [workspace, &other].map(|w| w.target.join(folder).join(profile));
-            take_along(&from, &to, workspace, again).map_err(failed)?;
-        }
+    // What runs here, and what guests run.
+    for (folder, again) in [("", None), (TRIPLE, Some(LIBBPF))] {
+        let [from, to] = [workspace, &other].map(|w| w.target.join(folder).join("guest"));
+        take_along(&from, &to, workspace, again).map_err(failed)?;
     }
-    let mut built = guest::parts(&other)?;
-    built.extend(guest::test_programs(&other, &[TEST])?);
+    let built = guest::parts(&other)?;
     let told = built
         .iter()
         .map(|(name, path)| compared(&workspace.target.join("lab").join(name), path));

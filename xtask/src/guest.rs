@@ -55,21 +55,18 @@ const TESTS: [&str; 3] = ["truth", "switches", "isolation"];
 
 /// Builds the tests that also run in guests, and the tool that they call; says what was built.
 pub(crate) fn tests(workspace: &Workspace) -> Result<String, String> {
-    put_all(workspace, test_programs(workspace, &TESTS)?)
+    put_all(workspace, test_programs(workspace)?)
 }
 
-/// Builds some of these tests; their names in `lab/`, and where they are.
-pub(crate) fn test_programs(
-    workspace: &Workspace,
-    tests: &[&str],
-) -> Result<Vec<(String, PathBuf)>, String> {
+/// Builds them; their names in `lab/`, and where they are.
+fn test_programs(workspace: &Workspace) -> Result<Vec<(String, PathBuf)>, String> {
     let mut cargo = cargo_for_guests(workspace, "test")?;
     cargo.args(["--no-run", "--message-format", "json"]);
     // All at once: what they share is built once, and not for each room's features again.
     for room in ROOMS {
         cargo.args(["--package", room, "--features", &format!("{room}/static")]);
     }
-    cargo.args(tests.iter().flat_map(|test| ["--test", test]));
+    cargo.args(TESTS.iter().flat_map(|test| ["--test", test]));
     // A guest unpacks every byte, and executes every instruction, under emulation.
     cargo
         .env("CARGO_PROFILE_DEV_DEBUG", "0")
@@ -79,7 +76,7 @@ pub(crate) fn test_programs(
     // With tests, cargo builds the programs of their packages.
     let programs = executables(&told).into_iter().filter_map(|(name, built)| {
         let name = if name == "noisefloor" { "tool" } else { &name };
-        let is_wanted = name == "tool" || tests.contains(&name);
+        let is_wanted = name == "tool" || TESTS.contains(&name);
         is_wanted.then(|| (format!("noisefloor-{name}"), built))
     });
     Ok(programs.collect())

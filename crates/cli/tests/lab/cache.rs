@@ -140,8 +140,8 @@ fn full_disk() {
     let file = site.file("full", "");
     // In a mount namespace of its own, which ends with it.
     let script = format!(
-        "mount -t tmpfs -o size=256k none {disk} && ln -s {kernels} {disk}/kernels && \
-         touch {file}.ready && exec {tool} lab run tick-cost -k {OLD} --json",
+        "mount -t tmpfs -o size=256k none '{disk}' && ln -s '{kernels}' '{disk}/kernels' && \
+         touch '{file}.ready' && exec '{tool}' lab run tick-cost -k {OLD} --json",
         disk = disk.display(),
         kernels = kernels.display(),
         tool = crate::site::TOOL,

@@ -1,8 +1,11 @@
 //! The same result to the last byte, whatever the host does.
 
 use std::fs;
-use std::process::{Child, Command};
-use std::sync::OnceLock;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread::{JoinHandle, sleep, spawn};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -84,21 +87,36 @@ fn backwards() -> String {
     HEAD.to_owned() + &rows.collect::<String>()
 }
 
-/// Processes that keep the host's CPUs busy until they are dropped.
-struct Load(Vec<Child>);
+/// Threads that take the host's CPUs again and again until they are dropped.
+struct Load {
+    stop: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
 
 impl Load {
-    fn new(processes: usize) -> Self {
-        let busy = || Command::new("sh").args(["-c", "while :; do :; done"]).spawn();
-        Self((0..processes).map(|_| busy().unwrap()).collect())
+    fn new(threads: u32) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let start = |number| {
+            let stop = stop.clone();
+            // No two have the same period: guests lose their CPU at every point.
+            let pause = Duration::from_millis(7 + 6 * u64::from(number));
+            spawn(move || {
+                while !stop.load(Ordering::Relaxed) {
+                    sleep(pause);
+                    let began = Instant::now();
+                    while began.elapsed() < Duration::from_millis(5) {}
+                }
+            })
+        };
+        Self { threads: (0..threads).map(start).collect(), stop }
     }
 }
 
 impl Drop for Load {
     fn drop(&mut self) {
-        for process in &mut self.0 {
-            process.kill().unwrap();
-            process.wait().unwrap();
+        self.stop.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            thread.join().unwrap();
         }
     }
 }
