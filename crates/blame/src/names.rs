@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use facts::{Interrupts, Root};
+use facts::{Interrupts, Root, Softirqs};
 use recording::{Culprit, CulpritKind, Thread};
 
 use crate::level::Level;
@@ -32,12 +32,6 @@ const ARM_TIMER: &str = "arch_timer";
 /// Texts that trace events refer to by address: `0x... : "..."`, one a line.
 const PHRASES: [&str; 2] =
     ["/sys/kernel/tracing/printk_formats", "/sys/kernel/debug/tracing/printk_formats"];
-
-/// `include/linux/interrupt.h`; what `/proc/softirqs` calls them.
-const SOFTIRQS: [&str; 10] = [
-    "HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED",
-    "HRTIMER", "RCU",
-];
 
 /// What the names of kernel threads that work for others begin with.
 const WORKER: &str = "kworker/";
@@ -76,7 +70,9 @@ impl Names {
         let named = |kind, name: String| Culprit { kind, name, thread: None };
         match record.level {
             Level::Thread => self.thread(record),
-            Level::Softirq => named(CulpritKind::Softirq, softirq(record.id)),
+            Level::Softirq => {
+                named(CulpritKind::Softirq, Softirqs::name(record.id.into()))
+            }
             Level::Handler => {
                 let device = self.device(record.id);
                 if device == ARM_TIMER {
@@ -201,11 +197,6 @@ fn devices(interrupts: &Interrupts) -> BTreeMap<u32, String> {
 fn vector(number: u32) -> String {
     let known = VECTORS.iter().find(|(vector, _)| *vector == number);
     known.map_or_else(|| format!("vector {number:#x}"), |(_, name)| (*name).to_owned())
-}
-
-fn softirq(number: u32) -> String {
-    let known = usize::try_from(number).ok().and_then(|number| SOFTIRQS.get(number));
-    known.map_or_else(|| format!("softirq {number}"), |name| (*name).to_owned())
 }
 
 fn comm(record: &Record) -> String {

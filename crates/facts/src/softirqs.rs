@@ -18,6 +18,18 @@ impl Softirqs {
     /// The file's path.
     pub const FILE: &'static str = "/proc/softirqs";
 
+    /// Their names by number, as the file has them (`include/linux/interrupt.h`).
+    pub const NAMES: [&'static str; 10] = [
+        "HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED",
+        "HRTIMER", "RCU",
+    ];
+
+    /// The name of the softirq of that number.
+    pub fn name(number: u64) -> String {
+        let known = usize::try_from(number).ok().and_then(|at| Self::NAMES.get(at));
+        known.map_or_else(|| format!("softirq {number}"), |name| (*name).to_owned())
+    }
+
     /// Reads the file's text; `file` is named in messages.
     ///
     /// # Errors

@@ -29,10 +29,13 @@ mod task;
 mod thread;
 mod throttling;
 mod tick;
+mod tick_back;
 mod tick_stop;
+mod tracepoint;
 mod tunables;
 mod tuned;
 mod tuning;
+mod waiting;
 mod workqueues;
 
 pub use child::{may_have, may_outrank, may_take_turns, settle, take_turns, tether};
@@ -50,10 +53,10 @@ pub use thread::{
     Elsewhere, allowed, as_ordinary, current_cpu, highest_priority, keep_on, outrank,
     outrank_thread, pin, pin_thread, take,
 };
-pub use tick::{
-    Entry, Wait, ask_what_keeps, nohz_cpus, nohz_full, reach_nohz, wait_for_nohz,
-};
+pub use tick::{Entry, Wait, nohz_cpus, nohz_full, reach_nohz, wait_for_nohz};
+pub use tick_back::{SoftirqCount, TickReturn, TimerCount, watch_tick_return};
 pub use tick_stop::{Dependency, KeptBy};
 pub use tunables::may_tune;
 pub use tuned::Tuned;
 pub use tuning::Tuning;
+pub use waiting::WaitingThread;

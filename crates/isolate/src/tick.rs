@@ -24,9 +24,9 @@ const CONFIRM: u32 = 5;
 /// So many of them may come nevertheless: other timers interrupt by the same line.
 const STRAY: u64 = 2;
 /// The kernel is watched for so many of them while it keeps the tick.
-const ASK: u32 = 25;
+pub(crate) const ASK: u32 = 25;
 /// Ticks between two departures of a forced wait.
-const STAY: u32 = 2;
+pub(crate) const STAY: u32 = 2;
 /// Between two looks.
 const PAUSE: Duration = Duration::from_micros(20);
 /// Where the kernel does not say how often it ticks: no kernel does less often.
@@ -112,16 +112,7 @@ pub fn wait_for_nohz(
     Ok(Entry { kept_by, ..entry })
 }
 
-/// What keeps the tick of the CPU that the calling thread is pinned to, and how often the kernel
-/// says so in 25 ticks; nothing where it does not try to stop the tick, as while that is stopped.
-///
-/// # Errors
-/// `Kind::System`, or `Kind::Privilege` where the kernel cannot be watched.
-pub fn ask_what_keeps(facts: &Facts) -> Result<KeptBy, Error> {
-    Tick::here(facts)?.kept_by()
-}
-
-/// The same for those who do not ask what keeps the tick, which takes 25 of them; whether it
+/// The same as [`wait_for_nohz`] for those who do not ask what keeps the tick, which takes 25 of them; whether it
 /// has stopped.
 ///
 /// # Errors
@@ -140,9 +131,9 @@ pub fn reach_nohz(
 }
 
 /// One CPU's tick, as far as the kernel tells.
-struct Tick {
-    cpu: Cpu,
-    period: Duration,
+pub(crate) struct Tick {
+    pub(crate) cpu: Cpu,
+    pub(crate) period: Duration,
     /// `/proc/timer_list`, where it may be read.
     list: Option<File>,
     text: Vec<u8>,
@@ -150,7 +141,7 @@ struct Tick {
 
 impl Tick {
     /// That of the CPU that the calling thread is on.
-    fn here(facts: &Facts) -> Result<Self, Error> {
+    pub(crate) fn here(facts: &Facts) -> Result<Self, Error> {
         let Some(cpu) = current_cpu() else {
             let text = "the kernel does not say which CPU this is";
             return Err(Error::new(Kind::System, text));
@@ -161,7 +152,7 @@ impl Tick {
     }
 
     /// Waits until it has stopped, or has not in time.
-    fn wait(
+    pub(crate) fn wait(
         &mut self,
         began: Instant,
         wait: &Wait<'_>,
@@ -219,11 +210,11 @@ impl Tick {
     fn kept_by(&self) -> Result<KeptBy, Error> {
         let mut attempts = Attempts::watch(self.cpu)?;
         spin(self.period * ASK);
-        Ok(attempts.kept_by())
+        Ok(attempts.take())
     }
 
     /// How often the timer interrupted this CPU.
-    fn count(&self) -> Result<u64, Error> {
+    pub(crate) fn count(&self) -> Result<u64, Error> {
         let text = std::fs::read_to_string(Interrupts::FILE).unwrap_or_default();
         let interrupts = Interrupts::parse(&text, Interrupts::FILE);
         let count = interrupts.ok().and_then(|interrupts| interrupts.timer(self.cpu));
@@ -244,7 +235,7 @@ fn leave(cpu: Cpu, others: &CpuSet) -> Result<bool, Error> {
 }
 
 /// Spins in user space, as a workload does.
-fn spin(length: Duration) {
+pub(crate) fn spin(length: Duration) {
     let began = Instant::now();
     while began.elapsed() < length {
         std::hint::spin_loop();

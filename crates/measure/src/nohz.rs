@@ -5,14 +5,20 @@
 //! tick has stopped (`isolate::wait_for_nohz`), and goes. In a guest the wait is one phase of
 //! the counter, and what the thread then stays is the next.
 //!
+//! A tick that came back in that time is looked at in a second stay, watched by the kernel's
+//! tracepoints: those change what is counted, and so were not used in the first.
+//!
 //! Cannot see what keeps the tick but by asking the kernel, while it is kept.
 
 use std::sync::atomic::AtomicBool;
 use std::thread::scope;
 
 use facts::Facts;
-use isolate::{Entry, Wait};
-use recording::{Code, Doubt, KeptBy, Meanwhile, NohzSeries, NohzSpec, NohzTry};
+use isolate::{Entry, TickReturn, Wait};
+use recording::{
+    Code, Doubt, KeptBy, Meanwhile, NohzSeries, NohzSpec, NohzTry, SoftirqCount,
+    TimerCount, WaitingThread,
+};
 use units::{Cpu, CpuSet, Nanos, TscDelta, TscHz};
 
 use crate::clock::Clock;
@@ -26,6 +32,8 @@ use crate::{Error, Kind, counter, mark, sensible, sensible_priority};
 const NAME: &str = "nohz";
 /// How long a measurement waits for its CPU's tick to stop, and as long again, forced.
 const PATIENCE: Nanos = Nanos::from_secs(1);
+/// A tick that came back has at least so long to do so again.
+const AGAIN: Nanos = Nanos::from_secs(5);
 /// The most tries: their times are kept.
 const TRIES_MAX: u64 = 1 << 24;
 
@@ -46,6 +54,7 @@ pub(crate) fn run(
         tries: Vec::new(),
         kept_by: Some(Vec::new()),
         stay: None,
+        back: None,
     };
     for number in 0..spec.tries.unwrap_or(TRIES_MAX) {
         let tried = Tried::of(spec, hz, facts, watch.stop().as_atomic())?;
@@ -88,6 +97,8 @@ pub(crate) fn refuse(spec: &NohzSpec, facts: &Facts) -> Result<(), Error> {
 struct Tried {
     entry: Entry,
     stay: Option<Meanwhile>,
+    /// What was seen of a tick that came back.
+    back: Option<Result<TickReturn, isolate::Error>>,
 }
 
 impl Tried {
@@ -124,12 +135,12 @@ impl Tried {
         };
         let stays = entry.entered && !spec.stay_ns.is_zero();
         let stay = stays.then(|| stay(spec, hz, facts, stop));
-        // Only then: to be watched disturbs the CPU.
-        let entry = match stay.as_ref().is_some_and(NohzSeries::is_back) {
-            true => Entry { kept_by: isolate::ask_what_keeps(facts), ..entry },
-            false => entry,
-        };
-        Ok(Self { entry, stay })
+        let is_back = stay.as_ref().is_some_and(NohzSeries::is_back);
+        let again = Wait { limit, forced, confirmed: true, stop: Some(stop) };
+        let longest = spec.stay_ns.max(AGAIN);
+        let back =
+            is_back.then(|| isolate::watch_tick_return(&again, longest, &others, facts));
+        Ok(Self { entry, stay, back })
     }
 
     /// Adds it to the series; whether the tick stopped.
@@ -137,6 +148,14 @@ impl Tried {
         let Entry { entered, waited, left, kept_by } = self.entry;
         series.tries.push(NohzTry { entered, wait_ns: waited, left });
         series.stay = self.stay.or(series.stay.take());
+        let kept_by = match self.back {
+            None => kept_by,
+            Some(Err(why)) => Err(why),
+            Some(Ok(back)) => {
+                series.back = Some(recorded(&back));
+                Ok(back.kept_by)
+            }
+        };
         series.kept_by = match kept_by {
             Ok(seen) => Some(seen.into_iter().map(kept).collect()),
             Err(why) => {
@@ -167,6 +186,33 @@ fn confirm(
 
 fn kept((dependency, times): (isolate::Dependency, u64)) -> KeptBy {
     KeptBy { dependency: dependency.to_string(), times }
+}
+
+/// What was seen of a tick that came back, as recordings have it.
+fn recorded(back: &TickReturn) -> recording::TickReturn {
+    let timer = |timer: &isolate::TimerCount| TimerCount {
+        function: timer.function.clone(),
+        times: timer.times,
+    };
+    let softirq = |softirq: &isolate::SoftirqCount| SoftirqCount {
+        name: softirq.name.clone(),
+        raised: softirq.raised,
+        run: softirq.run,
+    };
+    let waiting = |thread: &isolate::WaitingThread| WaitingThread {
+        tid: thread.tid,
+        name: thread.name.clone(),
+        rt_priority: thread.rt_priority,
+    };
+    recording::TickReturn {
+        stopped: back.stopped,
+        span_ns: back.span,
+        ticks: back.ticks,
+        softirqs: back.softirqs.iter().map(softirq).collect(),
+        timers: back.timers.iter().map(timer).collect(),
+        hrtimers: back.hrtimers.iter().map(timer).collect(),
+        waiting: back.waiting.iter().map(waiting).collect(),
+    }
 }
 
 /// Waits until the tick of the CPU has stopped that the calling thread is pinned to, where it

@@ -37,7 +37,10 @@ pub use jitter::{
     UnfinishedTest,
 };
 pub use latency::{CpuLatency, LatencySeries, LatencySpec, LostWakeups, Timer, Wakeup};
-pub use nohz::{KeptBy, NohzSeries, NohzSpec, NohzTry};
+pub use nohz::{
+    KeptBy, NohzSeries, NohzSpec, NohzTry, SoftirqCount, TickReturn, TimerCount,
+    WaitingThread,
+};
 pub use noise::{Counted, CpuNoise, LineCount, Lost, Meanwhile, NoiseSeries, NoiseSpec};
 pub use phases::Phases;
 pub use profile::{Called, Episode, PhaseCalls, Profile, Stack, What};

@@ -33,6 +33,9 @@ pub struct NohzSeries {
     pub kept_by: Option<Vec<KeptBy>>,
     /// What came while the thread stayed on, the last time that it did.
     pub stay: Option<Meanwhile>,
+    /// Where the tick came back then: what went on while it did so again, watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub back: Option<TickReturn>,
 }
 
 /// A tick that has stopped leaves no more timer interrupts a second than this: kernels before 4.17
@@ -55,6 +58,58 @@ impl NohzSeries {
         let most = u128::from(STOPPED_HZ_MAX) * u128::from(stay.span_ns.get());
         u128::from(timer) * u128::from(second) > most
     }
+}
+
+/// What went on while the tick came back. The dependencies of that time are in
+/// [`NohzSeries::kept_by`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TickReturn {
+    /// Whether the tick stopped again before, while it was watched.
+    pub stopped: bool,
+    /// For how long it was watched.
+    pub span_ns: Nanos,
+    /// How often the timer interrupted the CPU in that time.
+    pub ticks: u64,
+    /// Which softirqs were raised, and how often each ran.
+    pub softirqs: Vec<SoftirqCount>,
+    /// The timers of the timer wheel that expired. Where raised softirqs did not run: those
+    /// that expired when the thread then left the CPU.
+    pub timers: Vec<TimerCount>,
+    /// The high-resolution timers that expired, without the tick.
+    pub hrtimers: Vec<TimerCount>,
+    /// The other threads that waited for the CPU at the end of that time.
+    pub waiting: Vec<WaitingThread>,
+}
+
+/// How often a softirq was raised, and how often it ran.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SoftirqCount {
+    /// As `/proc/softirqs` names it.
+    pub name: String,
+    /// How often it was raised.
+    pub raised: u64,
+    /// How often it ran.
+    pub run: u64,
+}
+
+/// How often timers with one function expired.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TimerCount {
+    /// The kernel's name of the function, or its address.
+    pub function: String,
+    /// How often.
+    pub times: u64,
+}
+
+/// A thread that could run and waited for the CPU.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WaitingThread {
+    /// Its number.
+    pub tid: u32,
+    /// Its name.
+    pub name: String,
+    /// Its real-time priority, 1 to 99; 0 for an ordinary thread.
+    pub rt_priority: u8,
 }
 
 /// One try.
@@ -102,6 +157,7 @@ mod tests {
                 interrupts,
                 ..Meanwhile::default()
             }),
+            back: None,
         };
         let back = |timer| series(Some(vec![line(timer, true), line(500, false)]));
         assert_eq!(back(20).came_back(), Some(false));
@@ -134,6 +190,7 @@ mod tests {
             ],
             kept_by: Some(vec![KeptBy { dependency: "SCHED".to_owned(), times: 25 }]),
             stay: None,
+            back: None,
         };
         let text = serde_json::json!({
             "elapsed_ns": 6_000_000_000_u64,
@@ -146,5 +203,34 @@ mod tests {
         });
         assert_eq!(serde_json::to_value(&series).unwrap(), text);
         assert_eq!(serde_json::from_value::<NohzSeries>(text).unwrap(), series);
+    }
+
+    /// Check the keys of what was seen of a tick that came back.
+    #[test]
+    fn back_contract() {
+        let timer =
+            |function: &str| TimerCount { function: function.to_owned(), times: 1 };
+        let back = TickReturn {
+            stopped: true,
+            span_ns: Nanos::from_millis(100),
+            ticks: 25,
+            softirqs: vec![SoftirqCount { name: "TIMER".to_owned(), raised: 25, run: 0 }],
+            timers: vec![timer("process_timeout")],
+            hrtimers: vec![timer("hrtimer_wakeup")],
+            waiting: vec![WaitingThread {
+                tid: 29,
+                name: "ktimers/1".to_owned(),
+                rt_priority: 1,
+            }],
+        };
+        let text = serde_json::json!({
+            "stopped": true, "span_ns": 100_000_000, "ticks": 25,
+            "softirqs": [{"name": "TIMER", "raised": 25, "run": 0}],
+            "timers": [{"function": "process_timeout", "times": 1}],
+            "hrtimers": [{"function": "hrtimer_wakeup", "times": 1}],
+            "waiting": [{"tid": 29, "name": "ktimers/1", "rt_priority": 1}],
+        });
+        assert_eq!(serde_json::to_value(&back).unwrap(), text);
+        assert_eq!(serde_json::from_value::<TickReturn>(text).unwrap(), back);
     }
 }

@@ -61,6 +61,7 @@ mod slices_tables;
 mod summary;
 mod table;
 mod text;
+mod tick_back;
 mod tick_words;
 mod ticks;
 mod trace;

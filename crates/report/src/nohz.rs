@@ -10,6 +10,7 @@ use crate::number;
 use crate::paragraph::paragraph;
 use crate::summary::{nohz_stress_summary, nohz_test_summary};
 use crate::table::{Side, Table};
+use crate::tick_back::brought_back;
 
 /// Why each of the kernel's reasons is there, and what would help.
 const REASONS: [(&str, &str); 6] = [
@@ -68,8 +69,12 @@ pub(crate) fn nohz_test_text(
     if is_back {
         text.push_str(&paragraph("", &back(cpu, &summary)));
     }
-    if is_back || summary.entered == Some(false) {
-        text.push_str(&kept_by(summary.kept_by.as_deref()));
+    match &summary.brought_back {
+        Some(back) => text.push_str(&brought_back(back)),
+        None if is_back || summary.entered == Some(false) => {
+            text.push_str(&kept_by(summary.kept_by.as_deref()));
+        }
+        None => {}
     }
     text + &doubts(reasons)
 }
@@ -116,7 +121,8 @@ pub(crate) fn nohz_stress_text(
     text + &doubts(reasons)
 }
 
-fn often(times: u64) -> String {
+/// How often, in words.
+pub(crate) fn often(times: u64) -> String {
     match times {
         1 => "once".to_owned(),
         times => format!("{} times", number::count(times)),
@@ -156,24 +162,30 @@ fn kept_by(kept_by: Option<&[KeptBySummary]>) -> String {
             format!("\n{}", paragraph("", text))
         }
         Some(all) => {
-            let lines = all.iter().map(reason);
+            let line = |kept: &KeptBySummary| {
+                paragraph("  ", &reason(&kept.dependency, kept.times))
+            };
+            let lines = all.iter().map(line);
             let head = "What keeps it, in the kernel's words, asked for 25 ticks\n";
             format!("\n{head}{}", lines.collect::<String>())
         }
     }
 }
 
-fn reason(kept: &KeptBySummary) -> String {
-    let known = REASONS.iter().find(|(name, _)| *name == kept.dependency);
+/// A dependency, how often it kept the tick, and what would help.
+pub(crate) fn reason(dependency: &str, times: u64) -> String {
+    let known = REASONS.iter().find(|(name, _)| *name == dependency);
     let why = known.map_or("a reason that is not known here", |(_, why)| why);
-    let text = format!("{}, {}: {why}", kept.dependency, often(kept.times));
-    paragraph("  ", &text)
+    format!("{dependency}, {}: {why}", often(times))
 }
 
 #[cfg(test)]
 mod tests {
     use insta::assert_snapshot;
-    use recording::{KeptBy, LineCount, Meanwhile, NohzTry};
+    use recording::{
+        KeptBy, LineCount, Meanwhile, NohzTry, SoftirqCount, TickReturn, TimerCount,
+        WaitingThread,
+    };
     use units::Nanos;
 
     use super::*;
@@ -211,6 +223,7 @@ mod tests {
                 interrupts: Some(vec![timer]),
                 ..Meanwhile::default()
             }),
+            back: None,
         }
     }
 
@@ -233,6 +246,23 @@ mod tests {
         let lines = series.stay.as_mut().unwrap().interrupts.as_mut().unwrap();
         lines[0].count = 227;
         series.kept_by.as_mut().unwrap().remove(0);
+        let timer =
+            |function: &str, times| TimerCount { function: function.to_owned(), times };
+        let waiting =
+            |name: &str| WaitingThread { tid: 30, name: name.to_owned(), rt_priority: 1 };
+        series.back = Some(TickReturn {
+            stopped: true,
+            span_ns: Nanos::from_secs(5),
+            ticks: 1_020,
+            softirqs: vec![SoftirqCount {
+                name: "TIMER".to_owned(),
+                raised: 994,
+                run: 0,
+            }],
+            timers: vec![timer("process_timeout", 1)],
+            hrtimers: vec![timer("hrtimer_wakeup", 200)],
+            waiting: vec![waiting("ktimers/1"), waiting("rcuc/1")],
+        });
         let text = nohz_test_text(&spec(false), &series, &[]);
         assert_snapshot!(text, @r#"
     The tick of CPU 1 stopped after 512 µs.
@@ -241,9 +271,13 @@ mod tests {
      LOC Local timer interrupts    227       227
     So the tick of CPU 1 came back: 227 timer interrupts a second.
 
-    What keeps it, in the kernel's words, asked for 25 ticks
-      RCU, once: RCU waits for that CPU, or its callbacks run there: rcu_nocbs=
-      moves them
+    What brought it back: watched once more for 5 s, with 1020 timer interrupts
+      softirq TIMER, 994 times: raised but never run, and the kernel keeps the tick
+      until it is: ktimers/1 (SCHED_FIFO 1) runs it and waits for the CPU; give the
+      measured thread a lower priority, or that one a higher (chrt -f -p). Due:
+      process_timeout
+      hrtimer hrtimer_wakeup, 200 times: a high-resolution timer on that CPU: its
+      interrupts are counted with the ticks
     "#);
     }
 

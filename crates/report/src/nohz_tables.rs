@@ -6,6 +6,7 @@ use units::{Cpu, Nanos};
 
 use crate::cell_tables::{Count, Row, section, table};
 use crate::number;
+use crate::tick_back::short;
 
 /// Both tables, exact and timed, as far as there are rows for them.
 pub(crate) fn nohz_tables(rows: &[Row]) -> [Option<String>; 2] {
@@ -23,8 +24,8 @@ fn exact(rows: &[Row]) -> Option<String> {
                  timer interrupts that came while the thread went on: \"ticks/s\" by \
                  /proc/interrupts, \"counted/s\" by the lab's counter. \"kept by\": why it \
                  did not stop, in the kernel's words. \"back\": it stopped and came back, \
-                 with more than ten timer interrupts a second; \"kept by\" is then what the \
-                 kernel said after that.";
+                 with more than ten timer interrupts a second; \"kept by\" is then what \
+                 brought it back once more while that was watched.";
     Some(section("Whether the tick stops under a running thread, exactly", &table, words))
 }
 
@@ -56,7 +57,7 @@ fn timed(rows: &[Row]) -> Option<String> {
     let words = "\"ticks/s\": the timer interrupts that came while the thread went on. \
                  \"kept by\": why the tick did not stop, in the kernel's words. \"back\": it \
                  stopped and came back, with more than ten timer interrupts a second; \"kept \
-                 by\" is then what the kernel said after that.";
+                 by\" is then what brought it back once more while that was watched.";
     Some(section("Whether the tick stops under a running thread, in time", &table, words))
 }
 
@@ -81,6 +82,9 @@ fn ticks(stay: &MeanwhileSummary) -> String {
 }
 
 fn kept_by(test: &NohzTestSummary) -> String {
+    if let Some(back) = &test.brought_back {
+        return back.causes.first().map_or_else(|| number::NONE.to_owned(), short);
+    }
     let first = |kept: &Vec<stats::KeptBySummary>| {
         kept.first()
             .map_or_else(|| number::NONE.to_owned(), |kept| kept.dependency.clone())

@@ -12,8 +12,8 @@ use stats::{
     JitterInput, JitterSummary, LatencyInput, LatencySummary, LatencyTerms, LineInput,
     LoopInput, LostInput, LostTestsInput, LostWakeupsInput, MeanwhileInput, NohzInput,
     NohzStressSummary, NohzTestSummary, NoiseInput, NoiseSummary, PartnerInput, RunInput,
-    RunSummary, ShareInput, TickInput, TicksSummary, UsageSummary, WakersSummary,
-    WakeupInput, WokenInput,
+    RunSummary, ShareInput, TickInput, TickReturnInput, TicksSummary, UsageSummary,
+    WakersSummary, WakeupInput, WokenInput,
 };
 
 /// The summary of what `noise` saw.
@@ -146,6 +146,31 @@ fn nohz_input<'a>(spec: &NohzSpec, series: &'a NohzSeries) -> NohzInput<'a> {
         kept_by: series.kept_by.as_deref().map(kept),
         stay: series.stay.as_ref().map(meanwhile_input),
         came_back: series.came_back(),
+        back: series.back.as_ref().map(|back| back_input(series, back)),
+    }
+}
+
+fn back_input<'a>(
+    series: &'a NohzSeries,
+    back: &'a recording::TickReturn,
+) -> TickReturnInput<'a> {
+    let timers = |timers: &'a [recording::TimerCount]| {
+        timers.iter().map(|timer| (timer.function.as_str(), timer.times)).collect()
+    };
+    let softirqs = back.softirqs.iter();
+    let waiting = back.waiting.iter();
+    let kept_by = series.kept_by.iter().flatten();
+    TickReturnInput {
+        stopped: back.stopped,
+        span: back.span_ns,
+        ticks: back.ticks,
+        kept_by: kept_by.map(|kept| (kept.dependency.as_str(), kept.times)).collect(),
+        softirqs: softirqs
+            .map(|softirq| (softirq.name.as_str(), softirq.raised, softirq.run))
+            .collect(),
+        timers: timers(&back.timers),
+        hrtimers: timers(&back.hrtimers),
+        waiting: waiting.map(|one| (one.name.as_str(), one.rt_priority)).collect(),
     }
 }
 

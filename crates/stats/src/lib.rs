@@ -32,6 +32,7 @@ mod slices_cost;
 mod slices_input;
 mod slices_picture;
 mod slices_window;
+mod tick_back;
 mod tick_kinds;
 mod ticks;
 mod values;
@@ -90,6 +91,9 @@ pub use slices_picture::{
 };
 pub use slices_window::{
     PictureCpuInput, PictureRow, PictureStretch, PictureStretchInput,
+};
+pub use tick_back::{
+    TickCause, TickCauseKind, TickReturnInput, TickReturnSummary, TickThread,
 };
 pub use tick_kinds::{KindDifference, KindInput, TickKind, TickKinds};
 pub use ticks::{CpuTicksSummary, TickInput, TicksSummary};

@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 use units::{Cpu, Instructions, Nanos, PerSecond};
 
 use crate::quantile::nearest_rank;
-use crate::{CountsInput, MeanwhileInput, MeanwhileSummary};
+use crate::{
+    CountsInput, MeanwhileInput, MeanwhileSummary, TickReturnInput, TickReturnSummary,
+};
 
 /// What was seen of one CPU's tick.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +27,8 @@ pub struct NohzInput<'a> {
     pub stay: Option<MeanwhileInput<'a>>,
     /// Whether the tick came back then; `None`: not known.
     pub came_back: Option<bool>,
+    /// What was seen while it came back once more.
+    pub back: Option<TickReturnInput<'a>>,
 }
 
 /// A reason why the kernel keeps the tick.
@@ -56,6 +60,8 @@ pub struct NohzTestSummary {
     pub stay: Option<MeanwhileSummary>,
     /// Whether the tick came back then; null where that was not watched.
     pub came_back: Option<bool>,
+    /// What brought it back; null where it did not come back, or that could not be seen.
+    pub brought_back: Option<TickReturnSummary>,
 }
 
 /// How long it took the tick to stop.
@@ -154,6 +160,7 @@ impl NohzTestSummary {
             kept_by: kept_by(input),
             stay: input.stay.as_ref().map(MeanwhileSummary::of),
             came_back: input.came_back,
+            brought_back: input.back.as_ref().map(TickReturnSummary::of),
         }
     }
 }
@@ -214,6 +221,7 @@ mod tests {
             kept_by: Some(vec![("RCU", 2), ("SCHED", 23)]),
             stay: None,
             came_back: None,
+            back: None,
         }
     }
 
@@ -224,7 +232,7 @@ mod tests {
         let expected = serde_json::json!({
             "cpu": 1, "entered": false, "wait_ns": 9_000_000, "forced": true, "left": 1,
             "kept_by": [{"dependency": "SCHED", "times": 23}, {"dependency": "RCU", "times": 2}],
-            "stay": null, "came_back": null,
+            "stay": null, "came_back": null, "brought_back": null,
         });
         assert_eq!(serde_json::to_value(found).unwrap(), expected);
         let none = NohzTestSummary::of(&NohzInput { kept_by: None, ..input(&[]) });

@@ -1,7 +1,11 @@
 //! The tick of a `nohz_full` CPU, where there is one.
 
 use std::os::unix::process::CommandExt;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use units::Cpu;
 
 use serde_json::Value;
 
@@ -86,6 +90,99 @@ fn plant() -> std::io::Result<()> {
     } {
         0 => Ok(()),
         _ => Err(std::io::Error::last_os_error()),
+    }
+}
+
+/// Check that what brings a tick back that had stopped is named: a limit on CPU time, and a
+/// second task on that CPU.
+#[test]
+fn what_brings_it_back_is_named() {
+    let Some(cpu) = nohz_full("what_brings_it_back_is_named") else { return };
+    let _alone = alone();
+    let found = came_back(&cpu, |child| limit_cpu_time(child.id()));
+    assert_eq!(found["name"], "POSIX_TIMER", "{found}");
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let _end = End(&is_over);
+        let found = came_back(&cpu, |_| {
+            scope.spawn(|| spin_on(cpu.parse().unwrap(), &is_over));
+        });
+        assert_eq!(found["name"], "SCHED", "{found}");
+    });
+}
+
+/// Does something to `nohz test` once the tick of its CPU has stopped; the first cause for which
+/// the tick then came back.
+fn came_back(cpu: &str, disturb: impl FnOnce(&Child)) -> Value {
+    let args = [
+        "nohz", "test", "-a", cpu, "--fifo", "0", "--limit", "2s", "--stay", "8",
+        "--json",
+    ];
+    let mut child = tool(&args).stdout(Stdio::piped()).spawn().unwrap();
+    until_it_stays(&mut child, cpu.parse().unwrap());
+    disturb(&child);
+    let told = child.wait_with_output().unwrap();
+    let summary = json(&told.stdout)["summary"].clone();
+    assert_eq!(
+        (&summary["entered"], &summary["came_back"]),
+        (&true.into(), &true.into())
+    );
+    let first = &summary["brought_back"]["causes"][0];
+    assert_eq!(first["kind"], "dependency", "{summary}");
+    first.clone()
+}
+
+/// Waits until the tick of that CPU has been stopped while the tool's thread there used half a
+/// second in user space: making sure that it has stopped takes five ticks, so the stay has begun.
+fn until_it_stays(child: &mut Child, cpu: Cpu) {
+    let mut since = None;
+    loop {
+        assert_eq!(child.try_wait().unwrap(), None, "ended before its tick had stopped");
+        let list = std::fs::read_to_string(facts::TimerList::FILE).unwrap();
+        let stopped = facts::TimerList::tick_stopped(&list, cpu) == Ok(Some(true));
+        let used = user_time(child.id()).filter(|_| stopped);
+        since = used.map(|used| since.unwrap_or(used));
+        if used.zip(since).is_some_and(|(used, since)| used >= since + 50) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// What the thread `nohz` of a process has used in user space, in hundredths of a second.
+fn user_time(process: u32) -> Option<u64> {
+    let tasks = std::fs::read_dir(format!("/proc/{process}/task")).ok()?.flatten();
+    let mut stats =
+        tasks.filter_map(|task| std::fs::read_to_string(task.path().join("stat")).ok());
+    let stat = stats.find(|stat| stat.contains(" (nohz) "))?;
+    stat.rsplit_once(") ")?.1.split_whitespace().nth(11)?.parse().ok()
+}
+
+/// Gives a process a limit on CPU time that it will not reach: the kernel arms a timer for it.
+fn limit_cpu_time(process: u32) {
+    let limit = libc::rlimit { rlim_cur: 100_000, rlim_max: 100_000 };
+    let process = libc::pid_t::try_from(process).unwrap();
+    // SAFETY: `limit` outlives the call, which only reads it; the old one is not asked for.
+    let set = unsafe {
+        libc::prlimit(process, libc::RLIMIT_CPU, &raw const limit, std::ptr::null_mut())
+    };
+    assert_eq!(set, 0, "{}", std::io::Error::last_os_error());
+}
+
+/// Ends a spinning thread, even where the test fails.
+struct End<'a>(&'a AtomicBool);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Spins on that CPU, as an ordinary task, until it is over.
+fn spin_on(cpu: Cpu, is_over: &AtomicBool) {
+    isolate::pin(cpu).unwrap();
+    while !is_over.load(Ordering::Relaxed) {
+        std::hint::spin_loop();
     }
 }
 

@@ -41,3 +41,40 @@ fn entry() {
         assert!(executed < wait + 100_000 && executed > 1_000, "{executed} {wait}");
     }
 }
+
+/// The real-time kernel whose fair server (since 6.12) starts the tick again.
+const BACK: &str = "debian:trixie-backports/6.18-rt";
+
+/// The same thread as in `nohz-entry`, with that server and without.
+const SERVER: &str = "name = \"server\"\nkernels = [\"debian:trixie-backports/6.18-rt\"]\n\
+    [machine]\ncpus = 2\ncpu = \"max,-rdrand,-rdseed\"\n\
+    [[boot]]\nappend = \"nohz_full=1 isolcpus=1 rcu_nocbs=1\"\n\
+    [[setting]]\nname = \"with\"\n\
+    write = { \"/proc/sys/kernel/sched_rt_runtime_us\" = \"-1\" }\n\
+    [[setting]]\nname = \"without\"\n\
+    write = { \"/proc/sys/kernel/sched_rt_runtime_us\" = \"-1\", \
+    \"/sys/kernel/debug/sched/fair_server/cpu1/runtime\" = \"0\" }\n\
+    [[workload]]\nname = \"plain\"\n\
+    nohz = { cpu = 1, limit = \"5s\", stay = \"2s\", fifo = 99 }\n";
+
+/// Check that a tick that comes back is seen, with what brings it back; and that it does not come
+/// back where that is switched off.
+#[test]
+fn brought_back() {
+    let Some(site) = Site::new() else { return };
+    if !kernels(&site, &[BACK]) {
+        return;
+    }
+    let cells = site.cells(&[&site.file("server.toml", SERVER)], 0);
+    let [with, without] = ["with plain", "without plain"].map(|name| {
+        let cell = cells.iter().find(|cell| cell["name"] == name).unwrap();
+        &cell["summary"]
+    });
+    assert_eq!(
+        (&with["came_back"], &without["came_back"]),
+        (&true.into(), &false.into())
+    );
+    let cause = &with["brought_back"]["causes"][0];
+    assert_eq!((&cause["kind"], &cause["name"]), (&"dependency".into(), &"SCHED".into()));
+    assert_eq!(without["brought_back"], Value::Null);
+}

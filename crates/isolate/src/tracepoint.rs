@@ -1,0 +1,252 @@
+//! A tracepoint of one CPU, read through `perf_event_open(2)`.
+//!
+//! The counter of the tracepoint ends with its file, so that nothing has to be restored, and
+//! keeps no tick itself. Needs root or `CAP_PERFMON`, and a mounted tracefs, whose `format` files
+//! say where a record has which field.
+//!
+//! Records that do not fit into the ring between two readings are lost, and are not counted.
+
+use std::fs;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use units::Cpu;
+
+use crate::error::{Error, Kind};
+
+/// Where tracefs is mounted; the second by debugfs itself.
+const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+const PAGE: usize = 4096;
+/// Pages of records; a power of two.
+const PAGES: usize = 64;
+/// `watermark`, the 15th bit of the attributes' flags: `wakeup_events` is a number of bytes. The
+/// kernel does not wake the reader, which polls, until the whole ring has been written: that
+/// would be work for the CPU that is watched, and with PREEMPT_RT for a thread that may not run.
+const WATERMARK: u64 = 1 << 14;
+const PERF_TYPE_TRACEPOINT: u32 = 2;
+const PERF_SAMPLE_RAW: u64 = 1 << 10;
+const PERF_FLAG_FD_CLOEXEC: libc::c_ulong = 1 << 3;
+const PERF_RECORD_SAMPLE: u32 = 9;
+/// Where `struct perf_event_mmap_page` has the producer's and the consumer's position.
+const HEAD: usize = 1024;
+const TAIL: usize = 1032;
+
+/// What passes one tracepoint on one CPU, from now on: `N` fields of each record.
+#[derive(Debug)]
+pub(crate) struct Tracepoint<const N: usize> {
+    _counter: OwnedFd,
+    ring: NonNull<u8>,
+    fields: [Field; N],
+}
+
+impl<const N: usize> Tracepoint<N> {
+    /// Begins to record a tracepoint, such as `timer/tick_stop`, with these fields.
+    ///
+    /// # Errors
+    /// `Kind::Privilege` where tracefs or the tracepoint cannot be used.
+    pub(crate) fn open(point: &str, fields: [&str; N], cpu: Cpu) -> Result<Self, Error> {
+        let folder = folder(point)?;
+        let read = |name: &str| {
+            let file = format!("{folder}/{name}");
+            fs::read_to_string(&file).map_err(|error| unseen(&format!("{file}: {error}")))
+        };
+        let garbage = || unseen(&format!("{folder}: not understood"));
+        let id = read("id")?.trim().parse().map_err(|_| garbage())?;
+        let fields = Field::all(&read("format")?, fields).ok_or_else(garbage)?;
+        let counter = perf_event(id, cpu)?;
+        let ring = map(&counter)?;
+        Ok(Self { _counter: counter, ring, fields })
+    }
+
+    /// The records since the last call, in order.
+    pub(crate) fn take(&mut self) -> Vec<[u64; N]> {
+        let (head, tail) = (self.position(HEAD), self.position(TAIL));
+        let end = head.load(Ordering::Acquire);
+        let mut at = tail.load(Ordering::Relaxed);
+        let mut found = Vec::new();
+        while at < end {
+            let header = self.bytes(at, 8);
+            let kind = u32::from_ne_bytes([header[0], header[1], header[2], header[3]]);
+            let length = u64::from(u16::from_ne_bytes([header[6], header[7]]));
+            if kind == PERF_RECORD_SAMPLE {
+                // The header, then the length of what the tracepoint wrote, then that.
+                let record = self.bytes(at + 12, length.saturating_sub(12));
+                found.extend(Field::values(&self.fields, &record));
+            }
+            // A record of no length would be read for ever.
+            at += length.max(8);
+        }
+        tail.store(end, Ordering::Release);
+        found
+    }
+
+    fn position(&self, offset: usize) -> &AtomicU64 {
+        // SAFETY: the mapped page is aligned, longer than that, and lives as long as `self`;
+        // kernel and process both use these words as atomics.
+        unsafe { self.ring.add(offset).cast().as_ref() }
+    }
+
+    /// Bytes of the ring, which ends where it begins.
+    fn bytes(&self, at: u64, length: u64) -> Vec<u8> {
+        let size = (PAGES * PAGE) as u64;
+        let byte = |place: u64| {
+            let offset = usize::try_from(place % size).unwrap_or(0);
+            // SAFETY: below the size of what was mapped behind the first page.
+            unsafe { self.ring.add(PAGE + offset).read_volatile() }
+        };
+        (at..at + length).map(byte).collect()
+    }
+}
+
+impl<const N: usize> Drop for Tracepoint<N> {
+    fn drop(&mut self) {
+        // SAFETY: mapped by `map` in that length, and not used any more.
+        unsafe { libc::munmap(self.ring.as_ptr().cast(), (PAGES + 1) * PAGE) };
+    }
+}
+
+/// Where a record has a field, and how many bytes it is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Field {
+    offset: usize,
+    size: usize,
+}
+
+impl Field {
+    /// As the tracepoint's `format` says: `field:int success; offset:8; size:4; signed:1;`.
+    pub(crate) fn all<const N: usize>(
+        format: &str,
+        names: [&str; N],
+    ) -> Option<[Self; N]> {
+        let mut fields = [Self::default(); N];
+        for (field, name) in fields.iter_mut().zip(names) {
+            let line = format.lines().find(|line| line.contains(&format!(" {name};")))?;
+            let number = |key: &str| {
+                let (number, _) = line.split_once(key)?.1.split_once(';')?;
+                number.trim().parse().ok()
+            };
+            *field = Self { offset: number("offset:")?, size: number("size:")? };
+        }
+        Some(fields)
+    }
+
+    /// The fields of one record; `None` where it is too short for them.
+    pub(crate) fn values<const N: usize>(
+        fields: &[Self; N],
+        record: &[u8],
+    ) -> Option<[u64; N]> {
+        let mut values = [0; N];
+        for (value, Self { offset, size }) in values.iter_mut().zip(fields) {
+            let bytes = record.get(*offset..*offset + *size)?;
+            let mut whole = [0; 8];
+            whole.get_mut(..*size)?.copy_from_slice(bytes);
+            *value = u64::from_le_bytes(whole);
+        }
+        Some(values)
+    }
+}
+
+/// The tracepoint's folder.
+fn folder(point: &str) -> Result<String, Error> {
+    let folders = PLACES.map(|place| format!("{place}/events/{point}"));
+    let found = folders.into_iter().find(|folder| fs::metadata(folder).is_ok());
+    found.ok_or_else(|| {
+        let point = point.replace('/', ":");
+        let why = format!("tracefs cannot be read, or this kernel has no {point}");
+        unseen(&format!("{why} (as root: mount -t tracefs nodev {})", PLACES[0]))
+    })
+}
+
+fn unseen(why: &str) -> Error {
+    Error::new(Kind::Privilege, format!("what keeps the tick is not seen: {why}"))
+}
+
+/// `struct perf_event_attr` as far as all kernels know it (`PERF_ATTR_SIZE_VER0`).
+#[repr(C)]
+#[derive(Default)]
+struct Attributes {
+    kind: u32,
+    size: u32,
+    config: u64,
+    sample_period: u64,
+    sample_type: u64,
+    read_format: u64,
+    flags: u64,
+    wakeup_events: u32,
+    bp_type: u32,
+    config1: u64,
+}
+
+fn perf_event(tracepoint: u64, cpu: Cpu) -> Result<OwnedFd, Error> {
+    let asked = Attributes {
+        kind: PERF_TYPE_TRACEPOINT,
+        size: u32::try_from(size_of::<Attributes>()).unwrap_or(0),
+        config: tracepoint,
+        sample_period: 1,
+        sample_type: PERF_SAMPLE_RAW,
+        flags: WATERMARK,
+        wakeup_events: u32::MAX,
+        ..Attributes::default()
+    };
+    let (every_task, no_group) = (-1, -1);
+    let cpu = i32::try_from(cpu.index()).unwrap_or(i32::MAX);
+    // SAFETY: `asked` is as long as it says, outlives the call, and is only read.
+    let opened = unsafe {
+        libc::syscall(
+            libc::SYS_perf_event_open,
+            &raw const asked,
+            every_task,
+            cpu,
+            no_group,
+            PERF_FLAG_FD_CLOEXEC,
+        )
+    };
+    match i32::try_from(opened) {
+        // SAFETY: a new descriptor, nobody else's.
+        Ok(file) if file >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(file) }),
+        _ => {
+            let error = std::io::Error::last_os_error();
+            let help = "it needs root, or CAP_PERFMON and a readable tracefs";
+            Err(unseen(&format!("perf_event_open: {error}: {help}")))
+        }
+    }
+}
+
+fn map(counter: &OwnedFd) -> Result<NonNull<u8>, Error> {
+    let length = (PAGES + 1) * PAGE;
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let file = counter.as_raw_fd();
+    // SAFETY: a new mapping, wherever the kernel wants it; checked below.
+    let place = unsafe {
+        libc::mmap(std::ptr::null_mut(), length, access, libc::MAP_SHARED, file, 0)
+    };
+    let failed = || unseen(&format!("its ring: {}", std::io::Error::last_os_error()));
+    if place == libc::MAP_FAILED {
+        return Err(failed());
+    }
+    NonNull::new(place.cast()).ok_or_else(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FORMAT: &str = "name: timer_expire_entry\nID: 454\nformat:\n\
+        \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
+        \tfield:unsigned int vec;\toffset:8;\tsize:4;\tsigned:0;\n\
+        \tfield:void * function;\toffset:16;\tsize:8;\tsigned:0;\n";
+
+    /// Check that fields are found by name, and read with their own size.
+    #[test]
+    fn fields_by_name() {
+        let fields = Field::all(FORMAT, ["function", "vec"]).unwrap();
+        let place = |offset, size| Field { offset, size };
+        assert_eq!(fields, [place(16, 8), place(8, 4)]);
+        let record: Vec<u8> = (0..24).collect();
+        let function = 0x1716_1514_1312_1110;
+        assert_eq!(Field::values(&fields, &record), Some([function, 0x0b0a_0908]));
+        assert_eq!(Field::values(&fields, &record[..20]), None);
+        assert_eq!(Field::all(FORMAT, ["vec", "success"]), None);
+    }
+}
