@@ -203,7 +203,7 @@ fn perf_event(tracepoint: u64, cpu: Cpu) -> Result<OwnedFd, Error> {
         )
     };
     match i32::try_from(opened) {
-        // SAFETY: a new descriptor, nobody else's.
+        // SAFETY: a new descriptor, which this call owns.
         Ok(file) if file >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(file) }),
         _ => {
             let error = std::io::Error::last_os_error();
