@@ -1,6 +1,6 @@
 //! Measuring while the kernel's events are watched, by whom the order names.
 //!
-//! Noise is blamed on what was seen. Of calls it counts only what being watched costs them:
+//! Noise is blamed on what was seen; of idle CPUs it is told what ran there. Of calls it counts only what being watched costs them:
 //! what is seen of those is dropped, and the threads that make them are watched like others.
 
 use blame::{Threads, Watcher};
@@ -22,9 +22,8 @@ pub(crate) fn open(
     let (cpus, threads) = match spec {
         Spec::Noise(spec) => (spec.cpus.clone(), Threads::Others),
         Spec::Calls(spec) => (CpuSet::from_iter([spec.cpu]), Threads::All),
-        _ => {
-            return Err("only noise and calls can be watched".to_owned());
-        }
+        Spec::Ticks(spec) => (spec.cpus.clone(), Threads::All),
+        _ => return Err("only noise, ticks and calls can be watched".to_owned()),
     };
     let opened = Watcher::open_for(&cpus, Some(source), threads, facts);
     opened.map(Some).map_err(|error| format!("watch: {error}"))
@@ -61,9 +60,17 @@ mod tests {
         let cpus = CpuSet::from_iter([Cpu::new(0)]);
         let interval_ns = Nanos::from_secs(1);
         let ticks = Spec::Ticks(TicksSpec { cpus, interval_ns, count: Some(1) });
+        let nohz = Spec::NohzTest(recording::NohzSpec {
+            cpu: Cpu::new(0),
+            tries: Some(1),
+            limit_ns: interval_ns,
+            forced: false,
+            fifo: None,
+            stay_ns: Nanos::ZERO,
+        });
         let facts = Facts::read(&facts::Root::live());
         let told = |source, spec| open(source, spec, &facts).err();
-        assert!(told(Some(Source::Bpf), &ticks).is_some_and(|why| why.contains("calls")));
+        assert!(told(Some(Source::Bpf), &nohz).is_some_and(|why| why.contains("calls")));
         assert_eq!(told(None, &ticks), None);
         let calls = recording::CallsSpec {
             cpu: Cpu::new(0),

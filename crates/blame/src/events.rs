@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use recording::{
-    Blamed, Body, Code, CpuNoise, Culprit, Doubt, Event, NoiseSeries, Recording,
-    RunSeries, Source,
+    Blamed, Body, Code, CpuBusy, CpuNoise, Culprit, Doubt, Event, NoiseSeries, Recording,
+    RunSeries, Source, TicksSeries,
 };
 use units::{Cpu, Nanos, Span};
 
 use crate::error::Error;
-use crate::interruptions::interruptions;
+use crate::interruptions::{busy, interruptions};
 use crate::join::join;
 use crate::names::Names;
 use crate::seen::Lane;
@@ -50,6 +50,7 @@ impl Events {
     pub fn blame_in(&self, recording: &mut Recording, trace: bool) {
         let doubts = match &mut recording.body {
             Body::Run { spec, series } => Some(self.interrupted(spec.cpu, series)),
+            Body::Ticks { series, .. } => Some(self.busy(series)),
             body => body.noise_mut().map(|series| self.blame(series, trace)),
         };
         recording.doubts.extend(doubts.into_iter().flatten());
@@ -65,6 +66,21 @@ impl Events {
         // Both clocks are CLOCK_MONOTONIC.
         let ran = Span { start: series.began_ns, length: series.elapsed_ns };
         series.interruptions = Some(interruptions(lane, &self.names, ran));
+        self.doubts()
+    }
+
+    /// Finds what ran on the CPUs that were watched while their ticks were counted, and says what
+    /// there is to doubt.
+    fn busy(&self, series: &mut TicksSeries) -> Vec<Doubt> {
+        series.source = Some(self.source);
+        if self.lanes.is_empty() {
+            return self.unwatched().into_iter().collect();
+        }
+        let busy = |lane: &Lane| {
+            let (spans, blamed) = busy(lane, &self.names, &series.waits);
+            CpuBusy { cpu: lane.cpu, spans, blamed }
+        };
+        series.busy = self.lanes.iter().map(busy).collect();
         self.doubts()
     }
 

@@ -47,6 +47,35 @@ pub(crate) fn interruptions(lane: &Lane, names: &Names, ran: Span) -> Interrupti
     Interruptions { ready_ns: ready, gaps, blamed }
 }
 
+/// When anything ran on a CPU within these stretches of the records' clock, counted from the
+/// first one's start, and what it was.
+pub(crate) fn busy(lane: &Lane, names: &Names, waits: &[Span]) -> (Vec<Span>, Blamed) {
+    let Some(first) = waits.first() else { return (Vec::new(), Blamed::default()) };
+    let in_waits = |from: u64, to: u64| {
+        waits.iter().filter_map(move |wait| {
+            let part = clipped(from, to, *wait)?;
+            let start = part.start + wait.start.saturating_sub(first.start);
+            Some(Span { start, ..part })
+        })
+    };
+    let mut known = Known::default();
+    let mut events = Vec::new();
+    for record in lane.records.iter().filter(|record| !record.is_idle()) {
+        let parts = in_waits(record.start, record.end);
+        events.extend(
+            parts.map(|span| Event { span, culprit: known.saw(names.culprit(record)) }),
+        );
+    }
+    let spans = touching(events.iter().map(|event| event.span).collect(), Nanos::ZERO);
+    let losses = lane.losses.iter().flat_map(|(from, to)| in_waits(*from, *to));
+    let losses: Vec<Span> = losses.collect();
+    let (mut culprits, mut counts) = known.into_parts();
+    let shares = join(&spans, &events, &losses, Nanos::ZERO, &mut culprits);
+    counts.resize(culprits.len(), 0);
+    let lost = lane.lost;
+    (spans, Blamed { culprits, shares, events: counts, lost, trace: None })
+}
+
 /// When the program's threads had the CPU, in order, and whether they could have run on at
 /// each end.
 fn own_turns(lane: &Lane, ran: Span) -> Vec<(Span, bool)> {
@@ -95,10 +124,15 @@ fn overlaps(span: Span, stretches: &[Span]) -> bool {
 }
 
 /// The same stretches in order, those that touch, or nearly so, as one.
-fn together(mut spans: Vec<Span>) -> Vec<Span> {
+fn together(spans: Vec<Span>) -> Vec<Span> {
+    touching(spans, NEAR)
+}
+
+/// The same stretches in order, those as one that are no further apart than that.
+fn touching(mut spans: Vec<Span>, near: Nanos) -> Vec<Span> {
     spans.sort_unstable();
     spans.dedup_by(|later, span| {
-        let touches = later.start <= span.end() + NEAR;
+        let touches = later.start <= span.end() + near;
         if touches {
             let end = span.end().max(later.end());
             span.length = end.saturating_sub(span.start);
@@ -146,6 +180,39 @@ mod tests {
     fn told(found: &Interruptions) -> Vec<(u64, u64)> {
         let micros = |nanos: Nanos| nanos.get() / 1_000;
         found.gaps.iter().map(|gap| (micros(gap.start), micros(gap.length))).collect()
+    }
+
+    /// Check that all that ran in the waits is told, an interrupt of a thread as its own, what lies
+    /// outside cut off; that idleness is none, and that touching pieces are one stretch.
+    #[test]
+    fn busy_in_waits() {
+        use Level::{Softirq, Thread, Vector};
+        let mut lane = Lane::new(Cpu::new(1));
+        lane.records = vec![
+            record(Thread, 0, 0, 9_000, "other"),
+            record(Vector, 239, 100, 104, "other"),
+            record(Softirq, 1, 104, 110, "other"),
+            record(Thread, 70, 990, 1_010, "other"),
+            record(Thread, 70, 5_100, 5_140, "other"),
+            record(Vector, 239, 5_110, 5_115, "other"),
+        ];
+        let at = |micros: u64| Nanos::from_secs(1) + Nanos::from_micros(micros);
+        let wait =
+            |from, micros| Span { start: at(from), length: Nanos::from_micros(micros) };
+        let names = Names::read(&Root::live(), &[]);
+        let (spans, blamed) = busy(&lane, &names, &[wait(50, 950), wait(5_000, 1_000)]);
+        let micros = |nanos: Nanos| nanos.get() / 1_000;
+        let told: Vec<_> =
+            spans.iter().map(|s| (micros(s.start), micros(s.length))).collect();
+        assert_eq!(told, [(50, 10), (940, 10), (5_050, 40)]);
+        let of = |kind| {
+            let shares = blamed.shares.iter();
+            let own = shares.filter(|share| blamed.culprits[share.culprit].kind == kind);
+            micros(own.map(|share| share.ns).sum())
+        };
+        let kinds = [CulpritKind::Thread, CulpritKind::Softirq, CulpritKind::Unexplained];
+        assert_eq!(kinds.map(of), [45, 6, 0]);
+        assert_eq!(busy(&lane, &names, &[]).0, []);
     }
 
     /// Check what is an interruption: an interrupt in a turn, with what it brings about, and a

@@ -75,9 +75,9 @@ pub(crate) fn work(
         return Err(source.refuse(place, why));
     };
     let (task, mut words) = first?;
-    let unwatched = row.noise.is_none() && row.calls.is_none();
+    let unwatched = row.nohz.is_some() || row.slices.is_some();
     if let (Some(watch), true) = (&row.watch, unwatched) {
-        let why = "only noise and calls are watched; the others are counted";
+        let why = "only noise, ticks and calls are watched; the others are counted";
         return Err(source.refuse(watch.span(), why));
     }
     let watch = row.watch.as_ref().map(|watch| watch.get_ref().0);

@@ -122,8 +122,8 @@ const WORKLOADS: &[Case] = &[
         "8:9: nobody called 'strace' watches: bpf, bpf_classic or tracefs",
     ),
     (
-        "ticks = { cpu = 0, duration = \"1s\" }\nwatch = \"bpf\"",
-        "8:9: only noise and calls are watched; the others are counted",
+        "slices = { spinners = 1, duration = \"1s\" }\nwatch = \"bpf\"",
+        "8:9: only noise, ticks and calls are watched; the others are counted",
     ),
     (
         "calls = { cpu = 0, calls = [], repeats = 1 }",

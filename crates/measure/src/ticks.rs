@@ -7,8 +7,9 @@
 
 use facts::{CpuTime, Interrupts};
 use recording::{Code, CpuTicks, Doubt, TickSample, TicksSeries, TicksSpec};
-use units::{Cpu, CpuSet, Nanos};
+use units::{Cpu, CpuSet, Nanos, Span};
 
+use crate::alarms::now;
 use crate::doubts;
 use crate::meanwhile::{Counters, both};
 use crate::watch::{self, Watch};
@@ -27,27 +28,30 @@ pub(crate) fn run(
     }
     doubts.extend(first.doubts());
     let begin = first.at;
+    let mut waits = Vec::new();
     let (mut samples, mut before) = (Vec::new(), first);
     for number in 1..=spec.count.unwrap_or(u64::MAX) {
         let until = begin + spec.interval_ns.saturating_mul(number);
+        let start = now();
         mark::begin();
         watch::sleep(watch, "counting ticks", before.at, until);
         mark::end();
+        waits.push(Span { start, length: now().saturating_sub(start) });
         let stopped = watch.stop().given();
         if stopped && !samples.is_empty() {
             break;
         }
-        let now = Counters::now();
-        let sample = sample(&before, &now, begin, &spec.cpus);
+        let after = Counters::now();
+        let sample = sample(&before, &after, begin, &spec.cpus);
         watch.ticks(&sample);
         samples.push(sample);
-        before = now;
+        before = after;
         if stopped {
             break;
         }
     }
     doubts.extend(holes(&samples));
-    Ok(TicksSeries { samples })
+    Ok(TicksSeries { samples, waits, ..TicksSeries::default() })
 }
 
 fn sample(before: &Counters, now: &Counters, begin: Nanos, cpus: &CpuSet) -> TickSample {

@@ -49,7 +49,7 @@ pub use slices::{
     CpuSwitches, End, LooseEnd, Policy, Role, SlicesSample, SlicesSeries, SlicesSpec,
     SlicesTask, SlicesTurn, Step, StepSetting, Stretch, SwitchedTask, Switches, TaskTime,
 };
-pub use ticks::{CpuTicks, TickSample, TicksSeries, TicksSpec};
+pub use ticks::{CpuBusy, CpuTicks, TickSample, TicksSeries, TicksSpec};
 pub use wakers::{Partner, WakersSeries, WakersSpec, WokenThread};
 pub use words::Words;
 pub use workload::Workload;

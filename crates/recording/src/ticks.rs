@@ -1,7 +1,9 @@
 //! Timer interrupts per CPU: what is asked and what is seen.
 
 use serde::{Deserialize, Serialize};
-use units::{Cpu, CpuSet, Nanos};
+use units::{Cpu, CpuSet, Nanos, Span};
+
+use crate::{Blamed, Source};
 
 /// What `ticks` is asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,6 +21,28 @@ pub struct TicksSpec {
 pub struct TicksSeries {
     /// The intervals, in order.
     pub samples: Vec<TickSample>,
+    /// When this tool waited in each of them, on the clock of the kernel's events
+    /// (`CLOCK_MONOTONIC`): between two readings of `/proc`. Empty in older files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waits: Vec<Span>,
+    /// Where the events are from of what ran meanwhile; `None` where none were watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
+    /// What ran on each CPU that was watched.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub busy: Vec<CpuBusy>,
+}
+
+/// What ran on one CPU.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CpuBusy {
+    /// The CPU.
+    pub cpu: Cpu,
+    /// When something ran there during the waits, an interrupt or a thread: counted from the
+    /// first wait's beginning, in their order. The rest of the waits it was idle.
+    pub spans: Vec<Span>,
+    /// What it was: these spans take the place of gaps.
+    pub blamed: Blamed,
 }
 
 /// One interval between two readings.

@@ -19,7 +19,8 @@ use units::{Cpu, CpuSet, Nanos, Span, TscHz};
 
 use crate::slices_summary::slices_summary;
 use crate::summary::{
-    calls_summary, check_summary, nohz_test_summary, noise_summary, ticks_summary,
+    busy_culprits, calls_summary, check_summary, nohz_test_summary, noise_summary,
+    ticks_summary,
 };
 use crate::typical::stacks;
 
@@ -165,7 +166,7 @@ fn idle_cost(answer: &Answer, series: &TicksSeries, counts: &Counts) -> Option<I
     let cpus: CpuSet = cost.cpus.iter().map(|cpu| cpu.cpu).collect();
     let ticks = cost.tick_kernel_instructions.count();
     let kinds = TickKinds::of(ticks, kinds(answer, &cpus, &[Level::User, Level::Kernel]));
-    Some(IdleCost { kinds, ..cost })
+    Some(IdleCost { kinds, culprits: busy_culprits(series), ..cost })
 }
 
 /// The kinds of timer interrupts that were kept: those of these CPUs that interrupted this.

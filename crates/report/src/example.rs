@@ -112,7 +112,7 @@ pub(crate) fn ticks_series(count: u32, seconds: u64) -> TicksSeries {
         span_ns: Nanos::from_secs(1),
         cpus: (0..count).map(|number| cpu(number, second)).collect(),
     };
-    TicksSeries { samples: (0..seconds).map(sample).collect() }
+    TicksSeries { samples: (0..seconds).map(sample).collect(), ..TicksSeries::default() }
 }
 
 /// What one CPU saw in ten seconds: ticks, and now and then another program.

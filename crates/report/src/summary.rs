@@ -8,12 +8,12 @@ use recording::{
     WokenThread,
 };
 use stats::{
-    CallInput, CallsSummary, CheckSummary, CountInput, EndedSummary, InterruptionsInput,
-    JitterInput, JitterSummary, LatencyInput, LatencySummary, LatencyTerms, LineInput,
-    LoopInput, LostInput, LostTestsInput, LostWakeupsInput, MeanwhileInput, NohzInput,
-    NohzStressSummary, NohzTestSummary, NoiseInput, NoiseSummary, PartnerInput, RunInput,
-    RunSummary, ShareInput, TickInput, TickReturnInput, TicksSummary, UsageSummary,
-    WakersSummary, WakeupInput, WokenInput,
+    CallInput, CallsSummary, CheckSummary, CountInput, Culprit, EndedSummary,
+    InterruptionsInput, JitterInput, JitterSummary, LatencyInput, LatencySummary,
+    LatencyTerms, LineInput, LoopInput, LostInput, LostTestsInput, LostWakeupsInput,
+    MeanwhileInput, NohzInput, NohzStressSummary, NohzTestSummary, NoiseInput,
+    NoiseSummary, PartnerInput, RunInput, RunSummary, ShareInput, TickInput,
+    TickReturnInput, TicksSummary, UsageSummary, WakersSummary, WakeupInput, WokenInput,
 };
 
 /// The summary of what `noise` saw.
@@ -259,6 +259,12 @@ fn noise_input<'a>(series: &NoiseSeries, cpu: &'a CpuNoise) -> NoiseInput<'a> {
         shares: cpu.blamed.as_ref().map(shares),
         meanwhile: meanwhile_input(&cpu.meanwhile),
     }
+}
+
+/// What ran on CPUs that were watched while their ticks were counted.
+pub(crate) fn busy_culprits(series: &TicksSeries) -> Vec<Culprit> {
+    let shares: Vec<_> = series.busy.iter().flat_map(|cpu| shares(&cpu.blamed)).collect();
+    Culprit::of_all(&shares)
 }
 
 fn shares(blamed: &Blamed) -> Vec<ShareInput<'_>> {

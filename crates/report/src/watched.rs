@@ -105,10 +105,12 @@ fn added_line(named: &Named<'_>, one: &Added, width: usize) -> [String; 6] {
     ]
 }
 
-/// The table of who took the gaps of watched cells; none where no noise was watched.
+/// The table of who took the gaps of watched cells, or ran on idle CPUs; none where neither was
+/// watched.
 pub(crate) fn culprits_table(rows: &[Row]) -> Option<String> {
     let of_row = |row: &Row| match &row.summary {
         CellSummary::TickCost(cost) => cost.culprits.clone(),
+        CellSummary::IdleCost(cost) => cost.culprits.clone(),
         CellSummary::Noise(noise) => noise.culprits.clone(),
         _ => Vec::new(),
     };
@@ -122,7 +124,8 @@ pub(crate) fn culprits_table(rows: &[Row]) -> Option<String> {
     }
     let table = fitted(6..=36, |width| taken_by(&found, width));
     let words = "\"time\" is the guest's: in exact cells an instruction takes 1 ns. \"noise\": \
-                 the part of all gaps' time. A gap may have several culprits.";
+                 the part of all gaps' time. A gap may have several culprits. On an idle CPU a \
+                 gap is a stretch of work.";
     Some(section("Who took it", &table, words))
 }
 

@@ -170,6 +170,9 @@ pub struct IdleCost {
     pub tick_kernel_instructions: Spread,
     /// The kinds of these timer interrupts.
     pub kinds: TickKinds,
+    /// What ran on these CPUs, the most first: gaps are stretches of work. Empty where nothing
+    /// was watched.
+    pub culprits: Vec<Culprit>,
 }
 
 /// What one idle CPU executed. Timer interrupts are counted twice, independently.
@@ -215,6 +218,7 @@ impl IdleCost {
             cpus: cpus.iter().map(|cpu| CpuIdleCost::of(intervals, cpu)).collect(),
             tick_kernel_instructions: Spread::phased((0..intervals.len()).map(timer)),
             kinds: TickKinds::default(),
+            culprits: Vec::new(),
         }
     }
 

@@ -130,6 +130,11 @@ impl Culprit {
         added_up(lost.into_iter().chain(shares), noise)
     }
 
+    /// Adds shares up, of one CPU or of several, the most first; the whole is their sum.
+    pub fn of_all(shares: &[ShareInput<'_>]) -> Vec<Self> {
+        Self::of(shares, None, shares.iter().map(|share| share.ns).sum())
+    }
+
     /// Adds up what the same ones took on several CPUs.
     pub(crate) fn together<'a>(
         culprits: impl Iterator<Item = &'a Self> + Clone,

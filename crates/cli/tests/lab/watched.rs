@@ -16,8 +16,10 @@ pub(crate) const REAL_TIME: [&str; 2] = ["debian:6.1-rt", "debian:6.12-rt"];
 /// How long a guest may take on a busy host.
 const LONG: Duration = Duration::from_secs(1_200);
 
-/// Noise that is watched, and the same calls watched and not.
+/// An idle CPU and noise that are watched, and the same calls watched and not.
 const WATCHED: &str = "name = \"watched\"\nkernels = [\"debian:6.1-cloud\"]\n\
+    [[workload]]\nname = \"idle\"\nwatch = \"bpf\"\n\
+    ticks = { cpu = 0, duration = \"300ms\" }\n\
     [[workload]]\nname = \"noise\"\nwatch = \"bpf\"\n\
     noise = { cpu = 0, duration = \"300ms\" }\n\
     [[workload]]\nname = \"switch\"\n\
@@ -123,6 +125,18 @@ fn to_the_last_byte() {
     assert_eq!(culprits[0]["name"], "tick_sched_timer", "{culprits}");
     let gaps = sum(&noise["series"]["cpus"][0]["gaps"], |gap| &gap[1]);
     assert_eq!(sum(culprits, |culprit| &culprit["ns"]), gaps);
+    let idle = &named(&cells, "idle")["summary"];
+    // The counter has what lies outside of tracepoints, too: ways in and out, the idle thread.
+    let counted = sum(&idle["cpus"], |cpu| &cpu["instructions"]);
+    let ran = sum(&idle["culprits"], |culprit| &culprit["ns"]);
+    assert!(counted / 3 < ran && ran < counted, "{ran} {counted}");
+    let timer = |culprit: &&Value| culprit["name"] == "tick_sched_timer";
+    let ticks = idle["culprits"].as_array().unwrap().iter().find(timer).unwrap();
+    let entries = sum(&idle["cpus"], |cpu| &cpu["timer_entries"]);
+    assert!(
+        (1..=entries).contains(&ticks["gaps"].as_u64().unwrap()),
+        "{entries}: {ticks}"
+    );
     let added = named(&cells, "switch-bpf")["added"][0].clone();
     assert_eq!(added["event"], "switch");
     assert!(added["added_instructions"].as_f64().unwrap() > 100.0, "{added}");
