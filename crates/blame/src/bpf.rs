@@ -1,5 +1,5 @@
-//! The eBPF source: programs at raw tracepoints, which cost least (since Linux 5.11, for
-//! the helpers that they use; BTF says where the fields are).
+//! The eBPF source: programs at raw tracepoints, which cost least (since Linux 5.10, for
+//! running one of them by hand; BTF says where the fields are).
 //!
 //! Sees every interrupt that has a tracepoint. Cannot see the edges of an interruption, nor
 //! system management mode, nor the hypervisor. The programs go with the process, however
@@ -8,14 +8,15 @@
 use std::mem::MaybeUninit;
 
 use facts::Facts;
+use libbpf_rs::libbpf_sys::BPF_FUNC_get_current_task_btf;
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
-use libbpf_rs::{ProgramInput, ProgramMut, TracepointCategory};
+use libbpf_rs::{ProgramInput, ProgramMut, ProgramType, TracepointCategory};
 use units::CpuSet;
 
 use crate::attached::{Attached, failed, too_many};
 use crate::error::Error;
 use crate::level::Level;
-use crate::refusal;
+use crate::refusal::{self, Needs};
 use crate::ring::Rings;
 use crate::seen::Lane;
 use crate::skeleton::events::{EventsProgs, EventsSkelBuilder, OpenEventsSkel, types};
@@ -61,14 +62,39 @@ pub(crate) enum Points {
     Classic,
 }
 
+/// How a program reads the task that runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Access {
+    /// As if it were its own: since Linux 5.11 a helper gives it to programs with its type.
+    Direct,
+    /// By helpers that copy its fields.
+    Copied,
+}
+
+impl Access {
+    /// The cheaper way that this kernel has. Where it does not say, loading finds out.
+    fn here() -> Self {
+        let program = ProgramType::RawTracepoint;
+        match program.is_helper_supported(BPF_FUNC_get_current_task_btf) {
+            Ok(false) => Self::Copied,
+            Ok(true) | Err(_) => Self::Direct,
+        }
+    }
+}
+
 /// What the classic programs' names begin with.
 const CLASSIC: &str = "classic_";
 /// The program that is attached nowhere, and learns which process this is.
 const HELLO: &str = "hello";
-/// Those that learn whose children processes are, and mark their threads; and the one in
-/// whose place that one comes.
+/// Those that learn whose children processes are, and mark their threads.
 const MARKING: [&str; 3] = ["forked", "freed", "switched_marked"];
-const NOT_MARKING: &str = "switched";
+/// Those at `sched_switch` that mark none, of which one is loaded: each reads the running task in
+/// another way.
+const SWITCHED: [&str; 4] =
+    ["switched", "switched_copied", "classic_switched", "classic_switched_copied"];
+/// What these programs need, and whose threads are marked needs more.
+const NEEDS: Needs = Needs { version: (5, 10), why: "it lets a program be run by hand" };
+const NEEDS_MARKING: Needs = Needs { version: (5, 18), why: refusal::STATE };
 /// So many children at once; those beyond are taken for others.
 const CHILDREN: u32 = 1 << 16;
 
@@ -104,11 +130,11 @@ impl Programs {
         threads: Threads,
         facts: &Facts,
     ) -> Result<Self, Error> {
-        refusal::explained(facts, || Self::try_load(cpus, points, threads))
+        let needs = if threads == Threads::Marked { NEEDS_MARKING } else { NEEDS };
+        refusal::explained(facts, needs, || Self::try_load(cpus, points, threads))
     }
 
     fn try_load(cpus: &CpuSet, points: Points, threads: Threads) -> Result<Self, Error> {
-        libbpf_rs::set_print(None);
         let mut object = MaybeUninit::uninit();
         let mut open = EventsSkelBuilder::default().open(&mut object).map_err(failed)?;
         let depth = depth(cpus.len());
@@ -116,7 +142,8 @@ impl Programs {
         if threads == Threads::Marked {
             open.maps.children.set_max_entries(CHILDREN).map_err(failed)?;
         }
-        choose(&mut open, points, threads);
+        let access = Access::here();
+        choose(&mut open, points, threads, access);
         let loaded = open.load().map_err(failed)?;
         if threads != Threads::All {
             loaded.progs.hello.test_run(ProgramInput::default()).map_err(failed)?;
@@ -126,8 +153,8 @@ impl Programs {
         let rings = Rings::new(&maps.lanes, &maps.rings, &maps.comms, cpus.len(), depth)?;
         let mut program = Self { attached: Attached::default(), rings };
         match points {
-            Points::Raw => program.attach_raw(&loaded.progs, threads)?,
-            Points::Classic => program.attach_classic(&loaded.progs)?,
+            Points::Raw => program.attach_raw(&loaded.progs, threads, access)?,
+            Points::Classic => program.attach_classic(&loaded.progs, access)?,
         }
         Ok(program)
     }
@@ -138,6 +165,7 @@ impl Programs {
         &mut self,
         programs: &EventsProgs<'_>,
         threads: Threads,
+        access: Access,
     ) -> Result<(), Error> {
         for (entry, exit) in VECTORS {
             self.attached.raw(exit, &programs.vector_exit)?;
@@ -154,14 +182,22 @@ impl Programs {
         self.attached.raw("hrtimer_expire_entry", &programs.timer_expired)?;
         self.attached.raw("nmi_handler", &programs.nmi)?;
         if threads != Threads::Marked {
-            return self.attached.raw("sched_switch", &programs.switched);
+            let switched = match access {
+                Access::Direct => &programs.switched,
+                Access::Copied => &programs.switched_copied,
+            };
+            return self.attached.raw("sched_switch", switched);
         }
         self.attached.raw("sched_process_free", &programs.freed)?;
         self.attached.raw("sched_process_fork", &programs.forked)?;
         self.attached.raw("sched_switch", &programs.switched_marked)
     }
 
-    fn attach_classic(&mut self, programs: &EventsProgs<'_>) -> Result<(), Error> {
+    fn attach_classic(
+        &mut self,
+        programs: &EventsProgs<'_>,
+        access: Access,
+    ) -> Result<(), Error> {
         use TracepointCategory::{Irq, Nmi, Sched, Timer};
         let vectors = || TracepointCategory::Custom("irq_vectors".to_owned());
         for (entry, exit) in VECTORS {
@@ -174,7 +210,11 @@ impl Programs {
         self.classic(Irq, "softirq_entry", &programs.classic_softirq_entry)?;
         self.classic(Timer, "hrtimer_expire_entry", &programs.classic_timer_expired)?;
         self.classic(Nmi, "nmi_handler", &programs.classic_nmi)?;
-        self.classic(Sched, "sched_switch", &programs.classic_switched)
+        let switched = match access {
+            Access::Direct => &programs.classic_switched,
+            Access::Copied => &programs.classic_switched_copied,
+        };
+        self.classic(Sched, "sched_switch", switched)
     }
 
     fn classic(
@@ -196,18 +236,35 @@ fn depth(cpus: usize) -> u32 {
 }
 
 /// Leaves out the programs that are not needed.
-fn choose(open: &mut OpenEventsSkel<'_>, points: Points, threads: Threads) {
+fn choose(
+    open: &mut OpenEventsSkel<'_>,
+    points: Points,
+    threads: Threads,
+    access: Access,
+) {
+    let marks = threads == Threads::Marked;
+    let at_switch = (!marks).then(|| switched(points, access));
     for mut program in open.open_object_mut().progs_mut() {
         let name = program.name().to_string_lossy();
-        let marks = threads == Threads::Marked;
         let is_meant = if MARKING.iter().any(|marking| name == *marking) {
             marks
-        } else if name == NOT_MARKING {
-            !marks && points == Points::Raw
+        } else if SWITCHED.iter().any(|switched| name == *switched) {
+            at_switch.is_some_and(|switched| name == switched)
         } else {
             name == HELLO || name.starts_with(CLASSIC) == (points == Points::Classic)
         };
         program.set_autoload(is_meant);
+    }
+}
+
+/// Which of `SWITCHED` is loaded.
+fn switched(points: Points, access: Access) -> &'static str {
+    let [raw, raw_copied, classic, classic_copied] = SWITCHED;
+    match (points, access) {
+        (Points::Raw, Access::Direct) => raw,
+        (Points::Raw, Access::Copied) => raw_copied,
+        (Points::Classic, Access::Direct) => classic,
+        (Points::Classic, Access::Copied) => classic_copied,
     }
 }
 

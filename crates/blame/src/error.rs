@@ -35,6 +35,11 @@ impl Error {
         self
     }
 
+    /// The same, of another kind.
+    pub(crate) fn of_kind(self, kind: Kind) -> Self {
+        Self { kind, ..self }
+    }
+
     /// The kind of failure.
     pub fn kind(&self) -> Kind {
         self.kind

@@ -35,6 +35,7 @@ mod trace_format;
 mod trace_page;
 mod trace_pairs;
 mod tracefs;
+mod verdict;
 mod wake_programs;
 mod wakers;
 mod watcher;

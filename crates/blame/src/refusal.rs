@@ -1,28 +1,73 @@
 //! Why the kernel refuses eBPF to this process, and what would help: the kernel only says
 //! that it does.
 //!
-//! Truth: capabilities and lockdown from the facts; `/proc/self/status` for a filter of system
-//! calls (`Seccomp:`, since Linux 3.8). Cannot see which calls a filter refuses, nor what a
-//! security module does.
+//! Truth: capabilities, lockdown and the kernel's release from the facts; `/proc/self/status` for
+//! a filter of system calls (`Seccomp:`, since Linux 3.8); the verifier's log (`verdict`). Cannot
+//! see which calls a filter refuses, nor what a security module does.
 
 use facts::{Facts, Root};
 
 use crate::error::{Error, Kind};
+use crate::verdict;
+
+/// What programs at `sched_switch` need that look at the state of the task that leaves.
+pub(crate) const STATE: &str =
+    "the tracepoint sched_switch has the previous task's state";
 
 const STATUS: &str = "/proc/self/status";
 
-/// Loads eBPF programs; a refusal says what would help.
+/// The oldest kernel that programs are for. A distribution's older one may have what they need,
+/// so that they are tried first.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Needs {
+    /// Major and minor number.
+    pub(crate) version: (u32, u32),
+    /// What is so since then.
+    pub(crate) why: &'static str,
+}
+
+/// Loads eBPF programs; a refusal says why, and what would help.
 pub(crate) fn explained<T>(
     facts: &Facts,
+    needs: Needs,
     load: impl FnOnce() -> Result<T, Error>,
 ) -> Result<T, Error> {
     if facts.tracing.btf.get() == Some(&false) {
         return Err(no_btf());
     }
+    verdict::listen();
     load().map_err(|error| match error.kind() {
         Kind::Privilege => error.with(&help(facts)),
+        Kind::Missing | Kind::System => {
+            let release = facts.kernel.release.get().map_or("", String::as_str);
+            with_reason(error, verdict::reason(), needs, release)
+        }
         _ => error,
     })
+}
+
+/// The verifier's reason, where there is one, and the kernel that would have what is missing,
+/// where this one is older.
+fn with_reason(
+    error: Error,
+    reason: Option<String>,
+    needs: Needs,
+    release: &str,
+) -> Error {
+    let error = reason.map_or(error.clone(), |reason| error.with(&reason));
+    let Needs { version: (major, minor), why } = needs;
+    if version(release).is_none_or(|version| version >= needs.version) {
+        return error;
+    }
+    error.of_kind(Kind::Missing).with(&format!(
+        "hint: use Linux {major}.{minor} or newer, where {why}; this is {release}"
+    ))
+}
+
+/// A release's first two numbers.
+fn version(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|letter: char| !letter.is_ascii_digit());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
 fn no_btf() -> Error {
@@ -59,4 +104,30 @@ fn is_filtered(root: &Root) -> bool {
     let status = root.text(STATUS).unwrap_or_default();
     let mode = status.lines().find_map(|line| line.strip_prefix("Seccomp:"));
     mode.is_some_and(|mode| mode.trim() == "2")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NEEDS: Needs = Needs { version: (5, 18), why: "it has x" };
+
+    /// Check that an old kernel is named with what would help, and that a new one, and one whose
+    /// release is not known, is not.
+    #[test]
+    fn old_kernels() {
+        let told = |release, reason: Option<&str>| {
+            let error = Error::new(Kind::System, "load: EINVAL");
+            let error = with_reason(error, reason.map(str::to_owned), NEEDS, release);
+            (error.kind(), error.to_string())
+        };
+        let old = "load: EINVAL; bad; hint: use Linux 5.18 or newer, where it has x; this is \
+                   5.10.0-46-cloud-amd64";
+        let why = Some("bad");
+        assert_eq!(told("5.10.0-46-cloud-amd64", why), (Kind::Missing, old.to_owned()));
+        for new in ["5.18.0", "6.1.0-rc1", "", "unknown"] {
+            assert_eq!(told(new, why), (Kind::System, "load: EINVAL; bad".to_owned()));
+        }
+        assert_eq!(told("6.1.0", None).1, "load: EINVAL");
+    }
 }

@@ -81,7 +81,6 @@ impl SwitchPrograms {
     /// # Errors
     /// There cannot be so much room, or they cannot be loaded; nothing is watched.
     pub(crate) fn load(wanted: &Wanted) -> Result<Self, Error> {
-        libbpf_rs::set_print(None);
         let mut object = MaybeUninit::uninit();
         let mut open = SlicesSkelBuilder::default().open(&mut object).map_err(failed)?;
         let (cpus, room) = (wanted.cpus.clone(), wanted.room);

@@ -15,13 +15,15 @@ use units::{CpuSet, Nanos};
 
 use crate::error::Error;
 use crate::names::{full_name, text_of};
-use crate::refusal;
+use crate::refusal::{self, Needs};
 use crate::switch_programs::{AllKept, Kept, SwitchPrograms, Wanted};
 use crate::tick_timers::tick_timers;
 use crate::wake_programs::Who;
 
 /// What runs when nothing does.
 const IDLE: &str = "idle";
+/// What the programs need.
+const NEEDS: Needs = Needs { version: (5, 18), why: refusal::STATE };
 /// A task whose name found no room.
 const UNNAMED: &str = "?";
 
@@ -42,7 +44,8 @@ impl SwitchWatch {
     pub fn start(cpus: &CpuSet, room: u32, facts: &Facts) -> Result<Self, Error> {
         let ticks = tick_timers(&Root::live(), facts);
         let wanted = Wanted { cpus: cpus.clone(), room, ticks };
-        let programs = refusal::explained(facts, || SwitchPrograms::load(&wanted))?;
+        let programs =
+            refusal::explained(facts, NEEDS, || SwitchPrograms::load(&wanted))?;
         Ok(Self { programs, has_ticks: ticks.is_some() })
     }
 

@@ -98,7 +98,6 @@ pub(crate) fn count<T>(
     online: &CpuSet,
     during: impl FnOnce() -> T,
 ) -> Result<(T, Counts), Error> {
-    libbpf_rs::set_print(None);
     let mut object = MaybeUninit::uninit();
     let mut open = WakersSkelBuilder::default().open(&mut object).map_err(failed)?;
     prepare(&mut open, filter, room)?;
@@ -187,8 +186,7 @@ fn attach(
 
 pub(crate) fn at(tracepoint: &str, program: &ProgramMut<'_>) -> Result<Link, Error> {
     program.attach_raw_tracepoint(tracepoint).map_err(|error| {
-        let help = "it needs Linux 5.18 or newer";
-        let text = format!("attach to the tracepoint {tracepoint}: {error}; {help}");
+        let text = format!("attach to the tracepoint {tracepoint}: {error}");
         Error::new(Kind::Missing, text)
     })
 }

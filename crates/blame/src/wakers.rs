@@ -15,11 +15,13 @@ use units::Nanos;
 
 use crate::error::{Error, Kind};
 use crate::names::{full_name, text_of};
-use crate::refusal;
+use crate::refusal::{self, Needs};
 use crate::wake_programs::{Counts, Filter, Lost, Pair, Room, Row, Who, count};
 
 /// `enum nobody` in `bpf/wakers.bpf.c`: who wakes without being a thread.
 const NOBODY: [&str; 3] = ["idle", "interrupt", "softirq"];
+/// What the programs need.
+const NEEDS: Needs = Needs { version: (5, 18), why: refusal::STATE };
 /// A thread whose row found no room.
 const UNNAMED: &str = "?";
 /// The tracepoints of those interrupts that wake most.
@@ -73,7 +75,7 @@ fn counted(
         (began, now().saturating_sub(began), is_ended)
     };
     let ((began_ns, elapsed_ns, is_ended), counts) =
-        refusal::explained(facts, || count(&filter, room, online, timed))?;
+        refusal::explained(facts, NEEDS, || count(&filter, room, online, timed))?;
     let lost = counts.lost.wakeups;
     let threads = threads(&counts, &Root::live());
     let series = WakersSeries { began_ns, elapsed_ns, lost, threads };

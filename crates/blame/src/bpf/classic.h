@@ -86,19 +86,29 @@ int classic_nmi(struct trace_event_raw_nmi_handler *event)
 }
 
 /* The next thread is only a number here: the spinner's is known once it has left. */
-SEC("tp")
-int classic_switched(struct trace_event_raw_sched_switch *event)
+static __always_inline int leave_for(__u32 next, struct task_struct *running,
+				     enum access access)
 {
-	struct task_struct *running = bpf_get_current_task_btf();
 	__u32 place = place_here();
 	struct lane *lane = lane_of(place);
 
 	if (!lane)
 		return 0;
-	if (spins(running))
-		lane->spinner = running->pid;
-	return leave(lane, place, running,
-		     lane->spinner && lane->spinner == event->next_pid, 0);
+	if (spins(running, access))
+		lane->spinner = RUNNING(access, running, pid);
+	return leave(lane, place, running, access, lane->spinner && lane->spinner == next, 0);
+}
+
+SEC("tp")
+int classic_switched(struct trace_event_raw_sched_switch *event)
+{
+	return leave_for(event->next_pid, bpf_get_current_task_btf(), DIRECT);
+}
+
+SEC("tp")
+int classic_switched_copied(struct trace_event_raw_sched_switch *event)
+{
+	return leave_for(event->next_pid, (void *)bpf_get_current_task(), COPIED);
 }
 
 #endif

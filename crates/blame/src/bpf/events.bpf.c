@@ -267,11 +267,16 @@ static __always_inline int is_spinners(const char *name)
 	       name[4] == '/';
 }
 
-/* The kernel lets programs read the task that runs as if it were theirs: no helper is called. */
-static __always_inline int spins(struct task_struct *running)
-{
-	return running->tgid == own_process && is_spinners(running->comm);
-}
+/* How the task that runs is read. Since 5.11 the kernel lets programs read it as if it were
+ * theirs, without a helper (`bpf_get_current_task_btf`). Before, it gives them its address, and a
+ * helper copies each field. */
+enum access {
+	DIRECT,
+	COPIED,
+};
+
+#define RUNNING(access, task, field)                                                       \
+	((access) == DIRECT ? (task)->field : BPF_CORE_READ(task, field))
 
 static __always_inline int will_spin(struct task_struct *next)
 {
@@ -283,9 +288,16 @@ static __always_inline int will_spin(struct task_struct *next)
 	return is_spinners(name);
 }
 
+static __always_inline int spins(struct task_struct *running, enum access access)
+{
+	if (access == COPIED)
+		return will_spin(running);
+	return running->tgid == own_process && is_spinners(running->comm);
+}
+
 /* The running thread leaves the CPU to another, which may be the one that spins. */
 static __always_inline int leave(struct lane *lane, __u32 place, struct task_struct *running,
-				 int to_spinner, __u64 mark)
+				 enum access access, int to_spinner, __u64 mark)
 {
 	struct slot *slot = &lane->slots[THREAD];
 	__u64 now = bpf_ktime_get_ns();
@@ -296,7 +308,7 @@ static __always_inline int leave(struct lane *lane, __u32 place, struct task_str
 
 	slot->start = to_spinner ? 0 : now;
 	/* A spinner that was named after it had been switched to was not known to be one. */
-	if (!start || spins(running))
+	if (!start || spins(running, access))
 		return 0;
 	record = next_record(slot, place, THREAD);
 	key = (place - 1) * depth + (slot->head & (depth - 1));
@@ -305,11 +317,16 @@ static __always_inline int leave(struct lane *lane, __u32 place, struct task_str
 		return 0;
 	record->start = start;
 	record->end = now;
-	record->detail = (__u64)running->tgid << 32 | (__u32)running->prio;
-	record->id = running->pid | mark;
+	record->detail = (__u64)RUNNING(access, running, tgid) << 32 |
+			 (__u32)RUNNING(access, running, prio);
+	record->id = RUNNING(access, running, pid) | mark;
+	if (access == COPIED) {
+		BPF_CORE_READ_INTO(&comm->name, running, comm);
+	} else {
 #pragma unroll
-	for (int letter = 0; letter < COMM; letter++)
-		comm->name[letter] = running->comm[letter];
+		for (int letter = 0; letter < COMM; letter++)
+			comm->name[letter] = running->comm[letter];
+	}
 	publish(slot);
 	return 0;
 }
@@ -323,7 +340,19 @@ int switched(struct bpf_raw_tracepoint_args *args)
 
 	if (!lane)
 		return 0;
-	return leave(lane, place, bpf_get_current_task_btf(),
+	return leave(lane, place, bpf_get_current_task_btf(), DIRECT,
+		     will_spin((void *)args->args[2]), 0);
+}
+
+SEC("raw_tp/sched_switch")
+int switched_copied(struct bpf_raw_tracepoint_args *args)
+{
+	__u32 place = place_here();
+	struct lane *lane = lane_of(place);
+
+	if (!lane)
+		return 0;
+	return leave(lane, place, (void *)bpf_get_current_task(), COPIED,
 		     will_spin((void *)args->args[2]), 0);
 }
 
@@ -371,7 +400,7 @@ int switched_marked(struct bpf_raw_tracepoint_args *args)
 		return 0;
 	if (is_child(running->tgid))
 		mark = args->args[0] || !args->args[3] ? OWN | RUNNABLE : OWN;
-	return leave(lane, place, running, 0, mark);
+	return leave(lane, place, running, DIRECT, 0, mark);
 }
 
 /* Run once, by this process itself. */
