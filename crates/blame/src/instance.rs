@@ -12,6 +12,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock, statfs};
+use rustix::io::Errno;
 
 use crate::error::{Error, Kind};
 
@@ -85,8 +86,20 @@ impl Instance {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
                 Err(error) => return Err(refused(&folder, &error)),
             }
-            if let Some(lock) = lock(&folder) {
-                return Ok(Self { folder, _lock: lock, end: None, has_tracer: false });
+            match lock(&folder) {
+                Ok(Some(lock)) => {
+                    return Ok(Self {
+                        folder,
+                        _lock: lock,
+                        end: None,
+                        has_tracer: false,
+                    });
+                }
+                Ok(None) => {}
+                Err(error) => {
+                    let _ = fs::remove_dir(&folder);
+                    return Err(refused(&folder, &error));
+                }
             }
         }
         let text =
@@ -178,13 +191,20 @@ impl Drop for Instance {
     }
 }
 
-/// The lock on a trace's folder, if nobody holds it and the folder is still there.
-pub(crate) fn lock(folder: &Path) -> Option<File> {
-    let file = File::open(folder).ok()?;
-    flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
+/// The lock on a trace's folder, if no other run holds it and the folder is still there.
+///
+/// # Errors
+/// The kernel has no such locks.
+pub(crate) fn lock(folder: &Path) -> io::Result<Option<File>> {
+    let Ok(file) = File::open(folder) else { return Ok(None) };
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => {}
+        Err(Errno::NOSYS) => return Err(facts::no_lock(Errno::NOSYS)),
+        Err(_) => return Ok(None),
+    }
     let [held, there] = [file.metadata(), fs::metadata(folder)]
         .map(|found| found.map(|about| (about.dev(), about.ino())));
-    (held.ok()? == there.ok()?).then_some(file)
+    Ok(held.ok().filter(|held| there.is_ok_and(|there| *held == there)).map(|_| file))
 }
 
 /// Why the kernel does not let us, as far as it can be known. One that is locked down gives

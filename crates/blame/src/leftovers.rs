@@ -23,7 +23,7 @@ fn remove_in(tracefs: &Path) -> Vec<PathBuf> {
     let mut left: Vec<PathBuf> = folders.map(|entry| entry.path()).collect();
     left.retain(|folder| {
         let lock = instance::lock(folder);
-        lock.is_some() && fs::remove_dir(folder).is_ok()
+        matches!(lock, Ok(Some(_))) && fs::remove_dir(folder).is_ok()
     });
     left.sort();
     left
@@ -60,7 +60,7 @@ mod tests {
         for name in ["noisefloor-1", "noisefloor-2", "others"] {
             fs::create_dir_all(instances.join(name)).unwrap();
         }
-        let held = instance::lock(&instances.join("noisefloor-1")).unwrap();
+        let held = instance::lock(&instances.join("noisefloor-1")).unwrap().unwrap();
         assert_eq!(remove_in(dir.path()), [instances.join("noisefloor-2")]);
         drop(held);
         assert_eq!(remove_in(dir.path()), [instances.join("noisefloor-1")]);

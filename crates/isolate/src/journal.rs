@@ -158,9 +158,12 @@ fn trusted(folder: &Path) -> Result<(), Error> {
 
 fn refused(folder: &Path, error: &io::Error) -> Error {
     let place = folder.display();
+    // A kernel without file locks has them in no folder.
+    let is_folders =
+        error.kind() != ErrorKind::Unsupported || error.raw_os_error().is_some();
+    let other = if is_folders { " (NOISEFLOOR_STATE names another folder)" } else { "" };
     let text = format!(
-        "nothing is changed that cannot be written down first, and {place}: {error} \
-         (NOISEFLOOR_STATE names another folder)"
+        "nothing is changed that cannot be written down first, and {place}: {error}{other}"
     );
     Error::new(Kind::Journal, text)
 }

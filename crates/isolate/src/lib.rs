@@ -44,6 +44,7 @@ pub use claim::{Berth, Claim, berth, claim};
 pub use error::{Error, Kind};
 pub use hold::{Fate, Hold, Returned, is_changed, restore};
 pub use isolation::{Isolation, Wishes};
+pub use lock::try_lock;
 pub use memory::{Locked, lock_memory};
 pub use pick::{Pick, Reason, others, pick};
 pub use seat::Seat;

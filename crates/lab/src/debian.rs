@@ -15,8 +15,6 @@ use std::thread;
 use std::time::Duration;
 
 use itertools::Itertools;
-use rustix::fs::FlockOperation;
-use rustix::io::Errno;
 
 use crate::apt::{Archive, Asked};
 use crate::apt_sources::{DebianSources, Suite};
@@ -92,13 +90,11 @@ impl Debian {
     pub(crate) fn lock(&self, fetch: &mut Fetch<'_>) -> Result<File, Error> {
         let failed = |error: std::io::Error| failed(&self.folder, &error);
         fs::create_dir_all(&self.folder).map_err(failed)?;
-        let file = File::create(self.folder.join("lock")).map_err(failed)?;
         let mut waits = false;
         loop {
-            match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(file),
-                Err(Errno::WOULDBLOCK | Errno::INTR) => {}
-                Err(errno) => return Err(failed(errno.into())),
+            let lock = isolate::try_lock(&self.folder.join("lock")).map_err(failed)?;
+            if let Some(lock) = lock {
+                return Ok(lock);
             }
             if !std::mem::replace(&mut waits, true) {
                 (fetch.say)("waiting for another lab to get its kernel");

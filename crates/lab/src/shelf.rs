@@ -12,7 +12,6 @@ use std::time::Duration;
 
 use agent::Answer as Sent;
 use recording::{Answer, Counts, Profile};
-use rustix::fs::FlockOperation;
 use serde::Deserialize;
 
 use crate::cell::Ready;
@@ -67,18 +66,15 @@ impl Shelf {
     ) -> Result<Option<File>, Error> {
         let mut told = false;
         let path = self.kept.join(format!("{key}.lock"));
-        let file = File::create(&path).map_err(|error| failed(&path, &error))?;
         while !stop.load(Ordering::Relaxed) {
-            match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(Some(file)),
-                Err(rustix::io::Errno::WOULDBLOCK) => {
-                    if !std::mem::replace(&mut told, true) {
-                        waits();
-                    }
-                    thread::sleep(TRY);
-                }
-                Err(error) => return Err(failed(&path, &error.into())),
+            let file = isolate::try_lock(&path).map_err(|error| failed(&path, &error))?;
+            if file.is_some() {
+                return Ok(file);
             }
+            if !std::mem::replace(&mut told, true) {
+                waits();
+            }
+            thread::sleep(TRY);
         }
         Ok(None)
     }

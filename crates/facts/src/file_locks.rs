@@ -1,0 +1,37 @@
+//! Why the kernel has no file locks.
+//!
+//! Without `CONFIG_FILE_LOCKING`, which can be left out since Linux 2.6.30 (`CONFIG_EXPERT`),
+//! `flock(2)` is no system call: it fails with ENOSYS. A file system without locks, as some network
+//! file systems are, fails with another error.
+
+use std::io::{Error, ErrorKind};
+
+use rustix::io::Errno;
+
+const NO_LOCKS: &str = "this kernel has no file locks (flock(2)), by which runs of noisefloor tell \
+    whether another one goes on: it was built without CONFIG_FILE_LOCKING; hint: use a kernel \
+    that was built with it";
+
+/// Why `flock(2)` failed: in words, and as `ErrorKind::Unsupported` without a number, where this
+/// kernel has no file locks; else the kernel's own error.
+pub fn no_lock(errno: Errno) -> Error {
+    match errno {
+        Errno::NOSYS => Error::new(ErrorKind::Unsupported, NO_LOCKS),
+        other => other.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that the option is named, and that other errors stay what they are.
+    #[test]
+    fn only_what_the_kernel_lacks() {
+        let lacks = no_lock(Errno::NOSYS);
+        assert_eq!((lacks.kind(), lacks.raw_os_error()), (ErrorKind::Unsupported, None));
+        assert!(lacks.to_string().contains("CONFIG_FILE_LOCKING"), "{lacks}");
+        let other = no_lock(Errno::NOLCK);
+        assert_eq!(other.raw_os_error(), Some(Errno::NOLCK.raw_os_error()));
+    }
+}
