@@ -3,6 +3,7 @@
 //! Only `proc` and `sysfs` must be there. A kernel may be built without any of the
 //! others; what cannot be read there becomes a fact that is not known, with the reason.
 
+use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount as mount_on};
 
 struct Mount {
@@ -36,8 +37,19 @@ pub(crate) fn mount() -> Result<(), String> {
     for Mount { kind, directory, required } in MOUNTS {
         let mounted = mount_on(*kind, *directory, *kind, MountFlags::empty(), None);
         if let (Err(error), true) = (mounted, *required) {
-            return Err(format!("mount {kind} on {directory}: {error}"));
+            return Err(refused(kind, directory, error));
         }
     }
     Ok(())
+}
+
+/// Why a file system that is required is not there. `ENODEV`: the kernel does not know it
+/// (`mount(2)`).
+fn refused(kind: &str, directory: &str, error: Errno) -> String {
+    let option = if kind == "proc" { "PROC_FS".to_owned() } else { kind.to_uppercase() };
+    let why = match error {
+        Errno::NODEV => format!("; the kernel was built without CONFIG_{option}"),
+        _ => String::new(),
+    };
+    format!("mount {kind} on {directory}: {error}{why}")
 }

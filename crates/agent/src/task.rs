@@ -1,7 +1,7 @@
 //! Carries an order out: sets the scene, and measures with the code of the host.
 
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufReader, ErrorKind};
 
 use agent::{Answer, Order, Symbols, Task};
 use facts::{Facts, Root};
@@ -56,5 +56,11 @@ fn measure(order: &Order, spec: &Spec) -> Result<Answer, String> {
 fn symbols() -> Result<Symbols, String> {
     let packed =
         File::open(KALLSYMS).and_then(|file| Symbols::pack(BufReader::new(file)));
-    packed.map_err(|error| format!("{KALLSYMS}: {error}"))
+    packed.map_err(|error| match error.kind() {
+        ErrorKind::NotFound => format!(
+            "the kernel does not name its functions, and so no instruction can be counted: it \
+             was built without CONFIG_KALLSYMS ({KALLSYMS})"
+        ),
+        _ => format!("{KALLSYMS}: {error}"),
+    })
 }

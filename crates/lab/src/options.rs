@@ -13,6 +13,8 @@ const NEEDED: &[(&str, &str)] = &[
     ("BLK_DEV_INITRD", "its only program comes in an initial RAM disk"),
     ("BINFMT_ELF", "that program is an ELF file"),
     ("PROC_FS", "that program reads /proc"),
+    ("SYSFS", "that program reads /sys"),
+    ("UNIX", "that program uses local sockets"),
 ];
 
 /// Checks that nothing is missing.

@@ -91,11 +91,9 @@ impl Seen {
         isolate::pin(spec.cpu)?;
         let count = usize::try_from(spec.repeats).unwrap_or(usize::MAX);
         let bytes = count.saturating_mul(size_of::<Tsc>());
-        let memory = Memory::new(bytes).and_then(|memory| {
-            memory.keep_from_children()?;
-            Ok(memory)
-        });
-        let mut memory = memory.map_err(|error| failed("mmap(2)", &error))?;
+        let mut memory = Memory::new(bytes).map_err(|error| failed("mmap(2)", &error))?;
+        let kept = memory.keep_from_children();
+        kept.map_err(|error| failed("madvise(2)", &error))?;
         let mut repeats =
             Repeats::new(memory.filled(Tsc::from_counter(0)), spec.phases, stop);
         requests::make(call, spec.cpu, &mut repeats)?;

@@ -27,7 +27,7 @@ impl Stop {
     /// # Errors
     /// Where no socket can be had.
     pub fn new() -> io::Result<Self> {
-        let (woken, waker) = UnixStream::pair()?;
+        let (woken, waker) = UnixStream::pair().map_err(named)?;
         Ok(Self { flag: Arc::default(), woken: Arc::new(woken), waker: Arc::new(waker) })
     }
 
@@ -68,6 +68,19 @@ impl Stop {
             // Interrupted by a signal is as good as woken: the loop looks again.
             let _ = poll(&mut ends, Some(&timeout));
         }
+    }
+}
+
+/// Why there is no socket, where the kernel has none: without `CONFIG_NET` socketpair(2) is not
+/// there, without `CONFIG_UNIX` there are no local sockets.
+fn named(error: io::Error) -> io::Error {
+    match error.raw_os_error() {
+        Some(libc::ENOSYS | libc::EAFNOSUPPORT) => {
+            let why = "the kernel was built without CONFIG_UNIX (local sockets, by which a \
+                       signal ends a measurement)";
+            io::Error::new(io::ErrorKind::Unsupported, why)
+        }
+        _ => error,
     }
 }
 
