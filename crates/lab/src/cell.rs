@@ -29,6 +29,10 @@ use crate::plan::Plan;
 
 /// The longest answer an agent gives.
 const ANSWER_BYTES_MAX: u64 = FILE_BYTES_MAX / 2;
+/// A kernel without these options panics as one does whose agent is damaged.
+const NOTHING_TO_START: &str = " (it cannot start the agent if it was built without \
+    CONFIG_BLK_DEV_INITRD or CONFIG_BINFMT_ELF: put its configuration beside the image, \
+    config-NAME beside vmlinuz-NAME, and the lab says which)";
 /// A guest's second takes QEMU a second or two of CPU time, five on a slow or crowded host.
 const WORK_PER_SECOND: u32 = 60;
 
@@ -197,7 +201,15 @@ impl Ready {
         let kept = fs::copy(&log, folder.join(line::CONSOLE));
         kept.map_err(|error| failed(&log, &error))?;
         let said = Console::read(place.path()).boot_log(has_greeted(place.path()));
-        Ok(Ended::Lost(format!("{why}; booted again without 'quiet', {said}")))
+        let hint = self.hint(why);
+        Ok(Ended::Lost(format!("{why}{hint}; booted again without 'quiet', {said}")))
+    }
+
+    /// What a kernel may lack that found no program to start, where nothing is known of it: of
+    /// others `options` has checked that.
+    fn hint(&self, why: &str) -> &'static str {
+        let may_lack = self.kernel.config.is_none() && why.contains(console::NO_INIT);
+        if may_lack { NOTHING_TO_START } else { "" }
     }
 
     /// Whether the order of QEMU's threads can be seen in the guest: with several CPUs.

@@ -33,8 +33,16 @@ const DAMAGE: &[&str] = &[
 ];
 /// How the log of a kernel that was unpacked begins.
 const BANNER: &str = "Linux version ";
+/// How the agent says that it cannot answer (`way_out` in `agent`).
+const NO_WAY_OUT: &str = "noisefloor-agent: no way out: ";
+/// What would help it, where the lab did not know what it boots.
+const WAY_OUT: &str = "the kernel lets no program have an I/O port: it is locked down, or was built \
+    with neither CONFIG_X86_IOPL_IOPERM nor CONFIG_DEVPORT; hint: put its configuration beside the \
+    image (config-NAME beside vmlinuz-NAME), so that the guest gets a second serial port";
 /// How many of the last lines of a boot log are shown.
 const LINES: usize = 4;
+/// What a kernel says that can start no program (init/main.c).
+pub(crate) const NO_INIT: &str = "No working init found";
 const PANIC: &str = "Kernel panic - not syncing: ";
 
 /// A guest's console.
@@ -79,6 +87,9 @@ impl Console {
         if !self.text.contains(BANNER) && lines.iter().any(damaged) {
             return format!("it cannot unpack itself, the image is damaged: {last}");
         }
+        if let Some(line) = lines.iter().find(|line| line.starts_with(NO_WAY_OUT)) {
+            return format!("its agent ran but could not answer: {WAY_OUT} ({line})");
+        }
         if came_up {
             return format!("it came up; the last lines of its console: {last}");
         }
@@ -116,6 +127,16 @@ mod tests {
             "the last lines of its boot log are: a | b | c -- System halted | d"
         );
         assert!(console(log).boot_log(true).starts_with("it came up"));
+    }
+
+    /// Check that an agent that has no way out is told with what would help.
+    #[test]
+    fn no_way_out() {
+        let log = "Linux version 6.12\nnoisefloor-agent: no way out: port\nreboot: off\n";
+        let said = console(log).boot_log(false);
+        assert!(said.starts_with("its agent ran but could not answer: "), "{said}");
+        assert!(said.contains("hint: put its configuration beside the image"), "{said}");
+        assert!(said.ends_with("(noisefloor-agent: no way out: port)"), "{said}");
     }
 
     /// Check that a panic is told by its reason.

@@ -6,6 +6,7 @@ mod counter;
 mod expected;
 mod gate;
 mod isolated;
+mod lean;
 mod locked_down;
 mod lost;
 mod nohz;

@@ -1,0 +1,116 @@
+//! Kernels that were built with little, and lack an option each: what the lab says of them.
+//!
+//! They are real ones, as `scripts/kernels DIR` builds them; `NOISEFLOOR_TEST_KERNELS` names that
+//! folder. Without it, and for each kernel that is not in it, tests are skipped.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::site::{Site, text};
+
+/// A cell that takes no time of its own.
+const SHORT: &str = "name = \"short\"\nkernels = [\"debian:6.1-cloud\"]\n\
+     [[workload]]\nname = \"calls\"\n\
+     calls = { cpu = 0, calls = [\"getpid\"], repeats = 5 }\n";
+
+/// Kernels that lack what every guest needs, and the option.
+const REFUSED: [(&str, &str); 6] = [
+    ("no-console", "CONFIG_SERIAL_8250_CONSOLE"),
+    ("no-elf", "CONFIG_BINFMT_ELF"),
+    ("no-initrd", "CONFIG_BLK_DEV_INITRD"),
+    ("no-sysfs", "CONFIG_SYSFS"),
+    ("no-proc", "CONFIG_PROC_FS"),
+    ("no-unix", "CONFIG_UNIX"),
+];
+
+/// Kernels that guests can use: the second has `/dev/port` only, the third the serial port.
+const USED: [&str; 3] = ["base", "devport", "no-port"];
+
+/// The folder of lean kernels.
+fn folder(name: &str) -> Option<PathBuf> {
+    let folder = std::env::var_os("NOISEFLOOR_TEST_KERNELS").map(PathBuf::from);
+    if folder.is_none() {
+        println!(
+            "skipped: {name}: NOISEFLOOR_TEST_KERNELS names no folder of lean kernels \
+             (scripts/kernels DIR builds one)"
+        );
+    }
+    folder
+}
+
+/// The image of that name in it.
+fn image(folder: &Path, name: &str) -> Option<String> {
+    let image = folder.join(format!("vmlinuz-{name}"));
+    if !image.is_file() {
+        println!("skipped: {}: not built (scripts/kernels)", image.display());
+        return None;
+    }
+    Some(image.to_str().unwrap().to_owned())
+}
+
+/// Check that a lean kernel with everything that is needed gives a result, by whichever way the
+/// answer leaves: all of them execute the same call.
+#[test]
+fn lean_kernels() {
+    let Some(folder) = folder("lean_kernels") else { return };
+    let Some(site) = Site::new() else { return };
+    let file = site.file("short.toml", SHORT);
+    for name in USED {
+        let Some(image) = image(&folder, name) else { continue };
+        let cells = site.cells(&[file.as_str(), "-k", &image, "--deadline", "60"], 0);
+        assert_eq!(cells[0]["lost"], Value::Null, "{name}");
+        assert!(!cells[0]["summary"].is_null(), "{name}");
+    }
+}
+
+/// Check that a kernel whose configuration lacks what is needed is refused before it boots, with
+/// the option's name.
+#[test]
+fn refused_by_configuration() {
+    let Some(folder) = folder("refused_by_configuration") else { return };
+    let Some(site) = Site::new() else { return };
+    let file = site.file("short.toml", SHORT);
+    for (name, option) in REFUSED {
+        let Some(image) = image(&folder, name) else { continue };
+        let output = site.output(&["lab", "run", &file, "-k", &image]);
+        let said = text(&output.stderr).replace('\n', " ");
+        assert_eq!(output.status.code(), Some(2), "{name}: {said}");
+        assert!(said.contains(option), "{name}: {said}");
+    }
+}
+
+/// Check that such a kernel without a configuration beside it is lost with the reason; but for the
+/// one without a console, which is silent and gives its result.
+#[test]
+fn without_configuration() {
+    let Some(folder) = folder("without_configuration") else { return };
+    let Some(site) = Site::new() else { return };
+    let file = site.file("short.toml", SHORT);
+    for (name, option) in REFUSED {
+        let Some(image) = image(&folder, name) else { continue };
+        let alone = site.file(&format!("bzImage-{name}"), "");
+        fs::copy(image, &alone).unwrap();
+        let code = i32::from(name != "no-console");
+        let cells = site.cells(&[file.as_str(), "-k", &alone, "--deadline", "60"], code);
+        let why = cells[0]["lost"]["why"].as_str();
+        assert_eq!(why.is_none(), name == "no-console", "{name}");
+        assert!(why.is_none_or(|why| why.contains(option)), "{name}: {why:?}");
+    }
+}
+
+/// Check that a kernel that lets no program have an I/O port, and of which that was not known, is
+/// lost with what would help.
+#[test]
+fn no_port_without_configuration() {
+    let Some(folder) = folder("no_port_without_configuration") else { return };
+    let Some(site) = Site::new() else { return };
+    let Some(image) = image(&folder, "no-port") else { return };
+    let file = site.file("short.toml", SHORT);
+    let alone = site.file("bzImage", "");
+    fs::copy(image, &alone).unwrap();
+    let cells = site.cells(&[file.as_str(), "-k", &alone, "--deadline", "60"], 1);
+    let why = cells[0]["lost"]["why"].as_str().unwrap();
+    assert!(why.contains("hint: put its configuration beside the image"), "{why}");
+}
