@@ -11,6 +11,9 @@ use serde_json::Value;
 
 use crate::site::{NEW, OLD, Site, TOOL, named, text};
 
+/// A kernel without the helper that gives programs the running task (since 5.11), and whose
+/// `sched_switch` does not have the previous task's state (since 5.18).
+const ANCIENT: &str = "debian:5.10-cloud";
 /// Kernels whose scheduler and interrupts are those of real time, beside the usual ones.
 pub(crate) const REAL_TIME: [&str; 2] = ["debian:6.1-rt", "debian:6.12-rt"];
 /// How long a guest may take on a busy host.
@@ -37,8 +40,8 @@ pub(crate) fn kernels(site: &Site, names: &[&str]) -> bool {
     is_there
 }
 
-/// Runs tests of the room `blame` in a guest of that kernel; one of them is never skipped.
-fn run_there(site: &Site, kernel: &str, program: Vec<u8>, certain: &str) {
+/// What tests of the room `blame` say in a guest of that kernel, where none of them may fail.
+fn said_there(site: &Site, kernel: &str, program: Vec<u8>) -> String {
     let lab = Lab::open(Cache::at(&site.cache()).unwrap()).unwrap();
     let stop = AtomicBool::new(false);
     let run = Run { jobs: 1, fresh: false, deadline: LONG, stop: &stop };
@@ -54,24 +57,36 @@ fn run_there(site: &Site, kernel: &str, program: Vec<u8>, certain: &str) {
     };
     let ran = lab.run_program(kernel, program, &run).unwrap();
     assert_eq!(ran.code, Some(0), "{kernel}: {}", ran.text);
+    ran.text
+}
+
+/// Runs tests of the room `blame` in a guest of that kernel; one of them is never skipped.
+fn run_there(site: &Site, kernel: &str, program: Vec<u8>, certain: &str) {
+    let said = said_there(site, kernel, program);
     let told: Vec<&str> =
-        ran.text.lines().filter_map(|line| line.strip_prefix("skipped: ")).collect();
+        said.lines().filter_map(|line| line.strip_prefix("skipped: ")).collect();
     let known =
         ["there is one CPU", "a real-time kernel", "this kernel has no osnoise tracer"];
     let is_known = |why: &&str| known.iter().any(|known| why.contains(known));
     assert!(told.iter().all(is_known), "{kernel}: {told:?}");
-    assert!(ran.text.contains(&format!("{certain} ... ok")), "{kernel}: {}", ran.text);
+    assert!(said.contains(&format!("{certain} ... ok")), "{kernel}: {said}");
+}
+
+/// A program of tests, as `cargo xtask guest --tests` built it; `name` is the test that asks.
+fn tests_for_guests(name: &str, tests: &str) -> Option<Vec<u8>> {
+    let file = format!("../lab/noisefloor-{tests}");
+    let program = std::fs::read(Path::new(TOOL).with_file_name(file)).ok();
+    if program.is_none() {
+        println!("skipped: {name}: not built: cargo xtask guest --tests");
+    }
+    program
 }
 
 /// Runs tests of the room `blame`, as `cargo xtask guest --tests` built them, in guests of each
 /// of Debian's kernels; `name` is who asks.
 fn run_in_guests(name: &str, tests: &str, certain: &str) {
     let Some(site) = Site::new() else { return };
-    let file = format!("../lab/noisefloor-{tests}");
-    let Ok(program) = std::fs::read(Path::new(TOOL).with_file_name(file)) else {
-        println!("skipped: {name}: not built: cargo xtask guest --tests");
-        return;
-    };
+    let Some(program) = tests_for_guests(name, tests) else { return };
     if !kernels(&site, &REAL_TIME) {
         return;
     }
@@ -97,6 +112,47 @@ fn injected() {
 #[test]
 fn switches() {
     run_in_guests("switches", "switches", "ordinary_spinners");
+}
+
+/// Check that noise is found by eBPF on a kernel that programs have to copy the running task's
+/// fields from, and that keeping switches, which that kernel cannot, is refused with the reason.
+#[test]
+fn before_5_11() {
+    let Some(site) = Site::new() else { return };
+    let tests = ["truth", "switches"].map(|tests| tests_for_guests("before_5_11", tests));
+    let [Some(truth), Some(switches)] = tests else { return };
+    if !kernels(&site, &[ANCIENT]) {
+        return;
+    }
+    run_there(&site, ANCIENT, truth, "a_thread");
+    let said = said_there(&site, ANCIENT, switches);
+    let refused: Vec<&str> =
+        said.lines().filter(|line| line.contains("eBPF programs: ")).collect();
+    let why = "the kernel's verifier refuses the program ";
+    let help = "hint: use Linux 5.18 or newer, where the tracepoint sched_switch has the \
+                previous task's state; this is 5.10.";
+    assert!(!refused.is_empty(), "{said}");
+    for line in refused {
+        assert!(line.contains(why) && line.contains(help), "{line}");
+    }
+}
+
+/// Check that a watched cell of such a kernel has its tick's name, and tells what being watched
+/// adds to a switch.
+#[test]
+fn cells_before_5_11() {
+    let Some(site) = Site::new() else { return };
+    if !kernels(&site, &[ANCIENT]) {
+        return;
+    }
+    let file = site.file("watched.toml", &WATCHED.replace(OLD, ANCIENT));
+    let cells = site.cells(&[&file], 0);
+    let noise = named(&cells, "noise");
+    assert_eq!(noise["summary"]["culprits"][0]["name"], "tick_sched_timer");
+    let threads = noise["summary"]["culprits"].as_array().unwrap();
+    assert!(threads.iter().any(|one| one["kind"] == "thread"), "{threads:?}");
+    let added = &named(&cells, "switch-bpf")["added"][0];
+    assert!(added["added_instructions"].as_f64().unwrap() > 100.0, "{added}");
 }
 
 fn sum(list: &Value, of: impl Fn(&Value) -> &Value) -> u64 {
