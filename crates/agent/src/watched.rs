@@ -1,7 +1,8 @@
 //! Measuring while the kernel's events are watched, by whom the order names.
 //!
-//! Noise is blamed on what was seen; of idle CPUs it is told what ran there. Of calls it counts only what being watched costs them:
-//! what is seen of those is dropped, and the threads that make them are watched like others.
+//! Noise is blamed on what was seen; of idle CPUs, what ran there is kept. Of calls it counts only
+//! what being watched costs them: what is seen of those is dropped, and the threads that make them
+//! are watched like others.
 
 use blame::{Threads, Watcher};
 use facts::Facts;
@@ -67,6 +68,7 @@ mod tests {
             forced: false,
             fifo: None,
             stay_ns: Nanos::ZERO,
+            phases: None,
         });
         let facts = Facts::read(&facts::Root::live());
         let told = |source, spec| open(source, spec, &facts).err();

@@ -182,7 +182,7 @@ mod tests {
         found.gaps.iter().map(|gap| (micros(gap.start), micros(gap.length))).collect()
     }
 
-    /// Check that all that ran in the waits is told, an interrupt of a thread as its own, what lies
+    /// Check that all that ran in the waits is found, an interrupt of a thread as its own, what lies
     /// outside cut off; that idleness is none, and that touching pieces are one stretch.
     #[test]
     fn busy_in_waits() {

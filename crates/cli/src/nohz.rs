@@ -58,6 +58,7 @@ fn spec(
         forced: place.forced,
         fifo: (place.fifo > 0).then_some(place.fifo),
         stay_ns,
+        phases: None,
     }
 }
 

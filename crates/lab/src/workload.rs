@@ -154,11 +154,12 @@ fn nohz_task(choice: Choice<'_>, row: &NohzRow) -> Result<(Task, String), Error>
     }
     let task = Task::Nohz(NohzSpec {
         cpu,
-        tries: Some(1),
+        tries: Some(choice.phases.map_or(1, |phases| u64::from(phases.count))),
         limit_ns: row.limit.nanos(),
         forced: row.forced,
         fifo,
         stay_ns: row.stay.as_ref().map_or(Nanos::ZERO, Length::nanos),
+        phases: choice.phases,
     });
     Ok((task, words))
 }

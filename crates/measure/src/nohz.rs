@@ -2,8 +2,8 @@
 //! comes after that nevertheless.
 //!
 //! Each try is a thread of its own, as a program's would be: it takes its CPU, waits until the
-//! tick has stopped (`isolate::wait_for_nohz`), and goes. In a guest the wait is one phase of
-//! the counter, and what the thread then stays is the next.
+//! tick has stopped (`isolate::wait_for_nohz`), and goes. In a guest each wait is one phase of
+//! the counter, and what the last thread then stays is the last.
 //!
 //! A tick that came back in that time is looked at in a second stay, watched by the kernel's
 //! tracepoints: those change what is counted, and so were not used in the first.
@@ -26,7 +26,7 @@ use crate::meanwhile::Counters;
 use crate::spin::{Ring, spin};
 use crate::thread::{died, start};
 use crate::watch::Watch;
-use crate::{Error, Kind, counter, mark, sensible, sensible_priority};
+use crate::{Error, Kind, counter, mark, phase, sensible, sensible_priority};
 
 /// By this name the thread is found.
 const NAME: &str = "nohz";
@@ -57,7 +57,13 @@ pub(crate) fn run(
         back: None,
     };
     for number in 0..spec.tries.unwrap_or(TRIES_MAX) {
-        let tried = Tried::of(spec, hz, facts, watch.stop().as_atomic())?;
+        if let (Some(phases), Ok(part)) = (&spec.phases, u32::try_from(number)) {
+            phase::wait(phases, part);
+        }
+        let is_last = spec.tries == Some(number + 1);
+        let stay_ns = if is_last { spec.stay_ns } else { Nanos::ZERO };
+        let one = NohzSpec { stay_ns, ..spec.clone() };
+        let tried = Tried::of(&one, hz, facts, watch.stop().as_atomic())?;
         if watch.stop().given() && !tried.entry.entered {
             break;
         }
@@ -266,6 +272,7 @@ mod tests {
             forced: false,
             fifo: None,
             stay_ns: Nanos::ZERO,
+            phases: None,
         }
     }
 

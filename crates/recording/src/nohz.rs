@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use units::{Cpu, Nanos};
 
-use crate::Meanwhile;
+use crate::{Meanwhile, Phases};
 
 /// What `nohz test` and `nohz stress` are asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,8 +18,12 @@ pub struct NohzSpec {
     pub forced: bool,
     /// The waiting thread's `SCHED_FIFO` priority; an ordinary one's if `None`.
     pub fifo: Option<u8>,
-    /// How long to stay after the tick has stopped, and count what comes; zero: not at all.
+    /// How long to stay after the tick has stopped in the last try, and count what comes; zero:
+    /// not at all.
     pub stay_ns: Nanos,
+    /// When each try begins; `None`: at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phases: Option<Phases>,
 }
 
 /// What was seen.
@@ -31,7 +35,7 @@ pub struct NohzSeries {
     pub tries: Vec<NohzTry>,
     /// What keeps the tick, where it did not stop or came back; `None`: it could not be seen.
     pub kept_by: Option<Vec<KeptBy>>,
-    /// What came while the thread stayed on, the last time that it did.
+    /// What came while the thread stayed on, in the last try.
     pub stay: Option<Meanwhile>,
     /// Where the tick came back then: what went on while it did so again, watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -175,6 +179,7 @@ mod tests {
             forced: false,
             fifo: Some(99),
             stay_ns: Nanos::ZERO,
+            phases: None,
         };
         let text = serde_json::json!({
             "cpu": 1, "tries": 2, "limit_ns": 5_000_000_000_u64, "forced": false,

@@ -186,17 +186,21 @@ fn kinds<'a>(answer: &'a Answer, cpus: &CpuSet, levels: &[Level]) -> Vec<KindInp
     profile.episodes.iter().filter(is_tick).map(kind).collect()
 }
 
-/// The first phase is the wait, and the last the stay, where there was one.
+/// Each try is a phase, and the stay the last one, where there was one. What was executed is
+/// that of the try whose wait is reported.
 fn nohz_cost(spec: &NohzSpec, series: &NohzSeries, counts: &Counts) -> NohzCost {
     let work = |phase: Option<&PhaseCounts>, span| {
         let cpus = phase.into_iter().flat_map(|phase| phase.cpus.iter());
         CpuWork::of(&cpus.map(counts_input).collect::<Vec<_>>(), span)
     };
     let stay = series.stay.as_ref().map(|stay| stay.span_ns);
+    let test = nohz_test_summary(spec, series);
+    let mut tries = series.tries.iter().zip(&counts.phases).rev();
+    let told = tries.find(|(tried, _)| Some(tried.wait_ns) == test.wait_ns);
     NohzCost {
-        test: nohz_test_summary(spec, series),
-        entering: work(counts.phases.first(), None),
-        staying: work(counts.phases.get(1), stay),
+        entering: work(told.map(|(_, phase)| phase), None),
+        staying: work(counts.phases.get(series.tries.len()), stay),
+        test,
     }
 }
 

@@ -198,6 +198,7 @@ mod tests {
             forced,
             fifo: Some(99),
             stay_ns: Nanos::from_secs(1),
+            phases: None,
         }
     }
 

@@ -14,13 +14,15 @@ pub(crate) fn nohz_tables(rows: &[Row]) -> [Option<String>; 2] {
 }
 
 fn exact(rows: &[Row]) -> Option<String> {
-    let head = ["CPU", "stops after", "in kernel", "ticks/s", "counted/s", "kept by"];
+    let head =
+        ["CPU", "stops after", "±", "in kernel", "ticks/s", "counted/s", "kept by"];
     let table = table(head, rows, |summary, count| match summary {
         CellSummary::NohzCost(cost) => vec![exact_line(cost, count)],
         _ => Vec::new(),
     })?;
     let words = "\"stops after\": instructions of all CPUs until the kernel said that the \
-                 tick had stopped; \"in kernel\": those of the kernel on that CPU. Then the \
+                 tick had stopped, the median of all tries; \"±\": by how much a single try \
+                 is off at most; \"in kernel\": those of the kernel on that CPU. Then the \
                  timer interrupts that came while the thread went on: \"ticks/s\" by \
                  /proc/interrupts, \"counted/s\" by the lab's counter. \"kept by\": why it \
                  did not stop, in the kernel's words. \"back\": it stopped and came back, \
@@ -29,13 +31,14 @@ fn exact(rows: &[Row]) -> Option<String> {
     Some(section("Whether the tick stops under a running thread, exactly", &table, words))
 }
 
-fn exact_line(cost: &NohzCost, count: Count) -> [String; 6] {
+fn exact_line(cost: &NohzCost, count: Count) -> [String; 7] {
     let NohzCost { test, entering, staying } = cost;
     let of = |work: &[CpuWork]| work.iter().find(|work| work.cpu == test.cpu).copied();
     let counted = of(staying).and_then(|work| work.timer_entries_hz);
     [
         cpu(test.cpu),
         stops(test, |wait| count(wait.get())),
+        number::any(test.wait_off_ns, |off| count(off.get())),
         number::known(of(entering), |work| count(work.kernel_instructions.get())),
         number::any(test.stay.as_ref(), ticks),
         number::any(counted, number::bare_rate),

@@ -261,7 +261,8 @@ mod tests {
                       unexplained                40    28 µs  20.3 %   700 ns
 
     "time" is the guest's: in exact cells an instruction takes 1 ns. "noise": the
-    part of all gaps' time. A gap may have several culprits.
+    part of all gaps' time. A gap may have several culprits. On an idle CPU a gap is
+    a stretch of work.
     "#);
     }
 

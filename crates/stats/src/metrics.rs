@@ -92,10 +92,10 @@ pub fn metrics(summary: &CellSummary) -> Vec<Metric> {
         CellSummary::TickCost(cost) => tick_cost(cost),
         CellSummary::IdleCost(cost) => idle_cost(cost),
         CellSummary::CallCosts(costs) => call_costs(costs),
-        CellSummary::NohzCost(cost) => exact(nohz(&cost.test, ENTRY)),
+        CellSummary::NohzCost(cost) => nohz(&cost.test, ENTRY),
         CellSummary::SlicesCost(cost) => slices(&cost.found),
         CellSummary::Slices(summary) => slices(summary),
-        CellSummary::Nohz(test) => exact(nohz(test, ENTRY_LENGTH)),
+        CellSummary::Nohz(test) => nohz(test, ENTRY_LENGTH),
         CellSummary::Noise(summary) => exact(noise(summary)),
         CellSummary::Ticks(summary) => exact(ticks(summary)),
         CellSummary::Calls(summary) => exact(calls(summary)),
@@ -193,13 +193,16 @@ fn call_costs(costs: &CallCosts) -> Vec<Metric> {
 }
 
 /// In exact mode a nanosecond of the guest's clock is an instruction.
-fn nohz(test: &NohzTestSummary, entry: &str) -> Vec<(String, Option<f64>)> {
-    let wait = test.wait_ns.filter(|_| test.entered == Some(true));
-    let left = test.stay.as_ref().and_then(|stay| stay.timer_hz);
-    vec![
-        (entry.to_owned(), wait.map(|wait| wait.get() as f64)),
-        (LEFT.to_owned(), left.map(PerSecond::get)),
-    ]
+fn nohz(test: &NohzTestSummary, entry: &str) -> Vec<Metric> {
+    let nanos = |length: Nanos| length.get() as f64;
+    let wait = test.wait_ns.filter(|_| test.entered == Some(true)).map(nanos);
+    let off = test.wait_off_ns.map(|off| nanos(off) * RARE);
+    let stay = test.stay.as_ref();
+    let left = stay.and_then(|stay| stay.timer_hz).map(PerSecond::get);
+    // One interrupt at each edge: /proc is read just before the stay, and just after.
+    let edges = stay.and_then(|stay| PerSecond::of(2, stay.span_ns)).map(PerSecond::get);
+    let metrics = [metric(entry, wait, off), metric(LEFT, left, edges)];
+    metrics.into_iter().flatten().collect()
 }
 
 /// In exact mode a nanosecond of the guest's clock is an instruction.

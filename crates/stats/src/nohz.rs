@@ -47,8 +47,11 @@ pub struct NohzTestSummary {
     pub cpu: Cpu,
     /// Whether it did; null where that was not tried to the end.
     pub entered: Option<bool>,
-    /// How long that took, or the wait was.
+    /// How long that took, the median of several tries; or how long the wait was.
     pub wait_ns: Option<Nanos>,
+    /// The largest distance of a try from that; null for fewer than two tries, and where the tick
+    /// did not stop.
+    pub wait_off_ns: Option<Nanos>,
     /// Whether the thread left the CPU now and then.
     pub forced: bool,
     /// How often it did.
@@ -148,13 +151,22 @@ impl CpuWork {
 }
 
 impl NohzTestSummary {
-    /// Summarises the last try.
+    /// Summarises all tries; where the last one failed, that one.
     pub fn of(input: &NohzInput<'_>) -> Self {
         let last = input.tries.last();
+        let has_failed = last.is_some_and(|(entered, ..)| !entered);
+        let waits = input.tries.iter().map(|(_, wait, _)| *wait);
+        let mut waits: Vec<Nanos> =
+            waits.skip(if has_failed { input.tries.len() - 1 } else { 0 }).collect();
+        waits.sort_unstable();
+        let wait_ns = nearest_rank(&waits, 500);
+        let off =
+            |wait: &Nanos| Some(Nanos::from_nanos(wait.get().abs_diff(wait_ns?.get())));
         Self {
             cpu: input.cpu,
             entered: last.map(|(entered, ..)| *entered),
-            wait_ns: last.map(|(_, wait, _)| *wait),
+            wait_ns,
+            wait_off_ns: waits.iter().filter_map(off).max().filter(|_| waits.len() > 1),
             forced: input.forced,
             left: last.map_or(0, |(.., left)| *left),
             kept_by: kept_by(input),
@@ -225,16 +237,21 @@ mod tests {
         }
     }
 
-    /// Check the keys, and that the last try is the one that is told.
+    /// Check the keys, and that a failed try is the one that counts.
     #[test]
     fn test_contract() {
         let found = NohzTestSummary::of(&input(&[(true, 500), (false, 9_000)]));
         let expected = serde_json::json!({
-            "cpu": 1, "entered": false, "wait_ns": 9_000_000, "forced": true, "left": 1,
+            "cpu": 1, "entered": false, "wait_ns": 9_000_000, "wait_off_ns": null,
+            "forced": true, "left": 1,
             "kept_by": [{"dependency": "SCHED", "times": 23}, {"dependency": "RCU", "times": 2}],
             "stay": null, "came_back": null, "brought_back": null,
         });
         assert_eq!(serde_json::to_value(found).unwrap(), expected);
+        let tries = [(true, 500), (true, 900), (true, 300), (true, 600)];
+        let found = NohzTestSummary::of(&input(&tries));
+        let micros = |micros| Some(Nanos::from_micros(micros));
+        assert_eq!((found.wait_ns, found.wait_off_ns), (micros(500), micros(400)));
         let none = NohzTestSummary::of(&NohzInput { kept_by: None, ..input(&[]) });
         assert_eq!((none.entered, none.wait_ns, none.kept_by), (None, None, None));
     }
