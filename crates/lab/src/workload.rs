@@ -167,8 +167,10 @@ fn nohz_task(choice: Choice<'_>, row: &NohzRow) -> Result<(Task, String), Error>
 fn slices_task(choice: Choice<'_>, row: &SlicesRow) -> Result<(Task, String), Error> {
     let sleep = row.sleep.as_ref().map_or(Nanos::from_millis(1), Length::nanos);
     let sample_ns = row.sample.as_ref().map(|sample| sample.get_ref().nanos());
-    if let (Some(sample), true) = (&row.sample, sample_ns > Some(row.duration.nanos())) {
-        let why = "a sample must not be longer than the duration";
+    let duration = row.duration.nanos();
+    let phase = choice.phases.map_or(duration, |phases| phases.share(duration));
+    if let (Some(sample), true) = (&row.sample, sample_ns > Some(phase)) {
+        let why = "a sample must not be longer than a phase: the duration by `phases`";
         return Err(choice.source.refuse(sample.span(), why));
     }
     let (spinners, sleepers) = (row.spinners.get(), row.sleepers.get());
@@ -190,7 +192,7 @@ fn slices_task(choice: Choice<'_>, row: &SlicesRow) -> Result<(Task, String), Er
         sleepers,
         sleep_ns: sleep,
         burst_ns: row.burst.as_ref().map_or(Nanos::ZERO, Length::nanos),
-        duration_ns: row.duration.nanos(),
+        duration_ns: duration,
         cpus: (0..choice.cpus).map(Cpu::new).collect(),
         pinned: row.pinned,
         nice: 0,

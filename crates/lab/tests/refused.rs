@@ -80,7 +80,7 @@ const WORKLOADS: &[Case] = &[
     ("noise = { cpu = 0 }", "7:9: missing field `duration`"),
     (
         "slices = { spinners = 1, duration = \"1s\", sample = \"2s\" }",
-        "7:52: a sample must not be longer than the duration",
+        "7:52: a sample must not be longer than a phase: the duration by `phases`",
     ),
     ("slices = { spinners = 0, duration = \"1s\" }", "7:23: invalid value: integer `0`"),
     (

@@ -131,13 +131,13 @@ fn reading_costs_nothing() {
         r#"
 name = "reading"
 kernels = ["debian:6.1-cloud", "debian:6.12-cloud"]
-phases = 4
+phases = 2
 [[workload]]
 name = "both"
-slices = { spinners = 16, sleepers = 2, duration = "2s" }
+slices = { spinners = 16, sleepers = 2, duration = "4s" }
 [[workload]]
 name = "read"
-slices = { spinners = 16, sleepers = 2, duration = "2s", sample = "1s" }
+slices = { spinners = 16, sleepers = 2, duration = "4s", sample = "1s" }
 "#,
     );
     let cells = site.cells(&[&file], 0);
