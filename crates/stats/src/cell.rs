@@ -428,6 +428,7 @@ mod tests {
                 "frequent_min": null, "frequent_max": null, "ticks": 0,
                 "ticks_not_listed": 0, "kinds": [],
             },
+            "culprits": [],
         });
         assert_eq!(serde_json::to_value(CellSummary::IdleCost(found)).unwrap(), expected);
     }
