@@ -29,8 +29,8 @@ pub struct Order {
     pub company: Vec<Company>,
     /// What to do.
     pub task: Task,
-    /// Who is to watch the kernel's events meanwhile; only noise, ticks and
-    /// calls are watched.
+    /// Who is to watch the kernel's events meanwhile; only noise, ticks and calls are
+    /// watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watch: Option<Source>,
     /// The longest answer, in bytes.

@@ -38,13 +38,23 @@ pub(crate) fn interruptions(lane: &Lane, names: &Names, ran: Span) -> Interrupti
             .then(|| Event { span, culprit: known.saw(names.culprit(record)) })
     });
     let events: Vec<Event> = events.collect();
-    let (mut culprits, mut counts) = known.into_parts();
-    let shares = join(&gaps, &events, &losses, Nanos::ZERO, &mut culprits);
-    counts.resize(culprits.len(), 0);
     let ready = turns.iter().chain(&kept_off).map(|span| span.length).sum();
-    let lost = lane.lost;
-    let blamed = Blamed { culprits, shares, events: counts, lost, trace: None };
+    let blamed = blamed(lane, known, &gaps, &events, &losses);
     Interruptions { ready_ns: ready, gaps, blamed }
+}
+
+/// What took these gaps; of the hypervisor nothing is known.
+fn blamed(
+    lane: &Lane,
+    known: Known,
+    gaps: &[Span],
+    events: &[Event],
+    losses: &[Span],
+) -> Blamed {
+    let (mut culprits, mut counts) = known.into_parts();
+    let shares = join(gaps, events, losses, Nanos::ZERO, &mut culprits);
+    counts.resize(culprits.len(), 0);
+    Blamed { culprits, shares, events: counts, lost: lane.lost, trace: None }
 }
 
 /// When anything ran on a CPU within these stretches of the records' clock, counted from the
@@ -69,11 +79,8 @@ pub(crate) fn busy(lane: &Lane, names: &Names, waits: &[Span]) -> (Vec<Span>, Bl
     let spans = touching(events.iter().map(|event| event.span).collect(), Nanos::ZERO);
     let losses = lane.losses.iter().flat_map(|(from, to)| in_waits(*from, *to));
     let losses: Vec<Span> = losses.collect();
-    let (mut culprits, mut counts) = known.into_parts();
-    let shares = join(&spans, &events, &losses, Nanos::ZERO, &mut culprits);
-    counts.resize(culprits.len(), 0);
-    let lost = lane.lost;
-    (spans, Blamed { culprits, shares, events: counts, lost, trace: None })
+    let blamed = blamed(lane, known, &spans, &events, &losses);
+    (spans, blamed)
 }
 
 /// When the program's threads had the CPU, in order, and whether they could have run on at

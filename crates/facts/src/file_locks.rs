@@ -21,6 +21,12 @@ pub fn no_lock(errno: Errno) -> Error {
     }
 }
 
+/// Whether an error is that of [`no_lock`] for a kernel without file locks: another folder is no
+/// help.
+pub fn has_no_locks(error: &Error) -> bool {
+    error.kind() == ErrorKind::Unsupported && error.raw_os_error().is_none()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -30,8 +36,10 @@ mod tests {
     fn only_what_the_kernel_lacks() {
         let lacks = no_lock(Errno::NOSYS);
         assert_eq!((lacks.kind(), lacks.raw_os_error()), (ErrorKind::Unsupported, None));
+        assert!(has_no_locks(&lacks));
         assert!(lacks.to_string().contains("CONFIG_FILE_LOCKING"), "{lacks}");
         let other = no_lock(Errno::NOLCK);
+        assert!(!has_no_locks(&other) && !has_no_locks(&no_lock(Errno::OPNOTSUPP)));
         assert_eq!(other.raw_os_error(), Some(Errno::NOLCK.raw_os_error()));
     }
 }

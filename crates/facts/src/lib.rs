@@ -58,7 +58,7 @@ pub use cpus::{Cpus, Smt};
 pub use divider::Divider;
 pub use error::{Error, Kind};
 pub use fact::{Entry, Fact, Page, Unknown, Why};
-pub use file_locks::no_lock;
+pub use file_locks::{has_no_locks, no_lock};
 pub use inert::{Inert, WhyInert};
 pub use interrupts::{InterruptLine, Interrupts};
 pub use irq::Irq;

@@ -158,10 +158,10 @@ fn trusted(folder: &Path) -> Result<(), Error> {
 
 fn refused(folder: &Path, error: &io::Error) -> Error {
     let place = folder.display();
-    // A kernel without file locks has them in no folder.
-    let is_folders =
-        error.kind() != ErrorKind::Unsupported || error.raw_os_error().is_some();
-    let other = if is_folders { " (NOISEFLOOR_STATE names another folder)" } else { "" };
+    let other = match facts::has_no_locks(error) {
+        true => "",
+        false => " (NOISEFLOOR_STATE names another folder)",
+    };
     let text = format!(
         "nothing is changed that cannot be written down first, and {place}: {error}{other}"
     );

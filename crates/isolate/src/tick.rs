@@ -112,8 +112,8 @@ pub fn wait_for_nohz(
     Ok(Entry { kept_by, ..entry })
 }
 
-/// The same as [`wait_for_nohz`] for those who do not ask what keeps the tick, which takes 25 of them; whether it
-/// has stopped.
+/// The same as [`wait_for_nohz`], without asking what keeps the tick, which takes 25 of them;
+/// whether it has stopped.
 ///
 /// # Errors
 /// Those of [`wait_for_nohz`]; `Kind::NoNohz`, at once, where this kernel's never does.

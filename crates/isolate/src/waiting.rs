@@ -11,6 +11,8 @@ use std::fs;
 use rustix::thread::gettid;
 use units::Cpu;
 
+use crate::numbered::numbered;
+
 /// A thread that waits for a CPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitingThread {
@@ -35,14 +37,12 @@ pub(crate) fn waiting(cpu: Cpu) -> Vec<WaitingThread> {
 
 /// The `stat` of every thread.
 fn threads() -> impl Iterator<Item = String> {
-    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let numbered = processes.filter(|entry| {
-        entry.file_name().to_string_lossy().bytes().all(|byte| byte.is_ascii_digit())
+    let processes = numbered("/proc").into_iter().map(|pid| format!("/proc/{pid}/task"));
+    let tasks = processes.flat_map(|tasks| {
+        let stat = |tid| format!("{tasks}/{tid}/stat");
+        numbered(&tasks).into_iter().map(stat).collect::<Vec<_>>()
     });
-    let tasks = numbered.flat_map(|process| {
-        fs::read_dir(process.path().join("task")).into_iter().flatten().flatten()
-    });
-    tasks.filter_map(|task| fs::read_to_string(task.path().join("stat")).ok())
+    tasks.filter_map(|stat| fs::read_to_string(stat).ok())
 }
 
 /// The thread, if it could run and was last on that CPU.

@@ -129,7 +129,7 @@ mod tests {
         assert!(console(log).boot_log(true).starts_with("it came up"));
     }
 
-    /// Check that an agent that has no way out is told with what would help.
+    /// Check that the message of an agent that has no way out names what would help.
     #[test]
     fn no_way_out() {
         let log = "Linux version 6.12\nnoisefloor-agent: no way out: port\nreboot: off\n";

@@ -103,8 +103,7 @@ pub(crate) fn failed(place: &Path, error: &io::Error) -> Error {
         ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
             refuse("written", &format!("set {CACHE_VARIABLE} to a folder of yours"))
         }
-        // A kernel without file locks, in whose words another folder is no help.
-        ErrorKind::Unsupported if error.raw_os_error().is_none() => {
+        _ if facts::has_no_locks(error) => {
             Error::new(Kind::Cache, format!("the cache {place} cannot be used: {error}"))
         }
         _ => refuse("used", &format!("set {CACHE_VARIABLE} to another folder")),

@@ -44,8 +44,7 @@ impl<'a> Repeats<'a> {
 
     /// How many parts there are.
     fn count(&self) -> usize {
-        let count = self.phases.map_or(1, |phases| phases.count.max(1));
-        usize::try_from(count).unwrap_or(usize::MAX)
+        usize::try_from(Phases::parts(self.phases.as_ref())).unwrap_or(usize::MAX)
     }
 
     /// How often the call is made, warm-up included.

@@ -15,7 +15,8 @@
 use facts::Facts;
 use isolate::{Seat, Tuned, Tuning};
 use recording::{
-    Code, Doubt, SlicesSample, SlicesSeries, SlicesSpec, SlicesTask, SlicesTurn, Step,
+    Code, Doubt, Phases, SlicesSample, SlicesSeries, SlicesSpec, SlicesTask, SlicesTurn,
+    Step,
 };
 use units::{Cpu, CpuSet, Nanos};
 
@@ -207,7 +208,7 @@ impl Sampler<'_> {
 
 /// How many phases there are.
 fn phases(spec: &SlicesSpec) -> u32 {
-    spec.phases.map_or(1, |phases| phases.count.max(1))
+    Phases::parts(spec.phases.as_ref())
 }
 
 /// How long one turn is.

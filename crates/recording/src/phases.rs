@@ -29,6 +29,11 @@ impl Phases {
         )
     }
 
+    /// How many parts a measurement has that may be divided.
+    pub fn parts(phases: Option<&Self>) -> u32 {
+        phases.map_or(1, |phases| phases.count.max(1))
+    }
+
     /// What each part has of a whole.
     pub fn share(&self, whole: Nanos) -> Nanos {
         Nanos::from_nanos(whole.get() / u64::from(self.count.max(1)))

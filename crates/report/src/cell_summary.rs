@@ -7,8 +7,8 @@
 use facts::Facts;
 use recording::{
     Answer, Body, CallsSeries, CallsSpec, Cell, Code, Counts, CpuCounts, Doubt, Ending,
-    Episode, Level, Mode, NohzSeries, NohzSpec, NoiseSeries, PhaseCounts, Recording,
-    TickSample, TicksSeries, What,
+    Episode, Level, Mode, NohzSeries, NohzSpec, NoiseSeries, PhaseCounts, Phases,
+    Recording, TickSample, TicksSeries, What,
 };
 use stats::{
     CallCosts, CellSummary, CountsInput, CpuWork, EntryInput, GapsInput, IdleCost,
@@ -234,8 +234,7 @@ fn call_costs(
 
 /// In how many phases each call was made.
 pub(crate) fn phases_each(spec: &CallsSpec) -> usize {
-    let count = spec.phases.map_or(1, |phases| phases.count.max(1));
-    usize::try_from(count).unwrap_or(usize::MAX)
+    usize::try_from(Phases::parts(spec.phases.as_ref())).unwrap_or(usize::MAX)
 }
 
 fn on_cpu(phase: &PhaseCounts, cpu: Cpu) -> Option<CountsInput<'_>> {

@@ -105,8 +105,8 @@ fn added_line(named: &Named<'_>, one: &Added, width: usize) -> [String; 6] {
     ]
 }
 
-/// The table of who took the gaps of watched cells, or ran on idle CPUs; none where neither was
-/// watched.
+/// The table of the events that gaps of watched cells are blamed on, or that ran on idle CPUs;
+/// none where neither was watched.
 pub(crate) fn culprits_table(rows: &[Row]) -> Option<String> {
     let of_row = |row: &Row| match &row.summary {
         CellSummary::TickCost(cost) => cost.culprits.clone(),
