@@ -1,4 +1,4 @@
-//! Runs that are killed at a random moment, 300 times, or as often as is asked for.
+//! Runs that are killed at a random moment, 200 times, or as often as is asked for.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::{alone, cpu, output, text, tool};
 
 /// How often, if nobody asks for another number in the environment; a kernel gives its first
 /// program what stands on its command line and it does not know.
-const TIMES: u32 = 300;
+const TIMES: u32 = 200;
 const ASKED: &str = "NOISEFLOOR_TEST_KILLS";
 /// By this a child of this test knows how many of its changes it outlives.
 const PANIC: &str = "NOISEFLOOR_TEST_PANICS_AFTER";
@@ -43,6 +43,8 @@ impl Random {
     }
 }
 
+/// So many kinds of settings have to be changed by some runs when they are killed.
+const KINDS: usize = 5;
 /// Everything that may be kept off a CPU.
 const EVERYTHING: [&str; 4] = ["--irqs", "--workqueues", "--kthreads", "--partition"];
 
@@ -69,18 +71,19 @@ fn settings_are_as_they_were() {
         let end = ENDS[number as usize % ENDS.len()];
         let mut run = start(end, &cpu, state.path(), &mut random);
         if let End::Signal(signal) = end {
-            // Every other turn, something was changed before: on a host whose speed changes,
-            // none of the random moments may be in the middle.
-            if number / 5 % 2 == 1 {
-                wait_for(|| journal(state.path()).exists());
+            // On a host whose speed changes, none of the random moments may be in the middle:
+            // in every other turn something was changed before, by turns one thing or many.
+            match number / 5 % 4 {
+                1 => wait_for(|| journal(state.path()).exists()),
+                3 => wait_for(|| changed_kinds(&before).len() >= KINDS),
+                _ => {}
             }
             sleep(Duration::from_micros(random.below(latest)));
             // SAFETY: takes numbers only; the child has not been waited for.
             unsafe { libc::kill(i32::try_from(run.id()).unwrap(), signal) };
         }
         run.wait().unwrap();
-        let after = settings::now();
-        kinds.extend(settings::kinds(&before, &after));
+        kinds.extend(changed_kinds(&before));
         if end == End::Signal(libc::SIGKILL) {
             left_changed += u32::from(journal(state.path()).exists());
             clean_up(number, state.path());
@@ -94,7 +97,7 @@ fn settings_are_as_they_were() {
         left_changed > times / 20,
         "only {left_changed} runs were killed in the middle"
     );
-    assert!(kinds.len() >= 5, "{kinds:?}");
+    assert!(kinds.len() >= KINDS, "{kinds:?}");
 }
 
 pub(crate) fn journal(state: &Path) -> std::path::PathBuf {
@@ -117,6 +120,11 @@ fn start(end: End, cpu: &str, state: &Path, random: &mut Random) -> Child {
     };
     command.env("NOISEFLOOR_STATE", state).env("NOISEFLOOR_TEST_CPU", cpu);
     command.spawn().unwrap()
+}
+
+/// The kinds of settings that are not as they were.
+fn changed_kinds(before: &Settings) -> Vec<&'static str> {
+    settings::kinds(before, &settings::now())
 }
 
 /// By turns `restore` and any other call.

@@ -16,7 +16,7 @@ use crate::site::{OLD, Site, named, text};
 const LONG: Duration = Duration::from_secs(300);
 
 /// So many cells the brief experiment has.
-const BRIEF: usize = 3;
+const BRIEF: usize = 2;
 
 fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let began = Instant::now();

@@ -108,7 +108,7 @@ fn whole_phases_add_up() {
 #[test]
 fn every_call() {
     let Some(mixed) = Mixed::get() else { return };
-    for cell in ["calls", "two forks"] {
+    for cell in ["calls", "two company"] {
         let calls = &named(&mixed.cells, cell)["summary"]["calls"];
         let cell = format!("{}/{cell}@{OLD}", mixed.file);
         for call in calls.as_array().unwrap() {

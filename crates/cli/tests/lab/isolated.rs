@@ -1,5 +1,5 @@
 //! Guests with a `nohz_full` CPU: its tick stops, what keeps it is named, and settings are as
-//! they were after each of the 300 runs that were killed, of all guests. Plain emulation, in
+//! they were after each of 100 runs that were killed, of all guests. Plain emulation, in
 //! real time.
 
 use std::path::Path;
@@ -61,8 +61,8 @@ fn isolated() {
         return;
     }
     let guests = [
-        (OLD, "nohz_full=1 isolcpus=1 rcu_nocbs=1 NOISEFLOOR_TEST_KILLS=120"),
-        (NEW, "nohz_full=1 rcu_nocbs=1 NOISEFLOOR_TEST_KILLS=180"),
+        (OLD, "nohz_full=1 isolcpus=1 rcu_nocbs=1 NOISEFLOOR_TEST_KILLS=40"),
+        (NEW, "nohz_full=1 rcu_nocbs=1 NOISEFLOOR_TEST_KILLS=60"),
     ];
     std::thread::scope(|scope| {
         for guest in guests {

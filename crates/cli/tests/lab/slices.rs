@@ -137,10 +137,10 @@ kernels = ["debian:6.1-cloud", "debian:6.12-cloud"]
 phases = 2
 [[workload]]
 name = "both"
-slices = { spinners = 16, sleepers = 2, duration = "4s" }
+slices = { spinners = 16, sleepers = 2, duration = "2s" }
 [[workload]]
 name = "read"
-slices = { spinners = 16, sleepers = 2, duration = "4s", sample = "1s" }
+slices = { spinners = 16, sleepers = 2, duration = "2s", sample = "500ms" }
 "#,
     );
     let cells = site.cells(&[&file], 0);
