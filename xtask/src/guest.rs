@@ -83,7 +83,7 @@ fn test_programs(workspace: &Workspace) -> Result<Vec<(String, PathBuf)>, String
 }
 
 /// The programs that cargo says it built, and their names.
-fn executables(told: &str) -> Vec<(String, PathBuf)> {
+pub(crate) fn executables(told: &str) -> Vec<(String, PathBuf)> {
     let lines = told.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let program = |line: Value| {
         let name = line["target"]["name"].as_str()?.to_owned();

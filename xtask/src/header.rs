@@ -1,14 +1,21 @@
 //! The C headers: made of the functions of room `capi`, committed, and checked.
 //!
-//! The making is an example of that room, so that what it needs is built for nobody else.
+//! The program that makes them is an example of that room, so that what it needs is built for
+//! tests only.
 
-use crate::command;
+use std::process::Command;
+
 use crate::workspace::Workspace;
+use crate::{command, guest};
 
 /// Writes the headers, or with `--check` only says whether they are what would be written.
 pub(crate) fn run(workspace: &Workspace, options: &[&str]) -> Result<(), String> {
     let mut cargo = command::cargo();
-    cargo.current_dir(&workspace.root).args(["run", "--locked", "--quiet"]);
-    cargo.args(["--package", "capi", "--example", "header", "--"]).args(options);
-    command::run(&mut cargo)
+    cargo.current_dir(&workspace.root).args(["build", "--locked", "--quiet"]);
+    // All packages, whose features together are those of the tests: nothing is built twice.
+    cargo.args(["--workspace", "--examples", "--message-format", "json"]);
+    let built = guest::executables(&command::output(&mut cargo)?);
+    let header = built.into_iter().find(|(name, _)| name == "header");
+    let (_, program) = header.ok_or("cargo did not build the example header")?;
+    command::run(Command::new(program).args(options))
 }
