@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::tool::{
     TOOL, is_root, json, public_tool, signal, text, tool, turn, unprivileged,
+    with_usual_signals,
 };
 
 /// A CPU that may be named here, the last one.
@@ -298,25 +299,17 @@ fn ctrl_c_is_the_programs() {
     fs::write(&file, program).unwrap();
     // A shell that stayed would get what is typed, too, and end of it.
     let line = format!("exec {TOOL} run --cpu {cpu} --fifo 0 -- sh {}", file.display());
-    let terminal = Command::new("script")
-        .args(["-qec", &line, "/dev/null"])
-        .env("SHELL", "/bin/sh")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn();
-    let Ok(mut terminal) = terminal else {
+    let mut terminal = Command::new("script");
+    terminal.args(["-qec", &line, "/dev/null"]).env("SHELL", "/bin/sh");
+    terminal.stdin(Stdio::piped()).stdout(Stdio::piped());
+    with_usual_signals(&mut terminal);
+    let Ok(mut terminal) = terminal.spawn() else {
         println!("skipped: ctrl_c_is_the_programs: there is no script(1)");
         return;
     };
     wait_for("program", || ready.exists());
-    // dash drops a signal that arrives while it starts a program (vfork(2)): it is typed again.
-    wait_for("signal", || {
-        terminal.stdin.as_mut().unwrap().write_all(&[3]).unwrap();
-        (0..1_000).any(|_| {
-            std::thread::sleep(Duration::from_millis(10));
-            out.exists()
-        })
-    });
+    terminal.stdin.as_mut().unwrap().write_all(&[3]).unwrap();
+    wait_for("signal", || out.exists());
     let mut said = String::new();
     terminal.stdout.take().unwrap().read_to_string(&mut said).unwrap();
     assert_eq!(terminal.wait().unwrap().code(), Some(5), "{said}");

@@ -16,7 +16,12 @@ pub(crate) const NOBODY: u32 = 65_534;
 pub(crate) fn tool(args: &[&str]) -> Command {
     let mut command = Command::new(TOOL);
     command.args(args).stdin(Stdio::null());
-    // Who runs tests in the background may ignore them.
+    with_usual_signals(&mut command);
+    command
+}
+
+/// Has a program get the signals that a shell's background jobs ignore, as these tests may be one.
+pub(crate) fn with_usual_signals(command: &mut Command) {
     let usual = || {
         for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGTERM] {
             // SAFETY: takes a signal's number and the default action.
@@ -26,7 +31,6 @@ pub(crate) fn tool(args: &[&str]) -> Command {
     };
     // SAFETY: it makes system calls only, as may be done between fork and exec.
     unsafe { command.pre_exec(usual) };
-    command
 }
 
 pub(crate) fn run(args: &[&str]) -> Output {
