@@ -4,12 +4,11 @@
 //! its output that begins with `skipped:` is repeated in the summary. Each check runs,
 //! whatever became of those before it.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Instant;
 
 use crate::workspace::Workspace;
-use crate::{bytes, command, fuzz, guest, header, layers};
+use crate::{bytes, command, fuzz, guest, header, layers, suite};
 
 /// How a check ended, and what there is to say about it.
 enum Ending {
@@ -29,7 +28,7 @@ const CHECKS: &[(&str, Check)] = &[
     }),
     ("guest", guest),
     ("bytes", bytes),
-    ("tests", tests),
+    ("tests", |workspace| suite::run(workspace).into()),
     ("documentation", documentation),
     ("fuzz", fuzz),
 ];
@@ -135,97 +134,4 @@ fn fuzz(workspace: &Workspace) -> Ending {
         return Ending::Skipped(text.to_owned());
     }
     fuzz::run(workspace, &fuzz::Plan::default()).into()
-}
-
-fn tests(_: &Workspace) -> Ending {
-    let mut cargo = command::cargo();
-    cargo.args(["test", "--workspace", "--locked", "--no-fail-fast"]);
-    // A snapshot that differs is a failure, not a file to look at later.
-    cargo.env("INSTA_UPDATE", "no");
-    // Else the tests that pass because they cannot run would keep it to themselves.
-    cargo.args(["--", "--show-output"]);
-    let mut tally = Tally::default();
-    let mut child = match cargo.stdout(Stdio::piped()).spawn() {
-        Ok(child) => child,
-        Err(error) => return Ending::Failed(format!("cargo test: {error}")),
-    };
-    for line in
-        child.stdout.take().into_iter().flat_map(|out| BufReader::new(out).lines())
-    {
-        let Ok(line) = line else { continue };
-        println!("{line}");
-        tally.add(&line);
-    }
-    match child.wait() {
-        Ok(status) if status.success() => Ending::Passed(tally.text()),
-        Ok(status) => Ending::Failed(format!("{}\n{status}", tally.text())),
-        Err(error) => Ending::Failed(format!("cargo test: {error}")),
-    }
-}
-
-/// What all the test programs together say.
-#[derive(Default)]
-struct Tally {
-    passed: u64,
-    failed: u64,
-    ignored: u64,
-    skipped: Vec<String>,
-}
-
-impl Tally {
-    /// Takes in a line of a test program's output.
-    fn add(&mut self, line: &str) {
-        let line = line.trim();
-        if line.starts_with("skipped:") {
-            self.skipped.push(line.to_owned());
-        }
-        let Some(result) = line.strip_prefix("test result: ") else { return };
-        let mut before = "";
-        for word in result.split([' ', ';']) {
-            let number = before.parse().unwrap_or(0);
-            match word {
-                "passed" => self.passed += number,
-                "failed" => self.failed += number,
-                "ignored" => self.ignored += number,
-                _ => {}
-            }
-            before = word;
-        }
-    }
-
-    fn text(&self) -> String {
-        let Self { passed, failed, ignored, skipped } = self;
-        // A test that skipped itself counts as passed to the test program.
-        let ran = passed.saturating_sub(skipped.len() as u64);
-        let left_out = ignored + skipped.len() as u64;
-        let mut text = format!("{ran} passed, {failed} failed, {left_out} skipped");
-        for line in skipped {
-            text.push('\n');
-            text.push_str(line);
-        }
-        text
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Check that the programs' results add up, and that a skipped test is not a passed one.
-    #[test]
-    fn adds_up() {
-        let mut tally = Tally::default();
-        for line in [
-            "test a ... ok",
-            "skipped: only root may set a real-time priority",
-            "test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; \
-             finished in 0.00s",
-            "test result: FAILED. 2 passed; 3 failed; 0 ignored; 0 measured",
-        ] {
-            tally.add(line);
-        }
-        let expected = "13 passed, 3 failed, 2 skipped\n\
-                        skipped: only root may set a real-time priority";
-        assert_eq!(tally.text(), expected);
-    }
 }

@@ -11,6 +11,7 @@ mod layers;
 mod reasons;
 mod rustc;
 mod sources;
+mod suite;
 mod workspace;
 
 use std::process::ExitCode;

@@ -1,0 +1,231 @@
+//! The test programs: built by cargo, run here, and what they say added up.
+//!
+//! The lab's tests keep every CPU busy and depend on no time: they run beside all the others, at
+//! a lower priority, and have the CPUs that those leave. What they say comes at their end.
+//!
+//! Cannot see what a test does to another program's tests: those that measure the machine have to
+//! expect neighbours anyway.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+
+use serde_json::Value;
+
+use crate::command;
+use crate::workspace::Workspace;
+
+/// The test program that runs beside all others, and how much lower its priority is.
+const BESIDE: (&str, &str) = ("cli/lab", "10");
+
+/// Runs all tests; says how many passed, and why some were skipped.
+pub(crate) fn run(workspace: &Workspace) -> Result<String, String> {
+    let (beside, others): (Vec<Program>, Vec<Program>) =
+        built(workspace)?.into_iter().partition(|program| program.name == BESIDE.0);
+    let mut tally = Tally::default();
+    thread::scope(|scope| {
+        let beside: Vec<_> =
+            beside.iter().map(|program| scope.spawn(|| program.run_beside())).collect();
+        for program in &others {
+            tally.run(&program.name, &mut program.command(&program.file));
+        }
+        let mut cargo = command::cargo();
+        cargo.current_dir(&workspace.root).args(["test", "--workspace", "--doc"]);
+        tally.run("documentation", cargo.args(["--locked", "--no-fail-fast", "--"]));
+        for one in beside {
+            match one.join() {
+                Ok((lines, ended)) => {
+                    lines.iter().for_each(|line| tally.hear(line));
+                    tally.end(BESIDE.0, ended);
+                }
+                Err(_) => tally.end(BESIDE.0, Err("its thread panicked".to_owned())),
+            }
+        }
+    });
+    match tally.wrong.as_slice() {
+        [] => Ok(tally.text()),
+        wrong => Err(format!("{}\n{}", tally.text(), wrong.join("\n"))),
+    }
+}
+
+/// A test program.
+struct Program {
+    /// The names of its room and of the file in `tests/`, or of the room again.
+    name: String,
+    file: PathBuf,
+    /// The folder of its package.
+    package: PathBuf,
+}
+
+/// Builds all test programs.
+fn built(workspace: &Workspace) -> Result<Vec<Program>, String> {
+    let mut cargo = command::cargo();
+    cargo.current_dir(&workspace.root).args(["test", "--workspace", "--locked"]);
+    cargo.args(["--no-run", "--quiet", "--message-format", "json"]);
+    let told = command::output(&mut cargo)?;
+    let lines = told.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    Ok(lines.filter_map(|line| Program::read(&line)).collect())
+}
+
+impl Program {
+    /// Reads what cargo says of one thing that it built, where that is a test program.
+    fn read(line: &Value) -> Option<Self> {
+        let is_test = line["profile"]["test"] == true;
+        let file = line["executable"].as_str().filter(|_| is_test)?;
+        let package = Path::new(line["manifest_path"].as_str()?).parent()?;
+        let room = package.file_name()?.to_string_lossy();
+        let name = format!("{room}/{}", line["target"]["name"].as_str()?);
+        Some(Self { name, file: file.into(), package: package.to_owned() })
+    }
+
+    /// Runs it by that command, in the folder in which cargo would run it.
+    fn command(&self, command: impl AsRef<std::ffi::OsStr>) -> Command {
+        let mut command = Command::new(command);
+        command.current_dir(&self.package).env("CARGO_MANIFEST_DIR", &self.package);
+        // A snapshot that differs is a failure, not a file to look at later.
+        command.env("INSTA_UPDATE", "no");
+        command
+    }
+
+    /// Runs it at a lower priority; all its lines, and how it ended.
+    fn run_beside(&self) -> (Vec<String>, Result<(), String>) {
+        let mut lines = Vec::new();
+        let mut nice = self.command("nice");
+        nice.args(["-n", BESIDE.1]).arg(&self.file);
+        let ended = heard(&mut nice, |line| lines.push(line.to_owned()));
+        (lines, ended)
+    }
+}
+
+/// Runs tests and hands on each line that they write; an error where they fail.
+fn heard(command: &mut Command, mut hear: impl FnMut(&str)) -> Result<(), String> {
+    // Else the tests that pass because they cannot run would keep it to themselves.
+    let mut child = command
+        .arg("--show-output")
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|error| error.to_string())?;
+    for line in
+        child.stdout.take().into_iter().flat_map(|out| BufReader::new(out).lines())
+    {
+        hear(&line.unwrap_or_default());
+    }
+    let status = child.wait().map_err(|error| error.to_string())?;
+    if status.success() { Ok(()) } else { Err(status.to_string()) }
+}
+
+/// What all the test programs together say.
+#[derive(Default)]
+struct Tally {
+    passed: u64,
+    failed: u64,
+    ignored: u64,
+    skipped: Vec<String>,
+    /// The programs that failed, and how.
+    wrong: Vec<String>,
+}
+
+impl Tally {
+    /// Runs a test program, and takes in what it writes.
+    fn run(&mut self, name: &str, command: &mut Command) {
+        println!("     Running {name}");
+        let ended = heard(command, |line| self.hear(line));
+        self.end(name, ended);
+    }
+
+    /// Shows a line, and takes it in.
+    fn hear(&mut self, line: &str) {
+        println!("{line}");
+        self.add(line);
+    }
+
+    /// Keeps how a test program ended.
+    fn end(&mut self, name: &str, ended: Result<(), String>) {
+        self.wrong.extend(ended.err().map(|how| format!("{name}: {how}")));
+    }
+
+    /// Takes in a line of a test program's output.
+    fn add(&mut self, line: &str) {
+        let line = line.trim();
+        if line.starts_with("skipped:") {
+            self.skipped.push(line.to_owned());
+        }
+        let Some(result) = line.strip_prefix("test result: ") else { return };
+        let mut before = "";
+        for word in result.split([' ', ';']) {
+            let number = before.parse().unwrap_or(0);
+            match word {
+                "passed" => self.passed += number,
+                "failed" => self.failed += number,
+                "ignored" => self.ignored += number,
+                _ => {}
+            }
+            before = word;
+        }
+    }
+
+    fn text(&self) -> String {
+        let Self { passed, failed, ignored, skipped, .. } = self;
+        // A test that skipped itself counts as passed to the test program.
+        let ran = passed.saturating_sub(skipped.len() as u64);
+        let left_out = ignored + skipped.len() as u64;
+        let mut text = format!("{ran} passed, {failed} failed, {left_out} skipped");
+        for line in skipped {
+            text.push('\n');
+            text.push_str(line);
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that of what cargo builds only test programs are run, where their package is.
+    #[test]
+    fn programs() {
+        let line = |test: bool| {
+            serde_json::json!({
+                "profile": { "test": test },
+                "executable": "/t/debug/deps/lab-1f",
+                "manifest_path": "/w/crates/cli/Cargo.toml",
+                "target": { "name": "lab" },
+            })
+        };
+        let program = Program::read(&line(true)).unwrap();
+        assert_eq!(program.name, BESIDE.0);
+        assert_eq!(program.package, Path::new("/w/crates/cli"));
+        assert!(Program::read(&line(false)).is_none());
+    }
+
+    /// Check that a program's lines are handed on, and that one that fails is an error.
+    #[test]
+    fn failures() {
+        let mut lines = Vec::new();
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "echo one; echo $1; exit 3", "sh"]);
+        let ended = heard(&mut shell, |line| lines.push(line.to_owned()));
+        assert_eq!(lines, ["one", "--show-output"]);
+        assert!(ended.unwrap_err().contains("exit status: 3"));
+    }
+
+    /// Check that the programs' results add up, and that a skipped test is not a passed one.
+    #[test]
+    fn adds_up() {
+        let mut tally = Tally::default();
+        for line in [
+            "test a ... ok",
+            "skipped: only root may set a real-time priority",
+            "test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; \
+             finished in 0.00s",
+            "test result: FAILED. 2 passed; 3 failed; 0 ignored; 0 measured",
+        ] {
+            tally.add(line);
+        }
+        let expected = "13 passed, 3 failed, 2 skipped\n\
+                        skipped: only root may set a real-time priority";
+        assert_eq!(tally.text(), expected);
+    }
+}
