@@ -81,6 +81,24 @@ fn refused_by_configuration() {
     }
 }
 
+/// Check that a kernel of 32 bits is refused by its image, with a configuration beside it and
+/// without.
+#[test]
+fn of_32_bits() {
+    let Some(folder) = folder("of_32_bits") else { return };
+    let Some(site) = Site::new() else { return };
+    let Some(image) = image(&folder, "no-64bit") else { return };
+    let file = site.file("short.toml", SHORT);
+    let alone = site.file("bzImage", "");
+    fs::copy(&image, &alone).unwrap();
+    for image in [image, alone] {
+        let output = site.output(&["lab", "run", &file, "-k", &image]);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{image}: {said}");
+        assert!(said.contains("a 32-bit x86 kernel, and guests are x86-64"), "{said}");
+    }
+}
+
 /// Check that such a kernel without a configuration beside it is lost with the reason; but for the
 /// one without a console, which is silent and gives its result.
 #[test]
