@@ -14,10 +14,8 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde_json::Value;
-
 use crate::workspace::Workspace;
-use crate::{command, rustc};
+use crate::{command, program, rustc};
 
 /// The machine that guests are.
 pub(crate) const ARCHITECTURE: &str = "x86_64";
@@ -61,7 +59,7 @@ pub(crate) fn tests(workspace: &Workspace) -> Result<String, String> {
 /// Builds them; their names in `lab/`, and where they are.
 fn test_programs(workspace: &Workspace) -> Result<Vec<(String, PathBuf)>, String> {
     let mut cargo = cargo_for_guests(workspace, "test")?;
-    cargo.args(["--no-run", "--message-format", "json"]);
+    cargo.arg("--no-run");
     // All at once: what they share is built once, and not for each room's features again.
     for room in ROOMS {
         cargo.args(["--package", room, "--features", &format!("{room}/static")]);
@@ -72,24 +70,13 @@ fn test_programs(workspace: &Workspace) -> Result<Vec<(String, PathBuf)>, String
         .env("CARGO_PROFILE_DEV_DEBUG", "0")
         .env("CARGO_PROFILE_DEV_STRIP", "symbols")
         .env("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
-    let told = command::output(&mut cargo)?;
     // With tests, cargo builds the programs of their packages.
-    let programs = executables(&told).into_iter().filter_map(|(name, built)| {
-        let name = if name == "noisefloor" { "tool" } else { &name };
+    let programs = program::build(&mut cargo)?.into_iter().filter_map(|built| {
+        let name = if built.name == "noisefloor" { "tool" } else { &built.name };
         let is_wanted = name == "tool" || TESTS.contains(&name);
-        is_wanted.then(|| (format!("noisefloor-{name}"), built))
+        is_wanted.then(|| (format!("noisefloor-{name}"), built.file))
     });
     Ok(programs.collect())
-}
-
-/// The programs that cargo says it built, and their names.
-pub(crate) fn executables(told: &str) -> Vec<(String, PathBuf)> {
-    let lines = told.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let program = |line: Value| {
-        let name = line["target"]["name"].as_str()?.to_owned();
-        Some((name, PathBuf::from(line["executable"].as_str()?)))
-    };
-    lines.filter_map(program).collect()
 }
 
 fn agent(workspace: &Workspace) -> Result<PathBuf, String> {

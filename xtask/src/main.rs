@@ -8,6 +8,7 @@ mod fuzz;
 mod guest;
 mod header;
 mod layers;
+mod program;
 mod reasons;
 mod rustc;
 mod sources;

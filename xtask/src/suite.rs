@@ -6,29 +6,30 @@
 //! Cannot see what a test does to another program's tests: those that measure the machine have to
 //! expect neighbours anyway.
 
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 
-use serde_json::Value;
-
-use crate::command;
+use crate::program::Program;
 use crate::workspace::Workspace;
+use crate::{command, program};
 
-/// The test program that runs beside all others, and how much lower its priority is.
-const BESIDE: (&str, &str) = ("cli/lab", "10");
+/// The test program that runs beside all others.
+const BESIDE: &str = "cli/lab";
+/// How much lower its priority is.
+const NICE: &str = "10";
 
 /// Runs all tests; says how many passed, and why some were skipped.
 pub(crate) fn run(workspace: &Workspace) -> Result<String, String> {
     let (beside, others): (Vec<Program>, Vec<Program>) =
-        built(workspace)?.into_iter().partition(|program| program.name == BESIDE.0);
+        built(workspace)?.into_iter().partition(|program| program.full_name() == BESIDE);
     let mut tally = Tally::default();
     thread::scope(|scope| {
         let beside: Vec<_> =
-            beside.iter().map(|program| scope.spawn(|| program.run_beside())).collect();
+            beside.iter().map(|program| scope.spawn(|| run_beside(program))).collect();
         for program in &others {
-            tally.run(&program.name, &mut program.command(&program.file));
+            tally.run(&program.full_name(), &mut command_for(program, &program.file));
         }
         let mut cargo = command::cargo();
         cargo.current_dir(&workspace.root).args(["test", "--workspace", "--doc"]);
@@ -37,9 +38,9 @@ pub(crate) fn run(workspace: &Workspace) -> Result<String, String> {
             match one.join() {
                 Ok((lines, ended)) => {
                     lines.iter().for_each(|line| tally.hear(line));
-                    tally.end(BESIDE.0, ended);
+                    tally.end(BESIDE, ended);
                 }
-                Err(_) => tally.end(BESIDE.0, Err("its thread panicked".to_owned())),
+                Err(_) => tally.end(BESIDE, Err("its thread panicked".to_owned())),
             }
         }
     });
@@ -49,53 +50,31 @@ pub(crate) fn run(workspace: &Workspace) -> Result<String, String> {
     }
 }
 
-/// A test program.
-struct Program {
-    /// The names of its room and of the file in `tests/`, or of the room again.
-    name: String,
-    file: PathBuf,
-    /// The folder of its package.
-    package: PathBuf,
-}
-
 /// Builds all test programs.
 fn built(workspace: &Workspace) -> Result<Vec<Program>, String> {
     let mut cargo = command::cargo();
     cargo.current_dir(&workspace.root).args(["test", "--workspace", "--locked"]);
-    cargo.args(["--no-run", "--quiet", "--message-format", "json"]);
-    let told = command::output(&mut cargo)?;
-    let lines = told.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    Ok(lines.filter_map(|line| Program::read(&line)).collect())
+    let mut programs = program::build(cargo.args(["--no-run", "--quiet"]))?;
+    programs.retain(|program| program.is_test);
+    Ok(programs)
 }
 
-impl Program {
-    /// Reads what cargo says of one thing that it built, where that is a test program.
-    fn read(line: &Value) -> Option<Self> {
-        let is_test = line["profile"]["test"] == true;
-        let file = line["executable"].as_str().filter(|_| is_test)?;
-        let package = Path::new(line["manifest_path"].as_str()?).parent()?;
-        let room = package.file_name()?.to_string_lossy();
-        let name = format!("{room}/{}", line["target"]["name"].as_str()?);
-        Some(Self { name, file: file.into(), package: package.to_owned() })
-    }
+/// A command that is run in the folder in which cargo would run that program.
+fn command_for(program: &Program, command: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(command);
+    command.current_dir(&program.package).env("CARGO_MANIFEST_DIR", &program.package);
+    // A snapshot that differs is a failure, not a file to look at later.
+    command.env("INSTA_UPDATE", "no");
+    command
+}
 
-    /// Runs it by that command, in the folder in which cargo would run it.
-    fn command(&self, command: impl AsRef<std::ffi::OsStr>) -> Command {
-        let mut command = Command::new(command);
-        command.current_dir(&self.package).env("CARGO_MANIFEST_DIR", &self.package);
-        // A snapshot that differs is a failure, not a file to look at later.
-        command.env("INSTA_UPDATE", "no");
-        command
-    }
-
-    /// Runs it at a lower priority; all its lines, and how it ended.
-    fn run_beside(&self) -> (Vec<String>, Result<(), String>) {
-        let mut lines = Vec::new();
-        let mut nice = self.command("nice");
-        nice.args(["-n", BESIDE.1]).arg(&self.file);
-        let ended = heard(&mut nice, |line| lines.push(line.to_owned()));
-        (lines, ended)
-    }
+/// Runs a program at a lower priority; all its lines, and how it ended.
+fn run_beside(program: &Program) -> (Vec<String>, Result<(), String>) {
+    let mut lines = Vec::new();
+    let mut nice = command_for(program, "nice");
+    nice.args(["-n", NICE]).arg(&program.file);
+    let ended = heard(&mut nice, |line| lines.push(line.to_owned()));
+    (lines, ended)
 }
 
 /// Runs tests and hands on each line that they write; an error where they fail.
@@ -182,23 +161,6 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Check that of what cargo builds only test programs are run, where their package is.
-    #[test]
-    fn programs() {
-        let line = |test: bool| {
-            serde_json::json!({
-                "profile": { "test": test },
-                "executable": "/t/debug/deps/lab-1f",
-                "manifest_path": "/w/crates/cli/Cargo.toml",
-                "target": { "name": "lab" },
-            })
-        };
-        let program = Program::read(&line(true)).unwrap();
-        assert_eq!(program.name, BESIDE.0);
-        assert_eq!(program.package, Path::new("/w/crates/cli"));
-        assert!(Program::read(&line(false)).is_none());
-    }
 
     /// Check that a program's lines are handed on, and that one that fails is an error.
     #[test]

@@ -1,0 +1,69 @@
+//! The programs that cargo builds, as it names them (`--message-format json`).
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::command;
+
+/// A program that cargo built.
+pub(crate) struct Program {
+    /// The name of its target: of a file in `tests/` or `examples/`, or of its package.
+    pub(crate) name: String,
+    pub(crate) file: PathBuf,
+    /// The folder of its package.
+    pub(crate) package: PathBuf,
+    /// Whether it runs tests.
+    pub(crate) is_test: bool,
+}
+
+/// Has a cargo build; the programs that it built.
+pub(crate) fn build(cargo: &mut Command) -> Result<Vec<Program>, String> {
+    let told = command::output(cargo.args(["--message-format", "json"]))?;
+    let lines = told.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    Ok(lines.filter_map(|line| Program::read(&line)).collect())
+}
+
+impl Program {
+    /// Reads what cargo says of one thing that it built, where that is a program.
+    fn read(line: &Value) -> Option<Self> {
+        let manifest = Path::new(line["manifest_path"].as_str()?);
+        Some(Self {
+            name: line["target"]["name"].as_str()?.to_owned(),
+            file: line["executable"].as_str()?.into(),
+            package: manifest.parent()?.to_owned(),
+            is_test: line["profile"]["test"] == true,
+        })
+    }
+
+    /// Its room and its name: those of several rooms may have the same.
+    pub(crate) fn full_name(&self) -> String {
+        let room = self.package.file_name().unwrap_or_default().to_string_lossy();
+        format!("{room}/{}", self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that a program is told from a library and from a test, with its package.
+    #[test]
+    fn reads_messages() {
+        let line = |test: bool, executable: Option<&str>| {
+            serde_json::json!({
+                "profile": { "test": test },
+                "executable": executable,
+                "manifest_path": "/w/crates/cli/Cargo.toml",
+                "target": { "name": "lab" },
+            })
+        };
+        let program = Program::read(&line(true, Some("/t/debug/deps/lab-1f"))).unwrap();
+        assert_eq!((program.full_name().as_str(), program.is_test), ("cli/lab", true));
+        assert_eq!(program.package, Path::new("/w/crates/cli"));
+        let program = Program::read(&line(false, Some("/t/debug/lab"))).unwrap();
+        assert!(!program.is_test);
+        assert!(Program::read(&line(true, None)).is_none());
+    }
+}
