@@ -51,6 +51,11 @@ fn put_all(
 const ROOMS: [&str; 2] = ["blame", "cli"];
 const TESTS: [&str; 3] = ["truth", "switches", "isolation"];
 
+/// What guests execute most of in these tests: unoptimised it takes longer there than it takes to
+/// optimise. None is a build script's or a macro's.
+const EXECUTED: [&str; 7] =
+    ["blame", "cli", "facts", "isolate", "miniz_oxide", "recording", "units"];
+
 /// Builds the tests that also run in guests, and the tool that they call; says what was built.
 pub(crate) fn tests(workspace: &Workspace) -> Result<String, String> {
     put_all(workspace, test_programs(workspace)?)
@@ -58,18 +63,17 @@ pub(crate) fn tests(workspace: &Workspace) -> Result<String, String> {
 
 /// Builds them; their names in `lab/`, and where they are.
 fn test_programs(workspace: &Workspace) -> Result<Vec<(String, PathBuf)>, String> {
-    let mut cargo = cargo_for_guests(workspace, "test")?;
+    let mut cargo = cargo_for_guests(workspace, "test", &SMALL)?;
     cargo.arg("--no-run");
+    for package in EXECUTED {
+        let level = format!("profile.dev.package.{package}.opt-level=1");
+        cargo.args(["--config", &level]);
+    }
     // All at once: what they share is built once, and not for each room's features again.
     for room in ROOMS {
         cargo.args(["--package", room, "--features", &format!("{room}/static")]);
     }
     cargo.args(TESTS.iter().flat_map(|test| ["--test", test]));
-    // A guest unpacks every byte, and executes every instruction, under emulation.
-    cargo
-        .env("CARGO_PROFILE_DEV_DEBUG", "0")
-        .env("CARGO_PROFILE_DEV_STRIP", "symbols")
-        .env("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
     // With tests, cargo builds the programs of their packages.
     let programs = program::build(&mut cargo)?.into_iter().filter_map(|built| {
         let name = if built.name == "noisefloor" { "tool" } else { &built.name };
@@ -80,7 +84,7 @@ fn test_programs(workspace: &Workspace) -> Result<Vec<(String, PathBuf)>, String
 }
 
 fn agent(workspace: &Workspace) -> Result<PathBuf, String> {
-    let mut cargo = cargo_for_guests(workspace, "build")?;
+    let mut cargo = cargo_for_guests(workspace, "build", &[])?;
     cargo.args(["--package", "agent", "--bin", "noisefloor-agent"]);
     cargo.args(["--features", "static", "--profile", "guest"]);
     command::run(&mut cargo)?;
@@ -88,7 +92,11 @@ fn agent(workspace: &Workspace) -> Result<PathBuf, String> {
 }
 
 /// A cargo that makes static programs.
-fn cargo_for_guests(workspace: &Workspace, verb: &str) -> Result<Command, String> {
+fn cargo_for_guests(
+    workspace: &Workspace,
+    verb: &str,
+    more: &[&str],
+) -> Result<Command, String> {
     let target = workspace.target.display();
     if target.to_string().contains(char::is_whitespace) {
         return Err(format!(
@@ -106,14 +114,21 @@ fn cargo_for_guests(workspace: &Workspace, verb: &str) -> Result<Command, String
         ));
     }
     let needs = of_libelf("--static --libs-only-l")?;
-    let flags: Vec<String> =
-        FLAGS.map(str::to_owned).into_iter().chain(more(&needs)).collect();
+    let flags: Vec<String> = FLAGS
+        .iter()
+        .chain(more)
+        .map(|&flag| flag.to_owned())
+        .chain(needed(&needs))
+        .collect();
     reproducible(&mut cargo, workspace, &flags, &folder)?;
     Ok(cargo)
 }
 
 /// Nothing to load, nothing to move to where it is loaded.
 const FLAGS: [&str; 2] = ["-Ctarget-feature=+crt-static", "-Crelocation-model=static"];
+/// A guest unpacks every byte under emulation. As flags, and not as a profile, so that build
+/// scripts and macros are those of the other tests.
+const SMALL: [&str; 2] = ["-Cdebuginfo=0", "-Cstrip=symbols"];
 
 /// Keeps this machine's paths, its user's settings and what was built before out of what is
 /// built: the same bytes everywhere.
@@ -156,7 +171,7 @@ fn of_libelf(question: &str) -> Result<String, String> {
 }
 
 /// What libelf needs besides zlib, which is linked anyway: Debian 13's needs libzstd.
-fn more(needs: &str) -> impl Iterator<Item = String> {
+fn needed(needs: &str) -> impl Iterator<Item = String> {
     let others =
         needs.split_ascii_whitespace().filter(|lib| !["-lelf", "-lz"].contains(lib));
     others.map(|lib| format!("-Clink-arg={lib}"))
@@ -197,7 +212,7 @@ mod tests {
     /// Check that what libelf needs elsewhere is linked too, and nothing twice.
     #[test]
     fn needs_of_libelf() {
-        let flags = |needs| more(needs).collect::<Vec<_>>();
+        let flags = |needs| needed(needs).collect::<Vec<_>>();
         assert_eq!(flags("-lelf -lz"), [""; 0]);
         assert_eq!(flags("-lelf -lz -lzstd"), ["-Clink-arg=-lzstd"]);
     }
