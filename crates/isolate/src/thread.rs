@@ -166,7 +166,8 @@ pub(crate) fn affinity_of(tid: u32) -> io::Result<CpuSet> {
         let at = *cpu as usize;
         mask[at / BITS] >> (at % BITS) & 1 == 1
     };
-    let all = 0..u32::try_from(WORDS_MAX * BITS).unwrap_or(0);
+    let words = mask.iter().rposition(|word| *word != 0).map_or(0, |last| last + 1);
+    let all = 0..u32::try_from(words * BITS).unwrap_or(0);
     Ok(all.filter(is_set).map(Cpu::new).collect())
 }
 
