@@ -54,7 +54,7 @@ pub use thread::{
     Elsewhere, allowed, as_ordinary, current_cpu, highest_priority, keep_on, outrank,
     outrank_thread, pin, pin_thread, take,
 };
-pub use tick::{Entry, Wait, nohz_cpus, nohz_full, reach_nohz, wait_for_nohz};
+pub use tick::{Entry, Wait, nohz_cpus, nohz_full, reach_nohz, spin, wait_for_nohz};
 pub use tick_back::{SoftirqCount, TickReturn, TimerCount, watch_tick_return};
 pub use tick_stop::{Dependency, KeptBy};
 pub use tunables::may_tune;

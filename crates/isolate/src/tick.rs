@@ -8,6 +8,7 @@
 //! kernel stops the tick of a CPU that is idle, and has to find a reason to start it again.
 
 use std::fs::File;
+use std::hint::black_box;
 use std::io::{Read, Seek};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -173,7 +174,7 @@ impl Tick {
                 left += u32::from(leave(self.cpu, others)?);
                 came_back = Instant::now();
             }
-            spin(PAUSE);
+            spin(PAUSE, None);
         }
     }
 
@@ -201,7 +202,7 @@ impl Tick {
     /// Whether no tick comes while the thread spins.
     fn stands_still(&self) -> Result<bool, Error> {
         let before = self.count()?;
-        spin(self.period * CONFIRM);
+        spin(self.period * CONFIRM, None);
         Ok(self.count()?.wrapping_sub(before) <= STRAY)
     }
 
@@ -209,7 +210,7 @@ impl Tick {
     /// somebody watches, and ceases to, disturbs the CPU.
     fn kept_by(&self) -> Result<KeptBy, Error> {
         let mut attempts = Attempts::watch(self.cpu)?;
-        spin(self.period * ASK);
+        spin(self.period * ASK, None);
         Ok(attempts.take())
     }
 
@@ -234,12 +235,25 @@ fn leave(cpu: Cpu, others: &CpuSet) -> Result<bool, Error> {
     }
 }
 
-/// Spins in user space, as a workload does.
-pub(crate) fn spin(length: Duration) {
+/// Spins in user space, as a workload does, for so long or until `stop` is set: it computes, and
+/// looks at the clock every 10,000 instructions or so. For a clock, a `spin_loop` or a jump an
+/// emulated CPU takes as long as for tens to hundreds of other instructions.
+pub fn spin(length: Duration, stop: Option<&AtomicBool>) {
     let began = Instant::now();
-    while began.elapsed() < length {
-        std::hint::spin_loop();
+    let told = || stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
+    let mut word = 1;
+    while !told() && began.elapsed() < length {
+        for _ in 0..50 {
+            word = black_box((0..20).fold(word, |word, _| mixed(word)));
+        }
     }
+}
+
+/// Some ten instructions (xorshift, Marsaglia 2003) that no compiler does without.
+fn mixed(mut word: u64) -> u64 {
+    word ^= word << 13;
+    word ^= word >> 7;
+    word ^ (word << 17)
 }
 
 #[cfg(test)]

@@ -95,7 +95,7 @@ pub fn watch_tick_return(
     let told = || wait.stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
     let mut seen = Seen::default();
     while !told() && began.elapsed() < Duration::from(stay) {
-        spin(tick.period * ASK);
+        spin(tick.period * ASK, wait.stop);
         seen.add(points.take());
     }
     let (span, waiting) = (began.elapsed().into(), waiting(tick.cpu));

@@ -19,11 +19,9 @@ use recording::{
     Code, Doubt, KeptBy, Meanwhile, NohzSeries, NohzSpec, NohzTry, SoftirqCount,
     TimerCount, WaitingThread,
 };
-use units::{Cpu, CpuSet, Nanos, TscDelta, TscHz};
+use units::{Cpu, CpuSet, Nanos};
 
-use crate::clock::Clock;
 use crate::meanwhile::Counters;
-use crate::spin::{Ring, spin};
 use crate::thread::{died, start};
 use crate::watch::Watch;
 use crate::{Error, Kind, counter, mark, phase, sensible, sensible_priority};
@@ -45,7 +43,6 @@ pub(crate) fn run(
     doubts: &mut Vec<Doubt>,
 ) -> Result<NohzSeries, Error> {
     refuse(spec, facts)?;
-    let hz = Clock::settle()?.guess();
     let now = || counter::kernel(libc::CLOCK_MONOTONIC_RAW);
     let began = now();
     let mut told = began;
@@ -63,7 +60,7 @@ pub(crate) fn run(
         let is_last = spec.tries == Some(number + 1);
         let stay_ns = if is_last { spec.stay_ns } else { Nanos::ZERO };
         let one = NohzSpec { stay_ns, ..spec.clone() };
-        let tried = Tried::of(&one, hz, facts, watch.stop().as_atomic())?;
+        let tried = Tried::of(&one, facts, watch.stop().as_atomic())?;
         if watch.stop().given() && !tried.entry.entered {
             break;
         }
@@ -109,25 +106,15 @@ struct Tried {
 
 impl Tried {
     /// Tries in a thread of its own.
-    fn of(
-        spec: &NohzSpec,
-        hz: TscHz,
-        facts: &Facts,
-        stop: &AtomicBool,
-    ) -> Result<Self, Error> {
+    fn of(spec: &NohzSpec, facts: &Facts, stop: &AtomicBool) -> Result<Self, Error> {
         scope(|scope| {
-            let thread = start(scope, NAME, || Self::here(spec, hz, facts, stop))?;
+            let thread = start(scope, NAME, || Self::here(spec, facts, stop))?;
             thread.join().unwrap_or_else(|_| Err(died(NAME)))
         })
     }
 
     /// The thread's whole life.
-    fn here(
-        spec: &NohzSpec,
-        hz: TscHz,
-        facts: &Facts,
-        stop: &AtomicBool,
-    ) -> Result<Self, Error> {
+    fn here(spec: &NohzSpec, facts: &Facts, stop: &AtomicBool) -> Result<Self, Error> {
         let others = isolate::pick(Some(spec.cpu), facts)?.others;
         isolate::take(spec.cpu, spec.fifo)?;
         let (limit, forced) = (spec.limit_ns, spec.forced);
@@ -140,7 +127,7 @@ impl Tried {
             failed => failed,
         };
         let stays = entry.entered && !spec.stay_ns.is_zero();
-        let stay = stays.then(|| stay(spec, hz, facts, stop));
+        let stay = stays.then(|| stay(spec, facts, stop));
         let is_back = stay.as_ref().is_some_and(NohzSeries::is_back);
         let again = Wait { limit, forced, confirmed: true, stop: Some(stop) };
         let longest = spec.stay_ns.max(AGAIN);
@@ -251,11 +238,10 @@ fn named(kept_by: isolate::KeptBy) -> String {
 }
 
 /// Stays on the CPU, in user space, and counts what comes.
-fn stay(spec: &NohzSpec, hz: TscHz, facts: &Facts, stop: &AtomicBool) -> Meanwhile {
+fn stay(spec: &NohzSpec, facts: &Facts, stop: &AtomicBool) -> Meanwhile {
     let before = Counters::now();
-    let none_is_kept = TscDelta::from_ticks(u64::MAX);
     mark::begin();
-    spin(hz.ticks(spec.stay_ns), none_is_kept, stop, &mut Ring::new(0));
+    isolate::spin(spec.stay_ns.into(), Some(stop));
     mark::end();
     Counters::now().since(&before, spec.cpu, facts)
 }
@@ -305,10 +291,9 @@ mod tests {
         }
         let limit_ns = Nanos::from_millis(30);
         let spec = NohzSpec { cpu, limit_ns, ..spec() };
-        let hz = Clock::settle().unwrap().guess();
-        let tried = Tried::of(&spec, hz, &facts, &AtomicBool::new(false)).unwrap();
+        let tried = Tried::of(&spec, &facts, &AtomicBool::new(false)).unwrap();
         assert!(!tried.entry.entered && tried.entry.waited >= limit_ns);
-        let stopped = Tried::of(&spec, hz, &facts, &AtomicBool::new(true)).unwrap();
+        let stopped = Tried::of(&spec, &facts, &AtomicBool::new(true)).unwrap();
         assert!(!stopped.entry.entered && stopped.stay.is_none());
     }
 }
