@@ -5,13 +5,15 @@
 //! number for a constant while it translates for instruction-counted CPUs, although they
 //! share translations (`gen_cpu_index` in accel/tcg/plugin-gen.c), and the constant is spoilt
 //! besides. The number that callbacks are given is that constant, too. So with several CPUs
-//! every instruction calls back, and which CPU executes it is read from QEMU's `current_cpu`.
+//! every instruction calls back, and is counted for all of them together: QEMU runs them in
+//! turns, each of which begins with a block, and every block calls back. What was counted by
+//! then is the CPU's whose turn it was; whose it is, is read from QEMU's `current_cpu`.
 
 use std::ffi::{CStr, c_int, c_uint, c_void};
 use std::mem::offset_of;
-use std::ptr::{null_mut, without_provenance_mut};
+use std::ptr::null_mut;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use crate::api::{self, OnExecution, Score, Scoreboard};
 use crate::interface::{self, Adding, Interface, PerCpu};
@@ -38,8 +40,8 @@ enum Counting {
     OnBoard(PerCpu, *mut Scoreboard),
     /// QEMU adds them up in the place of the one CPU.
     InPlace(unsafe extern "C" fn(*mut api::Instruction, c_int, *mut u64, u64)),
-    /// Each of them calls back: several CPUs.
-    CalledBack,
+    /// Each of them calls back, and is added here: several CPUs.
+    CalledBack(*mut Place),
 }
 
 /// What is counted for all CPUs.
@@ -48,6 +50,8 @@ pub(crate) struct Places {
     counting: Counting,
     /// A place for each CPU, once QEMU has made them.
     places: OnceLock<Vec<*mut Place>>,
+    /// Of several CPUs, the one whose turn it is.
+    turn: AtomicUsize,
 }
 
 // SAFETY: the places live until the end, and only the one thread that runs the CPUs of an
@@ -60,14 +64,14 @@ unsafe impl Sync for Places {}
 const CURRENT_CPU: &CStr = c"current_cpu";
 /// Where QEMU says, for the thread that runs the CPUs, which one it is at.
 static CURRENT: AtomicPtr<*mut c_void> = AtomicPtr::new(null_mut());
-/// The places and QEMU's CPUs, for callbacks that have no time to look them up.
-static CALLED: AtomicPtr<Vec<(*mut c_void, *mut Place)>> = AtomicPtr::new(null_mut());
+/// QEMU's CPUs, in their order.
+static CPUS: AtomicPtr<Vec<*mut c_void>> = AtomicPtr::new(null_mut());
 
 impl Places {
     /// Places for that many CPUs; says why, where this QEMU does not let them be counted.
     pub(crate) fn new(cpus: usize, interface: &Interface) -> Result<Self, String> {
         let counting = match interface.adding {
-            _ if cpus > 1 => Counting::CalledBack,
+            _ if cpus > 1 => Counting::CalledBack(Box::into_raw(Box::default())),
             Adding::ToAddress(add) => Counting::InPlace(add),
             Adding::PerCpu(boards) => {
                 // SAFETY: takes a size, and gives memory that QEMU owns.
@@ -78,7 +82,8 @@ impl Places {
         if cpus > 1 && interface::find(CURRENT_CPU).is_none() {
             return Err("this QEMU does not tell which CPU it is at".to_owned());
         }
-        Ok(Self { cpus, counting, places: OnceLock::new() })
+        let (places, turn) = (OnceLock::new(), AtomicUsize::new(0));
+        Ok(Self { cpus, counting, places, turn })
     }
 
     /// Finds the places, and learns, in the thread that runs the CPUs, how to tell which
@@ -90,25 +95,42 @@ impl Places {
                 // SAFETY: QEMU has made its one CPU by now, and a place for it.
                 unsafe { (boards.find)(board, cpu) }.cast()
             }
-            Counting::InPlace(_) | Counting::CalledBack => Box::into_raw(Box::default()),
+            Counting::InPlace(_) | Counting::CalledBack(_) => {
+                Box::into_raw(Box::default())
+            }
         };
         let places = self.places.get_or_init(|| (0..self.cpus).map(make).collect());
         if self.cpus > 1 && CURRENT.load(Ordering::Relaxed).is_null() {
-            learn_current(places);
+            learn_current(places.len());
         }
     }
 
-    /// The number of the CPU that calls back.
+    /// The number of the CPU that calls back. To be asked for at the beginning of each block.
     pub(crate) fn current(&self) -> usize {
-        if self.cpus == 1 {
-            return 0;
+        let Counting::CalledBack(together) = self.counting else { return 0 };
+        let (before, now) = (self.turn.load(Ordering::Relaxed), current_cpu());
+        if now != before {
+            self.end_turn(before, together);
+            self.turn.store(now, Ordering::Relaxed);
         }
-        let place = current_place();
-        self.all().iter().position(|&other| other == place).unwrap_or(0)
+        now
+    }
+
+    /// Gives a CPU what was counted in its turn.
+    fn end_turn(&self, cpu: usize, together: *mut Place) {
+        let place = self.all()[cpu];
+        // SAFETY: both places live until the end, and are written by the calling thread.
+        unsafe {
+            (*place).user += std::mem::take(&mut (*together).user);
+            (*place).kernel += std::mem::take(&mut (*together).kernel);
+        }
     }
 
     /// What a CPU has executed so far.
     pub(crate) fn count(&self, cpu: usize) -> Count {
+        if let Counting::CalledBack(together) = self.counting {
+            self.end_turn(self.turn.load(Ordering::Relaxed), together);
+        }
         let place = self.all()[cpu];
         // SAFETY: the place lives until the end, and is written by the calling thread.
         unsafe { Count { user: (*place).user, kernel: (*place).kernel } }
@@ -159,12 +181,14 @@ impl Places {
                     let Some(place) = self.all().first() else { return };
                     add(instruction.0, api::ADD, place.byte_add(offset).cast(), 1);
                 }
-                Counting::CalledBack => api::qemu_plugin_register_vcpu_insn_exec_cb(
-                    instruction.0,
-                    executed,
-                    api::NO_REGISTERS,
-                    without_provenance_mut(offset),
-                ),
+                Counting::CalledBack(together) => {
+                    api::qemu_plugin_register_vcpu_insn_exec_cb(
+                        instruction.0,
+                        executed,
+                        api::NO_REGISTERS,
+                        together.byte_add(offset).cast(),
+                    );
+                }
             }
         }
     }
@@ -187,34 +211,28 @@ impl Places {
     }
 }
 
-fn learn_current(places: &[*mut Place]) {
+fn learn_current(cpus: usize) {
     let cpu = |number: usize| {
         // SAFETY: takes a number, and finds no CPU for a wrong one.
         unsafe { api::qemu_get_cpu(c_int::try_from(number).unwrap_or(-1)) }
     };
-    let called: Vec<_> =
-        places.iter().enumerate().map(|(number, &place)| (cpu(number), place)).collect();
-    CALLED.store(Box::into_raw(Box::new(called)), Ordering::Relaxed);
+    CPUS.store(Box::into_raw(Box::new((0..cpus).map(cpu).collect())), Ordering::Relaxed);
     // It was there when the plugin was installed.
     let current = interface::find(CURRENT_CPU).unwrap_or(null_mut());
     CURRENT.store(current.cast(), Ordering::Relaxed);
 }
 
-/// The place of the CPU that the calling thread is at.
-fn current_place() -> *mut Place {
-    let (current, called) =
-        (CURRENT.load(Ordering::Relaxed), CALLED.load(Ordering::Relaxed));
+/// The number of the CPU that the calling thread is at.
+fn current_cpu() -> usize {
+    let (current, cpus) = (CURRENT.load(Ordering::Relaxed), CPUS.load(Ordering::Relaxed));
     // SAFETY: both were stored before the first callback, are for this thread, and live
     // until the end.
-    let (now, called) = unsafe { (*current, &*called) };
-    called.iter().find(|(cpu, _)| *cpu == now).map_or(null_mut(), |&(_, place)| place)
+    let (now, cpus) = unsafe { (*current, &*cpus) };
+    cpus.iter().position(|cpu| *cpu == now).unwrap_or(0)
 }
 
-/// An instruction is executed; `offset` is that of what counts it in a place.
-extern "C" fn executed(_: c_uint, offset: *mut c_void) {
-    let place = current_place();
-    if !place.is_null() {
-        // SAFETY: the offset is one of a number within the place.
-        unsafe { *place.byte_add(offset.addr()).cast::<u64>() += 1 }
-    }
+/// An instruction is executed, and counted in that number.
+extern "C" fn executed(_: c_uint, number: *mut c_void) {
+    // SAFETY: the number is one of a place that lives until the end.
+    unsafe { *number.cast::<u64>() += 1 }
 }
