@@ -42,7 +42,7 @@ impl SwitchWatch {
     /// `Kind::Missing`, in words that name what would help; `Kind::System` where the kernel does
     /// not play along.
     pub fn start(cpus: &CpuSet, room: u32, facts: &Facts) -> Result<Self, Error> {
-        let ticks = tick_timers(&Root::live(), facts);
+        let ticks = tick_timers(facts);
         let wanted = Wanted { cpus: cpus.clone(), room, ticks };
         let programs =
             refusal::explained(facts, NEEDS, || SwitchPrograms::load(&wanted))?;

@@ -4,6 +4,8 @@
 //! (`kernel.kptr_restrict`), and whether timers have a high resolution from the facts: without
 //! it the tick is none of them.
 
+use std::sync::OnceLock;
+
 use facts::{Facts, Root};
 
 const SYMBOLS: &str = "/proc/kallsyms";
@@ -17,11 +19,16 @@ const HRTICK: &str = "hrtick";
 
 /// The functions' addresses, of ticks and of those in between; 0 for none. `None` if the tick's
 /// is not told, or the tick is no such timer.
-pub(crate) fn tick_timers(root: &Root, facts: &Facts) -> Option<[u64; 2]> {
+pub(crate) fn tick_timers(facts: &Facts) -> Option<[u64; 2]> {
+    // The kernel's own functions stay where they are; to tell all symbols takes it 50 ms.
+    static TICK_TIMERS: OnceLock<[u64; 2]> = OnceLock::new();
     if facts.tick.high_res.get() == Some(&false) {
         return None;
     }
-    found(&root.text(SYMBOLS).ok()?)
+    if TICK_TIMERS.get().is_none() {
+        let _ = TICK_TIMERS.set(found(&Root::live().text(SYMBOLS).ok()?)?);
+    }
+    TICK_TIMERS.get().copied()
 }
 
 /// In lines of `address type name`.
