@@ -21,8 +21,11 @@ use units::{Cpu, CpuSet, Nanos};
 
 /// Tests that have a CPU to themselves take turns.
 static CPU: Mutex<()> = Mutex::new(());
-/// Less than a second, of which the kernel keeps a part from those who spin.
-const RUN: Duration = Duration::from_millis(500);
+/// Emulated guests take many times that.
+const RUN: Duration = Duration::from_millis(300);
+/// Long enough for five turns of real-time tasks (`RR_TIMESLICE`, 100 ms); less than a second, of
+/// which the kernel keeps a part from those who spin.
+const TURNS: Duration = Duration::from_millis(500);
 const ROOM: u32 = 1 << 18;
 /// Who spins, who interrupts that, and who looks at them.
 const LOW: Class = (libc::SCHED_RR, 60);
@@ -336,7 +339,7 @@ fn two(name: &str, class: Class, run: Duration, work: fn(&AtomicU64)) -> Option<
 /// Check that two who only compute, and take turns, are ended by ticks, each time.
 #[test]
 fn spinners() {
-    let Some(two) = two("spinners", LOW, RUN, spin) else { return };
+    let Some(two) = two("spinners", LOW, TURNS, spin) else { return };
     let turns = two.turns();
     assert!(turns.len() > 2, "{turns:?}");
     assert!(turns.iter().all(|turn| turn.end == End::Tick), "{turns:?}");

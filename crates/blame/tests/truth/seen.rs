@@ -10,13 +10,16 @@ use units::{Cpu, CpuSet, Nanos, Span};
 
 use crate::injector::{Burst, Injector};
 
-const RUN: Nanos = Nanos::from_millis(500);
+/// Some thirty of what is made every 10 ms; emulated guests take many times that.
+const RUN: Nanos = Nanos::from_millis(300);
 /// It outranks ordinary tasks, whatever else this machine is doing.
 const SPINNER: u8 = 5;
 
 /// A run, and what was made in it.
 pub(crate) struct Seen {
     series: NoiseSeries,
+    /// Whether there is no other CPU.
+    pub(crate) on_only_cpu: bool,
     /// Those that lie in the run, on the clock of the gaps.
     bursts: Vec<(Span, Burst)>,
 }
@@ -76,7 +79,8 @@ pub(crate) fn seen_beside(
     doubts.retain(|doubt| doubt.code != Code::Idled);
     assert_eq!(doubts, [], "nothing is lost, and no clock steered");
     let bursts = on_our_clock(&series, bursts);
-    Ok(Seen { series, bursts })
+    let on_only_cpu = facts.cpus.allowed.get().is_some_and(|cpus| cpus.len() == 1);
+    Ok(Seen { series, on_only_cpu, bursts })
 }
 
 fn on_our_clock(series: &NoiseSeries, bursts: Vec<Burst>) -> Vec<(Span, Burst)> {
