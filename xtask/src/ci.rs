@@ -7,6 +7,7 @@
 use std::process::Command;
 use std::time::Instant;
 
+use crate::suite::Lab;
 use crate::workspace::Workspace;
 use crate::{bytes, command, fuzz, guest, header, layers, suite};
 
@@ -17,20 +18,22 @@ enum Ending {
     Failed(String),
 }
 
-type Check = fn(&Workspace) -> Ending;
+type Check = fn(&Workspace, &mut Lab) -> Ending;
 
+/// The lab's tests begin with all others, and go on beside what follows these.
 const CHECKS: &[(&str, Check)] = &[
-    ("format", format),
-    ("layers", |workspace| layers::run(workspace).into()),
-    ("clippy", clippy),
-    ("header", |workspace| {
+    ("format", |workspace, _| format(workspace)),
+    ("layers", |workspace, _| layers::run(workspace).into()),
+    ("clippy", |_, _| clippy()),
+    ("header", |workspace, _| {
         header::run(workspace, &["--check"]).map(|()| String::new()).into()
     }),
-    ("guest", guest),
-    ("bytes", bytes),
-    ("tests", |workspace| suite::run(workspace).into()),
-    ("documentation", documentation),
-    ("fuzz", fuzz),
+    ("guest", |workspace, _| guest(workspace)),
+    ("tests", |workspace, lab| suite::run(workspace, lab).into()),
+    ("bytes", |workspace, _| bytes(workspace)),
+    ("documentation", |_, _| documentation()),
+    ("fuzz", |workspace, _| fuzz(workspace)),
+    ("lab", |_, lab| lab.end().into()),
 ];
 
 impl From<Result<String, String>> for Ending {
@@ -41,13 +44,13 @@ impl From<Result<String, String>> for Ending {
 
 /// Runs every check.
 pub(crate) fn run(workspace: &Workspace) -> Result<(), String> {
-    let mut summary = Vec::new();
+    let (mut summary, mut lab) = (Vec::new(), Lab::default());
     let mut failures = 0;
     let began = Instant::now();
     for (name, check) in CHECKS {
         println!("== {name}");
         let began = Instant::now();
-        let (word, text) = match check(workspace) {
+        let (word, text) = match check(workspace, &mut lab) {
             Ending::Passed(text) => ("passed", text),
             Ending::Skipped(text) => ("skipped", text),
             Ending::Failed(text) => ("FAILED", text),
@@ -88,7 +91,7 @@ fn format(workspace: &Workspace) -> Ending {
     Ending::Failed(format!("cargo fmt would change {}", wrong.join(" and ")))
 }
 
-fn clippy(_: &Workspace) -> Ending {
+fn clippy() -> Ending {
     if !command::exists(command::cargo().arg("clippy")) {
         return Ending::Skipped("skipped: cargo clippy is not installed".to_owned());
     }
@@ -104,8 +107,7 @@ fn guest(workspace: &Workspace) -> Ending {
         let text = format!("skipped: guests are {}", guest::ARCHITECTURE);
         return Ending::Skipped(text);
     }
-    let tests = || guest::tests(workspace);
-    guest::run(workspace).and_then(|built| Ok(built + "\n" + &tests()?)).into()
+    guest::all(workspace).into()
 }
 
 /// Comes after the guests' programs, which it compares with those of another folder.
@@ -121,7 +123,7 @@ fn bytes(workspace: &Workspace) -> Ending {
     bytes::run(workspace).into()
 }
 
-fn documentation(_: &Workspace) -> Ending {
+fn documentation() -> Ending {
     let mut cargo = command::cargo();
     cargo.args(["doc", "--workspace", "--no-deps", "--locked", "--quiet"]);
     cargo.env("RUSTDOCFLAGS", "-D warnings");

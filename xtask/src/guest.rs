@@ -11,8 +11,10 @@
 use std::env;
 use std::fs;
 use std::io::ErrorKind;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
 
 use crate::workspace::Workspace;
 use crate::{command, program, rustc};
@@ -32,10 +34,30 @@ pub(crate) fn run(workspace: &Workspace) -> Result<String, String> {
 
 /// Builds both; their names in `lab/`, and where they are.
 pub(crate) fn parts(workspace: &Workspace) -> Result<Vec<(String, PathBuf)>, String> {
+    let (agent, counter) = at_once(|| agent(workspace), || counter(workspace));
     Ok(vec![
-        ("noisefloor-agent".to_owned(), agent(workspace)?),
-        ("noisefloor-counter.so".to_owned(), counter(workspace)?),
+        ("noisefloor-agent".to_owned(), agent?),
+        ("noisefloor-counter.so".to_owned(), counter?),
     ])
+}
+
+/// Builds both, and the tests that also run in guests; says what was built.
+pub(crate) fn all(workspace: &Workspace) -> Result<String, String> {
+    let (parts, tests) = at_once(|| parts(workspace), || test_programs(workspace));
+    put_all(workspace, [parts?, tests?].concat())
+}
+
+/// Does both at once. Cargo builds each profile in a folder of its own, and much of what is built
+/// here is linked by one thread.
+fn at_once<A: Send, B>(
+    one: impl FnOnce() -> A + Send,
+    other: impl FnOnce() -> B,
+) -> (A, B) {
+    thread::scope(|scope| {
+        let one = scope.spawn(one);
+        let other = other();
+        (one.join().unwrap_or_else(|why| resume_unwind(why)), other)
+    })
 }
 
 fn put_all(

@@ -61,7 +61,6 @@ fn run(words: &[&str]) -> Result<(), String> {
         ["bytes"] => {
             let workspace = Workspace::read()?;
             guest::run(&workspace)?;
-            guest::tests(&workspace)?;
             bytes::run(&workspace).map(|told| println!("{told}"))
         }
         ["header"] => header::run(&Workspace::read()?, &[]),

@@ -1,7 +1,8 @@
 //! The test programs: built by cargo, run here, and what they say added up.
 //!
-//! The lab's tests keep every CPU busy and depend on no time: they run beside all the others, at
-//! a lower priority, and have the CPUs that those leave. What they say comes at their end.
+//! The lab's tests keep every CPU busy and depend on no time: they run beside all the others, and
+//! beside the checks that follow, at a lower priority, and have the CPUs that those leave. What
+//! they say comes at their end.
 //!
 //! Cannot see what a test does to another program's tests: those that measure the machine have to
 //! expect neighbours anyway.
@@ -9,44 +10,60 @@
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 use crate::program::Program;
 use crate::workspace::Workspace;
 use crate::{command, program};
 
 /// The test program that runs beside all others.
-const BESIDE: &str = "cli/lab";
+const LAB: &str = "cli/lab";
 /// How much lower its priority is.
 const NICE: &str = "10";
 
-/// Runs all tests; says how many passed, and why some were skipped.
-pub(crate) fn run(workspace: &Workspace) -> Result<String, String> {
-    let (beside, others): (Vec<Program>, Vec<Program>) =
-        built(workspace)?.into_iter().partition(|program| program.full_name() == BESIDE);
+/// Builds all tests, begins those of the lab, and runs the others; says how many passed, and why
+/// some were skipped.
+pub(crate) fn run(workspace: &Workspace, lab: &mut Lab) -> Result<String, String> {
+    let programs = built(workspace)?;
+    let (of_lab, others): (Vec<_>, Vec<_>) =
+        programs.into_iter().partition(|program| program.full_name() == LAB);
+    lab.begin(of_lab);
     let mut tally = Tally::default();
-    thread::scope(|scope| {
-        let beside: Vec<_> =
-            beside.iter().map(|program| scope.spawn(|| run_beside(program))).collect();
-        for program in &others {
-            tally.run(&program.full_name(), &mut command_for(program, &program.file));
+    for program in &others {
+        tally.run(&program.full_name(), &mut command_for(program, &program.file));
+    }
+    let mut cargo = command::cargo();
+    cargo.current_dir(&workspace.root).args(["test", "--workspace", "--doc"]);
+    tally.run("documentation", cargo.args(["--locked", "--no-fail-fast", "--"]));
+    tally.result()
+}
+
+/// The lab's tests, while they run.
+#[derive(Default)]
+pub(crate) struct Lab(Vec<JoinHandle<Said>>);
+
+/// A program's lines, and how it ended.
+type Said = (Vec<String>, Result<(), String>);
+
+impl Lab {
+    fn begin(&mut self, programs: Vec<Program>) {
+        let begin = |program| thread::spawn(move || run_beside(&program));
+        self.0.extend(programs.into_iter().map(begin));
+    }
+
+    /// Waits for their end; says how many passed, and why some were skipped.
+    pub(crate) fn end(&mut self) -> Result<String, String> {
+        let mut tally = Tally::default();
+        if self.0.is_empty() {
+            return Err("they were not built".to_owned());
         }
-        let mut cargo = command::cargo();
-        cargo.current_dir(&workspace.root).args(["test", "--workspace", "--doc"]);
-        tally.run("documentation", cargo.args(["--locked", "--no-fail-fast", "--"]));
-        for one in beside {
-            match one.join() {
-                Ok((lines, ended)) => {
-                    lines.iter().for_each(|line| tally.hear(line));
-                    tally.end(BESIDE, ended);
-                }
-                Err(_) => tally.end(BESIDE, Err("its thread panicked".to_owned())),
-            }
+        for one in self.0.drain(..) {
+            let panicked = |_| (Vec::new(), Err("its thread panicked".to_owned()));
+            let (lines, ended) = one.join().unwrap_or_else(panicked);
+            lines.iter().for_each(|line| tally.hear(line));
+            tally.end(LAB, ended);
         }
-    });
-    match tally.wrong.as_slice() {
-        [] => Ok(tally.text()),
-        wrong => Err(format!("{}\n{}", tally.text(), wrong.join("\n"))),
+        tally.result()
     }
 }
 
@@ -69,7 +86,7 @@ fn command_for(program: &Program, command: impl AsRef<OsStr>) -> Command {
 }
 
 /// Runs a program at a lower priority; all its lines, and how it ended.
-fn run_beside(program: &Program) -> (Vec<String>, Result<(), String>) {
+fn run_beside(program: &Program) -> Said {
     let mut lines = Vec::new();
     let mut nice = command_for(program, "nice");
     nice.args(["-n", NICE]).arg(&program.file);
@@ -141,6 +158,14 @@ impl Tally {
                 _ => {}
             }
             before = word;
+        }
+    }
+
+    /// What there is to say; an error where a program failed.
+    fn result(&self) -> Result<String, String> {
+        match self.wrong.as_slice() {
+            [] => Ok(self.text()),
+            wrong => Err(format!("{}\n{}", self.text(), wrong.join("\n"))),
         }
     }
 
