@@ -138,6 +138,12 @@ impl CpuSet {
     }
 }
 
+impl From<Cpu> for CpuSet {
+    fn from(cpu: Cpu) -> Self {
+        Self::from_iter([cpu])
+    }
+}
+
 impl FromIterator<Cpu> for CpuSet {
     fn from_iter<I: IntoIterator<Item = Cpu>>(cpus: I) -> Self {
         Self(cpus.into_iter().collect())
