@@ -121,6 +121,7 @@ pub(crate) fn not_mounted(kind: &str) -> Unknown {
     let directory = match kind {
         "debugfs" => "/sys/kernel/debug",
         "securityfs" => "/sys/kernel/security",
+        "sysfs" => "/sys",
         _ => "/sys/kernel/tracing",
     };
     let text =

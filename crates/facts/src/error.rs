@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use units::printable;
+
 /// The kind of failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -38,7 +40,8 @@ impl fmt::Display for Error {
             Kind::Tree => "read",
             Kind::Record => "write",
         };
-        write!(f, "{verb} {}: {}", self.place.display(), self.text)
+        let text = format!("{}: {}", self.place.display(), self.text);
+        write!(f, "{verb} {}", printable(&text))
     }
 }
 

@@ -44,6 +44,14 @@ group! {
     }
 }
 
+impl crate::Facts {
+    /// Whether this kernel is of that version or a later one; `None` where it is not known.
+    pub fn kernel_at_least(&self, major: u32, minor: u32) -> Option<bool> {
+        let release = Release::parse(self.kernel.release.get()?)?;
+        Some(release.at_least(major, minor))
+    }
+}
+
 const VERSION: &str = "/proc/sys/kernel/version";
 const ARCH: &str = "/proc/sys/kernel/arch";
 /// What a distribution says of itself, best first.

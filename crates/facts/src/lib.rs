@@ -40,11 +40,13 @@ mod sched_features;
 mod security;
 mod softirqs;
 mod sources;
+mod task_stat;
 #[cfg(test)]
 mod test_tree;
 mod tick;
 mod timer_list;
 mod tracing;
+mod tree;
 mod virt;
 
 pub use absence::unmounted;
@@ -70,6 +72,7 @@ pub use root::Root;
 pub use sched::Sched;
 pub use security::Security;
 pub use softirqs::Softirqs;
+pub use task_stat::TaskStat;
 pub use tick::{Tick, TickMode};
 pub use timer_list::TimerList;
 pub use tracing::Tracing;
@@ -143,6 +146,11 @@ impl Facts {
     /// Reads everything. Never fails: what cannot be read says why.
     pub fn read(root: &Root) -> Self {
         Self::ask(&Sources::read(root))
+    }
+
+    /// The same with the scheduler's facts read again: what a measurement changes for itself.
+    pub fn with_sched_of(self, root: &Root) -> Self {
+        Self { sched: Sched::read(&Sources::read(root)), ..self }
     }
 
     /// The CPUs that ordinary tasks are kept off, as far as is known: isolated ones, and

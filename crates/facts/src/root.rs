@@ -2,14 +2,14 @@
 //!
 //! A tree is a directory that holds the files by their own paths (`DIR/proc/version`),
 //! and a manifest, `DIR/noisefloor-tree.json`, that says why others could not be read
-//! when it was made. In a tree written by hand the manifest may be missing: a file that
+//! when it was made. Links in a tree lead to its own files only ([`crate::tree`]). In a tree written by hand the manifest may be missing: a file that
 //! is not there was then not there on the machine.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{ErrorKind, Read};
-use std::path::{Path, PathBuf};
+use std::io::{self, ErrorKind, Read};
+use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Kind};
 use crate::fact::{Unknown, Why};
+use crate::tree::Tree;
 
 /// The manifest's name in a recorded tree.
 const MANIFEST: &str = "noisefloor-tree.json";
@@ -36,10 +37,26 @@ struct Manifest {
     unreadable: BTreeMap<String, Unknown>,
 }
 
+impl Manifest {
+    /// That of a tree; an empty one where there is none.
+    fn read(tree: &Tree) -> io::Result<Self> {
+        let file = match tree.file(MANIFEST) {
+            Ok(file) => file.ok_or_else(|| io::Error::other("not a regular file"))?,
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Ok(Self::default());
+            }
+            Err(error) => return Err(error),
+        };
+        let mut bytes = Vec::new();
+        file.take(BYTES_MAX).read_to_end(&mut bytes)?;
+        Ok(serde_json::from_slice(&bytes)?)
+    }
+}
+
 #[derive(Debug)]
 enum Base {
     Live,
-    Tree { dir: PathBuf, unreadable: BTreeMap<String, Unknown> },
+    Tree { tree: Tree, unreadable: BTreeMap<String, Unknown> },
 }
 
 /// Where facts are read, and everything that was read there so far.
@@ -62,23 +79,18 @@ impl Root {
     /// its manifest is not one.
     pub fn tree(dir: &Path) -> Result<Self, Error> {
         let refuse = |text: String| Error::new(Kind::Tree, dir, text);
-        let list = fs::read_dir(dir).map_err(|error| refuse(error.to_string()))?;
-        drop(list);
+        let tree = Tree::open(dir).map_err(|error| refuse(error.to_string()))?;
         if !["proc/version", "proc/sys/kernel/osrelease"]
             .iter()
-            .any(|f| dir.join(f).is_file())
+            .any(|path| matches!(tree.file(path), Ok(Some(_))))
         {
             let text = "not a recorded tree: it has neither proc/version nor \
                         proc/sys/kernel/osrelease (make one with noisefloor facts --record DIR)";
             return Err(refuse(text.to_owned()));
         }
-        let manifest = match fs::read(dir.join(MANIFEST)) {
-            Ok(bytes) => serde_json::from_slice::<Manifest>(&bytes)
-                .map_err(|error| refuse(format!("{MANIFEST}: {error}")))?,
-            Err(error) if error.kind() == ErrorKind::NotFound => Manifest::default(),
-            Err(error) => return Err(refuse(format!("{MANIFEST}: {error}"))),
-        };
-        let base = Base::Tree { dir: dir.to_owned(), unreadable: manifest.unreadable };
+        let manifest =
+            Manifest::read(&tree).map_err(|why| refuse(format!("{MANIFEST}: {why}")))?;
+        let base = Base::Tree { tree, unreadable: manifest.unreadable };
         Ok(Self { base, seen: RefCell::default() })
     }
 
@@ -145,10 +157,11 @@ impl Root {
     /// # Errors
     /// Why it is not known whether the file is there.
     pub fn exists(&self, path: &str) -> Result<bool, Unknown> {
-        let found = match fs::symlink_metadata(self.place(path)) {
-            Ok(_) => Ok(Vec::new()),
-            Err(error) => Err(self.reason(path, &error)),
+        let found = match &self.base {
+            Base::Live => fs::symlink_metadata(path).map(drop),
+            Base::Tree { tree, .. } => tree.has(path),
         };
+        let found = found.map(|()| Vec::new()).map_err(|why| self.reason(path, &why));
         self.seen.borrow_mut().entry(path.to_owned()).or_insert_with(|| found.clone());
         match found {
             Ok(_) => Ok(true),
@@ -162,11 +175,11 @@ impl Root {
     /// # Errors
     /// Why the directory could not be read.
     pub fn list(&self, path: &str) -> Result<Vec<String>, Unknown> {
-        let entries =
-            fs::read_dir(self.place(path)).map_err(|error| self.reason(path, &error))?;
-        let names =
-            entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-        let mut names: Vec<String> = names.collect();
+        let names = match &self.base {
+            Base::Live => names(path),
+            Base::Tree { tree, .. } => tree.list(path),
+        };
+        let mut names = names.map_err(|error| self.reason(path, &error))?;
         names.sort();
         Ok(names)
     }
@@ -181,13 +194,21 @@ impl Root {
         dir: &Path,
         redact: impl Fn(&str, &[u8]) -> Vec<u8>,
     ) -> Result<(), Error> {
-        if fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some()) {
+        let failed = |error: io::Error| Error::new(Kind::Record, dir, error.to_string());
+        fs::create_dir_all(dir).map_err(failed)?;
+        let tree = Tree::open(dir).map_err(failed)?;
+        if !tree.is_empty().map_err(failed)? {
             return Err(Error::new(Kind::Record, dir, "the directory is not empty"));
         }
+        let write = |path: &str, bytes: &[u8]| {
+            let place = || dir.join(path.trim_start_matches('/'));
+            let written = tree.write(path, bytes);
+            written.map_err(|why| Error::new(Kind::Record, &place(), why.to_string()))
+        };
         let mut manifest = Manifest { format: 1, unreadable: BTreeMap::new() };
         for (path, found) in self.seen.borrow().iter() {
             match found {
-                Ok(bytes) => write(&below(dir, path), &redact(path, bytes))?,
+                Ok(bytes) => write(path, &redact(path, bytes))?,
                 Err(unknown) if unknown.code == Why::Absent => {}
                 Err(unknown) => {
                     manifest.unreadable.insert(path.clone(), unknown.clone());
@@ -196,23 +217,18 @@ impl Root {
         }
         let text = serde_json::to_string_pretty(&manifest)
             .map_err(|error| Error::new(Kind::Record, dir, error.to_string()))?;
-        write(&dir.join(MANIFEST), (text + "\n").as_bytes())
-    }
-
-    fn place(&self, path: &str) -> PathBuf {
-        match &self.base {
-            Base::Live => PathBuf::from(path),
-            Base::Tree { dir, .. } => below(dir, path),
-        }
+        write(MANIFEST, (text + "\n").as_bytes())
     }
 
     fn fetch(&self, path: &str, bytes_max: u64) -> Result<Vec<u8>, Unknown> {
-        let place = self.place(path);
-        if !self.is_live() && fs::metadata(&place).is_ok_and(|meta| !meta.is_file()) {
+        let file = match &self.base {
+            Base::Live => fs::File::open(path).map(Some),
+            Base::Tree { tree, .. } => tree.file(path),
+        };
+        let file = file.map_err(|error| self.reason(path, &error))?.ok_or_else(|| {
             let text = format!("{path}: not a plain file in the recorded tree");
-            return Err(Unknown::new(Why::Garbage, text));
-        }
-        let file = fs::File::open(place).map_err(|error| self.reason(path, &error))?;
+            Unknown::new(Why::Garbage, text)
+        })?;
         let mut bytes = Vec::new();
         let read = file.take(bytes_max).read_to_end(&mut bytes);
         read.map_err(|error| self.reason(path, &error))?;
@@ -266,37 +282,33 @@ fn may_be_head(found: &Result<Vec<u8>, Unknown>) -> bool {
     found.as_ref().is_ok_and(|bytes| bytes.len() as u64 == HEAD_MAX)
 }
 
-/// A machine's path below a tree's directory.
-fn below(dir: &Path, path: &str) -> PathBuf {
-    dir.join(path.trim_start_matches('/'))
-}
-
-fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    let failed =
-        |error: std::io::Error| Error::new(Kind::Record, path, error.to_string());
-    if let Some(parent) = path.parent() {
-        fs::create_dir_all(parent).map_err(failed)?;
-    }
-    fs::write(path, bytes).map_err(failed)
+/// The names in a directory of this machine.
+fn names(path: &str) -> io::Result<Vec<String>> {
+    let entries = fs::read_dir(path)?;
+    Ok(entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn write(dir: &Path, path: &str, bytes: &[u8]) {
+        Tree::open(dir).unwrap().write(path, bytes).unwrap();
+    }
+
     /// Check that a recorded tree answers as the machine it was recorded from, refusals
     /// included.
     #[test]
     fn a_tree_answers_as_the_machine_did() {
         let machine = tempfile::tempdir().unwrap();
-        write(&below(machine.path(), "/proc/version"), b"Linux version 6.1\n").unwrap();
+        write(machine.path(), "/proc/version", b"Linux version 6.1\n");
         let refused = Unknown::new(Why::NeedsRoot, "/proc/timer_list: root only");
         let manifest = Manifest {
             format: 1,
             unreadable: [("/proc/timer_list".to_owned(), refused.clone())].into(),
         };
         let text = serde_json::to_vec(&manifest).unwrap();
-        write(&machine.path().join(MANIFEST), &text).unwrap();
+        write(machine.path(), MANIFEST, &text);
         let first = Root::tree(machine.path()).unwrap();
         let ask = |root: &Root| {
             ["/proc/version", "/proc/timer_list", "/proc/nothing"]
@@ -324,7 +336,7 @@ mod tests {
     fn a_beginning_is_not_the_file() {
         let dir = tempfile::tempdir().unwrap();
         let whole = "x".repeat(20_000);
-        write(&below(dir.path(), "/proc/version"), whole.as_bytes()).unwrap();
+        write(dir.path(), "/proc/version", whole.as_bytes());
         let root = Root::tree(dir.path()).unwrap();
         let head = root.head("/proc/version").unwrap();
         assert!(head.len() < whole.len() && whole.starts_with(&head));
@@ -335,7 +347,7 @@ mod tests {
     #[test]
     fn a_directory_is_no_file() {
         let dir = tempfile::tempdir().unwrap();
-        write(&below(dir.path(), "/proc/version"), b"x").unwrap();
+        write(dir.path(), "/proc/version", b"x");
         fs::create_dir(dir.path().join("proc/stat")).unwrap();
         let root = Root::tree(dir.path()).unwrap();
         assert_eq!(root.text("/proc/stat").unwrap_err().code, Why::Garbage);
