@@ -1,9 +1,9 @@
 //! The eBPF source: programs at raw tracepoints, which cost least (since Linux 5.10, for
 //! running one of them by hand; BTF says where the fields are).
 //!
-//! Sees every interrupt that has a tracepoint. Cannot see the edges of an interruption, nor
-//! system management mode, nor the hypervisor. The programs go with the process, however
-//! that ends.
+//! Sees every interrupt that has a tracepoint, and between which of them a hypervisor took the CPU
+//! away, where it says so. Cannot see the edges of an interruption, nor system management mode. The
+//! programs go with the process, however that ends.
 
 use std::mem::MaybeUninit;
 
@@ -18,6 +18,7 @@ use crate::error::Error;
 use crate::level::Level;
 use crate::refusal::{self, Needs};
 use crate::ring::Rings;
+use crate::room::Room;
 use crate::seen::Lane;
 use crate::skeleton::events::{EventsProgs, EventsSkelBuilder, OpenEventsSkel, types};
 use crate::source::{EventSource, Threads};
@@ -45,13 +46,6 @@ pub(crate) const VECTORS: &[(&str, &str)] = &[
 pub(crate) const VECTORS: &[(&str, &str)] = &[];
 const IPI: Option<(&str, &str)> =
     if cfg!(target_arch = "x86_64") { None } else { Some(("ipi_entry", "ipi_exit")) };
-
-/// A ring has room for at least and at most so many events: 40 and 160 ms of 100,000 a
-/// second, of one level of one CPU. More room would cost more: records find no cache.
-const DEPTH_MIN: u32 = 1 << 12;
-const DEPTH_MAX: u32 = 1 << 14;
-/// What the rings of all CPUs may take together, as long as there is that room.
-const BYTES: usize = 64 << 20;
 
 /// How programs are attached to tracepoints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,6 +104,8 @@ impl EventSource for Programs {
             for level in Level::ALL {
                 self.rings.drain(place, level, |record| lane.take(level, record));
             }
+            self.rings.drain_steal(place, |stolen| lane.steal(stolen));
+            lane.has_steal_clock = self.rings.has_steal_clock(place);
         }
     }
 
@@ -137,20 +133,23 @@ impl Programs {
     fn try_load(cpus: &CpuSet, points: Points, threads: Threads) -> Result<Self, Error> {
         let mut object = MaybeUninit::uninit();
         let mut open = EventsSkelBuilder::default().open(&mut object).map_err(failed)?;
-        let depth = depth(cpus.len());
-        make_room(&mut open, cpus, depth)?;
+        let (record, comm) = (size_of::<types::record>(), size_of::<types::comm>());
+        let room = Room::for_cpus(cpus.len(), record, comm);
+        make_room(&mut open, cpus, room)?;
         if threads == Threads::Marked {
             open.maps.children.set_max_entries(CHILDREN).map_err(failed)?;
         }
         let access = Access::here();
+        if let Some(data) = &mut open.maps.rodata_data {
+            data.has_task = u8::from(access == Access::Direct);
+        }
         choose(&mut open, points, threads, access);
         let loaded = open.load().map_err(failed)?;
         if threads != Threads::All {
             loaded.progs.hello.test_run(ProgramInput::default()).map_err(failed)?;
         }
         let maps = &loaded.maps;
-        let depth = usize::try_from(depth).unwrap_or(0);
-        let rings = Rings::new(&maps.lanes, &maps.rings, &maps.comms, cpus.len(), depth)?;
+        let rings = Rings::new(&maps.lanes, &maps.rings, &maps.comms, cpus.len(), room)?;
         let mut program = Self { attached: Attached::default(), rings };
         match points {
             Points::Raw => program.attach_raw(&loaded.progs, threads, access)?,
@@ -227,14 +226,6 @@ impl Programs {
     }
 }
 
-/// How many records a ring has where so many CPUs are watched.
-fn depth(cpus: usize) -> u32 {
-    let each = Level::ALL.len() * size_of::<types::record>() + size_of::<types::comm>();
-    let room = BYTES / each / cpus.max(1);
-    let room = u32::try_from(room).unwrap_or(DEPTH_MAX).clamp(DEPTH_MIN, DEPTH_MAX);
-    1 << room.ilog2()
-}
-
 /// Leaves out the programs that are not needed.
 fn choose(
     open: &mut OpenEventsSkel<'_>,
@@ -272,33 +263,24 @@ fn switched(points: Points, access: Access) -> &'static str {
 fn make_room(
     open: &mut OpenEventsSkel<'_>,
     cpus: &CpuSet,
-    depth: u32,
+    room: Room,
 ) -> Result<(), Error> {
-    let count = u32::try_from(cpus.len()).unwrap_or(u32::MAX);
-    let levels = u32::try_from(Level::ALL.len()).unwrap_or(u32::MAX);
-    let comms = count.saturating_mul(depth);
-    open.maps.lanes.set_max_entries(count).map_err(failed)?;
-    open.maps.rings.set_max_entries(comms.saturating_mul(levels)).map_err(failed)?;
+    let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    let cpus_count = count(cpus.len());
+    let of_lane = count(room.of_lane());
+    let depths = room.depths();
+    let comms = cpus_count.saturating_mul(depths[Level::Thread as usize]);
+    open.maps.lanes.set_max_entries(cpus_count).map_err(failed)?;
+    open.maps
+        .rings
+        .set_max_entries(cpus_count.saturating_mul(of_lane))
+        .map_err(failed)?;
     open.maps.comms.set_max_entries(comms).map_err(failed)?;
     let Some(data) = &mut open.maps.rodata_data else { return Ok(()) };
-    data.depth = depth;
+    (data.depths, data.offsets, data.room) = (depths, room.offsets(), of_lane);
     for (place, cpu) in (1..).zip(cpus.iter()) {
         let slot = data.places.get_mut(cpu.index());
         *slot.ok_or_else(|| too_many(cpu))? = place;
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Check that rings stay within what they may take, and have their least room.
-    #[test]
-    fn rings_are_bounded() {
-        assert_eq!(
-            [1, 23, 24, 64, 4_096].map(depth),
-            [16_384, 16_384, 8_192, 4_096, 4_096]
-        );
-    }
 }

@@ -19,6 +19,9 @@ const BOUND: u64 = 2;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Taken {
     pub(crate) ns: Nanos,
+    /// Of that, before the gap's first event.
+    pub(crate) entry: Nanos,
+    /// Of that, between the event's tracepoints.
     pub(crate) inside: Nanos,
 }
 
@@ -71,7 +74,8 @@ impl Edges {
         for piece in pieces {
             let taken = shares.entry(piece.culprit).or_default();
             let length = piece.end.saturating_sub(piece.start);
-            *taken = Taken { ns: taken.ns + length, inside: taken.inside + length };
+            taken.ns = taken.ns + length;
+            taken.inside = taken.inside + length;
         }
         let holes = holes(gap, pieces);
         let bounds: Vec<Nanos> =
@@ -84,7 +88,11 @@ impl Edges {
             let more = hole.length.saturating_sub(bound).min(spare);
             spare = spare.saturating_sub(more);
             let taken = shares.entry(hole.culprit).or_default();
-            taken.ns = taken.ns + hole.length.min(bound) + more;
+            let edge = hole.length.min(bound) + more;
+            taken.ns = taken.ns + edge;
+            if hole.side == Side::Entry {
+                taken.entry = taken.entry + edge;
+            }
         }
         shares
     }

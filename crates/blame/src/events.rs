@@ -4,19 +4,18 @@ use std::collections::BTreeMap;
 
 use recording::{
     Blamed, Body, Code, CpuBusy, CpuNoise, Culprit, Doubt, Event, NoiseSeries, Recording,
-    RunSeries, Source, TicksSeries,
+    RunSeries, Source, Steal, TicksSeries,
 };
-use units::{Cpu, Nanos, Span};
+use units::{Cpu, CpuSet, Nanos, Span};
 
+use crate::clock::Clock;
 use crate::error::Error;
 use crate::interruptions::{busy, interruptions};
-use crate::join::join;
+use crate::join::{Joined, join};
 use crate::names::Names;
 use crate::seen::Lane;
-
-/// More than this between the kernel's clocks, in parts of a million, and events may be
-/// blamed for their neighbours' gaps.
-const DRIFT_PPM: u64 = 200;
+use crate::steal::common;
+use crate::steal_clock;
 
 /// The tracepoints without which much stays unexplained. Others belong to parts that not all
 /// kernels have.
@@ -40,33 +39,36 @@ pub struct Events {
 }
 
 impl Events {
-    /// How many events were not kept.
+    /// How many events were not kept since watching began.
     pub fn lost(&self) -> u64 {
-        self.lanes.iter().map(|lane| lane.lost).sum()
+        self.lanes.iter().flat_map(|lane| &lane.losses).map(|loss| loss.events).sum()
     }
 
     /// Blames the gaps of a recording, if it has any, and adds what there is to doubt. With a
     /// `trace` the events themselves are kept, too.
     pub fn blame_in(&self, recording: &mut Recording, trace: bool) {
         let doubts = match &mut recording.body {
-            Body::Run { spec, series } => Some(self.interrupted(spec.cpu, series)),
+            Body::Run { spec, series } => Some(self.interrupted(&spec.cpus, series)),
             Body::Ticks { series, .. } => Some(self.busy(series)),
             body => body.noise_mut().map(|series| self.blame(series, trace)),
         };
         recording.doubts.extend(doubts.into_iter().flatten());
     }
 
-    /// Finds the interruptions of a program that ran on that CPU, and says what there is to
+    /// Finds the interruptions of a program that ran on these CPUs, and says what there is to
     /// doubt.
-    fn interrupted(&self, cpu: Cpu, series: &mut RunSeries) -> Vec<Doubt> {
+    fn interrupted(&self, cpus: &CpuSet, series: &mut RunSeries) -> Vec<Doubt> {
         series.source = Some(self.source);
-        let Some(lane) = self.lanes.iter().find(|lane| lane.cpu == cpu) else {
+        let lanes = self.lanes.iter().filter(|lane| cpus.contains(lane.cpu));
+        let lanes: Vec<&Lane> = lanes.collect();
+        if lanes.is_empty() {
             return self.unwatched().into_iter().collect();
-        };
+        }
         // Both clocks are CLOCK_MONOTONIC.
         let ran = Span { start: series.began_ns, length: series.elapsed_ns };
-        series.interruptions = Some(interruptions(lane, &self.names, ran));
-        self.doubts()
+        let (found, lost) = interruptions(&lanes, &self.names, ran);
+        series.interruptions = Some(found);
+        self.doubts(lost)
     }
 
     /// Finds what ran on the CPUs that were watched while their ticks were counted, and says what
@@ -81,7 +83,7 @@ impl Events {
             CpuBusy { cpu: lane.cpu, spans, blamed }
         };
         series.busy = self.lanes.iter().map(busy).collect();
-        self.doubts()
+        self.doubts(series.busy.iter().map(|busy| (busy.cpu, busy.blamed.lost)))
     }
 
     /// Blames the gaps of a run, and says what there is to doubt. With a `trace` the events
@@ -100,7 +102,9 @@ impl Events {
         }
         let idled = self.lanes.iter().filter_map(|lane| idled(lane, series, clock));
         let idled: Vec<Doubt> = idled.collect();
-        clock.doubts().into_iter().chain(idled).chain(self.doubts()).collect()
+        let blamed = series.cpus.iter();
+        let blamed = blamed.filter_map(|cpu| Some((cpu.cpu, cpu.blamed.as_ref()?.lost)));
+        clock.doubts().into_iter().chain(idled).chain(self.doubts(blamed)).collect()
     }
 
     fn blamed(&self, lane: &Lane, cpu: &CpuNoise, clock: Clock, trace: bool) -> Blamed {
@@ -116,18 +120,24 @@ impl Events {
             let culprit = known.saw(self.names.culprit(record));
             events.push(Event { span, culprit });
         }
-        let losses = lane.losses.iter().copied();
-        let losses: Vec<Span> =
-            losses.filter_map(|ends| clock.span(ends, cpu.began_ns)).collect();
-        let steal = cpu.meanwhile.steal_ns.unwrap_or_default();
+        let (losses, lost) = losses(lane, cpu, clock);
+        let steal = steal_clock::read(lane, cpu, clock);
+        let bounds = steal.as_ref().map_or(&[][..], |(_, bounds)| bounds);
         let (mut culprits, mut counts) = known.into_parts();
-        let shares = join(&cpu.gaps, &events, &losses, steal, &mut culprits);
+        let Joined { shares, steal_max } =
+            join(&cpu.gaps, &events, &losses, bounds, &mut culprits);
         counts.resize(culprits.len(), 0);
         let trace = trace.then(|| {
             events.sort_by_key(|event| event.span);
             events
         });
-        Blamed { culprits, shares, events: counts, lost: lane.lost, trace }
+        let steal = steal.map(|(clock, bounds)| Steal {
+            clock,
+            at_least_ns: bounds.iter().map(|bound| bound.at_least).sum(),
+            at_most_ns: bounds.iter().map(|bound| bound.at_most).sum(),
+            unexplained_max_ns: steal_max,
+        });
+        Blamed { culprits, shares, events: counts, lost, losses, steal, trace }
     }
 
     /// Where single events were not watched although nobody asked for that: why.
@@ -137,12 +147,12 @@ impl Events {
         (!why.is_empty()).then(|| Doubt::new(Code::Unwatched, text))
     }
 
-    fn doubts(&self) -> Vec<Doubt> {
-        let lost = self.lanes.iter().filter(|lane| lane.lost > 0).map(|lane| {
+    /// What there is to doubt where so many events of each CPU are missing.
+    fn doubts(&self, lost: impl IntoIterator<Item = (Cpu, u64)>) -> Vec<Doubt> {
+        let lost = lost.into_iter().filter(|(_, lost)| *lost > 0).map(|(cpu, lost)| {
             let text = format!(
-                "CPU {}: {} events came faster than they could be read, or were too many to \
-                 keep; what they took is unexplained",
-                lane.cpu, lane.lost
+                "CPU {cpu}: {lost} events came faster than they could be read, or were too many \
+                 to keep; what they took is unexplained"
             );
             Doubt::new(Code::EventsLost, text)
         });
@@ -158,6 +168,18 @@ impl Events {
     }
 }
 
+/// When events were lost while the loop ran, and how many.
+fn losses(lane: &Lane, cpu: &CpuNoise, clock: Clock) -> (Vec<Span>, u64) {
+    let ran = cpu.ran();
+    let met = lane.losses.iter().filter_map(|loss| {
+        let span = clock.span((loss.from, loss.until), cpu.began_ns)?;
+        let meets = ran.iter().any(|ran| !common(*ran, span).is_zero());
+        meets.then_some((span, loss.events))
+    });
+    let (spans, events): (Vec<Span>, Vec<u64>) = met.unzip();
+    (spans, events.into_iter().fold(0, u64::saturating_add))
+}
+
 /// Says where a CPU had nothing to do although its loop never sleeps.
 fn idled(lane: &Lane, series: &NoiseSeries, clock: Clock) -> Option<Doubt> {
     let cpu = series.cpus.iter().find(|cpu| cpu.cpu == lane.cpu)?;
@@ -166,10 +188,7 @@ fn idled(lane: &Lane, series: &NoiseSeries, clock: Clock) -> Option<Doubt> {
     let spans = ends.filter_map(|ends| clock.span(ends, cpu.began_ns));
     let ran = cpu.ran();
     let within = spans.flat_map(|span| {
-        let part = move |ran: &Span| {
-            ran.end().min(span.end()).saturating_sub(ran.start.max(span.start))
-        };
-        ran.iter().map(part).collect::<Vec<_>>()
+        ran.iter().map(move |ran| common(*ran, span)).collect::<Vec<_>>()
     });
     let nanos: Nanos = within.sum();
     let text = format!(
@@ -204,54 +223,5 @@ impl Known {
     /// Everyone, and how often each was seen.
     pub(crate) fn into_parts(self) -> (Vec<Culprit>, Vec<u64>) {
         (self.culprits, self.events)
-    }
-}
-
-/// The events' clock on that of the gaps: two moments of both.
-#[derive(Debug, Clone, Copy)]
-struct Clock {
-    begin: (i128, i128),
-    end: (i128, i128),
-}
-
-impl Clock {
-    fn of(pairs: [(Nanos, Nanos); 2]) -> Self {
-        let [begin, end] =
-            pairs.map(|(ours, theirs)| (ours.get().into(), theirs.get().into()));
-        Self { begin, end }
-    }
-
-    /// A time of the events' clock, since the recording's beginning, in nanoseconds.
-    fn since_beginning(self, time: Nanos) -> i128 {
-        let (ours, theirs) = (self.end.0 - self.begin.0, self.end.1 - self.begin.1);
-        let passed = i128::from(time.get()) - self.begin.1;
-        if theirs <= 0 {
-            return self.begin.0 + passed;
-        }
-        self.begin.0 + passed * ours / theirs
-    }
-
-    /// What lies between two times of the events' clock, counted from the loop's first
-    /// reading; `None` where it ended before that. What began before is cut.
-    fn span(self, (start, end): (u64, u64), first: Nanos) -> Option<Span> {
-        let since_first = |time| {
-            let since = self.since_beginning(Nanos::from_nanos(time));
-            let since = (since - i128::from(first.get())).max(0);
-            u64::try_from(since).unwrap_or(u64::MAX)
-        };
-        let (start, end) = (since_first(start), since_first(end));
-        let length = end.checked_sub(start).filter(|length| *length > 0)?;
-        Some(Span { start: Nanos::from_nanos(start), length: Nanos::from_nanos(length) })
-    }
-
-    fn doubts(self) -> Option<Doubt> {
-        let (ours, theirs) = (self.end.0 - self.begin.0, self.end.1 - self.begin.1);
-        let apart = (ours - theirs).unsigned_abs();
-        if apart * 1_000_000 <= theirs.unsigned_abs() * u128::from(DRIFT_PPM) {
-            return None;
-        }
-        let text = "the kernel steered its clock during the run: events may be blamed for \
-                    their neighbours' gaps";
-        Some(Doubt::new(Code::ClockDrift, text))
     }
 }

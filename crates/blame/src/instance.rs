@@ -11,6 +11,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use facts::Root;
 use rustix::fs::{FlockOperation, flock, statfs};
 use rustix::io::Errno;
 
@@ -28,6 +29,8 @@ const FILE_MAX: usize = 64 << 10;
 const MAGIC: i64 = 0x7472_6163;
 /// Where it is mounted; the second by debugfs itself, when somebody looks.
 const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+/// The file systems that the kernel has, mounted or not.
+const FILESYSTEMS: &str = "/proc/filesystems";
 const LOCKDOWN: &str = "/sys/kernel/security/lockdown";
 
 /// Where tracefs is mounted.
@@ -44,8 +47,26 @@ pub(crate) fn tracefs() -> Result<PathBuf, Error> {
         let help = format!("; as root: mount -t tracefs nodev {}", PLACES[0]);
         return Err(Error::new(Kind::Missing, format!("tracefs is not mounted{help}")));
     }
-    let text = "this kernel has no tracefs (CONFIG_TRACING)";
-    Err(Error::new(Kind::Missing, text))
+    Err(Error::new(Kind::Missing, no_mount_point(fs::read_to_string(FILESYSTEMS))))
+}
+
+/// Why there is not even a folder to mount it on, by what file systems the kernel has.
+fn no_mount_point(filesystems: io::Result<String>) -> String {
+    let has_tracefs =
+        |text: &String| text.split_whitespace().any(|name| name == "tracefs");
+    match filesystems.as_ref().map(has_tracefs) {
+        Ok(false) => "this kernel has no tracefs (CONFIG_TRACING, Linux 4.1)".to_owned(),
+        Ok(true) => {
+            let of_sysfs = facts::unmounted(&Root::live(), "sysfs");
+            let why = of_sysfs.map_or_else(String::new, |why| format!(": {}", why.text));
+            format!("tracefs is not mounted, and there is no {}{why}", PLACES[0])
+        }
+        Err(error) => {
+            format!(
+                "whether this kernel has tracefs is not known: {FILESYSTEMS}: {error}"
+            )
+        }
+    }
 }
 
 /// A trace of our own; it ends with this.
@@ -224,4 +245,19 @@ pub(crate) fn refused(file: &Path, error: &io::Error) -> Error {
         _ => (Kind::System, ""),
     };
     Error::new(kind, format!("set up a trace: {}: {error}{help}", file.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that a kernel is said to lack tracefs only where that is known.
+    #[test]
+    fn why_it_is_nowhere() {
+        let why = |text: &str| no_mount_point(Ok(text.to_owned()));
+        assert!(why("nodev\tsysfs\n\text4\n").contains("CONFIG_TRACING"));
+        assert!(why("nodev\tsysfs\nnodev\ttracefs\n").contains("is not mounted"));
+        let unknown = no_mount_point(Err(io::Error::from_raw_os_error(libc::EACCES)));
+        assert!(unknown.contains("is not known: /proc/filesystems"), "{unknown}");
+    }
 }

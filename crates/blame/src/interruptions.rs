@@ -2,29 +2,92 @@
 //! and others' turns that began while its thread could have run on.
 //!
 //! Its threads are known by their marks ([`crate::Threads::Marked`]). What others do while all of
-//! them wait for something interrupts nobody. Between tracepoints only: an interruption is
+//! them wait for something interrupts none of them. Each CPU of several has interruptions of its
+//! own; one ends when the program has the CPU again, or when the thread goes on on another CPU. Between tracepoints only: an interruption is
 //! longer by its way in and out. Cannot see how long a thread that is woken waits for its turn.
 
-use recording::{Blamed, Event, Interruptions};
-use units::{Nanos, Span};
+use std::collections::HashMap;
+
+use recording::{Blamed, Event, Interruptions, Share};
+use units::{Cpu, Nanos, Span};
 
 use crate::events::Known;
-use crate::join::join;
+use crate::join::{Joined, join};
 use crate::level::Level;
 use crate::names::Names;
-use crate::seen::{Lane, Record};
+use crate::seen::{Lane, Loss, Record};
 
 /// From the end of an interrupt to the switch that it brings about; what lies between is no
 /// turn of the program's.
 const NEAR: Nanos = Nanos::from_micros(2);
 
-/// The interruptions of the program that ran in that time of the records' clock.
-pub(crate) fn interruptions(lane: &Lane, names: &Names, ran: Span) -> Interruptions {
-    let own = own_turns(lane, ran);
-    let losses = lane.losses.iter().filter_map(|(from, to)| clipped(*from, *to, ran));
-    let losses = together(losses.collect());
-    let kept_off = kept_off(&own, &losses);
-    let turns: Vec<Span> = own.iter().map(|(span, _)| *span).collect();
+/// The interruptions of the program that ran on the CPUs of these lanes in that time of the
+/// records' clock, one CPU's after the other, and how many events of each CPU were lost.
+pub(crate) fn interruptions(
+    lanes: &[&Lane],
+    names: &Names,
+    ran: Span,
+) -> (Interruptions, Vec<(Cpu, u64)>) {
+    let turns: Vec<Vec<Turn>> = lanes.iter().map(|lane| own_turns(lane, ran)).collect();
+    let resumes = Resumes::of(&turns);
+    let mut all = Interruptions {
+        ready_ns: Nanos::ZERO,
+        gaps: Vec::new(),
+        gap_cpus: Vec::new(),
+        blamed: Blamed::default(),
+    };
+    let mut lost = Vec::new();
+    for (lane, own) in lanes.iter().zip(&turns) {
+        let found = on_cpu(lane, own, &resumes, names, ran);
+        let cpus = (lanes.len() > 1).then_some(lane.cpu);
+        all.gap_cpus.extend(cpus.into_iter().cycle().take(found.gaps.len()));
+        lost.push((lane.cpu, found.blamed.lost));
+        append(&mut all, found);
+    }
+    (all, lost)
+}
+
+/// Adds one CPU's interruptions to those of others.
+fn append(all: &mut Interruptions, one: Interruptions) {
+    let before = all.gaps.len();
+    all.ready_ns = all.ready_ns + one.ready_ns;
+    all.gaps.extend(one.gaps);
+    all.blamed.lost = all.blamed.lost.saturating_add(one.blamed.lost);
+    all.blamed.losses.extend(one.blamed.losses);
+    let mut places = Vec::new();
+    for (culprit, events) in one.blamed.culprits.into_iter().zip(one.blamed.events) {
+        let known = all.blamed.culprits.iter().position(|known| *known == culprit);
+        let place = known.unwrap_or(all.blamed.culprits.len());
+        if known.is_none() {
+            all.blamed.culprits.push(culprit);
+            all.blamed.events.push(0);
+        }
+        if let Some(count) = all.blamed.events.get_mut(place) {
+            *count += events;
+        }
+        places.push(place);
+    }
+    let shares = one.blamed.shares.into_iter().filter_map(|share| {
+        let culprit = *places.get(share.culprit)?;
+        Some(Share { gap: share.gap + before, culprit, ..share })
+    });
+    all.blamed.shares.extend(shares);
+}
+
+/// The interruptions on one CPU.
+fn on_cpu(
+    lane: &Lane,
+    own: &[Turn],
+    resumes: &Resumes,
+    names: &Names,
+    ran: Span,
+) -> Interruptions {
+    let met = |loss: &Loss| Some((clipped(loss.from, loss.until, ran)?, loss.events));
+    let (losses, lost): (Vec<Span>, Vec<u64>) =
+        lane.losses.iter().filter_map(met).unzip();
+    let losses = together(losses);
+    let kept_off = kept_off(own, resumes, &losses);
+    let turns: Vec<Span> = own.iter().map(|turn| turn.span).collect();
     let interrupts = lane.records.iter().filter(|record| record.level != Level::Thread);
     let interrupts = interrupts.filter_map(|record| within(record, ran));
     let interrupts = interrupts.filter(|span| is_in(*span, &turns));
@@ -39,22 +102,24 @@ pub(crate) fn interruptions(lane: &Lane, names: &Names, ran: Span) -> Interrupti
     });
     let events: Vec<Event> = events.collect();
     let ready = turns.iter().chain(&kept_off).map(|span| span.length).sum();
-    let blamed = blamed(lane, known, &gaps, &events, &losses);
-    Interruptions { ready_ns: ready, gaps, blamed }
+    let blamed = blamed(known, &gaps, &events, losses, &lost);
+    Interruptions { ready_ns: ready, gaps, gap_cpus: Vec::new(), blamed }
 }
 
-/// What took these gaps; of the hypervisor nothing is known.
+/// What took these gaps; of the hypervisor nothing is known. `lost` is how many events were lost
+/// in each of `losses`, some of which may touch.
 fn blamed(
-    lane: &Lane,
     known: Known,
     gaps: &[Span],
     events: &[Event],
-    losses: &[Span],
+    losses: Vec<Span>,
+    lost: &[u64],
 ) -> Blamed {
     let (mut culprits, mut counts) = known.into_parts();
-    let shares = join(gaps, events, losses, Nanos::ZERO, &mut culprits);
+    let Joined { shares, .. } = join(gaps, events, &losses, &[], &mut culprits);
     counts.resize(culprits.len(), 0);
-    Blamed { culprits, shares, events: counts, lost: lane.lost, trace: None }
+    let lost = lost.iter().copied().fold(0, u64::saturating_add);
+    Blamed { culprits, shares, events: counts, lost, losses, steal: None, trace: None }
 }
 
 /// When anything ran on a CPU within these stretches of the records' clock, counted from the
@@ -77,29 +142,69 @@ pub(crate) fn busy(lane: &Lane, names: &Names, waits: &[Span]) -> (Vec<Span>, Bl
         );
     }
     let spans = touching(events.iter().map(|event| event.span).collect(), Nanos::ZERO);
-    let losses = lane.losses.iter().flat_map(|(from, to)| in_waits(*from, *to));
-    let losses: Vec<Span> = losses.collect();
-    let blamed = blamed(lane, known, &spans, &events, &losses);
+    let met = lane.losses.iter().map(|loss| (in_waits(loss.from, loss.until), loss));
+    let mut losses = Vec::new();
+    let mut lost = Vec::new();
+    for (spans, loss) in met {
+        let before = losses.len();
+        losses.extend(spans);
+        lost.extend((losses.len() > before).then_some(loss.events));
+    }
+    let blamed = blamed(known, &spans, &events, losses, &lost);
     (spans, blamed)
 }
 
-/// When the program's threads had the CPU, in order, and whether they could have run on at
-/// each end.
-fn own_turns(lane: &Lane, ran: Span) -> Vec<(Span, bool)> {
+/// A time in which a thread of the program's had a CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Turn {
+    span: Span,
+    thread: u32,
+    /// Whether it could have run on at the end.
+    is_runnable: bool,
+}
+
+/// When the program's threads had the CPU, in order.
+fn own_turns(lane: &Lane, ran: Span) -> Vec<Turn> {
     let own = lane.records.iter().filter(|record| record.mark.is_own);
-    let turn = |record: &Record| Some((within(record, ran)?, record.mark.is_runnable));
-    let mut turns: Vec<(Span, bool)> = own.filter_map(turn).collect();
+    let turn = |record: &Record| {
+        let (thread, is_runnable) = (record.id, record.mark.is_runnable);
+        Some(Turn { span: within(record, ran)?, thread, is_runnable })
+    };
+    let mut turns: Vec<Turn> = own.filter_map(turn).collect();
     turns.sort_unstable();
     turns
 }
 
-/// From each turn that ended against the program's will to its next one. Where records were
-/// lost, that may be one of those.
-fn kept_off(own: &[(Span, bool)], losses: &[Span]) -> Vec<Span> {
-    let pairs = own.iter().zip(own.iter().skip(1));
-    let off = pairs.filter(|((_, is_runnable), _)| *is_runnable).map(|(turn, next)| {
-        let (start, end) = (turn.0.end(), next.0.start);
-        Span { start, length: end.saturating_sub(start) }
+/// When each thread began a turn, on any CPU.
+struct Resumes(HashMap<u32, Vec<Nanos>>);
+
+impl Resumes {
+    fn of(turns: &[Vec<Turn>]) -> Self {
+        let mut starts: HashMap<u32, Vec<Nanos>> = HashMap::new();
+        for turn in turns.iter().flatten() {
+            starts.entry(turn.thread).or_default().push(turn.span.start);
+        }
+        starts.values_mut().for_each(|starts| starts.sort_unstable());
+        Self(starts)
+    }
+
+    /// When the thread of that turn went on.
+    fn after(&self, turn: &Turn) -> Option<Nanos> {
+        let starts = self.0.get(&turn.thread)?;
+        let next = starts.partition_point(|start| *start < turn.span.end());
+        starts.get(next).copied()
+    }
+}
+
+/// From each turn that ended against the program's will to its next one, or to when its thread
+/// went on on another CPU. Where records were lost, that may be one of those.
+fn kept_off(own: &[Turn], resumes: &Resumes, losses: &[Span]) -> Vec<Span> {
+    let nexts = own.iter().skip(1).map(|next| Some(next.span.start)).chain([None]);
+    let pairs = own.iter().zip(nexts).filter(|(turn, _)| turn.is_runnable);
+    let off = pairs.filter_map(|(turn, next)| {
+        let start = turn.span.end();
+        let end = next.into_iter().chain(resumes.after(turn)).min()?;
+        Some(Span { start, length: end.saturating_sub(start) })
     });
     off.filter(|span| !span.length.is_zero() && !overlaps(*span, losses)).collect()
 }
@@ -153,7 +258,6 @@ fn touching(mut spans: Vec<Span>, near: Nanos) -> Vec<Span> {
 mod tests {
     use facts::Root;
     use recording::CulpritKind;
-    use units::Cpu;
 
     use super::*;
     use crate::seen::Mark;
@@ -170,18 +274,31 @@ mod tests {
             detail: u64::from(id) << 32 | 120,
             id,
             comm,
-            mark: Mark { is_own: mark != "other", is_runnable: mark == "runnable" },
+            mark: Mark {
+                is_own: mark != "other",
+                is_runnable: mark == "runnable",
+                is_kernels: false,
+            },
         }
     }
 
-    fn found(records: Vec<Record>, losses: &[(u64, u64)]) -> Interruptions {
-        let mut lane = Lane::new(Cpu::new(1));
+    fn lane(cpu: u32, records: Vec<Record>, losses: &[(u64, u64)]) -> Lane {
+        let mut lane = Lane::new(Cpu::new(cpu));
         lane.records = records;
-        lane.losses = losses.to_vec();
-        lane.lost = u64::try_from(losses.len()).unwrap();
+        for (from, until) in losses {
+            lane.lose(1, *from, *until);
+        }
+        lane
+    }
+
+    fn found_on(lanes: &[&Lane]) -> Interruptions {
         let names = Names::read(&Root::live(), &[]);
         let (start, length) = (Nanos::from_secs(1), Nanos::from_millis(10));
-        interruptions(&lane, &names, Span { start, length })
+        interruptions(lanes, &names, Span { start, length }).0
+    }
+
+    fn found(records: Vec<Record>, losses: &[(u64, u64)]) -> Interruptions {
+        found_on(&[&lane(1, records, losses)])
     }
 
     fn told(found: &Interruptions) -> Vec<(u64, u64)> {
@@ -260,6 +377,42 @@ mod tests {
         };
         assert_eq!([of(CulpritKind::Timer), of(CulpritKind::Softirq)], [13, 2]);
         assert_eq!([of(CulpritKind::Thread), of(CulpritKind::Unexplained)], [44, 0]);
+    }
+
+    /// Check that a thread that goes on on another CPU is interrupted until then, each CPU with
+    /// its own, and that what is found on two CPUs adds up.
+    #[test]
+    fn several_cpus() {
+        use Level::{Thread, Vector};
+        let first = lane(
+            1,
+            vec![
+                record(Thread, 500, 0, 100, "runnable"),
+                record(Thread, 70, 100, 900, "other"),
+                record(Thread, 500, 900, 950, "waits"),
+            ],
+            &[],
+        );
+        let second = lane(
+            2,
+            vec![
+                record(Thread, 500, 130, 600, "waits"),
+                record(Vector, 0xec, 200, 210, "other"),
+            ],
+            &[],
+        );
+        let both = found_on(&[&first, &second]);
+        assert_eq!(told(&both), [(100, 30), (200, 10)]);
+        assert_eq!(both.gap_cpus, [Cpu::new(1), Cpu::new(2)]);
+        assert_eq!(both.ready_ns, Nanos::from_micros(100 + 30 + 50 + 470));
+        let taken = |gap| {
+            let own = both.blamed.shares.iter().filter(move |share| share.gap == gap);
+            own.map(|share| share.ns).sum::<Nanos>()
+        };
+        assert_eq!([taken(0), taken(1)], [30, 10].map(Nanos::from_micros));
+        // On one CPU alone nothing is known of the other.
+        let alone = found_on(&[&first]);
+        assert_eq!((told(&alone), alone.gap_cpus), (vec![(100, 800)], vec![]));
     }
 
     /// Check that a thread of the program's takes nothing from another one, and that the end

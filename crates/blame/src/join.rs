@@ -2,9 +2,9 @@
 //!
 //! An event's tracepoints lie inside the real interruption: entry, exit and the caches it
 //! leaves cold are seen by the victim only. These edges belong to the event, up to twice
-//! what is typical of its kind in this run; what is longer than that is nobody's, as is a
-//! gap without any event. Nothing is rounded and nothing dropped: a gap's shares add up
-//! to its length.
+//! what is typical of its kind in this run. What is longer is a rest that no event explains, as is
+//! a gap without any event: the hypervisor's as far as that is proven ([`crate::steal`]), and
+//! else unexplained. Nothing is rounded and nothing dropped: a gap's shares add up to its length.
 //!
 //! It cannot see the time that a hypervisor takes within an event: that is the event's.
 
@@ -13,31 +13,28 @@ use units::{Nanos, Span};
 
 use crate::edges::Edges;
 use crate::layers::{Piece, innermost};
+use crate::steal::{Rest, StealBounds, prove};
 
-/// The steal clock is told in steps (`USER_HZ`), and may stand a step too low.
-const STEP: Nanos = Nanos::from_millis(10);
-
-/// What of a gap nobody is known to have taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Rest {
-    gap: usize,
-    ns: Nanos,
-    /// Whether all events were kept, so that it can only be the hypervisor's.
-    is_known: bool,
+/// The shares of all gaps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Joined {
+    /// What each culprit took of each gap, gap by gap.
+    pub shares: Vec<Share>,
+    /// What of the unexplained time the hypervisor may have taken, at most.
+    pub steal_max: Nanos,
 }
 
 /// Blames each gap. `gaps` and `events` may come in any order, and events may hold one
-/// another. Gaps that touch one of `losses`, in which events were not kept, are nobody's,
-/// and tell nothing of edges. What is left over elsewhere is the hypervisor's as far as
-/// `steal` reaches, the longest first and the last one within a step of it, and else unexplained; both are added to `culprits`
-/// where there is any.
+/// another. Gaps that touch one of `losses`, in which events were not kept, are unexplained,
+/// and say nothing of edges. `steal` is what the hypervisor's clock counted. The hypervisor and
+/// the unexplained are added to `culprits` where they have a share.
 pub fn join(
     gaps: &[Span],
     events: &[Event],
     losses: &[Span],
-    steal: Nanos,
+    steal: &[StealBounds],
     culprits: &mut Vec<Culprit>,
-) -> Vec<Share> {
+) -> Joined {
     let pieces = innermost(events);
     let losses = merged(losses);
     let known = |gap: &Span| {
@@ -54,22 +51,23 @@ pub fn join(
     let mut shares = Vec::new();
     let mut rests = Vec::new();
     for (number, (gap, pieces)) in gaps.iter().zip(&found).enumerate() {
-        let is_known = pieces.is_some();
-        let pieces = pieces.as_deref().unwrap_or_default();
-        let taken = edges.share(*gap, pieces, culprits);
+        let taken = edges.share(*gap, pieces.as_deref().unwrap_or_default(), culprits);
         let whole: Nanos = taken.values().map(|taken| taken.ns).sum();
         shares.extend(taken.into_iter().map(|(culprit, taken)| Share {
             gap: number,
             culprit,
             ns: taken.ns,
             inside_ns: taken.inside,
+            entry_ns: Some(taken.entry),
         }));
         let ns = gap.length.saturating_sub(whole);
-        rests.push(Rest { gap: number, ns, is_known });
+        rests.push(Rest { gap: *gap, pieces: pieces.as_deref(), ns });
     }
-    shares.extend(rest(rests, culprits, steal));
+    let proven = prove(&rests, steal);
+    let rests = rests.iter().map(|rest| rest.ns).zip(proven.of_gaps);
+    shares.extend(unexplained(rests, culprits));
     shares.sort_by_key(|share| (share.gap, share.culprit));
-    shares
+    Joined { shares, steal_max: proven.more_at_most }
 }
 
 /// The same stretches in order, those that touch as one.
@@ -100,21 +98,21 @@ fn within(pieces: &[Piece], gap: Span) -> Vec<Piece> {
         .collect()
 }
 
-/// The rests as shares of the hypervisor and of nobody.
-fn rest(mut rests: Vec<Rest>, culprits: &mut Vec<Culprit>, steal: Nanos) -> Vec<Share> {
-    rests.retain(|rest| !rest.ns.is_zero());
-    rests.sort_by_key(|rest| (std::cmp::Reverse(rest.ns), rest.gap));
-    let mut left = steal;
+/// The shares of the hypervisor and of the unexplained: of each gap its rest, and what of that the
+/// hypervisor took.
+fn unexplained(
+    rests: impl Iterator<Item = (Nanos, Nanos)>,
+    culprits: &mut Vec<Culprit>,
+) -> Vec<Share> {
     let mut shares = Vec::new();
-    for rest in rests {
-        let is_stolen = rest.is_known && !left.is_zero() && rest.ns <= left + STEP;
-        if is_stolen {
-            left = left.saturating_sub(rest.ns);
+    for (gap, (rest, stolen)) in rests.enumerate() {
+        let rest = rest.saturating_sub(stolen);
+        let parts = [(CulpritKind::Steal, stolen), (CulpritKind::Unexplained, rest)];
+        for (kind, ns) in parts.into_iter().filter(|(_, ns)| !ns.is_zero()) {
+            let culprit = nameless(culprits, kind);
+            let (inside_ns, entry_ns) = (Nanos::ZERO, Some(Nanos::ZERO));
+            shares.push(Share { gap, culprit, ns, inside_ns, entry_ns });
         }
-        let kind = if is_stolen { CulpritKind::Steal } else { CulpritKind::Unexplained };
-        let culprit = nameless(culprits, kind);
-        let Rest { gap, ns, .. } = rest;
-        shares.push(Share { gap, culprit, ns, inside_ns: Nanos::ZERO });
     }
     shares
 }

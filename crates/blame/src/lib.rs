@@ -9,6 +9,7 @@
 
 mod attached;
 mod bpf;
+mod clock;
 mod edges;
 mod error;
 mod events;
@@ -21,11 +22,16 @@ mod level;
 mod mapped;
 mod names;
 mod osnoise;
+mod owners;
+mod reader;
 mod refusal;
 mod ring;
+mod room;
 mod seen;
 mod skeleton;
 mod source;
+mod steal;
+mod steal_clock;
 mod switch_programs;
 mod switches;
 mod threads;
@@ -42,8 +48,9 @@ mod watcher;
 
 pub use error::{Error, Kind};
 pub use events::Events;
-pub use join::join;
+pub use join::{Joined, join};
 pub use source::Threads;
+pub use steal::StealBounds;
 pub use switches::SwitchWatch;
 pub use wakers::wakers;
 pub use watcher::Watcher;

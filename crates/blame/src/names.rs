@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use facts::{Interrupts, Root, Softirqs};
-use recording::{Culprit, CulpritKind, Thread};
+use recording::{Culprit, CulpritKind, Thread, ThreadOwner};
 
 use crate::level::Level;
+use crate::owners::owners;
 use crate::seen::{Lane, NAMED, Record};
 
 /// The vectors of x86, the same since Linux 5.8 (`arch/x86/include/asm/irq_vectors.h`).
@@ -48,6 +49,8 @@ pub(crate) struct Names {
     phrases: BTreeMap<u64, String>,
     /// By thread; where events have room for a part only.
     threads: BTreeMap<u32, String>,
+    /// By process.
+    owners: BTreeMap<u32, ThreadOwner>,
 }
 
 impl Names {
@@ -62,6 +65,7 @@ impl Names {
             devices: lines.map_or_else(|_| BTreeMap::new(), |found| devices(&found)),
             phrases: phrases(root, records()),
             threads: full_names(root, records()),
+            owners: owners(root, records()),
         }
     }
 
@@ -98,7 +102,8 @@ impl Names {
     fn thread(&self, record: &Record) -> Culprit {
         let name = self.threads.get(&record.id).cloned();
         let name = name.unwrap_or_else(|| comm(record));
-        Culprit { kind: CulpritKind::Thread, name, thread: Some(who(record)) }
+        let owner = self.owners.get(&record.process()).cloned();
+        Culprit { kind: CulpritKind::Thread, name, thread: Some(who(record, owner)) }
     }
 
     fn timer(&self, function: u64, else_called: &str) -> String {
@@ -199,7 +204,7 @@ fn vector(number: u32) -> String {
     known.map_or_else(|| format!("vector {number:#x}"), |(_, name)| (*name).to_owned())
 }
 
-fn comm(record: &Record) -> String {
+pub(crate) fn comm(record: &Record) -> String {
     text_of(record.comm)
 }
 
@@ -209,16 +214,22 @@ pub(crate) fn text_of(comm: [u8; 16]) -> String {
     String::from_utf8_lossy(&comm[..end]).into_owned()
 }
 
-fn who(record: &Record) -> Thread {
-    let [pid, prio] = [record.detail >> 32, record.detail & u64::from(u32::MAX)]
-        .map(|half| u32::try_from(half).unwrap_or(0));
-    Thread { tid: record.id, pid, prio: i32::from_ne_bytes(prio.to_ne_bytes()) }
+fn who(record: &Record, owner: Option<ThreadOwner>) -> Thread {
+    let prio = u32::try_from(record.detail & u64::from(u32::MAX)).unwrap_or(0);
+    let prio = i32::from_ne_bytes(prio.to_ne_bytes());
+    Thread { tid: record.id, pid: record.process(), prio, owner }
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::seen::Mark;
+
+    /// A record of 1 ns of nothing in particular.
+    pub(crate) fn record(level: Level, id: u32, end: u64) -> Record {
+        let (start, comm, mark) = (end - 1, [0; 16], Mark::default());
+        Record { level, start, end, detail: 0, id, comm, mark }
+    }
 
     /// Check what arm64's interrupts are called, which have no vectors: its timer by the
     /// function of the timer that expired, and those without a number by the kernel's text.
@@ -230,10 +241,10 @@ mod tests {
             devices: BTreeMap::from([(11, ARM_TIMER.to_owned())]),
             phrases: text.lines().filter_map(phrase).collect(),
             threads: BTreeMap::new(),
+            owners: BTreeMap::new(),
         };
         let culprit = |level, id, detail| {
-            let (start, end, comm, mark) = (0, 1, [0; 16], Mark::default());
-            let record = Record { level, start, end, detail, id, comm, mark };
+            let record = Record { detail, ..record(level, id, 1) };
             let culprit = names.culprit(&record);
             (culprit.kind, culprit.name)
         };

@@ -169,6 +169,7 @@ pub(crate) fn forget_spinners(lane: &mut Lane, threads: &Threads) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::seen::Loss;
     use crate::trace_events::tests::recorded;
     use crate::trace_page::{Layout, Page};
     use units::Cpu;
@@ -242,7 +243,7 @@ mod tests {
         assert_eq!(told(&lane), expected);
         let details: Vec<u64> = lane.records.iter().map(|record| record.detail).collect();
         assert_eq!(details, [0xc, 0xa, 0, 70 << 32 | 120]);
-        assert_eq!((lane.lost, lane.losses.len()), (0, 0));
+        assert_eq!(lane.losses, []);
     }
 
     /// Check that what went on when moments were lost is lost until it ends, and that the
@@ -260,7 +261,7 @@ mod tests {
             (90, end(softirq, 1)),
         ]);
         assert_eq!(told(&lane), [(softirq, 80, 90, 1)]);
-        assert_eq!((lane.lost, lane.losses), (2, vec![(10, 70)]));
+        assert_eq!(lane.losses, [Loss { from: 10, until: 70, events: 2 }]);
         let lane = paired(&[
             (10, to(OTHER, SPINNER)),
             (20, begin(vector)),
@@ -270,7 +271,8 @@ mod tests {
             (90, end(vector, 0xec)),
             (95, to(SPINNER, OTHER)),
         ]);
-        assert_eq!((lane.records.len(), lane.losses), (2, vec![(30, 50)]));
+        assert_eq!(lane.records.len(), 2);
+        assert_eq!(lane.losses, [Loss { from: 30, until: 50, events: 2 }]);
     }
 
     /// Check that an NMI that is told as a whole took that long, whatever its handlers took,
@@ -336,6 +338,6 @@ mod tests {
         assert_eq!(paired(Level::Handler), ended("irq_handler_exit:"));
         assert_eq!(paired(Level::Thread), ended("sched_switch:") - 1);
         assert!(lane.records.iter().all(|record| record.start < record.end));
-        assert_eq!(lane.lost, 0);
+        assert_eq!(lane.losses, []);
     }
 }

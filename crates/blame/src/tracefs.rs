@@ -172,7 +172,7 @@ impl Trace {
             found.and_then(|(_, count)| count.trim().parse::<u64>().ok()).unwrap_or(0)
         };
         let told = self.pipes.get(place).map_or(0, |pipe| pipe.missed);
-        lane.lost = lane.lost.saturating_add(count("overrun").saturating_sub(told));
+        lane.lose_more(count("overrun").saturating_sub(told));
         let anywhere = count("commit overrun").saturating_add(count("dropped events"));
         if anywhere > 0 {
             lane.lose(anywhere, 0, u64::MAX);

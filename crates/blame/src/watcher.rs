@@ -2,9 +2,6 @@
 //! measured.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, Thread};
-use std::time::Duration;
 
 use facts::{Facts, Root};
 use recording::Source;
@@ -15,12 +12,10 @@ use crate::error::{Error, Kind};
 use crate::events::Events;
 use crate::leftovers;
 use crate::names::Names;
+use crate::reader::read_beside;
 use crate::seen::Lane;
 use crate::source::{EventSource, Threads};
 use crate::tracefs::Trace;
-
-/// How often a source's buffers are emptied. Each states what it holds meanwhile.
-const PERIOD: Duration = Duration::from_millis(50);
 
 /// The sources, the one that costs least first.
 const BEST_FIRST: [Source; 3] = [Source::Bpf, Source::Tracefs, Source::Proc];
@@ -99,7 +94,8 @@ impl Watcher {
             None => measure(),
             Some(events) => {
                 lanes.extend(self.cpus.iter().map(Lane::new));
-                let result = read_beside(events.as_mut(), &mut lanes, measure);
+                let result =
+                    read_beside(events.as_mut(), &mut lanes, &self.cpus, measure);
                 missing = events.stop();
                 events.read(&mut lanes);
                 result
@@ -108,39 +104,6 @@ impl Watcher {
         let names = Names::read(&Root::live(), &lanes);
         let Self { source, why_not, .. } = self;
         (result, Events { source, lanes, missing, why_not, names })
-    }
-}
-
-/// Keeps on reading while `measure` runs.
-fn read_beside<T>(
-    events: &mut dyn EventSource,
-    lanes: &mut [Lane],
-    measure: impl FnOnce() -> T,
-) -> T {
-    let done = AtomicBool::new(false);
-    thread::scope(|scope| {
-        let is_done = &done;
-        let reader = scope.spawn(move || {
-            while !is_done.load(Ordering::Relaxed) {
-                thread::park_timeout(PERIOD);
-                events.read(lanes);
-            }
-        });
-        let _end = End { done: &done, reader: reader.thread() };
-        measure()
-    })
-}
-
-/// Ends the reader, even where what is measured panics.
-struct End<'a> {
-    done: &'a AtomicBool,
-    reader: &'a Thread,
-}
-
-impl Drop for End<'_> {
-    fn drop(&mut self) {
-        self.done.store(true, Ordering::Relaxed);
-        self.reader.unpark();
     }
 }
 

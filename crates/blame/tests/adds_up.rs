@@ -1,6 +1,6 @@
 //! Whatever gaps and events there are, the shares add up, and nothing else matters.
 
-use blame::join;
+use blame::{StealBounds, join};
 use proptest::prelude::*;
 use recording::{Culprit, CulpritKind, Event, Share};
 use units::{Nanos, Span};
@@ -42,7 +42,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
 }
 
 /// What each gap's shares are, by kind, which do not depend on the culprits' places.
-fn told(
+fn told_of(
     shares: &[Share],
     culprits: &[Culprit],
 ) -> Vec<(usize, CulpritKind, Nanos, Nanos)> {
@@ -60,8 +60,34 @@ fn joined(
     steal: u64,
 ) -> Vec<(usize, CulpritKind, Nanos, Nanos)> {
     let mut culprits = culprits();
-    let shares = join(gaps, events, &[], Nanos::from_nanos(steal), &mut culprits);
-    told(&shares, &culprits)
+    let joined = join(gaps, events, &[], &in_all(steal), &mut culprits);
+    told_of(&joined.shares, &culprits)
+}
+
+/// So much was stolen, at any time.
+fn in_all(steal: u64) -> [StealBounds; 1] {
+    let (span, steal) = (span(0, 100_000), Nanos::from_nanos(steal));
+    [StealBounds { span, at_least: steal, at_most: steal }]
+}
+
+/// Stretches of the run, and how much of it was stolen in each: in those parts of gaps.
+fn stolen_between(cuts: &[u64], parts: &[Span]) -> Vec<StealBounds> {
+    let mut cuts = [&[0, 100_000], cuts].concat();
+    cuts.sort_unstable();
+    let between = cuts.windows(2).map(|ends| span(ends[0], ends[1] - ends[0]));
+    let stolen = |stretch: Span| -> Nanos {
+        parts.iter().map(|part| common(*part, stretch)).sum()
+    };
+    let bounds = between.map(|span| StealBounds {
+        span,
+        at_least: stolen(span),
+        at_most: stolen(span),
+    });
+    bounds.collect()
+}
+
+fn common(one: Span, other: Span) -> Nanos {
+    one.end().min(other.end()).saturating_sub(one.start.max(other.start))
 }
 
 fn sum(
@@ -75,20 +101,58 @@ fn sum(
 }
 
 proptest! {
-    /// Check that each gap's shares add up to its length, that nobody has more inside than
-    /// whole, and that the hypervisor gets no more than it took.
+    /// Check that each gap's shares add up to its length, that an event's entry and inside are no
+    /// more than its share, and that the hypervisor gets no more than it took.
     #[test]
     fn shares_add_up(gaps in gaps(), events in events(), steal in 0u64..1_000) {
         let told = joined(&gaps, &events, steal);
         for (number, gap) in gaps.iter().enumerate() {
             prop_assert_eq!(sum(&told, |gap, _| gap == number), gap.length);
         }
-        prop_assert!(told.iter().all(|(_, _, ns, inside)| inside <= ns));
         let stolen = sum(&told, |_, kind| kind == CulpritKind::Steal);
-        let shares = told.iter().filter(|(_, kind, ..)| *kind == CulpritKind::Steal);
-        let last = shares.map(|(_, _, ns, _)| *ns).min().unwrap_or_default();
-        // The last one may take it a step further.
-        prop_assert!(stolen.is_zero() || stolen.saturating_sub(last) < Nanos::from_nanos(steal));
+        prop_assert!(stolen <= Nanos::from_nanos(steal));
+        let joined = join(&gaps, &events, &[], &in_all(steal), &mut culprits());
+        for share in &joined.shares {
+            prop_assert!(share.entry_ns.unwrap() + share.inside_ns <= share.ns);
+        }
+        prop_assert!(stolen + joined.steal_max <= Nanos::from_nanos(steal));
+    }
+
+    /// Check that what is named stolen of a gap was, wherever in gaps the hypervisor took its time
+    /// and whenever its clock was read; and that all that it took of eventless gaps lies within
+    /// the bounds.
+    #[test]
+    fn steal_is_proven(
+        gaps in gaps(),
+        events in events(),
+        thirds in prop::collection::vec(0u64..4, 20),
+        cuts in prop::collection::vec(0u64..11_000, 0..30),
+    ) {
+        // Of each gap nothing, its first or last two thirds, or all.
+        let part = |(gap, third): (&Span, &u64)| {
+            let (start, length) = (gap.start.get(), gap.length.get());
+            match third {
+                0 => span(start, 0),
+                1 => span(start, length * 2 / 3),
+                2 => span(start + length / 3, length - length / 3),
+                _ => *gap,
+            }
+        };
+        let parts: Vec<Span> = gaps.iter().zip(&thirds).map(part).collect();
+        let bounds = stolen_between(&cuts, &parts);
+        let mut culprits = culprits();
+        let joined = join(&gaps, &events, &[], &bounds, &mut culprits);
+        for share in &joined.shares {
+            if culprits[share.culprit].kind == CulpritKind::Steal {
+                prop_assert!(share.ns <= parts[share.gap].length);
+            }
+        }
+        let mut culprits = Vec::new();
+        let joined = join(&gaps, &[], &[], &bounds, &mut culprits);
+        let all: Nanos = parts.iter().map(|part| part.length).sum();
+        let told = told_of(&joined.shares, &culprits);
+        let named = sum(&told, |_, kind| kind == CulpritKind::Steal);
+        prop_assert!(named <= all && all <= named + joined.steal_max);
     }
 
     /// Check that the events' order does not matter.
@@ -125,25 +189,29 @@ proptest! {
         loss in (0u64..6_000, 1u64..900),
         steal in 0u64..1_000,
     ) {
-        let (loss, mut culprits) = (span(loss.0, loss.1), culprits());
-        let steal = Nanos::from_nanos(steal);
+        let loss = span(loss.0, loss.1);
         let touched =
             |gap: &Span| gap.start < loss.end() && loss.start < gap.end();
         let others: Vec<Span> = gaps.iter().copied().filter(|gap| !touched(gap)).collect();
-        let shares = join(&gaps, &events, &[loss], steal, &mut culprits);
-        let (lost, kept): (Vec<&Share>, Vec<&Share>) =
-            shares.iter().partition(|share| touched(&gaps[share.gap]));
-        for share in lost {
-            prop_assert_eq!(culprits[share.culprit].kind, CulpritKind::Unexplained);
-            prop_assert_eq!(share.ns, gaps[share.gap].length);
+        // What was stolen may have been these gaps: then less is proven of the others.
+        for steal in [steal, 0] {
+            let mut culprits = culprits();
+            let shares = join(&gaps, &events, &[loss], &in_all(steal), &mut culprits).shares;
+            for share in shares.iter().filter(|share| touched(&gaps[share.gap])) {
+                prop_assert_eq!(culprits[share.culprit].kind, CulpritKind::Unexplained);
+                prop_assert_eq!(share.ns, gaps[share.gap].length);
+            }
         }
+        let mut culprits = culprits();
+        let shares = join(&gaps, &events, &[loss], &[], &mut culprits).shares;
+        let kept = shares.iter().filter(|share| !touched(&gaps[share.gap]));
         let places: Vec<usize> = (0..gaps.len()).filter(|at| !touched(&gaps[*at])).collect();
-        let kept: Vec<Share> = kept.into_iter().copied().collect();
-        let without: Vec<_> = joined(&others, &events, steal.get())
+        let kept: Vec<Share> = kept.copied().collect();
+        let without: Vec<_> = joined(&others, &events, 0)
             .into_iter()
             .map(|(gap, kind, ns, inside)| (places[gap], kind, ns, inside))
             .collect();
-        prop_assert_eq!(told(&kept, &culprits), without);
+        prop_assert_eq!(told_of(&kept, &culprits), without);
     }
 }
 
@@ -158,10 +226,13 @@ fn one_gap() {
         (0, CulpritKind::Thread, nanos(80), nanos(60)),
     ];
     assert_eq!(joined(&gaps, &events, 0), expected);
+    let shares = join(&gaps, &events, &[], &[], &mut culprits()).shares;
+    let entries: Vec<_> = shares.iter().map(|share| share.entry_ns).collect();
+    assert_eq!(entries, [Some(nanos(10)), Some(nanos(0))]);
 }
 
-/// Check that an edge that is longer than twice the typical one is nobody's as far as it
-/// is, and the hypervisor's where it took so much.
+/// Check that an edge that is longer than twice the typical one is unexplained as far as it is, and
+/// the hypervisor's as far as what it took then does not fit into the tick and its edges.
 #[test]
 fn long_edges() {
     let mut gaps: Vec<Span> = (0..9).map(|number| span(number * 1_000, 30)).collect();
@@ -175,6 +246,14 @@ fn long_edges() {
         sum(&told, |gap, kind| gap != 4 && kind == CulpritKind::Unexplained),
         Nanos::ZERO
     );
-    let told = joined(&gaps, &events, 480);
-    assert_eq!(sum(&told, |_, kind| kind == CulpritKind::Steal), rest);
+    let mut culprits = culprits();
+    let bounds = StealBounds { span: span(3_500, 1_100), at_least: rest, at_most: rest };
+    let joined = join(&gaps, &events, &[], &[bounds], &mut culprits);
+    let with_steal = told_of(&joined.shares, &culprits);
+    let stolen = sum(&with_steal, |gap, kind| gap == 4 && kind == CulpritKind::Steal);
+    assert_eq!(stolen, Nanos::from_nanos(430));
+    assert_eq!(joined.steal_max, Nanos::from_nanos(50));
+    // Read before and after the run only, it may have been all other gaps as well.
+    let told = self::joined(&gaps, &events, 480);
+    assert_eq!(sum(&told, |_, kind| kind == CulpritKind::Steal), Nanos::from_nanos(190));
 }

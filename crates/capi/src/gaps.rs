@@ -205,10 +205,12 @@ impl Seen {
             gaps: &noise.gaps,
             lost,
             shares: None,
+            losses: &[],
+            steal: None,
             meanwhile: MeanwhileInput::default(),
         };
         let none = || Failure::new(NF_SYSTEM, "nothing was summarised");
-        let whole = NoiseSummary::of([input]).cpus.pop().ok_or_else(none)?;
+        let whole = NoiseSummary::of(&[input]).cpus.pop().ok_or_else(none)?;
         let summary = summary(&whole, found.threshold, &found.noise);
         let mut sorted: Vec<Nanos> = noise.gaps.iter().map(|gap| gap.length).collect();
         sorted.sort_unstable();

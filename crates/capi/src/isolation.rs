@@ -294,7 +294,7 @@ fn wishes(options: Option<Options>) -> Result<Wishes, Failure> {
         return Err(Failure::usage("the field reserved is not zero"));
     }
     Ok(Wishes {
-        cpu: is(NF_ON_CPU).then(|| Cpu::new(options.cpu)),
+        cpus: is(NF_ON_CPU).then(|| Cpu::new(options.cpu).into()),
         unthrottled: is(NF_UNTHROTTLED),
         irqs: is(NF_IRQS),
         workqueues: is(NF_WORKQUEUES),

@@ -16,14 +16,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tempfile::TempDir;
 
 const RT_RUNTIME: &str = "/proc/sys/kernel/sched_rt_runtime_us";
-/// What a static library of Rust needs (`rustc --print native-static-libs`).
-const NEEDS: [&str; 7] = ["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl", "-lc"];
-
 /// How a program is compiled and linked.
 #[derive(Debug, Clone, Copy)]
 enum Way {
     SharedC,
+    /// With the static library, and the C library shared.
     StaticC,
+    /// With static libraries only.
+    WhollyStaticC,
     SharedCpp,
 }
 
@@ -31,7 +31,7 @@ impl Way {
     /// The compiler; `None`, and why, where there is none.
     fn compiler(self, test: &str) -> Option<Command> {
         let (name, standard) = match self {
-            Self::SharedC | Self::StaticC => ("cc", "-std=c11"),
+            Self::SharedC | Self::StaticC | Self::WhollyStaticC => ("cc", "-std=c11"),
             Self::SharedCpp => ("c++", "-std=c++17"),
         };
         if Command::new(name).arg("--version").output().is_err() {
@@ -62,8 +62,16 @@ impl Built {
         compiler.arg(here.join("tests/programs").join(source)).args(["-x", "none"]);
         compiler.arg("-o").arg(folder.path().join("program"));
         match way {
-            Way::StaticC => compiler.arg(library("libnoisefloor.a")).args(NEEDS),
-            _ => {
+            Way::StaticC => compiler.args(static_libraries(folder.path(), source)?),
+            Way::WhollyStaticC if !has_static_libc() => {
+                println!("skipped: {source}: there is no libc.a");
+                return None;
+            }
+            Way::WhollyStaticC => {
+                let libraries = static_libraries(folder.path(), source)?;
+                compiler.arg("-static").args(libraries)
+            }
+            Way::SharedC | Way::SharedCpp => {
                 for name in ["libnoisefloor.so", "libnoisefloor.so.0"] {
                     symlink(library("libnoisefloor.so"), folder.path().join(name))
                         .unwrap();
@@ -102,6 +110,30 @@ impl Built {
     }
 }
 
+fn has_static_libc() -> bool {
+    let asked = Command::new("cc").arg("-print-file-name=libc.a").output();
+    asked.is_ok_and(|output| text(&output.stdout).contains('/'))
+}
+
+/// What `pkg-config` says of the static library, installed into that folder; `None`, and why,
+/// where there is no `pkg-config`.
+fn static_libraries(prefix: &Path, test: &str) -> Option<Vec<String>> {
+    let lib = prefix.join("lib");
+    fs::create_dir(&lib).unwrap();
+    symlink(library("libnoisefloor.a"), lib.join("libnoisefloor.a")).unwrap();
+    let template = include_str!("../noisefloor.pc.in");
+    let described = template.replace("@PREFIX@", prefix.to_str().unwrap());
+    fs::write(lib.join("noisefloor.pc"), described.replace("@VERSION@", "1")).unwrap();
+    let mut asked = Command::new("pkg-config");
+    asked.env("PKG_CONFIG_PATH", &lib).args(["--static", "--libs", "noisefloor"]);
+    let Ok(output) = asked.output() else {
+        println!("skipped: {test}: there is no pkg-config");
+        return None;
+    };
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    Some(text(&output.stdout).split_whitespace().map(str::to_owned).collect())
+}
+
 /// A library that cargo has built beside this program.
 fn library(name: &str) -> PathBuf {
     let folder = env::current_exe().unwrap().parent().unwrap().to_owned();
@@ -127,11 +159,12 @@ fn checks_itself(source: &str, ways: &[Way], arguments: &[&str]) {
 }
 
 /// Check that a C program takes a CPU, measures, reads the same quantiles that it counts
-/// itself, and has everything back; shared and static.
+/// itself, and has everything back; shared, static, and wholly static.
 #[test]
 fn measured() {
     let version = [env!("CARGO_PKG_VERSION")];
-    checks_itself("measured.c", &[Way::SharedC, Way::StaticC], &version);
+    let ways = [Way::SharedC, Way::StaticC, Way::WhollyStaticC];
+    checks_itself("measured.c", &ways, &version);
 }
 
 /// Check that a C++ program's threads share the library.
@@ -143,7 +176,8 @@ fn threads() {
 /// Check that what makes no sense is refused, in C and in C++.
 #[test]
 fn misuse() {
-    checks_itself("misuse.c", &[Way::SharedC, Way::SharedCpp], &[]);
+    let ways = [Way::SharedC, Way::WhollyStaticC, Way::SharedCpp];
+    checks_itself("misuse.c", &ways, &[]);
 }
 
 /// Check that a program written for TIF compiles and works, linked either way.

@@ -5,9 +5,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::builder::styling::Styles;
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 use units::{Cpu, CpuSet, Nanos, Ppm};
 
+use crate::claiming::Claiming;
+use crate::destination::Destination;
 use crate::isolating::Free;
 use crate::jitter_args::JitterArgs;
 use crate::lab_args::LabCommand;
@@ -28,6 +30,7 @@ Exit codes:
 #[derive(Debug, Parser)]
 #[command(name = "noisefloor", version, after_help = EXIT_CODES, max_term_width = 80)]
 #[command(styles = Styles::plain(), disable_help_subcommand = true)]
+#[command(override_usage = "noisefloor [OPTIONS] [COMMAND]")]
 pub(crate) struct Args {
     /// What to do.
     #[command(subcommand)]
@@ -50,6 +53,16 @@ pub(crate) struct Output {
     /// No progress and no remarks on standard error.
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
+    /// Whether standard output is for the report, and not for what `-o -` writes.
+    #[arg(skip = true)]
+    pub(crate) has_report: bool,
+}
+
+impl Output {
+    /// Whether standard output is for people.
+    pub(crate) fn is_text(self) -> bool {
+        self.has_report && !self.json
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -82,7 +95,7 @@ Example: five seconds of CPUs 0 to 3
     #[command(after_help = "\
 Examples:
   noisefloor noise -c 1 -d 60
-  sudo noisefloor noise -c 3 --fifo 50 --max-gap 50us")]
+  sudo noisefloor noise -c 3 --fifo 50 --unthrottled --max-gap 50us")]
     Noise(NoiseArgs),
     /// How much a workload's run time varies on one CPU.
     ///
@@ -144,27 +157,28 @@ Examples:
 Example:
   sudo noisefloor restore")]
     Restore,
-    /// Run a program on a CPU of its own, and tell what it suffered.
+    /// Run a program on CPUs of its own, and report what interrupted it.
     ///
-    /// The program and all that it starts are kept to one CPU, and its first thread is a real-time
-    /// task. Standard input and output are its own, and so is the exit code; this tool tells on
-    /// standard error (with --json too), when the program has ended: how often the CPU was taken
-    /// from it, what interrupted it, and where events can be watched (root) the longest
-    /// interruptions, by whom. Signals sent to this tool are passed on, and who kills it kills
-    /// the program.
+    /// The program and all that it starts run on these CPUs only, as ordinary tasks unless --fifo
+    /// is given. Standard input and output are the program's, and so is the exit code; the report
+    /// goes to standard error when the program has ended, with --json too, where it follows what the
+    /// program prints there (--json-to FILE has it alone): how often the CPU was taken from it, what interrupted it, and, where events can be traced (root), the longest
+    /// interruptions with their causes. Signals are forwarded; killing noisefloor also kills the
+    /// program and all that it started, except for processes of another user.
     #[command(after_help = "\
 Exit codes: the program's, and 128 + N where signal N ended it; 127 where it
 is not there, 126 where it cannot be run; else, before it is started, 2 or 3.
 
 Examples:
   sudo noisefloor run ./compute
-  sudo noisefloor run --cpu 3 --fifo 50 -o run.json -- ./compute --size 8
-  noisefloor run --fifo 0 make             # as an ordinary task, without root")]
+  sudo noisefloor run -c 2-5 --fifo 50 -o run.json -- ./compute --size 8
+  noisefloor run make                      # without root")]
     Run(RunArgs),
     /// Show a saved recording again.
     #[command(after_help = "\
 Examples:
   noisefloor noise -d 60 -o before.json && noisefloor report before.json
+  ssh node noisefloor noise -o - | noisefloor report -
   noisefloor report slices.json -o slices.html")]
     Report(ReportArgs),
     /// The same measurements on other kernels, in guests; exact to the instruction.
@@ -212,11 +226,13 @@ pub(crate) struct NohzPlace {
     #[arg(long, value_name = "PRIO", default_value = "99",
         value_parser = clap::value_parser!(u8).range(0..=99))]
     pub(crate) fifo: u8,
-    /// Save the recording for `noisefloor report`.
+    /// Save the recording for `noisefloor report`; -: to standard output, instead of the report.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) free: Free,
+    #[command(flatten)]
+    pub(crate) claiming: Claiming,
 }
 
 #[derive(Debug, clap::Args)]
@@ -243,9 +259,17 @@ pub(crate) struct Where {
     /// The CPUs to measure, as 0-3,8; all that this process may use if not given.
     #[arg(short, long, value_name = "LIST", value_parser = cpu_list)]
     pub(crate) cpus: Option<CpuSet>,
-    /// Save the recording, raw series included, for `noisefloor report`.
+    /// Save the recording, raw series included, for `noisefloor report`; -: to standard output,
+    /// instead of the report.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+}
+
+impl Where {
+    /// Where the recording is saved.
+    pub(crate) fn destination(&self) -> Option<Destination<'_>> {
+        self.output.as_deref().map(|file| Destination::new("-o", file))
+    }
 }
 
 /// Limits that make the exit code 1.
@@ -281,6 +305,8 @@ pub(crate) struct CheckArgs {
     pub(crate) source: Option<Source>,
     #[command(flatten)]
     pub(crate) limits: Limits,
+    #[command(flatten)]
+    pub(crate) claiming: Claiming,
 }
 
 #[derive(Debug, clap::Args)]
@@ -318,11 +344,16 @@ pub(crate) struct NoiseArgs {
     /// Spin at this SCHED_FIFO priority, 1 to 99 (needs root or CAP_SYS_NICE).
     #[arg(long, value_name = "PRIO", value_parser = clap::value_parser!(u8).range(1..=99))]
     pub(crate) fifo: Option<u8>,
+    /// With --fifo: let real-time tasks have all of the CPU meanwhile, by switching off RT
+    /// throttling and the fair server; restored at the end (root).
+    #[arg(long, requires = "fifo")]
+    pub(crate) unthrottled: bool,
     /// End at the first gap that is longer, as 50us, and tell what went on around it (exit
     /// code 1).
     #[arg(long, value_name = "TIME", value_parser = span)]
     pub(crate) stop_above: Option<Nanos>,
-    /// Write gaps and events as a trace for Perfetto or Chrome (JSON).
+    /// Write gaps and events as a trace for Perfetto or Chrome (JSON); -: to standard output,
+    /// instead of the report.
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
     /// Who is to see what took the time; whoever can, if not given.
@@ -330,6 +361,8 @@ pub(crate) struct NoiseArgs {
     pub(crate) source: Option<Source>,
     #[command(flatten)]
     pub(crate) limits: Limits,
+    #[command(flatten)]
+    pub(crate) claiming: Claiming,
 }
 
 #[derive(Debug, clap::Args)]
@@ -360,7 +393,8 @@ pub(crate) struct WakersArgs {
     /// Count only wake-ups on these CPUs, as 0-3,8: where the woken thread is put.
     #[arg(short, long, value_name = "LIST", value_parser = cpu_list)]
     pub(crate) cpus: Option<CpuSet>,
-    /// Save the recording, all threads included, for `noisefloor report`.
+    /// Save the recording, all threads included, for `noisefloor report`; -: to standard
+    /// output, instead of the report.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// How long to count, in seconds or as 500ms.
@@ -381,18 +415,26 @@ pub(crate) struct RunArgs {
     #[arg(value_name = "CMD", required = true, trailing_var_arg = true)]
     #[arg(allow_hyphen_values = true)]
     pub(crate) command: Vec<OsString>,
-    /// The CPU; if not given the first nohz_full one, else the first that is set apart, else
-    /// the one that was interrupted least, but never CPU 0.
-    #[arg(short, long, value_name = "N", value_parser = cpu)]
-    pub(crate) cpu: Option<Cpu>,
-    /// The SCHED_FIFO priority of its first thread, 1 to 99 (needs root or CAP_SYS_NICE); 0: an
-    /// ordinary task. What it starts is ordinary.
-    #[arg(long, value_name = "PRIO", default_value = "99",
+    /// CPUs to run it on, as 2-5,8 [default: the first nohz_full CPU, else the first isolated
+    /// one, else the one with the fewest interrupts since boot, but not CPU 0].
+    #[arg(short, long, value_name = "LIST", value_parser = cpu_list, alias = "cpu")]
+    pub(crate) cpus: Option<CpuSet>,
+    /// SCHED_FIFO priority of all its threads and processes, 1 to 99 (needs root or
+    /// CAP_SYS_NICE); 0: an ordinary task.
+    ///
+    /// Where a thread of the program's cannot run for 3 s, or any other task for 20 s, because
+    /// real-time threads of the program hold its CPU, the program becomes an ordinary task, and
+    /// a warning says so.
+    #[arg(long, value_name = "PRIO", default_value = "0",
         value_parser = clap::value_parser!(u8).range(0..=99))]
     pub(crate) fifo: u8,
     /// Save the recording, the command with it, for `noisefloor report`.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// Write the JSON object that --json prints to FILE; the text report is printed unless
+    /// --quiet is given.
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    pub(crate) json_to: Option<PathBuf>,
     /// How many of the longest interruptions to tell of.
     #[arg(short = 'n', long, value_name = "N", default_value = "10")]
     pub(crate) top: u32,
@@ -401,11 +443,25 @@ pub(crate) struct RunArgs {
     pub(crate) source: Option<Source>,
     #[command(flatten)]
     pub(crate) free: Free,
+    #[command(flatten)]
+    pub(crate) claiming: Claiming,
+}
+
+impl RunArgs {
+    /// Where the recording is saved.
+    pub(crate) fn destination(&self) -> Option<Destination<'_>> {
+        self.output.as_deref().map(|file| Destination::new("-o", file))
+    }
+
+    /// Where the JSON object is written.
+    pub(crate) fn json_destination(&self) -> Option<Destination<'_>> {
+        self.json_to.as_deref().map(|file| Destination::new("--json-to", file))
+    }
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ReportArgs {
-    /// A recording saved with -o.
+    /// A recording saved with -o, at most 512 MiB; -: standard input.
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// Write a picture of it (FILE.svg, FILE.html); of slices only. Can be repeated.
@@ -428,31 +484,6 @@ pub(crate) enum Generated {
     Man,
     /// Completions for bash, zsh and fish.
     Completions,
-}
-
-impl Args {
-    /// What this process was called with; on a mistake, tells it and exits.
-    pub(crate) fn of_process() -> Self {
-        Self::parse_from(with_command(std::env::args_os().collect()))
-    }
-}
-
-/// Puts `check` where no command is named: `noisefloor --json` is `noisefloor check
-/// --json`.
-fn with_command(mut args: Vec<OsString>) -> Vec<OsString> {
-    let commands = Args::command();
-    let names = |arg: &OsString| {
-        let named = |command: &clap::Command| command.get_name() == arg.as_os_str();
-        commands.get_subcommands().any(named)
-    };
-    let asks =
-        |arg: &OsString| ["-h", "--help", "-V", "--version"].iter().any(|a| arg == a);
-    let option = |arg: &OsString| arg.as_encoded_bytes().starts_with(b"-");
-    let given = args.get(1..).unwrap_or_default();
-    if given.first().is_none_or(option) && !given.iter().any(|a| names(a) || asks(a)) {
-        args.insert(args.len().min(1), "check".into());
-    }
-    args
 }
 
 fn cpu(text: &str) -> Result<Cpu, String> {
@@ -530,28 +561,14 @@ impl Timer {
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory;
+
     use super::*;
 
     /// Check that the definition is sound in itself.
     #[test]
     fn definition_is_sound() {
         Args::command().debug_assert();
-    }
-
-    /// Check where `check` is put in, and where it is not.
-    #[test]
-    fn check_is_the_default() {
-        for (given, expected) in [
-            ("noisefloor", "noisefloor check"),
-            ("noisefloor --json", "noisefloor check --json"),
-            ("noisefloor -c 1 -d 2", "noisefloor check -c 1 -d 2"),
-            ("noisefloor --json ticks", "noisefloor --json ticks"),
-            ("noisefloor --help", "noisefloor --help"),
-            ("noisefloor tikcs", "noisefloor tikcs"),
-        ] {
-            let args = with_command(given.split(' ').map(OsString::from).collect());
-            assert_eq!(args.join(" ".as_ref()), expected);
-        }
     }
 
     /// Check that bare numbers are seconds, and units are read.

@@ -1,9 +1,5 @@
 //! `noisefloor lab explain`: one typical tick or call, or a whole phase, taken apart.
 
-use std::fs::{self, OpenOptions};
-use std::io;
-use std::path::Path;
-
 use ::lab::Plan;
 use recording::{Body, Cell, Doubt, Ending, Mode};
 use report::{
@@ -15,10 +11,11 @@ use serde_json::{Value, json};
 use units::Cpu;
 
 use crate::args::Output;
+use crate::destination::{self, Destination};
 use crate::lab;
 use crate::lab_args::{ExplainArgs, How};
 use crate::outcome::{Failure, Outcome};
-use crate::terminal::print;
+use crate::printing::{print, print_json, say_lines};
 
 /// Shorter beginnings of an identity could be names.
 const IDENTITY_MIN: usize = 6;
@@ -26,14 +23,15 @@ const IDENTITY_MIN: usize = 6;
 /// Explains a cell, or how two differ. A file that cannot be written is refused before
 /// anything boots.
 pub(crate) fn run(args: &ExplainArgs, output: Output) -> Result<Outcome, Failure> {
-    args.output.as_deref().map_or(Ok(()), refuse_unwritable)?;
-    let one = find(&args.cell, &args.how, output)?;
+    let output = destination::check(args.destination(), output)?;
+    let printable = |cell: Cell| if output.json { cell } else { cell.printable() };
+    let one = printable(find(&args.cell, &args.how, output)?);
     if args.whole {
         return explain_whole(args, output, &one);
     }
     let other = args.diff.as_ref().map(|diff| {
         let named = other(&args.cell, diff);
-        find(&named, &args.how, output)
+        find(&named, &args.how, output).map(printable)
     });
     match other.transpose()? {
         None => explain(args, output, &one),
@@ -43,9 +41,9 @@ pub(crate) fn run(args: &ExplainArgs, output: Output) -> Result<Outcome, Failure
 
 fn explain(args: &ExplainArgs, output: Output, cell: &Cell) -> Result<Outcome, Failure> {
     let typical = typical(cell, args)?;
-    if let Some(file) = &args.output {
-        let svg = is_svg(file);
-        write(file, &if svg { flame_svg(&typical) } else { folded(typical.stacks()) })?;
+    if let Some(to) = args.destination() {
+        let svg = is_svg(to);
+        to.write(&if svg { flame_svg(&typical) } else { folded(typical.stacks()) })?;
     }
     let text = match output.json {
         true => explain_json(&typical).map_err(Failure::bug)?,
@@ -63,9 +61,9 @@ fn explain_whole(
     let call = args.call.as_deref();
     let phase = WholePhase::of(cell, call, args.cpu.map(Cpu::new))
         .ok_or_else(|| missing_phase(cell, args))?;
-    if let Some(file) = &args.output {
-        let svg = is_svg(file);
-        write(file, &if svg { phase_svg(&phase) } else { folded(phase.stacks()) })?;
+    if let Some(to) = args.destination() {
+        let svg = is_svg(to);
+        to.write(&if svg { phase_svg(&phase) } else { folded(phase.stacks()) })?;
     }
     let text = match output.json {
         true => phase_json(&phase).map_err(Failure::bug)?,
@@ -81,12 +79,11 @@ fn explain_both(
     other: &Cell,
 ) -> Result<Outcome, Failure> {
     let (a, b) = (typical(one, args)?, typical(other, args)?);
-    if let Some(file) = &args.output {
-        let text = match is_svg(file) {
+    if let Some(to) = args.destination() {
+        to.write(&match is_svg(to) {
             true => flame_diff_svg(&a, &b),
             false => folded_diff(a.stacks(), b.stacks()),
-        };
-        write(file, &text)?;
+        })?;
     }
     let text = match output.json {
         true => explain_diff_json(&a, &b).map_err(Failure::bug)?,
@@ -105,10 +102,14 @@ fn finish(text: String, cells: &[&Cell], output: Output) -> Result<Outcome, Fail
         }
     }
     let text = match output.json {
-        true => with_doubts(&text, &doubts).map_err(Failure::bug)? + "\n",
+        true => with_doubts(&text, &doubts).map_err(Failure::bug)?,
         false => text + &doubts_text(&doubts),
     };
-    print(&text)?;
+    match output.has_report {
+        true if output.json => print_json(&text)?,
+        true => drop(print(&text)?),
+        false => say_lines(&doubts_text(&doubts)),
+    }
     Ok(match doubts.iter().any(Doubt::is_grave) {
         true => Outcome::Doubtful,
         false => Outcome::Done,
@@ -185,28 +186,8 @@ fn missing_phase(cell: &Cell, args: &ExplainArgs) -> Failure {
     }
 }
 
-fn is_svg(file: &Path) -> bool {
-    file.extension().is_some_and(|ending| ending == "svg")
-}
-
-fn write(file: &Path, text: &str) -> Result<(), Failure> {
-    fs::write(file, text).map_err(|error| unwritable(file, &error))
-}
-
-fn unwritable(file: &Path, error: &io::Error) -> Failure {
-    Failure::usage(format!("-o {}: {error}", file.display()))
-}
-
-/// Refuses a file that cannot be written; leaves it as it is.
-fn refuse_unwritable(file: &Path) -> Result<(), Failure> {
-    let opened = match OpenOptions::new().write(true).create_new(true).open(file) {
-        Ok(_) => fs::remove_file(file),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            OpenOptions::new().append(true).open(file).map(drop)
-        }
-        Err(error) => Err(error),
-    };
-    opened.map_err(|error| unwritable(file, &error))
+fn is_svg(to: Destination) -> bool {
+    to.file().extension().is_some_and(|ending| ending == "svg")
 }
 
 /// The other cell's whole name, where only its kernel was given.

@@ -2,10 +2,11 @@
 
 use ::facts::{Facts, Root};
 use recording::Recording;
+use units::printable;
 
 use crate::args::{FactsArgs, Output};
 use crate::outcome::{Failure, Outcome};
-use crate::terminal::print;
+use crate::printing::{print, print_json, say};
 
 pub(crate) fn run(args: &FactsArgs, output: Output) -> Result<Outcome, Failure> {
     let root = match &args.root {
@@ -15,7 +16,7 @@ pub(crate) fn run(args: &FactsArgs, output: Output) -> Result<Outcome, Failure> 
     if let Some(dir) = &args.record {
         let files = ::facts::record(&root, dir)?;
         if !output.quiet {
-            eprintln!("noisefloor: {files} files kept in {}", dir.display());
+            say(format_args!("{files} files kept in {}", dir.display()));
         }
     }
     let facts = Facts::read(&root);
@@ -25,7 +26,7 @@ pub(crate) fn run(args: &FactsArgs, output: Output) -> Result<Outcome, Failure> 
     if output.json {
         let (taken, tool) = (Recording::moment(), Recording::TOOL);
         let json = report::facts_json(&facts, &taken, tool).map_err(Failure::bug)?;
-        print(&(json + "\n"))?;
+        print_json(&json)?;
     } else {
         print(&report::facts_text(&facts))?;
     }
@@ -37,11 +38,12 @@ pub(crate) fn run(args: &FactsArgs, output: Output) -> Result<Outcome, Failure> 
 fn refuse_garbage(facts: &Facts) -> Result<(), Failure> {
     let garbage = facts.garbage();
     let reasons = garbage.iter().filter_map(|entry| entry.value.as_ref().err());
-    let mut reasons: Vec<String> = reasons.map(ToString::to_string).collect();
+    let mut reasons: Vec<String> =
+        reasons.map(|why| printable(&why.to_string()).into_owned()).collect();
     // Several facts may be read from one file.
     reasons.dedup();
     if reasons.is_empty() {
         return Ok(());
     }
-    Err(Failure::usage(reasons.join("\nnoisefloor: ")))
+    Err(Failure::usage(reasons.join("\n")))
 }

@@ -1,11 +1,12 @@
-//! Keeping a CPU free while something is measured or run there: what may be asked for, what
+//! Keeping CPUs free while something is measured or run there: what may be asked for, what
 //! could not be done, and what became of it afterwards.
 
 use ::facts::Facts;
-use isolate::{Fate, Isolation, Pick, Reason, Returned, Wishes};
-use units::Cpu;
+use isolate::{Fate, Isolation, Kind, Pick, Reason, Returned, Wishes};
+use units::CpuSet;
 
 use crate::outcome::Failure;
+use crate::printing::say;
 
 /// What may be asked for beside the CPU.
 #[derive(Debug, Clone, Copy, clap::Args)]
@@ -34,14 +35,24 @@ pub(crate) struct Free {
 }
 
 impl Free {
+    /// Real-time tasks may have all of the CPU, and nothing else is changed.
+    pub(crate) const UNTHROTTLED: Self = Self {
+        throttled: false,
+        irqs: false,
+        workqueues: false,
+        kthreads: false,
+        partition: false,
+        dma_latency: None,
+    };
+
     /// The same for a thread of that priority: an ordinary one is not throttled anyway.
     pub(crate) fn at(self, fifo: u8) -> Self {
         Self { throttled: self.throttled || fifo == 0, ..self }
     }
 
-    fn wishes(self, cpu: Cpu) -> Wishes {
+    fn wishes(self, cpus: CpuSet) -> Wishes {
         Wishes {
-            cpu: Some(cpu),
+            cpus: Some(cpus),
             unthrottled: !self.throttled,
             irqs: self.irqs,
             workqueues: self.workqueues,
@@ -52,16 +63,16 @@ impl Free {
     }
 }
 
-/// Keeps a CPU free, tells what could not be done, runs, and gives everything back, however
+/// Keeps CPUs free, tells what could not be done, runs, and gives everything back, however
 /// that ends. Who calls it listens to signals already: else they would end it in between.
 pub(crate) fn kept_free<T>(
-    cpu: Cpu,
+    cpus: impl Into<CpuSet>,
     free: Free,
     facts: &Facts,
     quiet: bool,
     run: impl FnOnce() -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let isolation = Isolation::begin(&free.wishes(cpu), facts)?;
+    let isolation = Isolation::begin(&free.wishes(cpus.into()), facts)?;
     isolation.left().iter().for_each(|left| remark(quiet, &left_line(left)));
     isolation.refused().iter().for_each(|why| remark(quiet, &why.to_string()));
     let ran = run();
@@ -98,15 +109,18 @@ fn reason(pick: &Pick) -> Option<String> {
 pub(crate) fn clean_up(quiet: bool) {
     match isolate::restore() {
         Ok(returned) => {
-            returned.iter().for_each(|left| remark(quiet, &left_line(left)));
+            let left = returned.iter().filter(|one| !matches!(one.fate, Fate::Needed(_)));
+            left.for_each(|left| remark(quiet, &left_line(left)));
         }
+        // Another user's home (`sudo -u` keeps HOME): there is none of this user's in it.
+        Err(why) if why.kind() == Kind::Privilege => {}
         Err(why) => remark(quiet, &why.to_string()),
     }
 }
 
-fn remark(quiet: bool, text: &str) {
+pub(crate) fn remark(quiet: bool, text: &str) {
     if !quiet {
-        eprintln!("noisefloor: {text}");
+        say(text);
     }
 }
 
@@ -117,7 +131,7 @@ fn left_line(left: &Returned) -> String {
 /// What is worth telling at the end of a run that went well.
 fn unusual(returned: &Returned) -> Option<String> {
     match returned.fate {
-        Fate::Restored | Fate::Gone => None,
+        Fate::Restored | Fate::Gone | Fate::Needed(_) => None,
         Fate::LeftAlone(_) | Fate::Refused(_) => Some(line(returned)),
     }
 }
@@ -133,6 +147,14 @@ pub(crate) fn line(returned: &Returned) -> String {
         ),
         Fate::Refused(why) => {
             format!("{setting} was {old}, and could not be put back: {why}")
+        }
+        Fate::Needed(processes) => {
+            let processes: Vec<String> =
+                processes.iter().copied().map(isolate::described).collect();
+            format!(
+                "{setting} was {old}, and stays changed: {} needs it",
+                processes.join(", ")
+            )
         }
     }
 }

@@ -2,15 +2,14 @@
 //!
 //! A user's own library may crash, so another process runs it, which this one watches over.
 
-use std::fs;
-use std::path::Path;
-
 use ::facts::{Facts, Root};
+use isolate::Kept;
 use measure::Spec;
 use recording::{Body, JitterSeries, JitterSpec, Recording, Workload};
-use units::{Cpu, CpuSet, LengthUnit};
+use units::{Cpu, LengthUnit};
 
 use crate::args::{Output, Where};
+use crate::destination::{self, Destination};
 use crate::isolating::{kept_free, tell_pick};
 use crate::jitter_args::JitterArgs;
 use crate::jitter_watcher::JitterWatcher;
@@ -19,24 +18,29 @@ use crate::outcome::{Failure, Outcome};
 use crate::supervisor::{self, Supervisor};
 
 pub(crate) fn run(args: &JitterArgs, output: Output) -> Result<Outcome, Failure> {
-    if let Some((option, file)) = args.histogram() {
-        measuring::refuse_unwritable_in_place(option, file)?;
-    }
-    if let Some(file) = &args.output {
-        measuring::refuse_unwritable("-o", file)?;
-    }
+    let output = destination::check(
+        args.destination().into_iter().chain(args.histogram()),
+        output,
+    )?;
     let facts = Facts::read(&Root::live());
-    let pick = isolate::pick(args.cpu, &facts)?;
+    let pick = isolate::pick(args.cpu, &facts).map_err(|why| {
+        let spec = spec(args, args.cpu.unwrap_or(Cpu::new(0)));
+        measuring::mistake_or(&Spec::Jitter(spec), &facts, why)
+    })?;
     let cpu = pick.cpu;
     if supervisor::is_supervised() {
+        // What else a capability would be for, the supervisor has done.
+        isolate::drop_capabilities(Kept::SysNice)?;
         return supervisor::supervised(|| measure(args, cpu, &facts, output));
     }
     // Where it cannot be, nothing is changed first.
-    measure::refuse(&Spec::Jitter(spec(args, cpu)), &facts)?;
+    let spec = Spec::Jitter(spec(args, cpu));
+    measure::refuse(&spec, &facts)?;
     tell_pick(&pick, output.quiet);
     match &args.workload {
         Workload::Exec(library) => {
             let supervisor = Supervisor::new()?;
+            measure::refuse_occupied(&spec)?;
             let again = args.cpu.is_none().then(|| format!("--cpu={cpu}"));
             kept_free(cpu, args.free.at(args.fifo), &facts, output.quiet, || {
                 supervisor.watch_over(library, again.as_deref())
@@ -53,26 +57,29 @@ fn measure(
     facts: &Facts,
     output: Output,
 ) -> Result<Outcome, Failure> {
-    let spec = spec(args, cpu);
-    let _claim = isolate::claim(&CpuSet::from_iter([cpu]))?;
-    let mut watcher = JitterWatcher::new(spec.clone(), output)?;
+    let own = spec(args, cpu);
+    let spec = Spec::Jitter(own.clone());
+    let claimed = args.claiming.claim_for(&spec, &cpu.into(), output.quiet)?;
+    let mut watcher = JitterWatcher::new(own, facts.clone(), output)?;
     if args.tests.is_some() && args.duration().is_some() {
         watcher.remark("-d and -D go before -t: as many tests as there is time for");
     }
     let locked = isolate::lock_memory(cpu, facts);
     locked.as_ref().err().iter().for_each(|why| watcher.remark(&why.to_string()));
-    let run = || {
-        let recording = measure::run(&Spec::Jitter(spec), facts, &mut watcher);
+    let mut run = || {
+        let recording = measure::run(&spec, facts, &mut watcher);
         watcher.close();
         recording.map_err(refused)
     };
-    let recording = match supervisor::is_supervised() {
+    let mut recording = match supervisor::is_supervised() {
         true => run(),
         false => kept_free(cpu, args.free.at(args.fifo), facts, output.quiet, run),
     }?;
+    claimed.doubt(&mut recording);
     let asked = Where { cpus: None, output: args.output.clone() };
-    let written = args.histogram().map(|(_, file)| write_histogram(&recording, file));
-    let outcome = measuring::finish(&recording, &asked, output, || close(&recording))?;
+    let outcome = measuring::finish(&recording, &asked, output, || close(&recording));
+    let written = args.histogram().map(|file| write_histogram(&recording, file));
+    let outcome = outcome?;
     written.transpose()?;
     Ok(outcome)
 }
@@ -107,12 +114,11 @@ fn close(recording: &Recording) -> String {
     })
 }
 
-fn write_histogram(recording: &Recording, file: &Path) -> Result<(), Failure> {
+fn write_histogram(recording: &Recording, to: Destination) -> Result<(), Failure> {
     let Some((spec, series)) = seen(recording) else { return Ok(()) };
-    let is_hgrm = file.extension().is_some_and(|end| end == "hgrm");
+    let is_hgrm = to.file().extension().is_some_and(|end| end == "hgrm");
     let write = if is_hgrm { ::report::jitter_hgrm } else { ::report::jitter_list };
-    fs::write(file, write(spec, series))
-        .map_err(|error| Failure::refused(format!("{}: {error}", file.display())))
+    to.write(&write(spec, series))
 }
 
 fn seen(recording: &Recording) -> Option<(&JitterSpec, &JitterSeries)> {

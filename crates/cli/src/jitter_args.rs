@@ -8,6 +8,8 @@ use recording::Workload;
 use units::{Cpu, Nanos};
 
 use crate::args::span;
+use crate::claiming::Claiming;
+use crate::destination::Destination;
 use crate::isolating::Free;
 
 /// Where `-h` writes.
@@ -52,7 +54,8 @@ pub(crate) struct JitterArgs {
     #[arg(long, value_name = "PRIO", default_value = "99",
         value_parser = clap::value_parser!(u8).range(0..=99))]
     pub(crate) fifo: u8,
-    /// Save the recording, all tests included, for `noisefloor report`.
+    /// Save the recording, all tests included, for `noisefloor report`; -: to standard output,
+    /// instead of the report.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Print help.
@@ -60,6 +63,8 @@ pub(crate) struct JitterArgs {
     help: Option<bool>,
     #[command(flatten)]
     pub(crate) free: Free,
+    #[command(flatten)]
+    pub(crate) claiming: Claiming,
 }
 
 impl JitterArgs {
@@ -68,10 +73,17 @@ impl JitterArgs {
         self.minutes.or(self.hours)
     }
 
-    /// The histogram's file, and the option that named it.
-    pub(crate) fn histogram(&self) -> Option<(&'static str, &Path)> {
-        let own = self.histogram_file.as_deref().map(|file| ("-H", file));
-        own.or_else(|| self.histogram.then_some(("-h", Path::new(HISTOGRAM))))
+    /// Where the recording is saved.
+    pub(crate) fn destination(&self) -> Option<Destination<'_>> {
+        self.output.as_deref().map(|file| Destination::new("-o", file))
+    }
+
+    /// The histogram's file.
+    pub(crate) fn histogram(&self) -> Option<Destination<'_>> {
+        let own = self.histogram_file.as_deref();
+        own.map(|file| Destination::new("-H", file)).or_else(|| {
+            self.histogram.then_some(Destination::new("-h", Path::new(HISTOGRAM)))
+        })
     }
 }
 
@@ -111,10 +123,11 @@ mod tests {
         let args = parsed("jitter -a 3 -t 20 -l 7 -c -h");
         assert_eq!((args.cpu, args.tests), (Some(Cpu::new(3)), Some(20)));
         assert_eq!((args.loops, args.ticks), (Some(7), true));
-        assert_eq!(args.histogram(), Some(("-h", Path::new("tif.hist"))));
+        let file = |option, file| Some(Destination::new(option, Path::new(file)));
+        assert_eq!(args.histogram(), file("-h", "tif.hist"));
         assert_eq!((args.duration(), args.fifo), (None, 99));
         let args = parsed("jitter -h -H my.hist -d1");
-        assert_eq!(args.histogram(), Some(("-H", Path::new("my.hist"))));
+        assert_eq!(args.histogram(), file("-H", "my.hist"));
         assert_eq!(args.duration(), Some(Nanos::from_secs(60)));
     }
 

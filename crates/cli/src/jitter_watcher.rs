@@ -4,16 +4,20 @@
 
 use std::sync::atomic::Ordering;
 
+use ::facts::Facts;
 use measure::{Stop, Watch};
-use recording::{JitterPlan, JitterSoFar, JitterSpec};
+use recording::{JitterPlan, JitterSoFar, JitterSpec, Workload};
 use units::{Nanos, TscHz};
 
 use crate::args::Output;
 use crate::outcome::Failure;
-use crate::terminal::{Terminal, print};
+use crate::printing::print;
+use crate::supervisor;
+use crate::terminal::Terminal;
 
 pub(crate) struct JitterWatcher {
     terminal: Terminal,
+    facts: Facts,
     spec: JitterSpec,
     /// Whether standard output is for people.
     is_text: bool,
@@ -22,11 +26,15 @@ pub(crate) struct JitterWatcher {
 }
 
 impl JitterWatcher {
-    pub(crate) fn new(spec: JitterSpec, output: Output) -> Result<Self, Failure> {
+    pub(crate) fn new(
+        spec: JitterSpec,
+        facts: Facts,
+        output: Output,
+    ) -> Result<Self, Failure> {
         let terminal = Terminal::new(output.quiet, None)?;
-        let (is_text, has_line) = (!output.json, terminal.period().is_some());
+        let (is_text, has_line) = (output.is_text(), terminal.period().is_some());
         let has_rows = is_text && !output.quiet && !has_line;
-        Ok(Self { terminal, spec, is_text, has_rows, are_rows_begun: false })
+        Ok(Self { terminal, facts, spec, is_text, has_rows, are_rows_begun: false })
     }
 
     /// Says something on standard error that stays, unless told to be quiet.
@@ -51,8 +59,18 @@ impl JitterWatcher {
 }
 
 impl Watch for JitterWatcher {
+    fn has_neighbours(&self) -> bool {
+        true
+    }
+
     fn stop(&self) -> &Stop {
         self.terminal.stop()
+    }
+
+    fn never_returns(&mut self, after: Nanos) {
+        if let Workload::Exec(library) = &self.spec.workload {
+            supervisor::give_up(library, after);
+        }
     }
 
     fn period(&self) -> Option<Nanos> {
@@ -62,7 +80,7 @@ impl Watch for JitterWatcher {
 
     fn plan(&mut self, plan: &JitterPlan) {
         if self.is_text {
-            self.show(&report::jitter_header(&self.spec, plan));
+            self.show(&report::jitter_header(&self.facts, &self.spec, plan));
         }
         if self.has_rows {
             self.show(&report::jitter_rows_header(self.spec.unit));

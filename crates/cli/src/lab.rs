@@ -17,7 +17,8 @@ use crate::args::Output;
 use crate::lab_args::{CheckArgs, How, LabCommand, ModeArg, RunArgs};
 use crate::lab_watcher::Watcher;
 use crate::outcome::{Failure, Outcome};
-use crate::terminal::{print, stop_on_signals};
+use crate::printing::{print, print_content, print_json, say};
+use crate::terminal::stop_on_signals;
 use crate::{explain, lab_catalogue};
 
 /// Does what was asked of the lab.
@@ -42,6 +43,7 @@ fn experiment(args: &RunArgs, output: Output) -> Result<Outcome, Failure> {
     match args.markdown {
         true => {
             let made_with = lab.made_with();
+            let cells = printable(&cells);
             let report = reported(&experiment, &cells, &made_with, None);
             print(&cells_markdown(&report)).map(drop)?;
         }
@@ -70,7 +72,7 @@ fn check(args: &CheckArgs, output: Output) -> Result<Outcome, Failure> {
     let exceeded: Vec<Exceeded> = breaches.iter().map(exceeded).collect();
     tell(&lab, &experiment, &cells, Some(&exceeded), output)?;
     for breach in &breaches {
-        eprintln!("noisefloor: {breach}");
+        say(breach);
     }
     Ok(outcome(&cells, experiment.cells().len(), !breaches.is_empty()))
 }
@@ -85,7 +87,7 @@ fn print_baseline(
     }
     let cells = cells(&open()?, experiment.cells(), &args.how, output)?;
     let measured: Vec<Measured> = cells.iter().map(measured).collect();
-    print(&::lab::baseline(&measured))?;
+    print_content(&::lab::baseline(&measured))?;
     Ok(outcome(&cells, experiment.cells().len(), false))
 }
 
@@ -171,6 +173,10 @@ pub(crate) fn cells(
     Ok(cells?)
 }
 
+fn printable(cells: &[Cell]) -> Vec<Cell> {
+    cells.iter().map(Cell::printable).collect()
+}
+
 /// What there is to report.
 fn reported<'a>(
     experiment: &'a Experiment,
@@ -196,13 +202,14 @@ fn tell(
     output: Output,
 ) -> Result<(), Failure> {
     let made_with = lab.made_with();
-    let cells = reported(experiment, cells, &made_with, breaches);
-    let text = match output.json {
-        true => cells_json(&cells, output.series).map_err(Failure::bug)? + "\n",
-        false => cells_text(&cells),
-    };
-    print(&text)?;
-    Ok(())
+    let reported = |cells| reported(experiment, cells, &made_with, breaches);
+    match output.json {
+        true => {
+            let json = cells_json(&reported(cells), output.series);
+            print_json(&json.map_err(Failure::bug)?)
+        }
+        false => print(&cells_text(&reported(&printable(cells)))).map(drop),
+    }
 }
 
 /// How a run of cells ends: a lost cell is a test that failed, and what was ended early is

@@ -6,6 +6,7 @@ use clap::Subcommand;
 use units::Nanos;
 
 use crate::args::seconds;
+use crate::destination::Destination;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum LabCommand {
@@ -142,11 +143,19 @@ pub(crate) struct ExplainArgs {
     /// With --whole: the guest's CPU to explain [default: those measured].
     #[arg(long, value_name = "CPU", requires = "whole")]
     pub(crate) cpu: Option<u32>,
-    /// Write a flame graph (SVG), or with another ending stacks as text.
+    /// Write a flame graph (SVG), or with another ending stacks as text; -: stacks to standard
+    /// output, instead of the report.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) how: How,
+}
+
+impl ExplainArgs {
+    /// Where the picture or the stacks are written.
+    pub(crate) fn destination(&self) -> Option<Destination<'_>> {
+        self.output.as_deref().map(|file| Destination::new("-o", file))
+    }
 }
 
 #[derive(Debug, clap::Args)]

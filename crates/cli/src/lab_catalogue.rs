@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use ::lab::{Audience, Cache, Experiment, Fetch, Kernel, Kernels, Lab, SuiteKernels};
+use report::paragraph;
 use serde_json::json;
 
 use crate::args::Output;
@@ -11,7 +12,8 @@ use crate::lab;
 use crate::lab_args::{KernelsArgs, ShowArgs};
 use crate::lab_watcher::Watcher;
 use crate::outcome::{Failure, Outcome};
-use crate::terminal::{print, stop_on_signals};
+use crate::printing::{self, print, print_content};
+use crate::terminal::stop_on_signals;
 
 /// How wide a list is, and its first column.
 const WIDTH: usize = 80;
@@ -32,10 +34,12 @@ pub(crate) fn list(output: Output) -> Result<Outcome, Failure> {
             "made_with": parts,
         }));
     }
-    let line = |e: &Experiment| format!("{:<12}{}\n", e.name(), e.about());
+    let line = |e: &Experiment| paragraph(&format!("{:<12}", e.name()), e.about());
     let lines: String = experiments.iter().map(line).collect();
     let parts = parts.map_or_else(
-        |error| format!("\nNothing can be run yet: {error}\n"),
+        |error| {
+            format!("\n{}", paragraph("", &format!("Nothing can be run yet: {error}")))
+        },
         |parts| report::made_with(&parts),
     );
     print(&(lines + &parts))?;
@@ -47,7 +51,7 @@ pub(crate) fn show(args: &ShowArgs, output: Output) -> Result<Outcome, Failure> 
     if output.json {
         return Err(Failure::usage("an experiment is written as TOML: leave out --json"));
     }
-    print(lab::read(&args.name)?.with_kernels(&[])?.text())?;
+    print_content(lab::read(&args.name)?.with_kernels(&[])?.text())?;
     Ok(Outcome::Done)
 }
 
@@ -144,6 +148,6 @@ fn object(kind: &str, value: &serde_json::Value) -> Result<Outcome, Failure> {
 
 fn print_json(object: &serde_json::Value) -> Result<Outcome, Failure> {
     let text = serde_json::to_string_pretty(object).map_err(Failure::bug)?;
-    print(&(text + "\n"))?;
+    printing::print_json(&text)?;
     Ok(Outcome::Done)
 }

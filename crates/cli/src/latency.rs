@@ -3,25 +3,32 @@
 use measure::Spec;
 use recording::LatencySpec;
 use stats::Limits;
+use units::CpuSet;
 
 use crate::args::{LatencyArgs, Output};
+use crate::destination;
 use crate::measuring::{self, Place};
 use crate::outcome::{Failure, Outcome};
 use crate::terminal::Terminal;
 
 pub(crate) fn run(args: &LatencyArgs, output: Output) -> Result<Outcome, Failure> {
-    let place = Place::find(&args.place, isolate::choose)?;
-    let spec = Spec::Latency(LatencySpec {
-        cpus: place.cpus.clone(),
-        interval_ns: args.interval,
-        duration_ns: args.duration,
-        timer: args.timer.of_recording(),
-        fifo: args.fifo,
-    });
+    let output = destination::check(args.place.destination(), output)?;
+    let (place, spec) = Place::find_for(&args.place, |cpus, _| spec(args, cpus))?;
+    measure::refuse_occupied(&spec)?;
     let mut terminal = Terminal::new(output.quiet, None)?;
     let recording = place.measure(&spec, &mut terminal)?;
     let text = || report::text(&recording);
     let outcome = measuring::finish(&recording, &args.place, output, text)?;
     let limits = Limits { late: args.max_late, ..Limits::default() };
     Ok(measuring::judge(outcome, &recording, limits))
+}
+
+fn spec(args: &LatencyArgs, cpus: CpuSet) -> Spec {
+    Spec::Latency(LatencySpec {
+        cpus,
+        interval_ns: args.interval,
+        duration_ns: args.duration,
+        timer: args.timer.of_recording(),
+        fifo: args.fifo,
+    })
 }

@@ -9,15 +9,24 @@
 //!   jitter         jitter_args, jitter_watcher, supervisor
 //!   slices         slices_args
 //!   isolating      a CPU kept free meanwhile, and everything given back
+//!   claiming       CPUs on which no other noisefloor measures
 //!   measuring      what the measuring commands share: CPUs, facts, saving, printing
+//!   destination    files and standard output, as what -o names
+//!   command_line   the command that is meant where none is named; usage errors
+//!   printing       the way to standard output and standard error
 //!   terminal       progress, live ticks, Ctrl-C
 //!   outcome        exit codes, and which failure has which
 //! ```
 #![forbid(unsafe_code)]
+// What is printed passes the filter in `printing`.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod args;
 mod blaming;
 mod check;
+mod claiming;
+mod command_line;
+mod destination;
 mod explain;
 mod facts;
 mod generate;
@@ -34,6 +43,7 @@ mod measuring;
 mod nohz;
 mod noise;
 mod outcome;
+mod printing;
 mod progress_line;
 mod report;
 mod restore;
@@ -50,23 +60,25 @@ use std::process::ExitCode;
 
 use crate::args::{Args, Command};
 use crate::outcome::{Failure, Outcome};
+use crate::printing::say;
 
 fn main() -> ExitCode {
-    let ended = catch_unwind(AssertUnwindSafe(|| run(Args::of_process())));
+    let ended = catch_unwind(AssertUnwindSafe(|| run(command_line::parse())));
     match ended {
         Ok(Ok(outcome)) => outcome.into(),
         Ok(Err(failure)) => {
-            eprintln!("noisefloor: {failure}");
+            say(&failure);
             failure.outcome().into()
         }
         Err(_) => {
-            eprintln!("noisefloor: this is a bug in noisefloor: please report the above");
+            say("this is a bug in noisefloor: please report the above");
             Outcome::Bug.into()
         }
     }
 }
 
 fn run(args: Args) -> Result<Outcome, Failure> {
+    terminal::report_lock_waits(args.output.quiet);
     if !matches!(args.command, Command::Restore | Command::Generate(_)) {
         isolating::clean_up(args.output.quiet);
     }

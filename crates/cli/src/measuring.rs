@@ -1,17 +1,15 @@
-//! What the measuring commands share: which CPUs, where to save, how to tell.
-
-use std::path::Path;
+//! What the measuring commands share: which CPUs, and how a measurement is reported and saved.
 
 use facts::{Facts, Root};
 use measure::{Spec, Watch};
 use recording::Recording;
-use rustix::fs::{Access, access};
 use stats::Limits;
 use units::CpuSet;
 
 use crate::args::{Output, Where};
 use crate::outcome::{Failure, Outcome};
-use crate::terminal::{Terminal, print};
+use crate::printing::{print, print_json, say};
+use crate::terminal::Terminal;
 
 /// `isolate::choose` for CPUs to run on, `isolate::watch` for CPUs to look at.
 type Choose = fn(Option<&CpuSet>, &Facts) -> Result<CpuSet, isolate::Error>;
@@ -22,16 +20,37 @@ pub(crate) struct Place {
     pub(crate) cpus: CpuSet,
 }
 
+/// A mistake in what was asked is reported before a CPU that cannot be had.
+pub(crate) fn mistake_or(spec: &Spec, facts: &Facts, why: isolate::Error) -> Failure {
+    match measure::refuse(spec, facts) {
+        Err(mistake) if mistake.kind() == measure::Kind::Spec => mistake.into(),
+        _ => why.into(),
+    }
+}
+
 impl Place {
-    /// Reads the facts, and refuses CPUs and files that cannot be had before anything is
-    /// measured. `choose` says which CPUs those asked for are.
+    /// Reads the facts, and refuses CPUs that cannot be had before anything is measured.
+    /// `choose` says which CPUs those asked for are.
     pub(crate) fn find(asked: &Where, choose: Choose) -> Result<Self, Failure> {
-        if let Some(file) = &asked.output {
-            refuse_unwritable("-o", file)?;
-        }
         let facts = Facts::read(&Root::live());
         let cpus = choose(asked.cpus.as_ref(), &facts)?;
         Ok(Self { facts, cpus })
+    }
+
+    /// The same for CPUs to run on, and what is to be measured there: mistakes in that are
+    /// reported before anything else.
+    pub(crate) fn find_for(
+        asked: &Where,
+        spec: impl Fn(CpuSet, &Facts) -> Spec,
+    ) -> Result<(Self, Spec), Failure> {
+        let facts = Facts::read(&Root::live());
+        let cpus = isolate::choose(asked.cpus.as_ref(), &facts).map_err(|why| {
+            let named = asked.cpus.clone().unwrap_or_default();
+            mistake_or(&spec(named, &facts), &facts, why)
+        })?;
+        let spec = spec(cpus.clone(), &facts);
+        measure::refuse(&spec, &facts)?;
+        Ok((Self { facts, cpus }, spec))
     }
 
     /// Measures, and takes the progress line away.
@@ -46,44 +65,17 @@ impl Place {
     }
 }
 
-/// A run of an hour must not end with "permission denied".
-pub(crate) fn refuse_unwritable(option: &str, file: &Path) -> Result<(), Failure> {
-    let refuse = |why: &dyn std::fmt::Display| {
-        Err(Failure::usage(format!("{option} {}: {why}", file.display())))
-    };
-    if file.is_dir() {
-        return refuse(&"is a directory");
-    }
-    let parent = recording::folder(file);
-    match access(parent, Access::WRITE_OK | Access::EXEC_OK) {
-        Ok(()) => Ok(()),
-        Err(error) => refuse(&format_args!("{}: {error}", parent.display())),
-    }
-}
-
-/// The same for a file that is written as it is, not replaced: it may be one that is there,
-/// or a device.
-pub(crate) fn refuse_unwritable_in_place(
-    option: &str,
-    file: &Path,
-) -> Result<(), Failure> {
-    if !file.exists() || file.is_dir() {
-        return refuse_unwritable(option, file);
-    }
-    access(file, Access::WRITE_OK)
-        .map_err(|why| Failure::usage(format!("{option} {}: {why}", file.display())))
-}
-
-/// Saves what was measured where that was asked, tells it, and says how it ended. What
-/// cannot be saved is told all the same.
+/// Reports what was measured, saves it where that was asked, and says how it ended. What
+/// cannot be reported is saved all the same.
 pub(crate) fn finish(
     recording: &Recording,
     asked: &Where,
     output: Output,
     text: impl FnOnce() -> String,
 ) -> Result<Outcome, Failure> {
-    let saved = asked.output.as_deref().map(|file| recording.save(file));
-    show(recording, output, text)?;
+    let shown = show(recording, output, text);
+    let saved = asked.destination().map(|to| to.save(recording));
+    shown?;
     saved.transpose()?;
     let grave = recording.doubts.iter().any(recording::Doubt::is_grave);
     Ok(if grave { Outcome::Doubtful } else { Outcome::Done })
@@ -97,8 +89,8 @@ pub(crate) fn show(
 ) -> Result<(), Failure> {
     if output.json {
         let json = ::report::json(recording, output.series).map_err(Failure::bug)?;
-        print(&(json + "\n"))?;
-    } else {
+        print_json(&json)?;
+    } else if output.has_report {
         print(&text())?;
     }
     Ok(())
@@ -107,9 +99,7 @@ pub(crate) fn show(
 /// Holds what was measured against the limits given, unless it ended badly already.
 pub(crate) fn judge(outcome: Outcome, recording: &Recording, limits: Limits) -> Outcome {
     let exceeded = ::report::exceeded(recording, &limits);
-    for line in &exceeded {
-        eprintln!("noisefloor: {line}");
-    }
+    exceeded.iter().for_each(say);
     match outcome {
         Outcome::Done if !exceeded.is_empty() => Outcome::Exceeded,
         other => other,

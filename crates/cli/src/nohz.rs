@@ -4,9 +4,10 @@
 use ::facts::{Facts, Root};
 use measure::{Spec, Watch};
 use recording::{NohzSpec, Recording};
-use units::Nanos;
+use units::{Cpu, Nanos};
 
 use crate::args::{NohzCommand, NohzPlace, Output, Where};
+use crate::destination;
 use crate::isolating::{kept_free, tell_pick};
 use crate::measuring;
 use crate::outcome::{Failure, Outcome};
@@ -18,39 +19,37 @@ pub(crate) fn run(command: &NohzCommand, output: Output) -> Result<Outcome, Fail
         NohzCommand::Stress(stress) => (&stress.place, stress.count, Nanos::ZERO),
     };
     let asked = Where { cpus: None, output: place.output.clone() };
-    if let Some(file) = &asked.output {
-        measuring::refuse_unwritable("-o", file)?;
-    }
+    let output = destination::check(asked.destination(), output)?;
     let facts = Facts::read(&Root::live());
     let mut terminal = Terminal::new(output.quiet, None)?;
-    let pick = isolate::pick(place.cpu, &facts)?;
-    let cpu = pick.cpu;
-    let spec = spec(place, cpu, tries, stay);
-    let spec = match command {
-        NohzCommand::Test(_) => Spec::NohzTest(spec),
-        NohzCommand::Stress(_) => Spec::NohzStress(spec),
+    let spec = |cpu| {
+        let spec = spec(place, cpu, tries, stay);
+        match command {
+            NohzCommand::Test(_) => Spec::NohzTest(spec),
+            NohzCommand::Stress(_) => Spec::NohzStress(spec),
+        }
     };
+    let pick = isolate::pick(place.cpu, &facts).map_err(|why| {
+        measuring::mistake_or(&spec(place.cpu.unwrap_or(Cpu::new(0))), &facts, why)
+    })?;
+    let (cpu, spec) = (pick.cpu, spec(pick.cpu));
     // Where it cannot be, nothing is changed first.
     measure::refuse(&spec, &facts)?;
-    let _claim = isolate::claim(&[cpu].into_iter().collect())?;
+    let claimed = place.claiming.claim_for(&spec, &cpu.into(), output.quiet)?;
     tell_pick(&pick, output.quiet);
-    let recording =
+    let mut recording =
         kept_free(cpu, place.free.at(place.fifo), &facts, output.quiet, || {
             let recording = measure::run(&spec, &facts, &mut terminal as &mut dyn Watch);
             terminal.clear();
             Ok(recording?)
         })?;
+    claimed.doubt(&mut recording);
     let told =
         measuring::finish(&recording, &asked, output, || report::text(&recording))?;
     Ok(if failed(&recording) { Outcome::Exceeded } else { told })
 }
 
-fn spec(
-    place: &NohzPlace,
-    cpu: units::Cpu,
-    tries: Option<u64>,
-    stay_ns: Nanos,
-) -> NohzSpec {
+fn spec(place: &NohzPlace, cpu: Cpu, tries: Option<u64>, stay_ns: Nanos) -> NohzSpec {
     NohzSpec {
         cpu,
         tries,

@@ -3,7 +3,12 @@
 
 use std::io::{self, IsTerminal};
 
+use crate::printing::{draw_line, say};
+
 pub(crate) struct ProgressLine {
+    /// Whether there are remarks: standard error is a terminal.
+    is_heard: bool,
+    /// Whether that terminal can draw over a line.
     is_shown: bool,
     is_drawn: bool,
 }
@@ -11,7 +16,8 @@ pub(crate) struct ProgressLine {
 impl ProgressLine {
     /// One that is never shown if told to be quiet.
     pub(crate) fn new(quiet: bool) -> Self {
-        Self { is_shown: !quiet && io::stderr().is_terminal(), is_drawn: false }
+        let is_heard = !quiet && io::stderr().is_terminal();
+        Self { is_heard, is_shown: is_heard && !is_dumb(), is_drawn: false }
     }
 
     pub(crate) fn is_shown(&self) -> bool {
@@ -21,7 +27,7 @@ impl ProgressLine {
     /// Shows this instead of what was shown.
     pub(crate) fn draw(&mut self, text: &str) {
         if self.is_shown {
-            eprint!("\r\x1b[Knoisefloor: {text}");
+            draw_line(Some(&format!("noisefloor: {text}")));
             self.is_drawn = true;
         }
     }
@@ -29,15 +35,20 @@ impl ProgressLine {
     /// Takes the line away.
     pub(crate) fn clear(&mut self) {
         if std::mem::take(&mut self.is_drawn) {
-            eprint!("\r\x1b[K");
+            draw_line(None);
         }
     }
 
     /// Says something that stays, above the line.
     pub(crate) fn say(&mut self, text: &str) {
-        if self.is_shown {
+        if self.is_heard {
             self.clear();
-            eprintln!("noisefloor: {text}");
+            say(text);
         }
     }
+}
+
+/// Whether the terminal knows no escape sequences (`term(7)`).
+fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb")
 }

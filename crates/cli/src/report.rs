@@ -1,18 +1,29 @@
-//! `report`: a saved recording, told again.
+//! `report`: a saved recording, reported again.
+
+use std::io;
+use std::path::Path;
 
 use recording::Recording;
 
 use crate::args::{Output, ReportArgs};
-use crate::measuring::{refuse_unwritable, show};
+use crate::destination::{self, Destination};
+use crate::measuring::show;
 use crate::outcome::{Failure, Outcome};
 use crate::slices::draw;
 
 pub(crate) fn run(args: &ReportArgs, output: Output) -> Result<Outcome, Failure> {
-    for file in &args.output {
-        refuse_unwritable("-o", file)?;
-    }
-    let recording = Recording::load(&args.file)?;
-    args.output.iter().try_for_each(|file| draw(&recording, file))?;
+    let mut pictures = args.output.iter().map(|file| Destination::new("-o", file));
+    let output = destination::check(pictures.clone(), output)?;
+    let recording = load(&args.file)?;
+    pictures.try_for_each(|picture| draw(&recording, picture))?;
     show(&recording, output, || ::report::text(&recording))?;
     Ok(Outcome::Done)
+}
+
+fn load(file: &Path) -> Result<Recording, Failure> {
+    let read = match file == Path::new("-") {
+        true => Recording::read(io::stdin().lock(), Path::new("standard input")),
+        false => Recording::load(file),
+    };
+    Ok(read?)
 }

@@ -1,52 +1,68 @@
 //! `restore`: puts back what a killed run left changed.
+//!
+//! What root's runs changed only root can see: to another user, it is unknown whether there is
+//! anything to put back.
+
+use std::path::Path;
 
 use isolate::{Fate, Returned};
 use serde_json::{Value, json};
+use units::printable;
 
 use crate::args::Output;
 use crate::isolating::line;
 use crate::outcome::{Failure, Outcome};
-use crate::terminal::print;
+use crate::printing::{print, print_json};
 
 pub(crate) fn run(output: Output) -> Result<Outcome, Failure> {
     let returned = isolate::restore()?;
     if output.json {
         let settings: Vec<Value> = returned.iter().map(value).collect();
         let object = json!({"format": 1, "kind": "restore", "settings": settings});
-        print(&format!("{object:#}\n"))?;
+        print_json(&format!("{object:#}"))?;
     } else {
         print(&text(&returned))?;
     }
-    let is_left = |one: &Returned| matches!(one.fate, Fate::Refused(_));
-    match returned.iter().any(is_left) {
-        false => Ok(Outcome::Done),
-        true => Err(Failure::refused("not everything could be put back; as root it can")),
+    if returned.iter().any(|one| matches!(one.fate, Fate::Refused(_))) {
+        let text = "failed to restore every setting; hint: run it as root";
+        return Err(Failure::refused(text));
+    }
+    match isolate::of_root() {
+        Some(path) => Err(Failure::refused(unseen(path))),
+        None => Ok(Outcome::Done),
     }
 }
 
 fn text(returned: &[Returned]) -> String {
-    if returned.is_empty() {
-        let rest = if isolate::is_changed() {
-            ": what is changed is needed by a run that goes on"
-        } else {
-            ""
-        };
-        return format!("Nothing to put back{rest}.\n");
+    match returned {
+        [] => "Nothing to put back.\n".to_owned(),
+        returned => {
+            returned.iter().map(|one| printable(&line(one)).into_owned() + "\n").collect()
+        }
     }
-    returned.iter().map(|one| line(one) + "\n").collect()
+}
+
+/// What a user who is not root is to know of root's.
+fn unseen(path: &Path) -> String {
+    format!(
+        "settings that root's runs changed are not shown: only root can read {}; hint: sudo \
+         noisefloor restore",
+        path.display()
+    )
 }
 
 fn value(returned: &Returned) -> Value {
     let (fate, more) = match &returned.fate {
         Fate::Restored => ("restored", None),
         Fate::Gone => ("gone", None),
-        Fate::LeftAlone(now) => ("left_alone", Some(("now", now))),
-        Fate::Refused(why) => ("refused", Some(("why", why))),
+        Fate::LeftAlone(now) => ("left_alone", Some(("now", json!(now)))),
+        Fate::Refused(why) => ("refused", Some(("why", json!(why)))),
+        Fate::Needed(processes) => ("needed", Some(("processes", json!(processes)))),
     };
     let setting = returned.setting.to_string();
     let mut value = json!({"setting": setting, "old": returned.old, "fate": fate});
-    if let (Some((key, text)), Value::Object(fields)) = (more, &mut value) {
-        fields.insert(key.to_owned(), json!(text));
+    if let (Some((key, more)), Value::Object(fields)) = (more, &mut value) {
+        fields.insert(key.to_owned(), more);
     }
     value
 }

@@ -1,7 +1,6 @@
 //! `slices`: how long CPU-bound processes run before something preempts them, and who does it.
 
 use std::ffi::OsStr;
-use std::fs;
 use std::path::Path;
 
 use ::facts::Facts;
@@ -12,6 +11,7 @@ use recording::{
 };
 
 use crate::args::{Output, Where};
+use crate::destination::{self, Destination};
 use crate::measuring::{self, Place};
 use crate::outcome::{Failure, Outcome};
 use crate::slices_args::SlicesArgs;
@@ -23,25 +23,24 @@ const SWITCHES_PER_SECOND: u64 = 100_000;
 const SWITCHES_ALL: u64 = 1 << 24;
 
 pub(crate) fn run(args: &SlicesArgs, output: Output) -> Result<Outcome, Failure> {
-    for file in &args.output {
-        measuring::refuse_unwritable("-o", file)?;
-    }
+    let mut files = args.output.iter().map(|file| Destination::new("-o", file));
+    let output = destination::check(files.clone(), output)?;
     let asked = Where { cpus: args.cpus.clone(), output: None };
-    let place = Place::find(&asked, isolate::choose)?;
-    let spec = args.spec(&place.cpus);
     // Where it cannot be, nothing is changed first.
-    measure::refuse(&Spec::Slices(spec.clone()), &place.facts)?;
-    let _claim = isolate::claim(&place.cpus)?;
+    let (place, spec) =
+        Place::find_for(&asked, |cpus, _| Spec::Slices(args.spec(&cpus)))?;
+    let claimed = args.claiming.claim_for(&spec, &place.cpus, output.quiet)?;
     let mut terminal = Terminal::new(output.quiet, None)?;
-    let recording = watched(args, spec, &place, &mut terminal)?;
-    let kept = args.output.iter().try_for_each(|file| keep(&recording, file));
+    let spec = args.spec(&place.cpus);
+    let mut recording = watched(args, spec, &place, &mut terminal)?;
+    claimed.doubt(&mut recording);
     let text = || match args.classic {
         true => ::report::slices_classic(&recording),
         false => ::report::text(&recording),
     };
-    let outcome = measuring::finish(&recording, &asked, output, text)?;
-    kept?;
-    Ok(outcome)
+    let outcome = measuring::finish(&recording, &asked, output, text);
+    files.try_for_each(|file| write(&recording, file))?;
+    outcome
 }
 
 /// Measures while the scheduler's switches are watched; where they cannot be, that is a doubt.
@@ -117,10 +116,10 @@ fn room(spec: &SlicesSpec) -> u32 {
 }
 
 /// A picture, or the recording, as the file's name ends.
-fn keep(recording: &Recording, file: &Path) -> Result<(), Failure> {
-    match picture_of(file) {
-        Some(_) => draw(recording, file),
-        None => Ok(recording.save(file)?),
+fn write(recording: &Recording, to: Destination) -> Result<(), Failure> {
+    match picture_of(to.file()) {
+        Some(_) => draw(recording, to),
+        None => to.save(recording),
     }
 }
 
@@ -136,15 +135,13 @@ fn picture_of(file: &Path) -> Option<Picture> {
 }
 
 /// Writes a picture of a recording of slices.
-pub(crate) fn draw(recording: &Recording, file: &Path) -> Result<(), Failure> {
-    let Some(picture) = picture_of(file) else {
-        let text = format!("-o {}: a picture is FILE.svg or FILE.html", file.display());
-        return Err(Failure::usage(text));
+pub(crate) fn draw(recording: &Recording, to: Destination) -> Result<(), Failure> {
+    let Some(picture) = picture_of(to.file()) else {
+        return Err(to.refuse("a picture is FILE.svg or FILE.html"));
     };
     let Body::Slices { spec, series } = &recording.body else {
         let kind = recording.body.kind();
         return Err(Failure::usage(format!("-o: there is no picture of {kind}")));
     };
-    fs::write(file, picture(&recording.facts, spec, series))
-        .map_err(|error| Failure::refused(format!("{}: {error}", file.display())))
+    to.write(&picture(&recording.facts, spec, series))
 }

@@ -7,6 +7,7 @@ use recording::{Policy, SlicesSpec, Step, StepSetting};
 use units::{CpuSet, Nanos};
 
 use crate::args::{cpu_list, seconds, span};
+use crate::claiming::Claiming;
 
 /// As many sleepers as the 2009 report's program had: one for eight spinners.
 const SPINNERS_EACH: u32 = 8;
@@ -71,9 +72,11 @@ pub(crate) struct SlicesArgs {
     #[arg(long)]
     pub(crate) unwatched: bool,
     /// Write a picture (FILE.svg, FILE.html), or save the recording for `noisefloor report`
-    /// (any other). Can be repeated.
+    /// (any other; -: to standard output, instead of the report). Can be repeated.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) claiming: Claiming,
 }
 
 impl SlicesArgs {

@@ -24,11 +24,18 @@ use signal_hook::consts::{
 use signal_hook::flag;
 use signal_hook::low_level::{pipe, signal_name};
 
+use units::Nanos;
+
 use crate::outcome::{Failure, Outcome};
+use crate::printing;
 use crate::terminal::INTERRUPTED;
 
 /// Set for the supervised process, to its supervisor's number.
 const SUPERVISOR: &str = "NOISEFLOOR_SUPERVISOR";
+/// What a supervised process says before it ends by itself,
+const ENDED: u8 = b'.';
+/// and before it is killed because a library does not return.
+const GAVE_UP: u8 = b'!';
 /// What a process's own mistakes end it with.
 const CRASHES: [i32; 7] = [SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP];
 const PASSED_ON: [(i32, Signal); 3] =
@@ -45,9 +52,27 @@ pub(crate) fn supervised(
     life: impl FnOnce() -> Result<Outcome, Failure>,
 ) -> Result<Outcome, Failure> {
     let ended = life();
-    // A supervisor that is gone has ended this process, too.
-    let _ = rustix::io::write(io::stdin(), b".");
+    say(ENDED);
     ended
+}
+
+/// Ends a supervised process whose library does not return: nothing else would.
+pub(crate) fn give_up(library: &Path, after: Nanos) {
+    if is_supervised() {
+        printing::say(format_args!(
+            "failed to end the workload: the function of {} has not returned for {} s after the \
+             end; nothing is kept of this run",
+            library.display(),
+            after.as_secs_f64().round(),
+        ));
+        say(GAVE_UP);
+        let _ = kill_process(rustix::process::getpid(), Signal::KILL);
+    }
+}
+
+/// Tells the supervisor; one that is gone has ended this process, too.
+fn say(word: u8) {
+    let _ = rustix::io::write(io::stdin(), &[word]);
 }
 
 /// Who watches over a supervised process; signals do not end it any more.
@@ -72,8 +97,11 @@ impl Supervisor {
         })?;
         let status = self.0.pass_on_until_ended(&mut child).map_err(Failure::refused)?;
         end.set_nonblocking(true).map_err(Failure::refused)?;
-        let has_said_so = end.read(&mut [0]).is_ok_and(|read| read == 1);
-        outcome(status, has_said_so, library)
+        let mut said = [0];
+        match end.read(&mut said).map(|read| (read, said)) {
+            Ok((1, [GAVE_UP])) => Ok(Outcome::Doubtful),
+            said => outcome(status, matches!(said, Ok((1, _))), library),
+        }
     }
 }
 

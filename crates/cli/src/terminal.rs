@@ -3,9 +3,8 @@
 //! Progress of a measurement is told at most once a second: each line wakes a CPU that may
 //! be the one that is measured.
 
-use std::io::{self, ErrorKind, Write};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use measure::{Stop, Watch};
 use recording::TickSample;
@@ -14,8 +13,11 @@ use signal_hook::{flag, low_level};
 use units::Nanos;
 
 use crate::outcome::Failure;
+use crate::printing::{print, say};
 use crate::progress_line::ProgressLine;
 
+/// Set by the first signal, wherever it is heeded.
+static STOP: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 const SIGNALS: [i32; 3] = [SIGHUP, SIGINT, SIGTERM];
 /// The exit code of a process that a second Ctrl-C ends, as shells tell it.
 pub(crate) const INTERRUPTED: i32 = 130;
@@ -49,7 +51,7 @@ impl Terminal {
     pub(crate) fn remark(&mut self, text: &str) {
         if !self.is_quiet {
             self.line.clear();
-            eprintln!("noisefloor: {text}");
+            say(text);
         }
     }
 
@@ -65,6 +67,10 @@ impl Terminal {
 }
 
 impl Watch for Terminal {
+    fn has_neighbours(&self) -> bool {
+        true
+    }
+
     fn stop(&self) -> &Stop {
         &self.stop
     }
@@ -97,6 +103,7 @@ impl Watch for Terminal {
 /// one that comes meanwhile must set the flag, or nobody would ever know of it. So that is
 /// registered first, and which one is the second is told by a flag of its own.
 pub(crate) fn stop_on_signals(stop: &Arc<AtomicBool>) -> Result<(), Failure> {
+    STOP.get_or_init(|| Arc::clone(stop));
     let again = Arc::new(AtomicBool::new(false));
     for signal in heeded() {
         flag::register(signal, Arc::clone(stop))
@@ -113,6 +120,13 @@ pub(crate) fn stop_on_signals(stop: &Arc<AtomicBool>) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Reports when the journal of changed settings is waited for, and ends the wait on a signal.
+pub(crate) fn report_lock_waits(quiet: bool) {
+    let report = if quiet { |_: &str| {} } else { |text: &str| say(text) };
+    let is_stopped = || STOP.get().is_some_and(|stop| stop.load(Ordering::Relaxed));
+    isolate::on_lock_wait(isolate::LockWait { report, is_stopped });
+}
+
 /// The signals that end a measurement. One that is started with `nohup` is to outlive its
 /// terminal.
 fn heeded() -> impl Iterator<Item = i32> {
@@ -121,14 +135,4 @@ fn heeded() -> impl Iterator<Item = i32> {
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
     let is_nohup = mask.is_some_and(|mask| mask >> (SIGHUP - 1) & 1 == 1);
     SIGNALS.into_iter().filter(move |&signal| signal != SIGHUP || !is_nohup)
-}
-
-/// Prints to standard output at once; says whether somebody still reads it.
-pub(crate) fn print(text: &str) -> Result<bool, Failure> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
-        Err(error) => Err(Failure::refused(format!("standard output: {error}"))),
-    }
 }

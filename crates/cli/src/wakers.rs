@@ -4,14 +4,16 @@ use measure::Wait;
 use recording::WakersSpec;
 
 use crate::args::{Output, WakersArgs, Where};
+use crate::destination;
 use crate::measuring::{Place, finish};
 use crate::outcome::{Failure, Outcome};
 use crate::terminal::Terminal;
 
 pub(crate) fn run(args: &WakersArgs, output: Output) -> Result<Outcome, Failure> {
     let asked = Where { cpus: args.cpus.clone(), output: args.output.clone() };
-    let place = Place::find(&asked, isolate::watch)?;
+    let output = destination::check(asked.destination(), output)?;
     let wait = Wait::new(args.duration)?;
+    let place = Place::find(&asked, isolate::watch)?;
     let spec = WakersSpec {
         cpus: args.cpus.as_ref().map(|_| place.cpus.clone()),
         duration_ns: args.duration,

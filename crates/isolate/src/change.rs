@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use units::{Cpu, CpuSet};
+use units::CpuSet;
 
 use crate::error::Error;
 use crate::setting::Setting;
@@ -39,19 +39,19 @@ impl Change {
         Self::new(Setting::File(path), value)
     }
 
-    /// The change of a file that holds a mask, where that CPU is in it.
-    pub(crate) fn of_mask(file: PathBuf, cpu: Cpu, others: &CpuSet) -> Option<Self> {
+    /// The change of a file that holds a mask, where one of these CPUs is in it.
+    pub(crate) fn of_mask(file: PathBuf, cpus: &CpuSet, others: &CpuSet) -> Option<Self> {
         let text = fs::read_to_string(&file).ok()?;
         let now = CpuSet::from_mask(&text).ok()?;
-        let mask = without(&now, cpu, others)?.to_mask(text.trim());
+        let mask = without(&now, cpus, others)?.to_mask(text.trim());
         Some(Self::of_file(file, mask))
     }
 }
 
-/// The set without that CPU, or the others where nothing is left of it; `None` where there is
-/// nowhere else to go. A set that is without it already is as it has to stay.
-pub(crate) fn without(now: &CpuSet, cpu: Cpu, others: &CpuSet) -> Option<CpuSet> {
-    let rest = now.without(&[cpu].into_iter().collect());
+/// The set without these CPUs, or the others where nothing is left of it; `None` where there is
+/// nowhere else to go. A set that is without them already is as it has to stay.
+pub(crate) fn without(now: &CpuSet, cpus: &CpuSet, others: &CpuSet) -> Option<CpuSet> {
+    let rest = now.without(cpus);
     let rest = if rest.is_empty() { others.clone() } else { rest };
     (!rest.is_empty()).then_some(rest)
 }
@@ -60,18 +60,19 @@ pub(crate) fn without(now: &CpuSet, cpu: Cpu, others: &CpuSet) -> Option<CpuSet>
 mod tests {
     use super::*;
 
-    /// Check that a CPU is left out, that an interrupt always has one to go to, and that one
+    /// Check that CPUs are left out, that an interrupt always has one to go to, and that one
     /// that did not come there stays as it is.
     #[test]
     fn somewhere_to_go() {
-        let left = |now: &str, others: &str| {
-            let others: CpuSet = others.parse().unwrap();
-            let rest = without(&now.parse().unwrap(), Cpu::new(1), &others);
-            rest.map(|rest| rest.to_string())
+        let left = |now: &str, cpus: &str, others: &str| {
+            let [now, cpus, others] = [now, cpus, others].map(|set| set.parse().unwrap());
+            without(&now, &cpus, &others).map(|rest| rest.to_string())
         };
-        assert_eq!(left("0-3", "0"), Some("0,2,3".to_owned()));
-        assert_eq!(left("1", "0,2"), Some("0,2".to_owned()));
-        assert_eq!(left("0,2", "0"), Some("0,2".to_owned()));
-        assert_eq!(left("1", ""), None);
+        assert_eq!(left("0-3", "1", "0"), Some("0,2,3".to_owned()));
+        assert_eq!(left("0-3", "1-2", "0"), Some("0,3".to_owned()));
+        assert_eq!(left("1", "1", "0,2"), Some("0,2".to_owned()));
+        assert_eq!(left("1-2", "1-2", "0,3"), Some("0,3".to_owned()));
+        assert_eq!(left("0,2", "1", "0"), Some("0,2".to_owned()));
+        assert_eq!(left("1", "1", ""), None);
     }
 }

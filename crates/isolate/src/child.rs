@@ -1,5 +1,5 @@
-//! Processes that this one starts and answers for: they end with it, cannot fill a disk,
-//! have a CPU to themselves, or where that matters, their threads take turns.
+//! Processes that this one starts and answers for: they end with it, cannot fill a disk, or
+//! where that matters, their threads take turns.
 //!
 //! `prctl(2)` `PR_SET_PDEATHSIG` is tied to the thread that starts the process: that
 //! thread must live as long as the process is needed. `setrlimit(2)` `RLIMIT_FSIZE`.
@@ -8,10 +8,10 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use units::Cpu;
+use units::{Cpu, CpuSet};
 
 use crate::error::Error;
-use crate::thread::{Place, mask, outrank, pin, set_affinity, set_fifo};
+use crate::thread::{mask, outrank, pin_to, set_affinity, set_fifo};
 
 /// The first thread's priority among those that take turns.
 const FIRST: u8 = 1;
@@ -41,24 +41,6 @@ pub fn take_turns(command: &mut Command, cpu: Cpu) {
     unsafe { command.pre_exec(bind) };
 }
 
-/// Keeps the command's process, and all that it starts, to one CPU; its first thread is
-/// `SCHED_FIFO` at that priority, if any, and those that it starts are ordinary again. It is
-/// killed when the calling thread ends, however it does.
-///
-/// Starting it fails where [`may_outrank`] or [`may_have`] say so.
-pub fn settle(command: &mut Command, cpu: Cpu, fifo: Option<u8>) {
-    let parent = std::process::id();
-    let place = Place::of(cpu);
-    let settle = move || {
-        bind(parent, None)?;
-        place.take()?;
-        fifo.map_or(Ok(()), set_fifo)
-    };
-    // SAFETY: between fork and exec only async-signal-safe calls are made, on memory that
-    // was there before.
-    unsafe { command.pre_exec(settle) };
-}
-
 /// Whether this process may have another's threads take turns.
 ///
 /// # Errors
@@ -75,12 +57,13 @@ pub fn may_outrank(priority: u8) -> Result<(), Error> {
     tried(move || outrank(priority))
 }
 
-/// Whether this process may have another one on that CPU.
+/// Whether this process may have another one on these CPUs.
 ///
 /// # Errors
-/// `Kind::Cpuset` where the kernel says that the CPU may not be used.
-pub fn may_have(cpu: Cpu) -> Result<(), Error> {
-    tried(move || pin(cpu))
+/// `Kind::Cpuset` where the kernel says that none of them may be used.
+pub fn may_have(cpus: &CpuSet) -> Result<(), Error> {
+    let cpus = cpus.clone();
+    tried(move || pin_to(&cpus))
 }
 
 /// Tries something in a thread of its own, which ends with what it was given.
@@ -159,30 +142,6 @@ mod tests {
         let output = String::from_utf8(shell.output().unwrap().stdout).unwrap();
         let words: Vec<&str> = output.lines().collect();
         assert_eq!(words, ["1", "0", &cpu.to_string()]);
-    }
-
-    /// Check that a process that has a CPU to itself is there, as what it is told to be, that
-    /// what it starts is there too, and ordinary, and that it ends with its thread.
-    #[test]
-    fn settles() {
-        let facts = facts::Facts::read(&facts::Root::live());
-        let cpu = facts.cpus.allowed.get().unwrap().iter().last().unwrap();
-        let fifo = may_outrank(7).is_ok().then_some(7);
-        let script = "cut -d' ' -f40,41 /proc/$$/stat; cut -d' ' -f40,41 /proc/self/stat; \
-                      sed -n 's/^Cpus_allowed_list:.//p' /proc/self/status";
-        let mut shell = Command::new("sh");
-        settle(shell.args(["-c", script]), cpu, fifo);
-        let output = String::from_utf8(shell.output().unwrap().stdout).unwrap();
-        let words: Vec<&str> = output.lines().collect();
-        let first = if fifo.is_some() { "7 1" } else { "0 0" };
-        assert_eq!(words, [first, "0 0", &cpu.to_string()]);
-        let start = move || {
-            let mut sleep = Command::new("sleep");
-            settle(sleep.arg("1000"), cpu, None);
-            sleep.spawn().unwrap()
-        };
-        let mut child = std::thread::spawn(start).join().unwrap();
-        assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGKILL));
     }
 
     /// Check that a process that writes too much is ended, its file as long as allowed.

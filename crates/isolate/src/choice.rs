@@ -5,11 +5,14 @@
 //! cpuset, so a thread of ours tries: where that works, only affinity stood in the way.
 //! Isolated CPUs are outside every process's first affinity; who names one means it.
 
+use std::sync::mpsc::channel;
+
 use facts::Facts;
+use rustix::thread::gettid;
 use units::{Cpu, CpuSet};
 
 use crate::error::{Error, Kind};
-use crate::thread::pin;
+use crate::thread::{affinity_of, keep_on, pin};
 
 /// The CPUs to use: the ones asked for, where this process may use them all, else all
 /// that it may use.
@@ -91,8 +94,7 @@ fn absent(cpu: Cpu, facts: &Facts, online: &CpuSet) -> Error {
 /// Whether affinity or cpuset keeps this process off a CPU; affinity is no reason on a
 /// CPU that is set apart.
 fn outside(cpu: Cpu, allowed: &CpuSet, facts: &Facts) -> Result<(), Error> {
-    let tried = std::thread::spawn(move || pin(cpu)).join();
-    let can_be_had = matches!(tried, Ok(Ok(())));
+    let can_be_had = may_run_on(cpu) || may_enter(cpu);
     if can_be_had && facts.set_apart().contains(cpu) {
         return Ok(());
     }
@@ -108,6 +110,31 @@ fn outside(cpu: Cpu, allowed: &CpuSet, facts: &Facts) -> Result<(), Error> {
          or container that owns the CPU (cpuset.cpus)"
     );
     Err(Error::new(Kind::Cpuset, text))
+}
+
+/// Whether a thread of this process may be put on that CPU: one that sleeps, because a real-time
+/// task there may keep one that is awake from ever coming back.
+fn may_run_on(cpu: Cpu) -> bool {
+    let (tell, told) = channel();
+    let (keep, is_over) = channel::<()>();
+    let thread = std::thread::spawn(move || {
+        let number = u32::try_from(gettid().as_raw_nonzero().get()).ok();
+        if tell.send(number).is_ok() {
+            let _ = is_over.recv();
+        }
+    });
+    let may = told.recv().ok().flatten().is_some_and(|tid| {
+        let before = affinity_of(tid);
+        let is_there = keep_on(tid, &[cpu].into_iter().collect()).is_ok();
+        is_there && before.and_then(|before| keep_on(tid, &before)).is_ok()
+    });
+    drop(keep);
+    thread.join().is_ok() && may
+}
+
+/// Whether one gets there by itself, into a partition that was made for this process.
+fn may_enter(cpu: Cpu) -> bool {
+    matches!(std::thread::spawn(move || pin(cpu)).join(), Ok(Ok(())))
 }
 
 #[cfg(test)]

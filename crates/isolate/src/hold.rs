@@ -12,6 +12,7 @@ use crate::error::{Error, Kind};
 use crate::holder::{self, Holder};
 use crate::journal::{self, Entry, Journal};
 use crate::setting::Setting;
+use crate::state::{self, State};
 
 /// How the kernel shows a partition that it could not make: `isolated invalid (reason)`.
 const INVALID: &str = " invalid";
@@ -38,27 +39,29 @@ pub enum Fate {
     Gone,
     /// The kernel refused, for this reason; it stays in the journal.
     Refused(String),
+    /// Runs of these processes still need it changed; it stays in the journal.
+    Needed(Vec<u32>),
 }
 
 /// What one run changed. What it holds is put back when it is dropped.
 #[derive(Debug)]
 pub struct Hold {
     holder: Holder,
-    folder: PathBuf,
+    state: State,
     returned: bool,
 }
 
 impl Hold {
     /// Begins; what killed runs left behind is put back first.
-    pub(crate) fn begin(folder: &Path) -> Result<(Self, Vec<Returned>), Error> {
-        let mut journal = Journal::open(folder)?;
-        let left = put_back(&mut journal, None)?;
-        let failed = |error: io::Error| {
-            Error::new(Kind::Journal, format!("{}: {error}", folder.display()))
-        };
-        let holder = Holder::new(folder).map_err(failed)?;
-        let folder = folder.to_owned();
-        Ok((Self { holder, folder, returned: false }, left))
+    pub(crate) fn begin(path: &Path) -> Result<(Self, Vec<Returned>), Error> {
+        let failed = |error: io::Error| journal::refused(path, &error);
+        let state = State::create(path).map_err(failed)?;
+        let mut journal = Journal::open(&state)?;
+        let mut left = put_back(&mut journal, None)?;
+        left.retain(|one| !matches!(one.fate, Fate::Needed(_)));
+        let holder = Holder::new(&state).map_err(failed)?;
+        drop(journal);
+        Ok((Self { holder, state, returned: false }, left))
     }
 
     /// Changes settings in that order, after that was written down; what became of each.
@@ -71,7 +74,7 @@ impl Hold {
         &mut self,
         changes: &[Change],
     ) -> Result<Vec<Result<(), Error>>, Error> {
-        let mut journal = Journal::open(&self.folder)?;
+        let mut journal = Journal::open(&self.state)?;
         let before = journal.entries.clone();
         // What is not there yet may be once the changes before it are made; what comes after
         // it is put back before it, and so is written down after it.
@@ -100,7 +103,7 @@ impl Hold {
     /// Makes one change that is written down, or that could not be until now.
     fn carry_out(
         &self,
-        journal: &mut Journal,
+        journal: &mut Journal<'_>,
         change: &Change,
         is_noted: bool,
     ) -> Result<(), Error> {
@@ -130,7 +133,7 @@ impl Hold {
 
     /// Writes down what this run needs a setting to be, or foresees that the kernel makes of
     /// it. What was so before any run is nobody's to put back.
-    fn note(&self, journal: &mut Journal, change: &Change, now: &str) {
+    fn note(&self, journal: &mut Journal<'_>, change: &Change, now: &str) {
         let Change { setting, to } = change;
         let values = match to {
             // It is no setting of the machine's, and gone with its group.
@@ -170,8 +173,10 @@ impl Hold {
         if std::mem::replace(&mut self.returned, true) || !self.holder.is_own() {
             return Ok(Vec::new());
         }
-        let mut journal = Journal::open(&self.folder)?;
-        put_back(&mut journal, Some(&self.holder.name))
+        let mut journal = Journal::open(&self.state)?;
+        let mut returned = put_back(&mut journal, Some(&self.holder.name))?;
+        returned.retain(|one| !matches!(one.fate, Fate::Needed(_)));
+        Ok(returned)
     }
 }
 
@@ -182,44 +187,54 @@ impl Drop for Hold {
     }
 }
 
-/// Puts back what killed runs left behind; what became of it. Nothing is done, and no lock is
-/// waited for, where there is nothing.
+/// Puts back what killed runs left behind; what became of each setting that was changed. Nothing
+/// is done, and no lock is waited for, where nothing is changed.
 ///
 /// # Errors
-/// `Kind::Journal` where the journal cannot be read or written.
+/// `Kind::Journal` where the journal cannot be read or written, `Kind::Privilege` where this user
+/// may not.
 pub fn restore() -> Result<Vec<Returned>, Error> {
-    let folder = journal::place()?;
-    if !Journal::is_there(&folder) {
-        return Ok(Vec::new());
+    let path = state_path()?;
+    let state = match State::open(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            let text = format!("failed to open {}: {error}", path.display());
+            return Err(Error::new(Kind::Privilege, text));
+        }
+        opened => opened.map_err(|error| journal::refused(&path, &error))?,
+    };
+    match Journal::exists(&state)? {
+        true => put_back(&mut Journal::open(&state)?, None),
+        false => Ok(Vec::new()),
     }
-    put_back(&mut Journal::open(&folder)?, None)
 }
 
-/// Whether a journal says that something is changed.
-pub fn is_changed() -> bool {
-    journal::place().is_ok_and(|folder| Journal::is_there(&folder))
+/// The path of this user's state directory.
+pub(crate) fn state_path() -> Result<PathBuf, Error> {
+    state::path().map_err(|error| Error::new(Kind::Journal, error.to_string()))
 }
 
 /// Puts back, the last change first, what only `leaving` and runs that have ended needed.
 fn put_back(
-    journal: &mut Journal,
+    journal: &mut Journal<'_>,
     leaving: Option<&str>,
 ) -> Result<Vec<Returned>, Error> {
-    let (boot, folder) = (journal::boot_id(), journal.folder().to_owned());
+    let (boot, state) = (journal::boot_id(), journal.state());
     let mut returned = Vec::new();
     let mut kept = Vec::new();
     for mut entry in std::mem::take(&mut journal.entries).into_iter().rev() {
-        let stays = |name: &String| {
-            Some(name.as_str()) != leaving && holder::lives(&folder, name)
-        };
+        let stays =
+            |name: &String| Some(name.as_str()) != leaving && holder::lives(state, name);
         entry.holders.retain(stays);
-        if entry.boot_id == boot && !entry.holders.is_empty() {
-            kept.push(entry);
-            continue;
-        }
-        let fate = if entry.boot_id == boot { give_back(&entry) } else { Fate::Gone };
+        let fate = match entry.boot_id == boot {
+            false => Fate::Gone,
+            true if entry.holders.is_empty() => give_back(&entry),
+            true => Fate::Needed(
+                entry.holders.iter().filter_map(|name| holder::process(name)).collect(),
+            ),
+        };
         let (setting, old) = (entry.setting.clone(), entry.old.clone());
-        if matches!(fate, Fate::Refused(_)) {
+        if matches!(fate, Fate::Refused(_) | Fate::Needed(_)) {
             kept.push(entry);
         }
         returned.push(Returned { setting, old, fate });
@@ -232,7 +247,7 @@ fn put_back(
 }
 
 /// Takes back what was written down of a change that was not made.
-fn strike(journal: &mut Journal, before: &[Entry], setting: &Setting) {
+fn strike(journal: &mut Journal<'_>, before: &[Entry], setting: &Setting) {
     let at = journal.entries.iter().position(|entry| entry.setting == *setting);
     let Some(at) = at else { return };
     match before.iter().find(|entry| entry.setting == *setting) {
@@ -332,6 +347,10 @@ mod tests {
         Some((sleeper, names))
     }
 
+    fn is_changed(path: &Path) -> bool {
+        Journal::exists(&State::open(path).unwrap()).unwrap()
+    }
+
     fn begin(folder: &Path) -> Hold {
         Hold::begin(folder).unwrap().0
     }
@@ -366,7 +385,7 @@ mod tests {
         });
         assert!(panicking.is_err());
         assert_eq!(sleeper.now(), both);
-        assert!(!Journal::is_there(dir.path()));
+        assert!(!is_changed(dir.path()));
     }
 
     /// Check that what a killed run changed is put back by the next one.
@@ -393,7 +412,7 @@ mod tests {
         hold.holder.process = 0;
         drop(hold);
         assert_eq!(sleeper.now(), one);
-        assert!(Journal::is_there(dir.path()));
+        assert!(is_changed(dir.path()));
         // Its lock went with it, as a killed run's does.
         assert_eq!(fates(Hold::begin(dir.path()).unwrap().1), [Fate::Restored]);
         assert_eq!(sleeper.now(), both);
@@ -444,7 +463,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut hold = begin(dir.path());
         set(&mut hold, &sleeper.setting, &both).unwrap();
-        assert!(!Journal::is_there(dir.path()));
+        assert!(!is_changed(dir.path()));
         set(&mut hold, &sleeper.setting, &one).unwrap();
         drop(sleeper);
         assert_eq!(fates(hold.end().unwrap()), [Fate::Gone]);
@@ -456,12 +475,16 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut hold = begin(dir.path());
         let file = |path: &str| Setting::File(path.into());
-        let refused =
-            set(&mut hold, &file("/proc/sys/kernel/osrelease"), "7").unwrap_err();
-        assert!(refused.to_string().contains("osrelease"), "{refused}");
-        let refused = set(&mut hold, &file("/proc/sys/kernel/no_such"), "7").unwrap_err();
+        let runtime = file("/proc/sys/kernel/sched_rt_runtime_us");
+        let refused = set(&mut hold, &runtime, "no number").unwrap_err();
+        assert!(refused.to_string().contains("sched_rt_runtime_us"), "{refused}");
+        let missing = file("/proc/irq/4000000/smp_affinity_list");
+        let refused = set(&mut hold, &missing, "0").unwrap_err();
         assert_eq!(refused.kind(), Kind::NoSetting);
-        assert!(!Journal::is_there(dir.path()));
+        let other = file("/proc/sys/kernel/core_pattern");
+        let refused = set(&mut hold, &other, "core").unwrap_err();
+        assert!(refused.to_string().contains("not a setting"), "{refused}");
+        assert!(!is_changed(dir.path()));
     }
 
     /// Check that what the kernel is foreseen to do by itself is undone, and what nobody
@@ -490,7 +513,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut hold = begin(dir.path());
         set(&mut hold, &sleeper.setting, &one).unwrap();
-        let mut journal = Journal::open(dir.path()).unwrap();
+        let state = State::open(dir.path()).unwrap();
+        let mut journal = Journal::open(&state).unwrap();
         journal.entries[0].boot_id = "another".to_owned();
         journal.save().unwrap();
         drop(journal);

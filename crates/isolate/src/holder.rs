@@ -1,12 +1,15 @@
-//! Who needs settings changed: a run has a file of its own in `holders/`, and its lock. A
-//! run whose lock can be had has ended, however that was, and whoever has its number now.
+//! The runs that need settings changed: each has a file of its own in `holders/` of the state
+//! directory, and holds its lock. If a run's lock can be acquired, the run has ended, even if its
+//! PID has been reused.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::lock::try_lock;
+use crate::lock::is_locked;
+use crate::state::State;
+
+const HOLDERS: &str = "holders";
 
 /// Runs of one process are told apart by this.
 static NUMBER: AtomicU32 = AtomicU32::new(0);
@@ -17,23 +20,22 @@ pub(crate) struct Holder {
     pub(crate) name: String,
     /// The process whose run it is.
     pub(crate) process: u32,
-    file: PathBuf,
+    holders: State,
     _lock: File,
 }
 
 impl Holder {
     /// A new one. The journal has to be held.
-    pub(crate) fn new(folder: &Path) -> io::Result<Self> {
-        let holders = holders(folder);
-        fs::create_dir_all(&holders)?;
+    pub(crate) fn new(state: &State) -> io::Result<Self> {
+        let holders = state.subdirectory(HOLDERS)?;
         loop {
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
             let process = std::process::id();
             let name = format!("{process}-{number}");
-            let file = holders.join(&name);
+            let file = holders.create_file(&name)?;
             // A container's process may have the same number.
-            if let Some(lock) = try_lock(&file)? {
-                return Ok(Self { name, process, file, _lock: lock });
+            if is_locked(&file)? {
+                return Ok(Self { name, process, holders, _lock: file });
             }
         }
     }
@@ -49,30 +51,28 @@ impl Drop for Holder {
     fn drop(&mut self) {
         if self.is_own() {
             // What stays is removed by the next one.
-            let _ = fs::remove_file(&self.file);
+            let _ = self.holders.remove(&self.name);
         }
     }
+}
+
+/// The process whose run has that name.
+pub(crate) fn process(name: &str) -> Option<u32> {
+    name.split('-').next()?.parse().ok()
 }
 
 /// Whether a run still goes on. Of one that has ended nothing stays.
-pub(crate) fn lives(folder: &Path, name: &str) -> bool {
-    let file = holders(folder).join(name);
+pub(crate) fn lives(state: &State, name: &str) -> bool {
     // A name comes from a file; it must not lead anywhere else.
-    if name.contains('/') || !file.exists() {
+    let Some(holders) = state.subdirectory(HOLDERS).ok().filter(|_| !name.contains('/'))
+    else {
         return false;
+    };
+    let is_free = holders.open_file(name).and_then(|file| is_locked(&file));
+    if let Ok(true) = is_free {
+        let _ = holders.remove(name);
     }
-    match try_lock(&file) {
-        Ok(Some(_)) => {
-            let _ = fs::remove_file(&file);
-            false
-        }
-        Ok(None) => true,
-        Err(_) => false,
-    }
-}
-
-fn holders(folder: &Path) -> PathBuf {
-    folder.join("holders")
+    matches!(is_free, Ok(false))
 }
 
 #[cfg(test)]
@@ -83,8 +83,9 @@ mod tests {
     #[test]
     fn live_until_they_end() {
         let dir = tempfile::tempdir().unwrap();
-        let [one, two] = [(); 2].map(|()| Holder::new(dir.path()).unwrap());
-        let lives = |name: &str| lives(dir.path(), name);
+        let state = State::create(dir.path()).unwrap();
+        let [one, two] = [(); 2].map(|()| Holder::new(&state).unwrap());
+        let lives = |name: &str| lives(&state, name);
         assert!(lives(&one.name) && lives(&two.name));
         let gone = one.name.clone();
         drop(one);
@@ -96,8 +97,10 @@ mod tests {
     #[test]
     fn killed_ones_do_not_live() {
         let dir = tempfile::tempdir().unwrap();
-        let Holder { name, file, _lock, .. } = &Holder::new(dir.path()).unwrap();
+        let state = State::create(dir.path()).unwrap();
+        let Holder { name, _lock, .. } = &Holder::new(&state).unwrap();
+        let file = dir.path().join(HOLDERS).join(name);
         rustix::fs::flock(_lock, rustix::fs::FlockOperation::Unlock).unwrap();
-        assert!(file.exists() && !lives(dir.path(), name) && !file.exists());
+        assert!(file.exists() && !lives(&state, name) && !file.exists());
     }
 }

@@ -1,4 +1,4 @@
-//! Device interrupts that may come to a CPU, and where else they can go.
+//! Device interrupts that may come to some CPUs, and where else they can go.
 //!
 //! `/proc/irq/N/smp_affinity_list` (`Documentation/core-api/irq/irq-affinity.rst`). The kernel
 //! refuses to move those that it manages itself (EIO) and those of one CPU (EPERM); which
@@ -8,16 +8,16 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use units::{Cpu, CpuSet};
+use units::CpuSet;
 
 use crate::change::{Change, Changes, without};
 use crate::numbered::numbered;
 
 const IRQS: &str = "/proc/irq";
 
-/// What has to be changed so that no device interrupts that CPU; `others` are those that an
+/// What has to be changed so that no device interrupts these CPUs; `others` are those that an
 /// interrupt goes to that has nowhere else to go.
-pub(crate) fn away(cpu: Cpu, others: &CpuSet) -> Changes {
+pub(crate) fn away(cpus: &CpuSet, others: &CpuSet) -> Changes {
     let numbers = numbered(IRQS);
     let lists =
         numbers.into_iter().map(|irq| format!("{IRQS}/{irq}/smp_affinity_list").into());
@@ -25,10 +25,10 @@ pub(crate) fn away(cpu: Cpu, others: &CpuSet) -> Changes {
     let of_list = lists.filter_map(|file: PathBuf| {
         let text = fs::read_to_string(&file).ok()?;
         let now: CpuSet = text.trim().parse().ok()?;
-        let rest = without(&now, cpu, others)?;
+        let rest = without(&now, cpus, others)?;
         // In the kernel's own words, where nothing is to change.
         let value = if rest == now { text.trim().to_owned() } else { rest.to_string() };
         Some(Change::of_file(file, value))
     });
-    of_list.chain(Change::of_mask(default, cpu, others)).map(Ok).collect()
+    of_list.chain(Change::of_mask(default, cpus, others)).map(Ok).collect()
 }

@@ -1,4 +1,4 @@
-//! A CPU that is kept free for one program: what was asked, what was done, what could not be.
+//! CPUs that are kept free for one program: what was asked, what was done, what could not be.
 //!
 //! Everything that this changes is the machine's, goes through the journal ([`Hold`]) and is
 //! given back at the end. What a thread does to itself is [`crate::seat`]'s.
@@ -6,37 +6,37 @@
 use std::fs::File;
 
 use facts::Facts;
-use units::Cpu;
+use units::CpuSet;
 
 use crate::affinities::Affinities;
 use crate::change::{Change, Changes};
 use crate::error::Error;
-use crate::hold::{Hold, Returned};
-use crate::pick::{Pick, pick};
+use crate::hold::{Hold, Returned, state_path};
+use crate::pick::{Pick, pick, pick_all};
 use crate::thread::current_cpu;
 use crate::tick::nohz_cpus;
-use crate::{dma_latency, irqs, journal, kthreads, partition, throttling, workqueues};
+use crate::{dma_latency, irqs, kthreads, partition, throttling, workqueues};
 
 /// What is to be done for a program that is to run undisturbed. Nothing, by default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wishes {
-    /// The CPU; the best one, if none.
-    pub cpu: Option<Cpu>,
-    /// Let real-time tasks have all of the CPU's time.
+    /// The CPUs; the best one, if none are named.
+    pub cpus: Option<CpuSet>,
+    /// Let real-time tasks have all of the CPUs' time.
     pub unthrottled: bool,
-    /// Move device interrupts off the CPU.
+    /// Move device interrupts off the CPUs.
     pub irqs: bool,
-    /// Move unbound workqueues off the CPU.
+    /// Move unbound workqueues off the CPUs.
     pub workqueues: bool,
-    /// Move the kernel's movable threads off the CPU.
+    /// Move the kernel's movable threads off the CPUs.
     pub kthreads: bool,
-    /// Put this process into an isolated partition of that CPU.
+    /// Put this process into an isolated partition of these CPUs.
     pub partition: bool,
     /// Let no CPU sleep so deep that it takes longer to wake, in microseconds.
     pub dma_latency_us: Option<u32>,
 }
 
-/// A CPU that is kept free, until this is dropped.
+/// CPUs that are kept free, until this is dropped.
 #[derive(Debug)]
 pub struct Isolation {
     pick: Pick,
@@ -50,12 +50,12 @@ pub struct Isolation {
 }
 
 impl Isolation {
-    /// Keeps a CPU free as far as this process may; [`Self::refused`] says what it may not.
+    /// Keeps the CPUs free as far as this process may; [`Self::refused`] says what it may not.
     ///
     /// # Errors
     /// Those of [`pick`]: there is no such CPU, or it cannot be had.
     pub fn begin(wishes: &Wishes, facts: &Facts) -> Result<Self, Error> {
-        let mut own = Self::of(pick(wishes.cpu, facts)?);
+        let mut own = Self::of(pick_all(wishes.cpus.as_ref(), facts)?);
         own._affinities = wishes.partition.then(Affinities::now);
         let changes = own.plan(wishes, facts);
         own.carry_out(changes);
@@ -79,18 +79,9 @@ impl Isolation {
         let mut own = Self::of(pick(None, facts).or_else(here)?);
         let mut cpus = nohz_cpus(facts);
         if cpus.is_empty() {
-            cpus = [own.pick.cpu].into_iter().collect();
+            cpus = own.pick.cpus.clone();
         }
-        let mut changes = Changes::new();
-        for cpu in cpus.iter() {
-            let of_cpu = throttling::off(cpu, &own.pick.others, facts);
-            for change in of_cpu {
-                // What is for all CPUs is changed once.
-                if !changes.contains(&change) {
-                    changes.push(change);
-                }
-            }
-        }
+        let changes = throttling::off(&cpus, &own.pick.others, facts);
         own.carry_out(changes);
         Ok(own)
     }
@@ -102,13 +93,13 @@ impl Isolation {
     }
 
     fn plan(&self, wishes: &Wishes, facts: &Facts) -> Changes {
-        let (cpu, others) = (self.pick.cpu, &self.pick.others);
+        let (cpus, others) = (&self.pick.cpus, &self.pick.others);
         let wanted = [
-            wishes.unthrottled.then(|| throttling::off(cpu, others, facts)),
-            wishes.irqs.then(|| irqs::away(cpu, others)),
-            wishes.workqueues.then(|| workqueues::away(cpu, others)),
-            wishes.kthreads.then(|| kthreads::away(cpu, others)),
-            wishes.partition.then(|| partition::of(cpu, facts)),
+            wishes.unthrottled.then(|| throttling::off(cpus, others, facts)),
+            wishes.irqs.then(|| irqs::away(cpus, others)),
+            wishes.workqueues.then(|| workqueues::away(cpus, others)),
+            wishes.kthreads.then(|| kthreads::away(cpus, others)),
+            wishes.partition.then(|| partition::of(cpus, facts)),
         ];
         wanted.into_iter().flatten().flatten().collect()
     }
@@ -134,14 +125,14 @@ impl Isolation {
         match &mut self.hold {
             Some(hold) => Ok(hold),
             none => {
-                let (hold, left) = Hold::begin(&journal::place()?)?;
+                let (hold, left) = Hold::begin(&state_path()?)?;
                 self.left = left;
                 Ok(none.insert(hold))
             }
         }
     }
 
-    /// The CPU, and why it is this one.
+    /// The CPUs, and why these.
     pub fn pick(&self) -> &Pick {
         &self.pick
     }

@@ -4,7 +4,7 @@
 //! (`__kthread_create_on_node`). Threads that the kernel bound to
 //! their CPU (`PF_NO_SETAFFINITY`) stay: `ksoftirqd/N`, `migration/N`, `kworker/N:*`.
 
-use units::{Cpu, CpuSet};
+use units::CpuSet;
 
 use crate::change::{Change, Changes, without};
 use crate::numbered::numbered;
@@ -12,13 +12,13 @@ use crate::setting::Setting;
 use crate::task::Stat;
 use crate::thread::affinity_of;
 
-/// What has to be changed so that no movable thread of the kernel runs on that CPU.
-pub(crate) fn away(cpu: Cpu, others: &CpuSet) -> Changes {
+/// What has to be changed so that no movable thread of the kernel runs on these CPUs.
+pub(crate) fn away(cpus: &CpuSet, others: &CpuSet) -> Changes {
     let numbers = numbered("/proc");
     let movable = numbers.into_iter().filter_map(|tid| {
         let stat = Stat::of(tid).filter(Stat::is_movable_kthread)?;
-        let cpus = without(&affinity_of(tid).ok()?, cpu, others)?;
-        Some(Ok(Change::new(Setting::Affinity(stat.task), cpus.to_string())))
+        let rest = without(&affinity_of(tid).ok()?, cpus, others)?;
+        Some(Ok(Change::new(Setting::Affinity(stat.task), rest.to_string())))
     });
     movable.collect()
 }

@@ -6,6 +6,7 @@
 //! put back by the next one or by [`restore`].
 
 mod affinities;
+mod capabilities;
 mod change;
 mod child;
 mod choice;
@@ -21,10 +22,16 @@ mod kthreads;
 mod lock;
 mod memory;
 mod numbered;
+mod occupied;
 mod partition;
 mod pick;
+mod program;
 mod seat;
 mod setting;
+mod setting_paths;
+mod starved;
+mod state;
+mod supervisor;
 mod task;
 mod thread;
 mod throttling;
@@ -36,20 +43,26 @@ mod tunables;
 mod tuned;
 mod tuning;
 mod waiting;
+mod watchdog;
 mod workqueues;
 
-pub use child::{may_have, may_outrank, may_take_turns, settle, take_turns, tether};
+pub use capabilities::{Kept, drop_all_capabilities, drop_capabilities};
+pub use child::{may_have, may_outrank, may_take_turns, take_turns, tether};
 pub use choice::{choose, leave_room, watch};
-pub use claim::{Berth, Claim, berth, claim};
+pub use claim::{Berth, Claim, Owner, Stranger, berth, claim};
 pub use error::{Error, Kind};
-pub use hold::{Fate, Hold, Returned, is_changed, restore};
+pub use hold::{Fate, Hold, Returned, restore};
 pub use isolation::{Isolation, Wishes};
-pub use lock::try_lock;
+pub use lock::{LockWait, on_lock_wait, try_lock};
 pub use memory::{Locked, lock_memory};
-pub use pick::{Pick, Reason, others, pick};
+pub use occupied::refuse_occupied;
+pub use pick::{Pick, Reason, others, pick, pick_all};
+pub use program::{Ending, Program};
 pub use seat::Seat;
 pub use setting::Setting;
-pub use task::Task;
+pub use starved::{Moved, PinnedThreads};
+pub use state::{is_privileged, of_root};
+pub use task::{Task, described};
 pub use thread::{
     Elsewhere, allowed, as_ordinary, current_cpu, highest_priority, keep_on, outrank,
     outrank_thread, pin, pin_thread, take,
@@ -60,4 +73,5 @@ pub use tick_stop::{Dependency, KeptBy};
 pub use tunables::may_tune;
 pub use tuned::Tuned;
 pub use tuning::Tuning;
-pub use waiting::WaitingThread;
+pub use waiting::{ThreadPolicy, WaitingThread};
+pub use watchdog::{LOOK_EVERY, Starved, Watchdog};

@@ -1,34 +1,40 @@
-//! An isolated partition: a control group whose CPU the scheduler balances nothing onto.
+//! An isolated partition: a control group whose CPUs the scheduler balances nothing onto.
 //!
 //! `cpuset.cpus.partition` = `isolated` in a group right below the root of the v2 hierarchy,
 //! since 6.1 (`Documentation/admin-guide/cgroup-v2.rst`). The group is a threaded one, and only
-//! the thread that is to have the CPU goes into it, by its [`Door`]: the others, a real-time
+//! the thread that is to have the CPUs goes into it, by its [`Door`]: the others, a real-time
 //! one beside them, would never run again. Where cpusets belong to the v1 hierarchy, or this
 //! process may not make groups, there is none.
+//!
+//! Making and removing one sets the affinity of every thread in the root group. Those of other
+//! programs and movable kernel threads are put back; those of workers of unbound workqueues, which
+//! are restricted where a kernel boots with `nohz_full=` or `isolcpus=`, cannot be (`EINVAL`,
+//! `PF_NO_SETAFFINITY`). Linux 6.16 leaves them alone; before, there is no partition then.
 
 use std::ffi::CString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use facts::Facts;
-use units::{Cpu, CpuSet};
+use units::CpuSet;
 
 use crate::change::{Change, Changes, To};
 use crate::error::{Error, Kind};
 use crate::setting::{Setting, YES};
+use crate::setting_paths::MOUNTS;
 use crate::task::{Stat, Task};
 use crate::thread::affinity_of;
 
-/// Where the hierarchy is mounted.
-const PLACES: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
-
-/// What has to be changed so that a thread of this process may be alone in a partition of that
-/// CPU.
-pub(crate) fn of(cpu: Cpu, facts: &Facts) -> Changes {
+/// What has to be changed so that a thread of this process may be alone in a partition of these
+/// CPUs.
+pub(crate) fn of(cpus: &CpuSet, facts: &Facts) -> Changes {
     match (mount(facts), Task::own()) {
         (Ok(mount), Some(own)) => {
-            let others = affinities(cpu, &mount, facts);
-            others.into_iter().chain(steps(cpu, &mount, own)).map(Ok).collect()
+            if let Some(why) = workers_change(&mount, facts) {
+                return vec![Err(why)];
+            }
+            let others = affinities(cpus, &mount, facts);
+            others.into_iter().chain(steps(cpus, &mount, own)).map(Ok).collect()
         }
         (Err(why), _) => vec![Err(why)],
         (_, None) => {
@@ -41,15 +47,12 @@ pub(crate) fn of(cpu: Cpu, facts: &Facts) -> Changes {
 /// in the root group, its own too. It lets them run on every CPU, or every one but those of
 /// partitions (`update_tasks_cpumask` in `kernel/cgroup/cpuset.c`). This process's threads are
 /// [`crate::affinities`]'s.
-fn affinities(cpu: Cpu, mount: &Path, facts: &Facts) -> Vec<Change> {
-    let one: CpuSet = [cpu].into_iter().collect();
-    let whole = [&facts.cpus.possible, &facts.cpus.online].map(facts::Fact::get);
-    let whole: Vec<&CpuSet> = whole.into_iter().flatten().collect();
-    let foreseen = whole.iter().flat_map(|all| [(*all).clone(), all.without(&one)]);
+fn affinities(cpus: &CpuSet, mount: &Path, facts: &Facts) -> Vec<Change> {
+    let whole = whole(facts);
+    let foreseen = whole.iter().flat_map(|all| [(*all).clone(), all.without(cpus)]);
     let foreseen: Vec<String> = foreseen.map(|cpus| cpus.to_string()).collect();
-    let threads = fs::read_to_string(mount.join("cgroup.threads")).unwrap_or_default();
     let is_own = |tid: u32| Path::new(&format!("/proc/self/task/{tid}")).exists();
-    let numbers = threads.lines().filter_map(|line| line.parse().ok());
+    let numbers = threads_of_root(mount).into_iter();
     let forgotten = numbers.filter(|&tid| !is_own(tid)).filter_map(|tid| {
         let stat = Stat::of(tid).filter(Stat::is_movable)?;
         let now = affinity_of(tid).ok()?;
@@ -60,8 +63,39 @@ fn affinities(cpu: Cpu, mount: &Path, facts: &Facts) -> Vec<Change> {
     forgotten.collect()
 }
 
-fn steps(cpu: Cpu, mount: &Path, own: Task) -> [Change; 6] {
-    let group = mount.join(name(cpu));
+/// What a thread's affinity is that is restricted to no CPUs.
+fn whole(facts: &Facts) -> Vec<&CpuSet> {
+    let all = [&facts.cpus.possible, &facts.cpus.online].map(facts::Fact::get);
+    all.into_iter().flatten().collect()
+}
+
+fn threads_of_root(mount: &Path) -> Vec<u32> {
+    let threads = fs::read_to_string(mount.join("cgroup.threads")).unwrap_or_default();
+    threads.lines().filter_map(|line| line.parse().ok()).collect()
+}
+
+/// Why there may be no partition: it would change affinities that cannot be put back.
+fn workers_change(mount: &Path, facts: &Facts) -> Option<Error> {
+    if facts.kernel_at_least(6, 16) == Some(true) {
+        return None;
+    }
+    let whole = whole(facts);
+    let restricted = |tid: u32| {
+        let stat = Stat::of(tid).filter(Stat::is_unbound_worker)?;
+        let cpus = affinity_of(tid).ok().filter(|now| !whole.contains(&now))?;
+        Some((stat.task, cpus))
+    };
+    let (worker, cpus) = threads_of_root(mount).into_iter().find_map(restricted)?;
+    let text = format!(
+        "no isolated partition: before Linux 6.16 it would change the affinity of the kernel \
+         worker {worker}, which is CPU {cpus} (nohz_full=, isolcpus= or the workqueues' \
+         cpumask) and could not be put back"
+    );
+    Some(Error::new(Kind::Unsafe, text))
+}
+
+fn steps(cpus: &CpuSet, mount: &Path, own: Task) -> [Change; 6] {
+    let group = mount.join(name(cpus));
     let root = mount.display().to_string();
     let within = |file: &str, value: &str| Change {
         setting: Setting::File(group.join(file)),
@@ -72,25 +106,25 @@ fn steps(cpu: Cpu, mount: &Path, own: Task) -> [Change; 6] {
         Change::new(Setting::Cpuset(mount.to_owned()), YES),
         Change::new(Setting::Group(group.clone()), YES),
         within("cgroup.type", "threaded"),
-        within("cpuset.cpus", &cpu.to_string()),
+        within("cpuset.cpus", &cpus.to_string()),
         within("cpuset.cpus.partition", "isolated"),
     ]
 }
 
-fn name(cpu: Cpu) -> String {
-    format!("noisefloor-{cpu}")
+fn name(cpus: &CpuSet) -> String {
+    format!("noisefloor-{cpus}")
 }
 
-/// The way into a CPU's partition, for the calling thread alone.
+/// The way into the partition of some CPUs, for the calling thread alone.
 #[derive(Debug)]
 pub(crate) struct Door(Vec<CString>);
 
 impl Door {
     /// Where it is, should there be one.
-    pub(crate) fn of(cpu: Cpu) -> Self {
-        let file = |place| format!("{place}/{}/cgroup.threads", name(cpu));
+    pub(crate) fn of(cpus: &CpuSet) -> Self {
+        let file = |place| format!("{place}/{}/cgroup.threads", name(cpus));
         Self(
-            PLACES
+            MOUNTS
                 .map(file)
                 .into_iter()
                 .filter_map(|file| CString::new(file).ok())
@@ -123,7 +157,7 @@ fn mount(facts: &Facts) -> Result<PathBuf, Error> {
         Error::new(Kind::NoSetting, format!("no isolated partition: {why}"))
     };
     let layout = facts.cgroup.layout.value().map_err(|why| refuse(why.to_string()))?;
-    let places = PLACES.map(PathBuf::from);
+    let places = MOUNTS.map(PathBuf::from);
     let has_cpuset = |place: &PathBuf| {
         std::fs::read_to_string(place.join("cgroup.controllers"))
             .is_ok_and(|text| text.split_whitespace().any(|name| name == "cpuset"))

@@ -1,5 +1,5 @@
-//! Which CPU to isolate: the first that the kernel was told to leave alone, else the one that
-//! was interrupted least since boot (`/proc/interrupts`); never CPU 0 unless somebody asks.
+//! Which CPUs to isolate: those that are asked for, else the first `nohz_full` or isolated one, else
+//! the one that was interrupted least since boot (`/proc/interrupts`); CPU 0 only if asked for.
 //!
 //! CPU 0 does what no other CPU can: it keeps the time while all others' ticks are stopped,
 //! and some of its timers and interrupts cannot be moved.
@@ -10,14 +10,16 @@ use units::{Cpu, CpuSet};
 use crate::choice::choose;
 use crate::error::{Error, Kind};
 
-/// A CPU to isolate, and what is to be known about it.
+/// CPUs to isolate, and what is to be known about them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pick {
-    /// The CPU.
+    /// The CPU; the first of several.
     pub cpu: Cpu,
-    /// Why this one.
+    /// All of them.
+    pub cpus: CpuSet,
+    /// Why these.
     pub why: Reason,
-    /// Online CPUs that share its core: what runs there slows it down.
+    /// Other online CPUs that share a core with them: what runs there slows them down.
     pub siblings: CpuSet,
     /// Online CPUs that are left for everything else.
     pub others: CpuSet,
@@ -42,30 +44,37 @@ pub enum Reason {
 /// Those of [`choose`] for a CPU that is asked for and cannot be had; `Kind::Unsafe` where
 /// none is asked for and there is only CPU 0.
 pub fn pick(asked: Option<Cpu>, facts: &Facts) -> Result<Pick, Error> {
+    pick_all(asked.map(CpuSet::from).as_ref(), facts)
+}
+
+/// The CPUs that are asked for, or else the best one.
+///
+/// # Errors
+/// Those of [`pick`].
+pub fn pick_all(asked: Option<&CpuSet>, facts: &Facts) -> Result<Pick, Error> {
     let text = Root::live().text(Interrupts::FILE);
     let interrupts =
         text.and_then(|text| Interrupts::parse(&text, Interrupts::FILE)).ok();
     let total = |cpu| interrupts.as_ref().and_then(|interrupts| interrupts.total(cpu));
-    let (cpu, why) = match asked {
-        Some(cpu) => {
-            choose(Some(&[cpu].into_iter().collect()), facts)?;
-            (cpu, Reason::Asked)
-        }
-        None => best(facts, total)?,
+    let (cpus, why) = match asked {
+        Some(cpus) => (choose(Some(cpus), facts)?, Reason::Asked),
+        None => best(facts, total).map(|(cpu, why)| (cpu.into(), why))?,
     };
-    let one: CpuSet = [cpu].into_iter().collect();
+    let no_cpu = || Error::new(Kind::NoSuchCpu, "no CPU is named");
+    let cpu = cpus.first().ok_or_else(no_cpu)?;
     let online = facts.cpus.online.get().cloned().unwrap_or_else(CpuSet::empty);
     let cores = facts.cpus.cores.get().into_iter().flatten();
-    let core = cores.filter(|core| core.contains(cpu)).flat_map(CpuSet::iter);
-    let siblings = core.collect::<CpuSet>().and(&online).without(&one);
-    Ok(Pick { cpu, why, siblings, others: others(cpu, facts) })
+    let own = cores.filter(|core| !core.and(&cpus).is_empty()).flat_map(CpuSet::iter);
+    let siblings = own.collect::<CpuSet>().and(&online).without(&cpus);
+    let others = others(cpus.clone(), facts);
+    Ok(Pick { cpu, cpus, why, siblings, others })
 }
 
-/// The online CPUs that are left for everything else where that one is taken: those that are
+/// The online CPUs that are left for everything else where these are taken: those that are
 /// not set apart, if there are any.
-pub fn others(cpu: Cpu, facts: &Facts) -> CpuSet {
+pub fn others(cpus: impl Into<CpuSet>, facts: &Facts) -> CpuSet {
     let online = facts.cpus.online.get().cloned().unwrap_or_else(CpuSet::empty);
-    let others = online.without(&[cpu].into_iter().collect());
+    let others = online.without(&cpus.into());
     let rest = others.without(&facts.set_apart());
     if rest.is_empty() { others } else { rest }
 }
@@ -140,6 +149,13 @@ mod tests {
         };
         let expected = (Reason::Asked, "2".to_owned(), "1,2".to_owned());
         assert_eq!(asked(0, &facts), expected);
+        let several = pick_all(Some(&"0-1".parse().unwrap()), &facts).unwrap();
+        assert_eq!(
+            (several.cpu, several.cpus.to_string()),
+            (Cpu::new(0), "0,1".to_owned())
+        );
+        assert_eq!(several.siblings.to_string(), "2,3");
+        assert_eq!(several.others.to_string(), "2");
         // Where all others are set apart, they still are others.
         facts.tick.nohz_full = facts::Fact::known("1-3".parse().unwrap(), "test");
         assert_eq!(asked(0, &facts).2, "1-3");

@@ -15,11 +15,10 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use units::CpuSet;
 
+use crate::setting_paths as paths;
 use crate::task::Task;
 use crate::thread::{affinity_of, mask_of, set_affinity_of};
 
-/// Where settings are files; nothing else is ever written to.
-const PLACES: [&str; 3] = ["/proc/sys", "/proc/irq", "/sys"];
 /// A group that is there, a controller that is on.
 pub(crate) const YES: &str = "yes";
 /// A group that is not there, a controller that is off.
@@ -68,28 +67,31 @@ impl Setting {
     /// The kernel does not say: there is no such setting (`NotFound`), or it may not be read.
     pub fn read(&self) -> io::Result<String> {
         match self {
-            Self::File(path) => Ok(fs::read_to_string(known(path)?)?.trim().to_owned()),
+            Self::File(path) => {
+                Ok(fs::read_to_string(paths::file(path)?)?.trim().to_owned())
+            }
             Self::Affinity(task) => {
                 task.check()?;
                 Ok(affinity_of(task.tid)?.to_string())
             }
-            Self::Group(folder) => Ok(yes(known(folder)?.is_dir())),
+            Self::Group(folder) => Ok(yes(paths::group(folder)?.is_dir())),
             Self::Cpuset(folder) => {
                 let controllers = fs::read_to_string(control(folder)?)?;
                 Ok(yes(controllers.split_whitespace().any(|name| name == "cpuset")))
             }
             Self::Member { process, mount } => {
                 process.check()?;
-                Ok(group_of(process, mount)?.display().to_string())
+                let group = group_of(process, paths::mount(mount)?)?;
+                Ok(group.display().to_string())
             }
             Self::Feature { file, name } => {
-                let text = fs::read_to_string(known(file)?)?;
+                let text = fs::read_to_string(paths::features(file)?)?;
                 let found = features(&text).find(|(feature, _)| feature == name);
                 let (_, is_on) = found.ok_or(ErrorKind::NotFound)?;
                 Ok(if is_on { ON } else { OFF }.to_owned())
             }
             Self::Choice(path) => {
-                let text = fs::read_to_string(known(path)?)?;
+                let text = fs::read_to_string(paths::choice(path)?)?;
                 let found = choices(&text).find(|(_, is_chosen)| *is_chosen);
                 found.map(|(word, _)| word.to_owned()).ok_or_else(|| garbage(&text))
             }
@@ -102,15 +104,16 @@ impl Setting {
     /// # Errors
     /// The kernel refuses, or the setting is gone (`NotFound`).
     pub(crate) fn try_open(&self) -> io::Result<()> {
-        match self {
-            Self::File(file) | Self::Feature { file, .. } | Self::Choice(file) => {
-                fs::OpenOptions::new().write(true).open(known(file)?).map(drop)
-            }
+        let file = match self {
+            Self::File(file) => paths::file(file)?,
+            Self::Feature { file, .. } => paths::features(file)?,
+            Self::Choice(file) => paths::choice(file)?,
             Self::Affinity(_)
             | Self::Group(_)
             | Self::Cpuset(_)
-            | Self::Member { .. } => Ok(()),
-        }
+            | Self::Member { .. } => return Ok(()),
+        };
+        fs::OpenOptions::new().write(true).open(file).map(drop)
     }
 
     /// Changes it.
@@ -119,33 +122,34 @@ impl Setting {
     /// The kernel refuses, or the setting is gone (`NotFound`).
     pub(crate) fn write(&self, value: &str) -> io::Result<()> {
         match self {
-            Self::File(path) => write(known(path)?, value),
+            Self::File(path) => write(paths::file(path)?, value),
             Self::Affinity(task) => {
                 task.check()?;
                 let cpus: CpuSet = value.parse().map_err(|_| garbage(value))?;
                 set_affinity_of(task.tid, &mask_of(&cpus))
             }
-            Self::Group(folder) if value == YES => fs::create_dir(known(folder)?),
-            Self::Group(folder) => remove(known(folder)?),
+            Self::Group(folder) if value == YES => fs::create_dir(paths::group(folder)?),
+            Self::Group(folder) => remove(paths::group(folder)?),
             Self::Cpuset(folder) => {
                 write(&control(folder)?, if value == YES { "+cpuset" } else { "-cpuset" })
             }
             Self::Member { process, .. } => {
                 process.check()?;
-                let procs = known(Path::new(value))?.join("cgroup.procs");
+                let procs = paths::any_group(Path::new(value))?.join("cgroup.procs");
                 write(&procs, &process.tid.to_string())
             }
             Self::Feature { file, name } => {
                 let plain =
                     |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+                let file = paths::features(file)?;
                 match value {
                     _ if !name.chars().all(plain) => Err(garbage(name)),
-                    ON => write(known(file)?, name),
-                    OFF => write(known(file)?, &format!("{WITHOUT}{name}")),
+                    ON => write(file, name),
+                    OFF => write(file, &format!("{WITHOUT}{name}")),
                     _ => Err(garbage(value)),
                 }
             }
-            Self::Choice(path) => write(known(path)?, value),
+            Self::Choice(path) => write(paths::choice(path)?, value),
         }
     }
 }
@@ -183,14 +187,6 @@ fn yes(is: bool) -> String {
     if is { YES } else { NO }.to_owned()
 }
 
-/// The path, where it is one of a setting: whatever stands in a journal, no other file is
-/// written to.
-fn known(path: &Path) -> io::Result<&Path> {
-    let plain = path.components().all(|part| part != std::path::Component::ParentDir);
-    let placed = PLACES.iter().any(|place| path.starts_with(place));
-    if plain && placed { Ok(path) } else { Err(garbage(&path.display().to_string())) }
-}
-
 fn garbage(text: &str) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, format!("{text} is no setting's"))
 }
@@ -202,7 +198,7 @@ fn write(path: &Path, value: &str) -> io::Result<()> {
 }
 
 fn control(folder: &Path) -> io::Result<PathBuf> {
-    Ok(known(folder)?.join("cgroup.subtree_control"))
+    Ok(paths::mount(folder)?.join("cgroup.subtree_control"))
 }
 
 /// Removes a group; who is still in it goes to the one above.
@@ -233,8 +229,8 @@ mod tests {
     /// Check that a journal cannot make this tool write anywhere but to settings.
     #[test]
     fn only_settings_are_written() {
-        for path in ["/etc/passwd", "/proc/self/mem", "/sys/../etc/passwd", "proc/sys/x"]
-        {
+        let others = ["/etc/passwd", "/proc/sys/kernel/core_pattern", "/proc/irq/../x"];
+        for path in others {
             let refused = Setting::File(PathBuf::from(path)).write("1").unwrap_err();
             assert_eq!(refused.kind(), ErrorKind::InvalidData, "{path}");
             assert!(Setting::Group(PathBuf::from(path)).write(NO).is_err());
@@ -251,7 +247,7 @@ mod tests {
     /// Check that only a feature's name is written to the features' file.
     #[test]
     fn only_names_are_features() {
-        let file = PathBuf::from("/sys/kernel/no_such_features");
+        let file = PathBuf::from("/sys/kernel/debug/sched_features");
         let kind = |name: &str, value: &str| {
             let (file, name) = (file.clone(), name.to_owned());
             Setting::Feature { file, name }.write(value).unwrap_err().kind()
@@ -281,9 +277,9 @@ mod tests {
     #[test]
     fn files_are_read() {
         let file = |path: &str| Setting::File(PathBuf::from(path)).read();
-        let pids: u32 = file("/proc/sys/kernel/pid_max").unwrap().parse().unwrap();
-        assert!(pids > 0);
-        let missing = file("/proc/sys/kernel/no_such_thing").unwrap_err();
+        let runtime = file("/proc/sys/kernel/sched_rt_runtime_us").unwrap();
+        assert!(runtime.parse::<i64>().is_ok(), "{runtime}");
+        let missing = file("/proc/irq/4000000/smp_affinity_list").unwrap_err();
         assert_eq!(missing.kind(), ErrorKind::NotFound);
     }
 

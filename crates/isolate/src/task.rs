@@ -8,6 +8,7 @@ use std::fmt;
 use std::fs;
 use std::io::{self, ErrorKind};
 
+use facts::TaskStat;
 use serde::{Deserialize, Serialize};
 
 const PF_KTHREAD: u64 = 0x0020_0000;
@@ -38,19 +39,20 @@ impl Stat {
     }
 
     fn parse(text: &str) -> Option<Self> {
-        // A name may hold blanks and brackets.
-        let (head, rest) = text.rsplit_once(") ")?;
-        let (tid, name) = head.split_once(" (")?;
-        let mut fields = rest.split_whitespace();
-        let flags = fields.nth(6)?.parse().ok()?;
-        let started = fields.nth(12)?.parse().ok()?;
-        let task = Task { tid: tid.parse().ok()?, started, name: name.to_owned() };
-        Some(Self { task, flags })
+        let stat = TaskStat::parse(text)?;
+        let (tid, started, name) = (stat.tid, stat.number(22)?, stat.name.to_owned());
+        Some(Self { task: Task { tid, started, name }, flags: stat.number(9)? })
     }
 
     /// Whether anybody may say where it runs.
     pub(crate) fn is_movable(&self) -> bool {
         self.flags & PF_NO_SETAFFINITY == 0
+    }
+
+    /// Whether it is a worker of an unbound workqueue: a program may not say where it runs.
+    pub(crate) fn is_unbound_worker(&self) -> bool {
+        let is_fixed = self.flags & PF_KTHREAD != 0 && !self.is_movable();
+        is_fixed && self.task.name.starts_with("kworker/u")
     }
 
     /// Whether it is a thread of the kernel that may be moved.
@@ -82,6 +84,14 @@ impl Task {
 impl fmt::Display for Task {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({})", self.name, self.tid)
+    }
+}
+
+/// A process by its number and name, for messages: `process 708 (noisefloor)`.
+pub fn described(process: u32) -> String {
+    match fs::read_to_string(format!("/proc/{process}/comm")) {
+        Ok(name) => format!("process {process} ({})", name.trim_end()),
+        Err(_) => format!("process {process}"),
     }
 }
 

@@ -21,8 +21,16 @@ const WORDS_MAX: usize = 256;
 /// `Kind::Cpuset` where the kernel says that the CPU may not be used at all: it is not
 /// in the process's cpuset, or went offline.
 pub fn pin(cpu: Cpu) -> Result<(), Error> {
-    Place::of(cpu).take().map_err(|error| {
-        let text = format!("CPU {cpu} may not be used by this process: {error}");
+    pin_to(&cpu.into())
+}
+
+/// Lets the calling thread run on these CPUs only, and returns once it does.
+///
+/// # Errors
+/// Those of [`pin`], where none of them may be used.
+pub(crate) fn pin_to(cpus: &CpuSet) -> Result<(), Error> {
+    Place::of(cpus).take().map_err(|error| {
+        let text = format!("CPU {cpus} may not be used by this process: {error}");
         Error::new(Kind::Cpuset, text)
     })
 }
@@ -32,22 +40,24 @@ pub fn pin(cpu: Cpu) -> Result<(), Error> {
 /// # Errors
 /// Those of [`pin`] and [`outrank`].
 pub fn take(cpu: Cpu, fifo: Option<u8>) -> Result<(), Error> {
-    pin(cpu)?;
-    fifo.map_or(Ok(()), outrank)
+    // In this order: an ordinary thread would never get there past a real-time one that does not
+    // leave the CPU.
+    fifo.map_or(Ok(()), outrank)?;
+    pin(cpu)
 }
 
-/// One CPU, made ready to be taken where nothing may be allocated.
+/// Some CPUs, made ready to be taken where nothing may be allocated.
 pub(crate) struct Place {
     mask: Vec<u64>,
     door: Door,
 }
 
 impl Place {
-    pub(crate) fn of(cpu: Cpu) -> Self {
-        Self { mask: mask(cpu), door: Door::of(cpu) }
+    pub(crate) fn of(cpus: &CpuSet) -> Self {
+        Self { mask: mask_of(cpus), door: Door::of(cpus) }
     }
 
-    /// Lets the calling thread run there only, in the CPU's partition where there is one.
+    /// Lets the calling thread run there only, in the CPUs' partition where there is one.
     /// Async-signal-safe.
     pub(crate) fn take(&self) -> io::Result<()> {
         let again = |error| match self.door.enter() {
@@ -171,7 +181,7 @@ pub(crate) fn affinity_of(tid: u32) -> io::Result<CpuSet> {
     Ok(all.filter(is_set).map(Cpu::new).collect())
 }
 
-/// Keeps the calling thread off that CPU until it is dropped, where it may run anywhere
+/// Keeps the calling thread off some CPUs until it is dropped, where it may run anywhere
 /// else: so a thread that only waits and tells never comes between one that measures.
 #[derive(Debug)]
 pub struct Elsewhere {
@@ -181,10 +191,11 @@ pub struct Elsewhere {
 }
 
 impl Elsewhere {
-    /// Leaves the CPU. Where that cannot be, the thread may still run where it might.
-    pub fn than(cpu: Cpu) -> Self {
+    /// Leaves the CPUs. Where that cannot be, the thread may still run where it might.
+    pub fn than(cpus: impl Into<CpuSet>) -> Self {
+        let cpus = cpus.into();
         let before = affinity_of(0).ok().filter(|before| {
-            let rest = before.without(&[cpu].into_iter().collect());
+            let rest = before.without(&cpus);
             rest != *before && !rest.is_empty() && set_affinity(&mask_of(&rest)).is_ok()
         });
         Self { before, _own: PhantomData }
@@ -228,16 +239,25 @@ pub fn highest_priority() -> u8 {
 /// # Errors
 /// As the kernel says it: `EPERM` without the privilege, `ESRCH`, `EINVAL`.
 pub fn outrank_thread(tid: u32, priority: u8) -> io::Result<()> {
-    let parameters = libc::sched_param { sched_priority: i32::from(priority) };
-    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
-    // SAFETY: `parameters` outlives the call, which only reads it.
-    let failed =
-        unsafe { libc::sched_setscheduler(number(tid), policy, &raw const parameters) };
-    if failed == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    set_policy(tid, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, priority)
 }
 
 pub(crate) fn set_fifo(priority: u8) -> io::Result<()> {
     outrank_thread(0, priority)
+}
+
+/// Gives the calling thread `SCHED_FIFO`, and all that it starts, too.
+pub(crate) fn set_inherited_fifo(priority: u8) -> io::Result<()> {
+    set_policy(0, libc::SCHED_FIFO, priority)
+}
+
+/// Gives a thread of any process a policy and a priority; 0 is the calling thread.
+pub(crate) fn set_policy(tid: u32, policy: libc::c_int, priority: u8) -> io::Result<()> {
+    let parameters = libc::sched_param { sched_priority: i32::from(priority) };
+    // SAFETY: `parameters` outlives the call, which only reads it.
+    let failed =
+        unsafe { libc::sched_setscheduler(number(tid), policy, &raw const parameters) };
+    if failed == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// The CPU the calling thread is on at this moment.

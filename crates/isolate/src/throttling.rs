@@ -18,18 +18,21 @@ use crate::error::{Error, Kind};
 const RT_RUNTIME: &str = "/proc/sys/kernel/sched_rt_runtime_us";
 const SERVERS: &str = "/sys/kernel/debug/sched";
 
-/// What has to be changed so that a real-time task may have all of that CPU.
-pub(crate) fn off(cpu: Cpu, others: &CpuSet, facts: &Facts) -> Changes {
+/// What has to be changed so that a real-time task may have all of these CPUs.
+pub(crate) fn off(cpus: &CpuSet, others: &CpuSet, facts: &Facts) -> Changes {
     if others.is_empty() {
-        let text = format!("real-time tasks stay throttled: CPU {cpu} is the only one");
+        let text = "real-time tasks stay throttled: no other CPU is left";
         return vec![Err(Error::new(Kind::Unsafe, text))];
     }
     let mut changes = vec![Ok(Change::of_file(PathBuf::from(RT_RUNTIME), "-1"))];
     match facts.sched.fair_server_runtime_ns.value() {
         Err(unknown) if unknown.code == Why::TooOld => {}
-        Ok(_) => changes.extend(servers(cpu).map(|file| Ok(Change::of_file(file, "0")))),
+        Ok(_) => {
+            let files = cpus.iter().flat_map(servers);
+            changes.extend(files.map(|file| Ok(Change::of_file(file, "0"))));
+        }
         Err(unknown) => {
-            let text = format!("the fair server of CPU {cpu} stays on: {unknown}");
+            let text = format!("the fair servers of CPU {cpus} stay on: {unknown}");
             changes.push(Err(Error::new(Kind::Privilege, text)));
         }
     }

@@ -7,6 +7,7 @@
 //! A wait may be *forced*: the thread leaves the CPU for a moment and comes back, so that the
 //! kernel stops the tick of a CPU that is idle, and has to find a reason to start it again.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::hint::black_box;
 use std::io::{Read, Seek};
@@ -19,6 +20,7 @@ use units::{Cpu, CpuSet, Hz, Nanos};
 use crate::error::{Error, Kind};
 use crate::thread::{current_cpu, mask_of, pin, set_affinity};
 use crate::tick_stop::{Attempts, KeptBy};
+use crate::waiting::{WaitingThread, waiting};
 
 /// The thread spins for so many ticks before it is believed that they do not come.
 const CONFIRM: u32 = 5;
@@ -26,6 +28,8 @@ const CONFIRM: u32 = 5;
 const STRAY: u64 = 2;
 /// The kernel is watched for so many of them while it keeps the tick.
 pub(crate) const ASK: u32 = 25;
+/// So often it is looked then who else could run there.
+const LOOKS: u32 = 5;
 /// Ticks between two departures of a forced wait.
 pub(crate) const STAY: u32 = 2;
 /// Between two looks.
@@ -58,6 +62,8 @@ pub struct Entry {
     /// What keeps it, and how often the kernel said so in 25 ticks after the wait; `Err` where
     /// that could not be seen. Nothing where the tick has stopped.
     pub kept_by: Result<KeptBy, Error>,
+    /// The other threads that were runnable on that CPU in those ticks.
+    pub others: Vec<WaitingThread>,
 }
 
 /// Makes sure that the tick of that CPU can stop while a task runs.
@@ -66,20 +72,51 @@ pub struct Entry {
 /// `Kind::NoNohz` where it cannot; the message says what would make it so.
 pub fn nohz_full(cpu: Cpu, facts: &Facts) -> Result<(), Error> {
     let refuse = |text: String| Err(Error::new(Kind::NoNohz, text));
-    let boot = format!("boot with nohz_full={cpu} isolcpus={cpu} rcu_nocbs={cpu}");
+    let boot = boot_hint(cpu, facts);
     match facts.tick.nohz_full.value() {
         Ok(cpus) if cpus.contains(cpu) => Ok(()),
         Ok(cpus) if cpus.is_empty() => refuse(format!(
-            "no CPU of this machine is nohz_full: {boot} (the kernel is built for it)"
+            "no CPU of this machine is nohz_full; hint: {boot} (the kernel is built for it)"
         )),
-        Ok(cpus) => refuse(format!("CPU {cpu} is not nohz_full, {cpus} is: {boot}")),
+        Ok(cpus) if cpu == BOOT => refuse(format!(
+            "CPU 0 is not nohz_full, {cpus} is; hint: choose one of these"
+        )),
+        Ok(cpus) => {
+            refuse(format!("CPU {cpu} is not nohz_full, {cpus} is; hint: {boot}"))
+        }
         Err(unknown) if is_without(unknown) => refuse(format!(
-            "the tick of a busy CPU cannot stop: {unknown}; it takes a kernel with \
-             CONFIG_NO_HZ_FULL=y, and to {boot}"
+            "the tick of a busy CPU cannot stop: {unknown}; hint: it takes a kernel with \
+             CONFIG_NO_HZ_FULL=y; {boot}"
         )),
         Err(unknown) => {
             refuse(format!("whether CPU {cpu} is nohz_full is not known: {unknown}"))
         }
+    }
+}
+
+/// The CPU that the kernel boots on.
+const BOOT: Cpu = Cpu::new(0);
+
+/// What to boot with, so that the tick of that CPU can stop. Kernels that can suspend
+/// (`CONFIG_PM_SLEEP_SMP`, as distributions have it) and all before 5.2 take the boot CPU out of
+/// `nohz_full=` (`tick_nohz_init` in `kernel/time/tick-sched.c`), and some CPU has to keep the time
+/// for the others: so another one is named instead.
+fn boot_hint(cpu: Cpu, facts: &Facts) -> String {
+    let others = facts.cpus.online.get().map(|online| online.without(&BOOT.into()));
+    let other = others.and_then(|others| others.iter().last());
+    let with = |cpu| format!("boot with nohz_full={cpu} isolcpus={cpu} rcu_nocbs={cpu}");
+    match (cpu, other) {
+        (BOOT, Some(other)) => format!(
+            "the boot CPU keeps the time for the others and cannot be nohz_full; {}, and choose \
+             CPU {other}",
+            with(other)
+        ),
+        (BOOT, None) => {
+            "it takes a second CPU, as the boot CPU keeps the time for the others \
+                         and cannot be nohz_full"
+                .to_owned()
+        }
+        (cpu, _) => with(cpu),
     }
 }
 
@@ -109,8 +146,11 @@ pub fn wait_for_nohz(
     let began = Instant::now();
     let mut tick = Tick::here(facts)?;
     let entry = tick.wait(began, wait, others)?;
-    let kept_by = if entry.entered { Ok(KeptBy::new()) } else { tick.kept_by() };
-    Ok(Entry { kept_by, ..entry })
+    if entry.entered {
+        return Ok(entry);
+    }
+    let (kept_by, others) = tick.kept_by();
+    Ok(Entry { kept_by, others, ..entry })
 }
 
 /// The same as [`wait_for_nohz`], without asking what keeps the tick, which takes 25 of them;
@@ -168,7 +208,8 @@ impl Tick {
             let told = wait.stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
             if entered || told || waited >= limit {
                 let (waited, kept_by) = (Nanos::from(waited), Ok(KeptBy::new()));
-                return Ok(Entry { entered, waited, left, kept_by });
+                let others = Vec::new();
+                return Ok(Entry { entered, waited, left, kept_by, others });
             }
             if wait.forced && came_back.elapsed() >= self.period * STAY {
                 left += u32::from(leave(self.cpu, others)?);
@@ -206,12 +247,16 @@ impl Tick {
         Ok(self.count()?.wrapping_sub(before) <= STRAY)
     }
 
-    /// What keeps it, while the thread spins. Only asked for when it has not stopped: that
-    /// somebody watches, and ceases to, disturbs the CPU.
-    fn kept_by(&self) -> Result<KeptBy, Error> {
-        let mut attempts = Attempts::watch(self.cpu)?;
-        spin(self.period * ASK, None);
-        Ok(attempts.take())
+    /// What keeps it, while the thread spins, and who else could run there. Only asked for when it
+    /// has not stopped: beginning and ceasing to watch disturbs the CPU.
+    fn kept_by(&self) -> (Result<KeptBy, Error>, Vec<WaitingThread>) {
+        let attempts = Attempts::watch(self.cpu);
+        let mut others = BTreeMap::new();
+        for _ in 0..LOOKS {
+            spin(self.period * ASK / LOOKS, None);
+            others.extend(waiting(self.cpu).into_iter().map(|other| (other.tid, other)));
+        }
+        (attempts.map(|mut seen| seen.take()), others.into_values().collect())
     }
 
     /// How often the timer interrupted this CPU.
@@ -284,6 +329,27 @@ mod tests {
             let ends = [cpus.first(), cpus.iter().last()];
             let ends = ends.map(|cpu| cpu.map_or(0, Cpu::get));
             assert_eq!((ends, cpus.len()), ([first, last], many), "{list}");
+        }
+    }
+
+    /// Check that what is said to boot with is what a kernel accepts: never CPU 0.
+    #[test]
+    fn never_the_boot_cpu() {
+        let told = |cpu, online: &str, nohz_full: &str| {
+            let page = serde_json::json!({
+                "cpus": {"online": online}, "tick": {"nohz_full": nohz_full},
+                "sources": {}, "unknown": {},
+            });
+            let facts: Facts = serde_json::from_value(page).unwrap();
+            super::nohz_full(Cpu::new(cpu), &facts).unwrap_err().to_string()
+        };
+        assert!(told(0, "0-3", "").contains("nohz_full=3 isolcpus=3"));
+        assert!(told(0, "0-3", "").contains("choose CPU 3"));
+        assert!(told(0, "0", "").contains("second CPU"));
+        assert!(told(0, "0-3", "2").ends_with("2 is; hint: choose one of these"));
+        assert!(told(1, "0-3", "2").contains("boot with nohz_full=1 isolcpus=1"));
+        for nohz_full in ["", "2"] {
+            assert!(!told(0, "0-3", nohz_full).contains("nohz_full=0"));
         }
     }
 

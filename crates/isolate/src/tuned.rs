@@ -10,8 +10,7 @@ use facts::Facts;
 
 use crate::change::Change;
 use crate::error::{Error, Kind};
-use crate::hold::{Hold, Returned};
-use crate::journal;
+use crate::hold::{Hold, Returned, state_path};
 use crate::tunables::settings;
 use crate::tuning::Tuning;
 
@@ -31,7 +30,7 @@ impl Tuned {
     /// is as it was then.
     pub fn begin(tunings: &[Tuning], facts: &Facts) -> Result<Self, Error> {
         let settings = settings(tunings, facts)?;
-        let (mut hold, left) = Hold::begin(&journal::place()?)?;
+        let (mut hold, left) = Hold::begin(&state_path()?)?;
         let pairs = settings.iter().zip(tunings);
         let changes = pairs.map(|(setting, to)| Change::new(setting.clone(), to.value()));
         // What was changed before one is refused is given back with the hold.

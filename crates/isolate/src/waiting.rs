@@ -1,4 +1,4 @@
-//! The threads that could run on a CPU and wait for it.
+//! The threads that are runnable on a CPU: one of them runs, the others wait for it.
 //!
 //! `/proc/PID/task/TID/stat` (`proc_pid_stat(5)`): the name in brackets, the state, and as 39th
 //! to 41st field the CPU that the thread was last on, its real-time priority and its policy.
@@ -6,64 +6,135 @@
 //! Cannot see how long they have waited; where `/proc` is mounted with `hidepid=`, only those of
 //! the same user.
 
+use std::fmt;
 use std::fs;
 
+use facts::TaskStat;
 use rustix::thread::gettid;
 use units::Cpu;
 
 use crate::numbered::numbered;
 
-/// A thread that waits for a CPU.
+/// A runnable thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitingThread {
+    /// Its process.
+    pub pid: u32,
     /// Its number.
     pub tid: u32,
     /// Its name.
     pub name: String,
     /// Its real-time priority, 1 to 99; 0 for an ordinary thread.
     pub rt_priority: u8,
+    /// How it is scheduled.
+    pub policy: ThreadPolicy,
+}
+
+/// The scheduling policy of a thread (`sched(7)`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ThreadPolicy {
+    /// `SCHED_OTHER`, `SCHED_BATCH`, `SCHED_IDLE` or `SCHED_EXT`.
+    Ordinary,
+    /// `SCHED_FIFO`.
+    Fifo,
+    /// `SCHED_RR`.
+    RoundRobin,
+    /// `SCHED_DEADLINE`.
+    Deadline,
+}
+
+impl ThreadPolicy {
+    fn of(number: u32) -> Self {
+        match number {
+            1 => Self::Fifo,
+            2 => Self::RoundRobin,
+            6 => Self::Deadline,
+            _ => Self::Ordinary,
+        }
+    }
+}
+
+impl WaitingThread {
+    /// Whether a thread of that `SCHED_FIFO` priority, or an ordinary one, does not preempt it.
+    pub(crate) fn outranks(&self, fifo: Option<u8>) -> bool {
+        match self.policy {
+            ThreadPolicy::Ordinary => false,
+            ThreadPolicy::Fifo | ThreadPolicy::RoundRobin => {
+                fifo.is_none_or(|priority| self.rt_priority >= priority)
+            }
+            ThreadPolicy::Deadline => true,
+        }
+    }
+}
+
+/// `stress (pid 12, SCHED_FIFO, priority 80)`; a thread that is not its process's first one has
+/// a number of its own.
+impl fmt::Display for WaitingThread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { pid, tid, name, rt_priority, policy } = self;
+        write!(f, "{name} (pid {pid}")?;
+        if tid != pid {
+            write!(f, ", thread {tid}")?;
+        }
+        match policy {
+            ThreadPolicy::Ordinary => f.write_str(")"),
+            ThreadPolicy::Fifo => write!(f, ", SCHED_FIFO, priority {rt_priority})"),
+            ThreadPolicy::RoundRobin => write!(f, ", SCHED_RR, priority {rt_priority})"),
+            ThreadPolicy::Deadline => f.write_str(", SCHED_DEADLINE)"),
+        }
+    }
 }
 
 /// Those that wait for that CPU, on which the calling thread runs, by their numbers.
 pub(crate) fn waiting(cpu: Cpu) -> Vec<WaitingThread> {
     let own = u32::try_from(gettid().as_raw_nonzero().get()).unwrap_or(0);
-    let mut found: Vec<WaitingThread> = threads()
-        .filter_map(|stat| runnable(&stat, cpu))
-        .filter(|thread| thread.tid != own)
+    let mut found: Vec<WaitingThread> = runnable(|on| on == cpu)
+        .map(|(_, one)| one)
+        .filter(|one| one.tid != own)
         .collect();
     found.sort_by_key(|thread| thread.tid);
     found
 }
 
-/// The `stat` of every thread.
-fn threads() -> impl Iterator<Item = String> {
-    let processes = numbered("/proc").into_iter().map(|pid| format!("/proc/{pid}/task"));
-    let tasks = processes.flat_map(|tasks| {
-        let stat = |tid| format!("{tasks}/{tid}/stat");
-        numbered(&tasks).into_iter().map(stat).collect::<Vec<_>>()
-    });
-    tasks.filter_map(|stat| fs::read_to_string(stat).ok())
+/// The runnable threads of those CPUs, each with its CPU.
+pub(crate) fn runnable(
+    is_wanted: impl Fn(Cpu) -> bool,
+) -> impl Iterator<Item = (Cpu, WaitingThread)> {
+    let threads = stats().filter_map(|(pid, stat)| parse(pid, &stat));
+    threads.filter(move |(cpu, _)| is_wanted(*cpu))
 }
 
-/// The thread, if it could run and was last on that CPU.
-fn runnable(stat: &str, cpu: Cpu) -> Option<WaitingThread> {
-    // A name may hold blanks and brackets.
-    let (head, rest) = stat.rsplit_once(") ")?;
-    let (tid, name) = head.split_once(" (")?;
-    let mut fields = rest.split_ascii_whitespace();
-    let is_runnable = fields.next()? == "R";
-    let last: u32 = fields.nth(35)?.parse().ok()?;
-    let rt_priority = fields.next()?.parse().ok()?;
-    let thread =
-        WaitingThread { tid: tid.parse().ok()?, name: name.to_owned(), rt_priority };
-    (is_runnable && last == cpu.get()).then_some(thread)
+/// The `stat` of every thread, and its process.
+fn stats() -> impl Iterator<Item = (u32, String)> {
+    numbered("/proc").into_iter().flat_map(|pid| {
+        let tasks = format!("/proc/{pid}/task");
+        let stat = move |tid| {
+            let text = fs::read_to_string(format!("{tasks}/{tid}/stat")).ok()?;
+            Some((pid, text))
+        };
+        numbered(&format!("/proc/{pid}/task")).into_iter().filter_map(stat)
+    })
+}
+
+/// The thread and the CPU that it was last on, if it is runnable.
+pub(crate) fn parse(pid: u32, stat: &str) -> Option<(Cpu, WaitingThread)> {
+    let stat = TaskStat::parse(stat).filter(TaskStat::is_runnable)?;
+    let last = Cpu::new(stat.number(39)?);
+    let (rt_priority, policy) = (stat.number(40)?, ThreadPolicy::of(stat.number(41)?));
+    let (tid, name) = (stat.tid, stat.name.to_owned());
+    Some((last, WaitingThread { pid, tid, name, rt_priority, policy }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Check that only a thread that could run on that CPU counts, whatever its name is.
+    fn thread(policy: ThreadPolicy, rt_priority: u8) -> WaitingThread {
+        let name = "ktimers/1 (x)".to_owned();
+        WaitingThread { pid: 20, tid: 21, name, rt_priority, policy }
+    }
+
+    /// Check that only a thread that is runnable counts, with its CPU, whatever its name is.
     #[test]
     fn runnable_threads() {
         let stat = |state: &str| {
@@ -72,11 +143,25 @@ mod tests {
                  0 0 18446744073709551615 0 0 0 0 0 0 0 2147483647 0 1 0 0 17 1 1 1 0 0 0"
             )
         };
-        let name = "ktimers/1 (x)".to_owned();
-        let thread = WaitingThread { tid: 21, name, rt_priority: 1 };
-        assert_eq!(runnable(&stat("R"), Cpu::new(1)), Some(thread));
-        assert_eq!(runnable(&stat("R"), Cpu::new(0)), None);
-        assert_eq!(runnable(&stat("S"), Cpu::new(1)), None);
-        assert_eq!(runnable("21 (a) R 1", Cpu::new(1)), None);
+        let found = thread(ThreadPolicy::Fifo, 1);
+        assert_eq!(parse(20, &stat("R")), Some((Cpu::new(1), found)));
+        assert_eq!(parse(20, &stat("S")), None);
+        assert_eq!(parse(20, "21 (a) R 1"), None);
+    }
+
+    /// Check which threads another one does not preempt, and how they are named.
+    #[test]
+    fn ranks() {
+        let fifo = thread(ThreadPolicy::Fifo, 50);
+        let ranks = [None, Some(49), Some(50), Some(51)];
+        assert_eq!(ranks.map(|own| fifo.outranks(own)), [true, true, true, false]);
+        assert!(!thread(ThreadPolicy::Ordinary, 0).outranks(None));
+        assert!(thread(ThreadPolicy::Deadline, 0).outranks(Some(99)));
+        assert_eq!(
+            fifo.to_string(),
+            "ktimers/1 (x) (pid 20, thread 21, SCHED_FIFO, priority 50)"
+        );
+        let other = WaitingThread { tid: 20, ..thread(ThreadPolicy::Ordinary, 0) };
+        assert_eq!(other.to_string(), "ktimers/1 (x) (pid 20)");
     }
 }

@@ -5,19 +5,19 @@
 
 use std::path::PathBuf;
 
-use units::{Cpu, CpuSet};
+use units::CpuSet;
 
 use crate::change::{Change, Changes};
 use crate::error::{Error, Kind};
 
 const MASK: &str = "/sys/devices/virtual/workqueue/cpumask";
 
-/// What has to be changed so that no unbound work runs on that CPU.
-pub(crate) fn away(cpu: Cpu, others: &CpuSet) -> Changes {
+/// What has to be changed so that no unbound work runs on these CPUs.
+pub(crate) fn away(cpus: &CpuSet, others: &CpuSet) -> Changes {
     let mask = PathBuf::from(MASK);
     if !mask.exists() {
         let text = format!("unbound workqueues stay: {MASK} is not there");
         return vec![Err(Error::new(Kind::NoSetting, text))];
     }
-    Change::of_mask(mask, cpu, others).into_iter().map(Ok).collect()
+    Change::of_mask(mask, cpus, others).into_iter().map(Ok).collect()
 }

@@ -14,6 +14,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use facts::TaskStat;
+
 /// The most that one look counts as sleep: when looks are further apart, this process did not
 /// run itself, and does not know what the other one did meanwhile.
 const SLEEP_MAX: Duration = Duration::from_millis(100);
@@ -95,13 +97,9 @@ fn usage(folder: &Path) -> Option<Usage> {
 }
 
 fn parse(text: &str) -> Option<Usage> {
-    // A name may hold blanks and brackets.
-    let (_, rest) = text.rsplit_once(") ")?;
-    let mut fields = rest.split_whitespace();
-    let state = fields.next()?.chars().next()?;
-    let user: u64 = fields.nth(10)?.parse().ok()?;
-    let system: u64 = fields.next()?.parse().ok()?;
-    let ticks = user.saturating_add(system);
+    let stat = TaskStat::parse(text)?;
+    let state = stat.word(3)?.chars().next()?;
+    let ticks = stat.number::<u64>(14)?.saturating_add(stat.number(15)?);
     Some(Usage { state, cpu: Duration::from_millis(ticks.saturating_mul(TICK_MS)) })
 }
 

@@ -50,7 +50,7 @@ pub(crate) fn run(
 }
 
 /// Refuses what makes no sense, and what would take the whole machine over.
-fn refuse(spec: &CallsSpec, facts: &Facts) -> Result<(), Error> {
+pub(crate) fn refuse(spec: &CallsSpec, facts: &Facts) -> Result<(), Error> {
     let refused = |text: &str| Err(Error::new(Kind::Spec, text));
     if spec.calls.is_empty() {
         return refused("no call to make");

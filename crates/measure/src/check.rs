@@ -14,20 +14,33 @@ pub(crate) fn run(
     watch: &mut dyn Watch,
     doubts: &mut Vec<Doubt>,
 ) -> Result<CheckSeries, Error> {
-    let (cpus, interval_ns) = (spec.rest_cpus.clone(), spec.idle_ns);
-    let rest = TicksSpec { cpus, interval_ns, count: Some(1) };
-    let rest = ticks::run(&rest, watch, doubts)?;
+    refuse(spec, facts)?;
+    let rest = ticks::run(&at_rest(spec), watch, doubts)?;
     if watch.stop().given() {
         return Ok(CheckSeries { rest, noise: noise::none()? });
     }
-    let spin = NoiseSpec {
+    let noise = noise::run(&at_work(spec), facts, watch, doubts)?;
+    Ok(CheckSeries { rest, noise })
+}
+
+/// Refuses what either half of it would.
+pub(crate) fn refuse(spec: &CheckSpec, facts: &Facts) -> Result<(), Error> {
+    ticks::refuse(&at_rest(spec))?;
+    noise::refuse(&at_work(spec), facts)
+}
+
+fn at_rest(spec: &CheckSpec) -> TicksSpec {
+    let (cpus, interval_ns) = (spec.rest_cpus.clone(), spec.idle_ns);
+    TicksSpec { cpus, interval_ns, count: Some(1) }
+}
+
+fn at_work(spec: &CheckSpec) -> NoiseSpec {
+    NoiseSpec {
         cpus: spec.cpus.clone(),
         duration_ns: spec.noise_ns,
         threshold_ns: None,
         fifo: None,
         stop_above_ns: None,
         phases: None,
-    };
-    let noise = noise::run(&spin, facts, watch, doubts)?;
-    Ok(CheckSeries { rest, noise })
+    }
 }

@@ -134,40 +134,66 @@ pub(crate) fn of_spinners(
         .collect();
     if spec.fifo.is_some() {
         let kept_off = which(&|seen| hz.span(seen.ring.longest()) > KEPT_OFF);
-        doubts.extend(kept_off.map(|cpus| of_fifo(&cpus, facts)));
+        doubts.extend(kept_off.and_then(|cpus| of_fifo(&cpus, facts)));
     }
     doubts
 }
 
-/// What the kernel keeps from spinners that outrank ordinary tasks and were kept off their
-/// CPUs.
-pub(crate) fn of_fifo(cpus: &CpuSet, facts: &Facts) -> Doubt {
-    let kept = match (facts.sched.fair_server_runtime_ns.value(), rt_runtime(facts)) {
-        (Ok(runtimes), _) => {
-            let most =
-                runtimes.iter().max().map_or(0, |runtime| runtime.get() / 1_000_000);
-            format!("up to {most} ms of each second (the fair server)")
-        }
-        // Only before the fair server (6.12) does RT throttling decide.
-        (Err(unknown), Some(runtime)) if unknown.code == Why::TooOld => {
-            format!("all but {runtime} ms of each second (RT throttling)")
-        }
-        _ => "a share of each second (50 ms if nobody changed it)".to_owned(),
-    };
+/// What the kernel keeps from threads that outrank ordinary tasks and were kept off their CPUs;
+/// `None` where it keeps nothing.
+pub(crate) fn of_fifo(cpus: &CpuSet, facts: &Facts) -> Option<Doubt> {
+    let kept = kept_for_ordinary_tasks(cpus, facts)?;
     let text = format!(
         "{}: the kernel keeps {kept} for ordinary tasks where a SCHED_FIFO spinner would \
          leave them nothing; gaps of tens of milliseconds are probably that",
         named(cpus)
     );
-    Doubt::new(Code::RtThrottled, text)
+    Some(Doubt::new(Code::RtThrottled, text))
 }
 
-/// How much of each second real-time tasks may run, in milliseconds; `None`: all of it,
-/// or not known.
-fn rt_runtime(facts: &Facts) -> Option<i64> {
-    let (runtime, period) =
-        (facts.sched.rt_runtime_us.get()?, facts.sched.rt_period_us.get()?);
-    (*runtime >= 0 && *period > 0).then(|| runtime * 1_000 / period)
+/// RT throttling decides before the fair server (6.12), and for groups of real-time tasks.
+fn kept_for_ordinary_tasks(cpus: &CpuSet, facts: &Facts) -> Option<String> {
+    let sched = &facts.sched;
+    let is_throttled = match sched.fair_server_runtime_ns.value() {
+        Err(unknown) => unknown.code == Why::TooOld,
+        Ok(_) => sched.rt_group.get().is_some_and(|&grouped| grouped),
+    };
+    let throttling = is_throttled.then(|| of_throttling(facts)).flatten();
+    throttling.or_else(|| match sched.fair_server_runtime_ns.value() {
+        Ok(runtimes) => {
+            let most = fair_server(cpus, runtimes, facts).get() / 1_000_000;
+            (most > 0)
+                .then(|| format!("up to {most} ms of each second (the fair server)"))
+        }
+        Err(unknown) if unknown.code == Why::TooOld => None,
+        Err(_) => Some("a share of each second (50 ms unless changed)".to_owned()),
+    })
+}
+
+/// The longest time that the fair server has on one of those CPUs.
+fn fair_server(cpus: &CpuSet, runtimes: &[Nanos], facts: &Facts) -> Nanos {
+    let of_cpu = |cpu| match (runtimes, facts.cpus.possible.get()) {
+        ([one], _) => Some(*one),
+        (_, Some(possible)) => {
+            let place = possible.iter().position(|other| other == cpu)?;
+            runtimes.get(place).copied()
+        }
+        (all, None) => all.iter().max().copied(),
+    };
+    cpus.iter().filter_map(of_cpu).max().unwrap_or_default()
+}
+
+/// What RT throttling keeps for ordinary tasks; `None`: nothing.
+fn of_throttling(facts: &Facts) -> Option<String> {
+    let known = facts.sched.rt_runtime_us.get().zip(facts.sched.rt_period_us.get());
+    match known {
+        Some((runtime, _)) if *runtime < 0 => None,
+        Some((runtime, period)) if *period > 0 => {
+            let part = runtime * 1_000 / period;
+            Some(format!("all but {part} ms of each second (RT throttling)"))
+        }
+        _ => Some("a share of each second (50 ms unless changed)".to_owned()),
+    }
 }
 
 #[cfg(test)]
@@ -205,5 +231,41 @@ mod tests {
         let doubts = of_clock(same, same, Nanos::from_secs(3), &facts(1_000_000_000));
         assert_eq!(codes(&doubts), [Code::Suspended]);
         assert!(doubts[0].text.contains("3000 ms"), "{}", doubts[0]);
+    }
+
+    /// Check what is said to be kept for ordinary tasks, before and since the fair server, and
+    /// that nothing is where that is switched off.
+    #[test]
+    fn kept_from_real_time_tasks() {
+        let kept = |sched: serde_json::Value, why: Option<&str>| {
+            let mut page = serde_json::json!({
+                "cpus": {"possible": "0-1"}, "sched": sched, "sources": {}, "unknown": {},
+            });
+            if let Some(code) = why {
+                page["unknown"]["sched.fair_server_runtime_ns"] =
+                    serde_json::json!({"code": code, "text": "?"});
+            }
+            let facts: Facts = serde_json::from_value(page).unwrap();
+            kept_for_ordinary_tasks(&"1".parse().unwrap(), &facts).unwrap_or_default()
+        };
+        let throttling = |runtime| {
+            let sched =
+                serde_json::json!({"rt_runtime_us": runtime, "rt_period_us": 1_000_000});
+            kept(sched, Some("too_old"))
+        };
+        assert!(throttling(950_000).starts_with("all but 950 ms of each second"));
+        assert_eq!(throttling(-1), "");
+        let server = |runtimes: &[u64]| {
+            let sched = serde_json::json!({
+                "rt_runtime_us": 950_000, "rt_period_us": 1_000_000,
+                "fair_server_runtime_ns": runtimes,
+            });
+            kept(sched, None)
+        };
+        assert!(server(&[50_000_000]).starts_with("up to 50 ms"));
+        assert_eq!(server(&[50_000_000, 0]), "");
+        assert!(server(&[0, 40_000_000]).starts_with("up to 40 ms"));
+        let unknown = serde_json::json!({"rt_runtime_us": -1, "rt_period_us": 1_000_000});
+        assert!(kept(unknown, Some("not_mounted")).starts_with("a share"));
     }
 }

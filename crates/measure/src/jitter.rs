@@ -6,13 +6,13 @@
 //!
 //! Cannot see: what slowed a loop, and what slows all of them alike.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, channel};
 use std::thread::scope;
-use std::time::Duration;
 
 use facts::Facts;
+use isolate::Kept;
 use recording::{
-    Code, Doubt, JitterPlan, JitterSeries, JitterSpec, LoopTimes, Meanwhile,
+    Code, Doubt, JitterPlan, JitterSeries, JitterSpec, LoopTimes, Meanwhile, Workload,
 };
 use units::{Cpu, CpuSet, Nanos, TscDelta, TscHz};
 
@@ -24,6 +24,7 @@ use crate::stop::Stop;
 use crate::thread::{block_signals, died, start};
 use crate::watch::Watch;
 use crate::work::{self, Work, prepare};
+use crate::worker::Worker;
 use crate::{Error, Kind, counter, doubts, mark, sensible, sensible_priority};
 
 /// How long it is measured where nothing is asked.
@@ -34,10 +35,16 @@ const ENOUGH: u64 = 100;
 const TESTS: u64 = 125;
 /// How often a test runs the workload where nothing is asked, and at most.
 const LOOPS: u32 = 1_000;
-/// Room for that many tests: 96 MiB.
-const ROOM: u64 = 1 << 22;
+/// Room for at least and at most that many tests: 1.5 MiB, and 96 MiB. How long a test takes is
+/// known from a short while only, in which others may have had the CPU.
+const ROOM_MIN: u64 = 1 << 16;
+const ROOM_MAX: u64 = 1 << 22;
 /// How long the workload is run before, to learn how long one run takes.
 const WARM_UP: Nanos = Nanos::from_millis(50);
+/// A workload that has not returned for so long after the end does not return any more.
+const PATIENCE: Nanos = Nanos::from_secs(5);
+/// So many of its last runs then say how long one takes.
+const MEDIAN_OF: usize = 512;
 
 /// Runs the tests.
 pub(crate) fn run(
@@ -74,6 +81,12 @@ pub(crate) fn refuse(spec: &JitterSpec, facts: &Facts) -> Result<(), Error> {
     sensible_priority(spec.fifo, &CpuSet::from_iter([spec.cpu]), facts)
 }
 
+/// How long it takes at most, where a time is given.
+pub(crate) fn longest(spec: &JitterSpec) -> Option<Nanos> {
+    let usual = spec.tests.is_none().then_some(DURATION);
+    spec.duration_ns.or(usual).map(|length| length + WARM_UP)
+}
+
 /// What is going to be done, where one run of the workload takes that long.
 fn plan(spec: &JitterSpec, loop_ns: Nanos) -> JitterPlan {
     let is_free = spec.tests.is_none() && spec.duration_ns.is_none();
@@ -107,9 +120,8 @@ impl Start {
         };
         // Loops may turn out to be twice as fast.
         let test_ns = plan.loop_ns.saturating_mul(u64::from(plan.loops)).get().max(1);
-        let fitting =
-            plan.duration_ns.map_or(u64::MAX, |all| all.get() / test_ns * 2 + 2);
-        let room = course.tests.min(fitting).min(ROOM);
+        let fitting = plan.duration_ns.map_or(u64::MAX, |all| all.get() / test_ns * 2);
+        let room = course.tests.min(fitting.clamp(ROOM_MIN, ROOM_MAX));
         Self { course, room: usize::try_from(room).unwrap_or(0) }
     }
 }
@@ -163,23 +175,32 @@ fn measure(
     let stop = watch.stop().clone();
     let (stop, board) = (&stop, &Board::default());
     let _elsewhere = isolate::Elsewhere::than(spec.cpu);
+    let (worker, mut ends) = Worker::pair(stop.clone())?;
     scope(|scope| {
         let (ready, is_ready) = channel();
         let (begin, is_begun) = channel();
-        let (done, is_done) = channel();
         let thread = start(scope, "jitter", move || {
-            let seen = work(spec, facts, stop, board, &ready, &is_begun);
-            // Nobody may be waiting any more; that is their business.
-            let _ = done.send(());
-            seen
+            work(spec, facts, stop, board, |ticks| worker.tell(&ready, ticks), &is_begun)
         })?;
+        // The thread has begun with those that it needs; a library is to have none.
+        if matches!(spec.workload, Workload::Exec(_)) {
+            isolate::drop_capabilities(Kept::Nothing)?;
+        }
+        ends.wait(watch, longest(spec), PATIENCE, |_| {});
         let loop_ticks = is_ready.recv().unwrap_or_else(|_| Err(died("jitter")))?;
         let plan = plan(spec, hz.span(loop_ticks));
         watch.plan(&plan);
         let before = Counters::now();
         // A thread that has died is noticed when it is joined.
         let _ = begin.send(Start::of(&plan, hz));
-        wait(watch, &is_done, board, hz);
+        let patience = PATIENCE.max(plan.loop_ns.saturating_mul(3));
+        let mut told = 0;
+        ends.wait(watch, plan.duration_ns, patience, |watch| {
+            if let Some(so_far) = board.read().filter(|so_far| so_far.tests > told) {
+                told = so_far.tests;
+                watch.jitter(&so_far, hz);
+            }
+        });
         let ended = thread.join().ok().flatten().ok_or_else(|| died("jitter"))?;
         let (seen, meanwhile, ended_on, tick) = ended;
         Ok(Whole { plan, before, seen, meanwhile, ended_on, tick })
@@ -192,17 +213,17 @@ fn work(
     facts: &Facts,
     stop: &Stop,
     board: &Board,
-    ready: &Sender<Result<TscDelta, Error>>,
+    ready: impl FnOnce(Result<TscDelta, Error>),
     begin: &Receiver<Start>,
 ) -> Option<(Seen, Meanwhile, Option<Cpu>, Option<Doubt>)> {
     let (mut work, loop_ticks) = match seat(spec, stop) {
         Ok(seated) => seated,
         Err(error) => {
-            ready.send(Err(error)).ok()?;
+            ready(Err(error));
             return None;
         }
     };
-    ready.send(Ok(loop_ticks)).ok()?;
+    ready(Ok(loop_ticks));
     let Start { course, room } = begin.recv().ok()?;
     let mut seen = Seen::with_room(room);
     let before = OwnTime::now();
@@ -220,51 +241,33 @@ fn work(
 /// Takes the CPU, makes the workload ready, and learns how long one run of it takes.
 fn seat(spec: &JitterSpec, stop: &Stop) -> Result<(Box<dyn Work>, TscDelta), Error> {
     block_signals();
-    isolate::pin(spec.cpu)?;
+    isolate::take(spec.cpu, spec.fifo)?;
     let mut work = prepare(&spec.workload)?;
-    spec.fifo.map_or(Ok(()), isolate::outrank)?;
     let loop_ticks = warm_up(&mut *work, stop);
     Ok((work, loop_ticks))
 }
 
-/// Runs the workload for a while; how long one run took on average, the first left out where
-/// there are others.
+/// Runs the workload for a while; the median of how long its last runs took, which one that is
+/// interrupted for long does not change. The first is left out where there are others.
 fn warm_up(work: &mut dyn Work, stop: &Stop) -> TscDelta {
     let now = || counter::kernel(libc::CLOCK_MONOTONIC_RAW);
     let until = now() + WARM_UP;
-    let (mut first, mut loops) = (counter::now(), 0);
-    loop {
-        work.once();
-        let took = counter::now().since(first).ticks();
-        if now() >= until || stop.given() {
-            return TscDelta::from_ticks(took / loops.max(1));
-        }
-        if loops == 0 {
-            first = counter::now();
-        }
+    let (mut last, mut loops) = ([TscDelta::default(); MEDIAN_OF], 0);
+    let first = timed(work);
+    while now() < until && !stop.given() {
+        last[loops % MEDIAN_OF] = timed(work);
         loops += 1;
     }
+    let kept = &mut last[..loops.min(MEDIAN_OF)];
+    kept.sort_unstable();
+    kept.get(kept.len() / 2).copied().unwrap_or(first)
 }
 
-/// Waits for the thread to end, and tells how far it is on the way.
-fn wait(watch: &mut dyn Watch, is_done: &Receiver<()>, board: &Board, hz: TscHz) {
-    let mut told = 0;
-    let mut tell = |watch: &mut dyn Watch| {
-        if let Some(so_far) = board.read().filter(|so_far| so_far.tests > told) {
-            told = so_far.tests;
-            watch.jitter(&so_far, hz);
-        }
-    };
-    loop {
-        let next = match watch.period() {
-            Some(period) => is_done.recv_timeout(Duration::from(period)),
-            None => is_done.recv().map_err(|_| RecvTimeoutError::Disconnected),
-        };
-        tell(watch);
-        if next != Err(RecvTimeoutError::Timeout) {
-            return;
-        }
-    }
+/// How long one run of the workload takes.
+fn timed(work: &mut dyn Work) -> TscDelta {
+    let before = counter::now();
+    work.once();
+    counter::now().since(before)
 }
 
 /// Doubts of the tests and the thread, and of what the kernel keeps from real-time tasks.
@@ -277,7 +280,7 @@ fn doubts_of(whole: &Whole, spec: &JitterSpec, hz: TscHz, facts: &Facts) -> Vec<
         told.map(|(_, code, words)| Doubt::new(code, text(words))).collect();
     let slow = |test: &LoopTimes| hz.span(test.jitter()) > doubts::KEPT_OFF;
     if spec.fifo.is_some() && whole.seen.tests().iter().any(slow) {
-        doubts.push(doubts::of_fifo(&alone, facts));
+        doubts.extend(doubts::of_fifo(&alone, facts));
     }
     doubts
 }
@@ -287,7 +290,8 @@ type IfSo = (bool, Code, &'static str);
 
 /// Too few or too short tests, and those that there was no room for.
 fn of_tests(whole: &Whole) -> [IfSo; 4] {
-    let made = u64::try_from(whole.seen.tests().len()).unwrap_or(u64::MAX);
+    let kept = u64::try_from(whole.seen.tests().len()).unwrap_or(u64::MAX);
+    let made = kept.saturating_add(whole.seen.lost.map_or(0, |lost| lost.tests));
     [
         (
             made == 0,
@@ -334,7 +338,6 @@ fn of_thread(whole: &Whole, cpu: Cpu) -> [IfSo; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use recording::Workload;
     use units::LengthUnit;
 
     fn spec() -> JitterSpec {
@@ -376,6 +379,27 @@ mod tests {
         assert_eq!((planned.loops, planned.tests), (1_000, None));
     }
 
+    /// Check that a run that was interrupted does not make all others seem long, and that one run
+    /// is enough.
+    #[test]
+    fn interrupted_warm_ups() {
+        struct Interrupted(u32);
+        impl Work for Interrupted {
+            fn once(&mut self) {
+                let length = if self.0 == 3 { 30 } else { 1 };
+                self.0 += 1;
+                std::thread::sleep(std::time::Duration::from_millis(length));
+            }
+        }
+        let hz = Clock::settle().unwrap().guess();
+        let stop = Stop::new().unwrap();
+        let took = hz.span(warm_up(&mut Interrupted(0), &stop));
+        assert!(took < Nanos::from_millis(15), "{took:?}");
+        stop.flag().store(true, std::sync::atomic::Ordering::Relaxed);
+        let took = hz.span(warm_up(&mut Interrupted(3), &stop));
+        assert!(took >= Nanos::from_millis(29), "{took:?}");
+    }
+
     /// Check that there is room for what is planned, and never for more than there may be.
     #[test]
     fn room_for_tests() {
@@ -384,8 +408,9 @@ mod tests {
             Start::of(&plan(asked, Nanos::from_nanos(loop_ns)), hz).room
         };
         assert_eq!(room(&JitterSpec { tests: Some(7), ..spec() }, 50), 7);
-        assert_eq!(room(&spec(), 1_000_000), 252);
-        let most = usize::try_from(ROOM).unwrap();
+        // However long a run took before.
+        assert_eq!(room(&spec(), 1_000_000), 1 << 16);
+        let most = usize::try_from(ROOM_MAX).unwrap();
         assert_eq!(room(&JitterSpec { tests: Some(u32::MAX), ..spec() }, 50), most);
         assert_eq!(room(&JitterSpec { loops: Some(1), ..spec() }, 0), most);
     }
@@ -407,20 +432,24 @@ mod tests {
         assert_eq!(refuse(&spec(), &no_facts()), Ok(()));
     }
 
-    fn whole(tests: u64, loops: u32, ended_on: u32) -> Whole {
+    fn seen(tests: u64, loops: u32, room: usize) -> Seen {
         struct Nothing;
         impl Work for Nothing {
             fn once(&mut self) {}
         }
         let length = TscDelta::from_ticks(u64::MAX >> 1);
         let never = std::sync::atomic::AtomicBool::new(false);
-        let mut seen = Seen::with_room(200);
+        let mut seen = Seen::with_room(room);
         let course = Course { loops, tests, length };
         run_tests(course, &mut Nothing, &never, &Board::default(), &mut seen);
+        seen
+    }
+
+    fn whole(tests: u64, loops: u32, ended_on: u32) -> Whole {
         Whole {
             plan: plan(&JitterSpec { loops: Some(loops), ..spec() }, Nanos::ZERO),
             before: Counters::now(),
-            seen,
+            seen: seen(tests, loops, 200),
             meanwhile: Meanwhile::default(),
             ended_on: Some(Cpu::new(ended_on)),
             tick: None,
@@ -440,6 +469,9 @@ mod tests {
         assert_eq!(codes(&whole(100, 1, 0)), [Code::TooShort]);
         assert_eq!(codes(&whole(0, 2, 0)), [Code::TooShort]);
         assert_eq!(codes(&whole(201, 2, 0)), [Code::TestsLost]);
+        let mut few = whole(20, 2, 0);
+        few.seen = seen(120, 2, 20);
+        assert_eq!(codes(&few), [Code::TestsLost]);
         assert_eq!(codes(&whole(100, 2, 1)), [Code::Migrated]);
         let mut back = whole(100, 2, 0);
         back.seen.backwards = 1;

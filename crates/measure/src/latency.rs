@@ -127,7 +127,7 @@ fn place(spec: &LatencySpec, cpu: Cpu) -> Place {
 }
 
 /// Refuses what makes no sense, and what would take the whole machine over.
-fn refuse(spec: &LatencySpec, facts: &Facts) -> Result<(), Error> {
+pub(crate) fn refuse(spec: &LatencySpec, facts: &Facts) -> Result<(), Error> {
     let refused = |text: &str| Err(Error::new(Kind::Spec, text));
     sensible("the duration", spec.duration_ns)?;
     if spec.cpus.is_empty() {

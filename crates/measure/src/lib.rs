@@ -44,7 +44,9 @@ mod ticks;
 mod wait;
 mod wakeups;
 mod watch;
+mod watchdog;
 pub mod work;
+mod worker;
 
 pub use calibrate::Ordinary;
 pub use caller::{CallerGaps, caller_gaps};
@@ -54,17 +56,22 @@ pub use stop::Stop;
 pub use wait::Wait;
 pub use watch::{Silent, Watch};
 
-use facts::Facts;
+use facts::{Facts, Root};
+use isolate::Elsewhere;
 use recording::{
     Body, CallsSpec, CheckSpec, Code, Doubt, JitterSpec, LatencySpec, NohzSpec,
     NoiseSpec, Recording, RunSpec, SlicesSpec, TicksSpec,
 };
 use units::{CpuSet, Nanos};
 
+use crate::watchdog::Watchdog;
+
 /// The shortest measurement that says anything.
 const SHORTEST: Nanos = Nanos::from_millis(1);
 /// The longest: 30 days. What is longer is a typing error.
 const LONGEST: Nanos = Nanos::from_secs(30 * 24 * 3600);
+/// So much more time has a measurement until its threads are looked after.
+const OVERTIME: Nanos = Nanos::from_secs(2);
 
 /// What to measure.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,17 +98,68 @@ pub enum Spec {
     Slices(SlicesSpec),
 }
 
-/// Refuses what [`run`] would refuse of what keeps a CPU free, before anything is changed for
-/// it.
+/// Refuses what [`run`] would refuse, as far as the question itself and the facts show it: before
+/// a CPU is claimed or a setting changed for it.
 ///
 /// # Errors
-/// As [`run`], as far as that shows beforehand.
+/// As [`run`], as far as that shows beforehand; `Kind::Spec` goes before all others.
 pub fn refuse(spec: &Spec, facts: &Facts) -> Result<(), Error> {
     match spec {
+        Spec::Noise(spec) => noise::refuse(spec, facts),
+        Spec::Ticks(spec) => ticks::refuse(spec),
+        Spec::Check(spec) => check::refuse(spec, facts),
+        Spec::Calls(spec) => calls::refuse(spec, facts),
         Spec::Jitter(spec) => jitter::refuse(spec, facts),
         Spec::NohzTest(spec) | Spec::NohzStress(spec) => nohz::refuse(spec, facts),
+        Spec::Latency(spec) => latency::refuse(spec, facts),
         Spec::Slices(spec) => slices::refuse(spec, facts),
-        _ => Ok(()),
+        // Whether a program can be run shows when it is.
+        Spec::Run(_) => Ok(()),
+    }
+}
+
+/// Refuses CPUs that a real-time task does not leave, so that the threads of this measurement
+/// would not get to run there. Takes up to 1.2 s where there is such a task.
+///
+/// # Errors
+/// `Kind::Isolate(Taken)`, with the task.
+pub fn refuse_occupied(spec: &Spec) -> Result<(), Error> {
+    let (cpus, fifo) = threads(spec);
+    // Processes that may run on several CPUs run on those that are free.
+    let is_bound = !matches!(spec, Spec::Slices(spec) if !spec.pinned && cpus.len() > 1);
+    if is_bound {
+        isolate::refuse_occupied(&cpus, fifo)?;
+    }
+    Ok(())
+}
+
+/// The CPUs that a measurement's threads are pinned to, and their `SCHED_FIFO` priority.
+fn threads(spec: &Spec) -> (CpuSet, Option<u8>) {
+    match spec {
+        Spec::Noise(spec) => (spec.cpus.clone(), spec.fifo),
+        Spec::Check(spec) => (spec.cpus.clone(), None),
+        Spec::Calls(spec) => (spec.cpu.into(), None),
+        Spec::Jitter(spec) => (spec.cpu.into(), spec.fifo),
+        Spec::NohzTest(spec) | Spec::NohzStress(spec) => (spec.cpu.into(), spec.fifo),
+        Spec::Latency(spec) => (spec.cpus.clone(), spec.fifo),
+        Spec::Slices(spec) => (spec.cpus.clone(), None),
+        Spec::Ticks(_) | Spec::Run(_) => (CpuSet::empty(), None),
+    }
+}
+
+/// How long a measurement takes at most, where that is known beforehand.
+fn longest(spec: &Spec) -> Option<Nanos> {
+    match spec {
+        Spec::Noise(spec) => Some(spec.duration_ns),
+        Spec::Check(spec) => Some(spec.idle_ns + spec.noise_ns),
+        Spec::Latency(spec) => Some(spec.duration_ns + spec.interval_ns),
+        Spec::Jitter(spec) => jitter::longest(spec),
+        Spec::NohzTest(spec) => Some(nohz::longest(spec)),
+        Spec::Ticks(_)
+        | Spec::Calls(_)
+        | Spec::NohzStress(_)
+        | Spec::Run(_)
+        | Spec::Slices(_) => None,
     }
 }
 
@@ -118,12 +176,41 @@ pub fn run(
     watch: &mut dyn Watch,
 ) -> Result<Recording, Error> {
     let mut doubts = Vec::new();
-    let body = measured(spec, facts, watch, &mut doubts)?;
+    // Settings may have been changed for the measurement since the facts were read.
+    let changed = || facts.clone().with_sched_of(&Root::live());
+    let changed = watch.has_neighbours().then(changed);
+    let facts = changed.as_ref().unwrap_or(facts);
+    let body = match watch.has_neighbours() {
+        true => beside_others(spec, facts, watch, &mut doubts)?,
+        false => measured(spec, facts, watch, &mut doubts)?,
+    };
     doubts.extend(left_out(spec, facts));
     if watch.stop().given() {
         doubts.push(ended_early(spec));
     }
     Ok(Recording::now(facts.clone(), body, doubts))
+}
+
+/// Measures on a machine where others run, too: the calling thread stays off the CPUs, where there
+/// is another one, and threads that a real-time task keeps from ending are moved.
+fn beside_others(
+    spec: &Spec,
+    facts: &Facts,
+    watch: &mut dyn Watch,
+    doubts: &mut Vec<Doubt>,
+) -> Result<Body, Error> {
+    let (cpus, _) = threads(spec);
+    let _elsewhere = Elsewhere::than(cpus.clone());
+    let length = longest(spec).map(|length| length + OVERTIME);
+    let watchdog = Watchdog::start(cpus, length, watch.stop().clone())?;
+    let body = measured(spec, facts, watch, doubts)?;
+    let starved = watchdog.end();
+    if !starved.is_empty() {
+        // They were moved by this tool, and the other doubt says that something else did.
+        doubts.retain(|doubt| doubt.code != Code::Migrated);
+        doubts.extend(starved);
+    }
+    Ok(body)
 }
 
 fn measured(

@@ -1,7 +1,8 @@
 //! A user's shared library, and a function in it (`dlopen(3)`, `dlsym(3)`).
 //!
 //! What the library does when it is loaded, and in its function, is its own: it may crash,
-//! and this process with it. A static program (the lab's agent) cannot load any.
+//! and this process with it. It has the user's rights, and no capability that only this program's
+//! file has: `work` drops them before. A static program (the lab's agent) cannot load any.
 
 use std::ffi::CStr;
 use std::path::Path;

@@ -50,6 +50,7 @@ pub(crate) fn run(
         elapsed_ns: Nanos::ZERO,
         tries: Vec::new(),
         kept_by: Some(Vec::new()),
+        others: Vec::new(),
         stay: None,
         back: None,
     };
@@ -96,6 +97,12 @@ pub(crate) fn refuse(spec: &NohzSpec, facts: &Facts) -> Result<(), Error> {
     sensible_priority(spec.fifo, &CpuSet::from_iter([spec.cpu]), facts)
 }
 
+/// How long one try takes at most, and what is watched after it.
+pub(crate) fn longest(spec: &NohzSpec) -> Nanos {
+    let watched = spec.stay_ns.max(AGAIN);
+    spec.limit_ns.saturating_mul(2) + spec.stay_ns + watched
+}
+
 /// What became of one try.
 struct Tried {
     entry: Entry,
@@ -138,7 +145,8 @@ impl Tried {
 
     /// Adds it to the series; whether the tick stopped.
     fn add_to(self, series: &mut NohzSeries, doubts: &mut Vec<Doubt>) -> bool {
-        let Entry { entered, waited, left, kept_by } = self.entry;
+        let Entry { entered, waited, left, kept_by, others } = self.entry;
+        series.others = others.iter().map(other).collect();
         series.tries.push(NohzTry { entered, wait_ns: waited, left });
         series.stay = self.stay.or(series.stay.take());
         let kept_by = match self.back {
@@ -181,6 +189,15 @@ fn kept((dependency, times): (isolate::Dependency, u64)) -> KeptBy {
     KeptBy { dependency: dependency.to_string(), times }
 }
 
+/// Another thread, as recordings have it.
+fn other(thread: &isolate::WaitingThread) -> WaitingThread {
+    WaitingThread {
+        tid: thread.tid,
+        name: thread.name.clone(),
+        rt_priority: thread.rt_priority,
+    }
+}
+
 /// What was seen of a tick that came back, as recordings have it.
 fn recorded(back: &TickReturn) -> recording::TickReturn {
     let timer = |timer: &isolate::TimerCount| TimerCount {
@@ -192,11 +209,6 @@ fn recorded(back: &TickReturn) -> recording::TickReturn {
         raised: softirq.raised,
         run: softirq.run,
     };
-    let waiting = |thread: &isolate::WaitingThread| WaitingThread {
-        tid: thread.tid,
-        name: thread.name.clone(),
-        rt_priority: thread.rt_priority,
-    };
     recording::TickReturn {
         stopped: back.stopped,
         span_ns: back.span,
@@ -204,7 +216,7 @@ fn recorded(back: &TickReturn) -> recording::TickReturn {
         softirqs: back.softirqs.iter().map(softirq).collect(),
         timers: back.timers.iter().map(timer).collect(),
         hrtimers: back.hrtimers.iter().map(timer).collect(),
-        waiting: back.waiting.iter().map(waiting).collect(),
+        waiting: back.waiting.iter().map(other).collect(),
     }
 }
 
@@ -221,7 +233,8 @@ pub(crate) fn stop_tick(cpu: Cpu, facts: &Facts, stop: &AtomicBool) -> Option<Do
         Ok(entry) if entry.entered => return None,
         _ => match wait(true) {
             Ok(entry) if entry.entered => return None,
-            Ok(entry) => entry.kept_by.map_or_else(|why| why.to_string(), named),
+            Ok(Entry { kept_by, others, .. }) => kept_by
+                .map_or_else(|why| why.to_string(), |kept_by| named(&kept_by, &others)),
             Err(why) => why.to_string(),
         },
     };
@@ -230,11 +243,19 @@ pub(crate) fn stop_tick(cpu: Cpu, facts: &Facts, stop: &AtomicBool) -> Option<Do
     Some(Doubt::new(Code::TickKept, text))
 }
 
-fn named(kept_by: isolate::KeptBy) -> String {
-    let names: Vec<String> = kept_by.keys().map(ToString::to_string).collect();
-    let names =
-        if names.is_empty() { "a reason unknown".to_owned() } else { names.join(", ") };
-    format!("the kernel keeps it for {names}; noisefloor nohz test -a tells more")
+fn named(kept_by: &isolate::KeptBy, others: &[isolate::WaitingThread]) -> String {
+    let list = |words: Vec<String>| words.join(", ");
+    let reasons: Vec<String> = kept_by.keys().map(ToString::to_string).collect();
+    let reasons =
+        if reasons.is_empty() { "a reason unknown".to_owned() } else { list(reasons) };
+    let others: Vec<String> = others.iter().map(ToString::to_string).collect();
+    let runnable = match others.is_empty() {
+        true => String::new(),
+        false => format!("; also runnable there: {}", list(others)),
+    };
+    format!(
+        "the kernel keeps it for {reasons}{runnable}; noisefloor nohz test -a tells more"
+    )
 }
 
 /// Stays on the CPU, in user space, and counts what comes.
@@ -279,8 +300,8 @@ mod tests {
         assert_eq!(kind(other), Some(Kind::Isolate(isolate::Kind::NoNohz)));
     }
 
-    /// Check that here, where no tick of a busy CPU stops, that is seen though nobody says so
-    /// beforehand: the thread waits as long as it may.
+    /// Check that here, where no tick of a busy CPU stops, that is seen without the facts' word: the
+    /// thread waits as long as it may; and that another thread there is named.
     #[test]
     fn ticks_are_seen() {
         let facts = Facts::read(&facts::Root::live());
@@ -293,6 +314,20 @@ mod tests {
         let spec = NohzSpec { cpu, limit_ns, ..spec() };
         let tried = Tried::of(&spec, &facts, &AtomicBool::new(false)).unwrap();
         assert!(!tried.entry.entered && tried.entry.waited >= limit_ns);
+        let is_busy = |other: &isolate::WaitingThread| other.name == "busy";
+        assert!(!tried.entry.others.iter().any(is_busy));
+        let over = AtomicBool::new(false);
+        let tried = scope(|scope| {
+            let busy = start(scope, "busy", || {
+                isolate::pin(cpu).unwrap();
+                isolate::spin(Nanos::from_secs(60).into(), Some(&over));
+            });
+            let tried = Tried::of(&spec, &facts, &AtomicBool::new(false)).unwrap();
+            over.store(true, std::sync::atomic::Ordering::Relaxed);
+            busy.unwrap().join().unwrap();
+            tried
+        });
+        assert!(tried.entry.others.iter().any(is_busy), "{:?}", tried.entry.others);
         let stopped = Tried::of(&spec, &facts, &AtomicBool::new(true)).unwrap();
         assert!(!stopped.entry.entered && stopped.stay.is_none());
     }

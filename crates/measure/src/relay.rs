@@ -10,10 +10,12 @@
 
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr;
 use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::pipe::{PipeFlags, pipe_with};
 
 /// Those that somebody may mean the program to have.
@@ -70,8 +72,28 @@ impl Relay {
         Ok(relay)
     }
 
+    /// Waits for the next signal, or until something else can be read, or for so long; `None`
+    /// without a signal.
+    pub(crate) fn next_or(
+        &self,
+        other: BorrowedFd<'_>,
+        at_most: Option<Duration>,
+    ) -> io::Result<Option<Came>> {
+        let timeout = at_most.map(Timespec::try_from).transpose();
+        let timeout = timeout.map_err(|_| io::ErrorKind::InvalidInput)?;
+        let notes = self.notes.as_fd();
+        let mut wanted =
+            [notes, other].map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+        match rustix::event::poll(&mut wanted, timeout.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let came = wanted[0].revents().contains(PollFlags::IN);
+        came.then(|| self.next()).transpose()
+    }
+
     /// Waits for the next signal.
-    pub(crate) fn next(&self) -> io::Result<Came> {
+    fn next(&self) -> io::Result<Came> {
         let mut note = [0; 2];
         loop {
             match rustix::io::read(&self.notes, &mut note) {

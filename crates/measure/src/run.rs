@@ -1,19 +1,20 @@
-//! A program that is run on a CPU of its own, while the kernel's counters are read before and
+//! A program that is run on CPUs of its own, while the kernel's counters are read before and
 //! after.
 //!
-//! What it used is told by `wait4(2)`: of all its threads, and of the processes that it started
-//! and waited for. It is not touched while it runs. Signals that somebody sends to this process
-//! meanwhile are passed on to it; what is typed at the terminal it gets itself. It is killed
-//! where this process is.
+//! What it used is what `wait4(2)` says: of all its threads, and of the processes that it started
+//! and waited for. Signals that a process sends to this one meanwhile are forwarded to it; those
+//! typed at the terminal it gets itself. It is killed with this process, and all that it started
+//! ([`isolate::Program`]). With a real-time policy a watchdog looks once a second whether it keeps
+//! a task from running ([`isolate::Watchdog`]); else it is not touched while it runs.
 //!
-//! Cannot see: processes that are left when it ends; why it waited.
+//! Cannot see: what processes use that are left when it ends; why it waited.
 
 use std::io;
-use std::mem::MaybeUninit;
-use std::process::{Child, Command};
+use std::process::Command;
 
 use facts::Facts;
-use recording::{Doubt, Ended, Meanwhile, RunSeries, RunSpec, Usage};
+use isolate::{Ending, LOOK_EVERY, Program, Seat, Watchdog};
+use recording::{Code, Doubt, Ended, Meanwhile, RunSeries, RunSpec, Usage};
 use units::{CpuSet, Nanos};
 
 use crate::alarms::now;
@@ -21,6 +22,9 @@ use crate::meanwhile::Counters;
 use crate::relay::{Came, Relay};
 use crate::watch::Watch;
 use crate::{Error, Kind, sensible_priority};
+
+/// The highest priority that another one can be above.
+const HIGHEST_BUT_ONE: u8 = 98;
 
 /// Runs the program, and waits until it has ended.
 pub(crate) fn run(
@@ -40,15 +44,19 @@ pub(crate) fn run(
     };
     let before = Counters::now();
     let began_ns = now();
-    let child = command.spawn().map_err(|error| not_started(spec, &error))?;
-    let (ended, usage) =
-        until_ended(&child, relay).map_err(|error| system("wait4(2)", &error))?;
+    let mut program = Program::start(&mut command, &spec.cpus, spec.fifo)
+        .map_err(|error| not_started(spec, &error))?;
+    let _above = above(spec.fifo);
+    let ending = Waiting::of(spec, relay, watch, doubts).until_ended(&mut program);
+    let ending = ending.map_err(|error| system("waiting for the program", &error))?;
     let elapsed_ns = now().saturating_sub(began_ns);
     let after = Counters::now();
     doubts.extend(after.doubts());
-    let counted = after.since(&before, spec.cpu, facts);
+    doubts.extend(ending.is_survived.then(|| survivors(spec, program)));
+    let usage = used(&ending.usage);
+    let counted = meanwhile(&after, &before, &spec.cpus, facts);
     let meanwhile = Meanwhile { preempted: usage.involuntary, ..counted };
-    let (source, interruptions) = (None, None);
+    let (source, interruptions, ended) = (None, None, ended(ending.status));
     Ok(RunSeries { began_ns, elapsed_ns, ended, usage, source, interruptions, meanwhile })
 }
 
@@ -57,49 +65,113 @@ fn prepare(spec: &RunSpec, facts: &Facts) -> Result<Command, Error> {
     let Some(program) = spec.command.program() else {
         return Err(Error::new(Kind::Spec, "no program to run"));
     };
-    isolate::may_have(spec.cpu)?;
-    sensible_priority(spec.fifo, &CpuSet::from_iter([spec.cpu]), facts)?;
+    isolate::may_have(&spec.cpus)?;
+    sensible_priority(spec.fifo, &spec.cpus, facts)?;
     spec.fifo.map_or(Ok(()), isolate::may_outrank)?;
     let mut command = Command::new(program);
     command.args(spec.command.arguments());
-    isolate::settle(&mut command, spec.cpu, spec.fifo);
     Ok(command)
 }
 
-/// Passes signals on until the program has ended.
-fn until_ended(child: &Child, relay: &Relay) -> io::Result<(Ended, Usage)> {
-    let pid = libc::pid_t::try_from(child.id()).unwrap_or(libc::pid_t::MAX);
-    loop {
-        match relay.next()? {
-            Came { signal: libc::SIGCHLD, .. } => {
-                if let Some(ended) = reaped(pid)? {
-                    return Ok(ended);
+/// Lets the calling thread preempt a real-time program where it must run beside it.
+fn above(fifo: Option<u8>) -> Option<Seat> {
+    let fifo = fifo.filter(|&priority| priority <= HIGHEST_BUT_ONE)?;
+    // Without the privilege for one more, the kernel's own share has to do.
+    Seat::above(fifo + 1).ok()
+}
+
+/// What waits for the program's end.
+struct Waiting<'a> {
+    cpus: &'a CpuSet,
+    is_real_time: bool,
+    relay: &'a Relay,
+    watch: &'a dyn Watch,
+    doubts: &'a mut Vec<Doubt>,
+}
+
+impl<'a> Waiting<'a> {
+    fn of(
+        spec: &'a RunSpec,
+        relay: &'a Relay,
+        watch: &'a dyn Watch,
+        doubts: &'a mut Vec<Doubt>,
+    ) -> Self {
+        let (cpus, is_real_time) = (&spec.cpus, spec.fifo.is_some());
+        Self { cpus, is_real_time, relay, watch, doubts }
+    }
+
+    /// Forwards signals until the program has ended, and sees to it that it keeps no task from
+    /// running.
+    fn until_ended(&mut self, program: &mut Program) -> io::Result<Ending> {
+        let mut watchdog = self.is_real_time.then(|| program.watchdog(self.cpus));
+        let mut last_look = now();
+        loop {
+            if let Some(ending) = program.ended()? {
+                return Ok(ending);
+            }
+            let every = watchdog.as_ref().map(|_| LOOK_EVERY);
+            match self.relay.next_or(program.end(), every)? {
+                Some(Came { signal, was_sent: true }) if signal != libc::SIGCHLD => {
+                    program.signal(signal);
+                }
+                _ => {}
+            }
+            if let Some(watchdog) = &mut watchdog {
+                let now = now();
+                if now.saturating_sub(last_look) >= Nanos::from_secs(LOOK_EVERY.as_secs())
+                {
+                    last_look = now;
+                    self.look(watchdog, program);
                 }
             }
-            Came { signal, was_sent: true } => {
-                // SAFETY: takes numbers only; the program was not waited for, so that the
-                // number is still its own.
-                unsafe { libc::kill(pid, signal) };
-            }
-            Came { was_sent: false, .. } => {}
         }
+    }
+
+    /// Makes the program ordinary where it keeps a task from running.
+    fn look(&mut self, watchdog: &mut Watchdog, program: &Program) {
+        let Some(starved) = watchdog.look() else { return };
+        let text = match program.make_ordinary() {
+            0 => format!("{starved}; the program could not be made ordinary"),
+            1 => format!("{starved}: that thread was made ordinary (SCHED_OTHER)"),
+            all => {
+                format!("{starved}: its {all} threads were made ordinary (SCHED_OTHER)")
+            }
+        };
+        let doubt = Doubt::new(Code::MadeOrdinary, text);
+        self.watch.doubt(&doubt);
+        self.doubts.push(doubt);
     }
 }
 
-/// How the program ended, if it has; it is gone then.
-fn reaped(pid: libc::pid_t) -> io::Result<Option<(Ended, Usage)>> {
-    let (mut status, mut usage) = (0, MaybeUninit::zeroed());
-    // SAFETY: both places outlive the call, which fills them.
-    let waited =
-        unsafe { libc::wait4(pid, &raw mut status, libc::WNOHANG, usage.as_mut_ptr()) };
-    match waited {
-        0 => Ok(None),
-        waited if waited == pid => {
-            // SAFETY: all zero is a valid rusage, and the kernel fills the whole of it.
-            Ok(Some((ended(status), used(&unsafe { usage.assume_init() }))))
-        }
-        _ => Err(io::Error::last_os_error()),
-    }
+/// Lets processes that are left go on, as ordinary ones: nothing watches them any more.
+fn survivors(spec: &RunSpec, program: Program) -> Doubt {
+    let made = if spec.fifo.is_some() && program.make_ordinary() > 0 {
+        ", and were made ordinary (SCHED_OTHER)"
+    } else {
+        ""
+    };
+    program.leave();
+    let text = format!(
+        "processes that the program started were still running when it ended{made}; they \
+         stay on CPU {}, and what they use is not counted",
+        spec.cpus
+    );
+    Doubt::new(Code::Survivors, text)
+}
+
+/// What happened on all of these CPUs together.
+fn meanwhile(
+    after: &Counters,
+    before: &Counters,
+    cpus: &CpuSet,
+    facts: &Facts,
+) -> Meanwhile {
+    let each = cpus.iter().map(|cpu| after.since(before, cpu, facts));
+    let sum = each.reduce(|mut sum, cpu| {
+        sum.add(cpu);
+        sum
+    });
+    Meanwhile { span_ns: after.at.saturating_sub(before.at), ..sum.unwrap_or_default() }
 }
 
 fn ended(status: libc::c_int) -> Ended {
@@ -153,7 +225,7 @@ mod tests {
     fn spec(facts: &Facts, words: &[&str]) -> RunSpec {
         RunSpec {
             command: Words::new(words.iter().map(Into::into)),
-            cpu: facts.cpus.allowed.get().unwrap().iter().last().unwrap(),
+            cpus: facts.cpus.allowed.get().unwrap().iter().last().unwrap().into(),
             picked: Picked::Asked,
             fifo: None,
             top: 1,
@@ -176,7 +248,8 @@ mod tests {
         assert_eq!(kind(&spec(&facts, &["/"])), Kind::NotExecutable);
         let odd = RunSpec { fifo: Some(100), ..spec(&facts, &["true"]) };
         assert_eq!(kind(&odd), Kind::Spec);
-        let nowhere = RunSpec { cpu: Cpu::new(60_000), ..spec(&facts, &["true"]) };
+        let nowhere =
+            RunSpec { cpus: Cpu::new(60_000).into(), ..spec(&facts, &["true"]) };
         assert_eq!(kind(&nowhere), Kind::Isolate(isolate::Kind::Cpuset));
         assert!(Relay::begin().is_ok());
     }

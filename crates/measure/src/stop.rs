@@ -55,20 +55,38 @@ impl Stop {
 
     /// Sleeps until `CLOCK_MONOTONIC_RAW` shows `until` or the order is given.
     pub(crate) fn sleep_until(&self, until: Nanos) {
-        loop {
-            let left = until.saturating_sub(counter::kernel(libc::CLOCK_MONOTONIC_RAW));
-            if left.is_zero() || self.given() {
-                return;
-            }
-            let mut ends = [PollFd::new(&*self.woken, PollFlags::IN)];
-            let timeout = Timespec {
-                tv_sec: i64::try_from(left.get() / 1_000_000_000).unwrap_or(i64::MAX),
-                tv_nsec: i64::try_from(left.get() % 1_000_000_000).unwrap_or(0),
-            };
-            // Interrupted by a signal is as good as woken: the loop looks again.
-            let _ = poll(&mut ends, Some(&timeout));
+        while !self.given() && !left(until).is_zero() {
+            sleep(until, &mut [PollFd::new(&*self.woken, PollFlags::IN)]);
         }
     }
+
+    /// The same, but at most until the other end of `over` is closed.
+    pub(crate) fn sleep_until_or(&self, until: Nanos, over: &UnixStream) {
+        let mut is_over = false;
+        while !is_over && !self.given() && !left(until).is_zero() {
+            let [woken, over] =
+                [&*self.woken, over].map(|end| PollFd::new(end, PollFlags::IN));
+            let mut ends = [woken, over];
+            sleep(until, &mut ends);
+            is_over = !ends[1].revents().is_empty();
+        }
+    }
+}
+
+/// The time until `CLOCK_MONOTONIC_RAW` shows `until`.
+fn left(until: Nanos) -> Nanos {
+    until.saturating_sub(counter::kernel(libc::CLOCK_MONOTONIC_RAW))
+}
+
+/// Sleeps until then, or until one of the ends has something; may return earlier.
+fn sleep(until: Nanos, ends: &mut [PollFd<'_>]) {
+    let left = left(until);
+    let timeout = Timespec {
+        tv_sec: i64::try_from(left.get() / 1_000_000_000).unwrap_or(i64::MAX),
+        tv_nsec: i64::try_from(left.get() % 1_000_000_000).unwrap_or(0),
+    };
+    // Interrupted by a signal is as good as woken: who called looks again.
+    let _ = poll(ends, Some(&timeout));
 }
 
 /// Why there is no socket, where the kernel has none: without `CONFIG_NET` socketpair(2) is not
@@ -101,6 +119,17 @@ mod tests {
         stop.sleep_until(Nanos::MAX);
         assert!(stop.given());
         signal.join().unwrap();
+    }
+
+    /// Check that one that waits for an end, too, is woken by that.
+    #[test]
+    fn ends_wake() {
+        let (over, is_over) = UnixStream::pair().unwrap();
+        let ends = std::thread::spawn(move || drop(over));
+        let stop = Stop::new().unwrap();
+        stop.sleep_until_or(Nanos::MAX, &is_over);
+        assert!(!stop.given());
+        ends.join().unwrap();
     }
 
     /// Check that a sleeper sleeps its time out.

@@ -21,7 +21,7 @@ pub(crate) fn run(
     watch: &mut dyn Watch,
     doubts: &mut Vec<Doubt>,
 ) -> Result<TicksSeries, Error> {
-    sensible("the interval", spec.interval_ns)?;
+    refuse(spec)?;
     let first = Counters::now();
     if let Err(unknown) = &first.interrupts {
         return Err(Error::new(Kind::System, unknown.to_string()));
@@ -52,6 +52,11 @@ pub(crate) fn run(
     }
     doubts.extend(holes(&samples));
     Ok(TicksSeries { samples, waits, ..TicksSeries::default() })
+}
+
+/// Refuses an interval that cannot be meant.
+pub(crate) fn refuse(spec: &TicksSpec) -> Result<(), Error> {
+    sensible("the interval", spec.interval_ns)
 }
 
 fn sample(before: &Counters, now: &Counters, begin: Nanos, cpus: &CpuSet) -> TickSample {

@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use recording::{JitterPlan, JitterSoFar, TickSample};
+use recording::{Doubt, JitterPlan, JitterSoFar, TickSample};
 use units::{Nanos, Span, TscHz};
 
 use crate::counter;
@@ -21,6 +21,17 @@ pub trait Watch {
         None
     }
 
+    /// Whether to keep this process's other threads off the measured CPUs, and to end threads that
+    /// a real-time task keeps off theirs, by a thread that sleeps until then. In a guest there is
+    /// no such task.
+    fn has_neighbours(&self) -> bool {
+        false
+    }
+
+    /// A workload that has not returned for so long after it was to end. Called again and again:
+    /// nothing but the end of this process ends it.
+    fn never_returns(&mut self, _after: Nanos) {}
+
     /// What is going on, and how much of its time has passed.
     fn progress(&mut self, _what: &str, _passed: Nanos, _whole: Nanos) {}
 
@@ -28,6 +39,9 @@ pub trait Watch {
     fn relay(&self) -> Option<&Relay> {
         None
     }
+
+    /// A doubt of a running program that its user should know at once.
+    fn doubt(&self, _doubt: &Doubt) {}
 
     /// An interval of ticks that has just ended.
     fn ticks(&mut self, _sample: &TickSample) {}

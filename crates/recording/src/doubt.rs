@@ -67,6 +67,14 @@ pub enum Code {
     CoarseTimer,
     /// A boot parameter names only CPUs that the machine does not have.
     NoSuchCpu,
+    /// A real-time task kept a measuring thread off its CPU.
+    Starved,
+    /// A process of another user says that it measures on the same CPU.
+    ClaimedByOther,
+    /// A real-time program kept a task from running, and was made an ordinary one.
+    MadeOrdinary,
+    /// Processes that the program started were left when it ended.
+    Survivors,
     /// A doubt of a later version.
     #[serde(other)]
     Other,
@@ -95,6 +103,7 @@ impl Doubt {
             Code::ClockDrift
                 | Code::ClockBackwards
                 | Code::Migrated
+                | Code::Starved
                 | Code::NotRepeated
                 | Code::Emulated
         )

@@ -1,16 +1,16 @@
 //! The recording's file: one JSON object, format 1, described in `docs/format.md`.
 //!
 //! It is read in two steps, so that the message fits what is wrong: first only `format`
-//! and `kind`, then the whole as that kind. It is written to a temporary file beside the
-//! target and renamed, so that a file is there whole or not at all.
+//! and `kind`, then the whole as that kind. From where it is read is `input`'s, to where it is
+//! written `output`'s.
 
-use std::fs;
-use std::io::Write;
 use std::path::Path;
 
 use facts::Facts;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::Deserializer;
+use serde_json::de::Read;
 use serde_json::error::Category;
 
 use crate::{Body, Doubt, Error, Kind, Recording};
@@ -20,7 +20,7 @@ pub const FORMAT: u32 = 1;
 
 /// What is read first of any file.
 #[derive(Deserialize)]
-struct Head {
+pub(crate) struct Head {
     format: Option<u32>,
     kind: Option<String>,
     #[serde(default)]
@@ -49,34 +49,41 @@ struct Reading<Spec, Series> {
     doubts: Vec<Doubt>,
 }
 
+impl Serialize for Recording {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match &self.body {
+            Body::Noise { spec, series } => self.write_as(spec, series, to),
+            Body::Ticks { spec, series } => self.write_as(spec, series, to),
+            Body::Check { spec, series } => self.write_as(spec, series, to),
+            Body::Calls { spec, series } => self.write_as(spec, series, to),
+            Body::Latency { spec, series } => self.write_as(spec, series, to),
+            Body::Run { spec, series } => self.write_as(spec, series, to),
+            Body::Wakers { spec, series } => self.write_as(spec, series, to),
+            Body::NohzTest { spec, series } | Body::NohzStress { spec, series } => {
+                self.write_as(spec, series, to)
+            }
+            Body::Jitter { spec, series } => self.write_as(spec, series, to),
+            Body::Slices { spec, series } => self.write_as(spec, series, to),
+        }
+    }
+}
+
 impl Recording {
     /// The recording as the text of its file: one line of JSON.
     ///
     /// # Errors
     /// Never for a recording that was measured; serialisation can fail in principle.
     pub fn to_json(&self) -> Result<String, serde_json::Error> {
-        match &self.body {
-            Body::Noise { spec, series } => self.write_as(spec, series),
-            Body::Ticks { spec, series } => self.write_as(spec, series),
-            Body::Check { spec, series } => self.write_as(spec, series),
-            Body::Calls { spec, series } => self.write_as(spec, series),
-            Body::Latency { spec, series } => self.write_as(spec, series),
-            Body::Run { spec, series } => self.write_as(spec, series),
-            Body::Wakers { spec, series } => self.write_as(spec, series),
-            Body::NohzTest { spec, series } | Body::NohzStress { spec, series } => {
-                self.write_as(spec, series)
-            }
-            Body::Jitter { spec, series } => self.write_as(spec, series),
-            Body::Slices { spec, series } => self.write_as(spec, series),
-        }
+        serde_json::to_string(self)
     }
 
-    fn write_as<Spec: Serialize, Series: Serialize>(
+    fn write_as<Spec: Serialize, Series: Serialize, S: Serializer>(
         &self,
         spec: &Spec,
         series: &Series,
-    ) -> Result<String, serde_json::Error> {
-        serde_json::to_string(&Writing {
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        let whole = Writing {
             format: FORMAT,
             kind: self.body.kind(),
             taken: &self.taken,
@@ -85,7 +92,8 @@ impl Recording {
             spec,
             series,
             doubts: &self.doubts,
-        })
+        };
+        whole.serialize(to)
     }
 
     /// Reads the text of a file; `file` is named in messages only.
@@ -93,8 +101,56 @@ impl Recording {
     /// # Errors
     /// `Kind::Truncated`, `Foreign`, `Newer`, `NoSeries` or `Corrupt`, with the place.
     pub fn from_json(text: &str, file: &Path) -> Result<Self, Error> {
-        let head: Head = serde_json::from_str(text).map_err(|e| no_head(&e, file))?;
-        let (Some(format), Some(kind)) = (head.format, head.kind) else {
+        let json = || Deserializer::from_str(text);
+        Head::read(json(), file)?.body(json(), file)
+    }
+}
+
+impl Head {
+    /// Reads a file to its end, and keeps its head.
+    pub(crate) fn read<'de, R: Read<'de>>(
+        mut json: Deserializer<R>,
+        file: &Path,
+    ) -> Result<Self, Error> {
+        let head = Self::deserialize(&mut json);
+        head.and_then(|head| json.end().map(|()| head)).map_err(|e| no_head(&e, file))
+    }
+
+    /// Reads the same file again, as the kind that its head names.
+    pub(crate) fn body<'de, R: Read<'de>>(
+        self,
+        json: Deserializer<R>,
+        file: &Path,
+    ) -> Result<Recording, Error> {
+        let kind = self.kind_to_read(file)?;
+        match kind.as_str() {
+            "noise" => read_as(json, file, |spec, series| Body::Noise { spec, series }),
+            "ticks" => read_as(json, file, |spec, series| Body::Ticks { spec, series }),
+            "check" => read_as(json, file, |spec, series| Body::Check { spec, series }),
+            "calls" => read_as(json, file, |spec, series| Body::Calls { spec, series }),
+            "latency" => {
+                read_as(json, file, |spec, series| Body::Latency { spec, series })
+            }
+            "run" => read_as(json, file, |spec, series| Body::Run { spec, series }),
+            "wakers" => read_as(json, file, |spec, series| Body::Wakers { spec, series }),
+            "nohz_test" => {
+                read_as(json, file, |spec, series| Body::NohzTest { spec, series })
+            }
+            "nohz_stress" => {
+                read_as(json, file, |spec, series| Body::NohzStress { spec, series })
+            }
+            "jitter" => read_as(json, file, |spec, series| Body::Jitter { spec, series }),
+            "slices" => read_as(json, file, |spec, series| Body::Slices { spec, series }),
+            _ => {
+                let text = format!("a recording of unknown kind '{kind}'");
+                Err(Error::new(Kind::Corrupt, file, text))
+            }
+        }
+    }
+
+    /// The kind, where the file can be read as one.
+    fn kind_to_read(self, file: &Path) -> Result<String, Error> {
+        let (Some(format), Some(kind)) = (self.format, self.kind) else {
             let text = "not a noisefloor recording: it has no \"format\" and \"kind\"";
             return Err(Error::new(Kind::Foreign, file, text));
         };
@@ -105,89 +161,24 @@ impl Recording {
             );
             return Err(Error::new(Kind::Newer, file, text));
         }
-        if head.series.is_none() {
+        if self.series.is_none() {
             let text = "has no \"series\", so its numbers cannot be worked out again: save \
                         recordings with -o FILE, or with --json --series";
             return Err(Error::new(Kind::NoSeries, file, text));
         }
-        match kind.as_str() {
-            "noise" => read_as(text, file, |spec, series| Body::Noise { spec, series }),
-            "ticks" => read_as(text, file, |spec, series| Body::Ticks { spec, series }),
-            "check" => read_as(text, file, |spec, series| Body::Check { spec, series }),
-            "calls" => read_as(text, file, |spec, series| Body::Calls { spec, series }),
-            "latency" => {
-                read_as(text, file, |spec, series| Body::Latency { spec, series })
-            }
-            "run" => read_as(text, file, |spec, series| Body::Run { spec, series }),
-            "wakers" => read_as(text, file, |spec, series| Body::Wakers { spec, series }),
-            "nohz_test" => {
-                read_as(text, file, |spec, series| Body::NohzTest { spec, series })
-            }
-            "nohz_stress" => {
-                read_as(text, file, |spec, series| Body::NohzStress { spec, series })
-            }
-            "jitter" => read_as(text, file, |spec, series| Body::Jitter { spec, series }),
-            "slices" => read_as(text, file, |spec, series| Body::Slices { spec, series }),
-            _ => {
-                let text = format!("a recording of unknown kind '{kind}'");
-                Err(Error::new(Kind::Corrupt, file, text))
-            }
-        }
-    }
-
-    /// Reads a file.
-    ///
-    /// # Errors
-    /// As [`Recording::from_json`], and `Kind::Io`.
-    pub fn load(file: &Path) -> Result<Self, Error> {
-        let bytes =
-            fs::read(file).map_err(|e| Error::new(Kind::Io, file, e.to_string()))?;
-        let text = std::str::from_utf8(&bytes).map_err(|error| {
-            let at = error.valid_up_to();
-            let text = format!("not a noisefloor recording: byte {at} is not UTF-8");
-            Error::new(Kind::Foreign, file, text)
-        })?;
-        Self::from_json(text, file)
-    }
-
-    /// Writes a file, whole or not at all.
-    ///
-    /// # Errors
-    /// `Kind::Io` where the directory cannot be written.
-    pub fn save(&self, file: &Path) -> Result<(), Error> {
-        let failed = |text: String| Error::new(Kind::Io, file, text);
-        let text = self.to_json().map_err(|error| failed(error.to_string()))?;
-        let mut temporary = tempfile::Builder::new()
-            .prefix(".noisefloor-")
-            .permissions(readable())
-            .tempfile_in(folder(file))
-            .map_err(|error| failed(error.to_string()))?;
-        writeln!(temporary, "{text}").map_err(|error| failed(error.to_string()))?;
-        temporary.persist(file).map_err(|error| failed(error.error.to_string()))?;
-        Ok(())
+        Ok(kind)
     }
 }
 
-/// The folder that a file is, or would be, in.
-pub fn folder(file: &Path) -> &Path {
-    match file.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    }
-}
-
-/// What a file made by `>` would be: the process's umask takes its share.
-fn readable() -> fs::Permissions {
-    std::os::unix::fs::PermissionsExt::from_mode(0o666)
-}
-
-fn read_as<Spec: DeserializeOwned, Series: DeserializeOwned>(
-    text: &str,
+fn read_as<'de, R: Read<'de>, Spec: DeserializeOwned, Series: DeserializeOwned>(
+    mut json: Deserializer<R>,
     file: &Path,
     body: impl FnOnce(Spec, Series) -> Body,
 ) -> Result<Recording, Error> {
-    let read: Reading<Spec, Series> = serde_json::from_str(text)
-        .map_err(|error| Error::new(Kind::Corrupt, file, error.to_string()))?;
+    let read = Reading::<Spec, Series>::deserialize(&mut json).map_err(|error| {
+        let kind = if error.is_io() { Kind::Io } else { Kind::Corrupt };
+        Error::new(kind, file, error.to_string())
+    })?;
     Ok(Recording {
         taken: read.taken,
         tool: read.tool,
@@ -205,9 +196,10 @@ fn no_head(error: &serde_json::Error, file: &Path) -> Error {
             Error::new(Kind::Truncated, file, text)
         }
         Category::Data => Error::new(Kind::Corrupt, file, error.to_string()),
-        Category::Syntax | Category::Io => {
+        Category::Syntax => {
             let text = format!("not a noisefloor recording: {error}");
             Error::new(Kind::Foreign, file, text)
         }
+        Category::Io => Error::new(Kind::Io, file, error.to_string()),
     }
 }

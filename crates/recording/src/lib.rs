@@ -12,11 +12,14 @@ mod counts;
 mod doubt;
 mod error;
 mod file;
+mod input;
 mod jitter;
 mod latency;
 mod nohz;
 mod noise;
+mod output;
 mod phases;
+mod printable;
 mod profile;
 mod run;
 mod slices;
@@ -25,13 +28,17 @@ mod wakers;
 mod words;
 mod workload;
 
-pub use blame::{Blamed, Culprit, Event, Kind as CulpritKind, Share, Source, Thread};
+pub use blame::{
+    Blamed, Culprit, Event, Kind as CulpritKind, Share, Source, Steal, StealClock,
+    Thread, ThreadOwner,
+};
 pub use calls::{Call, CallTimes, CallsSeries, CallsSpec};
 pub use cell::{Answer, Cell, Ending, MadeWith, Mode};
 pub use counts::{Counts, CpuCounts, Interruption, Level, PhaseCounts, Values};
 pub use doubt::{Code, Doubt};
 pub use error::{Error, Kind};
-pub use file::{FORMAT, folder};
+pub use file::FORMAT;
+pub use input::SIZE_MAX;
 pub use jitter::{
     JitterPlan, JitterSeries, JitterSoFar, JitterSpec, LoopTimes, LostTests,
     UnfinishedTest,
@@ -42,7 +49,9 @@ pub use nohz::{
     WaitingThread,
 };
 pub use noise::{Counted, CpuNoise, LineCount, Lost, Meanwhile, NoiseSeries, NoiseSpec};
+pub use output::{check_writable, write_file};
 pub use phases::Phases;
+pub use printable::printable;
 pub use profile::{Called, Episode, PhaseCalls, Profile, Stack, What};
 pub use run::{Ended, Interruptions, Picked, RunSeries, RunSpec, Usage};
 pub use slices::{

@@ -35,6 +35,9 @@ pub struct NohzSeries {
     pub tries: Vec<NohzTry>,
     /// What keeps the tick, where it did not stop or came back; `None`: it could not be seen.
     pub kept_by: Option<Vec<KeptBy>>,
+    /// The other threads that were runnable on the CPU while the tick was kept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<WaitingThread>,
     /// What came while the thread stayed on, in the last try.
     pub stay: Option<Meanwhile>,
     /// Where the tick came back then: what went on while it did so again, watched.
@@ -156,6 +159,7 @@ mod tests {
             elapsed_ns: Nanos::ZERO,
             tries: Vec::new(),
             kept_by: None,
+            others: Vec::new(),
             stay: Some(Meanwhile {
                 span_ns: Nanos::from_secs(2),
                 interrupts,
@@ -194,6 +198,7 @@ mod tests {
                 wait(false, Nanos::from_secs(5)),
             ],
             kept_by: Some(vec![KeptBy { dependency: "SCHED".to_owned(), times: 25 }]),
+            others: Vec::new(),
             stay: None,
             back: None,
         };

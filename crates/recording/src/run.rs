@@ -1,8 +1,8 @@
-//! A program that was run on a CPU of its own, and what it suffered: what is asked and what is
+//! A program that was run on CPUs of its own, and what it suffered: what is asked and what is
 //! seen.
 
-use serde::{Deserialize, Serialize};
-use units::{Cpu, Nanos, Span};
+use serde::{Deserialize, Deserializer, Serialize};
+use units::{Cpu, CpuSet, Nanos, Span};
 
 use crate::Words;
 use crate::blame::{Blamed, Source};
@@ -13,15 +13,30 @@ use crate::noise::Meanwhile;
 pub struct RunSpec {
     /// What to run.
     pub command: Words,
-    /// The CPU that the program and all that it starts are kept to.
-    pub cpu: Cpu,
-    /// Why it is this one.
+    /// The CPUs that the program and all that it starts are kept to. Files of earlier versions
+    /// have `cpu`, a number.
+    #[serde(alias = "cpu", deserialize_with = "one_or_several")]
+    pub cpus: CpuSet,
+    /// Why it is these.
     pub picked: Picked,
-    /// The `SCHED_FIFO` priority of its first thread, until that starts others, which are
-    /// ordinary; `None`: an ordinary task.
+    /// The `SCHED_FIFO` priority of all its threads; `None`: ordinary tasks.
     pub fifo: Option<u8>,
     /// How many of the longest interruptions to tell of.
     pub top: u32,
+}
+
+/// Reads a list of CPUs, or the number of one.
+fn one_or_several<'a, D: Deserializer<'a>>(from: D) -> Result<CpuSet, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Cpus {
+        One(Cpu),
+        Several(CpuSet),
+    }
+    Ok(match Cpus::deserialize(from)? {
+        Cpus::One(cpu) => cpu.into(),
+        Cpus::Several(cpus) => cpus,
+    })
 }
 
 /// Why a CPU was picked.
@@ -79,8 +94,8 @@ pub struct RunSeries {
     /// What the events say; `None` where single ones could not be seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interruptions: Option<Interruptions>,
-    /// What `/proc` says happened on the CPU in the meantime; `preempted` is of the whole
-    /// program.
+    /// What `/proc` says happened on its CPUs, all together, in the meantime; `preempted` is of
+    /// the whole program.
     pub meanwhile: Meanwhile,
 }
 
@@ -109,6 +124,9 @@ pub struct Interruptions {
     /// Each interruption, from the program's start: interrupts while it ran, and others'
     /// turns that began while it could have run on.
     pub gaps: Vec<Span>,
+    /// The CPU of each of them; empty where the program had one CPU.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gap_cpus: Vec<Cpu>,
     /// Who took them.
     pub blamed: Blamed,
 }
@@ -122,7 +140,7 @@ mod tests {
     fn contract() {
         let spec = RunSpec {
             command: Words::new(["sleep".into(), "1".into()]),
-            cpu: Cpu::new(1),
+            cpus: Cpu::new(1).into(),
             picked: Picked::LeastInterrupted,
             fifo: Some(99),
             top: 10,
@@ -137,12 +155,13 @@ mod tests {
             interruptions: Some(Interruptions {
                 ready_ns: Nanos::from_millis(2),
                 gaps: vec![Span { start, length }],
+                gap_cpus: vec![],
                 blamed: Blamed::default(),
             }),
             meanwhile: Meanwhile::default(),
         };
         let asked = serde_json::json!({
-            "command": ["sleep", "1"], "cpu": 1, "picked": "least_interrupted",
+            "command": ["sleep", "1"], "cpus": "1", "picked": "least_interrupted",
             "fifo": 99, "top": 10,
         });
         let seen = serde_json::json!({
@@ -158,6 +177,11 @@ mod tests {
         });
         assert_eq!(serde_json::to_value(&spec).unwrap(), asked);
         assert_eq!(serde_json::from_value::<RunSpec>(asked).unwrap(), spec);
+        let earlier = serde_json::json!({
+            "command": ["sleep", "1"], "cpu": 1, "picked": "least_interrupted",
+            "fifo": 99, "top": 10,
+        });
+        assert_eq!(serde_json::from_value::<RunSpec>(earlier).unwrap(), spec);
         assert_eq!(serde_json::to_value(&series).unwrap(), seen);
         assert_eq!(serde_json::from_value::<RunSeries>(seen).unwrap(), series);
     }

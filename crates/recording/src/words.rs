@@ -7,6 +7,7 @@ use std::fmt;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use serde::{Deserialize, Serialize};
+use units::printable;
 
 /// The words of a command line, the program first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,10 +39,11 @@ impl Words {
 }
 
 impl fmt::Display for Words {
-    /// As people read it: nothing is quoted, and what is no text is replaced.
+    /// As people read it: nothing is quoted, and what is no text is replaced. As bytes may hide
+    /// characters from [`crate::printable`], the text is printable.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let words: Vec<_> = self.0.iter().map(|word| word.to_string_lossy()).collect();
-        f.write_str(&words.join(" "))
+        f.write_str(&printable(&words.join(" ")))
     }
 }
 
@@ -83,5 +85,7 @@ mod tests {
             (Some("make".as_ref()), 2)
         );
         assert_eq!(Words::new([]).program(), None);
+        let hostile = Words::new([OsString::from_vec(vec![0xff, b'\n', 0x1b])]);
+        assert_eq!(hostile.to_string(), "\u{fffd}\\x0a\\x1b");
     }
 }

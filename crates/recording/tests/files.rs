@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use facts::Facts;
 use proptest::prelude::*;
 use recording::{
-    Body, Code, CpuNoise, Doubt, Kind, Lost, Meanwhile, NoiseSeries, NoiseSpec, Recording,
+    Body, Code, CpuNoise, Doubt, Kind, Lost, Meanwhile, NoiseSeries, NoiseSpec,
+    Recording, write_file,
 };
 use units::{Cpu, CpuSet, Nanos, Span, TscHz};
 
@@ -82,8 +83,9 @@ fn saved_then_loaded() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("my.json");
     let recording = example();
-    recording.save(&file).unwrap();
-    recording.save(&file).unwrap();
+    for _ in 0..2 {
+        write_file(&file, &recording.to_json().unwrap()).unwrap();
+    }
     assert_eq!(Recording::load(&file).unwrap(), recording);
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
 }
@@ -157,8 +159,8 @@ fn unreadable_files() {
     fs::write(&file, b"\x7fELF\xff\xfe").unwrap();
     let error = Recording::load(&file).unwrap_err();
     assert_eq!(error.kind(), Kind::Foreign);
-    assert!(error.to_string().contains("byte 4"), "{error}");
-    assert_eq!(example().save(&dir.path().join("a/b")).unwrap_err().kind(), Kind::Io);
+    assert!(error.to_string().contains("line 1 column 1"), "{error}");
+    assert_eq!(write_file(&dir.path().join("a/b"), "").unwrap_err().kind(), Kind::Io);
 }
 
 /// Check that a code of a later version is a doubt all the same.

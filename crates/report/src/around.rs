@@ -1,6 +1,6 @@
 //! "What was that one?": what went on around one gap, in order.
 
-use recording::{Blamed, CpuNoise, NoiseSeries};
+use recording::{Blamed, CpuNoise, NoiseSeries, printable};
 use units::{Nanos, Span};
 
 use crate::culprits::kind_word;
@@ -16,6 +16,7 @@ const EVENTS: usize = 40;
 /// The first gap above `limit` and the events around it; `None` where there is none, or no
 /// events were kept.
 pub fn around(series: &NoiseSeries, limit: Nanos) -> Option<String> {
+    let series = &*printable(series);
     let first = |cpu: &&CpuNoise| cpu.gaps.iter().find(|gap| gap.length > limit).copied();
     let hit = series.cpus.iter().filter_map(|cpu| Some((cpu, first(&cpu)?)));
     let (cpu, gap) = hit.min_by_key(|(cpu, gap)| cpu.began_ns + gap.start)?;

@@ -6,15 +6,15 @@ use recording::{CheckSeries, CheckSpec, Recording};
 use stats::CheckSummary;
 use units::Cpu;
 
-use crate::culprits::culprits;
 use crate::doubts::doubts;
-use crate::findings::findings;
+use crate::findings::{Action, findings};
 use crate::number;
 use crate::paragraph::paragraph;
 use crate::summary::check_summary;
 use crate::table::{Side, Table, aligned};
 use crate::tick_words;
 use crate::value::{hypervisor, preemption};
+use crate::verdict::{takers, verdict};
 use crate::worst::{left_out, worst};
 
 /// More CPUs than this are cut to [`WORST`].
@@ -29,14 +29,19 @@ pub(crate) fn check_text(
 ) -> String {
     let summary = check_summary(series);
     let facts = &recording.facts;
-    let mut text = machine(recording);
+    let mut text = verdict(&summary.verdict);
+    text.push('\n');
+    text.push_str(&machine(recording));
     text.push('\n');
     text.push_str(&measured(spec, series, &summary));
-    text.push_str(&culprits(&series.noise, &summary.noise));
+    text.push_str(&takers(&summary.verdict, &summary.noise));
     text.push_str("\nFindings, and what to type next\n");
     for (at, finding) in findings(facts, &summary).iter().enumerate() {
         let lead = aligned(&format!("{}. ", at + 1), 5, Side::Right);
         text.push_str(&paragraph(&lead, &finding.text));
+        if let Some(Action { when, text: what }) = &finding.action {
+            text.push_str(&paragraph("     ", &format!("{}: {what}.", when.word())));
+        }
         text.push_str(&paragraph("     $ ", &finding.next));
     }
     text.push_str(&doubts(&recording.doubts));
@@ -128,20 +133,22 @@ fn steal(facts: &Facts) -> &'static str {
 
 fn measured(spec: &CheckSpec, series: &CheckSeries, summary: &CheckSummary) -> String {
     let shown = worst(&summary.noise, LISTED, WORST);
-    let spun = if spec.cpus == spec.rest_cpus {
+    let which = if spec.cpus == spec.rest_cpus {
         "all of them".to_owned()
     } else {
         tick_words::cpus(&spec.cpus)
     };
     let is_spun_on = |cpu: &Cpu| summary.noise.cpus.iter().any(|noise| noise.cpu == *cpu);
-    let rest = number::duration(spec.idle_ns);
+    let rested = series.rest.samples.last().map(|last| last.start_ns + last.span_ns);
+    let rest = number::measured(rested, spec.idle_ns);
     let title = if shown.is_empty() {
         format!("What each CPU did at rest for {rest}; the loop was not started")
     } else {
-        let spin = number::duration(spec.noise_ns);
+        let spun = summary.noise.cpus.iter().map(|cpu| cpu.elapsed_ns).max();
+        let spin = number::measured(spun, spec.noise_ns);
         format!(
             "What each CPU did at rest for {rest}, and what it then lost while a loop spun \
-             on {spun} for {spin}"
+             on {which} for {spin}"
         )
     };
     let words = ["CPU", "ticks", "busy", "ticks", "lost", "gap", "gap", "is hit"];

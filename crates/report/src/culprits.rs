@@ -5,6 +5,8 @@ use stats::{CpuNoiseSummary, Culprit, CulpritKind, NoiseSummary};
 
 use crate::number;
 use crate::paragraph::paragraph;
+use crate::periods::periods;
+use crate::steal::steal;
 use crate::table::{Side, Table, cut};
 
 /// Culprits that are listed of one CPU; the others are one line.
@@ -12,11 +14,13 @@ const LISTED: usize = 12;
 /// The same of each of several, and of all together.
 const LISTED_OF_EACH: usize = 6;
 /// CPUs that are told one by one; of more, only all together.
-const CPUS: usize = 4;
+pub(crate) const CPUS: usize = 4;
 /// Culprits that a sentence names.
 const SAID: usize = 3;
+/// Less than this part of the noise is not worth a number.
+const LITTLE_PPM: f64 = 10_000.0;
 /// The widest name.
-const NAME: usize = 23;
+pub(crate) const NAME: usize = 23;
 
 /// What is said instead of a table where no single event was seen.
 const COUNTED_ONLY: &str =
@@ -52,7 +56,12 @@ pub(crate) fn culprits(series: &NoiseSeries, summary: &NoiseSummary) -> String {
     let title = format!("\nWho took it, as {} saw it\n\n", source_words(source));
     let words = "\"device\" and \"IPI\": interrupts of devices and between CPUs. \"time\": the gaps' time that was theirs; \"noise\": the part of all gaps' \
                  time that this is. A gap may have several culprits.";
-    title + &table.text() + "\n" + &paragraph("", words)
+    title
+        + &table.text()
+        + "\n"
+        + &paragraph("", words)
+        + &steal(summary)
+        + &periods(summary)
 }
 
 fn add(table: &mut Table, cpu: &str, culprits: &[Culprit], listed: usize) {
@@ -90,12 +99,15 @@ pub(crate) fn takers(cpu: &CpuNoiseSummary) -> Option<String> {
         [one] => format!(", then to {one}"),
         [one, two, ..] => format!(", then to {one} and to {two}"),
     };
-    let nobody = cpu.culprits.iter().find(|culprit| !is_known(culprit));
-    let nobody = nobody.map_or_else(
-        || "All of its noise is explained.".to_owned(),
-        |nobody| format!("Unexplained is {} of its noise.", part(nobody)),
-    );
-    Some(format!("{most}{then}. {nobody}"))
+    let unexplained = cpu.culprits.iter().find(|culprit| !is_known(culprit));
+    let unexplained = match unexplained {
+        None => "All of its noise is explained.".to_owned(),
+        Some(rest) if rest.noise_ppm.is_none_or(|part| part.get() >= LITTLE_PPM) => {
+            format!("Unexplained is {} of its noise.", part(rest))
+        }
+        Some(_) => "Less than 1 % of its noise is unexplained.".to_owned(),
+    };
+    Some(format!("{most}{then}. {unexplained}"))
 }
 
 fn taker(culprit: &Culprit) -> String {

@@ -1,12 +1,13 @@
 //! Doubts for the terminal: they stand last, where the eye rests.
 
 use recording::Doubt;
+use units::printable;
 
 use crate::paragraph::paragraph;
 
 /// The doubts as a closing section; nothing where there are none.
 pub fn doubts(doubts: &[Doubt]) -> String {
-    section(doubts.iter().map(Doubt::to_string))
+    section(doubts.iter().map(|doubt| printable(&doubt.to_string()).into_owned()))
 }
 
 /// Reasons to doubt as a closing section; nothing where there are none.

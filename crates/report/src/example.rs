@@ -6,9 +6,9 @@ use recording::{
     Counted, CpuLatency, CpuNoise, CpuTicks, Culprit, CulpritKind, Doubt, Ended,
     Interruptions, JitterPlan, JitterSeries, JitterSpec, LatencySeries, LatencySpec,
     LineCount, LoopTimes, Lost, LostTests, Meanwhile, NoiseSeries, NoiseSpec, Partner,
-    Picked, Recording, RunSeries, RunSpec, Share, Source, Thread, TickSample,
-    TicksSeries, TicksSpec, Timer, UnfinishedTest, Usage, WakersSeries, WakersSpec,
-    Wakeup, WokenThread, Words, Workload,
+    Picked, Recording, RunSeries, RunSpec, Share, Source, Steal, StealClock, Thread,
+    TickSample, TicksSeries, TicksSpec, Timer, UnfinishedTest, Usage, WakersSeries,
+    WakersSpec, Wakeup, WokenThread, Words, Workload,
 };
 use units::{Cpu, CpuSet, LengthUnit, Nanos, Span, TscDelta, TscHz};
 
@@ -401,6 +401,7 @@ pub(crate) fn run(groups: &str) -> Recording {
     let interruptions = Interruptions {
         ready_ns: seen.elapsed_ns,
         gaps: seen.gaps,
+        gap_cpus: Vec::new(),
         blamed: seen.blamed.unwrap_or_default(),
     };
     let words = if is_guest {
@@ -411,7 +412,7 @@ pub(crate) fn run(groups: &str) -> Recording {
     let words = if is_guest { words.to_owned() } else { words.repeat(9) };
     let spec = RunSpec {
         command: Words::new(words.split_whitespace().map(Into::into)),
-        cpu: Cpu::new(1),
+        cpus: Cpu::new(1).into(),
         picked: if is_guest { Picked::LeastInterrupted } else { Picked::NohzFull },
         fifo: is_guest.then_some(99),
         top: 4,
@@ -470,7 +471,7 @@ pub(crate) fn blamed(mut recording: Recording) -> Recording {
     noise.source = Some(Source::Bpf);
     let culprit =
         |kind, name: &str, thread| Culprit { kind, name: name.to_owned(), thread };
-    let thread = Thread { tid: 4_194_303, pid: 4_194_303, prio: 120 };
+    let thread = Thread { tid: 4_194_303, pid: 4_194_303, prio: 120, owner: None };
     let culprits = vec![
         culprit(CulpritKind::Timer, "tick_nohz_handler", None),
         culprit(CulpritKind::Softirq, "SCHED", None),
@@ -481,13 +482,19 @@ pub(crate) fn blamed(mut recording: Recording) -> Recording {
         let mut shares = Vec::new();
         for (gap, Span { length, .. }) in cpu.gaps.iter().enumerate() {
             let (short, rest) = (Nanos::from_nanos(700), Nanos::from_nanos(1_400));
+            let entry = Nanos::from_nanos(600);
             let last = if *length > Nanos::from_millis(1) { 3 } else { 0 };
             let shared = [(1, short), (2, short), (last, length.saturating_sub(rest))];
             shares.extend(shared.map(|(culprit, ns)| Share {
                 gap,
                 culprit,
                 ns,
-                inside_ns: if culprit == 2 { Nanos::ZERO } else { ns },
+                inside_ns: match culprit {
+                    0 => ns.saturating_sub(entry),
+                    2 => Nanos::ZERO,
+                    _ => ns,
+                },
+                entry_ns: Some(if culprit == 0 { entry } else { Nanos::ZERO }),
             }));
         }
         let events = vec![2_499, 2_499, 0, 12];
@@ -496,10 +503,23 @@ pub(crate) fn blamed(mut recording: Recording) -> Recording {
             shares,
             events,
             lost: 0,
+            losses: Vec::new(),
+            steal: Some(steal(cpu.meanwhile.steal_ns.unwrap_or_default())),
             trace: None,
         });
     }
     recording
+}
+
+/// By the scheduler's clock, where `/proc/stat` counted so much.
+fn steal(counted: Nanos) -> Steal {
+    let took = counted.saturating_add(Nanos::from_micros(3_400));
+    Steal {
+        clock: StealClock::Paravirt,
+        at_least_ns: took,
+        at_most_ns: took,
+        unexplained_max_ns: Nanos::from_micros(345),
+    }
 }
 
 /// The same recording with numbers as wide as they get.

@@ -4,9 +4,10 @@
 //! What will be run is printed before, so that it stands above the rows of a run and above
 //! the summary of a saved recording alike.
 
+use facts::{Facts, Why};
 use recording::{Doubt, JitterPlan, JitterSeries, JitterSoFar, JitterSpec, Workload};
 use stats::{JitterLengths, JitterSummary, LoopLengths};
-use units::{LengthUnit, Nanos, TscHz};
+use units::{Cpu, LengthUnit, Nanos, TscHz, printable};
 
 use crate::doubts::doubts;
 use crate::meanwhile::meanwhile_table;
@@ -14,21 +15,23 @@ use crate::number;
 use crate::paragraph::paragraph;
 use crate::summary::jitter_summary;
 use crate::table::{Side, Table, aligned};
+use crate::tick_words;
 
 /// The columns of running figures, as wide as a second in nanoseconds and a bit.
 const COLUMN: usize = 13;
 
 /// All of `jitter`.
 pub(crate) fn jitter_text(
+    facts: &Facts,
     spec: &JitterSpec,
     series: &JitterSeries,
     reasons: &[Doubt],
 ) -> String {
-    jitter_header(spec, &series.plan) + &jitter_close(spec, series, reasons)
+    jitter_header(facts, spec, &series.plan) + &jitter_close(spec, series, reasons)
 }
 
 /// What will be run, with an empty line below.
-pub fn jitter_header(spec: &JitterSpec, plan: &JitterPlan) -> String {
+pub fn jitter_header(facts: &Facts, spec: &JitterSpec, plan: &JitterPlan) -> String {
     let class = spec.fifo.map_or_else(
         || "as an ordinary task".to_owned(),
         |priority| format!("at real-time priority {priority} (SCHED_FIFO)"),
@@ -38,10 +41,33 @@ pub fn jitter_header(spec: &JitterSpec, plan: &JitterPlan) -> String {
         "Jitter: by how much the slowest of a test's loops is slower than the fastest; a \
          loop is one run of the workload",
     );
-    text.push_str(&paragraph("  workload  ", &words(&spec.workload)));
+    text.push_str(&paragraph("  workload  ", &printable(&words(&spec.workload))));
     text.push_str(&paragraph("  where     ", &format!("CPU {}, {class}", spec.cpu)));
+    text.push_str(&paragraph("  tick      ", &tick(facts, spec.cpu)));
     text.push_str(&paragraph("  how much  ", &amount(plan)));
     text + "\n"
+}
+
+/// Whether timer interrupts are a part of the jitter.
+fn tick(facts: &Facts, cpu: Cpu) -> String {
+    let not_full = || {
+        let rate = tick_words::rate(facts);
+        let rate = rate.map_or_else(String::new, |rate| format!(" {rate}"));
+        format!(
+            "the timer interrupts the workload{rate}, which is part of the jitter: CPU {cpu} is \
+             not nohz_full"
+        )
+    };
+    match facts.tick.nohz_full.value() {
+        Ok(cpus) if cpus.contains(cpu) => {
+            format!("stops while the workload runs: CPU {cpu} is nohz_full")
+        }
+        Ok(_) => not_full(),
+        Err(unknown) if matches!(unknown.code, Why::NotConfigured | Why::TooOld) => {
+            not_full()
+        }
+        Err(unknown) => format!("whether CPU {cpu} is nohz_full is not known: {unknown}"),
+    }
 }
 
 fn amount(plan: &JitterPlan) -> String {
@@ -190,6 +216,8 @@ mod tests {
     loop is one run of the workload
       workload  tif: random reads and writes in an array of 1 KB
       where     CPU 1, at real-time priority 99 (SCHED_FIFO)
+      tick      the timer interrupts the workload 250 times a second (CONFIG_HZ),
+                which is part of the jitter: CPU 1 is not nohz_full
       how much  tests of 200 loops each, for 20 s; a loop takes about 1.00 ms
 
     What was seen in 20 s
@@ -234,6 +262,8 @@ mod tests {
       workload  exec:/a/very/long/path/to/the/users/own/library/of/workloads/
                 libworkload.so: nf_workload() of that library
       where     CPU 1, as an ordinary task
+      tick      the timer interrupts the workload 250 times a second (CONFIG_HZ),
+                which is part of the jitter: CPU 1 is not nohz_full
       how much  1 test of 200 loops; a loop takes about 1.00 ms
 
     What was seen in 20 s, in ticks of the counter (2.60 GHz)

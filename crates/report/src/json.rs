@@ -217,9 +217,9 @@ mod tests {
     #[test]
     fn check_has_findings() {
         let object = parsed(&example::check(GUEST, 2), false);
-        assert_eq!(keys(&object["summary"]), ["findings", "noise", "rest"]);
+        assert_eq!(keys(&object["summary"]), ["findings", "noise", "rest", "verdict"]);
         let first = &object["summary"]["findings"][0];
-        assert_eq!(keys(first), ["code", "next", "text"]);
+        assert_eq!(keys(first), ["action", "code", "next", "text"]);
         assert_eq!(object["summary"]["rest"]["cpus"][0]["timer_hz"], 11.0);
         let cpu = &object["summary"]["noise"]["cpus"][1];
         assert_eq!(cpu["gap_ns"]["max"], 1_704_567);

@@ -30,7 +30,7 @@ pub(crate) fn latency_text(
 ) -> String {
     let summary = latency_summary(spec, series);
     let shown = latest(&summary);
-    let mut text = paragraph("", &title(spec)) + "\n";
+    let mut text = paragraph("", &title(spec, &summary)) + "\n";
     text.push_str(&table(&shown));
     text.push_str(&left_out(&summary, shown.len()));
     text.push('\n');
@@ -44,7 +44,8 @@ pub(crate) fn latency_text(
     text
 }
 
-fn title(spec: &LatencySpec) -> String {
+fn title(spec: &LatencySpec, summary: &LatencySummary) -> String {
+    let took = summary.cpus.iter().map(|cpu| cpu.elapsed_ns).max();
     let class = spec.fifo.map_or_else(
         || "an ordinary task".to_owned(),
         |priority| format!("a real-time task of priority {priority} (SCHED_FIFO)"),
@@ -53,7 +54,7 @@ fn title(spec: &LatencySpec) -> String {
         "Latency: how late a timer ({}) woke {class}, every {} for {} on {}.",
         spec.timer.name(),
         number::duration(spec.interval_ns),
-        number::duration(spec.duration_ns),
+        number::measured(took, spec.duration_ns),
         cpus(&spec.cpus),
     )
 }
@@ -182,7 +183,7 @@ mod tests {
     fn latency_of_many() {
         assert_snapshot!(text(&example::wide(example::latency(METAL, 30))), @r#"
     Latency: how late a timer (clock_nanosleep) woke a real-time task of priority 80
-    (SCHED_FIFO), every 1 ms for 2 s on CPUs 0-29.
+    (SCHED_FIFO), every 1 ms for 206 min on CPUs 0-29.
 
      CPU     samples  missed    least  typical     mean      p99    p99.9   latest
      700  12,347,658  12.3 M     4 µs  103 min  103 min  204 min  206 min  206 min

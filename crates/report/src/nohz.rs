@@ -2,8 +2,8 @@
 //! what came nevertheless, and what keeps it.
 
 use recording::{Doubt, NohzSeries, NohzSpec};
-use stats::{KeptBySummary, MeanwhileSummary, NohzTestSummary};
-use units::Cpu;
+use stats::{KeptBySummary, MeanwhileSummary, NohzTestSummary, OtherThread};
+use units::{Cpu, printable};
 
 use crate::doubts::doubts;
 use crate::number;
@@ -28,8 +28,8 @@ const REASONS: [(&str, &str); 6] = [
     (
         "SCHED",
         "another task wants that CPU too, a deadline task is there (since 6.12 the fair \
-         server is one), or a control group limits its time: ps -eLo psr,stat,cls,comm shows \
-         who is there; isolcpus=, and affinity, keep others away",
+         server is one), or a control group limits its time; isolcpus=, and affinity, keep \
+         others away",
     ),
     (
         "CLOCK_UNSTABLE",
@@ -72,7 +72,7 @@ pub(crate) fn nohz_test_text(
     match &summary.brought_back {
         Some(back) => text.push_str(&brought_back(back)),
         None if is_back || summary.entered == Some(false) => {
-            text.push_str(&kept_by(summary.kept_by.as_deref()));
+            text.push_str(&kept_by(summary.kept_by.as_deref(), &summary.others));
         }
         None => {}
     }
@@ -116,7 +116,7 @@ pub(crate) fn nohz_stress_text(
         text.push_str(&table.text());
     }
     if summary.failures > 0 {
-        text.push_str(&kept_by(summary.kept_by.as_deref()));
+        text.push_str(&kept_by(summary.kept_by.as_deref(), &summary.others));
     }
     text + &doubts(reasons)
 }
@@ -153,8 +153,8 @@ fn stayed(stay: &MeanwhileSummary) -> String {
     paragraph("", &came) + &table.text()
 }
 
-fn kept_by(kept_by: Option<&[KeptBySummary]>) -> String {
-    match kept_by {
+fn kept_by(kept_by: Option<&[KeptBySummary]>, others: &[OtherThread]) -> String {
+    let reasons = match kept_by {
         None => String::new(),
         Some([]) => {
             let text = "The kernel did not try to stop it while it was watched, so it did not \
@@ -169,7 +169,25 @@ fn kept_by(kept_by: Option<&[KeptBySummary]>) -> String {
             let head = "What keeps it, in the kernel's words, asked for 25 ticks\n";
             format!("\n{head}{}", lines.collect::<String>())
         }
+    };
+    reasons + &runnable(others)
+}
+
+/// The threads that share the CPU.
+fn runnable(others: &[OtherThread]) -> String {
+    if others.is_empty() {
+        return String::new();
     }
+    let named = |other: &OtherThread| {
+        let class = match other.rt_priority {
+            0 => String::new(),
+            priority => format!(", real-time priority {priority}"),
+        };
+        format!("{} ({}{class})", printable(&other.name), other.tid)
+    };
+    let list: Vec<String> = others.iter().map(named).collect();
+    let text = format!("Other threads that were runnable there: {}", list.join(", "));
+    format!("\n{}", paragraph("", &text))
 }
 
 /// A dependency, how often it kept the tick, and what would help.
@@ -209,6 +227,11 @@ mod tests {
             left: 3,
         };
         let kept = |name: &str, times| KeptBy { dependency: name.to_owned(), times };
+        let other = |name: &str, rt_priority| WaitingThread {
+            tid: 27,
+            name: name.to_owned(),
+            rt_priority,
+        };
         let timer = LineCount {
             line: "LOC".to_owned(),
             name: "Local timer interrupts".to_owned(),
@@ -219,6 +242,7 @@ mod tests {
             elapsed_ns: Nanos::from_secs(70),
             tries: tries.iter().map(of).collect(),
             kept_by: Some(vec![kept("POSIX_TIMER", 24), kept("RCU", 1)]),
+            others: vec![other("stress", 0), other("irq/31-virtio1", 50)],
             stay: Some(Meanwhile {
                 span_ns: Nanos::from_secs(1),
                 interrupts: Some(vec![timer]),
@@ -296,6 +320,9 @@ mod tests {
       (ulimit -t)
       RCU, once: RCU waits for that CPU, or its callbacks run there: rcu_nocbs=
       moves them
+
+    Other threads that were runnable there: stress (27), irq/31-virtio1 (27,
+    real-time priority 50)
     "#);
     }
 
@@ -316,6 +343,9 @@ mod tests {
       (ulimit -t)
       RCU, once: RCU waits for that CPU, or its callbacks run there: rcu_nocbs=
       moves them
+
+    Other threads that were runnable there: stress (27), irq/31-virtio1 (27,
+    real-time priority 50)
     "#);
     }
 
@@ -326,6 +356,9 @@ mod tests {
         (series.stay, series.kept_by) = (None, None);
         assert_snapshot!(nohz_test_text(&spec(false), &series, &[]), @r#"
     The tick of CPU 1 did not stop in 9 µs.
+
+    Other threads that were runnable there: stress (27), irq/31-virtio1 (27,
+    real-time priority 50)
     "#);
         series.kept_by = Some(Vec::new());
         assert_snapshot!(nohz_test_text(&spec(false), &series, &[]), @r#"
@@ -333,6 +366,9 @@ mod tests {
 
     The kernel did not try to stop it while it was watched, so it did not say what
     keeps it.
+
+    Other threads that were runnable there: stress (27), irq/31-virtio1 (27,
+    real-time priority 50)
     "#);
     }
 }

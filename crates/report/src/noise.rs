@@ -4,13 +4,15 @@
 //! With many CPUs the worst are listed, and one line says what bounds the others.
 
 use recording::{Doubt, NoiseSeries, NoiseSpec};
-use stats::CpuNoiseSummary;
+use stats::{CpuNoiseSummary, NoiseSummary};
 
 use crate::culprits::culprits;
 use crate::doubts::doubts;
+use crate::edges::edges;
 use crate::meanwhile::meanwhile_of_worst;
 use crate::number;
 use crate::paragraph::paragraph;
+use crate::periods::eventless;
 use crate::summary::noise_summary;
 use crate::table::{Side, Table};
 use crate::tick_words::cpus;
@@ -28,7 +30,7 @@ pub(crate) fn noise_text(
 ) -> String {
     let summary = noise_summary(series);
     let shown = worst(&summary, LISTED, WORST);
-    let mut text = intro(spec, series);
+    let mut text = intro(spec, series, &summary);
     text.push_str(&loss_table(&shown));
     text.push_str(&left_out(&summary, &shown));
     text.push('\n');
@@ -38,6 +40,8 @@ pub(crate) fn noise_text(
          of 1000. \"pass\": one turn of the loop itself.",
     ));
     text.push_str(&culprits(series, &summary));
+    text.push_str(&edges(&summary));
+    text.push_str(&eventless(&summary));
     text.push_str(
         "\nHow likely is a job of this length, started at random, to be hit?\n\n",
     );
@@ -48,7 +52,8 @@ pub(crate) fn noise_text(
     text
 }
 
-fn intro(spec: &NoiseSpec, series: &NoiseSeries) -> String {
+fn intro(spec: &NoiseSpec, series: &NoiseSeries, summary: &NoiseSummary) -> String {
+    let took = summary.cpus.iter().map(|cpu| cpu.elapsed_ns).max();
     let class = spec.fifo.map_or(String::new(), |priority| {
         format!(", at real-time priority {priority} (SCHED_FIFO)")
     });
@@ -56,7 +61,7 @@ fn intro(spec: &NoiseSpec, series: &NoiseSeries) -> String {
         "Noise: what a loop that only reads the clock lost on {} in {}{class}. A gap is a \
          stretch of more than {} in which it did not run.",
         cpus(&spec.cpus),
-        number::duration(spec.duration_ns),
+        number::measured(took, spec.duration_ns),
         number::duration(series.threshold_ns),
     );
     paragraph("", &title) + "\n"

@@ -44,6 +44,21 @@ pub(crate) fn duration(time: Nanos) -> String {
     with_unit(time.get(), &TIMES)
 }
 
+/// How long a measurement took: as long as was asked, unless it ended earlier or later by more
+/// than a hundredth.
+pub(crate) fn measured(took: Option<Nanos>, asked: Nanos) -> String {
+    let is_as_asked = |took: &Nanos| {
+        took.get().abs_diff(asked.get()).saturating_mul(100) <= asked.get()
+    };
+    duration(took.filter(|took| !is_as_asked(took)).unwrap_or(asked))
+}
+
+/// A period, to the microsecond: `10.000 ms`.
+pub(crate) fn period(time: Nanos) -> String {
+    let micros = (time.get() + 500) / 1_000;
+    format!("{}.{:03} ms", micros / 1_000, micros % 1_000)
+}
+
 /// A frequency: `2.6 GHz`.
 pub(crate) fn frequency(hz: u64) -> String {
     with_unit(hz, &FREQUENCIES)
@@ -211,6 +226,17 @@ fn trim(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Check that a measurement took as long as asked, but for those that ended early or late.
+    #[test]
+    fn measured_lengths() {
+        let of = |took, asked| {
+            measured(Some(Nanos::from_millis(took)), Nanos::from_secs(asked))
+        };
+        assert_eq!([of(6_931, 7), of(7_070, 7)], ["7 s", "7 s"]);
+        assert_eq!([of(1_934, 7), of(9_000, 7)], ["1.93 s", "9 s"]);
+        assert_eq!(measured(None, Nanos::from_secs(7)), "7 s");
+    }
 
     /// Check lengths of time over the whole range, and where one unit becomes the next.
     #[test]

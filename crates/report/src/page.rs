@@ -2,6 +2,8 @@
 //! and, at the right margin, where it was read; below them those that are not known.
 
 use facts::{Entry, Facts};
+use recording::printable;
+use serde_json::Value;
 
 use crate::paragraph::{WIDTH, paragraph, wrapped};
 use crate::table::{Side, aligned, columns};
@@ -12,14 +14,28 @@ const INDENT: usize = 23;
 
 /// All facts as text.
 pub fn facts_text(facts: &Facts) -> String {
-    let page = facts.page();
+    let page = printable(facts).page();
     page.groups().map(group).collect::<Vec<_>>().join("\n")
 }
 
 fn group(entries: &[Entry]) -> String {
     let title = entries.first().map_or("", |entry| title(entry.group()));
     let known: String = entries.iter().map(known).collect();
-    format!("{title}\n{known}{}", unknown(entries))
+    format!("{title}\n{known}{}{}", hidden(entries), unknown(entries))
+}
+
+/// Why parameters have "..." for a value.
+fn hidden(entries: &[Entry]) -> String {
+    let is_hidden = |word: &Value| word.as_str().is_some_and(|it| it.ends_with("=..."));
+    let mut lists =
+        entries.iter().filter_map(|entry| entry.value.as_ref().ok()?.as_array());
+    if !lists.any(|list| list.iter().any(is_hidden)) {
+        return String::new();
+    }
+    let lead = aligned("  \"...\"", INDENT, Side::Left);
+    let why = "values of parameters that noisefloor does not know are neither shown nor \
+               recorded: they may be passwords or keys";
+    paragraph(&lead, why)
 }
 
 fn title(group: &'static str) -> &'static str {
@@ -83,4 +99,65 @@ fn unknown(entries: &[Entry]) -> String {
         paragraph(&lead, &format!("{}: {reason}", labels.join(", ")))
     });
     lines.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+
+    use crate::example::{self, GUEST};
+
+    /// Check the page of facts: sources at the right, reasons in their place.
+    #[test]
+    fn page_of_facts() {
+        let page = crate::facts_text(&example::facts(GUEST));
+        let titles = ["Kernel", "Tick", "Scheduler", "Power", "Boot"];
+        let is_told = |group: &&str| titles.iter().any(|title| group.starts_with(title));
+        let told: Vec<&str> = page.split("\n\n").filter(is_told).collect();
+        assert_snapshot!(told.join("\n\n"), @r#"
+        Kernel
+          release              6.12.48+deb13-cloud-amd64      /proc/sys/kernel/osrelease
+          version              #1 SMP PREEMPT_DYNAMIC Debian 6.12.48-1 (2025-09-20)
+          flavour              cloud
+          distribution         Debian GNU/Linux 13 (trixie)
+          arch                 x86_64
+          config               /boot/config-6.12.48+deb13-cloud-amd64
+
+        Tick: the kernel's regular interruption of a CPU
+          hz                   250 a second (CONFIG_HZ)
+                                       /boot/config-6.12.48+deb13-cloud-amd64: CONFIG_HZ
+          mode                 idle: it stops on idle CPUs
+          nohz_full            none
+          divider              none
+          high res             yes
+          migration            yes                      /proc/sys/kernel/timer_migration
+
+        Scheduler
+          policy               eevdf
+          rt runtime           950 ms
+          rt period            1 s
+          autogroup            yes
+          rr timeslice         100 ms
+          not known            rt group, fair server runtime, min granularity, wakeup
+                               granularity, features: not asked for by the version that
+                               wrote this recording
+                               base slice: /sys/kernel/debug/sched/base_slice_ns may be
+                               read by root only
+                               latency: gone since Linux 6.6, where EEVDF replaced CFS
+
+        Power
+          driver               none
+          governor             none
+          idle driver          haltpoll
+          idle governor        haltpoll
+          idle states          poll (0 ns to wake), haltpoll (1 µs to wake, off)
+
+        Boot parameters
+          parameters           root=UUID=... ro quiet divider=10
+          inert                divider=10: belongs to RHEL 5; today idle CPUs do not
+                               tick, and the rate is CONFIG_HZ
+          "..."                values of parameters that noisefloor does not know are
+                               neither shown nor recorded: they may be passwords or keys
+        "#);
+    }
 }

@@ -5,9 +5,9 @@ use crate::table::columns;
 /// The widest line that is ever printed.
 pub(crate) const WIDTH: usize = 80;
 
-/// The text in lines of at most [`WIDTH`] columns, each with its newline. The first
+/// The text in lines of at most 80 columns, each with its newline. The first
 /// starts with `lead`, the others with as many spaces.
-pub(crate) fn paragraph(lead: &str, text: &str) -> String {
+pub fn paragraph(lead: &str, text: &str) -> String {
     let indent = " ".repeat(columns(lead));
     let lines = wrapped(text, WIDTH - columns(lead));
     let mut paragraph = String::new();

@@ -3,6 +3,7 @@
 
 use recording::{Doubt, Ended, Picked, RunSeries, RunSpec, Source};
 use stats::{Interruption, InterruptionsSummary, MeanwhileSummary, Part, RunSummary};
+use units::CpuSet;
 
 use crate::culprits::{self, kind_word, source_words};
 use crate::doubts::doubts;
@@ -29,7 +30,7 @@ pub(crate) fn run_text(spec: &RunSpec, series: &RunSeries, reasons: &[Doubt]) ->
     text.push_str(&usage(&summary));
     text.push_str(&interrupts(&summary));
     if let (Some(source), Some(found)) = (series.source, &summary.interruptions) {
-        text.push_str(&interruptions(source, found));
+        text.push_str(&interruptions(source, found, spec.cpus.len() == 1));
     }
     text.push_str(&doubts(reasons));
     text
@@ -45,12 +46,18 @@ fn title(spec: &RunSpec, series: &RunSeries) -> String {
         Ended::Killed(signal) => format!("was ended by signal {signal}"),
     };
     format!(
-        "{} {end} after {}, on CPU {}{}, as {class}.",
+        "{} {end} after {}, on {}{}, as {class}.",
         cut(&spec.command.to_string(), COMMAND),
         number::duration(series.elapsed_ns),
-        spec.cpu,
+        named(&spec.cpus),
         why(spec.picked),
     )
+}
+
+/// `CPU 1`, `CPUs 2-5`.
+fn named(cpus: &CpuSet) -> String {
+    let plural = if cpus.len() == 1 { "" } else { "s" };
+    format!("CPU{plural} {cpus}")
 }
 
 fn why(picked: Picked) -> &'static str {
@@ -86,7 +93,7 @@ fn usage(summary: &RunSummary) -> String {
 
 /// What interrupted the CPU, whether the program ran just then or not.
 fn interrupts(summary: &RunSummary) -> String {
-    let title = format!("\nInterrupts of CPU {} meanwhile", summary.cpu);
+    let title = format!("\nInterrupts of {} meanwhile", named(&summary.cpus));
     let MeanwhileSummary { interrupts: Some(lines), .. } = &summary.meanwhile else {
         return format!("{title}: not known\n");
     };
@@ -107,7 +114,8 @@ fn interrupts(summary: &RunSummary) -> String {
     title + "\n\n" + &table.text() + &more
 }
 
-fn interruptions(source: Source, found: &InterruptionsSummary) -> String {
+/// With several CPUs, each line of the longest has its own.
+fn interruptions(source: Source, found: &InterruptionsSummary, is_one: bool) -> String {
     let words = format!(
         "Interruptions, as {} saw them: {}, {} in all, {} of the time in which it could run. \
          These are interrupts while it ran, and others' turns that began while it could have \
@@ -126,19 +134,28 @@ fn interruptions(source: Source, found: &InterruptionsSummary) -> String {
     let [typical, p99, longest] = lengths;
     let lengths =
         format!("Typical {typical}, p99 {p99}, longest {longest}. The longest:");
-    text + &paragraph("", &lengths) + "\n" + &longest_table(found) + "\n" + &takers(found)
+    text + &paragraph("", &lengths)
+        + "\n"
+        + &longest_table(found, is_one)
+        + "\n"
+        + &takers(found)
 }
 
-fn longest_table(found: &InterruptionsSummary) -> String {
-    let columns =
-        [("after", Side::Right), ("for", Side::Right), ("taken by", Side::Left)];
-    let mut table = Table::new(1, &columns);
+fn longest_table(found: &InterruptionsSummary, is_one: bool) -> String {
+    let columns = [
+        ("after", Side::Right),
+        ("for", Side::Right),
+        ("CPU", Side::Right),
+        ("taken by", Side::Left),
+    ];
+    let columns = columns.into_iter().filter(|(name, _)| !is_one || *name != "CPU");
+    let mut table = Table::new(1, &columns.collect::<Vec<_>>());
     for interruption in &found.longest {
-        table.row([
-            number::duration(interruption.start_ns),
-            number::duration(interruption.ns),
-            cut(&parts(interruption), NAME + 12),
-        ]);
+        let start = number::duration(interruption.start_ns);
+        let length = number::duration(interruption.ns);
+        let cpu = (!is_one).then(|| number::any(interruption.cpu, |cpu| cpu.to_string()));
+        let taken_by = cut(&parts(interruption), NAME + 12);
+        table.row([start, length].into_iter().chain(cpu).chain([taken_by]));
     }
     table.text()
 }

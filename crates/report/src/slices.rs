@@ -41,7 +41,7 @@ pub(crate) fn slices_text(
     reasons: &[Doubt],
 ) -> String {
     let summary = slices_summary(facts, spec, series);
-    let mut text = paragraph("", &title(spec)) + "\n";
+    let mut text = paragraph("", &title(spec, &summary)) + "\n";
     text.push_str(&fitted(8..=40, |name| steps(&summary, name)));
     text.push('\n');
     text.push_str(&paragraph("", &words(&summary)));
@@ -54,7 +54,7 @@ pub(crate) fn slices_text(
     text
 }
 
-fn title(spec: &SlicesSpec) -> String {
+fn title(spec: &SlicesSpec, summary: &SlicesSummary) -> String {
     let plural = |count: u32| if count == 1 { "process" } else { "processes" };
     let sleepers = match spec.sleepers {
         0 => String::new(),
@@ -80,7 +80,7 @@ fn title(spec: &SlicesSpec) -> String {
         spec.spinners,
         plural(spec.spinners),
         cpus(&spec.cpus),
-        number::duration(spec.duration_ns),
+        number::measured(Some(summary.found.wall_ns), spec.duration_ns),
     )
 }
 

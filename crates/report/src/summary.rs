@@ -4,23 +4,31 @@ use recording::{
     Blamed, CallsSeries, CallsSpec, CheckSeries, CpuLatency, CpuNoise, Ended,
     Interruptions, JitterSeries, JitterSpec, LatencySeries, LatencySpec, LoopTimes,
     LostWakeups, Meanwhile, NohzSeries, NohzSpec, NoiseSeries, Partner, RunSeries,
-    RunSpec, Share, TickSample, TicksSeries, Usage, WakersSeries, WakersSpec, Wakeup,
-    WokenThread,
+    RunSpec, Share, Steal, ThreadOwner, TickSample, TicksSeries, Usage, WakersSeries,
+    WakersSpec, Wakeup, WokenThread,
 };
 use stats::{
     CallInput, CallsSummary, CheckSummary, CountInput, Culprit, EndedSummary,
     InterruptionsInput, JitterInput, JitterSummary, LatencyInput, LatencySummary,
     LatencyTerms, LineInput, LoopInput, LostInput, LostTestsInput, LostWakeupsInput,
     MeanwhileInput, NohzInput, NohzStressSummary, NohzTestSummary, NoiseInput,
-    NoiseSummary, PartnerInput, RunInput, RunSummary, ShareInput, TickInput,
-    TickReturnInput, TicksSummary, UsageSummary, WakersSummary, WakeupInput, WokenInput,
+    NoiseSummary, OwnerInput, PartnerInput, RunInput, RunSummary, ShareInput, StealInput,
+    TickInput, TickReturnInput, TicksSummary, UsageSummary, Verdict, WakersSummary,
+    WakeupInput, WokenInput,
 };
 
 /// The summary of what `noise` saw.
 pub fn noise_summary(series: &NoiseSeries) -> NoiseSummary {
-    let cpus = series.cpus.iter().map(|cpu| noise_input(series, cpu));
+    summary_of(series, &noise_inputs(series))
+}
+
+fn noise_inputs(series: &NoiseSeries) -> Vec<NoiseInput<'_>> {
+    series.cpus.iter().map(|cpu| noise_input(series, cpu)).collect()
+}
+
+fn summary_of(series: &NoiseSeries, inputs: &[NoiseInput<'_>]) -> NoiseSummary {
     let source = series.source.map(|source| source.name().to_owned());
-    NoiseSummary { source, ..NoiseSummary::of(cpus) }
+    NoiseSummary { source, ..NoiseSummary::of(inputs) }
 }
 
 /// The summary of what `ticks` saw in all intervals.
@@ -35,10 +43,10 @@ pub fn sample_summary(sample: &TickSample) -> TicksSummary {
 
 /// The summary of what `check` saw.
 pub fn check_summary(series: &CheckSeries) -> CheckSummary {
-    CheckSummary {
-        rest: ticks_summary(&series.rest),
-        noise: noise_summary(&series.noise),
-    }
+    let inputs = noise_inputs(&series.noise);
+    let noise = summary_of(&series.noise, &inputs);
+    let verdict = Verdict::of(&noise, &inputs);
+    CheckSummary { rest: ticks_summary(&series.rest), verdict, noise }
 }
 
 /// The summary of what `calls` saw.
@@ -86,7 +94,7 @@ pub fn run_summary(spec: &RunSpec, series: &RunSeries) -> RunSummary {
         Ended::Killed(signal) => (None, Some(signal)),
     };
     let summary = RunSummary::of(&RunInput {
-        cpu: spec.cpu,
+        cpus: spec.cpus.clone(),
         fifo: spec.fifo,
         elapsed: series.elapsed_ns,
         ended: EndedSummary { code, signal },
@@ -100,8 +108,8 @@ pub fn run_summary(spec: &RunSpec, series: &RunSeries) -> RunSummary {
 }
 
 fn interruptions_input(found: &Interruptions) -> InterruptionsInput<'_> {
-    let Interruptions { ready_ns, gaps, blamed } = found;
-    InterruptionsInput { ready: *ready_ns, gaps, shares: shares(blamed) }
+    let Interruptions { ready_ns, gaps, gap_cpus, blamed } = found;
+    InterruptionsInput { ready: *ready_ns, gaps, gap_cpus, shares: shares(blamed) }
 }
 
 fn usage(usage: &Usage) -> UsageSummary {
@@ -138,12 +146,14 @@ fn nohz_input<'a>(spec: &NohzSpec, series: &'a NohzSeries) -> NohzInput<'a> {
     let kept = |kept: &'a [recording::KeptBy]| {
         kept.iter().map(|kept| (kept.dependency.as_str(), kept.times)).collect()
     };
+    let others = series.others.iter();
     NohzInput {
         cpu: spec.cpu,
         forced: spec.forced,
         elapsed: series.elapsed_ns,
         tries: tries.collect(),
         kept_by: series.kept_by.as_deref().map(kept),
+        others: others.map(|one| (one.tid, one.name.as_str(), one.rt_priority)).collect(),
         stay: series.stay.as_ref().map(meanwhile_input),
         came_back: series.came_back(),
         back: series.back.as_ref().map(|back| back_input(series, back)),
@@ -257,6 +267,8 @@ fn noise_input<'a>(series: &NoiseSeries, cpu: &'a CpuNoise) -> NoiseInput<'a> {
             max: lost.max_ns,
         }),
         shares: cpu.blamed.as_ref().map(shares),
+        losses: cpu.blamed.as_ref().map_or(&[], |blamed| &blamed.losses),
+        steal: cpu.blamed.as_ref().and_then(|blamed| blamed.steal).map(steal),
         meanwhile: meanwhile_input(&cpu.meanwhile),
     }
 }
@@ -267,6 +279,15 @@ pub(crate) fn busy_culprits(series: &TicksSeries) -> Vec<Culprit> {
     Culprit::of_all(&shares)
 }
 
+fn steal(steal: Steal) -> StealInput<'static> {
+    StealInput {
+        clock: steal.clock.name(),
+        at_least: steal.at_least_ns,
+        at_most: steal.at_most_ns,
+        unexplained_max: steal.unexplained_max_ns,
+    }
+}
+
 fn shares(blamed: &Blamed) -> Vec<ShareInput<'_>> {
     let share = |share: &Share| {
         let culprit = blamed.culprits.get(share.culprit)?;
@@ -275,16 +296,25 @@ fn shares(blamed: &Blamed) -> Vec<ShareInput<'_>> {
             kind: kind(culprit.kind),
             name: &culprit.name,
             thread: culprit.thread.as_ref().map(thread),
+            owner: culprit.thread.as_ref().and_then(owner),
             ns: share.ns,
             inside: share.inside_ns,
+            entry: share.entry_ns,
         })
     };
     blamed.shares.iter().filter_map(share).collect()
 }
 
 fn thread(seen: &recording::Thread) -> stats::CulpritThread {
-    let recording::Thread { tid, pid, prio } = *seen;
+    let recording::Thread { tid, pid, prio, .. } = *seen;
     stats::CulpritThread { tid, pid, prio }
+}
+
+fn owner(seen: &recording::Thread) -> Option<OwnerInput<'_>> {
+    Some(match seen.owner.as_ref()? {
+        ThreadOwner::Kernel => OwnerInput::Kernel,
+        ThreadOwner::Program(name) => OwnerInput::Program(name),
+    })
 }
 
 pub(crate) fn kind(kind: recording::CulpritKind) -> stats::CulpritKind {

@@ -1,8 +1,11 @@
-//! Text in pictures and pages: what XML has a meaning for, and what it has no character for.
+//! Text in pictures and pages: what XML has a meaning for, what it has no character for, and what
+//! is not shown as one ([`units::is_hidden`]), for which an escape would have no room.
 //!
 //! For tests also a check by hand of what a parser of XML would check.
 
-/// The text as XML has it, without the characters that XML has none for.
+use units::is_hidden;
+
+/// The text as XML has it; a replacement character stands for what is not shown.
 pub(crate) fn escaped(text: &str) -> String {
     let mut escaped = String::new();
     for c in text.chars() {
@@ -11,7 +14,7 @@ pub(crate) fn escaped(text: &str) -> String {
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
-            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => {
+            c if is_hidden(c) || matches!(c, '\u{fffe}' | '\u{ffff}') => {
                 escaped.push(char::REPLACEMENT_CHARACTER);
             }
             c => escaped.push(c),

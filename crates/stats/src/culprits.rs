@@ -1,13 +1,16 @@
 //! Who took it: the gaps' shares added up, culprit by culprit.
 //!
-//! What was taken in gaps that were counted but not kept is nobody's, so that the culprits'
-//! `ns` add up to the noise.
+//! What was taken in gaps that were counted but not kept is unexplained, so that the culprits'
+//! `ns` add up to the noise. What an event took is split into entry, inside and exit: a
+//! hypervisor that delivers an interrupt takes its time before the interrupt's first tracepoint.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use units::{Nanos, Ppm};
+use units::{Nanos, Ppm, Span};
+
+use crate::period::Period;
 
 /// The kind of event a gap is blamed on.
 #[derive(
@@ -47,6 +50,16 @@ pub struct Thread {
     pub prio: i32,
 }
 
+/// Whose a thread is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Owner {
+    /// The kernel.
+    Kernel,
+    /// A program: the name of the process.
+    Program(String),
+}
+
 /// An event, and the gaps blamed on it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Culprit {
@@ -57,16 +70,30 @@ pub struct Culprit {
     /// Of a thread, who it is: `tid`, `pid` and `prio` beside the other keys.
     #[serde(flatten)]
     pub thread: Option<Thread>,
+    /// Of a thread, whose it is; absent where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<Owner>,
     /// In how many gaps it had a share.
     pub gaps: u64,
     /// Its shares added up.
     pub ns: Nanos,
     /// The same as a part of the noise; null where there is none.
     pub noise_ppm: Option<Ppm>,
+    /// What of them lay before the first event of a gap; null where that is not known. Entry,
+    /// inside and exit add up to `ns`, but of what is unexplained or stolen.
+    #[serde(default)]
+    pub entry_ns: Option<Nanos>,
     /// What of them lay between its tracepoints.
     pub inside_ns: Nanos,
+    /// What of them lay after it, up to the next event or the gap's end; null where that is not
+    /// known.
+    #[serde(default)]
+    pub exit_ns: Option<Nanos>,
     /// The longest of them.
     pub max_ns: Nanos,
+    /// Its period on one CPU; null where it has none, and of several CPUs together.
+    #[serde(default)]
+    pub period: Option<Period>,
 }
 
 /// What one culprit took of one gap.
@@ -80,10 +107,80 @@ pub struct ShareInput<'a> {
     pub name: &'a str,
     /// Of a thread, who it is.
     pub thread: Option<Thread>,
+    /// Of a thread, whose it is, where that is known.
+    pub owner: Option<OwnerInput<'a>>,
     /// What it took.
     pub ns: Nanos,
     /// What of that lay between its tracepoints.
     pub inside: Nanos,
+    /// What of that lay before the gap's first event, where that is known.
+    pub entry: Option<Nanos>,
+}
+
+/// Whose a thread is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OwnerInput<'a> {
+    /// The kernel.
+    Kernel,
+    /// A program: the name of the process.
+    Program(&'a str),
+}
+
+impl From<OwnerInput<'_>> for Owner {
+    fn from(owner: OwnerInput<'_>) -> Self {
+        match owner {
+            OwnerInput::Kernel => Self::Kernel,
+            OwnerInput::Program(name) => Self::Program(name.to_owned()),
+        }
+    }
+}
+
+/// A culprit's shares added up, and where they lie in its gaps.
+#[derive(Debug, Clone, Copy)]
+struct Sum<'a> {
+    owner: Option<OwnerInput<'a>>,
+    taken: Taken,
+    entry: Option<Nanos>,
+    inside: Nanos,
+    exit: Option<Nanos>,
+}
+
+impl<'a> Sum<'a> {
+    const NONE: Self = Self {
+        owner: None,
+        taken: Taken { gaps: 0, ns: Nanos::ZERO, max: Nanos::ZERO },
+        entry: Some(Nanos::ZERO),
+        inside: Nanos::ZERO,
+        exit: Some(Nanos::ZERO),
+    };
+
+    /// Gaps of which nothing more is known: no event of theirs has an edge.
+    fn whole(taken: Taken) -> Self {
+        Self { taken, ..Self::NONE }
+    }
+
+    fn of(share: &ShareInput<'a>) -> Self {
+        let taken = Taken { gaps: 1, ns: share.ns, max: share.ns };
+        if [CulpritKind::Steal, CulpritKind::Unexplained].contains(&share.kind) {
+            return Self::whole(taken);
+        }
+        let outside = share.ns.saturating_sub(share.inside);
+        let exit = share.entry.map(|entry| outside.saturating_sub(entry));
+        let ShareInput { owner, entry, inside, .. } = *share;
+        Self { owner, taken, entry, inside, exit }
+    }
+
+    /// What is not known of one is not known of both.
+    fn and(self, other: Self) -> Self {
+        let both = |a: Option<Nanos>, b: Option<Nanos>| Some(a? + b?);
+        Self {
+            owner: self.owner.or(other.owner),
+            taken: self.taken.and(Some(other.taken)),
+            entry: both(self.entry, other.entry),
+            inside: self.inside + other.inside,
+            exit: both(self.exit, other.exit),
+        }
+    }
 }
 
 /// Stretches of time, added up.
@@ -115,19 +212,39 @@ type Who<'a> = (CulpritKind, &'a str, Option<Thread>);
 const NOBODY: Who<'static> = (CulpritKind::Unexplained, "unexplained", None);
 
 impl Culprit {
-    /// Adds shares up, the most first; `lost` is nobody's. `noise` is all of it.
+    /// Adds shares up, the most first; `lost` is unexplained. `noise` is all of it.
     pub(crate) fn of(
         shares: &[ShareInput<'_>],
         lost: Option<Taken>,
         noise: Nanos,
     ) -> Vec<Self> {
         let lost = lost.filter(|lost| lost.gaps > 0);
-        let lost = lost.map(|lost| (NOBODY, lost, Nanos::ZERO));
-        let shares = shares.iter().map(|share| {
-            let taken = Taken { gaps: 1, ns: share.ns, max: share.ns };
-            ((share.kind, share.name, share.thread), taken, share.inside)
-        });
+        let lost = lost.map(|lost| (NOBODY, Sum::whole(lost)));
+        let shares = shares
+            .iter()
+            .map(|share| ((share.kind, share.name, share.thread), Sum::of(share)));
         added_up(lost.into_iter().chain(shares), noise)
+    }
+
+    /// Looks for the periods of culprits in the gaps that they have shares of.
+    pub(crate) fn find_periods(
+        culprits: &mut [Self],
+        gaps: &[Span],
+        shares: &[ShareInput<'_>],
+    ) {
+        let mut taken: BTreeMap<Who<'_>, Vec<(Nanos, Nanos)>> = BTreeMap::new();
+        for share in shares {
+            let Some(gap) = gaps.get(share.gap) else { continue };
+            let who = (share.kind, share.name, share.thread);
+            taken.entry(who).or_default().push((gap.start, share.ns));
+        }
+        for culprit in culprits {
+            let who = (culprit.kind, culprit.name.as_str(), culprit.thread);
+            if let Some(taken) = taken.get_mut(&who) {
+                taken.sort_unstable();
+                culprit.period = Period::find(taken);
+            }
+        }
     }
 
     /// Adds shares up, of one CPU or of several, the most first; the whole is their sum.
@@ -142,34 +259,46 @@ impl Culprit {
         let noise = culprits.clone().map(|culprit| culprit.ns).sum();
         let each = culprits.map(|culprit| {
             let Self { kind, name, thread, gaps, ns, max_ns, .. } = culprit;
-            let taken = Taken { gaps: *gaps, ns: *ns, max: *max_ns };
-            ((*kind, name.as_str(), *thread), taken, culprit.inside_ns)
+            let owner = culprit.owner.as_ref().map(|owner| match owner {
+                Owner::Kernel => OwnerInput::Kernel,
+                Owner::Program(name) => OwnerInput::Program(name),
+            });
+            let sum = Sum {
+                owner,
+                taken: Taken { gaps: *gaps, ns: *ns, max: *max_ns },
+                entry: culprit.entry_ns,
+                inside: culprit.inside_ns,
+                exit: culprit.exit_ns,
+            };
+            ((*kind, name.as_str(), *thread), sum)
         });
         added_up(each, noise)
     }
 }
 
 fn added_up<'a>(
-    parts: impl Iterator<Item = (Who<'a>, Taken, Nanos)>,
+    parts: impl Iterator<Item = (Who<'a>, Sum<'a>)>,
     noise: Nanos,
 ) -> Vec<Culprit> {
-    let mut found: BTreeMap<Who<'_>, (Taken, Nanos)> = BTreeMap::new();
-    for (who, taken, inside) in parts {
-        let (sum, sum_inside) = found.entry(who).or_default();
-        *sum = sum.and(Some(taken));
-        *sum_inside = *sum_inside + inside;
+    let mut found: BTreeMap<Who<'_>, Sum<'_>> = BTreeMap::new();
+    for (who, part) in parts {
+        let sum = found.entry(who).or_insert(Sum::NONE);
+        *sum = sum.and(part);
     }
-    let culprit =
-        |((kind, name, thread), (taken, inside_ns)): (Who<'_>, (Taken, Nanos))| Culprit {
-            kind,
-            name: name.to_owned(),
-            thread,
-            gaps: taken.gaps,
-            ns: taken.ns,
-            noise_ppm: Ppm::of(taken.ns, noise),
-            inside_ns,
-            max_ns: taken.max,
-        };
+    let culprit = |((kind, name, thread), sum): (Who<'_>, Sum<'_>)| Culprit {
+        kind,
+        name: name.to_owned(),
+        thread,
+        owner: sum.owner.map(Owner::from),
+        gaps: sum.taken.gaps,
+        ns: sum.taken.ns,
+        noise_ppm: Ppm::of(sum.taken.ns, noise),
+        entry_ns: sum.entry,
+        inside_ns: sum.inside,
+        exit_ns: sum.exit,
+        max_ns: sum.taken.max,
+        period: None,
+    };
     let mut culprits: Vec<Culprit> = found.into_iter().map(culprit).collect();
     culprits.sort_by_key(|culprit| Reverse(culprit.ns));
     culprits
@@ -186,7 +315,17 @@ mod tests {
 
     fn share(kind: CulpritKind, name: &str, tid: Option<u32>, ns: u64) -> ShareInput<'_> {
         let thread = tid.map(|tid| Thread { tid, pid: 39, prio: 120 });
-        ShareInput { gap: 0, kind, name, thread, ns: nanos(ns), inside: nanos(ns / 2) }
+        let (inside, entry) = (nanos(ns / 2), Some(nanos(ns / 4)));
+        ShareInput {
+            gap: 0,
+            kind,
+            name,
+            thread,
+            owner: None,
+            ns: nanos(ns),
+            inside,
+            entry,
+        }
     }
 
     /// Check the keys and the form of every value: this is the JSON contract.
@@ -200,9 +339,11 @@ mod tests {
         let found = Culprit::of(&shares, None, nanos(1_000));
         let expected = serde_json::json!([
             {"kind": "timer", "name": "tick_nohz_handler", "gaps": 1, "ns": 600,
-                "noise_ppm": 600_000.0, "inside_ns": 300, "max_ns": 600},
+                "noise_ppm": 600_000.0, "entry_ns": 150, "inside_ns": 300, "exit_ns": 150,
+                "max_ns": 600, "period": null},
             {"kind": "thread", "name": "kworker/1:1", "tid": 40, "pid": 39, "prio": 120, "gaps": 2, "ns": 400,
-                "noise_ppm": 400_000.0, "inside_ns": 200, "max_ns": 300},
+                "noise_ppm": 400_000.0, "entry_ns": 100, "inside_ns": 200, "exit_ns": 100,
+                "max_ns": 300, "period": null},
         ]);
         assert_eq!(serde_json::to_value(&found).unwrap(), expected);
         let again: Vec<Culprit> = serde_json::from_value(expected).unwrap();
@@ -228,6 +369,29 @@ mod tests {
         assert_eq!((found[0].ns, found[0].max_ns), (nanos(37), nanos(20)));
     }
 
+    /// Check that edges are null where a recording does not tell them apart, that those of what is
+    /// unexplained are none, and that an older summary is read.
+    #[test]
+    fn unknown_edges() {
+        let older =
+            ShareInput { entry: None, ..share(CulpritKind::Irq, "disk", None, 8) };
+        let shares = [
+            share(CulpritKind::Irq, "disk", None, 100),
+            older,
+            share(CulpritKind::Unexplained, "unexplained", None, 7),
+        ];
+        let found = Culprit::of(&shares, None, nanos(115));
+        assert_eq!((found[0].entry_ns, found[0].exit_ns), (None, None));
+        assert_eq!(found[0].inside_ns, nanos(54));
+        let zero = Some(Nanos::ZERO);
+        assert_eq!((found[1].entry_ns, found[1].exit_ns), (zero, zero));
+        let mut value = serde_json::to_value(&found).unwrap();
+        for key in ["entry_ns", "exit_ns", "period"] {
+            value[0].as_object_mut().unwrap().remove(key);
+        }
+        assert_eq!(serde_json::from_value::<Vec<Culprit>>(value).unwrap(), found);
+    }
+
     proptest! {
         /// Check that nothing is lost when shares are added up, nor when CPUs are.
         #[test]
@@ -243,6 +407,10 @@ mod tests {
             let together = Culprit::together(one.iter().chain(&other));
             prop_assert_eq!(&together, &Culprit::of(&shares, None, noise));
             prop_assert_eq!(together.iter().map(|c| c.ns).sum::<Nanos>(), noise);
+            for culprit in together.iter().filter(|c| c.kind != CulpritKind::Unexplained) {
+                let parts = [culprit.entry_ns.unwrap(), culprit.inside_ns, culprit.exit_ns.unwrap()];
+                prop_assert_eq!(parts.into_iter().sum::<Nanos>(), culprit.ns);
+            }
         }
     }
 }

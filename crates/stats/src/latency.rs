@@ -87,6 +87,8 @@ pub struct CpuLatencySummary {
     pub cpu: Cpu,
     /// How many expiries were answered: each is a sample.
     pub samples: u64,
+    /// The time in which they came: as many intervals.
+    pub elapsed_ns: Nanos,
     /// How often the thread woke up for them.
     pub wakeups: u64,
     /// The expiries that came while the thread was still late for an earlier one.
@@ -156,6 +158,7 @@ impl CpuLatencySummary {
         Self {
             cpu: input.cpu,
             samples,
+            elapsed_ns: interval.saturating_mul(samples),
             wakeups,
             missed: samples.saturating_sub(wakeups),
             slack_ns: input.slack,
@@ -309,8 +312,8 @@ mod tests {
         let expected = serde_json::json!({
             "interval_ns": 1_000_000, "timer": "timerfd", "policy": "fifo",
             "priority": 80, "cpus": [{
-                "cpu": 3, "samples": 6, "wakeups": 4, "missed": 2, "slack_ns": 0,
-                "clock_ns": 25,
+                "cpu": 3, "samples": 6, "elapsed_ns": 6_000_000, "wakeups": 4, "missed": 2,
+                "slack_ns": 0, "clock_ns": 25,
                 "late_ns": {"min": 5_000, "mean": 506_833, "p50": 7_000,
                     "p99": 2_007_000, "p99_9": 2_007_000, "max": 2_007_000},
                 "meanwhile": {"span_ns": 0, "interrupts": null, "softirqs": null,

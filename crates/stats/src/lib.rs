@@ -10,10 +10,12 @@ mod calls;
 mod cell;
 mod check;
 mod culprits;
+mod eventless;
 mod explain;
 mod flame;
 mod free;
 mod jitter;
+mod job_times;
 mod latency;
 mod limit;
 mod meanwhile;
@@ -21,6 +23,7 @@ mod metrics;
 mod nohz;
 mod noise;
 mod percentiles;
+mod period;
 mod phase;
 mod quantile;
 mod renames;
@@ -32,10 +35,12 @@ mod slices_cost;
 mod slices_input;
 mod slices_picture;
 mod slices_window;
+mod steal;
 mod tick_back;
 mod tick_kinds;
 mod ticks;
 mod values;
+mod verdict;
 mod wakers;
 
 pub use added::Added;
@@ -45,7 +50,10 @@ pub use cell::{
     IdleCost, IdleInput, TickCost, is_timer_entry,
 };
 pub use check::CheckSummary;
-pub use culprits::{Culprit, CulpritKind, ShareInput, Thread as CulpritThread};
+pub use culprits::{
+    Culprit, CulpritKind, Owner, OwnerInput, ShareInput, Thread as CulpritThread,
+};
+pub use eventless::{Eventless, LengthBin};
 pub use explain::{
     Difference, DifferencePart, Explanation, FunctionCost, FunctionDifference, StackInput,
 };
@@ -65,10 +73,11 @@ pub use meanwhile::{
 pub use metrics::{Metric, metric_names, metrics};
 pub use nohz::{
     CpuWork, KeptBySummary, NohzCost, NohzInput, NohzStressSummary, NohzTestSummary,
-    WaitLengths,
+    OtherThread, WaitLengths,
 };
 pub use noise::{CpuNoiseSummary, GapLengths, LostInput, NoiseInput, NoiseSummary, Risk};
 pub use percentiles::{PercentileLine, Percentiles};
+pub use period::Period;
 pub use phase::{EntryKind, PROGRAM, PhaseEntry, PhaseExplanation};
 pub use quantile::quantile;
 pub use run::{
@@ -92,10 +101,12 @@ pub use slices_picture::{
 pub use slices_window::{
     PictureCpuInput, PictureRow, PictureStretch, PictureStretchInput,
 };
+pub use steal::{StealInput, StealSummary};
 pub use tick_back::{
     TickCause, TickCauseKind, TickReturnInput, TickReturnSummary, TickThread,
 };
 pub use tick_kinds::{KindDifference, KindInput, TickKind, TickKinds};
 pub use ticks::{CpuTicksSummary, TickInput, TicksSummary};
 pub use values::Spread;
+pub use verdict::{Consequences, Group, Split, Taker, TimePart, Verdict};
 pub use wakers::{PartnerInput, PartnerSummary, WakersSummary, WokenInput, WokenSummary};

@@ -82,9 +82,11 @@ mod tests {
             gaps,
             lost: None,
             shares: None,
+            losses: &[],
+            steal: None,
             meanwhile: MeanwhileInput::default(),
         };
-        NoiseSummary::of([input(0, &quiet[..]), input(1, &noisy[..])])
+        NoiseSummary::of(&[input(0, &quiet[..]), input(1, &noisy[..])])
     }
 
     /// Check that only what is above a limit exceeds it, and that no limit allows all.

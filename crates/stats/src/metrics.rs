@@ -337,6 +337,8 @@ mod tests {
             cpus: Vec::new(),
             source: None,
             culprits: Vec::new(),
+            eventless: None,
+            steal: None,
         });
         assert_eq!(metrics(&none), []);
     }

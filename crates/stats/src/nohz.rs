@@ -23,6 +23,8 @@ pub struct NohzInput<'a> {
     pub tries: Vec<(bool, Nanos, u32)>,
     /// What keeps the tick, and how often the kernel said so; `None`: it was not seen.
     pub kept_by: Option<Vec<(&'a str, u64)>>,
+    /// The other threads that were runnable there meanwhile: number, name, real-time priority.
+    pub others: Vec<(u32, &'a str, u8)>,
     /// What came after the tick had stopped.
     pub stay: Option<MeanwhileInput<'a>>,
     /// Whether the tick came back then; `None`: not known.
@@ -38,6 +40,17 @@ pub struct KeptBySummary {
     pub dependency: String,
     /// How often it said so.
     pub times: u64,
+}
+
+/// Another thread that was runnable on the CPU.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OtherThread {
+    /// Its number.
+    pub tid: u32,
+    /// Its name.
+    pub name: String,
+    /// Its real-time priority; 0 for an ordinary thread.
+    pub rt_priority: u8,
 }
 
 /// Whether the tick stopped.
@@ -59,6 +72,8 @@ pub struct NohzTestSummary {
     /// What keeps it, or keeps it again, the most frequent first; null where that could not be
     /// seen.
     pub kept_by: Option<Vec<KeptBySummary>>,
+    /// The other threads that were runnable on the CPU while the tick was kept.
+    pub others: Vec<OtherThread>,
     /// What came while the thread stayed on, after the tick had stopped.
     pub stay: Option<MeanwhileSummary>,
     /// Whether the tick came back then; null where that was not watched.
@@ -97,6 +112,8 @@ pub struct NohzStressSummary {
     pub wait_ns: Option<WaitLengths>,
     /// What keeps it, the most frequent first; null where that could not be seen.
     pub kept_by: Option<Vec<KeptBySummary>>,
+    /// The other threads that were runnable on the CPU while the tick was kept.
+    pub others: Vec<OtherThread>,
 }
 
 /// Whether the tick of a guest's CPU stopped, and what was executed meanwhile.
@@ -170,6 +187,7 @@ impl NohzTestSummary {
             forced: input.forced,
             left: last.map_or(0, |(.., left)| *left),
             kept_by: kept_by(input),
+            others: others(input),
             stay: input.stay.as_ref().map(MeanwhileSummary::of),
             came_back: input.came_back,
             brought_back: input.back.as_ref().map(TickReturnSummary::of),
@@ -193,6 +211,7 @@ impl NohzStressSummary {
             elapsed_ns: input.elapsed,
             wait_ns: WaitLengths::of(&waits),
             kept_by: kept_by(input),
+            others: others(input),
         }
     }
 }
@@ -207,6 +226,15 @@ impl WaitLengths {
             max: *sorted.last()?,
         })
     }
+}
+
+fn others(input: &NohzInput<'_>) -> Vec<OtherThread> {
+    let other = |&(tid, name, rt_priority): &(u32, &str, u8)| OtherThread {
+        tid,
+        name: name.to_owned(),
+        rt_priority,
+    };
+    input.others.iter().map(other).collect()
 }
 
 fn kept_by(input: &NohzInput<'_>) -> Option<Vec<KeptBySummary>> {
@@ -231,6 +259,7 @@ mod tests {
             elapsed: Nanos::from_secs(3),
             tries: tries.iter().map(of).collect(),
             kept_by: Some(vec![("RCU", 2), ("SCHED", 23)]),
+            others: vec![(12, "sh", 0)],
             stay: None,
             came_back: None,
             back: None,
@@ -245,6 +274,7 @@ mod tests {
             "cpu": 1, "entered": false, "wait_ns": 9_000_000, "wait_off_ns": null,
             "forced": true, "left": 1,
             "kept_by": [{"dependency": "SCHED", "times": 23}, {"dependency": "RCU", "times": 2}],
+            "others": [{"tid": 12, "name": "sh", "rt_priority": 0}],
             "stay": null, "came_back": null, "brought_back": null,
         });
         assert_eq!(serde_json::to_value(found).unwrap(), expected);
@@ -282,6 +312,7 @@ mod tests {
             "cpu": 1, "forced": true, "tries": 3, "failures": 1, "elapsed_ns": 3_000_000_000_u64,
             "wait_ns": {"min": 300_000, "p50": 300_000, "p99": 500_000, "max": 500_000},
             "kept_by": [{"dependency": "SCHED", "times": 23}, {"dependency": "RCU", "times": 2}],
+            "others": [{"tid": 12, "name": "sh", "rt_priority": 0}],
         });
         assert_eq!(serde_json::to_value(found).unwrap(), expected);
         assert_eq!(NohzStressSummary::of(&input(&[(false, 9)])).wait_ns, None);

@@ -7,8 +7,10 @@ use serde::{Deserialize, Serialize};
 use units::{Cpu, Nanos, PerSecond, Ppm, Span};
 
 use crate::culprits::{Culprit, ShareInput, Taken};
+use crate::eventless::Eventless;
 use crate::free::FreeTime;
 use crate::quantile::nearest_rank;
+use crate::steal::{StealInput, StealSummary};
 use crate::{MeanwhileInput, MeanwhileSummary};
 
 /// The lengths of the jobs whose risk is told.
@@ -51,8 +53,20 @@ pub struct NoiseInput<'a> {
     pub lost: Option<LostInput>,
     /// Who took the gaps that were kept; `None` where nobody watched.
     pub shares: Option<Vec<ShareInput<'a>>>,
+    /// When events were lost.
+    pub losses: &'a [Span],
+    /// What the hypervisor's clock counted; `None` where that is not known.
+    pub steal: Option<StealInput<'a>>,
     /// What `/proc` counted in the meantime.
     pub meanwhile: MeanwhileInput<'a>,
+}
+
+impl NoiseInput<'_> {
+    /// The time from the loop's first reading in which every gap was kept: after that, where they
+    /// were is not known.
+    pub(crate) fn window(&self) -> Nanos {
+        self.lost.map_or(self.elapsed, |lost| lost.since.min(self.elapsed))
+    }
 }
 
 /// How long the gaps were; null where there was none.
@@ -103,6 +117,12 @@ pub struct CpuNoiseSummary {
     pub risk: Vec<Risk>,
     /// Whom the gaps are blamed on; what is left is `unexplained`.
     pub culprits: Vec<Culprit>,
+    /// Gaps without any event; null where no events were watched.
+    #[serde(default)]
+    pub eventless: Option<Eventless>,
+    /// What the hypervisor took; null where that is not known.
+    #[serde(default)]
+    pub steal: Option<StealSummary>,
     /// What `/proc` counted in the meantime.
     pub meanwhile: MeanwhileSummary,
 }
@@ -117,21 +137,35 @@ pub struct NoiseSummary {
     pub source: Option<String>,
     /// Whom the gaps of all of them are blamed on.
     pub culprits: Vec<Culprit>,
+    /// Gaps of all of them without any event; null where that is not known of each.
+    #[serde(default)]
+    pub eventless: Option<Eventless>,
+    /// What the hypervisor took of all of them; null where that is not known of each.
+    #[serde(default)]
+    pub steal: Option<StealSummary>,
 }
 
 impl NoiseSummary {
     /// Summarises what was seen, CPU by CPU.
-    pub fn of<'a>(inputs: impl IntoIterator<Item = NoiseInput<'a>>) -> Self {
-        let cpus = inputs.into_iter().map(|input| CpuNoiseSummary::of(&input));
+    pub fn of(inputs: &[NoiseInput<'_>]) -> Self {
+        let cpus = inputs.iter().map(CpuNoiseSummary::of);
         let cpus: Vec<CpuNoiseSummary> = cpus.collect();
         let culprits = Culprit::together(cpus.iter().flat_map(|cpu| &cpu.culprits));
-        Self { cpus, source: None, culprits }
+        let steal = StealSummary::together(cpus.iter().map(|cpu| cpu.steal.as_ref()));
+        let eventless =
+            Eventless::together(cpus.iter().map(|cpu| cpu.eventless.as_ref()));
+        Self { cpus, source: None, culprits, eventless, steal }
     }
 }
 
 impl CpuNoiseSummary {
     fn of(input: &NoiseInput<'_>) -> Self {
         let total = total(input);
+        let culprits = culprits(input, &total);
+        let steal = input.steal.map(|steal| StealSummary::of(&steal, &culprits));
+        let shares = input.shares.as_ref();
+        let eventless =
+            shares.map(|shares| Eventless::of(input.gaps, shares, input.losses));
         Self {
             cpu: input.cpu,
             elapsed_ns: input.elapsed,
@@ -143,7 +177,9 @@ impl CpuNoiseSummary {
             noise_ppm: Ppm::of(total.ns, input.elapsed),
             gap_ns: lengths(input, &total),
             risk: risks(input),
-            culprits: culprits(input, &total),
+            culprits,
+            eventless,
+            steal,
             meanwhile: MeanwhileSummary::of(&input.meanwhile),
         }
     }
@@ -162,10 +198,12 @@ fn lost(lost: LostInput) -> Taken {
 
 /// Who took it. Where nobody watched, and of gaps that were not kept, it is not known.
 fn culprits(input: &NoiseInput<'_>, total: &Taken) -> Vec<Culprit> {
-    match &input.shares {
-        Some(shares) => Culprit::of(shares, input.lost.map(lost), total.ns),
-        None => Culprit::of(&[], Some(*total), total.ns),
-    }
+    let Some(shares) = &input.shares else {
+        return Culprit::of(&[], Some(*total), total.ns);
+    };
+    let mut culprits = Culprit::of(shares, input.lost.map(lost), total.ns);
+    Culprit::find_periods(&mut culprits, input.gaps, shares);
+    culprits
 }
 
 fn lengths(input: &NoiseInput<'_>, total: &Taken) -> GapLengths {
@@ -179,10 +217,8 @@ fn lengths(input: &NoiseInput<'_>, total: &Taken) -> GapLengths {
     }
 }
 
-/// Once gaps were no longer kept, where they were is not known: the window ends there.
 fn risks(input: &NoiseInput<'_>) -> Vec<Risk> {
-    let window = input.lost.map_or(input.elapsed, |lost| lost.since.min(input.elapsed));
-    let free = FreeTime::new(window, input.gaps);
+    let free = FreeTime::new(input.window(), input.gaps);
     JOBS.iter().map(|&job_ns| Risk { job_ns, hit_ppm: free.hit(job_ns) }).collect()
 }
 
@@ -204,6 +240,8 @@ mod tests {
             gaps,
             lost: None,
             shares: None,
+            losses: &[],
+            steal: None,
             meanwhile: MeanwhileInput::default(),
         }
     }
@@ -212,13 +250,15 @@ mod tests {
     #[test]
     fn contract() {
         let gaps = [span(1000, 200), span(500_000_000, 2_999_800)];
-        let found = serde_json::to_value(NoiseSummary::of([input(&gaps)])).unwrap();
+        let found = serde_json::to_value(NoiseSummary::of(&[input(&gaps)])).unwrap();
         let mut expected = serde_json::json!({
             "cpu": 3, "elapsed_ns": 1_000_000_000, "loop_ns_p50": 20, "threshold_ns": 100,
             "gaps": 2, "gaps_hz": 2.0, "noise_ns": 3_000_000, "noise_ppm": 3000.0,
             "gap_ns": {"p50": 200, "p99": 2_999_800, "p99_9": 2_999_800, "max": 2_999_800},
             "culprits": [{"kind": "unexplained", "name": "unexplained", "gaps": 2,
-                "ns": 3_000_000, "noise_ppm": 1e6, "inside_ns": 0, "max_ns": 2_999_800}],
+                "ns": 3_000_000, "noise_ppm": 1e6, "entry_ns": 0, "inside_ns": 0, "exit_ns": 0,
+                "max_ns": 2_999_800, "period": null}],
+            "eventless": null, "steal": null,
             "meanwhile": {"span_ns": 0, "interrupts": null, "softirqs": null,
                 "timer_hz": null, "preempted": 0, "waited_ns": null, "steal_ns": null},
         });
@@ -227,7 +267,10 @@ mod tests {
         let all = &found["cpus"][0]["culprits"];
         assert_eq!(
             found,
-            serde_json::json!({"cpus": [expected], "source": null, "culprits": all})
+            serde_json::json!({
+                "cpus": [expected], "source": null, "culprits": all, "eventless": null,
+                "steal": null
+            })
         );
         let jobs: Vec<_> = (0..5).map(|i| risk[i]["job_ns"].as_u64().unwrap()).collect();
         assert_eq!(jobs, [1_000, 10_000, 100_000, 1_000_000, 10_000_000]);
@@ -239,7 +282,7 @@ mod tests {
     /// Check that a summary read back is the summary that was written.
     #[test]
     fn reads_back() {
-        let found = NoiseSummary::of([input(&[])]);
+        let found = NoiseSummary::of(&[input(&[])]);
         let text = serde_json::to_string(&found).unwrap();
         let again: NoiseSummary = serde_json::from_str(&text).unwrap();
         assert_eq!(again, found);

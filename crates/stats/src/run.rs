@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use serde::{Deserialize, Serialize};
-use units::{Cpu, Nanos, Ppm, Span};
+use units::{Cpu, CpuSet, Nanos, Ppm, Span};
 
 use crate::culprits::{Culprit, CulpritKind, ShareInput, Thread};
 use crate::noise::GapLengths;
@@ -43,6 +43,8 @@ pub struct InterruptionsInput<'a> {
     pub ready: Nanos,
     /// Each interruption.
     pub gaps: &'a [Span],
+    /// The CPU of each of them; empty where there is only one.
+    pub gap_cpus: &'a [Cpu],
     /// Who took them.
     pub shares: Vec<ShareInput<'a>>,
 }
@@ -50,8 +52,8 @@ pub struct InterruptionsInput<'a> {
 /// What was seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunInput<'a> {
-    /// The CPU.
-    pub cpu: Cpu,
+    /// The CPUs.
+    pub cpus: CpuSet,
     /// Its `SCHED_FIFO` priority; `None`: an ordinary task.
     pub fifo: Option<u8>,
     /// How long it ran.
@@ -89,6 +91,8 @@ pub struct Interruption {
     pub start_ns: Nanos,
     /// How long it was.
     pub ns: Nanos,
+    /// The CPU.
+    pub cpu: Option<Cpu>,
     /// Who took it, the most first.
     pub culprits: Vec<Part>,
 }
@@ -115,8 +119,8 @@ pub struct InterruptionsSummary {
 /// What a program suffered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunSummary {
-    /// The CPU.
-    pub cpu: Cpu,
+    /// The CPUs.
+    pub cpus: CpuSet,
     /// The scheduling policy it began with: `other`, `fifo`.
     pub policy: String,
     /// Its `SCHED_FIFO` priority; null for an ordinary task.
@@ -142,7 +146,7 @@ impl RunSummary {
     pub fn of(input: &RunInput<'_>) -> Self {
         let interruptions = input.interruptions.as_ref();
         Self {
-            cpu: input.cpu,
+            cpus: input.cpus.clone(),
             policy: if input.fifo.is_some() { "fifo" } else { "other" }.to_owned(),
             priority: input.fifo,
             ended: input.ended,
@@ -150,14 +154,14 @@ impl RunSummary {
             usage: input.usage,
             source: None,
             interruptions: interruptions
-                .map(|found| InterruptionsSummary::of(found, input.top)),
+                .map(|found| InterruptionsSummary::of(found, &input.cpus, input.top)),
             meanwhile: MeanwhileSummary::of(&input.meanwhile),
         }
     }
 }
 
 impl InterruptionsSummary {
-    fn of(input: &InterruptionsInput<'_>, top: usize) -> Self {
+    fn of(input: &InterruptionsInput<'_>, cpus: &CpuSet, top: usize) -> Self {
         let noise: Nanos = input.gaps.iter().map(|gap| gap.length).sum();
         let mut sorted: Vec<Nanos> = input.gaps.iter().map(|gap| gap.length).collect();
         sorted.sort_unstable();
@@ -172,13 +176,17 @@ impl InterruptionsSummary {
                 p99_9: nearest_rank(&sorted, 999),
                 max: sorted.last().copied(),
             },
-            longest: longest(input, top),
+            longest: longest(input, cpus, top),
             culprits: Culprit::of(&input.shares, None, noise),
         }
     }
 }
 
-fn longest(input: &InterruptionsInput<'_>, top: usize) -> Vec<Interruption> {
+fn longest(
+    input: &InterruptionsInput<'_>,
+    cpus: &CpuSet,
+    top: usize,
+) -> Vec<Interruption> {
     let mut gaps: Vec<(usize, &Span)> = input.gaps.iter().enumerate().collect();
     gaps.sort_by_key(|(at, gap)| (Reverse(gap.length), *at));
     gaps.truncate(top);
@@ -186,7 +194,8 @@ fn longest(input: &InterruptionsInput<'_>, top: usize) -> Vec<Interruption> {
         let shares = input.shares.iter().filter(|share| share.gap == at);
         let mut culprits: Vec<Part> = shares.map(part).collect();
         culprits.sort_by_key(|part| Reverse(part.ns));
-        Interruption { start_ns: gap.start, ns: gap.length, culprits }
+        let cpu = input.gap_cpus.get(at).copied().or_else(|| cpus.first());
+        Interruption { start_ns: gap.start, ns: gap.length, cpu, culprits }
     };
     gaps.into_iter().map(interruption).collect()
 }
@@ -208,12 +217,12 @@ mod tests {
         let (ns, inside) = (Nanos::from_nanos(ns), Nanos::ZERO);
         let is_thread = kind == CulpritKind::Thread;
         let thread = is_thread.then_some(Thread { tid: 40, pid: 40, prio: 120 });
-        ShareInput { gap, kind, name, thread, ns, inside }
+        ShareInput { gap, kind, name, thread, owner: None, ns, inside, entry: None }
     }
 
     fn input(interruptions: Option<InterruptionsInput<'_>>) -> RunInput<'_> {
         RunInput {
-            cpu: Cpu::new(1),
+            cpus: Cpu::new(1).into(),
             fifo: Some(99),
             elapsed: Nanos::from_secs(2),
             ended: EndedSummary { code: Some(3), signal: None },
@@ -245,10 +254,11 @@ mod tests {
         let found = RunSummary::of(&input(Some(InterruptionsInput {
             ready,
             gaps: &gaps,
+            gap_cpus: &[],
             shares,
         })));
         let expected = serde_json::json!({
-            "cpu": 1, "policy": "fifo", "priority": 99,
+            "cpus": "1", "policy": "fifo", "priority": 99,
             "ended": {"code": 3, "signal": null}, "elapsed_ns": 2_000_000_000_u64,
             "user_ns": 1_000_000_000, "system_ns": 5_000_000, "voluntary": 7,
             "involuntary": 2, "minor_faults": 90, "major_faults": 0, "source": null,
@@ -256,17 +266,17 @@ mod tests {
                 "ready_ns": 1_000_000_000, "gaps": 2, "noise_ns": 10_000,
                 "noise_ppm": 10.0,
                 "gap_ns": {"p50": 4_000, "p99": 6_000, "p99_9": 6_000, "max": 6_000},
-                "longest": [{"start_ns": 9_000, "ns": 6_000, "culprits": [
+                "longest": [{"start_ns": 9_000, "ns": 6_000, "cpu": 1, "culprits": [
                     {"kind": "thread", "name": "kworker/1:1", "tid": 40, "pid": 40,
                         "prio": 120, "ns": 5_000},
                     {"kind": "timer", "name": "tick_nohz_handler", "ns": 1_000},
                 ]}],
                 "culprits": [
                     {"kind": "timer", "name": "tick_nohz_handler", "gaps": 2, "ns": 5_000,
-                        "noise_ppm": 500_000.0, "inside_ns": 0, "max_ns": 4_000},
+                        "noise_ppm": 500_000.0, "entry_ns": null, "inside_ns": 0, "exit_ns": null, "max_ns": 4_000, "period": null},
                     {"kind": "thread", "name": "kworker/1:1", "tid": 40, "pid": 40,
                         "prio": 120, "gaps": 1, "ns": 5_000, "noise_ppm": 500_000.0,
-                        "inside_ns": 0, "max_ns": 5_000},
+                        "entry_ns": null, "inside_ns": 0, "exit_ns": null, "max_ns": 5_000, "period": null},
                 ],
             },
             "meanwhile": {"span_ns": 0, "interrupts": null, "softirqs": null,
@@ -280,8 +290,12 @@ mod tests {
     #[test]
     fn unseen() {
         assert_eq!(RunSummary::of(&input(None)).interruptions, None);
-        let none =
-            InterruptionsInput { ready: Nanos::ZERO, gaps: &[], shares: Vec::new() };
+        let none = InterruptionsInput {
+            ready: Nanos::ZERO,
+            gaps: &[],
+            gap_cpus: &[],
+            shares: Vec::new(),
+        };
         let found = RunSummary::of(&input(Some(none))).interruptions.unwrap();
         assert_eq!((found.gaps, found.noise_ppm, found.gap_ns.max), (0, None, None));
     }

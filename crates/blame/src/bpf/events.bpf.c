@@ -19,38 +19,46 @@ enum level {
 	HANDLER,
 	VECTOR,
 	NMI,
-	LEVELS,
+	STEAL, /* no level: the hypervisor's clock, which is looked at and does not interrupt */
+	RINGS,
 };
 
 struct slot {
-	__u64 start; /* 0: nothing goes on */
-	__u64 detail;
+	__u64 start; /* 0: nothing goes on; STEAL: a look before the scheduler's last one */
+	__u64 detail; /* STEAL: what had been taken by then */
 	__u64 head; /* records ever written */
 };
 
 struct lane {
-	struct slot slots[LEVELS];
+	struct slot slots[RINGS];
+	__u64 looked; /* the last look at what was stolen */
+	__u64 clock; /* and the queue's clock then */
 	__u64 spinner; /* classic.h: the thread that was last seen spinning */
 };
 
 struct record {
 	__u64 start;
 	__u64 end;
-	__u64 detail; /* the first timer's function; THREAD: process << 32 | priority */
-	__u64 id;     /* vector, IRQ, softirq, thread; above its 32 bits OWN and RUNNABLE */
+	__u64 detail; /* the first timer's function; THREAD: process << 32 | priority; STEAL: ns */
+	__u64 id;     /* vector, IRQ, softirq, thread; above its 32 bits OWN, RUNNABLE, KERNEL */
 };
 
 /* A thread of a process that this one has started, or one of those. */
 #define OWN (1ULL << 32)
 /* It could have run on when it left the CPU. */
 #define RUNNABLE (1ULL << 33)
+/* It is the kernel's. */
+#define KERNEL (1ULL << 34)
 
 struct comm {
 	char name[COMM];
 };
 
-/* Records of each ring, a power of two. */
-const volatile __u32 depth = 1;
+/* Records of each ring, a power of two; the first one's place in its lane's room; the room of a
+ * lane. */
+const volatile __u32 depths[RINGS] = { 1, 1, 1, 1, 1, 1 };
+const volatile __u32 offsets[RINGS];
+const volatile __u32 room = RINGS;
 /* Of each CPU that is measured its place among those, plus one; of others 0. */
 const volatile __u16 places[CPUS];
 /* The process whose threads spin, as the kernel numbers it: nobody's, until `hello` finds out
@@ -73,7 +81,7 @@ struct {
 	__type(value, __u8);
 } children SEC(".maps");
 
-/* A ring for each level of each lane. */
+/* Each lane's rings. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -108,7 +116,7 @@ static __always_inline struct lane *lane_of(__u32 place)
 /* The next record of a ring; it is there when `publish` says so. */
 static __always_inline struct record *next_record(struct slot *slot, __u32 place, __u32 level)
 {
-	__u32 key = ((place - 1) * LEVELS + level) * depth + (slot->head & (depth - 1));
+	__u32 key = (place - 1) * room + offsets[level] + (slot->head & (depths[level] - 1));
 
 	return bpf_map_lookup_elem(&rings, &key);
 }
@@ -138,14 +146,53 @@ static __always_inline void write(struct slot *slot, __u32 place, __u32 level, _
 	publish(slot);
 }
 
+/* Whether the task that runs can be read as if it were this program's own (see `access`). */
+const volatile __u8 has_task = 0;
+
+/* Looks at what the hypervisor has taken from this CPU since boot. The scheduler reads its clock
+ * whenever it looks at the time (`update_rq_clock_task` in kernel/sched/core.c): at each tick and
+ * each switch, and then the queue's clock has changed. What it counted since the time before is a
+ * record, from the look that is known to have been earlier. Interrupts are off here, so that one
+ * look does not interrupt another. */
+static __always_inline void look(struct lane *lane, __u32 place, __u64 now)
+{
+	struct slot *slot = &lane->slots[STEAL];
+	struct task_struct *task;
+	__u64 stolen, clock;
+	struct rq *rq;
+
+	if (!has_task || !bpf_core_field_exists(struct rq, prev_steal_time_rq) ||
+	    !bpf_core_field_exists(struct sched_entity, cfs_rq) ||
+	    !bpf_core_field_exists(struct cfs_rq, rq))
+		return;
+	task = bpf_get_current_task_btf();
+	rq = task->se.cfs_rq->rq;
+	/* In this order: another CPU may be writing the clock, and what was stolen after it. */
+	stolen = *(volatile __u64 *)&rq->prev_steal_time_rq;
+	clock = *(volatile __u64 *)&rq->clock;
+	if (clock != lane->clock) {
+		lane->clock = clock;
+		if (stolen != slot->detail && slot->start)
+			write(slot, place, STEAL, 0, slot->start, now, stolen - slot->detail);
+		slot->detail = stolen;
+		slot->start = lane->looked;
+	}
+	lane->looked = now;
+}
+
 static __always_inline int begin(__u32 level)
 {
-	struct lane *lane = lane_of(place_here());
+	__u32 place = place_here();
+	struct lane *lane = lane_of(place);
+	__u64 now;
 
-	if (lane) {
-		lane->slots[level].detail = 0;
-		lane->slots[level].start = bpf_ktime_get_ns();
-	}
+	if (!lane)
+		return 0;
+	now = bpf_ktime_get_ns();
+	lane->slots[level].detail = 0;
+	lane->slots[level].start = now;
+	if (level == VECTOR)
+		look(lane, place, now);
 	return 0;
 }
 
@@ -154,15 +201,19 @@ static __always_inline int end(__u32 level, __u64 id)
 	__u32 place = place_here();
 	struct lane *lane = lane_of(place);
 	struct slot *slot;
-	__u64 start;
+	__u64 start, now;
 
 	if (!lane)
 		return 0;
 	slot = &lane->slots[level];
 	start = slot->start;
 	slot->start = 0;
-	if (start)
-		write(slot, place, level, id, start, bpf_ktime_get_ns(), slot->detail);
+	if (!start)
+		return 0;
+	now = bpf_ktime_get_ns();
+	write(slot, place, level, id, start, now, slot->detail);
+	if (level == VECTOR)
+		look(lane, place, now);
 	return 0;
 }
 
@@ -306,12 +357,13 @@ static __always_inline int leave(struct lane *lane, __u32 place, struct task_str
 	struct comm *comm;
 	__u32 key;
 
+	look(lane, place, now);
 	slot->start = to_spinner ? 0 : now;
 	/* A spinner that was named after it had been switched to was not known to be one. */
 	if (!start || spins(running, access))
 		return 0;
 	record = next_record(slot, place, THREAD);
-	key = (place - 1) * depth + (slot->head & (depth - 1));
+	key = (place - 1) * depths[THREAD] + (slot->head & (depths[THREAD] - 1));
 	comm = bpf_map_lookup_elem(&comms, &key);
 	if (!record || !comm)
 		return 0;
@@ -319,6 +371,8 @@ static __always_inline int leave(struct lane *lane, __u32 place, struct task_str
 	record->end = now;
 	record->detail = (__u64)RUNNING(access, running, tgid) << 32 |
 			 (__u32)RUNNING(access, running, prio);
+	if (RUNNING(access, running, flags) & PF_KTHREAD)
+		mark |= KERNEL;
 	record->id = RUNNING(access, running, pid) | mark;
 	if (access == COPIED) {
 		BPF_CORE_READ_INTO(&comm->name, running, comm);

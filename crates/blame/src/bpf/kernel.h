@@ -17,6 +17,9 @@ typedef __u16 __be16;
 typedef __u32 __be32;
 typedef __u32 __wsum;
 
+/* A thread of the kernel: include/linux/sched.h. */
+#define PF_KTHREAD 0x00200000
+
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct thread_info {
@@ -26,12 +29,27 @@ struct thread_info {
 	__u32 cpu;
 };
 
+/* A CPU's run queue. */
+struct rq {
+	__u64 clock; /* changes whenever the scheduler looks at the time */
+	__u64 prev_steal_time_rq; /* CONFIG_PARAVIRT_TIME_ACCOUNTING */
+};
+
+struct cfs_rq {
+	struct rq *rq; /* CONFIG_FAIR_GROUP_SCHED */
+};
+
+struct sched_entity {
+	struct cfs_rq *cfs_rq; /* the same */
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	__u32 flags;
 	int pid;
 	int tgid;
 	int prio;
+	struct sched_entity se;
 	__u64 start_time;
 	char comm[16];
 };

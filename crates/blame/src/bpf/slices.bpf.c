@@ -16,7 +16,6 @@
 /* So many of those that were woken last are remembered, a power of two. */
 #define WOKEN 16
 
-#define PF_KTHREAD 0x00200000 /* include/linux/sched.h */
 #ifdef __TARGET_ARCH_arm64
 #define SCHED_YIELD 124
 #else

@@ -98,7 +98,8 @@ fn is_movable(tid: &str) -> Option<bool> {
     Some(flags & 0x0400_0000 == 0)
 }
 
-/// Where each thread of the kernel may run, by `/proc/PID/status`.
+/// Where each thread of the kernel may run that does not move by itself, by `/proc/PID/status`:
+/// those that may be moved, and workers of unbound workqueues.
 fn kernel_threads() -> Settings {
     let numbers = folders("/proc").into_iter().filter(|name| name.parse::<u32>().is_ok());
     let threads = numbers.filter_map(|tid| {
@@ -107,11 +108,12 @@ fn kernel_threads() -> Settings {
             let line = status.lines().find_map(|line| line.strip_prefix(name))?;
             Some(line.trim().to_owned())
         };
-        // Only programs have memory of their own; what nobody may move moves by itself.
+        // Only programs have memory of their own.
         let is_program = status.contains("VmSize:");
-        let thread = format!("thread {tid} {}", field("Name:")?);
-        let told = !is_program && is_movable(&tid)?;
-        told.then_some((thread, field("Cpus_allowed_list:")?))
+        let name = field("Name:")?;
+        let is_told = is_movable(&tid)? || name.starts_with("kworker/u");
+        let thread = format!("thread {tid} {name}");
+        (!is_program && is_told).then_some((thread, field("Cpus_allowed_list:")?))
     });
     threads.collect()
 }

@@ -91,3 +91,97 @@ fn parts_and_names() {
     }
     assert!(all.iter().any(|culprit| culprit["kind"] == "timer"), "{all:?}");
 }
+
+/// Check that what is named stolen is no more than `/proc/stat` counted, to its step, and that the
+/// clock that events are read with agrees with it; and that an event's entry, inside and exit are
+/// all of its time.
+#[test]
+fn steal_and_edges() {
+    let _turn = turn();
+    if !can_watch("steal_and_edges") {
+        return;
+    }
+    let object = json(&["noise", "-d", "2", "--json"]);
+    // A step of 10 ms; and the kernel counts at the next tick, which may itself be stolen.
+    let step = 10_000_000;
+    for cpu in object["summary"]["cpus"].as_array().unwrap() {
+        let culprits = cpu["culprits"].as_array().unwrap();
+        let ns = |value: &Value| value.as_u64().unwrap();
+        for culprit in culprits.iter().filter(|culprit| is_event(culprit)) {
+            let parts = ["entry_ns", "inside_ns", "exit_ns"].map(|key| ns(&culprit[key]));
+            assert_eq!(parts.iter().sum::<u64>(), ns(&culprit["ns"]), "{culprit}");
+        }
+        let stolen = culprits.iter().filter(|culprit| culprit["kind"] == "steal");
+        let named: u64 = stolen.map(|culprit| ns(&culprit["ns"])).sum();
+        let Some(counted) = cpu["meanwhile"]["steal_ns"].as_u64() else {
+            println!("skipped: steal_and_edges: this machine has no steal clock");
+            assert_eq!(named, 0, "{culprits:?}");
+            continue;
+        };
+        let steal = &cpu["steal"];
+        let longest = ns(&cpu["gap_ns"]["max"]);
+        assert_eq!(named, ns(&steal["proven_ns"]));
+        assert!(named <= counted + step + longest, "{named} of {counted}: {steal}");
+        assert!(
+            ns(&steal["at_least_ns"]) <= counted + step + longest,
+            "{counted}: {steal}"
+        );
+        assert!(
+            counted <= ns(&steal["at_most_ns"]) + step + longest,
+            "{counted}: {steal}"
+        );
+    }
+}
+
+fn is_event(culprit: &Value) -> bool {
+    !["steal", "unexplained"].iter().any(|kind| culprit["kind"] == *kind)
+}
+
+/// Processes that keep a CPU busy until this is dropped.
+struct Busy(Vec<std::process::Child>);
+
+impl Busy {
+    fn on(cpu: &str, count: usize, script: &str) -> Self {
+        let start = |_| {
+            let mut command = std::process::Command::new("taskset");
+            command.args(["-c", cpu, "sh", "-c", script]).spawn()
+        };
+        Self((0..count).map_while(|number| start(number).ok()).collect())
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// Check that no event is lost on a CPU where fifty processes spin and others wake up all the
+/// time.
+#[test]
+fn loses_nothing_under_load() {
+    let _turn = turn();
+    if !can_watch("loses_nothing_under_load") {
+        return;
+    }
+    let cpu = first_cpu();
+    let spinning = Busy::on(&cpu, 50, "while :; do :; done");
+    let _waking = Busy::on(&cpu, 4, "while :; do sleep 0.001; done");
+    if spinning.0.len() < 50 {
+        println!("skipped: loses_nothing_under_load: there is no taskset");
+        return;
+    }
+    // The loop gets a fiftieth of the CPU: other doubts than lost events may well be there.
+    let output = run(&["noise", "-d", "3", "-c", &cpu, "--json"]);
+    let object: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
+        panic!("{error}: {:?} {}", output.status, text(&output.stderr))
+    });
+    let doubts = object["doubts"].as_array().unwrap();
+    assert!(doubts.iter().all(|doubt| doubt["code"] != "events_lost"), "{doubts:?}");
+    let culprits = object["summary"]["culprits"].as_array().unwrap();
+    let threads = culprits.iter().filter(|culprit| culprit["kind"] == "thread");
+    assert!(threads.count() > 10, "{culprits:?}");
+}

@@ -1,14 +1,17 @@
 //! Surroundings that take something away: privileges, system calls, a CPU that another
 //! noisefloor spins on.
 
+use std::fs;
+use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Output};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 
 use crate::tool::{
-    first_cpu, is_root, json, public_tool, run, spawn, text, tool, turn, unprivileged,
-    wait_for_spinners,
+    NOBODY, TOOL, first_cpu, is_root, json, public_tool, run, spawn, text, tool, turn,
+    unprivileged, wait_for_spinners, with_own_claims,
 };
 
 /// Runs shortly on one CPU.
@@ -62,13 +65,91 @@ fn one_noise_for_each_cpu() {
     let refused = short(&cpu);
     assert_eq!(refused.status.code(), Some(3), "{}", text(&refused.stderr));
     let said = text(&refused.stderr);
-    assert!(said.contains(&format!("(process {})", first.0.id())), "{said}");
+    assert!(said.contains(&format!("process {} (", first.0.id())), "{said}");
     match other_cpu(&cpu) {
         None => println!("skipped: one_noise_for_each_cpu, its half: there is one CPU"),
         Some(other) => assert_eq!(short(&other).status.code(), Some(0)),
     }
     drop(first);
     assert_eq!(short(&cpu).status.code(), Some(0));
+}
+
+/// Check that a run waits for a CPU where it is asked to, says so, and then has it.
+#[test]
+fn waits_for_a_cpu() {
+    let _turn = turn();
+    let cpu = first_cpu();
+    let first = Endless::on(&cpu);
+    let mut second = spawn(&["noise", "-d", "100ms", "--wait", "-c", &cpu]);
+    let mut lines = BufReader::new(second.stderr.take().unwrap()).lines();
+    let said = lines.next().unwrap().unwrap();
+    assert!(said.contains(&format!("process {} (", first.0.id())), "{said}");
+    assert!(second.try_wait().unwrap().is_none());
+    drop(first);
+    assert_eq!(second.wait().unwrap().code(), Some(0));
+}
+
+/// Check that the claim of a user who is neither root nor the one who measures is a doubt, and
+/// that root's is respected by that user.
+#[test]
+fn other_users_claims_are_doubts() {
+    let _turn = turn();
+    if !is_root() {
+        println!("skipped: other_users_claims_are_doubts: it takes root");
+        return;
+    }
+    let (cpu, dir) = (first_cpu(), tempfile::tempdir().unwrap());
+    let copy = public_tool(dir.path());
+    let mut other = unprivileged(&copy);
+    other.args(["noise", "-d", "1h", "-c", &cpu]).stdout(Stdio::null());
+    let other = Endless(other.spawn().unwrap());
+    wait_for_spinners(&other.0, 1);
+    let output = tool(&SHORT).args([&cpu, "--json"]).output().unwrap();
+    let (object, codes) = doubts(&output);
+    assert!(codes.contains(&"claimed_by_other".to_owned()), "{codes:?}");
+    let said = object["doubts"].to_string();
+    assert!(said.contains(&format!("process {} (", other.0.id())), "{said}");
+    assert!(said.contains("user 65534"), "{said}");
+    drop(other);
+    let first = Endless::on(&cpu);
+    let refused = unprivileged(&copy).args(SHORT).arg(&cpu).output().unwrap();
+    assert_eq!(refused.status.code(), Some(3), "{}", text(&refused.stderr));
+    drop(first);
+}
+
+/// Check that a mistake in what was asked is reported as such where another noisefloor has the CPU,
+/// and where this process may not use it.
+#[test]
+fn mistakes_go_first() {
+    let _turn = turn();
+    let cpu = first_cpu();
+    let other = other_cpu(&cpu);
+    let first = Endless::on(&cpu);
+    let mistakes = [
+        &["noise", "-d", "0", "-c"][..],
+        &["check", "-d", "0", "-c"],
+        &["slices", "-d", "0", "-c"],
+        &["latency", "-d", "0", "-c"],
+        &["jitter", "-d", "0", "-a"],
+        &["nohz", "test", "--stay", "1ns", "-a"],
+        &["ticks", "-i", "0", "-c"],
+        &["wakers", "-d", "0", "-c"],
+    ];
+    for mistake in mistakes {
+        let mut asked = tool(mistake);
+        let output = asked.arg(&cpu).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{mistake:?}");
+        let said = text(&output.stderr);
+        assert!(said.contains("between 1 ms and 30 days"), "{said}");
+        if let Some(other) = &other {
+            let mut elsewhere = Command::new("taskset");
+            with_own_claims(&mut elsewhere);
+            elsewhere.args(["-c", other, TOOL]).args(mistake).arg(&cpu);
+            let output = elsewhere.output().unwrap();
+            assert_eq!(output.status.code(), Some(2), "{mistake:?} elsewhere");
+        }
+    }
+    drop(first);
 }
 
 /// Check that without privileges noise is measured all the same, says that nobody saw who
@@ -152,4 +233,41 @@ fn refuse_bpf() -> std::io::Result<()> {
             ) != 0
     };
     if failed { Err(std::io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Check that the state directory is not a user's to choose for a program with file
+/// capabilities: a journal of theirs is not read.
+#[test]
+fn privileged_programs_ignore_the_variable() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = public_tool(dir.path());
+    let set = Command::new("setcap").arg("cap_sys_nice+ep").arg(&program).status();
+    if !is_root() || !set.is_ok_and(|status| status.success()) {
+        println!(
+            "skipped: privileged_programs_ignore_the_variable: it takes root, and setcap(8)"
+        );
+        return;
+    }
+    let state = tempfile::tempdir().unwrap();
+    let journal = state.path().join("journal.json");
+    let boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    let entry = serde_json::json!({
+        "setting": {"file": "/proc/irq/4000000/smp_affinity_list"}, "old": "0", "new": ["1"],
+        "holders": [], "pid": 1, "time_s": 0, "boot_id": boot_id.trim(),
+    });
+    let page = serde_json::json!({"format": 1, "changes": [entry]});
+    fs::write(&journal, page.to_string()).unwrap();
+    for path in [state.path(), &journal] {
+        std::os::unix::fs::chown(path, Some(NOBODY), None).unwrap();
+    }
+    let run = |program: &Path| {
+        let mut restore = unprivileged(program);
+        restore.arg("restore").env("HOME", dir.path());
+        restore.env("NOISEFLOOR_STATE", state.path());
+        text(&restore.output().unwrap().stdout)
+    };
+    assert_eq!(run(&program), "Nothing to put back.\n");
+    let plain = dir.path().join("plain");
+    fs::copy(&program, &plain).unwrap();
+    assert!(run(&plain).contains("4000000"));
 }

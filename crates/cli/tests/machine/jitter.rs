@@ -9,8 +9,8 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::tool::{
-    children, json, public_tool, run, signal, spawn, text, tool, turn, unprivileged,
-    wait_for_threads,
+    children, is_root, json, public_tool, run, signal, spawn, text, tool, turn,
+    unprivileged, wait_for_threads,
 };
 
 /// Few and short tests that anyone may run.
@@ -223,6 +223,43 @@ fn the_examples_run() {
     }
 }
 
+/// Check that a library has no capability that only the tool's file has, in no thread of its
+/// process, neither when it is loaded nor when it runs, and that it is a real-time task all the
+/// same.
+#[test]
+fn libraries_have_no_capabilities() {
+    let _turn = turn();
+    let dir = tempfile::tempdir().unwrap();
+    let tool = public_tool(dir.path());
+    let mut setcap = Command::new("setcap");
+    let names = "cap_sys_nice,cap_ipc_lock,cap_bpf,cap_perfmon,cap_dac_override+ep";
+    let given = setcap.arg(names).arg(&tool).output();
+    if !is_root() || !given.is_ok_and(|given| given.status.success()) {
+        println!("skipped: libraries_have_no_capabilities: it takes root and setcap(8)");
+        return;
+    }
+    let source = "#include <sched.h>\n#include <stdio.h>\n#include <stdlib.h>\n\
+                  static void show(void) {\n\
+                  fprintf(stderr, \"policy %d\\n\", sched_getscheduler(0) & 0xff);\n\
+                  system(\"cat /proc/$PPID/task/*/status 1>&2\"); }\n\
+                  __attribute__((constructor)) static void load(void) { show(); }\n\
+                  static int calls;\n\
+                  void nf_workload(void) { if (!calls++) show(); }";
+    let libraries = Libraries(dir);
+    let Some(library) = libraries.c("shows", source) else { return };
+    let mut command = unprivileged(&tool);
+    let args = ["jitter", "-q", "-t", "2", "-l", "2", "--workload"];
+    let output = command.args(args).arg(exec(&library)).output().unwrap();
+    let shown = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{shown}");
+    let lines = |name| shown.lines().filter(move |line| line.starts_with(name));
+    for set in ["CapInh:", "CapPrm:", "CapEff:", "CapAmb:"] {
+        assert!(lines(set).count() >= 4, "{shown}");
+        assert!(lines(set).all(|line| line.ends_with("\t0000000000000000")), "{shown}");
+    }
+    assert_eq!(lines("policy 1").count(), 2, "{shown}");
+}
+
 /// Check that the function is called once for each loop: one that ends its process at the
 /// hundredth call does so before 60 tests of two loops are over, and that this is said.
 #[test]
@@ -236,6 +273,50 @@ fn libraries_that_end_their_process() {
     assert_eq!(output.status.code(), Some(3), "{}", text(&output.stdout));
     let said = text(&output.stderr);
     assert!(said.contains("ended its process (exit status: 0)"), "{said}");
+}
+
+/// Check that slow runs at the beginning cost no later test its place among the others, and that
+/// no more tests are said to be missing.
+#[test]
+fn slow_beginnings() {
+    let _turn = turn();
+    let libraries = Libraries::new();
+    let source = "#include <time.h>\nstatic int calls;\nvoid nf_workload(void) {\n\
+                  struct timespec slow = {0, 100000000};\n\
+                  if (++calls <= 3) nanosleep(&slow, 0);\n\
+                  for (volatile int i = 0; i < 1000; i++); }";
+    let Some(library) = libraries.c("slow", source) else { return };
+    let args = ["jitter", "--fifo", "0", "-q", "-d", "2s", "-l", "9", "--workload"];
+    let object = json(&[&args[..], &[&exec(&library), "--json", "--series"]].concat());
+    let tests = object["summary"]["tests"].as_u64().unwrap();
+    let kept = object["series"]["tests"].as_array().unwrap().len();
+    if tests < 100 {
+        println!("skipped: slow_beginnings: {tests} tests only");
+        return;
+    }
+    // As many as there is room for at least, of which 2 s have more on no machine.
+    assert!(kept as u64 == tests || kept >= 1 << 16, "{kept} of {tests}");
+    let codes = object["doubts"].as_array().unwrap().iter().map(|doubt| &doubt["code"]);
+    let codes: Vec<_> = codes.collect();
+    assert!(!codes.contains(&&"too_short".into()), "{codes:?}");
+}
+
+/// Check that a recording has the settings that held while it was made, and that those that this
+/// tool changed for it are no reason for doubt.
+#[test]
+fn facts_of_the_run() {
+    let _turn = turn();
+    let file = "/proc/sys/kernel/sched_rt_runtime_us";
+    let output = run(&["jitter", "-q", "-t", "9", "-l", "9", "--json"]);
+    let said = text(&output.stderr);
+    if output.status.code() == Some(3)
+        || fs::OpenOptions::new().write(true).open(file).is_err()
+    {
+        println!("skipped: facts_of_the_run: {said}");
+        return;
+    }
+    let object: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(object["facts"]["sched"]["rt_runtime_us"], -1, "{said}");
 }
 
 /// Check that a crash is told with the library and the signal, in the middle of a run and
@@ -263,6 +344,33 @@ fn libraries_that_crash() {
         assert_eq!(output.status.code(), Some(3), "{name}: {}", text(&output.stdout));
         let said = text(&output.stderr);
         assert!(said.contains("crashed") && said.contains(words), "{said}");
+        assert!(said.contains(library.to_str().unwrap()), "{said}");
+    }
+}
+
+/// Check that a function that does not return is given up after the time, and after the first
+/// signal, in its first run and in a later one, and that nothing of it is left.
+#[test]
+fn libraries_that_do_not_return() {
+    let _turn = turn();
+    let libraries = Libraries::new();
+    let source = "static int calls;\nvoid nf_workload(void) {\n\
+                  if (++calls > 0) for (volatile int i = 0;; i++); }";
+    let Some(first) = libraries.c("first", source) else { return };
+    let later = libraries.c("later", &source.replace("> 0", "> 100000")).unwrap();
+    for (library, duration, sends) in [(first, "1h", true), (later, "1s", false)] {
+        let workload = exec(&library);
+        let args = ["jitter", "--fifo", "0", "-l", "9", "-d", duration, "--workload"];
+        let child = spawn(&[&args[..], &[&workload]].concat());
+        if sends {
+            let only_child = |supervisor| children(supervisor).first().copied();
+            wait_for_threads(|| only_child(child.id()), "jitter", 1);
+            signal(&child, libc::SIGTERM);
+        }
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(4), "{}", text(&output.stderr));
+        let said = text(&output.stderr);
+        assert!(said.contains("has not returned for 5 s"), "{said}");
         assert!(said.contains(library.to_str().unwrap()), "{said}");
     }
 }

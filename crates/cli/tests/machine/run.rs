@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::tool::{
-    TOOL, is_root, json, public_tool, signal, text, tool, turn, unprivileged,
+    TOOL, children, is_root, json, public_tool, signal, text, tool, turn, unprivileged,
     with_usual_signals,
 };
 
@@ -24,9 +24,7 @@ fn last_cpu() -> String {
 /// As an ordinary task, which everybody may.
 fn ordinary(script: &str) -> Output {
     let cpu = last_cpu();
-    tool(&["run", "--cpu", &cpu, "--fifo", "0", "--", "sh", "-c", script])
-        .output()
-        .unwrap()
+    tool(&["run", "-c", &cpu, "--", "sh", "-c", script]).output().unwrap()
 }
 
 /// What was told as JSON, after whatever the program itself wrote.
@@ -48,8 +46,7 @@ fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
 fn start(dir: &Path, script: &str) -> Child {
     let ready = dir.join("ready");
     let cpu = last_cpu();
-    let mut command =
-        tool(&["run", "--json", "--cpu", &cpu, "--fifo", "0", "--", "sh", "-c"]);
+    let mut command = tool(&["run", "--json", "-c", &cpu, "--", "sh", "-c"]);
     let script = script.replace("READY", &format!("echo $$ >{}", ready.display()));
     let piped = command.arg(script).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = piped.spawn().unwrap();
@@ -81,9 +78,7 @@ fn exit_codes() {
         );
     }
     let cpu = last_cpu();
-    let run = |program: &str| {
-        tool(&["run", "--cpu", &cpu, "--fifo", "0", program]).output().unwrap()
-    };
+    let run = |program: &str| tool(&["run", "-c", &cpu, program]).output().unwrap();
     let missing = run("./no-such-program");
     assert_eq!(missing.status.code(), Some(127));
     assert!(
@@ -103,7 +98,7 @@ fn streams_are_the_programs() {
     let cpu = last_cpu();
     let script = "cat; echo to-stderr >&2";
     let mut child = Command::new(TOOL)
-        .args(["run", "--cpu", &cpu, "--fifo", "0", "sh", "-c", script])
+        .args(["run", "-c", &cpu, "sh", "-c", script])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -116,8 +111,7 @@ fn streams_are_the_programs() {
     let said = text(&output.stderr);
     assert!(said.starts_with("to-stderr\n"), "{said}");
     assert!(said.contains("ended with exit code 0"), "{said}");
-    let quiet =
-        tool(&["run", "-q", "--cpu", &cpu, "--fifo", "0", "sh", "-c", "echo x >&2"]);
+    let quiet = tool(&["run", "-q", "-c", &cpu, "sh", "-c", "echo x >&2"]);
     assert_eq!({ quiet }.output().unwrap().stderr, b"x\n");
 }
 
@@ -150,7 +144,7 @@ fn saved_and_told_again() {
     let cpu = last_cpu();
     let script =
         "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; sleep 0.05; sleep 0.05";
-    let args = ["run", "--cpu", &cpu, "--fifo", "0", "-o", file, "sh", "-c", script];
+    let args = ["run", "-c", &cpu, "-o", file, "sh", "-c", script];
     let output = tool(&args).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert_eq!(
@@ -298,7 +292,7 @@ fn ctrl_c_is_the_programs() {
     let file = dir.path().join("run.sh");
     fs::write(&file, program).unwrap();
     // A shell that stayed would get what is typed, too, and end of it.
-    let line = format!("exec {TOOL} run --cpu {cpu} --fifo 0 -- sh {}", file.display());
+    let line = format!("exec {TOOL} run -c {cpu} -- sh {}", file.display());
     let mut terminal = Command::new("script");
     terminal.args(["-qec", &line, "/dev/null"]).env("SHELL", "/bin/sh");
     terminal.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -317,20 +311,45 @@ fn ctrl_c_is_the_programs() {
     assert!(said.contains("ended with exit code 5"), "{said}");
 }
 
-/// Check that the program is killed where the tool is.
+/// Check that where the tool is killed, the program is too, and what it started: also a daemon,
+/// which has left the session, and whose parent has ended.
 #[test]
 fn killed_with_the_tool() {
     let _turn = turn();
     let dir = tempfile::tempdir().unwrap();
-    let mut child = start(dir.path(), "READY; exec sleep 1000");
-    let program = fs::read_to_string(dir.path().join("ready")).unwrap();
-    let program = format!("/proc/{}/stat", program.trim());
+    let daemon = dir.path().join("daemon");
+    let script = format!(
+        "(setsid sh -c 'echo $$ >{daemon}; sleep 1000 & exec sleep 1000' &); \
+         while [ ! -s {daemon} ]; do sleep 0.01; done; READY; exec sleep 1000",
+        daemon = daemon.display()
+    );
+    let mut child = start(dir.path(), &script);
+    let pid = |file: &str| fs::read_to_string(dir.path().join(file)).unwrap();
+    let (program, daemon) = (pid("ready"), pid("daemon"));
+    // Where it is killed, its new parent may not wait for it.
+    let is_gone = |pid: &str| {
+        fs::read_to_string(format!("/proc/{}/stat", pid.trim()))
+            .map_or(true, |stat| stat.contains(") Z "))
+    };
+    let of_daemon = children(daemon.trim().parse().unwrap());
+    assert!(!is_gone(&program) && !is_gone(&daemon) && of_daemon.len() == 1);
     child.kill().unwrap();
     assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGKILL));
-    // Nobody may be there to reap it: a zombie has ended too.
-    wait_for("end", || {
-        fs::read_to_string(&program).map_or(true, |stat| stat.contains(") Z "))
-    });
+    for pid in [program, daemon, of_daemon[0].to_string()] {
+        wait_for("end", || is_gone(&pid));
+    }
+}
+
+/// Check that a daemon which a program leaves behind goes on, and is reported.
+#[test]
+fn left_behind() {
+    let _turn = turn();
+    let output = ordinary("setsid sleep 1000 >/dev/null 2>&1 & echo $!");
+    let pid: libc::pid_t = text(&output.stdout).trim().parse().unwrap();
+    // SAFETY: takes numbers only.
+    assert_eq!(unsafe { libc::kill(pid, libc::SIGKILL) }, 0);
+    let said = text(&output.stderr);
+    assert!(said.contains("were still running when it ended"), "{said}");
 }
 
 /// Check that a tool that was told to ignore a signal leaves the program to ignore it too.
@@ -339,39 +358,61 @@ fn ignored_signals_stay_ignored() {
     let _turn = turn();
     let cpu = last_cpu();
     let read = "sed -n 's/^SigIgn:.//p' /proc/self/status";
-    let line =
-        format!("trap '' HUP; exec {TOOL} run -q --cpu {cpu} --fifo 0 sh -c \"{read}\"");
+    let line = format!("trap '' HUP; exec {TOOL} run -q -c {cpu} sh -c \"{read}\"");
     let output = Command::new("sh").args(["-c", &line]).output().unwrap();
     let ignored = u64::from_str_radix(text(&output.stdout).trim(), 16).unwrap();
     assert_eq!(ignored & 1, 1, "{ignored:x}");
 }
 
-/// Check that a program is a real-time task by default and what it starts is not, and that
-/// without the privilege nothing is started, with what would help.
+/// Check that a program is an ordinary task by default, and with --fifo a real-time task, as is
+/// what it starts; and that without the privilege nothing is started, with what would help.
 #[test]
-fn real_time_by_default() {
+fn real_time_where_asked() {
     let _turn = turn();
     let cpu = last_cpu();
     let script = "cut -d' ' -f40,41 /proc/$$/stat; cut -d' ' -f40,41 /proc/self/stat";
+    let run = |options: &[&str]| {
+        let args = [&["run", "-c", &cpu], options, &["sh", "-c", script]].concat();
+        tool(&args).output().unwrap()
+    };
+    assert_eq!(text(&run(&[]).stdout), "0 0\n0 0\n");
     if is_root() {
-        let output = tool(&["run", "--cpu", &cpu, "sh", "-c", script]).output().unwrap();
+        let output = run(&["--fifo", "7"]);
         if output.status.code() == Some(3) {
-            println!("skipped: real_time_by_default: {}", text(&output.stderr));
+            println!("skipped: real_time_where_asked: {}", text(&output.stderr));
             return;
         }
-        assert_eq!(text(&output.stdout), "99 1\n0 0\n", "{}", text(&output.stderr));
+        assert_eq!(text(&output.stdout), "7 1\n7 1\n", "{}", text(&output.stderr));
     }
     let dir = tempfile::tempdir().unwrap();
     let mut command = unprivileged(&public_tool(dir.path()));
-    let output =
-        command.args(["run", "--cpu", &cpu, "echo", "started"]).output().unwrap();
+    let args = ["run", "--cpus", &cpu, "--fifo", "7", "echo", "started"];
+    let output = command.args(args).output().unwrap();
     if output.status.success() {
-        println!("skipped: real_time_by_default: RLIMIT_RTPRIO allows it to everyone");
+        println!("skipped: real_time_where_asked: RLIMIT_RTPRIO allows it to everyone");
         return;
     }
     assert_eq!((output.status.code(), text(&output.stdout)), (Some(3), String::new()));
     let said = text(&output.stderr);
-    assert!(said.contains("CAP_SYS_NICE") && said.contains("--fifo 0"), "{said}");
+    assert!(said.contains("CAP_SYS_NICE") && said.contains("without --fifo"), "{said}");
+}
+
+/// Check that a program may have several CPUs, and that the report is of all of them.
+#[test]
+fn several_cpus() {
+    let _turn = turn();
+    let facts = json(&["facts", "--json"]);
+    let allowed = facts["facts"]["cpus"]["allowed"].as_str().unwrap().to_owned();
+    let script = "sed -n 's/^Cpus_allowed_list:.//p' /proc/self/status";
+    let args = ["run", "--json", "-c", &allowed, "sh", "-c", script];
+    let output = tool(&args).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let cpus = |list: &str| list.trim().parse::<units::CpuSet>().unwrap();
+    assert_eq!(cpus(&text(&output.stdout)), cpus(&allowed));
+    let summary = &told(&output.stderr)["summary"];
+    assert_eq!(cpus(summary["cpus"].as_str().unwrap()), cpus(&allowed));
+    let lines = summary["meanwhile"]["interrupts"].as_array().unwrap();
+    assert!(lines.iter().any(|line| line["timer"] == true), "{summary}");
 }
 
 /// Check that without privileges a program runs all the same, and what would be told with them
@@ -382,11 +423,33 @@ fn without_privileges() {
     let dir = tempfile::tempdir().unwrap();
     let public = public_tool(dir.path());
     let cpu = last_cpu();
-    let args = ["run", "--cpu", &cpu, "--fifo", "0", "--", "sh", "-c", "exit 4"];
+    let args = ["run", "-c", &cpu, "--", "sh", "-c", "exit 4"];
     let output = unprivileged(&public).args(args).output().unwrap();
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(4), "{said}");
     assert!(said.contains("who took it is not known"), "{said}");
-    let refused = tool(&["run", "--cpu", "65000", "echo", "started"]).output().unwrap();
+    let refused = tool(&["run", "-c", "65000", "echo", "started"]).output().unwrap();
     assert_eq!((refused.status.code(), text(&refused.stdout)), (Some(2), String::new()));
+}
+
+/// Check that the JSON object is written to a file, while the program has standard output and
+/// the text report goes to standard error, and that no file can be standard output.
+#[test]
+fn json_in_a_file() {
+    let _turn = turn();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("my.json");
+    let file = file.to_str().unwrap();
+    let mut command = tool(&["run", "--json-to", file, "--", "echo", "from the program"]);
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stdout), "from the program\n");
+    assert!(text(&output.stderr).contains("echo from the program"), "{output:?}");
+    let object: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
+    assert_eq!(object["kind"], "run");
+    assert_eq!(object["summary"]["ended"]["code"], 0);
+    for (option, with) in [("--json-to", "-q"), ("-o", "-q"), ("--json-to", "--json")] {
+        let refused = tool(&["run", with, option, "-", "true"]).output().unwrap();
+        assert_eq!(refused.status.code(), Some(2), "{option} {with}");
+    }
 }

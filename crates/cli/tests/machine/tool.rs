@@ -10,14 +10,25 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 pub(crate) const TOOL: &str = env!("CARGO_BIN_EXE_noisefloor");
+/// `make test` sets it, too.
+const CLAIMS: &str = "NOISEFLOOR_CLAIMS";
 /// `nobody`.
 pub(crate) const NOBODY: u32 = 65_534;
 
 pub(crate) fn tool(args: &[&str]) -> Command {
     let mut command = Command::new(TOOL);
-    command.args(args).stdin(Stdio::null());
+    command.args(args).stdin(Stdio::null()).env("LC_ALL", "C.UTF-8");
+    with_own_claims(&mut command);
     with_usual_signals(&mut command);
     command
+}
+
+/// Has a program claim CPUs among these tests only: a user who measures on this machine meanwhile
+/// does not keep them from theirs.
+pub(crate) fn with_own_claims(command: &mut Command) {
+    let own = || std::process::id().to_string();
+    let claims = std::env::var(CLAIMS).unwrap_or_else(|_| own());
+    command.env(CLAIMS, claims);
 }
 
 /// Has a program get the signals that a shell's background jobs ignore, as these tests may be one.
@@ -65,6 +76,7 @@ pub(crate) fn public_tool(dir: &Path) -> PathBuf {
 pub(crate) fn unprivileged(tool: &Path) -> Command {
     let mut command = Command::new(tool);
     command.stdin(Stdio::null());
+    with_own_claims(&mut command);
     if is_root() {
         command.uid(NOBODY).gid(NOBODY);
     }

@@ -1,0 +1,115 @@
+/*
+ * Programs in the manner of TIF's that SIGINT ends at any moment, while they enter and exit over
+ * and over, as often as the argument says. Before each, sched_rt_runtime_us has another value,
+ * which is there again afterwards, at the latest when nf_restore() was called.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "noisefloor.h"
+#include "tif_helper.h"
+
+#define SETTING "/proc/sys/kernel/sched_rt_runtime_us"
+
+static long now(void)
+{
+    long value = -2;
+    FILE *file = fopen(SETTING, "r");
+
+    if (file != NULL) {
+        if (fscanf(file, "%ld", &value) != 1)
+            value = -2;
+        fclose(file);
+    }
+    return value;
+}
+
+static int put(long value)
+{
+    FILE *file = fopen(SETTING, "w");
+
+    if (file == NULL)
+        return -1;
+    fprintf(file, "%ld\n", value);
+    return fclose(file);
+}
+
+static void on_signal(int number)
+{
+    (void)number;
+    nohz_exit();
+    exit(0);
+}
+
+static void over_and_over(void)
+{
+    signal(SIGINT, on_signal);
+    for (;;) {
+        if (nohz_enter() != 0)
+            exit(3);
+        nohz_exit();
+    }
+}
+
+/* In a process of its own, as another program would. */
+static void restore(void)
+{
+    pid_t child = fork();
+
+    if (child == 0)
+        _exit(nf_restore() < 0);
+    waitpid(child, NULL, 0);
+}
+
+static pid_t started(void)
+{
+    pid_t child = fork();
+
+    if (child == 0)
+        over_and_over();
+    return child;
+}
+
+static void wait_at_most(long microseconds)
+{
+    struct timespec time = { 0, 0 };
+
+    time.tv_nsec = rand() % microseconds * 1000;
+    nanosleep(&time, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    int runs = argc == 2 ? atoi(argv[1]) : 1, left = 0, wrong = 0, number, status;
+    long before = now();
+
+    for (number = 0; number < runs; number++) {
+        long value = 100000 + rand() % 800000, seen, restored;
+        pid_t child;
+
+        if (put(value) != 0 || now() != value)
+            return 4;
+        child = started();
+        wait_at_most(300000);
+        kill(child, SIGINT);
+        if (waitpid(child, &status, 0) != child)
+            return 5;
+        seen = now();
+        restore();
+        restored = now();
+        left += seen == -1;
+        if ((seen != value && seen != -1) || restored != value) {
+            printf("run %d: %ld, then %ld, restored %ld\n", number, value, seen, restored);
+            wrong++;
+        }
+    }
+    put(before);
+    printf("%d of %d interrupted runs left the setting to nf_restore, %d lost it\n", left,
+           runs, wrong);
+    return wrong != 0;
+}

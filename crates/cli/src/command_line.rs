@@ -1,0 +1,67 @@
+//! The arguments of this process: the command that is meant where none is named, and what is
+//! printed on a usage error.
+
+use std::ffi::OsString;
+
+use clap::{CommandFactory, Parser};
+use units::printable;
+
+use crate::args::Args;
+use crate::printing::{print, say_lines};
+
+/// Parses the arguments of this process; on a usage error, prints it and exits.
+pub(crate) fn parse() -> Args {
+    let args = with_command(std::env::args_os().collect());
+    // A message quotes what was typed, in one line.
+    let quoted = || args.iter().map(|arg| printable(&arg.to_string_lossy()).into_owned());
+    let told = match Args::try_parse_from(&args) {
+        Ok(parsed) => return parsed,
+        Err(told) => Args::try_parse_from(quoted()).err().unwrap_or(told),
+    };
+    let text = told.render().to_string();
+    match told.use_stderr() {
+        true => say_lines(&text),
+        // A reader that is gone needs no help text.
+        false => drop(print(&text)),
+    }
+    std::process::exit(told.exit_code())
+}
+
+/// Puts `check` where no command is named: `noisefloor --json` is `noisefloor check
+/// --json`.
+fn with_command(mut args: Vec<OsString>) -> Vec<OsString> {
+    let commands = Args::command();
+    let names = |arg: &OsString| {
+        let named = |command: &clap::Command| command.get_name() == arg.as_os_str();
+        commands.get_subcommands().any(named)
+    };
+    let asks =
+        |arg: &OsString| ["-h", "--help", "-V", "--version"].iter().any(|a| arg == a);
+    let option = |arg: &OsString| arg.as_encoded_bytes().starts_with(b"-");
+    let given = args.get(1..).unwrap_or_default();
+    if given.first().is_none_or(option) && !given.iter().any(|a| names(a) || asks(a)) {
+        args.insert(args.len().min(1), "check".into());
+    }
+    args
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check where `check` is put in, and where it is not.
+    #[test]
+    fn check_is_the_default() {
+        for (given, expected) in [
+            ("noisefloor", "noisefloor check"),
+            ("noisefloor --json", "noisefloor check --json"),
+            ("noisefloor -c 1 -d 2", "noisefloor check -c 1 -d 2"),
+            ("noisefloor --json ticks", "noisefloor --json ticks"),
+            ("noisefloor --help", "noisefloor --help"),
+            ("noisefloor tikcs", "noisefloor tikcs"),
+        ] {
+            let args = with_command(given.split(' ').map(OsString::from).collect());
+            assert_eq!(args.join(" ".as_ref()), expected);
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Where a command writes what its options ask for (`-o FILE`, `--trace FILE`): a file, or
+//! standard output as `-`.
+//!
+//! Standard output then holds that and nothing else: no report is printed, neither text nor
+//! JSON. How each kind of file is written is `recording`'s.
+
+use std::fmt;
+use std::path::Path;
+
+use recording::Recording;
+
+use crate::args::Output;
+use crate::outcome::Failure;
+use crate::printing::{print_content, say};
+
+/// A file named by an option.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Destination<'a> {
+    option: &'static str,
+    file: &'a Path,
+}
+
+impl<'a> Destination<'a> {
+    pub(crate) fn new(option: &'static str, file: &'a Path) -> Self {
+        Self { option, file }
+    }
+
+    pub(crate) fn file(self) -> &'a Path {
+        self.file
+    }
+
+    pub(crate) fn is_stdout(self) -> bool {
+        self.file == Path::new("-")
+    }
+
+    /// Writes the whole text.
+    pub(crate) fn write(self, text: &str) -> Result<(), Failure> {
+        match self.is_stdout() {
+            true => print_content(text).map(drop),
+            false => recording::write_file(self.file, text)
+                .map_err(|why| Failure::refused(format!("failed to write {why}"))),
+        }
+    }
+
+    /// Writes a recording for `noisefloor report`.
+    pub(crate) fn save(self, recording: &Recording) -> Result<(), Failure> {
+        let text = recording.to_json().map_err(Failure::bug)? + "\n";
+        self.write(&text)?;
+        if text.len() as u64 > recording::SIZE_MAX {
+            let (file, max) = (self.file.display(), recording::SIZE_MAX >> 20);
+            say(format_args!("{file}: 'report' reads recordings of up to {max} MiB"));
+        }
+        Ok(())
+    }
+
+    /// A usage error that names the option.
+    pub(crate) fn refuse(self, why: impl fmt::Display) -> Failure {
+        Failure::usage(format!("{} {}: {why}", self.option, self.file.display()))
+    }
+}
+
+/// Checks before anything is measured that all of them can be written, and returns how to report
+/// beside them.
+pub(crate) fn check<'a>(
+    all: impl IntoIterator<Item = Destination<'a>>,
+    output: Output,
+) -> Result<Output, Failure> {
+    let mut has_report = output.has_report;
+    for destination in all {
+        if !destination.is_stdout() {
+            recording::check_writable(destination.file)
+                .map_err(|why| Failure::usage(format!("{} {why}", destination.option)))?;
+        } else if output.json {
+            return Err(destination.refuse("standard output is for --json"));
+        } else if !std::mem::take(&mut has_report) {
+            return Err(destination.refuse("standard output is taken; name a file"));
+        }
+    }
+    Ok(Output { has_report, ..output })
+}

@@ -1,0 +1,173 @@
+//! Text on its way to standard output and standard error. Nothing else in this room writes there.
+//!
+//! Names of threads, devices and files, the kernel's words and errors may hold anything, escape
+//! sequences too. What is printed for people passes one filter here: of the characters that a
+//! terminal acts on or does not show, line feeds and tabs are left, and everything else is
+//! written as an escape ([`units::printable_lines`]). A line feed in a name is `report`'s concern,
+//! and that of who makes an error's text. Where the locale is not UTF-8, the text is ASCII.
+//!
+//! JSON stays the same value: in its strings such characters become `\u` escapes.
+
+use std::borrow::Cow;
+use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::sync::OnceLock;
+
+use units::{escape, is_hidden, printable_lines};
+
+use crate::outcome::Failure;
+
+/// Prints text for people to standard output; says whether it is still read.
+pub(crate) fn print(text: &str) -> Result<bool, Failure> {
+    print_exactly(&for_people(text, is_ascii_only()))
+}
+
+/// Prints a JSON object to standard output.
+pub(crate) fn print_json(json: &str) -> Result<(), Failure> {
+    print_exactly(&escaped_json(json, is_ascii_only()))?;
+    print_exactly("\n").map(drop)
+}
+
+/// Prints the content of a file to standard output: exactly, but to a terminal as for people.
+pub(crate) fn print_content(text: &str) -> Result<bool, Failure> {
+    match io::stdout().is_terminal() {
+        true => print(text),
+        false => print_exactly(text),
+    }
+}
+
+fn print_exactly(text: &str) -> Result<bool, Failure> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(Failure::refused(format!("standard output: {error}"))),
+    }
+}
+
+/// Prints a message to standard error. Its further lines are indented, so that none of them can
+/// be mistaken for a message.
+pub(crate) fn say(text: impl std::fmt::Display) {
+    let text = text.to_string();
+    let mut message = String::from("noisefloor:");
+    for (at, line) in text.lines().enumerate() {
+        let begin = match at {
+            0 => " ",
+            _ if line.starts_with("  ") => "\n",
+            _ => "\n  ",
+        };
+        message += begin;
+        message += line;
+    }
+    say_lines(&(message + "\n"));
+}
+
+/// Prints lines for people to standard error.
+pub(crate) fn say_lines(text: &str) {
+    say_exactly(&for_people(text, is_ascii_only()));
+}
+
+/// Prints a JSON object to standard error.
+pub(crate) fn say_json(json: &str) {
+    say_exactly(&escaped_json(json, is_ascii_only()));
+    say_exactly("\n");
+}
+
+/// Draws a line over the last one, or only erases that.
+pub(crate) fn draw_line(text: Option<&str>) {
+    let text = text.map_or(Cow::default(), |text| for_people(text, is_ascii_only()));
+    say_exactly(&format!("\r\x1b[K{text}"));
+}
+
+/// Where standard error is closed, there is no place to say so.
+fn say_exactly(text: &str) {
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Whether the locale has no UTF-8 (`locale(7)`): the first that is set of three variables.
+fn is_ascii_only() -> bool {
+    static ASCII_ONLY: OnceLock<bool> = OnceLock::new();
+    *ASCII_ONLY.get_or_init(|| {
+        let set = |name: &&str| std::env::var(name).is_ok_and(|value| !value.is_empty());
+        let name = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find(set);
+        let locale = name.and_then(|name| std::env::var(name).ok()).unwrap_or_default();
+        let locale = locale.to_ascii_lowercase();
+        !locale.contains("utf-8") && !locale.contains("utf8")
+    })
+}
+
+fn for_people(text: &str, ascii_only: bool) -> Cow<'_, str> {
+    let text = printable_lines(text);
+    if !ascii_only || text.is_ascii() {
+        return text;
+    }
+    let mut ascii = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            c if c.is_ascii() => ascii.push(c),
+            // As wide as what they stand for, so that columns stay.
+            'µ' => ascii.push('u'),
+            '×' => ascii.push('x'),
+            '±' => ascii.push('+'),
+            '→' => ascii.push('>'),
+            '…' => ascii.push('~'),
+            '─' => ascii.push('-'),
+            char::REPLACEMENT_CHARACTER => ascii.push('?'),
+            c => ascii.push_str(&escape(c)),
+        }
+    }
+    Cow::Owned(ascii)
+}
+
+/// The same JSON, with escapes for characters that are hidden, or not ASCII: outside of strings
+/// there is none but line feeds.
+fn escaped_json(json: &str, ascii_only: bool) -> Cow<'_, str> {
+    let is_escaped =
+        |c: char| (is_hidden(c) && c != '\n') || (ascii_only && !c.is_ascii());
+    if !json.contains(is_escaped) {
+        return Cow::Borrowed(json);
+    }
+    let mut escaped = String::with_capacity(json.len() + 16);
+    for c in json.chars() {
+        match is_escaped(c) {
+            false => escaped.push(c),
+            true => {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    escaped += &format!("\\u{unit:04x}");
+                }
+            }
+        }
+    }
+    Cow::Owned(escaped)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that layout stays, and that what a terminal would act on does not.
+    #[test]
+    fn people() {
+        let shown = |text, ascii_only| for_people(text, ascii_only).into_owned();
+        let text = "a\n\tb\x1b[2J\u{9b}\u{202e}µ…\r";
+        assert_eq!(shown(text, false), "a\n\tb\\x1b[2J\\x9b\\u{202e}µ…\\x0d");
+        assert_eq!(shown(text, true), "a\n\tb\\x1b[2J\\x9b\\u{202e}u~\\x0d");
+        assert_eq!(shown("2 × é", true), "2 x \\xe9");
+    }
+
+    /// Check that JSON with escapes is the same value.
+    #[test]
+    fn json_stays_exact() {
+        let value =
+            serde_json::json!({"a\u{7f}": ["\u{9b}\x1b\n\u{202e}", "µ𝄞\u{e0041}"]});
+        let json = serde_json::to_string_pretty(&value).unwrap();
+        for ascii_only in [false, true] {
+            let escaped = escaped_json(&json, ascii_only);
+            assert_eq!(
+                serde_json::from_str::<serde_json::Value>(&escaped).unwrap(),
+                value
+            );
+            assert!(!escaped.contains(|c| is_hidden(c) && c != '\n'), "{escaped}");
+            assert_eq!(escaped.is_ascii(), ascii_only);
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! C programs in guests, linked with static libraries only: what they change is as it was.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use lab::{Cache, Lab, Program, Run};
+use recording::Mode;
+
+use crate::site::{OLD, Site, TOOL};
+use crate::watched::kernels;
+
+/// How long a guest may take on a busy host.
+const LONG: Duration = Duration::from_secs(1_800);
+/// A guest with a CPU whose tick can stop.
+const NOHZ_FULL: &str = "nohz_full=1 isolcpus=1 rcu_nocbs=1";
+
+/// A program of the room `capi`; `None`, and why, where it cannot be made.
+fn built(name: &str) -> Option<Vec<u8>> {
+    let folder = tempfile::tempdir().unwrap();
+    let capi = Path::new(env!("CARGO_MANIFEST_DIR")).join("../capi");
+    let library: PathBuf = Path::new(TOOL).with_file_name("deps/libnoisefloor.a");
+    if !library.exists() {
+        println!("skipped: {name}: not built: cargo test -p capi --no-run");
+        return None;
+    }
+    let (source, program) =
+        (format!("tests/programs/{name}.c"), folder.path().join(name));
+    let mut compiler = Command::new("cc");
+    compiler.args(["-static", "-O1", "-Wall", "-Wextra", "-Werror", "-I"]);
+    compiler.arg(capi.join("include")).arg(capi.join(source));
+    compiler.arg(library).args(["-lm", "-o"]).arg(&program);
+    if compiler.output().is_ok_and(|output| output.status.success()) {
+        return Some(fs::read(program).unwrap());
+    }
+    println!("skipped: {name}: no cc with a static C library");
+    None
+}
+
+/// What such a program says in a guest of 6.1 that is booted so; `None`, said, where there is none.
+fn ran(name: &str, arguments: &[&str], params: &str) -> Option<(Option<i32>, String)> {
+    let site = Site::new()?;
+    let bytes = built(name)?;
+    if !kernels(&site, &[OLD]) {
+        return None;
+    }
+    let lab = Lab::open(Cache::at(&site.cache()).unwrap()).unwrap();
+    let stop = AtomicBool::new(false);
+    let run = Run { jobs: 1, fresh: false, deadline: LONG, stop: &stop };
+    let others = Vec::new();
+    let (mode, cpus, cpu) = (Mode::Timed, 2, Some("max"));
+    let program = Program { bytes, others, arguments, mode, cpus, cpu, params };
+    let ran = lab.run_program(OLD, program, &run).unwrap();
+    Some((ran.code, ran.text))
+}
+
+/// Check that 20 programs that SIGINT ends while they use `nohz_enter` leave
+/// `sched_rt_runtime_us` as they found it, or to the journal, and never at the kernel's default.
+#[test]
+fn interrupted() {
+    let Some((code, text)) = ran("interrupted", &["20"], NOHZ_FULL) else { return };
+    assert_eq!(code, Some(0), "{text}");
+    print!("{text}");
+}
+
+/// Check that a partition leaves the workers of unbound workqueues where they may run: it is made
+/// where they may run on all CPUs, and refused where they may not, as that could not be put back.
+#[test]
+fn partitioned() {
+    for (params, outcome) in [("", "made"), (NOHZ_FULL, "not made: ")] {
+        let Some((code, text)) = ran("partitioned", &[], params) else { return };
+        print!("{params}: {text}");
+        assert_eq!(code, Some(0), "{params}: {text}");
+        assert!(text.starts_with(outcome), "{params}: {text}");
+        assert!(outcome == "made" || text.contains("kworker/u"), "{params}: {text}");
+    }
+}

@@ -1,0 +1,222 @@
+//! CPUs that a real-time task does not leave: refused with that task, and no reason to hang where
+//! it comes later.
+
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use facts::{Facts, Root};
+use isolate::Isolation;
+use serde_json::Value;
+
+use crate::tool::{pid, signal, spawn, text, tool, turn};
+
+/// The priority of the measuring threads, and of tasks that they do not preempt.
+const OWN: &str = "60";
+const HIGHER: u8 = 70;
+/// Long enough for any refusal, on a machine of which others use all.
+const SOON: Duration = Duration::from_secs(60);
+
+/// A real-time task that never sleeps, until it is dropped.
+struct RealTime(Child);
+
+impl RealTime {
+    fn start(cpu: u32, priority: u8) -> Self {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "while :; do :; done"]);
+        isolate::tether(&mut shell, None);
+        put_on(&mut shell, cpu, Some(priority));
+        Self(shell.spawn().unwrap())
+    }
+
+    fn name(&self, priority: u8) -> String {
+        format!("sh (pid {}, SCHED_FIFO, priority {priority})", self.0.id())
+    }
+}
+
+/// Has a command run on that CPU only, with `SCHED_FIFO` at that priority, if any.
+fn put_on(command: &mut Command, cpu: u32, fifo: Option<u8>) {
+    let take =
+        move || isolate::take(units::Cpu::new(cpu), fifo).map_err(std::io::Error::other);
+    // SAFETY: the C library's allocator can be used after its fork.
+    unsafe { command.pre_exec(take) };
+}
+
+impl Drop for RealTime {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The CPU to try it on, which leaves another one to this test; `None` where it cannot be tried.
+fn cpu(test: &str) -> Option<u32> {
+    let facts = Facts::read(&Root::live());
+    let allowed = facts.cpus.allowed.get().unwrap();
+    let why = match isolate::may_outrank(99) {
+        Err(why) => why.to_string(),
+        Ok(()) if allowed.len() < 2 => "there is one CPU only".to_owned(),
+        Ok(()) => return allowed.iter().last().map(units::Cpu::get),
+    };
+    println!("skipped: {test}: {why}");
+    None
+}
+
+/// What a command says, which must end by itself.
+fn ended(child: Child) -> Output {
+    let (process, began) = (pid(&child), Instant::now());
+    let output = std::thread::spawn(move || child.wait_with_output().unwrap());
+    while !output.is_finished() {
+        if began.elapsed() > SOON {
+            // SAFETY: takes numbers only; the process was not waited for.
+            unsafe { libc::kill(process, libc::SIGKILL) };
+            panic!("it hangs: {}", text(&output.join().unwrap().stdout));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    output.join().unwrap()
+}
+
+/// Check that commands whose threads would never run refuse the CPU with the task that has it,
+/// and that those that preempt it measure.
+#[test]
+fn real_time_tasks_are_named() {
+    let _turn = turn();
+    let Some(number) = cpu("real_time_tasks_are_named") else { return };
+    let task = RealTime::start(number, 60);
+    let cpu = number.to_string();
+    for command in [
+        &["jitter", "--throttled", "-a", &cpu, "-t", "1", "-l", "1"][..],
+        &["noise", "-d", "100ms", "-c", &cpu],
+        &["latency", "-d", "100ms", "-c", &cpu],
+    ] {
+        let ask = |priority| [command, &["--fifo", priority]].concat();
+        let output = ended(spawn(&ask(OWN)));
+        assert_eq!(output.status.code(), Some(3), "{command:?}");
+        let said = text(&output.stderr);
+        assert!(said.contains(&task.name(60)), "{said}");
+        assert!(said.contains("a priority above 60 (--fifo)"), "{said}");
+        let output = ended(spawn(&ask("61")));
+        assert_eq!(output.status.code(), Some(0), "{command:?} {}", text(&output.stderr));
+    }
+}
+
+/// Check the same for ordinary threads, where the kernel keeps nothing for them.
+#[test]
+fn ordinary_threads_are_refused() {
+    let _turn = turn();
+    let Some(number) = cpu("ordinary_threads_are_refused") else { return };
+    let isolation = Isolation::unthrottled(&Facts::read(&Root::live())).unwrap();
+    if !isolation.refused().is_empty() || isolation.pick().cpu.get() != number {
+        println!("skipped: ordinary_threads_are_refused: {:?}", isolation.refused());
+        return;
+    }
+    let task = RealTime::start(number, 1);
+    let cpu = number.to_string();
+    for command in [
+        &["check", "--rest", "100ms", "-d", "100ms", "-c", &cpu][..],
+        &["slices", "2", "-d", "100ms", "-c", &cpu],
+        &["noise", "-d", "100ms", "-c", &cpu],
+        &["latency", "-d", "100ms", "-c", &cpu],
+    ] {
+        let output = ended(spawn(command));
+        assert_eq!(output.status.code(), Some(3), "{command:?}");
+        assert!(text(&output.stderr).contains(&task.name(1)), "{}", text(&output.stderr));
+    }
+}
+
+/// Check that a CPU outside this process's affinity is refused as such, not waited for.
+#[test]
+fn affinity_is_found_out_without_running_there() {
+    let _turn = turn();
+    let Some(number) = cpu("affinity_is_found_out_without_running_there") else { return };
+    let _task = RealTime::start(number, HIGHER);
+    let mut command = tool(&["latency", "-d", "100ms", "-c", &number.to_string()]);
+    put_on(&mut command, 0, None);
+    let output = ended(command.stderr(Stdio::piped()).spawn().unwrap());
+    assert_eq!(output.status.code(), Some(3));
+    assert!(text(&output.stderr).contains("affinity"), "{}", text(&output.stderr));
+}
+
+/// How much a thread whose name begins so has run, in nanoseconds.
+fn has_run(process: u32, name: &str) -> Option<u64> {
+    let tasks = fs::read_dir(format!("/proc/{process}/task")).ok()?;
+    tasks.flatten().find_map(|task| {
+        let comm = fs::read_to_string(task.path().join("comm")).ok()?;
+        let times = fs::read_to_string(task.path().join("schedstat")).ok()?;
+        let ran = times.split_ascii_whitespace().next()?.parse().ok()?;
+        comm.starts_with(name).then_some(ran)
+    })
+}
+
+/// Waits until something is so.
+fn until(what: &str, is_so: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < SOON, "not so: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Check that the first signal ends a measurement whose thread a task keeps off its CPU since
+/// after the beginning, with what was measured, and that the task is named.
+#[test]
+fn signals_end_starved_measurements() {
+    let _turn = turn();
+    let Some(number) = cpu("signals_end_starved_measurements") else { return };
+    let cpu = number.to_string();
+    for (thread, command) in [
+        (
+            "jitter",
+            &["jitter", "-q", "--throttled", "-a", &cpu, "-d", "60", "-l", "9"][..],
+        ),
+        ("spin/", &["noise", "-d", "1h", "-c", &cpu]),
+        ("late/", &["latency", "-d", "1h", "-c", &cpu]),
+    ] {
+        let child = spawn(&[command, &["--fifo", OWN, "--json"]].concat());
+        let process = child.id();
+        // A thread that sleeps runs little.
+        let enough = if thread == "late/" { 1_000_000 } else { 100_000_000 };
+        until("the thread runs", || {
+            has_run(process, thread).is_some_and(|ran| ran > enough)
+        });
+        let task = RealTime::start(number, HIGHER);
+        until("the thread does not run", || {
+            let before = has_run(process, thread);
+            std::thread::sleep(Duration::from_millis(400));
+            has_run(process, thread) == before
+        });
+        signal(&child, libc::SIGTERM);
+        let output = ended(child);
+        assert_eq!(output.status.code(), Some(4), "{thread} {}", text(&output.stderr));
+        let object: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let doubts = object["doubts"].as_array().unwrap();
+        let starved = doubts.iter().find(|doubt| doubt["code"] == "starved");
+        let said = starved.map_or("", |doubt| doubt["text"].as_str().unwrap());
+        assert!(said.contains(&task.name(HIGHER)), "{doubts:?}");
+        assert!(!doubts.iter().any(|doubt| doubt["code"] == "migrated"), "{doubts:?}");
+    }
+}
+
+/// Check that a measurement ends with its time, too, without a signal.
+#[test]
+fn starved_measurements_end_in_time() {
+    let _turn = turn();
+    let Some(number) = cpu("starved_measurements_end_in_time") else { return };
+    let cpu = number.to_string();
+    let began = Instant::now();
+    let child = spawn(&["noise", "-d", "4", "-c", &cpu, "--fifo", OWN, "--json"]);
+    until("the thread runs", || {
+        has_run(child.id(), "spin/").is_some_and(|ran| ran > 100_000_000)
+    });
+    let _task = RealTime::start(number, HIGHER);
+    let is_in_time = began.elapsed() < Duration::from_secs(3);
+    let output = ended(child);
+    if !is_in_time {
+        println!("skipped: starved_measurements_end_in_time: the machine is too busy");
+        return;
+    }
+    assert_eq!(output.status.code(), Some(4), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("\"starved\""), "{}", text(&output.stdout));
+}

@@ -1,0 +1,224 @@
+//! A program that has some CPUs to itself, and that ends with this process: it, and all that it
+//! starts, also what leaves its session or outlives its parent.
+//!
+//! Between this process and the program is a [`crate::supervisor`], forked like the program, whose
+//! end and whose orders are signals. It needs no privilege. What it cannot end: processes of
+//! another user (set-user-ID programs where this process is not root), processes that others
+//! start on the program's behalf (systemd, a container's daemon), and, where the supervisor itself
+//! is killed, all but the program's first process.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command};
+
+use rustix::pipe::{PipeFlags, pipe_with};
+use units::CpuSet;
+
+use crate::supervisor::{END, Fork, LEAVE, Report, fork, supervise};
+use crate::thread::{Place, set_inherited_fifo};
+use crate::watchdog::{Watchdog, make_ordinary};
+
+/// A program that runs, until this is dropped.
+#[derive(Debug)]
+pub struct Program {
+    supervisor: Child,
+    reports: File,
+}
+
+/// How a program ended.
+#[derive(Debug)]
+pub struct Ending {
+    /// As `wait4(2)` says it.
+    pub status: libc::c_int,
+    /// What it used, as `wait4(2)` says it.
+    pub usage: libc::rusage,
+    /// Whether processes that it started are left.
+    pub is_survived: bool,
+}
+
+impl Program {
+    /// Starts the program on these CPUs, where all that it starts stays, too; all of its threads
+    /// are `SCHED_FIFO` at that priority, if any. It is killed when the calling thread ends,
+    /// however it does.
+    ///
+    /// # Errors
+    /// As `exec(2)` says them; those of which [`crate::may_outrank`] and [`crate::may_have`] warn.
+    pub fn start(
+        command: &mut Command,
+        cpus: &CpuSet,
+        fifo: Option<u8>,
+    ) -> io::Result<Self> {
+        let (reports, reporting) = pipe_with(PipeFlags::CLOEXEC)?;
+        rustix::io::ioctl_fionbio(&reports, true)?;
+        let (parent, place) = (std::process::id(), Place::of(cpus));
+        let report_to = reporting.as_raw_fd();
+        let begin = move || match fork(parent)? {
+            Fork::Supervisor(program) => supervise(program, report_to),
+            Fork::Program => {
+                place.take()?;
+                fifo.map_or(Ok(()), set_inherited_fifo)
+            }
+        };
+        // SAFETY: between fork and exec only async-signal-safe calls are made, on memory that
+        // was there before.
+        unsafe { command.pre_exec(begin) };
+        let supervisor = command.spawn()?;
+        Ok(Self { supervisor, reports: reports.into() })
+    }
+
+    /// Sends the program a signal, unless it has ended.
+    pub fn signal(&self, signal: libc::c_int) {
+        self.order(signal);
+    }
+
+    /// What becomes readable when the program has ended.
+    pub fn end(&self) -> BorrowedFd<'_> {
+        self.reports.as_fd()
+    }
+
+    /// How the program ended, if it has.
+    ///
+    /// # Errors
+    /// `UnexpectedEof` where its supervisor was killed.
+    pub fn ended(&mut self) -> io::Result<Option<Ending>> {
+        let mut bytes = [0; size_of::<Report>()];
+        match self.reports.read_exact(&mut bytes) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            other => other.map(|()| {
+                let Report { status, survivors, usage } = Report::from_bytes(&bytes);
+                Some(Ending { status, usage, is_survived: survivors != 0 })
+            }),
+        }
+    }
+
+    /// What notices tasks that the program's real-time threads keep from running.
+    pub fn watchdog(&self, cpus: &CpuSet) -> Watchdog {
+        Watchdog::new(self.supervisor.id(), cpus.clone())
+    }
+
+    /// Makes all of the program's threads ordinary; how many were real-time threads.
+    pub fn make_ordinary(&self) -> usize {
+        make_ordinary(self.supervisor.id())
+    }
+
+    /// Lets processes that the program has left go on without this one.
+    pub fn leave(mut self) {
+        self.order(LEAVE);
+        let _ = self.supervisor.wait();
+    }
+
+    fn order(&self, signal: libc::c_int) {
+        let supervisor = libc::pid_t::try_from(self.supervisor.id());
+        if let Ok(supervisor) = supervisor {
+            // SAFETY: takes numbers only; the supervisor was not waited for, so that the number
+            // is still its own.
+            unsafe { libc::kill(supervisor, signal) };
+        }
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        if matches!(self.supervisor.try_wait(), Ok(None)) {
+            self.order(END);
+            let _ = self.supervisor.wait();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::BufRead;
+
+    use super::*;
+    use crate::may_outrank;
+
+    fn last_cpu() -> CpuSet {
+        let facts = facts::Facts::read(&facts::Root::live());
+        facts.cpus.allowed.get().unwrap().iter().last().unwrap().into()
+    }
+
+    fn start(
+        script: &str,
+        fifo: Option<u8>,
+    ) -> (Program, io::BufReader<impl Read + use<>>) {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", script]).stdout(std::process::Stdio::piped());
+        let mut program = Program::start(&mut shell, &last_cpu(), fifo).unwrap();
+        let output = program.supervisor.stdout.take().unwrap();
+        (program, io::BufReader::new(output))
+    }
+
+    fn ending(program: &mut Program) -> Ending {
+        let timeout = rustix::event::Timespec { tv_sec: 60, tv_nsec: 0 };
+        let end = program.end();
+        let flags = rustix::event::PollFlags::IN;
+        let mut wanted = [rustix::event::PollFd::new(&end, flags)];
+        assert_eq!(rustix::event::poll(&mut wanted, Some(&timeout)), Ok(1));
+        program.ended().unwrap().unwrap()
+    }
+
+    /// Check that a program is where it should be, with all that it starts, in the policy that
+    /// is asked for, and how it ends.
+    #[test]
+    fn runs_where_it_should() {
+        let fifo = may_outrank(7).is_ok().then_some(7);
+        let script = "cut -d' ' -f40,41 /proc/$$/stat; cut -d' ' -f40,41 /proc/self/stat; \
+                      sed -n 's/^Cpus_allowed_list:.//p' /proc/self/status; exit 5";
+        let (mut program, output) = start(script, fifo);
+        let lines: Vec<String> = output.lines().map(Result::unwrap).collect();
+        let policy = if fifo.is_some() { "7 1" } else { "0 0" };
+        assert_eq!(lines, [policy, policy, &last_cpu().to_string()]);
+        let ending = ending(&mut program);
+        assert_eq!(libc::WEXITSTATUS(ending.status), 5);
+        assert!(!ending.is_survived && ending.usage.ru_minflt > 0);
+    }
+
+    /// Check that a signal reaches the program, and that its end says so.
+    #[test]
+    fn signals_reach_it() {
+        let script = "trap 'exit 9' USR1; echo ready; while :; do sleep 0.01; done";
+        let (mut program, mut output) = start(script, None);
+        output.read_line(&mut String::new()).unwrap();
+        program.signal(libc::SIGUSR1);
+        assert_eq!(libc::WEXITSTATUS(ending(&mut program).status), 9);
+    }
+
+    /// Check that processes that left the program's session end with it, and are left alone
+    /// where that is said.
+    #[test]
+    fn survivors() {
+        let script = "setsid sh -c 'sleep 1000 & echo $!; exit' & wait; exit 0";
+        let is_there = |pid: &str| {
+            std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()))
+                .is_ok_and(|stat| !stat.contains(") Z "))
+        };
+        for stays in [true, false] {
+            let (mut program, mut output) = start(script, None);
+            let mut pid = String::new();
+            output.read_line(&mut pid).unwrap();
+            assert!(ending(&mut program).is_survived);
+            assert!(is_there(&pid));
+            if stays {
+                program.leave();
+                assert!(is_there(&pid));
+                // SAFETY: takes numbers only.
+                unsafe { libc::kill(pid.trim().parse().unwrap(), libc::SIGKILL) };
+            } else {
+                // The supervisor ends after them.
+                drop(program);
+                assert!(!is_there(&pid));
+            }
+        }
+    }
+
+    /// Check that what cannot be executed is refused in the kernel's words, and leaves nothing.
+    #[test]
+    fn refused() {
+        let mut missing = Command::new("/no/such/program");
+        let refused = Program::start(&mut missing, &last_cpu(), None).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::NotFound);
+    }
+}

@@ -1,0 +1,169 @@
+//! The only files that are ever written to: a journal names settings, and is read with root's
+//! privileges.
+//!
+//! A path is held against patterns, component by component: `N` is a number, `NAME` a name of
+//! lowercase letters, digits and `_`, and `noisefloor-CPUS` that and a list of CPUs. Where each file is described: `throttling.rs`, `irqs.rs`,
+//! `workqueues.rs`, `tunables.rs` and `partition.rs`.
+
+use std::io::{self, ErrorKind};
+use std::path::{Component, Path};
+
+/// Files that show what was written to them.
+const FILES: &[&str] = &[
+    "/proc/irq/N/smp_affinity_list",
+    "/proc/irq/default_smp_affinity",
+    "/proc/sys/kernel/sched_latency_ns",
+    "/proc/sys/kernel/sched_migration_cost_ns",
+    "/proc/sys/kernel/sched_min_granularity_ns",
+    "/proc/sys/kernel/sched_nr_migrate",
+    "/proc/sys/kernel/sched_rt_runtime_us",
+    "/proc/sys/kernel/sched_tunable_scaling",
+    "/proc/sys/kernel/sched_wakeup_granularity_ns",
+    "/sys/devices/virtual/workqueue/cpumask",
+    "/sys/fs/cgroup/noisefloor-CPUS/cgroup.type",
+    "/sys/fs/cgroup/noisefloor-CPUS/cpuset.cpus",
+    "/sys/fs/cgroup/noisefloor-CPUS/cpuset.cpus.partition",
+    "/sys/fs/cgroup/unified/noisefloor-CPUS/cgroup.type",
+    "/sys/fs/cgroup/unified/noisefloor-CPUS/cpuset.cpus",
+    "/sys/fs/cgroup/unified/noisefloor-CPUS/cpuset.cpus.partition",
+    "/sys/kernel/debug/sched/NAME",
+    "/sys/kernel/debug/sched/ext_server/cpuN/runtime",
+    "/sys/kernel/debug/sched/fair_server/cpuN/runtime",
+];
+const CHOICES: &[&str] = &["/sys/kernel/debug/sched/preempt"];
+const FEATURES: &[&str] =
+    &["/sys/kernel/debug/sched/features", "/sys/kernel/debug/sched_features"];
+/// Where control groups are made.
+const GROUPS: &[&str] =
+    &["/sys/fs/cgroup/noisefloor-CPUS", "/sys/fs/cgroup/unified/noisefloor-CPUS"];
+/// Where the v2 hierarchy is mounted.
+pub(crate) const MOUNTS: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
+
+/// The path, where it is that of a file which shows what was written to it.
+pub(crate) fn file(path: &Path) -> io::Result<&Path> {
+    one_of(FILES, path)
+}
+
+/// The path, where it is that of a file which shows all that it may be.
+pub(crate) fn choice(path: &Path) -> io::Result<&Path> {
+    one_of(CHOICES, path)
+}
+
+/// The path, where it is that of the scheduler's features.
+pub(crate) fn features(path: &Path) -> io::Result<&Path> {
+    one_of(FEATURES, path)
+}
+
+/// The path, where it is that of a control group of noisefloor's.
+pub(crate) fn group(path: &Path) -> io::Result<&Path> {
+    one_of(GROUPS, path)
+}
+
+/// The path, where the v2 hierarchy may be mounted there.
+pub(crate) fn mount(path: &Path) -> io::Result<&Path> {
+    one_of(&MOUNTS, path)
+}
+
+/// The path, where it is that of any control group: one that a process was in.
+pub(crate) fn any_group(path: &Path) -> io::Result<&Path> {
+    let is_plain = path.components().all(|part| part != Component::ParentDir);
+    let is_below = MOUNTS.iter().any(|mount| path.starts_with(mount));
+    if is_plain && is_below { Ok(path) } else { Err(refused(path)) }
+}
+
+fn one_of<'a>(patterns: &[&str], path: &'a Path) -> io::Result<&'a Path> {
+    match patterns.iter().any(|pattern| matches(pattern, path)) {
+        true => Ok(path),
+        false => Err(refused(path)),
+    }
+}
+
+fn refused(path: &Path) -> io::Error {
+    let text = format!("{} is not a setting that noisefloor changes", path.display());
+    io::Error::new(ErrorKind::InvalidData, text)
+}
+
+/// Byte by byte: a path of other components, as `a/./b`, is another path.
+fn matches(pattern: &str, path: &Path) -> bool {
+    let Some(path) = path.to_str() else { return false };
+    let (mut patterns, mut names) = (pattern.split('/'), path.split('/'));
+    loop {
+        match (patterns.next(), names.next()) {
+            (None, None) => return true,
+            (Some(pattern), Some(name)) if is_like(pattern, name) => {}
+            _ => return false,
+        }
+    }
+}
+
+fn is_like(pattern: &str, name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    if pattern == "NAME" {
+        return !name.is_empty() && name.chars().all(plain);
+    }
+    let rest_of = |end: &str| name.strip_prefix(pattern.strip_suffix(end)?);
+    match (rest_of("CPUS"), rest_of("N")) {
+        (Some(list), _) => is_list(list),
+        (None, Some(number)) => is_number(number),
+        (None, None) => pattern == name,
+    }
+}
+
+/// A list of CPUs, as the kernel writes it: `2-5,8`.
+fn is_list(text: &str) -> bool {
+    text.split([',', '-']).all(is_number)
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that a pattern is met by the names that it means, and by no path around it.
+    #[test]
+    fn patterns() {
+        let is_file = |path: &str| file(Path::new(path)).is_ok();
+        for path in [
+            "/proc/irq/17/smp_affinity_list",
+            "/proc/sys/kernel/sched_rt_runtime_us",
+            "/sys/fs/cgroup/noisefloor-3/cpuset.cpus",
+            "/sys/fs/cgroup/noisefloor-2-5,8/cpuset.cpus",
+            "/sys/kernel/debug/sched/base_slice_ns",
+            "/sys/kernel/debug/sched/fair_server/cpu12/runtime",
+        ] {
+            assert!(is_file(path), "{path}");
+        }
+        for path in [
+            "/proc/sys/kernel/core_pattern",
+            "/proc/sys/kernel/sched_rt_runtime_us/",
+            "/proc/irq//smp_affinity_list",
+            "/proc/irq/1a/smp_affinity_list",
+            "/proc/irq/../irq/1/smp_affinity_list",
+            "proc/irq/1/smp_affinity_list",
+            "/sys/kernel/debug/sched/..",
+            "/sys/kernel/debug/sched/fair_server/cpu/runtime",
+            "/sys/kernel/debug/sched/fair_server/cpu1/../runtime",
+            "/sys/fs/cgroup/system.slice/cpuset.cpus",
+            "/sys/fs/cgroup/noisefloor-/cpuset.cpus",
+            "/sys/fs/cgroup/noisefloor-1-/cpuset.cpus",
+            "",
+        ] {
+            assert!(!is_file(path), "{path}");
+        }
+    }
+
+    /// Check that only groups of noisefloor's are made or removed, and that a process goes back
+    /// to any group, but nowhere else.
+    #[test]
+    fn groups() {
+        let is_group = |path: &str| group(Path::new(path)).is_ok();
+        assert!(is_group("/sys/fs/cgroup/noisefloor-1"));
+        assert!(!is_group("/sys/fs/cgroup/system.slice") && !is_group("/sys/fs/cgroup"));
+        let is_any = |path: &str| any_group(Path::new(path)).is_ok();
+        assert!(is_any("/sys/fs/cgroup/user.slice/a b") && is_any("/sys/fs/cgroup"));
+        assert!(!is_any("/sys/fs/cgroup/../../etc") && !is_any("/proc/sys/kernel"));
+    }
+}

@@ -1,0 +1,87 @@
+//! Threads of this process that are runnable and do not get to run, because a real-time task has
+//! their CPU: they cannot even end by themselves.
+//!
+//! `/proc/self/task/TID/stat` says that a thread is runnable and where, `schedstat` for how long
+//! it has run. While the tick of a `nohz_full` CPU is stopped, the kernel counts that of a
+//! running thread once a second only: so a thread must have stood still for longer.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::time::{Duration, Instant};
+
+use units::{Cpu, CpuSet};
+
+use crate::numbered::numbered;
+use crate::thread::{affinity_of, keep_on};
+use crate::waiting::{WaitingThread, parse, runnable};
+
+const TASKS: &str = "/proc/self/task";
+/// For how long a thread must not have run.
+const STILL: Duration = Duration::from_millis(1_500);
+
+/// A thread that was moved to another CPU.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Moved {
+    /// The CPU on which it did not get to run.
+    pub cpu: Cpu,
+    /// The real-time task that had that CPU, where `/proc` shows one.
+    pub occupant: Option<WaitingThread>,
+}
+
+/// The threads of this process that are pinned to one of some CPUs.
+#[derive(Debug)]
+pub struct PinnedThreads {
+    cpus: CpuSet,
+    /// How much each runnable one had run, and when that was first seen.
+    still: BTreeMap<u32, (String, Instant)>,
+}
+
+impl PinnedThreads {
+    /// Those pinned to one of these CPUs.
+    pub fn new(cpus: CpuSet) -> Self {
+        Self { cpus, still: BTreeMap::new() }
+    }
+
+    /// Moves those to other CPUs that have not run since earlier calls, over 1.5 s.
+    pub fn move_starved(&mut self) -> Vec<Moved> {
+        let waiting: Vec<_> = numbered(TASKS).into_iter().filter_map(waiting).collect();
+        self.still.retain(|tid, (had, _)| {
+            waiting.iter().any(|(one, _, ran)| one == tid && ran == had)
+        });
+        let mut moved = Vec::new();
+        for (tid, cpu, ran) in waiting {
+            if !self.cpus.contains(cpu) {
+                continue;
+            }
+            let (_, since) = self.still.entry(tid).or_insert((ran, Instant::now()));
+            if since.elapsed() >= STILL && leave(tid, cpu) {
+                self.still.remove(&tid);
+                moved.push(Moved { cpu, occupant: occupant(cpu) });
+            }
+        }
+        moved
+    }
+}
+
+/// A runnable thread of this process, its CPU, and how much it has run.
+fn waiting(tid: u32) -> Option<(u32, Cpu, String)> {
+    let stat = fs::read_to_string(format!("{TASKS}/{tid}/stat")).ok()?;
+    let (cpu, _) = parse(std::process::id(), &stat)?;
+    let times = fs::read_to_string(format!("{TASKS}/{tid}/schedstat")).ok()?;
+    Some((tid, cpu, times.split_ascii_whitespace().next()?.to_owned()))
+}
+
+/// Moves a thread that may run on that CPU only to any other; whether it could be.
+fn leave(tid: u32, cpu: Cpu) -> bool {
+    let one: CpuSet = [cpu].into_iter().collect();
+    let is_pinned = affinity_of(tid).is_ok_and(|its| its == one);
+    let others = affinity_of(0).map(|own| own.without(&one)).unwrap_or_default();
+    is_pinned && !others.is_empty() && keep_on(tid, &others).is_ok()
+}
+
+/// The real-time task of another process that is runnable there.
+fn occupant(cpu: Cpu) -> Option<WaitingThread> {
+    let own = std::process::id();
+    let mut there = runnable(|on| on == cpu).map(|(_, thread)| thread);
+    there.find(|thread| thread.pid != own && thread.outranks(None))
+}

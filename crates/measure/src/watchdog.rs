@@ -1,0 +1,96 @@
+//! Ends a measurement whose threads a real-time task keeps off their CPU: once the order to stop
+//! is given, or the time is over, they are moved to another CPU, where they see that.
+//!
+//! A thread of its own waits for that; it sleeps from the beginning to the end of a measurement
+//! that ends by itself.
+
+use std::io::{ErrorKind, Read};
+use std::os::unix::net::UnixStream;
+use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
+
+use isolate::{Kept, Moved, PinnedThreads};
+use recording::{Code, Doubt};
+use units::{CpuSet, Nanos};
+
+use crate::stop::Stop;
+use crate::thread::block_signals;
+use crate::{Error, Kind, counter};
+
+/// Between two looks at the threads.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Looks after the threads that are pinned to some CPUs, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Watchdog {
+    thread: Option<JoinHandle<Vec<Moved>>>,
+    /// Closed when the measurement is over.
+    over: Option<UnixStream>,
+}
+
+impl Watchdog {
+    /// For those on these CPUs, which end within that length, if it is known.
+    pub(crate) fn start(
+        cpus: CpuSet,
+        length: Option<Nanos>,
+        stop: Stop,
+    ) -> Result<Self, Error> {
+        let failed = |error: std::io::Error| {
+            Error::new(Kind::System, format!("failed to start a thread: {error}"))
+        };
+        let (over, is_over) = UnixStream::pair().map_err(failed)?;
+        is_over.set_read_timeout(Some(LOOK)).map_err(failed)?;
+        let now = counter::kernel(libc::CLOCK_MONOTONIC_RAW);
+        let until = length.map_or(Nanos::MAX, |length| now.saturating_add(length));
+        let life = move || {
+            block_signals();
+            // It moves threads of its own process only. One that keeps them is found out.
+            let _ = isolate::drop_capabilities(Kept::Nothing);
+            stop.sleep_until_or(until, &is_over);
+            move_starved(cpus, &is_over)
+        };
+        let thread = Builder::new().name("watchdog".to_owned()).spawn(life);
+        Ok(Self { thread: Some(thread.map_err(failed)?), over: Some(over) })
+    }
+
+    /// Ends it; a doubt for each thread that was moved.
+    pub(crate) fn end(mut self) -> Vec<Doubt> {
+        self.join().iter().map(doubt).collect()
+    }
+
+    fn join(&mut self) -> Vec<Moved> {
+        drop(self.over.take());
+        self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
+    }
+}
+
+impl Drop for Watchdog {
+    fn drop(&mut self) {
+        self.join();
+    }
+}
+
+/// Moves threads that do not get to run, until all is over.
+fn move_starved(cpus: CpuSet, mut is_over: &UnixStream) -> Vec<Moved> {
+    let mut threads = PinnedThreads::new(cpus);
+    let mut moved = Vec::new();
+    loop {
+        match is_over.read(&mut [0]) {
+            Err(why) if why.kind() == ErrorKind::WouldBlock => {
+                moved.extend(threads.move_starved());
+            }
+            Err(why) if why.kind() == ErrorKind::Interrupted => {}
+            _ => return moved,
+        }
+    }
+}
+
+fn doubt(moved: &Moved) -> Doubt {
+    let Moved { cpu, occupant } = moved;
+    let who = occupant.as_ref().map_or_else(String::new, |one| format!(" {one}"));
+    let text = format!(
+        "CPU {cpu}: at its end the measuring thread did not get to run, a real-time task{who} did \
+         not leave the CPU; it was moved to another CPU to end"
+    );
+    Doubt::new(Code::Starved, text)
+}

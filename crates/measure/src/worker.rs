@@ -1,0 +1,137 @@
+//! A measuring thread that runs what others have written, which may not return: seen from outside
+//! by a socket that has a byte when the thread is ready, and is closed when it ends.
+//!
+//! Who waits is woken by that, by the order to stop, and by the end of the time; nothing wakes it
+//! meanwhile but progress that is asked for.
+
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::sync::mpsc::Sender;
+use std::time::{Duration, Instant};
+
+use units::Nanos;
+
+use crate::stop::Stop;
+use crate::watch::Watch;
+use crate::{Error, Kind, counter};
+
+/// Between two looks at a thread that is to end.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// The thread's end; dropped where the thread ends.
+#[derive(Debug)]
+pub(crate) struct Worker(UnixStream);
+
+/// The end of who waits for it.
+#[derive(Debug)]
+pub(crate) struct Ends {
+    socket: UnixStream,
+    stop: Stop,
+}
+
+impl Worker {
+    /// Both ends.
+    pub(crate) fn pair(stop: Stop) -> Result<(Self, Ends), Error> {
+        let failed = |error: std::io::Error| {
+            Error::new(Kind::System, format!("failed to make a socket: {error}"))
+        };
+        let (own, socket) = UnixStream::pair().map_err(failed)?;
+        socket.set_read_timeout(Some(LOOK)).map_err(failed)?;
+        Ok((Self(own), Ends { socket, stop }))
+    }
+
+    /// Sends what the thread has to tell when it is ready, and wakes who waits for that.
+    pub(crate) fn tell<T>(&self, sender: &Sender<T>, word: T) {
+        // Where nobody waits any more, the thread is about to learn it.
+        let _ = sender.send(word);
+        let _ = (&self.0).write(&[0]);
+    }
+}
+
+impl Ends {
+    /// Waits until the thread tells or ends, and lets `look` look at it on the way, as often as
+    /// `watch` asks. Where it does neither for `patience` after the order to stop, or after
+    /// `length`, `watch` learns that.
+    pub(crate) fn wait(
+        &mut self,
+        watch: &mut dyn Watch,
+        length: Option<Nanos>,
+        patience: Nanos,
+        mut look: impl FnMut(&mut dyn Watch),
+    ) {
+        let until = length.map_or(Nanos::MAX, |length| now().saturating_add(length));
+        let mut has_told = false;
+        while !has_told && now() < until && !self.stop.given() {
+            let next = watch.period().map_or(until, |period| until.min(now() + period));
+            self.stop.sleep_until_or(next, &self.socket);
+            look(watch);
+            has_told = self.has_told();
+        }
+        let began = Instant::now();
+        while !(has_told || self.has_told()) {
+            if began.elapsed() >= Duration::from(patience) {
+                watch.never_returns(patience);
+            }
+        }
+        look(watch);
+    }
+
+    /// Whether there is something, or comes within a moment.
+    fn has_told(&mut self) -> bool {
+        let is_later = |why: &std::io::Error| {
+            matches!(why.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
+        };
+        self.socket.read(&mut [0]).err().is_none_or(|why| !is_later(&why))
+    }
+}
+
+fn now() -> Nanos {
+    counter::kernel(libc::CLOCK_MONOTONIC_RAW)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering;
+    use std::sync::mpsc::channel;
+
+    use super::*;
+    use crate::Silent;
+
+    /// Counts how often it learns that a thread does not return, and then ends the thread.
+    struct Patient(Silent, Option<Worker>);
+
+    impl Watch for Patient {
+        fn stop(&self) -> &Stop {
+            self.0.stop()
+        }
+
+        fn never_returns(&mut self, _: Nanos) {
+            self.1 = None;
+        }
+    }
+
+    /// Check that one waits until the thread tells, and again until it ends; and that one that
+    /// does neither is noticed after the time, and after the order to stop.
+    #[test]
+    fn waits_for_both() {
+        let silent = || Silent::new().unwrap();
+        let mut watch = silent();
+        let (worker, mut ends) = Worker::pair(watch.stop().clone()).unwrap();
+        let (tell, told) = channel();
+        let thread = std::thread::spawn(move || worker.tell(&tell, 7));
+        ends.wait(&mut watch, None, Nanos::MAX, |_| {});
+        assert_eq!(told.recv(), Ok(7));
+        ends.wait(&mut watch, None, Nanos::MAX, |_| {});
+        thread.join().unwrap();
+
+        for is_told in [false, true] {
+            let watch = silent();
+            let (worker, mut ends) = Worker::pair(watch.stop().clone()).unwrap();
+            watch.stop().flag().store(is_told, Ordering::Relaxed);
+            let mut watch = Patient(watch, Some(worker));
+            let length = (!is_told).then_some(Nanos::from_millis(1));
+            ends.wait(&mut watch, length, Nanos::from_millis(1), |_| {});
+            assert!(watch.1.is_none());
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Files that recordings are read from: regular files, FIFOs and standard input.
+//!
+//! A recording is read as a stream and never held in memory as text. It is read twice (`file`):
+//! what comes from a pipe is kept for that in a temporary file without a name. No more than
+//! [`SIZE_MAX`] is read of anything, and devices, which may have no end, are refused.
+
+use std::fs::{self, File, Metadata};
+use std::io::{self, BufReader, ErrorKind, Read, Seek, Write};
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
+
+use serde_json::Deserializer;
+use serde_json::de::IoRead;
+
+use crate::file::Head;
+use crate::{Error, Kind, Recording};
+
+/// The size in bytes of the largest recording that is read.
+pub const SIZE_MAX: u64 = 512 << 20;
+
+impl Recording {
+    /// Reads a file; a FIFO is read until its writer closes it.
+    ///
+    /// # Errors
+    /// As [`Recording::from_json`], and `Kind::Io`, also where the file is a device or larger
+    /// than [`SIZE_MAX`].
+    pub fn load(file: &Path) -> Result<Self, Error> {
+        let failed = |error: io::Error| Error::new(Kind::Io, file, error.to_string());
+        // Opening a device may change its state.
+        refuse(&fs::metadata(file).map_err(failed)?).map_err(failed)?;
+        let mut open = File::open(file).map_err(failed)?;
+        let about = open.metadata().map_err(failed)?;
+        refuse(&about).map_err(failed)?;
+        if !about.is_file() {
+            return Self::read(open, file);
+        }
+        let head = Head::read(json(Bounded::new(&open)), file)?;
+        open.rewind().map_err(failed)?;
+        head.body(json(Bounded::new(&open)), file)
+    }
+
+    /// Reads a stream to its end; `file` is named in messages only.
+    ///
+    /// # Errors
+    /// As [`Recording::from_json`], and `Kind::Io`, also where there is more than [`SIZE_MAX`].
+    pub fn read(stream: impl Read, file: &Path) -> Result<Self, Error> {
+        let failed = |error: io::Error| Error::new(Kind::Io, file, error.to_string());
+        let mut copy = tempfile::tempfile().map_err(failed)?;
+        let stream = Copied { stream: Bounded::new(stream), copy: &copy };
+        let head = Head::read(json(stream), file)?;
+        copy.rewind().map_err(failed)?;
+        head.body(json(copy), file)
+    }
+}
+
+fn json<R: Read>(stream: R) -> Deserializer<IoRead<BufReader<R>>> {
+    Deserializer::from_reader(BufReader::new(stream))
+}
+
+/// Refuses what is no recording by what it is, before it is read.
+fn refuse(about: &Metadata) -> io::Result<()> {
+    let what = about.file_type();
+    if what.is_dir() {
+        return Err(ErrorKind::IsADirectory.into());
+    }
+    for (is_it, name) in [
+        (what.is_char_device(), "a character device"),
+        (what.is_block_device(), "a block device"),
+        (what.is_socket(), "a socket"),
+    ] {
+        if is_it {
+            let text = format!("is {name}, not a recording; '-' reads standard input");
+            return Err(io::Error::new(ErrorKind::InvalidInput, text));
+        }
+    }
+    if about.len() > SIZE_MAX { Err(too_large()) } else { Ok(()) }
+}
+
+fn too_large() -> io::Error {
+    let text = format!("larger than {} MiB, the most that is read", SIZE_MAX >> 20);
+    io::Error::new(ErrorKind::FileTooLarge, text)
+}
+
+/// A stream that fails where it goes on after [`SIZE_MAX`].
+struct Bounded<R> {
+    stream: R,
+    left: u64,
+}
+
+impl<R> Bounded<R> {
+    fn new(stream: R) -> Self {
+        Self { stream, left: SIZE_MAX }
+    }
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        // One more byte shows whether there is more.
+        let read = (&mut self.stream).take(self.left + 1).read(bytes)?;
+        let rest = self.left.checked_sub(read as u64);
+        self.left = rest.ok_or_else(too_large)?;
+        Ok(read)
+    }
+}
+
+/// A stream that is copied to a file while it is read.
+struct Copied<'a, R> {
+    stream: R,
+    copy: &'a File,
+}
+
+impl<R: Read> Read for Copied<'_, R> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let read = self.stream.read(bytes)?;
+        self.copy.write_all(&bytes[..read])?;
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that a stream is read to the largest size and refused beyond it.
+    #[test]
+    fn bounded() {
+        let mut whole = Bounded { stream: io::repeat(b' ').take(100), left: 100 };
+        assert_eq!(io::copy(&mut whole, &mut io::sink()).unwrap(), 100);
+        let mut longer = Bounded { stream: io::repeat(b' ').take(101), left: 100 };
+        let error = io::copy(&mut longer, &mut io::sink()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::FileTooLarge);
+    }
+}
