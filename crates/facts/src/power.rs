@@ -7,29 +7,18 @@
 
 use std::collections::BTreeSet;
 
-use serde::{Deserialize, Serialize};
+use units::Cpu;
 
 use crate::absence::Needs;
 use crate::fact::{Fact, Unknown, Why, group};
+use crate::idle::{IdleState, folder, idle_states};
 use crate::sources::Sources;
 
 const POLICIES: &str = "/sys/devices/system/cpu/cpufreq";
+/// The CPU whose idle states are told.
+const BOOT: Cpu = Cpu::new(0);
 const FIRST: &str = "/sys/devices/system/cpu/cpu0/cpufreq";
 const IDLE: &str = "/sys/devices/system/cpu/cpuidle";
-const STATES: &str = "/sys/devices/system/cpu/cpu0/cpuidle";
-/// The kernel has room for ten (`CPUIDLE_STATE_MAX`).
-const STATES_MAX: usize = 10;
-
-/// A state an idle CPU can be in.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct IdleState {
-    /// The state's name: `C6`.
-    pub name: String,
-    /// How long waking up from it takes, in microseconds.
-    pub latency_us: u64,
-    /// Whether it has been switched off.
-    pub disabled: bool,
-}
 
 group! {
     /// Power.
@@ -50,14 +39,15 @@ group! {
 impl Power {
     pub(crate) fn read(sources: &Sources) -> Self {
         let idle = Needs::since("2.6.24").with(&["CPU_IDLE"]);
-        let states = states(sources).map_err(|unknown| sources.why(&unknown, &idle));
+        let states = idle_states(sources.root, BOOT)
+            .map_err(|unknown| sources.why(&unknown, &idle));
         Self {
             driver: driver(sources),
             governor: governor(sources),
             idle_driver: sources
                 .explained(&sources.word(&format!("{IDLE}/current_driver")), &idle),
             idle_governor: sources.explained(&idle_governor(sources), &idle),
-            idle_states: Fact::of(states, format!("{STATES}/state*")),
+            idle_states: Fact::of(states, format!("{}/state*", folder(BOOT))),
         }
     }
 }
@@ -110,41 +100,6 @@ fn idle_governor(sources: &Sources) -> Fact<String> {
     if fixed.get().is_some() { fixed } else { current }
 }
 
-fn states(sources: &Sources) -> Result<Vec<IdleState>, Unknown> {
-    let first = match state(sources, 0) {
-        Err(unknown) if unknown.code == Why::Absent => {
-            let text = "no idle driver is loaded, or it has no states";
-            return Err(Unknown::new(Why::Absent, text));
-        }
-        first => first?,
-    };
-    let mut states = vec![first];
-    for number in 1..STATES_MAX {
-        match state(sources, number) {
-            Ok(state) => states.push(state),
-            Err(unknown) if unknown.code == Why::Absent => break,
-            Err(unknown) => return Err(unknown),
-        }
-    }
-    Ok(states)
-}
-
-fn state(sources: &Sources, number: usize) -> Result<IdleState, Unknown> {
-    let file = |name: &str| format!("{STATES}/state{number}/{name}");
-    let name = sources.word(&file("name")).value().cloned().map_err(Clone::clone)?;
-    let latency = sources.number::<u64>(&file("latency"));
-    let latency_us = *latency.value().map_err(Clone::clone)?;
-    // 0, or a number with one bit for each of those who switched it off; before 3.4
-    // there was no such file, and no state could be.
-    let disable = sources.number::<u64>(&file("disable"));
-    let disabled = match disable.value() {
-        Ok(&who) => who != 0,
-        Err(unknown) if unknown.code == Why::Absent => false,
-        Err(unknown) => return Err(unknown.clone()),
-    };
-    Ok(IdleState { name, latency_us, disabled })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -156,51 +111,20 @@ mod tests {
         tree(&pairs)
     }
 
-    /// Check this machine's two idle states, and one that is switched off.
+    /// Check that an idle driver, its governor and CPU 0's states are found.
     #[test]
-    fn idle_states() {
-        let path = |state: usize, name: &str| format!("{STATES}/state{state}/{name}");
+    fn idle() {
         let tree = files(&[
-            (path(0, "name"), "POLL\n"),
-            (path(0, "latency"), "0\n"),
-            (path(0, "disable"), "0\n"),
-            (path(1, "name"), "haltpoll idle\n"),
-            (path(1, "latency"), "1\n"),
-            (path(1, "disable"), "1\n"),
-            (path(2, "name"), "C6\n"),
-            (path(2, "latency"), "133\n"),
+            (format!("{}/state0/name", folder(BOOT)), "POLL\n"),
+            (format!("{}/state0/latency", folder(BOOT)), "0\n"),
             (format!("{IDLE}/current_driver"), "haltpoll\n"),
             (format!("{IDLE}/current_governor_ro"), "menu\n"),
         ]);
         let power = Power::read(&tree.sources());
-        let state = |name: &str, latency_us, disabled| IdleState {
-            name: name.to_owned(),
-            latency_us,
-            disabled,
-        };
-        let expected = [
-            state("POLL", 0, false),
-            state("haltpoll idle", 1, true),
-            state("C6", 133, false),
-        ];
-        assert_eq!(power.idle_states.get().unwrap(), &expected);
+        assert_eq!(power.idle_states.get().unwrap().len(), 1);
         assert_eq!(power.idle_driver.get().unwrap(), "haltpoll");
         assert_eq!(power.idle_governor.get().unwrap(), "menu");
         assert!(power.idle_governor.source().ends_with("current_governor_ro"));
-    }
-
-    /// Check that a broken state is named, not left out.
-    #[test]
-    fn broken_state() {
-        let path = |state: usize, name: &str| format!("{STATES}/state{state}/{name}");
-        let tree = files(&[
-            (path(0, "name"), "POLL\n"),
-            (path(0, "latency"), "0\n"),
-            (path(1, "name"), "C1\n"),
-            (path(1, "latency"), "long\n"),
-        ]);
-        let states = Power::read(&tree.sources()).idle_states;
-        assert_eq!(states.value().unwrap_err().code, Why::Garbage);
     }
 
     /// Check that governors are named once each where CPUs differ.

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
+use std::str::FromStr;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -119,6 +120,30 @@ impl Root {
     /// Why the file could not be read.
     pub fn text(&self, path: &str) -> Result<String, Unknown> {
         Ok(String::from_utf8_lossy(&self.bytes(path)?).into_owned())
+    }
+
+    /// What the file's text says, as a whole.
+    pub(crate) fn parsed<T: FromStr>(
+        &self,
+        path: &str,
+        expected: &str,
+    ) -> Result<T, Unknown> {
+        let text = self.text(path)?;
+        let garbage = |_| Unknown::garbage(path, 1, &text, expected);
+        text.trim().parse().map_err(garbage)
+    }
+
+    /// The file's only line, without white space around it.
+    pub(crate) fn line(&self, path: &str) -> Result<String, Unknown> {
+        let text = self.text(path)?;
+        let line = text.trim();
+        if line.is_empty() {
+            return Err(Unknown::new(Why::Absent, format!("{path} is empty")));
+        }
+        if line.chars().any(char::is_control) {
+            return Err(Unknown::garbage(path, 1, line, "one line of text"));
+        }
+        Ok(line.to_owned())
     }
 
     /// The beginning of a file that says what matters first and can be long, as text.

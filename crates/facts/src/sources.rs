@@ -9,7 +9,7 @@ use units::CpuSet;
 
 use crate::command_line::{self, CommandLine};
 use crate::config::{self, Config};
-use crate::fact::{Fact, Unknown, Why};
+use crate::fact::{Fact, Unknown};
 use crate::kernel_log::KernelLog;
 use crate::release::Release;
 use crate::root::Root;
@@ -76,17 +76,17 @@ impl<'a> Sources<'a> {
 
     /// The file's only number.
     pub(crate) fn number<T: FromStr>(&self, path: &str) -> Fact<T> {
-        Fact::of(self.parsed(path, "a number"), path)
+        Fact::of(self.root.parsed(path, "a number"), path)
     }
 
     /// The file's only line, without white space around it.
     pub(crate) fn word(&self, path: &str) -> Fact<String> {
-        Fact::of(self.line(path), path)
+        Fact::of(self.root.line(path), path)
     }
 
     /// The file's list of CPUs.
     pub(crate) fn cpus(&self, path: &str) -> Fact<CpuSet> {
-        Fact::of(self.parsed(path, "a list of CPUs"), path)
+        Fact::of(self.root.parsed(path, "a list of CPUs"), path)
     }
 
     /// The file's mask of CPUs.
@@ -94,24 +94,6 @@ impl<'a> Sources<'a> {
         let text = self.root.text(path)?;
         let garbage = |_| Unknown::garbage(path, 1, &text, "a mask of CPUs");
         CpuSet::from_mask(&text).map_err(garbage)
-    }
-
-    fn parsed<T: FromStr>(&self, path: &str, expected: &str) -> Result<T, Unknown> {
-        let text = self.root.text(path)?;
-        let garbage = |_| Unknown::garbage(path, 1, &text, expected);
-        text.trim().parse().map_err(garbage)
-    }
-
-    fn line(&self, path: &str) -> Result<String, Unknown> {
-        let text = self.root.text(path)?;
-        let line = text.trim();
-        if line.is_empty() {
-            return Err(Unknown::new(Why::Absent, format!("{path} is empty")));
-        }
-        if line.chars().any(char::is_control) {
-            return Err(Unknown::garbage(path, 1, line, "one line of text"));
-        }
-        Ok(line.to_owned())
     }
 }
 
