@@ -50,6 +50,7 @@ pub use capabilities::{Kept, drop_all_capabilities, drop_capabilities};
 pub use child::{may_have, may_outrank, may_take_turns, take_turns, tether};
 pub use choice::{choose, leave_room, watch};
 pub use claim::{Berth, Claim, Owner, Stranger, berth, claim};
+pub use dma_latency::wake_limit_us;
 pub use error::{Error, Kind};
 pub use hold::{Fate, Hold, Returned, restore};
 pub use isolation::{Isolation, Wishes};

@@ -7,11 +7,14 @@
 //!
 //! Cannot see: which of these it was, or who was in the way.
 
+use std::collections::BTreeMap;
 use std::sync::mpsc::channel;
 use std::thread;
 
-use facts::Facts;
-use recording::{Code, CpuLatency, Doubt, LatencySeries, LatencySpec, Meanwhile, Wakeup};
+use facts::{Facts, IdleCount, Root};
+use recording::{
+    Code, CpuLatency, Doubt, IdleUse, LatencySeries, LatencySpec, Meanwhile, Wakeup,
+};
 use units::{Cpu, CpuSet, Nanos, Span};
 
 use crate::alarms::now;
@@ -54,6 +57,7 @@ pub(crate) fn run(
 /// Everything a run leaves behind.
 struct Whole {
     before: Counters,
+    idle: Vec<CpuIdle>,
     began: Nanos,
     seen: Vec<Seen>,
 }
@@ -61,6 +65,8 @@ struct Whole {
 impl Whole {
     fn series(self, after: &Counters, facts: &Facts) -> LatencySeries {
         let (began_ns, before) = (self.began, self.before);
+        let mut idle: BTreeMap<Cpu, CpuIdle> =
+            self.idle.into_iter().map(|idle| (idle.cpu, idle)).collect();
         let cpu_latency = |seen: Seen| CpuLatency {
             cpu: seen.cpu,
             first_ns: seen.first.saturating_sub(began_ns),
@@ -73,8 +79,42 @@ impl Whole {
                 waited_ns: seen.meanwhile.waited_ns,
                 ..after.since(&before, seen.cpu, facts)
             },
+            wake_limit_us: idle.get(&seen.cpu).and_then(|idle| idle.wake_limit_us),
+            idle_states: idle
+                .remove(&seen.cpu)
+                .map(CpuIdle::until_now)
+                .unwrap_or_default(),
         };
         LatencySeries { began_ns, cpus: self.seen.into_iter().map(cpu_latency).collect() }
+    }
+}
+
+/// A CPU's idle states at one moment.
+struct CpuIdle {
+    cpu: Cpu,
+    wake_limit_us: Option<u32>,
+    /// None where the kernel tells of none.
+    counts: Vec<IdleCount>,
+}
+
+impl CpuIdle {
+    fn now(cpu: Cpu) -> Self {
+        let counts = facts::idle_counts(&Root::live(), cpu).unwrap_or_default();
+        Self { cpu, wake_limit_us: isolate::wake_limit_us(cpu), counts }
+    }
+
+    /// What the states were used for since then.
+    fn until_now(self) -> Vec<IdleUse> {
+        let later = Self::now(self.cpu).counts;
+        let pairs = self.counts.into_iter().zip(later);
+        let used = pairs.map(|(before, after)| IdleUse {
+            name: before.state.name,
+            latency_us: before.state.latency_us,
+            disabled: before.state.disabled,
+            entered: after.entered.saturating_sub(before.entered),
+            time_ns: Nanos::from_micros(after.time_us.saturating_sub(before.time_us)),
+        });
+        used.collect()
     }
 }
 
@@ -93,6 +133,7 @@ fn sleep_all(spec: &LatencySpec, watch: &mut dyn Watch) -> Result<Whole, Error> 
         // Only the threads hold it now: were they all to die, waiting would end.
         drop(done);
         let before = Counters::now();
+        let idle = spec.cpus.iter().map(CpuIdle::now).collect();
         let began = now();
         let start = counter::kernel(libc::CLOCK_MONOTONIC_RAW);
         for (number, sleeper) in (0..).zip(&sleepers) {
@@ -102,7 +143,7 @@ fn sleep_all(spec: &LatencySpec, watch: &mut dyn Watch) -> Result<Whole, Error> 
         watch::until_all(watch, "sleeping", &finished, sleepers.len(), length);
         let joined = sleepers.into_iter().map(|s| Sleeper::join(s).and_then(|seen| seen));
         let seen = joined.collect::<Result<_, _>>()?;
-        Ok(Whole { before, began, seen })
+        Ok(Whole { before, idle, began, seen })
     })
 }
 

@@ -70,6 +70,28 @@ pub struct CpuLatency {
     pub lost: Option<LostWakeups>,
     /// What `/proc` says happened on the CPU in the meantime.
     pub meanwhile: Meanwhile,
+    /// How long waking the CPU might take at most, in microseconds (PM QoS); 2,000,000,000 where
+    /// there was no limit, `None` where it could not be read.
+    #[serde(default)]
+    pub wake_limit_us: Option<u32>,
+    /// The CPU's idle states, the shallowest first; none where the kernel tells of none.
+    #[serde(default)]
+    pub idle_states: Vec<IdleUse>,
+}
+
+/// An idle state, and what it was used for in the meantime.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IdleUse {
+    /// The state's name: `C6`.
+    pub name: String,
+    /// How long waking up from it takes, in microseconds, as the idle driver has it.
+    pub latency_us: u64,
+    /// Whether it was switched off.
+    pub disabled: bool,
+    /// How often the CPU entered it.
+    pub entered: u64,
+    /// How long the CPU was in it; a stay counts when it ends.
+    pub time_ns: Nanos,
 }
 
 /// One time the thread woke up. Written as the pair `[expiries, late_ns]`.
@@ -144,6 +166,14 @@ mod tests {
                     max_ns: Nanos::from_micros(1_000),
                 }),
                 meanwhile: Meanwhile::default(),
+                wake_limit_us: Some(0),
+                idle_states: vec![IdleUse {
+                    name: "C6".to_owned(),
+                    latency_us: 133,
+                    disabled: false,
+                    entered: 7,
+                    time_ns: Nanos::from_micros(9),
+                }],
             }],
         };
         let asked = serde_json::json!({
@@ -158,6 +188,9 @@ mod tests {
                     "ns": 1_003_000, "min_ns": 3_000, "max_ns": 1_000_000},
                 "meanwhile": {"span_ns": 0, "interrupts": null, "softirqs": null,
                     "preempted": 0, "waited_ns": null, "steal_ns": null},
+                "wake_limit_us": 0,
+                "idle_states": [{"name": "C6", "latency_us": 133, "disabled": false,
+                    "entered": 7, "time_ns": 9_000}],
             }],
         });
         assert_eq!(serde_json::to_value(&spec).unwrap(), asked);

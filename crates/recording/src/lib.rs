@@ -43,7 +43,9 @@ pub use jitter::{
     JitterPlan, JitterSeries, JitterSoFar, JitterSpec, LoopTimes, LostTests,
     UnfinishedTest,
 };
-pub use latency::{CpuLatency, LatencySeries, LatencySpec, LostWakeups, Timer, Wakeup};
+pub use latency::{
+    CpuLatency, IdleUse, LatencySeries, LatencySpec, LostWakeups, Timer, Wakeup,
+};
 pub use nohz::{
     KeptBy, NohzSeries, NohzSpec, NohzTry, SoftirqCount, TickReturn, TimerCount,
     WaitingThread,

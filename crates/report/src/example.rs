@@ -3,12 +3,12 @@
 use facts::Facts;
 use recording::{
     Blamed, Body, Call, CallTimes, CallsSeries, CallsSpec, CheckSeries, CheckSpec, Code,
-    Counted, CpuLatency, CpuNoise, CpuTicks, Culprit, CulpritKind, Doubt, Ended,
-    Interruptions, JitterPlan, JitterSeries, JitterSpec, LatencySeries, LatencySpec,
-    LineCount, LoopTimes, Lost, LostTests, Meanwhile, NoiseSeries, NoiseSpec, Partner,
-    Picked, Recording, RunSeries, RunSpec, Share, Source, Steal, StealClock, Thread,
-    TickSample, TicksSeries, TicksSpec, Timer, UnfinishedTest, Usage, WakersSeries,
-    WakersSpec, Wakeup, WokenThread, Words, Workload,
+    Counted, CpuNoise, CpuTicks, Culprit, CulpritKind, Doubt, Ended, Interruptions,
+    JitterPlan, JitterSeries, JitterSpec, LineCount, LoopTimes, Lost, LostTests,
+    Meanwhile, NoiseSeries, NoiseSpec, Partner, Picked, Recording, RunSeries, RunSpec,
+    Share, Source, Steal, StealClock, Thread, TickSample, TicksSeries, TicksSpec,
+    UnfinishedTest, Usage, WakersSeries, WakersSpec, Wakeup, WokenThread, Words,
+    Workload,
 };
 use units::{Cpu, CpuSet, LengthUnit, Nanos, Span, TscDelta, TscHz};
 
@@ -75,11 +75,11 @@ pub(crate) fn facts(groups: &str) -> Facts {
     serde_json::from_str(&format!("{{{groups},{BESIDE}}}")).unwrap()
 }
 
-fn set(count: u32) -> CpuSet {
+pub(crate) fn set(count: u32) -> CpuSet {
     (0..count).map(Cpu::new).collect()
 }
 
-fn recording(groups: &str, body: Body, doubts: Vec<Doubt>) -> Recording {
+pub(crate) fn recording(groups: &str, body: Body, doubts: Vec<Doubt>) -> Recording {
     Recording {
         taken: "2026-11-20T06:30:12Z".to_owned(),
         tool: "noisefloor 0.1.0".to_owned(),
@@ -142,7 +142,7 @@ fn cpu_noise(cpu: u32) -> CpuNoise {
     }
 }
 
-fn meanwhile(cpu: u32) -> Meanwhile {
+pub(crate) fn meanwhile(cpu: u32) -> Meanwhile {
     let line = |line: &str, name: &str, count, timer| LineCount {
         line: line.to_owned(),
         name: name.to_owned(),
@@ -351,42 +351,6 @@ pub(crate) fn jitter(groups: &str) -> Recording {
         meanwhile: meanwhile(1),
     };
     recording(groups, Body::Jitter { spec, series }, Vec::new())
-}
-
-/// Timers that woke threads of that many CPUs two thousand times; on the last CPU one thread
-/// was once 20 ms late. Ordinary tasks in a guest, real-time ones elsewhere.
-pub(crate) fn latency(groups: &str, count: u32) -> Recording {
-    let fifo = (groups != GUEST).then_some(80);
-    let slack = if fifo.is_none() { 50_000 } else { 0 };
-    let late = |cpu: u32, at: u64| {
-        Nanos::from_nanos(slack + 4_000 + at % 900 * 7 + u64::from(cpu))
-    };
-    let cpu_latency = |cpu: u32| {
-        let mut wakeups: Vec<Wakeup> =
-            (0..1_980).map(|at| Wakeup { expiries: 1, late_ns: late(cpu, at) }).collect();
-        if cpu + 1 == count {
-            wakeups.push(Wakeup { expiries: 20, late_ns: Nanos::from_millis(20) });
-        }
-        CpuLatency {
-            cpu: Cpu::new(cpu),
-            first_ns: Nanos::from_micros(5_000),
-            slack_ns: Nanos::from_nanos(slack),
-            clock_ns: Nanos::from_nanos(27),
-            wakeups,
-            lost: None,
-            meanwhile: meanwhile(cpu),
-        }
-    };
-    let spec = LatencySpec {
-        cpus: set(count),
-        interval_ns: Nanos::from_millis(1),
-        duration_ns: Nanos::from_secs(2),
-        timer: Timer::ClockNanosleep,
-        fifo,
-    };
-    let began_ns = Nanos::from_secs(77);
-    let series = LatencySeries { began_ns, cpus: (0..count).map(cpu_latency).collect() };
-    recording(groups, Body::Latency { spec, series }, Vec::new())
 }
 
 /// A program that ended by itself, and of which interruptions were seen; elsewhere than in a

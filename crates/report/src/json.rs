@@ -141,6 +141,7 @@ mod tests {
 
     use super::*;
     use crate::example::{self, GUEST};
+    use crate::latency_example;
 
     fn keys(value: &Value) -> Vec<&str> {
         value.as_object().unwrap().keys().map(String::as_str).collect()
@@ -158,7 +159,7 @@ mod tests {
             example::ticks(GUEST, 2, 2),
             example::check(GUEST, 2),
             example::calls(GUEST),
-            example::latency(GUEST, 2),
+            latency_example::latency(GUEST, 2),
             example::run(GUEST),
             example::wakers(GUEST, 20),
             example::jitter(GUEST),
@@ -200,7 +201,7 @@ mod tests {
             example::noise(GUEST, 2),
             example::check(GUEST, 2),
             example::calls(GUEST),
-            example::latency(GUEST, 2),
+            latency_example::latency(GUEST, 2),
             example::run(GUEST),
             example::wakers(GUEST, 20),
             example::jitter(GUEST),

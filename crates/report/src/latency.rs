@@ -11,6 +11,7 @@ use stats::{CpuLatencySummary, LatencySummary};
 use units::Nanos;
 
 use crate::doubts::doubts;
+use crate::idle_states::idle_states;
 use crate::number;
 use crate::paragraph::paragraph;
 use crate::summary::latency_summary;
@@ -35,7 +36,8 @@ pub(crate) fn latency_text(
     text.push_str(&left_out(&summary, shown.len()));
     text.push('\n');
     text.push_str(&paragraph("", &words(&summary)));
-    for sentence in [slack(spec, &summary), coarse(facts), stolen(&summary)] {
+    let idle = Some(idle_states(facts, &summary));
+    for sentence in [slack(spec, &summary), idle, coarse(facts), stolen(&summary)] {
         let sentence =
             sentence.map(|sentence| "\n".to_owned() + &paragraph("", &sentence));
         text.push_str(&sentence.unwrap_or_default());
@@ -151,12 +153,13 @@ mod tests {
     use insta::assert_snapshot;
 
     use crate::example::{self, GUEST, METAL};
+    use crate::latency_example;
     use crate::text;
 
     /// Check `latency` of ordinary tasks in a guest.
     #[test]
     fn latency_of_a_guest() {
-        assert_snapshot!(text(&example::latency(GUEST, 2)), @r#"
+        assert_snapshot!(text(&latency_example::latency(GUEST, 2)), @r#"
     Latency: how late a timer (clock_nanosleep) woke an ordinary task, every 1 ms
     for 2 s on CPUs 0,1.
 
@@ -174,6 +177,12 @@ mod tests {
     ordinary task's clock_nanosleep (its timer slack), to be interrupted less often.
     A timerfd (--timer timerfd) and real-time tasks (--fifo) have no slack.
 
+    Idle states that could be entered: POLL (0 ns to wake up), haltpoll idle (1 µs
+    to wake up). The CPU latency limit (PM QoS) is not known: only root can read
+    /dev/cpu_dma_latency. The CPUs were in haltpoll idle for 94.4 % of the time.
+    Samples include the time to wake up from them. With --dma-latency 0 only the
+    first is allowed, which is cyclictest's default.
+
     Meanwhile the hypervisor took 20 ms from CPU 1 (steal).
     "#);
     }
@@ -181,7 +190,7 @@ mod tests {
     /// Check `latency` of real-time tasks on many CPUs, with wide numbers.
     #[test]
     fn latency_of_many() {
-        assert_snapshot!(text(&example::wide(example::latency(METAL, 30))), @r#"
+        assert_snapshot!(text(&example::wide(latency_example::latency(METAL, 30))), @r#"
     Latency: how late a timer (clock_nanosleep) woke a real-time task of priority 80
     (SCHED_FIFO), every 1 ms for 206 min on CPUs 0-29.
 
@@ -210,6 +219,11 @@ mod tests {
     was still late for an earlier one; they are samples too, each as late as it was
     answered. "typical": half of the samples were not later; "p99": 99 of 100;
     "p99.9": 999 of 1000.
+
+    Idle states that could be entered: POLL (0 ns to wake up); not C1 (2 µs to wake
+    up), C6 (133 µs to wake up). The CPU latency limit is 0 ns (PM QoS,
+    /dev/cpu_dma_latency). Without this limit CPUs enter deeper idle states, and
+    samples include the time to wake up from them.
 
     Meanwhile the hypervisor took 40 ms from CPU 702 (steal).
     "#);

@@ -32,11 +32,14 @@ mod fit;
 mod flame;
 mod folded;
 mod histogram;
+mod idle_states;
 mod jitter;
 mod json;
 mod kernel_label;
 mod kinds_table;
 mod latency;
+#[cfg(test)]
+mod latency_example;
 mod limits;
 mod made_with;
 mod meanwhile;

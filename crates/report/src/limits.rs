@@ -47,6 +47,7 @@ fn sentence(excess: &Excess) -> String {
 mod tests {
     use super::*;
     use crate::example;
+    use crate::latency_example;
     use units::{Nanos, Ppm};
 
     /// Check the sentences, for a measurement with noise in it and one without.
@@ -58,7 +59,7 @@ mod tests {
         assert_eq!(lines.len(), 2);
         assert!(lines[0].starts_with("limit exceeded: CPU 0 lost "), "{}", lines[0]);
         assert!(lines[1].ends_with(", at most 1 ns"), "{}", lines[1]);
-        let lines = exceeded(&example::latency(example::MUTE, 1), &limits);
+        let lines = exceeded(&latency_example::latency(example::MUTE, 1), &limits);
         assert_eq!(lines.len(), 1);
         assert!(lines[0].contains(" woke up 20 ms late, "), "{}", lines[0]);
         assert_eq!(exceeded(&example::ticks(example::MUTE, 1, 1), &limits), [""; 0]);

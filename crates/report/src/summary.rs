@@ -1,7 +1,7 @@
 //! From a recording to its summary: fields are moved, nothing is worked out here.
 
 use recording::{
-    Blamed, CallsSeries, CallsSpec, CheckSeries, CpuLatency, CpuNoise, Ended,
+    Blamed, CallsSeries, CallsSpec, CheckSeries, CpuLatency, CpuNoise, Ended, IdleUse,
     Interruptions, JitterSeries, JitterSpec, LatencySeries, LatencySpec, LoopTimes,
     LostWakeups, Meanwhile, NohzSeries, NohzSpec, NoiseSeries, Partner, RunSeries,
     RunSpec, Share, Steal, ThreadOwner, TickSample, TicksSeries, Usage, WakersSeries,
@@ -9,12 +9,12 @@ use recording::{
 };
 use stats::{
     CallInput, CallsSummary, CheckSummary, CountInput, Culprit, EndedSummary,
-    InterruptionsInput, JitterInput, JitterSummary, LatencyInput, LatencySummary,
-    LatencyTerms, LineInput, LoopInput, LostInput, LostTestsInput, LostWakeupsInput,
-    MeanwhileInput, NohzInput, NohzStressSummary, NohzTestSummary, NoiseInput,
-    NoiseSummary, OwnerInput, PartnerInput, RunInput, RunSummary, ShareInput, StealInput,
-    TickInput, TickReturnInput, TicksSummary, UsageSummary, Verdict, WakersSummary,
-    WakeupInput, WokenInput,
+    IdleStateInput, InterruptionsInput, JitterInput, JitterSummary, LatencyInput,
+    LatencySummary, LatencyTerms, LineInput, LoopInput, LostInput, LostTestsInput,
+    LostWakeupsInput, MeanwhileInput, NohzInput, NohzStressSummary, NohzTestSummary,
+    NoiseInput, NoiseSummary, OwnerInput, PartnerInput, RunInput, RunSummary, ShareInput,
+    StealInput, TickInput, TickReturnInput, TicksSummary, UsageSummary, Verdict,
+    WakersSummary, WakeupInput, WokenInput,
 };
 
 /// The summary of what `noise` saw.
@@ -84,6 +84,18 @@ fn latency_input(cpu: &CpuLatency) -> LatencyInput<'_> {
         wakeups: cpu.wakeups.iter().map(wakeup).collect(),
         lost: cpu.lost.map(lost),
         meanwhile: meanwhile_input(&cpu.meanwhile),
+        wake_limit_us: cpu.wake_limit_us,
+        idle_states: cpu.idle_states.iter().map(idle_state_input).collect(),
+    }
+}
+
+fn idle_state_input(state: &IdleUse) -> IdleStateInput<'_> {
+    IdleStateInput {
+        name: &state.name,
+        latency_us: state.latency_us,
+        disabled: state.disabled,
+        entered: state.entered,
+        time: state.time_ns,
     }
 }
 

@@ -38,6 +38,7 @@ mod tests {
 
     use super::*;
     use crate::example::{self, GUEST, METAL, MUTE};
+    use crate::latency_example;
 
     fn all() -> Vec<Recording> {
         let mut all = Vec::new();
@@ -56,10 +57,10 @@ mod tests {
             }
         }
         all.push(example::calls(GUEST));
-        all.push(example::latency(GUEST, 30));
+        all.push(latency_example::latency(GUEST, 30));
         all.push(example::run(GUEST));
         all.push(example::run(METAL));
-        all.push(example::wide(example::latency(GUEST, 256)));
+        all.push(example::wide(latency_example::latency(GUEST, 256)));
         all.push(example::wakers(GUEST, 20));
         all.push(example::wide(example::wakers(GUEST, 20)));
         all.push(example::jitter(GUEST));

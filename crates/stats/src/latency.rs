@@ -8,6 +8,7 @@
 use serde::{Deserialize, Serialize};
 use units::{Cpu, Nanos};
 
+use crate::idle_states::{IdleStateInput, IdleStateSummary};
 use crate::quantile::nearest_rank;
 use crate::{Excess, MeanwhileInput, MeanwhileSummary};
 
@@ -50,6 +51,11 @@ pub struct LatencyInput<'a> {
     pub lost: Option<LostWakeupsInput>,
     /// What `/proc` counted in the meantime.
     pub meanwhile: MeanwhileInput<'a>,
+    /// How long waking the CPU might take at most, in microseconds; [`crate::NO_WAKE_LIMIT`] where there
+    /// was no limit, `None` where it is not known.
+    pub wake_limit_us: Option<u32>,
+    /// The CPU's idle states, the shallowest first.
+    pub idle_states: Vec<IdleStateInput<'a>>,
 }
 
 /// How the threads were woken, and by which scheduling policy they ran.
@@ -101,6 +107,11 @@ pub struct CpuLatencySummary {
     pub late_ns: Lateness,
     /// What `/proc` counted in the meantime.
     pub meanwhile: MeanwhileSummary,
+    /// How long waking the CPU might take at most, in microseconds (PM QoS); [`crate::NO_WAKE_LIMIT`]
+    /// where there was no limit, null where it could not be read.
+    pub wake_limit_us: Option<u32>,
+    /// The CPU's idle states, the shallowest first.
+    pub idle_states: Vec<IdleStateSummary>,
 }
 
 /// How late a timer woke threads.
@@ -165,6 +176,12 @@ impl CpuLatencySummary {
             clock_ns: input.clock,
             late_ns: Lateness::of(&falls, lost, samples),
             meanwhile: MeanwhileSummary::of(&input.meanwhile),
+            wake_limit_us: input.wake_limit_us,
+            idle_states: input
+                .idle_states
+                .iter()
+                .map(|state| IdleStateSummary::of(state, input.wake_limit_us))
+                .collect(),
         }
     }
 }
@@ -281,6 +298,14 @@ mod tests {
         fifo: Some(80),
     };
 
+    const IDLE: IdleStateInput<'_> = IdleStateInput {
+        name: "",
+        latency_us: 0,
+        disabled: false,
+        entered: 7,
+        time: Nanos::from_micros(9),
+    };
+
     fn input(
         wakeups: &[(u64, u64)],
         lost: Option<LostWakeupsInput>,
@@ -294,6 +319,12 @@ mod tests {
             wakeups: wakeups.iter().map(wakeup).collect(),
             lost,
             meanwhile: MeanwhileInput::default(),
+            wake_limit_us: Some(1),
+            idle_states: vec![
+                IdleStateInput { name: "POLL", latency_us: 0, disabled: false, ..IDLE },
+                IdleStateInput { name: "C1", latency_us: 1, disabled: true, ..IDLE },
+                IdleStateInput { name: "C6", latency_us: 133, disabled: false, ..IDLE },
+            ],
         }
     }
 
@@ -319,6 +350,15 @@ mod tests {
                 "meanwhile": {"span_ns": 0, "interrupts": null, "softirqs": null,
                     "timer_hz": null, "preempted": 0, "waited_ns": null,
                     "steal_ns": null},
+                "wake_limit_us": 1,
+                "idle_states": [
+                    {"name": "POLL", "latency_us": 0, "allowed": true, "entered": 7,
+                        "time_ns": 9_000},
+                    {"name": "C1", "latency_us": 1, "allowed": false, "entered": 7,
+                        "time_ns": 9_000},
+                    {"name": "C6", "latency_us": 133, "allowed": false, "entered": 7,
+                        "time_ns": 9_000},
+                ],
             }],
         });
         assert_eq!(serde_json::to_value(&found).unwrap(), expected);

@@ -14,6 +14,7 @@ mod eventless;
 mod explain;
 mod flame;
 mod free;
+mod idle_states;
 mod jitter;
 mod job_times;
 mod latency;
@@ -58,6 +59,7 @@ pub use explain::{
     Difference, DifferencePart, Explanation, FunctionCost, FunctionDifference, StackInput,
 };
 pub use flame::{Change, FlameGraph, Frame};
+pub use idle_states::{IdleStateInput, IdleStateSummary, NO_WAKE_LIMIT};
 pub use jitter::{
     JitterInput, JitterLengths, JitterSoFar, JitterSummary, LoopInput, LoopLengths,
     LostTestsInput,
