@@ -10,7 +10,7 @@ use units::{Cpu, CpuSet, Nanos, Ppm};
 
 use crate::claiming::Claiming;
 use crate::destination::Destination;
-use crate::isolating::Free;
+use crate::isolating::{Free, KeptOff};
 use crate::jitter_args::JitterArgs;
 use crate::lab_args::LabCommand;
 use crate::slices_args::SlicesArgs;
@@ -120,6 +120,7 @@ Examples:
 Examples:
   noisefloor latency -c 1 -i 250us           # an ordinary task of CPU 1
   sudo noisefloor latency --fifo 80 -d 60    # real-time tasks
+  sudo noisefloor latency --fifo 80 --dma-latency 0   # as cyclictest does
   noisefloor latency --timer timerfd --max-late 1ms")]
     Latency(LatencyArgs),
     /// How long CPU-bound processes run before something preempts them, and who does it.
@@ -386,6 +387,8 @@ pub(crate) struct LatencyArgs {
     #[arg(long, value_name = "TIME", value_parser = span)]
     #[arg(help_heading = "Limits (exit code 1 where exceeded)")]
     pub(crate) max_late: Option<Nanos>,
+    #[command(flatten)]
+    pub(crate) kept_off: KeptOff,
 }
 
 #[derive(Debug, clap::Args)]

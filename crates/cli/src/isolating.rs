@@ -17,6 +17,16 @@ pub(crate) struct Free {
     /// Leave real-time tasks throttled: by default they may have all of the CPU.
     #[arg(long)]
     pub(crate) throttled: bool,
+    #[command(flatten)]
+    pub(crate) kept_off: KeptOff,
+}
+
+/// The same for threads that mostly sleep: they are never throttled.
+#[derive(Debug, Clone, Copy, clap::Args)]
+#[command(
+    next_help_heading = "What is kept off the CPU, and given back at the end (root)"
+)]
+pub(crate) struct KeptOff {
     /// Move device interrupts to other CPUs.
     #[arg(long)]
     pub(crate) irqs: bool,
@@ -29,21 +39,33 @@ pub(crate) struct Free {
     /// Be alone in an isolated partition of the CPU (cgroup v2, Linux 6.1).
     #[arg(long)]
     pub(crate) partition: bool,
-    /// Let no CPU sleep so deep that waking takes longer, in microseconds.
+    /// Let no CPU enter an idle state that takes longer to wake up from, in microseconds; 0
+    /// allows only the first state, which is cyclictest's default.
     #[arg(long, value_name = "US")]
     pub(crate) dma_latency: Option<u32>,
 }
 
-impl Free {
-    /// Real-time tasks may have all of the CPU, and nothing else is changed.
-    pub(crate) const UNTHROTTLED: Self = Self {
-        throttled: false,
+impl KeptOff {
+    /// Nothing.
+    const NONE: Self = Self {
         irqs: false,
         workqueues: false,
         kthreads: false,
         partition: false,
         dma_latency: None,
     };
+}
+
+impl From<KeptOff> for Free {
+    fn from(kept_off: KeptOff) -> Self {
+        Self { throttled: true, kept_off }
+    }
+}
+
+impl Free {
+    /// Real-time tasks may have all of the CPU, and nothing else is changed.
+    pub(crate) const UNTHROTTLED: Self =
+        Self { throttled: false, kept_off: KeptOff::NONE };
 
     /// The same for a thread of that priority: an ordinary one is not throttled anyway.
     pub(crate) fn at(self, fifo: u8) -> Self {
@@ -54,11 +76,11 @@ impl Free {
         Wishes {
             cpus: Some(cpus),
             unthrottled: !self.throttled,
-            irqs: self.irqs,
-            workqueues: self.workqueues,
-            kthreads: self.kthreads,
-            partition: self.partition,
-            dma_latency_us: self.dma_latency,
+            irqs: self.kept_off.irqs,
+            workqueues: self.kept_off.workqueues,
+            kthreads: self.kept_off.kthreads,
+            partition: self.kept_off.partition,
+            dma_latency_us: self.kept_off.dma_latency,
         }
     }
 }

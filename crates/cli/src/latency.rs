@@ -7,6 +7,7 @@ use units::CpuSet;
 
 use crate::args::{LatencyArgs, Output};
 use crate::destination;
+use crate::isolating::{Free, kept_free};
 use crate::measuring::{self, Place};
 use crate::outcome::{Failure, Outcome};
 use crate::terminal::Terminal;
@@ -16,7 +17,11 @@ pub(crate) fn run(args: &LatencyArgs, output: Output) -> Result<Outcome, Failure
     let (place, spec) = Place::find_for(&args.place, |cpus, _| spec(args, cpus))?;
     measure::refuse_occupied(&spec)?;
     let mut terminal = Terminal::new(output.quiet, None)?;
-    let recording = place.measure(&spec, &mut terminal)?;
+    let free = Free::from(args.kept_off);
+    let recording =
+        kept_free(place.cpus.clone(), free, &place.facts, output.quiet, || {
+            place.measure(&spec, &mut terminal)
+        })?;
     let text = || report::text(&recording);
     let outcome = measuring::finish(&recording, &args.place, output, text)?;
     let limits = Limits { late: args.max_late, ..Limits::default() };

@@ -10,7 +10,7 @@ use units::CpuSet;
 
 use crate::affinities::Affinities;
 use crate::change::{Change, Changes};
-use crate::error::Error;
+use crate::error::{Error, Kind};
 use crate::hold::{Hold, Returned, state_path};
 use crate::pick::{Pick, pick, pick_all};
 use crate::thread::current_cpu;
@@ -94,7 +94,13 @@ impl Isolation {
 
     fn plan(&self, wishes: &Wishes, facts: &Facts) -> Changes {
         let (cpus, others) = (&self.pick.cpus, &self.pick.others);
+        let moves = wishes.irqs || wishes.workqueues || wishes.kthreads;
+        let nowhere = (moves && others.is_empty()).then(|| {
+            let text = format!("nothing is moved off CPU {cpus}: no other CPU is left");
+            vec![Err(Error::new(Kind::Unsafe, text))]
+        });
         let wanted = [
+            nowhere,
             wishes.unthrottled.then(|| throttling::off(cpus, others, facts)),
             wishes.irqs.then(|| irqs::away(cpus, others)),
             wishes.workqueues.then(|| workqueues::away(cpus, others)),

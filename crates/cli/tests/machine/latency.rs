@@ -38,6 +38,55 @@ fn latency_keeps_the_contract() {
     }
 }
 
+/// Check that the report says which idle states were allowed, that `--dma-latency 0` leaves the
+/// first only, and that the kernel's counters agree.
+#[test]
+fn idle_states_of_a_run() {
+    const DEVICE: &str = "/dev/cpu_dma_latency";
+    const NO_LIMIT: u64 = 2_000_000_000;
+    let cpu = first_cpu();
+    let args = ["latency", "--json", "-c", &cpu, "-d", "500ms"];
+    let found = |args: &[&str]| json(args)["summary"]["cpus"][0].clone();
+    let states = |cpu: &Value| cpu["idle_states"].as_array().unwrap().clone();
+    let free = found(&args);
+    if states(&free).is_empty() {
+        println!("skipped: idle_states_of_a_run: this kernel tells of no idle states");
+        return;
+    }
+    let deeper = |cpu: &Value| states(cpu).split_off(1);
+    let asleep = |cpu: &Value| {
+        let times = deeper(cpu).into_iter().map(|state| state["time_ns"].as_u64());
+        times.map(Option::unwrap).sum::<u64>()
+    };
+    if !is_root() || !std::path::Path::new(DEVICE).exists() {
+        println!("skipped: idle_states_of_a_run: it takes root and {DEVICE}");
+        assert!(free["wake_limit_us"].is_null(), "{free}");
+        return;
+    }
+    let held = found(&[&args[..], &["--dma-latency", "0"]].concat());
+    assert_eq!(held["wake_limit_us"], 0);
+    let allowed = |state: &Value| state["allowed"].as_bool().unwrap();
+    assert!(states(&held).iter().all(|s| allowed(s) == (s["latency_us"] == 0)), "{held}");
+    // A stay that began before the limit was set counts when it ends.
+    assert!(asleep(&held) < 50_000_000, "{held}");
+    // Somebody else may hold it meanwhile.
+    if free["wake_limit_us"] == NO_LIMIT {
+        assert!(states(&free).iter().any(|s| allowed(s) && s["latency_us"] != 0));
+    }
+}
+
+/// Check that settings that need another CPU are not passed over in silence.
+#[test]
+fn nowhere_to_move() {
+    if !is_root() {
+        println!("skipped: nowhere_to_move: it takes root");
+        return;
+    }
+    let output = run(&["latency", "-d", "50ms", "--irqs", "--kthreads"]);
+    let said = text(&output.stderr);
+    assert!(said.contains("no other CPU is left"), "{said}");
+}
+
 /// Check that a limit makes the exit code 1, names the CPU, and prints everything all the same.
 #[test]
 fn late_limits() {

@@ -1,0 +1,101 @@
+//! `latency` beside cyclictest (rt-tests), with and without idle states: `sudo cargo bench -p cli
+//! --bench latency`.
+//!
+//! Both run in turn on the last CPU, with the same interval and priority, so that a machine whose
+//! speed drifts changes both alike. What is compared are the medians of samples.
+
+use std::error::Error;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+const TOOL: &str = env!("CARGO_BIN_EXE_noisefloor");
+/// Turns of each side; the median of their medians is told.
+const TURNS: usize = 75;
+/// How long a turn is, in seconds.
+const SECONDS: &str = "1";
+const INTERVAL: &str = "997";
+const PRIORITY: &str = "80";
+/// How far the medians may be apart.
+const LIMIT: f64 = 0.1;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    if Command::new("cyclictest").arg("--help").output().is_err() {
+        println!("skipped: cyclictest (the package rt-tests) is not installed");
+        return Ok(());
+    }
+    let cpu = (std::thread::available_parallelism()?.get() - 1).to_string();
+    println!("median lateness on CPU {cpu}, µs; {TURNS} turns of {SECONDS} s each");
+    for (name, own, theirs) in [
+        ("first idle state only", &["--dma-latency", "0"][..], &[][..]),
+        ("all idle states", &[], &["--laptop"]),
+    ] {
+        let mut medians = [Vec::new(), Vec::new()];
+        for turn in 0..TURNS {
+            // Each comes first as often as the other.
+            for side in [turn % 2, 1 - turn % 2] {
+                medians[side].push(match side {
+                    0 => noisefloor(&cpu, own)?,
+                    _ => cyclictest(&cpu, theirs)?,
+                });
+            }
+        }
+        let [own, theirs] = medians.map(|mut side| {
+            side.sort_by(f64::total_cmp);
+            side[TURNS / 2]
+        });
+        let apart = (own / theirs - 1.0).abs();
+        println!(
+            "  {name:<22} {own:>6.1}, cyclictest {theirs:>6.1}: {:+.1} %, {:.2} of the limit",
+            (own / theirs - 1.0) * 1e2,
+            apart / LIMIT
+        );
+    }
+    Ok(())
+}
+
+fn noisefloor(cpu: &str, args: &[&str]) -> Result<f64, Box<dyn Error>> {
+    let interval = format!("{INTERVAL}us");
+    let mut command = Command::new(TOOL);
+    command.args(["latency", "-c", cpu, "--fifo", PRIORITY, "-d", SECONDS]);
+    command.args(["-i", &interval, "--json", "--quiet"]).args(args);
+    let seen: Value = serde_json::from_slice(&ended(&mut command)?.stdout)?;
+    let median = seen["summary"]["cpus"][0]["late_ns"]["p50"].as_f64();
+    Ok(median.ok_or("no sample")? / 1e3)
+}
+
+/// Its median, from a histogram with a line for each nanosecond that was seen.
+fn cyclictest(cpu: &str, args: &[&str]) -> Result<f64, Box<dyn Error>> {
+    let mut command = Command::new("cyclictest");
+    command.args(["-q", "-m", "-N", "-t", "1", "-h", "2000000", "-a", cpu]);
+    command.args(["-p", PRIORITY, "-i", INTERVAL, "-D", SECONDS]).args(args);
+    let text = String::from_utf8(ended(&mut command)?.stdout)?;
+    let counts: Vec<(u64, u64)> = text
+        .lines()
+        .filter_map(|line| line.split_once(char::is_whitespace))
+        .filter_map(|(ns, count)| Some((ns.parse().ok()?, count.trim().parse().ok()?)))
+        .collect();
+    let samples: u64 = counts.iter().map(|(_, count)| count).sum();
+    let mut seen = 0;
+    let median = counts.iter().find(|(_, count)| {
+        seen += count;
+        *count > 0 && 2 * seen >= samples
+    });
+    let (ns, _) = median.ok_or("no sample")?;
+    #[expect(clippy::cast_precision_loss, reason = "less than two seconds")]
+    Ok(*ns as f64 / 1e3)
+}
+
+fn ended(command: &mut Command) -> Result<Output, Box<dyn Error>> {
+    let output = command.output()?;
+    match output.status.code() {
+        // Doubts are no failures: a noisy machine has some.
+        Some(0 | 4) => Ok(output),
+        _ => Err(format!(
+            "{:?}: {}",
+            command.get_program(),
+            String::from_utf8_lossy(&output.stderr)
+        )
+        .into()),
+    }
+}
