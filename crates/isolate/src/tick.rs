@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::hint::black_box;
-use std::io::{Read, Seek};
+use std::io::{BufReader, Seek};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -34,6 +34,9 @@ const LOOKS: u32 = 5;
 pub(crate) const STAY: u32 = 2;
 /// Between two looks.
 const PAUSE: Duration = Duration::from_micros(20);
+/// How much of `/proc/timer_list` is read at once: the kernel makes up as much of it, which takes
+/// most of a look's time.
+const PIECE: usize = 1024;
 /// Where the kernel does not say how often it ticks: no kernel does less often.
 const SLOWEST: Hz = Hz::new(100);
 
@@ -176,8 +179,7 @@ pub(crate) struct Tick {
     pub(crate) cpu: Cpu,
     pub(crate) period: Duration,
     /// `/proc/timer_list`, where it may be read.
-    list: Option<File>,
-    text: Vec<u8>,
+    list: Option<BufReader<File>>,
 }
 
 impl Tick {
@@ -188,8 +190,9 @@ impl Tick {
             return Err(Error::new(Kind::System, text));
         };
         let tick = facts.tick.hz.get().copied().unwrap_or(SLOWEST);
-        let (period, list) = (tick.period().into(), File::open(TimerList::FILE).ok());
-        Ok(Self { cpu, period, list, text: Vec::new() })
+        let list = File::open(TimerList::FILE).ok();
+        let list = list.map(|file| BufReader::with_capacity(PIECE, file));
+        Ok(Self { cpu, period: tick.period().into(), list })
     }
 
     /// Waits until it has stopped, or has not in time.
@@ -221,22 +224,16 @@ impl Tick {
 
     /// What the kernel says; without its word, what its count says.
     fn is_stopped(&mut self) -> Result<bool, Error> {
-        let failed =
-            |why: &dyn std::fmt::Display| Error::new(Kind::System, why.to_string());
         let Some(list) = &mut self.list else { return self.stands_still() };
-        list.rewind().map_err(|error| failed(&error))?;
-        self.text.clear();
-        let mut piece = [0; 4096];
-        loop {
-            let length = list.read(&mut piece).map_err(|error| failed(&error))?;
-            self.text.extend_from_slice(&piece[..length]);
-            let text = String::from_utf8_lossy(&self.text);
-            match TimerList::tick_stopped(&text, self.cpu) {
-                Ok(Some(stopped)) => return Ok(stopped),
-                Ok(None) if length > 0 => {}
-                Ok(None) => return Err(failed(&TimerList::silent())),
-                Err(why) => return Err(failed(&why)),
-            }
+        let rewound = list.rewind().map_err(|error| error.to_string());
+        let found = rewound.and_then(|()| {
+            let stopped = TimerList::tick_stopped(list, self.cpu);
+            stopped.map_err(|why| why.to_string())
+        });
+        match found.map(|stopped| stopped.ok_or_else(TimerList::silent)) {
+            Ok(Ok(stopped)) => Ok(stopped),
+            Ok(Err(silent)) => Err(Error::new(Kind::System, silent.to_string())),
+            Err(why) => Err(Error::new(Kind::System, why)),
         }
     }
 

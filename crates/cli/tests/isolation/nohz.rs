@@ -139,7 +139,8 @@ fn until_it_stays(child: &mut Child, cpu: Cpu) {
     loop {
         assert_eq!(child.try_wait().unwrap(), None, "ended before its tick had stopped");
         let list = std::fs::read_to_string(facts::TimerList::FILE).unwrap();
-        let stopped = facts::TimerList::tick_stopped(&list, cpu) == Ok(Some(true));
+        let stopped =
+            facts::TimerList::tick_stopped(list.as_bytes(), cpu) == Ok(Some(true));
         let used = user_time(child.id()).filter(|_| stopped);
         since = used.map(|used| since.unwrap_or(used));
         if used.zip(since).is_some_and(|(used, since)| used >= since + 50) {

@@ -39,6 +39,9 @@ fn entry() {
         // The wait is on the guest's clock, an instruction of any CPU a nanosecond: what CPU 1
         // executed meanwhile is a part of it, but for what stands between clock and mark.
         let wait = summary["wait_ns"].as_u64().unwrap();
+        // Most of it is what the kernel executes to make up /proc/timer_list: it is not read as a
+        // whole, nor more than once.
+        assert!(wait < 350_000, "{wait}: {cell}");
         let executed = of_cpu(&summary["entering"], 1)["instructions"].as_u64().unwrap();
         assert!(executed < wait + 100_000 && executed > 1_000, "{executed} {wait}");
     }
