@@ -1,7 +1,8 @@
 /*
  * Programs in the manner of TIF's that SIGINT ends at any moment, while they enter and exit over
- * and over, as often as the argument says. Before each, sched_rt_runtime_us has another value,
- * which is there again afterwards, at the latest when nf_restore() was called.
+ * and over, as often as the argument says. Every other one handles the signal and exits; the
+ * others end at once. Before each, sched_rt_runtime_us has another value, which is there again
+ * afterwards, at the latest when nf_restore() was called.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -46,9 +47,9 @@ static void on_signal(int number)
     exit(0);
 }
 
-static void over_and_over(void)
+static void over_and_over(int is_handled)
 {
-    signal(SIGINT, on_signal);
+    signal(SIGINT, is_handled ? on_signal : SIG_DFL);
     for (;;) {
         if (nohz_enter() != 0)
             exit(3);
@@ -66,12 +67,12 @@ static void restore(void)
     waitpid(child, NULL, 0);
 }
 
-static pid_t started(void)
+static pid_t started(int is_handled)
 {
     pid_t child = fork();
 
     if (child == 0)
-        over_and_over();
+        over_and_over(is_handled);
     return child;
 }
 
@@ -94,7 +95,7 @@ int main(int argc, char **argv)
 
         if (put(value) != 0 || now() != value)
             return 4;
-        child = started();
+        child = started(number % 2);
         wait_at_most(300000);
         kill(child, SIGINT);
         if (waitpid(child, &status, 0) != child)
