@@ -9,7 +9,8 @@
 //! Making and removing one sets the affinity of every thread in the root group. Those of other
 //! programs and movable kernel threads are put back; those of workers of unbound workqueues, which
 //! are restricted where a kernel boots with `nohz_full=` or `isolcpus=`, cannot be (`EINVAL`,
-//! `PF_NO_SETAFFINITY`). Linux 6.16 leaves them alone; before, there is no partition then.
+//! `PF_NO_SETAFFINITY`). Linux 6.15 leaves them alone (commit 39b5ef791d10); before, there is no
+//! partition then, also where a stable release has the same change.
 
 use std::ffi::CString;
 use std::fs;
@@ -76,7 +77,7 @@ fn threads_of_root(mount: &Path) -> Vec<u32> {
 
 /// Why there may be no partition: it would change affinities that cannot be put back.
 fn workers_change(mount: &Path, facts: &Facts) -> Option<Error> {
-    if facts.kernel_at_least(6, 16) == Some(true) {
+    if facts.kernel_at_least(6, 15) == Some(true) {
         return None;
     }
     let whole = whole(facts);
@@ -87,7 +88,7 @@ fn workers_change(mount: &Path, facts: &Facts) -> Option<Error> {
     };
     let (worker, cpus) = threads_of_root(mount).into_iter().find_map(restricted)?;
     let text = format!(
-        "no isolated partition: before Linux 6.16 it would change the affinity of the kernel \
+        "no isolated partition: before Linux 6.15 it would change the affinity of the kernel \
          worker {worker}, which is CPU {cpus} (nohz_full=, isolcpus= or the workqueues' \
          cpumask) and could not be put back"
     );

@@ -45,7 +45,7 @@ impl Random {
 
 /// So many kinds of settings have to be changed by some runs when they are killed.
 const KINDS: usize = 5;
-/// The same on a CPU that was isolated at boot, where no partition is made before Linux 6.16:
+/// The same on a CPU that was isolated at boot, where no partition is made before Linux 6.15:
 /// workqueues and kernel threads are not there.
 const KINDS_ISOLATED: usize = 3;
 /// Everything that may be kept off a CPU.
@@ -67,7 +67,7 @@ fn settings_are_as_they_were() {
     let run = ["jitter", "-a", &cpu, "-t", "1", "-l", "2"];
     let refused = text(&output(&[&run, &EVERYTHING[..]].concat()).stderr);
     println!("not changed here: {refused}");
-    let is_isolated = refused.contains("no isolated partition: before Linux 6.16");
+    let is_isolated = refused.contains("no isolated partition: before Linux 6.15");
     let enough = if is_isolated { KINDS_ISOLATED } else { KINDS };
     let latest = u64::try_from(began.elapsed().as_micros()).unwrap() * 3 / 2;
     let (mut left_changed, mut kinds) = (0, Vec::new());
