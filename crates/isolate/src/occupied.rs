@@ -31,7 +31,8 @@ const PATIENCE: Duration = Duration::from_millis(1_200);
 /// get to run.
 ///
 /// # Errors
-/// `Kind::Taken` for the first CPU that a real-time task keeps, with that task.
+/// `Kind::Taken` for a CPU that a real-time task keeps, with that task: the one of the highest
+/// priority, where there are several.
 pub fn refuse_occupied(cpus: &CpuSet, fifo: Option<u8>) -> Result<(), Error> {
     // A probe is started, and waits, where it gets to run.
     let _elsewhere = Elsewhere::than(cpus.clone());
@@ -44,8 +45,9 @@ pub fn refuse_occupied(cpus: &CpuSet, fifo: Option<u8>) -> Result<(), Error> {
     probes.retain(|probe| first.iter().any(|(cpu, _)| *cpu == probe.cpu));
     let patience = if fifo.is_some() { PATIENCE_FIFO } else { PATIENCE };
     wait(&mut probes, &told, began + patience);
-    let still = occupants(&probes, fifo);
-    match still.into_iter().find(|(_, thread)| is_among(thread, &first)) {
+    let mut still = occupants(&probes, fifo);
+    still.retain(|(_, thread)| is_among(thread, &first));
+    match still.into_iter().max_by_key(|(_, thread)| thread.rank()) {
         Some((cpu, occupant)) => Err(refusal(cpu, &occupant, fifo)),
         None => Ok(()),
     }

@@ -28,16 +28,17 @@ pub struct Moved {
     pub occupant: Option<WaitingThread>,
 }
 
-/// The threads of this process that are pinned to one of some CPUs.
+/// The threads of this process that may run on one CPU only.
 #[derive(Debug)]
 pub struct PinnedThreads {
+    /// Where they may be moved.
     cpus: CpuSet,
     /// How much each runnable one had run, and when that was first seen.
     still: BTreeMap<u32, (String, Instant)>,
 }
 
 impl PinnedThreads {
-    /// Those pinned to one of these CPUs.
+    /// All of them, which may be moved to any of these CPUs.
     pub fn new(cpus: CpuSet) -> Self {
         Self { cpus, still: BTreeMap::new() }
     }
@@ -50,11 +51,8 @@ impl PinnedThreads {
         });
         let mut moved = Vec::new();
         for (tid, cpu, ran) in waiting {
-            if !self.cpus.contains(cpu) {
-                continue;
-            }
             let (_, since) = self.still.entry(tid).or_insert((ran, Instant::now()));
-            if since.elapsed() >= STILL && leave(tid, cpu) {
+            if since.elapsed() >= STILL && leave(tid, cpu, &self.cpus) {
                 self.still.remove(&tid);
                 moved.push(Moved { cpu, occupant: occupant(cpu) });
             }
@@ -71,17 +69,19 @@ fn waiting(tid: u32) -> Option<(u32, Cpu, String)> {
     Some((tid, cpu, times.split_ascii_whitespace().next()?.to_owned()))
 }
 
-/// Moves a thread that may run on that CPU only to any other; whether it could be.
-fn leave(tid: u32, cpu: Cpu) -> bool {
+/// Moves a thread that may run on that CPU only to any other of those; whether it could be.
+fn leave(tid: u32, cpu: Cpu, cpus: &CpuSet) -> bool {
     let one: CpuSet = [cpu].into_iter().collect();
     let is_pinned = affinity_of(tid).is_ok_and(|its| its == one);
-    let others = affinity_of(0).map(|own| own.without(&one)).unwrap_or_default();
+    let others = cpus.without(&one);
     is_pinned && !others.is_empty() && keep_on(tid, &others).is_ok()
 }
 
-/// The real-time task of another process that is runnable there.
+/// The real-time task of another process that runs there; those of a lower priority wait, too.
 fn occupant(cpu: Cpu) -> Option<WaitingThread> {
     let own = std::process::id();
-    let mut there = runnable(|on| on == cpu).map(|(_, thread)| thread);
-    there.find(|thread| thread.pid != own && thread.outranks(None))
+    let there = runnable(|on| on == cpu).map(|(_, thread)| thread);
+    there
+        .filter(|thread| thread.pid != own && thread.outranks(None))
+        .max_by_key(WaitingThread::rank)
 }

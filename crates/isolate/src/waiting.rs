@@ -57,12 +57,16 @@ impl ThreadPolicy {
 impl WaitingThread {
     /// Whether a thread of that `SCHED_FIFO` priority, or an ordinary one, does not preempt it.
     pub(crate) fn outranks(&self, fifo: Option<u8>) -> bool {
+        self.rank() >= fifo.unwrap_or(1)
+    }
+
+    /// Of several runnable threads of a CPU, one of the highest rank runs: 0 for ordinary threads,
+    /// the priority of real-time ones, and more than any for `SCHED_DEADLINE`.
+    pub(crate) fn rank(&self) -> u8 {
         match self.policy {
-            ThreadPolicy::Ordinary => false,
-            ThreadPolicy::Fifo | ThreadPolicy::RoundRobin => {
-                fifo.is_none_or(|priority| self.rt_priority >= priority)
-            }
-            ThreadPolicy::Deadline => true,
+            ThreadPolicy::Ordinary => 0,
+            ThreadPolicy::Fifo | ThreadPolicy::RoundRobin => self.rt_priority,
+            ThreadPolicy::Deadline => 100,
         }
     }
 }
@@ -157,6 +161,7 @@ mod tests {
         assert_eq!(ranks.map(|own| fifo.outranks(own)), [true, true, true, false]);
         assert!(!thread(ThreadPolicy::Ordinary, 0).outranks(None));
         assert!(thread(ThreadPolicy::Deadline, 0).outranks(Some(99)));
+        assert!(thread(ThreadPolicy::RoundRobin, 51).rank() > fifo.rank());
         assert_eq!(
             fifo.to_string(),
             "ktimers/1 (x) (pid 20, thread 21, SCHED_FIFO, priority 50)"

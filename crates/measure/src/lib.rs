@@ -155,11 +155,9 @@ fn longest(spec: &Spec) -> Option<Nanos> {
         Spec::Latency(spec) => Some(spec.duration_ns + spec.interval_ns),
         Spec::Jitter(spec) => jitter::longest(spec),
         Spec::NohzTest(spec) => Some(nohz::longest(spec)),
-        Spec::Ticks(_)
-        | Spec::Calls(_)
-        | Spec::NohzStress(_)
-        | Spec::Run(_)
-        | Spec::Slices(_) => None,
+        // Until its processes have started, its thread need not run longer.
+        Spec::Slices(spec) => Some(spec.duration_ns),
+        Spec::Ticks(_) | Spec::Calls(_) | Spec::NohzStress(_) | Spec::Run(_) => None,
     }
 }
 
@@ -200,9 +198,10 @@ fn beside_others(
     doubts: &mut Vec<Doubt>,
 ) -> Result<Body, Error> {
     let (cpus, _) = threads(spec);
-    let _elsewhere = Elsewhere::than(cpus.clone());
+    let whole = isolate::allowed()?;
+    let _elsewhere = Elsewhere::than(cpus);
     let length = longest(spec).map(|length| length + OVERTIME);
-    let watchdog = Watchdog::start(cpus, length, watch.stop().clone())?;
+    let watchdog = Watchdog::start(whole, length, watch.stop().clone())?;
     let body = measured(spec, facts, watch, doubts)?;
     let starved = watchdog.end();
     if !starved.is_empty() {

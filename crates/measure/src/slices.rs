@@ -23,6 +23,7 @@ use units::{Cpu, CpuSet, Nanos};
 use crate::alarms::{now, timer_slack};
 use crate::crowd::{Crowd, Member, Work};
 use crate::task_reading::{StatusRoom, TaskReading};
+use crate::thread::SignalsElsewhere;
 use crate::watch::{self, Watch};
 use crate::{Error, Kind, counter, mark, phase, sensible};
 
@@ -104,6 +105,7 @@ impl Sampler<'_> {
         watch: &mut dyn Watch,
         turns: &mut Vec<SlicesTurn>,
     ) -> Result<Option<Doubt>, Error> {
+        let _signals = SignalsElsewhere::begin();
         let seat = Seat::above(ABOVE);
         wait_for_all(self.crowd, self.members, watch)?;
         turns.extend(self.turns(spec, watch)?);

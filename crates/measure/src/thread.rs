@@ -1,6 +1,7 @@
 //! A thread of a measurement: named, so that it can be found in `ps -eL`, and never left
 //! behind. One that is seated takes its CPU, and then waits for the start.
 
+use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -21,11 +22,40 @@ pub(crate) fn start<'scope, T: Send + 'scope>(
 
 /// Lets no signal be handled by the calling thread, nor by those it starts.
 pub(crate) fn block_signals() {
-    let mut all = MaybeUninit::uninit();
-    // SAFETY: `all` is room for a set, which the first call fills and the second reads.
+    let _ = blocked();
+}
+
+/// The same; the signals that were blocked before.
+fn blocked() -> libc::sigset_t {
+    let (mut all, mut before) = (MaybeUninit::uninit(), MaybeUninit::zeroed());
+    // SAFETY: `all` is room for a set, which the first call fills and the second reads; an empty
+    // `before` is what it is where that fails.
     unsafe {
         libc::sigfillset(all.as_mut_ptr());
-        libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), ptr::null_mut());
+        libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), before.as_mut_ptr());
+        before.assume_init()
+    }
+}
+
+/// Leaves signals to the other threads of this process until it is dropped. The kernel would give
+/// them to its first thread before all others, also while that does not get to run.
+pub(crate) struct SignalsElsewhere {
+    before: libc::sigset_t,
+    // It is the thread's own mask that is given back.
+    _own: PhantomData<*const ()>,
+}
+
+impl SignalsElsewhere {
+    pub(crate) fn begin() -> Self {
+        Self { before: blocked(), _own: PhantomData }
+    }
+}
+
+impl Drop for SignalsElsewhere {
+    fn drop(&mut self) {
+        let (before, none) = (&raw const self.before, ptr::null_mut());
+        // SAFETY: the set outlives the call, which only reads it.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before, none) };
     }
 }
 

@@ -2,7 +2,7 @@
 //! is given, or the time is over, they are moved to another CPU, where they see that.
 //!
 //! A thread of its own waits for that; it sleeps from the beginning to the end of a measurement
-//! that ends by itself.
+//! that ends by itself. It handles signals, as the others may not get to run.
 
 use std::io::{ErrorKind, Read};
 use std::os::unix::net::UnixStream;
@@ -14,13 +14,12 @@ use recording::{Code, Doubt};
 use units::{CpuSet, Nanos};
 
 use crate::stop::Stop;
-use crate::thread::block_signals;
 use crate::{Error, Kind, counter};
 
 /// Between two looks at the threads.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Looks after the threads that are pinned to some CPUs, until it is dropped.
+/// Looks after the threads that may run on one CPU only, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Watchdog {
     thread: Option<JoinHandle<Vec<Moved>>>,
@@ -29,7 +28,8 @@ pub(crate) struct Watchdog {
 }
 
 impl Watchdog {
-    /// For those on these CPUs, which end within that length, if it is known.
+    /// For threads that end within that length, if it is known, and may then run on any of these
+    /// CPUs.
     pub(crate) fn start(
         cpus: CpuSet,
         length: Option<Nanos>,
@@ -43,9 +43,11 @@ impl Watchdog {
         let now = counter::kernel(libc::CLOCK_MONOTONIC_RAW);
         let until = length.map_or(Nanos::MAX, |length| now.saturating_add(length));
         let life = move || {
-            block_signals();
             // It moves threads of its own process only. One that keeps them is found out.
             let _ = isolate::drop_capabilities(Kept::Nothing);
+            // A task that keeps them from running must not keep this one from it, too. Until then
+            // it sleeps, and takes no time from any CPU.
+            let _ = isolate::keep_on(0, &cpus);
             stop.sleep_until_or(until, &is_over);
             move_starved(cpus, &is_over)
         };
@@ -89,8 +91,8 @@ fn doubt(moved: &Moved) -> Doubt {
     let Moved { cpu, occupant } = moved;
     let who = occupant.as_ref().map_or_else(String::new, |one| format!(" {one}"));
     let text = format!(
-        "CPU {cpu}: at its end the measuring thread did not get to run, a real-time task{who} did \
-         not leave the CPU; it was moved to another CPU to end"
+        "CPU {cpu}: at the end a thread of this measurement did not get to run, a real-time \
+         task{who} did not leave the CPU; it was moved to another CPU to end"
     );
     Doubt::new(Code::Starved, text)
 }

@@ -10,8 +10,8 @@ use std::process::{Child, Command, Output, Stdio};
 use serde_json::Value;
 
 use crate::tool::{
-    NOBODY, TOOL, first_cpu, is_root, json, public_tool, run, spawn, text, tool, turn,
-    unprivileged, wait_for_spinners, with_own_claims,
+    NOBODY, TOOL, first_cpu, install, is_root, json, public_tool, run, spawn, text, tool,
+    turn, unprivileged, wait_for_spinners, with_own_claims,
 };
 
 /// Runs shortly on one CPU.
@@ -268,6 +268,6 @@ fn privileged_programs_ignore_the_variable() {
     };
     assert_eq!(run(&program), "Nothing to put back.\n");
     let plain = dir.path().join("plain");
-    fs::copy(&program, &plain).unwrap();
+    install(&program, &plain);
     assert!(run(&plain).contains("4000000"));
 }

@@ -2,7 +2,6 @@
 //! it comes later.
 
 use std::fs;
-use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -10,7 +9,9 @@ use facts::{Facts, Root};
 use isolate::Isolation;
 use serde_json::Value;
 
-use crate::tool::{pid, signal, spawn, text, tool, turn};
+use crate::tool::{
+    TOOL, children, first_cpu, pid, signal, spawn, text, turn, with_own_claims,
+};
 
 /// The priority of the measuring threads, and of tasks that they do not preempt.
 const OWN: &str = "60";
@@ -26,8 +27,20 @@ impl RealTime {
         let mut shell = Command::new("sh");
         shell.args(["-c", "while :; do :; done"]);
         isolate::tether(&mut shell, None);
-        put_on(&mut shell, cpu, Some(priority));
-        Self(shell.spawn().unwrap())
+        let task = Self(shell.spawn().unwrap());
+        // Not by itself: until it has begun, where it is kept from that, it would be waited for.
+        let parameters = libc::sched_param { sched_priority: priority.into() };
+        // SAFETY: `parameters` outlives the call, which only reads it.
+        let failed = unsafe {
+            libc::sched_setscheduler(
+                pid(&task.0),
+                libc::SCHED_FIFO,
+                &raw const parameters,
+            )
+        };
+        assert_eq!(failed, 0);
+        isolate::pin_thread(task.0.id(), units::Cpu::new(cpu)).unwrap();
+        task
     }
 
     fn name(&self, priority: u8) -> String {
@@ -35,17 +48,12 @@ impl RealTime {
     }
 }
 
-/// Has a command run on that CPU only, with `SCHED_FIFO` at that priority, if any.
-fn put_on(command: &mut Command, cpu: u32, fifo: Option<u8>) {
-    let take =
-        move || isolate::take(units::Cpu::new(cpu), fifo).map_err(std::io::Error::other);
-    // SAFETY: the C library's allocator can be used after its fork.
-    unsafe { command.pre_exec(take) };
-}
-
 impl Drop for RealTime {
     fn drop(&mut self) {
         let _ = self.0.kill();
+        // To end, it has to run, which a task of another process may keep it from, too.
+        let anywhere = isolate::allowed().unwrap();
+        let _ = isolate::keep_on(self.0.id(), &anywhere);
         let _ = self.0.wait();
     }
 }
@@ -132,8 +140,7 @@ fn affinity_is_found_out_without_running_there() {
     let _turn = turn();
     let Some(number) = cpu("affinity_is_found_out_without_running_there") else { return };
     let _task = RealTime::start(number, HIGHER);
-    let mut command = tool(&["latency", "-d", "100ms", "-c", &number.to_string()]);
-    put_on(&mut command, 0, None);
+    let mut command = on("0", &["latency", "-d", "100ms", "-c", &number.to_string()]);
     let output = ended(command.stderr(Stdio::piped()).spawn().unwrap());
     assert_eq!(output.status.code(), Some(3));
     assert!(text(&output.stderr).contains("affinity"), "{}", text(&output.stderr));
@@ -160,12 +167,13 @@ fn until(what: &str, is_so: impl Fn() -> bool) {
 }
 
 /// Check that the first signal ends a measurement whose thread a task keeps off its CPU since
-/// after the beginning, with what was measured, and that the task is named.
+/// after the beginning, with what was measured, and that the task is named: not one of a lower
+/// priority, which waits for that CPU, too.
 #[test]
 fn signals_end_starved_measurements() {
     let _turn = turn();
     let Some(number) = cpu("signals_end_starved_measurements") else { return };
-    let cpu = number.to_string();
+    let (cpu, _waits) = (number.to_string(), RealTime::start(number, 1));
     for (thread, command) in [
         (
             "jitter",
@@ -219,4 +227,42 @@ fn starved_measurements_end_in_time() {
     }
     assert_eq!(output.status.code(), Some(4), "{}", text(&output.stderr));
     assert!(text(&output.stdout).contains("\"starved\""), "{}", text(&output.stdout));
+}
+
+/// Check that `slices` ends with a signal and in time where a real-time task keeps the thread that
+/// reads from running, on the only CPU that is not measured.
+#[test]
+fn threads_that_read_are_moved() {
+    let _turn = turn();
+    let Some(number) = cpu("threads_that_read_are_moved") else { return };
+    let (first, last) = (first_cpu(), number.to_string());
+    let task = RealTime::start(number, HIGHER);
+    for (duration, is_signalled) in [("1h", true), ("100ms", false)] {
+        let args = ["slices", "2", "--json", "-c", &first, "-d", duration];
+        let mut command = on(&format!("{first},{last}"), &args);
+        let child =
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        if is_signalled {
+            until("the processes run", || {
+                let running = |&pid: &u32| {
+                    has_run(pid, "spin/").is_some_and(|ran| ran > 100_000_000)
+                };
+                children(child.id()).iter().filter(|pid| running(pid)).count() == 2
+            });
+            signal(&child, libc::SIGTERM);
+        }
+        let output = ended(child);
+        assert_eq!(output.status.code(), Some(4), "{}", text(&output.stderr));
+        let object: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let said = object["doubts"].to_string();
+        assert!(said.contains(&task.name(HIGHER)), "{said}");
+    }
+}
+
+/// The tool, which has those CPUs only.
+fn on(cpus: &str, args: &[&str]) -> Command {
+    let mut command = Command::new("taskset");
+    with_own_claims(&mut command);
+    command.args(["-c", cpus, TOOL]).args(args);
+    command
 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -20,6 +21,7 @@ pub(crate) fn tool(args: &[&str]) -> Command {
     command.args(args).stdin(Stdio::null()).env("LC_ALL", "C.UTF-8");
     with_own_claims(&mut command);
     with_usual_signals(&mut command);
+    killed_with_its_test(&mut command);
     command
 }
 
@@ -44,6 +46,18 @@ pub(crate) fn with_usual_signals(command: &mut Command) {
     unsafe { command.pre_exec(usual) };
 }
 
+/// Has a program end with the test that started it, where that fails: the next one is not to find
+/// it on its CPU.
+fn killed_with_its_test(command: &mut Command) {
+    // SAFETY: takes numbers only.
+    let tie = || match unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } {
+        0 => Ok(()),
+        _ => Err(std::io::Error::last_os_error()),
+    };
+    // SAFETY: it makes one system call.
+    unsafe { command.pre_exec(tie) };
+}
+
 pub(crate) fn run(args: &[&str]) -> Output {
     tool(args).output().unwrap()
 }
@@ -63,10 +77,17 @@ pub(crate) fn is_root() -> bool {
     unsafe { libc::geteuid() == 0 }
 }
 
+/// Puts a program elsewhere, for everyone to run. Another process copies it: a file that this one
+/// writes is open in what other tests start meanwhile, too, and could not be run (`ETXTBSY`).
+pub(crate) fn install(program: &Path, to: &Path) {
+    let status = Command::new("install").args(["-m", "755"]).args([program, to]).status();
+    assert!(status.unwrap().success(), "{}", to.display());
+}
+
 /// The tool where everyone may run it: build directories may be closed to others.
 pub(crate) fn public_tool(dir: &Path) -> PathBuf {
     let copy = dir.join("noisefloor");
-    fs::copy(TOOL, &copy).unwrap();
+    install(TOOL.as_ref(), &copy);
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     fs::set_permissions(dir, open).unwrap();
     copy
@@ -143,8 +164,24 @@ pub(crate) fn first_cpu() -> String {
     allowed.split(['-', ',']).next().unwrap().to_owned()
 }
 
-/// A CPU is one noisefloor's at a time: tests that spin take turns.
+/// A CPU is one noisefloor's at a time: tests that spin take turns, and wait for real-time tasks
+/// of others that end soon.
 pub(crate) fn turn() -> MutexGuard<'static, ()> {
     static CPUS: Mutex<()> = Mutex::new(());
-    CPUS.lock().unwrap_or_else(PoisonError::into_inner)
+    let turn = CPUS.lock().unwrap_or_else(PoisonError::into_inner);
+    wait_for_others();
+    turn
+}
+
+/// Waits until no real-time task of others has a CPU, but not for one again that did not end.
+fn wait_for_others() {
+    static DO_NOT_END: AtomicBool = AtomicBool::new(false);
+    let (cpus, began) = (isolate::allowed().unwrap(), Instant::now());
+    while isolate::refuse_occupied(&cpus, Some(1)).is_err() {
+        if DO_NOT_END.load(Ordering::Relaxed) || began.elapsed() > Duration::from_secs(60)
+        {
+            return DO_NOT_END.store(true, Ordering::Relaxed);
+        }
+        std::thread::sleep(Duration::from_millis(200));
+    }
 }
