@@ -114,8 +114,11 @@ fn others_can_lock_nothing() {
 /// A copy of a program that every user may run.
 fn public(folder: &Path, program: &Path) -> PathBuf {
     let copy = folder.join("program");
-    fs::copy(program, &copy).unwrap();
-    fs::set_permissions(&copy, Permissions::from_mode(0o755)).unwrap();
+    // A file that this process writes is open in what other tests start meanwhile, too, and could
+    // not be run (`ETXTBSY`).
+    let status =
+        Command::new("install").args(["-m", "755"]).args([program, &copy]).status();
+    assert!(status.unwrap().success(), "{}", copy.display());
     copy
 }
 

@@ -165,10 +165,8 @@ fn full_disk() {
 fn old_qemu() {
     let Some(mixed) = Mixed::get() else { return };
     let site = Site::new().unwrap();
-    let old = site.file("qemu-7", "#!/bin/sh\necho QEMU emulator version 7.2.19\n");
+    let old = site.script("qemu-7", "#!/bin/sh\necho QEMU emulator version 7.2.19\n");
     let mut command = site.tool(&["lab", "run", &mixed.file, "--json"]);
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    fs::set_permissions(&old, mode).unwrap();
     let output = command.env("NOISEFLOOR_QEMU", &old).output().unwrap();
     assert_eq!(output.status.code(), Some(3));
     let said = text(&output.stderr);

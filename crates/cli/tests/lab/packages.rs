@@ -5,12 +5,11 @@
 //! what tests make. Such a QEMU runs with its own suite's loader and libraries.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use crate::site::{FOLDER, text};
+use crate::site::{FOLDER, install, text};
 
 /// What apt is to do otherwise than on this machine: nothing of the machine's is written.
 const CONFIGURATION: &str = r#"
@@ -72,8 +71,8 @@ fn qemu(release: &str, more: &[&str]) -> Result<PathBuf, String> {
             run(Command::new("dpkg-deb").arg("-x").arg(&file).arg(made.join("root")))?;
         }
     }
-    fs::write(made.join("qemu"), SCRIPT).unwrap();
-    fs::set_permissions(made.join("qemu"), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::write(scratch.path().join("qemu.sh"), SCRIPT).unwrap();
+    install(scratch.path().join("qemu.sh"), &made.join("qemu"));
     // Another run of the tests may have been faster.
     let _ = fs::rename(&made, &folder);
     Ok(program)

@@ -3,7 +3,7 @@
 //! The kernels come from the archive once, and stay in cargo's folder for what tests make.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
@@ -17,6 +17,14 @@ pub(crate) const NEW: &str = "debian:6.12-cloud";
 const QEMU: &str = "qemu-system-x86_64";
 /// What tests make, on one file system.
 pub(crate) const FOLDER: &str = env!("CARGO_TARGET_TMPDIR");
+
+/// Puts a script elsewhere, to be run. Another process copies it: a file that this one writes is
+/// open in what other tests start meanwhile, too, and could not be run (`ETXTBSY`).
+pub(crate) fn install(script: impl AsRef<Path>, to: &Path) {
+    let mut install = Command::new("install");
+    let status = install.args(["-m", "755"]).arg(script.as_ref()).arg(to).status();
+    assert!(status.unwrap().success(), "{}", to.display());
+}
 
 /// A lab's cache, the files beside it, and the QEMU it uses.
 pub(crate) struct Site {
@@ -63,6 +71,13 @@ impl Site {
         file.to_str().unwrap().to_owned()
     }
 
+    /// A script of that name that can be run.
+    pub(crate) fn script(&self, name: &str, text: &str) -> PathBuf {
+        let to = self.folder.path().join(name);
+        install(self.file(&format!("{name}.sh"), text), &to);
+        to
+    }
+
     /// Uses another QEMU.
     pub(crate) fn using(self, qemu: &Path) -> Self {
         Self { qemu: qemu.to_owned(), ..self }
@@ -74,8 +89,7 @@ impl Site {
             "#!/bin/sh\nQEMU={QEMU}\n\
              case \"$*\" in --version | *probe=on*) exec $QEMU \"$@\" ;; esac\n{script}\n"
         );
-        self.qemu = self.file("qemu", &text).into();
-        fs::set_permissions(&self.qemu, fs::Permissions::from_mode(0o755)).unwrap();
+        self.qemu = self.script("qemu", &text);
         self
     }
 
