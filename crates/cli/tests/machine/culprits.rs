@@ -1,10 +1,11 @@
 //! Who took it, as users ask: one gap and what went on around it, a trace, the parts.
 
 use std::fs;
+use std::process::Command;
 
 use serde_json::Value;
 
-use crate::tool::{first_cpu, json, run, text, turn};
+use crate::tool::{first_cpu, json, killed_with_its_test, run, text, turn};
 
 /// Whether events can be seen here at all; says so if not.
 fn can_watch(name: &str) -> bool {
@@ -184,4 +185,31 @@ fn loses_nothing_under_load() {
     let culprits = object["summary"]["culprits"].as_array().unwrap();
     let threads = culprits.iter().filter(|culprit| culprit["kind"] == "thread");
     assert!(threads.count() > 10, "{culprits:?}");
+}
+
+/// Check that the verdict of `check` names a program that uses the measured CPU, and calls the
+/// machine busy.
+#[test]
+fn busy_programs() {
+    let _turn = turn();
+    if !can_watch("busy_programs") {
+        return;
+    }
+    let (cpu, dir) = (first_cpu(), tempfile::tempdir().unwrap());
+    let shell = dir.path().join("own-neighbour");
+    std::os::unix::fs::symlink("/bin/sh", &shell).unwrap();
+    let mut neighbour = Command::new("taskset");
+    neighbour.args(["-c", &cpu]).arg(shell).args(["-c", "while :; do :; done"]);
+    killed_with_its_test(&mut neighbour);
+    let mut neighbour = neighbour.spawn().unwrap();
+    let object = json(&["check", "-c", &cpu, "--rest", "1s", "-d", "1s", "--json"]);
+    neighbour.kill().unwrap();
+    neighbour.wait().unwrap();
+    let verdict = &object["summary"]["verdict"];
+    assert_eq!(verdict["busy"], true, "{verdict}");
+    let groups = verdict["split"]["groups"].as_array().unwrap();
+    let of_neighbour = |group: &&Value| group["name"] == "own-neighbour";
+    let group = groups.iter().find(of_neighbour).unwrap_or_else(|| panic!("{verdict}"));
+    assert_eq!((&group["taker"], &group["processes"]), (&"programs".into(), &1.into()));
+    assert!(group["part"]["ns"].as_u64().unwrap() > 0, "{group}");
 }

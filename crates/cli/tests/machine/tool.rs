@@ -48,7 +48,7 @@ pub(crate) fn with_usual_signals(command: &mut Command) {
 
 /// Has a program end with the test that started it, where that fails: the next one is not to find
 /// it on its CPU.
-fn killed_with_its_test(command: &mut Command) {
+pub(crate) fn killed_with_its_test(command: &mut Command) {
     // SAFETY: takes numbers only.
     let tie = || match unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } {
         0 => Ok(()),
