@@ -122,6 +122,9 @@ struct Tally {
     skipped: Vec<String>,
     /// The programs that failed, and how.
     wrong: Vec<String>,
+    /// What tests that failed wrote.
+    failures: Vec<String>,
+    is_failure: bool,
 }
 
 impl Tally {
@@ -146,6 +149,7 @@ impl Tally {
     /// Takes in a line of a test program's output.
     fn add(&mut self, line: &str) {
         let line = line.trim();
+        self.keep_failure(line);
         if line.starts_with("skipped:") {
             self.skipped.push(line.to_owned());
         }
@@ -163,11 +167,27 @@ impl Tally {
         }
     }
 
-    /// What there is to say; an error where a program failed.
+    /// Keeps what a test program writes from `failures:` to its result.
+    fn keep_failure(&mut self, line: &str) {
+        self.is_failure |= line == "failures:";
+        self.is_failure &= !line.starts_with("test result: ");
+        if self.is_failure && !line.is_empty() {
+            self.failures.push(line.to_owned());
+        }
+    }
+
+    /// What there is to say; an error where a program failed, with what its tests wrote, which
+    /// would else have to be looked for above.
     fn result(&self) -> Result<String, String> {
         match self.wrong.as_slice() {
             [] => Ok(self.text()),
-            wrong => Err(format!("{}\n{}", self.text(), wrong.join("\n"))),
+            wrong => {
+                let lines = wrong.iter().chain(&self.failures).map(String::as_str);
+                Err(std::iter::once(&*self.text())
+                    .chain(lines)
+                    .collect::<Vec<_>>()
+                    .join("\n"))
+            }
         }
     }
 
@@ -209,10 +229,15 @@ mod tests {
             "skipped: only root may set a real-time priority",
             "test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; \
              finished in 0.00s",
+            "failures:",
+            "",
+            "---- b stdout ----",
             "test result: FAILED. 2 passed; 3 failed; 0 ignored; 0 measured",
+            "test c ... ok",
         ] {
             tally.add(line);
         }
+        assert_eq!(tally.failures, ["failures:", "---- b stdout ----"]);
         let expected = "13 passed, 3 failed, 2 skipped\n\
                         skipped: only root may set a real-time priority";
         assert_eq!(tally.text(), expected);
