@@ -22,11 +22,11 @@ pub(crate) fn start<'scope, T: Send + 'scope>(
 
 /// Lets no signal be handled by the calling thread, nor by those it starts.
 pub(crate) fn block_signals() {
-    let _ = blocked();
+    let _ = block_all();
 }
 
 /// The same; the signals that were blocked before.
-fn blocked() -> libc::sigset_t {
+fn block_all() -> libc::sigset_t {
     let (mut all, mut before) = (MaybeUninit::uninit(), MaybeUninit::zeroed());
     // SAFETY: `all` is room for a set, which the first call fills and the second reads; an empty
     // `before` is what it is where that fails.
@@ -47,7 +47,7 @@ pub(crate) struct SignalsElsewhere {
 
 impl SignalsElsewhere {
     pub(crate) fn begin() -> Self {
-        Self { before: blocked(), _own: PhantomData }
+        Self { before: block_all(), _own: PhantomData }
     }
 }
 

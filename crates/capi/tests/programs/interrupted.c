@@ -102,14 +102,15 @@ int main(int argc, char **argv)
 
     for (number = 0; number < runs; number++) {
         long value = 100000 + rand() % 800000, seen, restored;
+        int is_changed = number % 4 < 2;
         pid_t child;
 
         if (put(value) != 0 || now() != value)
             return 4;
         child = started(number % 2);
-        if (number % 4 < 2)
+        if (is_changed)
             wait_until_changed(value);
-        wait_at_most(number % 4 < 2 ? 5000 : 300000);
+        wait_at_most(is_changed ? 5000 : 300000);
         kill(child, SIGINT);
         if (waitpid(child, &status, 0) != child)
             return 5;

@@ -6,6 +6,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
+#[path = "../shared/environment.rs"]
+mod environment;
+#[path = "../shared/install.rs"]
+mod install;
 mod kills;
 mod nohz;
 mod settings;
@@ -13,13 +17,12 @@ mod spinning;
 mod state;
 mod tuning;
 
-use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// `make test` sets it, too.
-const CLAIMS: &str = "NOISEFLOOR_CLAIMS";
+use environment::{with_own_claims, with_usual_signals};
+
 /// Where the tool lies in a guest.
 const IN_GUEST: &str = "/noisefloor";
 
@@ -29,19 +32,8 @@ fn tool(args: &[&str]) -> Command {
     let tool = if Path::new(IN_GUEST).exists() { IN_GUEST } else { built };
     let mut command = Command::new(tool);
     command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    // A user who measures on this machine meanwhile does not keep these from their CPU.
-    let claims = std::env::var(CLAIMS).unwrap_or_else(|_| std::process::id().to_string());
-    command.env(CLAIMS, claims);
-    // Who runs tests in the background may ignore them, and so would the tool at first.
-    let usual = || {
-        for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGTERM] {
-            // SAFETY: takes a signal's number and the default action.
-            unsafe { libc::signal(signal, libc::SIG_DFL) };
-        }
-        Ok(())
-    };
-    // SAFETY: it makes system calls only, as may be done between fork and exec.
-    unsafe { command.pre_exec(usual) };
+    with_own_claims(&mut command);
+    with_usual_signals(&mut command);
     command
 }
 

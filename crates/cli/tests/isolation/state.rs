@@ -7,6 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use crate::install::install;
 use crate::kills::journal;
 use crate::{alone, cpu, text, tool};
 
@@ -114,16 +115,7 @@ fn others_can_lock_nothing() {
 /// A copy of a program that every user may run.
 fn public(folder: &Path, program: &Path) -> PathBuf {
     let copy = folder.join("program");
-    // A file that this process writes is open in what other tests start meanwhile, too, and could
-    // not be run (`ETXTBSY`). A guest has no install(1), and runs one test at a time.
-    let mut install = Command::new("install");
-    match install.args(["-m", "755"]).args([program, &copy]).status() {
-        Ok(status) => assert!(status.success(), "{}", copy.display()),
-        Err(_) => {
-            fs::copy(program, &copy).unwrap();
-            fs::set_permissions(&copy, Permissions::from_mode(0o755)).unwrap();
-        }
-    }
+    install(program, &copy);
     copy
 }
 

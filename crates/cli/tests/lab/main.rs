@@ -6,6 +6,8 @@ mod cache;
 mod counter;
 mod expected;
 mod gate;
+#[path = "../shared/install.rs"]
+mod install;
 mod isolated;
 mod lean;
 mod locked_down;

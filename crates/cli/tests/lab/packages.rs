@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use crate::site::{FOLDER, install, text};
+use crate::install::install;
+use crate::site::{FOLDER, text};
 
 /// What apt is to do otherwise than on this machine: nothing of the machine's is written.
 const CONFIGURATION: &str = r#"

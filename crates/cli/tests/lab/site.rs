@@ -11,20 +11,14 @@ use std::sync::OnceLock;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::install::install;
+
 pub(crate) const TOOL: &str = env!("CARGO_BIN_EXE_noisefloor");
 pub(crate) const OLD: &str = "debian:6.1-cloud";
 pub(crate) const NEW: &str = "debian:6.12-cloud";
 const QEMU: &str = "qemu-system-x86_64";
 /// What tests make, on one file system.
 pub(crate) const FOLDER: &str = env!("CARGO_TARGET_TMPDIR");
-
-/// Puts a script elsewhere, to be run. Another process copies it: a file that this one writes is
-/// open in what other tests start meanwhile, too, and could not be run (`ETXTBSY`).
-pub(crate) fn install(script: impl AsRef<Path>, to: &Path) {
-    let mut install = Command::new("install");
-    let status = install.args(["-m", "755"]).arg(script.as_ref()).arg(to).status();
-    assert!(status.unwrap().success(), "{}", to.display());
-}
 
 /// A lab's cache, the files beside it, and the QEMU it uses.
 pub(crate) struct Site {

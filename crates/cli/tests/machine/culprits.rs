@@ -1,11 +1,11 @@
 //! Who took it, as users ask: one gap and what went on around it, a trace, the parts.
 
 use std::fs;
-use std::process::Command;
+use std::path::Path;
 
 use serde_json::Value;
 
-use crate::tool::{first_cpu, json, killed_with_its_test, run, text, turn};
+use crate::tool::{first_cpu, json, on, run, text, turn};
 
 /// Whether events can be seen here at all; says so if not.
 fn can_watch(name: &str) -> bool {
@@ -138,15 +138,19 @@ fn is_event(culprit: &Value) -> bool {
     !["steal", "unexplained"].iter().any(|kind| culprit["kind"] == *kind)
 }
 
+/// A shell that never sleeps.
+const SPIN: &str = "while :; do :; done";
+
 /// Processes that keep a CPU busy until this is dropped.
 struct Busy(Vec<std::process::Child>);
 
 impl Busy {
     fn on(cpu: &str, count: usize, script: &str) -> Self {
-        let start = |_| {
-            let mut command = std::process::Command::new("taskset");
-            command.args(["-c", cpu, "sh", "-c", script]).spawn()
-        };
+        Self::with("sh".as_ref(), cpu, count, script)
+    }
+
+    fn with(shell: &Path, cpu: &str, count: usize, script: &str) -> Self {
+        let start = |_| on(cpu, shell).args(["-c", script]).spawn();
         Self((0..count).map_while(|number| start(number).ok()).collect())
     }
 }
@@ -169,7 +173,7 @@ fn loses_nothing_under_load() {
         return;
     }
     let cpu = first_cpu();
-    let spinning = Busy::on(&cpu, 50, "while :; do :; done");
+    let spinning = Busy::on(&cpu, 50, SPIN);
     let _waking = Busy::on(&cpu, 4, "while :; do sleep 0.001; done");
     if spinning.0.len() < 50 {
         println!("skipped: loses_nothing_under_load: there is no taskset");
@@ -198,13 +202,9 @@ fn busy_programs() {
     let (cpu, dir) = (first_cpu(), tempfile::tempdir().unwrap());
     let shell = dir.path().join("own-neighbour");
     std::os::unix::fs::symlink("/bin/sh", &shell).unwrap();
-    let mut neighbour = Command::new("taskset");
-    neighbour.args(["-c", &cpu]).arg(shell).args(["-c", "while :; do :; done"]);
-    killed_with_its_test(&mut neighbour);
-    let mut neighbour = neighbour.spawn().unwrap();
+    let neighbour = Busy::with(&shell, &cpu, 1, SPIN);
     let object = json(&["check", "-c", &cpu, "--rest", "1s", "-d", "1s", "--json"]);
-    neighbour.kill().unwrap();
-    neighbour.wait().unwrap();
+    drop(neighbour);
     let verdict = &object["summary"]["verdict"];
     assert_eq!(verdict["busy"], true, "{verdict}");
     let groups = verdict["split"]["groups"].as_array().unwrap();

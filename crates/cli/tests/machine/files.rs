@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 
 use crate::tool::{
-    NOBODY, first_cpu, is_root, pid, public_tool, run, spawn, text, tool, turn,
+    UNPRIVILEGED, first_cpu, is_root, pid, public_tool, run, spawn, text, tool, turn,
     unprivileged,
 };
 
@@ -75,7 +75,7 @@ fn files_of_others() {
     let tool = public_tool(dir.path());
     let open = Permissions::from_mode(0o777);
     fs::set_permissions(dir.path(), open).unwrap();
-    for (owner, mode, code) in [(0, 0o644, 2), (0, 0o666, 0), (NOBODY, 0o600, 0)] {
+    for (owner, mode, code) in [(0, 0o644, 2), (0, 0o666, 0), (UNPRIVILEGED, 0o600, 0)] {
         let file = dir.path().join("file");
         fs::write(&file, "old").unwrap();
         std::os::unix::fs::chown(&file, Some(owner), Some(owner)).unwrap();

@@ -9,9 +9,10 @@ use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 
+use crate::install::install;
 use crate::tool::{
-    NOBODY, TOOL, first_cpu, install, is_root, json, public_tool, run, spawn, text, tool,
-    turn, unprivileged, wait_for_spinners, with_own_claims,
+    UNPRIVILEGED, first_cpu, is_root, json, public_tool, run, spawn, text, tool, tool_on,
+    turn, unprivileged, wait_for_spinners,
 };
 
 /// Runs shortly on one CPU.
@@ -142,10 +143,7 @@ fn mistakes_go_first() {
         let said = text(&output.stderr);
         assert!(said.contains("between 1 ms and 30 days"), "{said}");
         if let Some(other) = &other {
-            let mut elsewhere = Command::new("taskset");
-            with_own_claims(&mut elsewhere);
-            elsewhere.args(["-c", other, TOOL]).args(mistake).arg(&cpu);
-            let output = elsewhere.output().unwrap();
+            let output = tool_on(other, mistake).arg(&cpu).output().unwrap();
             assert_eq!(output.status.code(), Some(2), "{mistake:?} elsewhere");
         }
     }
@@ -258,7 +256,7 @@ fn privileged_programs_ignore_the_variable() {
     let page = serde_json::json!({"format": 1, "changes": [entry]});
     fs::write(&journal, page.to_string()).unwrap();
     for path in [state.path(), &journal] {
-        std::os::unix::fs::chown(path, Some(NOBODY), None).unwrap();
+        std::os::unix::fs::chown(path, Some(UNPRIVILEGED), None).unwrap();
     }
     let run = |program: &Path| {
         let mut restore = unprivileged(program);

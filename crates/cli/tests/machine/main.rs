@@ -2,8 +2,12 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
 mod culprits;
+#[path = "../shared/environment.rs"]
+mod environment;
 mod files;
 mod hostile;
+#[path = "../shared/install.rs"]
+mod install;
 mod jitter;
 mod latency;
 mod occupied;
@@ -21,7 +25,7 @@ use serde_json::Value;
 
 use tool::{
     TOOL, first_cpu, is_root, json, pid, public_tool, run, signal, spawn, text, tool,
-    turn, unprivileged, wait_for_spinners,
+    tool_on, turn, unprivileged, wait_for_spinners,
 };
 
 /// Check the contract's top level, and that the parts of the noise add up.
@@ -92,10 +96,8 @@ fn affinity_is_named() {
     }
     let first = first_cpu();
     let other = allowed.rsplit(['-', ',']).next().unwrap();
-    let output = Command::new("taskset")
-        .args(["-c", &first, TOOL, "noise", "--json", "-d", "1", "-c", other])
-        .output()
-        .unwrap();
+    let args = ["noise", "--json", "-d", "1", "-c", other];
+    let output = tool_on(&first, &args).output().unwrap();
     assert_eq!(output.status.code(), Some(3));
     assert!(text(&output.stderr).contains("affinity"), "{}", text(&output.stderr));
     assert_eq!(text(&output.stdout), "");

@@ -9,9 +9,7 @@ use facts::{Facts, Root};
 use isolate::Isolation;
 use serde_json::Value;
 
-use crate::tool::{
-    TOOL, children, first_cpu, pid, signal, spawn, text, turn, with_own_claims,
-};
+use crate::tool::{children, first_cpu, pid, signal, spawn, text, tool_on, turn};
 
 /// The priority of the measuring threads, and of tasks that they do not preempt.
 const OWN: &str = "60";
@@ -140,7 +138,8 @@ fn affinity_is_found_out_without_running_there() {
     let _turn = turn();
     let Some(number) = cpu("affinity_is_found_out_without_running_there") else { return };
     let _task = RealTime::start(number, HIGHER);
-    let mut command = on("0", &["latency", "-d", "100ms", "-c", &number.to_string()]);
+    let args = ["latency", "-d", "100ms", "-c", &number.to_string()];
+    let mut command = tool_on("0", &args);
     let output = ended(command.stderr(Stdio::piped()).spawn().unwrap());
     assert_eq!(output.status.code(), Some(3));
     assert!(text(&output.stderr).contains("affinity"), "{}", text(&output.stderr));
@@ -239,7 +238,7 @@ fn threads_that_read_are_moved() {
     let task = RealTime::start(number, HIGHER);
     for (duration, is_signalled) in [("1h", true), ("100ms", false)] {
         let args = ["slices", "2", "--json", "-c", &first, "-d", duration];
-        let mut command = on(&format!("{first},{last}"), &args);
+        let mut command = tool_on(&format!("{first},{last}"), &args);
         let child =
             command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         if is_signalled {
@@ -257,12 +256,4 @@ fn threads_that_read_are_moved() {
         let said = object["doubts"].to_string();
         assert!(said.contains(&task.name(HIGHER)), "{said}");
     }
-}
-
-/// The tool, which has those CPUs only.
-fn on(cpus: &str, args: &[&str]) -> Command {
-    let mut command = Command::new("taskset");
-    with_own_claims(&mut command);
-    command.args(["-c", cpus, TOOL]).args(args);
-    command
 }

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::tool::{TOOL, first_cpu, is_root, run, text, tool, turn, with_own_claims};
+use crate::environment::with_own_claims;
+use crate::tool::{TOOL, first_cpu, is_root, run, text, tool, turn};
 
 /// As long as a thread's name can be: clears the screen and begins a line.
 const NAME: &str = "\x1b[2J\nFORGED\x07";

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::environment::with_usual_signals;
 use crate::tool::{
     TOOL, children, is_root, json, public_tool, signal, text, tool, turn, unprivileged,
-    with_usual_signals,
 };
 
 /// A CPU that may be named here, the last one.

@@ -1,5 +1,6 @@
 //! The tool as a process: started, watched, signalled, and read.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -10,45 +11,40 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::environment::{with_own_claims, with_usual_signals};
+use crate::install::install;
+
 pub(crate) const TOOL: &str = env!("CARGO_BIN_EXE_noisefloor");
-/// `make test` sets it, too.
-const CLAIMS: &str = "NOISEFLOOR_CLAIMS";
-/// `nobody`.
-pub(crate) const NOBODY: u32 = 65_534;
+/// A user without privileges.
+pub(crate) const UNPRIVILEGED: u32 = 65_534;
 
 pub(crate) fn tool(args: &[&str]) -> Command {
-    let mut command = Command::new(TOOL);
-    command.args(args).stdin(Stdio::null()).env("LC_ALL", "C.UTF-8");
-    with_own_claims(&mut command);
-    with_usual_signals(&mut command);
-    killed_with_its_test(&mut command);
+    with(Command::new(TOOL), args)
+}
+
+/// The same with those CPUs only.
+pub(crate) fn tool_on(cpus: &str, args: &[&str]) -> Command {
+    with(on(cpus, TOOL), args)
+}
+
+/// A program with those CPUs only.
+pub(crate) fn on(cpus: &str, program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new("taskset");
+    command.args(["-c", cpus]).arg(program);
     command
 }
 
-/// Has a program claim CPUs among these tests only: a user who measures on this machine meanwhile
-/// does not keep them from theirs.
-pub(crate) fn with_own_claims(command: &mut Command) {
-    let own = || std::process::id().to_string();
-    let claims = std::env::var(CLAIMS).unwrap_or_else(|_| own());
-    command.env(CLAIMS, claims);
-}
-
-/// Has a program get the signals that a shell's background jobs ignore, as these tests may be one.
-pub(crate) fn with_usual_signals(command: &mut Command) {
-    let usual = || {
-        for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGTERM] {
-            // SAFETY: takes a signal's number and the default action.
-            unsafe { libc::signal(signal, libc::SIG_DFL) };
-        }
-        Ok(())
-    };
-    // SAFETY: it makes system calls only, as may be done between fork and exec.
-    unsafe { command.pre_exec(usual) };
+fn with(mut tool: Command, args: &[&str]) -> Command {
+    tool.args(args).stdin(Stdio::null()).env("LC_ALL", "C.UTF-8");
+    with_own_claims(&mut tool);
+    with_usual_signals(&mut tool);
+    killed_with_its_test(&mut tool);
+    tool
 }
 
 /// Has a program end with the test that started it, where that fails: the next one is not to find
-/// it on its CPU.
-pub(crate) fn killed_with_its_test(command: &mut Command) {
+/// it on its CPU. `isolate::tether` would give it a process group of its own, too.
+fn killed_with_its_test(command: &mut Command) {
     // SAFETY: takes numbers only.
     let tie = || match unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } {
         0 => Ok(()),
@@ -77,17 +73,10 @@ pub(crate) fn is_root() -> bool {
     unsafe { libc::geteuid() == 0 }
 }
 
-/// Puts a program elsewhere, for everyone to run. Another process copies it: a file that this one
-/// writes is open in what other tests start meanwhile, too, and could not be run (`ETXTBSY`).
-pub(crate) fn install(program: &Path, to: &Path) {
-    let status = Command::new("install").args(["-m", "755"]).args([program, to]).status();
-    assert!(status.unwrap().success(), "{}", to.display());
-}
-
 /// The tool where everyone may run it: build directories may be closed to others.
 pub(crate) fn public_tool(dir: &Path) -> PathBuf {
     let copy = dir.join("noisefloor");
-    install(TOOL.as_ref(), &copy);
+    install(TOOL, &copy);
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     fs::set_permissions(dir, open).unwrap();
     copy
@@ -99,7 +88,7 @@ pub(crate) fn unprivileged(tool: &Path) -> Command {
     command.stdin(Stdio::null());
     with_own_claims(&mut command);
     if is_root() {
-        command.uid(NOBODY).gid(NOBODY);
+        command.uid(UNPRIVILEGED).gid(UNPRIVILEGED);
     }
     command
 }
