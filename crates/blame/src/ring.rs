@@ -153,7 +153,7 @@ mod tests {
                 (0..64).for_each(|_| thread::yield_now());
             }
         };
-        thread::scope(|scope| [(); 2].map(|()| scope.spawn(&yields)).map(drop));
+        thread::scope(|scope| [(); 2].map(|()| scope.spawn(yields)).map(drop));
     }
 
     /// Check that rings hold all that comes from threads that only switch, for as long as they may
