@@ -21,7 +21,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use environment::{with_own_claims, with_usual_signals};
+use environment::{ended_with_its_test, with_own_claims, with_usual_signals};
 
 /// Where the tool lies in a guest.
 const IN_GUEST: &str = "/noisefloor";
@@ -34,6 +34,8 @@ fn tool(args: &[&str]) -> Command {
     command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     with_own_claims(&mut command);
     with_usual_signals(&mut command);
+    // It puts back what it has changed.
+    ended_with_its_test(&mut command, libc::SIGTERM);
     command
 }
 

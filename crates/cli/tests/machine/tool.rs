@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::environment::{with_own_claims, with_usual_signals};
+use crate::environment::{ended_with_its_test, with_own_claims, with_usual_signals};
 use crate::install::install;
 
 pub(crate) const TOOL: &str = env!("CARGO_BIN_EXE_noisefloor");
@@ -38,20 +38,8 @@ fn with(mut tool: Command, args: &[&str]) -> Command {
     tool.args(args).stdin(Stdio::null()).env("LC_ALL", "C.UTF-8");
     with_own_claims(&mut tool);
     with_usual_signals(&mut tool);
-    killed_with_its_test(&mut tool);
+    ended_with_its_test(&mut tool, libc::SIGKILL);
     tool
-}
-
-/// Has a program end with the test that started it, where that fails: the next one is not to find
-/// it on its CPU. `isolate::tether` would give it a process group of its own, too.
-fn killed_with_its_test(command: &mut Command) {
-    // SAFETY: takes numbers only.
-    let tie = || match unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } {
-        0 => Ok(()),
-        _ => Err(std::io::Error::last_os_error()),
-    };
-    // SAFETY: it makes one system call.
-    unsafe { command.pre_exec(tie) };
 }
 
 pub(crate) fn run(args: &[&str]) -> Output {

@@ -26,3 +26,16 @@ pub(crate) fn with_usual_signals(command: &mut Command) {
     // SAFETY: it makes system calls only, as may be done between fork and exec.
     unsafe { command.pre_exec(usual) };
 }
+
+/// Has a program get that signal when the test that started it ends, also where that fails or is
+/// killed: no other test is to find it on its CPU, nor the machine's settings changed.
+/// `isolate::tether` would give it a process group of its own, too.
+pub(crate) fn ended_with_its_test(command: &mut Command, signal: libc::c_int) {
+    // SAFETY: takes numbers only.
+    let tie = move || match unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, signal) } {
+        0 => Ok(()),
+        _ => Err(std::io::Error::last_os_error()),
+    };
+    // SAFETY: it makes one system call.
+    unsafe { command.pre_exec(tie) };
+}
