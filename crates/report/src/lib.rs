@@ -63,6 +63,7 @@ mod slices_picture;
 mod slices_rows;
 mod slices_summary;
 mod slices_tables;
+mod slices_tasks;
 mod steal;
 mod summary;
 mod table;

@@ -126,9 +126,10 @@ fn of(cpus: u32, texts: &[&str], manners: &[Manner]) -> (SlicesSpec, SlicesSerie
         role: *role,
         cpu: None,
     });
-    let mut switched: Vec<SwitchedTask> = names
+    let tasks: Vec<SlicesTask> = tasks.collect();
+    let mut switched: Vec<SwitchedTask> = tasks
         .iter()
-        .map(|(name, _)| SwitchedTask { tid: 1000, name: name.clone() })
+        .map(|task| SwitchedTask { tid: task.pid, name: task.name.clone() })
         .collect();
     switched.push(SwitchedTask { tid: 0, name: "swapper/0".into() });
     switched.push(SwitchedTask { tid: 9, name: "<kworker> & \"co\"".into() });
@@ -151,7 +152,7 @@ fn of(cpus: u32, texts: &[&str], manners: &[Manner]) -> (SlicesSpec, SlicesSerie
         order.iter().zip(0..).map(|(step, at)| turn(&spec, &cpus, *step, at * TURN));
     let series = SlicesSeries {
         began_ns: Nanos::from_secs(70),
-        tasks: tasks.collect(),
+        tasks,
         turns: turns.collect(),
         switches: Some(Switches {
             source: Source::Bpf,

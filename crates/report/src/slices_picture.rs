@@ -5,10 +5,10 @@
 //! Takes what the scheduler's switches say; where nobody watched them only the mean slices are
 //! drawn. `slices_page` is the same with its numbers as a page.
 
-use std::collections::BTreeMap;
-
 use facts::Facts;
-use recording::{Policy, Role, SlicesSeries, SlicesSpec, SlicesTurn, Stretch, Switches};
+use recording::{
+    Policy, Role, SlicesSeries, SlicesSpec, SlicesTurn, Stretch, SwitchedTask, Switches,
+};
 use stats::{
     PictureCpuInput, PictureRole, PictureStep, PictureStretchInput, PictureTask,
     PictureTurnInput, SlicesPicture, SlicesPictureInput,
@@ -20,6 +20,7 @@ use crate::sheet::{LEFT, Sheet, WIDTH, px, rect};
 use crate::slices_bars::{histograms, means};
 use crate::slices_rows::{Rows, SHADES, mark};
 use crate::slices_summary::{slice_end, step_words};
+use crate::slices_tasks;
 use crate::table::cut;
 use crate::tick_words::{self, cpus};
 use crate::xml::escaped;
@@ -262,18 +263,13 @@ fn turn_input(series: &SlicesSeries, turn: &SlicesTurn) -> Option<PictureTurnInp
     })
 }
 
-/// What the tasks that ran are: those of the series by their names, which nobody else has.
+/// What the tasks that ran are.
 fn tasks(spec: &SlicesSpec, series: &SlicesSeries, seen: &Switches) -> Vec<PictureTask> {
-    let named = series
-        .tasks
-        .iter()
-        .enumerate()
-        .map(|(at, task)| (task.name.as_str(), (at, task)));
-    let named: BTreeMap<_, _> = named.collect();
+    let names = slices_tasks::names(spec, series, seen);
+    let places = slices_tasks::measured(spec, series, seen);
     let each = if spec.pinned { spec.cpus.len().max(1) } else { 1 };
-    let task = |task: &recording::SwitchedTask| {
-        let found = named.get(task.name.as_str());
-        let role = match found.map(|(_, task)| task.role) {
+    let task = |((task, place), name): ((&SwitchedTask, Option<usize>), String)| {
+        let role = match place.map(|at| series.tasks[at].role) {
             _ if task.tid == 0 => PictureRole::Idle,
             Some(Role::Spinner) => PictureRole::Spinner,
             Some(Role::Sleeper) => PictureRole::Sleeper,
@@ -281,10 +277,10 @@ fn tasks(spec: &SlicesSpec, series: &SlicesSeries, seen: &Switches) -> Vec<Pictu
         };
         // Of tasks that stay on CPUs in turns, those on the same one follow each other.
         let shade =
-            found.map_or(0, |(at, _)| at / each + if each > 1 { at % each } else { 0 });
-        PictureTask { name: task.name.clone(), role, shade }
+            place.map_or(0, |at| at / each + if each > 1 { at % each } else { 0 });
+        PictureTask { name, role, shade }
     };
-    seen.tasks.iter().map(task).collect()
+    seen.tasks.iter().zip(places).zip(names).map(task).collect()
 }
 
 fn cpu_inputs(seen: &Switches) -> Vec<PictureCpuInput> {

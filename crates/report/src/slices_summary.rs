@@ -10,6 +10,7 @@ use stats::{
     SlicesTurnInput, StretchInput, TaskTimeInput,
 };
 
+use crate::slices_tasks;
 use crate::summary::wakers_summary;
 
 /// So many of those that woke up are told.
@@ -23,6 +24,8 @@ pub fn slices_summary(
 ) -> SlicesSummary {
     let switches = series.switches.as_ref();
     let source = switches.map(|switches| switches.source.name().to_owned());
+    let names = switches.map(|switches| slices_tasks::names(spec, series, switches));
+    let names = names.unwrap_or_default();
     let summary = SlicesSummary::of(&SlicesInput {
         tasks: series
             .tasks
@@ -33,7 +36,7 @@ pub fn slices_summary(
         cpus: spec.cpus.len(),
         steps: spec.steps.iter().map(step_words).collect(),
         turns: series.turns.iter().map(turn).collect(),
-        stretches: switches.map(stretches),
+        stretches: switches.map(|switches| stretches(switches, &names)),
         tick: facts.tick.hz.get().map(|hz| hz.period()),
     });
     let wakers = series.wakers.as_ref().map(|wakers| {
@@ -74,10 +77,10 @@ fn sample(sample: &SlicesSample) -> SlicesSampleInput {
     }
 }
 
-fn stretches(switches: &Switches) -> Vec<Vec<StretchInput<'_>>> {
+fn stretches<'a>(switches: &Switches, names: &'a [String]) -> Vec<Vec<StretchInput<'a>>> {
     let name = |task: u32| {
         let place = usize::try_from(task).unwrap_or(usize::MAX);
-        switches.tasks.get(place).map_or("?", |task| task.name.as_str())
+        names.get(place).map_or("?", String::as_str)
     };
     let whole = |stretch: &Stretch| StretchInput {
         left: stretch.start_ns + stretch.ns,

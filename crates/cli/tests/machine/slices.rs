@@ -21,7 +21,8 @@ fn number(value: &Value) -> u64 {
 #[test]
 fn slices_keep_the_contract() {
     let _turn = turn();
-    let object = json(&["slices", "6", "--sleepers", "2", "-d", "1", "--json"]);
+    let args = ["slices", "6", "--sleepers", "2", "-d", "1", "--json", "--series"];
+    let object = json(&args);
     assert_eq!((&object["kind"], &object["format"]), (&"slices".into(), &1.into()));
     let summary = &object["summary"];
     assert_eq!((number(&summary["spinners"]), number(&summary["sleepers"])), (6, 2));
@@ -36,19 +37,21 @@ fn slices_keep_the_contract() {
     assert_eq!(all, number(&summary["cpu_ns"]));
     let cpus = object["spec"]["cpus"].as_str().unwrap().split(',').count() as u64;
     // Readings are not made at one moment.
-    let most = (number(&summary["wall_ns"]) + 50_000_000) * cpus;
+    let reading = number(&object["series"]["turns"][0]["samples"][0]["reading_ns"]);
+    let most = (number(&summary["wall_ns"]) + 2 * reading + 50_000_000) * cpus;
     assert!(all > 0 && all < most, "{all} of {most}");
     let mean = number(&summary["spinners_cpu_ns"]) / number(&summary["switches"]);
     assert_eq!(number(&summary["slice_ns"]["mean"]), mean);
 }
 
 /// Check that where the scheduler was watched, it tells of as many slices as the processes'
-/// own counters, as long on average, and who ended them; and that a sleeper is among those.
+/// own counters, as long on average, and who ended them; that a sleeper is among those; and that a
+/// task of others that has the name of a measured one is not taken for it.
 #[test]
 fn watched_slices_are_the_counted_ones() {
     let _turn = turn();
     let args = ["slices", "8", "--sleepers", "1", "-d", "2", "--json", "--series"];
-    let object = json(&args);
+    let object = beside("spin/0", std::hint::spin_loop, || json(&args));
     let summary = &object["summary"];
     if summary["source"].is_null() {
         println!("skipped: watched_slices_are_the_counted_ones: {}", object["doubts"]);
@@ -56,17 +59,19 @@ fn watched_slices_are_the_counted_ones() {
     }
     let (seen, counted) = (number(&summary["seen"]), number(&summary["switches"]));
     // While the first and the last reading go on, processes are switched, too: those switches
-    // are in one count and not in the other.
+    // are in one count and not in the other. `reading_ns` is how long the longer one took.
     let sample = &object["series"]["turns"][0]["samples"][0];
     let from = number(&sample["start_ns"]);
     let to = from + number(&sample["wall_ns"]);
     let margin = number(&sample["reading_ns"]) * 2 + 5_000_000;
-    let names: Vec<&str> = object["series"]["switches"]["tasks"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|task| task["name"].as_str().unwrap())
-        .collect();
+    let list = |of: &Value| of.as_array().unwrap().clone();
+    let measured = list(&object["series"]["tasks"]);
+    let spins = |switched: &Value| {
+        let is_it = |task: &&Value| task["pid"] == switched["tid"];
+        measured.iter().find(is_it).is_some_and(|task| task["role"] == "spinner")
+    };
+    let spins: Vec<bool> =
+        list(&object["series"]["switches"]["tasks"]).iter().map(spins).collect();
     let near = |moment: u64| {
         let cpus = object["series"]["switches"]["cpus"].as_array().unwrap();
         let all = |key| cpus.iter().flat_map(move |cpu| cpu[key].as_array().unwrap());
@@ -75,7 +80,7 @@ fn watched_slices_are_the_counted_ones() {
         let loose = all("loose_ends").map(|one| (number(&one[0]), &one[1]));
         let ends = whole.chain(loose).filter(|(end, task)| {
             let task = usize::try_from(number(task)).unwrap();
-            names[task].starts_with("spin/") && end.abs_diff(moment) <= margin
+            spins[task] && end.abs_diff(moment) <= margin
         });
         ends.count() as u64
     };
@@ -90,24 +95,39 @@ fn watched_slices_are_the_counted_ones() {
     );
 }
 
+/// Tells a thread to end when it is dropped.
+struct Done<'a>(&'a AtomicBool);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// What comes of something while a thread of that name does another thing again and again.
+fn beside<T>(name: &str, again: impl Fn() + Sync, what: impl FnOnce() -> T) -> T {
+    let done = AtomicBool::new(false);
+    let until_done = || {
+        while !done.load(Ordering::Relaxed) {
+            again();
+        }
+    };
+    std::thread::scope(|scope| {
+        let _done = Done(&done);
+        let thread = std::thread::Builder::new().name(name.to_owned());
+        thread.spawn_scoped(scope, until_done).unwrap();
+        what()
+    })
+}
+
 /// Check that a task that wakes up a thousand times a second is found and named, though nobody
 /// told of it.
 #[test]
 fn others_are_found() {
     let _turn = turn();
-    let done = AtomicBool::new(false);
-    let object = std::thread::scope(|scope| {
-        let wake = || {
-            while !done.load(Ordering::Relaxed) {
-                std::thread::sleep(Duration::from_millis(1));
-            }
-        };
-        let name = "restless".to_owned();
-        std::thread::Builder::new().name(name).spawn_scoped(scope, wake).unwrap();
-        let object = json(&["slices", "4", "--sleepers", "0", "-d", "2", "--json"]);
-        done.store(true, Ordering::Relaxed);
-        object
-    });
+    let args = ["slices", "4", "--sleepers", "0", "-d", "2", "--json"];
+    let wake = || std::thread::sleep(Duration::from_millis(1));
+    let object = beside("restless", wake, || json(&args));
     let summary = &object["summary"];
     if summary["source"].is_null() {
         println!("skipped: others_are_found: {}", object["doubts"]);
