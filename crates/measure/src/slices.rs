@@ -38,6 +38,8 @@ const PATIENCE: Nanos = Nanos::from_secs(10);
 const PATIENCE_EACH: Nanos = Nanos::from_millis(50);
 /// How often to look whether they have.
 const LOOK: Nanos = Nanos::from_millis(2);
+/// Two readings take equally long if the difference is at most that part of the sample.
+const UNEVEN: u64 = 100;
 /// With fewer slices of each spinner, a turn's mean is a matter of where it began.
 const FEW: u64 = 8;
 
@@ -70,9 +72,11 @@ pub(crate) fn run(
         if number == 0 {
             series.tasks = tasks(&crowd, &members, spec);
         }
-        let mut sampler = Sampler { crowd: &crowd, members: &members, began_ns, facts };
+        let mut sampler =
+            Sampler { crowd: &crowd, members: &members, began_ns, facts, uneven: None };
         let competes = sampler.run(spec, watch, &mut series.turns)?;
         doubts.extend(competes.filter(|_| number == 0));
+        doubts.extend(sampler.uneven);
     }
     doubts.extend(crate::doubts::of_suspension(
         counter::suspended().saturating_sub(suspended),
@@ -87,6 +91,8 @@ struct Sampler<'a> {
     members: &'a [Member],
     began_ns: Nanos,
     facts: &'a Facts,
+    /// The first sample whose two readings took more unequally long than they may.
+    uneven: Option<Doubt>,
 }
 
 /// All processes at one moment, more or less.
@@ -172,6 +178,7 @@ impl Sampler<'_> {
             let rest = end.saturating_sub(now());
             watch::sleep(watch, words, raw, raw + rest);
             let after = self.read(&mut room)?;
+            self.uneven = self.uneven.take().or_else(|| uneven(&before, &after));
             samples.push(self.sample(&before, &after));
             before = after;
         }
@@ -202,10 +209,29 @@ impl Sampler<'_> {
         SlicesSample {
             start_ns: before.at.saturating_sub(self.began_ns),
             wall_ns: after.at.saturating_sub(before.at),
-            reading_ns: after.took,
+            reading_ns: before.took.max(after.took),
             tasks: tasks.map(|(after, before)| after.since(before)).collect(),
         }
     }
+}
+
+/// The doubt where processes were read later in one reading than in the other by more than a part
+/// of the time between them, which is then not the same for all.
+fn uneven(before: &Reading, after: &Reading) -> Option<Doubt> {
+    let wall = after.at.saturating_sub(before.at);
+    let more = before.took.max(after.took).saturating_sub(before.took.min(after.took));
+    let millis = |nanos: Nanos| nanos.get() / 1_000_000;
+    (more.saturating_mul(UNEVEN) > wall).then(|| {
+        let text = format!(
+            "the counters of all processes were read in {} ms at the beginning of a sample of {} \
+             ms and in {} ms at its end: another real-time task had the CPU meanwhile, and some \
+             processes were measured for a longer or shorter time than others",
+            millis(before.took),
+            millis(wall),
+            millis(after.took)
+        );
+        Doubt::new(Code::Unequal, text)
+    })
 }
 
 /// How many phases there are.
@@ -445,7 +471,7 @@ mod tests {
         assert!(samples().count() >= 4, "{series:?}");
         for sample in samples() {
             let used: u64 = sample.tasks.iter().map(|task| task.cpu_ns.get()).sum();
-            // The two readings take as long as each other, more or less.
+            // Processes may have been read at the beginning of one and at the end of the other.
             let there = sample.wall_ns + sample.reading_ns + Nanos::from_millis(20);
             assert!(used <= there.get(), "{used} of {there:?}");
         }
@@ -454,6 +480,23 @@ mod tests {
         };
         assert!((0..4).all(|place| sum(place, |task| task.involuntary) > 0));
         assert!(sum(4, |task| task.voluntary) > 0 && sum(4, |task| task.passes) > 0);
+    }
+
+    /// Check that readings of which one took longer by more than a hundredth of the sample are a
+    /// doubt, whichever it is.
+    #[test]
+    fn uneven_readings() {
+        let millis = Nanos::from_millis;
+        let reading =
+            |at, took| Reading { at: millis(at), took: millis(took), tasks: Vec::new() };
+        let doubt =
+            |first, second| uneven(&reading(1_000, first), &reading(3_000, second));
+        assert!(doubt(1, 21).is_none() && doubt(500, 500).is_none());
+        for (first, second) in [(1, 22), (22, 1)] {
+            let doubt = doubt(first, second).unwrap();
+            let said = format!("in {first} ms at the beginning of a sample of 2000 ms");
+            assert!(doubt.code == Code::Unequal && doubt.text.contains(&said), "{doubt}");
+        }
     }
 
     /// Check that each phase has its turns, that all tasks are measured in each, and that the

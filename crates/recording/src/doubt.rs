@@ -25,7 +25,7 @@ pub enum Code {
     SamplesLost,
     /// A thread was found on another CPU than the one it was pinned to.
     Migrated,
-    /// The CPUs did not all spin at the same time.
+    /// The CPUs, or the processes, were not all measured at the same time.
     Unequal,
     /// The kernel keeps a share of each second from a real-time spinner.
     RtThrottled,

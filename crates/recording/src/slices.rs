@@ -125,7 +125,7 @@ pub struct SlicesSample {
     pub start_ns: Nanos,
     /// From then until the second reading began.
     pub wall_ns: Nanos,
-    /// How long the second reading took.
+    /// How long the longer of the two readings took.
     pub reading_ns: Nanos,
     /// Each task, in the order of the series' tasks.
     pub tasks: Vec<TaskTime>,
