@@ -110,7 +110,7 @@ fn other_users_claims_are_doubts() {
     assert!(codes.contains(&"claimed_by_other".to_owned()), "{codes:?}");
     let said = object["doubts"].to_string();
     assert!(said.contains(&format!("process {} (", other.0.id())), "{said}");
-    assert!(said.contains("user 65534"), "{said}");
+    assert!(said.contains(&format!("user {UNPRIVILEGED}")), "{said}");
     drop(other);
     let first = Endless::on(&cpu);
     let refused = unprivileged(&copy).args(SHORT).arg(&cpu).output().unwrap();
