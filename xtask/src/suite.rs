@@ -182,11 +182,8 @@ impl Tally {
         match self.wrong.as_slice() {
             [] => Ok(self.text()),
             wrong => {
-                let lines = wrong.iter().chain(&self.failures).map(String::as_str);
-                Err(std::iter::once(&*self.text())
-                    .chain(lines)
-                    .collect::<Vec<_>>()
-                    .join("\n"))
+                let lines = [wrong, &self.failures].concat();
+                Err(format!("{}\n{}", self.text(), lines.join("\n")))
             }
         }
     }

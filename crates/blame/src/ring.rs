@@ -127,8 +127,6 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use facts::{Facts, Root};
-    use isolate::{highest_priority, outrank};
-    use rustix::thread::{CpuSet as Mask, sched_setaffinity};
     use units::{Cpu, CpuSet};
 
     use crate::bpf::{Points, Programs};
@@ -143,10 +141,8 @@ mod tests {
     fn switch(cpu: Cpu, length: Duration) {
         let both = Barrier::new(2);
         let yields = || {
-            let mut mask = Mask::new();
-            mask.set(cpu.index());
-            outrank(highest_priority()).unwrap();
-            sched_setaffinity(None, &mask).unwrap();
+            isolate::outrank(isolate::highest_priority()).unwrap();
+            isolate::pin(cpu).unwrap();
             both.wait();
             let begin = Instant::now();
             while begin.elapsed() < length {
@@ -162,7 +158,7 @@ mod tests {
     fn hold_the_highest_rate() {
         let facts = Facts::read(&Root::live());
         let cpu = facts.cpus.allowed.get().unwrap().iter().last().unwrap();
-        if let Err(why) = isolate::may_outrank(highest_priority()) {
+        if let Err(why) = isolate::may_outrank(isolate::highest_priority()) {
             return println!("skipped: hold_the_highest_rate: {why}");
         }
         let cpus = CpuSet::from_iter([cpu]);

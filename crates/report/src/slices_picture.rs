@@ -265,8 +265,8 @@ fn turn_input(series: &SlicesSeries, turn: &SlicesTurn) -> Option<PictureTurnInp
 
 /// What the tasks that ran are.
 fn tasks(spec: &SlicesSpec, series: &SlicesSeries, seen: &Switches) -> Vec<PictureTask> {
-    let names = slices_tasks::names(spec, series, seen);
     let places = slices_tasks::measured(spec, series, seen);
+    let names = slices_tasks::names(series, seen, &places);
     let each = if spec.pinned { spec.cpus.len().max(1) } else { 1 };
     let task = |((task, place), name): ((&SwitchedTask, Option<usize>), String)| {
         let role = match place.map(|at| series.tasks[at].role) {

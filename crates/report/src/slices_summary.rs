@@ -24,7 +24,10 @@ pub fn slices_summary(
 ) -> SlicesSummary {
     let switches = series.switches.as_ref();
     let source = switches.map(|switches| switches.source.name().to_owned());
-    let names = switches.map(|switches| slices_tasks::names(spec, series, switches));
+    let names = switches.map(|switches| {
+        let places = slices_tasks::measured(spec, series, switches);
+        slices_tasks::names(series, switches, &places)
+    });
     let names = names.unwrap_or_default();
     let summary = SlicesSummary::of(&SlicesInput {
         tasks: series

@@ -29,18 +29,18 @@ pub(crate) fn measured(
 }
 
 /// The names of the tasks that ran; that of a measured one is no other's, which has its number
-/// behind it.
+/// behind it. `places` are those that [`measured`] found.
 pub(crate) fn names(
-    spec: &SlicesSpec,
     series: &SlicesSeries,
     seen: &Switches,
+    places: &[Option<usize>],
 ) -> Vec<String> {
     let is_taken = |name: &str| series.tasks.iter().any(|task| task.name == name);
-    let name = |(task, place): (&SwitchedTask, Option<usize>)| match place {
+    let name = |(task, place): (&SwitchedTask, &Option<usize>)| match place {
         None if is_taken(&task.name) => format!("{} ({})", task.name, task.tid),
         _ => task.name.clone(),
     };
-    seen.tasks.iter().zip(measured(spec, series, seen)).map(name).collect()
+    seen.tasks.iter().zip(places).map(name).collect()
 }
 
 #[cfg(test)]
@@ -60,8 +60,11 @@ mod tests {
             (places[0], *places.last().unwrap())
         };
         assert_eq!(places(&spec, &series, &seen), (Some(0), None));
+        let named_by = |spec: &SlicesSpec, series: &SlicesSeries, seen: &Switches| {
+            names(series, seen, &measured(spec, series, seen))
+        };
         let named = format!("{} (77)", series.tasks[0].name);
-        assert_eq!(names(&spec, &series, &seen).pop(), Some(named));
+        assert_eq!(named_by(&spec, &series, &seen).pop(), Some(named));
         let step_ns = units::Nanos::from_millis(1);
         let phases = Some(recording::Phases { count: 2, every_ns: step_ns, step_ns });
         let phased = SlicesSpec { phases, ..spec.clone() };
@@ -69,6 +72,6 @@ mod tests {
         series.tasks.iter_mut().for_each(|task| task.pid += 100_000);
         assert_eq!(places(&spec, &series, &seen), (Some(0), Some(0)));
         seen.tasks.pop();
-        assert_eq!(names(&spec, &series, &seen)[0], series.tasks[0].name);
+        assert_eq!(named_by(&spec, &series, &seen)[0], series.tasks[0].name);
     }
 }

@@ -208,8 +208,10 @@ fn candidate(taken: &[Taken], period: f64) -> Option<Found> {
             strongest = strongest.max(ratio);
         }
     }
-    let sharpest = || window.sharpest(f64::from(common) / period);
-    (common > 0).then(|| folded(&window, sharpest(), strongest))
+    (common > 0).then(|| {
+        let frequency = window.sharpest(f64::from(common) / period);
+        folded(&window, frequency, strongest)
+    })
 }
 
 /// The probability of one harmonic's power to be so many times the mean of those around it.

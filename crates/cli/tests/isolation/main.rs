@@ -21,7 +21,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use environment::{ended_with_its_test, with_own_claims, with_usual_signals};
+use environment::{end_with_test, with_own_claims, with_usual_signals};
 
 /// Where the tool lies in a guest.
 const IN_GUEST: &str = "/noisefloor";
@@ -35,7 +35,7 @@ fn tool(args: &[&str]) -> Command {
     with_own_claims(&mut command);
     with_usual_signals(&mut command);
     // It puts back what it has changed.
-    ended_with_its_test(&mut command, libc::SIGTERM);
+    end_with_test(&mut command, libc::SIGTERM);
     command
 }
 

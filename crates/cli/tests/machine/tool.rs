@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::environment::{ended_with_its_test, with_own_claims, with_usual_signals};
+use crate::environment::{end_with_test, with_own_claims, with_usual_signals};
 use crate::install::install;
 
 pub(crate) const TOOL: &str = env!("CARGO_BIN_EXE_noisefloor");
@@ -39,7 +39,7 @@ fn with(mut tool: Command, args: &[&str]) -> Command {
     tool.args(args).stdin(Stdio::null()).env("LC_ALL", "C.UTF-8");
     with_own_claims(&mut tool);
     with_usual_signals(&mut tool);
-    ended_with_its_test(&mut tool, libc::SIGKILL);
+    end_with_test(&mut tool, libc::SIGKILL);
     tool
 }
 

@@ -1,4 +1,5 @@
-//! The environment of a tool under test: the same whoever runs the tests, and beside whom.
+//! The environment of a tool under test. It does not depend on the shell that runs the tests, nor on
+//! other users of the machine.
 
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -30,7 +31,7 @@ pub(crate) fn with_usual_signals(command: &mut Command) {
 /// Has a program get that signal when the test that started it ends, also where that fails or is
 /// killed: no other test is to find it on its CPU, nor the machine's settings changed.
 /// `isolate::tether` would give it a process group of its own, too.
-pub(crate) fn ended_with_its_test(command: &mut Command, signal: libc::c_int) {
+pub(crate) fn end_with_test(command: &mut Command, signal: libc::c_int) {
     // SAFETY: takes numbers only.
     let tie = move || match unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, signal) } {
         0 => Ok(()),
