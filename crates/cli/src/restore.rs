@@ -23,9 +23,10 @@ pub(crate) fn run(output: Output) -> Result<Outcome, Failure> {
     } else {
         print(&text(&returned))?;
     }
-    if returned.iter().any(|one| matches!(one.fate, Fate::Refused(_))) {
-        let text = "failed to restore every setting; hint: run it as root";
-        return Err(Failure::refused(text));
+    let refused =
+        returned.iter().filter(|one| matches!(one.fate, Fate::Refused(_))).count();
+    if refused > 0 {
+        return Err(Failure::refused(stays(refused, returned.len())));
     }
     match isolate::of_root() {
         Some(path) => Err(Failure::refused(unseen(path))),
@@ -40,6 +41,16 @@ fn text(returned: &[Returned]) -> String {
             returned.iter().map(|one| printable(&line(one)).into_owned() + "\n").collect()
         }
     }
+}
+
+/// How many settings stay changed, and what helps those who are not root. Why each of them stays
+/// is in its line.
+fn stays(refused: usize, all: usize) -> String {
+    let hint = match rustix::process::geteuid().is_root() {
+        true => "",
+        false => "; hint: run it as root",
+    };
+    format!("failed to restore {refused} of {all} settings{hint}")
 }
 
 /// What a user who is not root is to know of root's.

@@ -47,6 +47,10 @@ fn only_settings_are_restored() {
     assert_eq!(output.status.code(), Some(3), "{}", text(&output.stdout));
     let said = text(&output.stdout);
     assert!(said.contains("not a setting that noisefloor changes"), "{said}");
+    let said = text(&output.stderr);
+    assert!(said.contains("failed to restore 1 of 1 settings"), "{said}");
+    // No privilege helps.
+    assert_eq!(said.contains("run it as root"), !is_root(), "{said}");
     assert_eq!(fs::read_to_string(CORE_PATTERN).unwrap(), now);
 }
 
