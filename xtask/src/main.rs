@@ -8,6 +8,7 @@ mod fuzz;
 mod guest;
 mod header;
 mod layers;
+mod priority;
 mod program;
 mod reasons;
 mod rustc;

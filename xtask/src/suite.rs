@@ -1,20 +1,21 @@
 //! The test programs: built by cargo, run here, and what they say added up.
 //!
-//! The lab's tests keep every CPU busy and depend on no time: they run beside all the others, and
-//! beside the checks that follow, at a lower priority, and have the CPUs that those leave. What
-//! they say comes at their end.
+//! The lab's tests keep every CPU busy and depend on no time: they run beside all the others, at a
+//! lower priority, and have the CPUs that those leave. When the others have ended, theirs is the
+//! usual priority, beside the checks that follow: other users' programs have no more than their
+//! share then. What they say comes at their end.
 //!
 //! Cannot see what a test does to another program's tests: those that measure the machine have to
 //! expect neighbours anyway.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread::{self, JoinHandle};
 
 use crate::program::Program;
 use crate::workspace::Workspace;
-use crate::{command, program};
+use crate::{command, priority, program};
 
 /// The test program that runs beside all others.
 const LAB: &str = "cli/lab";
@@ -27,7 +28,7 @@ pub(crate) fn run(workspace: &Workspace, lab: &mut Lab) -> Result<String, String
     let programs = built(workspace)?;
     let (of_lab, others): (Vec<_>, Vec<_>) =
         programs.into_iter().partition(|program| program.full_name() == LAB);
-    lab.begin(of_lab);
+    lab.begin(&of_lab)?;
     let mut tally = Tally::default();
     for program in &others {
         tally.run(&program.full_name(), &mut command_for(program, &program.file));
@@ -35,20 +36,37 @@ pub(crate) fn run(workspace: &Workspace, lab: &mut Lab) -> Result<String, String
     let mut cargo = command::cargo();
     cargo.current_dir(&workspace.root).args(["test", "--workspace", "--doc"]);
     tally.run("documentation", cargo.args(["--locked", "--no-fail-fast", "--"]));
+    lab.hurry();
     tally.result()
 }
 
 /// The lab's tests, while they run.
 #[derive(Default)]
-pub(crate) struct Lab(Vec<JoinHandle<Said>>);
+pub(crate) struct Lab(Vec<Beside>);
+
+/// A test program that runs beside others.
+struct Beside {
+    process: u32,
+    said: JoinHandle<Said>,
+}
 
 /// A program's lines, and how it ended.
 type Said = (Vec<String>, Result<(), String>);
 
 impl Lab {
-    fn begin(&mut self, programs: Vec<Program>) {
-        let begin = |program| thread::spawn(move || run_beside(&program));
-        self.0.extend(programs.into_iter().map(begin));
+    fn begin(&mut self, programs: &[Program]) -> Result<(), String> {
+        for program in programs {
+            let mut nice = command_for(program, "nice");
+            let child = start(nice.args(["-n", NICE]).arg(&program.file))?;
+            let process = child.id();
+            self.0.push(Beside { process, said: thread::spawn(|| kept(child)) });
+        }
+        Ok(())
+    }
+
+    /// Ends the preference of others.
+    fn hurry(&self) {
+        self.0.iter().for_each(|one| priority::make_usual(one.process));
     }
 
     /// Waits for their end; says how many passed, and why some were skipped.
@@ -59,7 +77,7 @@ impl Lab {
         }
         for one in self.0.drain(..) {
             let panicked = |_| (Vec::new(), Err("its thread panicked".to_owned()));
-            let (lines, ended) = one.join().unwrap_or_else(panicked);
+            let (lines, ended) = one.said.join().unwrap_or_else(panicked);
             lines.iter().for_each(|line| tally.hear(line));
             tally.end(LAB, ended);
         }
@@ -87,23 +105,22 @@ fn command_for(program: &Program, command: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// Runs a program at a lower priority; all its lines, and how it ended.
-fn run_beside(program: &Program) -> Said {
+/// All lines of a test program, and how it ended.
+fn kept(child: Child) -> Said {
     let mut lines = Vec::new();
-    let mut nice = command_for(program, "nice");
-    nice.args(["-n", NICE]).arg(&program.file);
-    let ended = heard(&mut nice, |line| lines.push(line.to_owned()));
+    let ended = heard(child, |line| lines.push(line.to_owned()));
     (lines, ended)
 }
 
-/// Runs tests and hands on each line that they write; an error where they fail.
-fn heard(command: &mut Command, mut hear: impl FnMut(&str)) -> Result<(), String> {
+/// Starts a test program.
+fn start(command: &mut Command) -> Result<Child, String> {
     // Else the tests that pass because they cannot run would keep it to themselves.
-    let mut child = command
-        .arg("--show-output")
-        .stdout(Stdio::piped())
-        .spawn()
-        .map_err(|error| error.to_string())?;
+    let command = command.arg("--show-output").stdout(Stdio::piped());
+    command.spawn().map_err(|error| error.to_string())
+}
+
+/// Hands on each line that tests write; an error where they fail.
+fn heard(mut child: Child, mut hear: impl FnMut(&str)) -> Result<(), String> {
     for line in
         child.stdout.take().into_iter().flat_map(|out| BufReader::new(out).lines())
     {
@@ -131,7 +148,7 @@ impl Tally {
     /// Runs a test program, and takes in what it writes.
     fn run(&mut self, name: &str, command: &mut Command) {
         println!("     Running {name}");
-        let ended = heard(command, |line| self.hear(line));
+        let ended = start(command).and_then(|child| heard(child, |line| self.hear(line)));
         self.end(name, ended);
     }
 
@@ -209,10 +226,9 @@ mod tests {
     /// Check that a program's lines are handed on, and that one that fails is an error.
     #[test]
     fn failures() {
-        let mut lines = Vec::new();
         let mut shell = Command::new("sh");
-        shell.args(["-c", "echo one; echo $1; exit 3", "sh"]);
-        let ended = heard(&mut shell, |line| lines.push(line.to_owned()));
+        let shell = start(shell.args(["-c", "echo one; echo $1; exit 3", "sh"])).unwrap();
+        let (lines, ended) = kept(shell);
         assert_eq!(lines, ["one", "--show-output"]);
         assert!(ended.unwrap_err().contains("exit status: 3"));
     }
