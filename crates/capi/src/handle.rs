@@ -105,7 +105,7 @@ mod tests {
 
     /// Check that a lock that is never given away does not stop a process from ending.
     #[test]
-    fn nobody_waits_for_ever() {
+    fn waits_are_bounded() {
         let mutex = Mutex::new(7);
         let held = mutex.lock().unwrap();
         assert!(patient_lock(&mutex).is_none());
