@@ -16,28 +16,31 @@ use crate::printing::{print, print_json};
 
 pub(crate) fn run(output: Output) -> Result<Outcome, Failure> {
     let returned = isolate::restore()?;
+    let of_root = isolate::of_root();
     if output.json {
         let settings: Vec<Value> = returned.iter().map(value).collect();
         let object = json!({"format": 1, "kind": "restore", "settings": settings});
         print_json(&format!("{object:#}"))?;
     } else {
-        print(&text(&returned))?;
+        print(&text(&returned, of_root.is_some()))?;
     }
     let refused =
         returned.iter().filter(|one| matches!(one.fate, Fate::Refused(_))).count();
     if refused > 0 {
         return Err(Failure::refused(stays(refused, returned.len())));
     }
-    match isolate::of_root() {
+    match of_root {
         Some(path) => Err(Failure::refused(unseen(path))),
         None => Ok(Outcome::Done),
     }
 }
 
-fn text(returned: &[Returned]) -> String {
-    match returned {
-        [] => "Nothing to put back.\n".to_owned(),
-        returned => {
+/// A line for each setting. `is_part`: root's may have to be put back, too.
+fn text(returned: &[Returned], is_part: bool) -> String {
+    match (returned, is_part) {
+        ([], false) => "Nothing to put back.\n".to_owned(),
+        ([], true) => "Runs of this user left nothing to put back.\n".to_owned(),
+        (returned, _) => {
             returned.iter().map(|one| printable(&line(one)).into_owned() + "\n").collect()
         }
     }

@@ -264,7 +264,9 @@ fn privileged_programs_ignore_the_variable() {
         restore.env("NOISEFLOOR_STATE", state.path());
         text(&restore.output().unwrap().stdout)
     };
-    assert_eq!(run(&program), "Nothing to put back.\n");
+    // Root's runs may have left something; that is said beside it.
+    let said = run(&program).to_lowercase();
+    assert!(said.contains("nothing to put back"), "{said}");
     let plain = dir.path().join("plain");
     install(&program, &plain);
     assert!(run(&plain).contains("4000000"));
