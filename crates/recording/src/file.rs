@@ -3,20 +3,32 @@
 //! It is read in two steps, so that the message fits what is wrong: first only `format`
 //! and `kind`, then the whole as that kind. From where it is read is `input`'s, to where it is
 //! written `output`'s.
+//!
+//! All of these are read through one type of stream: the code that reads every kind is the largest
+//! part of this room's, and the compiler makes it again for each type.
 
+use std::io::{BufReader, Read};
 use std::path::Path;
 
 use facts::Facts;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Deserializer;
-use serde_json::de::Read;
+use serde_json::de::IoRead;
 use serde_json::error::Category;
 
 use crate::{Body, Doubt, Error, Kind, Recording};
 
 /// The version of the format this tool writes, and the newest it reads.
 pub const FORMAT: u32 = 1;
+
+/// A recording's text while it is read.
+pub(crate) type Json<'a> = Deserializer<IoRead<BufReader<&'a mut dyn Read>>>;
+
+/// Begins to read a text.
+pub(crate) fn json(stream: &mut dyn Read) -> Json<'_> {
+    Deserializer::from_reader(BufReader::new(stream))
+}
 
 /// What is read first of any file.
 #[derive(Deserialize)]
@@ -101,27 +113,20 @@ impl Recording {
     /// # Errors
     /// `Kind::Truncated`, `Foreign`, `Newer`, `NoSeries` or `Corrupt`, with the place.
     pub fn from_json(text: &str, file: &Path) -> Result<Self, Error> {
-        let json = || Deserializer::from_str(text);
-        Head::read(json(), file)?.body(json(), file)
+        let head = Head::read(json(&mut text.as_bytes()), file)?;
+        head.body(json(&mut text.as_bytes()), file)
     }
 }
 
 impl Head {
     /// Reads a file to its end, and keeps its head.
-    pub(crate) fn read<'de, R: Read<'de>>(
-        mut json: Deserializer<R>,
-        file: &Path,
-    ) -> Result<Self, Error> {
+    pub(crate) fn read(mut json: Json<'_>, file: &Path) -> Result<Self, Error> {
         let head = Self::deserialize(&mut json);
         head.and_then(|head| json.end().map(|()| head)).map_err(|e| no_head(&e, file))
     }
 
     /// Reads the same file again, as the kind that its head names.
-    pub(crate) fn body<'de, R: Read<'de>>(
-        self,
-        json: Deserializer<R>,
-        file: &Path,
-    ) -> Result<Recording, Error> {
+    pub(crate) fn body(self, json: Json<'_>, file: &Path) -> Result<Recording, Error> {
         let kind = self.kind_to_read(file)?;
         match kind.as_str() {
             "noise" => read_as(json, file, |spec, series| Body::Noise { spec, series }),
@@ -170,8 +175,8 @@ impl Head {
     }
 }
 
-fn read_as<'de, R: Read<'de>, Spec: DeserializeOwned, Series: DeserializeOwned>(
-    mut json: Deserializer<R>,
+fn read_as<Spec: DeserializeOwned, Series: DeserializeOwned>(
+    mut json: Json<'_>,
     file: &Path,
     body: impl FnOnce(Spec, Series) -> Body,
 ) -> Result<Recording, Error> {

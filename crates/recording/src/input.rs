@@ -5,14 +5,11 @@
 //! [`SIZE_MAX`] is read of anything, and devices, which may have no end, are refused.
 
 use std::fs::{self, File, Metadata};
-use std::io::{self, BufReader, ErrorKind, Read, Seek, Write};
+use std::io::{self, ErrorKind, Read, Seek, Write};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
-use serde_json::Deserializer;
-use serde_json::de::IoRead;
-
-use crate::file::Head;
+use crate::file::{Head, json};
 use crate::{Error, Kind, Recording};
 
 /// The size in bytes of the largest recording that is read.
@@ -34,9 +31,9 @@ impl Recording {
         if !about.is_file() {
             return Self::read(open, file);
         }
-        let head = Head::read(json(Bounded::new(&open)), file)?;
+        let head = Head::read(json(&mut Bounded::new(&open)), file)?;
         open.rewind().map_err(failed)?;
-        head.body(json(Bounded::new(&open)), file)
+        head.body(json(&mut Bounded::new(&open)), file)
     }
 
     /// Reads a stream to its end; `file` is named in messages only.
@@ -46,15 +43,11 @@ impl Recording {
     pub fn read(stream: impl Read, file: &Path) -> Result<Self, Error> {
         let failed = |error: io::Error| Error::new(Kind::Io, file, error.to_string());
         let mut copy = tempfile::tempfile().map_err(failed)?;
-        let stream = Copied { stream: Bounded::new(stream), copy: &copy };
-        let head = Head::read(json(stream), file)?;
+        let mut stream = Copied { stream: Bounded::new(stream), copy: &copy };
+        let head = Head::read(json(&mut stream), file)?;
         copy.rewind().map_err(failed)?;
-        head.body(json(copy), file)
+        head.body(json(&mut copy), file)
     }
-}
-
-fn json<R: Read>(stream: R) -> Deserializer<IoRead<BufReader<R>>> {
-    Deserializer::from_reader(BufReader::new(stream))
 }
 
 /// Refuses what is no recording by what it is, before it is read.

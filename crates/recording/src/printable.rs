@@ -37,15 +37,23 @@ impl Recording {
 /// The value as JSON with printable strings; `None` where they all are.
 fn changed<T: Serialize>(value: &T) -> Option<Vec<u8>> {
     let is_changed = Cell::new(false);
-    let mut look = Serializer::with_formatter(io::sink(), Printable(&is_changed));
-    value.serialize(&mut look).ok()?;
+    write(value, &is_changed, &mut io::sink())?;
     if !is_changed.get() {
         return None;
     }
     let mut json = Vec::new();
-    let mut write = Serializer::with_formatter(&mut json, Printable(&is_changed));
-    value.serialize(&mut write).ok()?;
+    write(value, &is_changed, &mut json)?;
     Some(json)
+}
+
+/// Writes it so to a stream of any type: the compiler makes this code once for each value.
+fn write<T: Serialize>(
+    value: &T,
+    is_changed: &Cell<bool>,
+    to: &mut dyn Write,
+) -> Option<()> {
+    let mut to = Serializer::with_formatter(to, Printable(is_changed));
+    value.serialize(&mut to).ok()
 }
 
 /// Writes JSON's strings without hidden characters, and notes that there was one.
