@@ -34,6 +34,7 @@ mod steal;
 mod steal_clock;
 mod switch_programs;
 mod switches;
+mod symbols;
 mod threads;
 mod tick_timers;
 mod trace_events;

@@ -1,6 +1,7 @@
 //! What events are called, by the numbers that the kernel gives them.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 use facts::{Interrupts, Root, Softirqs};
 use recording::{Culprit, CulpritKind, Thread, ThreadOwner};
@@ -8,6 +9,7 @@ use recording::{Culprit, CulpritKind, Thread, ThreadOwner};
 use crate::level::Level;
 use crate::owners::owners;
 use crate::seen::{Lane, NAMED, Record};
+use crate::symbols::each_symbol;
 
 /// The vectors of x86, the same since Linux 5.8 (`arch/x86/include/asm/irq_vectors.h`).
 const VECTORS: [(u32, &str); 11] = [
@@ -61,7 +63,7 @@ impl Names {
         let text = root.text(Interrupts::FILE);
         let lines = text.and_then(|text| Interrupts::parse(&text, Interrupts::FILE));
         Self {
-            functions: functions(root, records()),
+            functions: functions(records()),
             devices: lines.map_or_else(|_| BTreeMap::new(), |found| devices(&found)),
             phrases: phrases(root, records()),
             threads: full_names(root, records()),
@@ -115,32 +117,31 @@ impl Names {
     }
 }
 
-fn functions<'a>(
-    root: &Root,
-    records: impl Iterator<Item = &'a Record>,
-) -> BTreeMap<u64, String> {
+fn functions<'a>(records: impl Iterator<Item = &'a Record>) -> BTreeMap<u64, String> {
     let interrupts = [Level::Vector, Level::Handler];
     let timers = records.filter(|record| interrupts.contains(&record.level));
     let mut names: BTreeMap<u64, String> =
         timers.map(|record| (record.detail, String::new())).collect();
     names.remove(&0);
-    if let (false, Ok(text)) = (names.is_empty(), root.text("/proc/kallsyms")) {
-        name_functions(&mut names, &text);
+    if !names.is_empty() {
+        name_functions(&mut names);
     }
     names.retain(|_, name| !name.is_empty());
     names
 }
 
-/// Puts the names in: lines of `address type name [module]`.
-fn name_functions(functions: &mut BTreeMap<u64, String>, text: &str) {
-    for line in text.lines() {
-        let mut words = line.split_ascii_whitespace();
-        let address = words.next().and_then(|word| u64::from_str_radix(word, 16).ok());
-        let slot = address.and_then(|address| functions.get_mut(&address));
-        if let (Some(slot), Some(name)) = (slot, words.nth(1)) {
-            name.clone_into(slot);
+/// Puts the names in; of several names for one address, the last.
+fn name_functions(functions: &mut BTreeMap<u64, String>) {
+    let mut unnamed = functions.len();
+    let _ = each_symbol(|address, name| match functions.get_mut(&address) {
+        Some(slot) => {
+            unnamed -= usize::from(slot.is_empty());
+            *slot = String::from_utf8_lossy(name).into_owned();
+            ControlFlow::Continue(())
         }
-    }
+        None if unnamed == 0 => ControlFlow::Break(()),
+        None => ControlFlow::Continue(()),
+    });
 }
 
 /// What the kernel calls interrupts that have no number.

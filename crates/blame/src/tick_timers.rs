@@ -4,18 +4,20 @@
 //! (`kernel.kptr_restrict`), and whether timers have a high resolution from the facts: without
 //! it the tick is none of them.
 
+use std::ops::ControlFlow;
 use std::sync::OnceLock;
 
-use facts::{Facts, Root};
+use facts::Facts;
 
-const SYMBOLS: &str = "/proc/kallsyms";
+use crate::symbols::each_symbol;
+
 /// What the tick calls: before Linux 6.8, in it, and since (`kernel/time/tick-sched.c`). The first
 /// one that there is: before 6.9 the last one is not a timer's.
-const TICK: [&str; 3] =
-    ["tick_sched_timer", "tick_nohz_highres_handler", "tick_nohz_handler"];
+const TICK: [&[u8]; 3] =
+    [b"tick_sched_timer", b"tick_nohz_highres_handler", b"tick_nohz_handler"];
 /// A tick in between, for the end of a slice, where the scheduler has the feature HRTICK
 /// (`kernel/sched/core.c`).
-const HRTICK: &str = "hrtick";
+const HRTICK: &[u8] = b"hrtick";
 
 /// The functions' addresses, of ticks and of those in between; 0 for none. `None` if the tick's
 /// is not told, or the tick is no such timer.
@@ -26,37 +28,53 @@ pub(crate) fn tick_timers(facts: &Facts) -> Option<[u64; 2]> {
         return None;
     }
     if TICK_TIMERS.get().is_none() {
-        let _ = TICK_TIMERS.set(found(&Root::live().text(SYMBOLS).ok()?)?);
+        let mut timers = Timers::default();
+        each_symbol(|address, name| timers.take(address, name))?;
+        let _ = TICK_TIMERS.set(timers.found()?);
     }
     TICK_TIMERS.get().copied()
 }
 
-/// In lines of `address type name`.
-fn found(symbols: &str) -> Option<[u64; 2]> {
-    let (mut ticks, mut between) = ([0; TICK.len()], 0);
-    for line in symbols.lines() {
-        let mut words = line.split_ascii_whitespace();
-        let (Some(address), Some(name)) = (words.next(), words.nth(1)) else { continue };
-        let address = || u64::from_str_radix(address, 16).unwrap_or(0);
+/// The addresses of those functions that were seen among the symbols.
+#[derive(Default)]
+struct Timers {
+    ticks: [u64; TICK.len()],
+    between: u64,
+}
+
+impl Timers {
+    /// Looks at a symbol. Until the last one it is not known which of the tick's there are.
+    fn take(&mut self, address: u64, name: &[u8]) -> ControlFlow<()> {
         let name = bare(name);
         if let Some(place) = TICK.iter().position(|tick| *tick == name) {
-            ticks[place] = address();
+            self.ticks[place] = address;
         } else if name == HRTICK {
-            between = address();
+            self.between = address;
         }
+        ControlFlow::Continue(())
     }
-    let tick = ticks.into_iter().find(|address| *address != 0)?;
-    Some([tick, between])
+
+    fn found(&self) -> Option<[u64; 2]> {
+        let tick = self.ticks.into_iter().find(|address| *address != 0)?;
+        Some([tick, self.between])
+    }
 }
 
 /// Without what the compiler appends (`.llvm.1234`, `.isra.0`).
-fn bare(name: &str) -> &str {
-    name.split('.').next().unwrap_or(name)
+fn bare(name: &[u8]) -> &[u8] {
+    name.split(|byte| *byte == b'.').next().unwrap_or(name)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::symbols::visit_lines;
+
+    fn found(text: &str) -> Option<[u64; 2]> {
+        let mut timers = Timers::default();
+        visit_lines(text.as_bytes(), |address, name| timers.take(address, name))?;
+        timers.found()
+    }
 
     /// Check that the functions are found by their whole names, and are unknown where the kernel
     /// hides where they are.
