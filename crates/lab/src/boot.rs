@@ -9,6 +9,7 @@
 //! and the message says where. All the guest can write to are two files of bounded length.
 
 use std::fs::{self, File};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -17,6 +18,8 @@ use std::thread;
 use std::time::Duration;
 
 use agent::Answer;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use units::Cpu;
 
 use crate::command_line::{ANSWER, CONSOLE};
@@ -29,8 +32,8 @@ use crate::spent::Spent;
 pub(crate) const COMPLAINTS: &str = "qemu.log";
 /// The longest file a guest can make QEMU write.
 pub(crate) const FILE_BYTES_MAX: u64 = 64 << 20;
-/// How often the guest is looked at. A boot takes seconds.
-const LOOK: Duration = Duration::from_millis(5);
+/// How often the guest is looked at. A boot takes seconds, and its end is noticed at once.
+const LOOK: Duration = Duration::from_millis(50);
 /// How many times its deadline a state may last on the wall: a QEMU that was stopped, or gets no
 /// CPU at all, has to end some time, too. With the usual deadline this is an hour.
 const WALL: u32 = 30;
@@ -81,6 +84,8 @@ pub(crate) enum End {
 /// A guest that runs.
 pub(crate) struct Guest<'a> {
     child: Child,
+    /// Becomes readable when QEMU ends (`pidfd_open(2)`); none before Linux 5.3.
+    process: Option<OwnedFd>,
     folder: &'a Path,
     state: State,
     spent: Spent,
@@ -114,8 +119,10 @@ impl<'a> Guest<'a> {
             let text = format!("{} does not start: {error}", qemu.program.display());
             Error::new(Kind::Qemu, text)
         })?;
+        let process = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).ok();
         let spent = Spent::new(child.id());
-        Ok(Self { child, folder, state: State::Booting, spent, last_words: None })
+        let state = State::Booting;
+        Ok(Self { child, process, folder, state, spent, last_words: None })
     }
 
     /// Ends it, too, when its kernel says that: it does nothing afterwards.
@@ -147,8 +154,16 @@ impl<'a> Guest<'a> {
             if let Some(why) = self.overdue(deadlines) {
                 return End::Overdue(why);
             }
-            thread::sleep(LOOK);
+            self.wait(LOOK);
         }
+    }
+
+    /// Waits so long, or until QEMU has ended.
+    fn wait(&self, time: Duration) {
+        let Some(process) = &self.process else { return thread::sleep(time) };
+        let time = Timespec::try_from(time).ok();
+        // Where a signal ends this early the guest is looked at once more.
+        let _ = poll(&mut [PollFd::new(process, PollFlags::IN)], time.as_ref());
     }
 
     /// Goes on to the next state where the answer's file shows that it has been reached.

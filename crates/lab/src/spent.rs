@@ -7,7 +7,7 @@
 //!
 //! `/proc/PID/stat` (`proc_pid_stat(5)`): the 3rd field is the state, the 14th and 15th are
 //! the CPU time of all threads, those that have ended included, in clock ticks;
-//! `/proc/PID/task/TID/stat` has the same of each thread. A look every few milliseconds cannot
+//! `/proc/PID/task/TID/stat` has the same of each thread. A look every 50 ms cannot
 //! see what a thread did in between, other than by its CPU time.
 
 use std::fs;
