@@ -43,7 +43,7 @@ mod tests {
     fn all() -> Vec<Recording> {
         let mut all = Vec::new();
         for groups in [GUEST, METAL, MUTE] {
-            for count in [1, 5, 30] {
+            for count in [1, 5, 12] {
                 all.push(example::ticks(groups, count, 2));
                 all.push(example::noise(groups, count));
                 all.push(example::check(groups, count));
@@ -60,21 +60,21 @@ mod tests {
         all.push(latency_example::latency(GUEST, 30));
         all.push(example::run(GUEST));
         all.push(example::run(METAL));
-        all.push(example::wide(latency_example::latency(GUEST, 256)));
+        all.push(example::wide(latency_example::latency(GUEST, 101)));
         all.push(example::wakers(GUEST, 20));
         all.push(example::wide(example::wakers(GUEST, 20)));
         all.push(example::jitter(GUEST));
         all.push(example::slices(GUEST, true));
         all.push(example::slices(METAL, false));
         all.push(example::wide(example::jitter(GUEST)));
-        all.push(example::ticks(GUEST, 256, 2));
-        all.push(example::wide(example::noise(GUEST, 256)));
-        all.push(example::check(GUEST, 256));
+        all.push(example::ticks(GUEST, 101, 2));
+        all.push(example::wide(example::noise(GUEST, 101)));
+        all.push(example::check(GUEST, 101));
         all
     }
 
     /// Check that no report is wider than 80 columns or has trailing spaces, with one
-    /// CPU or 256, with wide numbers, and on machines that say nothing.
+    /// CPU or 101, with wide numbers, and on machines that say nothing.
     #[test]
     fn fits_the_terminal() {
         let pages =

@@ -99,6 +99,8 @@ struct Found {
 struct Window {
     times: Vec<f64>,
     taken: Vec<f64>,
+    /// The weights: the roots of what was taken.
+    roots: Vec<f64>,
     /// The sum of what was taken, and so of the weights' squares.
     all: f64,
     length: f64,
@@ -118,18 +120,19 @@ impl Window {
         let length = *times.last()?;
         let is_enough = times.len() >= TIMES_MIN && length >= period * CYCLES_MIN;
         let taken: Vec<f64> = near.map(|(_, taken)| nanos(*taken)).collect();
+        let roots = taken.iter().map(|ns| ns.sqrt()).collect();
         let all = taken.iter().sum();
         let turn = std::array::from_fn(|bin| {
             (std::f64::consts::TAU * bin as f64 / BINS as f64).sin_cos()
         });
-        is_enough.then_some(Self { times, taken, all, length, turn })
+        is_enough.then_some(Self { times, taken, roots, all, length, turn })
     }
 
     /// The sum of the weights at each phase of a frequency, in cycles a nanosecond.
     fn weights(&self, frequency: f64) -> [f64; BINS] {
         let mut weights = [0.0; BINS];
-        for (time, ns) in self.times.iter().zip(&self.taken) {
-            weights[bin(time * frequency)] += ns.sqrt();
+        for (time, root) in self.times.iter().zip(&self.roots) {
+            weights[bin(time * frequency)] += root;
         }
         weights
     }
@@ -172,15 +175,16 @@ impl Window {
     }
 }
 
-/// The bin of a phase, which is counted in turns.
+/// The bin of a phase, which is counted in turns, fewer than 2^53 of them. Casts take an instruction
+/// where `f64::fract` calls a function, and this is called most.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "turns are at least 0, their part is less than 1"
+)]
 fn bin(turns: f64) -> usize {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a turn's part is at least 0 and less than 1"
-    )]
-    let bin = (turns.fract() * BINS as f64) as usize;
-    bin.min(BINS - 1)
+    let part = turns - (turns as i64) as f64;
+    ((part * BINS as f64) as usize).min(BINS - 1)
 }
 
 /// What has about that period, or a fraction of it.
