@@ -75,8 +75,7 @@ const TESTS: [&str; 3] = ["truth", "switches", "isolation"];
 
 /// What guests execute most of in these tests: unoptimised it takes longer there than it takes to
 /// optimise. None is a build script's or a macro's.
-const EXECUTED: [&str; 7] =
-    ["blame", "cli", "facts", "isolate", "miniz_oxide", "recording", "units"];
+const EXECUTED: [&str; 6] = ["blame", "cli", "facts", "isolate", "miniz_oxide", "units"];
 
 /// Builds the tests that also run in guests, and the tool that they call; says what was built.
 pub(crate) fn tests(workspace: &Workspace) -> Result<String, String> {
