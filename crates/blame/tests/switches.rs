@@ -319,7 +319,8 @@ impl Two {
         });
         let (own, of_others): (Vec<&Stretch>, Vec<&Stretch>) =
             all.partition(|turn| self.tids.contains(&self.seen.tid(turn)));
-        let time = |turns: &[&Stretch]| turns.iter().map(|turn| turn.ns.get()).sum::<u64>();
+        let time =
+            |turns: &[&Stretch]| turns.iter().map(|turn| turn.ns.get()).sum::<u64>();
         of_others.len() >= own.len() || time(&of_others) > time(&own)
     }
 }
