@@ -115,7 +115,7 @@ fn what_brings_it_back_is_named() {
 /// the tick then came back.
 fn came_back(cpu: &str, disturb: impl FnOnce(&Child)) -> Value {
     let args = [
-        "nohz", "test", "-a", cpu, "--fifo", "0", "--limit", "2s", "--stay", "8",
+        "nohz", "test", "-a", cpu, "--fifo", "0", "--limit", "2s", "--stay", "5",
         "--json",
     ];
     let mut child = tool(&args).stdout(Stdio::piped()).spawn().unwrap();

@@ -127,7 +127,7 @@ fn damaged_image() {
     let damaged = site.cache().join("vmlinuz-damaged");
     fs::write(&damaged, bytes).unwrap();
     let image = damaged.to_str().unwrap();
-    let (why, console) = lost(&site, SHORT, &["--kernel", image, "--deadline", "10"]);
+    let (why, console) = lost(&site, SHORT, &["--kernel", image, "--deadline", "5"]);
     assert!(why.contains("it cannot unpack itself, the image is damaged"), "{why}");
     assert!(!console.contains("Linux version"), "{console}");
 }

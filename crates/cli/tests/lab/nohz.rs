@@ -12,18 +12,24 @@ fn of_cpu(work: &Value, cpu: u64) -> &Value {
     cpus.find(|work| work["cpu"] == cpu).unwrap()
 }
 
-/// Check that the tick of CPU 1 stops in every cell, only waited for and forced, that hardly
-/// any comes after that, and that two ways of counting these agree.
+/// Check that the tick of CPU 1 stops on every kernel, only waited for and, on two of them, forced,
+/// that hardly any comes after that, and that two ways of counting these agree.
 #[test]
 fn entry() {
     let Some(site) = Site::new() else { return };
-    let all = [OLD, NEW, REAL_TIME[0], REAL_TIME[1]];
     if !kernels(&site, &REAL_TIME) {
         return;
     }
-    let cells = site.cells(&["nohz-entry", "--set", "duration=300ms"], 0);
-    assert_eq!(cells.len(), 2 * all.len());
-    for cell in &cells {
+    let run = |workload: &str, kernels: &[&str]| {
+        let workload = format!("workload={workload}");
+        let brief = ["nohz-entry", "--set", "duration=300ms", "--set", &workload];
+        let kernels = kernels.iter().flat_map(|kernel| ["--kernel", kernel]);
+        site.cells(&brief.into_iter().chain(kernels).collect::<Vec<_>>(), 0)
+    };
+    let plain = run("plain", &[OLD, NEW, REAL_TIME[0], REAL_TIME[1]]);
+    let forced = run("forced", &[OLD, REAL_TIME[1]]);
+    assert_eq!((plain.len(), forced.len()), (4, 2));
+    for cell in plain.iter().chain(&forced) {
         let summary = &cell["summary"];
         assert_eq!(summary["entered"], true, "{cell}");
         let stay = &summary["stay"];

@@ -7,16 +7,14 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::counter::{TIMER, beside_the_clock, list, number, of_cpu, phases};
+use crate::expected::tick_cost;
 use crate::packages::qemus;
 use crate::site::{NEW, OLD, Site, TOOL, named, text};
 
-/// An ordinary task's ticks, and a real-time task's. A second of them: `update_vsyscall` takes
-/// one of two ways by where in the second of the wall clock it is.
-const TICKS: &str = "name = \"ticks\"\nkernels = [\"debian:6.1-cloud\"]\n\
-     [[workload]]\nname = \"other\"\nnoise = { cpu = 0, duration = \"1s\" }\n\
-     [[workload]]\nname = \"fifo\"\nnoise = { cpu = 0, duration = \"1s\", fifo = 50 }\n";
-/// The cells that are run: their kernels and workloads.
-const CELLS: [(&str, &str); 2] = [(OLD, "workload=other"), (NEW, "workload=fifo")];
+/// What each QEMU runs, as `tick-cost` does on this machine's: an ordinary task's ticks, and a
+/// real-time task's. A second of them: `update_vsyscall` takes one of two ways by where in the
+/// second of the wall clock it is.
+const CELLS: [(&str, &str); 2] = [(OLD, "other"), (NEW, "fifo")];
 /// A cost of that part of the ticks, or more, is a usual one: one in five.
 const USUAL: u64 = 5;
 /// What takes another way by what the kernel has just then, here by what RCU waits for: 4 or 6
@@ -75,13 +73,13 @@ fn ticks(site: &Site, cell: &Value, of: impl Fn(u64) -> bool) -> BTreeSet<Functi
     list(&profile["episodes"]).iter().filter(is_tick).map(functions).collect()
 }
 
-/// The cells of a lab.
+/// Those cells of a lab.
 fn cells(site: &Site) -> Vec<Value> {
-    let file = site.file("ticks.toml", TICKS);
-    let run = |(kernel, workload)| {
+    let run = |(kernel, name)| {
+        let workload = format!("workload={name}");
         // Beside busy neighbours a boot takes minutes.
-        let patient = ["--deadline", "600"];
-        site.cells(&[&[&file, "-k", kernel, "-s", workload], &patient[..]].concat(), 0)
+        let patient = ["tick-cost", "--deadline", "600", "-k", kernel, "-s", &workload];
+        site.cells(&patient, 0)
     };
     CELLS.into_iter().flat_map(run).collect()
 }
@@ -101,15 +99,18 @@ fn check_ticks(one: (&Site, &Value), other: (&Site, &Value)) {
 #[test]
 fn same_ticks() {
     let (Some(old), Some(new)) = (other(0), other(1)) else { return };
-    let own = Site::new().unwrap();
-    let expected = cells(&own);
+    let (own, all) = tick_cost().unwrap();
+    let is = |cell: &&Value, asked: (&str, &str)| {
+        cell["asked"] == asked.0 && cell["name"] == asked.1
+    };
+    let expected = CELLS.map(|asked| all.iter().find(|cell| is(cell, asked)).unwrap());
     for site in [&old, &new] {
         let got = cells(site);
         assert_eq!(got.len(), CELLS.len());
-        for (here, there) in expected.iter().zip(&got) {
+        for (here, there) in expected.into_iter().zip(&got) {
             println!("{}: {:?} {:?}", here["kernel"], usual(here), usual(there));
-            check_ticks((&own, here), (site, there));
-            check_ticks((site, there), (&own, here));
+            check_ticks((own, here), (site, there));
+            check_ticks((site, there), (own, here));
         }
         let cell = named(&got, "other");
         let (beside, most) = (beside_the_clock(cell), 100 * phases(cell));

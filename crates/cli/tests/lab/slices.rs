@@ -134,13 +134,13 @@ fn reading_costs_nothing() {
         r#"
 name = "reading"
 kernels = ["debian:6.1-cloud", "debian:6.12-cloud"]
-phases = 2
+phases = 1
 [[workload]]
 name = "both"
-slices = { spinners = 16, sleepers = 2, duration = "2s" }
+slices = { spinners = 16, sleepers = 2, duration = "1s" }
 [[workload]]
 name = "read"
-slices = { spinners = 16, sleepers = 2, duration = "2s", sample = "500ms" }
+slices = { spinners = 16, sleepers = 2, duration = "1s", sample = "250ms" }
 "#,
     );
     let cells = site.cells(&[&file], 0);
