@@ -67,7 +67,7 @@ pub(crate) struct Plan {
 
 impl Default for Plan {
     fn default() -> Self {
-        Self { runs: 300_000, seconds: 3, seed: 1, keep: false, only: Vec::new() }
+        Self { runs: 300_000, seconds: 2, seed: 1, keep: false, only: Vec::new() }
     }
 }
 

@@ -32,7 +32,7 @@ usage: cargo xtask COMMAND
   layers    the house rules: who may know whom, sources, reasons for dependencies
   fuzz      build the fuzz targets and run each briefly
             --runs N      inputs for each target (default 300000)
-            --seconds N   and at most so long (default 3)
+            --seconds N   and at most so long (default 2)
             --target NAME only this one; again for another
             --seed N      other inputs than last time; 0 for any (default 1)
             --keep        learn: start from fuzz/corpus, and keep what is found there";

@@ -65,7 +65,7 @@ echo '{UNCOUNTED}' >counts.json
 exec $QEMU "$@""#
     );
     let site = Site::new().unwrap().with_qemu(&script);
-    for workload in ["other", "calls", "company"] {
+    for workload in ["other", "company"] {
         let only = format!("workload={workload}");
         let cell = &site.cells(&[&mixed.file, "-s", &only], 0)[0];
         assert_eq!(cell["counts"]["phases"], Value::Array(Vec::new()));
