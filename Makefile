@@ -46,8 +46,9 @@ build: setup-build
 	@$(CARGO) build --release --locked --package cli --package capi
 	@[ "$$(uname -m)" != x86_64 ] || $(CARGO) xtask guest
 
+# Most of what tests need is built once, and then not changed.
 test: setup-test
-	@$(CARGO) xtask ci
+	@CARGO_INCREMENTAL=0 $(CARGO) xtask ci
 
 bench: setup-build
 	@$(CARGO) bench --locked --package measure
