@@ -416,7 +416,9 @@ fn supervised_runs_end() {
     let gone = || {
         let status =
             fs::read_to_string(format!("/proc/{child}/status")).unwrap_or_default();
-        status.is_empty() || status.contains("State:\tZ")
+        // While a thread of it is left, so is its claim on the CPU.
+        let is_ended = status.contains("State:\tZ") && status.contains("Threads:\t1\n");
+        status.is_empty() || is_ended
     };
     while !gone() {
         std::thread::sleep(Duration::from_millis(5));
