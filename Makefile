@@ -29,7 +29,7 @@ HEADERS = noisefloor.h tif_helper.h
 
 help:
 	@echo 'make run        build, and look at this machine (noisefloor check)'
-	@echo 'make test       run every check and test'
+	@echo 'make test       run every check and test (with CI=1 also those that build twice)'
 	@echo 'make bench      measure the measuring'
 	@echo 'make build      build $(BINARY)'
 	@echo 'make install    put it, its manual and the C library under PREFIX=$(PREFIX)'

@@ -2,9 +2,10 @@
 //!
 //! A check that cannot run here is skipped and says why, and so does a test: a line of
 //! its output that begins with `skipped:` is repeated in the summary. Each check runs,
-//! whatever became of those before it. One that asks how guests' programs are built, and nothing of
-//! this machine, is for CI only (the variable `CI`).
+//! whatever became of those before it. Two that build everything once more, and tell nothing of this
+//! machine, are for CI (the variable `CI`).
 
+use std::env;
 use std::process::Command;
 use std::time::Instant;
 
@@ -104,20 +105,25 @@ fn clippy() -> Ending {
 
 /// Comes before the tests: those of the lab boot what is built here.
 fn guest(workspace: &Workspace) -> Ending {
-    if std::env::consts::ARCH != guest::ARCHITECTURE {
+    if env::consts::ARCH != guest::ARCHITECTURE {
         let text = format!("skipped: guests are {}", guest::ARCHITECTURE);
         return Ending::Skipped(text);
     }
     guest::all(workspace).into()
 }
 
+/// Why a check is left out that is for CI.
+fn for_ci(command: &str) -> Option<Ending> {
+    let text = format!("skipped: for CI, where CI is set in the environment: {command}");
+    env::var_os("CI").is_none().then_some(Ending::Skipped(text))
+}
+
 /// Comes after the guests' programs, which it compares with those of another folder.
 fn bytes(workspace: &Workspace) -> Ending {
-    if std::env::var_os("CI").is_none() {
-        let text = "skipped: builds guests' programs twice, for CI: cargo xtask bytes";
-        return Ending::Skipped(text.to_owned());
+    if let Some(skipped) = for_ci("cargo xtask bytes") {
+        return skipped;
     }
-    if std::env::consts::ARCH != guest::ARCHITECTURE {
+    if env::consts::ARCH != guest::ARCHITECTURE {
         return Ending::Skipped(format!("skipped: guests are {}", guest::ARCHITECTURE));
     }
     let mut git = Command::new("git");
@@ -136,6 +142,9 @@ fn documentation() -> Ending {
 }
 
 fn fuzz(workspace: &Workspace) -> Ending {
+    if let Some(skipped) = for_ci("cargo xtask fuzz") {
+        return skipped;
+    }
     if !command::exists(&mut Command::new("c++")) {
         let text = "skipped: libFuzzer needs a C++ compiler, and there is no c++";
         return Ending::Skipped(text.to_owned());
