@@ -295,6 +295,8 @@ struct Two {
     /// meanwhile.
     time: RangeInclusive<Nanos>,
     times: u64,
+    /// How often each left, before and after that.
+    readings: [[Reading; 2]; 2],
 }
 
 impl Two {
@@ -321,7 +323,8 @@ impl Two {
             all.partition(|turn| self.tids.contains(&self.seen.tid(turn)));
         let time =
             |turns: &[&Stretch]| turns.iter().map(|turn| turn.ns.get()).sum::<u64>();
-        of_others.len() >= own.len() || time(&of_others) > time(&own)
+        !of_others.is_empty()
+            && (of_others.len() >= own.len() || time(&of_others) > time(&own))
     }
 }
 
@@ -336,18 +339,21 @@ fn two(name: &str, class: Class, run: Duration, work: fn(&AtomicU64)) -> Option<
         while one.times() == 0 || other.times() == 0 {
             sleep(Duration::from_millis(1));
         }
+        let before = [one.read(), other.read()];
         let (first, began) = (one.times() + other.times(), now());
         sleep(run);
         let (ended, last) = (now(), one.times() + other.times());
-        Some(([one.tid(), other.tid()], began..=ended, last - first))
+        let after = [one.read(), other.read()];
+        let readings = [before, after];
+        Some(([one.tid(), other.tid()], began..=ended, last - first, readings))
     };
     let (done, seen) = seen(name, &only(cpu), &facts, ROOM, during)?;
-    let Some((tids, time, times)) = done else {
+    let Some((tids, time, times, readings)) = done else {
         no_priorities(name);
         return None;
     };
     seen.is_whole();
-    Some(Two { seen, tids, time, times })
+    Some(Two { seen, tids, time, times, readings })
 }
 
 /// Check that two who only compute, and take turns, are ended by ticks, each time.
@@ -369,6 +375,12 @@ fn ordinary_spinners() {
         two.turns().into_iter().partition(|turn| turn.end == End::Tick);
     let not_meant = others.iter().filter(|turn| turn.end != End::Other);
     assert_eq!(not_meant.count(), 0, "{others:?}");
+    // However busy the CPU is, each of their switches is seen.
+    let [before, after] = &two.readings;
+    for ((tid, first), last) in two.tids.into_iter().zip(before).zip(after) {
+        let had_to = two.seen.ends(tid, |end| end != End::Sleep);
+        two.seen.is_counted(&had_to, [first, last], 0);
+    }
     let few = ticks.len() + others.len() < 10;
     // Other tasks that wake at each tick, or that have most of the CPU, run between them.
     if few && two.beside_others() {
