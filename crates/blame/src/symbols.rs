@@ -45,14 +45,8 @@ fn symbol(line: &[u8]) -> Option<(u64, &[u8])> {
     // A space, the type, and a space.
     let name = rest.get(3..)?;
     let end = name.iter().position(u8::is_ascii_whitespace).unwrap_or(name.len());
-    Some((hexadecimal(address)?, &name[..end]))
-}
-
-fn hexadecimal(digits: &[u8]) -> Option<u64> {
-    digits.iter().try_fold(0_u64, |value, digit| {
-        let digit = char::from(*digit).to_digit(16)?;
-        Some(value << 4 | u64::from(digit))
-    })
+    let address = u64::from_str_radix(std::str::from_utf8(address).ok()?, 16).ok()?;
+    Some((address, &name[..end]))
 }
 
 #[cfg(test)]

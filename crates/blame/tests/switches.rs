@@ -119,6 +119,14 @@ impl Process {
         self.times.get().load(Ordering::SeqCst)
     }
 
+    /// Waits until it did it once more.
+    fn goes_on(&self) {
+        let times = self.times();
+        while self.times() == times {
+            sleep(Duration::from_millis(1));
+        }
+    }
+
     fn read(&self) -> Reading {
         let before = now();
         let status = format!("/proc/{}/status", self.child);
@@ -151,9 +159,8 @@ fn now() -> Nanos {
 
 /// Without `spin_loop`, which an emulated CPU takes for a wish to rest.
 fn spin(times: &AtomicU64) {
-    times.store(1, Ordering::SeqCst);
     loop {
-        std::hint::black_box(0);
+        times.fetch_add(1, Ordering::SeqCst);
     }
 }
 
@@ -336,9 +343,8 @@ fn two(name: &str, class: Class, run: Duration, work: fn(&AtomicU64)) -> Option<
             [c"nf-one", c"nf-other"].map(|name| Process::start(name, cpu, class, work));
         let [Some(one), Some(other)] = started else { return None };
         // Until then they may still sleep.
-        while one.times() == 0 || other.times() == 0 {
-            sleep(Duration::from_millis(1));
-        }
+        one.goes_on();
+        other.goes_on();
         let before = [one.read(), other.read()];
         let (first, began) = (one.times() + other.times(), now());
         sleep(run);
@@ -463,13 +469,15 @@ fn moved() {
             isolate::pin(to).unwrap();
             sleep(Duration::from_millis(5));
             isolate::pin_thread(spinner.tid(), to).unwrap();
+            // Else it may leave where it never ran: the hypervisor can keep a CPU that long.
+            spinner.goes_on();
         }
         Some(spinner.tid())
     };
     let during = || std::thread::spawn(moves).join().unwrap();
     let Some((tid, seen)) = seen("moved", &both, &facts, ROOM, during) else { return };
     let Some(tid) = tid else { return no_priorities("moved") };
-    seen.is_whole();
+    let breaks = usize::try_from(seen.is_whole()).unwrap();
     let cpus = seen.switches.cpus.iter();
     let turns = cpus.flat_map(|kept| kept.stretches.iter().map(|turn| (kept.cpu, *turn)));
     let mut turns: Vec<_> = turns.filter(|(_, turn)| seen.tid(turn) == tid).collect();
@@ -480,8 +488,8 @@ fn moved() {
     let moved: Vec<_> = pairs.filter(|(one, next)| one.0 != next.0).collect();
     let others = moved.iter().filter(|(one, _)| one.1.end != End::Other);
     assert_eq!(others.count(), 0, "{moved:?}");
-    // Where it goes last it may come only to end.
-    assert!((MOVES - 1..=MOVES).contains(&moved.len()), "{moved:?}");
+    // With each stretch that was not told, it came and went.
+    assert!((MOVES - 2 * breaks..=MOVES).contains(&moved.len()), "{moved:?}");
 }
 
 /// Check that a CPU's stretches are all of the time, but for the one that was under way when

@@ -24,15 +24,15 @@ pub(crate) struct Seen {
     bursts: Vec<(Span, Burst)>,
 }
 
-/// What an injector made from its first burst to its last, which is left out.
-#[derive(Debug)]
+/// How long a burst was, as those know who did not measure it.
 pub(crate) struct Made {
-    pub(crate) count: usize,
-    span: Span,
-    /// How long all of them took.
+    /// By its injector's clock.
     pub(crate) took: Nanos,
-    /// How long it computed.
+    /// How long it computed, as its injector saw.
     pub(crate) burnt: Nanos,
+    /// How long it had the CPU: what the kernel counted, and what the hypervisor took, which the
+    /// kernel does not count. What interrupted it the kernel may count as well.
+    pub(crate) ran: Nanos,
 }
 
 /// Where noise is made and measured.
@@ -145,20 +145,9 @@ impl Seen {
         self.blamed().shares.iter().map(|share| share.ns).sum()
     }
 
-    pub(crate) fn bursts(&self) -> Made {
-        let (Some(first), Some(last)) = (self.bursts.first(), self.bursts.last()) else {
-            let nothing = Nanos::ZERO;
-            let span = Span { start: nothing, length: nothing };
-            return Made { count: 0, span, took: nothing, burnt: nothing };
-        };
-        let before = &self.bursts[..self.bursts.len() - 1];
-        let start = first.0.start;
-        Made {
-            count: before.len(),
-            span: Span { start, length: last.0.start.saturating_sub(start) },
-            took: before.iter().map(|(span, _)| span.length).sum(),
-            burnt: before.iter().map(|(_, burst)| burst.burnt).sum(),
-        }
+    /// How many bursts there were, but for the last one, whose end may be missing.
+    pub(crate) fn bursts(&self) -> usize {
+        self.bursts.len().saturating_sub(1)
     }
 
     fn is(&self, share: &Share, kind: CulpritKind, name: &str) -> bool {
@@ -177,21 +166,7 @@ impl Seen {
                 gap.start < middle && middle < gap.end() && self.is(share, kind, name)
             })
         };
-        let bursts = &self.bursts[..self.bursts.len() - 1];
-        bursts.iter().filter(|(span, _)| has_share(span)).count()
-    }
-
-    /// What threads of that name took inside their tracepoints while this was made.
-    pub(crate) fn inside_between(&self, made: &Made, name: &str) -> Nanos {
-        let gaps = &self.cpu().gaps;
-        let within = |share: &&Share| {
-            let gap = gaps[share.gap];
-            // The first burst's gap began just before it, the last one's as well.
-            made.span.start < gap.end() && gap.end() <= made.span.end()
-        };
-        let shares = self.blamed().shares.iter().filter(within);
-        let theirs = shares.filter(|share| self.is(share, CulpritKind::Thread, name));
-        theirs.map(|share| share.inside_ns).sum()
+        self.bursts[..self.bursts()].iter().filter(|(span, _)| has_share(span)).count()
     }
 
     /// What all threads took inside their tracepoints.
@@ -207,9 +182,12 @@ impl Seen {
     }
 
     /// Of each burst, in rising order: how long threads of that name had the CPU in its gap, in
-    /// percent of the time that the kernel counted. What interrupted it is not its own, but the
-    /// kernel may count it as such; what the hypervisor takes the kernel does not count.
-    pub(crate) fn percent_of_bursts(&self, name: &str) -> Vec<u64> {
+    /// percent of one of the times that it is known to have been.
+    pub(crate) fn percent_of_bursts(
+        &self,
+        name: &str,
+        known: fn(&Made) -> Nanos,
+    ) -> Vec<u64> {
         let gaps = &self.cpu().gaps;
         let percent = |pair: &[(Span, Burst)]| {
             let ((span, burst), (_, next)) = (pair[0], pair[1]);
@@ -220,7 +198,9 @@ impl Seen {
             });
             let taken: Nanos = theirs.map(|share| share.inside_ns).sum();
             let away = span.length.saturating_sub(burst.burnt);
-            taken.get() * 100 / (next.ran.saturating_sub(burst.ran) + away).get()
+            let ran = next.ran.saturating_sub(burst.ran) + away;
+            let made = Made { took: span.length, burnt: burst.burnt, ran };
+            taken.get() * 100 / known(&made).get()
         };
         let mut percent: Vec<u64> = self.bursts.windows(2).map(percent).collect();
         percent.sort_unstable();
