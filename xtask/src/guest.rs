@@ -71,7 +71,7 @@ fn put_all(
 
 /// The rooms whose tests also run in guests, and these tests.
 const ROOMS: [&str; 2] = ["blame", "cli"];
-const TESTS: [&str; 3] = ["truth", "switches", "isolation"];
+const TESTS: [&str; 2] = ["truth", "isolation"];
 
 /// What guests execute most of in these tests: unoptimised it takes longer there than it takes to
 /// optimise. None is a build script's or a macro's.

@@ -10,10 +10,11 @@ use blame::Watcher;
 use facts::{Facts, Root};
 use recording::{CulpritKind, Source};
 
+use crate::CPU;
 use crate::injector::nmis;
+use crate::noise::explained;
 use crate::own_mounts::with_tracefs;
 use crate::seen::seen_beside;
-use crate::{CPU, explained};
 
 const TRACEFS: &str = "/sys/kernel/tracing";
 const OPTIONS: &str = "osnoise/options";

@@ -16,6 +16,8 @@ use crate::site::{NEW, OLD, Site, TOOL, named, text};
 const ANCIENT: &str = "debian:5.10-cloud";
 /// Kernels whose scheduler and interrupts are those of real time, beside the usual ones.
 pub(crate) const REAL_TIME: [&str; 2] = ["debian:6.1-rt", "debian:6.12-rt"];
+/// What such a kernel says of keeping switches.
+const REFUSED: &str = "the kernel's verifier refuses the program ";
 /// How long a guest may take on a busy host.
 const LONG: Duration = Duration::from_secs(1_200);
 
@@ -41,7 +43,7 @@ pub(crate) fn kernels(site: &Site, names: &[&str]) -> bool {
     is_there
 }
 
-/// What tests of the room `blame` say in a guest of that kernel, where none of them may fail.
+/// What the tests of the room `blame` say in a guest of that kernel, where none of them may fail.
 fn said_there(site: &Site, kernel: &str, program: Vec<u8>) -> String {
     let lab = Lab::open(Cache::at(&site.cache()).unwrap()).unwrap();
     let stop = AtomicBool::new(false);
@@ -61,33 +63,43 @@ fn said_there(site: &Site, kernel: &str, program: Vec<u8>) -> String {
     ran.text
 }
 
-/// Runs tests of the room `blame` in a guest of that kernel; one of them is never skipped.
-fn run_there(site: &Site, kernel: &str, program: Vec<u8>, certain: &str) {
-    let said = said_there(site, kernel, program);
+/// Tests that are never skipped.
+const CERTAIN: [&str; 2] = ["noise::a_thread", "switches::ordinary_spinners"];
+
+/// Check that these tests ran there, and that only what such a kernel cannot was skipped.
+fn ran(kernel: &str, said: &str, certain: &[&str]) {
     let told: Vec<&str> =
         said.lines().filter_map(|line| line.strip_prefix("skipped: ")).collect();
-    let known =
-        ["there is one CPU", "a real-time kernel", "this kernel has no osnoise tracer"];
+    let known = [
+        "there is one CPU",
+        "a real-time kernel",
+        "this kernel has no osnoise tracer",
+        REFUSED,
+    ];
     let is_known = |why: &&str| known.iter().any(|known| why.contains(known));
     assert!(told.iter().all(is_known), "{kernel}: {told:?}");
-    assert!(said.contains(&format!("{certain} ... ok")), "{kernel}: {said}");
+    for test in certain {
+        assert!(said.contains(&format!("{test} ... ok")), "{kernel}: {said}");
+    }
 }
 
-/// A program of tests, as `cargo xtask guest --tests` built it; `name` is the test that asks.
-fn tests_for_guests(name: &str, tests: &str) -> Option<Vec<u8>> {
-    let file = format!("../lab/noisefloor-{tests}");
-    let program = std::fs::read(Path::new(TOOL).with_file_name(file)).ok();
+/// The program of tests, as `cargo xtask guest --tests` built it; `name` is the test that asks.
+fn tests_for_guests(name: &str) -> Option<Vec<u8>> {
+    let file = Path::new(TOOL).with_file_name("../lab/noisefloor-truth");
+    let program = std::fs::read(file).ok();
     if program.is_none() {
         println!("skipped: {name}: not built: cargo xtask guest --tests");
     }
     program
 }
 
-/// Runs tests of the room `blame`, as `cargo xtask guest --tests` built them, in guests of each
-/// of Debian's kernels; `name` is the test that asks.
-fn run_in_guests(name: &str, tests: &str, certain: &str) {
+/// Check that noise of known kinds is found in guests of Debian's kernels as it is here, on
+/// those for real time too; and that there, too, why tasks have to go is told right, whatever way
+/// the kernel lets it be known: these differ by version, and by preemption.
+#[test]
+fn injected() {
     let Some(site) = Site::new() else { return };
-    let Some(program) = tests_for_guests(name, tests) else { return };
+    let Some(program) = tests_for_guests("injected") else { return };
     if !kernels(&site, &REAL_TIME) {
         return;
     }
@@ -95,24 +107,14 @@ fn run_in_guests(name: &str, tests: &str, certain: &str) {
         std::thread::scope(|scope| {
             for kernel in pair {
                 let (site, program) = (&site, program.clone());
-                scope.spawn(move || run_there(site, kernel, program, certain));
+                scope.spawn(move || {
+                    let said = said_there(site, kernel, program);
+                    ran(kernel, &said, &CERTAIN);
+                    assert!(!said.contains(REFUSED), "{kernel}: {said}");
+                });
             }
         });
     }
-}
-
-/// Check that noise of known kinds is found in guests of Debian's kernels as it is here, on
-/// those for real time too.
-#[test]
-fn injected() {
-    run_in_guests("injected", "truth", "a_thread");
-}
-
-/// Check that there, too, why tasks have to go is told right, whatever way the kernel lets it be
-/// known: these differ by version, and by preemption.
-#[test]
-fn switches() {
-    run_in_guests("switches", "switches", "ordinary_spinners");
 }
 
 /// Check that noise is found by eBPF on a kernel that programs have to copy the running task's
@@ -120,21 +122,19 @@ fn switches() {
 #[test]
 fn before_5_11() {
     let Some(site) = Site::new() else { return };
-    let tests = ["truth", "switches"].map(|tests| tests_for_guests("before_5_11", tests));
-    let [Some(truth), Some(switches)] = tests else { return };
+    let Some(program) = tests_for_guests("before_5_11") else { return };
     if !kernels(&site, &[ANCIENT]) {
         return;
     }
-    run_there(&site, ANCIENT, truth, "a_thread");
-    let said = said_there(&site, ANCIENT, switches);
+    let said = said_there(&site, ANCIENT, program);
+    ran(ANCIENT, &said, &CERTAIN[..1]);
     let refused: Vec<&str> =
         said.lines().filter(|line| line.contains("eBPF programs: ")).collect();
-    let why = "the kernel's verifier refuses the program ";
     let help = "hint: use Linux 5.18 or newer, where the tracepoint sched_switch has the \
                 previous task's state; this is 5.10.";
     assert!(!refused.is_empty(), "{said}");
     for line in refused {
-        assert!(line.contains(why) && line.contains(help), "{line}");
+        assert!(line.contains(REFUSED) && line.contains(help), "{line}");
     }
 }
 

@@ -2,15 +2,13 @@
 //!
 //! Known from those who ran: they count what they do, and the kernel counts how often they
 //! left (`/proc/PID/status`). Most have real-time priorities, so that nothing else on this
-//! machine comes between. All of this needs root and a kernel with BTF; where that is missing,
-//! a test says so and is skipped.
-#![expect(clippy::unwrap_used, reason = "a test may fail")]
+//! machine comes between. All of this needs a kernel with BTF.
 
 use std::io::{Read, Write};
 use std::ops::RangeInclusive;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -19,8 +17,8 @@ use facts::{Facts, Root};
 use recording::{Body, Code, CpuSwitches, Doubt, End, Stretch, Switches, WakersSpec};
 use units::{Cpu, CpuSet, Nanos};
 
-/// Tests that have a CPU to themselves take turns.
-static CPU: Mutex<()> = Mutex::new(());
+use crate::CPU;
+
 /// Emulated guests take many times that.
 const RUN: Duration = Duration::from_millis(300);
 /// Long enough for five turns of real-time tasks (`RR_TIMESLICE`, 100 ms); less than a second, of
