@@ -16,8 +16,8 @@ use crate::error::{Error, Kind};
 use crate::places::{Cache, failed};
 use crate::qemu::Qemu;
 
-/// How long a guest has to boot: on a processor that runs it, a second or two.
-pub(crate) const DEADLINE: Duration = Duration::from_secs(20);
+/// How much CPU time a guest has to boot: on a processor that runs it, it takes a second or two.
+pub(crate) const DEADLINE: Duration = Duration::from_secs(10);
 const DEVICE: &str = "/dev/kvm";
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 const KEPT: &str = "accelerator.json";

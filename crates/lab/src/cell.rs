@@ -50,7 +50,8 @@ pub(crate) struct Ready {
     pub(crate) races: Option<String>,
     exit: Exit,
     order: Order,
-    /// What lies beside the agent, for a task that runs it.
+    /// Whether a guest that does not come up is booted once more, so that it says why.
+    asks_why: bool,
     /// Programs beside the agent, by their names.
     files: Vec<(String, Vec<u8>)>,
     arguments: Vec<String>,
@@ -114,6 +115,7 @@ impl Ready {
             races,
             exit,
             order,
+            asks_why: true,
             files: Vec::new(),
             arguments,
             inputs,
@@ -130,6 +132,11 @@ impl Ready {
     pub(crate) fn uncounted(self) -> Self {
         let arguments = line::qemu(&self.plan, self.engine, self.exit, false);
         Self { arguments, counts: false, ..self }
+    }
+
+    /// The same, where nobody reads why its guest does not come up.
+    pub(crate) fn tried(self) -> Self {
+        Self { asks_why: false, ..self }
     }
 
     /// The same with programs for its task. They are no part of the identity: what they do
@@ -169,7 +176,7 @@ impl Ready {
             End::Stopped => Ended::Stopped,
         };
         match ended {
-            Ended::Lost(why) if !has_greeted(folder) => {
+            Ended::Lost(why) if self.asks_why && !has_greeted(folder) => {
                 self.ask_why(&why, folder, lab, run)
             }
             ended => Ok(ended),

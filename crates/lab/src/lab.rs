@@ -164,7 +164,7 @@ impl Lab {
             say("proving /dev/kvm by booting with it");
             // A plain boot: what this cell asks for may not be able to boot at all.
             let plan = Plan { mode: Mode::Timed, ..Plan::of_symbols(&kernel.spec) };
-            let ready = Ready::new(&plan, kernel, engine, self)?;
+            let ready = Ready::new(&plan, kernel, engine, self)?.tried();
             let place = self.cache.workplace()?;
             let run = Run { deadline: accelerator::DEADLINE.min(run.deadline), ..*run };
             ready.boot(place.path(), "", self, &run)
