@@ -101,7 +101,7 @@ struct {
 	__type(value, struct record);
 } records SEC(".maps");
 
-/* Those that were switched to. */
+/* Those that were switched to, and those that left where that had not been told. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, TASKS);
@@ -359,11 +359,17 @@ int switched(struct bpf_raw_tracepoint_args *args)
 	__u32 place = place_of(bpf_get_smp_processor_id());
 	struct slot *slot = slot_of(place);
 	__u32 tid = current->pid;
+	struct who own = { .tid = tid, .born = tid ? current->start_time : 0 };
 	struct who who = {};
+	__u32 untold;
 	enum end end;
 
 	if (!slot)
 		return 0;
+	untold = slot->runs == tid + 1 ? 0 : UNTOLD;
+	/* Others were met when they were switched to. */
+	if (untold && tid)
+		meet(own, current);
 	who.tid = BPF_CORE_READ(next, pid);
 	end = end_of(current, slot, args->args[0], args->args[3], who.tid);
 	if (who.tid) {
@@ -371,9 +377,7 @@ int switched(struct bpf_raw_tracepoint_args *args)
 		if (meet(who, next) && end != SLEEP)
 			end = OTHER;
 	}
-	write(slot, place, bpf_ktime_get_ns(),
-	      tid | end << WHY_SHIFT | (slot->runs == tid + 1 ? 0 : UNTOLD),
-	      tid ? current->start_time : 0);
+	write(slot, place, bpf_ktime_get_ns(), tid | end << WHY_SHIFT | untold, own.born);
 	slot->runs = who.tid + 1;
 	slot->woken = 0;
 	slot->asked = NOBODY;

@@ -462,6 +462,8 @@ fn moved() {
     let moves = move || {
         isolate::outrank(TESTER).ok()?;
         let spinner = Process::start(c"nf-spin", cpu, LOW, spin)?;
+        // Before it was pinned it may have been moved by others.
+        let pinned = now();
         for to in [other, cpu].into_iter().cycle().take(MOVES) {
             // The test is in its way where it goes, not where it comes from.
             isolate::pin(to).unwrap();
@@ -470,19 +472,18 @@ fn moved() {
             // Else it may leave where it never ran: the hypervisor can keep a CPU that long.
             spinner.goes_on();
         }
-        Some(spinner.tid())
+        Some((spinner.tid(), pinned))
     };
     let during = || std::thread::spawn(moves).join().unwrap();
-    let Some((tid, seen)) = seen("moved", &both, &facts, ROOM, during) else { return };
-    let Some(tid) = tid else { return no_priorities("moved") };
+    let Some((done, seen)) = seen("moved", &both, &facts, ROOM, during) else { return };
+    let Some((tid, pinned)) = done else { return no_priorities("moved") };
     let breaks = usize::try_from(seen.is_whole()).unwrap();
     let cpus = seen.switches.cpus.iter();
     let turns = cpus.flat_map(|kept| kept.stretches.iter().map(|turn| (kept.cpu, *turn)));
     let mut turns: Vec<_> = turns.filter(|(_, turn)| seen.tid(turn) == tid).collect();
     turns.sort_by_key(|(_, turn)| turn.start_ns);
-    // It begins where the test is, and is pinned then.
-    let first = turns.iter().position(|(on, _)| *on == cpu).unwrap();
-    let pairs = turns[first..].iter().zip(&turns[first + 1..]);
+    turns.retain(|(_, turn)| seen.began + turn.start_ns + turn.ns > pinned);
+    let pairs = turns.iter().zip(&turns[1..]);
     let moved: Vec<_> = pairs.filter(|(one, next)| one.0 != next.0).collect();
     let others = moved.iter().filter(|(one, _)| one.1.end != End::Other);
     assert_eq!(others.count(), 0, "{moved:?}");
