@@ -24,8 +24,11 @@ pub(crate) struct Seen {
     bursts: Vec<(Span, Burst)>,
 }
 
-/// How long a burst was, as those know who did not measure it.
+/// How long a burst was: as it was measured, and as it is known otherwise.
+#[derive(Debug)]
 pub(crate) struct Made {
+    /// How long its threads had the CPU inside their tracepoints, in the gaps that it meets.
+    pub(crate) inside: Nanos,
     /// By its injector's clock.
     pub(crate) took: Nanos,
     /// How long it computed, as its injector saw.
@@ -33,6 +36,25 @@ pub(crate) struct Made {
     /// How long it had the CPU: what the kernel counted, and what the hypervisor took, which the
     /// kernel does not count. What interrupted it the kernel may count as well.
     pub(crate) ran: Nanos,
+}
+
+impl Made {
+    /// What was measured, in percent of a time that is known.
+    pub(crate) fn percent_of(&self, known: Nanos) -> u64 {
+        self.inside.get() * 100 / known.get()
+    }
+}
+
+/// Numbers in rising order.
+pub(crate) fn rising(numbers: impl Iterator<Item = u64>) -> Vec<u64> {
+    let mut numbers: Vec<u64> = numbers.collect();
+    numbers.sort_unstable();
+    numbers
+}
+
+/// The median of numbers in rising order.
+pub(crate) fn typical(rising: &[u64]) -> u64 {
+    rising[rising.len() / 2]
 }
 
 /// Where noise is made and measured.
@@ -136,9 +158,7 @@ impl Seen {
             };
             gaps.iter().find(meets).map_or(100, |gap| of_gap(*gap))
         };
-        let mut percent: Vec<u64> = self.bursts.iter().map(percent).collect();
-        percent.sort_unstable();
-        percent
+        rising(self.bursts.iter().map(percent))
     }
 
     pub(crate) fn shares(&self) -> Nanos {
@@ -181,30 +201,22 @@ impl Seen {
         self.cpu().meanwhile.waited_ns.unwrap()
     }
 
-    /// Of each burst, in rising order: how long threads of that name had the CPU in its gap, in
-    /// percent of one of the times that it is known to have been.
-    pub(crate) fn percent_of_bursts(
-        &self,
-        name: &str,
-        known: fn(&Made) -> Nanos,
-    ) -> Vec<u64> {
+    /// Each burst of threads of that name, but for the last one.
+    pub(crate) fn made(&self, name: &str) -> Vec<Made> {
         let gaps = &self.cpu().gaps;
-        let percent = |pair: &[(Span, Burst)]| {
+        let made = |pair: &[(Span, Burst)]| {
             let ((span, burst), (_, next)) = (pair[0], pair[1]);
             let theirs = self.blamed().shares.iter().filter(|share| {
                 let gap = gaps[share.gap];
                 let meets = gap.start < span.end() && span.start < gap.end();
                 meets && self.is(share, CulpritKind::Thread, name)
             });
-            let taken: Nanos = theirs.map(|share| share.inside_ns).sum();
+            let inside = theirs.map(|share| share.inside_ns).sum();
             let away = span.length.saturating_sub(burst.burnt);
             let ran = next.ran.saturating_sub(burst.ran) + away;
-            let made = Made { took: span.length, burnt: burst.burnt, ran };
-            taken.get() * 100 / known(&made).get()
+            Made { inside, took: span.length, burnt: burst.burnt, ran }
         };
-        let mut percent: Vec<u64> = self.bursts.windows(2).map(percent).collect();
-        percent.sort_unstable();
-        percent
+        self.bursts.windows(2).map(made).collect()
     }
 
     /// Of each gap in which that culprit has a share, in rising order: how many percent of
@@ -221,9 +233,7 @@ impl Seen {
             let nobodys: Nanos = nobodys.map(|share| share.ns).sum();
             nobodys.get() * 100 / self.cpu().gaps[*gap].length.get()
         };
-        let mut percent: Vec<u64> = gaps.iter().map(nobodys).collect();
-        percent.sort_unstable();
-        percent
+        rising(gaps.iter().map(nobodys))
     }
 
     /// The part of the time between two looks at `/proc` that is not the loop's, in
