@@ -101,7 +101,7 @@ struct {
 	__type(value, struct record);
 } records SEC(".maps");
 
-/* Those that were switched to, and those that left where that had not been told. */
+/* Tasks that were switched to, or that left a CPU without a recorded switch to them. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, TASKS);
@@ -359,15 +359,17 @@ int switched(struct bpf_raw_tracepoint_args *args)
 	__u32 place = place_of(bpf_get_smp_processor_id());
 	struct slot *slot = slot_of(place);
 	__u32 tid = current->pid;
-	struct who own = { .tid = tid, .born = tid ? current->start_time : 0 };
+	struct who own = { .tid = tid };
 	struct who who = {};
 	__u32 untold;
 	enum end end;
 
 	if (!slot)
 		return 0;
+	if (tid)
+		own.born = current->start_time;
 	untold = slot->runs == tid + 1 ? 0 : UNTOLD;
-	/* Others were met when they were switched to. */
+	/* All others were entered when they were switched to. */
 	if (untold && tid)
 		meet(own, current);
 	who.tid = BPF_CORE_READ(next, pid);
