@@ -134,7 +134,7 @@ impl Ready {
         Self { arguments, counts: false, ..self }
     }
 
-    /// The same, where nobody reads why its guest does not come up.
+    /// The same, without a second boot if the guest does not come up.
     pub(crate) fn tried(self) -> Self {
         Self { asks_why: false, ..self }
     }
