@@ -1,5 +1,5 @@
-//! Runs cells side by side, in the order in which they were planned, and tells how far
-//! they are.
+//! Runs cells side by side and tells how far they are: first one cell of each kernel, then the
+//! others in the order in which they were planned.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -100,13 +100,18 @@ impl Lab {
         run: Run<'_>,
         audience: &mut dyn Audience,
     ) -> Result<Vec<Cell>, Error> {
+        let order = order(prepared.iter().map(Prepared::plan));
         let next = AtomicUsize::new(0);
         let mut results = Results::new(prepared.len(), run.jobs);
         thread::scope(|scope| {
             let (news, heard) = channel();
             for _ in 0..run.jobs.clamp(1, prepared.len().max(1)) {
-                let (news, next) = (news.clone(), &next);
-                scope.spawn(move || self.work_through(prepared, next, run, &news));
+                let (news, next, order) = (news.clone(), &next, order.as_slice());
+                scope.spawn(move || {
+                    let take =
+                        || order.get(next.fetch_add(1, Ordering::Relaxed)).copied();
+                    self.work_through(prepared, take, run, &news);
+                });
             }
             drop(news);
             results.hear(&heard, &next, audience);
@@ -118,19 +123,30 @@ impl Lab {
     fn work_through(
         &self,
         prepared: &[Prepared],
-        next: &AtomicUsize,
+        take: impl Fn() -> Option<usize>,
         run: Run<'_>,
         news: &Sender<News>,
     ) {
         while !run.stop.load(Ordering::Relaxed) {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(cell) = prepared.get(index) else { return };
+            let Some(index) = take() else { return };
+            let cell = &prepared[index];
             // Who is to hear it is there until all workers have ended.
             let tell = |step| drop(news.send(News::Step(index, step)));
             let cell = Box::new(self.cell(cell, &run, &tell));
             let _ = news.send(News::Ended(index, cell));
         }
     }
+}
+
+/// The indices of plans in the order in which they are run. The first cell of a kernel may have to
+/// boot it for its symbols, for which the kernel's other cells wait: such boots of several kernels
+/// run in parallel.
+fn order<'a>(plans: impl Iterator<Item = &'a Plan>) -> Vec<usize> {
+    let mut kernels = BTreeSet::new();
+    let (mut first, others): (Vec<_>, Vec<_>) =
+        plans.enumerate().partition(|(_, plan)| kernels.insert(&plan.kernel));
+    first.extend(others);
+    first.into_iter().map(|(index, _)| index).collect()
 }
 
 /// What came of the cells so far.
@@ -264,6 +280,13 @@ mod tests {
         let stopped = next.into_inner() == 3;
         assert_eq!(stopped, results.failed.is_some());
         (audience, results.cells())
+    }
+
+    /// Check that each kernel's first cell comes before the others, and each cell once.
+    #[test]
+    fn kernels_come_first() {
+        let plans = ["a", "a", "b", "a", "c", "b"].map(Plan::of_symbols);
+        assert_eq!(order(plans.iter()), [0, 2, 4, 1, 3, 5]);
     }
 
     /// Check that what takes long is said once for each kernel and once for all waiting,

@@ -48,6 +48,15 @@ pub(crate) enum Prepared {
     NoKernel(Box<Plan>, String),
 }
 
+impl Prepared {
+    pub(crate) fn plan(&self) -> &Plan {
+        match self {
+            Self::Ready(ready) => &ready.plan,
+            Self::NoKernel(plan, _) => plan,
+        }
+    }
+}
+
 impl Lab {
     /// The lab of this machine and user.
     ///
