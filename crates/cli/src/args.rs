@@ -17,40 +17,41 @@ use crate::slices_args::SlicesArgs;
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0  done
-  1  a limit given was exceeded, or a cell of the lab was lost
-  2  the question makes no sense (usage, unreadable file)
-  3  this machine or these privileges do not allow it
-  4  measured, but not trustworthy or not all; the doubts say why
-  70 a bug";
+  0  success
+  1  a limit was exceeded, or a lab cell failed
+  2  usage error, or unreadable input file
+  3  not supported on this machine, or insufficient privileges
+  4  measurement incomplete or unreliable; see the warnings
+  70 internal error (bug)";
 
-/// What does Linux take from your program, who took it, how do you take it back?
+/// Measure OS noise and scheduling jitter on Linux, attribute it to its sources, isolate CPUs
+/// reversibly, and compare kernels exactly.
 ///
-/// Without a command: check.
+/// Without a command, `noisefloor check` is run.
 #[derive(Debug, Parser)]
 #[command(name = "noisefloor", version, after_help = EXIT_CODES, max_term_width = 80)]
 #[command(styles = Styles::plain(), disable_help_subcommand = true)]
 #[command(override_usage = "noisefloor [OPTIONS] [COMMAND]")]
 pub(crate) struct Args {
-    /// What to do.
+    /// The command to run.
     #[command(subcommand)]
     pub(crate) command: Command,
-    /// How to tell it.
+    /// Output options.
     #[command(flatten)]
     pub(crate) output: Output,
 }
 
-/// How to tell what was found.
+/// Output options, valid for every command.
 #[derive(Debug, Clone, Copy, clap::Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct Output {
-    /// Print one JSON object, and nothing else, on standard output.
+    /// Print a single JSON object, and nothing else, to standard output.
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// With --json: add the raw series that the summary was worked out from.
+    /// Include the raw series in the JSON object.
     #[arg(long, global = true, requires = "json")]
     pub(crate) series: bool,
-    /// No progress and no remarks on standard error.
+    /// Suppress progress and notes on standard error.
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
     /// Whether standard output is for the report, and not for what `-o -` writes.
@@ -67,122 +68,123 @@ impl Output {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// One look at this machine: what it is set to, how much it takes, what to do next.
+    /// Overview of this machine: settings, OS noise, its sources, what to do next.
     ///
-    /// Counts timer interrupts while this tool rests, then spins on all CPUs at once and
-    /// records every gap. Takes about twelve seconds and changes nothing.
+    /// Counts timer interrupts while noisefloor sleeps, then runs a busy loop on all CPUs at once
+    /// and records every gap. Takes about 12 seconds and changes no setting.
     #[command(after_help = "\
-Example: in a script that must fail on a noisy machine
+Example: fail a script on a noisy machine
   noisefloor check --max-noise-ppm 5000 --max-gap 1ms")]
     Check(CheckArgs),
-    /// What the kernel is set to, and where each fact was read.
+    /// Kernel settings, each with the file it was read from.
     #[command(after_help = "\
 Examples:
   noisefloor facts
   sudo noisefloor facts --json
-  noisefloor facts --record tree   # keep what was read, to send or to compare
-  noisefloor facts --root tree     # read that instead of this machine")]
+  noisefloor facts --record tree   # copy the files read, to send or to compare
+  noisefloor facts --root tree     # read that copy instead of this machine")]
     Facts(FactsArgs),
-    /// Timer interrupts per second and CPU, live, beside CONFIG_HZ.
+    /// Timer interrupts per second on each CPU, live, beside CONFIG_HZ.
     #[command(after_help = "\
 Example: five seconds of CPUs 0 to 3
   noisefloor ticks -n 5 -c 0-3")]
     Ticks(TicksArgs),
-    /// How much a spinning CPU loses.
+    /// OS noise: time a busy loop loses to interrupts, threads and the hypervisor.
     ///
-    /// One thread per CPU reads the CPU's counter over and over; wherever two readings are
-    /// further apart than an ordinary pass of the loop, something else had the CPU.
+    /// One thread per CPU reads the time stamp counter in a loop. Where two readings are further
+    /// apart than an ordinary iteration, something else used the CPU: a gap.
     #[command(after_help = "\
 Examples:
   noisefloor noise -c 1 -d 60
   sudo noisefloor noise -c 3 --fifo 50 --unthrottled --max-gap 50us")]
     Noise(NoiseArgs),
-    /// How much a workload's run time varies on one CPU.
+    /// Variation of a workload's run time on one CPU.
     ///
-    /// Runs a workload over and over, as a real-time task. A test's jitter is the time of the
-    /// slowest of its loops less that of the fastest. Options have the letters that they have
-    /// in Intel's tif_jitter, so -h is not help.
+    /// Runs a workload repeatedly, as a real-time task. The jitter of a test is the time of its
+    /// slowest loop minus that of its fastest. The short options are those of Intel's tif_jitter,
+    /// so -h is not help.
     #[command(
         disable_help_flag = true,
         after_help = "\
 Examples:
-  sudo noisefloor jitter                       # 20 seconds of TIF's own workload
+  sudo noisefloor jitter                       # 20 seconds of TIF's workload
   sudo noisefloor jitter -a 3 -d1 -H my.hgrm   # a minute, for HdrHistogram's plots
   sudo noisefloor jitter -t 100 --workload memory:64M
   noisefloor jitter --fifo 0 --workload exec:./mine.so"
     )]
     Jitter(JitterArgs),
-    /// How late a timer wakes a thread.
+    /// Timer wake-up latency.
     ///
-    /// One thread per CPU sleeps until times that are fixed beforehand, one each interval, and
-    /// reads the clock when it wakes up. Expiries that come while it is late are samples too.
+    /// One thread per CPU sleeps until a fixed time in each interval, and reads the clock when it
+    /// wakes up. Timer expiries missed while the thread is late are samples, too.
     #[command(after_help = "\
 Examples:
-  noisefloor latency -c 1 -i 250us           # an ordinary task of CPU 1
+  noisefloor latency -c 1 -i 250us           # an ordinary task on CPU 1
   sudo noisefloor latency --fifo 80 -d 60    # real-time tasks
   sudo noisefloor latency --fifo 80 --dma-latency 0   # as cyclictest does
   noisefloor latency --timer timerfd --max-late 1ms")]
     Latency(LatencyArgs),
-    /// How long CPU-bound processes run before something preempts them, and who does it.
+    /// Time slices of CPU-bound processes, and what ends them.
     ///
-    /// Starts processes that spin, and some that wake up a thousand times a second, and reads
-    /// how much CPU time each got and how often it had to give the CPU up. Where the scheduler
-    /// can be watched (eBPF: root), single slices and who ended them are told, too. With steps,
-    /// everything as it is and each step take turns, and everything is given back at the end.
+    /// Starts processes that spin and processes that wake up 1,000 times a second, and reads the
+    /// CPU time and the involuntary context switches of each. Where the scheduler can be traced
+    /// (eBPF: root), it also reports single slices and what ended them. With --step, rounds
+    /// alternate between current settings and each variant; settings are restored afterwards.
     #[command(after_help = "\
 Examples:
   sudo noisefloor slices 16 -o slices.html
   sudo noisefloor slices --step WAKEUP_PREEMPTION=off --step base_slice_ns=3000000
   noisefloor slices 16 --classic -d 10       # the columns of the 2009 report")]
     Slices(SlicesArgs),
-    /// Which threads wake most often, for how long, and whom they preempt.
+    /// The threads that wake up most often, for how long they run, and which threads they preempt.
     ///
-    /// Counts machine-wide, in the kernel (eBPF: root, or CAP_BPF and CAP_PERFMON; Linux 5.18).
-    /// A wake-up by a timer or a device is the interrupt's, or the softirq's, whoever ran there
-    /// just then.
+    /// Counts on the whole machine, in the kernel (eBPF: root, or CAP_BPF and CAP_PERFMON; Linux
+    /// 5.18). A wake-up by a timer or a device is attributed to the interrupt or softirq, not to the
+    /// thread that was interrupted.
     #[command(after_help = "\
 Examples:
-  sudo noisefloor wakers                 # five seconds of everybody
-  sudo noisefloor wakers -c 3 -d 60      # who disturbs CPU 3
-  sudo noisefloor wakers -p 1234 -n 5    # a process, and whom it wakes")]
+  sudo noisefloor wakers                 # all threads, for 5 seconds
+  sudo noisefloor wakers -c 3 -d 60      # threads that wake up on CPU 3
+  sudo noisefloor wakers -p 1234 -n 5    # a process, and the threads it wakes")]
     Wakers(WakersArgs),
-    /// Whether the tick of a CPU really stops (nohz_full), and what keeps it.
+    /// Whether the tick of a CPU really stops (nohz_full), and what prevents it.
     #[command(subcommand)]
     Nohz(NohzCommand),
-    /// Put back what a killed run left changed.
+    /// Restore settings left behind by a killed run.
     ///
-    /// Every setting that a run changes stands in a journal before it is changed, and is given
-    /// back when the run ends. What a killed run left, the next call puts back, or this one.
-    /// What somebody else changed meanwhile stays as it is, and what another run still needs.
+    /// Every setting is written to a journal before it is changed, and is restored when the run
+    /// ends. After a killed run, this command or any later one restores it. A setting that another
+    /// program has changed since, or that another run still needs, is not touched.
     #[command(after_help = "\
 Example:
   sudo noisefloor restore")]
     Restore,
-    /// Run a program on CPUs of its own, and report what interrupted it.
+    /// Run a program on isolated CPUs and report what interrupted it.
     ///
-    /// The program and all that it starts run on these CPUs only, as ordinary tasks unless --fifo
-    /// is given. Standard input and output are the program's, and so is the exit code; the report
-    /// goes to standard error when the program has ended, with --json too, where it follows what the
-    /// program prints there (--json-to FILE has it alone): how often the CPU was taken from it, what interrupted it, and, where events can be traced (root), the longest
-    /// interruptions with their causes. Signals are forwarded; killing noisefloor also kills the
-    /// program and all that it started, except for processes of another user.
+    /// The program and its children run on these CPUs only, as ordinary tasks unless --fifo is
+    /// given. Standard input, standard output and the exit code are the program's. When it has
+    /// ended, the report is printed to standard error: how often it was preempted, by what, and,
+    /// where events can be traced (root), the longest interruptions with their causes. With --json
+    /// the JSON object is printed there instead, after the program's own messages; --json-to writes
+    /// it to a file. Signals are forwarded; killing noisefloor also kills the program and its
+    /// children, except for processes of another user.
     #[command(after_help = "\
-Exit codes: the program's, and 128 + N where signal N ended it; 127 where it
-is not there, 126 where it cannot be run; else, before it is started, 2 or 3.
+Exit codes: that of the program; 128 + N if signal N ended it; 127 if it was not
+found; 126 if it could not be executed; 2 or 3 if it was not started.
 
 Examples:
   sudo noisefloor run ./compute
   sudo noisefloor run -c 2-5 --fifo 50 -o run.json -- ./compute --size 8
   noisefloor run make                      # without root")]
     Run(RunArgs),
-    /// Show a saved recording again.
+    /// Print the report of a saved recording.
     #[command(after_help = "\
 Examples:
   noisefloor noise -d 60 -o before.json && noisefloor report before.json
   ssh node noisefloor noise -o - | noisefloor report -
   noisefloor report slices.json -o slices.html")]
     Report(ReportArgs),
-    /// The same measurements on other kernels, in guests; exact to the instruction.
+    /// The same measurements on other kernels, in guests, exact to the instruction.
     #[command(subcommand)]
     Lab(LabCommand),
     /// Write man pages or shell completions.
@@ -190,44 +192,45 @@ Examples:
     Generate(GenerateArgs),
 }
 
-/// What `nohz` does.
+/// The subcommands of `nohz`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum NohzCommand {
-    /// Enter the state in which the tick is stopped, and tell how long that took.
+    /// Measure how long it takes the tick to stop.
     ///
-    /// A real-time thread takes the CPU and waits until the kernel has stopped its tick: by
-    /// /proc/timer_list, and by the interrupts that no longer come. Where it does not stop, the
-    /// kernel is asked what keeps it. Exit code 0: it stopped; 1: it did not; 3: it cannot here,
-    /// and what would make it so.
+    /// A real-time thread runs alone on the CPU and waits until the kernel has stopped the tick,
+    /// according to /proc/timer_list and to the interrupts counted. If the tick does not stop, the
+    /// report says what prevents it. Exit code 0: it stopped; 1: it did not; 3: not supported on
+    /// this machine, and what is missing.
     #[command(after_help = "\
 Examples:
   sudo noisefloor nohz test
   sudo noisefloor nohz test -a 3 --forced --stay 10")]
     Test(NohzTestArgs),
-    /// Do that over and over, until it fails.
+    /// Repeat `nohz test` until it fails.
     #[command(after_help = "\
-Example: a thousand times, or until the first failure
+Example: 1,000 times, or until the first failure
   sudo noisefloor nohz stress -n 1000")]
     Stress(NohzStressArgs),
 }
 
-/// Where a tick is to stop, and how.
+/// The CPU whose tick is stopped, and how.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct NohzPlace {
-    /// The CPU; the first nohz_full one if not given.
+    /// CPU to test [default: the first nohz_full CPU].
     #[arg(short = 'a', long, value_name = "CPU", value_parser = cpu)]
     pub(crate) cpu: Option<Cpu>,
-    /// How long to wait at most, in seconds or as 500ms.
+    /// Longest time to wait for the tick to stop, in seconds or with a unit (500ms).
     #[arg(long, value_name = "TIME", default_value = "5", value_parser = some_seconds)]
     pub(crate) limit: Nanos,
-    /// Leave the CPU now and then while waiting, and come back.
+    /// Move to another CPU and back from time to time while waiting.
     #[arg(short, long)]
     pub(crate) forced: bool,
-    /// The waiting thread's SCHED_FIFO priority, 1 to 99; 0: an ordinary thread.
+    /// SCHED_FIFO priority of the waiting thread, 1 to 99 (root or CAP_SYS_NICE); 0: SCHED_OTHER.
     #[arg(long, value_name = "PRIO", default_value = "99",
         value_parser = clap::value_parser!(u8).range(0..=99))]
     pub(crate) fifo: u8,
-    /// Save the recording for `noisefloor report`; -: to standard output, instead of the report.
+    /// Save the recording to FILE, for `noisefloor report`; `-`: to standard output, instead of
+    /// the report.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
@@ -238,7 +241,7 @@ pub(crate) struct NohzPlace {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct NohzTestArgs {
-    /// How long to stay then, and count what comes nevertheless.
+    /// Then observe for TIME and count remaining interrupts, in seconds or with a unit (500ms).
     #[arg(long, value_name = "TIME", default_value = "1", value_parser = seconds)]
     pub(crate) stay: Nanos,
     #[command(flatten)]
@@ -247,21 +250,21 @@ pub(crate) struct NohzTestArgs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct NohzStressArgs {
-    /// How often; until it fails, or Ctrl-C, if not given.
+    /// Number of repetitions [default: until it fails, or Ctrl-C].
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) count: Option<u64>,
     #[command(flatten)]
     pub(crate) place: NohzPlace,
 }
 
-/// Where to look, and where to keep what was seen.
+/// The CPUs to measure, and where the recording is saved.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Where {
-    /// The CPUs to measure, as 0-3,8; all that this process may use if not given.
+    /// CPUs to measure, as 0-3,8 [default: all in this process's affinity mask].
     #[arg(short, long, value_name = "LIST", value_parser = cpu_list)]
     pub(crate) cpus: Option<CpuSet>,
-    /// Save the recording, raw series included, for `noisefloor report`; -: to standard output,
-    /// instead of the report.
+    /// Save the recording with its raw series to FILE, for `noisefloor report`; `-`: to standard
+    /// output, instead of the report.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }
@@ -273,14 +276,14 @@ impl Where {
     }
 }
 
-/// Limits that make the exit code 1.
+/// Limits; where one is exceeded, the exit code is 1.
 #[derive(Debug, Clone, Copy, clap::Args)]
-#[command(next_help_heading = "Limits (exit code 1 where exceeded)")]
+#[command(next_help_heading = "Limits (exit code 1 if exceeded)")]
 pub(crate) struct Limits {
-    /// The largest share that any CPU may lose, in parts per million.
+    /// Largest share of its time that any CPU may lose, in parts per million.
     #[arg(long, value_name = "PPM", value_parser = ppm)]
     pub(crate) max_noise_ppm: Option<Ppm>,
-    /// The longest gap that any CPU may show, as 50us.
+    /// Longest gap on any CPU, with a unit (50us).
     #[arg(long, value_name = "TIME", value_parser = span)]
     pub(crate) max_gap: Option<Nanos>,
 }
@@ -295,13 +298,13 @@ impl Limits {
 pub(crate) struct CheckArgs {
     #[command(flatten)]
     pub(crate) place: Where,
-    /// How long to spin, in seconds or as 500ms.
+    /// Duration of the busy loop, in seconds or with a unit (500ms).
     #[arg(short, long, value_name = "TIME", default_value = "7", value_parser = seconds)]
     pub(crate) duration: Nanos,
-    /// How long to count ticks at rest before that.
+    /// Duration of the count of timer interrupts before that, while noisefloor sleeps.
     #[arg(long, value_name = "TIME", default_value = "4", value_parser = seconds)]
     pub(crate) rest: Nanos,
-    /// Who is to see what took the time; whoever can, if not given.
+    /// Event source [default: the best available].
     #[arg(long, value_name = "SOURCE")]
     pub(crate) source: Option<Source>,
     #[command(flatten)]
@@ -312,10 +315,10 @@ pub(crate) struct CheckArgs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct FactsArgs {
-    /// Read a recorded tree instead of this machine.
+    /// Read a directory written by --record instead of this machine.
     #[arg(long, value_name = "DIR", conflicts_with = "record")]
     pub(crate) root: Option<PathBuf>,
-    /// Keep the files that facts are read from below this directory, without secrets.
+    /// Copy the files that facts are read from to DIR, without secrets.
     #[arg(long, value_name = "DIR")]
     pub(crate) record: Option<PathBuf>,
 }
@@ -324,10 +327,10 @@ pub(crate) struct FactsArgs {
 pub(crate) struct TicksArgs {
     #[command(flatten)]
     pub(crate) place: Where,
-    /// The time between two readings, in seconds or as 500ms.
+    /// Time between two readings, in seconds or with a unit (500ms).
     #[arg(short, long, value_name = "TIME", default_value = "1", value_parser = seconds)]
     pub(crate) interval: Nanos,
-    /// How many readings; until Ctrl-C if not given.
+    /// Number of readings [default: until Ctrl-C].
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) count: Option<u64>,
 }
@@ -336,28 +339,28 @@ pub(crate) struct TicksArgs {
 pub(crate) struct NoiseArgs {
     #[command(flatten)]
     pub(crate) place: Where,
-    /// How long to spin, in seconds or as 500ms.
+    /// Duration of the busy loop, in seconds or with a unit (500ms).
     #[arg(short, long, value_name = "TIME", default_value = "10", value_parser = seconds)]
     pub(crate) duration: Nanos,
-    /// The shortest gap to keep, as 200ns; forty ordinary passes if not given.
+    /// Shortest gap to record, with a unit (200ns) [default: 40 iterations of the loop].
     #[arg(long, value_name = "TIME", value_parser = span)]
     pub(crate) threshold: Option<Nanos>,
-    /// Spin at this SCHED_FIFO priority, 1 to 99 (needs root or CAP_SYS_NICE).
+    /// SCHED_FIFO priority of the busy loop, 1 to 99 (root or CAP_SYS_NICE).
     #[arg(long, value_name = "PRIO", value_parser = clap::value_parser!(u8).range(1..=99))]
     pub(crate) fifo: Option<u8>,
-    /// With --fifo: let real-time tasks have all of the CPU meanwhile, by switching off RT
-    /// throttling and the fair server; restored at the end (root).
+    /// Disable RT throttling and the fair server during the run, so that --fifo gets all of the
+    /// CPU's time; restored at the end (root).
     #[arg(long, requires = "fifo")]
     pub(crate) unthrottled: bool,
-    /// End at the first gap that is longer, as 50us, and tell what went on around it (exit
-    /// code 1).
+    /// Stop at the first gap longer than TIME, with a unit (50us), and print the events around it;
+    /// exit code 1.
     #[arg(long, value_name = "TIME", value_parser = span)]
     pub(crate) stop_above: Option<Nanos>,
-    /// Write gaps and events as a trace for Perfetto or Chrome (JSON); -: to standard output,
-    /// instead of the report.
+    /// Write gaps and events to FILE as a trace for Perfetto or Chrome (JSON); `-`: to standard
+    /// output, instead of the report.
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
-    /// Who is to see what took the time; whoever can, if not given.
+    /// Event source [default: the best available].
     #[arg(long, value_name = "SOURCE")]
     pub(crate) source: Option<Source>,
     #[command(flatten)]
@@ -370,22 +373,22 @@ pub(crate) struct NoiseArgs {
 pub(crate) struct LatencyArgs {
     #[command(flatten)]
     pub(crate) place: Where,
-    /// How long to go on, in seconds or as 500ms.
+    /// Duration, in seconds or with a unit (500ms).
     #[arg(short, long, value_name = "TIME", default_value = "10", value_parser = seconds)]
     pub(crate) duration: Nanos,
-    /// The time from one expiry to the next, as 250us; the default is not round, so that
-    /// expiries meet the tick in all its phases.
+    /// Time between two timer expiries, with a unit (250us). The default is not a multiple of the
+    /// tick's period, so that expiries meet all phases of the tick.
     #[arg(short, long, value_name = "TIME", default_value = "997us", value_parser = seconds)]
     pub(crate) interval: Nanos,
-    /// What wakes the threads.
+    /// Timer that wakes the threads.
     #[arg(long, value_name = "TIMER", default_value = "clock_nanosleep")]
     pub(crate) timer: Timer,
-    /// Run at this SCHED_FIFO priority, 1 to 99 (needs root or CAP_SYS_NICE).
+    /// SCHED_FIFO priority of the threads, 1 to 99 (root or CAP_SYS_NICE).
     #[arg(long, value_name = "PRIO", value_parser = clap::value_parser!(u8).range(1..=99))]
     pub(crate) fifo: Option<u8>,
-    /// The latest that any thread may wake up, as 100us.
+    /// Largest wake-up latency of any thread, with a unit (100us).
     #[arg(long, value_name = "TIME", value_parser = span)]
-    #[arg(help_heading = "Limits (exit code 1 where exceeded)")]
+    #[arg(help_heading = "Limits (exit code 1 if exceeded)")]
     pub(crate) max_late: Option<Nanos>,
     #[command(flatten)]
     pub(crate) kept_off: KeptOff,
@@ -393,28 +396,28 @@ pub(crate) struct LatencyArgs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct WakersArgs {
-    /// Count only wake-ups on these CPUs, as 0-3,8: where the woken thread is put.
+    /// Count only threads woken on these CPUs, as 0-3,8.
     #[arg(short, long, value_name = "LIST", value_parser = cpu_list)]
     pub(crate) cpus: Option<CpuSet>,
-    /// Save the recording, all threads included, for `noisefloor report`; -: to standard
+    /// Save the recording with all threads to FILE, for `noisefloor report`; `-`: to standard
     /// output, instead of the report.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// How long to count, in seconds or as 500ms.
+    /// Duration, in seconds or with a unit (500ms).
     #[arg(short, long, value_name = "TIME", default_value = "5", value_parser = seconds)]
     pub(crate) duration: Nanos,
-    /// How many threads to tell of, the most frequent first.
+    /// Number of threads to list, the most frequent first.
     #[arg(short = 'n', long, value_name = "N", default_value = "20",
         value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) top: u32,
-    /// Count only wake-ups of this process's threads, or by them.
+    /// Count only wake-ups of or by the threads of this process.
     #[arg(short, long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) pid: Option<u32>,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct RunArgs {
-    /// The program, and what it is given.
+    /// Program and its arguments.
     #[arg(value_name = "CMD", required = true, trailing_var_arg = true)]
     #[arg(allow_hyphen_values = true)]
     pub(crate) command: Vec<OsString>,
@@ -422,26 +425,25 @@ pub(crate) struct RunArgs {
     /// one, else the one with the fewest interrupts since boot, but not CPU 0].
     #[arg(short, long, value_name = "LIST", value_parser = cpu_list, alias = "cpu")]
     pub(crate) cpus: Option<CpuSet>,
-    /// SCHED_FIFO priority of all its threads and processes, 1 to 99 (needs root or
-    /// CAP_SYS_NICE); 0: an ordinary task.
+    /// SCHED_FIFO priority of all its threads and processes, 1 to 99 (root or CAP_SYS_NICE); 0:
+    /// SCHED_OTHER.
     ///
-    /// Where a thread of the program's cannot run for 3 s, or any other task for 20 s, because
-    /// real-time threads of the program hold its CPU, the program becomes an ordinary task, and
-    /// a warning says so.
+    /// If real-time threads of the program keep one of its own threads from running for 3 s, or any
+    /// other task for 20 s, the program becomes an ordinary task, and a warning is printed.
     #[arg(long, value_name = "PRIO", default_value = "0",
         value_parser = clap::value_parser!(u8).range(0..=99))]
     pub(crate) fifo: u8,
-    /// Save the recording, the command with it, for `noisefloor report`.
+    /// Save the recording with the command line to FILE, for `noisefloor report`.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Write the JSON object that --json prints to FILE; the text report is printed unless
     /// --quiet is given.
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     pub(crate) json_to: Option<PathBuf>,
-    /// How many of the longest interruptions to tell of.
+    /// Number of interruptions to list, the longest first.
     #[arg(short = 'n', long, value_name = "N", default_value = "10")]
     pub(crate) top: u32,
-    /// Who is to see what interrupted it; whoever can, if not given.
+    /// Event source [default: the best available].
     #[arg(long, value_name = "SOURCE")]
     pub(crate) source: Option<Source>,
     #[command(flatten)]
@@ -464,19 +466,19 @@ impl RunArgs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ReportArgs {
-    /// A recording saved with -o, at most 512 MiB; -: standard input.
+    /// Recording saved with -o, at most 512 MiB; `-`: standard input.
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Write a picture of it (FILE.svg, FILE.html); of slices only. Can be repeated.
+    /// Write a picture (FILE.svg, FILE.html) of a recording of slices. Can be repeated.
     #[arg(short, long, value_name = "PICTURE")]
     pub(crate) output: Vec<PathBuf>,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct GenerateArgs {
-    /// What to write.
+    /// What to generate.
     pub(crate) what: Generated,
-    /// The directory to write to.
+    /// Output directory.
     #[arg(value_name = "DIR")]
     pub(crate) dir: PathBuf,
 }
@@ -495,7 +497,7 @@ fn cpu(text: &str) -> Result<Cpu, String> {
 
 pub(crate) fn cpu_list(text: &str) -> Result<CpuSet, String> {
     let cpus: CpuSet = text.parse().map_err(|e: units::CpuListError| e.to_string())?;
-    if cpus.is_empty() { Err("no CPU is named".to_owned()) } else { Ok(cpus) }
+    if cpus.is_empty() { Err("the CPU list is empty".to_owned()) } else { Ok(cpus) }
 }
 
 pub(crate) fn span(text: &str) -> Result<Nanos, String> {
@@ -510,7 +512,7 @@ pub(crate) fn seconds(text: &str) -> Result<Nanos, String> {
 /// The same, but not none.
 fn some_seconds(text: &str) -> Result<Nanos, String> {
     match seconds(text) {
-        Ok(time) if time.is_zero() => Err("it takes some time".to_owned()),
+        Ok(time) if time.is_zero() => Err("the time must be greater than 0".to_owned()),
         other => other,
     }
 }
@@ -518,18 +520,18 @@ fn some_seconds(text: &str) -> Result<Nanos, String> {
 fn ppm(text: &str) -> Result<Ppm, String> {
     match text.parse::<f64>() {
         Ok(ppm) if (0.0..=1e6).contains(&ppm) => Ok(Ppm::new(ppm)),
-        _ => Err("a share is between 0 and 1000000 parts per million".to_owned()),
+        _ => Err("expected a number from 0 to 1000000 (parts per million)".to_owned()),
     }
 }
 
-/// Who is to see the events that gaps are blamed on.
+/// Source of the events that gaps are attributed to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Source {
-    /// eBPF programs at the kernel's tracepoints (root, or CAP_BPF and CAP_PERFMON).
+    /// eBPF programs attached to tracepoints (root, or CAP_BPF and CAP_PERFMON).
     Bpf,
-    /// The kernel's trace events, in a trace of their own (root; tracefs).
+    /// Trace events, in a tracefs instance of noisefloor's own (root).
     Tracefs,
-    /// What /proc counts meanwhile, without privileges: nobody is blamed for single gaps.
+    /// Counters in /proc, without privileges: totals only, single gaps are not attributed.
     Proc,
 }
 
@@ -543,13 +545,13 @@ impl Source {
     }
 }
 
-/// What wakes a thread.
+/// Timer that wakes a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Timer {
-    /// Sleeps anew until each expiry; an ordinary task has timer slack.
+    /// clock_nanosleep(2) until each expiry; timer slack applies to ordinary tasks.
     #[value(name = "clock_nanosleep")]
     ClockNanosleep,
-    /// Reads one periodic timer, which counts its expiries; without slack.
+    /// A periodic timerfd, which counts its expiries; without timer slack.
     Timerfd,
 }
 

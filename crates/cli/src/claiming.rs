@@ -15,7 +15,7 @@ const TRY: Duration = Duration::from_millis(100);
 /// A wait is reported after this.
 const REPORT: Duration = Duration::from_secs(1);
 
-/// What is done where another noisefloor measures on a CPU.
+/// What to do if another noisefloor measures on one of the CPUs.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct Claiming {
     /// Wait until no other noisefloor measures on these CPUs, instead of failing.

@@ -10,11 +10,9 @@ use crate::printing::say;
 
 /// What may be asked for beside the CPU.
 #[derive(Debug, Clone, Copy, clap::Args)]
-#[command(
-    next_help_heading = "What is kept off the CPU, and given back at the end (root)"
-)]
+#[command(next_help_heading = "Isolation (root; settings are restored at the end)")]
 pub(crate) struct Free {
-    /// Leave real-time tasks throttled: by default they may have all of the CPU.
+    /// Keep RT throttling enabled; by default it is disabled during the run.
     #[arg(long)]
     pub(crate) throttled: bool,
     #[command(flatten)]
@@ -23,24 +21,22 @@ pub(crate) struct Free {
 
 /// The same for threads that mostly sleep: they are never throttled.
 #[derive(Debug, Clone, Copy, clap::Args)]
-#[command(
-    next_help_heading = "What is kept off the CPU, and given back at the end (root)"
-)]
+#[command(next_help_heading = "Isolation (root; settings are restored at the end)")]
 pub(crate) struct KeptOff {
-    /// Move device interrupts to other CPUs.
+    /// Set the affinity of device interrupts to other CPUs.
     #[arg(long)]
     pub(crate) irqs: bool,
-    /// Move unbound workqueues to other CPUs.
+    /// Set the affinity of unbound workqueues to other CPUs.
     #[arg(long)]
     pub(crate) workqueues: bool,
-    /// Move the kernel's own threads, as far as they can be, to other CPUs.
+    /// Move kernel threads to other CPUs, except for per-CPU threads.
     #[arg(long)]
     pub(crate) kthreads: bool,
-    /// Be alone in an isolated partition of the CPU (cgroup v2, Linux 6.1).
+    /// Run in an isolated cpuset partition (cgroup v2, Linux 6.1).
     #[arg(long)]
     pub(crate) partition: bool,
-    /// Let no CPU enter an idle state that takes longer to wake up from, in microseconds; 0
-    /// allows only the first state, which is cyclictest's default.
+    /// Longest exit latency of the idle states that CPUs may enter, in microseconds
+    /// (/dev/cpu_dma_latency); 0 allows only the first state, as cyclictest does by default.
     #[arg(long, value_name = "US")]
     pub(crate) dma_latency: Option<u32>,
 }

@@ -17,44 +17,44 @@ const HISTOGRAM: &str = "tif.hist";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct JitterArgs {
-    /// The CPU to measure on; if not given, the first nohz_full or isolated one, or else that
-    /// which was interrupted least; never CPU 0.
+    /// CPU to measure [default: the first nohz_full CPU, else the first isolated one, else the one
+    /// with the fewest interrupts since boot, but not CPU 0].
     #[arg(short = 'a', long, value_name = "CPU", value_parser = one_cpu)]
     pub(crate) cpu: Option<Cpu>,
-    /// How many tests to make; as many as there is time for if not given.
+    /// Number of tests [default: as many as the duration allows].
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) tests: Option<u32>,
-    /// How often each test runs the workload; if not given 1000, and without -t, -d and -D
-    /// as many as let over 100 tests fit into 20 seconds.
+    /// Number of times each test runs the workload [default: 1000; without -t, -d and -D as many
+    /// as allow more than 100 tests in 20 seconds].
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) loops: Option<u32>,
-    /// How long, in minutes or as 90s; goes before -t. 20 seconds where nothing is given.
+    /// Duration, in minutes or with a unit (90s); takes precedence over -t [default: 20s].
     #[arg(short = 'd', long, value_name = "TIME", overrides_with = "hours",
         value_parser = minutes)]
     pub(crate) minutes: Option<Nanos>,
-    /// The same in hours.
+    /// Duration, in hours or with a unit.
     #[arg(short = 'D', long, value_name = "TIME", overrides_with = "minutes",
         value_parser = hours)]
     pub(crate) hours: Option<Nanos>,
-    /// Tell lengths in ticks of the CPU's counter (TSC) instead of nanoseconds.
+    /// Print times in cycles of the time stamp counter (TSC) instead of nanoseconds.
     #[arg(short = 'c', long)]
     pub(crate) ticks: bool,
-    /// Write each test's jitter to the file tif.hist.
+    /// Write the jitter of each test to the file tif.hist.
     #[arg(short = 'h', long)]
     pub(crate) histogram: bool,
-    /// The same to that file; its percentiles for HdrHistogram's plotters if it ends in .hgrm.
+    /// Write the jitter of each test to FILE; if the name ends in .hgrm, percentiles for the
+    /// plotters of HdrHistogram.
     #[arg(short = 'H', long, value_name = "FILE")]
     pub(crate) histogram_file: Option<PathBuf>,
-    /// What to run: tif, memory, memory:SIZE (as 64K, 8M, 1G), compute, syscall, or
-    /// exec:LIBRARY.so for a library of your own that exports void nf_workload(void).
+    /// Workload: tif, memory, memory:SIZE (64K, 8M, 1G), compute, syscall, or exec:LIBRARY.so, a
+    /// shared library that exports void nf_workload(void).
     #[arg(short, long, value_name = "NAME", default_value = "tif")]
     pub(crate) workload: Workload,
-    /// The SCHED_FIFO priority to measure at (needs root or CAP_SYS_NICE); 0: as an ordinary
-    /// task.
+    /// SCHED_FIFO priority of the workload, 1 to 99 (root or CAP_SYS_NICE); 0: SCHED_OTHER.
     #[arg(long, value_name = "PRIO", default_value = "99",
         value_parser = clap::value_parser!(u8).range(0..=99))]
     pub(crate) fifo: u8,
-    /// Save the recording, all tests included, for `noisefloor report`; -: to standard output,
+    /// Save the recording with all tests to FILE, for `noisefloor report`; `-`: to standard output,
     /// instead of the report.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -89,7 +89,7 @@ impl JitterArgs {
 
 fn one_cpu(text: &str) -> Result<Cpu, String> {
     let number = text.parse::<u32>().map(Cpu::new);
-    number.map_err(|_| format!("'{text}' is not a CPU's number"))
+    number.map_err(|_| format!("'{text}' is not a CPU number"))
 }
 
 fn minutes(text: &str) -> Result<Nanos, String> {

@@ -10,17 +10,17 @@ use crate::destination::Destination;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum LabCommand {
-    /// The experiments that come with this tool.
+    /// List the built-in experiments.
     List,
-    /// An experiment's text, to read or to start from.
+    /// Print the TOML file of an experiment.
     #[command(after_help = "\
 Example:
   noisefloor lab show tick-cost > mine.toml")]
     Show(ShowArgs),
-    /// Run an experiment: each of its cells is a guest.
+    /// Run an experiment: one guest per cell.
     ///
-    /// A cell's result is kept and not run again while nothing that it depends on has
-    /// changed.
+    /// The result of a cell is cached, and the cell is not run again while its inputs are the
+    /// same.
     #[command(after_help = "\
 Examples:
   noisefloor lab run tick-cost
@@ -28,16 +28,15 @@ Examples:
   noisefloor lab run mine.toml --kernel ./bzImage --json
   noisefloor lab run atlas --markdown > atlas.md")]
     Run(RunArgs),
-    /// Run an experiment and hold it to the limits or the baseline in its file.
+    /// Run an experiment and check it against the limits or the baseline in its file.
     ///
-    /// The exit code is 1 where a cell exceeds one, or was lost; each such cell is told on
+    /// The exit code is 1 if a cell exceeds one of them or fails; each such cell is listed on
     /// standard error.
     #[command(after_help = "\
 Example: in the CI of a kernel
   noisefloor lab check tick.toml --kernel arch/x86/boot/bzImage")]
     Check(CheckArgs),
-    /// Where the instructions of one tick, one system call or a whole phase go, function by
-    /// function.
+    /// Instructions of one tick, one system call or a whole phase, by function.
     #[command(after_help = "\
 Examples:
   noisefloor lab explain tick-cost/fifo@debian:6.12-cloud
@@ -45,7 +44,7 @@ Examples:
   noisefloor lab explain syscalls/calls@running --call getpid -o getpid.svg
   noisefloor lab explain 'idle-cost/nohz=off idle@running' --whole")]
     Explain(ExplainArgs),
-    /// List the kernels that guests can boot, by suite of Debian's archive; get those named.
+    /// List the kernels that guests can boot, by suite of Debian's archive; download those named.
     #[command(after_help = "\
 Examples:
   noisefloor lab kernels --fresh
@@ -55,7 +54,7 @@ Examples:
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ShowArgs {
-    /// A built-in experiment, or a file (TOML), which is checked.
+    /// Built-in experiment, or a TOML file, which is checked.
     #[arg(value_name = "NAME|FILE")]
     pub(crate) name: String,
 }
@@ -63,88 +62,88 @@ pub(crate) struct ShowArgs {
 /// How to run cells.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct How {
-    /// Instead of the experiment's kernels: running, a path, debian:6.12-rt,
-    /// debian:trixie-backports/6.18; again for another.
+    /// Kernel to boot instead of the experiment's: running, a path, debian:6.12-rt,
+    /// debian:trixie-backports/6.18. Can be repeated.
     #[arg(short, long = "kernel", value_name = "KERNEL")]
     pub(crate) kernels: Vec<String>,
-    /// Change the experiment: seconds=2, machine=microvm, repeats=20, workload=fifo; again
-    /// for another.
+    /// Override a key of the experiment: seconds=2, machine=microvm, repeats=20, workload=fifo. Can
+    /// be repeated.
     #[arg(short, long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
-    /// What guest time is: the count of instructions, or real time, which varies.
+    /// Clock of the guest: the instruction count, or real time.
     #[arg(long, value_name = "MODE")]
     pub(crate) mode: Option<ModeArg>,
-    /// How many cells side by side; one for each of this machine's CPUs if not given.
+    /// Number of cells to run in parallel [default: the number of CPUs].
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) jobs: Option<u16>,
-    /// Run cells whose result is kept, too, and confirm it.
+    /// Run cached cells again and compare the results.
     #[arg(long)]
     pub(crate) fresh: bool,
-    /// How much CPU time QEMU may use to boot a guest, and beyond the measured time to
-    /// measure, before the guest is lost; time in which all of QEMU sleeps counts, too,
-    /// waiting for a CPU does not. In seconds, or as 2m.
+    /// CPU time that QEMU may use to boot a guest, and to measure in addition to the measured time,
+    /// before the cell fails; in seconds or with a unit (2m). Time during which QEMU sleeps counts,
+    /// time during which it waits for a CPU does not.
     #[arg(long, value_name = "TIME", default_value = "120", value_parser = deadline)]
     pub(crate) deadline: Nanos,
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 pub(crate) enum ModeArg {
-    /// Guest time is the count of guest instructions: exact, and says nothing of caches.
+    /// Guest time is the instruction count: exact and repeatable; cache effects are not modelled.
     Exact,
-    /// Guest time is real time: lengths count, and vary.
+    /// Guest time is real time: durations are meaningful, and vary.
     Timed,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct RunArgs {
-    /// A built-in experiment, or a file (TOML).
+    /// Built-in experiment, or a TOML file.
     #[arg(value_name = "NAME|FILE")]
     pub(crate) experiment: String,
     #[command(flatten)]
     pub(crate) how: How,
-    /// Print tables in Markdown, a row for each kernel and a column for each metric.
+    /// Print Markdown tables with one row per kernel and one column per metric.
     #[arg(long)]
     pub(crate) markdown: bool,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct CheckArgs {
-    /// A file (TOML) with limits or a baseline, or a built-in experiment.
+    /// TOML file with limits or a baseline, or a built-in experiment.
     #[arg(value_name = "FILE")]
     pub(crate) experiment: String,
     #[command(flatten)]
     pub(crate) how: How,
-    /// Print what was measured as a baseline for the file, instead of checking.
+    /// Print the results as a baseline to add to the file, instead of checking.
     #[arg(long)]
     pub(crate) print_baseline: bool,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ExplainArgs {
-    /// EXPERIMENT/NAME@KERNEL, as far as it is needed to name one cell; or the beginning
-    /// of a kept cell's identity, as lab run tells it.
+    /// EXPERIMENT/NAME@KERNEL (any unambiguous part), or a prefix of a cached cell's hash as printed
+    /// by `lab run` (6 or more digits).
     #[arg(value_name = "CELL")]
     pub(crate) cell: String,
-    /// Explain how this cell differs; @KERNEL for the same on another kernel.
+    /// Compare with this cell; @KERNEL: the same cell on another kernel.
     #[arg(long, value_name = "CELL")]
     pub(crate) diff: Option<String>,
-    /// Of a cell that makes calls: which one (getpid, pipe, ...).
+    /// System call to explain (getpid, pipe, ...), in a cell that measures calls.
     #[arg(long, value_name = "CALL")]
     pub(crate) call: Option<String>,
-    /// Of a cell with ticks: which kind, by its place in the report of lab run; 1 is the
-    /// cheapest one that at least 10 % of the ticks are of.
+    /// Kind of tick to explain, by its position in the report of `lab run`; 1 is the cheapest kind
+    /// that at least 10 % of the ticks belong to.
     #[arg(long, value_name = "N", default_value = "1", conflicts_with_all = ["call", "whole"])]
     #[arg(value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) kind: u16,
-    /// Explain all that the measured CPUs executed instead of one tick or call: by interrupt,
-    /// system call and kernel thread, and by function; with --call, while that was measured.
+    /// Explain everything that the measured CPUs executed, not a single tick or call: by interrupt,
+    /// system call, kernel thread and function; with --call, during the phase of that call.
     #[arg(long, conflicts_with = "diff")]
     pub(crate) whole: bool,
-    /// With --whole: the guest's CPU to explain [default: those measured].
+    /// Guest CPU to explain [default: the measured CPUs].
     #[arg(long, value_name = "CPU", requires = "whole")]
     pub(crate) cpu: Option<u32>,
-    /// Write a flame graph (SVG), or with another ending stacks as text; -: stacks to standard
-    /// output, instead of the report.
+    /// Write a flame graph (FILE.svg), or folded stacks as text (any other name; `-`: to standard
+    /// output, instead of the report).
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
@@ -160,11 +159,11 @@ impl ExplainArgs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct KernelsArgs {
-    /// Kernels to get: debian:[SUITE/]VERSION[-FLAVOUR], running, a path.
+    /// Kernels to download: debian:[SUITE/]VERSION[-FLAVOUR], running, a path.
     #[arg(value_name = "KERNEL")]
     pub(crate) get: Vec<String>,
-    /// Get the newest package, even if an older one is kept; without a KERNEL, ask the
-    /// archive what each suite has.
+    /// Download the newest package even if an older one is cached; without KERNEL, ask the archive
+    /// which kernels each suite has.
     #[arg(long)]
     pub(crate) fresh: bool,
 }

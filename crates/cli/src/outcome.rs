@@ -6,15 +6,15 @@ use std::process::ExitCode;
 /// How a command ends; the numbers are documented and tested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// Done.
+    /// Success.
     Done,
-    /// A limit given was exceeded, or a cell of the lab was lost.
+    /// A limit was exceeded, or a lab cell failed.
     Exceeded,
-    /// The question makes no sense.
+    /// Usage error, or unreadable input file.
     Usage,
-    /// This machine or these privileges do not allow it.
+    /// Not supported on this machine, or insufficient privileges.
     Refused,
-    /// Measured, but not trustworthy or not all.
+    /// Measurement incomplete or unreliable.
     Doubtful,
     /// A bug.
     Bug,
@@ -69,12 +69,12 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// The question makes no sense.
+    /// Usage error, or unreadable input file.
     pub(crate) fn usage(text: impl fmt::Display) -> Self {
         Self { outcome: Outcome::Usage, text: text.to_string() }
     }
 
-    /// This machine or these privileges do not allow it.
+    /// Not supported on this machine, or insufficient privileges.
     pub(crate) fn refused(text: impl fmt::Display) -> Self {
         Self { outcome: Outcome::Refused, text: text.to_string() }
     }

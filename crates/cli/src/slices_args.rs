@@ -19,60 +19,59 @@ const CLASSIC_SAMPLE: Nanos = Nanos::from_secs(1);
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct SlicesArgs {
-    /// How many processes spin.
+    /// Number of processes that spin.
     #[arg(value_name = "N", default_value = "16", allow_negative_numbers = true,
         value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) spinners: u32,
-    /// Let the spinning processes ask the kernel after so many passes of their loops how much
-    /// time they have used, as programs do that measure themselves: with EEVDF (Linux 6.6) that
-    /// ends slices.
+    /// Call getrusage(2) every PASSES iterations of the spinning processes; with EEVDF (Linux 6.6
+    /// and newer) this can end a time slice.
     #[arg(long, value_name = "PASSES", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) asking: Option<u32>,
-    /// How many processes sleep again and again; one for eight spinners, if not given.
+    /// Number of processes that sleep and wake up periodically [default: one per 8 spinners].
     #[arg(long, value_name = "M", value_parser = clap::value_parser!(u32).range(0..=10_000))]
     pub(crate) sleepers: Option<u32>,
-    /// How long a sleeper sleeps each time.
+    /// Sleep time of these processes, with a unit (1ms).
     #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = span)]
     pub(crate) sleep: Nanos,
-    /// How long it then works, as 20us; not at all, if not given.
+    /// Time they compute after each wake-up, with a unit (20us) [default: none].
     #[arg(long, value_name = "TIME", value_parser = span)]
     pub(crate) burst: Option<Nanos>,
-    /// How long each step is measured, in seconds or as 500ms.
+    /// Duration of each round, in seconds or with a unit (500ms).
     #[arg(short, long, value_name = "TIME", default_value = "5", value_parser = seconds)]
     pub(crate) duration: Nanos,
-    /// The CPUs to run on, as 0-3,8; all that this process may use if not given.
+    /// CPUs to run on, as 0-3,8 [default: all in this process's affinity mask].
     #[arg(short, long, value_name = "LIST", value_parser = cpu_list)]
     pub(crate) cpus: Option<CpuSet>,
-    /// Keep each process on one of the CPUs, in turns.
+    /// Pin each process to one of the CPUs, in round-robin order.
     #[arg(long)]
     pub(crate) pin: bool,
-    /// The processes' nice value.
+    /// Nice value of the processes.
     #[arg(long, value_name = "NICE", default_value = "0", allow_negative_numbers = true,
         value_parser = clap::value_parser!(i8).range(-20..=19))]
     pub(crate) nice: i8,
     /// Run the processes as SCHED_BATCH.
     #[arg(long)]
     pub(crate) batch: bool,
-    /// Measure with other settings of the scheduler, too: a feature, as
-    /// WAKEUP_PREEMPTION=off, or a tunable, as base_slice_ns=3000000; several of one step
-    /// with commas. Can be repeated: one step each (root).
+    /// Also measure with this scheduler setting: a feature (WAKEUP_PREEMPTION=off) or a tunable
+    /// (base_slice_ns=3000000); several, separated by commas, are one variant. Can be repeated, one
+    /// variant each (root).
     #[arg(long = "step", value_name = "SETTING=VALUE", value_parser = one_step)]
     pub(crate) steps: Vec<Step>,
-    /// How many turns each step has; 3 if there are steps, else 1.
+    /// Number of rounds [default: 3 with --step, else 1].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) turns: Option<u32>,
-    /// How long a sample is; a whole turn, if not given.
+    /// Length of a sample, in seconds or with a unit (500ms) [default: a round].
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     pub(crate) sample: Option<Nanos>,
-    /// Print what the program of the 2009 report would have printed, with its arithmetic, and
-    /// the exact numbers beside it: one line a second.
+    /// Print the columns of the 2009 report's program, computed as it did, with the exact numbers
+    /// beside them: one line per second.
     #[arg(long, conflicts_with = "steps")]
     pub(crate) classic: bool,
-    /// Do not watch the scheduler's switches, which costs a little at each of them.
+    /// Do not trace scheduler switches; tracing adds a small cost to each switch.
     #[arg(long)]
     pub(crate) unwatched: bool,
-    /// Write a picture (FILE.svg, FILE.html), or save the recording for `noisefloor report`
-    /// (any other; -: to standard output, instead of the report). Can be repeated.
+    /// Write a picture (FILE.svg, FILE.html), or save the recording for `noisefloor report` (any
+    /// other name; `-`: to standard output, instead of the report). Can be repeated.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Vec<PathBuf>,
     #[command(flatten)]
