@@ -75,6 +75,13 @@ impl Library {
     }
 }
 
+/// Refuses a file that is not there, before anything waits for a CPU. It is not loaded: that
+/// runs the library's own code.
+pub(crate) fn exists(file: &Path) -> Result<(), Error> {
+    let known = std::fs::metadata(file);
+    known.map(drop).map_err(|error| refused(&format!("{}: {error}", file.display())))
+}
+
 fn refused(why: &str) -> Error {
     Error::new(crate::Kind::Spec, format!("the workload's library cannot be used: {why}"))
 }

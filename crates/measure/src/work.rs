@@ -16,7 +16,7 @@ use std::path::Path;
 use recording::Workload;
 use units::Tsc;
 
-use crate::library::Library;
+use crate::library::{self, Library};
 use crate::memory::{self, Memory};
 use crate::repeats::failed;
 use crate::{Error, Kind, counter};
@@ -100,6 +100,7 @@ const NUMBERS: usize = LINE / size_of::<u32>();
 pub(crate) fn refuse(workload: &Workload) -> Result<(), Error> {
     match workload {
         Workload::Memory(bytes) => Chase::lines(*bytes).map(drop),
+        Workload::Exec(file) => library::exists(file),
         _ => Ok(()),
     }
 }
