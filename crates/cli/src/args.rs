@@ -204,7 +204,7 @@ pub(crate) enum NohzCommand {
     #[command(after_help = "\
 Examples:
   sudo noisefloor nohz test
-  sudo noisefloor nohz test -a 3 --forced --stay 10")]
+  sudo noisefloor nohz test -a 3 --forced --observe 10")]
     Test(NohzTestArgs),
     /// Repeat `nohz test` until it fails.
     #[command(after_help = "\
@@ -243,7 +243,7 @@ pub(crate) struct NohzPlace {
 pub(crate) struct NohzTestArgs {
     /// Then observe for TIME and count remaining interrupts, in seconds or with a unit (500ms).
     #[arg(long, value_name = "TIME", default_value = "1", value_parser = seconds)]
-    pub(crate) stay: Nanos,
+    pub(crate) observe: Nanos,
     #[command(flatten)]
     pub(crate) place: NohzPlace,
 }

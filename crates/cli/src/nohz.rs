@@ -15,7 +15,7 @@ use crate::terminal::Terminal;
 
 pub(crate) fn run(command: &NohzCommand, output: Output) -> Result<Outcome, Failure> {
     let (place, tries, stay) = match command {
-        NohzCommand::Test(test) => (&test.place, Some(1), test.stay),
+        NohzCommand::Test(test) => (&test.place, Some(1), test.observe),
         NohzCommand::Stress(stress) => (&stress.place, stress.count, Nanos::ZERO),
     };
     let asked = Where { cpus: None, output: place.output.clone() };

@@ -50,7 +50,7 @@ fn watched(
     place: &Place,
     terminal: &mut Terminal,
 ) -> Result<Recording, Failure> {
-    let watch = match args.unwatched {
+    let watch = match args.no_trace {
         true => Err("asked for".to_owned()),
         false => SwitchWatch::start(&place.cpus, room(&spec), &place.facts)
             .map_err(|why| why.to_string()),
@@ -94,7 +94,7 @@ fn counted(
         measured = Some(place.measure(&spec, terminal));
         false
     };
-    let wakers = match args.unwatched {
+    let wakers = match args.no_trace {
         true => None,
         false => blame::wakers(&of_cpus, &place.facts, &mut measure).ok(),
     };

@@ -23,10 +23,10 @@ pub(crate) struct SlicesArgs {
     #[arg(value_name = "N", default_value = "16", allow_negative_numbers = true,
         value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) spinners: u32,
-    /// Call getrusage(2) every PASSES iterations of the spinning processes; with EEVDF (Linux 6.6
+    /// Call getrusage(2) every N iterations of the spinning processes; with EEVDF (Linux 6.6
     /// and newer) this can end a time slice.
-    #[arg(long, value_name = "PASSES", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) asking: Option<u32>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) getrusage_every: Option<u32>,
     /// Number of processes that sleep and wake up periodically [default: one per 8 spinners].
     #[arg(long, value_name = "M", value_parser = clap::value_parser!(u32).range(0..=10_000))]
     pub(crate) sleepers: Option<u32>,
@@ -69,7 +69,7 @@ pub(crate) struct SlicesArgs {
     pub(crate) classic: bool,
     /// Do not trace scheduler switches; tracing adds a small cost to each switch.
     #[arg(long)]
-    pub(crate) unwatched: bool,
+    pub(crate) no_trace: bool,
     /// Write a picture (FILE.svg, FILE.html), or save the recording for `noisefloor report` (any
     /// other name; `-`: to standard output, instead of the report). Can be repeated.
     #[arg(short, long, value_name = "FILE")]
@@ -87,7 +87,7 @@ impl SlicesArgs {
             (self.classic && self.duration > CLASSIC_SAMPLE).then_some(CLASSIC_SAMPLE);
         SlicesSpec {
             spinners: self.spinners,
-            asking: self.asking,
+            asking: self.getrusage_every,
             sleepers: self.sleepers.unwrap_or(own),
             sleep_ns: self.sleep,
             burst_ns: self.burst.unwrap_or(Nanos::ZERO),

@@ -55,7 +55,7 @@ fn set_duration(table: &mut Table, length: &Length) -> Result<(), String> {
     for row in table.workload.iter_mut().map(Spanned::get_mut) {
         let noise = row.noise.as_mut().map(|noise| &mut noise.duration);
         let ticks = row.ticks.as_mut().map(|ticks| &mut ticks.duration);
-        let nohz = row.nohz.as_mut().and_then(|nohz| nohz.stay.as_mut());
+        let nohz = row.nohz.as_mut().and_then(|nohz| nohz.observe.as_mut());
         let slices = row.slices.as_mut().map(|slices| &mut slices.duration);
         for duration in noise.into_iter().chain(ticks).chain(nohz).chain(slices) {
             duration.clone_from(length);

@@ -84,11 +84,11 @@ impl FromStr for ModeWord {
 
 read_from_text!(ModeWord);
 
-/// Who watches the kernel's events, as it is written.
+/// The source that the kernel's events are traced with, as it is written.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct WatchWord(pub(crate) Source);
+pub(crate) struct TraceWord(pub(crate) Source);
 
-impl FromStr for WatchWord {
+impl FromStr for TraceWord {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -97,14 +97,14 @@ impl FromStr for WatchWord {
             "bpf_classic" => Ok(Self(Source::BpfClassic)),
             "tracefs" => Ok(Self(Source::Tracefs)),
             _ => Err(format!(
-                "nobody called '{}' watches: bpf, bpf_classic or tracefs",
+                "unknown event source '{}' (expected bpf, bpf_classic or tracefs)",
                 text.escape_debug()
             )),
         }
     }
 }
 
-read_from_text!(WatchWord);
+read_from_text!(TraceWord);
 
 fn once() -> Repeats {
     Repeats::of::<1>()
@@ -164,10 +164,10 @@ pub(crate) struct WorkloadRow {
     pub(crate) calls: Option<CallsRow>,
     pub(crate) nohz: Option<NohzRow>,
     pub(crate) slices: Option<SlicesRow>,
-    pub(crate) watch: Option<Spanned<WatchWord>>,
+    pub(crate) trace: Option<Spanned<TraceWord>>,
     pub(crate) boots: Option<List<String>>,
     #[serde(default)]
-    pub(crate) company: Vec<CompanyRow>,
+    pub(crate) background: Vec<BackgroundRow>,
 }
 
 /// How much a spinning CPU loses.
@@ -203,7 +203,7 @@ pub(crate) struct CallsRow {
 pub(crate) struct NohzRow {
     pub(crate) cpu: Spanned<CpuChoice>,
     pub(crate) limit: Length,
-    pub(crate) stay: Option<Length>,
+    pub(crate) observe: Option<Length>,
     #[serde(default)]
     pub(crate) forced: bool,
     pub(crate) fifo: Option<Number<1, 99>>,
@@ -214,7 +214,7 @@ pub(crate) struct NohzRow {
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub(crate) struct SlicesRow {
     pub(crate) spinners: Number<1, 256>,
-    pub(crate) asking: Option<Number<1, 1_000_000>>,
+    pub(crate) getrusage_every: Option<Number<1, 1_000_000>>,
     #[serde(default = "none")]
     pub(crate) sleepers: Number<0, 256>,
     pub(crate) sleep: Option<Length>,
@@ -228,7 +228,7 @@ pub(crate) struct SlicesRow {
 /// Threads that compete with what is measured.
 #[derive(Debug, Clone, serde::Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table")]
-pub(crate) struct CompanyRow {
+pub(crate) struct BackgroundRow {
     pub(crate) cpu: Spanned<CpuChoice>,
     pub(crate) spinners: Number<1, 256>,
 }

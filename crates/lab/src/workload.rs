@@ -12,7 +12,7 @@ use crate::entry::Length;
 use crate::error::Error;
 use crate::number::{CpuChoice, Number};
 use crate::rows::{
-    CallsRow, CompanyRow, NohzRow, NoiseRow, SlicesRow, TicksRow, WorkloadRow,
+    BackgroundRow, CallsRow, NohzRow, NoiseRow, SlicesRow, TicksRow, WorkloadRow,
 };
 use crate::toml_place::Source;
 
@@ -75,13 +75,13 @@ pub(crate) fn work(
         return Err(source.refuse(place, why));
     };
     let (task, mut words) = first?;
-    let unwatched = row.nohz.is_some() || row.slices.is_some();
-    if let (Some(watch), true) = (&row.watch, unwatched) {
-        let why = "only noise, ticks and calls are watched; the others are counted";
-        return Err(source.refuse(watch.span(), why));
+    let untraced = row.nohz.is_some() || row.slices.is_some();
+    if let (Some(trace), true) = (&row.trace, untraced) {
+        let why = "only noise, ticks and calls can be traced";
+        return Err(source.refuse(trace.span(), why));
     }
-    let watch = row.watch.as_ref().map(|watch| watch.get_ref().0);
-    let company = row.company.iter().map(|row| companion(choice, row));
+    let watch = row.trace.as_ref().map(|trace| trace.get_ref().0);
+    let company = row.background.iter().map(|row| companion(choice, row));
     let company = company.collect::<Result<Vec<Company>, Error>>()?;
     for Company { cpu, spinners } in &company {
         words += &format!(", beside {spinners} spinning on CPU {cpu}");
@@ -149,8 +149,8 @@ fn nohz_task(choice: Choice<'_>, row: &NohzRow) -> Result<(Task, String), Error>
     if let Some(fifo) = fifo {
         words += &format!(", SCHED_FIFO {fifo}");
     }
-    if let Some(stay) = &row.stay {
-        words += &format!(", then spin for {stay}");
+    if let Some(time) = &row.observe {
+        words += &format!(", then spin for {time}");
     }
     let task = Task::Nohz(NohzSpec {
         cpu,
@@ -158,7 +158,7 @@ fn nohz_task(choice: Choice<'_>, row: &NohzRow) -> Result<(Task, String), Error>
         limit_ns: row.limit.nanos(),
         forced: row.forced,
         fifo,
-        stay_ns: row.stay.as_ref().map_or(Nanos::ZERO, Length::nanos),
+        stay_ns: row.observe.as_ref().map_or(Nanos::ZERO, Length::nanos),
         phases: choice.phases,
     });
     Ok((task, words))
@@ -174,10 +174,10 @@ fn slices_task(choice: Choice<'_>, row: &SlicesRow) -> Result<(Task, String), Er
         return Err(choice.source.refuse(sample.span(), why));
     }
     let (spinners, sleepers) = (row.spinners.get(), row.sleepers.get());
-    let asking = row.asking.map(Number::get);
+    let asking = row.getrusage_every.map(Number::get);
     let mut words = format!("{spinners} spinning for {}", row.duration);
     if let Some(passes) = asking {
-        words += &format!(", asking each {passes} passes for their times,");
+        words += &format!(", calling getrusage every {passes} iterations,");
     }
     if sleepers > 0 {
         let sleep = row.sleep.as_ref().map_or("1ms".to_owned(), Length::to_string);
@@ -205,6 +205,6 @@ fn slices_task(choice: Choice<'_>, row: &SlicesRow) -> Result<(Task, String), Er
     Ok((task, words))
 }
 
-fn companion(choice: Choice<'_>, row: &CompanyRow) -> Result<Company, Error> {
+fn companion(choice: Choice<'_>, row: &BackgroundRow) -> Result<Company, Error> {
     Ok(Company { cpu: choice.cpu(&row.cpu)?, spinners: row.spinners.get() })
 }

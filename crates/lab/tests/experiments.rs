@@ -35,8 +35,8 @@ const TABLE: &str = r#"
     [[workload]]
     name = "spin"
     noise = { cpu = "last", duration = "1.5s", threshold = "2us", fifo = 7 }
-    company = [{ cpu = 0, spinners = 3 }]
-    watch = "bpf"
+    background = [{ cpu = 0, spinners = 3 }]
+    trace = "bpf"
 
     [[workload]]
     name = "rest"
@@ -173,7 +173,7 @@ fn builtins() {
     ];
     // Those of its first kernel, a setting row after the other.
     let rows = ["", "gentle=off ", "wakeup=off "].map(|setting| {
-        ["alone", "one", "both", "asking-alone", "asking-both", "read"]
+        ["alone", "one", "both", "getrusage-alone", "getrusage-both", "read"]
             .map(|workload| format!("{setting}{workload}"))
     });
     let others = ["two ", "two wakeup=off ", "nohz=off "].map(|setting| {

@@ -119,11 +119,11 @@ const WORKLOADS: &[Case] = &[
     ),
     (
         "noise = { cpu = 0, duration = \"1s\" }\nwatch = \"strace\"",
-        "8:9: nobody called 'strace' watches: bpf, bpf_classic or tracefs",
+        "8:9: unknown event source 'strace' (expected bpf, bpf_classic or tracefs)",
     ),
     (
         "slices = { spinners = 1, duration = \"1s\" }\nwatch = \"bpf\"",
-        "8:9: only noise, ticks and calls are watched; the others are counted",
+        "8:9: only noise, ticks and calls can be traced",
     ),
     (
         "calls = { cpu = 0, calls = [], repeats = 1 }",
@@ -147,8 +147,11 @@ const WORKLOADS: &[Case] = &[
 const TOGETHER: &[Case] = &[
     ("boots = [\"z\"]", "8:10: no boot row 'z': there are '' (the row without a name)"),
     ("boots = []", "8:9: invalid length 0, expected an array with an entry"),
-    ("company = [{ cpu = 1, spinners = 1 }]", "8:20: no CPU 1: the guest has only CPU"),
-    ("company = [{ cpu = 0, spinners = 0 }]", "8:34: invalid value: integer `0`"),
+    (
+        "background = [{ cpu = 1, spinners = 1 }]",
+        "8:23: no CPU 1: the guest has only CPU",
+    ),
+    ("background = [{ cpu = 0, spinners = 0 }]", "8:37: invalid value: integer `0`"),
     (
         "[[workload]]\nname = \"n\"\nticks = { cpu = 0, duration = \"1s\" }",
         "8:1: two workload rows are named 'n'",

@@ -37,7 +37,7 @@ fn timer_hz(seen: &Value) -> f64 {
 fn the_tick_stops() {
     let Some(cpu) = nohz_full("the_tick_stops") else { return };
     let _alone = alone();
-    for how in [&["--stay", "5"][..], &["--forced", "--stay", "2"]] {
+    for how in [&["--observe", "5"][..], &["--forced", "--observe", "2"]] {
         let args = [&["nohz", "test", "-a", &cpu, "--json"], how].concat();
         let told = output(&args);
         assert_eq!(told.status.code(), Some(0), "{how:?}: {}", text(&told.stderr));
@@ -115,7 +115,16 @@ fn what_brings_it_back_is_named() {
 /// the tick then came back.
 fn came_back(cpu: &str, disturb: impl FnOnce(&Child)) -> Value {
     let args = [
-        "nohz", "test", "-a", cpu, "--fifo", "0", "--limit", "2s", "--stay", "5",
+        "nohz",
+        "test",
+        "-a",
+        cpu,
+        "--fifo",
+        "0",
+        "--limit",
+        "2s",
+        "--observe",
+        "5",
         "--json",
     ];
     let mut child = tool(&args).stdout(Stdio::piped()).spawn().unwrap();

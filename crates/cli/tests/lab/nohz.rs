@@ -65,8 +65,8 @@ const SERVER: &str = "name = \"server\"\nkernels = [\"debian:6.12-rt\"]\n\
     write = { \"/proc/sys/kernel/sched_rt_runtime_us\" = \"-1\", \
     \"/sys/kernel/debug/sched/fair_server/cpu1/runtime\" = \"0\" }\n\
     [[workload]]\nname = \"plain\"\n\
-    nohz = { cpu = 1, limit = \"5s\", stay = \"1200ms\", fifo = 99 }\n\
-    company = [{ cpu = 1, spinners = 1 }]\n";
+    nohz = { cpu = 1, limit = \"5s\", observe = \"1200ms\", fifo = 99 }\n\
+    background = [{ cpu = 1, spinners = 1 }]\n";
 
 /// Check that what brings a tick back is named where it comes back, and that it does not come back
 /// where that is switched off.

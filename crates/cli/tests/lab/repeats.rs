@@ -28,7 +28,7 @@ const WORKLOADS: [&str; 5] = [
      noise = { cpu = \"last\", duration = \"150ms\" }\n",
     "[[workload]]\nname = \"company\"\nboots = [\"two\"]\n\
      calls = { cpu = 1, calls = [\"futex\", \"fork\"], repeats = 20 }\n\
-     company = [{ cpu = 0, spinners = 1 }]\n",
+     background = [{ cpu = 0, spinners = 1 }]\n",
     "[[workload]]\nname = \"idle\"\nboots = [\"\"]\n\
      ticks = { cpu = 0, duration = \"150ms\" }\n",
 ];

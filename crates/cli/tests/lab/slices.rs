@@ -34,11 +34,11 @@ phases = 4
 
 [[workload]]
 name = "alone"
-slices = { spinners = 16, asking = 12500, burst = "2700ns", duration = "2s" }
+slices = { spinners = 16, getrusage_every = 12500, burst = "2700ns", duration = "2s" }
 
 [[workload]]
 name = "both"
-slices = { spinners = 16, asking = 12500, sleepers = 2, burst = "2700ns", duration = "2s" }
+slices = { spinners = 16, getrusage_every = 12500, sleepers = 2, burst = "2700ns", duration = "2s" }
 "#;
 const CHANGED: &str = r#"
 name = "changed"
@@ -61,7 +61,7 @@ write = { "/sys/kernel/debug/sched/features" = "NO_RUN_TO_PARITY" }
 
 [[workload]]
 name = "both"
-slices = { spinners = 16, asking = 12500, sleepers = 2, burst = "2700ns", duration = "2s" }
+slices = { spinners = 16, getrusage_every = 12500, sleepers = 2, burst = "2700ns", duration = "2s" }
 "#;
 
 /// How many passes of their loops all spinners made in a nanosecond.

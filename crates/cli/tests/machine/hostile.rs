@@ -132,7 +132,7 @@ fn mistakes_go_first() {
         &["slices", "-d", "0", "-c"],
         &["latency", "-d", "0", "-c"],
         &["jitter", "-d", "0", "-a"],
-        &["nohz", "test", "--stay", "1ns", "-a"],
+        &["nohz", "test", "--observe", "1ns", "-a"],
         &["ticks", "-i", "0", "-c"],
         &["wakers", "-d", "0", "-c"],
     ];

@@ -145,7 +145,7 @@ fn others_are_found() {
 #[test]
 fn classic_columns() {
     let _turn = turn();
-    let output = run(&["slices", "4", "--classic", "-d", "2", "--unwatched"]);
+    let output = run(&["slices", "4", "--classic", "-d", "2", "--no-trace"]);
     let said = text(&output.stdout);
     let lines: Vec<&str> =
         said.lines().filter(|l| l.starts_with("avg slice: ")).collect();
