@@ -1,9 +1,7 @@
 //! What was seen during a run, and whom its gaps are blamed on.
 
-use std::collections::BTreeMap;
-
 use recording::{
-    Blamed, Body, Code, CpuBusy, CpuNoise, Culprit, Doubt, Event, NoiseSeries, Recording,
+    Blamed, Body, Code, CpuBusy, CpuNoise, Doubt, Event, NoiseSeries, Recording,
     RunSeries, Source, Steal, TicksSeries,
 };
 use units::{Cpu, CpuSet, Nanos, Span};
@@ -16,6 +14,7 @@ use crate::names::Names;
 use crate::seen::Lane;
 use crate::steal::common;
 use crate::steal_clock;
+use crate::tally::Tally;
 
 /// The tracepoints without which much stays unexplained. Others belong to parts that not all
 /// kernels have.
@@ -108,7 +107,7 @@ impl Events {
     }
 
     fn blamed(&self, lane: &Lane, cpu: &CpuNoise, clock: Clock, trace: bool) -> Blamed {
-        let mut known = Known::default();
+        let mut known = Tally::default();
         let ran = cpu.ran();
         let mut events = Vec::with_capacity(lane.records.len());
         for record in &lane.records {
@@ -117,7 +116,7 @@ impl Events {
             if !ran.iter().any(|ran| span.start < ran.end() && ran.start <= span.end()) {
                 continue;
             }
-            let culprit = known.saw(self.names.culprit(record));
+            let culprit = known.count(self.names.culprit(record));
             events.push(Event { span, culprit });
         }
         let (losses, lost) = losses(lane, cpu, clock);
@@ -198,30 +197,4 @@ fn idled(lane: &Lane, series: &NoiseSeries, clock: Clock) -> Option<Doubt> {
         nanos.as_secs_f64() * 1e3
     );
     (!nanos.is_zero()).then(|| Doubt::new(Code::Idled, text))
-}
-
-/// Everyone that was seen, and how often.
-#[derive(Default)]
-pub(crate) struct Known {
-    places: BTreeMap<Culprit, usize>,
-    culprits: Vec<Culprit>,
-    events: Vec<u64>,
-}
-
-impl Known {
-    /// Counts an event; its culprit's place.
-    pub(crate) fn saw(&mut self, culprit: Culprit) -> usize {
-        let place = *self.places.entry(culprit).or_insert_with_key(|culprit| {
-            self.culprits.push(culprit.clone());
-            self.events.push(0);
-            self.culprits.len() - 1
-        });
-        self.events[place] += 1;
-        place
-    }
-
-    /// Everyone, and how often each was seen.
-    pub(crate) fn into_parts(self) -> (Vec<Culprit>, Vec<u64>) {
-        (self.culprits, self.events)
-    }
 }

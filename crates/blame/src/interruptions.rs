@@ -11,11 +11,11 @@ use std::collections::HashMap;
 use recording::{Blamed, Event, Interruptions, Share};
 use units::{Cpu, Nanos, Span};
 
-use crate::events::Known;
 use crate::join::{Joined, join};
 use crate::level::Level;
 use crate::names::Names;
 use crate::seen::{Lane, Loss, Record};
+use crate::tally::Tally;
 
 /// From the end of an interrupt to the switch that it brings about; what lies between is no
 /// turn of the program's.
@@ -93,12 +93,12 @@ fn on_cpu(
     let interrupts = interrupts.filter(|span| is_in(*span, &turns));
     let gaps = together(interrupts.chain(kept_off.iter().copied()).collect());
 
-    let mut known = Known::default();
+    let mut known = Tally::default();
     let foreign = lane.records.iter().filter(|record| !record.mark.is_own);
     let events = foreign.filter_map(|record| {
         let span = within(record, ran)?;
         overlaps(span, &gaps)
-            .then(|| Event { span, culprit: known.saw(names.culprit(record)) })
+            .then(|| Event { span, culprit: known.count(names.culprit(record)) })
     });
     let events: Vec<Event> = events.collect();
     let ready = turns.iter().chain(&kept_off).map(|span| span.length).sum();
@@ -109,7 +109,7 @@ fn on_cpu(
 /// What took these gaps; of the hypervisor nothing is known. `lost` is how many events were lost
 /// in each of `losses`, some of which may touch.
 fn blamed(
-    known: Known,
+    known: Tally,
     gaps: &[Span],
     events: &[Event],
     losses: Vec<Span>,
@@ -133,12 +133,12 @@ pub(crate) fn busy(lane: &Lane, names: &Names, waits: &[Span]) -> (Vec<Span>, Bl
             Some(Span { start, ..part })
         })
     };
-    let mut known = Known::default();
+    let mut known = Tally::default();
     let mut events = Vec::new();
     for record in lane.records.iter().filter(|record| !record.is_idle()) {
         let parts = in_waits(record.start, record.end);
         events.extend(
-            parts.map(|span| Event { span, culprit: known.saw(names.culprit(record)) }),
+            parts.map(|span| Event { span, culprit: known.count(names.culprit(record)) }),
         );
     }
     let spans = touching(events.iter().map(|event| event.span).collect(), Nanos::ZERO);

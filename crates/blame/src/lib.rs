@@ -35,6 +35,7 @@ mod steal_clock;
 mod switch_programs;
 mod switches;
 mod symbols;
+mod tally;
 mod threads;
 mod tick_timers;
 mod trace_events;

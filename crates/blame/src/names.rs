@@ -103,7 +103,7 @@ impl Names {
 
     fn thread(&self, record: &Record) -> Culprit {
         let name = self.threads.get(&record.id).cloned();
-        let name = name.unwrap_or_else(|| comm(record));
+        let name = name.unwrap_or_else(|| record.name());
         let owner = self.owners.get(&record.process()).cloned();
         Culprit { kind: CulpritKind::Thread, name, thread: Some(who(record, owner)) }
     }
@@ -170,7 +170,7 @@ fn full_names<'a>(
     records: impl Iterator<Item = &'a Record>,
 ) -> BTreeMap<u32, String> {
     let threads = records.filter(|record| record.level == Level::Thread);
-    let named = threads.map(|record| (record.id, comm(record)));
+    let named = threads.map(|record| (record.id, record.name()));
     let cut: BTreeMap<u32, String> = named.filter(|(_, name)| may_be_cut(name)).collect();
     let full = |(tid, name): (u32, String)| Some((tid, full_name(root, tid, &name)?));
     cut.into_iter().filter_map(full).collect()
@@ -203,16 +203,6 @@ fn devices(interrupts: &Interrupts) -> BTreeMap<u32, String> {
 fn vector(number: u32) -> String {
     let known = VECTORS.iter().find(|(vector, _)| *vector == number);
     known.map_or_else(|| format!("vector {number:#x}"), |(_, name)| (*name).to_owned())
-}
-
-pub(crate) fn comm(record: &Record) -> String {
-    text_of(record.comm)
-}
-
-/// A thread's name, which ends with its first zero.
-pub(crate) fn text_of(comm: [u8; 16]) -> String {
-    let end = comm.iter().position(|byte| *byte == 0).unwrap_or(comm.len());
-    String::from_utf8_lossy(&comm[..end]).into_owned()
 }
 
 fn who(record: &Record, owner: Option<ThreadOwner>) -> Thread {

@@ -10,7 +10,6 @@ use facts::{Root, TaskStat};
 use recording::ThreadOwner;
 
 use crate::level::Level;
-use crate::names::comm;
 use crate::seen::Record;
 
 const PF_KTHREAD: u64 = 0x0020_0000;
@@ -26,7 +25,7 @@ pub(crate) fn owners<'a>(
         let (is_kernels, first) = seen.entry(record.process()).or_default();
         *is_kernels |= record.mark.is_kernels;
         if record.id == record.process() && first.is_none() {
-            *first = Some(comm(record));
+            *first = Some(record.name());
         }
     }
     let owner = |(process, (is_kernels, first)): (u32, (bool, Option<String>))| {

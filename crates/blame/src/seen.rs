@@ -41,6 +41,11 @@ pub(crate) struct Mark {
 }
 
 impl Record {
+    /// A thread's name.
+    pub(crate) fn name(&self) -> String {
+        text_of(self.comm)
+    }
+
     /// Of a thread, its process.
     pub(crate) fn process(&self) -> u32 {
         u32::try_from(self.detail >> 32).unwrap_or(0)
@@ -50,6 +55,12 @@ impl Record {
     pub(crate) fn is_idle(&self) -> bool {
         self.level == Level::Thread && self.id == 0
     }
+}
+
+/// A thread's name, which ends with its first zero.
+pub(crate) fn text_of(comm: [u8; 16]) -> String {
+    let end = comm.iter().position(|byte| *byte == 0).unwrap_or(comm.len());
+    String::from_utf8_lossy(&comm[..end]).into_owned()
 }
 
 /// Time that the hypervisor took from a CPU, as its clock counted it.

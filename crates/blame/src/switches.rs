@@ -14,8 +14,9 @@ use recording::{
 use units::{CpuSet, Nanos};
 
 use crate::error::Error;
-use crate::names::{full_name, text_of};
+use crate::names::full_name;
 use crate::refusal::{self, Needs};
+use crate::seen::text_of;
 use crate::switch_programs::{AllKept, Kept, SwitchPrograms, Wanted};
 use crate::tick_timers::tick_timers;
 use crate::wake_programs::Who;

@@ -14,8 +14,9 @@ use rustix::time::{ClockId, clock_gettime};
 use units::Nanos;
 
 use crate::error::{Error, Kind};
-use crate::names::{full_name, text_of};
+use crate::names::full_name;
 use crate::refusal::{self, Needs};
+use crate::seen::text_of;
 use crate::wake_programs::{Counts, Filter, Lost, Pair, Room, Row, Who, count};
 
 /// `enum nobody` in `bpf/wakers.bpf.c`: who wakes without being a thread.

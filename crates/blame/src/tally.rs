@@ -1,0 +1,31 @@
+//! Culprits by index, with the number of their events.
+
+use std::collections::BTreeMap;
+
+use recording::Culprit;
+
+/// The culprits found so far, and the number of events of each.
+#[derive(Default)]
+pub(crate) struct Tally {
+    indices: BTreeMap<Culprit, usize>,
+    culprits: Vec<Culprit>,
+    events: Vec<u64>,
+}
+
+impl Tally {
+    /// Counts an event of that culprit, and returns the culprit's index.
+    pub(crate) fn count(&mut self, culprit: Culprit) -> usize {
+        let index = *self.indices.entry(culprit).or_insert_with_key(|culprit| {
+            self.culprits.push(culprit.clone());
+            self.events.push(0);
+            self.culprits.len() - 1
+        });
+        self.events[index] += 1;
+        index
+    }
+
+    /// All culprits by index, and how many events each had.
+    pub(crate) fn into_parts(self) -> (Vec<Culprit>, Vec<u64>) {
+        (self.culprits, self.events)
+    }
+}
