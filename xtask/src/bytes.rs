@@ -1,13 +1,13 @@
-//! Whether what guests execute is the same bytes from another folder.
+//! Checks that the programs of guests are the same bytes when built in another folder.
 //!
 //! The tracked files are copied to a folder of another name and depth, and the agent and the
 //! counter are built there again, into another target directory.
-//! Compiled packages of the registry are taken along (links), which saves half of the time,
-//! but none of this workspace and not libbpf, whose C is compiled in the target directory. A
-//! name of the registry's folder in what was built is looked for as text.
+//! Compiled packages of the registry are reused through links, which saves half of the time;
+//! those of this workspace and libbpf, whose C is compiled in the target directory, are not. The
+//! binaries are searched for the path of the registry's folder.
 //!
-//! Cannot see what depends on the compiler or on the libraries of the system (libc, libelf,
-//! zlib): both builds have the same.
+//! Differences caused by the compiler or by the system's libraries (libc, libelf, zlib) are not
+//! detected: both builds use the same.
 
 use std::env;
 use std::fs;
@@ -19,12 +19,12 @@ use crate::command;
 use crate::guest::{self, TRIPLE};
 use crate::workspace::Workspace;
 
-/// What is not taken along besides this workspace's own, where guests execute it.
+/// A package of the registry that is built again for guests.
 const LIBBPF: &str = "libbpf-";
-/// How much is shown around the first difference.
+/// Number of bytes shown around the first difference.
 const SHOWN: usize = 24;
 
-/// Builds in another folder what `guest::run` built in this one; says how much was compared.
+/// Builds the output of `guest::run` in another folder; returns a report of what was compared.
 pub(crate) fn run(workspace: &Workspace) -> Result<String, String> {
     let place = workspace.target.join("bytes");
     let failed = |error: io::Error| format!("{}: {error}", place.display());
@@ -37,18 +37,18 @@ pub(crate) fn run(workspace: &Workspace) -> Result<String, String> {
         members: Vec::new(),
     };
     copy_tracked(&workspace.root, &other.root)?;
-    // What runs here, and what guests run.
+    // Programs of the host, and programs of guests.
     for (folder, again) in [("", None), (TRIPLE, Some(LIBBPF))] {
         let [from, to] = [workspace, &other].map(|w| w.target.join(folder).join("guest"));
         take_along(&from, &to, workspace, again).map_err(failed)?;
     }
     let built = guest::parts(&other)?;
-    let told = built
+    let report = built
         .iter()
         .map(|(name, path)| compared(&workspace.target.join("lab").join(name), path));
-    let told = told.collect::<Result<Vec<_>, _>>()?.join("\n");
+    let report = report.collect::<Result<Vec<_>, _>>()?.join("\n");
     fs::remove_dir_all(&place).map_err(failed)?;
-    Ok(told)
+    Ok(report)
 }
 
 /// Copies the files that git tracks, as they are now.
@@ -70,7 +70,7 @@ fn copy_tracked(from: &Path, to: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Links the compiled packages in a profile's folder, but for those that are built again.
+/// Links the compiled packages in a profile's folder, except those that are built again.
 fn take_along(
     from: &Path,
     to: &Path,
@@ -98,7 +98,7 @@ fn is_built_again(file: &str, workspace: &Workspace, again: Option<&str>) -> boo
     };
     let own = workspace.members.iter().any(|member| is_of(&member.name));
     let is_again = |again: &str| {
-        // A library's `lib` may have been taken off.
+        // The prefix `lib` of a library may have been removed.
         let short = again.strip_prefix("lib").unwrap_or(again);
         file.starts_with(again) || file.starts_with(short)
     };
@@ -117,7 +117,7 @@ fn link(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Says that both files are the same, and which; fails with the first difference.
+/// Compares both files; fails with the first difference.
 fn compared(here: &Path, there: &Path) -> Result<String, String> {
     let read = |path: &Path| {
         fs::read(path).map_err(|error| format!("{}: {error}", path.display()))
@@ -156,7 +156,7 @@ fn difference(ours: &[u8], theirs: &[u8]) -> Option<String> {
     ))
 }
 
-/// The bytes around a place, those that are no text escaped.
+/// The bytes around an offset; bytes that are not text are escaped.
 fn shown(bytes: &[u8], at: usize) -> String {
     let end = bytes.len().min(at + SHOWN);
     bytes[at.saturating_sub(SHOWN).min(end)..end].escape_ascii().to_string()
@@ -171,7 +171,7 @@ fn cargo_home() -> PathBuf {
 mod tests {
     use super::*;
 
-    /// Check that the first difference is named with its place and both texts, an end too.
+    /// Check that the first difference is reported with its offset and both texts, also at an end.
     #[test]
     fn differences() {
         assert_eq!(difference(b"same", b"same"), None);
@@ -184,8 +184,8 @@ mod tests {
         );
     }
 
-    /// Check that a path of the registry's is found where both files have it, and that a
-    /// difference fails.
+    /// Check that a path of the registry is found in two equal files, and that a difference
+    /// fails.
     #[test]
     fn comparisons() {
         let place = env::temp_dir().join(format!("xtask-bytes-{}", std::process::id()));
@@ -205,7 +205,7 @@ mod tests {
         fs::remove_dir_all(place).unwrap();
     }
 
-    /// Check that packages of the registry are taken along, and no other.
+    /// Check that packages of the registry are reused, and no others.
     #[test]
     fn built_again() {
         let mut workspace = Workspace {

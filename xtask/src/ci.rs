@@ -1,9 +1,9 @@
-//! Every check there is, one after the other, with its time; what `make test` runs.
+//! Runs all checks in order, with their times; `make test` calls this.
 //!
-//! A check that cannot run here is skipped and says why, and so does a test: a line of
-//! its output that begins with `skipped:` is repeated in the summary. Each check runs,
-//! whatever became of those before it. Two that build everything once more, and tell nothing of this
-//! machine, are for CI (the variable `CI`).
+//! A check that cannot run on this machine is skipped, with the reason. Tests do the same: lines
+//! of their output that begin with `skipped:` are repeated in the summary. A failure does not
+//! stop the following checks. Two checks that build everything again, and whose result does not
+//! depend on the machine, run in CI only (variable `CI`).
 
 use std::env;
 use std::process::Command;
@@ -11,9 +11,9 @@ use std::time::Instant;
 
 use crate::suite::Lab;
 use crate::workspace::Workspace;
-use crate::{bytes, command, fuzz, guest, header, layers, suite};
+use crate::{bytes, command, fuzz, guest, header, layers, suite, words};
 
-/// How a check ended, and what there is to say about it.
+/// How a check ended, with a summary or a reason.
 enum Ending {
     Passed(String),
     Skipped(String),
@@ -22,10 +22,11 @@ enum Ending {
 
 type Check = fn(&Workspace, &mut Lab) -> Ending;
 
-/// The lab's tests begin with all others, and go on beside what follows these.
+/// The lab's tests start with all others, and continue in parallel with the checks after them.
 const CHECKS: &[(&str, Check)] = &[
     ("format", |workspace, _| format(workspace)),
     ("layers", |workspace, _| layers::run(workspace).into()),
+    ("words", |workspace, _| words::run(workspace).into()),
     ("clippy", |_, _| clippy()),
     ("header", |workspace, _| {
         header::run(workspace, &["--check"]).map(|()| String::new()).into()
@@ -103,33 +104,33 @@ fn clippy() -> Ending {
     command::run(&mut cargo).map(|()| String::new()).into()
 }
 
-/// Comes before the tests: those of the lab boot what is built here.
+/// Must precede the tests: those of the lab boot the files built here.
 fn guest(workspace: &Workspace) -> Ending {
     if env::consts::ARCH != guest::ARCHITECTURE {
-        let text = format!("skipped: guests are {}", guest::ARCHITECTURE);
+        let text = format!("skipped: guests need {}", guest::ARCHITECTURE);
         return Ending::Skipped(text);
     }
     guest::all(workspace).into()
 }
 
-/// Why a check is left out that is for CI.
+/// The reason to skip a check that runs in CI only.
 fn for_ci(command: &str) -> Option<Ending> {
-    let text = format!("skipped: for CI, where CI is set in the environment: {command}");
+    let text = format!("skipped: runs if CI is set in the environment: {command}");
     env::var_os("CI").is_none().then_some(Ending::Skipped(text))
 }
 
-/// Comes after the guests' programs, which it compares with those of another folder.
+/// Must follow `guest`, whose output it compares with that of another folder.
 fn bytes(workspace: &Workspace) -> Ending {
     if let Some(skipped) = for_ci("cargo xtask bytes") {
         return skipped;
     }
     if env::consts::ARCH != guest::ARCHITECTURE {
-        return Ending::Skipped(format!("skipped: guests are {}", guest::ARCHITECTURE));
+        return Ending::Skipped(format!("skipped: guests need {}", guest::ARCHITECTURE));
     }
     let mut git = Command::new("git");
     git.current_dir(&workspace.root).args(["rev-parse", "--git-dir"]);
     if !git.output().is_ok_and(|output| output.status.success()) {
-        return Ending::Skipped("skipped: this is no clone of git's to copy".to_owned());
+        return Ending::Skipped("skipped: not a git clone".to_owned());
     }
     bytes::run(workspace).into()
 }
@@ -146,7 +147,7 @@ fn fuzz(workspace: &Workspace) -> Ending {
         return skipped;
     }
     if !command::exists(&mut Command::new("c++")) {
-        let text = "skipped: libFuzzer needs a C++ compiler, and there is no c++";
+        let text = "skipped: libFuzzer needs a C++ compiler, and c++ is not installed";
         return Ending::Skipped(text.to_owned());
     }
     fuzz::run(workspace, &fuzz::Plan::default()).into()

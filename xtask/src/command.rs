@@ -1,4 +1,4 @@
-//! Other programs: how they are called, and what it means when one fails.
+//! Runs other programs; a failure becomes an error text.
 
 use std::env;
 use std::ffi::OsString;
@@ -9,14 +9,14 @@ pub(crate) fn cargo() -> Command {
     Command::new(env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo")))
 }
 
-/// Runs a program to its end, its output shown as it comes.
+/// Runs a program to its end; its output is not captured.
 pub(crate) fn run(command: &mut Command) -> Result<(), String> {
     let name = name(command);
     let status = command.status().map_err(|error| format!("{name}: {error}"))?;
     if status.success() { Ok(()) } else { Err(format!("{name}: {status}")) }
 }
 
-/// What a program writes to its output.
+/// The standard output of a program.
 pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     let name = name(command);
     let output = command.stderr(Stdio::inherit()).output();
@@ -27,7 +27,7 @@ pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     String::from_utf8(output.stdout).map_err(|_| format!("{name}: output is not UTF-8"))
 }
 
-/// Whether a program is there: whether it can say its version.
+/// Whether a program is installed: whether `--version` succeeds.
 pub(crate) fn exists(command: &mut Command) -> bool {
     let quiet = command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
     quiet.status().is_ok_and(|status| status.success())

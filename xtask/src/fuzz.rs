@@ -2,11 +2,12 @@
 //!
 //! `fuzz/` is built with LLVM's coverage counters (`-Cpasses=sancov-module`, which needs
 //! no nightly) and libFuzzer, for an explicit target, so that build scripts and macros
-//! stay plain, and are those of the workspace's other builds. It starts from recorded files (`fixtures/`, golden recordings) and from
-//! `fuzz/seeds/`. The same seed makes the same inputs: a check does not depend on luck.
+//! are compiled without them, and are those of the workspace's other builds. Inputs start from
+//! recorded files (`fixtures/`, golden recordings) and from `fuzz/seeds/`. The same seed makes
+//! the same inputs, so that a check is repeatable.
 //!
-//! Cannot see memory errors: there is no address sanitizer in stable Rust, and no unsafe
-//! code in what is fuzzed.
+//! Memory errors are not detected: there is no address sanitizer in stable Rust, and no unsafe
+//! code in the fuzzed crates.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,9 +21,9 @@ use crate::workspace::Workspace;
 struct Target {
     /// Its file in fuzz/src, and its binary.
     name: &'static str,
-    /// The longest input, in bytes: several times a real one, or a real one's head.
+    /// The longest input, in bytes: several times a real one, or the start of a real one.
     length_max: u32,
-    /// Whether a fixture's file is an input for it, told by its name.
+    /// Whether a fixture's file is an input for it, by its name.
     eats: fn(&str) -> bool,
 }
 
@@ -55,7 +56,7 @@ const COVERAGE: &[&str] = &[
     "--cfg=fuzzing",
 ];
 
-/// What to run, and how long.
+/// The options of `fuzz`.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
     runs: u64,
@@ -72,7 +73,7 @@ impl Default for Plan {
 }
 
 impl Plan {
-    /// Reads the options.
+    /// Parses the options.
     pub(crate) fn parse(options: &[&str]) -> Result<Self, String> {
         let mut plan = Self::default();
         let mut rest = options.iter();
@@ -87,12 +88,12 @@ impl Plan {
                 "--seconds" => plan.seconds = number(value()?)?,
                 "--seed" => plan.seed = number(value()?)?,
                 "--target" => plan.only.push((*value()?).to_owned()),
-                _ => return Err(format!("fuzz has no option '{option}'")),
+                _ => return Err(format!("unknown option '{option}'")),
             }
         }
         let known = |name: &&String| TARGETS.iter().any(|target| target.name == *name);
         match plan.only.iter().find(|name| !known(name)) {
-            Some(name) => Err(format!("there is no fuzz target '{name}'")),
+            Some(name) => Err(format!("unknown fuzz target '{name}'")),
             None => Ok(plan),
         }
     }
@@ -102,8 +103,7 @@ impl Plan {
     }
 }
 
-/// Builds the targets and runs them, as many at a time as there are CPUs; says how much was
-/// tried.
+/// Builds the targets and runs them, one per CPU at a time; returns the number of inputs.
 pub(crate) fn run(workspace: &Workspace, plan: &Plan) -> Result<String, String> {
     let binaries = build(workspace)?;
     let mut inputs = 0;
@@ -134,19 +134,19 @@ pub(crate) fn run(workspace: &Workspace, plan: &Plan) -> Result<String, String> 
 fn build(workspace: &Workspace) -> Result<PathBuf, String> {
     let rustc = command::output(Command::new("rustc").arg("-vV"))?;
     let host = rustc.lines().find_map(|line| line.strip_prefix("host: "));
-    let host = host.ok_or("rustc -vV does not tell the host")?;
+    let host = host.ok_or("rustc -vV does not name the host")?;
     let folder = &workspace.target;
     let mut cargo = command::cargo();
     cargo.current_dir(workspace.root.join("fuzz"));
     cargo.args(["build", "--locked", "--bins", "--target", host, "--target-dir"]);
     cargo.arg(folder);
-    // Instead of the user's own flags, which may not go together with these.
+    // Replaces the user's own flags, which may conflict with these.
     cargo.env("CARGO_ENCODED_RUSTFLAGS", COVERAGE.join("\u{1f}"));
     command::run(&mut cargo)?;
     Ok(folder.join(host).join("debug"))
 }
 
-/// Runs one target; how many inputs it was given.
+/// Runs one target; returns its number of inputs.
 fn run_target(
     workspace: &Workspace,
     plan: &Plan,
@@ -166,43 +166,43 @@ fn run_target(
         .arg("-timeout=10")
         .arg(format!("-artifact_prefix={}/", artifacts.display()))
         .args([corpus, seeds, workspace.root.join("fuzz/seeds").join(name)])
-        // What panicked is enough; the stack is nine tenths libFuzzer.
+        // The panic message is enough; most of the stack is libFuzzer's.
         .env("RUST_BACKTRACE", "0")
         .output()
         .map_err(|error| format!("{}: {error}", binary.display()))?;
-    let told = told(name, &output)?;
-    println!("  {name:<14}{told}");
-    Ok(told.runs)
+    let summary = parse_output(name, &output)?;
+    println!("  {name:<14}{summary}");
+    Ok(summary.runs)
 }
 
-/// What libFuzzer says at the end.
-struct Told {
+/// The summary that libFuzzer prints at the end.
+struct Summary {
     runs: u64,
     places: u64,
     seconds: u64,
 }
 
-impl std::fmt::Display for Told {
+impl std::fmt::Display for Summary {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { runs, places, seconds } = self;
         write!(f, "{runs:>7} inputs, {places:>5} places in the code, {seconds:>3} s")
     }
 }
 
-fn told(name: &str, output: &Output) -> Result<Told, String> {
+fn parse_output(name: &str, output: &Output) -> Result<Summary, String> {
     let text = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
         let end = last_lines(&text, 20).join("\n    ");
         return Err(format!("fuzz target {name} failed ({}):\n    {end}", output.status));
     }
-    // Without counters libFuzzer guesses in the dark, and would still end well.
+    // Without counters libFuzzer has no feedback, and would still succeed.
     match read(&text) {
-        Some(told) if told.places > 0 => Ok(told),
+        Some(summary) if summary.places > 0 => Ok(summary),
         _ => Err(format!("fuzz target {name} ran without coverage:\n{text}")),
     }
 }
 
-/// What a text says from the panic on, or at its end; an input can be long.
+/// The lines of a text from the panic on, or its last lines; an input can be long.
 fn last_lines(text: &str, count: usize) -> Vec<String> {
     let lines: Vec<&str> = text.lines().collect();
     let end = lines.len().saturating_sub(count);
@@ -212,7 +212,7 @@ fn last_lines(text: &str, count: usize) -> Vec<String> {
 }
 
 /// Reads `#5000 DONE cov: 338 ft: ...` and `Done 5000 runs in 3 second(s)`.
-fn read(text: &str) -> Option<Told> {
+fn read(text: &str) -> Option<Summary> {
     let after = |line: &str, word: &str| -> Option<u64> {
         let mut words = line.split_whitespace();
         words.find(|&found| found == word)?;
@@ -220,14 +220,14 @@ fn read(text: &str) -> Option<Told> {
     };
     let done = text.lines().rev().find(|line| line.contains("DONE"))?;
     let end = text.lines().rev().find(|line| line.starts_with("Done "))?;
-    Some(Told {
+    Some(Summary {
         runs: after(end, "Done")?,
         places: after(done, "cov:")?,
         seconds: after(end, "in")?,
     })
 }
 
-/// The folder that libFuzzer starts from and writes to: an empty one, or a kept one.
+/// The folder that libFuzzer starts from and writes to: empty, or the saved corpus with `--keep`.
 fn corpus(workspace: &Workspace, plan: &Plan, name: &str) -> Result<PathBuf, String> {
     if plan.keep {
         return folder(workspace.root.join("fuzz/corpus").join(name));
@@ -254,7 +254,7 @@ fn seeds(workspace: &Workspace, target: &Target) -> Result<PathBuf, String> {
 fn collect(folder: &Path, target: &Target, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
-        // A recorded tree can hold links out of itself.
+        // A recorded tree can contain links to files outside of it.
         let Ok(kind) = entry.file_type() else { continue };
         if kind.is_dir() {
             collect(&path, target, files);
@@ -282,7 +282,7 @@ fn emptied(path: PathBuf) -> Result<PathBuf, String> {
 mod tests {
     use super::*;
 
-    /// Check that options are read, and that a bad one is named.
+    /// Check that options are parsed, and that an invalid one is named.
     #[test]
     fn options() {
         let plan = Plan::parse(&["--runs", "5", "--target", "config", "--keep"]).unwrap();
@@ -292,20 +292,20 @@ mod tests {
         for (words, why) in [
             (["--runs", "x"], "'x' is not a number"),
             (["--keep", "--runs"], "--runs needs a value"),
-            (["--target", "attic"], "no fuzz target 'attic'"),
-            (["--keep", "--fast"], "no option '--fast'"),
+            (["--target", "attic"], "unknown fuzz target 'attic'"),
+            (["--keep", "--fast"], "unknown option '--fast'"),
         ] {
             let error = Plan::parse(&words).unwrap_err();
             assert!(error.contains(why), "{error}");
         }
     }
 
-    /// Check that libFuzzer's last words are understood, and that silence is not.
+    /// Check that libFuzzer's summary is parsed, and that a missing one is an error.
     #[test]
     fn last_words() {
         let text = "INFO: x\n#50\tDONE   cov: 338 ft: 9 corp: 2/4b\nDone 50 runs in 4 second(s)\n";
-        let told = read(text).unwrap();
-        assert_eq!((told.runs, told.places, told.seconds), (50, 338, 4));
+        let summary = read(text).unwrap();
+        assert_eq!((summary.runs, summary.places, summary.seconds), (50, 338, 4));
         assert!(read("").is_none());
         assert!(read("#50\tDONE   corp: 1/1b\nDone 50 runs in 4 second(s)\n").is_none());
     }
@@ -319,6 +319,6 @@ mod tests {
             assert!(fuzz.join("seeds").join(target.name).exists());
         }
         let files = fs::read_dir(fuzz.join("src")).unwrap().count();
-        assert_eq!(files, TARGETS.len(), "a file that no target is made of");
+        assert_eq!(files, TARGETS.len(), "a file without a target");
     }
 }

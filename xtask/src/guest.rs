@@ -1,12 +1,12 @@
-//! What `noisefloor lab` needs beside itself: the agent, which is the only program of a
-//! guest, and the counter, QEMU's plugin.
+//! Builds the two files that `noisefloor lab` needs: the agent, which is the only program of a
+//! guest, and the instruction counter, a plugin of QEMU.
 //!
-//! The agent carries libelf and zlib, which load its eBPF programs: `pkg-config` says where
-//! they are, and what else they need where a distribution built them so.
+//! The agent contains libelf and zlib, which load its eBPF programs: `pkg-config` reports where
+//! they are, and which other libraries they need on this distribution.
 //!
-//! Both are put into `lab/` below the target directory. The agent finds no shared library
-//! in a guest and is linked statically, by profile `guest`. A file that did not change is
-//! not written again, so that nobody takes it for new.
+//! Both are copied to `lab/` below the target directory. A guest has no shared libraries, so the
+//! agent is linked statically, by profile `guest`. A file that did not change is not written
+//! again, so that its modification time stays.
 
 use std::env;
 use std::fs;
@@ -19,20 +19,20 @@ use std::thread;
 use crate::workspace::Workspace;
 use crate::{command, program, rustc};
 
-/// The machine that guests are.
+/// The architecture of guests.
 pub(crate) const ARCHITECTURE: &str = "x86_64";
 pub(crate) const TRIPLE: &str = "x86_64-unknown-linux-gnu";
 
-/// Builds both; says what was built.
+/// Builds both; returns a report.
 pub(crate) fn run(workspace: &Workspace) -> Result<String, String> {
     if env::consts::ARCH != ARCHITECTURE {
         let here = env::consts::ARCH;
-        return Err(format!("guests are {ARCHITECTURE}, and this machine is {here}"));
+        return Err(format!("guests need {ARCHITECTURE}; this machine is {here}"));
     }
     put_all(workspace, parts(workspace)?)
 }
 
-/// Builds both; their names in `lab/`, and where they are.
+/// Builds both; returns their names in `lab/` and their paths.
 pub(crate) fn parts(workspace: &Workspace) -> Result<Vec<(String, PathBuf)>, String> {
     let (agent, counter) = at_once(|| agent(workspace), || counter(workspace));
     Ok(vec![
@@ -41,14 +41,14 @@ pub(crate) fn parts(workspace: &Workspace) -> Result<Vec<(String, PathBuf)>, Str
     ])
 }
 
-/// Builds both, and the tests that also run in guests; says what was built.
+/// Builds both, and the tests that also run in guests; returns a report.
 pub(crate) fn all(workspace: &Workspace) -> Result<String, String> {
     let (parts, tests) = at_once(|| parts(workspace), || test_programs(workspace));
     put_all(workspace, [parts?, tests?].concat())
 }
 
-/// Does both at once. Cargo builds each profile in a folder of its own, and much of what is built
-/// here is linked by one thread.
+/// Runs both builds in parallel: cargo builds each profile in a separate folder, and the linker
+/// uses one thread.
 fn at_once<A: Send, B>(
     one: impl FnOnce() -> A + Send,
     other: impl FnOnce() -> B,
@@ -69,20 +69,20 @@ fn put_all(
     Ok(put.collect::<Result<Vec<_>, _>>()?.join("\n"))
 }
 
-/// The rooms whose tests also run in guests, and these tests.
+/// The crates whose tests also run in guests, and these tests.
 const ROOMS: [&str; 2] = ["blame", "cli"];
 const TESTS: [&str; 2] = ["truth", "isolation"];
 
-/// What guests execute most of in these tests: unoptimised it takes longer there than it takes to
-/// optimise. None is a build script's or a macro's.
+/// The crates that guests execute most in these tests: optimising them takes less time than guests
+/// save. None is used by a build script or a macro.
 const EXECUTED: [&str; 6] = ["blame", "cli", "facts", "isolate", "miniz_oxide", "units"];
 
-/// Builds the tests that also run in guests, and the tool that they call; says what was built.
+/// Builds the tests that also run in guests, and the program that they call; returns a report.
 pub(crate) fn tests(workspace: &Workspace) -> Result<String, String> {
     put_all(workspace, test_programs(workspace)?)
 }
 
-/// Builds them; their names in `lab/`, and where they are.
+/// Builds them; returns their names in `lab/` and their paths.
 fn test_programs(workspace: &Workspace) -> Result<Vec<(String, PathBuf)>, String> {
     let mut cargo = cargo_for_guests(workspace, "test", &SMALL)?;
     cargo.arg("--no-run");
@@ -90,7 +90,7 @@ fn test_programs(workspace: &Workspace) -> Result<Vec<(String, PathBuf)>, String
         let level = format!("profile.dev.package.{package}.opt-level=1");
         cargo.args(["--config", &level]);
     }
-    // All at once: what they share is built once, and not for each room's features again.
+    // In one call, so that shared crates are built once and not again for other features.
     for room in ROOMS {
         cargo.args(["--package", room, "--features", &format!("{room}/static")]);
     }
@@ -112,7 +112,7 @@ fn agent(workspace: &Workspace) -> Result<PathBuf, String> {
     Ok(workspace.target.join(TRIPLE).join("guest/noisefloor-agent"))
 }
 
-/// A cargo that makes static programs.
+/// A cargo command that builds static programs.
 fn cargo_for_guests(
     workspace: &Workspace,
     verb: &str,
@@ -145,26 +145,26 @@ fn cargo_for_guests(
     Ok(cargo)
 }
 
-/// Nothing to load, nothing to move to where it is loaded.
+/// Neither a dynamic loader nor relocations are needed.
 const FLAGS: [&str; 2] = ["-Ctarget-feature=+crt-static", "-Crelocation-model=static"];
-/// A guest unpacks every byte under emulation. As flags, and not as a profile, so that build
-/// scripts and macros are those of the other tests.
+/// Small, because a guest unpacks every byte under emulation. These are flags and not a profile,
+/// so that build scripts and macros are shared with the other tests.
 const SMALL: [&str; 2] = ["-Cdebuginfo=0", "-Cstrip=symbols"];
 
-/// Keeps this machine's paths, its user's settings and what was built before out of what is
-/// built: the same bytes everywhere.
+/// Makes the build reproducible: the output does not depend on paths of this machine, on the
+/// user's settings or on earlier builds.
 fn reproducible(
     cargo: &mut Command,
     workspace: &Workspace,
     flags: &[String],
     libraries: &str,
 ) -> Result<(), String> {
-    // With a target named, build scripts and macros are built as the host's are: once.
+    // With an explicit target, build scripts and macros are built once, as for the host.
     cargo.args(["--target", TRIPLE, "--target-dir"]).arg(&workspace.target);
-    // Of all the ways to give flags, cargo lets this one win.
+    // This variable overrides all other ways to set flags.
     let flags = [&[rustc::MARK.to_owned()], flags].concat();
     cargo.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
-    // An incremental build divides code into other units.
+    // An incremental build divides the code into other codegen units.
     cargo.env("CARGO_INCREMENTAL", "0");
     for (name, _) in env::vars_os() {
         let is_setting =
@@ -176,7 +176,7 @@ fn reproducible(
     rustc::wrap(cargo, libraries)
 }
 
-/// What `pkg-config` says of libelf.
+/// The output of `pkg-config` for libelf.
 fn of_libelf(question: &str) -> Result<String, String> {
     let mut asked = Command::new("pkg-config");
     asked.args(question.split(' ')).arg("libelf");
@@ -191,7 +191,7 @@ fn of_libelf(question: &str) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// What libelf needs besides zlib, which is linked anyway: Debian 13's needs libzstd.
+/// The libraries that libelf needs besides zlib, which is always linked: on Debian 13, libzstd.
 fn needed(needs: &str) -> impl Iterator<Item = String> {
     let others =
         needs.split_ascii_whitespace().filter(|lib| !["-lelf", "-lz"].contains(lib));
@@ -207,14 +207,14 @@ fn counter(workspace: &Workspace) -> Result<PathBuf, String> {
     Ok(workspace.target.join(TRIPLE).join("release/libcounter.so"))
 }
 
-/// Copies a file where the copy differs; says which and how long. A guest that is being
-/// started has the old file or the new one, never half of it.
+/// Copies a file if the copy differs; returns a report with its length. The copy is renamed into
+/// place, so that a starting guest reads either the old file or the new one.
 fn put(from: &Path, to: &Path) -> Result<String, String> {
     let failed = |error: std::io::Error| format!("{}: {error}", to.display());
     let new = fs::read(from).map_err(|error| format!("{}: {error}", from.display()))?;
-    let told = |what: &str| format!("{}: {} bytes, {what}", to.display(), new.len());
+    let report = |what: &str| format!("{}: {} bytes, {what}", to.display(), new.len());
     match fs::read(to) {
-        Ok(old) if old == new => return Ok(told("as it was")),
+        Ok(old) if old == new => return Ok(report("unchanged")),
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error)),
         _ => {}
     }
@@ -223,14 +223,14 @@ fn put(from: &Path, to: &Path) -> Result<String, String> {
     }
     let beside = to.with_extension(format!("{}.new", std::process::id()));
     fs::copy(from, &beside).and_then(|_| fs::rename(&beside, to)).map_err(failed)?;
-    Ok(told("new"))
+    Ok(report("new"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Check that what libelf needs elsewhere is linked too, and nothing twice.
+    /// Check that further libraries of libelf are linked, and none twice.
     #[test]
     fn needs_of_libelf() {
         let flags = |needs| needed(needs).collect::<Vec<_>>();
@@ -238,7 +238,7 @@ mod tests {
         assert_eq!(flags("-lelf -lz -lzstd"), ["-Clink-arg=-lzstd"]);
     }
 
-    /// Check that a file is copied with its folder, and left alone while it is the same.
+    /// Check that a file is copied with its folder, and not written again while it is the same.
     #[test]
     fn copies_what_changed() {
         let place = env::temp_dir().join(format!("xtask-guest-{}", std::process::id()));
@@ -246,9 +246,9 @@ mod tests {
         fs::create_dir_all(&place).unwrap();
         let mut written = |text: &str| {
             fs::write(&from, text).unwrap();
-            let told = put(&from, &to).unwrap();
+            let report = put(&from, &to).unwrap();
             assert_eq!(fs::read_to_string(&to).unwrap(), text);
-            told.rsplit(' ').next().unwrap() == "new"
+            report.rsplit(' ').next().unwrap() == "new"
         };
         assert_eq!(["a", "a", "b"].map(&mut written), [true, false, true]);
         assert_eq!(fs::read_dir(place.join("lab")).unwrap().count(), 1);

@@ -1,13 +1,13 @@
-//! Who may know whom: the table of rooms, and the check that the crates keep to it.
+//! The allowed dependencies between crates ("rooms"), and the check of the actual ones.
 //!
 //! The table is ARCHITECTURE.md's. A room depends only on rooms it lists, and those are
-//! always of a lower layer, so nothing runs in circles. What only tests need may also
-//! be of the same layer, as long as no circle arises.
+//! always of a lower layer, so that there are no cycles. Dependencies of tests may also
+//! be of the same layer, as long as no cycle arises.
 
 use crate::workspace::{Member, Workspace};
 use crate::{reasons, sources};
 
-/// One room of the house.
+/// A row of the table.
 pub(crate) struct Room {
     name: &'static str,
     layer: u8,
@@ -53,7 +53,7 @@ fn find(name: &str) -> Option<&'static Room> {
     ROOMS.iter().find(|room| room.name == name)
 }
 
-/// Checks the whole workspace; says what was checked, or everything that is wrong.
+/// Checks the whole workspace; reports what was checked, or everything that is wrong.
 pub(crate) fn run(workspace: &Workspace) -> Result<String, String> {
     let mut wrong = check(&workspace.members);
     wrong.extend(sources::check(workspace)?);
@@ -61,9 +61,11 @@ pub(crate) fn run(workspace: &Workspace) -> Result<String, String> {
     if wrong.is_empty() {
         let edges: usize = workspace.members.iter().map(|m| m.edges.len()).sum();
         let members = workspace.members.len();
-        return Ok(format!("layers: {members} crates with {edges} edges keep the rules"));
+        return Ok(format!(
+            "layers: {members} crates with {edges} edges follow the rules"
+        ));
     }
-    Err(format!("the house rules are broken:\n  {}", wrong.join("\n  ")))
+    Err(format!("violated rules:\n  {}", wrong.join("\n  ")))
 }
 
 /// Every edge that the table does not allow.
@@ -89,21 +91,21 @@ fn check_edges(room: &Room, member: &Member) -> Vec<String> {
         };
         if edge.dev {
             if other.layer > room.layer {
-                let text = "its tests must not look up to a higher layer";
+                let text = "its tests must not depend on a higher layer";
                 wrong.push(format!("{} -> {}: {text}", room.name, other.name));
             }
         } else if !room.may_know.contains(&other.name) {
             let may = match room.may_know {
-                [] => "nobody".to_owned(),
+                [] => "no room".to_owned(),
                 rooms => rooms.join(", "),
             };
-            wrong.push(format!("{} -> {}: may know {may}", room.name, other.name));
+            wrong.push(format!("{} -> {}: may depend on {may}", room.name, other.name));
         }
     }
     wrong
 }
 
-/// One circle of edges of any kind, if there is one: what cargo allows for tests.
+/// One cycle of edges of any kind, if there is one: what cargo allows for tests.
 fn circle(members: &[Member]) -> Option<String> {
     let mut left: Vec<&Member> = members.iter().collect();
     loop {
@@ -115,7 +117,7 @@ fn circle(members: &[Member]) -> Option<String> {
         }
         if left.len() == before {
             return Some(format!(
-                "in a circle, or depending on one: {}",
+                "in a cycle, or depending on one: {}",
                 names.join(", ")
             ));
         }
@@ -153,24 +155,24 @@ mod tests {
             let wrong = check(&[member(from, &[(to, false)])]);
             assert_eq!(wrong.len(), 1, "{from} -> {to}");
             assert!(
-                wrong[0].starts_with(&format!("{from} -> {to}: may know ")),
+                wrong[0].starts_with(&format!("{from} -> {to}: may depend on ")),
                 "{wrong:?}"
             );
         }
     }
 
-    /// Check that tests may look sideways, but not up.
+    /// Check that tests may depend on the same layer, but not on a higher one.
     #[test]
     fn edges_of_tests() {
         assert_eq!(check(&[member("facts", &[("stats", true)])]), [""; 0]);
         let wrong = check(&[member("facts", &[("recording", true)])]);
         assert_eq!(
             wrong,
-            ["facts -> recording: its tests must not look up to a higher layer"]
+            ["facts -> recording: its tests must not depend on a higher layer"]
         );
     }
 
-    /// Check that tests that look at each other are found.
+    /// Check that cyclic dependencies of tests are found.
     #[test]
     fn circles() {
         let members = [
@@ -178,12 +180,12 @@ mod tests {
             member("facts", &[("units", false), ("stats", true)]),
             member("stats", &[("units", false), ("facts", true)]),
         ];
-        assert_eq!(check(&members), ["in a circle, or depending on one: facts, stats"]);
+        assert_eq!(check(&members), ["in a cycle, or depending on one: facts, stats"]);
         let own = [member("facts", &[("facts", true)])];
         assert_eq!(check(&own).len(), 1);
     }
 
-    /// Check that a crate nobody knows is an error at both ends of an edge.
+    /// Check that an unknown crate is an error at both ends of an edge.
     #[test]
     fn unknown_rooms() {
         assert_eq!(
@@ -196,7 +198,7 @@ mod tests {
         );
     }
 
-    /// Check that the table itself only looks down, so that it cannot allow a circle.
+    /// Check that the table itself only refers to lower layers, so that it cannot allow a cycle.
     #[test]
     fn the_table_looks_down() {
         for room in ROOMS {

@@ -1,4 +1,4 @@
-//! Every chore of this workspace: `cargo xtask COMMAND`.
+//! The developer's tasks of this workspace: `cargo xtask COMMAND`.
 #![forbid(unsafe_code)]
 
 mod bytes;
@@ -10,10 +10,12 @@ mod header;
 mod layers;
 mod priority;
 mod program;
+mod prose;
 mod reasons;
 mod rustc;
 mod sources;
 mod suite;
+mod words;
 mod workspace;
 
 use std::process::ExitCode;
@@ -22,28 +24,29 @@ use crate::workspace::Workspace;
 
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
-  ci        every check there is; what `make test` runs
-  guest     build what the lab needs beside itself, into lab/ of the target directory:
-            noisefloor-agent (static) and noisefloor-counter.so
-            --tests       instead, the tests that also run in guests
-  bytes     build what guests execute in another folder too, and compare
-  header    write the C headers in crates/capi/include, from room capi
-            --check       instead, fail where they are not what would be written
-  layers    the house rules: who may know whom, sources, reasons for dependencies
+  ci        run all checks, as `make test` does
+  guest     build noisefloor-agent (static) and noisefloor-counter.so for the lab, into
+            lab/ of the target directory
+            --tests       build the tests that also run in guests instead
+  bytes     build the programs of guests in a second folder, and compare the files
+  header    write the C headers in crates/capi/include, from crate capi
+            --check       fail if they are out of date, and write nothing
+  layers    check the dependencies between crates, source files, reasons for dependencies
+  words     check that text has none of the words and phrases listed in xtask/words.txt
   fuzz      build the fuzz targets and run each briefly
-            --runs N      inputs for each target (default 300000)
-            --seconds N   and at most so long (default 2)
-            --target NAME only this one; again for another
-            --seed N      other inputs than last time; 0 for any (default 1)
-            --keep        learn: start from fuzz/corpus, and keep what is found there";
+            --runs N      number of inputs for each target (default 300000)
+            --seconds N   time limit for each target (default 2)
+            --target NAME run only this target; can be repeated
+            --seed N      seed of the inputs; 0: random (default 1)
+            --keep        start from fuzz/corpus, and save new inputs there";
 
 fn main() -> ExitCode {
     if rustc::is_asked_for() {
         return rustc::run();
     }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    match run(&words) {
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match run(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(text) => {
             eprintln!("xtask: {text}");
@@ -52,8 +55,8 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(words: &[&str]) -> Result<(), String> {
-    match words {
+fn run(arguments: &[&str]) -> Result<(), String> {
+    match arguments {
         ["ci"] => ci::run(&Workspace::read()?),
         ["guest"] => guest::run(&Workspace::read()?).map(|built| println!("{built}")),
         ["guest", "--tests"] => {
@@ -62,13 +65,14 @@ fn run(words: &[&str]) -> Result<(), String> {
         ["bytes"] => {
             let workspace = Workspace::read()?;
             guest::run(&workspace)?;
-            bytes::run(&workspace).map(|told| println!("{told}"))
+            bytes::run(&workspace).map(|report| println!("{report}"))
         }
         ["header"] => header::run(&Workspace::read()?, &[]),
         ["header", "--check"] => header::run(&Workspace::read()?, &["--check"]),
         ["layers"] => {
             layers::run(&Workspace::read()?).map(|checked| println!("{checked}"))
         }
+        ["words"] => words::run(&Workspace::read()?).map(|checked| println!("{checked}")),
         ["fuzz", options @ ..] => {
             let plan = fuzz::Plan::parse(options)?;
             fuzz::run(&Workspace::read()?, &plan).map(|_| ())
@@ -77,6 +81,6 @@ fn run(words: &[&str]) -> Result<(), String> {
             println!("{USAGE}");
             Ok(())
         }
-        _ => Err(format!("not a chore: '{}'\n{USAGE}", words.join(" "))),
+        _ => Err(format!("unknown command '{}'\n{USAGE}", arguments.join(" "))),
     }
 }

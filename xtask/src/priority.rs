@@ -1,17 +1,17 @@
-//! The priority of programs that run beside others.
+//! The priority of programs that run in parallel with others.
 
 use std::fs;
 
 use rustix::process::{Pid, setpriority_process};
 
-/// Gives a process, all that it has started, and their threads the usual priority again (nice 0).
-/// It takes `CAP_SYS_NICE`, or a limit that allows it (`RLIMIT_NICE`); without, nothing changes.
+/// Resets the nice value of a process, its descendants and their threads to 0. Requires
+/// `CAP_SYS_NICE`, or a limit that allows it (`RLIMIT_NICE`); otherwise nothing changes.
 pub(crate) fn make_usual(process: u32) {
     for thread in numbers(&format!("/proc/{process}/task")) {
         let thread = i32::try_from(thread).ok().and_then(Pid::from_raw);
         let _ = thread.map(|thread| setpriority_process(Some(thread), 0));
     }
-    // What it starts from here on has its priority.
+    // Processes that it starts from here on inherit its priority.
     let children = numbers("/proc").filter(|&one| parent(one) == Some(process));
     children.for_each(make_usual);
 }
@@ -38,7 +38,7 @@ mod tests {
 
     use super::*;
 
-    /// Check that what a process has started has the usual priority, too.
+    /// Check that the descendants of a process have the default priority, too.
     #[test]
     fn descendants() {
         let mut nice = Command::new("nice");
@@ -61,7 +61,7 @@ mod tests {
         shell.wait().unwrap();
         assert!(before.iter().all(|&priority| priority >= 5), "{before:?}");
         if after[0] != 0 {
-            return println!("skipped: descendants: it takes CAP_SYS_NICE");
+            return println!("skipped: descendants: requires CAP_SYS_NICE");
         }
         assert_eq!(after, [0, 0]);
     }

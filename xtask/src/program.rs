@@ -1,4 +1,4 @@
-//! The programs that cargo builds, as it names them (`--message-format json`).
+//! The programs that cargo builds, as it reports them (`--message-format json`).
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,7 +9,7 @@ use crate::command;
 
 /// A program that cargo built.
 pub(crate) struct Program {
-    /// The name of its target: of a file in `tests/` or `examples/`, or of its package.
+    /// The name of its target: that of a file in `tests/` or `examples/`, or of its package.
     pub(crate) name: String,
     pub(crate) file: PathBuf,
     /// The folder of its package.
@@ -18,15 +18,16 @@ pub(crate) struct Program {
     pub(crate) is_test: bool,
 }
 
-/// Has a cargo build; the programs that it built.
+/// Runs a build; returns the programs that it built.
 pub(crate) fn build(cargo: &mut Command) -> Result<Vec<Program>, String> {
-    let told = command::output(cargo.args(["--message-format", "json"]))?;
-    let lines = told.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let output = command::output(cargo.args(["--message-format", "json"]))?;
+    let lines =
+        output.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     Ok(lines.filter_map(|line| Program::read(&line)).collect())
 }
 
 impl Program {
-    /// Reads what cargo says of one thing that it built, where that is a program.
+    /// Parses one message of cargo, if it is about a program.
     fn read(line: &Value) -> Option<Self> {
         let manifest = Path::new(line["manifest_path"].as_str()?);
         Some(Self {
@@ -37,7 +38,7 @@ impl Program {
         })
     }
 
-    /// Its room and its name: those of several rooms may have the same.
+    /// Its crate and its name: programs of several crates may have the same name.
     pub(crate) fn full_name(&self) -> String {
         let room = self.package.file_name().unwrap_or_default().to_string_lossy();
         format!("{room}/{}", self.name)
@@ -48,7 +49,7 @@ impl Program {
 mod tests {
     use super::*;
 
-    /// Check that a program is told from a library and from a test, with its package.
+    /// Check that programs, libraries and tests are distinguished, with their package.
     #[test]
     fn reads_messages() {
         let line = |test: bool, executable: Option<&str>| {

@@ -1,14 +1,14 @@
-//! Each dependency on somebody else's crate says why, in a comment at its line's end.
+//! Checks that each external dependency has its reason in a comment at the end of its line.
 //!
-//! Reads Cargo.toml by lines, as people do: cargo does not tell comments. One entry is
-//! one line, `name = ... # why`, or a table of its own, `[dependencies.name] # why`.
+//! Reads Cargo.toml line by line, because cargo does not report comments. One entry is one
+//! line, `name = ... # why`, or a separate table, `[dependencies.name] # why`.
 
 use std::fs;
 use std::path::Path;
 
 use crate::workspace::Workspace;
 
-/// Every dependency of every crate that does not say why it is there.
+/// Every dependency of every crate that has no reason.
 pub(crate) fn check(workspace: &Workspace) -> Result<Vec<String>, String> {
     let rooms: Vec<&str> = workspace.members.iter().map(|m| m.name.as_str()).collect();
     let mut folders: Vec<_> =
@@ -20,13 +20,15 @@ pub(crate) fn check(workspace: &Workspace) -> Result<Vec<String>, String> {
         let read = fs::read_to_string(&file);
         let text = read.map_err(|error| format!("{}: {error}", file.display()))?;
         let place = file.strip_prefix(&workspace.root).unwrap_or(&file);
-        wrong.extend(silent(&text, &rooms).into_iter().map(|name| told(place, &name)));
+        wrong.extend(
+            silent(&text, &rooms).into_iter().map(|name| missing_reason(place, &name)),
+        );
     }
     Ok(wrong)
 }
 
-fn told(file: &Path, name: &str) -> String {
-    format!("{}: {name}: say why it is needed: {name} = ... # why", file.display())
+fn missing_reason(file: &Path, name: &str) -> String {
+    format!("{}: {name}: add the reason: {name} = ... # why", file.display())
 }
 
 /// The dependencies of a manifest that are not rooms and have no comment.
@@ -49,7 +51,7 @@ fn silent(manifest: &str, rooms: &[&str]) -> Vec<String> {
     names
 }
 
-/// Whether a table lists dependencies, and whose table it is if it is for one alone.
+/// Whether a table lists dependencies, and the dependency's name if it is for one alone.
 fn header(line: &str) -> (bool, Option<&str>) {
     let end = line.rfind(']').unwrap_or(line.len());
     let table = line[..end].trim_start_matches('[').trim();
@@ -60,7 +62,7 @@ fn header(line: &str) -> (bool, Option<&str>) {
     }
 }
 
-/// What a line says after a `#` outside quotes.
+/// The text of a line after a `#` outside of quotes.
 fn comment(line: &str) -> Option<&str> {
     let mut quoted = false;
     let start = line.find(|c: char| {
@@ -99,13 +101,13 @@ version = \"4\"
 workspace = true
 ";
 
-    /// Check that silent dependencies are found in all kinds of tables, and only those.
+    /// Check that dependencies without a reason are found in all kinds of tables, and only those.
     #[test]
     fn finds_the_silent_ones() {
         assert_eq!(silent(MANIFEST, &["units"]), ["serde", "libc", "odd", "empty", "cc"]);
     }
 
-    /// Check that a `#` in quotes is no comment.
+    /// Check that a `#` in quotes does not begin a comment.
     #[test]
     fn comments() {
         assert_eq!(comment("a = \"#1\" # why"), Some("why"));

@@ -1,16 +1,16 @@
-//! The compiler of what guests execute: rustc, which is given no path of this machine.
+//! The compiler wrapper for guests' programs: calls rustc without any path of this machine.
 //!
-//! Panics carry the names of source files, generated files (`OUT_DIR`) among them. An exact guest
+//! Panics contain the names of source files, including generated ones (`OUT_DIR`). An exact guest
 //! executes the same instructions only where the program that it unpacks is the same to the
 //! last byte, so these names must not depend on where the sources, the target directory or
 //! cargo's registry are.
 //!
-//! cargo calls this program for rustc (`RUSTC_WRAPPER`), because only at that point the
-//! folders of a package are known, and because flags in `RUSTFLAGS` are hashed into the names
-//! of files and symbols: flags that name a path would be a difference themselves. Cargo, in
-//! turn, does not see these flags: a change of this file is one of [`MARK`], too.
+//! cargo calls this program instead of rustc (`RUSTC_WRAPPER`), because the folders of a package
+//! are known only at that point, and because flags in `RUSTFLAGS` are hashed into the names of
+//! files and symbols: flags that name a path would be a difference themselves. Cargo does not
+//! see these flags, so a change of this file must also change [`MARK`].
 //!
-//! Cannot see what a build script writes; that is each build script's own part.
+//! Paths that a build script writes are not covered; each build script is responsible for them.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -18,28 +18,28 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-/// Says to cargo what is built in this way, and in which.
+/// A flag that cargo sees: marks what is built in this way, and by which version of it.
 pub(crate) const MARK: &str = "--cfg=names_of_folders=\"1\"";
-/// Set where cargo calls this program for rustc: to the folder of static libraries, if any.
+/// Set where cargo calls this program instead of rustc: to the folder of static libraries, if any.
 const VARIABLE: &str = "NOISEFLOOR_XTASK_IS_RUSTC";
-/// In a guest, programs lie in the root.
+/// In a guest, programs are in the root directory.
 const PROGRAM: &str = "CARGO_BIN_EXE_";
 
-/// Makes a cargo call this program for rustc, which finds static libraries in that folder.
-/// `LIBBPF_SYS_LIBRARY_PATH` would say that, too, but then everything that has libbpf in it is
-/// built again whenever the variable comes or goes.
+/// Makes cargo call this program instead of rustc, with static libraries from that folder.
+/// `LIBBPF_SYS_LIBRARY_PATH` would do so, too, but then everything that contains libbpf is
+/// built again whenever the variable is set or unset.
 pub(crate) fn wrap(cargo: &mut Command, libraries: &str) -> Result<(), String> {
     let own = env::current_exe().map_err(|error| format!("xtask: {error}"))?;
     cargo.env("RUSTC_WRAPPER", own).env(VARIABLE, libraries);
     Ok(())
 }
 
-/// Whether cargo called this program for rustc.
+/// Whether cargo called this program instead of rustc.
 pub(crate) fn is_asked_for() -> bool {
     env::var_os(VARIABLE).is_some()
 }
 
-/// Calls rustc as cargo asked; returns only where that failed.
+/// Calls rustc with cargo's arguments; returns only on failure.
 pub(crate) fn run() -> ExitCode {
     let mut words = env::args_os().skip(1);
     let Some(program) = words.next() else {
@@ -73,8 +73,7 @@ fn variable(name: &str) -> String {
     env::var(format!("CARGO_{name}")).unwrap_or_default()
 }
 
-/// The flags that give a package's folders other names; of several that fit, rustc takes the
-/// last.
+/// The flags that rename a package's folders; if several apply, rustc uses the last.
 fn remapped(
     folder: &OsStr,
     manifest: &OsStr,
@@ -97,7 +96,7 @@ fn remapped(
 mod tests {
     use super::*;
 
-    /// Check that no folder keeps its name, and that the most specific comes last.
+    /// Check that every folder is renamed, and that the most specific comes last.
     #[test]
     fn folders_are_renamed() {
         let [folder, manifest, out] =

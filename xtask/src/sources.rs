@@ -1,21 +1,21 @@
-//! House rules for source files: where they lie, how long they are, what they forbid.
+//! Rules for source files: location, length, forbidden code.
 //!
-//! Cannot see what the compiler and clippy see better: these rules are about files.
+//! Rules that the compiler or clippy can check are not repeated here.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::workspace::{Member, Workspace};
 
-/// The longest file that is still read in one go.
+/// The largest number of lines of a file.
 const LINES_MAX: usize = 600;
 /// Rooms that talk to the processor, the kernel or another language directly.
 const MAY_BE_UNSAFE: &[&str] =
     &["measure", "isolate", "agent", "blame", "capi", "counter"];
-/// The only files that live recordings come from, by room, and how they make one.
+/// The only files that create live recordings, by room, and the call that does so.
 const MEASURE: [(&str, &str); 2] = [("measure", "lib.rs"), ("blame", "wakers.rs")];
-const TAKES: &str = concat!("Recording::", "now("); // in two, or it would find itself
-/// Names that say nothing about what is inside.
+const TAKES: &str = concat!("Recording::", "now("); // split, so that this file passes
+/// File names that do not describe their contents.
 const NAMES_OF_NOTHING: &[&str] =
     &["mod", "util", "utils", "helper", "helpers", "common", "misc"];
 
@@ -44,11 +44,11 @@ fn check_file(file: &Path, text: &str, member: &Member) -> Vec<String> {
     let mut wrong = Vec::new();
     let lines = text.lines().count();
     if lines > LINES_MAX {
-        wrong.push(format!("{lines} lines, and {LINES_MAX} are the most"));
+        wrong.push(format!("{lines} lines; at most {LINES_MAX} are allowed"));
     }
     let name = file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
     if let Some(name) = name.filter(|name| NAMES_OF_NOTHING.contains(&name.as_str())) {
-        wrong.push(format!("'{name}' is not the name of a thing"));
+        wrong.push(format!("the name '{name}' does not describe the contents"));
     }
     let name = file.file_name().unwrap_or_default();
     let takes = MEASURE.iter().any(|(room, file)| member.name == *room && name == *file);
@@ -57,7 +57,7 @@ fn check_file(file: &Path, text: &str, member: &Member) -> Vec<String> {
         wrong.push(format!("{text} ({TAKES})"));
     }
     if file.parent() != Some(&member.folder.join("src")) {
-        wrong.push("modules lie flat in src/".to_owned());
+        wrong.push("modules must be files directly in src/".to_owned());
     }
     wrong
 }
@@ -115,14 +115,17 @@ mod tests {
         assert_eq!(wrong("tick.rs", &"\n".repeat(600)), [""; 0]);
         assert_eq!(
             wrong("tick.rs", &"\n".repeat(601)),
-            ["601 lines, and 600 are the most"]
+            ["601 lines; at most 600 are allowed"]
         );
-        assert_eq!(wrong("utils.rs", ""), ["'utils' is not the name of a thing"]);
+        assert_eq!(
+            wrong("utils.rs", ""),
+            ["the name 'utils' does not describe the contents"]
+        );
         assert_eq!(wrong("tick/mod.rs", "").len(), 2);
-        assert_eq!(wrong("tick/mode.rs", ""), ["modules lie flat in src/"]);
+        assert_eq!(wrong("tick/mode.rs", ""), ["modules must be files directly in src/"]);
     }
 
-    /// Check that recordings are taken in two places, and in no other file of their rooms.
+    /// Check that recordings are created in two files, and in no other file of their rooms.
     #[test]
     fn who_takes_recordings() {
         for (room, file, count) in [
@@ -136,7 +139,7 @@ mod tests {
         }
     }
 
-    /// Check that only the attribute itself counts, not talk of it.
+    /// Check that only the attribute itself counts, and not a mention of it.
     #[test]
     fn unsafe_is_forbidden_in_earnest() {
         assert!(forbids_unsafe("//! Facts.\n#![forbid(unsafe_code)]\nmod a;\n"));

@@ -1,12 +1,12 @@
-//! The test programs: built by cargo, run here, and what they say added up.
+//! Runs the test programs, which cargo builds, and adds up their results.
 //!
-//! The lab's tests keep every CPU busy and depend on no time: they run beside all the others, at a
-//! lower priority, and have the CPUs that those leave. When the others have ended, theirs is the
-//! usual priority, beside the checks that follow: other users' programs have no more than their
-//! share then. What they say comes at their end.
+//! The lab's tests keep every CPU busy and do not depend on time: they run in parallel with all
+//! other tests, at a lower priority. When the others have ended, their priority is reset, so that
+//! they get a fair share of the CPUs during the checks that follow. Their output is printed at
+//! their end.
 //!
-//! Cannot see what a test does to another program's tests: those that measure the machine have to
-//! expect neighbours anyway.
+//! Interference between test programs is not detected: tests that measure the machine must
+//! tolerate other load in any case.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
@@ -17,13 +17,13 @@ use crate::program::Program;
 use crate::workspace::Workspace;
 use crate::{command, priority, program};
 
-/// The test program that runs beside all others.
+/// The test program that runs in parallel with all others.
 const LAB: &str = "cli/lab";
-/// How much lower its priority is.
+/// Its nice value.
 const NICE: &str = "10";
 
-/// Builds all tests, begins those of the lab, and runs the others; says how many passed, and why
-/// some were skipped.
+/// Builds all tests, starts those of the lab, and runs the others; reports how many passed, and
+/// why some were skipped.
 pub(crate) fn run(workspace: &Workspace, lab: &mut Lab) -> Result<String, String> {
     let programs = built(workspace)?;
     let (of_lab, others): (Vec<_>, Vec<_>) =
@@ -44,7 +44,7 @@ pub(crate) fn run(workspace: &Workspace, lab: &mut Lab) -> Result<String, String
 #[derive(Default)]
 pub(crate) struct Lab(Vec<Beside>);
 
-/// A test program that runs beside others.
+/// A test program that runs in parallel with others.
 struct Beside {
     process: u32,
     said: JoinHandle<Said>,
@@ -64,16 +64,16 @@ impl Lab {
         Ok(())
     }
 
-    /// Ends the preference of others.
+    /// Resets their priority.
     fn hurry(&self) {
         self.0.iter().for_each(|one| priority::make_usual(one.process));
     }
 
-    /// Waits for their end; says how many passed, and why some were skipped.
+    /// Waits for their end; reports how many passed, and why some were skipped.
     pub(crate) fn end(&mut self) -> Result<String, String> {
         let mut tally = Tally::default();
         if self.0.is_empty() {
-            return Err("they were not built".to_owned());
+            return Err("the tests were not built".to_owned());
         }
         for one in self.0.drain(..) {
             let panicked = |_| (Vec::new(), Err("its thread panicked".to_owned()));
@@ -94,11 +94,11 @@ fn built(workspace: &Workspace) -> Result<Vec<Program>, String> {
     Ok(programs)
 }
 
-/// A command that is run in the folder in which cargo would run that program.
+/// A command in the folder in which cargo would run that program.
 fn command_for(program: &Program, command: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(command);
     command.current_dir(&program.package).env("CARGO_MANIFEST_DIR", &program.package);
-    // A user who measures on this machine meanwhile does not keep tests from their CPU.
+    // A separate namespace of claims: other runs of noisefloor on this machine do not block tests.
     command.env("NOISEFLOOR_CLAIMS", std::process::id().to_string());
     // A snapshot that differs is a failure, not a file to look at later.
     command.env("INSTA_UPDATE", "no");
@@ -114,12 +114,12 @@ fn kept(child: Child) -> Said {
 
 /// Starts a test program.
 fn start(command: &mut Command) -> Result<Child, String> {
-    // Else the tests that pass because they cannot run would keep it to themselves.
+    // Shows why a test that counts as passed was skipped.
     let command = command.arg("--show-output").stdout(Stdio::piped());
     command.spawn().map_err(|error| error.to_string())
 }
 
-/// Hands on each line that tests write; an error where they fail.
+/// Passes on each line that tests write; an error if they fail.
 fn heard(mut child: Child, mut hear: impl FnMut(&str)) -> Result<(), String> {
     for line in
         child.stdout.take().into_iter().flat_map(|out| BufReader::new(out).lines())
@@ -130,7 +130,7 @@ fn heard(mut child: Child, mut hear: impl FnMut(&str)) -> Result<(), String> {
     if status.success() { Ok(()) } else { Err(status.to_string()) }
 }
 
-/// What all the test programs together say.
+/// The results of all test programs.
 #[derive(Default)]
 struct Tally {
     passed: u64,
@@ -139,31 +139,31 @@ struct Tally {
     skipped: Vec<String>,
     /// The programs that failed, and how.
     wrong: Vec<String>,
-    /// What tests that failed wrote.
+    /// The output of failed tests.
     failures: Vec<String>,
     is_failure: bool,
 }
 
 impl Tally {
-    /// Runs a test program, and takes in what it writes.
+    /// Runs a test program, and adds its results.
     fn run(&mut self, name: &str, command: &mut Command) {
         println!("     Running {name}");
         let ended = start(command).and_then(|child| heard(child, |line| self.hear(line)));
         self.end(name, ended);
     }
 
-    /// Shows a line, and takes it in.
+    /// Prints a line, and adds its results.
     fn hear(&mut self, line: &str) {
         println!("{line}");
         self.add(line);
     }
 
-    /// Keeps how a test program ended.
+    /// Stores how a test program ended.
     fn end(&mut self, name: &str, ended: Result<(), String>) {
         self.wrong.extend(ended.err().map(|how| format!("{name}: {how}")));
     }
 
-    /// Takes in a line of a test program's output.
+    /// Parses a line of a test program's output.
     fn add(&mut self, line: &str) {
         let line = line.trim();
         self.keep_failure(line);
@@ -184,7 +184,7 @@ impl Tally {
         }
     }
 
-    /// Keeps what a test program writes from `failures:` to its result.
+    /// Stores the lines of a test program from `failures:` to its result.
     fn keep_failure(&mut self, line: &str) {
         self.is_failure |= line == "failures:";
         self.is_failure &= !line.starts_with("test result: ");
@@ -193,8 +193,7 @@ impl Tally {
         }
     }
 
-    /// What there is to say; an error where a program failed, with what its tests wrote, which
-    /// would else have to be looked for above.
+    /// The summary; an error if a program failed, with the output of its tests repeated at the end.
     fn result(&self) -> Result<String, String> {
         match self.wrong.as_slice() {
             [] => Ok(self.text()),
@@ -207,7 +206,7 @@ impl Tally {
 
     fn text(&self) -> String {
         let Self { passed, failed, ignored, skipped, .. } = self;
-        // A test that skipped itself counts as passed to the test program.
+        // The test program counts a skipped test as passed.
         let ran = passed.saturating_sub(skipped.len() as u64);
         let left_out = ignored + skipped.len() as u64;
         let mut text = format!("{ran} passed, {failed} failed, {left_out} skipped");
@@ -223,7 +222,7 @@ impl Tally {
 mod tests {
     use super::*;
 
-    /// Check that a program's lines are handed on, and that one that fails is an error.
+    /// Check that a program's lines are passed on, and that a failure is an error.
     #[test]
     fn failures() {
         let mut shell = Command::new("sh");
@@ -233,7 +232,8 @@ mod tests {
         assert!(ended.unwrap_err().contains("exit status: 3"));
     }
 
-    /// Check that the programs' results add up, and that a skipped test is not a passed one.
+    /// Check that the results of programs are added up, and that skipped tests do not count as
+    /// passed.
     #[test]
     fn adds_up() {
         let mut tally = Tally::default();

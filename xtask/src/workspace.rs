@@ -1,6 +1,6 @@
-//! What cargo says about this workspace (`cargo metadata`, format 1).
+//! The crates of this workspace, as `cargo metadata` (format 1) reports them.
 //!
-//! Cannot see who uses what he may know, nor the crates of others: only declared edges.
+//! Only declared dependencies are known, not their use, and only those between our crates.
 
 use std::path::PathBuf;
 
@@ -39,7 +39,7 @@ pub(crate) struct Edge {
 }
 
 impl Workspace {
-    /// Asks cargo.
+    /// Calls `cargo metadata`.
     pub(crate) fn read() -> Result<Self, String> {
         let mut cargo = command::cargo();
         cargo.args(["metadata", "--no-deps", "--locked", "--format-version", "1"]);
@@ -73,7 +73,7 @@ fn member(package: &Value) -> Option<Member> {
     })
 }
 
-/// A dependency that has a path is one of ours; one from a registry has none.
+/// A dependency with a path is one of our crates; one from a registry has no path.
 fn edge(dependency: &Value) -> Option<Edge> {
     dependency.get("path").filter(|path| path.is_string())?;
     let to = dependency["name"].as_str()?.to_owned();
@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(facts.edges, edges);
     }
 
-    /// Check that metadata of an unknown shape is refused, not taken for an empty one.
+    /// Check that metadata of an unknown format is an error, and not an empty workspace.
     #[test]
     fn refuses_other_metadata() {
         assert!(Workspace::parse(&json!({})).is_none());

@@ -1,5 +1,5 @@
-//! The command line: what may be typed, in one definition that help texts, errors, man
-//! pages and completions all come from. Nothing here looks at the machine.
+//! The command line: one definition, from which help texts, errors, man pages and completions are
+//! generated. Nothing here depends on the machine.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -60,7 +60,7 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Whether standard output is for people.
+    /// Whether standard output is for the text report.
     pub(crate) fn is_text(self) -> bool {
         self.has_report && !self.json
     }
@@ -504,12 +504,12 @@ pub(crate) fn span(text: &str) -> Result<Nanos, String> {
     text.parse().map_err(|error: units::NanosError| error.to_string())
 }
 
-/// A bare number is seconds, as everywhere in this field.
+/// A bare number is seconds, as in other measuring programs.
 pub(crate) fn seconds(text: &str) -> Result<Nanos, String> {
     span(text).or_else(|refused| span(&format!("{text}s")).map_err(|_| refused))
 }
 
-/// The same, but not none.
+/// The same, but greater than 0.
 fn some_seconds(text: &str) -> Result<Nanos, String> {
     match seconds(text) {
         Ok(time) if time.is_zero() => Err("the time must be greater than 0".to_owned()),
@@ -570,13 +570,13 @@ mod tests {
 
     use super::*;
 
-    /// Check that the definition is sound in itself.
+    /// Check that the definition is consistent.
     #[test]
     fn definition_is_sound() {
         Args::command().debug_assert();
     }
 
-    /// Check that bare numbers are seconds, and units are read.
+    /// Check that bare numbers are seconds, and that units are parsed.
     #[test]
     fn durations() {
         assert_eq!(seconds("3"), Ok(Nanos::from_secs(3)));

@@ -1,4 +1,4 @@
-//! Measuring while the kernel's events are watched, and blaming gaps on them.
+//! Measurements during which the kernel's events are traced, and the attribution of gaps to them.
 
 use blame::Watcher;
 use measure::Spec;
@@ -9,17 +9,18 @@ use crate::measuring::Place;
 use crate::outcome::Failure;
 use crate::terminal::Terminal;
 
-/// How gaps are to be blamed.
+/// How gaps are attributed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Blaming {
-    /// Who has to see the events; whoever can, if none.
+    /// The event source; the best available, if none.
     pub(crate) source: Option<Source>,
-    /// Whether the events themselves are to be kept.
+    /// Whether the events themselves are stored.
     pub(crate) trace: bool,
 }
 
 impl Blaming {
-    /// Measures, and blames. Where nobody can watch and nobody insisted, that is a doubt.
+    /// Measures, and attributes gaps. Without a usable event source, that is a doubt; if the
+    /// source was requested, it is an error.
     pub(crate) fn measure(
         self,
         place: &Place,
@@ -30,8 +31,10 @@ impl Blaming {
         let watcher =
             Watcher::open(&place.cpus, source, &place.facts).map_err(Failure::refused)?;
         for folder in watcher.removed() {
-            terminal
-                .remark(&format!("removed what a killed run left: {}", folder.display()));
+            terminal.remark(&format!(
+                "removed {}, left behind by a killed run",
+                folder.display()
+            ));
         }
         if self.trace && watcher.source() == recording::Source::Proc {
             return Err(no_events(watcher.why_not()));
@@ -46,6 +49,6 @@ impl Blaming {
 fn no_events(why: &[blame::Error]) -> Failure {
     let why: Vec<String> = why.iter().map(ToString::to_string).collect();
     let why =
-        if why.is_empty() { "/proc only counts".to_owned() } else { why.join("; ") };
-    Failure::refused(format!("no single event can be seen: {why}"))
+        if why.is_empty() { "/proc has totals only".to_owned() } else { why.join("; ") };
+    Failure::refused(format!("events cannot be traced: {why}"))
 }

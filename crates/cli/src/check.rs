@@ -1,4 +1,4 @@
-//! `check`: one look at this machine.
+//! `check`: overview of this machine.
 
 use ::facts::Facts;
 use measure::Spec;
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &CheckArgs, output: Output) -> Result<Outcome, Failure> 
     Ok(measuring::judge(outcome, &recording, args.limits.of_noise()))
 }
 
-/// Ticks are counted on all CPUs that run, where none are named.
+/// Timer interrupts are counted on all online CPUs by default.
 fn spec(args: &CheckArgs, cpus: CpuSet, facts: &Facts) -> Spec {
     let watched = isolate::watch(args.place.cpus.as_ref(), facts);
     Spec::Check(CheckSpec {

@@ -10,9 +10,9 @@ use units::CpuSet;
 use crate::outcome::Failure;
 use crate::printing::say;
 
-/// Between two tries.
+/// Interval between two attempts.
 const TRY: Duration = Duration::from_millis(100);
-/// A wait is reported after this.
+/// Time after which a wait is reported.
 const REPORT: Duration = Duration::from_secs(1);
 
 /// What to do if another noisefloor measures on one of the CPUs.
@@ -23,16 +23,14 @@ pub(crate) struct Claiming {
     wait: bool,
 }
 
-/// CPUs that are this process's, and what there is to say about them.
+/// The CPUs that this process has claimed, and other claims on them.
 pub(crate) struct Claimed(Claim);
 
 impl Claimed {
     /// Adds a doubt for each process of another user that claims one of them.
     pub(crate) fn doubt(&self, recording: &mut Recording) {
         let text = |stranger: &isolate::Stranger| {
-            format!(
-                "{stranger}: if it measures there, each of the two shows in the other's result"
-            )
+            format!("{stranger}: if it measures there, each run disturbs the other")
         };
         let doubts = self.0.strangers().iter().map(text);
         let doubts = doubts.map(|text| Doubt::new(Code::ClaimedByOther, text));
@@ -58,8 +56,7 @@ impl Claiming {
         }
     }
 
-    /// Claims the CPUs of a measurement, and refuses those on which its threads would not get to
-    /// run.
+    /// Claims the CPUs of a measurement; an error if its threads could not run on one of them.
     pub(crate) fn claim_for(
         self,
         spec: &Spec,

@@ -1,5 +1,4 @@
-//! The arguments of this process: the command that is meant where none is named, and what is
-//! printed on a usage error.
+//! The arguments of this process: the default command, and the output of usage errors.
 
 use std::ffi::OsString;
 
@@ -12,7 +11,7 @@ use crate::printing::{print, say_lines};
 /// Parses the arguments of this process; on a usage error, prints it and exits.
 pub(crate) fn parse() -> Args {
     let args = with_command(std::env::args_os().collect());
-    // A message quotes what was typed, in one line.
+    // A message quotes the arguments, on one line.
     let quoted = || args.iter().map(|arg| printable(&arg.to_string_lossy()).into_owned());
     let told = match Args::try_parse_from(&args) {
         Ok(parsed) => return parsed,
@@ -21,13 +20,13 @@ pub(crate) fn parse() -> Args {
     let text = told.render().to_string();
     match told.use_stderr() {
         true => say_lines(&text),
-        // A reader that is gone needs no help text.
+        // If the reader has closed the pipe, there is nothing to report.
         false => drop(print(&text)),
     }
     std::process::exit(told.exit_code())
 }
 
-/// Puts `check` where no command is named: `noisefloor --json` is `noisefloor check
+/// Inserts `check` if there is no command: `noisefloor --json` is `noisefloor check
 /// --json`.
 fn with_command(mut args: Vec<OsString>) -> Vec<OsString> {
     let commands = Args::command();
@@ -49,7 +48,7 @@ fn with_command(mut args: Vec<OsString>) -> Vec<OsString> {
 mod tests {
     use super::*;
 
-    /// Check where `check` is put in, and where it is not.
+    /// Check where `check` is inserted, and where it is not.
     #[test]
     fn check_is_the_default() {
         for (given, expected) in [

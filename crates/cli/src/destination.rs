@@ -1,8 +1,8 @@
-//! Where a command writes what its options ask for (`-o FILE`, `--trace FILE`): a file, or
-//! standard output as `-`.
+//! The destination of an output option (`-o FILE`, `--trace FILE`): a file, or standard output
+//! as `-`.
 //!
-//! Standard output then holds that and nothing else: no report is printed, neither text nor
-//! JSON. How each kind of file is written is `recording`'s.
+//! With `-`, standard output contains nothing else: no report is printed, neither text nor
+//! JSON. The crate `recording` writes the files.
 
 use std::fmt;
 use std::path::Path;
@@ -59,8 +59,8 @@ impl<'a> Destination<'a> {
     }
 }
 
-/// Checks before anything is measured that all of them can be written, and returns how to report
-/// beside them.
+/// Checks before the measurement that all of them can be written, and returns the output options
+/// that remain for the report.
 pub(crate) fn check<'a>(
     all: impl IntoIterator<Item = Destination<'a>>,
     output: Output,
@@ -73,7 +73,9 @@ pub(crate) fn check<'a>(
         } else if output.json {
             return Err(destination.refuse("standard output is for --json"));
         } else if !std::mem::take(&mut has_report) {
-            return Err(destination.refuse("standard output is taken; name a file"));
+            return Err(
+                destination.refuse("standard output is already in use; name a file")
+            );
         }
     }
     Ok(Output { has_report, ..output })

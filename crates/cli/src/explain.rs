@@ -1,4 +1,4 @@
-//! `noisefloor lab explain`: one typical tick or call, or a whole phase, taken apart.
+//! `noisefloor lab explain`: instructions by function, of one typical tick or call, or of a phase.
 
 use ::lab::Plan;
 use recording::{Body, Cell, Doubt, Ending, Mode};
@@ -17,10 +17,10 @@ use crate::lab_args::{ExplainArgs, How};
 use crate::outcome::{Failure, Outcome};
 use crate::printing::{print, print_json, say_lines};
 
-/// Shorter beginnings of an identity could be names.
+/// Shorter prefixes of an identity could be names.
 const IDENTITY_MIN: usize = 6;
 
-/// Explains a cell, or how two differ. A file that cannot be written is refused before
+/// Explains a cell, or the difference of two. A file that cannot be written is an error before
 /// anything boots.
 pub(crate) fn run(args: &ExplainArgs, output: Output) -> Result<Outcome, Failure> {
     let output = destination::check(args.destination(), output)?;
@@ -52,7 +52,7 @@ fn explain(args: &ExplainArgs, output: Output, cell: &Cell) -> Result<Outcome, F
     finish(text, &[cell], output)
 }
 
-/// Explains all that was executed, rather than one tick or call.
+/// Explains everything that was executed, rather than one tick or call.
 fn explain_whole(
     args: &ExplainArgs,
     output: Output,
@@ -92,8 +92,8 @@ fn explain_both(
     finish(text, &[one, other], output)
 }
 
-/// Prints an explanation with the doubts about its cells; a grave one makes the exit code
-/// the same as that of `lab run`.
+/// Prints an explanation with the doubts about its cells; the exit code follows from the doubts
+/// as that of `lab run` does.
 fn finish(text: String, cells: &[&Cell], output: Output) -> Result<Outcome, Failure> {
     let mut doubts: Vec<Doubt> = Vec::new();
     for doubt in cells.iter().flat_map(|cell| cell_doubts(cell)) {
@@ -129,14 +129,14 @@ fn typical<'a>(cell: &'a Cell, args: &'a ExplainArgs) -> Result<Typical<'a>, Fai
     let place = usize::from(args.kind - 1);
     Typical::of_kind(cell, call, place).ok_or_else(|| match Typical::of(cell, call) {
         Some(_) => {
-            let text = format!("{} has no kind {} of tick", cell.name, args.kind);
+            let text = format!("{} has no kind of tick {}", cell.name, args.kind);
             Failure::usage(text)
         }
         None => missing(cell, call),
     })
 }
 
-/// Why a cell has no such episode.
+/// The reason why a cell has no such episode.
 fn missing(cell: &Cell, call: Option<&str>) -> Failure {
     let name = &cell.name;
     let answer = match &cell.ending {
@@ -150,7 +150,9 @@ fn missing(cell: &Cell, call: Option<&str>) -> Failure {
         }
     };
     if cell.mode == Mode::Timed {
-        let text = format!("{name} was run in timed mode: only exact cells are counted");
+        let text = format!(
+            "{name} was run in timed mode; instructions are counted in exact mode only"
+        );
         return Failure::usage(text);
     }
     if answer.profile.is_none() {
@@ -163,14 +165,18 @@ fn missing(cell: &Cell, call: Option<&str>) -> Failure {
     };
     let there = calls.join(", ");
     Failure::usage(match call {
-        Some(_) if calls.is_empty() => format!("{name} makes no calls: leave out --call"),
-        Some(call) => format!("{name} makes no call '{call}': there are {there}"),
-        None if calls.is_empty() => format!("{name} saw no tick that could be explained"),
-        None => format!("{name} makes calls: say which with --call: {there}"),
+        Some(_) if calls.is_empty() => {
+            format!("{name} measures no calls; hint: omit --call")
+        }
+        Some(call) => format!("{name} does not measure '{call}'; it measures: {there}"),
+        None if calls.is_empty() => format!("{name} has no tick that could be explained"),
+        None => {
+            format!("{name} measures several calls; hint: name one with --call: {there}")
+        }
     })
 }
 
-/// Why nothing is known of all that a cell's CPUs executed.
+/// The reason why a cell has no profile of everything that its CPUs executed.
 fn missing_phase(cell: &Cell, args: &ExplainArgs) -> Failure {
     let call = args.call.as_deref();
     let is_there = |cpu| WholePhase::of(cell, call, cpu).is_some();
@@ -179,7 +185,7 @@ fn missing_phase(cell: &Cell, args: &ExplainArgs) -> Failure {
             Failure::usage(format!("{} has no CPU {cpu}", cell.name))
         }
         _ if Typical::of(cell, call).is_some() => {
-            let why = "only the calls of its first 128 phases are kept";
+            let why = "only the profiles of its first 128 phases are stored";
             Failure::refused(format!("{}: {why}", cell.name))
         }
         _ => missing(cell, call),
@@ -190,7 +196,7 @@ fn is_svg(to: Destination) -> bool {
     to.file().extension().is_some_and(|ending| ending == "svg")
 }
 
-/// The other cell's whole name, where only its kernel was given.
+/// The other cell's full name, if only its kernel was given.
 fn other(cell: &str, diff: &str) -> String {
     match (diff.strip_prefix('@'), cell.split_once('@')) {
         (Some(kernel), Some((name, _))) => format!("{name}@{kernel}"),
@@ -199,7 +205,7 @@ fn other(cell: &str, diff: &str) -> String {
     }
 }
 
-/// One cell: run, or taken from the cache, by its name; or a kept one by its identity.
+/// One cell: run, or read from the cache, by its name; or a cached one by its identity.
 fn find(name: &str, how: &How, output: Output) -> Result<Cell, Failure> {
     if name.len() >= IDENTITY_MIN && name.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Ok(lab::open()?.kept(name)?);
@@ -222,8 +228,8 @@ fn find(name: &str, how: &How, output: Output) -> Result<Cell, Failure> {
         format!("\n  '{}/{}@{}'", experiment.name(), plan.name, plan.kernel)
     };
     let (found, shown) = match plans.as_slice() {
-        [] => ("is none of the cells:".to_owned(), experiment.cells()),
-        several => (format!("is {} cells; name one:", several.len()), several),
+        [] => ("is not a cell; the cells are:".to_owned(), experiment.cells()),
+        several => (format!("matches {} cells; name one:", several.len()), several),
     };
     let shown = shown.iter().filter(|plan| plan.repeat == 1).map(name_of);
     Err(Failure::usage(format!("'{name}' {found}{}", shown.collect::<String>())))

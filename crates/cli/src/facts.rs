@@ -1,4 +1,4 @@
-//! `facts`: what the kernel is set to, and where each fact was read.
+//! `facts`: kernel settings, each with the file it was read from.
 
 use ::facts::{Facts, Root};
 use recording::Recording;
@@ -16,7 +16,7 @@ pub(crate) fn run(args: &FactsArgs, output: Output) -> Result<Outcome, Failure> 
     if let Some(dir) = &args.record {
         let files = ::facts::record(&root, dir)?;
         if !output.quiet {
-            say(format_args!("{files} files kept in {}", dir.display()));
+            say(format_args!("{files} files copied to {}", dir.display()));
         }
     }
     let facts = Facts::read(&root);
@@ -33,14 +33,13 @@ pub(crate) fn run(args: &FactsArgs, output: Output) -> Result<Outcome, Failure> 
     Ok(Outcome::Done)
 }
 
-/// On this machine an odd file makes one fact unknown; a tree that was handed in with
-/// one is a mistake to be told.
+/// On this machine, a malformed file makes one fact unknown; in a recorded tree it is an error.
 fn refuse_garbage(facts: &Facts) -> Result<(), Failure> {
     let garbage = facts.garbage();
     let reasons = garbage.iter().filter_map(|entry| entry.value.as_ref().err());
     let mut reasons: Vec<String> =
         reasons.map(|why| printable(&why.to_string()).into_owned()).collect();
-    // Several facts may be read from one file.
+    // Several facts can come from one file.
     reasons.dedup();
     if reasons.is_empty() {
         return Ok(());

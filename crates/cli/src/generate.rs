@@ -1,5 +1,5 @@
-//! `generate`: man pages and completions, computed from the command line's definition,
-//! so that they cannot drift from it.
+//! `generate`: man pages and completions, generated from the command line's definition, so that
+//! they always agree with it.
 
 use std::path::Path;
 

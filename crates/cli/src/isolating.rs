@@ -1,5 +1,5 @@
-//! Keeping CPUs free while something is measured or run there: what may be asked for, what
-//! could not be done, and what became of it afterwards.
+//! Isolation of CPUs during a measurement or a program: options, refused settings, and the outcome
+//! of their restoration.
 
 use ::facts::Facts;
 use isolate::{Fate, Isolation, Kind, Pick, Reason, Returned, Wishes};
@@ -8,7 +8,7 @@ use units::CpuSet;
 use crate::outcome::Failure;
 use crate::printing::say;
 
-/// What may be asked for beside the CPU.
+/// Isolation options.
 #[derive(Debug, Clone, Copy, clap::Args)]
 #[command(next_help_heading = "Isolation (root; settings are restored at the end)")]
 pub(crate) struct Free {
@@ -19,7 +19,7 @@ pub(crate) struct Free {
     pub(crate) kept_off: KeptOff,
 }
 
-/// The same for threads that mostly sleep: they are never throttled.
+/// The same for threads that mostly sleep, and so are never throttled.
 #[derive(Debug, Clone, Copy, clap::Args)]
 #[command(next_help_heading = "Isolation (root; settings are restored at the end)")]
 pub(crate) struct KeptOff {
@@ -42,7 +42,7 @@ pub(crate) struct KeptOff {
 }
 
 impl KeptOff {
-    /// Nothing.
+    /// No option set.
     const NONE: Self = Self {
         irqs: false,
         workqueues: false,
@@ -59,11 +59,11 @@ impl From<KeptOff> for Free {
 }
 
 impl Free {
-    /// Real-time tasks may have all of the CPU, and nothing else is changed.
+    /// RT throttling is disabled, and no other setting is changed.
     pub(crate) const UNTHROTTLED: Self =
         Self { throttled: false, kept_off: KeptOff::NONE };
 
-    /// The same for a thread of that priority: an ordinary one is not throttled anyway.
+    /// The same for a thread of that priority; an ordinary thread is never throttled.
     pub(crate) fn at(self, fifo: u8) -> Self {
         Self { throttled: self.throttled || fifo == 0, ..self }
     }
@@ -81,8 +81,9 @@ impl Free {
     }
 }
 
-/// Keeps CPUs free, tells what could not be done, runs, and gives everything back, however
-/// that ends. Who calls it listens to signals already: else they would end it in between.
+/// Isolates CPUs, reports refused settings, calls the function, and restores all settings, however
+/// the function ends. The caller must handle signals already; otherwise a signal would end the
+/// process before the settings are restored.
 pub(crate) fn kept_free<T>(
     cpus: impl Into<CpuSet>,
     free: Free,
@@ -98,23 +99,23 @@ pub(crate) fn kept_free<T>(
         Ok(returned) => {
             returned.iter().filter_map(unusual).for_each(|line| remark(quiet, &line));
         }
-        Err(why) => remark(quiet, &format!("{why}; try: noisefloor restore")),
+        Err(why) => remark(quiet, &format!("{why}; hint: noisefloor restore")),
     }
     ran
 }
 
-/// Tells which CPU it is and why, where nobody asked for it.
+/// Reports the CPU and the reason for its choice, unless the user named it.
 pub(crate) fn tell_pick(pick: &Pick, quiet: bool) {
     reason(pick).iter().for_each(|line| remark(quiet, line));
 }
 
-/// Why this CPU, where nobody asked for it.
+/// The reason for the choice of this CPU, unless the user named it.
 fn reason(pick: &Pick) -> Option<String> {
     let why = match pick.why {
         Reason::Asked => return None,
-        Reason::NohzFull => "its tick stops while one task runs there (nohz_full)",
-        Reason::Isolated => "the scheduler keeps others off it (isolated)",
-        Reason::LeastInterrupted => "it was interrupted least since boot",
+        Reason::NohzFull => "its tick stops while a single task runs there (nohz_full)",
+        Reason::Isolated => "the scheduler does not balance tasks to it (isolated)",
+        Reason::LeastInterrupted => "it had the fewest interrupts since boot",
     };
     let siblings = match pick.siblings.is_empty() {
         true => String::new(),
@@ -123,14 +124,15 @@ fn reason(pick: &Pick) -> Option<String> {
     Some(format!("CPU {}: {why}{siblings}", pick.cpu))
 }
 
-/// Puts back what a killed run left, and tells it. Nothing is said where nothing was left.
+/// Restores settings left behind by a killed run, and reports them; prints nothing if there are
+/// none.
 pub(crate) fn clean_up(quiet: bool) {
     match isolate::restore() {
         Ok(returned) => {
             let left = returned.iter().filter(|one| !matches!(one.fate, Fate::Needed(_)));
             left.for_each(|left| remark(quiet, &left_line(left)));
         }
-        // Another user's home (`sudo -u` keeps HOME): there is none of this user's in it.
+        // Another user's home (`sudo -u` preserves HOME) has no journal of this user.
         Err(why) if why.kind() == Kind::Privilege => {}
         Err(why) => remark(quiet, &why.to_string()),
     }
@@ -143,10 +145,10 @@ pub(crate) fn remark(quiet: bool, text: &str) {
 }
 
 fn left_line(left: &Returned) -> String {
-    format!("a killed run had changed a setting: {}", line(left))
+    format!("left behind by a killed run: {}", line(left))
 }
 
-/// What is worth telling at the end of a run that went well.
+/// The outcomes to report at the end of a successful run.
 fn unusual(returned: &Returned) -> Option<String> {
     match returned.fate {
         Fate::Restored | Fate::Gone | Fate::Needed(_) => None,
@@ -154,23 +156,23 @@ fn unusual(returned: &Returned) -> Option<String> {
     }
 }
 
-/// What became of a setting, in a line.
+/// The outcome for one setting, as a line.
 pub(crate) fn line(returned: &Returned) -> String {
     let Returned { setting, old, fate } = returned;
     match fate {
-        Fate::Restored => format!("{setting} is {old} again"),
-        Fate::Gone => format!("{setting} is gone, and was {old}"),
+        Fate::Restored => format!("{setting}: restored to {old}"),
+        Fate::Gone => format!("{setting}: no longer exists; was {old}"),
         Fate::LeftAlone(now) => format!(
-            "{setting} was {old}, and stays {now}: somebody else changed it meanwhile"
+            "{setting}: not restored to {old}: another program changed it to {now}"
         ),
         Fate::Refused(why) => {
-            format!("{setting} was {old}, and could not be put back: {why}")
+            format!("{setting}: failed to restore {old}: {why}")
         }
         Fate::Needed(processes) => {
             let processes: Vec<String> =
                 processes.iter().copied().map(isolate::described).collect();
             format!(
-                "{setting} was {old}, and stays changed: {} needs it",
+                "{setting}: not restored to {old}: still needed by {}",
                 processes.join(", ")
             )
         }

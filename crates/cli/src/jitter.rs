@@ -1,6 +1,6 @@
-//! `jitter`: by how much a workload's run time varies.
+//! `jitter`: variation of a workload's run time.
 //!
-//! A user's own library may crash, so another process runs it, which this one watches over.
+//! A user's library may crash, so it runs in a second process, which this one supervises.
 
 use ::facts::{Facts, Root};
 use isolate::Kept;
@@ -29,11 +29,11 @@ pub(crate) fn run(args: &JitterArgs, output: Output) -> Result<Outcome, Failure>
     })?;
     let cpu = pick.cpu;
     if supervisor::is_supervised() {
-        // What else a capability would be for, the supervisor has done.
+        // The supervisor has done everything else that needs a capability.
         isolate::drop_capabilities(Kept::SysNice)?;
         return supervisor::supervised(|| measure(args, cpu, &facts, output));
     }
-    // Where it cannot be, nothing is changed first.
+    // Checked before any setting is changed.
     let spec = Spec::Jitter(spec(args, cpu));
     measure::refuse(&spec, &facts)?;
     tell_pick(&pick, output.quiet);
@@ -50,7 +50,7 @@ pub(crate) fn run(args: &JitterArgs, output: Output) -> Result<Outcome, Failure>
     }
 }
 
-/// Measures on a CPU that is kept free, unless a supervisor keeps it, tells and saves.
+/// Measures on an isolated CPU (which a supervisor may have isolated already), reports and saves.
 fn measure(
     args: &JitterArgs,
     cpu: Cpu,
@@ -62,7 +62,7 @@ fn measure(
     let claimed = args.claiming.claim_for(&spec, &cpu.into(), output.quiet)?;
     let mut watcher = JitterWatcher::new(own, facts.clone(), output)?;
     if args.tests.is_some() && args.duration().is_some() {
-        watcher.remark("-d and -D go before -t: as many tests as there is time for");
+        watcher.remark("-d and -D take precedence over -t: the number of tests depends on the duration");
     }
     let locked = isolate::lock_memory(cpu, facts);
     locked.as_ref().err().iter().for_each(|why| watcher.remark(&why.to_string()));
@@ -97,17 +97,17 @@ fn spec(args: &JitterArgs, cpu: Cpu) -> JitterSpec {
     }
 }
 
-/// Without the privilege there is still something to measure.
+/// Without the privilege, an ordinary task can still be measured.
 fn refused(error: measure::Error) -> Failure {
     match error.kind() {
         measure::Kind::Isolate(isolate::Kind::Privilege) => Failure::refused(format!(
-            "{error}; --fifo 0 measures as an ordinary task, with what others take"
+            "{error}; hint: --fifo 0 measures as an ordinary task, which others preempt"
         )),
         _ => error.into(),
     }
 }
 
-/// What is told below the rows; above them stands what was going to be run.
+/// The text below the rows; the header above them says what is run.
 fn close(recording: &Recording) -> String {
     seen(recording).map_or_else(String::new, |(spec, series)| {
         ::report::jitter_close(spec, series, &recording.doubts)

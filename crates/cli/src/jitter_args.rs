@@ -1,5 +1,5 @@
-//! What may be typed after `noisefloor jitter`: the letters of Intel's `tif_jitter` with
-//! their meaning, each with a long name. `-h` is one of them, so help is `--help` only.
+//! The options of `noisefloor jitter`: those of Intel's `tif_jitter`, each with a long name. `-h`
+//! is one of them, so that help is `--help` only.
 
 use std::path::{Path, PathBuf};
 
@@ -68,7 +68,7 @@ pub(crate) struct JitterArgs {
 }
 
 impl JitterArgs {
-    /// How long, where that was said.
+    /// The duration, if given.
     pub(crate) fn duration(&self) -> Option<Nanos> {
         self.minutes.or(self.hours)
     }
@@ -117,7 +117,7 @@ mod tests {
         Line::parse_from(line.split(' ')).jitter
     }
 
-    /// Check that the letters mean what they do in `tif_jitter`.
+    /// Check that the short options mean the same as in `tif_jitter`.
     #[test]
     fn letters() {
         let args = parsed("jitter -a 3 -t 20 -l 7 -c -h");
@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(args.duration(), Some(Nanos::from_secs(60)));
     }
 
-    /// Check minutes and hours, that the later of both counts, and that units are read.
+    /// Check minutes and hours, that the last of both is used, and that units are parsed.
     #[test]
     fn durations() {
         let duration = |line| parsed(line).duration();

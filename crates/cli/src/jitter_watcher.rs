@@ -1,6 +1,5 @@
-//! What a person sees while jitter is measured: first what will be run, then how far it is:
-//! one line of standard error that changes where that is a terminal, else rows of standard
-//! output, at most one a second.
+//! Progress of `jitter`: a header, then a progress line on standard error if that is a terminal,
+//! else rows on standard output, at most one per second.
 
 use std::sync::atomic::Ordering;
 
@@ -19,7 +18,7 @@ pub(crate) struct JitterWatcher {
     terminal: Terminal,
     facts: Facts,
     spec: JitterSpec,
-    /// Whether standard output is for people.
+    /// Whether standard output is for the text report.
     is_text: bool,
     has_rows: bool,
     are_rows_begun: bool,
@@ -37,12 +36,12 @@ impl JitterWatcher {
         Ok(Self { terminal, facts, spec, is_text, has_rows, are_rows_begun: false })
     }
 
-    /// Says something on standard error that stays, unless told to be quiet.
+    /// Prints a permanent message to standard error, unless `--quiet` is given.
     pub(crate) fn remark(&mut self, text: &str) {
         self.terminal.remark(text);
     }
 
-    /// Takes the line away, or ends the rows.
+    /// Removes the progress line, or ends the rows.
     pub(crate) fn close(&mut self) {
         self.terminal.clear();
         if std::mem::take(&mut self.are_rows_begun) {
@@ -50,7 +49,7 @@ impl JitterWatcher {
         }
     }
 
-    /// Prints; a reader that went away ends the measurement.
+    /// Prints; if the reader has closed the pipe, the measurement ends.
     fn show(&mut self, text: &str) {
         if print(text).is_ok_and(|is_read| !is_read) {
             self.stop().flag().store(true, Ordering::Relaxed);

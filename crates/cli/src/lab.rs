@@ -1,4 +1,4 @@
-//! `noisefloor lab run` and `check`: experiments, their cells, and what they are held to.
+//! `noisefloor lab run` and `check`: experiments, their cells, limits and baselines.
 
 use std::fs;
 use std::io;
@@ -21,7 +21,7 @@ use crate::printing::{print, print_content, print_json, say};
 use crate::terminal::stop_on_signals;
 use crate::{explain, lab_catalogue};
 
-/// Does what was asked of the lab.
+/// Runs a subcommand of `lab`.
 pub(crate) fn run(command: &LabCommand, output: Output) -> Result<Outcome, Failure> {
     match command {
         LabCommand::List => lab_catalogue::list(output),
@@ -35,7 +35,7 @@ pub(crate) fn run(command: &LabCommand, output: Output) -> Result<Outcome, Failu
 
 fn experiment(args: &RunArgs, output: Output) -> Result<Outcome, Failure> {
     if args.markdown && output.json {
-        return Err(Failure::usage("the report is either JSON or Markdown"));
+        return Err(Failure::usage("--json and --markdown exclude each other"));
     }
     let experiment = find(&args.experiment, &args.how)?;
     let lab = open()?;
@@ -83,7 +83,7 @@ fn print_baseline(
     output: Output,
 ) -> Result<Outcome, Failure> {
     if output.json {
-        return Err(Failure::usage("a baseline is written as TOML: leave out --json"));
+        return Err(Failure::usage("a baseline is TOML; hint: omit --json"));
     }
     let cells = cells(&open()?, experiment.cells(), &args.how, output)?;
     let measured: Vec<Measured> = cells.iter().map(measured).collect();
@@ -91,7 +91,7 @@ fn print_baseline(
     Ok(outcome(&cells, experiment.cells().len(), false))
 }
 
-/// What limits are held against.
+/// What is compared with limits.
 fn measured(cell: &Cell) -> Measured {
     let found = cell_summary(cell).as_ref().map(stats::metrics).unwrap_or_default();
     let metric =
@@ -108,8 +108,7 @@ fn exceeded(breach: &Breach) -> Exceeded {
     Exceeded { kernel, cell, metric, seen, limit, place }
 }
 
-/// An experiment by its name or from its file; its limits name only metrics that there
-/// are.
+/// An experiment by its name or from its file; its limits name existing metrics only.
 pub(crate) fn read(name: &str) -> Result<Experiment, Failure> {
     let is_file = name.contains('/') || Path::new(name).extension().is_some();
     let experiment = match is_file {
@@ -121,7 +120,7 @@ pub(crate) fn read(name: &str) -> Result<Experiment, Failure> {
     Ok(experiment)
 }
 
-/// The same with the changes asked for.
+/// The same with the changes of `--set`, `--kernel` and `--mode`.
 pub(crate) fn find(name: &str, how: &How) -> Result<Experiment, Failure> {
     let experiment = read(name)?;
     let mode = how.mode.map(|mode| match mode {
@@ -141,10 +140,10 @@ fn read_text(name: &str) -> Result<String, Failure> {
         let row = name.split_once('/').filter(|(n, _)| Experiment::builtin(n).is_ok());
         Failure::usage(match (error.kind(), row) {
             (io::ErrorKind::NotFound, Some((builtin, row))) => format!(
-                "there is no file {name}; of the built-in {builtin} the rows of one \
-                 workload are run by: {builtin} --set workload={row}"
+                "there is no file {name}; hint: to run one workload of the built-in \
+                 {builtin}: {builtin} --set workload={row}"
             ),
-            (io::ErrorKind::InvalidData, _) => format!("{name}: it is no text (UTF-8)"),
+            (io::ErrorKind::InvalidData, _) => format!("{name}: not a text file (UTF-8)"),
             _ => format!("{name}: {error}"),
         })
     })
@@ -155,7 +154,7 @@ pub(crate) fn open() -> Result<Lab, Failure> {
     Ok(Lab::open(Cache::find()?)?)
 }
 
-/// Runs plans, or takes their results from the cache.
+/// Runs plans, or reads their results from the cache.
 pub(crate) fn cells(
     lab: &Lab,
     plans: &[Plan],
@@ -177,7 +176,7 @@ fn printable(cells: &[Cell]) -> Vec<Cell> {
     cells.iter().map(Cell::printable).collect()
 }
 
-/// What there is to report.
+/// The results to report.
 fn reported<'a>(
     experiment: &'a Experiment,
     cells: &'a [Cell],
@@ -212,7 +211,7 @@ fn tell(
     }
 }
 
-/// How a run of cells ends: a lost cell is a test that failed, and what was ended early is
+/// The outcome of a run of cells: a lost cell is a failed test, and a run that was ended early has
 /// no verdict.
 fn outcome(cells: &[Cell], planned: usize, exceeds: bool) -> Outcome {
     let lost = |cell: &Cell| matches!(cell.ending, Ending::Lost { .. });

@@ -1,4 +1,4 @@
-//! What may be typed after `noisefloor lab`.
+//! The options of `noisefloor lab`.
 
 use std::path::PathBuf;
 
@@ -168,12 +168,12 @@ pub(crate) struct KernelsArgs {
     pub(crate) fresh: bool,
 }
 
-/// How long a guest may take: a guest that boots within a second is not to be had.
+/// The deadline of a guest, at least one second: no guest boots faster.
 fn deadline(text: &str) -> Result<Nanos, String> {
     let deadline = seconds(text)?;
     let shortest = Nanos::from_secs(1);
     match deadline < shortest {
-        true => Err("a deadline is a second or longer".to_owned()),
+        true => Err("the deadline must be at least 1 s".to_owned()),
         false => Ok(deadline),
     }
 }

@@ -1,4 +1,4 @@
-//! `noisefloor lab list`, `show`, `kernels`: what there is to run, and to run it on.
+//! `noisefloor lab list`, `show`, `kernels`: built-in experiments and available kernels.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -15,11 +15,11 @@ use crate::outcome::{Failure, Outcome};
 use crate::printing::{self, print, print_content};
 use crate::terminal::stop_on_signals;
 
-/// How wide a list is, and its first column.
+/// The widths of a list and of its first column.
 const WIDTH: usize = 80;
 const SPEC_WIDTH: usize = 22;
 
-/// The experiments that are built in, and what cells are made with here.
+/// The built-in experiments, and the agent, counter and QEMU in use.
 pub(crate) fn list(output: Output) -> Result<Outcome, Failure> {
     let experiments = Experiment::builtins()?;
     let parts = Lab::find_made_with();
@@ -38,7 +38,7 @@ pub(crate) fn list(output: Output) -> Result<Outcome, Failure> {
     let lines: String = experiments.iter().map(line).collect();
     let parts = parts.map_or_else(
         |error| {
-            format!("\n{}", paragraph("", &format!("Nothing can be run yet: {error}")))
+            format!("\n{}", paragraph("", &format!("No experiment can be run: {error}")))
         },
         |parts| report::made_with(&parts),
     );
@@ -46,17 +46,17 @@ pub(crate) fn list(output: Output) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-/// An experiment's text, once it has been read.
+/// An experiment's text, after it has been checked.
 pub(crate) fn show(args: &ShowArgs, output: Output) -> Result<Outcome, Failure> {
     if output.json {
-        return Err(Failure::usage("an experiment is written as TOML: leave out --json"));
+        return Err(Failure::usage("an experiment is TOML; hint: omit --json"));
     }
     print_content(lab::read(&args.name)?.with_kernels(&[])?.text())?;
     Ok(Outcome::Done)
 }
 
-/// Gets the kernels that were named, and lists those that are kept and those that Debian's
-/// archive has. With `--fresh` alone the archive is asked for the latter.
+/// Downloads the named kernels, and lists the cached ones and those of Debian's archive. With
+/// `--fresh` alone the list of the archive is updated.
 pub(crate) fn kernels(args: &KernelsArgs, output: Output) -> Result<Outcome, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     stop_on_signals(&stop)?;
@@ -97,14 +97,13 @@ fn suite_json(suite: &SuiteKernels) -> serde_json::Value {
 fn text(kept: &[Kernel], suites: Option<&[SuiteKernels]>) -> String {
     let mut text = String::new();
     if !kept.is_empty() {
-        text += "Kept\n";
+        text += "Cached\n";
     }
     text.extend(kept.iter().map(kept_text));
     match suites {
         None => {}
         Some([]) => {
-            text +=
-                "Debian's archive has not been asked yet: lab kernels --fresh asks it\n";
+            text += "Debian's archive has not been listed yet; hint: noisefloor lab kernels --fresh\n";
         }
         Some(suites) => {
             text +=
@@ -112,11 +111,10 @@ fn text(kept: &[Kernel], suites: Option<&[SuiteKernels]>) -> String {
             text.extend(suites.iter().map(suite_text));
         }
     }
-    text + "Also: running, this machine's own; or the path of a kernel image\n"
+    text + "Also: running (this machine's kernel), or the path of a kernel image\n"
 }
 
-/// A kernel that is kept; one whose name is too long for its column has it on a line of
-/// its own.
+/// A cached kernel; a name that is too long for its column is on a separate line.
 fn kept_text(kernel: &Kernel) -> String {
     let Kernel { spec, release, package_version, .. } = kernel;
     let version = package_version.as_deref().unwrap_or_default();

@@ -1,6 +1,4 @@
-//! What a person sees while cells run: remarks, and how far it is.
-//!
-//! Goes to standard error, only where that is a terminal.
+//! Messages and progress of the lab, on standard error, if that is a terminal.
 
 use std::time::Duration;
 
@@ -8,16 +6,16 @@ use ::lab::{Audience, Progress};
 
 use crate::progress_line::ProgressLine;
 
-/// Shows on standard error what goes on, where that is a terminal.
+/// Shows progress on standard error, if that is a terminal.
 pub(crate) struct Watcher(ProgressLine);
 
 impl Watcher {
-    /// One that shows nothing if told to be quiet.
+    /// Shows nothing with `--quiet`.
     pub(crate) fn new(quiet: bool) -> Self {
         Self(ProgressLine::new(quiet))
     }
 
-    /// Takes the progress line away.
+    /// Removes the progress line.
     pub(crate) fn clear(&mut self) {
         self.0.clear();
     }
@@ -33,7 +31,7 @@ impl Audience for Watcher {
     }
 }
 
-/// How far it is, in one line; what is nought is not told.
+/// The progress as one line; counts of zero are omitted.
 fn line(progress: Progress) -> String {
     let Progress { cells, ran, cached, lost, running, left } = progress;
     let mut line = format!("{} of {cells} cells done", ran + cached);
@@ -51,7 +49,7 @@ fn line(progress: Progress) -> String {
 mod tests {
     use super::*;
 
-    /// Check that the line says what there is to say, and no noughts.
+    /// Check that the line contains all counts but those of zero.
     #[test]
     fn lines() {
         let begun = Progress { cells: 6, running: 2, ..Progress::default() };

@@ -1,4 +1,4 @@
-//! `latency`: how late a timer wakes a thread.
+//! `latency`: timer wake-up latency.
 
 use measure::Spec;
 use recording::LatencySpec;

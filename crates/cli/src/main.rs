@@ -1,24 +1,24 @@
-//! noisefloor: what does Linux take from your program, who took it, how do you take it
-//! back?
+//! noisefloor measures OS noise and scheduling jitter on Linux, attributes it to its sources,
+//! isolates CPUs reversibly, and compares kernels exactly.
 //!
 //! ```text
-//! main ── args ──▶ check   facts   ticks   noise     one module a command:
+//! main ── args ──▶ check   facts   ticks   noise     one module per command:
 //!                  jitter  latency run     nohz      parse ▶ one room ▶ report ▶ exit code
 //!                  slices  wakers  restore report    generate
 //!   lab            lab_args, lab_catalogue, lab_watcher, explain
 //!   jitter         jitter_args, jitter_watcher, supervisor
 //!   slices         slices_args
-//!   isolating      a CPU kept free meanwhile, and everything given back
+//!   isolating      isolation of CPUs, and the restoration of settings
 //!   claiming       CPUs on which no other noisefloor measures
-//!   measuring      what the measuring commands share: CPUs, facts, saving, printing
-//!   destination    files and standard output, as what -o names
-//!   command_line   the command that is meant where none is named; usage errors
-//!   printing       the way to standard output and standard error
+//!   measuring      shared by the measuring commands: CPUs, facts, saving, printing
+//!   destination    the files or standard output that -o names
+//!   command_line   the default command; usage errors
+//!   printing       output to standard output and standard error
 //!   terminal       progress, live ticks, Ctrl-C
-//!   outcome        exit codes, and which failure has which
+//!   outcome        exit codes, and the exit code of each failure
 //! ```
 #![forbid(unsafe_code)]
-// What is printed passes the filter in `printing`.
+// All output passes the filter in `printing`.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod args;

@@ -1,4 +1,4 @@
-//! What the measuring commands share: which CPUs, and how a measurement is reported and saved.
+//! Shared by the measuring commands: the choice of CPUs, reporting and saving.
 
 use facts::{Facts, Root};
 use measure::{Spec, Watch};
@@ -11,16 +11,16 @@ use crate::outcome::{Failure, Outcome};
 use crate::printing::{print, print_json, say};
 use crate::terminal::Terminal;
 
-/// `isolate::choose` for CPUs to run on, `isolate::watch` for CPUs to look at.
+/// `isolate::choose` for CPUs to run on, `isolate::watch` for CPUs to observe.
 type Choose = fn(Option<&CpuSet>, &Facts) -> Result<CpuSet, isolate::Error>;
 
-/// What a measuring command begins with: this machine's facts and the CPUs to measure.
+/// The input of a measuring command: this machine's facts and the CPUs to measure.
 pub(crate) struct Place {
     pub(crate) facts: Facts,
     pub(crate) cpus: CpuSet,
 }
 
-/// A mistake in what was asked is reported before a CPU that cannot be had.
+/// Usage errors are reported before CPUs that are not available.
 pub(crate) fn mistake_or(spec: &Spec, facts: &Facts, why: isolate::Error) -> Failure {
     match measure::refuse(spec, facts) {
         Err(mistake) if mistake.kind() == measure::Kind::Spec => mistake.into(),
@@ -29,16 +29,16 @@ pub(crate) fn mistake_or(spec: &Spec, facts: &Facts, why: isolate::Error) -> Fai
 }
 
 impl Place {
-    /// Reads the facts, and refuses CPUs that cannot be had before anything is measured.
-    /// `choose` says which CPUs those asked for are.
+    /// Reads the facts, and checks before the measurement that the CPUs are available. `choose`
+    /// selects the CPUs.
     pub(crate) fn find(asked: &Where, choose: Choose) -> Result<Self, Failure> {
         let facts = Facts::read(&Root::live());
         let cpus = choose(asked.cpus.as_ref(), &facts)?;
         Ok(Self { facts, cpus })
     }
 
-    /// The same for CPUs to run on, and what is to be measured there: mistakes in that are
-    /// reported before anything else.
+    /// The same for CPUs to run on, with the specification: errors in it are reported before
+    /// anything else.
     pub(crate) fn find_for(
         asked: &Where,
         spec: impl Fn(CpuSet, &Facts) -> Spec,
@@ -53,7 +53,7 @@ impl Place {
         Ok((Self { facts, cpus }, spec))
     }
 
-    /// Measures, and takes the progress line away.
+    /// Measures, and removes the progress line.
     pub(crate) fn measure(
         &self,
         spec: &Spec,
@@ -65,8 +65,8 @@ impl Place {
     }
 }
 
-/// Reports what was measured, saves it where that was asked, and says how it ended. What
-/// cannot be reported is saved all the same.
+/// Reports a recording, saves it if requested, and returns the outcome. A recording is saved even
+/// if the report fails.
 pub(crate) fn finish(
     recording: &Recording,
     asked: &Where,
@@ -96,7 +96,7 @@ pub(crate) fn show(
     Ok(())
 }
 
-/// Holds what was measured against the limits given, unless it ended badly already.
+/// Checks a recording against the limits, unless the outcome is a failure already.
 pub(crate) fn judge(outcome: Outcome, recording: &Recording, limits: Limits) -> Outcome {
     let exceeded = ::report::exceeded(recording, &limits);
     exceeded.iter().for_each(say);

@@ -1,5 +1,5 @@
-//! `nohz test` and `nohz stress`: whether the tick of a CPU stops, how long that takes, how
-//! often it fails, and what keeps it.
+//! `nohz test` and `nohz stress`: whether the tick of a CPU stops, how long that takes, how often
+//! it fails, and what prevents it.
 
 use ::facts::{Facts, Root};
 use measure::{Spec, Watch};
@@ -33,7 +33,7 @@ pub(crate) fn run(command: &NohzCommand, output: Output) -> Result<Outcome, Fail
         measuring::mistake_or(&spec(place.cpu.unwrap_or(Cpu::new(0))), &facts, why)
     })?;
     let (cpu, spec) = (pick.cpu, spec(pick.cpu));
-    // Where it cannot be, nothing is changed first.
+    // Checked before any setting is changed.
     measure::refuse(&spec, &facts)?;
     let claimed = place.claiming.claim_for(&spec, &cpu.into(), output.quiet)?;
     tell_pick(&pick, output.quiet);
@@ -61,7 +61,7 @@ fn spec(place: &NohzPlace, cpu: Cpu, tries: Option<u64>, stay_ns: Nanos) -> Nohz
     }
 }
 
-/// Whether the tick did not stop when it was to.
+/// Whether the tick failed to stop.
 fn failed(recording: &Recording) -> bool {
     let series = recording.body.nohz();
     series.is_some_and(|series| series.tries.iter().any(|tried| !tried.entered))

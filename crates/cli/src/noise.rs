@@ -1,4 +1,4 @@
-//! `noise`: how much a spinning CPU loses, and to whom.
+//! `noise`: OS noise of each CPU, and its sources.
 
 use ::facts::{Facts, Root};
 use measure::Spec;
@@ -40,16 +40,16 @@ pub(crate) fn run(args: &NoiseArgs, output: Output) -> Result<Outcome, Failure> 
     Ok(measuring::judge(outcome, &recording, limits))
 }
 
-/// The recording; where real-time tasks were throttled, with how to measure without that.
+/// The recording; if real-time tasks were throttled, with a hint how to disable that.
 fn with_offer(mut recording: Recording) -> Recording {
     let throttled = |doubt: &&mut Doubt| doubt.code == Code::RtThrottled;
     for doubt in recording.doubts.iter_mut().filter(throttled) {
-        doubt.text += "; hint: --unthrottled switches that off meanwhile (root)";
+        doubt.text += "; hint: --unthrottled disables that during the run (root)";
     }
     recording
 }
 
-/// Measures while real-time tasks may have all of the CPUs. The facts are those of that time.
+/// Measures with RT throttling disabled. The facts are read in that state.
 fn unthrottled<T>(
     place: Place,
     quiet: bool,
@@ -72,7 +72,7 @@ fn spec(args: &NoiseArgs, cpus: CpuSet) -> Spec {
     })
 }
 
-/// The recording as text, and what went on around the gap that ended it.
+/// The recording as text, with the events around the gap that ended it.
 fn told(recording: &mut Recording, args: &NoiseArgs) -> String {
     let text = ::report::text(recording);
     let around = |series: &mut NoiseSeries| ::report::around(series, args.stop_above?);

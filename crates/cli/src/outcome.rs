@@ -1,4 +1,4 @@
-//! Exit codes, and which failure has which.
+//! Exit codes, and the exit code of each failure.
 
 use std::fmt;
 use std::process::ExitCode;
@@ -18,11 +18,11 @@ pub(crate) enum Outcome {
     Doubtful,
     /// A bug.
     Bug,
-    /// As the program that was run, or was not.
+    /// The exit code of the program of `run`.
     Program(u8),
 }
 
-/// What shells say of a program that cannot be run, and of one that is not there.
+/// The exit codes of shells for a program that cannot be executed, and for one that is not found.
 const NOT_EXECUTABLE: u8 = 126;
 const NO_PROGRAM: u8 = 127;
 
@@ -40,7 +40,7 @@ impl Outcome {
         }
     }
 
-    /// The one with that exit code.
+    /// The outcome with that exit code.
     pub(crate) fn of_code(code: i32) -> Option<Self> {
         [
             Self::Done,
@@ -61,7 +61,7 @@ impl From<Outcome> for ExitCode {
     }
 }
 
-/// Why a command did not do what it was asked.
+/// Why a command failed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Failure {
     outcome: Outcome,
@@ -79,12 +79,12 @@ impl Failure {
         Self { outcome: Outcome::Refused, text: text.to_string() }
     }
 
-    /// Ended before anything was measured.
+    /// Ended before the measurement.
     fn incomplete(text: impl fmt::Display) -> Self {
         Self { outcome: Outcome::Doubtful, text: text.to_string() }
     }
 
-    /// What went wrong should not be possible.
+    /// An internal error.
     pub(crate) fn bug(text: impl fmt::Display) -> Self {
         Self { outcome: Outcome::Bug, text: text.to_string() }
     }

@@ -1,12 +1,12 @@
-//! Text on its way to standard output and standard error. Nothing else in this room writes there.
+//! Output to standard output and standard error; no other module of this crate writes there.
 //!
-//! Names of threads, devices and files, the kernel's words and errors may hold anything, escape
-//! sequences too. What is printed for people passes one filter here: of the characters that a
-//! terminal acts on or does not show, line feeds and tabs are left, and everything else is
-//! written as an escape ([`units::printable_lines`]). A line feed in a name is `report`'s concern,
-//! and that of who makes an error's text. Where the locale is not UTF-8, the text is ASCII.
+//! Names of threads, devices and files, kernel messages and errors can contain any character,
+//! including escape sequences. Text passes one filter here: of the characters that a terminal
+//! interprets or does not show, line feeds and tabs are left, and all others are written as
+//! escapes ([`units::printable_lines`]). Line feeds in names are escaped by `report`, and by the
+//! code that creates an error's text. If the locale is not UTF-8, the text is ASCII.
 //!
-//! JSON stays the same value: in its strings such characters become `\u` escapes.
+//! JSON keeps its value: in strings such characters become `\u` escapes.
 
 use std::borrow::Cow;
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -16,7 +16,7 @@ use units::{escape, is_hidden, printable_lines};
 
 use crate::outcome::Failure;
 
-/// Prints text for people to standard output; says whether it is still read.
+/// Prints text to standard output; returns whether it is still read.
 pub(crate) fn print(text: &str) -> Result<bool, Failure> {
     print_exactly(&for_people(text, is_ascii_only()))
 }
@@ -27,7 +27,7 @@ pub(crate) fn print_json(json: &str) -> Result<(), Failure> {
     print_exactly("\n").map(drop)
 }
 
-/// Prints the content of a file to standard output: exactly, but to a terminal as for people.
+/// Prints the content of a file to standard output: unchanged, but filtered on a terminal.
 pub(crate) fn print_content(text: &str) -> Result<bool, Failure> {
     match io::stdout().is_terminal() {
         true => print(text),
@@ -44,8 +44,8 @@ fn print_exactly(text: &str) -> Result<bool, Failure> {
     }
 }
 
-/// Prints a message to standard error. Its further lines are indented, so that none of them can
-/// be mistaken for a message.
+/// Prints a message to standard error. Further lines are indented, so that none of them looks
+/// like a message.
 pub(crate) fn say(text: impl std::fmt::Display) {
     let text = text.to_string();
     let mut message = String::from("noisefloor:");
@@ -61,7 +61,7 @@ pub(crate) fn say(text: impl std::fmt::Display) {
     say_lines(&(message + "\n"));
 }
 
-/// Prints lines for people to standard error.
+/// Prints lines of text to standard error.
 pub(crate) fn say_lines(text: &str) {
     say_exactly(&for_people(text, is_ascii_only()));
 }
@@ -72,13 +72,13 @@ pub(crate) fn say_json(json: &str) {
     say_exactly("\n");
 }
 
-/// Draws a line over the last one, or only erases that.
+/// Replaces the last line, or only erases it.
 pub(crate) fn draw_line(text: Option<&str>) {
     let text = text.map_or(Cow::default(), |text| for_people(text, is_ascii_only()));
     say_exactly(&format!("\r\x1b[K{text}"));
 }
 
-/// Where standard error is closed, there is no place to say so.
+/// Errors are ignored: if standard error is closed, they cannot be reported.
 fn say_exactly(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
@@ -104,7 +104,7 @@ fn for_people(text: &str, ascii_only: bool) -> Cow<'_, str> {
     for c in text.chars() {
         match c {
             c if c.is_ascii() => ascii.push(c),
-            // As wide as what they stand for, so that columns stay.
+            // As wide as the original, so that columns stay aligned.
             'µ' => ascii.push('u'),
             '×' => ascii.push('x'),
             '±' => ascii.push('+'),
@@ -118,8 +118,8 @@ fn for_people(text: &str, ascii_only: bool) -> Cow<'_, str> {
     Cow::Owned(ascii)
 }
 
-/// The same JSON, with escapes for characters that are hidden, or not ASCII: outside of strings
-/// there is none but line feeds.
+/// The same JSON, with escapes for characters that are hidden or not ASCII; outside of strings
+/// these are line feeds only.
 fn escaped_json(json: &str, ascii_only: bool) -> Cow<'_, str> {
     let is_escaped =
         |c: char| (is_hidden(c) && c != '\n') || (ascii_only && !c.is_ascii());
@@ -144,7 +144,7 @@ fn escaped_json(json: &str, ascii_only: bool) -> Cow<'_, str> {
 mod tests {
     use super::*;
 
-    /// Check that layout stays, and that what a terminal would act on does not.
+    /// Check that layout is preserved, and that characters which a terminal interprets are not.
     #[test]
     fn people() {
         let shown = |text, ascii_only| for_people(text, ascii_only).into_owned();

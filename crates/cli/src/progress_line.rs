@@ -1,5 +1,4 @@
-//! The one line of standard error that tells how far something is, where that is a
-//! terminal.
+//! The progress line on standard error, if that is a terminal.
 
 use std::io::{self, IsTerminal};
 
@@ -8,13 +7,13 @@ use crate::printing::{draw_line, say};
 pub(crate) struct ProgressLine {
     /// Whether there are remarks: standard error is a terminal.
     is_heard: bool,
-    /// Whether that terminal can draw over a line.
+    /// Whether that terminal can replace a line.
     is_shown: bool,
     is_drawn: bool,
 }
 
 impl ProgressLine {
-    /// One that is never shown if told to be quiet.
+    /// Never shown with `--quiet`.
     pub(crate) fn new(quiet: bool) -> Self {
         let is_heard = !quiet && io::stderr().is_terminal();
         Self { is_heard, is_shown: is_heard && !is_dumb(), is_drawn: false }
@@ -24,7 +23,7 @@ impl ProgressLine {
         self.is_shown
     }
 
-    /// Shows this instead of what was shown.
+    /// Replaces the text of the line.
     pub(crate) fn draw(&mut self, text: &str) {
         if self.is_shown {
             draw_line(Some(&format!("noisefloor: {text}")));
@@ -32,14 +31,14 @@ impl ProgressLine {
         }
     }
 
-    /// Takes the line away.
+    /// Removes the line.
     pub(crate) fn clear(&mut self) {
         if std::mem::take(&mut self.is_drawn) {
             draw_line(None);
         }
     }
 
-    /// Says something that stays, above the line.
+    /// Prints a permanent message above the line.
     pub(crate) fn say(&mut self, text: &str) {
         if self.is_heard {
             self.clear();

@@ -1,4 +1,4 @@
-//! `report`: a saved recording, reported again.
+//! `report`: the report of a saved recording.
 
 use std::io;
 use std::path::Path;

@@ -1,7 +1,7 @@
-//! `restore`: puts back what a killed run left changed.
+//! `restore`: restores settings left behind by a killed run.
 //!
-//! What root's runs changed only root can see: to another user, it is unknown whether there is
-//! anything to put back.
+//! Only root can read the journal of root's runs: for another user, it is unknown whether it has
+//! settings to restore.
 
 use std::path::Path;
 
@@ -35,18 +35,18 @@ pub(crate) fn run(output: Output) -> Result<Outcome, Failure> {
     }
 }
 
-/// A line for each setting. `is_part`: root's may have to be put back, too.
+/// One line per setting. `is_part`: there may be settings of root's runs, too.
 fn text(returned: &[Returned], is_part: bool) -> String {
     match (returned, is_part) {
-        ([], false) => "Nothing to put back.\n".to_owned(),
-        ([], true) => "Runs of this user left nothing to put back.\n".to_owned(),
+        ([], false) => "Nothing to restore.\n".to_owned(),
+        ([], true) => "Nothing to restore from runs of this user.\n".to_owned(),
         (returned, _) => {
             returned.iter().map(|one| printable(&line(one)).into_owned() + "\n").collect()
         }
     }
 }
 
-/// How many settings stay changed, and what helps those who are not root. Why each of them stays
+/// How many settings were not restored, and a hint for users who are not root. The reason of each
 /// is in its line.
 fn stays(refused: usize, all: usize) -> String {
     let hint = match rustix::process::geteuid().is_root() {
@@ -56,10 +56,10 @@ fn stays(refused: usize, all: usize) -> String {
     format!("failed to restore {refused} of {all} settings{hint}")
 }
 
-/// What a user who is not root is to know of root's.
+/// The message about root's journal for other users.
 fn unseen(path: &Path) -> String {
     format!(
-        "settings that root's runs changed are not shown: only root can read {}; hint: sudo \
+        "settings changed by runs of root are not listed: only root can read {}; hint: sudo \
          noisefloor restore",
         path.display()
     )

@@ -1,5 +1,5 @@
-//! `run`: any program on CPUs of its own, and what it suffered. Standard input and output are
-//! the program's, and so is the exit code; what is to be told goes to standard error.
+//! `run`: a program on isolated CPUs, and its interruptions. Standard input, standard output and
+//! the exit code are the program's; the report is printed to standard error.
 
 use ::facts::{Facts, Root};
 use blame::{Threads, Watcher};
@@ -21,7 +21,8 @@ pub(crate) fn run(args: &RunArgs, output: Output) -> Result<Outcome, Failure> {
         return Err(taken.refuse("standard output is the program's; name a file"));
     }
     let facts = Facts::read(&Root::live());
-    // Signals are the program's, from before anything is changed until all is as it was.
+    // Signals are forwarded to the program from before the first change of a setting until all
+    // settings are restored.
     let mut relayed = Relayed::begin(output.quiet)?;
     let pick = isolate::pick_all(args.cpus.as_ref(), &facts)?;
     let claimed = args.claiming.claim(&pick.cpus, output.quiet)?;
@@ -30,7 +31,7 @@ pub(crate) fn run(args: &RunArgs, output: Output) -> Result<Outcome, Failure> {
         watched(args, &pick, &facts, &mut relayed)
     })?;
     claimed.doubt(&mut recording);
-    // The program's exit code is worth more than that this could not be saved.
+    // The program's exit code takes precedence over a failure to save.
     if let Some(Err(why)) = saved_to.map(|to| to.save(&recording)) {
         say(why);
     }
@@ -40,11 +41,11 @@ pub(crate) fn run(args: &RunArgs, output: Output) -> Result<Outcome, Failure> {
     tell(&recording, output)?;
     match &recording.body {
         Body::Run { series, .. } => Ok(Outcome::Program(series.ended.code())),
-        _ => Err(Failure::bug("another kind of recording")),
+        _ => Err(Failure::bug("unexpected kind of recording")),
     }
 }
 
-/// Passes signals on, and ends nothing.
+/// Forwards signals, and does not end the run.
 struct Relayed {
     stop: Stop,
     relay: Relay,
@@ -72,8 +73,8 @@ impl Watch for Relayed {
     }
 }
 
-/// Runs the program while the kernel's events are watched, by whoever can. This tool's own
-/// threads stay off the program's CPUs, where there is another.
+/// Runs the program while the kernel's events are traced with the best available source. The
+/// threads of noisefloor stay off the program's CPUs, if there are others.
 fn watched(
     args: &RunArgs,
     pick: &Pick,
@@ -109,9 +110,9 @@ fn picked(why: Reason) -> Picked {
 
 fn refused(error: measure::Error) -> Failure {
     match error.kind() {
-        measure::Kind::Isolate(isolate::Kind::Privilege) => {
-            Failure::refused(format!("{error}; without --fifo it is an ordinary task"))
-        }
+        measure::Kind::Isolate(isolate::Kind::Privilege) => Failure::refused(format!(
+            "{error}; hint: without --fifo, the program is an ordinary task"
+        )),
         _ => error.into(),
     }
 }

@@ -1,4 +1,4 @@
-//! `slices`: how long CPU-bound processes run before something preempts them, and who does it.
+//! `slices`: time slices of CPU-bound processes, and what ends them.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::outcome::{Failure, Outcome};
 use crate::slices_args::SlicesArgs;
 use crate::terminal::Terminal;
 
-/// As many as partners make that wake each other up all the time.
+/// The highest rate of switches of a CPU, reached by two threads that wake each other up.
 const SWITCHES_PER_SECOND: u64 = 100_000;
 /// 256 MiB of them.
 const SWITCHES_ALL: u64 = 1 << 24;
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &SlicesArgs, output: Output) -> Result<Outcome, Failure>
     let mut files = args.output.iter().map(|file| Destination::new("-o", file));
     let output = destination::check(files.clone(), output)?;
     let asked = Where { cpus: args.cpus.clone(), output: None };
-    // Where it cannot be, nothing is changed first.
+    // Checked before any setting is changed.
     let (place, spec) =
         Place::find_for(&asked, |cpus, _| Spec::Slices(args.spec(&cpus)))?;
     let claimed = args.claiming.claim_for(&spec, &place.cpus, output.quiet)?;
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &SlicesArgs, output: Output) -> Result<Outcome, Failure>
     outcome
 }
 
-/// Measures while the scheduler's switches are watched; where they cannot be, that is a doubt.
+/// Measures while the scheduler's switches are traced; if that is not possible, it is a doubt.
 fn watched(
     args: &SlicesArgs,
     spec: SlicesSpec,
@@ -51,14 +51,14 @@ fn watched(
     terminal: &mut Terminal,
 ) -> Result<Recording, Failure> {
     let watch = match args.no_trace {
-        true => Err("asked for".to_owned()),
+        true => Err("disabled by option".to_owned()),
         false => SwitchWatch::start(&place.cpus, room(&spec), &place.facts)
             .map_err(|why| why.to_string()),
     };
     let (recording, wakers) = counted(args, spec, place, terminal);
     let mut recording = recording?;
     let Body::Slices { series, .. } = &mut recording.body else {
-        return Err(Failure::bug("another kind of recording"));
+        return Err(Failure::bug("unexpected kind of recording"));
     };
     match watch {
         Ok(watch) => {
@@ -68,14 +68,14 @@ fn watched(
             recording.doubts.extend(doubts);
         }
         Err(why) => {
-            let text = format!("nobody watched who ended slices: {why}");
+            let text = format!("scheduler switches were not traced: {why}");
             recording.doubts.push(Doubt::new(Code::Unwatched, text));
         }
     }
     Ok(recording)
 }
 
-/// Measures while wake-ups are counted, where they may be.
+/// Measures while wake-ups are counted, if permitted.
 fn counted(
     args: &SlicesArgs,
     spec: SlicesSpec,
@@ -105,8 +105,8 @@ fn counted(
     (measured.unwrap_or_else(|| place.measure(&spec, terminal)), wakers)
 }
 
-/// For how many switches of each CPU there is to be room: more than are to be expected, and all
-/// together no more than a machine can spare.
+/// The capacity for switches of each CPU: more than are expected, with a limit on the memory of all
+/// CPUs together.
 fn room(spec: &SlicesSpec) -> u32 {
     let steps = u64::try_from(spec.steps.len() + 1).unwrap_or(1);
     let seconds = spec.duration_ns.get() / 1_000_000_000 + 1;
@@ -115,7 +115,7 @@ fn room(spec: &SlicesSpec) -> u32 {
     u32::try_from(expected.min(share).max(1)).unwrap_or(u32::MAX)
 }
 
-/// A picture, or the recording, as the file's name ends.
+/// Writes a picture or the recording, by the file's extension.
 fn write(recording: &Recording, to: Destination) -> Result<(), Failure> {
     match picture_of(to.file()) {
         Some(_) => draw(recording, to),
@@ -125,7 +125,7 @@ fn write(recording: &Recording, to: Destination) -> Result<(), Failure> {
 
 type Picture = fn(&Facts, &SlicesSpec, &SlicesSeries) -> String;
 
-/// What kind of picture a file is to be, as its name ends; `None`: none.
+/// The kind of picture, by the file's extension; `None`: not a picture.
 fn picture_of(file: &Path) -> Option<Picture> {
     match file.extension().and_then(OsStr::to_str) {
         Some("svg") => Some(::report::slices_svg),
@@ -137,11 +137,11 @@ fn picture_of(file: &Path) -> Option<Picture> {
 /// Writes a picture of a recording of slices.
 pub(crate) fn draw(recording: &Recording, to: Destination) -> Result<(), Failure> {
     let Some(picture) = picture_of(to.file()) else {
-        return Err(to.refuse("a picture is FILE.svg or FILE.html"));
+        return Err(to.refuse("expected FILE.svg or FILE.html"));
     };
     let Body::Slices { spec, series } = &recording.body else {
         let kind = recording.body.kind();
-        return Err(Failure::usage(format!("-o: there is no picture of {kind}")));
+        return Err(Failure::usage(format!("-o: recordings of {kind} have no picture")));
     };
     to.write(&picture(&recording.facts, spec, series))
 }

@@ -9,12 +9,11 @@ use units::{CpuSet, Nanos};
 use crate::args::{cpu_list, seconds, span};
 use crate::claiming::Claiming;
 
-/// As many sleepers as the 2009 report's program had: one for eight spinners.
+/// Number of spinners per sleeper, as in the program of the 2009 report.
 const SPINNERS_EACH: u32 = 8;
-/// Turns of each step, where there are several and nobody says how many: as few as show a
-/// spread.
+/// Default number of rounds with several variants: the fewest that show a spread.
 const TURNS: u32 = 3;
-/// How often the 2009 report's program printed.
+/// Interval at which the program of the 2009 report printed.
 const CLASSIC_SAMPLE: Nanos = Nanos::from_secs(1);
 
 #[derive(Debug, clap::Args)]
@@ -79,7 +78,7 @@ pub(crate) struct SlicesArgs {
 }
 
 impl SlicesArgs {
-    /// What is to be measured on these CPUs.
+    /// The specification of the measurement on these CPUs.
     pub(crate) fn spec(&self, cpus: &CpuSet) -> SlicesSpec {
         let own = self.spinners.div_ceil(SPINNERS_EACH);
         let turns = if self.steps.is_empty() { 1 } else { TURNS };
@@ -104,16 +103,16 @@ impl SlicesArgs {
     }
 }
 
-/// `NAME=VALUE`, or several with commas.
+/// Parses `NAME=VALUE`, or several separated by commas.
 fn one_step(text: &str) -> Result<Step, String> {
     let settings = text.split(',').map(one_setting).collect::<Result<_, _>>()?;
     Ok(Step { settings })
 }
 
 fn one_setting(text: &str) -> Result<StepSetting, String> {
-    let (name, value) = text
-        .split_once('=')
-        .ok_or_else(|| format!("'{text}' is not SETTING=VALUE: WAKEUP_PREEMPTION=off"))?;
+    let (name, value) = text.split_once('=').ok_or_else(|| {
+        format!("'{text}' is not of the form SETTING=VALUE (WAKEUP_PREEMPTION=off)")
+    })?;
     let (name, value) = (name.trim().to_owned(), value.trim().to_owned());
     isolate::Tuning::from_str(&format!("{name}={value}"))
         .map_err(|why| why.to_string())?;

@@ -1,10 +1,9 @@
-//! A process that runs what may crash, and the one that watches over it: this tool, started
-//! again by itself.
+//! Supervision of a process that may crash: noisefloor, started again by itself.
 //!
-//! The supervised process measures and prints; the supervisor passes signals on to it, waits
-//! for it, and passes its exit code on. It also learns when the process was ended by what it
-//! ran: one that ends by itself says so first, with a byte through its standard input. It
-//! cannot outlive its supervisor (`isolate::tether`).
+//! The supervised process measures and prints; the supervisor forwards signals to it, waits
+//! for it, and returns its exit code. A process that ends by itself first sends a byte through
+//! its standard input; without that byte, the library that it ran has ended it. It cannot outlive
+//! its supervisor (`isolate::tether`).
 
 use std::env;
 use std::io::{self, ErrorKind, Read};
@@ -32,22 +31,22 @@ use crate::terminal::INTERRUPTED;
 
 /// Set for the supervised process, to its supervisor's number.
 const SUPERVISOR: &str = "NOISEFLOOR_SUPERVISOR";
-/// What a supervised process says before it ends by itself,
+/// The byte that a supervised process sends before it ends by itself,
 const ENDED: u8 = b'.';
-/// and before it is killed because a library does not return.
+/// and the one before it is killed because a library does not return.
 const GAVE_UP: u8 = b'!';
-/// What a process's own mistakes end it with.
+/// The signals that a process's own errors raise.
 const CRASHES: [i32; 7] = [SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP];
 const PASSED_ON: [(i32, Signal); 3] =
     [(SIGHUP, Signal::HUP), (SIGINT, Signal::INT), (SIGTERM, Signal::TERM)];
 
-/// Whether this process is a supervised one.
+/// Whether this process is supervised.
 pub(crate) fn is_supervised() -> bool {
     let supervisor = env::var(SUPERVISOR).ok().and_then(|number| number.parse().ok());
     supervisor == Some(parent_id())
 }
 
-/// What a supervised process does; at its end, however that went, it says so.
+/// The main function of a supervised process; it reports its end, successful or not.
 pub(crate) fn supervised(
     life: impl FnOnce() -> Result<Outcome, Failure>,
 ) -> Result<Outcome, Failure> {
@@ -56,12 +55,12 @@ pub(crate) fn supervised(
     ended
 }
 
-/// Ends a supervised process whose library does not return: nothing else would.
+/// Ends a supervised process whose library does not return.
 pub(crate) fn give_up(library: &Path, after: Nanos) {
     if is_supervised() {
         printing::say(format_args!(
-            "failed to end the workload: the function of {} has not returned for {} s after the \
-             end; nothing is kept of this run",
+            "failed to end the workload: the function of {} has not returned within {} s after the \
+             end; this run is discarded",
             library.display(),
             after.as_secs_f64().round(),
         ));
@@ -70,22 +69,22 @@ pub(crate) fn give_up(library: &Path, after: Nanos) {
     }
 }
 
-/// Tells the supervisor; one that is gone has ended this process, too.
+/// Notifies the supervisor; if that has ended, it has ended this process, too.
 fn say(word: u8) {
     let _ = rustix::io::write(io::stdin(), &[word]);
 }
 
-/// Who watches over a supervised process; signals do not end it any more.
+/// The supervisor; signals do not end it.
 pub(crate) struct Supervisor(Signals);
 
 impl Supervisor {
-    /// One that has not started anything yet.
+    /// A supervisor without a process.
     pub(crate) fn new() -> Result<Self, Failure> {
         Signals::new().map(Self).map_err(Failure::refused)
     }
 
-    /// Starts this tool again, supervised, with what it was called with and perhaps one
-    /// argument more, and waits for it.
+    /// Starts noisefloor again, supervised, with the same arguments and at most one more, and waits
+    /// for it.
     pub(crate) fn watch_over(
         self,
         library: &Path,
@@ -93,7 +92,7 @@ impl Supervisor {
     ) -> Result<Outcome, Failure> {
         let (mut end, its_end) = UnixStream::pair().map_err(Failure::refused)?;
         let mut child = start(its_end, more).map_err(|error| {
-            Failure::refused(format!("this tool cannot be started again: {error}"))
+            Failure::refused(format!("failed to start noisefloor again: {error}"))
         })?;
         let status = self.0.pass_on_until_ended(&mut child).map_err(Failure::refused)?;
         end.set_nonblocking(true).map_err(Failure::refused)?;
@@ -106,7 +105,7 @@ impl Supervisor {
 }
 
 fn start(its_end: UnixStream, more: Option<&str>) -> io::Result<Child> {
-    // The link leads to this very program, even if its file was replaced meanwhile.
+    // The link refers to this program even if its file was replaced.
     let mut command = Command::new("/proc/self/exe");
     command.arg0("noisefloor").args(env::args_os().skip(1)).args(more);
     command.env(SUPERVISOR, std::process::id().to_string());
@@ -128,7 +127,7 @@ fn outcome(
             format!("{how} ({name}, signal {signal})")
         }
         (None, Some(INTERRUPTED)) if !has_said_so => {
-            "was interrupted twice before it came back".to_owned()
+            "was interrupted twice before it returned".to_owned()
         }
         (None, code) => match code.and_then(Outcome::of_code) {
             Some(outcome) if has_said_so || outcome == Outcome::Bug => {
@@ -137,12 +136,11 @@ fn outcome(
             _ => format!("ended its process ({status})"),
         },
     };
-    let text =
-        format!("the workload's library {library} {what}: nothing is kept of this run");
+    let text = format!("the workload's library {library} {what}; this run is discarded");
     Err(Failure::refused(text))
 }
 
-/// The signals that concern a supervisor: those that it passes on, and its child's end.
+/// The signals that a supervisor handles: those that it forwards, and the end of its child.
 struct Signals {
     given: Vec<(Arc<AtomicBool>, Signal)>,
     any: UnixStream,
@@ -154,7 +152,7 @@ impl Signals {
         let mut given = Vec::new();
         for (number, signal) in PASSED_ON {
             let flag = Arc::new(AtomicBool::new(false));
-            // Set before the byte that wakes is written.
+            // Set before the byte that wakes the reader is written.
             flag::register(number, Arc::clone(&flag))?;
             pipe::register(number, waker.try_clone()?)?;
             given.push((flag, signal));
@@ -168,7 +166,7 @@ impl Signals {
             if let Some(status) = child.try_wait()? {
                 return Ok(status);
             }
-            // Before waiting: one may have come when its flag was there, and no byte yet.
+            // Checked before waiting: a signal may have set its flag, but not yet written its byte.
             self.pass_on(child);
             match self.any.read(&mut [0; 16]) {
                 Err(error) if error.kind() != ErrorKind::Interrupted => {
@@ -182,8 +180,8 @@ impl Signals {
     fn pass_on(&self, child: &Child) {
         for (flag, signal) in &self.given {
             if flag.swap(false, Ordering::Relaxed) {
-                // It may have ended just now, and is then waited for; one that was stopped
-                // would not see the signal.
+                // It may have ended already, and is then waited for; a stopped process would
+                // not handle the signal.
                 let child = Pid::from_child(child);
                 let _ = kill_process(child, *signal);
                 let _ = kill_process(child, Signal::CONT);
@@ -201,7 +199,7 @@ mod tests {
         outcome(status, has_said_so, Path::new("./my.so")).map_err(|f| f.to_string())
     }
 
-    /// Check that an exit code is passed on where the process ended by itself, and that else
+    /// Check that the exit code is returned if the process ended by itself, and that otherwise
     /// the library is named, with how it ended the process.
     #[test]
     fn ends() {

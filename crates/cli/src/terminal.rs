@@ -1,7 +1,7 @@
-//! What a person sees while something is measured, and how they end it.
+//! Progress of a measurement, and the signals that end it.
 //!
-//! Progress of a measurement is told at most once a second: each line wakes a CPU that may
-//! be the one that is measured.
+//! Progress is printed at most once per second: each line wakes up a CPU, which may be the
+//! measured one.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -16,24 +16,24 @@ use crate::outcome::Failure;
 use crate::printing::{print, say};
 use crate::progress_line::ProgressLine;
 
-/// Set by the first signal, wherever it is heeded.
+/// Set by the first signal.
 static STOP: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 const SIGNALS: [i32; 3] = [SIGHUP, SIGINT, SIGTERM];
-/// The exit code of a process that a second Ctrl-C ends, as shells tell it.
+/// The exit code of a process that a second Ctrl-C ends, as shells report it.
 pub(crate) const INTERRUPTED: i32 = 130;
 
-/// Shows what goes on, and passes Ctrl-C on.
+/// Shows progress, and reports Ctrl-C to the measurement.
 pub(crate) struct Terminal {
     stop: Stop,
     line: ProgressLine,
     is_quiet: bool,
-    /// Prints an interval of ticks; `None` where they are told at the end.
+    /// Prints an interval of ticks; `None` if they are reported at the end.
     live: Option<fn(&TickSample) -> String>,
 }
 
 impl Terminal {
-    /// A terminal that stays quiet if told to, and stops on SIGINT, SIGTERM and SIGHUP;
-    /// a second one ends the process at once.
+    /// A terminal that shows nothing with `--quiet`. SIGINT, SIGTERM and SIGHUP stop the
+    /// measurement; a second signal ends the process at once.
     pub(crate) fn new(
         quiet: bool,
         live: Option<fn(&TickSample) -> String>,
@@ -47,7 +47,7 @@ impl Terminal {
         Ok(Self { stop, line: ProgressLine::new(quiet), is_quiet: quiet, live })
     }
 
-    /// Says something on standard error that stays, unless told to be quiet.
+    /// Prints a permanent message to standard error, unless `--quiet` is given.
     pub(crate) fn remark(&mut self, text: &str) {
         if !self.is_quiet {
             self.line.clear();
@@ -55,12 +55,12 @@ impl Terminal {
         }
     }
 
-    /// Shows how far something is, where standard error is a terminal.
+    /// Shows progress, if standard error is a terminal.
     pub(crate) fn draw(&mut self, text: &str) {
         self.line.draw(text);
     }
 
-    /// Takes the progress line away.
+    /// Removes the progress line.
     pub(crate) fn clear(&mut self) {
         self.line.clear();
     }
@@ -90,18 +90,18 @@ impl Watch for Terminal {
     fn ticks(&mut self, sample: &TickSample) {
         let Some(block) = self.live else { return };
         self.line.clear();
-        // Nobody reads any more (`| head`): there is no reason to go on.
+        // The reader has closed the pipe (`| head`): stop.
         if print(&block(sample)).is_ok_and(|read| !read) {
             self.stop.flag().store(true, Ordering::Relaxed);
         }
     }
 }
 
-/// Lets SIGINT, SIGTERM and SIGHUP set the flag; a second one ends the process at once.
+/// Lets SIGINT, SIGTERM and SIGHUP set the flag; a second signal ends the process at once.
 ///
-/// What a signal does is done in the order in which it was registered, and as far as it was:
-/// one that comes meanwhile must set the flag, or nobody would ever know of it. So that is
-/// registered first, and which one is the second is told by a flag of its own.
+/// The actions of a signal run in the order of their registration, and a signal can arrive between
+/// two registrations: it must set the flag, or it would be lost. So the flag is registered first,
+/// and a separate flag marks that a signal is the second.
 pub(crate) fn stop_on_signals(stop: &Arc<AtomicBool>) -> Result<(), Failure> {
     STOP.get_or_init(|| Arc::clone(stop));
     let again = Arc::new(AtomicBool::new(false));
@@ -120,15 +120,14 @@ pub(crate) fn stop_on_signals(stop: &Arc<AtomicBool>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Reports when the journal of changed settings is waited for, and ends the wait on a signal.
+/// Reports a wait for the journal of changed settings, and ends the wait on a signal.
 pub(crate) fn report_lock_waits(quiet: bool) {
     let report = if quiet { |_: &str| {} } else { |text: &str| say(text) };
     let is_stopped = || STOP.get().is_some_and(|stop| stop.load(Ordering::Relaxed));
     isolate::on_lock_wait(isolate::LockWait { report, is_stopped });
 }
 
-/// The signals that end a measurement. One that is started with `nohup` is to outlive its
-/// terminal.
+/// The signals that end a measurement. Ignored signals are left out, so that `nohup` works.
 fn heeded() -> impl Iterator<Item = i32> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

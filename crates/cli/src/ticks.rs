@@ -1,4 +1,4 @@
-//! `ticks`: timer interrupts per second and CPU, live.
+//! `ticks`: timer interrupts per second on each CPU, live.
 
 use measure::Spec;
 use recording::{Body, TicksSpec};

@@ -1,4 +1,5 @@
-//! `wakers`: who wakes up how often, for how long, and whom that preempts.
+//! `wakers`: the threads that wake up most often, for how long they run, and which threads they
+//! preempt.
 
 use measure::Wait;
 use recording::WakersSpec;

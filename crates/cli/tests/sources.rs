@@ -153,7 +153,8 @@ fn next_run_removes_what_a_killed_one_left() {
         assert_eq!(is_on.trim(), "0");
         let next = || noise(&["--source", "proc", "-d", "10ms"]).output().unwrap();
         let said = text(&next().stderr);
-        let expected = format!("removed what a killed run left: {}", folder.display());
+        let expected =
+            format!("removed {}, left behind by a killed run", folder.display());
         assert!(said.contains(&expected), "{said}");
         assert!(!folder.exists());
         let said = text(&next().stderr);

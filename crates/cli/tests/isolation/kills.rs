@@ -274,7 +274,7 @@ fn others_are_not_overruled() {
         .output()
         .unwrap();
     let told = text(&told.stdout);
-    assert!(told.contains("somebody else changed it"), "{told}");
+    assert!(told.contains("another program changed it"), "{told}");
     assert_eq!(fs::read_to_string(file).unwrap(), old);
     assert_eq!(text(&output(&["restore"]).stderr), "");
 }

@@ -180,5 +180,5 @@ fn roots_settings_are_not_hidden() {
     assert_eq!(output.status.code(), Some(3), "{}", text(&output.stdout));
     let said = text(&output.stderr);
     assert!(said.contains("/run/noisefloor") && said.contains("sudo"), "{said}");
-    assert_eq!(text(&output.stdout), "Runs of this user left nothing to put back.\n");
+    assert_eq!(text(&output.stdout), "Nothing to restore from runs of this user.\n");
 }

@@ -106,7 +106,7 @@ fn given_back() {
         .unwrap();
     let told = text(&restore.stdout);
     assert!(
-        told.contains("WAKEUP_PREEMPTION in ") && told.contains(" is on again"),
+        told.contains("WAKEUP_PREEMPTION in ") && told.contains(": restored to on"),
         "{told}"
     );
     assert!(!is_changed() && !journal(state.path()).exists());

@@ -266,7 +266,7 @@ fn privileged_programs_ignore_the_variable() {
     };
     // Root's runs may have left something; that is said beside it.
     let said = run(&program).to_lowercase();
-    assert!(said.contains("nothing to put back"), "{said}");
+    assert!(said.contains("nothing to restore"), "{said}");
     let plain = dir.path().join("plain");
     install(&program, &plain);
     assert!(run(&plain).contains("4000000"));

@@ -60,7 +60,7 @@ fn time_goes_first() {
     let output = run(&args);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let said = text(&output.stderr);
-    assert!(said.contains("go before -t"), "{said}");
+    assert!(said.contains("take precedence over -t"), "{said}");
     let told = text(&output.stdout);
     let places =
         ["tests of 2 loops each, for 200 ms", "Jitter in nanoseconds", "What was"]
