@@ -5,7 +5,8 @@
 //! threads leaves behind unfinished is forgotten when user mode is reached.
 
 use crate::decode::Ending;
-use crate::phase::{Count, Level, Phase, What};
+use crate::episode::{Count, Level, What};
+use crate::phase::Phase;
 use crate::symbols::{Function, PROGRAM};
 use crate::tree::Tree;
 use crate::walk::{Block, Walk};

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::phase::What;
+use crate::episode::What;
 use crate::tree::{Shape, Tree};
 
 /// Kinds that are kept; episodes of further kinds are counted in the phase's values only.

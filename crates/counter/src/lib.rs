@@ -17,6 +17,7 @@
 mod api;
 mod cpu;
 mod decode;
+mod episode;
 #[cfg(not(test))]
 mod interface;
 mod kinds;
@@ -27,6 +28,8 @@ mod places;
 #[cfg(not(test))]
 mod plugin;
 mod symbols;
+#[cfg(not(test))]
+mod translation;
 mod tree;
 mod walk;
 mod watcher;

@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use crate::episode::{Level, What};
 use crate::kinds::{Kind, Kinds};
-use crate::phase::{Level, OnCpu, What};
+use crate::phase::OnCpu;
 use crate::symbols::{Function, Symbols};
 
 /// All phases as one JSON object `{"counts": ..., "profile": ...}`.
@@ -130,9 +131,10 @@ fn text(plain: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::phase::{Count, Phase};
+    use crate::episode::Count;
+    use crate::phase::Phase;
     use crate::tree::Tree;
-    use crate::whole::Called;
+    use crate::whole_fold::Called;
 
     /// Check the text's shape.
     #[test]

@@ -3,45 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use crate::episode::{Count, What};
 use crate::kinds::Kinds;
-use crate::symbols::Function;
 use crate::tree::Tree;
-use crate::whole::Called;
-
-/// Instructions executed so far on one CPU.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Count {
-    pub(crate) user: u64,
-    pub(crate) kernel: u64,
-}
-
-impl Count {
-    /// What was executed since an earlier count.
-    pub(crate) fn since(self, earlier: Self) -> Self {
-        Self { user: self.user - earlier.user, kernel: self.kernel - earlier.kernel }
-    }
-
-    /// User's and kernel's together.
-    pub(crate) fn all(self) -> u64 {
-        self.user + self.kernel
-    }
-}
-
-/// What was interrupted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Level {
-    User,
-    Kernel,
-}
-
-/// What an episode is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum What {
-    /// From one step mark to the next.
-    Step,
-    /// From entering the kernel there to leaving it.
-    Interruption(Function, Level),
-}
+use crate::whole_fold::Called;
 
 /// What one CPU did in the phase.
 #[derive(Debug, Default)]
@@ -91,6 +56,8 @@ impl Phase {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::episode::Level;
+    use crate::symbols::Function;
 
     /// Check that a phase has what was executed in it, and each cost with its number.
     #[test]

@@ -16,9 +16,9 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use crate::api::{self, OnExecution, Score, Scoreboard};
+use crate::episode::Count;
 use crate::interface::{self, Adding, Interface, PerCpu};
-use crate::phase::Count;
-use crate::plugin::{Instruction, Translated};
+use crate::translation::{Instruction, Translated};
 
 /// Values of a place's level.
 pub(crate) const USER: u64 = 0;

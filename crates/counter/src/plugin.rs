@@ -20,6 +20,7 @@ use crate::interface::{Interface, Listener};
 use crate::output;
 use crate::places::{IN_KERNEL, Places, USER};
 use crate::symbols::{KERNEL, Symbols};
+use crate::translation::{Instruction, Translated};
 use crate::walk::Block;
 use crate::watcher::Watcher;
 
@@ -174,9 +175,6 @@ impl Listener for Closely {
     }
 }
 
-/// A block that QEMU is translating.
-pub(crate) struct Translated(pub(crate) *mut api::Block);
-
 impl Translated {
     fn address(&self) -> u64 {
         // SAFETY: QEMU's block is valid while it tells of it; so in all of this type.
@@ -225,9 +223,6 @@ impl Translated {
         }
     }
 }
-
-/// One instruction of a block that QEMU is translating.
-pub(crate) struct Instruction(pub(crate) *mut api::Instruction);
 
 impl Instruction {
     fn bytes(&self) -> Bytes {

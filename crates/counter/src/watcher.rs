@@ -4,8 +4,9 @@
 
 use crate::cpu::Cpu;
 use crate::decode::Mark;
+use crate::episode::Count;
 use crate::kinds::Kinds;
-use crate::phase::{Count, OnCpu, Phase};
+use crate::phase::{OnCpu, Phase};
 use crate::symbols::Symbols;
 use crate::walk::Block;
 use crate::whole::Whole;
@@ -104,7 +105,7 @@ impl Watcher {
 mod tests {
     use super::*;
     use crate::decode::Ending;
-    use crate::phase::{Level, What};
+    use crate::episode::{Level, What};
     use crate::symbols::Function;
     use std::collections::BTreeMap;
 

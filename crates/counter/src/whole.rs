@@ -12,10 +12,10 @@
 use std::collections::BTreeMap;
 
 use crate::decode::Ending;
-use crate::phase::Count;
+use crate::episode::Count;
 use crate::symbols::{Function, Symbols};
 use crate::walk::Block;
-use crate::whole_fold::folded;
+use crate::whole_fold::{Called, Node, Place, folded};
 
 /// Places that are kept apart; beyond that what is called counts as its caller.
 const PLACES_MAX: usize = 1 << 17;
@@ -24,21 +24,8 @@ const DEPTH_MAX: usize = 256;
 /// Where the kernel's assembly begins a new thread: since 6.5, and before.
 const THREAD_STARTS: [&str; 2] = ["ret_from_fork_asm", "ret_from_fork"];
 
-/// A place in the tree of calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place(pub(crate) usize);
-
 /// What is above the outermost functions.
 const ROOT: Place = Place(0);
-
-/// A function, called that way.
-#[derive(Debug)]
-pub(crate) struct Node {
-    /// None: the unknown callers of a thread.
-    pub(crate) function: Option<Function>,
-    pub(crate) parent: Place,
-    pub(crate) children: Vec<Place>,
-}
 
 /// A call that has not returned.
 #[derive(Debug)]
@@ -67,15 +54,6 @@ struct OnCpu {
     counted: u64,
     /// What was executed at each place.
     own: Vec<u64>,
-}
-
-/// One function, called that way, and what it executed itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Called {
-    pub(crate) function: Function,
-    /// The caller's place in the list, before this one; none of the outermost.
-    pub(crate) caller: Option<usize>,
-    pub(crate) own: u64,
 }
 
 /// The whole machine.

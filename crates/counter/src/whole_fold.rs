@@ -4,10 +4,31 @@
 use std::collections::BTreeMap;
 
 use crate::symbols::{Function, UNKNOWN};
-use crate::whole::{Called, Node};
 
 /// Functions in the list, but for the outermost ones, which are always in it.
 const CALLED_MAX: usize = 2000;
+
+/// A place in the tree of calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place(pub(crate) usize);
+
+/// A function, called that way.
+#[derive(Debug)]
+pub(crate) struct Node {
+    /// None: the unknown callers of a thread.
+    pub(crate) function: Option<Function>,
+    pub(crate) parent: Place,
+    pub(crate) children: Vec<Place>,
+}
+
+/// One function, called that way, and what it executed itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Called {
+    pub(crate) function: Function,
+    /// The caller's place in the list, before this one; none of the outermost.
+    pub(crate) caller: Option<usize>,
+    pub(crate) own: u64,
+}
 
 #[derive(Debug, Default)]
 struct Merged {
@@ -87,7 +108,6 @@ fn write(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::whole::Place;
 
     fn node(function: usize, parent: usize) -> Node {
         let function = (function > 0).then_some(Function(function));
