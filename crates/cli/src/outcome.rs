@@ -3,6 +3,8 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use units::chain;
+
 /// How a command ends; the numbers are documented and tested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
@@ -149,12 +151,12 @@ impl From<::lab::Error> for Failure {
 
 impl From<recording::Error> for Failure {
     fn from(error: recording::Error) -> Self {
-        Self::usage(error)
+        Self::usage(chain(&error))
     }
 }
 
 impl From<::facts::Error> for Failure {
     fn from(error: ::facts::Error) -> Self {
-        Self::usage(format!("failed to {error}"))
+        Self::usage(chain(&error))
     }
 }

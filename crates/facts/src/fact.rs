@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error as _};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
@@ -16,7 +16,6 @@ use serde_json::Value;
 /// Why something is not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum Why {
     /// The file is not there, and nothing says why.
     Absent,
@@ -207,7 +206,7 @@ impl Written {
     pub(crate) fn take<T: DeserializeOwned>(
         &mut self,
         key: &'static str,
-    ) -> Result<Fact<T>, String> {
+    ) -> Result<Fact<T>, serde_json::Error> {
         let source = self.sources.remove(key).unwrap_or_default();
         if let Some(unknown) = self.unknown.remove(key) {
             return Ok(Fact::unknown(unknown, source));
@@ -218,7 +217,8 @@ impl Written {
             let text = "not asked for by the version that wrote this recording";
             return Ok(Fact::unknown(Unknown::new(Why::NotRecorded, text), source));
         };
-        let value = serde_json::from_value(value).map_err(|e| format!("{key}: {e}"))?;
+        let value = serde_json::from_value(value)
+            .map_err(|why| serde_json::Error::custom(format_args!("{key}: {why}")))?;
         Ok(Fact::known(value, source))
     }
 }
@@ -242,7 +242,9 @@ macro_rules! group {
                 $(page.put(concat!($group, ".", stringify!($field)), &self.$field);)*
             }
 
-            pub(crate) fn take(page: &mut $crate::fact::Written) -> Result<Self, String> {
+            pub(crate) fn take(
+                page: &mut $crate::fact::Written,
+            ) -> Result<Self, serde_json::Error> {
                 Ok(Self {
                     $($field: page.take(concat!($group, ".", stringify!($field)))?,)*
                 })
