@@ -107,25 +107,40 @@ impl fmt::Display for Failure {
     }
 }
 
+/// Whether a CPU or a setting was named that does not exist.
+fn is_usage(kind: isolate::Kind) -> bool {
+    use isolate::Kind;
+    match kind {
+        Kind::NoSuchCpu | Kind::Tuning => true,
+        Kind::Offline
+        | Kind::Cpuset
+        | Kind::Affinity
+        | Kind::Taken
+        | Kind::Privilege
+        | Kind::Unsafe
+        | Kind::Journal
+        | Kind::NoSetting
+        | Kind::NoNohz
+        | Kind::System => false,
+    }
+}
+
 impl From<isolate::Error> for Failure {
     fn from(error: isolate::Error) -> Self {
-        match error.kind() {
-            isolate::Kind::NoSuchCpu | isolate::Kind::Tuning => Self::usage(error),
-            _ => Self::refused(error),
-        }
+        let text = chain(&error);
+        if is_usage(error.kind()) { Self::usage(text) } else { Self::refused(text) }
     }
 }
 
 impl From<measure::Error> for Failure {
     fn from(error: measure::Error) -> Self {
+        let text = chain(&error);
         match error.kind() {
-            measure::Kind::Spec
-            | measure::Kind::Isolate(isolate::Kind::NoSuchCpu | isolate::Kind::Tuning) => {
-                Self::usage(error)
-            }
-            measure::Kind::NoProgram => Self::unstarted(NO_PROGRAM, error),
-            measure::Kind::NotExecutable => Self::unstarted(NOT_EXECUTABLE, error),
-            _ => Self::refused(error),
+            measure::Kind::Spec => Self::usage(text),
+            measure::Kind::Isolate(kind) if is_usage(kind) => Self::usage(text),
+            measure::Kind::NoProgram => Self::unstarted(NO_PROGRAM, text),
+            measure::Kind::NotExecutable => Self::unstarted(NOT_EXECUTABLE, text),
+            measure::Kind::Isolate(_) | measure::Kind::System => Self::refused(text),
         }
     }
 }

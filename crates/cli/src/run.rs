@@ -6,6 +6,7 @@ use blame::{Threads, Watcher};
 use isolate::{Elsewhere, Pick, Reason};
 use measure::{Relay, Spec, Stop, Watch};
 use recording::{Body, Doubt, Picked, Recording, RunSpec, Words};
+use units::chain;
 
 use crate::args::{Output, RunArgs, Source};
 use crate::destination::{self, Destination};
@@ -110,7 +111,9 @@ fn picked(why: Reason) -> Picked {
 fn refused(error: measure::Error) -> Failure {
     match error.kind() {
         measure::Kind::Isolate(isolate::Kind::Privilege) => {
-            Failure::refused(format!("{error}; without --fifo it is an ordinary task"))
+            let text =
+                format!("{}; without --fifo it is an ordinary task", chain(&error));
+            Failure::refused(text)
         }
         _ => error.into(),
     }

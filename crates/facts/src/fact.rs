@@ -6,7 +6,6 @@
 //! (`unknown`).
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use serde::de::{DeserializeOwned, Error as _};
 use serde::ser::SerializeMap;
@@ -42,7 +41,8 @@ pub enum Why {
 }
 
 /// The reason why a fact is not known, for programs (`code`) and people (`text`).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{text}")]
 pub struct Unknown {
     /// The kind of reason.
     pub code: Why,
@@ -61,12 +61,6 @@ impl Unknown {
         let text: String = text.trim_end().chars().take(60).collect();
         let text = format!("{file}: line {line}: '{text}' is not {expected}");
         Self::new(Why::Garbage, text)
-    }
-}
-
-impl fmt::Display for Unknown {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
     }
 }
 
