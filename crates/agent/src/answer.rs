@@ -165,7 +165,7 @@ impl Frame<'_> {
                 let json = self.text()?;
                 let read = Recording::from_json(&json, Path::new("the guest's answer"));
                 let recording =
-                    read.map_err(|error| Broken::Strange(error.to_string()))?;
+                    read.map_err(|error| Broken::Strange(units::chain(&error)))?;
                 Ok(Answer::Recording(Box::new(recording)))
             }
             b'S' => Ok(Answer::Symbols(Symbols::from_deflated(self.payload.to_vec()))),

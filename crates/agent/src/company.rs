@@ -8,7 +8,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::Builder;
 
 use agent::Company;
-use units::Cpu;
+use units::{Cpu, chain};
 
 /// Starts them, and returns once each is on its CPU.
 ///
@@ -32,7 +32,7 @@ fn start_one(cpu: Cpu) -> Result<(), String> {
 }
 
 fn spin(cpu: Cpu, seated: &Sender<Result<(), String>>) {
-    let pinned = isolate::pin(cpu).map_err(|error| error.to_string());
+    let pinned = isolate::pin(cpu).map_err(|error| chain(&error));
     let stays = pinned.is_ok();
     // Who started the thread waits for nothing else.
     let _ = seated.send(pinned);

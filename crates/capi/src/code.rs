@@ -3,6 +3,8 @@
 use std::ffi::c_int;
 use std::fmt::Display;
 
+use units::chain;
+
 /// It is done. Everything that failed is below.
 pub const NF_OK: c_int = 0;
 /// The call makes no sense: a null pointer, a number out of range, a handle that was released,
@@ -46,9 +48,15 @@ impl Failure {
     }
 }
 
+impl From<&isolate::Error> for Failure {
+    fn from(error: &isolate::Error) -> Self {
+        Self::new(of(error.kind()), chain(error))
+    }
+}
+
 impl From<isolate::Error> for Failure {
     fn from(error: isolate::Error) -> Self {
-        Self::new(of(error.kind()), error)
+        (&error).into()
     }
 }
 
@@ -57,9 +65,11 @@ impl From<measure::Error> for Failure {
         let code = match error.kind() {
             measure::Kind::Spec => NF_USAGE,
             measure::Kind::Isolate(kind) => of(kind),
-            _ => NF_SYSTEM,
+            measure::Kind::NoProgram
+            | measure::Kind::NotExecutable
+            | measure::Kind::System => NF_SYSTEM,
         };
-        Self::new(code, error)
+        Self::new(code, chain(&error))
     }
 }
 
@@ -71,6 +81,6 @@ fn of(kind: isolate::Kind) -> c_int {
         Kind::Privilege => NF_PRIVILEGE,
         Kind::Journal => NF_JOURNAL,
         Kind::NoSetting | Kind::NoNohz => NF_UNSUPPORTED,
-        _ => NF_SYSTEM,
+        Kind::Tuning | Kind::System => NF_SYSTEM,
     }
 }

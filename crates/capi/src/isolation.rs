@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use facts::{Facts, Root};
 use isolate::{Entry, Fate, KeptBy, Locked, Pick, Returned, Seat, Wait, Wishes};
-use units::{Cpu, Nanos};
+use units::{Cpu, Nanos, chain};
 
 use crate::at_exit;
 use crate::code::{Failure, NF_LATE, NF_OK, NF_SYSTEM};
@@ -325,7 +325,7 @@ fn priority_of(wishes: u32, priority: c_int) -> Result<Option<u8>, Failure> {
 fn late(cpu: Cpu, entry: &Entry) -> Failure {
     let kept_by = match &entry.kept_by {
         Ok(kept_by) => words(kept_by),
-        Err(why) => why.to_string(),
+        Err(why) => chain(why),
     };
     let ms = entry.waited.get() / 1_000_000;
     let text = format!("the tick of CPU {cpu} did not stop in {ms} ms: {kept_by}");
@@ -344,6 +344,6 @@ fn words(kept_by: &KeptBy) -> String {
 }
 
 fn lines(refused: &[isolate::Error]) -> String {
-    let lines: Vec<String> = refused.iter().map(ToString::to_string).collect();
+    let lines: Vec<String> = refused.iter().map(|why| chain(why)).collect();
     lines.join("\n")
 }

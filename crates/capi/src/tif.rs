@@ -157,9 +157,9 @@ impl Entered {
 fn begin() -> Result<Isolation, Failure> {
     let isolation = Isolation::unthrottled(&Facts::read(&Root::live()))?;
     match (isolation.done(), isolation.refused()) {
-        (0, [why, ..]) => Err(why.clone().into()),
+        (0, [why, ..]) => Err(why.into()),
         (_, [why, ..]) => {
-            note(why);
+            note(units::chain(why));
             Ok(isolation)
         }
         (_, []) => Ok(isolation),

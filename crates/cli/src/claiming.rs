@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use isolate::{Claim, Kind};
 use measure::Spec;
 use recording::{Code, Doubt, Recording};
-use units::CpuSet;
+use units::{CpuSet, chain};
 
 use crate::outcome::Failure;
 use crate::printing::say;
@@ -71,6 +71,6 @@ impl Claiming {
 
 fn report(quiet: bool, cpus: &CpuSet, why: &isolate::Error) {
     if !quiet {
-        say(format_args!("waiting for CPU {cpus}: {why}"));
+        say(format_args!("waiting for CPU {cpus}: {}", chain(why)));
     }
 }

@@ -8,6 +8,7 @@ use std::fmt;
 use std::path::Path;
 
 use recording::Recording;
+use units::chain;
 
 use crate::args::Output;
 use crate::outcome::Failure;
@@ -38,7 +39,7 @@ impl<'a> Destination<'a> {
         match self.is_stdout() {
             true => print_content(text).map(drop),
             false => recording::write_file(self.file, text)
-                .map_err(|why| Failure::refused(format!("failed to write {why}"))),
+                .map_err(|why| Failure::refused(chain(&why))),
         }
     }
 
@@ -68,8 +69,9 @@ pub(crate) fn check<'a>(
     let mut has_report = output.has_report;
     for destination in all {
         if !destination.is_stdout() {
-            recording::check_writable(destination.file)
-                .map_err(|why| Failure::usage(format!("{} {why}", destination.option)))?;
+            recording::check_writable(destination.file).map_err(|why| {
+                Failure::usage(format!("{}: {}", destination.option, chain(&why)))
+            })?;
         } else if output.json {
             return Err(destination.refuse("standard output is for --json"));
         } else if !std::mem::take(&mut has_report) {

@@ -3,7 +3,7 @@
 
 use ::facts::Facts;
 use isolate::{Fate, Isolation, Kind, Pick, Reason, Returned, Wishes};
-use units::CpuSet;
+use units::{CpuSet, chain};
 
 use crate::outcome::Failure;
 use crate::printing::say;
@@ -93,13 +93,13 @@ pub(crate) fn kept_free<T>(
 ) -> Result<T, Failure> {
     let isolation = Isolation::begin(&free.wishes(cpus.into()), facts)?;
     isolation.left().iter().for_each(|left| remark(quiet, &left_line(left)));
-    isolation.refused().iter().for_each(|why| remark(quiet, &why.to_string()));
+    isolation.refused().iter().for_each(|why| remark(quiet, &chain(why)));
     let ran = run();
     match isolation.end() {
         Ok(returned) => {
             returned.iter().filter_map(unusual).for_each(|line| remark(quiet, &line));
         }
-        Err(why) => remark(quiet, &format!("{why}; hint: noisefloor restore")),
+        Err(why) => remark(quiet, &format!("{}; hint: noisefloor restore", chain(&why))),
     }
     ran
 }
@@ -134,7 +134,7 @@ pub(crate) fn clean_up(quiet: bool) {
         }
         // Another user's home (`sudo -u` preserves HOME) has no journal of this user.
         Err(why) if why.kind() == Kind::Privilege => {}
-        Err(why) => remark(quiet, &why.to_string()),
+        Err(why) => remark(quiet, &chain(&why)),
     }
 }
 

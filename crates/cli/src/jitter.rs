@@ -6,7 +6,7 @@ use ::facts::{Facts, Root};
 use isolate::Kept;
 use measure::Spec;
 use recording::{Body, JitterSeries, JitterSpec, Recording, Workload};
-use units::{Cpu, LengthUnit};
+use units::{Cpu, LengthUnit, chain};
 
 use crate::args::{Output, Where};
 use crate::destination::{self, Destination};
@@ -65,7 +65,7 @@ fn measure(
         watcher.remark("-d and -D take precedence over -t: the number of tests depends on the duration");
     }
     let locked = isolate::lock_memory(cpu, facts);
-    locked.as_ref().err().iter().for_each(|why| watcher.remark(&why.to_string()));
+    locked.as_ref().err().iter().for_each(|why| watcher.remark(&chain(*why)));
     let mut run = || {
         let recording = measure::run(&spec, facts, &mut watcher);
         watcher.close();
@@ -101,7 +101,8 @@ fn spec(args: &JitterArgs, cpu: Cpu) -> JitterSpec {
 fn refused(error: measure::Error) -> Failure {
     match error.kind() {
         measure::Kind::Isolate(isolate::Kind::Privilege) => Failure::refused(format!(
-            "{error}; hint: --fifo 0 measures as an ordinary task, which others preempt"
+            "{}; hint: --fifo 0 measures as an ordinary task, which others preempt",
+            chain(&error)
         )),
         _ => error.into(),
     }

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use units::chain;
+
 /// How a command ends; the numbers are documented and tested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
@@ -105,25 +107,40 @@ impl fmt::Display for Failure {
     }
 }
 
+/// Whether a CPU or a setting was named that does not exist.
+fn is_usage(kind: isolate::Kind) -> bool {
+    use isolate::Kind;
+    match kind {
+        Kind::NoSuchCpu | Kind::Tuning => true,
+        Kind::Offline
+        | Kind::Cpuset
+        | Kind::Affinity
+        | Kind::Taken
+        | Kind::Privilege
+        | Kind::Unsafe
+        | Kind::Journal
+        | Kind::NoSetting
+        | Kind::NoNohz
+        | Kind::System => false,
+    }
+}
+
 impl From<isolate::Error> for Failure {
     fn from(error: isolate::Error) -> Self {
-        match error.kind() {
-            isolate::Kind::NoSuchCpu | isolate::Kind::Tuning => Self::usage(error),
-            _ => Self::refused(error),
-        }
+        let text = chain(&error);
+        if is_usage(error.kind()) { Self::usage(text) } else { Self::refused(text) }
     }
 }
 
 impl From<measure::Error> for Failure {
     fn from(error: measure::Error) -> Self {
+        let text = chain(&error);
         match error.kind() {
-            measure::Kind::Spec
-            | measure::Kind::Isolate(isolate::Kind::NoSuchCpu | isolate::Kind::Tuning) => {
-                Self::usage(error)
-            }
-            measure::Kind::NoProgram => Self::unstarted(NO_PROGRAM, error),
-            measure::Kind::NotExecutable => Self::unstarted(NOT_EXECUTABLE, error),
-            _ => Self::refused(error),
+            measure::Kind::Spec => Self::usage(text),
+            measure::Kind::Isolate(kind) if is_usage(kind) => Self::usage(text),
+            measure::Kind::NoProgram => Self::unstarted(NO_PROGRAM, text),
+            measure::Kind::NotExecutable => Self::unstarted(NOT_EXECUTABLE, text),
+            measure::Kind::Isolate(_) | measure::Kind::System => Self::refused(text),
         }
     }
 }
@@ -149,12 +166,12 @@ impl From<::lab::Error> for Failure {
 
 impl From<recording::Error> for Failure {
     fn from(error: recording::Error) -> Self {
-        Self::usage(error)
+        Self::usage(chain(&error))
     }
 }
 
 impl From<::facts::Error> for Failure {
     fn from(error: ::facts::Error) -> Self {
-        Self::usage(format!("failed to {error}"))
+        Self::usage(chain(&error))
     }
 }

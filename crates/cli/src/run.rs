@@ -6,6 +6,7 @@ use blame::{Threads, Watcher};
 use isolate::{Elsewhere, Pick, Reason};
 use measure::{Relay, Spec, Stop, Watch};
 use recording::{Body, Doubt, Picked, Recording, RunSpec, Words};
+use units::chain;
 
 use crate::args::{Output, RunArgs, Source};
 use crate::destination::{self, Destination};
@@ -111,7 +112,8 @@ fn picked(why: Reason) -> Picked {
 fn refused(error: measure::Error) -> Failure {
     match error.kind() {
         measure::Kind::Isolate(isolate::Kind::Privilege) => Failure::refused(format!(
-            "{error}; hint: without --fifo, the program is an ordinary task"
+            "{}; hint: without --fifo, the program is an ordinary task",
+            chain(&error)
         )),
         _ => error.into(),
     }

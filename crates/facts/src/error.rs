@@ -1,13 +1,11 @@
 //! What can go wrong with a tree. A fact that cannot be read is no error but a value.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
-use units::printable;
+use units::{Cause, printable};
 
 /// The kind of failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Kind {
     /// The directory given is not a recorded tree, or cannot be read.
     Tree,
@@ -15,17 +13,28 @@ pub enum Kind {
     Record,
 }
 
+impl Kind {
+    fn verb(self) -> &'static str {
+        match self {
+            Self::Tree => "read",
+            Self::Record => "write",
+        }
+    }
+}
+
 /// A failure, with the place it happened at.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, thiserror::Error)]
+#[error("failed to {} {}", .kind.verb(), printable(&.place.to_string_lossy()))]
 pub struct Error {
     kind: Kind,
     place: PathBuf,
-    text: String,
+    #[source]
+    cause: Cause,
 }
 
 impl Error {
-    pub(crate) fn new(kind: Kind, place: &Path, text: impl Into<String>) -> Self {
-        Self { kind, place: place.to_owned(), text: text.into() }
+    pub(crate) fn new(kind: Kind, place: &Path, cause: impl Into<Cause>) -> Self {
+        Self { kind, place: place.to_owned(), cause: cause.into() }
     }
 
     /// The kind of failure.
@@ -33,16 +42,3 @@ impl Error {
         self.kind
     }
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let verb = match self.kind {
-            Kind::Tree => "read",
-            Kind::Record => "write",
-        };
-        let text = format!("{}: {}", self.place.display(), self.text);
-        write!(f, "{verb} {}", printable(&text))
-    }
-}
-
-impl std::error::Error for Error {}

@@ -6,9 +6,8 @@
 //! (`unknown`).
 
 use std::collections::BTreeMap;
-use std::fmt;
 
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error as _};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
@@ -16,7 +15,6 @@ use serde_json::Value;
 /// Why something is not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum Why {
     /// The file is not there, and nothing says why.
     Absent,
@@ -43,7 +41,8 @@ pub enum Why {
 }
 
 /// The reason why a fact is not known, for programs (`code`) and people (`text`).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{text}")]
 pub struct Unknown {
     /// The kind of reason.
     pub code: Why,
@@ -62,12 +61,6 @@ impl Unknown {
         let text: String = text.trim_end().chars().take(60).collect();
         let text = format!("{file}: line {line}: '{text}' is not {expected}");
         Self::new(Why::Garbage, text)
-    }
-}
-
-impl fmt::Display for Unknown {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
     }
 }
 
@@ -207,7 +200,7 @@ impl Written {
     pub(crate) fn take<T: DeserializeOwned>(
         &mut self,
         key: &'static str,
-    ) -> Result<Fact<T>, String> {
+    ) -> Result<Fact<T>, serde_json::Error> {
         let source = self.sources.remove(key).unwrap_or_default();
         if let Some(unknown) = self.unknown.remove(key) {
             return Ok(Fact::unknown(unknown, source));
@@ -218,7 +211,8 @@ impl Written {
             let text = "not asked for by the version that wrote this recording";
             return Ok(Fact::unknown(Unknown::new(Why::NotRecorded, text), source));
         };
-        let value = serde_json::from_value(value).map_err(|e| format!("{key}: {e}"))?;
+        let value = serde_json::from_value(value)
+            .map_err(|why| serde_json::Error::custom(format_args!("{key}: {why}")))?;
         Ok(Fact::known(value, source))
     }
 }
@@ -242,7 +236,9 @@ macro_rules! group {
                 $(page.put(concat!($group, ".", stringify!($field)), &self.$field);)*
             }
 
-            pub(crate) fn take(page: &mut $crate::fact::Written) -> Result<Self, String> {
+            pub(crate) fn take(
+                page: &mut $crate::fact::Written,
+            ) -> Result<Self, serde_json::Error> {
                 Ok(Self {
                     $($field: page.take(concat!($group, ".", stringify!($field)))?,)*
                 })

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 /// Why a boot parameter does nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum WhyInert {
     /// The kernel does not know it.
     Unrecognised,

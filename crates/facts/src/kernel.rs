@@ -14,7 +14,6 @@ use crate::sources::{self, Sources};
 /// What release and version say about how the kernel was built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum Flavour {
     /// Built for everybody, or the name does not say.
     Generic,

@@ -108,7 +108,7 @@ macro_rules! facts {
                 Self { $($field: $group::read(sources),)* }
             }
 
-            fn take(mut page: Written) -> Result<Self, String> {
+            fn take(mut page: Written) -> Result<Self, serde_json::Error> {
                 Ok(Self { $($field: $group::take(&mut page)?,)* })
             }
         }

@@ -79,18 +79,17 @@ impl Root {
     /// `Kind::Tree` where the directory cannot be read or holds no kernel's files, or
     /// its manifest is not one.
     pub fn tree(dir: &Path) -> Result<Self, Error> {
-        let refuse = |text: String| Error::new(Kind::Tree, dir, text);
-        let tree = Tree::open(dir).map_err(|error| refuse(error.to_string()))?;
+        let tree = Tree::open(dir).map_err(|why| Error::new(Kind::Tree, dir, why))?;
         if !["proc/version", "proc/sys/kernel/osrelease"]
             .iter()
             .any(|path| matches!(tree.file(path), Ok(Some(_))))
         {
             let text = "not a recorded tree: it has neither proc/version nor \
                         proc/sys/kernel/osrelease (make one with noisefloor facts --record DIR)";
-            return Err(refuse(text.to_owned()));
+            return Err(Error::new(Kind::Tree, dir, text));
         }
-        let manifest =
-            Manifest::read(&tree).map_err(|why| refuse(format!("{MANIFEST}: {why}")))?;
+        let manifest = Manifest::read(&tree)
+            .map_err(|why| Error::new(Kind::Tree, &dir.join(MANIFEST), why))?;
         let base = Base::Tree { tree, unreadable: manifest.unreadable };
         Ok(Self { base, seen: RefCell::default() })
     }
@@ -219,7 +218,7 @@ impl Root {
         dir: &Path,
         redact: impl Fn(&str, &[u8]) -> Vec<u8>,
     ) -> Result<(), Error> {
-        let failed = |error: io::Error| Error::new(Kind::Record, dir, error.to_string());
+        let failed = |error: io::Error| Error::new(Kind::Record, dir, error);
         fs::create_dir_all(dir).map_err(failed)?;
         let tree = Tree::open(dir).map_err(failed)?;
         if !tree.is_empty().map_err(failed)? {
@@ -228,7 +227,7 @@ impl Root {
         let write = |path: &str, bytes: &[u8]| {
             let place = || dir.join(path.trim_start_matches('/'));
             let written = tree.write(path, bytes);
-            written.map_err(|why| Error::new(Kind::Record, &place(), why.to_string()))
+            written.map_err(|why| Error::new(Kind::Record, &place(), why))
         };
         let mut manifest = Manifest { format: 1, unreadable: BTreeMap::new() };
         for (path, found) in self.seen.borrow().iter() {
@@ -241,7 +240,7 @@ impl Root {
             }
         }
         let text = serde_json::to_string_pretty(&manifest)
-            .map_err(|error| Error::new(Kind::Record, dir, error.to_string()))?;
+            .map_err(|error| Error::new(Kind::Record, dir, error))?;
         write(MANIFEST, (text + "\n").as_bytes())
     }
 
@@ -351,7 +350,7 @@ mod tests {
     #[test]
     fn refuses_what_is_no_tree() {
         let dir = tempfile::tempdir().unwrap();
-        let error = Root::tree(dir.path()).unwrap_err().to_string();
+        let error = units::chain(&Root::tree(dir.path()).unwrap_err());
         assert!(error.contains("not a recorded tree"), "{error}");
         assert!(Root::tree(Path::new("/nonexistent/tree")).is_err());
     }

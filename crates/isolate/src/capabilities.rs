@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::process::{Pid, geteuid, getuid};
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
+use units::Cause;
 
 use crate::error::{Error, Kind};
 
@@ -43,7 +44,7 @@ pub fn drop_capabilities(kept: Kept) -> Result<(), Error> {
     }
     let permitted = match kept {
         Kept::SysNice => {
-            let now = capabilities(None).map_err(|why| failed(&why.into()))?;
+            let now = capabilities(None).map_err(failed)?;
             now.permitted & CapabilitySet::SYS_NICE
         }
         Kept::Nothing => CapabilitySet::empty(),
@@ -51,7 +52,7 @@ pub fn drop_capabilities(kept: Kept) -> Result<(), Error> {
     // Ambient capabilities go with those that may be inherited.
     let inheritable = CapabilitySet::empty();
     let sets = CapabilitySets { effective: permitted, permitted, inheritable };
-    set_capabilities(None, sets).map_err(|why| failed(&why.into()))
+    set_capabilities(None, sets).map_err(failed)
 }
 
 /// Gives up the calling thread's capabilities, and waits until no other thread of this process
@@ -62,7 +63,7 @@ pub fn drop_capabilities(kept: Kept) -> Result<(), Error> {
 pub fn drop_all_capabilities() -> Result<(), Error> {
     drop_capabilities(Kept::Nothing)?;
     let until = Instant::now() + PATIENCE;
-    while let Some(thread) = privileged_thread().map_err(|why| failed(&why))? {
+    while let Some(thread) = privileged_thread().map_err(failed)? {
         if Instant::now() > until {
             let text = format!("failed to drop capabilities: thread {thread} keeps them");
             return Err(Error::new(Kind::Privilege, text));
@@ -92,6 +93,6 @@ fn privileged_thread() -> io::Result<Option<i32>> {
     Ok(None)
 }
 
-fn failed(why: &io::Error) -> Error {
-    Error::new(Kind::System, format!("failed to drop capabilities: {why}"))
+fn failed(why: impl Into<Cause>) -> Error {
+    Error::new(Kind::System, "failed to drop capabilities").caused_by(why)
 }

@@ -21,8 +21,6 @@ use crate::thread::{affinity_of, keep_on, pin};
 /// `Kind::NoSuchCpu`, `Offline`, `Cpuset` or `Affinity` for the first CPU asked for that
 /// cannot be had; `Kind::System` where the kernel does not say which CPUs there are.
 pub fn choose(asked: Option<&CpuSet>, facts: &Facts) -> Result<CpuSet, Error> {
-    let unreadable =
-        |unknown: &facts::Unknown| Error::new(Kind::System, unknown.to_string());
     let allowed = facts.cpus.allowed.value().map_err(unreadable)?;
     let online = facts.cpus.online.value().map_err(unreadable)?;
     let Some(asked) = asked else { return Ok(allowed.and(online)) };
@@ -47,7 +45,7 @@ pub fn choose(asked: Option<&CpuSet>, facts: &Facts) -> Result<CpuSet, Error> {
 /// `Kind::System` where the kernel does not say which CPUs there are.
 pub fn watch(asked: Option<&CpuSet>, facts: &Facts) -> Result<CpuSet, Error> {
     let online = facts.cpus.online.value();
-    let online = online.map_err(|why| Error::new(Kind::System, why.to_string()))?;
+    let online = online.map_err(unreadable)?;
     let asked = asked.unwrap_or(online);
     match asked.without(online).first() {
         Some(cpu) => Err(absent(cpu, facts, online)),
@@ -77,6 +75,10 @@ pub fn leave_room(cpus: &CpuSet, facts: &Facts) -> Result<(), Error> {
                 share that the kernel keeps for ordinary tasks is switched off; leave one CPU \
                 out, or switch it on (sysctl kernel.sched_rt_runtime_us=950000)";
     Err(Error::new(Kind::Unsafe, text))
+}
+
+fn unreadable(why: &facts::Unknown) -> Error {
+    Error::new(Kind::System, "failed to read which CPUs there are").caused_by(why.clone())
 }
 
 /// Why a CPU that is not online is not.
@@ -205,7 +207,7 @@ mod tests {
         // A CPU that is set apart is outside every process's affinity.
         let asked: CpuSet = [mine].into_iter().collect();
         facts.cpus.isolated = facts::Fact::known(asked.clone(), "test");
-        assert_eq!(choose(Some(&asked), &facts), Ok(asked));
+        assert_eq!(choose(Some(&asked), &facts).unwrap(), asked);
     }
 
     /// Check that any CPU that runs can be watched, whatever this process may use.

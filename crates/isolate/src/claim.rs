@@ -102,7 +102,8 @@ impl Claim {
     /// that began while a stranger had this one.
     fn add(&mut self, cpu: Cpu) -> Result<(), Error> {
         let failed = |error: io::Error| {
-            Error::new(Kind::System, format!("failed to claim CPU {cpu}: {error}"))
+            Error::new(Kind::System, format!("failed to claim CPU {cpu}"))
+                .caused_by(error)
         };
         let mut is_bound = false;
         for number in 0..NAMES {

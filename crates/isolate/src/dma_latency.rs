@@ -32,15 +32,12 @@ pub(crate) fn hold(microseconds: u32) -> Result<File, Error> {
         device.write_all(&microseconds.to_ne_bytes())?;
         Ok(device)
     });
-    held.map_err(|error| match error.kind() {
-        ErrorKind::NotFound => {
-            let text =
-                format!("idle states stay as deep as they are: there is no {DEVICE}");
-            Error::new(Kind::NoSetting, text)
-        }
-        _ => {
-            let text = format!("idle states stay as deep as they are: {DEVICE}: {error}");
-            Error::new(Kind::Privilege, text)
-        }
+    held.map_err(|error| {
+        let kind = match error.kind() {
+            ErrorKind::NotFound => Kind::NoSetting,
+            _ => Kind::Privilege,
+        };
+        let text = format!("failed to limit idle states through {DEVICE}");
+        Error::new(kind, text).caused_by(error)
     })
 }

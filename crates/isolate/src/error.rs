@@ -1,10 +1,9 @@
 //! Why a CPU cannot be had, and what would help.
 
-use std::fmt;
+use units::Cause;
 
 /// The kind of failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Kind {
     /// This machine has no such CPU, or none was named: a mistake in the question.
     NoSuchCpu,
@@ -34,15 +33,23 @@ pub enum Kind {
 }
 
 /// A failure, in words that name what would help.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, thiserror::Error)]
+#[error("{text}")]
 pub struct Error {
     kind: Kind,
     text: String,
+    #[source]
+    cause: Option<Cause>,
 }
 
 impl Error {
     pub(crate) fn new(kind: Kind, text: impl Into<String>) -> Self {
-        Self { kind, text: text.into() }
+        Self { kind, text: text.into(), cause: None }
+    }
+
+    /// The same, with what caused it.
+    pub(crate) fn caused_by(self, cause: impl Into<Cause>) -> Self {
+        Self { cause: Some(cause.into()), ..self }
     }
 
     /// The kind of failure.
@@ -50,11 +57,3 @@ impl Error {
         self.kind
     }
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
-    }
-}
-
-impl std::error::Error for Error {}

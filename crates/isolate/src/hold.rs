@@ -54,7 +54,7 @@ pub struct Hold {
 impl Hold {
     /// Begins; what killed runs left behind is put back first.
     pub(crate) fn begin(path: &Path) -> Result<(Self, Vec<Returned>), Error> {
-        let failed = |error: io::Error| journal::refused(path, &error);
+        let failed = |error: io::Error| journal::refused(path, error);
         let state = State::create(path).map_err(failed)?;
         let mut journal = Journal::open(&state)?;
         let mut left = put_back(&mut journal, None)?;
@@ -109,7 +109,7 @@ impl Hold {
     ) -> Result<(), Error> {
         let Change { setting, to } = change;
         let (To::Value(value) | To::Within(value)) = to else { return Ok(()) };
-        let failed = |error: io::Error| refused(setting, value, &error);
+        let failed = |error: io::Error| refused(setting, value, error);
         let now = setting.read().map_err(failed)?;
         if !is_noted && matches!(to, To::Value(_)) {
             self.note(journal, change, &now);
@@ -198,10 +198,10 @@ pub fn restore() -> Result<Vec<Returned>, Error> {
     let state = match State::open(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            let text = format!("failed to open {}: {error}", path.display());
-            return Err(Error::new(Kind::Privilege, text));
+            let text = format!("failed to open {}", path.display());
+            return Err(Error::new(Kind::Privilege, text).caused_by(error));
         }
-        opened => opened.map_err(|error| journal::refused(&path, &error))?,
+        opened => opened.map_err(|error| journal::refused(&path, error))?,
     };
     match Journal::exists(&state)? {
         true => put_back(&mut Journal::open(&state)?, None),
@@ -211,7 +211,8 @@ pub fn restore() -> Result<Vec<Returned>, Error> {
 
 /// The path of this user's state directory.
 pub(crate) fn state_path() -> Result<PathBuf, Error> {
-    state::path().map_err(|error| Error::new(Kind::Journal, error.to_string()))
+    let text = "failed to find the state directory";
+    state::path().map_err(|error| Error::new(Kind::Journal, text).caused_by(error))
 }
 
 /// Puts back, the last change first, what only `leaving` and runs that have ended needed.
@@ -283,13 +284,13 @@ fn lost(error: &io::Error) -> Fate {
     }
 }
 
-fn refused(setting: &Setting, value: &str, error: &io::Error) -> Error {
+fn refused(setting: &Setting, value: &str, error: io::Error) -> Error {
     let kind = match error.kind() {
         io::ErrorKind::PermissionDenied => Kind::Privilege,
         io::ErrorKind::NotFound => Kind::NoSetting,
         _ => Kind::System,
     };
-    Error::new(kind, format!("{setting} = {value}: {error}"))
+    Error::new(kind, format!("failed to set {setting} = {value}")).caused_by(error)
 }
 
 #[cfg(test)]
@@ -487,7 +488,7 @@ mod tests {
         assert_eq!(refused.kind(), Kind::NoSetting);
         let other = file("/proc/sys/kernel/core_pattern");
         let refused = set(&mut hold, &other, "core").unwrap_err();
-        assert!(refused.to_string().contains("not a setting"), "{refused}");
+        assert!(units::chain(&refused).contains("not a setting"), "{refused:?}");
         assert!(!is_changed(dir.path()));
     }
 

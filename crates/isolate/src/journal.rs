@@ -13,6 +13,7 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
+use units::{Cause, Helped};
 
 use crate::error::{Error, Kind};
 use crate::lock::lock;
@@ -80,7 +81,7 @@ impl<'a> Journal<'a> {
     pub(crate) fn open(state: &'a State) -> Result<Self, Error> {
         let what = format!("the journal in {}", state.path().display());
         let locked = state.create_file(LOCK).and_then(|file| lock(file, &what));
-        let lock = locked.map_err(|error| refused(state.path(), &error))?;
+        let lock = locked.map_err(|error| refused(state.path(), error))?;
         Ok(Self { state, _lock: lock, entries: entries(state)? })
     }
 
@@ -88,7 +89,7 @@ impl<'a> Journal<'a> {
     pub(crate) fn exists(state: &State) -> Result<bool, Error> {
         match state.open_file(JOURNAL) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-            opened => opened.map(|_| true).map_err(|error| refused(state.path(), &error)),
+            opened => opened.map(|_| true).map_err(|error| refused(state.path(), error)),
         }
     }
 
@@ -98,7 +99,7 @@ impl<'a> Journal<'a> {
 
     /// Writes it to disk.
     pub(crate) fn save(&self) -> Result<(), Error> {
-        let failed = |error: io::Error| refused(self.state.path(), &error);
+        let failed = |error: io::Error| refused(self.state.path(), error);
         if self.entries.is_empty() {
             let removed = self.state.remove(JOURNAL).and_then(|()| self.state.sync());
             return removed.map_err(failed);
@@ -113,33 +114,31 @@ fn entries(state: &State) -> Result<Vec<Entry>, Error> {
     let text = match state.read(JOURNAL) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(refused(state.path(), &error)),
+        Err(error) => return Err(refused(state.path(), error)),
     };
-    let garbage = |why: String| {
+    let garbage = |why: Cause| {
         let help = "hint: restore by hand the settings that it names, and remove it";
-        let file = state.path().join(JOURNAL);
-        let text = format!("{} is not a journal: {why}; {help}", file.display());
-        Error::new(Kind::Journal, text)
+        let text = format!("{} is not a journal", state.path().join(JOURNAL).display());
+        Error::new(Kind::Journal, text).caused_by(Helped::new(why, help))
     };
-    let page: Page = serde_json::from_slice(&text).map_err(|e| garbage(e.to_string()))?;
+    let page: Page = serde_json::from_slice(&text).map_err(|why| garbage(why.into()))?;
     match page.format {
         FORMAT => Ok(page.changes),
-        other => Err(garbage(format!("format {other} is of a later version"))),
+        other => Err(garbage(format!("format {other} is of a later version").into())),
     }
 }
 
 /// Why the journal in that directory is not to be had.
-pub(crate) fn refused(path: &Path, error: &io::Error) -> Error {
+pub(crate) fn refused(path: &Path, error: io::Error) -> Error {
+    let text =
+        format!("failed to open the journal of changed settings in {}", path.display());
+    let refused = Error::new(Kind::Journal, text);
     let waited = matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::TimedOut);
-    let help = match waited || facts::has_no_locks(error) {
-        true => "",
-        false => "; hint: NOISEFLOOR_STATE names another state directory",
-    };
-    let text = format!(
-        "failed to open the journal of changed settings in {}: {error}{help}",
-        path.display()
-    );
-    Error::new(Kind::Journal, text)
+    if waited || facts::has_no_locks(&error) {
+        return refused.caused_by(error);
+    }
+    let help = "hint: NOISEFLOOR_STATE names another state directory";
+    refused.caused_by(Helped::new(error, help))
 }
 
 /// This boot.
@@ -190,7 +189,7 @@ mod tests {
             state.replace(JOURNAL, BESIDE, text.as_bytes()).unwrap();
             let refused = Journal::open(&state).unwrap_err();
             assert_eq!(refused.kind(), Kind::Journal);
-            assert!(refused.to_string().contains("remove it"), "{refused}");
+            assert!(units::chain(&refused).contains("remove it"), "{refused:?}");
         }
     }
 }

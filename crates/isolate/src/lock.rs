@@ -179,7 +179,7 @@ mod tests {
                     assert!(error.to_string().contains("CONFIG_FILE_LOCKING"), "{error}");
                 }
                 let state = crate::state::State::create(folder.path()).unwrap();
-                let why = Journal::open(&state).unwrap_err().to_string();
+                let why = units::chain(&Journal::open(&state).unwrap_err());
                 assert!(why.contains("CONFIG_FILE_LOCKING"), "{why}");
                 assert!(!why.contains("names another folder"), "{why}");
             });

@@ -13,7 +13,7 @@ use std::sync::{Mutex, PoisonError};
 
 use facts::Facts;
 use rustix::thread::{Pid, gettid};
-use units::Cpu;
+use units::{Cpu, Helped};
 
 use crate::error::{Error, Kind};
 
@@ -71,11 +71,9 @@ pub fn lock_memory(cpu: Cpu, facts: &Facts) -> Result<Locked, Error> {
     let near = node(cpu, facts).and_then(|(node, others)| Near::bring(node, &others));
     let locked = HELD.lock().unwrap_or_else(PoisonError::into_inner).lock();
     locked.map(|()| Locked { _near: near }).map_err(|error| {
-        let text = format!(
-            "memory is not locked: {error}: it needs root, CAP_IPC_LOCK, or a higher \
-             RLIMIT_MEMLOCK (ulimit -l)"
-        );
-        Error::new(Kind::Privilege, text)
+        let help = "it needs root, CAP_IPC_LOCK, or a higher RLIMIT_MEMLOCK (ulimit -l)";
+        Error::new(Kind::Privilege, "failed to lock memory")
+            .caused_by(Helped::new(error, help))
     })
 }
 

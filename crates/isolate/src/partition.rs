@@ -17,7 +17,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use facts::Facts;
-use units::CpuSet;
+use units::{Cause, CpuSet};
 
 use crate::change::{Change, Changes, To};
 use crate::error::{Error, Kind};
@@ -154,19 +154,19 @@ impl Door {
 
 /// Where the v2 hierarchy is mounted, if it has cpusets.
 fn mount(facts: &Facts) -> Result<PathBuf, Error> {
-    let refuse = |why: String| {
-        Error::new(Kind::NoSetting, format!("no isolated partition: {why}"))
-    };
-    let layout = facts.cgroup.layout.value().map_err(|why| refuse(why.to_string()))?;
+    let refuse =
+        |why: Cause| Error::new(Kind::NoSetting, "no isolated partition").caused_by(why);
+    let layout = facts.cgroup.layout.value().map_err(|why| refuse(why.clone().into()))?;
     let places = MOUNTS.map(PathBuf::from);
     let has_cpuset = |place: &PathBuf| {
         std::fs::read_to_string(place.join("cgroup.controllers"))
             .is_ok_and(|text| text.split_whitespace().any(|name| name == "cpuset"))
     };
     places.into_iter().find(has_cpuset).ok_or_else(|| {
-        refuse(format!(
+        let why = format!(
             "the control groups here are {layout}, and cpusets are not v2's \
              (systemd.unified_cgroup_hierarchy=1, cgroup_no_v1=cpuset)"
-        ))
+        );
+        refuse(why.into())
     })
 }

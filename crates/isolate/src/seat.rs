@@ -41,11 +41,7 @@ impl Seat {
     /// Those of [`pin`] and [`outrank`]; the thread is then as it was. `Kind::System` where
     /// the kernel does not say how it was.
     pub fn take(cpu: Cpu, fifo: Option<u8>) -> Result<Self, Error> {
-        let unknown = |error: io::Error| {
-            Error::new(Kind::System, format!("how this thread is scheduled: {error}"))
-        };
-        let thread = own()
-            .ok_or_else(|| Error::new(Kind::System, "/proc does not show this thread"))?;
+        let thread = own().ok_or_else(hidden)?;
         let before = affinity_of(0).map_err(unknown)?;
         let only = before.len() == 1 && before.contains(cpu);
         let schedule = fifo.map(|_| Schedule::of(0)).transpose().map_err(unknown)?;
@@ -68,11 +64,8 @@ impl Seat {
     /// # Errors
     /// Those of [`outrank`]; `Kind::System` where the kernel does not say how it was.
     pub fn above(fifo: u8) -> Result<Self, Error> {
-        let unknown = || Error::new(Kind::System, "/proc does not show this thread");
-        let schedule = Schedule::of(0).map_err(|error| {
-            Error::new(Kind::System, format!("how this thread is scheduled: {error}"))
-        })?;
-        let (thread, process) = (own().ok_or_else(unknown)?, std::process::id());
+        let schedule = Schedule::of(0).map_err(unknown)?;
+        let (thread, process) = (own().ok_or_else(hidden)?, std::process::id());
         outrank(fifo)?;
         Ok(Self { thread, process, affinity: None, schedule: Some(schedule) })
     }
@@ -104,12 +97,21 @@ impl Seat {
         match scheduled.and(moved) {
             // It ended in between.
             Err(error) if error.raw_os_error() != Some(libc::ESRCH) => {
-                let text = format!("{} is not as it was: {error}", self.thread);
-                Err(Error::new(Kind::System, text))
+                let text = format!("failed to restore the scheduling of {}", self.thread);
+                Err(Error::new(Kind::System, text).caused_by(error))
             }
             _ => Ok(()),
         }
     }
+}
+
+fn hidden() -> Error {
+    Error::new(Kind::System, "/proc does not show this thread")
+}
+
+fn unknown(error: io::Error) -> Error {
+    Error::new(Kind::System, "failed to read how this thread is scheduled")
+        .caused_by(error)
 }
 
 impl Drop for Seat {

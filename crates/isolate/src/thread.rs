@@ -30,8 +30,8 @@ pub fn pin(cpu: Cpu) -> Result<(), Error> {
 /// Those of [`pin`], where none of them may be used.
 pub(crate) fn pin_to(cpus: &CpuSet) -> Result<(), Error> {
     Place::of(cpus).take().map_err(|error| {
-        let text = format!("CPU {cpus} may not be used by this process: {error}");
-        Error::new(Kind::Cpuset, text)
+        let text = format!("CPU {cpus} may not be used by this process");
+        Error::new(Kind::Cpuset, text).caused_by(error)
     })
 }
 
@@ -114,7 +114,8 @@ pub fn as_ordinary(tid: u32, batch: bool, nice: i8) -> Result<(), Error> {
         );
         return Err(Error::new(Kind::Privilege, text));
     }
-    Err(Error::new(Kind::System, format!("a nice value of {nice} was refused: {error}")))
+    let text = format!("failed to set a nice value of {nice}");
+    Err(Error::new(Kind::System, text).caused_by(error))
 }
 
 /// The affinity mask of one CPU.
@@ -155,10 +156,7 @@ fn number(tid: u32) -> libc::pid_t {
 /// `Kind::System` in the kernel's words.
 pub fn allowed() -> Result<CpuSet, Error> {
     affinity_of(0).map_err(|error| {
-        Error::new(
-            Kind::System,
-            format!("the CPUs of this thread are not known: {error}"),
-        )
+        Error::new(Kind::System, "the CPUs of this thread are not known").caused_by(error)
     })
 }
 
@@ -223,8 +221,8 @@ pub fn outrank(priority: u8) -> Result<(), Error> {
         );
         return Err(Error::new(Kind::Privilege, text));
     }
-    let text = format!("SCHED_FIFO priority {priority} was refused: {error}");
-    Err(Error::new(Kind::System, text))
+    let text = format!("failed to set SCHED_FIFO priority {priority}");
+    Err(Error::new(Kind::System, text).caused_by(error))
 }
 
 /// The highest priority of `SCHED_FIFO`.
@@ -277,7 +275,7 @@ mod tests {
         let facts = facts::Facts::read(&facts::Root::live());
         for cpu in facts.cpus.allowed.get().unwrap().iter() {
             let seen = std::thread::spawn(move || pin(cpu).map(|()| current_cpu()));
-            assert_eq!(seen.join().unwrap(), Ok(Some(cpu)));
+            assert_eq!(seen.join().unwrap().unwrap(), Some(cpu));
         }
     }
 

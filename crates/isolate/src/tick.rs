@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use facts::{Facts, Interrupts, TimerList, Unknown, Why};
-use units::{Cpu, CpuSet, Hz, Nanos};
+use units::{Cause, Cpu, CpuSet, Hz, Nanos};
 
 use crate::error::{Error, Kind};
 use crate::thread::{current_cpu, mask_of, pin, set_affinity};
@@ -54,7 +54,7 @@ pub struct Wait<'a> {
 }
 
 /// What became of a wait.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Entry {
     /// Whether the tick has stopped.
     pub entered: bool,
@@ -225,16 +225,9 @@ impl Tick {
     /// What the kernel says; without its word, what its count says.
     fn is_stopped(&mut self) -> Result<bool, Error> {
         let Some(list) = &mut self.list else { return self.stands_still() };
-        let rewound = list.rewind().map_err(|error| error.to_string());
-        let found = rewound.and_then(|()| {
-            let stopped = TimerList::tick_stopped(list, self.cpu);
-            stopped.map_err(|why| why.to_string())
-        });
-        match found.map(|stopped| stopped.ok_or_else(TimerList::silent)) {
-            Ok(Ok(stopped)) => Ok(stopped),
-            Ok(Err(silent)) => Err(Error::new(Kind::System, silent.to_string())),
-            Err(why) => Err(Error::new(Kind::System, why)),
-        }
+        list.rewind().map_err(unreadable)?;
+        let stopped = TimerList::tick_stopped(list, self.cpu).map_err(unreadable)?;
+        stopped.ok_or_else(|| unreadable(TimerList::silent()))
     }
 
     /// Whether no tick comes while the thread spins.
@@ -267,6 +260,10 @@ impl Tick {
             Error::new(Kind::System, text)
         })
     }
+}
+
+fn unreadable(why: impl Into<Cause>) -> Error {
+    Error::new(Kind::System, "failed to read whether the tick is stopped").caused_by(why)
 }
 
 /// Goes to another CPU, and comes back; whether there was one that it could go to.

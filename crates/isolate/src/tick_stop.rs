@@ -18,7 +18,6 @@ use crate::tracepoint::Tracepoint;
 
 /// Why the kernel keeps a CPU's tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[non_exhaustive]
 pub enum Dependency {
     /// A POSIX timer of CPU time is armed.
     PosixTimer,

@@ -11,7 +11,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use units::Cpu;
+use units::{Cause, Cpu, Helped};
 
 use crate::error::{Error, Kind};
 
@@ -49,9 +49,12 @@ impl<const N: usize> Tracepoint<N> {
         let folder = folder(point)?;
         let read = |name: &str| {
             let file = format!("{folder}/{name}");
-            fs::read_to_string(&file).map_err(|error| unseen(&format!("{file}: {error}")))
+            fs::read_to_string(&file).map_err(|error| {
+                let text = format!("failed to read {file}");
+                unseen(Error::new(Kind::Privilege, text).caused_by(error))
+            })
         };
-        let garbage = || unseen(&format!("{folder}: not understood"));
+        let garbage = || unseen(format!("{folder}: not understood"));
         let id = read("id")?.trim().parse().map_err(|_| garbage())?;
         let fields = Field::all(&read("format")?, fields).ok_or_else(garbage)?;
         let counter = perf_event(id, cpu)?;
@@ -154,12 +157,12 @@ fn folder(point: &str) -> Result<String, Error> {
     found.ok_or_else(|| {
         let point = point.replace('/', ":");
         let why = format!("tracefs cannot be read, or this kernel has no {point}");
-        unseen(&format!("{why} (as root: mount -t tracefs nodev {})", PLACES[0]))
+        unseen(format!("{why} (as root: mount -t tracefs nodev {})", PLACES[0]))
     })
 }
 
-fn unseen(why: &str) -> Error {
-    Error::new(Kind::Privilege, format!("what keeps the tick is not seen: {why}"))
+fn unseen(why: impl Into<Cause>) -> Error {
+    Error::new(Kind::Privilege, "failed to trace what keeps the tick").caused_by(why)
 }
 
 /// `struct perf_event_attr` as far as all kernels know it (`PERF_ATTR_SIZE_VER0`).
@@ -208,7 +211,9 @@ fn perf_event(tracepoint: u64, cpu: Cpu) -> Result<OwnedFd, Error> {
         _ => {
             let error = std::io::Error::last_os_error();
             let help = "it needs root, or CAP_PERFMON and a readable tracefs";
-            Err(unseen(&format!("perf_event_open: {error}: {help}")))
+            let text = "failed to open the tracepoint";
+            let refused = Error::new(Kind::Privilege, text);
+            Err(unseen(refused.caused_by(Helped::new(error, help))))
         }
     }
 }
@@ -221,7 +226,7 @@ fn map(counter: &OwnedFd) -> Result<NonNull<u8>, Error> {
     let place = unsafe {
         libc::mmap(std::ptr::null_mut(), length, access, libc::MAP_SHARED, file, 0)
     };
-    let failed = || unseen(&format!("its ring: {}", std::io::Error::last_os_error()));
+    let failed = || unseen(std::io::Error::last_os_error());
     if place == libc::MAP_FAILED {
         return Err(failed());
     }

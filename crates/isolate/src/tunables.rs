@@ -59,7 +59,7 @@ pub(crate) fn settings(tunings: &[Tuning], facts: &Facts) -> Result<Vec<Setting>
             let text = format!("{tuning}: {} is named twice", tuning.name());
             return Err(mistake(text));
         }
-        setting.try_open().map_err(|error| kernel.shut(tuning, &setting, &error))?;
+        setting.try_open().map_err(|error| kernel.shut(tuning, &setting, error))?;
         found.push(setting);
     }
     Ok(found)
@@ -188,9 +188,10 @@ impl Kernel<'_> {
     }
 
     /// The kernel shows the setting, and does not let it be changed.
-    fn shut(&self, tuning: &Tuning, setting: &Setting, error: &io::Error) -> Error {
+    fn shut(&self, tuning: &Tuning, setting: &Setting, error: io::Error) -> Error {
         if error.kind() != ErrorKind::PermissionDenied {
-            return Error::new(Kind::System, format!("{tuning}: {setting}: {error}"));
+            let text = format!("failed to open {setting} for {tuning}");
+            return Error::new(Kind::System, text).caused_by(error);
         }
         let (code, why) = match rustix::process::geteuid().is_root() {
             true => (

@@ -7,6 +7,7 @@
 //! Cannot see somebody else who changes one meanwhile; at the end that is told, and stays.
 
 use facts::Facts;
+use units::Cause;
 
 use crate::change::Change;
 use crate::error::{Error, Kind};
@@ -37,12 +38,13 @@ impl Tuned {
         hold.set(&changes.collect::<Vec<_>>())?.into_iter().collect::<Result<(), _>>()?;
         for (setting, tuning) in settings.iter().zip(tunings) {
             let value = tuning.value();
-            let why = match setting.read() {
+            let why: Cause = match setting.read() {
                 Ok(shown) if shown == value => continue,
-                Ok(shown) => format!("the kernel made it {shown}"),
-                Err(error) => error.to_string(),
+                Ok(shown) => format!("the kernel made it {shown}").into(),
+                Err(error) => error.into(),
             };
-            return Err(Error::new(Kind::System, format!("{setting} = {value}: {why}")));
+            let text = format!("failed to set {setting} = {value}");
+            return Err(Error::new(Kind::System, text).caused_by(why));
         }
         Ok(Self { hold, left })
     }

@@ -4,7 +4,6 @@ use std::fmt;
 
 /// The kind of failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Kind {
     /// What was asked makes no sense.
     Spec,
@@ -38,7 +37,7 @@ impl Error {
 
 impl From<isolate::Error> for Error {
     fn from(error: isolate::Error) -> Self {
-        Self::new(Kind::Isolate(error.kind()), error.to_string())
+        Self::new(Kind::Isolate(error.kind()), units::chain(&error))
     }
 }
 

@@ -19,7 +19,7 @@ use recording::{
     Code, Doubt, KeptBy, Meanwhile, NohzSeries, NohzSpec, NohzTry, SoftirqCount,
     TimerCount, WaitingThread,
 };
-use units::{Cpu, CpuSet, Nanos};
+use units::{Cpu, CpuSet, Nanos, chain};
 
 use crate::meanwhile::Counters;
 use crate::thread::{died, start};
@@ -160,7 +160,7 @@ impl Tried {
         series.kept_by = match kept_by {
             Ok(seen) => Some(seen.into_iter().map(kept).collect()),
             Err(why) => {
-                doubts.push(Doubt::new(Code::Unwatched, why.to_string()));
+                doubts.push(Doubt::new(Code::Unwatched, chain(&why)));
                 None
             }
         };
@@ -233,9 +233,10 @@ pub(crate) fn stop_tick(cpu: Cpu, facts: &Facts, stop: &AtomicBool) -> Option<Do
         Ok(entry) if entry.entered => return None,
         _ => match wait(true) {
             Ok(entry) if entry.entered => return None,
-            Ok(Entry { kept_by, others, .. }) => kept_by
-                .map_or_else(|why| why.to_string(), |kept_by| named(&kept_by, &others)),
-            Err(why) => why.to_string(),
+            Ok(Entry { kept_by, others, .. }) => {
+                kept_by.map_or_else(|why| chain(&why), |kept_by| named(&kept_by, &others))
+            }
+            Err(why) => chain(&why),
         },
     };
     let text =

@@ -6,7 +6,6 @@ use units::{Nanos, Span};
 /// Where the events of a run are from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum Source {
     /// eBPF programs at the kernel's tracepoints.
     Bpf,
@@ -39,7 +38,6 @@ impl Source {
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum Kind {
     /// The timer interrupt.
     Timer,
@@ -127,7 +125,6 @@ enum ShareParts {
 /// The clock that says what a hypervisor took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum StealClock {
     /// The one that the scheduler reads at each tick and switch, and the events with it
     /// (`CONFIG_PARAVIRT_TIME_ACCOUNTING`).

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 /// The kind of doubt. Codes are part of the file format: they are added to, never changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum Code {
     /// The measurement was ended before its time.
     Interrupted,

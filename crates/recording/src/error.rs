@@ -1,16 +1,16 @@
 //! What can go wrong with a recording's file: which file, where in it, and why.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
-use units::printable;
+use units::{Cause, printable};
 
 /// The kind of failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Kind {
-    /// The file cannot be opened, read or written.
-    Io,
+    /// The file cannot be opened or read.
+    Read,
+    /// The file cannot be written.
+    Write,
     /// The file ends in the middle.
     Truncated,
     /// The file is not a noisefloor recording at all.
@@ -24,17 +24,33 @@ pub enum Kind {
     NoSeries,
 }
 
+impl Kind {
+    fn verb(self) -> &'static str {
+        match self {
+            Self::Write => "write",
+            Self::Read
+            | Self::Truncated
+            | Self::Foreign
+            | Self::Newer
+            | Self::Corrupt
+            | Self::NoSeries => "read",
+        }
+    }
+}
+
 /// A failure, with the file and the place in it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, thiserror::Error)]
+#[error("failed to {} {}", .kind.verb(), printable(&.file.to_string_lossy()))]
 pub struct Error {
     kind: Kind,
     file: PathBuf,
-    text: String,
+    #[source]
+    cause: Cause,
 }
 
 impl Error {
-    pub(crate) fn new(kind: Kind, file: &Path, text: impl Into<String>) -> Self {
-        Self { kind, file: file.to_owned(), text: text.into() }
+    pub(crate) fn new(kind: Kind, file: &Path, cause: impl Into<Cause>) -> Self {
+        Self { kind, file: file.to_owned(), cause: cause.into() }
     }
 
     /// The kind of failure.
@@ -42,12 +58,3 @@ impl Error {
         self.kind
     }
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = format!("{}: {}", self.file.display(), self.text);
-        f.write_str(&printable(&text))
-    }
-}
-
-impl std::error::Error for Error {}

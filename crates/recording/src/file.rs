@@ -122,7 +122,7 @@ impl Head {
     /// Reads a file to its end, and keeps its head.
     pub(crate) fn read(mut json: Json<'_>, file: &Path) -> Result<Self, Error> {
         let head = Self::deserialize(&mut json);
-        head.and_then(|head| json.end().map(|()| head)).map_err(|e| no_head(&e, file))
+        head.and_then(|head| json.end().map(|()| head)).map_err(|e| no_head(e, file))
     }
 
     /// Reads the same file again, as the kind that its head names.
@@ -181,8 +181,8 @@ fn read_as<Spec: DeserializeOwned, Series: DeserializeOwned>(
     body: impl FnOnce(Spec, Series) -> Body,
 ) -> Result<Recording, Error> {
     let read = Reading::<Spec, Series>::deserialize(&mut json).map_err(|error| {
-        let kind = if error.is_io() { Kind::Io } else { Kind::Corrupt };
-        Error::new(kind, file, error.to_string())
+        let kind = if error.is_io() { Kind::Read } else { Kind::Corrupt };
+        Error::new(kind, file, error)
     })?;
     Ok(Recording {
         taken: read.taken,
@@ -193,18 +193,18 @@ fn read_as<Spec: DeserializeOwned, Series: DeserializeOwned>(
     })
 }
 
-fn no_head(error: &serde_json::Error, file: &Path) -> Error {
+fn no_head(error: serde_json::Error, file: &Path) -> Error {
     let place = format!("line {} column {}", error.line(), error.column());
     match error.classify() {
         Category::Eof => {
             let text = format!("ends in the middle, at {place}: truncated");
             Error::new(Kind::Truncated, file, text)
         }
-        Category::Data => Error::new(Kind::Corrupt, file, error.to_string()),
+        Category::Data => Error::new(Kind::Corrupt, file, error),
         Category::Syntax => {
             let text = format!("not a noisefloor recording: {error}");
             Error::new(Kind::Foreign, file, text)
         }
-        Category::Io => Error::new(Kind::Io, file, error.to_string()),
+        Category::Io => Error::new(Kind::Read, file, error),
     }
 }

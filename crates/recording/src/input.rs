@@ -19,10 +19,10 @@ impl Recording {
     /// Reads a file; a FIFO is read until its writer closes it.
     ///
     /// # Errors
-    /// As [`Recording::from_json`], and `Kind::Io`, also where the file is a device or larger
+    /// As [`Recording::from_json`], and `Kind::Read`, also where the file is a device or larger
     /// than [`SIZE_MAX`].
     pub fn load(file: &Path) -> Result<Self, Error> {
-        let failed = |error: io::Error| Error::new(Kind::Io, file, error.to_string());
+        let failed = |error: io::Error| Error::new(Kind::Read, file, error);
         // Opening a device may change its state.
         refuse(&fs::metadata(file).map_err(failed)?).map_err(failed)?;
         let mut open = File::open(file).map_err(failed)?;
@@ -39,9 +39,9 @@ impl Recording {
     /// Reads a stream to its end; `file` is named in messages only.
     ///
     /// # Errors
-    /// As [`Recording::from_json`], and `Kind::Io`, also where there is more than [`SIZE_MAX`].
+    /// As [`Recording::from_json`], and `Kind::Read`, also where there is more than [`SIZE_MAX`].
     pub fn read(stream: impl Read, file: &Path) -> Result<Self, Error> {
-        let failed = |error: io::Error| Error::new(Kind::Io, file, error.to_string());
+        let failed = |error: io::Error| Error::new(Kind::Read, file, error);
         let mut copy = tempfile::tempfile().map_err(failed)?;
         let mut stream = Copied { stream: Bounded::new(stream), copy: &copy };
         let head = Head::read(json(&mut stream), file)?;

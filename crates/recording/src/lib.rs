@@ -63,7 +63,7 @@ pub use slices::{
 pub use ticks::{CpuBusy, CpuTicks, TickSample, TicksSeries, TicksSpec};
 pub use wakers::{Partner, WakersSeries, WakersSpec, WokenThread};
 pub use words::Words;
-pub use workload::Workload;
+pub use workload::{Workload, WorkloadError};
 
 use facts::Facts;
 use serde::{Deserialize, Serialize};

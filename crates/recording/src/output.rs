@@ -27,7 +27,7 @@ const KEPT_MODE: u32 = 0o777;
 /// Writes a file.
 ///
 /// # Errors
-/// `Kind::Io`, with the file's name.
+/// `Kind::Write`, with the file's name.
 pub fn write_file(file: &Path, text: &str) -> Result<(), Error> {
     let bytes = text.as_bytes();
     let written = match entry(file) {
@@ -42,14 +42,14 @@ pub fn write_file(file: &Path, text: &str) -> Result<(), Error> {
         Ok(Some(_)) => write_in_place(file, OFlags::empty(), bytes),
         Err(error) => Err(error),
     };
-    written.map_err(|error| failed(file, &error))
+    written.map_err(|error| Error::new(Kind::Write, file, error))
 }
 
 /// Checks that a file can be written, and leaves it as it is: a measurement of an hour must not
 /// end with "permission denied".
 ///
 /// # Errors
-/// `Kind::Io`, with the file's name.
+/// `Kind::Write`, with the file's name.
 pub fn check_writable(file: &Path) -> Result<(), Error> {
     let checked = match entry(file) {
         Ok(None) => check_new(file),
@@ -61,7 +61,7 @@ pub fn check_writable(file: &Path) -> Result<(), Error> {
         Ok(Some(old)) => check_existing(file, old.file_type()),
         Err(error) => Err(error),
     };
-    checked.map_err(|error| failed(file, &error))
+    checked.map_err(|error| Error::new(Kind::Write, file, error))
 }
 
 /// What is there under this name; a link is not followed.
@@ -79,7 +79,7 @@ fn check_new(file: &Path) -> io::Result<()> {
     }
     let folder = folder(file);
     access(folder, Access::WRITE_OK | Access::EXEC_OK)
-        .map_err(|error| io::Error::other(format!("{}: {error}", folder.display())))
+        .map_err(|error| io::Error::other(Error::new(Kind::Write, folder, error)))
 }
 
 /// Checks a link to a file that is not there: it will be created.
@@ -140,8 +140,4 @@ fn folder(file: &Path) -> &Path {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     }
-}
-
-fn failed(file: &Path, error: &io::Error) -> Error {
-    Error::new(Kind::Io, file, error.to_string())
 }

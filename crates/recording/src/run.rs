@@ -42,7 +42,6 @@ fn one_or_several<'a, D: Deserializer<'a>>(from: D) -> Result<CpuSet, D::Error> 
 /// Why a CPU was picked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum Picked {
     /// Somebody asked for it.
     Asked,

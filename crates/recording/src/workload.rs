@@ -30,10 +30,24 @@ pub enum Workload {
     Exec(PathBuf),
 }
 
-impl FromStr for Workload {
-    type Err = String;
+/// Why text does not name a workload.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum WorkloadError {
+    /// The size of the memory cannot be read.
+    #[error("'{0}' is not a size: write a number of bytes, or 64K, 8M, 1G")]
+    Size(String),
+    /// There is no workload of that name.
+    #[error(
+        "'{0}' is no workload: there are tif, memory, memory:SIZE, compute, syscall and \
+         exec:LIBRARY.so"
+    )]
+    Name(String),
+}
 
-    fn from_str(text: &str) -> Result<Self, String> {
+impl FromStr for Workload {
+    type Err = WorkloadError;
+
+    fn from_str(text: &str) -> Result<Self, WorkloadError> {
         let (name, rest) = match text.split_once(':') {
             Some((name, rest)) => (name, Some(rest)),
             None => (text, None),
@@ -43,16 +57,13 @@ impl FromStr for Workload {
             ("compute", None) => Ok(Self::Compute),
             ("syscall", None) => Ok(Self::Syscall),
             ("memory", None) => Ok(Self::Memory(MEMORY_BYTES)),
-            ("memory", Some(size)) => bytes(size).map(Self::Memory).ok_or_else(|| {
-                format!("'{size}' is not a size: write a number of bytes, or 64K, 8M, 1G")
-            }),
+            ("memory", Some(size)) => bytes(size)
+                .map(Self::Memory)
+                .ok_or_else(|| WorkloadError::Size(size.to_owned())),
             ("exec", Some(library)) if !library.is_empty() => {
                 Ok(Self::Exec(library.into()))
             }
-            _ => Err(format!(
-                "'{text}' is no workload: there are tif, memory, memory:SIZE, compute, \
-                 syscall and exec:LIBRARY.so"
-            )),
+            _ => Err(WorkloadError::Name(text.to_owned())),
         }
     }
 }
@@ -85,9 +96,9 @@ impl fmt::Display for Workload {
 }
 
 impl TryFrom<String> for Workload {
-    type Error = String;
+    type Error = WorkloadError;
 
-    fn try_from(text: String) -> Result<Self, String> {
+    fn try_from(text: String) -> Result<Self, WorkloadError> {
         text.parse()
     }
 }
@@ -126,13 +137,13 @@ mod tests {
     #[test]
     fn refused() {
         for text in ["", "tiff", "tif:1", "exec", "exec:", "compute:", "Memory"] {
-            let refused = text.parse::<Workload>().unwrap_err();
+            let refused = text.parse::<Workload>().unwrap_err().to_string();
             assert!(refused.contains("exec:LIBRARY.so"), "{refused}");
         }
         for text in
             ["memory:", "memory:M", "memory:-1", "memory:+1", "memory:99999999999G"]
         {
-            let refused = text.parse::<Workload>().unwrap_err();
+            let refused = text.parse::<Workload>().unwrap_err().to_string();
             assert!(refused.contains("is not a size"), "{refused}");
         }
     }

@@ -65,7 +65,7 @@ fn example() -> Recording {
 
 fn refused(text: &str) -> (Kind, String) {
     let error = Recording::from_json(text, Path::new("my.json")).unwrap_err();
-    (error.kind(), error.to_string())
+    (error.kind(), units::chain(&error))
 }
 
 fn golden() -> Vec<PathBuf> {
@@ -117,7 +117,11 @@ fn truncated_anywhere() {
     for end in 0..text.len() {
         let (kind, message) = refused(&text[..end]);
         assert_eq!(kind, Kind::Truncated, "{end}: {message}");
-        assert!(message.starts_with("my.json: ends in the middle, at line 1 column"));
+        assert!(
+            message.starts_with(
+                "failed to read my.json: ends in the middle, at line 1 column"
+            )
+        );
     }
 }
 
@@ -155,12 +159,13 @@ fn corrupt_in_the_middle() {
 fn unreadable_files() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("my.json");
-    assert_eq!(Recording::load(&file).unwrap_err().kind(), Kind::Io);
+    assert_eq!(Recording::load(&file).unwrap_err().kind(), Kind::Read);
     fs::write(&file, b"\x7fELF\xff\xfe").unwrap();
     let error = Recording::load(&file).unwrap_err();
     assert_eq!(error.kind(), Kind::Foreign);
-    assert!(error.to_string().contains("line 1 column 1"), "{error}");
-    assert_eq!(write_file(&dir.path().join("a/b"), "").unwrap_err().kind(), Kind::Io);
+    let text = units::chain(&error);
+    assert!(text.contains("line 1 column 1"), "{text}");
+    assert_eq!(write_file(&dir.path().join("a/b"), "").unwrap_err().kind(), Kind::Write);
 }
 
 /// Check that a code of a later version is a doubt all the same.

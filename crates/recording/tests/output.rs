@@ -126,7 +126,7 @@ fn devices() {
     }
     write(&null, "one");
     check_writable(&full).unwrap();
-    let said = write_file(&full, "one").unwrap_err().to_string();
+    let said = units::chain(&write_file(&full, "one").unwrap_err());
     assert!(said.contains("No space left"), "{said}");
     for device in [null, full] {
         let about = about(&device);
@@ -170,7 +170,7 @@ fn refusals() {
         (&link, "gone: No such file"),
         (Path::new(""), "not found"),
     ] {
-        let said = check_writable(file).unwrap_err().to_string();
+        let said = units::chain(&check_writable(file).unwrap_err());
         assert!(said.contains(why), "{said}");
         write_file(file, "new").unwrap_err();
     }
