@@ -30,7 +30,8 @@ const ROOMS: &[Room] = &[
     room("agent", 4, &["units", "facts", "recording", "measure", "blame", "isolate"]),
     room("capi", 4, &["units", "facts", "isolate", "measure", "recording", "stats"]),
     room("counter", 5, &["units"]),
-    room("lab", 5, &["units", "facts", "recording", "isolate", "agent"]),
+    room("kernels", 4, &["units", "facts", "isolate"]),
+    room("lab", 5, &["units", "facts", "recording", "isolate", "agent", "kernels"]),
     room("cli", 6, CLI),
     room("xtask", 0, &[]),
 ];
@@ -46,6 +47,7 @@ const CLI: &[&str] = &[
     "blame",
     "report",
     "agent",
+    "kernels",
     "lab",
 ];
 

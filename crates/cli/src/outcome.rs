@@ -137,6 +137,16 @@ impl From<blame::Error> for Failure {
     }
 }
 
+impl From<kernels::Error> for Failure {
+    fn from(error: kernels::Error) -> Self {
+        match error.kind() {
+            kernels::Kind::Experiment | kernels::Kind::Kernel => Self::usage(error),
+            kernels::Kind::Interrupted => Self::incomplete(error),
+            kernels::Kind::Archive | kernels::Kind::Cache => Self::refused(error),
+        }
+    }
+}
+
 impl From<::lab::Error> for Failure {
     fn from(error: ::lab::Error) -> Self {
         match error.kind() {

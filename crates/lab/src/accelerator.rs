@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::boot::Ended;
 use crate::command_line::Engine;
-use crate::error::{Error, Kind};
-use crate::places::{Cache, failed};
+use crate::error::{Error, Kind, failed};
+use crate::places::Cache;
 use crate::qemu::Qemu;
 
 /// How much CPU time a guest has to boot: on a processor that runs it, it takes a second or two.

@@ -23,8 +23,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use units::Cpu;
 
 use crate::command_line::{ANSWER, CONSOLE};
-use crate::error::{Error, Kind};
-use crate::places::failed;
+use crate::error::{Error, Kind, failed};
 use crate::qemu::Qemu;
 use crate::spent::Spent;
 

@@ -11,6 +11,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use agent::{Answer, Broken, Order, Task, order};
+use kernels::{Kernel, checksum};
 use serde::Serialize;
 use units::Nanos;
 
@@ -18,13 +19,11 @@ use crate::boot::{Deadlines, End, Ended, FILE_BYTES_MAX, Guest};
 use crate::command_line::{self as line, Engine};
 use crate::console::{self, Console};
 use crate::crew::Run;
-use crate::error::{Error, Kind};
+use crate::error::{Error, Kind, failed};
 use crate::exit::{self, Exit};
-use crate::image::checksum;
 use crate::initramfs::{self, Config};
-use crate::kernel::Kernel;
 use crate::lab::Lab;
-use crate::places::{Parts, failed};
+use crate::places::Parts;
 use crate::plan::Plan;
 
 /// The longest answer an agent gives.

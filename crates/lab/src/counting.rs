@@ -14,9 +14,8 @@ use recording::Mode;
 use crate::boot::{COMPLAINTS, Deadlines, End, Guest};
 use crate::command_line::{self, COUNTER};
 use crate::crew::Run;
-use crate::error::{Error, Kind};
+use crate::error::{Error, Kind, failed};
 use crate::lab::Lab;
-use crate::places::failed;
 use crate::plan::Plan;
 use crate::qemu::PACKAGE;
 

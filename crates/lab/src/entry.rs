@@ -11,7 +11,7 @@ use facts::CommandLine;
 use serde::de::{Deserialize, Deserializer, Visitor};
 use units::Nanos;
 
-use crate::kernel_spec::KernelSpec;
+use kernels::KernelSpec;
 
 /// What the lab itself gives a kernel, and an experiment must not.
 const OWNED: [&str; 4] = ["console", "panic", "rdinit", "init"];

@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 
 use facts::CommandLine;
 use itertools::Itertools;
+use kernels::{Fetch, Kernel, Kernels, checksum};
 use recording::{Answer, Cell, Code, Counts, Doubt, Ending, MadeWith, Mode};
 use units::CpuSet;
 
@@ -14,10 +15,7 @@ use crate::boot::Ended;
 use crate::cell::Ready;
 use crate::command_line::Engine;
 use crate::crew::{Run, Step, Tell};
-use crate::debian::Fetch;
 use crate::error::{Error, Kind};
-use crate::image::checksum;
-use crate::kernel::{Kernel, Kernels};
 use crate::places::{Cache, Parts};
 use crate::plan::Plan;
 use crate::qemu::Qemu;
@@ -38,7 +36,7 @@ pub struct Lab {
 }
 
 /// For each spec the kernel that was found, or why there is none.
-type Found = BTreeMap<String, Result<Kernel, Error>>;
+type Found = BTreeMap<String, Result<Kernel, kernels::Error>>;
 
 /// A cell before it runs.
 pub(crate) enum Prepared {
@@ -146,15 +144,17 @@ impl Lab {
             let kernel = self.kernels.find(name, &mut fetch);
             if let Err(error) = &kernel {
                 match error.kind() {
-                    Kind::Archive | Kind::Kernel => say(&error.to_string()),
-                    _ => return Err(error.clone()),
+                    kernels::Kind::Archive | kernels::Kind::Kernel => {
+                        say(&error.to_string())
+                    }
+                    _ => return Err(error.clone().into()),
                 }
                 lost = lost.or(Some(error.clone()));
             }
             found.insert(name.clone(), kernel);
         }
         match lost.filter(|_| found.values().all(Result::is_err)) {
-            Some(error) => Err(error),
+            Some(error) => Err(error.into()),
             None => Ok(found),
         }
     }

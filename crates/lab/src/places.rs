@@ -6,16 +6,14 @@
 use std::env;
 use std::ffi::OsString;
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::path::{Path, PathBuf};
 
+use kernels::{CACHE_VARIABLE, checksum};
 use tempfile::TempDir;
 
-use crate::error::{Error, Kind};
-use crate::image::checksum;
+use crate::error::{Error, Kind, failed};
 
-/// The variable that names another cache.
-const CACHE_VARIABLE: &str = "NOISEFLOOR_CACHE";
 /// The variable that names another folder of the agent and the counter.
 const PARTS_VARIABLE: &str = "NOISEFLOOR_PARTS";
 /// What `cargo xtask guest` and `make install` call them.
@@ -89,33 +87,6 @@ impl Cache {
     }
 }
 
-/// A failure to read or write below the cache: which it is, and the way out.
-pub(crate) fn failed(place: &Path, error: &io::Error) -> Error {
-    let place = place.display();
-    let refuse = |what: &str, way: &str| {
-        let text = format!("the cache {place} cannot be {what}: {error}; {way}");
-        Error::new(Kind::Cache, text)
-    };
-    match error.kind() {
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-            full(&format!("the cache {place} cannot be written: {error}"))
-        }
-        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
-            refuse("written", &format!("set {CACHE_VARIABLE} to a folder of yours"))
-        }
-        _ if facts::has_no_locks(error) => {
-            Error::new(Kind::Cache, format!("the cache {place} cannot be used: {error}"))
-        }
-        _ => refuse("used", &format!("set {CACHE_VARIABLE} to another folder")),
-    }
-}
-
-/// The cache's disk is full, in those words.
-pub(crate) fn full(words: &str) -> Error {
-    let way = format!("make room, or set {CACHE_VARIABLE} to another folder");
-    Error::new(Kind::Cache, format!("{words}; {way}"))
-}
-
 /// What a guest is made of besides its kernel.
 #[derive(Debug, Clone)]
 pub(crate) struct Parts {
@@ -187,25 +158,6 @@ fn given(name: &str) -> Option<OsString> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Check that each failure of the cache names the variable, and what would help.
-    #[test]
-    fn failures() {
-        let told = |errno: rustix::io::Errno| {
-            let error = failed(Path::new("/x"), &errno.into());
-            assert_eq!(error.kind(), Kind::Cache);
-            error.to_string()
-        };
-        let denied = "the cache /x cannot be written: Permission denied (os error 13); \
-                      set NOISEFLOOR_CACHE to a folder of yours";
-        assert_eq!(told(rustix::io::Errno::ACCESS), denied);
-        let full = "the cache /x cannot be written: No space left on device (os error 28); \
-                    make room, or set NOISEFLOOR_CACHE to another folder";
-        assert_eq!(told(rustix::io::Errno::NOSPC), full);
-        let other = "the cache /x cannot be used: File exists (os error 17); \
-                     set NOISEFLOOR_CACHE to another folder";
-        assert_eq!(told(rustix::io::Errno::EXIST), other);
-    }
 
     /// Check that a folder that is named for the parts and lacks one is refused, with the
     /// variable and the part.

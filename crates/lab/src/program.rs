@@ -5,16 +5,15 @@
 use std::fs;
 
 use agent::{Answer, Output, Task, order};
+use kernels::Fetch;
 use recording::Mode;
 
 use crate::boot::Ended;
 use crate::cell::Ready;
 use crate::command_line::{ANSWER, Engine};
 use crate::crew::Run;
-use crate::debian::Fetch;
-use crate::error::{Error, Kind};
+use crate::error::{Error, Kind, failed};
 use crate::lab::Lab;
-use crate::places::failed;
 use crate::plan::Plan;
 
 /// A program, and the guest that it runs in.

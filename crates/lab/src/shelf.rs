@@ -17,8 +17,8 @@ use serde::Deserialize;
 use crate::cell::Ready;
 use crate::command_line::{ANSWER, CONSOLE, COUNTS};
 use crate::console::Console;
-use crate::error::{Error, Kind};
-use crate::places::{Cache, failed};
+use crate::error::{Error, Kind, failed};
+use crate::places::Cache;
 
 /// What a result depends on, for people and for other tools.
 const INPUTS: &str = "inputs.json";

@@ -15,9 +15,8 @@ use crate::boot::Ended;
 use crate::cell::Ready;
 use crate::command_line::{ANSWER, Engine};
 use crate::crew::{Run, Step, Tell};
-use crate::error::Error;
+use crate::error::{Error, failed};
 use crate::lab::Lab;
-use crate::places::failed;
 use crate::plan::Plan;
 
 /// The names of a kernel's functions, or why there are none.

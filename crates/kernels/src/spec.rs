@@ -16,7 +16,7 @@ const ARCHITECTURE: &str = "-amd64";
 
 /// Which kernel is meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum KernelSpec {
+pub enum KernelSpec {
     /// The kernel of this machine.
     Running,
     /// An image in a file.
@@ -27,7 +27,7 @@ pub(crate) enum KernelSpec {
 
 /// A stock kernel of Debian's: `6.1`, `6.1.0-56-cloud`, `trixie-backports/6.18-rt`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct DebianSpec {
+pub struct DebianSpec {
     /// The only suite that it may be from.
     suite: Option<String>,
     version: String,
@@ -48,7 +48,7 @@ impl KernelSpec {
     /// # Errors
     /// `Kind::Experiment` where nothing is named, or no version and flavour after
     /// `debian:`.
-    pub(crate) fn parse(text: &str) -> Result<Self, Error> {
+    pub fn parse(text: &str) -> Result<Self, Error> {
         let wrong = |why| Err(Error::new(Kind::Experiment, why));
         match text {
             "" => wrong("no kernel is named: running, a path or debian:6.12".to_owned()),

@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use crate::debian_version::compare;
-use crate::kernel_spec::DebianSpec;
+use crate::spec::DebianSpec;
 
 /// What the packages of a kernel's parts are called: its image, and its configuration.
 const BINARY: &str = "linux-binary-";
@@ -120,7 +120,7 @@ pub(crate) fn meant(mut packages: Vec<Package>, spec: &DebianSpec) -> Vec<Packag
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel_spec::KernelSpec;
+    use crate::spec::KernelSpec;
 
     /// Recorded on Debian 12 with `apt-cache show`, shortened.
     const LISTING: &str = "\

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
+use crate::error::full;
 use crate::error::{Error, Kind};
-use crate::places::full;
 
 /// How often a program is looked at.
 const LOOK: Duration = Duration::from_millis(10);

@@ -17,13 +17,13 @@ use std::time::Duration;
 use itertools::Itertools;
 
 use crate::apt::{Archive, Asked};
-use crate::apt_sources::{DebianSources, Suite};
 use crate::client::refuse_stopped;
 use crate::debian_version;
+use crate::error::cache_failed as failed;
 use crate::error::{Error, Kind};
-use crate::kernel_spec::DebianSpec;
 use crate::package::{self, Package};
-use crate::places::failed;
+use crate::sources::{DebianSources, Suite};
+use crate::spec::DebianSpec;
 
 /// What helps wherever packages cannot be had.
 const OTHERWISE: &str = "the path of a kernel image works without packages";

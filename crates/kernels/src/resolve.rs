@@ -8,39 +8,18 @@
 use std::fs;
 use std::path::{self, Path, PathBuf};
 
-use facts::Config;
-
 use crate::apt::{self, Archive};
 use crate::debian::{Debian, Fetch, SuiteKernels, unavailable};
 use crate::error::{Error, Kind};
 use crate::image::Image;
-use crate::kernel_spec::{DebianSpec, KernelSpec};
-use crate::kernel_store::KernelStore;
+use crate::kernel::Kernel;
 use crate::options;
 use crate::package::Package;
+use crate::spec::{DebianSpec, KernelSpec};
+use crate::store::KernelStore;
 
 /// How many packages of a kernel are tried where the archive does not have the newest.
 const TRIES: usize = 12;
-
-/// A kernel that a guest can boot.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Kernel {
-    /// What it was asked for as: `running`, a path, `debian:6.1-cloud`.
-    pub spec: String,
-    /// The image.
-    pub image: PathBuf,
-    /// Its configuration, where that is at hand.
-    pub config: Option<PathBuf>,
-    /// The image's SHA-256, in hexadecimal.
-    pub sha256: String,
-    /// Its release, as its image says: `6.1.0-56-cloud-amd64`.
-    pub release: String,
-    /// The package it is from, where it is from one.
-    pub package: Option<String>,
-    /// That package's version: `6.1.192-2`.
-    pub package_version: Option<String>,
-}
 
 /// All kernels that can be had.
 pub struct Kernels {
@@ -86,7 +65,7 @@ impl Kernels {
     ///
     /// # Errors
     /// `Kind::Experiment`, `Kind::Kernel`; `Kind::Archive` where a file cannot be read.
-    pub(crate) fn refuse_misspelt(&self, spec: &str) -> Result<(), Error> {
+    pub fn refuse_misspelt(&self, spec: &str) -> Result<(), Error> {
         match KernelSpec::parse(spec)? {
             KernelSpec::File(path) => Image::read(&path).map(drop),
             KernelSpec::Running | KernelSpec::Debian(_) => Ok(()),
@@ -244,24 +223,6 @@ fn configs(release: &str) -> [String; 2] {
 
 fn first_file(root: &Path, places: &[String]) -> Option<PathBuf> {
     places.iter().map(|place| root.join(place)).find(|path| path.is_file())
-}
-
-impl Kernel {
-    /// How it was configured; `None` without a configuration, or with one that may not be read.
-    ///
-    /// # Errors
-    /// `Kind::Kernel` where it is no configuration.
-    pub(crate) fn configuration(&self) -> Result<Option<Config>, Error> {
-        let Some(file) = &self.config else { return Ok(None) };
-        let Ok(bytes) = fs::read(file) else { return Ok(None) };
-        let config = Config::parse(&bytes, &file.display().to_string());
-        config.map(Some).map_err(|why| self.refuse(&why.to_string()))
-    }
-
-    /// That no guest can boot it, and why.
-    pub(crate) fn refuse(&self, why: &str) -> Error {
-        Error::new(Kind::Kernel, format!("{}: {why}", self.spec))
-    }
 }
 
 /// Refuses a kernel whose configuration lacks something. Says nothing about one without

@@ -62,7 +62,7 @@ impl Image {
 }
 
 /// The SHA-256 of those bytes, in hexadecimal.
-pub(crate) fn checksum(bytes: &[u8]) -> String {
+pub fn checksum(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

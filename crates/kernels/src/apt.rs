@@ -13,10 +13,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::client;
-use crate::error::Error;
-use crate::kernel_spec::DebianSpec;
+use crate::error::{Error, cache_failed};
 use crate::package::{self, Package};
-use crate::places;
+use crate::spec::DebianSpec;
 
 /// What is wanted otherwise than by the machine's own configuration. Its hooks would
 /// clean up the system's files, and a cache of the lists makes each question fast.
@@ -205,7 +204,7 @@ impl Archive {
     }
 
     fn unwritable(&self, error: &std::io::Error) -> Error {
-        places::failed(&self.folder, error)
+        cache_failed(&self.folder, error)
     }
 }
 

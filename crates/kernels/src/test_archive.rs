@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use crate::image::{checksum, synthetic};
-use crate::kernel::{Kernel, Kernels};
+use crate::kernel::Kernel;
+use crate::resolve::Kernels;
 use crate::{Error, Fetch, Kind, options};
 
 /// The suite of the machine's own release.

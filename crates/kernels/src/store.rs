@@ -14,11 +14,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use tempfile::{NamedTempFile, TempDir};
 
+use crate::error::cache_failed as failed;
 use crate::error::{Error, Kind};
 use crate::image::{Image, checksum};
 use crate::kernel::Kernel;
 use crate::package::Package;
-use crate::places::failed;
 
 const IMAGE: &str = "vmlinuz";
 const CONFIG: &str = "config";
