@@ -31,10 +31,15 @@ const ROOMS: &[Room] = &[
     room("capi", 4, &["units", "facts", "isolate", "measure", "recording", "stats"]),
     room("counter", 5, &["units"]),
     room("kernels", 4, &["units", "facts", "isolate"]),
-    room("lab", 5, &["units", "facts", "recording", "isolate", "agent", "kernels"]),
-    room("cli", 6, CLI),
+    room("experiments", 5, &["units", "facts", "recording", "kernels"]),
+    room("lab", 6, LAB),
+    room("cli", 7, CLI),
     room("xtask", 0, &[]),
 ];
+
+/// Of `agent` the lab knows the language that they share.
+const LAB: &[&str] =
+    &["units", "facts", "recording", "isolate", "agent", "kernels", "experiments"];
 
 /// All but `capi` and `counter`, which are for other programs.
 const CLI: &[&str] = &[
@@ -48,6 +53,7 @@ const CLI: &[&str] = &[
     "report",
     "agent",
     "kernels",
+    "experiments",
     "lab",
 ];
 

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use ::lab::{Audience, Cache, Experiment, Lab};
+use ::lab::{Audience, Cache, Lab};
+use experiments::Experiment;
 use kernels::{Fetch, Kernel, Kernels, SuiteKernels};
 use report::paragraph;
 use serde_json::json;

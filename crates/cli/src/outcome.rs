@@ -137,6 +137,12 @@ impl From<blame::Error> for Failure {
     }
 }
 
+impl From<experiments::Error> for Failure {
+    fn from(error: experiments::Error) -> Self {
+        Self::usage(error)
+    }
+}
+
 impl From<kernels::Error> for Failure {
     fn from(error: kernels::Error) -> Self {
         match error.kind() {

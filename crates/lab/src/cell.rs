@@ -24,7 +24,7 @@ use crate::exit::{self, Exit};
 use crate::initramfs::{self, Config};
 use crate::lab::Lab;
 use crate::places::Parts;
-use crate::plan::Plan;
+use crate::request::Request;
 
 /// The longest answer an agent gives.
 const ANSWER_BYTES_MAX: u64 = FILE_BYTES_MAX / 2;
@@ -38,7 +38,9 @@ const WORK_PER_SECOND: u32 = 60;
 /// A cell that is ready to run.
 #[derive(Debug, Clone)]
 pub(crate) struct Ready {
-    pub(crate) plan: Plan,
+    pub(crate) request: Request,
+    /// Which repeat of the same cell it is, from 1.
+    repeat: u32,
     pub(crate) kernel: Kernel,
     pub(crate) engine: Engine,
     pub(crate) counts: bool,
@@ -74,9 +76,9 @@ struct Inputs<'a> {
 }
 
 impl Ready {
-    /// Makes a plan ready for that kernel.
+    /// Makes a request ready for that kernel.
     pub(crate) fn new(
-        plan: &Plan,
+        request: Request,
         kernel: &Kernel,
         engine: Engine,
         lab: &Lab,
@@ -86,11 +88,12 @@ impl Ready {
         let counts = is_exact && lab.counting().is_ok();
         let why_uncounted = lab.counting().err().filter(|_| is_exact).map(str::to_owned);
         let races =
-            (is_exact && plan.machine.cpus > 1).then(|| turns.refusal()).flatten();
-        let order = order(plan);
+            (is_exact && request.machine.cpus > 1).then(|| turns.refusal()).flatten();
+        let order = order(&request);
         let config = kernel.configuration()?;
-        let exit = exit::choose(config.as_ref(), plan).map_err(|w| kernel.refuse(&w))?;
-        let arguments = line::qemu(plan, engine, exit, counts);
+        let exit =
+            exit::choose(config.as_ref(), &request).map_err(|w| kernel.refuse(&w))?;
+        let arguments = line::qemu(&request, engine, exit, counts);
         let inputs = Inputs {
             kernel: &kernel.release,
             kernel_sha256: &kernel.sha256,
@@ -104,10 +107,10 @@ impl Ready {
         let inputs = serde_json::to_string_pretty(&inputs)
             .map_err(|error| Error::new(Kind::Experiment, error.to_string()))?;
         let identity = checksum(inputs.as_bytes());
-        let (plan, kernel) = (plan.clone(), kernel.clone());
         Ok(Self {
-            plan,
-            kernel,
+            request,
+            repeat: 1,
+            kernel: kernel.clone(),
             engine,
             counts,
             why_uncounted,
@@ -122,14 +125,14 @@ impl Ready {
         })
     }
 
-    /// The same once more.
-    pub(crate) fn again(&self, repeat: u32) -> Self {
-        Self { plan: Plan { repeat, ..self.plan.clone() }, ..self.clone() }
+    /// The same, as that repeat of its cell.
+    pub(crate) fn repeated(self, repeat: u32) -> Self {
+        Self { repeat, ..self }
     }
 
     /// The same without the counter.
     pub(crate) fn uncounted(self) -> Self {
-        let arguments = line::qemu(&self.plan, self.engine, self.exit, false);
+        let arguments = line::qemu(&self.request, self.engine, self.exit, false);
         Self { arguments, counts: false, ..self }
     }
 
@@ -146,7 +149,7 @@ impl Ready {
 
     /// What it is called in the cache.
     pub(crate) fn key(&self) -> String {
-        match self.plan.repeat {
+        match self.repeat {
             1 => self.identity.clone(),
             repeat => format!("{}-{repeat}", self.identity),
         }
@@ -169,7 +172,7 @@ impl Ready {
         let cpu = turn.as_ref().map(|turn| turn.cpu);
         let guest = Guest::start(&lab.qemu, &self.arguments, folder, cpu)?;
         let ended = match guest.run(deadlines, run.stop) {
-            End::Off => judge(folder, self.plan.machine.memory_mib),
+            End::Off => judge(folder, self.request.machine.memory_mib),
             End::Overdue(why) => Ended::Lost(with_console(why, folder)),
             End::Failed(why) => return Ok(Ended::Lost(with_console(why, folder))),
             End::Stopped => Ended::Stopped,
@@ -220,7 +223,7 @@ impl Ready {
 
     /// Whether the order of QEMU's threads can be seen in the guest: with several CPUs.
     fn may_race(&self) -> bool {
-        self.engine == Engine::Counted && self.plan.machine.cpus > 1
+        self.engine == Engine::Counted && self.request.machine.cpus > 1
     }
 
     fn furnish(
@@ -240,7 +243,7 @@ impl Ready {
     }
 
     fn deadlines(&self, each: Duration) -> Deadlines {
-        let asked = match &self.plan.task {
+        let asked = match &self.request.task {
             Task::Noise(spec) => spec.duration_ns,
             Task::Ticks(spec) => spec.interval_ns.saturating_mul(spec.count.unwrap_or(1)),
             Task::Nohz(spec) => spec.limit_ns.saturating_add(spec.stay_ns),
@@ -268,13 +271,13 @@ fn initrd(
 }
 
 /// What the agent is told.
-fn order(plan: &Plan) -> Order {
+fn order(request: &Request) -> Order {
     Order {
         version: order::VERSION,
-        settings: plan.settings.clone(),
-        company: plan.company.clone(),
-        task: plan.task.clone(),
-        watch: plan.watch,
+        settings: request.settings.clone(),
+        company: request.company.clone(),
+        task: request.task.clone(),
+        watch: request.watch,
         answer_bytes_max: ANSWER_BYTES_MAX,
     }
 }

@@ -5,10 +5,11 @@
 //! documentation of `-icount`, `-rtc` and `-seed`; Linux,
 //! Documentation/admin-guide/kernel-parameters.txt.
 
+use experiments::{Machine, MachineKind};
 use recording::Mode;
 
 use crate::exit::Exit;
-use crate::plan::{Machine, MachineKind, Plan};
+use crate::request::Request;
 
 /// The files of a boot, in its folder.
 pub(crate) const KERNEL: &str = "kernel";
@@ -35,12 +36,12 @@ pub(crate) enum Engine {
 
 /// QEMU's arguments.
 pub(crate) fn qemu(
-    plan: &Plan,
+    request: &Request,
     engine: Engine,
     exit: Exit,
     with_counter: bool,
 ) -> Vec<String> {
-    let Machine { kind, cpu, cpus, memory_mib } = &plan.machine;
+    let Machine { kind, cpu, cpus, memory_mib } = &request.machine;
     let mut words = Words::default();
     words.add(
         "-machine",
@@ -74,7 +75,7 @@ pub(crate) fn qemu(
     }
     words.add("-kernel", KERNEL);
     words.add("-initrd", INITRD);
-    words.add("-append", &kernel(plan));
+    words.add("-append", &kernel(request));
     words.0
 }
 
@@ -102,7 +103,7 @@ pub(crate) fn loud(argument: &str) -> String {
 }
 
 /// The kernel's command line.
-fn kernel(plan: &Plan) -> String {
+fn kernel(request: &Request) -> String {
     // Panic at once instead of waiting, say little, lie where symbols say, and trust the
     // one clock there is.
     let own = "console=ttyS0 panic=-1 quiet nokaslr tsc=reliable";
@@ -112,11 +113,11 @@ fn kernel(plan: &Plan) -> String {
     // emulated CPU from running, too few come, and the kernel panics ("IO-APIC + timer doesn't
     // work"). Under KVM it leaves the test out by itself.
     let timed = "no_timer_check";
-    let of_mode = match plan.mode {
+    let of_mode = match request.mode {
         Mode::Exact => exact,
         Mode::Timed => timed,
     };
-    let words = [own, of_mode, &plan.params];
+    let words = [own, of_mode, &request.params];
     words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
@@ -153,13 +154,14 @@ impl Words {
 
 #[cfg(test)]
 mod tests {
+    use agent::Task;
     use insta::assert_snapshot;
 
     use super::*;
 
     /// An option and its value to a line; the kernel's command line a line each word.
-    fn text(plan: &Plan, engine: Engine, with_counter: bool) -> String {
-        let words = qemu(plan, engine, Exit::Port, with_counter);
+    fn text(request: &Request, engine: Engine, with_counter: bool) -> String {
+        let words = qemu(request, engine, Exit::Port, with_counter);
         let add = |text: String, word: &String| match word.split_once(' ') {
             None if word.starts_with('-') => text + "\n" + word,
             None => text + " " + word,
@@ -171,8 +173,9 @@ mod tests {
     /// Check all that QEMU is told of an exact cell.
     #[test]
     fn exact() {
-        let plan = Plan { params: "nohz=off".to_owned(), ..Plan::of_symbols("any") };
-        assert_snapshot!(text(&plan, Engine::Counted, true), @r"
+        let params = "nohz=off".to_owned();
+        let request = Request { params, ..Request::new(Task::Symbols) };
+        assert_snapshot!(text(&request, Engine::Counted, true), @r"
         -machine pc
         -accel tcg
         -icount shift=0,sleep=off
@@ -213,8 +216,8 @@ mod tests {
             memory_mib: 512,
         };
         let mode = Mode::Timed;
-        let plan = Plan { machine, mode, ..Plan::of_symbols("any") };
-        assert_snapshot!(text(&plan, Engine::Kvm, false), @r"
+        let request = Request { machine, mode, ..Request::new(Task::Symbols) };
+        assert_snapshot!(text(&request, Engine::Kvm, false), @r"
         -machine microvm,acpi=on
         -accel kvm
         -cpu host
@@ -241,7 +244,8 @@ mod tests {
     /// Check that only the kernel's command line changes for a loud kernel.
     #[test]
     fn loud_kernels() {
-        let words = qemu(&Plan::of_symbols("any"), Engine::Counted, Exit::Port, false);
+        let words =
+            qemu(&Request::new(Task::Symbols), Engine::Counted, Exit::Port, false);
         let others = words.iter().filter(|word| loud(word) != **word);
         let [line] = others.collect::<Vec<_>>()[..] else { panic!("{words:?}") };
         assert!(loud(line).starts_with(
@@ -253,9 +257,9 @@ mod tests {
     /// file as the first.
     #[test]
     fn second_way_out() {
-        let plan = Plan::of_symbols("any");
+        let request = Request::new(Task::Symbols);
         let [one, two] = [Exit::Port, Exit::Serial]
-            .map(|exit| qemu(&plan, Engine::Counted, exit, false).join(" "));
+            .map(|exit| qemu(&request, Engine::Counted, exit, false).join(" "));
         let devices = "-chardev file,id=port,path=answer,append=on \
                        -device isa-debugcon,iobase=0xe9,chardev=port \
                        -chardev file,id=serial,path=answer,append=on \
@@ -266,9 +270,9 @@ mod tests {
     /// Check that emulation differs from KVM in the accelerator only, and is not counted.
     #[test]
     fn emulated() {
-        let plan = Plan { mode: Mode::Timed, ..Plan::of_symbols("any") };
-        let kvm = text(&plan, Engine::Kvm, false);
-        let emulated = text(&plan, Engine::Emulated, false);
+        let request = Request { mode: Mode::Timed, ..Request::new(Task::Symbols) };
+        let kvm = text(&request, Engine::Kvm, false);
+        let emulated = text(&request, Engine::Emulated, false);
         assert_eq!(emulated, kvm.replace("-accel kvm", "-accel tcg"));
         assert!(!emulated.contains("icount"));
     }

@@ -9,6 +9,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
+use experiments::Plan;
 use recording::Mode;
 
 use crate::boot::{COMPLAINTS, Deadlines, End, Guest};
@@ -16,7 +17,6 @@ use crate::command_line::{self, COUNTER};
 use crate::crew::Run;
 use crate::error::{Error, Kind, failed};
 use crate::lab::Lab;
-use crate::plan::Plan;
 use crate::qemu::PACKAGE;
 
 /// What the counter says when it was loaded for the question only.
@@ -96,16 +96,12 @@ fn refuse(plan: &Plan, version: &str, why: &str) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::request::plan;
 
     /// Check that without the counter exact cells of several CPUs are refused, with QEMU's
     /// reason and both ways out, and no others.
     #[test]
     fn refusals() {
-        let plan = |mode, cpus| {
-            let mut plan = Plan { mode, ..Plan::of_symbols("any") };
-            (plan.name, plan.machine.cpus) = ("p idle".to_owned(), cpus);
-            plan
-        };
         let refused = |mode, cpus| refuse(&plan(mode, cpus), "12.0", "no such option");
         assert_eq!(refused(Mode::Exact, 1), Ok(()));
         assert_eq!(refused(Mode::Timed, 2), Ok(()));

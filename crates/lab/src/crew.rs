@@ -7,11 +7,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
+use experiments::Plan;
 use recording::{Cell, Code, Doubt, Ending, Mode};
 
 use crate::error::{Error, Kind};
 use crate::lab::{Lab, Prepared};
-use crate::plan::Plan;
 use crate::tally::Tally;
 
 /// How often progress is told while nothing happens.
@@ -100,7 +100,7 @@ impl Lab {
         run: Run<'_>,
         audience: &mut dyn Audience,
     ) -> Result<Vec<Cell>, Error> {
-        let order = order(prepared.iter().map(Prepared::plan));
+        let order = order(prepared.iter().map(|prepared| &prepared.plan.kernel));
         let next = AtomicUsize::new(0);
         let mut results = Results::new(prepared.len(), run.jobs);
         thread::scope(|scope| {
@@ -138,13 +138,13 @@ impl Lab {
     }
 }
 
-/// The indices of plans in the order in which they are run. The first cell of a kernel may have to
+/// The indices of cells on these kernels in the order in which they are run. The first cell of a kernel may have to
 /// boot it for its symbols, for which the kernel's other cells wait: such boots of several kernels
 /// run in parallel.
-fn order<'a>(plans: impl Iterator<Item = &'a Plan>) -> Vec<usize> {
-    let mut kernels = BTreeSet::new();
+fn order<'a>(kernels: impl Iterator<Item = &'a String>) -> Vec<usize> {
+    let mut seen = BTreeSet::new();
     let (mut first, others): (Vec<_>, Vec<_>) =
-        plans.enumerate().partition(|(_, plan)| kernels.insert(&plan.kernel));
+        kernels.enumerate().partition(|(_, kernel)| seen.insert(*kernel));
     first.extend(others);
     first.into_iter().map(|(index, _)| index).collect()
 }
@@ -285,8 +285,8 @@ mod tests {
     /// Check that each kernel's first cell comes before the others, and each cell once.
     #[test]
     fn kernels_come_first() {
-        let plans = ["a", "a", "b", "a", "c", "b"].map(Plan::of_symbols);
-        assert_eq!(order(plans.iter()), [0, 2, 4, 1, 3, 5]);
+        let kernels = ["a", "a", "b", "a", "c", "b"].map(str::to_owned);
+        assert_eq!(order(kernels.iter()), [0, 2, 4, 1, 3, 5]);
     }
 
     /// Check that what takes long is said once for each kernel and once for all waiting,

@@ -9,7 +9,7 @@
 
 use facts::{CommandLine, Config};
 
-use crate::plan::Plan;
+use crate::request::Request;
 
 /// Where a setting locks a kernel down.
 const SETTING: &str = "/sys/kernel/security/lockdown";
@@ -32,12 +32,12 @@ pub(crate) enum Exit {
     Serial,
 }
 
-/// The way out of a guest of that plan, whose kernel was configured so.
+/// The way out of a guest for that request, whose kernel was configured so.
 ///
 /// # Errors
 /// Why there is none.
-pub(crate) fn choose(config: Option<&Config>, plan: &Plan) -> Result<Exit, String> {
-    let Some(why) = closed(config, plan) else { return Ok(Exit::Port) };
+pub(crate) fn choose(config: Option<&Config>, request: &Request) -> Result<Exit, String> {
+    let Some(why) = closed(config, request) else { return Ok(Exit::Port) };
     let ports = config.map(|config| config.value(SERIAL_PORTS).unwrap_or("0"));
     match ports.map(|ports| ports.parse::<u32>().unwrap_or(0)) {
         Some(ports @ (0 | 1)) => Err(format!(
@@ -49,13 +49,13 @@ pub(crate) fn choose(config: Option<&Config>, plan: &Plan) -> Result<Exit, Strin
 }
 
 /// Why programs are kept from I/O ports, where they are known to be.
-fn closed(config: Option<&Config>, plan: &Plan) -> Option<String> {
+fn closed(config: Option<&Config>, request: &Request) -> Option<String> {
     let has = |name: &str| config.is_some_and(|config| config.value(name) == Some("y"));
     if let Some(forced) = FORCED.into_iter().find(|name| has(name)) {
         return Some(format!("CONFIG_{forced} keeps programs from I/O ports"));
     }
     let can_lock = config.is_none() || has("SECURITY_LOCKDOWN_LSM");
-    if let Some(asked) = asked(plan).filter(|_| can_lock) {
+    if let Some(asked) = asked(request).filter(|_| can_lock) {
         return Some(format!("{asked} keeps programs from I/O ports"));
     }
     let open = config.is_none() || TO_PORTS.into_iter().any(has);
@@ -65,11 +65,11 @@ fn closed(config: Option<&Config>, plan: &Plan) -> Option<String> {
     })
 }
 
-/// What in the plan locks the kernel down.
-fn asked(plan: &Plan) -> Option<String> {
-    let parameters = CommandLine::parse(&plan.params);
+/// What in the request locks the kernel down.
+fn asked(request: &Request) -> Option<String> {
+    let parameters = CommandLine::parse(&request.params);
     let level = parameters.value("lockdown").filter(|level| LEVELS.contains(level));
-    let setting = plan.settings.iter().find(|setting| setting.path == SETTING);
+    let setting = request.settings.iter().find(|setting| setting.path == SETTING);
     let parameter = level.map(|level| format!("lockdown={level}"));
     parameter.or_else(|| setting.map(|setting| format!("{SETTING}={}", setting.value)))
 }
@@ -77,14 +77,14 @@ fn asked(plan: &Plan) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use agent::Setting;
+    use agent::{Setting, Task};
 
     fn config(text: &str) -> Config {
         Config::parse(text.as_bytes(), "the config").unwrap()
     }
 
-    fn plan(params: &str) -> Plan {
-        Plan { params: params.to_owned(), ..Plan::of_symbols("any") }
+    fn request(params: &str) -> Request {
+        Request { params: params.to_owned(), ..Request::new(Task::Symbols) }
     }
 
     const USUAL: &str = "CONFIG_X86_IOPL_IOPERM=y\nCONFIG_SECURITY_LOCKDOWN_LSM=y\n\
@@ -95,11 +95,11 @@ mod tests {
     #[test]
     fn usual_kernels() {
         for params in ["", "quiet", "lockdown=none", "lockdown"] {
-            assert_eq!(choose(Some(&config(USUAL)), &plan(params)), Ok(Exit::Port));
-            assert_eq!(choose(None, &plan(params)), Ok(Exit::Port));
+            assert_eq!(choose(Some(&config(USUAL)), &request(params)), Ok(Exit::Port));
+            assert_eq!(choose(None, &request(params)), Ok(Exit::Port));
         }
         let devport = "CONFIG_DEVPORT=y\n";
-        assert_eq!(choose(Some(&config(devport)), &plan("")), Ok(Exit::Port));
+        assert_eq!(choose(Some(&config(devport)), &request("")), Ok(Exit::Port));
     }
 
     /// Check that a kernel that is locked down answers over the serial port, whatever locks it
@@ -107,19 +107,19 @@ mod tests {
     #[test]
     fn locked_down() {
         for level in LEVELS {
-            let plan = plan(&format!("lockdown={level}"));
-            assert_eq!(choose(Some(&config(USUAL)), &plan), Ok(Exit::Serial));
-            assert_eq!(choose(None, &plan), Ok(Exit::Serial));
+            let request = request(&format!("lockdown={level}"));
+            assert_eq!(choose(Some(&config(USUAL)), &request), Ok(Exit::Serial));
+            assert_eq!(choose(None, &request), Ok(Exit::Serial));
             let without = config("CONFIG_X86_IOPL_IOPERM=y\n");
-            assert_eq!(choose(Some(&without), &plan), Ok(Exit::Port));
+            assert_eq!(choose(Some(&without), &request), Ok(Exit::Port));
         }
         for forced in FORCED {
             let config = config(&format!("{USUAL}CONFIG_{forced}=y\n"));
-            assert_eq!(choose(Some(&config), &plan("")), Ok(Exit::Serial));
+            assert_eq!(choose(Some(&config), &request("")), Ok(Exit::Serial));
         }
         let setting = Setting { path: SETTING.to_owned(), value: "integrity".to_owned() };
-        let plan = Plan { settings: vec![setting], ..plan("") };
-        assert_eq!(choose(Some(&config(USUAL)), &plan), Ok(Exit::Serial));
+        let request = Request { settings: vec![setting], ..request("") };
+        assert_eq!(choose(Some(&config(USUAL)), &request), Ok(Exit::Serial));
     }
 
     /// Check that a kernel without any way out is refused with the options that it lacks.
@@ -127,15 +127,15 @@ mod tests {
     fn no_way_out() {
         let lean = |ports: &str| config(&format!("CONFIG_64BIT=y\n{ports}"));
         let four = "CONFIG_SERIAL_8250_RUNTIME_UARTS=4\n";
-        assert_eq!(choose(Some(&lean(four)), &plan("")), Ok(Exit::Serial));
+        assert_eq!(choose(Some(&lean(four)), &request("")), Ok(Exit::Serial));
         for (ports, number) in [("", 0), ("CONFIG_SERIAL_8250_RUNTIME_UARTS=1\n", 1)] {
-            let why = choose(Some(&lean(ports)), &plan("")).unwrap_err();
+            let why = choose(Some(&lean(ports)), &request("")).unwrap_err();
             assert!(why.contains("neither CONFIG_X86_IOPL_IOPERM nor"), "{why}");
             let option = format!("CONFIG_SERIAL_8250_RUNTIME_UARTS={number}");
             assert!(why.contains(&option), "{why}");
         }
         let single = config(&USUAL.replace("UARTS=4", "UARTS=1"));
-        let why = choose(Some(&single), &plan("lockdown=integrity")).unwrap_err();
+        let why = choose(Some(&single), &request("lockdown=integrity")).unwrap_err();
         assert!(why.contains("lockdown=integrity keeps programs from"), "{why}");
     }
 }

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use agent::Task;
+use experiments::Plan;
 use facts::CommandLine;
 use itertools::Itertools;
 use kernels::{Fetch, Kernel, Kernels, checksum};
@@ -17,8 +19,8 @@ use crate::command_line::Engine;
 use crate::crew::{Run, Step, Tell};
 use crate::error::{Error, Kind};
 use crate::places::{Cache, Parts};
-use crate::plan::Plan;
 use crate::qemu::Qemu;
+use crate::request::Request;
 use crate::shelf::{self, Kept, Shelf};
 use crate::symbols::Named;
 use crate::turns::Turns;
@@ -39,19 +41,18 @@ pub struct Lab {
 type Found = BTreeMap<String, Result<Kernel, kernels::Error>>;
 
 /// A cell before it runs.
-pub(crate) enum Prepared {
-    /// It can run.
-    Ready(Box<Ready>),
-    /// Its kernel cannot be had, and why.
-    NoKernel(Box<Plan>, String),
+pub(crate) struct Prepared {
+    pub(crate) plan: Plan,
+    /// What runs, or why its kernel cannot be had.
+    ready: Result<Ready, String>,
 }
 
 impl Prepared {
-    pub(crate) fn plan(&self) -> &Plan {
-        match self {
-            Self::Ready(ready) => &ready.plan,
-            Self::NoKernel(plan, _) => plan,
-        }
+    /// The same cell as another repeat, if that is all in which the plan differs.
+    fn repeated(&self, plan: &Plan) -> Option<Self> {
+        let same = Plan { repeat: plan.repeat, ..self.plan.clone() };
+        let ready = self.ready.clone().map(|ready| ready.repeated(plan.repeat));
+        (same == *plan).then_some(Self { plan: same, ready })
     }
 }
 
@@ -105,24 +106,20 @@ impl Lab {
         let found = self.find_kernels(plans, run, say)?;
         let mut prepared: Vec<Prepared> = Vec::with_capacity(plans.len());
         for plan in plans {
-            let again = match prepared.last() {
-                Some(Prepared::Ready(last)) => Some(last.again(plan.repeat)),
-                _ => None,
-            };
-            if let Some(again) = again.filter(|again| again.plan == *plan) {
-                prepared.push(Prepared::Ready(Box::new(again)));
+            if let Some(again) = prepared.last().and_then(|last| last.repeated(plan)) {
+                prepared.push(again);
                 continue;
             }
-            prepared.push(match found.get(&plan.kernel) {
+            let ready = match found.get(&plan.kernel) {
                 None => continue,
-                Some(Err(error)) => {
-                    Prepared::NoKernel(Box::new(plan.clone()), error.to_string())
-                }
+                Some(Err(error)) => Err(error.to_string()),
                 Some(Ok(kernel)) => {
                     let engine = self.engine(plan, kernel, run, say)?;
-                    Prepared::Ready(Box::new(Ready::new(plan, kernel, engine, self)?))
+                    let ready = Ready::new(Request::from(plan), kernel, engine, self)?;
+                    Ok(ready.repeated(plan.repeat))
                 }
-            });
+            };
+            prepared.push(Prepared { plan: plan.clone(), ready });
         }
         Ok(prepared)
     }
@@ -172,8 +169,8 @@ impl Lab {
         let boots = |engine| {
             say("proving /dev/kvm by booting with it");
             // A plain boot: what this cell asks for may not be able to boot at all.
-            let plan = Plan { mode: Mode::Timed, ..Plan::of_symbols(&kernel.spec) };
-            let ready = Ready::new(&plan, kernel, engine, self)?.tried();
+            let request = Request { mode: Mode::Timed, ..Request::new(Task::Symbols) };
+            let ready = Ready::new(request, kernel, engine, self)?.tried();
             let place = self.cache.workplace()?;
             let run = Run { deadline: accelerator::DEADLINE.min(run.deadline), ..*run };
             ready.boot(place.path(), "", self, &run)
@@ -188,9 +185,10 @@ impl Lab {
         run: &Run<'_>,
         tell: Tell<'_>,
     ) -> Result<Option<Cell>, Error> {
-        let ready = match prepared {
-            Prepared::Ready(ready) => ready,
-            Prepared::NoKernel(plan, why) => return Ok(Some(without_kernel(plan, why))),
+        let plan = &prepared.plan;
+        let ready = match &prepared.ready {
+            Ok(ready) => ready,
+            Err(why) => return Ok(Some(without_kernel(plan, why))),
         };
         let key = ready.key();
         let waits = || tell(Step::Waits);
@@ -199,11 +197,11 @@ impl Lab {
         };
         if let Some(answer) = self.shelf.find(&key).filter(|_| keeps(ready) && !run.fresh)
         {
-            return Ok(Some(told(ready, true, Ending::Done(Box::new(answer)))));
+            return Ok(Some(told(plan, ready, true, Ending::Done(Box::new(answer)))));
         }
         let symbols = match self.symbols(ready, run, tell)? {
             Named::By(symbols) => symbols,
-            Named::Lost(ending) => return Ok(Some(told(ready, false, ending))),
+            Named::Lost(ending) => return Ok(Some(told(plan, ready, false, ending))),
             Named::Stopped => return Ok(None),
         };
         tell(Step::Boots);
@@ -213,7 +211,7 @@ impl Lab {
             Ended::Lost(why) => self.lost(ready, place.path(), why)?,
             Ended::Off => Ending::Done(Box::new(self.done(ready, place.path())?)),
         };
-        Ok(Some(told(ready, false, ending)))
+        Ok(Some(told(plan, ready, false, ending)))
     }
 
     /// The ending of a cell that was lost in a boot in `folder`.
@@ -299,7 +297,7 @@ const FREEING: [&str; 3] = ["nohz_full", "isolcpus", "rcu_nocbs"];
 
 /// Whether a cell's result is the same each time, and so worth keeping.
 fn keeps(ready: &Ready) -> bool {
-    ready.plan.mode == Mode::Exact
+    ready.request.mode == Mode::Exact
 }
 
 /// A doubt of an exact cell that nothing was counted in, and why that was so.
@@ -312,9 +310,9 @@ fn uncounted(counts: Option<&Counts>, why: Option<&str>) -> Option<Doubt> {
 }
 
 /// A doubt where a boot parameter is to free CPUs of which the guest has none.
-fn absent_cpus(plan: &Plan) -> Option<Doubt> {
-    let parameters = CommandLine::parse(&plan.params);
-    let has = plan.machine.cpus;
+fn absent_cpus(request: &Request) -> Option<Doubt> {
+    let parameters = CommandLine::parse(&request.params);
+    let has = request.machine.cpus;
     let absent = |name: &&str| {
         let cpus: Option<CpuSet> = parameters.value(name).and_then(|v| v.parse().ok());
         cpus.is_some_and(|cpus| cpus.iter().all(|cpu| cpu.get() >= has))
@@ -331,12 +329,12 @@ fn absent_cpus(plan: &Plan) -> Option<Doubt> {
 }
 
 /// A cell as it is told.
-fn told(ready: &Ready, cached: bool, mut ending: Ending) -> Cell {
-    if let (Ending::Done(answer), Mode::Exact) = (&mut ending, ready.plan.mode) {
+fn told(plan: &Plan, ready: &Ready, cached: bool, mut ending: Ending) -> Cell {
+    if let (Ending::Done(answer), Mode::Exact) = (&mut ending, plan.mode) {
         let why = ready.why_uncounted.as_deref();
         let uncounted = uncounted(answer.counts.as_ref(), why);
         answer.recording.doubts.extend(uncounted);
-        answer.recording.doubts.extend(absent_cpus(&ready.plan));
+        answer.recording.doubts.extend(absent_cpus(&ready.request));
         if let Some(why) = &ready.races {
             let text = format!(
                 "with several CPUs a loaded host may give another result: QEMU's threads \
@@ -345,7 +343,7 @@ fn told(ready: &Ready, cached: bool, mut ending: Ending) -> Cell {
             answer.recording.doubts.push(Doubt::new(Code::Races, text));
         }
     }
-    let Ready { plan, kernel, identity, .. } = ready;
+    let Ready { kernel, identity, .. } = ready;
     let version = kernel.package_version.as_deref();
     let kernel = match version {
         Some(version) => format!("{} ({version})", kernel.release),
@@ -389,9 +387,10 @@ mod tests {
     #[test]
     fn parameters_for_no_cpu() {
         let doubt = |params: &str, cpus| {
-            let mut plan = Plan { params: params.to_owned(), ..Plan::of_symbols("any") };
-            plan.machine.cpus = cpus;
-            absent_cpus(&plan).map(|doubt| doubt.text)
+            let mut request = Request::new(Task::Symbols);
+            params.clone_into(&mut request.params);
+            request.machine.cpus = cpus;
+            absent_cpus(&request).map(|doubt| doubt.text)
         };
         let why =
             "nohz_full, rcu_nocbs names no CPU that the guest has: it has 1 CPU, from 0";

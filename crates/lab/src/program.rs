@@ -14,7 +14,7 @@ use crate::command_line::{ANSWER, Engine};
 use crate::crew::Run;
 use crate::error::{Error, Kind, failed};
 use crate::lab::Lab;
-use crate::plan::Plan;
+use crate::request::Request;
 
 /// A program, and the guest that it runs in.
 #[derive(Debug, Clone)]
@@ -36,15 +36,15 @@ pub struct Program<'a> {
 }
 
 impl Program<'_> {
-    fn plan(&self, kernel: &str) -> Plan {
+    fn request(&self) -> Request {
         let arguments = self.arguments.iter().map(|&word| word.to_owned()).collect();
-        let mut plan = Plan::of_task(kernel, Task::Program(arguments));
-        self.params.clone_into(&mut plan.params);
-        plan.machine.cpus = self.cpus;
+        let mut request = Request::new(Task::Program(arguments));
+        self.params.clone_into(&mut request.params);
+        request.machine.cpus = self.cpus;
         if let Some(cpu) = self.cpu {
-            cpu.clone_into(&mut plan.machine.cpu);
+            cpu.clone_into(&mut request.machine.cpu);
         }
-        Plan { mode: self.mode, ..plan }
+        Request { mode: self.mode, ..request }
     }
 
     /// The files, by their names in the guest.
@@ -67,14 +67,14 @@ impl Lab {
         program: Program<'_>,
         run: &Run<'_>,
     ) -> Result<Output, Error> {
-        let plan = program.plan(kernel);
-        let engine = match plan.mode {
+        let request = program.request();
+        let engine = match request.mode {
             Mode::Exact => Engine::Counted,
             Mode::Timed => Engine::Emulated,
         };
         let mut fetch = Fetch { fresh: false, stop: run.stop, say: &mut |_| {} };
         let kernel = self.kernels().find(kernel, &mut fetch)?;
-        let ready = Ready::new(&plan, &kernel, engine, self)?;
+        let ready = Ready::new(request, &kernel, engine, self)?;
         let ready = ready.uncounted().with_files(program.files());
         let place = self.cache.workplace()?;
         match ready.boot(place.path(), "", self, run)? {

@@ -7,10 +7,10 @@
 use std::path::{self, Path, PathBuf};
 use std::process::Command;
 
+use experiments::Plan;
 use recording::Mode;
 
 use crate::error::{Error, Kind};
-use crate::plan::Plan;
 
 /// The program that emulates x86-64 machines.
 const PROGRAM: &str = "qemu-system-x86_64";
@@ -95,6 +95,7 @@ fn from_anywhere(program: PathBuf) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::request::plan;
 
     fn parse(text: &str) -> Result<Qemu, Error> {
         Qemu::parse(Path::new("qemu"), text)
@@ -116,11 +117,6 @@ mod tests {
     fn refusals() {
         let qemu =
             |version| parse(&format!("QEMU emulator version {version}\n")).unwrap();
-        let plan = |mode, cpus| {
-            let mut plan = Plan { mode, ..Plan::of_symbols("any") };
-            (plan.name, plan.machine.cpus) = ("p idle".to_owned(), cpus);
-            plan
-        };
         let (old, new) = (qemu("7.2.19"), qemu("10.0.2"));
         assert_eq!(old.refuse(&plan(Mode::Exact, 1)), Ok(()));
         assert_eq!(old.refuse(&plan(Mode::Timed, 2)), Ok(()));

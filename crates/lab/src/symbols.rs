@@ -8,7 +8,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use agent::{Answer, Symbols};
+use agent::{Answer, Symbols, Task};
 use recording::Ending;
 
 use crate::boot::Ended;
@@ -17,7 +17,7 @@ use crate::command_line::{ANSWER, Engine};
 use crate::crew::{Run, Step, Tell};
 use crate::error::{Error, failed};
 use crate::lab::Lab;
-use crate::plan::Plan;
+use crate::request::Request;
 
 /// The names of a kernel's functions, or why there are none.
 pub(crate) enum Named {
@@ -60,8 +60,8 @@ impl Lab {
         file: &Path,
     ) -> Result<Named, Error> {
         let kernel = &cell.kernel;
-        let plan = Plan::of_symbols(&kernel.spec);
-        let ready = Ready::new(&plan, kernel, Engine::Counted, self)?.uncounted();
+        let request = Request::new(Task::Symbols);
+        let ready = Ready::new(request, kernel, Engine::Counted, self)?.uncounted();
         let place = self.cache.workplace()?;
         let lost = |why: String| {
             let why = format!("in the boot that asks the kernel for its symbols: {why}");

@@ -5,14 +5,13 @@
 
 use toml::Spanned;
 
-use crate::combination::{name, quoted};
-use crate::entry::{CpuModel, Length, Parameters};
-use crate::plan::MachineKind;
-use crate::rows::{
-    BootRow, CallRepeats, Cpus, MemoryMib, SettingRow, Table, WorkloadRow,
+use crate::machine::MachineKind;
+use crate::table::entry::{CpuModel, Length, Parameters};
+use crate::table::sequence::List;
+use crate::table::source::NOWHERE;
+use crate::table::{
+    BootRow, CallRepeats, Cpus, MemoryMib, SettingRow, Table, WorkloadRow, name, quoted,
 };
-use crate::sequence::List;
-use crate::toml_place::NOWHERE;
 
 /// The keys, for messages.
 const KEYS: &str = "seconds, duration, repeats, phases, mode, machine, cpu, cpus, memory_mib, \

@@ -1,7 +1,7 @@
 //! Limits and baselines: which cells keep them, and which mistakes are not taken for it.
 #![expect(clippy::unwrap_used, reason = "what fails in a helper fails the test")]
 
-use lab::{Breach, Experiment, Limits, Measured, Metric, baseline};
+use experiments::{Breach, Experiment, Limits, Measured, Metric, baseline};
 
 const TABLE: &str = r#"
 name = "x"

@@ -1,6 +1,5 @@
 //! A workload row, made into what the agent is told to do on a guest of so many CPUs.
 
-use agent::{Company, Task};
 use recording::{
     CallsSpec, NohzSpec, NoiseSpec, Phases, Policy, SlicesSpec, Source as Watch,
     TicksSpec,
@@ -8,19 +7,20 @@ use recording::{
 use toml::Spanned;
 use units::{Cpu, CpuSet, Nanos};
 
-use crate::entry::Length;
 use crate::error::Error;
-use crate::number::{CpuChoice, Number};
-use crate::rows::{
+use crate::measurement::{BackgroundLoad, Measurement};
+use crate::table::entry::Length;
+use crate::table::number::{CpuChoice, Number};
+use crate::table::source::Source;
+use crate::table::{
     CallsRow, CompanyRow, NohzRow, NoiseRow, SlicesRow, TicksRow, WorkloadRow,
 };
-use crate::toml_place::Source;
 
 /// What the agent is told to do.
 #[derive(Debug)]
 pub(crate) struct Work {
-    pub(crate) company: Vec<Company>,
-    pub(crate) task: Task,
+    pub(crate) background: Vec<BackgroundLoad>,
+    pub(crate) measurement: Measurement,
     pub(crate) watch: Option<Watch>,
     pub(crate) words: String,
 }
@@ -74,22 +74,25 @@ pub(crate) fn work(
         let why = "a workload is exactly one of noise, ticks, calls, nohz and slices";
         return Err(source.refuse(place, why));
     };
-    let (task, mut words) = first?;
+    let (measurement, mut words) = first?;
     let unwatched = row.nohz.is_some() || row.slices.is_some();
     if let (Some(watch), true) = (&row.watch, unwatched) {
         let why = "only noise, ticks and calls are watched; the others are counted";
         return Err(source.refuse(watch.span(), why));
     }
     let watch = row.watch.as_ref().map(|watch| watch.get_ref().0);
-    let company = row.company.iter().map(|row| companion(choice, row));
-    let company = company.collect::<Result<Vec<Company>, Error>>()?;
-    for Company { cpu, spinners } in &company {
+    let background = row.company.iter().map(|row| companion(choice, row));
+    let background = background.collect::<Result<Vec<BackgroundLoad>, Error>>()?;
+    for BackgroundLoad { cpu, spinners } in &background {
         words += &format!(", beside {spinners} spinning on CPU {cpu}");
     }
-    Ok(Work { company, task, watch, words })
+    Ok(Work { background, measurement, watch, words })
 }
 
-fn noise_task(choice: Choice<'_>, row: &NoiseRow) -> Result<(Task, String), Error> {
+fn noise_task(
+    choice: Choice<'_>,
+    row: &NoiseRow,
+) -> Result<(Measurement, String), Error> {
     let cpu = choice.cpu(&row.cpu)?;
     let mut words = format!("noise for {} on CPU {cpu}", row.duration);
     let fifo = row.fifo.and_then(|fifo| u8::try_from(fifo.get()).ok());
@@ -103,7 +106,7 @@ fn noise_task(choice: Choice<'_>, row: &NoiseRow) -> Result<(Task, String), Erro
         }
         words += &format!(", gaps from {threshold}");
     }
-    let task = Task::Noise(NoiseSpec {
+    let task = Measurement::Noise(NoiseSpec {
         cpus: CpuSet::from_iter([cpu]),
         duration_ns: row.duration.nanos(),
         threshold_ns: row.threshold.as_ref().map(|length| length.get_ref().nanos()),
@@ -114,10 +117,13 @@ fn noise_task(choice: Choice<'_>, row: &NoiseRow) -> Result<(Task, String), Erro
     Ok((task, words))
 }
 
-fn ticks_task(choice: Choice<'_>, row: &TicksRow) -> Result<(Task, String), Error> {
+fn ticks_task(
+    choice: Choice<'_>,
+    row: &TicksRow,
+) -> Result<(Measurement, String), Error> {
     let cpu = choice.cpu(&row.cpu)?;
     let duration = row.duration.nanos();
-    let task = Task::Ticks(TicksSpec {
+    let task = Measurement::Ticks(TicksSpec {
         cpus: CpuSet::from_iter([cpu]),
         interval_ns: choice.phases.map_or(duration, |phases| phases.share(duration)),
         count: Some(choice.phases.map_or(1, |phases| u64::from(phases.count))),
@@ -125,7 +131,10 @@ fn ticks_task(choice: Choice<'_>, row: &TicksRow) -> Result<(Task, String), Erro
     Ok((task, format!("ticks for {} on CPU {cpu}", row.duration)))
 }
 
-fn calls_task(choice: Choice<'_>, row: &CallsRow) -> Result<(Task, String), Error> {
+fn calls_task(
+    choice: Choice<'_>,
+    row: &CallsRow,
+) -> Result<(Measurement, String), Error> {
     let cpu = choice.cpu(&row.cpu)?;
     let mut calls = Vec::new();
     for call in row.calls.iter() {
@@ -138,10 +147,13 @@ fn calls_task(choice: Choice<'_>, row: &CallsRow) -> Result<(Task, String), Erro
     let kinds =
         if calls.len() == 1 { "1 call" } else { &format!("{} calls", calls.len()) };
     let words = format!("{kinds}, {repeats} times each, on CPU {cpu}");
-    Ok((Task::Calls(CallsSpec { cpu, calls, repeats, phases: choice.phases }), words))
+    Ok((
+        Measurement::Calls(CallsSpec { cpu, calls, repeats, phases: choice.phases }),
+        words,
+    ))
 }
 
-fn nohz_task(choice: Choice<'_>, row: &NohzRow) -> Result<(Task, String), Error> {
+fn nohz_task(choice: Choice<'_>, row: &NohzRow) -> Result<(Measurement, String), Error> {
     let cpu = choice.cpu(&row.cpu)?;
     let how = if row.forced { "forced, " } else { "" };
     let mut words = format!("stop the tick of CPU {cpu}, {how}in {}", row.limit);
@@ -152,7 +164,7 @@ fn nohz_task(choice: Choice<'_>, row: &NohzRow) -> Result<(Task, String), Error>
     if let Some(stay) = &row.stay {
         words += &format!(", then spin for {stay}");
     }
-    let task = Task::Nohz(NohzSpec {
+    let task = Measurement::Nohz(NohzSpec {
         cpu,
         tries: Some(choice.phases.map_or(1, |phases| u64::from(phases.count))),
         limit_ns: row.limit.nanos(),
@@ -164,7 +176,10 @@ fn nohz_task(choice: Choice<'_>, row: &NohzRow) -> Result<(Task, String), Error>
     Ok((task, words))
 }
 
-fn slices_task(choice: Choice<'_>, row: &SlicesRow) -> Result<(Task, String), Error> {
+fn slices_task(
+    choice: Choice<'_>,
+    row: &SlicesRow,
+) -> Result<(Measurement, String), Error> {
     let sleep = row.sleep.as_ref().map_or(Nanos::from_millis(1), Length::nanos);
     let sample_ns = row.sample.as_ref().map(|sample| sample.get_ref().nanos());
     let duration = row.duration.nanos();
@@ -186,7 +201,7 @@ fn slices_task(choice: Choice<'_>, row: &SlicesRow) -> Result<(Task, String), Er
     if let Some(sample) = &row.sample {
         words += &format!(", read every {}", sample.get_ref());
     }
-    let task = Task::Slices(SlicesSpec {
+    let task = Measurement::Slices(SlicesSpec {
         spinners,
         asking,
         sleepers,
@@ -205,6 +220,6 @@ fn slices_task(choice: Choice<'_>, row: &SlicesRow) -> Result<(Task, String), Er
     Ok((task, words))
 }
 
-fn companion(choice: Choice<'_>, row: &CompanyRow) -> Result<Company, Error> {
-    Ok(Company { cpu: choice.cpu(&row.cpu)?, spinners: row.spinners.get() })
+fn companion(choice: Choice<'_>, row: &CompanyRow) -> Result<BackgroundLoad, Error> {
+    Ok(BackgroundLoad { cpu: choice.cpu(&row.cpu)?, spinners: row.spinners.get() })
 }

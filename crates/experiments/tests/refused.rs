@@ -1,6 +1,6 @@
 //! Experiments that are refused: each with its place, and with what is allowed there.
 
-use lab::{Experiment, Kind};
+use experiments::{Experiment, Kind};
 
 /// Four lines with which most experiments below begin: their rows begin in line 5.
 const HEAD: &str = "name = \"x\"\nkernels = [\"a\", \"b\"]\n\n# rows\n";

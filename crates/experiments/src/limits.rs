@@ -8,13 +8,16 @@
 //! Cannot see whether a cell was lost: it has no metrics, and is passed over. A gate must
 //! fail for that by itself.
 
+pub(crate) mod baseline;
+mod nearness;
+pub(crate) mod rules;
+
 use std::fmt;
 
 use itertools::Itertools;
 
-use crate::condition::Condition;
 use crate::error::{Error, Kind};
-use crate::nearness;
+use crate::table::condition::Condition;
 
 /// What a cell measured.
 #[derive(Debug, Clone, PartialEq)]

@@ -6,13 +6,13 @@
 use itertools::Itertools;
 use toml::Spanned;
 
-use crate::condition::{Condition, Tolerance};
 use crate::error::Error;
 use crate::limits::{Limits, Rule};
 use crate::plan::Plan;
-use crate::rows::{BaselineNumber, BaselineRow, LimitRow, Table, Within};
-use crate::sequence::List;
-use crate::toml_place::Source;
+use crate::table::condition::{Condition, Tolerance};
+use crate::table::sequence::List;
+use crate::table::source::Source;
+use crate::table::{BaselineNumber, BaselineRow, LimitRow, Table, Within};
 
 /// The limits of a table whose cells are planned; the kernels they name are not judged.
 pub(crate) fn read(

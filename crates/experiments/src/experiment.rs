@@ -8,14 +8,13 @@ use itertools::Itertools;
 use toml::Spanned;
 
 use crate::changes;
-use crate::entry::KernelName;
 use crate::error::{Error, Kind};
-use crate::limit_rows;
-use crate::limits::Limits;
+use crate::limits::{Limits, rules};
 use crate::plan::{self, Plan};
-use crate::rows::{BootRow, SettingRow, Table};
-use crate::sequence::List;
-use crate::toml_place::{NOWHERE, Source};
+use crate::table::entry::KernelName;
+use crate::table::sequence::List;
+use crate::table::source::{NOWHERE, Source};
+use crate::table::{BootRow, SettingRow, Table};
 
 /// A table of cells.
 #[derive(Debug, Clone)]
@@ -43,7 +42,7 @@ impl Experiment {
             table.setting.push(Spanned::new(NOWHERE, SettingRow::default()));
         }
         let plans = plan::plans(&source, &table)?;
-        let limits = limit_rows::read(&source, &table, &plans)?;
+        let limits = rules::read(&source, &table, &plans)?;
         Ok(Self { source, table, plans, limits })
     }
 
@@ -84,7 +83,7 @@ impl Experiment {
             Err(why) => Err(Error::new(Kind::Experiment, why)),
         };
         let named: Vec<_> = kernels.iter().unique().map(name).try_collect()?;
-        limit_rows::refuse_kernels(&self.source, &self.table, kernels)?;
+        rules::refuse_kernels(&self.source, &self.table, kernels)?;
         if let Some(named) = List::new(named) {
             self.table.kernels = named;
         }

@@ -3,25 +3,20 @@
 //! Plans come from an experiment's rows (`combination`). They name the kernel as the user
 //! does; which image that is, is found out later.
 
-use std::fmt;
-use std::str::FromStr;
+mod combination;
+mod workload;
 
-use agent::{Company, Setting, Task};
 use recording::{Mode, Phases, Source as Watch};
-use serde::de::{Deserialize, Deserializer};
 use units::Nanos;
 
-use crate::combination::{self, Combination};
-use crate::entry::read_from_text;
+use self::combination::Combination;
 use crate::error::Error;
-use crate::rows::{Cpus, MemoryMib, Table};
-use crate::toml_place::Source;
-use crate::workload;
+use crate::machine::Machine;
+use crate::measurement::{BackgroundLoad, Measurement, Setting};
+use crate::table::Table;
+use crate::table::number::Number;
+use crate::table::source::Source;
 
-/// QEMU's oldest 64-bit model, without the one instruction that asks for randomness.
-const CPU: &str = "qemu64,-rdrand";
-const CPUS: Cpus = Cpus::of::<1>();
-const MEMORY_MIB: MemoryMib = MemoryMib::of::<256>();
 /// Whole periods of the tick, whatever `CONFIG_HZ` of 100, 250, 300 and 1000 it has.
 const PHASE_EVERY: Nanos = Nanos::from_millis(20);
 /// Offsets that lie well apart in the period of each of these ticks, and that begin at other
@@ -41,11 +36,11 @@ pub struct Plan {
     pub machine: Machine,
     /// Kernel settings, in the order in which they are written.
     pub settings: Vec<Setting>,
-    /// What else runs meanwhile.
-    pub company: Vec<Company>,
+    /// What runs besides.
+    pub background: Vec<BackgroundLoad>,
     /// What is measured.
-    pub task: Task,
-    /// Who watches the kernel's events meanwhile, if anybody does.
+    pub measurement: Measurement,
+    /// The source of the kernel's events, where these are traced.
     pub watch: Option<Watch>,
     /// What runs and is measured, in a few words.
     pub workload: String,
@@ -54,89 +49,6 @@ pub struct Plan {
     /// Which repeat of the same cell this is, from 1.
     pub repeat: u32,
 }
-
-impl Plan {
-    /// The plan of a boot that asks a kernel for its symbols.
-    pub(crate) fn of_symbols(kernel: &str) -> Self {
-        Self::of_task(kernel, Task::Symbols)
-    }
-
-    /// The plan of an exact boot for that task, on the usual machine.
-    pub(crate) fn of_task(kernel: &str, task: Task) -> Self {
-        Self {
-            name: String::new(),
-            kernel: kernel.to_owned(),
-            params: String::new(),
-            machine: Machine {
-                kind: MachineKind::Pc,
-                cpu: CPU.to_owned(),
-                cpus: CPUS.get(),
-                memory_mib: MEMORY_MIB.get(),
-            },
-            settings: Vec::new(),
-            company: Vec::new(),
-            task,
-            watch: None,
-            workload: String::new(),
-            mode: Mode::Exact,
-            repeat: 1,
-        }
-    }
-}
-
-/// A guest's machine.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Machine {
-    /// The board.
-    pub kind: MachineKind,
-    /// What QEMU's `-cpu` takes.
-    pub cpu: String,
-    /// How many CPUs, from 1.
-    pub cpus: u32,
-    /// Memory in MiB.
-    pub memory_mib: u32,
-}
-
-impl fmt::Display for Machine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kind, cpu, cpus, memory_mib } = self;
-        let s = if *cpus == 1 { "" } else { "s" };
-        write!(f, "{}, {cpus} CPU{s} of {cpu}, {memory_mib} MiB", kind.name())
-    }
-}
-
-/// A guest's board.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum MachineKind {
-    /// The usual PC, QEMU's `pc`.
-    #[default]
-    Pc,
-    /// QEMU's `microvm`: fewer devices, boots in half the time, and its tick is cheaper.
-    Microvm,
-}
-
-impl MachineKind {
-    /// What it is called in experiments.
-    fn name(self) -> &'static str {
-        match self {
-            Self::Pc => "pc",
-            Self::Microvm => "microvm",
-        }
-    }
-}
-
-impl FromStr for MachineKind {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let mut kinds = [Self::Pc, Self::Microvm].into_iter();
-        kinds.find(|kind| kind.name() == text).ok_or_else(|| {
-            format!("'{}' is no machine: pc or microvm", text.escape_debug())
-        })
-    }
-}
-
-read_from_text!(MachineKind);
 
 /// The plans of all cells: by kernel, boot row, setting row, workload and repeat.
 pub(crate) fn plans(source: &Source, table: &Table) -> Result<Vec<Plan>, Error> {
@@ -175,8 +87,8 @@ fn plan(
         params: rows.boot.append.as_str().to_owned(),
         machine,
         settings: settings(rows),
-        company: work.company,
-        task: work.task,
+        background: work.background,
+        measurement: work.measurement,
         watch: work.watch,
         workload: work.words,
         mode: table.mode.0,
@@ -208,11 +120,13 @@ fn machine(
             return Err(source.refuse(cpu.span(), why));
         }
     }
+    let memory_mib = row.memory_mib.or(all.memory_mib);
+    let usual = Machine::default();
     Ok(Machine {
-        kind: row.kind.or(all.kind).unwrap_or_default(),
-        cpu: cpu.map_or(CPU, |cpu| cpu.get_ref().as_str()).to_owned(),
-        cpus: row.cpus.or(all.cpus).unwrap_or(CPUS).get(),
-        memory_mib: row.memory_mib.or(all.memory_mib).unwrap_or(MEMORY_MIB).get(),
+        kind: row.kind.or(all.kind).unwrap_or(usual.kind),
+        cpu: cpu.map_or(usual.cpu, |cpu| cpu.get_ref().as_str().to_owned()),
+        cpus: row.cpus.or(all.cpus).map_or(usual.cpus, Number::get),
+        memory_mib: memory_mib.map_or(usual.memory_mib, Number::get),
     })
 }
 

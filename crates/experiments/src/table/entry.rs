@@ -4,12 +4,13 @@
 //! of what is wrong, and the command line's changes (`changes`) are held to the same.
 
 use std::fmt;
-use std::marker::PhantomData;
 use std::str::FromStr;
 
 use facts::CommandLine;
-use serde::de::{Deserialize, Deserializer, Visitor};
+use serde::de::{Deserialize, Deserializer};
 use units::Nanos;
+
+use crate::from_text::read_from_text;
 
 use kernels::KernelSpec;
 
@@ -214,18 +215,6 @@ macro_rules! checked_string {
     };
 }
 
-/// Lets TOML strings be read as what they mean.
-macro_rules! read_from_text {
-    ($name:ty) => {
-        impl<'de> Deserialize<'de> for $name {
-            fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-                from.deserialize_str(crate::entry::Text::new())
-            }
-        }
-    };
-}
-pub(crate) use read_from_text;
-
 checked_string! {
     Name: check_name,
     Line: check_line,
@@ -237,25 +226,3 @@ checked_string! {
     MetricName: check_metric,
 }
 read_from_text!(Length);
-
-/// Reads a string as a `T`. The check happens inside of TOML's reader (a `try_from` would
-/// come after it, and lose the place).
-pub(crate) struct Text<T>(PhantomData<T>);
-
-impl<T> Text<T> {
-    pub(crate) fn new() -> Self {
-        Self(PhantomData)
-    }
-}
-
-impl<T: FromStr<Err = String>> Visitor<'_> for Text<T> {
-    type Value = T;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a string")
-    }
-
-    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<T, E> {
-        text.parse().map_err(E::custom)
-    }
-}

@@ -6,11 +6,10 @@ use std::ops::Range;
 
 use toml::Spanned;
 
-use crate::entry::Name;
 use crate::error::Error;
-use crate::rows::{BootRow, SettingRow, Table, WorkloadRow};
-use crate::sequence::List;
-use crate::toml_place::Source;
+use crate::table::sequence::List;
+use crate::table::source::Source;
+use crate::table::{BootRow, SettingRow, Table, WorkloadRow, name, quoted};
 
 /// More cells are a mistake in the table: at two seconds each these take six hours.
 const CELLS_MAX: usize = 10_000;
@@ -34,44 +33,6 @@ impl Combination<'_> {
             .copied()
             .collect::<Vec<_>>()
             .join(" ")
-    }
-}
-
-/// A row's name; empty where it has none.
-pub(crate) fn name(name: &Option<Spanned<Name>>) -> &str {
-    name.as_ref().map_or("", |name| name.get_ref().as_str())
-}
-
-/// Rows' names for a message: `'' (the row without a name), 'nohz=off'`.
-pub(crate) fn quoted<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    let quoted = names.map(|name| match name {
-        "" => "'' (the row without a name)".to_owned(),
-        name => format!("'{name}'"),
-    });
-    quoted.collect::<Vec<_>>().join(", ")
-}
-
-impl WorkloadRow {
-    /// Whether it runs with a boot row.
-    pub(crate) fn runs_with(&self, boot: &BootRow) -> bool {
-        is_among(self.boots.as_ref(), name(&boot.name))
-    }
-}
-
-/// Whether a list names that; none names everything.
-fn is_among(named: Option<&List<String>>, name: &str) -> bool {
-    named.is_none_or(|named| named.iter().any(|one| one.get_ref() == name))
-}
-
-impl SettingRow {
-    /// Whether a kernel of that name has these settings.
-    pub(crate) fn is_for(&self, kernel: &str) -> bool {
-        is_among(self.kernels.as_ref(), kernel)
-    }
-
-    /// Whether it is combined with a boot row.
-    pub(crate) fn goes_with(&self, boot: &BootRow) -> bool {
-        is_among(self.boots.as_ref(), name(&boot.name))
     }
 }
 

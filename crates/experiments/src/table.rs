@@ -3,20 +3,27 @@
 //! What a row says alone is checked as it is read (`entry`); what rows say together is
 //! checked where they are combined (`combination`). `docs/experiments.md` describes it all.
 
+pub(crate) mod condition;
+pub(crate) mod entry;
+pub(crate) mod number;
+pub(crate) mod sequence;
+pub(crate) mod source;
+
 use std::str::FromStr;
 
 use recording::{Call, Mode, Source};
 use serde::de::{Deserialize, Deserializer};
 use toml::Spanned;
 
-use crate::condition::Condition;
-use crate::entry::{
+use crate::from_text::read_from_text;
+use crate::machine::MachineKind;
+use crate::table::condition::Condition;
+use crate::table::entry::{
     CpuModel, KernelName, Length, Line, MetricName, Name, Parameters, SettingPath,
-    SettingValue, read_from_text,
+    SettingValue,
 };
-use crate::number::{CpuChoice, Number};
-use crate::plan::MachineKind;
-use crate::sequence::{List, Pairs};
+use crate::table::number::{CpuChoice, Number};
+use crate::table::sequence::{List, Pairs};
 
 /// How many CPUs a guest can have.
 pub(crate) type Cpus = Number<1, 8>;
@@ -269,4 +276,42 @@ pub(crate) enum BaselineNumber {
 pub(crate) struct Within {
     pub(crate) value: f64,
     pub(crate) tolerance: f64,
+}
+
+/// A row's name; empty where it has none.
+pub(crate) fn name(name: &Option<Spanned<Name>>) -> &str {
+    name.as_ref().map_or("", |name| name.get_ref().as_str())
+}
+
+/// Rows' names for a message: `'' (the row without a name), 'nohz=off'`.
+pub(crate) fn quoted<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let quoted = names.map(|name| match name {
+        "" => "'' (the row without a name)".to_owned(),
+        name => format!("'{name}'"),
+    });
+    quoted.collect::<Vec<_>>().join(", ")
+}
+
+impl WorkloadRow {
+    /// Whether it runs with a boot row.
+    pub(crate) fn runs_with(&self, boot: &BootRow) -> bool {
+        is_among(self.boots.as_ref(), name(&boot.name))
+    }
+}
+
+/// Whether a list names that; none names everything.
+fn is_among(named: Option<&List<String>>, name: &str) -> bool {
+    named.is_none_or(|named| named.iter().any(|one| one.get_ref() == name))
+}
+
+impl SettingRow {
+    /// Whether a kernel of that name has these settings.
+    pub(crate) fn is_for(&self, kernel: &str) -> bool {
+        is_among(self.kernels.as_ref(), kernel)
+    }
+
+    /// Whether it is combined with a boot row.
+    pub(crate) fn goes_with(&self, boot: &BootRow) -> bool {
+        is_among(self.boots.as_ref(), name(&boot.name))
+    }
 }
