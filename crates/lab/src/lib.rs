@@ -1,30 +1,17 @@
-//! The same measurements on other kernels, in guests.
+//! Cells on other kernels: guests, what they measure, and the cache of their results.
 #![forbid(unsafe_code)]
 
-mod accelerator;
-mod boot;
-mod cell;
-mod command_line;
-mod console;
-mod counting;
-mod crew;
+mod cache;
+mod cells;
+mod environment;
 mod error;
-mod exit;
-mod initramfs;
-mod lab;
-mod places;
-mod program;
-mod qemu;
-mod request;
-mod shelf;
-mod spent;
-mod symbols;
-mod tally;
-mod turns;
+mod guest;
+mod parts;
 
-pub use crew::{Audience, Progress, Run};
+pub use cache::Cache;
+pub use cells::lab::Lab;
+pub use cells::program::Program;
+pub use cells::progress::Progress;
+pub use cells::run::{Audience, Run};
 pub use error::{Error, Kind};
-pub use lab::Lab;
-pub use places::Cache;
-pub use program::Program;
-pub use qemu::Qemu;
+pub use guest::qemu::Qemu;

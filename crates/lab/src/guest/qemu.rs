@@ -95,7 +95,7 @@ fn from_anywhere(program: PathBuf) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::request::plan;
+    use crate::guest::request::plan;
 
     fn parse(text: &str) -> Result<Qemu, Error> {
         Qemu::parse(Path::new("qemu"), text)

@@ -15,16 +15,16 @@ use kernels::{Kernel, checksum};
 use serde::Serialize;
 use units::Nanos;
 
-use crate::boot::{Deadlines, End, Ended, FILE_BYTES_MAX, Guest};
-use crate::command_line::{self as line, Engine};
-use crate::console::{self, Console};
-use crate::crew::Run;
+use crate::cells::lab::Lab;
+use crate::cells::run::Run;
 use crate::error::{Error, Kind, failed};
-use crate::exit::{self, Exit};
-use crate::initramfs::{self, Config};
-use crate::lab::Lab;
-use crate::places::Parts;
-use crate::request::Request;
+use crate::guest::boot::{Deadlines, End, Ended, FILE_BYTES_MAX, Guest};
+use crate::guest::command_line::{self as line, Engine};
+use crate::guest::console::{self, Console};
+use crate::guest::exit::{self, Exit};
+use crate::guest::initramfs::{self, Config};
+use crate::guest::request::Request;
+use crate::parts::Parts;
 
 /// The longest answer an agent gives.
 const ANSWER_BYTES_MAX: u64 = FILE_BYTES_MAX / 2;

@@ -9,7 +9,22 @@ use std::time::{Duration, Instant};
 
 use recording::{Cell, Ending};
 
-use crate::crew::Progress;
+/// How far an experiment is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// All cells.
+    pub cells: usize,
+    /// Cells that were run now.
+    pub ran: usize,
+    /// Cells whose result was there.
+    pub cached: usize,
+    /// Cells that gave no result.
+    pub lost: usize,
+    /// Cells that are being run.
+    pub running: usize,
+    /// How long the rest will take, where that can be guessed.
+    pub left: Option<Duration>,
+}
 
 /// What has happened so far.
 pub(crate) struct Tally {

@@ -12,12 +12,12 @@ use std::os::unix::fs::symlink;
 use experiments::Plan;
 use recording::Mode;
 
-use crate::boot::{COMPLAINTS, Deadlines, End, Guest};
-use crate::command_line::{self, COUNTER};
-use crate::crew::Run;
+use crate::cells::lab::Lab;
+use crate::cells::run::Run;
 use crate::error::{Error, Kind, failed};
-use crate::lab::Lab;
-use crate::qemu::PACKAGE;
+use crate::guest::boot::{COMPLAINTS, Deadlines, End, Guest};
+use crate::guest::command_line::{self, COUNTER};
+use crate::guest::qemu::PACKAGE;
 
 /// What the counter says when it was loaded for the question only.
 const LOADED: &str = "noisefloor-counter: can be loaded";
@@ -96,7 +96,7 @@ fn refuse(plan: &Plan, version: &str, why: &str) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::request::plan;
+    use crate::guest::request::plan;
 
     /// Check that without the counter exact cells of several CPUs are refused, with QEMU's
     /// reason and both ways out, and no others.

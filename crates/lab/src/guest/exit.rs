@@ -9,7 +9,7 @@
 
 use facts::{CommandLine, Config};
 
-use crate::request::Request;
+use crate::guest::request::Request;
 
 /// Where a setting locks a kernel down.
 const SETTING: &str = "/sys/kernel/security/lockdown";

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use recording::{Code, Doubt};
 
-use crate::command_line::CONSOLE;
+use crate::guest::command_line::CONSOLE;
 
 /// What kernels say when something is wrong with them (kernel/panic.c, lib/bug.c,
 /// kernel/watchdog.c, kernel/rcu/tree_stall.h).

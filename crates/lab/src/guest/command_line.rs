@@ -8,8 +8,8 @@
 use experiments::{Machine, MachineKind};
 use recording::Mode;
 
-use crate::exit::Exit;
-use crate::request::Request;
+use crate::guest::exit::Exit;
+use crate::guest::request::Request;
 
 /// The files of a boot, in its folder.
 pub(crate) const KERNEL: &str = "kernel";

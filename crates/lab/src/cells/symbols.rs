@@ -11,13 +11,13 @@ use std::path::Path;
 use agent::{Answer, Symbols, Task};
 use recording::Ending;
 
-use crate::boot::Ended;
-use crate::cell::Ready;
-use crate::command_line::{ANSWER, Engine};
-use crate::crew::{Run, Step, Tell};
+use crate::cells::cell::Ready;
+use crate::cells::lab::Lab;
+use crate::cells::run::{Run, Step, Tell};
 use crate::error::{Error, failed};
-use crate::lab::Lab;
-use crate::request::Request;
+use crate::guest::boot::Ended;
+use crate::guest::command_line::{ANSWER, Engine};
+use crate::guest::request::Request;
 
 /// The names of a kernel's functions, or why there are none.
 pub(crate) enum Named {
@@ -65,7 +65,7 @@ impl Lab {
         let place = self.cache.workplace()?;
         let lost = |why: String| {
             let why = format!("in the boot that asks the kernel for its symbols: {why}");
-            self.lost(cell, place.path(), why).map(Named::Lost)
+            self.lost(&cell.key(), place.path(), why).map(Named::Lost)
         };
         match ready.boot(place.path(), "", self, run)? {
             Ended::Off => {}

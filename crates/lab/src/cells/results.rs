@@ -1,183 +1,24 @@
-//! Runs plans: finds their kernels, takes from the shelf what is there, boots the rest.
+//! The result of one cell: from the cache, or of a guest that is booted for it.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 
-use agent::Task;
 use experiments::Plan;
 use facts::CommandLine;
-use itertools::Itertools;
-use kernels::{Fetch, Kernel, Kernels, checksum};
-use recording::{Answer, Cell, Code, Counts, Doubt, Ending, MadeWith, Mode};
+use recording::{Answer, Cell, Code, Counts, Doubt, Ending, Mode};
 use units::CpuSet;
 
-use crate::accelerator;
-use crate::boot::Ended;
-use crate::cell::Ready;
-use crate::command_line::Engine;
-use crate::crew::{Run, Step, Tell};
+use crate::cells::cache::{self, Kept};
+use crate::cells::cell::Ready;
+use crate::cells::lab::Lab;
+use crate::cells::prepare::Prepared;
+use crate::cells::run::{Run, Step, Tell};
+use crate::cells::symbols::Named;
 use crate::error::{Error, Kind};
-use crate::places::{Cache, Parts};
-use crate::qemu::Qemu;
-use crate::request::Request;
-use crate::shelf::{self, Kept, Shelf};
-use crate::symbols::Named;
-use crate::turns::Turns;
-
-/// A lab: what cells are run with, and where they are kept.
-pub struct Lab {
-    pub(crate) cache: Cache,
-    kernels: Kernels,
-    pub(crate) qemu: Qemu,
-    /// Whether it loads the counter, or why not.
-    pub(crate) counting: OnceLock<Result<(), String>>,
-    pub(crate) parts: Parts,
-    pub(crate) shelf: Shelf,
-    pub(crate) turns: Turns,
-}
-
-/// For each spec the kernel that was found, or why there is none.
-type Found = BTreeMap<String, Result<Kernel, kernels::Error>>;
-
-/// A cell before it runs.
-pub(crate) struct Prepared {
-    pub(crate) plan: Plan,
-    /// What runs, or why its kernel cannot be had.
-    ready: Result<Ready, String>,
-}
-
-impl Prepared {
-    /// The same cell as another repeat, if that is all in which the plan differs.
-    fn repeated(&self, plan: &Plan) -> Option<Self> {
-        let same = Plan { repeat: plan.repeat, ..self.plan.clone() };
-        let ready = self.ready.clone().map(|ready| ready.repeated(plan.repeat));
-        (same == *plan).then_some(Self { plan: same, ready })
-    }
-}
+use crate::guest::boot::Ended;
+use crate::guest::command_line::Engine;
+use crate::guest::request::Request;
 
 impl Lab {
-    /// The lab of this machine and user.
-    ///
-    /// # Errors
-    /// `Kind::Qemu`, `Kind::Parts` or `Kind::Cache`, each with what would help.
-    pub fn open(cache: Cache) -> Result<Self, Error> {
-        let (qemu, parts) = (Qemu::find()?, Parts::find()?);
-        cache.sweep();
-        let shelf = Shelf::new(&cache)?;
-        let kernels = Kernels::new(&cache.folder);
-        let turns = Turns::find();
-        let counting = OnceLock::new();
-        Ok(Self { cache, kernels, qemu, counting, parts, shelf, turns })
-    }
-
-    /// The identities of what cells are made with besides their kernels.
-    pub fn made_with(&self) -> MadeWith {
-        made_with(&self.qemu, &self.parts)
-    }
-
-    /// The same, of the lab that this machine and user would have; nothing is made or run.
-    ///
-    /// # Errors
-    /// `Kind::Qemu` or `Kind::Parts`, with what would help.
-    pub fn find_made_with() -> Result<MadeWith, Error> {
-        Ok(made_with(&Qemu::find()?, &Parts::find()?))
-    }
-
-    /// The QEMU that runs the cells.
-    pub fn qemu(&self) -> &Qemu {
-        &self.qemu
-    }
-
-    pub(crate) fn kernels(&self) -> &Kernels {
-        &self.kernels
-    }
-
-    /// Finds the kernels of all plans, and refuses what this QEMU cannot do. A kernel that
-    /// cannot be had loses its own cells, unless none can be had.
-    pub(crate) fn prepare(
-        &self,
-        plans: &[Plan],
-        run: &Run<'_>,
-        say: &mut dyn FnMut(&str),
-    ) -> Result<Vec<Prepared>, Error> {
-        plans.iter().try_for_each(|plan| self.qemu.refuse(plan))?;
-        self.ask_counting(plans, run)?;
-        let found = self.find_kernels(plans, run, say)?;
-        let mut prepared: Vec<Prepared> = Vec::with_capacity(plans.len());
-        for plan in plans {
-            if let Some(again) = prepared.last().and_then(|last| last.repeated(plan)) {
-                prepared.push(again);
-                continue;
-            }
-            let ready = match found.get(&plan.kernel) {
-                None => continue,
-                Some(Err(error)) => Err(error.to_string()),
-                Some(Ok(kernel)) => {
-                    let engine = self.engine(plan, kernel, run, say)?;
-                    let ready = Ready::new(Request::from(plan), kernel, engine, self)?;
-                    Ok(ready.repeated(plan.repeat))
-                }
-            };
-            prepared.push(Prepared { plan: plan.clone(), ready });
-        }
-        Ok(prepared)
-    }
-
-    /// Finds the kernels of all plans, once all of their names have been read.
-    fn find_kernels(
-        &self,
-        plans: &[Plan],
-        run: &Run<'_>,
-        say: &mut dyn FnMut(&str),
-    ) -> Result<Found, Error> {
-        let names: Vec<&String> =
-            plans.iter().map(|plan| &plan.kernel).unique().collect();
-        names.iter().try_for_each(|name| self.kernels.refuse_misspelt(name))?;
-        let mut found = Found::new();
-        let mut lost = None;
-        for name in names {
-            let mut fetch = Fetch { fresh: false, stop: run.stop, say: &mut *say };
-            let kernel = self.kernels.find(name, &mut fetch);
-            if let Err(error) = &kernel {
-                match error.kind() {
-                    kernels::Kind::Archive | kernels::Kind::Kernel => {
-                        say(&error.to_string())
-                    }
-                    _ => return Err(error.clone().into()),
-                }
-                lost = lost.or(Some(error.clone()));
-            }
-            found.insert(name.clone(), kernel);
-        }
-        match lost.filter(|_| found.values().all(Result::is_err)) {
-            Some(error) => Err(error.into()),
-            None => Ok(found),
-        }
-    }
-
-    fn engine(
-        &self,
-        plan: &Plan,
-        kernel: &Kernel,
-        run: &Run<'_>,
-        say: &mut dyn FnMut(&str),
-    ) -> Result<Engine, Error> {
-        if plan.mode == Mode::Exact {
-            return Ok(Engine::Counted);
-        }
-        let boots = |engine| {
-            say("proving /dev/kvm by booting with it");
-            // A plain boot: what this cell asks for may not be able to boot at all.
-            let request = Request { mode: Mode::Timed, ..Request::new(Task::Symbols) };
-            let ready = Ready::new(request, kernel, engine, self)?.tried();
-            let place = self.cache.workplace()?;
-            let run = Run { deadline: accelerator::DEADLINE.min(run.deadline), ..*run };
-            ready.boot(place.path(), "", self, &run)
-        };
-        accelerator::prove(&self.cache, &self.qemu, boots)
-    }
-
     /// Runs one cell, or takes it from the shelf; none where that was ended early.
     pub(crate) fn cell(
         &self,
@@ -208,28 +49,20 @@ impl Lab {
         let place = self.cache.workplace()?;
         let ending = match ready.boot(place.path(), &symbols, self, run)? {
             Ended::Stopped => return Ok(None),
-            Ended::Lost(why) => self.lost(ready, place.path(), why)?,
+            Ended::Lost(why) => self.lost(&key, place.path(), why)?,
             Ended::Off => Ending::Done(Box::new(self.done(ready, place.path())?)),
         };
         Ok(Some(told(plan, ready, false, ending)))
     }
 
-    /// The ending of a cell that was lost in a boot in `folder`.
-    pub(crate) fn lost(
-        &self,
-        ready: &Ready,
-        folder: &Path,
-        why: String,
-    ) -> Result<Ending, Error> {
-        let console = self.shelf.keep_lost(&ready.key(), folder)?;
-        Ok(Ending::Lost { why, console })
-    }
-
     /// The answer of a cell that has run in `folder`; kept, if it is one to keep.
     fn done(&self, ready: &Ready, folder: &Path) -> Result<Answer, Error> {
-        let mut answer = shelf::read(folder)?;
+        let mut answer = cache::read(folder)?;
         let doubts = &mut answer.recording.doubts;
-        if keeps(ready) && self.shelf.keep(ready, folder)? == Kept::Differs {
+        if keeps(ready)
+            && self.shelf.keep(&ready.key(), &ready.inputs, ready.counts, folder)?
+                == Kept::Differs
+        {
             doubts.push(Doubt::new(Code::NotRepeated, DIFFERS));
         }
         if ready.engine == Engine::Emulated {
@@ -283,14 +116,6 @@ const EMULATED: &str = "QEMU emulated the processor, for KVM is not to be had or
 
 const UNCOUNTED: &str = "nothing counted instructions beside the guest's own clock: how the \
                          kernel spent them is not known";
-
-fn made_with(qemu: &Qemu, parts: &Parts) -> MadeWith {
-    MadeWith {
-        agent_sha256: checksum(&parts.agent),
-        counter_sha256: parts.counter_sha256.clone(),
-        qemu: qemu.version.clone(),
-    }
-}
 
 /// The boot parameters that take the tick or other work from the CPUs that they name.
 const FREEING: [&str; 3] = ["nohz_full", "isolcpus", "rcu_nocbs"];
@@ -380,6 +205,8 @@ fn planned(plan: &Plan, ending: Ending) -> Cell {
 
 #[cfg(test)]
 mod tests {
+    use agent::Task;
+
     use super::*;
 
     /// Check that parameters for CPUs that the guest does not have are doubted, by name, and that

@@ -14,11 +14,10 @@ use agent::Answer as Sent;
 use recording::{Answer, Counts, Profile};
 use serde::Deserialize;
 
-use crate::cell::Ready;
-use crate::command_line::{ANSWER, CONSOLE, COUNTS};
-use crate::console::Console;
+use crate::cache::Cache;
 use crate::error::{Error, Kind, failed};
-use crate::places::Cache;
+use crate::guest::command_line::{ANSWER, CONSOLE, COUNTS};
+use crate::guest::console::Console;
 
 /// What a result depends on, for people and for other tools.
 const INPUTS: &str = "inputs.json";
@@ -86,16 +85,22 @@ impl Shelf {
 
     /// Keeps the result of the boot in `folder`, which is moved from there. Where another
     /// result was kept, both are.
-    pub(crate) fn keep(&self, ready: &Ready, folder: &Path) -> Result<Kept, Error> {
-        let place = self.kept.join(ready.key());
+    pub(crate) fn keep(
+        &self,
+        key: &str,
+        inputs: &str,
+        counts: bool,
+        folder: &Path,
+    ) -> Result<Kept, Error> {
+        let place = self.kept.join(key);
         let put = || -> std::io::Result<Kept> {
             let new = folder.join("result");
             fs::create_dir(&new)?;
-            fs::write(new.join(INPUTS), &ready.inputs)?;
-            for name in results(ready.counts) {
+            fs::write(new.join(INPUTS), inputs)?;
+            for name in results(counts) {
                 fs::rename(folder.join(name), new.join(name))?;
             }
-            let differs = self.find(&ready.key()).is_some() && !same(&new, &place, ready);
+            let differs = self.find(key).is_some() && !same(&new, &place, counts);
             let place =
                 if differs { place.with_extension("differs") } else { place.clone() };
             if place.exists() {
@@ -158,8 +163,8 @@ fn results(counts: bool) -> impl Iterator<Item = &'static str> {
 }
 
 /// Whether two results are the same, byte for byte.
-fn same(one: &Path, other: &Path, ready: &Ready) -> bool {
-    results(ready.counts).all(|name| {
+fn same(one: &Path, other: &Path, counts: bool) -> bool {
+    results(counts).all(|name| {
         let [one, other] = [one, other].map(|folder| fs::read(folder.join(name)).ok());
         one.is_some() && one == other
     })

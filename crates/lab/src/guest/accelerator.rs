@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::boot::Ended;
-use crate::command_line::Engine;
+use crate::cache::Cache;
 use crate::error::{Error, Kind, failed};
-use crate::places::Cache;
-use crate::qemu::Qemu;
+use crate::guest::boot::Ended;
+use crate::guest::command_line::Engine;
+use crate::guest::qemu::Qemu;
 
 /// How much CPU time a guest has to boot: on a processor that runs it, it takes a second or two.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(10);

@@ -2,7 +2,7 @@
 //! others in the order in which they were planned.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
@@ -10,64 +10,14 @@ use std::time::Duration;
 use experiments::Plan;
 use recording::{Cell, Code, Doubt, Ending, Mode};
 
+use crate::cells::lab::Lab;
+use crate::cells::prepare::Prepared;
+use crate::cells::progress::Tally;
+use crate::cells::run::{Audience, Run, Step};
 use crate::error::{Error, Kind};
-use crate::lab::{Lab, Prepared};
-use crate::tally::Tally;
 
 /// How often progress is told while nothing happens.
 const TELL: Duration = Duration::from_secs(1);
-
-/// How to run cells.
-#[derive(Debug, Clone, Copy)]
-pub struct Run<'a> {
-    /// How many cells side by side, at least one.
-    pub jobs: usize,
-    /// Whether to run cells whose result is kept, too, to confirm it.
-    pub fresh: bool,
-    /// The CPU time, and time asleep, that QEMU may take for a guest to boot, to measure beyond
-    /// the measured time, and to power off; a guest that takes more is lost.
-    pub deadline: Duration,
-    /// The order to end early.
-    pub stop: &'a AtomicBool,
-}
-
-/// How far an experiment is.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Progress {
-    /// All cells.
-    pub cells: usize,
-    /// Cells that were run now.
-    pub ran: usize,
-    /// Cells whose result was there.
-    pub cached: usize,
-    /// Cells that gave no result.
-    pub lost: usize,
-    /// Cells that are being run.
-    pub running: usize,
-    /// How long the rest will take, where that can be guessed.
-    pub left: Option<Duration>,
-}
-
-/// Who is told what goes on.
-pub trait Audience {
-    /// Something that takes a while, in words.
-    fn say(&mut self, text: &str);
-    /// How far it is.
-    fn progress(&mut self, progress: Progress);
-}
-
-/// What happens to a cell before it ends.
-pub(crate) enum Step {
-    /// Another lab runs it.
-    Waits,
-    /// Its kernel, of that release, is booted to be asked for its symbols.
-    AsksSymbols(String),
-    /// Its guest boots.
-    Boots,
-}
-
-/// Who is told of a cell's steps.
-pub(crate) type Tell<'a> = &'a dyn Fn(Step);
 
 /// What a worker tells of the cell at an index.
 enum News {
@@ -252,6 +202,7 @@ fn doubt_repeats(cells: &mut [Cell]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cells::progress::Progress;
 
     #[derive(Default)]
     struct Heard {

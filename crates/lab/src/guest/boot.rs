@@ -22,10 +22,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use units::Cpu;
 
-use crate::command_line::{ANSWER, CONSOLE};
 use crate::error::{Error, Kind, failed};
-use crate::qemu::Qemu;
-use crate::spent::Spent;
+use crate::guest::command_line::{ANSWER, CONSOLE};
+use crate::guest::process_time::Spent;
+use crate::guest::qemu::Qemu;
 
 /// What QEMU itself says goes here, in the boot's folder.
 pub(crate) const COMPLAINTS: &str = "qemu.log";

@@ -8,13 +8,13 @@ use agent::{Answer, Output, Task, order};
 use kernels::Fetch;
 use recording::Mode;
 
-use crate::boot::Ended;
-use crate::cell::Ready;
-use crate::command_line::{ANSWER, Engine};
-use crate::crew::Run;
+use crate::cells::cell::Ready;
+use crate::cells::lab::Lab;
+use crate::cells::run::Run;
 use crate::error::{Error, Kind, failed};
-use crate::lab::Lab;
-use crate::request::Request;
+use crate::guest::boot::Ended;
+use crate::guest::command_line::{ANSWER, Engine};
+use crate::guest::request::Request;
 
 /// A program, and the guest that it runs in.
 #[derive(Debug, Clone)]
@@ -73,7 +73,7 @@ impl Lab {
             Mode::Timed => Engine::Emulated,
         };
         let mut fetch = Fetch { fresh: false, stop: run.stop, say: &mut |_| {} };
-        let kernel = self.kernels().find(kernel, &mut fetch)?;
+        let kernel = self.kernels.find(kernel, &mut fetch)?;
         let ready = Ready::new(request, &kernel, engine, self)?;
         let ready = ready.uncounted().with_files(program.files());
         let place = self.cache.workplace()?;
