@@ -9,8 +9,8 @@
 //! fail for that by itself.
 
 pub(crate) mod baseline;
-mod nearness;
 pub(crate) mod rules;
+mod suggestion;
 
 use std::fmt;
 
@@ -102,7 +102,7 @@ impl Limits {
         match self.rules.iter().find(|rule| !known.contains(&rule.metric)) {
             Some(rule) => {
                 let names: Vec<&str> = known.iter().map(String::as_str).collect();
-                let there = nearness::suggest(&rule.metric, &names);
+                let there = suggestion::suggest(&rule.metric, &names);
                 Err(rule.no_metric("no cell has a", &there))
             }
             None => Ok(()),
