@@ -7,7 +7,7 @@
 
 use std::collections::HashSet;
 
-use lab::Experiment;
+use experiments::Experiment;
 use libfuzzer_sys::fuzz_target;
 
 const FILE: &str = "fuzz.toml";

@@ -239,7 +239,8 @@ fn corpus(workspace: &Workspace, plan: &Plan, name: &str) -> Result<PathBuf, Str
 fn seeds(workspace: &Workspace, target: &Target) -> Result<PathBuf, String> {
     let seeds = emptied(workspace.target.join("fuzz/seeds").join(target.name))?;
     let mut files = Vec::new();
-    for folder in ["fixtures", "crates/recording/tests", "crates/lab/experiments"] {
+    for folder in ["fixtures", "crates/recording/tests", "crates/experiments/experiments"]
+    {
         collect(&workspace.root.join(folder), target, &mut files);
     }
     files.sort();

@@ -30,10 +30,16 @@ const ROOMS: &[Room] = &[
     room("agent", 4, &["units", "facts", "recording", "measure", "blame", "isolate"]),
     room("capi", 4, &["units", "facts", "isolate", "measure", "recording", "stats"]),
     room("counter", 5, &["units"]),
-    room("lab", 5, &["units", "facts", "recording", "isolate", "agent"]),
-    room("cli", 6, CLI),
+    room("kernels", 4, &["units", "facts", "isolate"]),
+    room("experiments", 5, &["units", "facts", "recording", "kernels"]),
+    room("lab", 6, LAB),
+    room("cli", 7, CLI),
     room("xtask", 0, &[]),
 ];
+
+/// Of `agent` the lab knows the language that they share.
+const LAB: &[&str] =
+    &["units", "facts", "recording", "isolate", "agent", "kernels", "experiments"];
 
 /// All but `capi` and `counter`, which are for other programs.
 const CLI: &[&str] = &[
@@ -46,6 +52,8 @@ const CLI: &[&str] = &[
     "blame",
     "report",
     "agent",
+    "kernels",
+    "experiments",
     "lab",
 ];
 

@@ -56,10 +56,20 @@ fn check_file(file: &Path, text: &str, member: &Member) -> Vec<String> {
         let text = "only measure::run and blame::wakers take recordings";
         wrong.push(format!("{text} ({TAKES})"));
     }
-    if file.parent() != Some(&member.folder.join("src")) {
-        wrong.push("modules must be files directly in src/".to_owned());
-    }
+    wrong.extend(misplaced(file.strip_prefix(member.folder.join("src")).ok()));
     wrong
+}
+
+/// Why a file does not belong at its path in `src/`: folders are one level deep, and the
+/// names of the files in them do not repeat the folder's.
+fn misplaced(path: Option<&Path>) -> Option<String> {
+    let names: Vec<_> = path?.iter().filter_map(|name| name.to_str()).collect();
+    match names.as_slice() {
+        [_] => None,
+        [folder, file] if !file.starts_with(&format!("{folder}_")) => None,
+        [folder, _] => Some(format!("its name repeats the folder's, '{folder}'")),
+        _ => Some("folders in src/ are one level deep".to_owned()),
+    }
 }
 
 fn forbids_unsafe(text: &str) -> bool {
@@ -121,8 +131,12 @@ mod tests {
             wrong("utils.rs", ""),
             ["the name 'utils' does not describe the contents"]
         );
-        assert_eq!(wrong("tick/mod.rs", "").len(), 2);
-        assert_eq!(wrong("tick/mode.rs", ""), ["modules must be files directly in src/"]);
+        assert_eq!(wrong("tick/mod.rs", "").len(), 1);
+        assert_eq!(wrong("tick/mode.rs", ""), [""; 0]);
+        let repeats = "its name repeats the folder's, 'tick'";
+        assert_eq!(wrong("tick/tick_mode.rs", ""), [repeats]);
+        let deep = "folders in src/ are one level deep";
+        assert_eq!(wrong("tick/mode/full.rs", ""), [deep]);
     }
 
     /// Check that recordings are created in two files, and in no other file of their rooms.

@@ -1,6 +1,6 @@
 //! `noisefloor lab explain`: instructions by function, of one typical tick or call, or of a phase.
 
-use ::lab::Plan;
+use experiments::Plan;
 use recording::{Body, Cell, Doubt, Ending, Mode};
 use report::{
     Typical, WholePhase, cell_doubts, doubts_text, explain_diff_json, explain_diff_text,

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
-use ::lab::{Breach, Cache, Experiment, Lab, Measured, Metric, Plan, Run};
+use ::lab::{Cache, Lab, Run};
+use experiments::{Breach, Experiment, Measured, Metric, Plan};
 use recording::{Call, Cell, Doubt, Ending, MadeWith};
 use report::{
     Cells, Exceeded, cell_doubts, cell_summary, cells_json, cells_markdown, cells_text,
@@ -87,7 +88,7 @@ fn print_baseline(
     }
     let cells = cells(&open()?, experiment.cells(), &args.how, output)?;
     let measured: Vec<Measured> = cells.iter().map(measured).collect();
-    print_content(&::lab::baseline(&measured))?;
+    print_content(&experiments::baseline(&measured))?;
     Ok(outcome(&cells, experiment.cells().len(), false))
 }
 

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use ::lab::{Audience, Cache, Experiment, Fetch, Kernel, Kernels, Lab, SuiteKernels};
+use ::lab::{Audience, Cache, Lab};
+use experiments::Experiment;
+use kernels::{Fetch, Kernel, Kernels, SuiteKernels};
 use report::paragraph;
 use serde_json::json;
 

@@ -154,6 +154,22 @@ impl From<blame::Error> for Failure {
     }
 }
 
+impl From<experiments::Error> for Failure {
+    fn from(error: experiments::Error) -> Self {
+        Self::usage(error)
+    }
+}
+
+impl From<kernels::Error> for Failure {
+    fn from(error: kernels::Error) -> Self {
+        match error.kind() {
+            kernels::Kind::Experiment | kernels::Kind::Kernel => Self::usage(error),
+            kernels::Kind::Interrupted => Self::incomplete(error),
+            kernels::Kind::Archive | kernels::Kind::Cache => Self::refused(error),
+        }
+    }
+}
+
 impl From<::lab::Error> for Failure {
     fn from(error: ::lab::Error) -> Self {
         match error.kind() {

@@ -1,10 +1,11 @@
 //! Why the lab cannot do what was asked, and what would help.
 
 use std::fmt;
+use std::io;
+use std::path::Path;
 
 /// The kind of failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Kind {
     /// The experiment, or the name of something, makes no sense: a mistake in the question.
     Experiment,
@@ -49,3 +50,21 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+impl From<kernels::Error> for Error {
+    fn from(error: kernels::Error) -> Self {
+        let kind = match error.kind() {
+            kernels::Kind::Experiment => Kind::Experiment,
+            kernels::Kind::Kernel => Kind::Kernel,
+            kernels::Kind::Archive => Kind::Archive,
+            kernels::Kind::Cache => Kind::Cache,
+            kernels::Kind::Interrupted => Kind::Interrupted,
+        };
+        Self::new(kind, error.to_string())
+    }
+}
+
+/// A failure to read or write below the cache.
+pub(crate) fn failed(place: &Path, error: &io::Error) -> Error {
+    kernels::cache_failed(place, error).into()
+}

@@ -1,64 +1,17 @@
-//! The same measurements on other kernels, in guests.
+//! Cells on other kernels: guests, what they measure, and the cache of their results.
 #![forbid(unsafe_code)]
 
-mod accelerator;
-mod apt;
-mod apt_sources;
-mod baseline;
-mod boot;
-mod builtin;
-mod cell;
-mod changes;
-mod client;
-mod combination;
-mod command_line;
-mod condition;
-mod console;
-mod counting;
-mod crew;
-mod debian;
-mod debian_version;
-mod entry;
+mod cache;
+mod cells;
+mod environment;
 mod error;
-mod exit;
-mod experiment;
-mod image;
-mod initramfs;
-mod kernel;
-mod kernel_spec;
-mod kernel_store;
-mod lab;
-mod limit_rows;
-mod limits;
-mod nearness;
-mod number;
-mod options;
-mod package;
-mod places;
-mod plan;
-mod program;
-mod qemu;
-mod rows;
-mod sequence;
-mod shelf;
-mod spent;
-mod symbols;
-mod tally;
-#[cfg(test)]
-mod test_archive;
-mod toml_place;
-mod turns;
-mod workload;
+mod guest;
+mod parts;
 
-pub use baseline::baseline;
-pub use crew::{Audience, Progress, Run};
-pub use debian::{Fetch, SuiteKernels};
+pub use cache::Cache;
+pub use cells::lab::Lab;
+pub use cells::program::Program;
+pub use cells::progress::Progress;
+pub use cells::run::{Audience, Run};
 pub use error::{Error, Kind};
-pub use experiment::Experiment;
-pub use kernel::{Kernel, Kernels};
-pub use lab::Lab;
-pub use limits::{Breach, Limits, Measured, Metric};
-pub use places::Cache;
-pub use plan::{Machine, MachineKind, Plan};
-pub use program::Program;
-pub use qemu::Qemu;
+pub use guest::qemu::Qemu;

@@ -1,0 +1,177 @@
+//! Changes to an experiment from the command line: `seconds=2`, `boot=nohz=off`.
+//!
+//! A change wins over everything in the table, a boot row's own machine included. What
+//! it says is held to the same as the table's entries (`entry`).
+
+use toml::Spanned;
+
+use crate::machine::MachineKind;
+use crate::table::entry::{CpuModel, Length, Parameters};
+use crate::table::sequence::List;
+use crate::table::source::NOWHERE;
+use crate::table::{
+    BootRow, CallRepeats, Cpus, MemoryMib, SettingRow, Table, WorkloadRow, name, quoted,
+};
+
+/// The keys, for messages.
+const KEYS: &str = "seconds, duration, repeats, phases, mode, machine, cpu, cpus, memory_mib, \
+                    append, calls_repeats, workload, boot, setting";
+
+/// Makes one change, written `key=value`; an error says why not.
+pub(crate) fn change(table: &mut Table, change: &str) -> Result<(), String> {
+    let (key, value) = change
+        .split_once('=')
+        .ok_or_else(|| format!("write key=value; keys are {KEYS}"))?;
+    match key {
+        "seconds" => set_duration(table, &seconds(value)?)?,
+        "duration" => set_duration(table, &value.parse()?)?,
+        "repeats" => table.repeats = value.parse()?,
+        "phases" => table.phases = value.parse()?,
+        "mode" => table.mode = value.parse()?,
+        "machine" => set_machine(table, value.parse()?),
+        "cpu" => set_cpu(table, value.parse()?),
+        "cpus" => set_cpus(table, value.parse()?),
+        "memory_mib" => set_memory(table, value.parse()?),
+        "append" => append(table, &value.parse()?)?,
+        "calls_repeats" => set_calls_repeats(table, value.parse()?)?,
+        "workload" => only_workload(table, value)?,
+        "boot" => only_boot(table, value)?,
+        "setting" => only_setting(table, value)?,
+        _ => return Err(format!("no key '{key}': there are {KEYS}")),
+    }
+    Ok(())
+}
+
+fn seconds(value: &str) -> Result<Length, String> {
+    if value.ends_with(|c: char| c.is_ascii_digit()) {
+        return format!("{value}s").parse();
+    }
+    Err(format!("'{value}' is not a number of seconds: write seconds=2 or duration=2s"))
+}
+
+fn set_duration(table: &mut Table, length: &Length) -> Result<(), String> {
+    let mut found = false;
+    for row in table.workload.iter_mut().map(Spanned::get_mut) {
+        let noise = row.noise.as_mut().map(|noise| &mut noise.duration);
+        let ticks = row.ticks.as_mut().map(|ticks| &mut ticks.duration);
+        let nohz = row.nohz.as_mut().and_then(|nohz| nohz.observe.as_mut());
+        let slices = row.slices.as_mut().map(|slices| &mut slices.duration);
+        for duration in noise.into_iter().chain(ticks).chain(nohz).chain(slices) {
+            duration.clone_from(length);
+            found = true;
+        }
+    }
+    if found { Ok(()) } else { Err("no workload has a duration".to_owned()) }
+}
+
+fn set_calls_repeats(table: &mut Table, repeats: CallRepeats) -> Result<(), String> {
+    let rows = table.workload.iter_mut().map(Spanned::get_mut);
+    let mut calls = rows.filter_map(|row| row.calls.as_mut()).peekable();
+    if calls.peek().is_none() {
+        return Err("no workload makes calls".to_owned());
+    }
+    calls.for_each(|calls| calls.repeats = repeats);
+    Ok(())
+}
+
+fn set_machine(table: &mut Table, kind: MachineKind) {
+    table.machine.kind = Some(kind);
+    each_boot(table, |boot| boot.kind = None);
+}
+
+fn set_cpu(table: &mut Table, cpu: CpuModel) {
+    table.machine.cpu = Some(Spanned::new(NOWHERE, cpu));
+    each_boot(table, |boot| boot.cpu = None);
+}
+
+fn set_cpus(table: &mut Table, cpus: Cpus) {
+    table.machine.cpus = Some(cpus);
+    each_boot(table, |boot| boot.cpus = None);
+}
+
+fn set_memory(table: &mut Table, memory: MemoryMib) {
+    table.machine.memory_mib = Some(memory);
+    each_boot(table, |boot| boot.memory_mib = None);
+}
+
+fn each_boot(table: &mut Table, change: impl FnMut(&mut BootRow)) {
+    table.boot.iter_mut().map(Spanned::get_mut).for_each(change);
+}
+
+fn append(table: &mut Table, more: &Parameters) -> Result<(), String> {
+    for boot in table.boot.iter_mut().map(Spanned::get_mut) {
+        boot.append = boot.append.and(more)?;
+    }
+    Ok(())
+}
+
+/// Keeps one workload, and the boot rows that it runs with.
+fn only_workload(table: &mut Table, wanted: &str) -> Result<(), String> {
+    let is = |row: &Spanned<WorkloadRow>| row.get_ref().name.get_ref().as_str() == wanted;
+    if !table.workload.iter().any(is) {
+        let names =
+            table.workload.iter().map(|row| row.get_ref().name.get_ref().as_str());
+        return Err(unknown("workload", wanted, names));
+    }
+    table.workload.retain(is);
+    let workloads = &table.workload;
+    table.boot.retain(|boot| {
+        workloads.iter().any(|row| row.get_ref().runs_with(boot.get_ref()))
+    });
+    settle_settings(table);
+    Ok(())
+}
+
+/// Keeps one setting row, and the boot rows that it goes with.
+fn only_setting(table: &mut Table, wanted: &str) -> Result<(), String> {
+    let is = |row: &Spanned<SettingRow>| name(&row.get_ref().name) == wanted;
+    if !table.setting.iter().any(is) {
+        let names = table.setting.iter().map(|row| name(&row.get_ref().name));
+        return Err(unknown("setting row", wanted, names));
+    }
+    table.setting.retain(is);
+    let (settings, workloads) = (&table.setting, &table.workload);
+    table.boot.retain(|boot| {
+        let boot = boot.get_ref();
+        settings.iter().any(|row| row.get_ref().goes_with(boot))
+            && workloads.iter().any(|row| row.get_ref().runs_with(boot))
+    });
+    settle_settings(table);
+    Ok(())
+}
+
+/// Lets setting rows name only boot rows that are still there, and drops those that go with
+/// none of them.
+fn settle_settings(table: &mut Table) {
+    let boots = &table.boot;
+    table
+        .setting
+        .retain(|row| boots.iter().any(|boot| row.get_ref().goes_with(boot.get_ref())));
+    for row in table.setting.iter_mut().map(Spanned::get_mut) {
+        let is_there = |named: &&Spanned<String>| {
+            boots.iter().any(|boot| name(&boot.get_ref().name) == named.get_ref())
+        };
+        let left = row.boots.as_ref().map(|all| all.iter().filter(is_there).cloned());
+        row.boots = left.and_then(|left| List::new(left.collect()));
+    }
+}
+
+/// Keeps one boot row, and the workloads that run with it.
+fn only_boot(table: &mut Table, wanted: &str) -> Result<(), String> {
+    let named = |row: &&Spanned<BootRow>| name(&row.get_ref().name) == wanted;
+    let Some(boot) = table.boot.iter().find(named).cloned() else {
+        let names = table.boot.iter().map(|row| name(&row.get_ref().name));
+        return Err(unknown("boot row", wanted, names));
+    };
+    table.workload.retain(|row| row.get_ref().runs_with(boot.get_ref()));
+    for row in table.workload.iter_mut().map(Spanned::get_mut) {
+        row.boots = None;
+    }
+    table.boot = vec![boot];
+    settle_settings(table);
+    Ok(())
+}
+
+fn unknown<'a>(kind: &str, wanted: &str, names: impl Iterator<Item = &'a str>) -> String {
+    format!("no {kind} '{wanted}': there are {}", quoted(names))
+}

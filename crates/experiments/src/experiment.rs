@@ -1,0 +1,111 @@
+//! An experiment: a table of kernels, boot parameters, settings and workloads, every
+//! combination of which is a cell. It is written as TOML (`docs/experiments.md`).
+//!
+//! Its rows are kept as they are written (`rows`), and combined anew after each change
+//! (`combination`, `plan`): what cannot be combined is told with its place in the file.
+
+use itertools::Itertools;
+use toml::Spanned;
+
+use crate::changes;
+use crate::error::{Error, Kind};
+use crate::limits::{Limits, rules};
+use crate::plan::{self, Plan};
+use crate::table::entry::KernelName;
+use crate::table::sequence::List;
+use crate::table::source::{NOWHERE, Source};
+use crate::table::{BootRow, SettingRow, Table};
+
+/// A table of cells.
+#[derive(Debug, Clone)]
+pub struct Experiment {
+    source: Source,
+    table: Table,
+    plans: Vec<Plan>,
+    limits: Limits,
+}
+
+impl Experiment {
+    /// Reads an experiment; `file` is its name in messages. Which kernels it may name in
+    /// its limits is judged by [`Self::with_kernels`].
+    ///
+    /// # Errors
+    /// The text is not TOML, has keys that an experiment does not have, or asks for what
+    /// cannot be; the message begins with `file:line:column`.
+    pub fn parse(text: &str, file: &str) -> Result<Self, Error> {
+        let source = Source::new(file, text);
+        let mut table: Table = source.read()?;
+        if table.boot.is_empty() {
+            table.boot.push(Spanned::new(NOWHERE, BootRow::default()));
+        }
+        if table.setting.is_empty() {
+            table.setting.push(Spanned::new(NOWHERE, SettingRow::default()));
+        }
+        let plans = plan::plans(&source, &table)?;
+        let limits = rules::read(&source, &table, &plans)?;
+        Ok(Self { source, table, plans, limits })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        self.table.name.get_ref().as_str()
+    }
+
+    /// What it is about, in one line; may be empty.
+    pub fn about(&self) -> &str {
+        self.table.about.as_str()
+    }
+
+    /// Its TOML text, as it was written.
+    pub fn text(&self) -> &str {
+        self.source.text()
+    }
+
+    /// Its cells, in order of kernel, boot row, setting row, workload and repeat.
+    pub fn cells(&self) -> &[Plan] {
+        &self.plans
+    }
+
+    /// What its cells are held to.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// The same on other kernels; one that is named twice is run once. Where none is
+    /// named, the experiment keeps its own. Limits may be for kernels of either.
+    ///
+    /// # Errors
+    /// One of the names is none, these are too many cells, or a limit is for a kernel that
+    /// neither the experiment nor `kernels` name.
+    pub fn with_kernels(mut self, kernels: &[String]) -> Result<Self, Error> {
+        let name = |kernel: &String| match kernel.parse::<KernelName>() {
+            Ok(name) => Ok(Spanned::new(NOWHERE, name)),
+            Err(why) => Err(Error::new(Kind::Experiment, why)),
+        };
+        let named: Vec<_> = kernels.iter().unique().map(name).try_collect()?;
+        rules::refuse_kernels(&self.source, &self.table, kernels)?;
+        if let Some(named) = List::new(named) {
+            self.table.kernels = named;
+        }
+        self.plans = plan::plans(&self.source, &self.table)?;
+        Ok(self)
+    }
+
+    /// The same with changes, each written `key=value`; together they must make sense.
+    /// Limits stay as they are.
+    ///
+    /// # Errors
+    /// A key is not known, or what it is set to cannot be.
+    pub fn with_changes(mut self, changes: &[String]) -> Result<Self, Error> {
+        for change in changes {
+            let told = |why| Error::new(Kind::Experiment, format!("{change}: {why}"));
+            changes::change(&mut self.table, change).map_err(told)?;
+        }
+        let plans = plan::plans(&self.source, &self.table);
+        self.plans = plans.map_err(|error| match changes {
+            [] => error,
+            _ => Error::new(error.kind(), format!("with {}: {error}", changes.join(" "))),
+        })?;
+        Ok(self)
+    }
+}

@@ -1,0 +1,24 @@
+//! Experiments: tables of cells, written as TOML, with their limits and baselines.
+//!
+//! From a text to the plans of its cells, and from measured numbers to the limits that
+//! they violate. Nothing is run and nothing is read but the text.
+#![forbid(unsafe_code)]
+
+mod builtin;
+mod changes;
+mod error;
+mod experiment;
+mod from_text;
+mod limits;
+mod machine;
+mod measurement;
+mod plan;
+mod table;
+
+pub use error::{Error, Kind};
+pub use experiment::Experiment;
+pub use limits::baseline::baseline;
+pub use limits::{Breach, Limits, Measured, Metric};
+pub use machine::{Machine, MachineKind};
+pub use measurement::{BackgroundLoad, Measurement, Setting};
+pub use plan::Plan;

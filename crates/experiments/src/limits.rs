@@ -1,0 +1,230 @@
+//! Limits on what cells measured, and a stored baseline: what `lab check` holds them to.
+//!
+//! A limit is for metrics, named numbers that `stats` works out per cell; which of them a
+//! cell has is known only when it has been run. A limit that is for no metric of any cell
+//! is a mistake in the table, and an error rather than a limit that is kept. How limits
+//! are read is in `limit_rows`.
+//!
+//! Cannot see whether a cell was lost: it has no metrics, and is passed over. A gate must
+//! fail for that by itself.
+
+pub(crate) mod baseline;
+pub(crate) mod rules;
+mod suggestion;
+
+use std::fmt;
+
+use itertools::Itertools;
+
+use crate::error::{Error, Kind};
+use crate::table::condition::Condition;
+
+/// What a cell measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measured {
+    /// The kernel, as the experiment asks for it.
+    pub kernel: String,
+    /// The cell's name.
+    pub cell: String,
+    /// Its metrics; none of a lost cell.
+    pub metrics: Vec<Metric>,
+}
+
+/// One number that a cell measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Metric {
+    /// Its name, with the unit in it.
+    pub name: String,
+    /// The number.
+    pub value: f64,
+    /// By how much it may differ in another run of the same kernel, in the same unit.
+    pub tolerance: f64,
+}
+
+/// A cell that does not keep a limit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Breach {
+    /// The kernel, as the experiment asks for it.
+    pub kernel: String,
+    /// The cell's name.
+    pub cell: String,
+    /// The metric.
+    pub metric: String,
+    /// What it is.
+    pub seen: f64,
+    /// What it should be: `<= 2600`, `== 2584`.
+    pub limit: String,
+    /// Where the limit stands: `tick.toml:12:1`.
+    pub place: String,
+}
+
+impl fmt::Display for Breach {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kernel, cell, metric, seen, limit, place } = self;
+        write!(f, "{kernel}, {cell}: {metric} is {seen}, and {place} says {limit}")
+    }
+}
+
+/// All limits and the baseline of an experiment.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Limits {
+    rules: Vec<Rule>,
+}
+
+/// What one metric must be.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Rule {
+    pub(crate) place: String,
+    /// The kernels that it is for; `None`: all.
+    pub(crate) kernels: Option<Vec<String>>,
+    /// The cells that it is for; `None`: all that have the metric.
+    pub(crate) cells: Option<Vec<String>>,
+    pub(crate) metric: String,
+    pub(crate) condition: Condition,
+}
+
+impl Limits {
+    pub(crate) fn new(rules: Vec<Rule>) -> Self {
+        Self { rules }
+    }
+
+    /// Whether there are none, so that nothing could be held against them.
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// Refuses a metric that is none of those known, so that a mistyped one is found
+    /// before anything boots.
+    ///
+    /// # Errors
+    /// There is such a metric; the message names the place and those that are like it.
+    pub fn refuse_unknown(&self, known: &[String]) -> Result<(), Error> {
+        match self.rules.iter().find(|rule| !known.contains(&rule.metric)) {
+            Some(rule) => {
+                let names: Vec<&str> = known.iter().map(String::as_str).collect();
+                let there = suggestion::suggest(&rule.metric, &names);
+                Err(rule.no_metric("no cell has a", &there))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The cells that do not keep a limit, by limit; each such cell once, however often
+    /// it was repeated with the same result. Limits for kernels and cells that were not
+    /// run are passed over, and so are lost cells.
+    ///
+    /// # Errors
+    /// A limit for a metric that no cell has, or that a cell which the limit names does
+    /// not have; or no limit at all is for what was run.
+    pub fn check(&self, measured: &[Measured]) -> Result<Vec<Breach>, Error> {
+        let mut breaches = Vec::new();
+        let mut held = 0;
+        for rule in &self.rules {
+            for (cell, seen) in rule.values(measured)? {
+                held += 1;
+                let breach = rule.breach(cell, seen);
+                if !rule.condition.holds(seen) && !breaches.contains(&breach) {
+                    breaches.push(breach);
+                }
+            }
+        }
+        let ran = measured.iter().any(|cell| !cell.metrics.is_empty());
+        match self.rules.first() {
+            Some(first) if ran && held == 0 => Err(self.for_nobody(first, measured)),
+            _ => Ok(breaches),
+        }
+    }
+
+    /// No limit is for what was run; why, where it is the kernels that they name.
+    fn for_nobody(&self, first: &Rule, measured: &[Measured]) -> Error {
+        let place = &first.place;
+        let text = format!(
+            "none of the limits (the first: {place}) is for a cell that was run{}",
+            self.kernels_not_run(measured).unwrap_or_default()
+        );
+        Error::new(Kind::Experiment, text)
+    }
+
+    /// The kernels that the limits name, where each names some and none of them was run.
+    fn kernels_not_run(&self, measured: &[Measured]) -> Option<String> {
+        let named: Option<Vec<_>> =
+            self.rules.iter().map(|rule| rule.kernels.as_ref()).collect();
+        let names = named?.into_iter().flatten().map(String::as_str);
+        let names: Vec<&str> = names.unique().collect();
+        let ran = |name: &&str| measured.iter().any(|cell| cell.kernel == *name);
+        let s = if names.len() == 1 { "" } else { "s" };
+        (!names.iter().any(ran)).then(|| {
+            format!(
+                ": they name kernel{s} {}; leave out '{}' to hold every kernel to them",
+                names.join(", "),
+                self.kernel_key()
+            )
+        })
+    }
+
+    /// What the kernels are called in the rows: a baseline is of one.
+    fn kernel_key(&self) -> &'static str {
+        let is_baseline = |rule: &Rule| matches!(rule.condition, Condition::Near { .. });
+        if self.rules.iter().all(is_baseline) { "kernel" } else { "kernels" }
+    }
+}
+
+impl Rule {
+    /// What the metric is in the cells that it is for.
+    fn values<'a>(
+        &self,
+        measured: &'a [Measured],
+    ) -> Result<Vec<(&'a Measured, f64)>, Error> {
+        let mut values = Vec::new();
+        let cells: Vec<_> = measured.iter().filter(|cell| self.is_for(cell)).collect();
+        for cell in &cells {
+            let seen = cell.metrics.iter().find(|metric| metric.name == self.metric);
+            match seen {
+                Some(metric) => values.push((*cell, metric.value)),
+                None if self.cells.is_some() => return Err(self.none_has_it(&[*cell])),
+                None => {}
+            }
+        }
+        if values.is_empty() && !cells.is_empty() {
+            return Err(self.none_has_it(&cells));
+        }
+        Ok(values)
+    }
+
+    fn is_for(&self, cell: &Measured) -> bool {
+        let among = |names: &Option<Vec<String>>, name: &String| {
+            names.as_ref().is_none_or(|names| names.contains(name))
+        };
+        !cell.metrics.is_empty()
+            && among(&self.kernels, &cell.kernel)
+            && among(&self.cells, &cell.cell)
+    }
+
+    /// None of those cells has the metric.
+    fn none_has_it(&self, cells: &[&Measured]) -> Error {
+        let names =
+            cells.iter().flat_map(|cell| &cell.metrics).map(|metric| &metric.name);
+        let there = format!("there are {}", names.unique().join(", "));
+        match cells {
+            [cell] => self.no_metric(&format!("cell '{}' has no", cell.cell), &there),
+            _ => self.no_metric("no cell has a", &there),
+        }
+    }
+
+    fn no_metric(&self, which: &str, there: &str) -> Error {
+        let Self { place, metric, .. } = self;
+        let text = format!("{place}: {which} metric '{metric}': {there}");
+        Error::new(Kind::Experiment, text)
+    }
+
+    fn breach(&self, cell: &Measured, seen: f64) -> Breach {
+        Breach {
+            kernel: cell.kernel.clone(),
+            cell: cell.cell.clone(),
+            metric: self.metric.clone(),
+            seen,
+            limit: self.condition.to_string(),
+            place: self.place.clone(),
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! The plan of one cell: everything that is asked of one guest run.
+//!
+//! Plans come from an experiment's rows (`combination`). They name the kernel as the user
+//! does; which image that is, is found out later.
+
+mod combination;
+mod workload;
+
+use recording::{Mode, Phases, Source as Watch};
+use units::Nanos;
+
+use self::combination::Combination;
+use crate::error::Error;
+use crate::machine::Machine;
+use crate::measurement::{BackgroundLoad, Measurement, Setting};
+use crate::table::Table;
+use crate::table::number::Number;
+use crate::table::source::Source;
+
+/// Whole periods of the tick, whatever `CONFIG_HZ` of 100, 250, 300 and 1000 it has.
+const PHASE_EVERY: Nanos = Nanos::from_millis(20);
+/// Offsets that lie well apart in the period of each of these ticks, and that begin at other
+/// passes of the measuring loop.
+const PHASE_STEP: Nanos = Nanos::from_nanos(1_381_967);
+
+/// What is asked of one guest run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// The cell's name: the names of its boot row, setting row and workload.
+    pub name: String,
+    /// The kernel, as the user asks for it: `debian:6.1-cloud`.
+    pub kernel: String,
+    /// The boot parameters that are added to the lab's own; may be empty.
+    pub params: String,
+    /// The guest's machine.
+    pub machine: Machine,
+    /// Kernel settings, in the order in which they are written.
+    pub settings: Vec<Setting>,
+    /// What runs besides.
+    pub background: Vec<BackgroundLoad>,
+    /// What is measured.
+    pub measurement: Measurement,
+    /// The source of the kernel's events, where these are traced.
+    pub watch: Option<Watch>,
+    /// What runs and is measured, in a few words.
+    pub workload: String,
+    /// What guest time is.
+    pub mode: Mode,
+    /// Which repeat of the same cell this is, from 1.
+    pub repeat: u32,
+}
+
+/// The plans of all cells: by kernel, boot row, setting row, workload and repeat.
+pub(crate) fn plans(source: &Source, table: &Table) -> Result<Vec<Plan>, Error> {
+    let combinations = combination::combinations(source, table)?;
+    let mut plans = Vec::new();
+    for kernel in table.kernels.iter() {
+        let kernel = kernel.get_ref().as_str();
+        for combination in combinations.iter().filter(|rows| rows.setting.is_for(kernel))
+        {
+            let plan = plan(source, table, kernel, combination)?;
+            let repeats = 1..=table.repeats.get();
+            plans.extend(repeats.map(|repeat| Plan { repeat, ..plan.clone() }));
+        }
+    }
+    if plans.is_empty() {
+        let why = "there is no cell: no setting row is for one of these kernels, or goes with \
+                   a boot row that something runs with";
+        return Err(source.refuse(table.name.span(), why));
+    }
+    Ok(plans)
+}
+
+/// The plan of a cell's first run.
+fn plan(
+    source: &Source,
+    table: &Table,
+    kernel: &str,
+    rows: &Combination<'_>,
+) -> Result<Plan, Error> {
+    let machine = machine(source, table, rows)?;
+    let phases = phases(table);
+    let work = workload::work(source, rows.workload, machine.cpus, phases)?;
+    Ok(Plan {
+        name: rows.name(),
+        kernel: kernel.to_owned(),
+        params: rows.boot.append.as_str().to_owned(),
+        machine,
+        settings: settings(rows),
+        background: work.background,
+        measurement: work.measurement,
+        watch: work.watch,
+        workload: work.words,
+        mode: table.mode.0,
+        repeat: 1,
+    })
+}
+
+/// In which phases a cell is measured. Real time has no phases to choose: there each repeat
+/// is another one.
+fn phases(table: &Table) -> Option<Phases> {
+    (table.mode.0 == Mode::Exact).then_some(Phases {
+        count: table.phases.get(),
+        every_ns: PHASE_EVERY,
+        step_ns: PHASE_STEP,
+    })
+}
+
+/// The machine: what the boot row says, else what the experiment says.
+fn machine(
+    source: &Source,
+    table: &Table,
+    rows: &Combination<'_>,
+) -> Result<Machine, Error> {
+    let (row, all) = (rows.boot, &table.machine);
+    let cpu = row.cpu.as_ref().or(all.cpu.as_ref());
+    if let Some(cpu) = cpu.filter(|cpu| cpu.get_ref().is_host()) {
+        if table.mode.0 == Mode::Exact {
+            let why = "exact mode emulates the CPU: it cannot be the host's; use max";
+            return Err(source.refuse(cpu.span(), why));
+        }
+    }
+    let memory_mib = row.memory_mib.or(all.memory_mib);
+    let usual = Machine::default();
+    Ok(Machine {
+        kind: row.kind.or(all.kind).unwrap_or(usual.kind),
+        cpu: cpu.map_or(usual.cpu, |cpu| cpu.get_ref().as_str().to_owned()),
+        cpus: row.cpus.or(all.cpus).map_or(usual.cpus, Number::get),
+        memory_mib: memory_mib.map_or(usual.memory_mib, Number::get),
+    })
+}
+
+fn settings(rows: &Combination<'_>) -> Vec<Setting> {
+    let written = rows.setting.write.iter().map(|(path, value)| Setting {
+        path: path.get_ref().as_str().to_owned(),
+        value: value.as_str().to_owned(),
+    });
+    written.collect()
+}

@@ -1,0 +1,317 @@
+//! The shape of an experiment's TOML: its tables and rows, as they are written.
+//!
+//! What a row says alone is checked as it is read (`entry`); what rows say together is
+//! checked where they are combined (`combination`). `docs/experiments.md` describes it all.
+
+pub(crate) mod condition;
+pub(crate) mod entry;
+pub(crate) mod number;
+pub(crate) mod sequence;
+pub(crate) mod source;
+
+use std::str::FromStr;
+
+use recording::{Call, Mode, Source};
+use serde::de::{Deserialize, Deserializer};
+use toml::Spanned;
+
+use crate::from_text::read_from_text;
+use crate::machine::MachineKind;
+use crate::table::condition::Condition;
+use crate::table::entry::{
+    CpuModel, KernelName, Length, Line, MetricName, Name, Parameters, SettingPath,
+    SettingValue,
+};
+use crate::table::number::{CpuChoice, Number};
+use crate::table::sequence::{List, Pairs};
+
+/// How many CPUs a guest can have.
+pub(crate) type Cpus = Number<1, 8>;
+/// How much memory a guest can have, in MiB. With less, Debian's smallest kernels end
+/// before they say a word (64) or panic for want of memory (72).
+pub(crate) type MemoryMib = Number<80, 4096>;
+/// How often a cell can be run.
+pub(crate) type Repeats = Number<1, 1000>;
+/// In how many phases a cell can be measured.
+pub(crate) type PhaseCount = Number<1, 64>;
+/// How often a call can be made.
+pub(crate) type CallRepeats = Number<1, 100_000>;
+
+/// A whole experiment.
+#[derive(Debug, Clone, serde::Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub(crate) struct Table {
+    pub(crate) name: Spanned<Name>,
+    #[serde(default)]
+    pub(crate) about: Line,
+    pub(crate) kernels: List<KernelName>,
+    #[serde(default)]
+    pub(crate) mode: ModeWord,
+    #[serde(default = "once")]
+    pub(crate) repeats: Repeats,
+    #[serde(default = "eight")]
+    pub(crate) phases: PhaseCount,
+    #[serde(default)]
+    pub(crate) machine: MachineRow,
+    #[serde(default)]
+    pub(crate) boot: Vec<Spanned<BootRow>>,
+    #[serde(default)]
+    pub(crate) setting: Vec<Spanned<SettingRow>>,
+    #[serde(default)]
+    pub(crate) workload: Vec<Spanned<WorkloadRow>>,
+    #[serde(default)]
+    pub(crate) limits: Pairs<MetricName, Condition>,
+    #[serde(default)]
+    pub(crate) limit: Vec<LimitRow>,
+    #[serde(default)]
+    pub(crate) baseline: Vec<BaselineRow>,
+}
+
+/// What guest time is, as it is written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ModeWord(pub(crate) Mode);
+
+impl Default for ModeWord {
+    fn default() -> Self {
+        Self(Mode::Exact)
+    }
+}
+
+impl FromStr for ModeWord {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "exact" => Ok(Self(Mode::Exact)),
+            "timed" => Ok(Self(Mode::Timed)),
+            _ => Err(format!("'{}' is no mode: exact or timed", text.escape_debug())),
+        }
+    }
+}
+
+read_from_text!(ModeWord);
+
+/// The source that the kernel's events are traced with, as it is written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TraceWord(pub(crate) Source);
+
+impl FromStr for TraceWord {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "bpf" => Ok(Self(Source::Bpf)),
+            "bpf_classic" => Ok(Self(Source::BpfClassic)),
+            "tracefs" => Ok(Self(Source::Tracefs)),
+            _ => Err(format!(
+                "unknown event source '{}' (expected bpf, bpf_classic or tracefs)",
+                text.escape_debug()
+            )),
+        }
+    }
+}
+
+read_from_text!(TraceWord);
+
+fn once() -> Repeats {
+    Repeats::of::<1>()
+}
+
+fn eight() -> PhaseCount {
+    PhaseCount::of::<8>()
+}
+
+fn none() -> Number<0, 256> {
+    Number::of::<0>()
+}
+
+/// The machine of all cells, as far as it is said.
+#[derive(Debug, Clone, Default, serde::Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub(crate) struct MachineRow {
+    #[serde(rename = "type")]
+    pub(crate) kind: Option<MachineKind>,
+    pub(crate) cpu: Option<Spanned<CpuModel>>,
+    pub(crate) cpus: Option<Cpus>,
+    pub(crate) memory_mib: Option<MemoryMib>,
+}
+
+/// Boot parameters, and what they need of the machine.
+#[derive(Debug, Clone, Default, serde::Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub(crate) struct BootRow {
+    pub(crate) name: Option<Spanned<Name>>,
+    #[serde(default)]
+    pub(crate) append: Parameters,
+    #[serde(rename = "type")]
+    pub(crate) kind: Option<MachineKind>,
+    pub(crate) cpu: Option<Spanned<CpuModel>>,
+    pub(crate) cpus: Option<Cpus>,
+    pub(crate) memory_mib: Option<MemoryMib>,
+}
+
+/// Kernel settings, written in that order.
+#[derive(Debug, Clone, Default, serde::Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub(crate) struct SettingRow {
+    pub(crate) name: Option<Spanned<Name>>,
+    #[serde(default)]
+    pub(crate) write: Pairs<SettingPath, SettingValue>,
+    pub(crate) kernels: Option<List<String>>,
+    pub(crate) boots: Option<List<String>>,
+}
+
+/// What runs, and what is measured.
+#[derive(Debug, Clone, serde::Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub(crate) struct WorkloadRow {
+    pub(crate) name: Spanned<Name>,
+    pub(crate) noise: Option<NoiseRow>,
+    pub(crate) ticks: Option<TicksRow>,
+    pub(crate) calls: Option<CallsRow>,
+    pub(crate) nohz: Option<NohzRow>,
+    pub(crate) slices: Option<SlicesRow>,
+    pub(crate) trace: Option<Spanned<TraceWord>>,
+    pub(crate) boots: Option<List<String>>,
+    #[serde(default)]
+    pub(crate) background: Vec<BackgroundRow>,
+}
+
+/// How much a spinning CPU loses.
+#[derive(Debug, Clone, serde::Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub(crate) struct NoiseRow {
+    pub(crate) cpu: Spanned<CpuChoice>,
+    pub(crate) duration: Length,
+    pub(crate) threshold: Option<Spanned<Length>>,
+    pub(crate) fifo: Option<Number<1, 99>>,
+}
+
+/// Timer interrupts of a resting CPU.
+#[derive(Debug, Clone, serde::Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub(crate) struct TicksRow {
+    pub(crate) cpu: Spanned<CpuChoice>,
+    pub(crate) duration: Length,
+}
+
+/// What single requests to the kernel cost.
+#[derive(Debug, Clone, serde::Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub(crate) struct CallsRow {
+    pub(crate) cpu: Spanned<CpuChoice>,
+    pub(crate) calls: List<Call>,
+    pub(crate) repeats: CallRepeats,
+}
+
+/// Whether the tick of a CPU stops while a thread runs there.
+#[derive(Debug, Clone, serde::Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub(crate) struct NohzRow {
+    pub(crate) cpu: Spanned<CpuChoice>,
+    pub(crate) limit: Length,
+    pub(crate) observe: Option<Length>,
+    #[serde(default)]
+    pub(crate) forced: bool,
+    pub(crate) fifo: Option<Number<1, 99>>,
+}
+
+/// How long processes that spin run before something preempts them, on all of the guest's CPUs.
+#[derive(Debug, Clone, serde::Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub(crate) struct SlicesRow {
+    pub(crate) spinners: Number<1, 256>,
+    pub(crate) getrusage_every: Option<Number<1, 1_000_000>>,
+    #[serde(default = "none")]
+    pub(crate) sleepers: Number<0, 256>,
+    pub(crate) sleep: Option<Length>,
+    pub(crate) burst: Option<Length>,
+    pub(crate) duration: Length,
+    pub(crate) sample: Option<Spanned<Length>>,
+    #[serde(default)]
+    pub(crate) pinned: bool,
+}
+
+/// Threads that compete with what is measured.
+#[derive(Debug, Clone, serde::Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub(crate) struct BackgroundRow {
+    pub(crate) cpu: Spanned<CpuChoice>,
+    pub(crate) spinners: Number<1, 256>,
+}
+
+/// What metrics must be, on some kernels and in some cells.
+#[derive(Debug, Clone, serde::Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub(crate) struct LimitRow {
+    pub(crate) kernels: Option<List<String>>,
+    pub(crate) cells: Option<List<String>>,
+    pub(crate) metrics: Pairs<MetricName, Condition>,
+}
+
+/// What metrics were.
+#[derive(Debug, Clone, serde::Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub(crate) struct BaselineRow {
+    pub(crate) kernel: Option<Spanned<String>>,
+    pub(crate) cell: Spanned<String>,
+    pub(crate) tolerance_ppm: Option<Number<0, 1_000_000>>,
+    pub(crate) metrics: Pairs<MetricName, BaselineNumber>,
+}
+
+/// What a metric was: a number, or a number and how far another may be from it.
+#[derive(Debug, Clone, Copy, serde::Deserialize)]
+#[serde(
+    untagged,
+    expecting = "expected a number, or { value = 2650.5, tolerance = 12.5 }"
+)]
+pub(crate) enum BaselineNumber {
+    Plain(f64),
+    Within(Within),
+}
+
+/// A number and how far another may be from it, in the metric's unit.
+#[derive(Debug, Clone, Copy, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Within {
+    pub(crate) value: f64,
+    pub(crate) tolerance: f64,
+}
+
+/// A row's name; empty where it has none.
+pub(crate) fn name(name: &Option<Spanned<Name>>) -> &str {
+    name.as_ref().map_or("", |name| name.get_ref().as_str())
+}
+
+/// Rows' names for a message: `'' (the row without a name), 'nohz=off'`.
+pub(crate) fn quoted<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let quoted = names.map(|name| match name {
+        "" => "'' (the row without a name)".to_owned(),
+        name => format!("'{name}'"),
+    });
+    quoted.collect::<Vec<_>>().join(", ")
+}
+
+impl WorkloadRow {
+    /// Whether it runs with a boot row.
+    pub(crate) fn runs_with(&self, boot: &BootRow) -> bool {
+        is_among(self.boots.as_ref(), name(&boot.name))
+    }
+}
+
+/// Whether a list names that; none names everything.
+fn is_among(named: Option<&List<String>>, name: &str) -> bool {
+    named.is_none_or(|named| named.iter().any(|one| one.get_ref() == name))
+}
+
+impl SettingRow {
+    /// Whether a kernel of that name has these settings.
+    pub(crate) fn is_for(&self, kernel: &str) -> bool {
+        is_among(self.kernels.as_ref(), kernel)
+    }
+
+    /// Whether it is combined with a boot row.
+    pub(crate) fn goes_with(&self, boot: &BootRow) -> bool {
+        is_among(self.boots.as_ref(), name(&boot.name))
+    }
+}

@@ -1,0 +1,300 @@
+//! The system's package client (apt, dpkg-deb), with lists and a configuration of its own.
+//!
+//! Nothing of the system's is written or locked, so root is not needed. The machine's
+//! own configuration (proxies, certificates) is read first, then [`CONFIGURATION`].
+//! Signatures are checked as on the machine: a machine that does not trust a suite's key
+//! gets nothing of that suite. What a package would do on installation never runs.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use crate::client;
+use crate::error::{Error, cache_failed};
+use crate::package::{self, Package};
+use crate::spec::DebianSpec;
+
+/// What is wanted otherwise than by the machine's own configuration. Its hooks would
+/// clean up the system's files, and a cache of the lists makes each question fast.
+const CONFIGURATION: &str = r##"
+#clear APT::Update::Pre-Invoke;
+#clear APT::Update::Post-Invoke;
+#clear APT::Update::Post-Invoke-Success;
+#clear APT::Architectures;
+APT::Architecture "amd64";
+APT::Architectures { "amd64"; };
+APT::Update::Error-Mode "any";
+APT::Sandbox::User "root";
+Acquire::Languages "none";
+Acquire::GzipIndexes "true";
+Acquire::Retries "2";
+Acquire::http::Timeout "20";
+Acquire::https::Timeout "20";
+Dir::Etc::sourceparts "/dev/null";
+Dir::Etc::preferences "/dev/null";
+Dir::Etc::preferencesparts "/dev/null";
+Dir::State::status "/dev/null";
+Dir::Cache::pkgcache "pkgcache.bin";
+Dir::Cache::srcpkgcache "";
+"##;
+/// How long lists count as new.
+const FRESH: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The kernel packages of the lists, in the package client's words.
+const KERNELS: &str = "kernels";
+/// A file that is as old as the lists.
+const UPDATED: &str = "updated";
+
+/// One of Debian's suites, with a list of what is in it.
+#[derive(Debug, Clone)]
+pub(crate) struct Archive {
+    folder: PathBuf,
+}
+
+/// What came of asking for a suite's list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// The list is there.
+    Listed,
+    /// The archive has no such suite.
+    Absent,
+    /// The suite's signature is by a key that this machine does not trust.
+    Untrusted(String),
+    /// The archive did not answer, and why.
+    Unanswered(String),
+}
+
+impl Archive {
+    /// Prepares that folder for a list from those sources; one from others that is in it
+    /// counts as old. The caller must be alone with the folder.
+    ///
+    /// # Errors
+    /// `Kind::Cache`.
+    pub(crate) fn open(folder: PathBuf, sources: &str) -> Result<Self, Error> {
+        let archive = Self { folder };
+        let kept = fs::read_to_string(archive.file("debian.sources"));
+        let prepare = || {
+            fs::create_dir_all(archive.file("lists"))?;
+            fs::create_dir_all(archive.file("cache"))?;
+            fs::write(archive.file("apt.conf"), CONFIGURATION)?;
+            if kept.is_ok_and(|kept| kept == sources) {
+                return Ok(());
+            }
+            let _ = fs::remove_file(archive.file(UPDATED)); // usually not there
+            fs::write(archive.file("debian.sources"), sources)
+        };
+        prepare().map_err(|error| archive.unwritable(&error))?;
+        Ok(archive)
+    }
+
+    /// The list that is kept in that folder, to be read only.
+    pub(crate) fn kept(folder: PathBuf) -> Self {
+        Self { folder }
+    }
+
+    /// Whether the list is new enough.
+    pub(crate) fn is_fresh(&self) -> bool {
+        let written = fs::metadata(self.file(UPDATED)).and_then(|file| file.modified());
+        written.is_ok_and(|time| time.elapsed().is_ok_and(|age| age < FRESH))
+    }
+
+    /// Brings the list up to date.
+    ///
+    /// # Errors
+    /// `Kind::Archive` where the package client cannot be run, `Kind::Cache`,
+    /// `Kind::Interrupted`.
+    pub(crate) fn update(&self, stop: &AtomicBool) -> Result<Asked, Error> {
+        let mut client = self.client("apt-get");
+        let written = client::run(client.args(["-q", "update"]), stop);
+        let written = written.inspect_err(|_| self.clean())?;
+        let errors = written.errors.as_str();
+        let asked = match written.status.success() {
+            true => Asked::Listed,
+            false => judge(errors, !self.packages().is_empty()),
+        };
+        if errors.contains("No space left on device") {
+            return Err(client::failed(&client, client::complaint(errors)));
+        }
+        if matches!(asked, Asked::Listed | Asked::Absent) {
+            let kernels = self.read_kernels(stop).inspect_err(|_| self.clean())?;
+            let write = || {
+                fs::write(self.file(KERNELS), kernels)?;
+                fs::write(self.file(UPDATED), "")
+            };
+            write().map_err(|error| self.unwritable(&error))?;
+        }
+        Ok(asked)
+    }
+
+    /// Asks the package client for the kernel packages in its list, and for their parts.
+    fn read_kernels(&self, stop: &AtomicBool) -> Result<String, Error> {
+        let mut client = self.client("apt-cache");
+        let names = client::output(client.args(["pkgnames", "linux-"]), stop)?;
+        let is_wanted = |name: &&str| {
+            DebianSpec::of_package(name).is_some() || package::is_part(name)
+        };
+        let names: Vec<&str> = names.lines().filter(is_wanted).collect();
+        if names.is_empty() {
+            return Ok(String::new());
+        }
+        client::output(self.client("apt-cache").arg("show").args(names), stop)
+    }
+
+    /// The packages with a kernel in the list, as far as it is there.
+    pub(crate) fn packages(&self) -> Vec<Package> {
+        let listing = fs::read_to_string(self.file(KERNELS)).unwrap_or_default();
+        package::kernels(Package::read(&listing))
+    }
+
+    /// Downloads the package and its parts, and unpacks them into the folder without the
+    /// modules.
+    ///
+    /// # Errors
+    /// `Kind::Archive` in the package client's words, `Kind::Cache`, `Kind::Interrupted`.
+    pub(crate) fn unpack(
+        &self,
+        package: &Package,
+        into: &Path,
+        stop: &AtomicBool,
+    ) -> Result<(), Error> {
+        let mut download = self.client("apt-get");
+        download.args(["-q", "download"]).args(package.downloads()).current_dir(into);
+        client::output(&mut download, stop).inspect_err(|_| self.clean())?;
+        let entries = fs::read_dir(into).into_iter().flatten().flatten();
+        let files = entries.map(|entry| entry.path());
+        for file in files.filter(|file| file.extension().is_some_and(|end| end == "deb"))
+        {
+            unpack_file(&file, into, stop)?;
+        }
+        Ok(())
+    }
+
+    /// The package client, kept to this folder.
+    fn client(&self, program: &str) -> Command {
+        let mut client = Command::new(program);
+        client.arg("-c").arg(self.file("apt.conf"));
+        for (name, file) in [
+            ("Dir::Etc::sourcelist", "debian.sources"),
+            ("Dir::State::lists", "lists"),
+            ("Dir::Cache", "cache"),
+        ] {
+            let mut option = std::ffi::OsString::from(format!("{name}="));
+            option.push(self.file(file));
+            client.arg("-o").arg(option);
+        }
+        client
+    }
+
+    /// Removes what the package client leaves where it is ended: parts of lists and of its
+    /// own cache.
+    fn clean(&self) {
+        for folder in ["lists/partial", "cache"] {
+            match fs::remove_dir_all(self.file(folder)) {
+                Err(error) if error.kind() != ErrorKind::NotFound => {} // only space
+                _ => drop(fs::create_dir_all(self.file(folder))),
+            }
+        }
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    fn unwritable(&self, error: &std::io::Error) -> Error {
+        cache_failed(&self.folder, error)
+    }
+}
+
+/// What the errors of an update mean. A suite may be asked for in several places: it is
+/// absent only where it has had no list, and all that went wrong is that some place does
+/// not have it.
+fn judge(errors: &str, had_list: bool) -> Asked {
+    let marked = || errors.lines().filter_map(|line| line.strip_prefix("E: "));
+    let is_absent = |line: &str| {
+        line.contains("does not have a Release file")
+            || line.starts_with("Failed to fetch") && line.contains("  404  Not Found")
+            || line.starts_with("Failed to fetch file:")
+                && line.contains("  File not found")
+            || line.starts_with("Some index files failed to download")
+    };
+    if !had_list && marked().next().is_some() && marked().all(is_absent) {
+        return Asked::Absent;
+    }
+    if marked().any(|line| line.ends_with("is not signed.")) {
+        let mut lines = errors.lines().filter(|line| line.contains("GPG error"));
+        let reason = lines.find_map(|line| line.split_once("InRelease: "));
+        let reason = reason.map_or("it is not signed", |(_, reason)| reason);
+        return Asked::Untrusted(reason.trim_end_matches('.').to_owned());
+    }
+    Asked::Unanswered(client::complaint(errors).to_owned())
+}
+
+/// Whether an error means that the archive does not have a package that is in its list.
+pub(crate) fn is_gone(error: &Error) -> bool {
+    let text = error.to_string();
+    text.contains("404  Not Found") || text.contains("  File not found")
+}
+
+/// Unpacks everything but the modules, which are most of a kernel's package.
+fn unpack_file(package: &Path, into: &Path, stop: &AtomicBool) -> Result<(), Error> {
+    let mut open = Command::new("dpkg-deb");
+    open.arg("--fsys-tarfile").arg(package);
+    let mut write = Command::new("tar");
+    write.args(["-x", "--no-same-owner", "--exclude=modules/*/kernel", "-C"]).arg(into);
+    client::pipe(&mut open, &mut write, "the package is damaged", stop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that a list counts as new until its sources change.
+    #[test]
+    fn other_sources_void_the_lists() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = |sources| Archive::open(folder.path().join("own"), sources).unwrap();
+        let archive = open("a");
+        assert!(!archive.is_fresh());
+        fs::write(archive.file(UPDATED), "").unwrap();
+        assert!(open("a").is_fresh());
+        assert!(!open("b").is_fresh());
+    }
+
+    /// Check what the package client's errors mean, as apt 2.6 and 3.0 write them.
+    #[test]
+    fn judges_errors() {
+        let missing = "E: The repository 'http://mirror.example/debian duke Release' does \
+                       not have a Release file.\n";
+        assert_eq!(judge(missing, false), Asked::Absent);
+        assert!(matches!(judge(missing, true), Asked::Unanswered(_)));
+        // What is trusted without a signature is asked for without a Release file, too.
+        let trusted = "E: Failed to fetch http://mirror.example/debian/dists/duke/main/\
+                       binary-amd64/Packages  404  Not Found\n";
+        assert_eq!(judge(trusted, false), Asked::Absent);
+        let key = "The following signatures couldn't be verified because the public key is \
+                   not available: NO_PUBKEY 6ED0E7B82643E131";
+        let place = "http://mirror.example/debian sid InRelease";
+        let unsigned = format!("E: The repository '{place}' is not signed.\n");
+        let untrusted = format!("W: GPG error: {place}: {key}\n{unsigned}");
+        assert_eq!(judge(&untrusted, false), Asked::Untrusted(key.to_owned()));
+        assert_eq!(
+            judge(&unsigned, false),
+            Asked::Untrusted("it is not signed".to_owned())
+        );
+        let gone = "E: Failed to fetch http://mirror.example/debian/dists/sid/InRelease  \
+                    Could not connect\nE: Some index files failed to download.\n";
+        let why = Asked::Unanswered(gone.lines().next().unwrap()[3..].to_owned());
+        assert_eq!(judge(gone, false), why);
+        assert!(matches!(
+            judge(&format!("{missing}{gone}"), false),
+            Asked::Unanswered(_)
+        ));
+        assert!(matches!(
+            judge(&format!("{missing}{unsigned}"), false),
+            Asked::Untrusted(_)
+        ));
+    }
+}

@@ -1,0 +1,232 @@
+//! Programs of the system's package client, run so that they can be stopped.
+//!
+//! Each runs in a process group of its own, away from the terminal's Ctrl-C, and is ended
+//! with all that it started as soon as the order to stop is there. It gets no input, and
+//! ends with this process.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Read, Seek};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::error::full;
+use crate::error::{Error, Kind};
+
+/// How often a program is looked at.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// What a program that has ended wrote.
+pub(crate) struct Written {
+    pub(crate) status: ExitStatus,
+    pub(crate) output: String,
+    pub(crate) errors: String,
+}
+
+/// A program that runs; ended with its group where the value goes first.
+struct Group(Child);
+
+/// Runs a program to its end.
+///
+/// # Errors
+/// `Kind::Archive` where it cannot be started, `Kind::Interrupted`.
+pub(crate) fn run(command: &mut Command, stop: &AtomicBool) -> Result<Written, Error> {
+    let files = || Ok([tempfile::tempfile()?, tempfile::tempfile()?]);
+    let [mut output, mut errors] = files().map_err(|error| unusable(command, &error))?;
+    let copies = || Ok([output.try_clone()?, errors.try_clone()?]);
+    let [out, err] = copies().map_err(|error| unusable(command, &error))?;
+    let mut group = start(command.env("LC_ALL", "C").stdout(out).stderr(err))?;
+    let status = loop {
+        let ended = group.0.try_wait().map_err(|error| unusable(command, &error))?;
+        if let Some(status) = ended {
+            break status;
+        }
+        refuse_stopped(stop)?;
+        thread::sleep(LOOK);
+    };
+    let mut texts = || Ok([read(&mut output)?, read(&mut errors)?]);
+    let [output, errors] = texts().map_err(|error| unusable(command, &error))?;
+    Ok(Written { status, output, errors })
+}
+
+/// Runs a program that is meant to succeed, without input; its output.
+///
+/// # Errors
+/// `Kind::Archive` in the program's words, `Kind::Cache` where the disk is full,
+/// `Kind::Interrupted`.
+pub(crate) fn output(command: &mut Command, stop: &AtomicBool) -> Result<String, Error> {
+    succeed(command.stdin(Stdio::null()), stop)
+}
+
+/// The same with the command's own input.
+fn succeed(command: &mut Command, stop: &AtomicBool) -> Result<String, Error> {
+    let written = run(command, stop)?;
+    if written.status.success() {
+        return Ok(written.output);
+    }
+    Err(failed(command, complaint(&written.errors)))
+}
+
+/// Runs two programs, the first one's output being the second one's input.
+///
+/// # Errors
+/// As [`output`]; `broken` says what it means that the first one fails.
+pub(crate) fn pipe(
+    from: &mut Command,
+    to: &mut Command,
+    broken: &str,
+    stop: &AtomicBool,
+) -> Result<(), Error> {
+    from.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut group = start(from)?;
+    let Some(output) = group.0.stdout.take() else {
+        return Err(failed(from, "no output"));
+    };
+    succeed(to.stdin(output), stop)?;
+    // What reads from it has ended, so that it ends by itself.
+    let ended = group.0.wait().map_err(|error| unusable(from, &error))?;
+    if ended.success() { Ok(()) } else { Err(failed(from, broken)) }
+}
+
+/// Refuses to go on where the order to stop is there.
+///
+/// # Errors
+/// `Kind::Interrupted`.
+pub(crate) fn refuse_stopped(stop: &AtomicBool) -> Result<(), Error> {
+    match stop.load(Ordering::Relaxed) {
+        true => Err(Error::new(Kind::Interrupted, "interrupted while getting a kernel")),
+        false => Ok(()),
+    }
+}
+
+/// The first error in what a program wrote; the package client marks errors.
+pub(crate) fn complaint(text: &str) -> &str {
+    let mut errors = text.lines().filter_map(|line| line.strip_prefix("E: "));
+    let first = || text.lines().next().unwrap_or("it does not say why");
+    errors.next().unwrap_or_else(first)
+}
+
+/// The failure of a program.
+pub(crate) fn failed(command: &Command, why: &str) -> Error {
+    let program = command.get_program().to_string_lossy();
+    if why.contains("No space left on device") {
+        return full(&format!("{program}: {why}"));
+    }
+    Error::new(Kind::Archive, format!("{program}: {why}"))
+}
+
+fn start(command: &mut Command) -> Result<Group, Error> {
+    isolate::tether(command, None);
+    command.spawn().map(Group).map_err(|error| absent(command, &error))
+}
+
+fn unusable(command: &Command, error: &io::Error) -> Error {
+    failed(command, &error.to_string())
+}
+
+fn absent(command: &Command, error: &io::Error) -> Error {
+    if error.kind() == ErrorKind::NotFound {
+        let program = command.get_program().to_string_lossy();
+        return Error::new(Kind::Archive, format!("there is no {program} here"));
+    }
+    unusable(command, error)
+}
+
+fn read(file: &mut File) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    file.rewind()?;
+    file.read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if !matches!(self.0.try_wait(), Ok(None)) {
+            return; // its number may be another's now
+        }
+        // Killing what is ending anyway fails, and that is well.
+        let _ = kill_process_group(Pid::from_child(&self.0), Signal::KILL);
+        let _ = self.0.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Instant;
+
+    static NO: AtomicBool = AtomicBool::new(false);
+
+    fn shell(script: &str) -> Command {
+        let mut shell = Command::new("sh");
+        shell.arg("-c").arg(script);
+        shell
+    }
+
+    /// Check that a program that is missing is named, and one that fails is quoted: apt
+    /// by its first error, others by their first line.
+    #[test]
+    fn says_why_a_program_failed() {
+        let missing = output(&mut Command::new("/no-such-program"), &NO).unwrap_err();
+        assert_eq!(missing.to_string(), "there is no /no-such-program here");
+        assert_eq!(missing.kind(), Kind::Archive);
+        let fail = |text: &str| {
+            let mut command = shell(&format!("printf '{text}' >&2; exit 1"));
+            output(&mut command, &NO).unwrap_err().to_string()
+        };
+        assert_eq!(fail("W: a\\nE: b\\nE: c\\n"), "sh: b");
+        assert_eq!(fail("first\\nlast\\n"), "sh: first");
+        let mut full = shell("echo No space left on device >&2; exit 1");
+        let error = output(&mut full, &NO).unwrap_err();
+        assert_eq!(error.kind(), Kind::Cache);
+        assert!(error.to_string().contains("NOISEFLOOR_CACHE"), "{error}");
+    }
+
+    /// Check that the order to stop ends a program and what it started, long before they
+    /// would end by themselves.
+    #[test]
+    fn stops_with_all_it_started() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("pid");
+        let script = format!("sleep 600 & echo $! >{}; wait", file.display());
+        let stop = AtomicBool::new(false);
+        let began = Instant::now();
+        let ended = thread::scope(|scope| {
+            let running = scope.spawn(|| output(&mut shell(&script), &stop));
+            let is_written =
+                || std::fs::read_to_string(&file).is_ok_and(|s| s.ends_with('\n'));
+            while !is_written() {
+                thread::sleep(LOOK);
+            }
+            stop.store(true, Ordering::Relaxed);
+            running.join().unwrap()
+        });
+        assert_eq!(ended.unwrap_err().kind(), Kind::Interrupted);
+        assert!(began.elapsed() < Duration::from_secs(300));
+        let pid = std::fs::read_to_string(&file).unwrap();
+        let stat = format!("/proc/{}/stat", pid.trim());
+        // One that has ended may wait to be reaped by the system's first process.
+        let lives =
+            || std::fs::read_to_string(&stat).is_ok_and(|text| !text.contains(") Z "));
+        while lives() {
+            assert!(began.elapsed() < Duration::from_secs(300), "{stat}");
+            thread::sleep(LOOK);
+        }
+    }
+
+    /// Check that what one program writes is what the other reads, and that the failure of
+    /// either is said.
+    #[test]
+    fn pipes() {
+        let pipe =
+            |from: &str, to: &str| pipe(&mut shell(from), &mut shell(to), "damaged", &NO);
+        pipe("echo a", "read line && [ $line = a ]").unwrap();
+        let error = pipe("exit 1", "cat").unwrap_err();
+        assert_eq!(error.to_string(), "sh: damaged");
+        let error = pipe("yes", "echo full >&2; exit 1").unwrap_err();
+        assert_eq!(error.to_string(), "sh: full");
+    }
+}

@@ -1,0 +1,329 @@
+//! What a kernel image says about itself, and whether a guest can boot it.
+//!
+//! The header of an x86 image is described in the kernel's
+//! `Documentation/arch/x86/boot.rst`: `HdrS` at 0x202, the release behind a pointer at
+//! 0x20e, and since protocol 2.12 (Linux 3.8) whether the kernel is a 64-bit one. What
+//! other files begin with is known here only to say what was given instead. Cannot see
+//! what the kernel can do: that is in its configuration.
+
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read};
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+
+use crate::error::{Error, Kind};
+
+/// Several times the size of any kernel image.
+const SIZE_MAX: u64 = 512 << 20;
+/// A sector: the unit of the size of an image's first part.
+const SECTOR: usize = 512;
+/// The first protocol that says whether a kernel is a 64-bit one.
+const PROTOCOL_MIN: u16 = 0x020c;
+const KERNEL_64: u16 = 1;
+
+/// What else files begin with: the place, the bytes, what it is.
+const OTHERS: &[(usize, &[u8], &str)] = &[
+    (0, b"\x1f\x8b", "something packed with gzip: unpack it first"),
+    (0, b"\x28\xb5\x2f\xfd", "something packed with zstd: unpack it first"),
+    (0, b"\xfd7zXZ\0", "something packed with xz: unpack it first"),
+    (0, b"!<arch>\n", "an archive: give the vmlinuz that is in the package"),
+    (0, b"07070", "a cpio archive, as initial RAM disks are"),
+    (0x38, b"ARM\x64", "a kernel for arm64, and guests are x86-64"),
+    (0x38, b"RSC\x05", "a kernel for RISC-V, and guests are x86-64"),
+    (0x38, b"\x38\x3e\x08\x0a", "a kernel for LoongArch, and guests are x86-64"),
+    (4, b"zimg", "a packed EFI kernel (zboot) of another architecture than x86-64"),
+    (0, b"MZ", "an EFI program without a Linux kernel's header"),
+];
+
+/// A kernel image that a guest can boot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Image {
+    /// The kernel's release.
+    pub(crate) release: String,
+    /// The checksum of the whole file, in hexadecimal.
+    pub(crate) sha256: String,
+    /// The length of the file in bytes.
+    pub(crate) size: usize,
+}
+
+impl Image {
+    /// Reads an image.
+    ///
+    /// # Errors
+    /// `Kind::Kernel` where there is no such file or it is no 64-bit x86 kernel, with what
+    /// it is instead; `Kind::Archive` where it cannot be read.
+    pub(crate) fn read(path: &Path) -> Result<Self, Error> {
+        let refuse = |(kind, why)| Error::new(kind, format!("{}: {why}", path.display()));
+        let bytes = read_bytes(path).map_err(refuse)?;
+        let release = release(&bytes).map_err(|why| refuse((Kind::Kernel, why)))?;
+        Ok(Self { release, sha256: checksum(&bytes), size: bytes.len() })
+    }
+}
+
+/// The SHA-256 of those bytes, in hexadecimal.
+pub fn checksum(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn read_bytes(path: &Path) -> Result<Vec<u8>, (Kind, String)> {
+    let metadata = fs::metadata(path).map_err(|error| unreadable(&error))?;
+    let refuse = |why: &str| Err((Kind::Kernel, why.to_owned()));
+    if metadata.is_dir() {
+        return refuse("a directory, where a kernel is one file");
+    }
+    if !metadata.is_file() {
+        return refuse("no regular file");
+    }
+    if metadata.len() > SIZE_MAX {
+        return refuse("too long for a kernel");
+    }
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(|error| unreadable(&error))?;
+    file.take(SIZE_MAX).read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
+    Ok(bytes)
+}
+
+/// Why a file is not read: what is not there is a mistake in its name.
+fn unreadable(error: &std::io::Error) -> (Kind, String) {
+    match error.kind() {
+        ErrorKind::NotFound | ErrorKind::NotADirectory => (
+            Kind::Kernel,
+            "there is no such file; a kernel is 'running', a path, or debian:VERSION"
+                .to_owned(),
+        ),
+        ErrorKind::PermissionDenied => (
+            Kind::Archive,
+            "not readable for you: let root copy it to where you may read it".to_owned(),
+        ),
+        _ => (Kind::Archive, format!("cannot be read: {error}")),
+    }
+}
+
+/// The release of a kernel that a guest can boot.
+fn release(bytes: &[u8]) -> Result<String, String> {
+    if !is_x86_kernel(bytes) {
+        return Err(format!("not a kernel image, but {}", looks_like(bytes)));
+    }
+    let protocol = word(bytes, 0x206)?;
+    if protocol < PROTOCOL_MIN {
+        let (major, minor) = (protocol >> 8, protocol & 0xff);
+        return Err(format!(
+            "a kernel older than Linux 3.8 (boot protocol {major}.{minor:02}), which does \
+             not say whether it is a 64-bit one"
+        ));
+    }
+    if word(bytes, 0x236)? & KERNEL_64 == 0 {
+        return Err("a 32-bit x86 kernel, and guests are x86-64".to_owned());
+    }
+    let promised = promised_length(bytes)?;
+    if bytes.len() < promised {
+        let length = bytes.len();
+        return Err(format!("cut short: {length} bytes of a kernel of {promised}"));
+    }
+    release_text(bytes).ok_or_else(|| "a kernel that does not say its version".to_owned())
+}
+
+/// Whether the file begins as the kernel's own boot sector does.
+fn is_x86_kernel(bytes: &[u8]) -> bool {
+    bytes
+        .get(0x1fe..0x206)
+        .is_some_and(|magic| magic.starts_with(&[0x55, 0xaa]) && magic.ends_with(b"HdrS"))
+}
+
+/// The length of the image: the sectors of its first part, its boot sector, and the
+/// protected-mode part in units of 16 bytes.
+fn promised_length(bytes: &[u8]) -> Result<usize, String> {
+    let sectors = match bytes.get(0x1f1) {
+        None | Some(0) => 4,
+        Some(&sectors) => usize::from(sectors),
+    };
+    let (low, high) = (word(bytes, 0x1f4)?, word(bytes, 0x1f6)?);
+    let paragraphs = usize::from(low) | usize::from(high) << 16;
+    Ok((sectors + 1) * SECTOR + paragraphs * 16)
+}
+
+/// The first word of the version: `6.1.0-56-cloud-amd64 (debian-kernel@...) #1 SMP ...`.
+fn release_text(bytes: &[u8]) -> Option<String> {
+    let pointer = usize::from(word(bytes, 0x20e).ok()?);
+    let text = bytes.get(pointer.checked_add(SECTOR)?..)?;
+    let end = text.iter().take(SECTOR).position(|byte| *byte == 0)?;
+    let text = std::str::from_utf8(&text[..end]).ok()?;
+    let first = text.split_whitespace().next()?;
+    (pointer > 0 && !first.contains(char::is_control)).then(|| first.to_owned())
+}
+
+fn word(bytes: &[u8], place: usize) -> Result<u16, String> {
+    match bytes.get(place..place + 2) {
+        Some(&[low, high]) => Ok(u16::from_le_bytes([low, high])),
+        _ => Err("cut short: its header is not all there".to_owned()),
+    }
+}
+
+/// What a file is that is no x86 kernel.
+fn looks_like(bytes: &[u8]) -> String {
+    let begins = |&&(place, magic, _): &&(usize, &[u8], &str)| {
+        bytes.get(place..).is_some_and(|rest| rest.starts_with(magic))
+    };
+    if bytes.is_empty() {
+        "an empty file".to_owned()
+    } else if bytes.starts_with(b"\x7fELF") {
+        elf(bytes)
+    } else if let Some((_, _, what)) = OTHERS.iter().find(begins) {
+        (*what).to_owned()
+    } else if is_text(bytes) {
+        "a text".to_owned()
+    } else if bytes.len() < 0x206 {
+        format!("only {} bytes", bytes.len())
+    } else {
+        "nothing that is known here".to_owned()
+    }
+}
+
+/// An ELF file may be the kernel before it is made into an image.
+fn elf(bytes: &[u8]) -> String {
+    const X86_64: u16 = 62;
+    match word(bytes, 18) {
+        Ok(X86_64) => {
+            "an ELF file: if it is a kernel's vmlinux, give the bzImage that was \
+                       made of it (arch/x86/boot/bzImage)"
+                .to_owned()
+        }
+        _ => "an ELF file of another architecture than x86-64".to_owned(),
+    }
+}
+
+fn is_text(bytes: &[u8]) -> bool {
+    let first = &bytes[..bytes.len().min(SECTOR)];
+    first.iter().all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace())
+}
+
+/// A bootable header with nothing behind it, for tests of everything that takes an image.
+#[cfg(test)]
+pub(crate) fn synthetic(release: &str) -> Vec<u8> {
+    let mut bytes = vec![0; 5 * SECTOR];
+    bytes[0x1f1] = 3;
+    bytes[0x1f4] = 32;
+    bytes[0x1fe..0x200].copy_from_slice(&[0x55, 0xaa]);
+    bytes[0x202..0x206].copy_from_slice(b"HdrS");
+    bytes[0x206..0x208].copy_from_slice(&0x020f_u16.to_le_bytes());
+    bytes[0x20e..0x210].copy_from_slice(&0x0100_u16.to_le_bytes());
+    bytes[0x236] = 1;
+    let text = format!("{release} (somebody@there) #1 SMP\0");
+    bytes[0x300..0x300 + text.len()].copy_from_slice(text.as_bytes());
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RELEASE: &str = "6.1.0-56-cloud-amd64";
+
+    /// An image with some bytes changed.
+    fn with(place: usize, bytes: &[u8]) -> Vec<u8> {
+        let mut image = synthetic(RELEASE);
+        image[place..place + bytes.len()].copy_from_slice(bytes);
+        image
+    }
+
+    /// Check that a kernel's release is read, also where a signature follows the image.
+    #[test]
+    fn reads_the_release() {
+        let mut image = synthetic(RELEASE);
+        assert_eq!(release(&image).unwrap(), RELEASE);
+        image.extend_from_slice(&[7; 100]);
+        assert_eq!(release(&image).unwrap(), RELEASE);
+    }
+
+    /// Check that each broken or foreign header is refused for its own reason.
+    #[test]
+    fn refuses_other_kernels() {
+        let mut short = synthetic(RELEASE);
+        short.pop();
+        for (image, why) in [
+            (with(0x236, &[0]), "a 32-bit x86 kernel"),
+            (with(0x206, &[0x0b, 2]), "(boot protocol 2.11)"),
+            (with(0x20e, &[0, 0]), "does not say its version"),
+            (with(0x20e, &[0xff, 0xff]), "does not say its version"),
+            (short, "cut short: 2559 bytes of a kernel of 2560"),
+            (synthetic(RELEASE)[..0x230].to_vec(), "its header is not all there"),
+        ] {
+            let error = release(&image).unwrap_err();
+            assert!(error.contains(why), "{error}");
+        }
+    }
+
+    /// Check that what is no x86 kernel at all is called what it is.
+    #[test]
+    fn says_what_it_is_instead() {
+        let at = |place: usize, magic: &[u8]| {
+            let mut bytes = vec![0; 2048];
+            bytes[place..place + magic.len()].copy_from_slice(magic);
+            bytes
+        };
+        let elf = |machine: u8| [b"\x7fELF".as_slice(), &[0; 14], &[machine, 0]].concat();
+        for (bytes, what) in [
+            (vec![], "an empty file"),
+            (elf(62), "give the bzImage"),
+            (elf(183), "an ELF file of another architecture"),
+            (at(0, b"\x1f\x8b"), "packed with gzip"),
+            (at(0x38, b"ARM\x64"), "a kernel for arm64"),
+            (at(0, b"MZ\0\0zimg"), "(zboot)"),
+            (at(0, b"MZ"), "an EFI program"),
+            (at(0x1fe, &[0x55, 0xaa]), "nothing that is known here"),
+            (b"#!/bin/sh\necho hello\n".to_vec(), "a text"),
+            (vec![1, 2, 3], "only 3 bytes"),
+        ] {
+            let error = release(&bytes).unwrap_err();
+            assert!(error.contains(what), "{error}");
+        }
+    }
+
+    /// Check that what cannot be read as a file is refused with its name.
+    #[test]
+    fn refuses_what_is_no_file() {
+        let folder = tempfile::tempdir().unwrap();
+        for (path, why) in [
+            (folder.path().to_owned(), "a directory"),
+            (folder.path().join("none"), "there is no such file"),
+            ("/dev/null/none".into(), "there is no such file"),
+            ("/dev/zero".into(), "no regular file"),
+        ] {
+            let error = Image::read(&path).unwrap_err();
+            assert_eq!(error.kind(), Kind::Kernel);
+            let text = error.to_string();
+            assert!(text.starts_with(&path.display().to_string()), "{text}");
+            assert!(text.contains(why), "{text}");
+        }
+    }
+
+    /// Check that a file that is there and may not be read is no mistake in its name.
+    #[test]
+    fn what_cannot_be_read() {
+        let (kind, why) = unreadable(&ErrorKind::PermissionDenied.into());
+        assert_eq!(kind, Kind::Archive);
+        assert!(why.contains("let root copy it"), "{why}");
+        assert_eq!(unreadable(&ErrorKind::NotFound.into()).0, Kind::Kernel);
+    }
+
+    /// Check that the checksum is the one everybody else computes.
+    #[test]
+    fn computes_the_checksum() {
+        let expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(checksum(b"abc"), expected);
+    }
+
+    /// Check that the kernel this machine booted passes, where it may be read.
+    #[test]
+    fn reads_a_real_image() {
+        let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+        let release = release.trim();
+        let path = format!("/boot/vmlinuz-{release}");
+        if !cfg!(target_arch = "x86_64") || File::open(&path).is_err() {
+            println!("skipped: {path} cannot be read here, or is for another processor");
+            return;
+        }
+        assert_eq!(Image::read(Path::new(&path)).unwrap().release, release);
+    }
+}

@@ -1,0 +1,45 @@
+//! A kernel that a guest can boot: its image, and what is known about it.
+
+use std::fs;
+use std::path::PathBuf;
+
+use facts::Config;
+
+use crate::error::{Error, Kind};
+
+/// A kernel that a guest can boot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kernel {
+    /// What it was asked for as: `running`, a path, `debian:6.1-cloud`.
+    pub spec: String,
+    /// The image.
+    pub image: PathBuf,
+    /// Its configuration, where that is at hand.
+    pub config: Option<PathBuf>,
+    /// The image's SHA-256, in hexadecimal.
+    pub sha256: String,
+    /// Its release, as its image says: `6.1.0-56-cloud-amd64`.
+    pub release: String,
+    /// The package it is from, where it is from one.
+    pub package: Option<String>,
+    /// That package's version: `6.1.192-2`.
+    pub package_version: Option<String>,
+}
+
+impl Kernel {
+    /// How it was configured; `None` without a configuration, or with one that may not be read.
+    ///
+    /// # Errors
+    /// `Kind::Kernel` where it is no configuration.
+    pub fn configuration(&self) -> Result<Option<Config>, Error> {
+        let Some(file) = &self.config else { return Ok(None) };
+        let Ok(bytes) = fs::read(file) else { return Ok(None) };
+        let config = Config::parse(&bytes, &file.display().to_string());
+        config.map(Some).map_err(|why| self.refuse(&why.to_string()))
+    }
+
+    /// That no guest can boot it, and why.
+    pub fn refuse(&self, why: &str) -> Error {
+        Error::new(Kind::Kernel, format!("{}: {why}", self.spec))
+    }
+}

@@ -1,0 +1,26 @@
+//! From a kernel's name to an image that a guest can boot: this machine's kernel, a file,
+//! or a stock kernel of Debian's, downloaded through the system's package client.
+#![forbid(unsafe_code)]
+
+mod apt;
+mod client;
+mod debian;
+mod debian_version;
+mod error;
+mod image;
+mod kernel;
+mod options;
+mod package;
+mod resolve;
+mod sources;
+mod spec;
+mod store;
+#[cfg(test)]
+mod test_archive;
+
+pub use debian::{Fetch, SuiteKernels};
+pub use error::{CACHE_VARIABLE, Error, Kind, cache_failed};
+pub use image::checksum;
+pub use kernel::Kernel;
+pub use resolve::Kernels;
+pub use spec::KernelSpec;

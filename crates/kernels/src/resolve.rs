@@ -1,0 +1,314 @@
+//! The kernels that guests boot, and how one is had from what somebody calls it.
+//!
+//! A kernel of this machine or in a file is used where it lies. Debian's come from the
+//! archive this machine's own packages come from, and are kept: once a spec has led to a
+//! kernel it leads to the same one, without asking the archive, until it is asked for
+//! anew. So a result can be repeated after the archive has moved on.
+
+use std::fs;
+use std::path::{self, Path, PathBuf};
+
+use crate::apt::{self, Archive};
+use crate::debian::{Debian, Fetch, SuiteKernels, unavailable};
+use crate::error::{Error, Kind};
+use crate::image::Image;
+use crate::kernel::Kernel;
+use crate::options;
+use crate::package::Package;
+use crate::spec::{DebianSpec, KernelSpec};
+use crate::store::KernelStore;
+
+/// How many packages of a kernel are tried where the archive does not have the newest.
+const TRIES: usize = 12;
+
+/// All kernels that can be had.
+pub struct Kernels {
+    root: PathBuf,
+    debian: Debian,
+    store: KernelStore,
+}
+
+impl Kernels {
+    /// The kernels of this machine, and those kept in (or got into) that cache.
+    pub fn new(cache: &Path) -> Self {
+        Self::of_machine(Path::new("/"), cache)
+    }
+
+    /// The same for the machine whose files lie under `root`.
+    pub(crate) fn of_machine(root: &Path, cache: &Path) -> Self {
+        let (debian, store) = (Debian::new(root, cache), KernelStore::new(cache));
+        Self { root: root.to_owned(), debian, store }
+    }
+
+    /// The kernels that are kept, one for each spec that led to one. They are not checked.
+    pub fn list(&self) -> Vec<Kernel> {
+        self.store.list()
+    }
+
+    /// What each suite of Debian's archive has, as far as is known without asking it;
+    /// `None` where the machine has nothing from Debian.
+    pub fn suites(&self) -> Option<Vec<SuiteKernels>> {
+        self.debian.suites()
+    }
+
+    /// Asks all suites of Debian's archive what they have.
+    ///
+    /// # Errors
+    /// `Kind::Archive` where none answers, `Kind::Cache`, `Kind::Interrupted`.
+    pub fn ask(&self, fetch: &mut Fetch<'_>) -> Result<(), Error> {
+        let _alone = self.debian.lock(fetch)?;
+        self.debian.ask(fetch)
+    }
+
+    /// Refuses what cannot be a kernel's name: a spec that means none, or the path of what
+    /// is not a kernel. Nothing is downloaded.
+    ///
+    /// # Errors
+    /// `Kind::Experiment`, `Kind::Kernel`; `Kind::Archive` where a file cannot be read.
+    pub fn refuse_misspelt(&self, spec: &str) -> Result<(), Error> {
+        match KernelSpec::parse(spec)? {
+            KernelSpec::File(path) => Image::read(&path).map(drop),
+            KernelSpec::Running | KernelSpec::Debian(_) => Ok(()),
+        }
+    }
+
+    /// Gets a kernel: from the cache if it is there, unless it is wanted fresh.
+    ///
+    /// # Errors
+    /// `Kind::Experiment` where the spec names none; `Kind::Kernel` where no guest can
+    /// boot what it names; `Kind::Archive` where that cannot be had here; `Kind::Cache`;
+    /// `Kind::Interrupted`.
+    pub fn find(&self, spec: &str, fetch: &mut Fetch<'_>) -> Result<Kernel, Error> {
+        let kernel = match KernelSpec::parse(spec)? {
+            KernelSpec::Running => self.running()?,
+            KernelSpec::File(path) => in_file(spec, &path, beside(&path))?,
+            KernelSpec::Debian(debian) => self.debian(&debian, fetch)?,
+        };
+        check_options(&kernel)?;
+        Ok(kernel)
+    }
+
+    fn running(&self) -> Result<Kernel, Error> {
+        let missing =
+            |text: String| Error::new(Kind::Archive, format!("running: {text}"));
+        let file = self.root.join("proc/sys/kernel/osrelease");
+        let release = fs::read_to_string(&file)
+            .map_err(|error| missing(format!("{}: {error}", file.display())))?;
+        let release = release.trim();
+        let Some(image) = first_file(&self.root, &images(release)) else {
+            let places = images(release).map(|place| format!("/{place}")).join(" or ");
+            return Err(missing(format!(
+                "this machine does not have its kernel's image in {places}, as is usual in \
+                 containers and virtual machines: name another kernel"
+            )));
+        };
+        in_file("running", &image, first_file(&self.root, &configs(release)))
+    }
+
+    fn debian(&self, spec: &DebianSpec, fetch: &mut Fetch<'_>) -> Result<Kernel, Error> {
+        let name = spec.to_string();
+        if !fetch.fresh {
+            match self.store.recall(&name) {
+                Ok(Some(kernel)) => return Ok(kernel),
+                Ok(None) => {}
+                Err(damaged) => (fetch.say)(&format!("{damaged}: getting it again")),
+            }
+        }
+        let _alone = self.debian.lock(fetch)?;
+        if let (false, Ok(Some(kernel))) = (fetch.fresh, self.store.recall(&name)) {
+            return Ok(kernel); // another lab got it meanwhile
+        }
+        self.store.sweep();
+        self.download(spec, fetch)
+    }
+
+    /// Finds the newest package, and gets the kernel that is in it, if it is not kept. An
+    /// archive may not have every package that is in its list, as when it has moved on:
+    /// then its list is asked for anew, and then the next newest package is taken.
+    fn download(
+        &self,
+        spec: &DebianSpec,
+        fetch: &mut Fetch<'_>,
+    ) -> Result<Kernel, Error> {
+        let packages = self.debian.find(spec, fetch)?;
+        let kernel = self.first(spec, &packages[..1], fetch);
+        if !kernel.as_ref().is_err_and(apt::is_gone) {
+            return kernel;
+        }
+        let Fetch { stop, say, .. } = fetch;
+        let mut fetch = Fetch { fresh: true, stop, say: &mut **say };
+        let packages = self.debian.find(spec, &mut fetch)?;
+        self.first(spec, &packages, &mut fetch)
+    }
+
+    /// The kernel of the first of the packages that the archive really has.
+    fn first(
+        &self,
+        spec: &DebianSpec,
+        packages: &[(Archive, Package)],
+        fetch: &mut Fetch<'_>,
+    ) -> Result<Kernel, Error> {
+        let mut first = None;
+        for (archive, package) in packages.iter().take(TRIES) {
+            match self.unpack(spec, archive, package, fetch) {
+                Err(error) if apt::is_gone(&error) => {
+                    (fetch.say)(&error.to_string());
+                    first.get_or_insert(error);
+                }
+                other => return other,
+            }
+        }
+        let none = || Error::new(Kind::Archive, format!("{spec}: there is no package"));
+        Err(first.unwrap_or_else(none))
+    }
+
+    /// The kernel of a package: kept, or downloaded and unpacked.
+    fn unpack(
+        &self,
+        spec: &DebianSpec,
+        archive: &Archive,
+        package: &Package,
+        fetch: &mut Fetch<'_>,
+    ) -> Result<Kernel, Error> {
+        let name = spec.to_string();
+        if let Some(kernel) = self.store.find(&name, package)? {
+            return Ok(kernel);
+        }
+        (fetch.say)(&format!("downloading {} {}", package.name, package.version));
+        let scratch = self.store.scratch()?;
+        let unpacked = archive.unpack(package, scratch.path(), fetch.stop);
+        unpacked.map_err(|error| unavailable(spec, &error))?;
+        let release = package.release();
+        let Some(image) = first_file(scratch.path(), &images(release)) else {
+            let text = format!("there is no vmlinuz in package {}", package.name);
+            return Err(unavailable(spec, &Error::new(Kind::Archive, text)));
+        };
+        let config = first_file(scratch.path(), &configs(release));
+        if config.is_none() {
+            (fetch.say)(&format!(
+                "{spec}: the archive does not have its configuration: options of its build \
+                 will be unknown"
+            ));
+        }
+        self.store.keep(&name, package, &image, config.as_deref())
+    }
+}
+
+/// A kernel that is used where it lies, which a guest's folder is told from the root.
+fn in_file(spec: &str, path: &Path, config: Option<PathBuf>) -> Result<Kernel, Error> {
+    let Image { release, sha256, .. } = Image::read(path)?;
+    let image = path::absolute(path).map_err(|error| {
+        Error::new(Kind::Archive, format!("{}: {error}", path.display()))
+    })?;
+    let spec = spec.to_owned();
+    let (package, package_version) = (None, None);
+    Ok(Kernel { spec, image, config, sha256, release, package, package_version })
+}
+
+/// The configuration beside an image that is named as the distributions do.
+fn beside(image: &Path) -> Option<PathBuf> {
+    let release = image.file_name()?.to_str()?.strip_prefix("vmlinuz-")?;
+    Some(image.with_file_name(format!("config-{release}"))).filter(|path| path.is_file())
+}
+
+/// Where the image of a release lies; the newer of Debian's only have the second.
+fn images(release: &str) -> [String; 2] {
+    [format!("boot/vmlinuz-{release}"), format!("usr/lib/modules/{release}/vmlinuz")]
+}
+
+/// Where its configuration lies.
+fn configs(release: &str) -> [String; 2] {
+    [format!("boot/config-{release}"), format!("usr/lib/modules/{release}/config")]
+}
+
+fn first_file(root: &Path, places: &[String]) -> Option<PathBuf> {
+    places.iter().map(|place| root.join(place)).find(|path| path.is_file())
+}
+
+/// Refuses a kernel whose configuration lacks something. Says nothing about one without
+/// a configuration, or with one that may not be read.
+fn check_options(kernel: &Kernel) -> Result<(), Error> {
+    let Some(config) = kernel.configuration()? else { return Ok(()) };
+    options::check(&config).map_err(|why| kernel.refuse(&why))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::image::synthetic;
+    use std::sync::atomic::AtomicBool;
+
+    const RELEASE: &str = "6.1.0-56-amd64";
+
+    fn write(path: &Path, bytes: impl AsRef<[u8]>) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+
+    /// What comes of a spec on a machine with those files, and how much is told.
+    fn find(root: &Path, spec: &str) -> Result<Kernel, Error> {
+        let kernels = Kernels::of_machine(root, &root.join("cache"));
+        let stop = AtomicBool::new(false);
+        let mut say = |text: &str| panic!("{text}");
+        kernels.find(spec, &mut Fetch { fresh: false, stop: &stop, say: &mut say })
+    }
+
+    /// Check that the running kernel is found in either of its places, with its
+    /// configuration, and that a machine without it says where it looked.
+    #[test]
+    fn finds_the_running_kernel() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |place: &str| root.path().join(place);
+        write(&at("proc/sys/kernel/osrelease"), format!("{RELEASE}\n"));
+        let error = find(root.path(), "running").unwrap_err();
+        assert_eq!(error.kind(), Kind::Archive);
+        let place = format!("/usr/lib/modules/{RELEASE}/vmlinuz");
+        assert!(error.to_string().contains(&place), "{error}");
+        let [boot, modules] = images(RELEASE).map(|place| at(&place));
+        write(&modules, synthetic(RELEASE));
+        assert_eq!(find(root.path(), "running").unwrap().image, modules);
+        write(&boot, synthetic(RELEASE));
+        write(&at(&configs(RELEASE)[1]), options::synthetic_without(""));
+        let kernel = find(root.path(), "running").unwrap();
+        assert_eq!((kernel.image, kernel.release), (boot, RELEASE.to_owned()));
+        assert_eq!(kernel.config, Some(at(&configs(RELEASE)[1])));
+    }
+
+    /// Check that a kernel that is named from here is found from any folder, since QEMU
+    /// works in another.
+    #[test]
+    fn relative_paths() {
+        let root = tempfile::tempdir().unwrap();
+        let image = root.path().join("bzImage");
+        write(&image, synthetic(RELEASE));
+        let here = std::env::current_dir().unwrap();
+        let up: PathBuf = here.components().skip(1).map(|_| "..").collect();
+        let spec = up.join(image.strip_prefix("/").unwrap());
+        assert!(spec.is_relative());
+        let kernel = find(root.path(), spec.to_str().unwrap()).unwrap();
+        assert_eq!(kernel.spec, spec.to_str().unwrap());
+        assert!(kernel.image.is_absolute(), "{}", kernel.image.display());
+        assert_eq!(fs::read(&kernel.image).unwrap(), synthetic(RELEASE));
+    }
+
+    /// Check that a kernel in a file is checked by the configuration beside it, and that
+    /// one without a configuration passes.
+    #[test]
+    fn checks_what_is_known_of_a_file() {
+        let root = tempfile::tempdir().unwrap();
+        let image = root.path().join("vmlinuz-mine");
+        let config = root.path().join("config-mine");
+        let spec = image.to_str().unwrap();
+        write(&image, synthetic(RELEASE));
+        let kernel = find(root.path(), spec).unwrap();
+        assert_eq!((kernel.spec.as_str(), kernel.config), (spec, None));
+        write(&config, options::synthetic_without("SERIAL_8250_CONSOLE"));
+        let error = find(root.path(), spec).unwrap_err();
+        assert_eq!(error.kind(), Kind::Kernel);
+        assert!(error.to_string().contains("CONFIG_SERIAL_8250_CONSOLE"), "{error}");
+        write(&config, "nonsense\n");
+        assert!(find(root.path(), spec).unwrap_err().to_string().contains("config-mine"));
+        write(&config, options::synthetic_without(""));
+        assert_eq!(find(root.path(), spec).unwrap().config, Some(config));
+    }
+}

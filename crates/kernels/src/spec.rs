@@ -1,0 +1,304 @@
+//! Which kernel is meant: `running`, a path, or `debian:[SUITE/]VERSION[-FLAVOUR]`.
+//!
+//! Debian names a kernel package `linux-image-ABI[-FLAVOUR]-amd64[-unsigned]`, where the
+//! ABI is `6.1.0-56` or `6.12.117+deb12`, and of a release candidate `7.3`; VERSION is the
+//! beginning of an ABI. Packages of other shapes (`linux-image-amd64`, `-dbg`) hold no
+//! kernel.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use crate::error::{Error, Kind};
+
+const DEBIAN: &str = "debian:";
+/// The only architecture of guests, as Debian calls it.
+const ARCHITECTURE: &str = "-amd64";
+
+/// Which kernel is meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KernelSpec {
+    /// The kernel of this machine.
+    Running,
+    /// An image in a file.
+    File(PathBuf),
+    /// A stock kernel of Debian's.
+    Debian(DebianSpec),
+}
+
+/// A stock kernel of Debian's: `6.1`, `6.1.0-56-cloud`, `trixie-backports/6.18-rt`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DebianSpec {
+    /// The only suite that it may be from.
+    suite: Option<String>,
+    version: String,
+    flavour: Flavour,
+}
+
+/// What a kernel of Debian's is built for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Flavour {
+    Generic,
+    Cloud,
+    Rt,
+}
+
+impl KernelSpec {
+    /// Reads what somebody wrote. What is neither `running` nor Debian's is a path.
+    ///
+    /// # Errors
+    /// `Kind::Experiment` where nothing is named, or no version and flavour after
+    /// `debian:`.
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        let wrong = |why| Err(Error::new(Kind::Experiment, why));
+        match text {
+            "" => wrong("no kernel is named: running, a path or debian:6.12".to_owned()),
+            "running" => Ok(Self::Running),
+            _ => match text.strip_prefix(DEBIAN) {
+                None => Ok(Self::File(PathBuf::from(text))),
+                Some(rest) => DebianSpec::parse(rest).map(Self::Debian).or_else(wrong),
+            },
+        }
+    }
+}
+
+impl DebianSpec {
+    /// Reads what follows `debian:`; an `-amd64` at the end goes without saying.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let (suite, kernel) = match text.split_once('/') {
+            Some((suite, kernel)) => (Some(suite), kernel),
+            None => (None, text),
+        };
+        if let Some(suite) = suite.filter(|suite| !is_suite(suite)) {
+            return Err(format!(
+                "{DEBIAN}{text}: '{suite}' is not a suite of Debian's: write \
+                 {DEBIAN}trixie-backports/6.18-cloud"
+            ));
+        }
+        let spec = Self::split(kernel.strip_suffix(ARCHITECTURE).unwrap_or(kernel));
+        if is_version(&spec.version) {
+            return Ok(Self { suite: suite.map(str::to_owned), ..spec });
+        }
+        let (version, rest) = spec.version.split_once('-').unwrap_or((&spec.version, ""));
+        if is_version(version) {
+            return Err(format!(
+                "{DEBIAN}{text}: '{rest}' is no flavour of Debian's kernels: leave it out, \
+                 or say cloud or rt"
+            ));
+        }
+        Err(format!(
+            "'{DEBIAN}{text}' names no version: write {DEBIAN}6.1, {DEBIAN}6.12-cloud, or \
+             all of one as {DEBIAN}6.1.0-56-rt"
+        ))
+    }
+
+    /// The kernel that a package is named after, if it is.
+    pub(crate) fn of_package(name: &str) -> Option<Self> {
+        let name = name.strip_prefix("linux-image-")?;
+        let name = name.strip_suffix("-unsigned").unwrap_or(name);
+        let spec = Self::split(name.strip_suffix(ARCHITECTURE)?);
+        is_version(&spec.version).then_some(spec)
+    }
+
+    /// Version and flavour; neither is checked.
+    fn split(text: &str) -> Self {
+        let (version, flavour) = match text.rsplit_once('-') {
+            Some((version, "cloud")) => (version, Flavour::Cloud),
+            Some((version, "rt")) => (version, Flavour::Rt),
+            _ => (text, Flavour::Generic),
+        };
+        Self { suite: None, version: version.to_owned(), flavour }
+    }
+
+    /// Whether this one is meant: the flavour is the same, and the version is all of the
+    /// other's or its beginning, up to where a number ends.
+    pub(crate) fn covers(&self, other: &Self) -> bool {
+        let rest = other.version.strip_prefix(&self.version);
+        let ends = |rest: &str| !rest.starts_with(|c: char| c.is_ascii_alphanumeric());
+        self.flavour == other.flavour && rest.is_some_and(ends)
+    }
+
+    /// The shortest spec that covers this one: major and minor version, and the flavour.
+    pub(crate) fn short(&self) -> Self {
+        let version = major_minor(&self.version).to_owned();
+        Self { suite: None, version, flavour: self.flavour }
+    }
+
+    /// Whether it has no more than a major and a minor version.
+    pub(crate) fn is_short(&self) -> bool {
+        self.version == major_minor(&self.version)
+    }
+
+    /// The only suite that it may be from.
+    pub(crate) fn suite(&self) -> Option<&str> {
+        self.suite.as_deref()
+    }
+
+    /// What is written after `debian:` and a suite.
+    pub(crate) fn name(&self) -> String {
+        format!("{}{}", self.version, self.flavour.suffix())
+    }
+
+    /// Whether it is built for the same.
+    pub(crate) fn is_alike(&self, other: &Self) -> bool {
+        self.flavour == other.flavour
+    }
+
+    pub(crate) fn version(&self) -> &str {
+        &self.version
+    }
+}
+
+impl Flavour {
+    /// How a kernel's name ends.
+    fn suffix(self) -> &'static str {
+        match self {
+            Self::Generic => "",
+            Self::Cloud => "-cloud",
+            Self::Rt => "-rt",
+        }
+    }
+}
+
+impl fmt::Display for DebianSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let suite = self.suite.as_ref().map(|suite| format!("{suite}/"));
+        write!(f, "{DEBIAN}{}{}", suite.unwrap_or_default(), self.name())
+    }
+}
+
+/// Whether it is built as a suite's name or codename: `sid`, `trixie-backports`.
+fn is_suite(text: &str) -> bool {
+    let known =
+        |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "+-.".contains(c);
+    text.starts_with(|c: char| c.is_ascii_lowercase()) && text.chars().all(known)
+}
+
+/// Whether it is built as the beginning of an ABI: parts with a hyphen between them, each
+/// with a number first or, as in `7.3-rc7`, after `rc`.
+fn is_version(text: &str) -> bool {
+    let known = |c: char| c.is_ascii_alphanumeric() || ".+~".contains(c);
+    text.split('-').enumerate().all(|(index, part)| {
+        let number = if index == 0 { part } else { part.trim_start_matches("rc") };
+        number.starts_with(|c: char| c.is_ascii_digit()) && part.chars().all(known)
+    })
+}
+
+/// The first two numbers of a version, or all of it.
+fn major_minor(version: &str) -> &str {
+    let mut dots = 0;
+    let end = version.find(|c: char| {
+        dots += usize::from(c == '.');
+        dots == 2 || !(c == '.' || c.is_ascii_digit())
+    });
+    &version[..end.unwrap_or(version.len())]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn debian(text: &str) -> DebianSpec {
+        match KernelSpec::parse(text) {
+            Ok(KernelSpec::Debian(spec)) => spec,
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+
+    /// Check that the three ways to name a kernel are told apart.
+    #[test]
+    fn reads_specs() {
+        assert_eq!(KernelSpec::parse("running").unwrap(), KernelSpec::Running);
+        for path in ["bzImage", "/boot/vmlinuz-6.1", "a/debian:6.1", "Running"] {
+            let file = KernelSpec::File(PathBuf::from(path));
+            assert_eq!(KernelSpec::parse(path).unwrap(), file);
+        }
+        for text in [
+            "debian:6.1",
+            "debian:6.1.0-56-cloud",
+            "debian:6.12.117+deb12-rt",
+            "debian:trixie-backports/6.18-cloud",
+        ] {
+            assert_eq!(debian(text).to_string(), text);
+        }
+        assert_eq!(debian("debian:sid/7.2-rt").suite(), Some("sid"));
+        assert_eq!(debian("debian:7.2-rt").suite(), None);
+        assert_eq!(
+            debian("debian:6.1.0-56-cloud-amd64").to_string(),
+            "debian:6.1.0-56-cloud"
+        );
+    }
+
+    /// Check that what names no kernel is refused, and that the message names the part.
+    #[test]
+    fn refuses_what_is_no_spec() {
+        for (text, part) in [
+            ("", "no kernel is named"),
+            ("debian:", "names no version"),
+            ("debian:bookworm", "names no version"),
+            ("debian:../6", "'..' is not a suite"),
+            ("debian:6.1/../../x", "'6.1' is not a suite"),
+            ("debian:/6.1", "'' is not a suite"),
+            ("debian:Sid/6.1", "'Sid' is not a suite"),
+            ("debian:sid/../6.1", "names no version"),
+            ("debian:sid/", "names no version"),
+            ("debian:sid/6.1-fast", "'fast' is no flavour"),
+            ("debian:6.1-", "'' is no flavour"),
+            ("debian:6.1-fast", "'fast' is no flavour"),
+            ("debian:6.1.0-56-cloud-rt", "'56-cloud' is no flavour"),
+        ] {
+            let error = KernelSpec::parse(text).unwrap_err();
+            assert_eq!(error.kind(), Kind::Experiment);
+            assert!(error.to_string().contains(part), "{text}: {error}");
+        }
+    }
+
+    /// Check which packages a spec means: numbers are taken whole, and flavours are exact.
+    #[test]
+    fn covers_packages() {
+        let image =
+            |rest| DebianSpec::of_package(&format!("linux-image-{rest}")).unwrap();
+        let fits = |text, rest| debian(text).covers(&image(rest));
+        assert!(fits("debian:6.1", "6.1.0-56-amd64"));
+        assert!(fits("debian:6.1", "6.1.0-56-amd64-unsigned"));
+        assert!(fits("debian:6.1.0-56", "6.1.0-56-amd64"));
+        assert!(fits("debian:6.12.117", "6.12.117+deb12-amd64"));
+        assert!(fits("debian:6.1-rt", "6.1.0-0.deb11.52-rt-amd64"));
+        assert!(fits("debian:7.3", "7.3-rc7-amd64"));
+        assert!(fits("debian:7.3", "7.3-amd64"));
+        assert!(fits("debian:experimental/7.3", "7.3-amd64"));
+        assert!(!fits("debian:6.1", "6.12.117+deb12-amd64"));
+        assert!(!fits("debian:6.1.0-5", "6.1.0-56-amd64"));
+        assert!(!fits("debian:6.1", "6.1.0-56-cloud-amd64"));
+        assert!(!fits("debian:6.1-cloud", "6.1.0-56-amd64"));
+        assert!(!fits("debian:6.12.117+deb1", "6.12.117+deb12-amd64"));
+    }
+
+    /// Check that packages without a kernel of their own are not taken for one.
+    #[test]
+    fn knows_packages_without_a_kernel() {
+        for name in [
+            "linux-image-amd64",
+            "linux-image-amd64-signed-template",
+            "linux-image-6.1.0-56-amd64-dbg",
+            "linux-image-6.1.0-56-686-pae",
+            "linux-image-6.1.0-56-fast-amd64",
+            "linux-headers-6.1.0-56-amd64",
+        ] {
+            assert_eq!(DebianSpec::of_package(name), None, "{name}");
+        }
+    }
+
+    /// Check that a package's short name is what somebody would type.
+    #[test]
+    fn shortens_packages() {
+        for (name, short) in [
+            ("linux-image-6.1.0-56-amd64-unsigned", "debian:6.1"),
+            ("linux-image-6.12.117+deb12-cloud-amd64", "debian:6.12-cloud"),
+            ("linux-image-7.3-rc7-rt-amd64", "debian:7.3-rt"),
+        ] {
+            let spec = DebianSpec::of_package(name).unwrap();
+            assert_eq!(spec.short().to_string(), short);
+            assert!(spec.short().covers(&spec));
+        }
+    }
+}

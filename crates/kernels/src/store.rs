@@ -1,0 +1,375 @@
+//! Kernels kept in the cache: `kernels/SHA256/` with `vmlinuz`, `config` and
+//! `about.json`, and `kernels/specs/SPEC`, which says what a spec was resolved to (with
+//! `@` in the place of a slash).
+//!
+//! A kernel's folder is made elsewhere and renamed, so it is there whole or not at all,
+//! and a second lab may do the same at the same time. A kernel is not changed once it
+//! is there; whether a disk changed it is checked before each use.
+
+use std::fs;
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+use tempfile::{NamedTempFile, TempDir};
+
+use crate::error::cache_failed as failed;
+use crate::error::{Error, Kind};
+use crate::image::{Image, checksum};
+use crate::kernel::Kernel;
+use crate::package::Package;
+
+const IMAGE: &str = "vmlinuz";
+const CONFIG: &str = "config";
+const ABOUT: &str = "about.json";
+/// What a folder's name begins with while it is being filled.
+const UNFINISHED: &str = ".new-";
+
+/// The kernels kept in a cache.
+pub(crate) struct KernelStore {
+    folder: PathBuf,
+}
+
+/// What is kept about a kernel.
+#[derive(Debug, Serialize, Deserialize)]
+struct About {
+    release: String,
+    package: String,
+    package_version: String,
+    sha256: String,
+    bytes: usize,
+    taken_s: u64,
+}
+
+impl KernelStore {
+    /// The kernels in that cache; nothing is created yet.
+    pub(crate) fn new(cache: &Path) -> Self {
+        Self { folder: cache.join("kernels") }
+    }
+
+    /// The kernel that the spec was resolved to.
+    ///
+    /// # Errors
+    /// `Kind::Cache` where it is damaged, with the folder to delete.
+    pub(crate) fn recall(&self, spec: &str) -> Result<Option<Kernel>, Error> {
+        let Some(sha256) = self.remembered(spec) else { return Ok(None) };
+        let kernel = self.kernel(spec, &sha256);
+        kernel.map(|kernel| self.checked(kernel)).transpose()
+    }
+
+    /// All that specs were resolved to, by spec. They are not checked.
+    pub(crate) fn list(&self) -> Vec<Kernel> {
+        let entries = fs::read_dir(self.specs()).into_iter().flatten().flatten();
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        let names = names.filter(|name| !name.starts_with('.'));
+        let mut specs: Vec<String> = names.map(|name| name.replace('@', "/")).collect();
+        specs.sort();
+        let kernel = |spec: &String| self.kernel(spec, &self.remembered(spec)?);
+        specs.iter().filter_map(kernel).collect()
+    }
+
+    /// The kernel of that package, if it is kept and undamaged; the spec is resolved to
+    /// it from now on.
+    ///
+    /// # Errors
+    /// `Kind::Cache`.
+    pub(crate) fn find(
+        &self,
+        spec: &str,
+        package: &Package,
+    ) -> Result<Option<Kernel>, Error> {
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        let kernels = names.filter_map(|sha256| self.kernel(spec, &sha256));
+        let mut same = kernels.filter(|kernel| {
+            kernel.package.as_ref() == Some(&package.name)
+                && kernel.package_version.as_ref() == Some(&package.version)
+        });
+        let Some(kernel) = same.find_map(|kernel| self.checked(kernel).ok()) else {
+            return Ok(None);
+        };
+        self.remember(spec, &kernel.sha256)?;
+        Ok(Some(kernel))
+    }
+
+    /// Keeps a kernel that was unpacked from that package; the spec is resolved to it
+    /// from now on.
+    ///
+    /// # Errors
+    /// `Kind::Kernel` where the image is none, `Kind::Cache`.
+    pub(crate) fn keep(
+        &self,
+        spec: &str,
+        package: &Package,
+        image: &Path,
+        config: Option<&Path>,
+    ) -> Result<Kernel, Error> {
+        let header = Image::read(image)?;
+        let sha256 = header.sha256.clone();
+        let scratch = self.scratch()?;
+        let made = scratch.path().join("kernel");
+        let make = || {
+            fs::create_dir(&made)?;
+            fs::copy(image, made.join(IMAGE))?;
+            config.map(|config| fs::copy(config, made.join(CONFIG))).transpose()?;
+            fs::write(made.join(ABOUT), About::new(header, package).to_json()?)
+        };
+        make().map_err(|error| self.unwritable(&error))?;
+        self.place(&made, &sha256, &scratch)?;
+        self.remember(spec, &sha256)?;
+        let vanished = || self.unwritable(&ErrorKind::NotFound.into());
+        self.kernel(spec, &sha256).ok_or_else(vanished)
+    }
+
+    /// An empty folder for a kernel on its way into the store, gone with its value.
+    ///
+    /// # Errors
+    /// `Kind::Cache`.
+    pub(crate) fn scratch(&self) -> Result<TempDir, Error> {
+        let make = || {
+            fs::create_dir_all(self.specs())?;
+            tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(&self.folder)
+        };
+        make().map_err(|error| self.unwritable(&error))
+    }
+
+    /// Removes what labs that were killed left. Only for who gets kernels alone.
+    pub(crate) fn sweep(&self) {
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let left = |name: &str| name.starts_with(UNFINISHED);
+        for entry in entries.filter(|entry| entry.file_name().to_str().is_some_and(left))
+        {
+            let _ = fs::remove_dir_all(entry.path()); // it does no harm, it is only big
+        }
+    }
+
+    /// Moves a kernel to its place, unless another lab has put the same one there.
+    fn place(&self, made: &Path, sha256: &str, scratch: &TempDir) -> Result<(), Error> {
+        let place = self.folder.join(sha256);
+        let Err(error) = fs::rename(made, &place) else { return Ok(()) };
+        if !matches!(
+            error.kind(),
+            ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists
+        ) {
+            return Err(self.unwritable(&error));
+        }
+        let there = self.kernel("", sha256).map(|kernel| self.checked(kernel));
+        if matches!(there, Some(Ok(_))) {
+            return Ok(());
+        }
+        let replace = || {
+            fs::rename(&place, scratch.path().join("damaged"))?;
+            fs::rename(made, &place)
+        };
+        replace().map_err(|error| self.unwritable(&error))
+    }
+
+    /// What the spec was resolved to.
+    fn remembered(&self, spec: &str) -> Option<String> {
+        let text = fs::read_to_string(self.place_of(spec)).ok()?;
+        let sha256 = text.trim();
+        let is_checksum = |c: char| c.is_ascii_hexdigit();
+        (sha256.len() == 64 && sha256.chars().all(is_checksum)).then(|| sha256.to_owned())
+    }
+
+    fn remember(&self, spec: &str, sha256: &str) -> Result<(), Error> {
+        let write = || {
+            let mut file = NamedTempFile::new_in(self.specs())?;
+            writeln!(file, "{sha256}")?;
+            file.persist(self.place_of(spec)).map_err(|error| error.error)
+        };
+        write().map(drop).map_err(|error| self.unwritable(&error))
+    }
+
+    /// A kernel that is kept, as far as its description goes.
+    fn kernel(&self, spec: &str, sha256: &str) -> Option<Kernel> {
+        let folder = self.folder.join(sha256);
+        let text = fs::read_to_string(folder.join(ABOUT)).ok()?;
+        let about: About = serde_json::from_str(&text).ok()?;
+        Some(Kernel {
+            spec: spec.to_owned(),
+            image: folder.join(IMAGE),
+            config: Some(folder.join(CONFIG)).filter(|config| config.exists()),
+            sha256: sha256.to_owned(),
+            release: about.release,
+            package: Some(about.package),
+            package_version: Some(about.package_version),
+        })
+    }
+
+    /// The same kernel, if its image still has its checksum.
+    fn checked(&self, kernel: Kernel) -> Result<Kernel, Error> {
+        let why = match fs::read(&kernel.image) {
+            Ok(bytes) if checksum(&bytes) == kernel.sha256 => return Ok(kernel),
+            Ok(_) => "its checksum is another one".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        let folder = self.folder.join(&kernel.sha256);
+        let text = format!("{} is damaged ({why})", folder.display());
+        Err(Error::new(Kind::Cache, text))
+    }
+
+    fn specs(&self) -> PathBuf {
+        self.folder.join("specs")
+    }
+
+    /// The file that says what a spec was resolved to. A slash cannot be in its name, and
+    /// `@` is in no spec.
+    fn place_of(&self, spec: &str) -> PathBuf {
+        self.specs().join(spec.replace('/', "@"))
+    }
+
+    fn unwritable(&self, error: &std::io::Error) -> Error {
+        failed(&self.folder, error)
+    }
+}
+
+impl About {
+    fn new(image: Image, package: &Package) -> Self {
+        let taken = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self {
+            release: image.release,
+            package: package.name.clone(),
+            package_version: package.version.clone(),
+            sha256: image.sha256,
+            bytes: image.size,
+            taken_s: taken.as_secs(),
+        }
+    }
+
+    fn to_json(&self) -> Result<String, std::io::Error> {
+        Ok(serde_json::to_string_pretty(self)? + "\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::image::synthetic;
+
+    const SPEC: &str = "debian:6.1";
+
+    fn package(release: &str) -> Package {
+        let name = format!("linux-image-{release}");
+        Package { name, version: "6.1.192-2".to_owned(), parts: Vec::new() }
+    }
+
+    /// Keeps a synthetic kernel, with a configuration.
+    fn keep(cache: &Path, release: &str) -> Result<Kernel, Error> {
+        let source = tempfile::tempdir().unwrap();
+        let image = source.path().join("image");
+        let config = source.path().join("config");
+        fs::write(&image, synthetic(release)).unwrap();
+        fs::write(&config, "CONFIG_X=y\n").unwrap();
+        KernelStore::new(cache).keep(SPEC, &package(release), &image, Some(&config))
+    }
+
+    /// Check that a kernel comes out as it went in, and nothing else is left behind.
+    #[test]
+    fn keeps_kernels() {
+        let cache = tempfile::tempdir().unwrap();
+        let store = KernelStore::new(cache.path());
+        assert_eq!(store.recall(SPEC).unwrap(), None);
+        let kept = keep(cache.path(), "6.1.0-56-amd64").unwrap();
+        assert_eq!(kept.release, "6.1.0-56-amd64");
+        assert_eq!(fs::read(&kept.image).unwrap(), synthetic("6.1.0-56-amd64"));
+        assert_eq!(fs::read(kept.config.as_ref().unwrap()).unwrap(), b"CONFIG_X=y\n");
+        assert_eq!(store.recall(SPEC).unwrap(), Some(kept.clone()));
+        assert_eq!(store.list(), [kept]);
+        assert_eq!(fs::read_dir(cache.path().join("kernels")).unwrap().count(), 2);
+    }
+
+    /// Check that a spec follows to a newer kernel, and that the older one is still found
+    /// by its package.
+    #[test]
+    fn specs_move_on() {
+        let cache = tempfile::tempdir().unwrap();
+        let store = KernelStore::new(cache.path());
+        let older = keep(cache.path(), "6.1.0-55-amd64").unwrap();
+        let newer = keep(cache.path(), "6.1.0-56-amd64").unwrap();
+        assert_eq!(store.recall(SPEC).unwrap(), Some(newer));
+        let whole = "debian:6.1.0-55";
+        let found = store.find(whole, &package("6.1.0-55-amd64")).unwrap().unwrap();
+        assert_eq!(found.sha256, older.sha256);
+        assert_eq!(store.recall(whole).unwrap(), Some(found));
+        assert_eq!(store.find(whole, &package("6.1.0-54-amd64")).unwrap(), None);
+    }
+
+    /// Check that a spec with a suite is kept beside the same one without.
+    #[test]
+    fn specs_with_a_suite() {
+        let cache = tempfile::tempdir().unwrap();
+        let store = KernelStore::new(cache.path());
+        let kept = keep(cache.path(), "6.1.0-56-amd64").unwrap();
+        let spec = "debian:bookworm-security/6.1";
+        let found = store.find(spec, &package("6.1.0-56-amd64")).unwrap().unwrap();
+        assert_eq!(store.recall(spec).unwrap(), Some(found.clone()));
+        assert_eq!(store.list(), [kept, found]);
+    }
+
+    /// Check that a damaged image is named, is not found, and makes room for a good one.
+    #[test]
+    fn replaces_damaged_kernels() {
+        let cache = tempfile::tempdir().unwrap();
+        let store = KernelStore::new(cache.path());
+        let release = "6.1.0-56-amd64";
+        let kept = keep(cache.path(), release).unwrap();
+        fs::write(&kept.image, "damaged").unwrap();
+        let error = store.recall(SPEC).unwrap_err();
+        assert_eq!(error.kind(), Kind::Cache);
+        assert!(error.to_string().contains(&kept.sha256), "{error}");
+        assert_eq!(store.find(SPEC, &package(release)).unwrap(), None);
+        assert_eq!(keep(cache.path(), release).unwrap(), kept);
+        assert_eq!(store.recall(SPEC).unwrap(), Some(kept.clone()));
+        fs::remove_file(kept.image.with_file_name(ABOUT)).unwrap();
+        assert_eq!(store.recall(SPEC).unwrap(), None);
+        assert_eq!(keep(cache.path(), release).unwrap(), kept);
+    }
+
+    /// Check that nonsense in the place of a checksum leads nowhere.
+    #[test]
+    fn distrusts_what_it_remembers() {
+        let cache = tempfile::tempdir().unwrap();
+        keep(cache.path(), "6.1.0-56-amd64").unwrap();
+        let store = KernelStore::new(cache.path());
+        for text in ["", "../specs", &"g".repeat(64), &"0".repeat(64)] {
+            fs::write(store.specs().join(SPEC), text).unwrap();
+            assert_eq!(store.recall(SPEC).unwrap(), None, "{text}");
+        }
+    }
+
+    /// Check that the same kernel can be kept by many at once.
+    #[test]
+    fn many_keep_the_same() {
+        let cache = tempfile::tempdir().unwrap();
+        let start = std::sync::Barrier::new(4);
+        let kernels: Vec<Kernel> = std::thread::scope(|scope| {
+            let keep = || {
+                start.wait();
+                keep(cache.path(), "6.1.0-56-amd64").unwrap()
+            };
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(keep)).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert!(kernels.windows(2).all(|pair| pair[0] == pair[1]), "{kernels:?}");
+        let store = KernelStore::new(cache.path());
+        assert_eq!(store.recall(SPEC).unwrap(), Some(kernels[0].clone()));
+        assert_eq!(fs::read_dir(&store.folder).unwrap().count(), 2);
+    }
+
+    /// Check that what is no kernel is not kept, and that leftovers are removed.
+    #[test]
+    fn keeps_nothing_else() {
+        let cache = tempfile::tempdir().unwrap();
+        let store = KernelStore::new(cache.path());
+        let text = cache.path().join("text");
+        fs::write(&text, "not a kernel").unwrap();
+        let error = store.keep(SPEC, &package("6.1"), &text, None).unwrap_err();
+        assert_eq!(error.kind(), Kind::Kernel);
+        let left = store.scratch().unwrap().keep();
+        store.sweep();
+        assert!(!left.exists());
+        assert_eq!(store.list(), []);
+    }
+}

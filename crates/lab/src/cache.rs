@@ -1,0 +1,80 @@
+//! The cache of the lab: kernels, symbols and results of cells.
+//!
+//! It is `$XDG_CACHE_HOME/noisefloor/lab`, else `~/.cache/noisefloor/lab`. Everything in
+//! it can be deleted, and is then made again.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use kernels::CACHE_VARIABLE;
+use tempfile::TempDir;
+
+use crate::environment::given;
+use crate::error::{Error, Kind, failed};
+
+/// The lab's cache.
+#[derive(Debug, Clone)]
+pub struct Cache {
+    /// The folder.
+    pub folder: PathBuf,
+}
+
+impl Cache {
+    /// The cache of the user who runs this; made if it is not there.
+    ///
+    /// # Errors
+    /// `Kind::Cache` where there is no home, or it cannot be written.
+    pub fn find() -> Result<Self, Error> {
+        let lab = |folder: PathBuf| folder.join("noisefloor/lab");
+        let folder = given(CACHE_VARIABLE)
+            .map(PathBuf::from)
+            .or_else(|| given("XDG_CACHE_HOME").map(|folder| lab(folder.into())))
+            .or_else(|| given("HOME").map(|home| lab(Path::new(&home).join(".cache"))));
+        let Some(folder) = folder else {
+            let text =
+                format!("no place to keep things: HOME and {CACHE_VARIABLE} are not set");
+            return Err(Error::new(Kind::Cache, text));
+        };
+        Self::at(&folder)
+    }
+
+    /// The cache in that folder; made if it is not there.
+    ///
+    /// # Errors
+    /// `Kind::Cache` where it cannot be made.
+    pub fn at(folder: &Path) -> Result<Self, Error> {
+        fs::create_dir_all(folder).map_err(|error| failed(folder, &error))?;
+        let folder = folder.canonicalize().map_err(|error| failed(folder, &error))?;
+        Ok(Self { folder })
+    }
+
+    /// A folder in it; made if it is not there.
+    pub(crate) fn folder(&self, name: &str) -> Result<PathBuf, Error> {
+        let folder = self.folder.join(name);
+        fs::create_dir_all(&folder).map_err(|error| failed(&folder, &error))?;
+        Ok(folder)
+    }
+
+    /// A folder for one boot, gone when it is dropped.
+    pub(crate) fn workplace(&self) -> Result<TempDir, Error> {
+        let work = self.folder("work")?;
+        tempfile::Builder::new()
+            .prefix(&format!("{}-", std::process::id()))
+            .tempdir_in(&work)
+            .map_err(|error| failed(&work, &error))
+    }
+
+    /// Removes the workplaces of processes that were killed.
+    pub(crate) fn sweep(&self) {
+        let Ok(entries) = fs::read_dir(self.folder.join("work")) else { return };
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            let owner = name.to_str().and_then(|name| name.split('-').next());
+            let lives = |process: &str| Path::new("/proc").join(process).exists();
+            if owner.is_some_and(|process| !lives(process)) {
+                // What cannot be removed now is left to the next sweep.
+                let _ = fs::remove_dir_all(entry.path());
+            }
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! Cells, from plans to results.
+
+pub(crate) mod cache;
+mod cell;
+mod counting;
+pub(crate) mod lab;
+mod prepare;
+pub(crate) mod program;
+pub(crate) mod progress;
+mod results;
+pub(crate) mod run;
+mod scheduler;
+mod symbols;

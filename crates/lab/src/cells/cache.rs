@@ -1,0 +1,208 @@
+//! The results that are kept: a folder for each cell, whole or not at all.
+//!
+//! A result is what the guest sent and what the counter wrote, byte for byte, and what
+//! they depend on. It is made in its boot's folder and renamed, so that a process that is
+//! killed leaves nothing half done; a lock keeps two labs from running one cell twice.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use agent::Answer as Sent;
+use recording::{Answer, Counts, Profile};
+use serde::Deserialize;
+
+use crate::cache::Cache;
+use crate::error::{Error, Kind, failed};
+use crate::guest::command_line::{ANSWER, CONSOLE, COUNTS};
+use crate::guest::console::Console;
+
+/// What a result depends on, for people and for other tools.
+const INPUTS: &str = "inputs.json";
+/// How often a lock that another lab has is tried again.
+const TRY: Duration = Duration::from_millis(100);
+/// How much of each end of a long console is kept.
+const CONSOLE_END: usize = 64 << 10;
+
+/// The results that are kept.
+#[derive(Debug, Clone)]
+pub(crate) struct Shelf {
+    kept: PathBuf,
+    lost: PathBuf,
+}
+
+/// What the counter writes.
+#[derive(Deserialize)]
+struct Counted {
+    counts: Counts,
+    profile: Profile,
+}
+
+/// How a new result compares with the one that was kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kept {
+    /// There was none, or it was the same.
+    Confirmed,
+    /// It was another.
+    Differs,
+}
+
+impl Shelf {
+    /// The shelf in that cache.
+    pub(crate) fn new(cache: &Cache) -> Result<Self, Error> {
+        Ok(Self { kept: cache.folder("cells")?, lost: cache.folder("lost")? })
+    }
+
+    /// Waits until no other lab runs this cell, which is told once; none where the wait
+    /// was ended.
+    pub(crate) fn lock(
+        &self,
+        key: &str,
+        stop: &AtomicBool,
+        waits: &dyn Fn(),
+    ) -> Result<Option<File>, Error> {
+        let mut told = false;
+        let path = self.kept.join(format!("{key}.lock"));
+        while !stop.load(Ordering::Relaxed) {
+            let file = isolate::try_lock(&path).map_err(|error| failed(&path, &error))?;
+            if file.is_some() {
+                return Ok(file);
+            }
+            if !std::mem::replace(&mut told, true) {
+                waits();
+            }
+            thread::sleep(TRY);
+        }
+        Ok(None)
+    }
+
+    /// The kept result of a cell; one that cannot be read is as good as none.
+    pub(crate) fn find(&self, key: &str) -> Option<Answer> {
+        read(&self.kept.join(key)).ok()
+    }
+
+    /// Keeps the result of the boot in `folder`, which is moved from there. Where another
+    /// result was kept, both are.
+    pub(crate) fn keep(
+        &self,
+        key: &str,
+        inputs: &str,
+        counts: bool,
+        folder: &Path,
+    ) -> Result<Kept, Error> {
+        let place = self.kept.join(key);
+        let put = || -> std::io::Result<Kept> {
+            let new = folder.join("result");
+            fs::create_dir(&new)?;
+            fs::write(new.join(INPUTS), inputs)?;
+            for name in results(counts) {
+                fs::rename(folder.join(name), new.join(name))?;
+            }
+            let differs = self.find(key).is_some() && !same(&new, &place, counts);
+            let place =
+                if differs { place.with_extension("differs") } else { place.clone() };
+            if place.exists() {
+                fs::remove_dir_all(&place)?;
+            }
+            fs::rename(new, &place)?;
+            Ok(if differs { Kept::Differs } else { Kept::Confirmed })
+        };
+        put().map_err(|error| failed(&place, &error))
+    }
+
+    /// Keeps the console of a cell that was lost, and says where.
+    pub(crate) fn keep_lost(&self, key: &str, folder: &Path) -> Result<PathBuf, Error> {
+        let place = self.lost.join(format!("{key}.console"));
+        let console = fs::read(folder.join(CONSOLE)).unwrap_or_default();
+        fs::write(&place, ends(&console)).map_err(|error| failed(&place, &error))?;
+        Ok(place)
+    }
+
+    /// The cells that are kept and whose identity begins so.
+    pub(crate) fn beginning(&self, prefix: &str) -> Vec<String> {
+        let entries = fs::read_dir(&self.kept).into_iter().flatten().flatten();
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        let mut names: Vec<String> = names
+            .filter(|name| name.starts_with(prefix) && !name.contains(['.', '-']))
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+/// The result of the boot in `folder`.
+pub(crate) fn read(folder: &Path) -> Result<Answer, Error> {
+    let wrong = |what: &str, why: String| {
+        let text = format!("{}: {why}", folder.join(what).display());
+        Error::new(Kind::Cache, text)
+    };
+    let bytes =
+        fs::read(folder.join(ANSWER)).map_err(|e| wrong(ANSWER, e.to_string()))?;
+    let mut recording = match Sent::from_bytes(&bytes) {
+        Ok(Sent::Recording(recording)) => *recording,
+        Ok(_) => return Err(wrong(ANSWER, "no recording".to_owned())),
+        Err(broken) => return Err(wrong(ANSWER, broken.to_string())),
+    };
+    recording.doubts.extend(Console::read(folder).doubt());
+    let file = folder.join(COUNTS);
+    if !file.exists() {
+        return Ok(Answer { recording, counts: None, profile: None });
+    }
+    let text = fs::read_to_string(&file).map_err(|e| wrong(COUNTS, e.to_string()))?;
+    let counted: Counted =
+        serde_json::from_str(&text).map_err(|e| wrong(COUNTS, e.to_string()))?;
+    let (counts, profile) = (Some(counted.counts), Some(counted.profile));
+    Ok(Answer { recording, counts, profile })
+}
+
+/// The files that are a result.
+fn results(counts: bool) -> impl Iterator<Item = &'static str> {
+    [ANSWER, CONSOLE].into_iter().chain(counts.then_some(COUNTS))
+}
+
+/// Whether two results are the same, byte for byte.
+fn same(one: &Path, other: &Path, counts: bool) -> bool {
+    results(counts).all(|name| {
+        let [one, other] = [one, other].map(|folder| fs::read(folder.join(name)).ok());
+        one.is_some() && one == other
+    })
+}
+
+/// The beginning and the end of what is too long to keep.
+fn ends(bytes: &[u8]) -> Vec<u8> {
+    if bytes.len() <= 2 * CONSOLE_END {
+        return bytes.to_vec();
+    }
+    let left_out =
+        format!("\n[... {} bytes left out ...]\n", bytes.len() - 2 * CONSOLE_END);
+    let (head, tail) = (&bytes[..CONSOLE_END], &bytes[bytes.len() - CONSOLE_END..]);
+    [head, left_out.as_bytes(), tail].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that who waits for a cell says so once, and is let in when it is free.
+    #[test]
+    fn waits_for_another_lab() {
+        let folder = tempfile::tempdir().unwrap();
+        let shelf = Shelf::new(&Cache::at(folder.path()).unwrap()).unwrap();
+        let stop = AtomicBool::new(false);
+        let first = shelf.lock("key", &stop, &|| panic!("nobody else is there"));
+        let first = first.unwrap().unwrap();
+        thread::scope(|scope| {
+            let (told, hear) = std::sync::mpsc::channel();
+            let waits = move || told.send(()).unwrap();
+            let (shelf, stop) = (&shelf, &stop);
+            let second = scope.spawn(move || shelf.lock("key", stop, &waits));
+            hear.recv().unwrap();
+            thread::sleep(3 * TRY);
+            drop(first);
+            assert!(second.join().unwrap().unwrap().is_some());
+            assert_eq!(hear.iter().count(), 0);
+        });
+    }
+}

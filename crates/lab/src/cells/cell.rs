@@ -1,0 +1,364 @@
+//! One cell: what it is made of, its identity, and the run that gives its result.
+//!
+//! A cell's identity is the SHA-256 of everything that its result depends on: the
+//! kernel's image, the initramfs (the agent and its order), the counter, QEMU's version
+//! and arguments, the kernel's command line among them. Nothing of the host is in it.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::time::Duration;
+
+use agent::{Answer, Broken, Order, Task, order};
+use kernels::{Kernel, checksum};
+use serde::Serialize;
+use units::Nanos;
+
+use crate::cells::lab::Lab;
+use crate::cells::run::Run;
+use crate::error::{Error, Kind, failed};
+use crate::guest::boot::{Deadlines, End, Ended, FILE_BYTES_MAX, Guest};
+use crate::guest::command_line::{self as line, Engine};
+use crate::guest::console::{self, Console};
+use crate::guest::exit::{self, Exit};
+use crate::guest::initramfs::{self, Config};
+use crate::guest::request::Request;
+use crate::parts::Parts;
+
+/// The longest answer an agent gives.
+const ANSWER_BYTES_MAX: u64 = FILE_BYTES_MAX / 2;
+/// A kernel without these options panics as one does whose agent is damaged.
+const NOTHING_TO_START: &str = " (it cannot start the agent if it was built without \
+    CONFIG_BLK_DEV_INITRD or CONFIG_BINFMT_ELF: put its configuration beside the image, \
+    config-NAME beside vmlinuz-NAME, and the lab says which)";
+/// A guest's second takes QEMU a second or two of CPU time, five on a slow or crowded host.
+const WORK_PER_SECOND: u32 = 60;
+
+/// A cell that is ready to run.
+#[derive(Debug, Clone)]
+pub(crate) struct Ready {
+    pub(crate) request: Request,
+    /// Which repeat of the same cell it is, from 1.
+    repeat: u32,
+    pub(crate) kernel: Kernel,
+    pub(crate) engine: Engine,
+    pub(crate) counts: bool,
+    /// Why an exact cell is not counted, as QEMU says.
+    pub(crate) why_uncounted: Option<String>,
+    /// Why the host's load may show in its result, where it may: QEMU's threads cannot be
+    /// ordered.
+    pub(crate) races: Option<String>,
+    exit: Exit,
+    order: Order,
+    /// Whether a guest that does not come up is booted once more, so that it says why.
+    asks_why: bool,
+    /// Programs beside the agent, by their names.
+    files: Vec<(String, Vec<u8>)>,
+    arguments: Vec<String>,
+    /// What the result depends on, as JSON.
+    pub(crate) inputs: String,
+    /// Its hash, in hexadecimal.
+    pub(crate) identity: String,
+}
+
+#[derive(Serialize)]
+struct Inputs<'a> {
+    kernel: &'a str,
+    kernel_sha256: &'a str,
+    initramfs_sha256: String,
+    counter_sha256: Option<String>,
+    qemu: &'a str,
+    arguments: &'a [String],
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    races: bool,
+    order: &'a Order,
+}
+
+impl Ready {
+    /// Makes a request ready for that kernel.
+    pub(crate) fn new(
+        request: Request,
+        kernel: &Kernel,
+        engine: Engine,
+        lab: &Lab,
+    ) -> Result<Self, Error> {
+        let Lab { qemu, parts, turns, .. } = lab;
+        let is_exact = engine == Engine::Counted;
+        let counts = is_exact && lab.counting().is_ok();
+        let why_uncounted = lab.counting().err().filter(|_| is_exact).map(str::to_owned);
+        let races =
+            (is_exact && request.machine.cpus > 1).then(|| turns.refusal()).flatten();
+        let order = order(&request);
+        let config = kernel.configuration()?;
+        let exit =
+            exit::choose(config.as_ref(), &request).map_err(|w| kernel.refuse(&w))?;
+        let arguments = line::qemu(&request, engine, exit, counts);
+        let inputs = Inputs {
+            kernel: &kernel.release,
+            kernel_sha256: &kernel.sha256,
+            initramfs_sha256: checksum(&initrd(kernel, &order, &[], parts)?),
+            counter_sha256: counts.then(|| parts.counter_sha256.clone()),
+            qemu: &qemu.version,
+            arguments: &arguments,
+            races: races.is_some(),
+            order: &order,
+        };
+        let inputs = serde_json::to_string_pretty(&inputs)
+            .map_err(|error| Error::new(Kind::Experiment, error.to_string()))?;
+        let identity = checksum(inputs.as_bytes());
+        Ok(Self {
+            request,
+            repeat: 1,
+            kernel: kernel.clone(),
+            engine,
+            counts,
+            why_uncounted,
+            races,
+            exit,
+            order,
+            asks_why: true,
+            files: Vec::new(),
+            arguments,
+            inputs,
+            identity,
+        })
+    }
+
+    /// The same, as that repeat of its cell.
+    pub(crate) fn repeated(self, repeat: u32) -> Self {
+        Self { repeat, ..self }
+    }
+
+    /// The same without the counter.
+    pub(crate) fn uncounted(self) -> Self {
+        let arguments = line::qemu(&self.request, self.engine, self.exit, false);
+        Self { arguments, counts: false, ..self }
+    }
+
+    /// The same, without a second boot if the guest does not come up.
+    pub(crate) fn tried(self) -> Self {
+        Self { asks_why: false, ..self }
+    }
+
+    /// The same with programs for its task. They are no part of the identity: what they do
+    /// is not kept.
+    pub(crate) fn with_files(self, files: Vec<(String, Vec<u8>)>) -> Self {
+        Self { files, ..self }
+    }
+
+    /// What it is called in the cache.
+    pub(crate) fn key(&self) -> String {
+        match self.repeat {
+            1 => self.identity.clone(),
+            repeat => format!("{}-{repeat}", self.identity),
+        }
+    }
+
+    /// Boots the guest in `folder`; `symbols` names its kernel's functions, where it is
+    /// counted.
+    pub(crate) fn boot(
+        &self,
+        folder: &Path,
+        symbols: &str,
+        lab: &Lab,
+        run: &Run<'_>,
+    ) -> Result<Ended, Error> {
+        let initrd = initrd(&self.kernel, &self.order, &self.files, &lab.parts)?;
+        self.furnish(folder, &initrd, symbols, &lab.parts)
+            .map_err(|error| failed(folder, &error))?;
+        let deadlines = self.deadlines(run.deadline);
+        let turn = self.may_race().then(|| lab.turns.take()).flatten();
+        let cpu = turn.as_ref().map(|turn| turn.cpu);
+        let guest = Guest::start(&lab.qemu, &self.arguments, folder, cpu)?;
+        let ended = match guest.run(deadlines, run.stop) {
+            End::Off => judge(folder, self.request.machine.memory_mib),
+            End::Overdue(why) => Ended::Lost(with_console(why, folder)),
+            End::Failed(why) => return Ok(Ended::Lost(with_console(why, folder))),
+            End::Stopped => Ended::Stopped,
+        };
+        match ended {
+            Ended::Lost(why) if self.asks_why && !has_greeted(folder) => {
+                self.ask_why(&why, folder, lab, run)
+            }
+            ended => Ok(ended),
+        }
+    }
+
+    /// Boots a guest whose kernel did not come up once more, so that its kernel says what it
+    /// does; its console takes the place of the first one.
+    fn ask_why(
+        &self,
+        why: &str,
+        folder: &Path,
+        lab: &Lab,
+        run: &Run<'_>,
+    ) -> Result<Ended, Error> {
+        let place = lab.cache.workplace()?;
+        let initrd = initrd(&self.kernel, &self.order, &self.files, &lab.parts)?;
+        let loud = self.clone().uncounted();
+        loud.furnish(place.path(), &initrd, "", &lab.parts)
+            .map_err(|error| failed(place.path(), &error))?;
+        let arguments: Vec<String> =
+            loud.arguments.iter().map(|word| line::loud(word)).collect();
+        let guest = Guest::start(&lab.qemu, &arguments, place.path(), None)?;
+        let guest = guest.until(console::HALTED);
+        if guest.run(loud.deadlines(run.deadline), run.stop) == End::Stopped {
+            return Ok(Ended::Stopped);
+        }
+        let log = place.path().join(line::CONSOLE);
+        let kept = fs::copy(&log, folder.join(line::CONSOLE));
+        kept.map_err(|error| failed(&log, &error))?;
+        let said = Console::read(place.path()).boot_log(has_greeted(place.path()));
+        let hint = self.hint(why);
+        Ok(Ended::Lost(format!("{why}{hint}; booted again without 'quiet', {said}")))
+    }
+
+    /// What a kernel may lack that found no program to start, where nothing is known of it: of
+    /// others `options` has checked that.
+    fn hint(&self, why: &str) -> &'static str {
+        let may_lack = self.kernel.config.is_none() && why.contains(console::NO_INIT);
+        if may_lack { NOTHING_TO_START } else { "" }
+    }
+
+    /// Whether the order of QEMU's threads can be seen in the guest: with several CPUs.
+    fn may_race(&self) -> bool {
+        self.engine == Engine::Counted && self.request.machine.cpus > 1
+    }
+
+    fn furnish(
+        &self,
+        folder: &Path,
+        initrd: &[u8],
+        symbols: &str,
+        parts: &Parts,
+    ) -> io::Result<()> {
+        fs::write(folder.join(line::INITRD), initrd)?;
+        symlink(&self.kernel.image, folder.join(line::KERNEL))?;
+        if self.counts {
+            symlink(&parts.counter, folder.join(line::COUNTER))?;
+            fs::write(folder.join(line::SYMBOLS), symbols)?;
+        }
+        Ok(())
+    }
+
+    fn deadlines(&self, each: Duration) -> Deadlines {
+        let asked = match &self.request.task {
+            Task::Noise(spec) => spec.duration_ns,
+            Task::Ticks(spec) => spec.interval_ns.saturating_mul(spec.count.unwrap_or(1)),
+            Task::Nohz(spec) => spec.limit_ns.saturating_add(spec.stay_ns),
+            Task::Slices(spec) => spec.duration_ns,
+            Task::Calls(_) | Task::Symbols | Task::Program(_) => Nanos::ZERO,
+        };
+        let work = each + Duration::from(asked).saturating_mul(WORK_PER_SECOND);
+        Deadlines { boot: each, work, leave: each }
+    }
+}
+
+/// The guest's first file system. It is some megabytes, so that it is made anew for each boot
+/// rather than kept for each cell.
+fn initrd(
+    kernel: &Kernel,
+    order: &Order,
+    files: &[(String, Vec<u8>)],
+    parts: &Parts,
+) -> Result<Vec<u8>, Error> {
+    let config = kernel.config.as_deref().map(read_config).transpose()?;
+    let release = &kernel.release;
+    let config = config.as_deref().map(|text| Config { release, text });
+    initramfs::build(&parts.agent, order, files, config.as_ref())
+        .map_err(|error| Error::new(Kind::Parts, format!("initramfs: {error}")))
+}
+
+/// What the agent is told.
+fn order(request: &Request) -> Order {
+    Order {
+        version: order::VERSION,
+        settings: request.settings.clone(),
+        company: request.company.clone(),
+        task: request.task.clone(),
+        watch: request.watch,
+        answer_bytes_max: ANSWER_BYTES_MAX,
+    }
+}
+
+fn read_config(file: &Path) -> Result<Vec<u8>, Error> {
+    let failed =
+        |error| Error::new(Kind::Archive, format!("{}: {error}", file.display()));
+    fs::read(file).map_err(failed)
+}
+
+/// Whether the agent was started in the boot in that folder.
+fn has_greeted(folder: &Path) -> bool {
+    fs::metadata(folder.join(line::ANSWER)).is_ok_and(|file| file.len() > 0)
+}
+
+/// What a guest of so much memory that has ended by itself has left behind.
+fn judge(folder: &Path, memory_mib: u32) -> Ended {
+    let bytes = fs::read(folder.join(line::ANSWER)).unwrap_or_default();
+    match Answer::from_bytes(&bytes) {
+        Ok(Answer::Recording(_) | Answer::Symbols(_) | Answer::Output(_)) => Ended::Off,
+        Ok(Answer::Refused(why)) => {
+            Ended::Lost(format!("the agent refused its order: {why}"))
+        }
+        Ok(Answer::Failed(why)) => Ended::Lost(format!("the agent failed: {why}")),
+        Err(broken) => Ended::Lost(no_answer(&broken, folder, memory_mib)),
+    }
+}
+
+fn no_answer(broken: &Broken, folder: &Path, memory_mib: u32) -> String {
+    let console = Console::read(folder);
+    match (console.panic(), console.last_line(), broken) {
+        (Some(panic), _, _) => format!("its kernel panicked: {panic}"),
+        (None, None, Broken::Nothing) => format!(
+            "the guest ended before its kernel said a word: it is no kernel that boots \
+             here, or has too little memory ({memory_mib} MiB)"
+        ),
+        (_, Some(line), _) => with_last_line(&broken.to_string(), line),
+        _ => broken.to_string(),
+    }
+}
+
+/// What happened, and the last thing that the kernel said, if it said something.
+fn with_console(why: String, folder: &Path) -> String {
+    match Console::read(folder).last_line() {
+        Some(line) => with_last_line(&why, line),
+        None => why,
+    }
+}
+
+fn with_last_line(why: &str, line: &str) -> String {
+    format!("{why}; the last line of its console: {line}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is said of a guest that left that console and sent nothing, or something else.
+    fn lost(console: &str, answer: &[u8]) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(line::CONSOLE), console).unwrap();
+        fs::write(folder.path().join(line::ANSWER), answer).unwrap();
+        match judge(folder.path(), 64) {
+            Ended::Lost(why) => why,
+            ended => panic!("{ended:?}"),
+        }
+    }
+
+    /// Check that a guest that never said a word is told apart from one that broke off,
+    /// and that an empty console is not spoken of.
+    #[test]
+    fn guests_without_an_answer() {
+        assert_eq!(
+            lost("", b""),
+            "the guest ended before its kernel said a word: it is no kernel that boots \
+             here, or has too little memory (64 MiB)"
+        );
+        let panic = "[ 1.2] Kernel panic - not syncing: no init\n";
+        assert_eq!(lost(panic, b""), "its kernel panicked: no init");
+        let why = "the guest sent no answer at all; the last line of its console: bye";
+        assert_eq!(lost("bye\n", b""), why);
+        assert!(!lost("", b"x").contains("console"));
+    }
+}

@@ -1,0 +1,115 @@
+//! Whether this machine's QEMU loads the counter: QEMU itself is asked, once, before
+//! anything boots.
+//!
+//! What loads it depends on the versions of the plugin interface that QEMU supports
+//! (`crates/counter/src/interface.rs`), and on how it was built: one without plugins does not
+//! know the option. So no table of versions answers that; QEMU, started for a machine of
+//! nothing, does. It takes a fraction of a second.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use experiments::Plan;
+use recording::Mode;
+
+use crate::cells::lab::Lab;
+use crate::cells::run::Run;
+use crate::error::{Error, Kind, failed};
+use crate::guest::boot::{COMPLAINTS, Deadlines, End, Guest};
+use crate::guest::command_line::{self, COUNTER};
+use crate::guest::qemu::PACKAGE;
+
+/// What the counter says when it was loaded for the question only.
+const LOADED: &str = "noisefloor-counter: can be loaded";
+
+impl Lab {
+    /// Finds out whether QEMU loads the counter, if a plan is to be counted, and refuses
+    /// plans that give nothing without it.
+    ///
+    /// # Errors
+    /// `Kind::Qemu` with the plan, QEMU's reason and what would help; `Kind::Cache`;
+    /// `Kind::Interrupted`.
+    pub(crate) fn ask_counting(
+        &self,
+        plans: &[Plan],
+        run: &Run<'_>,
+    ) -> Result<(), Error> {
+        if self.counting.get().is_none() && plans.iter().any(|p| p.mode == Mode::Exact) {
+            let answer = self.load_counter(run)?;
+            let _ = self.counting.set(answer); // else another thread has set the same
+        }
+        let Err(why) = self.counting() else { return Ok(()) };
+        plans.iter().try_for_each(|plan| refuse(plan, &self.qemu.version, why))
+    }
+
+    /// Whether QEMU loads the counter, or why not; it does not as long as nothing has asked.
+    pub(crate) fn counting(&self) -> Result<(), &str> {
+        match self.counting.get() {
+            Some(Ok(())) => Ok(()),
+            Some(Err(why)) => Err(why),
+            None => Err("it was not asked"),
+        }
+    }
+
+    fn load_counter(&self, run: &Run<'_>) -> Result<Result<(), String>, Error> {
+        let place = self.cache.workplace()?;
+        let file = place.path().join(COUNTER);
+        symlink(&self.parts.counter, &file).map_err(|error| failed(&file, &error))?;
+        let each = run.deadline;
+        let deadlines = Deadlines { boot: each, work: each, leave: each };
+        let arguments = command_line::probe();
+        let guest = Guest::start(&self.qemu, &arguments, place.path(), None)?;
+        let ended = guest.run(deadlines, run.stop);
+        let said = fs::read(place.path().join(COMPLAINTS)).unwrap_or_default();
+        let said = String::from_utf8_lossy(&said);
+        if said.lines().any(|line| line.contains(LOADED)) {
+            return Ok(Ok(()));
+        }
+        match ended {
+            End::Stopped => Err(Error::new(Kind::Interrupted, "ended early")),
+            End::Failed(why) if !said.trim().is_empty() => Ok(Err(why)),
+            // A QEMU that does not come to its end, or fails in silence, has refused nothing.
+            End::Overdue(why) | End::Failed(why) => {
+                let text = format!("QEMU was started to load the counter: {why}");
+                Err(Error::new(Kind::Qemu, text))
+            }
+            End::Off => Ok(Err("QEMU ended as if there were no plugin".to_owned())),
+        }
+    }
+}
+
+/// Refuses a plan that gives nothing without the counter: CPUs share one clock, so only the
+/// counter knows what each of several executes.
+fn refuse(plan: &Plan, version: &str, why: &str) -> Result<(), Error> {
+    let cpus = plan.machine.cpus;
+    if plan.mode != Mode::Exact || cpus == 1 {
+        return Ok(());
+    }
+    let text = format!(
+        "{} needs {cpus} CPUs, whose instructions only the counter can tell apart, and \
+         QEMU {version} does not load it ({why}): {PACKAGE}, or use one CPU: --set cpus=1",
+        plan.name
+    );
+    Err(Error::new(Kind::Qemu, text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::guest::request::plan;
+
+    /// Check that without the counter exact cells of several CPUs are refused, with QEMU's
+    /// reason and both ways out, and no others.
+    #[test]
+    fn refusals() {
+        let refused = |mode, cpus| refuse(&plan(mode, cpus), "12.0", "no such option");
+        assert_eq!(refused(Mode::Exact, 1), Ok(()));
+        assert_eq!(refused(Mode::Timed, 2), Ok(()));
+        let error = refused(Mode::Exact, 2).unwrap_err();
+        assert_eq!(error.kind(), Kind::Qemu);
+        let text = error.to_string();
+        assert!(text.starts_with("p idle needs 2 CPUs"), "{text}");
+        assert!(text.contains("QEMU 12.0 does not load it (no such option)"), "{text}");
+        assert!(text.contains("qemu-system-x86") && text.ends_with("cpus=1"), "{text}");
+    }
+}

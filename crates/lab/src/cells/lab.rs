@@ -1,0 +1,79 @@
+//! The lab: what cells are run with, and where their results are cached.
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+use kernels::{Kernels, checksum};
+use recording::{Ending, MadeWith};
+
+use crate::cache::Cache;
+use crate::cells::cache::Shelf;
+use crate::error::Error;
+use crate::guest::qemu::Qemu;
+use crate::guest::thread_ordering::Turns;
+use crate::parts::Parts;
+
+/// A lab: what cells are run with, and where they are kept.
+pub struct Lab {
+    pub(crate) cache: Cache,
+    pub(crate) kernels: Kernels,
+    pub(crate) qemu: Qemu,
+    /// Whether it loads the counter, or why not.
+    pub(crate) counting: OnceLock<Result<(), String>>,
+    pub(crate) parts: Parts,
+    pub(crate) shelf: Shelf,
+    pub(crate) turns: Turns,
+}
+
+impl Lab {
+    /// The lab of this machine and user.
+    ///
+    /// # Errors
+    /// `Kind::Qemu`, `Kind::Parts` or `Kind::Cache`, each with what would help.
+    pub fn open(cache: Cache) -> Result<Self, Error> {
+        let (qemu, parts) = (Qemu::find()?, Parts::find()?);
+        cache.sweep();
+        let shelf = Shelf::new(&cache)?;
+        let kernels = Kernels::new(&cache.folder);
+        let turns = Turns::find();
+        let counting = OnceLock::new();
+        Ok(Self { cache, kernels, qemu, counting, parts, shelf, turns })
+    }
+
+    /// The identities of what cells are made with besides their kernels.
+    pub fn made_with(&self) -> MadeWith {
+        made_with(&self.qemu, &self.parts)
+    }
+
+    /// The same, of the lab that this machine and user would have; nothing is made or run.
+    ///
+    /// # Errors
+    /// `Kind::Qemu` or `Kind::Parts`, with what would help.
+    pub fn find_made_with() -> Result<MadeWith, Error> {
+        Ok(made_with(&Qemu::find()?, &Parts::find()?))
+    }
+
+    /// The QEMU that runs the cells.
+    pub fn qemu(&self) -> &Qemu {
+        &self.qemu
+    }
+
+    /// The ending of a cell that was lost in a boot in `folder`.
+    pub(crate) fn lost(
+        &self,
+        key: &str,
+        folder: &Path,
+        why: String,
+    ) -> Result<Ending, Error> {
+        let console = self.shelf.keep_lost(key, folder)?;
+        Ok(Ending::Lost { why, console })
+    }
+}
+
+fn made_with(qemu: &Qemu, parts: &Parts) -> MadeWith {
+    MadeWith {
+        agent_sha256: checksum(&parts.agent),
+        counter_sha256: parts.counter_sha256.clone(),
+        qemu: qemu.version.clone(),
+    }
+}

@@ -1,0 +1,124 @@
+//! From plans to cells that can run: their kernels are found, and what runs their
+//! instructions is chosen.
+
+use std::collections::BTreeMap;
+
+use agent::Task;
+use experiments::Plan;
+use itertools::Itertools;
+use kernels::{Fetch, Kernel};
+use recording::Mode;
+
+use crate::cells::cell::Ready;
+use crate::cells::lab::Lab;
+use crate::cells::run::Run;
+use crate::error::Error;
+use crate::guest::accelerator;
+use crate::guest::command_line::Engine;
+use crate::guest::request::Request;
+
+/// For each spec the kernel that was found, or why there is none.
+type Found = BTreeMap<String, Result<Kernel, kernels::Error>>;
+
+/// A cell before it runs.
+pub(crate) struct Prepared {
+    pub(crate) plan: Plan,
+    /// What runs, or why its kernel cannot be had.
+    pub(crate) ready: Result<Ready, String>,
+}
+
+impl Prepared {
+    /// The same cell as another repeat, if that is all in which the plan differs.
+    fn repeated(&self, plan: &Plan) -> Option<Self> {
+        let same = Plan { repeat: plan.repeat, ..self.plan.clone() };
+        let ready = self.ready.clone().map(|ready| ready.repeated(plan.repeat));
+        (same == *plan).then_some(Self { plan: same, ready })
+    }
+}
+
+impl Lab {
+    /// Finds the kernels of all plans, and refuses what this QEMU cannot do. A kernel that
+    /// cannot be had loses its own cells, unless none can be had.
+    pub(crate) fn prepare(
+        &self,
+        plans: &[Plan],
+        run: &Run<'_>,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<Vec<Prepared>, Error> {
+        plans.iter().try_for_each(|plan| self.qemu.refuse(plan))?;
+        self.ask_counting(plans, run)?;
+        let found = self.find_kernels(plans, run, say)?;
+        let mut prepared: Vec<Prepared> = Vec::with_capacity(plans.len());
+        for plan in plans {
+            if let Some(again) = prepared.last().and_then(|last| last.repeated(plan)) {
+                prepared.push(again);
+                continue;
+            }
+            let ready = match found.get(&plan.kernel) {
+                None => continue,
+                Some(Err(error)) => Err(error.to_string()),
+                Some(Ok(kernel)) => {
+                    let engine = self.engine(plan, kernel, run, say)?;
+                    let ready = Ready::new(Request::from(plan), kernel, engine, self)?;
+                    Ok(ready.repeated(plan.repeat))
+                }
+            };
+            prepared.push(Prepared { plan: plan.clone(), ready });
+        }
+        Ok(prepared)
+    }
+
+    /// Finds the kernels of all plans, once all of their names have been read.
+    fn find_kernels(
+        &self,
+        plans: &[Plan],
+        run: &Run<'_>,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<Found, Error> {
+        let names: Vec<&String> =
+            plans.iter().map(|plan| &plan.kernel).unique().collect();
+        names.iter().try_for_each(|name| self.kernels.refuse_misspelt(name))?;
+        let mut found = Found::new();
+        let mut lost = None;
+        for name in names {
+            let mut fetch = Fetch { fresh: false, stop: run.stop, say: &mut *say };
+            let kernel = self.kernels.find(name, &mut fetch);
+            if let Err(error) = &kernel {
+                match error.kind() {
+                    kernels::Kind::Archive | kernels::Kind::Kernel => {
+                        say(&error.to_string())
+                    }
+                    _ => return Err(error.clone().into()),
+                }
+                lost = lost.or(Some(error.clone()));
+            }
+            found.insert(name.clone(), kernel);
+        }
+        match lost.filter(|_| found.values().all(Result::is_err)) {
+            Some(error) => Err(error.into()),
+            None => Ok(found),
+        }
+    }
+
+    fn engine(
+        &self,
+        plan: &Plan,
+        kernel: &Kernel,
+        run: &Run<'_>,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<Engine, Error> {
+        if plan.mode == Mode::Exact {
+            return Ok(Engine::Counted);
+        }
+        let boots = |engine| {
+            say("proving /dev/kvm by booting with it");
+            // A plain boot: what this cell asks for may not be able to boot at all.
+            let request = Request { mode: Mode::Timed, ..Request::new(Task::Symbols) };
+            let ready = Ready::new(request, kernel, engine, self)?.tried();
+            let place = self.cache.workplace()?;
+            let run = Run { deadline: accelerator::DEADLINE.min(run.deadline), ..*run };
+            ready.boot(place.path(), "", self, &run)
+        };
+        accelerator::prove(&self.cache, &self.qemu, boots)
+    }
+}

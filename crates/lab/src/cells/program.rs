@@ -1,0 +1,92 @@
+//! A program in a guest of its own: what it writes there, and how it ends.
+//!
+//! It is a static one, and alone there with the agent. Only tests use it; nothing is kept.
+
+use std::fs;
+
+use agent::{Answer, Output, Task, order};
+use kernels::Fetch;
+use recording::Mode;
+
+use crate::cells::cell::Ready;
+use crate::cells::lab::Lab;
+use crate::cells::run::Run;
+use crate::error::{Error, Kind, failed};
+use crate::guest::boot::Ended;
+use crate::guest::command_line::{ANSWER, Engine};
+use crate::guest::request::Request;
+
+/// A program, and the guest that it runs in.
+#[derive(Debug, Clone)]
+pub struct Program<'a> {
+    /// The program.
+    pub bytes: Vec<u8>,
+    /// Others that lie beside it in the guest's root, by their names.
+    pub others: Vec<(&'a str, Vec<u8>)>,
+    /// What it is called with.
+    pub arguments: &'a [&'a str],
+    /// Whether guest time is the count of instructions, or real time under emulation.
+    pub mode: Mode,
+    /// How many CPUs the guest has.
+    pub cpus: u32,
+    /// What QEMU's `-cpu` takes, if not the usual.
+    pub cpu: Option<&'a str>,
+    /// Boot parameters.
+    pub params: &'a str,
+}
+
+impl Program<'_> {
+    fn request(&self) -> Request {
+        let arguments = self.arguments.iter().map(|&word| word.to_owned()).collect();
+        let mut request = Request::new(Task::Program(arguments));
+        self.params.clone_into(&mut request.params);
+        request.machine.cpus = self.cpus;
+        if let Some(cpu) = self.cpu {
+            cpu.clone_into(&mut request.machine.cpu);
+        }
+        Request { mode: self.mode, ..request }
+    }
+
+    /// The files, by their names in the guest.
+    fn files(self) -> Vec<(String, Vec<u8>)> {
+        let program = (order::PROGRAM.trim_start_matches('/').to_owned(), self.bytes);
+        let others =
+            self.others.into_iter().map(|(name, bytes)| (name.to_owned(), bytes));
+        std::iter::once(program).chain(others).collect()
+    }
+}
+
+impl Lab {
+    /// Runs a program in a guest with that kernel.
+    ///
+    /// # Errors
+    /// Of finding the kernel and of the cache; `Kind::Guest` where the guest gave no answer.
+    pub fn run_program(
+        &self,
+        kernel: &str,
+        program: Program<'_>,
+        run: &Run<'_>,
+    ) -> Result<Output, Error> {
+        let request = program.request();
+        let engine = match request.mode {
+            Mode::Exact => Engine::Counted,
+            Mode::Timed => Engine::Emulated,
+        };
+        let mut fetch = Fetch { fresh: false, stop: run.stop, say: &mut |_| {} };
+        let kernel = self.kernels.find(kernel, &mut fetch)?;
+        let ready = Ready::new(request, &kernel, engine, self)?;
+        let ready = ready.uncounted().with_files(program.files());
+        let place = self.cache.workplace()?;
+        match ready.boot(place.path(), "", self, run)? {
+            Ended::Off => {}
+            Ended::Lost(why) => return Err(Error::new(Kind::Guest, why)),
+            Ended::Stopped => return Err(Error::new(Kind::Interrupted, "ended early")),
+        }
+        let file = place.path().join(ANSWER);
+        let bytes = fs::read(&file).map_err(|error| failed(&file, &error))?;
+        match Answer::from_bytes(&bytes) {
+            Ok(Answer::Output(output)) => Ok(output),
+            _ => Err(Error::new(Kind::Guest, "the agent did not run the program")),
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! How far a run of cells is, and a guess at how long the rest takes.
+//!
+//! The guess takes every cell to be as long as the mean of those that ended, of which
+//! those that run have had a part. Cannot see that cells differ: a table's long rows at
+//! its end take longer than is guessed.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use recording::{Cell, Ending};
+
+/// How far an experiment is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// All cells.
+    pub cells: usize,
+    /// Cells that were run now.
+    pub ran: usize,
+    /// Cells whose result was there.
+    pub cached: usize,
+    /// Cells that gave no result.
+    pub lost: usize,
+    /// Cells that are being run.
+    pub running: usize,
+    /// How long the rest will take, where that can be guessed.
+    pub left: Option<Duration>,
+}
+
+/// What has happened so far.
+pub(crate) struct Tally {
+    cells: usize,
+    jobs: usize,
+    /// When each cell that runs booted.
+    running: BTreeMap<usize, Instant>,
+    ran: usize,
+    cached: usize,
+    lost: usize,
+    /// How many cells booted and ended, and how long they took.
+    ended: u32,
+    took: Duration,
+}
+
+impl Tally {
+    pub(crate) fn new(cells: usize, jobs: usize) -> Self {
+        Self {
+            cells,
+            jobs,
+            running: BTreeMap::new(),
+            ran: 0,
+            cached: 0,
+            lost: 0,
+            ended: 0,
+            took: Duration::ZERO,
+        }
+    }
+
+    /// A cell boots.
+    pub(crate) fn boots(&mut self, index: usize) {
+        self.running.insert(index, Instant::now());
+    }
+
+    /// A cell has ended; without one where it was ended early.
+    pub(crate) fn ended(&mut self, index: usize, cell: Option<&Cell>) {
+        let began = self.running.remove(&index);
+        match cell {
+            None => return,
+            Some(cell) if cell.cached => self.cached += 1,
+            Some(cell) => {
+                self.ran += 1;
+                self.lost += usize::from(matches!(cell.ending, Ending::Lost { .. }));
+            }
+        }
+        if let Some(began) = began {
+            self.ended += 1;
+            self.took += began.elapsed();
+        }
+    }
+
+    pub(crate) fn progress(&self) -> Progress {
+        let Self { cells, ran, cached, lost, .. } = *self;
+        let running = self.running.len();
+        let to_do = cells.saturating_sub(ran + cached);
+        let had: Vec<Duration> = self.running.values().map(Instant::elapsed).collect();
+        let mean = self.took.checked_div(self.ended);
+        let left = mean.map(|mean| left(mean, to_do, &had, self.jobs));
+        Progress { cells, ran, cached, lost, running, left }
+    }
+}
+
+/// How long so many cells take, of which some have had that much time.
+fn left(mean: Duration, to_do: usize, had: &[Duration], jobs: usize) -> Duration {
+    let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+    // Who runs longer than the mean does not make the others shorter.
+    let had: Duration = had.iter().map(|had| mean.min(*had)).sum();
+    let all = mean.saturating_mul(count(to_do)).saturating_sub(had);
+    all / count(jobs.min(to_do).max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use recording::Mode;
+
+    use super::*;
+
+    fn cell(cached: bool) -> Cell {
+        Cell {
+            name: String::new(),
+            asked: String::new(),
+            kernel: String::new(),
+            machine: String::new(),
+            params: String::new(),
+            settings: Vec::new(),
+            workload: String::new(),
+            watch: None,
+            mode: Mode::Exact,
+            repeat: 1,
+            identity: String::new(),
+            cached,
+            ending: Ending::Lost { why: String::new(), console: "".into() },
+        }
+    }
+
+    /// Check that the time that running cells have had is not told again as time left, and
+    /// that side by side it goes faster, as far as there are cells.
+    #[test]
+    fn time_left() {
+        let secs = Duration::from_secs;
+        let left = |to_do, had: &[u64], jobs| {
+            let had: Vec<Duration> = had.iter().copied().map(secs).collect();
+            left(secs(10), to_do, &had, jobs).as_secs()
+        };
+        assert_eq!(left(4, &[], 1), 40);
+        assert_eq!(left(4, &[3], 1), 37);
+        assert_eq!(left(4, &[4, 2], 2), 17);
+        assert_eq!(left(1, &[4], 8), 6);
+        assert_eq!(left(2, &[99], 1), 10);
+        assert_eq!(left(0, &[], 2), 0);
+    }
+
+    /// Check that a cell runs from its boot to its end, and that one that was there, or
+    /// was lost before it booted, never runs and is no measure of the rest.
+    #[test]
+    fn counts_cells() {
+        let mut tally = Tally::new(4, 2);
+        tally.ended(0, Some(&cell(true)));
+        tally.ended(1, Some(&cell(false)));
+        let progress = tally.progress();
+        assert_eq!((progress.cached, progress.ran, progress.running), (1, 1, 0));
+        assert_eq!((progress.lost, progress.left), (1, None));
+        tally.boots(2);
+        assert_eq!(tally.progress().running, 1);
+        tally.ended(2, Some(&cell(false)));
+        tally.boots(3);
+        tally.ended(3, None);
+        let progress = tally.progress();
+        assert_eq!((progress.ran, progress.running), (2, 0));
+        assert!(progress.left.is_some());
+    }
+}

@@ -1,0 +1,240 @@
+//! The result of one cell: from the cache, or of a guest that is booted for it.
+
+use std::path::{Path, PathBuf};
+
+use experiments::Plan;
+use facts::CommandLine;
+use recording::{Answer, Cell, Code, Counts, Doubt, Ending, Mode};
+use units::CpuSet;
+
+use crate::cells::cache::{self, Kept};
+use crate::cells::cell::Ready;
+use crate::cells::lab::Lab;
+use crate::cells::prepare::Prepared;
+use crate::cells::run::{Run, Step, Tell};
+use crate::cells::symbols::Named;
+use crate::error::{Error, Kind};
+use crate::guest::boot::Ended;
+use crate::guest::command_line::Engine;
+use crate::guest::request::Request;
+
+impl Lab {
+    /// Runs one cell, or takes it from the shelf; none where that was ended early.
+    pub(crate) fn cell(
+        &self,
+        prepared: &Prepared,
+        run: &Run<'_>,
+        tell: Tell<'_>,
+    ) -> Result<Option<Cell>, Error> {
+        let plan = &prepared.plan;
+        let ready = match &prepared.ready {
+            Ok(ready) => ready,
+            Err(why) => return Ok(Some(without_kernel(plan, why))),
+        };
+        let key = ready.key();
+        let waits = || tell(Step::Waits);
+        let Some(_lock) = self.shelf.lock(&key, run.stop, &waits)? else {
+            return Ok(None);
+        };
+        if let Some(answer) = self.shelf.find(&key).filter(|_| keeps(ready) && !run.fresh)
+        {
+            return Ok(Some(told(plan, ready, true, Ending::Done(Box::new(answer)))));
+        }
+        let symbols = match self.symbols(ready, run, tell)? {
+            Named::By(symbols) => symbols,
+            Named::Lost(ending) => return Ok(Some(told(plan, ready, false, ending))),
+            Named::Stopped => return Ok(None),
+        };
+        tell(Step::Boots);
+        let place = self.cache.workplace()?;
+        let ending = match ready.boot(place.path(), &symbols, self, run)? {
+            Ended::Stopped => return Ok(None),
+            Ended::Lost(why) => self.lost(&key, place.path(), why)?,
+            Ended::Off => Ending::Done(Box::new(self.done(ready, place.path())?)),
+        };
+        Ok(Some(told(plan, ready, false, ending)))
+    }
+
+    /// The answer of a cell that has run in `folder`; kept, if it is one to keep.
+    fn done(&self, ready: &Ready, folder: &Path) -> Result<Answer, Error> {
+        let mut answer = cache::read(folder)?;
+        let doubts = &mut answer.recording.doubts;
+        if keeps(ready)
+            && self.shelf.keep(&ready.key(), &ready.inputs, ready.counts, folder)?
+                == Kept::Differs
+        {
+            doubts.push(Doubt::new(Code::NotRepeated, DIFFERS));
+        }
+        if ready.engine == Engine::Emulated {
+            doubts.push(Doubt::new(Code::Emulated, EMULATED));
+        }
+        Ok(answer)
+    }
+
+    /// The kept result of the one cell whose identity begins so.
+    ///
+    /// # Errors
+    /// `Kind::Experiment` where there is none, or more than one.
+    pub fn kept(&self, prefix: &str) -> Result<Cell, Error> {
+        let keys = self.shelf.beginning(prefix);
+        let [key] = keys.as_slice() else {
+            let text = match keys.len() {
+                0 => format!("no cell that is kept is called '{prefix}'"),
+                many => format!(
+                    "'{prefix}' is the beginning of {many} cells: write more of it"
+                ),
+            };
+            return Err(Error::new(Kind::Experiment, text));
+        };
+        let gone = || Error::new(Kind::Cache, format!("the result of {key} is damaged"));
+        let mut answer = self.shelf.find(key).ok_or_else(gone)?;
+        let uncounted = uncounted(answer.counts.as_ref(), None);
+        answer.recording.doubts.extend(uncounted);
+        let kernel = answer.recording.facts.kernel.release.get().cloned();
+        Ok(Cell {
+            name: prefix.to_owned(),
+            asked: String::new(),
+            kernel: kernel.unwrap_or_default(),
+            machine: String::new(),
+            params: String::new(),
+            settings: Vec::new(),
+            workload: String::new(),
+            watch: None,
+            mode: Mode::Exact,
+            repeat: 1,
+            identity: key.clone(),
+            cached: true,
+            ending: Ending::Done(Box::new(answer)),
+        })
+    }
+}
+
+const DIFFERS: &str = "run again, the cell gave another result than the one that was kept: \
+                       both are in the cache, and one of the two runs is wrong";
+const EMULATED: &str = "QEMU emulated the processor, for KVM is not to be had or hangs here: \
+                        lengths of time mean nothing";
+
+const UNCOUNTED: &str = "nothing counted instructions beside the guest's own clock: how the \
+                         kernel spent them is not known";
+
+/// The boot parameters that take the tick or other work from the CPUs that they name.
+const FREEING: [&str; 3] = ["nohz_full", "isolcpus", "rcu_nocbs"];
+
+/// Whether a cell's result is the same each time, and so worth keeping.
+fn keeps(ready: &Ready) -> bool {
+    ready.request.mode == Mode::Exact
+}
+
+/// A doubt of an exact cell that nothing was counted in, and why that was so.
+fn uncounted(counts: Option<&Counts>, why: Option<&str>) -> Option<Doubt> {
+    let text = match why {
+        Some(why) => format!("{UNCOUNTED} (QEMU does not load the counter: {why})"),
+        None => UNCOUNTED.to_owned(),
+    };
+    counts.is_none().then(|| Doubt::new(Code::Uncounted, text))
+}
+
+/// A doubt where a boot parameter is to free CPUs of which the guest has none.
+fn absent_cpus(request: &Request) -> Option<Doubt> {
+    let parameters = CommandLine::parse(&request.params);
+    let has = request.machine.cpus;
+    let absent = |name: &&str| {
+        let cpus: Option<CpuSet> = parameters.value(name).and_then(|v| v.parse().ok());
+        cpus.is_some_and(|cpus| cpus.iter().all(|cpu| cpu.get() >= has))
+    };
+    let names: Vec<&str> = FREEING.into_iter().filter(absent).collect();
+    let s = if has == 1 { "" } else { "s" };
+    (!names.is_empty()).then(|| {
+        let names = names.join(", ");
+        let text = format!(
+            "{names} names no CPU that the guest has: it has {has} CPU{s}, from 0"
+        );
+        Doubt::new(Code::NoSuchCpu, text)
+    })
+}
+
+/// A cell as it is told.
+fn told(plan: &Plan, ready: &Ready, cached: bool, mut ending: Ending) -> Cell {
+    if let (Ending::Done(answer), Mode::Exact) = (&mut ending, plan.mode) {
+        let why = ready.why_uncounted.as_deref();
+        let uncounted = uncounted(answer.counts.as_ref(), why);
+        answer.recording.doubts.extend(uncounted);
+        answer.recording.doubts.extend(absent_cpus(&ready.request));
+        if let Some(why) = &ready.races {
+            let text = format!(
+                "with several CPUs a loaded host may give another result: QEMU's threads \
+                 could race, because {why}"
+            );
+            answer.recording.doubts.push(Doubt::new(Code::Races, text));
+        }
+    }
+    let Ready { kernel, identity, .. } = ready;
+    let version = kernel.package_version.as_deref();
+    let kernel = match version {
+        Some(version) => format!("{} ({version})", kernel.release),
+        None => kernel.release.clone(),
+    };
+    Cell { kernel, identity: identity.clone(), cached, ..planned(plan, ending) }
+}
+
+/// A cell that is lost because its kernel cannot be had.
+fn without_kernel(plan: &Plan, why: &str) -> Cell {
+    let console = PathBuf::new(); // nothing has booted
+    planned(plan, Ending::Lost { why: why.to_owned(), console })
+}
+
+/// A cell as far as its plan goes.
+fn planned(plan: &Plan, ending: Ending) -> Cell {
+    let settings = plan.settings.iter().map(|s| format!("{}={}", s.path, s.value));
+    Cell {
+        name: plan.name.clone(),
+        asked: plan.kernel.clone(),
+        kernel: plan.kernel.clone(),
+        machine: plan.machine.to_string(),
+        params: plan.params.clone(),
+        settings: settings.collect(),
+        workload: plan.workload.clone(),
+        watch: plan.watch,
+        mode: plan.mode,
+        repeat: plan.repeat,
+        identity: String::new(),
+        cached: false,
+        ending,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use agent::Task;
+
+    use super::*;
+
+    /// Check that parameters for CPUs that the guest does not have are doubted, by name, and that
+    /// those for one that it has are not.
+    #[test]
+    fn parameters_for_no_cpu() {
+        let doubt = |params: &str, cpus| {
+            let mut request = Request::new(Task::Symbols);
+            params.clone_into(&mut request.params);
+            request.machine.cpus = cpus;
+            absent_cpus(&request).map(|doubt| doubt.text)
+        };
+        let why =
+            "nohz_full, rcu_nocbs names no CPU that the guest has: it has 1 CPU, from 0";
+        assert_eq!(doubt("nohz_full=1 rcu_nocbs=1-3", 1).as_deref(), Some(why));
+        assert!(doubt("isolcpus=2,3", 2).is_some());
+        for fine in ["", "nohz=off", "nohz_full=1 rcu_nocbs=0-1", "nohz_full=all"] {
+            assert_eq!(doubt(fine, 2), None, "{fine}");
+        }
+    }
+
+    /// Check that an exact cell without counts says so, and one with them does not.
+    #[test]
+    fn uncounted_cells() {
+        let doubt = uncounted(None, Some("no plugins")).unwrap();
+        assert_eq!(doubt.code, Code::Uncounted);
+        assert!(doubt.text.ends_with("(QEMU does not load the counter: no plugins)"));
+        assert_eq!(uncounted(None, None).map(|doubt| doubt.code), Some(Code::Uncounted));
+        assert_eq!(uncounted(Some(&Counts::default()), Some("any")), None);
+    }
+}

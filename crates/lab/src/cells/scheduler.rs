@@ -1,0 +1,269 @@
+//! Runs cells side by side and tells how far they are: first one cell of each kernel, then the
+//! others in the order in which they were planned.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use experiments::Plan;
+use recording::{Cell, Code, Doubt, Ending, Mode};
+
+use crate::cells::lab::Lab;
+use crate::cells::prepare::Prepared;
+use crate::cells::progress::Tally;
+use crate::cells::run::{Audience, Run, Step};
+use crate::error::{Error, Kind};
+
+/// How often progress is told while nothing happens.
+const TELL: Duration = Duration::from_secs(1);
+
+/// What a worker tells of the cell at an index.
+enum News {
+    Step(usize, Step),
+    Ended(usize, Box<Result<Option<Cell>, Error>>),
+}
+
+impl Lab {
+    /// Runs all plans, or takes their results from the shelf. Where it is ended early,
+    /// gives the cells that ended before.
+    ///
+    /// # Errors
+    /// Of finding kernels, where none can be had, and of the cache; a cell without a kernel
+    /// is lost, and so is one whose guest gives no result.
+    pub fn run(
+        &self,
+        plans: &[Plan],
+        run: Run<'_>,
+        audience: &mut dyn Audience,
+    ) -> Result<Vec<Cell>, Error> {
+        let prepared = self.prepare(plans, &run, &mut |text| audience.say(text))?;
+        let mut cells = self.work(&prepared, run, audience)?;
+        doubt_repeats(&mut cells);
+        Ok(cells)
+    }
+
+    fn work(
+        &self,
+        prepared: &[Prepared],
+        run: Run<'_>,
+        audience: &mut dyn Audience,
+    ) -> Result<Vec<Cell>, Error> {
+        let order = order(prepared.iter().map(|prepared| &prepared.plan.kernel));
+        let next = AtomicUsize::new(0);
+        let mut results = Results::new(prepared.len(), run.jobs);
+        thread::scope(|scope| {
+            let (news, heard) = channel();
+            for _ in 0..run.jobs.clamp(1, prepared.len().max(1)) {
+                let (news, next, order) = (news.clone(), &next, order.as_slice());
+                scope.spawn(move || {
+                    let take =
+                        || order.get(next.fetch_add(1, Ordering::Relaxed)).copied();
+                    self.work_through(prepared, take, run, &news);
+                });
+            }
+            drop(news);
+            results.hear(&heard, &next, audience);
+        });
+        results.cells()
+    }
+
+    /// Takes one cell after the other, until there are none or it is ended.
+    fn work_through(
+        &self,
+        prepared: &[Prepared],
+        take: impl Fn() -> Option<usize>,
+        run: Run<'_>,
+        news: &Sender<News>,
+    ) {
+        while !run.stop.load(Ordering::Relaxed) {
+            let Some(index) = take() else { return };
+            let cell = &prepared[index];
+            // Who is to hear it is there until all workers have ended.
+            let tell = |step| drop(news.send(News::Step(index, step)));
+            let cell = Box::new(self.cell(cell, &run, &tell));
+            let _ = news.send(News::Ended(index, cell));
+        }
+    }
+}
+
+/// The indices of cells on these kernels in the order in which they are run. The first cell of a kernel may have to
+/// boot it for its symbols, for which the kernel's other cells wait: such boots of several kernels
+/// run in parallel.
+fn order<'a>(kernels: impl Iterator<Item = &'a String>) -> Vec<usize> {
+    let mut seen = BTreeSet::new();
+    let (mut first, others): (Vec<_>, Vec<_>) =
+        kernels.enumerate().partition(|(_, kernel)| seen.insert(*kernel));
+    first.extend(others);
+    first.into_iter().map(|(index, _)| index).collect()
+}
+
+/// What came of the cells so far.
+struct Results {
+    cells: Vec<Option<Cell>>,
+    failed: Option<Error>,
+    tally: Tally,
+    said: BTreeSet<String>,
+}
+
+impl Results {
+    fn new(cells: usize, jobs: usize) -> Self {
+        Self {
+            cells: (0..cells).map(|_| None).collect(),
+            failed: None,
+            tally: Tally::new(cells, jobs),
+            said: BTreeSet::new(),
+        }
+    }
+
+    /// Hears the workers until all have ended; who finds that there is no going on ends
+    /// the others.
+    fn hear(
+        &mut self,
+        heard: &Receiver<News>,
+        next: &AtomicUsize,
+        audience: &mut dyn Audience,
+    ) {
+        loop {
+            match heard.recv_timeout(TELL) {
+                Ok(News::Step(index, step)) => self.step(index, step, audience),
+                Ok(News::Ended(index, cell)) => self.ended(index, *cell),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            if self.failed.is_some() {
+                next.store(self.cells.len(), Ordering::Relaxed);
+            }
+            audience.progress(self.tally.progress());
+        }
+    }
+
+    /// What is said of many cells is said once.
+    fn step(&mut self, index: usize, step: Step, audience: &mut dyn Audience) {
+        let text = match step {
+            Step::Boots => return self.tally.boots(index),
+            Step::Waits => "another lab runs this cell: waiting".to_owned(),
+            Step::AsksSymbols(release) => {
+                format!("asking {release} for its symbols, once a kernel")
+            }
+        };
+        if self.said.insert(text.clone()) {
+            audience.say(&text);
+        }
+    }
+
+    fn ended(&mut self, index: usize, cell: Result<Option<Cell>, Error>) {
+        let cell = cell.unwrap_or_else(|error| {
+            self.failed.get_or_insert(error);
+            None
+        });
+        self.tally.ended(index, cell.as_ref());
+        self.cells[index] = cell;
+    }
+
+    /// The cells that have ended; where there are none, why.
+    fn cells(self) -> Result<Vec<Cell>, Error> {
+        match self.failed {
+            Some(error) => Err(error),
+            None if self.cells.iter().all(Option::is_none) && !self.cells.is_empty() => {
+                Err(Error::new(Kind::Interrupted, "ended before the first cell was done"))
+            }
+            None => Ok(self.cells.into_iter().flatten().collect()),
+        }
+    }
+}
+
+/// Adds a doubt to exact cells whose repeats do not all agree. Repeats come after the first.
+fn doubt_repeats(cells: &mut [Cell]) {
+    for index in 0..cells.len() {
+        let (before, rest) = cells.split_at_mut(index);
+        let Some(cell) = rest.first_mut().filter(|cell| cell.mode == Mode::Exact) else {
+            continue;
+        };
+        let is_first =
+            |first: &&Cell| first.repeat == 1 && first.identity == cell.identity;
+        let Some(first) = before.iter().find(is_first) else { continue };
+        if let (Ending::Done(answer), Ending::Done(before)) =
+            (&mut cell.ending, &first.ending)
+        {
+            let same = answer.recording.body == before.recording.body
+                && answer.counts == before.counts
+                && answer.profile == before.profile;
+            if !same {
+                let repeat = cell.repeat;
+                let text = format!("repeat {repeat} gave another result than the first");
+                answer.recording.doubts.push(Doubt::new(Code::NotRepeated, text));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cells::progress::Progress;
+
+    #[derive(Default)]
+    struct Heard {
+        said: Vec<String>,
+        running: usize,
+    }
+
+    impl Audience for Heard {
+        fn say(&mut self, text: &str) {
+            self.said.push(text.to_owned());
+        }
+
+        fn progress(&mut self, progress: Progress) {
+            self.running = self.running.max(progress.running);
+        }
+    }
+
+    /// What an audience hears of that news, and what comes of it.
+    fn hear(news: impl IntoIterator<Item = News>) -> (Heard, Result<Vec<Cell>, Error>) {
+        let (send, heard) = channel();
+        news.into_iter().for_each(|news| send.send(news).unwrap());
+        drop(send);
+        let (mut results, next) = (Results::new(3, 1), AtomicUsize::new(1));
+        let mut audience = Heard::default();
+        results.hear(&heard, &next, &mut audience);
+        let stopped = next.into_inner() == 3;
+        assert_eq!(stopped, results.failed.is_some());
+        (audience, results.cells())
+    }
+
+    /// Check that each kernel's first cell comes before the others, and each cell once.
+    #[test]
+    fn kernels_come_first() {
+        let kernels = ["a", "a", "b", "a", "c", "b"].map(str::to_owned);
+        assert_eq!(order(kernels.iter()), [0, 2, 4, 1, 3, 5]);
+    }
+
+    /// Check that what takes long is said once for each kernel and once for all waiting,
+    /// and that only a cell that boots runs.
+    #[test]
+    fn says_what_takes_long_once() {
+        let asks = |index, release: &str| {
+            News::Step(index, Step::AsksSymbols(release.to_owned()))
+        };
+        let waits = |index| News::Step(index, Step::Waits);
+        let (heard, _) =
+            hear([asks(0, "a"), asks(1, "a"), asks(2, "b"), waits(0), waits(1)]);
+        let asked = |release| format!("asking {release} for its symbols, once a kernel");
+        let waiting = "another lab runs this cell: waiting".to_owned();
+        assert_eq!(heard.said, [asked("a"), asked("b"), waiting]);
+        assert_eq!(heard.running, 0);
+        assert_eq!(hear([News::Step(0, Step::Boots)]).0.running, 1);
+    }
+
+    /// Check that the first failure is the one that is told, and ends the others.
+    #[test]
+    fn first_failure() {
+        let failed = |text| News::Ended(0, Box::new(Err(Error::new(Kind::Cache, text))));
+        let (_, cells) = hear([failed("one"), failed("two")]);
+        assert_eq!(cells.unwrap_err().to_string(), "one");
+        let (_, cells) = hear([News::Ended(0, Box::new(Ok(None)))]);
+        assert_eq!(cells.unwrap_err().kind(), Kind::Interrupted);
+    }
+}

@@ -1,0 +1,86 @@
+//! The names of a kernel's functions, with which the counter tells where instructions go.
+//!
+//! A kernel is asked for them in a boot of its own, and what it says is kept for all its
+//! cells (`symbols/SHA256` in the cache, compressed). Two labs, or two workers of one, do
+//! not ask the same kernel at the same time.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use agent::{Answer, Symbols, Task};
+use recording::Ending;
+
+use crate::cells::cell::Ready;
+use crate::cells::lab::Lab;
+use crate::cells::run::{Run, Step, Tell};
+use crate::error::{Error, failed};
+use crate::guest::boot::Ended;
+use crate::guest::command_line::{ANSWER, Engine};
+use crate::guest::request::Request;
+
+/// The names of a kernel's functions, or why there are none.
+pub(crate) enum Named {
+    By(String),
+    Lost(Ending),
+    Stopped,
+}
+
+impl Lab {
+    /// The names of a kernel's functions, where they are counted: kept, or asked of the
+    /// kernel itself in a boot of its own.
+    pub(crate) fn symbols(
+        &self,
+        cell: &Ready,
+        run: &Run<'_>,
+        tell: Tell<'_>,
+    ) -> Result<Named, Error> {
+        if !cell.counts {
+            return Ok(Named::By(String::new()));
+        }
+        let kernel = &cell.kernel;
+        // Who waits here waits for a boot that has been told of.
+        let Some(_lock) = self.shelf.lock(&kernel.sha256, run.stop, &|| {})? else {
+            return Ok(Named::Stopped);
+        };
+        let file = self.cache.folder("symbols")?.join(&kernel.sha256);
+        if let Ok(deflated) = fs::read(&file) {
+            let text = Symbols::from_deflated(deflated).text();
+            return Ok(Named::By(text.map_err(|error| failed(&file, &error))?));
+        }
+        tell(Step::AsksSymbols(kernel.release.clone()));
+        self.ask_symbols(cell, run, &file)
+    }
+
+    /// Boots a cell's kernel to ask it for its symbols, and keeps them in that file.
+    fn ask_symbols(
+        &self,
+        cell: &Ready,
+        run: &Run<'_>,
+        file: &Path,
+    ) -> Result<Named, Error> {
+        let kernel = &cell.kernel;
+        let request = Request::new(Task::Symbols);
+        let ready = Ready::new(request, kernel, Engine::Counted, self)?.uncounted();
+        let place = self.cache.workplace()?;
+        let lost = |why: String| {
+            let why = format!("in the boot that asks the kernel for its symbols: {why}");
+            self.lost(&cell.key(), place.path(), why).map(Named::Lost)
+        };
+        match ready.boot(place.path(), "", self, run)? {
+            Ended::Off => {}
+            Ended::Lost(why) => return lost(why),
+            Ended::Stopped => return Ok(Named::Stopped),
+        }
+        let failed = |error: io::Error| failed(file, &error);
+        let bytes = fs::read(place.path().join(ANSWER)).map_err(failed)?;
+        let Ok(Answer::Symbols(symbols)) = Answer::from_bytes(&bytes) else {
+            return lost("it sent no symbols".to_owned());
+        };
+        let part = place.path().join("symbols.deflated");
+        fs::write(&part, symbols.deflated())
+            .and_then(|()| fs::rename(&part, file))
+            .map_err(failed)?;
+        Ok(Named::By(symbols.text().map_err(failed)?))
+    }
+}

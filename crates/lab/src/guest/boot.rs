@@ -1,0 +1,298 @@
+//! One boot of a guest, from starting QEMU to its end, in explicit states.
+//!
+//! ```text
+//! Booting ──greeting──▶ Working ──last frame──▶ Leaving ──▶ QEMU has ended
+//! ```
+//!
+//! Each state has a deadline in the time that QEMU has had (`spent`): its CPU time, and the
+//! time in which all of it slept. A busy host does not bring it nearer. What hangs is ended,
+//! and the message says where. All the guest can write to are two files of bounded length.
+
+use std::fs::{self, File};
+use std::os::fd::OwnedFd;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use agent::Answer;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use units::Cpu;
+
+use crate::error::{Error, Kind, failed};
+use crate::guest::command_line::{ANSWER, CONSOLE};
+use crate::guest::process_time::Spent;
+use crate::guest::qemu::Qemu;
+
+/// What QEMU itself says goes here, in the boot's folder.
+pub(crate) const COMPLAINTS: &str = "qemu.log";
+/// The longest file a guest can make QEMU write.
+pub(crate) const FILE_BYTES_MAX: u64 = 64 << 20;
+/// How often the guest is looked at. A boot takes seconds, and its end is noticed at once.
+const LOOK: Duration = Duration::from_millis(50);
+/// How many times its deadline a state may last on the wall: a QEMU that was stopped, or gets no
+/// CPU at all, has to end some time, too. With the usual deadline this is an hour.
+const WALL: u32 = 30;
+
+/// Where a boot stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// The kernel has not started the agent yet.
+    Booting,
+    /// The agent does what it was ordered to.
+    Working,
+    /// The agent has answered.
+    Leaving,
+}
+
+/// How long each state may last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Deadlines {
+    pub(crate) boot: Duration,
+    pub(crate) work: Duration,
+    pub(crate) leave: Duration,
+}
+
+/// How a boot ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// The guest answered, and powered off.
+    Off,
+    /// It did not, and why.
+    Lost(String),
+    /// The user ended it.
+    Stopped,
+}
+
+/// How QEMU ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum End {
+    /// The guest powered off, or restarted.
+    Off,
+    /// It did not within its deadline, and what it did not do.
+    Overdue(String),
+    /// QEMU failed, or the guest wrote too much.
+    Failed(String),
+    /// The user ended it.
+    Stopped,
+}
+
+/// A guest that runs.
+pub(crate) struct Guest<'a> {
+    child: Child,
+    /// Becomes readable when QEMU ends (`pidfd_open(2)`); none before Linux 5.3.
+    process: Option<OwnedFd>,
+    folder: &'a Path,
+    state: State,
+    spent: Spent,
+    /// What on its console ends it at once.
+    last_words: Option<&'static str>,
+}
+
+impl<'a> Guest<'a> {
+    /// Starts QEMU in `folder`, where the guest's files are; its threads take turns on that
+    /// CPU, if one is given, else the host schedules them.
+    ///
+    /// # Errors
+    /// `Kind::Qemu` where QEMU cannot be started at all, `Kind::Cache`.
+    pub(crate) fn start(
+        qemu: &Qemu,
+        arguments: &[String],
+        folder: &'a Path,
+        cpu: Option<Cpu>,
+    ) -> Result<Self, Error> {
+        let complaints = folder.join(COMPLAINTS);
+        let complaints =
+            File::create(&complaints).map_err(|error| failed(&complaints, &error))?;
+        let mut command = Command::new(&qemu.program);
+        command.args(arguments).current_dir(folder);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(complaints);
+        isolate::tether(&mut command, Some(FILE_BYTES_MAX));
+        if let Some(cpu) = cpu {
+            isolate::take_turns(&mut command, cpu);
+        }
+        let child = command.spawn().map_err(|error| {
+            let text = format!("{} does not start: {error}", qemu.program.display());
+            Error::new(Kind::Qemu, text)
+        })?;
+        let process = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).ok();
+        let spent = Spent::new(child.id());
+        let state = State::Booting;
+        Ok(Self { child, process, folder, state, spent, last_words: None })
+    }
+
+    /// Ends it, too, when its kernel says that: it does nothing afterwards.
+    pub(crate) fn until(self, last_words: &'static str) -> Self {
+        Self { last_words: Some(last_words), ..self }
+    }
+
+    /// Watches it until it has ended, or has to be.
+    pub(crate) fn run(mut self, deadlines: Deadlines, stop: &AtomicBool) -> End {
+        let end = self.watch(deadlines, stop);
+        self.end();
+        end
+    }
+
+    fn watch(&mut self, deadlines: Deadlines, stop: &AtomicBool) -> End {
+        loop {
+            match self.child.try_wait() {
+                Ok(None) => {}
+                Ok(Some(status)) => return self.judge(status),
+                Err(error) => {
+                    return End::Failed(format!("QEMU cannot be watched: {error}"));
+                }
+            }
+            if stop.load(Ordering::Relaxed) {
+                return End::Stopped;
+            }
+            self.spent.look();
+            self.advance();
+            if let Some(why) = self.overdue(deadlines) {
+                return End::Overdue(why);
+            }
+            self.wait(LOOK);
+        }
+    }
+
+    /// Waits so long, or until QEMU has ended.
+    fn wait(&self, time: Duration) {
+        let Some(process) = &self.process else { return thread::sleep(time) };
+        let time = Timespec::try_from(time).ok();
+        // Where a signal ends this early the guest is looked at once more.
+        let _ = poll(&mut [PollFd::new(process, PollFlags::IN)], time.as_ref());
+    }
+
+    /// Goes on to the next state where the answer's file shows that it has been reached.
+    fn advance(&mut self) {
+        let file = self.folder.join(ANSWER);
+        let length = fs::metadata(file).map_or(0, |about| about.len());
+        let greeting = Answer::GREETING.len() as u64;
+        let now = match length {
+            0 => State::Booting,
+            length if length <= greeting => State::Working,
+            _ => State::Leaving,
+        };
+        if now != self.state {
+            self.state = now;
+            self.spent.reset();
+        }
+    }
+
+    /// Whether its kernel has said that it does nothing more.
+    fn has_halted(&self) -> bool {
+        let Some(words) = self.last_words else { return false };
+        let console = fs::read(self.folder.join(CONSOLE)).unwrap_or_default();
+        String::from_utf8_lossy(&console).contains(words)
+    }
+
+    fn overdue(&self, deadlines: Deadlines) -> Option<String> {
+        if self.has_halted() {
+            return Some("it halted".to_owned());
+        }
+        let (allowed, what) = match self.state {
+            State::Booting => (deadlines.boot, "its kernel did not start the agent"),
+            State::Working => (deadlines.work, "the agent did not answer"),
+            State::Leaving => (deadlines.leave, "it answered but did not power off"),
+        };
+        let (ran, slept) = self.spent.ran_and_slept();
+        let had = format!(
+            "QEMU used {:.1} s of CPU time, and slept for {:.1} s",
+            ran.as_secs_f64(),
+            slept.as_secs_f64()
+        );
+        if ran + slept >= allowed {
+            let allowed = length(allowed);
+            let more = "--deadline TIME gives a guest more";
+            return Some(format!("{what} within {allowed} ({had}); hint: {more}"));
+        }
+        let wall = allowed.saturating_mul(WALL);
+        (self.spent.wall() >= wall).then(|| {
+            let wall = length(wall);
+            format!("{what} in {wall}: it was stopped or got almost no CPU ({had})")
+        })
+    }
+
+    /// What QEMU's end means.
+    fn judge(&self, status: ExitStatus) -> End {
+        if status.success() {
+            return End::Off;
+        }
+        if status.signal() == Some(rustix::process::Signal::XFSZ.as_raw()) {
+            let file = [CONSOLE, ANSWER].into_iter().find(|file| self.is_full(file));
+            let text = format!(
+                "it wrote more than {} MiB to its {}",
+                FILE_BYTES_MAX >> 20,
+                file.unwrap_or("files")
+            );
+            return End::Failed(text);
+        }
+        let complaints = fs::read(self.folder.join(COMPLAINTS)).unwrap_or_default();
+        End::Failed(told(status, &String::from_utf8_lossy(&complaints)))
+    }
+
+    fn is_full(&self, file: &str) -> bool {
+        let about = fs::metadata(self.folder.join(file));
+        about.is_ok_and(|about| about.len() >= FILE_BYTES_MAX)
+    }
+
+    /// Makes sure that QEMU is gone.
+    fn end(&mut self) {
+        // Killing and awaiting what has ended already fails, and that is well.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A length of time as people write it: `2 s`, `500 ms`.
+fn length(time: Duration) -> String {
+    match time.subsec_millis() {
+        0 => format!("{} s", time.as_secs()),
+        _ => format!("{} ms", time.as_millis()),
+    }
+}
+
+/// How QEMU failed, with the last thing it said, without its own name.
+fn told(status: ExitStatus, complaints: &str) -> String {
+    let ended = match status.code() {
+        Some(code) => format!("QEMU ended with exit code {code}"),
+        None => format!("QEMU was ended by signal {}", status.signal().unwrap_or(0)),
+    };
+    let last = complaints.lines().map(str::trim).rfind(|line| !line.is_empty());
+    let bare = |line| match str::split_once(line, ": ") {
+        Some((name, rest)) if name == "qemu" || name.starts_with("qemu-system-") => rest,
+        _ => line,
+    };
+    match last.map(bare) {
+        Some(why) => format!("{ended}: {why}"),
+        None => format!("{ended}, and did not say why"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that lengths of time are whole numbers of a unit that can say them.
+    #[test]
+    fn lengths() {
+        for (millis, text) in [(2000, "2 s"), (500, "500 ms"), (1500, "1500 ms")] {
+            assert_eq!(length(Duration::from_millis(millis)), text);
+        }
+    }
+
+    /// Check that a failure is told in QEMU's last words, or without any.
+    #[test]
+    fn failures() {
+        let failed = |status| ExitStatus::from_raw(status);
+        let said = "warning: x\nqemu-system-x86_64: unable to find CPU model 'x'\n\n";
+        let why = "QEMU ended with exit code 1: unable to find CPU model 'x'";
+        assert_eq!(told(failed(1 << 8), said), why);
+        let why = "QEMU was ended by signal 9, and did not say why";
+        assert_eq!(told(failed(9), ""), why);
+        assert_eq!(told(failed(2 << 8), "qemu: a"), "QEMU ended with exit code 2: a");
+        assert_eq!(told(failed(2 << 8), "a: b"), "QEMU ended with exit code 2: a: b");
+    }
+}

@@ -1,0 +1,279 @@
+//! What QEMU and the guest's kernel are told: pure functions of what is asked.
+//!
+//! QEMU is started in a folder of its own, and every file is named by its place there,
+//! so that nothing here depends on the machine. Sources of the exact recipe: QEMU's
+//! documentation of `-icount`, `-rtc` and `-seed`; Linux,
+//! Documentation/admin-guide/kernel-parameters.txt.
+
+use experiments::{Machine, MachineKind};
+use recording::Mode;
+
+use crate::guest::exit::Exit;
+use crate::guest::request::Request;
+
+/// The files of a boot, in its folder.
+pub(crate) const KERNEL: &str = "kernel";
+pub(crate) const INITRD: &str = "initrd";
+pub(crate) const CONSOLE: &str = "console";
+pub(crate) const ANSWER: &str = "answer";
+pub(crate) const COUNTER: &str = "counter.so";
+pub(crate) const SYMBOLS: &str = "symbols";
+pub(crate) const COUNTS: &str = "counts.json";
+
+/// What executes a guest's instructions.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Engine {
+    /// QEMU itself, an instruction a nanosecond.
+    Counted,
+    /// QEMU itself, as fast as it can.
+    Emulated,
+    /// The host's processor.
+    Kvm,
+}
+
+/// QEMU's arguments.
+pub(crate) fn qemu(
+    request: &Request,
+    engine: Engine,
+    exit: Exit,
+    with_counter: bool,
+) -> Vec<String> {
+    let Machine { kind, cpu, cpus, memory_mib } = &request.machine;
+    let mut words = Words::default();
+    words.add(
+        "-machine",
+        match kind {
+            MachineKind::Pc => "pc",
+            MachineKind::Microvm => "microvm,acpi=on",
+        },
+    );
+    match engine {
+        Engine::Counted => {
+            words.add("-accel", "tcg");
+            words.add("-icount", "shift=0,sleep=off");
+            words.add("-rtc", "clock=vm,base=2020-01-01");
+            words.add("-seed", "1");
+        }
+        Engine::Emulated => words.add("-accel", "tcg"),
+        Engine::Kvm => words.add("-accel", "kvm"),
+    }
+    words.add("-cpu", cpu);
+    words.add("-smp", &cpus.to_string());
+    words.add("-m", &memory_mib.to_string());
+    words.add("-display", "none");
+    // No network, no disks, nothing of the host's but these two files to write to.
+    words.alone("-nodefaults");
+    words.alone("-no-user-config");
+    words.alone("-no-reboot");
+    words.add("-serial", &format!("file:{CONSOLE}"));
+    words.exit(exit);
+    if with_counter {
+        words.add("-plugin", &format!("./{COUNTER},symbols={SYMBOLS},output={COUNTS}"));
+    }
+    words.add("-kernel", KERNEL);
+    words.add("-initrd", INITRD);
+    words.add("-append", &kernel(request));
+    words.0
+}
+
+/// QEMU's arguments for a machine of nothing, which ends as soon as the counter has been
+/// loaded, or could not be.
+pub(crate) fn probe() -> Vec<String> {
+    let mut words = Words::default();
+    words.add("-machine", "none");
+    words.add("-accel", "tcg");
+    words.add("-display", "none");
+    words.alone("-nodefaults");
+    words.alone("-no-user-config");
+    words.add("-plugin", &format!("./{COUNTER},probe=on"));
+    words.0
+}
+
+/// What makes a kernel say little.
+const QUIET: &str = " quiet ";
+/// What makes it say all it has to say, from the moment it is unpacked.
+const LOUD: &str = " ignore_loglevel earlyprintk=ttyS0,115200 ";
+
+/// An argument of QEMU's, where it is the kernel's command line with the kernel loud.
+pub(crate) fn loud(argument: &str) -> String {
+    argument.replacen(QUIET, LOUD, 1)
+}
+
+/// The kernel's command line.
+fn kernel(request: &Request) -> String {
+    // Panic at once instead of waiting, say little, lie where symbols say, and trust the
+    // one clock there is.
+    let own = "console=ttyS0 panic=-1 quiet nokaslr tsc=reliable";
+    // Nothing drawn by lot, and no ciphers tested for a second after boot.
+    let exact = "random.trust_cpu=off norandmaps cryptomgr.notests";
+    // The test counts ticks while the CPU is busy for ten of them. Where a busy host keeps an
+    // emulated CPU from running, too few come, and the kernel panics ("IO-APIC + timer doesn't
+    // work"). Under KVM it leaves the test out by itself.
+    let timed = "no_timer_check";
+    let of_mode = match request.mode {
+        Mode::Exact => exact,
+        Mode::Timed => timed,
+    };
+    let words = [own, of_mode, &request.params];
+    words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+#[derive(Default)]
+struct Words(Vec<String>);
+
+impl Words {
+    fn alone(&mut self, option: &str) {
+        self.0.push(option.to_owned());
+    }
+
+    fn add(&mut self, option: &str, value: &str) {
+        self.alone(option);
+        self.alone(value);
+    }
+
+    /// The devices through which an answer leaves. Where there are two, both add to one file.
+    fn exit(&mut self, exit: Exit) {
+        match exit {
+            Exit::Port => self.add("-debugcon", &format!("file:{ANSWER}")),
+            Exit::Serial => {
+                for (name, device) in [
+                    ("port", "isa-debugcon,iobase=0xe9"),
+                    ("serial", "isa-serial,index=1"),
+                ] {
+                    let file = format!("file,id={name},path={ANSWER},append=on");
+                    self.add("-chardev", &file);
+                    self.add("-device", &format!("{device},chardev={name}"));
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use agent::Task;
+    use insta::assert_snapshot;
+
+    use super::*;
+
+    /// An option and its value to a line; the kernel's command line a line each word.
+    fn text(request: &Request, engine: Engine, with_counter: bool) -> String {
+        let words = qemu(request, engine, Exit::Port, with_counter);
+        let add = |text: String, word: &String| match word.split_once(' ') {
+            None if word.starts_with('-') => text + "\n" + word,
+            None => text + " " + word,
+            Some(_) => text + "\n  " + &word.replace(' ', "\n  "),
+        };
+        words.iter().fold(String::new(), add)
+    }
+
+    /// Check all that QEMU is told of an exact cell.
+    #[test]
+    fn exact() {
+        let params = "nohz=off".to_owned();
+        let request = Request { params, ..Request::new(Task::Symbols) };
+        assert_snapshot!(text(&request, Engine::Counted, true), @r"
+        -machine pc
+        -accel tcg
+        -icount shift=0,sleep=off
+        -rtc clock=vm,base=2020-01-01
+        -seed 1
+        -cpu qemu64,-rdrand
+        -smp 1
+        -m 256
+        -display none
+        -nodefaults
+        -no-user-config
+        -no-reboot
+        -serial file:console
+        -debugcon file:answer
+        -plugin ./counter.so,symbols=symbols,output=counts.json
+        -kernel kernel
+        -initrd initrd
+        -append
+          console=ttyS0
+          panic=-1
+          quiet
+          nokaslr
+          tsc=reliable
+          random.trust_cpu=off
+          norandmaps
+          cryptomgr.notests
+          nohz=off
+        ");
+    }
+
+    /// Check all that QEMU is told of a timed cell with a machine of its own.
+    #[test]
+    fn timed() {
+        let machine = Machine {
+            kind: MachineKind::Microvm,
+            cpu: "host".to_owned(),
+            cpus: 2,
+            memory_mib: 512,
+        };
+        let mode = Mode::Timed;
+        let request = Request { machine, mode, ..Request::new(Task::Symbols) };
+        assert_snapshot!(text(&request, Engine::Kvm, false), @r"
+        -machine microvm,acpi=on
+        -accel kvm
+        -cpu host
+        -smp 2
+        -m 512
+        -display none
+        -nodefaults
+        -no-user-config
+        -no-reboot
+        -serial file:console
+        -debugcon file:answer
+        -kernel kernel
+        -initrd initrd
+        -append
+          console=ttyS0
+          panic=-1
+          quiet
+          nokaslr
+          tsc=reliable
+          no_timer_check
+        ");
+    }
+
+    /// Check that only the kernel's command line changes for a loud kernel.
+    #[test]
+    fn loud_kernels() {
+        let words =
+            qemu(&Request::new(Task::Symbols), Engine::Counted, Exit::Port, false);
+        let others = words.iter().filter(|word| loud(word) != **word);
+        let [line] = others.collect::<Vec<_>>()[..] else { panic!("{words:?}") };
+        assert!(loud(line).starts_with(
+            "console=ttyS0 panic=-1 ignore_loglevel earlyprintk=ttyS0,115200 nokaslr"
+        ));
+    }
+
+    /// Check that a second way out adds devices, changes nothing else, and writes to the same
+    /// file as the first.
+    #[test]
+    fn second_way_out() {
+        let request = Request::new(Task::Symbols);
+        let [one, two] = [Exit::Port, Exit::Serial]
+            .map(|exit| qemu(&request, Engine::Counted, exit, false).join(" "));
+        let devices = "-chardev file,id=port,path=answer,append=on \
+                       -device isa-debugcon,iobase=0xe9,chardev=port \
+                       -chardev file,id=serial,path=answer,append=on \
+                       -device isa-serial,index=1,chardev=serial";
+        assert_eq!(one.replace("-debugcon file:answer", devices), two);
+    }
+
+    /// Check that emulation differs from KVM in the accelerator only, and is not counted.
+    #[test]
+    fn emulated() {
+        let request = Request { mode: Mode::Timed, ..Request::new(Task::Symbols) };
+        let kvm = text(&request, Engine::Kvm, false);
+        let emulated = text(&request, Engine::Emulated, false);
+        assert_eq!(emulated, kvm.replace("-accel kvm", "-accel tcg"));
+        assert!(!emulated.contains("icount"));
+    }
+}

@@ -1,0 +1,141 @@
+//! How an answer leaves a guest: through I/O port 0xe9 (`isa-debugcon`), or where its kernel
+//! keeps programs from I/O ports, through a second serial port.
+//!
+//! A kernel does so that is locked down (`kernel_lockdown(7)`: `lockdown=`, a setting, or
+//! `CONFIG_LOCK_DOWN_KERNEL_FORCE_*`), or was built with neither `CONFIG_X86_IOPL_IOPERM`
+//! (since 5.5) nor `CONFIG_DEVPORT`. This has to be known before it boots: a device more
+//! changes what a guest counts, so that no other kernel has one. Of a kernel without a
+//! configuration only what it is asked for is known; its agent then says why it cannot answer.
+
+use facts::{CommandLine, Config};
+
+use crate::guest::request::Request;
+
+/// Where a setting locks a kernel down.
+const SETTING: &str = "/sys/kernel/security/lockdown";
+/// What the kernel takes for a level; anything else it ignores.
+const LEVELS: [&str; 2] = ["integrity", "confidentiality"];
+/// What locks every boot of a kernel down.
+const FORCED: [&str; 2] =
+    ["LOCK_DOWN_KERNEL_FORCE_INTEGRITY", "LOCK_DOWN_KERNEL_FORCE_CONFIDENTIALITY"];
+/// The two ways to the port, either of which will do.
+const TO_PORTS: [&str; 2] = ["X86_IOPL_IOPERM", "DEVPORT"];
+/// How many serial ports the kernel looks for.
+const SERIAL_PORTS: &str = "SERIAL_8250_RUNTIME_UARTS";
+
+/// How an answer leaves a guest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Through the I/O port.
+    Port,
+    /// Through the I/O port, or the second serial port.
+    Serial,
+}
+
+/// The way out of a guest for that request, whose kernel was configured so.
+///
+/// # Errors
+/// Why there is none.
+pub(crate) fn choose(config: Option<&Config>, request: &Request) -> Result<Exit, String> {
+    let Some(why) = closed(config, request) else { return Ok(Exit::Port) };
+    let ports = config.map(|config| config.value(SERIAL_PORTS).unwrap_or("0"));
+    match ports.map(|ports| ports.parse::<u32>().unwrap_or(0)) {
+        Some(ports @ (0 | 1)) => Err(format!(
+            "its answer cannot leave the guest: {why}, and with \
+             CONFIG_{SERIAL_PORTS}={ports} it has no second serial port"
+        )),
+        _ => Ok(Exit::Serial),
+    }
+}
+
+/// Why programs are kept from I/O ports, where they are known to be.
+fn closed(config: Option<&Config>, request: &Request) -> Option<String> {
+    let has = |name: &str| config.is_some_and(|config| config.value(name) == Some("y"));
+    if let Some(forced) = FORCED.into_iter().find(|name| has(name)) {
+        return Some(format!("CONFIG_{forced} keeps programs from I/O ports"));
+    }
+    let can_lock = config.is_none() || has("SECURITY_LOCKDOWN_LSM");
+    if let Some(asked) = asked(request).filter(|_| can_lock) {
+        return Some(format!("{asked} keeps programs from I/O ports"));
+    }
+    let open = config.is_none() || TO_PORTS.into_iter().any(has);
+    (!open).then(|| {
+        let [one, other] = TO_PORTS;
+        format!("it was built with neither CONFIG_{one} nor CONFIG_{other}")
+    })
+}
+
+/// What in the request locks the kernel down.
+fn asked(request: &Request) -> Option<String> {
+    let parameters = CommandLine::parse(&request.params);
+    let level = parameters.value("lockdown").filter(|level| LEVELS.contains(level));
+    let setting = request.settings.iter().find(|setting| setting.path == SETTING);
+    let parameter = level.map(|level| format!("lockdown={level}"));
+    parameter.or_else(|| setting.map(|setting| format!("{SETTING}={}", setting.value)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agent::{Setting, Task};
+
+    fn config(text: &str) -> Config {
+        Config::parse(text.as_bytes(), "the config").unwrap()
+    }
+
+    fn request(params: &str) -> Request {
+        Request { params: params.to_owned(), ..Request::new(Task::Symbols) }
+    }
+
+    const USUAL: &str = "CONFIG_X86_IOPL_IOPERM=y\nCONFIG_SECURITY_LOCKDOWN_LSM=y\n\
+                         CONFIG_SERIAL_8250_RUNTIME_UARTS=4\n";
+
+    /// Check that a kernel that lets programs have the port has no other way out, and that
+    /// neither has one that nothing is known of.
+    #[test]
+    fn usual_kernels() {
+        for params in ["", "quiet", "lockdown=none", "lockdown"] {
+            assert_eq!(choose(Some(&config(USUAL)), &request(params)), Ok(Exit::Port));
+            assert_eq!(choose(None, &request(params)), Ok(Exit::Port));
+        }
+        let devport = "CONFIG_DEVPORT=y\n";
+        assert_eq!(choose(Some(&config(devport)), &request("")), Ok(Exit::Port));
+    }
+
+    /// Check that a kernel that is locked down answers over the serial port, whatever locks it
+    /// down, and one without lockdown does not.
+    #[test]
+    fn locked_down() {
+        for level in LEVELS {
+            let request = request(&format!("lockdown={level}"));
+            assert_eq!(choose(Some(&config(USUAL)), &request), Ok(Exit::Serial));
+            assert_eq!(choose(None, &request), Ok(Exit::Serial));
+            let without = config("CONFIG_X86_IOPL_IOPERM=y\n");
+            assert_eq!(choose(Some(&without), &request), Ok(Exit::Port));
+        }
+        for forced in FORCED {
+            let config = config(&format!("{USUAL}CONFIG_{forced}=y\n"));
+            assert_eq!(choose(Some(&config), &request("")), Ok(Exit::Serial));
+        }
+        let setting = Setting { path: SETTING.to_owned(), value: "integrity".to_owned() };
+        let request = Request { settings: vec![setting], ..request("") };
+        assert_eq!(choose(Some(&config(USUAL)), &request), Ok(Exit::Serial));
+    }
+
+    /// Check that a kernel without any way out is refused with the options that it lacks.
+    #[test]
+    fn no_way_out() {
+        let lean = |ports: &str| config(&format!("CONFIG_64BIT=y\n{ports}"));
+        let four = "CONFIG_SERIAL_8250_RUNTIME_UARTS=4\n";
+        assert_eq!(choose(Some(&lean(four)), &request("")), Ok(Exit::Serial));
+        for (ports, number) in [("", 0), ("CONFIG_SERIAL_8250_RUNTIME_UARTS=1\n", 1)] {
+            let why = choose(Some(&lean(ports)), &request("")).unwrap_err();
+            assert!(why.contains("neither CONFIG_X86_IOPL_IOPERM nor"), "{why}");
+            let option = format!("CONFIG_SERIAL_8250_RUNTIME_UARTS={number}");
+            assert!(why.contains(&option), "{why}");
+        }
+        let single = config(&USUAL.replace("UARTS=4", "UARTS=1"));
+        let why = choose(Some(&single), &request("lockdown=integrity")).unwrap_err();
+        assert!(why.contains("lockdown=integrity keeps programs from"), "{why}");
+    }
+}

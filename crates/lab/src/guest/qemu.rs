@@ -1,0 +1,146 @@
+//! The QEMU of this machine: where it is, which version, and what that version can do.
+//!
+//! Source: two CPUs in instruction-counted time start on QEMU 10.0 and 11.1 and hang on 7.2;
+//! the versions between have not been tried. Whether it loads the counter is asked of QEMU
+//! itself (`counting`).
+
+use std::path::{self, Path, PathBuf};
+use std::process::Command;
+
+use experiments::Plan;
+use recording::Mode;
+
+use crate::error::{Error, Kind};
+
+/// The program that emulates x86-64 machines.
+const PROGRAM: &str = "qemu-system-x86_64";
+/// The variable that names another one.
+const VARIABLE: &str = "NOISEFLOOR_QEMU";
+/// The first version that is known to start several CPUs in exact mode.
+const SEVERAL_CPUS: u32 = 10;
+/// What to install.
+pub(crate) const PACKAGE: &str = "install the package qemu-system-x86 (Debian, Ubuntu; on Debian 12 from backports), \
+     qemu-system-x86-core (Fedora) or qemu-x86 (SUSE)";
+
+/// A QEMU.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Qemu {
+    /// The program.
+    pub program: PathBuf,
+    /// What it says of its version: `10.0.2 (Debian 1:10.0.2+ds-2)`.
+    pub version: String,
+    major: u32,
+}
+
+impl Qemu {
+    /// The QEMU named by `NOISEFLOOR_QEMU`, else the one on `PATH`.
+    ///
+    /// # Errors
+    /// `Kind::Qemu` where there is none; names the package.
+    pub fn find() -> Result<Self, Error> {
+        let program = std::env::var_os(VARIABLE).filter(|name| !name.is_empty());
+        let program = program.map_or(PROGRAM.into(), |name| from_anywhere(name.into()));
+        let output =
+            Command::new(&program).arg("--version").output().map_err(|error| {
+                let text = format!("no QEMU: {}: {error}; {PACKAGE}", program.display());
+                Error::new(Kind::Qemu, text)
+            })?;
+        Self::parse(&program, &String::from_utf8_lossy(&output.stdout))
+    }
+
+    /// Reads what `--version` prints: `QEMU emulator version 10.0.2 (Debian ...)`.
+    fn parse(program: &Path, text: &str) -> Result<Self, Error> {
+        let line = text.lines().next().unwrap_or_default();
+        let version = line.strip_prefix("QEMU emulator version ").map(str::trim);
+        let major = version.and_then(|v| v.split('.').next()?.parse().ok());
+        let (Some(version), Some(major)) = (version, major) else {
+            let said = match line {
+                "" => "--version says nothing".to_owned(),
+                line => format!("it says '{line}'"),
+            };
+            let text = format!("{} is no QEMU: {said}", program.display());
+            return Err(Error::new(Kind::Qemu, text));
+        };
+        Ok(Self { program: program.to_owned(), version: version.to_owned(), major })
+    }
+
+    /// Refuses what this version would hang on.
+    ///
+    /// # Errors
+    /// `Kind::Qemu`, with the version that would do.
+    pub fn refuse(&self, plan: &Plan) -> Result<(), Error> {
+        let cpus = plan.machine.cpus;
+        if plan.mode == Mode::Exact && cpus > 1 && self.major < SEVERAL_CPUS {
+            let Self { version, .. } = self;
+            let text = format!(
+                "{} needs {cpus} CPUs, and QEMU {version} hangs in exact mode with more \
+                 than one, QEMU {SEVERAL_CPUS} does not: {PACKAGE}, or use one CPU: \
+                 --set cpus=1",
+                plan.name
+            );
+            return Err(Error::new(Kind::Qemu, text));
+        }
+        Ok(())
+    }
+}
+
+/// A program's path as it is found from any folder; a name alone is left to `PATH`.
+fn from_anywhere(program: PathBuf) -> PathBuf {
+    match program.components().count() {
+        1 => program,
+        _ => path::absolute(&program).unwrap_or(program),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::guest::request::plan;
+
+    fn parse(text: &str) -> Result<Qemu, Error> {
+        Qemu::parse(Path::new("qemu"), text)
+    }
+
+    /// Check what versions say of themselves.
+    #[test]
+    fn versions() {
+        let old =
+            parse("QEMU emulator version 7.2.19 (Debian 1:7.2)\nCopyright").unwrap();
+        assert_eq!(old.version, "7.2.19 (Debian 1:7.2)");
+        assert_eq!(old.major, 7);
+        assert_eq!(parse("QEMU emulator version 10.0.2\n").unwrap().major, 10);
+    }
+
+    /// Check that an old version is refused for more than one CPU in exact mode only, with
+    /// the cell that needs them and both ways out.
+    #[test]
+    fn refusals() {
+        let qemu =
+            |version| parse(&format!("QEMU emulator version {version}\n")).unwrap();
+        let (old, new) = (qemu("7.2.19"), qemu("10.0.2"));
+        assert_eq!(old.refuse(&plan(Mode::Exact, 1)), Ok(()));
+        assert_eq!(old.refuse(&plan(Mode::Timed, 2)), Ok(()));
+        assert_eq!(new.refuse(&plan(Mode::Exact, 8)), Ok(()));
+        let told = old.refuse(&plan(Mode::Exact, 2)).unwrap_err().to_string();
+        assert!(told.starts_with("p idle needs 2 CPUs, and QEMU 7.2.19 hangs"), "{told}");
+        assert!(told.contains("backports") && told.ends_with("--set cpus=1"), "{told}");
+    }
+
+    /// Check that a path is told from the root, since guests run in folders of their own,
+    /// and that a name stays one.
+    #[test]
+    fn paths() {
+        let here = std::env::current_dir().unwrap();
+        assert_eq!(from_anywhere("./qemu".into()), here.join("qemu"));
+        assert_eq!(from_anywhere("/bin/qemu".into()), Path::new("/bin/qemu"));
+        assert_eq!(from_anywhere("qemu".into()), Path::new("qemu"));
+    }
+
+    /// Check that another program is not taken for QEMU.
+    #[test]
+    fn no_qemu() {
+        assert_eq!(parse("busybox 1.36").unwrap_err().kind(), Kind::Qemu);
+        let told = parse("").unwrap_err().to_string();
+        assert_eq!(told, "qemu is no QEMU: --version says nothing");
+    }
+}

@@ -1,0 +1,82 @@
+//! What one boot of a guest is for: a cell's measurement, or a question of the lab's own.
+
+use agent::{Company, Setting, Task};
+use experiments::{BackgroundLoad, Machine, Measurement, Plan};
+use recording::{Mode, Source};
+
+/// What is asked of one guest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Request {
+    pub(crate) machine: Machine,
+    /// Boot parameters that are added to the lab's own; may be empty.
+    pub(crate) params: String,
+    /// Kernel settings, in the order in which they are written.
+    pub(crate) settings: Vec<Setting>,
+    /// What runs besides.
+    pub(crate) company: Vec<Company>,
+    pub(crate) task: Task,
+    /// The source of the kernel's events, where these are traced.
+    pub(crate) watch: Option<Source>,
+    /// What guest time is.
+    pub(crate) mode: Mode,
+}
+
+impl Request {
+    /// An exact boot for that task, on the default machine.
+    pub(crate) fn new(task: Task) -> Self {
+        Self {
+            machine: Machine::default(),
+            params: String::new(),
+            settings: Vec::new(),
+            company: Vec::new(),
+            task,
+            watch: None,
+            mode: Mode::Exact,
+        }
+    }
+}
+
+impl From<&Plan> for Request {
+    fn from(plan: &Plan) -> Self {
+        Self {
+            machine: plan.machine.clone(),
+            params: plan.params.clone(),
+            settings: plan.settings.iter().map(setting).collect(),
+            company: plan.background.iter().map(company).collect(),
+            task: task(&plan.measurement),
+            watch: plan.watch,
+            mode: plan.mode,
+        }
+    }
+}
+
+fn setting(setting: &experiments::Setting) -> Setting {
+    let experiments::Setting { path, value } = setting.clone();
+    Setting { path, value }
+}
+
+fn company(load: &BackgroundLoad) -> Company {
+    let BackgroundLoad { cpu, spinners } = *load;
+    Company { cpu, spinners }
+}
+
+fn task(measurement: &Measurement) -> Task {
+    match measurement.clone() {
+        Measurement::Noise(spec) => Task::Noise(spec),
+        Measurement::Ticks(spec) => Task::Ticks(spec),
+        Measurement::Calls(spec) => Task::Calls(spec),
+        Measurement::Nohz(spec) => Task::Nohz(spec),
+        Measurement::Slices(spec) => Task::Slices(spec),
+    }
+}
+
+/// The plan of a cell named `p idle`, for tests of what is refused.
+#[cfg(test)]
+pub(crate) fn plan(mode: Mode, cpus: u32) -> Plan {
+    let text = "name = 'x'\nkernels = ['any']\n[[boot]]\nname = 'p'\n[[workload]]\n\
+                name = 'idle'\nticks = { cpu = 0, duration = '1s' }\n";
+    let experiment = experiments::Experiment::parse(text, "x.toml").unwrap();
+    let mut plan = experiment.cells()[0].clone();
+    (plan.mode, plan.machine.cpus) = (mode, cpus);
+    plan
+}

@@ -1,0 +1,118 @@
+//! The parts that guests are made of besides their kernels: the agent and the counter.
+
+use std::env;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use kernels::checksum;
+
+use crate::environment::given;
+use crate::error::{Error, Kind};
+
+/// The variable that names another folder of the agent and the counter.
+const PARTS_VARIABLE: &str = "NOISEFLOOR_PARTS";
+/// What `cargo xtask guest` and `make install` call them.
+const AGENT: &str = "noisefloor-agent";
+const COUNTER: &str = "noisefloor-counter.so";
+
+/// What a guest is made of besides its kernel.
+#[derive(Debug, Clone)]
+pub(crate) struct Parts {
+    /// The agent's program.
+    pub(crate) agent: Vec<u8>,
+    /// The counter's file.
+    pub(crate) counter: PathBuf,
+    /// Its SHA-256, in hexadecimal.
+    pub(crate) counter_sha256: String,
+}
+
+impl Parts {
+    /// Finds them in the folder that is named for them, else beside this program.
+    pub(crate) fn find() -> Result<Self, Error> {
+        let place = match given(PARTS_VARIABLE).map(PathBuf::from) {
+            Some(place) => named(place)?,
+            None => beside(env::current_exe().ok().as_deref())?,
+        };
+        Self::read(&place).map_err(|error| {
+            Error::new(Kind::Parts, format!("{}: {error}", place.display()))
+        })
+    }
+
+    fn read(place: &Path) -> io::Result<Self> {
+        let place = place.canonicalize()?;
+        let agent = fs::read(place.join(AGENT))?;
+        let counter = place.join(COUNTER);
+        let counter_sha256 = checksum(&fs::read(&counter)?);
+        Ok(Self { agent, counter, counter_sha256 })
+    }
+}
+
+/// The folder that somebody named, if the parts are in it.
+fn named(place: PathBuf) -> Result<PathBuf, Error> {
+    match [AGENT, COUNTER].iter().find(|part| !place.join(part).is_file()) {
+        Some(part) => {
+            let place = place.display();
+            let text = format!(
+                "{PARTS_VARIABLE} is {place}, and there is no {part}: set it to the folder \
+                 that `cargo xtask guest` fills, or unset it"
+            );
+            Err(Error::new(Kind::Parts, text))
+        }
+        None => Ok(place),
+    }
+}
+
+/// Where `make install` or `cargo` puts them beside this program.
+fn beside(program: Option<&Path>) -> Result<PathBuf, Error> {
+    let ways = ["../lib/noisefloor", "../lab", "../../lab"];
+    let folder = program.and_then(Path::parent).into_iter();
+    let mut places = folder.flat_map(|folder| ways.map(|way| folder.join(way)));
+    let complete =
+        |place: &PathBuf| [AGENT, COUNTER].iter().all(|part| place.join(part).is_file());
+    places.find(complete).ok_or_else(|| {
+        let text = format!(
+            "{AGENT} and {COUNTER} are not beside this program: build them with \
+             `cargo xtask guest` (make build does), or set {PARTS_VARIABLE} to their folder"
+        );
+        Error::new(Kind::Parts, text)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that a folder that is named for the parts and lacks one is refused, with the
+    /// variable and the part.
+    #[test]
+    fn named_parts() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().to_owned();
+        fs::write(place.join(AGENT), "agent").unwrap();
+        let error = named(place.clone()).unwrap_err();
+        assert_eq!(error.kind(), Kind::Parts);
+        let text = error.to_string();
+        assert!(text.starts_with("NOISEFLOOR_PARTS is ") && text.contains(COUNTER));
+        fs::write(place.join(COUNTER), "counter").unwrap();
+        assert_eq!(named(place.clone()), Ok(place.clone()));
+        assert_eq!(Parts::read(&place).unwrap().agent, b"agent");
+    }
+
+    /// Check that the parts are found where they are installed, and asked for elsewhere.
+    #[test]
+    fn parts_beside_the_program() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("bin/noisefloor");
+        let parts = folder.path().join("lib/noisefloor");
+        let error = beside(Some(&program)).unwrap_err();
+        assert!(error.to_string().contains("NOISEFLOOR_PARTS"), "{error}");
+        fs::create_dir_all(&parts).unwrap();
+        fs::create_dir(folder.path().join("bin")).unwrap();
+        for part in [AGENT, COUNTER] {
+            fs::write(parts.join(part), "").unwrap();
+        }
+        let place = beside(Some(&program)).unwrap().canonicalize().unwrap();
+        assert_eq!(place, parts.canonicalize().unwrap());
+    }
+}
