@@ -1,6 +1,6 @@
-//! The C headers: made of the functions of room `capi`, committed, and checked.
+//! The C headers: generated from the functions of `capi` and `tif`, committed, and checked.
 //!
-//! The program that makes them is an example of that room, so that what it needs is built for
+//! The program that generates them is an example of `capi`, so that its dependencies are built for
 //! tests only.
 
 use std::process::Command;
@@ -8,7 +8,7 @@ use std::process::Command;
 use crate::workspace::Workspace;
 use crate::{command, program};
 
-/// Writes the headers, or with `--check` only says whether they are what would be written.
+/// Writes the headers; with `--check`, fails if they are out of date instead.
 pub(crate) fn run(workspace: &Workspace, options: &[&str]) -> Result<(), String> {
     let mut cargo = command::cargo();
     cargo.current_dir(&workspace.root).args(["build", "--locked", "--quiet"]);

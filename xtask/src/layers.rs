@@ -28,14 +28,20 @@ const ROOMS: &[Room] = &[
     room("blame", 3, &["units", "facts", "recording"]),
     room("report", 3, &["units", "facts", "recording", "stats"]),
     room("agent", 4, &["units", "facts", "recording", "measure", "blame", "isolate"]),
-    room("capi", 4, &["units", "facts", "isolate", "measure", "recording", "stats"]),
+    room("ffi", 3, &["facts", "isolate"]),
+    room(
+        "capi",
+        4,
+        &["units", "facts", "isolate", "measure", "recording", "stats", "ffi"],
+    ),
+    room("tif", 4, &["units", "facts", "isolate", "ffi"]),
     room("counter", 5, &["units"]),
     room("lab", 5, &["units", "facts", "recording", "isolate", "agent"]),
     room("cli", 6, CLI),
     room("xtask", 0, &[]),
 ];
 
-/// All but `capi` and `counter`, which are for other programs.
+/// All but `ffi`, `capi`, `tif` and `counter`, which are for other programs.
 const CLI: &[&str] = &[
     "units",
     "facts",
@@ -148,6 +154,7 @@ mod tests {
             ("isolate", "recording"),
             ("report", "measure"),
             ("cli", "capi"),
+            ("tif", "capi"),
             ("units", "xtask"),
         ] {
             let wrong = check(&[member(from, &[(to, false)])]);

@@ -27,8 +27,8 @@ usage: cargo xtask COMMAND
             noisefloor-agent (static) and noisefloor-counter.so
             --tests       instead, the tests that also run in guests
   bytes     build what guests execute in another folder too, and compare
-  header    write the C headers in crates/capi/include, from room capi
-            --check       instead, fail where they are not what would be written
+  header    write the C headers of capi and tif, from their functions and comments
+            --check       instead, fail if they are out of date
   layers    the house rules: who may know whom, sources, reasons for dependencies
   fuzz      build the fuzz targets and run each briefly
             --runs N      inputs for each target (default 300000)

@@ -1,16 +1,14 @@
 //! What a thread lost: gaps in its running, seen from inside it.
 
 use std::ffi::{c_char, c_int};
-use std::sync::OnceLock;
 
-use facts::{Facts, Root};
+use ffi::code::{self, NF_NOTHING, NF_OK, NF_SYSTEM, NF_USAGE};
+use ffi::{Failure, guard};
 use measure::caller_gaps;
 use stats::{CpuNoiseSummary, LostInput, MeanwhileInput, NoiseInput, NoiseSummary};
 use units::{Nanos, Span};
 
-use crate::code::{Failure, NF_NOTHING, NF_OK, NF_SYSTEM};
-use crate::guard::guard;
-use crate::handle::Shelf;
+use crate::handle::Handles;
 use crate::layout::{self, Growing, null};
 
 /// Gaps that were seen.
@@ -54,14 +52,7 @@ struct Seen {
     doubts: String,
 }
 
-static GAPS: Shelf<Gaps, Seen> = Shelf::new();
-
-/// What the kernel says of itself does not change while a process runs, as far as it matters
-/// to those who ask here; reading it takes some milliseconds.
-pub(crate) fn facts() -> &'static Facts {
-    static FACTS: OnceLock<Facts> = OnceLock::new();
-    FACTS.get_or_init(|| Facts::read(&Root::live()))
-}
+static GAPS: Handles<Gaps, Seen> = Handles::new();
 
 /// Spins on the calling thread for duration_ns nanoseconds (1 ms to 30 days), and keeps each gap
 /// in its running that is longer than threshold_ns; with 0, a threshold is found by running the
@@ -83,7 +74,8 @@ pub unsafe extern "C" fn nf_measure(
             return Err(null("the place for the handle"));
         }
         let threshold = (threshold_ns != 0).then(|| Nanos::from_nanos(threshold_ns));
-        let found = caller_gaps(Nanos::from_nanos(duration_ns), threshold, facts())?;
+        let duration = Nanos::from_nanos(duration_ns);
+        let found = caller_gaps(duration, threshold, ffi::facts()).map_err(failure)?;
         // SAFETY: it is not null, and the caller's promise.
         unsafe { layout::put(gaps, GAPS.put(Seen::of(found)?)) };
         Ok(NF_OK)
@@ -236,4 +228,13 @@ fn summary(
         max_ns: whole.gap_ns.max.map_or(0, Nanos::get),
         preempted: noise.meanwhile.preempted,
     }
+}
+
+fn failure(error: measure::Error) -> Failure {
+    let code = match error.kind() {
+        measure::Kind::Spec => NF_USAGE,
+        measure::Kind::Isolate(kind) => code::of(kind),
+        _ => NF_SYSTEM,
+    };
+    Failure::new(code, error)
 }

@@ -4,13 +4,12 @@ use std::ffi::{c_char, c_int};
 use std::sync::Mutex;
 
 use facts::{Facts, Root};
+use ffi::code::{NF_LATE, NF_OK, NF_SYSTEM};
+use ffi::{AtExit, Failure, caught, guard, lock};
 use isolate::{Entry, Fate, KeptBy, Locked, Pick, Returned, Seat, Wait, Wishes};
 use units::{Cpu, Nanos};
 
-use crate::at_exit;
-use crate::code::{Failure, NF_LATE, NF_OK, NF_SYSTEM};
-use crate::guard::guard;
-use crate::handle::{Shelf, lock};
+use crate::handle::Handles;
 use crate::layout::{self, Growing, null};
 
 /// Take the CPU of the field cpu, not the best one: the first whose tick can stop, else the
@@ -66,7 +65,7 @@ pub struct Options {
 unsafe impl Growing for Options {}
 
 /// What a handle is of.
-pub(crate) struct Held {
+struct Held {
     facts: Facts,
     pick: Pick,
     done: usize,
@@ -82,7 +81,17 @@ struct Taken {
     _memory: Option<Locked>,
 }
 
-pub(crate) static ISOLATIONS: Shelf<Isolation, Held> = Shelf::new();
+static ISOLATIONS: Handles<Isolation, Held> = Handles::new();
+
+static AT_EXIT: AtExit = AtExit::new(release_all);
+
+/// Restores settings at the end of the process. What fails stays in the journal.
+extern "C" fn release_all() {
+    let _ = caught(|| {
+        drop(ISOLATIONS.take_all());
+        Ok(())
+    });
+}
 
 /// Keeps a CPU free as far as this process may. What it may not is no failure: nf_refused()
 /// tells. Every setting that is changed is written down on disk first, and put back by
@@ -107,7 +116,7 @@ pub unsafe extern "C" fn nf_isolate(
         // SAFETY: the caller's promise.
         let wishes = wishes(unsafe { layout::read(options) }?)?;
         let facts = Facts::read(&Root::live());
-        at_exit::register()?;
+        AT_EXIT.register()?;
         let begun = isolate::Isolation::begin(&wishes, &facts)?;
         let held = Held {
             pick: begun.pick().clone(),

@@ -8,7 +8,7 @@ use std::ffi::{c_char, c_int};
 use std::ptr;
 use std::slice;
 
-use crate::code::Failure;
+use ffi::Failure;
 
 /// A struct that begins with its size.
 ///
