@@ -41,7 +41,7 @@ const HEADERS: [Header; 2] = [
  *
  * The program isolates a CPU; the thread that is to run on it enters:
  *
- *     nf_options options = { .size = sizeof(options), .wishes = NF_UNTHROTTLED | NF_IRQS };
+ *     nf_options options = { .size = sizeof(options), .flags = NF_UNTHROTTLED | NF_IRQS };
  *     nf_isolation *cpu;
  *     if (nf_isolate(&options, &cpu) < 0 || nf_enter(cpu, NF_FIFO | NF_MEMORY, 0) < 0)
  *         errx(1, \"%s\", nf_last_error());

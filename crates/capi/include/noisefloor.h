@@ -4,7 +4,7 @@
  *
  * The program isolates a CPU; the thread that is to run on it enters:
  *
- *     nf_options options = { .size = sizeof(options), .wishes = NF_UNTHROTTLED | NF_IRQS };
+ *     nf_options options = { .size = sizeof(options), .flags = NF_UNTHROTTLED | NF_IRQS };
  *     nf_isolation *cpu;
  *     if (nf_isolate(&options, &cpu) < 0 || nf_enter(cpu, NF_FIFO | NF_MEMORY, 0) < 0)
  *         errx(1, "%s", nf_last_error());
@@ -67,86 +67,86 @@
 #define NF_BUG (-70)
 
 /*
- * Take the CPU of the field cpu, not the best one: the first whose tick can stop, else the
- * first isolated one, else the least interrupted one; CPU 0 only if asked for.
+ * Use the CPU in the field cpu. Default: the first CPU whose tick can stop, else the first
+ * isolated CPU, else the one with the fewest interrupts since boot; never CPU 0.
  */
 #define NF_ON_CPU 1
 
-/*
- * Let real-time threads have all of the CPU's time (RT throttling, and since Linux 6.12 the
- * fair server).
- */
+/* Disable real-time throttling, and since Linux 6.12 the CPU's fair server. */
 #define NF_UNTHROTTLED 2
 
-/* Move device interrupts off the CPU. */
+/* Move device interrupts to other CPUs. */
 #define NF_IRQS 4
 
-/* Move unbound workqueues off the CPU. */
+/* Move unbound workqueues to other CPUs. */
 #define NF_WORKQUEUES 8
 
-/* Move the kernel's movable threads off the CPU. */
+/* Move kernel threads that are not bound to the CPU to other CPUs. */
 #define NF_KTHREADS 16
 
 /* Put this process into an isolated partition of the CPU (cgroup v2). */
 #define NF_PARTITION 32
 
-/* Let no CPU sleep so deep that it takes longer than dma_latency_us to wake. */
+/* Limit the exit latency of idle states to dma_latency_us, on all CPUs (/dev/cpu_dma_latency). */
 #define NF_DMA_LATENCY 64
 
-/* For nf_enter: SCHED_FIFO, before ordinary threads. Threads that are started are ordinary. */
+/* For nf_enter(): SCHED_FIFO. New threads and processes get SCHED_OTHER (SCHED_RESET_ON_FORK). */
 #define NF_FIFO 256
 
-/* For nf_enter: lock the process's memory, all of it there and near the CPU. */
+/*
+ * For nf_enter(): lock the process's memory: all pages are resident, and on the CPU's NUMA node
+ * where possible.
+ */
 #define NF_MEMORY 512
 
-/* For nf_wait: leave the CPU now and then and come back, so that the kernel tries again. */
+/*
+ * For nf_wait(): repeatedly leave the CPU for a moment and return, so that the kernel tries again
+ * to stop the tick.
+ */
 #define NF_FORCED 4096
 
-/* For nf_wait: make sure that the ticks do not come any more, which takes five of them. */
+/* For nf_wait(): check that the tick has stopped by counting its interrupts for five periods. */
 #define NF_CONFIRMED 8192
 
-/* Gaps that were seen. */
+/* Measured gaps. */
 typedef struct nf_gaps nf_gaps;
 
-/* A CPU that is kept free. */
+/* An isolated CPU. */
 typedef struct nf_isolation nf_isolation;
 
-/*
- * What to do for a CPU. Set size to sizeof(nf_options), and everything else to zero but for
- * what is wanted.
- */
+/* Which CPU to isolate, and how. Set size to sizeof(nf_options) and unused fields to zero. */
 typedef struct {
     /* sizeof(nf_options). */
     size_t size;
-    /* NF_ON_CPU, NF_UNTHROTTLED, ..., NF_DMA_LATENCY, added up. */
-    uint32_t wishes;
-    /* The CPU, with NF_ON_CPU. */
+    /* Bitwise OR of NF_ON_CPU, NF_UNTHROTTLED, ..., NF_DMA_LATENCY. */
+    uint32_t flags;
+    /* The CPU; only with NF_ON_CPU. */
     uint32_t cpu;
-    /* Microseconds, with NF_DMA_LATENCY. */
+    /* Microseconds; only with NF_DMA_LATENCY. */
     uint32_t dma_latency_us;
-    /* Zero. */
+    /* Must be zero. */
     uint32_t reserved;
 } nf_options;
 
-/* What was seen, as a whole. Set size to sizeof(nf_summary) before it is asked for. */
+/* Summary of a measurement. Set size to sizeof(nf_summary) before calling nf_summarise(). */
 typedef struct {
     /* sizeof(nf_summary). */
     size_t size;
-    /* How long the loop ran, in nanoseconds, like all that ends in _ns. */
+    /* Run time of the loop. All fields that end in _ns are in nanoseconds. */
     uint64_t elapsed_ns;
-    /* What one pass of the loop takes: a gap's ends are known as well as that. */
+    /* Time of one iteration of the loop: the resolution of a gap's start and end. */
     uint64_t loop_ns;
-    /* The shortest gap that was kept. */
+    /* Threshold: only longer gaps are counted. */
     uint64_t threshold_ns;
-    /* How many gaps there were. */
+    /* Number of gaps. */
     uint64_t gaps;
-    /* How many of them are kept, with their length; all, unless there was no more room. */
-    uint64_t kept;
-    /* All gaps together. */
+    /* Number of gaps of which start and length are stored: all, unless memory was used up. */
+    uint64_t stored;
+    /* Sum of all gaps. */
     uint64_t noise_ns;
-    /* The longest gap; 0 where there was none. */
+    /* Longest gap; 0 if there was none. */
     uint64_t max_ns;
-    /* How often another thread took the CPU. */
+    /* Number of involuntary context switches of the thread. */
     uint64_t preempted;
 } nf_summary;
 
@@ -154,7 +154,7 @@ typedef struct {
 extern "C" {
 #endif
 
-/* The library's version, as `0.1.0`. */
+/* The version of the library, such as `0.1.0`. */
 const char *nf_version(void);
 
 /*
@@ -164,100 +164,105 @@ const char *nf_version(void);
 const char *nf_last_error(void);
 
 /*
- * Keeps a CPU free as far as this process may. What it may not is no failure: nf_refused()
- * tells. Every setting that is changed is written down on disk first, and put back by
- * nf_release(), when the process ends by exit() or by returning from main(), and after
- * anything else (SIGKILL, abort(), _exit()) by the next program that uses this library, by
- * nf_restore() or by `noisefloor restore`. What a killed program has left is put back first.
+ * Isolates a CPU as far as this process's privileges allow; nf_refused() lists what they do not.
+ * Each setting is recorded on disk before it is changed. It is restored by nf_release(), by
+ * exit() and by returning from main(); after any other end of the process (SIGKILL, abort(),
+ * _exit()) by the next program that uses this library, by nf_restore() or by
+ * `noisefloor restore`. Settings left behind by a killed program are restored first.
  *
- * options may be null: the best CPU, and nothing is changed. Returns NF_OK and a handle in
- * isolation, or a code below zero.
+ * With options null, the default CPU is used and no setting is changed. Returns NF_OK and stores
+ * a handle in isolation, or returns an error code.
  */
 int nf_isolate(const nf_options *options, nf_isolation **isolation);
 
-/* The number of the CPU, or a code below zero. */
+/* Returns the number of the CPU, or an error code. */
 int nf_cpu(const nf_isolation *isolation);
 
-/* How many settings were changed, or were so already; or a code below zero. */
+/*
+ * Returns how many of the requested settings are in effect, whether they had to be changed or
+ * not; or an error code.
+ */
 int nf_done(const nf_isolation *isolation);
 
 /*
- * Writes to text what could not be done and what would help, a line each; nothing where all
- * was done. At most size bytes are written, the last one a zero. Returns how long the whole
- * text is without it, or a code below zero; text may be null.
+ * Writes to text which settings could not be changed, why, and what would help, one per line; the
+ * text is empty if there are none. Like snprintf(), it writes at most size bytes including the
+ * terminating null byte, and returns the length of the whole text without it; text may be null.
+ * Returns an error code on failure.
  */
 int nf_refused(const nf_isolation *isolation, char *text, size_t size);
 
 /*
- * Lets the calling thread run on the CPU only, and with wishes (NF_FIFO, NF_MEMORY) more than
- * that. priority is that of SCHED_FIFO, 1 to 99, or 0 for the highest. It is done as a whole or
- * not at all. One thread at a time can have the CPU.
+ * Pins the calling thread to the CPU. flags is NF_FIFO, NF_MEMORY, both or 0; priority is that of
+ * SCHED_FIFO, 1 to 99, or 0 for the highest. If a part fails, nothing is changed. One thread at a
+ * time can have entered.
  */
-int nf_enter(nf_isolation *isolation, uint32_t wishes, int priority);
+int nf_enter(nf_isolation *isolation, uint32_t flags, int priority);
 
 /*
- * Gives the thread that has entered its affinity, policy and priority back, and its memory.
+ * Restores affinity, policy and priority of the thread that has entered, and unlocks the memory.
  * Any thread may call it.
  */
 int nf_leave(nf_isolation *isolation);
 
 /*
- * Waits until the tick of the CPU has stopped, which the calling thread has entered, at most
- * limit_ns nanoseconds; with 0 it looks once. how is NF_FORCED, NF_CONFIRMED, both or 0. The
- * thread spins. How long it took is written to waited_ns, unless that is null.
+ * Waits until the tick has stopped on the CPU, for at most limit_ns nanoseconds; with 0 it checks
+ * once. The calling thread must have entered; it spins. flags is NF_FORCED, NF_CONFIRMED, both or
+ * 0. The time until the tick stopped is stored in waited_ns, which may be null.
  *
- * Returns NF_OK; NF_LATE where the tick goes on, and nf_last_error() says what keeps it, for
- * which the thread spins for 25 ticks more; NF_UNSUPPORTED where the kernel never stops it.
+ * Returns NF_OK; NF_LATE if the tick did not stop, after another 25 periods of the tick in which
+ * the cause is determined for nf_last_error(); NF_UNSUPPORTED if the kernel never stops it.
  */
-int nf_wait(nf_isolation *isolation, uint64_t limit_ns, uint32_t how, uint64_t *waited_ns);
+int nf_wait(nf_isolation *isolation, uint64_t limit_ns, uint32_t flags, uint64_t *waited_ns);
 
 /*
- * Gives everything back: to the thread that entered, and to the machine what no other program
- * needs as well. What somebody else has changed meanwhile stays. The handle is none any more,
- * whatever is returned; another nf_release() of it is NF_USAGE.
+ * Restores the thread that has entered, and all settings that no other program uses. Settings that
+ * something else has changed meanwhile stay as they are. The handle is invalid afterwards, whatever
+ * is returned: another nf_release() returns NF_USAGE.
  */
 int nf_release(nf_isolation *isolation);
 
 /*
- * Puts back what programs have left changed that were killed. Returns how many settings were
- * put back, or a code below zero.
+ * Restores settings left behind by killed programs. Returns how many were restored, or an error
+ * code.
  */
 int nf_restore(void);
 
 /*
- * Spins on the calling thread for duration_ns nanoseconds (1 ms to 30 days), and keeps each gap
- * in its running that is longer than threshold_ns; with 0, a threshold is found by running the
- * loop. The thread neither sleeps nor yields before it is done, and calls the kernel only
- * before and after the loop. Any thread can be measured, whether it has entered or not.
+ * Spins on the calling thread for duration_ns nanoseconds (1 ms to 30 days), and stores each gap
+ * in its running that is longer than threshold_ns; with 0, the threshold is calibrated. The thread
+ * neither sleeps nor yields, and makes system calls only before and after the loop. Any thread can
+ * be measured, whether it has entered an isolated CPU or not.
  *
- * Returns NF_OK and a handle in gaps, to be given to nf_gaps_free(), or a code below zero.
+ * Returns NF_OK and stores a handle in gaps, which nf_gaps_free() releases; or returns an error
+ * code.
  */
 int nf_measure(uint64_t duration_ns, uint64_t threshold_ns, nf_gaps **gaps);
 
-/* Writes what was seen as a whole to summary, whose field size must be set. */
+/* Stores the summary of a measurement in summary, whose field size must be set. */
 int nf_summarise(const nf_gaps *gaps, nf_summary *summary);
 
 /*
- * Writes the length to length_ns that at least so many millionths of all kept gaps do not
- * exceed: 500000 is the median, 999900 the 99.99th percentile, 1000000 the longest. It is
- * always the length of a gap that was seen. NF_NOTHING where none is kept.
+ * Stores a quantile of the lengths of all stored gaps in length_ns. millionths is 0 to 1000000:
+ * 500000 is the median, 999900 the 99.99th percentile, 1000000 the maximum. The result is the
+ * length of a measured gap, not interpolated. Returns NF_NOTHING if no gap is stored.
  */
 int nf_quantile(const nf_gaps *gaps, uint32_t millionths, uint64_t *length_ns);
 
 /*
- * Writes when a kept gap began, counted from the loop's beginning, and how long it was. Gaps
- * are counted from 0, in the order in which they came. Either place may be null. NF_NOTHING
- * where there are not so many.
+ * Stores start and length of a stored gap; the start is relative to the start of the loop. index
+ * counts from 0, in order of time. start_ns and length_ns may be null. Returns NF_NOTHING if no
+ * gap has that index.
  */
 int nf_gap(const nf_gaps *gaps, uint64_t index, uint64_t *start_ns, uint64_t *length_ns);
 
 /*
- * Writes reasons to text not to trust what was seen, a line each; nothing where there is none.
- * As in nf_refused(), size bounds it, and the length of the whole is returned.
+ * Writes to text the reasons to doubt the measurement, one per line; the text is empty if there
+ * are none. size and the returned value are those of nf_refused().
  */
 int nf_doubts(const nf_gaps *gaps, char *text, size_t size);
 
-/* Forgets what was seen. The handle is none any more; null is none, and fine. */
+/* Releases a measurement; its handle is invalid afterwards. Does nothing if gaps is null. */
 int nf_gaps_free(nf_gaps *gaps);
 
 #ifdef __cplusplus

@@ -247,8 +247,8 @@ fn exports() {
     }
 }
 
-/// Check that a C program takes a CPU, measures, reads the same quantiles that it counts
-/// itself, and has everything back; shared, static, and wholly static.
+/// Check that a C program enters a CPU, measures, reads the same quantiles that it counts itself,
+/// and is as it was afterwards; shared, static, and wholly static.
 #[test]
 fn measured() {
     let version = [env!("CARGO_PKG_VERSION")];
@@ -276,13 +276,14 @@ fn tif_style() {
     checks_itself("tif_style.c", &ways, &[]);
 }
 
-/// The machine's own setting, for one test at a time; `None` where it cannot be changed.
+/// The machine's setting, for one test at a time.
 struct Throttling {
     before: String,
     _turn: MutexGuard<'static, ()>,
 }
 
 impl Throttling {
+    /// `None`, and why, where it cannot be changed.
     fn of(test: &str) -> Option<(Self, Built)> {
         static TURN: Mutex<()> = Mutex::new(());
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -309,14 +310,14 @@ impl Throttling {
 
 impl Drop for Throttling {
     fn drop(&mut self) {
-        // Whatever a test that failed has left.
+        // A failed test may have left it changed.
         if !self.is_as_before() {
             let _ = fs::write(RT_RUNTIME, &self.before);
         }
     }
 }
 
-/// Starts a program that waits, and returns when it has entered.
+/// Starts a program that waits; returns once it has entered.
 fn waiting(built: &Built) -> Child {
     let mut program = built.command(&["wait"]);
     let mut child = program.stdout(Stdio::piped()).spawn().unwrap();
@@ -342,7 +343,7 @@ fn left_by_returning() {
     }
 }
 
-/// Check that the program in the documentation is one that compiles, runs, and leaves nothing.
+/// Check that the program in the documentation compiles, runs, and leaves no setting changed.
 #[test]
 fn example() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -358,7 +359,7 @@ fn example() {
     assert!(throttling.is_as_before() && built.journal_is_empty());
 }
 
-/// Check that nohz_enter is counted, and that nohz_exit too often does no harm.
+/// Check that calls of nohz_enter are counted, and that an extra nohz_exit does nothing.
 #[test]
 fn entered_twice() {
     let Some((throttling, built)) = Throttling::of("entered_twice") else { return };
@@ -375,7 +376,7 @@ fn entered_twice() {
     assert!(throttling.is_as_before() && built.journal_is_empty());
 }
 
-/// Check that a handler of SIGINT may end it, as those of TIF's programs do.
+/// Check that a handler of SIGINT may call nohz_exit, as in programs written for TIF.
 #[test]
 fn ended_by_a_handler() {
     let Some((throttling, built)) = Throttling::of("ended_by_a_handler") else { return };
@@ -386,8 +387,7 @@ fn ended_by_a_handler() {
     assert!(throttling.is_as_before() && built.journal_is_empty());
 }
 
-/// Check that a child that ends, by exit and having called nohz_exit, changes nothing for its
-/// parent.
+/// Check that a child that calls nohz_exit and exit changes nothing for its parent.
 #[test]
 fn forked() {
     let Some((throttling, built)) = Throttling::of("forked") else { return };
@@ -396,7 +396,7 @@ fn forked() {
     assert!(throttling.is_as_before() && built.journal_is_empty());
 }
 
-/// Check that what a program left that was killed is put back by the next one that asks.
+/// Check that settings left behind by a killed program are restored by the next one.
 #[test]
 fn killed() {
     let Some((throttling, built)) = Throttling::of("killed") else { return };
@@ -410,8 +410,8 @@ fn killed() {
     assert_eq!(built.lines(&["restore"]), ["restored 0 "]);
 }
 
-/// Check that of two processes the last one puts back what was there before the first, and
-/// that one that is killed is not waited for.
+/// Check that the last of two processes restores what the first one found, even if one of them is
+/// killed.
 #[test]
 fn two_processes() {
     let Some((throttling, built)) = Throttling::of("two_processes") else { return };

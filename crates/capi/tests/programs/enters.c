@@ -50,7 +50,7 @@ static void isolate(void)
 
     memset(&options, 0, sizeof(options));
     options.size = sizeof(options);
-    options.wishes = NF_UNTHROTTLED;
+    options.flags = NF_UNTHROTTLED;
     if (nf_isolate(&options, &isolation) != NF_OK || nf_done(isolation) == 0) {
         printf("refused %s\n", nf_last_error());
         exit(3);
