@@ -21,18 +21,20 @@ BASH = $(SHARE)/bash-completion/completions
 ZSH = $(SHARE)/zsh/site-functions
 FISH = $(SHARE)/fish/vendor_completions.d
 
-# The C library: its version, and the number of its ABI.
+# The C libraries, as NAME:CRATE. A crate's build.rs has the number of its ABI.
+LIBRARIES = noisefloor:capi tif:tif
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
-ABI = $(shell sed -n 's/^const ABI: u32 = \(.*\);/\1/p' crates/capi/build.rs)
-SHARED = libnoisefloor.so
-HEADERS = noisefloor.h tif_helper.h
+# For each of them: its name and its crate as variables of the shell.
+EACH_LIBRARY = for library in $(LIBRARIES); do \
+	name=$${library%:*} crate=crates/$${library#*:} so=$(CLIB)/lib$${library%:*}.so; \
+	abi=$$(sed -n 's/^const ABI: u32 = \(.*\);/\1/p' $$crate/build.rs);
 
 help:
 	@echo 'make run        build, and look at this machine (noisefloor check)'
 	@echo 'make test       run every check and test (with CI=1 also those that build twice)'
 	@echo 'make bench      measure the measuring'
 	@echo 'make build      build $(BINARY)'
-	@echo 'make install    put it, its manual and the C library under PREFIX=$(PREFIX)'
+	@echo 'make install    put it, its manual and the C libraries under PREFIX=$(PREFIX)'
 	@echo 'make uninstall  take them away again'
 	@echo
 	@echo 'run, test, bench and build install what is missing with apt.'
@@ -43,7 +45,7 @@ run: build
 	    echo "noisefloor is $(BINARY) here; make install puts it on your PATH."
 
 build: setup-build
-	@$(CARGO) build --release --locked --package cli --package capi
+	@$(CARGO) build --release --locked --package cli --package capi --package tif
 	@[ "$$(uname -m)" != x86_64 ] || $(CARGO) xtask guest
 
 # Most of what tests need is built once, and then not changed.
@@ -75,26 +77,30 @@ install:
 	install -D -m 644 "$$made"/_noisefloor $(ZSH)/_noisefloor; \
 	install -D -m 644 "$$made"/noisefloor.fish $(FISH)/noisefloor.fish
 	@set -e; install -d -m 755 $(INCLUDE) $(CLIB)/pkgconfig; \
-	install -m 644 $(HEADERS:%=crates/capi/include/%) $(INCLUDE); \
-	install -m 755 "$(TARGET)/release/$(SHARED)" $(CLIB)/$(SHARED).$(VERSION); \
-	ln -sf $(SHARED).$(VERSION) $(CLIB)/$(SHARED).$(ABI); \
-	ln -sf $(SHARED).$(ABI) $(CLIB)/$(SHARED); \
-	install -m 644 "$(TARGET)/release/libnoisefloor.a" $(CLIB); \
-	strip -g -R .llvmbc -R .llvmcmd $(CLIB)/libnoisefloor.a 2>/dev/null || :; \
-	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|' crates/capi/noisefloor.pc.in \
-	    >$(CLIB)/pkgconfig/noisefloor.pc; \
+	$(EACH_LIBRARY) \
+	    install -m 644 $$crate/include/*.h $(INCLUDE); \
+	    install -m 755 "$(TARGET)/release/lib$$name.so" $$so.$(VERSION); \
+	    ln -sf lib$$name.so.$(VERSION) $$so.$$abi; \
+	    ln -sf lib$$name.so.$$abi $$so; \
+	    install -m 644 "$(TARGET)/release/lib$$name.a" $(CLIB); \
+	    strip -g -R .llvmbc -R .llvmcmd $(CLIB)/lib$$name.a 2>/dev/null || :; \
+	    sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|' $$crate/$$name.pc.in \
+	        >$(CLIB)/pkgconfig/$$name.pc; \
+	done; \
 	[ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || ldconfig
 	@echo 'installed $(BIN)/noisefloor, its manual, completions and what its lab needs,'
-	@echo 'and libnoisefloor with its headers for C'
+	@echo 'and libnoisefloor and libtif for C'
 
 uninstall:
 	rm -f $(BIN)/noisefloor $(SHARE)/man/man1/noisefloor.1 \
 	    $(SHARE)/man/man1/noisefloor-*.1 $(BASH)/noisefloor \
 	    $(ZSH)/_noisefloor $(FISH)/noisefloor.fish \
-	    $(LIB)/noisefloor-agent $(LIB)/noisefloor-counter.so \
-	    $(HEADERS:%=$(INCLUDE)/%) $(CLIB)/pkgconfig/noisefloor.pc \
-	    $(CLIB)/$(SHARED) $(CLIB)/$(SHARED).$(ABI) $(CLIB)/$(SHARED).$(VERSION) \
-	    $(CLIB)/libnoisefloor.a
+	    $(LIB)/noisefloor-agent $(LIB)/noisefloor-counter.so
+	@$(EACH_LIBRARY) \
+	    (cd $$crate/include && for header in *.h; do rm -f $(INCLUDE)/$$header; done); \
+	    rm -f $$so $$so.$$abi $$so.$(VERSION) $(CLIB)/lib$$name.a \
+	        $(CLIB)/pkgconfig/$$name.pc; \
+	done
 	[ ! -d $(LIB) ] || rmdir --ignore-fail-on-non-empty $(LIB)
 
 .PHONY: help run build test bench setup-build setup-test install uninstall

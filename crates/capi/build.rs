@@ -1,5 +1,5 @@
-//! The name by which programs find the shared library when they run: with the number of its
-//! ABI, which grows when programs have to be compiled again.
+//! Sets the soname of the shared library, which ends with the number of its ABI. The number grows
+//! when programs have to be compiled again.
 
 /// The number of the ABI; `make install` reads it here.
 const ABI: u32 = 0;

@@ -1,6 +1,6 @@
-//! The C headers: generated from the functions of crate `capi`, committed, and checked.
+//! The C headers: generated from the functions of `capi` and `tif`, committed, and checked.
 //!
-//! The generator is an example of that crate, so that its dependencies are built for tests only.
+//! The generator is an example of `capi`, so that its dependencies are built for tests only.
 
 use std::process::Command;
 

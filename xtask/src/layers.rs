@@ -28,7 +28,13 @@ const ROOMS: &[Room] = &[
     room("blame", 3, &["units", "facts", "recording"]),
     room("report", 3, &["units", "facts", "recording", "stats"]),
     room("agent", 4, &["units", "facts", "recording", "measure", "blame", "isolate"]),
-    room("capi", 4, &["units", "facts", "isolate", "measure", "recording", "stats"]),
+    room("ffi", 3, &["units", "facts", "isolate"]),
+    room(
+        "capi",
+        4,
+        &["units", "facts", "isolate", "measure", "recording", "stats", "ffi"],
+    ),
+    room("tif", 4, &["units", "facts", "isolate", "ffi"]),
     room("counter", 5, &["units"]),
     room("kernels", 4, &["units", "facts", "isolate"]),
     room("experiments", 5, &["units", "facts", "recording", "kernels"]),
@@ -41,7 +47,7 @@ const ROOMS: &[Room] = &[
 const LAB: &[&str] =
     &["units", "facts", "recording", "isolate", "agent", "kernels", "experiments"];
 
-/// All but `capi` and `counter`, which are for other programs.
+/// All but `ffi`, `capi`, `tif` and `counter`, which are for other programs.
 const CLI: &[&str] = &[
     "units",
     "facts",
@@ -158,6 +164,7 @@ mod tests {
             ("isolate", "recording"),
             ("report", "measure"),
             ("cli", "capi"),
+            ("tif", "capi"),
             ("units", "xtask"),
         ] {
             let wrong = check(&[member(from, &[(to, false)])]);

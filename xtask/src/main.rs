@@ -29,7 +29,7 @@ usage: cargo xtask COMMAND
             lab/ of the target directory
             --tests       build the tests that also run in guests instead
   bytes     build the programs of guests in a second folder, and compare the files
-  header    write the C headers in crates/capi/include, from crate capi
+  header    write the C headers of crates capi and tif
             --check       fail if they are out of date, and write nothing
   layers    check the dependencies between crates, source files, reasons for dependencies
   words     check that text has none of the words and phrases listed in xtask/words.txt

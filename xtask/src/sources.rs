@@ -11,7 +11,7 @@ use crate::workspace::{Member, Workspace};
 const LINES_MAX: usize = 600;
 /// Rooms that talk to the processor, the kernel or another language directly.
 const MAY_BE_UNSAFE: &[&str] =
-    &["measure", "isolate", "agent", "blame", "capi", "counter"];
+    &["measure", "isolate", "agent", "blame", "ffi", "capi", "tif", "counter"];
 /// The only files that create live recordings, by room, and the call that does so.
 const MEASURE: [(&str, &str); 2] = [("measure", "lib.rs"), ("blame", "wakers.rs")];
 const TAKES: &str = concat!("Recording::", "now("); // split, so that this file passes

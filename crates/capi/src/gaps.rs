@@ -1,77 +1,69 @@
-//! What a thread lost: gaps in its running, seen from inside it.
+//! Time that a thread loses: gaps in its running, measured by the thread itself.
 
 use std::ffi::{c_char, c_int};
-use std::sync::OnceLock;
 
-use facts::{Facts, Root};
+use ffi::code::{self, NF_NOTHING, NF_OK, NF_SYSTEM, NF_USAGE};
+use ffi::{Failure, guard};
 use measure::caller_gaps;
 use stats::{CpuNoiseSummary, LostInput, MeanwhileInput, NoiseInput, NoiseSummary};
 use units::{Nanos, Span};
 
-use crate::code::{Failure, NF_NOTHING, NF_OK, NF_SYSTEM};
-use crate::guard::guard;
-use crate::handle::Shelf;
+use crate::handle::Handles;
 use crate::layout::{self, Growing, null};
 
-/// Gaps that were seen.
+/// Measured gaps.
 pub struct Gaps {
     _nothing: (),
 }
 
-/// What was seen, as a whole. Set size to sizeof(nf_summary) before it is asked for.
+/// Summary of a measurement. Set size to sizeof(nf_summary) before calling nf_summarise().
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Summary {
     /// sizeof(nf_summary).
     pub size: usize,
-    /// How long the loop ran, in nanoseconds, like all that ends in _ns.
+    /// Run time of the loop. All fields that end in _ns are in nanoseconds.
     pub elapsed_ns: u64,
-    /// What one pass of the loop takes: a gap's ends are known as well as that.
+    /// Time of one iteration of the loop: the resolution of a gap's start and end.
     pub loop_ns: u64,
-    /// The shortest gap that was kept.
+    /// Threshold: only longer gaps are counted.
     pub threshold_ns: u64,
-    /// How many gaps there were.
+    /// Number of gaps.
     pub gaps: u64,
-    /// How many of them are kept, with their length; all, unless there was no more room.
-    pub kept: u64,
-    /// All gaps together.
+    /// Number of gaps of which start and length are stored: all, unless memory was used up.
+    pub stored: u64,
+    /// Sum of all gaps.
     pub noise_ns: u64,
-    /// The longest gap; 0 where there was none.
+    /// Longest gap; 0 if there was none.
     pub max_ns: u64,
-    /// How often another thread took the CPU.
+    /// Number of involuntary context switches of the thread.
     pub preempted: u64,
 }
 
-// SAFETY: numbers without padding, the first of them a usize.
+// SAFETY: integers without padding, the first of them a usize.
 unsafe impl Growing for Summary {}
 
-/// What a handle is of.
-struct Seen {
+/// The object of a handle.
+struct Measured {
     summary: Summary,
     gaps: Vec<Span>,
-    /// The gaps' lengths, in rising order.
+    /// The gaps' lengths, sorted.
     sorted: Vec<Nanos>,
     doubts: String,
 }
 
-static GAPS: Shelf<Gaps, Seen> = Shelf::new();
+static GAPS: Handles<Gaps, Measured> = Handles::new();
 
-/// What the kernel says of itself does not change while a process runs, as far as it matters
-/// to those who ask here; reading it takes some milliseconds.
-pub(crate) fn facts() -> &'static Facts {
-    static FACTS: OnceLock<Facts> = OnceLock::new();
-    FACTS.get_or_init(|| Facts::read(&Root::live()))
-}
-
-/// Spins on the calling thread for duration_ns nanoseconds (1 ms to 30 days), and keeps each gap
-/// in its running that is longer than threshold_ns; with 0, a threshold is found by running the
-/// loop. The thread neither sleeps nor yields before it is done, and calls the kernel only
-/// before and after the loop. Any thread can be measured, whether it has entered or not.
+/// Spins on the calling thread for duration_ns nanoseconds (1 ms to 30 days), and stores each gap
+/// in its running that is longer than threshold_ns; with 0, the threshold is calibrated. The thread
+/// neither sleeps nor yields, and makes system calls only before and after the loop. Any thread can
+/// be measured, whether it has entered an isolated CPU or not.
 ///
-/// Returns NF_OK and a handle in gaps, to be given to nf_gaps_free(), or a code below zero.
+/// Returns NF_OK and stores a handle in gaps, which nf_gaps_free() releases; or returns an error
+/// code.
 ///
 /// # Safety
-/// There is a place for the handle.
+/// The handle can be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nf_measure(
     duration_ns: u64,
@@ -80,36 +72,37 @@ pub unsafe extern "C" fn nf_measure(
 ) -> c_int {
     guard(|| {
         if gaps.is_null() {
-            return Err(null("the place for the handle"));
+            return Err(null("gaps"));
         }
         let threshold = (threshold_ns != 0).then(|| Nanos::from_nanos(threshold_ns));
-        let found = caller_gaps(Nanos::from_nanos(duration_ns), threshold, facts())?;
-        // SAFETY: it is not null, and the caller's promise.
-        unsafe { layout::put(gaps, GAPS.put(Seen::of(found)?)) };
+        let duration = Nanos::from_nanos(duration_ns);
+        let found = caller_gaps(duration, threshold, ffi::facts()).map_err(failure)?;
+        // SAFETY: it is not null, and the caller guarantees the rest.
+        unsafe { layout::put(gaps, GAPS.put(Measured::new(found)?)) };
         Ok(NF_OK)
     })
 }
 
-/// Writes what was seen as a whole to summary, whose field size must be set.
+/// Stores the summary of a measurement in summary, whose field size must be set.
 ///
 /// # Safety
-/// The summary is as long as it says, and may be written.
+/// The summary has the size that it states, and can be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nf_summarise(gaps: *const Gaps, summary: *mut Summary) -> c_int {
     guard(|| {
-        let seen = GAPS.get(gaps)?;
-        // SAFETY: the caller's promise.
-        unsafe { layout::write(summary, &seen.summary) }?;
+        let measured = GAPS.get(gaps)?;
+        // SAFETY: the caller guarantees it.
+        unsafe { layout::write(summary, &measured.summary) }?;
         Ok(NF_OK)
     })
 }
 
-/// Writes the length to length_ns that at least so many millionths of all kept gaps do not
-/// exceed: 500000 is the median, 999900 the 99.99th percentile, 1000000 the longest. It is
-/// always the length of a gap that was seen. NF_NOTHING where none is kept.
+/// Stores a quantile of the lengths of all stored gaps in length_ns. millionths is 0 to 1000000:
+/// 500000 is the median, 999900 the 99.99th percentile, 1000000 the maximum. The result is the
+/// length of a measured gap, not interpolated. Returns NF_NOTHING if no gap is stored.
 ///
 /// # Safety
-/// length_ns may be written.
+/// length_ns can be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nf_quantile(
     gaps: *const Gaps,
@@ -117,27 +110,27 @@ pub unsafe extern "C" fn nf_quantile(
     length_ns: *mut u64,
 ) -> c_int {
     guard(|| {
-        let seen = GAPS.get(gaps)?;
+        let measured = GAPS.get(gaps)?;
         if length_ns.is_null() {
-            return Err(null("the place for the length"));
+            return Err(null("length_ns"));
         }
         if millionths > 1_000_000 {
-            return Err(Failure::usage("a quantile is 0 to 1000000 millionths"));
+            return Err(Failure::usage("millionths must be 0 to 1000000"));
         }
-        let none = || Failure::new(NF_NOTHING, "no gap was kept");
-        let length = stats::quantile(&seen.sorted, millionths).ok_or_else(none)?;
-        // SAFETY: it is not null, and the caller's promise.
+        let none = || Failure::new(NF_NOTHING, "no gap is stored");
+        let length = stats::quantile(&measured.sorted, millionths).ok_or_else(none)?;
+        // SAFETY: it is not null, and the caller guarantees the rest.
         unsafe { layout::put(length_ns, length.get()) };
         Ok(NF_OK)
     })
 }
 
-/// Writes when a kept gap began, counted from the loop's beginning, and how long it was. Gaps
-/// are counted from 0, in the order in which they came. Either place may be null. NF_NOTHING
-/// where there are not so many.
+/// Stores start and length of a stored gap; the start is relative to the start of the loop. index
+/// counts from 0, in order of time. start_ns and length_ns may be null. Returns NF_NOTHING if no
+/// gap has that index.
 ///
 /// # Safety
-/// Places that are not null may be written.
+/// Pointers that are not null can be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nf_gap(
     gaps: *const Gaps,
@@ -146,11 +139,11 @@ pub unsafe extern "C" fn nf_gap(
     length_ns: *mut u64,
 ) -> c_int {
     guard(|| {
-        let seen = GAPS.get(gaps)?;
-        let gap = usize::try_from(index).ok().and_then(|index| seen.gaps.get(index));
-        let none = || Failure::new(NF_NOTHING, format!("no gap {index} was kept"));
+        let measured = GAPS.get(gaps)?;
+        let gap = usize::try_from(index).ok().and_then(|index| measured.gaps.get(index));
+        let none = || Failure::new(NF_NOTHING, format!("no gap {index} is stored"));
         let gap = gap.ok_or_else(none)?;
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe {
             layout::put(start_ns, gap.start.get());
             layout::put(length_ns, gap.length.get());
@@ -159,11 +152,11 @@ pub unsafe extern "C" fn nf_gap(
     })
 }
 
-/// Writes reasons to text not to trust what was seen, a line each; nothing where there is none.
-/// As in nf_refused(), size bounds it, and the length of the whole is returned.
+/// Writes to text the reasons to doubt the measurement, one per line; the text is empty if there
+/// are none. size and the returned value are those of nf_refused().
 ///
 /// # Safety
-/// There is room for the text.
+/// The text has that size.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nf_doubts(
     gaps: *const Gaps,
@@ -171,13 +164,13 @@ pub unsafe extern "C" fn nf_doubts(
     size: usize,
 ) -> c_int {
     guard(|| {
-        let seen = GAPS.get(gaps)?;
-        // SAFETY: the caller's promise.
-        unsafe { layout::text(&seen.doubts, text, size) }
+        let measured = GAPS.get(gaps)?;
+        // SAFETY: the caller guarantees it.
+        unsafe { layout::text(&measured.doubts, text, size) }
     })
 }
 
-/// Forgets what was seen. The handle is none any more; null is none, and fine.
+/// Releases a measurement; its handle is invalid afterwards. Does nothing if gaps is null.
 #[unsafe(no_mangle)]
 pub extern "C" fn nf_gaps_free(gaps: *mut Gaps) -> c_int {
     guard(|| {
@@ -188,8 +181,8 @@ pub extern "C" fn nf_gaps_free(gaps: *mut Gaps) -> c_int {
     })
 }
 
-impl Seen {
-    fn of(found: measure::CallerGaps) -> Result<Self, Failure> {
+impl Measured {
+    fn new(found: measure::CallerGaps) -> Result<Self, Failure> {
         let noise = &found.noise;
         let lost = noise.lost.map(|lost| LostInput {
             since: lost.since_ns,
@@ -209,7 +202,7 @@ impl Seen {
             steal: None,
             meanwhile: MeanwhileInput::default(),
         };
-        let none = || Failure::new(NF_SYSTEM, "nothing was summarised");
+        let none = || Failure::new(NF_SYSTEM, "the measurement has no CPU");
         let whole = NoiseSummary::of(&[input]).cpus.pop().ok_or_else(none)?;
         let summary = summary(&whole, found.threshold, &found.noise);
         let mut sorted: Vec<Nanos> = noise.gaps.iter().map(|gap| gap.length).collect();
@@ -231,9 +224,18 @@ fn summary(
         loop_ns: whole.loop_ns_p50.get(),
         threshold_ns: threshold.get(),
         gaps: whole.gaps,
-        kept: noise.gaps.len() as u64,
+        stored: noise.gaps.len() as u64,
         noise_ns: whole.noise_ns.get(),
         max_ns: whole.gap_ns.max.map_or(0, Nanos::get),
         preempted: noise.meanwhile.preempted,
     }
+}
+
+fn failure(error: measure::Error) -> Failure {
+    let code = match error.kind() {
+        measure::Kind::Spec => NF_USAGE,
+        measure::Kind::Isolate(kind) => code::of(kind),
+        _ => NF_SYSTEM,
+    };
+    Failure::new(code, error)
 }

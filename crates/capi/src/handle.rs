@@ -1,62 +1,58 @@
-//! Handles: numbers that look like pointers, are never followed, and never used again. What
-//! one is of is found by it until it is taken away.
+//! Handles: numbers in the shape of pointers, which are looked up, never dereferenced, and never
+//! used again.
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::ptr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
-use std::thread::sleep;
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
 
-use crate::code::Failure;
+use ffi::{Failure, lock, patient_lock};
 
-/// How far handles are apart, and the first is from null: nothing else is there.
+/// The distance between two handles, and of the first from null.
 const STEP: usize = 16;
-/// How often somebody who must not wait for ever looks whether a lock is free.
-const LOOKS: u32 = 1_000;
 
-/// Everything of one kind that C programs have handles of.
-pub(crate) struct Shelf<Handle, T> {
-    kept: Mutex<Kept<T>>,
+/// The objects of one kind that C programs have handles of.
+pub(crate) struct Handles<Handle, T> {
+    table: Mutex<Table<T>>,
     handle: PhantomData<fn(Handle)>,
 }
 
-struct Kept<T> {
+struct Table<T> {
     last: usize,
-    all: BTreeMap<usize, Arc<T>>,
+    objects: BTreeMap<usize, Arc<T>>,
 }
 
-impl<Handle, T> Shelf<Handle, T> {
+impl<Handle, T> Handles<Handle, T> {
     pub(crate) const fn new() -> Self {
-        let kept = Kept { last: 0, all: BTreeMap::new() };
-        Self { kept: Mutex::new(kept), handle: PhantomData }
+        let table = Table { last: 0, objects: BTreeMap::new() };
+        Self { table: Mutex::new(table), handle: PhantomData }
     }
 
-    /// Keeps something, and gives the handle to it.
-    pub(crate) fn put(&self, thing: T) -> *mut Handle {
-        let mut kept = lock(&self.kept);
-        kept.last += STEP;
-        let number = kept.last;
-        kept.all.insert(number, Arc::new(thing));
+    /// Adds an object; returns its handle.
+    pub(crate) fn put(&self, object: T) -> *mut Handle {
+        let mut table = lock(&self.table);
+        table.last += STEP;
+        let number = table.last;
+        table.objects.insert(number, Arc::new(object));
         ptr::without_provenance_mut(number)
     }
 
-    /// What that handle is of.
+    /// The object of a handle.
     pub(crate) fn get(&self, handle: *const Handle) -> Result<Arc<T>, Failure> {
-        let found = lock(&self.kept).all.get(&handle.addr()).cloned();
+        let found = lock(&self.table).objects.get(&handle.addr()).cloned();
         found.ok_or_else(|| unknown(handle.is_null()))
     }
 
-    /// The same, and nobody finds it any more.
+    /// Removes the object of a handle; the handle is invalid from then on.
     pub(crate) fn take(&self, handle: *mut Handle) -> Result<Arc<T>, Failure> {
-        let found = lock(&self.kept).all.remove(&handle.addr());
+        let found = lock(&self.table).objects.remove(&handle.addr());
         found.ok_or_else(|| unknown(handle.is_null()))
     }
 
-    /// Everything that is left, for a process that ends; nothing where somebody does not give
-    /// the lock away.
+    /// Removes all objects, at the end of the process; none where the lock is not released.
     pub(crate) fn take_all(&self) -> Vec<Arc<T>> {
-        let all = patient_lock(&self.kept).map(|mut kept| std::mem::take(&mut kept.all));
+        let all =
+            patient_lock(&self.table).map(|mut table| std::mem::take(&mut table.objects));
         all.unwrap_or_default().into_values().collect()
     }
 }
@@ -66,50 +62,22 @@ fn unknown(null: bool) -> Failure {
     Failure::usage(format!("the handle is {which}"))
 }
 
-/// The lock, whatever became of those who had it.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The lock for those who may have come in between their own thread that has it, as a signal
-/// handler does: after a second without it they go on.
-pub(crate) fn patient_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
-    for _ in 0..LOOKS {
-        match mutex.try_lock() {
-            Ok(guard) => return Some(guard),
-            Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => sleep(Duration::from_millis(1)),
-        }
-    }
-    None
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Check that a handle leads to its own until it is taken away, and nowhere after that.
+    /// Check that a handle leads to its object until that is removed, and to none after that.
     #[test]
     fn handles_end() {
-        let shelf: Shelf<u8, &str> = Shelf::new();
-        let [one, two] = [shelf.put("one"), shelf.put("two")];
-        assert_eq!(shelf.get(one).as_deref(), Ok(&"one"));
-        assert_eq!(shelf.take(one).as_deref(), Ok(&"one"));
-        assert!(shelf.get(one).is_err() && shelf.take(one).is_err());
-        assert_ne!(shelf.put("three"), one);
-        assert!(shelf.get(ptr::null()).unwrap_err().text.contains("null"));
-        assert_eq!(shelf.get(two).as_deref(), Ok(&"two"));
-        assert_eq!(shelf.take_all().len(), 2);
-        assert!(shelf.get(two).is_err());
-    }
-
-    /// Check that a lock that is never given away does not stop a process from ending.
-    #[test]
-    fn waits_are_bounded() {
-        let mutex = Mutex::new(7);
-        let held = mutex.lock().unwrap();
-        assert!(patient_lock(&mutex).is_none());
-        drop(held);
-        assert_eq!(*patient_lock(&mutex).unwrap(), 7);
+        let handles: Handles<u8, &str> = Handles::new();
+        let [one, two] = [handles.put("one"), handles.put("two")];
+        assert_eq!(handles.get(one).as_deref(), Ok(&"one"));
+        assert_eq!(handles.take(one).as_deref(), Ok(&"one"));
+        assert!(handles.get(one).is_err() && handles.take(one).is_err());
+        assert_ne!(handles.put("three"), one);
+        assert!(handles.get(ptr::null()).unwrap_err().text.contains("null"));
+        assert_eq!(handles.get(two).as_deref(), Ok(&"two"));
+        assert_eq!(handles.take_all().len(), 2);
+        assert!(handles.get(two).is_err());
     }
 }

@@ -1,100 +1,109 @@
-//! A CPU for one thread: picked, kept free, taken, waited for, and given back.
+//! A CPU for one thread: selected, isolated, entered, and released.
 
 use std::ffi::{c_char, c_int};
 use std::sync::Mutex;
 
 use facts::{Facts, Root};
+use ffi::code::{NF_LATE, NF_OK, NF_SYSTEM};
+use ffi::{AtExit, Failure, caught, guard, lock};
 use isolate::{Entry, Fate, KeptBy, Locked, Pick, Returned, Seat, Wait, Wishes};
 use units::{Cpu, Nanos, chain};
 
-use crate::at_exit;
-use crate::code::{Failure, NF_LATE, NF_OK, NF_SYSTEM};
-use crate::guard::guard;
-use crate::handle::{Shelf, lock};
+use crate::handle::Handles;
 use crate::layout::{self, Growing, null};
 
-/// Take the CPU of the field cpu, not the best one: the first whose tick can stop, else the
-/// first isolated one, else the least interrupted one; CPU 0 only if asked for.
+/// Use the CPU in the field cpu. Default: the first CPU whose tick can stop, else the first
+/// isolated CPU, else the one with the fewest interrupts since boot; never CPU 0.
 pub const NF_ON_CPU: u32 = 1;
-/// Let real-time threads have all of the CPU's time (RT throttling, and since Linux 6.12 the
-/// fair server).
+/// Disable real-time throttling, and since Linux 6.12 the CPU's fair server.
 pub const NF_UNTHROTTLED: u32 = 2;
-/// Move device interrupts off the CPU.
+/// Move device interrupts to other CPUs.
 pub const NF_IRQS: u32 = 4;
-/// Move unbound workqueues off the CPU.
+/// Move unbound workqueues to other CPUs.
 pub const NF_WORKQUEUES: u32 = 8;
-/// Move the kernel's movable threads off the CPU.
+/// Move kernel threads that are not bound to the CPU to other CPUs.
 pub const NF_KTHREADS: u32 = 16;
 /// Put this process into an isolated partition of the CPU (cgroup v2).
 pub const NF_PARTITION: u32 = 32;
-/// Let no CPU sleep so deep that it takes longer than dma_latency_us to wake.
+/// Limit the exit latency of idle states to dma_latency_us, on all CPUs (/dev/cpu_dma_latency).
 pub const NF_DMA_LATENCY: u32 = 64;
 
-/// For nf_enter: SCHED_FIFO, before ordinary threads. Threads that are started are ordinary.
+/// For nf_enter(): SCHED_FIFO. New threads and processes get SCHED_OTHER (SCHED_RESET_ON_FORK).
 pub const NF_FIFO: u32 = 256;
-/// For nf_enter: lock the process's memory, all of it there and near the CPU.
+/// For nf_enter(): lock the process's memory: all pages are resident, and on the CPU's NUMA node
+/// where possible.
 pub const NF_MEMORY: u32 = 512;
 
-/// For nf_wait: leave the CPU now and then and come back, so that the kernel tries again.
+/// For nf_wait(): repeatedly leave the CPU for a moment and return, so that the kernel tries again
+/// to stop the tick.
 pub const NF_FORCED: u32 = 4096;
-/// For nf_wait: make sure that the ticks do not come any more, which takes five of them.
+/// For nf_wait(): check that the tick has stopped by counting its interrupts for five periods.
 pub const NF_CONFIRMED: u32 = 8192;
 
-/// A CPU that is kept free.
+/// An isolated CPU.
 pub struct Isolation {
     _nothing: (),
 }
 
-/// What to do for a CPU. Set size to sizeof(nf_options), and everything else to zero but for
-/// what is wanted.
+/// Which CPU to isolate, and how. Set size to sizeof(nf_options) and unused fields to zero.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
     /// sizeof(nf_options).
     pub size: usize,
-    /// NF_ON_CPU, NF_UNTHROTTLED, ..., NF_DMA_LATENCY, added up.
-    pub wishes: u32,
-    /// The CPU, with NF_ON_CPU.
+    /// Bitwise OR of NF_ON_CPU, NF_UNTHROTTLED, ..., NF_DMA_LATENCY.
+    pub flags: u32,
+    /// The CPU; only with NF_ON_CPU.
     pub cpu: u32,
-    /// Microseconds, with NF_DMA_LATENCY.
+    /// Microseconds; only with NF_DMA_LATENCY.
     pub dma_latency_us: u32,
-    /// Zero.
+    /// Must be zero.
     pub reserved: u32,
 }
 
-// SAFETY: numbers without padding, the first of them a usize.
+// SAFETY: integers without padding, the first of them a usize.
 unsafe impl Growing for Options {}
 
-/// What a handle is of.
-pub(crate) struct Held {
+/// The object of a handle.
+struct Held {
     facts: Facts,
     pick: Pick,
     done: usize,
     refused: String,
-    // What is given back, in this order: the thread first.
+    // Dropped in this order: the thread is restored first.
     seat: Mutex<Option<Taken>>,
     isolation: Mutex<Option<isolate::Isolation>>,
 }
 
-/// What the thread has that entered.
+/// What the thread that has entered has to get back.
 struct Taken {
     seat: Seat,
     _memory: Option<Locked>,
 }
 
-pub(crate) static ISOLATIONS: Shelf<Isolation, Held> = Shelf::new();
+static ISOLATIONS: Handles<Isolation, Held> = Handles::new();
 
-/// Keeps a CPU free as far as this process may. What it may not is no failure: nf_refused()
-/// tells. Every setting that is changed is written down on disk first, and put back by
-/// nf_release(), when the process ends by exit() or by returning from main(), and after
-/// anything else (SIGKILL, abort(), _exit()) by the next program that uses this library, by
-/// nf_restore() or by `noisefloor restore`. What a killed program has left is put back first.
+static AT_EXIT: AtExit = AtExit::new(release_all);
+
+/// Restores settings at the end of the process. What fails stays in the journal.
+extern "C" fn release_all() {
+    let _ = caught(|| {
+        drop(ISOLATIONS.take_all());
+        Ok(())
+    });
+}
+
+/// Isolates a CPU as far as this process's privileges allow; nf_refused() lists what they do not.
+/// Each setting is recorded on disk before it is changed. It is restored by nf_release(), by
+/// exit() and by returning from main(); after any other end of the process (SIGKILL, abort(),
+/// _exit()) by the next program that uses this library, by nf_restore() or by
+/// `noisefloor restore`. Settings left behind by a killed program are restored first.
 ///
-/// options may be null: the best CPU, and nothing is changed. Returns NF_OK and a handle in
-/// isolation, or a code below zero.
+/// With options null, the default CPU is used and no setting is changed. Returns NF_OK and stores
+/// a handle in isolation, or returns an error code.
 ///
 /// # Safety
-/// The options are as long as they say; there is a place for the handle.
+/// The options have the size that they state; the handle can be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nf_isolate(
     options: *const Options,
@@ -102,12 +111,12 @@ pub unsafe extern "C" fn nf_isolate(
 ) -> c_int {
     guard(|| {
         if isolation.is_null() {
-            return Err(null("the place for the handle"));
+            return Err(null("isolation"));
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         let wishes = wishes(unsafe { layout::read(options) }?)?;
         let facts = Facts::read(&Root::live());
-        at_exit::register()?;
+        AT_EXIT.register()?;
         let begun = isolate::Isolation::begin(&wishes, &facts)?;
         let held = Held {
             pick: begun.pick().clone(),
@@ -117,13 +126,13 @@ pub unsafe extern "C" fn nf_isolate(
             isolation: Mutex::new(Some(begun)),
             facts,
         };
-        // SAFETY: it is not null, and the caller's promise.
+        // SAFETY: it is not null, and the caller guarantees the rest.
         unsafe { layout::put(isolation, ISOLATIONS.put(held)) };
         Ok(NF_OK)
     })
 }
 
-/// The number of the CPU, or a code below zero.
+/// Returns the number of the CPU, or an error code.
 #[unsafe(no_mangle)]
 pub extern "C" fn nf_cpu(isolation: *const Isolation) -> c_int {
     guard(|| {
@@ -132,18 +141,20 @@ pub extern "C" fn nf_cpu(isolation: *const Isolation) -> c_int {
     })
 }
 
-/// How many settings were changed, or were so already; or a code below zero.
+/// Returns how many of the requested settings are in effect, whether they had to be changed or
+/// not; or an error code.
 #[unsafe(no_mangle)]
 pub extern "C" fn nf_done(isolation: *const Isolation) -> c_int {
     guard(|| Ok(c_int::try_from(ISOLATIONS.get(isolation)?.done).unwrap_or(c_int::MAX)))
 }
 
-/// Writes to text what could not be done and what would help, a line each; nothing where all
-/// was done. At most size bytes are written, the last one a zero. Returns how long the whole
-/// text is without it, or a code below zero; text may be null.
+/// Writes to text which settings could not be changed, why, and what would help, one per line; the
+/// text is empty if there are none. Like snprintf(), it writes at most size bytes including the
+/// terminating null byte, and returns the length of the whole text without it; text may be null.
+/// Returns an error code on failure.
 ///
 /// # Safety
-/// There is room for the text.
+/// The text has that size.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nf_refused(
     isolation: *const Isolation,
@@ -152,37 +163,39 @@ pub unsafe extern "C" fn nf_refused(
 ) -> c_int {
     guard(|| {
         let held = ISOLATIONS.get(isolation)?;
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { layout::text(&held.refused, text, size) }
     })
 }
 
-/// Lets the calling thread run on the CPU only, and with wishes (NF_FIFO, NF_MEMORY) more than
-/// that. priority is that of SCHED_FIFO, 1 to 99, or 0 for the highest. It is done as a whole or
-/// not at all. One thread at a time can have the CPU.
+/// Pins the calling thread to the CPU. flags is NF_FIFO, NF_MEMORY, both or 0; priority is that of
+/// SCHED_FIFO, 1 to 99, or 0 for the highest. If a part fails, nothing is changed. One thread at a
+/// time can have entered.
 #[unsafe(no_mangle)]
 pub extern "C" fn nf_enter(
     isolation: *mut Isolation,
-    wishes: u32,
+    flags: u32,
     priority: c_int,
 ) -> c_int {
     guard(|| {
         let held = ISOLATIONS.get(isolation)?;
-        known(wishes, NF_FIFO | NF_MEMORY)?;
-        let fifo = priority_of(wishes, priority)?;
+        known(flags, NF_FIFO | NF_MEMORY)?;
+        let fifo = priority_of(flags, priority)?;
         let mut taken = lock(&held.seat);
         if taken.is_some() {
-            return Err(Failure::usage("a thread has the CPU: nf_leave() lets it go"));
+            return Err(Failure::usage(
+                "a thread has entered already; hint: call nf_leave()",
+            ));
         }
         let seat = Seat::take(held.pick.cpu, fifo)?;
-        let memory = (wishes & NF_MEMORY != 0)
+        let memory = (flags & NF_MEMORY != 0)
             .then(|| isolate::lock_memory(held.pick.cpu, &held.facts));
         *taken = Some(Taken { seat, _memory: memory.transpose()? });
         Ok(NF_OK)
     })
 }
 
-/// Gives the thread that has entered its affinity, policy and priority back, and its memory.
+/// Restores affinity, policy and priority of the thread that has entered, and unlocks the memory.
 /// Any thread may call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn nf_leave(isolation: *mut Isolation) -> c_int {
@@ -195,25 +208,25 @@ pub extern "C" fn nf_leave(isolation: *mut Isolation) -> c_int {
     })
 }
 
-/// Waits until the tick of the CPU has stopped, which the calling thread has entered, at most
-/// limit_ns nanoseconds; with 0 it looks once. how is NF_FORCED, NF_CONFIRMED, both or 0. The
-/// thread spins. How long it took is written to waited_ns, unless that is null.
+/// Waits until the tick has stopped on the CPU, for at most limit_ns nanoseconds; with 0 it checks
+/// once. The calling thread must have entered; it spins. flags is NF_FORCED, NF_CONFIRMED, both or
+/// 0. The time until the tick stopped is stored in waited_ns, which may be null.
 ///
-/// Returns NF_OK; NF_LATE where the tick goes on, and nf_last_error() says what keeps it, for
-/// which the thread spins for 25 ticks more; NF_UNSUPPORTED where the kernel never stops it.
+/// Returns NF_OK; NF_LATE if the tick did not stop, after another 25 periods of the tick in which
+/// the cause is determined for nf_last_error(); NF_UNSUPPORTED if the kernel never stops it.
 ///
 /// # Safety
-/// Where waited_ns is not null, it may be written.
+/// waited_ns is null or can be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nf_wait(
     isolation: *mut Isolation,
     limit_ns: u64,
-    how: u32,
+    flags: u32,
     waited_ns: *mut u64,
 ) -> c_int {
     guard(|| {
         let held = ISOLATIONS.get(isolation)?;
-        known(how, NF_FORCED | NF_CONFIRMED)?;
+        known(flags, NF_FORCED | NF_CONFIRMED)?;
         if !lock(&held.seat).as_ref().is_some_and(|taken| taken.seat.is_own()) {
             return Err(Failure::usage("this thread has not entered"));
         }
@@ -221,45 +234,45 @@ pub unsafe extern "C" fn nf_wait(
         isolate::nohz_full(*cpu, &held.facts)?;
         let wait = Wait {
             limit: Nanos::from_nanos(limit_ns),
-            forced: how & NF_FORCED != 0,
-            confirmed: how & NF_CONFIRMED != 0,
+            forced: flags & NF_FORCED != 0,
+            confirmed: flags & NF_CONFIRMED != 0,
             stop: None,
         };
         let entry = isolate::wait_for_nohz(&wait, others, &held.facts)?;
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { layout::put(waited_ns, entry.waited.get()) };
         if entry.entered { Ok(NF_OK) } else { Err(late(*cpu, &entry)) }
     })
 }
 
-/// Gives everything back: to the thread that entered, and to the machine what no other program
-/// needs as well. What somebody else has changed meanwhile stays. The handle is none any more,
-/// whatever is returned; another nf_release() of it is NF_USAGE.
+/// Restores the thread that has entered, and all settings that no other program uses. Settings that
+/// something else has changed meanwhile stay as they are. The handle is invalid afterwards, whatever
+/// is returned: another nf_release() returns NF_USAGE.
 #[unsafe(no_mangle)]
 pub extern "C" fn nf_release(isolation: *mut Isolation) -> c_int {
     guard(|| {
         let held = ISOLATIONS.take(isolation)?;
-        // Whatever becomes of the thread, the machine is given back.
+        // The settings are restored even if the thread cannot be.
         let left = lock(&held.seat).take().map_or(Ok(()), |taken| taken.seat.leave());
         let isolation = lock(&held.isolation).take();
-        told(isolation.map_or(Ok(Vec::new()), isolate::Isolation::end)?)?;
+        count_restored(isolation.map_or(Ok(Vec::new()), isolate::Isolation::end)?)?;
         left?;
         Ok(NF_OK)
     })
 }
 
-/// Puts back what programs have left changed that were killed. Returns how many settings were
-/// put back, or a code below zero.
+/// Restores settings left behind by killed programs. Returns how many were restored, or an error
+/// code.
 #[unsafe(no_mangle)]
 pub extern "C" fn nf_restore() -> c_int {
-    guard(|| told(isolate::restore()?))
+    guard(|| count_restored(isolate::restore()?))
 }
 
-/// How many settings are as they were; those that are not are a failure.
-fn told(returned: Vec<Returned>) -> Result<c_int, Failure> {
+/// The number of restored settings; one that could not be restored is a failure.
+fn count_restored(returned: Vec<Returned>) -> Result<c_int, Failure> {
     let refused = returned.iter().filter_map(|one| match &one.fate {
         Fate::Refused(why) => {
-            Some(format!("{} is not {} again: {why}", one.setting, one.old))
+            Some(format!("failed to restore {} to {}: {why}", one.setting, one.old))
         }
         _ => None,
     });
@@ -280,18 +293,18 @@ fn wishes(options: Option<Options>) -> Result<Wishes, Failure> {
         | NF_KTHREADS
         | NF_PARTITION
         | NF_DMA_LATENCY;
-    known(options.wishes, all)?;
-    let is = |wish| options.wishes & wish != 0;
-    for (number, wish) in
+    known(options.flags, all)?;
+    let is = |flag| options.flags & flag != 0;
+    for (number, flag) in
         [(options.cpu, NF_ON_CPU), (options.dma_latency_us, NF_DMA_LATENCY)]
     {
-        if number != 0 && !is(wish) {
+        if number != 0 && !is(flag) {
             let text = "cpu needs NF_ON_CPU, and dma_latency_us NF_DMA_LATENCY";
             return Err(Failure::usage(text));
         }
     }
     if options.reserved != 0 {
-        return Err(Failure::usage("the field reserved is not zero"));
+        return Err(Failure::usage("the field reserved must be zero"));
     }
     Ok(Wishes {
         cpus: is(NF_ON_CPU).then(|| Cpu::new(options.cpu).into()),
@@ -304,16 +317,16 @@ fn wishes(options: Option<Options>) -> Result<Wishes, Failure> {
     })
 }
 
-fn known(wishes: u32, all: u32) -> Result<(), Failure> {
-    if wishes & !all == 0 {
+fn known(flags: u32, all: u32) -> Result<(), Failure> {
+    if flags & !all == 0 {
         return Ok(());
     }
-    Err(Failure::usage(format!("nothing is called {:#x} here", wishes & !all)))
+    Err(Failure::usage(format!("unknown flags: {:#x}", flags & !all)))
 }
 
-fn priority_of(wishes: u32, priority: c_int) -> Result<Option<u8>, Failure> {
+fn priority_of(flags: u32, priority: c_int) -> Result<Option<u8>, Failure> {
     let refuse = |text: &str| Err(Failure::usage(text));
-    match (wishes & NF_FIFO != 0, u8::try_from(priority)) {
+    match (flags & NF_FIFO != 0, u8::try_from(priority)) {
         (false, Ok(0)) => Ok(None),
         (false, _) => refuse("a priority needs NF_FIFO"),
         (true, Ok(0)) => Ok(Some(isolate::highest_priority())),
@@ -324,7 +337,7 @@ fn priority_of(wishes: u32, priority: c_int) -> Result<Option<u8>, Failure> {
 
 fn late(cpu: Cpu, entry: &Entry) -> Failure {
     let kept_by = match &entry.kept_by {
-        Ok(kept_by) => words(kept_by),
+        Ok(kept_by) => causes(kept_by),
         Err(why) => chain(why),
     };
     let ms = entry.waited.get() / 1_000_000;
@@ -332,15 +345,11 @@ fn late(cpu: Cpu, entry: &Entry) -> Failure {
     Failure::new(NF_LATE, text)
 }
 
-fn words(kept_by: &KeptBy) -> String {
+fn causes(kept_by: &KeptBy) -> String {
     let each =
-        kept_by.iter().map(|(what, times)| format!("{what} kept it {times} times"));
+        kept_by.iter().map(|(what, times)| format!("{what} prevented it {times} times"));
     let each: Vec<String> = each.collect();
-    if each.is_empty() {
-        "the kernel does not say why".to_owned()
-    } else {
-        each.join(", ")
-    }
+    if each.is_empty() { "cause unknown".to_owned() } else { each.join(", ") }
 }
 
 fn lines(refused: &[isolate::Error]) -> String {

@@ -1,18 +1,15 @@
-//! The C ABI: `noisefloor.h`, and `tif_helper.h` for programs written for Intel's TIF.
+//! The C API of noisefloor: `libnoisefloor` and `noisefloor.h`.
 //!
-//! What C programs read about a function is its comment here: the headers are made of it
-//! (`cargo xtask header`). Here is no logic: numbers and pointers become what the rooms know,
-//! and back. A panic ends at the border and is [`code::NF_BUG`] there.
+//! The comment of each function here is its documentation in the header (`cargo xtask header`).
+//! There is no logic here: arguments become what the rooms take, and results become numbers and
+//! texts. A panic ends in `ffi::guard` and becomes `NF_BUG`.
 //!
-//! A handle is a number that looks like a pointer and is looked up, never followed: one that
-//! was released, or never was, is refused.
+//! A handle is a number in the shape of a pointer. It is looked up and never dereferenced: one
+//! that was released or made up is refused.
 
-mod at_exit;
-pub mod code;
+pub mod error;
 pub mod gaps;
-pub mod guard;
 mod handle;
 pub mod isolation;
 mod layout;
-pub mod tif;
 pub mod version;

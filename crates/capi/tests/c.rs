@@ -1,10 +1,12 @@
-//! The C ABI as C and C++ programs see it: they are compiled against the headers with every
-//! warning an error, linked with the shared library and with the static one, and run.
+//! The C libraries as C and C++ programs see them: the programs are compiled against the headers
+//! with warnings as errors, linked with the shared libraries or the static ones, and run.
 //!
-//! The programs check themselves; here is what takes more than one of them.
+//! The programs check themselves; what takes more than one of them is checked here. A program is
+//! linked with the libraries whose headers it includes.
 #![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
+use std::collections::BTreeSet;
 use std::env;
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -16,6 +18,68 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tempfile::TempDir;
 
 const RT_RUNTIME: &str = "/proc/sys/kernel/sched_rt_runtime_us";
+
+/// A C library.
+struct Library {
+    name: &'static str,
+    header: &'static str,
+    /// The folder of its crate, from that of this one.
+    folder: &'static str,
+}
+
+const NOISEFLOOR: Library =
+    Library { name: "noisefloor", header: "noisefloor.h", folder: "." };
+const TIF: Library = Library { name: "tif", header: "tif_helper.h", folder: "../tif" };
+
+impl Library {
+    /// Those whose headers a C program includes.
+    fn used_by(program: &str) -> Vec<Self> {
+        let is_used = |library: &Self| {
+            program.contains(&format!("\"{}\"", library.header))
+                || program.contains(&format!("<{}>", library.header))
+        };
+        [NOISEFLOOR, TIF].into_iter().filter(is_used).collect()
+    }
+
+    fn folder(&self) -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join(self.folder)
+    }
+
+    /// The file that cargo has built beside this program.
+    fn file(&self, ending: &str) -> PathBuf {
+        let folder = env::current_exe().unwrap().parent().unwrap().to_owned();
+        let name = format!("lib{}.{ending}", self.name);
+        let found = [folder.join(&name), folder.join("..").join(&name)];
+        found.into_iter().find(|file| file.exists()).unwrap()
+    }
+
+    /// The functions that its header declares.
+    fn declared(&self) -> BTreeSet<String> {
+        let file = self.folder().join("include").join(self.header);
+        let text = fs::read_to_string(file).unwrap();
+        let is_function = |line: &&str| !line.starts_with(' ') && line.ends_with(");");
+        let before =
+            text.lines().filter(is_function).filter_map(|line| line.split('(').next());
+        let names = before.filter_map(|line| line.rsplit([' ', '*']).next());
+        names.map(str::to_owned).collect()
+    }
+
+    /// The global symbols that a file of the library defines; `None`, and why, where there is no
+    /// `nm`.
+    fn defined(&self, ending: &str, option: &str) -> Option<BTreeSet<String>> {
+        let mut nm = Command::new("nm");
+        let nm = nm.args(["-P", "--defined-only", option]).arg(self.file(ending));
+        let Ok(output) = nm.output() else {
+            println!("skipped: exports: there is no nm");
+            return None;
+        };
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let lines = text(&output.stdout);
+        let words = lines.lines().filter_map(|line| line.split_once(' '));
+        Some(words.map(|(name, _)| name.to_owned()).collect())
+    }
+}
+
 /// How a program is compiled and linked.
 #[derive(Debug, Clone, Copy)]
 enum Way {
@@ -57,26 +121,33 @@ impl Built {
     fn new(source: &str, way: Way) -> Option<Self> {
         let mut compiler = way.compiler(source)?;
         let folder = tempfile::tempdir().unwrap();
-        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-        compiler.arg("-I").arg(here.join("include"));
-        compiler.arg(here.join("tests/programs").join(source)).args(["-x", "none"]);
-        compiler.arg("-o").arg(folder.path().join("program"));
+        let file = NOISEFLOOR.folder().join("tests/programs").join(source);
+        let libraries = Library::used_by(&fs::read_to_string(&file).unwrap());
+        for library in &libraries {
+            compiler.arg("-I").arg(library.folder().join("include"));
+        }
+        compiler.arg(file).args(["-x", "none", "-o"]).arg(folder.path().join("program"));
         match way {
-            Way::StaticC => compiler.args(static_libraries(folder.path(), source)?),
+            Way::StaticC => {
+                compiler.args(static_libraries(&libraries, folder.path(), source)?)
+            }
             Way::WhollyStaticC if !has_static_libc() => {
                 println!("skipped: {source}: there is no libc.a");
                 return None;
             }
             Way::WhollyStaticC => {
-                let libraries = static_libraries(folder.path(), source)?;
+                let libraries = static_libraries(&libraries, folder.path(), source)?;
                 compiler.arg("-static").args(libraries)
             }
             Way::SharedC | Way::SharedCpp => {
-                for name in ["libnoisefloor.so", "libnoisefloor.so.0"] {
-                    symlink(library("libnoisefloor.so"), folder.path().join(name))
-                        .unwrap();
+                for library in &libraries {
+                    for ending in ["so", "so.0"] {
+                        let name = format!("lib{}.{ending}", library.name);
+                        symlink(library.file("so"), folder.path().join(name)).unwrap();
+                    }
+                    compiler.arg(format!("-l{}", library.name));
                 }
-                compiler.arg("-L").arg(folder.path()).args(["-lnoisefloor", "-pthread"])
+                compiler.arg("-L").arg(folder.path()).arg("-pthread")
             }
         };
         let output = compiler.output().unwrap();
@@ -115,30 +186,33 @@ fn has_static_libc() -> bool {
     asked.is_ok_and(|output| text(&output.stdout).contains('/'))
 }
 
-/// What `pkg-config` says of the static library, installed into that folder; `None`, and why,
-/// where there is no `pkg-config`.
-fn static_libraries(prefix: &Path, test: &str) -> Option<Vec<String>> {
+/// The linker's arguments for static libraries by `pkg-config`, which are installed into that
+/// folder; `None`, and why, where there is no `pkg-config`.
+fn static_libraries(
+    libraries: &[Library],
+    prefix: &Path,
+    test: &str,
+) -> Option<Vec<String>> {
     let lib = prefix.join("lib");
     fs::create_dir(&lib).unwrap();
-    symlink(library("libnoisefloor.a"), lib.join("libnoisefloor.a")).unwrap();
-    let template = include_str!("../noisefloor.pc.in");
-    let described = template.replace("@PREFIX@", prefix.to_str().unwrap());
-    fs::write(lib.join("noisefloor.pc"), described.replace("@VERSION@", "1")).unwrap();
-    let mut asked = Command::new("pkg-config");
-    asked.env("PKG_CONFIG_PATH", &lib).args(["--static", "--libs", "noisefloor"]);
-    let Ok(output) = asked.output() else {
+    for library in libraries {
+        let name = library.name;
+        symlink(library.file("a"), lib.join(format!("lib{name}.a"))).unwrap();
+        let template = library.folder().join(format!("{name}.pc.in"));
+        let text = fs::read_to_string(template).unwrap();
+        let text = text.replace("@PREFIX@", prefix.to_str().unwrap());
+        fs::write(lib.join(format!("{name}.pc")), text.replace("@VERSION@", "1"))
+            .unwrap();
+    }
+    let mut pkg_config = Command::new("pkg-config");
+    pkg_config.env("PKG_CONFIG_PATH", &lib).args(["--static", "--libs"]);
+    let names = libraries.iter().map(|library| library.name);
+    let Ok(output) = pkg_config.args(names).output() else {
         println!("skipped: {test}: there is no pkg-config");
         return None;
     };
     assert!(output.status.success(), "{}", text(&output.stderr));
     Some(text(&output.stdout).split_whitespace().map(str::to_owned).collect())
-}
-
-/// A library that cargo has built beside this program.
-fn library(name: &str) -> PathBuf {
-    let folder = env::current_exe().unwrap().parent().unwrap().to_owned();
-    let found = [folder.join(name), folder.join("..").join(name)];
-    found.into_iter().find(|file| file.exists()).unwrap()
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -150,16 +224,31 @@ fn checks_itself(source: &str, ways: &[Way], arguments: &[&str]) {
     for way in ways {
         let Some(built) = Built::new(source, *way) else { continue };
         let output = built.run(arguments);
-        let told = text(&output.stdout);
-        assert!(output.status.success(), "{way:?}: {told}{}", text(&output.stderr));
-        // Also what it could not check here, and why.
-        print!("{told}");
+        let report = text(&output.stdout);
+        assert!(output.status.success(), "{way:?}: {report}{}", text(&output.stderr));
+        // Includes what it skipped, and why.
+        print!("{report}");
         assert!(built.journal_is_empty(), "{way:?}");
     }
 }
 
-/// Check that a C program takes a CPU, measures, reads the same quantiles that it counts
-/// itself, and has everything back; shared, static, and wholly static.
+/// Check that each shared library exports the functions of its header and nothing else: those of
+/// libnoisefloor all have its prefix, and neither library, shared or static, has the other's.
+#[test]
+fn exports() {
+    assert!(NOISEFLOOR.declared().iter().all(|name| name.starts_with("nf_")));
+    for (library, other) in [(NOISEFLOOR, TIF), (TIF, NOISEFLOOR)] {
+        let Some(exported) = library.defined("so", "-D") else { return };
+        assert_eq!(exported, library.declared());
+        assert!(!exported.is_empty());
+        let Some(defined) = library.defined("a", "-g") else { return };
+        assert!(defined.is_superset(&library.declared()));
+        assert!(defined.is_disjoint(&other.declared()));
+    }
+}
+
+/// Check that a C program enters a CPU, measures, reads the same quantiles that it counts itself,
+/// and is as it was afterwards; shared, static, and wholly static.
 #[test]
 fn measured() {
     let version = [env!("CARGO_PKG_VERSION")];
@@ -173,7 +262,7 @@ fn threads() {
     checks_itself("threads.cpp", &[Way::SharedCpp], &[]);
 }
 
-/// Check that what makes no sense is refused, in C and in C++.
+/// Check that usage errors are refused, in C and in C++.
 #[test]
 fn misuse() {
     let ways = [Way::SharedC, Way::WhollyStaticC, Way::SharedCpp];
@@ -187,13 +276,14 @@ fn tif_style() {
     checks_itself("tif_style.c", &ways, &[]);
 }
 
-/// The machine's own setting, for one test at a time; `None` where it cannot be changed.
+/// The machine's setting, for one test at a time.
 struct Throttling {
     before: String,
     _turn: MutexGuard<'static, ()>,
 }
 
 impl Throttling {
+    /// `None`, and why, where it cannot be changed.
     fn of(test: &str) -> Option<(Self, Built)> {
         static TURN: Mutex<()> = Mutex::new(());
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -220,14 +310,14 @@ impl Throttling {
 
 impl Drop for Throttling {
     fn drop(&mut self) {
-        // Whatever a test that failed has left.
+        // A failed test may have left it changed.
         if !self.is_as_before() {
             let _ = fs::write(RT_RUNTIME, &self.before);
         }
     }
 }
 
-/// Starts a program that waits, and returns when it has entered.
+/// Starts a program that waits; returns once it has entered.
 fn waiting(built: &Built) -> Child {
     let mut program = built.command(&["wait"]);
     let mut child = program.stdout(Stdio::piped()).spawn().unwrap();
@@ -237,20 +327,23 @@ fn waiting(built: &Built) -> Child {
     child
 }
 
-/// Check that what a program changed is as it was when it ends without a word, by returning
-/// from main, and whichever of the headers it used.
+/// Check that what a program changed is restored when it returns from main without restoring it:
+/// with the functions of either library, of two that are linked, shared or static.
 #[test]
 fn left_by_returning() {
-    let Some((throttling, built)) = Throttling::of("left_by_returning") else { return };
-    for how in ["exit", "isolate"] {
-        let lines = built.lines(&[how]);
-        assert_eq!(lines[0], format!("began {}", throttling.before));
-        assert!(lines[1].ends_with(" -1"), "{lines:?}");
-        assert!(throttling.is_as_before() && built.journal_is_empty(), "{how}");
+    let Some((throttling, _)) = Throttling::of("left_by_returning") else { return };
+    for way in [Way::SharedC, Way::StaticC] {
+        let Some(built) = Built::new("enters.c", way) else { continue };
+        for how in ["exit", "isolate"] {
+            let lines = built.lines(&[how]);
+            assert_eq!(lines[0], format!("began {}", throttling.before));
+            assert!(lines[1].ends_with(" -1"), "{lines:?}");
+            assert!(throttling.is_as_before() && built.journal_is_empty(), "{how}");
+        }
     }
 }
 
-/// Check that the program in the documentation is one that compiles, runs, and leaves nothing.
+/// Check that the program in the documentation compiles, runs, and leaves no setting changed.
 #[test]
 fn example() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -260,13 +353,13 @@ fn example() {
     let Some((throttling, _)) = Throttling::of("example") else { return };
     let Some(built) = Built::new("example.c", Way::SharedC) else { return };
     let output = built.run(&[]);
-    let told = text(&output.stdout);
-    assert!(output.status.success(), "{told}{}", text(&output.stderr));
-    assert!(told.contains(" lost "), "{told}{}", text(&output.stderr));
+    let report = text(&output.stdout);
+    assert!(output.status.success(), "{report}{}", text(&output.stderr));
+    assert!(report.contains(" lost "), "{report}{}", text(&output.stderr));
     assert!(throttling.is_as_before() && built.journal_is_empty());
 }
 
-/// Check that nohz_enter is counted, and that nohz_exit too often does no harm.
+/// Check that calls of nohz_enter are counted, and that an extra nohz_exit does nothing.
 #[test]
 fn entered_twice() {
     let Some((throttling, built)) = Throttling::of("entered_twice") else { return };
@@ -283,7 +376,7 @@ fn entered_twice() {
     assert!(throttling.is_as_before() && built.journal_is_empty());
 }
 
-/// Check that a handler of SIGINT may end it, as those of TIF's programs do.
+/// Check that a handler of SIGINT may call nohz_exit, as in programs written for TIF.
 #[test]
 fn ended_by_a_handler() {
     let Some((throttling, built)) = Throttling::of("ended_by_a_handler") else { return };
@@ -294,8 +387,7 @@ fn ended_by_a_handler() {
     assert!(throttling.is_as_before() && built.journal_is_empty());
 }
 
-/// Check that a child that ends, by exit and having called nohz_exit, changes nothing for its
-/// parent.
+/// Check that a child that calls nohz_exit and exit changes nothing for its parent.
 #[test]
 fn forked() {
     let Some((throttling, built)) = Throttling::of("forked") else { return };
@@ -304,7 +396,7 @@ fn forked() {
     assert!(throttling.is_as_before() && built.journal_is_empty());
 }
 
-/// Check that what a program left that was killed is put back by the next one that asks.
+/// Check that settings left behind by a killed program are restored by the next one.
 #[test]
 fn killed() {
     let Some((throttling, built)) = Throttling::of("killed") else { return };
@@ -318,8 +410,8 @@ fn killed() {
     assert_eq!(built.lines(&["restore"]), ["restored 0 "]);
 }
 
-/// Check that of two processes the last one puts back what was there before the first, and
-/// that one that is killed is not waited for.
+/// Check that the last of two processes restores what the first one found, even if one of them is
+/// killed.
 #[test]
 fn two_processes() {
     let Some((throttling, built)) = Throttling::of("two_processes") else { return };

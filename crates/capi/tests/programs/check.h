@@ -1,4 +1,4 @@
-/* What the programs check: a condition that does not hold ends them, and says which it was. */
+/* A check of a test program: ends the program with a message if the condition is false. */
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -8,7 +8,7 @@
 #define CHECK(condition)                                                                \
     do {                                                                                \
         if (!(condition)) {                                                             \
-            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);     \
+            fprintf(stderr, "%s:%d: check failed: %s\n", __FILE__, __LINE__, #condition);     \
             exit(1);                                                                    \
         }                                                                               \
     } while (0)

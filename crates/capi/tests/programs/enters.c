@@ -1,6 +1,6 @@
 /*
- * Lets real-time threads have all the time, and ends as it is told to. Each step says what
- * sched_rt_runtime_us is then.
+ * Disables real-time throttling with either library, and ends in the way that its argument names.
+ * Each step prints sched_rt_runtime_us.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "noisefloor.h"
 #include "tif_helper.h"
 
-static void tell(const char *step)
+static void report(const char *step)
 {
     char text[32] = "?";
     FILE *file = fopen("/proc/sys/kernel/sched_rt_runtime_us", "r");
@@ -30,17 +30,17 @@ static void on_signal(int number)
 {
     (void)number;
     nohz_exit();
-    tell("exited");
+    report("exited");
     exit(0);
 }
 
 static void enter(void)
 {
     if (nohz_enter() != 0) {
-        printf("refused %s\n", nf_last_error());
+        printf("refused %s\n", tif_last_error());
         exit(3);
     }
-    tell("entered");
+    report("entered");
 }
 
 static void isolate(void)
@@ -50,15 +50,15 @@ static void isolate(void)
 
     memset(&options, 0, sizeof(options));
     options.size = sizeof(options);
-    options.wishes = NF_UNTHROTTLED;
+    options.flags = NF_UNTHROTTLED;
     if (nf_isolate(&options, &isolation) != NF_OK || nf_done(isolation) == 0) {
         printf("refused %s\n", nf_last_error());
         exit(3);
     }
-    tell("isolated");
+    report("isolated");
 }
 
-/* A child that ends takes nothing away from its parent. */
+/* A child that ends restores nothing of its parent's. */
 static void fork_one(void)
 {
     pid_t child = fork();
@@ -69,7 +69,7 @@ static void fork_one(void)
     }
     if (child < 0 || waitpid(child, NULL, 0) != child)
         exit(1);
-    tell("forked");
+    report("forked");
 }
 
 int main(int argc, char **argv)
@@ -82,7 +82,7 @@ int main(int argc, char **argv)
         printf("restored %d %s\n", restored, restored < 0 ? nf_last_error() : "");
         return 0;
     }
-    tell("began");
+    report("began");
     signal(SIGINT, on_signal);
     if (strcmp(how, "isolate") == 0)
         isolate();
@@ -91,10 +91,10 @@ int main(int argc, char **argv)
     if (strcmp(how, "twice") == 0) {
         enter();
         nohz_exit();
-        tell("once");
+        report("once");
         nohz_exit();
         nohz_exit();
-        tell("exited");
+        report("exited");
         enter();
     }
     if (strcmp(how, "fork") == 0)

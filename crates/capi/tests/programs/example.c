@@ -8,7 +8,7 @@ static void fail(const char *what)
 
 int main(void)
 {
-    nf_options options = { .size = sizeof(options), .wishes = NF_UNTHROTTLED };
+    nf_options options = { .size = sizeof(options), .flags = NF_UNTHROTTLED };
     nf_summary summary = { .size = sizeof(summary) };
     nf_isolation *cpu;
     nf_gaps *gaps;

@@ -1,9 +1,9 @@
 /*
- * Programs in the manner of TIF's that SIGINT ends at any moment, while they enter and exit over
- * and over, as often as the argument says. Every other one handles the signal and exits; the
- * others end at once. Half of each are interrupted after the setting was changed. Before each,
- * sched_rt_runtime_us has another value, which is there again afterwards, at the latest when
- * nf_restore() was called.
+ * Programs written for TIF that SIGINT ends at any moment, while they enter and exit in a loop. The
+ * argument is the number of programs. Every other one handles the signal and exits; the others end
+ * at once. Half of each are interrupted after the setting was changed. Before each,
+ * sched_rt_runtime_us is set to another value, which is restored afterwards, at the latest by
+ * nf_restore().
  */
 #include <signal.h>
 #include <stdio.h>

@@ -1,7 +1,6 @@
 /*
- * A thread takes a CPU, waits for its tick, measures what it loses, and is as it was after
- * that; what the library says is checked with the kernel's own word, another clock, and by
- * counting.
+ * A thread enters an isolated CPU, waits for its tick to stop, measures OS noise, and leaves. The
+ * results are checked against system calls, another clock, and quantiles found by counting.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -97,7 +96,7 @@ static void wait_for_the_tick(nf_isolation *isolation)
     }
 }
 
-/* The length that so many millionths of all lengths do not exceed, found by counting. */
+/* A quantile of the lengths, found by counting. */
 static uint64_t counted(const uint64_t *sorted, uint64_t count, uint32_t millionths)
 {
     uint64_t at = 0;
@@ -125,29 +124,29 @@ static void measure(void)
     /* The counter's frequency is known better after the loop than before it. */
     CHECK(summary.elapsed_ns >= DURATION_NS / 10 * 9 && summary.elapsed_ns <= wall);
     CHECK(summary.loop_ns > 0 && summary.threshold_ns > summary.loop_ns);
-    CHECK(summary.kept <= summary.gaps && summary.noise_ns <= summary.elapsed_ns);
+    CHECK(summary.stored <= summary.gaps && summary.noise_ns <= summary.elapsed_ns);
 
-    lengths = calloc(summary.kept + 1, sizeof(*lengths));
+    lengths = calloc(summary.stored + 1, sizeof(*lengths));
     CHECK(lengths != NULL);
-    for (i = 0; i < summary.kept; i++) {
+    for (i = 0; i < summary.stored; i++) {
         CHECK(nf_gap(gaps, i, &start, &lengths[i]) == NF_OK);
         CHECK(start >= before && start + lengths[i] <= summary.elapsed_ns);
         before = start + lengths[i];
         sum += lengths[i];
     }
     CHECK(nf_gap(gaps, i, &start, NULL) == NF_NOTHING);
-    CHECK(summary.kept != summary.gaps || sum == summary.noise_ns);
+    CHECK(summary.stored != summary.gaps || sum == summary.noise_ns);
 
-    qsort(lengths, summary.kept, sizeof(*lengths), by_length);
+    qsort(lengths, summary.stored, sizeof(*lengths), by_length);
     for (i = 0; i < sizeof(asked) / sizeof(*asked); i++) {
         int code = nf_quantile(gaps, asked[i], &found);
 
-        if (summary.kept == 0)
+        if (summary.stored == 0)
             CHECK(code == NF_NOTHING);
         else
-            CHECK(code == NF_OK && found == counted(lengths, summary.kept, asked[i]));
+            CHECK(code == NF_OK && found == counted(lengths, summary.stored, asked[i]));
     }
-    CHECK(summary.kept != summary.gaps || summary.kept == 0 || found == summary.max_ns);
+    CHECK(summary.stored != summary.gaps || summary.stored == 0 || found == summary.max_ns);
     printf("%lu gaps, %lu ns of %lu ns\n", (unsigned long)summary.gaps,
            (unsigned long)summary.noise_ns, (unsigned long)summary.elapsed_ns);
     free(lengths);

@@ -1,6 +1,6 @@
 /*
- * Everything that a program can do wrong is refused, and named; nothing is followed that is
- * not there.
+ * Each usage error is refused, with a text that names it; no invalid handle or pointer is
+ * dereferenced.
  */
 #include <string.h>
 
@@ -52,9 +52,9 @@ static void options(void)
     asked.size = sizeof(asked) - 1;
     REFUSED(nf_isolate(&asked, &isolation), "sizeof");
     asked.size = sizeof(asked);
-    asked.wishes = 1u << 31;
+    asked.flags = 1u << 31;
     REFUSED(nf_isolate(&asked, &isolation), "0x80000000");
-    asked.wishes = 0;
+    asked.flags = 0;
     asked.cpu = 1;
     REFUSED(nf_isolate(&asked, &isolation), "NF_ON_CPU");
     asked.cpu = 0;
@@ -64,7 +64,7 @@ static void options(void)
     asked.reserved = 1;
     REFUSED(nf_isolate(&asked, &isolation), "reserved");
     asked.reserved = 0;
-    asked.wishes = NF_ON_CPU;
+    asked.flags = NF_ON_CPU;
     asked.cpu = 4000000000u;
     CHECK(nf_isolate(&asked, &isolation) == NF_NO_CPU);
     CHECK(isolation == NULL);
@@ -108,7 +108,7 @@ static void numbers(void)
     CHECK(nf_gaps_free(gaps) == NF_OK);
 }
 
-/* What programs were compiled with stays as it is. */
+/* The sizes of structs are part of the ABI. */
 static void sizes(void)
 {
     nf_options asked;

@@ -1,6 +1,6 @@
 /*
- * An isolated partition of CPU 1, and where the workers of unbound workqueues may run before it and
- * after. Says whether the partition was made, or why not.
+ * An isolated partition of CPU 1, and the affinity of the workers of unbound workqueues before and
+ * after it. Prints whether the partition was made, or why not.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 static unsigned long before[MOST], after[MOST];
 
-/* The first word of a process's affinity mask, where it is such a worker; else 0. */
+/* The first word of the affinity mask of such a worker; 0 for other processes. */
 static unsigned long mask_of(const char *pid)
 {
     char path[300], line[256];
@@ -62,7 +62,7 @@ int main(void)
     workers = look(before);
     memset(&options, 0, sizeof(options));
     options.size = sizeof(options);
-    options.wishes = NF_ON_CPU | NF_PARTITION;
+    options.flags = NF_ON_CPU | NF_PARTITION;
     options.cpu = 1;
     if (nf_isolate(&options, &isolation) != NF_OK) {
         printf("refused %s\n", nf_last_error());

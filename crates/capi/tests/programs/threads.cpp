@@ -1,4 +1,4 @@
-// Threads: each has its own last error, one at a time has a CPU, and any of them may let it go.
+// Threads: each has its own last error, one at a time enters the CPU, and any may leave for it.
 #include <sched.h>
 
 #include <cstring>
@@ -42,7 +42,7 @@ static void one_at_a_time(nf_isolation *isolation)
     });
     other.join();
     CHECK(std::string(nf_last_error()).empty());
-    // The thread that had it has ended.
+    // The thread that had entered has ended.
     CHECK(nf_leave(isolation) == NF_OK);
 }
 

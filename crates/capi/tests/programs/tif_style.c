@@ -1,6 +1,6 @@
 /*
- * A program as people wrote them for TIF: nothing but its header, and a thread of its own for
- * the work. What differs from machine to machine is told, not checked.
+ * A program as written for TIF: it includes nothing but its header, and has a thread of its own for
+ * the work. What differs from machine to machine is printed, not checked.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

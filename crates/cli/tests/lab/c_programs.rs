@@ -1,7 +1,7 @@
 //! C programs in guests, linked with static libraries only: what they change is as it was.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -17,12 +17,13 @@ const LONG: Duration = Duration::from_secs(1_800);
 /// A guest with a CPU whose tick can stop.
 const NOHZ_FULL: &str = "nohz_full=1 isolcpus=1 rcu_nocbs=1";
 
-/// A program of the room `capi`; `None`, and why, where it cannot be made.
+/// A C program of `capi`'s tests, with both C libraries; `None`, and why, where it cannot be built.
 fn built(name: &str) -> Option<Vec<u8>> {
     let folder = tempfile::tempdir().unwrap();
     let capi = Path::new(env!("CARGO_MANIFEST_DIR")).join("../capi");
-    let library: PathBuf = Path::new(TOOL).with_file_name("deps/libnoisefloor.a");
-    if !library.exists() {
+    let libraries = ["deps/libnoisefloor.a", "deps/libtif.a"]
+        .map(|library| Path::new(TOOL).with_file_name(library));
+    if !libraries.iter().all(|library| library.exists()) {
         println!("skipped: {name}: not built: cargo test -p capi --no-run");
         return None;
     }
@@ -30,8 +31,8 @@ fn built(name: &str) -> Option<Vec<u8>> {
         (format!("tests/programs/{name}.c"), folder.path().join(name));
     let mut compiler = Command::new("cc");
     compiler.args(["-static", "-O1", "-Wall", "-Wextra", "-Werror", "-I"]);
-    compiler.arg(capi.join("include")).arg(capi.join(source));
-    compiler.arg(library).args(["-lm", "-o"]).arg(&program);
+    compiler.arg(capi.join("include")).arg("-I").arg(capi.join("../tif/include"));
+    compiler.arg(capi.join(source)).args(libraries).args(["-lm", "-o"]).arg(&program);
     if compiler.output().is_ok_and(|output| output.status.success()) {
         return Some(fs::read(program).unwrap());
     }

@@ -1,26 +1,29 @@
-//! The seven functions of Intel's Thread Isolation Framework, for programs written for it.
+//! `libtif`: the seven functions of Intel's Thread Isolation Framework (TIF), for programs
+//! written for it, and one that returns the last error.
+//!
+//! A library of its own, since the names of these functions have no prefix: programs that link
+//! `libnoisefloor` have those names for themselves. The comment of each function is its
+//! documentation in `tif_helper.h` (`cargo xtask header`).
 
-use std::ffi::{c_int, c_long};
+use std::ffi::{c_char, c_int, c_long};
 use std::sync::Mutex;
 
 use facts::{Facts, Root};
+use ffi::code::{NF_JOURNAL, NF_PRIVILEGE, NF_SYSTEM};
+use ffi::{AtExit, Failure, caught, facts, guard, lock, note, patient_lock};
 use isolate::{Isolation, Wait};
 use units::{Cpu, Nanos};
 
-use crate::at_exit;
-use crate::code::{Failure, NF_JOURNAL, NF_PRIVILEGE, NF_SYSTEM};
-use crate::gaps::facts;
-use crate::guard::{caught, guard, note};
-use crate::handle::{lock, patient_lock};
-
-/// What nohz_wait returns where the tick goes on.
+/// What `nohz_wait` returns where the tick does not stop.
 const NOT_ENTERED: c_long = -1;
-/// What nohz_wait returns where the kernel cannot stop it, or does not say.
+/// What `nohz_wait` returns where the kernel cannot stop it, or does not say.
 const NO_SUPPORT: c_long = -2;
 
-/// This process's real-time threads have all the time of their CPUs.
+/// The calls of `nohz_enter` by this process, and what they changed.
 static ENTERED: Mutex<Entered> =
     Mutex::new(Entered { process: 0, times: 0, isolation: None });
+
+static AT_EXIT: AtExit = AtExit::new(restore);
 
 struct Entered {
     process: u32,
@@ -28,10 +31,11 @@ struct Entered {
     isolation: Option<Isolation>,
 }
 
-/// Waits until the tick has stopped on the calling thread's CPU, at most usecs microseconds; with
-/// 0 or less it looks once. If forced is not 0, the thread leaves the CPU now and then and comes
-/// back, so that the kernel tries again. Returns 0 as soon as the tick has stopped, -1 where it
-/// has not in time, -2 where this kernel does not support it.
+/// Waits until the tick has stopped on the CPU of the calling thread, for at most usecs
+/// microseconds; with 0 or less it checks once. If forced is not 0, the thread repeatedly leaves
+/// the CPU for a moment and returns, so that the kernel tries again to stop the tick. Returns 0
+/// as soon as the tick has stopped, -1 if it did not stop in time, -2 if this kernel does not
+/// support it.
 #[unsafe(no_mangle)]
 pub extern "C" fn nohz_wait(usecs: c_long, forced: c_int) -> c_long {
     let limit = Nanos::from_micros(u64::try_from(usecs).unwrap_or(0));
@@ -39,7 +43,7 @@ pub extern "C" fn nohz_wait(usecs: c_long, forced: c_int) -> c_long {
     let waited = caught(|| {
         let facts = facts();
         let unknown =
-            || Failure::new(NF_SYSTEM, "the kernel does not say which CPU this is");
+            || Failure::new(NF_SYSTEM, "failed to read the number of the current CPU");
         let cpu = isolate::current_cpu().ok_or_else(unknown)?;
         Ok(isolate::reach_nohz(&wait, &isolate::others(cpu, facts), facts)?)
     });
@@ -53,37 +57,37 @@ pub extern "C" fn nohz_wait(usecs: c_long, forced: c_int) -> c_long {
     }
 }
 
-/// Lets real-time threads have all the time of the CPUs whose tick can stop, for all programs,
-/// until nohz_exit() was called as often as this, or the process ends. Call it before threads
-/// take their CPUs. Returns 0, or -1 with errno set.
+/// Disables real-time throttling, machine-wide, and the fair server on the CPUs whose tick can
+/// stop, until nohz_exit() has been called as often as this function, or the process ends. Call
+/// it before threads are pinned to their CPUs. Returns 0, or -1 with errno set.
 ///
-/// The setting is written down on disk before it is changed: after SIGKILL it is put back by
-/// the next program that uses this library, or by `noisefloor restore`.
+/// Each setting is recorded on disk before it is changed: after SIGKILL it is restored by the
+/// next program that uses this library or libnoisefloor, or by `noisefloor restore`.
 #[unsafe(no_mangle)]
 pub extern "C" fn nohz_enter() -> c_int {
     zero_or_errno(guard(|| {
-        at_exit::register()?;
-        let mut entered = lock(&ENTERED);
-        entered.enter()?;
+        AT_EXIT.register()?;
+        lock(&ENTERED).enter()?;
         Ok(0)
     }))
 }
 
-/// Puts back what nohz_enter() found, when it was called as often. Does nothing where
-/// nohz_enter() has failed.
+/// Restores what nohz_enter() changed, once it has been called as often as nohz_enter(). Does
+/// nothing if nohz_enter() failed.
 #[unsafe(no_mangle)]
 pub extern "C" fn nohz_exit() {
     guard(|| {
-        // A signal handler may have come in between nohz_enter() on this very thread.
+        // In a signal handler that interrupted nohz_enter() on this thread, the lock is held.
         let Some(mut entered) = patient_lock(&ENTERED) else { return Ok(0) };
-        let gone = entered.leave();
-        gone.map_or(Ok(Vec::new()), Isolation::end)?;
+        let unused = entered.leave();
+        unused.map_or(Ok(Vec::new()), Isolation::end)?;
         Ok(0)
     });
 }
 
-/// Gives a thread SCHED_FIFO at the highest priority; what it starts is ordinary. pid is the
-/// thread's number, 0 for the calling one. Returns 0, or -1 with errno set.
+/// Sets a thread's policy to SCHED_FIFO with the highest priority; its children get SCHED_OTHER
+/// (SCHED_RESET_ON_FORK). pid is the thread ID, 0 for the calling thread. Returns 0, or -1 with
+/// errno set.
 #[unsafe(no_mangle)]
 pub extern "C" fn set_sched_fifo(pid: c_int) -> c_int {
     by_kernel(|| {
@@ -93,8 +97,8 @@ pub extern "C" fn set_sched_fifo(pid: c_int) -> c_int {
     })
 }
 
-/// Lets a thread run on that CPU only. pid is the thread's number, 0 for the calling one. Returns
-/// 0, or -1 with errno set.
+/// Sets a thread's CPU affinity to one CPU. pid is the thread ID, 0 for the calling thread.
+/// Returns 0, or -1 with errno set.
 #[unsafe(no_mangle)]
 pub extern "C" fn set_cpu_affinity(cpu: c_int, pid: c_int) -> c_int {
     by_kernel(|| {
@@ -105,14 +109,15 @@ pub extern "C" fn set_cpu_affinity(cpu: c_int, pid: c_int) -> c_int {
     })
 }
 
-/// The first CPU but CPU 0 whose tick can stop (nohz_full=), or -1 where there is none.
+/// Returns the first CPU, other than CPU 0, whose tick can stop (nohz_full=), or -1 if there is
+/// none.
 #[unsafe(no_mangle)]
 pub extern "C" fn get_nohz_full_cpu() -> c_int {
     let first = caught(|| Ok(isolate::nohz_cpus(facts()).first()));
     first.ok().flatten().and_then(|cpu| c_int::try_from(cpu.get()).ok()).unwrap_or(-1)
 }
 
-/// 1 if the tick of that CPU can stop (nohz_full=) and it is not CPU 0, else 0.
+/// Returns 1 if the tick of that CPU can stop (nohz_full=) and it is not CPU 0, else 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn is_nohz_cpu(cpu: c_int) -> c_int {
     let number = u32::try_from(cpu);
@@ -122,18 +127,27 @@ pub extern "C" fn is_nohz_cpu(cpu: c_int) -> c_int {
     c_int::from(is == Ok(true))
 }
 
-/// What is left at the process's end.
-pub(crate) fn end() {
-    if let Some(mut entered) = patient_lock(&ENTERED) {
-        drop(entered.isolation.take());
-    }
+/// Why the last failed call of nohz_wait(), nohz_enter() or nohz_exit() on this thread failed, and
+/// what would help; empty if none has failed. The text is valid until the next failure. TIF has no
+/// such function.
+#[unsafe(no_mangle)]
+pub extern "C" fn tif_last_error() -> *const c_char {
+    ffi::last_error()
+}
+
+/// Restores settings at the end of the process. What fails stays in the journal.
+extern "C" fn restore() {
+    let _ = caught(|| {
+        drop(patient_lock(&ENTERED).and_then(|mut entered| entered.isolation.take()));
+        Ok(())
+    });
 }
 
 impl Entered {
     fn enter(&mut self) -> Result<(), Failure> {
         let process = std::process::id();
         if self.process != process {
-            // What a process that was forked finds here is its parent's.
+            // After fork(2), these are the settings of the parent.
             *self = Self { process, times: 0, isolation: None };
         }
         if self.times == 0 {
@@ -143,7 +157,7 @@ impl Entered {
         Ok(())
     }
 
-    /// What is not needed any more.
+    /// The isolation, once it is no longer used.
     fn leave(&mut self) -> Option<Isolation> {
         if self.process != std::process::id() {
             return None;
@@ -153,7 +167,7 @@ impl Entered {
     }
 }
 
-/// Where a part of it is refused, that is what `nf_last_error` says.
+/// Where only a part of it is refused, the reason is the last error.
 fn begin() -> Result<Isolation, Failure> {
     let isolation = Isolation::unthrottled(&Facts::read(&Root::live()))?;
     match (isolation.done(), isolation.refused()) {
@@ -166,7 +180,7 @@ fn begin() -> Result<Isolation, Failure> {
     }
 }
 
-/// A code as these functions return it.
+/// The return value for a code of [`guard`]: 0, or -1 with errno set.
 fn zero_or_errno(code: c_int) -> c_int {
     match code {
         0 => return 0,
@@ -189,6 +203,6 @@ fn by_kernel(work: impl FnOnce() -> Result<(), c_int>) -> c_int {
 }
 
 fn set_errno(number: c_int) {
-    // SAFETY: this thread's own errno, which is always there.
+    // SAFETY: the pointer is to this thread's own errno and always valid.
     unsafe { *libc::__errno_location() = number };
 }
