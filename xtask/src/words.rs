@@ -17,6 +17,7 @@ const CLEAN: &[&str] = &[
     "CONTRIBUTING.md",
     "README.md",
     "crates/cli/src",
+    "crates/counter/src",
     "docs",
     "examples",
     "fixtures/README.md",

@@ -1,5 +1,4 @@
-//! What is counted between the marks of a phase: instructions, interruptions and steps, and
-//! of which kinds these were.
+//! The counts between the marks of a phase: instructions, interruptions, steps, and their kinds.
 
 use std::collections::BTreeMap;
 
@@ -16,42 +15,42 @@ pub(crate) struct Count {
 }
 
 impl Count {
-    /// What was executed since an earlier count.
+    /// The instructions executed since an earlier count.
     pub(crate) fn since(self, earlier: Self) -> Self {
         Self { user: self.user - earlier.user, kernel: self.kernel - earlier.kernel }
     }
 
-    /// User's and kernel's together.
+    /// The sum of both levels.
     pub(crate) fn all(self) -> u64 {
         self.user + self.kernel
     }
 }
 
-/// What was interrupted.
+/// The interrupted privilege level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Level {
     User,
     Kernel,
 }
 
-/// What an episode is.
+/// The type of an episode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum What {
     /// From one step mark to the next.
     Step,
-    /// From entering the kernel there to leaving it.
+    /// From an entry into the kernel, at this entry point, to the exit.
     Interruption(Function, Level),
 }
 
-/// What one CPU did in the phase.
+/// The counts of one CPU in the phase.
 #[derive(Debug, Default)]
 pub(crate) struct OnCpu {
     began: Count,
-    /// What was executed between the marks; known when the phase has ended.
+    /// Instructions between the marks; known when the phase has ended.
     pub(crate) executed: Count,
-    /// How often each kind of episode cost how much.
+    /// The costs of each type of episode, with their frequencies.
     pub(crate) values: BTreeMap<What, BTreeMap<u64, u64>>,
-    /// Where all of the kernel's instructions went; known when the phase has ended.
+    /// The kernel's instructions by call path; known when the phase has ended.
     pub(crate) whole: Vec<Called>,
 }
 
@@ -59,7 +58,7 @@ pub(crate) struct OnCpu {
 #[derive(Debug)]
 pub(crate) struct Phase {
     pub(crate) cpus: Vec<OnCpu>,
-    /// Which one it is, counted from 0.
+    /// Its number, counted from 0.
     number: usize,
     /// The kinds of episodes of this phase and those before it.
     kinds: Kinds,
@@ -72,7 +71,7 @@ impl Phase {
         Self { cpus: counts.iter().map(on_cpu).collect(), number, kinds }
     }
 
-    /// Ends the phase with those counts: what each CPU did, and all kinds so far.
+    /// Ends the phase with those counts; returns the counts of each CPU, and all kinds so far.
     pub(crate) fn end(mut self, counts: &[Count]) -> (Vec<OnCpu>, Kinds) {
         for (cpu, &now) in self.cpus.iter_mut().zip(counts) {
             cpu.executed = now.since(cpu.began);
@@ -80,7 +79,7 @@ impl Phase {
         (self.cpus, self.kinds)
     }
 
-    /// Takes in an episode that has ended.
+    /// Adds an episode that has ended.
     pub(crate) fn add(&mut self, cpu: usize, what: What, total: u64, tree: Tree) {
         let values = self.cpus[cpu].values.entry(what).or_default();
         *values.entry(total).or_default() += 1;
@@ -92,7 +91,7 @@ impl Phase {
 mod tests {
     use super::*;
 
-    /// Check that a phase has what was executed in it, and each cost with its number.
+    /// Check that a phase has the instructions executed in it, and each cost with its number.
     #[test]
     fn counts_and_episodes() {
         let count = |user, kernel| Count { user, kernel };
