@@ -1,5 +1,5 @@
-//! A workload of one's own for `noisefloor jitter`, in Rust: counts the primes below 20,000
-//! each time, so that only the time it takes varies.
+//! A custom workload for `noisefloor jitter`, in Rust: counts the primes below 20,000 each time,
+//! so that only its run time varies.
 //!
 //! ```text
 //! rustc --edition 2024 -O -C panic=abort --crate-type cdylib -o primes.so primes.rs
@@ -10,7 +10,7 @@ use std::hint::black_box;
 
 const BELOW: usize = 20_000;
 
-/// Called for each loop, by one thread, one call after the other. It must not panic.
+/// Called once per loop, always by the same thread. It must not panic.
 #[unsafe(no_mangle)]
 pub extern "C" fn nf_workload() {
     let mut is_composite = black_box([false; BELOW]);
@@ -23,6 +23,6 @@ pub extern "C" fn nf_workload() {
                 .for_each(|at| is_composite[at] = true);
         }
     }
-    // Used by nobody, but the optimiser does not know.
+    // The result is not used; `black_box` keeps the optimiser from removing the loop.
     black_box(primes);
 }

@@ -1,6 +1,6 @@
 /*
- * A workload of one's own for `noisefloor jitter`, in C: sorts the same 4096 numbers each
- * time, so that only the time it takes varies.
+ * A custom workload for `noisefloor jitter`, in C: sorts the same 4096 numbers each time, so
+ * that only its run time varies.
  *
  *   cc -O2 -shared -fPIC -o sort.so sort.c
  *   noisefloor jitter --workload exec:./sort.so
@@ -11,7 +11,7 @@
 #define COUNT 4096
 
 static uint32_t numbers[COUNT];
-/* Read by nobody; being volatile it keeps the sorting from being left out. */
+/* The result is not used; volatile keeps the compiler from removing the sort. */
 static volatile uint32_t median;
 
 static int rising(const void *first, const void *second)
@@ -21,7 +21,7 @@ static int rising(const void *first, const void *second)
 	return (a > b) - (a < b);
 }
 
-/* Called for each loop, by one thread, one call after the other. */
+/* Called once per loop, always by the same thread. */
 void nf_workload(void)
 {
 	uint32_t number = 1;

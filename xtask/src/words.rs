@@ -11,7 +11,19 @@ use crate::workspace::Workspace;
 
 /// The files and folders that are written in standard technical English already. A room is
 /// added when its text is rewritten; nothing is taken out.
-const CLEAN: &[&str] = &["README.md", "crates/cli/src", "docs/glossary.md", "xtask/src"];
+const CLEAN: &[&str] = &[
+    "ARCHITECTURE.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "README.md",
+    "crates/cli/src",
+    "crates/counter/src",
+    "docs",
+    "examples",
+    "fixtures/README.md",
+    "scripts",
+    "xtask/src",
+];
 /// Words not to be written, and exceptions.
 const TABLE: &str = include_str!("../words.txt");
 

@@ -1,24 +1,24 @@
 //! The part of QEMU's plugin interface that is the same in all its versions, and the types
-//! of the rest (`qemu-plugin.h` of QEMU 7.2 to 11.1; `interface.rs` knows what changed). The
-//! functions are QEMU's own; the loader finds them when it loads the plugin.
+//! of the rest (`qemu-plugin.h` of QEMU 7.2 to 11.1; `interface.rs` handles the differences). The
+//! functions are QEMU's; the loader resolves them when it loads the plugin.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
-/// Names this plugin to QEMU.
+/// QEMU's identifier of this plugin.
 pub(crate) type Id = u64;
-/// Called when a vCPU comes to a block or an instruction.
+/// Called when a vCPU executes a block or an instruction.
 pub(crate) type OnExecution = extern "C" fn(vcpu: c_uint, data: *mut c_void);
 /// Called when an instruction has accessed memory at that virtual address.
 pub(crate) type OnAccess =
     extern "C" fn(vcpu: c_uint, access: Access, address: u64, data: *mut c_void);
-/// What an access was (`qemu_plugin_meminfo_t`); not looked at.
+/// The kind of an access (`qemu_plugin_meminfo_t`); not used.
 pub(crate) type Access = u32;
 
-/// A callback does not look at the guest's registers.
+/// A callback does not read the guest's registers.
 pub(crate) const NO_REGISTERS: c_int = 0;
 /// Loads only (`QEMU_PLUGIN_MEM_R`).
 pub(crate) const READS: c_int = 1;
-/// A conditional callback is made where the value is another one.
+/// A conditional callback happens if the value differs.
 pub(crate) const NOT_EQUAL: c_int = 3;
 /// An inline operation adds.
 pub(crate) const ADD: c_int = 0;
@@ -35,13 +35,13 @@ pub(crate) struct Instruction {
     _opaque: [u8; 0],
 }
 
-/// Memory with a place for each vCPU (`struct qemu_plugin_scoreboard`).
+/// Memory with an entry for each vCPU (`struct qemu_plugin_scoreboard`).
 #[repr(C)]
 pub(crate) struct Scoreboard {
     _opaque: [u8; 0],
 }
 
-/// A 64-bit number in each vCPU's place (`qemu_plugin_u64`).
+/// A 64-bit number in each vCPU's entry (`qemu_plugin_u64`).
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct Score {
@@ -49,7 +49,7 @@ pub(crate) struct Score {
     pub(crate) offset: usize,
 }
 
-/// What QEMU says of itself (`qemu_info_t`), as far as the plugin looks.
+/// QEMU's description of itself (`qemu_info_t`), as far as the plugin reads it.
 #[repr(C)]
 pub(crate) struct Info {
     pub(crate) target_name: *const c_char,
@@ -90,7 +90,7 @@ unsafe extern "C" {
     pub(crate) fn qemu_plugin_insn_vaddr(instruction: *const Instruction) -> u64;
 }
 
-// Not of the plugin interface: QEMU exports this for its own modules.
+// Not part of the plugin interface: QEMU exports this for its own modules.
 unsafe extern "C" {
     /// A CPU by its number (`include/hw/core/cpu.h`).
     pub(crate) fn qemu_get_cpu(number: c_int) -> *mut c_void;

@@ -1,8 +1,8 @@
-//! One CPU: where it is, since when, and whom it interrupted.
+//! One CPU: its position, since when, and the interruptions in progress.
 //!
-//! From user mode the kernel is entered once and left once, whatever thread then goes
-//! on. In kernel mode interruptions nest; each ends with its `iretq`. What a switch of
-//! threads leaves behind unfinished is forgotten when user mode is reached.
+//! From user mode the kernel is entered once and left once, whichever thread then
+//! continues. In kernel mode interruptions nest; each ends with its `iretq`. Interruptions that a
+//! context switch leaves unfinished are dropped when user mode is reached.
 
 use crate::decode::Ending;
 use crate::episode::{Count, Level, What};
@@ -18,7 +18,7 @@ struct Open {
     from: Level,
     began: u64,
     walk: Walk,
-    /// Whether it began in the present phase.
+    /// Whether it began in the current phase.
     is_whole: bool,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct Cpu {
     number: usize,
     /// Interruptions, the outermost first; empty in user mode.
     open: Vec<Open>,
-    /// The kernel's count when the present block began.
+    /// The kernel's count when the current block began.
     counted: u64,
     last: Option<Block>,
     step: Option<Step>,
@@ -47,7 +47,7 @@ impl Cpu {
         Self { number, ..Self::default() }
     }
 
-    /// Comes to a block of the kernel, having executed `now` in all.
+    /// Begins a block of the kernel, having executed `now` in total.
     pub(crate) fn kernel(
         &mut self,
         block: Block,
@@ -72,10 +72,10 @@ impl Cpu {
         }
     }
 
-    /// Is back in user mode, having executed `now` in all.
+    /// Returns to user mode, having executed `now` in total.
     pub(crate) fn user(&mut self, now: Count, phase: Option<&mut Phase>) {
         self.count(now);
-        // Those inside the first were left by a switch to another thread.
+        // A switch to another thread left those inside the first unfinished.
         while self.open.len() > 1 {
             self.abandon();
         }
@@ -83,7 +83,7 @@ impl Cpu {
         self.last = None;
     }
 
-    /// Comes to a step mark.
+    /// Executes a step mark.
     pub(crate) fn step(&mut self, now: Count, phase: Option<&mut Phase>) {
         let ended = self.step.replace(Step { began: now, tree: Tree::new() });
         let Some((ended, phase)) = ended.zip(phase) else { return };
@@ -94,7 +94,7 @@ impl Cpu {
         phase.add(self.number, What::Step, did.all(), tree);
     }
 
-    /// A phase begins: nothing that is open now will be whole, and the first step begins.
+    /// A phase begins: interruptions in progress are incomplete, and the first step begins.
     pub(crate) fn begin(&mut self, now: Count) {
         self.open.iter_mut().for_each(|open| open.is_whole = false);
         self.step = Some(Step { began: now, tree: Tree::new() });
@@ -105,8 +105,8 @@ impl Cpu {
         self.step = None;
     }
 
-    /// Whether an interruption has just ended. The kernel also returns to the next
-    /// instruction, to make the processor forget what it has fetched (`sync_core`).
+    /// Whether an interruption has just ended. The kernel also uses `iretq` to the next
+    /// instruction, to make the processor discard prefetched instructions (`sync_core`).
     fn has_returned_to(&self, block: Block) -> bool {
         let returned = |last: Block| {
             last.ending == Ending::InterruptReturn && last.after != block.address
@@ -141,7 +141,7 @@ impl Cpu {
         }
     }
 
-    /// Puts an interruption that will never end into the one around it.
+    /// Merges an interruption that will never end into the one around it.
     fn abandon(&mut self) {
         let Some(open) = self.open.pop() else { return };
         if let Some(outer) = self.open.last_mut() {
@@ -177,8 +177,8 @@ mod tests {
             .collect()
     }
 
-    /// Check that an interruption is counted from its first instruction to its last, one
-    /// inside it too, and that the outer one's tree has the inner one's instructions.
+    /// Check that an interruption is counted from its first instruction to its last, also a
+    /// nested one, and that the outer one's tree has the inner one's instructions.
     #[test]
     fn nested_interruptions() {
         let mut phase = Phase::begin(0, &[Count::default()], Kinds::default());
@@ -200,8 +200,8 @@ mod tests {
         assert_eq!(totals, [20, 35]);
     }
 
-    /// Check that what was open when the phase began is not counted, and that a switch
-    /// out of an interruption leaves nothing behind.
+    /// Check that interruptions in progress when the phase began are not counted, and that a
+    /// switch out of an interruption leaves none unfinished.
     #[test]
     fn unfinished_interruptions() {
         let mut phase = Phase::begin(0, &[Count::default()], Kinds::default());
@@ -217,7 +217,7 @@ mod tests {
         assert_eq!(costs(&phase), [(user, vec![(4, 1)])]);
     }
 
-    /// Check that a step has user's and kernel's instructions, and its tree all of them.
+    /// Check that a step has the instructions of both levels, and its tree all of them.
     #[test]
     fn steps() {
         let mut phase = Phase::begin(0, &[Count::default()], Kinds::default());

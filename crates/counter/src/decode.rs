@@ -1,14 +1,14 @@
-//! The few x86-64 instructions that the counter must know: marks, and what ends a block
-//! in a way that matters for who called whom.
+//! The few x86-64 instructions that the counter must recognise: marks, and ends of blocks that
+//! affect the call stack.
 //!
-//! Encodings: Intel SDM volume 2. All else is `Other`: a jump is told from a fall-through
-//! by where execution goes on.
+//! Encodings: Intel SDM volume 2. Everything else is `Other`: a jump and a fall-through are
+//! distinguished by where execution continues.
 
 /// A mark: `nopl disp32(%rax)` with one of these displacements. `measure::mark` sets the
 /// others, the agent the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mark {
-    /// A measurement is about to be made: look closely from here on.
+    /// A measurement is about to begin: count from here on.
     Attend,
     /// A phase begins.
     Begin,
@@ -21,7 +21,7 @@ pub(crate) enum Mark {
 /// How an instruction ends its block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// A call: what follows it is where a return goes.
+    /// A call: the return address is that of the next instruction.
     Call,
     /// A near return.
     Return,
@@ -48,7 +48,7 @@ pub(crate) fn is_halt(bytes: &[u8]) -> bool {
     bytes == [0xf4]
 }
 
-/// Whether these bytes load the stack pointer from what `rsi` points to, as the kernel does
+/// Whether these bytes load the stack pointer from memory relative to `rsi`, as the kernel does
 /// for the next thread: `mov disp(%rsi),%rsp`.
 pub(crate) fn is_stack_load(bytes: &[u8]) -> bool {
     matches!(bytes, [0x48, 0x8b, 0x66 | 0xa6, ..])
@@ -77,7 +77,7 @@ pub(crate) fn ending(bytes: &[u8]) -> Ending {
 mod tests {
     use super::*;
 
-    /// Check that marks are known by all their bytes, and other long NOPs are none.
+    /// Check that marks are recognised by all their bytes, and other long NOPs are not.
     #[test]
     fn marks() {
         assert_eq!(mark(&[0x0f, 0x1f, 0x80, 1, 0, 0x46, 0x4e]), Some(Mark::Begin));
@@ -88,7 +88,7 @@ mod tests {
         assert_eq!(mark(&[]), None);
     }
 
-    /// Check that a halt is known, and is not taken for the end of a longer instruction.
+    /// Check that a halt is recognised, and not in the end of a longer instruction.
     #[test]
     fn halts() {
         assert!(is_halt(&[0xf4]));
@@ -96,7 +96,7 @@ mod tests {
         assert!(!is_halt(&[0xb0, 0xf4]));
     }
 
-    /// Check that only a load from where `rsi` points to is one of a thread's stack.
+    /// Check that only a load relative to `rsi` is recognised as a switch of stacks.
     #[test]
     fn stack_loads() {
         assert!(is_stack_load(&[0x48, 0x8b, 0xa6, 0x18, 0x1b, 0, 0]));
@@ -105,7 +105,7 @@ mod tests {
         assert!(!is_stack_load(&[]));
     }
 
-    /// Check the instructions that end a block, with prefixes as compilers write them.
+    /// Check the instructions that end a block, with prefixes as compilers generate them.
     #[test]
     fn endings() {
         assert_eq!(ending(&[0xe8, 1, 2, 3, 4]), Ending::Call);

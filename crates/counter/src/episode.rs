@@ -1,4 +1,4 @@
-//! What is counted: instructions by privilege level, and what an episode of them is.
+//! Instructions by privilege level, and the types of episodes.
 
 use crate::symbols::Function;
 
@@ -10,29 +10,29 @@ pub(crate) struct Count {
 }
 
 impl Count {
-    /// What was executed since an earlier count.
+    /// The instructions executed since an earlier count.
     pub(crate) fn since(self, earlier: Self) -> Self {
         Self { user: self.user - earlier.user, kernel: self.kernel - earlier.kernel }
     }
 
-    /// User's and kernel's together.
+    /// The sum of both levels.
     pub(crate) fn all(self) -> u64 {
         self.user + self.kernel
     }
 }
 
-/// What was interrupted.
+/// The interrupted privilege level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Level {
     User,
     Kernel,
 }
 
-/// What an episode is.
+/// The type of an episode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum What {
     /// From one step mark to the next.
     Step,
-    /// From entering the kernel there to leaving it.
+    /// From an entry into the kernel, at this entry point, to the exit.
     Interruption(Function, Level),
 }

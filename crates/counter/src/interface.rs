@@ -1,22 +1,22 @@
-//! The version of QEMU's plugin interface: which one is declared, and what differs.
+//! The version of QEMU's plugin interface: which one is declared, and the differences.
 //!
-//! QEMU reads `qemu_plugin_version` when it has loaded the plugin, and refuses what it does
-//! not support: 7.2 supports version 1 at most, 11.1 version 7 at least. So the version is
+//! QEMU reads `qemu_plugin_version` when it has loaded the plugin, and refuses unsupported
+//! versions: 7.2 supports version 1 at most, 11.1 version 7 at least. So the version is
 //! chosen while the plugin is loaded, by a constructor, from the functions that this QEMU
-//! exports. Functions that some version does not have, or has with other parameters, are
-//! looked up by name: a plugin with an unknown symbol would not be loaded at all.
+//! exports. Functions that a version does not have, or has with other parameters, are
+//! looked up by name, because a plugin with an unknown symbol is not loaded.
 //!
-//! | version | QEMU | what changed of what is used here |
+//! | version | QEMU | changes that affect the plugin |
 //! |---|---|---|
 //! | 1 | to 8.2 | QEMU adds to a number at an address; bytes of instructions are lent |
-//! | 2 | 9.0 | QEMU adds to a number in each CPU's place of a scoreboard |
+//! | 2 | 9.0 | QEMU adds to a number in each CPU's entry of a scoreboard |
 //! | 3 | 9.1 | bytes of instructions are copied; callbacks on a condition |
 //! | 4, 5 | 9.2 to 10.2 | nothing |
 //! | 6 | 11.0 | nothing, but 3 to 5 may be refused |
-//! | 7 | 11.1 | each callback takes data, and those of the plugin as a whole no identity |
+//! | 7 | 11.1 | each callback takes data, and those of the whole plugin no identifier |
 //!
 //! Sources: `qemu-plugin.h` and `plugins/loader.c` of these versions. 7.2, 10.0 and 11.1
-//! have been run; the others are as their headers say.
+//! have been tested; the others follow their headers.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr::{null_mut, without_provenance_mut};
@@ -29,19 +29,19 @@ use crate::api::{Block, Id, Instruction, OnExecution, Score, Scoreboard};
 const SCOREBOARDS: c_int = 2;
 /// Bytes of instructions are copied, and callbacks may have a condition.
 const COPIES: c_int = 3;
-/// `qemu_plugin_set_pc` is there, which nothing else tells from its predecessors.
+/// `qemu_plugin_set_pc` exists, the only difference to its predecessors.
 const SETS_PC: c_int = 6;
 /// All callbacks take data.
 const DATA: c_int = 7;
 
-/// The version that the plugin declares; QEMU looks for it.
+/// The version that the plugin declares; QEMU reads it.
 #[expect(unreachable_pub, reason = "QEMU reaches it by its name")]
 #[unsafe(no_mangle)]
 #[used]
 pub static qemu_plugin_version: AtomicI32 = AtomicI32::new(DATA);
 
-/// Has the loader call `declare` before QEMU can read the version.
-// SAFETY: the section is made of pointers to functions that take nothing they need.
+/// Makes the loader call `declare` before QEMU can read the version.
+// SAFETY: the section consists of pointers to functions without required parameters.
 #[unsafe(link_section = ".init_array")]
 #[used]
 static ON_LOAD: extern "C" fn() = declare;
@@ -61,11 +61,11 @@ fn version() -> c_int {
     if find(c"qemu_plugin_set_pc").is_none() {
         return COPIES;
     }
-    // The same functions are there, with other parameters.
+    // The same functions exist, with other parameters.
     if release().is_none_or(|release| release >= (11, 0, 50)) { DATA } else { SETS_PC }
 }
 
-/// The version of QEMU itself: 11.0.50 is what becomes 11.1.
+/// The version of QEMU itself: 11.0.50 is the development version of 11.1.
 fn release() -> Option<(i64, i64, i64)> {
     /// `VersionInfo` and `VersionTriple` of QEMU's machine protocol (qapi/control.json).
     #[repr(C)]
@@ -75,8 +75,8 @@ fn release() -> Option<(i64, i64, i64)> {
     }
     type Query = unsafe extern "C" fn(*mut *mut c_void) -> *const Version;
     let query = find(c"qmp_query_version")?;
-    // SAFETY: this is the function's type; null asks for no errors, and there are none. What
-    // it returns is allocated for the caller, which keeps it: once, and some bytes.
+    // SAFETY: this is the function's type; null requests no errors, and there are none. The
+    // result is allocated for the caller, which never frees it: once, and a few bytes.
     let [major, minor, micro] = unsafe {
         let query: Query = std::mem::transmute(query);
         (*query(null_mut())).triple.read()
@@ -85,13 +85,13 @@ fn release() -> Option<(i64, i64, i64)> {
 }
 
 unsafe extern "C" {
-    /// The C library's: where a symbol is for the calling thread.
+    /// Of the C library: the address of a symbol for the calling thread.
     fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
 }
 
 /// A symbol of QEMU or of a library that it has loaded.
 pub(crate) fn find(name: &CStr) -> Option<*mut c_void> {
-    // SAFETY: the name is a string; null asks for the whole program's symbols.
+    // SAFETY: the name is a string; null means the whole program's symbols.
     let found = unsafe { dlsym(null_mut(), name.as_ptr()) };
     (!found.is_null()).then_some(found)
 }
@@ -104,11 +104,11 @@ unsafe fn function<F: Copy>(name: &CStr) -> Result<F, String> {
     let found = find(name);
     let found =
         found.ok_or_else(|| format!("this QEMU has no {}", name.to_string_lossy()))?;
-    // SAFETY: the caller promises the type; the pointer is not null.
+    // SAFETY: the caller guarantees the type; the pointer is not null.
     Ok(unsafe { std::mem::transmute_copy(&found) })
 }
 
-/// What a plugin is called back for as a whole.
+/// The callbacks of the whole plugin.
 pub(crate) trait Listener {
     /// QEMU translates a block.
     fn translated(block: *mut Block);
@@ -116,17 +116,17 @@ pub(crate) trait Listener {
     fn ended();
 }
 
-/// The functions that are not the same in all versions.
+/// The functions that differ between versions.
 pub(crate) struct Interface {
     whole: Whole,
     data: Data,
-    /// How QEMU itself adds up.
+    /// How QEMU itself counts.
     pub(crate) adding: Adding,
 }
 
-/// Callbacks of the plugin as a whole.
+/// Registration of the callbacks of the whole plugin.
 enum Whole {
-    /// Before version 7.
+    /// Until version 6.
     WithId {
         translation: unsafe extern "C" fn(Id, extern "C" fn(Id, *mut Block)),
         exit: unsafe extern "C" fn(Id, extern "C" fn(Id, *mut c_void), *mut c_void),
@@ -143,7 +143,7 @@ enum Whole {
 
 /// The bytes of an instruction.
 enum Data {
-    /// Before version 3: as many as the instruction has, as long as QEMU tells of it.
+    /// Until version 2: a pointer to them, valid during QEMU's callback.
     Lent(unsafe extern "C" fn(*const Instruction) -> *const u8),
     /// Since version 3.
     Copied(unsafe extern "C" fn(*const Instruction, *mut u8, usize) -> usize),
@@ -151,19 +151,19 @@ enum Data {
 
 /// How QEMU adds a number whenever an instruction is executed.
 pub(crate) enum Adding {
-    /// Version 1: to what lies at an address, whichever CPU executes.
+    /// Version 1: to the number at an address, for every CPU.
     ToAddress(unsafe extern "C" fn(*mut Instruction, c_int, *mut u64, u64)),
     /// Since version 2: in a scoreboard.
     PerCpu(PerCpu),
 }
 
-/// What QEMU does with scoreboards.
+/// QEMU's functions for scoreboards.
 #[derive(Clone, Copy)]
 pub(crate) struct PerCpu {
     pub(crate) new: unsafe extern "C" fn(usize) -> *mut Scoreboard,
     pub(crate) find: unsafe extern "C" fn(*mut Scoreboard, c_uint) -> *mut c_void,
     pub(crate) add: unsafe extern "C" fn(*mut Instruction, c_int, Score, u64),
-    /// Since version 3: calls back where a number compares so.
+    /// Since version 3: calls back if a number compares so.
     pub(crate) call_if: Option<CallIf>,
 }
 
@@ -171,7 +171,7 @@ type CallIf =
     unsafe extern "C" fn(*mut Block, OnExecution, c_int, c_int, Score, u64, *mut c_void);
 
 impl Interface {
-    /// That of this QEMU, which has accepted the version that was declared.
+    /// The interface of this QEMU, which has accepted the declared version.
     pub(crate) fn get() -> Result<&'static Self, String> {
         static INTERFACE: OnceLock<Result<Interface, String>> = OnceLock::new();
         let version = qemu_plugin_version.load(Ordering::Relaxed);
@@ -198,9 +198,9 @@ impl Interface {
         Ok(Self { whole: Whole::find(version)?, data, adding })
     }
 
-    /// Has QEMU call a listener back from now on.
+    /// Registers the callbacks of a listener.
     pub(crate) fn listen<L: Listener>(&self, id: Id) {
-        // SAFETY: `id` is what QEMU calls the plugin; the functions live as long as it.
+        // SAFETY: `id` is QEMU's identifier of the plugin; the functions live as long as it.
         unsafe {
             match self.whole {
                 Whole::WithId { translation, exit, .. } => {
@@ -215,7 +215,7 @@ impl Interface {
         }
     }
 
-    /// Has QEMU throw away all callbacks and translations, and then listens again.
+    /// Makes QEMU discard all callbacks and translations, and then registers again.
     pub(crate) fn listen_anew<L: Listener>(&self, id: Id) {
         // SAFETY: as above; an address is as long as an identity.
         unsafe {
@@ -232,17 +232,17 @@ impl Interface {
         }
     }
 
-    /// Copies the bytes of an instruction, as far as they fit; how many it copied.
+    /// Copies the bytes of an instruction, as far as they fit; returns their number.
     ///
     /// # Safety
-    /// QEMU must be telling of this instruction.
+    /// To be called in QEMU's callback for this instruction.
     pub(crate) unsafe fn bytes(
         &self,
         instruction: *const Instruction,
         into: &mut [u8],
     ) -> usize {
-        // SAFETY: the caller promises the instruction; `into` has room for what is asked,
-        // and what is lent is as long as the instruction.
+        // SAFETY: the caller guarantees the instruction; `into` has the requested length, and
+        // the lent bytes are as long as the instruction.
         unsafe {
             match self.data {
                 Data::Copied(copy) => copy(instruction, into.as_mut_ptr(), into.len()),

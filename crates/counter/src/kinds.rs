@@ -1,19 +1,19 @@
 //! Kinds of episodes: two episodes are of one kind if they executed the same number of
-//! instructions in the same functions, called the same way. So all of a kind cost the same,
-//! and its cost depends on the path taken only, never on how often that path was taken.
+//! instructions in the same functions, called in the same way. So all of a kind cost the same,
+//! and its cost depends on the path only, never on how often that path was taken.
 //!
-//! Cannot tell apart two paths through one function that are equally long.
+//! Two paths through one function with the same length are not distinguished.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::episode::What;
 use crate::tree::{Shape, Tree};
 
-/// Kinds that are kept; episodes of further kinds are counted in the phase's values only.
+/// Number of stored kinds; episodes of further kinds are counted in the phase's values only.
 const KINDS_MAX: usize = 4096;
-/// The most frequent kinds of a phase that are reported, whatever their number.
+/// Number of most frequent kinds of a phase that are always reported.
 const OF_PHASE: usize = 3;
-/// The most frequent kinds of all phases that are reported.
+/// Number of most frequent kinds of all phases that are reported.
 const OF_ALL: usize = 8;
 /// The same for kinds that were seen more than once.
 const REPEATED: usize = 48;
@@ -23,10 +23,10 @@ const REPEATED: usize = 48;
 pub(crate) struct Kind {
     pub(crate) cpu: usize,
     pub(crate) what: What,
-    /// What each episode of it cost.
+    /// The cost of each episode.
     pub(crate) total: u64,
     pub(crate) tree: Tree,
-    /// How often it was seen, by phase.
+    /// Its number of episodes, by phase.
     pub(crate) times: BTreeMap<usize, u64>,
 }
 
@@ -36,7 +36,7 @@ impl Kind {
     }
 }
 
-/// All kinds that were seen so far.
+/// All kinds so far.
 #[derive(Debug, Default)]
 pub(crate) struct Kinds {
     kinds: Vec<Kind>,
@@ -61,7 +61,7 @@ impl Kinds {
         *self.kinds[place].times.entry(phase).or_default() += 1;
     }
 
-    /// The kinds that are worth reporting, in the order in which they were first seen.
+    /// The reported kinds, in the order of their first episodes.
     pub(crate) fn usual(&self) -> Vec<&Kind> {
         let mut groups: BTreeMap<(usize, What), Vec<usize>> = BTreeMap::new();
         for (place, kind) in self.kinds.iter().enumerate() {
@@ -102,8 +102,8 @@ impl Kinds {
 }
 
 impl Kinds {
-    /// The kind of step that costs as much as the median of a phase: some steps cost
-    /// something else each time, and all but this one would say little.
+    /// The kind of step with the median cost of a phase: some steps have a different cost each
+    /// time, and only this one is typical.
     fn median(&self, mut seen: Vec<usize>, phase: usize) -> Option<usize> {
         let kind = |place: usize| &self.kinds[place];
         let times = |place: usize| kind(place).times.get(&phase).copied().unwrap_or(0);
@@ -164,7 +164,7 @@ mod tests {
         assert_eq!(totals(&kinds), [(7, 2)]);
     }
 
-    /// Check that of many kinds seen once a few are reported, and that the most frequent
+    /// Check that of many kinds with one episode a few are reported, and that the most frequent
     /// ones of each phase always are.
     #[test]
     fn usual_kinds() {

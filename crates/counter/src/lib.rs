@@ -2,10 +2,10 @@
 //!
 //! ```text
 //! plugin ── decode, symbols ──▶ watcher ──▶ cpu ──▶ walk ──▶ tree
-//!   │ QEMU's side                  ├─▶ phase ──▶ output       the lab reads it
-//!   │                              └─▶ whole       all of a phase, thread by thread
-//!   ├─▶ interface  what differs between versions of QEMU
-//!   └─▶ places     what QEMU itself adds up, and which CPU executes
+//!   │ QEMU's side                  ├─▶ phase ──▶ output       read by the lab
+//!   │                              └─▶ whole       a whole phase, thread by thread
+//!   ├─▶ interface  differences between versions of QEMU
+//!   └─▶ places     counts of each CPU, and which CPU executes
 //! ```
 //!
 //! An instruction is counted when it begins. One that faults begins again, and is counted

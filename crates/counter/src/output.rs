@@ -1,5 +1,5 @@
-//! What was counted as text: JSON in the shape of `recording`'s `Counts` and `Profile`,
-//! which the lab reads.
+//! The counts as text: JSON in the format of `recording`'s `Counts` and `Profile`, which the lab
+//! reads.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -33,7 +33,7 @@ pub(crate) fn json(phases: &[Vec<OnCpu>], kinds: &Kinds, symbols: &Symbols) -> S
     )
 }
 
-/// The CPUs whose instructions are known of a whole phase.
+/// The CPUs with a profile of the whole phase.
 fn whole_phases(phases: &[Vec<OnCpu>]) -> impl Iterator<Item = (usize, usize, &OnCpu)> {
     let all = phases.iter().enumerate().flat_map(|(phase, cpus)| {
         cpus.iter().enumerate().map(move |(cpu, on)| (phase, cpu, on))
@@ -41,7 +41,7 @@ fn whole_phases(phases: &[Vec<OnCpu>]) -> impl Iterator<Item = (usize, usize, &O
     all.filter(|(_, _, on)| !on.whole.is_empty())
 }
 
-/// The functions that were named so far, in the order in which they were.
+/// The functions named so far, in order.
 #[derive(Default)]
 struct Names {
     places: BTreeMap<Function, usize>,
@@ -111,7 +111,7 @@ fn list<T>(items: impl IntoIterator<Item = T>, write: impl FnMut(T) -> String) -
     format!("[{}]", items.join(","))
 }
 
-/// A string of JSON; symbols are plain, but nothing that a guest says is trusted.
+/// A string of JSON; symbols are usually plain, but the guest's data is not trusted.
 fn text(plain: &str) -> String {
     let mut text = String::from("\"");
     for letter in plain.chars() {
@@ -136,7 +136,7 @@ mod tests {
     use crate::tree::Tree;
     use crate::whole_fold::Called;
 
-    /// Check the text's shape.
+    /// Check the format of the text.
     #[test]
     fn shape() {
         let symbols =

@@ -1,5 +1,4 @@
-//! What is counted between the marks of a phase: instructions, interruptions and steps, and
-//! of which kinds these were.
+//! The counts between the marks of a phase: instructions, interruptions, steps, and their kinds.
 
 use std::collections::BTreeMap;
 
@@ -8,15 +7,15 @@ use crate::kinds::Kinds;
 use crate::tree::Tree;
 use crate::whole_fold::Called;
 
-/// What one CPU did in the phase.
+/// The counts of one CPU in the phase.
 #[derive(Debug, Default)]
 pub(crate) struct OnCpu {
     began: Count,
-    /// What was executed between the marks; known when the phase has ended.
+    /// Instructions between the marks; known when the phase has ended.
     pub(crate) executed: Count,
-    /// How often each kind of episode cost how much.
+    /// The costs of each type of episode, with their frequencies.
     pub(crate) values: BTreeMap<What, BTreeMap<u64, u64>>,
-    /// Where all of the kernel's instructions went; known when the phase has ended.
+    /// The kernel's instructions by call path; known when the phase has ended.
     pub(crate) whole: Vec<Called>,
 }
 
@@ -24,7 +23,7 @@ pub(crate) struct OnCpu {
 #[derive(Debug)]
 pub(crate) struct Phase {
     pub(crate) cpus: Vec<OnCpu>,
-    /// Which one it is, counted from 0.
+    /// Its number, counted from 0.
     number: usize,
     /// The kinds of episodes of this phase and those before it.
     kinds: Kinds,
@@ -37,7 +36,7 @@ impl Phase {
         Self { cpus: counts.iter().map(on_cpu).collect(), number, kinds }
     }
 
-    /// Ends the phase with those counts: what each CPU did, and all kinds so far.
+    /// Ends the phase with those counts; returns the counts of each CPU, and all kinds so far.
     pub(crate) fn end(mut self, counts: &[Count]) -> (Vec<OnCpu>, Kinds) {
         for (cpu, &now) in self.cpus.iter_mut().zip(counts) {
             cpu.executed = now.since(cpu.began);
@@ -45,7 +44,7 @@ impl Phase {
         (self.cpus, self.kinds)
     }
 
-    /// Takes in an episode that has ended.
+    /// Adds an episode that has ended.
     pub(crate) fn add(&mut self, cpu: usize, what: What, total: u64, tree: Tree) {
         let values = self.cpus[cpu].values.entry(what).or_default();
         *values.entry(total).or_default() += 1;
@@ -59,7 +58,7 @@ mod tests {
     use crate::episode::Level;
     use crate::symbols::Function;
 
-    /// Check that a phase has what was executed in it, and each cost with its number.
+    /// Check that a phase has the instructions executed in it, and each cost with its number.
     #[test]
     fn counts_and_episodes() {
         let count = |user, kernel| Count { user, kernel };

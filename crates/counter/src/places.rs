@@ -1,13 +1,13 @@
-//! What is counted for each CPU, by which instructions, and which CPU that is.
+//! The counts of each CPU, how they are made, and which CPU executes.
 //!
-//! With one CPU QEMU's own code counts, without calling back (inline operations, on a
-//! scoreboard where there are any). With several it must not: QEMU 10.0 takes the CPU's
-//! number for a constant while it translates for instruction-counted CPUs, although they
-//! share translations (`gen_cpu_index` in accel/tcg/plugin-gen.c), and the constant is spoilt
-//! besides. The number that callbacks are given is that constant, too. So with several CPUs
+//! With one CPU QEMU's own code counts, without callbacks (inline operations, on a
+//! scoreboard if there are any). With several it must not: QEMU 10.0 treats the CPU's
+//! number as a constant while it translates for instruction-counted CPUs, although they
+//! share translations (`gen_cpu_index` in accel/tcg/plugin-gen.c), and inline counting corrupts
+//! the constant. The number that callbacks get is that constant, too. So with several CPUs
 //! every instruction calls back, and is counted for all of them together: QEMU runs them in
-//! turns, each of which begins with a block, and every block calls back. What was counted by
-//! then is the CPU's whose turn it was; whose it is, is read from QEMU's `current_cpu`.
+//! turns, each of which begins with a block, and every block calls back. The count up to then
+//! belongs to the CPU of the last turn; the CPU of the new one is read from QEMU's `current_cpu`.
 
 use std::ffi::{CStr, c_int, c_uint, c_void};
 use std::mem::offset_of;
@@ -24,75 +24,75 @@ use crate::translation::{Instruction, Translated};
 pub(crate) const USER: u64 = 0;
 pub(crate) const IN_KERNEL: u64 = 1;
 
-/// What is counted for one CPU.
+/// The counts of one CPU.
 #[repr(C)]
 #[derive(Default)]
 struct Place {
     user: u64,
     kernel: u64,
-    /// Where the CPU is, so that programs' blocks are told only on arrival.
+    /// The CPU's privilege level, so that blocks of programs call back only on arrival.
     level: u64,
 }
 
 /// How instructions are counted.
 enum Counting {
-    /// QEMU adds them up on a scoreboard: one CPU.
+    /// QEMU counts on a scoreboard: one CPU.
     OnBoard(PerCpu, *mut Scoreboard),
-    /// QEMU adds them up in the place of the one CPU.
+    /// QEMU counts in the entry of the one CPU.
     InPlace(unsafe extern "C" fn(*mut api::Instruction, c_int, *mut u64, u64)),
-    /// Each of them calls back, and is added here: several CPUs.
+    /// Each instruction calls back, and is counted here: several CPUs.
     CalledBack(*mut Place),
 }
 
-/// What is counted for all CPUs.
+/// The counts of all CPUs.
 pub(crate) struct Places {
     cpus: usize,
     counting: Counting,
-    /// A place for each CPU, once QEMU has made them.
+    /// An entry for each CPU, once QEMU has created them.
     places: OnceLock<Vec<*mut Place>>,
-    /// Of several CPUs, the one whose turn it is.
+    /// Of several CPUs, the executing one.
     turn: AtomicUsize,
 }
 
-// SAFETY: the places live until the end, and only the one thread that runs the CPUs of an
-// instruction-counted guest, or the one that ends QEMU after it, looks at them.
+// SAFETY: the entries live until the end, and only the one thread that runs the CPUs of an
+// instruction-counted guest, or the one that ends QEMU after it, accesses them.
 unsafe impl Send for Places {}
 // SAFETY: as above.
 unsafe impl Sync for Places {}
 
-/// What QEMU calls the CPU that a thread is at (`include/hw/core/cpu.h`).
+/// QEMU's variable for the CPU that a thread executes (`include/hw/core/cpu.h`).
 const CURRENT_CPU: &CStr = c"current_cpu";
-/// Where QEMU says, for the thread that runs the CPUs, which one it is at.
+/// The address of that variable in the thread that runs the CPUs.
 static CURRENT: AtomicPtr<*mut c_void> = AtomicPtr::new(null_mut());
 /// QEMU's CPUs, in their order.
 static CPUS: AtomicPtr<Vec<*mut c_void>> = AtomicPtr::new(null_mut());
 
 impl Places {
-    /// Places for that many CPUs; says why, where this QEMU does not let them be counted.
+    /// Entries for that many CPUs; an error if this QEMU does not support counting them.
     pub(crate) fn new(cpus: usize, interface: &Interface) -> Result<Self, String> {
         let counting = match interface.adding {
             _ if cpus > 1 => Counting::CalledBack(Box::into_raw(Box::default())),
             Adding::ToAddress(add) => Counting::InPlace(add),
             Adding::PerCpu(boards) => {
-                // SAFETY: takes a size, and gives memory that QEMU owns.
+                // SAFETY: takes a size, and returns memory that QEMU owns.
                 let board = unsafe { (boards.new)(size_of::<Place>()) };
                 Counting::OnBoard(boards, board)
             }
         };
         if cpus > 1 && interface::find(CURRENT_CPU).is_none() {
-            return Err("this QEMU does not tell which CPU it is at".to_owned());
+            return Err("this QEMU does not export its executing CPU".to_owned());
         }
         let (places, turn) = (OnceLock::new(), AtomicUsize::new(0));
         Ok(Self { cpus, counting, places, turn })
     }
 
-    /// Finds the places, and learns, in the thread that runs the CPUs, how to tell which
-    /// one it is at.
+    /// Finds the entries, and, in the thread that runs the CPUs, the variable of the executing
+    /// CPU.
     pub(crate) fn meet_thread(&self) {
         let make = |cpu: usize| match self.counting {
             Counting::OnBoard(boards, board) => {
                 let cpu = c_uint::try_from(cpu).unwrap_or(0);
-                // SAFETY: QEMU has made its one CPU by now, and a place for it.
+                // SAFETY: QEMU has created its one CPU by now, and an entry for it.
                 unsafe { (boards.find)(board, cpu) }.cast()
             }
             Counting::InPlace(_) | Counting::CalledBack(_) => {
@@ -105,7 +105,7 @@ impl Places {
         }
     }
 
-    /// The number of the CPU that calls back. To be asked for at the beginning of each block.
+    /// The number of the CPU that calls back. To be called at the beginning of each block.
     pub(crate) fn current(&self) -> usize {
         let Counting::CalledBack(together) = self.counting else { return 0 };
         let (before, now) = (self.turn.load(Ordering::Relaxed), current_cpu());
@@ -116,38 +116,38 @@ impl Places {
         now
     }
 
-    /// Gives a CPU what was counted in its turn.
+    /// Adds the count of a turn to its CPU.
     fn end_turn(&self, cpu: usize, together: *mut Place) {
         let place = self.all()[cpu];
-        // SAFETY: both places live until the end, and are written by the calling thread.
+        // SAFETY: both entries live until the end, and are written by the calling thread.
         unsafe {
             (*place).user += std::mem::take(&mut (*together).user);
             (*place).kernel += std::mem::take(&mut (*together).kernel);
         }
     }
 
-    /// What a CPU has executed so far.
+    /// The instructions that a CPU has executed so far.
     pub(crate) fn count(&self, cpu: usize) -> Count {
         if let Counting::CalledBack(together) = self.counting {
             self.end_turn(self.turn.load(Ordering::Relaxed), together);
         }
         let place = self.all()[cpu];
-        // SAFETY: the place lives until the end, and is written by the calling thread.
+        // SAFETY: the entry lives until the end, and is written by the calling thread.
         unsafe { Count { user: (*place).user, kernel: (*place).kernel } }
     }
 
-    /// What each CPU has executed so far.
+    /// The instructions that each CPU has executed so far.
     pub(crate) fn counts(&self) -> Vec<Count> {
         (0..self.cpus).map(|cpu| self.count(cpu)).collect()
     }
 
-    /// Where a CPU was last seen.
+    /// The last known level of a CPU.
     pub(crate) fn level(&self, cpu: usize) -> u64 {
         // SAFETY: as in `count`.
         unsafe { (*self.all()[cpu]).level }
     }
 
-    /// Keeps where a CPU is.
+    /// Stores the level of a CPU.
     pub(crate) fn set_level(&self, cpu: usize, level: u64) {
         let place = self.all()[cpu];
         // SAFETY: as in `count`.
@@ -164,14 +164,14 @@ impl Places {
         self.count_at(instruction, offset_of!(Place, kernel));
     }
 
-    /// The places; nobody is told of anything before they are there.
+    /// The entries; there are no callbacks before they exist.
     fn all(&self) -> &[*mut Place] {
         self.places.get().map_or(&[], Vec::as_slice)
     }
 
     fn count_at(&self, instruction: &Instruction, offset: usize) {
-        // SAFETY: QEMU's instruction is valid while it tells of it; the offset is that of a
-        // number within a place, and a callback takes it for data.
+        // SAFETY: QEMU's instruction is valid during its callback; the offset is that of a
+        // number within an entry, and a callback gets it as data.
         unsafe {
             match self.counting {
                 Counting::OnBoard(boards, board) => {
@@ -193,10 +193,10 @@ impl Places {
         }
     }
 
-    /// Calls back where a program's block is reached from the kernel, or more often.
+    /// Calls back when a program's block is reached from the kernel, or more often.
     pub(crate) fn call_back_on_arrival(&self, block: &Translated, then: OnExecution) {
         let (registers, data) = (api::NO_REGISTERS, null_mut());
-        // SAFETY: QEMU's block is valid while it tells of it; the score is within a place.
+        // SAFETY: QEMU's block is valid during its callback; the score is within an entry.
         unsafe {
             match self.counting {
                 Counting::OnBoard(PerCpu { call_if: Some(call_if), .. }, board) => {
@@ -213,26 +213,26 @@ impl Places {
 
 fn learn_current(cpus: usize) {
     let cpu = |number: usize| {
-        // SAFETY: takes a number, and finds no CPU for a wrong one.
+        // SAFETY: takes a number, and returns no CPU for an invalid one.
         unsafe { api::qemu_get_cpu(c_int::try_from(number).unwrap_or(-1)) }
     };
     CPUS.store(Box::into_raw(Box::new((0..cpus).map(cpu).collect())), Ordering::Relaxed);
-    // It was there when the plugin was installed.
+    // Checked when the plugin was installed.
     let current = interface::find(CURRENT_CPU).unwrap_or(null_mut());
     CURRENT.store(current.cast(), Ordering::Relaxed);
 }
 
-/// The number of the CPU that the calling thread is at.
+/// The number of the CPU that the calling thread executes.
 fn current_cpu() -> usize {
     let (current, cpus) = (CURRENT.load(Ordering::Relaxed), CPUS.load(Ordering::Relaxed));
-    // SAFETY: both were stored before the first callback, are for this thread, and live
+    // SAFETY: both were stored before the first callback, belong to this thread, and live
     // until the end.
     let (now, cpus) = unsafe { (*current, &*cpus) };
     cpus.iter().position(|cpu| *cpu == now).unwrap_or(0)
 }
 
-/// An instruction is executed, and counted in that number.
+/// Counts an executed instruction in that number.
 extern "C" fn executed(_: c_uint, number: *mut c_void) {
-    // SAFETY: the number is one of a place that lives until the end.
+    // SAFETY: the number is part of an entry that lives until the end.
     unsafe { *number.cast::<u64>() += 1 }
 }

@@ -1,13 +1,13 @@
-//! The side that QEMU sees: what it is asked to tell, and what is done when it tells.
+//! The interface to QEMU: the callbacks that are registered, and their functions.
 //!
-//! Until the agent sets its first mark only that mark and halts are looked for, so a guest
-//! boots at full speed. Then all translations are thrown away, and each instruction
+//! Until the agent executes its first mark only that mark and halts are detected, so that a
+//! guest boots at full speed. Then all translations are discarded, and each instruction
 //! translated from there on is counted when it is executed. QEMU runs CPUs in turns, and
-//! throwing translations away ends a turn, which a guest of several CPUs would see; so it is
-//! done where a CPU halts, and its turn is over.
+//! discarding translations ends a turn, which a guest of several CPUs would see; so it happens
+//! when a CPU halts, which ends its turn in any case.
 //!
 //! QEMU runs all CPUs of an instruction-counted guest in one thread, and ends in
-//! another: the lock is there for that, and is never waited for.
+//! another: the lock exists for that, and is never contended.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::path::PathBuf;
@@ -24,15 +24,15 @@ use crate::translation::{Instruction, Translated};
 use crate::walk::Block;
 use crate::watcher::Watcher;
 
-/// What is said where it was only asked whether the plugin can be loaded; the lab reads it.
+/// The answer to `probe=on`; the lab reads it.
 const PROBED: &str = "can be loaded";
 
-/// Where the kernel goes from one thread's stack to another's (arch/x86/entry/entry_64.S).
+/// The function in which the kernel switches stacks (arch/x86/entry/entry_64.S).
 const SWITCH: &str = "__switch_to_asm";
 /// The longest x86 instruction.
 const INSTRUCTION_MAX: usize = 15;
 
-/// What stays the same from the beginning to the end.
+/// State that does not change after the start.
 struct Plugin {
     id: Id,
     interface: &'static Interface,
@@ -43,14 +43,14 @@ struct Plugin {
 }
 
 static PLUGIN: OnceLock<Plugin> = OnceLock::new();
-/// Whether the agent has asked for attention, and has not got it yet.
+/// Whether the agent has executed *attend*, and counting has not started yet.
 static CALLED: AtomicBool = AtomicBool::new(false);
 
 /// Called by QEMU when it loads the plugin: `symbols=FILE,output=FILE`; or `probe=on`, which
-/// says that the plugin can be loaded, and ends QEMU.
+/// prints that the plugin can be loaded, and ends QEMU.
 ///
 /// # Safety
-/// To be called by QEMU only, with what its interface promises.
+/// To be called by QEMU only, according to its interface.
 #[expect(unreachable_pub, reason = "QEMU reaches it by its name")]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qemu_plugin_install(
@@ -59,7 +59,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
     argc: c_int,
     argv: *const *const c_char,
 ) -> c_int {
-    // SAFETY: QEMU gives a valid `info` and `argc` strings in `argv`.
+    // SAFETY: QEMU passes a valid `info` and `argc` strings in `argv`.
     let installed = unsafe { prepare(id, &*info, &arguments(argc, argv)) };
     match installed {
         Ok(plugin) => {
@@ -77,7 +77,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
 /// `argv` must hold `argc` strings.
 unsafe fn arguments(argc: c_int, argv: *const *const c_char) -> Vec<String> {
     let count = usize::try_from(argc).unwrap_or(0);
-    // SAFETY: the caller promises that many strings, each ended by a zero.
+    // SAFETY: the caller guarantees that many strings, each ended by a zero.
     let string = |index| unsafe { CStr::from_ptr(*argv.add(index)) };
     (0..count).map(|index| string(index).to_string_lossy().into_owned()).collect()
 }
@@ -96,12 +96,15 @@ fn prepare(id: Id, info: &Info, arguments: &[String]) -> Result<Plugin, String> 
         None => String::new(),
     };
     if !info.system_emulation {
-        return Err("counts whole machines, not single programs".to_owned());
+        return Err("only system emulation is supported".to_owned());
     }
     // SAFETY: QEMU's own string, ended by a zero.
     let target = unsafe { CStr::from_ptr(info.target_name) };
     if target != c"x86_64" {
-        return Err(format!("knows x86_64 only, not {}", target.to_string_lossy()));
+        return Err(format!(
+            "unsupported target {}; only x86_64 is supported",
+            target.to_string_lossy()
+        ));
     }
     let cpus = usize::try_from(info.cpus).unwrap_or(1);
     let symbols = Symbols::parse(&symbols);
@@ -121,7 +124,7 @@ impl Plugin {
     }
 }
 
-/// Looks for the first mark and the halt after it only.
+/// Detects the first mark and the halt after it only.
 struct AtEase;
 
 impl Listener for AtEase {
@@ -142,7 +145,7 @@ impl Listener for AtEase {
     }
 }
 
-/// Looks at everything.
+/// Counts everything.
 struct Closely;
 
 impl Listener for Closely {
@@ -177,7 +180,7 @@ impl Listener for Closely {
 
 impl Translated {
     fn address(&self) -> u64 {
-        // SAFETY: QEMU's block is valid while it tells of it; so in all of this type.
+        // SAFETY: QEMU's block is valid during its callback; so in all of this type.
         unsafe { api::qemu_plugin_tb_vaddr(self.0) }
     }
 
@@ -190,7 +193,7 @@ impl Translated {
         })
     }
 
-    /// What is known of a block of the kernel.
+    /// The description of a block of the kernel.
     fn known(&self, symbols: &Symbols) -> Block {
         let address = self.address();
         let (after, ending) = match self.instructions().next_back() {
@@ -207,8 +210,8 @@ impl Translated {
         }
     }
 
-    /// Calls back whenever this block of the kernel is executed. What is known of it is
-    /// never freed: QEMU does not say when a translation is gone.
+    /// Calls back whenever this block of the kernel is executed. Its description is never
+    /// freed: QEMU does not report when a translation is discarded.
     fn call_back(&self, symbols: &Symbols) {
         let block: &'static Block = Box::leak(Box::new(self.known(symbols)));
         let data = std::ptr::from_ref(block).cast_mut().cast();
@@ -228,8 +231,8 @@ impl Instruction {
     fn bytes(&self) -> Bytes {
         let mut bytes = Bytes { bytes: [0; INSTRUCTION_MAX], length: 0 };
         if let Some(plugin) = PLUGIN.get() {
-            // SAFETY: QEMU's instruction is valid while it tells of its block; so in all of
-            // this type.
+            // SAFETY: QEMU's instruction is valid during the callback for its block; so in all
+            // of this type.
             bytes.length = unsafe { plugin.interface.bytes(self.0, &mut bytes.bytes) };
         }
         bytes
@@ -298,14 +301,14 @@ impl Bytes {
 
 extern "C" fn in_kernel(_: c_uint, data: *mut c_void) {
     let Some(plugin) = PLUGIN.get() else { return };
-    // SAFETY: `data` is the `Block` that `call_back` gave away for ever.
+    // SAFETY: `data` is the `Block` that `call_back` leaked.
     let block = unsafe { *data.cast::<Block>() };
     let cpu = plugin.places.current();
     plugin.places.set_level(cpu, IN_KERNEL);
     plugin.watcher().kernel(cpu, block, plugin.places.count(cpu));
 }
 
-/// The stack of the thread that goes on is loaded from its place in that thread.
+/// The stack pointer of the next thread is loaded from that thread's structure.
 extern "C" fn switched(_: c_uint, _: api::Access, address: u64, _: *mut c_void) {
     let Some(plugin) = PLUGIN.get() else { return };
     let cpu = plugin.places.current();
@@ -351,7 +354,7 @@ fn mark(mark: Mark) {
     plugin.watcher().mark(plugin.places.current(), mark, &counts);
 }
 
-/// Writes what was counted.
+/// Writes the counts.
 fn write_counts() {
     let Some(plugin) = PLUGIN.get() else { return };
     let watcher = plugin.watcher();

@@ -1,36 +1,36 @@
 //! The kernel's functions: the lines of `/proc/kallsyms`, sorted by address.
 //!
-//! Where several names share an address the first is taken, but never one of the 32-bit
-//! calls' (`__ia32_`) or of the padding before functions (`__pfx_`, since Linux 6.2).
+//! If several names share an address the first is used, but never one of the 32-bit
+//! calls (`__ia32_`) or of the padding before functions (`__pfx_`, since Linux 6.2).
 //!
-//! Cannot see: code that is made at run time (BPF, patched-in trampolines) and modules.
+//! Code generated at run time (BPF, trampolines) and modules have no symbols here.
 
-/// From here on addresses are the kernel's.
+/// The lowest address of the kernel.
 pub(crate) const KERNEL: u64 = 1 << 63;
 
-/// A function's place in [`Symbols`].
+/// A function's index in [`Symbols`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Function(pub(crate) usize);
 
-/// All that programs execute, which has no symbols here.
+/// All code of programs, which has no symbols here.
 pub(crate) const PROGRAM: Function = Function(0);
-/// Code of the kernel that no symbol names.
+/// Code of the kernel without a symbol.
 pub(crate) const UNKNOWN: Function = Function(1);
 
-/// The functions of one kernel. The first two are made up: programs, and code of the
-/// kernel that no symbol names.
+/// The functions of one kernel. The first two are artificial: programs, and code of the kernel
+/// without a symbol.
 #[derive(Debug)]
 pub(crate) struct Symbols {
     starts: Vec<u64>,
     names: Vec<String>,
 }
 
-/// What code outside all symbols is called.
+/// The names of code outside of all symbols.
 const MADE_UP: [(u64, &str); 2] = [(0, "[program]"), (KERNEL, NAMELESS)];
 const NAMELESS: &str = "[unknown]";
 
 impl Symbols {
-    /// Reads lines of `address type name`; lines that are none are passed over.
+    /// Parses lines of `address type name`; other lines are ignored.
     pub(crate) fn parse(text: &str) -> Self {
         let mut found: Vec<(u64, &str)> = text.lines().filter_map(line).collect();
         found.sort_by_key(|&(address, name)| (address, is_alias(name)));
@@ -40,7 +40,7 @@ impl Symbols {
         Self { starts, names }
     }
 
-    /// The function that an address is in.
+    /// The function that contains an address.
     pub(crate) fn find(&self, address: u64) -> Function {
         Function(self.starts.partition_point(|&start| start <= address).saturating_sub(1))
     }
@@ -57,14 +57,14 @@ impl Symbols {
         found.map(|(place, _)| Function(place)).collect()
     }
 
-    /// Whether the kernel is entered at this very address by an interrupt or exception.
+    /// Whether this address is an entry point of an interrupt or exception.
     pub(crate) fn is_entry(&self, address: u64) -> bool {
         let function = self.find(address);
         let name = self.name(function);
         is_table(name) || (self.is_start(address) && is_gate(name))
     }
 
-    /// Whether a function begins at this very address.
+    /// Whether a function begins at this address.
     pub(crate) fn is_start(&self, address: u64) -> bool {
         self.starts.get(self.find(address).0) == Some(&address)
     }
@@ -75,7 +75,7 @@ fn line(line: &str) -> Option<(u64, &str)> {
     let address = u64::from_str_radix(words.next()?, 16).ok()?;
     let is_text = matches!(words.next()?, "t" | "T" | "w" | "W");
     let name = words.next()?;
-    // What has a third word is a module's, and those come and go.
+    // Symbols with a third word belong to modules, which can be unloaded.
     let of_kernel = words.next().is_none() && address > KERNEL;
     (is_text && of_kernel).then_some((address, name))
 }
@@ -84,12 +84,12 @@ fn is_alias(name: &str) -> bool {
     ["__ia32_", "__pfx_"].iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// How x86's entry code names its gates since Linux 5.8 (arch/x86/include/asm/idtentry.h).
+/// The names of x86 entry points since Linux 5.8 (arch/x86/include/asm/idtentry.h).
 fn is_gate(name: &str) -> bool {
     name.starts_with("asm_sysvec_") || name.starts_with("asm_exc_")
 }
 
-/// Tables of gates, a stub for each vector; they go on to `asm_common_interrupt`.
+/// Tables of entry points, a stub for each vector; they jump to `asm_common_interrupt`.
 fn is_table(name: &str) -> bool {
     name == "irq_entries_start" || name == "spurious_entries_start"
 }
@@ -107,7 +107,7 @@ ffffffffc0000000 t init\t[modul]
 not a line";
 
     /// Check that an address belongs to the function before it, and that data, modules
-    /// and aliases name nothing.
+    /// and aliases are ignored.
     #[test]
     fn functions() {
         let symbols = Symbols::parse(TEXT);
@@ -121,7 +121,7 @@ not a line";
         assert_eq!(symbols.find(0x1000), PROGRAM);
     }
 
-    /// Check that an entry is one only at its first instruction.
+    /// Check that an entry point is its first instruction only.
     #[test]
     fn entries() {
         let symbols = Symbols::parse(TEXT);

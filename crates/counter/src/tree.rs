@@ -1,8 +1,8 @@
-//! Who called whom, and how many instructions each executed itself.
+//! The call tree, with the instructions that each function executed itself.
 
 use crate::symbols::Function;
 
-/// A place in a [`Tree`].
+/// A node of a [`Tree`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place(usize);
 
@@ -14,22 +14,22 @@ struct Node {
     children: Vec<Place>,
 }
 
-/// A tree to compare with others: depth, function and own instructions of each place, each
-/// place's children in the functions' order.
+/// A tree to compare with others: depth, function and own instructions of each node, each
+/// node's children in the functions' order.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Shape(Vec<(usize, Function, u64)>);
 
-/// Calls, from the outermost functions inwards. Its root is no function.
+/// Calls, from the outermost functions inwards. The root is not a function.
 #[derive(Debug, Clone)]
 pub(crate) struct Tree {
     nodes: Vec<Node>,
 }
 
 impl Tree {
-    /// The root: what is above the outermost function.
+    /// The root, above the outermost function.
     pub(crate) const ROOT: Place = Place(0);
 
-    /// A tree of nothing.
+    /// An empty tree.
     pub(crate) fn new() -> Self {
         let root = Node {
             function: Function(0),
@@ -40,7 +40,7 @@ impl Tree {
         Self { nodes: vec![root] }
     }
 
-    /// The function called from a place; a new place where it was not called from there
+    /// The node of a function called from a node; a new one if it was not called from there
     /// before.
     pub(crate) fn child(&mut self, parent: Place, function: Function) -> Place {
         let is_it = |place: &&Place| self.nodes[place.0].function == function;
@@ -53,17 +53,17 @@ impl Tree {
         place
     }
 
-    /// The place that a place was called from; the root's is the root.
+    /// The caller of a node; the root's is the root.
     pub(crate) fn parent(&self, place: Place) -> Place {
         self.nodes[place.0].parent
     }
 
-    /// The function at a place; none at the root.
+    /// The function of a node; none for the root.
     pub(crate) fn function(&self, place: Place) -> Option<Function> {
         (place != Self::ROOT).then(|| self.nodes[place.0].function)
     }
 
-    /// Adds instructions that the function at a place executed itself.
+    /// Adds instructions that the function of a node executed itself.
     pub(crate) fn add(&mut self, place: Place, instructions: u64) {
         self.nodes[place.0].own += instructions;
     }
@@ -81,12 +81,12 @@ impl Tree {
         }
     }
 
-    /// All instructions in it.
+    /// The sum of all instructions.
     pub(crate) fn total(&self) -> u64 {
         self.nodes.iter().map(|node| node.own).sum()
     }
 
-    /// What it is, in whatever order its places were made.
+    /// The tree in a form that does not depend on the order of insertion.
     pub(crate) fn shape(&self) -> Shape {
         let mut shape = Vec::with_capacity(self.nodes.len());
         self.shape_below(Self::ROOT, 0, &mut shape);
@@ -108,8 +108,8 @@ impl Tree {
         }
     }
 
-    /// Every stack in which instructions were executed, outermost function first. What
-    /// the root itself has is the stack without functions.
+    /// Every stack in which instructions were executed, outermost function first. The root's own
+    /// instructions have the empty stack.
     pub(crate) fn stacks(&self) -> Vec<(Vec<Function>, u64)> {
         let used = self.nodes.iter().enumerate().filter(|(_, node)| node.own > 0);
         used.map(|(index, node)| (self.path(Place(index)), node.own)).collect()
@@ -130,8 +130,8 @@ impl Tree {
 mod tests {
     use super::*;
 
-    /// Check that a function called twice from one place is there once, and that trees
-    /// add up when one is put below a place of another.
+    /// Check that a function called twice from one node has one node, and that trees add up
+    /// when one is inserted below a node of another.
     #[test]
     fn adds_up() {
         let mut tree = Tree::new();

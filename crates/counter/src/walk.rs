@@ -1,32 +1,32 @@
 //! Follows one CPU from block to block, and so from function to function.
 //!
-//! A call pushes where its return goes, a return is matched with what was pushed, and
-//! whatever else leads into another function is a tail call. Returns that match nothing
-//! (retpolines, switches of stacks) are taken as tail calls too: no instruction is ever
-//! lost or counted twice, only its place among the callers is then a guess.
+//! A call pushes its return address, a return is matched with the pushed addresses, and
+//! any other transfer into another function is a tail call. Returns that match nothing
+//! (retpolines, stack switches) are treated as tail calls, too: no instruction is ever
+//! lost or counted twice, only its position among the callers is then a guess.
 
 use crate::decode::Ending;
 use crate::symbols::Function;
 use crate::tree::{Place, Tree};
 
-/// More calls than this are not nested in a kernel whose stack is 16 KiB: threads were
-/// switched, and what they called is not known any more.
+/// The kernel's stack of 16 KiB does not allow deeper nesting: threads were switched, and their
+/// calls are no longer known.
 const DEPTH_MAX: usize = 128;
 
-/// What is known of a block since its translation.
+/// The description of a block, made at its translation.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Block {
     /// The address of its first instruction.
     pub(crate) address: u64,
     /// The address after its last.
     pub(crate) after: u64,
-    /// The function it is in.
+    /// Its function.
     pub(crate) function: Function,
-    /// Whether it is the function's first.
+    /// Whether it is the function's first block.
     pub(crate) starts_function: bool,
     /// Whether an interrupt or exception enters the kernel here.
     pub(crate) is_entry: bool,
-    /// How its last instruction ends it.
+    /// The type of its last instruction.
     pub(crate) ending: Ending,
 }
 
@@ -37,7 +37,7 @@ struct Frame {
     caller: Place,
 }
 
-/// The way of one CPU through the kernel, from one entry on.
+/// The path of one CPU through the kernel, from one entry on.
 #[derive(Debug)]
 pub(crate) struct Walk {
     tree: Tree,
@@ -47,7 +47,7 @@ pub(crate) struct Walk {
 }
 
 impl Walk {
-    /// At the kernel's border.
+    /// A walk that begins at an entry into the kernel.
     pub(crate) fn new() -> Self {
         Self { tree: Tree::new(), at: Tree::ROOT, frames: Vec::new(), last: None }
     }
@@ -57,12 +57,12 @@ impl Walk {
         self.tree.add(self.at, instructions);
     }
 
-    /// Adds what an interruption of this walk did.
+    /// Adds the instructions of an interruption of this walk.
     pub(crate) fn add_interruption(&mut self, tree: &Tree) {
         self.tree.add_tree(self.at, tree);
     }
 
-    /// Comes to a block.
+    /// Begins a block.
     pub(crate) fn enter(&mut self, block: Block) {
         let last = self.last.replace(block).filter(|last| !last.is_resumed_at(block));
         match last.map(|last| (last.ending, last.after)) {
@@ -73,7 +73,7 @@ impl Walk {
         self.settle(block.function);
     }
 
-    /// The walk's tree, when it is over.
+    /// Ends the walk; returns its tree.
     pub(crate) fn into_tree(self) -> Tree {
         self.tree
     }
@@ -84,7 +84,7 @@ impl Walk {
             self.at = Tree::ROOT;
         }
         self.frames.push(Frame { returns_to, caller: self.at });
-        // A call into the middle of its own function is a trick to push an address.
+        // A call into the middle of its own function only pushes an address.
         if block.starts_function || self.tree.function(self.at) != Some(block.function) {
             self.at = self.tree.child(self.at, block.function);
         }
@@ -98,7 +98,7 @@ impl Walk {
         }
     }
 
-    /// Makes the place that of the function that is really executed.
+    /// Moves to the node of the function that is actually executed.
     fn settle(&mut self, function: Function) {
         if self.tree.function(self.at) != Some(function) {
             let caller = self.tree.parent(self.at);
@@ -108,7 +108,7 @@ impl Walk {
 }
 
 impl Block {
-    /// Whether this block was left by a fault and goes on there, its end not reached.
+    /// Whether this block was left by a fault before its end, and continues there.
     pub(crate) fn is_resumed_at(self, next: Self) -> bool {
         self.address < next.address && next.address < self.after
     }
@@ -130,7 +130,7 @@ mod tests {
         }
     }
 
-    /// Walks the blocks, a block an instruction, and tells each stack.
+    /// Walks the blocks, one instruction each, and returns each stack.
     fn stacks(blocks: &[Block]) -> Vec<(Vec<usize>, u64)> {
         let mut walk = Walk::new();
         for &block in blocks {
@@ -143,7 +143,7 @@ mod tests {
 
     use Ending::{Call, Other, Return};
 
-    /// Check that calls nest, returns come back, and a second call is added to the first.
+    /// Check that calls nest, returns match, and a second call is added to the first.
     #[test]
     fn calls_and_returns() {
         let found = stacks(&[
@@ -156,7 +156,7 @@ mod tests {
         assert_eq!(found, [(vec![1], 3), (vec![1, 2], 2)]);
     }
 
-    /// Check that a tail call takes its caller's place, and returns to its caller's.
+    /// Check that a tail call replaces its caller, and returns to its caller's caller.
     #[test]
     fn tail_calls() {
         let found = stacks(&[
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(found, [(vec![1], 2), (vec![1, 8], 2), (vec![1, 2], 1)]);
     }
 
-    /// Check that a block that faults before its call is reached has called nobody.
+    /// Check that a block that faults before its call has called no function.
     #[test]
     fn faults() {
         let resumed =
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(found, [(vec![1], 3), (vec![1, 2], 1)]);
     }
 
-    /// Check that calls that never return do not make the tree ever deeper.
+    /// Check that calls that never return do not make the tree deeper without limit.
     #[test]
     fn endless_calls() {
         let calls: Vec<Block> = (0..10_000).map(|i| block(i % 2, 0, Call)).collect();

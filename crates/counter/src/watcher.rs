@@ -1,6 +1,6 @@
-//! The whole machine: its CPUs, the present phase, and the phases that have ended.
+//! The whole machine: its CPUs, the current phase, and the phases that have ended.
 //!
-//! Nothing here knows QEMU: it is told of blocks and marks, with the counts so far.
+//! Independent of QEMU: it is called for blocks and marks, with the counts so far.
 
 use crate::cpu::Cpu;
 use crate::decode::Mark;
@@ -11,9 +11,9 @@ use crate::symbols::Symbols;
 use crate::walk::Block;
 use crate::whole::Whole;
 
-/// More phases than any measurement has.
+/// An upper limit for the phases of a measurement.
 const PHASES_MAX: usize = 4096;
-/// The first phases are kept with all their calls.
+/// Number of phases whose calls are stored.
 const WHOLE_MAX: usize = 128;
 
 /// The whole machine.
@@ -21,10 +21,10 @@ const WHOLE_MAX: usize = 128;
 pub(crate) struct Watcher {
     cpus: Vec<Cpu>,
     whole: Whole,
-    /// Begin marks without their end: several threads may each mark one phase.
+    /// Number of begin marks without their end: several threads may each mark one phase.
     begun: usize,
     present: Option<Phase>,
-    /// What each CPU did in the phases that have ended, in order.
+    /// The counts of each CPU in the phases that have ended, in order.
     pub(crate) phases: Vec<Vec<OnCpu>>,
     /// The kinds of episodes in them.
     pub(crate) kinds: Kinds,
@@ -45,24 +45,24 @@ impl Watcher {
         }
     }
 
-    /// A CPU comes to a block of the kernel.
+    /// A CPU begins a block of the kernel.
     pub(crate) fn kernel(&mut self, cpu: usize, block: Block, now: Count) {
         self.whole.kernel(cpu, block, now);
         self.cpus[cpu].kernel(block, now, self.present.as_mut());
     }
 
-    /// A CPU comes back to user mode.
+    /// A CPU returns to user mode.
     pub(crate) fn user(&mut self, cpu: usize, now: Count) {
         self.whole.user(cpu, now);
         self.cpus[cpu].user(now, self.present.as_mut());
     }
 
-    /// A CPU goes on with another thread, whose stack pointer was at that address.
+    /// A CPU switches to another thread, whose stack pointer was at that address.
     pub(crate) fn switch(&mut self, cpu: usize, thread: u64, now: Count) {
         self.whole.switch(cpu, thread, now);
     }
 
-    /// A CPU comes to a mark; `counts` are those of all CPUs.
+    /// A CPU executes a mark; `counts` are those of all CPUs.
     pub(crate) fn mark(&mut self, cpu: usize, mark: Mark, counts: &[Count]) {
         match mark {
             Mark::Begin => self.begin(counts),
@@ -89,7 +89,7 @@ impl Watcher {
         let Some(phase) = self.present.take_if(|_| self.begun == 0) else { return };
         let (mut on_cpus, kinds) = phase.end(counts);
         self.kinds = kinds;
-        // More are not explained: a measurement has some phases for each kind of thing.
+        // Further phases are not explained; the first ones contain every kind of episode.
         if self.phases.len() < WHOLE_MAX {
             let ended = self.whole.end(counts);
             on_cpus.iter_mut().zip(ended).for_each(|(cpu, whole)| cpu.whole = whole);
@@ -128,8 +128,8 @@ mod tests {
         assert_eq!(watcher.phases[0][0].executed.user, 40);
     }
 
-    /// Check that an interruption is counted on the CPU that it came to, and that one
-    /// outside the phase is not counted.
+    /// Check that an interruption is counted on its CPU, and that one outside of the phase is
+    /// not counted.
     #[test]
     fn interruptions_of_two_cpus() {
         let (began, back) = (Count { user: 7, kernel: 0 }, Count { user: 7, kernel: 50 });
@@ -152,7 +152,7 @@ mod tests {
         assert_eq!(busy.executed, Count { user: 0, kernel: 50 });
     }
 
-    /// Check that what is known of a whole phase is what was executed in it.
+    /// Check that the profile of a phase has the instructions executed in it.
     #[test]
     fn whole_phases() {
         let symbols = Symbols::parse("");

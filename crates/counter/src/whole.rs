@@ -1,13 +1,13 @@
-//! Where all of the kernel's instructions of a phase go: what each function executed on
-//! each CPU, called that way, in interruptions, system calls, kernel threads and idle.
+//! The profile of a phase: all instructions of the kernel by call path, on each CPU, in
+//! interruptions, system calls, kernel threads and the idle loop.
 //!
-//! An interruption's own walk (`cpu`) ends where it ends, and follows a CPU. This one
+//! An interruption's own walk (`cpu`) ends with it, and follows a CPU. This one
 //! never ends, and follows threads: `__switch_to_asm` loads the next thread's stack
-//! pointer from its `task_struct`, and the address it is loaded from names the thread.
-//! Every instruction is added to the place where its CPU is, so the sum is exact.
+//! pointer from its `task_struct`, and the address it is loaded from identifies the thread.
+//! Every instruction is added to the current node of its CPU, so the sum is exact.
 //!
-//! Cannot see how a thread came to where it was before the counter began to look: its
-//! callers become known as it returns to them.
+//! The callers of a thread from before counting began are unknown until it returns to
+//! them.
 
 use std::collections::BTreeMap;
 
@@ -17,14 +17,14 @@ use crate::symbols::{Function, Symbols};
 use crate::walk::Block;
 use crate::whole_fold::{Called, Node, Place, folded};
 
-/// Places that are kept apart; beyond that what is called counts as its caller.
+/// Number of separate nodes; further callees are counted as their callers.
 const PLACES_MAX: usize = 1 << 17;
-/// Calls of one thread or interruption that are kept; no kernel stack has more.
+/// Depth of calls of one thread or interruption; no kernel stack is deeper.
 const DEPTH_MAX: usize = 256;
-/// Where the kernel's assembly begins a new thread: since 6.5, and before.
+/// The kernel's assembly functions that begin a new thread: since 6.5, and before.
 const THREAD_STARTS: [&str; 2] = ["ret_from_fork_asm", "ret_from_fork"];
 
-/// What is above the outermost functions.
+/// The parent of the outermost functions.
 const ROOT: Place = Place(0);
 
 /// A call that has not returned.
@@ -34,10 +34,10 @@ struct Frame {
     caller: Place,
 }
 
-/// A thread's way through the kernel, or that of an interruption on top of it.
+/// The path of a thread through the kernel, or that of an interruption on top of it.
 #[derive(Debug)]
 struct Context {
-    /// The place that it never leaves: its entry's, or that of its unknown callers.
+    /// Its outermost node: that of its entry, or of its unknown callers.
     base: Place,
     at: Place,
     frames: Vec<Frame>,
@@ -46,13 +46,13 @@ struct Context {
 
 #[derive(Debug, Default)]
 struct OnCpu {
-    /// The thread's address; not known before the first switch.
+    /// The thread's address; unknown before the first switch.
     thread: Option<u64>,
-    /// The thread's system call or life in the kernel, and interruptions on top.
+    /// The path of the thread's system call or of a kernel thread, and interruptions on top.
     contexts: Vec<Context>,
     is_in_user_mode: bool,
     counted: u64,
-    /// What was executed at each place.
+    /// The instructions executed at each node.
     own: Vec<u64>,
 }
 
@@ -61,10 +61,10 @@ struct OnCpu {
 pub(crate) struct Whole {
     nodes: Vec<Node>,
     cpus: Vec<OnCpu>,
-    /// Threads that do not run, by address.
+    /// Threads that are not running, by address.
     threads: BTreeMap<u64, Vec<Context>>,
     thread_starts: Vec<Function>,
-    /// A place of unknown callers that a new thread did not need.
+    /// A node of unknown callers that a new thread did not need.
     spare: Option<Place>,
 }
 
@@ -89,7 +89,7 @@ impl Whole {
         }
     }
 
-    /// A phase ends with those counts: where the kernel's instructions went, by CPU.
+    /// A phase ends with those counts; returns the kernel's instructions by call path and CPU.
     pub(crate) fn end(&mut self, counts: &[Count]) -> Vec<Vec<Called>> {
         let of_cpu = |(cpu, now): (usize, &Count)| {
             self.count(cpu, *now);
@@ -98,7 +98,7 @@ impl Whole {
         counts.iter().enumerate().map(of_cpu).collect()
     }
 
-    /// A CPU comes to a block of the kernel.
+    /// A CPU begins a block of the kernel.
     pub(crate) fn kernel(&mut self, cpu: usize, block: Block, now: Count) {
         self.count(cpu, now);
         let mut contexts = std::mem::take(&mut self.cpus[cpu].contexts);
@@ -121,7 +121,7 @@ impl Whole {
         self.cpus[cpu].contexts = contexts;
     }
 
-    /// A CPU is back in user mode.
+    /// A CPU returns to user mode.
     pub(crate) fn user(&mut self, cpu: usize, now: Count) {
         self.count(cpu, now);
         let cpu = &mut self.cpus[cpu];
@@ -129,7 +129,7 @@ impl Whole {
         cpu.is_in_user_mode = true;
     }
 
-    /// A CPU goes on with another thread, whose stack pointer was at that address.
+    /// A CPU switches to another thread, whose stack pointer was at that address.
     pub(crate) fn switch(&mut self, cpu: usize, thread: u64, now: Count) {
         self.count(cpu, now);
         let on = &mut self.cpus[cpu];
@@ -183,8 +183,8 @@ impl Whole {
 
     fn call(&mut self, context: &mut Context, returns_to: u64, block: Block) {
         let is_own = self.nodes[context.at.0].function == Some(block.function);
-        // A call into the middle of its own function is a trick to push an address, to
-        // which nothing returns (retpolines, filling the return stack buffer).
+        // A call into the middle of its own function only pushes an address, to which nothing
+        // returns (retpolines, filling the return stack buffer).
         if is_own && !block.starts_function {
             return;
         }
@@ -210,7 +210,7 @@ impl Whole {
         }
     }
 
-    /// Puts a function between unknown callers and all that they called: it is one.
+    /// Inserts a function that turned out to be an unknown caller above its callees.
     fn caller_of_all(&mut self, base: Place, function: Function) -> Place {
         if base == ROOT || self.nodes.len() >= PLACES_MAX {
             return base;
@@ -250,7 +250,7 @@ impl Context {
         Self { base, at: base, frames: Vec::new(), last: None }
     }
 
-    /// Whether the interruption has ended; to the next instruction it has not (`cpu`).
+    /// Whether the interruption has ended; not if it returns to the next instruction (`cpu`).
     fn has_returned_to(&self, block: Block) -> bool {
         self.last.is_some_and(|last| {
             last.ending == Ending::InterruptReturn && last.after != block.address
@@ -282,7 +282,7 @@ ffffffff80008000 T kthread";
 
     use Ending::{Call, InterruptReturn, Other, Return};
 
-    /// A machine, its symbols, and how much its CPUs have executed.
+    /// A machine, its symbols, and the counts of its CPUs.
     struct Machine {
         symbols: Symbols,
         whole: Whole,
@@ -322,7 +322,7 @@ ffffffff80008000 T kthread";
             self.now[cpu].user += 5;
         }
 
-        /// Each CPU's stacks, in instructions; they add up to what was executed.
+        /// Each CPU's stacks, in instructions; they add up to the executed ones.
         fn stacks(mut self) -> Vec<Vec<(String, u64)>> {
             let ended = self.whole.end(&self.now);
             for (list, now) in ended.iter().zip(&self.now) {
@@ -349,8 +349,8 @@ ffffffff80008000 T kthread";
         stacks.iter().map(|&(path, own)| (path.to_owned(), own)).collect()
     }
 
-    /// Check that a system call that sleeps, a kernel thread and idle have each their own,
-    /// whichever ran between, and that a thread's callers become known as it returns.
+    /// Check that a system call that sleeps, a kernel thread and idle have separate
+    /// instructions, and that a thread's callers become known as it returns.
     #[test]
     fn threads() {
         let mut machine = Machine::new(1);
@@ -388,8 +388,8 @@ ffffffff80008000 T kthread";
         assert_eq!(machine.stacks(), [expected]);
     }
 
-    /// Check that an interruption is apart from what it interrupted, which then goes on where
-    /// it was, and that a switch inside it is another thread's.
+    /// Check that an interruption is separate from the interrupted code, which then continues,
+    /// and that a switch inside it changes the thread.
     #[test]
     fn interruptions() {
         let mut machine = Machine::new(1);
@@ -409,7 +409,7 @@ ffffffff80008000 T kthread";
         assert_eq!(machine.stacks(), [expected]);
     }
 
-    /// Check that a new thread begins anew, also at the address of one that is gone.
+    /// Check that a new thread begins with an empty path, also at the address of an ended one.
     #[test]
     fn new_threads() {
         let mut machine = Machine::new(1);
@@ -429,8 +429,8 @@ ffffffff80008000 T kthread";
         assert_eq!(of("ret_from_fork"), Some(20));
     }
 
-    /// Check that each CPU has its own, also of a thread that went from one to the other, and
-    /// that a phase has nothing of what was before it.
+    /// Check that each CPU has separate counts, also of a thread that was migrated, and that a
+    /// phase does not include earlier instructions.
     #[test]
     fn two_cpus() {
         let mut machine = Machine::new(2);
@@ -449,7 +449,7 @@ ffffffff80008000 T kthread";
         assert_eq!(ended, [expected, expected]);
     }
 
-    /// Check that more places than are kept lose no instruction, and no memory.
+    /// Check that nodes beyond the limit lose no instruction, and use no memory.
     #[test]
     fn bounded() {
         let mut machine = Machine::new(1);

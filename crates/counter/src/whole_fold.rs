@@ -1,18 +1,18 @@
-//! A phase's tree as a list that is short enough to be kept: places of the same functions
-//! are one, and what took least counts as its caller. The sum stays the same.
+//! A phase's tree as a list that is short enough to be stored: nodes of the same functions
+//! are merged, and the smallest are counted as their callers. The sum stays the same.
 
 use std::collections::BTreeMap;
 
 use crate::symbols::{Function, UNKNOWN};
 
-/// Functions in the list, but for the outermost ones, which are always in it.
+/// Number of functions in the list, without the outermost ones, which are always included.
 const CALLED_MAX: usize = 2000;
 
-/// A place in the tree of calls.
+/// A node of the call tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place(pub(crate) usize);
 
-/// A function, called that way.
+/// A function in its call path.
 #[derive(Debug)]
 pub(crate) struct Node {
     /// None: the unknown callers of a thread.
@@ -21,11 +21,11 @@ pub(crate) struct Node {
     pub(crate) children: Vec<Place>,
 }
 
-/// One function, called that way, and what it executed itself.
+/// One function in its call path, and the instructions it executed itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Called {
     pub(crate) function: Function,
-    /// The caller's place in the list, before this one; none of the outermost.
+    /// The caller's index in the list, before this one; none for the outermost.
     pub(crate) caller: Option<usize>,
     pub(crate) own: u64,
 }
@@ -37,10 +37,10 @@ struct Merged {
     below: BTreeMap<Function, Merged>,
 }
 
-/// What was executed at each place of a tree.
+/// The instructions executed at each node of a tree.
 pub(crate) fn folded(nodes: &[Node], own: &[u64]) -> Vec<Called> {
     let mut all = merged(nodes, own);
-    // What is in no function at all is in one that is not known.
+    // Instructions outside of all functions belong to an unknown function.
     let unknown = std::mem::take(&mut all.own);
     if unknown > 0 {
         all.below.entry(UNKNOWN).or_default().own += unknown;
@@ -87,7 +87,7 @@ fn collect(node: &Merged, totals: &mut Vec<u64>) {
     }
 }
 
-/// Writes a function and those below it that took more than `least`.
+/// Writes a function and its callees with more instructions than `least`.
 fn write(
     function: Function,
     node: &Merged,
@@ -114,8 +114,8 @@ mod tests {
         Node { function, parent: Place(parent), children: Vec::new() }
     }
 
-    /// Check that equal paths are one, that unknown callers are left out, and that what
-    /// is nowhere is unknown.
+    /// Check that equal paths are merged, that unknown callers are left out, and that
+    /// instructions outside of all functions are unknown.
     #[test]
     fn merges() {
         let nodes = [node(0, 0), node(9, 0), node(0, 0), node(9, 2), node(5, 3)];
@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(folded(&nodes, &[3, 5, 0, 6, 4]), expected);
     }
 
-    /// Check that a long list loses what took least to its callers, and no instruction.
+    /// Check that in a long list the smallest are added to their callers, without loss.
     #[test]
     fn stays_short() {
         let many = 3 * CALLED_MAX;
