@@ -26,7 +26,7 @@ LIBRARIES = noisefloor:capi tif:tif
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 # For each of them: its name and its crate as variables of the shell.
 EACH_LIBRARY = for library in $(LIBRARIES); do \
-	name=$${library%:*} crate=crates/$${library#*:} so=$(CLIB)/lib$${library%:*}.so; \
+	name=$${library%:*} crate=crates/$${library\#*:} so=$(CLIB)/lib$${library%:*}.so; \
 	abi=$$(sed -n 's/^const ABI: u32 = \(.*\);/\1/p' $$crate/build.rs);
 
 help:

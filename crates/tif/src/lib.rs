@@ -206,3 +206,25 @@ fn set_errno(number: c_int) {
     // SAFETY: the pointer is to this thread's own errno and always valid.
     unsafe { *libc::__errno_location() = number };
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io;
+
+    /// Check that a code becomes 0, or -1 and the errno of its kind.
+    #[test]
+    fn errors_have_an_errno() {
+        assert_eq!(zero_or_errno(0), 0);
+        for (code, errno) in [
+            (NF_PRIVILEGE, libc::EPERM),
+            (NF_JOURNAL, libc::EIO),
+            (NF_SYSTEM, libc::EIO),
+            (ffi::code::NF_UNSUPPORTED, libc::ENOTSUP),
+            (ffi::code::NF_UNSAFE, libc::ENOTSUP),
+        ] {
+            assert_eq!(zero_or_errno(code), -1);
+            assert_eq!(io::Error::last_os_error().raw_os_error(), Some(errno), "{code}");
+        }
+    }
+}
