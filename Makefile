@@ -1,12 +1,12 @@
-# A front door for people who do not use cargo. `make run` and `make test` install what
-# the machine lacks; everything else is in xtask (`cargo xtask`).
+# Entry points for users without cargo. `make run` and `make test` install missing packages;
+# everything else is in xtask (`cargo xtask`).
 
 PREFIX = /usr/local
 DESTDIR =
 
-# The first cargo on PATH that is new enough, which need not be the first. It is not told
-# of make's own jobs, which it could not join. scripts/target names another target directory
-# where libbpf could not be built in this one.
+# The first cargo on PATH that is new enough. MAKEFLAGS is unset, because cargo cannot use
+# make's jobserver. scripts/target names another target directory if libbpf cannot be built in
+# this one.
 CARGO = env -u MAKEFLAGS PATH="$$(scripts/toolchain):$$PATH" $$(scripts/target) cargo
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 BINARY = $(TARGET)/release/noisefloor
@@ -30,25 +30,25 @@ EACH_LIBRARY = for library in $(LIBRARIES); do \
 	abi=$$(sed -n 's/^const ABI: u32 = \(.*\);/\1/p' $$crate/build.rs);
 
 help:
-	@echo 'make run        build, and look at this machine (noisefloor check)'
-	@echo 'make test       run every check and test (with CI=1 also those that build twice)'
-	@echo 'make bench      measure the measuring'
+	@echo 'make run        build, and check this machine (noisefloor check)'
+	@echo 'make test       run all checks and tests (with CI=1 also those that build twice)'
+	@echo 'make bench      run the benchmarks'
 	@echo 'make build      build $(BINARY)'
-	@echo 'make install    put it, its manual and the C libraries under PREFIX=$(PREFIX)'
-	@echo 'make uninstall  take them away again'
+	@echo 'make install    install it, its man pages and the C libraries in PREFIX=$(PREFIX)'
+	@echo 'make uninstall  remove them'
 	@echo
-	@echo 'run, test, bench and build install what is missing with apt.'
+	@echo 'run, test, bench and build install missing packages with apt.'
 
 run: build
 	@"$(BINARY)" check
 	@command -v noisefloor >/dev/null || \
-	    echo "noisefloor is $(BINARY) here; make install puts it on your PATH."
+	    echo "The program is $(BINARY); make install installs it on your PATH."
 
 build: setup-build
 	@$(CARGO) build --release --locked --package cli --package capi --package tif
 	@[ "$$(uname -m)" != x86_64 ] || $(CARGO) xtask guest
 
-# Most of what tests need is built once, and then not changed.
+# Most crates are built once for the tests, so that incremental compilation has no use.
 test: setup-test
 	@CARGO_INCREMENTAL=0 $(CARGO) xtask ci
 
@@ -59,7 +59,7 @@ bench: setup-build
 setup-build setup-test: setup-%:
 	@scripts/setup $*
 
-# Under sudo nothing is built, so that no file in the tree becomes root's.
+# Under sudo nothing is built, so that no file in the tree is owned by root.
 install:
 	@if [ -z "$$SUDO_USER" ]; then $(MAKE) --no-print-directory build; fi
 	@test -x "$(BINARY)" || { echo 'first, without sudo: make build' >&2; exit 1; }
@@ -88,8 +88,8 @@ install:
 	        >$(CLIB)/pkgconfig/$$name.pc; \
 	done; \
 	[ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || ldconfig
-	@echo 'installed $(BIN)/noisefloor, its manual, completions and what its lab needs,'
-	@echo 'and libnoisefloor and libtif for C'
+	@echo 'installed $(BIN)/noisefloor, its man pages, completions and the files of its lab,'
+	@echo 'and libnoisefloor and libtif with their headers for C'
 
 uninstall:
 	rm -f $(BIN)/noisefloor $(SHARE)/man/man1/noisefloor.1 \

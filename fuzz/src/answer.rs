@@ -1,14 +1,14 @@
-//! What a guest sends: whatever is in it, reading ends in an answer or in why there is none.
+//! The bytes that a guest sends: reading any input ends in an answer or an error.
 //!
-//! An answer that was read can be sent and read again, and is the same then. What is inflated
-//! is text, or refused.
+//! An answer that was read can be sent and read again, and is the same then. Inflated data is
+//! text, or refused.
 #![no_main]
 
 use agent::{Answer, Symbols};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    // Else most inputs would fail at the first byte.
+    // Otherwise most inputs would fail at the first byte.
     if let Ok(read) = Answer::from_bytes(&[Answer::GREETING, bytes].concat()) {
         let sent = read.to_frames().expect("what was read can be sent");
         let again = Answer::from_bytes(&[Answer::GREETING, &sent].concat());

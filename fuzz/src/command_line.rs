@@ -1,7 +1,7 @@
-//! `/proc/cmdline`: any text is one.
+//! `/proc/cmdline`: any text is valid.
 //!
-//! Nothing is invented: names and values are pieces of the text, in its order. What is
-//! listed can be asked for by name, however its dashes are spelt.
+//! Names and values are pieces of the text, in its order. Every listed parameter can be looked
+//! up by name, with dashes or underscores.
 #![no_main]
 
 use facts::CommandLine;
@@ -22,7 +22,7 @@ fuzz_target!(|text: &str| {
     }
 });
 
-/// What follows a piece of the text.
+/// The text after a piece of it.
 fn after<'a>(text: &'a str, piece: &str) -> &'a str {
     let at = text.find(piece).expect("a piece of the text, in its order");
     &text[at + piece.len()..]

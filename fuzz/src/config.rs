@@ -1,7 +1,7 @@
-//! A kernel's configuration, packed or not.
+//! A kernel's configuration, compressed or not.
 //!
-//! What was read is what stands there: every option of a plain text is asked for, and the
-//! last line that sets it must be the answer. A refusal names the file.
+//! Every option of a plain text is looked up, and must have the value of the last line that sets
+//! it. An error names the file.
 #![no_main]
 
 use std::collections::HashMap;
@@ -29,7 +29,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// The options a text sets, by the plainest reading there is.
+/// The options that a text sets, parsed in the simplest way.
 fn options(text: &str) -> HashMap<&str, &str> {
     let pairs = text.lines().filter_map(|line| {
         let (name, value) = line.strip_prefix("CONFIG_")?.split_once('=')?;

@@ -1,7 +1,7 @@
-//! CPU lists and masks, as the kernel writes them and people type them.
+//! CPU lists and masks, as written by the kernel and typed by users.
 //!
-//! A text that is read can be printed and read again as the same set, and the printed
-//! form is the only one: printing it again changes nothing.
+//! A parsed text can be printed and parsed again as the same set, and the printed form is
+//! canonical: printing it again changes nothing.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

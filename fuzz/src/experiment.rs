@@ -1,8 +1,7 @@
-//! An experiment's text: whatever is in it, parsing ends in cells or in a message that says
-//! where.
+//! An experiment's text: parsing any input ends in cells or in an error with its position.
 //!
-//! An experiment has cells, no more than the bound, each with a name of its own on its
-//! kernel. A message names the file.
+//! An experiment has cells, no more than the limit, each with a unique name on its kernel. An
+//! error names the file.
 #![no_main]
 
 use std::collections::HashSet;

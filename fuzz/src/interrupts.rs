@@ -1,8 +1,8 @@
-//! `/proc/interrupts`, read twice: the difference of two readings is where it can go wrong.
+//! `/proc/interrupts`, read twice: tests the difference of two readings.
 //!
 //! The input is two tables with a line `--` between them, or one that is read twice.
 //! From a table to itself nothing grows; from one to another, each line of the later one
-//! is told at most once for each of its CPUs.
+//! is reported at most once for each of its CPUs.
 #![no_main]
 
 use facts::Interrupts;

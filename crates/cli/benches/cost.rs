@@ -1,11 +1,11 @@
-//! What whole commands cost, from outside, as parts of their limits: `cargo bench -p cli`.
+//! The cost of whole commands, measured from outside, relative to limits: `cargo bench -p cli`.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
 const TOOL: &str = env!("CARGO_BIN_EXE_noisefloor");
-/// Runs of each command; the median is told.
+/// Runs of each command; the median is reported.
 const RUNS: usize = 5;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,10 +1,10 @@
-//! What the lab costs beside bare QEMU and virtme-ng: `cargo bench -p cli --bench lab`.
+//! The cost of the lab, compared with bare QEMU and virtme-ng: `cargo bench -p cli --bench lab`.
 //!
-//! Sides that are compared run in turn, so that a machine whose speed drifts slows all
-//! alike. The bare side is QEMU with the very files and arguments that the lab gave it: a
-//! script that stands in for QEMU records them. Cells are forgotten before each run;
-//! kernels and the names of their functions are kept. Start-up is held against the whole
-//! of `vng ... --exec true`: with udev, and the modules that udev has loaded.
+//! The compared programs run in turn, so that drifting machine speed affects all alike. Bare
+//! QEMU gets the same files and arguments as from the lab: a script in place of QEMU records
+//! them. The cells are removed from the cache before each run, but not kernels and the names of
+//! their functions. Start-up is compared with all of `vng ... --exec true`, including udev and
+//! the modules that it loads.
 
 use std::env;
 use std::error::Error;
@@ -15,15 +15,15 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 const TOOL: &str = env!("CARGO_BIN_EXE_noisefloor");
-/// Where the lab's cache for these runs is, and what else is kept from one to the next.
+/// The folder of the lab's cache for these runs, and of other files that later runs reuse.
 const PLACE: &str = env!("CARGO_TARGET_TMPDIR");
-/// Runs of each side; the median is told.
+/// Runs of each program; the median is reported.
 const RUNS: usize = 3;
-/// What `tick-cost` boots.
+/// The kernel of `tick-cost`.
 const KERNELS: [&str; 2] = ["debian:6.1-cloud", "debian:6.12-cloud"];
-/// What virtme-ng can boot: the cloud's kernels lack the file systems it needs.
+/// A kernel for virtme-ng: cloud kernels lack the file systems it needs.
 const STOCK: &str = "debian:6.1";
-/// As little as can be measured.
+/// The shortest measurement.
 const SHORTEST: &str = "
 name = \"start-up\"
 about = \"one system call\"
@@ -33,7 +33,7 @@ kernels = [\"debian:6.1\"]
 name = \"getpid\"
 calls = { cpu = 0, calls = [\"getpid\"], repeats = 1 }
 ";
-/// Stands in for QEMU, and keeps in the folder TO what it was given and what came of it.
+/// A script in place of QEMU that records its arguments and results in the folder TO.
 const RECORDER: &str = "#!/bin/sh -e
 if [ \"$1\" = --version ]; then exec 'QEMU' --version; fi
 cp -L ./* 'TO'
@@ -50,7 +50,7 @@ mv new \"$1\"
 ";
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
-/// One side of a comparison: runs once, and tells the seconds that it took.
+/// One program of a comparison: runs once, and returns the seconds that it took.
 type Side<'a> = &'a dyn Fn() -> Result<f64>;
 
 fn main() -> Result<()> {
@@ -79,7 +79,7 @@ fn one_cell(lab: &Lab, cpus: u32) -> Result<()> {
     Ok(())
 }
 
-/// An experiment of six cells, run and then taken from the cache.
+/// An experiment of six cells, run and then read from the cache.
 fn whole_experiment(lab: &Lab) -> Result<()> {
     let args = ["run", "tick-cost"];
     let [run, taken] =
@@ -89,7 +89,7 @@ fn whole_experiment(lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-/// A stock kernel's way to user space and back.
+/// Boot and shutdown of a stock kernel.
 fn start_up(lab: &Lab) -> Result<()> {
     let file = lab.cache.join("start-up.toml");
     fs::write(&file, SHORTEST)?;
@@ -108,8 +108,8 @@ fn start_up(lab: &Lab) -> Result<()> {
     let theirs = || seconds(&mut virtme(vng, &image));
     let [exact, timed, theirs] =
         in_turn([&|| lab.anew(&exact), &|| lab.anew(&timed), &theirs])?;
-    // Both emulate as fast as they can; to count instructions takes the emulator twice as
-    // long, of which virtme-ng has no like.
+    // Both emulate at full speed; counting instructions, which virtme-ng cannot do, takes the
+    // emulator twice as long.
     beside("start-up, timed", timed, "virtme-ng", theirs, 0.5);
     beside("start-up, exact", exact, "virtme-ng", theirs, 1.0);
     Ok(())
@@ -122,7 +122,7 @@ struct Lab {
 }
 
 impl Lab {
-    /// Finds what the lab needs; an error says what is missing.
+    /// Finds the files that the lab needs; an error names missing ones.
     fn open() -> Result<Self> {
         let lab = Self { cache: Path::new(PLACE).join("lab"), qemu: qemu()? };
         fs::create_dir_all(&lab.cache)?;
@@ -132,10 +132,10 @@ impl Lab {
         Ok(lab)
     }
 
-    /// Takes kernels from the user's cache, where one is named.
+    /// Uses kernels of the user's cache, if one is named.
     fn share_kernels(&self) -> Result<()> {
         let kernels = self.cache.join("kernels");
-        let _ = fs::remove_file(&kernels); // it may be an older link, or none
+        let _ = fs::remove_file(&kernels); // it may be an older link, or missing
         if let (Some(user), false) = (env::var_os("NOISEFLOOR_CACHE"), kernels.exists()) {
             let shared = Path::new(&user).join("kernels");
             fs::create_dir_all(&shared)?;
@@ -150,12 +150,12 @@ impl Lab {
         command
     }
 
-    /// Has the kernels asked for the names of their functions, which are kept.
+    /// Reads the names of the kernels' functions, which are cached.
     fn know(&self, args: &[&str]) -> Result<()> {
         seconds(&mut self.command(args)).map(drop)
     }
 
-    /// Runs cells that are not kept.
+    /// Runs cells that are not cached.
     fn anew(&self, args: &[&str]) -> Result<f64> {
         empty(&self.cache.join("cells"))?;
         seconds(&mut self.command(args))
@@ -197,7 +197,7 @@ impl Guest {
         seconds(qemu.args(arguments).current_dir(&self.folder))
     }
 
-    /// Whether the last boot gave the same answer as the one in the lab.
+    /// Whether the last boot produced the same answer as the one in the lab.
     fn agrees(&self) -> Result<bool> {
         let read = |name: &str| fs::read(self.folder.join(name));
         Ok(read("answer")? == read("expected")?)
@@ -216,7 +216,7 @@ fn qemu() -> Result<PathBuf> {
     }
 }
 
-/// The name under which virtme-ng is on the path.
+/// The name of virtme-ng's program on the path.
 fn virtme_ng() -> Option<&'static str> {
     let runs = |name: &&str| text(Command::new(name).arg("--version")).is_ok();
     ["vng", "virtme-ng"].into_iter().find(runs)
@@ -246,7 +246,7 @@ fn stock_kernel(lab: &Lab) -> Result<PathBuf> {
     Ok(Path::new(PLACE).join(package).join(format!("boot/vmlinuz-{release}")))
 }
 
-/// The median seconds of each side.
+/// The median seconds of each program.
 fn in_turn<const N: usize>(sides: [Side<'_>; N]) -> Result<[f64; N]> {
     let mut runs = [const { Vec::new() }; N];
     for _ in 0..RUNS {
@@ -260,19 +260,19 @@ fn in_turn<const N: usize>(sides: [Side<'_>; N]) -> Result<[f64; N]> {
     }))
 }
 
-/// How long a command takes that must succeed.
+/// The duration of a command that must succeed.
 fn seconds(command: &mut Command) -> Result<f64> {
     let start = Instant::now();
     text(command)?;
     Ok(start.elapsed().as_secs_f64())
 }
 
-/// What a command prints that must succeed; else the last line of its complaint.
+/// The output of a command that must succeed; otherwise the last line of its error output.
 fn text(command: &mut Command) -> Result<String> {
     let program = Path::new(command.get_program()).display().to_string();
     let output = command.stdin(Stdio::null()).output();
     let output = output.map_err(|error| format!("{program}: {error}"))?;
-    // 4: lengths of time mean nothing where a processor is emulated.
+    // 4: durations are meaningless with an emulated processor.
     if !matches!(output.status.code(), Some(0 | 4)) {
         let complaint = String::from_utf8_lossy(&output.stderr);
         let silent = || format!("{program} ended with {}", output.status);
@@ -281,7 +281,7 @@ fn text(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// Makes a folder that is empty.
+/// Creates an empty folder.
 fn empty(folder: &Path) -> Result<()> {
     if folder.exists() {
         fs::remove_dir_all(folder)?;
@@ -300,7 +300,7 @@ fn beside(name: &str, value: f64, other: &str, theirs: f64, limit: f64) {
     );
 }
 
-/// What was found; else says what is missing, which is no failure.
+/// The result; if something is missing, prints that, which is not a failure.
 fn found<T>(what: Result<T>) -> Option<T> {
     what.inspect_err(|why| println!("  skipped: {why}")).ok()
 }

@@ -1,8 +1,8 @@
-//! `latency` beside cyclictest (rt-tests), with and without idle states: `sudo cargo bench -p cli
-//! --bench latency`.
+//! `latency` compared with cyclictest (rt-tests), with and without idle states: `sudo cargo bench
+//! -p cli --bench latency`.
 //!
-//! Both run in turn on the last CPU, with the same interval and priority, so that a machine whose
-//! speed drifts changes both alike. What is compared are the medians of samples.
+//! Both run in turn on the last CPU, with the same interval and priority, so that drifting machine
+//! speed affects both alike. The medians of samples are compared.
 
 use std::error::Error;
 use std::process::{Command, Output};
@@ -10,13 +10,13 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 const TOOL: &str = env!("CARGO_BIN_EXE_noisefloor");
-/// Turns of each side; the median of their medians is told.
+/// Rounds of each program; the median of their medians is reported.
 const TURNS: usize = 75;
-/// How long a turn is, in seconds.
+/// Duration of a round, in seconds.
 const SECONDS: &str = "1";
 const INTERVAL: &str = "997";
 const PRIORITY: &str = "80";
-/// How far the medians may be apart.
+/// Largest allowed difference of the medians.
 const LIMIT: f64 = 0.1;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     ] {
         let mut medians = [Vec::new(), Vec::new()];
         for turn in 0..TURNS {
-            // Each comes first as often as the other.
+            // Each runs first equally often.
             for side in [turn % 2, 1 - turn % 2] {
                 medians[side].push(match side {
                     0 => noisefloor(&cpu, own)?,
@@ -64,7 +64,7 @@ fn noisefloor(cpu: &str, args: &[&str]) -> Result<f64, Box<dyn Error>> {
     Ok(median.ok_or("no sample")? / 1e3)
 }
 
-/// Its median, from a histogram with a line for each nanosecond that was seen.
+/// Its median, from a histogram with a line for each observed value in nanoseconds.
 fn cyclictest(cpu: &str, args: &[&str]) -> Result<f64, Box<dyn Error>> {
     let mut command = Command::new("cyclictest");
     command.args(["-q", "-m", "-N", "-t", "1", "-h", "2000000", "-a", cpu]);
@@ -89,7 +89,7 @@ fn cyclictest(cpu: &str, args: &[&str]) -> Result<f64, Box<dyn Error>> {
 fn ended(command: &mut Command) -> Result<Output, Box<dyn Error>> {
     let output = command.output()?;
     match output.status.code() {
-        // Doubts are no failures: a noisy machine has some.
+        // Doubts are not failures: a noisy machine has some.
         Some(0 | 4) => Ok(output),
         _ => Err(format!(
             "{:?}: {}",
