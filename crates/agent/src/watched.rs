@@ -8,7 +8,7 @@ use blame::{Threads, Watcher};
 use facts::Facts;
 use measure::{Silent, Spec};
 use recording::{Recording, Source};
-use units::CpuSet;
+use units::{CpuSet, chain};
 
 /// Begins to watch the CPU that will be measured; `None` where nobody is to watch.
 ///
@@ -41,7 +41,7 @@ pub(crate) fn measure(
 ) -> Result<Recording, String> {
     let mut silent = Silent::new().map_err(|error| error.to_string())?;
     let mut measured =
-        || measure::run(spec, facts, &mut silent).map_err(|error| error.to_string());
+        || measure::run(spec, facts, &mut silent).map_err(|error| chain(&error));
     let Some(watcher) = watcher else { return measured() };
     let (recording, events) = watcher.watch(measured);
     let mut recording = recording?;
