@@ -27,7 +27,7 @@ pub(crate) fn open(
         _ => return Err("only noise, ticks and calls can be watched".to_owned()),
     };
     let opened = Watcher::open_for(&cpus, Some(source), threads, facts);
-    opened.map(Some).map_err(|error| format!("watch: {error}"))
+    opened.map(Some).map_err(|error| format!("watch: {}", chain(&error)))
 }
 
 /// Measures, and blames noise on what was seen.
