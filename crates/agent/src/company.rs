@@ -8,13 +8,15 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::Builder;
 
 use agent::Company;
-use units::{Cpu, chain};
+use units::Cpu;
+
+use crate::error::Error;
 
 /// Starts them, and returns once each is on its CPU.
 ///
 /// # Errors
 /// Which CPU could not be had, and why.
-pub(crate) fn start(company: &[Company]) -> Result<(), String> {
+pub(crate) fn start(company: &[Company]) -> Result<(), Error> {
     for Company { cpu, spinners } in company {
         for _ in 0..*spinners {
             start_one(*cpu)?;
@@ -23,16 +25,18 @@ pub(crate) fn start(company: &[Company]) -> Result<(), String> {
     Ok(())
 }
 
-fn start_one(cpu: Cpu) -> Result<(), String> {
+fn start_one(cpu: Cpu) -> Result<(), Error> {
+    let what = || format!("failed to keep CPU {cpu} busy");
     let (seated, is_seated) = channel();
     let thread = Builder::new().name(format!("company/{cpu}"));
     let started = thread.spawn(move || spin(cpu, &seated));
-    started.map_err(|error| format!("no thread for CPU {cpu}: {error}"))?;
-    is_seated.recv().map_err(|error| format!("the thread of CPU {cpu}: {error}"))?
+    started.map_err(|why| Error::new(what(), why))?;
+    let pinned = is_seated.recv().map_err(|why| Error::new(what(), why))?;
+    pinned.map_err(|why| Error::new(what(), why))
 }
 
-fn spin(cpu: Cpu, seated: &Sender<Result<(), String>>) {
-    let pinned = isolate::pin(cpu).map_err(|error| chain(&error));
+fn spin(cpu: Cpu, seated: &Sender<Result<(), isolate::Error>>) {
+    let pinned = isolate::pin(cpu);
     let stays = pinned.is_ok();
     // Who started the thread waits for nothing else.
     let _ = seated.send(pinned);

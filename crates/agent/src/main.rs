@@ -8,6 +8,7 @@
 //! `way_out` and `port` know what machine it is on: an x86-64 PC.
 
 mod company;
+mod error;
 mod mounts;
 mod port;
 mod power;
@@ -23,6 +24,9 @@ use std::panic;
 use std::process::{self, ExitCode};
 
 use agent::{Answer, Order, order};
+use units::chain;
+
+use crate::error::Error;
 
 const NOT_INIT: &str = "\
 noisefloor-agent: the first program of the lab's guests, and of no use to another system;
@@ -36,9 +40,9 @@ fn main() -> ExitCode {
     panic::set_hook(Box::new(|why| {
         end(&Answer::Failed(format!("the agent panicked: {why}")), u64::MAX);
     }));
-    if let Err(text) = way_out::send(Answer::GREETING) {
+    if let Err(why) = way_out::send(Answer::GREETING) {
         // Without one it has no way to answer; the console tells why.
-        eprintln!("noisefloor-agent: {text}");
+        eprintln!("noisefloor-agent: {}", chain(&why));
     }
     let (answer, bytes_max) = answer();
     end(&answer, bytes_max);
@@ -48,34 +52,34 @@ fn main() -> ExitCode {
 
 /// Carries the order out, and says how long the answer may be.
 fn answer() -> (Answer, u64) {
-    let failed = |text| (Answer::Failed(text), u64::MAX);
-    if let Err(text) = mounts::mount() {
-        return failed(text);
-    }
-    let text = match std::fs::read_to_string(order::PATH) {
+    let failed = |why: Error| Answer::Failed(chain(&why));
+    let text = match mounts::mount().and_then(|()| read_order()) {
         Ok(text) => text,
-        Err(error) => return failed(format!("{}: {error}", order::PATH)),
+        Err(why) => return (failed(why), u64::MAX),
     };
     match Order::parse(&text) {
-        Ok(order) => {
-            let done = task::run(&order);
-            (done.unwrap_or_else(Answer::Failed), order.answer_bytes_max)
-        }
-        Err(text) => (Answer::Refused(text), u64::MAX),
+        Ok(order) => (task::run(&order).unwrap_or_else(failed), order.answer_bytes_max),
+        Err(why) => (Answer::Refused(chain(&why)), u64::MAX),
     }
+}
+
+fn read_order() -> Result<String, Error> {
+    std::fs::read_to_string(order::PATH)
+        .map_err(|why| Error::new(format!("failed to read {}", order::PATH), why))
 }
 
 /// Sends the answer, and powers off.
 fn end(answer: &Answer, bytes_max: u64) {
-    if let Err(text) = send(answer, bytes_max) {
+    if let Err(why) = send(answer, bytes_max) {
         // The console is the only one left to tell.
-        eprintln!("noisefloor-agent: {text}");
+        eprintln!("noisefloor-agent: {}", chain(&why));
     }
     power::off();
 }
 
-fn send(answer: &Answer, bytes_max: u64) -> Result<(), String> {
-    let written = answer.to_frames().map_err(|error| error.to_string())?;
+fn send(answer: &Answer, bytes_max: u64) -> Result<(), Error> {
+    let written = answer.to_frames();
+    let written = written.map_err(|why| Error::new("failed to write the answer", why))?;
     let length = written.len() as u64;
     if length <= bytes_max {
         return way_out::send(&written);

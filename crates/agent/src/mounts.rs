@@ -5,6 +5,9 @@
 
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount as mount_on};
+use units::{Cause, Helped};
+
+use crate::error::Error;
 
 struct Mount {
     kind: &'static str,
@@ -33,7 +36,7 @@ const MOUNTS: &[Mount] = &[
 ///
 /// # Errors
 /// Which of the required ones the kernel refuses, and why.
-pub(crate) fn mount() -> Result<(), String> {
+pub(crate) fn mount() -> Result<(), Error> {
     for Mount { kind, directory, required } in MOUNTS {
         let mounted = mount_on(*kind, *directory, *kind, MountFlags::empty(), None);
         if let (Err(error), true) = (mounted, *required) {
@@ -45,11 +48,14 @@ pub(crate) fn mount() -> Result<(), String> {
 
 /// Why a file system that is required is not there. `ENODEV`: the kernel does not know it
 /// (`mount(2)`).
-fn refused(kind: &str, directory: &str, error: Errno) -> String {
+fn refused(kind: &str, directory: &str, error: Errno) -> Error {
     let option = if kind == "proc" { "PROC_FS".to_owned() } else { kind.to_uppercase() };
-    let why = match error {
-        Errno::NODEV => format!("; the kernel was built without CONFIG_{option}"),
-        _ => String::new(),
+    let why: Cause = match error {
+        Errno::NODEV => {
+            let help = format!("the kernel was built without CONFIG_{option}");
+            Helped::new(error, help).into()
+        }
+        _ => error.into(),
     };
-    format!("mount {kind} on {directory}: {error}{why}")
+    Error::new(format!("failed to mount {kind} on {directory}"), why)
 }

@@ -77,6 +77,23 @@ pub enum Task {
     Program(Vec<String>),
 }
 
+/// What in an order is not understood.
+#[derive(Debug, thiserror::Error)]
+pub enum OrderError {
+    /// The order is of another version.
+    #[error(
+        "written in version {0} of the language, and this agent knows version {VERSION}: \
+         build the agent again (cargo xtask guest)"
+    )]
+    Version(u32),
+    /// The text is not an order's JSON.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    /// There is no such field.
+    #[error("unknown field `{0}`")]
+    Field(String),
+}
+
 /// What is read first of any order.
 #[derive(Deserialize)]
 struct Head {
@@ -89,20 +106,16 @@ impl Order {
     /// # Errors
     /// What in it is not understood, by name: a version, a task, a field. Nothing is
     /// passed over, for what a newer lab asks cannot be guessed.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let unreadable = |error: serde_json::Error| error.to_string();
-        let Head { version } = serde_json::from_str(text).map_err(unreadable)?;
+    pub fn parse(text: &str) -> Result<Self, OrderError> {
+        let Head { version } = serde_json::from_str(text)?;
         if version != VERSION {
-            return Err(format!(
-                "written in version {version} of the language, and this agent knows \
-                 version {VERSION}: build the agent again (cargo xtask guest)"
-            ));
+            return Err(OrderError::Version(version));
         }
-        let order: Self = serde_json::from_str(text).map_err(unreadable)?;
-        let asked: Value = serde_json::from_str(text).map_err(unreadable)?;
-        let understood = serde_json::to_value(&order).map_err(unreadable)?;
+        let order: Self = serde_json::from_str(text)?;
+        let asked: Value = serde_json::from_str(text)?;
+        let understood = serde_json::to_value(&order)?;
         match passed_over(&asked, &understood) {
-            Some(field) => Err(format!("unknown field `{field}`")),
+            Some(field) => Err(OrderError::Field(field)),
             None => Ok(order),
         }
     }
@@ -144,7 +157,7 @@ mod tests {
     }"#;
 
     fn refusal(text: &str) -> String {
-        Order::parse(text).unwrap_err()
+        Order::parse(text).unwrap_err().to_string()
     }
 
     /// Check that an order survives being written and read, and may leave lists out.
@@ -154,7 +167,7 @@ mod tests {
         assert_eq!(order.company[0].spinners, 3);
         assert_eq!(order.watch, Some(Source::Bpf));
         let text = serde_json::to_string(&order).unwrap();
-        assert_eq!(Order::parse(&text), Ok(order));
+        assert_eq!(Order::parse(&text).unwrap(), order);
         let short = r#"{"version": 1, "task": "symbols", "answer_bytes_max": 9}"#;
         assert_eq!(Order::parse(short).unwrap().task, Task::Symbols);
     }

@@ -3,35 +3,37 @@
 //! Only the lab's tests ask for one. It has a loopback network, which no measurement has.
 
 use std::fs::File;
-use std::io::Error;
+use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::process::{Command, Stdio};
 
 use agent::{Output, order};
 
+use crate::error::Error;
 use crate::rest;
 
 /// Runs it on a machine at rest.
 ///
 /// # Errors
 /// Why it could not be run.
-pub(crate) fn run(arguments: &[String]) -> Result<Output, String> {
-    loopback().map_err(|error| format!("the loopback network: {error}"))?;
+pub(crate) fn run(arguments: &[String]) -> Result<Output, Error> {
+    loopback().map_err(|why| Error::new("failed to start the loopback network", why))?;
     rest::wait();
     let mut command = Command::new(order::PROGRAM);
     let output = command.args(arguments).stdin(Stdio::null()).output();
-    let output = output.map_err(|error| format!("{}: {error}", order::PROGRAM))?;
+    let failed = |why| Error::new(format!("failed to run {}", order::PROGRAM), why);
+    let output = output.map_err(failed)?;
     let [text, errors] = [output.stdout, output.stderr];
     let text = String::from_utf8_lossy(&text) + String::from_utf8_lossy(&errors);
     Ok(Output { code: output.status.code(), text: text.into_owned() })
 }
 
 /// Takes the loopback interface up; the kernel gives it its address.
-fn loopback() -> Result<(), Error> {
+fn loopback() -> io::Result<()> {
     // SAFETY: takes numbers only.
     let socket = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM, 0) };
     if socket < 0 {
-        return Err(Error::last_os_error());
+        return Err(io::Error::last_os_error());
     }
     // SAFETY: the kernel has just opened it, and nobody else has it.
     let socket = File::from(unsafe { OwnedFd::from_raw_fd(socket) });
@@ -46,7 +48,7 @@ fn loopback() -> Result<(), Error> {
         libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request)
     } {
         0 => Ok(()),
-        _ => Err(Error::last_os_error()),
+        _ => Err(io::Error::last_os_error()),
     }
 }
 

@@ -10,11 +10,13 @@ use std::io::{ErrorKind, Write};
 
 use agent::Setting;
 
+use crate::error::Error;
+
 /// Writes them in their order.
 ///
 /// # Errors
 /// Which one could not be written, and why.
-pub(crate) fn write(settings: &[Setting]) -> Result<(), String> {
+pub(crate) fn write(settings: &[Setting]) -> Result<(), Error> {
     for Setting { path, value } in settings {
         // Not `fs::write`, which would first try to create what is not there.
         let open = |path: &str| OpenOptions::new().write(true).open(path);
@@ -25,7 +27,9 @@ pub(crate) fn write(settings: &[Setting]) -> Result<(), String> {
             (opened, _) => opened,
         };
         let written = opened.and_then(|mut file| file.write_all(value.as_bytes()));
-        written.map_err(|error| format!("write {value} to {path}: {error}"))?;
+        written.map_err(|why| {
+            Error::new(format!("failed to write {value} to {path}"), why)
+        })?;
     }
     Ok(())
 }
@@ -56,7 +60,7 @@ fn earlier(path: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn written(path: &str, value: &str) -> Result<(), String> {
+    fn written(path: &str, value: &str) -> Result<(), Error> {
         write(&[Setting { path: path.to_owned(), value: value.to_owned() }])
     }
 
@@ -76,8 +80,9 @@ mod tests {
     /// Check that a setting that is not there is named, with the kernel's reason.
     #[test]
     fn failures_name_the_setting() {
-        assert_eq!(written("/dev/null", "1"), Ok(()));
+        written("/dev/null", "1").unwrap();
         let error = written("/proc/sys/kernel/no_such_setting", "1").unwrap_err();
+        let error = units::chain(&error);
         assert!(error.contains("1 to /proc/sys/kernel/no_such_setting:"), "{error}");
         assert!(error.contains("os error 2"), "{error}");
     }

@@ -7,6 +7,7 @@ use agent::{Answer, Order, Symbols, Task};
 use facts::{Facts, Root};
 use measure::{Spec, mark};
 
+use crate::error::Error;
 use crate::{company, program, rest, settings, unthrottled, watched};
 
 /// Where the kernel names its functions.
@@ -16,13 +17,14 @@ const KALLSYMS: &str = "/proc/kallsyms";
 ///
 /// # Errors
 /// What could not be done, and why.
-pub(crate) fn run(order: &Order) -> Result<Answer, String> {
+pub(crate) fn run(order: &Order) -> Result<Answer, Error> {
     settings::write(&order.settings)?;
     match &order.task {
         Task::Noise(spec) => measure(order, &Spec::Noise(spec.clone())),
-        Task::Ticks(spec) if spec.count.is_none() => {
-            Err("ticks without a count would never end".to_owned())
-        }
+        Task::Ticks(spec) if spec.count.is_none() => Err(Error::new(
+            "failed to count ticks",
+            "without a count they would never end",
+        )),
         Task::Ticks(spec) => measure(order, &Spec::Ticks(spec.clone())),
         Task::Calls(spec) => measure(order, &Spec::Calls(spec.clone())),
         Task::Nohz(spec) => measure(order, &Spec::NohzTest(spec.clone())),
@@ -35,7 +37,7 @@ pub(crate) fn run(order: &Order) -> Result<Answer, String> {
 /// Measures a machine at rest, watched or not; the company comes after the facts, which would
 /// be read beside it slowly. The counter begins when a CPU halts: so there is a moment of rest
 /// after it has been called.
-fn measure(order: &Order, spec: &Spec) -> Result<Answer, String> {
+fn measure(order: &Order, spec: &Spec) -> Result<Answer, Error> {
     rest::wait();
     let facts = Facts::read(&Root::live());
     // The first facts say whether a real-time task leaves room for others, as on any machine;
@@ -53,14 +55,14 @@ fn measure(order: &Order, spec: &Spec) -> Result<Answer, String> {
     Ok(Answer::Recording(Box::new(recording)))
 }
 
-fn symbols() -> Result<Symbols, String> {
+fn symbols() -> Result<Symbols, Error> {
     let packed =
         File::open(KALLSYMS).and_then(|file| Symbols::pack(BufReader::new(file)));
     packed.map_err(|error| match error.kind() {
-        ErrorKind::NotFound => format!(
-            "the kernel does not name its functions, and so no instruction can be counted: it \
-             was built without CONFIG_KALLSYMS ({KALLSYMS})"
+        ErrorKind::NotFound => Error::new(
+            "the kernel does not name its functions, and so no instruction can be counted",
+            format!("it was built without CONFIG_KALLSYMS ({KALLSYMS})"),
         ),
-        _ => format!("{KALLSYMS}: {error}"),
+        _ => Error::new(format!("failed to read {KALLSYMS}"), error),
     })
 }

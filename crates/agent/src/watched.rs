@@ -10,6 +10,10 @@ use measure::{Silent, Spec};
 use recording::{Recording, Source};
 use units::CpuSet;
 
+use crate::error::Error;
+
+const WATCH: &str = "failed to watch the kernel's events";
+
 /// Begins to watch the CPU that will be measured; `None` where nobody is to watch.
 ///
 /// # Errors
@@ -18,16 +22,16 @@ pub(crate) fn open(
     source: Option<Source>,
     spec: &Spec,
     facts: &Facts,
-) -> Result<Option<Watcher>, String> {
+) -> Result<Option<Watcher>, Error> {
     let Some(source) = source else { return Ok(None) };
     let (cpus, threads) = match spec {
         Spec::Noise(spec) => (spec.cpus.clone(), Threads::Others),
         Spec::Calls(spec) => (CpuSet::from_iter([spec.cpu]), Threads::All),
         Spec::Ticks(spec) => (spec.cpus.clone(), Threads::All),
-        _ => return Err("only noise, ticks and calls can be watched".to_owned()),
+        _ => return Err(Error::new(WATCH, "only noise, ticks and calls can be watched")),
     };
     let opened = Watcher::open_for(&cpus, Some(source), threads, facts);
-    opened.map(Some).map_err(|error| format!("watch: {error}"))
+    opened.map(Some).map_err(|why| Error::new(WATCH, why))
 }
 
 /// Measures, and blames noise on what was seen.
@@ -38,11 +42,11 @@ pub(crate) fn measure(
     watcher: Option<Watcher>,
     spec: &Spec,
     facts: &Facts,
-) -> Result<Recording, String> {
-    let mut silent = Silent::new().map_err(|error| error.to_string())?;
-    let mut measured =
-        || measure::run(spec, facts, &mut silent).map_err(|error| error.to_string());
-    let Some(watcher) = watcher else { return measured() };
+) -> Result<Recording, Error> {
+    let silent = Silent::new();
+    let mut silent = silent.map_err(|why| Error::new("failed to measure", why))?;
+    let mut measured = || measure::run(spec, facts, &mut silent);
+    let Some(watcher) = watcher else { return Ok(measured()?) };
     let (recording, events) = watcher.watch(measured);
     let mut recording = recording?;
     events.blame_in(&mut recording, false);
@@ -71,7 +75,8 @@ mod tests {
             phases: None,
         });
         let facts = Facts::read(&facts::Root::live());
-        let told = |source, spec| open(source, spec, &facts).err();
+        let told =
+            |source, spec| open(source, spec, &facts).err().map(|why| units::chain(&why));
         assert!(told(Some(Source::Bpf), &nohz).is_some_and(|why| why.contains("calls")));
         assert_eq!(told(None, &ticks), None);
         let calls = recording::CallsSpec {
@@ -81,6 +86,6 @@ mod tests {
             phases: None,
         };
         let why = told(Some(Source::Other), &Spec::Calls(calls));
-        assert!(why.is_some_and(|why| why.starts_with("watch: ")));
+        assert!(why.is_some_and(|why| why.starts_with(WATCH)));
     }
 }

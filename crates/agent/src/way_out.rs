@@ -15,7 +15,9 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 
 use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
+use units::chain;
 
+use crate::error::Error;
 use crate::port;
 
 /// `/dev/port` and `/dev/ttyS1` (Documentation/admin-guide/devices.txt).
@@ -26,11 +28,12 @@ const SERIAL: (&str, u32, u32) = ("/ttyS1", 4, 65);
 ///
 /// # Errors
 /// Why each of the ways is closed.
-pub(crate) fn send(bytes: &[u8]) -> Result<(), String> {
+pub(crate) fn send(bytes: &[u8]) -> Result<(), Error> {
     let Err(port) = port::send(bytes) else { return Ok(()) };
     let Err(device) = through_device(bytes) else { return Ok(()) };
     let Err(serial) = through_serial(bytes) else { return Ok(()) };
-    Err(format!("no way out: {port}; /dev/port: {device}; /dev/ttyS1: {serial}"))
+    let why = format!("{}; /dev/port: {device}; /dev/ttyS1: {serial}", chain(&port));
+    Err(Error::new("no way out", why))
 }
 
 /// The device adds the number of bytes already written to the port's: so one byte at a time.

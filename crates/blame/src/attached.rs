@@ -50,7 +50,7 @@ pub(crate) fn failed(error: libbpf_rs::Error) -> Error {
         ErrorKind::NotFound | ErrorKind::Unsupported => Kind::Missing,
         _ => Kind::System,
     };
-    Error::new(kind, format!("load the eBPF programs: {error}"))
+    Error::new(kind, "failed to load the eBPF programs").caused_by(error)
 }
 
 pub(crate) fn too_many(cpu: Cpu) -> Error {

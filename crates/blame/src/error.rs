@@ -1,10 +1,9 @@
 //! Why events cannot be watched, and what would help.
 
-use std::fmt;
+use units::{Cause, Helped};
 
 /// The kind of failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Kind {
     /// What was asked makes no sense.
     Spec,
@@ -17,22 +16,31 @@ pub enum Kind {
 }
 
 /// A failure, in words that name what would help.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, thiserror::Error)]
+#[error("{text}")]
 pub struct Error {
     kind: Kind,
     text: String,
+    #[source]
+    cause: Option<Cause>,
 }
 
 impl Error {
     pub(crate) fn new(kind: Kind, text: impl Into<String>) -> Self {
-        Self { kind, text: text.into() }
+        Self { kind, text: text.into(), cause: None }
+    }
+
+    /// The same, with what caused it.
+    pub(crate) fn caused_by(self, cause: impl Into<Cause>) -> Self {
+        Self { cause: Some(cause.into()), ..self }
     }
 
     /// The same, and what would help.
-    pub(crate) fn with(mut self, help: &str) -> Self {
-        self.text.push_str("; ");
-        self.text.push_str(help);
-        self
+    pub(crate) fn with(self, help: &str) -> Self {
+        match self.cause {
+            Some(cause) => Self { cause: Some(Helped::new(cause, help).into()), ..self },
+            None => Self { text: format!("{}; {help}", self.text), ..self },
+        }
     }
 
     /// The same, of another kind.
@@ -45,11 +53,3 @@ impl Error {
         self.kind
     }
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
-    }
-}
-
-impl std::error::Error for Error {}

@@ -4,7 +4,7 @@ use recording::{
     Blamed, Body, Code, CpuBusy, CpuNoise, Doubt, Event, NoiseSeries, Recording,
     RunSeries, Source, Steal, TicksSeries,
 };
-use units::{Cpu, CpuSet, Nanos, Span};
+use units::{Cpu, CpuSet, Nanos, Span, chain};
 
 use crate::clock::Clock;
 use crate::error::Error;
@@ -141,7 +141,7 @@ impl Events {
 
     /// Where single events were not watched although nobody asked for that: why.
     fn unwatched(&self) -> Option<Doubt> {
-        let why: Vec<String> = self.why_not.iter().map(Error::to_string).collect();
+        let why: Vec<String> = self.why_not.iter().map(|why| chain(why)).collect();
         let text = format!("who took it is not known: {}", why.join("; "));
         (!why.is_empty()).then(|| Doubt::new(Code::Unwatched, text))
     }

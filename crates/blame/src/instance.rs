@@ -92,7 +92,7 @@ impl Instance {
         instance.write("options/disable_on_free", "1")?;
         let end = instance.folder.join("free_buffer");
         let end = OpenOptions::new().write(true).open(&end);
-        instance.end = Some(end.map_err(|error| refused(&instance.folder, &error))?);
+        instance.end = Some(end.map_err(|error| refused(&instance.folder, error))?);
         Ok(instance)
     }
 
@@ -105,7 +105,7 @@ impl Instance {
             match fs::create_dir(&folder) {
                 Ok(()) => {}
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
-                Err(error) => return Err(refused(&folder, &error)),
+                Err(error) => return Err(refused(&folder, error)),
             }
             match lock(&folder) {
                 Ok(Some(lock)) => {
@@ -119,7 +119,7 @@ impl Instance {
                 Ok(None) => {}
                 Err(error) => {
                     let _ = fs::remove_dir(&folder);
-                    return Err(refused(&folder, &error));
+                    return Err(refused(&folder, error));
                 }
             }
         }
@@ -138,7 +138,7 @@ impl Instance {
     /// # Errors
     /// The kernel refuses it.
     pub(crate) fn write(&self, file: &str, value: &str) -> Result<(), Error> {
-        let failed = |error| refused(&self.folder.join(file), &error);
+        let failed = |error| refused(&self.folder.join(file), error);
         self.try_write(file, value).map_err(failed)
     }
 
@@ -169,7 +169,7 @@ impl Instance {
         match self.try_write(&file, "1") {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(refused(&self.folder.join(file), &error)),
+            Err(error) => Err(refused(&self.folder.join(file), error)),
         }
     }
 
@@ -184,7 +184,7 @@ impl Instance {
     /// It cannot be read.
     pub(crate) fn read(&self, file: &str) -> Result<String, Error> {
         let file = self.folder.join(file);
-        read_whole(&file).map_err(|error| refused(&file, &error))
+        read_whole(&file).map_err(|error| refused(&file, error))
     }
 }
 
@@ -230,21 +230,23 @@ pub(crate) fn lock(folder: &Path) -> io::Result<Option<File>> {
 
 /// Why the kernel does not let us, as far as it can be known. One that is locked down gives
 /// other reasons, too: an instance whose files it may not make is then an invalid argument.
-pub(crate) fn refused(file: &Path, error: &io::Error) -> Error {
+pub(crate) fn refused(file: &Path, error: io::Error) -> Error {
     let lockdown = fs::read_to_string(LOCKDOWN).unwrap_or_default();
     let (kind, help) = match error.kind() {
         _ if lockdown.contains("[confidentiality]") => {
-            (Kind::Privilege, "; this kernel is locked down (lockdown=confidentiality)")
+            (Kind::Privilege, "this kernel is locked down (lockdown=confidentiality)")
         }
-        ErrorKind::PermissionDenied => (Kind::Privilege, "; it needs root"),
-        ErrorKind::NotFound => (Kind::Missing, "; this kernel does not have it"),
+        ErrorKind::PermissionDenied => (Kind::Privilege, "it needs root"),
+        ErrorKind::NotFound => (Kind::Missing, "this kernel does not have it"),
         ErrorKind::ReadOnlyFilesystem => {
-            (Kind::System, "; tracefs must be mounted so that it can be written to")
+            (Kind::System, "tracefs must be mounted so that it can be written to")
         }
-        ErrorKind::OutOfMemory => (Kind::System, "; it needs memory for its buffers"),
+        ErrorKind::OutOfMemory => (Kind::System, "it needs memory for its buffers"),
         _ => (Kind::System, ""),
     };
-    Error::new(kind, format!("set up a trace: {}: {error}{help}", file.display()))
+    let text = format!("failed to set up a trace: {}", file.display());
+    let error = Error::new(kind, text).caused_by(error);
+    if help.is_empty() { error } else { error.with(help) }
 }
 
 #[cfg(test)]

@@ -35,7 +35,8 @@ impl<T: Copy> Mapped<T> {
             )
         };
         let failed = |error| {
-            Error::new(Kind::System, format!("map what the eBPF programs write: {error}"))
+            Error::new(Kind::System, "failed to map the eBPF programs' data")
+                .caused_by(error)
         };
         let memory = memory.map_err(failed)?;
         let first = NonNull::new(memory.cast::<T>());

@@ -42,7 +42,7 @@ pub(crate) fn explained<T>(
             let release = facts.kernel.release.get().map_or("", String::as_str);
             with_reason(error, verdict::reason(), needs, release)
         }
-        _ => error,
+        Kind::Spec => error,
     })
 }
 
@@ -54,7 +54,10 @@ fn with_reason(
     needs: Needs,
     release: &str,
 ) -> Error {
-    let error = reason.map_or(error.clone(), |reason| error.with(&reason));
+    let error = match reason {
+        Some(reason) => error.with(&reason),
+        None => error,
+    };
     let Needs { version: (major, minor), why } = needs;
     if version(release).is_none_or(|version| version >= needs.version) {
         return error;
@@ -71,7 +74,7 @@ fn version(release: &str) -> Option<(u32, u32)> {
 }
 
 fn no_btf() -> Error {
-    let text = "load the eBPF programs: the kernel does not describe its types \
+    let text = "failed to load the eBPF programs: the kernel does not describe its types \
                 (/sys/kernel/btf/vmlinux): it needs one with CONFIG_DEBUG_INFO_BTF";
     Error::new(Kind::Missing, text)
 }
@@ -117,9 +120,9 @@ mod tests {
     #[test]
     fn old_kernels() {
         let told = |release, reason: Option<&str>| {
-            let error = Error::new(Kind::System, "load: EINVAL");
+            let error = Error::new(Kind::System, "load").caused_by("EINVAL");
             let error = with_reason(error, reason.map(str::to_owned), NEEDS, release);
-            (error.kind(), error.to_string())
+            (error.kind(), units::chain(&error))
         };
         let old = "load: EINVAL; bad; hint: use Linux 5.18 or newer, where it has x; this is \
                    5.10.0-46-cloud-amd64";

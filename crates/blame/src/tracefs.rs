@@ -184,7 +184,7 @@ fn pipe(instance: &Instance, cpu: Cpu) -> Result<Pipe, Error> {
     let file = instance.folder().join(format!("per_cpu/cpu{cpu}/trace_pipe_raw"));
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let pages = open(&file, flags, Mode::empty());
-    let pages = pages.map_err(|error| refused(&file, &error.into()))?;
+    let pages = pages.map_err(|error| refused(&file, error.into()))?;
     Ok(Pipe { pages: pages.into(), pairs: Pairs::default(), missed: 0 })
 }
 

@@ -106,7 +106,7 @@ pub(crate) fn count<T>(
     attach_places(&loaded.progs, &mut attached)?;
     attach(&loaded.progs, filter, &mut attached.links)?;
     let Some(data) = &mut loaded.maps.bss_data else {
-        return Err(Error::new(Kind::System, "map the eBPF programs' data"));
+        return Err(Error::new(Kind::System, "failed to map the eBPF programs' data"));
     };
     // SAFETY: it is aligned as it must be, and there as long as the maps are. Nobody else
     // here uses it; the programs read it whole.
@@ -186,8 +186,8 @@ fn attach(
 
 pub(crate) fn at(tracepoint: &str, program: &ProgramMut<'_>) -> Result<Link, Error> {
     program.attach_raw_tracepoint(tracepoint).map_err(|error| {
-        let text = format!("attach to the tracepoint {tracepoint}: {error}");
-        Error::new(Kind::Missing, text)
+        let text = format!("failed to attach to the tracepoint {tracepoint}");
+        Error::new(Kind::Missing, text).caused_by(error)
     })
 }
 

@@ -68,7 +68,10 @@ fn counted(
     wait: impl FnOnce() -> bool,
 ) -> Result<(WakersSeries, Vec<Doubt>), Error> {
     let online = facts.cpus.online.value();
-    let online = online.map_err(|why| Error::new(Kind::System, why.to_string()))?;
+    let online = online.map_err(|why| {
+        let text = "failed to read which CPUs are online";
+        Error::new(Kind::System, text).caused_by(why.clone())
+    })?;
     let filter = Filter { cpus: spec.cpus.clone(), process: spec.process };
     let timed = || {
         let began = now();

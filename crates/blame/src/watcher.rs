@@ -118,12 +118,13 @@ fn open(
         Source::Bpf => Ok(Some(Box::new(programs(Points::Raw)?))),
         Source::BpfClassic => Ok(Some(Box::new(programs(Points::Classic)?))),
         Source::Tracefs if threads == Threads::Marked => {
-            let text =
-                "read tracefs: it does not tell which processes are a program's own";
+            let text = "failed to use tracefs: it does not tell which processes are a program's own";
             Err(Error::new(Kind::Missing, text))
         }
         Source::Tracefs => Ok(Some(Box::new(Trace::begin(cpus)?))),
         Source::Proc => Ok(None),
-        _ => Err(Error::new(Kind::Missing, "there is no such source of events")),
+        Source::Other => {
+            Err(Error::new(Kind::Missing, "there is no such source of events"))
+        }
     }
 }

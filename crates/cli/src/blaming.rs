@@ -3,6 +3,7 @@
 use blame::Watcher;
 use measure::Spec;
 use recording::Recording;
+use units::chain;
 
 use crate::args::Source;
 use crate::measuring::Place;
@@ -28,8 +29,7 @@ impl Blaming {
         terminal: &mut Terminal,
     ) -> Result<Recording, Failure> {
         let source = self.source.map(Source::of_recording);
-        let watcher =
-            Watcher::open(&place.cpus, source, &place.facts).map_err(Failure::refused)?;
+        let watcher = Watcher::open(&place.cpus, source, &place.facts)?;
         for folder in watcher.removed() {
             terminal.remark(&format!(
                 "removed {}, left behind by a killed run",
@@ -47,7 +47,7 @@ impl Blaming {
 }
 
 fn no_events(why: &[blame::Error]) -> Failure {
-    let why: Vec<String> = why.iter().map(ToString::to_string).collect();
+    let why: Vec<String> = why.iter().map(|why| chain(why)).collect();
     let why =
         if why.is_empty() { "/proc has totals only".to_owned() } else { why.join("; ") };
     Failure::refused(format!("events cannot be traced: {why}"))

@@ -148,8 +148,10 @@ impl From<measure::Error> for Failure {
 impl From<blame::Error> for Failure {
     fn from(error: blame::Error) -> Self {
         match error.kind() {
-            blame::Kind::Spec => Self::usage(error),
-            _ => Self::refused(format!("failed to {error}")),
+            blame::Kind::Spec => Self::usage(chain(&error)),
+            blame::Kind::Privilege | blame::Kind::Missing | blame::Kind::System => {
+                Self::refused(chain(&error))
+            }
         }
     }
 }

@@ -91,8 +91,7 @@ fn watched(
     });
     let _off = Elsewhere::than(pick.cpus.clone());
     let source = args.source.map(Source::of_recording);
-    let watcher = Watcher::open_for(&pick.cpus, source, Threads::Marked, facts);
-    let watcher = watcher.map_err(Failure::refused)?;
+    let watcher = Watcher::open_for(&pick.cpus, source, Threads::Marked, facts)?;
     let (recording, events) =
         watcher.watch(|| measure::run(&spec, facts, relayed).map_err(refused));
     let mut recording = recording?;

@@ -9,6 +9,7 @@ use measure::Spec;
 use recording::{
     Body, Code, Doubt, Recording, SlicesSeries, SlicesSpec, WakersSeries, WakersSpec,
 };
+use units::chain;
 
 use crate::args::{Output, Where};
 use crate::destination::{self, Destination};
@@ -53,7 +54,7 @@ fn watched(
     let watch = match args.no_trace {
         true => Err("disabled by option".to_owned()),
         false => SwitchWatch::start(&place.cpus, room(&spec), &place.facts)
-            .map_err(|why| why.to_string()),
+            .map_err(|why| chain(&why)),
     };
     let (recording, wakers) = counted(args, spec, place, terminal);
     let mut recording = recording?;

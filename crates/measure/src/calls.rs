@@ -91,9 +91,9 @@ impl Seen {
         isolate::pin(spec.cpu)?;
         let count = usize::try_from(spec.repeats).unwrap_or(usize::MAX);
         let bytes = count.saturating_mul(size_of::<Tsc>());
-        let mut memory = Memory::new(bytes).map_err(|error| failed("mmap(2)", &error))?;
+        let mut memory = Memory::new(bytes).map_err(|error| failed("mmap(2)", error))?;
         let kept = memory.keep_from_children();
-        kept.map_err(|error| failed("madvise(2)", &error))?;
+        kept.map_err(|error| failed("madvise(2)", error))?;
         let mut repeats =
             Repeats::new(memory.filled(Tsc::from_counter(0)), spec.phases, stop);
         requests::make(call, spec.cpu, &mut repeats)?;
@@ -170,7 +170,7 @@ mod tests {
         };
         let facts = Facts::read(&facts::Root::live());
         for cpu in facts.cpus.allowed.get().unwrap().iter() {
-            assert_eq!(ended_on(cpu), Ok(Some(cpu)));
+            assert_eq!(ended_on(cpu).unwrap(), Some(cpu));
         }
         let refused = ended_on(Cpu::new(60_000)).unwrap_err();
         assert_eq!(refused.kind(), Kind::Isolate(isolate::Kind::Cpuset));

@@ -16,12 +16,12 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use recording::{Policy, Role};
 use rustix::thread::futex;
-use units::{CpuSet, Nanos};
+use units::{CpuSet, Helped, Nanos};
 
+use crate::Error;
 use crate::alarms::now;
 use crate::memory::Memory;
 use crate::thread::block_signals;
-use crate::{Error, Kind};
 
 /// A name's length, its end included (`TASK_COMM_LEN` in `include/linux/sched.h`).
 const NAME: usize = 16;
@@ -116,11 +116,12 @@ impl Crowd {
     /// `Kind::Isolate` where they may not be scheduled so.
     pub(crate) fn start(members: &[Member]) -> Result<Self, Error> {
         let shared = Shared::new(members.len());
-        let shared = shared.map_err(|error| system("share memory", &error))?;
+        let shared =
+            shared.map_err(|error| Error::system("failed to share memory", error))?;
         let mut crowd = Self { shared, pids: Vec::with_capacity(members.len()) };
         for (place, member) in members.iter().enumerate() {
             let pid = fork(&crowd.shared, place, member)
-                .map_err(|error| too_many(place, members.len(), &error))?;
+                .map_err(|error| too_many(place, members.len(), error))?;
             crowd.pids.push(pid);
             prepare(pid, member)?;
         }
@@ -176,11 +177,9 @@ fn has_ended(pid: libc::pid_t) -> bool {
 /// Gives a process its name's work, its CPUs and its place among others.
 fn prepare(pid: libc::pid_t, member: &Member) -> Result<(), Error> {
     let tid = u32::try_from(pid).unwrap_or(0);
-    let failed = |what: &str, error: &io::Error| {
-        let text = format!("{what} of {}: {error}", member.name);
-        Error::new(Kind::System, text)
-    };
-    isolate::keep_on(tid, &member.cpus).map_err(|error| failed("the CPUs", &error))?;
+    let failed =
+        |why| Error::system(format!("failed to set the CPUs of {}", member.name), why);
+    isolate::keep_on(tid, &member.cpus).map_err(failed)?;
     isolate::as_ordinary(tid, member.policy == Policy::Batch, member.nice)?;
     Ok(())
 }
@@ -274,14 +273,9 @@ fn sleep_and_work(line: &Line, sleep: Nanos, burst: Nanos) -> ! {
     }
 }
 
-fn system(what: &str, error: &io::Error) -> Error {
-    Error::new(Kind::System, format!("{what}: {error}"))
-}
-
 /// Why no more processes could be started, with what bounds them (`fork(2)`, EAGAIN).
-fn too_many(started: usize, asked: usize, error: &io::Error) -> Error {
-    let mut text =
-        format!("only {started} of {asked} processes could be started: {error}");
+fn too_many(started: usize, asked: usize, error: io::Error) -> Error {
+    let text = format!("only {started} of {asked} processes could be started");
     if error.raw_os_error() == Some(libc::EAGAIN) {
         let limits = [
             ("ulimit -u", process_limit()),
@@ -293,9 +287,9 @@ fn too_many(started: usize, asked: usize, error: &io::Error) -> Error {
             .into_iter()
             .filter_map(|(name, limit)| limit.map(|limit| format!("{name} is {limit}")));
         let limits: Vec<String> = limits.collect();
-        text = format!("{text}; {}", limits.join(", "));
+        return Error::system(text, Helped::new(error, limits.join(", ")));
     }
-    Error::new(Kind::System, text)
+    Error::system(text, error)
 }
 
 fn process_limit() -> Option<String> {
@@ -397,13 +391,13 @@ mod tests {
     #[test]
     fn too_many_are_told() {
         let error = io::Error::from_raw_os_error(libc::EAGAIN);
-        let text = too_many(7, 1_000, &error).to_string();
+        let text = units::chain(&too_many(7, 1_000, error));
         assert!(
             text.contains("only 7 of 1000") && text.contains("threads-max"),
             "{text}"
         );
         let text =
-            too_many(7, 9, &io::Error::from_raw_os_error(libc::ENOMEM)).to_string();
+            units::chain(&too_many(7, 9, io::Error::from_raw_os_error(libc::ENOMEM)));
         assert!(!text.contains("threads-max"), "{text}");
     }
 }

@@ -1,6 +1,6 @@
 //! Why nothing was measured.
 
-use std::fmt;
+use units::Cause;
 
 /// The kind of failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,33 +18,47 @@ pub enum Kind {
 }
 
 /// A failure, in words that name what would help.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Error {
-    kind: Kind,
-    text: String,
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A CPU cannot be had, or a privilege is missing.
+    #[error(transparent)]
+    Isolate(#[from] isolate::Error),
+    /// Anything else.
+    #[error("{text}")]
+    Other {
+        /// Which of the other kinds.
+        kind: Kind,
+        /// What failed.
+        text: String,
+        /// Why, where something else failed first.
+        #[source]
+        cause: Option<Cause>,
+    },
 }
 
 impl Error {
     pub(crate) fn new(kind: Kind, text: impl Into<String>) -> Self {
-        Self { kind, text: text.into() }
+        Self::Other { kind, text: text.into(), cause: None }
+    }
+
+    /// The kernel failed at something, for this reason.
+    pub(crate) fn system(text: impl Into<String>, cause: impl Into<Cause>) -> Self {
+        Self::caused(Kind::System, text, cause)
+    }
+
+    pub(crate) fn caused(
+        kind: Kind,
+        text: impl Into<String>,
+        cause: impl Into<Cause>,
+    ) -> Self {
+        Self::Other { kind, text: text.into(), cause: Some(cause.into()) }
     }
 
     /// The kind of failure.
     pub fn kind(&self) -> Kind {
-        self.kind
+        match self {
+            Self::Isolate(error) => Kind::Isolate(error.kind()),
+            Self::Other { kind, .. } => *kind,
+        }
     }
 }
-
-impl From<isolate::Error> for Error {
-    fn from(error: isolate::Error) -> Self {
-        Self::new(Kind::Isolate(error.kind()), units::chain(&error))
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
-    }
-}
-
-impl std::error::Error for Error {}

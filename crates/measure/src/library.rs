@@ -6,6 +6,7 @@
 
 use std::ffi::CStr;
 use std::path::Path;
+use units::Cause;
 
 use crate::Error;
 
@@ -33,7 +34,7 @@ impl Library {
         let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW) };
         std::ptr::NonNull::new(handle)
             .map(|handle| Self { handle })
-            .ok_or_else(|| refused(&complaint()))
+            .ok_or_else(|| refused(complaint()))
     }
 
     /// The function of that name, which takes and returns nothing.
@@ -42,7 +43,7 @@ impl Library {
         let found = unsafe { libc::dlsym(self.handle.as_ptr(), name.as_ptr()) };
         if found.is_null() {
             let help = "export it as: void nf_workload(void)";
-            return Err(refused(&format!("{}: {help}", complaint())));
+            return Err(refused(units::Helped::new(complaint(), help)));
         }
         // SAFETY: that a symbol of this name is such a function is what users are told to
         // export it as; nobody else can know.
@@ -75,15 +76,15 @@ impl Library {
     }
 }
 
-/// Refuses a file that is not there, before anything waits for a CPU. It is not loaded: that
-/// runs the library's own code.
+/// Refuses a file that does not exist, before a CPU is claimed. The file is not loaded, which would
+/// run the library's own code.
 pub(crate) fn exists(file: &Path) -> Result<(), Error> {
-    let known = std::fs::metadata(file);
-    known.map(drop).map_err(|error| refused(&format!("{}: {error}", file.display())))
+    let found = std::fs::metadata(file);
+    found.map(drop).map_err(|error| refused(format!("{}: {error}", file.display())))
 }
 
-fn refused(why: &str) -> Error {
-    Error::new(crate::Kind::Spec, format!("the workload's library cannot be used: {why}"))
+fn refused(why: impl Into<Cause>) -> Error {
+    Error::caused(crate::Kind::Spec, "failed to use the workload's library", why)
 }
 
 #[cfg(all(test, not(target_feature = "crt-static")))]
@@ -94,7 +95,8 @@ mod tests {
     /// loader's words, and that a name without a folder is one of this folder.
     #[test]
     fn loaders_words() {
-        let said = |file: &str| Library::load(Path::new(file)).unwrap_err().to_string();
+        let said =
+            |file: &str| units::chain(&Library::load(Path::new(file)).unwrap_err());
         assert!(said("libc.so.6").contains("./libc.so.6"), "{}", said("libc.so.6"));
         assert!(said("/proc/self/comm").contains("/proc/self/comm"));
         assert!(said("a\0b").contains("zero byte"));
@@ -115,7 +117,7 @@ mod tests {
         };
         let library = Library::load(Path::new(&file)).unwrap();
         assert!(library.function(c"abort").is_ok());
-        let said = library.function(c"nf_workload").unwrap_err().to_string();
+        let said = units::chain(&library.function(c"nf_workload").unwrap_err());
         assert!(said.contains("undefined symbol: nf_workload"), "{said}");
         assert!(said.contains("void nf_workload(void)"), "{said}");
     }

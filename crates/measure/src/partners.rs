@@ -110,7 +110,7 @@ fn new_pipe() -> Result<(OwnedFd, OwnedFd), Error> {
     let mut ends = [0; 2];
     // SAFETY: `ends` is room for the two descriptors.
     if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
-        return Err(failed("pipe2(2)", &io::Error::last_os_error()));
+        return Err(failed("pipe2(2)", io::Error::last_os_error()));
     }
     // SAFETY: the kernel has just opened both, and nobody else has them.
     Ok(unsafe { (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])) })

@@ -12,9 +12,9 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use recording::Phases;
-use units::{Tsc, TscDelta};
+use units::{Helped, Tsc, TscDelta};
 
-use crate::{Error, Kind, counter, mark, phase};
+use crate::{Error, counter, mark, phase};
 
 /// Calls before the first mark.
 pub(crate) const WARM_UP: usize = 8;
@@ -61,7 +61,7 @@ impl<'a> Repeats<'a> {
         let count = self.count();
         for part in 0..count {
             let end = self.readings.len() * (part + 1) / count;
-            self.part(part, end, &mut call).map_err(|error| failed(what, &error))?;
+            self.part(part, end, &mut call).map_err(|error| failed(what, error))?;
             if self.stop.load(Ordering::Relaxed) {
                 break;
             }
@@ -118,14 +118,14 @@ impl<'a> Repeats<'a> {
 }
 
 /// The failure of a system call; `what` is its name.
-pub(crate) fn failed(what: &str, error: &io::Error) -> Error {
+pub(crate) fn failed(what: &str, error: io::Error) -> Error {
     let help = match error.raw_os_error() {
-        Some(libc::ENOSYS) => ": this kernel was built without it",
-        Some(libc::ENOMEM) => ": fewer repeats need less memory",
-        Some(libc::EAGAIN) => ": a limit on processes or memory was reached (ulimit -a)",
-        _ => "",
+        Some(libc::ENOSYS) => "this kernel was built without it",
+        Some(libc::ENOMEM) => "fewer repeats need less memory",
+        Some(libc::EAGAIN) => "a limit on processes or memory was reached (ulimit -a)",
+        _ => return Error::system(format!("{what} failed"), error),
     };
-    Error::new(Kind::System, format!("{what} failed: {error}{help}"))
+    Error::system(format!("{what} failed"), Helped::new(error, help))
 }
 
 #[cfg(test)]
@@ -148,20 +148,20 @@ mod tests {
             calls += 1;
             Ok(())
         });
-        assert_eq!((timed, calls), (Ok(20), 20 + WARM_UP));
+        assert_eq!((timed.unwrap(), calls), (20, 20 + WARM_UP));
     }
 
     /// Check that the order to stop ends it after the repeat in which it came.
     #[test]
     fn stops_when_told() {
-        assert_eq!(run(true, || Ok(())), Ok(1));
+        assert_eq!(run(true, || Ok(())).unwrap(), 1);
     }
 
     /// Check that a call that fails is named, with what would help.
     #[test]
     fn failures_are_named() {
         let error = run(false, || Err(io::Error::from_raw_os_error(libc::ENOSYS)));
-        let text = error.unwrap_err().to_string();
+        let text = units::chain(&error.unwrap_err());
         assert!(text.starts_with("song(2) failed: "), "{text}");
         assert!(text.ends_with("this kernel was built without it"), "{text}");
     }

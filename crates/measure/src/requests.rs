@@ -56,7 +56,7 @@ fn page_fault(repeats: &mut Repeats<'_>) -> Result<(), Error> {
     let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) });
     let page = page.unwrap_or(4096);
     let memory = Memory::new(page.saturating_mul(repeats.calls()));
-    let mut memory = memory.map_err(|error| failed("mmap(2)", &error))?;
+    let mut memory = memory.map_err(|error| failed("mmap(2)", error))?;
     memory.keep_pages_small();
     let mut next = 0;
     repeats.run("touching a page", || {
@@ -89,7 +89,7 @@ const AHEAD_NS: i64 = 100_000;
 
 fn timer(repeats: &mut Repeats<'_>) -> Result<(), Error> {
     let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC);
-    let timer = timer.map_err(|error| failed("timerfd_create(2)", &error.into()))?;
+    let timer = timer.map_err(|error| failed("timerfd_create(2)", error.into()))?;
     let soon = Itimerspec {
         it_interval: Timespec::default(),
         it_value: Timespec { tv_sec: 0, tv_nsec: AHEAD_NS },

@@ -38,17 +38,19 @@ pub(crate) fn run(
     let relay = match watch.relay() {
         Some(relay) => relay,
         None => {
-            own = Relay::begin().map_err(|error| system("sigaction(2)", &error))?;
+            own = Relay::begin()
+                .map_err(|error| Error::system("failed to forward signals", error))?;
             &own
         }
     };
     let before = Counters::now();
     let began_ns = now();
     let mut program = Program::start(&mut command, &spec.cpus, spec.fifo)
-        .map_err(|error| not_started(spec, &error))?;
+        .map_err(|error| not_started(spec, error))?;
     let _above = above(spec.fifo);
     let ending = Waiting::of(spec, relay, watch, doubts).until_ended(&mut program);
-    let ending = ending.map_err(|error| system("waiting for the program", &error))?;
+    let ending =
+        ending.map_err(|error| Error::system("failed to wait for the program", error))?;
     let elapsed_ns = now().saturating_sub(began_ns);
     let after = Counters::now();
     doubts.extend(after.doubts());
@@ -201,17 +203,13 @@ fn used(usage: &libc::rusage) -> Usage {
 }
 
 /// As shells tell it: it is not there, or cannot be run.
-fn not_started(spec: &RunSpec, error: &io::Error) -> Error {
+fn not_started(spec: &RunSpec, error: io::Error) -> Error {
     let program = spec.command.program().unwrap_or_default().to_string_lossy();
     let kind = match error.kind() {
         io::ErrorKind::NotFound => Kind::NoProgram,
         _ => Kind::NotExecutable,
     };
-    Error::new(kind, format!("{program}: {error}"))
-}
-
-fn system(what: &str, error: &io::Error) -> Error {
-    Error::new(Kind::System, format!("{what} failed: {error}"))
+    Error::caused(kind, format!("failed to run {program}"), error)
 }
 
 #[cfg(test)]

@@ -9,13 +9,13 @@ use std::thread::Scope;
 use recording::{LostWakeups, Meanwhile, Timer, Wakeup};
 use units::{Cpu, Nanos};
 
+use crate::Error;
 use crate::alarms::{Nanosleep, Timerfd, now, timer_slack};
 use crate::meanwhile::OwnTime;
 use crate::memory::Memory;
 use crate::stop::Stop;
 use crate::thread::{Seat, Seated, block_signals};
 use crate::wakeups::{Alarm, Room, Schedule, answer};
-use crate::{Error, Kind};
 
 /// Expiries that are answered before the first one that counts: they fill caches and fault
 /// in what is needed.
@@ -80,8 +80,8 @@ fn work(
         }
     };
     let failed = |error: io::Error| {
-        let text = format!("{} on CPU {} failed: {error}", place.timer.name(), place.cpu);
-        Error::new(Kind::System, text)
+        let text = format!("{} on CPU {} failed", place.timer.name(), place.cpu);
+        Error::system(text, error)
     };
     Some(seen.map_err(failed))
 }

@@ -18,7 +18,7 @@ use recording::{
     Code, Doubt, Phases, SlicesSample, SlicesSeries, SlicesSpec, SlicesTask, SlicesTurn,
     Step,
 };
-use units::{Cpu, CpuSet, Nanos};
+use units::{Cpu, CpuSet, Nanos, chain};
 
 use crate::alarms::{now, timer_slack};
 use crate::crowd::{Crowd, Member, Work};
@@ -118,7 +118,8 @@ impl Sampler<'_> {
         Ok(seat.err().map(|why| {
             let text = format!(
                 "the thread that reads competes with those that it reads, and takes some of \
-                 their time: {why}"
+                 their time: {}",
+                chain(&why)
             );
             Doubt::new(Code::Competes, text)
         }))
@@ -196,7 +197,7 @@ impl Sampler<'_> {
         let at = now();
         let read = |(place, &pid): (usize, &libc::pid_t)| {
             TaskReading::of(pid, self.crowd.passes(place), room).map_err(|error| {
-                Error::new(Kind::System, format!("/proc/{pid}: {error}"))
+                Error::system(format!("failed to read /proc/{pid}"), error)
             })
         };
         let tasks = self.crowd.pids().iter().enumerate().map(read);

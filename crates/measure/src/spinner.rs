@@ -109,7 +109,7 @@ fn work(place: Place, stop: &Stop, seat: Seat<Ordinary, Start>) -> Option<Seen> 
     let taken = isolate::take(place.cpu, place.fifo)
         .map(|()| Ordinary::measure())
         .map_err(Error::from);
-    let ordinary = taken.clone().ok();
+    let ordinary = taken.as_ref().ok().cloned();
     let ring = Ring::new(if ordinary.is_some() { place.capacity } else { 0 });
     let start = seat.wait(taken)?;
     Some(start.stretch().spin(place.cpu, ordinary?, ring, stop.as_atomic()))

@@ -16,7 +16,7 @@ pub(crate) fn start<'scope, T: Send + 'scope>(
     life: impl FnOnce() -> T + Send + 'scope,
 ) -> Result<ScopedJoinHandle<'scope, T>, Error> {
     Builder::new().name(name.to_owned()).spawn_scoped(scope, life).map_err(|error| {
-        Error::new(Kind::System, format!("no thread for {name}: {error}"))
+        Error::system(format!("failed to start a thread for {name}"), error)
     })
 }
 

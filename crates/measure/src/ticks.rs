@@ -13,7 +13,7 @@ use crate::alarms::now;
 use crate::doubts;
 use crate::meanwhile::{Counters, both};
 use crate::watch::{self, Watch};
-use crate::{Error, Kind, mark, sensible};
+use crate::{Error, mark, sensible};
 
 /// Counts ticks, interval by interval.
 pub(crate) fn run(
@@ -24,7 +24,7 @@ pub(crate) fn run(
     refuse(spec)?;
     let first = Counters::now();
     if let Err(unknown) = &first.interrupts {
-        return Err(Error::new(Kind::System, unknown.to_string()));
+        return Err(Error::system("failed to count interrupts", unknown.clone()));
     }
     doubts.extend(first.doubts());
     let begin = first.at;

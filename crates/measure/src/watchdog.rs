@@ -14,7 +14,7 @@ use recording::{Code, Doubt};
 use units::{CpuSet, Nanos};
 
 use crate::stop::Stop;
-use crate::{Error, Kind, counter};
+use crate::{Error, counter};
 
 /// Between two looks at the threads.
 const LOOK: Duration = Duration::from_millis(100);
@@ -35,9 +35,8 @@ impl Watchdog {
         length: Option<Nanos>,
         stop: Stop,
     ) -> Result<Self, Error> {
-        let failed = |error: std::io::Error| {
-            Error::new(Kind::System, format!("failed to start a thread: {error}"))
-        };
+        let failed =
+            |error: std::io::Error| Error::system("failed to start a thread", error);
         let (over, is_over) = UnixStream::pair().map_err(failed)?;
         is_over.set_read_timeout(Some(LOOK)).map_err(failed)?;
         let now = counter::kernel(libc::CLOCK_MONOTONIC_RAW);

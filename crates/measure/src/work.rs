@@ -127,7 +127,7 @@ impl Chase {
     fn through(bytes: u64) -> Result<Self, Error> {
         let lines = Self::lines(bytes)?;
         let memory = Memory::new(lines * LINE);
-        let mut memory = memory.map_err(|error| failed("mmap(2)", &error))?;
+        let mut memory = memory.map_err(|error| failed("mmap(2)", error))?;
         link(memory.filled(0));
         Ok(Self { memory, at: 0 })
     }

@@ -13,7 +13,7 @@ use units::Nanos;
 
 use crate::stop::Stop;
 use crate::watch::Watch;
-use crate::{Error, Kind, counter};
+use crate::{Error, counter};
 
 /// Between two looks at a thread that is to end.
 const LOOK: Duration = Duration::from_millis(50);
@@ -32,9 +32,8 @@ pub(crate) struct Ends {
 impl Worker {
     /// Both ends.
     pub(crate) fn pair(stop: Stop) -> Result<(Self, Ends), Error> {
-        let failed = |error: std::io::Error| {
-            Error::new(Kind::System, format!("failed to make a socket: {error}"))
-        };
+        let failed =
+            |error: std::io::Error| Error::system("failed to make a socket", error);
         let (own, socket) = UnixStream::pair().map_err(failed)?;
         socket.set_read_timeout(Some(LOOK)).map_err(failed)?;
         Ok((Self(own), Ends { socket, stop }))

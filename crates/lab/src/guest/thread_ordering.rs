@@ -22,7 +22,7 @@ impl Turns {
     /// The CPUs that this process may run on, where it may order threads.
     pub(crate) fn find() -> Self {
         let allowed = isolate::may_take_turns().and_then(|()| isolate::allowed());
-        Self(allowed.map_err(|error| error.to_string()))
+        Self(allowed.map_err(|error| units::chain(&error)))
     }
 
     /// Why threads cannot be ordered, where they cannot.

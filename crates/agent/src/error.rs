@@ -1,0 +1,25 @@
+//! What the agent failed to do. The lab gets it as text, with its causes.
+
+use units::Cause;
+
+/// What the agent failed to do, and why.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// The measurement itself.
+    #[error(transparent)]
+    Measure(#[from] measure::Error),
+    /// Anything else.
+    #[error("{what}")]
+    Other {
+        what: String,
+        #[source]
+        cause: Cause,
+    },
+}
+
+impl Error {
+    /// `what` is lowercase, such as `failed to read FILE`.
+    pub(crate) fn new(what: impl Into<String>, cause: impl Into<Cause>) -> Self {
+        Self::Other { what: what.into(), cause: cause.into() }
+    }
+}
