@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use ::lab::{Audience, Cache, Lab};
 use experiments::Experiment;
-use kernels::{Fetch, Kernel, Kernels, SuiteKernels};
+use kernels::{Fetch, Kernel, Kernels, SuiteKernels, chain};
 use report::paragraph;
 use serde_json::json;
 
@@ -40,7 +40,8 @@ pub(crate) fn list(output: Output) -> Result<Outcome, Failure> {
     let lines: String = experiments.iter().map(line).collect();
     let parts = parts.map_or_else(
         |error| {
-            format!("\n{}", paragraph("", &format!("Nothing can be run yet: {error}")))
+            let text = format!("Nothing can be run yet: {}", chain(&error));
+            format!("\n{}", paragraph("", &text))
         },
         |parts| report::made_with(&parts),
     );

@@ -15,7 +15,7 @@ mod measurement;
 mod plan;
 mod table;
 
-pub use error::{Error, Kind};
+pub use error::{ChangeError, EntryError, Error, Place};
 pub use experiment::Experiment;
 pub use limits::baseline::baseline;
 pub use limits::{Breach, Limits, Measured, Metric};

@@ -16,7 +16,7 @@ use std::fmt;
 
 use itertools::Itertools;
 
-use crate::error::{Error, Kind};
+use crate::error::{Error, Place};
 use crate::table::condition::Condition;
 
 /// What a cell measured.
@@ -74,7 +74,7 @@ pub struct Limits {
 /// What one metric must be.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Rule {
-    pub(crate) place: String,
+    pub(crate) place: Place,
     /// The kernels that it is for; `None`: all.
     pub(crate) kernels: Option<Vec<String>>,
     /// The cells that it is for; `None`: all that have the metric.
@@ -137,12 +137,8 @@ impl Limits {
 
     /// No limit is for what was run; why, where it is the kernels that they name.
     fn for_nobody(&self, first: &Rule, measured: &[Measured]) -> Error {
-        let place = &first.place;
-        let text = format!(
-            "none of the limits (the first: {place}) is for a cell that was run{}",
-            self.kernels_not_run(measured).unwrap_or_default()
-        );
-        Error::new(Kind::Experiment, text)
+        let reason = self.kernels_not_run(measured).unwrap_or_default();
+        Error::NoLimitApplies { first: first.place.clone(), reason }
     }
 
     /// The kernels that the limits name, where each names some and none of them was run.
@@ -211,10 +207,9 @@ impl Rule {
         }
     }
 
-    fn no_metric(&self, which: &str, there: &str) -> Error {
-        let Self { place, metric, .. } = self;
-        let text = format!("{place}: {which} metric '{metric}': {there}");
-        Error::new(Kind::Experiment, text)
+    fn no_metric(&self, cells: &str, known: &str) -> Error {
+        let (place, metric) = (self.place.clone(), self.metric.clone());
+        Error::NoMetric { place, cells: cells.into(), metric, known: known.into() }
     }
 
     fn breach(&self, cell: &Measured, seen: f64) -> Breach {
@@ -224,7 +219,7 @@ impl Rule {
             metric: self.metric.clone(),
             seen,
             limit: self.condition.to_string(),
-            place: self.place.clone(),
+            place: self.place.to_string(),
         }
     }
 }

@@ -3,9 +3,9 @@
 
 mod cache;
 mod cells;
-mod environment;
 mod error;
 mod guest;
+mod installation;
 mod parts;
 
 pub use cache::Cache;
@@ -13,5 +13,5 @@ pub use cells::lab::Lab;
 pub use cells::program::Program;
 pub use cells::progress::Progress;
 pub use cells::run::{Audience, Run};
-pub use error::{Error, Kind};
+pub use error::{Error, Kind, NoExit, ResultError, WithPackage};
 pub use guest::qemu::Qemu;

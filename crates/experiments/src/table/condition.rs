@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 
+use crate::error::EntryError;
+
 const PPM: f64 = 1e6;
 
 /// What a number must be.
@@ -82,10 +84,10 @@ impl fmt::Display for Condition {
 }
 
 impl FromStr for Condition {
-    type Err = String;
+    type Err = EntryError;
 
     /// Reads `<= 2600`, `== 431`, `> 0.5`.
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, EntryError> {
         let read = || {
             let mut known = COMPARISONS.iter();
             let (sign, how) = known.find(|(sign, _)| text.starts_with(sign))?;
@@ -94,10 +96,7 @@ impl FromStr for Condition {
             let number = digits.chars().all(plain).then(|| digits.parse().ok())??;
             Some(Self::Compared { how: *how, number, text: text.to_owned() })
         };
-        read().ok_or_else(|| {
-            let text = text.escape_debug();
-            format!("'{text}' is not a limit: write < <= == >= or > and a number")
-        })
+        read().ok_or_else(|| EntryError::Limit(text.to_owned()))
     }
 }
 

@@ -11,11 +11,11 @@ use std::thread;
 use std::time::Duration;
 
 use agent::Answer as Sent;
-use recording::{Answer, Counts, Profile};
+use recording::{Answer, Counts, Profile, Recording};
 use serde::Deserialize;
 
 use crate::cache::Cache;
-use crate::error::{Error, Kind, failed};
+use crate::error::{Error, ResultError, failed};
 use crate::guest::command_line::{ANSWER, CONSOLE, COUNTS};
 use crate::guest::console::Console;
 
@@ -66,7 +66,7 @@ impl Shelf {
         let mut told = false;
         let path = self.kept.join(format!("{key}.lock"));
         while !stop.load(Ordering::Relaxed) {
-            let file = isolate::try_lock(&path).map_err(|error| failed(&path, &error))?;
+            let file = isolate::try_lock(&path).map_err(failed(&path))?;
             if file.is_some() {
                 return Ok(file);
             }
@@ -109,14 +109,14 @@ impl Shelf {
             fs::rename(new, &place)?;
             Ok(if differs { Kept::Differs } else { Kept::Confirmed })
         };
-        put().map_err(|error| failed(&place, &error))
+        put().map_err(failed(&place))
     }
 
     /// Keeps the console of a cell that was lost, and says where.
     pub(crate) fn keep_lost(&self, key: &str, folder: &Path) -> Result<PathBuf, Error> {
         let place = self.lost.join(format!("{key}.console"));
         let console = fs::read(folder.join(CONSOLE)).unwrap_or_default();
-        fs::write(&place, ends(&console)).map_err(|error| failed(&place, &error))?;
+        fs::write(&place, ends(&console)).map_err(failed(&place))?;
         Ok(place)
     }
 
@@ -134,27 +134,31 @@ impl Shelf {
 
 /// The result of the boot in `folder`.
 pub(crate) fn read(folder: &Path) -> Result<Answer, Error> {
-    let wrong = |what: &str, why: String| {
-        let text = format!("{}: {why}", folder.join(what).display());
-        Error::new(Kind::Cache, text)
-    };
-    let bytes =
-        fs::read(folder.join(ANSWER)).map_err(|e| wrong(ANSWER, e.to_string()))?;
-    let mut recording = match Sent::from_bytes(&bytes) {
-        Ok(Sent::Recording(recording)) => *recording,
-        Ok(_) => return Err(wrong(ANSWER, "no recording".to_owned())),
-        Err(broken) => return Err(wrong(ANSWER, broken.to_string())),
-    };
+    let wrong = |name: &str, cause| Error::Result { path: folder.join(name), cause };
+    let mut recording = read_recording(folder).map_err(|cause| wrong(ANSWER, cause))?;
     recording.doubts.extend(Console::read(folder).doubt());
-    let file = folder.join(COUNTS);
-    if !file.exists() {
-        return Ok(Answer { recording, counts: None, profile: None });
-    }
-    let text = fs::read_to_string(&file).map_err(|e| wrong(COUNTS, e.to_string()))?;
-    let counted: Counted =
-        serde_json::from_str(&text).map_err(|e| wrong(COUNTS, e.to_string()))?;
-    let (counts, profile) = (Some(counted.counts), Some(counted.profile));
+    let counted = read_counted(folder).map_err(|cause| wrong(COUNTS, cause))?;
+    let (counts, profile) =
+        counted.map(|Counted { counts, profile }| (counts, profile)).unzip();
     Ok(Answer { recording, counts, profile })
+}
+
+fn read_recording(folder: &Path) -> Result<Recording, ResultError> {
+    match Sent::from_bytes(&fs::read(folder.join(ANSWER))?)? {
+        Sent::Recording(recording) => Ok(*recording),
+        Sent::Symbols(_) | Sent::Output(_) | Sent::Refused(_) | Sent::Failed(_) => {
+            Err(ResultError::NoRecording)
+        }
+    }
+}
+
+/// What the counter wrote, if there was one.
+fn read_counted(folder: &Path) -> Result<Option<Counted>, ResultError> {
+    let file = folder.join(COUNTS);
+    match file.exists() {
+        true => Ok(serde_json::from_str(&fs::read_to_string(&file)?)?),
+        false => Ok(None),
+    }
 }
 
 /// The files that are a result.

@@ -17,7 +17,7 @@ use units::Nanos;
 
 use crate::cells::lab::Lab;
 use crate::cells::run::Run;
-use crate::error::{Error, Kind, failed};
+use crate::error::{Error, failed};
 use crate::guest::boot::{Deadlines, End, Ended, FILE_BYTES_MAX, Guest};
 use crate::guest::command_line::{self as line, Engine};
 use crate::guest::console::{self, Console};
@@ -85,14 +85,14 @@ impl Ready {
     ) -> Result<Self, Error> {
         let Lab { qemu, parts, turns, .. } = lab;
         let is_exact = engine == Engine::Counted;
-        let counts = is_exact && lab.counting().is_ok();
-        let why_uncounted = lab.counting().err().filter(|_| is_exact).map(str::to_owned);
+        let counts = is_exact && lab.uncounted().is_none();
+        let why_uncounted = lab.uncounted().filter(|_| is_exact).map(str::to_owned);
         let races =
             (is_exact && request.machine.cpus > 1).then(|| turns.refusal()).flatten();
         let order = order(&request);
         let config = kernel.configuration()?;
-        let exit =
-            exit::choose(config.as_ref(), &request).map_err(|w| kernel.refuse(&w))?;
+        let exit = exit::choose(config.as_ref(), &request)
+            .map_err(|cause| Error::NoExit { kernel: kernel.spec.clone(), cause })?;
         let arguments = line::qemu(&request, engine, exit, counts);
         let inputs = Inputs {
             kernel: &kernel.release,
@@ -104,8 +104,7 @@ impl Ready {
             races: races.is_some(),
             order: &order,
         };
-        let inputs = serde_json::to_string_pretty(&inputs)
-            .map_err(|error| Error::new(Kind::Experiment, error.to_string()))?;
+        let inputs = serde_json::to_string_pretty(&inputs).map_err(Error::Inputs)?;
         let identity = checksum(inputs.as_bytes());
         Ok(Self {
             request,
@@ -165,8 +164,7 @@ impl Ready {
         run: &Run<'_>,
     ) -> Result<Ended, Error> {
         let initrd = initrd(&self.kernel, &self.order, &self.files, &lab.parts)?;
-        self.furnish(folder, &initrd, symbols, &lab.parts)
-            .map_err(|error| failed(folder, &error))?;
+        self.furnish(folder, &initrd, symbols, &lab.parts).map_err(failed(folder))?;
         let deadlines = self.deadlines(run.deadline);
         let turn = self.may_race().then(|| lab.turns.take()).flatten();
         let cpu = turn.as_ref().map(|turn| turn.cpu);
@@ -198,7 +196,7 @@ impl Ready {
         let initrd = initrd(&self.kernel, &self.order, &self.files, &lab.parts)?;
         let loud = self.clone().uncounted();
         loud.furnish(place.path(), &initrd, "", &lab.parts)
-            .map_err(|error| failed(place.path(), &error))?;
+            .map_err(failed(place.path()))?;
         let arguments: Vec<String> =
             loud.arguments.iter().map(|word| line::loud(word)).collect();
         let guest = Guest::start(&lab.qemu, &arguments, place.path(), None)?;
@@ -208,7 +206,7 @@ impl Ready {
         }
         let log = place.path().join(line::CONSOLE);
         let kept = fs::copy(&log, folder.join(line::CONSOLE));
-        kept.map_err(|error| failed(&log, &error))?;
+        kept.map_err(failed(&log))?;
         let said = Console::read(place.path()).boot_log(has_greeted(place.path()));
         let hint = self.hint(why);
         Ok(Ended::Lost(format!("{why}{hint}; booted again without 'quiet', {said}")))
@@ -267,7 +265,7 @@ fn initrd(
     let release = &kernel.release;
     let config = config.as_deref().map(|text| Config { release, text });
     initramfs::build(&parts.agent, order, files, config.as_ref())
-        .map_err(|error| Error::new(Kind::Parts, format!("initramfs: {error}")))
+        .map_err(Error::Initramfs)
 }
 
 /// What the agent is told.
@@ -283,9 +281,7 @@ fn order(request: &Request) -> Order {
 }
 
 fn read_config(file: &Path) -> Result<Vec<u8>, Error> {
-    let failed =
-        |error| Error::new(Kind::Archive, format!("{}: {error}", file.display()));
-    fs::read(file).map_err(failed)
+    fs::read(file).map_err(|cause| Error::Read { path: file.to_owned(), cause })
 }
 
 /// Whether the agent was started in the boot in that folder.

@@ -18,11 +18,17 @@ pub struct Lab {
     pub(crate) cache: Cache,
     pub(crate) kernels: Kernels,
     pub(crate) qemu: Qemu,
-    /// Whether it loads the counter, or why not.
-    pub(crate) counting: OnceLock<Result<(), String>>,
+    pub(crate) counting: OnceLock<Counting>,
     pub(crate) parts: Parts,
     pub(crate) shelf: Shelf,
     pub(crate) turns: Turns,
+}
+
+/// Whether QEMU loads the counter.
+pub(crate) enum Counting {
+    Loaded,
+    /// It does not, for that reason.
+    Refused(String),
 }
 
 impl Lab {

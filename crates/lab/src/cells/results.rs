@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use experiments::Plan;
 use facts::CommandLine;
+use kernels::chain;
 use recording::{Answer, Cell, Code, Counts, Doubt, Ending, Mode};
 use units::CpuSet;
 
@@ -13,7 +14,7 @@ use crate::cells::lab::Lab;
 use crate::cells::prepare::Prepared;
 use crate::cells::run::{Run, Step, Tell};
 use crate::cells::symbols::Named;
-use crate::error::{Error, Kind};
+use crate::error::Error;
 use crate::guest::boot::Ended;
 use crate::guest::command_line::Engine;
 use crate::guest::request::Request;
@@ -29,7 +30,7 @@ impl Lab {
         let plan = &prepared.plan;
         let ready = match &prepared.ready {
             Ok(ready) => ready,
-            Err(why) => return Ok(Some(without_kernel(plan, why))),
+            Err(error) => return Ok(Some(without_kernel(plan, error))),
         };
         let key = ready.key();
         let waits = || tell(Step::Waits);
@@ -78,16 +79,14 @@ impl Lab {
     pub fn kept(&self, prefix: &str) -> Result<Cell, Error> {
         let keys = self.shelf.beginning(prefix);
         let [key] = keys.as_slice() else {
-            let text = match keys.len() {
-                0 => format!("no cell that is kept is called '{prefix}'"),
-                many => format!(
-                    "'{prefix}' is the beginning of {many} cells: write more of it"
-                ),
-            };
-            return Err(Error::new(Kind::Experiment, text));
+            let prefix = prefix.to_owned();
+            return Err(match keys.len() {
+                0 => Error::NoCell(prefix),
+                cells => Error::AmbiguousCell { prefix, cells },
+            });
         };
-        let gone = || Error::new(Kind::Cache, format!("the result of {key} is damaged"));
-        let mut answer = self.shelf.find(key).ok_or_else(gone)?;
+        let damaged = || Error::Damaged(key.clone());
+        let mut answer = self.shelf.find(key).ok_or_else(damaged)?;
         let uncounted = uncounted(answer.counts.as_ref(), None);
         answer.recording.doubts.extend(uncounted);
         let kernel = answer.recording.facts.kernel.release.get().cloned();
@@ -178,9 +177,9 @@ fn told(plan: &Plan, ready: &Ready, cached: bool, mut ending: Ending) -> Cell {
 }
 
 /// A cell that is lost because its kernel cannot be had.
-fn without_kernel(plan: &Plan, why: &str) -> Cell {
+fn without_kernel(plan: &Plan, error: &kernels::Error) -> Cell {
     let console = PathBuf::new(); // nothing has booted
-    planned(plan, Ending::Lost { why: why.to_owned(), console })
+    planned(plan, Ending::Lost { why: chain(error), console })
 }
 
 /// A cell as far as its plan goes.

@@ -14,7 +14,7 @@ use crate::cells::lab::Lab;
 use crate::cells::prepare::Prepared;
 use crate::cells::progress::Tally;
 use crate::cells::run::{Audience, Run, Step};
-use crate::error::{Error, Kind};
+use crate::error::Error;
 
 /// How often progress is told while nothing happens.
 const TELL: Duration = Duration::from_secs(1);
@@ -167,7 +167,7 @@ impl Results {
         match self.failed {
             Some(error) => Err(error),
             None if self.cells.iter().all(Option::is_none) && !self.cells.is_empty() => {
-                Err(Error::new(Kind::Interrupted, "ended before the first cell was done"))
+                Err(Error::Interrupted)
             }
             None => Ok(self.cells.into_iter().flatten().collect()),
         }
@@ -203,6 +203,7 @@ fn doubt_repeats(cells: &mut [Cell]) {
 mod tests {
     use super::*;
     use crate::cells::progress::Progress;
+    use crate::error::Kind;
 
     #[derive(Default)]
     struct Heard {
@@ -260,9 +261,10 @@ mod tests {
     /// Check that the first failure is the one that is told, and ends the others.
     #[test]
     fn first_failure() {
-        let failed = |text| News::Ended(0, Box::new(Err(Error::new(Kind::Cache, text))));
+        let failed =
+            |text: &str| News::Ended(0, Box::new(Err(Error::Guest(text.to_owned()))));
         let (_, cells) = hear([failed("one"), failed("two")]);
-        assert_eq!(cells.unwrap_err().to_string(), "one");
+        assert_eq!(cells.unwrap_err().to_string(), "the guest failed: one");
         let (_, cells) = hear([News::Ended(0, Box::new(Ok(None)))]);
         assert_eq!(cells.unwrap_err().kind(), Kind::Interrupted);
     }

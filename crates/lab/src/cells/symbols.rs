@@ -5,7 +5,6 @@
 //! not ask the same kernel at the same time.
 
 use std::fs;
-use std::io;
 use std::path::Path;
 
 use agent::{Answer, Symbols, Task};
@@ -46,7 +45,7 @@ impl Lab {
         let file = self.cache.folder("symbols")?.join(&kernel.sha256);
         if let Ok(deflated) = fs::read(&file) {
             let text = Symbols::from_deflated(deflated).text();
-            return Ok(Named::By(text.map_err(|error| failed(&file, &error))?));
+            return Ok(Named::By(text.map_err(failed(&file))?));
         }
         tell(Step::AsksSymbols(kernel.release.clone()));
         self.ask_symbols(cell, run, &file)
@@ -72,7 +71,7 @@ impl Lab {
             Ended::Lost(why) => return lost(why),
             Ended::Stopped => return Ok(Named::Stopped),
         }
-        let failed = |error: io::Error| failed(file, &error);
+        let failed = failed(file);
         let bytes = fs::read(place.path().join(ANSWER)).map_err(failed)?;
         let Ok(Answer::Symbols(symbols)) = Answer::from_bytes(&bytes) else {
             return lost("it sent no symbols".to_owned());

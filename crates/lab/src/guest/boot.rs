@@ -22,7 +22,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use units::Cpu;
 
-use crate::error::{Error, Kind, failed};
+use crate::error::{Error, failed};
 use crate::guest::command_line::{ANSWER, CONSOLE};
 use crate::guest::process_time::Spent;
 use crate::guest::qemu::Qemu;
@@ -105,8 +105,7 @@ impl<'a> Guest<'a> {
         cpu: Option<Cpu>,
     ) -> Result<Self, Error> {
         let complaints = folder.join(COMPLAINTS);
-        let complaints =
-            File::create(&complaints).map_err(|error| failed(&complaints, &error))?;
+        let complaints = File::create(&complaints).map_err(failed(&complaints))?;
         let mut command = Command::new(&qemu.program);
         command.args(arguments).current_dir(folder);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(complaints);
@@ -114,10 +113,9 @@ impl<'a> Guest<'a> {
         if let Some(cpu) = cpu {
             isolate::take_turns(&mut command, cpu);
         }
-        let child = command.spawn().map_err(|error| {
-            let text = format!("{} does not start: {error}", qemu.program.display());
-            Error::new(Kind::Qemu, text)
-        })?;
+        let child = command
+            .spawn()
+            .map_err(|cause| Error::StartQemu { program: qemu.program.clone(), cause })?;
         let process = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).ok();
         let spent = Spent::new(child.id());
         let state = State::Booting;

@@ -12,22 +12,23 @@
 //! machine.
 
 use isolate::Berth;
+use kernels::chain;
 use units::CpuSet;
 
 /// The CPUs on which QEMU takes turns, or why its threads cannot be ordered.
 #[derive(Debug)]
-pub(crate) struct Turns(Result<CpuSet, String>);
+pub(crate) struct Turns(Result<CpuSet, isolate::Error>);
 
 impl Turns {
     /// The CPUs that this process may run on, where it may order threads.
     pub(crate) fn find() -> Self {
         let allowed = isolate::may_take_turns().and_then(|()| isolate::allowed());
-        Self(allowed.map_err(|error| error.to_string()))
+        Self(allowed)
     }
 
     /// Why threads cannot be ordered, where they cannot.
     pub(crate) fn refusal(&self) -> Option<String> {
-        self.0.as_ref().err().cloned()
+        self.0.as_ref().err().map(|error| chain(error))
     }
 
     /// A CPU for a boot, until that ends.
@@ -52,7 +53,7 @@ mod tests {
                 assert_eq!(turns.refusal(), None);
             }
             Err(why) => {
-                assert_eq!(turns.refusal(), Some(why.to_string()));
+                assert_eq!(turns.refusal(), Some(chain(&why)));
                 assert!(turns.take().is_none());
             }
         }
