@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use ::lab::{Audience, Cache, Lab};
+use ::lab::{Cache, Lab, Observer};
 use experiments::Experiment;
 use kernels::{Fetch, Kernel, Kernels, SuiteKernels, chain};
 use report::paragraph;

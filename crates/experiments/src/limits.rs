@@ -43,25 +43,25 @@ pub struct Metric {
 
 /// A cell that does not keep a limit.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Breach {
+pub struct ViolatedLimit {
     /// The kernel, as the experiment asks for it.
     pub kernel: String,
     /// The cell's name.
     pub cell: String,
     /// The metric.
     pub metric: String,
-    /// What it is.
-    pub seen: f64,
+    /// Its value.
+    pub value: f64,
     /// What it should be: `<= 2600`, `== 2584`.
     pub limit: String,
     /// Where the limit stands: `tick.toml:12:1`.
     pub place: String,
 }
 
-impl fmt::Display for Breach {
+impl fmt::Display for ViolatedLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kernel, cell, metric, seen, limit, place } = self;
-        write!(f, "{kernel}, {cell}: {metric} is {seen}, and {place} says {limit}")
+        let Self { kernel, cell, metric, value, limit, place } = self;
+        write!(f, "{kernel}, {cell}: {metric} is {value}, and {place} says {limit}")
     }
 }
 
@@ -116,27 +116,27 @@ impl Limits {
     /// # Errors
     /// A limit for a metric that no cell has, or that a cell which the limit names does
     /// not have; or no limit at all is for what was run.
-    pub fn check(&self, measured: &[Measured]) -> Result<Vec<Breach>, Error> {
-        let mut breaches = Vec::new();
+    pub fn check(&self, measured: &[Measured]) -> Result<Vec<ViolatedLimit>, Error> {
+        let mut violated = Vec::new();
         let mut held = 0;
         for rule in &self.rules {
-            for (cell, seen) in rule.values(measured)? {
+            for (cell, value) in rule.values(measured)? {
                 held += 1;
-                let breach = rule.breach(cell, seen);
-                if !rule.condition.holds(seen) && !breaches.contains(&breach) {
-                    breaches.push(breach);
+                let limit = rule.violated_by(cell, value);
+                if !rule.condition.holds(value) && !violated.contains(&limit) {
+                    violated.push(limit);
                 }
             }
         }
         let ran = measured.iter().any(|cell| !cell.metrics.is_empty());
         match self.rules.first() {
-            Some(first) if ran && held == 0 => Err(self.for_nobody(first, measured)),
-            _ => Ok(breaches),
+            Some(first) if ran && held == 0 => Err(self.none_applies(first, measured)),
+            _ => Ok(violated),
         }
     }
 
     /// No limit is for what was run; why, where it is the kernels that they name.
-    fn for_nobody(&self, first: &Rule, measured: &[Measured]) -> Error {
+    fn none_applies(&self, first: &Rule, measured: &[Measured]) -> Error {
         let reason = self.kernels_not_run(measured).unwrap_or_default();
         Error::NoLimitApplies { first: first.place.clone(), reason }
     }
@@ -174,8 +174,8 @@ impl Rule {
         let mut values = Vec::new();
         let cells: Vec<_> = measured.iter().filter(|cell| self.is_for(cell)).collect();
         for cell in &cells {
-            let seen = cell.metrics.iter().find(|metric| metric.name == self.metric);
-            match seen {
+            let found = cell.metrics.iter().find(|metric| metric.name == self.metric);
+            match found {
                 Some(metric) => values.push((*cell, metric.value)),
                 None if self.cells.is_some() => return Err(self.none_has_it(&[*cell])),
                 None => {}
@@ -212,12 +212,12 @@ impl Rule {
         Error::NoMetric { place, cells: cells.into(), metric, known: known.into() }
     }
 
-    fn breach(&self, cell: &Measured, seen: f64) -> Breach {
-        Breach {
+    fn violated_by(&self, cell: &Measured, value: f64) -> ViolatedLimit {
+        ViolatedLimit {
             kernel: cell.kernel.clone(),
             cell: cell.cell.clone(),
             metric: self.metric.clone(),
-            seen,
+            value,
             limit: self.condition.to_string(),
             place: self.place.to_string(),
         }

@@ -12,6 +12,6 @@ pub use cache::Cache;
 pub use cells::lab::Lab;
 pub use cells::program::Program;
 pub use cells::progress::Progress;
-pub use cells::run::{Audience, Run};
+pub use cells::run::{Observer, Run};
 pub use error::{Error, Kind, NoExit, ResultError, WithPackage};
 pub use guest::qemu::Qemu;

@@ -48,19 +48,19 @@ const COMPARISONS: [(&str, Comparison); 5] = [
 
 impl Condition {
     #[expect(clippy::float_cmp, reason = "exact numbers are meant to be equal")]
-    pub(crate) fn holds(&self, seen: f64) -> bool {
+    pub(crate) fn holds(&self, value: f64) -> bool {
         match *self {
-            Self::Compared { how: Comparison::Less, number, .. } => seen < number,
-            Self::Compared { how: Comparison::AtMost, number, .. } => seen <= number,
-            Self::Compared { how: Comparison::Equal, number, .. } => seen == number,
-            Self::Compared { how: Comparison::AtLeast, number, .. } => seen >= number,
-            Self::Compared { how: Comparison::More, number, .. } => seen > number,
+            Self::Compared { how: Comparison::Less, number, .. } => value < number,
+            Self::Compared { how: Comparison::AtMost, number, .. } => value <= number,
+            Self::Compared { how: Comparison::Equal, number, .. } => value == number,
+            Self::Compared { how: Comparison::AtLeast, number, .. } => value >= number,
+            Self::Compared { how: Comparison::More, number, .. } => value > number,
             Self::Near { number, tolerance } => {
-                let room = match tolerance {
+                let most = match tolerance {
                     Tolerance::Ppm(ppm) => number.abs() * f64::from(ppm) / PPM,
-                    Tolerance::Absolute(room) => room,
+                    Tolerance::Absolute(most) => most,
                 };
-                (seen - number).abs() <= room
+                (value - number).abs() <= most
             }
         }
     }
@@ -76,8 +76,8 @@ impl fmt::Display for Condition {
             Self::Near { number, tolerance: Tolerance::Ppm(ppm) } => {
                 write!(f, "within {ppm} ppm of {number}")
             }
-            Self::Near { number, tolerance: Tolerance::Absolute(room) } => {
-                write!(f, "within {room} of {number}")
+            Self::Near { number, tolerance: Tolerance::Absolute(most) } => {
+                write!(f, "within {most} of {number}")
             }
         }
     }

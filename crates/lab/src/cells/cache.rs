@@ -28,8 +28,8 @@ const CONSOLE_END: usize = 64 << 10;
 
 /// The results that are kept.
 #[derive(Debug, Clone)]
-pub(crate) struct Shelf {
-    kept: PathBuf,
+pub(crate) struct CellCache {
+    results: PathBuf,
     lost: PathBuf,
 }
 
@@ -42,17 +42,17 @@ struct Counted {
 
 /// How a new result compares with the one that was kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kept {
+pub(crate) enum Stored {
     /// There was none, or it was the same.
     Confirmed,
     /// It was another.
     Differs,
 }
 
-impl Shelf {
-    /// The shelf in that cache.
+impl CellCache {
+    /// The cache in that cache.
     pub(crate) fn new(cache: &Cache) -> Result<Self, Error> {
-        Ok(Self { kept: cache.folder("cells")?, lost: cache.folder("lost")? })
+        Ok(Self { results: cache.folder("cells")?, lost: cache.folder("lost")? })
     }
 
     /// Waits until no other lab runs this cell, which is told once; none where the wait
@@ -63,14 +63,14 @@ impl Shelf {
         stop: &AtomicBool,
         waits: &dyn Fn(),
     ) -> Result<Option<File>, Error> {
-        let mut told = false;
-        let path = self.kept.join(format!("{key}.lock"));
+        let mut notified = false;
+        let path = self.results.join(format!("{key}.lock"));
         while !stop.load(Ordering::Relaxed) {
             let file = isolate::try_lock(&path).map_err(failed(&path))?;
             if file.is_some() {
                 return Ok(file);
             }
-            if !std::mem::replace(&mut told, true) {
+            if !std::mem::replace(&mut notified, true) {
                 waits();
             }
             thread::sleep(TRY);
@@ -80,20 +80,20 @@ impl Shelf {
 
     /// The kept result of a cell; one that cannot be read is as good as none.
     pub(crate) fn find(&self, key: &str) -> Option<Answer> {
-        read(&self.kept.join(key)).ok()
+        read(&self.results.join(key)).ok()
     }
 
     /// Keeps the result of the boot in `folder`, which is moved from there. Where another
     /// result was kept, both are.
-    pub(crate) fn keep(
+    pub(crate) fn store(
         &self,
         key: &str,
         inputs: &str,
         counts: bool,
         folder: &Path,
-    ) -> Result<Kept, Error> {
-        let place = self.kept.join(key);
-        let put = || -> std::io::Result<Kept> {
+    ) -> Result<Stored, Error> {
+        let place = self.results.join(key);
+        let put = || -> std::io::Result<Stored> {
             let new = folder.join("result");
             fs::create_dir(&new)?;
             fs::write(new.join(INPUTS), inputs)?;
@@ -107,13 +107,17 @@ impl Shelf {
                 fs::remove_dir_all(&place)?;
             }
             fs::rename(new, &place)?;
-            Ok(if differs { Kept::Differs } else { Kept::Confirmed })
+            Ok(if differs { Stored::Differs } else { Stored::Confirmed })
         };
         put().map_err(failed(&place))
     }
 
     /// Keeps the console of a cell that was lost, and says where.
-    pub(crate) fn keep_lost(&self, key: &str, folder: &Path) -> Result<PathBuf, Error> {
+    pub(crate) fn store_console(
+        &self,
+        key: &str,
+        folder: &Path,
+    ) -> Result<PathBuf, Error> {
         let place = self.lost.join(format!("{key}.console"));
         let console = fs::read(folder.join(CONSOLE)).unwrap_or_default();
         fs::write(&place, ends(&console)).map_err(failed(&place))?;
@@ -121,8 +125,8 @@ impl Shelf {
     }
 
     /// The cells that are kept and whose identity begins so.
-    pub(crate) fn beginning(&self, prefix: &str) -> Vec<String> {
-        let entries = fs::read_dir(&self.kept).into_iter().flatten().flatten();
+    pub(crate) fn with_prefix(&self, prefix: &str) -> Vec<String> {
+        let entries = fs::read_dir(&self.results).into_iter().flatten().flatten();
         let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
         let mut names: Vec<String> = names
             .filter(|name| name.starts_with(prefix) && !name.contains(['.', '-']))
@@ -193,20 +197,20 @@ mod tests {
     #[test]
     fn waits_for_another_lab() {
         let folder = tempfile::tempdir().unwrap();
-        let shelf = Shelf::new(&Cache::at(folder.path()).unwrap()).unwrap();
+        let cache = CellCache::new(&Cache::at(folder.path()).unwrap()).unwrap();
         let stop = AtomicBool::new(false);
-        let first = shelf.lock("key", &stop, &|| panic!("nobody else is there"));
+        let first = cache.lock("key", &stop, &|| panic!("nobody else is there"));
         let first = first.unwrap().unwrap();
         thread::scope(|scope| {
-            let (told, hear) = std::sync::mpsc::channel();
-            let waits = move || told.send(()).unwrap();
-            let (shelf, stop) = (&shelf, &stop);
-            let second = scope.spawn(move || shelf.lock("key", stop, &waits));
-            hear.recv().unwrap();
+            let (sender, receiver) = std::sync::mpsc::channel();
+            let waits = move || sender.send(()).unwrap();
+            let (cache, stop) = (&cache, &stop);
+            let second = scope.spawn(move || cache.lock("key", stop, &waits));
+            receiver.recv().unwrap();
             thread::sleep(3 * TRY);
             drop(first);
             assert!(second.join().unwrap().unwrap().is_some());
-            assert_eq!(hear.iter().count(), 0);
+            assert_eq!(receiver.iter().count(), 0);
         });
     }
 }

@@ -115,7 +115,7 @@ impl Lab {
             say("proving /dev/kvm by booting with it");
             // A plain boot: what this cell asks for may not be able to boot at all.
             let request = Request { mode: Mode::Timed, ..Request::new(Task::Symbols) };
-            let ready = Ready::new(request, kernel, engine, self)?.tried();
+            let ready = Ready::new(request, kernel, engine, self)?.booted_once();
             let place = self.cache.workplace()?;
             let run = Run { deadline: accelerator::DEADLINE.min(run.deadline), ..*run };
             ready.boot(place.path(), "", self, &run)

@@ -8,12 +8,12 @@ use kernels::chain;
 use recording::{Answer, Cell, Code, Counts, Doubt, Ending, Mode};
 use units::CpuSet;
 
-use crate::cells::cache::{self, Kept};
+use crate::cells::cache::{self, Stored};
 use crate::cells::cell::Ready;
 use crate::cells::lab::Lab;
 use crate::cells::prepare::Prepared;
-use crate::cells::run::{Run, Step, Tell};
-use crate::cells::symbols::Named;
+use crate::cells::run::{Notify, Run, Step};
+use crate::cells::symbols::SymbolNames;
 use crate::error::Error;
 use crate::guest::boot::Ended;
 use crate::guest::command_line::Engine;
@@ -25,7 +25,7 @@ impl Lab {
         &self,
         prepared: &Prepared,
         run: &Run<'_>,
-        tell: Tell<'_>,
+        notify: Notify<'_>,
     ) -> Result<Option<Cell>, Error> {
         let plan = &prepared.plan;
         let ready = match &prepared.ready {
@@ -33,36 +33,44 @@ impl Lab {
             Err(error) => return Ok(Some(without_kernel(plan, error))),
         };
         let key = ready.key();
-        let waits = || tell(Step::Waits);
-        let Some(_lock) = self.shelf.lock(&key, run.stop, &waits)? else {
+        let waits = || notify(Step::Waits);
+        let Some(_lock) = self.cell_cache.lock(&key, run.stop, &waits)? else {
             return Ok(None);
         };
-        if let Some(answer) = self.shelf.find(&key).filter(|_| keeps(ready) && !run.fresh)
+        if let Some(answer) =
+            self.cell_cache.find(&key).filter(|_| is_cacheable(ready) && !run.fresh)
         {
-            return Ok(Some(told(plan, ready, true, Ending::Done(Box::new(answer)))));
+            return Ok(Some(completed(
+                plan,
+                ready,
+                true,
+                Ending::Done(Box::new(answer)),
+            )));
         }
-        let symbols = match self.symbols(ready, run, tell)? {
-            Named::By(symbols) => symbols,
-            Named::Lost(ending) => return Ok(Some(told(plan, ready, false, ending))),
-            Named::Stopped => return Ok(None),
+        let symbols = match self.symbols(ready, run, notify)? {
+            SymbolNames::Text(symbols) => symbols,
+            SymbolNames::Lost(ending) => {
+                return Ok(Some(completed(plan, ready, false, ending)));
+            }
+            SymbolNames::Stopped => return Ok(None),
         };
-        tell(Step::Boots);
+        notify(Step::Boots);
         let place = self.cache.workplace()?;
         let ending = match ready.boot(place.path(), &symbols, self, run)? {
             Ended::Stopped => return Ok(None),
             Ended::Lost(why) => self.lost(&key, place.path(), why)?,
             Ended::Off => Ending::Done(Box::new(self.done(ready, place.path())?)),
         };
-        Ok(Some(told(plan, ready, false, ending)))
+        Ok(Some(completed(plan, ready, false, ending)))
     }
 
     /// The answer of a cell that has run in `folder`; kept, if it is one to keep.
     fn done(&self, ready: &Ready, folder: &Path) -> Result<Answer, Error> {
         let mut answer = cache::read(folder)?;
         let doubts = &mut answer.recording.doubts;
-        if keeps(ready)
-            && self.shelf.keep(&ready.key(), &ready.inputs, ready.counts, folder)?
-                == Kept::Differs
+        if is_cacheable(ready)
+            && self.cell_cache.store(&ready.key(), &ready.inputs, ready.counts, folder)?
+                == Stored::Differs
         {
             doubts.push(Doubt::new(Code::NotRepeated, DIFFERS));
         }
@@ -76,8 +84,8 @@ impl Lab {
     ///
     /// # Errors
     /// `Kind::Experiment` where there is none, or more than one.
-    pub fn kept(&self, prefix: &str) -> Result<Cell, Error> {
-        let keys = self.shelf.beginning(prefix);
+    pub fn cached(&self, prefix: &str) -> Result<Cell, Error> {
+        let keys = self.cell_cache.with_prefix(prefix);
         let [key] = keys.as_slice() else {
             let prefix = prefix.to_owned();
             return Err(match keys.len() {
@@ -86,7 +94,7 @@ impl Lab {
             });
         };
         let damaged = || Error::Damaged(key.clone());
-        let mut answer = self.shelf.find(key).ok_or_else(damaged)?;
+        let mut answer = self.cell_cache.find(key).ok_or_else(damaged)?;
         let uncounted = uncounted(answer.counts.as_ref(), None);
         answer.recording.doubts.extend(uncounted);
         let kernel = answer.recording.facts.kernel.release.get().cloned();
@@ -120,7 +128,7 @@ const UNCOUNTED: &str = "nothing counted instructions beside the guest's own clo
 const FREEING: [&str; 3] = ["nohz_full", "isolcpus", "rcu_nocbs"];
 
 /// Whether a cell's result is the same each time, and so worth keeping.
-fn keeps(ready: &Ready) -> bool {
+fn is_cacheable(ready: &Ready) -> bool {
     ready.request.mode == Mode::Exact
 }
 
@@ -153,7 +161,7 @@ fn absent_cpus(request: &Request) -> Option<Doubt> {
 }
 
 /// A cell as it is told.
-fn told(plan: &Plan, ready: &Ready, cached: bool, mut ending: Ending) -> Cell {
+fn completed(plan: &Plan, ready: &Ready, cached: bool, mut ending: Ending) -> Cell {
     if let (Ending::Done(answer), Mode::Exact) = (&mut ending, plan.mode) {
         let why = ready.why_uncounted.as_deref();
         let uncounted = uncounted(answer.counts.as_ref(), why);

@@ -1,4 +1,4 @@
-//! Turns: QEMU's own threads are kept from racing.
+//! ThreadOrdering: QEMU's own threads are kept from racing.
 //!
 //! In instruction-counted time QEMU runs all CPUs of a guest in one thread; another one
 //! lets the clock jump while they are all idle, and is woken at each timer that expires.
@@ -17,9 +17,9 @@ use units::CpuSet;
 
 /// The CPUs on which QEMU takes turns, or why its threads cannot be ordered.
 #[derive(Debug)]
-pub(crate) struct Turns(Result<CpuSet, isolate::Error>);
+pub(crate) struct ThreadOrdering(Result<CpuSet, isolate::Error>);
 
-impl Turns {
+impl ThreadOrdering {
     /// The CPUs that this process may run on, where it may order threads.
     pub(crate) fn find() -> Self {
         let allowed = isolate::may_take_turns().and_then(|()| isolate::allowed());
@@ -45,16 +45,16 @@ mod tests {
     /// or that the reason why not is the kernel's own.
     #[test]
     fn cpus_or_a_reason() {
-        let turns = Turns::find();
+        let ordering = ThreadOrdering::find();
         match isolate::may_take_turns() {
             Ok(()) => {
-                let berth = turns.take().unwrap();
+                let berth = ordering.take().unwrap();
                 assert!(isolate::allowed().unwrap().contains(berth.cpu));
-                assert_eq!(turns.refusal(), None);
+                assert_eq!(ordering.refusal(), None);
             }
             Err(why) => {
-                assert_eq!(turns.refusal(), Some(chain(&why)));
-                assert!(turns.take().is_none());
+                assert_eq!(ordering.refusal(), Some(chain(&why)));
+                assert!(ordering.take().is_none());
             }
         }
     }
