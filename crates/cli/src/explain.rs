@@ -208,7 +208,7 @@ fn other(cell: &str, diff: &str) -> String {
 /// One cell: run, or read from the cache, by its name; or a cached one by its identity.
 fn find(name: &str, how: &How, output: Output) -> Result<Cell, Failure> {
     if name.len() >= IDENTITY_MIN && name.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return Ok(lab::open()?.kept(name)?);
+        return Ok(lab::open()?.cached(name)?);
     }
     let (rest, kernel) = match name.split_once('@') {
         Some((rest, kernel)) => (rest, Some(kernel.to_owned())),

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 
 use ::lab::{Cache, Lab, Run};
-use experiments::{Breach, Experiment, Measured, Metric, Plan};
+use experiments::{Experiment, Measured, Metric, Plan, ViolatedLimit};
 use recording::{Call, Cell, Doubt, Ending, MadeWith};
 use report::{
     Cells, Exceeded, cell_doubts, cell_summary, cells_json, cells_markdown, cells_text,
@@ -69,13 +69,13 @@ fn check(args: &CheckArgs, output: Output) -> Result<Outcome, Failure> {
     let lab = open()?;
     let cells = cells(&lab, experiment.cells(), &args.how, output)?;
     let measured: Vec<Measured> = cells.iter().map(measured).collect();
-    let breaches = limits.check(&measured)?;
-    let exceeded: Vec<Exceeded> = breaches.iter().map(exceeded).collect();
+    let violated = limits.check(&measured)?;
+    let exceeded: Vec<Exceeded> = violated.iter().map(exceeded).collect();
     tell(&lab, &experiment, &cells, Some(&exceeded), output)?;
-    for breach in &breaches {
-        say(breach);
+    for limit in &violated {
+        say(limit);
     }
-    Ok(outcome(&cells, experiment.cells().len(), !breaches.is_empty()))
+    Ok(outcome(&cells, experiment.cells().len(), !violated.is_empty()))
 }
 
 fn print_baseline(
@@ -104,9 +104,9 @@ fn measured(cell: &Cell) -> Measured {
     }
 }
 
-fn exceeded(breach: &Breach) -> Exceeded {
-    let Breach { kernel, cell, metric, seen, limit, place } = breach.clone();
-    Exceeded { kernel, cell, metric, seen, limit, place }
+fn exceeded(violated: &ViolatedLimit) -> Exceeded {
+    let ViolatedLimit { kernel, cell, metric, value, limit, place } = violated.clone();
+    Exceeded { kernel, cell, metric, seen: value, limit, place }
 }
 
 /// An experiment by its name or from its file; its limits name existing metrics only.

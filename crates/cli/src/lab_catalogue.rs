@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use ::lab::{Audience, Cache, Lab};
+use ::lab::{Cache, Lab, Observer};
 use experiments::Experiment;
 use kernels::{Fetch, Kernel, Kernels, SuiteKernels};
 use report::paragraph;
 use serde_json::json;
+use units::chain;
 
 use crate::args::Output;
 use crate::lab;
@@ -40,7 +41,8 @@ pub(crate) fn list(output: Output) -> Result<Outcome, Failure> {
     let lines: String = experiments.iter().map(line).collect();
     let parts = parts.map_or_else(
         |error| {
-            format!("\n{}", paragraph("", &format!("No experiment can be run: {error}")))
+            let text = format!("No experiment can be run: {}", chain(&error));
+            format!("\n{}", paragraph("", &text))
         },
         |parts| report::made_with(&parts),
     );

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ::lab::{Audience, Progress};
+use ::lab::{Observer, Progress};
 
 use crate::progress_line::ProgressLine;
 
@@ -21,7 +21,7 @@ impl Watcher {
     }
 }
 
-impl Audience for Watcher {
+impl Observer for Watcher {
     fn say(&mut self, text: &str) {
         self.0.say(text);
     }

@@ -158,26 +158,31 @@ impl From<blame::Error> for Failure {
 
 impl From<experiments::Error> for Failure {
     fn from(error: experiments::Error) -> Self {
-        Self::usage(error)
+        Self::usage(chain(&error))
     }
 }
 
 impl From<kernels::Error> for Failure {
     fn from(error: kernels::Error) -> Self {
-        match error.kind() {
-            kernels::Kind::Experiment | kernels::Kind::Kernel => Self::usage(error),
-            kernels::Kind::Interrupted => Self::incomplete(error),
-            kernels::Kind::Archive | kernels::Kind::Cache => Self::refused(error),
-        }
+        Self::from(::lab::Error::from(error))
     }
 }
 
 impl From<::lab::Error> for Failure {
     fn from(error: ::lab::Error) -> Self {
+        use ::lab::Kind;
+        use kernels::Kind as Kernel;
+        let text = chain(&error);
         match error.kind() {
-            ::lab::Kind::Experiment | ::lab::Kind::Kernel => Self::usage(error),
-            ::lab::Kind::Interrupted => Self::incomplete(error),
-            _ => Self::refused(error),
+            Kind::Cell | Kind::Kernel(Kernel::Name | Kernel::Kernel) => Self::usage(text),
+            Kind::Interrupted | Kind::Kernel(Kernel::Interrupted) => {
+                Self::incomplete(text)
+            }
+            Kind::Kernel(Kernel::Unavailable | Kernel::Cache)
+            | Kind::Qemu
+            | Kind::Parts
+            | Kind::Cache
+            | Kind::Guest => Self::refused(text),
         }
     }
 }

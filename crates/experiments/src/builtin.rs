@@ -1,6 +1,6 @@
 //! The experiments that come with the tool; `experiments/*.toml` in this crate's folder.
 
-use crate::error::{Error, Kind};
+use crate::error::Error;
 use crate::experiment::Experiment;
 
 /// Their names and texts.
@@ -24,12 +24,8 @@ impl Experiment {
             Some((known, text)) => Self::parse(text, &format!("the built-in {known}")),
             None => {
                 let [first @ .., last] = BUILTINS.map(|(name, _)| name);
-                let text = format!(
-                    "no experiment '{name}': there are {} and {last}; a file is named \
-                     with its ending: ./{name}.toml",
-                    first.join(", ")
-                );
-                Err(Error::new(Kind::Experiment, text))
+                let builtins = format!("{} and {last}", first.join(", "));
+                Err(Error::NoBuiltin { name: name.to_owned(), builtins })
             }
         }
     }

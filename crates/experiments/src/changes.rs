@@ -5,6 +5,7 @@
 
 use toml::Spanned;
 
+use crate::error::ChangeError;
 use crate::machine::MachineKind;
 use crate::table::entry::{CpuModel, Length, Parameters};
 use crate::table::sequence::List;
@@ -18,10 +19,8 @@ const KEYS: &str = "seconds, duration, repeats, phases, mode, machine, cpu, cpus
                     append, calls_repeats, workload, boot, setting";
 
 /// Makes one change, written `key=value`; an error says why not.
-pub(crate) fn change(table: &mut Table, change: &str) -> Result<(), String> {
-    let (key, value) = change
-        .split_once('=')
-        .ok_or_else(|| format!("write key=value; keys are {KEYS}"))?;
+pub(crate) fn change(table: &mut Table, change: &str) -> Result<(), ChangeError> {
+    let (key, value) = change.split_once('=').ok_or(ChangeError::NoValue(KEYS))?;
     match key {
         "seconds" => set_duration(table, &seconds(value)?)?,
         "duration" => set_duration(table, &value.parse()?)?,
@@ -37,19 +36,19 @@ pub(crate) fn change(table: &mut Table, change: &str) -> Result<(), String> {
         "workload" => only_workload(table, value)?,
         "boot" => only_boot(table, value)?,
         "setting" => only_setting(table, value)?,
-        _ => return Err(format!("no key '{key}': there are {KEYS}")),
+        _ => return Err(ChangeError::NoKey { key: key.to_owned(), keys: KEYS }),
     }
     Ok(())
 }
 
-fn seconds(value: &str) -> Result<Length, String> {
+fn seconds(value: &str) -> Result<Length, ChangeError> {
     if value.ends_with(|c: char| c.is_ascii_digit()) {
-        return format!("{value}s").parse();
+        return Ok(format!("{value}s").parse()?);
     }
-    Err(format!("'{value}' is not a number of seconds: write seconds=2 or duration=2s"))
+    Err(ChangeError::Seconds(value.to_owned()))
 }
 
-fn set_duration(table: &mut Table, length: &Length) -> Result<(), String> {
+fn set_duration(table: &mut Table, length: &Length) -> Result<(), ChangeError> {
     let mut found = false;
     for row in table.workload.iter_mut().map(Spanned::get_mut) {
         let noise = row.noise.as_mut().map(|noise| &mut noise.duration);
@@ -61,14 +60,14 @@ fn set_duration(table: &mut Table, length: &Length) -> Result<(), String> {
             found = true;
         }
     }
-    if found { Ok(()) } else { Err("no workload has a duration".to_owned()) }
+    if found { Ok(()) } else { Err(ChangeError::NoDuration) }
 }
 
-fn set_calls_repeats(table: &mut Table, repeats: CallRepeats) -> Result<(), String> {
+fn set_calls_repeats(table: &mut Table, repeats: CallRepeats) -> Result<(), ChangeError> {
     let rows = table.workload.iter_mut().map(Spanned::get_mut);
     let mut calls = rows.filter_map(|row| row.calls.as_mut()).peekable();
     if calls.peek().is_none() {
-        return Err("no workload makes calls".to_owned());
+        return Err(ChangeError::NoCalls);
     }
     calls.for_each(|calls| calls.repeats = repeats);
     Ok(())
@@ -98,7 +97,7 @@ fn each_boot(table: &mut Table, change: impl FnMut(&mut BootRow)) {
     table.boot.iter_mut().map(Spanned::get_mut).for_each(change);
 }
 
-fn append(table: &mut Table, more: &Parameters) -> Result<(), String> {
+fn append(table: &mut Table, more: &Parameters) -> Result<(), ChangeError> {
     for boot in table.boot.iter_mut().map(Spanned::get_mut) {
         boot.append = boot.append.and(more)?;
     }
@@ -106,7 +105,7 @@ fn append(table: &mut Table, more: &Parameters) -> Result<(), String> {
 }
 
 /// Keeps one workload, and the boot rows that it runs with.
-fn only_workload(table: &mut Table, wanted: &str) -> Result<(), String> {
+fn only_workload(table: &mut Table, wanted: &str) -> Result<(), ChangeError> {
     let is = |row: &Spanned<WorkloadRow>| row.get_ref().name.get_ref().as_str() == wanted;
     if !table.workload.iter().any(is) {
         let names =
@@ -123,7 +122,7 @@ fn only_workload(table: &mut Table, wanted: &str) -> Result<(), String> {
 }
 
 /// Keeps one setting row, and the boot rows that it goes with.
-fn only_setting(table: &mut Table, wanted: &str) -> Result<(), String> {
+fn only_setting(table: &mut Table, wanted: &str) -> Result<(), ChangeError> {
     let is = |row: &Spanned<SettingRow>| name(&row.get_ref().name) == wanted;
     if !table.setting.iter().any(is) {
         let names = table.setting.iter().map(|row| name(&row.get_ref().name));
@@ -157,7 +156,7 @@ fn settle_settings(table: &mut Table) {
 }
 
 /// Keeps one boot row, and the workloads that run with it.
-fn only_boot(table: &mut Table, wanted: &str) -> Result<(), String> {
+fn only_boot(table: &mut Table, wanted: &str) -> Result<(), ChangeError> {
     let named = |row: &&Spanned<BootRow>| name(&row.get_ref().name) == wanted;
     let Some(boot) = table.boot.iter().find(named).cloned() else {
         let names = table.boot.iter().map(|row| name(&row.get_ref().name));
@@ -172,6 +171,10 @@ fn only_boot(table: &mut Table, wanted: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn unknown<'a>(kind: &str, wanted: &str, names: impl Iterator<Item = &'a str>) -> String {
-    format!("no {kind} '{wanted}': there are {}", quoted(names))
+fn unknown<'a>(
+    kind: &'static str,
+    wanted: &str,
+    names: impl Iterator<Item = &'a str>,
+) -> ChangeError {
+    ChangeError::NoRow { kind, name: wanted.to_owned(), rows: quoted(names) }
 }

@@ -8,7 +8,7 @@ use itertools::Itertools;
 use toml::Spanned;
 
 use crate::changes;
-use crate::error::{Error, Kind};
+use crate::error::Error;
 use crate::limits::{Limits, rules};
 use crate::plan::{self, Plan};
 use crate::table::entry::KernelName;
@@ -80,7 +80,7 @@ impl Experiment {
     pub fn with_kernels(mut self, kernels: &[String]) -> Result<Self, Error> {
         let name = |kernel: &String| match kernel.parse::<KernelName>() {
             Ok(name) => Ok(Spanned::new(NOWHERE, name)),
-            Err(why) => Err(Error::new(Kind::Experiment, why)),
+            Err(cause) => Err(Error::Kernel(cause)),
         };
         let named: Vec<_> = kernels.iter().unique().map(name).try_collect()?;
         rules::refuse_kernels(&self.source, &self.table, kernels)?;
@@ -98,13 +98,13 @@ impl Experiment {
     /// A key is not known, or what it is set to cannot be.
     pub fn with_changes(mut self, changes: &[String]) -> Result<Self, Error> {
         for change in changes {
-            let told = |why| Error::new(Kind::Experiment, format!("{change}: {why}"));
-            changes::change(&mut self.table, change).map_err(told)?;
+            changes::change(&mut self.table, change)
+                .map_err(|cause| Error::Change { change: change.clone(), cause })?;
         }
         let plans = plan::plans(&self.source, &self.table);
         self.plans = plans.map_err(|error| match changes {
             [] => error,
-            _ => Error::new(error.kind(), format!("with {}: {error}", changes.join(" "))),
+            _ => Error::Changed { changes: changes.join(" "), cause: Box::new(error) },
         })?;
         Ok(self)
     }

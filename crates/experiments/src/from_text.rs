@@ -28,7 +28,7 @@ impl<T> Text<T> {
     }
 }
 
-impl<T: FromStr<Err = String>> Visitor<'_> for Text<T> {
+impl<T: FromStr<Err: fmt::Display>> Visitor<'_> for Text<T> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -15,10 +15,10 @@ mod measurement;
 mod plan;
 mod table;
 
-pub use error::{Error, Kind};
+pub use error::{ChangeError, EntryError, Error, Place};
 pub use experiment::Experiment;
 pub use limits::baseline::baseline;
-pub use limits::{Breach, Limits, Measured, Metric};
+pub use limits::{Limits, Measured, Metric, ViolatedLimit};
 pub use machine::{Machine, MachineKind};
 pub use measurement::{BackgroundLoad, Measurement, Setting};
 pub use plan::Plan;

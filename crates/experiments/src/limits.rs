@@ -16,7 +16,7 @@ use std::fmt;
 
 use itertools::Itertools;
 
-use crate::error::{Error, Kind};
+use crate::error::{Error, Place};
 use crate::table::condition::Condition;
 
 /// What a cell measured.
@@ -43,25 +43,25 @@ pub struct Metric {
 
 /// A cell that does not keep a limit.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Breach {
+pub struct ViolatedLimit {
     /// The kernel, as the experiment asks for it.
     pub kernel: String,
     /// The cell's name.
     pub cell: String,
     /// The metric.
     pub metric: String,
-    /// What it is.
-    pub seen: f64,
+    /// Its value.
+    pub value: f64,
     /// What it should be: `<= 2600`, `== 2584`.
     pub limit: String,
     /// Where the limit stands: `tick.toml:12:1`.
     pub place: String,
 }
 
-impl fmt::Display for Breach {
+impl fmt::Display for ViolatedLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kernel, cell, metric, seen, limit, place } = self;
-        write!(f, "{kernel}, {cell}: {metric} is {seen}, and {place} says {limit}")
+        let Self { kernel, cell, metric, value, limit, place } = self;
+        write!(f, "{kernel}, {cell}: {metric} is {value}, and {place} says {limit}")
     }
 }
 
@@ -74,7 +74,7 @@ pub struct Limits {
 /// What one metric must be.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Rule {
-    pub(crate) place: String,
+    pub(crate) place: Place,
     /// The kernels that it is for; `None`: all.
     pub(crate) kernels: Option<Vec<String>>,
     /// The cells that it is for; `None`: all that have the metric.
@@ -116,33 +116,29 @@ impl Limits {
     /// # Errors
     /// A limit for a metric that no cell has, or that a cell which the limit names does
     /// not have; or no limit at all is for what was run.
-    pub fn check(&self, measured: &[Measured]) -> Result<Vec<Breach>, Error> {
-        let mut breaches = Vec::new();
+    pub fn check(&self, measured: &[Measured]) -> Result<Vec<ViolatedLimit>, Error> {
+        let mut violated = Vec::new();
         let mut held = 0;
         for rule in &self.rules {
-            for (cell, seen) in rule.values(measured)? {
+            for (cell, value) in rule.values(measured)? {
                 held += 1;
-                let breach = rule.breach(cell, seen);
-                if !rule.condition.holds(seen) && !breaches.contains(&breach) {
-                    breaches.push(breach);
+                let limit = rule.violated_by(cell, value);
+                if !rule.condition.holds(value) && !violated.contains(&limit) {
+                    violated.push(limit);
                 }
             }
         }
         let ran = measured.iter().any(|cell| !cell.metrics.is_empty());
         match self.rules.first() {
-            Some(first) if ran && held == 0 => Err(self.for_nobody(first, measured)),
-            _ => Ok(breaches),
+            Some(first) if ran && held == 0 => Err(self.none_applies(first, measured)),
+            _ => Ok(violated),
         }
     }
 
     /// No limit is for what was run; why, where it is the kernels that they name.
-    fn for_nobody(&self, first: &Rule, measured: &[Measured]) -> Error {
-        let place = &first.place;
-        let text = format!(
-            "none of the limits (the first: {place}) is for a cell that was run{}",
-            self.kernels_not_run(measured).unwrap_or_default()
-        );
-        Error::new(Kind::Experiment, text)
+    fn none_applies(&self, first: &Rule, measured: &[Measured]) -> Error {
+        let reason = self.kernels_not_run(measured).unwrap_or_default();
+        Error::NoLimitApplies { first: first.place.clone(), reason }
     }
 
     /// The kernels that the limits name, where each names some and none of them was run.
@@ -178,8 +174,8 @@ impl Rule {
         let mut values = Vec::new();
         let cells: Vec<_> = measured.iter().filter(|cell| self.is_for(cell)).collect();
         for cell in &cells {
-            let seen = cell.metrics.iter().find(|metric| metric.name == self.metric);
-            match seen {
+            let found = cell.metrics.iter().find(|metric| metric.name == self.metric);
+            match found {
                 Some(metric) => values.push((*cell, metric.value)),
                 None if self.cells.is_some() => return Err(self.none_has_it(&[*cell])),
                 None => {}
@@ -211,20 +207,19 @@ impl Rule {
         }
     }
 
-    fn no_metric(&self, which: &str, there: &str) -> Error {
-        let Self { place, metric, .. } = self;
-        let text = format!("{place}: {which} metric '{metric}': {there}");
-        Error::new(Kind::Experiment, text)
+    fn no_metric(&self, cells: &str, known: &str) -> Error {
+        let (place, metric) = (self.place.clone(), self.metric.clone());
+        Error::NoMetric { place, cells: cells.into(), metric, known: known.into() }
     }
 
-    fn breach(&self, cell: &Measured, seen: f64) -> Breach {
-        Breach {
+    fn violated_by(&self, cell: &Measured, value: f64) -> ViolatedLimit {
+        ViolatedLimit {
             kernel: cell.kernel.clone(),
             cell: cell.cell.clone(),
             metric: self.metric.clone(),
-            seen,
+            value,
             limit: self.condition.to_string(),
-            place: self.place.clone(),
+            place: self.place.to_string(),
         }
     }
 }

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use serde::de::{Deserialize, Deserializer};
 
+use crate::error::EntryError;
 use crate::from_text::read_from_text;
 
 /// QEMU's oldest 64-bit model, without the one instruction that asks for randomness.
@@ -59,13 +60,12 @@ impl MachineKind {
 }
 
 impl FromStr for MachineKind {
-    type Err = String;
+    type Err = EntryError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, EntryError> {
         let mut kinds = [Self::Pc, Self::Microvm].into_iter();
-        kinds.find(|kind| kind.name() == text).ok_or_else(|| {
-            format!("'{}' is no machine: pc or microvm", text.escape_debug())
-        })
+        let kind = kinds.find(|kind| kind.name() == text);
+        kind.ok_or_else(|| EntryError::Machine(text.to_owned()))
     }
 }
 

@@ -15,6 +15,7 @@ use recording::{Call, Mode, Source};
 use serde::de::{Deserialize, Deserializer};
 use toml::Spanned;
 
+use crate::error::EntryError;
 use crate::from_text::read_from_text;
 use crate::machine::MachineKind;
 use crate::table::condition::Condition;
@@ -78,13 +79,13 @@ impl Default for ModeWord {
 }
 
 impl FromStr for ModeWord {
-    type Err = String;
+    type Err = EntryError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, EntryError> {
         match text {
             "exact" => Ok(Self(Mode::Exact)),
             "timed" => Ok(Self(Mode::Timed)),
-            _ => Err(format!("'{}' is no mode: exact or timed", text.escape_debug())),
+            _ => Err(EntryError::Mode(text.to_owned())),
         }
     }
 }
@@ -96,17 +97,14 @@ read_from_text!(ModeWord);
 pub(crate) struct TraceWord(pub(crate) Source);
 
 impl FromStr for TraceWord {
-    type Err = String;
+    type Err = EntryError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, EntryError> {
         match text {
             "bpf" => Ok(Self(Source::Bpf)),
             "bpf_classic" => Ok(Self(Source::BpfClassic)),
             "tracefs" => Ok(Self(Source::Tracefs)),
-            _ => Err(format!(
-                "unknown event source '{}' (expected bpf, bpf_classic or tracefs)",
-                text.escape_debug()
-            )),
+            _ => Err(EntryError::EventSource(text.to_owned())),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Experiments that are read: their cells, the built-in ones, and changes to them.
 #![expect(clippy::unwrap_used, reason = "what fails in a helper fails the test")]
 
-use experiments::{Experiment, Kind, MachineKind, Measurement, Plan};
+use experiments::{Experiment, MachineKind, Measurement, Plan};
 use recording::{Mode, Source};
 use units::{Cpu, Nanos};
 
@@ -67,8 +67,7 @@ fn changed(experiment: &Experiment, changes: &[&str]) -> Experiment {
 fn refused(changes: &[&str]) -> String {
     let changes: Vec<String> = changes.iter().map(|&change| change.into()).collect();
     let error = table().with_changes(&changes).unwrap_err();
-    assert_eq!(error.kind(), Kind::Experiment);
-    error.to_string()
+    units::chain(&error)
 }
 
 /// Check that every combination is a cell, in order of the rows, repeats last.
@@ -211,7 +210,7 @@ fn builtins() {
     assert_eq!(told, format!("no experiment 'tick': {there}; {file}"));
     let host = all[0].clone().with_changes(&["cpu=host".to_owned()]).unwrap_err();
     let told = "with cpu=host: the built-in tick-cost: exact mode";
-    assert!(host.to_string().starts_with(told), "{host}");
+    assert!(units::chain(&host).starts_with(told), "{host}");
 }
 
 /// Check that a CPU without a tick is the one that is measured, and that cells to be

@@ -1,7 +1,7 @@
 //! Limits and baselines: which cells keep them, and which mistakes are not taken for it.
 #![expect(clippy::unwrap_used, reason = "what fails in a helper fails the test")]
 
-use experiments::{Breach, Experiment, Limits, Measured, Metric, baseline};
+use experiments::{Experiment, Limits, Measured, Metric, ViolatedLimit, baseline};
 
 const TABLE: &str = r#"
 name = "x"
@@ -42,12 +42,13 @@ fn cells() -> Vec<Measured> {
 
 /// The cells that break the rows' limits: kernel, cell, metric, number, limit.
 fn broken(rows: &str) -> Vec<String> {
-    let breaches = limits(rows).check(&cells()).unwrap();
-    let told =
-        breaches.iter().map(|Breach { kernel, cell, metric, seen, limit, .. }| {
-            format!("{kernel} {cell}: {metric} {seen} {limit}")
-        });
-    told.collect()
+    let violated = limits(rows).check(&cells()).unwrap();
+    let texts = violated.iter().map(
+        |ViolatedLimit { kernel, cell, metric, value, limit, .. }| {
+            format!("{kernel} {cell}: {metric} {value} {limit}")
+        },
+    );
+    texts.collect()
 }
 
 fn wrong(rows: &str) -> String {
@@ -88,13 +89,13 @@ fn whom_it_is_for() {
     assert_eq!(broken(&format!("{row}kernels = [\"a\"]\ncells = [\"fifo\"]\n")).len(), 1);
 }
 
-/// Check that a breach says where its limit stands, and that equal repeats are one.
+/// Check that a violated limit says where it stands, and that equal repeats are one.
 #[test]
-fn breach() {
+fn violated_limits() {
     let limits = limits("[limits]\ntick_instructions = \"<= 2400\"\n");
     let twice = [cells(), cells()].concat();
-    let [breach] = limits.check(&twice).unwrap().try_into().unwrap();
-    assert_eq!(breach.place, "x.toml:13:1");
+    let [violated] = limits.check(&twice).unwrap().try_into().unwrap();
+    assert_eq!(violated.place, "x.toml:13:1");
 }
 
 /// Check that a baseline is met exactly, or within its tolerance on both sides.
@@ -226,8 +227,8 @@ fn baseline_round_trip() {
     assert_eq!(broken(&text), [""; 0]);
     let mut other = cells();
     other[3].metrics[0].value = 1.25;
-    let breaches = limits(&text).check(&other).unwrap();
-    assert_eq!(breaches[0].limit, "within 0.001 of 1.5");
+    let violated = limits(&text).check(&other).unwrap();
+    assert_eq!(violated[0].limit, "within 0.001 of 1.5");
 }
 
 /// Check that a metric with a spread is written with a tolerance that covers it, and what is
@@ -242,6 +243,6 @@ fn baseline_with_a_tolerance() {
     let text = baseline(&with(2_345.0 + 2.0 / 3.0));
     let number = "tick_instructions_mean = { value = 2345.667, tolerance = 3.334 }";
     assert!(text.ends_with(&format!("{number}\n")), "{text}");
-    let breaches = |value| limits(&text).check(&with(value)).unwrap().len();
-    assert_eq!([2_342.334, 2_349.0, 2_342.3, 2_349.1].map(breaches), [0, 0, 1, 1]);
+    let violated = |value| limits(&text).check(&with(value)).unwrap().len();
+    assert_eq!([2_342.334, 2_349.0, 2_342.3, 2_349.1].map(violated), [0, 0, 1, 1]);
 }

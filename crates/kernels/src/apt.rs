@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::client;
-use crate::error::{Error, cache_failed};
+use crate::error::{CacheError, ClientError, Error};
 use crate::package::{self, Package};
 use crate::spec::DebianSpec;
 
@@ -86,7 +86,7 @@ impl Archive {
             let _ = fs::remove_file(archive.file(UPDATED)); // usually not there
             fs::write(archive.file("debian.sources"), sources)
         };
-        prepare().map_err(|error| archive.unwritable(&error))?;
+        prepare().map_err(|error| archive.unwritable(error))?;
         Ok(archive)
     }
 
@@ -104,7 +104,7 @@ impl Archive {
     /// Brings the list up to date.
     ///
     /// # Errors
-    /// `Kind::Archive` where the package client cannot be run, `Kind::Cache`,
+    /// `Kind::Unavailable` where the package client cannot be run, `Kind::Cache`,
     /// `Kind::Interrupted`.
     pub(crate) fn update(&self, stop: &AtomicBool) -> Result<Asked, Error> {
         let mut client = self.client("apt-get");
@@ -116,7 +116,7 @@ impl Archive {
             false => judge(errors, !self.packages().is_empty()),
         };
         if errors.contains("No space left on device") {
-            return Err(client::failed(&client, client::complaint(errors)));
+            return Err(client::complained(&client, client::complaint(errors)));
         }
         if matches!(asked, Asked::Listed | Asked::Absent) {
             let kernels = self.read_kernels(stop).inspect_err(|_| self.clean())?;
@@ -124,7 +124,7 @@ impl Archive {
                 fs::write(self.file(KERNELS), kernels)?;
                 fs::write(self.file(UPDATED), "")
             };
-            write().map_err(|error| self.unwritable(&error))?;
+            write().map_err(|error| self.unwritable(error))?;
         }
         Ok(asked)
     }
@@ -153,7 +153,7 @@ impl Archive {
     /// modules.
     ///
     /// # Errors
-    /// `Kind::Archive` in the package client's words, `Kind::Cache`, `Kind::Interrupted`.
+    /// `Kind::Unavailable` in the package client's words, `Kind::Cache`, `Kind::Interrupted`.
     pub(crate) fn unpack(
         &self,
         package: &Package,
@@ -203,8 +203,8 @@ impl Archive {
         self.folder.join(name)
     }
 
-    fn unwritable(&self, error: &std::io::Error) -> Error {
-        cache_failed(&self.folder, error)
+    fn unwritable(&self, error: std::io::Error) -> Error {
+        CacheError::new(&self.folder, error).into()
     }
 }
 
@@ -234,8 +234,13 @@ fn judge(errors: &str, had_list: bool) -> Asked {
 
 /// Whether an error means that the archive does not have a package that is in its list.
 pub(crate) fn is_gone(error: &Error) -> bool {
-    let text = error.to_string();
-    text.contains("404  Not Found") || text.contains("  File not found")
+    match error {
+        Error::Debian { cause, .. } => is_gone(&cause.0),
+        Error::Client { cause: ClientError::Failed(text), .. } => {
+            text.contains("404  Not Found") || text.contains("  File not found")
+        }
+        _ => false,
+    }
 }
 
 /// Unpacks everything but the modules, which are most of a kernel's package.

@@ -13,8 +13,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use crate::error::full;
-use crate::error::{Error, Kind};
+use crate::error::{ClientError, Error};
 
 /// How often a program is looked at.
 const LOOK: Duration = Duration::from_millis(10);
@@ -32,15 +31,17 @@ struct Group(Child);
 /// Runs a program to its end.
 ///
 /// # Errors
-/// `Kind::Archive` where it cannot be started, `Kind::Interrupted`.
+/// `Kind::Unavailable` where it cannot be started, `Kind::Interrupted`.
 pub(crate) fn run(command: &mut Command, stop: &AtomicBool) -> Result<Written, Error> {
     let files = || Ok([tempfile::tempfile()?, tempfile::tempfile()?]);
-    let [mut output, mut errors] = files().map_err(|error| unusable(command, &error))?;
+    let [mut output, mut errors] =
+        files().map_err(|error: io::Error| failed(command, error))?;
     let copies = || Ok([output.try_clone()?, errors.try_clone()?]);
-    let [out, err] = copies().map_err(|error| unusable(command, &error))?;
+    let [out, err] = copies().map_err(|error: io::Error| failed(command, error))?;
     let mut group = start(command.env("LC_ALL", "C").stdout(out).stderr(err))?;
     let status = loop {
-        let ended = group.0.try_wait().map_err(|error| unusable(command, &error))?;
+        let ended =
+            group.0.try_wait().map_err(|error: io::Error| failed(command, error))?;
         if let Some(status) = ended {
             break status;
         }
@@ -48,14 +49,14 @@ pub(crate) fn run(command: &mut Command, stop: &AtomicBool) -> Result<Written, E
         thread::sleep(LOOK);
     };
     let mut texts = || Ok([read(&mut output)?, read(&mut errors)?]);
-    let [output, errors] = texts().map_err(|error| unusable(command, &error))?;
+    let [output, errors] = texts().map_err(|error: io::Error| failed(command, error))?;
     Ok(Written { status, output, errors })
 }
 
 /// Runs a program that is meant to succeed, without input; its output.
 ///
 /// # Errors
-/// `Kind::Archive` in the program's words, `Kind::Cache` where the disk is full,
+/// `Kind::Unavailable` in the program's words, `Kind::Cache` where the disk is full,
 /// `Kind::Interrupted`.
 pub(crate) fn output(command: &mut Command, stop: &AtomicBool) -> Result<String, Error> {
     succeed(command.stdin(Stdio::null()), stop)
@@ -67,7 +68,7 @@ fn succeed(command: &mut Command, stop: &AtomicBool) -> Result<String, Error> {
     if written.status.success() {
         return Ok(written.output);
     }
-    Err(failed(command, complaint(&written.errors)))
+    Err(complained(command, complaint(&written.errors)))
 }
 
 /// Runs two programs, the first one's output being the second one's input.
@@ -83,12 +84,12 @@ pub(crate) fn pipe(
     from.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut group = start(from)?;
     let Some(output) = group.0.stdout.take() else {
-        return Err(failed(from, "no output"));
+        return Err(complained(from, "no output"));
     };
     succeed(to.stdin(output), stop)?;
     // What reads from it has ended, so that it ends by itself.
-    let ended = group.0.wait().map_err(|error| unusable(from, &error))?;
-    if ended.success() { Ok(()) } else { Err(failed(from, broken)) }
+    let ended = group.0.wait().map_err(|error: io::Error| failed(from, error))?;
+    if ended.success() { Ok(()) } else { Err(complained(from, broken)) }
 }
 
 /// Refuses to go on where the order to stop is there.
@@ -97,7 +98,7 @@ pub(crate) fn pipe(
 /// `Kind::Interrupted`.
 pub(crate) fn refuse_stopped(stop: &AtomicBool) -> Result<(), Error> {
     match stop.load(Ordering::Relaxed) {
-        true => Err(Error::new(Kind::Interrupted, "interrupted while getting a kernel")),
+        true => Err(Error::Interrupted),
         false => Ok(()),
     }
 }
@@ -109,30 +110,27 @@ pub(crate) fn complaint(text: &str) -> &str {
     errors.next().unwrap_or_else(first)
 }
 
-/// The failure of a program.
-pub(crate) fn failed(command: &Command, why: &str) -> Error {
-    let program = command.get_program().to_string_lossy();
-    if why.contains("No space left on device") {
-        return full(&format!("{program}: {why}"));
-    }
-    Error::new(Kind::Archive, format!("{program}: {why}"))
+/// The failure of a program, in the program's words.
+pub(crate) fn complained(command: &Command, why: &str) -> Error {
+    let cause = match why.contains("No space left on device") {
+        true => ClientError::Full(why.to_owned()),
+        false => ClientError::Failed(why.to_owned()),
+    };
+    failed(command, cause)
 }
 
 fn start(command: &mut Command) -> Result<Group, Error> {
     isolate::tether(command, None);
-    command.spawn().map(Group).map_err(|error| absent(command, &error))
+    command.spawn().map(Group).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => failed(command, ClientError::Missing),
+        _ => failed(command, error),
+    })
 }
 
-fn unusable(command: &Command, error: &io::Error) -> Error {
-    failed(command, &error.to_string())
-}
-
-fn absent(command: &Command, error: &io::Error) -> Error {
-    if error.kind() == ErrorKind::NotFound {
-        let program = command.get_program().to_string_lossy();
-        return Error::new(Kind::Archive, format!("there is no {program} here"));
-    }
-    unusable(command, error)
+/// The failure to run a program.
+fn failed(command: &Command, cause: impl Into<ClientError>) -> Error {
+    let program = command.get_program().to_string_lossy().into_owned();
+    Error::Client { program, cause: cause.into() }
 }
 
 fn read(file: &mut File) -> io::Result<String> {
@@ -156,7 +154,9 @@ impl Drop for Group {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Kind;
     use std::time::Instant;
+    use units::chain;
 
     static NO: AtomicBool = AtomicBool::new(false);
 
@@ -171,18 +171,21 @@ mod tests {
     #[test]
     fn says_why_a_program_failed() {
         let missing = output(&mut Command::new("/no-such-program"), &NO).unwrap_err();
-        assert_eq!(missing.to_string(), "there is no /no-such-program here");
-        assert_eq!(missing.kind(), Kind::Archive);
+        assert_eq!(
+            chain(&missing),
+            "failed to run /no-such-program: it is not installed"
+        );
+        assert_eq!(missing.kind(), Kind::Unavailable);
         let fail = |text: &str| {
             let mut command = shell(&format!("printf '{text}' >&2; exit 1"));
-            output(&mut command, &NO).unwrap_err().to_string()
+            chain(&output(&mut command, &NO).unwrap_err())
         };
-        assert_eq!(fail("W: a\\nE: b\\nE: c\\n"), "sh: b");
-        assert_eq!(fail("first\\nlast\\n"), "sh: first");
+        assert_eq!(fail("W: a\\nE: b\\nE: c\\n"), "failed to run sh: b");
+        assert_eq!(fail("first\\nlast\\n"), "failed to run sh: first");
         let mut full = shell("echo No space left on device >&2; exit 1");
         let error = output(&mut full, &NO).unwrap_err();
         assert_eq!(error.kind(), Kind::Cache);
-        assert!(error.to_string().contains("NOISEFLOOR_CACHE"), "{error}");
+        assert!(chain(&error).contains("NOISEFLOOR_CACHE"), "{error}");
     }
 
     /// Check that the order to stop ends a program and what it started, long before they
@@ -225,8 +228,8 @@ mod tests {
             |from: &str, to: &str| pipe(&mut shell(from), &mut shell(to), "damaged", &NO);
         pipe("echo a", "read line && [ $line = a ]").unwrap();
         let error = pipe("exit 1", "cat").unwrap_err();
-        assert_eq!(error.to_string(), "sh: damaged");
+        assert_eq!(chain(&error), "failed to run sh: damaged");
         let error = pipe("yes", "echo full >&2; exit 1").unwrap_err();
-        assert_eq!(error.to_string(), "sh: full");
+        assert_eq!(chain(&error), "failed to run sh: full");
     }
 }

@@ -19,14 +19,11 @@ use itertools::Itertools;
 use crate::apt::{Archive, Asked};
 use crate::client::refuse_stopped;
 use crate::debian_version;
-use crate::error::cache_failed as failed;
-use crate::error::{Error, Kind};
+use crate::error::{CacheError, Error, Kind, Unavailable};
 use crate::package::{self, Package};
 use crate::sources::{DebianSources, Suite};
 use crate::spec::DebianSpec;
 
-/// What helps wherever packages cannot be had.
-const OTHERWISE: &str = "the path of a kernel image works without packages";
 /// How often a lock that another lab has is tried again.
 const TRY: Duration = Duration::from_millis(100);
 
@@ -88,7 +85,7 @@ impl Debian {
     /// # Errors
     /// `Kind::Cache`, `Kind::Interrupted`.
     pub(crate) fn lock(&self, fetch: &mut Fetch<'_>) -> Result<File, Error> {
-        let failed = |error: std::io::Error| failed(&self.folder, &error);
+        let failed = |error: std::io::Error| CacheError::new(&self.folder, error);
         fs::create_dir_all(&self.folder).map_err(failed)?;
         let mut waits = false;
         loop {
@@ -109,14 +106,14 @@ impl Debian {
     /// The caller must have locked the cache.
     ///
     /// # Errors
-    /// `Kind::Archive` where there is none or the archive cannot be asked, `Kind::Cache`,
+    /// `Kind::Unavailable` where there is none or the archive cannot be asked, `Kind::Cache`,
     /// `Kind::Interrupted`.
     pub(crate) fn find(
         &self,
         spec: &DebianSpec,
         fetch: &mut Fetch<'_>,
     ) -> Result<Vec<(Archive, Package)>, Error> {
-        let sources = self.sources().map_err(|error| unavailable(spec, &error))?;
+        let sources = self.sources().map_err(|error| unavailable(spec, error))?;
         let mut tiers = match spec.suite() {
             Some(name) => vec![self.tier(vec![sources.suite(name)])?],
             None => vec![self.tier(sources.own())?, self.tier(sources.others())?],
@@ -125,7 +122,7 @@ impl Debian {
         for again in [false, true] {
             for tier in &mut tiers {
                 let asked = tier.ask(fetch, again || fetch.fresh, &mut silent);
-                asked.map_err(|error| unavailable(spec, &error))?;
+                asked.map_err(|error| unavailable(spec, error))?;
                 let found = tier.packages(spec);
                 if !found.is_empty() {
                     return Ok(found);
@@ -136,23 +133,23 @@ impl Debian {
             // So that the suites that do have it can be named.
             let mut all = self.tier([sources.own(), sources.others()].concat())?;
             let asked = all.ask(fetch, false, &mut silent);
-            asked.map_err(|error| unavailable(spec, &error))?;
+            asked.map_err(|error| unavailable(spec, error))?;
             tiers.push(all);
         }
-        Err(unavailable(spec, &self.missing(spec, &tiers)))
+        Err(unavailable(spec, self.missing(spec, &tiers)))
     }
 
     /// Asks all suites what they have. The caller must have locked the cache.
     ///
     /// # Errors
-    /// As [`Self::find`]; `Kind::Archive` where no suite answers.
+    /// As [`Self::find`]; `Kind::Unavailable` where no suite answers.
     pub(crate) fn ask(&self, fetch: &mut Fetch<'_>) -> Result<(), Error> {
         let sources = self.sources()?;
         let mut all = self.tier([sources.own(), sources.others()].concat())?;
         all.ask(fetch, true, &mut Vec::new())?;
         let troubles = all.troubles();
         match all.0.iter().all(|part| part.asked != Some(Asked::Listed)) {
-            true => Err(Error::new(Kind::Archive, troubles.join("; "))),
+            true => Err(Error::Archive(troubles.join("; "))),
             false => Ok(()),
         }
     }
@@ -161,7 +158,7 @@ impl Debian {
         DebianSources::find(&self.root).ok_or_else(|| {
             let text = "there is no archive of Debian's among this machine's package \
                         sources (/etc/apt)";
-            Error::new(Kind::Archive, text)
+            Error::Archive(text.to_owned())
         })
     }
 
@@ -198,7 +195,7 @@ impl Debian {
         let troubles = tiers.iter().flat_map(Tier::troubles).unique().join("; ");
         if parts().all(|part| part.archive.packages().is_empty()) && !troubles.is_empty()
         {
-            return Error::new(Kind::Archive, troubles);
+            return Error::Archive(troubles);
         }
         let named = spec.suite().zip(parts().next());
         let mut text = match named.map(|(suite, part)| (suite, &part.asked)) {
@@ -221,7 +218,7 @@ impl Debian {
         if !troubles.is_empty() {
             text += &format!("; {troubles}");
         }
-        Error::new(Kind::Archive, text)
+        Error::Archive(text)
     }
 }
 
@@ -310,19 +307,21 @@ fn by_version(a: &DebianSpec, b: &DebianSpec) -> Ordering {
     debian_version::compare(a.version(), b.version()).then_with(texts)
 }
 
-/// The error with what was asked for, and with what helps where packages do not.
-pub(crate) fn unavailable(spec: &DebianSpec, error: &Error) -> Error {
-    let otherwise = match error.kind() {
-        Kind::Archive => format!("; {OTHERWISE}"),
-        _ => String::new(),
-    };
-    Error::new(error.kind(), format!("{spec}: {error}{otherwise}"))
+/// The error with the kernel's name and a hint, if the kernel is unavailable.
+pub(crate) fn unavailable(spec: &DebianSpec, error: Error) -> Error {
+    match error.kind() {
+        Kind::Unavailable => {
+            Error::Debian { spec: spec.to_string(), cause: Unavailable(Box::new(error)) }
+        }
+        Kind::Name | Kind::Kernel | Kind::Cache | Kind::Interrupted => error,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::sync::atomic::Ordering::Relaxed;
+    use units::chain;
 
     /// Check that a machine without Debian's archive has none of its kernels, and says
     /// what works instead.
@@ -335,9 +334,11 @@ mod tests {
         let stop = AtomicBool::new(false);
         let mut fetch = Fetch { fresh: false, stop: &stop, say: &mut |_| {} };
         let error = debian.find(&spec, &mut fetch).err().unwrap();
-        assert_eq!(error.kind(), Kind::Archive);
-        assert!(error.to_string().contains("/etc/apt"), "{error}");
-        assert!(error.to_string().ends_with(OTHERWISE), "{error}");
+        assert_eq!(error.kind(), Kind::Unavailable);
+        let text = chain(&error);
+        assert!(text.contains("/etc/apt"), "{text}");
+        let otherwise = "the path of a kernel image works without packages";
+        assert!(text.ends_with(otherwise), "{text}");
     }
 
     /// Check that one lab waits for another, and says so, and that the wait can be ended.

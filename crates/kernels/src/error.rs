@@ -1,8 +1,15 @@
-//! Why the lab cannot do what was asked, and what would help.
+//! Why a kernel cannot be had, and what would help.
+//!
+//! An error's own text does not contain that of its source: [`units::chain`] prints both.
 
-use std::fmt;
 use std::io::{self, ErrorKind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use units::chain;
+
+use crate::image::ImageError;
+use crate::options::MissingOptions;
+use crate::spec::NameError;
 
 /// The variable that names another cache.
 pub const CACHE_VARIABLE: &str = "NOISEFLOOR_CACHE";
@@ -10,69 +17,191 @@ pub const CACHE_VARIABLE: &str = "NOISEFLOOR_CACHE";
 /// The kind of failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// The experiment, or the name of something, makes no sense: a mistake in the question.
-    Experiment,
-    /// What was named is no kernel that a guest boots.
+    /// A name that no kernel can have: a usage error.
+    Name,
+    /// The named kernel is none that a guest can boot.
     Kernel,
-    /// The kernel cannot be had here and now: from the archive, or from this machine.
-    Archive,
+    /// The archive or this machine does not have the kernel.
+    Unavailable,
     /// The cache cannot be read or written.
     Cache,
-    /// Somebody ended it early.
+    /// It was asked to stop.
     Interrupted,
 }
 
-/// A failure, in words that name what would help.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Error {
-    kind: Kind,
-    text: String,
+/// Why a kernel cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No kernel can have that name.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// A file that is no usable image.
+    #[error("failed to use {} as a kernel", .path.display())]
+    Image {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        #[source]
+        cause: ImageError,
+    },
+    /// A configuration that cannot be parsed.
+    #[error("failed to read the configuration of kernel {kernel}: {why}")]
+    Config {
+        /// The kernel's name.
+        kernel: String,
+        /// The file, the line, and what is wrong with it.
+        why: String,
+    },
+    /// A kernel that was built without something that guests need.
+    #[error("failed to use kernel {kernel} in a guest")]
+    Options {
+        /// The kernel's name.
+        kernel: String,
+        /// What it lacks.
+        #[source]
+        cause: MissingOptions,
+    },
+    /// The image of this machine's kernel is not where it usually is.
+    #[error(
+        "failed to find the running kernel: no {places}, as is usual in containers and \
+         virtual machines; hint: name another kernel"
+    )]
+    NoRunningImage {
+        /// The paths that were tried.
+        places: String,
+    },
+    /// A file of this machine that cannot be read.
+    #[error("failed to read {}", .path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        cause: io::Error,
+    },
+    /// A kernel of Debian's that cannot be had.
+    #[error("failed to get kernel {spec}")]
+    Debian {
+        /// Its name.
+        spec: String,
+        /// Why not.
+        #[source]
+        cause: Unavailable,
+    },
+    /// Debian's archive has no such kernel, or does not answer.
+    #[error("{0}")]
+    Archive(String),
+    /// A package without a kernel image in it.
+    #[error("there is no vmlinuz in package {0}")]
+    EmptyPackage(String),
+    /// A program of the system's package client failed.
+    #[error("failed to run {program}")]
+    Client {
+        /// The program.
+        program: String,
+        /// Why.
+        #[source]
+        cause: ClientError,
+    },
+    /// The cache cannot be read or written.
+    #[error(transparent)]
+    Cache(#[from] CacheError),
+    /// A kernel in the cache was changed there.
+    #[error("{} is damaged", .folder.display())]
+    Damaged {
+        /// The kernel's folder.
+        folder: PathBuf,
+        /// What its image is instead; `None`: its checksum differs.
+        #[source]
+        cause: Option<io::Error>,
+    },
+    /// It was asked to stop.
+    #[error("interrupted while getting a kernel")]
+    Interrupted,
+}
+
+/// The reason why a kernel of Debian's is unavailable, and what works without packages.
+#[derive(Debug, thiserror::Error)]
+#[error("{}; hint: the path of a kernel image works without packages", chain(.0.as_ref()))]
+pub struct Unavailable(pub(crate) Box<Error>);
+
+/// Why a program of the package client failed.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// It is not installed.
+    #[error("it is not installed")]
+    Missing,
+    /// It cannot be started or awaited.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// It failed, with that message.
+    #[error("{0}")]
+    Failed(String),
+    /// It failed because the disk is full.
+    #[error("{0}; hint: free some space, or set {CACHE_VARIABLE} to another directory")]
+    Full(String),
+}
+
+/// The cache cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+#[error("failed to use the cache {}", .path.display())]
+pub struct CacheError {
+    path: PathBuf,
+    #[source]
+    cause: CacheCause,
+}
+
+/// Why the cache cannot be used, and what would help.
+#[derive(Debug, thiserror::Error)]
+enum CacheCause {
+    #[error("{0}; hint: free some space, or set {CACHE_VARIABLE} to another directory")]
+    Full(io::Error),
+    #[error("{0}; hint: set {CACHE_VARIABLE} to a directory that you can write to")]
+    Denied(io::Error),
+    #[error("{0}")]
+    NoLocks(io::Error),
+    #[error("{0}; hint: set {CACHE_VARIABLE} to another directory")]
+    Other(io::Error),
+}
+
+impl CacheError {
+    /// A failure to read or write a path in the cache.
+    pub fn new(path: &Path, error: io::Error) -> Self {
+        let cause = match error.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => CacheCause::Full(error),
+            ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+                CacheCause::Denied(error)
+            }
+            _ if facts::has_no_locks(&error) => CacheCause::NoLocks(error),
+            _ => CacheCause::Other(error),
+        };
+        Self { path: path.to_owned(), cause }
+    }
 }
 
 impl Error {
-    pub(crate) fn new(kind: Kind, text: impl Into<String>) -> Self {
-        Self { kind, text: text.into() }
-    }
-
     /// The kind of failure.
     pub fn kind(&self) -> Kind {
-        self.kind
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
-    }
-}
-
-impl std::error::Error for Error {}
-
-/// A failure to read or write below the cache: which it is, and the way out.
-pub fn cache_failed(place: &Path, error: &io::Error) -> Error {
-    let place = place.display();
-    let refuse = |what: &str, way: &str| {
-        let text = format!("the cache {place} cannot be {what}: {error}; {way}");
-        Error::new(Kind::Cache, text)
-    };
-    match error.kind() {
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-            full(&format!("the cache {place} cannot be written: {error}"))
+        match self {
+            Self::Name(_) => Kind::Name,
+            Self::Image {
+                cause: ImageError::Denied | ImageError::Unreadable(_), ..
+            } => Kind::Unavailable,
+            Self::Image { .. } | Self::Config { .. } | Self::Options { .. } => {
+                Kind::Kernel
+            }
+            Self::Client { cause: ClientError::Full(_), .. }
+            | Self::Cache(_)
+            | Self::Damaged { .. } => Kind::Cache,
+            Self::NoRunningImage { .. }
+            | Self::Read { .. }
+            | Self::Debian { .. }
+            | Self::Archive(_)
+            | Self::EmptyPackage(_)
+            | Self::Client { .. } => Kind::Unavailable,
+            Self::Interrupted => Kind::Interrupted,
         }
-        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
-            refuse("written", &format!("set {CACHE_VARIABLE} to a folder of yours"))
-        }
-        _ if facts::has_no_locks(error) => {
-            Error::new(Kind::Cache, format!("the cache {place} cannot be used: {error}"))
-        }
-        _ => refuse("used", &format!("set {CACHE_VARIABLE} to another folder")),
     }
-}
-
-/// The cache's disk is full, in those words.
-pub(crate) fn full(words: &str) -> Error {
-    let way = format!("make room, or set {CACHE_VARIABLE} to another folder");
-    Error::new(Kind::Cache, format!("{words}; {way}"))
 }
 
 #[cfg(test)]
@@ -82,19 +211,19 @@ mod tests {
     /// Check that each failure of the cache names the variable, and what would help.
     #[test]
     fn failures() {
-        let told = |errno: rustix::io::Errno| {
-            let error = cache_failed(Path::new("/x"), &errno.into());
+        let text = |errno: rustix::io::Errno| {
+            let error = Error::from(CacheError::new(Path::new("/x"), errno.into()));
             assert_eq!(error.kind(), Kind::Cache);
-            error.to_string()
+            chain(&error)
         };
-        let denied = "the cache /x cannot be written: Permission denied (os error 13); \
-                      set NOISEFLOOR_CACHE to a folder of yours";
-        assert_eq!(told(rustix::io::Errno::ACCESS), denied);
-        let full = "the cache /x cannot be written: No space left on device (os error 28); \
-                    make room, or set NOISEFLOOR_CACHE to another folder";
-        assert_eq!(told(rustix::io::Errno::NOSPC), full);
-        let other = "the cache /x cannot be used: File exists (os error 17); \
-                     set NOISEFLOOR_CACHE to another folder";
-        assert_eq!(told(rustix::io::Errno::EXIST), other);
+        let denied = "failed to use the cache /x: Permission denied (os error 13); \
+                      hint: set NOISEFLOOR_CACHE to a directory that you can write to";
+        assert_eq!(text(rustix::io::Errno::ACCESS), denied);
+        let full = "failed to use the cache /x: No space left on device (os error 28); \
+                    hint: free some space, or set NOISEFLOOR_CACHE to another directory";
+        assert_eq!(text(rustix::io::Errno::NOSPC), full);
+        let other = "failed to use the cache /x: File exists (os error 17); \
+                     hint: set NOISEFLOOR_CACHE to another directory";
+        assert_eq!(text(rustix::io::Errno::EXIST), other);
     }
 }

@@ -7,12 +7,12 @@
 //! what the kernel can do: that is in its configuration.
 
 use std::fs::{self, File};
-use std::io::{ErrorKind, Read};
+use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-use crate::error::{Error, Kind};
+use crate::error::Error;
 
 /// Several times the size of any kernel image.
 const SIZE_MAX: u64 = 512 << 20;
@@ -36,6 +36,55 @@ const OTHERS: &[(usize, &[u8], &str)] = &[
     (0, b"MZ", "an EFI program without a Linux kernel's header"),
 ];
 
+/// Why a file is no kernel image that a guest can boot.
+#[derive(Debug, thiserror::Error)]
+pub enum ImageError {
+    /// It does not exist: a mistake in its name.
+    #[error("there is no such file; a kernel is 'running', a path, or debian:VERSION")]
+    Missing,
+    /// It may not be read.
+    #[error("permission denied; hint: let root copy it to where you can read it")]
+    Denied,
+    /// It cannot be read.
+    #[error(transparent)]
+    Unreadable(io::Error),
+    /// It is a directory.
+    #[error("it is a directory, and a kernel is one file")]
+    Directory,
+    /// It is a device, a pipe or a socket.
+    #[error("it is no regular file")]
+    NotRegular,
+    /// It is longer than any kernel.
+    #[error("it is too long for a kernel")]
+    TooLong,
+    /// It is something else.
+    #[error("it is not a kernel image, but {0}")]
+    Other(String),
+    /// Its boot protocol has that major and minor version.
+    #[error(
+        "it is a kernel older than Linux 3.8 (boot protocol {0}.{1:02}), which does not say \
+         whether it is a 64-bit one"
+    )]
+    Old(u16, u16),
+    /// It is for 32-bit processors.
+    #[error("it is a 32-bit x86 kernel, and guests are x86-64")]
+    Not64Bit,
+    /// Its end is missing.
+    #[error("it is cut short: {length} bytes of a kernel of {promised}")]
+    CutShort {
+        /// The length of the file.
+        length: usize,
+        /// The length that its header says.
+        promised: usize,
+    },
+    /// Its header is incomplete.
+    #[error("it is cut short: its header is not all there")]
+    Header,
+    /// Its release is not where it should be.
+    #[error("it is a kernel that does not say its version")]
+    NoRelease,
+}
+
 /// A kernel image that a guest can boot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Image {
@@ -51,12 +100,16 @@ impl Image {
     /// Reads an image.
     ///
     /// # Errors
-    /// `Kind::Kernel` where there is no such file or it is no 64-bit x86 kernel, with what
-    /// it is instead; `Kind::Archive` where it cannot be read.
+    /// `Error::Image` where there is no such file, it cannot be read, or it is no 64-bit x86
+    /// kernel, with what it is instead.
     pub(crate) fn read(path: &Path) -> Result<Self, Error> {
-        let refuse = |(kind, why)| Error::new(kind, format!("{}: {why}", path.display()));
-        let bytes = read_bytes(path).map_err(refuse)?;
-        let release = release(&bytes).map_err(|why| refuse((Kind::Kernel, why)))?;
+        Self::read_file(path)
+            .map_err(|cause| Error::Image { path: path.to_owned(), cause })
+    }
+
+    fn read_file(path: &Path) -> Result<Self, ImageError> {
+        let bytes = read_bytes(path)?;
+        let release = release(&bytes)?;
         Ok(Self { release, sha256: checksum(&bytes), size: bytes.len() })
     }
 }
@@ -66,62 +119,49 @@ pub fn checksum(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn read_bytes(path: &Path) -> Result<Vec<u8>, (Kind, String)> {
-    let metadata = fs::metadata(path).map_err(|error| unreadable(&error))?;
-    let refuse = |why: &str| Err((Kind::Kernel, why.to_owned()));
+impl From<io::Error> for ImageError {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            ErrorKind::NotFound | ErrorKind::NotADirectory => Self::Missing,
+            ErrorKind::PermissionDenied => Self::Denied,
+            _ => Self::Unreadable(error),
+        }
+    }
+}
+
+fn read_bytes(path: &Path) -> Result<Vec<u8>, ImageError> {
+    let metadata = fs::metadata(path)?;
     if metadata.is_dir() {
-        return refuse("a directory, where a kernel is one file");
+        return Err(ImageError::Directory);
     }
     if !metadata.is_file() {
-        return refuse("no regular file");
+        return Err(ImageError::NotRegular);
     }
     if metadata.len() > SIZE_MAX {
-        return refuse("too long for a kernel");
+        return Err(ImageError::TooLong);
     }
     let mut bytes = Vec::new();
-    let file = File::open(path).map_err(|error| unreadable(&error))?;
-    file.take(SIZE_MAX).read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
+    File::open(path)?.take(SIZE_MAX).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// Why a file is not read: what is not there is a mistake in its name.
-fn unreadable(error: &std::io::Error) -> (Kind, String) {
-    match error.kind() {
-        ErrorKind::NotFound | ErrorKind::NotADirectory => (
-            Kind::Kernel,
-            "there is no such file; a kernel is 'running', a path, or debian:VERSION"
-                .to_owned(),
-        ),
-        ErrorKind::PermissionDenied => (
-            Kind::Archive,
-            "not readable for you: let root copy it to where you may read it".to_owned(),
-        ),
-        _ => (Kind::Archive, format!("cannot be read: {error}")),
-    }
-}
-
 /// The release of a kernel that a guest can boot.
-fn release(bytes: &[u8]) -> Result<String, String> {
+fn release(bytes: &[u8]) -> Result<String, ImageError> {
     if !is_x86_kernel(bytes) {
-        return Err(format!("not a kernel image, but {}", looks_like(bytes)));
+        return Err(ImageError::Other(looks_like(bytes)));
     }
     let protocol = word(bytes, 0x206)?;
     if protocol < PROTOCOL_MIN {
-        let (major, minor) = (protocol >> 8, protocol & 0xff);
-        return Err(format!(
-            "a kernel older than Linux 3.8 (boot protocol {major}.{minor:02}), which does \
-             not say whether it is a 64-bit one"
-        ));
+        return Err(ImageError::Old(protocol >> 8, protocol & 0xff));
     }
     if word(bytes, 0x236)? & KERNEL_64 == 0 {
-        return Err("a 32-bit x86 kernel, and guests are x86-64".to_owned());
+        return Err(ImageError::Not64Bit);
     }
-    let promised = promised_length(bytes)?;
-    if bytes.len() < promised {
-        let length = bytes.len();
-        return Err(format!("cut short: {length} bytes of a kernel of {promised}"));
+    let (length, promised) = (bytes.len(), promised_length(bytes)?);
+    if length < promised {
+        return Err(ImageError::CutShort { length, promised });
     }
-    release_text(bytes).ok_or_else(|| "a kernel that does not say its version".to_owned())
+    release_text(bytes).ok_or(ImageError::NoRelease)
 }
 
 /// Whether the file begins as the kernel's own boot sector does.
@@ -133,7 +173,7 @@ fn is_x86_kernel(bytes: &[u8]) -> bool {
 
 /// The length of the image: the sectors of its first part, its boot sector, and the
 /// protected-mode part in units of 16 bytes.
-fn promised_length(bytes: &[u8]) -> Result<usize, String> {
+fn promised_length(bytes: &[u8]) -> Result<usize, ImageError> {
     let sectors = match bytes.get(0x1f1) {
         None | Some(0) => 4,
         Some(&sectors) => usize::from(sectors),
@@ -153,10 +193,10 @@ fn release_text(bytes: &[u8]) -> Option<String> {
     (pointer > 0 && !first.contains(char::is_control)).then(|| first.to_owned())
 }
 
-fn word(bytes: &[u8], place: usize) -> Result<u16, String> {
+fn word(bytes: &[u8], place: usize) -> Result<u16, ImageError> {
     match bytes.get(place..place + 2) {
         Some(&[low, high]) => Ok(u16::from_le_bytes([low, high])),
-        _ => Err("cut short: its header is not all there".to_owned()),
+        _ => Err(ImageError::Header),
     }
 }
 
@@ -217,6 +257,8 @@ pub(crate) fn synthetic(release: &str) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Kind;
+    use units::chain;
 
     const RELEASE: &str = "6.1.0-56-cloud-amd64";
 
@@ -249,7 +291,7 @@ mod tests {
             (short, "cut short: 2559 bytes of a kernel of 2560"),
             (synthetic(RELEASE)[..0x230].to_vec(), "its header is not all there"),
         ] {
-            let error = release(&image).unwrap_err();
+            let error = release(&image).unwrap_err().to_string();
             assert!(error.contains(why), "{error}");
         }
     }
@@ -275,7 +317,7 @@ mod tests {
             (b"#!/bin/sh\necho hello\n".to_vec(), "a text"),
             (vec![1, 2, 3], "only 3 bytes"),
         ] {
-            let error = release(&bytes).unwrap_err();
+            let error = release(&bytes).unwrap_err().to_string();
             assert!(error.contains(what), "{error}");
         }
     }
@@ -292,8 +334,8 @@ mod tests {
         ] {
             let error = Image::read(&path).unwrap_err();
             assert_eq!(error.kind(), Kind::Kernel);
-            let text = error.to_string();
-            assert!(text.starts_with(&path.display().to_string()), "{text}");
+            let text = chain(&error);
+            assert!(text.contains(&path.display().to_string()), "{text}");
             assert!(text.contains(why), "{text}");
         }
     }
@@ -301,10 +343,14 @@ mod tests {
     /// Check that a file that is there and may not be read is no mistake in its name.
     #[test]
     fn what_cannot_be_read() {
-        let (kind, why) = unreadable(&ErrorKind::PermissionDenied.into());
-        assert_eq!(kind, Kind::Archive);
-        assert!(why.contains("let root copy it"), "{why}");
-        assert_eq!(unreadable(&ErrorKind::NotFound.into()).0, Kind::Kernel);
+        let error = |kind: ErrorKind| {
+            let cause = ImageError::from(io::Error::from(kind));
+            Error::Image { path: "/x".into(), cause }
+        };
+        let denied = error(ErrorKind::PermissionDenied);
+        assert_eq!(denied.kind(), Kind::Unavailable);
+        assert!(chain(&denied).contains("let root copy it"), "{denied:?}");
+        assert_eq!(error(ErrorKind::NotFound).kind(), Kind::Kernel);
     }
 
     /// Check that the checksum is the one everybody else computes.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use facts::Config;
 
-use crate::error::{Error, Kind};
+use crate::error::Error;
 
 /// A kernel that a guest can boot.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,16 +30,14 @@ impl Kernel {
     /// How it was configured; `None` without a configuration, or with one that may not be read.
     ///
     /// # Errors
-    /// `Kind::Kernel` where it is no configuration.
+    /// `Error::Config` where it is no configuration.
     pub fn configuration(&self) -> Result<Option<Config>, Error> {
         let Some(file) = &self.config else { return Ok(None) };
         let Ok(bytes) = fs::read(file) else { return Ok(None) };
         let config = Config::parse(&bytes, &file.display().to_string());
-        config.map(Some).map_err(|why| self.refuse(&why.to_string()))
-    }
-
-    /// That no guest can boot it, and why.
-    pub fn refuse(&self, why: &str) -> Error {
-        Error::new(Kind::Kernel, format!("{}: {why}", self.spec))
+        config.map(Some).map_err(|why| Error::Config {
+            kernel: self.spec.clone(),
+            why: why.to_string(),
+        })
     }
 }

@@ -19,8 +19,9 @@ mod store;
 mod test_archive;
 
 pub use debian::{Fetch, SuiteKernels};
-pub use error::{CACHE_VARIABLE, Error, Kind, cache_failed};
-pub use image::checksum;
+pub use error::{CACHE_VARIABLE, CacheError, ClientError, Error, Kind, Unavailable};
+pub use image::{ImageError, checksum};
 pub use kernel::Kernel;
+pub use options::MissingOptions;
 pub use resolve::Kernels;
-pub use spec::KernelSpec;
+pub use spec::{NameError, check_name};

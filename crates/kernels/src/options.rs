@@ -17,18 +17,25 @@ const NEEDED: &[(&str, &str)] = &[
     ("UNIX", "that program uses local sockets"),
 ];
 
+/// The options that a kernel was built without.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("built without {options}, says {file}")]
+pub struct MissingOptions {
+    /// The options, and what each is needed for.
+    options: String,
+    /// The file with its configuration.
+    file: String,
+}
+
 /// Checks that nothing is missing.
-///
-/// # Errors
-/// Everything that is not built in, and what it is needed for.
-pub(crate) fn check(config: &Config) -> Result<(), String> {
+pub(crate) fn check(config: &Config) -> Result<(), MissingOptions> {
     let missing = NEEDED.iter().filter(|(name, _)| config.value(name) != Some("y"));
     let missing: Vec<_> =
         missing.map(|(name, why)| format!("CONFIG_{name} ({why})")).collect();
     if missing.is_empty() {
         return Ok(());
     }
-    Err(format!("built without {}, says {}", missing.join(", "), config.file()))
+    Err(MissingOptions { options: missing.join(", "), file: config.file().to_owned() })
 }
 
 /// A configuration with everything needed but that.
@@ -43,7 +50,8 @@ mod tests {
     use super::*;
 
     fn check_text(text: &str) -> Result<(), String> {
-        check(&Config::parse(text.as_bytes(), "the config").unwrap())
+        let config = Config::parse(text.as_bytes(), "the config").unwrap();
+        check(&config).map_err(|missing| missing.to_string())
     }
 
     /// Check that a kernel with everything passes, and that one option less is named.

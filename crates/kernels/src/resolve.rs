@@ -10,7 +10,9 @@ use std::path::{self, Path, PathBuf};
 
 use crate::apt::{self, Archive};
 use crate::debian::{Debian, Fetch, SuiteKernels, unavailable};
-use crate::error::{Error, Kind};
+use units::chain;
+
+use crate::error::Error;
 use crate::image::Image;
 use crate::kernel::Kernel;
 use crate::options;
@@ -54,7 +56,7 @@ impl Kernels {
     /// Asks all suites of Debian's archive what they have.
     ///
     /// # Errors
-    /// `Kind::Archive` where none answers, `Kind::Cache`, `Kind::Interrupted`.
+    /// `Kind::Unavailable` where none answers, `Kind::Cache`, `Kind::Interrupted`.
     pub fn ask(&self, fetch: &mut Fetch<'_>) -> Result<(), Error> {
         let _alone = self.debian.lock(fetch)?;
         self.debian.ask(fetch)
@@ -64,8 +66,8 @@ impl Kernels {
     /// is not a kernel. Nothing is downloaded.
     ///
     /// # Errors
-    /// `Kind::Experiment`, `Kind::Kernel`; `Kind::Archive` where a file cannot be read.
-    pub fn refuse_misspelt(&self, spec: &str) -> Result<(), Error> {
+    /// `Kind::Name`, `Kind::Kernel`; `Kind::Unavailable` where a file cannot be read.
+    pub fn check_name(&self, spec: &str) -> Result<(), Error> {
         match KernelSpec::parse(spec)? {
             KernelSpec::File(path) => Image::read(&path).map(drop),
             KernelSpec::Running | KernelSpec::Debian(_) => Ok(()),
@@ -75,8 +77,8 @@ impl Kernels {
     /// Gets a kernel: from the cache if it is there, unless it is wanted fresh.
     ///
     /// # Errors
-    /// `Kind::Experiment` where the spec names none; `Kind::Kernel` where no guest can
-    /// boot what it names; `Kind::Archive` where that cannot be had here; `Kind::Cache`;
+    /// `Kind::Name` where the spec names none; `Kind::Kernel` where no guest can
+    /// boot what it names; `Kind::Unavailable` where that cannot be had here; `Kind::Cache`;
     /// `Kind::Interrupted`.
     pub fn find(&self, spec: &str, fetch: &mut Fetch<'_>) -> Result<Kernel, Error> {
         let kernel = match KernelSpec::parse(spec)? {
@@ -89,18 +91,13 @@ impl Kernels {
     }
 
     fn running(&self) -> Result<Kernel, Error> {
-        let missing =
-            |text: String| Error::new(Kind::Archive, format!("running: {text}"));
         let file = self.root.join("proc/sys/kernel/osrelease");
         let release = fs::read_to_string(&file)
-            .map_err(|error| missing(format!("{}: {error}", file.display())))?;
+            .map_err(|cause| Error::Read { path: file.clone(), cause })?;
         let release = release.trim();
         let Some(image) = first_file(&self.root, &images(release)) else {
             let places = images(release).map(|place| format!("/{place}")).join(" or ");
-            return Err(missing(format!(
-                "this machine does not have its kernel's image in {places}, as is usual in \
-                 containers and virtual machines: name another kernel"
-            )));
+            return Err(Error::NoRunningImage { places });
         };
         in_file("running", &image, first_file(&self.root, &configs(release)))
     }
@@ -111,7 +108,9 @@ impl Kernels {
             match self.store.recall(&name) {
                 Ok(Some(kernel)) => return Ok(kernel),
                 Ok(None) => {}
-                Err(damaged) => (fetch.say)(&format!("{damaged}: getting it again")),
+                Err(damaged) => {
+                    (fetch.say)(&format!("{}: downloading it again", chain(&damaged)))
+                }
             }
         }
         let _alone = self.debian.lock(fetch)?;
@@ -152,14 +151,13 @@ impl Kernels {
         for (archive, package) in packages.iter().take(TRIES) {
             match self.unpack(spec, archive, package, fetch) {
                 Err(error) if apt::is_gone(&error) => {
-                    (fetch.say)(&error.to_string());
+                    (fetch.say)(&chain(&error));
                     first.get_or_insert(error);
                 }
                 other => return other,
             }
         }
-        let none = || Error::new(Kind::Archive, format!("{spec}: there is no package"));
-        Err(first.unwrap_or_else(none))
+        Err(first.unwrap_or_else(|| Error::Archive(format!("no package has {spec}"))))
     }
 
     /// The kernel of a package: kept, or downloaded and unpacked.
@@ -177,11 +175,10 @@ impl Kernels {
         (fetch.say)(&format!("downloading {} {}", package.name, package.version));
         let scratch = self.store.scratch()?;
         let unpacked = archive.unpack(package, scratch.path(), fetch.stop);
-        unpacked.map_err(|error| unavailable(spec, &error))?;
+        unpacked.map_err(|error| unavailable(spec, error))?;
         let release = package.release();
         let Some(image) = first_file(scratch.path(), &images(release)) else {
-            let text = format!("there is no vmlinuz in package {}", package.name);
-            return Err(unavailable(spec, &Error::new(Kind::Archive, text)));
+            return Err(unavailable(spec, Error::EmptyPackage(package.name.clone())));
         };
         let config = first_file(scratch.path(), &configs(release));
         if config.is_none() {
@@ -197,9 +194,8 @@ impl Kernels {
 /// A kernel that is used where it lies, which a guest's folder is told from the root.
 fn in_file(spec: &str, path: &Path, config: Option<PathBuf>) -> Result<Kernel, Error> {
     let Image { release, sha256, .. } = Image::read(path)?;
-    let image = path::absolute(path).map_err(|error| {
-        Error::new(Kind::Archive, format!("{}: {error}", path.display()))
-    })?;
+    let image = path::absolute(path)
+        .map_err(|cause| Error::Read { path: path.to_owned(), cause })?;
     let spec = spec.to_owned();
     let (package, package_version) = (None, None);
     Ok(Kernel { spec, image, config, sha256, release, package, package_version })
@@ -229,12 +225,14 @@ fn first_file(root: &Path, places: &[String]) -> Option<PathBuf> {
 /// a configuration, or with one that may not be read.
 fn check_options(kernel: &Kernel) -> Result<(), Error> {
     let Some(config) = kernel.configuration()? else { return Ok(()) };
-    options::check(&config).map_err(|why| kernel.refuse(&why))
+    let kernel = kernel.spec.clone();
+    options::check(&config).map_err(|cause| Error::Options { kernel, cause })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Kind;
     use crate::image::synthetic;
     use std::sync::atomic::AtomicBool;
 
@@ -261,7 +259,7 @@ mod tests {
         let at = |place: &str| root.path().join(place);
         write(&at("proc/sys/kernel/osrelease"), format!("{RELEASE}\n"));
         let error = find(root.path(), "running").unwrap_err();
-        assert_eq!(error.kind(), Kind::Archive);
+        assert_eq!(error.kind(), Kind::Unavailable);
         let place = format!("/usr/lib/modules/{RELEASE}/vmlinuz");
         assert!(error.to_string().contains(&place), "{error}");
         let [boot, modules] = images(RELEASE).map(|place| at(&place));
@@ -305,7 +303,7 @@ mod tests {
         write(&config, options::synthetic_without("SERIAL_8250_CONSOLE"));
         let error = find(root.path(), spec).unwrap_err();
         assert_eq!(error.kind(), Kind::Kernel);
-        assert!(error.to_string().contains("CONFIG_SERIAL_8250_CONSOLE"), "{error}");
+        assert!(chain(&error).contains("CONFIG_SERIAL_8250_CONSOLE"), "{error}");
         write(&config, "nonsense\n");
         assert!(find(root.path(), spec).unwrap_err().to_string().contains("config-mine"));
         write(&config, options::synthetic_without(""));

@@ -8,15 +8,57 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::error::{Error, Kind};
-
 const DEBIAN: &str = "debian:";
 /// The only architecture of guests, as Debian calls it.
 const ARCHITECTURE: &str = "-amd64";
 
+/// Why a text names no kernel.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    /// It is empty.
+    #[error("no kernel is named: running, a path or debian:6.12")]
+    Empty,
+    /// What is before the slash is no suite.
+    #[error(
+        "{DEBIAN}{text}: '{suite}' is not a suite of Debian's: write \
+         {DEBIAN}trixie-backports/6.18-cloud"
+    )]
+    Suite {
+        /// What follows `debian:`.
+        text: String,
+        /// The part of it.
+        suite: String,
+    },
+    /// What follows the version is no flavour.
+    #[error(
+        "{DEBIAN}{text}: '{flavour}' is no flavour of Debian's kernels: leave it out, or \
+         write cloud or rt"
+    )]
+    Flavour {
+        /// What follows `debian:`.
+        text: String,
+        /// The part of it.
+        flavour: String,
+    },
+    /// There is no version.
+    #[error(
+        "'{DEBIAN}{0}' names no version: write {DEBIAN}6.1, {DEBIAN}6.12-cloud, or all of \
+         one as {DEBIAN}6.1.0-56-rt"
+    )]
+    Version(String),
+}
+
+/// Checks the syntax of a kernel's name.
+///
+/// # Errors
+/// It is empty, or no version and flavour follow `debian:`.
+pub fn check_name(text: &str) -> Result<(), NameError> {
+    KernelSpec::parse(text).map(drop)
+}
+
 /// Which kernel is meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum KernelSpec {
+pub(crate) enum KernelSpec {
     /// The kernel of this machine.
     Running,
     /// An image in a file.
@@ -27,7 +69,7 @@ pub enum KernelSpec {
 
 /// A stock kernel of Debian's: `6.1`, `6.1.0-56-cloud`, `trixie-backports/6.18-rt`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DebianSpec {
+pub(crate) struct DebianSpec {
     /// The only suite that it may be from.
     suite: Option<String>,
     version: String,
@@ -43,36 +85,29 @@ enum Flavour {
 }
 
 impl KernelSpec {
-    /// Reads what somebody wrote. What is neither `running` nor Debian's is a path.
-    ///
-    /// # Errors
-    /// `Kind::Experiment` where nothing is named, or no version and flavour after
-    /// `debian:`.
-    pub fn parse(text: &str) -> Result<Self, Error> {
-        let wrong = |why| Err(Error::new(Kind::Experiment, why));
+    /// Parses a name. What is neither `running` nor Debian's is a path.
+    pub(crate) fn parse(text: &str) -> Result<Self, NameError> {
         match text {
-            "" => wrong("no kernel is named: running, a path or debian:6.12".to_owned()),
+            "" => Err(NameError::Empty),
             "running" => Ok(Self::Running),
             _ => match text.strip_prefix(DEBIAN) {
                 None => Ok(Self::File(PathBuf::from(text))),
-                Some(rest) => DebianSpec::parse(rest).map(Self::Debian).or_else(wrong),
+                Some(rest) => DebianSpec::parse(rest).map(Self::Debian),
             },
         }
     }
 }
 
 impl DebianSpec {
-    /// Reads what follows `debian:`; an `-amd64` at the end goes without saying.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+    /// Parses what follows `debian:`; an `-amd64` at the end is implied.
+    pub(crate) fn parse(text: &str) -> Result<Self, NameError> {
+        let own = || text.to_owned();
         let (suite, kernel) = match text.split_once('/') {
             Some((suite, kernel)) => (Some(suite), kernel),
             None => (None, text),
         };
         if let Some(suite) = suite.filter(|suite| !is_suite(suite)) {
-            return Err(format!(
-                "{DEBIAN}{text}: '{suite}' is not a suite of Debian's: write \
-                 {DEBIAN}trixie-backports/6.18-cloud"
-            ));
+            return Err(NameError::Suite { text: own(), suite: suite.to_owned() });
         }
         let spec = Self::split(kernel.strip_suffix(ARCHITECTURE).unwrap_or(kernel));
         if is_version(&spec.version) {
@@ -80,15 +115,9 @@ impl DebianSpec {
         }
         let (version, rest) = spec.version.split_once('-').unwrap_or((&spec.version, ""));
         if is_version(version) {
-            return Err(format!(
-                "{DEBIAN}{text}: '{rest}' is no flavour of Debian's kernels: leave it out, \
-                 or say cloud or rt"
-            ));
+            return Err(NameError::Flavour { text: own(), flavour: rest.to_owned() });
         }
-        Err(format!(
-            "'{DEBIAN}{text}' names no version: write {DEBIAN}6.1, {DEBIAN}6.12-cloud, or \
-             all of one as {DEBIAN}6.1.0-56-rt"
-        ))
+        Err(NameError::Version(own()))
     }
 
     /// The kernel that a package is named after, if it is.
@@ -247,7 +276,6 @@ mod tests {
             ("debian:6.1.0-56-cloud-rt", "'56-cloud' is no flavour"),
         ] {
             let error = KernelSpec::parse(text).unwrap_err();
-            assert_eq!(error.kind(), Kind::Experiment);
             assert!(error.to_string().contains(part), "{text}: {error}");
         }
     }

@@ -14,8 +14,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use tempfile::{NamedTempFile, TempDir};
 
-use crate::error::cache_failed as failed;
-use crate::error::{Error, Kind};
+use crate::error::{CacheError, Error};
 use crate::image::{Image, checksum};
 use crate::kernel::Kernel;
 use crate::package::Package;
@@ -115,10 +114,10 @@ impl KernelStore {
             config.map(|config| fs::copy(config, made.join(CONFIG))).transpose()?;
             fs::write(made.join(ABOUT), About::new(header, package).to_json()?)
         };
-        make().map_err(|error| self.unwritable(&error))?;
+        make().map_err(|error| self.unwritable(error))?;
         self.place(&made, &sha256, &scratch)?;
         self.remember(spec, &sha256)?;
-        let vanished = || self.unwritable(&ErrorKind::NotFound.into());
+        let vanished = || self.unwritable(ErrorKind::NotFound.into());
         self.kernel(spec, &sha256).ok_or_else(vanished)
     }
 
@@ -131,7 +130,7 @@ impl KernelStore {
             fs::create_dir_all(self.specs())?;
             tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(&self.folder)
         };
-        make().map_err(|error| self.unwritable(&error))
+        make().map_err(|error| self.unwritable(error))
     }
 
     /// Removes what labs that were killed left. Only for who gets kernels alone.
@@ -152,7 +151,7 @@ impl KernelStore {
             error.kind(),
             ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists
         ) {
-            return Err(self.unwritable(&error));
+            return Err(self.unwritable(error));
         }
         let there = self.kernel("", sha256).map(|kernel| self.checked(kernel));
         if matches!(there, Some(Ok(_))) {
@@ -162,7 +161,7 @@ impl KernelStore {
             fs::rename(&place, scratch.path().join("damaged"))?;
             fs::rename(made, &place)
         };
-        replace().map_err(|error| self.unwritable(&error))
+        replace().map_err(|error| self.unwritable(error))
     }
 
     /// What the spec was resolved to.
@@ -179,7 +178,7 @@ impl KernelStore {
             writeln!(file, "{sha256}")?;
             file.persist(self.place_of(spec)).map_err(|error| error.error)
         };
-        write().map(drop).map_err(|error| self.unwritable(&error))
+        write().map(drop).map_err(|error| self.unwritable(error))
     }
 
     /// A kernel that is kept, as far as its description goes.
@@ -200,14 +199,12 @@ impl KernelStore {
 
     /// The same kernel, if its image still has its checksum.
     fn checked(&self, kernel: Kernel) -> Result<Kernel, Error> {
-        let why = match fs::read(&kernel.image) {
+        let cause = match fs::read(&kernel.image) {
             Ok(bytes) if checksum(&bytes) == kernel.sha256 => return Ok(kernel),
-            Ok(_) => "its checksum is another one".to_owned(),
-            Err(error) => error.to_string(),
+            Ok(_) => None,
+            Err(error) => Some(error),
         };
-        let folder = self.folder.join(&kernel.sha256);
-        let text = format!("{} is damaged ({why})", folder.display());
-        Err(Error::new(Kind::Cache, text))
+        Err(Error::Damaged { folder: self.folder.join(&kernel.sha256), cause })
     }
 
     fn specs(&self) -> PathBuf {
@@ -220,8 +217,8 @@ impl KernelStore {
         self.specs().join(spec.replace('/', "@"))
     }
 
-    fn unwritable(&self, error: &std::io::Error) -> Error {
-        failed(&self.folder, error)
+    fn unwritable(&self, error: std::io::Error) -> Error {
+        CacheError::new(&self.folder, error).into()
     }
 }
 
@@ -246,6 +243,7 @@ impl About {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Kind;
     use crate::image::synthetic;
 
     const SPEC: &str = "debian:6.1";

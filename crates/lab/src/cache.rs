@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use kernels::CACHE_VARIABLE;
 use tempfile::TempDir;
 
-use crate::environment::given;
-use crate::error::{Error, Kind, failed};
+use crate::error::{Error, failed};
+use crate::installation::given;
 
 /// The lab's cache.
 #[derive(Debug, Clone)]
@@ -30,12 +30,7 @@ impl Cache {
             .map(PathBuf::from)
             .or_else(|| given("XDG_CACHE_HOME").map(|folder| lab(folder.into())))
             .or_else(|| given("HOME").map(|home| lab(Path::new(&home).join(".cache"))));
-        let Some(folder) = folder else {
-            let text =
-                format!("no place to keep things: HOME and {CACHE_VARIABLE} are not set");
-            return Err(Error::new(Kind::Cache, text));
-        };
-        Self::at(&folder)
+        Self::at(&folder.ok_or(Error::NoCache)?)
     }
 
     /// The cache in that folder; made if it is not there.
@@ -43,15 +38,15 @@ impl Cache {
     /// # Errors
     /// `Kind::Cache` where it cannot be made.
     pub fn at(folder: &Path) -> Result<Self, Error> {
-        fs::create_dir_all(folder).map_err(|error| failed(folder, &error))?;
-        let folder = folder.canonicalize().map_err(|error| failed(folder, &error))?;
+        fs::create_dir_all(folder).map_err(failed(folder))?;
+        let folder = folder.canonicalize().map_err(failed(folder))?;
         Ok(Self { folder })
     }
 
     /// A folder in it; made if it is not there.
     pub(crate) fn folder(&self, name: &str) -> Result<PathBuf, Error> {
         let folder = self.folder.join(name);
-        fs::create_dir_all(&folder).map_err(|error| failed(&folder, &error))?;
+        fs::create_dir_all(&folder).map_err(failed(&folder))?;
         Ok(folder)
     }
 
@@ -61,7 +56,7 @@ impl Cache {
         tempfile::Builder::new()
             .prefix(&format!("{}-", std::process::id()))
             .tempdir_in(&work)
-            .map_err(|error| failed(&work, &error))
+            .map_err(failed(&work))
     }
 
     /// Removes the workplaces of processes that were killed.

@@ -1,18 +1,23 @@
-//! Why the lab cannot do what was asked, and what would help.
+//! Why the lab cannot run cells, and what would help.
+//!
+//! An error's own text does not contain that of its source: `units::chain` prints both.
 
-use std::fmt;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use agent::Broken;
+use kernels::{CACHE_VARIABLE, CacheError};
+
+use crate::installation::{AGENT, COUNTER, PARTS_VARIABLE, QEMU_PACKAGE};
 
 /// The kind of failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// The experiment, or the name of something, makes no sense: a mistake in the question.
-    Experiment,
-    /// What was named is no kernel that a guest boots.
-    Kernel,
-    /// The kernel cannot be had here and now: from the archive, or from this machine.
-    Archive,
+    /// A cell was named that is not in the cache: a usage error.
+    Cell,
+    /// A kernel cannot be had or used, for that kind of reason.
+    Kernel(kernels::Kind),
     /// QEMU is missing, too old, or does not start.
     Qemu,
     /// The agent or the counter is not where this program looks for them.
@@ -21,50 +26,229 @@ pub enum Kind {
     Cache,
     /// A guest gave no answer.
     Guest,
-    /// Somebody ended it early.
+    /// It was asked to stop.
     Interrupted,
 }
 
-/// A failure, in words that name what would help.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Error {
-    kind: Kind,
-    text: String,
+/// Why the lab cannot run cells.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A kernel cannot be had.
+    #[error(transparent)]
+    Kernel(Arc<kernels::Error>),
+    /// No guest with that kernel can send an answer.
+    #[error("failed to use kernel {kernel} in a guest")]
+    NoExit {
+        /// The kernel's name.
+        kernel: String,
+        /// Why not.
+        #[source]
+        cause: NoExit,
+    },
+    /// The cache cannot be read or written.
+    #[error(transparent)]
+    Cache(#[from] CacheError),
+    /// There is no directory for the cache.
+    #[error(
+        "failed to find a place for the cache: HOME and {CACHE_VARIABLE} are not set"
+    )]
+    NoCache,
+    /// A cached result cannot be decoded.
+    #[error("failed to read the result {}", .path.display())]
+    Result {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        #[source]
+        cause: ResultError,
+    },
+    /// The cached result of a cell is damaged.
+    #[error("the cached result of {0} is damaged")]
+    Damaged(String),
+    /// No cached cell has that hash.
+    #[error("no cached cell has a hash that begins with '{0}'")]
+    NoCell(String),
+    /// Several cached cells have a hash that begins so.
+    #[error("'{prefix}' is the beginning of {cells} hashes: write more digits")]
+    AmbiguousCell {
+        /// The beginning.
+        prefix: String,
+        /// How many cells.
+        cells: usize,
+    },
+    /// QEMU cannot be run.
+    #[error("failed to run QEMU {}", .program.display())]
+    NoQemu {
+        /// The program.
+        program: PathBuf,
+        /// Why not, and what to install.
+        #[source]
+        cause: WithPackage,
+    },
+    /// The program is not QEMU.
+    #[error("failed to use {} as QEMU: {output}", .program.display())]
+    NotQemu {
+        /// The program.
+        program: PathBuf,
+        /// What it printed instead of a version.
+        output: String,
+    },
+    /// QEMU did not start for a guest.
+    #[error("failed to start {}", .program.display())]
+    StartQemu {
+        /// The program.
+        program: PathBuf,
+        /// Why.
+        #[source]
+        cause: io::Error,
+    },
+    /// This QEMU hangs with several CPUs in exact mode.
+    #[error(
+        "{cell} needs {cpus} CPUs, and QEMU {version} hangs in exact mode with more than \
+         one, QEMU {works} does not: {QEMU_PACKAGE}, or use one CPU: --set cpus=1"
+    )]
+    SeveralCpus {
+        /// The cell's name.
+        cell: String,
+        /// How many CPUs it needs.
+        cpus: u32,
+        /// QEMU's version.
+        version: String,
+        /// The first major version that works.
+        works: u32,
+    },
+    /// This QEMU does not load the counter, without which a cell gives nothing.
+    #[error(
+        "{cell} needs {cpus} CPUs, whose instructions only the counter can tell apart, and \
+         QEMU {version} does not load it ({reason}): {QEMU_PACKAGE}, or use one CPU: --set \
+         cpus=1"
+    )]
+    NoCounter {
+        /// The cell's name.
+        cell: String,
+        /// How many CPUs it needs.
+        cpus: u32,
+        /// QEMU's version.
+        version: String,
+        /// QEMU's reason.
+        reason: String,
+    },
+    /// It could not be found out whether QEMU loads the counter.
+    #[error("failed to start QEMU with the counter: {0}")]
+    ProbeCounter(String),
+    /// The folder that is named for the parts lacks one.
+    #[error(
+        "{PARTS_VARIABLE} is {}, and there is no {part}: set it to the folder that `cargo \
+         xtask guest` fills, or unset it",
+        .folder.display()
+    )]
+    NoPart {
+        /// The folder.
+        folder: PathBuf,
+        /// The part that is not there.
+        part: &'static str,
+    },
+    /// The parts are not beside this program.
+    #[error(
+        "{AGENT} and {COUNTER} are not beside this program: build them with `cargo xtask \
+         guest` (make build does), or set {PARTS_VARIABLE} to their folder"
+    )]
+    NoParts,
+    /// A file that guests are made of cannot be read.
+    #[error("failed to read {}", .path.display())]
+    Read {
+        /// The file or folder.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        cause: io::Error,
+    },
+    /// The guest's first file system cannot be made.
+    #[error("failed to build the initramfs")]
+    Initramfs(#[source] io::Error),
+    /// The inputs of a cell cannot be written as JSON.
+    #[error("failed to write the inputs of a cell")]
+    Inputs(#[source] serde_json::Error),
+    /// A guest that should have run a program gave no answer.
+    #[error("the guest failed: {0}")]
+    Guest(String),
+    /// It was asked to stop.
+    #[error("interrupted before a result was complete")]
+    Interrupted,
 }
+
+/// What is wrong with the files of a result.
+#[derive(Debug, thiserror::Error)]
+pub enum ResultError {
+    /// It cannot be read.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// It is no answer of an agent's.
+    #[error(transparent)]
+    Answer(#[from] Broken),
+    /// It is an answer to another question.
+    #[error("it is no recording")]
+    NoRecording,
+    /// It is not what the counter writes.
+    #[error(transparent)]
+    Counts(#[from] serde_json::Error),
+}
+
+/// Why an answer cannot leave a guest.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "its answer cannot leave the guest: {closed}, and with {option}={ports} it has no \
+     second serial port"
+)]
+pub struct NoExit {
+    /// What keeps programs from I/O ports.
+    pub(crate) closed: String,
+    /// The option of the kernel's configuration.
+    pub(crate) option: String,
+    /// How many serial ports it has.
+    pub(crate) ports: u32,
+}
+
+/// An error that installing QEMU would help against.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}; hint: {QEMU_PACKAGE}")]
+pub struct WithPackage(pub(crate) io::Error);
 
 impl Error {
-    pub(crate) fn new(kind: Kind, text: impl Into<String>) -> Self {
-        Self { kind, text: text.into() }
-    }
-
     /// The kind of failure.
     pub fn kind(&self) -> Kind {
-        self.kind
+        match self {
+            Self::Kernel(error) => Kind::Kernel(error.kind()),
+            Self::NoExit { .. } => Kind::Kernel(kernels::Kind::Kernel),
+            Self::Cache(_)
+            | Self::NoCache
+            | Self::Result { .. }
+            | Self::Damaged(_)
+            | Self::Inputs(_) => Kind::Cache,
+            Self::NoCell(_) | Self::AmbiguousCell { .. } => Kind::Cell,
+            Self::NoQemu { .. }
+            | Self::NotQemu { .. }
+            | Self::StartQemu { .. }
+            | Self::SeveralCpus { .. }
+            | Self::NoCounter { .. }
+            | Self::ProbeCounter(_) => Kind::Qemu,
+            Self::NoPart { .. }
+            | Self::NoParts
+            | Self::Read { .. }
+            | Self::Initramfs(_) => Kind::Parts,
+            Self::Guest(_) => Kind::Guest,
+            Self::Interrupted => Kind::Interrupted,
+        }
     }
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
-    }
-}
-
-impl std::error::Error for Error {}
 
 impl From<kernels::Error> for Error {
     fn from(error: kernels::Error) -> Self {
-        let kind = match error.kind() {
-            kernels::Kind::Experiment => Kind::Experiment,
-            kernels::Kind::Kernel => Kind::Kernel,
-            kernels::Kind::Archive => Kind::Archive,
-            kernels::Kind::Cache => Kind::Cache,
-            kernels::Kind::Interrupted => Kind::Interrupted,
-        };
-        Self::new(kind, error.to_string())
+        Self::Kernel(Arc::new(error))
     }
 }
 
-/// A failure to read or write below the cache.
-pub(crate) fn failed(place: &Path, error: &io::Error) -> Error {
-    kernels::cache_failed(place, error).into()
+/// A failure to read or write a path in the cache, for `map_err`.
+pub(crate) fn failed(path: &Path) -> impl FnOnce(io::Error) -> Error + Copy {
+    move |error| CacheError::new(path, error).into()
 }

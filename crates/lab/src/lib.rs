@@ -3,15 +3,15 @@
 
 mod cache;
 mod cells;
-mod environment;
 mod error;
 mod guest;
+mod installation;
 mod parts;
 
 pub use cache::Cache;
 pub use cells::lab::Lab;
 pub use cells::program::Program;
 pub use cells::progress::Progress;
-pub use cells::run::{Audience, Run};
-pub use error::{Error, Kind};
+pub use cells::run::{Observer, Run};
+pub use error::{Error, Kind, NoExit, ResultError, WithPackage};
 pub use guest::qemu::Qemu;

@@ -7,14 +7,8 @@ use std::path::{Path, PathBuf};
 
 use kernels::checksum;
 
-use crate::environment::given;
-use crate::error::{Error, Kind};
-
-/// The variable that names another folder of the agent and the counter.
-const PARTS_VARIABLE: &str = "NOISEFLOOR_PARTS";
-/// What `cargo xtask guest` and `make install` call them.
-const AGENT: &str = "noisefloor-agent";
-const COUNTER: &str = "noisefloor-counter.so";
+use crate::error::Error;
+use crate::installation::{AGENT, COUNTER, PARTS_VARIABLE, given};
 
 /// What a guest is made of besides its kernel.
 #[derive(Debug, Clone)]
@@ -34,9 +28,7 @@ impl Parts {
             Some(place) => named(place)?,
             None => beside(env::current_exe().ok().as_deref())?,
         };
-        Self::read(&place).map_err(|error| {
-            Error::new(Kind::Parts, format!("{}: {error}", place.display()))
-        })
+        Self::read(&place).map_err(|cause| Error::Read { path: place, cause })
     }
 
     fn read(place: &Path) -> io::Result<Self> {
@@ -50,15 +42,8 @@ impl Parts {
 
 /// The folder that somebody named, if the parts are in it.
 fn named(place: PathBuf) -> Result<PathBuf, Error> {
-    match [AGENT, COUNTER].iter().find(|part| !place.join(part).is_file()) {
-        Some(part) => {
-            let place = place.display();
-            let text = format!(
-                "{PARTS_VARIABLE} is {place}, and there is no {part}: set it to the folder \
-                 that `cargo xtask guest` fills, or unset it"
-            );
-            Err(Error::new(Kind::Parts, text))
-        }
+    match [AGENT, COUNTER].into_iter().find(|part| !place.join(part).is_file()) {
+        Some(part) => Err(Error::NoPart { folder: place, part }),
         None => Ok(place),
     }
 }
@@ -70,18 +55,13 @@ fn beside(program: Option<&Path>) -> Result<PathBuf, Error> {
     let mut places = folder.flat_map(|folder| ways.map(|way| folder.join(way)));
     let complete =
         |place: &PathBuf| [AGENT, COUNTER].iter().all(|part| place.join(part).is_file());
-    places.find(complete).ok_or_else(|| {
-        let text = format!(
-            "{AGENT} and {COUNTER} are not beside this program: build them with \
-             `cargo xtask guest` (make build does), or set {PARTS_VARIABLE} to their folder"
-        );
-        Error::new(Kind::Parts, text)
-    })
+    places.find(complete).ok_or(Error::NoParts)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Kind;
 
     /// Check that a folder that is named for the parts and lacks one is refused, with the
     /// variable and the part.
@@ -95,7 +75,7 @@ mod tests {
         let text = error.to_string();
         assert!(text.starts_with("NOISEFLOOR_PARTS is ") && text.contains(COUNTER));
         fs::write(place.join(COUNTER), "counter").unwrap();
-        assert_eq!(named(place.clone()), Ok(place.clone()));
+        assert_eq!(named(place.clone()).unwrap(), place);
         assert_eq!(Parts::read(&place).unwrap().agent, b"agent");
     }
 

@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 
+use crate::error::EntryError;
+
 const PPM: f64 = 1e6;
 
 /// What a number must be.
@@ -46,19 +48,19 @@ const COMPARISONS: [(&str, Comparison); 5] = [
 
 impl Condition {
     #[expect(clippy::float_cmp, reason = "exact numbers are meant to be equal")]
-    pub(crate) fn holds(&self, seen: f64) -> bool {
+    pub(crate) fn holds(&self, value: f64) -> bool {
         match *self {
-            Self::Compared { how: Comparison::Less, number, .. } => seen < number,
-            Self::Compared { how: Comparison::AtMost, number, .. } => seen <= number,
-            Self::Compared { how: Comparison::Equal, number, .. } => seen == number,
-            Self::Compared { how: Comparison::AtLeast, number, .. } => seen >= number,
-            Self::Compared { how: Comparison::More, number, .. } => seen > number,
+            Self::Compared { how: Comparison::Less, number, .. } => value < number,
+            Self::Compared { how: Comparison::AtMost, number, .. } => value <= number,
+            Self::Compared { how: Comparison::Equal, number, .. } => value == number,
+            Self::Compared { how: Comparison::AtLeast, number, .. } => value >= number,
+            Self::Compared { how: Comparison::More, number, .. } => value > number,
             Self::Near { number, tolerance } => {
-                let room = match tolerance {
+                let most = match tolerance {
                     Tolerance::Ppm(ppm) => number.abs() * f64::from(ppm) / PPM,
-                    Tolerance::Absolute(room) => room,
+                    Tolerance::Absolute(most) => most,
                 };
-                (seen - number).abs() <= room
+                (value - number).abs() <= most
             }
         }
     }
@@ -74,18 +76,18 @@ impl fmt::Display for Condition {
             Self::Near { number, tolerance: Tolerance::Ppm(ppm) } => {
                 write!(f, "within {ppm} ppm of {number}")
             }
-            Self::Near { number, tolerance: Tolerance::Absolute(room) } => {
-                write!(f, "within {room} of {number}")
+            Self::Near { number, tolerance: Tolerance::Absolute(most) } => {
+                write!(f, "within {most} of {number}")
             }
         }
     }
 }
 
 impl FromStr for Condition {
-    type Err = String;
+    type Err = EntryError;
 
     /// Reads `<= 2600`, `== 431`, `> 0.5`.
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, EntryError> {
         let read = || {
             let mut known = COMPARISONS.iter();
             let (sign, how) = known.find(|(sign, _)| text.starts_with(sign))?;
@@ -94,10 +96,7 @@ impl FromStr for Condition {
             let number = digits.chars().all(plain).then(|| digits.parse().ok())??;
             Some(Self::Compared { how: *how, number, text: text.to_owned() })
         };
-        read().ok_or_else(|| {
-            let text = text.escape_debug();
-            format!("'{text}' is not a limit: write < <= == >= or > and a number")
-        })
+        read().ok_or_else(|| EntryError::Limit(text.to_owned()))
     }
 }
 

@@ -10,9 +10,8 @@ use facts::CommandLine;
 use serde::de::{Deserialize, Deserializer};
 use units::Nanos;
 
+use crate::error::EntryError;
 use crate::from_text::read_from_text;
-
-use kernels::KernelSpec;
 
 /// What the lab itself gives a kernel, and an experiment must not.
 const OWNED: [&str; 4] = ["console", "panic", "rdinit", "init"];
@@ -74,12 +73,12 @@ impl fmt::Display for Length {
 }
 
 impl FromStr for Length {
-    type Err = String;
+    type Err = EntryError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        let nanos: Nanos = text.parse().map_err(|error| format!("{error}"))?;
+    fn from_str(text: &str) -> Result<Self, EntryError> {
+        let nanos: Nanos = text.parse()?;
         if nanos.is_zero() || nanos > LENGTH_MAX {
-            return Err(format!("{text} is not a length of more than 0s and at most 1h"));
+            return Err(EntryError::LengthRange(text.to_owned()));
         }
         Ok(Self { text: text.to_owned(), nanos })
     }
@@ -94,99 +93,83 @@ impl CpuModel {
 
 impl Parameters {
     /// These and more, behind them.
-    pub(crate) fn and(&self, more: &Self) -> Result<Self, String> {
+    pub(crate) fn and(&self, more: &Self) -> Result<Self, EntryError> {
         format!("{} {}", self.0, more.0).trim().parse()
     }
 }
 
-fn check_name(text: &str) -> Result<(), String> {
+fn check_name(text: &str) -> Result<(), EntryError> {
     if text.is_empty() || text.contains(|c: char| c.is_whitespace() || c.is_control()) {
-        return Err(format!("'{}' is not a name: write one word", text.escape_debug()));
+        return Err(EntryError::Name(text.to_owned()));
     }
     Ok(())
 }
 
-fn check_line(text: &str) -> Result<(), String> {
+fn check_line(text: &str) -> Result<(), EntryError> {
     if text.contains(char::is_control) {
-        return Err("one line is expected here".to_owned());
+        return Err(EntryError::Line);
     }
     Ok(())
 }
 
-fn check_kernel(text: &str) -> Result<(), String> {
+fn check_kernel(text: &str) -> Result<(), EntryError> {
     if text.trim().is_empty() || text.contains(char::is_control) {
-        let name = text.escape_debug();
-        return Err(format!(
-            "'{name}' is not a kernel: write debian:6.1-cloud, a path, or running"
-        ));
+        return Err(EntryError::Kernel(text.to_owned()));
     }
-    KernelSpec::parse(text).map(drop).map_err(|error| error.to_string())
+    Ok(kernels::check_name(text)?)
 }
 
-fn check_cpu(text: &str) -> Result<(), String> {
+fn check_cpu(text: &str) -> Result<(), EntryError> {
     let known = |c: char| c.is_ascii_alphanumeric() || "-_+=.,".contains(c);
     if !text.starts_with(|c: char| c.is_ascii_alphanumeric()) || !text.chars().all(known)
     {
-        return Err(format!(
-            "'{}' is not a CPU model of QEMU's: write it as in qemu64,-rdrand",
-            text.escape_debug()
-        ));
+        return Err(EntryError::CpuModel(text.to_owned()));
     }
     Ok(())
 }
 
-fn check_parameters(text: &str) -> Result<(), String> {
+fn check_parameters(text: &str) -> Result<(), EntryError> {
     if text.len() > PARAMETERS_MAX {
-        return Err(format!("{PARAMETERS_MAX} bytes of parameters are the most"));
+        return Err(EntryError::ParametersTooLong(PARAMETERS_MAX));
     }
     if !text.chars().all(|c| c == ' ' || c.is_ascii_graphic()) {
-        return Err("parameters are one line of printable ASCII".to_owned());
+        return Err(EntryError::ParametersNotAscii);
     }
     if text.matches('"').count() % 2 == 1 {
-        return Err("a double quote is not closed".to_owned());
+        return Err(EntryError::OpenQuote);
     }
     if text.split(' ').any(|word| word == "--") {
-        return Err("'--' would hide the lab's own parameters from the kernel".to_owned());
+        return Err(EntryError::DoubleDash);
     }
     let given = CommandLine::parse(text);
-    match OWNED.iter().find(|name| given.has(name)) {
-        Some(name) => Err(format!(
-            "the lab itself sets {name}=: an experiment must leave {} alone",
-            OWNED.join(", ")
-        )),
+    match OWNED.into_iter().find(|name| given.has(name)) {
+        Some(name) => Err(EntryError::OwnedParameter { name, owned: OWNED.join(", ") }),
         None => Ok(()),
     }
 }
 
-fn check_path(text: &str) -> Result<(), String> {
+fn check_path(text: &str) -> Result<(), EntryError> {
     let below = text.strip_prefix("/proc/sys/").or_else(|| text.strip_prefix("/sys/"));
     let plain = |part: &str| !matches!(part, "" | "." | "..");
     match below {
         Some(rest) if rest.split('/').all(plain) && !text.contains(char::is_control) => {
             Ok(())
         }
-        _ => Err(format!(
-            "'{}' is not a setting: its path must be below /proc/sys/ or /sys/, \
-             without . and ..",
-            text.escape_debug()
-        )),
+        _ => Err(EntryError::SettingPath(text.to_owned())),
     }
 }
 
-fn check_value(text: &str) -> Result<(), String> {
+fn check_value(text: &str) -> Result<(), EntryError> {
     if text.is_empty() || text.contains(char::is_control) {
-        return Err("a setting's value is one line and not empty".to_owned());
+        return Err(EntryError::SettingValue);
     }
     Ok(())
 }
 
-fn check_metric(text: &str) -> Result<(), String> {
+fn check_metric(text: &str) -> Result<(), EntryError> {
     let known = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     if text.is_empty() || !text.chars().all(known) {
-        return Err(format!(
-            "'{}' is not a metric: write it as in tick_instructions",
-            text.escape_debug()
-        ));
+        return Err(EntryError::Metric(text.to_owned()));
     }
     Ok(())
 }
@@ -203,9 +186,9 @@ macro_rules! checked_string {
             }
 
             impl FromStr for $name {
-                type Err = String;
+                type Err = EntryError;
 
-                fn from_str(text: &str) -> Result<Self, String> {
+                fn from_str(text: &str) -> Result<Self, EntryError> {
                     $check(text).map(|()| Self(text.to_owned()))
                 }
             }

@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use serde::de::{Deserialize, Deserializer, Unexpected, Visitor};
 
+use crate::error::EntryError;
+
 /// A whole number within bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Number<const MIN: u32, const MAX: u32>(u32);
@@ -27,11 +29,12 @@ impl<const MIN: u32, const MAX: u32> Number<MIN, MAX> {
 }
 
 impl<const MIN: u32, const MAX: u32> FromStr for Number<MIN, MAX> {
-    type Err = String;
+    type Err = EntryError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, EntryError> {
         let number = text.parse().ok().and_then(Self::within);
-        number.ok_or_else(|| format!("'{text}' is not a number from {MIN} to {MAX}"))
+        let text = || text.to_owned();
+        number.ok_or_else(|| EntryError::Number { text: text(), min: MIN, max: MAX })
     }
 }
 

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use serde::de::DeserializeOwned;
 
-use crate::error::{Error, Kind};
+use crate::error::{Error, Place};
 
 /// The place of what does not come from the text.
 pub(crate) const NOWHERE: Range<usize> = usize::MAX..usize::MAX;
@@ -37,22 +37,22 @@ impl Source {
     }
 
     /// An error at a place in the text.
-    pub(crate) fn refuse(&self, span: Range<usize>, why: impl AsRef<str>) -> Error {
-        let text = format!("{}: {}", self.place(&span), why.as_ref());
-        Error::new(Kind::Experiment, text)
+    pub(crate) fn refuse(&self, span: Range<usize>, why: impl Into<String>) -> Error {
+        Error::Text { place: self.place(&span), problem: why.into() }
     }
 
     /// Where a stretch of the text begins: `tick.toml:12:3`; the file alone where the
     /// stretch is none, as of what does not come from the text.
-    pub(crate) fn place(&self, span: &Range<usize>) -> String {
+    pub(crate) fn place(&self, span: &Range<usize>) -> Place {
+        let file = self.file.clone();
         if *span == NOWHERE {
-            return self.file.clone();
+            return Place { file, line_and_column: None };
         }
         let before = self.text.get(..span.start).unwrap_or(&self.text);
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
         let line = before.matches('\n').count() + 1;
         let column = before[line_start..].chars().count() + 1;
-        format!("{}:{line}:{column}", self.file)
+        Place { file, line_and_column: Some((line, column)) }
     }
 }
 
@@ -64,11 +64,11 @@ mod tests {
     #[test]
     fn counts_as_editors_do() {
         let source = Source::new("a.toml", "x = 1\nö = 2\n");
-        assert_eq!(source.place(&(0..1)), "a.toml:1:1");
-        assert_eq!(source.place(&(6..8)), "a.toml:2:1");
-        assert_eq!(source.place(&(9..10)), "a.toml:2:3");
-        assert_eq!(source.place(&(99..100)), "a.toml:3:1");
-        assert_eq!(source.place(&NOWHERE), "a.toml");
+        assert_eq!(source.place(&(0..1)).to_string(), "a.toml:1:1");
+        assert_eq!(source.place(&(6..8)).to_string(), "a.toml:2:1");
+        assert_eq!(source.place(&(9..10)).to_string(), "a.toml:2:3");
+        assert_eq!(source.place(&(99..100)).to_string(), "a.toml:3:1");
+        assert_eq!(source.place(&NOWHERE).to_string(), "a.toml");
     }
 
     /// Check that what is no TOML at all is refused where it stops being TOML.
@@ -77,6 +77,5 @@ mod tests {
         let source = Source::new("a.toml", "x = 1\ny = = 2\n");
         let error = source.read::<toml::Table>().unwrap_err();
         assert!(error.to_string().starts_with("a.toml:2:5: "), "{error}");
-        assert_eq!(error.kind(), Kind::Experiment);
     }
 }

@@ -11,11 +11,11 @@ use std::thread;
 use std::time::Duration;
 
 use agent::Answer as Sent;
-use recording::{Answer, Counts, Profile};
+use recording::{Answer, Counts, Profile, Recording};
 use serde::Deserialize;
 
 use crate::cache::Cache;
-use crate::error::{Error, Kind, failed};
+use crate::error::{Error, ResultError, failed};
 use crate::guest::command_line::{ANSWER, CONSOLE, COUNTS};
 use crate::guest::console::Console;
 
@@ -28,8 +28,8 @@ const CONSOLE_END: usize = 64 << 10;
 
 /// The results that are kept.
 #[derive(Debug, Clone)]
-pub(crate) struct Shelf {
-    kept: PathBuf,
+pub(crate) struct CellCache {
+    results: PathBuf,
     lost: PathBuf,
 }
 
@@ -42,17 +42,17 @@ struct Counted {
 
 /// How a new result compares with the one that was kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kept {
+pub(crate) enum Stored {
     /// There was none, or it was the same.
     Confirmed,
     /// It was another.
     Differs,
 }
 
-impl Shelf {
-    /// The shelf in that cache.
+impl CellCache {
+    /// The cache in that cache.
     pub(crate) fn new(cache: &Cache) -> Result<Self, Error> {
-        Ok(Self { kept: cache.folder("cells")?, lost: cache.folder("lost")? })
+        Ok(Self { results: cache.folder("cells")?, lost: cache.folder("lost")? })
     }
 
     /// Waits until no other lab runs this cell, which is told once; none where the wait
@@ -63,14 +63,14 @@ impl Shelf {
         stop: &AtomicBool,
         waits: &dyn Fn(),
     ) -> Result<Option<File>, Error> {
-        let mut told = false;
-        let path = self.kept.join(format!("{key}.lock"));
+        let mut notified = false;
+        let path = self.results.join(format!("{key}.lock"));
         while !stop.load(Ordering::Relaxed) {
-            let file = isolate::try_lock(&path).map_err(|error| failed(&path, &error))?;
+            let file = isolate::try_lock(&path).map_err(failed(&path))?;
             if file.is_some() {
                 return Ok(file);
             }
-            if !std::mem::replace(&mut told, true) {
+            if !std::mem::replace(&mut notified, true) {
                 waits();
             }
             thread::sleep(TRY);
@@ -80,20 +80,20 @@ impl Shelf {
 
     /// The kept result of a cell; one that cannot be read is as good as none.
     pub(crate) fn find(&self, key: &str) -> Option<Answer> {
-        read(&self.kept.join(key)).ok()
+        read(&self.results.join(key)).ok()
     }
 
     /// Keeps the result of the boot in `folder`, which is moved from there. Where another
     /// result was kept, both are.
-    pub(crate) fn keep(
+    pub(crate) fn store(
         &self,
         key: &str,
         inputs: &str,
         counts: bool,
         folder: &Path,
-    ) -> Result<Kept, Error> {
-        let place = self.kept.join(key);
-        let put = || -> std::io::Result<Kept> {
+    ) -> Result<Stored, Error> {
+        let place = self.results.join(key);
+        let put = || -> std::io::Result<Stored> {
             let new = folder.join("result");
             fs::create_dir(&new)?;
             fs::write(new.join(INPUTS), inputs)?;
@@ -107,22 +107,26 @@ impl Shelf {
                 fs::remove_dir_all(&place)?;
             }
             fs::rename(new, &place)?;
-            Ok(if differs { Kept::Differs } else { Kept::Confirmed })
+            Ok(if differs { Stored::Differs } else { Stored::Confirmed })
         };
-        put().map_err(|error| failed(&place, &error))
+        put().map_err(failed(&place))
     }
 
     /// Keeps the console of a cell that was lost, and says where.
-    pub(crate) fn keep_lost(&self, key: &str, folder: &Path) -> Result<PathBuf, Error> {
+    pub(crate) fn store_console(
+        &self,
+        key: &str,
+        folder: &Path,
+    ) -> Result<PathBuf, Error> {
         let place = self.lost.join(format!("{key}.console"));
         let console = fs::read(folder.join(CONSOLE)).unwrap_or_default();
-        fs::write(&place, ends(&console)).map_err(|error| failed(&place, &error))?;
+        fs::write(&place, ends(&console)).map_err(failed(&place))?;
         Ok(place)
     }
 
     /// The cells that are kept and whose identity begins so.
-    pub(crate) fn beginning(&self, prefix: &str) -> Vec<String> {
-        let entries = fs::read_dir(&self.kept).into_iter().flatten().flatten();
+    pub(crate) fn with_prefix(&self, prefix: &str) -> Vec<String> {
+        let entries = fs::read_dir(&self.results).into_iter().flatten().flatten();
         let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
         let mut names: Vec<String> = names
             .filter(|name| name.starts_with(prefix) && !name.contains(['.', '-']))
@@ -134,27 +138,31 @@ impl Shelf {
 
 /// The result of the boot in `folder`.
 pub(crate) fn read(folder: &Path) -> Result<Answer, Error> {
-    let wrong = |what: &str, why: String| {
-        let text = format!("{}: {why}", folder.join(what).display());
-        Error::new(Kind::Cache, text)
-    };
-    let bytes =
-        fs::read(folder.join(ANSWER)).map_err(|e| wrong(ANSWER, e.to_string()))?;
-    let mut recording = match Sent::from_bytes(&bytes) {
-        Ok(Sent::Recording(recording)) => *recording,
-        Ok(_) => return Err(wrong(ANSWER, "no recording".to_owned())),
-        Err(broken) => return Err(wrong(ANSWER, broken.to_string())),
-    };
+    let wrong = |name: &str, cause| Error::Result { path: folder.join(name), cause };
+    let mut recording = read_recording(folder).map_err(|cause| wrong(ANSWER, cause))?;
     recording.doubts.extend(Console::read(folder).doubt());
-    let file = folder.join(COUNTS);
-    if !file.exists() {
-        return Ok(Answer { recording, counts: None, profile: None });
-    }
-    let text = fs::read_to_string(&file).map_err(|e| wrong(COUNTS, e.to_string()))?;
-    let counted: Counted =
-        serde_json::from_str(&text).map_err(|e| wrong(COUNTS, e.to_string()))?;
-    let (counts, profile) = (Some(counted.counts), Some(counted.profile));
+    let counted = read_counted(folder).map_err(|cause| wrong(COUNTS, cause))?;
+    let (counts, profile) =
+        counted.map(|Counted { counts, profile }| (counts, profile)).unzip();
     Ok(Answer { recording, counts, profile })
+}
+
+fn read_recording(folder: &Path) -> Result<Recording, ResultError> {
+    match Sent::from_bytes(&fs::read(folder.join(ANSWER))?)? {
+        Sent::Recording(recording) => Ok(*recording),
+        Sent::Symbols(_) | Sent::Output(_) | Sent::Refused(_) | Sent::Failed(_) => {
+            Err(ResultError::NoRecording)
+        }
+    }
+}
+
+/// What the counter wrote, if there was one.
+fn read_counted(folder: &Path) -> Result<Option<Counted>, ResultError> {
+    let file = folder.join(COUNTS);
+    match file.exists() {
+        true => Ok(serde_json::from_str(&fs::read_to_string(&file)?)?),
+        false => Ok(None),
+    }
 }
 
 /// The files that are a result.
@@ -189,20 +197,20 @@ mod tests {
     #[test]
     fn waits_for_another_lab() {
         let folder = tempfile::tempdir().unwrap();
-        let shelf = Shelf::new(&Cache::at(folder.path()).unwrap()).unwrap();
+        let cache = CellCache::new(&Cache::at(folder.path()).unwrap()).unwrap();
         let stop = AtomicBool::new(false);
-        let first = shelf.lock("key", &stop, &|| panic!("nobody else is there"));
+        let first = cache.lock("key", &stop, &|| panic!("nobody else is there"));
         let first = first.unwrap().unwrap();
         thread::scope(|scope| {
-            let (told, hear) = std::sync::mpsc::channel();
-            let waits = move || told.send(()).unwrap();
-            let (shelf, stop) = (&shelf, &stop);
-            let second = scope.spawn(move || shelf.lock("key", stop, &waits));
-            hear.recv().unwrap();
+            let (sender, receiver) = std::sync::mpsc::channel();
+            let waits = move || sender.send(()).unwrap();
+            let (cache, stop) = (&cache, &stop);
+            let second = scope.spawn(move || cache.lock("key", stop, &waits));
+            receiver.recv().unwrap();
             thread::sleep(3 * TRY);
             drop(first);
             assert!(second.join().unwrap().unwrap().is_some());
-            assert_eq!(hear.iter().count(), 0);
+            assert_eq!(receiver.iter().count(), 0);
         });
     }
 }

@@ -17,7 +17,7 @@ use units::Nanos;
 
 use crate::cells::lab::Lab;
 use crate::cells::run::Run;
-use crate::error::{Error, Kind, failed};
+use crate::error::{Error, failed};
 use crate::guest::boot::{Deadlines, End, Ended, FILE_BYTES_MAX, Guest};
 use crate::guest::command_line::{self as line, Engine};
 use crate::guest::console::{self, Console};
@@ -52,7 +52,7 @@ pub(crate) struct Ready {
     exit: Exit,
     order: Order,
     /// Whether a guest that does not come up is booted once more, so that it says why.
-    asks_why: bool,
+    logs_failure: bool,
     /// Programs beside the agent, by their names.
     files: Vec<(String, Vec<u8>)>,
     arguments: Vec<String>,
@@ -83,16 +83,17 @@ impl Ready {
         engine: Engine,
         lab: &Lab,
     ) -> Result<Self, Error> {
-        let Lab { qemu, parts, turns, .. } = lab;
+        let Lab { qemu, parts, thread_ordering, .. } = lab;
         let is_exact = engine == Engine::Counted;
-        let counts = is_exact && lab.counting().is_ok();
-        let why_uncounted = lab.counting().err().filter(|_| is_exact).map(str::to_owned);
-        let races =
-            (is_exact && request.machine.cpus > 1).then(|| turns.refusal()).flatten();
+        let counts = is_exact && lab.uncounted().is_none();
+        let why_uncounted = lab.uncounted().filter(|_| is_exact).map(str::to_owned);
+        let races = (is_exact && request.machine.cpus > 1)
+            .then(|| thread_ordering.refusal())
+            .flatten();
         let order = order(&request);
         let config = kernel.configuration()?;
-        let exit =
-            exit::choose(config.as_ref(), &request).map_err(|w| kernel.refuse(&w))?;
+        let exit = exit::choose(config.as_ref(), &request)
+            .map_err(|cause| Error::NoExit { kernel: kernel.spec.clone(), cause })?;
         let arguments = line::qemu(&request, engine, exit, counts);
         let inputs = Inputs {
             kernel: &kernel.release,
@@ -104,8 +105,7 @@ impl Ready {
             races: races.is_some(),
             order: &order,
         };
-        let inputs = serde_json::to_string_pretty(&inputs)
-            .map_err(|error| Error::new(Kind::Experiment, error.to_string()))?;
+        let inputs = serde_json::to_string_pretty(&inputs).map_err(Error::Inputs)?;
         let identity = checksum(inputs.as_bytes());
         Ok(Self {
             request,
@@ -117,7 +117,7 @@ impl Ready {
             races,
             exit,
             order,
-            asks_why: true,
+            logs_failure: true,
             files: Vec::new(),
             arguments,
             inputs,
@@ -137,8 +137,8 @@ impl Ready {
     }
 
     /// The same, without a second boot if the guest does not come up.
-    pub(crate) fn tried(self) -> Self {
-        Self { asks_why: false, ..self }
+    pub(crate) fn booted_once(self) -> Self {
+        Self { logs_failure: false, ..self }
     }
 
     /// The same with programs for its task. They are no part of the identity: what they do
@@ -165,11 +165,10 @@ impl Ready {
         run: &Run<'_>,
     ) -> Result<Ended, Error> {
         let initrd = initrd(&self.kernel, &self.order, &self.files, &lab.parts)?;
-        self.furnish(folder, &initrd, symbols, &lab.parts)
-            .map_err(|error| failed(folder, &error))?;
+        self.populate(folder, &initrd, symbols, &lab.parts).map_err(failed(folder))?;
         let deadlines = self.deadlines(run.deadline);
-        let turn = self.may_race().then(|| lab.turns.take()).flatten();
-        let cpu = turn.as_ref().map(|turn| turn.cpu);
+        let slot = self.may_race().then(|| lab.thread_ordering.take()).flatten();
+        let cpu = slot.as_ref().map(|slot| slot.cpu);
         let guest = Guest::start(&lab.qemu, &self.arguments, folder, cpu)?;
         let ended = match guest.run(deadlines, run.stop) {
             End::Off => judge(folder, self.request.machine.memory_mib),
@@ -178,8 +177,8 @@ impl Ready {
             End::Stopped => Ended::Stopped,
         };
         match ended {
-            Ended::Lost(why) if self.asks_why && !has_greeted(folder) => {
-                self.ask_why(&why, folder, lab, run)
+            Ended::Lost(why) if self.logs_failure && !has_greeted(folder) => {
+                self.boot_for_log(&why, folder, lab, run)
             }
             ended => Ok(ended),
         }
@@ -187,7 +186,7 @@ impl Ready {
 
     /// Boots a guest whose kernel did not come up once more, so that its kernel says what it
     /// does; its console takes the place of the first one.
-    fn ask_why(
+    fn boot_for_log(
         &self,
         why: &str,
         folder: &Path,
@@ -197,8 +196,8 @@ impl Ready {
         let place = lab.cache.workplace()?;
         let initrd = initrd(&self.kernel, &self.order, &self.files, &lab.parts)?;
         let loud = self.clone().uncounted();
-        loud.furnish(place.path(), &initrd, "", &lab.parts)
-            .map_err(|error| failed(place.path(), &error))?;
+        loud.populate(place.path(), &initrd, "", &lab.parts)
+            .map_err(failed(place.path()))?;
         let arguments: Vec<String> =
             loud.arguments.iter().map(|word| line::loud(word)).collect();
         let guest = Guest::start(&lab.qemu, &arguments, place.path(), None)?;
@@ -208,7 +207,7 @@ impl Ready {
         }
         let log = place.path().join(line::CONSOLE);
         let kept = fs::copy(&log, folder.join(line::CONSOLE));
-        kept.map_err(|error| failed(&log, &error))?;
+        kept.map_err(failed(&log))?;
         let said = Console::read(place.path()).boot_log(has_greeted(place.path()));
         let hint = self.hint(why);
         Ok(Ended::Lost(format!("{why}{hint}; booted again without 'quiet', {said}")))
@@ -226,7 +225,7 @@ impl Ready {
         self.engine == Engine::Counted && self.request.machine.cpus > 1
     }
 
-    fn furnish(
+    fn populate(
         &self,
         folder: &Path,
         initrd: &[u8],
@@ -267,7 +266,7 @@ fn initrd(
     let release = &kernel.release;
     let config = config.as_deref().map(|text| Config { release, text });
     initramfs::build(&parts.agent, order, files, config.as_ref())
-        .map_err(|error| Error::new(Kind::Parts, format!("initramfs: {error}")))
+        .map_err(Error::Initramfs)
 }
 
 /// What the agent is told.
@@ -283,9 +282,7 @@ fn order(request: &Request) -> Order {
 }
 
 fn read_config(file: &Path) -> Result<Vec<u8>, Error> {
-    let failed =
-        |error| Error::new(Kind::Archive, format!("{}: {error}", file.display()));
-    fs::read(file).map_err(failed)
+    fs::read(file).map_err(|cause| Error::Read { path: file.to_owned(), cause })
 }
 
 /// Whether the agent was started in the boot in that folder.

@@ -12,12 +12,11 @@ use std::os::unix::fs::symlink;
 use experiments::Plan;
 use recording::Mode;
 
-use crate::cells::lab::Lab;
+use crate::cells::lab::{Counting, Lab};
 use crate::cells::run::Run;
-use crate::error::{Error, Kind, failed};
+use crate::error::{Error, failed};
 use crate::guest::boot::{COMPLAINTS, Deadlines, End, Guest};
 use crate::guest::command_line::{self, COUNTER};
-use crate::guest::qemu::PACKAGE;
 
 /// What the counter says when it was loaded for the question only.
 const LOADED: &str = "noisefloor-counter: can be loaded";
@@ -38,23 +37,23 @@ impl Lab {
             let answer = self.load_counter(run)?;
             let _ = self.counting.set(answer); // else another thread has set the same
         }
-        let Err(why) = self.counting() else { return Ok(()) };
-        plans.iter().try_for_each(|plan| refuse(plan, &self.qemu.version, why))
+        let Some(reason) = self.uncounted() else { return Ok(()) };
+        plans.iter().try_for_each(|plan| refuse(plan, &self.qemu.version, reason))
     }
 
-    /// Whether QEMU loads the counter, or why not; it does not as long as nothing has asked.
-    pub(crate) fn counting(&self) -> Result<(), &str> {
+    /// Why QEMU does not load the counter; `None` where it does.
+    pub(crate) fn uncounted(&self) -> Option<&str> {
         match self.counting.get() {
-            Some(Ok(())) => Ok(()),
-            Some(Err(why)) => Err(why),
-            None => Err("it was not asked"),
+            Some(Counting::Loaded) => None,
+            Some(Counting::Refused(reason)) => Some(reason),
+            None => Some("it was not asked"),
         }
     }
 
-    fn load_counter(&self, run: &Run<'_>) -> Result<Result<(), String>, Error> {
+    fn load_counter(&self, run: &Run<'_>) -> Result<Counting, Error> {
         let place = self.cache.workplace()?;
         let file = place.path().join(COUNTER);
-        symlink(&self.parts.counter, &file).map_err(|error| failed(&file, &error))?;
+        symlink(&self.parts.counter, &file).map_err(failed(&file))?;
         let each = run.deadline;
         let deadlines = Deadlines { boot: each, work: each, leave: each };
         let arguments = command_line::probe();
@@ -63,39 +62,40 @@ impl Lab {
         let said = fs::read(place.path().join(COMPLAINTS)).unwrap_or_default();
         let said = String::from_utf8_lossy(&said);
         if said.lines().any(|line| line.contains(LOADED)) {
-            return Ok(Ok(()));
+            return Ok(Counting::Loaded);
         }
         match ended {
-            End::Stopped => Err(Error::new(Kind::Interrupted, "ended early")),
-            End::Failed(why) if !said.trim().is_empty() => Ok(Err(why)),
+            End::Stopped => Err(Error::Interrupted),
+            End::Failed(why) if !said.trim().is_empty() => Ok(Counting::Refused(why)),
             // A QEMU that does not come to its end, or fails in silence, has refused nothing.
-            End::Overdue(why) | End::Failed(why) => {
-                let text = format!("QEMU was started to load the counter: {why}");
-                Err(Error::new(Kind::Qemu, text))
+            End::Overdue(why) | End::Failed(why) => Err(Error::ProbeCounter(why)),
+            End::Off => {
+                let reason = "QEMU ended as if there were no plugin";
+                Ok(Counting::Refused(reason.to_owned()))
             }
-            End::Off => Ok(Err("QEMU ended as if there were no plugin".to_owned())),
         }
     }
 }
 
 /// Refuses a plan that gives nothing without the counter: CPUs share one clock, so only the
 /// counter knows what each of several executes.
-fn refuse(plan: &Plan, version: &str, why: &str) -> Result<(), Error> {
+fn refuse(plan: &Plan, version: &str, reason: &str) -> Result<(), Error> {
     let cpus = plan.machine.cpus;
     if plan.mode != Mode::Exact || cpus == 1 {
         return Ok(());
     }
-    let text = format!(
-        "{} needs {cpus} CPUs, whose instructions only the counter can tell apart, and \
-         QEMU {version} does not load it ({why}): {PACKAGE}, or use one CPU: --set cpus=1",
-        plan.name
-    );
-    Err(Error::new(Kind::Qemu, text))
+    Err(Error::NoCounter {
+        cell: plan.name.clone(),
+        cpus,
+        version: version.to_owned(),
+        reason: reason.to_owned(),
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Kind;
     use crate::guest::request::plan;
 
     /// Check that without the counter exact cells of several CPUs are refused, with QEMU's
@@ -103,8 +103,8 @@ mod tests {
     #[test]
     fn refusals() {
         let refused = |mode, cpus| refuse(&plan(mode, cpus), "12.0", "no such option");
-        assert_eq!(refused(Mode::Exact, 1), Ok(()));
-        assert_eq!(refused(Mode::Timed, 2), Ok(()));
+        assert!(refused(Mode::Exact, 1).is_ok());
+        assert!(refused(Mode::Timed, 2).is_ok());
         let error = refused(Mode::Exact, 2).unwrap_err();
         assert_eq!(error.kind(), Kind::Qemu);
         let text = error.to_string();

@@ -7,10 +7,10 @@ use kernels::{Kernels, checksum};
 use recording::{Ending, MadeWith};
 
 use crate::cache::Cache;
-use crate::cells::cache::Shelf;
+use crate::cells::cache::CellCache;
 use crate::error::Error;
 use crate::guest::qemu::Qemu;
-use crate::guest::thread_ordering::Turns;
+use crate::guest::thread_ordering::ThreadOrdering;
 use crate::parts::Parts;
 
 /// A lab: what cells are run with, and where they are kept.
@@ -18,11 +18,17 @@ pub struct Lab {
     pub(crate) cache: Cache,
     pub(crate) kernels: Kernels,
     pub(crate) qemu: Qemu,
-    /// Whether it loads the counter, or why not.
-    pub(crate) counting: OnceLock<Result<(), String>>,
+    pub(crate) counting: OnceLock<Counting>,
     pub(crate) parts: Parts,
-    pub(crate) shelf: Shelf,
-    pub(crate) turns: Turns,
+    pub(crate) cell_cache: CellCache,
+    pub(crate) thread_ordering: ThreadOrdering,
+}
+
+/// Whether QEMU loads the counter.
+pub(crate) enum Counting {
+    Loaded,
+    /// It does not, for that reason.
+    Refused(String),
 }
 
 impl Lab {
@@ -33,11 +39,11 @@ impl Lab {
     pub fn open(cache: Cache) -> Result<Self, Error> {
         let (qemu, parts) = (Qemu::find()?, Parts::find()?);
         cache.sweep();
-        let shelf = Shelf::new(&cache)?;
+        let cell_cache = CellCache::new(&cache)?;
         let kernels = Kernels::new(&cache.folder);
-        let turns = Turns::find();
+        let thread_ordering = ThreadOrdering::find();
         let counting = OnceLock::new();
-        Ok(Self { cache, kernels, qemu, counting, parts, shelf, turns })
+        Ok(Self { cache, kernels, qemu, counting, parts, cell_cache, thread_ordering })
     }
 
     /// The identities of what cells are made with besides their kernels.
@@ -65,7 +71,7 @@ impl Lab {
         folder: &Path,
         why: String,
     ) -> Result<Ending, Error> {
-        let console = self.shelf.keep_lost(key, folder)?;
+        let console = self.cell_cache.store_console(key, folder)?;
         Ok(Ending::Lost { why, console })
     }
 }

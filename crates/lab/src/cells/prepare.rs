@@ -2,12 +2,14 @@
 //! instructions is chosen.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use agent::Task;
 use experiments::Plan;
 use itertools::Itertools;
-use kernels::{Fetch, Kernel};
+use kernels::{Fetch, Kernel, Kind};
 use recording::Mode;
+use units::chain;
 
 use crate::cells::cell::Ready;
 use crate::cells::lab::Lab;
@@ -18,13 +20,13 @@ use crate::guest::command_line::Engine;
 use crate::guest::request::Request;
 
 /// For each spec the kernel that was found, or why there is none.
-type Found = BTreeMap<String, Result<Kernel, kernels::Error>>;
+type Found = BTreeMap<String, Result<Kernel, Arc<kernels::Error>>>;
 
 /// A cell before it runs.
 pub(crate) struct Prepared {
     pub(crate) plan: Plan,
     /// What runs, or why its kernel cannot be had.
-    pub(crate) ready: Result<Ready, String>,
+    pub(crate) ready: Result<Ready, Arc<kernels::Error>>,
 }
 
 impl Prepared {
@@ -56,7 +58,7 @@ impl Lab {
             }
             let ready = match found.get(&plan.kernel) {
                 None => continue,
-                Some(Err(error)) => Err(error.to_string()),
+                Some(Err(error)) => Err(Arc::clone(error)),
                 Some(Ok(kernel)) => {
                     let engine = self.engine(plan, kernel, run, say)?;
                     let ready = Ready::new(Request::from(plan), kernel, engine, self)?;
@@ -77,25 +79,25 @@ impl Lab {
     ) -> Result<Found, Error> {
         let names: Vec<&String> =
             plans.iter().map(|plan| &plan.kernel).unique().collect();
-        names.iter().try_for_each(|name| self.kernels.refuse_misspelt(name))?;
+        names.iter().try_for_each(|name| self.kernels.check_name(name))?;
         let mut found = Found::new();
         let mut lost = None;
         for name in names {
             let mut fetch = Fetch { fresh: false, stop: run.stop, say: &mut *say };
-            let kernel = self.kernels.find(name, &mut fetch);
+            let kernel = self.kernels.find(name, &mut fetch).map_err(Arc::new);
             if let Err(error) = &kernel {
                 match error.kind() {
-                    kernels::Kind::Archive | kernels::Kind::Kernel => {
-                        say(&error.to_string())
+                    Kind::Unavailable | Kind::Kernel => say(&chain(error.as_ref())),
+                    Kind::Name | Kind::Cache | Kind::Interrupted => {
+                        return Err(Error::Kernel(Arc::clone(error)));
                     }
-                    _ => return Err(error.clone().into()),
                 }
-                lost = lost.or(Some(error.clone()));
+                lost.get_or_insert_with(|| Arc::clone(error));
             }
             found.insert(name.clone(), kernel);
         }
         match lost.filter(|_| found.values().all(Result::is_err)) {
-            Some(error) => Err(error.into()),
+            Some(error) => Err(Error::Kernel(error)),
             None => Ok(found),
         }
     }
@@ -114,7 +116,7 @@ impl Lab {
             say("proving /dev/kvm by booting with it");
             // A plain boot: what this cell asks for may not be able to boot at all.
             let request = Request { mode: Mode::Timed, ..Request::new(Task::Symbols) };
-            let ready = Ready::new(request, kernel, engine, self)?.tried();
+            let ready = Ready::new(request, kernel, engine, self)?.booted_once();
             let place = self.cache.workplace()?;
             let run = Run { deadline: accelerator::DEADLINE.min(run.deadline), ..*run };
             ready.boot(place.path(), "", self, &run)

@@ -11,7 +11,7 @@ use recording::Mode;
 use crate::cells::cell::Ready;
 use crate::cells::lab::Lab;
 use crate::cells::run::Run;
-use crate::error::{Error, Kind, failed};
+use crate::error::{Error, failed};
 use crate::guest::boot::Ended;
 use crate::guest::command_line::{ANSWER, Engine};
 use crate::guest::request::Request;
@@ -79,14 +79,14 @@ impl Lab {
         let place = self.cache.workplace()?;
         match ready.boot(place.path(), "", self, run)? {
             Ended::Off => {}
-            Ended::Lost(why) => return Err(Error::new(Kind::Guest, why)),
-            Ended::Stopped => return Err(Error::new(Kind::Interrupted, "ended early")),
+            Ended::Lost(why) => return Err(Error::Guest(why)),
+            Ended::Stopped => return Err(Error::Interrupted),
         }
         let file = place.path().join(ANSWER);
-        let bytes = fs::read(&file).map_err(|error| failed(&file, &error))?;
+        let bytes = fs::read(&file).map_err(failed(&file))?;
         match Answer::from_bytes(&bytes) {
             Ok(Answer::Output(output)) => Ok(output),
-            _ => Err(Error::new(Kind::Guest, "the agent did not run the program")),
+            _ => Err(Error::Guest("the agent did not run the program".to_owned())),
         }
     }
 }

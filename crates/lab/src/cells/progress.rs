@@ -27,7 +27,7 @@ pub struct Progress {
 }
 
 /// What has happened so far.
-pub(crate) struct Tally {
+pub(crate) struct Tracker {
     cells: usize,
     jobs: usize,
     /// When each cell that runs booted.
@@ -40,7 +40,7 @@ pub(crate) struct Tally {
     took: Duration,
 }
 
-impl Tally {
+impl Tracker {
     pub(crate) fn new(cells: usize, jobs: usize) -> Self {
         Self {
             cells,
@@ -141,18 +141,18 @@ mod tests {
     /// was lost before it booted, never runs and is no measure of the rest.
     #[test]
     fn counts_cells() {
-        let mut tally = Tally::new(4, 2);
-        tally.ended(0, Some(&cell(true)));
-        tally.ended(1, Some(&cell(false)));
-        let progress = tally.progress();
+        let mut tracker = Tracker::new(4, 2);
+        tracker.ended(0, Some(&cell(true)));
+        tracker.ended(1, Some(&cell(false)));
+        let progress = tracker.progress();
         assert_eq!((progress.cached, progress.ran, progress.running), (1, 1, 0));
         assert_eq!((progress.lost, progress.left), (1, None));
-        tally.boots(2);
-        assert_eq!(tally.progress().running, 1);
-        tally.ended(2, Some(&cell(false)));
-        tally.boots(3);
-        tally.ended(3, None);
-        let progress = tally.progress();
+        tracker.boots(2);
+        assert_eq!(tracker.progress().running, 1);
+        tracker.ended(2, Some(&cell(false)));
+        tracker.boots(3);
+        tracker.ended(3, None);
+        let progress = tracker.progress();
         assert_eq!((progress.ran, progress.running), (2, 0));
         assert!(progress.left.is_some());
     }

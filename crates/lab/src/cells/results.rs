@@ -6,14 +6,15 @@ use experiments::Plan;
 use facts::CommandLine;
 use recording::{Answer, Cell, Code, Counts, Doubt, Ending, Mode};
 use units::CpuSet;
+use units::chain;
 
-use crate::cells::cache::{self, Kept};
+use crate::cells::cache::{self, Stored};
 use crate::cells::cell::Ready;
 use crate::cells::lab::Lab;
 use crate::cells::prepare::Prepared;
-use crate::cells::run::{Run, Step, Tell};
-use crate::cells::symbols::Named;
-use crate::error::{Error, Kind};
+use crate::cells::run::{Notify, Run, Step};
+use crate::cells::symbols::SymbolNames;
+use crate::error::Error;
 use crate::guest::boot::Ended;
 use crate::guest::command_line::Engine;
 use crate::guest::request::Request;
@@ -24,44 +25,52 @@ impl Lab {
         &self,
         prepared: &Prepared,
         run: &Run<'_>,
-        tell: Tell<'_>,
+        notify: Notify<'_>,
     ) -> Result<Option<Cell>, Error> {
         let plan = &prepared.plan;
         let ready = match &prepared.ready {
             Ok(ready) => ready,
-            Err(why) => return Ok(Some(without_kernel(plan, why))),
+            Err(error) => return Ok(Some(without_kernel(plan, error))),
         };
         let key = ready.key();
-        let waits = || tell(Step::Waits);
-        let Some(_lock) = self.shelf.lock(&key, run.stop, &waits)? else {
+        let waits = || notify(Step::Waits);
+        let Some(_lock) = self.cell_cache.lock(&key, run.stop, &waits)? else {
             return Ok(None);
         };
-        if let Some(answer) = self.shelf.find(&key).filter(|_| keeps(ready) && !run.fresh)
+        if let Some(answer) =
+            self.cell_cache.find(&key).filter(|_| is_cacheable(ready) && !run.fresh)
         {
-            return Ok(Some(told(plan, ready, true, Ending::Done(Box::new(answer)))));
+            return Ok(Some(completed(
+                plan,
+                ready,
+                true,
+                Ending::Done(Box::new(answer)),
+            )));
         }
-        let symbols = match self.symbols(ready, run, tell)? {
-            Named::By(symbols) => symbols,
-            Named::Lost(ending) => return Ok(Some(told(plan, ready, false, ending))),
-            Named::Stopped => return Ok(None),
+        let symbols = match self.symbols(ready, run, notify)? {
+            SymbolNames::Text(symbols) => symbols,
+            SymbolNames::Lost(ending) => {
+                return Ok(Some(completed(plan, ready, false, ending)));
+            }
+            SymbolNames::Stopped => return Ok(None),
         };
-        tell(Step::Boots);
+        notify(Step::Boots);
         let place = self.cache.workplace()?;
         let ending = match ready.boot(place.path(), &symbols, self, run)? {
             Ended::Stopped => return Ok(None),
             Ended::Lost(why) => self.lost(&key, place.path(), why)?,
             Ended::Off => Ending::Done(Box::new(self.done(ready, place.path())?)),
         };
-        Ok(Some(told(plan, ready, false, ending)))
+        Ok(Some(completed(plan, ready, false, ending)))
     }
 
     /// The answer of a cell that has run in `folder`; kept, if it is one to keep.
     fn done(&self, ready: &Ready, folder: &Path) -> Result<Answer, Error> {
         let mut answer = cache::read(folder)?;
         let doubts = &mut answer.recording.doubts;
-        if keeps(ready)
-            && self.shelf.keep(&ready.key(), &ready.inputs, ready.counts, folder)?
-                == Kept::Differs
+        if is_cacheable(ready)
+            && self.cell_cache.store(&ready.key(), &ready.inputs, ready.counts, folder)?
+                == Stored::Differs
         {
             doubts.push(Doubt::new(Code::NotRepeated, DIFFERS));
         }
@@ -75,19 +84,17 @@ impl Lab {
     ///
     /// # Errors
     /// `Kind::Experiment` where there is none, or more than one.
-    pub fn kept(&self, prefix: &str) -> Result<Cell, Error> {
-        let keys = self.shelf.beginning(prefix);
+    pub fn cached(&self, prefix: &str) -> Result<Cell, Error> {
+        let keys = self.cell_cache.with_prefix(prefix);
         let [key] = keys.as_slice() else {
-            let text = match keys.len() {
-                0 => format!("no cell that is kept is called '{prefix}'"),
-                many => format!(
-                    "'{prefix}' is the beginning of {many} cells: write more of it"
-                ),
-            };
-            return Err(Error::new(Kind::Experiment, text));
+            let prefix = prefix.to_owned();
+            return Err(match keys.len() {
+                0 => Error::NoCell(prefix),
+                cells => Error::AmbiguousCell { prefix, cells },
+            });
         };
-        let gone = || Error::new(Kind::Cache, format!("the result of {key} is damaged"));
-        let mut answer = self.shelf.find(key).ok_or_else(gone)?;
+        let damaged = || Error::Damaged(key.clone());
+        let mut answer = self.cell_cache.find(key).ok_or_else(damaged)?;
         let uncounted = uncounted(answer.counts.as_ref(), None);
         answer.recording.doubts.extend(uncounted);
         let kernel = answer.recording.facts.kernel.release.get().cloned();
@@ -121,7 +128,7 @@ const UNCOUNTED: &str = "nothing counted instructions beside the guest's own clo
 const FREEING: [&str; 3] = ["nohz_full", "isolcpus", "rcu_nocbs"];
 
 /// Whether a cell's result is the same each time, and so worth keeping.
-fn keeps(ready: &Ready) -> bool {
+fn is_cacheable(ready: &Ready) -> bool {
     ready.request.mode == Mode::Exact
 }
 
@@ -154,7 +161,7 @@ fn absent_cpus(request: &Request) -> Option<Doubt> {
 }
 
 /// A cell as it is told.
-fn told(plan: &Plan, ready: &Ready, cached: bool, mut ending: Ending) -> Cell {
+fn completed(plan: &Plan, ready: &Ready, cached: bool, mut ending: Ending) -> Cell {
     if let (Ending::Done(answer), Mode::Exact) = (&mut ending, plan.mode) {
         let why = ready.why_uncounted.as_deref();
         let uncounted = uncounted(answer.counts.as_ref(), why);
@@ -178,9 +185,9 @@ fn told(plan: &Plan, ready: &Ready, cached: bool, mut ending: Ending) -> Cell {
 }
 
 /// A cell that is lost because its kernel cannot be had.
-fn without_kernel(plan: &Plan, why: &str) -> Cell {
+fn without_kernel(plan: &Plan, error: &kernels::Error) -> Cell {
     let console = PathBuf::new(); // nothing has booted
-    planned(plan, Ending::Lost { why: why.to_owned(), console })
+    planned(plan, Ending::Lost { why: chain(error), console })
 }
 
 /// A cell as far as its plan goes.

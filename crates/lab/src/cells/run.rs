@@ -20,7 +20,7 @@ pub struct Run<'a> {
 }
 
 /// Who is told what goes on.
-pub trait Audience {
+pub trait Observer {
     /// Something that takes a while, in words.
     fn say(&mut self, text: &str);
     /// How far it is.
@@ -38,4 +38,4 @@ pub(crate) enum Step {
 }
 
 /// Who is told of a cell's steps.
-pub(crate) type Tell<'a> = &'a dyn Fn(Step);
+pub(crate) type Notify<'a> = &'a dyn Fn(Step);

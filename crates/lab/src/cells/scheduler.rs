@@ -12,15 +12,15 @@ use recording::{Cell, Code, Doubt, Ending, Mode};
 
 use crate::cells::lab::Lab;
 use crate::cells::prepare::Prepared;
-use crate::cells::progress::Tally;
-use crate::cells::run::{Audience, Run, Step};
-use crate::error::{Error, Kind};
+use crate::cells::progress::Tracker;
+use crate::cells::run::{Observer, Run, Step};
+use crate::error::Error;
 
 /// How often progress is told while nothing happens.
-const TELL: Duration = Duration::from_secs(1);
+const INTERVAL: Duration = Duration::from_secs(1);
 
 /// What a worker tells of the cell at an index.
-enum News {
+enum Event {
     Step(usize, Step),
     Ended(usize, Box<Result<Option<Cell>, Error>>),
 }
@@ -36,10 +36,10 @@ impl Lab {
         &self,
         plans: &[Plan],
         run: Run<'_>,
-        audience: &mut dyn Audience,
+        observer: &mut dyn Observer,
     ) -> Result<Vec<Cell>, Error> {
-        let prepared = self.prepare(plans, &run, &mut |text| audience.say(text))?;
-        let mut cells = self.work(&prepared, run, audience)?;
+        let prepared = self.prepare(plans, &run, &mut |text| observer.say(text))?;
+        let mut cells = self.work(&prepared, run, observer)?;
         doubt_repeats(&mut cells);
         Ok(cells)
     }
@@ -48,23 +48,23 @@ impl Lab {
         &self,
         prepared: &[Prepared],
         run: Run<'_>,
-        audience: &mut dyn Audience,
+        observer: &mut dyn Observer,
     ) -> Result<Vec<Cell>, Error> {
         let order = order(prepared.iter().map(|prepared| &prepared.plan.kernel));
         let next = AtomicUsize::new(0);
         let mut results = Results::new(prepared.len(), run.jobs);
         thread::scope(|scope| {
-            let (news, heard) = channel();
+            let (events, received) = channel();
             for _ in 0..run.jobs.clamp(1, prepared.len().max(1)) {
-                let (news, next, order) = (news.clone(), &next, order.as_slice());
+                let (events, next, order) = (events.clone(), &next, order.as_slice());
                 scope.spawn(move || {
                     let take =
                         || order.get(next.fetch_add(1, Ordering::Relaxed)).copied();
-                    self.work_through(prepared, take, run, &news);
+                    self.work_through(prepared, take, run, &events);
                 });
             }
-            drop(news);
-            results.hear(&heard, &next, audience);
+            drop(events);
+            results.receive(&received, &next, observer);
         });
         results.cells()
     }
@@ -75,15 +75,15 @@ impl Lab {
         prepared: &[Prepared],
         take: impl Fn() -> Option<usize>,
         run: Run<'_>,
-        news: &Sender<News>,
+        events: &Sender<Event>,
     ) {
         while !run.stop.load(Ordering::Relaxed) {
             let Some(index) = take() else { return };
             let cell = &prepared[index];
             // Who is to hear it is there until all workers have ended.
-            let tell = |step| drop(news.send(News::Step(index, step)));
-            let cell = Box::new(self.cell(cell, &run, &tell));
-            let _ = news.send(News::Ended(index, cell));
+            let notify = |step| drop(events.send(Event::Step(index, step)));
+            let cell = Box::new(self.cell(cell, &run, &notify));
+            let _ = events.send(Event::Ended(index, cell));
         }
     }
 }
@@ -103,8 +103,8 @@ fn order<'a>(kernels: impl Iterator<Item = &'a String>) -> Vec<usize> {
 struct Results {
     cells: Vec<Option<Cell>>,
     failed: Option<Error>,
-    tally: Tally,
-    said: BTreeSet<String>,
+    tracker: Tracker,
+    reported: BTreeSet<String>,
 }
 
 impl Results {
@@ -112,44 +112,44 @@ impl Results {
         Self {
             cells: (0..cells).map(|_| None).collect(),
             failed: None,
-            tally: Tally::new(cells, jobs),
-            said: BTreeSet::new(),
+            tracker: Tracker::new(cells, jobs),
+            reported: BTreeSet::new(),
         }
     }
 
     /// Hears the workers until all have ended; who finds that there is no going on ends
     /// the others.
-    fn hear(
+    fn receive(
         &mut self,
-        heard: &Receiver<News>,
+        received: &Receiver<Event>,
         next: &AtomicUsize,
-        audience: &mut dyn Audience,
+        observer: &mut dyn Observer,
     ) {
         loop {
-            match heard.recv_timeout(TELL) {
-                Ok(News::Step(index, step)) => self.step(index, step, audience),
-                Ok(News::Ended(index, cell)) => self.ended(index, *cell),
+            match received.recv_timeout(INTERVAL) {
+                Ok(Event::Step(index, step)) => self.step(index, step, observer),
+                Ok(Event::Ended(index, cell)) => self.ended(index, *cell),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
             if self.failed.is_some() {
                 next.store(self.cells.len(), Ordering::Relaxed);
             }
-            audience.progress(self.tally.progress());
+            observer.progress(self.tracker.progress());
         }
     }
 
-    /// What is said of many cells is said once.
-    fn step(&mut self, index: usize, step: Step, audience: &mut dyn Audience) {
+    /// What is reported of many cells is reported once.
+    fn step(&mut self, index: usize, step: Step, observer: &mut dyn Observer) {
         let text = match step {
-            Step::Boots => return self.tally.boots(index),
+            Step::Boots => return self.tracker.boots(index),
             Step::Waits => "another lab runs this cell: waiting".to_owned(),
             Step::AsksSymbols(release) => {
                 format!("asking {release} for its symbols, once a kernel")
             }
         };
-        if self.said.insert(text.clone()) {
-            audience.say(&text);
+        if self.reported.insert(text.clone()) {
+            observer.say(&text);
         }
     }
 
@@ -158,7 +158,7 @@ impl Results {
             self.failed.get_or_insert(error);
             None
         });
-        self.tally.ended(index, cell.as_ref());
+        self.tracker.ended(index, cell.as_ref());
         self.cells[index] = cell;
     }
 
@@ -167,7 +167,7 @@ impl Results {
         match self.failed {
             Some(error) => Err(error),
             None if self.cells.iter().all(Option::is_none) && !self.cells.is_empty() => {
-                Err(Error::new(Kind::Interrupted, "ended before the first cell was done"))
+                Err(Error::Interrupted)
             }
             None => Ok(self.cells.into_iter().flatten().collect()),
         }
@@ -203,16 +203,17 @@ fn doubt_repeats(cells: &mut [Cell]) {
 mod tests {
     use super::*;
     use crate::cells::progress::Progress;
+    use crate::error::Kind;
 
     #[derive(Default)]
-    struct Heard {
-        said: Vec<String>,
+    struct Recorder {
+        reported: Vec<String>,
         running: usize,
     }
 
-    impl Audience for Heard {
+    impl Observer for Recorder {
         fn say(&mut self, text: &str) {
-            self.said.push(text.to_owned());
+            self.reported.push(text.to_owned());
         }
 
         fn progress(&mut self, progress: Progress) {
@@ -220,17 +221,19 @@ mod tests {
         }
     }
 
-    /// What an audience hears of that news, and what comes of it.
-    fn hear(news: impl IntoIterator<Item = News>) -> (Heard, Result<Vec<Cell>, Error>) {
-        let (send, heard) = channel();
-        news.into_iter().for_each(|news| send.send(news).unwrap());
+    /// What an observer hears of that events, and what comes of it.
+    fn receive(
+        events: impl IntoIterator<Item = Event>,
+    ) -> (Recorder, Result<Vec<Cell>, Error>) {
+        let (send, received) = channel();
+        events.into_iter().for_each(|events| send.send(events).unwrap());
         drop(send);
         let (mut results, next) = (Results::new(3, 1), AtomicUsize::new(1));
-        let mut audience = Heard::default();
-        results.hear(&heard, &next, &mut audience);
+        let mut observer = Recorder::default();
+        results.receive(&received, &next, &mut observer);
         let stopped = next.into_inner() == 3;
         assert_eq!(stopped, results.failed.is_some());
-        (audience, results.cells())
+        (observer, results.cells())
     }
 
     /// Check that each kernel's first cell comes before the others, and each cell once.
@@ -240,30 +243,31 @@ mod tests {
         assert_eq!(order(kernels.iter()), [0, 2, 4, 1, 3, 5]);
     }
 
-    /// Check that what takes long is said once for each kernel and once for all waiting,
+    /// Check that what takes long is reported once for each kernel and once for all waiting,
     /// and that only a cell that boots runs.
     #[test]
     fn says_what_takes_long_once() {
         let asks = |index, release: &str| {
-            News::Step(index, Step::AsksSymbols(release.to_owned()))
+            Event::Step(index, Step::AsksSymbols(release.to_owned()))
         };
-        let waits = |index| News::Step(index, Step::Waits);
-        let (heard, _) =
-            hear([asks(0, "a"), asks(1, "a"), asks(2, "b"), waits(0), waits(1)]);
+        let waits = |index| Event::Step(index, Step::Waits);
+        let (received, _) =
+            receive([asks(0, "a"), asks(1, "a"), asks(2, "b"), waits(0), waits(1)]);
         let asked = |release| format!("asking {release} for its symbols, once a kernel");
         let waiting = "another lab runs this cell: waiting".to_owned();
-        assert_eq!(heard.said, [asked("a"), asked("b"), waiting]);
-        assert_eq!(heard.running, 0);
-        assert_eq!(hear([News::Step(0, Step::Boots)]).0.running, 1);
+        assert_eq!(received.reported, [asked("a"), asked("b"), waiting]);
+        assert_eq!(received.running, 0);
+        assert_eq!(receive([Event::Step(0, Step::Boots)]).0.running, 1);
     }
 
     /// Check that the first failure is the one that is told, and ends the others.
     #[test]
     fn first_failure() {
-        let failed = |text| News::Ended(0, Box::new(Err(Error::new(Kind::Cache, text))));
-        let (_, cells) = hear([failed("one"), failed("two")]);
-        assert_eq!(cells.unwrap_err().to_string(), "one");
-        let (_, cells) = hear([News::Ended(0, Box::new(Ok(None)))]);
+        let failed =
+            |text: &str| Event::Ended(0, Box::new(Err(Error::Guest(text.to_owned()))));
+        let (_, cells) = receive([failed("one"), failed("two")]);
+        assert_eq!(cells.unwrap_err().to_string(), "the guest failed: one");
+        let (_, cells) = receive([Event::Ended(0, Box::new(Ok(None)))]);
         assert_eq!(cells.unwrap_err().kind(), Kind::Interrupted);
     }
 }

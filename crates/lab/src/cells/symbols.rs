@@ -5,7 +5,6 @@
 //! not ask the same kernel at the same time.
 
 use std::fs;
-use std::io;
 use std::path::Path;
 
 use agent::{Answer, Symbols, Task};
@@ -13,15 +12,15 @@ use recording::Ending;
 
 use crate::cells::cell::Ready;
 use crate::cells::lab::Lab;
-use crate::cells::run::{Run, Step, Tell};
+use crate::cells::run::{Notify, Run, Step};
 use crate::error::{Error, failed};
 use crate::guest::boot::Ended;
 use crate::guest::command_line::{ANSWER, Engine};
 use crate::guest::request::Request;
 
 /// The names of a kernel's functions, or why there are none.
-pub(crate) enum Named {
-    By(String),
+pub(crate) enum SymbolNames {
+    Text(String),
     Lost(Ending),
     Stopped,
 }
@@ -33,22 +32,22 @@ impl Lab {
         &self,
         cell: &Ready,
         run: &Run<'_>,
-        tell: Tell<'_>,
-    ) -> Result<Named, Error> {
+        notify: Notify<'_>,
+    ) -> Result<SymbolNames, Error> {
         if !cell.counts {
-            return Ok(Named::By(String::new()));
+            return Ok(SymbolNames::Text(String::new()));
         }
         let kernel = &cell.kernel;
         // Who waits here waits for a boot that has been told of.
-        let Some(_lock) = self.shelf.lock(&kernel.sha256, run.stop, &|| {})? else {
-            return Ok(Named::Stopped);
+        let Some(_lock) = self.cell_cache.lock(&kernel.sha256, run.stop, &|| {})? else {
+            return Ok(SymbolNames::Stopped);
         };
         let file = self.cache.folder("symbols")?.join(&kernel.sha256);
         if let Ok(deflated) = fs::read(&file) {
             let text = Symbols::from_deflated(deflated).text();
-            return Ok(Named::By(text.map_err(|error| failed(&file, &error))?));
+            return Ok(SymbolNames::Text(text.map_err(failed(&file))?));
         }
-        tell(Step::AsksSymbols(kernel.release.clone()));
+        notify(Step::AsksSymbols(kernel.release.clone()));
         self.ask_symbols(cell, run, &file)
     }
 
@@ -58,21 +57,21 @@ impl Lab {
         cell: &Ready,
         run: &Run<'_>,
         file: &Path,
-    ) -> Result<Named, Error> {
+    ) -> Result<SymbolNames, Error> {
         let kernel = &cell.kernel;
         let request = Request::new(Task::Symbols);
         let ready = Ready::new(request, kernel, Engine::Counted, self)?.uncounted();
         let place = self.cache.workplace()?;
         let lost = |why: String| {
             let why = format!("in the boot that asks the kernel for its symbols: {why}");
-            self.lost(&cell.key(), place.path(), why).map(Named::Lost)
+            self.lost(&cell.key(), place.path(), why).map(SymbolNames::Lost)
         };
         match ready.boot(place.path(), "", self, run)? {
             Ended::Off => {}
             Ended::Lost(why) => return lost(why),
-            Ended::Stopped => return Ok(Named::Stopped),
+            Ended::Stopped => return Ok(SymbolNames::Stopped),
         }
-        let failed = |error: io::Error| failed(file, &error);
+        let failed = failed(file);
         let bytes = fs::read(place.path().join(ANSWER)).map_err(failed)?;
         let Ok(Answer::Symbols(symbols)) = Answer::from_bytes(&bytes) else {
             return lost("it sent no symbols".to_owned());
@@ -81,6 +80,6 @@ impl Lab {
         fs::write(&part, symbols.deflated())
             .and_then(|()| fs::rename(&part, file))
             .map_err(failed)?;
-        Ok(Named::By(symbols.text().map_err(failed)?))
+        Ok(SymbolNames::Text(symbols.text().map_err(failed)?))
     }
 }

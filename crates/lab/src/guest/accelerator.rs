@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::cache::Cache;
-use crate::error::{Error, Kind, failed};
+use crate::error::{Error, failed};
 use crate::guest::boot::Ended;
 use crate::guest::command_line::Engine;
 use crate::guest::qemu::Qemu;
@@ -50,10 +50,10 @@ pub(crate) fn prove(
     let engine = match boots(Engine::Kvm)? {
         Ended::Off => Engine::Kvm,
         Ended::Lost(_) => Engine::Emulated,
-        Ended::Stopped => return Err(Error::new(Kind::Interrupted, "ended early")),
+        Ended::Stopped => return Err(Error::Interrupted),
     };
     let trial = Trial { boot_id, qemu: qemu.version.clone(), engine };
     let json = serde_json::to_vec(&trial).unwrap_or_default();
-    fs::write(&file, json).map_err(|error| failed(&file, &error))?;
+    fs::write(&file, json).map_err(failed(&file))?;
     Ok(engine)
 }

@@ -22,9 +22,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use units::Cpu;
 
-use crate::error::{Error, Kind, failed};
+use crate::error::{Error, failed};
 use crate::guest::command_line::{ANSWER, CONSOLE};
-use crate::guest::process_time::Spent;
+use crate::guest::process_time::ProcessTime;
 use crate::guest::qemu::Qemu;
 
 /// What QEMU itself says goes here, in the boot's folder.
@@ -87,7 +87,7 @@ pub(crate) struct Guest<'a> {
     process: Option<OwnedFd>,
     folder: &'a Path,
     state: State,
-    spent: Spent,
+    time: ProcessTime,
     /// What on its console ends it at once.
     last_words: Option<&'static str>,
 }
@@ -105,8 +105,7 @@ impl<'a> Guest<'a> {
         cpu: Option<Cpu>,
     ) -> Result<Self, Error> {
         let complaints = folder.join(COMPLAINTS);
-        let complaints =
-            File::create(&complaints).map_err(|error| failed(&complaints, &error))?;
+        let complaints = File::create(&complaints).map_err(failed(&complaints))?;
         let mut command = Command::new(&qemu.program);
         command.args(arguments).current_dir(folder);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(complaints);
@@ -114,14 +113,13 @@ impl<'a> Guest<'a> {
         if let Some(cpu) = cpu {
             isolate::take_turns(&mut command, cpu);
         }
-        let child = command.spawn().map_err(|error| {
-            let text = format!("{} does not start: {error}", qemu.program.display());
-            Error::new(Kind::Qemu, text)
-        })?;
+        let child = command
+            .spawn()
+            .map_err(|cause| Error::StartQemu { program: qemu.program.clone(), cause })?;
         let process = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).ok();
-        let spent = Spent::new(child.id());
+        let time = ProcessTime::new(child.id());
         let state = State::Booting;
-        Ok(Self { child, process, folder, state, spent, last_words: None })
+        Ok(Self { child, process, folder, state, time, last_words: None })
     }
 
     /// Ends it, too, when its kernel says that: it does nothing afterwards.
@@ -148,7 +146,7 @@ impl<'a> Guest<'a> {
             if stop.load(Ordering::Relaxed) {
                 return End::Stopped;
             }
-            self.spent.look();
+            self.time.look();
             self.advance();
             if let Some(why) = self.overdue(deadlines) {
                 return End::Overdue(why);
@@ -177,7 +175,7 @@ impl<'a> Guest<'a> {
         };
         if now != self.state {
             self.state = now;
-            self.spent.reset();
+            self.time.reset();
         }
     }
 
@@ -197,7 +195,7 @@ impl<'a> Guest<'a> {
             State::Working => (deadlines.work, "the agent did not answer"),
             State::Leaving => (deadlines.leave, "it answered but did not power off"),
         };
-        let (ran, slept) = self.spent.ran_and_slept();
+        let (ran, slept) = self.time.ran_and_slept();
         let had = format!(
             "QEMU used {:.1} s of CPU time, and slept for {:.1} s",
             ran.as_secs_f64(),
@@ -209,7 +207,7 @@ impl<'a> Guest<'a> {
             return Some(format!("{what} within {allowed} ({had}); hint: {more}"));
         }
         let wall = allowed.saturating_mul(WALL);
-        (self.spent.wall() >= wall).then(|| {
+        (self.time.wall() >= wall).then(|| {
             let wall = length(wall);
             format!("{what} in {wall}: it was stopped or got almost no CPU ({had})")
         })
@@ -230,7 +228,7 @@ impl<'a> Guest<'a> {
             return End::Failed(text);
         }
         let complaints = fs::read(self.folder.join(COMPLAINTS)).unwrap_or_default();
-        End::Failed(told(status, &String::from_utf8_lossy(&complaints)))
+        End::Failed(exit_text(status, &String::from_utf8_lossy(&complaints)))
     }
 
     fn is_full(&self, file: &str) -> bool {
@@ -255,7 +253,7 @@ fn length(time: Duration) -> String {
 }
 
 /// How QEMU failed, with the last thing it said, without its own name.
-fn told(status: ExitStatus, complaints: &str) -> String {
+fn exit_text(status: ExitStatus, complaints: &str) -> String {
     let ended = match status.code() {
         Some(code) => format!("QEMU ended with exit code {code}"),
         None => format!("QEMU was ended by signal {}", status.signal().unwrap_or(0)),
@@ -289,10 +287,16 @@ mod tests {
         let failed = |status| ExitStatus::from_raw(status);
         let said = "warning: x\nqemu-system-x86_64: unable to find CPU model 'x'\n\n";
         let why = "QEMU ended with exit code 1: unable to find CPU model 'x'";
-        assert_eq!(told(failed(1 << 8), said), why);
+        assert_eq!(exit_text(failed(1 << 8), said), why);
         let why = "QEMU was ended by signal 9, and did not say why";
-        assert_eq!(told(failed(9), ""), why);
-        assert_eq!(told(failed(2 << 8), "qemu: a"), "QEMU ended with exit code 2: a");
-        assert_eq!(told(failed(2 << 8), "a: b"), "QEMU ended with exit code 2: a: b");
+        assert_eq!(exit_text(failed(9), ""), why);
+        assert_eq!(
+            exit_text(failed(2 << 8), "qemu: a"),
+            "QEMU ended with exit code 2: a"
+        );
+        assert_eq!(
+            exit_text(failed(2 << 8), "a: b"),
+            "QEMU ended with exit code 2: a: b"
+        );
     }
 }

@@ -42,8 +42,8 @@ pub(crate) fn qemu(
     with_counter: bool,
 ) -> Vec<String> {
     let Machine { kind, cpu, cpus, memory_mib } = &request.machine;
-    let mut words = Words::default();
-    words.add(
+    let mut arguments = QemuArguments::default();
+    arguments.add(
         "-machine",
         match kind {
             MachineKind::Pc => "pc",
@@ -52,44 +52,45 @@ pub(crate) fn qemu(
     );
     match engine {
         Engine::Counted => {
-            words.add("-accel", "tcg");
-            words.add("-icount", "shift=0,sleep=off");
-            words.add("-rtc", "clock=vm,base=2020-01-01");
-            words.add("-seed", "1");
+            arguments.add("-accel", "tcg");
+            arguments.add("-icount", "shift=0,sleep=off");
+            arguments.add("-rtc", "clock=vm,base=2020-01-01");
+            arguments.add("-seed", "1");
         }
-        Engine::Emulated => words.add("-accel", "tcg"),
-        Engine::Kvm => words.add("-accel", "kvm"),
+        Engine::Emulated => arguments.add("-accel", "tcg"),
+        Engine::Kvm => arguments.add("-accel", "kvm"),
     }
-    words.add("-cpu", cpu);
-    words.add("-smp", &cpus.to_string());
-    words.add("-m", &memory_mib.to_string());
-    words.add("-display", "none");
+    arguments.add("-cpu", cpu);
+    arguments.add("-smp", &cpus.to_string());
+    arguments.add("-m", &memory_mib.to_string());
+    arguments.add("-display", "none");
     // No network, no disks, nothing of the host's but these two files to write to.
-    words.alone("-nodefaults");
-    words.alone("-no-user-config");
-    words.alone("-no-reboot");
-    words.add("-serial", &format!("file:{CONSOLE}"));
-    words.exit(exit);
+    arguments.alone("-nodefaults");
+    arguments.alone("-no-user-config");
+    arguments.alone("-no-reboot");
+    arguments.add("-serial", &format!("file:{CONSOLE}"));
+    arguments.exit(exit);
     if with_counter {
-        words.add("-plugin", &format!("./{COUNTER},symbols={SYMBOLS},output={COUNTS}"));
+        arguments
+            .add("-plugin", &format!("./{COUNTER},symbols={SYMBOLS},output={COUNTS}"));
     }
-    words.add("-kernel", KERNEL);
-    words.add("-initrd", INITRD);
-    words.add("-append", &kernel(request));
-    words.0
+    arguments.add("-kernel", KERNEL);
+    arguments.add("-initrd", INITRD);
+    arguments.add("-append", &kernel(request));
+    arguments.0
 }
 
 /// QEMU's arguments for a machine of nothing, which ends as soon as the counter has been
 /// loaded, or could not be.
 pub(crate) fn probe() -> Vec<String> {
-    let mut words = Words::default();
-    words.add("-machine", "none");
-    words.add("-accel", "tcg");
-    words.add("-display", "none");
-    words.alone("-nodefaults");
-    words.alone("-no-user-config");
-    words.add("-plugin", &format!("./{COUNTER},probe=on"));
-    words.0
+    let mut arguments = QemuArguments::default();
+    arguments.add("-machine", "none");
+    arguments.add("-accel", "tcg");
+    arguments.add("-display", "none");
+    arguments.alone("-nodefaults");
+    arguments.alone("-no-user-config");
+    arguments.add("-plugin", &format!("./{COUNTER},probe=on"));
+    arguments.0
 }
 
 /// What makes a kernel say little.
@@ -122,9 +123,9 @@ fn kernel(request: &Request) -> String {
 }
 
 #[derive(Default)]
-struct Words(Vec<String>);
+struct QemuArguments(Vec<String>);
 
-impl Words {
+impl QemuArguments {
     fn alone(&mut self, option: &str) {
         self.0.push(option.to_owned());
     }

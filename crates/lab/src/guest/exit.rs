@@ -9,6 +9,7 @@
 
 use facts::{CommandLine, Config};
 
+use crate::error::NoExit;
 use crate::guest::request::Request;
 
 /// Where a setting locks a kernel down.
@@ -36,14 +37,13 @@ pub(crate) enum Exit {
 ///
 /// # Errors
 /// Why there is none.
-pub(crate) fn choose(config: Option<&Config>, request: &Request) -> Result<Exit, String> {
-    let Some(why) = closed(config, request) else { return Ok(Exit::Port) };
+pub(crate) fn choose(config: Option<&Config>, request: &Request) -> Result<Exit, NoExit> {
+    let Some(closed) = closed(config, request) else { return Ok(Exit::Port) };
     let ports = config.map(|config| config.value(SERIAL_PORTS).unwrap_or("0"));
     match ports.map(|ports| ports.parse::<u32>().unwrap_or(0)) {
-        Some(ports @ (0 | 1)) => Err(format!(
-            "its answer cannot leave the guest: {why}, and with \
-             CONFIG_{SERIAL_PORTS}={ports} it has no second serial port"
-        )),
+        Some(ports @ (0 | 1)) => {
+            Err(NoExit { closed, option: format!("CONFIG_{SERIAL_PORTS}"), ports })
+        }
         _ => Ok(Exit::Serial),
     }
 }
@@ -129,13 +129,14 @@ mod tests {
         let four = "CONFIG_SERIAL_8250_RUNTIME_UARTS=4\n";
         assert_eq!(choose(Some(&lean(four)), &request("")), Ok(Exit::Serial));
         for (ports, number) in [("", 0), ("CONFIG_SERIAL_8250_RUNTIME_UARTS=1\n", 1)] {
-            let why = choose(Some(&lean(ports)), &request("")).unwrap_err();
+            let why = choose(Some(&lean(ports)), &request("")).unwrap_err().to_string();
             assert!(why.contains("neither CONFIG_X86_IOPL_IOPERM nor"), "{why}");
             let option = format!("CONFIG_SERIAL_8250_RUNTIME_UARTS={number}");
             assert!(why.contains(&option), "{why}");
         }
         let single = config(&USUAL.replace("UARTS=4", "UARTS=1"));
-        let why = choose(Some(&single), &request("lockdown=integrity")).unwrap_err();
+        let why = choose(Some(&single), &request("lockdown=integrity"));
+        let why = why.unwrap_err().to_string();
         assert!(why.contains("lockdown=integrity keeps programs from"), "{why}");
     }
 }

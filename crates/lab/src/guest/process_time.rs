@@ -25,7 +25,7 @@ const TICK_MS: u64 = 10;
 
 /// The time that a process has had since this was made or reset.
 #[derive(Debug)]
-pub(crate) struct Spent {
+pub(crate) struct ProcessTime {
     process: PathBuf,
     /// The CPU time and the wall time of the last look.
     last: (Duration, Instant),
@@ -34,7 +34,7 @@ pub(crate) struct Spent {
     slept: Duration,
 }
 
-impl Spent {
+impl ProcessTime {
     /// Begins to count for that process.
     pub(crate) fn new(pid: u32) -> Self {
         let (process, now) = (PathBuf::from(format!("/proc/{pid}")), Instant::now());
@@ -120,10 +120,10 @@ mod tests {
         child.wait().unwrap();
     }
 
-    fn look_until(spent: &mut Spent, done: impl Fn(&Spent) -> bool) {
-        while !done(spent) {
+    fn look_until(time: &mut ProcessTime, done: impl Fn(&ProcessTime) -> bool) {
+        while !done(time) {
             thread::sleep(LOOK);
-            spent.look();
+            time.look();
         }
     }
 
@@ -143,14 +143,14 @@ mod tests {
     fn spinning() {
         let child = shell("while :; do :; done");
         // Until it spins it reads its program from a disk, or waits for a lock.
-        let mut spent = Spent::new(child.id());
-        look_until(&mut spent, |spent| spent.ran > Duration::from_millis(50));
-        spent.reset();
-        let before = usage(&spent.process).unwrap().cpu;
-        look_until(&mut spent, |spent| spent.ran >= Duration::from_millis(200));
-        let after = usage(&spent.process).unwrap().cpu;
-        assert_eq!(spent.slept, Duration::ZERO);
-        assert!(spent.ran <= after - before + Duration::from_millis(50), "{spent:?}");
+        let mut time = ProcessTime::new(child.id());
+        look_until(&mut time, |time| time.ran > Duration::from_millis(50));
+        time.reset();
+        let before = usage(&time.process).unwrap().cpu;
+        look_until(&mut time, |time| time.ran >= Duration::from_millis(200));
+        let after = usage(&time.process).unwrap().cpu;
+        assert_eq!(time.slept, Duration::ZERO);
+        assert!(time.ran <= after - before + Duration::from_millis(50), "{time:?}");
         end(child);
     }
 
@@ -159,9 +159,9 @@ mod tests {
     #[test]
     fn sleeping() {
         let child = shell("exec sleep 1000");
-        let mut spent = Spent::new(child.id());
-        look_until(&mut spent, |spent| spent.slept >= Duration::from_millis(200));
-        assert!(spent.slept <= spent.wall(), "{spent:?}");
+        let mut time = ProcessTime::new(child.id());
+        look_until(&mut time, |time| time.slept >= Duration::from_millis(200));
+        assert!(time.slept <= time.wall(), "{time:?}");
         end(child);
     }
 
@@ -184,15 +184,15 @@ mod tests {
         while state(child.id()) != 'T' {
             thread::sleep(LOOK);
         }
-        let mut spent = Spent::new(child.id());
+        let mut time = ProcessTime::new(child.id());
         (0..40).for_each(|_| {
             thread::sleep(LOOK);
-            spent.look();
+            time.look();
         });
-        assert_eq!(spent.ran_and_slept(), (Duration::ZERO, Duration::ZERO));
-        assert!(spent.wall() >= LOOK * 40);
+        assert_eq!(time.ran_and_slept(), (Duration::ZERO, Duration::ZERO));
+        assert!(time.wall() >= LOOK * 40);
         signal("-CONT");
-        look_until(&mut spent, |spent| !spent.ran.is_zero());
+        look_until(&mut time, |time| !time.ran.is_zero());
         end(child);
     }
 }

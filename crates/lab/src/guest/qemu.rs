@@ -10,7 +10,8 @@ use std::process::Command;
 use experiments::Plan;
 use recording::Mode;
 
-use crate::error::{Error, Kind};
+use crate::error::{Error, WithPackage};
+use crate::installation::given;
 
 /// The program that emulates x86-64 machines.
 const PROGRAM: &str = "qemu-system-x86_64";
@@ -18,9 +19,6 @@ const PROGRAM: &str = "qemu-system-x86_64";
 const VARIABLE: &str = "NOISEFLOOR_QEMU";
 /// The first version that is known to start several CPUs in exact mode.
 const SEVERAL_CPUS: u32 = 10;
-/// What to install.
-pub(crate) const PACKAGE: &str = "install the package qemu-system-x86 (Debian, Ubuntu; on Debian 12 from backports), \
-     qemu-system-x86-core (Fedora) or qemu-x86 (SUSE)";
 
 /// A QEMU.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,13 +36,13 @@ impl Qemu {
     /// # Errors
     /// `Kind::Qemu` where there is none; names the package.
     pub fn find() -> Result<Self, Error> {
-        let program = std::env::var_os(VARIABLE).filter(|name| !name.is_empty());
+        let program = given(VARIABLE);
         let program = program.map_or(PROGRAM.into(), |name| from_anywhere(name.into()));
-        let output =
-            Command::new(&program).arg("--version").output().map_err(|error| {
-                let text = format!("no QEMU: {}: {error}; {PACKAGE}", program.display());
-                Error::new(Kind::Qemu, text)
-            })?;
+        let output = Command::new(&program).arg("--version").output();
+        let output = output.map_err(|cause| Error::NoQemu {
+            program: program.clone(),
+            cause: WithPackage(cause),
+        })?;
         Self::parse(&program, &String::from_utf8_lossy(&output.stdout))
     }
 
@@ -54,12 +52,11 @@ impl Qemu {
         let version = line.strip_prefix("QEMU emulator version ").map(str::trim);
         let major = version.and_then(|v| v.split('.').next()?.parse().ok());
         let (Some(version), Some(major)) = (version, major) else {
-            let said = match line {
-                "" => "--version says nothing".to_owned(),
-                line => format!("it says '{line}'"),
+            let output = match line {
+                "" => "--version prints nothing".to_owned(),
+                line => format!("--version prints '{line}'"),
             };
-            let text = format!("{} is no QEMU: {said}", program.display());
-            return Err(Error::new(Kind::Qemu, text));
+            return Err(Error::NotQemu { program: program.to_owned(), output });
         };
         Ok(Self { program: program.to_owned(), version: version.to_owned(), major })
     }
@@ -71,14 +68,8 @@ impl Qemu {
     pub fn refuse(&self, plan: &Plan) -> Result<(), Error> {
         let cpus = plan.machine.cpus;
         if plan.mode == Mode::Exact && cpus > 1 && self.major < SEVERAL_CPUS {
-            let Self { version, .. } = self;
-            let text = format!(
-                "{} needs {cpus} CPUs, and QEMU {version} hangs in exact mode with more \
-                 than one, QEMU {SEVERAL_CPUS} does not: {PACKAGE}, or use one CPU: \
-                 --set cpus=1",
-                plan.name
-            );
-            return Err(Error::new(Kind::Qemu, text));
+            let (cell, version) = (plan.name.clone(), self.version.clone());
+            return Err(Error::SeveralCpus { cell, cpus, version, works: SEVERAL_CPUS });
         }
         Ok(())
     }
@@ -95,6 +86,7 @@ fn from_anywhere(program: PathBuf) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Kind;
     use crate::guest::request::plan;
 
     fn parse(text: &str) -> Result<Qemu, Error> {
@@ -118,9 +110,9 @@ mod tests {
         let qemu =
             |version| parse(&format!("QEMU emulator version {version}\n")).unwrap();
         let (old, new) = (qemu("7.2.19"), qemu("10.0.2"));
-        assert_eq!(old.refuse(&plan(Mode::Exact, 1)), Ok(()));
-        assert_eq!(old.refuse(&plan(Mode::Timed, 2)), Ok(()));
-        assert_eq!(new.refuse(&plan(Mode::Exact, 8)), Ok(()));
+        assert!(old.refuse(&plan(Mode::Exact, 1)).is_ok());
+        assert!(old.refuse(&plan(Mode::Timed, 2)).is_ok());
+        assert!(new.refuse(&plan(Mode::Exact, 8)).is_ok());
         let told = old.refuse(&plan(Mode::Exact, 2)).unwrap_err().to_string();
         assert!(told.starts_with("p idle needs 2 CPUs, and QEMU 7.2.19 hangs"), "{told}");
         assert!(told.contains("backports") && told.ends_with("--set cpus=1"), "{told}");
@@ -141,6 +133,6 @@ mod tests {
     fn no_qemu() {
         assert_eq!(parse("busybox 1.36").unwrap_err().kind(), Kind::Qemu);
         let told = parse("").unwrap_err().to_string();
-        assert_eq!(told, "qemu is no QEMU: --version says nothing");
+        assert_eq!(told, "failed to use qemu as QEMU: --version prints nothing");
     }
 }

@@ -1,4 +1,4 @@
-//! Turns: QEMU's own threads are kept from racing.
+//! ThreadOrdering: QEMU's own threads are kept from racing.
 //!
 //! In instruction-counted time QEMU runs all CPUs of a guest in one thread; another one
 //! lets the clock jump while they are all idle, and is woken at each timer that expires.
@@ -12,22 +12,22 @@
 //! machine.
 
 use isolate::Berth;
-use units::CpuSet;
+use units::{CpuSet, chain};
 
 /// The CPUs on which QEMU takes turns, or why its threads cannot be ordered.
 #[derive(Debug)]
-pub(crate) struct Turns(Result<CpuSet, String>);
+pub(crate) struct ThreadOrdering(Result<CpuSet, isolate::Error>);
 
-impl Turns {
+impl ThreadOrdering {
     /// The CPUs that this process may run on, where it may order threads.
     pub(crate) fn find() -> Self {
         let allowed = isolate::may_take_turns().and_then(|()| isolate::allowed());
-        Self(allowed.map_err(|error| units::chain(&error)))
+        Self(allowed)
     }
 
     /// Why threads cannot be ordered, where they cannot.
     pub(crate) fn refusal(&self) -> Option<String> {
-        self.0.as_ref().err().cloned()
+        self.0.as_ref().err().map(|error| chain(error))
     }
 
     /// A CPU for a boot, until that ends.
@@ -44,16 +44,16 @@ mod tests {
     /// or that the reason why not is the kernel's own.
     #[test]
     fn cpus_or_a_reason() {
-        let turns = Turns::find();
+        let ordering = ThreadOrdering::find();
         match isolate::may_take_turns() {
             Ok(()) => {
-                let berth = turns.take().unwrap();
+                let berth = ordering.take().unwrap();
                 assert!(isolate::allowed().unwrap().contains(berth.cpu));
-                assert_eq!(turns.refusal(), None);
+                assert_eq!(ordering.refusal(), None);
             }
             Err(why) => {
-                assert_eq!(turns.refusal(), Some(why.to_string()));
-                assert!(turns.take().is_none());
+                assert_eq!(ordering.refusal(), Some(chain(&why)));
+                assert!(ordering.take().is_none());
             }
         }
     }
