@@ -5,10 +5,10 @@ use std::sync::OnceLock;
 
 use facts::{Facts, Root};
 use measure::caller_gaps;
-use stats::{CpuNoiseSummary, LostInput, MeanwhileInput, NoiseInput, NoiseSummary};
+use stats::CpuNoiseSummary;
 use units::{Nanos, Span};
 
-use crate::code::{Failure, NF_NOTHING, NF_OK, NF_SYSTEM};
+use crate::code::{Failure, NF_NOTHING, NF_OK};
 use crate::guard::guard;
 use crate::handle::Shelf;
 use crate::layout::{self, Growing, null};
@@ -85,7 +85,7 @@ pub unsafe extern "C" fn nf_measure(
         let threshold = (threshold_ns != 0).then(|| Nanos::from_nanos(threshold_ns));
         let found = caller_gaps(Nanos::from_nanos(duration_ns), threshold, facts())?;
         // SAFETY: it is not null, and the caller's promise.
-        unsafe { layout::put(gaps, GAPS.put(Seen::of(found)?)) };
+        unsafe { layout::put(gaps, GAPS.put(Seen::of(found))) };
         Ok(NF_OK)
     })
 }
@@ -189,34 +189,15 @@ pub extern "C" fn nf_gaps_free(gaps: *mut Gaps) -> c_int {
 }
 
 impl Seen {
-    fn of(found: measure::CallerGaps) -> Result<Self, Failure> {
+    fn of(found: measure::CallerGaps) -> Self {
         let noise = &found.noise;
-        let lost = noise.lost.map(|lost| LostInput {
-            since: lost.since_ns,
-            gaps: lost.gaps,
-            ns: lost.ns,
-            max: lost.max_ns,
-        });
-        let input = NoiseInput {
-            cpu: noise.cpu,
-            elapsed: noise.elapsed_ns,
-            loop_pass: noise.loop_ns,
-            threshold: Some(found.threshold),
-            gaps: &noise.gaps,
-            lost,
-            shares: None,
-            losses: &[],
-            steal: None,
-            meanwhile: MeanwhileInput::default(),
-        };
-        let none = || Failure::new(NF_SYSTEM, "nothing was summarised");
-        let whole = NoiseSummary::of(&[input]).cpus.pop().ok_or_else(none)?;
+        let whole = CpuNoiseSummary::of(found.threshold, noise);
         let summary = summary(&whole, found.threshold, &found.noise);
         let mut sorted: Vec<Nanos> = noise.gaps.iter().map(|gap| gap.length).collect();
         sorted.sort_unstable();
         let doubts: Vec<&str> =
             found.doubts.iter().map(|doubt| doubt.text.as_str()).collect();
-        Ok(Self { summary, sorted, doubts: doubts.join("\n"), gaps: found.noise.gaps })
+        Self { summary, sorted, doubts: doubts.join("\n"), gaps: found.noise.gaps }
     }
 }
 

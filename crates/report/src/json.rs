@@ -6,10 +6,13 @@
 use facts::Facts;
 use recording::{Body, Doubt, FORMAT, Recording};
 use serde::Serialize;
+use stats::{
+    CallsSummary, CheckSummary, JitterSummary, LatencySummary, NohzStressSummary,
+    NohzTestSummary, NoiseSummary, RunSummary, TicksSummary, WakersSummary,
+};
 
 use crate::findings::{Finding, findings};
 use crate::slices_summary::slices_summary;
-use crate::summary;
 
 #[derive(Serialize)]
 struct Measured<'a, Spec, Summary, Series> {
@@ -52,45 +55,45 @@ pub fn json(
 ) -> Result<String, serde_json::Error> {
     match &recording.body {
         Body::Noise { spec, series } => {
-            let summary = summary::noise_summary(series);
+            let summary = NoiseSummary::of(series);
             object(recording, spec, summary, with_series.then_some(series))
         }
         Body::Ticks { spec, series } => {
-            let summary = summary::ticks_summary(series);
+            let summary = TicksSummary::of(&series.samples);
             object(recording, spec, summary, with_series.then_some(series))
         }
         Body::Check { spec, series } => {
-            let summary = summary::check_summary(series);
+            let summary = CheckSummary::of(series);
             let findings = findings(&recording.facts, &summary);
             let judged = Judged { summary, findings };
             object(recording, spec, judged, with_series.then_some(series))
         }
         Body::Calls { spec, series } => {
-            let summary = summary::calls_summary(spec, series);
+            let summary = CallsSummary::of(spec, series);
             object(recording, spec, summary, with_series.then_some(series))
         }
         Body::Latency { spec, series } => {
-            let summary = summary::latency_summary(spec, series);
+            let summary = LatencySummary::of(spec, series);
             object(recording, spec, summary, with_series.then_some(series))
         }
         Body::Run { spec, series } => {
-            let summary = summary::run_summary(spec, series);
+            let summary = RunSummary::of(spec, series);
             object(recording, spec, summary, with_series.then_some(series))
         }
         Body::Wakers { spec, series } => {
-            let summary = summary::wakers_summary(spec, series);
+            let summary = WakersSummary::of(spec.top, series);
             object(recording, spec, summary, with_series.then_some(series))
         }
         Body::NohzTest { spec, series } => {
-            let summary = summary::nohz_test_summary(spec, series);
+            let summary = NohzTestSummary::of(spec, series);
             object(recording, spec, summary, with_series.then_some(series))
         }
         Body::NohzStress { spec, series } => {
-            let summary = summary::nohz_stress_summary(spec, series);
+            let summary = NohzStressSummary::of(spec, series);
             object(recording, spec, summary, with_series.then_some(series))
         }
         Body::Jitter { spec, series } => {
-            let summary = summary::jitter_summary(spec, series);
+            let summary = JitterSummary::of(spec, series);
             object(recording, spec, summary, with_series.then_some(series))
         }
         Body::Slices { spec, series } => {

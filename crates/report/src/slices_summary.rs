@@ -3,15 +3,14 @@
 use facts::Facts;
 use recording::{
     CpuSwitches, End, LooseEnd, SlicesSample, SlicesSeries, SlicesSpec, SlicesTurn, Step,
-    Stretch, Switches, WakersSpec,
+    Stretch, Switches,
 };
 use stats::{
     SliceEnd, SlicesInput, SlicesSampleInput, SlicesSummary, SlicesTaskInput,
-    SlicesTurnInput, StretchInput, TaskTimeInput,
+    SlicesTurnInput, StretchInput, TaskTimeInput, WakersSummary,
 };
 
 use crate::slices_tasks;
-use crate::summary::wakers_summary;
 
 /// So many of those that woke up are told.
 const WAKERS: u32 = 6;
@@ -42,15 +41,7 @@ pub fn slices_summary(
         stretches: switches.map(|switches| stretches(switches, &names)),
         tick: facts.tick.hz.get().map(|hz| hz.period()),
     });
-    let wakers = series.wakers.as_ref().map(|wakers| {
-        let spec = WakersSpec {
-            cpus: Some(spec.cpus.clone()),
-            duration_ns: wakers.elapsed_ns,
-            top: WAKERS,
-            process: None,
-        };
-        wakers_summary(&spec, wakers)
-    });
+    let wakers = series.wakers.as_ref().map(|wakers| WakersSummary::of(WAKERS, wakers));
     SlicesSummary { source, wakers, ..summary }
 }
 
