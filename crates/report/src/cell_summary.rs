@@ -18,7 +18,6 @@ use stats::{
 };
 use units::{Cpu, CpuSet, Nanos, Span, TscHz};
 
-use crate::slices_summary::slices_summary;
 use crate::typical::stacks;
 
 /// What a cell found; `None` for a lost one.
@@ -73,7 +72,11 @@ fn exact_summary(answer: &Answer) -> Option<CellSummary> {
             Some(CellSummary::NohzCost(nohz_cost(spec, series, counts?)))
         }
         Body::Slices { spec, series } => {
-            let found = slices_summary(&answer.recording.facts, spec, series);
+            let found = SlicesSummary::of(
+                answer.recording.facts.tick.hz.get().copied(),
+                spec,
+                series,
+            );
             Some(CellSummary::SlicesCost(slices_cost(found, counts?)))
         }
         _ => None,
@@ -93,9 +96,11 @@ fn ordinary_summary(recording: &Recording) -> Option<CellSummary> {
         Body::NohzTest { spec, series } => {
             CellSummary::Nohz(NohzTestSummary::of(spec, series))
         }
-        Body::Slices { spec, series } => {
-            CellSummary::Slices(slices_summary(&recording.facts, spec, series))
-        }
+        Body::Slices { spec, series } => CellSummary::Slices(SlicesSummary::of(
+            recording.facts.tick.hz.get().copied(),
+            spec,
+            series,
+        )),
         // No guest is asked for anything else.
         _ => return None,
     };

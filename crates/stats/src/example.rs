@@ -1,7 +1,9 @@
 //! Small recordings, for tests.
 
 use recording::{
-    Blamed, CpuNoise, Culprit, CulpritKind, Meanwhile, NoiseSeries, Share, Source, Thread,
+    Blamed, CpuNoise, CpuSwitches, Culprit, CulpritKind, Meanwhile, NoiseSeries, Policy,
+    Role, Share, SlicesSeries, SlicesSpec, SlicesTask, SlicesTurn, Source, Step,
+    StepSetting, SwitchedTask, Switches, Thread,
 };
 use units::{Cpu, Nanos, Span, TscHz};
 
@@ -58,4 +60,46 @@ pub(crate) fn noise(source: Option<Source>, cpus: Vec<CpuNoise>) -> NoiseSeries 
         threshold_ns: Nanos::from_nanos(100),
         cpus,
     }
+}
+
+/// Two spinners and a sleeper on one CPU, without and with `A=off`.
+pub(crate) fn slices(
+    turns: Vec<SlicesTurn>,
+    switches: Option<Switches>,
+) -> (SlicesSpec, SlicesSeries) {
+    let setting = StepSetting { name: "A".to_owned(), value: "off".to_owned() };
+    let spec = SlicesSpec {
+        spinners: 2,
+        asking: None,
+        sleepers: 1,
+        sleep_ns: Nanos::from_millis(1),
+        burst_ns: Nanos::ZERO,
+        duration_ns: Nanos::from_secs(1),
+        cpus: "0".parse().unwrap(),
+        pinned: false,
+        nice: 0,
+        policy: Policy::Other,
+        steps: vec![Step { settings: vec![setting] }],
+        turns: 1,
+        sample_ns: None,
+        phases: None,
+    };
+    let task = |(pid, name, role): (u32, &str, Role)| SlicesTask {
+        pid,
+        name: name.to_owned(),
+        role,
+        cpu: None,
+    };
+    let (spinner, sleeper) = (Role::Spinner, Role::Sleeper);
+    let tasks = [(1, "spin/0", spinner), (2, "spin/1", spinner), (3, "sleep/0", sleeper)];
+    let tasks = tasks.map(task).to_vec();
+    let began_ns = Nanos::ZERO;
+    (spec, SlicesSeries { began_ns, tasks, turns, switches, wakers: None })
+}
+
+/// What ran on CPUs; the tasks by their numbers and names.
+pub(crate) fn switches(tasks: &[(u32, &str)], cpus: Vec<CpuSwitches>) -> Switches {
+    let task = |&(tid, name): &(u32, &str)| SwitchedTask { tid, name: name.to_owned() };
+    let tasks = tasks.iter().map(task).collect();
+    Switches { source: Source::Bpf, tasks, cpus }
 }

@@ -30,14 +30,9 @@ mod phase;
 mod quantile;
 mod renames;
 mod run;
-mod slice_bins;
 mod slices;
-mod slices_classic;
-mod slices_cost;
-mod slices_input;
-mod slices_picture;
-mod slices_window;
 mod steal;
+mod summary;
 mod tick_back;
 mod tick_kinds;
 mod ticks;
@@ -74,24 +69,13 @@ pub use period::Period;
 pub use phase::{EntryKind, PROGRAM, PhaseEntry, PhaseExplanation};
 pub use quantile::quantile;
 pub use run::{EndedSummary, Interruption, InterruptionsSummary, Part, RunSummary};
-pub use slice_bins::SliceBin;
 pub use slices::{
-    Ender, SliceLengths, SlicesSummary, StepSlices, StepSummary, TaskSummary, TurnsOff,
-};
-pub use slices_classic::ClassicLine;
-pub use slices_cost::{SleepersCost, SlicesCost};
-pub use slices_input::{
-    SliceEnd, SlicesInput, SlicesSampleInput, SlicesTaskInput, SlicesTurnInput,
-    StretchInput, TaskTimeInput,
-};
-pub use slices_picture::{
-    PictureRole, PictureStep, PictureSwitches, PictureTask, PictureTurnInput,
-    SlicesPicture, SlicesPictureInput,
-};
-pub use slices_window::{
-    PictureCpuInput, PictureRow, PictureStretch, PictureStretchInput,
+    ClassicLine, Ender, PictureRole, PictureRow, PictureStep, PictureStretch,
+    PictureSwitches, PictureTask, SleepersCost, SliceBin, SliceLengths, SlicesCost,
+    SlicesPicture, SlicesSummary, StepSlices, StepSummary, TaskSummary, TurnsOff,
 };
 pub use steal::StealSummary;
+pub use summary::Summary;
 pub use tick_back::{TickCause, TickCauseKind, TickReturnSummary, TickThread};
 pub use tick_kinds::{KindDifference, KindInput, TickKind, TickKinds};
 pub use ticks::{CpuTicksSummary, TicksSummary};
