@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_int};
 use ffi::code::{self, NF_NOTHING, NF_OK, NF_SYSTEM, NF_USAGE};
 use ffi::{Failure, guard};
 use measure::caller_gaps;
-use stats::{CpuNoiseSummary, LostInput, MeanwhileInput, NoiseInput, NoiseSummary};
+use stats::CpuNoiseSummary;
 use units::{Nanos, Span};
 
 use crate::handle::Handles;
@@ -78,7 +78,7 @@ pub unsafe extern "C" fn nf_measure(
         let duration = Nanos::from_nanos(duration_ns);
         let found = caller_gaps(duration, threshold, ffi::facts()).map_err(failure)?;
         // SAFETY: it is not null, and the caller guarantees the rest.
-        unsafe { layout::put(gaps, GAPS.put(Measured::new(found)?)) };
+        unsafe { layout::put(gaps, GAPS.put(Measured::new(found))) };
         Ok(NF_OK)
     })
 }
@@ -182,34 +182,15 @@ pub extern "C" fn nf_gaps_free(gaps: *mut Gaps) -> c_int {
 }
 
 impl Measured {
-    fn new(found: measure::CallerGaps) -> Result<Self, Failure> {
+    fn new(found: measure::CallerGaps) -> Self {
         let noise = &found.noise;
-        let lost = noise.lost.map(|lost| LostInput {
-            since: lost.since_ns,
-            gaps: lost.gaps,
-            ns: lost.ns,
-            max: lost.max_ns,
-        });
-        let input = NoiseInput {
-            cpu: noise.cpu,
-            elapsed: noise.elapsed_ns,
-            loop_pass: noise.loop_ns,
-            threshold: Some(found.threshold),
-            gaps: &noise.gaps,
-            lost,
-            shares: None,
-            losses: &[],
-            steal: None,
-            meanwhile: MeanwhileInput::default(),
-        };
-        let none = || Failure::new(NF_SYSTEM, "the measurement has no CPU");
-        let whole = NoiseSummary::of(&[input]).cpus.pop().ok_or_else(none)?;
+        let whole = CpuNoiseSummary::of(found.threshold, noise);
         let summary = summary(&whole, found.threshold, &found.noise);
         let mut sorted: Vec<Nanos> = noise.gaps.iter().map(|gap| gap.length).collect();
         sorted.sort_unstable();
         let doubts: Vec<&str> =
             found.doubts.iter().map(|doubt| doubt.text.as_str()).collect();
-        Ok(Self { summary, sorted, doubts: doubts.join("\n"), gaps: found.noise.gaps })
+        Self { summary, sorted, doubts: doubts.join("\n"), gaps: found.noise.gaps }
     }
 }
 

@@ -5,7 +5,6 @@ use units::{Nanos, Span};
 
 use crate::culprits::kind_word;
 use crate::number;
-use crate::summary::kind;
 use crate::table::{Side, Table};
 
 /// What came so long before the gap is told, too.
@@ -46,7 +45,7 @@ fn table(blamed: &Blamed, gap: Span) -> Option<String> {
             table.row(line(gap, gap, "", "the gap begins"));
         }
         let Some(culprit) = blamed.culprits.get(event.culprit) else { continue };
-        table.row(line(event.span, gap, kind_word(kind(culprit.kind)), &culprit.name));
+        table.row(line(event.span, gap, kind_word(culprit.kind), &culprit.name));
     }
     if let Some(gap) = begins {
         table.row(line(gap, gap, "", "the gap begins"));

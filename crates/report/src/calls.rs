@@ -7,7 +7,6 @@ use stats::CallsSummary;
 use crate::doubts::doubts;
 use crate::number;
 use crate::paragraph::paragraph;
-use crate::summary::calls_summary;
 use crate::table::{Side, Table, aligned};
 
 /// The width of the column of names.
@@ -25,7 +24,7 @@ pub(crate) fn calls_text(
         spec.cpu
     );
     let mut text = paragraph("", &title) + "\n";
-    text.push_str(&times(&calls_summary(spec, series)));
+    text.push_str(&times(&CallsSummary::of(spec, series)));
     text.push('\n');
     for seen in &series.calls {
         let name = aligned(seen.call.name(), NAME, Side::Left);

@@ -11,17 +11,13 @@ use recording::{
     Recording, TickSample, TicksSeries, What,
 };
 use stats::{
-    CallCosts, CellSummary, CountsInput, CpuWork, EntryInput, GapsInput, IdleCost,
-    IdleInput, KindInput, NohzCost, SlicesCost, SlicesSummary, Spread, TickCost,
-    TickKinds, is_timer_entry,
+    CallCosts, CallsSummary, CellSummary, CheckSummary, CountsInput, CpuWork, Culprit,
+    EntryInput, GapsInput, IdleCost, IdleInput, KindInput, NohzCost, NohzTestSummary,
+    NoiseSummary, SlicesCost, SlicesSummary, Spread, TickCost, TickKinds, TicksSummary,
+    is_timer_entry,
 };
 use units::{Cpu, CpuSet, Nanos, Span, TscHz};
 
-use crate::slices_summary::slices_summary;
-use crate::summary::{
-    busy_culprits, calls_summary, check_summary, nohz_test_summary, noise_summary,
-    ticks_summary,
-};
 use crate::typical::stacks;
 
 /// What a cell found; `None` for a lost one.
@@ -76,7 +72,11 @@ fn exact_summary(answer: &Answer) -> Option<CellSummary> {
             Some(CellSummary::NohzCost(nohz_cost(spec, series, counts?)))
         }
         Body::Slices { spec, series } => {
-            let found = slices_summary(&answer.recording.facts, spec, series);
+            let found = SlicesSummary::of(
+                answer.recording.facts.tick.hz.get().copied(),
+                spec,
+                series,
+            );
             Some(CellSummary::SlicesCost(slices_cost(found, counts?)))
         }
         _ => None,
@@ -85,16 +85,22 @@ fn exact_summary(answer: &Answer) -> Option<CellSummary> {
 
 fn ordinary_summary(recording: &Recording) -> Option<CellSummary> {
     let summary = match &recording.body {
-        Body::Noise { series, .. } => CellSummary::Noise(noise_summary(series)),
-        Body::Ticks { series, .. } => CellSummary::Ticks(ticks_summary(series)),
-        Body::Calls { spec, series } => CellSummary::Calls(calls_summary(spec, series)),
-        Body::Check { series, .. } => CellSummary::Check(check_summary(series)),
+        Body::Noise { series, .. } => CellSummary::Noise(NoiseSummary::of(series)),
+        Body::Ticks { series, .. } => {
+            CellSummary::Ticks(TicksSummary::of(&series.samples))
+        }
+        Body::Calls { spec, series } => {
+            CellSummary::Calls(CallsSummary::of(spec, series))
+        }
+        Body::Check { series, .. } => CellSummary::Check(CheckSummary::of(series)),
         Body::NohzTest { spec, series } => {
-            CellSummary::Nohz(nohz_test_summary(spec, series))
+            CellSummary::Nohz(NohzTestSummary::of(spec, series))
         }
-        Body::Slices { spec, series } => {
-            CellSummary::Slices(slices_summary(&recording.facts, spec, series))
-        }
+        Body::Slices { spec, series } => CellSummary::Slices(SlicesSummary::of(
+            recording.facts.tick.hz.get().copied(),
+            spec,
+            series,
+        )),
         // No guest is asked for anything else.
         _ => return None,
     };
@@ -119,7 +125,7 @@ fn tick_cost(answer: &Answer, series: &NoiseSeries, counts: Option<&Counts>) -> 
     };
     let kinds = ticks.map(of_all);
     let is_blamed = clock.is_some() && series.source.is_some();
-    let culprits = is_blamed.then(|| noise_summary(series).culprits);
+    let culprits = is_blamed.then(|| NoiseSummary::of(series).culprits);
     TickCost { kinds, culprits: culprits.unwrap_or_default(), ..cost }
 }
 
@@ -166,7 +172,7 @@ fn idle_cost(answer: &Answer, series: &TicksSeries, counts: &Counts) -> Option<I
     let cpus: CpuSet = cost.cpus.iter().map(|cpu| cpu.cpu).collect();
     let ticks = cost.tick_kernel_instructions.count();
     let kinds = TickKinds::of(ticks, kinds(answer, &cpus, &[Level::User, Level::Kernel]));
-    Some(IdleCost { kinds, culprits: busy_culprits(series), ..cost })
+    Some(IdleCost { kinds, culprits: Culprit::of_busy(series), ..cost })
 }
 
 /// The kinds of timer interrupts that were kept: those of these CPUs that interrupted this.
@@ -194,7 +200,7 @@ fn nohz_cost(spec: &NohzSpec, series: &NohzSeries, counts: &Counts) -> NohzCost 
         CpuWork::of(&cpus.map(counts_input).collect::<Vec<_>>(), span)
     };
     let stay = series.stay.as_ref().map(|stay| stay.span_ns);
-    let test = nohz_test_summary(spec, series);
+    let test = NohzTestSummary::of(spec, series);
     let mut tries = series.tries.iter().zip(&counts.phases).rev();
     let told = tries.find(|(tried, _)| Some(tried.wait_ns) == test.wait_ns);
     NohzCost {

@@ -10,7 +10,6 @@ use crate::doubts::doubts;
 use crate::findings::{Action, findings};
 use crate::number;
 use crate::paragraph::paragraph;
-use crate::summary::check_summary;
 use crate::table::{Side, Table, aligned};
 use crate::tick_words;
 use crate::value::{hypervisor, preemption};
@@ -27,7 +26,7 @@ pub(crate) fn check_text(
     spec: &CheckSpec,
     series: &CheckSeries,
 ) -> String {
-    let summary = check_summary(series);
+    let summary = CheckSummary::of(series);
     let facts = &recording.facts;
     let mut text = verdict(&summary.verdict);
     text.push('\n');

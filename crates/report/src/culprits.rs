@@ -1,7 +1,7 @@
 //! Who took it: a table of the culprits, CPU by CPU and of all together.
 
-use recording::{NoiseSeries, Source};
-use stats::{CpuNoiseSummary, Culprit, CulpritKind, NoiseSummary};
+use recording::{CulpritKind, NoiseSeries, Source};
+use stats::{CpuNoiseSummary, Culprit, NoiseSummary};
 
 use crate::number;
 use crate::paragraph::paragraph;
@@ -125,7 +125,7 @@ fn part(culprit: &Culprit) -> String {
 
 /// A culprit's name in so many columns; of a thread its number and priority are never cut.
 pub(crate) fn name(culprit: &Culprit, width: usize) -> String {
-    let Some(thread) = culprit.thread else { return cut(&culprit.name, width) };
+    let Some(thread) = &culprit.thread else { return cut(&culprit.name, width) };
     let who = format!(" ({}{})", thread.tid, class(thread.prio));
     cut(&culprit.name, width.saturating_sub(who.len())) + &who
 }

@@ -1,6 +1,7 @@
 //! Where interrupts' time lies in their gaps: before, between and after their tracepoints.
 
-use stats::{Culprit, CulpritKind, NoiseSummary};
+use recording::CulpritKind;
+use stats::{Culprit, NoiseSummary};
 use units::Nanos;
 
 use crate::culprits::{NAME, kind_word, name};

@@ -5,8 +5,9 @@
 //! cause, the text says "probably". What took each gap, `/proc` cannot tell.
 
 use facts::{Facts, Why};
+use recording::CulpritKind;
 use serde::Serialize;
-use stats::{CheckSummary, CpuNoiseSummary, Culprit, CulpritKind, LineSummary};
+use stats::{CheckSummary, CpuNoiseSummary, Culprit, LineSummary};
 use units::{Cpu, CpuSet, Nanos, Ppm};
 
 use crate::culprits;
@@ -460,12 +461,11 @@ mod tests {
     use recording::{Body, CpuNoise, CulpritKind as Kind};
 
     use super::*;
-    use crate::check_summary;
     use crate::example::{self, GUEST, METAL, MUTE};
 
     fn found(recording: &recording::Recording) -> Vec<Finding> {
         let Body::Check { series, .. } = &recording.body else { return Vec::new() };
-        findings(&recording.facts, &check_summary(series))
+        findings(&recording.facts, &CheckSummary::of(series))
     }
 
     fn finding(recording: &recording::Recording, code: &str) -> String {

@@ -8,20 +8,17 @@
 use std::fmt::Write;
 
 use recording::{JitterSeries, JitterSpec};
-use stats::Percentiles;
-
-use crate::summary::jitter_input;
+use stats::{Percentiles, jitters};
 
 /// A line for each test: its number, counted from 1, and its jitter.
 pub fn jitter_list(spec: &JitterSpec, series: &JitterSeries) -> String {
-    let jitters = jitter_input(spec, series).jitters();
-    let lines = (1_u64..).zip(jitters);
+    let lines = (1_u64..).zip(jitters(spec, series));
     lines.map(|(test, jitter)| format!("{test:>10} {jitter:>10}\n")).collect()
 }
 
 /// The distribution of the tests' jitters, in HdrHistogram's percentile text.
 pub fn jitter_hgrm(spec: &JitterSpec, series: &JitterSeries) -> String {
-    hgrm(&Percentiles::of(jitter_input(spec, series).jitters()))
+    hgrm(&Percentiles::of(jitters(spec, series)))
 }
 
 fn hgrm(found: &Percentiles) -> String {

@@ -13,7 +13,6 @@ use crate::doubts::doubts;
 use crate::meanwhile::meanwhile_table;
 use crate::number;
 use crate::paragraph::paragraph;
-use crate::summary::jitter_summary;
 use crate::table::{Side, Table, aligned};
 use crate::tick_words;
 
@@ -151,7 +150,7 @@ pub fn jitter_close(
     series: &JitterSeries,
     reasons: &[Doubt],
 ) -> String {
-    let summary = jitter_summary(spec, series);
+    let summary = JitterSummary::of(spec, series);
     let unit = match summary.unit {
         LengthUnit::Ns => String::new(),
         LengthUnit::Ticks => {

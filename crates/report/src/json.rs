@@ -6,20 +6,19 @@
 use facts::Facts;
 use recording::{Body, Doubt, FORMAT, Recording};
 use serde::Serialize;
+use stats::Summary;
 
 use crate::findings::{Finding, findings};
-use crate::slices_summary::slices_summary;
-use crate::summary;
 
 #[derive(Serialize)]
-struct Measured<'a, Spec, Summary, Series> {
+struct Measured<'a, Spec, Series> {
     format: u32,
     kind: &'a str,
     taken: &'a str,
     tool: &'a str,
     facts: &'a Facts,
     spec: &'a Spec,
-    summary: Summary,
+    summary: &'a Judged,
     #[serde(skip_serializing_if = "Option::is_none")]
     series: Option<&'a Series>,
     doubts: &'a [Doubt],
@@ -38,8 +37,10 @@ struct FactsOnly<'a> {
 #[derive(Serialize)]
 struct Judged {
     #[serde(flatten)]
-    summary: stats::CheckSummary,
-    findings: Vec<Finding>,
+    summary: Summary,
+    /// Of `check`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    findings: Option<Vec<Finding>>,
 }
 
 /// A recording as one JSON object, with its raw series only if asked for.
@@ -50,54 +51,25 @@ pub fn json(
     recording: &Recording,
     with_series: bool,
 ) -> Result<String, serde_json::Error> {
-    match &recording.body {
-        Body::Noise { spec, series } => {
-            let summary = summary::noise_summary(series);
-            object(recording, spec, summary, with_series.then_some(series))
-        }
-        Body::Ticks { spec, series } => {
-            let summary = summary::ticks_summary(series);
-            object(recording, spec, summary, with_series.then_some(series))
-        }
-        Body::Check { spec, series } => {
-            let summary = summary::check_summary(series);
-            let findings = findings(&recording.facts, &summary);
-            let judged = Judged { summary, findings };
-            object(recording, spec, judged, with_series.then_some(series))
-        }
-        Body::Calls { spec, series } => {
-            let summary = summary::calls_summary(spec, series);
-            object(recording, spec, summary, with_series.then_some(series))
-        }
-        Body::Latency { spec, series } => {
-            let summary = summary::latency_summary(spec, series);
-            object(recording, spec, summary, with_series.then_some(series))
-        }
-        Body::Run { spec, series } => {
-            let summary = summary::run_summary(spec, series);
-            object(recording, spec, summary, with_series.then_some(series))
-        }
-        Body::Wakers { spec, series } => {
-            let summary = summary::wakers_summary(spec, series);
-            object(recording, spec, summary, with_series.then_some(series))
-        }
-        Body::NohzTest { spec, series } => {
-            let summary = summary::nohz_test_summary(spec, series);
-            object(recording, spec, summary, with_series.then_some(series))
-        }
-        Body::NohzStress { spec, series } => {
-            let summary = summary::nohz_stress_summary(spec, series);
-            object(recording, spec, summary, with_series.then_some(series))
-        }
-        Body::Jitter { spec, series } => {
-            let summary = summary::jitter_summary(spec, series);
-            object(recording, spec, summary, with_series.then_some(series))
-        }
-        Body::Slices { spec, series } => {
-            let summary = slices_summary(&recording.facts, spec, series);
-            object(recording, spec, summary, with_series.then_some(series))
-        }
+    let summary = Summary::of(recording);
+    let findings = match &summary {
+        Summary::Check(check) => Some(findings(&recording.facts, check)),
+        _ => None,
+    };
+    let judged = Judged { summary, findings };
+    macro_rules! object {
+        ($($kind:ident),*) => {
+            match &recording.body {
+                $(Body::$kind { spec, series } => {
+                    object(recording, spec, &judged, with_series.then_some(series))
+                })*
+            }
+        };
     }
+    object!(
+        Noise, Ticks, Check, Calls, Latency, Run, Wakers, NohzTest, NohzStress, Jitter,
+        Slices
+    )
 }
 
 /// Facts as one JSON object; `taken` and `tool` are those of a recording made now.
@@ -114,10 +86,10 @@ pub fn facts_json(
     serde_json::to_string_pretty(&object)
 }
 
-fn object<Spec: Serialize, Summary: Serialize, Series: Serialize>(
+fn object<Spec: Serialize, Series: Serialize>(
     recording: &Recording,
     spec: &Spec,
-    summary: Summary,
+    summary: &Judged,
     series: Option<&Series>,
 ) -> Result<String, serde_json::Error> {
     serde_json::to_string_pretty(&Measured {

@@ -14,7 +14,6 @@ use crate::doubts::doubts;
 use crate::idle_states::idle_states;
 use crate::number;
 use crate::paragraph::paragraph;
-use crate::summary::latency_summary;
 use crate::table::{Side, Table};
 use crate::tick_words::{self, cpus};
 
@@ -29,7 +28,7 @@ pub(crate) fn latency_text(
     series: &LatencySeries,
     reasons: &[Doubt],
 ) -> String {
-    let summary = latency_summary(spec, series);
+    let summary = LatencySummary::of(spec, series);
     let shown = latest(&summary);
     let mut text = paragraph("", &title(spec, &summary)) + "\n";
     text.push_str(&table(&shown));

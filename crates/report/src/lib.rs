@@ -61,11 +61,8 @@ mod slices_example;
 mod slices_page;
 mod slices_picture;
 mod slices_rows;
-mod slices_summary;
 mod slices_tables;
-mod slices_tasks;
 mod steal;
-mod summary;
 mod table;
 mod text;
 mod tick_back;
@@ -105,12 +102,6 @@ pub use phase::{WholePhase, phase_json, phase_svg, phase_text};
 pub use slices::slices_classic;
 pub use slices_page::slices_html;
 pub use slices_picture::slices_svg;
-pub use slices_summary::slices_summary;
-pub use summary::{
-    calls_summary, check_summary, jitter_summary, latency_summary, nohz_stress_summary,
-    nohz_test_summary, noise_summary, run_summary, sample_summary, ticks_summary,
-    wakers_summary,
-};
 pub use text::text;
 pub use ticks::{ticks_close, ticks_header, ticks_sample};
 pub use trace::trace;

@@ -1,10 +1,9 @@
 //! Limits that were exceeded, in words.
 
 use recording::{Body, Recording};
-use stats::{Excess, Limits};
+use stats::{Excess, LatencySummary, Limits, NoiseSummary};
 
 use crate::number;
-use crate::summary::{latency_summary, noise_summary};
 
 /// One line for each CPU and limit that it exceeds; none for a recording that the limits are
 /// not about.
@@ -13,10 +12,11 @@ pub fn exceeded(recording: &Recording, limits: &Limits) -> Vec<String> {
         return Vec::new();
     }
     let excesses = match &recording.body {
-        Body::Noise { series, .. } => limits.exceeded(&noise_summary(series)),
-        Body::Check { series, .. } => limits.exceeded(&noise_summary(&series.noise)),
+        Body::Noise { series, .. } => limits.exceeded(&NoiseSummary::of(series)),
+        Body::Check { series, .. } => limits.exceeded(&NoiseSummary::of(&series.noise)),
         Body::Latency { spec, series } => {
-            let late = limits.late.map(|l| latency_summary(spec, series).later_than(l));
+            let late =
+                limits.late.map(|l| LatencySummary::of(spec, series).later_than(l));
             late.unwrap_or_default()
         }
         _ => return Vec::new(),

@@ -2,13 +2,14 @@
 //! what came nevertheless, and what keeps it.
 
 use recording::{Doubt, NohzSeries, NohzSpec};
-use stats::{KeptBySummary, MeanwhileSummary, NohzTestSummary, OtherThread};
+use stats::{
+    KeptBySummary, MeanwhileSummary, NohzStressSummary, NohzTestSummary, OtherThread,
+};
 use units::{Cpu, printable};
 
 use crate::doubts::doubts;
 use crate::number;
 use crate::paragraph::paragraph;
-use crate::summary::{nohz_stress_summary, nohz_test_summary};
 use crate::table::{Side, Table};
 use crate::tick_back::brought_back;
 
@@ -49,7 +50,7 @@ pub(crate) fn nohz_test_text(
     series: &NohzSeries,
     reasons: &[Doubt],
 ) -> String {
-    let summary = nohz_test_summary(spec, series);
+    let summary = NohzTestSummary::of(spec, series);
     let cpu = summary.cpu;
     let wait = number::known(summary.wait_ns, number::duration);
     let left = match (summary.forced, summary.left) {
@@ -92,7 +93,7 @@ pub(crate) fn nohz_stress_text(
     series: &NohzSeries,
     reasons: &[Doubt],
 ) -> String {
-    let summary = nohz_stress_summary(spec, series);
+    let summary = NohzStressSummary::of(spec, series);
     let (cpu, time) = (summary.cpu, number::duration(summary.elapsed_ns));
     let tries = often(summary.tries);
     let outcome = match (summary.failures, summary.tries) {

@@ -13,7 +13,6 @@ use crate::meanwhile::meanwhile_of_worst;
 use crate::number;
 use crate::paragraph::paragraph;
 use crate::periods::eventless;
-use crate::summary::noise_summary;
 use crate::table::{Side, Table};
 use crate::tick_words::cpus;
 use crate::worst::{left_out, worst};
@@ -28,7 +27,7 @@ pub(crate) fn noise_text(
     series: &NoiseSeries,
     reasons: &[Doubt],
 ) -> String {
-    let summary = noise_summary(series);
+    let summary = NoiseSummary::of(series);
     let shown = worst(&summary, LISTED, WORST);
     let mut text = intro(spec, series, &summary);
     text.push_str(&loss_table(&shown));

@@ -1,6 +1,7 @@
 //! What takes a CPU's time periodically, in words; and the lengths of gaps without any event.
 
-use stats::{CpuNoiseSummary, Culprit, CulpritKind, NoiseSummary, Period};
+use recording::CulpritKind;
+use stats::{CpuNoiseSummary, Culprit, NoiseSummary, Period};
 
 use crate::culprits::{CPUS, kind_word, name};
 use crate::number;
@@ -110,7 +111,6 @@ mod tests {
 
     use super::*;
     use crate::example::{self, GUEST};
-    use crate::summary::noise_summary;
 
     /// Check that it is said with period and share when unexplained time comes every 10 ms in a guest,
     /// and that gaps without an event are listed by length.
@@ -134,7 +134,7 @@ mod tests {
             });
             cpu.gaps.push(Span { start, length });
         }
-        let summary = noise_summary(series);
+        let summary = NoiseSummary::of(series);
         let said = periods(&summary);
         let said = said.replace('\n', " ");
         let words = "CPU 0, unexplained: 100 % of its time in gaps every 10.000 ms (the period of a 100 Hz timer on the host).";

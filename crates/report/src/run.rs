@@ -9,7 +9,6 @@ use crate::culprits::{self, kind_word, source_words};
 use crate::doubts::doubts;
 use crate::number;
 use crate::paragraph::paragraph;
-use crate::summary::run_summary;
 use crate::table::{Side, Table, cut};
 
 /// Lines of interrupts; rarer ones are left to JSON.
@@ -25,7 +24,7 @@ const LISTED: usize = 12;
 
 /// All of `run`.
 pub(crate) fn run_text(spec: &RunSpec, series: &RunSeries, reasons: &[Doubt]) -> String {
-    let summary = run_summary(spec, series);
+    let summary = RunSummary::of(spec, series);
     let mut text = paragraph("", &title(spec, series)) + "\n";
     text.push_str(&usage(&summary));
     text.push_str(&interrupts(&summary));

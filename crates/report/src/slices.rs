@@ -5,10 +5,8 @@
 use std::fmt::Write;
 
 use facts::Facts;
-use recording::{Doubt, Policy, Recording, SlicesSeries, SlicesSpec};
-use stats::{
-    ClassicLine, Ender, SliceEnd, SlicesSummary, StepSlices, StepSummary, TaskSummary,
-};
+use recording::{Doubt, End, Policy, Recording, SlicesSeries, SlicesSpec};
+use stats::{ClassicLine, Ender, SlicesSummary, StepSlices, StepSummary, TaskSummary};
 use units::{Nanos, Ppm};
 
 use crate::culprits::source_words;
@@ -16,7 +14,6 @@ use crate::doubts::doubts;
 use crate::fit::fitted;
 use crate::number;
 use crate::paragraph::paragraph;
-use crate::slices_summary::slices_summary;
 use crate::table::{Side, Table, cut};
 use crate::tick_words::cpus;
 use crate::wakers::table as wakers_table;
@@ -40,7 +37,7 @@ pub(crate) fn slices_text(
     series: &SlicesSeries,
     reasons: &[Doubt],
 ) -> String {
-    let summary = slices_summary(facts, spec, series);
+    let summary = SlicesSummary::of(facts.tick.hz.get().copied(), spec, series);
     let mut text = paragraph("", &title(spec, &summary)) + "\n";
     text.push_str(&fitted(8..=40, |name| steps(&summary, name)));
     text.push('\n');
@@ -205,11 +202,11 @@ fn ender(ender: &Ender) -> String {
     let part = number::known(ender.part_ppm, number::share);
     let by = ender.by.as_deref().unwrap_or("somebody");
     match ender.end {
-        SliceEnd::Tick => format!("ticks {part}"),
-        SliceEnd::Wakeup => format!("wake-ups of {by} {part}"),
-        SliceEnd::Yield => format!("yields {part}"),
-        SliceEnd::Sleep => format!("sleeps {part}"),
-        SliceEnd::Other => format!("something else, then {by}, {part}"),
+        End::Tick => format!("ticks {part}"),
+        End::Wakeup => format!("wake-ups of {by} {part}"),
+        End::Yield => format!("yields {part}"),
+        End::Sleep => format!("sleeps {part}"),
+        End::Other => format!("something else, then {by}, {part}"),
     }
 }
 
@@ -262,7 +259,7 @@ fn task_table(summary: &SlicesSummary, tasks: &[&TaskSummary], name: usize) -> S
 
 /// What parts of its slices ended how, and by whom most.
 fn ends(task: &TaskSummary, name: usize) -> [String; 5] {
-    let part = |is: &dyn Fn(SliceEnd) -> bool| {
+    let part = |is: &dyn Fn(End) -> bool| {
         let parts = task.enders.iter().filter(|ender| is(ender.end));
         let parts: Vec<f64> =
             parts.filter_map(|ender| ender.part_ppm).map(Ppm::get).collect();
@@ -273,10 +270,10 @@ fn ends(task: &TaskSummary, name: usize) -> [String; 5] {
     };
     let by = task.enders.iter().find_map(|ender| ender.by.as_deref());
     [
-        part(&|end| end == SliceEnd::Tick),
-        part(&|end| end == SliceEnd::Wakeup),
-        part(&|end| end == SliceEnd::Yield),
-        part(&|end| matches!(end, SliceEnd::Sleep | SliceEnd::Other)),
+        part(&|end| end == End::Tick),
+        part(&|end| end == End::Wakeup),
+        part(&|end| end == End::Yield),
+        part(&|end| matches!(end, End::Sleep | End::Other)),
         number::any(by, |by| cut(by, name)),
     ]
 }
@@ -295,7 +292,7 @@ pub fn slices_classic(recording: &Recording) -> String {
     let recording::Body::Slices { spec, series } = &recording.body else {
         return String::new();
     };
-    let summary = slices_summary(&recording.facts, spec, series);
+    let summary = SlicesSummary::of(recording.facts.tick.hz.get().copied(), spec, series);
     let mut text = String::new();
     for line in &summary.classic {
         let ClassicLine { avg_slice_ms, utime_us, slice_ns, cpu_ns, wall_ns } = line;

@@ -8,7 +8,7 @@ use facts::Facts;
 use recording::{SlicesSeries, SlicesSpec};
 use stats::SlicesPicture;
 
-use crate::slices_picture::{asked, machine, slices_picture, step_figures, svg};
+use crate::slices_picture::{asked, machine, step_figures, svg};
 use crate::xml::escaped;
 
 const STYLE: &str = include_str!("slices_page.css");
@@ -27,7 +27,7 @@ const UNWATCHED: &str = "A slice is how long a spinner, a task that uses all the
 
 /// The picture as a page.
 pub fn slices_html(facts: &Facts, spec: &SlicesSpec, series: &SlicesSeries) -> String {
-    let picture = slices_picture(spec, series);
+    let picture = SlicesPicture::of(spec, series);
     let how = if picture.lost.is_some() { WATCHED } else { UNWATCHED };
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\

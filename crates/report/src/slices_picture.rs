@@ -6,27 +6,18 @@
 //! drawn. `slices_page` is the same with its numbers as a page.
 
 use facts::Facts;
-use recording::{
-    Policy, Role, SlicesSeries, SlicesSpec, SlicesTurn, Stretch, SwitchedTask, Switches,
-};
-use stats::{
-    PictureCpuInput, PictureRole, PictureStep, PictureStretchInput, PictureTask,
-    PictureTurnInput, SlicesPicture, SlicesPictureInput,
-};
-use units::{Nanos, Span};
+use recording::{Policy, SlicesSeries, SlicesSpec};
+use stats::{PictureStep, SlicesPicture};
+use units::Nanos;
 
 use crate::number;
 use crate::sheet::{LEFT, Sheet, WIDTH, px, rect};
 use crate::slices_bars::{histograms, means};
 use crate::slices_rows::{Rows, SHADES, mark};
-use crate::slices_summary::{slice_end, step_words};
-use crate::slices_tasks;
 use crate::table::cut;
 use crate::tick_words::{self, cpus};
 use crate::xml::escaped;
 
-/// How much is shown of each step.
-const WINDOW: Nanos = Nanos::from_millis(50);
 /// So many rows are drawn of all steps together, and of one step, but one of each at least.
 const ROWS: [usize; 2] = [24, 8];
 /// So many stretches are drawn one by one.
@@ -39,7 +30,7 @@ const STYLE: &str = include_str!("slices_picture.css");
 
 /// The picture as an SVG file.
 pub fn slices_svg(facts: &Facts, spec: &SlicesSpec, series: &SlicesSeries) -> String {
-    let picture = slices_picture(spec, series);
+    let picture = SlicesPicture::of(spec, series);
     format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}", svg(facts, spec, &picture))
 }
 
@@ -233,81 +224,18 @@ fn foot(sheet: &mut Sheet, picture: &SlicesPicture) {
     }
 }
 
-/// What a picture of that shows.
-pub(crate) fn slices_picture(spec: &SlicesSpec, series: &SlicesSeries) -> SlicesPicture {
-    let as_found = std::iter::once("as found".to_owned());
-    let switches = series.switches.as_ref();
-    SlicesPicture::of(&SlicesPictureInput {
-        steps: as_found.chain(spec.steps.iter().map(step_words)).collect(),
-        turns: series.turns.iter().filter_map(|turn| turn_input(series, turn)).collect(),
-        tasks: switches.map_or_else(Vec::new, |seen| tasks(spec, series, seen)),
-        cpus: switches.map(cpu_inputs),
-        window: WINDOW,
-    })
-}
-
-/// None of a turn without a sample.
-fn turn_input(series: &SlicesSeries, turn: &SlicesTurn) -> Option<PictureTurnInput> {
-    let (first, last) = (turn.samples.first()?, turn.samples.last()?);
-    let end = last.start_ns + last.wall_ns;
-    let is_spinner =
-        |at: usize| series.tasks.get(at).is_some_and(|task| task.role == Role::Spinner);
-    let times = turn.samples.iter().flat_map(|sample| sample.tasks.iter().enumerate());
-    let spun = || times.clone().filter(|(at, _)| is_spinner(*at)).map(|(_, time)| time);
-    Some(PictureTurnInput {
-        step: usize::try_from(turn.step).ok()?,
-        span: Span { start: first.start_ns, length: end.saturating_sub(first.start_ns) },
-        wall: turn.samples.iter().map(|sample| sample.wall_ns).sum(),
-        used: spun().map(|time| time.cpu_ns).sum(),
-        preempted: spun().map(|time| time.involuntary).fold(0, u64::saturating_add),
-    })
-}
-
-/// What the tasks that ran are.
-fn tasks(spec: &SlicesSpec, series: &SlicesSeries, seen: &Switches) -> Vec<PictureTask> {
-    let places = slices_tasks::measured(spec, series, seen);
-    let names = slices_tasks::names(series, seen, &places);
-    let each = if spec.pinned { spec.cpus.len().max(1) } else { 1 };
-    let task = |((task, place), name): ((&SwitchedTask, Option<usize>), String)| {
-        let role = match place.map(|at| series.tasks[at].role) {
-            _ if task.tid == 0 => PictureRole::Idle,
-            Some(Role::Spinner) => PictureRole::Spinner,
-            Some(Role::Sleeper) => PictureRole::Sleeper,
-            None => PictureRole::Other,
-        };
-        // Of tasks that stay on CPUs in turns, those on the same one follow each other.
-        let shade =
-            place.map_or(0, |at| at / each + if each > 1 { at % each } else { 0 });
-        PictureTask { name, role, shade }
-    };
-    seen.tasks.iter().zip(places).zip(names).map(task).collect()
-}
-
-fn cpu_inputs(seen: &Switches) -> Vec<PictureCpuInput> {
-    let stretch = |stretch: &Stretch| {
-        Some(PictureStretchInput {
-            span: Span { start: stretch.start_ns, length: stretch.ns },
-            task: usize::try_from(stretch.task).ok()?,
-            end: slice_end(stretch.end),
-        })
-    };
-    let cpu = |cpu: &recording::CpuSwitches| PictureCpuInput {
-        cpu: cpu.cpu,
-        stretches: cpu.stretches.iter().filter_map(stretch).collect(),
-        lost: cpu.lost,
-    };
-    seen.cpus.iter().map(cpu).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
+    use stats::SlicesSummary;
+    use units::Nanos;
+
     use super::*;
     use crate::example::{GUEST, facts};
     use crate::slices_example::{dense, holes, large, unwatched, woken};
+    use crate::slices_html;
     use crate::xml::checked::check_xml;
-    use crate::{slices_html, slices_summary};
 
     fn drawn((spec, series): &(SlicesSpec, SlicesSeries)) -> String {
         let svg = slices_svg(&facts(GUEST), spec, series);
@@ -405,8 +333,8 @@ mod tests {
     #[test]
     fn as_in_the_summary() {
         for (spec, series) in [woken(), holes(), unwatched(), dense()] {
-            let summary = slices_summary(&facts(GUEST), &spec, &series);
-            let picture = slices_picture(&spec, &series);
+            let summary = SlicesSummary::of(None, &spec, &series);
+            let picture = SlicesPicture::of(&spec, &series);
             let changed = summary.steps.iter().map(|step| &step.found);
             let steps: Vec<_> = std::iter::once(&summary.found).chain(changed).collect();
             assert_eq!(steps.len(), picture.steps.len());
@@ -448,7 +376,7 @@ mod tests {
         let (mut spec, series) = large();
         spec.cpus = "0-8".parse().unwrap();
         spec.pinned = true;
-        let tasks = tasks(&spec, &series, series.switches.as_ref().unwrap());
+        let tasks = SlicesPicture::of(&spec, &series).tasks;
         let shades: Vec<usize> =
             tasks.iter().step_by(9).take(20).map(|task| task.shade % SHADES).collect();
         assert!(shades.windows(2).all(|pair| pair[0] != pair[1]), "{shades:?}");

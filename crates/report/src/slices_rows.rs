@@ -5,7 +5,8 @@
 //! row is hatched, and where a CPU was idle it is empty. A row of more stretches than a
 //! reader's browser likes has one path for each colour, and tells nothing when pointed at.
 
-use stats::{PictureRole, PictureRow, PictureStretch, PictureTask, SliceEnd};
+use recording::End;
+use stats::{PictureRole, PictureRow, PictureStretch, PictureTask};
 use units::{Nanos, Span};
 
 use crate::number;
@@ -153,14 +154,14 @@ impl Rows<'_> {
         let next = seen.next.map(named);
         let then = next.map_or_else(String::new, |next| format!("; then {next}"));
         let end = match (seen.end, next) {
-            (SliceEnd::Wakeup, Some(next)) => {
+            (End::Wakeup, Some(next)) => {
                 format!("preempted by {next}, which woke up")
             }
-            (SliceEnd::Wakeup, None) => "preempted by one that woke up".to_owned(),
-            (SliceEnd::Tick, _) => format!("had run long enough (tick){then}"),
-            (SliceEnd::Yield, _) => format!("let others go first{then}"),
-            (SliceEnd::Sleep, _) => format!("went to sleep{then}"),
-            (SliceEnd::Other, _) => format!("was made to go{then}"),
+            (End::Wakeup, None) => "preempted by one that woke up".to_owned(),
+            (End::Tick, _) => format!("had run long enough (tick){then}"),
+            (End::Yield, _) => format!("let others go first{then}"),
+            (End::Sleep, _) => format!("went to sleep{then}"),
+            (End::Other, _) => format!("was made to go{then}"),
         };
         format!("{}{before} ran {}: {end}", task.name, number::duration(seen.whole))
     }
@@ -223,7 +224,7 @@ mod tests {
         Rows { tasks, window: Nanos::from_micros(micros), most: 9 }
     }
 
-    fn seen(start: u64, ns: u64, end: SliceEnd) -> PictureStretch {
+    fn seen(start: u64, ns: u64, end: End) -> PictureStretch {
         let [start, whole] = [start, ns].map(Nanos::from_nanos);
         let span = Span { start, length: whole };
         PictureStretch { span, whole, task: 1, end, next: None, preempted: None }
@@ -247,8 +248,8 @@ mod tests {
     fn least_width() {
         let tasks = tasks();
         let place = |start| {
-            let [x, width] = rows(&tasks, 50_000)
-                .place(seen(start, 5, SliceEnd::Sleep).span, LEAST[0]);
+            let [x, width] =
+                rows(&tasks, 50_000).place(seen(start, 5, End::Sleep).span, LEAST[0]);
             [px(x), px(width)]
         };
         assert_eq!(place(0), ["0", "1.2"]);
@@ -259,7 +260,7 @@ mod tests {
     /// far as that is known.
     #[test]
     fn titles() {
-        use SliceEnd::{Other, Sleep, Tick, Wakeup, Yield};
+        use End::{Other, Sleep, Tick, Wakeup, Yield};
         let tasks = tasks();
         let told = |end, next, preempted| {
             let seen = PictureStretch { next, preempted, ..seen(0, 5_200, end) };

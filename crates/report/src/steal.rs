@@ -1,6 +1,7 @@
 //! What the hypervisor took, in words.
 
-use stats::{CulpritKind, NoiseSummary, StealSummary};
+use recording::CulpritKind;
+use stats::{NoiseSummary, StealSummary};
 
 use crate::culprits::CPUS;
 use crate::number;

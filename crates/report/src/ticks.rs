@@ -5,12 +5,11 @@
 
 use facts::Facts;
 use recording::{Doubt, TickSample, TicksSeries, TicksSpec};
-use stats::CpuTicksSummary;
+use stats::{CpuTicksSummary, TicksSummary};
 
 use crate::doubts::doubts;
 use crate::number;
 use crate::paragraph::paragraph;
-use crate::summary::{sample_summary, ticks_summary};
 use crate::table::{Side, aligned};
 use crate::tick_words::{self, Verdict, verdicts};
 
@@ -59,7 +58,7 @@ fn reference(facts: &Facts) -> String {
 
 /// The lines of one interval.
 pub fn ticks_sample(sample: &TickSample) -> String {
-    let summary = sample_summary(sample);
+    let summary = TicksSummary::of(std::slice::from_ref(sample));
     let time = aligned(&number::moment(sample.start_ns), TIME, Side::Right);
     if summary.cpus.len() <= COLUMNS {
         let cells = summary.cpus.iter().map(|cpu| {
@@ -110,7 +109,7 @@ fn most_ticking(
 
 /// The lines below the last interval: what the rates mean, and the doubts.
 pub fn ticks_close(facts: &Facts, series: &TicksSeries, reasons: &[Doubt]) -> String {
-    let summary = ticks_summary(series);
+    let summary = TicksSummary::of(&series.samples);
     let mut text = String::from("\n");
     for verdict in verdicts(facts, &summary.cpus) {
         text.push_str(&paragraph("", &sentence(facts, &verdict)));

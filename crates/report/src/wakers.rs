@@ -8,7 +8,6 @@ use crate::doubts::doubts;
 use crate::fit::fitted;
 use crate::number;
 use crate::paragraph::paragraph;
-use crate::summary::wakers_summary;
 use crate::table::{Side, Table, cut};
 use crate::tick_words::cpus;
 
@@ -21,7 +20,7 @@ pub(crate) fn wakers_text(
     series: &WakersSeries,
     reasons: &[Doubt],
 ) -> String {
-    let summary = wakers_summary(spec, series);
+    let summary = WakersSummary::of(spec.top, series);
     let mut text = paragraph("", &title(spec, &summary)) + "\n";
     if !summary.threads.is_empty() {
         text.push_str(&fitted(6..=15, |name| table(&summary, name)));

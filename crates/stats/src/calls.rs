@@ -4,19 +4,11 @@
 //! request and whatever interrupted it: the shortest is the request itself, the longest
 //! is what came between.
 
+use recording::{CallTimes, CallsSeries, CallsSpec};
 use serde::{Deserialize, Serialize};
 use units::{Cpu, Nanos};
 
 use crate::quantile::nearest_rank;
-
-/// What was seen of one request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CallInput<'a> {
-    /// The request's name: `getpid`.
-    pub name: &'a str,
-    /// From one repeat's start to the next one's, in order.
-    pub steps: &'a [Nanos],
-}
 
 /// How long the repeats took; null where there was none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,17 +45,17 @@ pub struct CallsSummary {
 
 impl CallsSummary {
     /// Summarises what was seen on that CPU, request by request.
-    pub fn of<'a>(cpu: Cpu, inputs: impl IntoIterator<Item = CallInput<'a>>) -> Self {
-        Self { cpu, calls: inputs.into_iter().map(CallSummary::of).collect() }
+    pub fn of(spec: &CallsSpec, series: &CallsSeries) -> Self {
+        Self { cpu: spec.cpu, calls: series.calls.iter().map(CallSummary::of).collect() }
     }
 }
 
 impl CallSummary {
-    fn of(input: CallInput<'_>) -> Self {
+    fn of(times: &CallTimes) -> Self {
         Self {
-            name: input.name.to_owned(),
-            repeats: u64::try_from(input.steps.len()).unwrap_or(u64::MAX),
-            step_ns: StepLengths::of(input.steps),
+            name: times.call.name().to_owned(),
+            repeats: u64::try_from(times.step_ns.len()).unwrap_or(u64::MAX),
+            step_ns: StepLengths::of(&times.step_ns),
         }
     }
 }
@@ -83,18 +75,27 @@ impl StepLengths {
 
 #[cfg(test)]
 mod tests {
+    use recording::Call;
+    use units::TscHz;
+
     use super::*;
 
-    fn summary(name: &str, steps: &[u64]) -> CallsSummary {
-        let steps: Vec<Nanos> =
-            steps.iter().map(|&step| Nanos::from_nanos(step)).collect();
-        CallsSummary::of(Cpu::new(3), [CallInput { name, steps: &steps }])
+    fn summary(call: Call, steps: &[u64]) -> CallsSummary {
+        let step_ns = steps.iter().map(|&step| Nanos::from_nanos(step)).collect();
+        let (cpu, calls) = (Cpu::new(3), vec![call]);
+        let spec = CallsSpec { cpu, calls, repeats: 4, phases: None };
+        let series = CallsSeries {
+            clock: "tsc".to_owned(),
+            clock_hz: TscHz::new(2_000_000_000).unwrap(),
+            calls: vec![CallTimes { call, step_ns }],
+        };
+        CallsSummary::of(&spec, &series)
     }
 
     /// Check the keys and the form of every value: this is the JSON contract.
     #[test]
     fn contract() {
-        let found = summary("getpid", &[70, 60, 9_000, 61]);
+        let found = summary(Call::Getpid, &[70, 60, 9_000, 61]);
         let expected = serde_json::json!({"cpu": 3, "calls": [{
             "name": "getpid", "repeats": 4,
             "step_ns": {"p50": 61, "p99": 9_000, "max": 9_000, "min": 60},
@@ -107,7 +108,7 @@ mod tests {
     /// Check that a request that was never made has no length, rather than none at all.
     #[test]
     fn no_repeats() {
-        let found = summary("fork", &[]).calls[0].clone();
+        let found = summary(Call::Fork, &[]).calls[0].clone();
         assert_eq!(found.repeats, 0);
         assert_eq!((found.step_ns.p50, found.step_ns.max), (None, None));
         assert_eq!((found.step_ns.p99, found.step_ns.min), (None, None));

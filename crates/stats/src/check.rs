@@ -1,5 +1,6 @@
 //! The summary of `check`: ticks while the tool rests, then noise on all CPUs at once.
 
+use recording::CheckSeries;
 use serde::{Deserialize, Serialize};
 
 use crate::{NoiseSummary, TicksSummary, Verdict};
@@ -13,4 +14,13 @@ pub struct CheckSummary {
     pub verdict: Verdict,
     /// Noise on all CPUs at once, and what `/proc` counted in the meantime.
     pub noise: NoiseSummary,
+}
+
+impl CheckSummary {
+    /// Summarises what was seen.
+    pub fn of(series: &CheckSeries) -> Self {
+        let noise = NoiseSummary::of(&series.noise);
+        let verdict = Verdict::of(&noise, &series.noise.cpus);
+        Self { rest: TicksSummary::of(&series.rest.samples), verdict, noise }
+    }
 }

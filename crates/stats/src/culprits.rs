@@ -7,58 +7,11 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use recording::{Blamed, CulpritKind, Share, Thread, ThreadOwner, TicksSeries};
 use serde::{Deserialize, Serialize};
 use units::{Nanos, Ppm, Span};
 
 use crate::period::Period;
-
-/// The kind of event a gap is blamed on.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum CulpritKind {
-    /// The timer interrupt.
-    Timer,
-    /// An interrupt from another CPU.
-    Ipi,
-    /// A device's interrupt.
-    Irq,
-    /// Work an interrupt left for after it.
-    Softirq,
-    /// An interrupt that cannot be held back.
-    Nmi,
-    /// Another thread.
-    Thread,
-    /// The hypervisor.
-    Steal,
-    /// No event is known that explains it.
-    Unexplained,
-}
-
-/// A thread that gaps are blamed on.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
-pub struct Thread {
-    /// Its number.
-    pub tid: u32,
-    /// Its process.
-    pub pid: u32,
-    /// The kernel's own priority: 0 to 98 real time, -1 deadline, 100 to 139 ordinary.
-    pub prio: i32,
-}
-
-/// Whose a thread is.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Owner {
-    /// The kernel.
-    Kernel,
-    /// A program: the name of the process.
-    Program(String),
-}
 
 /// An event, and the gaps blamed on it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -67,12 +20,10 @@ pub struct Culprit {
     pub kind: CulpritKind,
     /// Its name: an interrupt's, a thread's.
     pub name: String,
-    /// Of a thread, who it is: `tid`, `pid` and `prio` beside the other keys.
+    /// Of a thread, which one it is and whose: `tid`, `pid`, `prio` and, where it is known,
+    /// `owner` beside the other keys.
     #[serde(flatten)]
     pub thread: Option<Thread>,
-    /// Of a thread, whose it is; absent where that is not known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub owner: Option<Owner>,
     /// In how many gaps it had a share.
     pub gaps: u64,
     /// Its shares added up.
@@ -96,49 +47,10 @@ pub struct Culprit {
     pub period: Option<Period>,
 }
 
-/// What one culprit took of one gap.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ShareInput<'a> {
-    /// The gap's place in the list.
-    pub gap: usize,
-    /// What kind of event took it.
-    pub kind: CulpritKind,
-    /// Its name.
-    pub name: &'a str,
-    /// Of a thread, who it is.
-    pub thread: Option<Thread>,
-    /// Of a thread, whose it is, where that is known.
-    pub owner: Option<OwnerInput<'a>>,
-    /// What it took.
-    pub ns: Nanos,
-    /// What of that lay between its tracepoints.
-    pub inside: Nanos,
-    /// What of that lay before the gap's first event, where that is known.
-    pub entry: Option<Nanos>,
-}
-
-/// Whose a thread is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OwnerInput<'a> {
-    /// The kernel.
-    Kernel,
-    /// A program: the name of the process.
-    Program(&'a str),
-}
-
-impl From<OwnerInput<'_>> for Owner {
-    fn from(owner: OwnerInput<'_>) -> Self {
-        match owner {
-            OwnerInput::Kernel => Self::Kernel,
-            OwnerInput::Program(name) => Self::Program(name.to_owned()),
-        }
-    }
-}
-
 /// A culprit's shares added up, and where they lie in its gaps.
 #[derive(Debug, Clone, Copy)]
 struct Sum<'a> {
-    owner: Option<OwnerInput<'a>>,
+    owner: Option<&'a ThreadOwner>,
     taken: Taken,
     entry: Option<Nanos>,
     inside: Nanos,
@@ -159,15 +71,15 @@ impl<'a> Sum<'a> {
         Self { taken, ..Self::NONE }
     }
 
-    fn of(share: &ShareInput<'a>) -> Self {
+    fn of(share: &Share, culprit: &'a recording::Culprit) -> Self {
         let taken = Taken { gaps: 1, ns: share.ns, max: share.ns };
-        if [CulpritKind::Steal, CulpritKind::Unexplained].contains(&share.kind) {
+        if [CulpritKind::Steal, CulpritKind::Unexplained].contains(&culprit.kind) {
             return Self::whole(taken);
         }
-        let outside = share.ns.saturating_sub(share.inside);
-        let exit = share.entry.map(|entry| outside.saturating_sub(entry));
-        let ShareInput { owner, entry, inside, .. } = *share;
-        Self { owner, taken, entry, inside, exit }
+        let outside = share.ns.saturating_sub(share.inside_ns);
+        let exit = share.entry_ns.map(|entry| outside.saturating_sub(entry));
+        let owner = culprit.thread.as_ref().and_then(|thread| thread.owner.as_ref());
+        Self { owner, taken, entry: share.entry_ns, inside: share.inside_ns, exit }
     }
 
     /// What is not known of one is not known of both.
@@ -206,40 +118,54 @@ impl Taken {
     }
 }
 
-/// What makes one culprit of shares: a thread's number too, for names are not unique.
-type Who<'a> = (CulpritKind, &'a str, Option<Thread>);
+/// What makes one culprit of shares: a thread's number, process and priority too, for names are
+/// not unique.
+type Who<'a> = (CulpritKind, &'a str, Option<(u32, u32, i32)>);
 
 const NOBODY: Who<'static> = (CulpritKind::Unexplained, "unexplained", None);
+
+fn who<'a>(kind: CulpritKind, name: &'a str, thread: Option<&Thread>) -> Who<'a> {
+    (kind, name, thread.map(|thread| (thread.tid, thread.pid, thread.prio)))
+}
+
+/// The shares, each with its culprit.
+pub(crate) fn shares(
+    blamed: &Blamed,
+) -> impl Iterator<Item = (&Share, &recording::Culprit)> {
+    let culprit = |share: &Share| blamed.culprits.get(share.culprit);
+    blamed.shares.iter().filter_map(move |share| Some((share, culprit(share)?)))
+}
+
+fn sums(blamed: &Blamed) -> impl Iterator<Item = (Who<'_>, Sum<'_>)> {
+    shares(blamed).map(|(share, culprit)| {
+        let thread = culprit.thread.as_ref();
+        (who(culprit.kind, &culprit.name, thread), Sum::of(share, culprit))
+    })
+}
 
 impl Culprit {
     /// Adds shares up, the most first; `lost` is unexplained. `noise` is all of it.
     pub(crate) fn of(
-        shares: &[ShareInput<'_>],
+        blamed: Option<&Blamed>,
         lost: Option<Taken>,
         noise: Nanos,
     ) -> Vec<Self> {
         let lost = lost.filter(|lost| lost.gaps > 0);
         let lost = lost.map(|lost| (NOBODY, Sum::whole(lost)));
-        let shares = shares
-            .iter()
-            .map(|share| ((share.kind, share.name, share.thread), Sum::of(share)));
-        added_up(lost.into_iter().chain(shares), noise)
+        let sums = blamed.into_iter().flat_map(sums);
+        added_up(lost.into_iter().chain(sums), noise)
     }
 
     /// Looks for the periods of culprits in the gaps that they have shares of.
-    pub(crate) fn find_periods(
-        culprits: &mut [Self],
-        gaps: &[Span],
-        shares: &[ShareInput<'_>],
-    ) {
+    pub(crate) fn find_periods(culprits: &mut [Self], gaps: &[Span], blamed: &Blamed) {
         let mut taken: BTreeMap<Who<'_>, Vec<(Nanos, Nanos)>> = BTreeMap::new();
-        for share in shares {
+        for (share, culprit) in shares(blamed) {
             let Some(gap) = gaps.get(share.gap) else { continue };
-            let who = (share.kind, share.name, share.thread);
+            let who = who(culprit.kind, &culprit.name, culprit.thread.as_ref());
             taken.entry(who).or_default().push((gap.start, share.ns));
         }
         for culprit in culprits {
-            let who = (culprit.kind, culprit.name.as_str(), culprit.thread);
+            let who = who(culprit.kind, &culprit.name, culprit.thread.as_ref());
             if let Some(taken) = taken.get_mut(&who) {
                 taken.sort_unstable();
                 culprit.period = Period::find(taken);
@@ -247,9 +173,11 @@ impl Culprit {
         }
     }
 
-    /// Adds shares up, of one CPU or of several, the most first; the whole is their sum.
-    pub fn of_all(shares: &[ShareInput<'_>]) -> Vec<Self> {
-        Self::of(shares, None, shares.iter().map(|share| share.ns).sum())
+    /// What ran on CPUs that were watched while their ticks were counted, the most first; the
+    /// whole is the sum.
+    pub fn of_busy(series: &TicksSeries) -> Vec<Self> {
+        let sums = || series.busy.iter().flat_map(|cpu| sums(&cpu.blamed));
+        added_up(sums(), sums().map(|(_, sum)| sum.taken.ns).sum())
     }
 
     /// Adds up what the same ones took on several CPUs.
@@ -259,18 +187,15 @@ impl Culprit {
         let noise = culprits.clone().map(|culprit| culprit.ns).sum();
         let each = culprits.map(|culprit| {
             let Self { kind, name, thread, gaps, ns, max_ns, .. } = culprit;
-            let owner = culprit.owner.as_ref().map(|owner| match owner {
-                Owner::Kernel => OwnerInput::Kernel,
-                Owner::Program(name) => OwnerInput::Program(name),
-            });
+            let thread = thread.as_ref();
             let sum = Sum {
-                owner,
+                owner: thread.and_then(|thread| thread.owner.as_ref()),
                 taken: Taken { gaps: *gaps, ns: *ns, max: *max_ns },
                 entry: culprit.entry_ns,
                 inside: culprit.inside_ns,
                 exit: culprit.exit_ns,
             };
-            ((*kind, name.as_str(), *thread), sum)
+            (who(*kind, name, thread), sum)
         });
         added_up(each, noise)
     }
@@ -288,8 +213,12 @@ fn added_up<'a>(
     let culprit = |((kind, name, thread), sum): (Who<'_>, Sum<'_>)| Culprit {
         kind,
         name: name.to_owned(),
-        thread,
-        owner: sum.owner.map(Owner::from),
+        thread: thread.map(|(tid, pid, prio)| Thread {
+            tid,
+            pid,
+            prio,
+            owner: sum.owner.cloned(),
+        }),
         gaps: sum.taken.gaps,
         ns: sum.taken.ns,
         noise_ppm: Ppm::of(sum.taken.ns, noise),
@@ -306,26 +235,25 @@ fn added_up<'a>(
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
+    use crate::example::{self, blamed};
 
     fn nanos(nanos: u64) -> Nanos {
         Nanos::from_nanos(nanos)
     }
 
-    fn share(kind: CulpritKind, name: &str, tid: Option<u32>, ns: u64) -> ShareInput<'_> {
-        let thread = tid.map(|tid| Thread { tid, pid: 39, prio: 120 });
-        let (inside, entry) = (nanos(ns / 2), Some(nanos(ns / 4)));
-        ShareInput {
-            gap: 0,
-            kind,
-            name,
-            thread,
-            owner: None,
-            ns: nanos(ns),
-            inside,
-            entry,
-        }
+    fn share(
+        kind: CulpritKind,
+        name: &str,
+        tid: Option<u32>,
+        ns: u64,
+    ) -> (recording::Culprit, Share) {
+        let thread = tid.map(|tid| Thread { tid, pid: 39, prio: 120, owner: None });
+        let (culprit, share) = example::share(0, kind, name, thread, ns);
+        let (inside_ns, entry_ns) = (nanos(ns / 2), Some(nanos(ns / 4)));
+        (culprit, Share { inside_ns, entry_ns, ..share })
     }
 
     /// Check the keys and the form of every value: this is the JSON contract.
@@ -336,7 +264,7 @@ mod tests {
             share(CulpritKind::Thread, "kworker/1:1", Some(40), 300),
             share(CulpritKind::Timer, "tick_nohz_handler", None, 600),
         ];
-        let found = Culprit::of(&shares, None, nanos(1_000));
+        let found = Culprit::of(Some(&blamed(&shares)), None, nanos(1_000));
         let expected = serde_json::json!([
             {"kind": "timer", "name": "tick_nohz_handler", "gaps": 1, "ns": 600,
                 "noise_ppm": 600_000.0, "entry_ns": 150, "inside_ns": 300, "exit_ns": 150,
@@ -360,10 +288,10 @@ mod tests {
             share(CulpritKind::Unexplained, "unexplained", None, 7),
         ];
         let lost = Taken { gaps: 3, ns: nanos(30), max: nanos(20) };
-        let found = Culprit::of(&shares, Some(lost), nanos(48));
+        let found = Culprit::of(Some(&blamed(&shares)), Some(lost), nanos(48));
         let told: Vec<_> = found
             .iter()
-            .map(|found| (found.thread.map(|who| who.tid), found.gaps))
+            .map(|found| (found.thread.as_ref().map(|who| who.tid), found.gaps))
             .collect();
         assert_eq!(told, [(None, 4), (Some(2), 1), (Some(1), 1)]);
         assert_eq!((found[0].ns, found[0].max_ns), (nanos(37), nanos(20)));
@@ -373,14 +301,14 @@ mod tests {
     /// unexplained are none, and that an older summary is read.
     #[test]
     fn unknown_edges() {
-        let older =
-            ShareInput { entry: None, ..share(CulpritKind::Irq, "disk", None, 8) };
+        let (disk, share_of_it) = share(CulpritKind::Irq, "disk", None, 8);
+        let older = (disk, Share { entry_ns: None, ..share_of_it });
         let shares = [
             share(CulpritKind::Irq, "disk", None, 100),
             older,
             share(CulpritKind::Unexplained, "unexplained", None, 7),
         ];
-        let found = Culprit::of(&shares, None, nanos(115));
+        let found = Culprit::of(Some(&blamed(&shares)), None, nanos(115));
         assert_eq!((found[0].entry_ns, found[0].exit_ns), (None, None));
         assert_eq!(found[0].inside_ns, nanos(54));
         let zero = Some(Nanos::ZERO);
@@ -400,12 +328,13 @@ mod tests {
             let share = |&(kind, tid, ns): &(u8, u32, u64)| {
                 share(kinds[usize::from(kind)], "x", (kind == 1).then_some(tid), ns)
             };
-            let shares: Vec<ShareInput<'_>> = all.iter().map(share).collect();
-            let noise: Nanos = shares.iter().map(|share| share.ns).sum();
+            let shares: Vec<_> = all.iter().map(share).collect();
+            let noise: Nanos = shares.iter().map(|(_, share)| share.ns).sum();
             let (one, other) = shares.split_at(shares.len() / 2);
-            let [one, other] = [one, other].map(|part| Culprit::of(part, None, noise));
+            let of = |part| Culprit::of(Some(&blamed(part)), None, noise);
+            let [one, other] = [one, other].map(of);
             let together = Culprit::together(one.iter().chain(&other));
-            prop_assert_eq!(&together, &Culprit::of(&shares, None, noise));
+            prop_assert_eq!(&together, &Culprit::of(Some(&blamed(&shares)), None, noise));
             prop_assert_eq!(together.iter().map(|c| c.ns).sum::<Nanos>(), noise);
             for culprit in together.iter().filter(|c| c.kind != CulpritKind::Unexplained) {
                 let parts = [culprit.entry_ns.unwrap(), culprit.inside_ns, culprit.exit_ns.unwrap()];

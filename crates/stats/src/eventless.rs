@@ -3,10 +3,11 @@
 //! A gap without any event has another cause than the kernel: a hypervisor, firmware (system
 //! management interrupts), or the processor itself. Cannot tell these apart.
 
+use recording::{Blamed, CulpritKind};
 use serde::{Deserialize, Serialize};
 use units::{Nanos, Span};
 
-use crate::culprits::{CulpritKind, ShareInput};
+use crate::culprits::shares;
 
 /// The shortest length that has bins of its own.
 const SHORTEST: Nanos = Nanos::from_nanos(100);
@@ -38,16 +39,20 @@ pub struct Eventless {
 impl Eventless {
     /// Those of these gaps in which no event has a share, and which touch no stretch in which
     /// events were lost.
-    pub(crate) fn of(gaps: &[Span], shares: &[ShareInput<'_>], losses: &[Span]) -> Self {
+    pub(crate) fn of(gaps: &[Span], blamed: &Blamed) -> Self {
         let mut is_eventless = vec![true; gaps.len()];
         let no_event = [CulpritKind::Steal, CulpritKind::Unexplained];
-        for share in shares.iter().filter(|share| !no_event.contains(&share.kind)) {
+        let is_event = |kind| !no_event.contains(kind);
+        for (share, _) in shares(blamed).filter(|(_, culprit)| is_event(&culprit.kind)) {
             if let Some(eventless) = is_eventless.get_mut(share.gap) {
                 *eventless = false;
             }
         }
         let is_whole = |gap: &Span| {
-            !losses.iter().any(|loss| loss.start < gap.end() && gap.start < loss.end())
+            !blamed
+                .losses
+                .iter()
+                .any(|loss| loss.start < gap.end() && gap.start < loss.end())
         };
         let mut found = Self::default();
         for (gap, _) in
@@ -103,23 +108,10 @@ fn bin(length: Nanos) -> (Nanos, Nanos) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::example;
 
     fn nanos(nanos: u64) -> Nanos {
         Nanos::from_nanos(nanos)
-    }
-
-    fn share(gap: usize, kind: CulpritKind) -> ShareInput<'static> {
-        let (ns, inside) = (nanos(5), Nanos::ZERO);
-        ShareInput {
-            gap,
-            kind,
-            name: "x",
-            thread: None,
-            owner: None,
-            ns,
-            inside,
-            entry: None,
-        }
     }
 
     /// Check the steps by hand, from nothing to the longest.
@@ -139,13 +131,15 @@ mod tests {
         let span = |start, length| Span { start: nanos(start), length: nanos(length) };
         let gaps =
             [span(0, 1_500), span(5_000, 1_200), span(9_000, 30), span(20_000, 1_999)];
+        let share = |gap, kind| example::share(gap, kind, "x", None, 5);
         let shares = [
             share(0, CulpritKind::Unexplained),
             share(1, CulpritKind::Timer),
             share(1, CulpritKind::Unexplained),
             share(3, CulpritKind::Steal),
         ];
-        let found = Eventless::of(&gaps, &shares, &[span(8_000, 1_010)]);
+        let losses = vec![span(8_000, 1_010)];
+        let found = Eventless::of(&gaps, &Blamed { losses, ..example::blamed(&shares) });
         let bin = |gaps, ns| LengthBin {
             from_ns: nanos(1_000),
             below_ns: nanos(2_000),

@@ -5,60 +5,12 @@
 //! difference of two printed loop times. Tests that there was no room for are in the extremes
 //! and the mean, not in the quantiles.
 
+use recording::{JitterSeries, JitterSpec, LoopTimes};
 use serde::{Deserialize, Serialize};
 use units::{Cpu, LengthUnit, Nanos, TscDelta, TscHz};
 
-use crate::meanwhile::{MeanwhileInput, MeanwhileSummary};
+use crate::meanwhile::MeanwhileSummary;
 use crate::quantile::nearest_rank;
-
-/// How long the loops of a test, or of several, took.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LoopInput {
-    /// The fastest.
-    pub fastest: TscDelta,
-    /// The slowest.
-    pub slowest: TscDelta,
-    /// All of them together.
-    pub sum: TscDelta,
-}
-
-/// Tests whose jitters were only counted and summed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LostTestsInput {
-    /// How many.
-    pub tests: u64,
-    /// The smallest of their jitters.
-    pub min: TscDelta,
-    /// The largest.
-    pub max: TscDelta,
-    /// All of them together.
-    pub sum: TscDelta,
-    /// How long their loops took.
-    pub times: LoopInput,
-}
-
-/// What was seen.
-#[derive(Debug, Clone)]
-pub struct JitterInput<'a> {
-    /// The CPU.
-    pub cpu: Cpu,
-    /// How often each test ran the workload.
-    pub loops: u32,
-    /// In what lengths are to be told.
-    pub unit: LengthUnit,
-    /// How often the counter ticks in a second.
-    pub hz: TscHz,
-    /// From the first loop's start to the last one's end.
-    pub elapsed: Nanos,
-    /// The tests, in order.
-    pub tests: Vec<LoopInput>,
-    /// What came after there was room for tests.
-    pub lost: Option<LostTestsInput>,
-    /// The loops of a test that was not complete at the end, and their times.
-    pub unfinished: Option<(u32, LoopInput)>,
-    /// What `/proc` counted in the meantime.
-    pub meanwhile: MeanwhileInput<'a>,
-}
 
 /// Lengths in the summary's unit; null where there are none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -127,32 +79,25 @@ pub struct JitterSoFar {
 
 impl JitterSummary {
     /// Summarises what was seen.
-    pub fn of(input: &JitterInput<'_>) -> Self {
-        let lost = input.lost.map_or(0, |lost| lost.tests);
+    pub fn of(spec: &JitterSpec, series: &JitterSeries) -> Self {
         Self {
-            cpu: input.cpu,
-            tests: count(input.tests.len()) + lost,
-            loops: input.loops,
-            unit: input.unit,
-            jitter: jitter(input),
-            loop_time: loop_time(input),
-            loops_all: loops_all(input),
-            elapsed_ns: input.elapsed,
-            meanwhile: MeanwhileSummary::of(&input.meanwhile),
+            cpu: spec.cpu,
+            tests: tests(series),
+            loops: series.plan.loops,
+            unit: spec.unit,
+            jitter: jitter(spec, series),
+            loop_time: loop_time(spec, series),
+            loops_all: loops_all(series),
+            elapsed_ns: series.elapsed_ns,
+            meanwhile: MeanwhileSummary::of(&series.meanwhile),
         }
     }
 }
 
-impl JitterInput<'_> {
-    /// The tests' jitters in order, in the unit asked for.
-    pub fn jitters(&self) -> Vec<u64> {
-        let of = |test: &LoopInput| test.slowest.saturating_sub(test.fastest);
-        self.tests.iter().map(|test| self.unit.of(of(test), self.hz)).collect()
-    }
-
-    fn told(&self, length: TscDelta) -> u64 {
-        self.unit.of(length, self.hz)
-    }
+/// The tests' jitters in order, in the unit asked for.
+pub fn jitters(spec: &JitterSpec, series: &JitterSeries) -> Vec<u64> {
+    let of = |test: &LoopTimes| spec.unit.of(test.jitter(), series.clock_hz);
+    series.tests.iter().map(of).collect()
 }
 
 impl JitterSoFar {
@@ -171,19 +116,18 @@ impl JitterSoFar {
     }
 }
 
-fn jitter(input: &JitterInput<'_>) -> JitterLengths {
-    let mut sorted: Vec<TscDelta> = input
-        .tests
-        .iter()
-        .map(|test| test.slowest.saturating_sub(test.fastest))
-        .collect();
+fn jitter(spec: &JitterSpec, series: &JitterSeries) -> JitterLengths {
+    let mut sorted: Vec<TscDelta> =
+        series.tests.iter().map(|test| test.jitter()).collect();
     sorted.sort_unstable();
-    let lost = input.lost;
-    let tests = count(sorted.len()) + lost.map_or(0, |lost| lost.tests);
-    let max = sorted.last().copied().into_iter().chain(lost.map(|lost| lost.max)).max();
-    let min = sorted.first().copied().into_iter().chain(lost.map(|lost| lost.min)).min();
-    let mean = share(sum(sorted.iter().copied().chain(lost.map(|lost| lost.sum))), tests);
-    let told = |length: Option<TscDelta>| length.map(|length| input.told(length));
+    let lost = series.lost;
+    let max = lost.map(|lost| lost.jitter_ticks_max).into_iter();
+    let max = max.chain(sorted.last().copied()).max();
+    let min = lost.map(|lost| lost.jitter_ticks_min).into_iter();
+    let min = min.chain(sorted.first().copied()).min();
+    let all = sorted.iter().copied().chain(lost.map(|lost| lost.jitter_ticks_sum));
+    let mean = share(sum(all), tests(series));
+    let told = in_unit(spec, series);
     JitterLengths {
         max: told(max),
         min: told(min),
@@ -193,24 +137,38 @@ fn jitter(input: &JitterInput<'_>) -> JitterLengths {
     }
 }
 
-fn loop_time(input: &JitterInput<'_>) -> LoopLengths {
+fn loop_time(spec: &JitterSpec, series: &JitterSeries) -> LoopLengths {
     let times = || {
-        let unfinished = input.unfinished.map(|(_, times)| times);
-        let others = input.lost.map(|lost| lost.times).into_iter().chain(unfinished);
-        input.tests.iter().copied().chain(others)
+        let unfinished = series.unfinished.map(|test| test.loop_ticks);
+        let others = series.lost.map(|lost| lost.loop_ticks).into_iter();
+        series.tests.iter().copied().chain(others.chain(unfinished))
     };
-    let told = |length: Option<TscDelta>| length.map(|length| input.told(length));
+    let told = in_unit(spec, series);
     LoopLengths {
         max: told(times().map(|times| times.slowest).max()),
         min: told(times().map(|times| times.fastest).min()),
-        mean: told(share(sum(times().map(|times| times.sum)), loops_all(input))),
+        mean: told(share(sum(times().map(|times| times.sum)), loops_all(series))),
     }
 }
 
-fn loops_all(input: &JitterInput<'_>) -> u64 {
-    let tests = count(input.tests.len()) + input.lost.map_or(0, |lost| lost.tests);
-    let unfinished = input.unfinished.map_or(0, |(loops, _)| u64::from(loops));
-    tests.saturating_mul(u64::from(input.loops)).saturating_add(unfinished)
+fn in_unit(
+    spec: &JitterSpec,
+    series: &JitterSeries,
+) -> impl Fn(Option<TscDelta>) -> Option<u64> {
+    let (unit, hz) = (spec.unit, series.clock_hz);
+    move |length| length.map(|length| unit.of(length, hz))
+}
+
+/// The complete tests, those that there was no room for among them.
+fn tests(series: &JitterSeries) -> u64 {
+    let tests = u64::try_from(series.tests.len()).unwrap_or(u64::MAX);
+    tests.saturating_add(series.lost.map_or(0, |lost| lost.tests))
+}
+
+fn loops_all(series: &JitterSeries) -> u64 {
+    let unfinished = series.unfinished.map_or(0, |test| u64::from(test.loops));
+    let loops = u64::from(series.plan.loops);
+    tests(series).saturating_mul(loops).saturating_add(unfinished)
 }
 
 fn sum(lengths: impl Iterator<Item = TscDelta>) -> TscDelta {
@@ -224,31 +182,45 @@ fn share(sum: TscDelta, among: u64) -> Option<TscDelta> {
     Some(TscDelta::from_ticks(u64::try_from(share).unwrap_or(u64::MAX)))
 }
 
-fn count(length: usize) -> u64 {
-    u64::try_from(length).unwrap_or(u64::MAX)
-}
-
 #[cfg(test)]
 mod tests {
+    use recording::{JitterPlan, LostTests, Meanwhile, UnfinishedTest, Workload};
+
     use super::*;
 
-    fn times([fastest, slowest, sum]: [u64; 3]) -> LoopInput {
-        let [fastest, slowest, sum] = [fastest, slowest, sum].map(TscDelta::from_ticks);
-        LoopInput { fastest, slowest, sum }
+    fn times(ticks: [u64; 3]) -> LoopTimes {
+        LoopTimes::from(ticks.map(TscDelta::from_ticks))
+    }
+
+    fn spec(unit: LengthUnit) -> JitterSpec {
+        JitterSpec {
+            cpu: Cpu::new(3),
+            workload: Workload::Memory(8 << 20),
+            tests: Some(3),
+            loops: Some(10),
+            duration_ns: None,
+            unit,
+            fifo: None,
+        }
     }
 
     /// Two ticks are a nanosecond.
-    fn input(tests: &[[u64; 3]], unit: LengthUnit) -> JitterInput<'static> {
-        JitterInput {
-            cpu: Cpu::new(3),
-            loops: 10,
-            unit,
-            hz: TscHz::new(2_000_000_000).unwrap(),
-            elapsed: Nanos::from_micros(9),
+    fn series(tests: &[[u64; 3]]) -> JitterSeries {
+        JitterSeries {
+            clock: "tsc".to_owned(),
+            clock_hz: TscHz::new(2_000_000_000).unwrap(),
+            plan: JitterPlan {
+                loops: 10,
+                tests: Some(3),
+                duration_ns: None,
+                loop_ns: Nanos::ZERO,
+            },
+            elapsed_ns: Nanos::from_micros(9),
             tests: tests.iter().copied().map(times).collect(),
             lost: None,
             unfinished: None,
-            meanwhile: MeanwhileInput::default(),
+            backwards: 0,
+            meanwhile: Meanwhile::default(),
         }
     }
 
@@ -257,7 +229,7 @@ mod tests {
     /// Check the keys and the form of every value: this is the JSON contract.
     #[test]
     fn contract() {
-        let found = JitterSummary::of(&input(&TESTS, LengthUnit::Ticks));
+        let found = JitterSummary::of(&spec(LengthUnit::Ticks), &series(&TESTS));
         let expected = serde_json::json!({
             "cpu": 3, "tests": 3, "loops": 10, "unit": "ticks",
             "jitter": {"max": 120, "min": 20, "mean": 60, "p50": 40, "p99": 120},
@@ -273,39 +245,45 @@ mod tests {
     /// Check that time is half as many nanoseconds, and that jitters keep their order.
     #[test]
     fn in_time() {
-        let input = input(&TESTS, LengthUnit::Ns);
-        let found = JitterSummary::of(&input);
+        let (spec, series) = (spec(LengthUnit::Ns), series(&TESTS));
+        let found = JitterSummary::of(&spec, &series);
         assert_eq!((found.jitter.max, found.jitter.p50), (Some(60), Some(20)));
         assert_eq!(found.loop_time.mean, Some(54));
-        assert_eq!(input.jitters(), [60, 20, 10]);
+        assert_eq!(jitters(&spec, &series), [60, 20, 10]);
     }
 
     /// Check that a test that was not complete is in the loops, not in the jitter, and that
     /// without any other there is no jitter rather than none at all.
     #[test]
     fn unfinished_tests() {
-        let mut input = input(&TESTS, LengthUnit::Ticks);
-        input.unfinished = Some((2, times([70, 500, 570])));
-        let found = JitterSummary::of(&input);
+        let (spec, mut series) = (spec(LengthUnit::Ticks), series(&TESTS));
+        let loop_ticks = times([70, 500, 570]);
+        series.unfinished = Some(UnfinishedTest { loops: 2, loop_ticks });
+        let found = JitterSummary::of(&spec, &series);
         assert_eq!((found.tests, found.loops_all), (3, 32));
         assert_eq!(found.jitter.max, Some(120));
         assert_eq!((found.loop_time.max, found.loop_time.min), (Some(500), Some(70)));
         assert_eq!(found.loop_time.mean, Some(118));
-        input.tests.clear();
-        let found = JitterSummary::of(&input);
+        series.tests.clear();
+        let found = JitterSummary::of(&spec, &series);
         assert_eq!((found.jitter, found.tests), (JitterLengths::default(), 0));
-        input.unfinished = None;
-        assert_eq!(JitterSummary::of(&input).loop_time, LoopLengths::default());
+        series.unfinished = None;
+        assert_eq!(JitterSummary::of(&spec, &series).loop_time, LoopLengths::default());
     }
 
     /// Check that tests without room count in extremes and mean, and not in quantiles.
     #[test]
     fn lost_tests() {
-        let mut input = input(&TESTS, LengthUnit::Ticks);
+        let (spec, mut series) = (spec(LengthUnit::Ticks), series(&TESTS));
         let [min, max, sum] = [5, 900, 910].map(TscDelta::from_ticks);
-        let times = times([50, 950, 4_000]);
-        input.lost = Some(LostTestsInput { tests: 3, min, max, sum, times });
-        let found = JitterSummary::of(&input);
+        series.lost = Some(LostTests {
+            tests: 3,
+            jitter_ticks_min: min,
+            jitter_ticks_max: max,
+            jitter_ticks_sum: sum,
+            loop_ticks: times([50, 950, 4_000]),
+        });
+        let found = JitterSummary::of(&spec, &series);
         assert_eq!((found.tests, found.loops_all), (6, 60));
         let JitterLengths { max, min, mean, p50, p99 } = found.jitter;
         assert_eq!((max, min, mean), (Some(900), Some(5), Some(182)));

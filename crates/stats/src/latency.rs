@@ -5,69 +5,13 @@
 //! already counts with its own wait (no coordinated omission). Samples are never laid out
 //! one by one: those of a wake-up fall evenly, and can be counted.
 
+use recording::{CpuLatency, LatencySeries, LatencySpec, LostWakeups, Wakeup};
 use serde::{Deserialize, Serialize};
 use units::{Cpu, Nanos};
 
-use crate::idle_states::{IdleStateInput, IdleStateSummary};
+use crate::idle_states::IdleStateSummary;
 use crate::quantile::nearest_rank;
-use crate::{Excess, MeanwhileInput, MeanwhileSummary};
-
-/// One time the thread woke up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct WakeupInput {
-    /// How many expiries it answered.
-    pub expiries: u64,
-    /// How late it was for the first of them; for each following one an interval less.
-    pub late: Nanos,
-}
-
-/// Wake-ups that were counted and summed, but not kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LostWakeupsInput {
-    /// How many there were.
-    pub wakeups: u64,
-    /// How many expiries they answered.
-    pub samples: u64,
-    /// How late they were for each, added up.
-    pub ns: Nanos,
-    /// The least of it.
-    pub min: Nanos,
-    /// The most of it.
-    pub max: Nanos,
-}
-
-/// What was seen on one CPU.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LatencyInput<'a> {
-    /// The CPU.
-    pub cpu: Cpu,
-    /// How much later than asked the kernel may let the timer expire.
-    pub slack: Nanos,
-    /// What one reading of the clock takes.
-    pub clock: Nanos,
-    /// The wake-ups, in order.
-    pub wakeups: Vec<WakeupInput>,
-    /// What was not kept.
-    pub lost: Option<LostWakeupsInput>,
-    /// What `/proc` counted in the meantime.
-    pub meanwhile: MeanwhileInput<'a>,
-    /// How long waking the CPU might take at most, in microseconds; [`crate::NO_WAKE_LIMIT`] where there
-    /// was no limit, `None` where it is not known.
-    pub wake_limit_us: Option<u32>,
-    /// The CPU's idle states, the shallowest first.
-    pub idle_states: Vec<IdleStateInput<'a>>,
-}
-
-/// How the threads were woken, and by which scheduling policy they ran.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LatencyTerms<'a> {
-    /// The time from one expiry to the next.
-    pub interval: Nanos,
-    /// What woke them: `clock_nanosleep`, `timerfd`.
-    pub timer: &'a str,
-    /// Their `SCHED_FIFO` priority; `None`: ordinary tasks.
-    pub fifo: Option<u8>,
-}
+use crate::{Excess, MeanwhileSummary};
 
 /// How late the samples were; null where there was none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -131,17 +75,14 @@ pub struct LatencySummary {
 
 impl LatencySummary {
     /// Summarises what was seen, CPU by CPU.
-    pub fn of<'a>(
-        terms: LatencyTerms<'_>,
-        inputs: impl IntoIterator<Item = LatencyInput<'a>>,
-    ) -> Self {
-        let cpus = inputs.into_iter();
-        let cpus = cpus.map(|input| CpuLatencySummary::of(terms.interval, &input));
+    pub fn of(spec: &LatencySpec, series: &LatencySeries) -> Self {
+        let cpus = series.cpus.iter();
+        let cpus = cpus.map(|cpu| CpuLatencySummary::of(spec.interval_ns, cpu));
         Self {
-            interval_ns: terms.interval,
-            timer: terms.timer.to_owned(),
-            policy: if terms.fifo.is_some() { "fifo" } else { "other" }.to_owned(),
-            priority: terms.fifo,
+            interval_ns: spec.interval_ns,
+            timer: spec.timer.name().to_owned(),
+            policy: if spec.fifo.is_some() { "fifo" } else { "other" }.to_owned(),
+            priority: spec.fifo,
             cpus: cpus.collect(),
         }
     }
@@ -157,30 +98,30 @@ impl LatencySummary {
 }
 
 impl CpuLatencySummary {
-    fn of(interval: Nanos, input: &LatencyInput<'_>) -> Self {
+    fn of(interval: Nanos, seen: &CpuLatency) -> Self {
         let falls: Vec<Fall> =
-            input.wakeups.iter().filter_map(|w| Fall::of(*w, interval)).collect();
-        let lost = input.lost.filter(|lost| lost.samples > 0);
+            seen.wakeups.iter().filter_map(|w| Fall::of(*w, interval)).collect();
+        let lost = seen.lost.filter(|lost| lost.samples > 0);
         let kept = falls.iter().map(|fall| fall.samples);
         let samples = kept.chain(lost.map(|lost| lost.samples));
         let samples = samples.fold(0, u64::saturating_add);
-        let kept = u64::try_from(input.wakeups.len()).unwrap_or(u64::MAX);
+        let kept = u64::try_from(seen.wakeups.len()).unwrap_or(u64::MAX);
         let wakeups = kept.saturating_add(lost.map_or(0, |lost| lost.wakeups));
         Self {
-            cpu: input.cpu,
+            cpu: seen.cpu,
             samples,
             elapsed_ns: interval.saturating_mul(samples),
             wakeups,
             missed: samples.saturating_sub(wakeups),
-            slack_ns: input.slack,
-            clock_ns: input.clock,
+            slack_ns: seen.slack_ns,
+            clock_ns: seen.clock_ns,
             late_ns: Lateness::of(&falls, lost, samples),
-            meanwhile: MeanwhileSummary::of(&input.meanwhile),
-            wake_limit_us: input.wake_limit_us,
-            idle_states: input
+            meanwhile: MeanwhileSummary::of(&seen.meanwhile),
+            wake_limit_us: seen.wake_limit_us,
+            idle_states: seen
                 .idle_states
                 .iter()
-                .map(|state| IdleStateSummary::of(state, input.wake_limit_us))
+                .map(|state| IdleStateSummary::of(state, seen.wake_limit_us))
                 .collect(),
         }
     }
@@ -196,8 +137,8 @@ struct Fall {
 
 impl Fall {
     /// `None` where there are no samples.
-    fn of(wakeup: WakeupInput, interval: Nanos) -> Option<Self> {
-        let WakeupInput { expiries: samples, late: most } = wakeup;
+    fn of(wakeup: Wakeup, interval: Nanos) -> Option<Self> {
+        let Wakeup { expiries: samples, late_ns: most } = wakeup;
         let interval = interval.max(Nanos::from_nanos(1));
         (samples > 0).then_some(Self { samples, most, interval })
     }
@@ -220,15 +161,15 @@ impl Fall {
 }
 
 impl Lateness {
-    fn of(falls: &[Fall], lost: Option<LostWakeupsInput>, samples: u64) -> Self {
+    fn of(falls: &[Fall], lost: Option<LostWakeups>, samples: u64) -> Self {
         let lost_sum = u128::from(lost.map_or(0, |lost| lost.ns.get()));
         let sums = falls.iter().map(|fall| fall.sum());
         let sum = sums.fold(lost_sum, u128::saturating_add);
         let half = u128::from(samples / 2);
         let mean = sum.saturating_add(half).checked_div(u128::from(samples));
         let mean = mean.map(|mean| u64::try_from(mean).unwrap_or(u64::MAX));
-        let lost_min = lost.map(|lost| lost.min);
-        let lost_max = lost.map(|lost| lost.max);
+        let lost_min = lost.map(|lost| lost.min_ns);
+        let lost_max = lost.map(|lost| lost.max_ns);
         let ranks = Ranks::of(falls);
         Self {
             min: falls.iter().map(|fall| fall.least()).chain(lost_min).min(),
@@ -289,49 +230,55 @@ impl Ranks {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+    use recording::{IdleUse, Meanwhile, Timer};
 
-    const TERMS: LatencyTerms<'_> = LatencyTerms {
-        interval: Nanos::from_millis(1),
-        timer: "timerfd",
-        fifo: Some(80),
-    };
+    use super::*;
 
-    const IDLE: IdleStateInput<'_> = IdleStateInput {
-        name: "",
-        latency_us: 0,
-        disabled: false,
-        entered: 7,
-        time: Nanos::from_micros(9),
-    };
+    const INTERVAL: Nanos = Nanos::from_millis(1);
 
-    fn input(
-        wakeups: &[(u64, u64)],
-        lost: Option<LostWakeupsInput>,
-    ) -> LatencyInput<'static> {
+    fn input(wakeups: &[(u64, u64)], lost: Option<LostWakeups>) -> CpuLatency {
         let wakeup =
-            |&(expiries, late)| WakeupInput { expiries, late: Nanos::from_nanos(late) };
-        LatencyInput {
+            |&(expiries, late)| Wakeup { expiries, late_ns: Nanos::from_nanos(late) };
+        let state = |name: &str, latency_us, disabled| IdleUse {
+            name: name.to_owned(),
+            latency_us,
+            disabled,
+            entered: 7,
+            time_ns: Nanos::from_micros(9),
+        };
+        CpuLatency {
             cpu: Cpu::new(3),
-            slack: Nanos::ZERO,
-            clock: Nanos::from_nanos(25),
+            first_ns: Nanos::ZERO,
+            slack_ns: Nanos::ZERO,
+            clock_ns: Nanos::from_nanos(25),
             wakeups: wakeups.iter().map(wakeup).collect(),
             lost,
-            meanwhile: MeanwhileInput::default(),
+            meanwhile: Meanwhile::default(),
             wake_limit_us: Some(1),
             idle_states: vec![
-                IdleStateInput { name: "POLL", latency_us: 0, disabled: false, ..IDLE },
-                IdleStateInput { name: "C1", latency_us: 1, disabled: true, ..IDLE },
-                IdleStateInput { name: "C6", latency_us: 133, disabled: false, ..IDLE },
+                state("POLL", 0, false),
+                state("C1", 1, true),
+                state("C6", 133, false),
             ],
         }
     }
 
-    fn lost(samples: u64, ns: u64, min: u64, max: u64) -> LostWakeupsInput {
-        let (ns, min, max) =
-            (Nanos::from_nanos(ns), Nanos::from_nanos(min), Nanos::from_nanos(max));
-        LostWakeupsInput { wakeups: 1, samples, ns, min, max }
+    fn summary(interval_ns: Nanos, cpu: CpuLatency) -> LatencySummary {
+        let spec = LatencySpec {
+            cpus: "3".parse().unwrap(),
+            interval_ns,
+            duration_ns: Nanos::from_secs(1),
+            timer: Timer::Timerfd,
+            fifo: Some(80),
+        };
+        let series = LatencySeries { began_ns: Nanos::ZERO, cpus: vec![cpu] };
+        LatencySummary::of(&spec, &series)
+    }
+
+    fn lost(samples: u64, ns: u64, min: u64, max: u64) -> LostWakeups {
+        let [ns, min_ns, max_ns] = [ns, min, max].map(Nanos::from_nanos);
+        LostWakeups { since_ns: Nanos::ZERO, wakeups: 1, samples, ns, min_ns, max_ns }
     }
 
     /// Check the keys and the form of every value: this is the JSON contract.
@@ -339,7 +286,7 @@ mod tests {
     fn contract() {
         let lost = Some(lost(1, 9_000, 9_000, 9_000));
         let input = input(&[(1, 5_000), (3, 2_007_000), (1, 6_000)], lost);
-        let found = LatencySummary::of(TERMS, [input]);
+        let found = summary(INTERVAL, input);
         let expected = serde_json::json!({
             "interval_ns": 1_000_000, "timer": "timerfd", "policy": "fifo",
             "priority": 80, "cpus": [{
@@ -371,13 +318,13 @@ mod tests {
     fn one_delay_is_many_samples() {
         let mut wakeups = vec![(1, 4_000); 1_980];
         wakeups.push((20, 19_500_000));
-        let cpu = LatencySummary::of(TERMS, [input(&wakeups, None)]).cpus.remove(0);
+        let cpu = summary(INTERVAL, input(&wakeups, None)).cpus.remove(0);
         assert_eq!((cpu.samples, cpu.wakeups, cpu.missed), (2_000, 1_981, 19));
         assert_eq!(cpu.late_ns.p50, Some(Nanos::from_micros(4)));
         assert_eq!(cpu.late_ns.p99, Some(Nanos::from_micros(4)));
         assert_eq!(cpu.late_ns.p99_9, Some(Nanos::from_micros(17_500)));
         wakeups.push((1, 5_000_000));
-        let cpu = LatencySummary::of(TERMS, [input(&wakeups, None)]).cpus.remove(0);
+        let cpu = summary(INTERVAL, input(&wakeups, None)).cpus.remove(0);
         assert_eq!(cpu.late_ns.p99, Some(Nanos::from_micros(500)));
     }
 
@@ -386,7 +333,7 @@ mod tests {
     #[test]
     fn none_and_too_many() {
         let of = |wakeups: &[(u64, u64)], lost| {
-            LatencySummary::of(TERMS, [input(wakeups, lost)]).cpus.remove(0)
+            summary(INTERVAL, input(wakeups, lost)).cpus.remove(0)
         };
         for wakeups in [&[][..], &[(0, 7)]] {
             let late = of(wakeups, None).late_ns;
@@ -397,15 +344,14 @@ mod tests {
         }
         let late = of(&[(u64::MAX, u64::MAX); 3], None).late_ns;
         assert_eq!((late.min, late.max), (Some(Nanos::ZERO), Some(Nanos::MAX)));
-        let nothing = LatencyTerms { interval: Nanos::ZERO, ..TERMS };
-        let found = LatencySummary::of(nothing, [input(&[(5, 8)], None)]);
+        let found = summary(Nanos::ZERO, input(&[(5, 8)], None));
         assert_eq!(found.cpus[0].late_ns.p50, Some(Nanos::from_nanos(6)));
     }
 
     /// Check that only what is later than a limit exceeds it.
     #[test]
     fn limits() {
-        let found = LatencySummary::of(TERMS, [input(&[(2, 1_500_000)], None)]);
+        let found = summary(INTERVAL, input(&[(2, 1_500_000)], None));
         let (cpu, seen) = (Cpu::new(3), Nanos::from_micros(1_500));
         assert_eq!(found.later_than(seen), []);
         let limit = Nanos::from_micros(1_499);
@@ -442,8 +388,7 @@ mod tests {
             );
             let not_kept = (count > 0).then_some(not_kept);
 
-            let terms = LatencyTerms { interval: Nanos::from_nanos(interval), ..TERMS };
-            let found = LatencySummary::of(terms, [input(&wakeups, not_kept)]);
+            let found = summary(Nanos::from_nanos(interval), input(&wakeups, not_kept));
             let found = &found.cpus[0];
             let late = found.late_ns;
             let get = |late: Option<Nanos>| late.map(Nanos::get);

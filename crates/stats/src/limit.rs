@@ -66,27 +66,22 @@ impl Limits {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::{MeanwhileInput, NoiseInput};
+    use recording::CpuNoise;
     use units::Span;
+
+    use super::*;
+    use crate::example::{cpu_noise, noise};
 
     fn summary() -> NoiseSummary {
         let gap =
             |length| Span { start: Nanos::ZERO, length: Nanos::from_micros(length) };
         let (quiet, noisy) = ([gap(1)], [gap(900)]);
-        let input = |cpu, gaps| NoiseInput {
+        let cpu = |cpu, gaps: &[Span]| CpuNoise {
             cpu: Cpu::new(cpu),
-            elapsed: Nanos::from_millis(1),
-            loop_pass: Nanos::ZERO,
-            threshold: None,
-            gaps,
-            lost: None,
-            shares: None,
-            losses: &[],
-            steal: None,
-            meanwhile: MeanwhileInput::default(),
+            elapsed_ns: Nanos::from_millis(1),
+            ..cpu_noise(gaps)
         };
-        NoiseSummary::of(&[input(0, &quiet[..]), input(1, &noisy[..])])
+        NoiseSummary::of(&noise(None, vec![cpu(0, &quiet), cpu(1, &noisy)]))
     }
 
     /// Check that only what is above a limit exceeds it, and that no limit allows all.

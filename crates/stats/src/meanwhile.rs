@@ -3,47 +3,9 @@
 //! The counts are those of two readings, just before and just after the loop. They say
 //! what happened, not which gap it caused.
 
+use recording::Meanwhile;
 use serde::{Deserialize, Serialize};
 use units::{Nanos, PerSecond};
-
-/// How often one interrupt line was counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LineInput<'a> {
-    /// The line's label: `LOC`, `36`.
-    pub line: &'a str,
-    /// What the line says it is.
-    pub name: &'a str,
-    /// How often it came.
-    pub count: u64,
-    /// Whether it is this architecture's timer interrupt.
-    pub timer: bool,
-}
-
-/// How often something of a name was counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CountInput<'a> {
-    /// The name.
-    pub name: &'a str,
-    /// How often.
-    pub count: u64,
-}
-
-/// What was counted on one CPU; `None` is "not known".
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct MeanwhileInput<'a> {
-    /// The time between the two readings.
-    pub span: Nanos,
-    /// Interrupts by line, those that came.
-    pub interrupts: Option<Vec<LineInput<'a>>>,
-    /// Softirqs by name, those that ran.
-    pub softirqs: Option<Vec<CountInput<'a>>>,
-    /// How often another task took the CPU from the loop.
-    pub preempted: u64,
-    /// How long the loop was ready to run but another task ran.
-    pub waited: Option<Nanos>,
-    /// What the hypervisor took.
-    pub steal: Option<Nanos>,
-}
 
 /// How often one interrupt line came.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -92,25 +54,25 @@ pub struct MeanwhileSummary {
 
 impl MeanwhileSummary {
     /// Turns counts into rates.
-    pub fn of(input: &MeanwhileInput<'_>) -> Self {
-        let span = input.span;
-        let timer_hz = input.interrupts.as_ref().and_then(|lines| {
+    pub fn of(meanwhile: &Meanwhile) -> Self {
+        let span = meanwhile.span_ns;
+        let timer_hz = meanwhile.interrupts.as_ref().and_then(|lines| {
             let timers = lines.iter().filter(|line| line.timer);
             PerSecond::of(timers.map(|line| line.count).sum(), span)
         });
-        let interrupts = input.interrupts.as_ref().map(|lines| {
+        let interrupts = meanwhile.interrupts.as_ref().map(|lines| {
             let lines = lines.iter().map(|line| LineSummary {
-                line: line.line.to_owned(),
-                name: line.name.to_owned(),
+                line: line.line.clone(),
+                name: line.name.clone(),
                 count: line.count,
                 rate_hz: PerSecond::of(line.count, span),
                 timer: line.timer,
             });
             lines.collect()
         });
-        let softirqs = input.softirqs.as_ref().map(|softirqs| {
+        let softirqs = meanwhile.softirqs.as_ref().map(|softirqs| {
             let softirqs = softirqs.iter().map(|softirq| SoftirqSummary {
-                name: softirq.name.to_owned(),
+                name: softirq.name.clone(),
                 count: softirq.count,
                 rate_hz: PerSecond::of(softirq.count, span),
             });
@@ -121,19 +83,21 @@ impl MeanwhileSummary {
             interrupts,
             softirqs,
             timer_hz,
-            preempted: input.preempted,
-            waited_ns: input.waited,
-            steal_ns: input.steal,
+            preempted: meanwhile.preempted,
+            waited_ns: meanwhile.waited_ns,
+            steal_ns: meanwhile.steal_ns,
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use recording::LineCount;
+
     use super::*;
 
-    fn line(line: &str, count: u64, timer: bool) -> LineInput<'_> {
-        LineInput { line, name: "a name", count, timer }
+    fn line(line: &str, count: u64, timer: bool) -> LineCount {
+        LineCount { line: line.to_owned(), name: "a name".to_owned(), count, timer }
     }
 
     /// Check that the timer's rate is that of all timer lines and no other.
@@ -141,10 +105,10 @@ mod tests {
     fn timer_lines_add_up() {
         let lines =
             vec![line("11", 400, true), line("12", 100, true), line("36", 7, false)];
-        let input = MeanwhileInput {
-            span: Nanos::from_secs(2),
+        let input = Meanwhile {
+            span_ns: Nanos::from_secs(2),
             interrupts: Some(lines),
-            ..MeanwhileInput::default()
+            ..Meanwhile::default()
         };
         let found = MeanwhileSummary::of(&input);
         assert_eq!(found.timer_hz, Some(PerSecond::new(250.0)));
@@ -157,7 +121,7 @@ mod tests {
     #[test]
     fn unknown_is_not_zero() {
         let mut input =
-            MeanwhileInput { span: Nanos::from_secs(1), ..MeanwhileInput::default() };
+            Meanwhile { span_ns: Nanos::from_secs(1), ..Meanwhile::default() };
         let unread = MeanwhileSummary::of(&input);
         assert_eq!((unread.timer_hz, unread.softirqs), (None, None));
         input.interrupts = Some(Vec::new());
@@ -167,9 +131,9 @@ mod tests {
     /// Check that counts of no time have no rate.
     #[test]
     fn no_time_has_no_rate() {
-        let input = MeanwhileInput {
+        let input = Meanwhile {
             interrupts: Some(vec![line("LOC", 5, true)]),
-            ..MeanwhileInput::default()
+            ..Meanwhile::default()
         };
         let found = MeanwhileSummary::of(&input);
         assert_eq!(found.timer_hz, None);

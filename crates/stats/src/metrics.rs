@@ -261,9 +261,11 @@ fn worst(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use recording::{Call, CallTimes, CallsSeries, CallsSpec, CpuTicks, TickSample};
+    use units::{Cpu, Instructions, TscHz};
+
     use super::*;
-    use crate::{CallInput, IdleInput, TickInput};
-    use units::{Cpu, Instructions};
+    use crate::IdleInput;
 
     /// Names and values.
     fn named(found: &[Metric]) -> Vec<(&str, f64)> {
@@ -319,19 +321,26 @@ mod tests {
     /// Check that timed cells have metrics too, under the same name where it is the same.
     #[test]
     fn timed() {
-        let seen = |timer| TickInput {
+        let cpu = CpuTicks {
             cpu: Cpu::new(0),
-            span: Nanos::from_secs(1),
-            timer,
+            timer: Some(250),
             interrupts: None,
-            busy: None,
-            accounted: None,
+            busy_ns: None,
+            accounted_ns: None,
         };
-        let summary = CellSummary::Ticks(TicksSummary::of([seen(Some(250))]));
+        let (start_ns, span_ns) = (Nanos::ZERO, Nanos::from_secs(1));
+        let sample = TickSample { start_ns, span_ns, cpus: vec![cpu] };
+        let summary = CellSummary::Ticks(TicksSummary::of(&[sample]));
         assert_eq!(named(&metrics(&summary)), [("idle_timer_hz", 250.0)]);
-        let steps = [130, 120, 9_000].map(Nanos::from_nanos);
-        let call = CallInput { name: "getpid", steps: &steps };
-        let summary = CellSummary::Calls(CallsSummary::of(Cpu::new(0), [call]));
+        let (cpu, calls) = (Cpu::new(0), vec![Call::Getpid]);
+        let spec = CallsSpec { cpu, calls, repeats: 3, phases: None };
+        let step_ns = [130, 120, 9_000].map(Nanos::from_nanos).to_vec();
+        let series = CallsSeries {
+            clock: "tsc".to_owned(),
+            clock_hz: TscHz::new(2_000_000_000).unwrap(),
+            calls: vec![CallTimes { call: Call::Getpid, step_ns }],
+        };
+        let summary = CellSummary::Calls(CallsSummary::of(&spec, &series));
         assert_eq!(named(&metrics(&summary)), [("getpid_ns_p50", 130.0)]);
         let none = CellSummary::Noise(NoiseSummary {
             cpus: Vec::new(),

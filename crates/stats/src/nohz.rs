@@ -2,36 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use recording::{KeptBy, NohzSeries, NohzSpec, WaitingThread};
 use serde::{Deserialize, Serialize};
 use units::{Cpu, Instructions, Nanos, PerSecond};
 
 use crate::quantile::nearest_rank;
-use crate::{
-    CountsInput, MeanwhileInput, MeanwhileSummary, TickReturnInput, TickReturnSummary,
-};
-
-/// What was seen of one CPU's tick.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NohzInput<'a> {
-    /// The CPU.
-    pub cpu: Cpu,
-    /// Whether the thread left the CPU now and then while it waited.
-    pub forced: bool,
-    /// How long all tries took.
-    pub elapsed: Nanos,
-    /// Each try: whether the tick stopped, how long the wait was, how often it left.
-    pub tries: Vec<(bool, Nanos, u32)>,
-    /// What keeps the tick, and how often the kernel said so; `None`: it was not seen.
-    pub kept_by: Option<Vec<(&'a str, u64)>>,
-    /// The other threads that were runnable there meanwhile: number, name, real-time priority.
-    pub others: Vec<(u32, &'a str, u8)>,
-    /// What came after the tick had stopped.
-    pub stay: Option<MeanwhileInput<'a>>,
-    /// Whether the tick came back then; `None`: not known.
-    pub came_back: Option<bool>,
-    /// What was seen while it came back once more.
-    pub back: Option<TickReturnInput<'a>>,
-}
+use crate::{CountsInput, MeanwhileSummary, TickReturnSummary};
 
 /// A reason why the kernel keeps the tick.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -169,49 +145,53 @@ impl CpuWork {
 
 impl NohzTestSummary {
     /// Summarises all tries; where the last one failed, that one.
-    pub fn of(input: &NohzInput<'_>) -> Self {
-        let last = input.tries.last();
-        let has_failed = last.is_some_and(|(entered, ..)| !entered);
-        let waits = input.tries.iter().map(|(_, wait, _)| *wait);
+    pub fn of(spec: &NohzSpec, series: &NohzSeries) -> Self {
+        let last = series.tries.last();
+        let has_failed = last.is_some_and(|tried| !tried.entered);
+        let waits = series.tries.iter().map(|tried| tried.wait_ns);
         let mut waits: Vec<Nanos> =
-            waits.skip(if has_failed { input.tries.len() - 1 } else { 0 }).collect();
+            waits.skip(if has_failed { series.tries.len() - 1 } else { 0 }).collect();
         waits.sort_unstable();
         let wait_ns = nearest_rank(&waits, 500);
+        let kept = series.kept_by.as_deref().unwrap_or_default();
         let off =
             |wait: &Nanos| Some(Nanos::from_nanos(wait.get().abs_diff(wait_ns?.get())));
         Self {
-            cpu: input.cpu,
-            entered: last.map(|(entered, ..)| *entered),
+            cpu: spec.cpu,
+            entered: last.map(|tried| tried.entered),
             wait_ns,
             wait_off_ns: waits.iter().filter_map(off).max().filter(|_| waits.len() > 1),
-            forced: input.forced,
-            left: last.map_or(0, |(.., left)| *left),
-            kept_by: kept_by(input),
-            others: others(input),
-            stay: input.stay.as_ref().map(MeanwhileSummary::of),
-            came_back: input.came_back,
-            brought_back: input.back.as_ref().map(TickReturnSummary::of),
+            forced: spec.forced,
+            left: last.map_or(0, |tried| tried.left),
+            kept_by: kept_by(series),
+            others: others(series),
+            stay: series.stay.as_ref().map(MeanwhileSummary::of),
+            came_back: series.came_back(),
+            brought_back: series
+                .back
+                .as_ref()
+                .map(|back| TickReturnSummary::of(back, kept)),
         }
     }
 }
 
 impl NohzStressSummary {
     /// Summarises all tries.
-    pub fn of(input: &NohzInput<'_>) -> Self {
-        let entered = input.tries.iter().filter(|(entered, ..)| *entered);
-        let mut waits: Vec<Nanos> = entered.map(|(_, wait, _)| *wait).collect();
+    pub fn of(spec: &NohzSpec, series: &NohzSeries) -> Self {
+        let entered = series.tries.iter().filter(|tried| tried.entered);
+        let mut waits: Vec<Nanos> = entered.map(|tried| tried.wait_ns).collect();
         waits.sort_unstable();
-        let tries = u64::try_from(input.tries.len()).unwrap_or(u64::MAX);
+        let tries = u64::try_from(series.tries.len()).unwrap_or(u64::MAX);
         let successes = u64::try_from(waits.len()).unwrap_or(u64::MAX);
         Self {
-            cpu: input.cpu,
-            forced: input.forced,
+            cpu: spec.cpu,
+            forced: spec.forced,
             tries,
             failures: tries - successes,
-            elapsed_ns: input.elapsed,
+            elapsed_ns: series.elapsed_ns,
             wait_ns: WaitLengths::of(&waits),
-            kept_by: kept_by(input),
-            others: others(input),
+            kept_by: kept_by(series),
+            others: others(series),
         }
     }
 }
@@ -228,40 +208,60 @@ impl WaitLengths {
     }
 }
 
-fn others(input: &NohzInput<'_>) -> Vec<OtherThread> {
-    let other = |&(tid, name, rt_priority): &(u32, &str, u8)| OtherThread {
-        tid,
-        name: name.to_owned(),
-        rt_priority,
+fn others(series: &NohzSeries) -> Vec<OtherThread> {
+    let other = |thread: &WaitingThread| OtherThread {
+        tid: thread.tid,
+        name: thread.name.clone(),
+        rt_priority: thread.rt_priority,
     };
-    input.others.iter().map(other).collect()
+    series.others.iter().map(other).collect()
 }
 
-fn kept_by(input: &NohzInput<'_>) -> Option<Vec<KeptBySummary>> {
-    let kept = |&(dependency, times): &(&str, u64)| KeptBySummary {
-        dependency: dependency.to_owned(),
-        times,
+fn kept_by(series: &NohzSeries) -> Option<Vec<KeptBySummary>> {
+    let kept = |kept: &KeptBy| KeptBySummary {
+        dependency: kept.dependency.clone(),
+        times: kept.times,
     };
-    let mut all: Vec<KeptBySummary> = input.kept_by.as_ref()?.iter().map(kept).collect();
+    let mut all: Vec<KeptBySummary> = series.kept_by.as_ref()?.iter().map(kept).collect();
     all.sort_by_key(|kept| std::cmp::Reverse(kept.times));
     Some(all)
 }
 
 #[cfg(test)]
 mod tests {
+    use recording::NohzTry;
+
     use super::*;
 
-    fn input(tries: &[(bool, u64)]) -> NohzInput<'static> {
-        let of = |&(entered, wait)| (entered, Nanos::from_micros(wait), 1);
-        NohzInput {
+    fn spec() -> NohzSpec {
+        NohzSpec {
             cpu: Cpu::new(1),
+            tries: None,
+            limit_ns: Nanos::from_secs(1),
             forced: true,
-            elapsed: Nanos::from_secs(3),
+            fifo: None,
+            stay_ns: Nanos::ZERO,
+            phases: None,
+        }
+    }
+
+    fn series(tries: &[(bool, u64)]) -> NohzSeries {
+        let of = |&(entered, wait)| NohzTry {
+            entered,
+            wait_ns: Nanos::from_micros(wait),
+            left: 1,
+        };
+        let kept = |name: &str, times| KeptBy { dependency: name.to_owned(), times };
+        NohzSeries {
+            elapsed_ns: Nanos::from_secs(3),
             tries: tries.iter().map(of).collect(),
-            kept_by: Some(vec![("RCU", 2), ("SCHED", 23)]),
-            others: vec![(12, "sh", 0)],
+            kept_by: Some(vec![kept("RCU", 2), kept("SCHED", 23)]),
+            others: vec![WaitingThread {
+                tid: 12,
+                name: "sh".to_owned(),
+                rt_priority: 0,
+            }],
             stay: None,
-            came_back: None,
             back: None,
         }
     }
@@ -269,7 +269,7 @@ mod tests {
     /// Check the keys, and that a failed try is the one that counts.
     #[test]
     fn test_contract() {
-        let found = NohzTestSummary::of(&input(&[(true, 500), (false, 9_000)]));
+        let found = NohzTestSummary::of(&spec(), &series(&[(true, 500), (false, 9_000)]));
         let expected = serde_json::json!({
             "cpu": 1, "entered": false, "wait_ns": 9_000_000, "wait_off_ns": null,
             "forced": true, "left": 1,
@@ -279,10 +279,11 @@ mod tests {
         });
         assert_eq!(serde_json::to_value(found).unwrap(), expected);
         let tries = [(true, 500), (true, 900), (true, 300), (true, 600)];
-        let found = NohzTestSummary::of(&input(&tries));
+        let found = NohzTestSummary::of(&spec(), &series(&tries));
         let micros = |micros| Some(Nanos::from_micros(micros));
         assert_eq!((found.wait_ns, found.wait_off_ns), (micros(500), micros(400)));
-        let none = NohzTestSummary::of(&NohzInput { kept_by: None, ..input(&[]) });
+        let none =
+            NohzTestSummary::of(&spec(), &NohzSeries { kept_by: None, ..series(&[]) });
         assert_eq!((none.entered, none.wait_ns, none.kept_by), (None, None, None));
     }
 
@@ -306,8 +307,10 @@ mod tests {
     /// Check the keys, and that a failed try's wait is not among the lengths.
     #[test]
     fn stress_contract() {
-        let found =
-            NohzStressSummary::of(&input(&[(true, 500), (true, 300), (false, 9_000)]));
+        let found = NohzStressSummary::of(
+            &spec(),
+            &series(&[(true, 500), (true, 300), (false, 9_000)]),
+        );
         let expected = serde_json::json!({
             "cpu": 1, "forced": true, "tries": 3, "failures": 1, "elapsed_ns": 3_000_000_000_u64,
             "wait_ns": {"min": 300_000, "p50": 300_000, "p99": 500_000, "max": 500_000},
@@ -315,6 +318,6 @@ mod tests {
             "others": [{"tid": 12, "name": "sh", "rt_priority": 0}],
         });
         assert_eq!(serde_json::to_value(found).unwrap(), expected);
-        assert_eq!(NohzStressSummary::of(&input(&[(false, 9)])).wait_ns, None);
+        assert_eq!(NohzStressSummary::of(&spec(), &series(&[(false, 9)])).wait_ns, None);
     }
 }

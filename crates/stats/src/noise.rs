@@ -3,15 +3,16 @@
 //! `noise_ns` is the gaps' lengths added up, whether they were kept or only counted;
 //! quantiles and risk come from the kept ones. The culprits' `ns` add up to `noise_ns`.
 
+use recording::{CpuNoise, Lost, NoiseSeries};
 use serde::{Deserialize, Serialize};
-use units::{Cpu, Nanos, PerSecond, Ppm, Span};
+use units::{Cpu, Nanos, PerSecond, Ppm};
 
-use crate::culprits::{Culprit, ShareInput, Taken};
+use crate::MeanwhileSummary;
+use crate::culprits::{Culprit, Taken};
 use crate::eventless::Eventless;
 use crate::free::FreeTime;
 use crate::quantile::nearest_rank;
-use crate::steal::{StealInput, StealSummary};
-use crate::{MeanwhileInput, MeanwhileSummary};
+use crate::steal::StealSummary;
 
 /// The lengths of the jobs whose risk is told.
 const JOBS: [Nanos; 5] = [
@@ -21,53 +22,6 @@ const JOBS: [Nanos; 5] = [
     Nanos::from_millis(1),
     Nanos::from_millis(10),
 ];
-
-/// Gaps that were counted and summed, but not kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LostInput {
-    /// The first such gap's start, from the loop's first reading; up to here every gap
-    /// was kept.
-    pub since: Nanos,
-    /// How many there were.
-    pub gaps: u64,
-    /// Their lengths added up.
-    pub ns: Nanos,
-    /// The longest of them.
-    pub max: Nanos,
-}
-
-/// What was seen on one CPU.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NoiseInput<'a> {
-    /// The CPU.
-    pub cpu: Cpu,
-    /// How long the loop ran.
-    pub elapsed: Nanos,
-    /// The loop's own median pass.
-    pub loop_pass: Nanos,
-    /// The shortest gap that was kept, where it is known.
-    pub threshold: Option<Nanos>,
-    /// The gaps that were kept, counted from the loop's first reading.
-    pub gaps: &'a [Span],
-    /// The gaps that were not.
-    pub lost: Option<LostInput>,
-    /// Who took the gaps that were kept; `None` where nobody watched.
-    pub shares: Option<Vec<ShareInput<'a>>>,
-    /// When events were lost.
-    pub losses: &'a [Span],
-    /// What the hypervisor's clock counted; `None` where that is not known.
-    pub steal: Option<StealInput<'a>>,
-    /// What `/proc` counted in the meantime.
-    pub meanwhile: MeanwhileInput<'a>,
-}
-
-impl NoiseInput<'_> {
-    /// The time from the loop's first reading in which every gap was kept: after that, where they
-    /// were is not known.
-    pub(crate) fn window(&self) -> Nanos {
-        self.lost.map_or(self.elapsed, |lost| lost.since.min(self.elapsed))
-    }
-}
 
 /// How long the gaps were; null where there was none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -147,67 +101,73 @@ pub struct NoiseSummary {
 
 impl NoiseSummary {
     /// Summarises what was seen, CPU by CPU.
-    pub fn of(inputs: &[NoiseInput<'_>]) -> Self {
-        let cpus = inputs.iter().map(CpuNoiseSummary::of);
-        let cpus: Vec<CpuNoiseSummary> = cpus.collect();
+    pub fn of(series: &NoiseSeries) -> Self {
+        let of = |cpu| CpuNoiseSummary::of(series.threshold_ns, cpu);
+        let cpus: Vec<CpuNoiseSummary> = series.cpus.iter().map(of).collect();
         let culprits = Culprit::together(cpus.iter().flat_map(|cpu| &cpu.culprits));
         let steal = StealSummary::together(cpus.iter().map(|cpu| cpu.steal.as_ref()));
         let eventless =
             Eventless::together(cpus.iter().map(|cpu| cpu.eventless.as_ref()));
-        Self { cpus, source: None, culprits, eventless, steal }
+        let source = series.source.map(|source| source.name().to_owned());
+        Self { cpus, source, culprits, eventless, steal }
     }
 }
 
 impl CpuNoiseSummary {
-    fn of(input: &NoiseInput<'_>) -> Self {
-        let total = total(input);
-        let culprits = culprits(input, &total);
-        let steal = input.steal.map(|steal| StealSummary::of(&steal, &culprits));
-        let shares = input.shares.as_ref();
-        let eventless =
-            shares.map(|shares| Eventless::of(input.gaps, shares, input.losses));
+    /// Summarises what was seen on one CPU, where gaps of at least `threshold` were kept.
+    pub fn of(threshold: Nanos, seen: &CpuNoise) -> Self {
+        let total = total(seen);
+        let culprits = culprits(seen, &total);
+        let blamed = seen.blamed.as_ref();
+        let steal = blamed.and_then(|blamed| blamed.steal.as_ref());
         Self {
-            cpu: input.cpu,
-            elapsed_ns: input.elapsed,
-            loop_ns_p50: input.loop_pass,
-            threshold_ns: input.threshold,
+            cpu: seen.cpu,
+            elapsed_ns: seen.elapsed_ns,
+            loop_ns_p50: seen.loop_ns,
+            threshold_ns: Some(threshold),
             gaps: total.gaps,
-            gaps_hz: PerSecond::of(total.gaps, input.elapsed),
+            gaps_hz: PerSecond::of(total.gaps, seen.elapsed_ns),
             noise_ns: total.ns,
-            noise_ppm: Ppm::of(total.ns, input.elapsed),
-            gap_ns: lengths(input, &total),
-            risk: risks(input),
+            noise_ppm: Ppm::of(total.ns, seen.elapsed_ns),
+            gap_ns: lengths(seen, &total),
+            risk: risks(seen),
+            eventless: blamed.map(|blamed| Eventless::of(&seen.gaps, blamed)),
+            steal: steal.map(|steal| StealSummary::of(steal, &culprits)),
             culprits,
-            eventless,
-            steal,
-            meanwhile: MeanwhileSummary::of(&input.meanwhile),
+            meanwhile: MeanwhileSummary::of(&seen.meanwhile),
         }
     }
 }
 
+/// The time from the loop's first reading in which every gap was kept: after that, where they
+/// were is not known.
+pub(crate) fn window(seen: &CpuNoise) -> Nanos {
+    seen.lost.map_or(seen.elapsed_ns, |lost| lost.since_ns.min(seen.elapsed_ns))
+}
+
 /// All gaps, kept or not.
-fn total(input: &NoiseInput<'_>) -> Taken {
+fn total(seen: &CpuNoise) -> Taken {
     let mut total = Taken::default();
-    input.gaps.iter().for_each(|gap| total.add(gap.length));
-    total.and(input.lost.map(lost))
+    seen.gaps.iter().for_each(|gap| total.add(gap.length));
+    total.and(seen.lost.map(lost))
 }
 
-fn lost(lost: LostInput) -> Taken {
-    Taken { gaps: lost.gaps, ns: lost.ns, max: lost.max }
+fn lost(lost: Lost) -> Taken {
+    Taken { gaps: lost.gaps, ns: lost.ns, max: lost.max_ns }
 }
 
-/// Who took it. Where nobody watched, and of gaps that were not kept, it is not known.
-fn culprits(input: &NoiseInput<'_>, total: &Taken) -> Vec<Culprit> {
-    let Some(shares) = &input.shares else {
-        return Culprit::of(&[], Some(*total), total.ns);
+/// What took it. Without events, and of gaps that were not kept, it is not known.
+fn culprits(seen: &CpuNoise, total: &Taken) -> Vec<Culprit> {
+    let Some(blamed) = &seen.blamed else {
+        return Culprit::of(None, Some(*total), total.ns);
     };
-    let mut culprits = Culprit::of(shares, input.lost.map(lost), total.ns);
-    Culprit::find_periods(&mut culprits, input.gaps, shares);
+    let mut culprits = Culprit::of(Some(blamed), seen.lost.map(lost), total.ns);
+    Culprit::find_periods(&mut culprits, &seen.gaps, blamed);
     culprits
 }
 
-fn lengths(input: &NoiseInput<'_>, total: &Taken) -> GapLengths {
-    let mut sorted: Vec<Nanos> = input.gaps.iter().map(|gap| gap.length).collect();
+fn lengths(seen: &CpuNoise, total: &Taken) -> GapLengths {
+    let mut sorted: Vec<Nanos> = seen.gaps.iter().map(|gap| gap.length).collect();
     sorted.sort_unstable();
     GapLengths {
         p50: nearest_rank(&sorted, 500),
@@ -217,40 +177,33 @@ fn lengths(input: &NoiseInput<'_>, total: &Taken) -> GapLengths {
     }
 }
 
-fn risks(input: &NoiseInput<'_>) -> Vec<Risk> {
-    let free = FreeTime::new(input.window(), input.gaps);
+fn risks(seen: &CpuNoise) -> Vec<Risk> {
+    let free = FreeTime::new(window(seen), &seen.gaps);
     JOBS.iter().map(|&job_ns| Risk { job_ns, hit_ppm: free.hit(job_ns) }).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+    use units::Span;
+
+    use super::*;
+    use crate::example::{cpu_noise, noise};
 
     fn span(start: u64, length: u64) -> Span {
         Span { start: Nanos::from_nanos(start), length: Nanos::from_nanos(length) }
     }
 
-    fn input(gaps: &[Span]) -> NoiseInput<'_> {
-        NoiseInput {
-            cpu: Cpu::new(3),
-            elapsed: Nanos::from_secs(1),
-            loop_pass: Nanos::from_nanos(20),
-            threshold: Some(Nanos::from_nanos(100)),
-            gaps,
-            lost: None,
-            shares: None,
-            losses: &[],
-            steal: None,
-            meanwhile: MeanwhileInput::default(),
-        }
+    fn cpu(seen: &CpuNoise) -> CpuNoiseSummary {
+        CpuNoiseSummary::of(Nanos::from_nanos(100), seen)
     }
 
     /// Check the keys and the form of every value: this is the JSON contract.
     #[test]
     fn contract() {
         let gaps = [span(1000, 200), span(500_000_000, 2_999_800)];
-        let found = serde_json::to_value(NoiseSummary::of(&[input(&gaps)])).unwrap();
+        let series = noise(None, vec![cpu_noise(&gaps)]);
+        let found = serde_json::to_value(NoiseSummary::of(&series)).unwrap();
         let mut expected = serde_json::json!({
             "cpu": 3, "elapsed_ns": 1_000_000_000, "loop_ns_p50": 20, "threshold_ns": 100,
             "gaps": 2, "gaps_hz": 2.0, "noise_ns": 3_000_000, "noise_ppm": 3000.0,
@@ -282,7 +235,7 @@ mod tests {
     /// Check that a summary read back is the summary that was written.
     #[test]
     fn reads_back() {
-        let found = NoiseSummary::of(&[input(&[])]);
+        let found = NoiseSummary::of(&noise(None, vec![cpu_noise(&[])]));
         let text = serde_json::to_string(&found).unwrap();
         let again: NoiseSummary = serde_json::from_str(&text).unwrap();
         assert_eq!(again, found);
@@ -291,7 +244,7 @@ mod tests {
     /// Check that no gaps are no noise, and that what then has no value is null.
     #[test]
     fn silence() {
-        let found = CpuNoiseSummary::of(&input(&[]));
+        let found = cpu(&cpu_noise(&[]));
         assert_eq!(found.noise_ppm, Some(Ppm::new(0.0)));
         assert_eq!((found.gap_ns.p50, found.gap_ns.max), (None, None));
         assert_eq!(found.culprits, []);
@@ -301,8 +254,7 @@ mod tests {
     /// Check that a run of no length has no share and no risk, rather than none.
     #[test]
     fn no_time() {
-        let found =
-            CpuNoiseSummary::of(&NoiseInput { elapsed: Nanos::ZERO, ..input(&[]) });
+        let found = cpu(&CpuNoise { elapsed_ns: Nanos::ZERO, ..cpu_noise(&[]) });
         assert_eq!((found.noise_ppm, found.gaps_hz), (None, None));
         assert!(found.risk.iter().all(|risk| risk.hit_ppm.is_none()));
     }
@@ -312,13 +264,13 @@ mod tests {
     #[test]
     fn lost_gaps_count() {
         let gaps = [span(0, 1_000_000)];
-        let lost = LostInput {
-            since: Nanos::from_millis(5),
+        let lost = Lost {
+            since_ns: Nanos::from_millis(5),
             gaps: 4,
             ns: Nanos::from_millis(9),
-            max: Nanos::from_millis(6),
+            max_ns: Nanos::from_millis(6),
         };
-        let found = CpuNoiseSummary::of(&NoiseInput { lost: Some(lost), ..input(&gaps) });
+        let found = cpu(&CpuNoise { lost: Some(lost), ..cpu_noise(&gaps) });
         assert_eq!((found.gaps, found.noise_ns), (5, Nanos::from_millis(10)));
         assert_eq!(found.gap_ns.p99_9, Some(Nanos::from_millis(1)));
         assert_eq!(found.gap_ns.max, Some(Nanos::from_millis(6)));
@@ -334,11 +286,11 @@ mod tests {
             lost in prop::option::of((0u64..1_000_000, 1u64..9, 0u64..99, 0u64..99)),
         ) {
             let gaps: Vec<Span> = pairs.into_iter().map(|(s, l)| span(s, l)).collect();
-            let lost = lost.map(|(since, gaps, ns, max)| LostInput {
-                since: Nanos::from_nanos(since), gaps,
-                ns: Nanos::from_nanos(ns), max: Nanos::from_nanos(max),
+            let lost = lost.map(|(since, gaps, ns, max)| Lost {
+                since_ns: Nanos::from_nanos(since), gaps,
+                ns: Nanos::from_nanos(ns), max_ns: Nanos::from_nanos(max),
             });
-            let found = CpuNoiseSummary::of(&NoiseInput { lost, ..input(&gaps) });
+            let found = cpu(&CpuNoise { lost, ..cpu_noise(&gaps) });
             prop_assert_eq!(found.culprits.iter().map(|c| c.ns).sum::<Nanos>(), found.noise_ns);
             prop_assert_eq!(found.culprits.iter().map(|c| c.gaps).sum::<u64>(), found.gaps);
             prop_assert_eq!(found.culprits.first().map(|c| c.max_ns), found.gap_ns.max);

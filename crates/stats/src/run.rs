@@ -2,13 +2,16 @@
 
 use std::cmp::Reverse;
 
+use recording::{
+    CulpritKind, Ended, Interruptions, RunSeries, RunSpec, Share, Thread, Usage,
+};
 use serde::{Deserialize, Serialize};
 use units::{Cpu, CpuSet, Nanos, Ppm, Span};
 
-use crate::culprits::{Culprit, CulpritKind, ShareInput, Thread};
+use crate::MeanwhileSummary;
+use crate::culprits::{Culprit, shares};
 use crate::noise::GapLengths;
 use crate::quantile::nearest_rank;
-use crate::{MeanwhileInput, MeanwhileSummary};
 
 /// How a program ended, one of the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,57 +20,6 @@ pub struct EndedSummary {
     pub code: Option<u8>,
     /// The signal that ended it.
     pub signal: Option<u8>,
-}
-
-/// What a program used, and how often it let go of the CPU.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct UsageSummary {
-    /// Time in its own code.
-    pub user_ns: Nanos,
-    /// Time in the kernel, on its behalf.
-    pub system_ns: Nanos,
-    /// How often it waited for something.
-    pub voluntary: u64,
-    /// How often the CPU was taken from it.
-    pub involuntary: u64,
-    /// Pages that had to be found for it, without a disk.
-    pub minor_faults: u64,
-    /// Pages that had to be read for it.
-    pub major_faults: u64,
-}
-
-/// When a program could have run, and did not.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InterruptionsInput<'a> {
-    /// How long it had the CPU, or could have had it.
-    pub ready: Nanos,
-    /// Each interruption.
-    pub gaps: &'a [Span],
-    /// The CPU of each of them; empty where there is only one.
-    pub gap_cpus: &'a [Cpu],
-    /// Who took them.
-    pub shares: Vec<ShareInput<'a>>,
-}
-
-/// What was seen.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RunInput<'a> {
-    /// The CPUs.
-    pub cpus: CpuSet,
-    /// Its `SCHED_FIFO` priority; `None`: an ordinary task.
-    pub fifo: Option<u8>,
-    /// How long it ran.
-    pub elapsed: Nanos,
-    /// How it ended.
-    pub ended: EndedSummary,
-    /// What it used.
-    pub usage: UsageSummary,
-    /// What the events say; `None` where nobody saw single ones.
-    pub interruptions: Option<InterruptionsInput<'a>>,
-    /// What `/proc` counted in the meantime.
-    pub meanwhile: MeanwhileInput<'a>,
-    /// How many of the longest interruptions to tell of.
-    pub top: usize,
 }
 
 /// What one culprit took of an interruption.
@@ -131,7 +83,7 @@ pub struct RunSummary {
     pub elapsed_ns: Nanos,
     /// What it used.
     #[serde(flatten)]
-    pub usage: UsageSummary,
+    pub usage: Usage,
     /// Who saw the events (`bpf`, `proc`), for those who know to say; null where nobody
     /// looked.
     pub source: Option<String>,
@@ -143,90 +95,109 @@ pub struct RunSummary {
 
 impl RunSummary {
     /// Summarises what was seen.
-    pub fn of(input: &RunInput<'_>) -> Self {
-        let interruptions = input.interruptions.as_ref();
+    pub fn of(spec: &RunSpec, series: &RunSeries) -> Self {
+        let (code, signal) = match series.ended {
+            Ended::Exited(code) => (Some(code), None),
+            Ended::Killed(signal) => (None, Some(signal)),
+        };
+        let found = series.interruptions.as_ref();
         Self {
-            cpus: input.cpus.clone(),
-            policy: if input.fifo.is_some() { "fifo" } else { "other" }.to_owned(),
-            priority: input.fifo,
-            ended: input.ended,
-            elapsed_ns: input.elapsed,
-            usage: input.usage,
-            source: None,
-            interruptions: interruptions
-                .map(|found| InterruptionsSummary::of(found, &input.cpus, input.top)),
-            meanwhile: MeanwhileSummary::of(&input.meanwhile),
+            cpus: spec.cpus.clone(),
+            policy: if spec.fifo.is_some() { "fifo" } else { "other" }.to_owned(),
+            priority: spec.fifo,
+            ended: EndedSummary { code, signal },
+            elapsed_ns: series.elapsed_ns,
+            usage: series.usage,
+            source: series.source.map(|source| source.name().to_owned()),
+            interruptions: found.map(|found| InterruptionsSummary::of(spec, found)),
+            meanwhile: MeanwhileSummary::of(&series.meanwhile),
         }
     }
 }
 
 impl InterruptionsSummary {
-    fn of(input: &InterruptionsInput<'_>, cpus: &CpuSet, top: usize) -> Self {
-        let noise: Nanos = input.gaps.iter().map(|gap| gap.length).sum();
-        let mut sorted: Vec<Nanos> = input.gaps.iter().map(|gap| gap.length).collect();
+    fn of(spec: &RunSpec, found: &Interruptions) -> Self {
+        let noise: Nanos = found.gaps.iter().map(|gap| gap.length).sum();
+        let mut sorted: Vec<Nanos> = found.gaps.iter().map(|gap| gap.length).collect();
         sorted.sort_unstable();
         Self {
-            ready_ns: input.ready,
-            gaps: u64::try_from(input.gaps.len()).unwrap_or(u64::MAX),
+            ready_ns: found.ready_ns,
+            gaps: u64::try_from(found.gaps.len()).unwrap_or(u64::MAX),
             noise_ns: noise,
-            noise_ppm: Ppm::of(noise, input.ready),
+            noise_ppm: Ppm::of(noise, found.ready_ns),
             gap_ns: GapLengths {
                 p50: nearest_rank(&sorted, 500),
                 p99: nearest_rank(&sorted, 990),
                 p99_9: nearest_rank(&sorted, 999),
                 max: sorted.last().copied(),
             },
-            longest: longest(input, cpus, top),
-            culprits: Culprit::of(&input.shares, None, noise),
+            longest: longest(spec, found),
+            culprits: Culprit::of(Some(&found.blamed), None, noise),
         }
     }
 }
 
-fn longest(
-    input: &InterruptionsInput<'_>,
-    cpus: &CpuSet,
-    top: usize,
-) -> Vec<Interruption> {
-    let mut gaps: Vec<(usize, &Span)> = input.gaps.iter().enumerate().collect();
+/// As many as are asked for.
+fn longest(spec: &RunSpec, found: &Interruptions) -> Vec<Interruption> {
+    let mut gaps: Vec<(usize, &Span)> = found.gaps.iter().enumerate().collect();
     gaps.sort_by_key(|(at, gap)| (Reverse(gap.length), *at));
-    gaps.truncate(top);
+    gaps.truncate(usize::try_from(spec.top).unwrap_or(usize::MAX));
     let interruption = |(at, gap): (usize, &Span)| {
-        let shares = input.shares.iter().filter(|share| share.gap == at);
-        let mut culprits: Vec<Part> = shares.map(part).collect();
+        let own = shares(&found.blamed).filter(|(share, _)| share.gap == at);
+        let mut culprits: Vec<Part> = own.map(part).collect();
         culprits.sort_by_key(|part| Reverse(part.ns));
-        let cpu = input.gap_cpus.get(at).copied().or_else(|| cpus.first());
+        let cpu = found.gap_cpus.get(at).copied().or_else(|| spec.cpus.first());
         Interruption { start_ns: gap.start, ns: gap.length, cpu, culprits }
     };
     gaps.into_iter().map(interruption).collect()
 }
 
-fn part(share: &ShareInput<'_>) -> Part {
-    let (kind, thread, ns) = (share.kind, share.thread, share.ns);
-    Part { kind, name: share.name.to_owned(), thread, ns }
+/// Whose a thread is stands among all culprits.
+fn part((share, culprit): (&Share, &recording::Culprit)) -> Part {
+    let thread = culprit.thread.clone().map(|thread| Thread { owner: None, ..thread });
+    Part { kind: culprit.kind, name: culprit.name.clone(), thread, ns: share.ns }
 }
 
 #[cfg(test)]
 mod tests {
+    use recording::{Culprit, Meanwhile, Picked, Words};
+
     use super::*;
+    use crate::example;
 
     fn span(start: u64, length: u64) -> Span {
         Span { start: Nanos::from_nanos(start), length: Nanos::from_nanos(length) }
     }
 
-    fn share(gap: usize, kind: CulpritKind, name: &str, ns: u64) -> ShareInput<'_> {
-        let (ns, inside) = (Nanos::from_nanos(ns), Nanos::ZERO);
-        let is_thread = kind == CulpritKind::Thread;
-        let thread = is_thread.then_some(Thread { tid: 40, pid: 40, prio: 120 });
-        ShareInput { gap, kind, name, thread, owner: None, ns, inside, entry: None }
+    fn share(gap: usize, kind: CulpritKind, name: &str, ns: u64) -> (Culprit, Share) {
+        let thread = Thread { tid: 40, pid: 40, prio: 120, owner: None };
+        let thread = (kind == CulpritKind::Thread).then_some(thread);
+        let (culprit, share) = example::share(gap, kind, name, thread, ns);
+        (culprit, Share { entry_ns: None, ..share })
     }
 
-    fn input(interruptions: Option<InterruptionsInput<'_>>) -> RunInput<'_> {
-        RunInput {
+    fn found(gaps: &[Span], shares: &[(Culprit, Share)], secs: u64) -> Interruptions {
+        Interruptions {
+            ready_ns: Nanos::from_secs(secs),
+            gaps: gaps.to_vec(),
+            gap_cpus: Vec::new(),
+            blamed: example::blamed(shares),
+        }
+    }
+
+    fn summary(interruptions: Option<Interruptions>) -> RunSummary {
+        let spec = RunSpec {
+            command: Words::new(["sleep".into()]),
             cpus: Cpu::new(1).into(),
+            picked: Picked::Asked,
             fifo: Some(99),
-            elapsed: Nanos::from_secs(2),
-            ended: EndedSummary { code: Some(3), signal: None },
-            usage: UsageSummary {
+            top: 1,
+        };
+        let series = RunSeries {
+            began_ns: Nanos::ZERO,
+            elapsed_ns: Nanos::from_secs(2),
+            ended: Ended::Exited(3),
+            usage: Usage {
                 user_ns: Nanos::from_secs(1),
                 system_ns: Nanos::from_millis(5),
                 voluntary: 7,
@@ -234,10 +205,11 @@ mod tests {
                 minor_faults: 90,
                 major_faults: 0,
             },
+            source: None,
             interruptions,
-            meanwhile: MeanwhileInput::default(),
-            top: 1,
-        }
+            meanwhile: Meanwhile::default(),
+        };
+        RunSummary::of(&spec, &series)
     }
 
     /// Check the keys and the form of every value: this is the JSON contract.
@@ -245,18 +217,12 @@ mod tests {
     fn contract() {
         use CulpritKind::{Thread, Timer};
         let gaps = [span(1_000, 4_000), span(9_000, 6_000)];
-        let shares = vec![
+        let shares = [
             share(0, Timer, "tick_nohz_handler", 4_000),
             share(1, Timer, "tick_nohz_handler", 1_000),
             share(1, Thread, "kworker/1:1", 5_000),
         ];
-        let ready = Nanos::from_secs(1);
-        let found = RunSummary::of(&input(Some(InterruptionsInput {
-            ready,
-            gaps: &gaps,
-            gap_cpus: &[],
-            shares,
-        })));
+        let found = summary(Some(found(&gaps, &shares, 1)));
         let expected = serde_json::json!({
             "cpus": "1", "policy": "fifo", "priority": 99,
             "ended": {"code": 3, "signal": null}, "elapsed_ns": 2_000_000_000_u64,
@@ -289,14 +255,8 @@ mod tests {
     /// Check that what nobody saw is not known, rather than nothing.
     #[test]
     fn unseen() {
-        assert_eq!(RunSummary::of(&input(None)).interruptions, None);
-        let none = InterruptionsInput {
-            ready: Nanos::ZERO,
-            gaps: &[],
-            gap_cpus: &[],
-            shares: Vec::new(),
-        };
-        let found = RunSummary::of(&input(Some(none))).interruptions.unwrap();
+        assert_eq!(summary(None).interruptions, None);
+        let found = summary(Some(found(&[], &[], 0))).interruptions.unwrap();
         assert_eq!((found.gaps, found.noise_ppm, found.gap_ns.max), (0, None, None));
     }
 }

@@ -5,17 +5,37 @@
 //! counters. Quantiles, and who ended slices, are known only where each switch was seen.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
+use recording::{End, SlicesSeries, SlicesSpec, SlicesTask, SlicesTurn, Step, TaskTime};
 use serde::{Deserialize, Serialize};
-use units::{Nanos, PerSecond, Ppm};
+use units::{Hz, Nanos, PerSecond, Ppm};
 
 use crate::WakersSummary;
 use crate::quantile::nearest_rank;
-use crate::slices_classic::{ClassicLine, classic};
-use crate::slices_input::{
-    SliceEnd, SlicesInput, SlicesTaskInput, SlicesTurnInput, StretchInput, TaskTimeInput,
+
+mod bins;
+mod classic;
+mod cost;
+mod picture;
+mod seen;
+mod tasks;
+mod turns;
+mod window;
+
+pub use bins::SliceBin;
+pub use classic::ClassicLine;
+pub use cost::{SleepersCost, SlicesCost};
+pub use picture::{
+    PictureRole, PictureStep, PictureSwitches, PictureTask, SlicesPicture,
 };
+pub use window::{PictureRow, PictureStretch};
+
+use seen::{Left, Slice};
+use turns::{mean_slice, sum, turns, wall};
+
+/// Of the threads that woke up most, so many.
+const WAKERS: u32 = 6;
 
 /// Lengths of slices.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,7 +56,7 @@ pub struct SliceLengths {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ender {
     /// Why they ended.
-    pub end: SliceEnd,
+    pub end: End,
     /// The task that came next; null for ticks, which are nobody's.
     pub by: Option<String>,
     /// How many.
@@ -93,14 +113,14 @@ pub struct TurnsOff {
 
 impl TurnsOff {
     /// Of what spinners did in each turn, and how long that was.
-    fn of(turns: &[(TaskTimeInput, Nanos)]) -> Option<Self> {
-        let spun = TaskTimeInput::sum(turns.iter().map(|(spun, _)| spun));
+    fn of(turns: &[(TaskTime, Nanos)]) -> Option<Self> {
+        let spun = sum(turns.iter().map(|(spun, _)| spun));
         let wall: Nanos = turns.iter().map(|(_, wall)| *wall).sum();
-        let mean = spun.mean_slice();
+        let mean = mean_slice(&spun);
         let slices = turns.iter().filter_map(|(turn, _)| {
-            Some(Nanos::from_nanos(turn.mean_slice()?.get().abs_diff(mean?.get())))
+            Some(Nanos::from_nanos(mean_slice(turn)?.get().abs_diff(mean?.get())))
         });
-        let rate = |part: fn(&TaskTimeInput) -> u64| {
+        let rate = |part: fn(&TaskTime) -> u64| {
             let all = PerSecond::of(part(&spun), wall)?.get();
             let rates = turns.iter().filter_map(|(turn, wall)| {
                 Some((PerSecond::of(part(turn), *wall)?.get() - all).abs())
@@ -175,29 +195,66 @@ pub struct SlicesSummary {
 
 impl SlicesSummary {
     /// Summarises a run.
-    pub fn of(input: &SlicesInput<'_>) -> Self {
-        let found = step(input, 0);
-        let steps = input.steps.iter().enumerate().map(|(number, words)| {
-            let changed = step(input, number + 1);
+    pub fn of(hz: Option<Hz>, spec: &SlicesSpec, series: &SlicesSeries) -> Self {
+        let switches = series.switches.as_ref();
+        let names = switches.map(|seen| {
+            let places = tasks::measured(spec, series, seen);
+            tasks::names(series, seen, &places)
+        });
+        let names = names.unwrap_or_default();
+        let seen = switches.map(|seen| seen::stretches(&seen.cpus, &names));
+        let spinners = usize::try_from(spec.spinners).unwrap_or(usize::MAX);
+        let run = Run { spec, series, spinners, seen };
+        let found = step(&run, 0);
+        let steps = spec.steps.iter().enumerate().map(|(number, asked)| {
+            let changed = step(&run, number + 1);
             StepSummary {
-                step: words.clone(),
+                step: step_words(asked),
                 slice_ratio: ratio(changed.slice_ns.mean, found.slice_ns.mean),
                 differs: differs(&changed.turns_slice_ns, &found.turns_slice_ns),
                 found: changed,
             }
         });
-        let steps = steps.collect();
+        let wakers = series.wakers.as_ref();
         Self {
-            spinners: count(input.spinners),
-            sleepers: count(input.tasks.len().saturating_sub(input.spinners)),
-            source: None,
-            wakers: None,
-            tasks: tasks(input),
-            steps,
-            classic: classic(input),
+            spinners: count(spinners),
+            sleepers: run.sleepers(),
+            source: switches.map(|seen| seen.source.name().to_owned()),
+            wakers: wakers.map(|wakers| WakersSummary::of(WAKERS, wakers)),
+            tasks: task_summaries(&run),
+            steps: steps.collect(),
+            classic: classic::classic(hz.map(Hz::period), spinners, series),
             found,
         }
     }
+}
+
+/// A run, and what was seen of it.
+struct Run<'a> {
+    spec: &'a SlicesSpec,
+    series: &'a SlicesSeries,
+    /// How many of the tasks spin: the first ones.
+    spinners: usize,
+    /// What ran, CPU by CPU; `None` where switches were not traced.
+    seen: Option<Vec<Vec<Left<'a>>>>,
+}
+
+impl<'a> Run<'a> {
+    fn sleepers(&self) -> u64 {
+        count(self.series.tasks.len().saturating_sub(self.spinners))
+    }
+
+    fn slices(&self, step: usize, of: &[SlicesTask]) -> Option<Vec<Slice<'a>>> {
+        let seen = self.seen.as_ref()?;
+        Some(seen::slices(seen, self.series, step, of))
+    }
+}
+
+/// A step as it is asked for: `WAKEUP_PREEMPTION=off,base_slice_ns=3000000`.
+fn step_words(step: &Step) -> String {
+    let settings = step.settings.iter();
+    let words = settings.map(|setting| format!("{}={}", setting.name, setting.value));
+    words.collect::<Vec<String>>().join(",")
 }
 
 fn count(count: usize) -> u64 {
@@ -220,88 +277,38 @@ fn differs(some: &[Option<Nanos>], others: &[Option<Nanos>]) -> Option<bool> {
     Some(least > others_most || most < others_least)
 }
 
-fn wall(turn: &SlicesTurnInput) -> Nanos {
-    turn.samples.iter().map(|sample| sample.wall).sum()
-}
-
-fn step(input: &SlicesInput<'_>, step: usize) -> StepSlices {
-    let samples = || input.turns(step).flat_map(|turn| &turn.samples);
-    let of_spinners = |turn: &SlicesTurnInput| {
+fn step(run: &Run<'_>, step: usize) -> StepSlices {
+    let turns = || turns(run.series, step);
+    let of_spinners = |turn: &SlicesTurn| {
         let samples = turn.samples.iter();
-        let spun = TaskTimeInput::sum(
-            samples.flat_map(|sample| sample.tasks.iter().take(input.spinners)),
-        );
+        let spun = sum(samples.flat_map(|sample| sample.tasks.iter().take(run.spinners)));
         (spun, wall(turn))
     };
-    let each: Vec<(TaskTimeInput, Nanos)> = input.turns(step).map(of_spinners).collect();
-    let spun = TaskTimeInput::sum(each.iter().map(|(spun, _)| spun));
-    let slept = TaskTimeInput::sum(
-        samples().flat_map(|sample| sample.tasks.iter().skip(input.spinners)),
-    );
-    let wall_ns: Nanos = input.turns(step).map(wall).sum();
-    let sleepers = count(input.tasks.len().saturating_sub(input.spinners));
-    let slices =
-        seen(input, step, input.tasks.get(..input.spinners).unwrap_or(&input.tasks));
-    let cpu_ns = spun.cpu + slept.cpu;
+    let each: Vec<(TaskTime, Nanos)> = turns().map(of_spinners).collect();
+    let spun = sum(each.iter().map(|(spun, _)| spun));
+    let samples = turns().flat_map(|turn| &turn.samples);
+    let slept = sum(samples.flat_map(|sample| sample.tasks.iter().skip(run.spinners)));
+    let wall_ns: Nanos = turns().map(wall).sum();
+    let tasks = &run.series.tasks;
+    let slices = run.slices(step, tasks.get(..run.spinners).unwrap_or(tasks));
+    let cpu_ns = spun.cpu_ns + slept.cpu_ns;
     StepSlices {
         wall_ns,
         cpu_ns,
-        busy_ppm: Ppm::of(cpu_ns, wall_ns.saturating_mul(count(input.cpus))),
-        spinners_cpu_ns: spun.cpu,
+        busy_ppm: Ppm::of(cpu_ns, wall_ns.saturating_mul(count(run.spec.cpus.len()))),
+        spinners_cpu_ns: spun.cpu_ns,
         switches: spun.involuntary,
         switches_hz: PerSecond::of(spun.involuntary, wall_ns),
-        slice_ns: lengths(spun.mean_slice(), slices.as_deref()),
-        turns_slice_ns: each.iter().map(|(spun, _)| spun.mean_slice()).collect(),
+        slice_ns: lengths(mean_slice(&spun), slices.as_deref()),
+        turns_slice_ns: each.iter().map(|(spun, _)| mean_slice(spun)).collect(),
         turns_off: TurnsOff::of(&each),
         passes: spun.passes,
         passes_hz: PerSecond::of(spun.passes, wall_ns),
         wakeups: slept.passes,
-        wakeups_hz: PerSecond::of(slept.passes, wall_ns.saturating_mul(sleepers)),
+        wakeups_hz: PerSecond::of(slept.passes, wall_ns.saturating_mul(run.sleepers())),
         seen: slices.as_ref().map(|slices| count(slices.len())),
         enders: enders(slices.as_deref().unwrap_or_default()),
     }
-}
-
-/// A slice that was seen to end.
-#[derive(Debug, Clone, Copy)]
-struct Slice<'a> {
-    task: &'a str,
-    length: Option<Nanos>,
-    end: SliceEnd,
-    next: Option<&'a str>,
-}
-
-/// The slices of these tasks that ended in turns of a step; `None` where nobody watched.
-fn seen<'a>(
-    input: &SlicesInput<'a>,
-    step: usize,
-    of: &[SlicesTaskInput<'_>],
-) -> Option<Vec<Slice<'a>>> {
-    let window = |turn: &SlicesTurnInput| {
-        let start = turn.samples.first()?.start;
-        Some((start, start + wall(turn)))
-    };
-    let windows: Vec<(Nanos, Nanos)> = input.turns(step).filter_map(window).collect();
-    let is_within = |stretch: &StretchInput<'_>| {
-        windows.iter().any(|(from, to)| (*from..*to).contains(&stretch.left))
-    };
-    let meant: BTreeSet<&str> = of.iter().map(|task| task.name).collect();
-    let mut slices = Vec::new();
-    for cpu in input.stretches.as_ref()? {
-        let nexts = cpu.iter().skip(1).map(Some).chain([None]);
-        for (stretch, next) in cpu.iter().zip(nexts) {
-            if !meant.contains(stretch.task) || !is_within(stretch) {
-                continue;
-            }
-            let follows = |next: &&StretchInput<'_>| {
-                next.length.is_some_and(|length| next.left == stretch.left + length)
-            };
-            let next = next.filter(follows).map(|next| next.task);
-            let StretchInput { task, length, end, .. } = *stretch;
-            slices.push(Slice { task, length, end, next });
-        }
-    }
-    Some(slices)
 }
 
 fn lengths(mean: Option<Nanos>, slices: Option<&[Slice<'_>]>) -> SliceLengths {
@@ -319,13 +326,13 @@ fn lengths(mean: Option<Nanos>, slices: Option<&[Slice<'_>]>) -> SliceLengths {
 
 /// Who ended slices, the most frequent first.
 fn enders(slices: &[Slice<'_>]) -> Vec<Ender> {
-    let mut counts: BTreeMap<(SliceEnd, Option<&str>), u64> = BTreeMap::new();
+    let mut counts: BTreeMap<(End, Option<&str>), u64> = BTreeMap::new();
     for slice in slices {
-        let by = slice.next.filter(|_| slice.end != SliceEnd::Tick);
+        let by = slice.next.filter(|_| slice.end != End::Tick);
         *counts.entry((slice.end, by)).or_default() += 1;
     }
     let all = count(slices.len());
-    let ender = |((end, by), slices): ((SliceEnd, Option<&str>), u64)| Ender {
+    let ender = |((end, by), slices): ((End, Option<&str>), u64)| Ender {
         end,
         by: by.map(str::to_owned),
         slices,
@@ -336,62 +343,61 @@ fn enders(slices: &[Slice<'_>]) -> Vec<Ender> {
     enders
 }
 
-fn tasks(input: &SlicesInput<'_>) -> Vec<TaskSummary> {
+fn task_summaries(run: &Run<'_>) -> Vec<TaskSummary> {
+    let tasks = &run.series.tasks;
     // All stretches are looked at once, not once for each of a thousand tasks.
     let mut slices: BTreeMap<&str, Vec<Slice<'_>>> = BTreeMap::new();
-    for slice in seen(input, 0, &input.tasks).unwrap_or_default() {
+    for slice in run.slices(0, tasks).unwrap_or_default() {
         slices.entry(slice.task).or_default().push(slice);
     }
-    let task = |(place, task): (usize, &SlicesTaskInput<'_>)| {
-        let samples = input.turns(0).flat_map(|turn| &turn.samples);
-        let time =
-            TaskTimeInput::sum(samples.filter_map(|sample| sample.tasks.get(place)));
+    let task = |(place, task): (usize, &SlicesTask)| {
+        let samples = turns(run.series, 0).flat_map(|turn| &turn.samples);
+        let time = sum(samples.filter_map(|sample| sample.tasks.get(place)));
         TaskSummary {
-            name: task.name.to_owned(),
-            spins: place < input.spinners,
-            cpu_ns: time.cpu,
+            name: task.name.clone(),
+            spins: place < run.spinners,
+            cpu_ns: time.cpu_ns,
             switches: time.involuntary,
             voluntary: time.voluntary,
-            slice_ns_mean: time.mean_slice(),
+            slice_ns_mean: mean_slice(&time),
             passes: time.passes,
-            enders: enders(slices.get(task.name).map_or(&[], Vec::as_slice)),
+            enders: enders(slices.get(task.name.as_str()).map_or(&[], Vec::as_slice)),
         }
     };
-    input.tasks.iter().enumerate().map(task).collect()
+    tasks.iter().enumerate().map(task).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use recording::{CpuSwitches, LooseEnd, SlicesSample, Stretch, Switches};
+    use units::Cpu;
+
     use super::*;
-    use crate::SlicesSampleInput;
+    use crate::example;
 
     const SPINNER: &str = "spin/0";
 
-    fn time(cpu_us: u64, involuntary: u64, passes: u64) -> TaskTimeInput {
-        let cpu = Nanos::from_micros(cpu_us);
-        TaskTimeInput { cpu, involuntary, voluntary: 0, passes }
+    fn time(cpu_us: u64, involuntary: u64, passes: u64) -> TaskTime {
+        let cpu_ns = Nanos::from_micros(cpu_us);
+        TaskTime { cpu_ns, involuntary, voluntary: 0, passes }
     }
 
-    fn sample(start_ms: u64, tasks: Vec<TaskTimeInput>) -> SlicesSampleInput {
-        let (start, wall) = (Nanos::from_millis(start_ms), Nanos::from_secs(1));
-        SlicesSampleInput { start, wall, tasks }
-    }
-
-    fn input<'a>(turns: Vec<SlicesTurnInput>) -> SlicesInput<'a> {
-        let names = [SPINNER, "spin/1", "sleep/0"];
-        SlicesInput {
-            tasks: names.map(|name| SlicesTaskInput { name }).to_vec(),
-            spinners: 2,
-            cpus: 1,
-            steps: Vec::new(),
-            turns,
-            stretches: None,
-            tick: Some(Nanos::from_millis(4)),
+    fn sample(start_ms: u64, tasks: Vec<TaskTime>) -> SlicesSample {
+        SlicesSample {
+            start_ns: Nanos::from_millis(start_ms),
+            wall_ns: Nanos::from_secs(1),
+            reading_ns: Nanos::ZERO,
+            tasks,
         }
     }
 
-    fn turn(step: usize, samples: Vec<SlicesSampleInput>) -> SlicesTurnInput {
-        SlicesTurnInput { step, samples }
+    fn turn(step: u32, samples: Vec<SlicesSample>) -> SlicesTurn {
+        SlicesTurn { step, samples }
+    }
+
+    fn summary(turns: Vec<SlicesTurn>, switches: Option<Switches>) -> SlicesSummary {
+        let (spec, series) = example::slices(turns, switches);
+        SlicesSummary::of(Some(Hz::new(250)), &spec, &series)
     }
 
     /// Check the mean, the rates and what is conserved, by hand.
@@ -399,7 +405,7 @@ mod tests {
     fn by_hand() {
         let tasks =
             vec![time(400_000, 100, 70), time(500_000, 200, 80), time(50_000, 7, 990)];
-        let found = SlicesSummary::of(&input(vec![turn(0, vec![sample(0, tasks)])]));
+        let found = summary(vec![turn(0, vec![sample(0, tasks)])], None);
         let step = &found.found;
         assert_eq!(step.slice_ns.mean, Some(Nanos::from_millis(3)));
         assert_eq!(step.switches, 300);
@@ -417,43 +423,42 @@ mod tests {
     /// one is a slice, too, that nobody saw begin, but for its length.
     #[test]
     fn enders_are_named() {
-        let stretch = |start: u64, length: u64, task, end| StretchInput {
-            left: Nanos::from_millis(start + length),
-            length: Some(Nanos::from_millis(length)),
+        let stretch = |start: u64, length: u64, task, end| Stretch {
+            start_ns: Nanos::from_millis(start),
+            ns: Nanos::from_millis(length),
             task,
             end,
         };
-        let loose = |at: u64, task, end| StretchInput {
-            length: None,
-            ..stretch(at, 0, task, end)
-        };
-        let cpu = vec![
-            stretch(0, 5, SPINNER, SliceEnd::Tick),
-            stretch(5, 20, SPINNER, SliceEnd::Wakeup),
-            stretch(25, 1, "sleep/0", SliceEnd::Sleep),
-            stretch(26, 4, "spin/1", SliceEnd::Tick),
-            stretch(30, 2, SPINNER, SliceEnd::Wakeup),
-            loose(38, SPINNER, SliceEnd::Tick),
-            stretch(40, 2, "other", SliceEnd::Sleep),
-            stretch(42, 3_000, SPINNER, SliceEnd::Tick),
+        let stretches = vec![
+            stretch(0, 5, 0, End::Tick),
+            stretch(5, 20, 0, End::Wakeup),
+            stretch(25, 1, 2, End::Sleep),
+            stretch(26, 4, 1, End::Tick),
+            stretch(30, 2, 0, End::Wakeup),
+            stretch(40, 2, 3, End::Sleep),
+            stretch(42, 3_000, 0, End::Tick),
         ];
         let tasks = vec![time(31_000, 5, 0), time(4_000, 1, 0), time(1_000, 0, 1)];
-        let mut input = input(vec![turn(0, vec![sample(10, tasks)])]);
-        input.stretches = Some(vec![cpu]);
-        let found = SlicesSummary::of(&input);
+        let loose_ends =
+            vec![LooseEnd { at_ns: Nanos::from_millis(38), task: 0, end: End::Tick }];
+        let cpu = CpuSwitches { cpu: Cpu::new(0), stretches, loose_ends, lost: 0 };
+        let names = [(1, SPINNER), (2, "spin/1"), (3, "sleep/0"), (4, "other")];
+        let switches = example::switches(&names, vec![cpu]);
+        let turns = vec![turn(0, vec![sample(10, tasks)])];
+        let found = summary(turns, Some(switches));
         assert_eq!(found.found.seen, Some(4));
         assert_eq!(found.found.slice_ns.max, Some(Nanos::from_millis(20)));
         assert_eq!(found.found.slice_ns.p50, Some(Nanos::from_millis(4)));
-        let enders = |enders: &[Ender]| -> Vec<(SliceEnd, Option<String>, u64)> {
+        let enders = |enders: &[Ender]| -> Vec<(End, Option<String>, u64)> {
             enders.iter().map(|e| (e.end, e.by.clone(), e.slices)).collect()
         };
         let expected = [
-            (SliceEnd::Tick, None, 2),
-            (SliceEnd::Wakeup, None, 1),
-            (SliceEnd::Wakeup, Some("sleep/0".to_owned()), 1),
+            (End::Tick, None, 2),
+            (End::Wakeup, None, 1),
+            (End::Wakeup, Some("sleep/0".to_owned()), 1),
         ];
         assert_eq!(enders(&found.found.enders), expected);
-        assert_eq!(enders(&found.tasks[1].enders), [(SliceEnd::Tick, None, 1)]);
+        assert_eq!(enders(&found.tasks[1].enders), [(End::Tick, None, 1)]);
         let parts = found.found.enders.iter().filter_map(|e| e.part_ppm);
         assert!((parts.map(Ppm::get).sum::<f64>() - 1e6).abs() < 1.0);
     }
@@ -465,7 +470,7 @@ mod tests {
             let spun = time(cpu_us, involuntary, passes);
             turn(0, vec![sample(0, vec![spun, time(0, 0, 0)])])
         };
-        let off = |turns| SlicesSummary::of(&input(turns)).found.turns_off;
+        let off = |turns| summary(turns, None).found.turns_off;
         assert_eq!(off(vec![of(600_000, 200, 70)]), None);
         // Means of 3 and 5 ms, 3.75 ms in all; 200 and 120 switches, 70 and 90 passes a second.
         let off = off(vec![of(600_000, 200, 70), of(600_000, 120, 90)]).unwrap();
@@ -481,9 +486,8 @@ mod tests {
         let of = |step, cpu_us| {
             turn(step, vec![sample(0, vec![time(cpu_us, 100, 0), time(0, 0, 0)])])
         };
-        let compared = |turns: Vec<SlicesTurnInput>| {
-            let input = SlicesInput { steps: vec!["A=off".into()], ..input(turns) };
-            let found = SlicesSummary::of(&input);
+        let compared = |turns: Vec<SlicesTurn>| {
+            let found = summary(turns, None);
             (found.steps[0].differs, found.steps[0].slice_ratio)
         };
         let apart = vec![of(0, 100_000), of(1, 300_000), of(0, 120_000), of(1, 360_000)];

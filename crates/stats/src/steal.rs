@@ -1,22 +1,10 @@
 //! What the hypervisor took: how much its clock counted, and where that went.
 
+use recording::{CulpritKind, Steal};
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
-use crate::culprits::{Culprit, CulpritKind};
-
-/// What its clock counted while a loop ran.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StealInput<'a> {
-    /// Which clock.
-    pub clock: &'a str,
-    /// At least so much.
-    pub at_least: Nanos,
-    /// At most so much.
-    pub at_most: Nanos,
-    /// What of the unexplained time may have been its, at most.
-    pub unexplained_max: Nanos,
-}
+use crate::culprits::Culprit;
 
 /// What the hypervisor took while the loop ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,17 +26,17 @@ pub struct StealSummary {
 
 impl StealSummary {
     /// What was counted, beside the culprits that it is a part of.
-    pub(crate) fn of(input: &StealInput<'_>, culprits: &[Culprit]) -> Self {
+    pub(crate) fn of(steal: &Steal, culprits: &[Culprit]) -> Self {
         let is_steal = |culprit: &&Culprit| culprit.kind == CulpritKind::Steal;
         let proven = culprits.iter().filter(is_steal).map(|culprit| culprit.ns).sum();
-        let in_gaps = proven + input.unexplained_max;
+        let in_gaps = proven + steal.unexplained_max_ns;
         Self {
-            clock: input.clock.to_owned(),
-            at_least_ns: input.at_least,
-            at_most_ns: input.at_most,
+            clock: steal.clock.name().to_owned(),
+            at_least_ns: steal.at_least_ns,
+            at_most_ns: steal.at_most_ns,
             proven_ns: proven,
-            unexplained_max_ns: input.unexplained_max,
-            others_min_ns: input.at_least.saturating_sub(in_gaps),
+            unexplained_max_ns: steal.unexplained_max_ns,
+            others_min_ns: steal.at_least_ns.saturating_sub(in_gaps),
         }
     }
 
@@ -74,25 +62,22 @@ impl StealSummary {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::culprits::ShareInput;
+    use recording::StealClock;
 
-    fn steal(clock: &str, taken: u64, proven: u64) -> StealSummary {
+    use super::*;
+    use crate::example;
+
+    fn steal(clock: StealClock, taken: u64, proven: u64) -> StealSummary {
         let nanos = Nanos::from_nanos;
-        let share = ShareInput {
-            gap: 0,
-            kind: CulpritKind::Steal,
-            name: "hypervisor",
-            thread: None,
-            owner: None,
-            ns: nanos(proven),
-            inside: Nanos::ZERO,
-            entry: None,
+        let share = example::share(0, CulpritKind::Steal, "hypervisor", None, proven);
+        let steal = Steal {
+            clock,
+            at_least_ns: nanos(taken),
+            at_most_ns: nanos(taken + 2),
+            unexplained_max_ns: nanos(5),
         };
-        let (at_least, at_most, unexplained_max) =
-            (nanos(taken), nanos(taken + 2), nanos(5));
-        let input = StealInput { clock, at_least, at_most, unexplained_max };
-        StealSummary::of(&input, &Culprit::of(&[share], None, nanos(proven)))
+        let blamed = example::blamed(&[share]);
+        StealSummary::of(&steal, &Culprit::of(Some(&blamed), None, nanos(proven)))
     }
 
     /// Check the keys and the form of every value, and what fell into the time of others.
@@ -100,19 +85,23 @@ mod tests {
     fn contract() {
         let expected = serde_json::json!({"clock": "paravirt", "at_least_ns": 100, "at_most_ns": 102,
             "proven_ns": 80, "unexplained_max_ns": 5, "others_min_ns": 15});
-        assert_eq!(serde_json::to_value(steal("paravirt", 100, 80)).unwrap(), expected);
+        assert_eq!(
+            serde_json::to_value(steal(StealClock::Paravirt, 100, 80)).unwrap(),
+            expected
+        );
     }
 
     /// Check that CPUs add up, and that unknown and known are unknown together.
     #[test]
     fn together() {
-        let (one, other) = (steal("paravirt", 100, 80), steal("paravirt", 10, 0));
+        let (one, other) =
+            (steal(StealClock::Paravirt, 100, 80), steal(StealClock::Paravirt, 10, 0));
         let both = StealSummary::together([Some(&one), Some(&other)]).unwrap();
         let nanos = Nanos::from_nanos;
         assert_eq!((both.at_least_ns, both.at_most_ns), (nanos(110), nanos(114)));
         assert_eq!((both.proven_ns, both.others_min_ns), (nanos(80), nanos(20)));
         assert_eq!(StealSummary::together([Some(&one), None]), None);
-        let third = steal("proc", 1, 0);
+        let third = steal(StealClock::Proc, 1, 0);
         assert_eq!(StealSummary::together([Some(&one), Some(&third)]), None);
         assert_eq!(StealSummary::together([]), None);
     }

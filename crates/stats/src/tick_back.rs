@@ -6,6 +6,7 @@
 
 use std::cmp::Reverse;
 
+use recording::{KeptBy, TickReturn, TimerCount, WaitingThread};
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
@@ -15,27 +16,6 @@ const TIMER: &str = "TIMER";
 const RUN_BY: [&str; 2] = ["ktimers/", "ksoftirqd/"];
 /// What is rarer than that part of the ticks brought none back.
 const PART: u64 = 10;
-
-/// What was seen while a tick came back.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct TickReturnInput<'a> {
-    /// Whether the tick stopped again before, while it was watched.
-    pub stopped: bool,
-    /// For how long it was watched.
-    pub span: Nanos,
-    /// Timer interrupts in that time.
-    pub ticks: u64,
-    /// The dependencies, and how often each kept the tick.
-    pub kept_by: Vec<(&'a str, u64)>,
-    /// The softirqs, and how often each was raised and ran.
-    pub softirqs: Vec<(&'a str, u64, u64)>,
-    /// The functions of the timers of the timer wheel, and how often they expired.
-    pub timers: Vec<(&'a str, u64)>,
-    /// The same of high-resolution timers, without the tick.
-    pub hrtimers: Vec<(&'a str, u64)>,
-    /// The threads that waited for the CPU at the end: name and real-time priority.
-    pub waiting: Vec<(&'a str, u8)>,
-}
 
 /// What brought a tick back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -91,64 +71,83 @@ pub struct TickThread {
 }
 
 impl TickReturnSummary {
-    /// Finds the causes.
-    pub fn of(input: &TickReturnInput<'_>) -> Self {
+    /// Finds the causes, dependencies that kept the tick before among them.
+    pub(crate) fn of(back: &TickReturn, kept_by: &[KeptBy]) -> Self {
         use TickCauseKind::{Dependency, Hrtimer, Timer};
-        let dependencies =
-            input.kept_by.iter().map(|kept| TickCause::of(Dependency, kept));
-        let waiting = softirq(input);
+        let dependencies = kept_by
+            .iter()
+            .map(|kept| TickCause::of(Dependency, &kept.dependency, kept.times));
+        let waiting = softirq(back);
         // What expires only after the thread has left is in the softirq's cause.
-        let timers = input.timers.iter().filter(|_| waiting.is_none());
-        let timers = timers.map(|timer| TickCause::of(Timer, timer));
-        let hrtimers = input.hrtimers.iter().map(|timer| TickCause::of(Hrtimer, timer));
+        let cause = |kind| {
+            move |timer: &TimerCount| TickCause::of(kind, &timer.function, timer.times)
+        };
+        let timers = back.timers.iter().filter(|_| waiting.is_none()).map(cause(Timer));
+        let hrtimers = back.hrtimers.iter().map(cause(Hrtimer));
         let all = dependencies.chain(timers).chain(hrtimers);
         let all = all.chain(waiting.clone());
-        let is_frequent = |cause: &TickCause| cause.times * PART >= input.ticks;
+        let is_frequent = |cause: &TickCause| cause.times * PART >= back.ticks;
         let mut causes: Vec<TickCause> = all.filter(is_frequent).collect();
         causes.sort_by_key(|cause| Reverse(cause.times));
-        let TickReturnInput { stopped, span, ticks, .. } = *input;
-        Self { stopped, span_ns: span, ticks, causes }
+        let TickReturn { stopped, span_ns, ticks, .. } = *back;
+        Self { stopped, span_ns, ticks, causes }
     }
 }
 
 impl TickCause {
-    fn of(kind: TickCauseKind, (name, times): &(&str, u64)) -> Self {
+    fn of(kind: TickCauseKind, name: &str, times: u64) -> Self {
         let (timers, threads) = (Vec::new(), Vec::new());
-        Self { kind, name: (*name).to_owned(), times: *times, timers, threads }
+        Self { kind, name: name.to_owned(), times, timers, threads }
     }
 }
 
 /// The timer softirq, where it was raised and never ran.
-fn softirq(input: &TickReturnInput<'_>) -> Option<TickCause> {
-    let (name, raised, _) =
-        input.softirqs.iter().find(|(name, _, run)| *name == TIMER && *run == 0)?;
-    let runs_it = |(name, _): &&(&str, u8)| RUN_BY.iter().any(|by| name.starts_with(by));
-    let threads = input.waiting.iter().filter(runs_it);
-    let thread = |(name, rt_priority): &(&str, u8)| TickThread {
-        name: (*name).to_owned(),
-        rt_priority: *rt_priority,
+fn softirq(back: &TickReturn) -> Option<TickCause> {
+    let mut softirqs = back.softirqs.iter();
+    let softirq = softirqs.find(|softirq| softirq.name == TIMER && softirq.run == 0)?;
+    let runs_it =
+        |thread: &&WaitingThread| RUN_BY.iter().any(|by| thread.name.starts_with(by));
+    let threads = back.waiting.iter().filter(runs_it);
+    let thread = |thread: &WaitingThread| TickThread {
+        name: thread.name.clone(),
+        rt_priority: thread.rt_priority,
     };
     Some(TickCause {
-        timers: input.timers.iter().map(|(function, _)| (*function).to_owned()).collect(),
+        timers: back.timers.iter().map(|timer| timer.function.clone()).collect(),
         threads: threads.map(thread).collect(),
-        ..TickCause::of(TickCauseKind::Softirq, &(name, *raised))
+        ..TickCause::of(TickCauseKind::Softirq, &softirq.name, softirq.raised)
     })
 }
 
 #[cfg(test)]
 mod tests {
+    use recording::SoftirqCount;
+
     use super::*;
 
-    fn input() -> TickReturnInput<'static> {
-        TickReturnInput {
+    fn kept_by(times: u64) -> KeptBy {
+        KeptBy { dependency: "SCHED".to_owned(), times }
+    }
+
+    fn softirq(name: &str, raised: u64, run: u64) -> SoftirqCount {
+        SoftirqCount { name: name.to_owned(), raised, run }
+    }
+
+    fn timer(function: &str, times: u64) -> TimerCount {
+        TimerCount { function: function.to_owned(), times }
+    }
+
+    fn back() -> TickReturn {
+        let waiting =
+            |name: &str| WaitingThread { tid: 9, name: name.to_owned(), rt_priority: 1 };
+        TickReturn {
             stopped: true,
-            span: Nanos::from_secs(5),
+            span_ns: Nanos::from_secs(5),
             ticks: 1_000,
-            kept_by: vec![("SCHED", 27)],
-            softirqs: vec![("TIMER", 980, 0), ("RCU", 400, 0)],
-            timers: vec![("process_timeout", 1)],
-            hrtimers: vec![("inactive_task_timer", 1)],
-            waiting: vec![("ktimers/1", 1), ("rcuc/1", 1)],
+            softirqs: vec![softirq("TIMER", 980, 0), softirq("RCU", 400, 0)],
+            timers: vec![timer("process_timeout", 1)],
+            hrtimers: vec![timer("inactive_task_timer", 1)],
+            waiting: vec![waiting("ktimers/1"), waiting("rcuc/1")],
         }
     }
 
@@ -164,7 +163,7 @@ mod tests {
                 "threads": [{"name": "ktimers/1", "rt_priority": 1}],
             }],
         });
-        let found = TickReturnSummary::of(&input());
+        let found = TickReturnSummary::of(&back(), &[kept_by(27)]);
         assert_eq!(serde_json::to_value(found).unwrap(), expected);
     }
 
@@ -172,13 +171,13 @@ mod tests {
     /// softirq that runs is none.
     #[test]
     fn causes_by_frequency() {
-        let found = TickReturnSummary::of(&TickReturnInput {
-            kept_by: vec![("SCHED", 600)],
-            softirqs: vec![("TIMER", 980, 979)],
-            timers: vec![("delayed_work_timer_fn", 979)],
-            hrtimers: vec![("hrtimer_wakeup", 100), ("watchdog_timer_fn", 99)],
-            ..input()
-        });
+        let back = TickReturn {
+            softirqs: vec![softirq("TIMER", 980, 979)],
+            timers: vec![timer("delayed_work_timer_fn", 979)],
+            hrtimers: vec![timer("hrtimer_wakeup", 100), timer("watchdog_timer_fn", 99)],
+            ..back()
+        };
+        let found = TickReturnSummary::of(&back, &[kept_by(600)]);
         let names: Vec<_> =
             found.causes.iter().map(|cause| cause.name.as_str()).collect();
         assert_eq!(names, ["delayed_work_timer_fn", "SCHED", "hrtimer_wakeup"]);

@@ -6,25 +6,9 @@
 
 use std::collections::BTreeMap;
 
+use recording::{CpuTicks, TickSample};
 use serde::{Deserialize, Serialize};
 use units::{Cpu, Nanos, PerSecond, Ppm};
-
-/// What was counted on one CPU in one interval; `None` is "not known".
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TickInput {
-    /// The CPU.
-    pub cpu: Cpu,
-    /// The interval's length.
-    pub span: Nanos,
-    /// Timer interrupts.
-    pub timer: Option<u64>,
-    /// Interrupts of all kinds.
-    pub interrupts: Option<u64>,
-    /// Time not idle.
-    pub busy: Option<Nanos>,
-    /// All time that was accounted for.
-    pub accounted: Option<Nanos>,
-}
 
 /// Ticks of one CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -48,10 +32,12 @@ pub struct TicksSummary {
 
 impl TicksSummary {
     /// Summarises what was counted, in one interval or in many.
-    pub fn of(inputs: impl IntoIterator<Item = TickInput>) -> Self {
+    pub fn of(samples: &[TickSample]) -> Self {
         let mut sums: BTreeMap<Cpu, Sums> = BTreeMap::new();
-        for input in inputs {
-            sums.entry(input.cpu).or_default().add(&input);
+        for sample in samples {
+            for cpu in &sample.cpus {
+                sums.entry(cpu.cpu).or_default().add(sample.span_ns, cpu);
+            }
         }
         Self { cpus: sums.into_iter().map(|(cpu, sums)| sums.summary(cpu)).collect() }
     }
@@ -86,10 +72,10 @@ struct Sums {
 }
 
 impl Sums {
-    fn add(&mut self, input: &TickInput) {
-        self.timer.add(input.timer, input.span);
-        self.interrupts.add(input.interrupts, input.span);
-        if let (Some(busy), Some(accounted)) = (input.busy, input.accounted) {
+    fn add(&mut self, span: Nanos, cpu: &CpuTicks) {
+        self.timer.add(cpu.timer, span);
+        self.interrupts.add(cpu.interrupts, span);
+        if let (Some(busy), Some(accounted)) = (cpu.busy_ns, cpu.accounted_ns) {
             self.busy = self.busy + busy;
             self.accounted = self.accounted + accounted;
         }
@@ -110,34 +96,37 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn known(cpu: u32, millis: u64, timer: u64) -> TickInput {
-        TickInput {
-            cpu: Cpu::new(cpu),
-            span: Nanos::from_millis(millis),
-            timer: Some(timer),
-            interrupts: Some(timer * 2),
-            busy: Some(Nanos::from_millis(millis / 4)),
-            accounted: Some(Nanos::from_millis(millis)),
-        }
+    fn sample(millis: u64, cpu: CpuTicks) -> TickSample {
+        let span_ns = Nanos::from_millis(millis);
+        TickSample { start_ns: Nanos::ZERO, span_ns, cpus: vec![cpu] }
     }
 
-    fn unknown(cpu: u32, millis: u64) -> TickInput {
-        let span = Nanos::from_millis(millis);
-        let cpu = Cpu::new(cpu);
-        TickInput {
-            cpu,
-            span,
+    fn known(cpu: u32, millis: u64, timer: u64) -> TickSample {
+        let cpu = CpuTicks {
+            cpu: Cpu::new(cpu),
+            timer: Some(timer),
+            interrupts: Some(timer * 2),
+            busy_ns: Some(Nanos::from_millis(millis / 4)),
+            accounted_ns: Some(Nanos::from_millis(millis)),
+        };
+        sample(millis, cpu)
+    }
+
+    fn unknown(cpu: u32, millis: u64) -> TickSample {
+        let cpu = CpuTicks {
+            cpu: Cpu::new(cpu),
             timer: None,
             interrupts: None,
-            busy: None,
-            accounted: None,
-        }
+            busy_ns: None,
+            accounted_ns: None,
+        };
+        sample(millis, cpu)
     }
 
     /// Check the keys and the form of every value: this is the JSON contract.
     #[test]
     fn contract() {
-        let found = TicksSummary::of([unknown(7, 1000), known(0, 1000, 250)]);
+        let found = TicksSummary::of(&[unknown(7, 1000), known(0, 1000, 250)]);
         let expected = serde_json::json!({"cpus": [
             {"cpu": 0, "timer_hz": 250.0, "busy_ppm": 250_000.0, "interrupts_hz": 500.0},
             {"cpu": 7, "timer_hz": null, "busy_ppm": null, "interrupts_hz": null},
@@ -148,7 +137,7 @@ mod tests {
     /// Check that intervals of unknown counts do not thin the rate out.
     #[test]
     fn unknown_intervals_do_not_count() {
-        let found = TicksSummary::of([
+        let found = TicksSummary::of(&[
             known(0, 1000, 100),
             unknown(0, 5000),
             known(0, 3000, 300),
@@ -160,12 +149,10 @@ mod tests {
     /// Check that a CPU whose time was not accounted has no busy share.
     #[test]
     fn no_accounted_time_is_unknown() {
-        let input = TickInput {
-            busy: Some(Nanos::ZERO),
-            accounted: Some(Nanos::ZERO),
-            ..known(0, 1, 0)
-        };
-        let found = TicksSummary::of([input]);
+        let mut sample = known(0, 1, 0);
+        sample.cpus[0].busy_ns = Some(Nanos::ZERO);
+        sample.cpus[0].accounted_ns = Some(Nanos::ZERO);
+        let found = TicksSummary::of(&[sample]);
         assert_eq!(found.cpus[0].busy_ppm, None);
         assert_eq!(found.cpus[0].timer_hz, Some(PerSecond::new(0.0)));
     }
@@ -174,7 +161,8 @@ mod tests {
         /// Check that the whole is the count over the time, however it is cut up.
         #[test]
         fn cuts_do_not_matter(cuts in prop::collection::vec((1u64..2000, 0u64..500), 1..20)) {
-            let whole = TicksSummary::of(cuts.iter().map(|&(ms, n)| known(1, ms, n)));
+            let samples: Vec<_> = cuts.iter().map(|&(ms, n)| known(1, ms, n)).collect();
+            let whole = TicksSummary::of(&samples);
             let millis: u64 = cuts.iter().map(|cut| cut.0).sum();
             let count: u64 = cuts.iter().map(|cut| cut.1).sum();
             let expected = count as f64 / (millis as f64 / 1e3);

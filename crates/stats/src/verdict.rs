@@ -6,12 +6,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use recording::{CpuNoise, CulpritKind, ThreadOwner};
 use serde::{Deserialize, Serialize};
 use units::{Nanos, Ppm};
 
-use crate::culprits::{Culprit, CulpritKind, Owner};
+use crate::NoiseSummary;
+use crate::culprits::Culprit;
 use crate::job_times::JobTimes;
-use crate::{NoiseInput, NoiseSummary};
+use crate::noise::window;
 
 /// A machine whose CPUs lose more to other programs is busy: one percent.
 const BUSY: Ppm = Ppm::new(10_000.0);
@@ -127,11 +129,11 @@ pub struct Consequences {
 
 impl Verdict {
     /// What a summary says, and the gaps that it was worked out from.
-    pub fn of(noise: &NoiseSummary, inputs: &[NoiseInput<'_>]) -> Self {
+    pub(crate) fn of(noise: &NoiseSummary, seen: &[CpuNoise]) -> Self {
         let elapsed: Nanos = noise.cpus.iter().map(|cpu| cpu.elapsed_ns).sum();
         let part = |ns| TimePart { ns, ppm: Ppm::of(ns, elapsed) };
-        let is_seen = inputs.iter().all(|input| input.shares.is_some());
-        let split = (is_seen && !inputs.is_empty()).then(|| Split::of(noise, part));
+        let is_seen = seen.iter().all(|cpu| cpu.blamed.is_some());
+        let split = (is_seen && !seen.is_empty()).then(|| Split::of(noise, part));
         let waited = noise.cpus.iter().map(|cpu| cpu.meanwhile.waited_ns);
         let threads = waited.sum::<Option<Nanos>>().map(part);
         let others = split.as_ref().map(|split| split.programs).or(threads);
@@ -142,7 +144,7 @@ impl Verdict {
             lost: part(noise.cpus.iter().map(|cpu| cpu.noise_ns).sum()),
             split,
             threads,
-            consequences: Consequences::of(noise, inputs),
+            consequences: Consequences::of(noise, seen),
         }
     }
 }
@@ -169,11 +171,12 @@ impl Split {
 /// Who is one in a group: of programs and of the kernel's threads, the name without a number.
 fn group_of(culprit: &Culprit) -> (Taker, CulpritKind, &str) {
     let name = culprit.name.as_str();
-    match (culprit.kind, &culprit.owner) {
-        (CulpritKind::Thread, Some(Owner::Kernel)) => {
+    let owner = culprit.thread.as_ref().and_then(|thread| thread.owner.as_ref());
+    match (culprit.kind, owner) {
+        (CulpritKind::Thread, Some(ThreadOwner::Kernel)) => {
             (Taker::Kernel, culprit.kind, without_number(name))
         }
-        (CulpritKind::Thread, Some(Owner::Program(program))) => {
+        (CulpritKind::Thread, Some(ThreadOwner::Program(program))) => {
             (Taker::Programs, culprit.kind, program)
         }
         (CulpritKind::Thread, None) => (Taker::Programs, culprit.kind, name),
@@ -195,7 +198,7 @@ fn groups(culprits: &[Culprit], part: impl Fn(Nanos) -> TimePart) -> Vec<Group> 
     }
     let group =
         |((taker, kind, name), all): ((Taker, CulpritKind, &str), Vec<&Culprit>)| {
-            let threads = || all.iter().filter_map(|culprit| culprit.thread);
+            let threads = || all.iter().filter_map(|culprit| culprit.thread.as_ref());
             let processes: BTreeSet<u32> = threads().map(|thread| thread.pid).collect();
             Group {
                 taker,
@@ -218,8 +221,8 @@ fn groups(culprits: &[Culprit], part: impl Fn(Nanos) -> TimePart) -> Vec<Group> 
 }
 
 impl Consequences {
-    fn of(noise: &NoiseSummary, inputs: &[NoiseInput<'_>]) -> Self {
-        let windows = || inputs.iter().map(|input| (input.window(), input.gaps));
+    fn of(noise: &NoiseSummary, seen: &[CpuNoise]) -> Self {
+        let windows = || seen.iter().map(|cpu| (window(cpu), cpu.gaps.as_slice()));
         let jobs = JobTimes::new(JOB, windows());
         let benchmarks = JobTimes::new(BENCHMARK, windows());
         let enough = benchmarks.count() >= RUNS;
@@ -249,10 +252,11 @@ fn mean_hit(noise: &NoiseSummary) -> Option<Ppm> {
 
 #[cfg(test)]
 mod tests {
-    use units::{Cpu, Span};
+    use recording::{Blamed, Meanwhile, Share, Thread};
+    use units::Span;
 
     use super::*;
-    use crate::{CulpritThread, MeanwhileInput, OwnerInput, ShareInput};
+    use crate::example;
 
     const GAPS: [Span; 3] = [
         Span { start: Nanos::from_millis(100), length: Nanos::from_millis(300) },
@@ -263,48 +267,43 @@ mod tests {
     fn share(
         gap: usize,
         kind: CulpritKind,
-        name: &'static str,
-        owner: Option<(u32, u32, OwnerInput<'static>)>,
+        name: &str,
+        owner: Option<(u32, u32, ThreadOwner)>,
         millis: u64,
-    ) -> ShareInput<'static> {
-        let thread = owner.map(|(tid, pid, _)| CulpritThread { tid, pid, prio: 120 });
-        let (ns, zero) = (Nanos::from_millis(millis), Nanos::ZERO);
-        let owner = owner.map(|(.., owner)| owner);
-        ShareInput { gap, kind, name, thread, owner, ns, inside: zero, entry: Some(zero) }
+    ) -> (recording::Culprit, Share) {
+        let thread = owner.map(|(tid, pid, owner)| {
+            let (prio, owner) = (120, Some(owner));
+            Thread { tid, pid, prio, owner }
+        });
+        example::share(gap, kind, name, thread, millis * 1_000_000)
     }
 
-    fn input(shares: Option<Vec<ShareInput<'static>>>) -> NoiseInput<'static> {
-        NoiseInput {
-            cpu: Cpu::new(1),
-            elapsed: Nanos::from_secs(10),
-            loop_pass: Nanos::from_nanos(20),
-            threshold: None,
-            gaps: &GAPS,
-            lost: None,
-            losses: &[],
-            shares,
-            steal: None,
-            meanwhile: MeanwhileInput::default(),
-        }
+    fn cpu(blamed: Option<Blamed>, meanwhile: Meanwhile) -> CpuNoise {
+        let elapsed_ns = Nanos::from_secs(10);
+        CpuNoise { elapsed_ns, blamed, meanwhile, ..example::cpu_noise(&GAPS) }
     }
 
-    fn verdict(shares: Option<Vec<ShareInput<'static>>>) -> Verdict {
-        let inputs = [input(shares)];
-        Verdict::of(&NoiseSummary::of(&inputs), &inputs)
+    fn verdict_of(cpu: CpuNoise) -> Verdict {
+        let series = example::noise(None, vec![cpu]);
+        Verdict::of(&NoiseSummary::of(&series), &series.cpus)
     }
 
-    fn shares() -> Vec<ShareInput<'static>> {
+    fn verdict(blamed: Option<Blamed>) -> Verdict {
+        verdict_of(cpu(blamed, Meanwhile::default()))
+    }
+
+    fn shares() -> Blamed {
         use CulpritKind::{Thread, Timer, Unexplained};
-        let program = OwnerInput::Program("qemu");
-        let kernel = OwnerInput::Kernel;
-        vec![
-            share(0, Thread, "CPU 0/KVM", Some((11, 10, program)), 200),
-            share(0, Thread, "qemu", Some((10, 10, program)), 100),
-            share(1, Thread, "kworker/1:1-events", Some((7, 7, kernel)), 40),
-            share(1, Thread, "kworker/u8:0", Some((8, 8, kernel)), 50),
+        let program = || ThreadOwner::Program("qemu".to_owned());
+        let kernel = || ThreadOwner::Kernel;
+        example::blamed(&[
+            share(0, Thread, "CPU 0/KVM", Some((11, 10, program())), 200),
+            share(0, Thread, "qemu", Some((10, 10, program())), 100),
+            share(1, Thread, "kworker/1:1-events", Some((7, 7, kernel())), 40),
+            share(1, Thread, "kworker/u8:0", Some((8, 8, kernel())), 50),
             share(1, Timer, "tick_nohz_handler", None, 10),
             share(2, Unexplained, "unexplained", None, 50),
-        ]
+        ])
     }
 
     /// Check that threads are rolled up by program, the kernel's by name, and that the parts add
@@ -340,10 +339,9 @@ mod tests {
         let found = verdict(None);
         assert_eq!((found.split, found.busy), (None, None));
         let waited = |millis| {
-            let waited = Some(Nanos::from_millis(millis));
-            let meanwhile = MeanwhileInput { waited, ..MeanwhileInput::default() };
-            let inputs = [NoiseInput { meanwhile, ..input(None) }];
-            Verdict::of(&NoiseSummary::of(&inputs), &inputs).busy
+            let waited_ns = Some(Nanos::from_millis(millis));
+            let meanwhile = Meanwhile { waited_ns, ..Meanwhile::default() };
+            verdict_of(cpu(None, meanwhile)).busy
         };
         assert_eq!([waited(99), waited(100)], [Some(false), Some(true)]);
     }

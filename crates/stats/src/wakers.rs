@@ -4,45 +4,12 @@
 
 use std::cmp::Reverse;
 
+use recording::{Partner, WakersSeries, WokenThread};
 use serde::{Deserialize, Serialize};
 use units::{Nanos, PerSecond, Ppm};
 
 /// Of those that woke a thread, and of those it preempted, so many are told.
 const PARTNERS: usize = 5;
-
-/// A thread that was woken.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WokenInput<'a> {
-    /// Its number.
-    pub tid: u32,
-    /// Its process.
-    pub pid: u32,
-    /// Its name.
-    pub name: &'a str,
-    /// The kernel's own priority.
-    pub prio: i32,
-    /// How often it was woken.
-    pub wakeups: u64,
-    /// How long it ran after that; `None` is "not known".
-    pub run: Option<Nanos>,
-    /// How often it took the CPU from somebody for that.
-    pub preempted: u64,
-    /// Who woke it.
-    pub woken_by: Vec<PartnerInput<'a>>,
-    /// Whom it preempted.
-    pub victims: Vec<PartnerInput<'a>>,
-}
-
-/// Who woke a thread, or was preempted by it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PartnerInput<'a> {
-    /// Its number; `None` for what is no thread.
-    pub tid: Option<u32>,
-    /// Its name.
-    pub name: &'a str,
-    /// How often.
-    pub count: u64,
-}
 
 /// Who woke a thread, or was preempted by it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -104,20 +71,17 @@ pub struct WakersSummary {
 }
 
 impl WakersSummary {
-    /// Summarises what was counted in that time: the `top` threads, and all wake-ups, with
-    /// those that were `lost`.
-    pub fn of(
-        elapsed: Nanos,
-        top: usize,
-        lost: u64,
-        mut inputs: Vec<WokenInput<'_>>,
-    ) -> Self {
-        let each = inputs.iter().map(|input| input.wakeups);
-        let wakeups = each.fold(lost, u64::saturating_add);
-        let woken = u64::try_from(inputs.len()).unwrap_or(u64::MAX);
-        inputs.sort_by_key(|input| (Reverse(input.wakeups), input.tid));
-        inputs.truncate(top);
-        let threads = inputs.iter().map(|input| WokenSummary::of(elapsed, input));
+    /// Summarises what was counted: the `top` threads, and all wake-ups, with those that were
+    /// lost.
+    pub fn of(top: u32, series: &WakersSeries) -> Self {
+        let elapsed = series.elapsed_ns;
+        let each = series.threads.iter().map(|thread| thread.wakeups);
+        let wakeups = each.fold(series.lost, u64::saturating_add);
+        let woken = u64::try_from(series.threads.len()).unwrap_or(u64::MAX);
+        let mut threads: Vec<&WokenThread> = series.threads.iter().collect();
+        threads.sort_by_key(|thread| (Reverse(thread.wakeups), thread.tid));
+        threads.truncate(usize::try_from(top).unwrap_or(usize::MAX));
+        let threads = threads.iter().map(|thread| WokenSummary::of(elapsed, thread));
         Self {
             elapsed_ns: elapsed,
             wakeups,
@@ -135,21 +99,21 @@ impl WakersSummary {
 }
 
 impl WokenSummary {
-    fn of(elapsed: Nanos, input: &WokenInput<'_>) -> Self {
+    fn of(elapsed: Nanos, thread: &WokenThread) -> Self {
         Self {
-            tid: input.tid,
-            pid: input.pid,
-            name: input.name.to_owned(),
-            prio: input.prio,
-            wakeups: input.wakeups,
-            wakeups_hz: PerSecond::of(input.wakeups, elapsed),
-            run_ns: input.run,
-            run_ns_mean: input.run.and_then(|run| mean(run, input.wakeups)),
-            run_ppm: input.run.and_then(|run| Ppm::of(run, elapsed)),
-            preempted: input.preempted,
-            preempted_hz: PerSecond::of(input.preempted, elapsed),
-            woken_by: partners(elapsed, &input.woken_by),
-            victims: partners(elapsed, &input.victims),
+            tid: thread.tid,
+            pid: thread.pid,
+            name: thread.name.clone(),
+            prio: thread.prio,
+            wakeups: thread.wakeups,
+            wakeups_hz: PerSecond::of(thread.wakeups, elapsed),
+            run_ns: thread.run_ns,
+            run_ns_mean: thread.run_ns.and_then(|run| mean(run, thread.wakeups)),
+            run_ppm: thread.run_ns.and_then(|run| Ppm::of(run, elapsed)),
+            preempted: thread.preempted,
+            preempted_hz: PerSecond::of(thread.preempted, elapsed),
+            woken_by: partners(elapsed, &thread.woken_by),
+            victims: partners(elapsed, &thread.victims),
         }
     }
 }
@@ -161,15 +125,15 @@ fn mean(sum: Nanos, count: u64) -> Option<Nanos> {
     Some(Nanos::from_nanos(whole + u64::from(is_up)))
 }
 
-fn partners(elapsed: Nanos, inputs: &[PartnerInput<'_>]) -> Vec<PartnerSummary> {
-    let mut sorted = inputs.to_vec();
-    sorted.sort_by_key(|input| (Reverse(input.count), input.tid));
+fn partners(elapsed: Nanos, partners: &[Partner]) -> Vec<PartnerSummary> {
+    let mut sorted: Vec<&Partner> = partners.iter().collect();
+    sorted.sort_by_key(|partner| (Reverse(partner.count), partner.tid));
     sorted.truncate(PARTNERS);
-    let partner = |input: PartnerInput<'_>| PartnerSummary {
-        tid: input.tid,
-        name: input.name.to_owned(),
-        count: input.count,
-        count_hz: PerSecond::of(input.count, elapsed),
+    let partner = |partner: &Partner| PartnerSummary {
+        tid: partner.tid,
+        name: partner.name.clone(),
+        count: partner.count,
+        count_hz: PerSecond::of(partner.count, elapsed),
     };
     sorted.into_iter().map(partner).collect()
 }
@@ -179,27 +143,36 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn woken(tid: u32, wakeups: u64, run: u64, preempted: u64) -> WokenInput<'static> {
-        let interrupt = PartnerInput { tid: None, name: "interrupt", count: wakeups };
-        let victim = PartnerInput { tid: Some(9), name: "compile", count: preempted };
-        WokenInput {
+    fn woken(tid: u32, wakeups: u64, run: u64, preempted: u64) -> WokenThread {
+        let partner = |tid, name: &str, count| Partner { tid, name: name.into(), count };
+        WokenThread {
             tid,
             pid: 7,
-            name: "notifier",
+            name: "notifier".to_owned(),
             prio: 120,
             wakeups,
-            run: Some(Nanos::from_nanos(run)),
+            run_ns: Some(Nanos::from_nanos(run)),
             preempted,
-            woken_by: vec![interrupt],
-            victims: vec![victim],
+            woken_by: vec![partner(None, "interrupt", wakeups)],
+            victims: vec![partner(Some(9), "compile", preempted)],
         }
+    }
+
+    fn summary(
+        secs: u64,
+        top: u32,
+        lost: u64,
+        threads: Vec<WokenThread>,
+    ) -> WakersSummary {
+        let (began_ns, elapsed_ns) = (Nanos::ZERO, Nanos::from_secs(secs));
+        WakersSummary::of(top, &WakersSeries { began_ns, elapsed_ns, lost, threads })
     }
 
     /// Check the keys and the form of every value: this is the JSON contract.
     #[test]
     fn contract() {
         let inputs = vec![woken(8, 1_000, 5_000_499, 500)];
-        let found = WakersSummary::of(Nanos::from_secs(2), 20, 4, inputs);
+        let found = summary(2, 20, 4, inputs);
         let expected = serde_json::json!({
             "elapsed_ns": 2_000_000_000_u64, "wakeups": 1_004, "wakeups_hz": 502.0,
             "woken": 1, "threads": [{
@@ -221,9 +194,9 @@ mod tests {
     #[test]
     fn rudest() {
         let inputs = vec![woken(1, 50, 0, 3), woken(2, 40, 0, 4), woken(3, 30, 0, 4)];
-        let found = WakersSummary::of(Nanos::from_secs(1), 20, 0, inputs);
+        let found = summary(1, 20, 0, inputs);
         assert_eq!(found.rudest().map(|thread| thread.tid), Some(2));
-        let kind = WakersSummary::of(Nanos::from_secs(1), 20, 0, vec![woken(1, 5, 0, 0)]);
+        let kind = summary(1, 20, 0, vec![woken(1, 5, 0, 0)]);
         assert_eq!(kind.rudest(), None);
     }
 
@@ -245,7 +218,7 @@ mod tests {
             let number = |at: usize| u32::try_from(at).unwrap();
             let inputs = counts.iter().enumerate();
             let inputs = inputs.map(|(at, count)| woken(number(at), *count, 0, 0)).collect();
-            let found = WakersSummary::of(Nanos::from_secs(1), top, 0, inputs);
+            let found = summary(1, number(top), 0, inputs);
             prop_assert_eq!(found.wakeups, counts.iter().sum::<u64>());
             prop_assert_eq!(found.threads.len(), counts.len().min(top));
             prop_assert!(found.threads.is_sorted_by_key(|thread| Reverse(thread.wakeups)));

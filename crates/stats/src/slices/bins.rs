@@ -31,7 +31,7 @@ pub struct SliceBin {
 impl SliceBin {
     /// All bins: of all slices' lengths, and of those that somebody who woke up ended; both in
     /// rising order.
-    pub(crate) fn all(sorted: &[Nanos], woken: &[Nanos]) -> Vec<Self> {
+    pub(super) fn all(sorted: &[Nanos], woken: &[Nanos]) -> Vec<Self> {
         let decades = (0..DECADES).map(|decade| 10_u64.pow(decade));
         let edges = decades
             .flat_map(|ten| DECADE.map(|edge| edge * ten))

@@ -4,32 +4,8 @@
 //! Comes from the scheduler's switches, which are in their order. Where a stretch does not end
 //! where the next one begins, some were lost: nobody came next there, rather than a wrong one.
 
+use recording::{CpuSwitches, End, Stretch};
 use units::{Cpu, Nanos, Span};
-
-use crate::SliceEnd;
-
-/// A task running, from a switch to it until the next one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PictureStretchInput {
-    /// When, from the recording's beginning.
-    pub span: Span,
-    /// Which one of the tasks.
-    pub task: usize,
-    /// Why it ended.
-    pub end: SliceEnd,
-}
-
-/// What ran on a CPU.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PictureCpuInput {
-    /// The CPU.
-    pub cpu: Cpu,
-    /// What ran, one after the other; what is between two of which the first does not end where
-    /// the second begins was not seen.
-    pub stretches: Vec<PictureStretchInput>,
-    /// How many more there were that nobody kept.
-    pub lost: u64,
-}
 
 /// A stretch in a step's window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +17,7 @@ pub struct PictureStretch {
     /// Which one of the tasks.
     pub task: usize,
     /// Why it ended.
-    pub end: SliceEnd,
+    pub end: End,
     /// Which task came next; `None` where nobody saw.
     pub next: Option<usize>,
     /// Which task it took the CPU from when it was woken, if it did.
@@ -61,24 +37,24 @@ pub struct PictureRow {
 
 impl PictureRow {
     /// What ran on a CPU in that window.
-    pub(crate) fn of(cpu: &PictureCpuInput, window: Span) -> Self {
+    pub(super) fn of(cpu: &CpuSwitches, window: Span) -> Self {
         let stretches = &cpu.stretches;
-        let is_before = |seen: &PictureStretchInput| seen.span.end() <= window.start;
+        let is_before = |seen: &Stretch| span(seen).end() <= window.start;
         let first = stretches.partition_point(is_before);
         let (mut shown, mut unseen, mut until) = (Vec::new(), Vec::new(), window.start);
         for (at, seen) in stretches.iter().enumerate().skip(first) {
-            if seen.span.start >= window.end() {
+            if seen.start_ns >= window.end() {
                 break;
             }
             let (from, to) =
-                (seen.span.start.max(until), seen.span.end().min(window.end()));
+                (seen.start_ns.max(until), span(seen).end().min(window.end()));
             push_span(&mut unseen, window, until, from);
             shown.push(PictureStretch {
                 span: within(window, from, to),
-                whole: seen.span.length,
-                task: seen.task,
+                whole: seen.ns,
+                task: place(seen),
                 end: seen.end,
-                next: follower(stretches, at).map(|next| next.task),
+                next: follower(stretches, at).map(place),
                 preempted: victim(stretches, at),
             });
             until = until.max(to);
@@ -89,6 +65,16 @@ impl PictureRow {
 }
 
 /// From a window's beginning.
+/// When it ran.
+pub(super) fn span(stretch: &Stretch) -> Span {
+    Span { start: stretch.start_ns, length: stretch.ns }
+}
+
+/// The task's place among those that ran.
+pub(super) fn place(stretch: &Stretch) -> usize {
+    usize::try_from(stretch.task).unwrap_or(usize::MAX)
+}
+
 fn within(window: Span, from: Nanos, to: Nanos) -> Span {
     let start = from.saturating_sub(window.start);
     Span { start, length: to.saturating_sub(from) }
@@ -101,39 +87,28 @@ fn push_span(spans: &mut Vec<Span>, window: Span, from: Nanos, to: Nanos) {
 }
 
 /// The stretch that comes next, if nothing is missing between.
-fn follower(
-    stretches: &[PictureStretchInput],
-    at: usize,
-) -> Option<&PictureStretchInput> {
+fn follower(stretches: &[Stretch], at: usize) -> Option<&Stretch> {
     let next = stretches.get(at + 1)?;
-    (next.span.start == stretches.get(at)?.span.end()).then_some(next)
+    (next.start_ns == span(stretches.get(at)?).end()).then_some(next)
 }
 
 /// From whom this one took the CPU when it was woken.
-fn victim(stretches: &[PictureStretchInput], at: usize) -> Option<usize> {
+fn victim(stretches: &[Stretch], at: usize) -> Option<usize> {
     let before = at.checked_sub(1)?;
     follower(stretches, before)?;
     let victim = stretches.get(before)?;
-    (victim.end == SliceEnd::Wakeup).then_some(victim.task)
+    (victim.end == End::Wakeup).then(|| place(victim))
 }
 
 /// The stretches that end from then on, and before that.
-pub(crate) fn ended_in(
-    stretches: &[PictureStretchInput],
-    from: Nanos,
-    before: Nanos,
-) -> &[PictureStretchInput] {
-    let at = |time| stretches.partition_point(|seen| seen.span.end() < time);
+pub(super) fn ended_in(stretches: &[Stretch], from: Nanos, before: Nanos) -> &[Stretch] {
+    let at = |time| stretches.partition_point(|seen| span(seen).end() < time);
     stretches.get(at(from)..at(before)).unwrap_or_default()
 }
 
 /// The stretches that begin from then on, and before that.
-pub(crate) fn begun_in(
-    stretches: &[PictureStretchInput],
-    from: Nanos,
-    before: Nanos,
-) -> &[PictureStretchInput] {
-    let at = |time| stretches.partition_point(|seen| seen.span.start < time);
+pub(super) fn begun_in(stretches: &[Stretch], from: Nanos, before: Nanos) -> &[Stretch] {
+    let at = |time| stretches.partition_point(|seen| seen.start_ns < time);
     stretches.get(at(from)..at(before)).unwrap_or_default()
 }
 
@@ -141,18 +116,22 @@ pub(crate) fn begun_in(
 mod tests {
     use super::*;
 
-    use SliceEnd::{Sleep, Tick, Wakeup};
+    use End::{Sleep, Tick, Wakeup};
 
     fn span(start: u64, length: u64) -> Span {
         Span { start: Nanos::from_micros(start), length: Nanos::from_micros(length) }
     }
 
-    fn row(stretches: &[(u64, u64, usize, SliceEnd)], window: Span) -> PictureRow {
-        let stretch = |&(start, length, task, end): &(u64, u64, usize, SliceEnd)| {
-            PictureStretchInput { span: span(start, length), task, end }
+    fn row(stretches: &[(u64, u64, u32, End)], window: Span) -> PictureRow {
+        let stretch = |&(start, length, task, end): &(u64, u64, u32, End)| {
+            let Span { start, length } = span(start, length);
+            Stretch { start_ns: start, ns: length, task, end }
         };
         let stretches = stretches.iter().map(stretch).collect();
-        PictureRow::of(&PictureCpuInput { cpu: Cpu::new(0), stretches, lost: 0 }, window)
+        PictureRow::of(
+            &CpuSwitches { cpu: Cpu::new(0), stretches, loose_ends: Vec::new(), lost: 0 },
+            window,
+        )
     }
 
     /// Check that stretches are cut at both ends of the window, that their whole length is

@@ -6,11 +6,21 @@
 //! that ended within a turn, as in the summary, which has the same mean and quantiles. Cannot see
 //! how much of a stretch interrupts took.
 
+use recording::{
+    CpuSwitches, End, Role, SlicesSeries, SlicesSpec, SlicesTurn, Stretch, SwitchedTask,
+    Switches,
+};
 use units::{Nanos, PerSecond, Ppm, Span};
 
 use crate::quantile::nearest_rank;
-use crate::slices_window::{begun_in, ended_in};
-use crate::{PictureCpuInput, PictureRow, PictureStretchInput, SliceBin, SliceEnd};
+
+use super::bins::SliceBin;
+use super::turns::wall;
+use super::window::{PictureRow, begun_in, ended_in, place};
+use super::{step_words, tasks};
+
+/// How much is shown of each step.
+const WINDOW: Nanos = Nanos::from_millis(50);
 
 /// What a task of a picture is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,34 +46,26 @@ pub struct PictureTask {
     pub shade: usize,
 }
 
-/// A stretch of time with one step's settings.
+/// A stretch of time with one step's settings, and what the spinners did in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PictureTurnInput {
-    /// Which one of the steps.
-    pub step: usize,
-    /// When, from the recording's beginning.
-    pub span: Span,
-    /// For how long of it the tasks were accounted for.
-    pub wall: Nanos,
-    /// The CPU time that all spinners used meanwhile.
-    pub used: Nanos,
-    /// How often they had to leave a CPU meanwhile.
-    pub preempted: u64,
+struct Turn {
+    step: usize,
+    span: Span,
+    /// How long its samples were together.
+    wall: Nanos,
+    used: Nanos,
+    preempted: u64,
 }
 
-/// What was seen.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SlicesPictureInput {
-    /// What was changed, step by step.
-    pub steps: Vec<String>,
-    /// The turns, in their order.
-    pub turns: Vec<PictureTurnInput>,
-    /// The tasks that ran.
-    pub tasks: Vec<PictureTask>,
-    /// What ran when, CPU by CPU; `None`: nobody watched.
-    pub cpus: Option<Vec<PictureCpuInput>>,
-    /// How long a window to show of each step, if its turns are so long.
-    pub window: Nanos,
+/// What is shown.
+struct Shown<'a> {
+    steps: Vec<String>,
+    turns: Vec<Turn>,
+    tasks: Vec<PictureTask>,
+    /// `None` where switches were not traced.
+    cpus: Option<&'a [CpuSwitches]>,
+    /// How much of each step, at most.
+    window: Nanos,
 }
 
 /// What the switches tell of a step.
@@ -118,7 +120,20 @@ pub struct SlicesPicture {
 
 impl SlicesPicture {
     /// What there is to see.
-    pub fn of(input: &SlicesPictureInput) -> Self {
+    pub fn of(spec: &SlicesSpec, series: &SlicesSeries) -> Self {
+        let as_found = std::iter::once("as found".to_owned());
+        let switches = series.switches.as_ref();
+        let turn = |turn| Turn::of(series, turn);
+        Self::of_shown(&Shown {
+            steps: as_found.chain(spec.steps.iter().map(step_words)).collect(),
+            turns: series.turns.iter().filter_map(turn).collect(),
+            tasks: switches.map_or_else(Vec::new, |s| picture_tasks(spec, series, s)),
+            cpus: switches.map(|switches| switches.cpus.as_slice()),
+            window: WINDOW,
+        })
+    }
+
+    fn of_shown(input: &Shown<'_>) -> Self {
         let chosen: Vec<Option<Span>> =
             (0..input.steps.len()).map(|step| chosen_turn(input, step)).collect();
         let shortest = chosen.iter().flatten().map(|turn| turn.length).min();
@@ -131,7 +146,7 @@ impl SlicesPicture {
         let switches = || steps.iter().filter_map(|step| step.switches.as_ref());
         let shares = switches().flat_map(|seen| &seen.bins).filter_map(|bin| bin.share);
         let larger = |a: Ppm, b: Ppm| if b.get() > a.get() { b } else { a };
-        let lost = |cpus: &Vec<PictureCpuInput>| {
+        let lost = |cpus: &[CpuSwitches]| {
             cpus.iter().map(|cpu| cpu.lost).fold(0, u64::saturating_add)
         };
         Self {
@@ -139,24 +154,69 @@ impl SlicesPicture {
             tasks: input.tasks.clone(),
             longest_mean: steps.iter().filter_map(|step| step.mean).max(),
             largest_share: shares.reduce(larger),
-            lost: input.cpus.as_ref().map(lost),
+            lost: input.cpus.map(lost),
             steps,
         }
     }
 }
 
+impl Turn {
+    /// `None` of a turn without a sample.
+    fn of(series: &SlicesSeries, turn: &SlicesTurn) -> Option<Self> {
+        let (first, last) = (turn.samples.first()?, turn.samples.last()?);
+        let end = last.start_ns + last.wall_ns;
+        let is_spinner = |at: usize| {
+            series.tasks.get(at).is_some_and(|task| task.role == Role::Spinner)
+        };
+        let times =
+            turn.samples.iter().flat_map(|sample| sample.tasks.iter().enumerate());
+        let spun =
+            || times.clone().filter(|(at, _)| is_spinner(*at)).map(|(_, time)| time);
+        Some(Self {
+            step: usize::try_from(turn.step).ok()?,
+            span: Span {
+                start: first.start_ns,
+                length: end.saturating_sub(first.start_ns),
+            },
+            wall: wall(turn),
+            used: spun().map(|time| time.cpu_ns).sum(),
+            preempted: spun().map(|time| time.involuntary).fold(0, u64::saturating_add),
+        })
+    }
+}
+
+/// What the tasks that ran are.
+fn picture_tasks(
+    spec: &SlicesSpec,
+    series: &SlicesSeries,
+    seen: &Switches,
+) -> Vec<PictureTask> {
+    let places = tasks::measured(spec, series, seen);
+    let names = tasks::names(series, seen, &places);
+    let each = if spec.pinned { spec.cpus.len().max(1) } else { 1 };
+    let task = |((task, place), name): ((&SwitchedTask, Option<usize>), String)| {
+        let measured = place.and_then(|at| series.tasks.get(at));
+        let role = match measured.map(|task| task.role) {
+            _ if task.tid == 0 => PictureRole::Idle,
+            Some(Role::Spinner) => PictureRole::Spinner,
+            Some(Role::Sleeper) => PictureRole::Sleeper,
+            None => PictureRole::Other,
+        };
+        // Of tasks that stay on CPUs in turns, those on the same one follow each other.
+        let shade =
+            place.map_or(0, |at| at / each + if each > 1 { at % each } else { 0 });
+        PictureTask { name, role, shade }
+    };
+    seen.tasks.iter().zip(places).zip(names).map(task).collect()
+}
+
 impl PictureStep {
-    fn of(
-        input: &SlicesPictureInput,
-        step: usize,
-        turn: Option<Span>,
-        window: Nanos,
-    ) -> Self {
+    fn of(input: &Shown<'_>, step: usize, turn: Option<Span>, window: Nanos) -> Self {
         let turns = || input.turns.iter().filter(move |turn| turn.step == step);
         let used: Nanos = turns().map(|turn| turn.used).sum();
         let preempted = turns().map(|turn| turn.preempted).fold(0, u64::saturating_add);
         let mean = used.get().checked_div(preempted).map(Nanos::from_nanos);
-        let switches = |cpus: &Vec<PictureCpuInput>| {
+        let switches = |cpus: &[CpuSwitches]| {
             let began = turn.map(|turn| began(input, cpus, turn, window));
             let rows = began.map_or_else(Vec::new, |start| {
                 let window = Span { start, length: window };
@@ -168,25 +228,21 @@ impl PictureStep {
             text: input.steps.get(step).cloned().unwrap_or_default(),
             mean,
             slices_hz: PerSecond::of(preempted, turns().map(|turn| turn.wall).sum()),
-            switches: input.cpus.as_ref().map(switches),
+            switches: input.cpus.map(switches),
         }
     }
 }
 
 impl PictureSwitches {
-    fn of(
-        began: Option<Nanos>,
-        rows: Vec<PictureRow>,
-        slices: &[PictureStretchInput],
-    ) -> Self {
-        let lengths = |is_told: &dyn Fn(&PictureStretchInput) -> bool| {
+    fn of(began: Option<Nanos>, rows: Vec<PictureRow>, slices: &[Stretch]) -> Self {
+        let lengths = |is_told: &dyn Fn(&Stretch) -> bool| {
             let told = slices.iter().filter(|slice| is_told(slice));
-            let mut lengths: Vec<Nanos> = told.map(|slice| slice.span.length).collect();
+            let mut lengths: Vec<Nanos> = told.map(|slice| slice.ns).collect();
             lengths.sort_unstable();
             lengths
         };
         let all = lengths(&|_| true);
-        let woken = lengths(&|slice| slice.end == SliceEnd::Wakeup);
+        let woken = lengths(&|slice| slice.end == End::Wakeup);
         Self {
             began,
             rows,
@@ -198,14 +254,14 @@ impl PictureSwitches {
     }
 }
 
-fn is_spinner(input: &SlicesPictureInput, seen: &PictureStretchInput) -> bool {
-    let task = input.tasks.get(seen.task);
+fn is_spinner(input: &Shown<'_>, seen: &Stretch) -> bool {
+    let task = input.tasks.get(place(seen));
     task.is_some_and(|task| task.role == PictureRole::Spinner)
 }
 
 /// The turn to show of a step: of those in which a spinner was seen to begin a stretch the one
 /// that is closest to the middle one.
-fn chosen_turn(input: &SlicesPictureInput, step: usize) -> Option<Span> {
+fn chosen_turn(input: &Shown<'_>, step: usize) -> Option<Span> {
     let turns: Vec<Span> = input
         .turns
         .iter()
@@ -214,7 +270,7 @@ fn chosen_turn(input: &SlicesPictureInput, step: usize) -> Option<Span> {
         .collect();
     let middle = turns.len() / 2;
     let seen = |turn: &Span| {
-        let cpus = input.cpus.iter().flatten();
+        let cpus = input.cpus.into_iter().flatten();
         cpus.flat_map(|cpu| begun_in(&cpu.stretches, turn.start, turn.end()))
             .any(|stretch| is_spinner(input, stretch))
     };
@@ -225,12 +281,7 @@ fn chosen_turn(input: &SlicesPictureInput, step: usize) -> Option<Span> {
 
 /// Where the window in a turn begins: where a spinner begins in the turn's middle, on the first
 /// CPU on which one does.
-fn began(
-    input: &SlicesPictureInput,
-    cpus: &[PictureCpuInput],
-    turn: Span,
-    window: Nanos,
-) -> Nanos {
+fn began(input: &Shown<'_>, cpus: &[CpuSwitches], turn: Span, window: Nanos) -> Nanos {
     let room = turn.length.saturating_sub(window);
     let middle = turn.start + Nanos::from_nanos(room.get() / 2);
     let after_last = turn.start + room + Nanos::from_nanos(1);
@@ -238,7 +289,7 @@ fn began(
         let each = cpus.iter().map(move |cpu| begun_in(&cpu.stretches, from, before));
         let mut firsts =
             each.filter_map(|seen| seen.iter().find(|seen| is_spinner(input, seen)));
-        firsts.next().map(|seen| seen.span.start)
+        firsts.next().map(|seen| seen.start_ns)
     };
     first_in(middle, after_last)
         .or_else(|| first_in(turn.start, middle))
@@ -246,13 +297,9 @@ fn began(
 }
 
 /// Each slice of a step.
-fn slices(
-    input: &SlicesPictureInput,
-    cpus: &[PictureCpuInput],
-    step: usize,
-) -> Vec<PictureStretchInput> {
+fn slices(input: &Shown<'_>, cpus: &[CpuSwitches], step: usize) -> Vec<Stretch> {
     let turns = input.turns.iter().filter(|turn| turn.step == step);
-    let of_turn = |turn: &PictureTurnInput| {
+    let of_turn = |turn: &Turn| {
         let (from, to) = (turn.span.start, turn.span.end());
         let ended = cpus.iter().flat_map(move |cpu| ended_in(&cpu.stretches, from, to));
         ended.filter(|seen| is_spinner(input, seen)).copied().collect::<Vec<_>>()
@@ -267,7 +314,7 @@ mod tests {
 
     use super::*;
     use crate::PictureStretch;
-    use crate::SliceEnd::{Sleep, Tick, Wakeup};
+    use End::{Sleep, Tick, Wakeup};
 
     fn us(micros: u64) -> Nanos {
         Nanos::from_micros(micros)
@@ -277,21 +324,22 @@ mod tests {
         Span { start: us(start), length: us(length) }
     }
 
-    fn ran(start: u64, length: u64, task: usize, end: SliceEnd) -> PictureStretchInput {
-        PictureStretchInput { span: span(start, length), task, end }
+    fn ran(start: u64, length: u64, task: u32, end: End) -> Stretch {
+        Stretch { start_ns: us(start), ns: us(length), task, end }
     }
 
-    fn turn(step: usize, start: u64, length: u64) -> PictureTurnInput {
+    fn turn(step: usize, start: u64, length: u64) -> Turn {
         let span = span(start, length);
         let (wall, used) = (span.length, span.length);
-        PictureTurnInput { step, span, wall, used, preempted: length / 1_000 }
+        Turn { step, span, wall, used, preempted: length / 1_000 }
     }
 
     /// Two spinners and a sleeper, on one CPU.
-    fn input(
-        turns: Vec<PictureTurnInput>,
-        stretches: Vec<PictureStretchInput>,
-    ) -> SlicesPictureInput {
+    fn cpu(stretches: Vec<Stretch>) -> [CpuSwitches; 1] {
+        [CpuSwitches { cpu: Cpu::new(3), stretches, loose_ends: Vec::new(), lost: 0 }]
+    }
+
+    fn shown(turns: Vec<Turn>, cpus: Option<&[CpuSwitches]>) -> Shown<'_> {
         use PictureRole::{Sleeper, Spinner};
         let task = |(shade, (name, role)): (usize, (&str, _))| PictureTask {
             name: name.to_owned(),
@@ -299,19 +347,19 @@ mod tests {
             shade,
         };
         let tasks = [("spin/0", Spinner), ("spin/1", Spinner), ("sleep/0", Sleeper)];
-        SlicesPictureInput {
+        Shown {
             steps: vec!["as found".to_owned(), "WAKEUP_PREEMPTION=off".to_owned()],
             turns,
             tasks: tasks.into_iter().enumerate().map(task).collect(),
-            cpus: Some(vec![PictureCpuInput { cpu: Cpu::new(3), stretches, lost: 0 }]),
+            cpus,
             window: us(4_000),
         }
     }
 
     /// Slices of a millisecond, each cut by the sleeper, from there on.
-    fn cut(start: u64, slices: u64) -> Vec<PictureStretchInput> {
+    fn cut(start: u64, slices: u64) -> Vec<Stretch> {
         let slice = |at: u64| {
-            let (start, task) = (start + at * 1_000, usize::from(at % 2 == 1));
+            let (start, task) = (start + at * 1_000, u32::from(at % 2 == 1));
             [ran(start, 990, task, Wakeup), ran(start + 990, 10, 2, Sleep)]
         };
         (0..slices).flat_map(slice).collect()
@@ -324,7 +372,7 @@ mod tests {
         let turns =
             vec![turn(0, 0, 9_500), turn(0, 20_000, 9_500), turn(0, 40_000, 9_500)];
         let stretches = [cut(0, 9), cut(20_000, 9), cut(40_000, 9)].concat();
-        let found = SlicesPicture::of(&input(turns, stretches));
+        let found = SlicesPicture::of_shown(&shown(turns, Some(&cpu(stretches))));
         assert_eq!(found.window, us(4_000));
         let seen = found.steps[0].switches.as_ref().unwrap();
         assert_eq!(seen.began, Some(us(23_000)));
@@ -363,7 +411,7 @@ mod tests {
             turn(0, 40_000, 9_000),
         ];
         let stretches = [cut(0, 9), cut(10_000, 2)].concat();
-        let found = SlicesPicture::of(&input(turns, stretches));
+        let found = SlicesPicture::of_shown(&shown(turns, Some(&cpu(stretches))));
         let began = |step: usize| found.steps[step].switches.as_ref().unwrap().began;
         assert_eq!((began(0), began(1)), (Some(us(4_000)), Some(us(10_000))));
         assert_eq!(found.window, us(2_500));
@@ -375,7 +423,10 @@ mod tests {
     fn figures() {
         let turns = vec![turn(0, 500, 10_000), turn(1, 20_000, 8_000)];
         let off = vec![ran(20_000, 3_000, 0, Tick), ran(23_000, 4_000, 1, Tick)];
-        let found = SlicesPicture::of(&input(turns, [cut(0, 12), off].concat()));
+        let found = SlicesPicture::of_shown(&shown(
+            turns,
+            Some(&cpu([cut(0, 12), off].concat())),
+        ));
         let [as_found, changed] = found.steps.as_slice() else { panic!("{found:?}") };
         assert_eq!(
             (as_found.mean, as_found.text.as_str()),
@@ -397,9 +448,7 @@ mod tests {
     /// Check that where nobody watched the means are known, and nothing else is.
     #[test]
     fn nobody_watched() {
-        let mut input = input(vec![turn(0, 0, 2_000)], Vec::new());
-        input.cpus = None;
-        let found = SlicesPicture::of(&input);
+        let found = SlicesPicture::of_shown(&shown(vec![turn(0, 0, 2_000)], None));
         assert_eq!(
             (found.window, found.lost, found.largest_share),
             (Nanos::ZERO, None, None)
@@ -416,7 +465,7 @@ mod tests {
         /// whatever ran, and that the shares of slices are a whole.
         #[test]
         fn fills_the_window(
-            ran_for in prop::collection::vec((0u64..3_000, 0u64..9, 0usize..3), 0..60),
+            ran_for in prop::collection::vec((0u64..3_000, 0u64..9, 0u32..3), 0..60),
             turns in prop::collection::vec((0usize..2, 0u64..9_000, 0u64..9_000), 0..6),
             longest in 0u64..9_000,
         ) {
@@ -431,9 +480,9 @@ mod tests {
                 began += pause + length;
                 turn(step, began - length, length)
             });
-            let mut input = input(turns.collect(), stretches);
-            input.window = us(longest);
-            let found = SlicesPicture::of(&input);
+            let cpus = cpu(stretches);
+            let shown = Shown { window: us(longest), ..shown(turns.collect(), Some(&cpus)) };
+            let found = SlicesPicture::of_shown(&shown);
             prop_assert!(found.window <= us(longest));
             for seen in found.steps.iter().filter_map(|step| step.switches.as_ref()) {
                 for row in &seen.rows {

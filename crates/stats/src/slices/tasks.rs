@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use recording::{SlicesSeries, SlicesSpec, SwitchedTask, Switches};
 
 /// Of each task that ran its place among those that were measured; `None` for another one.
-pub(crate) fn measured(
+pub(super) fn measured(
     spec: &SlicesSpec,
     series: &SlicesSeries,
     seen: &Switches,
@@ -30,7 +30,7 @@ pub(crate) fn measured(
 
 /// The names of the tasks that ran; that of a measured one is no other's, which has its number
 /// behind it. `places` are those that [`measured`] found.
-pub(crate) fn names(
+pub(super) fn names(
     series: &SlicesSeries,
     seen: &Switches,
     places: &[Option<usize>],
@@ -46,14 +46,14 @@ pub(crate) fn names(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::slices_example::woken;
+    use crate::example;
 
     /// Check that a task with the name of a measured one is another one, unless the numbers are
     /// those of a container, or of processes of another phase.
     #[test]
     fn names_are_not_enough() {
-        let (spec, mut series) = woken();
-        let mut seen = series.switches.clone().unwrap();
+        let (spec, mut series) = example::slices(Vec::new(), None);
+        let mut seen = example::switches(&[(1, "spin/0"), (3, "sleep/0")], Vec::new());
         seen.tasks.push(SwitchedTask { tid: 77, name: series.tasks[0].name.clone() });
         let places = |spec: &SlicesSpec, series: &SlicesSeries, seen: &Switches| {
             let places = measured(spec, series, seen);

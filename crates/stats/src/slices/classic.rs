@@ -1,10 +1,11 @@
 //! The 2009 report's own numbers, with its arithmetic: user time in whole ticks, divided by
 //! switches and cut to whole milliseconds for each task, then averaged; and the exact ones.
 
+use recording::{SlicesSample, SlicesSeries};
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
-use crate::slices_input::{SlicesInput, SlicesSampleInput, TaskTimeInput};
+use super::turns::{mean_slice, sum, turns};
 
 /// A sample, as the 2009 report's program would have printed it, and exactly.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -22,29 +23,33 @@ pub struct ClassicLine {
 }
 
 /// The 2009 report's arithmetic, sample by sample.
-pub(crate) fn classic(input: &SlicesInput<'_>) -> Vec<ClassicLine> {
-    let Some(tick) = input.tick.filter(|tick| !tick.is_zero()) else { return Vec::new() };
-    let mut used = vec![Nanos::ZERO; input.spinners];
-    let samples = input.turns(0).flat_map(|turn| &turn.samples);
-    let line = |sample: &SlicesSampleInput| {
+pub(super) fn classic(
+    tick: Option<Nanos>,
+    spinners: usize,
+    series: &SlicesSeries,
+) -> Vec<ClassicLine> {
+    let Some(tick) = tick.filter(|tick| !tick.is_zero()) else { return Vec::new() };
+    let mut used = vec![Nanos::ZERO; spinners];
+    let samples = turns(series, 0).flat_map(|turn| &turn.samples);
+    let line = |sample: &SlicesSample| {
         let (mut slices, mut utimes) = (0, 0);
-        for (time, used) in sample.tasks.iter().take(input.spinners).zip(&mut used) {
+        for (time, used) in sample.tasks.iter().take(spinners).zip(&mut used) {
             let ticks = |used: Nanos| used.get() / tick.get();
             let before = ticks(*used);
-            *used = *used + time.cpu;
+            *used = *used + time.cpu_ns;
             let utime = (ticks(*used) - before) * tick.get() / 1_000;
             utimes += utime;
             slices += utime / time.involuntary.max(1) / 1_000;
         }
-        let spun = TaskTimeInput::sum(sample.tasks.iter().take(input.spinners));
-        let count = u64::try_from(input.spinners.max(1)).unwrap_or(u64::MAX);
+        let spun = sum(sample.tasks.iter().take(spinners));
+        let count = u64::try_from(spinners.max(1)).unwrap_or(u64::MAX);
         let spinners = count as f64;
         ClassicLine {
             avg_slice_ms: slices as f64 / spinners,
             utime_us: utimes as f64 / spinners,
-            slice_ns: spun.mean_slice(),
-            cpu_ns: Nanos::from_nanos(spun.cpu.get() / count),
-            wall_ns: sample.wall,
+            slice_ns: mean_slice(&spun),
+            cpu_ns: Nanos::from_nanos(spun.cpu_ns.get() / count),
+            wall_ns: sample.wall_ns,
         }
     };
     samples.map(line).collect()
@@ -52,27 +57,30 @@ pub(crate) fn classic(input: &SlicesInput<'_>) -> Vec<ClassicLine> {
 
 #[cfg(test)]
 mod tests {
+    use recording::{SlicesTurn, TaskTime};
+
     use super::*;
-    use crate::slices_input::SlicesTurnInput;
 
     /// The line of two processes, of a sample of a second.
     fn line(tasks: [(u64, u64); 2]) -> ClassicLine {
         let time = |(cpu_us, involuntary)| {
-            let cpu = Nanos::from_micros(cpu_us);
-            TaskTimeInput { cpu, involuntary, ..TaskTimeInput::default() }
+            let cpu_ns = Nanos::from_micros(cpu_us);
+            TaskTime { cpu_ns, involuntary, ..TaskTime::default() }
         };
-        let sample = SlicesSampleInput {
-            start: Nanos::ZERO,
-            wall: Nanos::from_secs(1),
+        let sample = SlicesSample {
+            start_ns: Nanos::ZERO,
+            wall_ns: Nanos::from_secs(1),
+            reading_ns: Nanos::ZERO,
             tasks: tasks.map(time).to_vec(),
         };
-        let found = classic(&SlicesInput {
-            spinners: 2,
-            turns: vec![SlicesTurnInput { step: 0, samples: vec![sample] }],
-            tick: Some(Nanos::from_millis(4)),
-            ..SlicesInput::default()
-        });
-        found[0]
+        let series = SlicesSeries {
+            began_ns: Nanos::ZERO,
+            tasks: Vec::new(),
+            turns: vec![SlicesTurn { step: 0, samples: vec![sample] }],
+            switches: None,
+            wakers: None,
+        };
+        classic(Some(Nanos::from_millis(4)), 2, &series)[0]
     }
 
     /// Check the report's arithmetic: 1 ms slices that ticks and whole milliseconds make
