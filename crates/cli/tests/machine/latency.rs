@@ -50,7 +50,7 @@ fn idle_states_of_a_run() {
     let states = |cpu: &Value| cpu["idle_states"].as_array().unwrap().clone();
     let free = found(&args);
     if states(&free).is_empty() {
-        println!("skipped: idle_states_of_a_run: this kernel tells of no idle states");
+        println!("skipped: idle_states_of_a_run: this kernel reports no idle states");
         return;
     }
     let deeper = |cpu: &Value| states(cpu).split_off(1);
