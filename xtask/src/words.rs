@@ -21,6 +21,15 @@ const CLEAN: &[&str] = &[
     "crates/cli/Cargo.toml",
     "crates/cli/benches",
     "crates/cli/src",
+    "crates/cli/tests/isolation",
+    "crates/cli/tests/lab",
+    "crates/cli/tests/machine",
+    "crates/cli/tests/sessions.rs",
+    "crates/cli/tests/sessions/help.trycmd",
+    "crates/cli/tests/sessions/mistakes.trycmd",
+    "crates/cli/tests/sessions/trees.trycmd",
+    "crates/cli/tests/shared",
+    "crates/cli/tests/sources.rs",
     "crates/counter/src",
     "docs",
     "examples",
@@ -97,8 +106,10 @@ impl Table {
 
 impl Rule {
     fn is_at(&self, text: &[Word]) -> bool {
-        text.len() >= self.phrase.len()
-            && self.phrase.iter().zip(text).all(|(word, found)| *word == found.text)
+        let is_word = |(word, found): (&String, &Word)| {
+            *word == found.text || found.text.strip_suffix("'s") == Some(word)
+        };
+        text.len() >= self.phrase.len() && self.phrase.iter().zip(text).all(is_word)
     }
 }
 
@@ -194,6 +205,7 @@ a.md: red herring = a fish
             wrong("b.md", "a red\nherring"),
             ["b.md:1: 'red herring': write clue"]
         );
+        assert_eq!(wrong("b.md", "Frob's"), ["b.md:1: 'frob': write blue; green"]);
         assert_eq!(wrong("b.md", "frobs, red, herring_red `frob`"), [""; 0]);
     }
 

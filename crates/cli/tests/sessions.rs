@@ -1,6 +1,6 @@
-//! Sessions of the command line, as anyone would type them: the files in `sessions/`.
+//! Sessions of the command line, as users would type them: the files in `sessions/`.
 
-/// Check that every session prints and returns what its file says.
+/// Check that every session prints and returns the contents of its file.
 #[test]
 fn sessions() {
     trycmd::TestCases::new()

@@ -1,5 +1,5 @@
-//! What sources of events need, and say where it is missing; and that traces of the tool's own
-//! in tracefs end with it, however that ends.
+//! Requirements of event sources, and their error messages; and that tracefs instances of
+//! noisefloor are removed at the end, however a run ends.
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
 #[path = "../../blame/tests/truth/own_mounts.rs"]
@@ -14,8 +14,8 @@ use serde_json::Value;
 
 use own_mounts::{with_mounted, with_tracefs};
 
-/// Each run removes what it finds left, also what another test wants to find; and a CPU is one
-/// run's at a time.
+/// One test at a time: each run removes the instances that it finds, also those of another
+/// test, and a CPU can be used by one run only.
 static TURN: Mutex<()> = Mutex::new(());
 
 /// `make test` sets it, too.
@@ -24,7 +24,7 @@ const CLAIMS: &str = "NOISEFLOOR_CLAIMS";
 fn noise(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_noisefloor"));
     command.arg("noise").args(args).stdin(Stdio::null());
-    // A user who measures on this machine meanwhile does not keep these tests from their CPU.
+    // Other users who measure on this machine do not conflict with these tests.
     let claims = std::env::var(CLAIMS).unwrap_or_else(|_| std::process::id().to_string());
     command.env(CLAIMS, claims);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -35,7 +35,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Check that a kernel is not said to lack what is only not mounted.
+/// Check that a file system that is not mounted is not reported as missing in the kernel.
 #[test]
 fn sysfs_that_is_not_mounted() {
     let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -59,7 +59,7 @@ fn sysfs_that_is_not_mounted() {
     assert!(!said.contains("CONFIG_TRACING"), "{said}");
 }
 
-/// Runs a test that needs a tracefs to write to, or says why it cannot.
+/// Runs a test that needs a writable tracefs, or prints why it cannot.
 fn in_tracefs(name: &str, test: impl FnOnce() + Send) {
     let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let ended = with_tracefs(|| {
@@ -86,7 +86,7 @@ fn ends() -> [String; 2] {
     [cpus.iter().next(), cpus.iter().last()].map(|cpu| cpu.unwrap().to_string())
 }
 
-/// A run on the first CPU that goes on until it is told to end, and its trace.
+/// A run on the first CPU that continues until it is ended, and its trace.
 fn start() -> (Child, PathBuf) {
     let [cpu, _] = ends();
     let args = ["--source", "tracefs", "-d", "100", "-c", &cpu];
@@ -112,8 +112,8 @@ fn end(child: Child, signal: libc::c_int) -> Output {
     child.wait_with_output().unwrap()
 }
 
-/// Check that gaps are blamed on what the trace showed, that it all adds up, and that the
-/// trace is gone after that.
+/// Check that gaps are attributed to traced events, that the parts add up, and that the trace
+/// is removed afterwards.
 #[test]
 fn blames_and_goes() {
     in_tracefs("blames_and_goes", || {
@@ -132,7 +132,7 @@ fn blames_and_goes() {
     });
 }
 
-/// Check that a run that is ended by Ctrl-C takes its trace along.
+/// Check that a run that is ended by Ctrl-C removes its trace.
 #[test]
 fn ends_with_ctrl_c() {
     in_tracefs("ends_with_ctrl_c", || {
@@ -143,7 +143,7 @@ fn ends_with_ctrl_c() {
 }
 
 /// Check that the kernel ends the trace of a run that is killed, that the next run removes it
-/// and says so, whatever its own source is, and that the one after that has nothing to say.
+/// and reports so, with any event source, and that the one after that reports nothing.
 #[test]
 fn next_run_removes_what_a_killed_one_left() {
     in_tracefs("next_run_removes_what_a_killed_one_left", || {
@@ -162,7 +162,7 @@ fn next_run_removes_what_a_killed_one_left() {
     });
 }
 
-/// Check that a run does not take another one's trace for left.
+/// Check that a run does not remove the trace of a running one.
 #[test]
 fn leaves_others_alone() {
     in_tracefs("leaves_others_alone", || {
@@ -182,8 +182,7 @@ fn leaves_others_alone() {
     });
 }
 
-/// Check that a kernel that does not describe its types is told as such, and that the next
-/// best source serves.
+/// Check that a kernel without BTF is reported as such, and that the next best source is used.
 #[test]
 fn without_btf() {
     let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -204,7 +203,7 @@ fn without_btf() {
     assert!(["tracefs", "proc"].contains(&source), "{source}");
 }
 
-/// Check that a machine without tracefs is told how to mount it.
+/// Check that on a machine without tracefs the message has the mount command.
 #[test]
 fn tells_how_to_mount() {
     let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! Runs that are killed at a random moment, 200 times, or as often as is asked for.
+//! Runs that are killed at a random moment, 200 times by default.
 
 use std::fs;
 use std::path::Path;
@@ -11,14 +11,14 @@ use isolate::{Isolation, Wishes};
 use crate::settings::{self, Settings};
 use crate::{alone, cpu, output, text, text as text_of, tool};
 
-/// How often, if nobody asks for another number in the environment; a kernel gives its first
-/// program what stands on its command line and it does not know.
+/// Default number of runs, unless the environment has another; a kernel passes unknown words of
+/// its command line to its first program as environment.
 const TIMES: u32 = 200;
-/// On a busy machine fewer, after so long, but so many in any case.
+/// On a busy machine fewer runs within this time, but at least this number.
 const LONG: Duration = Duration::from_secs(120);
 const FEWEST: u32 = 40;
 const ASKED: &str = "NOISEFLOOR_TEST_KILLS";
-/// By this a child of this test knows how many of its changes it outlives.
+/// The number of changes after which a child of this test panics.
 const PANIC: &str = "NOISEFLOOR_TEST_PANICS_AFTER";
 
 /// How a run ends.
@@ -36,7 +36,7 @@ const ENDS: [End; 5] = [
     End::Panic,
 ];
 
-/// A random number generator that is small and gives the same each time: an LCG.
+/// A small random number generator with the same sequence each time: an LCG.
 struct Random(u64);
 
 impl Random {
@@ -46,18 +46,18 @@ impl Random {
     }
 }
 
-/// So many kinds of settings have to be changed by some runs when they are killed.
+/// The number of kinds of settings that must be changed by some run when it is killed.
 const KINDS: usize = 5;
-/// The same on a CPU that was isolated at boot, where no partition is made before Linux 6.15:
-/// workqueues and kernel threads are not there.
+/// The same on a CPU that was isolated at boot, where no partition is created before Linux
+/// 6.15, and workqueues and kernel threads are already excluded.
 const KINDS_ISOLATED: usize = 3;
-/// Everything that may be kept off a CPU.
+/// All isolation options.
 const EVERYTHING: [&str; 4] = ["--irqs", "--workqueues", "--kthreads", "--partition"];
 
-/// Check that settings are as they were after each of many runs that ended by a signal or a
-/// panic at a random moment: of itself where they could know, by the next call or by `restore`
-/// where they were killed; and that five kinds of settings and more were changed meanwhile (three
-/// on a CPU that was isolated at boot).
+/// Check that settings are restored after each of many runs that ended by a signal or a panic
+/// at a random moment: by the run itself if possible, by the next command or by `restore` if it
+/// was killed; and that at least five kinds of settings were changed at those moments (three on
+/// a CPU that was isolated at boot).
 #[test]
 fn settings_are_as_they_were() {
     let Some(cpu) = cpu("settings_are_as_they_were") else { return };
@@ -85,7 +85,8 @@ fn settings_are_as_they_were() {
         let mut run = start(end, &cpu, state.path(), &mut random);
         if let End::Signal(signal) = end {
             // On a host whose speed changes, none of the random moments may be in the middle:
-            // in every other turn something was changed before, by turns one thing or many.
+            // in every other round something was changed before, alternately one setting or
+            // many.
             match number / 5 % 4 {
                 1 => wait_for(|| journal(state.path()).exists()),
                 3 => wait_for(|| changed_kinds(&before).len() >= enough),
@@ -117,7 +118,7 @@ pub(crate) fn journal(state: &Path) -> std::path::PathBuf {
     state.join("journal.json")
 }
 
-/// Starts a run that ends so.
+/// Starts a run that ends in this way.
 fn start(end: End, cpu: &str, state: &Path, random: &mut Random) -> Child {
     let mut command = match end {
         End::Signal(_) => {
@@ -135,12 +136,12 @@ fn start(end: End, cpu: &str, state: &Path, random: &mut Random) -> Child {
     command.spawn().unwrap()
 }
 
-/// The kinds of settings that are not as they were.
+/// The kinds of settings that differ from the original.
 fn changed_kinds(before: &Settings) -> Vec<&'static str> {
     settings::kinds(before, &settings::now())
 }
 
-/// By turns `restore` and any other call.
+/// Alternately `restore` and another command.
 fn clean_up(number: u32, state: &Path) {
     let args: &[&str] =
         if number % 2 == 0 { &["restore"] } else { &["ticks", "-n", "1", "-i", "1ms"] };
@@ -155,7 +156,7 @@ fn judge(number: u32, end: End, before: &Settings, state: &Path) {
     assert!(left.is_empty(), "run {number}, {end:?}: {left}");
 }
 
-/// Not a test of its own: changes settings, some more each time, and panics after so many.
+/// Not a test: changes settings, one more each time, and panics after that many.
 #[test]
 #[ignore = "started by another test"]
 fn panics() {
@@ -182,8 +183,8 @@ fn panics() {
     assert!(held.is_empty(), "a panic, on purpose");
 }
 
-/// Check that two runs at once share what they change: the last one puts it back, and nobody
-/// takes it from them before.
+/// Check that two parallel runs share their changes: the last one restores the setting, and
+/// none does so before.
 #[test]
 fn runs_share() {
     let Some(cpu) = cpu("runs_share") else { return };
@@ -197,7 +198,7 @@ fn runs_share() {
         || runs_of(&text()).iter().all(|holders| *holders == 2) && is_changed();
     wait_for(|| !text().is_empty() && both_hold());
     end(&mut runs[0]);
-    assert!(is_changed(), "put back too early");
+    assert!(is_changed(), "restored too early");
     let told = tool(&["restore"])
         .env("NOISEFLOOR_STATE", state.path())
         .stdout(Stdio::piped())
@@ -210,14 +211,14 @@ fn runs_share() {
     judge(0, End::Signal(0), &before, state.path());
 }
 
-/// How many runs each entry of a journal has.
+/// The number of runs of each entry of a journal.
 fn runs_of(journal: &str) -> Vec<usize> {
     let page: serde_json::Value = serde_json::from_str(journal).unwrap_or_default();
     let changes = page["changes"].as_array().cloned().unwrap_or_default();
     changes.iter().map(|entry| entry["holders"].as_array().map_or(0, Vec::len)).collect()
 }
 
-/// Starts a run that needs interrupts kept off the CPU until its standard input ends.
+/// Starts a run that needs interrupts moved away from the CPU until its standard input ends.
 fn hold(cpu: &str, state: &Path) -> Child {
     let mut own = Command::new(std::env::current_exe().unwrap());
     own.args(["--ignored", "--exact", "kills::holds"]).stdin(Stdio::piped());
@@ -230,7 +231,7 @@ fn end(run: &mut Child) {
     assert!(run.wait().unwrap().success());
 }
 
-/// Not a test of its own: holds settings until its standard input ends.
+/// Not a test: holds settings until its standard input ends.
 #[test]
 #[ignore = "started by another test"]
 fn holds() {
@@ -253,7 +254,8 @@ pub(crate) fn wait_for(mut what: impl FnMut() -> bool) {
     panic!("it did not happen in a minute");
 }
 
-/// Check that what somebody else changed meanwhile stays as they want it, and is told.
+/// Check that a setting that another program has changed is not touched, and that this is
+/// reported.
 #[test]
 fn others_are_not_overruled() {
     let Some(_) = cpu("others_are_not_overruled") else { return };

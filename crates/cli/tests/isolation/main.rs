@@ -1,6 +1,6 @@
-//! Settings are as they were, whatever way a run ends; and the tick of a `nohz_full` CPU really
-//! stops. On this machine, and as a static program in guests (`tests/lab/isolated.rs`), where
-//! the tool lies in the root.
+//! Settings are restored however a run ends; and the tick of a `nohz_full` CPU really stops. On
+//! this machine, and as a static program in guests (`tests/lab/isolated.rs`), where the program
+//! is in the root directory.
 //!
 //! These tests change settings of the machine that they run on, one test at a time.
 
@@ -23,10 +23,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use environment::{end_with_test, with_own_claims, with_usual_signals};
 
-/// Where the tool lies in a guest.
+/// The path of the program in a guest.
 const IN_GUEST: &str = "/noisefloor";
 
-/// The tool.
+/// The program.
 fn tool(args: &[&str]) -> Command {
     let built = env!("CARGO_BIN_EXE_noisefloor");
     let tool = if Path::new(IN_GUEST).exists() { IN_GUEST } else { built };
@@ -34,12 +34,12 @@ fn tool(args: &[&str]) -> Command {
     command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     with_own_claims(&mut command);
     with_usual_signals(&mut command);
-    // It puts back what it has changed.
+    // It restores the settings that it has changed.
     end_with_test(&mut command, libc::SIGTERM);
     command
 }
 
-/// What it says and how it ends.
+/// Its output and exit status.
 fn output(args: &[&str]) -> Output {
     tool(args).stdout(Stdio::piped()).stderr(Stdio::piped()).output().unwrap()
 }
@@ -48,7 +48,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// One test at a time has the machine; a guest is furnished first.
+/// One test at a time uses the machine; a guest is set up first.
 fn alone() -> MutexGuard<'static, ()> {
     static MACHINE: Mutex<()> = Mutex::new(());
     let alone = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -63,7 +63,8 @@ fn alone() -> MutexGuard<'static, ()> {
     alone
 }
 
-/// The CPU that is isolated: the last one; `None`, said, where nothing may be changed.
+/// The CPU that is isolated: the last one; `None`, with the reason printed, if settings may not
+/// be changed.
 fn cpu(test: &str) -> Option<String> {
     let facts = facts::Facts::read(&facts::Root::live());
     let cpus = facts.cpus.online.get().unwrap();

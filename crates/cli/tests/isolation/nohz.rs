@@ -1,4 +1,4 @@
-//! The tick of a `nohz_full` CPU, where there is one.
+//! The tick of a `nohz_full` CPU, if there is one.
 
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Stdio};
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::{alone, cpu, output, text, tool};
 
-/// The CPU whose tick can stop; `None`, said, where there is none.
+/// The CPU whose tick can stop; `None`, with the reason printed, if there is none.
 fn nohz_full(test: &str) -> Option<String> {
     let facts = facts::Facts::read(&facts::Root::live());
     let cpu = cpu(test)?;
@@ -31,8 +31,8 @@ fn timer_hz(seen: &Value) -> f64 {
     seen["timer_hz"].as_f64().unwrap()
 }
 
-/// Check that the tick stops, waited for and forced, and hardly any timer interrupt comes
-/// after that.
+/// Check that the tick stops, with an unforced and a forced wait, and that hardly any timer
+/// interrupt follows.
 #[test]
 fn the_tick_stops() {
     let Some(cpu) = nohz_full("the_tick_stops") else { return };
@@ -48,7 +48,7 @@ fn the_tick_stops() {
     }
 }
 
-/// Check that it stops over and over.
+/// Check that it stops repeatedly.
 #[test]
 fn the_tick_stops_often() {
     let Some(cpu) = nohz_full("the_tick_stops_often") else { return };
@@ -61,7 +61,7 @@ fn the_tick_stops_often() {
     assert!(wait("min") <= wait("p50") && wait("p50") <= wait("p99"));
 }
 
-/// Check that a planted POSIX timer of CPU time keeps the tick, and is named.
+/// Check that a POSIX CPU timer prevents the tick from stopping, and is named.
 #[test]
 fn what_keeps_it_is_named() {
     let Some(cpu) = nohz_full("what_keeps_it_is_named") else { return };
@@ -80,7 +80,7 @@ fn what_keeps_it_is_named() {
     }
 }
 
-/// Arms a timer that will not ring while this process lives.
+/// Arms a timer that does not expire while this process lives.
 fn plant() -> std::io::Result<()> {
     let never = libc::timeval { tv_sec: 100_000, tv_usec: 0 };
     let timer = libc::itimerval { it_interval: never, it_value: never };
@@ -93,7 +93,7 @@ fn plant() -> std::io::Result<()> {
     }
 }
 
-/// Check that what brings a tick back that had stopped is named: a limit on CPU time, and a
+/// Check that the cause that starts a stopped tick again is named: a limit on CPU time, and a
 /// second task on that CPU.
 #[test]
 fn what_brings_it_back_is_named() {
@@ -111,7 +111,7 @@ fn what_brings_it_back_is_named() {
     });
 }
 
-/// Does something to `nohz test` once the tick of its CPU has stopped; the first cause for which
+/// Disturbs `nohz test` once the tick of its CPU has stopped; returns the first cause for which
 /// the tick then came back.
 fn came_back(cpu: &str, disturb: impl FnOnce(&Child)) -> Value {
     let args = [
@@ -141,8 +141,9 @@ fn came_back(cpu: &str, disturb: impl FnOnce(&Child)) -> Value {
     first.clone()
 }
 
-/// Waits until the tick of that CPU has been stopped while the tool's thread there used half a
-/// second in user space: making sure that it has stopped takes five ticks, so the stay has begun.
+/// Waits until the tick of that CPU has been stopped while the measuring thread there used half
+/// a second in user space: the confirmation that it has stopped takes five ticks, so the
+/// observation has begun.
 fn until_it_stays(child: &mut Child, cpu: Cpu) {
     let mut since = None;
     loop {
@@ -159,7 +160,7 @@ fn until_it_stays(child: &mut Child, cpu: Cpu) {
     }
 }
 
-/// What the thread `nohz` of a process has used in user space, in hundredths of a second.
+/// The user time of the thread `nohz` of a process, in hundredths of a second.
 fn user_time(process: u32) -> Option<u64> {
     let tasks = std::fs::read_dir(format!("/proc/{process}/task")).ok()?.flatten();
     let mut stats =
@@ -168,7 +169,8 @@ fn user_time(process: u32) -> Option<u64> {
     stat.rsplit_once(") ")?.1.split_whitespace().nth(11)?.parse().ok()
 }
 
-/// Gives a process a limit on CPU time that it will not reach: the kernel arms a timer for it.
+/// Gives a process a limit on CPU time that it will not reach, for which the kernel arms a
+/// timer.
 fn limit_cpu_time(process: u32) {
     let limit = libc::rlimit { rlim_cur: 100_000, rlim_max: 100_000 };
     let process = libc::pid_t::try_from(process).unwrap();
@@ -179,7 +181,7 @@ fn limit_cpu_time(process: u32) {
     assert_eq!(set, 0, "{}", std::io::Error::last_os_error());
 }
 
-/// Ends a spinning thread, even where the test fails.
+/// Ends a spinning thread, also if the test fails.
 struct End<'a>(&'a AtomicBool);
 
 impl Drop for End<'_> {
@@ -188,7 +190,7 @@ impl Drop for End<'_> {
     }
 }
 
-/// Spins on that CPU, as an ordinary task, until it is over.
+/// Spins on that CPU, as an ordinary task, until the flag ends it.
 fn spin_on(cpu: Cpu, is_over: &AtomicBool) {
     isolate::pin(cpu).unwrap();
     while !is_over.load(Ordering::Relaxed) {
@@ -196,7 +198,8 @@ fn spin_on(cpu: Cpu, is_over: &AtomicBool) {
     }
 }
 
-/// Check that a CPU that is not `nohz_full` is refused, and what would make it so is told.
+/// Check that a CPU that is not `nohz_full` is refused, with the boot parameters that would
+/// make it so.
 #[test]
 fn what_would_help_is_told() {
     let Some(cpu) = cpu("what_would_help_is_told") else { return };

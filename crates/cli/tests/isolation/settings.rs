@@ -1,13 +1,13 @@
-//! All that a run may change, read by other means than the tool's own as far as there are any.
+//! All settings that a run may change, read independently of noisefloor as far as possible.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Settings and what they are.
+/// Settings and their values.
 pub(crate) type Settings = BTreeMap<String, String>;
 
-/// What they are now.
+/// The current values.
 pub(crate) fn now() -> Settings {
     let mut all = Settings::new();
     for file in files() {
@@ -20,7 +20,7 @@ pub(crate) fn now() -> Settings {
     all
 }
 
-/// What is another than it was; what came or went by itself is nobody's.
+/// The settings that differ; those that appeared or disappeared are ignored.
 pub(crate) fn changed(before: &Settings, after: &Settings) -> Vec<String> {
     let other = |(name, old): (&String, &String)| {
         let now = after.get(name).filter(|now| *now != old)?;
@@ -29,7 +29,7 @@ pub(crate) fn changed(before: &Settings, after: &Settings) -> Vec<String> {
     before.iter().filter_map(other).collect()
 }
 
-/// The kinds of settings that are another.
+/// The kinds of settings that differ.
 pub(crate) fn kinds(before: &Settings, after: &Settings) -> Vec<&'static str> {
     let kinds = [
         ("/proc/sys/kernel/sched_rt_runtime_us", "RT throttling"),
@@ -76,7 +76,7 @@ fn files() -> Vec<PathBuf> {
     files
 }
 
-/// That file of each folder there.
+/// That file of each directory there.
 fn below(folder: &str, file: &str) -> Vec<PathBuf> {
     let folders = folders(folder).into_iter();
     folders.map(|name| Path::new(folder).join(name).join(file)).collect()
@@ -98,7 +98,7 @@ fn is_movable(tid: &str) -> Option<bool> {
     Some(flags & 0x0400_0000 == 0)
 }
 
-/// Where each thread of the kernel may run that does not move by itself, by `/proc/PID/status`:
+/// The affinity of each kernel thread that does not move by itself, from `/proc/PID/status`:
 /// those that may be moved, and workers of unbound workqueues.
 fn kernel_threads() -> Settings {
     let numbers = folders("/proc").into_iter().filter(|name| name.parse::<u32>().is_ok());

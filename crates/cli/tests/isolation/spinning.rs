@@ -1,4 +1,4 @@
-//! Programs that wait actively: they come to their end, whatever policy they are run with.
+//! Programs that wait actively: they end, with any policy.
 
 use std::fs;
 use std::path::Path;
@@ -12,10 +12,10 @@ use crate::{alone, cpu, text, tool};
 
 /// The file that ends the program of that name here.
 const END: &str = "NOISEFLOOR_TEST_END";
-/// How long another task waits for a CPU before it is given to it.
+/// The time that another task waits for a CPU before the program becomes ordinary.
 const OTHER_LIMIT: Duration = Duration::from_secs(20);
 
-/// Runs one of the programs below; the recording's doubts.
+/// Runs one of the programs below; returns the recording's doubts.
 fn doubts(options: &[&str], program: &str, dir: &Path) -> Value {
     let file = dir.join("run.json");
     let own = std::env::current_exe().unwrap();
@@ -36,8 +36,8 @@ fn starved(doubts: &Value) -> Option<&str> {
 }
 
 /// Check that a program whose first thread spins until its second one has run ends: as an
-/// ordinary program by itself, with SCHED_FIFO on one CPU because it is made an ordinary one,
-/// which is said, and on two CPUs.
+/// ordinary program by itself, with SCHED_FIFO on one CPU because it is made ordinary, which is
+/// reported, and on two CPUs.
 #[test]
 fn a_thread_waits_for_its_own() {
     let Some(cpu) = cpu("a_thread_waits_for_its_own") else { return };
@@ -60,7 +60,7 @@ fn a_thread_waits_for_its_own() {
 }
 
 /// Check that another task that may run on that CPU only does run, at the latest when the
-/// program is made an ordinary one, which is said then.
+/// program is made ordinary, which is reported then.
 #[test]
 fn another_task_has_its_turn() {
     let Some(cpu) = cpu("another_task_has_its_turn") else { return };
@@ -85,7 +85,7 @@ fn another_task_has_its_turn() {
     }
 }
 
-/// Not a test of its own: ends when another thread of its has run, and spins until then.
+/// Not a test: spins until another of its threads has run.
 #[test]
 #[ignore = "started by another test"]
 fn spins_until_its_thread_has_run() {
@@ -100,7 +100,7 @@ fn spins_until_its_thread_has_run() {
     thread.join().unwrap();
 }
 
-/// Not a test of its own: says that it has begun, and spins until a file is there.
+/// Not a test: reports its start, and spins until a file exists.
 #[test]
 #[ignore = "started by another test"]
 fn spins_until_the_end() {
@@ -111,7 +111,7 @@ fn spins_until_the_end() {
     }
 }
 
-/// Not a test of its own: waits until that has begun, and ends it from its own CPU.
+/// Not a test: waits until that has started, and ends it from the same CPU.
 #[test]
 #[ignore = "started by another test"]
 fn ends_it_from_its_cpu() {

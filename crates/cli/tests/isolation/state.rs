@@ -1,4 +1,4 @@
-//! The state directory beside other users, damaged journals and processes that hold its lock.
+//! The state directory on a shared machine, damaged journals and processes that hold its lock.
 
 use std::fs::{self, File, Permissions};
 use std::io::{BufRead, BufReader};
@@ -21,7 +21,7 @@ fn is_root() -> bool {
     unsafe { libc::geteuid() == 0 }
 }
 
-/// A state directory in which a journal says that a file was changed from `old` to `new`.
+/// A state directory with a journal according to which a file was changed from `old` to `new`.
 fn with_journal(file: &str, old: &str, new: &str) -> tempfile::TempDir {
     let state = tempfile::tempdir().unwrap();
     let entry = serde_json::json!({
@@ -38,7 +38,7 @@ fn restore(tool: &mut Command, state: &Path) -> Output {
     restore.stdout(Stdio::piped()).stderr(Stdio::piped()).output().unwrap()
 }
 
-/// Check that a journal makes no other file be written than those of settings.
+/// Check that a journal causes writes to files of settings only.
 #[test]
 fn only_settings_are_restored() {
     let now = fs::read_to_string(CORE_PATTERN).unwrap();
@@ -54,8 +54,8 @@ fn only_settings_are_restored() {
     assert_eq!(fs::read_to_string(CORE_PATTERN).unwrap(), now);
 }
 
-/// Check that a journal that another user wrote, or could have written, is refused, and so is
-/// one that a symbolic link leads to.
+/// Check that a journal that another user wrote, or could have written, is refused, and also
+/// one behind a symbolic link.
 #[test]
 fn journals_of_others_are_refused() {
     let refused = |why: &str, spoil: &dyn Fn(&Path)| {
@@ -84,8 +84,8 @@ fn journals_of_others_are_refused() {
     }
 }
 
-/// Check that another user can open nothing in the state directory, and so lock nothing, also
-/// where an earlier version had let everyone read it.
+/// Check that another user cannot open, and so lock, anything in the state directory, also if
+/// an earlier version had made it readable for all.
 #[test]
 fn others_can_lock_nothing() {
     let Some(cpu) = cpu("others_can_lock_nothing") else { return };
@@ -125,7 +125,7 @@ fn public(folder: &Path, program: &Path) -> PathBuf {
 
 const OPEN: &str = "NOISEFLOOR_TEST_OPENS";
 
-/// Not a test of its own: opens a file.
+/// Not a test: opens a file.
 #[test]
 #[ignore = "started by another test"]
 fn opens() {
@@ -133,8 +133,8 @@ fn opens() {
     File::open(file).unwrap();
 }
 
-/// Check that a run which has to wait for the journal says for which process, and that a signal
-/// ends it, whether it has a handler or not.
+/// Check that a run that has to wait for the journal names the process that holds it, and that
+/// a signal ends the wait, with or without a handler.
 #[test]
 fn waits_are_reported_and_end() {
     let Some(cpu) = cpu("waits_are_reported_and_end") else { return };
@@ -165,7 +165,7 @@ fn waits_are_reported_and_end() {
     }
 }
 
-/// Check that a user who is not root learns that root's settings may be changed.
+/// Check that a user who is not root is informed that settings of root's runs may be changed.
 #[test]
 fn roots_settings_are_not_hidden() {
     let Some(cpu) = cpu("roots_settings_are_not_hidden") else { return };

@@ -1,5 +1,5 @@
-//! The scheduler's settings, changed by the library and given back: by the end of a run, and by
-//! `restore` where the run was killed. The kernel's files are read directly.
+//! The scheduler's settings, changed by the library and restored: by the end of a run, and by
+//! `restore` after a run was killed. The kernel's files are read directly.
 
 use std::fs;
 use std::path::Path;
@@ -12,10 +12,10 @@ use crate::kills::{journal, wait_for};
 use crate::settings::{self, Settings};
 use crate::{alone, output, text, tool};
 
-/// What a child of this test changes, separated by commas.
+/// The settings that a child of this test changes, separated by commas.
 const TUNINGS: &str = "NOISEFLOOR_TEST_TUNINGS";
 const FEATURE: &str = "WAKEUP_PREEMPTION=off";
-/// The tunable that EEVDF has, and CFS's; no kernel begins with that many nanoseconds.
+/// The tunables of EEVDF and of CFS, and a value in nanoseconds that no kernel has by default.
 const TUNABLES: [&str; 2] = ["base_slice_ns", "min_granularity_ns"];
 const NANOS: u64 = 3_141_592;
 const PREEMPT: &str = "/sys/kernel/debug/sched/preempt";
@@ -25,7 +25,7 @@ fn may(text: &str) -> Result<(), isolate::Error> {
     may_tune(&all, &Facts::read(&Root::live()))
 }
 
-/// The tunable of this kernel; says why, where it has none or nothing may be changed.
+/// The tunable of this kernel; prints the reason if it has none or nothing may be changed.
 fn tunable(test: &str) -> Option<&'static str> {
     let found = TUNABLES.into_iter().find(|name| may(&format!("{name}={NANOS}")).is_ok());
     match may(FEATURE) {
@@ -37,7 +37,7 @@ fn tunable(test: &str) -> Option<&'static str> {
     }
 }
 
-/// A feature, a tunable, and preemption where that can be chosen.
+/// A feature, a tunable, and preemption if that can be changed.
 fn tunings(tunable: &str) -> String {
     let models = fs::read_to_string(PREEMPT).unwrap_or_default();
     let other = models.split_whitespace().find(|word| !word.starts_with('('));
@@ -45,7 +45,7 @@ fn tunings(tunable: &str) -> String {
     format!("{FEATURE},{tunable}={NANOS}{preempt}")
 }
 
-/// This program once more, which changes these until its standard input ends.
+/// A child process of this program that changes these until its standard input ends.
 fn child(tunings: &str, state: &Path) -> Command {
     let mut own = Command::new(std::env::current_exe().unwrap());
     own.args(["--ignored", "--exact", "tuning::holds", "--nocapture"]);
@@ -66,7 +66,8 @@ fn tuned(tunings: &str, before: &Settings, state: &Path) -> Child {
     started
 }
 
-/// Not a test of its own: changes settings until its standard input ends, and tells why not.
+/// Not a test: changes settings until its standard input ends, and prints an error if it
+/// cannot.
 #[test]
 #[ignore = "started by another test"]
 fn holds() {
@@ -86,7 +87,7 @@ fn holds() {
     assert!(returned.iter().all(|one| one.fate == Fate::Restored), "{returned:?}");
 }
 
-/// Check that `restore` puts a feature, a tunable and preemption back after a run that was
+/// Check that `restore` restores a feature, a tunable and preemption after a run that was
 /// killed, and that a run which ends does so itself.
 #[test]
 fn given_back() {
@@ -118,8 +119,8 @@ fn given_back() {
     assert_eq!(text(&output(&["restore"]).stderr), "");
 }
 
-/// Check that `slices` measures with other settings by turns, that all is as it was afterwards,
-/// and that after a run that was killed in the middle `restore` puts it back.
+/// Check that `slices` alternates between settings, that all are restored afterwards, and that
+/// `restore` restores them after a run that was killed in the middle.
 #[test]
 fn steps() {
     let Some(tunable) = tunable("steps") else { return };
@@ -158,8 +159,8 @@ fn steps() {
     assert!(restore.unwrap().success() && !is_changed());
 }
 
-/// Check that where the kernel does not take one value, or makes another one of it, since no file
-/// has more than 32 bits, that is told, and all is as it was.
+/// Check that a value that the kernel refuses, or changes because no file has more than 32
+/// bits, is reported, and that all settings are restored.
 #[test]
 fn all_or_nothing() {
     let Some(tunable) = tunable("all_or_nothing") else { return };
@@ -180,7 +181,7 @@ fn all_or_nothing() {
     }
 }
 
-/// Check that what the kernel does not have is refused with what it has.
+/// Check that an unknown setting is refused with a list of the known ones.
 #[test]
 fn what_there_is() {
     let Some(tunable) = tunable("what_there_is") else { return };

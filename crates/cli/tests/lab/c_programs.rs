@@ -1,4 +1,5 @@
-//! C programs in guests, linked with static libraries only: what they change is as it was.
+//! C programs in guests, linked with static libraries only: they restore the settings they
+//! change.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +13,7 @@ use recording::Mode;
 use crate::site::{OLD, Site, TOOL};
 use crate::watched::kernels;
 
-/// How long a guest may take on a busy host.
+/// The longest time for a guest on a busy host.
 const LONG: Duration = Duration::from_secs(1_800);
 /// A guest with a CPU whose tick can stop.
 const NOHZ_FULL: &str = "nohz_full=1 isolcpus=1 rcu_nocbs=1";
@@ -40,7 +41,8 @@ fn built(name: &str) -> Option<Vec<u8>> {
     None
 }
 
-/// What such a program says in a guest of 6.1 that is booted so; `None`, said, where there is none.
+/// The output of such a program in a guest of 6.1 with these boot parameters; `None`, with the
+/// reason printed, if there is none.
 fn ran(name: &str, arguments: &[&str], params: &str) -> Option<(Option<i32>, String)> {
     let site = Site::new()?;
     let bytes = built(name)?;
@@ -58,7 +60,7 @@ fn ran(name: &str, arguments: &[&str], params: &str) -> Option<(Option<i32>, Str
 }
 
 /// Check that 20 programs that SIGINT ends while they use `nohz_enter` leave
-/// `sched_rt_runtime_us` as they found it, or to the journal, and never at the kernel's default.
+/// `sched_rt_runtime_us` unchanged, or in the journal, and never at the kernel's default.
 #[test]
 fn interrupted() {
     let Some((code, text)) = ran("interrupted", &["20"], NOHZ_FULL) else { return };
@@ -66,8 +68,9 @@ fn interrupted() {
     print!("{text}");
 }
 
-/// Check that a partition leaves the workers of unbound workqueues where they may run: it is made
-/// where they may run on all CPUs, and refused where they may not, as that could not be put back.
+/// Check that a partition does not change the affinity of workers of unbound workqueues: it is
+/// created if they may run on all CPUs, and refused otherwise, because it could not be
+/// restored.
 #[test]
 fn partitioned() {
     for (params, outcome) in [("", "made"), (NOHZ_FULL, "not made: ")] {

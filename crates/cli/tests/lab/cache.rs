@@ -1,4 +1,4 @@
-//! The cache: what is kept, what a killed or a second lab does to it, and when it is full.
+//! The cache: its contents, after a killed lab, with a second lab, and on a full disk.
 
 use std::fs;
 use std::process::Stdio;
@@ -12,10 +12,10 @@ use crate::lost::has_guests;
 use crate::repeats::Mixed;
 use crate::site::{OLD, Site, named, text};
 
-/// How long a guest may take on a busy host before a test gives up on it.
+/// The longest time for a guest on a busy host.
 const LONG: Duration = Duration::from_secs(300);
 
-/// So many cells the brief experiment has.
+/// The number of cells of the brief experiment.
 const BRIEF: usize = 2;
 
 fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
@@ -26,14 +26,14 @@ fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// How many results are kept.
+/// The number of cached results.
 fn kept(site: &Site) -> usize {
     let entries =
         fs::read_dir(site.cache().join("cells")).into_iter().flatten().flatten();
     entries.filter(|entry| entry.path().join("inputs.json").exists()).count()
 }
 
-/// Whether a guest boots; before one does, QEMU is asked whether it loads the counter.
+/// Whether a guest boots; before, QEMU is started to determine whether it loads the counter.
 fn has_console(site: &Site) -> bool {
     let works = fs::read_dir(site.cache().join("work")).into_iter().flatten().flatten();
     works.into_iter().any(|work| work.path().join("console").exists())
@@ -51,8 +51,8 @@ fn same(some: &[Value], all: &[Value]) {
     }
 }
 
-/// Ends a lab in its second cell with a signal, the first being kept already, and checks that
-/// nothing is left of it and that another lab goes on where it was.
+/// Ends a lab in its second cell with a signal, when the first is cached already, and checks
+/// that nothing is left of it and that another lab continues from there.
 fn resumes(signal: Signal) {
     let Some(mixed) = Mixed::get() else { return };
     let site = mixed.copied();
@@ -68,26 +68,26 @@ fn resumes(signal: Signal) {
         let told: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(told["cells"].as_array().unwrap().len(), 1, "{told}");
     }
-    assert_eq!(kept(&site), before, "nothing is kept of it");
+    assert_eq!(kept(&site), before, "nothing of it is cached");
     let cells = site.cells(&[&mixed.brief], 0);
     assert_eq!((cached(&cells), cells.len()), (BRIEF - 1, BRIEF));
     assert_eq!(fs::read_dir(site.cache().join("work")).unwrap().count(), 0);
     same(&cells, &mixed.cells);
 }
 
-/// Check that after SIGKILL the lab goes on with the cell that was in flight.
+/// Check that after SIGKILL the lab continues with the cell that was running.
 #[test]
 fn resumes_after_sigkill() {
     resumes(Signal::KILL);
 }
 
-/// Check that Ctrl-C ends a lab, which tells the cells that were done.
+/// Check that Ctrl-C ends a lab, which reports the finished cells.
 #[test]
 fn resumes_after_ctrl_c() {
     resumes(Signal::INT);
 }
 
-/// Check that of two labs on one cache at once each cell is run by one, and told by both.
+/// Check that with two labs on one cache each cell is run by one, and reported by both.
 #[test]
 fn two_labs() {
     let Some(mixed) = Mixed::get() else { return };
@@ -103,8 +103,8 @@ fn two_labs() {
     same(&cells[1], &mixed.cells);
 }
 
-/// Check that a kept result is not measured again, that a fresh run confirms it, and that
-/// one that was changed does not pass.
+/// Check that a cached result is not measured again, that a run with `--fresh` confirms it, and
+/// that a modified one is detected.
 #[test]
 fn fresh() {
     let Some(mixed) = Mixed::get() else { return };
@@ -120,7 +120,7 @@ fn fresh() {
     assert_eq!(cells[0]["doubts"][0]["code"], "not_repeated", "{}", cells[0]["doubts"]);
 }
 
-/// Check that a result that is damaged is made again.
+/// Check that a damaged result is replaced.
 #[test]
 fn damaged() {
     let Some(mixed) = Mixed::get() else { return };
@@ -137,7 +137,7 @@ fn damaged() {
     assert!(fs::read(&file).unwrap() == answer);
 }
 
-/// Check that a full disk is called that, and says how to go elsewhere.
+/// Check that a full disk is reported as such, with the remedy.
 #[test]
 fn full_disk() {
     let Some(site) = Site::new() else { return };
@@ -145,7 +145,7 @@ fn full_disk() {
     let disk = site.cache().join("disk");
     fs::create_dir(&disk).unwrap();
     let file = site.file("full", "");
-    // In a mount namespace of its own, which ends with it.
+    // In a separate mount namespace, which ends with it.
     let script = format!(
         "mount -t tmpfs -o size=256k none '{disk}' && ln -s '{kernels}' '{disk}/kernels' && \
          touch '{file}.ready' && exec '{tool}' lab run tick-cost -k {OLD} --json",

@@ -1,11 +1,11 @@
-//! The counter: that the guest does not see it, and a second way of knowing each count.
+//! The counter: the guest does not see it, and each count is verified in a second way.
 
 use serde_json::Value;
 
 use crate::repeats::Mixed;
 use crate::site::{Site, named};
 
-/// In the place of what the counter would have written.
+/// A file in place of the counter's output.
 const UNCOUNTED: &str =
     r#"{"counts":{"phases":[]},"profile":{"names":[],"episodes":[]}}"#;
 pub(crate) const TIMER: &str = "asm_sysvec_apic_timer_interrupt";
@@ -18,7 +18,7 @@ pub(crate) fn list(value: &Value) -> &[Value] {
     value.as_array().unwrap()
 }
 
-/// How often something was seen, by what it cost.
+/// The frequencies of costs.
 fn times(spread: &Value) -> u64 {
     list(spread).iter().map(|pair| number(&pair[1])).sum()
 }
@@ -30,24 +30,24 @@ pub(crate) fn of_cpu(cell: &Value, cpu: u64) -> impl Iterator<Item = &Value> {
     cpus.filter(move |counts| number(&counts["cpu"]) == cpu)
 }
 
-/// A count of a CPU, all phases of a cell added up.
+/// A count of a CPU, summed over all phases of a cell.
 fn sum(cell: &Value, cpu: u64, key: &str) -> u64 {
     of_cpu(cell, cpu).map(|counts| number(&counts[key])).sum()
 }
 
-/// How often the timer interrupted a CPU in all phases of a cell, whatever it did.
+/// The number of timer interrupts of a CPU in all phases of a cell, at both privilege levels.
 fn timer_entries(cell: &Value, cpu: u64) -> u64 {
     let entries = of_cpu(cell, cpu).flat_map(|counts| list(&counts["interruptions"]));
     entries.filter(|way| way["entry"] == TIMER).map(|way| times(&way["kernel"])).sum()
 }
 
-/// How many phases were counted of a cell.
+/// The number of counted phases of a cell.
 pub(crate) fn phases(cell: &Value) -> u64 {
     list(&cell["counts"]["phases"]).len() as u64
 }
 
-/// Check that the guest sends the same bytes whether it is counted or not, on one CPU and
-/// on two, spinning and calling.
+/// Check that the guest sends the same bytes with and without the counter, on one CPU and on
+/// two, with a busy loop and with calls.
 #[test]
 fn unseen() {
     let Some(mixed) = Mixed::get() else { return };
@@ -75,8 +75,8 @@ exec $QEMU "$@""#
     }
 }
 
-/// Check that the instructions of all CPUs together are the guest's own time, in which one
-/// is a nanosecond: but for those between the marks and the readings of the clock.
+/// Check that the instructions of all CPUs together are the guest's own time, in which one is a
+/// nanosecond: except for those between the marks and the readings of the clock.
 #[test]
 fn counts_are_time() {
     let Some(mixed) = Mixed::get() else { return };
@@ -87,18 +87,19 @@ fn counts_are_time() {
     }
 }
 
-/// How many instructions more than the guest's clock the counter has of the phases of `noise`.
+/// The number of instructions by which the counter exceeds the guest's clock in the phases of
+/// `noise`.
 pub(crate) fn beside_the_clock(cell: &Value) -> Option<u64> {
     let of = |cpu| sum(cell, cpu, "user") + sum(cell, cpu, "kernel");
     let counted: u64 = [0, 1].map(of).iter().sum();
     let series = &cell["series"];
     let elapsed = u128::from(number(&series["cpus"][0]["elapsed_ns"]));
-    // The counter of the guest's processor runs at 1 GHz; the kernel measured that.
+    // The clock of the guest's processor runs at 1 GHz; the kernel measured that.
     let hz = u128::from(number(&series["clock_hz"]));
     counted.checked_sub(u64::try_from(elapsed * hz / 1_000_000_000).unwrap())
 }
 
-/// Check that the timer's interrupts are as many as the guest's kernel says.
+/// Check that the number of timer interrupts agrees with the guest's kernel.
 #[test]
 fn counts_are_interrupts() {
     let Some(mixed) = Mixed::get() else { return };
@@ -122,8 +123,8 @@ fn counts_are_interrupts() {
     assert!((counted..=most).contains(&told), "idle: {told} {counted}");
 }
 
-/// Check that on two CPUs each has its own: with `nohz_full=1` the tick stays away from
-/// CPU 1, where a program spins all the time, and not from CPU 0.
+/// Check that the counts of two CPUs are separate: with `nohz_full=1` the tick stops on CPU 1,
+/// where a program spins continuously, and not on CPU 0.
 #[test]
 fn each_cpu_has_its_own() {
     let Some(mixed) = Mixed::get() else { return };
@@ -134,8 +135,8 @@ fn each_cpu_has_its_own() {
     assert!(sum(cell, housekeeping, "kernel") > sum(cell, housekeeping, "user"));
 }
 
-/// Check that the median gap is the median of what the counter counts in the kernel, and the
-/// pass of the loop that was interrupted.
+/// Check that the median gap is the median of the counter's kernel instructions, and the pass
+/// of the loop that was interrupted.
 #[test]
 fn a_gap_is_the_kernel_and_a_pass() {
     let Some(mixed) = Mixed::get() else { return };

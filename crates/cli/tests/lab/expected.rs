@@ -1,4 +1,4 @@
-//! What was measured elsewhere is measured here: the figures in `expected.toml`.
+//! Results are the same as on other machines: the figures in `expected.toml`.
 
 use std::sync::OnceLock;
 
@@ -12,13 +12,13 @@ struct Expected {
     cell: Vec<Tick>,
 }
 
-/// The frequent kinds of tick of one cell: what each may cost.
+/// The frequent kinds of tick of one cell, with their costs.
 #[derive(Deserialize)]
 struct Tick {
     package: String,
     name: String,
     kinds: Vec<u64>,
-    /// What each of them costs more where RCU waits for something else.
+    /// The additional cost of each of them with another state of RCU.
     rcu: u64,
 }
 
@@ -34,7 +34,7 @@ fn package(cell: &Value) -> &str {
     version.strip_suffix(')').unwrap()
 }
 
-/// A kind is frequent if at least so many of a million ticks are of it.
+/// A kind is frequent if at least this number per million ticks belong to it.
 const FREQUENT_PPM: f64 = 100_000.0;
 
 /// The kernel's instructions in each frequent kind of tick.
@@ -45,7 +45,7 @@ fn kinds(cell: &Value) -> Vec<u64> {
     frequent.map(|kind| kind["instructions"].as_u64().unwrap()).collect()
 }
 
-/// The cells of `tick-cost`, and the lab that has them, which several tests look at.
+/// The cells of `tick-cost`, and their lab, shared by several tests.
 pub(crate) fn tick_cost() -> Option<&'static (Site, Vec<Value>)> {
     static CELLS: OnceLock<Option<(Site, Vec<Value>)>> = OnceLock::new();
     let run = || {
@@ -56,8 +56,8 @@ pub(crate) fn tick_cost() -> Option<&'static (Site, Vec<Value>)> {
     CELLS.get_or_init(run).as_ref()
 }
 
-/// Check that no doubt is left, and that nothing stopped the loop of a real-time task: it may
-/// have all of its CPU.
+/// Check that there is no doubt, and that the loop of a real-time task was not throttled: it
+/// may use all of its CPU.
 fn check_doubts(cell: &Value) {
     assert_eq!(cell["doubts"].as_array().map(Vec::len), Some(0), "{}", cell["doubts"]);
     let gaps = cell["summary"]["gap_instructions"]["values"].as_array();
@@ -69,7 +69,7 @@ fn check_doubts(cell: &Value) {
     );
 }
 
-/// What to add to `expected.toml`.
+/// The rows to add to `expected.toml`.
 fn candidate(cell: &Value) -> String {
     let (package, kinds) = (package(cell), kinds(cell));
     format!(
@@ -78,8 +78,8 @@ fn candidate(cell: &Value) -> String {
     )
 }
 
-/// Check that ticks cost what they did where the expectations were written; where the
-/// archive has newer kernels, that a second boot agrees, and say what to expect of them.
+/// Check that the costs of ticks are the expected ones; if the archive has newer kernels, check
+/// that a second boot agrees, and print the rows for them.
 #[test]
 fn ticks() {
     let Some((_, cells)) = tick_cost() else {

@@ -1,4 +1,4 @@
-//! What holds a kernel to limits, and what explains where its instructions go.
+//! Limits and baselines for kernels, and explanations of their instructions.
 
 use serde_json::Value;
 
@@ -9,14 +9,14 @@ fn number(value: &Value) -> i64 {
     value.as_i64().unwrap()
 }
 
-/// Runs `lab check` on the mixed experiment with limits added to it.
+/// Runs `lab check` on the mixed experiment with additional limits.
 fn check(mixed: &Mixed, file: &str, limits: &str) -> (Option<i32>, String) {
     let file = mixed.site.file(file, &(forwards() + limits));
     let output = mixed.site.output(&["lab", "check", &file]);
     (output.status.code(), text(&output.stderr))
 }
 
-/// Check that limits that hold pass, and that the cells that exceed others are named.
+/// Check that satisfied limits pass, and that cells that exceed a limit are named.
 #[test]
 fn limits() {
     let Some(mixed) = Mixed::get() else { return };
@@ -31,7 +31,7 @@ fn limits() {
     assert!(!said.contains("calls"), "{said}");
 }
 
-/// Check that a baseline that was printed holds, and one that is off by one does not.
+/// Check that a printed baseline is satisfied, and one that is off by one is not.
 #[test]
 fn baseline() {
     let Some(mixed) = Mixed::get() else { return };
@@ -40,7 +40,8 @@ fn baseline() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let baseline = text(&output.stdout);
     assert_eq!(check(mixed, "baseline.toml", &baseline), (Some(0), String::new()));
-    // A tick of ten instructions more is found, and one of a little less than the tolerance not.
+    // An increase of a tick by ten instructions is detected, and one just below the tolerance
+    // is not.
     let row = |line: &&str| line.starts_with("tick_kind_instructions_min = ");
     let kind = baseline.lines().find(row).unwrap();
     let digits = kind.split("value = ").nth(1).unwrap().split('.').next().unwrap();
@@ -70,8 +71,8 @@ fn sum(explained: &Value, key: &str) -> i64 {
     functions.iter().map(|function| number(&function[key])).sum()
 }
 
-/// Check that all of a phase, by what executed it and by function, is what was counted,
-/// program and kernel, of an idle CPU, a spinning one, one of two, and one call.
+/// Check that the profile of a phase, by entry and by function, has all counted instructions,
+/// of programs and the kernel, for an idle CPU, a spinning one, one of two, and one call.
 #[test]
 fn whole_phases_add_up() {
     let Some(mixed) = Mixed::get() else { return };
@@ -104,7 +105,7 @@ fn whole_phases_add_up() {
     }
 }
 
-/// Check that each call can be explained, also where each repeat costs something else.
+/// Check that each call can be explained, also if the cost of each repeat differs.
 #[test]
 fn every_call() {
     let Some(mixed) = Mixed::get() else { return };
@@ -114,7 +115,7 @@ fn every_call() {
         for call in calls.as_array().unwrap() {
             let name = call["name"].as_str().unwrap();
             let explained = explain(mixed, &[&cell, "--call", name]);
-            // It is the median of a phase, as near to that of all phases as there is one.
+            // It is the median of a phase, the nearest to that of all phases.
             let values = call["instructions"]["values"].as_array().unwrap();
             let total = &explained["summary"]["total_instructions"];
             assert!(values.iter().any(|pair| pair[0] == *total), "{name}: {total}");
@@ -125,7 +126,7 @@ fn every_call() {
     }
 }
 
-/// Check that a tick's and a call's parts add up to what was measured of it.
+/// Check that the parts of a tick and of a call add up to the measured number.
 #[test]
 fn parts_add_up() {
     let Some(mixed) = Mixed::get() else { return };
@@ -145,8 +146,8 @@ fn parts_add_up() {
     );
 }
 
-/// Check that the differences of two kernels' functions add up to that of their ticks, and
-/// that the pictures are written.
+/// Check that the differences of two kernels' functions add up to that of their ticks, and that
+/// the flame graphs are written.
 #[test]
 fn differences_add_up() {
     let Some(mixed) = Mixed::get() else { return };

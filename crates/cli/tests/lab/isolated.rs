@@ -1,6 +1,6 @@
-//! Guests with a `nohz_full` CPU: its tick stops, what keeps it is named, and settings are as
-//! they were after each of 60 runs that were killed, of all guests. Plain emulation, in
-//! real time.
+//! Guests with a `nohz_full` CPU: its tick stops, the cause that prevents it is named, and
+//! settings are restored after each of 60 runs that were killed, in all guests together. Plain
+//! emulation, in real time.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -12,10 +12,10 @@ use recording::Mode;
 use crate::site::{NEW, OLD, Site, TOOL};
 use crate::watched::kernels;
 
-/// How long a guest may take on a busy host.
+/// The longest time for a guest on a busy host.
 const LONG: Duration = Duration::from_secs(1_800);
 
-/// The tests of `tests/isolation`, and the tool that they call, as static programs.
+/// The tests of `tests/isolation`, and the program that they call, as static programs.
 fn built() -> Option<[Vec<u8>; 2]> {
     let read = |name: &str| {
         let file = Path::new(TOOL).with_file_name(format!("../lab/noisefloor-{name}"));
@@ -31,7 +31,7 @@ fn built() -> Option<[Vec<u8>; 2]> {
 /// A guest: its kernel, boot parameters, and the tests' filter.
 type Guest = (&'static str, &'static str, &'static [&'static str]);
 
-/// Runs these tests in a guest of that kernel, booted so.
+/// Runs these tests in a guest of that kernel, with these boot parameters.
 fn run(site: &Site, (kernel, params, filter): Guest, [tests, tool]: [Vec<u8>; 2]) {
     let always = ["--test-threads=1", "--show-output", "--skip", "what_would_help"];
     let arguments = [&always, filter].concat();
@@ -56,9 +56,9 @@ fn run(site: &Site, (kernel, params, filter): Guest, [tests, tool]: [Vec<u8>; 2]
     }
 }
 
-/// Check all of it, on 6.1, whose real-time tasks a limit throttles, and on 6.12, where a fair
-/// server does: that one does not let go of a CPU of `isolcpus=`, nor make a partition of it; and
-/// on 6.1 without such a CPU, where there are partitions.
+/// Check all of it, on 6.1, with RT throttling, and on 6.12, with a fair server, on which a CPU
+/// of `isolcpus=` can neither be released nor be part of a partition; and on 6.1 without such a
+/// CPU, where partitions are possible.
 #[test]
 fn isolated() {
     let Some(site) = Site::new() else { return };
@@ -66,8 +66,9 @@ fn isolated() {
     if !kernels(&site, &[OLD, NEW]) {
         return;
     }
-    // How programs are made ordinary, and who may open the journal, is no kernel's matter; what
-    // brings a tick back is seen on 6.12 by an exact guest (`nohz::brought_back`).
+    // How programs are made ordinary, and who may open the journal, does not depend on the
+    // kernel; the cause that starts a tick again is tested on 6.12 by an exact guest
+    // (`nohz::brought_back`).
     let once =
         &["--skip", "spinning::", "--skip", "state::", "--skip", "what_brings_it_back"];
     let guests: [Guest; 3] = [

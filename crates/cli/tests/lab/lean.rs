@@ -1,6 +1,7 @@
-//! Kernels that were built with little, and lack an option each: what the lab says of them.
+//! Kernels with a minimal configuration that lack one option each, and the lab's messages about
+//! them.
 //!
-//! They are real ones, as `scripts/kernels DIR` builds them; `NOISEFLOOR_TEST_KERNELS` names that
+//! They are real kernels, built by `scripts/kernels DIR`; `NOISEFLOOR_TEST_KERNELS` names that
 //! folder. Without it, and for each kernel that is not in it, tests are skipped.
 
 use std::fs;
@@ -10,12 +11,12 @@ use serde_json::Value;
 
 use crate::site::{Site, text};
 
-/// A cell that takes no time of its own.
+/// A cell with a minimal measurement.
 const SHORT: &str = "name = \"short\"\nkernels = [\"debian:6.1-cloud\"]\n\
      [[workload]]\nname = \"calls\"\n\
      calls = { cpu = 0, calls = [\"getpid\"], repeats = 5 }\n";
 
-/// Kernels that lack what every guest needs, and the option.
+/// Kernels without an option that every guest needs, and the option.
 const REFUSED: [(&str, &str); 6] = [
     ("no-console", "CONFIG_SERIAL_8250_CONSOLE"),
     ("no-elf", "CONFIG_BINFMT_ELF"),
@@ -28,7 +29,7 @@ const REFUSED: [(&str, &str); 6] = [
 /// Kernels that guests can use: the second has `/dev/port` only, the third the serial port.
 const USED: [&str; 3] = ["base", "devport", "no-port"];
 
-/// The folder of lean kernels.
+/// The folder of minimal kernels.
 fn folder(name: &str) -> Option<PathBuf> {
     let folder = std::env::var_os("NOISEFLOOR_TEST_KERNELS").map(PathBuf::from);
     if folder.is_none() {
@@ -50,8 +51,8 @@ fn image(folder: &Path, name: &str) -> Option<String> {
     Some(image.to_str().unwrap().to_owned())
 }
 
-/// Check that a lean kernel with everything that is needed gives a result, by whichever way the
-/// answer leaves: all of them execute the same call.
+/// Check that a minimal kernel with all required options has a result, whichever way its answer
+/// takes: all of them execute the same call.
 #[test]
 fn lean_kernels() {
     let Some(folder) = folder("lean_kernels") else { return };
@@ -65,8 +66,8 @@ fn lean_kernels() {
     }
 }
 
-/// Check that a kernel whose configuration lacks what is needed is refused before it boots, with
-/// the option's name.
+/// Check that a kernel whose configuration lacks a required option is refused before it boots,
+/// with the option's name.
 #[test]
 fn refused_by_configuration() {
     let Some(folder) = folder("refused_by_configuration") else { return };
@@ -81,8 +82,8 @@ fn refused_by_configuration() {
     }
 }
 
-/// Check that a kernel of 32 bits is refused by its image, with a configuration beside it and
-/// without.
+/// Check that a kernel of 32 bits is recognised by its image, with and without a configuration
+/// beside it.
 #[test]
 fn of_32_bits() {
     let Some(folder) = folder("of_32_bits") else { return };
@@ -99,8 +100,8 @@ fn of_32_bits() {
     }
 }
 
-/// Check that such a kernel without a configuration beside it is lost with the reason; but for the
-/// one without a console, which is silent and gives its result.
+/// Check that such a kernel without a configuration beside it is lost with the reason; except
+/// for the one without a console, which prints nothing and has a result.
 #[test]
 fn without_configuration() {
     let Some(folder) = folder("without_configuration") else { return };
@@ -118,8 +119,8 @@ fn without_configuration() {
     }
 }
 
-/// Check that a kernel that lets no program have an I/O port, and of which that was not known, is
-/// lost with what would help.
+/// Check that a kernel that denies I/O ports to all programs, unknown to the lab, is lost with
+/// the remedy.
 #[test]
 fn no_port_without_configuration() {
     let Some(folder) = folder("no_port_without_configuration") else { return };

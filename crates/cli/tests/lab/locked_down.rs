@@ -1,4 +1,4 @@
-//! Kernels that keep programs from I/O ports, so that their answers leave another way.
+//! Kernels that deny programs access to I/O ports, so that their answers take another way.
 
 use std::fs;
 
@@ -11,8 +11,8 @@ const LOCKED: &str = "name = \"locked\"\nkernels = [\"debian:6.1-cloud\"]\n\
      [[workload]]\nname = \"calls\"\n\
      calls = { cpu = 0, calls = [\"getpid\"], repeats = 5 }\n";
 
-/// Check that a kernel that is locked down answers, the same each time, that the kernel said
-/// that it is locked down, and that only such a guest has a second way out.
+/// Check that a kernel that is locked down sends an answer, the same each time, that it
+/// reported the lockdown, and that only such a guest has a second serial port.
 #[test]
 fn answers() {
     let Some(site) = Site::new() else { return };

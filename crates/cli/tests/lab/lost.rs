@@ -1,4 +1,4 @@
-//! Guests that give no result: each is a lost cell that says why, and keeps its console.
+//! Guests without a result: each is a lost cell with a reason, and its console is saved.
 
 use std::fs;
 use std::path::Path;
@@ -8,12 +8,13 @@ use serde_json::Value;
 
 use crate::site::{OLD, Site, text};
 
-/// A cell that takes no time of its own.
+/// A cell with a minimal measurement.
 const SHORT: &str = "name = \"short\"\nkernels = [\"debian:6.1-cloud\"]\n\
      [[workload]]\nname = \"calls\"\n\
      calls = { cpu = 0, calls = [\"getpid\"], repeats = 5 }\n";
 
-/// Runs the short cell, which has to be lost, and gives why; its console has to be kept.
+/// Runs the short cell, which has to be lost, and returns the reason; its console has to be
+/// saved.
 fn lost(site: &Site, experiment: &str, more: &[&str]) -> (String, String) {
     let file = site.file("short.toml", experiment);
     let cells = site.cells(&[&[file.as_str()], more].concat(), 1);
@@ -33,8 +34,8 @@ pub(crate) fn has_guests(folder: &Path) -> bool {
         .any(|works| works.starts_with(folder.join("work")))
 }
 
-/// Check that a kernel that panics is lost with the panic's reason, and that all of its boot log
-/// is kept, which it does not write by itself.
+/// Check that a kernel that panics is lost with the panic's reason, and that its complete boot
+/// log is saved, which it does not print by default.
 #[test]
 fn panic() {
     let Some(site) = Site::new() else { return };
@@ -46,7 +47,7 @@ fn panic() {
     assert!(console.contains("Linux version 6.1"), "{console}");
 }
 
-/// Check that an agent that dies is lost: the kernel then has no init.
+/// Check that a cell whose agent dies is lost: the kernel then has no init.
 #[test]
 fn crash() {
     let Some(site) = Site::new() else { return };
@@ -55,7 +56,7 @@ fn crash() {
     fs::create_dir(&parts).unwrap();
     let counter = "noisefloor-counter.so";
     fs::copy(real.join(counter), parts.join(counter)).unwrap();
-    // The program ends where its code should go on.
+    // The program ends where its code should continue.
     let agent = fs::read(real.join("noisefloor-agent")).unwrap();
     fs::write(parts.join("noisefloor-agent"), &agent[..agent.len() / 2]).unwrap();
     let file = site.file("short.toml", SHORT);
@@ -68,7 +69,7 @@ fn crash() {
 }
 
 /// Check that a kernel that guests cannot use loses its own cells, with the reason, and no
-/// other's, and that a gate fails for it.
+/// others, and that `lab check` fails for it.
 #[test]
 fn one_of_two_kernels() {
     let Some(site) = Site::new() else { return };
@@ -109,7 +110,7 @@ fn hang() {
     assert!(began.elapsed() >= Duration::from_secs(2));
 }
 
-/// Check that an image whose packed part is damaged is called that.
+/// Check that an image whose compressed part is damaged is reported as such.
 #[test]
 fn damaged_image() {
     let Some(site) = Site::new() else { return };
@@ -132,8 +133,8 @@ fn damaged_image() {
     assert!(!console.contains("Linux version"), "{console}");
 }
 
-/// Check that a guest that spins for ever is ended at the deadline, which is one of CPU time
-/// and is named: its firmware is a jump to itself.
+/// Check that a guest that spins for ever is ended at the deadline of CPU time, and that the
+/// message names it: its firmware is a jump to itself.
 #[test]
 fn spin() {
     const RESET: usize = 0xfff0;
@@ -166,7 +167,7 @@ fn stopped_for_a_while() {
     assert!(began.elapsed() >= Duration::from_secs(32));
 }
 
-/// Check that an answer that was cut off is not taken for one.
+/// Check that a truncated answer is not accepted.
 #[test]
 fn cut_off() {
     let Some(site) = Site::new() else { return };
@@ -177,7 +178,7 @@ fn cut_off() {
     assert!(why.contains("cut off"), "{why}");
 }
 
-/// Check that a guest cannot fill the host's disk by way of its console.
+/// Check that a guest cannot fill the host's disk through its console.
 #[test]
 fn flood() {
     let Some(site) = Site::new() else { return };
@@ -196,7 +197,7 @@ fn refused_setting() {
     assert!(why.contains("/proc/sys/kernel/no_such_thing"), "{why}");
 }
 
-/// Check that what QEMU itself complains about is told.
+/// Check that error messages of QEMU itself are reported.
 #[test]
 fn qemu_refuses() {
     let Some(site) = Site::new() else { return };

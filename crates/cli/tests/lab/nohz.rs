@@ -1,19 +1,19 @@
-//! `nohz-entry` on real kernels: the tick stops, on those for real time too, and what the guest
-//! counts is what the counter counts.
+//! `nohz-entry` on real kernels: the tick stops, on those for real time, too, and the counts of
+//! the guest and of the counter agree.
 
 use serde_json::Value;
 
 use crate::site::{NEW, OLD, Site};
 use crate::watched::{REAL_TIME, kernels};
 
-/// What one CPU executed.
+/// The counts of one CPU.
 fn of_cpu(work: &Value, cpu: u64) -> &Value {
     let mut cpus = work.as_array().unwrap().iter();
     cpus.find(|work| work["cpu"] == cpu).unwrap()
 }
 
-/// Check that the tick of CPU 1 stops on every kernel, only waited for and, on one of them, forced,
-/// that hardly any comes after that, and that two ways of counting these agree.
+/// Check that the tick of CPU 1 stops on every kernel, with an unforced wait and, on one of
+/// them, a forced one, that hardly any interrupt follows, and that both counts of these agree.
 #[test]
 fn entry() {
     let Some(site) = Site::new() else { return };
@@ -42,19 +42,20 @@ fn entry() {
         // One may come between a reading of /proc and the mark.
         assert!(by_proc.abs_diff(counted) <= 2, "{by_proc} {counted}: {cell}");
         assert!(by_proc <= 1, "{by_proc}: {cell}");
-        // The wait is on the guest's clock, an instruction of any CPU a nanosecond: what CPU 1
-        // executed meanwhile is a part of it, but for what stands between clock and mark.
+        // The wait is on the guest's clock, a nanosecond per instruction of any CPU: the
+        // instructions of CPU 1 in that time are a part of it, except for those between clock
+        // and mark.
         let wait = summary["wait_ns"].as_u64().unwrap();
-        // Most of it is what the kernel executes to make up /proc/timer_list: it is not read as a
-        // whole, nor more than once.
+        // Most of it is what the kernel executes to generate /proc/timer_list: the file is not
+        // read completely, nor more than once.
         assert!(wait < 350_000, "{wait}: {cell}");
         let executed = of_cpu(&summary["entering"], 1)["instructions"].as_u64().unwrap();
         assert!(executed < wait + 100_000 && executed > 1_000, "{executed} {wait}");
     }
 }
 
-/// A real-time thread beside an ordinary one that spins, with a fair server (since 6.12) that gives
-/// that one nine tenths of each second, and so starts the tick again, and without.
+/// A real-time thread beside an ordinary one that spins, with a fair server (since 6.12) that
+/// gives the latter nine tenths of each second, and so starts the tick again, and without.
 const SERVER: &str = "name = \"server\"\nkernels = [\"debian:6.12-rt\"]\n\
     phases = 1\n[machine]\ncpus = 2\ncpu = \"max,-rdrand,-rdseed\"\n\
     [[boot]]\nappend = \"nohz_full=1 isolcpus=1 rcu_nocbs=1\"\n\
@@ -68,8 +69,8 @@ const SERVER: &str = "name = \"server\"\nkernels = [\"debian:6.12-rt\"]\n\
     nohz = { cpu = 1, limit = \"5s\", observe = \"1200ms\", fifo = 99 }\n\
     background = [{ cpu = 1, spinners = 1 }]\n";
 
-/// Check that what brings a tick back is named where it comes back, and that it does not come back
-/// where that is switched off.
+/// Check that the cause is named if a tick comes back, and that it does not come back if the
+/// cause is disabled.
 #[test]
 fn brought_back() {
     let Some(site) = Site::new() else { return };

@@ -1,8 +1,8 @@
-//! QEMU from Debian's other suites, beside this machine's own.
+//! QEMU from Debian's other suites, in addition to this machine's.
 //!
-//! apt downloads its packages with all libraries, from where this machine has Debian, with
-//! lists of their own; they are unpacked and not installed, once, into cargo's folder for
-//! what tests make. Such a QEMU runs with its own suite's loader and libraries.
+//! apt downloads its packages with all libraries, from this machine's mirror, with separate
+//! lists; they are unpacked and not installed, once, into cargo's folder for tests. Such a QEMU
+//! runs with the loader and libraries of its suite.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 use crate::install::install;
 use crate::site::{FOLDER, text};
 
-/// What apt is to do otherwise than on this machine: nothing of the machine's is written.
+/// apt's options that differ from this machine's: no file of the machine is written.
 const CONFIGURATION: &str = r#"
 #clear APT::Update::Post-Invoke;
 #clear APT::Update::Post-Invoke-Success;
@@ -31,7 +31,7 @@ Dir::Etc::preferencesparts "/dev/null";
 Dir::State::status "/dev/null";
 "#;
 const PACKAGE: &str = "qemu-system-x86";
-/// Runs the QEMU in the folder of this script, with nothing of this machine's.
+/// Runs the QEMU in the folder of this script, without files of this machine.
 const SCRIPT: &str = r#"#!/bin/sh
 root=${0%/*}/root
 libraries=$root/usr/lib/x86_64-linux-gnu:$root/lib/x86_64-linux-gnu
@@ -45,8 +45,8 @@ done
 exit 127
 "#;
 
-/// The QEMUs of two other suites, the oldest and the newest that are supported, or why they
-/// cannot be had.
+/// The QEMUs of two other suites, the oldest and the newest that are supported, or why they are
+/// not available.
 pub(crate) fn qemus() -> &'static Result<[PathBuf; 2], String> {
     static QEMUS: OnceLock<Result<[PathBuf; 2], String>> = OnceLock::new();
     QEMUS.get_or_init(|| {
@@ -54,7 +54,7 @@ pub(crate) fn qemus() -> &'static Result<[PathBuf; 2], String> {
     })
 }
 
-/// The QEMU of the last of these suites; got, if it is not there yet.
+/// The QEMU of the last of these suites; downloaded if necessary.
 fn qemu(release: &str, more: &[&str]) -> Result<PathBuf, String> {
     let suite = more.last().copied().unwrap_or(release);
     let folder = Path::new(FOLDER).join("lab").join(format!("qemu-{suite}"));
@@ -79,7 +79,7 @@ fn qemu(release: &str, more: &[&str]) -> Result<PathBuf, String> {
     Ok(program)
 }
 
-/// Downloads QEMU's packages and all that they need; the folder that they are in.
+/// Downloads QEMU's packages and their dependencies; returns their folder.
 fn download(
     folder: &Path,
     release: &str,
@@ -111,7 +111,7 @@ fn download(
     Ok(folder.join("cache/archives"))
 }
 
-/// Where this machine has Debian from.
+/// The addresses of this machine's Debian mirror.
 fn address() -> Result<String, String> {
     let format = "$(ORIGIN) $(COMPONENT) $(REPO_URI)";
     let mut client = Command::new("apt-get");
@@ -122,7 +122,7 @@ fn address() -> Result<String, String> {
     found.map(str::to_owned).ok_or_else(|| "apt has no archive of Debian's".to_owned())
 }
 
-/// Runs a program; what it writes, or the first thing that it complains of.
+/// Runs a program; returns its output, or its first error message.
 fn run(command: &mut Command) -> Result<String, String> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.env("LC_ALL", "C").output();

@@ -1,4 +1,4 @@
-//! Other versions of QEMU: the same ticks, counted by each; what one cannot do is refused.
+//! Other versions of QEMU: each counts the same ticks; unsupported features are an error.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,17 +11,18 @@ use crate::expected::tick_cost;
 use crate::packages::qemus;
 use crate::site::{NEW, OLD, Site, TOOL, named, text};
 
-/// What each QEMU runs, as `tick-cost` does on this machine's: an ordinary task's ticks, and a
-/// real-time task's. A second of them: `update_vsyscall` takes one of two ways by where in the
-/// second of the wall clock it is.
+/// The experiment of each QEMU, as `tick-cost` on this machine's: an ordinary task's ticks, and
+/// a real-time task's. One second of them: `update_vsyscall` takes one of two paths by the
+/// position in the second of the wall clock.
 const CELLS: [(&str, &str); 2] = [(OLD, "other"), (NEW, "fifo")];
-/// A cost of that part of the ticks, or more, is a usual one: one in five.
+/// A cost is usual if at least this share of the ticks has it: one in five.
 const USUAL: u64 = 5;
-/// What takes another way by what the kernel has just then, here by what RCU waits for: 4 or 6
-/// instructions more, for all ticks of a boot or for some, with any QEMU.
+/// The function that takes another path by the kernel's state, here by what RCU waits for: 4 or
+/// 6 more instructions, for all ticks of a boot or for some, with any QEMU.
 const BY_STATE: &str = "rcu_sched_clock_irq";
 
-/// A lab with the QEMU of another suite; says why, and gives none, where it cannot be had.
+/// A lab with the QEMU of another suite; `None`, with the reason printed, if it is not
+/// available.
 fn other(number: usize) -> Option<Site> {
     let site = Site::new()?;
     match qemus() {
@@ -33,7 +34,7 @@ fn other(number: usize) -> Option<Site> {
     }
 }
 
-/// The costs of ticks that are usual in a cell.
+/// The usual costs of ticks in a cell.
 fn usual(cell: &Value) -> Vec<u64> {
     let mut times = BTreeMap::<u64, u64>::new();
     let ways = of_cpu(cell, 0).flat_map(|counts| list(&counts["interruptions"]));
@@ -49,8 +50,8 @@ fn usual(cell: &Value) -> Vec<u64> {
 /// A tick: the instructions of each function, by its callers.
 type Functions = BTreeMap<Vec<String>, u64>;
 
-/// The ticks of a cell that differ, the usual ones only or all: as far as their
-/// instructions do not go by the state of the kernel.
+/// The different ticks of a cell, the usual ones only or all: as far as their instructions do
+/// not depend on the kernel's state.
 fn ticks(site: &Site, cell: &Value, of: impl Fn(u64) -> bool) -> BTreeSet<Functions> {
     let counts = fs::read(site.kept(cell).join("counts.json")).unwrap();
     let counts: Value = serde_json::from_slice(&counts).unwrap();
@@ -77,7 +78,7 @@ fn ticks(site: &Site, cell: &Value, of: impl Fn(u64) -> bool) -> BTreeSet<Functi
 fn cells(site: &Site) -> Vec<Value> {
     let run = |(kernel, name)| {
         let workload = format!("workload={name}");
-        // Beside busy neighbours a boot takes minutes.
+        // With other load on the machine a boot takes minutes.
         let patient = ["tick-cost", "--deadline", "600", "-k", kernel, "-s", &workload];
         site.cells(&patient, 0)
     };
@@ -94,8 +95,8 @@ fn check_ticks(one: (&Site, &Value), other: (&Site, &Value)) {
     assert!(missing.is_empty(), "{}: {missing:?}", one.1["kernel"]);
 }
 
-/// Check that on the QEMU of an older and a newer suite usual ticks take the functions and
-/// instructions that they do on this machine's, and that each counts what its clock does.
+/// Check that on the QEMU of an older and a newer suite usual ticks execute the same functions
+/// and instructions as on this machine's, and that each counter agrees with the guest's clock.
 #[test]
 fn same_ticks() {
     let (Some(old), Some(new)) = (other(0), other(1)) else { return };
@@ -123,7 +124,7 @@ const BOTH: &str = "name = \"both\"\nkernels = [\"debian:6.1-cloud\"]\n\
      [[boot]]\n[[boot]]\nname = \"two\"\ncpus = 2\n\
      [[workload]]\nname = \"other\"\nnoise = { cpu = 0, duration = \"50ms\" }\n";
 
-/// Check that the QEMU of an older suite, which hangs with two CPUs, is not tried with them.
+/// Check that the QEMU of an older suite, which hangs with two CPUs, is not started with them.
 #[test]
 fn two_cpus_are_refused() {
     let Some(site) = other(0) else { return };
@@ -135,8 +136,8 @@ fn two_cpus_are_refused() {
     assert!(said.contains("--set cpus=1"), "{said}");
 }
 
-/// Check that a counter that QEMU does not load is reported once, with QEMU's reason: as a doubt
-/// of a cell of one CPU, whose gaps are measured, and before anything boots with two.
+/// Check that a counter that QEMU does not load is reported once, with QEMU's reason: as a
+/// doubt of a cell of one CPU, whose gaps are measured, and before anything boots with two.
 #[test]
 fn counter_that_is_not_loaded() {
     let Some(site) = Site::new() else { return };

@@ -1,4 +1,4 @@
-//! The same result to the last byte, whatever the host does.
+//! The same result to the last byte, independent of the host's load.
 
 use std::fs;
 use std::process::Command;
@@ -11,9 +11,9 @@ use serde_json::Value;
 
 use crate::site::{Site, named};
 
-/// The experiment that these tests run, its rows in one order or the other.
+/// The experiment of these tests, with its rows in one order or the other.
 const HEAD: &str = "name = \"mixed\"\nkernels = [\"debian:6.1-cloud\"]\nphases = 3\n";
-/// How many phases that makes.
+/// The resulting number of phases.
 pub(crate) const PHASES: usize = 3;
 const BOOTS: [&str; 2] = [
     "[[boot]]\n",
@@ -33,11 +33,11 @@ const WORKLOADS: [&str; 5] = [
      ticks = { cpu = 0, duration = \"150ms\" }\n",
 ];
 
-/// A run of that experiment on a host left alone as far as possible, that several tests look at.
+/// A run of that experiment on a host with as little load as possible, shared by several tests.
 pub(crate) struct Mixed {
     pub(crate) site: Site,
     pub(crate) file: String,
-    /// The two of its cells that take least time.
+    /// The two shortest of its cells.
     pub(crate) brief: String,
     pub(crate) cells: Vec<Value>,
 }
@@ -67,7 +67,7 @@ impl Mixed {
         site
     }
 
-    /// What the guest of a cell sent.
+    /// The answer of a cell's guest.
     pub(crate) fn answer(&self, name: &str) -> Vec<u8> {
         fs::read(self.site.kept(named(&self.cells, name)).join("answer")).unwrap()
     }
@@ -83,7 +83,7 @@ fn backwards() -> String {
     HEAD.to_owned() + &rows.collect::<String>()
 }
 
-/// Threads that take the host's CPUs again and again until they are dropped.
+/// Threads that repeatedly take the host's CPUs until they are dropped.
 struct Load {
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
@@ -94,7 +94,7 @@ impl Load {
         let stop = Arc::new(AtomicBool::new(false));
         let start = |number| {
             let stop = stop.clone();
-            // No two have the same period: guests lose their CPU at every point.
+            // All periods differ: guests lose their CPU at every point.
             let pause = Duration::from_millis(7 + 6 * u64::from(number));
             spawn(move || {
                 while !stop.load(Ordering::Relaxed) {
@@ -120,7 +120,7 @@ impl Drop for Load {
 /// A cell's name, and the files of its result.
 type Kept = (String, [Vec<u8>; 4]);
 
-/// What is kept of each cell, in their order.
+/// The stored files of each cell, in order.
 fn results(site: &Site, cells: &[Value]) -> Vec<Kept> {
     let files = ["answer", "counts.json", "console", "inputs.json"];
     let read = |cell: &Value, file: &str| fs::read(site.kept(cell).join(file)).unwrap();
@@ -129,7 +129,7 @@ fn results(site: &Site, cells: &[Value]) -> Vec<Kept> {
     cells.iter().map(kept).collect()
 }
 
-/// Check that a loaded host, more cells at a time, and their order change no byte of any
+/// Check that a loaded host, more cells in parallel, and their order change no byte of any
 /// recording nor of any count, on one CPU and on two.
 #[test]
 fn to_the_last_byte() {
@@ -150,7 +150,7 @@ fn to_the_last_byte() {
     assert!(first == second, "the bytes are the same");
 }
 
-/// Check that repeats of a cell are run, each on its own, and agree.
+/// Check that repeats of a cell are run separately, and agree.
 #[test]
 fn repeats_agree() {
     let Some(mixed) = Mixed::get() else { return };
@@ -166,7 +166,7 @@ fn repeats_agree() {
     }
 }
 
-/// Check that a cell of real time is measured too, and is not to be trusted where the
+/// Check that a cell of real time is measured, too, and is marked as unreliable if the
 /// processor was emulated.
 #[test]
 fn timed() {

@@ -1,6 +1,6 @@
-//! A lab of its own for each test: an empty cache, and kernels that all tests share.
+//! A separate lab for each test: an empty cache, and kernels that all tests share.
 //!
-//! The kernels come from the archive once, and stay in cargo's folder for what tests make.
+//! The kernels are downloaded once, and stay in cargo's folder for tests.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -17,17 +17,17 @@ pub(crate) const TOOL: &str = env!("CARGO_BIN_EXE_noisefloor");
 pub(crate) const OLD: &str = "debian:6.1-cloud";
 pub(crate) const NEW: &str = "debian:6.12-cloud";
 const QEMU: &str = "qemu-system-x86_64";
-/// What tests make, on one file system.
+/// The folder of the tests' files, on one file system.
 pub(crate) const FOLDER: &str = env!("CARGO_TARGET_TMPDIR");
 
-/// A lab's cache, the files beside it, and the QEMU it uses.
+/// A lab's cache, the files beside it, and its QEMU.
 pub(crate) struct Site {
     folder: TempDir,
     qemu: PathBuf,
 }
 
 impl Site {
-    /// An empty one; says why, and gives none, where guests cannot be had.
+    /// An empty one; `None`, with the reason printed, if guests are not available.
     pub(crate) fn new() -> Option<Self> {
         match shared() {
             Ok(shared) => Some(Self::with(shared)),
@@ -53,19 +53,19 @@ impl Site {
         self.folder.path().join("cache")
     }
 
-    /// Where the result of a cell is kept.
+    /// The path of a cell's cached result.
     pub(crate) fn kept(&self, cell: &Value) -> PathBuf {
         self.cache().join("cells").join(cell["identity"].as_str().unwrap())
     }
 
-    /// Writes a file, and gives its name.
+    /// Writes a file, and returns its name.
     pub(crate) fn file(&self, name: &str, text: &str) -> String {
         let file = self.folder.path().join(name);
         fs::write(&file, text).unwrap();
         file.to_str().unwrap().to_owned()
     }
 
-    /// A script of that name that can be run.
+    /// An executable script of that name.
     pub(crate) fn script(&self, name: &str, text: &str) -> PathBuf {
         let to = self.folder.path().join(name);
         install(self.file(&format!("{name}.sh"), text), &to);
@@ -77,7 +77,7 @@ impl Site {
         Self { qemu: qemu.to_owned(), ..self }
     }
 
-    /// Puts a shell script in QEMU's place, for guests; `$QEMU` in it is the real one.
+    /// Replaces QEMU by a shell script, for guests; `$QEMU` in it is the real one.
     pub(crate) fn with_qemu(mut self, script: &str) -> Self {
         let text = format!(
             "#!/bin/sh\nQEMU={QEMU}\n\
@@ -87,7 +87,7 @@ impl Site {
         self
     }
 
-    /// The tool, with this cache and this QEMU.
+    /// The program, with this cache and this QEMU.
     pub(crate) fn tool(&self, args: &[&str]) -> Command {
         let mut command = Command::new(TOOL);
         command.args(args).stdin(Stdio::null()).current_dir(&self.folder);
@@ -99,7 +99,7 @@ impl Site {
         self.tool(args).output().unwrap()
     }
 
-    /// The cells of `lab run ... --json`, which has to end with that exit code.
+    /// The cells of `lab run ... --json`, which must have that exit code.
     pub(crate) fn cells(&self, args: &[&str], code: i32) -> Vec<Value> {
         let mut command = self.tool(&["lab", "run", "--json", "--series"]);
         let output = command.args(args).output().unwrap();
@@ -123,7 +123,7 @@ pub(crate) fn named<'a>(cells: &'a [Value], name: &str) -> &'a Value {
     cells.iter().find(|cell| cell["name"] == name).unwrap()
 }
 
-/// The cache that has the kernels, or why there is none.
+/// The cache with the kernels, or why there is none.
 fn shared() -> &'static Result<PathBuf, String> {
     static SHARED: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     SHARED.get_or_init(|| {

@@ -1,11 +1,11 @@
-//! How long spinning processes run at a time on real kernels: what was measured elsewhere is
-//! measured here, and reading it changes nothing that counts.
+//! Time slices of spinning processes on real kernels: results are the same as on other
+//! machines, and reading them has no effect.
 
 use serde_json::Value;
 
 use crate::site::{NEW, OLD, Site, named};
 
-/// What was measured elsewhere, on one CPU with 16 spinners: the kernel's package, the cell, and
+/// Results of another machine, on one CPU with 16 spinners: the kernel's package, the cell, and
 /// the mean slice in milliseconds.
 const EXPECTED: [(&str, &str, f64); 8] = [
     ("6.1.192-2", "both", 0.97),
@@ -17,14 +17,15 @@ const EXPECTED: [(&str, &str, f64); 8] = [
     ("6.12.117-1~deb12u1", "alone", 0.72),
     ("6.12.117-1~deb12u1", "parity=off both", 0.41),
 ];
-/// How far it may be from that: what spinners do between two calls of the kernel is not the same
-/// there and here.
+/// The largest difference from that: the spinners' code between two calls differs between the
+/// builds.
 const MARGIN: f64 = 0.02;
-/// The same where two sleepers preempt: how their periods fall together is another in each phase,
-/// and was one of these there.
+/// The same with two sleepers that preempt: the relation of their periods differs in each
+/// phase, and that machine had one of these.
 const MARGIN_OF_TWO: f64 = 0.05;
-/// How many margins one phase of half a second may be away from the mean of all. How sleepers
-/// and spinners meet depends on the addresses of the build; single phases were 8% away.
+/// The largest difference of one phase of half a second from the mean of all, in these margins.
+/// The relation of sleepers and spinners depends on the addresses of the build; single phases
+/// differed by 8 %.
 const PHASE_MARGINS: f64 = 3.0;
 
 const AS_FOUND: &str = r#"
@@ -64,7 +65,7 @@ name = "both"
 slices = { spinners = 16, getrusage_every = 12500, sleepers = 2, burst = "2700ns", duration = "2s" }
 "#;
 
-/// How many passes of their loops all spinners made in a nanosecond.
+/// Iterations of all spinners' loops per nanosecond.
 fn passes(cell: &Value) -> f64 {
     let summary = &cell["summary"];
     summary["passes"].as_f64().unwrap() / summary["wall_ns"].as_f64().unwrap()
@@ -74,8 +75,8 @@ fn mean(cell: &Value) -> f64 {
     cell["summary"]["slice_ns"]["mean"].as_f64().unwrap() / 1e6
 }
 
-/// Check the mean slices of both kernels, with sleepers and without, and with the features that
-/// decide; that every cell's CPU time is all there is, and what sleepers cost is told.
+/// Check the mean slices of both kernels, with sleepers and without, and with the relevant
+/// features; that every cell uses all CPU time, and that the cost of sleepers is reported.
 #[test]
 fn what_was_measured_elsewhere() {
     let Some(site) = Site::new() else { return };
@@ -119,13 +120,13 @@ fn what_was_measured_elsewhere() {
         let version = alone["kernel"].as_str().unwrap();
         if !EXPECTED.iter().any(|(package, ..)| version.contains(&format!("({package})")))
         {
-            println!("skipped: nobody measured {version} elsewhere");
+            println!("skipped: no expected values for {version}");
         }
     }
 }
 
-/// Check that the instructions that spinners execute in a second do not depend on whether they
-/// are read meanwhile, by a thousandth.
+/// Check that the instructions that spinners execute per second do not depend on readings
+/// during the run, within 1/1000.
 #[test]
 fn reading_costs_nothing() {
     let Some(site) = Site::new() else { return };

@@ -1,5 +1,5 @@
-//! Guests whose kernel's events are watched: what is injected there is found, on each of
-//! Debian's kernels, and nothing of it depends on the host.
+//! Guests with traced events: injected noise is found in them, on each of Debian's kernels, and
+//! the result does not depend on the host.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -14,12 +14,12 @@ use crate::site::{NEW, OLD, Site, TOOL, named, text};
 /// A kernel without the helper that gives programs the running task (since 5.11), and whose
 /// `sched_switch` does not have the previous task's state (since 5.18).
 const ANCIENT: &str = "debian:5.10-cloud";
-/// Kernels whose scheduler and interrupts are those of real time, beside the usual ones.
+/// Kernels for real time, in addition to the usual ones: their scheduler and interrupts differ.
 pub(crate) const REAL_TIME: [&str; 2] = ["debian:6.1-rt", "debian:6.12-rt"];
 /// How long a guest may take on a busy host.
 const LONG: Duration = Duration::from_secs(1_200);
 
-/// Noise that is watched, and the same calls watched and not.
+/// Traced noise, and the same calls with and without tracing.
 const WATCHED: &str = "name = \"watched\"\nkernels = [\"debian:6.1-cloud\"]\n\
     [[workload]]\nname = \"noise\"\nwatch = \"bpf\"\n\
     noise = { cpu = 0, duration = \"300ms\" }\n\
@@ -27,11 +27,11 @@ const WATCHED: &str = "name = \"watched\"\nkernels = [\"debian:6.1-cloud\"]\n\
     calls = { cpu = 0, calls = [\"switch\"], repeats = 20 }\n\
     [[workload]]\nname = \"switch-bpf\"\nwatch = \"bpf\"\n\
     calls = { cpu = 0, calls = [\"switch\"], repeats = 20 }\n";
-/// An idle CPU that is watched.
+/// A traced idle CPU.
 const IDLE: &str = "[[workload]]\nname = \"idle\"\nwatch = \"bpf\"\n\
     ticks = { cpu = 0, duration = \"300ms\" }\n";
 
-/// Gets these kernels into the cache that all tests share.
+/// Downloads these kernels into the cache that all tests share.
 pub(crate) fn kernels(site: &Site, names: &[&str]) -> bool {
     let output = site.output(&[&["lab", "kernels"], names].concat());
     let is_there = output.status.success();
@@ -41,7 +41,8 @@ pub(crate) fn kernels(site: &Site, names: &[&str]) -> bool {
     is_there
 }
 
-/// What the tests of the room `blame` say in a guest of that kernel, where none of them may fail.
+/// The output of the tests of crate `blame` in a guest of that kernel, where none of them may
+/// fail.
 fn said_there(site: &Site, kernel: &str, program: Vec<u8>) -> String {
     let lab = Lab::open(Cache::at(&site.cache()).unwrap()).unwrap();
     let stop = AtomicBool::new(false);
@@ -75,7 +76,7 @@ fn ran(kernel: &str, said: &str, certain: &[&str]) {
     }
 }
 
-/// The program of tests, as `cargo xtask guest --tests` built it; `name` is the test that asks.
+/// The test program, as `cargo xtask guest --tests` built it; `name` is the calling test.
 fn tests_for_guests(name: &str) -> Option<Vec<u8>> {
     let file = Path::new(TOOL).with_file_name("../lab/noisefloor-truth");
     let program = std::fs::read(file).ok();
@@ -108,8 +109,9 @@ fn injected() {
     }
 }
 
-/// Check that noise is found by eBPF on a kernel that programs have to copy the running task's
-/// fields from, and that keeping switches, which that kernel cannot, is refused with the reason.
+/// Check that noise is found by eBPF on a kernel where programs have to copy the running task's
+/// fields, and that recording switches, which that kernel does not support, is refused with the
+/// reason.
 #[test]
 fn before_5_11() {
     let Some(site) = Site::new() else { return };
@@ -132,8 +134,8 @@ fn before_5_11() {
     }
 }
 
-/// Check that a watched cell of such a kernel has its tick's name, and tells what being watched
-/// adds to a switch.
+/// Check that a traced cell of such a kernel has its tick's name, and reports the cost of
+/// tracing for a switch.
 #[test]
 fn cells_before_5_11() {
     let Some(site) = Site::new() else { return };
@@ -154,8 +156,8 @@ fn sum(list: &Value, of: impl Fn(&Value) -> &Value) -> u64 {
     list.as_array().unwrap().iter().map(|one| of(one).as_u64().unwrap()).sum()
 }
 
-/// Check that watched cells are the same to the last byte, too; that the tick is blamed by
-/// its function's name, all shares add up, and being watched costs something.
+/// Check that traced cells are the same to the last byte, too; that the tick is attributed to
+/// its function by name, all shares add up, and tracing has a cost.
 #[test]
 fn to_the_last_byte() {
     let Some(site) = Site::new() else { return };
@@ -177,7 +179,7 @@ fn to_the_last_byte() {
     let gaps = sum(&noise["series"]["cpus"][0]["gaps"], |gap| &gap[1]);
     assert_eq!(sum(culprits, |culprit| &culprit["ns"]), gaps);
     let idle = &named(&cells, "idle")["summary"];
-    // The counter has what lies outside of tracepoints, too: ways in and out, the idle thread.
+    // The counter includes the time outside of tracepoints, too: entry, exit, the idle thread.
     let counted = sum(&idle["cpus"], |cpu| &cpu["instructions"]);
     let ran = sum(&idle["culprits"], |culprit| &culprit["ns"]);
     assert!(counted / 3 < ran && ran < counted, "{ran} {counted}");

@@ -1,4 +1,4 @@
-//! Who took it, as users ask: one gap and what went on around it, a trace, the parts.
+//! Attribution, as users request it: a single gap with its events, a trace, the parts.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::tool::{first_cpu, json, on, run, text, turn};
 
-/// Whether events can be seen here at all; says so if not.
+/// Whether events can be traced here; prints the reason if not.
 fn can_watch(name: &str) -> bool {
     let tried = run(&["noise", "-d", "1ms", "-c", &first_cpu(), "--source", "bpf"]);
     let can = tried.status.code() == Some(0);
@@ -21,8 +21,8 @@ fn read(file: &str) -> Value {
     serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap()
 }
 
-/// Check that the first gap above a limit ends the run, and that what went on around it is
-/// told in order.
+/// Check that the first gap above a limit ends the run, and that the events around it are
+/// reported in order.
 #[test]
 fn what_was_that_one() {
     let _turn = turn();
@@ -63,8 +63,8 @@ fn a_trace() {
     assert!(slices.iter().any(|slice| slice["ph"] == "X" && slice["cat"] == "interrupt"));
 }
 
-/// Check that the culprits of a CPU and of all CPUs add up to the noise, that threads say who
-/// they are, and that everything is named.
+/// Check that the culprits of a CPU and of all CPUs add up to the noise, that threads have
+/// their numbers, and that everything is named.
 #[test]
 fn parts_and_names() {
     let _turn = turn();
@@ -93,9 +93,9 @@ fn parts_and_names() {
     assert!(all.iter().any(|culprit| culprit["kind"] == "timer"), "{all:?}");
 }
 
-/// Check that what is named stolen is no more than `/proc/stat` counted, to its step, and that the
-/// clock that events are read with agrees with it; and that an event's entry, inside and exit are
-/// all of its time.
+/// Check that time named stolen is at most that of `/proc/stat`, within its step, and that the
+/// clock of the events agrees with it; and that an event's entry, inside and exit add up to its
+/// time.
 #[test]
 fn steal_and_edges() {
     let _turn = turn();
@@ -141,7 +141,7 @@ fn is_event(culprit: &Value) -> bool {
 /// A shell that never sleeps.
 const SPIN: &str = "while :; do :; done";
 
-/// Processes that keep a CPU busy until this is dropped.
+/// Processes that load a CPU until this is dropped.
 struct Busy(Vec<std::process::Child>);
 
 impl Busy {
@@ -164,8 +164,8 @@ impl Drop for Busy {
     }
 }
 
-/// Check that no event is lost on a CPU where fifty processes spin and others wake up all the
-/// time.
+/// Check that no event is lost on a CPU where fifty processes spin and others wake up
+/// continuously.
 #[test]
 fn loses_nothing_under_load() {
     let _turn = turn();
@@ -179,7 +179,7 @@ fn loses_nothing_under_load() {
         println!("skipped: loses_nothing_under_load: there is no taskset");
         return;
     }
-    // The loop gets a fiftieth of the CPU: other doubts than lost events may well be there.
+    // The loop gets a fiftieth of the CPU: other doubts than lost events are expected.
     let output = run(&["noise", "-d", "3", "-c", &cpu, "--json"]);
     let object: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
         panic!("{error}: {:?} {}", output.status, text(&output.stderr))

@@ -11,14 +11,14 @@ use crate::tool::{
     unprivileged,
 };
 
-/// As short as a command that writes a file can be.
+/// The shortest run of a command that writes a file.
 const TICKS: [&str; 5] = ["ticks", "-n", "1", "-i", "1ms"];
 
 fn make(program: &str, args: &[&str]) {
     assert!(Command::new(program).args(args).status().unwrap().success());
 }
 
-/// Check that every option that names a file leaves a device and a link what they are.
+/// Check that every option that names a file preserves a device and a link.
 #[test]
 fn nodes_stay() {
     if !is_root() {
@@ -63,8 +63,8 @@ fn nodes_stay() {
     }
 }
 
-/// Check that without privileges another user's file is refused and left alone unless it may be
-/// written, and that one's own keeps its mode.
+/// Check that without privileges another user's file is refused and not changed unless it may
+/// be written, and that the user's own file keeps its mode.
 #[test]
 fn files_of_others() {
     if !is_root() {
@@ -110,7 +110,7 @@ fn standard_output_and_input() {
     assert_eq!(text(&from_stdin.stdout), text(&from_file.stdout));
 }
 
-/// Check that standard output is given to one thing only.
+/// Check that standard output can be used for one purpose only.
 #[test]
 fn one_standard_output() {
     for args in [
@@ -127,8 +127,8 @@ fn one_standard_output() {
     }
 }
 
-/// Check that `report` refuses a device and a file of 1 GB at once, with little memory, and that
-/// a FIFO whose writer goes ends it.
+/// Check that `report` refuses a device and a file of 1 GB at once, with little memory, and
+/// that it ends when the writer of a FIFO ends.
 #[test]
 fn what_report_reads_is_bounded() {
     let dir = tempfile::tempdir().unwrap();
@@ -156,7 +156,7 @@ fn what_report_reads_is_bounded() {
     writer.join().unwrap();
 }
 
-/// Runs the tool: its exit code, its standard error, and the most memory that it had, in bytes.
+/// Runs the program: its exit code, its standard error, and its peak memory, in bytes.
 #[expect(clippy::zombie_processes, reason = "wait4 waits for it")]
 fn memory_of(args: &[&str]) -> (i32, String, i64) {
     let mut child = spawn(args);
@@ -172,8 +172,8 @@ fn memory_of(args: &[&str]) -> (i32, String, i64) {
     (libc::WEXITSTATUS(status), said, usage.ru_maxrss * 1024)
 }
 
-/// Check that a tree of facts whose files are links out of it shows nothing of this machine, and
-/// is recorded without that.
+/// Check that a tree of facts whose files are links out of it shows nothing of this machine,
+/// and is recorded without these files.
 #[test]
 fn trees_are_not_left() {
     let dir = tempfile::tempdir().unwrap();
@@ -187,7 +187,7 @@ fn trees_are_not_left() {
     let facts = run(&["facts", "--root", &tree]);
     assert!(!text(&facts.stdout).contains("6.66-outside"), "{}", text(&facts.stdout));
     assert!(text(&facts.stdout).contains("/proc/sys/kernel/version"));
-    // A link in a new tree's place is refused: only the folder itself may be one.
+    // A link in place of a new tree is refused: only the directory itself may be one.
     fs::create_dir(&copy).unwrap();
     symlink(dir.path(), format!("{copy}/proc")).unwrap();
     let refused = run(&["facts", "--record", &copy]);

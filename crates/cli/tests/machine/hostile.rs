@@ -1,5 +1,5 @@
-//! Surroundings that take something away: privileges, system calls, a CPU that another
-//! noisefloor spins on.
+//! Restricted environments: missing privileges or system calls, a CPU on which another
+//! noisefloor measures.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -15,7 +15,7 @@ use crate::tool::{
     turn, unprivileged, wait_for_spinners,
 };
 
-/// Runs shortly on one CPU.
+/// A short run on one CPU.
 const SHORT: [&str; 4] = ["noise", "-d", "100ms", "-c"];
 
 fn short(cpu: &str) -> Output {
@@ -38,7 +38,7 @@ fn other_cpu(first: &str) -> Option<String> {
     (last != first).then_some(last)
 }
 
-/// Runs for an hour on one CPU, until it is dropped.
+/// A run of an hour on one CPU, ended on drop.
 struct Endless(Child);
 
 impl Endless {
@@ -56,8 +56,8 @@ impl Drop for Endless {
     }
 }
 
-/// Check that a CPU that is spun on is refused with who does, that another one is not, and
-/// that it is free again as soon as the first one was killed.
+/// Check that a CPU in use is refused with the process that uses it, that another one is not,
+/// and that it is free again as soon as that process was killed.
 #[test]
 fn one_noise_for_each_cpu() {
     let _turn = turn();
@@ -75,7 +75,7 @@ fn one_noise_for_each_cpu() {
     assert_eq!(short(&cpu).status.code(), Some(0));
 }
 
-/// Check that a run waits for a CPU where it is asked to, says so, and then has it.
+/// Check that `--wait` waits for a CPU, reports it, and then measures.
 #[test]
 fn waits_for_a_cpu() {
     let _turn = turn();
@@ -90,8 +90,8 @@ fn waits_for_a_cpu() {
     assert_eq!(second.wait().unwrap().code(), Some(0));
 }
 
-/// Check that the claim of a user who is neither root nor the one who measures is a doubt, and
-/// that root's is respected by that user.
+/// Check that the claim of a user who is neither root nor the same user is a doubt, and that
+/// root's is respected by that user.
 #[test]
 fn other_users_claims_are_doubts() {
     let _turn = turn();
@@ -118,8 +118,8 @@ fn other_users_claims_are_doubts() {
     drop(first);
 }
 
-/// Check that a mistake in what was asked is reported as such where another noisefloor has the CPU,
-/// and where this process may not use it.
+/// Check that a usage error is reported as such if another noisefloor has the CPU, and if the
+/// CPU is not in this process's affinity mask.
 #[test]
 fn mistakes_go_first() {
     let _turn = turn();
@@ -150,8 +150,8 @@ fn mistakes_go_first() {
     drop(first);
 }
 
-/// Check that without privileges noise is measured all the same, says that nobody saw who
-/// took it and what would help, and does not pretend where one insists.
+/// Check that without privileges noise is measured, that the missing attribution is reported
+/// with the remedy, and that an explicitly requested source is an error.
 #[test]
 fn blame_needs_privileges() {
     let _turn = turn();
@@ -177,7 +177,7 @@ fn blame_needs_privileges() {
     assert!(!codes.contains(&"unwatched".to_owned()), "{codes:?}");
 }
 
-/// Check that a filter that refuses bpf(2) is named, and that the next best source serves.
+/// Check that a filter that refuses bpf(2) is named, and that the next best source is used.
 #[test]
 fn a_filter_refuses_bpf() {
     let _turn = turn();
@@ -198,13 +198,13 @@ fn a_filter_refuses_bpf() {
     assert!(["tracefs", "proc"].contains(&object["summary"]["source"].as_str().unwrap()));
 }
 
-/// The command, to which bpf(2) will be refused.
+/// The command, with a filter that refuses bpf(2).
 fn filtered(command: &mut Command) -> &mut Command {
     // SAFETY: between fork and exec only system calls are made.
     unsafe { command.pre_exec(refuse_bpf) }
 }
 
-/// Lets every call pass but bpf(2) (`man 2 seccomp`).
+/// Allows every system call except bpf(2) (`man 2 seccomp`).
 fn refuse_bpf() -> std::io::Result<()> {
     let call = u32::try_from(libc::SYS_bpf).unwrap_or(u32::MAX);
     let refused = libc::SECCOMP_RET_ERRNO | libc::EPERM.unsigned_abs();
@@ -233,8 +233,8 @@ fn refuse_bpf() -> std::io::Result<()> {
     if failed { Err(std::io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Check that the state directory is not a user's to choose for a program with file
-/// capabilities: a journal of theirs is not read.
+/// Check that a user cannot choose the state directory of a program with file capabilities: a
+/// journal of that user is not read.
 #[test]
 fn privileged_programs_ignore_the_variable() {
     let dir = tempfile::tempdir().unwrap();
@@ -264,7 +264,7 @@ fn privileged_programs_ignore_the_variable() {
         restore.env("NOISEFLOOR_STATE", state.path());
         text(&restore.output().unwrap().stdout)
     };
-    // Root's runs may have left something; that is said beside it.
+    // Root's runs may have left settings; that is reported, too.
     let said = run(&program).to_lowercase();
     assert!(said.contains("nothing to restore"), "{said}");
     let plain = dir.path().join("plain");

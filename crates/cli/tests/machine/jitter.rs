@@ -13,7 +13,7 @@ use crate::tool::{
     unprivileged, wait_for_threads,
 };
 
-/// Few and short tests that anyone may run.
+/// Few and short tests that any user may run.
 const FEW: [&str; 8] = ["jitter", "--fifo", "0", "-q", "-t", "3", "-l", "2"];
 
 fn few(more: &[&str]) -> Vec<&'static str> {
@@ -25,8 +25,8 @@ fn numbers(value: &Value) -> Vec<u64> {
     value.as_array().unwrap().iter().map(|number| number.as_u64().unwrap()).collect()
 }
 
-/// Check that each workload is run as often as said, and that the summary is what can be
-/// worked out from the series in another way.
+/// Check that each workload is run as often as reported, and that the summary agrees with an
+/// independent computation from the series.
 #[test]
 fn the_summary_adds_up() {
     let _turn = turn();
@@ -51,8 +51,8 @@ fn the_summary_adds_up() {
     }
 }
 
-/// Check that time goes before a number of tests, as TIF documents it, with a remark; that
-/// what will be run is said first; and that rows follow where nobody has a terminal.
+/// Check that the duration takes precedence over the number of tests, as TIF documents it, with
+/// a message; that the plan is printed first; and that rows follow if there is no terminal.
 #[test]
 fn time_goes_first() {
     let _turn = turn();
@@ -75,8 +75,8 @@ fn time_goes_first() {
     assert_eq!(object["spec"]["tests"], Value::Null);
 }
 
-/// Check the files for other programs: a line a test in order, and percentiles that end with
-/// the largest.
+/// Check the files for other programs: one line per test in order, and percentiles that end
+/// with the largest.
 #[test]
 fn histograms() {
     let _turn = turn();
@@ -104,7 +104,7 @@ fn histograms() {
     assert_eq!(words, [&format!("{max}.000"), "1.000000000000", "3"]);
 }
 
-/// Check that a file that is there and may not be written is refused before anything runs.
+/// Check that an existing file that may not be written is refused before anything runs.
 #[test]
 fn histograms_that_cannot_be_written() {
     let dir = tempfile::tempdir().unwrap();
@@ -119,8 +119,8 @@ fn histograms_that_cannot_be_written() {
     assert!(text(&output.stderr).contains("-H"), "{}", text(&output.stderr));
 }
 
-/// Check that without the privilege for SCHED_FIFO it says what would help, and what goes
-/// without.
+/// Check that without the privilege for SCHED_FIFO the error names the remedy and the
+/// alternative.
 #[test]
 fn fifo_needs_a_privilege() {
     let _turn = turn();
@@ -140,7 +140,7 @@ fn fifo_needs_a_privilege() {
     assert!(unprivileged(&tool).args(FEW).output().unwrap().status.success());
 }
 
-/// What Ctrl-C left of a run of an hour whose tests are short.
+/// The result of Ctrl-C in a run of an hour with short tests.
 fn interrupted(args: &[&str], find: impl Fn(u32) -> Option<u32>) -> Value {
     let mut endless = vec!["jitter", "--fifo", "0", "-D", "1", "-l", "2", "--json"];
     endless.extend(args);
@@ -159,14 +159,14 @@ fn assert_ended_early(object: &Value) {
     assert!(doubts.iter().any(|doubt| doubt["code"] == "interrupted"), "{doubts:?}");
 }
 
-/// Check that Ctrl-C ends a run early, and that what was measured is told, with a doubt.
+/// Check that Ctrl-C ends a run early, and that the result so far is reported, with a doubt.
 #[test]
 fn interrupted_runs_are_told() {
     let _turn = turn();
     assert_ended_early(&interrupted(&[], Some));
 }
 
-/// Libraries, built from C that is given or from the examples.
+/// Libraries, built from given C code or from the examples.
 struct Libraries(TempDir);
 
 impl Libraries {
@@ -174,7 +174,7 @@ impl Libraries {
         Self(tempfile::tempdir().unwrap())
     }
 
-    /// Builds one from a text; `None` where there is no compiler.
+    /// Builds one from a text; `None` without a compiler.
     fn c(&self, name: &str, text: &str) -> Option<PathBuf> {
         let source = self.0.path().join(name).with_extension("c");
         fs::write(&source, text).unwrap();
@@ -203,7 +203,7 @@ fn run_library(library: &Path) -> Output {
     run(&few(&["--workload", &exec(library)]))
 }
 
-/// Check that the examples, as their comments say to build them, are run as often as said.
+/// Check that the examples, built as their comments say, are run as often as reported.
 #[test]
 fn the_examples_run() {
     let _turn = turn();
@@ -218,14 +218,13 @@ fn the_examples_run() {
         let Some(library) = library else { continue };
         let object = json(&few(&["--json", "--workload", &exec(&library)]));
         assert_eq!(object["summary"]["tests"], 3);
-        // Neither sorting nor sieving thousands of numbers is done in a microsecond.
+        // Sorting or sieving thousands of numbers takes longer than a microsecond.
         assert!(object["summary"]["loop"]["min"].as_u64().unwrap() > 1_000);
     }
 }
 
-/// Check that a library has no capability that only the tool's file has, in no thread of its
-/// process, neither when it is loaded nor when it runs, and that it is a real-time task all the
-/// same.
+/// Check that a library has no capability of the program's file, in no thread of its process,
+/// neither when it is loaded nor when it runs, and that it is a real-time task.
 #[test]
 fn libraries_have_no_capabilities() {
     let _turn = turn();
@@ -261,7 +260,7 @@ fn libraries_have_no_capabilities() {
 }
 
 /// Check that the function is called once for each loop: one that ends its process at the
-/// hundredth call does so before 60 tests of two loops are over, and that this is said.
+/// hundredth call does so before 60 tests of two loops are over, and this is reported.
 #[test]
 fn libraries_that_end_their_process() {
     let _turn = turn();
@@ -275,8 +274,8 @@ fn libraries_that_end_their_process() {
     assert!(said.contains("ended its process (exit status: 0)"), "{said}");
 }
 
-/// Check that slow runs at the beginning cost no later test its place among the others, and that
-/// no more tests are said to be missing.
+/// Check that slow runs at the beginning do not reduce the capacity for later tests, and that
+/// no more tests are reported as missing.
 #[test]
 fn slow_beginnings() {
     let _turn = turn();
@@ -294,15 +293,15 @@ fn slow_beginnings() {
         println!("skipped: slow_beginnings: {tests} tests only");
         return;
     }
-    // As many as there is room for at least, of which 2 s have more on no machine.
+    // At least the minimal capacity, which no machine exceeds in 2 s.
     assert!(kept as u64 == tests || kept >= 1 << 16, "{kept} of {tests}");
     let codes = object["doubts"].as_array().unwrap().iter().map(|doubt| &doubt["code"]);
     let codes: Vec<_> = codes.collect();
     assert!(!codes.contains(&&"too_short".into()), "{codes:?}");
 }
 
-/// Check that a recording has the settings that held while it was made, and that those that this
-/// tool changed for it are no reason for doubt.
+/// Check that a recording has the settings in effect during the run, and that those changed by
+/// noisefloor for it cause no doubt.
 #[test]
 fn facts_of_the_run() {
     let _turn = turn();
@@ -319,7 +318,7 @@ fn facts_of_the_run() {
     assert_eq!(object["facts"]["sched"]["rt_runtime_us"], -1, "{said}");
 }
 
-/// Check that a crash is told with the library and the signal, in the middle of a run and
+/// Check that a crash is reported with the library and the signal, in the middle of a run and
 /// while the library is loaded.
 #[test]
 fn libraries_that_crash() {
@@ -348,8 +347,8 @@ fn libraries_that_crash() {
     }
 }
 
-/// Check that a function that does not return is given up after the time, and after the first
-/// signal, in its first run and in a later one, and that nothing of it is left.
+/// Check that a function that does not return is abandoned after the time, and after the first
+/// signal, in its first run and in a later one, and that no process is left.
 #[test]
 fn libraries_that_do_not_return() {
     let _turn = turn();
@@ -375,7 +374,7 @@ fn libraries_that_do_not_return() {
     }
 }
 
-/// Check that what is no such library is refused in the loader's words.
+/// Check that a file that is not such a library is refused with the loader's message.
 #[test]
 fn libraries_that_are_none() {
     let _turn = turn();
@@ -395,8 +394,8 @@ fn libraries_that_are_none() {
     }
 }
 
-/// Check that Ctrl-C ends a library's run early, with what was measured, and that the process
-/// that runs it ends with the one that it was started by.
+/// Check that Ctrl-C ends a library's run early, with the result so far, and that the process
+/// that runs it ends with its parent.
 #[test]
 fn supervised_runs_end() {
     let _turn = turn();
@@ -416,7 +415,7 @@ fn supervised_runs_end() {
     let gone = || {
         let status =
             fs::read_to_string(format!("/proc/{child}/status")).unwrap_or_default();
-        // While a thread of it is left, so is its claim on the CPU.
+        // The claim on the CPU exists as long as one of its threads.
         let is_ended = status.contains("State:\tZ") && status.contains("Threads:\t1\n");
         status.is_empty() || is_ended
     };

@@ -1,4 +1,4 @@
-//! How late a timer wakes a thread, as users ask.
+//! Timer wake-up latency, as users request it.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -9,8 +9,8 @@ use crate::tool::{
     first_cpu, is_root, json, public_tool, run, signal, spawn, text, unprivileged,
 };
 
-/// Check the contract: as many samples as intervals fit, in order of their quantiles, and all
-/// that was asked.
+/// Check the contract: as many samples as intervals fit, quantiles in ascending order, and all
+/// requested keys.
 #[test]
 fn latency_keeps_the_contract() {
     let cpu = first_cpu();
@@ -38,8 +38,8 @@ fn latency_keeps_the_contract() {
     }
 }
 
-/// Check that the report says which idle states were allowed, that `--dma-latency 0` leaves the
-/// first only, and that the kernel's counters agree.
+/// Check that the report lists the allowed idle states, that `--dma-latency 0` leaves the first
+/// only, and that the kernel's counters agree.
 #[test]
 fn idle_states_of_a_run() {
     const DEVICE: &str = "/dev/cpu_dma_latency";
@@ -50,7 +50,7 @@ fn idle_states_of_a_run() {
     let states = |cpu: &Value| cpu["idle_states"].as_array().unwrap().clone();
     let free = found(&args);
     if states(&free).is_empty() {
-        println!("skipped: idle_states_of_a_run: this kernel tells of no idle states");
+        println!("skipped: idle_states_of_a_run: this kernel reports no idle states");
         return;
     }
     let deeper = |cpu: &Value| states(cpu).split_off(1);
@@ -67,15 +67,15 @@ fn idle_states_of_a_run() {
     assert_eq!(held["wake_limit_us"], 0);
     let allowed = |state: &Value| state["allowed"].as_bool().unwrap();
     assert!(states(&held).iter().all(|s| allowed(s) == (s["latency_us"] == 0)), "{held}");
-    // A stay that began before the limit was set counts when it ends.
+    // An idle period that began before the limit was set counts when it ends.
     assert!(asleep(&held) < 50_000_000, "{held}");
-    // Somebody else may hold it meanwhile.
+    // Another process may hold it at the same time.
     if free["wake_limit_us"] == NO_LIMIT {
         assert!(states(&free).iter().any(|s| allowed(s) && s["latency_us"] != 0));
     }
 }
 
-/// Check that settings that need another CPU are not passed over in silence.
+/// Check that settings that need another CPU are not ignored silently.
 #[test]
 fn nowhere_to_move() {
     if !is_root() {
@@ -87,7 +87,8 @@ fn nowhere_to_move() {
     assert!(said.contains("no other CPU is left"), "{said}");
 }
 
-/// Check that a limit makes the exit code 1, names the CPU, and prints everything all the same.
+/// Check that a limit sets the exit code to 1 and names the CPU, and that everything is
+/// printed.
 #[test]
 fn late_limits() {
     let cpu = first_cpu();
@@ -101,8 +102,8 @@ fn late_limits() {
     assert_eq!(loose.status.code(), Some(0), "{}", text(&loose.stderr));
 }
 
-/// Check that a process that is stopped for a while is late for every expiry of that time, and
-/// that Ctrl-C ends it early with all that.
+/// Check that a process that is stopped for some time is late for every expiry of that time,
+/// and that Ctrl-C ends it early with all of them.
 #[test]
 fn stopped_threads_are_late() {
     let cpu = first_cpu();
@@ -140,8 +141,8 @@ fn stopped_threads_are_late() {
     assert!(seen["missed"].as_u64().unwrap() >= 47, "{seen}");
 }
 
-/// Check that real-time threads have no slack and say who they are, and that without the
-/// privilege they are refused, with what would help.
+/// Check that real-time threads have no slack and report their policy, and that without the
+/// privilege they are refused with the remedy.
 #[test]
 fn real_time_latency() {
     let args = ["latency", "-d", "20ms", "-i", "1ms", "--fifo", "3", "--json"];

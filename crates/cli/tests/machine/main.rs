@@ -1,4 +1,4 @@
-//! The tool on the machine that runs the tests: real clocks, signals, privileges.
+//! The program on the machine that runs the tests: real clocks, signals, privileges.
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
 mod culprits;
@@ -48,7 +48,7 @@ fn check_keeps_the_contract() {
     assert!((2..=7).contains(&findings), "{findings} findings");
 }
 
-/// Check `facts.tick.hz` against the kernel's configuration read another way.
+/// Check `facts.tick.hz` against the kernel's configuration, read in another way.
 #[test]
 fn hz_is_what_was_configured() {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
@@ -70,7 +70,7 @@ fn hz_is_what_was_configured() {
     }
 }
 
-/// Check that a limit makes the exit code 1, and that everything is printed all the same.
+/// Check that a limit sets the exit code to 1, and that everything is printed.
 #[test]
 fn limits_make_the_exit_code() {
     let _turn = turn();
@@ -103,7 +103,7 @@ fn affinity_is_named() {
     assert_eq!(text(&output.stdout), "");
 }
 
-/// Check that SCHED_FIFO without the privilege is refused, naming what would help.
+/// Check that SCHED_FIFO without the privilege is refused with the remedy.
 #[test]
 fn fifo_needs_a_privilege() {
     let _turn = turn();
@@ -120,8 +120,8 @@ fn fifo_needs_a_privilege() {
     assert_eq!(text(&output.stdout), "");
 }
 
-/// Check that `noise --fifo --unthrottled` measures without RT throttling, says so in its facts,
-/// and restores it.
+/// Check that `noise --fifo --unthrottled` measures without RT throttling, has this in its
+/// facts, and restores it.
 #[test]
 fn noise_without_throttling() {
     const RUNTIME: &str = "/proc/sys/kernel/sched_rt_runtime_us";
@@ -147,7 +147,7 @@ fn noise_without_throttling() {
     assert_eq!(alone.status.code(), Some(2), "{}", text(&alone.stderr));
 }
 
-/// Check that counting wake-ups without the privilege is refused, naming what would help.
+/// Check that counting wake-ups without the privilege is refused with the remedy.
 #[test]
 fn wakers_need_a_privilege() {
     let dir = tempfile::tempdir().unwrap();
@@ -158,8 +158,8 @@ fn wakers_need_a_privilege() {
     assert_eq!(text(&output.stdout), "");
 }
 
-/// Check that Ctrl-C ends counting early, and that what was counted is told, with a doubt,
-/// and told the same way again.
+/// Check that Ctrl-C ends counting early, and that the counts so far are reported, with a
+/// doubt, and that the report of the saved recording is the same.
 #[test]
 fn interrupted_wakers() {
     let dir = tempfile::tempdir().unwrap();
@@ -171,7 +171,7 @@ fn interrupted_wakers() {
         fs::read_link(fd.path())
             .is_ok_and(|to| to.to_string_lossy().starts_with("anon_inode:bpf"))
     };
-    // Whoever has loaded a program listens to signals already.
+    // A process that has loaded a program handles signals already.
     let counts = || fs::read_dir(&fds).is_ok_and(|fds| fds.flatten().any(is_bpf));
     while !counts() {
         if let Some(status) = child.try_wait().unwrap() {
@@ -192,7 +192,7 @@ fn interrupted_wakers() {
     assert_eq!(object["doubts"][0]["code"], "interrupted");
 }
 
-/// Check that without any privilege `check` completes and says what root would add.
+/// Check that without any privilege `check` completes and names what root would add.
 #[test]
 fn check_without_privileges() {
     let _turn = turn();
@@ -208,8 +208,8 @@ fn check_without_privileges() {
     );
 }
 
-/// Check that a process that is stopped for over a second shows a gap of that length, not
-/// of what is left of it after an overflow.
+/// Check that a process that is stopped for over a second shows a gap of that length, and not
+/// the remainder of an overflow.
 #[test]
 fn stalls_keep_their_length() {
     let _turn = turn();
@@ -235,7 +235,7 @@ fn stalls_keep_their_length() {
     assert!(longest >= least && longest <= most, "{least:?} {longest:?} {most:?}");
 }
 
-/// Check that Ctrl-C ends a run early, and that what was measured is told, with a doubt.
+/// Check that Ctrl-C ends a run early, and that the result so far is reported, with a doubt.
 #[test]
 fn interrupted_runs_are_told() {
     let _turn = turn();
@@ -251,7 +251,7 @@ fn interrupted_runs_are_told() {
     assert!(object["summary"]["cpus"][0]["elapsed_ns"].as_u64().unwrap() > 0);
 }
 
-/// Check that a run that was started to outlive its terminal (`nohup`) does.
+/// Check that a run started with `nohup` continues after its terminal is closed.
 #[test]
 fn nohup_is_kept() {
     let _turn = turn();
@@ -268,7 +268,7 @@ fn nohup_is_kept() {
     assert_eq!(child.wait_with_output().unwrap().status.code(), Some(0));
 }
 
-/// Check that a sleeping `ticks` is ended by a signal at once too.
+/// Check that a signal also ends a sleeping `ticks` at once.
 #[test]
 fn interrupted_ticks() {
     let mut child = spawn(&["ticks", "-i", "1h"]);
@@ -278,7 +278,7 @@ fn interrupted_ticks() {
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
-/// Check that a killed run leaves no file behind, whole or in part.
+/// Check that a killed run leaves no file behind, complete or not.
 #[test]
 fn killed_runs_leave_nothing() {
     let _turn = turn();
@@ -291,7 +291,7 @@ fn killed_runs_leave_nothing() {
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
 }
 
-/// Check that a saved recording tells the same text again, and the same JSON.
+/// Check that the report of a saved recording is the same text and the same JSON.
 #[test]
 fn reports_repeat_the_text() {
     let _turn = turn();
@@ -316,7 +316,7 @@ fn reports_repeat_the_text() {
     }
 }
 
-/// Check that a file that could not be written is refused before anything is measured.
+/// Check that a file that cannot be written is refused before the measurement.
 #[test]
 fn unwritable_files_are_refused_first() {
     let before = Instant::now();
@@ -329,7 +329,7 @@ fn unwritable_files_are_refused_first() {
     assert!(before.elapsed() < Duration::from_secs(3_000));
 }
 
-/// Check that a reader that goes away ends the tool quietly.
+/// Check that a closed pipe ends the program without a message.
 #[test]
 fn broken_pipes_are_no_failure() {
     for args in [&["facts"][..], &["ticks", "-i", "20ms"]] {
@@ -341,7 +341,7 @@ fn broken_pipes_are_no_failure() {
     }
 }
 
-/// Check that a tree recorded here reads as this machine does.
+/// Check that a tree recorded here has the same facts as this machine.
 #[test]
 fn a_recorded_tree_reads_as_the_machine() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! CPUs that a real-time task does not leave: refused with that task, and no reason to hang where
-//! it comes later.
+//! CPUs that a real-time task does not leave: refused with that task, and no reason to hang if
+//! it starts later.
 
 use std::fs;
 use std::process::{Child, Command, Output, Stdio};
@@ -14,7 +14,7 @@ use crate::tool::{children, first_cpu, pid, signal, spawn, text, tool_on, turn};
 /// The priority of the measuring threads, and of tasks that they do not preempt.
 const OWN: &str = "60";
 const HIGHER: u8 = 70;
-/// Long enough for any refusal, on a machine of which others use all.
+/// Long enough for any error, on a machine whose CPUs are all busy.
 const SOON: Duration = Duration::from_secs(60);
 
 /// A real-time task that never sleeps, until it is dropped.
@@ -26,7 +26,8 @@ impl RealTime {
         shell.args(["-c", "while :; do :; done"]);
         isolate::tether(&mut shell, None);
         let task = Self(shell.spawn().unwrap());
-        // Not by itself: until it has begun, where it is kept from that, it would be waited for.
+        // Not by itself: it would be waited for until it has begun, which another task may
+        // prevent.
         let parameters = libc::sched_param { sched_priority: priority.into() };
         // SAFETY: `parameters` outlives the call, which only reads it.
         let failed = unsafe {
@@ -49,14 +50,15 @@ impl RealTime {
 impl Drop for RealTime {
     fn drop(&mut self) {
         let _ = self.0.kill();
-        // To end, it has to run, which a task of another process may keep it from, too.
+        // To end, it has to run, which a task of another process may prevent, too.
         let anywhere = isolate::allowed().unwrap();
         let _ = isolate::keep_on(self.0.id(), &anywhere);
         let _ = self.0.wait();
     }
 }
 
-/// The CPU to try it on, which leaves another one to this test; `None` where it cannot be tried.
+/// The CPU for the test, which leaves another one to this process; `None` if the test is not
+/// possible.
 fn cpu(test: &str) -> Option<u32> {
     let facts = Facts::read(&Root::live());
     let allowed = facts.cpus.allowed.get().unwrap();
@@ -69,7 +71,7 @@ fn cpu(test: &str) -> Option<u32> {
     None
 }
 
-/// What a command says, which must end by itself.
+/// The output of a command, which must end by itself.
 fn ended(child: Child) -> Output {
     let (process, began) = (pid(&child), Instant::now());
     let output = std::thread::spawn(move || child.wait_with_output().unwrap());
@@ -84,7 +86,7 @@ fn ended(child: Child) -> Output {
     output.join().unwrap()
 }
 
-/// Check that commands whose threads would never run refuse the CPU with the task that has it,
+/// Check that commands whose threads would never run refuse the CPU with the task that uses it,
 /// and that those that preempt it measure.
 #[test]
 fn real_time_tasks_are_named() {
@@ -108,7 +110,7 @@ fn real_time_tasks_are_named() {
     }
 }
 
-/// Check the same for ordinary threads, where the kernel keeps nothing for them.
+/// Check the same for ordinary threads, if RT throttling is disabled.
 #[test]
 fn ordinary_threads_are_refused() {
     let _turn = turn();
@@ -132,7 +134,7 @@ fn ordinary_threads_are_refused() {
     }
 }
 
-/// Check that a CPU outside this process's affinity is refused as such, not waited for.
+/// Check that a CPU outside of this process's affinity mask is refused as such, without a wait.
 #[test]
 fn affinity_is_found_out_without_running_there() {
     let _turn = turn();
@@ -145,7 +147,7 @@ fn affinity_is_found_out_without_running_there() {
     assert!(text(&output.stderr).contains("affinity"), "{}", text(&output.stderr));
 }
 
-/// How much a thread whose name begins so has run, in nanoseconds.
+/// The run time of the thread whose name has that prefix, in nanoseconds.
 fn has_run(process: u32, name: &str) -> Option<u64> {
     let tasks = fs::read_dir(format!("/proc/{process}/task")).ok()?;
     tasks.flatten().find_map(|task| {
@@ -156,7 +158,7 @@ fn has_run(process: u32, name: &str) -> Option<u64> {
     })
 }
 
-/// Waits until something is so.
+/// Waits for a condition.
 fn until(what: &str, is_so: impl Fn() -> bool) {
     let began = Instant::now();
     while !is_so() {
@@ -165,9 +167,9 @@ fn until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-/// Check that the first signal ends a measurement whose thread a task keeps off its CPU since
-/// after the beginning, with what was measured, and that the task is named: not one of a lower
-/// priority, which waits for that CPU, too.
+/// Check that the first signal ends a measurement if a task has taken the CPU of its thread
+/// since shortly after the beginning, with the result so far, and that the task is named: not
+/// one of a lower priority, which waits for that CPU, too.
 #[test]
 fn signals_end_starved_measurements() {
     let _turn = turn();
@@ -228,8 +230,8 @@ fn starved_measurements_end_in_time() {
     assert!(text(&output.stdout).contains("\"starved\""), "{}", text(&output.stdout));
 }
 
-/// Check that `slices` ends with a signal and in time where a real-time task keeps the thread that
-/// reads from running, on the only CPU that is not measured.
+/// Check that `slices` ends with a signal and in time if a real-time task takes the CPU of the
+/// reading thread, on the only CPU that is not measured.
 #[test]
 fn threads_that_read_are_moved() {
     let _turn = turn();

@@ -1,4 +1,4 @@
-//! What reaches a terminal: hostile names of real threads, of files and in errors; other locales;
+//! Output on a terminal: hostile names of real threads, of files and in errors; other locales;
 //! a terminal that knows no escape sequences.
 
 use std::ffi::CString;
@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::environment::with_own_claims;
 use crate::tool::{TOOL, first_cpu, is_root, run, text, tool, turn};
 
-/// As long as a thread's name can be: clears the screen and begins a line.
+/// A name of the maximum length: clears the screen and begins a line.
 const NAME: &str = "\x1b[2J\nFORGED\x07";
 const SHOWN: &str = "\\x1b[2J\\x0aFORGED\\x07";
 const GOLDEN: &str = "../recording/tests/golden/check-1.json";
@@ -64,8 +64,8 @@ impl Drop for Hostile {
     }
 }
 
-/// Check that a thread that is named to act on terminals is shown with escapes where its wake-ups
-/// are counted and where it takes time from a CPU, and that JSON has its name exactly.
+/// Check that a thread with a name that controls terminals is printed with escapes among the
+/// wake-ups and among the culprits, and that JSON has its name unchanged.
 #[test]
 fn names_of_threads() {
     let _turn = turn();
@@ -102,7 +102,7 @@ fn strings<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
     }
 }
 
-/// Check that errors show names of files, content and arguments with escapes, in one message.
+/// Check that errors print names of files, content and arguments with escapes, in one message.
 #[test]
 fn errors() {
     let dir = tempfile::tempdir().unwrap();
@@ -125,7 +125,7 @@ fn errors() {
     }
 }
 
-/// Check that text is ASCII in a locale without UTF-8, and that JSON is and stays the same.
+/// Check that text is ASCII in a locale without UTF-8, and that JSON does not change.
 #[test]
 fn locales() {
     let run = |locale: &[(&str, &str)], json: bool| {

@@ -1,4 +1,5 @@
-//! Programs that are run, as users run them: theirs is everything but what is told at the end.
+//! Programs that are run, as users run them: all input and output is theirs, except for the
+//! report at the end.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -14,20 +15,20 @@ use crate::tool::{
     TOOL, children, is_root, json, public_tool, signal, text, tool, turn, unprivileged,
 };
 
-/// A CPU that may be named here, the last one.
+/// A CPU that is available here, the last one.
 fn last_cpu() -> String {
     let facts = json(&["facts", "--json"]);
     let allowed = facts["facts"]["cpus"]["allowed"].as_str().unwrap().to_owned();
     allowed.rsplit(['-', ',']).next().unwrap().to_owned()
 }
 
-/// As an ordinary task, which everybody may.
+/// As an ordinary task, which needs no privilege.
 fn ordinary(script: &str) -> Output {
     let cpu = last_cpu();
     tool(&["run", "-c", &cpu, "--", "sh", "-c", script]).output().unwrap()
 }
 
-/// What was told as JSON, after whatever the program itself wrote.
+/// The JSON object, after the program's own output.
 fn told(stderr: &[u8]) -> Value {
     let said = text(stderr);
     let at = said.find("{\n").unwrap_or_else(|| panic!("no JSON: {said}"));
@@ -42,7 +43,7 @@ fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// A program that says when it is ready, in that file.
+/// A program that reports when it is ready, in that file.
 fn start(dir: &Path, script: &str) -> Child {
     let ready = dir.join("ready");
     let cpu = last_cpu();
@@ -56,8 +57,8 @@ fn start(dir: &Path, script: &str) -> Child {
     child
 }
 
-/// Check that codes and signals are the program's, as shells tell them, and those of programs
-/// that are not there or cannot be run.
+/// Check that exit codes and signals are the program's, as shells report them, and those of
+/// programs that are not found or cannot be executed.
 #[test]
 fn exit_codes() {
     let _turn = turn();
@@ -90,8 +91,8 @@ fn exit_codes() {
     assert_eq!(run("/").status.code(), Some(126));
 }
 
-/// Check that standard input, output and error are the program's own, byte by byte, and that
-/// what is told comes after that, on standard error.
+/// Check that standard input, output and error are the program's, byte by byte, and that the
+/// report follows, on standard error.
 #[test]
 fn streams_are_the_programs() {
     let _turn = turn();
@@ -115,8 +116,7 @@ fn streams_are_the_programs() {
     assert_eq!({ quiet }.output().unwrap().stderr, b"x\n");
 }
 
-/// Check that the program has its CPU and nothing else, and its signals and environment as
-/// they were.
+/// Check that the program runs on its CPU only, with unchanged signals and environment.
 #[test]
 fn the_program_is_where_it_should_be() {
     let _turn = turn();
@@ -127,14 +127,14 @@ fn the_program_is_where_it_should_be() {
         text(&output.stdout).lines().map(str::to_owned).collect()
     };
     let (plain, isolated) = (lines(&plain), lines(&isolated));
-    // SIGPIPE is a matter of taste: this test's own process ignores it.
+    // SIGPIPE is excluded: this test's own process ignores it.
     assert_eq!(plain[0], isolated[0], "blocked");
     assert_eq!(plain[2], isolated[2], "caught");
     assert_eq!(isolated[3], last_cpu());
 }
 
-/// Check that what is saved is told again as it was, and has what was measured: times that
-/// are possible, switches, interrupts of the CPU.
+/// Check that the report of a saved recording is the same, and has plausible results: times,
+/// switches, interrupts of the CPU.
 #[test]
 fn saved_and_told_again() {
     let _turn = turn();
@@ -178,8 +178,8 @@ fn saved_and_told_again() {
         .map(|c| c["ns"].as_u64().unwrap())
         .sum();
     assert_eq!(Some(sum), found["noise_ns"].as_u64());
-    // What it had, and was kept from, is no longer than it lived; without its interruptions it
-    // is what the kernel accounts to it, which was on another CPU for a moment first.
+    // The time that it ran or was ready is no longer than its life; without its interruptions
+    // it is the time that the kernel accounts to it, a moment of which was on another CPU.
     let ready = found["ready_ns"].as_u64().unwrap();
     assert!(ready <= number("elapsed_ns"), "{summary}");
     let (used, own) = (number("user_ns") + number("system_ns"), ready - sum);
@@ -188,8 +188,8 @@ fn saved_and_told_again() {
     assert!(used < ready + 30_000_000 && own < most, "{summary}");
 }
 
-/// Check that a thread that takes the CPU from the program is found under its name, for as
-/// long as it did, and that what the program starts itself is not.
+/// Check that a thread that takes the CPU from the program is reported with its name and its
+/// time, and that threads that the program starts itself are not.
 #[test]
 fn interruptions_are_found() {
     let _turn = turn();
@@ -200,8 +200,8 @@ fn interruptions_are_found() {
     let dir = tempfile::tempdir().unwrap();
     let [done, own_child] = ["done", "own-child"].map(|name| dir.path().join(name));
     std::os::unix::fs::symlink("/bin/ls", &own_child).unwrap();
-    // It waits only for what it starts itself, and for nothing once it is ready: how long a
-    // woken thread waits for its turn is not seen, which beside others may be long.
+    // It waits only for processes that it starts itself, and not once it is ready: the time
+    // that a woken thread waits on the run queue is not measured, and may be long under load.
     let script = format!(
         "own() {{ for i in 1 2 3; do {child} / >/dev/null; done; }}; \
          own; READY; while [ ! -e {done} ]; do :; done; own",
@@ -210,8 +210,8 @@ fn interruptions_are_found() {
     );
     let child = start(dir.path(), &script);
     let cpu = last_cpu();
-    // Real-time, so that an ordinary program has to wait until it is over; for so long on the CPU,
-    // which a hypervisor or RT throttling may take from it.
+    // Real-time, so that an ordinary program has to wait until it ends; for that long on the
+    // CPU, which a hypervisor or RT throttling may take from it.
     let steal = "import os,time\nos.sched_setaffinity(0,{CPU})\n\
                  os.sched_setscheduler(0,os.SCHED_FIFO,os.sched_param(40))\n\
                  open('/proc/self/comm','w').write('thief')\n\
@@ -234,7 +234,7 @@ fn interruptions_are_found() {
     let culprits = found["culprits"].as_array().unwrap();
     let thief = culprits.iter().find(|culprit| culprit["name"] == "thief");
     let thief = thief.unwrap_or_else(|| panic!("no thief: {found}"));
-    // The kernel may have given the program a turn in between.
+    // The kernel may have run the program in between.
     assert!(thief["ns"].as_u64().unwrap() >= 50_000_000, "{thief}");
     let longest = &found["longest"][0];
     assert!(longest["ns"].as_u64().unwrap() >= 20_000_000, "{longest}");
@@ -245,8 +245,8 @@ fn interruptions_are_found() {
     assert!(object["summary"]["involuntary"].as_u64().unwrap() > 0);
 }
 
-/// Check that a signal that somebody sends to the tool is passed on to the program, which may
-/// answer it, and that the tool tells all the same.
+/// Check that a signal sent to noisefloor is forwarded to the program, which may handle it, and
+/// that the report is printed.
 #[test]
 fn signals_are_passed_on() {
     let _turn = turn();
@@ -275,15 +275,15 @@ fn signals_are_passed_on() {
     assert_eq!(told(&output.stderr)["summary"]["ended"]["signal"], 15);
 }
 
-/// Check that what is typed at a terminal reaches the program once, and that the tool stays to
-/// tell: a signal to the group that the kernel sends is not passed on.
+/// Check that a signal typed at a terminal reaches the program once, and that noisefloor
+/// continues to the report: a signal that the kernel sends to the group is not forwarded.
 #[test]
 fn ctrl_c_is_the_programs() {
     let _turn = turn();
     let dir = tempfile::tempdir().unwrap();
     let (ready, out) = (dir.path().join("ready"), dir.path().join("out"));
     let cpu = last_cpu();
-    // script(1) gives it a terminal of its own; the program counts what it gets.
+    // script(1) gives it a terminal of its own; the program counts the signals.
     let program = format!(
         "trap 'echo got >>{out}' INT; echo $$ >{ready}; \
          i=0; while [ $i -lt 6000 ] && [ ! -s {out} ]; do sleep 0.01; i=$((i+1)); done; \
@@ -293,7 +293,7 @@ fn ctrl_c_is_the_programs() {
     );
     let file = dir.path().join("run.sh");
     fs::write(&file, program).unwrap();
-    // A shell that stayed would get what is typed, too, and end of it.
+    // A shell that remains would receive the typed signal, too, and end.
     let line = format!("exec {TOOL} run -c {cpu} -- sh {}", file.display());
     let mut terminal = Command::new("script");
     terminal.args(["-qec", &line, "/dev/null"]).env("SHELL", "/bin/sh");
@@ -313,8 +313,8 @@ fn ctrl_c_is_the_programs() {
     assert!(said.contains("ended with exit code 5"), "{said}");
 }
 
-/// Check that where the tool is killed, the program is too, and what it started: also a daemon,
-/// which has left the session, and whose parent has ended.
+/// Check that if noisefloor is killed, the program is, too, and its descendants, including a
+/// daemon that has left the session and whose parent has ended.
 #[test]
 fn killed_with_the_tool() {
     let _turn = turn();
@@ -328,7 +328,7 @@ fn killed_with_the_tool() {
     let mut child = start(dir.path(), &script);
     let pid = |file: &str| fs::read_to_string(dir.path().join(file)).unwrap();
     let (program, daemon) = (pid("ready"), pid("daemon"));
-    // Where it is killed, its new parent may not wait for it.
+    // After the kill, its new parent may not wait for it.
     let is_gone = |pid: &str| {
         fs::read_to_string(format!("/proc/{}/stat", pid.trim()))
             .map_or(true, |stat| stat.contains(") Z "))
@@ -342,7 +342,7 @@ fn killed_with_the_tool() {
     }
 }
 
-/// Check that a daemon which a program leaves behind goes on, and is reported.
+/// Check that a daemon which a program leaves behind continues, and is reported.
 #[test]
 fn left_behind() {
     let _turn = turn();
@@ -354,7 +354,7 @@ fn left_behind() {
     assert!(said.contains("were still running when it ended"), "{said}");
 }
 
-/// Check that a tool that was told to ignore a signal leaves the program to ignore it too.
+/// Check that a signal that noisefloor ignores is ignored by the program, too.
 #[test]
 fn ignored_signals_stay_ignored() {
     let _turn = turn();
@@ -366,8 +366,9 @@ fn ignored_signals_stay_ignored() {
     assert_eq!(ignored & 1, 1, "{ignored:x}");
 }
 
-/// Check that a program is an ordinary task by default, and with --fifo a real-time task, as is
-/// what it starts; and that without the privilege nothing is started, with what would help.
+/// Check that a program is an ordinary task by default, and with --fifo a real-time task, with
+/// its descendants; and that without the privilege nothing is started, and the error names the
+/// remedy.
 #[test]
 fn real_time_where_asked() {
     let _turn = turn();
@@ -399,13 +400,13 @@ fn real_time_where_asked() {
     assert!(said.contains("CAP_SYS_NICE") && said.contains("without --fifo"), "{said}");
 }
 
-/// Check that a program may have several CPUs, and that the report is of all of them.
+/// Check that a program may have several CPUs, and that the report covers all of them.
 #[test]
 fn several_cpus() {
     let _turn = turn();
     let facts = json(&["facts", "--json"]);
     let allowed = facts["facts"]["cpus"]["allowed"].as_str().unwrap().to_owned();
-    // The timer interrupts within 0.1 s; within sed's few milliseconds it need not.
+    // A timer interrupt within 0.1 s; sed's few milliseconds may have none.
     let script = "sed -n 's/^Cpus_allowed_list:.//p' /proc/self/status; sleep 0.1";
     let args = ["run", "--json", "-c", &allowed, "sh", "-c", script];
     let output = tool(&args).output().unwrap();
@@ -418,8 +419,8 @@ fn several_cpus() {
     assert!(lines.iter().any(|line| line["timer"] == true), "{summary}");
 }
 
-/// Check that without privileges a program runs all the same, and what would be told with them
-/// is said; and that what cannot be had is refused before anything is started.
+/// Check that without privileges a program runs, and that the missing parts of the report are
+/// named; and that unavailable options are refused before anything is started.
 #[test]
 fn without_privileges() {
     let _turn = turn();
@@ -435,7 +436,7 @@ fn without_privileges() {
     assert_eq!((refused.status.code(), text(&refused.stdout)), (Some(2), String::new()));
 }
 
-/// Check that the JSON object is written to a file, while the program has standard output and
+/// Check that the JSON object is written to a file, while standard output is the program's and
 /// the text report goes to standard error, and that no file can be standard output.
 #[test]
 fn json_in_a_file() {

@@ -1,4 +1,4 @@
-//! How long spinning processes run at a time, as users ask.
+//! Time slices of spinning processes, as users request them.
 
 use std::fs;
 use std::path::Path;
@@ -16,8 +16,8 @@ fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("{value}"))
 }
 
-/// Check the contract: all processes are told, their parts add up, and no more CPU time was
-/// used than there was.
+/// Check the contract: all processes are reported, their parts add up, and the CPU time used
+/// does not exceed that available.
 #[test]
 fn slices_keep_the_contract() {
     let _turn = turn();
@@ -36,7 +36,7 @@ fn slices_keep_the_contract() {
     let all = sum("cpu_ns", true) + sum("cpu_ns", false);
     assert_eq!(all, number(&summary["cpu_ns"]));
     let cpus = object["spec"]["cpus"].as_str().unwrap().split(',').count() as u64;
-    // Readings are not made at one moment.
+    // The readings are not simultaneous.
     let reading = number(&object["series"]["turns"][0]["samples"][0]["reading_ns"]);
     let most = (number(&summary["wall_ns"]) + 2 * reading + 50_000_000) * cpus;
     assert!(all > 0 && all < most, "{all} of {most}");
@@ -44,9 +44,9 @@ fn slices_keep_the_contract() {
     assert_eq!(number(&summary["slice_ns"]["mean"]), mean);
 }
 
-/// Check that where the scheduler was watched, it tells of as many slices as the processes'
-/// own counters, as long on average, and who ended them; that a sleeper is among those; and that a
-/// task of others that has the name of a measured one is not taken for it.
+/// Check that with tracing the number and the mean of slices agree with the processes' own
+/// counters, and that their ends are reported; that a sleeper is among the causes; and that
+/// another task with the name of a measured one is not mistaken for it.
 #[test]
 fn watched_slices_are_the_counted_ones() {
     let _turn = turn();
@@ -58,8 +58,8 @@ fn watched_slices_are_the_counted_ones() {
         return;
     }
     let (seen, counted) = (number(&summary["seen"]), number(&summary["switches"]));
-    // While the first and the last reading go on, processes are switched, too: those switches
-    // are in one count and not in the other. `reading_ns` is how long the longer one took.
+    // During the first and the last reading, processes are switched, too: these switches are in
+    // one count and not in the other. `reading_ns` is the duration of the longer one.
     let sample = &object["series"]["turns"][0]["samples"][0];
     let from = number(&sample["start_ns"]);
     let to = from + number(&sample["wall_ns"]);
@@ -95,7 +95,7 @@ fn watched_slices_are_the_counted_ones() {
     );
 }
 
-/// Tells a thread to end when it is dropped.
+/// Ends a thread when it is dropped.
 struct Done<'a>(&'a AtomicBool);
 
 impl Drop for Done<'_> {
@@ -104,7 +104,7 @@ impl Drop for Done<'_> {
     }
 }
 
-/// What comes of something while a thread of that name does another thing again and again.
+/// The result of a function while a thread of that name repeats another one.
 fn beside<T>(name: &str, again: impl Fn() + Sync, what: impl FnOnce() -> T) -> T {
     let done = AtomicBool::new(false);
     let until_done = || {
@@ -120,8 +120,8 @@ fn beside<T>(name: &str, again: impl Fn() + Sync, what: impl FnOnce() -> T) -> T
     })
 }
 
-/// Check that a task that wakes up a thousand times a second is found and named, though nobody
-/// told of it.
+/// Check that a task that wakes up a thousand times per second is found and named, without
+/// being specified.
 #[test]
 fn others_are_found() {
     let _turn = turn();
@@ -140,7 +140,7 @@ fn others_are_found() {
     assert!(wakers.iter().any(|thread| thread["name"] == "restless"), "{wakers:?}");
 }
 
-/// Check the columns of the 2009 report's program, one line a sample, with the exact numbers
+/// Check the columns of the 2009 report's program, one line per sample, with the exact numbers
 /// beside them.
 #[test]
 fn classic_columns() {
@@ -163,7 +163,7 @@ fn classic_columns() {
     }
 }
 
-/// Check that a thousand processes are started, measured and gone afterwards.
+/// Check that a thousand processes are started, measured and ended.
 #[test]
 fn a_thousand() {
     let _turn = turn();
@@ -176,8 +176,8 @@ fn a_thousand() {
     assert!(children(tool).is_empty());
 }
 
-/// Check that nobody is left after any signal; and that one that can be heeded ends the run
-/// early, with what was measured.
+/// Check that no process is left after any signal; and that one that can be handled ends the
+/// run early, with the result so far.
 #[test]
 fn nobody_is_left() {
     let _turn = turn();
@@ -199,14 +199,14 @@ fn nobody_is_left() {
     }
 }
 
-/// Whether a process has had a whole slice.
+/// Whether a process has had a complete slice.
 fn has_run(pid: u32) -> bool {
     let times = fs::read_to_string(format!("/proc/{pid}/schedstat")).unwrap_or_default();
     let ran = times.split_whitespace().next().and_then(|ran| ran.parse::<u64>().ok());
     ran.is_some_and(|ran| ran > 50_000)
 }
 
-/// A process that has ended may still have to be reaped by whoever adopted it.
+/// A process that has ended may still have to be reaped by its new parent.
 fn is_gone(pid: u32) -> bool {
     fs::read_to_string(format!("/proc/{pid}/stat")).map_or(true, |s| s.contains(") Z "))
 }
@@ -222,8 +222,8 @@ fn wait_for<T>(mut what: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// Check that steps that cannot be are refused before anything runs: settings that are none,
-/// that this kernel does not have (with those that it has), or that may not be changed.
+/// Check that invalid variants are refused before anything runs: unknown settings, those that
+/// this kernel does not have (with a list of its own), or that may not be changed.
 #[test]
 fn refused_steps() {
     let refused = |step: &str| -> Output { run(&["slices", "--step", step, "-d", "1"]) };
@@ -243,7 +243,7 @@ fn refused_steps() {
     assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
 }
 
-/// Check that without any privilege slices are measured, with doubts that say what is missing.
+/// Check that without any privilege slices are measured, with doubts that name what is missing.
 #[test]
 fn slices_without_privileges() {
     let _turn = turn();
@@ -270,8 +270,8 @@ fn slices_without_privileges() {
     }
 }
 
-/// Check that a picture is written, well-formed enough to have its steps and its processes, and
-/// that a recording beside it tells the same again.
+/// Check that a picture is written, well-formed enough to have its variants and its processes,
+/// and that the report of a saved recording is the same.
 #[test]
 fn pictures_and_recordings() {
     let _turn = turn();

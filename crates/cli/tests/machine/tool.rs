@@ -1,4 +1,4 @@
-//! The tool as a process: started, watched, signalled, and read.
+//! noisefloor as a process: started, observed, signalled, and read.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -15,8 +15,8 @@ use crate::environment::{end_with_test, with_own_claims, with_usual_signals};
 use crate::install::install;
 
 pub(crate) const TOOL: &str = env!("CARGO_BIN_EXE_noisefloor");
-/// A user without privileges, and not 65534, who may measure on this machine as well: programs that
-/// ignore the environment (`AT_SECURE`) respect the claims of their own user.
+/// A user without privileges, and not 65534, which may measure on this machine as well:
+/// programs that ignore the environment (`AT_SECURE`) respect the claims of their own user.
 pub(crate) const UNPRIVILEGED: u32 = 59_999;
 
 pub(crate) fn tool(args: &[&str]) -> Command {
@@ -62,7 +62,8 @@ pub(crate) fn is_root() -> bool {
     unsafe { libc::geteuid() == 0 }
 }
 
-/// The tool where everyone may run it: build directories may be closed to others.
+/// The program in a place where every user may run it: build directories may be closed to
+/// others.
 pub(crate) fn public_tool(dir: &Path) -> PathBuf {
     let copy = dir.join("noisefloor");
     install(TOOL, &copy);
@@ -95,13 +96,14 @@ pub(crate) fn signal(child: &Child, signal: libc::c_int) {
     assert_eq!(unsafe { libc::kill(pid(child), signal) }, 0);
 }
 
-/// Waits until the process's spinning threads have each run for much longer than they need
-/// to learn their pass, on a busy machine too, so that they spin.
+/// Waits until each spinning thread of the process has run for much longer than it needs to
+/// measure its pass, also on a busy machine, so that it spins.
 pub(crate) fn wait_for_spinners(child: &Child, threads: usize) {
     wait_for_threads(|| Some(child.id()), "spin/", threads);
 }
 
-/// The same for threads whose names begin so, of a process that may yet have to be started.
+/// The same for threads whose names have that prefix, of a process that may not have started
+/// yet.
 pub(crate) fn wait_for_threads(
     process: impl Fn() -> Option<u32>,
     name_begins: &str,
@@ -142,8 +144,8 @@ pub(crate) fn first_cpu() -> String {
     allowed.split(['-', ',']).next().unwrap().to_owned()
 }
 
-/// A CPU is one noisefloor's at a time: tests that spin take turns, and wait for real-time tasks
-/// of others that end soon.
+/// A CPU can be claimed by one noisefloor at a time: tests that spin run one after the other,
+/// and wait for real-time tasks of other users that end soon.
 pub(crate) fn turn() -> MutexGuard<'static, ()> {
     static CPUS: Mutex<()> = Mutex::new(());
     let turn = CPUS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -151,7 +153,8 @@ pub(crate) fn turn() -> MutexGuard<'static, ()> {
     turn
 }
 
-/// Waits until no real-time task of others has a CPU, but not for one again that did not end.
+/// Waits until no real-time task of another user has a CPU, but only once for a task that does
+/// not end.
 fn wait_for_others() {
     static DO_NOT_END: AtomicBool = AtomicBool::new(false);
     let (cpus, began) = (isolate::allowed().unwrap(), Instant::now());
