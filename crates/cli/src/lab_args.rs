@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use units::Nanos;
+use units::{Cause, Nanos};
 
 use crate::args::seconds;
 use crate::destination::Destination;
@@ -169,11 +169,11 @@ pub(crate) struct KernelsArgs {
 }
 
 /// How long a guest may take: a guest that boots within a second is not to be had.
-fn deadline(text: &str) -> Result<Nanos, String> {
+fn deadline(text: &str) -> Result<Nanos, Cause> {
     let deadline = seconds(text)?;
     let shortest = Nanos::from_secs(1);
     match deadline < shortest {
-        true => Err("a deadline is a second or longer".to_owned()),
+        true => Err("a deadline is a second or longer".into()),
         false => Ok(deadline),
     }
 }
