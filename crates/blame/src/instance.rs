@@ -12,8 +12,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use facts::Root;
-use rustix::fs::{FlockOperation, flock, statfs};
-use rustix::io::Errno;
+use rustix::fs::statfs;
 
 use crate::error::{Error, Kind};
 
@@ -218,10 +217,10 @@ impl Drop for Instance {
 /// The kernel has no such locks.
 pub(crate) fn lock(folder: &Path) -> io::Result<Option<File>> {
     let Ok(file) = File::open(folder) else { return Ok(None) };
-    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => {}
-        Err(Errno::NOSYS) => return Err(facts::no_lock(Errno::NOSYS)),
-        Err(_) => return Ok(None),
+    match facts::acquire_lock(&file) {
+        Ok(true) => {}
+        Err(error) if facts::has_no_locks(&error) => return Err(error),
+        Ok(false) | Err(_) => return Ok(None),
     }
     let [held, there] = [file.metadata(), fs::metadata(folder)]
         .map(|found| found.map(|about| (about.dev(), about.ino())));

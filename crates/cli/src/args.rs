@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::builder::styling::Styles;
 use clap::{Parser, Subcommand};
-use units::{Cpu, CpuSet, Nanos, Ppm};
+use units::{Cause, Cpu, CpuListError, CpuSet, Nanos, NanosError, Ppm};
 
 use crate::claiming::Claiming;
 use crate::destination::Destination;
@@ -491,36 +491,36 @@ pub(crate) enum Generated {
     Completions,
 }
 
-fn cpu(text: &str) -> Result<Cpu, String> {
-    text.parse().map_err(|error: units::CpuListError| error.to_string())
+fn cpu(text: &str) -> Result<Cpu, CpuListError> {
+    text.parse()
 }
 
-pub(crate) fn cpu_list(text: &str) -> Result<CpuSet, String> {
-    let cpus: CpuSet = text.parse().map_err(|e: units::CpuListError| e.to_string())?;
-    if cpus.is_empty() { Err("the CPU list is empty".to_owned()) } else { Ok(cpus) }
+pub(crate) fn cpu_list(text: &str) -> Result<CpuSet, Cause> {
+    let cpus: CpuSet = text.parse()?;
+    if cpus.is_empty() { Err("the CPU list is empty".into()) } else { Ok(cpus) }
 }
 
-pub(crate) fn span(text: &str) -> Result<Nanos, String> {
-    text.parse().map_err(|error: units::NanosError| error.to_string())
+pub(crate) fn span(text: &str) -> Result<Nanos, NanosError> {
+    text.parse()
 }
 
 /// A bare number is seconds, as in other measuring programs.
-pub(crate) fn seconds(text: &str) -> Result<Nanos, String> {
+pub(crate) fn seconds(text: &str) -> Result<Nanos, NanosError> {
     span(text).or_else(|refused| span(&format!("{text}s")).map_err(|_| refused))
 }
 
 /// The same, but greater than 0.
-fn some_seconds(text: &str) -> Result<Nanos, String> {
-    match seconds(text) {
-        Ok(time) if time.is_zero() => Err("the time must be greater than 0".to_owned()),
-        other => other,
+fn some_seconds(text: &str) -> Result<Nanos, Cause> {
+    match seconds(text)? {
+        time if time.is_zero() => Err("the time must be greater than 0".into()),
+        time => Ok(time),
     }
 }
 
-fn ppm(text: &str) -> Result<Ppm, String> {
+fn ppm(text: &str) -> Result<Ppm, Cause> {
     match text.parse::<f64>() {
         Ok(ppm) if (0.0..=1e6).contains(&ppm) => Ok(Ppm::new(ppm)),
-        _ => Err("expected a number from 0 to 1000000 (parts per million)".to_owned()),
+        _ => Err("expected a number from 0 to 1000000 (parts per million)".into()),
     }
 }
 
@@ -582,6 +582,6 @@ mod tests {
         assert_eq!(seconds("3"), Ok(Nanos::from_secs(3)));
         assert_eq!(seconds("0.5"), Ok(Nanos::from_millis(500)));
         assert_eq!(seconds("20ms"), Ok(Nanos::from_millis(20)));
-        assert!(seconds("soon").unwrap_err().contains("'soon'"));
+        assert!(seconds("soon").unwrap_err().to_string().contains("'soon'"));
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ArgAction;
 use recording::Workload;
-use units::{Cpu, Nanos};
+use units::{Cause, Cpu, Nanos, NanosError};
 
 use crate::args::span;
 use crate::claiming::Claiming;
@@ -87,16 +87,16 @@ impl JitterArgs {
     }
 }
 
-fn one_cpu(text: &str) -> Result<Cpu, String> {
+fn one_cpu(text: &str) -> Result<Cpu, Cause> {
     let number = text.parse::<u32>().map(Cpu::new);
-    number.map_err(|_| format!("'{text}' is not a CPU number"))
+    number.map_err(|_| format!("'{text}' is not a CPU number").into())
 }
 
-fn minutes(text: &str) -> Result<Nanos, String> {
+fn minutes(text: &str) -> Result<Nanos, NanosError> {
     span(text).or_else(|refused| span(&format!("{text}m")).map_err(|_| refused))
 }
 
-fn hours(text: &str) -> Result<Nanos, String> {
+fn hours(text: &str) -> Result<Nanos, NanosError> {
     span(text).or_else(|refused| span(&format!("{text}h")).map_err(|_| refused))
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use units::Nanos;
+use units::{Cause, Nanos};
 
 use crate::args::seconds;
 use crate::destination::Destination;
@@ -169,11 +169,11 @@ pub(crate) struct KernelsArgs {
 }
 
 /// The deadline of a guest, at least one second: no guest boots faster.
-fn deadline(text: &str) -> Result<Nanos, String> {
+fn deadline(text: &str) -> Result<Nanos, Cause> {
     let deadline = seconds(text)?;
     let shortest = Nanos::from_secs(1);
     match deadline < shortest {
-        true => Err("the deadline must be at least 1 s".to_owned()),
+        true => Err("the deadline must be at least 1 s".into()),
         false => Ok(deadline),
     }
 }

@@ -1,5 +1,6 @@
 //! Exit codes, and the exit code of each failure.
 
+use std::error::Error;
 use std::fmt;
 use std::process::ExitCode;
 
@@ -71,6 +72,11 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
+    /// An error with its causes, and how the command ends because of it.
+    fn new(outcome: Outcome, error: &(dyn Error + 'static)) -> Self {
+        Self { outcome, text: chain(error) }
+    }
+
     /// Usage error, or unreadable input file.
     pub(crate) fn usage(text: impl fmt::Display) -> Self {
         Self { outcome: Outcome::Usage, text: text.to_string() }
@@ -91,11 +97,6 @@ impl Failure {
         Self { outcome: Outcome::Bug, text: text.to_string() }
     }
 
-    /// A program could not be started.
-    fn unstarted(code: u8, text: impl fmt::Display) -> Self {
-        Self { outcome: Outcome::Program(code), text: text.to_string() }
-    }
-
     pub(crate) fn outcome(&self) -> Outcome {
         self.outcome
     }
@@ -107,52 +108,52 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Whether a CPU or a setting was named that does not exist.
-fn is_usage(kind: isolate::Kind) -> bool {
-    use isolate::Kind;
-    match kind {
-        Kind::NoSuchCpu | Kind::Tuning => true,
-        Kind::Offline
-        | Kind::Cpuset
-        | Kind::Affinity
-        | Kind::Taken
-        | Kind::Privilege
-        | Kind::Unsafe
-        | Kind::Journal
-        | Kind::NoSetting
-        | Kind::NoNohz
-        | Kind::System => false,
+impl From<isolate::Kind> for Outcome {
+    fn from(kind: isolate::Kind) -> Self {
+        use isolate::Kind;
+        match kind {
+            Kind::NoSuchCpu | Kind::Tuning => Self::Usage,
+            Kind::Offline
+            | Kind::Cpuset
+            | Kind::Affinity
+            | Kind::Taken
+            | Kind::Privilege
+            | Kind::Unsafe
+            | Kind::Journal
+            | Kind::NoSetting
+            | Kind::NoNohz
+            | Kind::System => Self::Refused,
+        }
     }
 }
 
 impl From<isolate::Error> for Failure {
     fn from(error: isolate::Error) -> Self {
-        let text = chain(&error);
-        if is_usage(error.kind()) { Self::usage(text) } else { Self::refused(text) }
+        Self::new(error.kind().into(), &error)
     }
 }
 
 impl From<measure::Error> for Failure {
     fn from(error: measure::Error) -> Self {
-        let text = chain(&error);
-        match error.kind() {
-            measure::Kind::Spec => Self::usage(text),
-            measure::Kind::Isolate(kind) if is_usage(kind) => Self::usage(text),
-            measure::Kind::NoProgram => Self::unstarted(NO_PROGRAM, text),
-            measure::Kind::NotExecutable => Self::unstarted(NOT_EXECUTABLE, text),
-            measure::Kind::Isolate(_) | measure::Kind::System => Self::refused(text),
-        }
+        let outcome = match error.kind() {
+            measure::Kind::Spec => Outcome::Usage,
+            measure::Kind::Isolate(kind) => kind.into(),
+            measure::Kind::NoProgram => Outcome::Program(NO_PROGRAM),
+            measure::Kind::NotExecutable => Outcome::Program(NOT_EXECUTABLE),
+            measure::Kind::System => Outcome::Refused,
+        };
+        Self::new(outcome, &error)
     }
 }
 
 impl From<blame::Error> for Failure {
     fn from(error: blame::Error) -> Self {
-        match error.kind() {
-            blame::Kind::Spec => Self::usage(chain(&error)),
-            blame::Kind::Privilege | blame::Kind::Missing | blame::Kind::System => {
-                Self::refused(chain(&error))
-            }
-        }
+        use blame::Kind;
+        let outcome = match error.kind() {
+            Kind::Spec => Outcome::Usage,
+            Kind::Privilege | Kind::Missing | Kind::System => Outcome::Refused,
+        };
+        Self::new(outcome, &error)
     }
 }
 
@@ -189,12 +190,12 @@ impl From<::lab::Error> for Failure {
 
 impl From<recording::Error> for Failure {
     fn from(error: recording::Error) -> Self {
-        Self::usage(chain(&error))
+        Self::new(Outcome::Usage, &error)
     }
 }
 
 impl From<::facts::Error> for Failure {
     fn from(error: ::facts::Error) -> Self {
-        Self::usage(chain(&error))
+        Self::new(Outcome::Usage, &error)
     }
 }

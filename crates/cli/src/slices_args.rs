@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use recording::{Policy, SlicesSpec, Step, StepSetting};
-use units::{CpuSet, Nanos};
+use units::{Cause, CpuSet, Nanos};
 
 use crate::args::{cpu_list, seconds, span};
 use crate::claiming::Claiming;
@@ -104,17 +104,16 @@ impl SlicesArgs {
 }
 
 /// Parses `NAME=VALUE`, or several separated by commas.
-fn one_step(text: &str) -> Result<Step, String> {
+fn one_step(text: &str) -> Result<Step, Cause> {
     let settings = text.split(',').map(one_setting).collect::<Result<_, _>>()?;
     Ok(Step { settings })
 }
 
-fn one_setting(text: &str) -> Result<StepSetting, String> {
+fn one_setting(text: &str) -> Result<StepSetting, Cause> {
     let (name, value) = text.split_once('=').ok_or_else(|| {
         format!("'{text}' is not of the form SETTING=VALUE (WAKEUP_PREEMPTION=off)")
     })?;
     let (name, value) = (name.trim().to_owned(), value.trim().to_owned());
-    isolate::Tuning::from_str(&format!("{name}={value}"))
-        .map_err(|why| why.to_string())?;
+    isolate::Tuning::from_str(&format!("{name}={value}"))?;
     Ok(StepSetting { name, value })
 }

@@ -1,20 +1,35 @@
-//! Why the kernel has no file locks.
+//! Locks of files, and why a kernel has none.
 //!
 //! Without `CONFIG_FILE_LOCKING`, which can be left out since Linux 2.6.30 (`CONFIG_EXPERT`),
 //! `flock(2)` is no system call: it fails with ENOSYS. A file system without locks, as some network
 //! file systems are, fails with another error.
 
+use std::fs::File;
 use std::io::{Error, ErrorKind};
 
+use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 const NO_LOCKS: &str = "this kernel has no file locks (flock(2)), by which runs of noisefloor tell \
     whether another one goes on: it was built without CONFIG_FILE_LOCKING; hint: use a kernel \
     that was built with it";
 
+/// Acquires the lock of an open file without waiting; false where another process holds it.
+///
+/// # Errors
+/// `flock(2)` failed: `ErrorKind::Unsupported` where this kernel has no file locks, else the
+/// kernel's own error.
+pub fn acquire_lock(file: &File) -> Result<bool, Error> {
+    match flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(true),
+        Err(Errno::WOULDBLOCK | Errno::INTR) => Ok(false),
+        Err(errno) => Err(no_lock(errno)),
+    }
+}
+
 /// Why `flock(2)` failed: in words, and as `ErrorKind::Unsupported` without a number, where this
 /// kernel has no file locks; else the kernel's own error.
-pub fn no_lock(errno: Errno) -> Error {
+fn no_lock(errno: Errno) -> Error {
     match errno {
         Errno::NOSYS => Error::new(ErrorKind::Unsupported, NO_LOCKS),
         other => other.into(),

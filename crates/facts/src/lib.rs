@@ -61,7 +61,7 @@ pub use cpus::{Cpus, Smt};
 pub use divider::Divider;
 pub use error::{Error, Kind};
 pub use fact::{Entry, Fact, Page, Unknown, Why};
-pub use file_locks::{has_no_locks, no_lock};
+pub use file_locks::{acquire_lock, has_no_locks};
 pub use idle::{IdleCount, IdleState, idle_counts, resume_limit_us};
 pub use inert::{Inert, WhyInert};
 pub use interrupts::{InterruptLine, Interrupts};

@@ -6,7 +6,8 @@ use std::fs::File;
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::lock::is_locked;
+use facts::acquire_lock;
+
 use crate::state::State;
 
 const HOLDERS: &str = "holders";
@@ -34,7 +35,7 @@ impl Holder {
             let name = format!("{process}-{number}");
             let file = holders.create_file(&name)?;
             // A container's process may have the same number.
-            if is_locked(&file)? {
+            if acquire_lock(&file)? {
                 return Ok(Self { name, process, holders, _lock: file });
             }
         }
@@ -68,7 +69,7 @@ pub(crate) fn lives(state: &State, name: &str) -> bool {
     else {
         return false;
     };
-    let is_free = holders.open_file(name).and_then(|file| is_locked(&file));
+    let is_free = holders.open_file(name).and_then(|file| acquire_lock(&file));
     if let Ok(true) = is_free {
         let _ = holders.remove(name);
     }

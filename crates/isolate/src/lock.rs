@@ -11,9 +11,8 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use facts::no_lock;
-use rustix::fs::{FlockOperation, Mode, OFlags, flock};
-use rustix::io::Errno;
+use facts::acquire_lock;
+use rustix::fs::{Mode, OFlags};
 use rustix::thread::{NanosleepRelativeResult, nanosleep};
 
 use crate::task::described;
@@ -53,7 +52,7 @@ pub(crate) fn lock(file: File, what: &str) -> io::Result<File> {
     let is_stopped = || wait.is_some_and(|wait| (wait.is_stopped)());
     let (began, was_stopped) = (Instant::now(), is_stopped());
     let (mut pause, mut is_reported) = (TRY_MIN, false);
-    while !is_locked(&file)? {
+    while !acquire_lock(&file)? {
         let is_late = |limit| began.elapsed() >= limit;
         if wait.is_none() && is_late(SILENT_MAX) {
             return Err(io::Error::new(ErrorKind::TimedOut, held(&file, what)));
@@ -81,16 +80,7 @@ pub fn try_lock(path: &Path) -> io::Result<Option<File>> {
     // they can open.
     let flags = OFlags::RDONLY | OFlags::CREATE | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)?);
-    Ok(is_locked(&file)?.then_some(file))
-}
-
-/// Takes the lock of an open file; false where another process has it.
-pub(crate) fn is_locked(file: &File) -> io::Result<bool> {
-    match flock(file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(true),
-        Err(Errno::WOULDBLOCK | Errno::INTR) => Ok(false),
-        Err(errno) => Err(no_lock(errno)),
-    }
+    Ok(acquire_lock(&file)?.then_some(file))
 }
 
 /// Sleeps; whether a signal's handler ended that.
@@ -196,7 +186,7 @@ mod tests {
         let file = folder.path().join("lock");
         let _held = try_lock(&file).unwrap().unwrap();
         let other = File::open(&file).unwrap();
-        assert!(!is_locked(&other).unwrap());
+        assert!(!acquire_lock(&other).unwrap());
         assert_eq!(owner(&other), Some(std::process::id()));
         let text = held(&other, "the journal");
         assert!(text.contains(&format!("process {} (", std::process::id())), "{text}");

@@ -17,9 +17,8 @@ use rustix::time::{
 use units::Nanos;
 
 use crate::counter;
+use crate::timespec::parts;
 use crate::wakeups::{Alarm, Schedule, Woken};
-
-const PER_SECOND: u64 = 1_000_000_000;
 
 /// The clock that schedules are in, now.
 pub(crate) fn now() -> Nanos {
@@ -53,10 +52,8 @@ impl Alarm for Nanosleep {
 
     #[inline(always)]
     fn wait(&mut self, due: Nanos) -> io::Result<Woken> {
-        let until = libc::timespec {
-            tv_sec: i64::try_from(due.get() / PER_SECOND).unwrap_or(i64::MAX),
-            tv_nsec: i64::try_from(due.get() % PER_SECOND).unwrap_or(0),
-        };
+        let (tv_sec, tv_nsec) = parts(due);
+        let until = libc::timespec { tv_sec, tv_nsec };
         let (clock, absolute) = (libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME);
         loop {
             // SAFETY: `until` outlives the call, which only reads it; what is left is not
@@ -118,10 +115,8 @@ impl Alarm for Timerfd {
 }
 
 fn timespec(time: Nanos) -> Timespec {
-    Timespec {
-        tv_sec: i64::try_from(time.get() / PER_SECOND).unwrap_or(i64::MAX),
-        tv_nsec: i64::try_from(time.get() % PER_SECOND).unwrap_or(0),
-    }
+    let (tv_sec, tv_nsec) = parts(time);
+    Timespec { tv_sec, tv_nsec }
 }
 
 #[cfg(test)]

@@ -13,6 +13,8 @@
 
 use units::{Nanos, Tsc, TscDelta, TscHz};
 
+use crate::timespec::nanos;
+
 /// How often a pair of readings is tried, to get one that nothing came between.
 const TRIES: u32 = 32;
 
@@ -61,8 +63,7 @@ pub(crate) fn kernel(clock: libc::clockid_t) -> Nanos {
     // SAFETY: `time` is a valid timespec for the kernel to write. The clocks asked for
     // here exist since 2.6.39; were one missing, the time would stay zero.
     unsafe { libc::clock_gettime(clock, &raw mut time) };
-    let (secs, nanos) = (u64::try_from(time.tv_sec), u64::try_from(time.tv_nsec));
-    Nanos::from_secs(secs.unwrap_or(0)) + Nanos::from_nanos(nanos.unwrap_or(0))
+    nanos(time.tv_sec, time.tv_nsec)
 }
 
 /// The counter and the kernel's unsteered clock, read at one moment.

@@ -22,6 +22,7 @@ use crate::Error;
 use crate::alarms::now;
 use crate::memory::Memory;
 use crate::thread::block_signals;
+use crate::timespec::parts;
 
 /// A name's length, its end included (`TASK_COMM_LEN` in `include/linux/sched.h`).
 const NAME: usize = 16;
@@ -255,11 +256,8 @@ fn ask(line: &Line, each: u32) -> ! {
 }
 
 fn sleep_and_work(line: &Line, sleep: Nanos, burst: Nanos) -> ! {
-    let per_second = 1_000_000_000;
-    let length = libc::timespec {
-        tv_sec: i64::try_from(sleep.get() / per_second).unwrap_or(0),
-        tv_nsec: i64::try_from(sleep.get() % per_second).unwrap_or(0),
-    };
+    let (tv_sec, tv_nsec) = parts(sleep);
+    let length = libc::timespec { tv_sec, tv_nsec };
     let mut passes: u64 = 0;
     loop {
         // SAFETY: `length` outlives the call, which only reads it; what is left is not told.

@@ -41,6 +41,7 @@ mod stop;
 mod task_reading;
 mod thread;
 mod ticks;
+mod timespec;
 mod wait;
 mod wakeups;
 mod watch;

@@ -24,6 +24,7 @@ use crate::alarms::{now, timer_slack};
 use crate::crowd::{Crowd, Member, Work};
 use crate::task_reading::{StatusRoom, TaskReading};
 use crate::thread::SignalsElsewhere;
+use crate::timespec::nanos;
 use crate::watch::{self, Watch};
 use crate::{Error, Kind, counter, mark, phase, sensible};
 
@@ -405,8 +406,7 @@ fn resolution() -> Nanos {
     let mut step = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `step` outlives the call, which fills it.
     unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC, &raw mut step) };
-    let part = |part: i64| u64::try_from(part).unwrap_or(0);
-    Nanos::from_secs(part(step.tv_sec)) + Nanos::from_nanos(part(step.tv_nsec))
+    nanos(step.tv_sec, step.tv_nsec)
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use units::Nanos;
 
 use crate::counter;
+use crate::timespec::parts;
 
 /// The order to stop, shared by all who look at it.
 #[derive(Debug, Clone)]
@@ -80,11 +81,8 @@ fn left(until: Nanos) -> Nanos {
 
 /// Sleeps until then, or until one of the ends has something; may return earlier.
 fn sleep(until: Nanos, ends: &mut [PollFd<'_>]) {
-    let left = left(until);
-    let timeout = Timespec {
-        tv_sec: i64::try_from(left.get() / 1_000_000_000).unwrap_or(i64::MAX),
-        tv_nsec: i64::try_from(left.get() % 1_000_000_000).unwrap_or(0),
-    };
+    let (tv_sec, tv_nsec) = parts(left(until));
+    let timeout = Timespec { tv_sec, tv_nsec };
     // Interrupted by a signal is as good as woken: who called looks again.
     let _ = poll(ends, Some(&timeout));
 }
