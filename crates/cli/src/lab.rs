@@ -9,9 +9,8 @@ use std::thread;
 
 use ::lab::{Breach, Cache, Experiment, Lab, Measured, Metric, Plan, Run};
 use recording::{Call, Cell, Doubt, Ending, MadeWith};
-use report::{
-    Cells, Exceeded, cell_doubts, cell_summary, cells_json, cells_markdown, cells_text,
-};
+use report::{Cells, Exceeded, cell_doubts, cells_json, cells_markdown, cells_text};
+use stats::CellSummary;
 
 use crate::args::Output;
 use crate::lab_args::{CheckArgs, How, LabCommand, ModeArg, RunArgs};
@@ -93,7 +92,7 @@ fn print_baseline(
 
 /// What limits are held against.
 fn measured(cell: &Cell) -> Measured {
-    let found = cell_summary(cell).as_ref().map(stats::metrics).unwrap_or_default();
+    let found = CellSummary::of(cell).as_ref().map(stats::metrics).unwrap_or_default();
     let metric =
         |stats::Metric { name, value, tolerance }| Metric { name, value, tolerance };
     Measured {
