@@ -10,9 +10,8 @@ use std::thread;
 use ::lab::{Cache, Lab, Run};
 use experiments::{Experiment, Measured, Metric, Plan, ViolatedLimit};
 use recording::{Call, Cell, Doubt, Ending, MadeWith};
-use report::{
-    Cells, Exceeded, cell_doubts, cell_summary, cells_json, cells_markdown, cells_text,
-};
+use report::{Cells, Exceeded, cell_doubts, cells_json, cells_markdown, cells_text};
+use stats::CellSummary;
 
 use crate::args::Output;
 use crate::lab_args::{CheckArgs, How, LabCommand, ModeArg, RunArgs};
@@ -94,7 +93,7 @@ fn print_baseline(
 
 /// What is compared with limits.
 fn measured(cell: &Cell) -> Measured {
-    let found = cell_summary(cell).as_ref().map(stats::metrics).unwrap_or_default();
+    let found = CellSummary::of(cell).as_ref().map(stats::metrics).unwrap_or_default();
     let metric =
         |stats::Metric { name, value, tolerance }| Metric { name, value, tolerance };
     Measured {

@@ -7,11 +7,10 @@ use recording::{
     Ending, Episode, Interruption, Level, Mode, PhaseCounts, Profile, Recording, Stack,
     What,
 };
-use stats::StackInput;
+use stats::{Frequency, StackInput, Typical};
 use units::{Cpu, Instructions, Nanos, Span, TscHz};
 
 use crate::example;
-use crate::typical::{Seen, Typical};
 
 pub(crate) const TIMER: &str = "asm_sysvec_apic_timer_interrupt";
 /// Kernels, as the lab names them.
@@ -171,7 +170,7 @@ fn stacks(lines: &'static str) -> Vec<StackInput<'static>> {
 
 /// What is typical of a cell: so many of 239.
 pub(crate) fn typical<'a>(cell: &'a Cell, stacks: Vec<StackInput<'a>>) -> Typical<'a> {
-    let seen = Seen { times: 112, of: 239 };
+    let seen = Frequency { times: 112, of: 239 };
     Typical { cell, call: None, place: 0, median: None, stacks, seen }
 }
 

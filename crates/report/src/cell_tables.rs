@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use stats::{
     CallCost, CallSummary, CellSummary, CheckSummary, CpuIdleCost, CpuNoiseSummary,
-    CpuTicksSummary, IdleCost, Spread, TickCost,
+    CpuTicksSummary, IdleCost, Spread, Summary, TickCost,
 };
 use units::Instructions;
 
@@ -223,7 +223,8 @@ fn call_costs(rows: &[Row]) -> Option<String> {
 fn noise(rows: &[Row]) -> Option<String> {
     let head = ["CPU", "lost", "gaps/s", "typical", "longest"];
     let table = table(head, rows, |summary, _| match summary {
-        CellSummary::Noise(noise) | CellSummary::Check(CheckSummary { noise, .. }) => {
+        CellSummary::Measured(Summary::Noise(noise))
+        | CellSummary::Measured(Summary::Check(CheckSummary { noise, .. })) => {
             noise.cpus.iter().map(noise_line).collect()
         }
         _ => Vec::new(),
@@ -245,8 +246,8 @@ fn noise_line(cpu: &CpuNoiseSummary) -> [String; 5] {
 
 fn ticks(rows: &[Row]) -> Option<String> {
     let table = table(["CPU", "ticks/s", "busy"], rows, |summary, _| match summary {
-        CellSummary::Ticks(ticks)
-        | CellSummary::Check(CheckSummary { rest: ticks, .. }) => {
+        CellSummary::Measured(Summary::Ticks(ticks))
+        | CellSummary::Measured(Summary::Check(CheckSummary { rest: ticks, .. })) => {
             ticks.cpus.iter().map(ticks_line).collect()
         }
         _ => Vec::new(),
@@ -269,7 +270,9 @@ fn calls(rows: &[Row]) -> Option<String> {
         (call.name.clone(), number::any(call.step_ns.p50, number::duration))
     };
     let found = found(rows, |summary| match summary {
-        CellSummary::Calls(summary) => summary.calls.iter().map(cell).collect(),
+        CellSummary::Measured(Summary::Calls(summary)) => {
+            summary.calls.iter().map(cell).collect()
+        }
         _ => Vec::new(),
     });
     let words = "The median from one repeat's start to the next one's.";

@@ -10,10 +10,8 @@ use recording::{
 use serde::Serialize;
 use stats::{Added, CellSummary, SleepersCost};
 
-use crate::cell_summary::{cell_doubts, cell_summary};
+use crate::cell_doubts::cell_doubts;
 use crate::cells::{Cells, Exceeded};
-use crate::sleepers::sleepers_cost;
-use crate::watched::added;
 
 #[derive(Serialize)]
 struct Experiment<'a> {
@@ -120,9 +118,9 @@ fn told<'a>(cell: &'a Cell, all: &[Cell], with_series: bool) -> Told<'a> {
         repeat: cell.repeat,
         cached: cell.cached,
         identity: &cell.identity,
-        summary: cell_summary(cell),
-        added: added(cell, all),
-        sleepers_cost: sleepers_cost(cell, all),
+        summary: CellSummary::of(cell),
+        added: Added::of_cell(cell, all),
+        sleepers_cost: SleepersCost::of_cell(cell, all),
         lost,
         raw,
         doubts: cell_doubts(cell),

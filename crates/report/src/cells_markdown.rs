@@ -5,9 +5,9 @@
 
 use itertools::Itertools;
 use recording::{Cell, Doubt, Ending};
-use stats::metrics;
+use stats::{CellSummary, metrics};
 
-use crate::cell_summary::{cell_doubts, cell_summary};
+use crate::cell_doubts::cell_doubts;
 use crate::cells::Cells;
 use crate::number::{NONE, metric};
 
@@ -70,7 +70,7 @@ fn section(name: &str, cells: &[&Cell]) -> String {
 }
 
 fn numbers(cell: &Cell) -> Vec<(String, f64)> {
-    let found = cell_summary(cell).as_ref().map(metrics).unwrap_or_default();
+    let found = CellSummary::of(cell).as_ref().map(metrics).unwrap_or_default();
     found.into_iter().map(|metric| (metric.name, metric.value)).collect()
 }
 

@@ -5,8 +5,8 @@
 use recording::{Cell, Doubt, Ending, Mode};
 use stats::CellSummary;
 
+use crate::cell_doubts::cell_doubts;
 use crate::cell_legend::legend;
-use crate::cell_summary::{cell_doubts, cell_summary};
 use crate::cell_tables::{Row, tables};
 use crate::cells::Cells;
 use crate::doubts;
@@ -61,7 +61,7 @@ impl Named<'_> {
 fn rows(cells: &[Named<'_>]) -> Vec<Row> {
     let mut groups: Vec<(&Named<'_>, CellSummary, u64)> = Vec::new();
     for named in cells {
-        let Some(summary) = cell_summary(named.cell) else { continue };
+        let Some(summary) = CellSummary::of(named.cell) else { continue };
         let is_same = |(other, found, _): &&mut (&Named<'_>, CellSummary, u64)| {
             is_repeat(named.cell, other.cell) && *found == summary
         };
@@ -96,8 +96,9 @@ fn is_repeat(a: &Cell, b: &Cell) -> bool {
 
 /// What the numbers are: work or time.
 fn units(cells: &[Named<'_>]) -> String {
-    let kind =
-        |named: &Named<'_>| Some((named.cell.mode, is_work(&cell_summary(named.cell)?)));
+    let kind = |named: &Named<'_>| {
+        Some((named.cell.mode, is_work(&CellSummary::of(named.cell)?)))
+    };
     let kinds: Vec<(Mode, bool)> = cells.iter().filter_map(kind).collect();
     let words = [
         (

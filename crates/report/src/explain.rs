@@ -4,14 +4,13 @@ use std::ops::RangeInclusive;
 
 use recording::FORMAT;
 use serde::Serialize;
-use stats::{Difference, Explanation};
+use stats::{Difference, Explanation, Frequency, Typical};
 use units::Instructions;
 
 use crate::fit::fitted;
 use crate::number;
 use crate::paragraph::paragraph;
 use crate::table::{Side, Table, cut};
-use crate::typical::{Seen, Typical};
 use crate::typical_words::{cell_on_kernel, comparison, headline, size, title};
 
 /// Functions that are listed; the others are one line.
@@ -21,7 +20,7 @@ const NAMES: RangeInclusive<usize> = 12..=60;
 
 /// Where one tick or call goes, as a table.
 pub fn explain_text(typical: &Typical<'_>) -> String {
-    let explanation = Explanation::of(typical.stacks());
+    let explanation = Explanation::of(&typical.stacks);
     let headline = headline(typical, explanation.total_instructions);
     let table = fitted(NAMES, |name| functions(&explanation, name));
     let words = "In instructions. \"self\": in the function itself, these add up; \"total\": \
@@ -52,7 +51,7 @@ pub(crate) fn functions(explanation: &Explanation, name: usize) -> String {
 
 /// What makes the second larger or smaller than the first, as a table.
 pub fn explain_diff_text(a: &Typical<'_>, b: &Typical<'_>) -> String {
-    let difference = Difference::of(a.stacks(), b.stacks());
+    let difference = Difference::of(&a.stacks, &b.stacks);
     let side = |lead, side: &Typical<'_>, total| {
         let words = format!("{}\n{}", cell_on_kernel(side), size(side, total));
         paragraph(lead, &words)
@@ -107,7 +106,7 @@ struct One<'a> {
     format: u32,
     kind: &'static str,
     title: String,
-    seen: Seen,
+    seen: Frequency,
     summary: &'a Explanation,
 }
 
@@ -117,7 +116,7 @@ struct Two<'a> {
     kind: &'static str,
     title: &'static str,
     sides: [String; 2],
-    seen: [Seen; 2],
+    seen: [Frequency; 2],
     summary: &'a Difference,
 }
 
@@ -131,7 +130,7 @@ pub fn explain_json(typical: &Typical<'_>) -> Result<String, serde_json::Error> 
         kind: "explain",
         title: title(typical),
         seen: typical.seen,
-        summary: &Explanation::of(typical.stacks()),
+        summary: &Explanation::of(&typical.stacks),
     })
 }
 
@@ -149,7 +148,7 @@ pub fn explain_diff_json(
         title: "why B is not A",
         sides: [a, b].map(title),
         seen: [a.seen, b.seen],
-        summary: &Difference::of(a.stacks(), b.stacks()),
+        summary: &Difference::of(&a.stacks, &b.stacks),
     })
 }
 

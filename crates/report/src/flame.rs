@@ -7,12 +7,11 @@
 
 use std::fmt::Write as _;
 
-use stats::{Change, FlameGraph, Frame};
+use stats::{Change, FlameGraph, Frame, Typical};
 
 use crate::explain::{renamed, signed};
 use crate::number;
 use crate::table::cut;
-use crate::typical::Typical;
 use crate::typical_words::{Titles, compared, size, titles};
 use crate::xml::escaped;
 
@@ -38,7 +37,7 @@ const SCRIPT: &str = include_str!("flame.js");
 
 /// One tick or call as a flame graph.
 pub fn flame_svg(typical: &Typical<'_>) -> String {
-    let graph = FlameGraph::of(typical.stacks());
+    let graph = FlameGraph::of(&typical.stacks);
     let about = size(typical, graph.total());
     plain(&titles(typical), &about, &graph)
 }
@@ -53,7 +52,7 @@ pub(crate) fn plain(titles: &Titles, about: &str, graph: &FlameGraph) -> String 
 
 /// The second as a flame graph, coloured by how it differs from the first.
 pub fn flame_diff_svg(before: &Typical<'_>, after: &Typical<'_>) -> String {
-    let graph = FlameGraph::compared(before.stacks(), after.stacks());
+    let graph = FlameGraph::compared(&before.stacks, &after.stacks);
     let total = graph.total().more_than(graph.total_before());
     let mut about = format!(
         "{} instructions, {} against {}; red: more in the function itself, blue: fewer",

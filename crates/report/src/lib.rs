@@ -9,10 +9,12 @@
 mod around;
 mod call_tables;
 mod calls;
+mod cell_doubts;
 #[cfg(test)]
 mod cell_example;
 mod cell_legend;
-mod cell_summary;
+#[cfg(test)]
+mod cell_summaries;
 mod cell_tables;
 mod cells;
 #[cfg(test)]
@@ -69,7 +71,6 @@ mod tick_back;
 mod tick_words;
 mod ticks;
 mod trace;
-mod typical;
 mod typical_words;
 mod value;
 mod verdict;
@@ -79,7 +80,7 @@ mod worst;
 mod xml;
 
 pub use around::around;
-pub use cell_summary::{cell_doubts, cell_summary};
+pub use cell_doubts::cell_doubts;
 pub use cells::{Cells, Exceeded};
 pub use cells_json::cells_json;
 pub use cells_markdown::cells_markdown;
@@ -98,11 +99,10 @@ pub use limits::exceeded;
 pub use made_with::made_with;
 pub use page::facts_text;
 pub use paragraph::paragraph;
-pub use phase::{WholePhase, phase_json, phase_svg, phase_text};
+pub use phase::{phase_json, phase_svg, phase_text};
 pub use slices::slices_classic;
 pub use slices_page::slices_html;
 pub use slices_picture::slices_svg;
 pub use text::text;
 pub use ticks::{ticks_close, ticks_header, ticks_sample};
 pub use trace::trace;
-pub use typical::Typical;

@@ -1,7 +1,7 @@
 //! Tables of cells that were to stop a tick: whether it did, after how much work, and what
 //! then came nevertheless.
 
-use stats::{CellSummary, CpuWork, MeanwhileSummary, NohzCost, NohzTestSummary};
+use stats::{CellSummary, CpuWork, MeanwhileSummary, NohzCost, NohzTestSummary, Summary};
 use units::{Cpu, Nanos};
 
 use crate::cell_tables::{Count, Row, section, table};
@@ -49,7 +49,7 @@ fn exact_line(cost: &NohzCost, count: Count) -> [String; 7] {
 fn timed(rows: &[Row]) -> Option<String> {
     let head = ["CPU", "stops after", "ticks/s", "kept by"];
     let table = table(head, rows, |summary, _| match summary {
-        CellSummary::Nohz(test) => vec![[
+        CellSummary::Measured(Summary::NohzTest(test)) => vec![[
             cpu(test.cpu),
             stops(test, number::duration),
             number::any(test.stay.as_ref(), ticks),

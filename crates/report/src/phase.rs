@@ -1,14 +1,12 @@
 //! Where all instructions of a measured phase went: by what executed them, and function
 //! by function; tables whose columns add up, JSON, and a flame graph.
 
-use std::ops::{Range, RangeInclusive};
+use std::ops::RangeInclusive;
 
-use recording::{Answer, Body, Cell, CpuCounts, FORMAT, PhaseCalls, Profile};
+use recording::FORMAT;
 use serde::Serialize;
-use stats::{EntryKind, FlameGraph, PROGRAM, PhaseExplanation, StackInput};
-use units::{Cpu, CpuSet, Instructions, Nanos};
+use stats::{EntryKind, FlameGraph, PROGRAM, PhaseExplanation, WholePhase};
 
-use crate::cell_summary::{answer, phases_each};
 use crate::explain::{count, functions};
 use crate::fit::fitted;
 use crate::flame;
@@ -20,113 +18,16 @@ use crate::typical_words::{Titles, on};
 
 /// The least and the most room for a name.
 const NAMES: RangeInclusive<usize> = 12..=60;
-/// A place that has no name in the profile's list.
-const NAMELESS: &str = "[nameless]";
 
-/// Everything that a cell's measured CPUs executed in its phases, or in that of one call.
-#[derive(Debug, Clone)]
-pub struct WholePhase<'a> {
-    cell: &'a Cell,
-    call: Option<&'a str>,
-    cpus: CpuSet,
-    elapsed: Option<Nanos>,
-    stacks: Vec<StackInput<'a>>,
+/// What it is: `the whole phase of getpid on CPU 1`.
+fn what(whole: &WholePhase<'_>) -> String {
+    let of = whole.call.map_or_else(String::new, |call| format!(" of {call}"));
+    let plural = if whole.cpus.len() == 1 { "CPU" } else { "CPUs" };
+    format!("the whole phase{of} on {plural} {}", whole.cpus)
 }
 
-impl<'a> WholePhase<'a> {
-    /// All phases of a cell, or that of one call; on the CPUs that were measured, or on
-    /// that one. `None` where not all of it was kept.
-    pub fn of(cell: &'a Cell, call: Option<&'a str>, cpu: Option<Cpu>) -> Option<Self> {
-        let answer = answer(cell)?;
-        let (counts, profile) = (answer.counts.as_ref()?, answer.profile.as_ref()?);
-        let phases = match call {
-            Some(call) => places(answer, call)?,
-            None => 0..counts.phases.len(),
-        };
-        let cpus = cpu.map_or_else(|| measured(answer), |cpu| CpuSet::from_iter([cpu]));
-        let counted = counts.phases.get(phases.clone())?.iter();
-        let counted = counted.flat_map(|phase| &phase.cpus);
-        let counted: Vec<_> = counted.filter(|on| cpus.contains(on.cpu)).collect();
-        let kept =
-            |kept: &&PhaseCalls| phases.contains(&kept.phase) && cpus.contains(kept.cpu);
-        let kept = profile.phases.iter().filter(kept);
-        let mut stacks: Vec<_> = kept.flat_map(|kept| stacks_of(profile, kept)).collect();
-        // The counter keeps the first phases; a part of a whole would explain nothing.
-        let kernel: Instructions = stacks.iter().map(StackInput::own).sum();
-        let is_whole = kernel == counted.iter().map(|on| on.kernel).sum();
-        let program = |on: &&CpuCounts| StackInput::new(vec![PROGRAM], on.user);
-        stacks.extend(counted.iter().map(program));
-        let elapsed = if call.is_none() { elapsed(answer) } else { None };
-        let is_there = is_whole && !counted.is_empty();
-        is_there.then_some(Self { cell, call, cpus, elapsed, stacks })
-    }
-
-    /// Its stacks with the functions' names, as [`crate::folded`] takes them.
-    pub fn stacks(&self) -> &[StackInput<'a>] {
-        &self.stacks
-    }
-
-    fn explanation(&self) -> PhaseExplanation {
-        PhaseExplanation::of(self.elapsed, &self.stacks)
-    }
-
-    /// What it is: `the whole phase of getpid on CPU 1`.
-    fn what(&self) -> String {
-        let of = self.call.map_or_else(String::new, |call| format!(" of {call}"));
-        let plural = if self.cpus.len() == 1 { "CPU" } else { "CPUs" };
-        format!("the whole phase{of} on {plural} {}", self.cpus)
-    }
-
-    fn title(&self) -> String {
-        format!("{}, {}", self.what(), on(&self.cell.name, &full_name(self.cell)))
-    }
-}
-
-/// The phases of a call: each call has phases of its own.
-fn places(answer: &Answer, name: &str) -> Option<Range<usize>> {
-    let Body::Calls { spec, .. } = &answer.recording.body else { return None };
-    let place = spec.calls.iter().position(|call| call.name() == name)?;
-    let each = phases_each(spec);
-    Some(place * each..(place + 1) * each)
-}
-
-/// The CPUs that were measured; all, where all were.
-fn measured(answer: &Answer) -> CpuSet {
-    match &answer.recording.body {
-        Body::Noise { spec, .. } => spec.cpus.clone(),
-        Body::Ticks { spec, .. } => spec.cpus.clone(),
-        Body::Calls { spec, .. } => CpuSet::from_iter([spec.cpu]),
-        Body::NohzTest { spec, .. } => CpuSet::from_iter([spec.cpu]),
-        _ => {
-            let phases = answer.counts.iter().flat_map(|counts| &counts.phases);
-            phases.flat_map(|phase| phase.cpus.iter().map(|cpu| cpu.cpu)).collect()
-        }
-    }
-}
-
-/// How long the phases were together, where the recording says so.
-fn elapsed(answer: &Answer) -> Option<Nanos> {
-    match &answer.recording.body {
-        Body::Noise { series, .. } => series.cpus.iter().map(|cpu| cpu.elapsed_ns).max(),
-        Body::Ticks { series, .. } => {
-            Some(series.samples.iter().map(|sample| sample.span_ns).sum())
-        }
-        _ => None,
-    }
-}
-
-fn stacks_of<'a>(profile: &'a Profile, kept: &'a PhaseCalls) -> Vec<StackInput<'a>> {
-    let name = |place: usize| profile.names.get(place).map_or(NAMELESS, String::as_str);
-    let mut paths: Vec<Vec<&str>> = Vec::new();
-    for called in &kept.calls {
-        // A caller stands before what it calls; one that does not is none.
-        let above = called.caller.and_then(|place| paths.get(place));
-        let mut path = above.cloned().unwrap_or_default();
-        path.push(name(called.name));
-        paths.push(path);
-    }
-    let stacks = paths.into_iter().zip(&kept.calls);
-    stacks.map(|(path, called)| StackInput::new(path, called.own)).collect()
+fn title(whole: &WholePhase<'_>) -> String {
+    format!("{}, {}", what(whole), on(&whole.cell.name, &full_name(whole.cell)))
 }
 
 /// Where a whole phase went, as tables.
@@ -145,7 +46,7 @@ pub fn phase_text(phase: &WholePhase<'_>) -> String {
 }
 
 fn headline(phase: &WholePhase<'_>, explanation: &PhaseExplanation) -> String {
-    let what = phase.what().replacen("the", "The", 1);
+    let what = what(phase).replacen("the", "The", 1);
     let all = count(explanation.explanation.total_instructions);
     let rate = explanation.instructions_hz.map(number::rate);
     let rate = rate.map_or_else(String::new, |rate| format!(", {rate}"));
@@ -216,7 +117,7 @@ pub fn phase_json(phase: &WholePhase<'_>) -> Result<String, serde_json::Error> {
     serde_json::to_string_pretty(&One {
         format: FORMAT,
         kind: "explain_phase",
-        title: phase.title(),
+        title: title(phase),
         cpus: phase.cpus.to_string(),
         summary: phase.explanation(),
     })
@@ -226,7 +127,7 @@ pub fn phase_json(phase: &WholePhase<'_>) -> Result<String, serde_json::Error> {
 pub fn phase_svg(phase: &WholePhase<'_>) -> String {
     let graph = FlameGraph::of(&phase.stacks);
     let label = labels([phase.cell]).concat();
-    let what = phase.what().replacen("the", "The", 1);
+    let what = what(phase).replacen("the", "The", 1);
     let title = format!("{what}, {}", on(&phase.cell.name, &label));
     let about = format!("{} instructions", count(graph.total()));
     let titles = Titles { title, names: full_name(phase.cell) };
@@ -236,8 +137,9 @@ pub fn phase_svg(phase: &WholePhase<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use insta::assert_snapshot;
-    use recording::{Called, Ending};
+    use recording::{Called, Cell, Ending, PhaseCalls};
     use serde_json::{Value, json};
+    use units::{Cpu, Instructions};
 
     use super::*;
     use crate::cell_example::{OLD, cell, idle_cost, lost, with_profile};

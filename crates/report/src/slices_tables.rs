@@ -1,6 +1,6 @@
 //! Tables of cells that ran spinning processes: how long at a time, and what was executed.
 
-use stats::{CellSummary, CpuWork, SlicesCost, SlicesSummary, StepSlices};
+use stats::{CellSummary, CpuWork, SlicesCost, SlicesSummary, StepSlices, Summary};
 use units::Nanos;
 
 use crate::cell_tables::{Count, Row, section, table};
@@ -39,7 +39,7 @@ fn exact_line(cost: &SlicesCost, count: Count) -> [String; 7] {
 fn timed(rows: &[Row]) -> Option<String> {
     let head = ["procs", "mean slice", "switches/s"];
     let table = table(head, rows, |summary, _| match summary {
-        CellSummary::Slices(summary) => vec![line(summary)],
+        CellSummary::Measured(Summary::Slices(summary)) => vec![line(summary)],
         _ => Vec::new(),
     })?;
     let words = "\"procs\": processes that spin, and that sleep again and again. A slice is the \

@@ -1,13 +1,12 @@
 //! What explanations and pictures are called: which tick or call, of which cell, on which
 //! kernel; and of two, what differs between them.
 
-use stats::Difference;
+use stats::{Difference, Typical};
 use units::Instructions;
 
 use crate::explain::signed;
 use crate::kernel_label::{full_name, labels};
 use crate::number;
-use crate::typical::Typical;
 
 /// A picture's title, and in the line below it what its short names stand for.
 pub(crate) struct Titles {

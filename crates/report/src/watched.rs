@@ -4,10 +4,9 @@
 
 use std::{iter, mem};
 
-use recording::{Cell, Mode, Source};
-use stats::{Added, CellSummary, Culprit};
+use recording::{Cell, Source};
+use stats::{Added, CellSummary, Culprit, Summary};
 
-use crate::cell_summary::cell_summary;
 use crate::cell_tables::{Row, section};
 use crate::cells_text::Named;
 use crate::culprits::{kind_word, name};
@@ -31,23 +30,6 @@ pub(crate) fn source_name(source: Source) -> &'static str {
     }
 }
 
-/// What being watched adds to each event of an exact cell; nothing where no cell of `all` is
-/// the same but for that.
-pub(crate) fn added(cell: &Cell, all: &[Cell]) -> Vec<Added> {
-    let is_watched = cell.watch.is_some() && cell.mode == Mode::Exact;
-    let unwatched = all.iter().find(|other| is_watched && is_same_unwatched(other, cell));
-    let summaries = unwatched.and_then(cell_summary).zip(cell_summary(cell));
-    summaries.map_or(Vec::new(), |(unwatched, watched)| Added::of(&unwatched, &watched))
-}
-
-fn is_same_unwatched(other: &Cell, cell: &Cell) -> bool {
-    let what = |cell: &Cell| {
-        let Cell { asked, kernel, machine, params, workload, .. } = cell.clone();
-        (asked, kernel, machine, params, cell.settings.clone(), workload)
-    };
-    other.watch.is_none() && other.mode == cell.mode && what(other) == what(cell)
-}
-
 /// The table of what being watched adds; none where nothing can be compared.
 pub(crate) fn added_table(cells: &[Named<'_>]) -> Option<String> {
     let all: Vec<Cell> = cells.iter().map(|named| named.cell.clone()).collect();
@@ -55,7 +37,7 @@ pub(crate) fn added_table(cells: &[Named<'_>]) -> Option<String> {
         .iter()
         .filter(|named| named.cell.repeat <= 1)
         .flat_map(|named| {
-            added(named.cell, &all).into_iter().map(move |one| (named, one))
+            Added::of_cell(named.cell, &all).into_iter().map(move |one| (named, one))
         })
         .collect();
     if lines.is_empty() {
@@ -111,7 +93,7 @@ pub(crate) fn culprits_table(rows: &[Row]) -> Option<String> {
     let of_row = |row: &Row| match &row.summary {
         CellSummary::TickCost(cost) => cost.culprits.clone(),
         CellSummary::IdleCost(cost) => cost.culprits.clone(),
-        CellSummary::Noise(noise) => noise.culprits.clone(),
+        CellSummary::Measured(Summary::Noise(noise)) => noise.culprits.clone(),
         _ => Vec::new(),
     };
     let watched = rows.iter().filter(|row| row.is_watched);
@@ -172,7 +154,7 @@ fn taken(culprit: &Culprit) -> [String; 5] {
 #[cfg(test)]
 mod tests {
     use insta::assert_snapshot;
-    use recording::Call;
+    use recording::{Call, Mode};
 
     use super::*;
     use crate::cell_example::{NEW, OLD, call_costs, cell, tick_cost};
@@ -271,7 +253,7 @@ mod tests {
     #[test]
     fn only_the_same() {
         let all = cells();
-        let added = |cell: &Cell| added(cell, &all).len();
+        let added = |cell: &Cell| Added::of_cell(cell, &all).len();
         assert_eq!(all.iter().map(added).collect::<Vec<_>>(), [0, 1, 1, 0, 1, 0]);
         assert_eq!(added(&Cell { params: "nohz=off".to_owned(), ..all[1].clone() }), 0);
         assert_eq!(added(&Cell { mode: Mode::Timed, ..all[1].clone() }), 0);

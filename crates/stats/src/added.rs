@@ -4,6 +4,7 @@
 //! Of ticks the cheapest frequent kind of both cells is compared, where kinds are known: the
 //! same way through the kernel, watched and not. Of other events it is the median.
 
+use recording::{Cell, Mode};
 use serde::Serialize;
 use units::Instructions;
 
@@ -30,8 +31,19 @@ pub struct Added {
 }
 
 impl Added {
+    /// What being watched adds to each event of an exact cell; nothing where no cell of `all` is
+    /// the same but for that.
+    pub fn of_cell(cell: &Cell, all: &[Cell]) -> Vec<Self> {
+        let is_watched = cell.watch.is_some() && cell.mode == Mode::Exact;
+        let is_unwatched = |other: &&Cell| is_watched && is_same_unwatched(other, cell);
+        let unwatched = all.iter().find(is_unwatched).and_then(CellSummary::of);
+        let summaries = unwatched.zip(CellSummary::of(cell));
+        summaries
+            .map_or(Vec::new(), |(unwatched, watched)| Self::of(&unwatched, &watched))
+    }
+
     /// What is known of both cells.
-    pub fn of(unwatched: &CellSummary, watched: &CellSummary) -> Vec<Self> {
+    fn of(unwatched: &CellSummary, watched: &CellSummary) -> Vec<Self> {
         match (unwatched, watched) {
             (CellSummary::TickCost(unwatched), CellSummary::TickCost(watched)) => {
                 let [unwatched, watched] = [unwatched, watched].map(tick);
@@ -66,6 +78,14 @@ impl Added {
 }
 
 /// As the counter counts it, or else as the guest's loop sees it.
+fn is_same_unwatched(other: &Cell, cell: &Cell) -> bool {
+    let what = |cell: &Cell| {
+        let Cell { asked, kernel, machine, params, workload, .. } = cell.clone();
+        (asked, kernel, machine, params, cell.settings.clone(), workload)
+    };
+    other.watch.is_none() && other.mode == cell.mode && what(other) == what(cell)
+}
+
 fn tick(cost: &TickCost) -> Option<Instructions> {
     let spread = cost.kernel_instructions.as_ref().or(cost.gap_instructions.as_ref());
     let kind = cost.kinds.as_ref().and_then(|kinds| kinds.frequent_min);
@@ -79,30 +99,24 @@ fn call(costs: &CallCosts, name: &str) -> Option<Instructions> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::{CountsInput, Spread};
+    use recording::CpuCounts;
     use units::Cpu;
 
+    use super::*;
+    use crate::{CallCost, Spread};
+
     fn calls(costs: &[(&str, u64)]) -> CellSummary {
-        let steps: Vec<_> =
-            costs.iter().map(|(_, cost)| [(Instructions::new(*cost), 9)]).collect();
-        let inputs: Vec<_> = costs
-            .iter()
-            .zip(&steps)
-            .map(|((name, _), steps)| {
-                let input = CountsInput {
-                    cpu: Cpu::new(0),
-                    user: Instructions::new(0),
-                    kernel: Instructions::new(0),
-                    steps,
-                    entries: Vec::new(),
-                };
-                (*name, vec![input])
-            })
-            .collect();
-        let costs =
-            CallCosts::of(inputs.iter().map(|(name, input)| (*name, input.as_slice())));
-        CellSummary::CallCosts(costs)
+        let cost = |&(name, cost): &(&str, u64)| {
+            let counts = CpuCounts {
+                cpu: Cpu::new(0),
+                user: Instructions::new(0),
+                kernel: Instructions::new(0),
+                steps: vec![(Instructions::new(cost), 9)],
+                interruptions: Vec::new(),
+            };
+            CallCost::of(name, &[&counts])
+        };
+        CellSummary::CallCosts(CallCosts { calls: costs.iter().map(cost).collect() })
     }
 
     fn ticks(cost: u64) -> CellSummary {

@@ -36,15 +36,17 @@ mod summary;
 mod tick_back;
 mod tick_kinds;
 mod ticks;
+mod typical;
 mod values;
 mod verdict;
 mod wakers;
+mod whole_phase;
 
 pub use added::Added;
 pub use calls::{CallSummary, CallsSummary, StepLengths};
 pub use cell::{
-    CallCost, CallCosts, CellSummary, CountsInput, CpuIdleCost, EntryInput, GapsInput,
-    IdleCost, IdleInput, TickCost, is_timer_entry,
+    CallCost, CallCosts, CellSummary, CpuIdleCost, CpuWork, IdleCost, NohzCost, TickCost,
+    answer,
 };
 pub use check::CheckSummary;
 pub use culprits::Culprit;
@@ -60,8 +62,7 @@ pub use limit::{Excess, Limits};
 pub use meanwhile::{LineSummary, MeanwhileSummary, SoftirqSummary};
 pub use metrics::{Metric, metric_names, metrics};
 pub use nohz::{
-    CpuWork, KeptBySummary, NohzCost, NohzStressSummary, NohzTestSummary, OtherThread,
-    WaitLengths,
+    KeptBySummary, NohzStressSummary, NohzTestSummary, OtherThread, WaitLengths,
 };
 pub use noise::{CpuNoiseSummary, GapLengths, NoiseSummary, Risk};
 pub use percentiles::{PercentileLine, Percentiles};
@@ -77,8 +78,10 @@ pub use slices::{
 pub use steal::StealSummary;
 pub use summary::Summary;
 pub use tick_back::{TickCause, TickCauseKind, TickReturnSummary, TickThread};
-pub use tick_kinds::{KindDifference, KindInput, TickKind, TickKinds};
+pub use tick_kinds::{KindDifference, TickKind, TickKinds};
 pub use ticks::{CpuTicksSummary, TicksSummary};
+pub use typical::{Frequency, Typical, episode_stacks};
 pub use values::Spread;
 pub use verdict::{Consequences, Group, Split, Taker, TimePart, Verdict};
 pub use wakers::{PartnerSummary, WakersSummary, WokenSummary};
+pub use whole_phase::WholePhase;

@@ -12,7 +12,7 @@ use units::{Instructions, Nanos, PerSecond};
 
 use crate::{
     CallCost, CallCosts, CallSummary, CallsSummary, CellSummary, CpuIdleCost, IdleCost,
-    NohzTestSummary, NoiseSummary, SlicesSummary, Spread, TickCost, TickKinds,
+    NohzTestSummary, NoiseSummary, SlicesSummary, Spread, Summary, TickCost, TickKinds,
     TicksSummary, TurnsOff,
 };
 
@@ -94,14 +94,25 @@ pub fn metrics(summary: &CellSummary) -> Vec<Metric> {
         CellSummary::CallCosts(costs) => call_costs(costs),
         CellSummary::NohzCost(cost) => nohz(&cost.test, ENTRY),
         CellSummary::SlicesCost(cost) => slices(&cost.found),
-        CellSummary::Slices(summary) => slices(summary),
-        CellSummary::Nohz(test) => nohz(test, ENTRY_LENGTH),
-        CellSummary::Noise(summary) => exact(noise(summary)),
-        CellSummary::Ticks(summary) => exact(ticks(summary)),
-        CellSummary::Calls(summary) => exact(calls(summary)),
-        CellSummary::Check(summary) => {
+        CellSummary::Measured(summary) => measured(summary),
+    }
+}
+
+fn measured(summary: &Summary) -> Vec<Metric> {
+    match summary {
+        Summary::Slices(summary) => slices(summary),
+        Summary::NohzTest(test) => nohz(test, ENTRY_LENGTH),
+        Summary::Noise(summary) => exact(noise(summary)),
+        Summary::Ticks(summary) => exact(ticks(summary)),
+        Summary::Calls(summary) => exact(calls(summary)),
+        Summary::Check(summary) => {
             exact([ticks(&summary.rest), noise(&summary.noise)].concat())
         }
+        Summary::Latency(_)
+        | Summary::Run(_)
+        | Summary::Wakers(_)
+        | Summary::NohzStress(_)
+        | Summary::Jitter(_) => Vec::new(),
     }
 }
 
@@ -265,7 +276,7 @@ mod tests {
     use units::{Cpu, Instructions, TscHz};
 
     use super::*;
-    use crate::IdleInput;
+    use crate::cell::Idle;
 
     /// Names and values.
     fn named(found: &[Metric]) -> Vec<(&str, f64)> {
@@ -307,11 +318,14 @@ mod tests {
     fn idle_rates_add_up() {
         let cpu = |cpu: u32, timer| {
             let cpu = Cpu::new(cpu);
-            IdleInput { cpu, timer, phases: Vec::new() }
+            Idle { cpu, timer, phases: Vec::new() }
         };
         let of = |timers: [Option<u64>; 2]| {
             let cpus = [cpu(0, timers[0]), cpu(1, timers[1])];
-            metrics(&CellSummary::IdleCost(IdleCost::of(&[Nanos::from_secs(2)], &cpus)))
+            metrics(&CellSummary::IdleCost(IdleCost::of_cpus(
+                &[Nanos::from_secs(2)],
+                &cpus,
+            )))
         };
         let all = [("idle_instructions_hz", 0.0), ("idle_timer_hz", 7.0)];
         assert_eq!(named(&of([Some(4), Some(10)])), all);
@@ -330,7 +344,7 @@ mod tests {
         };
         let (start_ns, span_ns) = (Nanos::ZERO, Nanos::from_secs(1));
         let sample = TickSample { start_ns, span_ns, cpus: vec![cpu] };
-        let summary = CellSummary::Ticks(TicksSummary::of(&[sample]));
+        let summary = CellSummary::Measured(Summary::Ticks(TicksSummary::of(&[sample])));
         assert_eq!(named(&metrics(&summary)), [("idle_timer_hz", 250.0)]);
         let (cpu, calls) = (Cpu::new(0), vec![Call::Getpid]);
         let spec = CallsSpec { cpu, calls, repeats: 3, phases: None };
@@ -340,15 +354,16 @@ mod tests {
             clock_hz: TscHz::new(2_000_000_000).unwrap(),
             calls: vec![CallTimes { call: Call::Getpid, step_ns }],
         };
-        let summary = CellSummary::Calls(CallsSummary::of(&spec, &series));
+        let summary =
+            CellSummary::Measured(Summary::Calls(CallsSummary::of(&spec, &series)));
         assert_eq!(named(&metrics(&summary)), [("getpid_ns_p50", 130.0)]);
-        let none = CellSummary::Noise(NoiseSummary {
+        let none = CellSummary::Measured(Summary::Noise(NoiseSummary {
             cpus: Vec::new(),
             source: None,
             culprits: Vec::new(),
             eventless: None,
             steal: None,
-        });
+        }));
         assert_eq!(metrics(&none), []);
     }
 }

@@ -1,13 +1,11 @@
 //! The summaries of `nohz test` and `nohz stress`.
 
-use std::collections::BTreeSet;
-
 use recording::{KeptBy, NohzSeries, NohzSpec, WaitingThread};
 use serde::{Deserialize, Serialize};
-use units::{Cpu, Instructions, Nanos, PerSecond};
+use units::{Cpu, Nanos};
 
 use crate::quantile::nearest_rank;
-use crate::{CountsInput, MeanwhileSummary, TickReturnSummary};
+use crate::{MeanwhileSummary, TickReturnSummary};
 
 /// A reason why the kernel keeps the tick.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -90,57 +88,6 @@ pub struct NohzStressSummary {
     pub kept_by: Option<Vec<KeptBySummary>>,
     /// The other threads that were runnable on the CPU while the tick was kept.
     pub others: Vec<OtherThread>,
-}
-
-/// Whether the tick of a guest's CPU stopped, and what was executed meanwhile.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct NohzCost {
-    /// What the guest saw; in exact mode a nanosecond of it is an instruction of any CPU.
-    #[serde(flatten)]
-    pub test: NohzTestSummary,
-    /// What each CPU executed until the tick stopped.
-    pub entering: Vec<CpuWork>,
-    /// What each CPU executed while the thread stayed on.
-    pub staying: Vec<CpuWork>,
-}
-
-/// What one CPU executed.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct CpuWork {
-    /// The CPU.
-    pub cpu: Cpu,
-    /// Instructions of programs and of the kernel.
-    pub instructions: Instructions,
-    /// Those of the kernel.
-    pub kernel_instructions: Instructions,
-    /// How often the timer interrupted it.
-    pub timer_entries: u64,
-    /// The same a second; null where that is not asked.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub timer_entries_hz: Option<PerSecond>,
-}
-
-impl CpuWork {
-    /// Of what was counted on each CPU, in one phase or in several, and how long these were
-    /// together, where rates are asked for.
-    pub fn of(counts: &[CountsInput<'_>], span: Option<Nanos>) -> Vec<Self> {
-        let cpus: BTreeSet<Cpu> = counts.iter().map(|counts| counts.cpu).collect();
-        let work = |cpu: Cpu| {
-            let own = || counts.iter().filter(|counts| counts.cpu == cpu);
-            let timer_entries = own().map(CountsInput::timer_entries).sum();
-            let kernel_instructions = own().map(|counts| counts.kernel).sum();
-            Self {
-                cpu,
-                instructions: own().map(|c| c.user).sum::<Instructions>()
-                    + kernel_instructions,
-                kernel_instructions,
-                timer_entries,
-                timer_entries_hz: span
-                    .and_then(|span| PerSecond::of(timer_entries, span)),
-            }
-        };
-        cpus.into_iter().map(work).collect()
-    }
 }
 
 impl NohzTestSummary {
@@ -285,23 +232,6 @@ mod tests {
         let none =
             NohzTestSummary::of(&spec(), &NohzSeries { kept_by: None, ..series(&[]) });
         assert_eq!((none.entered, none.wait_ns, none.kept_by), (None, None, None));
-    }
-
-    /// Check that what a CPU executed in several phases is added up, CPU by CPU.
-    #[test]
-    fn work_of_phases() {
-        let counts = |cpu, user| CountsInput {
-            cpu: Cpu::new(cpu),
-            user: Instructions::new(user),
-            kernel: Instructions::new(7),
-            steps: &[],
-            entries: Vec::new(),
-        };
-        let phases = [counts(0, 100), counts(1, 10), counts(0, 200), counts(1, 20)];
-        let work = CpuWork::of(&phases, Some(Nanos::from_secs(1)));
-        let told = work.iter().map(|work| (work.cpu.get(), work.instructions.get()));
-        assert_eq!(told.collect::<Vec<_>>(), [(0, 314), (1, 44)]);
-        assert!(work.iter().all(|work| work.kernel_instructions.get() == 14));
     }
 
     /// Check the keys, and that a failed try's wait is not among the lengths.

@@ -20,13 +20,13 @@ const NAMED: usize = 3;
 
 /// One kind of tick, as it was counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KindInput<'a> {
+pub(crate) struct TickPath<'a> {
     /// Kernel instructions of each tick of this kind.
-    pub instructions: Instructions,
+    pub(crate) instructions: Instructions,
     /// How often it was seen.
-    pub times: u64,
+    pub(crate) times: u64,
     /// Where the instructions went.
-    pub stacks: Vec<StackInput<'a>>,
+    pub(crate) stacks: Vec<StackInput<'a>>,
 }
 
 /// What a function has more, or fewer, than in the kind that others are compared with.
@@ -69,7 +69,7 @@ pub struct TickKinds {
 
 impl TickKinds {
     /// Sorts kinds, of so many ticks in all; equal kinds are added up.
-    pub fn of(ticks: u64, kinds: Vec<KindInput<'_>>) -> Self {
+    pub(crate) fn of(ticks: u64, kinds: Vec<TickPath<'_>>) -> Self {
         let mut kinds = same_added_up(kinds);
         kinds.sort_by(|a, b| {
             b.times.cmp(&a.times).then_with(|| a.instructions.cmp(&b.instructions))
@@ -122,7 +122,7 @@ trait Kind {
     fn cost(&self) -> (Instructions, u64);
 }
 
-impl Kind for KindInput<'_> {
+impl Kind for TickPath<'_> {
     fn cost(&self) -> (Instructions, u64) {
         (self.instructions, self.times)
     }
@@ -150,7 +150,7 @@ fn frequent<K: Kind>(kinds: &[K], ticks: u64, percent: u64) -> [Option<Instructi
 
 /// The place of the kind that others are compared with, where kinds are sorted by frequency:
 /// the cheapest frequent one, or else the most frequent one.
-fn first(kinds: &[KindInput<'_>], ticks: u64) -> Option<usize> {
+fn first(kinds: &[TickPath<'_>], ticks: u64) -> Option<usize> {
     let places = kinds.iter().enumerate();
     let frequent =
         places.filter(|(_, kind)| is_frequent(kind.times, ticks, FREQUENT_PERCENT));
@@ -158,8 +158,8 @@ fn first(kinds: &[KindInput<'_>], ticks: u64) -> Option<usize> {
     cheapest.map(|(place, _)| place).or_else(|| (!kinds.is_empty()).then_some(0))
 }
 
-fn same_added_up(kinds: Vec<KindInput<'_>>) -> Vec<KindInput<'_>> {
-    let mut sums: Vec<KindInput<'_>> = Vec::new();
+fn same_added_up(kinds: Vec<TickPath<'_>>) -> Vec<TickPath<'_>> {
+    let mut sums: Vec<TickPath<'_>> = Vec::new();
     for mut kind in kinds {
         kind.stacks.sort_unstable_by(|a, b| a.frames().cmp(b.frames()));
         match sums.iter_mut().find(|sum| sum.stacks == kind.stacks) {
@@ -170,7 +170,7 @@ fn same_added_up(kinds: Vec<KindInput<'_>>) -> Vec<KindInput<'_>> {
     sums
 }
 
-fn differs(first: &KindInput<'_>, kind: &KindInput<'_>) -> Vec<KindDifference> {
+fn differs(first: &TickPath<'_>, kind: &TickPath<'_>) -> Vec<KindDifference> {
     let differences = Difference::of(&first.stacks, &kind.stacks).functions;
     let differs = differences.into_iter().filter(|function| function.difference != 0);
     let named = differs.map(|function| KindDifference {
@@ -184,12 +184,12 @@ fn differs(first: &KindInput<'_>, kind: &KindInput<'_>) -> Vec<KindDifference> {
 mod tests {
     use super::*;
 
-    fn kind(own: &[(&'static str, u64)], times: u64) -> KindInput<'static> {
+    fn kind(own: &[(&'static str, u64)], times: u64) -> TickPath<'static> {
         let stack = |&(name, own): &(&'static str, u64)| {
             StackInput::new(vec!["entry", name], Instructions::new(own))
         };
         let total = own.iter().map(|(_, own)| own).sum();
-        KindInput {
+        TickPath {
             instructions: Instructions::new(total),
             times,
             stacks: own.iter().map(stack).collect(),

@@ -4,10 +4,12 @@
 //! Work is counted in passes of the spinners' loops, which are the same few instructions with
 //! sleepers and without. Cannot see what a switch costs in caches: instructions are not time.
 
+use recording::{Body, Cell, Counts, SlicesSpec};
 use serde::Serialize;
 use units::{Nanos, Ppm};
 
-use crate::{CpuWork, SlicesSummary, StepSlices};
+use super::{SlicesSummary, StepSlices};
+use crate::{CellSummary, CpuWork, Summary, answer};
 
 /// How long processes ran in a guest, and what each CPU executed meanwhile.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -17,6 +19,14 @@ pub struct SlicesCost {
     pub found: SlicesSummary,
     /// What each CPU executed.
     pub cpus: Vec<CpuWork>,
+}
+
+impl SlicesCost {
+    /// Each turn is a phase.
+    pub(crate) fn of(found: SlicesSummary, counts: &Counts) -> Self {
+        let cpus = CpuWork::of(&counts.phases, Some(found.found.wall_ns));
+        Self { cpus, found }
+    }
 }
 
 /// What sleepers cost the spinners beside them.
@@ -31,9 +41,17 @@ pub struct SleepersCost {
 }
 
 impl SleepersCost {
+    /// What the sleepers of a cell cost; `None` where there are none, or no cell of `all` is the
+    /// same but for them.
+    pub fn of_cell(cell: &Cell, all: &[Cell]) -> Option<Self> {
+        let spec = spec(cell).filter(|spec| spec.sleepers > 0)?;
+        let without = all.iter().find(|other| is_same_without(other, cell, spec))?;
+        Self::of(&StepSlices::of_cell(cell)?, &StepSlices::of_cell(without)?)
+    }
+
     /// What the sleepers of one run cost, by one that differs from it in nothing else than that
     /// it has none; `None` where nothing was done in that.
-    pub fn of(with: &StepSlices, without: &StepSlices) -> Option<Self> {
+    pub(crate) fn of(with: &StepSlices, without: &StepSlices) -> Option<Self> {
         let all = u128::from(without.passes) * u128::from(with.wall_ns.get());
         // As many as there would have been in the same time.
         let all = all.checked_div(without.wall_ns.get().into())?;
@@ -50,6 +68,33 @@ impl SleepersCost {
             each_wakeup_ns: each.map(Nanos::from_nanos),
         })
     }
+}
+
+impl StepSlices {
+    /// What a cell found with its settings; `None` where it did not measure slices.
+    pub fn of_cell(cell: &Cell) -> Option<Self> {
+        match CellSummary::of(cell)? {
+            CellSummary::SlicesCost(cost) => Some(cost.found.found),
+            CellSummary::Measured(Summary::Slices(summary)) => Some(summary.found),
+            _ => None,
+        }
+    }
+}
+
+fn spec(cell: &Cell) -> Option<&SlicesSpec> {
+    match &answer(cell)?.recording.body {
+        Body::Slices { spec, .. } => Some(spec),
+        _ => None,
+    }
+}
+
+fn is_same_without(other: &Cell, cell: &Cell, asked: &SlicesSpec) -> bool {
+    let what = |cell: &Cell| {
+        let Cell { asked, kernel, machine, params, settings, mode, .. } = cell.clone();
+        (asked, kernel, machine, params, settings, mode)
+    };
+    let without = SlicesSpec { sleepers: 0, ..asked.clone() };
+    spec(other) == Some(&without) && what(other) == what(cell)
 }
 
 #[cfg(test)]

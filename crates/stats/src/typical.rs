@@ -9,36 +9,39 @@ use std::ops::Range;
 
 use recording::{Body, Cell, Episode, Level, Profile, What};
 use serde::Serialize;
-use stats::{CellSummary, Spread, StackInput, is_timer_entry};
 use units::Instructions;
 
-use crate::cell_summary::{answer, cell_summary, phases_each};
+use crate::cell::{is_timer_entry, phases_each};
+use crate::{CellSummary, Spread, StackInput, answer};
 
 /// A place in a stack that has no name in the profile's list.
-const NAMELESS: &str = "[nameless]";
+pub(crate) const NAMELESS: &str = "[nameless]";
 
 /// One tick of a cell, or one repeat of a call, as it typically is: what explanations
 /// and flame graphs are made of.
 #[derive(Debug, Clone)]
 pub struct Typical<'a> {
-    pub(crate) cell: &'a Cell,
+    /// The cell.
+    pub cell: &'a Cell,
     /// Which call; `None`: a timer interrupt.
-    pub(crate) call: Option<&'a str>,
+    pub call: Option<&'a str>,
     /// Which kind of tick, by its place in the cell's list; 0 is the typical one.
-    pub(crate) place: usize,
+    pub place: usize,
     /// The median of the call's repeats.
-    pub(crate) median: Option<Instructions>,
-    pub(crate) stacks: Vec<StackInput<'a>>,
-    pub(crate) seen: Seen,
+    pub median: Option<Instructions>,
+    /// Its stacks with the functions' names.
+    pub stacks: Vec<StackInput<'a>>,
+    /// How often the cell saw such an episode.
+    pub seen: Frequency,
 }
 
 /// How often a cell saw such an episode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub(crate) struct Seen {
+pub struct Frequency {
     /// How many cost just as much,
-    pub(crate) times: u64,
+    pub times: u64,
     /// of so many.
-    pub(crate) of: u64,
+    pub of: u64,
 }
 
 impl<'a> Typical<'a> {
@@ -55,18 +58,21 @@ impl<'a> Typical<'a> {
         let about = about(cell, call, place)?;
         let episode = about.typical(profile)?;
         let times = about.spread.times(episode.total);
-        let seen = Seen { times, of: about.spread.count() };
+        let seen = Frequency { times, of: about.spread.count() };
         let median = call.and(about.spread.p50);
-        Some(Self { cell, call, place, median, stacks: stacks(profile, episode), seen })
-    }
-
-    /// Its stacks with the functions' names, as [`crate::folded`] takes them.
-    pub fn stacks(&self) -> &[StackInput<'a>] {
-        &self.stacks
+        Some(Self {
+            cell,
+            call,
+            place,
+            median,
+            stacks: episode_stacks(profile, episode),
+            seen,
+        })
     }
 }
 
-pub(crate) fn stacks<'a>(
+/// The stacks of an episode, with the functions' names.
+pub fn episode_stacks<'a>(
     profile: &'a Profile,
     episode: &'a Episode,
 ) -> Vec<StackInput<'a>> {
@@ -96,7 +102,7 @@ enum Kind {
 }
 
 fn about(cell: &Cell, call: Option<&str>, place: usize) -> Option<About> {
-    match (cell_summary(cell)?, call) {
+    match (CellSummary::of(cell)?, call) {
         (CellSummary::TickCost(cost), None) => {
             let spread = cost.kernel_instructions?;
             let cost = cost.kinds?.kinds.get(place)?.instructions;
@@ -145,52 +151,5 @@ impl Kind {
             (What::Interruption { entry, .. }, Self::AnyTick) => is_timer_entry(entry),
             _ => false,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use recording::{Call, Ending};
-
-    use super::*;
-    use crate::cell_example::{
-        OLD, call_costs, cell, idle_cost, tick_cost, with_profile,
-    };
-
-    /// The place of the typical episode, found again by its stacks.
-    fn place(ending: Ending, call: Option<&str>) -> Option<usize> {
-        let cell = with_profile(cell("a cell", OLD, ending));
-        let typical = Typical::of(&cell, call)?;
-        let profile = answer(&cell)?.profile.as_ref()?;
-        let is_it = |kept: &Episode| stacks(profile, kept) == typical.stacks;
-        profile.episodes.iter().position(is_it)
-    }
-
-    /// Check that a spinner's typical tick is one that interrupted a program, an idle
-    /// CPU's any, and a call's a step; and that there is none where none was kept.
-    #[test]
-    fn typical() {
-        assert_eq!(place(tick_cost(&[2584], &[(2571, 2), (2999, 1)]), None), Some(2));
-        assert_eq!(place(idle_cost(2, &[(2571, 1)]), None), Some(0));
-        let calls =
-            || call_costs(&[(Call::Getpid, &[(412, 9)]), (Call::Pipe, &[(412, 9)])]);
-        assert_eq!(place(calls(), Some("getpid")), Some(3));
-        assert_eq!(place(calls(), Some("pipe")), None);
-        let spread = [(300, 1), (410, 1), (413, 1), (9_000, 1)];
-        assert_eq!(place(call_costs(&[(Call::Fork, &spread)]), Some("fork")), Some(3));
-        assert_eq!(place(calls(), None), None);
-    }
-
-    /// Check that places become names, that one without a name is not dropped, and how
-    /// often such a tick was seen.
-    #[test]
-    fn names() {
-        let ending = tick_cost(&[2584], &[(2571, 2), (2999, 1)]);
-        let cell = with_profile(cell("a cell", OLD, ending));
-        let Typical { stacks, seen, .. } = Typical::of(&cell, None).unwrap();
-        assert_eq!(stacks[1].frames()[1], "sysvec_apic_timer_interrupt");
-        assert_eq!(stacks[2].frames()[2], "[nameless]");
-        assert_eq!(stacks.iter().map(|stack| stack.own().get()).sum::<u64>(), 2_571);
-        assert_eq!(seen, Seen { times: 2, of: 3 });
     }
 }

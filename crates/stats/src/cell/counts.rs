@@ -1,0 +1,98 @@
+//! What the lab's counter counted on a guest's CPUs.
+
+use std::collections::BTreeSet;
+
+use recording::{CpuCounts, Interruption, PhaseCounts};
+use serde::Serialize;
+use units::{Cpu, Instructions, Nanos, PerSecond};
+
+/// The kernel's names for the timer interrupt's entry on x86: since 5.8, and before.
+const TIMER_ENTRIES: [&str; 2] =
+    ["asm_sysvec_apic_timer_interrupt", "apic_timer_interrupt"];
+
+/// Whether this is the kernel's name of the timer interrupt's entry.
+pub(crate) fn is_timer_entry(entry: &str) -> bool {
+    TIMER_ENTRIES.contains(&entry)
+}
+
+/// What was counted on a CPU in a phase.
+pub(crate) fn on_cpu(phase: &PhaseCounts, cpu: Cpu) -> Option<&CpuCounts> {
+    phase.cpus.iter().find(|counts| counts.cpu == cpu)
+}
+
+/// The timer interrupts of a CPU.
+pub(super) fn timer(counts: &CpuCounts) -> impl Iterator<Item = &Interruption> {
+    counts.interruptions.iter().filter(|way| is_timer_entry(&way.entry))
+}
+
+/// How many timer interrupts a CPU had.
+pub(super) fn timer_entries(counts: &CpuCounts) -> u64 {
+    timer(counts).flat_map(|way| way.kernel.iter()).map(|(_, count)| count).sum()
+}
+
+/// What one CPU executed.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct CpuWork {
+    /// The CPU.
+    pub cpu: Cpu,
+    /// Instructions of programs and of the kernel.
+    pub instructions: Instructions,
+    /// Those of the kernel.
+    pub kernel_instructions: Instructions,
+    /// How often the timer interrupted it.
+    pub timer_entries: u64,
+    /// The same a second; null where that is not asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timer_entries_hz: Option<PerSecond>,
+}
+
+impl CpuWork {
+    /// Of what was counted on each CPU, in one phase or in several, and how long these were
+    /// together, where rates are asked for.
+    pub(crate) fn of<'a>(
+        phases: impl IntoIterator<Item = &'a PhaseCounts>,
+        span: Option<Nanos>,
+    ) -> Vec<Self> {
+        let counts: Vec<&CpuCounts> =
+            phases.into_iter().flat_map(|phase| &phase.cpus).collect();
+        let cpus: BTreeSet<Cpu> = counts.iter().map(|counts| counts.cpu).collect();
+        let work = |cpu: Cpu| {
+            let own = || counts.iter().filter(|counts| counts.cpu == cpu);
+            let timer_entries = own().map(|counts| timer_entries(counts)).sum();
+            let kernel_instructions = own().map(|counts| counts.kernel).sum();
+            Self {
+                cpu,
+                instructions: own().map(|c| c.user).sum::<Instructions>()
+                    + kernel_instructions,
+                kernel_instructions,
+                timer_entries,
+                timer_entries_hz: span
+                    .and_then(|span| PerSecond::of(timer_entries, span)),
+            }
+        };
+        cpus.into_iter().map(work).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that what a CPU executed in several phases is added up, CPU by CPU.
+    #[test]
+    fn work_of_phases() {
+        let counts = |cpu, user| CpuCounts {
+            cpu: Cpu::new(cpu),
+            user: Instructions::new(user),
+            kernel: Instructions::new(7),
+            steps: Vec::new(),
+            interruptions: Vec::new(),
+        };
+        let phase = |a, b| PhaseCounts { cpus: vec![counts(0, a), counts(1, b)] };
+        let phases = [phase(100, 10), phase(200, 20)];
+        let work = CpuWork::of(&phases, Some(Nanos::from_secs(1)));
+        let told = work.iter().map(|work| (work.cpu.get(), work.instructions.get()));
+        assert_eq!(told.collect::<Vec<_>>(), [(0, 314), (1, 44)]);
+        assert!(work.iter().all(|work| work.kernel_instructions.get() == 14));
+    }
+}

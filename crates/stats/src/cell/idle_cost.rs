@@ -1,0 +1,226 @@
+//! What idle CPUs still execute.
+
+use recording::{Answer, Counts, CpuCounts, Level, TickSample, TicksSeries};
+use serde::Serialize;
+use units::{Cpu, CpuSet, Instructions, Nanos, PerSecond};
+
+use super::counts::{on_cpu, timer, timer_entries};
+use super::tick_paths::paths;
+use crate::{Culprit, Spread, TickKinds};
+
+/// What was seen of one idle CPU: all phases of the counter, and all of `/proc`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Idle<'a> {
+    pub(crate) cpu: Cpu,
+    /// Timer interrupts by `/proc/interrupts`; `None` is "not known".
+    pub(crate) timer: Option<u64>,
+    /// What was counted, phase by phase.
+    pub(crate) phases: Vec<&'a CpuCounts>,
+}
+
+/// What idle CPUs still execute.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct IdleCost {
+    /// How long they were idle, in the guest's time.
+    pub idle_ns: Nanos,
+    /// Into how many intervals that time was cut.
+    pub intervals: u64,
+    /// CPU by CPU, in the order given.
+    pub cpus: Vec<CpuIdleCost>,
+    /// Kernel instructions of each timer interrupt, on all these CPUs.
+    pub tick_kernel_instructions: Spread,
+    /// The kinds of these timer interrupts.
+    pub kinds: TickKinds,
+    /// What ran on these CPUs, the most first: gaps are stretches of work. Empty where nothing
+    /// was watched.
+    pub culprits: Vec<Culprit>,
+}
+
+/// What one idle CPU executed. Timer interrupts are counted twice, independently.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CpuIdleCost {
+    /// The CPU.
+    pub cpu: Cpu,
+    /// All instructions that it executed.
+    pub instructions: Instructions,
+    /// Those of the kernel.
+    pub kernel_instructions: Instructions,
+    /// All instructions a second; null for no time.
+    pub instructions_hz: Option<PerSecond>,
+    /// The largest distance of an interval's rate from that; null for fewer than two
+    /// intervals.
+    pub instructions_hz_deviation: Option<PerSecond>,
+    /// Timer interrupts by `/proc/interrupts`; null where not known.
+    pub timer_interrupts: Option<u64>,
+    /// The same a second.
+    pub timer_hz: Option<PerSecond>,
+    /// The largest distance of an interval's rate from that, by the counter; null as above.
+    pub timer_hz_deviation: Option<PerSecond>,
+    /// How often the counter saw the kernel enter by the timer's entry.
+    pub timer_entries: u64,
+    /// The same a second.
+    pub timer_entries_hz: Option<PerSecond>,
+}
+
+impl IdleCost {
+    /// Each interval is a phase of its own. `None` where there are fewer phases.
+    pub(super) fn of(
+        answer: &Answer,
+        series: &TicksSeries,
+        counts: &Counts,
+    ) -> Option<Self> {
+        let samples = &series.samples;
+        let phases = counts.phases.get(..samples.len())?;
+        let intervals: Vec<Nanos> = samples.iter().map(|sample| sample.span_ns).collect();
+        let cpus = samples.first()?.cpus.iter().map(|seen| Idle {
+            cpu: seen.cpu,
+            timer: samples.iter().map(|sample| timer_count(sample, seen.cpu)).sum(),
+            phases: phases.iter().filter_map(|phase| on_cpu(phase, seen.cpu)).collect(),
+        });
+        let cost = Self::of_cpus(&intervals, &cpus.collect::<Vec<_>>());
+        let cpus: CpuSet = cost.cpus.iter().map(|cpu| cpu.cpu).collect();
+        let ticks = cost.tick_kernel_instructions.count();
+        let paths = paths(answer, &cpus, &[Level::User, Level::Kernel]);
+        let kinds = TickKinds::of(ticks, paths);
+        Some(Self { kinds, culprits: Culprit::of_busy(series), ..cost })
+    }
+
+    /// Summarises what was seen in intervals of those lengths.
+    pub(crate) fn of_cpus(intervals: &[Nanos], cpus: &[Idle<'_>]) -> Self {
+        let timer = |interval: usize| {
+            let of_cpu = move |cpu: &'_ Idle<'_>| -> Vec<(Instructions, u64)> {
+                let counts = cpu.phases.get(interval).into_iter();
+                let entries = counts.flat_map(|counts| timer(counts));
+                entries.flat_map(|entry| entry.kernel.iter().copied()).collect()
+            };
+            cpus.iter().flat_map(of_cpu)
+        };
+        Self {
+            idle_ns: intervals.iter().copied().sum(),
+            intervals: u64::try_from(intervals.len()).unwrap_or(u64::MAX),
+            cpus: cpus.iter().map(|cpu| CpuIdleCost::of(intervals, cpu)).collect(),
+            tick_kernel_instructions: Spread::phased((0..intervals.len()).map(timer)),
+            kinds: TickKinds::default(),
+            culprits: Vec::new(),
+        }
+    }
+
+    /// The CPUs where the two counts of timer interrupts differ by more than one at each
+    /// edge of each interval: `/proc` is read just before it and just after.
+    pub fn contradictions(&self) -> impl Iterator<Item = &CpuIdleCost> {
+        let edges = self.intervals.saturating_mul(2);
+        let differs = move |cpu: &&CpuIdleCost| {
+            let by_proc = cpu.timer_interrupts.unwrap_or(cpu.timer_entries);
+            by_proc.abs_diff(cpu.timer_entries) > edges
+        };
+        self.cpus.iter().filter(differs)
+    }
+}
+
+impl Idle<'_> {
+    fn timer(&self) -> impl Iterator<Item = (Instructions, u64)> + '_ {
+        let entries = self.phases.iter().flat_map(|counts| timer(counts));
+        entries.flat_map(|entry| entry.kernel.iter().copied())
+    }
+}
+
+impl CpuIdleCost {
+    fn of(intervals: &[Nanos], input: &Idle<'_>) -> Self {
+        let idle = intervals.iter().copied().sum();
+        let sum = |part: fn(&CpuCounts) -> Instructions| {
+            input.phases.iter().map(|counts| part(counts)).sum::<Instructions>()
+        };
+        let all = sum(|phase| phase.user + phase.kernel);
+        let entries = input.timer().map(|(_, count)| count).sum();
+        Self {
+            cpu: input.cpu,
+            instructions: all,
+            kernel_instructions: sum(|phase| phase.kernel),
+            instructions_hz: PerSecond::of(all.get(), idle),
+            instructions_hz_deviation: deviation(
+                PerSecond::of(all.get(), idle),
+                intervals,
+                input.phases.iter().map(|phase| (phase.user + phase.kernel).get()),
+            ),
+            timer_interrupts: input.timer,
+            timer_hz: input.timer.and_then(|count| PerSecond::of(count, idle)),
+            timer_hz_deviation: deviation(
+                PerSecond::of(entries, idle),
+                intervals,
+                input.phases.iter().map(|counts| timer_entries(counts)),
+            ),
+            timer_entries: entries,
+            timer_entries_hz: PerSecond::of(entries, idle),
+        }
+    }
+}
+
+/// The largest distance of an interval's rate from that of all.
+fn deviation(
+    whole: Option<PerSecond>,
+    intervals: &[Nanos],
+    counts: impl Iterator<Item = u64>,
+) -> Option<PerSecond> {
+    let rates = intervals.iter().zip(counts).filter_map(|(span, count)| {
+        Some((PerSecond::of(count, *span)?.get() - whole?.get()).abs())
+    });
+    let furthest = rates.max_by(f64::total_cmp).filter(|_| intervals.len() > 1);
+    furthest.map(PerSecond::new)
+}
+
+fn timer_count(sample: &TickSample, cpu: Cpu) -> Option<u64> {
+    sample.cpus.iter().find(|seen| seen.cpu == cpu)?.timer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::CellSummary;
+    use crate::cell::example::{TIMER, counts, values};
+
+    /// Check the keys, and that counts of all phases are added up.
+    #[test]
+    fn idle_cost() {
+        let kernel = values(&[(1200, 3), (1500, 1)]);
+        let phase = counts(0, &[(TIMER, Level::Kernel)], &kernel);
+        let (cpu, phases) = (Cpu::new(0), vec![&phase, &phase]);
+        let cpu = Idle { cpu, timer: Some(9), phases };
+        let found = IdleCost::of_cpus(&[Nanos::from_secs(1); 2], &[cpu]);
+        assert_eq!(found.contradictions().count(), 0);
+        let expected = serde_json::json!({
+            "idle_ns": 2_000_000_000_u64,
+            "intervals": 2,
+            "cpus": [{
+                "cpu": 0, "instructions": 10_080, "kernel_instructions": 10_000,
+                "instructions_hz": 5040.0, "instructions_hz_deviation": 0.0,
+                "timer_interrupts": 9, "timer_hz": 4.5, "timer_hz_deviation": 0.0,
+                "timer_entries": 8, "timer_entries_hz": 4.0,
+            }],
+            "tick_kernel_instructions": {
+                "agreed": null, "mean": 1275.0, "mean_deviation": 0.0, "p50": 1200,
+                "p50_deviation": 0, "p99": 1500, "values": [[1200, 6], [1500, 2]],
+            },
+            "kinds": {
+                "frequent_min": null, "frequent_max": null, "ticks": 0,
+                "ticks_not_listed": 0, "kinds": [],
+            },
+            "culprits": [],
+        });
+        assert_eq!(serde_json::to_value(CellSummary::IdleCost(found)).unwrap(), expected);
+    }
+
+    /// Check that the two counts may differ by one at each edge and no more, and that an
+    /// unknown one contradicts nothing.
+    #[test]
+    fn contradictions() {
+        let kernel = values(&[(1200, 10)]);
+        let doubtful = |timer| {
+            let phase = counts(0, &[(TIMER, Level::Kernel)], &kernel);
+            let cpu = Idle { cpu: Cpu::new(0), timer, phases: vec![&phase] };
+            IdleCost::of_cpus(&[Nanos::from_secs(1)], &[cpu]).contradictions().count()
+                == 1
+        };
+        let found = [Some(7), Some(8), Some(12), Some(13), None].map(doubtful);
+        assert_eq!(found, [true, false, false, true, false]);
+    }
+}
