@@ -1,8 +1,8 @@
 //! An experiment: a table of kernels, boot parameters, settings and workloads, every
 //! combination of which is a cell. It is written as TOML (`docs/experiments.md`).
 //!
-//! Its rows are kept as they are written (`rows`), and combined anew after each change
-//! (`combination`, `plan`): what cannot be combined is told with its place in the file.
+//! Its rows are stored as they are written (`table`), and combined again after each change
+//! (`plan`): rows that cannot be combined are reported with their place in the file.
 
 use itertools::Itertools;
 use toml::Spanned;
@@ -26,8 +26,8 @@ pub struct Experiment {
 }
 
 impl Experiment {
-    /// Reads an experiment; `file` is its name in messages. Which kernels it may name in
-    /// its limits is judged by [`Self::with_kernels`].
+    /// Parses an experiment; `file` is its name in messages. The kernels in its limits are
+    /// checked by [`Self::with_kernels`].
     ///
     /// # Errors
     /// The text is not TOML, has keys that an experiment does not have, or asks for what
@@ -51,7 +51,7 @@ impl Experiment {
         self.table.name.get_ref().as_str()
     }
 
-    /// What it is about, in one line; may be empty.
+    /// Its description, in one line; may be empty.
     pub fn about(&self) -> &str {
         self.table.about.as_str()
     }
@@ -66,7 +66,7 @@ impl Experiment {
         &self.plans
     }
 
-    /// What its cells are held to.
+    /// The limits of its cells.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
@@ -91,7 +91,7 @@ impl Experiment {
         Ok(self)
     }
 
-    /// The same with changes, each written `key=value`; together they must make sense.
+    /// The same with changes, each written `key=value`; they are checked together.
     /// Limits stay as they are.
     ///
     /// # Errors

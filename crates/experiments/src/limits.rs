@@ -1,12 +1,11 @@
-//! Limits on what cells measured, and a stored baseline: what `lab check` holds them to.
+//! Limits on metrics of cells, and stored baselines: what `lab check` checks.
 //!
-//! A limit is for metrics, named numbers that `stats` works out per cell; which of them a
-//! cell has is known only when it has been run. A limit that is for no metric of any cell
-//! is a mistake in the table, and an error rather than a limit that is kept. How limits
-//! are read is in `limit_rows`.
+//! Metrics are named numbers that `stats` computes per cell; which of them a cell has is known
+//! only after it has run. A limit on a metric that no cell has is a mistake in the table, and
+//! an error rather than a limit that holds. How limits are parsed is in `rules`.
 //!
-//! Cannot see whether a cell was lost: it has no metrics, and is passed over. A gate must
-//! fail for that by itself.
+//! Cannot see whether a cell was lost: it has no metrics, and is skipped. The caller must
+//! fail for that itself.
 
 pub(crate) mod baseline;
 pub(crate) mod rules;
@@ -19,7 +18,7 @@ use itertools::Itertools;
 use crate::error::{Error, Place};
 use crate::table::condition::Condition;
 
-/// What a cell measured.
+/// The metrics of a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
     /// The kernel, as the experiment asks for it.
@@ -41,7 +40,7 @@ pub struct Metric {
     pub tolerance: f64,
 }
 
-/// A cell that does not keep a limit.
+/// A limit that a cell violates.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ViolatedLimit {
     /// The kernel, as the experiment asks for it.
@@ -52,9 +51,9 @@ pub struct ViolatedLimit {
     pub metric: String,
     /// Its value.
     pub value: f64,
-    /// What it should be: `<= 2600`, `== 2584`.
+    /// The limit: `<= 2600`, `== 2584`.
     pub limit: String,
-    /// Where the limit stands: `tick.toml:12:1`.
+    /// The place of the limit: `tick.toml:12:1`.
     pub place: String,
 }
 
@@ -71,7 +70,7 @@ pub struct Limits {
     rules: Vec<Rule>,
 }
 
-/// What one metric must be.
+/// A condition on one metric.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Rule {
     pub(crate) place: Place,
@@ -88,16 +87,16 @@ impl Limits {
         Self { rules }
     }
 
-    /// Whether there are none, so that nothing could be held against them.
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
     }
 
-    /// Refuses a metric that is none of those known, so that a mistyped one is found
-    /// before anything boots.
+    /// Refuses a metric that is not known, so that a mistyped one is found before anything
+    /// boots.
     ///
     /// # Errors
-    /// There is such a metric; the message names the place and those that are like it.
+    /// There is such a metric; the message names the place and similar metrics.
     pub fn refuse_unknown(&self, known: &[String]) -> Result<(), Error> {
         match self.rules.iter().find(|rule| !known.contains(&rule.metric)) {
             Some(rule) => {
@@ -109,9 +108,9 @@ impl Limits {
         }
     }
 
-    /// The cells that do not keep a limit, by limit; each such cell once, however often
-    /// it was repeated with the same result. Limits for kernels and cells that were not
-    /// run are passed over, and so are lost cells.
+    /// The violated limits, in their order; each once per cell, however often it was repeated
+    /// with the same result. Limits for kernels and cells that were not run are skipped, and
+    /// so are lost cells.
     ///
     /// # Errors
     /// A limit for a metric that no cell has, or that a cell which the limit names does
@@ -158,7 +157,7 @@ impl Limits {
         })
     }
 
-    /// What the kernels are called in the rows: a baseline is of one.
+    /// The key for kernels in the rows: a baseline is of one.
     fn kernel_key(&self) -> &'static str {
         let is_baseline = |rule: &Rule| matches!(rule.condition, Condition::Near { .. });
         if self.rules.iter().all(is_baseline) { "kernel" } else { "kernels" }

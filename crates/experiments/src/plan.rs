@@ -1,7 +1,7 @@
-//! The plan of one cell: everything that is asked of one guest run.
+//! The plan of one cell: everything that is requested of one guest run.
 //!
-//! Plans come from an experiment's rows (`combination`). They name the kernel as the user
-//! does; which image that is, is found out later.
+//! Plans come from an experiment's rows (`combination`). They have the kernel's name as the
+//! user wrote it; it is resolved to an image later.
 
 mod combination;
 mod workload;
@@ -23,12 +23,12 @@ const PHASE_EVERY: Nanos = Nanos::from_millis(20);
 /// passes of the measuring loop.
 const PHASE_STEP: Nanos = Nanos::from_nanos(1_381_967);
 
-/// What is asked of one guest run.
+/// The plan of one guest run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     /// The cell's name: the names of its boot row, setting row and workload.
     pub name: String,
-    /// The kernel, as the user asks for it: `debian:6.1-cloud`.
+    /// The kernel's name, as the user wrote it: `debian:6.1-cloud`.
     pub kernel: String,
     /// The boot parameters that are added to the lab's own; may be empty.
     pub params: String,
@@ -42,7 +42,7 @@ pub struct Plan {
     pub measurement: Measurement,
     /// The source of the kernel's events, where these are traced.
     pub watch: Option<Watch>,
-    /// What runs and is measured, in a few words.
+    /// A short description of what runs and is measured.
     pub workload: String,
     /// What guest time is.
     pub mode: Mode,

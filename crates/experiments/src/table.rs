@@ -29,7 +29,7 @@ use crate::table::sequence::{List, Pairs};
 /// How many CPUs a guest can have.
 pub(crate) type Cpus = Number<1, 8>;
 /// How much memory a guest can have, in MiB. With less, Debian's smallest kernels end
-/// before they say a word (64) or panic for want of memory (72).
+/// without output (64) or panic for lack of memory (72).
 pub(crate) type MemoryMib = Number<80, 4096>;
 /// How often a cell can be run.
 pub(crate) type Repeats = Number<1, 1000>;
@@ -92,7 +92,7 @@ impl FromStr for ModeWord {
 
 read_from_text!(ModeWord);
 
-/// The source that the kernel's events are traced with, as it is written.
+/// The source of the kernel's events, as it is written.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TraceWord(pub(crate) Source);
 
@@ -175,7 +175,7 @@ pub(crate) struct WorkloadRow {
     pub(crate) background: Vec<BackgroundRow>,
 }
 
-/// How much a spinning CPU loses.
+/// OS noise: time that a busy loop loses to interrupts and threads.
 #[derive(Debug, Clone, serde::Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub(crate) struct NoiseRow {
@@ -185,7 +185,7 @@ pub(crate) struct NoiseRow {
     pub(crate) fifo: Option<Number<1, 99>>,
 }
 
-/// Timer interrupts of a resting CPU.
+/// Timer interrupts on an idle CPU.
 #[derive(Debug, Clone, serde::Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub(crate) struct TicksRow {
@@ -214,7 +214,7 @@ pub(crate) struct NohzRow {
     pub(crate) fifo: Option<Number<1, 99>>,
 }
 
-/// How long processes that spin run before something preempts them, on all of the guest's CPUs.
+/// Time slices of CPU-bound processes, on all of the guest's CPUs.
 #[derive(Debug, Clone, serde::Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub(crate) struct SlicesRow {

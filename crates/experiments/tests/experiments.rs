@@ -153,7 +153,7 @@ fn phases() {
 #[test]
 fn builtins() {
     let all = Experiment::builtins().unwrap();
-    let told: Vec<_> = all.iter().map(|built| (built.name(), names(built))).collect();
+    let message: Vec<_> = all.iter().map(|built| (built.name(), names(built))).collect();
     let calls = [
         "calls",
         "mitigations=auto calls",
@@ -192,7 +192,7 @@ fn builtins() {
         ("probe-cost", probes.to_vec()),
         ("atlas", vec!["tick", "idle", "calls", "slices"]),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(message, expected);
     for built in &all {
         assert!(!built.about().is_empty());
         assert_eq!(Experiment::builtin(built.name()).unwrap().text(), built.text());
@@ -204,13 +204,13 @@ fn builtins() {
         };
         assert_eq!(kernels, expected);
     }
-    let told = Experiment::builtin("tick").unwrap_err().to_string();
+    let message = Experiment::builtin("tick").unwrap_err().to_string();
     let there = "there are tick-cost, idle-cost, syscalls, nohz-entry, slices, probe-cost and atlas";
     let file = "a file is named with its ending: ./tick.toml";
-    assert_eq!(told, format!("no experiment 'tick': {there}; {file}"));
+    assert_eq!(message, format!("no experiment 'tick': {there}; {file}"));
     let host = all[0].clone().with_changes(&["cpu=host".to_owned()]).unwrap_err();
-    let told = "with cpu=host: the built-in tick-cost: exact mode";
-    assert!(units::chain(&host).starts_with(told), "{host}");
+    let message = "with cpu=host: the built-in tick-cost: exact mode";
+    assert!(units::chain(&host).starts_with(message), "{host}");
 }
 
 /// Check that a CPU without a tick is the one that is measured, and that cells to be
@@ -228,7 +228,7 @@ fn nohz_full_measures_its_cpu() {
     }
 }
 
-/// Check that the cells of `probe-cost` differ from one that nobody watches by that only.
+/// Check that the cells of `probe-cost` differ from an untraced one by the tracing only.
 #[test]
 fn probes_are_compared() {
     let probes = Experiment::builtin("probe-cost").unwrap();
@@ -294,7 +294,7 @@ fn changes() {
     }
 }
 
-/// Check that one workload or one boot row can be kept, with what runs with it.
+/// Check that one workload or one boot row can be selected, with what runs with it.
 #[test]
 fn only_one() {
     assert_eq!(names(&changed(&table(), &["workload=ask"])), ["two ask", "two rt ask"]);
@@ -310,10 +310,16 @@ fn only_one() {
 #[test]
 fn together() {
     assert_eq!(names(&changed(&table(), &["cpus=1", "workload=rest"])).len(), 2);
-    let told = refused(&["cpus=1"]);
-    assert!(told.starts_with("with cpus=1: table.toml:39:21: no CPU 1: "), "{told}");
-    let told = refused(&["cpu=host"]);
-    assert!(told.starts_with("with cpu=host: table.toml: exact mode emulates"), "{told}");
+    let message = refused(&["cpus=1"]);
+    assert!(
+        message.starts_with("with cpus=1: table.toml:39:21: no CPU 1: "),
+        "{message}"
+    );
+    let message = refused(&["cpu=host"]);
+    assert!(
+        message.starts_with("with cpu=host: table.toml: exact mode emulates"),
+        "{message}"
+    );
 }
 
 /// Check that a change that cannot be says which it is, and what can be.
@@ -340,13 +346,13 @@ fn refuses_changes() {
             "boot=x: no boot row 'x': there are '' (the row without a name), 'two'",
         ),
     ] {
-        let told = refused(&[change]);
-        assert!(told.starts_with(why), "{told}\ninstead of\n{why}");
+        let message = refused(&[change]);
+        assert!(message.starts_with(why), "{message}\ninstead of\n{why}");
     }
-    let told = refused(&["workload=ask", "seconds=2"]);
-    assert_eq!(told, "seconds=2: no workload has a duration");
-    let told = refused(&["workload=rest", "calls_repeats=2"]);
-    assert_eq!(told, "calls_repeats=2: no workload makes calls");
+    let message = refused(&["workload=ask", "seconds=2"]);
+    assert_eq!(message, "seconds=2: no workload has a duration");
+    let message = refused(&["workload=rest", "calls_repeats=2"]);
+    assert_eq!(message, "calls_repeats=2: no workload makes calls");
 }
 
 /// Check that the manual's example is an experiment, and makes what the manual says.

@@ -1,4 +1,4 @@
-//! Limits and baselines: which cells keep them, and which mistakes are not taken for it.
+//! Limits and baselines: which cells keep them, and which mistakes are refused.
 #![expect(clippy::unwrap_used, reason = "what fails in a helper fails the test")]
 
 use experiments::{Experiment, Limits, Measured, Metric, ViolatedLimit, baseline};
@@ -58,7 +58,7 @@ fn wrong(rows: &str) -> String {
 /// Check that each comparison holds where it should, and at its edge.
 #[test]
 fn comparisons() {
-    for (limit, kept) in [
+    for (limit, holds) in [
         ("< 2451", true),
         ("< 2450", false),
         ("<= 2450", true),
@@ -71,7 +71,7 @@ fn comparisons() {
         ("> -1", true),
     ] {
         let rows = format!("[limits]\ntick_instructions = \"{limit}\"\n");
-        assert_eq!(broken(&rows).is_empty(), kept, "{limit}");
+        assert_eq!(broken(&rows).is_empty(), holds, "{limit}");
     }
 }
 
@@ -118,16 +118,16 @@ fn against_a_baseline() {
     assert_eq!(row("{ value = 2340.5, tolerance = 4 }", ""), [low]);
 }
 
-/// Check that a metric which nobody has is an error that names those that there are.
+/// Check that a metric that no cell has is an error that names those that there are.
 #[test]
 fn no_such_metric() {
-    let told = wrong("[limits]\ntick = \"<= 1\"\n");
+    let message = wrong("[limits]\ntick = \"<= 1\"\n");
     let there = "there are tick_instructions, idle_timer_hz";
-    assert_eq!(told, format!("x.toml:13:1: no cell has a metric 'tick': {there}"));
+    assert_eq!(message, format!("x.toml:13:1: no cell has a metric 'tick': {there}"));
     let row = "[[limit]]\ncells = [\"fifo\", \"idle\"]\n";
-    let told = wrong(&format!("{row}metrics.idle_timer_hz = \"< 999\"\n"));
+    let message = wrong(&format!("{row}metrics.idle_timer_hz = \"< 999\"\n"));
     let why = "cell 'fifo' has no metric 'idle_timer_hz': there are tick_instructions";
-    assert_eq!(told, format!("x.toml:14:9: {why}"));
+    assert_eq!(message, format!("x.toml:14:9: {why}"));
 }
 
 /// Check that lost cells and cells that were not run are passed over, but that a gate
@@ -137,11 +137,10 @@ fn what_was_not_run() {
     let rows =
         "[[limit]]\nkernels = [\"b\"]\nmetrics = { tick_instructions = \"< 1\" }\n";
     let limits = limits(rows);
-    let told = limits.check(&cells()[..2]).unwrap_err().to_string();
-    let nobody =
-        "none of the limits (the first: x.toml:14:13) is for a cell that was run";
+    let message = limits.check(&cells()[..2]).unwrap_err().to_string();
+    let none = "none of the limits (the first: x.toml:14:13) is for a cell that was run";
     let why = "they name kernel b; leave out 'kernels' to hold every kernel to them";
-    assert_eq!(told, format!("{nobody}: {why}"));
+    assert_eq!(message, format!("{none}: {why}"));
     assert_eq!(limits.check(&[measured("b", "fifo", &[])]), Ok(Vec::new()));
     let one_lost = [measured("b", "fifo", &[]), cells()[2].clone()];
     assert_eq!(limits.check(&one_lost).unwrap().len(), 1);
@@ -154,25 +153,25 @@ fn for_other_kernels() {
     let row = |kernel: &str| {
         format!("[[baseline]]\ncell = \"fifo\"\n{kernel}metrics.tick_instructions = 1\n")
     };
-    let told = |rows: &str, cells: &[Measured]| {
+    let error = |rows: &str, cells: &[Measured]| {
         limits(rows).check(cells).unwrap_err().to_string()
     };
     let here = measured("./bzImage", "fifo", &[("tick_instructions", 1.0)]);
     let idle = measured("./bzImage", "idle", &[("idle_timer_hz", 1.0)]);
     let both = row("kernel = \"b\"\n") + &row("kernel = \"a\"\n");
     let here = [here];
-    let text = told(&both, &here);
+    let message = error(&both, &here);
     let why = "they name kernels b, a; leave out 'kernel' to hold every kernel to them";
-    assert!(text.ends_with(why), "{text}");
-    let text = told(&row(""), &[idle]);
-    assert!(text.ends_with(") is for a cell that was run"), "{text}");
+    assert!(message.ends_with(why), "{message}");
+    let message = error(&row(""), &[idle]);
+    assert!(message.ends_with(") is for a cell that was run"), "{message}");
     let other = measured("a", "idle", &[("idle_timer_hz", 1.0)]);
-    assert!(!told(&both, &[other]).contains("leave out"));
+    assert!(!error(&both, &[other]).contains("leave out"));
     assert_eq!(limits(&(both + &row(""))).check(&here), Ok(Vec::new()));
 }
 
 /// Check that a limit may be for a kernel of the command line's, and that one for a kernel
-/// of nobody's is refused with those that there are.
+/// of neither is refused with those that there are.
 #[test]
 fn kernels_of_the_command_line() {
     let row = "[[baseline]]\nkernel = \"./bzImage\"\ncell = \"fifo\"\nmetrics.x = 1\n";
@@ -183,9 +182,9 @@ fn kernels_of_the_command_line() {
             experiment.clone().with_kernels(&[kernel.to_owned()]).map(drop)
         };
         assert_eq!(with("./bzImage"), Ok(()));
-        let told = with("a").unwrap_err().to_string();
+        let message = with("a").unwrap_err().to_string();
         let why = "no kernel './bzImage': there are 'a', 'b'";
-        assert_eq!(told, format!("x.toml:{place}: {why}"));
+        assert_eq!(message, format!("x.toml:{place}: {why}"));
         assert!(with("c").unwrap_err().to_string().ends_with("'a', 'b', 'c'"));
     }
 }
@@ -198,9 +197,9 @@ fn unknown_metrics() {
     assert_eq!(unknown(""), Ok(()));
     assert_eq!(unknown("[limits]\nidle_timer_hz = \"< 1\"\n"), Ok(()));
     let rows = "[[baseline]]\ncell = \"fifo\"\nmetrics.tick_instuctions = 1\n";
-    let told = unknown(rows).unwrap_err().to_string();
+    let message = unknown(rows).unwrap_err().to_string();
     let why = "no cell has a metric 'tick_instuctions': there is tick_instructions";
-    assert_eq!(told, format!("x.toml:14:9: {why}"));
+    assert_eq!(message, format!("x.toml:14:9: {why}"));
 }
 
 /// Check that a baseline of one kernel is for every kernel, says of which it was measured,
@@ -217,7 +216,7 @@ fn baseline_of_one_kernel() {
     assert_eq!(baseline(&[]), "");
 }
 
-/// Check that a baseline that is written can be read, and is kept by what it is from.
+/// Check that a baseline that is written can be read, and holds for the cells it is from.
 #[test]
 fn baseline_round_trip() {
     let twice = [cells(), cells(), vec![measured("a", "lost", &[])]].concat();

@@ -213,10 +213,13 @@ fn check(before: &str, cases: &[Case]) {
         let Err(error) = read.and_then(|experiment| experiment.with_kernels(&[])) else {
             panic!("this is not refused:\n{text}");
         };
-        let told = error.to_string();
+        let message = error.to_string();
         let place = format!("x.toml:{why}");
-        assert!(told.starts_with(&place), "{told}\ninstead of\n{place}\nfor\n{text}");
-        assert!(!told.contains('\n'), "{told}");
+        assert!(
+            message.starts_with(&place),
+            "{message}\ninstead of\n{place}\nfor\n{text}"
+        );
+        assert!(!message.contains('\n'), "{message}");
     }
 }
 

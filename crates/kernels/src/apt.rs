@@ -17,8 +17,8 @@ use crate::error::{CacheError, ClientError, Error};
 use crate::package::{self, Package};
 use crate::spec::DebianSpec;
 
-/// What is wanted otherwise than by the machine's own configuration. Its hooks would
-/// clean up the system's files, and a cache of the lists makes each question fast.
+/// What overrides the machine's own configuration. Its hooks would clean up the system's
+/// files, and a cache of the lists makes queries fast.
 const CONFIGURATION: &str = r##"
 #clear APT::Update::Pre-Invoke;
 #clear APT::Update::Post-Invoke;
@@ -40,12 +40,12 @@ Dir::State::status "/dev/null";
 Dir::Cache::pkgcache "pkgcache.bin";
 Dir::Cache::srcpkgcache "";
 "##;
-/// How long lists count as new.
+/// The age at which a list is updated.
 const FRESH: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The kernel packages of the lists, in the package client's words.
+/// The kernel packages of the lists, as `apt-cache show` prints them.
 const KERNELS: &str = "kernels";
-/// A file that is as old as the lists.
+/// A file with the modification time of the last update.
 const UPDATED: &str = "updated";
 
 /// One of Debian's suites, with a list of what is in it.
@@ -54,10 +54,10 @@ pub(crate) struct Archive {
     folder: PathBuf,
 }
 
-/// What came of asking for a suite's list.
+/// The outcome of an update of a suite's list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Asked {
-    /// The list is there.
+pub(crate) enum Update {
+    /// There is a new list.
     Listed,
     /// The archive has no such suite.
     Absent,
@@ -68,19 +68,19 @@ pub(crate) enum Asked {
 }
 
 impl Archive {
-    /// Prepares that folder for a list from those sources; one from others that is in it
-    /// counts as old. The caller must be alone with the folder.
+    /// Prepares that folder for a list from those sources; a list from other sources that
+    /// is in it is out of date. The caller must hold the lock of the cache.
     ///
     /// # Errors
     /// `Kind::Cache`.
     pub(crate) fn open(folder: PathBuf, sources: &str) -> Result<Self, Error> {
         let archive = Self { folder };
-        let kept = fs::read_to_string(archive.file("debian.sources"));
+        let current = fs::read_to_string(archive.file("debian.sources"));
         let prepare = || {
             fs::create_dir_all(archive.file("lists"))?;
             fs::create_dir_all(archive.file("cache"))?;
             fs::write(archive.file("apt.conf"), CONFIGURATION)?;
-            if kept.is_ok_and(|kept| kept == sources) {
+            if current.is_ok_and(|current| current == sources) {
                 return Ok(());
             }
             let _ = fs::remove_file(archive.file(UPDATED)); // usually not there
@@ -90,12 +90,12 @@ impl Archive {
         Ok(archive)
     }
 
-    /// The list that is kept in that folder, to be read only.
-    pub(crate) fn kept(folder: PathBuf) -> Self {
+    /// The list in that folder, to be read only.
+    pub(crate) fn stored(folder: PathBuf) -> Self {
         Self { folder }
     }
 
-    /// Whether the list is new enough.
+    /// Whether the list is recent.
     pub(crate) fn is_fresh(&self) -> bool {
         let written = fs::metadata(self.file(UPDATED)).and_then(|file| file.modified());
         written.is_ok_and(|time| time.elapsed().is_ok_and(|age| age < FRESH))
@@ -106,19 +106,19 @@ impl Archive {
     /// # Errors
     /// `Kind::Unavailable` where the package client cannot be run, `Kind::Cache`,
     /// `Kind::Interrupted`.
-    pub(crate) fn update(&self, stop: &AtomicBool) -> Result<Asked, Error> {
+    pub(crate) fn update(&self, stop: &AtomicBool) -> Result<Update, Error> {
         let mut client = self.client("apt-get");
         let written = client::run(client.args(["-q", "update"]), stop);
         let written = written.inspect_err(|_| self.clean())?;
         let errors = written.errors.as_str();
         let asked = match written.status.success() {
-            true => Asked::Listed,
+            true => Update::Listed,
             false => judge(errors, !self.packages().is_empty()),
         };
         if errors.contains("No space left on device") {
             return Err(client::complained(&client, client::complaint(errors)));
         }
-        if matches!(asked, Asked::Listed | Asked::Absent) {
+        if matches!(asked, Update::Listed | Update::Absent) {
             let kernels = self.read_kernels(stop).inspect_err(|_| self.clean())?;
             let write = || {
                 fs::write(self.file(KERNELS), kernels)?;
@@ -129,7 +129,7 @@ impl Archive {
         Ok(asked)
     }
 
-    /// Asks the package client for the kernel packages in its list, and for their parts.
+    /// Reads the kernel packages in the package client's list, and their parts.
     fn read_kernels(&self, stop: &AtomicBool) -> Result<String, Error> {
         let mut client = self.client("apt-cache");
         let names = client::output(client.args(["pkgnames", "linux-"]), stop)?;
@@ -153,7 +153,7 @@ impl Archive {
     /// modules.
     ///
     /// # Errors
-    /// `Kind::Unavailable` in the package client's words, `Kind::Cache`, `Kind::Interrupted`.
+    /// `Kind::Unavailable` with the package client's message, `Kind::Cache`, `Kind::Interrupted`.
     pub(crate) fn unpack(
         &self,
         package: &Package,
@@ -172,7 +172,7 @@ impl Archive {
         Ok(())
     }
 
-    /// The package client, kept to this folder.
+    /// The package client, restricted to this folder.
     fn client(&self, program: &str) -> Command {
         let mut client = Command::new(program);
         client.arg("-c").arg(self.file("apt.conf"));
@@ -188,8 +188,8 @@ impl Archive {
         client
     }
 
-    /// Removes what the package client leaves where it is ended: parts of lists and of its
-    /// own cache.
+    /// Removes what the package client leaves when it is terminated: parts of lists and of
+    /// its own cache.
     fn clean(&self) {
         for folder in ["lists/partial", "cache"] {
             match fs::remove_dir_all(self.file(folder)) {
@@ -208,10 +208,9 @@ impl Archive {
     }
 }
 
-/// What the errors of an update mean. A suite may be asked for in several places: it is
-/// absent only where it has had no list, and all that went wrong is that some place does
-/// not have it.
-fn judge(errors: &str, had_list: bool) -> Asked {
+/// What the errors of an update mean. A suite may be in several sources: it is absent only
+/// if it has had no list, and each error says that a source does not have it.
+fn judge(errors: &str, had_list: bool) -> Update {
     let marked = || errors.lines().filter_map(|line| line.strip_prefix("E: "));
     let is_absent = |line: &str| {
         line.contains("does not have a Release file")
@@ -221,18 +220,18 @@ fn judge(errors: &str, had_list: bool) -> Asked {
             || line.starts_with("Some index files failed to download")
     };
     if !had_list && marked().next().is_some() && marked().all(is_absent) {
-        return Asked::Absent;
+        return Update::Absent;
     }
     if marked().any(|line| line.ends_with("is not signed.")) {
         let mut lines = errors.lines().filter(|line| line.contains("GPG error"));
         let reason = lines.find_map(|line| line.split_once("InRelease: "));
         let reason = reason.map_or("it is not signed", |(_, reason)| reason);
-        return Asked::Untrusted(reason.trim_end_matches('.').to_owned());
+        return Update::Untrusted(reason.trim_end_matches('.').to_owned());
     }
-    Asked::Unanswered(client::complaint(errors).to_owned())
+    Update::Unanswered(client::complaint(errors).to_owned())
 }
 
-/// Whether an error means that the archive does not have a package that is in its list.
+/// Whether an error means that the archive no longer has a package of its list.
 pub(crate) fn is_gone(error: &Error) -> bool {
     match error {
         Error::Debian { cause, .. } => is_gone(&cause.0),
@@ -273,33 +272,33 @@ mod tests {
     fn judges_errors() {
         let missing = "E: The repository 'http://mirror.example/debian duke Release' does \
                        not have a Release file.\n";
-        assert_eq!(judge(missing, false), Asked::Absent);
-        assert!(matches!(judge(missing, true), Asked::Unanswered(_)));
+        assert_eq!(judge(missing, false), Update::Absent);
+        assert!(matches!(judge(missing, true), Update::Unanswered(_)));
         // What is trusted without a signature is asked for without a Release file, too.
         let trusted = "E: Failed to fetch http://mirror.example/debian/dists/duke/main/\
                        binary-amd64/Packages  404  Not Found\n";
-        assert_eq!(judge(trusted, false), Asked::Absent);
+        assert_eq!(judge(trusted, false), Update::Absent);
         let key = "The following signatures couldn't be verified because the public key is \
                    not available: NO_PUBKEY 6ED0E7B82643E131";
         let place = "http://mirror.example/debian sid InRelease";
         let unsigned = format!("E: The repository '{place}' is not signed.\n");
         let untrusted = format!("W: GPG error: {place}: {key}\n{unsigned}");
-        assert_eq!(judge(&untrusted, false), Asked::Untrusted(key.to_owned()));
+        assert_eq!(judge(&untrusted, false), Update::Untrusted(key.to_owned()));
         assert_eq!(
             judge(&unsigned, false),
-            Asked::Untrusted("it is not signed".to_owned())
+            Update::Untrusted("it is not signed".to_owned())
         );
         let gone = "E: Failed to fetch http://mirror.example/debian/dists/sid/InRelease  \
                     Could not connect\nE: Some index files failed to download.\n";
-        let why = Asked::Unanswered(gone.lines().next().unwrap()[3..].to_owned());
+        let why = Update::Unanswered(gone.lines().next().unwrap()[3..].to_owned());
         assert_eq!(judge(gone, false), why);
         assert!(matches!(
             judge(&format!("{missing}{gone}"), false),
-            Asked::Unanswered(_)
+            Update::Unanswered(_)
         ));
         assert!(matches!(
             judge(&format!("{missing}{unsigned}"), false),
-            Asked::Untrusted(_)
+            Update::Untrusted(_)
         ));
     }
 }

@@ -1,8 +1,8 @@
 //! Programs of the system's package client, run so that they can be stopped.
 //!
-//! Each runs in a process group of its own, away from the terminal's Ctrl-C, and is ended
-//! with all that it started as soon as the order to stop is there. It gets no input, and
-//! ends with this process.
+//! Each runs in a process group of its own, out of reach of the terminal's Ctrl-C, and is
+//! killed with all its children as soon as `stop` is set. Its standard input is empty, and
+//! it ends with this process.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek};
@@ -15,7 +15,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::error::{ClientError, Error};
 
-/// How often a program is looked at.
+/// The interval at which a program is polled.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// What a program that has ended wrote.
@@ -25,7 +25,7 @@ pub(crate) struct Written {
     pub(crate) errors: String,
 }
 
-/// A program that runs; ended with its group where the value goes first.
+/// A running program; killed with its group when the value is dropped.
 struct Group(Child);
 
 /// Runs a program to its end.
@@ -53,16 +53,16 @@ pub(crate) fn run(command: &mut Command, stop: &AtomicBool) -> Result<Written, E
     Ok(Written { status, output, errors })
 }
 
-/// Runs a program that is meant to succeed, without input; its output.
+/// Runs a program without input; the output if it succeeds.
 ///
 /// # Errors
-/// `Kind::Unavailable` in the program's words, `Kind::Cache` where the disk is full,
+/// `Kind::Unavailable` with the program's message, `Kind::Cache` if the disk is full,
 /// `Kind::Interrupted`.
 pub(crate) fn output(command: &mut Command, stop: &AtomicBool) -> Result<String, Error> {
     succeed(command.stdin(Stdio::null()), stop)
 }
 
-/// The same with the command's own input.
+/// The same with the input of the command.
 fn succeed(command: &mut Command, stop: &AtomicBool) -> Result<String, Error> {
     let written = run(command, stop)?;
     if written.status.success() {
@@ -74,7 +74,7 @@ fn succeed(command: &mut Command, stop: &AtomicBool) -> Result<String, Error> {
 /// Runs two programs, the first one's output being the second one's input.
 ///
 /// # Errors
-/// As [`output`]; `broken` says what it means that the first one fails.
+/// As [`output`]; `broken` is the message if the first one fails.
 pub(crate) fn pipe(
     from: &mut Command,
     to: &mut Command,
@@ -87,12 +87,12 @@ pub(crate) fn pipe(
         return Err(complained(from, "no output"));
     };
     succeed(to.stdin(output), stop)?;
-    // What reads from it has ended, so that it ends by itself.
+    // Its reader has ended, so that it ends by itself (SIGPIPE).
     let ended = group.0.wait().map_err(|error: io::Error| failed(from, error))?;
     if ended.success() { Ok(()) } else { Err(complained(from, broken)) }
 }
 
-/// Refuses to go on where the order to stop is there.
+/// Fails if `stop` is set.
 ///
 /// # Errors
 /// `Kind::Interrupted`.
@@ -110,7 +110,7 @@ pub(crate) fn complaint(text: &str) -> &str {
     errors.next().unwrap_or_else(first)
 }
 
-/// The failure of a program, in the program's words.
+/// The failure of a program, with its message.
 pub(crate) fn complained(command: &Command, why: &str) -> Error {
     let cause = match why.contains("No space left on device") {
         true => ClientError::Full(why.to_owned()),
@@ -143,9 +143,9 @@ fn read(file: &mut File) -> io::Result<String> {
 impl Drop for Group {
     fn drop(&mut self) {
         if !matches!(self.0.try_wait(), Ok(None)) {
-            return; // its number may be another's now
+            return; // its PID may have been reused
         }
-        // Killing what is ending anyway fails, and that is well.
+        // This fails if it is ending already, which is fine.
         let _ = kill_process_group(Pid::from_child(&self.0), Signal::KILL);
         let _ = self.0.wait();
     }
@@ -188,8 +188,7 @@ mod tests {
         assert!(chain(&error).contains("NOISEFLOOR_CACHE"), "{error}");
     }
 
-    /// Check that the order to stop ends a program and what it started, long before they
-    /// would end by themselves.
+    /// Check that `stop` kills a program and its children, long before they would end.
     #[test]
     fn stops_with_all_it_started() {
         let folder = tempfile::tempdir().unwrap();
@@ -211,7 +210,7 @@ mod tests {
         assert!(began.elapsed() < Duration::from_secs(300));
         let pid = std::fs::read_to_string(&file).unwrap();
         let stat = format!("/proc/{}/stat", pid.trim());
-        // One that has ended may wait to be reaped by the system's first process.
+        // A zombie may wait for init to reap it.
         let lives =
             || std::fs::read_to_string(&stat).is_ok_and(|text| !text.contains(") Z "));
         while lives() {
@@ -220,8 +219,8 @@ mod tests {
         }
     }
 
-    /// Check that what one program writes is what the other reads, and that the failure of
-    /// either is said.
+    /// Check that one program reads what the other writes, and that the failure of either is
+    /// reported.
     #[test]
     fn pipes() {
         let pipe =

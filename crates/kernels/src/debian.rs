@@ -1,11 +1,10 @@
 //! Debian's archive of kernels, as this machine reaches it.
 //!
-//! It is asked suite by suite: those of the machine's own release first, since most need
-//! only them, then all others, each with its own list, so that one that the archive does
-//! not have, or that this machine does not trust, costs only its own kernels. Lists are
-//! kept in the cache, and brought up to date when they are a day old or do not have what
-//! is wanted. Cannot see kernels that the archive has dropped; those that were kept are
-//! found without it.
+//! Suites are queried one by one: those of the machine's own release first, since most
+//! kernels are there, then all others. Each has its own list, so that one that the archive
+//! does not have, or that this machine does not trust, costs only its own kernels. Lists are
+//! cached, and updated when they are a day old or lack the kernel. Cannot see kernels that
+//! the archive has dropped; those in the cache are found without it.
 
 use std::cmp::Ordering;
 use std::fs::{self, File};
@@ -16,7 +15,7 @@ use std::time::Duration;
 
 use itertools::Itertools;
 
-use crate::apt::{Archive, Asked};
+use crate::apt::{Archive, Update};
 use crate::client::refuse_stopped;
 use crate::debian_version;
 use crate::error::{CacheError, Error, Kind, Unavailable};
@@ -24,16 +23,16 @@ use crate::package::{self, Package};
 use crate::sources::{DebianSources, Suite};
 use crate::spec::DebianSpec;
 
-/// How often a lock that another lab has is tried again.
+/// The interval at which a lock that another process holds is tried again.
 const TRY: Duration = Duration::from_millis(100);
 
-/// How kernels are got.
+/// How kernels are downloaded.
 pub struct Fetch<'a> {
-    /// Whether to ask the archive again for a kernel that is kept.
+    /// Whether to look for a newer version of a cached kernel.
     pub fresh: bool,
-    /// The order to end early.
+    /// Set by another thread to stop early.
     pub stop: &'a AtomicBool,
-    /// Is called with a line for each thing that takes a while.
+    /// Called with a line of progress before each slow step.
     pub say: &'a mut dyn FnMut(&str),
 }
 
@@ -42,8 +41,8 @@ pub struct Fetch<'a> {
 pub struct SuiteKernels {
     /// The suite: `trixie-backports`.
     pub suite: String,
-    /// Its kernels, in the order of their versions: what is written after `debian:` for
-    /// the newest of each (`6.18-cloud`), and the version of its package.
+    /// Its kernels, sorted by version: the newest of each as written after `debian:`
+    /// (`6.18-cloud`), and the version of its package.
     pub kernels: Vec<(String, String)>,
 }
 
@@ -53,15 +52,15 @@ pub(crate) struct Debian {
     folder: PathBuf,
 }
 
-/// One suite while the archive is being asked.
+/// One suite while the archive is queried.
 struct Part {
     suite: Suite,
     archive: Archive,
-    /// What came of asking for its list now.
-    asked: Option<Asked>,
+    /// The outcome of its update, if it was updated now.
+    update: Option<Update>,
 }
 
-/// Suites among which the newest kernel is taken.
+/// Suites of equal preference: the newest kernel among them is used.
 struct Tier(Vec<Part>);
 
 impl Debian {
@@ -70,8 +69,8 @@ impl Debian {
         Self { root: root.to_owned(), folder: cache.join("apt") }
     }
 
-    /// What each suite has, as far as its list is there; `None` where the machine has
-    /// nothing from Debian.
+    /// The kernels of each suite whose list is cached; `None` if the machine has no sources
+    /// of Debian's.
     pub(crate) fn suites(&self) -> Option<Vec<SuiteKernels>> {
         let sources = DebianSources::find(&self.root)?;
         let suites = sources.own().into_iter().chain(sources.others());
@@ -79,8 +78,7 @@ impl Debian {
         Some(kernels.filter(|suite| !suite.kernels.is_empty()).collect())
     }
 
-    /// Waits until no other lab gets a kernel into this cache; none does while the file
-    /// is open.
+    /// Takes the lock of this cache for downloads, held as long as the file is open.
     ///
     /// # Errors
     /// `Kind::Cache`, `Kind::Interrupted`.
@@ -94,19 +92,19 @@ impl Debian {
                 return Ok(lock);
             }
             if !std::mem::replace(&mut waits, true) {
-                (fetch.say)("waiting for another lab to get its kernel");
+                (fetch.say)("waiting for another process to download its kernel");
             }
             refuse_stopped(fetch.stop)?;
             thread::sleep(TRY);
         }
     }
 
-    /// The packages of the kernel that is meant, the newest first: of the suite that is
-    /// named, else of the machine's own release, else of all others. There is at least one.
-    /// The caller must have locked the cache.
+    /// The packages that match a name, the newest first: of the named suite, else of the
+    /// machine's own release, else of all others. There is at least one. The caller must
+    /// hold the lock.
     ///
     /// # Errors
-    /// `Kind::Unavailable` where there is none or the archive cannot be asked, `Kind::Cache`,
+    /// `Kind::Unavailable` if there is none or the archive does not answer, `Kind::Cache`,
     /// `Kind::Interrupted`.
     pub(crate) fn find(
         &self,
@@ -139,7 +137,7 @@ impl Debian {
         Err(unavailable(spec, self.missing(spec, &tiers)))
     }
 
-    /// Asks all suites what they have. The caller must have locked the cache.
+    /// Updates the lists of all suites. The caller must hold the lock.
     ///
     /// # Errors
     /// As [`Self::find`]; `Kind::Unavailable` where no suite answers.
@@ -148,7 +146,7 @@ impl Debian {
         let mut all = self.tier([sources.own(), sources.others()].concat())?;
         all.ask(fetch, true, &mut Vec::new())?;
         let troubles = all.troubles();
-        match all.0.iter().all(|part| part.asked != Some(Asked::Listed)) {
+        match all.0.iter().all(|part| part.update != Some(Update::Listed)) {
             true => Err(Error::Archive(troubles.join("; "))),
             false => Ok(()),
         }
@@ -165,19 +163,19 @@ impl Debian {
     fn tier(&self, suites: Vec<Suite>) -> Result<Tier, Error> {
         let part = |suite: Suite| {
             let archive = Archive::open(self.place(&suite.name), &suite.sources)?;
-            Ok(Part { suite, archive, asked: None })
+            Ok(Part { suite, archive, update: None })
         };
         suites.into_iter().map(part).collect::<Result<_, Error>>().map(Tier)
     }
 
-    /// Where a suite's list is kept.
+    /// The folder of a suite's list.
     fn place(&self, suite: &str) -> PathBuf {
         self.folder.join("suites").join(suite)
     }
 
-    /// What the list of a suite has.
+    /// The kernels in the list of a suite.
     fn listed(&self, suite: String) -> SuiteKernels {
-        let mut packages = Archive::kept(self.place(&suite)).packages();
+        let mut packages = Archive::stored(self.place(&suite)).packages();
         packages.sort_by(|one, other| other.order(one));
         let kernel = |package: &Package| {
             Some((package.kernel()?.short(), package.version.clone()))
@@ -189,7 +187,7 @@ impl Debian {
         SuiteKernels { suite, kernels: kernels.collect() }
     }
 
-    /// Why none of the suites that were asked has that kernel, and which have it.
+    /// Why none of the queried suites has that kernel, and which others have it.
     fn missing(&self, spec: &DebianSpec, tiers: &[Tier]) -> Error {
         let parts = || tiers.iter().flat_map(|tier| &tier.0);
         let troubles = tiers.iter().flat_map(Tier::troubles).unique().join("; ");
@@ -198,12 +196,12 @@ impl Debian {
             return Error::Archive(troubles);
         }
         let named = spec.suite().zip(parts().next());
-        let mut text = match named.map(|(suite, part)| (suite, &part.asked)) {
+        let mut text = match named.map(|(suite, part)| (suite, &part.update)) {
             None => "Debian's archive has no such kernel".to_owned(),
-            Some((suite, Some(Asked::Absent))) => {
+            Some((suite, Some(Update::Absent))) => {
                 format!("the archive has no suite {suite}")
             }
-            Some((suite, Some(Asked::Untrusted(_) | Asked::Unanswered(_)))) => {
+            Some((suite, Some(Update::Untrusted(_) | Update::Unanswered(_)))) => {
                 format!("suite {suite} cannot be read")
             }
             Some((suite, _)) => format!("suite {suite} has no such kernel"),
@@ -212,7 +210,7 @@ impl Debian {
         let having: Vec<_> =
             having.map(|part| part.suite.name.as_str()).unique().collect();
         text += &match having.as_slice() {
-            [] => alike(spec, parts()),
+            [] => similar(spec, parts()),
             _ => format!("; it is in {}", having.join(", ")),
         };
         if !troubles.is_empty() {
@@ -223,9 +221,9 @@ impl Debian {
 }
 
 impl Tier {
-    /// Brings the lists up to date, each at most once: those that are old, or all. An
-    /// address that does not answer is `silent`, and not asked for more: each time could
-    /// take minutes.
+    /// Updates the lists, each at most once: those that are old, or all. An address that
+    /// does not answer is added to `silent`, and not tried again: each try could take
+    /// minutes.
     fn ask(
         &mut self,
         fetch: &mut Fetch<'_>,
@@ -233,31 +231,31 @@ impl Tier {
         silent: &mut Vec<String>,
     ) -> Result<(), Error> {
         let asks =
-            |part: &Part| part.asked.is_none() && (all || !part.archive.is_fresh());
+            |part: &Part| part.update.is_none() && (all || !part.archive.is_fresh());
         if self.0.iter().any(asks) {
-            (fetch.say)("asking Debian's archive what it has");
+            (fetch.say)("updating the lists of Debian's archive");
         }
         for part in &mut self.0 {
             refuse_stopped(fetch.stop)?;
             if !asks(part) || silent.contains(&part.suite.uri) {
                 continue;
             }
-            part.asked = Some(part.archive.update(fetch.stop)?);
+            part.update = Some(part.archive.update(fetch.stop)?);
             if let Some(trouble) = part.trouble() {
                 (fetch.say)(&trouble);
             }
-            if matches!(part.asked, Some(Asked::Unanswered(_))) {
+            if matches!(part.update, Some(Update::Unanswered(_))) {
                 silent.push(part.suite.uri.clone());
             }
         }
         Ok(())
     }
 
-    /// The packages of the kernel that is meant, the newest first.
+    /// The packages that match a name, the newest first.
     fn packages(&self, spec: &DebianSpec) -> Vec<(Archive, Package)> {
-        let meant = |part: &Part| package::meant(part.archive.packages(), spec);
+        let matching = |part: &Part| package::matching(part.archive.packages(), spec);
         let found = self.0.iter().flat_map(|part| {
-            meant(part).into_iter().map(|package| (part.archive.clone(), package))
+            matching(part).into_iter().map(|package| (part.archive.clone(), package))
         });
         found.sorted_by(|(_, one), (_, other)| other.order(one)).collect()
     }
@@ -269,30 +267,30 @@ impl Tier {
 
 impl Part {
     fn has(&self, spec: &DebianSpec) -> bool {
-        !package::meant(self.archive.packages(), spec).is_empty()
+        !package::matching(self.archive.packages(), spec).is_empty()
     }
 
-    /// Why the suite's list may be old or missing, in words.
+    /// Why the suite's list may be old or missing.
     fn trouble(&self) -> Option<String> {
         let suite = &self.suite.name;
-        match self.asked.as_ref()? {
-            Asked::Listed | Asked::Absent => None,
-            Asked::Untrusted(why) => Some(format!(
+        match self.update.as_ref()? {
+            Update::Listed | Update::Absent => None,
+            Update::Untrusted(why) => Some(format!(
                 "suite {suite} is signed with a key that this machine does not trust \
                  ({why}); install the package debian-archive-keyring of a newer Debian"
             )),
-            Asked::Unanswered(why) => {
+            Update::Unanswered(why) => {
                 Some(format!("suite {suite} did not answer ({why})"))
             }
         }
     }
 }
 
-/// What kernels of the same flavour these suites have, in short.
-fn alike<'a>(spec: &DebianSpec, parts: impl Iterator<Item = &'a Part>) -> String {
+/// The kernels of the same flavour in these suites.
+fn similar<'a>(spec: &DebianSpec, parts: impl Iterator<Item = &'a Part>) -> String {
     let packages = parts.flat_map(|part| part.archive.packages());
     let kernels = packages.filter_map(|package| package.kernel());
-    let alike = kernels.filter(|kernel| kernel.is_alike(spec));
+    let alike = kernels.filter(|kernel| kernel.has_flavour_of(spec));
     let mut alike: Vec<DebianSpec> = alike.map(|kernel| kernel.short()).collect();
     alike.sort_by(by_version);
     alike.dedup();
@@ -341,9 +339,9 @@ mod tests {
         assert!(text.ends_with(otherwise), "{text}");
     }
 
-    /// Check that one lab waits for another, and says so, and that the wait can be ended.
+    /// Check that one process waits for another, reports it, and can be stopped.
     #[test]
-    fn labs_wait_for_each_other() {
+    fn processes_wait_for_each_other() {
         let cache = tempfile::tempdir().unwrap();
         let debian = Debian::new(cache.path(), cache.path());
         let stop = AtomicBool::new(false);
@@ -352,14 +350,14 @@ mod tests {
         let first = debian.lock(&mut fetch).unwrap();
         let wait = |then: &dyn Fn()| {
             thread::scope(|scope| {
-                let (told, hear) = std::sync::mpsc::channel();
+                let (sender, receiver) = std::sync::mpsc::channel();
                 let waiting = scope.spawn(|| {
-                    let told = told; // gone with this thread
-                    let mut say = |text: &str| told.send(text.to_owned()).unwrap();
+                    let sender = sender; // dropped with this thread
+                    let mut say = |text: &str| sender.send(text.to_owned()).unwrap();
                     let mut fetch = Fetch { fresh: false, stop: &stop, say: &mut say };
                     debian.lock(&mut fetch)
                 });
-                assert!(hear.recv().unwrap().starts_with("waiting"));
+                assert!(receiver.recv().unwrap().starts_with("waiting"));
                 then();
                 waiting.join().unwrap()
             })

@@ -3,8 +3,8 @@
 //! The header of an x86 image is described in the kernel's
 //! `Documentation/arch/x86/boot.rst`: `HdrS` at 0x202, the release behind a pointer at
 //! 0x20e, and since protocol 2.12 (Linux 3.8) whether the kernel is a 64-bit one. What
-//! other files begin with is known here only to say what was given instead. Cannot see
-//! what the kernel can do: that is in its configuration.
+//! other files begin with is known here only for error messages. Cannot see what the kernel
+//! supports: that is in its configuration.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
@@ -22,7 +22,7 @@ const SECTOR: usize = 512;
 const PROTOCOL_MIN: u16 = 0x020c;
 const KERNEL_64: u16 = 1;
 
-/// What else files begin with: the place, the bytes, what it is.
+/// Other file formats: offset, magic, description.
 const OTHERS: &[(usize, &[u8], &str)] = &[
     (0, b"\x1f\x8b", "something packed with gzip: unpack it first"),
     (0, b"\x28\xb5\x2f\xfd", "something packed with zstd: unpack it first"),
@@ -200,7 +200,7 @@ fn word(bytes: &[u8], place: usize) -> Result<u16, ImageError> {
     }
 }
 
-/// What a file is that is no x86 kernel.
+/// The format of a file that is no x86 kernel.
 fn looks_like(bytes: &[u8]) -> String {
     let begins = |&&(place, magic, _): &&(usize, &[u8], &str)| {
         bytes.get(place..).is_some_and(|rest| rest.starts_with(magic))
@@ -296,7 +296,7 @@ mod tests {
         }
     }
 
-    /// Check that what is no x86 kernel at all is called what it is.
+    /// Check that the message names the format of a file that is no x86 kernel.
     #[test]
     fn says_what_it_is_instead() {
         let at = |place: usize, magic: &[u8]| {
@@ -353,7 +353,7 @@ mod tests {
         assert_eq!(error(ErrorKind::NotFound).kind(), Kind::Kernel);
     }
 
-    /// Check that the checksum is the one everybody else computes.
+    /// Check the checksum against FIPS 180's example.
     #[test]
     fn computes_the_checksum() {
         let expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";

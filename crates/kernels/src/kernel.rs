@@ -10,27 +10,27 @@ use crate::error::Error;
 /// A kernel that a guest can boot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kernel {
-    /// What it was asked for as: `running`, a path, `debian:6.1-cloud`.
+    /// The name that it was found by: `running`, a path, `debian:6.1-cloud`.
     pub spec: String,
     /// The image.
     pub image: PathBuf,
-    /// Its configuration, where that is at hand.
+    /// Its configuration, if there is one.
     pub config: Option<PathBuf>,
     /// The image's SHA-256, in hexadecimal.
     pub sha256: String,
     /// Its release, as its image says: `6.1.0-56-cloud-amd64`.
     pub release: String,
-    /// The package it is from, where it is from one.
+    /// The package it is from, if it is from one.
     pub package: Option<String>,
     /// That package's version: `6.1.192-2`.
     pub package_version: Option<String>,
 }
 
 impl Kernel {
-    /// How it was configured; `None` without a configuration, or with one that may not be read.
+    /// Its configuration; `None` if there is none that is readable.
     ///
     /// # Errors
-    /// `Error::Config` where it is no configuration.
+    /// `Error::Config` if it is no configuration.
     pub fn configuration(&self) -> Result<Option<Config>, Error> {
         let Some(file) = &self.config else { return Ok(None) };
         let Ok(bytes) = fs::read(file) else { return Ok(None) };

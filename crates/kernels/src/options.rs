@@ -1,12 +1,12 @@
-//! What a guest's kernel must have been built with.
+//! The build options that a guest's kernel needs.
 //!
-//! Each of these was compiled in by every distribution kernel looked at; a kernel built
-//! by hand may lack one, and then boots to silence. Only a configuration can be asked:
-//! of a kernel without one, nothing is known until it boots.
+//! Each of these is built in in every distribution kernel examined; a kernel built by hand may
+//! lack one, and then boots without output. They are read from its configuration: without one,
+//! nothing is known until it boots.
 
 use facts::Config;
 
-/// What must be built in, and what for.
+/// The options that must be built in, and the reasons.
 const NEEDED: &[(&str, &str)] = &[
     ("64BIT", "guests are 64-bit"),
     ("SERIAL_8250_CONSOLE", "its messages come over a serial port"),

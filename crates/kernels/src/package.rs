@@ -1,4 +1,4 @@
-//! Kernel packages as `apt-cache show` tells of them, and which of them is wanted.
+//! Kernel packages as `apt-cache show` prints them, and which of them match a name.
 //!
 //! The same kernel comes as two packages, with and without a signature for Secure Boot;
 //! their images differ in the signature alone. Not every version has both. Since 6.19
@@ -42,7 +42,7 @@ impl Package {
         })
     }
 
-    /// The kernel that it holds, if it holds one. A package that is named after two numbers
+    /// The kernel in it, if there is one. A package that is named after two numbers
     /// alone only depends on the newest kernel of a release, unless the kernel is in parts:
     /// then it is a release candidate's.
     pub(crate) fn kernel(&self) -> Option<DebianSpec> {
@@ -50,13 +50,13 @@ impl Package {
         (!kernel.is_short() || !self.parts.is_empty()).then_some(kernel)
     }
 
-    /// The kernel's release, as it will call itself and its files.
+    /// The kernel's release, as in `uname -r` and in the names of its files.
     pub(crate) fn release(&self) -> &str {
         let name = self.name.strip_prefix("linux-image-").unwrap_or(&self.name);
         name.strip_suffix("-unsigned").unwrap_or(name)
     }
 
-    /// Itself and its parts, as the package client wants them named.
+    /// Itself and its parts, as arguments of the package client.
     pub(crate) fn downloads(&self) -> Vec<String> {
         let names = std::iter::once(&self.name).chain(&self.parts);
         names.map(|name| format!("{name}={}", self.version)).collect()
@@ -109,9 +109,8 @@ pub(crate) fn kernels(listing: Vec<Package>) -> Vec<Package> {
     listing.into_iter().filter_map(kernel).collect()
 }
 
-/// The packages that the spec means, the newest first, and the signed one first where
-/// there is the choice.
-pub(crate) fn meant(mut packages: Vec<Package>, spec: &DebianSpec) -> Vec<Package> {
+/// The packages that match a name, the newest first, and the signed one before the other.
+pub(crate) fn matching(mut packages: Vec<Package>, spec: &DebianSpec) -> Vec<Package> {
     packages.retain(|package| package.kernel().is_some_and(|one| spec.covers(&one)));
     packages.sort_by(|one, other| other.order(one));
     packages
@@ -177,7 +176,7 @@ Depends: linux-base-7.4-rt-amd64 (= 7.4~rc7-1~exp1), linux-binary-7.4-rt-amd64 (
         let Ok(KernelSpec::Debian(spec)) = KernelSpec::parse(spec) else {
             panic!("{spec}")
         };
-        meant(kernels(Package::read(LISTING)), &spec).into_iter().next()
+        matching(kernels(Package::read(LISTING)), &spec).into_iter().next()
     }
 
     /// Check that the newest version wins, and among equals the signed package.

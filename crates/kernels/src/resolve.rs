@@ -1,9 +1,9 @@
-//! The kernels that guests boot, and how one is had from what somebody calls it.
+//! From the name of a kernel to its image.
 //!
-//! A kernel of this machine or in a file is used where it lies. Debian's come from the
-//! archive this machine's own packages come from, and are kept: once a spec has led to a
-//! kernel it leads to the same one, without asking the archive, until it is asked for
-//! anew. So a result can be repeated after the archive has moved on.
+//! A kernel of this machine or in a file is used in place. Debian's come from the archive of
+//! this machine's own packages, and are cached: a name resolves to the same kernel, without
+//! a query of the archive, until a fresh one is requested. So a result can be repeated after
+//! the archive has moved on.
 
 use std::fs;
 use std::path::{self, Path, PathBuf};
@@ -20,10 +20,10 @@ use crate::package::Package;
 use crate::spec::{DebianSpec, KernelSpec};
 use crate::store::KernelStore;
 
-/// How many packages of a kernel are tried where the archive does not have the newest.
+/// How many packages of a kernel are tried if the archive does not have the newest.
 const TRIES: usize = 12;
 
-/// All kernels that can be had.
+/// The kernels that are available to this machine.
 pub struct Kernels {
     root: PathBuf,
     debian: Debian,
@@ -31,7 +31,7 @@ pub struct Kernels {
 }
 
 impl Kernels {
-    /// The kernels of this machine, and those kept in (or got into) that cache.
+    /// The kernels of this machine; downloaded ones are stored in that cache.
     pub fn new(cache: &Path) -> Self {
         Self::of_machine(Path::new("/"), cache)
     }
@@ -42,28 +42,28 @@ impl Kernels {
         Self { root: root.to_owned(), debian, store }
     }
 
-    /// The kernels that are kept, one for each spec that led to one. They are not checked.
+    /// The kernels in the cache, one for each name that was resolved. They are not checked.
     pub fn list(&self) -> Vec<Kernel> {
         self.store.list()
     }
 
-    /// What each suite of Debian's archive has, as far as is known without asking it;
-    /// `None` where the machine has nothing from Debian.
+    /// The kernels of each suite of Debian's archive in the cached lists; `None` if the
+    /// machine has no sources of Debian's.
     pub fn suites(&self) -> Option<Vec<SuiteKernels>> {
         self.debian.suites()
     }
 
-    /// Asks all suites of Debian's archive what they have.
+    /// Updates the lists of all suites of Debian's archive.
     ///
     /// # Errors
-    /// `Kind::Unavailable` where none answers, `Kind::Cache`, `Kind::Interrupted`.
+    /// `Kind::Unavailable` if none answers, `Kind::Cache`, `Kind::Interrupted`.
     pub fn ask(&self, fetch: &mut Fetch<'_>) -> Result<(), Error> {
         let _alone = self.debian.lock(fetch)?;
         self.debian.ask(fetch)
     }
 
-    /// Refuses what cannot be a kernel's name: a spec that means none, or the path of what
-    /// is not a kernel. Nothing is downloaded.
+    /// Refuses a name that no kernel can have, and the path of a file that is no kernel.
+    /// Nothing is downloaded.
     ///
     /// # Errors
     /// `Kind::Name`, `Kind::Kernel`; `Kind::Unavailable` where a file cannot be read.
@@ -74,7 +74,7 @@ impl Kernels {
         }
     }
 
-    /// Gets a kernel: from the cache if it is there, unless it is wanted fresh.
+    /// Finds a kernel: in the cache, unless a fresh one is requested, or by downloading it.
     ///
     /// # Errors
     /// `Kind::Name` where the spec names none; `Kind::Kernel` where no guest can
@@ -115,15 +115,15 @@ impl Kernels {
         }
         let _alone = self.debian.lock(fetch)?;
         if let (false, Ok(Some(kernel))) = (fetch.fresh, self.store.recall(&name)) {
-            return Ok(kernel); // another lab got it meanwhile
+            return Ok(kernel); // another process has downloaded it
         }
         self.store.sweep();
         self.download(spec, fetch)
     }
 
-    /// Finds the newest package, and gets the kernel that is in it, if it is not kept. An
-    /// archive may not have every package that is in its list, as when it has moved on:
-    /// then its list is asked for anew, and then the next newest package is taken.
+    /// Downloads the newest package, unless its kernel is cached. An archive may not have
+    /// every package of its list, if that is out of date: then the list is updated, and
+    /// then the next newest package is tried.
     fn download(
         &self,
         spec: &DebianSpec,
@@ -140,7 +140,7 @@ impl Kernels {
         self.first(spec, &packages, &mut fetch)
     }
 
-    /// The kernel of the first of the packages that the archive really has.
+    /// The kernel of the first package that the archive still has.
     fn first(
         &self,
         spec: &DebianSpec,
@@ -160,7 +160,7 @@ impl Kernels {
         Err(first.unwrap_or_else(|| Error::Archive(format!("no package has {spec}"))))
     }
 
-    /// The kernel of a package: kept, or downloaded and unpacked.
+    /// The kernel of a package: cached, or downloaded and unpacked.
     fn unpack(
         &self,
         spec: &DebianSpec,
@@ -183,15 +183,15 @@ impl Kernels {
         let config = first_file(scratch.path(), &configs(release));
         if config.is_none() {
             (fetch.say)(&format!(
-                "{spec}: the archive does not have its configuration: options of its build \
+                "{spec}: the archive does not have its configuration: its build options \
                  will be unknown"
             ));
         }
-        self.store.keep(&name, package, &image, config.as_deref())
+        self.store.store(&name, package, &image, config.as_deref())
     }
 }
 
-/// A kernel that is used where it lies, which a guest's folder is told from the root.
+/// A kernel that is used in place; its path is absolute, since QEMU runs in another folder.
 fn in_file(spec: &str, path: &Path, config: Option<PathBuf>) -> Result<Kernel, Error> {
     let Image { release, sha256, .. } = Image::read(path)?;
     let image = path::absolute(path)
@@ -201,18 +201,18 @@ fn in_file(spec: &str, path: &Path, config: Option<PathBuf>) -> Result<Kernel, E
     Ok(Kernel { spec, image, config, sha256, release, package, package_version })
 }
 
-/// The configuration beside an image that is named as the distributions do.
+/// The configuration beside an image that is named as in distributions.
 fn beside(image: &Path) -> Option<PathBuf> {
     let release = image.file_name()?.to_str()?.strip_prefix("vmlinuz-")?;
     Some(image.with_file_name(format!("config-{release}"))).filter(|path| path.is_file())
 }
 
-/// Where the image of a release lies; the newer of Debian's only have the second.
+/// The paths of the image of a release; Debian's newer ones only have the second.
 fn images(release: &str) -> [String; 2] {
     [format!("boot/vmlinuz-{release}"), format!("usr/lib/modules/{release}/vmlinuz")]
 }
 
-/// Where its configuration lies.
+/// The paths of its configuration.
 fn configs(release: &str) -> [String; 2] {
     [format!("boot/config-{release}"), format!("usr/lib/modules/{release}/config")]
 }
@@ -221,8 +221,8 @@ fn first_file(root: &Path, places: &[String]) -> Option<PathBuf> {
     places.iter().map(|place| root.join(place)).find(|path| path.is_file())
 }
 
-/// Refuses a kernel whose configuration lacks something. Says nothing about one without
-/// a configuration, or with one that may not be read.
+/// Refuses a kernel whose configuration lacks something. One without a readable
+/// configuration passes.
 fn check_options(kernel: &Kernel) -> Result<(), Error> {
     let Some(config) = kernel.configuration()? else { return Ok(()) };
     let kernel = kernel.spec.clone();
@@ -243,7 +243,7 @@ mod tests {
         fs::write(path, bytes).unwrap();
     }
 
-    /// What comes of a spec on a machine with those files, and how much is told.
+    /// The kernel of that name on a machine with those files.
     fn find(root: &Path, spec: &str) -> Result<Kernel, Error> {
         let kernels = Kernels::of_machine(root, &root.join("cache"));
         let stop = AtomicBool::new(false);

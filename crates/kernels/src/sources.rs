@@ -1,10 +1,9 @@
-//! Where this machine has Debian packages from, and the suites of Debian's that follow from
-//! it.
+//! The sources of Debian packages of this machine, and the suites of Debian's archive there.
 //!
 //! Read from `/etc/apt/sources.list`, `sources.list.d/*.list` (one line each) and
-//! `*.sources` (paragraphs): sources.list(5). No address is known here: a machine that
-//! has Debian from a mirror of its own gets Debian's kernels from there too. Which of the
-//! suites the archive really has, only asking it tells.
+//! `*.sources` (paragraphs): sources.list(5). No address is built in: a machine with a
+//! mirror of its own gets Debian's kernels from there, too. Which of the suites exist is known
+//! only after a query.
 
 use std::fmt::Write;
 use std::fs;
@@ -288,7 +287,7 @@ fn trust<'a>(options: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<(String, 
 }
 
 /// One source per address; none without the component that kernels are in, and none on
-/// disks that somebody would have to insert.
+/// CD-ROMs.
 fn sources(
     uris: &str,
     suites: &str,
@@ -388,7 +387,7 @@ Targets: Packages
         assert_eq!(own[2].sources, security);
     }
 
-    /// Check that paragraphs are read, that keys within them are kept whole, and that the
+    /// Check that paragraphs are read, that keys within them stay whole, and that the
     /// security archive is worked out where the machine's own is switched off.
     #[test]
     fn reads_paragraphs_with_keys() {

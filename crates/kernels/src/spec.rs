@@ -1,4 +1,4 @@
-//! Which kernel is meant: `running`, a path, or `debian:[SUITE/]VERSION[-FLAVOUR]`.
+//! The syntax of kernel names: `running`, a path, or `debian:[SUITE/]VERSION[-FLAVOUR]`.
 //!
 //! Debian names a kernel package `linux-image-ABI[-FLAVOUR]-amd64[-unsigned]`, where the
 //! ABI is `6.1.0-56` or `6.12.117+deb12`, and of a release candidate `7.3`; VERSION is the
@@ -56,7 +56,7 @@ pub fn check_name(text: &str) -> Result<(), NameError> {
     KernelSpec::parse(text).map(drop)
 }
 
-/// Which kernel is meant.
+/// A parsed name of a kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum KernelSpec {
     /// The kernel of this machine.
@@ -138,7 +138,7 @@ impl DebianSpec {
         Self { suite: None, version: version.to_owned(), flavour }
     }
 
-    /// Whether this one is meant: the flavour is the same, and the version is all of the
+    /// Whether the name matches that kernel: the flavour is the same, and the version is all of the
     /// other's or its beginning, up to where a number ends.
     pub(crate) fn covers(&self, other: &Self) -> bool {
         let rest = other.version.strip_prefix(&self.version);
@@ -167,8 +167,8 @@ impl DebianSpec {
         format!("{}{}", self.version, self.flavour.suffix())
     }
 
-    /// Whether it is built for the same.
-    pub(crate) fn is_alike(&self, other: &Self) -> bool {
+    /// Whether the flavours are the same.
+    pub(crate) fn has_flavour_of(&self, other: &Self) -> bool {
         self.flavour == other.flavour
     }
 
@@ -195,14 +195,14 @@ impl fmt::Display for DebianSpec {
     }
 }
 
-/// Whether it is built as a suite's name or codename: `sid`, `trixie-backports`.
+/// Whether it has the form of a suite's name or codename: `sid`, `trixie-backports`.
 fn is_suite(text: &str) -> bool {
     let known =
         |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "+-.".contains(c);
     text.starts_with(|c: char| c.is_ascii_lowercase()) && text.chars().all(known)
 }
 
-/// Whether it is built as the beginning of an ABI: parts with a hyphen between them, each
+/// Whether it has the form of the beginning of an ABI: parts with a hyphen between them, each
 /// with a number first or, as in `7.3-rc7`, after `rc`.
 fn is_version(text: &str) -> bool {
     let known = |c: char| c.is_ascii_alphanumeric() || ".+~".contains(c);
@@ -233,7 +233,7 @@ mod tests {
         }
     }
 
-    /// Check that the three ways to name a kernel are told apart.
+    /// Check that the three kinds of names are distinguished.
     #[test]
     fn reads_specs() {
         assert_eq!(KernelSpec::parse("running").unwrap(), KernelSpec::Running);
@@ -316,7 +316,7 @@ mod tests {
         }
     }
 
-    /// Check that a package's short name is what somebody would type.
+    /// Check the short names of packages.
     #[test]
     fn shortens_packages() {
         for (name, short) in [

@@ -1,4 +1,4 @@
-//! Kernels kept in the cache: `kernels/SHA256/` with `vmlinuz`, `config` and
+//! Kernels in the cache: `kernels/SHA256/` with `vmlinuz`, `config` and
 //! `about.json`, and `kernels/specs/SPEC`, which says what a spec was resolved to (with
 //! `@` in the place of a slash).
 //!
@@ -22,15 +22,15 @@ use crate::package::Package;
 const IMAGE: &str = "vmlinuz";
 const CONFIG: &str = "config";
 const ABOUT: &str = "about.json";
-/// What a folder's name begins with while it is being filled.
+/// The prefix of a folder that is being filled.
 const UNFINISHED: &str = ".new-";
 
-/// The kernels kept in a cache.
+/// The kernels in a cache.
 pub(crate) struct KernelStore {
     folder: PathBuf,
 }
 
-/// What is kept about a kernel.
+/// The description of a kernel.
 #[derive(Debug, Serialize, Deserialize)]
 struct About {
     release: String,
@@ -47,10 +47,10 @@ impl KernelStore {
         Self { folder: cache.join("kernels") }
     }
 
-    /// The kernel that the spec was resolved to.
+    /// The kernel that a name was resolved to.
     ///
     /// # Errors
-    /// `Kind::Cache` where it is damaged, with the folder to delete.
+    /// `Error::Damaged`, with the folder to delete.
     pub(crate) fn recall(&self, spec: &str) -> Result<Option<Kernel>, Error> {
         let Some(sha256) = self.remembered(spec) else { return Ok(None) };
         let kernel = self.kernel(spec, &sha256);
@@ -68,7 +68,7 @@ impl KernelStore {
         specs.iter().filter_map(kernel).collect()
     }
 
-    /// The kernel of that package, if it is kept and undamaged; the spec is resolved to
+    /// The kernel of that package, if it is cached and undamaged; the name is resolved to
     /// it from now on.
     ///
     /// # Errors
@@ -92,12 +92,12 @@ impl KernelStore {
         Ok(Some(kernel))
     }
 
-    /// Keeps a kernel that was unpacked from that package; the spec is resolved to it
+    /// Stores a kernel that was unpacked from that package; the name is resolved to it
     /// from now on.
     ///
     /// # Errors
     /// `Kind::Kernel` where the image is none, `Kind::Cache`.
-    pub(crate) fn keep(
+    pub(crate) fn store(
         &self,
         spec: &str,
         package: &Package,
@@ -133,17 +133,17 @@ impl KernelStore {
         make().map_err(|error| self.unwritable(error))
     }
 
-    /// Removes what labs that were killed left. Only for who gets kernels alone.
+    /// Removes what killed processes left. The caller must hold the lock.
     pub(crate) fn sweep(&self) {
         let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
         let left = |name: &str| name.starts_with(UNFINISHED);
         for entry in entries.filter(|entry| entry.file_name().to_str().is_some_and(left))
         {
-            let _ = fs::remove_dir_all(entry.path()); // it does no harm, it is only big
+            let _ = fs::remove_dir_all(entry.path()); // it only takes space
         }
     }
 
-    /// Moves a kernel to its place, unless another lab has put the same one there.
+    /// Moves a kernel to its place, unless another process has put the same one there.
     fn place(&self, made: &Path, sha256: &str, scratch: &TempDir) -> Result<(), Error> {
         let place = self.folder.join(sha256);
         let Err(error) = fs::rename(made, &place) else { return Ok(()) };
@@ -181,7 +181,7 @@ impl KernelStore {
         write().map(drop).map_err(|error| self.unwritable(error))
     }
 
-    /// A kernel that is kept, as far as its description goes.
+    /// A stored kernel by its description; its image is not checked.
     fn kernel(&self, spec: &str, sha256: &str) -> Option<Kernel> {
         let folder = self.folder.join(sha256);
         let text = fs::read_to_string(folder.join(ABOUT)).ok()?;
@@ -253,28 +253,28 @@ mod tests {
         Package { name, version: "6.1.192-2".to_owned(), parts: Vec::new() }
     }
 
-    /// Keeps a synthetic kernel, with a configuration.
-    fn keep(cache: &Path, release: &str) -> Result<Kernel, Error> {
+    /// Stores a synthetic kernel, with a configuration.
+    fn add(cache: &Path, release: &str) -> Result<Kernel, Error> {
         let source = tempfile::tempdir().unwrap();
         let image = source.path().join("image");
         let config = source.path().join("config");
         fs::write(&image, synthetic(release)).unwrap();
         fs::write(&config, "CONFIG_X=y\n").unwrap();
-        KernelStore::new(cache).keep(SPEC, &package(release), &image, Some(&config))
+        KernelStore::new(cache).store(SPEC, &package(release), &image, Some(&config))
     }
 
     /// Check that a kernel comes out as it went in, and nothing else is left behind.
     #[test]
-    fn keeps_kernels() {
+    fn stores_kernels() {
         let cache = tempfile::tempdir().unwrap();
         let store = KernelStore::new(cache.path());
         assert_eq!(store.recall(SPEC).unwrap(), None);
-        let kept = keep(cache.path(), "6.1.0-56-amd64").unwrap();
-        assert_eq!(kept.release, "6.1.0-56-amd64");
-        assert_eq!(fs::read(&kept.image).unwrap(), synthetic("6.1.0-56-amd64"));
-        assert_eq!(fs::read(kept.config.as_ref().unwrap()).unwrap(), b"CONFIG_X=y\n");
-        assert_eq!(store.recall(SPEC).unwrap(), Some(kept.clone()));
-        assert_eq!(store.list(), [kept]);
+        let stored = add(cache.path(), "6.1.0-56-amd64").unwrap();
+        assert_eq!(stored.release, "6.1.0-56-amd64");
+        assert_eq!(fs::read(&stored.image).unwrap(), synthetic("6.1.0-56-amd64"));
+        assert_eq!(fs::read(stored.config.as_ref().unwrap()).unwrap(), b"CONFIG_X=y\n");
+        assert_eq!(store.recall(SPEC).unwrap(), Some(stored.clone()));
+        assert_eq!(store.list(), [stored]);
         assert_eq!(fs::read_dir(cache.path().join("kernels")).unwrap().count(), 2);
     }
 
@@ -284,8 +284,8 @@ mod tests {
     fn specs_move_on() {
         let cache = tempfile::tempdir().unwrap();
         let store = KernelStore::new(cache.path());
-        let older = keep(cache.path(), "6.1.0-55-amd64").unwrap();
-        let newer = keep(cache.path(), "6.1.0-56-amd64").unwrap();
+        let older = add(cache.path(), "6.1.0-55-amd64").unwrap();
+        let newer = add(cache.path(), "6.1.0-56-amd64").unwrap();
         assert_eq!(store.recall(SPEC).unwrap(), Some(newer));
         let whole = "debian:6.1.0-55";
         let found = store.find(whole, &package("6.1.0-55-amd64")).unwrap().unwrap();
@@ -294,16 +294,16 @@ mod tests {
         assert_eq!(store.find(whole, &package("6.1.0-54-amd64")).unwrap(), None);
     }
 
-    /// Check that a spec with a suite is kept beside the same one without.
+    /// Check that a name with a suite is stored beside the same one without.
     #[test]
     fn specs_with_a_suite() {
         let cache = tempfile::tempdir().unwrap();
         let store = KernelStore::new(cache.path());
-        let kept = keep(cache.path(), "6.1.0-56-amd64").unwrap();
+        let stored = add(cache.path(), "6.1.0-56-amd64").unwrap();
         let spec = "debian:bookworm-security/6.1";
         let found = store.find(spec, &package("6.1.0-56-amd64")).unwrap().unwrap();
         assert_eq!(store.recall(spec).unwrap(), Some(found.clone()));
-        assert_eq!(store.list(), [kept, found]);
+        assert_eq!(store.list(), [stored, found]);
     }
 
     /// Check that a damaged image is named, is not found, and makes room for a good one.
@@ -312,24 +312,24 @@ mod tests {
         let cache = tempfile::tempdir().unwrap();
         let store = KernelStore::new(cache.path());
         let release = "6.1.0-56-amd64";
-        let kept = keep(cache.path(), release).unwrap();
-        fs::write(&kept.image, "damaged").unwrap();
+        let stored = add(cache.path(), release).unwrap();
+        fs::write(&stored.image, "damaged").unwrap();
         let error = store.recall(SPEC).unwrap_err();
         assert_eq!(error.kind(), Kind::Cache);
-        assert!(error.to_string().contains(&kept.sha256), "{error}");
+        assert!(error.to_string().contains(&stored.sha256), "{error}");
         assert_eq!(store.find(SPEC, &package(release)).unwrap(), None);
-        assert_eq!(keep(cache.path(), release).unwrap(), kept);
-        assert_eq!(store.recall(SPEC).unwrap(), Some(kept.clone()));
-        fs::remove_file(kept.image.with_file_name(ABOUT)).unwrap();
+        assert_eq!(add(cache.path(), release).unwrap(), stored);
+        assert_eq!(store.recall(SPEC).unwrap(), Some(stored.clone()));
+        fs::remove_file(stored.image.with_file_name(ABOUT)).unwrap();
         assert_eq!(store.recall(SPEC).unwrap(), None);
-        assert_eq!(keep(cache.path(), release).unwrap(), kept);
+        assert_eq!(add(cache.path(), release).unwrap(), stored);
     }
 
     /// Check that nonsense in the place of a checksum leads nowhere.
     #[test]
     fn distrusts_what_it_remembers() {
         let cache = tempfile::tempdir().unwrap();
-        keep(cache.path(), "6.1.0-56-amd64").unwrap();
+        add(cache.path(), "6.1.0-56-amd64").unwrap();
         let store = KernelStore::new(cache.path());
         for text in ["", "../specs", &"g".repeat(64), &"0".repeat(64)] {
             fs::write(store.specs().join(SPEC), text).unwrap();
@@ -337,17 +337,17 @@ mod tests {
         }
     }
 
-    /// Check that the same kernel can be kept by many at once.
+    /// Check that the same kernel can be stored by several processes at once.
     #[test]
-    fn many_keep_the_same() {
+    fn many_store_the_same() {
         let cache = tempfile::tempdir().unwrap();
         let start = std::sync::Barrier::new(4);
         let kernels: Vec<Kernel> = std::thread::scope(|scope| {
-            let keep = || {
+            let task = || {
                 start.wait();
-                keep(cache.path(), "6.1.0-56-amd64").unwrap()
+                add(cache.path(), "6.1.0-56-amd64").unwrap()
             };
-            let threads: Vec<_> = (0..4).map(|_| scope.spawn(keep)).collect();
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(task)).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
         });
         assert!(kernels.windows(2).all(|pair| pair[0] == pair[1]), "{kernels:?}");
@@ -356,14 +356,14 @@ mod tests {
         assert_eq!(fs::read_dir(&store.folder).unwrap().count(), 2);
     }
 
-    /// Check that what is no kernel is not kept, and that leftovers are removed.
+    /// Check that a file that is no kernel is not stored, and that leftovers are removed.
     #[test]
-    fn keeps_nothing_else() {
+    fn stores_nothing_else() {
         let cache = tempfile::tempdir().unwrap();
         let store = KernelStore::new(cache.path());
         let text = cache.path().join("text");
         fs::write(&text, "not a kernel").unwrap();
-        let error = store.keep(SPEC, &package("6.1"), &text, None).unwrap_err();
+        let error = store.store(SPEC, &package("6.1"), &text, None).unwrap_err();
         assert_eq!(error.kind(), Kind::Kernel);
         let left = store.scratch().unwrap().keep();
         store.sweep();

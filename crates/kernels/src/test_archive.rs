@@ -75,7 +75,7 @@ impl Machine {
         }
         let control = format!(
             "Package: {name}\nVersion: {version}\nArchitecture: amd64\n{depends}\
-             Maintainer: somebody <somebody@mail.example>\nDescription: a test\n"
+             Maintainer: a test <test@mail.example>\nDescription: a test\n"
         );
         write(&folder.path().join("DEBIAN/control"), &control);
         let file = format!("pool/{suite}/{name}_{version}_amd64.deb");
@@ -143,7 +143,7 @@ impl Machine {
         Kernels::of_machine(self.root.path(), &self.cache())
     }
 
-    /// Gets a kernel; also what was said meanwhile.
+    /// Finds a kernel; also the lines of progress.
     fn find(&self, spec: &str, fresh: bool) -> (Result<Kernel, Error>, Vec<String>) {
         let mut said = Vec::new();
         let mut say = |text: &str| said.push(text.to_owned());
@@ -180,7 +180,7 @@ impl Machine {
 }
 
 /// Serves the archive on this machine, until a request for a file whose path has `stalls`
-/// in it: that one is answered in part, and the connection is kept. Says when.
+/// in it: that one is answered in part, and the connection stays open. Reports when.
 fn serve(machine: &Machine, stalls: &'static str, stalled: Sender<TcpStream>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -464,7 +464,7 @@ fn bad_packages_leave_nothing() {
         assert_eq!(error.kind(), Kind::Unavailable);
         assert_eq!(error.to_string(), format!("failed to get kernel {spec}"));
     }
-    let kept = fs::read_dir(machine.root.path().join("a cache/kernels")).unwrap();
-    let names: Vec<_> = kept.map(|entry| entry.unwrap().file_name()).collect();
+    let stored = fs::read_dir(machine.root.path().join("a cache/kernels")).unwrap();
+    let names: Vec<_> = stored.map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(names, ["specs"]);
 }

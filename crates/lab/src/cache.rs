@@ -20,10 +20,10 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// The cache of the user who runs this; made if it is not there.
+    /// The cache of the current user; created if it does not exist.
     ///
     /// # Errors
-    /// `Kind::Cache` where there is no home, or it cannot be written.
+    /// `Kind::Cache` if there is no home directory, or it cannot be written.
     pub fn find() -> Result<Self, Error> {
         let lab = |folder: PathBuf| folder.join("noisefloor/lab");
         let folder = given(CACHE_VARIABLE)
@@ -33,24 +33,24 @@ impl Cache {
         Self::at(&folder.ok_or(Error::NoCache)?)
     }
 
-    /// The cache in that folder; made if it is not there.
+    /// The cache in that folder; created if it does not exist.
     ///
     /// # Errors
-    /// `Kind::Cache` where it cannot be made.
+    /// `Kind::Cache` if it cannot be created.
     pub fn at(folder: &Path) -> Result<Self, Error> {
         fs::create_dir_all(folder).map_err(failed(folder))?;
         let folder = folder.canonicalize().map_err(failed(folder))?;
         Ok(Self { folder })
     }
 
-    /// A folder in it; made if it is not there.
+    /// A folder in it; created if it does not exist.
     pub(crate) fn folder(&self, name: &str) -> Result<PathBuf, Error> {
         let folder = self.folder.join(name);
         fs::create_dir_all(&folder).map_err(failed(&folder))?;
         Ok(folder)
     }
 
-    /// A folder for one boot, gone when it is dropped.
+    /// A folder for one boot, removed when it is dropped.
     pub(crate) fn workplace(&self) -> Result<TempDir, Error> {
         let work = self.folder("work")?;
         tempfile::Builder::new()

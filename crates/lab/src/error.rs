@@ -119,7 +119,7 @@ pub enum Error {
     },
     /// This QEMU does not load the counter, without which a cell gives nothing.
     #[error(
-        "{cell} needs {cpus} CPUs, whose instructions only the counter can tell apart, and \
+        "{cell} needs {cpus} CPUs, whose instructions only the counter separates, and \
          QEMU {version} does not load it ({reason}): {QEMU_PACKAGE}, or use one CPU: --set \
          cpus=1"
     )]

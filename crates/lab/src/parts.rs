@@ -22,7 +22,7 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// Finds them in the folder that is named for them, else beside this program.
+    /// Finds them in the folder that the variable names, else beside this program.
     pub(crate) fn find() -> Result<Self, Error> {
         let place = match given(PARTS_VARIABLE).map(PathBuf::from) {
             Some(place) => named(place)?,
@@ -40,7 +40,7 @@ impl Parts {
     }
 }
 
-/// The folder that somebody named, if the parts are in it.
+/// The folder that the variable names, if the parts are in it.
 fn named(place: PathBuf) -> Result<PathBuf, Error> {
     match [AGENT, COUNTER].into_iter().find(|part| !place.join(part).is_file()) {
         Some(part) => Err(Error::NoPart { folder: place, part }),

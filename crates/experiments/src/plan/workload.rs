@@ -1,4 +1,4 @@
-//! A workload row, made into what the agent is told to do on a guest of so many CPUs.
+//! From a workload row to a measurement on a guest with that many CPUs.
 
 use recording::{
     CallsSpec, NohzSpec, NoiseSpec, Phases, Policy, SlicesSpec, Source as Watch,
@@ -16,7 +16,7 @@ use crate::table::{
     BackgroundRow, CallsRow, NohzRow, NoiseRow, SlicesRow, TicksRow, WorkloadRow,
 };
 
-/// What the agent is told to do.
+/// What a workload row asks for, and a description of it.
 #[derive(Debug)]
 pub(crate) struct Work {
     pub(crate) background: Vec<BackgroundLoad>,
@@ -25,7 +25,7 @@ pub(crate) struct Work {
     pub(crate) words: String,
 }
 
-/// A guest's CPUs, the text in which some are chosen, and the phases of what is measured.
+/// A guest's CPUs, the text in which one is chosen, and the phases of the measurement.
 #[derive(Debug, Clone, Copy)]
 struct Choice<'a> {
     source: &'a Source,
@@ -52,7 +52,7 @@ impl Choice<'_> {
     }
 }
 
-/// What a workload row asks of a guest of so many CPUs.
+/// The measurement of a workload row on a guest with that many CPUs.
 pub(crate) fn work(
     source: &Source,
     row: &Spanned<WorkloadRow>,
@@ -81,7 +81,7 @@ pub(crate) fn work(
         return Err(source.refuse(trace.span(), why));
     }
     let watch = row.trace.as_ref().map(|trace| trace.get_ref().0);
-    let background = row.background.iter().map(|row| companion(choice, row));
+    let background = row.background.iter().map(|row| background_load(choice, row));
     let background = background.collect::<Result<Vec<BackgroundLoad>, Error>>()?;
     for BackgroundLoad { cpu, spinners } in &background {
         words += &format!(", beside {spinners} spinning on CPU {cpu}");
@@ -220,6 +220,9 @@ fn slices_task(
     Ok((task, words))
 }
 
-fn companion(choice: Choice<'_>, row: &BackgroundRow) -> Result<BackgroundLoad, Error> {
+fn background_load(
+    choice: Choice<'_>,
+    row: &BackgroundRow,
+) -> Result<BackgroundLoad, Error> {
     Ok(BackgroundLoad { cpu: choice.cpu(&row.cpu)?, spinners: row.spinners.get() })
 }

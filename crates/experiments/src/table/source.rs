@@ -1,4 +1,4 @@
-//! The text of an experiment, and where in it something stands: `tick.toml:12:3`.
+//! The text of an experiment, and places in it: `tick.toml:12:3`.
 //!
 //! Lines and columns count from 1; a column is a character, as editors count. The places
 //! themselves are the byte ranges that the `toml` crate reports.
@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Place};
 
-/// The place of what does not come from the text.
+/// The range of what is not from the text.
 pub(crate) const NOWHERE: Range<usize> = usize::MAX..usize::MAX;
 
 /// A TOML text and the name of the file it is from.
@@ -29,7 +29,7 @@ impl Source {
         &self.text
     }
 
-    /// What the text says; an error tells where it does not.
+    /// The parsed text; an error has the place of the mistake.
     pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, Error> {
         toml::from_str(&self.text).map_err(|error| {
             self.refuse(error.span().unwrap_or_default(), error.message())

@@ -1,8 +1,8 @@
-//! The results that are kept: a folder for each cell, whole or not at all.
+//! The cached results of cells: a folder for each, complete or absent.
 //!
-//! A result is what the guest sent and what the counter wrote, byte for byte, and what
-//! they depend on. It is made in its boot's folder and renamed, so that a process that is
-//! killed leaves nothing half done; a lock keeps two labs from running one cell twice.
+//! A result is the guest's answer and the counter's output, byte for byte, and their inputs.
+//! It is written in its boot's folder and renamed, so that a killed process leaves no partial
+//! result; a lock prevents two processes from running one cell twice.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -19,28 +19,28 @@ use crate::error::{Error, ResultError, failed};
 use crate::guest::command_line::{ANSWER, CONSOLE, COUNTS};
 use crate::guest::console::Console;
 
-/// What a result depends on, for people and for other tools.
+/// The file with the inputs of a result, for people and for other tools.
 const INPUTS: &str = "inputs.json";
-/// How often a lock that another lab has is tried again.
+/// The interval at which a lock that another process holds is tried again.
 const TRY: Duration = Duration::from_millis(100);
-/// How much of each end of a long console is kept.
+/// How much of each end of a long console is stored.
 const CONSOLE_END: usize = 64 << 10;
 
-/// The results that are kept.
+/// The cached results of cells, and the consoles of lost ones.
 #[derive(Debug, Clone)]
 pub(crate) struct CellCache {
     results: PathBuf,
     lost: PathBuf,
 }
 
-/// What the counter writes.
+/// The counter's output.
 #[derive(Deserialize)]
 struct Counted {
     counts: Counts,
     profile: Profile,
 }
 
-/// How a new result compares with the one that was kept.
+/// How a new result compares with the cached one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stored {
     /// There was none, or it was the same.
@@ -55,8 +55,8 @@ impl CellCache {
         Ok(Self { results: cache.folder("cells")?, lost: cache.folder("lost")? })
     }
 
-    /// Waits until no other lab runs this cell, which is told once; none where the wait
-    /// was ended.
+    /// Takes the lock of a cell, so that no other process runs it; `waits` is called once if
+    /// another one does. `None` if it was stopped while waiting.
     pub(crate) fn lock(
         &self,
         key: &str,
@@ -78,13 +78,13 @@ impl CellCache {
         Ok(None)
     }
 
-    /// The kept result of a cell; one that cannot be read is as good as none.
+    /// The cached result of a cell; `None` if there is none that can be decoded.
     pub(crate) fn find(&self, key: &str) -> Option<Answer> {
         read(&self.results.join(key)).ok()
     }
 
-    /// Keeps the result of the boot in `folder`, which is moved from there. Where another
-    /// result was kept, both are.
+    /// Stores the result of the boot in `folder`, which is moved from there. If it differs from
+    /// the cached one, both are stored.
     pub(crate) fn store(
         &self,
         key: &str,
@@ -112,7 +112,7 @@ impl CellCache {
         put().map_err(failed(&place))
     }
 
-    /// Keeps the console of a cell that was lost, and says where.
+    /// Stores the console of a lost cell; its path.
     pub(crate) fn store_console(
         &self,
         key: &str,
@@ -124,7 +124,7 @@ impl CellCache {
         Ok(place)
     }
 
-    /// The cells that are kept and whose identity begins so.
+    /// The cached cells whose identity has that prefix.
     pub(crate) fn with_prefix(&self, prefix: &str) -> Vec<String> {
         let entries = fs::read_dir(&self.results).into_iter().flatten().flatten();
         let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
@@ -178,7 +178,7 @@ fn same(one: &Path, other: &Path, counts: bool) -> bool {
     })
 }
 
-/// The beginning and the end of what is too long to keep.
+/// The beginning and the end of a console that is too long to store.
 fn ends(bytes: &[u8]) -> Vec<u8> {
     if bytes.len() <= 2 * CONSOLE_END {
         return bytes.to_vec();
@@ -193,13 +193,13 @@ fn ends(bytes: &[u8]) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// Check that who waits for a cell says so once, and is let in when it is free.
+    /// Check that a second process reports once that it waits, and then gets the lock.
     #[test]
-    fn waits_for_another_lab() {
+    fn waits_for_another_process() {
         let folder = tempfile::tempdir().unwrap();
         let cache = CellCache::new(&Cache::at(folder.path()).unwrap()).unwrap();
         let stop = AtomicBool::new(false);
-        let first = cache.lock("key", &stop, &|| panic!("nobody else is there"));
+        let first = cache.lock("key", &stop, &|| panic!("the lock is free"));
         let first = first.unwrap().unwrap();
         thread::scope(|scope| {
             let (sender, receiver) = std::sync::mpsc::channel();

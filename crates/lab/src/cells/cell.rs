@@ -26,7 +26,7 @@ use crate::guest::initramfs::{self, Config};
 use crate::guest::request::Request;
 use crate::parts::Parts;
 
-/// The longest answer an agent gives.
+/// The longest answer of an agent.
 const ANSWER_BYTES_MAX: u64 = FILE_BYTES_MAX / 2;
 /// A kernel without these options panics as one does whose agent is damaged.
 const NOTHING_TO_START: &str = " (it cannot start the agent if it was built without \
@@ -44,9 +44,9 @@ pub(crate) struct Ready {
     pub(crate) kernel: Kernel,
     pub(crate) engine: Engine,
     pub(crate) counts: bool,
-    /// Why an exact cell is not counted, as QEMU says.
+    /// Why an exact cell is not counted: QEMU's message.
     pub(crate) why_uncounted: Option<String>,
-    /// Why the host's load may show in its result, where it may: QEMU's threads cannot be
+    /// Why the host's load may affect its result, if it may: QEMU's threads cannot be
     /// ordered.
     pub(crate) races: Option<String>,
     exit: Exit,
@@ -141,13 +141,13 @@ impl Ready {
         Self { logs_failure: false, ..self }
     }
 
-    /// The same with programs for its task. They are no part of the identity: what they do
-    /// is not kept.
+    /// The same with programs for its task. They are no part of the identity:
+    /// their results are not cached.
     pub(crate) fn with_files(self, files: Vec<(String, Vec<u8>)>) -> Self {
         Self { files, ..self }
     }
 
-    /// What it is called in the cache.
+    /// Its name in the cache.
     pub(crate) fn key(&self) -> String {
         match self.repeat {
             1 => self.identity.clone(),
@@ -184,8 +184,8 @@ impl Ready {
         }
     }
 
-    /// Boots a guest whose kernel did not come up once more, so that its kernel says what it
-    /// does; its console takes the place of the first one.
+    /// Boots a guest whose kernel did not come up once more, with all kernel messages; its
+    /// console replaces the first one.
     fn boot_for_log(
         &self,
         why: &str,
@@ -206,15 +206,14 @@ impl Ready {
             return Ok(Ended::Stopped);
         }
         let log = place.path().join(line::CONSOLE);
-        let kept = fs::copy(&log, folder.join(line::CONSOLE));
-        kept.map_err(failed(&log))?;
+        fs::copy(&log, folder.join(line::CONSOLE)).map_err(failed(&log))?;
         let said = Console::read(place.path()).boot_log(has_greeted(place.path()));
         let hint = self.hint(why);
         Ok(Ended::Lost(format!("{why}{hint}; booted again without 'quiet', {said}")))
     }
 
-    /// What a kernel may lack that found no program to start, where nothing is known of it: of
-    /// others `options` has checked that.
+    /// What a kernel may lack that found no program to start, if it has no configuration;
+    /// `kernels` has checked the others.
     fn hint(&self, why: &str) -> &'static str {
         let may_lack = self.kernel.config.is_none() && why.contains(console::NO_INIT);
         if may_lack { NOTHING_TO_START } else { "" }
@@ -254,8 +253,8 @@ impl Ready {
     }
 }
 
-/// The guest's first file system. It is some megabytes, so that it is made anew for each boot
-/// rather than kept for each cell.
+/// The guest's first file system. It is some megabytes, so that it is built for each boot
+/// rather than stored for each cell.
 fn initrd(
     kernel: &Kernel,
     order: &Order,
@@ -269,7 +268,7 @@ fn initrd(
         .map_err(Error::Initramfs)
 }
 
-/// What the agent is told.
+/// The order to the agent.
 fn order(request: &Request) -> Order {
     Order {
         version: order::VERSION,
@@ -290,7 +289,7 @@ fn has_greeted(folder: &Path) -> bool {
     fs::metadata(folder.join(line::ANSWER)).is_ok_and(|file| file.len() > 0)
 }
 
-/// What a guest of so much memory that has ended by itself has left behind.
+/// The outcome of a guest, with that much memory, that has powered off by itself.
 fn judge(folder: &Path, memory_mib: u32) -> Ended {
     let bytes = fs::read(folder.join(line::ANSWER)).unwrap_or_default();
     match Answer::from_bytes(&bytes) {
@@ -316,7 +315,7 @@ fn no_answer(broken: &Broken, folder: &Path, memory_mib: u32) -> String {
     }
 }
 
-/// What happened, and the last thing that the kernel said, if it said something.
+/// A message and the last line of the console, if there is one.
 fn with_console(why: String, folder: &Path) -> String {
     match Console::read(folder).last_line() {
         Some(line) => with_last_line(&why, line),
@@ -332,7 +331,7 @@ fn with_last_line(why: &str, line: &str) -> String {
 mod tests {
     use super::*;
 
-    /// What is said of a guest that left that console and sent nothing, or something else.
+    /// The message for a guest with that console and that answer.
     fn lost(console: &str, answer: &[u8]) -> String {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join(line::CONSOLE), console).unwrap();
@@ -343,8 +342,8 @@ mod tests {
         }
     }
 
-    /// Check that a guest that never said a word is told apart from one that broke off,
-    /// and that an empty console is not spoken of.
+    /// Check that a guest without any output is distinguished from one that broke off, and
+    /// that an empty console is not mentioned.
     #[test]
     fn guests_without_an_answer() {
         assert_eq!(

@@ -1,10 +1,10 @@
-//! Whether this machine's QEMU loads the counter: QEMU itself is asked, once, before
+//! Whether this machine's QEMU loads the counter: it is started with it, once, before
 //! anything boots.
 //!
 //! What loads it depends on the versions of the plugin interface that QEMU supports
 //! (`crates/counter/src/interface.rs`), and on how it was built: one without plugins does not
-//! know the option. So no table of versions answers that; QEMU, started for a machine of
-//! nothing, does. It takes a fraction of a second.
+//! know the option. So it is tried, with
+//! QEMU's empty machine, which takes a fraction of a second.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -18,7 +18,7 @@ use crate::error::{Error, failed};
 use crate::guest::boot::{COMPLAINTS, Deadlines, End, Guest};
 use crate::guest::command_line::{self, COUNTER};
 
-/// What the counter says when it was loaded for the question only.
+/// What the counter prints when it was loaded as a test.
 const LOADED: &str = "noisefloor-counter: can be loaded";
 
 impl Lab {
@@ -46,7 +46,7 @@ impl Lab {
         match self.counting.get() {
             Some(Counting::Loaded) => None,
             Some(Counting::Refused(reason)) => Some(reason),
-            None => Some("it was not asked"),
+            None => Some("it was not tried"),
         }
     }
 
@@ -67,7 +67,7 @@ impl Lab {
         match ended {
             End::Stopped => Err(Error::Interrupted),
             End::Failed(why) if !said.trim().is_empty() => Ok(Counting::Refused(why)),
-            // A QEMU that does not come to its end, or fails in silence, has refused nothing.
+            // A QEMU that hangs, or fails without a message, has not refused the counter.
             End::Overdue(why) | End::Failed(why) => Err(Error::ProbeCounter(why)),
             End::Off => {
                 let reason = "QEMU ended as if there were no plugin";

@@ -13,7 +13,7 @@ use crate::guest::qemu::Qemu;
 use crate::guest::thread_ordering::ThreadOrdering;
 use crate::parts::Parts;
 
-/// A lab: what cells are run with, and where they are kept.
+/// A lab: what cells are run with, and the cache of their results.
 pub struct Lab {
     pub(crate) cache: Cache,
     pub(crate) kernels: Kernels,
@@ -35,7 +35,7 @@ impl Lab {
     /// The lab of this machine and user.
     ///
     /// # Errors
-    /// `Kind::Qemu`, `Kind::Parts` or `Kind::Cache`, each with what would help.
+    /// `Kind::Qemu`, `Kind::Parts` or `Kind::Cache`, each with a hint.
     pub fn open(cache: Cache) -> Result<Self, Error> {
         let (qemu, parts) = (Qemu::find()?, Parts::find()?);
         cache.sweep();
@@ -51,10 +51,10 @@ impl Lab {
         made_with(&self.qemu, &self.parts)
     }
 
-    /// The same, of the lab that this machine and user would have; nothing is made or run.
+    /// The same, of the lab that `open` would give; nothing is created or run.
     ///
     /// # Errors
-    /// `Kind::Qemu` or `Kind::Parts`, with what would help.
+    /// `Kind::Qemu` or `Kind::Parts`, with a hint.
     pub fn find_made_with() -> Result<MadeWith, Error> {
         Ok(made_with(&Qemu::find()?, &Parts::find()?))
     }

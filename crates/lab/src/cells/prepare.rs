@@ -19,13 +19,13 @@ use crate::guest::accelerator;
 use crate::guest::command_line::Engine;
 use crate::guest::request::Request;
 
-/// For each spec the kernel that was found, or why there is none.
+/// The kernel of each name, or why there is none.
 type Found = BTreeMap<String, Result<Kernel, Arc<kernels::Error>>>;
 
 /// A cell before it runs.
 pub(crate) struct Prepared {
     pub(crate) plan: Plan,
-    /// What runs, or why its kernel cannot be had.
+    /// The cell for its guest, or why its kernel is not available.
     pub(crate) ready: Result<Ready, Arc<kernels::Error>>,
 }
 
@@ -39,8 +39,8 @@ impl Prepared {
 }
 
 impl Lab {
-    /// Finds the kernels of all plans, and refuses what this QEMU cannot do. A kernel that
-    /// cannot be had loses its own cells, unless none can be had.
+    /// Finds the kernels of all plans, and refuses what this QEMU cannot do. The cells of an
+    /// unavailable kernel are lost, unless all are.
     pub(crate) fn prepare(
         &self,
         plans: &[Plan],
@@ -70,7 +70,7 @@ impl Lab {
         Ok(prepared)
     }
 
-    /// Finds the kernels of all plans, once all of their names have been read.
+    /// Finds the kernels of all plans, after the syntax of all names has been checked.
     fn find_kernels(
         &self,
         plans: &[Plan],
@@ -113,8 +113,8 @@ impl Lab {
             return Ok(Engine::Counted);
         }
         let boots = |engine| {
-            say("proving /dev/kvm by booting with it");
-            // A plain boot: what this cell asks for may not be able to boot at all.
+            say("testing /dev/kvm with a boot");
+            // A plain boot: one with this cell's parameters may not work at all.
             let request = Request { mode: Mode::Timed, ..Request::new(Task::Symbols) };
             let ready = Ready::new(request, kernel, engine, self)?.booted_once();
             let place = self.cache.workplace()?;

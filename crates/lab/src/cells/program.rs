@@ -1,6 +1,7 @@
-//! A program in a guest of its own: what it writes there, and how it ends.
+//! A program in a guest of its own: its output, and how it ends.
 //!
-//! It is a static one, and alone there with the agent. Only tests use it; nothing is kept.
+//! It is linked statically, and runs alone with the agent. Only tests use it; nothing is
+//! cached.
 
 use std::fs;
 
@@ -23,7 +24,7 @@ pub struct Program<'a> {
     pub bytes: Vec<u8>,
     /// Others that lie beside it in the guest's root, by their names.
     pub others: Vec<(&'a str, Vec<u8>)>,
-    /// What it is called with.
+    /// Its arguments.
     pub arguments: &'a [&'a str],
     /// Whether guest time is the count of instructions, or real time under emulation.
     pub mode: Mode,

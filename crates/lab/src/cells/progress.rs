@@ -90,7 +90,7 @@ impl Tracker {
 /// How long so many cells take, of which some have had that much time.
 fn left(mean: Duration, to_do: usize, had: &[Duration], jobs: usize) -> Duration {
     let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-    // Who runs longer than the mean does not make the others shorter.
+    // A cell that runs longer than the mean does not make the others shorter.
     let had: Duration = had.iter().map(|had| mean.min(*had)).sum();
     let all = mean.saturating_mul(count(to_do)).saturating_sub(had);
     all / count(jobs.min(to_do).max(1))
@@ -120,8 +120,8 @@ mod tests {
         }
     }
 
-    /// Check that the time that running cells have had is not told again as time left, and
-    /// that side by side it goes faster, as far as there are cells.
+    /// Check that the time that running cells have had is not counted as time left, and that
+    /// parallel jobs divide it, as far as there are cells.
     #[test]
     fn time_left() {
         let secs = Duration::from_secs;

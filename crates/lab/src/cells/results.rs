@@ -20,7 +20,7 @@ use crate::guest::command_line::Engine;
 use crate::guest::request::Request;
 
 impl Lab {
-    /// Runs one cell, or takes it from the shelf; none where that was ended early.
+    /// The result of one cell, from the cache or a run; `None` if it was stopped.
     pub(crate) fn cell(
         &self,
         prepared: &Prepared,
@@ -64,7 +64,7 @@ impl Lab {
         Ok(Some(completed(plan, ready, false, ending)))
     }
 
-    /// The answer of a cell that has run in `folder`; kept, if it is one to keep.
+    /// The answer of a cell that has run in `folder`; stored, if it is exact.
     fn done(&self, ready: &Ready, folder: &Path) -> Result<Answer, Error> {
         let mut answer = cache::read(folder)?;
         let doubts = &mut answer.recording.doubts;
@@ -80,10 +80,10 @@ impl Lab {
         Ok(answer)
     }
 
-    /// The kept result of the one cell whose identity begins so.
+    /// The cached result of the one cell whose identity has that prefix.
     ///
     /// # Errors
-    /// `Kind::Experiment` where there is none, or more than one.
+    /// `Kind::Cell` if there is none, or more than one; `Kind::Cache` if it is damaged.
     pub fn cached(&self, prefix: &str) -> Result<Cell, Error> {
         let keys = self.cell_cache.with_prefix(prefix);
         let [key] = keys.as_slice() else {
@@ -116,23 +116,23 @@ impl Lab {
     }
 }
 
-const DIFFERS: &str = "run again, the cell gave another result than the one that was kept: \
-                       both are in the cache, and one of the two runs is wrong";
-const EMULATED: &str = "QEMU emulated the processor, for KVM is not to be had or hangs here: \
-                        lengths of time mean nothing";
+const DIFFERS: &str = "the result of this run differs from the cached one: both are in the cache, \
+                       and one of the two runs is wrong";
+const EMULATED: &str = "QEMU emulated the processor, because KVM is not available or hangs here: \
+                        durations are meaningless";
 
 const UNCOUNTED: &str = "nothing counted instructions beside the guest's own clock: how the \
                          kernel spent them is not known";
 
-/// The boot parameters that take the tick or other work from the CPUs that they name.
+/// The boot parameters that remove the tick or other work from the CPUs in their value.
 const FREEING: [&str; 3] = ["nohz_full", "isolcpus", "rcu_nocbs"];
 
-/// Whether a cell's result is the same each time, and so worth keeping.
+/// Whether a cell's result is the same each time.
 fn is_cacheable(ready: &Ready) -> bool {
     ready.request.mode == Mode::Exact
 }
 
-/// A doubt of an exact cell that nothing was counted in, and why that was so.
+/// A doubt of an exact cell that was not counted, and the reason.
 fn uncounted(counts: Option<&Counts>, why: Option<&str>) -> Option<Doubt> {
     let text = match why {
         Some(why) => format!("{UNCOUNTED} (QEMU does not load the counter: {why})"),
@@ -141,7 +141,7 @@ fn uncounted(counts: Option<&Counts>, why: Option<&str>) -> Option<Doubt> {
     counts.is_none().then(|| Doubt::new(Code::Uncounted, text))
 }
 
-/// A doubt where a boot parameter is to free CPUs of which the guest has none.
+/// A doubt if a boot parameter is for CPUs that the guest does not have.
 fn absent_cpus(request: &Request) -> Option<Doubt> {
     let parameters = CommandLine::parse(&request.params);
     let has = request.machine.cpus;
@@ -160,7 +160,7 @@ fn absent_cpus(request: &Request) -> Option<Doubt> {
     })
 }
 
-/// A cell as it is told.
+/// A cell with the ending of its run.
 fn completed(plan: &Plan, ready: &Ready, cached: bool, mut ending: Ending) -> Cell {
     if let (Ending::Done(answer), Mode::Exact) = (&mut ending, plan.mode) {
         let why = ready.why_uncounted.as_deref();
@@ -184,7 +184,7 @@ fn completed(plan: &Plan, ready: &Ready, cached: bool, mut ending: Ending) -> Ce
     Cell { kernel, identity: identity.clone(), cached, ..planned(plan, ending) }
 }
 
-/// A cell that is lost because its kernel cannot be had.
+/// A cell that is lost because its kernel is not available.
 fn without_kernel(plan: &Plan, error: &kernels::Error) -> Cell {
     let console = PathBuf::new(); // nothing has booted
     planned(plan, Ending::Lost { why: chain(error), console })

@@ -1,4 +1,4 @@
-//! How cells are run, and what is reported meanwhile.
+//! How cells are run, and what is reported while they run.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -8,34 +8,34 @@ use crate::cells::progress::Progress;
 /// How to run cells.
 #[derive(Debug, Clone, Copy)]
 pub struct Run<'a> {
-    /// How many cells side by side, at least one.
+    /// The number of cells that run in parallel, at least one.
     pub jobs: usize,
-    /// Whether to run cells whose result is kept, too, to confirm it.
+    /// Whether to run cached cells again and compare the results.
     pub fresh: bool,
-    /// The CPU time, and time asleep, that QEMU may take for a guest to boot, to measure beyond
-    /// the measured time, and to power off; a guest that takes more is lost.
+    /// The CPU time plus the time asleep that QEMU may use for a guest to boot, to measure in
+    /// addition to the measured time, and to power off; a guest that needs more is lost.
     pub deadline: Duration,
-    /// The order to end early.
+    /// Set by another thread to stop early.
     pub stop: &'a AtomicBool,
 }
 
-/// Who is told what goes on.
+/// Receives the progress of a run.
 pub trait Observer {
-    /// Something that takes a while, in words.
+    /// A slow step begins, described in a line.
     fn say(&mut self, text: &str);
-    /// How far it is.
+    /// Cells have started or ended, or a second has passed.
     fn progress(&mut self, progress: Progress);
 }
 
-/// What happens to a cell before it ends.
+/// A step of a cell before it ends.
 pub(crate) enum Step {
-    /// Another lab runs it.
+    /// Another process runs it.
     Waits,
-    /// Its kernel, of that release, is booted to be asked for its symbols.
-    AsksSymbols(String),
+    /// Its kernel, of that release, is booted to read its symbols.
+    ReadsSymbols(String),
     /// Its guest boots.
     Boots,
 }
 
-/// Who is told of a cell's steps.
+/// Called for each step of a cell.
 pub(crate) type Notify<'a> = &'a dyn Fn(Step);

@@ -1,5 +1,5 @@
-//! Runs cells side by side and tells how far they are: first one cell of each kernel, then the
-//! others in the order in which they were planned.
+//! Runs cells in parallel and reports their progress: first one cell of each kernel, then the
+//! others in the order of the plans.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,18 +16,18 @@ use crate::cells::progress::Tracker;
 use crate::cells::run::{Observer, Run, Step};
 use crate::error::Error;
 
-/// How often progress is told while nothing happens.
+/// The interval of progress reports while no cell starts or ends.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// What a worker tells of the cell at an index.
+/// What a worker reports of the cell at an index.
 enum Event {
     Step(usize, Step),
     Ended(usize, Box<Result<Option<Cell>, Error>>),
 }
 
 impl Lab {
-    /// Runs all plans, or takes their results from the shelf. Where it is ended early,
-    /// gives the cells that ended before.
+    /// Runs all plans, or takes their results from the cache. If it is stopped early, these
+    /// are the cells that were complete.
     ///
     /// # Errors
     /// Of finding kernels, where none can be had, and of the cache; a cell without a kernel
@@ -69,7 +69,7 @@ impl Lab {
         results.cells()
     }
 
-    /// Takes one cell after the other, until there are none or it is ended.
+    /// Runs one cell after the other, until there are none or it is stopped.
     fn work_through(
         &self,
         prepared: &[Prepared],
@@ -80,7 +80,7 @@ impl Lab {
         while !run.stop.load(Ordering::Relaxed) {
             let Some(index) = take() else { return };
             let cell = &prepared[index];
-            // Who is to hear it is there until all workers have ended.
+            // The receiver exists until all workers have ended.
             let notify = |step| drop(events.send(Event::Step(index, step)));
             let cell = Box::new(self.cell(cell, &run, &notify));
             let _ = events.send(Event::Ended(index, cell));
@@ -88,9 +88,9 @@ impl Lab {
     }
 }
 
-/// The indices of cells on these kernels in the order in which they are run. The first cell of a kernel may have to
-/// boot it for its symbols, for which the kernel's other cells wait: such boots of several kernels
-/// run in parallel.
+/// The indices of cells on these kernels in the order in which they are run. The first cell of a
+/// kernel may have to boot it for its symbols, for which the kernel's other cells wait: such boots
+/// of several kernels run in parallel.
 fn order<'a>(kernels: impl Iterator<Item = &'a String>) -> Vec<usize> {
     let mut seen = BTreeSet::new();
     let (mut first, others): (Vec<_>, Vec<_>) =
@@ -99,7 +99,7 @@ fn order<'a>(kernels: impl Iterator<Item = &'a String>) -> Vec<usize> {
     first.into_iter().map(|(index, _)| index).collect()
 }
 
-/// What came of the cells so far.
+/// The cells so far.
 struct Results {
     cells: Vec<Option<Cell>>,
     failed: Option<Error>,
@@ -117,8 +117,8 @@ impl Results {
         }
     }
 
-    /// Hears the workers until all have ended; who finds that there is no going on ends
-    /// the others.
+    /// Receives the workers' events until all have ended; after a failure no further cell is
+    /// started.
     fn receive(
         &mut self,
         received: &Receiver<Event>,
@@ -139,13 +139,13 @@ impl Results {
         }
     }
 
-    /// What is reported of many cells is reported once.
+    /// Reports a step that concerns several cells once.
     fn step(&mut self, index: usize, step: Step, observer: &mut dyn Observer) {
         let text = match step {
             Step::Boots => return self.tracker.boots(index),
-            Step::Waits => "another lab runs this cell: waiting".to_owned(),
-            Step::AsksSymbols(release) => {
-                format!("asking {release} for its symbols, once a kernel")
+            Step::Waits => "waiting for another process that runs this cell".to_owned(),
+            Step::ReadsSymbols(release) => {
+                format!("reading the symbols of {release}, once per kernel")
             }
         };
         if self.reported.insert(text.clone()) {
@@ -162,7 +162,7 @@ impl Results {
         self.cells[index] = cell;
     }
 
-    /// The cells that have ended; where there are none, why.
+    /// The cells that have ended; if there are none, the reason.
     fn cells(self) -> Result<Vec<Cell>, Error> {
         match self.failed {
             Some(error) => Err(error),
@@ -221,7 +221,7 @@ mod tests {
         }
     }
 
-    /// What an observer hears of that events, and what comes of it.
+    /// What an observer receives of those events, and the result.
     fn receive(
         events: impl IntoIterator<Item = Event>,
     ) -> (Recorder, Result<Vec<Cell>, Error>) {
@@ -243,24 +243,25 @@ mod tests {
         assert_eq!(order(kernels.iter()), [0, 2, 4, 1, 3, 5]);
     }
 
-    /// Check that what takes long is reported once for each kernel and once for all waiting,
-    /// and that only a cell that boots runs.
+    /// Check that slow steps are reported once per kernel and once for all waiting, and that
+    /// only a cell that boots is running.
     #[test]
     fn says_what_takes_long_once() {
         let asks = |index, release: &str| {
-            Event::Step(index, Step::AsksSymbols(release.to_owned()))
+            Event::Step(index, Step::ReadsSymbols(release.to_owned()))
         };
         let waits = |index| Event::Step(index, Step::Waits);
         let (received, _) =
             receive([asks(0, "a"), asks(1, "a"), asks(2, "b"), waits(0), waits(1)]);
-        let asked = |release| format!("asking {release} for its symbols, once a kernel");
-        let waiting = "another lab runs this cell: waiting".to_owned();
+        let asked =
+            |release| format!("reading the symbols of {release}, once per kernel");
+        let waiting = "waiting for another process that runs this cell".to_owned();
         assert_eq!(received.reported, [asked("a"), asked("b"), waiting]);
         assert_eq!(received.running, 0);
         assert_eq!(receive([Event::Step(0, Step::Boots)]).0.running, 1);
     }
 
-    /// Check that the first failure is the one that is told, and ends the others.
+    /// Check that the first failure is the one that is returned, and stops the others.
     #[test]
     fn first_failure() {
         let failed =

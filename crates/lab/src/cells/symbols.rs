@@ -1,8 +1,8 @@
-//! The names of a kernel's functions, with which the counter tells where instructions go.
+//! The names of a kernel's functions, to which the counter attributes instructions.
 //!
-//! A kernel is asked for them in a boot of its own, and what it says is kept for all its
-//! cells (`symbols/SHA256` in the cache, compressed). Two labs, or two workers of one, do
-//! not ask the same kernel at the same time.
+//! They are read in a boot of their own, once per kernel, and stored for all its cells
+//! (`symbols/SHA256` in the cache, compressed). A lock prevents two workers from reading the
+//! symbols of one kernel at the same time.
 
 use std::fs;
 use std::path::Path;
@@ -26,8 +26,8 @@ pub(crate) enum SymbolNames {
 }
 
 impl Lab {
-    /// The names of a kernel's functions, where they are counted: kept, or asked of the
-    /// kernel itself in a boot of its own.
+    /// The names of a kernel's functions, if the cell is counted: from the cache, or read in a
+    /// boot of the kernel.
     pub(crate) fn symbols(
         &self,
         cell: &Ready,
@@ -38,7 +38,7 @@ impl Lab {
             return Ok(SymbolNames::Text(String::new()));
         }
         let kernel = &cell.kernel;
-        // Who waits here waits for a boot that has been told of.
+        // If this waits, it is for a boot that has been reported.
         let Some(_lock) = self.cell_cache.lock(&kernel.sha256, run.stop, &|| {})? else {
             return Ok(SymbolNames::Stopped);
         };
@@ -47,12 +47,12 @@ impl Lab {
             let text = Symbols::from_deflated(deflated).text();
             return Ok(SymbolNames::Text(text.map_err(failed(&file))?));
         }
-        notify(Step::AsksSymbols(kernel.release.clone()));
-        self.ask_symbols(cell, run, &file)
+        notify(Step::ReadsSymbols(kernel.release.clone()));
+        self.read_symbols(cell, run, &file)
     }
 
-    /// Boots a cell's kernel to ask it for its symbols, and keeps them in that file.
-    fn ask_symbols(
+    /// Boots a cell's kernel to read its symbols, and stores them in that file.
+    fn read_symbols(
         &self,
         cell: &Ready,
         run: &Run<'_>,

@@ -1,8 +1,7 @@
-//! Whether the host's processor may run guests: only where it has proved itself.
+//! Whether KVM may run guests: only after a guest has booted with it.
 //!
-//! `/dev/kvm` may be there and yet hang every guest (nested virtualisation does that). So
-//! it is tried once a boot of the host and version of QEMU, under a deadline, and what
-//! came of it is kept.
+//! `/dev/kvm` may exist and yet hang every guest (with nested virtualisation). So it is tested
+//! once per boot of the host and version of QEMU, with a deadline, and the outcome is cached.
 
 use std::fs;
 use std::path::Path;
@@ -16,13 +15,13 @@ use crate::guest::boot::Ended;
 use crate::guest::command_line::Engine;
 use crate::guest::qemu::Qemu;
 
-/// How much CPU time a guest has to boot: on a processor that runs it, it takes a second or two.
+/// The CPU time that a guest has to boot: with a working KVM, it takes a second or two.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(10);
 const DEVICE: &str = "/dev/kvm";
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
-const KEPT: &str = "accelerator.json";
+const TRIAL: &str = "accelerator.json";
 
-/// What came of a trial, and for what it holds.
+/// The outcome of a trial, and the conditions under which it is valid.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Trial {
     boot_id: String,
@@ -30,7 +29,7 @@ struct Trial {
     engine: Engine,
 }
 
-/// The engine for real time: KVM where it proved itself, else emulation. `boots` tries a
+/// The engine for real time: KVM if a guest booted with it, else emulation. `boots` boots a
 /// guest with an engine.
 pub(crate) fn prove(
     cache: &Cache,
@@ -41,10 +40,10 @@ pub(crate) fn prove(
         return Ok(Engine::Emulated);
     }
     let boot_id = fs::read_to_string(BOOT_ID).unwrap_or_default().trim().to_owned();
-    let file = cache.folder.join(KEPT);
-    let kept = fs::read(&file).ok().and_then(|json| serde_json::from_slice(&json).ok());
+    let file = cache.folder.join(TRIAL);
+    let cached = fs::read(&file).ok().and_then(|json| serde_json::from_slice(&json).ok());
     let holds = |trial: &Trial| trial.boot_id == boot_id && trial.qemu == qemu.version;
-    if let Some(trial) = kept.filter(holds) {
+    if let Some(trial) = cached.filter(holds) {
         return Ok(trial.engine);
     }
     let engine = match boots(Engine::Kvm)? {

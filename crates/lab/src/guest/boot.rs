@@ -4,9 +4,10 @@
 //! Booting ──greeting──▶ Working ──last frame──▶ Leaving ──▶ QEMU has ended
 //! ```
 //!
-//! Each state has a deadline in the time that QEMU has had (`spent`): its CPU time, and the
-//! time in which all of it slept. A busy host does not bring it nearer. What hangs is ended,
-//! and the message says where. All the guest can write to are two files of bounded length.
+//! Each state has a deadline in QEMU's own time (`process_time`): its CPU time, and the time
+//! in which all its threads slept, so that a busy host does not shorten it. A guest that hangs
+//! is killed, and the message says in which state. It can write only to two files of bounded
+//! length.
 
 use std::fs::{self, File};
 use std::os::fd::OwnedFd;
@@ -27,22 +28,22 @@ use crate::guest::command_line::{ANSWER, CONSOLE};
 use crate::guest::process_time::ProcessTime;
 use crate::guest::qemu::Qemu;
 
-/// What QEMU itself says goes here, in the boot's folder.
+/// The file for QEMU's own messages, in the boot's folder.
 pub(crate) const COMPLAINTS: &str = "qemu.log";
 /// The longest file a guest can make QEMU write.
 pub(crate) const FILE_BYTES_MAX: u64 = 64 << 20;
-/// How often the guest is looked at. A boot takes seconds, and its end is noticed at once.
+/// The interval at which the guest is checked. Its end is noticed at once.
 const LOOK: Duration = Duration::from_millis(50);
 /// How many times its deadline a state may last on the wall: a QEMU that was stopped, or gets no
 /// CPU at all, has to end some time, too. With the usual deadline this is an hour.
 const WALL: u32 = 30;
 
-/// Where a boot stands.
+/// The state of a boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// The kernel has not started the agent yet.
     Booting,
-    /// The agent does what it was ordered to.
+    /// The agent carries out its order.
     Working,
     /// The agent has answered.
     Leaving,
@@ -56,14 +57,14 @@ pub(crate) struct Deadlines {
     pub(crate) leave: Duration,
 }
 
-/// How a boot ended.
+/// The outcome of a boot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Ended {
     /// The guest answered, and powered off.
     Off,
-    /// It did not, and why.
+    /// It did not, for that reason.
     Lost(String),
-    /// The user ended it.
+    /// It was stopped by the user.
     Stopped,
 }
 
@@ -72,15 +73,15 @@ pub(crate) enum Ended {
 pub(crate) enum End {
     /// The guest powered off, or restarted.
     Off,
-    /// It did not within its deadline, and what it did not do.
+    /// It exceeded a deadline, with a description.
     Overdue(String),
     /// QEMU failed, or the guest wrote too much.
     Failed(String),
-    /// The user ended it.
+    /// It was stopped by the user.
     Stopped,
 }
 
-/// A guest that runs.
+/// A running guest.
 pub(crate) struct Guest<'a> {
     child: Child,
     /// Becomes readable when QEMU ends (`pidfd_open(2)`); none before Linux 5.3.
@@ -88,16 +89,16 @@ pub(crate) struct Guest<'a> {
     folder: &'a Path,
     state: State,
     time: ProcessTime,
-    /// What on its console ends it at once.
-    last_words: Option<&'static str>,
+    /// The message on its console after which it is killed.
+    final_message: Option<&'static str>,
 }
 
 impl<'a> Guest<'a> {
-    /// Starts QEMU in `folder`, where the guest's files are; its threads take turns on that
+    /// Starts QEMU in `folder`, where the guest's files are; its threads are ordered on that
     /// CPU, if one is given, else the host schedules them.
     ///
     /// # Errors
-    /// `Kind::Qemu` where QEMU cannot be started at all, `Kind::Cache`.
+    /// `Kind::Qemu` if QEMU cannot be started, `Kind::Cache`.
     pub(crate) fn start(
         qemu: &Qemu,
         arguments: &[String],
@@ -119,15 +120,15 @@ impl<'a> Guest<'a> {
         let process = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).ok();
         let time = ProcessTime::new(child.id());
         let state = State::Booting;
-        Ok(Self { child, process, folder, state, time, last_words: None })
+        Ok(Self { child, process, folder, state, time, final_message: None })
     }
 
-    /// Ends it, too, when its kernel says that: it does nothing afterwards.
-    pub(crate) fn until(self, last_words: &'static str) -> Self {
-        Self { last_words: Some(last_words), ..self }
+    /// Kills it, too, when its kernel prints that message, after which it does nothing.
+    pub(crate) fn until(self, message: &'static str) -> Self {
+        Self { final_message: Some(message), ..self }
     }
 
-    /// Watches it until it has ended, or has to be.
+    /// Waits until it has ended, or kills it at a deadline.
     pub(crate) fn run(mut self, deadlines: Deadlines, stop: &AtomicBool) -> End {
         let end = self.watch(deadlines, stop);
         self.end();
@@ -159,11 +160,11 @@ impl<'a> Guest<'a> {
     fn wait(&self, time: Duration) {
         let Some(process) = &self.process else { return thread::sleep(time) };
         let time = Timespec::try_from(time).ok();
-        // Where a signal ends this early the guest is looked at once more.
+        // If a signal interrupts this, the guest is checked once more.
         let _ = poll(&mut [PollFd::new(process, PollFlags::IN)], time.as_ref());
     }
 
-    /// Goes on to the next state where the answer's file shows that it has been reached.
+    /// Advances the state by the length of the answer's file.
     fn advance(&mut self) {
         let file = self.folder.join(ANSWER);
         let length = fs::metadata(file).map_or(0, |about| about.len());
@@ -179,11 +180,11 @@ impl<'a> Guest<'a> {
         }
     }
 
-    /// Whether its kernel has said that it does nothing more.
+    /// Whether its kernel has printed the final message.
     fn has_halted(&self) -> bool {
-        let Some(words) = self.last_words else { return false };
+        let Some(message) = self.final_message else { return false };
         let console = fs::read(self.folder.join(CONSOLE)).unwrap_or_default();
-        String::from_utf8_lossy(&console).contains(words)
+        String::from_utf8_lossy(&console).contains(message)
     }
 
     fn overdue(&self, deadlines: Deadlines) -> Option<String> {
@@ -213,7 +214,7 @@ impl<'a> Guest<'a> {
         })
     }
 
-    /// What QEMU's end means.
+    /// The meaning of QEMU's exit status.
     fn judge(&self, status: ExitStatus) -> End {
         if status.success() {
             return End::Off;
@@ -236,15 +237,15 @@ impl<'a> Guest<'a> {
         about.is_ok_and(|about| about.len() >= FILE_BYTES_MAX)
     }
 
-    /// Makes sure that QEMU is gone.
+    /// Ends QEMU if it has not ended.
     fn end(&mut self) {
-        // Killing and awaiting what has ended already fails, and that is well.
+        // These fail if it has ended already, which is fine.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// A length of time as people write it: `2 s`, `500 ms`.
+/// A length of time with a unit: `2 s`, `500 ms`.
 fn length(time: Duration) -> String {
     match time.subsec_millis() {
         0 => format!("{} s", time.as_secs()),
@@ -252,7 +253,7 @@ fn length(time: Duration) -> String {
     }
 }
 
-/// How QEMU failed, with the last thing it said, without its own name.
+/// How QEMU failed, with its last message, without the program's name.
 fn exit_text(status: ExitStatus, complaints: &str) -> String {
     let ended = match status.code() {
         Some(code) => format!("QEMU ended with exit code {code}"),
@@ -273,7 +274,7 @@ fn exit_text(status: ExitStatus, complaints: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Check that lengths of time are whole numbers of a unit that can say them.
+    /// Check that lengths of time are whole numbers of a unit.
     #[test]
     fn lengths() {
         for (millis, text) in [(2000, "2 s"), (500, "500 ms"), (1500, "1500 ms")] {
@@ -281,7 +282,7 @@ mod tests {
         }
     }
 
-    /// Check that a failure is told in QEMU's last words, or without any.
+    /// Check that a failure has QEMU's last message, if there is one.
     #[test]
     fn failures() {
         let failed = |status| ExitStatus::from_raw(status);

@@ -1,6 +1,6 @@
-//! What QEMU and the guest's kernel are told: pure functions of what is asked.
+//! The command lines of QEMU and of the guest's kernel: pure functions of the request.
 //!
-//! QEMU is started in a folder of its own, and every file is named by its place there,
+//! QEMU is started in a folder of its own, and every path is relative to it,
 //! so that nothing here depends on the machine. Sources of the exact recipe: QEMU's
 //! documentation of `-icount`, `-rtc` and `-seed`; Linux,
 //! Documentation/admin-guide/kernel-parameters.txt.
@@ -64,7 +64,7 @@ pub(crate) fn qemu(
     arguments.add("-smp", &cpus.to_string());
     arguments.add("-m", &memory_mib.to_string());
     arguments.add("-display", "none");
-    // No network, no disks, nothing of the host's but these two files to write to.
+    // No network, no disks, and only these two files of the host to write to.
     arguments.alone("-nodefaults");
     arguments.alone("-no-user-config");
     arguments.alone("-no-reboot");
@@ -80,8 +80,8 @@ pub(crate) fn qemu(
     arguments.0
 }
 
-/// QEMU's arguments for a machine of nothing, which ends as soon as the counter has been
-/// loaded, or could not be.
+/// QEMU's arguments for an empty machine, which ends as soon as the counter has been loaded,
+/// or could not be.
 pub(crate) fn probe() -> Vec<String> {
     let mut arguments = QemuArguments::default();
     arguments.add("-machine", "none");
@@ -93,9 +93,9 @@ pub(crate) fn probe() -> Vec<String> {
     arguments.0
 }
 
-/// What makes a kernel say little.
+/// The parameter that suppresses most messages of a kernel.
 const QUIET: &str = " quiet ";
-/// What makes it say all it has to say, from the moment it is unpacked.
+/// The parameters that print all its messages, from the moment it is unpacked.
 const LOUD: &str = " ignore_loglevel earlyprintk=ttyS0,115200 ";
 
 /// An argument of QEMU's, where it is the kernel's command line with the kernel loud.
@@ -105,10 +105,10 @@ pub(crate) fn loud(argument: &str) -> String {
 
 /// The kernel's command line.
 fn kernel(request: &Request) -> String {
-    // Panic at once instead of waiting, say little, lie where symbols say, and trust the
-    // one clock there is.
+    // Panic at once instead of waiting, print little, load at the addresses of the symbols,
+    // and trust the only clock.
     let own = "console=ttyS0 panic=-1 quiet nokaslr tsc=reliable";
-    // Nothing drawn by lot, and no ciphers tested for a second after boot.
+    // No randomness, and no tests of ciphers for a second after boot.
     let exact = "random.trust_cpu=off norandmaps cryptomgr.notests";
     // The test counts ticks while the CPU is busy for ten of them. Where a busy host keeps an
     // emulated CPU from running, too few come, and the kernel panics ("IO-APIC + timer doesn't
@@ -135,7 +135,7 @@ impl QemuArguments {
         self.alone(value);
     }
 
-    /// The devices through which an answer leaves. Where there are two, both add to one file.
+    /// The devices through which an answer leaves. If there are two, both append to one file.
     fn exit(&mut self, exit: Exit) {
         match exit {
             Exit::Port => self.add("-debugcon", &format!("file:{ANSWER}")),
@@ -171,7 +171,7 @@ mod tests {
         words.iter().fold(String::new(), add)
     }
 
-    /// Check all that QEMU is told of an exact cell.
+    /// Check the whole command line of an exact cell.
     #[test]
     fn exact() {
         let params = "nohz=off".to_owned();
@@ -207,7 +207,7 @@ mod tests {
         ");
     }
 
-    /// Check all that QEMU is told of a timed cell with a machine of its own.
+    /// Check the whole command line of a timed cell with another machine.
     #[test]
     fn timed() {
         let machine = Machine {

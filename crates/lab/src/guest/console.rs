@@ -1,6 +1,6 @@
-//! What a guest's kernel said on its console, where it said something.
+//! The messages of a guest's kernel on its console.
 //!
-//! With `quiet` a healthy kernel says next to nothing: what is there is a reason.
+//! With `quiet` a healthy kernel prints almost nothing: what it prints is a reason.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use recording::{Code, Doubt};
 
 use crate::guest::command_line::CONSOLE;
 
-/// What kernels say when something is wrong with them (kernel/panic.c, lib/bug.c,
+/// The messages of kernels about errors of their own (kernel/panic.c, lib/bug.c,
 /// kernel/watchdog.c, kernel/rcu/tree_stall.h).
 const COMPLAINTS: &[&str] = &[
     "WARNING: ",
@@ -18,9 +18,9 @@ const COMPLAINTS: &[&str] = &[
     "general protection",
     "rcu_sched self-detected stall",
 ];
-/// What the part of an image that unpacks the rest says last, where it cannot.
+/// The last message of a decompressor that fails.
 pub(crate) const HALTED: &str = "-- System halted";
-/// What it says of the reason (arch/x86/boot/compressed/misc.c, lib/decompress_*.c).
+/// Its messages about the reason (arch/x86/boot/compressed/misc.c, lib/decompress_*.c).
 const DAMAGE: &[&str] = &[
     HALTED,
     "ran out of input data",
@@ -31,17 +31,17 @@ const DAMAGE: &[&str] = &[
     "uncompression error",
     "Destination buffer is too small",
 ];
-/// How the log of a kernel that was unpacked begins.
+/// The first message of a kernel that was unpacked.
 const BANNER: &str = "Linux version ";
-/// How the agent says that it cannot answer (`way_out` in `agent`).
+/// The agent's message that it cannot answer (`way_out` in `agent`).
 const NO_WAY_OUT: &str = "noisefloor-agent: no way out: ";
-/// What would help it, where the lab did not know what it boots.
+/// The hint for that, if the kernel has no configuration.
 const WAY_OUT: &str = "the kernel lets no program have an I/O port: it is locked down, or was built \
     with neither CONFIG_X86_IOPL_IOPERM nor CONFIG_DEVPORT; hint: put its configuration beside the \
     image (config-NAME beside vmlinuz-NAME), so that the guest gets a second serial port";
 /// How many of the last lines of a boot log are shown.
 const LINES: usize = 4;
-/// What a kernel says that can start no program (init/main.c).
+/// The message of a kernel that can start no program (init/main.c).
 pub(crate) const NO_INIT: &str = "No working init found";
 const PANIC: &str = "Kernel panic - not syncing: ";
 
@@ -58,13 +58,13 @@ impl Console {
         Self { text: String::from_utf8_lossy(&bytes).into_owned() }
     }
 
-    /// Why the kernel gave up, where it did.
+    /// The reason of a kernel panic, if there was one.
     pub(crate) fn panic(&self) -> Option<&str> {
         let line = self.text.lines().find(|line| line.contains(PANIC))?;
         line.split(PANIC).nth(1).map(str::trim)
     }
 
-    /// A doubt where the kernel complained and went on.
+    /// A doubt if the kernel printed an error and continued.
     pub(crate) fn doubt(&self) -> Option<Doubt> {
         let complains = |line: &&str| COMPLAINTS.iter().any(|words| line.contains(words));
         let line = self.text.lines().find(complains)?;
@@ -72,7 +72,7 @@ impl Console {
         Some(Doubt::new(Code::KernelComplained, text))
     }
 
-    /// What a boot log says of a kernel that did not come up, or did this time.
+    /// A description of the boot log of a kernel that did not come up, or did this time.
     pub(crate) fn boot_log(&self, came_up: bool) -> String {
         let damaged = |line: &&str| DAMAGE.iter().any(|words| line.contains(words));
         let lines = self.text.lines().map(str::trim).filter(|line| !line.is_empty());
@@ -96,7 +96,7 @@ impl Console {
         format!("the last lines of its boot log are: {last}")
     }
 
-    /// The last thing it said.
+    /// Its last line.
     pub(crate) fn last_line(&self) -> Option<&str> {
         self.text.lines().map(str::trim).rfind(|line| !line.is_empty())
     }
@@ -110,8 +110,8 @@ mod tests {
         Console { text: text.to_owned() }
     }
 
-    /// Check that a damaged image, one that says nothing, and a kernel that stopped half-way are
-    /// told apart.
+    /// Check that a damaged image, one without output, and a kernel that stopped half-way are
+    /// distinguished.
     #[test]
     fn boot_logs() {
         let damaged =
@@ -139,7 +139,7 @@ mod tests {
         assert!(said.ends_with("(noisefloor-agent: no way out: port)"), "{said}");
     }
 
-    /// Check that a panic is told by its reason.
+    /// Check that the reason of a panic is found.
     #[test]
     fn panics() {
         let text = "[    1.2] Kernel panic - not syncing: No working init found.  Try\n[";

@@ -1,25 +1,25 @@
-//! How an answer leaves a guest: through I/O port 0xe9 (`isa-debugcon`), or where its kernel
-//! keeps programs from I/O ports, through a second serial port.
+//! How an answer leaves a guest: through I/O port 0xe9 (`isa-debugcon`), or, if its kernel
+//! denies programs the use of I/O ports, through a second serial port.
 //!
-//! A kernel does so that is locked down (`kernel_lockdown(7)`: `lockdown=`, a setting, or
+//! A kernel denies it that is locked down (`kernel_lockdown(7)`: `lockdown=`, a setting, or
 //! `CONFIG_LOCK_DOWN_KERNEL_FORCE_*`), or was built with neither `CONFIG_X86_IOPL_IOPERM`
-//! (since 5.5) nor `CONFIG_DEVPORT`. This has to be known before it boots: a device more
-//! changes what a guest counts, so that no other kernel has one. Of a kernel without a
-//! configuration only what it is asked for is known; its agent then says why it cannot answer.
+//! (since 5.5) nor `CONFIG_DEVPORT`. This has to be known before it boots: another device
+//! changes a guest's counts, so that only such a kernel has it. Without a configuration only
+//! the requested lockdown is known; the agent then reports why it cannot answer.
 
 use facts::{CommandLine, Config};
 
 use crate::error::NoExit;
 use crate::guest::request::Request;
 
-/// Where a setting locks a kernel down.
+/// The setting that locks a kernel down.
 const SETTING: &str = "/sys/kernel/security/lockdown";
-/// What the kernel takes for a level; anything else it ignores.
+/// The levels of lockdown; the kernel ignores anything else.
 const LEVELS: [&str; 2] = ["integrity", "confidentiality"];
-/// What locks every boot of a kernel down.
+/// The options that lock every boot of a kernel down.
 const FORCED: [&str; 2] =
     ["LOCK_DOWN_KERNEL_FORCE_INTEGRITY", "LOCK_DOWN_KERNEL_FORCE_CONFIDENTIALITY"];
-/// The two ways to the port, either of which will do.
+/// The two options that allow the use of the port, either of which is enough.
 const TO_PORTS: [&str; 2] = ["X86_IOPL_IOPERM", "DEVPORT"];
 /// How many serial ports the kernel looks for.
 const SERIAL_PORTS: &str = "SERIAL_8250_RUNTIME_UARTS";
@@ -48,7 +48,7 @@ pub(crate) fn choose(config: Option<&Config>, request: &Request) -> Result<Exit,
     }
 }
 
-/// Why programs are kept from I/O ports, where they are known to be.
+/// Why programs are denied I/O ports, if they are known to be.
 fn closed(config: Option<&Config>, request: &Request) -> Option<String> {
     let has = |name: &str| config.is_some_and(|config| config.value(name) == Some("y"));
     if let Some(forced) = FORCED.into_iter().find(|name| has(name)) {

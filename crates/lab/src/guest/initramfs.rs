@@ -24,7 +24,7 @@ const TRAILER: &str = "TRAILER!!!";
 const ALIGNMENT: usize = 4;
 
 /// The archive for a guest that runs this agent on this order, with programs beside it. `config`
-/// is how its kernel was configured, for the facts that only that tells.
+/// is the configuration of its kernel, for the facts that are only there.
 ///
 /// # Errors
 /// `InvalidInput` for an agent of more than 4 GiB; an order always becomes JSON.

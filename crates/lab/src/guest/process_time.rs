@@ -1,9 +1,8 @@
-//! The time that a process has had: what deadlines of guests count.
+//! The CPU time and the time asleep of a process: the clock of guests' deadlines.
 //!
-//! On a busy host a guest's CPU time grows slowly while the wall clock runs on; a guest that
-//! waits for the CPU has done nothing wrong. So CPU time counts, and besides it only the time
-//! in which no thread of the process even wants to run: a guest that sleeps for ever uses no
-//! CPU time at all.
+//! On a busy host a guest waits for the CPU, which is not its fault. So CPU time counts, and
+//! besides it only the time in which no thread of the process is runnable: a guest that sleeps
+//! for ever uses no CPU time.
 //!
 //! `/proc/PID/stat` (`proc_pid_stat(5)`): the 3rd field is the state, the 14th and 15th are
 //! the CPU time of all threads, those that have ended included, in clock ticks;
@@ -16,14 +15,14 @@ use std::time::{Duration, Instant};
 
 use facts::TaskStat;
 
-/// The most that one look counts as sleep: when looks are further apart, this process did not
-/// run itself, and does not know what the other one did meanwhile.
+/// The most that one reading counts as sleep: if readings are further apart, this process did
+/// not run itself, and does not know what the other one did in between.
 const SLEEP_MAX: Duration = Duration::from_millis(100);
 
 /// A clock tick of `/proc`, in milliseconds: `USER_HZ` is 100 wherever the lab runs.
 const TICK_MS: u64 = 10;
 
-/// The time that a process has had since this was made or reset.
+/// The time that a process has used since this was created or reset.
 #[derive(Debug)]
 pub(crate) struct ProcessTime {
     process: PathBuf,
@@ -35,7 +34,7 @@ pub(crate) struct ProcessTime {
 }
 
 impl ProcessTime {
-    /// Begins to count for that process.
+    /// Starts counting for that process.
     pub(crate) fn new(pid: u32) -> Self {
         let (process, now) = (PathBuf::from(format!("/proc/{pid}")), Instant::now());
         let cpu = usage(&process).map_or(Duration::ZERO, |usage| usage.cpu);
@@ -43,13 +42,13 @@ impl ProcessTime {
         Self { process, last: (cpu, now), begin: now, ran: zero, slept: zero }
     }
 
-    /// Begins anew.
+    /// Starts again from zero.
     pub(crate) fn reset(&mut self) {
         (self.ran, self.slept) = (Duration::ZERO, Duration::ZERO);
         self.begin = Instant::now();
     }
 
-    /// Looks at the process. One that has ended has no more time.
+    /// Reads the process's time. One that has ended uses no more.
     pub(crate) fn look(&mut self) {
         let Some(usage) = usage(&self.process) else { return };
         let (cpu, then) = self.last;
@@ -62,8 +61,8 @@ impl ProcessTime {
         }
     }
 
-    /// Whether every thread waits for something else than a CPU or a disk; `first` is the state
-    /// of the first one, which most often tells.
+    /// Whether every thread sleeps, waiting for neither a CPU nor a disk; `first` is the state
+    /// of the first one, which is most often enough.
     fn sleeps(&self, first: char) -> bool {
         let asleep = |state| matches!(state, 'S' | 'I');
         if !asleep(first) {

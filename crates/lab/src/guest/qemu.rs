@@ -1,8 +1,8 @@
 //! The QEMU of this machine: where it is, which version, and what that version can do.
 //!
 //! Source: two CPUs in instruction-counted time start on QEMU 10.0 and 11.1 and hang on 7.2;
-//! the versions between have not been tried. Whether it loads the counter is asked of QEMU
-//! itself (`counting`).
+//! the versions between have not been tried. Whether it loads the counter is tried
+//! (`counting`).
 
 use std::path::{self, Path, PathBuf};
 use std::process::Command;
@@ -25,7 +25,7 @@ const SEVERAL_CPUS: u32 = 10;
 pub struct Qemu {
     /// The program.
     pub program: PathBuf,
-    /// What it says of its version: `10.0.2 (Debian 1:10.0.2+ds-2)`.
+    /// Its version as it prints it: `10.0.2 (Debian 1:10.0.2+ds-2)`.
     pub version: String,
     major: u32,
 }
@@ -34,7 +34,7 @@ impl Qemu {
     /// The QEMU named by `NOISEFLOOR_QEMU`, else the one on `PATH`.
     ///
     /// # Errors
-    /// `Kind::Qemu` where there is none; names the package.
+    /// `Kind::Qemu` if there is none, with the package to install.
     pub fn find() -> Result<Self, Error> {
         let program = given(VARIABLE);
         let program = program.map_or(PROGRAM.into(), |name| from_anywhere(name.into()));
@@ -46,7 +46,7 @@ impl Qemu {
         Self::parse(&program, &String::from_utf8_lossy(&output.stdout))
     }
 
-    /// Reads what `--version` prints: `QEMU emulator version 10.0.2 (Debian ...)`.
+    /// Parses what `--version` prints: `QEMU emulator version 10.0.2 (Debian ...)`.
     fn parse(program: &Path, text: &str) -> Result<Self, Error> {
         let line = text.lines().next().unwrap_or_default();
         let version = line.strip_prefix("QEMU emulator version ").map(str::trim);
@@ -61,10 +61,10 @@ impl Qemu {
         Ok(Self { program: program.to_owned(), version: version.to_owned(), major })
     }
 
-    /// Refuses what this version would hang on.
+    /// Refuses a cell with which this version would hang.
     ///
     /// # Errors
-    /// `Kind::Qemu`, with the version that would do.
+    /// `Kind::Qemu`, with the version that works.
     pub fn refuse(&self, plan: &Plan) -> Result<(), Error> {
         let cpus = plan.machine.cpus;
         if plan.mode == Mode::Exact && cpus > 1 && self.major < SEVERAL_CPUS {
@@ -93,7 +93,7 @@ mod tests {
         Qemu::parse(Path::new("qemu"), text)
     }
 
-    /// Check what versions say of themselves.
+    /// Check that versions are parsed.
     #[test]
     fn versions() {
         let old =
@@ -104,7 +104,7 @@ mod tests {
     }
 
     /// Check that an old version is refused for more than one CPU in exact mode only, with
-    /// the cell that needs them and both ways out.
+    /// the cell that needs them and both solutions.
     #[test]
     fn refusals() {
         let qemu =
@@ -113,13 +113,13 @@ mod tests {
         assert!(old.refuse(&plan(Mode::Exact, 1)).is_ok());
         assert!(old.refuse(&plan(Mode::Timed, 2)).is_ok());
         assert!(new.refuse(&plan(Mode::Exact, 8)).is_ok());
-        let told = old.refuse(&plan(Mode::Exact, 2)).unwrap_err().to_string();
-        assert!(told.starts_with("p idle needs 2 CPUs, and QEMU 7.2.19 hangs"), "{told}");
-        assert!(told.contains("backports") && told.ends_with("--set cpus=1"), "{told}");
+        let text = old.refuse(&plan(Mode::Exact, 2)).unwrap_err().to_string();
+        assert!(text.starts_with("p idle needs 2 CPUs, and QEMU 7.2.19 hangs"), "{text}");
+        assert!(text.contains("backports") && text.ends_with("--set cpus=1"), "{text}");
     }
 
-    /// Check that a path is told from the root, since guests run in folders of their own,
-    /// and that a name stays one.
+    /// Check that a path becomes absolute, since guests run in folders of their own, and that
+    /// a name stays one.
     #[test]
     fn paths() {
         let here = std::env::current_dir().unwrap();
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn no_qemu() {
         assert_eq!(parse("busybox 1.36").unwrap_err().kind(), Kind::Qemu);
-        let told = parse("").unwrap_err().to_string();
-        assert_eq!(told, "failed to use qemu as QEMU: --version prints nothing");
+        let text = parse("").unwrap_err().to_string();
+        assert_eq!(text, "failed to use qemu as QEMU: --version prints nothing");
     }
 }

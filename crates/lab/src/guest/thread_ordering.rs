@@ -1,4 +1,4 @@
-//! ThreadOrdering: QEMU's own threads are kept from racing.
+//! A fixed order of QEMU's threads, so that they do not race.
 //!
 //! In instruction-counted time QEMU runs all CPUs of a guest in one thread; another one
 //! lets the clock jump while they are all idle, and is woken at each timer that expires.
@@ -14,23 +14,23 @@
 use isolate::Berth;
 use units::{CpuSet, chain};
 
-/// The CPUs on which QEMU takes turns, or why its threads cannot be ordered.
+/// The CPUs on which QEMU's threads can be ordered, or why they cannot.
 #[derive(Debug)]
 pub(crate) struct ThreadOrdering(Result<CpuSet, isolate::Error>);
 
 impl ThreadOrdering {
-    /// The CPUs that this process may run on, where it may order threads.
+    /// The CPUs that this process may run on, if it may order threads.
     pub(crate) fn find() -> Self {
         let allowed = isolate::may_take_turns().and_then(|()| isolate::allowed());
         Self(allowed)
     }
 
-    /// Why threads cannot be ordered, where they cannot.
+    /// Why threads cannot be ordered, if they cannot.
     pub(crate) fn refusal(&self) -> Option<String> {
         self.0.as_ref().err().map(|error| chain(error))
     }
 
-    /// A CPU for a boot, until that ends.
+    /// A CPU for a boot, until the value is dropped.
     pub(crate) fn take(&self) -> Option<Berth> {
         isolate::berth(self.0.as_ref().ok()?)
     }
@@ -47,8 +47,8 @@ mod tests {
         let ordering = ThreadOrdering::find();
         match isolate::may_take_turns() {
             Ok(()) => {
-                let berth = ordering.take().unwrap();
-                assert!(isolate::allowed().unwrap().contains(berth.cpu));
+                let slot = ordering.take().unwrap();
+                assert!(isolate::allowed().unwrap().contains(slot.cpu));
                 assert_eq!(ordering.refusal(), None);
             }
             Err(why) => {
