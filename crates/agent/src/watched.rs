@@ -6,7 +6,7 @@
 
 use blame::{Threads, Watcher};
 use facts::Facts;
-use measure::{Silent, Spec};
+use measure::{Control, Silent, Spec};
 use recording::{Recording, Source};
 use units::CpuSet;
 
@@ -39,9 +39,11 @@ pub(crate) fn measure(
     spec: &Spec,
     facts: &Facts,
 ) -> Result<Recording, String> {
-    let mut silent = Silent::new().map_err(|error| error.to_string())?;
-    let mut measured =
-        || measure::run(spec, facts, &mut silent).map_err(|error| error.to_string());
+    let control = Control::new().map_err(|error| error.to_string())?;
+    let measured = || {
+        let recording = measure::run(spec, facts, &control, &mut Silent);
+        recording.map_err(|error| error.to_string())
+    };
     let Some(watcher) = watcher else { return measured() };
     let (recording, events) = watcher.watch(measured);
     let mut recording = recording?;

@@ -4,8 +4,8 @@
 use ::facts::{Facts, Root};
 use blame::{Threads, Watcher};
 use isolate::{Elsewhere, Pick, Reason};
-use measure::{Relay, Spec, Stop, Watch};
-use recording::{Body, Doubt, Picked, Recording, RunSpec, Words};
+use measure::{Control, Event, Observer, Relay, Spec};
+use recording::{Body, Picked, Recording, RunSpec, Words};
 
 use crate::args::{Output, RunArgs, Source};
 use crate::destination::{self, Destination};
@@ -23,12 +23,14 @@ pub(crate) fn run(args: &RunArgs, output: Output) -> Result<Outcome, Failure> {
     let facts = Facts::read(&Root::live());
     // Signals are forwarded to the program from before the first change of a setting until all
     // settings are restored.
-    let mut relayed = Relayed::begin(output.quiet)?;
+    let control = Control::new().map_err(Failure::refused)?;
+    let relay = Some(Relay::begin().map_err(Failure::refused)?);
+    let control = Control { relay, ..control };
     let pick = isolate::pick_all(args.cpus.as_ref(), &facts)?;
     let claimed = args.claiming.claim(&pick.cpus, output.quiet)?;
     let free = args.free.at(args.fifo);
     let mut recording = kept_free(pick.cpus.clone(), free, &facts, output.quiet, || {
-        watched(args, &pick, &facts, &mut relayed)
+        watched(args, &pick, &facts, &control, output.quiet)
     })?;
     claimed.doubt(&mut recording);
     // The program's exit code takes precedence over a failure to save.
@@ -45,31 +47,14 @@ pub(crate) fn run(args: &RunArgs, output: Output) -> Result<Outcome, Failure> {
     }
 }
 
-/// Forwards signals, and does not end the run.
-struct Relayed {
-    stop: Stop,
-    relay: Relay,
-    is_quiet: bool,
-}
+/// Prints doubts of the running program, unless it is quiet.
+struct Doubts(bool);
 
-impl Relayed {
-    fn begin(is_quiet: bool) -> Result<Self, Failure> {
-        let stop = Stop::new().map_err(Failure::refused)?;
-        Ok(Self { stop, relay: Relay::begin().map_err(Failure::refused)?, is_quiet })
-    }
-}
-
-impl Watch for Relayed {
-    fn stop(&self) -> &Stop {
-        &self.stop
-    }
-
-    fn relay(&self) -> Option<&Relay> {
-        Some(&self.relay)
-    }
-
-    fn doubt(&self, doubt: &Doubt) {
-        remark(self.is_quiet, &doubt.to_string());
+impl Observer for Doubts {
+    fn event(&mut self, event: Event<'_>) {
+        if let Event::Doubt(doubt) = event {
+            remark(self.0, &doubt.to_string());
+        }
     }
 }
 
@@ -79,7 +64,8 @@ fn watched(
     args: &RunArgs,
     pick: &Pick,
     facts: &Facts,
-    relayed: &mut Relayed,
+    control: &Control,
+    quiet: bool,
 ) -> Result<Recording, Failure> {
     let spec = Spec::Run(RunSpec {
         command: Words::new(args.command.iter().cloned()),
@@ -92,8 +78,9 @@ fn watched(
     let source = args.source.map(Source::of_recording);
     let watcher = Watcher::open_for(&pick.cpus, source, Threads::Marked, facts);
     let watcher = watcher.map_err(Failure::refused)?;
-    let (recording, events) =
-        watcher.watch(|| measure::run(&spec, facts, relayed).map_err(refused));
+    let (recording, events) = watcher.watch(|| {
+        measure::run(&spec, facts, control, &mut Doubts(quiet)).map_err(refused)
+    });
     let mut recording = recording?;
     events.blame_in(&mut recording, false);
     Ok(recording)

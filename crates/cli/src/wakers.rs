@@ -22,7 +22,7 @@ pub(crate) fn run(args: &WakersArgs, output: Output) -> Result<Outcome, Failure>
         process: args.pid,
     };
     let mut terminal = Terminal::new(output.quiet, None)?;
-    let pass = || wait.pass(&mut terminal, "counting wake-ups");
+    let pass = || wait.pass(&terminal.control(), &mut terminal, "counting wake-ups");
     let recording = blame::wakers(&spec, &place.facts, pass);
     terminal.clear();
     let recording = recording?;
