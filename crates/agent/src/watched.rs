@@ -4,7 +4,7 @@
 //! what being watched costs them: what is seen of those is dropped, and the threads that make them
 //! are watched like others.
 
-use blame::{Threads, Watcher};
+use blame::{Threads, Watcher, Watching};
 use facts::Facts;
 use measure::{Control, Silent, Spec};
 use recording::{Recording, Source};
@@ -40,14 +40,13 @@ pub(crate) fn measure(
     facts: &Facts,
 ) -> Result<Recording, String> {
     let control = Control::new().map_err(|error| error.to_string())?;
-    let measured = || {
-        let recording = measure::run(spec, facts, &control, &mut Silent);
-        recording.map_err(|error| error.to_string())
-    };
-    let Some(watcher) = watcher else { return measured() };
-    let (recording, events) = watcher.watch(measured);
-    let mut recording = recording?;
-    events.blame_in(&mut recording, false);
+    let watching = watcher.map(Watcher::begin);
+    let recording = measure::run(spec, facts, &control, &mut Silent);
+    let events = watching.map(Watching::end);
+    let mut recording = recording.map_err(|error| error.to_string())?;
+    if let Some(events) = events {
+        events.blame_in(&mut recording, false);
+    }
     Ok(recording)
 }
 

@@ -78,10 +78,10 @@ fn watched(
     let source = args.source.map(Source::of_recording);
     let watcher = Watcher::open_for(&pick.cpus, source, Threads::Marked, facts);
     let watcher = watcher.map_err(Failure::refused)?;
-    let (recording, events) = watcher.watch(|| {
-        measure::run(&spec, facts, control, &mut Doubts(quiet)).map_err(refused)
-    });
-    let mut recording = recording?;
+    let watching = watcher.begin();
+    let recording = measure::run(&spec, facts, control, &mut Doubts(quiet));
+    let events = watching.end();
+    let mut recording = recording.map_err(refused)?;
     events.blame_in(&mut recording, false);
     Ok(recording)
 }

@@ -1,5 +1,5 @@
 //! The loops, and [`run`]: the one entry that every live recording comes from, but for those
-//! that the kernel counts for itself (`blame::wakers`).
+//! that the kernel counts for itself (`blame::WakerWatch`).
 //!
 //! ```text
 //! Spec + Facts ──▶ run ──▶ Recording

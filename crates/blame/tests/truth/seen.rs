@@ -87,7 +87,10 @@ pub(crate) fn seen_beside(
     let watcher = Watcher::open(&cpus, Some(source), &facts);
     let watcher = watcher.map_err(|error| error.to_string());
     let watched = watcher.map(|watcher| {
-        watcher.watch(|| measure::run(&Spec::Noise(spec), &facts, &control, &mut Silent))
+        let watching = watcher.begin();
+        let spec = Spec::Noise(spec);
+        let recording = measure::run(&spec, &facts, &control, &mut Silent);
+        (recording, watching.end())
     });
     let bursts = injector.stop();
     let (recording, events) = watched?;
