@@ -53,7 +53,7 @@ fn check_file(file: &Path, text: &str, member: &Member) -> Vec<String> {
     let name = file.file_name().unwrap_or_default();
     let takes = MEASURE.iter().any(|(room, file)| member.name == *room && name == *file);
     if !takes && text.contains(TAKES) {
-        let text = "only measure::run and blame::wakers take recordings";
+        let text = "only measure::run and blame::WakerWatch make recordings";
         wrong.push(format!("{text} ({TAKES})"));
     }
     wrong.extend(misplaced(file.strip_prefix(member.folder.join("src")).ok()));

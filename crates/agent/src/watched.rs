@@ -4,9 +4,9 @@
 //! what being watched costs them: what is seen of those is dropped, and the threads that make them
 //! are watched like others.
 
-use blame::{Threads, Watcher};
+use blame::{Threads, Watcher, Watching};
 use facts::Facts;
-use measure::{Silent, Spec};
+use measure::{Control, Silent, Spec};
 use recording::{Recording, Source};
 use units::CpuSet;
 
@@ -43,13 +43,14 @@ pub(crate) fn measure(
     spec: &Spec,
     facts: &Facts,
 ) -> Result<Recording, Error> {
-    let silent = Silent::new();
-    let mut silent = silent.map_err(|why| Error::new("failed to measure", why))?;
-    let mut measured = || measure::run(spec, facts, &mut silent);
-    let Some(watcher) = watcher else { return Ok(measured()?) };
-    let (recording, events) = watcher.watch(measured);
+    let control = Control::new().map_err(|why| Error::new("failed to measure", why))?;
+    let watching = watcher.map(Watcher::begin);
+    let recording = measure::run(spec, facts, &control, &mut Silent);
+    let events = watching.map(Watching::end);
     let mut recording = recording?;
-    events.blame_in(&mut recording, false);
+    if let Some(events) = events {
+        events.blame_in(&mut recording, false);
+    }
     Ok(recording)
 }
 

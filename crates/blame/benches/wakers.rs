@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use blame::WakerWatch;
 use facts::{Facts, Root};
 use recording::{Body, WakersSpec};
 use units::{Cpu, Nanos};
@@ -127,12 +128,9 @@ fn counted(cpus: &[Cpu], facts: &Facts) -> Result<Duration, Box<dyn Error>> {
     let duration_ns = Nanos::from_secs(1);
     let spec = WakersSpec { cpus: None, duration_ns, top: 20, process: None };
     let mut games = ready(cpus);
-    let mut took = Duration::ZERO;
-    let wait = || {
-        took = play(&mut games);
-        false
-    };
-    let recording = blame::wakers(&spec, facts, wait)?;
+    let watch = WakerWatch::start(&spec, facts)?;
+    let took = play(&mut games);
+    let recording = watch.end(false)?;
     if let Some(doubt) = recording.doubts.first() {
         return Err(doubt.to_string().into());
     }

@@ -4,7 +4,7 @@
 //! joins them with the gaps that were seen. Nobody is guessed: what no event explains stays
 //! unexplained, with its size.
 //!
-//! [`wakers`] counts who wakes up, how often, and whom that preempts. A [`SwitchWatch`] keeps
+//! A [`WakerWatch`] counts who wakes up, how often, and whom that preempts. A [`SwitchWatch`] keeps
 //! every switch between tasks, and why each had to go.
 
 mod attached;
@@ -54,5 +54,5 @@ pub use join::{Joined, join};
 pub use source::Threads;
 pub use steal::StealBounds;
 pub use switches::SwitchWatch;
-pub use wakers::wakers;
-pub use watcher::Watcher;
+pub use wakers::WakerWatch;
+pub use watcher::{Watcher, Watching};

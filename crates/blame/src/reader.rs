@@ -7,8 +7,10 @@
 //!
 //! It cannot run while real-time tasks are throttled, nor while a hypervisor has its CPU.
 
+use std::panic::resume_unwind;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, Thread};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use rustix::process::setpriority_process;
@@ -25,39 +27,57 @@ const HIGHEST: libc::c_int = 99;
 /// The highest priority of ordinary tasks.
 const NICEST: i32 = -20;
 
-/// Keeps on reading while `measure` runs on these CPUs.
-pub(crate) fn read_beside<T>(
-    events: &mut dyn EventSource,
-    lanes: &mut [Lane],
-    measured: &CpuSet,
-    measure: impl FnOnce() -> T,
-) -> T {
-    let done = AtomicBool::new(false);
-    thread::scope(|scope| {
-        let is_done = &done;
-        let reader = scope.spawn(move || {
-            leave(measured);
+/// What was read, and where from.
+type Read = (Box<dyn EventSource>, Vec<Lane>);
+
+/// The thread, from its start until its end.
+pub(crate) struct Reader {
+    is_done: Arc<AtomicBool>,
+    thread: Option<JoinHandle<Read>>,
+}
+
+impl Reader {
+    /// Begins to read events into `lanes` while these CPUs are measured.
+    pub(crate) fn begin(
+        mut events: Box<dyn EventSource>,
+        mut lanes: Vec<Lane>,
+        measured: CpuSet,
+    ) -> Self {
+        let is_done = Arc::new(AtomicBool::new(false));
+        let done = Arc::clone(&is_done);
+        let thread = thread::spawn(move || {
+            leave(&measured);
             outrank();
-            while !is_done.load(Ordering::Relaxed) {
+            while !done.load(Ordering::Relaxed) {
                 thread::park_timeout(PERIOD);
-                events.read(lanes);
+                events.read(&mut lanes);
             }
+            (events, lanes)
         });
-        let _end = End { done: &done, reader: reader.thread() };
-        measure()
-    })
+        Self { is_done, thread: Some(thread) }
+    }
+
+    /// Ends the thread, and waits for that.
+    pub(crate) fn end(mut self) -> Read {
+        match self.join() {
+            Some(Ok(read)) => read,
+            Some(Err(panicked)) => resume_unwind(panicked),
+            None => unreachable!("only the end takes the thread"),
+        }
+    }
+
+    fn join(&mut self) -> Option<thread::Result<Read>> {
+        let thread = self.thread.take()?;
+        self.is_done.store(true, Ordering::Relaxed);
+        thread.thread().unpark();
+        Some(thread.join())
+    }
 }
 
-/// Ends the reader, even where what is measured panics.
-struct End<'a> {
-    done: &'a AtomicBool,
-    reader: &'a Thread,
-}
-
-impl Drop for End<'_> {
+/// The reader also ends where a measurement fails or panics.
+impl Drop for Reader {
     fn drop(&mut self) {
-        self.done.store(true, Ordering::Relaxed);
-        self.reader.unpark();
+        drop(self.join());
     }
 }
 

@@ -16,7 +16,7 @@ use crate::attached::{Attached, failed, too_many};
 use crate::bpf::VECTORS;
 use crate::error::{Error, Kind};
 use crate::skeleton::wakers::{
-    OpenWakersSkel, WakersMaps, WakersProgs, WakersSkelBuilder, types,
+    OpenWakersSkel, WakersMaps, WakersProgs, WakersSkel, WakersSkelBuilder, types,
 };
 
 /// Elements that are read at once.
@@ -88,36 +88,63 @@ pub(crate) struct Counts {
     pub(crate) missing: Vec<&'static str>,
 }
 
-/// Counts while `during` runs.
-///
-/// # Errors
-/// The programs cannot be loaded or attached, or the counts not be read.
-pub(crate) fn count<T>(
-    filter: &Filter,
-    room: Room,
-    online: &CpuSet,
-    during: impl FnOnce() -> T,
-) -> Result<(T, Counts), Error> {
-    let mut object = MaybeUninit::uninit();
-    let mut open = WakersSkelBuilder::default().open(&mut object).map_err(failed)?;
-    prepare(&mut open, filter, room)?;
-    let mut loaded = open.load().map_err(failed)?;
-    let mut attached = Attached::default();
-    attach_places(&loaded.progs, &mut attached)?;
-    attach(&loaded.progs, filter, &mut attached.links)?;
-    let Some(data) = &mut loaded.maps.bss_data else {
-        return Err(Error::new(Kind::System, "failed to map the eBPF programs' data"));
-    };
-    // SAFETY: it is aligned as it must be, and there as long as the maps are. Nobody else
-    // here uses it; the programs read it whole.
-    let counting = unsafe { AtomicU32::from_ptr(&raw mut data.counting) };
-    counting.store(1, Ordering::SeqCst);
-    let result = during();
-    counting.store(0, Ordering::SeqCst);
-    settle(&loaded.progs, online);
-    let Attached { links, missing } = attached;
-    drop(links);
-    Ok((result, Counts { missing, ..read(&loaded.maps)? }))
+/// The programs at their tracepoints, counting.
+pub(crate) struct WakePrograms {
+    attached: Attached,
+    loaded: WakersSkel<'static>,
+    online: CpuSet,
+}
+
+impl WakePrograms {
+    /// Loads and attaches them, and begins to count.
+    ///
+    /// # Errors
+    /// The programs cannot be loaded or attached.
+    pub(crate) fn begin(
+        filter: &Filter,
+        room: Room,
+        online: &CpuSet,
+    ) -> Result<Self, Error> {
+        // A pointer that stays where it is as long as the process: what is loaded refers to it,
+        // and could not be moved together with it.
+        let object = Box::leak(Box::new(MaybeUninit::uninit()));
+        let mut open = WakersSkelBuilder::default().open(object).map_err(failed)?;
+        prepare(&mut open, filter, room)?;
+        let loaded = open.load().map_err(failed)?;
+        let mut attached = Attached::default();
+        attach_places(&loaded.progs, &mut attached)?;
+        attach(&loaded.progs, filter, &mut attached.links)?;
+        let mut own = Self { attached, loaded, online: online.clone() };
+        own.count(true)?;
+        Ok(own)
+    }
+
+    /// Begins or ends counting.
+    fn count(&mut self, is_on: bool) -> Result<(), Error> {
+        let Some(data) = &mut self.loaded.maps.bss_data else {
+            return Err(Error::new(
+                Kind::System,
+                "failed to map the eBPF programs' data",
+            ));
+        };
+        // SAFETY: it is aligned as it must be, and there as long as the maps are. Nobody else
+        // here uses it; the programs read it whole.
+        let counting = unsafe { AtomicU32::from_ptr(&raw mut data.counting) };
+        counting.store(u32::from(is_on), Ordering::SeqCst);
+        Ok(())
+    }
+
+    /// Ends counting, and detaches the programs; what they counted.
+    ///
+    /// # Errors
+    /// The counts cannot be read.
+    pub(crate) fn end(mut self) -> Result<Counts, Error> {
+        self.count(false)?;
+        settle(&self.loaded.progs, &self.online);
+        let Attached { links, missing } = self.attached;
+        drop(links);
+        Ok(Counts { missing, ..read(&self.loaded.maps)? })
+    }
 }
 
 fn prepare(

@@ -17,7 +17,7 @@ use crate::error::{Error, Kind};
 use crate::names::full_name;
 use crate::refusal::{self, Needs};
 use crate::seen::text_of;
-use crate::wake_programs::{Counts, Filter, Lost, Pair, Room, Row, Who, count};
+use crate::wake_programs::{Counts, Filter, Lost, Pair, Room, Row, WakePrograms, Who};
 
 /// `enum nobody` in `bpf/wakers.bpf.c`: who wakes without being a thread.
 const NOBODY: [&str; 3] = ["idle", "interrupt", "softirq"];
@@ -29,21 +29,51 @@ const UNNAMED: &str = "?";
 const NEEDED: [&str; 4] =
     ["local_timer_entry", "hrtimer_expire_entry", "irq_handler_entry", "softirq_entry"];
 
-/// Counts wake-ups while `wait` waits, which says whether it was told to end early; what was
-/// counted so far is then recorded, with a doubt.
-///
-/// # Errors
-/// `Kind::Spec` for a process that is none; `Kind::Privilege` or `Kind::Missing`, in words that
-/// name what would help; `Kind::System`
-/// where the kernel does not play along.
-pub fn wakers(
-    spec: &WakersSpec,
-    facts: &Facts,
-    wait: impl FnOnce() -> bool,
-) -> Result<Recording, Error> {
-    spec.process.map_or(Ok(()), |pid| refuse_no_process(&Root::live(), pid))?;
-    let (series, doubts) = counted(spec, facts, Room::default(), wait)?;
-    Ok(Recording::now(facts.clone(), Body::Wakers { spec: spec.clone(), series }, doubts))
+/// Counts wake-ups, from `start` until `end`.
+pub struct WakerWatch {
+    spec: WakersSpec,
+    facts: Facts,
+    programs: WakePrograms,
+    began_ns: Nanos,
+}
+
+impl WakerWatch {
+    /// Begins to count.
+    ///
+    /// # Errors
+    /// `Kind::Spec` for a process that is none; `Kind::Privilege` or `Kind::Missing`, in words
+    /// that name what would help; `Kind::System` where the kernel does not play along.
+    pub fn start(spec: &WakersSpec, facts: &Facts) -> Result<Self, Error> {
+        spec.process.map_or(Ok(()), |pid| refuse_no_process(&Root::live(), pid))?;
+        Self::start_with(spec, facts, Room::default())
+    }
+
+    fn start_with(spec: &WakersSpec, facts: &Facts, room: Room) -> Result<Self, Error> {
+        let online = facts.cpus.online.value();
+        let online = online.map_err(|why| Error::new(Kind::System, why.to_string()))?;
+        let filter = Filter { cpus: spec.cpus.clone(), process: spec.process };
+        let (spec, facts) = (spec.clone(), facts.clone());
+        let begin = || WakePrograms::begin(&filter, room, online);
+        let programs = refusal::explained(&facts, NEEDS, begin)?;
+        Ok(Self { spec, facts, programs, began_ns: now() })
+    }
+
+    /// Ends counting. What was counted; with a doubt, if it was ended early.
+    ///
+    /// # Errors
+    /// `Kind::System`: what was counted cannot be read.
+    pub fn end(self, is_ended_early: bool) -> Result<Recording, Error> {
+        let Self { spec, facts, programs, began_ns } = self;
+        let elapsed_ns = now().saturating_sub(began_ns);
+        let counts = programs.end()?;
+        let lost = counts.lost.wakeups;
+        let threads = threads(&counts, &Root::live());
+        let series = WakersSeries { began_ns, elapsed_ns, lost, threads };
+        let ended = "ended early: the numbers cover what was counted until then";
+        let ended = is_ended_early.then(|| Doubt::new(Code::Interrupted, ended));
+        let doubts = doubts(&counts).into_iter().chain(ended).collect();
+        Ok(Recording::now(facts, Body::Wakers { spec, series }, doubts))
+    }
 }
 
 /// Counting for nobody would find nothing, and not say why.
@@ -59,33 +89,6 @@ fn refuse_no_process(root: &Root, pid: u32) -> Result<(), Error> {
         }
         _ => Ok(()),
     }
-}
-
-fn counted(
-    spec: &WakersSpec,
-    facts: &Facts,
-    room: Room,
-    wait: impl FnOnce() -> bool,
-) -> Result<(WakersSeries, Vec<Doubt>), Error> {
-    let online = facts.cpus.online.value();
-    let online = online.map_err(|why| {
-        let text = "failed to read which CPUs are online";
-        Error::new(Kind::System, text).caused_by(why.clone())
-    })?;
-    let filter = Filter { cpus: spec.cpus.clone(), process: spec.process };
-    let timed = || {
-        let began = now();
-        let is_ended = wait();
-        (began, now().saturating_sub(began), is_ended)
-    };
-    let ((began_ns, elapsed_ns, is_ended), counts) =
-        refusal::explained(facts, NEEDS, || count(&filter, room, online, timed))?;
-    let lost = counts.lost.wakeups;
-    let threads = threads(&counts, &Root::live());
-    let series = WakersSeries { began_ns, elapsed_ns, lost, threads };
-    let ended = "ended early: the numbers cover what was counted until then";
-    let ended = is_ended.then(|| Doubt::new(Code::Interrupted, ended));
-    Ok((series, doubts(&counts).into_iter().chain(ended).collect()))
 }
 
 /// `CLOCK_MONOTONIC`, which the programs read, too.
@@ -200,12 +203,15 @@ mod tests {
         let facts = Facts::read(&Root::live());
         let duration_ns = Nanos::from_secs(1);
         let spec = WakersSpec { cpus: None, duration_ns, top: 20, process: None };
-        let wait = || {
+        let counted = WakerWatch::start_with(&spec, &facts, room).and_then(|watch| {
             sleep();
-            false
-        };
-        match counted(&spec, &facts, room, wait) {
-            Ok(counted) => Some(counted),
+            watch.end(false)
+        });
+        match counted {
+            Ok(Recording { body: Body::Wakers { series, .. }, doubts, .. }) => {
+                Some((series, doubts))
+            }
+            Ok(_) => unreachable!("wake-ups were counted"),
             Err(why) => {
                 println!("skipped: {why}");
                 None

@@ -12,7 +12,7 @@ use crate::error::{Error, Kind};
 use crate::events::Events;
 use crate::leftovers;
 use crate::names::Names;
-use crate::reader::read_beside;
+use crate::reader::Reader;
 use crate::seen::Lane;
 use crate::source::{EventSource, Threads};
 use crate::tracefs::Trace;
@@ -86,24 +86,35 @@ impl Watcher {
         self.removed.iter().map(PathBuf::as_path)
     }
 
-    /// Watches while `measure` runs, and says what it returned and what was seen.
-    pub fn watch<T>(mut self, measure: impl FnOnce() -> T) -> (T, Events) {
-        let mut lanes = Vec::new();
-        let mut missing = Vec::new();
-        let result = match &mut self.events {
-            None => measure(),
-            Some(events) => {
-                lanes.extend(self.cpus.iter().map(Lane::new));
-                let result =
-                    read_beside(events.as_mut(), &mut lanes, &self.cpus, measure);
-                missing = events.stop();
-                events.read(&mut lanes);
-                result
-            }
-        };
+    /// Begins to read the events: what is measured comes next.
+    pub fn begin(self) -> Watching {
+        let Self { cpus, source, events, why_not, .. } = self;
+        let lanes = || cpus.iter().map(Lane::new).collect();
+        let reader = events.map(|events| Reader::begin(events, lanes(), cpus.clone()));
+        Watching { source, why_not, reader }
+    }
+}
+
+/// Events that are being read.
+pub struct Watching {
+    source: Source,
+    why_not: Vec<Error>,
+    reader: Option<Reader>,
+}
+
+impl Watching {
+    /// Ends it; what was seen since the CPUs were watched.
+    pub fn end(self) -> Events {
+        let Self { source, why_not, reader } = self;
+        let (mut lanes, mut missing) = (Vec::new(), Vec::new());
+        if let Some(reader) = reader {
+            let mut events;
+            (events, lanes) = reader.end();
+            missing = events.stop();
+            events.read(&mut lanes);
+        }
         let names = Names::read(&Root::live(), &lanes);
-        let Self { source, why_not, .. } = self;
-        (result, Events { source, lanes, missing, why_not, names })
+        Events { source, lanes, missing, why_not, names }
     }
 }
 

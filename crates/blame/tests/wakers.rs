@@ -10,6 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Mutex;
 use std::time::Duration;
 
+use blame::WakerWatch;
 use facts::{Facts, Root};
 use recording::{Body, Doubt, WakersSeries, WakersSpec, WokenThread};
 use units::{Cpu, CpuSet, Nanos};
@@ -196,11 +197,10 @@ fn seen(name: &str, spec: impl FnOnce(Cpu, u32) -> WakersSpec) -> Option<Seen> {
         return None;
     };
     let (tid, spinners) = (notifier.tid(), [a.tid(), b.tid()]);
-    let wait = || {
+    let recording = WakerWatch::start(&spec(cpu, tid), &facts).and_then(|watch| {
         std::thread::sleep(RUN.into());
-        false
-    };
-    let recording = blame::wakers(&spec(cpu, tid), &facts, wait);
+        watch.end(false)
+    });
     drop((a, b));
     let turns = notifier.turns();
     let recording = match recording {
@@ -328,21 +328,17 @@ fn who_wakes() {
         // SAFETY: takes no arguments.
         unsafe { libc::gettid() }
     };
-    let mut tids = [0; 2];
-    let wait = || {
-        let (one, other) = UnixStream::pair().unwrap();
-        std::thread::scope(|scope| {
-            let [one, other] = [(one, true), (other, false)]
-                .map(|(ball, serves)| scope.spawn(move || play(ball, serves)));
-            tids = [one, other].map(|thread| thread.join().unwrap().try_into().unwrap());
-        });
-        false
-    };
-    let recording = match blame::wakers(&everybody(), &facts, wait) {
-        Ok(recording) => recording,
+    let watch = match WakerWatch::start(&everybody(), &facts) {
+        Ok(watch) => watch,
         Err(why) => return println!("skipped: who_wakes: {why}"),
     };
-    let Body::Wakers { series, .. } = recording.body else {
+    let (one, other) = UnixStream::pair().unwrap();
+    let tids: [u32; 2] = std::thread::scope(|scope| {
+        let players = [(one, true), (other, false)]
+            .map(|(ball, serves)| scope.spawn(move || play(ball, serves)));
+        players.map(|thread| thread.join().unwrap().try_into().unwrap())
+    });
+    let Body::Wakers { series, .. } = watch.end(false).unwrap().body else {
         unreachable!("asked for it")
     };
     for (own, other) in [(tids[0], tids[1]), (tids[1], tids[0])] {

@@ -39,7 +39,9 @@ impl Blaming {
         if self.trace && watcher.source() == recording::Source::Proc {
             return Err(no_events(watcher.why_not()));
         }
-        let (recording, events) = watcher.watch(|| place.measure(spec, terminal));
+        let watching = watcher.begin();
+        let recording = place.measure(spec, terminal);
+        let events = watching.end();
         let mut recording = recording?;
         events.blame_in(&mut recording, self.trace);
         Ok(recording)

@@ -67,7 +67,7 @@ fn measure(
     let locked = isolate::lock_memory(cpu, facts);
     locked.as_ref().err().iter().for_each(|why| watcher.remark(&chain(*why)));
     let mut run = || {
-        let recording = measure::run(&spec, facts, &mut watcher);
+        let recording = measure::run(&spec, facts, &watcher.control(), &mut watcher);
         watcher.close();
         recording.map_err(refused)
     };

@@ -1,12 +1,10 @@
 //! Progress of `jitter`: a header, then a progress line on standard error if that is a terminal,
 //! else rows on standard output, at most one per second.
 
-use std::sync::atomic::Ordering;
-
 use ::facts::Facts;
-use measure::{Stop, Watch};
-use recording::{JitterPlan, JitterSoFar, JitterSpec, Workload};
-use units::{Nanos, TscHz};
+use measure::{Control, Event, Observer};
+use recording::{JitterPlan, JitterSpec, Workload};
+use units::Nanos;
 
 use crate::args::Output;
 use crate::outcome::Failure;
@@ -31,9 +29,16 @@ impl JitterWatcher {
         output: Output,
     ) -> Result<Self, Failure> {
         let terminal = Terminal::new(output.quiet, None)?;
-        let (is_text, has_line) = (output.is_text(), terminal.period().is_some());
+        let (is_text, has_line) = (output.is_text(), terminal.control().period.is_some());
         let has_rows = is_text && !output.quiet && !has_line;
         Ok(Self { terminal, facts, spec, is_text, has_rows, are_rows_begun: false })
+    }
+
+    /// The conditions of the measurement.
+    pub(crate) fn control(&self) -> Control {
+        let rows = self.has_rows.then_some(Nanos::from_secs(1));
+        let control = self.terminal.control();
+        Control { period: control.period.or(rows), ..control }
     }
 
     /// Prints a permanent message to standard error, unless `--quiet` is given.
@@ -49,34 +54,7 @@ impl JitterWatcher {
         }
     }
 
-    /// Prints; if the reader has closed the pipe, the measurement ends.
-    fn show(&mut self, text: &str) {
-        if print(text).is_ok_and(|is_read| !is_read) {
-            self.stop().flag().store(true, Ordering::Relaxed);
-        }
-    }
-}
-
-impl Watch for JitterWatcher {
-    fn has_neighbours(&self) -> bool {
-        true
-    }
-
-    fn stop(&self) -> &Stop {
-        self.terminal.stop()
-    }
-
-    fn never_returns(&mut self, after: Nanos) {
-        if let Workload::Exec(library) = &self.spec.workload {
-            supervisor::give_up(library, after);
-        }
-    }
-
-    fn period(&self) -> Option<Nanos> {
-        let rows = self.has_rows.then_some(Nanos::from_secs(1));
-        self.terminal.period().or(rows)
-    }
-
+    /// Prints the headers.
     fn plan(&mut self, plan: &JitterPlan) {
         if self.is_text {
             self.show(&report::jitter_header(&self.facts, &self.spec, plan));
@@ -87,11 +65,30 @@ impl Watch for JitterWatcher {
         }
     }
 
-    fn jitter(&mut self, so_far: &JitterSoFar, hz: TscHz) {
-        if self.has_rows {
-            self.show(&report::jitter_row(self.spec.unit, so_far, hz));
-        } else {
-            self.terminal.draw(&report::jitter_so_far(self.spec.unit, so_far, hz));
+    /// Prints; if the reader has closed the pipe, the measurement ends.
+    fn show(&mut self, text: &str) {
+        if print(text).is_ok_and(|is_read| !is_read) {
+            self.terminal.end();
+        }
+    }
+}
+
+impl Observer for JitterWatcher {
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::Plan(plan) => self.plan(plan),
+            Event::Jitter { so_far, hz } if self.has_rows => {
+                self.show(&report::jitter_row(self.spec.unit, so_far, hz));
+            }
+            Event::Jitter { so_far, hz } => {
+                self.terminal.draw(&report::jitter_so_far(self.spec.unit, so_far, hz));
+            }
+            Event::NeverReturns(after) => {
+                if let Workload::Exec(library) = &self.spec.workload {
+                    supervisor::give_up(library, after);
+                }
+            }
+            Event::Progress { .. } | Event::Doubt(_) | Event::Ticks(_) => {}
         }
     }
 }

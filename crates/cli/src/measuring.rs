@@ -1,7 +1,7 @@
 //! Shared by the measuring commands: the choice of CPUs, reporting and saving.
 
 use facts::{Facts, Root};
-use measure::{Spec, Watch};
+use measure::Spec;
 use recording::Recording;
 use stats::Limits;
 use units::CpuSet;
@@ -59,7 +59,7 @@ impl Place {
         spec: &Spec,
         terminal: &mut Terminal,
     ) -> Result<Recording, Failure> {
-        let recording = measure::run(spec, &self.facts, terminal as &mut dyn Watch);
+        let recording = measure::run(spec, &self.facts, &terminal.control(), terminal);
         terminal.clear();
         Ok(recording?)
     }

@@ -2,7 +2,7 @@
 //! it fails, and what prevents it.
 
 use ::facts::{Facts, Root};
-use measure::{Spec, Watch};
+use measure::Spec;
 use recording::{NohzSpec, Recording};
 use units::{Cpu, Nanos};
 
@@ -39,7 +39,8 @@ pub(crate) fn run(command: &NohzCommand, output: Output) -> Result<Outcome, Fail
     tell_pick(&pick, output.quiet);
     let mut recording =
         kept_free(cpu, place.free.at(place.fifo), &facts, output.quiet, || {
-            let recording = measure::run(&spec, &facts, &mut terminal as &mut dyn Watch);
+            let control = terminal.control();
+            let recording = measure::run(&spec, &facts, &control, &mut terminal);
             terminal.clear();
             Ok(recording?)
         })?;

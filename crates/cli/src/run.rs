@@ -4,8 +4,8 @@
 use ::facts::{Facts, Root};
 use blame::{Threads, Watcher};
 use isolate::{Elsewhere, Pick, Reason};
-use measure::{Relay, Spec, Stop, Watch};
-use recording::{Body, Doubt, Picked, Recording, RunSpec, Words};
+use measure::{Control, Event, Observer, Relay, Spec};
+use recording::{Body, Picked, Recording, RunSpec, Words};
 use units::chain;
 
 use crate::args::{Output, RunArgs, Source};
@@ -24,12 +24,14 @@ pub(crate) fn run(args: &RunArgs, output: Output) -> Result<Outcome, Failure> {
     let facts = Facts::read(&Root::live());
     // Signals are forwarded to the program from before the first change of a setting until all
     // settings are restored.
-    let mut relayed = Relayed::begin(output.quiet)?;
+    let control = Control::new().map_err(Failure::refused)?;
+    let relay = Some(Relay::begin().map_err(Failure::refused)?);
+    let control = Control { relay, ..control };
     let pick = isolate::pick_all(args.cpus.as_ref(), &facts)?;
     let claimed = args.claiming.claim(&pick.cpus, output.quiet)?;
     let free = args.free.at(args.fifo);
     let mut recording = kept_free(pick.cpus.clone(), free, &facts, output.quiet, || {
-        watched(args, &pick, &facts, &mut relayed)
+        watched(args, &pick, &facts, &control, output.quiet)
     })?;
     claimed.doubt(&mut recording);
     // The program's exit code takes precedence over a failure to save.
@@ -46,31 +48,14 @@ pub(crate) fn run(args: &RunArgs, output: Output) -> Result<Outcome, Failure> {
     }
 }
 
-/// Forwards signals, and does not end the run.
-struct Relayed {
-    stop: Stop,
-    relay: Relay,
-    is_quiet: bool,
-}
+/// Prints doubts of the running program, unless it is quiet.
+struct Doubts(bool);
 
-impl Relayed {
-    fn begin(is_quiet: bool) -> Result<Self, Failure> {
-        let stop = Stop::new().map_err(Failure::refused)?;
-        Ok(Self { stop, relay: Relay::begin().map_err(Failure::refused)?, is_quiet })
-    }
-}
-
-impl Watch for Relayed {
-    fn stop(&self) -> &Stop {
-        &self.stop
-    }
-
-    fn relay(&self) -> Option<&Relay> {
-        Some(&self.relay)
-    }
-
-    fn doubt(&self, doubt: &Doubt) {
-        remark(self.is_quiet, &doubt.to_string());
+impl Observer for Doubts {
+    fn event(&mut self, event: Event<'_>) {
+        if let Event::Doubt(doubt) = event {
+            remark(self.0, &doubt.to_string());
+        }
     }
 }
 
@@ -80,7 +65,8 @@ fn watched(
     args: &RunArgs,
     pick: &Pick,
     facts: &Facts,
-    relayed: &mut Relayed,
+    control: &Control,
+    quiet: bool,
 ) -> Result<Recording, Failure> {
     let spec = Spec::Run(RunSpec {
         command: Words::new(args.command.iter().cloned()),
@@ -92,9 +78,10 @@ fn watched(
     let _off = Elsewhere::than(pick.cpus.clone());
     let source = args.source.map(Source::of_recording);
     let watcher = Watcher::open_for(&pick.cpus, source, Threads::Marked, facts)?;
-    let (recording, events) =
-        watcher.watch(|| measure::run(&spec, facts, relayed).map_err(refused));
-    let mut recording = recording?;
+    let watching = watcher.begin();
+    let recording = measure::run(&spec, facts, control, &mut Doubts(quiet));
+    let events = watching.end();
+    let mut recording = recording.map_err(refused)?;
     events.blame_in(&mut recording, false);
     Ok(recording)
 }

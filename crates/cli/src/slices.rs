@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use ::facts::Facts;
-use blame::SwitchWatch;
+use blame::{SwitchWatch, WakerWatch};
 use measure::Spec;
 use recording::{
     Body, Code, Doubt, Recording, SlicesSeries, SlicesSpec, WakersSeries, WakersSpec,
@@ -89,21 +89,16 @@ fn counted(
         top: u32::MAX,
         process: None,
     };
-    let spec = Spec::Slices(spec);
-    let mut measured = None;
-    let mut measure = || {
-        measured = Some(place.measure(&spec, terminal));
-        false
-    };
     let wakers = match args.no_trace {
         true => None,
-        false => blame::wakers(&of_cpus, &place.facts, &mut measure).ok(),
+        false => WakerWatch::start(&of_cpus, &place.facts).ok(),
     };
-    let wakers = wakers.and_then(|recording| match recording.body {
+    let measured = place.measure(&Spec::Slices(spec), terminal);
+    let wakers = wakers.and_then(|watch| match watch.end(false).ok()?.body {
         Body::Wakers { series, .. } => Some(series),
         _ => None,
     });
-    (measured.unwrap_or_else(|| place.measure(&spec, terminal)), wakers)
+    (measured, wakers)
 }
 
 /// The capacity for switches of each CPU: more than are expected, with a limit on the memory of all

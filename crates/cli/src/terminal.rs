@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use measure::{Stop, Watch};
+use measure::{Control, Event, Observer, Stop};
 use recording::TickSample;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::{flag, low_level};
@@ -47,6 +47,17 @@ impl Terminal {
         Ok(Self { stop, line: ProgressLine::new(quiet), is_quiet: quiet, live })
     }
 
+    /// The conditions of a measurement: it ends on a signal, and reports progress if that is shown.
+    pub(crate) fn control(&self) -> Control {
+        let period = self.line.is_shown().then_some(Nanos::from_secs(1));
+        Control { stop: self.stop.clone(), period, has_neighbours: true, relay: None }
+    }
+
+    /// Ends the measurement: its output is no longer read.
+    pub(crate) fn end(&self) {
+        self.stop.flag().store(true, Ordering::Relaxed);
+    }
+
     /// Prints a permanent message to standard error, unless `--quiet` is given.
     pub(crate) fn remark(&mut self, text: &str) {
         if !self.is_quiet {
@@ -66,33 +77,27 @@ impl Terminal {
     }
 }
 
-impl Watch for Terminal {
-    fn has_neighbours(&self) -> bool {
-        true
-    }
-
-    fn stop(&self) -> &Stop {
-        &self.stop
-    }
-
-    fn period(&self) -> Option<Nanos> {
-        self.line.is_shown().then_some(Nanos::from_secs(1))
-    }
-
-    fn progress(&mut self, what: &str, passed: Nanos, whole: Nanos) {
-        if whole < Nanos::from_secs(2) {
-            return;
-        }
-        let (passed, whole) = (passed.as_secs_f64(), whole.as_secs_f64());
-        self.line.draw(&format!("{what}, {passed:.0} of {whole:.0} s"));
-    }
-
-    fn ticks(&mut self, sample: &TickSample) {
-        let Some(block) = self.live else { return };
-        self.line.clear();
-        // The reader has closed the pipe (`| head`): stop.
-        if print(&block(sample)).is_ok_and(|read| !read) {
-            self.stop.flag().store(true, Ordering::Relaxed);
+impl Observer for Terminal {
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::Progress { activity, passed, whole } => {
+                if whole >= Nanos::from_secs(2) {
+                    let (passed, whole) = (passed.as_secs_f64(), whole.as_secs_f64());
+                    self.line.draw(&format!("{activity}, {passed:.0} of {whole:.0} s"));
+                }
+            }
+            Event::Ticks(sample) => {
+                let Some(block) = self.live else { return };
+                self.line.clear();
+                // The reader has closed the pipe (`| head`): stop.
+                if print(&block(sample)).is_ok_and(|read| !read) {
+                    self.end();
+                }
+            }
+            Event::Doubt(_)
+            | Event::Plan(_)
+            | Event::Jitter { .. }
+            | Event::NeverReturns(_) => {}
         }
     }
 }

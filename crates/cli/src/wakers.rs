@@ -1,6 +1,7 @@
 //! `wakers`: the threads that wake up most often, for how long they run, and which threads they
 //! preempt.
 
+use blame::WakerWatch;
 use measure::Wait;
 use recording::WakersSpec;
 
@@ -22,9 +23,10 @@ pub(crate) fn run(args: &WakersArgs, output: Output) -> Result<Outcome, Failure>
         process: args.pid,
     };
     let mut terminal = Terminal::new(output.quiet, None)?;
-    let pass = || wait.pass(&mut terminal, "counting wake-ups");
-    let recording = blame::wakers(&spec, &place.facts, pass);
+    let watch = WakerWatch::start(&spec, &place.facts)?;
+    let is_ended_early =
+        wait.pass(&terminal.control(), &mut terminal, "counting wake-ups");
     terminal.clear();
-    let recording = recording?;
+    let recording = watch.end(is_ended_early)?;
     finish(&recording, &asked, output, || report::text(&recording))
 }

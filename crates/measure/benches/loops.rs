@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use facts::{Facts, Root};
 use measure::spin::{Ring, spin};
-use measure::{Ordinary, Silent, Spec, counter};
+use measure::{Control, Ordinary, Silent, Spec, counter};
 use recording::NoiseSpec;
 use units::{Nanos, TscDelta};
 
@@ -47,7 +47,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         phases: None,
     };
     let start = Instant::now();
-    let recording = measure::run(&Spec::Noise(spec), &read, &mut Silent::new()?)?;
+    let recording =
+        measure::run(&Spec::Noise(spec), &read, &Control::new()?, &mut Silent)?;
     let wall = start.elapsed().as_secs_f64();
     println!("a run of 3 s on all CPUs");
     line("wall, s", wall, wall / asked.as_secs_f64(), 1.1);

@@ -16,9 +16,9 @@ use units::{Cpu, CpuSet, Nanos, Tsc, TscDelta, TscHz};
 
 use crate::clock::Clock;
 use crate::memory::Memory;
+use crate::observer::Watch;
 use crate::repeats::{Repeats, failed};
 use crate::thread::{block_signals, died, start};
-use crate::watch::Watch;
 use crate::{Error, Kind, counter, requests};
 
 /// The most repeats: their times are kept.
@@ -30,17 +30,17 @@ const PAGES_MAX: u32 = 16_384;
 pub(crate) fn run(
     spec: &CallsSpec,
     facts: &Facts,
-    watch: &mut dyn Watch,
+    watch: &mut Watch<'_>,
     doubts: &mut Vec<Doubt>,
 ) -> Result<CallsSeries, Error> {
     refuse(spec, facts)?;
     let clock = Clock::settle()?;
     let mut seen = Vec::new();
     for &call in &spec.calls {
-        if watch.stop().given() {
+        if watch.control.stop.given() {
             break;
         }
-        seen.push(Seen::of(call, spec, watch.stop().as_atomic())?);
+        seen.push(Seen::of(call, spec, watch.control.stop.as_atomic())?);
     }
     let (clock_hz, of_clock) = clock.over_the_run(facts);
     doubts.extend(of_clock);

@@ -4,19 +4,19 @@
 use facts::Facts;
 use recording::{CheckSeries, CheckSpec, Doubt, NoiseSpec, TicksSpec};
 
-use crate::watch::Watch;
+use crate::observer::Watch;
 use crate::{Error, noise, ticks};
 
 /// Counts ticks at rest, then spins.
 pub(crate) fn run(
     spec: &CheckSpec,
     facts: &Facts,
-    watch: &mut dyn Watch,
+    watch: &mut Watch<'_>,
     doubts: &mut Vec<Doubt>,
 ) -> Result<CheckSeries, Error> {
     refuse(spec, facts)?;
     let rest = ticks::run(&at_rest(spec), watch, doubts)?;
-    if watch.stop().given() {
+    if watch.control.stop.given() {
         return Ok(CheckSeries { rest, noise: noise::none()? });
     }
     let noise = noise::run(&at_work(spec), facts, watch, doubts)?;

@@ -20,9 +20,9 @@ use crate::clock::Clock;
 use crate::jitter_loop::{Board, Course, Seen, run as run_tests};
 use crate::meanwhile::{Counters, OwnTime};
 use crate::nohz::stop_tick;
+use crate::observer::{Event, Watch};
 use crate::stop::Stop;
 use crate::thread::{block_signals, died, start};
-use crate::watch::Watch;
 use crate::work::{self, Work, prepare};
 use crate::worker::Worker;
 use crate::{Error, Kind, counter, doubts, mark, sensible, sensible_priority};
@@ -50,7 +50,7 @@ const MEDIAN_OF: usize = 512;
 pub(crate) fn run(
     spec: &JitterSpec,
     facts: &Facts,
-    watch: &mut dyn Watch,
+    watch: &mut Watch<'_>,
     doubts: &mut Vec<Doubt>,
 ) -> Result<JitterSeries, Error> {
     refuse(spec, facts)?;
@@ -170,10 +170,9 @@ fn measure(
     spec: &JitterSpec,
     hz: TscHz,
     facts: &Facts,
-    watch: &mut dyn Watch,
+    watch: &mut Watch<'_>,
 ) -> Result<Whole, Error> {
-    let stop = watch.stop().clone();
-    let (stop, board) = (&stop, &Board::default());
+    let (stop, board) = (&watch.control.stop, &Board::default());
     let _elsewhere = isolate::Elsewhere::than(spec.cpu);
     let (worker, mut ends) = Worker::pair(stop.clone())?;
     scope(|scope| {
@@ -189,7 +188,7 @@ fn measure(
         ends.wait(watch, longest(spec), PATIENCE, |_| {});
         let loop_ticks = is_ready.recv().unwrap_or_else(|_| Err(died("jitter")))?;
         let plan = plan(spec, hz.span(loop_ticks));
-        watch.plan(&plan);
+        watch.observer.event(Event::Plan(&plan));
         let before = Counters::now();
         // A thread that has died is noticed when it is joined.
         let _ = begin.send(Start::of(&plan, hz));
@@ -198,7 +197,7 @@ fn measure(
         ends.wait(watch, plan.duration_ns, patience, |watch| {
             if let Some(so_far) = board.read().filter(|so_far| so_far.tests > told) {
                 told = so_far.tests;
-                watch.jitter(&so_far, hz);
+                watch.observer.event(Event::Jitter { so_far: &so_far, hz });
             }
         });
         let ended = thread.join().ok().flatten().ok_or_else(|| died("jitter"))?;

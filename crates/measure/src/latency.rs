@@ -19,9 +19,9 @@ use units::{Cpu, CpuSet, Nanos, Span};
 
 use crate::alarms::now;
 use crate::meanwhile::Counters;
+use crate::observer::Watch;
 use crate::sleeper::{self, Place, Seen, Sleeper};
 use crate::wakeups::Schedule;
-use crate::watch::{self, Watch};
 use crate::{Error, Kind, counter, doubts, sensible, sensible_priority};
 
 /// Shorter intervals leave no time to sleep in; longer ones keep Ctrl-C waiting.
@@ -40,7 +40,7 @@ const SLOW_CLOCK: Nanos = Nanos::from_micros(1);
 pub(crate) fn run(
     spec: &LatencySpec,
     facts: &Facts,
-    watch: &mut dyn Watch,
+    watch: &mut Watch<'_>,
     doubts: &mut Vec<Doubt>,
 ) -> Result<LatencySeries, Error> {
     refuse(spec, facts)?;
@@ -119,16 +119,14 @@ impl CpuIdle {
 }
 
 /// Seats a thread on each CPU, starts them together and waits until all have ended.
-fn sleep_all(spec: &LatencySpec, watch: &mut dyn Watch) -> Result<Whole, Error> {
-    // The threads look at a clone of the order to stop, so that the watcher stays free
-    // to be told of progress.
-    let stop = watch.stop().clone();
+fn sleep_all(spec: &LatencySpec, watch: &mut Watch<'_>) -> Result<Whole, Error> {
+    let stop = &watch.control.stop;
     thread::scope(|scope| {
         let (done, finished) = channel();
         let seated = spec
             .cpus
             .iter()
-            .map(|cpu| sleeper::seat(scope, place(spec, cpu), &stop, done.clone()));
+            .map(|cpu| sleeper::seat(scope, place(spec, cpu), stop, done.clone()));
         let sleepers = seated.collect::<Result<Vec<_>, _>>()?;
         // Only the threads hold it now: were they all to die, waiting would end.
         drop(done);
@@ -140,7 +138,7 @@ fn sleep_all(spec: &LatencySpec, watch: &mut dyn Watch) -> Result<Whole, Error> 
             sleeper.start(schedule(spec, began, number));
         }
         let length = Span { start, length: spec.duration_ns };
-        watch::until_all(watch, "sleeping", &finished, sleepers.len(), length);
+        watch.until_all("sleeping", &finished, sleepers.len(), length);
         let joined = sleepers.into_iter().map(|s| Sleeper::join(s).and_then(|seen| seen));
         let seen = joined.collect::<Result<_, _>>()?;
         Ok(Whole { before, idle, began, seen })

@@ -1,5 +1,5 @@
 //! The loops, and [`run`]: the one entry that every live recording comes from, but for those
-//! that the kernel counts for itself (`blame::wakers`).
+//! that the kernel counts for itself (`blame::WakerWatch`).
 //!
 //! ```text
 //! Spec + Facts ──▶ run ──▶ Recording
@@ -27,6 +27,7 @@ mod meanwhile;
 mod memory;
 mod nohz;
 mod noise;
+mod observer;
 mod partners;
 mod phase;
 mod relay;
@@ -44,7 +45,6 @@ mod ticks;
 mod timespec;
 mod wait;
 mod wakeups;
-mod watch;
 mod watchdog;
 pub mod work;
 mod worker;
@@ -52,10 +52,10 @@ mod worker;
 pub use calibrate::Ordinary;
 pub use caller::{CallerGaps, caller_gaps};
 pub use error::{Error, Kind};
+pub use observer::{Control, Event, Observer, Silent};
 pub use relay::Relay;
 pub use stop::Stop;
 pub use wait::Wait;
-pub use watch::{Silent, Watch};
 
 use facts::{Facts, Root};
 use isolate::Elsewhere;
@@ -65,6 +65,7 @@ use recording::{
 };
 use units::{CpuSet, Nanos};
 
+use crate::observer::Watch;
 use crate::watchdog::Watchdog;
 
 /// The shortest measurement that says anything.
@@ -162,8 +163,8 @@ fn longest(spec: &Spec) -> Option<Nanos> {
     }
 }
 
-/// Measures what is asked. `watch` is told how it goes and may end it early; what was
-/// measured so far is then recorded, with a doubt.
+/// Measures what is asked, and reports to `observer` what happens. The order to stop in `control`
+/// ends it early; what was measured so far is then recorded, with a doubt.
 ///
 /// # Errors
 /// `Kind::Spec` for a question that makes no sense, `Kind::Isolate` for a CPU or a
@@ -172,19 +173,21 @@ fn longest(spec: &Spec) -> Option<Nanos> {
 pub fn run(
     spec: &Spec,
     facts: &Facts,
-    watch: &mut dyn Watch,
+    control: &Control,
+    observer: &mut dyn Observer,
 ) -> Result<Recording, Error> {
     let mut doubts = Vec::new();
+    let watch = &mut Watch { control, observer };
     // Settings may have been changed for the measurement since the facts were read.
     let changed = || facts.clone().with_sched_of(&Root::live());
-    let changed = watch.has_neighbours().then(changed);
+    let changed = control.has_neighbours.then(changed);
     let facts = changed.as_ref().unwrap_or(facts);
-    let body = match watch.has_neighbours() {
+    let body = match control.has_neighbours {
         true => beside_others(spec, facts, watch, &mut doubts)?,
         false => measured(spec, facts, watch, &mut doubts)?,
     };
     doubts.extend(left_out(spec, facts));
-    if watch.stop().given() {
+    if control.stop.given() {
         doubts.push(ended_early(spec));
     }
     Ok(Recording::now(facts.clone(), body, doubts))
@@ -195,14 +198,14 @@ pub fn run(
 fn beside_others(
     spec: &Spec,
     facts: &Facts,
-    watch: &mut dyn Watch,
+    watch: &mut Watch<'_>,
     doubts: &mut Vec<Doubt>,
 ) -> Result<Body, Error> {
     let (cpus, _) = threads(spec);
     let whole = isolate::allowed()?;
     let _elsewhere = Elsewhere::than(cpus);
     let length = longest(spec).map(|length| length + OVERTIME);
-    let watchdog = Watchdog::start(whole, length, watch.stop().clone())?;
+    let watchdog = Watchdog::start(whole, length, watch.control.stop.clone())?;
     let body = measured(spec, facts, watch, doubts)?;
     let starved = watchdog.end();
     if !starved.is_empty() {
@@ -216,7 +219,7 @@ fn beside_others(
 fn measured(
     spec: &Spec,
     facts: &Facts,
-    watch: &mut dyn Watch,
+    watch: &mut Watch<'_>,
     doubts: &mut Vec<Doubt>,
 ) -> Result<Body, Error> {
     Ok(match spec.clone() {

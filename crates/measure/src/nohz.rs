@@ -22,8 +22,8 @@ use recording::{
 use units::{Cpu, CpuSet, Nanos, chain};
 
 use crate::meanwhile::Counters;
+use crate::observer::Watch;
 use crate::thread::{died, start};
-use crate::watch::Watch;
 use crate::{Error, Kind, counter, mark, phase, sensible, sensible_priority};
 
 /// By this name the thread is found.
@@ -39,7 +39,7 @@ const TRIES_MAX: u64 = 1 << 24;
 pub(crate) fn run(
     spec: &NohzSpec,
     facts: &Facts,
-    watch: &mut dyn Watch,
+    watch: &mut Watch<'_>,
     doubts: &mut Vec<Doubt>,
 ) -> Result<NohzSeries, Error> {
     refuse(spec, facts)?;
@@ -61,12 +61,12 @@ pub(crate) fn run(
         let is_last = spec.tries == Some(number + 1);
         let stay_ns = if is_last { spec.stay_ns } else { Nanos::ZERO };
         let one = NohzSpec { stay_ns, ..spec.clone() };
-        let tried = Tried::of(&one, facts, watch.stop().as_atomic())?;
-        if watch.stop().given() && !tried.entry.entered {
+        let tried = Tried::of(&one, facts, watch.control.stop.as_atomic())?;
+        if watch.control.stop.given() && !tried.entry.entered {
             break;
         }
         let entered = tried.add_to(&mut series, doubts);
-        let is_time = watch.period().is_some_and(|period| now() >= told + period);
+        let is_time = watch.control.period.is_some_and(|period| now() >= told + period);
         if is_time {
             told = now();
             let passed = told.saturating_sub(began);
@@ -75,7 +75,7 @@ pub(crate) fn run(
                 spec.tries.map_or(passed, |tries| Nanos::from_nanos(whole(tries)));
             watch.progress(&format!("try {}", number + 1), passed, whole);
         }
-        if !entered || watch.stop().given() {
+        if !entered || watch.control.stop.given() {
             break;
         }
     }

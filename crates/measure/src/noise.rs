@@ -14,9 +14,9 @@ use crate::clock::Clock;
 use crate::counter::{self, Moment};
 use crate::doubts;
 use crate::meanwhile::Counters;
+use crate::observer::Watch;
 use crate::phase;
 use crate::spinner::{self, Place, Seen, Spinner, Start};
-use crate::watch::{self, Watch};
 use crate::{Error, Kind, Ordinary, sensible, sensible_priority};
 
 /// Room for that many gaps a second; a busy machine has a few thousand.
@@ -31,7 +31,7 @@ const GAPS_ALL: u64 = 1 << 24;
 pub(crate) fn run(
     spec: &NoiseSpec,
     facts: &Facts,
-    watch: &mut dyn Watch,
+    watch: &mut Watch<'_>,
     doubts: &mut Vec<Doubt>,
 ) -> Result<NoiseSeries, Error> {
     refuse(spec, facts)?;
@@ -45,7 +45,7 @@ pub(crate) fn run(
     doubts.extend(of_clock);
     let last = further.last().unwrap_or(&first);
     doubts.extend(last.after.doubts());
-    let stopped = watch.stop().given();
+    let stopped = watch.control.stop.given();
     for whole in std::iter::once(&first).chain(&further) {
         let more = doubts::of_spinners(&whole.seen, &part, hz, facts, stopped);
         // A part may be too short where the whole is not.
@@ -66,7 +66,7 @@ pub(crate) fn run(
 fn spin_parts(
     spec: &NoiseSpec,
     guess: TscHz,
-    watch: &mut dyn Watch,
+    watch: &mut Watch<'_>,
 ) -> Result<(Whole, Vec<Whole>), Error> {
     let Some(phases) = &spec.phases else {
         return Ok((spin_all(spec, None, guess, watch)?, Vec::new()));
@@ -74,7 +74,7 @@ fn spin_parts(
     let first = spin_all(spec, Some((phases, 0)), guess, watch)?;
     let mut further = Vec::new();
     for number in 1..phases.count {
-        if watch.stop().given() {
+        if watch.control.stop.given() {
             break;
         }
         further.push(spin_all(spec, Some((phases, number)), guess, watch)?);
@@ -101,17 +101,15 @@ fn spin_all(
     spec: &NoiseSpec,
     phase: Option<(&Phases, u32)>,
     guess: TscHz,
-    watch: &mut dyn Watch,
+    watch: &mut Watch<'_>,
 ) -> Result<Whole, Error> {
-    // The threads look at a clone of the order to stop, so that the watcher stays free
-    // to be told of progress.
-    let stop = watch.stop().clone();
+    let stop = &watch.control.stop;
     thread::scope(|scope| {
         let (done, finished) = channel();
         let seated = spec
             .cpus
             .iter()
-            .map(|cpu| spinner::seat(scope, place(spec, cpu), &stop, done.clone()));
+            .map(|cpu| spinner::seat(scope, place(spec, cpu), stop, done.clone()));
         let spinners = seated.collect::<Result<Vec<_>, _>>()?;
         // Only the threads hold it now: were they all to die, waiting would end.
         drop(done);
@@ -128,7 +126,7 @@ fn spin_all(
         let start = Start { end, threshold, end_above };
         spinners.iter().for_each(|spinner| spinner.start(start));
         let whole = Span { start: began.raw, length: spec.duration_ns };
-        watch::until_all(watch, "spinning", &finished, spinners.len(), whole);
+        watch.until_all("spinning", &finished, spinners.len(), whole);
         let seen = spinners.into_iter().map(Spinner::join).collect::<Result<_, _>>()?;
         let steered = [steered, counter::beside(libc::CLOCK_MONOTONIC)];
         let after = Counters::now();

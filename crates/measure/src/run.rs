@@ -19,8 +19,8 @@ use units::{CpuSet, Nanos};
 
 use crate::alarms::now;
 use crate::meanwhile::Counters;
+use crate::observer::{Event, Observer, Watch};
 use crate::relay::{Came, Relay};
-use crate::watch::Watch;
 use crate::{Error, Kind, sensible_priority};
 
 /// The highest priority that another one can be above.
@@ -30,12 +30,12 @@ const HIGHEST_BUT_ONE: u8 = 98;
 pub(crate) fn run(
     spec: &RunSpec,
     facts: &Facts,
-    watch: &dyn Watch,
+    watch: &mut Watch<'_>,
     doubts: &mut Vec<Doubt>,
 ) -> Result<RunSeries, Error> {
     let mut command = prepare(spec, facts)?;
     let own;
-    let relay = match watch.relay() {
+    let relay = match &watch.control.relay {
         Some(relay) => relay,
         None => {
             own = Relay::begin()
@@ -48,7 +48,8 @@ pub(crate) fn run(
     let mut program = Program::start(&mut command, &spec.cpus, spec.fifo)
         .map_err(|error| not_started(spec, error))?;
     let _above = above(spec.fifo);
-    let ending = Waiting::of(spec, relay, watch, doubts).until_ended(&mut program);
+    let ending =
+        Waiting::of(spec, relay, watch.observer, doubts).until_ended(&mut program);
     let ending =
         ending.map_err(|error| Error::system("failed to wait for the program", error))?;
     let elapsed_ns = now().saturating_sub(began_ns);
@@ -87,7 +88,7 @@ struct Waiting<'a> {
     cpus: &'a CpuSet,
     is_real_time: bool,
     relay: &'a Relay,
-    watch: &'a dyn Watch,
+    observer: &'a mut dyn Observer,
     doubts: &'a mut Vec<Doubt>,
 }
 
@@ -95,11 +96,11 @@ impl<'a> Waiting<'a> {
     fn of(
         spec: &'a RunSpec,
         relay: &'a Relay,
-        watch: &'a dyn Watch,
+        observer: &'a mut dyn Observer,
         doubts: &'a mut Vec<Doubt>,
     ) -> Self {
         let (cpus, is_real_time) = (&spec.cpus, spec.fifo.is_some());
-        Self { cpus, is_real_time, relay, watch, doubts }
+        Self { cpus, is_real_time, relay, observer, doubts }
     }
 
     /// Forwards signals until the program has ended, and sees to it that it keeps no task from
@@ -140,7 +141,7 @@ impl<'a> Waiting<'a> {
             }
         };
         let doubt = Doubt::new(Code::MadeOrdinary, text);
-        self.watch.doubt(&doubt);
+        self.observer.event(Event::Doubt(&doubt));
         self.doubts.push(doubt);
     }
 }
@@ -218,7 +219,7 @@ mod tests {
     use units::Cpu;
 
     use super::*;
-    use crate::Silent;
+    use crate::{Control, Silent};
 
     fn spec(facts: &Facts, words: &[&str]) -> RunSpec {
         RunSpec {
@@ -235,8 +236,11 @@ mod tests {
     #[test]
     fn programs() {
         let facts = Facts::read(&facts::Root::live());
-        let silent = Silent::new().unwrap();
-        let run = |spec: &RunSpec| run(spec, &facts, &silent, &mut Vec::new());
+        let control = Control::new().unwrap();
+        let run = |spec: &RunSpec| {
+            let mut watch = Watch { control: &control, observer: &mut Silent };
+            run(spec, &facts, &mut watch, &mut Vec::new())
+        };
         let seen = run(&spec(&facts, &["sh", "-c", "exit 3"])).unwrap();
         assert_eq!(seen.ended, Ended::Exited(3));
         assert!(seen.elapsed_ns > Nanos::ZERO && seen.usage.minor_faults > 0, "{seen:?}");

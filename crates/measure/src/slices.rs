@@ -22,10 +22,10 @@ use units::{Cpu, CpuSet, Nanos, chain};
 
 use crate::alarms::{now, timer_slack};
 use crate::crowd::{Crowd, Member, Work};
+use crate::observer::Watch;
 use crate::task_reading::{StatusRoom, TaskReading};
 use crate::thread::SignalsElsewhere;
 use crate::timespec::nanos;
-use crate::watch::{self, Watch};
 use crate::{Error, Kind, counter, mark, phase, sensible};
 
 /// The most processes: each takes some memory of the kernel's.
@@ -48,7 +48,7 @@ const FEW: u64 = 8;
 pub(crate) fn run(
     spec: &SlicesSpec,
     facts: &Facts,
-    watch: &mut dyn Watch,
+    watch: &mut Watch<'_>,
     doubts: &mut Vec<Doubt>,
 ) -> Result<SlicesSeries, Error> {
     refuse(spec, facts)?;
@@ -63,7 +63,7 @@ pub(crate) fn run(
         wakers: None,
     };
     for number in 0..phases(spec) {
-        if watch.stop().given() && number > 0 {
+        if watch.control.stop.given() && number > 0 {
             break;
         }
         if let Some(phases) = &spec.phases {
@@ -109,7 +109,7 @@ impl Sampler<'_> {
     fn run(
         &mut self,
         spec: &SlicesSpec,
-        watch: &mut dyn Watch,
+        watch: &mut Watch<'_>,
         turns: &mut Vec<SlicesTurn>,
     ) -> Result<Option<Doubt>, Error> {
         let _signals = SignalsElsewhere::begin();
@@ -130,7 +130,7 @@ impl Sampler<'_> {
     fn turns(
         &mut self,
         spec: &SlicesSpec,
-        watch: &mut dyn Watch,
+        watch: &mut Watch<'_>,
     ) -> Result<Vec<SlicesTurn>, Error> {
         let mut steps = vec![Vec::new()];
         for step in &spec.steps {
@@ -152,7 +152,7 @@ impl Sampler<'_> {
                 if !samples.is_empty() {
                     turns.push(SlicesTurn { step, samples });
                 }
-                if watch.stop().given() {
+                if watch.control.stop.given() {
                     return Ok(turns);
                 }
             }
@@ -165,7 +165,7 @@ impl Sampler<'_> {
         &mut self,
         spec: &SlicesSpec,
         words: &str,
-        watch: &mut dyn Watch,
+        watch: &mut Watch<'_>,
     ) -> Result<Vec<SlicesSample>, Error> {
         let length = turn_length(spec);
         let each = spec.sample_ns.unwrap_or(length);
@@ -174,11 +174,11 @@ impl Sampler<'_> {
         mark::begin();
         let mut before = self.read(&mut room)?;
         let (begin, until) = (before.at, before.at + length);
-        while before.at < until && !watch.stop().given() {
+        while before.at < until && !watch.control.stop.given() {
             let end = until.min(begin + each.saturating_mul(1 + samples.len() as u64));
             let raw = counter::kernel(libc::CLOCK_MONOTONIC_RAW);
             let rest = end.saturating_sub(now());
-            watch::sleep(watch, words, raw, raw + rest);
+            watch.sleep(words, raw, raw + rest);
             let after = self.read(&mut room)?;
             self.uneven = self.uneven.take().or_else(|| uneven(&before, &after));
             samples.push(self.sample(&before, &after));
@@ -251,12 +251,12 @@ fn turn_length(spec: &SlicesSpec) -> Nanos {
 fn wait_for_all(
     crowd: &Crowd,
     members: &[Member],
-    watch: &mut dyn Watch,
+    watch: &mut Watch<'_>,
 ) -> Result<(), Error> {
     let clock = || counter::kernel(libc::CLOCK_MONOTONIC_RAW);
     let begin = clock();
     let limit = PATIENCE + PATIENCE_EACH.saturating_mul(members.len() as u64);
-    while !crowd.is_at_work() && !watch.stop().given() {
+    while !crowd.is_at_work() && !watch.control.stop.given() {
         if clock() > begin + limit {
             let idle = (0..members.len()).find(|&place| crowd.passes(place) == 0);
             let name = idle.map_or("", |place| members[place].name.as_str());
@@ -266,7 +266,7 @@ fn wait_for_all(
             );
             return Err(Error::new(Kind::System, text));
         }
-        watch::sleep(watch, "starting", begin, clock() + LOOK);
+        watch.sleep("starting", begin, clock() + LOOK);
     }
     Ok(())
 }
@@ -414,7 +414,17 @@ mod tests {
     use recording::{Policy, Role};
 
     use super::*;
-    use crate::Silent;
+    use crate::{Control, Silent};
+
+    fn run_with(
+        spec: &SlicesSpec,
+        doubts: &mut Vec<Doubt>,
+    ) -> Result<SlicesSeries, Error> {
+        let (facts, control) =
+            (Facts::read(&facts::Root::live()), Control::new().unwrap());
+        let mut watch = Watch { control: &control, observer: &mut Silent };
+        run(spec, &facts, &mut watch, doubts)
+    }
 
     fn spec() -> SlicesSpec {
         let facts = Facts::read(&facts::Root::live());
@@ -462,7 +472,8 @@ mod tests {
     /// there is, and that spinners on one CPU have to leave it.
     #[test]
     fn everybody_is_measured() {
-        let (spec, mut watch) = (spec(), Silent::new().unwrap());
+        let (spec, control) = (spec(), Control::new().unwrap());
+        let mut watch = Watch { control: &control, observer: &mut Silent };
         let facts = Facts::read(&facts::Root::live());
         let series = run(&spec, &facts, &mut watch, &mut Vec::new()).unwrap();
         assert_eq!(series.turns.len(), 2);
@@ -509,9 +520,7 @@ mod tests {
         let phases = Some(recording::Phases { count: 2, every_ns, step_ns });
         let spec = SlicesSpec { phases, turns: 1, sample_ns: None, ..spec() };
         assert_eq!(turn_length(&spec), Nanos::from_millis(200));
-        let facts = Facts::read(&facts::Root::live());
-        let mut silent = Silent::new().unwrap();
-        let series = run(&spec, &facts, &mut silent, &mut Vec::new()).unwrap();
+        let series = run_with(&spec, &mut Vec::new()).unwrap();
         let samples: Vec<_> =
             series.turns.iter().flat_map(|turn| &turn.samples).collect();
         assert_eq!((series.turns.len(), samples.len(), series.tasks.len()), (2, 2, 5));
@@ -525,9 +534,8 @@ mod tests {
     #[test]
     fn coarse_timers_are_told() {
         let spec = SlicesSpec { sleep_ns: Nanos::from_nanos(1), ..spec() };
-        let facts = Facts::read(&facts::Root::live());
         let mut doubts = Vec::new();
-        run(&spec, &facts, &mut Silent::new().unwrap(), &mut doubts).unwrap();
+        run_with(&spec, &mut doubts).unwrap();
         let told = doubts.iter().find(|doubt| doubt.code == Code::CoarseTimer).unwrap();
         assert!(told.text.contains("times a second"), "{told}");
     }

@@ -12,13 +12,13 @@ use units::{Cpu, CpuSet, Nanos, Span};
 use crate::alarms::now;
 use crate::doubts;
 use crate::meanwhile::{Counters, both};
-use crate::watch::{self, Watch};
+use crate::observer::{Event, Watch};
 use crate::{Error, mark, sensible};
 
 /// Counts ticks, interval by interval.
 pub(crate) fn run(
     spec: &TicksSpec,
-    watch: &mut dyn Watch,
+    watch: &mut Watch<'_>,
     doubts: &mut Vec<Doubt>,
 ) -> Result<TicksSeries, Error> {
     refuse(spec)?;
@@ -34,16 +34,16 @@ pub(crate) fn run(
         let until = begin + spec.interval_ns.saturating_mul(number);
         let start = now();
         mark::begin();
-        watch::sleep(watch, "counting ticks", before.at, until);
+        watch.sleep("counting ticks", before.at, until);
         mark::end();
         waits.push(Span { start, length: now().saturating_sub(start) });
-        let stopped = watch.stop().given();
+        let stopped = watch.control.stop.given();
         if stopped && !samples.is_empty() {
             break;
         }
         let after = Counters::now();
         let sample = sample(&before, &after, begin, &spec.cpus);
-        watch.ticks(&sample);
+        watch.observer.event(Event::Ticks(&sample));
         samples.push(sample);
         before = after;
         if stopped {
@@ -163,8 +163,9 @@ mod tests {
             interval_ns: Nanos::from_millis(30),
             count: Some(3),
         };
-        let mut silent = crate::Silent::new().unwrap();
-        let series = run(&spec, &mut silent, &mut Vec::new()).unwrap();
+        let control = crate::Control::new().unwrap();
+        let mut watch = Watch { control: &control, observer: &mut crate::Silent };
+        let series = run(&spec, &mut watch, &mut Vec::new()).unwrap();
         assert_eq!(series.samples.len(), 3);
         let whole: Nanos = series.samples.iter().map(|sample| sample.span_ns).sum();
         assert!(whole >= Nanos::from_millis(90));

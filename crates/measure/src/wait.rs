@@ -2,7 +2,7 @@
 
 use units::Nanos;
 
-use crate::watch::{self, Watch};
+use crate::observer::{Control, Observer, Watch};
 use crate::{Error, counter, sensible};
 
 /// A stretch of time to let pass.
@@ -21,11 +21,17 @@ impl Wait {
         Ok(Self { length })
     }
 
-    /// Waits, and tells `watch` how far `what` is; whether it was told to end early.
-    pub fn pass(self, watch: &mut dyn Watch, what: &str) -> bool {
+    /// Waits, and reports the progress of `activity`; returns whether it was ended early.
+    pub fn pass(
+        self,
+        control: &Control,
+        observer: &mut dyn Observer,
+        activity: &str,
+    ) -> bool {
         let begin = counter::kernel(libc::CLOCK_MONOTONIC_RAW);
-        watch::sleep(watch, what, begin, begin.saturating_add(self.length));
-        watch.stop().given()
+        let until = begin.saturating_add(self.length);
+        Watch { control, observer }.sleep(activity, begin, until);
+        control.stop.given()
     }
 }
 
@@ -40,12 +46,14 @@ mod tests {
     #[test]
     fn waits() {
         let now = || counter::kernel(libc::CLOCK_MONOTONIC_RAW);
-        let mut silent = Silent::new().unwrap();
+        let control = Control::new().unwrap();
+        let pass =
+            |length| Wait::new(length).unwrap().pass(&control, &mut Silent, "waiting");
         let begin = now();
-        assert!(!Wait::new(Nanos::from_millis(5)).unwrap().pass(&mut silent, "waiting"));
+        assert!(!pass(Nanos::from_millis(5)));
         assert!(now() >= begin + Nanos::from_millis(5));
-        silent.stop().flag().store(true, Ordering::Relaxed);
-        assert!(Wait::new(Nanos::from_secs(3600)).unwrap().pass(&mut silent, "waiting"));
+        control.stop.flag().store(true, Ordering::Relaxed);
+        assert!(pass(Nanos::from_secs(3600)));
     }
 
     /// Check that a length that cannot be meant is refused.

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use units::Nanos;
 
+use crate::observer::{Event, Watch};
 use crate::stop::Stop;
-use crate::watch::Watch;
 use crate::{Error, counter};
 
 /// Between two looks at a thread that is to end.
@@ -48,20 +48,21 @@ impl Worker {
 }
 
 impl Ends {
-    /// Waits until the thread tells or ends, and lets `look` look at it on the way, as often as
-    /// `watch` asks. Where it does neither for `patience` after the order to stop, or after
-    /// `length`, `watch` learns that.
+    /// Waits until the thread tells or ends, and lets `look` look at it on the way, once in each
+    /// period. Where it does neither for `patience` after the order to stop, or after `length`, that
+    /// is reported.
     pub(crate) fn wait(
         &mut self,
-        watch: &mut dyn Watch,
+        watch: &mut Watch<'_>,
         length: Option<Nanos>,
         patience: Nanos,
-        mut look: impl FnMut(&mut dyn Watch),
+        mut look: impl FnMut(&mut Watch<'_>),
     ) {
         let until = length.map_or(Nanos::MAX, |length| now().saturating_add(length));
         let mut has_told = false;
         while !has_told && now() < until && !self.stop.given() {
-            let next = watch.period().map_or(until, |period| until.min(now() + period));
+            let next =
+                watch.control.period.map_or(until, |period| until.min(now() + period));
             self.stop.sleep_until_or(next, &self.socket);
             look(watch);
             has_told = self.has_told();
@@ -69,7 +70,7 @@ impl Ends {
         let began = Instant::now();
         while !(has_told || self.has_told()) {
             if began.elapsed() >= Duration::from(patience) {
-                watch.never_returns(patience);
+                watch.observer.event(Event::NeverReturns(patience));
             }
         }
         look(watch);
@@ -94,18 +95,15 @@ mod tests {
     use std::sync::mpsc::channel;
 
     use super::*;
-    use crate::Silent;
+    use crate::{Control, Observer, Silent};
 
-    /// Counts how often it learns that a thread does not return, and then ends the thread.
-    struct Patient(Silent, Option<Worker>);
+    /// Ends the thread when it learns that the thread does not return.
+    struct Patient(Option<Worker>);
 
-    impl Watch for Patient {
-        fn stop(&self) -> &Stop {
-            self.0.stop()
-        }
-
-        fn never_returns(&mut self, _: Nanos) {
-            self.1 = None;
+    impl Observer for Patient {
+        fn event(&mut self, event: Event<'_>) {
+            assert!(matches!(event, Event::NeverReturns(_)));
+            self.0 = None;
         }
     }
 
@@ -113,9 +111,9 @@ mod tests {
     /// does neither is noticed after the time, and after the order to stop.
     #[test]
     fn waits_for_both() {
-        let silent = || Silent::new().unwrap();
-        let mut watch = silent();
-        let (worker, mut ends) = Worker::pair(watch.stop().clone()).unwrap();
+        let control = Control::new().unwrap();
+        let mut watch = Watch { control: &control, observer: &mut Silent };
+        let (worker, mut ends) = Worker::pair(control.stop.clone()).unwrap();
         let (tell, told) = channel();
         let thread = std::thread::spawn(move || worker.tell(&tell, 7));
         ends.wait(&mut watch, None, Nanos::MAX, |_| {});
@@ -124,13 +122,14 @@ mod tests {
         thread.join().unwrap();
 
         for is_told in [false, true] {
-            let watch = silent();
-            let (worker, mut ends) = Worker::pair(watch.stop().clone()).unwrap();
-            watch.stop().flag().store(is_told, Ordering::Relaxed);
-            let mut watch = Patient(watch, Some(worker));
+            let control = Control::new().unwrap();
+            let (worker, mut ends) = Worker::pair(control.stop.clone()).unwrap();
+            control.stop.flag().store(is_told, Ordering::Relaxed);
+            let mut patient = Patient(Some(worker));
+            let mut watch = Watch { control: &control, observer: &mut patient };
             let length = (!is_told).then_some(Nanos::from_millis(1));
             ends.wait(&mut watch, length, Nanos::from_millis(1), |_| {});
-            assert!(watch.1.is_none());
+            assert!(patient.0.is_none());
         }
     }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use facts::{Facts, Root};
-use measure::{Error, Kind, Silent, Spec, Watch};
+use measure::{Control, Error, Kind, Silent, Spec};
 use recording::{Body, Call, CallsSeries, CallsSpec, Code, Recording};
 use units::Nanos;
 
@@ -19,11 +19,15 @@ const UNPRIVILEGED: [Call; 7] = [
     Call::Timer,
 ];
 
-fn run(calls: &[Call], watch: &mut dyn Watch) -> Result<Recording, Error> {
+fn run(calls: &[Call]) -> Result<Recording, Error> {
+    run_under(&Control::new().unwrap(), calls)
+}
+
+fn run_under(control: &Control, calls: &[Call]) -> Result<Recording, Error> {
     let facts = Facts::read(&Root::live());
     let cpu = facts.cpus.allowed.get().unwrap().first().unwrap();
     let spec = CallsSpec { cpu, calls: calls.to_vec(), repeats: 50, phases: None };
-    measure::run(&Spec::Calls(spec), &facts, watch)
+    measure::run(&Spec::Calls(spec), &facts, control, &mut Silent)
 }
 
 fn series(recording: Recording) -> CallsSeries {
@@ -55,7 +59,7 @@ fn threads() -> usize {
 /// and that neither child nor thread is left.
 #[test]
 fn every_repeat_has_a_time() {
-    let recording = run(&UNPRIVILEGED, &mut Silent::new().unwrap()).unwrap();
+    let recording = run(&UNPRIVILEGED).unwrap();
     assert_fifty_steps(&UNPRIVILEGED, &series(recording));
     // SAFETY: asks for any child, and wants no status.
     let child = unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) };
@@ -74,7 +78,7 @@ fn every_repeat_has_a_time() {
 #[test]
 fn switches_need_fifo() {
     let privileged = std::thread::spawn(|| isolate::outrank(1).is_ok()).join().unwrap();
-    match run(&[Call::Switch], &mut Silent::new().unwrap()) {
+    match run(&[Call::Switch]) {
         Ok(recording) => assert_fifty_steps(&[Call::Switch], &series(recording)),
         Err(error) if error.kind() == Kind::Isolate(isolate::Kind::Unsafe) => {
             println!("skipped: switches_need_fifo: {error}");
@@ -90,9 +94,9 @@ fn switches_need_fifo() {
 /// Check that who ends it early gets the calls made until then, with a doubt.
 #[test]
 fn ended_early() {
-    let mut watch = Silent::new().unwrap();
-    watch.stop().flag().store(true, std::sync::atomic::Ordering::Relaxed);
-    let recording = run(&UNPRIVILEGED, &mut watch).unwrap();
+    let control = Control::new().unwrap();
+    control.stop.flag().store(true, std::sync::atomic::Ordering::Relaxed);
+    let recording = run_under(&control, &UNPRIVILEGED).unwrap();
     assert!(recording.doubts.iter().any(|doubt| doubt.code == Code::Interrupted));
     assert_eq!(series(recording).calls, []);
 }

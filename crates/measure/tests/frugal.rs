@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use facts::{Facts, Root};
-use measure::{Silent, Spec};
+use measure::{Control, Silent, Spec};
 use recording::{Call, CallsSpec, LatencySpec, Timer};
 use units::Nanos;
 
@@ -37,9 +37,9 @@ static COUNTING: Counting = Counting;
 
 /// How often a run asks the allocator.
 fn allocations(spec: &Spec, facts: &Facts) -> u64 {
-    let mut watch = Silent::new().unwrap();
+    let control = Control::new().unwrap();
     let before = ALLOCATIONS.load(Ordering::Relaxed);
-    measure::run(spec, facts, &mut watch).unwrap();
+    measure::run(spec, facts, &control, &mut Silent).unwrap();
     ALLOCATIONS.load(Ordering::Relaxed) - before
 }
 

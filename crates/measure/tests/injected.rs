@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use measure::{Silent, Spec};
+use measure::{Control, Silent, Spec};
 use recording::{Body, NoiseSeries, NoiseSpec};
 use rustix::thread::clock_nanosleep_absolute;
 use rustix::time::{ClockId, Timespec, clock_gettime};
@@ -94,8 +94,8 @@ fn measure_noise(cpu: Cpu) -> NoiseSeries {
         stop_above_ns: None,
         phases: None,
     };
-    let mut silent = Silent::new().unwrap();
-    match measure::run(&Spec::Noise(spec), &facts, &mut silent).unwrap().body {
+    let control = Control::new().unwrap();
+    match measure::run(&Spec::Noise(spec), &facts, &control, &mut Silent).unwrap().body {
         Body::Noise { series, .. } => series,
         _ => unreachable!("asked for noise"),
     }

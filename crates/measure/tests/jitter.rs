@@ -5,11 +5,11 @@
 use std::sync::atomic::Ordering;
 
 use facts::{Facts, Root};
-use measure::{Spec, Stop, Watch};
+use measure::{Control, Event, Observer, Spec, Stop};
 use recording::{
     Body, Code, JitterPlan, JitterSeries, JitterSoFar, JitterSpec, Recording,
 };
-use units::{Cpu, CpuSet, LengthUnit, Nanos, TscDelta, TscHz};
+use units::{Cpu, CpuSet, LengthUnit, Nanos, TscDelta};
 
 /// Writes down what it is told.
 struct Told {
@@ -28,25 +28,27 @@ impl Told {
     }
 }
 
-impl Watch for Told {
-    fn stop(&self) -> &Stop {
-        &self.stop
+impl Observer for Told {
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::Plan(plan) => {
+                self.plans.push(*plan);
+                self.stop.flag().store(self.stops, Ordering::Relaxed);
+            }
+            Event::Jitter { so_far, .. } => {
+                assert!(self.last.is_none_or(|last| last.tests < so_far.tests));
+                self.last = Some(*so_far);
+                self.cpus = self.cpus.iter().chain(isolate::current_cpu()).collect();
+            }
+            _ => {}
+        }
     }
+}
 
-    fn period(&self) -> Option<Nanos> {
-        Some(Nanos::from_millis(1))
-    }
-
-    fn plan(&mut self, plan: &JitterPlan) {
-        self.plans.push(*plan);
-        self.stop.flag().store(self.stops, Ordering::Relaxed);
-    }
-
-    fn jitter(&mut self, so_far: &JitterSoFar, _hz: TscHz) {
-        assert!(self.last.is_none_or(|last| last.tests < so_far.tests));
-        self.last = Some(*so_far);
-        self.cpus = self.cpus.iter().chain(isolate::current_cpu()).collect();
-    }
+fn measured(spec: JitterSpec, told: &mut Told) -> Result<Recording, measure::Error> {
+    let (stop, period) = (told.stop.clone(), Some(Nanos::from_millis(1)));
+    let control = Control { stop, period, has_neighbours: false, relay: None };
+    measure::run(&Spec::Jitter(spec), &Facts::read(&Root::live()), &control, told)
 }
 
 fn allowed() -> CpuSet {
@@ -66,8 +68,7 @@ fn spec(workload: &str) -> JitterSpec {
 }
 
 fn run(spec: JitterSpec, told: &mut Told) -> (Recording, JitterSeries) {
-    let recording =
-        measure::run(&Spec::Jitter(spec), &Facts::read(&Root::live()), told).unwrap();
+    let recording = measured(spec, told).unwrap();
     let Body::Jitter { series, .. } = recording.body.clone() else { panic!() };
     (recording, series)
 }
@@ -128,11 +129,7 @@ fn ends_with_its_time() {
 /// Check that a CPU, a library and a size that cannot be had are refused as such.
 #[test]
 fn refusals() {
-    let facts = Facts::read(&Root::live());
-    let kind = |spec| {
-        let refused = measure::run(&Spec::Jitter(spec), &facts, &mut Told::new(false));
-        refused.unwrap_err().kind()
-    };
+    let kind = |spec| measured(spec, &mut Told::new(false)).unwrap_err().kind();
     let absent = JitterSpec { cpu: Cpu::new(60_000), ..spec("tif") };
     assert_eq!(kind(absent), measure::Kind::Isolate(isolate::Kind::Cpuset));
     assert_eq!(kind(spec("exec:/nothing/here.so")), measure::Kind::Spec);

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use facts::{Facts, Root};
-use measure::{Silent, Spec, Watch};
+use measure::{Control, Silent, Spec};
 use recording::{Body, Code, CpuLatency, LatencySeries, LatencySpec, Recording, Timer};
 use units::{Cpu, Nanos};
 
@@ -51,8 +51,12 @@ fn every_expiry_has_a_sample() {
     let cpus = facts.cpus.allowed.get().unwrap().clone();
     for timer in TIMERS {
         let spec = LatencySpec { cpus: cpus.clone(), ..spec(Cpu::new(0), timer, 200) };
-        let recording =
-            measure::run(&Spec::Latency(spec), &facts, &mut Silent::new().unwrap());
+        let recording = measure::run(
+            &Spec::Latency(spec),
+            &facts,
+            &Control::new().unwrap(),
+            &mut Silent,
+        );
         let end = now();
         let series = series(recording.unwrap());
         assert_eq!(series.cpus.iter().map(|seen| seen.cpu).collect::<Vec<_>>(), {
@@ -103,7 +107,8 @@ fn twenty_late_samples() {
         let spec = Spec::Latency(spec(cpu, timer, 600));
         let (recording, taken) = thread::scope(|scope| {
             let thief = scope.spawn(|| take_away(cpu, &ended));
-            let recording = measure::run(&spec, &facts, &mut Silent::new().unwrap());
+            let recording =
+                measure::run(&spec, &facts, &Control::new().unwrap(), &mut Silent);
             ended.store(true, Ordering::Relaxed);
             (recording.unwrap(), thief.join().unwrap())
         });
@@ -152,7 +157,12 @@ fn real_time_has_no_slack() {
     let facts = Facts::read(&Root::live());
     let cpu = last_cpu(&facts);
     let spec = LatencySpec { fifo: Some(2), ..spec(cpu, Timer::ClockNanosleep, 20) };
-    match measure::run(&Spec::Latency(spec), &facts, &mut Silent::new().unwrap()) {
+    match measure::run(
+        &Spec::Latency(spec),
+        &facts,
+        &Control::new().unwrap(),
+        &mut Silent,
+    ) {
         Ok(recording) => {
             let series = series(recording);
             assert_eq!(series.cpus[0].slack_ns, Nanos::ZERO);
@@ -166,10 +176,10 @@ fn real_time_has_no_slack() {
 #[test]
 fn ended_early() {
     let facts = Facts::read(&Root::live());
-    let mut watch = Silent::new().unwrap();
-    watch.stop().flag().store(true, Ordering::Relaxed);
+    let control = Control::new().unwrap();
+    control.stop.flag().store(true, Ordering::Relaxed);
     let spec = Spec::Latency(spec(last_cpu(&facts), Timer::Timerfd, 3_600_000));
-    let recording = measure::run(&spec, &facts, &mut watch).unwrap();
+    let recording = measure::run(&spec, &facts, &control, &mut Silent).unwrap();
     assert!(recording.doubts.iter().any(|doubt| doubt.code == Code::Interrupted));
     assert_eq!(series(recording).cpus[0].wakeups.len(), 1);
 }

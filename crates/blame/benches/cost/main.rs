@@ -133,8 +133,9 @@ fn seen(
 ) -> Result<f64, Box<dyn Error>> {
     let only: CpuSet = [cpu].into_iter().collect();
     let watcher = Watcher::open(&only, Some(source), facts)?;
-    let (taken, events) = watcher.watch(|| each(work, cpu, times));
-    match events.lost() {
+    let watching = watcher.begin();
+    let taken = each(work, cpu, times);
+    match watching.end().lost() {
         0 => taken,
         lost => Err(format!("{lost} events were lost").into()),
     }

@@ -118,13 +118,12 @@ fn watched() -> Result<String, String> {
     let watcher = Watcher::open(&cpus, Some(Source::Tracefs), &facts);
     let folder =
         Path::new("instances").join(format!("noisefloor-{}", std::process::id()));
-    let (tracer, _) = watcher.map_err(|error| error.to_string())?.watch(|| {
-        assert_eq!(threads(), [""; 0], "while watching");
-        let is_told = has(folder.join("events/osnoise/nmi_noise/enable"), "1");
-        let tracer = read(folder.join("current_tracer"));
-        assert_eq!(tracer.trim() == "osnoise", is_told, "{tracer}");
-        tracer
-    });
+    let watching = watcher.map_err(|error| error.to_string())?.begin();
+    assert_eq!(threads(), [""; 0], "while watching");
+    let is_told = has(folder.join("events/osnoise/nmi_noise/enable"), "1");
+    let tracer = read(folder.join("current_tracer"));
+    assert_eq!(tracer.trim() == "osnoise", is_told, "{tracer}");
+    watching.end();
     assert!(!Path::new(TRACEFS).join(folder).exists());
     assert_eq!(threads(), [""; 0], "after that");
     Ok(tracer.trim().to_owned())

@@ -2,7 +2,7 @@
 
 use blame::Watcher;
 use facts::{Facts, Root};
-use measure::{Silent, Spec};
+use measure::{Control, Silent, Spec};
 use recording::{
     Blamed, Body, Code, CpuNoise, CulpritKind, NoiseSeries, NoiseSpec, Share, Source,
 };
@@ -83,11 +83,14 @@ pub(crate) fn seen_beside(
         phases: None,
     };
     let cpus = spec.cpus.clone();
-    let mut silent = Silent::new().unwrap();
+    let control = Control::new().unwrap();
     let watcher = Watcher::open(&cpus, Some(source), &facts);
     let watcher = watcher.map_err(|error| error.to_string());
     let watched = watcher.map(|watcher| {
-        watcher.watch(|| measure::run(&Spec::Noise(spec), &facts, &mut silent))
+        let watching = watcher.begin();
+        let spec = Spec::Noise(spec);
+        let recording = measure::run(&spec, &facts, &control, &mut Silent);
+        (recording, watching.end())
     });
     let bursts = injector.stop();
     let (recording, events) = watched?;

@@ -12,7 +12,7 @@ use std::sync::{MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::Duration;
 
-use blame::{Kind, SwitchWatch};
+use blame::{Kind, SwitchWatch, WakerWatch};
 use facts::{Facts, Root};
 use recording::{Body, Code, CpuSwitches, Doubt, End, Stretch, Switches, WakersSpec};
 use units::{Cpu, CpuSet, Nanos};
@@ -570,11 +570,9 @@ fn beside_wakers() {
     let spec = WakersSpec { cpus: None, duration_ns: RUN.into(), top: 20, process: None };
     let during = || {
         let sleeper = Process::start(c"nf-sleep", cpu, HIGH, nap)?;
-        let wait = || {
-            sleep(RUN);
-            false
-        };
-        Some((sleeper.tid(), blame::wakers(&spec, &facts, wait).unwrap()))
+        let wakers = WakerWatch::start(&spec, &facts).unwrap();
+        sleep(RUN);
+        Some((sleeper.tid(), wakers.end(false).unwrap()))
     };
     let seen = seen("beside_wakers", &only(cpu), &facts, ROOM, during);
     let Some((done, seen)) = seen else { return };

@@ -1,0 +1,144 @@
+//! The observer of a measurement: under which conditions it runs, what it reports as it happens,
+//! and the waits during which it reports progress.
+
+use std::io;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use recording::{Doubt, JitterPlan, JitterSoFar, TickSample};
+use units::{Nanos, Span, TscHz};
+
+use crate::counter;
+use crate::relay::Relay;
+use crate::stop::Stop;
+
+/// Conditions under which a measurement runs.
+#[derive(Debug)]
+pub struct Control {
+    /// The order to stop.
+    pub stop: Stop,
+    /// Interval of progress events; `None`: no progress events. Each one wakes up a thread, which
+    /// is itself noise, so it is for progress that is displayed.
+    pub period: Option<Nanos>,
+    /// Whether to keep this process's other threads off the measured CPUs, and to end threads that
+    /// a real-time task keeps off theirs, by a thread that sleeps until then. In a guest there is
+    /// no such task.
+    pub has_neighbours: bool,
+    /// Receives the signals that are forwarded to a program; `None`: one is made for the run.
+    pub relay: Option<Relay>,
+}
+
+impl Control {
+    /// No progress, no neighbours, and an order to stop that has not been given.
+    ///
+    /// # Errors
+    /// Where no socket can be had.
+    pub fn new() -> io::Result<Self> {
+        Ok(Self { stop: Stop::new()?, period: None, has_neighbours: false, relay: None })
+    }
+}
+
+/// What a measurement reports while it runs.
+#[derive(Debug, Clone, Copy)]
+pub enum Event<'a> {
+    /// Progress of an activity, once in each period.
+    Progress {
+        /// What is going on.
+        activity: &'a str,
+        /// How much of its time has passed.
+        passed: Nanos,
+        /// How long it takes.
+        whole: Nanos,
+    },
+    /// A doubt of a running program that its user should know at once.
+    Doubt(&'a Doubt),
+    /// An interval of ticks that has just ended.
+    Ticks(&'a TickSample),
+    /// Tests of jitter that are about to begin.
+    Plan(&'a JitterPlan),
+    /// Progress of those tests: once in each period in which one was completed, and at their end.
+    Jitter {
+        /// The tests so far.
+        so_far: &'a JitterSoFar,
+        /// The counter's frequency as far as it is known.
+        hz: TscHz,
+    },
+    /// A workload has not returned for that long after it was to end. Reported again and again:
+    /// only the end of this process ends it.
+    NeverReturns(Nanos),
+}
+
+/// Receives the events of a measurement.
+pub trait Observer {
+    /// An event, as it happens.
+    fn event(&mut self, event: Event<'_>);
+}
+
+/// Ignores all events.
+#[derive(Debug, Clone, Copy)]
+pub struct Silent;
+
+impl Observer for Silent {
+    fn event(&mut self, _: Event<'_>) {}
+}
+
+/// A measurement's conditions and its observer.
+pub(crate) struct Watch<'a> {
+    pub(crate) control: &'a Control,
+    pub(crate) observer: &'a mut dyn Observer,
+}
+
+impl Watch<'_> {
+    /// Reports progress.
+    pub(crate) fn progress(&mut self, activity: &str, passed: Nanos, whole: Nanos) {
+        self.observer.event(Event::Progress { activity, passed, whole });
+    }
+
+    /// Sleeps from `begin` to `until` (`CLOCK_MONOTONIC_RAW`) or until the order to stop, and
+    /// reports progress on the way.
+    pub(crate) fn sleep(&mut self, activity: &str, begin: Nanos, until: Nanos) {
+        let whole = until.saturating_sub(begin);
+        let Control { stop, period, .. } = self.control;
+        loop {
+            let now = counter::kernel(libc::CLOCK_MONOTONIC_RAW);
+            if now >= until || stop.given() {
+                return;
+            }
+            let next = period.map_or(until, |period| until.min(now + period));
+            if period.is_some() {
+                self.progress(activity, now.saturating_sub(begin), whole);
+            }
+            stop.sleep_until(next);
+        }
+    }
+
+    /// Waits until so many threads have finished, or all have died, and reports progress on the
+    /// way. `whole` is how long it takes, in `CLOCK_MONOTONIC_RAW`.
+    pub(crate) fn until_all(
+        &mut self,
+        activity: &str,
+        finished: &Receiver<()>,
+        threads: usize,
+        whole: Span,
+    ) {
+        let mut running = threads;
+        while running > 0 {
+            let next = match self.control.period {
+                Some(period) => finished.recv_timeout(Duration::from(period)),
+                None => finished.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            };
+            match next {
+                Ok(()) => running -= 1,
+                Err(RecvTimeoutError::Timeout) => {
+                    let now = counter::kernel(libc::CLOCK_MONOTONIC_RAW);
+                    self.progress(
+                        activity,
+                        now.saturating_sub(whole.start),
+                        whole.length,
+                    );
+                }
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+}
