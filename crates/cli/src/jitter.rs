@@ -99,13 +99,11 @@ fn spec(args: &JitterArgs, cpu: Cpu) -> JitterSpec {
 
 /// Without the privilege there is still something to measure.
 fn refused(error: measure::Error) -> Failure {
-    match error.kind() {
-        measure::Kind::Isolate(isolate::Kind::Privilege) => Failure::refused(format!(
-            "{}; --fifo 0 measures as an ordinary task, with what others take",
-            chain(&error)
-        )),
-        _ => error.into(),
+    if error.kind() != measure::Kind::Isolate(isolate::Kind::Privilege) {
+        return error.into();
     }
+    let help = "--fifo 0 measures as an ordinary task, with what others take";
+    Failure::refused(format!("{}; {help}", chain(&error)))
 }
 
 /// What is told below the rows; above them stands what was going to be run.

@@ -108,14 +108,11 @@ fn picked(why: Reason) -> Picked {
 }
 
 fn refused(error: measure::Error) -> Failure {
-    match error.kind() {
-        measure::Kind::Isolate(isolate::Kind::Privilege) => {
-            let text =
-                format!("{}; without --fifo it is an ordinary task", chain(&error));
-            Failure::refused(text)
-        }
-        _ => error.into(),
+    if error.kind() != measure::Kind::Isolate(isolate::Kind::Privilege) {
+        return error.into();
     }
+    let help = "without --fifo it is an ordinary task";
+    Failure::refused(format!("{}; {help}", chain(&error)))
 }
 
 fn write_json(recording: &Recording, to: Destination) -> Result<(), Failure> {
