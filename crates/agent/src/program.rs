@@ -2,12 +2,12 @@
 //!
 //! Only the lab's tests ask for one. It has a loopback network, which no measurement has.
 
-use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::process::{Command, Stdio};
 
 use agent::{Output, order};
+use rustix::net::{AddressFamily, SocketType, socket};
 
 use crate::error::Error;
 use crate::rest;
@@ -30,13 +30,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<Output, Error> {
 
 /// Takes the loopback interface up; the kernel gives it its address.
 fn loopback() -> io::Result<()> {
-    // SAFETY: takes numbers only.
-    let socket = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM, 0) };
-    if socket < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the kernel has just opened it, and nobody else has it.
-    let socket = File::from(unsafe { OwnedFd::from_raw_fd(socket) });
+    let socket = socket(AddressFamily::INET, SocketType::DGRAM, None)?;
     // SAFETY: an `ifreq` is numbers and arrays of them, for which zeros are valid.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     for (slot, letter) in request.ifr_name.iter_mut().zip(b"lo") {

@@ -11,10 +11,10 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 
 use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
+use rustix::termios::{ControlModes, OptionalActions, tcdrain, tcgetattr, tcsetattr};
 use units::chain;
 
 use crate::error::Error;
@@ -47,11 +47,7 @@ fn through_serial(bytes: &[u8]) -> io::Result<()> {
     let mut serial = open(SERIAL)?;
     make_raw(&serial)?;
     serial.write_all(bytes)?;
-    // SAFETY: takes a number only, of a file that is open.
-    match unsafe { libc::tcdrain(serial.as_raw_fd()) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    Ok(tcdrain(&serial)?)
 }
 
 /// Opens a device, which is made if need be.
@@ -66,19 +62,8 @@ fn open((path, major, minor): (&str, u32, u32)) -> io::Result<File> {
 
 /// Lets every byte through as it is, and heed no modem line.
 fn make_raw(serial: &File) -> io::Result<()> {
-    // SAFETY: all of it are numbers.
-    let mut line: libc::termios = unsafe { std::mem::zeroed() };
-    let file = serial.as_raw_fd();
-    // SAFETY: the kernel writes to `line`, which is what it takes it for.
-    if unsafe { libc::tcgetattr(file, &raw mut line) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: `line` was filled in, and is only changed.
-    unsafe { libc::cfmakeraw(&raw mut line) };
-    line.c_cflag |= libc::CLOCAL;
-    // SAFETY: `line` outlives the call, which only reads it.
-    match unsafe { libc::tcsetattr(file, libc::TCSANOW, &raw const line) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    let mut line = tcgetattr(serial)?;
+    line.make_raw();
+    line.control_modes |= ControlModes::CLOCAL;
+    Ok(tcsetattr(serial, OptionalActions::Now, &line)?)
 }

@@ -99,13 +99,11 @@ fn spec(args: &JitterArgs, cpu: Cpu) -> JitterSpec {
 
 /// Without the privilege, an ordinary task can still be measured.
 fn refused(error: measure::Error) -> Failure {
-    match error.kind() {
-        measure::Kind::Isolate(isolate::Kind::Privilege) => Failure::refused(format!(
-            "{}; hint: --fifo 0 measures as an ordinary task, which others preempt",
-            chain(&error)
-        )),
-        _ => error.into(),
+    if error.kind() != measure::Kind::Isolate(isolate::Kind::Privilege) {
+        return error.into();
     }
+    let help = "hint: --fifo 0 measures as an ordinary task, which others preempt";
+    Failure::refused(format!("{}; {help}", chain(&error)))
 }
 
 /// The text below the rows; the header above them says what is run.

@@ -96,13 +96,11 @@ fn picked(why: Reason) -> Picked {
 }
 
 fn refused(error: measure::Error) -> Failure {
-    match error.kind() {
-        measure::Kind::Isolate(isolate::Kind::Privilege) => Failure::refused(format!(
-            "{}; hint: without --fifo, the program is an ordinary task",
-            chain(&error)
-        )),
-        _ => error.into(),
+    if error.kind() != measure::Kind::Isolate(isolate::Kind::Privilege) {
+        return error.into();
     }
+    let help = "hint: without --fifo, the program is an ordinary task";
+    Failure::refused(format!("{}; {help}", chain(&error)))
 }
 
 fn write_json(recording: &Recording, to: Destination) -> Result<(), Failure> {

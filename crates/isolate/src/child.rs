@@ -8,6 +8,9 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
+use rustix::process::{
+    Resource, Rlimit, Signal, set_parent_process_death_signal, setrlimit,
+};
 use units::{Cpu, CpuSet};
 
 use crate::error::Error;
@@ -73,21 +76,14 @@ fn tried(what: impl FnOnce() -> Result<(), Error> + Send + 'static) -> Result<()
 }
 
 fn bind(parent: u32, file_bytes_max: Option<u64>) -> io::Result<()> {
-    // SAFETY: takes numbers only.
-    let bound = unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
-    if bound != 0 {
-        return Err(io::Error::last_os_error());
-    }
+    set_parent_process_death_signal(Some(Signal::KILL))?;
     // In a group of its own it would be stopped where it writes to a terminal that is set so
     // (stty tostop).
     // SAFETY: takes numbers only, and no handler is given.
     unsafe { libc::signal(libc::SIGTTOU, libc::SIG_IGN) };
     if let Some(most) = file_bytes_max {
-        let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
-        // SAFETY: `limit` outlives the call, which only reads it.
-        if unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
+        let limit = Rlimit { current: Some(most), maximum: Some(most) };
+        setrlimit(Resource::Fsize, limit)?;
     }
     // The parent may have ended before it could be tied to.
     if std::os::unix::process::parent_id() != parent {

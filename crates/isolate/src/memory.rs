@@ -12,6 +12,7 @@ use std::io;
 use std::sync::{Mutex, PoisonError};
 
 use facts::Facts;
+use rustix::mm::{MlockAllFlags, mlockall, munlockall};
 use rustix::thread::{Pid, gettid};
 use units::{Cpu, Helped};
 
@@ -39,10 +40,7 @@ impl Held {
         if self.holders == 0 {
             self.stays = is_locked();
         }
-        // SAFETY: takes numbers only.
-        if unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
+        mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE)?;
         self.holders += 1;
         Ok(())
     }
@@ -50,8 +48,7 @@ impl Held {
     fn unlock(&mut self) {
         self.holders -= 1;
         if self.holders == 0 && !self.stays {
-            // SAFETY: takes nothing; no memory of ours depends on being locked.
-            unsafe { libc::munlockall() };
+            let _ = munlockall();
         }
     }
 }

@@ -7,10 +7,12 @@
 //! Records that do not fit into the ring between two readings are lost, and are not counted.
 
 use std::fs;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use rustix::io::Errno;
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use units::{Cause, Cpu, Helped};
 
 use crate::error::{Error, Kind};
@@ -105,7 +107,7 @@ impl<const N: usize> Tracepoint<N> {
 impl<const N: usize> Drop for Tracepoint<N> {
     fn drop(&mut self) {
         // SAFETY: mapped by `map` in that length, and not used any more.
-        unsafe { libc::munmap(self.ring.as_ptr().cast(), (PAGES + 1) * PAGE) };
+        let _ = unsafe { munmap(self.ring.as_ptr().cast(), (PAGES + 1) * PAGE) };
     }
 }
 
@@ -220,17 +222,10 @@ fn perf_event(tracepoint: u64, cpu: Cpu) -> Result<OwnedFd, Error> {
 
 fn map(counter: &OwnedFd) -> Result<NonNull<u8>, Error> {
     let length = (PAGES + 1) * PAGE;
-    let access = libc::PROT_READ | libc::PROT_WRITE;
-    let file = counter.as_raw_fd();
-    // SAFETY: a new mapping, wherever the kernel wants it; checked below.
-    let place = unsafe {
-        libc::mmap(std::ptr::null_mut(), length, access, libc::MAP_SHARED, file, 0)
-    };
-    let failed = || unseen(std::io::Error::last_os_error());
-    if place == libc::MAP_FAILED {
-        return Err(failed());
-    }
-    NonNull::new(place.cast()).ok_or_else(failed)
+    let (access, shared) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
+    // SAFETY: a new mapping, wherever the kernel wants it.
+    let place = unsafe { mmap(std::ptr::null_mut(), length, access, shared, counter, 0) };
+    NonNull::new(place.map_err(unseen)?.cast()).ok_or_else(|| unseen(Errno::NOMEM))
 }
 
 #[cfg(test)]

@@ -163,7 +163,14 @@ impl Kernel<'_> {
             Why::Lockdown => (Kind::Privilege, self.locked(&unknown.text)),
             Why::NeedsRoot => (Kind::Privilege, format!("{unknown}: run it as root")),
             Why::Absent => (Kind::NoSetting, self.absent(unknown)),
-            _ => (Kind::System, unknown.text.clone()),
+            Why::NotMounted
+            | Why::TooOld
+            | Why::TooNew
+            | Why::NotConfigured
+            | Why::NotExported
+            | Why::NotApplicable
+            | Why::Garbage
+            | Why::NotRecorded => (Kind::System, unknown.text.clone()),
         };
         Error::new(kind, format!("{tuning}: {why}"))
     }

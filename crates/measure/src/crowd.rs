@@ -15,6 +15,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use recording::{Policy, Role};
+use rustix::process::{Resource, getrlimit};
 use rustix::thread::futex;
 use units::{CpuSet, Helped, Nanos};
 
@@ -291,12 +292,7 @@ fn too_many(started: usize, asked: usize, error: io::Error) -> Error {
 }
 
 fn process_limit() -> Option<String> {
-    // SAFETY: both are numbers.
-    let mut limit: libc::rlimit = unsafe { zeroed() };
-    // SAFETY: `limit` outlives the call, which fills it.
-    let failed = unsafe { libc::getrlimit(libc::RLIMIT_NPROC, &raw mut limit) };
-    (failed == 0 && limit.rlim_cur != libc::RLIM_INFINITY)
-        .then(|| limit.rlim_cur.to_string())
+    getrlimit(Resource::Nproc).current.map(|limit| limit.to_string())
 }
 
 fn first_line(file: &str) -> Option<String> {

@@ -12,12 +12,13 @@
 //! `switch` pause once they have taken their share of a second; that repeat is long.
 
 use std::io;
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::channel;
 use std::thread::scope;
 
 use rustix::io::{Errno, read, write};
+use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::thread::{futex, sched_yield};
 use units::Cpu;
 
@@ -107,13 +108,7 @@ pub(crate) fn pipe(cpu: Cpu, repeats: &mut Repeats<'_>) -> Result<(), Error> {
 
 /// The end to read from, and the one to write to.
 fn new_pipe() -> Result<(OwnedFd, OwnedFd), Error> {
-    let mut ends = [0; 2];
-    // SAFETY: `ends` is room for the two descriptors.
-    if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
-        return Err(failed("pipe2(2)", io::Error::last_os_error()));
-    }
-    // SAFETY: the kernel has just opened both, and nobody else has them.
-    Ok(unsafe { (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])) })
+    pipe_with(PipeFlags::CLOEXEC).map_err(|error| failed("pipe2(2)", error.into()))
 }
 
 /// Two threads pass the CPU to each other.

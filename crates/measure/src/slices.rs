@@ -18,6 +18,7 @@ use recording::{
     Code, Doubt, Phases, SlicesSample, SlicesSeries, SlicesSpec, SlicesTask, SlicesTurn,
     Step,
 };
+use rustix::time::{ClockId, clock_getres};
 use units::{Cpu, CpuSet, Nanos, chain};
 
 use crate::alarms::{now, timer_slack};
@@ -403,9 +404,7 @@ fn doubts_of(series: &SlicesSeries, spec: &SlicesSpec) -> Vec<Doubt> {
 /// How fine the kernel's timers are (`clock_getres(2)`): a whole tick without
 /// high-resolution ones.
 fn resolution() -> Nanos {
-    let mut step = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `step` outlives the call, which fills it.
-    unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC, &raw mut step) };
+    let step = clock_getres(ClockId::Monotonic);
     nanos(step.tv_sec, step.tv_nsec)
 }
 
