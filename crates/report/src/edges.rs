@@ -2,7 +2,6 @@
 
 use recording::CulpritKind;
 use stats::{Culprit, NoiseSummary};
-use units::Nanos;
 
 use crate::culprits::{NAME, kind_word, name};
 use crate::number;
@@ -59,6 +58,5 @@ pub(crate) fn edges(summary: &NoiseSummary) -> String {
 /// its tracepoints. A thread's turn begins and ends with a switch: it has no edges to speak of.
 fn has_edges(culprit: &Culprit) -> bool {
     let others = [CulpritKind::Thread, CulpritKind::Steal, CulpritKind::Unexplained];
-    let edges = [culprit.entry_ns, culprit.exit_ns].into_iter().flatten().sum::<Nanos>();
-    !others.contains(&culprit.kind) && !edges.is_zero()
+    !others.contains(&culprit.kind) && !culprit.edges().is_zero()
 }

@@ -7,12 +7,15 @@
 use facts::{Facts, Why};
 use recording::CulpritKind;
 use serde::Serialize;
-use stats::{CheckSummary, CpuNoiseSummary, Culprit, LineSummary};
+use stats::{
+    CheckSummary, CpuNoiseSummary, Culprit, LineSummary, TickMeaning, TickVerdict,
+    spinning_verdicts, tick_verdicts,
+};
 use units::{Cpu, CpuSet, Nanos, Ppm};
 
 use crate::culprits;
 use crate::number;
-use crate::tick_words::{self, Meaning, Verdict, cpus};
+use crate::tick_words::{self, cpus};
 use crate::value;
 use crate::worst::by_loss;
 
@@ -96,10 +99,10 @@ pub fn findings(facts: &Facts, summary: &CheckSummary) -> Vec<Finding> {
 
 /// The tick: how often it comes at rest and at work, and whether it can be stopped.
 fn tick(look: &Look<'_>) -> Option<Finding> {
-    let rest = tick_words::verdicts(look.facts, &look.summary.rest.cpus);
+    let rest = tick_verdicts(look.facts, &look.summary.rest.cpus);
     let cpus = look.summary.noise.cpus.iter();
     let rates = cpus.map(|cpu| (cpu.cpu, cpu.meanwhile.timer_hz));
-    let work = tick_words::spinning_verdicts(look.facts, rates);
+    let work = spinning_verdicts(look.facts, rates);
     let mut parts = vec![kernel(look.facts), ticks("At rest", "took", look.facts, &rest)];
     if look.worst.is_some() {
         parts.push(ticks("While a program spins", "takes", look.facts, &work));
@@ -172,16 +175,16 @@ fn inert_parameters(look: &Look<'_>) -> Option<Finding> {
 }
 
 /// Sentences for the two verdicts that say most.
-fn ticks(when: &str, verb: &str, facts: &Facts, verdicts: &[Verdict]) -> String {
-    let known = verdicts.iter().filter(|verdict| verdict.meaning != Meaning::Unknown);
-    let sentence = |verdict: &Verdict| {
+fn ticks(when: &str, verb: &str, facts: &Facts, verdicts: &[TickVerdict]) -> String {
+    let known = verdicts.iter().filter(|verdict| verdict.meaning != TickMeaning::Unknown);
+    let sentence = |verdict: &TickVerdict| {
         let verb = if verb == "takes" && verdict.cpus.len() > 1 { "take" } else { verb };
         let each = if verdict.cpus.len() > 1 { " each" } else { "" };
         format!(
             "{} {verb} {}{each}. {}.",
-            verdict.who(),
-            verdict.rate(),
-            verdict.words(facts)
+            tick_words::who(verdict),
+            tick_words::rates(verdict),
+            tick_words::words(verdict, facts)
         )
     };
     let said: Vec<String> = known.take(2).map(sentence).collect();

@@ -1,11 +1,9 @@
 //! The sentences of `latency` about idle states: which the CPUs could enter, which they were in,
 //! and what would change that.
 
-use std::collections::BTreeSet;
-
 use facts::Facts;
-use stats::{CpuLatencySummary, IdleStateSummary, LatencySummary, NO_WAKE_LIMIT};
-use units::{Nanos, Ppm};
+use stats::{IdleStateUse, LatencySummary, NO_WAKE_LIMIT};
+use units::Nanos;
 
 use crate::number;
 
@@ -14,7 +12,7 @@ const SELDOM: f64 = 10_000.0;
 
 /// All that is known of the idle states.
 pub(crate) fn idle_states(facts: &Facts, summary: &LatencySummary) -> String {
-    let states = states(summary);
+    let states = summary.idle_states();
     if states.is_empty() {
         let why = match facts.power.idle_states.value() {
             Ok(_) => "they were not recorded".to_owned(),
@@ -29,7 +27,7 @@ pub(crate) fn idle_states(facts: &Facts, summary: &LatencySummary) -> String {
     if !cannot.is_empty() {
         text.push_str(&format!("; not {}", named(&cannot)));
     }
-    text.push_str(&format!(". {}{}", limited(limit), used(&states, summary)));
+    text.push_str(&format!(". {}{}", limited(limit), used(&states)));
     text.push_str(match (limit, can.iter().any(|state| state.latency_us > 0)) {
         (Some(0), _) => {
             " Without this limit CPUs enter deeper idle states, and samples include the time to \
@@ -44,39 +42,8 @@ pub(crate) fn idle_states(facts: &Facts, summary: &LatencySummary) -> String {
     text
 }
 
-/// A state of all CPUs together.
-struct State<'a> {
-    name: &'a str,
-    latency_us: u64,
-    allowed: Option<bool>,
-    time: Nanos,
-}
-
-/// The states of all CPUs, the shallowest first; one that some CPU may enter is one that can be.
-fn states(summary: &LatencySummary) -> Vec<State<'_>> {
-    let all = || summary.cpus.iter().flat_map(|cpu| &cpu.idle_states);
-    let names: BTreeSet<(u64, &str)> =
-        all().map(|state| (state.latency_us, state.name.as_str())).collect();
-    let together = |(latency_us, name)| {
-        let same = |state: &&IdleStateSummary| {
-            (state.latency_us, state.name.as_str()) == (latency_us, name)
-        };
-        State {
-            name,
-            latency_us,
-            allowed: all()
-                .filter(same)
-                .map(|state| state.allowed)
-                .max_by_key(|allowed| allowed.map_or(1, |allowed| 2 * u8::from(allowed)))
-                .flatten(),
-            time: all().filter(same).map(|state| state.time_ns).sum(),
-        }
-    };
-    names.into_iter().map(together).collect()
-}
-
-fn named(states: &[&State<'_>]) -> String {
-    let one = |state: &&State<'_>| {
+fn named(states: &[&IdleStateUse<'_>]) -> String {
+    let one = |state: &&IdleStateUse<'_>| {
         let wake = number::duration(Nanos::from_micros(state.latency_us));
         format!("{} ({wake} to wake up)", state.name)
     };
@@ -101,11 +68,9 @@ fn limited(limit_us: Option<u32>) -> String {
 }
 
 /// In which the CPUs were, and for how much of the time.
-fn used(states: &[State<'_>], summary: &LatencySummary) -> String {
-    let elapsed = |cpu: &CpuLatencySummary| cpu.elapsed_ns;
-    let whole: Nanos = summary.cpus.iter().map(elapsed).sum();
-    let share = |state: &State<'_>| {
-        let share = Ppm::of(state.time.min(whole), whole)?;
+fn used(states: &[IdleStateUse<'_>]) -> String {
+    let share = |state: &IdleStateUse<'_>| {
+        let share = state.share?;
         (share.get() >= SELDOM)
             .then(|| format!("{} for {} of the time", state.name, number::share(share)))
     };

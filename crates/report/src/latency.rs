@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 
 use facts::Facts;
 use recording::{Doubt, LatencySeries, LatencySpec};
-use stats::{CpuLatencySummary, LatencySummary};
+use stats::{CpuLatencySummary, LatencySummary, tick_hz};
 use units::Nanos;
 
 use crate::doubts::doubts;
@@ -15,7 +15,7 @@ use crate::idle_states::idle_states;
 use crate::number;
 use crate::paragraph::paragraph;
 use crate::table::{Side, Table};
-use crate::tick_words::{self, cpus};
+use crate::tick_words::cpus;
 
 /// More CPUs than this are cut to [`LATEST`].
 const LISTED: usize = 24;
@@ -128,7 +128,7 @@ fn slack(spec: &LatencySpec, summary: &LatencySummary) -> Option<String> {
 /// Timers that can only expire with the tick.
 fn coarse(facts: &Facts) -> Option<String> {
     let is_coarse = facts.tick.high_res.get() == Some(&false);
-    let hz = tick_words::tick_hz(facts).filter(|_| is_coarse)?.get();
+    let hz = tick_hz(facts).filter(|_| is_coarse)?.get();
     Some(format!(
         "This kernel has no high-resolution timers: they expire with the tick only, {hz} \
          times a second."

@@ -1,7 +1,7 @@
 //! Limits that were exceeded, in words.
 
-use recording::{Body, Recording};
-use stats::{Excess, LatencySummary, Limits, NoiseSummary};
+use recording::Recording;
+use stats::{Excess, Limits, Summary};
 
 use crate::number;
 
@@ -11,17 +11,7 @@ pub fn exceeded(recording: &Recording, limits: &Limits) -> Vec<String> {
     if *limits == Limits::default() {
         return Vec::new();
     }
-    let excesses = match &recording.body {
-        Body::Noise { series, .. } => limits.exceeded(&NoiseSummary::of(series)),
-        Body::Check { series, .. } => limits.exceeded(&NoiseSummary::of(&series.noise)),
-        Body::Latency { spec, series } => {
-            let late =
-                limits.late.map(|l| LatencySummary::of(spec, series).later_than(l));
-            late.unwrap_or_default()
-        }
-        _ => return Vec::new(),
-    };
-    excesses.iter().map(sentence).collect()
+    limits.exceeded(&Summary::of(recording)).iter().map(sentence).collect()
 }
 
 fn sentence(excess: &Excess) -> String {

@@ -137,7 +137,7 @@ fn stayed(stay: &MeanwhileSummary) -> String {
         let text = format!("What came in {time} after that could not be read.");
         return paragraph("", &text);
     };
-    let all: u64 = lines.iter().map(|line| line.count).sum();
+    let all = stay.interrupts_all();
     if all == 0 {
         return paragraph("", &format!("In {time} after that, nothing interrupted it."));
     }

@@ -7,7 +7,7 @@ use std::fmt::Write;
 use facts::Facts;
 use recording::{Doubt, End, Policy, Recording, SlicesSeries, SlicesSpec};
 use stats::{ClassicLine, Ender, SlicesSummary, StepSlices, StepSummary, TaskSummary};
-use units::{Nanos, Ppm};
+use units::Nanos;
 
 use crate::culprits::source_words;
 use crate::doubts::doubts;
@@ -99,7 +99,7 @@ fn steps(summary: &SlicesSummary, name: usize) -> String {
         }
         cells.push(number::known(step.switches_hz, number::bare_rate));
         cells.push(number::known(step.busy_ppm, number::share));
-        cells.push(number::known(work(step, &summary.found), number::share));
+        cells.push(number::known(step.work_of(&summary.found), number::share));
         table.row(cells);
     }
     table.text()
@@ -107,12 +107,6 @@ fn steps(summary: &SlicesSummary, name: usize) -> String {
 
 fn any(length: Option<Nanos>) -> String {
     number::any(length, number::duration)
-}
-
-/// The spinners' passes by those of everything as it was found.
-fn work(step: &StepSlices, found: &StepSlices) -> Option<Ppm> {
-    let (work, all) = (step.passes_hz?.get(), found.passes_hz?.get());
-    (all > 0.0).then(|| Ppm::new(work / all * 1e6))
 }
 
 fn words(summary: &SlicesSummary) -> String {
@@ -259,21 +253,13 @@ fn task_table(summary: &SlicesSummary, tasks: &[&TaskSummary], name: usize) -> S
 
 /// What parts of its slices ended how, and by whom most.
 fn ends(task: &TaskSummary, name: usize) -> [String; 5] {
-    let part = |is: &dyn Fn(End) -> bool| {
-        let parts = task.enders.iter().filter(|ender| is(ender.end));
-        let parts: Vec<f64> =
-            parts.filter_map(|ender| ender.part_ppm).map(Ppm::get).collect();
-        match parts.is_empty() {
-            true => number::NONE.to_owned(),
-            false => number::share(Ppm::new(parts.iter().sum())),
-        }
-    };
+    let part = |ends: &[End]| number::any(task.ended_ppm(ends), number::share);
     let by = task.enders.iter().find_map(|ender| ender.by.as_deref());
     [
-        part(&|end| end == End::Tick),
-        part(&|end| end == End::Wakeup),
-        part(&|end| end == End::Yield),
-        part(&|end| matches!(end, End::Sleep | End::Other)),
+        part(&[End::Tick]),
+        part(&[End::Wakeup]),
+        part(&[End::Yield]),
+        part(&[End::Sleep, End::Other]),
         number::any(by, |by| cut(by, name)),
     ]
 }

@@ -1,7 +1,7 @@
 //! Tables of cells that ran spinning processes: how long at a time, and what was executed.
 
-use stats::{CellSummary, CpuWork, SlicesCost, SlicesSummary, StepSlices, Summary};
-use units::Nanos;
+use stats::{CellSummary, SlicesCost, SlicesSummary, StepSlices, Summary};
+use units::{Instructions, Nanos};
 
 use crate::cell_tables::{Count, Row, section, table};
 use crate::number;
@@ -26,9 +26,7 @@ fn exact(rows: &[Row]) -> Option<String> {
 }
 
 fn exact_line(cost: &SlicesCost, count: Count) -> [String; 7] {
-    let kernel: u64 = cost.cpus.iter().map(|work| work.kernel_instructions.get()).sum();
-    let all = |work: &CpuWork| work.instructions.get();
-    let user = cost.cpus.iter().map(all).sum::<u64>().saturating_sub(kernel);
+    let [user, kernel] = cost.instructions().map(Instructions::get);
     let [processes, slice, switches] = line(&cost.found);
     let passes = number::known(cost.found.found.passes_hz, number::bare_rate);
     let off = cost.found.found.turns_off.and_then(|off| off.slice_ns);

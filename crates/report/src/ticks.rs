@@ -5,13 +5,13 @@
 
 use facts::Facts;
 use recording::{Doubt, TickSample, TicksSeries, TicksSpec};
-use stats::{CpuTicksSummary, TicksSummary};
+use stats::{CpuTicksSummary, TickVerdict, TicksSummary, tick_verdicts};
 
 use crate::doubts::doubts;
 use crate::number;
 use crate::paragraph::paragraph;
 use crate::table::{Side, aligned};
-use crate::tick_words::{self, Verdict, verdicts};
+use crate::tick_words;
 
 /// CPUs that fit side by side as columns.
 const COLUMNS: usize = 4;
@@ -111,7 +111,7 @@ fn most_ticking(
 pub fn ticks_close(facts: &Facts, series: &TicksSeries, reasons: &[Doubt]) -> String {
     let summary = TicksSummary::of(&series.samples);
     let mut text = String::from("\n");
-    for verdict in verdicts(facts, &summary.cpus) {
+    for verdict in tick_verdicts(facts, &summary.cpus) {
         text.push_str(&paragraph("", &sentence(facts, &verdict)));
     }
     text.push_str(&doubts(reasons));
@@ -119,10 +119,11 @@ pub fn ticks_close(facts: &Facts, series: &TicksSeries, reasons: &[Doubt]) -> St
 }
 
 /// One verdict as a sentence.
-pub(crate) fn sentence(facts: &Facts, verdict: &Verdict) -> String {
-    let busy =
-        verdict.busy().map_or(String::new(), |busy| format!(", busy {busy} of the time"));
-    format!("{}: {}{busy}. {}.", verdict.who(), verdict.rate(), verdict.words(facts))
+pub(crate) fn sentence(facts: &Facts, verdict: &TickVerdict) -> String {
+    let busy = tick_words::busy(verdict)
+        .map_or(String::new(), |busy| format!(", busy {busy} of the time"));
+    let (who, rates) = (tick_words::who(verdict), tick_words::rates(verdict));
+    format!("{who}: {rates}{busy}. {}.", tick_words::words(verdict, facts))
 }
 
 /// All of `ticks` at once, as it looked live.

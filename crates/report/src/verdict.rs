@@ -1,8 +1,8 @@
 //! What `check` says first: whether the machine is busy, to what its CPUs lost their time, and what
 //! that means for programs; and the table of what took it, rolled up by program and by event.
 
-use stats::{Consequences, Group, NoiseSummary, Split, Taker, Verdict};
-use units::{Nanos, Ppm};
+use stats::{Consequences, Group, Groups, NoiseSummary, Split, Taker, Verdict};
+use units::Ppm;
 
 use crate::culprits::kind_word;
 use crate::number;
@@ -136,11 +136,7 @@ pub(crate) fn takers(verdict: &Verdict, noise: &NoiseSummary) -> String {
         (Taker::Unexplained, "unexplained", split.unexplained),
     ];
     for (taker, name, part) in parts {
-        let groups: Vec<&Group> =
-            split.groups.iter().filter(|group| group.taker == taker).collect();
-        let gaps = groups.iter().map(|group| group.gaps).sum();
-        let threads = groups.iter().map(|group| group.threads).sum();
-        let longest = groups.iter().map(|group| group.max_ns).max();
+        let Groups { groups, threads, gaps, longest } = split.groups_of(taker);
         table.row([
             name.to_owned(),
             String::new(),
@@ -183,7 +179,7 @@ fn list(table: &mut Table, groups: &[&Group]) {
             number::duration(group.max_ns),
         ]);
     }
-    let others: Nanos = groups.iter().skip(LISTED).map(|group| group.part.ns).sum();
+    let others = Group::sum(groups.get(LISTED..).unwrap_or_default());
     if let count @ 1.. = groups.len().saturating_sub(LISTED) {
         let rest = format!("{count} more");
         let cells = [String::new(), rest, String::new(), String::new()];

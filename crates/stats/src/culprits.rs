@@ -173,9 +173,14 @@ impl Culprit {
         }
     }
 
+    /// What of its shares is known to lie outside of its tracepoints.
+    pub fn edges(&self) -> Nanos {
+        [self.entry_ns, self.exit_ns].into_iter().flatten().sum()
+    }
+
     /// What ran on CPUs that were watched while their ticks were counted, the most first; the
     /// whole is the sum.
-    pub fn of_busy(series: &TicksSeries) -> Vec<Self> {
+    pub(crate) fn of_busy(series: &TicksSeries) -> Vec<Self> {
         let sums = || series.busy.iter().flat_map(|cpu| sums(&cpu.blamed));
         added_up(sums(), sums().map(|(_, sum)| sum.taken.ns).sum())
     }

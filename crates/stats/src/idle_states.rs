@@ -2,7 +2,10 @@
 
 use recording::IdleUse;
 use serde::{Deserialize, Serialize};
-use units::Nanos;
+use std::collections::BTreeSet;
+use units::{Nanos, Ppm};
+
+use crate::LatencySummary;
 
 /// What the kernel has where waking a CPU may take as long as it takes
 /// (`PM_QOS_CPU_LATENCY_DEFAULT_VALUE` in `include/linux/pm_qos.h`), in microseconds.
@@ -35,5 +38,43 @@ impl IdleStateSummary {
             entered: state.entered,
             time_ns: state.time_ns,
         }
+    }
+}
+
+/// An idle state of all CPUs together.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct IdleStateUse<'a> {
+    /// The state's name: `C6`.
+    pub name: &'a str,
+    /// How long waking up from it takes, in microseconds.
+    pub latency_us: u64,
+    /// Whether some CPU might enter it; `None` where that is not known.
+    pub allowed: Option<bool>,
+    /// For which part of the time CPUs were in it; `None` where no time passed.
+    pub share: Option<Ppm>,
+}
+
+impl LatencySummary {
+    /// The states of all CPUs, the shallowest first.
+    pub fn idle_states(&self) -> Vec<IdleStateUse<'_>> {
+        let all = || self.cpus.iter().flat_map(|cpu| &cpu.idle_states);
+        let names: BTreeSet<(u64, &str)> =
+            all().map(|state| (state.latency_us, state.name.as_str())).collect();
+        let whole: Nanos = self.cpus.iter().map(|cpu| cpu.elapsed_ns).sum();
+        let together = |(latency_us, name)| {
+            let same = |state: &&IdleStateSummary| {
+                (state.latency_us, state.name.as_str()) == (latency_us, name)
+            };
+            let time: Nanos = all().filter(same).map(|state| state.time_ns).sum();
+            let known = |allowed: &Option<bool>| allowed.map_or(1, |is| 2 * u8::from(is));
+            let allowed = all().filter(same).map(|state| state.allowed);
+            IdleStateUse {
+                name,
+                latency_us,
+                allowed: allowed.max_by_key(known).flatten(),
+                share: Ppm::of(time.min(whole), whole),
+            }
+        };
+        names.into_iter().map(together).collect()
     }
 }

@@ -88,7 +88,7 @@ impl LatencySummary {
     }
 
     /// The CPUs on which a sample was later than that.
-    pub fn later_than(&self, limit: Nanos) -> Vec<Excess> {
+    pub(crate) fn later_than(&self, limit: Nanos) -> Vec<Excess> {
         let late = self.cpus.iter().filter_map(|cpu| {
             let seen = cpu.late_ns.max.filter(|seen| *seen > limit)?;
             Some(Excess::Late { cpu: cpu.cpu, seen, limit })

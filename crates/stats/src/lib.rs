@@ -35,6 +35,7 @@ mod steal;
 mod summary;
 mod tick_back;
 mod tick_kinds;
+mod tick_rates;
 mod ticks;
 mod typical;
 mod values;
@@ -55,7 +56,7 @@ pub use explain::{
     Difference, DifferencePart, Explanation, FunctionCost, FunctionDifference, StackInput,
 };
 pub use flame::{Change, FlameGraph, Frame};
-pub use idle_states::{IdleStateSummary, NO_WAKE_LIMIT};
+pub use idle_states::{IdleStateSummary, IdleStateUse, NO_WAKE_LIMIT};
 pub use jitter::{JitterLengths, JitterSoFar, JitterSummary, LoopLengths, jitters};
 pub use latency::{CpuLatencySummary, LatencySummary, Lateness};
 pub use limit::{Excess, Limits};
@@ -79,9 +80,12 @@ pub use steal::StealSummary;
 pub use summary::Summary;
 pub use tick_back::{TickCause, TickCauseKind, TickReturnSummary, TickThread};
 pub use tick_kinds::{KindDifference, TickKind, TickKinds};
+pub use tick_rates::{
+    TickMeaning, TickVerdict, spinning_verdicts, tick_hz, tick_verdicts,
+};
 pub use ticks::{CpuTicksSummary, TicksSummary};
 pub use typical::{Frequency, Typical, episode_stacks};
 pub use values::Spread;
-pub use verdict::{Consequences, Group, Split, Taker, TimePart, Verdict};
+pub use verdict::{Consequences, Group, Groups, Split, Taker, TimePart, Verdict};
 pub use wakers::{PartnerSummary, WakersSummary, WokenSummary};
 pub use whole_phase::WholePhase;

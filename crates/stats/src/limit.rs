@@ -2,7 +2,7 @@
 
 use units::{Cpu, Nanos, Ppm};
 
-use crate::NoiseSummary;
+use crate::{NoiseSummary, Summary};
 
 /// What no CPU may exceed; `None`: anything goes.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -48,9 +48,27 @@ pub enum Excess {
 }
 
 impl Limits {
-    /// The CPUs whose noise exceeds a limit, in the summary's order. A limit itself is no
-    /// excess.
-    pub fn exceeded(&self, summary: &NoiseSummary) -> Vec<Excess> {
+    /// The CPUs that exceed a limit, in the summary's order; none of a measurement that the
+    /// limits are not about. A limit itself is no excess.
+    pub fn exceeded(&self, summary: &Summary) -> Vec<Excess> {
+        match summary {
+            Summary::Noise(noise) => self.exceeded_by(noise),
+            Summary::Check(check) => self.exceeded_by(&check.noise),
+            Summary::Latency(latency) => {
+                self.late.map(|limit| latency.later_than(limit)).unwrap_or_default()
+            }
+            Summary::Ticks(_)
+            | Summary::Calls(_)
+            | Summary::Run(_)
+            | Summary::Wakers(_)
+            | Summary::NohzTest(_)
+            | Summary::NohzStress(_)
+            | Summary::Jitter(_)
+            | Summary::Slices(_) => Vec::new(),
+        }
+    }
+
+    fn exceeded_by(&self, summary: &NoiseSummary) -> Vec<Excess> {
         let cpus = summary.cpus.iter().flat_map(|noise| {
             let cpu = noise.cpu;
             let lost =
@@ -90,7 +108,7 @@ mod tests {
         let with = |noise: Option<f64>, gap: Option<u64>| {
             let (noise, gap) = (noise.map(Ppm::new), gap.map(Nanos::from_micros));
             let limits = Limits { noise, gap, late: None };
-            limits.exceeded(&summary()).len()
+            limits.exceeded(&Summary::Noise(summary())).len()
         };
         assert_eq!(with(None, None), 0);
         assert_eq!(with(Some(900_000.0), Some(900)), 0);

@@ -53,6 +53,11 @@ pub struct MeanwhileSummary {
 }
 
 impl MeanwhileSummary {
+    /// How many interrupts came, of all lines; none where they could not be read.
+    pub fn interrupts_all(&self) -> u64 {
+        self.interrupts.iter().flatten().map(|line| line.count).sum()
+    }
+
     /// Turns counts into rates.
     pub fn of(meanwhile: &Meanwhile) -> Self {
         let span = meanwhile.span_ns;

@@ -229,6 +229,25 @@ impl SlicesSummary {
     }
 }
 
+impl StepSlices {
+    /// The spinners' passes by those of everything as it was found; `None` where there were
+    /// none.
+    pub fn work_of(&self, found: &Self) -> Option<Ppm> {
+        let (work, all) = (self.passes_hz?.get(), found.passes_hz?.get());
+        (all > 0.0).then(|| Ppm::new(work / all * 1e6))
+    }
+}
+
+impl TaskSummary {
+    /// The part of its slices that ended in one of these ways; `None` where none did.
+    pub fn ended_ppm(&self, ends: &[End]) -> Option<Ppm> {
+        let parts = self.enders.iter().filter(|ender| ends.contains(&ender.end));
+        let parts: Vec<f64> =
+            parts.filter_map(|ender| ender.part_ppm).map(Ppm::get).collect();
+        (!parts.is_empty()).then(|| Ppm::new(parts.iter().sum()))
+    }
+}
+
 /// A run, and what was seen of it.
 struct Run<'a> {
     spec: &'a SlicesSpec,

@@ -149,7 +149,39 @@ impl Verdict {
     }
 }
 
+/// The groups of one taker, and what they have together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Groups<'a> {
+    /// The groups, the most first.
+    pub groups: Vec<&'a Group>,
+    /// How many threads.
+    pub threads: usize,
+    /// In how many gaps they had shares.
+    pub gaps: u64,
+    /// The longest share.
+    pub longest: Option<Nanos>,
+}
+
+impl Group {
+    /// What several groups took.
+    pub fn sum(groups: &[&Self]) -> Nanos {
+        groups.iter().map(|group| group.part.ns).sum()
+    }
+}
+
 impl Split {
+    /// The groups of one taker.
+    pub fn groups_of(&self, taker: Taker) -> Groups<'_> {
+        let groups = self.groups.iter().filter(|group| group.taker == taker);
+        let groups: Vec<&Group> = groups.collect();
+        Groups {
+            threads: groups.iter().map(|group| group.threads).sum(),
+            gaps: groups.iter().map(|group| group.gaps).sum(),
+            longest: groups.iter().map(|group| group.max_ns).max(),
+            groups,
+        }
+    }
+
     fn of(noise: &NoiseSummary, part: impl Fn(Nanos) -> TimePart + Copy) -> Self {
         let groups = groups(&noise.culprits, part);
         let all = |taker| {

@@ -6,7 +6,7 @@
 
 use recording::{Body, Cell, Counts, SlicesSpec};
 use serde::Serialize;
-use units::{Nanos, Ppm};
+use units::{Instructions, Nanos, Ppm};
 
 use super::{SlicesSummary, StepSlices};
 use crate::{CellSummary, CpuWork, Summary, answer};
@@ -26,6 +26,14 @@ impl SlicesCost {
     pub(crate) fn of(found: SlicesSummary, counts: &Counts) -> Self {
         let cpus = CpuWork::of(&counts.phases, Some(found.found.wall_ns));
         Self { cpus, found }
+    }
+
+    /// What all CPUs executed of programs, and of the kernel.
+    pub fn instructions(&self) -> [Instructions; 2] {
+        let kernel = self.cpus.iter().map(|work| work.kernel_instructions);
+        let kernel: Instructions = kernel.sum();
+        let all = self.cpus.iter().map(|work| work.instructions.get()).sum::<u64>();
+        [Instructions::new(all.saturating_sub(kernel.get())), kernel]
     }
 }
 
