@@ -36,7 +36,7 @@ pub(crate) fn change(table: &mut Table, change: &str) -> Result<(), ChangeError>
         "workload" => only_workload(table, value)?,
         "boot" => only_boot(table, value)?,
         "setting" => only_setting(table, value)?,
-        _ => return Err(ChangeError::NoKey { key: key.to_owned(), keys: KEYS }),
+        _ => return Err(ChangeError::NoKey(key.to_owned(), KEYS)),
     }
     Ok(())
 }
@@ -176,5 +176,5 @@ fn unknown<'a>(
     wanted: &str,
     names: impl Iterator<Item = &'a str>,
 ) -> ChangeError {
-    ChangeError::NoRow { kind, name: wanted.to_owned(), rows: quoted(names) }
+    ChangeError::NoRow(kind, wanted.to_owned(), quoted(names))
 }

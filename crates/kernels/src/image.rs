@@ -69,14 +69,9 @@ pub enum ImageError {
     /// It is for 32-bit processors.
     #[error("it is a 32-bit x86 kernel, and guests are x86-64")]
     Not64Bit,
-    /// Its end is missing.
-    #[error("it is cut short: {length} bytes of a kernel of {promised}")]
-    CutShort {
-        /// The length of the file.
-        length: usize,
-        /// The length that its header says.
-        promised: usize,
-    },
+    /// Its end is missing: its length, and the length in its header.
+    #[error("it is cut short: {0} bytes of a kernel of {1}")]
+    CutShort(usize, usize),
     /// Its header is incomplete.
     #[error("it is cut short: its header is not all there")]
     Header,
@@ -103,8 +98,7 @@ impl Image {
     /// `Error::Image` where there is no such file, it cannot be read, or it is no 64-bit x86
     /// kernel, with what it is instead.
     pub(crate) fn read(path: &Path) -> Result<Self, Error> {
-        Self::read_file(path)
-            .map_err(|cause| Error::Image { path: path.to_owned(), cause })
+        Self::read_file(path).map_err(|cause| Error::Image(path.to_owned(), cause))
     }
 
     fn read_file(path: &Path) -> Result<Self, ImageError> {
@@ -159,7 +153,7 @@ fn release(bytes: &[u8]) -> Result<String, ImageError> {
     }
     let (length, promised) = (bytes.len(), promised_length(bytes)?);
     if length < promised {
-        return Err(ImageError::CutShort { length, promised });
+        return Err(ImageError::CutShort(length, promised));
     }
     release_text(bytes).ok_or(ImageError::NoRelease)
 }
@@ -249,7 +243,7 @@ pub(crate) fn synthetic(release: &str) -> Vec<u8> {
     bytes[0x206..0x208].copy_from_slice(&0x020f_u16.to_le_bytes());
     bytes[0x20e..0x210].copy_from_slice(&0x0100_u16.to_le_bytes());
     bytes[0x236] = 1;
-    let text = format!("{release} (somebody@there) #1 SMP\0");
+    let text = format!("{release} (user@host) #1 SMP\0");
     bytes[0x300..0x300 + text.len()].copy_from_slice(text.as_bytes());
     bytes
 }
@@ -343,8 +337,7 @@ mod tests {
     #[test]
     fn what_cannot_be_read() {
         let error = |kind: ErrorKind| {
-            let cause = ImageError::from(io::Error::from(kind));
-            Error::Image { path: "/x".into(), cause }
+            Error::Image("/x".into(), ImageError::from(io::Error::from(kind)))
         };
         let denied = error(ErrorKind::PermissionDenied);
         assert_eq!(denied.kind(), Kind::Unavailable);

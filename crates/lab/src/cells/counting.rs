@@ -84,12 +84,8 @@ fn refuse(plan: &Plan, version: &str, reason: &str) -> Result<(), Error> {
     if plan.mode != Mode::Exact || cpus == 1 {
         return Ok(());
     }
-    Err(Error::NoCounter {
-        cell: plan.name.clone(),
-        cpus,
-        version: version.to_owned(),
-        reason: reason.to_owned(),
-    })
+    let (cell, version) = (plan.name.clone(), version.to_owned());
+    Err(Error::NoCounter(cell, cpus, version, reason.to_owned()))
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ impl Lab {
     /// are the cells that were complete.
     ///
     /// # Errors
-    /// Of finding kernels, where none can be had, and of the cache; a cell without a kernel
+    /// Of finding kernels, if none is available, and of the cache; a cell without a kernel
     /// is lost, and so is one whose guest gives no result.
     pub fn run(
         &self,
