@@ -50,7 +50,7 @@ pub(crate) enum Stored {
 }
 
 impl CellCache {
-    /// The cache in that cache.
+    /// The folders for cells in that cache.
     pub(crate) fn new(cache: &Cache) -> Result<Self, Error> {
         Ok(Self { results: cache.folder("cells")?, lost: cache.folder("lost")? })
     }

@@ -28,7 +28,7 @@ impl Lab {
     /// # Errors
     /// `Kind::Qemu` with the plan, QEMU's reason and what would help; `Kind::Cache`;
     /// `Kind::Interrupted`.
-    pub(crate) fn ask_counting(
+    pub(crate) fn probe_counter(
         &self,
         plans: &[Plan],
         run: &Run<'_>,
