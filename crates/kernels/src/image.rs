@@ -7,12 +7,12 @@
 //! supports: that is in its configuration.
 
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read};
+use std::io::Read;
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-use crate::error::Error;
+use crate::error::{Error, ImageError};
 
 /// Several times the size of any kernel image.
 const SIZE_MAX: u64 = 512 << 20;
@@ -35,50 +35,6 @@ const OTHERS: &[(usize, &[u8], &str)] = &[
     (4, b"zimg", "a packed EFI kernel (zboot) of another architecture than x86-64"),
     (0, b"MZ", "an EFI program without a Linux kernel's header"),
 ];
-
-/// Why a file is no kernel image that a guest can boot.
-#[derive(Debug, thiserror::Error)]
-pub enum ImageError {
-    /// It does not exist: a mistake in its name.
-    #[error("there is no such file; a kernel is 'running', a path, or debian:VERSION")]
-    Missing,
-    /// It may not be read.
-    #[error("permission denied; hint: let root copy it to where you can read it")]
-    Denied,
-    /// It cannot be read.
-    #[error(transparent)]
-    Unreadable(io::Error),
-    /// It is a directory.
-    #[error("it is a directory, and a kernel is one file")]
-    Directory,
-    /// It is a device, a pipe or a socket.
-    #[error("it is no regular file")]
-    NotRegular,
-    /// It is longer than any kernel.
-    #[error("it is too long for a kernel")]
-    TooLong,
-    /// It is something else.
-    #[error("it is not a kernel image, but {0}")]
-    Other(String),
-    /// Its boot protocol has that major and minor version.
-    #[error(
-        "it is a kernel older than Linux 3.8 (boot protocol {0}.{1:02}), which does not say \
-         whether it is a 64-bit one"
-    )]
-    Old(u16, u16),
-    /// It is for 32-bit processors.
-    #[error("it is a 32-bit x86 kernel, and guests are x86-64")]
-    Not64Bit,
-    /// Its end is missing: its length, and the length in its header.
-    #[error("it is cut short: {0} bytes of a kernel of {1}")]
-    CutShort(usize, usize),
-    /// Its header is incomplete.
-    #[error("it is cut short: its header is not all there")]
-    Header,
-    /// Its release is not where it should be.
-    #[error("it is a kernel that does not say its version")]
-    NoRelease,
-}
 
 /// A kernel image that a guest can boot.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,16 +67,6 @@ impl Image {
 /// The SHA-256 of those bytes, in hexadecimal.
 pub fn checksum(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-impl From<io::Error> for ImageError {
-    fn from(error: io::Error) -> Self {
-        match error.kind() {
-            ErrorKind::NotFound | ErrorKind::NotADirectory => Self::Missing,
-            ErrorKind::PermissionDenied => Self::Denied,
-            _ => Self::Unreadable(error),
-        }
-    }
 }
 
 fn read_bytes(path: &Path) -> Result<Vec<u8>, ImageError> {
@@ -251,6 +197,8 @@ pub(crate) fn synthetic(release: &str) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{self, ErrorKind};
+
     use crate::error::{Kind, chain};
 
     const RELEASE: &str = "6.1.0-56-cloud-amd64";

@@ -20,9 +20,9 @@ mod test_archive;
 
 pub use debian::{Fetch, SuiteKernels};
 pub use error::{
-    CACHE_VARIABLE, CacheError, ClientError, Error, Kind, Unavailable, chain,
+    CACHE_VARIABLE, CacheError, ClientError, Error, ImageError, Kind, Unavailable, chain,
 };
-pub use image::{ImageError, checksum};
+pub use image::checksum;
 pub use kernel::Kernel;
 pub use options::MissingOptions;
 pub use resolve::Kernels;
