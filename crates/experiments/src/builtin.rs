@@ -25,7 +25,7 @@ impl Experiment {
             None => {
                 let [first @ .., last] = BUILTINS.map(|(name, _)| name);
                 let builtins = format!("{} and {last}", first.join(", "));
-                Err(Error::NoBuiltin { name: name.to_owned(), builtins })
+                Err(Error::NoBuiltin(name.to_owned(), builtins))
             }
         }
     }

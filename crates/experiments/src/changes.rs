@@ -11,7 +11,8 @@ use crate::table::entry::{CpuModel, Length, Parameters};
 use crate::table::sequence::List;
 use crate::table::source::NOWHERE;
 use crate::table::{
-    BootRow, CallRepeats, Cpus, MemoryMib, SettingRow, Table, WorkloadRow, name, quoted,
+    BootRow, CallRepeats, Cpus, MemoryMib, SettingRow, Table, WorkloadRow, quoted,
+    row_name,
 };
 
 /// The keys, for messages.
@@ -36,7 +37,7 @@ pub(crate) fn change(table: &mut Table, change: &str) -> Result<(), ChangeError>
         "workload" => only_workload(table, value)?,
         "boot" => only_boot(table, value)?,
         "setting" => only_setting(table, value)?,
-        _ => return Err(ChangeError::NoKey { key: key.to_owned(), keys: KEYS }),
+        _ => return Err(ChangeError::NoKey(key.to_owned(), KEYS)),
     }
     Ok(())
 }
@@ -123,9 +124,9 @@ fn only_workload(table: &mut Table, wanted: &str) -> Result<(), ChangeError> {
 
 /// Keeps one setting row, and the boot rows that it goes with.
 fn only_setting(table: &mut Table, wanted: &str) -> Result<(), ChangeError> {
-    let is = |row: &Spanned<SettingRow>| name(&row.get_ref().name) == wanted;
+    let is = |row: &Spanned<SettingRow>| row_name(&row.get_ref().name) == wanted;
     if !table.setting.iter().any(is) {
-        let names = table.setting.iter().map(|row| name(&row.get_ref().name));
+        let names = table.setting.iter().map(|row| row_name(&row.get_ref().name));
         return Err(unknown("setting row", wanted, names));
     }
     table.setting.retain(is);
@@ -148,7 +149,7 @@ fn settle_settings(table: &mut Table) {
         .retain(|row| boots.iter().any(|boot| row.get_ref().goes_with(boot.get_ref())));
     for row in table.setting.iter_mut().map(Spanned::get_mut) {
         let is_there = |named: &&Spanned<String>| {
-            boots.iter().any(|boot| name(&boot.get_ref().name) == named.get_ref())
+            boots.iter().any(|boot| row_name(&boot.get_ref().name) == named.get_ref())
         };
         let left = row.boots.as_ref().map(|all| all.iter().filter(is_there).cloned());
         row.boots = left.and_then(|left| List::new(left.collect()));
@@ -157,9 +158,9 @@ fn settle_settings(table: &mut Table) {
 
 /// Keeps one boot row, and the workloads that run with it.
 fn only_boot(table: &mut Table, wanted: &str) -> Result<(), ChangeError> {
-    let named = |row: &&Spanned<BootRow>| name(&row.get_ref().name) == wanted;
+    let named = |row: &&Spanned<BootRow>| row_name(&row.get_ref().name) == wanted;
     let Some(boot) = table.boot.iter().find(named).cloned() else {
-        let names = table.boot.iter().map(|row| name(&row.get_ref().name));
+        let names = table.boot.iter().map(|row| row_name(&row.get_ref().name));
         return Err(unknown("boot row", wanted, names));
     };
     table.workload.retain(|row| row.get_ref().runs_with(boot.get_ref()));
@@ -176,5 +177,5 @@ fn unknown<'a>(
     wanted: &str,
     names: impl Iterator<Item = &'a str>,
 ) -> ChangeError {
-    ChangeError::NoRow { kind, name: wanted.to_owned(), rows: quoted(names) }
+    ChangeError::NoRow(kind, wanted.to_owned(), quoted(names))
 }

@@ -29,65 +29,29 @@ impl fmt::Display for Place {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// A mistake in the text of an experiment.
-    #[error("{place}: {problem}")]
-    Text {
-        /// Where it is.
-        place: Place,
-        /// What is wrong there.
-        problem: String,
-    },
-    /// There is no built-in experiment of that name.
+    #[error("{0}: {1}")]
+    Text(Place, String),
+    /// There is no built-in experiment of that name, but these.
     #[error(
-        "no experiment '{name}': there are {builtins}; a file is named with its ending: \
-         ./{name}.toml"
+        "no experiment '{0}': there are {1}; a file is named with its ending: \
+         ./{0}.toml"
     )]
-    NoBuiltin {
-        /// The name.
-        name: String,
-        /// Those that there are.
-        builtins: String,
-    },
+    NoBuiltin(String, String),
     /// A kernel's name is wrong.
     #[error(transparent)]
     Kernel(EntryError),
     /// A change cannot be made.
-    #[error("{change}")]
-    Change {
-        /// The change: `key=value`.
-        change: String,
-        /// Why not.
-        #[source]
-        cause: ChangeError,
-    },
-    /// The experiment is refused after all changes.
-    #[error("with {changes}")]
-    Changed {
-        /// All changes.
-        changes: String,
-        /// Why.
-        #[source]
-        cause: Box<Error>,
-    },
-    /// A limit is for a metric that no cell, or not the named cell, has.
-    #[error("{place}: {cells} metric '{metric}': {known}")]
-    NoMetric {
-        /// Where the limit is.
-        place: Place,
-        /// What does not have it: `no cell has a`.
-        cells: String,
-        /// The metric.
-        metric: String,
-        /// Metrics that there are.
-        known: String,
-    },
-    /// No limit is for what was run.
-    #[error("none of the limits (the first: {first}) is for a cell that was run{reason}")]
-    NoLimitApplies {
-        /// Where the first limit is.
-        first: Place,
-        /// Which kernels they name, if that is why; may be empty.
-        reason: String,
-    },
+    #[error("{0}")]
+    Change(String, #[source] ChangeError),
+    /// The experiment is refused with those changes.
+    #[error("with {0}")]
+    Changed(String, #[source] Box<Error>),
+    /// A limit at that place is for a metric that those cells do not have, but others.
+    #[error("{0}: {1} metric '{2}': {3}")]
+    NoMetric(Place, String, String, String),
+    /// No limit is for what was run: where the first one is, and the reason, if it is known.
+    #[error("none of the limits (the first: {0}) is for a cell that was run{1}")]
+    NoLimitApplies(Place, String),
 }
 
 /// Why a change from the command line cannot be made.
@@ -96,14 +60,9 @@ pub enum ChangeError {
     /// It is not written `key=value`.
     #[error("write key=value; keys are {0}")]
     NoValue(&'static str),
-    /// There is no such key.
-    #[error("no key '{key}': there are {keys}")]
-    NoKey {
-        /// The key.
-        key: String,
-        /// Those that there are.
-        keys: &'static str,
-    },
+    /// There is no such key, but these.
+    #[error("no key '{0}': there are {1}")]
+    NoKey(String, &'static str),
     /// The value is wrong.
     #[error(transparent)]
     Value(#[from] EntryError),
@@ -116,16 +75,9 @@ pub enum ChangeError {
     /// No workload makes calls.
     #[error("no workload makes calls")]
     NoCalls,
-    /// There is no such row.
-    #[error("no {kind} '{name}': there are {rows}")]
-    NoRow {
-        /// What kind of row.
-        kind: &'static str,
-        /// Its name.
-        name: String,
-        /// The names that there are.
-        rows: String,
-    },
+    /// There is no row of that kind and name, but these.
+    #[error("no {0} '{1}': there are {2}")]
+    NoRow(&'static str, String, String),
 }
 
 /// Why a single entry of an experiment is wrong.
@@ -164,14 +116,9 @@ pub enum EntryError {
     /// What follows `--` is for init, not for the kernel.
     #[error("'--' would hide the lab's own parameters from the kernel")]
     DoubleDash,
-    /// A parameter that the lab sets.
-    #[error("the lab itself sets {name}=: an experiment must leave {owned} alone")]
-    OwnedParameter {
-        /// The parameter.
-        name: &'static str,
-        /// All such parameters.
-        owned: String,
-    },
+    /// A parameter that the lab sets, and all of these.
+    #[error("the lab itself sets {0}=: an experiment must leave {1} alone")]
+    OwnedParameter(&'static str, String),
     /// Not below `/proc/sys` or `/sys`.
     #[error(
         "'{}' is not a setting: its path must be below /proc/sys/ or /sys/, without . \
@@ -191,16 +138,9 @@ pub enum EntryError {
     /// Not a length of time that a guest can measure.
     #[error("{0} is not a length of more than 0s and at most 1h")]
     LengthRange(String),
-    /// Not a whole number within bounds.
-    #[error("'{text}' is not a number from {min} to {max}")]
-    Number {
-        /// The text.
-        text: String,
-        /// The smallest number.
-        min: u32,
-        /// The largest one.
-        max: u32,
-    },
+    /// Not a whole number from the second to the third.
+    #[error("'{0}' is not a number from {1} to {2}")]
+    Number(String, u32, u32),
     /// Not a mode.
     #[error("'{}' is no mode: exact or timed", .0.escape_debug())]
     Mode(String),

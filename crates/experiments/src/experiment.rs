@@ -99,12 +99,12 @@ impl Experiment {
     pub fn with_changes(mut self, changes: &[String]) -> Result<Self, Error> {
         for change in changes {
             changes::change(&mut self.table, change)
-                .map_err(|cause| Error::Change { change: change.clone(), cause })?;
+                .map_err(|cause| Error::Change(change.clone(), cause))?;
         }
         let plans = plan::plans(&self.source, &self.table);
         self.plans = plans.map_err(|error| match changes {
             [] => error,
-            _ => Error::Changed { changes: changes.join(" "), cause: Box::new(error) },
+            _ => Error::Changed(changes.join(" "), Box::new(error)),
         })?;
         Ok(self)
     }

@@ -137,7 +137,7 @@ impl Limits {
     /// No limit is for what was run; why, where it is the kernels that they name.
     fn none_applies(&self, first: &Rule, measured: &[Measured]) -> Error {
         let reason = self.kernels_not_run(measured).unwrap_or_default();
-        Error::NoLimitApplies { first: first.place.clone(), reason }
+        Error::NoLimitApplies(first.place.clone(), reason)
     }
 
     /// The kernels that the limits name, where each names some and none of them was run.
@@ -208,7 +208,7 @@ impl Rule {
 
     fn no_metric(&self, cells: &str, known: &str) -> Error {
         let (place, metric) = (self.place.clone(), self.metric.clone());
-        Error::NoMetric { place, cells: cells.into(), metric, known: known.into() }
+        Error::NoMetric(place, cells.into(), metric, known.into())
     }
 
     fn violated_by(&self, cell: &Measured, value: f64) -> ViolatedLimit {

@@ -277,7 +277,7 @@ pub(crate) struct Within {
 }
 
 /// A row's name; empty where it has none.
-pub(crate) fn name(name: &Option<Spanned<Name>>) -> &str {
+pub(crate) fn row_name(name: &Option<Spanned<Name>>) -> &str {
     name.as_ref().map_or("", |name| name.get_ref().as_str())
 }
 
@@ -293,7 +293,7 @@ pub(crate) fn quoted<'a>(names: impl Iterator<Item = &'a str>) -> String {
 impl WorkloadRow {
     /// Whether it runs with a boot row.
     pub(crate) fn runs_with(&self, boot: &BootRow) -> bool {
-        is_among(self.boots.as_ref(), name(&boot.name))
+        is_among(self.boots.as_ref(), row_name(&boot.name))
     }
 }
 
@@ -310,6 +310,6 @@ impl SettingRow {
 
     /// Whether it is combined with a boot row.
     pub(crate) fn goes_with(&self, boot: &BootRow) -> bool {
-        is_among(self.boots.as_ref(), name(&boot.name))
+        is_among(self.boots.as_ref(), row_name(&boot.name))
     }
 }

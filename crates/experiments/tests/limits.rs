@@ -130,7 +130,7 @@ fn no_such_metric() {
     assert_eq!(message, format!("x.toml:14:9: {why}"));
 }
 
-/// Check that lost cells and cells that were not run are passed over, but that a gate
+/// Check that lost cells and cells that were not run are skipped, but that a gate
 /// which judges nothing of what was run is an error.
 #[test]
 fn what_was_not_run() {

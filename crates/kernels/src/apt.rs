@@ -234,8 +234,8 @@ fn judge(errors: &str, had_list: bool) -> Update {
 /// Whether an error means that the archive no longer has a package of its list.
 pub(crate) fn is_gone(error: &Error) -> bool {
     match error {
-        Error::Debian { cause, .. } => is_gone(&cause.0),
-        Error::Client { cause: ClientError::Failed(text), .. } => {
+        Error::Debian(_, cause) => is_gone(&cause.0),
+        Error::Client(_, ClientError::Failed(text)) => {
             text.contains("404  Not Found") || text.contains("  File not found")
         }
         _ => false,

@@ -130,7 +130,7 @@ fn start(command: &mut Command) -> Result<Group, Error> {
 /// The failure to run a program.
 fn failed(command: &Command, cause: impl Into<ClientError>) -> Error {
     let program = command.get_program().to_string_lossy().into_owned();
-    Error::Client { program, cause: cause.into() }
+    Error::Client(program, cause.into())
 }
 
 fn read(file: &mut File) -> io::Result<String> {

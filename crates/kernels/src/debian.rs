@@ -309,7 +309,7 @@ fn by_version(a: &DebianSpec, b: &DebianSpec) -> Ordering {
 pub(crate) fn unavailable(spec: &DebianSpec, error: Error) -> Error {
     match error.kind() {
         Kind::Unavailable => {
-            Error::Debian { spec: spec.to_string(), cause: Unavailable(Box::new(error)) }
+            Error::Debian(spec.to_string(), Unavailable(Box::new(error)))
         }
         Kind::Name | Kind::Kernel | Kind::Cache | Kind::Interrupted => error,
     }

@@ -1,4 +1,4 @@
-//! Why a kernel cannot be had, and what would help.
+//! Why a kernel is not available, with hints.
 //!
 //! An error's own text does not contain that of its source: [`units::chain`] prints both.
 
@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 
 use units::chain;
 
-use crate::image::ImageError;
 use crate::options::MissingOptions;
 use crate::spec::NameError;
 
@@ -29,65 +28,33 @@ pub enum Kind {
     Interrupted,
 }
 
-/// Why a kernel cannot be had.
+/// Why a kernel is not available.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// No kernel can have that name.
     #[error(transparent)]
     Name(#[from] NameError),
     /// A file that is no usable image.
-    #[error("failed to use {} as a kernel", .path.display())]
-    Image {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        #[source]
-        cause: ImageError,
-    },
-    /// A configuration that cannot be parsed.
-    #[error("failed to read the configuration of kernel {kernel}: {why}")]
-    Config {
-        /// The kernel's name.
-        kernel: String,
-        /// The file, the line, and what is wrong with it.
-        why: String,
-    },
+    #[error("failed to use {} as a kernel", .0.display())]
+    Image(PathBuf, #[source] ImageError),
+    /// A kernel's configuration that cannot be parsed, and why.
+    #[error("failed to read the configuration of kernel {0}: {1}")]
+    Config(String, String),
     /// A kernel that was built without something that guests need.
-    #[error("failed to use kernel {kernel} in a guest")]
-    Options {
-        /// The kernel's name.
-        kernel: String,
-        /// What it lacks.
-        #[source]
-        cause: MissingOptions,
-    },
-    /// The image of this machine's kernel is not where it usually is.
+    #[error("failed to use kernel {0} in a guest")]
+    Options(String, #[source] MissingOptions),
+    /// The image of this machine's kernel is in none of those usual places.
     #[error(
-        "failed to find the running kernel: no {places}, as is usual in containers and \
+        "failed to find the running kernel: no {0}, as is usual in containers and \
          virtual machines; hint: name another kernel"
     )]
-    NoRunningImage {
-        /// The paths that were tried.
-        places: String,
-    },
+    NoRunningImage(String),
     /// A file of this machine that cannot be read.
-    #[error("failed to read {}", .path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Why not.
-        #[source]
-        cause: io::Error,
-    },
-    /// A kernel of Debian's that cannot be had.
-    #[error("failed to get kernel {spec}")]
-    Debian {
-        /// Its name.
-        spec: String,
-        /// Why not.
-        #[source]
-        cause: Unavailable,
-    },
+    #[error("failed to read {}", .0.display())]
+    Read(PathBuf, #[source] io::Error),
+    /// A kernel of Debian's that is not available.
+    #[error("failed to get kernel {0}")]
+    Debian(String, #[source] Unavailable),
     /// Debian's archive has no such kernel, or does not answer.
     #[error("{0}")]
     Archive(String),
@@ -95,29 +62,71 @@ pub enum Error {
     #[error("there is no vmlinuz in package {0}")]
     EmptyPackage(String),
     /// A program of the system's package client failed.
-    #[error("failed to run {program}")]
-    Client {
-        /// The program.
-        program: String,
-        /// Why.
-        #[source]
-        cause: ClientError,
-    },
+    #[error("failed to run {0}")]
+    Client(String, #[source] ClientError),
     /// The cache cannot be read or written.
     #[error(transparent)]
     Cache(#[from] CacheError),
-    /// A kernel in the cache was changed there.
-    #[error("{} is damaged", .folder.display())]
-    Damaged {
-        /// The kernel's folder.
-        folder: PathBuf,
-        /// What its image is instead; `None`: its checksum differs.
-        #[source]
-        cause: Option<io::Error>,
-    },
+    /// A kernel's folder in the cache whose image cannot be read, or has another checksum.
+    #[error("{} is damaged", .0.display())]
+    Damaged(PathBuf, #[source] Option<io::Error>),
     /// It was asked to stop.
     #[error("interrupted while getting a kernel")]
     Interrupted,
+}
+
+/// Why a file is no kernel image that a guest can boot.
+#[derive(Debug, thiserror::Error)]
+pub enum ImageError {
+    /// It does not exist: a mistake in its name.
+    #[error("there is no such file; a kernel is 'running', a path, or debian:VERSION")]
+    Missing,
+    /// It may not be read.
+    #[error("permission denied; hint: let root copy it to where you can read it")]
+    Denied,
+    /// It cannot be read.
+    #[error(transparent)]
+    Unreadable(io::Error),
+    /// It is a directory.
+    #[error("it is a directory, and a kernel is one file")]
+    Directory,
+    /// It is a device, a pipe or a socket.
+    #[error("it is no regular file")]
+    NotRegular,
+    /// It is longer than any kernel.
+    #[error("it is too long for a kernel")]
+    TooLong,
+    /// It is something else.
+    #[error("it is not a kernel image, but {0}")]
+    Other(String),
+    /// Its boot protocol has that major and minor version.
+    #[error(
+        "it is a kernel older than Linux 3.8 (boot protocol {0}.{1:02}), which does not say \
+         whether it is a 64-bit one"
+    )]
+    Old(u16, u16),
+    /// It is for 32-bit processors.
+    #[error("it is a 32-bit x86 kernel, and guests are x86-64")]
+    Not64Bit,
+    /// Its end is missing: its length, and the length in its header.
+    #[error("it is cut short: {0} bytes of a kernel of {1}")]
+    CutShort(usize, usize),
+    /// Its header is incomplete.
+    #[error("it is cut short: its header is not all there")]
+    Header,
+    /// Its release is not where it should be.
+    #[error("it is a kernel that does not say its version")]
+    NoRelease,
+}
+
+impl From<io::Error> for ImageError {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            ErrorKind::NotFound | ErrorKind::NotADirectory => Self::Missing,
+            ErrorKind::PermissionDenied => Self::Denied,
+            _ => Self::Unreadable(error),
+        }
+    }
 }
 
 /// The reason why a kernel of Debian's is unavailable, and what works without packages.
@@ -184,21 +193,19 @@ impl Error {
     pub fn kind(&self) -> Kind {
         match self {
             Self::Name(_) => Kind::Name,
-            Self::Image {
-                cause: ImageError::Denied | ImageError::Unreadable(_), ..
-            } => Kind::Unavailable,
-            Self::Image { .. } | Self::Config { .. } | Self::Options { .. } => {
-                Kind::Kernel
+            Self::Image(_, ImageError::Denied | ImageError::Unreadable(_)) => {
+                Kind::Unavailable
             }
-            Self::Client { cause: ClientError::Full(_), .. }
+            Self::Image(..) | Self::Config(..) | Self::Options(..) => Kind::Kernel,
+            Self::Client(_, ClientError::Full(_))
             | Self::Cache(_)
-            | Self::Damaged { .. } => Kind::Cache,
-            Self::NoRunningImage { .. }
-            | Self::Read { .. }
-            | Self::Debian { .. }
+            | Self::Damaged(..) => Kind::Cache,
+            Self::NoRunningImage(_)
+            | Self::Read(..)
+            | Self::Debian(..)
             | Self::Archive(_)
             | Self::EmptyPackage(_)
-            | Self::Client { .. } => Kind::Unavailable,
+            | Self::Client(..) => Kind::Unavailable,
             Self::Interrupted => Kind::Interrupted,
         }
     }

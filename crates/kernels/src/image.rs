@@ -7,12 +7,12 @@
 //! supports: that is in its configuration.
 
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read};
+use std::io::Read;
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-use crate::error::Error;
+use crate::error::{Error, ImageError};
 
 /// Several times the size of any kernel image.
 const SIZE_MAX: u64 = 512 << 20;
@@ -36,55 +36,6 @@ const OTHERS: &[(usize, &[u8], &str)] = &[
     (0, b"MZ", "an EFI program without a Linux kernel's header"),
 ];
 
-/// Why a file is no kernel image that a guest can boot.
-#[derive(Debug, thiserror::Error)]
-pub enum ImageError {
-    /// It does not exist: a mistake in its name.
-    #[error("there is no such file; a kernel is 'running', a path, or debian:VERSION")]
-    Missing,
-    /// It may not be read.
-    #[error("permission denied; hint: let root copy it to where you can read it")]
-    Denied,
-    /// It cannot be read.
-    #[error(transparent)]
-    Unreadable(io::Error),
-    /// It is a directory.
-    #[error("it is a directory, and a kernel is one file")]
-    Directory,
-    /// It is a device, a pipe or a socket.
-    #[error("it is no regular file")]
-    NotRegular,
-    /// It is longer than any kernel.
-    #[error("it is too long for a kernel")]
-    TooLong,
-    /// It is something else.
-    #[error("it is not a kernel image, but {0}")]
-    Other(String),
-    /// Its boot protocol has that major and minor version.
-    #[error(
-        "it is a kernel older than Linux 3.8 (boot protocol {0}.{1:02}), which does not say \
-         whether it is a 64-bit one"
-    )]
-    Old(u16, u16),
-    /// It is for 32-bit processors.
-    #[error("it is a 32-bit x86 kernel, and guests are x86-64")]
-    Not64Bit,
-    /// Its end is missing.
-    #[error("it is cut short: {length} bytes of a kernel of {promised}")]
-    CutShort {
-        /// The length of the file.
-        length: usize,
-        /// The length that its header says.
-        promised: usize,
-    },
-    /// Its header is incomplete.
-    #[error("it is cut short: its header is not all there")]
-    Header,
-    /// Its release is not where it should be.
-    #[error("it is a kernel that does not say its version")]
-    NoRelease,
-}
-
 /// A kernel image that a guest can boot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Image {
@@ -103,8 +54,7 @@ impl Image {
     /// `Error::Image` where there is no such file, it cannot be read, or it is no 64-bit x86
     /// kernel, with what it is instead.
     pub(crate) fn read(path: &Path) -> Result<Self, Error> {
-        Self::read_file(path)
-            .map_err(|cause| Error::Image { path: path.to_owned(), cause })
+        Self::read_file(path).map_err(|cause| Error::Image(path.to_owned(), cause))
     }
 
     fn read_file(path: &Path) -> Result<Self, ImageError> {
@@ -117,16 +67,6 @@ impl Image {
 /// The SHA-256 of those bytes, in hexadecimal.
 pub fn checksum(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-impl From<io::Error> for ImageError {
-    fn from(error: io::Error) -> Self {
-        match error.kind() {
-            ErrorKind::NotFound | ErrorKind::NotADirectory => Self::Missing,
-            ErrorKind::PermissionDenied => Self::Denied,
-            _ => Self::Unreadable(error),
-        }
-    }
 }
 
 fn read_bytes(path: &Path) -> Result<Vec<u8>, ImageError> {
@@ -159,7 +99,7 @@ fn release(bytes: &[u8]) -> Result<String, ImageError> {
     }
     let (length, promised) = (bytes.len(), promised_length(bytes)?);
     if length < promised {
-        return Err(ImageError::CutShort { length, promised });
+        return Err(ImageError::CutShort(length, promised));
     }
     release_text(bytes).ok_or(ImageError::NoRelease)
 }
@@ -249,7 +189,7 @@ pub(crate) fn synthetic(release: &str) -> Vec<u8> {
     bytes[0x206..0x208].copy_from_slice(&0x020f_u16.to_le_bytes());
     bytes[0x20e..0x210].copy_from_slice(&0x0100_u16.to_le_bytes());
     bytes[0x236] = 1;
-    let text = format!("{release} (somebody@there) #1 SMP\0");
+    let text = format!("{release} (user@host) #1 SMP\0");
     bytes[0x300..0x300 + text.len()].copy_from_slice(text.as_bytes());
     bytes
 }
@@ -257,8 +197,11 @@ pub(crate) fn synthetic(release: &str) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Kind;
+    use std::io::{self, ErrorKind};
+
     use units::chain;
+
+    use crate::error::Kind;
 
     const RELEASE: &str = "6.1.0-56-cloud-amd64";
 
@@ -344,8 +287,7 @@ mod tests {
     #[test]
     fn what_cannot_be_read() {
         let error = |kind: ErrorKind| {
-            let cause = ImageError::from(io::Error::from(kind));
-            Error::Image { path: "/x".into(), cause }
+            Error::Image("/x".into(), ImageError::from(io::Error::from(kind)))
         };
         let denied = error(ErrorKind::PermissionDenied);
         assert_eq!(denied.kind(), Kind::Unavailable);

@@ -35,9 +35,6 @@ impl Kernel {
         let Some(file) = &self.config else { return Ok(None) };
         let Ok(bytes) = fs::read(file) else { return Ok(None) };
         let config = Config::parse(&bytes, &file.display().to_string());
-        config.map(Some).map_err(|why| Error::Config {
-            kernel: self.spec.clone(),
-            why: why.to_string(),
-        })
+        config.map(Some).map_err(|why| Error::Config(self.spec.clone(), why.to_string()))
     }
 }

@@ -19,8 +19,10 @@ mod store;
 mod test_archive;
 
 pub use debian::{Fetch, SuiteKernels};
-pub use error::{CACHE_VARIABLE, CacheError, ClientError, Error, Kind, Unavailable};
-pub use image::{ImageError, checksum};
+pub use error::{
+    CACHE_VARIABLE, CacheError, ClientError, Error, ImageError, Kind, Unavailable,
+};
+pub use image::checksum;
 pub use kernel::Kernel;
 pub use options::MissingOptions;
 pub use resolve::Kernels;

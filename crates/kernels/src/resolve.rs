@@ -78,7 +78,7 @@ impl Kernels {
     ///
     /// # Errors
     /// `Kind::Name` where the spec names none; `Kind::Kernel` where no guest can
-    /// boot what it names; `Kind::Unavailable` where that cannot be had here; `Kind::Cache`;
+    /// boot what it names; `Kind::Unavailable` if that is not available here; `Kind::Cache`;
     /// `Kind::Interrupted`.
     pub fn find(&self, spec: &str, fetch: &mut Fetch<'_>) -> Result<Kernel, Error> {
         let kernel = match KernelSpec::parse(spec)? {
@@ -93,11 +93,11 @@ impl Kernels {
     fn running(&self) -> Result<Kernel, Error> {
         let file = self.root.join("proc/sys/kernel/osrelease");
         let release = fs::read_to_string(&file)
-            .map_err(|cause| Error::Read { path: file.clone(), cause })?;
+            .map_err(|cause| Error::Read(file.clone(), cause))?;
         let release = release.trim();
         let Some(image) = first_file(&self.root, &images(release)) else {
             let places = images(release).map(|place| format!("/{place}")).join(" or ");
-            return Err(Error::NoRunningImage { places });
+            return Err(Error::NoRunningImage(places));
         };
         in_file("running", &image, first_file(&self.root, &configs(release)))
     }
@@ -194,8 +194,8 @@ impl Kernels {
 /// A kernel that is used in place; its path is absolute, since QEMU runs in another folder.
 fn in_file(spec: &str, path: &Path, config: Option<PathBuf>) -> Result<Kernel, Error> {
     let Image { release, sha256, .. } = Image::read(path)?;
-    let image = path::absolute(path)
-        .map_err(|cause| Error::Read { path: path.to_owned(), cause })?;
+    let image =
+        path::absolute(path).map_err(|cause| Error::Read(path.to_owned(), cause))?;
     let spec = spec.to_owned();
     let (package, package_version) = (None, None);
     Ok(Kernel { spec, image, config, sha256, release, package, package_version })
@@ -226,7 +226,7 @@ fn first_file(root: &Path, places: &[String]) -> Option<PathBuf> {
 fn check_options(kernel: &Kernel) -> Result<(), Error> {
     let Some(config) = kernel.configuration()? else { return Ok(()) };
     let kernel = kernel.spec.clone();
-    options::check(&config).map_err(|cause| Error::Options { kernel, cause })
+    options::check(&config).map_err(|cause| Error::Options(kernel, cause))
 }
 
 #[cfg(test)]

@@ -18,28 +18,18 @@ pub enum NameError {
     /// It is empty.
     #[error("no kernel is named: running, a path or debian:6.12")]
     Empty,
-    /// What is before the slash is no suite.
+    /// What follows `debian:`, and the part before its slash, which is no suite.
     #[error(
-        "{DEBIAN}{text}: '{suite}' is not a suite of Debian's: write \
+        "{DEBIAN}{0}: '{1}' is not a suite of Debian's: write \
          {DEBIAN}trixie-backports/6.18-cloud"
     )]
-    Suite {
-        /// What follows `debian:`.
-        text: String,
-        /// The part of it.
-        suite: String,
-    },
-    /// What follows the version is no flavour.
+    Suite(String, String),
+    /// What follows `debian:`, and the part of it that is no flavour.
     #[error(
-        "{DEBIAN}{text}: '{flavour}' is no flavour of Debian's kernels: leave it out, or \
+        "{DEBIAN}{0}: '{1}' is no flavour of Debian's kernels: leave it out, or \
          write cloud or rt"
     )]
-    Flavour {
-        /// What follows `debian:`.
-        text: String,
-        /// The part of it.
-        flavour: String,
-    },
+    Flavour(String, String),
     /// There is no version.
     #[error(
         "'{DEBIAN}{0}' names no version: write {DEBIAN}6.1, {DEBIAN}6.12-cloud, or all of \
@@ -107,7 +97,7 @@ impl DebianSpec {
             None => (None, text),
         };
         if let Some(suite) = suite.filter(|suite| !is_suite(suite)) {
-            return Err(NameError::Suite { text: own(), suite: suite.to_owned() });
+            return Err(NameError::Suite(own(), suite.to_owned()));
         }
         let spec = Self::split(kernel.strip_suffix(ARCHITECTURE).unwrap_or(kernel));
         if is_version(&spec.version) {
@@ -115,7 +105,7 @@ impl DebianSpec {
         }
         let (version, rest) = spec.version.split_once('-').unwrap_or((&spec.version, ""));
         if is_version(version) {
-            return Err(NameError::Flavour { text: own(), flavour: rest.to_owned() });
+            return Err(NameError::Flavour(own(), rest.to_owned()));
         }
         Err(NameError::Version(own()))
     }

@@ -204,7 +204,7 @@ impl KernelStore {
             Ok(_) => None,
             Err(error) => Some(error),
         };
-        Err(Error::Damaged { folder: self.folder.join(&kernel.sha256), cause })
+        Err(Error::Damaged(self.folder.join(&kernel.sha256), cause))
     }
 
     fn specs(&self) -> PathBuf {

@@ -153,7 +153,7 @@ impl Machine {
         (found, said)
     }
 
-    /// Why a kernel cannot be had.
+    /// Why a kernel is not available.
     fn refusal(&self, spec: &str) -> String {
         let error = self.find(spec, false).0.unwrap_err();
         assert_eq!(error.kind(), Kind::Unavailable, "{error}");
@@ -348,7 +348,7 @@ fn messages_name_what_there_is() {
 }
 
 /// Check that a suite whose key this machine does not trust is named with what helps, and
-/// that the others' kernels are there nevertheless.
+/// that the others' kernels are still available.
 #[test]
 fn keys_that_are_not_trusted() {
     let Some(machine) = Machine::new("keys_that_are_not_trusted") else { return };

@@ -16,7 +16,7 @@ use crate::installation::{AGENT, COUNTER, PARTS_VARIABLE, QEMU_PACKAGE};
 pub enum Kind {
     /// A cell was named that is not in the cache: a usage error.
     Cell,
-    /// A kernel cannot be had or used, for that kind of reason.
+    /// A kernel is not available or unusable, for that kind of reason.
     Kernel(kernels::Kind),
     /// QEMU is missing, too old, or does not start.
     Qemu,
@@ -33,18 +33,12 @@ pub enum Kind {
 /// Why the lab cannot run cells.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A kernel cannot be had.
+    /// A kernel is not available.
     #[error(transparent)]
     Kernel(Arc<kernels::Error>),
     /// No guest with that kernel can send an answer.
-    #[error("failed to use kernel {kernel} in a guest")]
-    NoExit {
-        /// The kernel's name.
-        kernel: String,
-        /// Why not.
-        #[source]
-        cause: NoExit,
-    },
+    #[error("failed to use kernel {0} in a guest")]
+    NoExit(String, #[source] NoExit),
     /// The cache cannot be read or written.
     #[error(transparent)]
     Cache(#[from] CacheError),
@@ -54,14 +48,8 @@ pub enum Error {
     )]
     NoCache,
     /// A cached result cannot be decoded.
-    #[error("failed to read the result {}", .path.display())]
-    Result {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        #[source]
-        cause: ResultError,
-    },
+    #[error("failed to read the result {}", .0.display())]
+    Result(PathBuf, #[source] ResultError),
     /// The cached result of a cell is damaged.
     #[error("the cached result of {0} is damaged")]
     Damaged(String),
@@ -69,85 +57,42 @@ pub enum Error {
     #[error("no cached cell has a hash that begins with '{0}'")]
     NoCell(String),
     /// Several cached cells have a hash that begins so.
-    #[error("'{prefix}' is the beginning of {cells} hashes: write more digits")]
-    AmbiguousCell {
-        /// The beginning.
-        prefix: String,
-        /// How many cells.
-        cells: usize,
-    },
+    #[error("'{0}' is the beginning of {1} hashes: write more digits")]
+    AmbiguousCell(String, usize),
     /// QEMU cannot be run.
-    #[error("failed to run QEMU {}", .program.display())]
-    NoQemu {
-        /// The program.
-        program: PathBuf,
-        /// Why not, and what to install.
-        #[source]
-        cause: WithPackage,
-    },
-    /// The program is not QEMU.
-    #[error("failed to use {} as QEMU: {output}", .program.display())]
-    NotQemu {
-        /// The program.
-        program: PathBuf,
-        /// What it printed instead of a version.
-        output: String,
-    },
+    #[error("failed to run QEMU {}", .0.display())]
+    NoQemu(PathBuf, #[source] WithPackage),
+    /// The program is not QEMU: what it printed instead of a version.
+    #[error("failed to use {program} as QEMU: {1}", program = .0.display())]
+    NotQemu(PathBuf, String),
     /// QEMU did not start for a guest.
-    #[error("failed to start {}", .program.display())]
-    StartQemu {
-        /// The program.
-        program: PathBuf,
-        /// Why.
-        #[source]
-        cause: io::Error,
-    },
-    /// This QEMU hangs with several CPUs in exact mode.
+    #[error("failed to start {}", .0.display())]
+    StartQemu(PathBuf, #[source] io::Error),
+    /// A cell, its CPUs, the version of a QEMU that hangs with several of them in exact mode,
+    /// and the first major version that does not.
     #[error(
-        "{cell} needs {cpus} CPUs, and QEMU {version} hangs in exact mode with more than \
-         one, QEMU {works} does not: {QEMU_PACKAGE}, or use one CPU: --set cpus=1"
+        "{0} needs {1} CPUs, and QEMU {2} hangs in exact mode with more than \
+         one, QEMU {3} does not: {QEMU_PACKAGE}, or use one CPU: --set cpus=1"
     )]
-    SeveralCpus {
-        /// The cell's name.
-        cell: String,
-        /// How many CPUs it needs.
-        cpus: u32,
-        /// QEMU's version.
-        version: String,
-        /// The first major version that works.
-        works: u32,
-    },
-    /// This QEMU does not load the counter, without which a cell gives nothing.
+    SeveralCpus(String, u32, String, u32),
+    /// A cell, its CPUs, the version of a QEMU that does not load the counter, without which the
+    /// cell gives nothing, and QEMU's reason.
     #[error(
-        "{cell} needs {cpus} CPUs, whose instructions only the counter separates, and \
-         QEMU {version} does not load it ({reason}): {QEMU_PACKAGE}, or use one CPU: --set \
+        "{0} needs {1} CPUs, whose instructions only the counter separates, and \
+         QEMU {2} does not load it ({3}): {QEMU_PACKAGE}, or use one CPU: --set \
          cpus=1"
     )]
-    NoCounter {
-        /// The cell's name.
-        cell: String,
-        /// How many CPUs it needs.
-        cpus: u32,
-        /// QEMU's version.
-        version: String,
-        /// QEMU's reason.
-        reason: String,
-    },
+    NoCounter(String, u32, String, String),
     /// It could not be found out whether QEMU loads the counter.
     #[error("failed to start QEMU with the counter: {0}")]
     ProbeCounter(String),
     /// The folder that is named for the parts lacks one.
     #[error(
-        "{PARTS_VARIABLE} is {}, and there is no {part}: set it to the folder that `cargo \
+        "{PARTS_VARIABLE} is {folder}, and there is no {1}: set it to the folder that `cargo \
          xtask guest` fills, or unset it",
-        .folder.display()
+        folder = .0.display()
     )]
-    NoPart {
-        /// The folder.
-        folder: PathBuf,
-        /// The part that is not there.
-        part: &'static str,
-    },
+    NoPart(PathBuf, &'static str),
     /// The parts are not beside this program.
     #[error(
         "{AGENT} and {COUNTER} are not beside this program: build them with `cargo xtask \
@@ -155,14 +100,8 @@ pub enum Error {
     )]
     NoParts,
     /// A file that guests are made of cannot be read.
-    #[error("failed to read {}", .path.display())]
-    Read {
-        /// The file or folder.
-        path: PathBuf,
-        /// Why not.
-        #[source]
-        cause: io::Error,
-    },
+    #[error("failed to read {}", .0.display())]
+    Read(PathBuf, #[source] io::Error),
     /// The guest's first file system cannot be made.
     #[error("failed to build the initramfs")]
     Initramfs(#[source] io::Error),
@@ -219,23 +158,22 @@ impl Error {
     pub fn kind(&self) -> Kind {
         match self {
             Self::Kernel(error) => Kind::Kernel(error.kind()),
-            Self::NoExit { .. } => Kind::Kernel(kernels::Kind::Kernel),
+            Self::NoExit(..) => Kind::Kernel(kernels::Kind::Kernel),
             Self::Cache(_)
             | Self::NoCache
-            | Self::Result { .. }
+            | Self::Result(..)
             | Self::Damaged(_)
             | Self::Inputs(_) => Kind::Cache,
-            Self::NoCell(_) | Self::AmbiguousCell { .. } => Kind::Cell,
-            Self::NoQemu { .. }
-            | Self::NotQemu { .. }
-            | Self::StartQemu { .. }
-            | Self::SeveralCpus { .. }
-            | Self::NoCounter { .. }
+            Self::NoCell(_) | Self::AmbiguousCell(..) => Kind::Cell,
+            Self::NoQemu(..)
+            | Self::NotQemu(..)
+            | Self::StartQemu(..)
+            | Self::SeveralCpus(..)
+            | Self::NoCounter(..)
             | Self::ProbeCounter(_) => Kind::Qemu,
-            Self::NoPart { .. }
-            | Self::NoParts
-            | Self::Read { .. }
-            | Self::Initramfs(_) => Kind::Parts,
+            Self::NoPart(..) | Self::NoParts | Self::Read(..) | Self::Initramfs(_) => {
+                Kind::Parts
+            }
             Self::Guest(_) => Kind::Guest,
             Self::Interrupted => Kind::Interrupted,
         }

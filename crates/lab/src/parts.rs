@@ -28,7 +28,7 @@ impl Parts {
             Some(place) => named(place)?,
             None => beside(env::current_exe().ok().as_deref())?,
         };
-        Self::read(&place).map_err(|cause| Error::Read { path: place, cause })
+        Self::read(&place).map_err(|cause| Error::Read(place, cause))
     }
 
     fn read(place: &Path) -> io::Result<Self> {
@@ -43,7 +43,7 @@ impl Parts {
 /// The folder that the variable names, if the parts are in it.
 fn named(place: PathBuf) -> Result<PathBuf, Error> {
     match [AGENT, COUNTER].into_iter().find(|part| !place.join(part).is_file()) {
-        Some(part) => Err(Error::NoPart { folder: place, part }),
+        Some(part) => Err(Error::NoPart(place, part)),
         None => Ok(place),
     }
 }

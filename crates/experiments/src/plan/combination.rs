@@ -9,7 +9,7 @@ use toml::Spanned;
 use crate::error::Error;
 use crate::table::sequence::List;
 use crate::table::source::Source;
-use crate::table::{BootRow, SettingRow, Table, WorkloadRow, name, quoted};
+use crate::table::{BootRow, SettingRow, Table, WorkloadRow, quoted, row_name};
 
 /// More cells are a mistake in the table: at two seconds each these take six hours.
 const CELLS_MAX: usize = 10_000;
@@ -26,7 +26,7 @@ impl Combination<'_> {
     /// The cell's name: the rows' names, as far as they have any.
     pub(crate) fn name(&self) -> String {
         let workload = self.workload.get_ref().name.get_ref().as_str();
-        let names = [name(&self.boot.name), name(&self.setting.name), workload];
+        let names = [row_name(&self.boot.name), row_name(&self.setting.name), workload];
         names
             .iter()
             .filter(|name| !name.is_empty())
@@ -73,10 +73,10 @@ fn check_names(source: &Source, table: &Table) -> Result<(), Error> {
         let why = "no workload: add a [[workload]] with noise, ticks or calls";
         return Err(source.refuse(table.name.span(), why));
     }
-    let boots = table.boot.iter().map(|row| (row.span(), name(&row.get_ref().name)));
+    let boots = table.boot.iter().map(|row| (row.span(), row_name(&row.get_ref().name)));
     check_unique(source, "boot", boots)?;
     let settings = table.setting.iter();
-    let settings = settings.map(|row| (row.span(), name(&row.get_ref().name)));
+    let settings = settings.map(|row| (row.span(), row_name(&row.get_ref().name)));
     check_unique(source, "setting", settings)?;
     let workloads = table.workload.iter();
     let workloads =
@@ -105,7 +105,7 @@ fn check_unique<'a>(
 
 /// Refuses boot rows that are not there, and those with which nothing runs.
 fn check_boots(source: &Source, table: &Table) -> Result<(), Error> {
-    let names = table.boot.iter().map(|boot| name(&boot.get_ref().name));
+    let names = table.boot.iter().map(|boot| row_name(&boot.get_ref().name));
     let names: Vec<&str> = names.collect();
     let of_settings = table.setting.iter().filter_map(|row| row.get_ref().boots.as_ref());
     let wanted = table.workload.iter().filter_map(|row| row.get_ref().boots.as_ref());
@@ -119,7 +119,7 @@ fn check_boots(source: &Source, table: &Table) -> Result<(), Error> {
     let runs = |boot| table.workload.iter().any(|row| row.get_ref().runs_with(boot));
     match table.boot.iter().find(|boot| !runs(boot.get_ref())) {
         Some(boot) => {
-            let name = name(&boot.get_ref().name);
+            let name = row_name(&boot.get_ref().name);
             let why = format!("no workload runs with boot row '{name}'");
             Err(source.refuse(boot.span(), why))
         }

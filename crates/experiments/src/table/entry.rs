@@ -143,7 +143,7 @@ fn check_parameters(text: &str) -> Result<(), EntryError> {
     }
     let given = CommandLine::parse(text);
     match OWNED.into_iter().find(|name| given.has(name)) {
-        Some(name) => Err(EntryError::OwnedParameter { name, owned: OWNED.join(", ") }),
+        Some(name) => Err(EntryError::OwnedParameter(name, OWNED.join(", "))),
         None => Ok(()),
     }
 }

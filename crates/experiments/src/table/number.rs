@@ -33,8 +33,7 @@ impl<const MIN: u32, const MAX: u32> FromStr for Number<MIN, MAX> {
 
     fn from_str(text: &str) -> Result<Self, EntryError> {
         let number = text.parse().ok().and_then(Self::within);
-        let text = || text.to_owned();
-        number.ok_or_else(|| EntryError::Number { text: text(), min: MIN, max: MAX })
+        number.ok_or_else(|| EntryError::Number(text.to_owned(), MIN, MAX))
     }
 }
 

@@ -38,7 +38,7 @@ impl Source {
 
     /// An error at a place in the text.
     pub(crate) fn refuse(&self, span: Range<usize>, why: impl Into<String>) -> Error {
-        Error::Text { place: self.place(&span), problem: why.into() }
+        Error::Text(self.place(&span), why.into())
     }
 
     /// Where a stretch of the text begins: `tick.toml:12:3`; the file alone where the

@@ -50,7 +50,7 @@ pub(crate) enum Stored {
 }
 
 impl CellCache {
-    /// The cache in that cache.
+    /// The folders for cells in that cache.
     pub(crate) fn new(cache: &Cache) -> Result<Self, Error> {
         Ok(Self { results: cache.folder("cells")?, lost: cache.folder("lost")? })
     }
@@ -138,7 +138,7 @@ impl CellCache {
 
 /// The result of the boot in `folder`.
 pub(crate) fn read(folder: &Path) -> Result<Answer, Error> {
-    let wrong = |name: &str, cause| Error::Result { path: folder.join(name), cause };
+    let wrong = |name: &str, cause| Error::Result(folder.join(name), cause);
     let mut recording = read_recording(folder).map_err(|cause| wrong(ANSWER, cause))?;
     recording.doubts.extend(Console::read(folder).doubt());
     let counted = read_counted(folder).map_err(|cause| wrong(COUNTS, cause))?;

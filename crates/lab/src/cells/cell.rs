@@ -93,7 +93,7 @@ impl Ready {
         let order = order(&request);
         let config = kernel.configuration()?;
         let exit = exit::choose(config.as_ref(), &request)
-            .map_err(|cause| Error::NoExit { kernel: kernel.spec.clone(), cause })?;
+            .map_err(|cause| Error::NoExit(kernel.spec.clone(), cause))?;
         let arguments = line::qemu(&request, engine, exit, counts);
         let inputs = Inputs {
             kernel: &kernel.release,
@@ -281,7 +281,7 @@ fn order(request: &Request) -> Order {
 }
 
 fn read_config(file: &Path) -> Result<Vec<u8>, Error> {
-    fs::read(file).map_err(|cause| Error::Read { path: file.to_owned(), cause })
+    fs::read(file).map_err(|cause| Error::Read(file.to_owned(), cause))
 }
 
 /// Whether the agent was started in the boot in that folder.

@@ -28,7 +28,7 @@ impl Lab {
     /// # Errors
     /// `Kind::Qemu` with the plan, QEMU's reason and what would help; `Kind::Cache`;
     /// `Kind::Interrupted`.
-    pub(crate) fn ask_counting(
+    pub(crate) fn probe_counter(
         &self,
         plans: &[Plan],
         run: &Run<'_>,
@@ -84,12 +84,8 @@ fn refuse(plan: &Plan, version: &str, reason: &str) -> Result<(), Error> {
     if plan.mode != Mode::Exact || cpus == 1 {
         return Ok(());
     }
-    Err(Error::NoCounter {
-        cell: plan.name.clone(),
-        cpus,
-        version: version.to_owned(),
-        reason: reason.to_owned(),
-    })
+    let (cell, version) = (plan.name.clone(), version.to_owned());
+    Err(Error::NoCounter(cell, cpus, version, reason.to_owned()))
 }
 
 #[cfg(test)]

@@ -33,8 +33,10 @@ impl Prepared {
     /// The same cell as another repeat, if that is all in which the plan differs.
     fn repeated(&self, plan: &Plan) -> Option<Self> {
         let same = Plan { repeat: plan.repeat, ..self.plan.clone() };
-        let ready = self.ready.clone().map(|ready| ready.repeated(plan.repeat));
-        (same == *plan).then_some(Self { plan: same, ready })
+        (same == *plan).then(|| {
+            let ready = self.ready.clone().map(|ready| ready.repeated(plan.repeat));
+            Self { plan: same, ready }
+        })
     }
 }
 
@@ -48,7 +50,7 @@ impl Lab {
         say: &mut dyn FnMut(&str),
     ) -> Result<Vec<Prepared>, Error> {
         plans.iter().try_for_each(|plan| self.qemu.refuse(plan))?;
-        self.ask_counting(plans, run)?;
+        self.probe_counter(plans, run)?;
         let found = self.find_kernels(plans, run, say)?;
         let mut prepared: Vec<Prepared> = Vec::with_capacity(plans.len());
         for plan in plans {

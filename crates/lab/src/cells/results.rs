@@ -90,7 +90,7 @@ impl Lab {
             let prefix = prefix.to_owned();
             return Err(match keys.len() {
                 0 => Error::NoCell(prefix),
-                cells => Error::AmbiguousCell { prefix, cells },
+                cells => Error::AmbiguousCell(prefix, cells),
             });
         };
         let damaged = || Error::Damaged(key.clone());

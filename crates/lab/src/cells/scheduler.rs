@@ -30,7 +30,7 @@ impl Lab {
     /// are the cells that were complete.
     ///
     /// # Errors
-    /// Of finding kernels, where none can be had, and of the cache; a cell without a kernel
+    /// Of finding kernels, if none is available, and of the cache; a cell without a kernel
     /// is lost, and so is one whose guest gives no result.
     pub fn run(
         &self,
@@ -226,7 +226,7 @@ mod tests {
         events: impl IntoIterator<Item = Event>,
     ) -> (Recorder, Result<Vec<Cell>, Error>) {
         let (send, received) = channel();
-        events.into_iter().for_each(|events| send.send(events).unwrap());
+        events.into_iter().for_each(|event| send.send(event).unwrap());
         drop(send);
         let (mut results, next) = (Results::new(3, 1), AtomicUsize::new(1));
         let mut observer = Recorder::default();
@@ -246,17 +246,17 @@ mod tests {
     /// Check that slow steps are reported once per kernel and once for all waiting, and that
     /// only a cell that boots is running.
     #[test]
-    fn says_what_takes_long_once() {
-        let asks = |index, release: &str| {
+    fn reports_slow_steps_once() {
+        let reads = |index, release: &str| {
             Event::Step(index, Step::ReadsSymbols(release.to_owned()))
         };
         let waits = |index| Event::Step(index, Step::Waits);
         let (received, _) =
-            receive([asks(0, "a"), asks(1, "a"), asks(2, "b"), waits(0), waits(1)]);
-        let asked =
+            receive([reads(0, "a"), reads(1, "a"), reads(2, "b"), waits(0), waits(1)]);
+        let reading =
             |release| format!("reading the symbols of {release}, once per kernel");
         let waiting = "waiting for another process that runs this cell".to_owned();
-        assert_eq!(received.reported, [asked("a"), asked("b"), waiting]);
+        assert_eq!(received.reported, [reading("a"), reading("b"), waiting]);
         assert_eq!(received.running, 0);
         assert_eq!(receive([Event::Step(0, Step::Boots)]).0.running, 1);
     }

@@ -116,7 +116,7 @@ impl<'a> Guest<'a> {
         }
         let child = command
             .spawn()
-            .map_err(|cause| Error::StartQemu { program: qemu.program.clone(), cause })?;
+            .map_err(|cause| Error::StartQemu(qemu.program.clone(), cause))?;
         let process = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).ok();
         let time = ProcessTime::new(child.id());
         let state = State::Booting;

@@ -39,10 +39,8 @@ impl Qemu {
         let program = given(VARIABLE);
         let program = program.map_or(PROGRAM.into(), |name| from_anywhere(name.into()));
         let output = Command::new(&program).arg("--version").output();
-        let output = output.map_err(|cause| Error::NoQemu {
-            program: program.clone(),
-            cause: WithPackage(cause),
-        })?;
+        let output =
+            output.map_err(|cause| Error::NoQemu(program.clone(), WithPackage(cause)))?;
         Self::parse(&program, &String::from_utf8_lossy(&output.stdout))
     }
 
@@ -56,7 +54,7 @@ impl Qemu {
                 "" => "--version prints nothing".to_owned(),
                 line => format!("--version prints '{line}'"),
             };
-            return Err(Error::NotQemu { program: program.to_owned(), output });
+            return Err(Error::NotQemu(program.to_owned(), output));
         };
         Ok(Self { program: program.to_owned(), version: version.to_owned(), major })
     }
@@ -69,7 +67,7 @@ impl Qemu {
         let cpus = plan.machine.cpus;
         if plan.mode == Mode::Exact && cpus > 1 && self.major < SEVERAL_CPUS {
             let (cell, version) = (plan.name.clone(), self.version.clone());
-            return Err(Error::SeveralCpus { cell, cpus, version, works: SEVERAL_CPUS });
+            return Err(Error::SeveralCpus(cell, cpus, version, SEVERAL_CPUS));
         }
         Ok(())
     }
