@@ -27,11 +27,16 @@ const ROOMS: &[Room] = &[
     room("measure", 3, &["units", "facts", "recording", "isolate"]),
     room("blame", 3, &["units", "facts", "recording"]),
     room("report", 3, &["units", "facts", "recording", "stats"]),
-    room("agent", 4, &["units", "facts", "recording", "measure", "blame", "isolate"]),
+    room("session", 4, &["units", "facts", "recording", "isolate", "measure", "blame"]),
+    room(
+        "agent",
+        5,
+        &["units", "facts", "recording", "isolate", "measure", "blame", "session"],
+    ),
     room("capi", 4, &["units", "facts", "isolate", "measure", "recording", "stats"]),
     room("counter", 5, &["units"]),
-    room("lab", 5, &["units", "facts", "recording", "isolate", "agent"]),
-    room("cli", 6, CLI),
+    room("lab", 6, &["units", "facts", "recording", "isolate", "agent"]),
+    room("cli", 7, CLI),
     room("xtask", 0, &[]),
 ];
 
@@ -44,6 +49,7 @@ const CLI: &[&str] = &[
     "isolate",
     "measure",
     "blame",
+    "session",
     "report",
     "agent",
     "lab",

@@ -94,6 +94,19 @@ impl Failure {
         Self { outcome: Outcome::Program(code), text: text.to_string() }
     }
 
+    /// The same, with a hint where a privilege is missing for the measurement itself.
+    pub(crate) fn with_hint(error: session::Error, hint: &str) -> Self {
+        use isolate::Kind::Privilege;
+        match &error {
+            session::Error::Measure(why)
+                if why.kind() == measure::Kind::Isolate(Privilege) =>
+            {
+                Self::refused(format!("{why}; hint: {hint}"))
+            }
+            _ => error.into(),
+        }
+    }
+
     pub(crate) fn outcome(&self) -> Outcome {
         self.outcome
     }
@@ -124,6 +137,19 @@ impl From<measure::Error> for Failure {
             measure::Kind::NoProgram => Self::unstarted(NO_PROGRAM, error),
             measure::Kind::NotExecutable => Self::unstarted(NOT_EXECUTABLE, error),
             _ => Self::refused(error),
+        }
+    }
+}
+
+impl From<session::Error> for Failure {
+    fn from(error: session::Error) -> Self {
+        match error {
+            session::Error::Isolate(error) => error.into(),
+            session::Error::Measure(error) => error.into(),
+            session::Error::Count(error) => error.into(),
+            session::Error::Trace(_) | session::Error::NoEvents(_) => {
+                Self::refused(error)
+            }
         }
     }
 }
