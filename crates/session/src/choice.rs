@@ -17,12 +17,16 @@ pub fn choose(
     facts: &Facts,
     spec: impl Fn(CpuSet) -> Spec,
 ) -> Result<Spec, Error> {
-    let chosen = isolate::choose(named, facts).map(&spec);
-    refused_first(chosen, facts, || spec(named.cloned().unwrap_or_default()))
+    match isolate::choose(named, facts) {
+        Ok(cpus) => accepted(spec(cpus), facts),
+        Err(why) => {
+            Err(mistake_or(&spec(named.cloned().unwrap_or_default()), facts, why))
+        }
+    }
 }
 
-/// The specification of a measurement on the CPU that was named, or on the best one; and why it
-/// is the best.
+/// The CPU that was named, or the best one, and why it is that; the specification of a measurement
+/// on it.
 ///
 /// # Errors
 /// Those of `measure::refuse` and `isolate::pick`.
@@ -31,27 +35,24 @@ pub fn pick(
     facts: &Facts,
     spec: impl Fn(Cpu) -> Spec,
 ) -> Result<(Pick, Spec), Error> {
-    let picked = isolate::pick(named, facts);
-    let on_it = picked.as_ref().map(|pick| spec(pick.cpu)).map_err(Clone::clone);
-    let spec = refused_first(on_it, facts, || spec(named.unwrap_or(Cpu::new(0))))?;
-    Ok((picked?, spec))
+    match isolate::pick(named, facts) {
+        Ok(pick) => {
+            let spec = accepted(spec(pick.cpu), facts)?;
+            Ok((pick, spec))
+        }
+        Err(why) => Err(mistake_or(&spec(named.unwrap_or(Cpu::new(0))), facts, why)),
+    }
 }
 
-/// The specification on CPUs that are available, unless it is refused; on others, an error in it
-/// comes first.
-fn refused_first(
-    chosen: Result<Spec, isolate::Error>,
-    facts: &Facts,
-    on_named: impl FnOnce() -> Spec,
-) -> Result<Spec, Error> {
-    match chosen {
-        Ok(spec) => {
-            measure::refuse(&spec, facts)?;
-            Ok(spec)
-        }
-        Err(why) => match measure::refuse(&on_named(), facts) {
-            Err(mistake) if mistake.kind() == Kind::Spec => Err(mistake.into()),
-            _ => Err(why.into()),
-        },
+fn accepted(spec: Spec, facts: &Facts) -> Result<Spec, Error> {
+    measure::refuse(&spec, facts)?;
+    Ok(spec)
+}
+
+/// The usage error in a specification, or why its CPUs are not available.
+fn mistake_or(spec: &Spec, facts: &Facts, why: isolate::Error) -> Error {
+    match measure::refuse(spec, facts) {
+        Err(mistake) if mistake.kind() == Kind::Spec => mistake.into(),
+        _ => why.into(),
     }
 }
