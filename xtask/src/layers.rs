@@ -27,7 +27,12 @@ const ROOMS: &[Room] = &[
     room("measure", 3, &["units", "facts", "recording", "isolate"]),
     room("blame", 3, &["units", "facts", "recording"]),
     room("report", 4, &["units", "facts", "recording", "stats"]),
-    room("agent", 4, &["units", "facts", "recording", "measure", "blame", "isolate"]),
+    room("session", 4, &["units", "facts", "recording", "isolate", "measure", "blame"]),
+    room(
+        "agent",
+        5,
+        &["units", "facts", "recording", "isolate", "measure", "blame", "session"],
+    ),
     room("ffi", 3, &["units", "facts", "isolate"]),
     room(
         "capi",
@@ -56,6 +61,7 @@ const CLI: &[&str] = &[
     "isolate",
     "measure",
     "blame",
+    "session",
     "report",
     "agent",
     "kernels",

@@ -7,7 +7,7 @@ use units::Cause;
 pub(crate) enum Error {
     /// The measurement itself.
     #[error(transparent)]
-    Measure(#[from] measure::Error),
+    Session(#[from] session::Error),
     /// Anything else.
     #[error("{what}")]
     Other {

@@ -5,7 +5,8 @@ use std::io::{BufReader, ErrorKind};
 
 use agent::{Answer, Order, Symbols, Task};
 use facts::{Facts, Root};
-use measure::{Spec, mark};
+use measure::{Control, Spec, mark};
+use session::Silent;
 
 use crate::error::Error;
 use crate::{company, program, rest, settings, unthrottled, watched};
@@ -46,11 +47,13 @@ fn measure(order: &Order, spec: &Spec) -> Result<Answer, Error> {
         true => Facts::read(&Root::live()),
         false => facts.clone(),
     };
-    let watcher = watched::open(order.watch, spec, &facts)?;
+    let session = watched::prepare(order.watch, spec, &facts)?;
     mark::attend();
     rest::settle();
     company::start(&order.company)?;
-    let mut recording = watched::measure(watcher, spec, &facts)?;
+    let control = Control::new();
+    let control = control.map_err(|why| Error::new("failed to measure", why))?;
+    let mut recording = session.measure(&control, &mut Silent)?;
     recording.facts = as_measured;
     Ok(Answer::Recording(Box::new(recording)))
 }

@@ -1,64 +1,46 @@
-//! Measuring while the kernel's events are watched, by whom the order names.
+//! Measurements in a guest while the kernel's events are traced by the source that the order names.
 //!
-//! Noise is blamed on what was seen; of idle CPUs, what ran there is kept. Of calls it counts only
-//! what being watched costs them: what is seen of those is dropped, and the threads that make them
-//! are watched like others.
+//! Noise is attributed to what was seen; of idle CPUs, what ran there is recorded. Of calls only
+//! the cost of tracing them is of interest: what is seen of those is dropped.
 
-use blame::{Threads, Watcher, Watching};
 use facts::Facts;
-use measure::{Control, Silent, Spec};
-use recording::{Recording, Source};
-use units::CpuSet;
+use measure::Spec;
+use recording::Source;
+use session::{Plan, Prepared, Silent, Trace};
 
 use crate::error::Error;
 
-const WATCH: &str = "failed to watch the kernel's events";
+const TRACE: &str = "failed to trace the kernel's events";
 
-/// Begins to watch the CPU that will be measured; `None` where nobody is to watch.
+/// Begins to trace the CPU that will be measured; nothing is traced without a source.
 ///
 /// # Errors
-/// That source is impossible here, and what it would need; or it would watch nothing.
-pub(crate) fn open(
+/// That source is impossible here, and what it would need; or there is nothing to trace.
+pub(crate) fn prepare(
     source: Option<Source>,
     spec: &Spec,
     facts: &Facts,
-) -> Result<Option<Watcher>, Error> {
-    let Some(source) = source else { return Ok(None) };
-    let (cpus, threads) = match spec {
-        Spec::Noise(spec) => (spec.cpus.clone(), Threads::Others),
-        Spec::Calls(spec) => (CpuSet::from_iter([spec.cpu]), Threads::All),
-        Spec::Ticks(spec) => (spec.cpus.clone(), Threads::All),
-        _ => return Err(Error::new(WATCH, "only noise, ticks and calls can be watched")),
+) -> Result<Prepared, Error> {
+    let trace = match (source, spec) {
+        (None, _) => Trace::Nothing,
+        (source, Spec::Noise(_) | Spec::Calls(_) | Spec::Ticks(_)) => {
+            Trace::Events { source, stores: false }
+        }
+        _ => return Err(Error::new(TRACE, "only noise, ticks and calls can be traced")),
     };
-    let opened = Watcher::open_for(&cpus, Some(source), threads, facts);
-    opened.map(Some).map_err(|why| Error::new(WATCH, why))
-}
-
-/// Measures, and blames noise on what was seen.
-///
-/// # Errors
-/// What could not be measured, and why.
-pub(crate) fn measure(
-    watcher: Option<Watcher>,
-    spec: &Spec,
-    facts: &Facts,
-) -> Result<Recording, Error> {
-    let control = Control::new().map_err(|why| Error::new("failed to measure", why))?;
-    let watching = watcher.map(Watcher::begin);
-    let recording = measure::run(spec, facts, &control, &mut Silent);
-    let events = watching.map(Watching::end);
-    let mut recording = recording?;
-    if let Some(events) = events {
-        events.blame_in(&mut recording, false);
-    }
-    Ok(recording)
+    let plan = Plan { trace, ..Plan::new(spec.clone(), facts.clone()) };
+    let prepared = plan.claim(&mut Silent).and_then(|own| own.prepare(&mut Silent));
+    prepared.map_err(|error| match error {
+        session::Error::Trace(why) => Error::new(TRACE, why),
+        other => Error::Session(other),
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use recording::TicksSpec;
-    use units::{Cpu, Nanos};
+    use units::{Cpu, CpuSet, Nanos};
 
     /// Check that who cannot watch, and what cannot be watched, is told.
     #[test]
@@ -76,8 +58,9 @@ mod tests {
             phases: None,
         });
         let facts = Facts::read(&facts::Root::live());
-        let told =
-            |source, spec| open(source, spec, &facts).err().map(|why| units::chain(&why));
+        let told = |source, spec| {
+            prepare(source, spec, &facts).err().map(|why| units::chain(&why))
+        };
         assert!(told(Some(Source::Bpf), &nohz).is_some_and(|why| why.contains("calls")));
         assert_eq!(told(None, &ticks), None);
         let calls = recording::CallsSpec {
@@ -87,6 +70,6 @@ mod tests {
             phases: None,
         };
         let why = told(Some(Source::Other), &Spec::Calls(calls));
-        assert!(why.is_some_and(|why| why.starts_with(WATCH)));
+        assert!(why.is_some_and(|why| why.starts_with(TRACE)));
     }
 }

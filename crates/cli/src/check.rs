@@ -1,26 +1,26 @@
 //! `check`: overview of this machine.
 
-use ::facts::Facts;
+use ::facts::{Facts, Root};
 use measure::Spec;
 use recording::CheckSpec;
+use session::{Plan, Trace};
 use units::CpuSet;
 
-use crate::args::{CheckArgs, Output};
-use crate::blaming::Blaming;
+use crate::args::{CheckArgs, Output, Source};
 use crate::destination;
-use crate::measuring::{self, Place};
+use crate::measuring;
 use crate::outcome::{Failure, Outcome};
-use crate::terminal::Terminal;
 
 pub(crate) fn run(args: &CheckArgs, output: Output) -> Result<Outcome, Failure> {
     let output = destination::check(args.place.destination(), output)?;
-    let (place, spec) =
-        Place::find_for(&args.place, |cpus, facts| spec(args, cpus, facts))?;
-    let claimed = args.claiming.claim_for(&spec, &place.cpus, output.quiet)?;
-    let mut terminal = Terminal::new(output.quiet, None)?;
-    let blaming = Blaming { source: args.source, trace: false };
-    let mut recording = blaming.measure(&place, &spec, &mut terminal)?;
-    claimed.doubt(&mut recording);
+    let facts = Facts::read(&Root::live());
+    let cpus = args.place.cpus.as_ref();
+    let spec = session::choose(cpus, &facts, |cpus| spec(args, cpus, &facts))?;
+    let source = args.source.map(Source::of_recording);
+    let trace = Trace::Events { source, stores: false };
+    let access = args.claiming.access();
+    let plan = Plan { access, trace, ..Plan::new(spec, facts) };
+    let recording = measuring::measure(plan, output)?;
     let text = || ::report::text(&recording);
     let outcome = measuring::finish(&recording, &args.place, output, text)?;
     Ok(measuring::judge(outcome, &recording, args.limits.of_noise()))

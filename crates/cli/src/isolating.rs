@@ -1,11 +1,7 @@
-//! Isolation of CPUs during a measurement or a program: options, refused settings, and the outcome
-//! of their restoration.
+//! Isolation of CPUs during a measurement or a program: its options, and the CPU that is chosen.
 
-use ::facts::Facts;
-use isolate::{Fate, Isolation, Kind, Pick, Reason, Returned, Wishes};
-use units::{CpuSet, chain};
+use isolate::{Pick, Reason, Wishes};
 
-use crate::outcome::Failure;
 use crate::printing::say;
 
 /// Isolation options.
@@ -68,9 +64,10 @@ impl Free {
         Self { throttled: self.throttled || fifo == 0, ..self }
     }
 
-    fn wishes(self, cpus: CpuSet) -> Wishes {
+    /// What is changed; a session adds the CPUs.
+    pub(crate) fn wishes(self) -> Wishes {
         Wishes {
-            cpus: Some(cpus),
+            cpus: None,
             unthrottled: !self.throttled,
             irqs: self.kept_off.irqs,
             workqueues: self.kept_off.workqueues,
@@ -81,32 +78,11 @@ impl Free {
     }
 }
 
-/// Isolates CPUs, reports refused settings, calls the function, and restores all settings, however
-/// the function ends. The caller must handle signals already; otherwise a signal would end the
-/// process before the settings are restored.
-pub(crate) fn kept_free<T>(
-    cpus: impl Into<CpuSet>,
-    free: Free,
-    facts: &Facts,
-    quiet: bool,
-    run: impl FnOnce() -> Result<T, Failure>,
-) -> Result<T, Failure> {
-    let isolation = Isolation::begin(&free.wishes(cpus.into()), facts)?;
-    isolation.left().iter().for_each(|left| remark(quiet, &left_line(left)));
-    isolation.refused().iter().for_each(|why| remark(quiet, &chain(why)));
-    let ran = run();
-    match isolation.end() {
-        Ok(returned) => {
-            returned.iter().filter_map(unusual).for_each(|line| remark(quiet, &line));
-        }
-        Err(why) => remark(quiet, &format!("{}; hint: noisefloor restore", chain(&why))),
-    }
-    ran
-}
-
 /// Reports the CPU and the reason for its choice, unless the user named it.
 pub(crate) fn tell_pick(pick: &Pick, quiet: bool) {
-    reason(pick).iter().for_each(|line| remark(quiet, line));
+    if !quiet {
+        reason(pick).iter().for_each(say);
+    }
 }
 
 /// The reason for the choice of this CPU, unless the user named it.
@@ -122,59 +98,4 @@ fn reason(pick: &Pick) -> Option<String> {
         false => format!("; CPU {} shares its core: keep it idle", pick.siblings),
     };
     Some(format!("CPU {}: {why}{siblings}", pick.cpu))
-}
-
-/// Restores settings left behind by a killed run, and reports them; prints nothing if there are
-/// none.
-pub(crate) fn clean_up(quiet: bool) {
-    match isolate::restore() {
-        Ok(returned) => {
-            let left = returned.iter().filter(|one| !matches!(one.fate, Fate::Needed(_)));
-            left.for_each(|left| remark(quiet, &left_line(left)));
-        }
-        // Another user's home (`sudo -u` preserves HOME) has no journal of this user.
-        Err(why) if why.kind() == Kind::Privilege => {}
-        Err(why) => remark(quiet, &chain(&why)),
-    }
-}
-
-pub(crate) fn remark(quiet: bool, text: &str) {
-    if !quiet {
-        say(text);
-    }
-}
-
-fn left_line(left: &Returned) -> String {
-    format!("left behind by a killed run: {}", line(left))
-}
-
-/// The outcomes to report at the end of a successful run.
-fn unusual(returned: &Returned) -> Option<String> {
-    match returned.fate {
-        Fate::Restored | Fate::Gone | Fate::Needed(_) => None,
-        Fate::LeftAlone(_) | Fate::Refused(_) => Some(line(returned)),
-    }
-}
-
-/// The outcome for one setting, as a line.
-pub(crate) fn line(returned: &Returned) -> String {
-    let Returned { setting, old, fate } = returned;
-    match fate {
-        Fate::Restored => format!("{setting}: restored to {old}"),
-        Fate::Gone => format!("{setting}: no longer exists; was {old}"),
-        Fate::LeftAlone(now) => format!(
-            "{setting}: not restored to {old}: another program changed it to {now}"
-        ),
-        Fate::Refused(why) => {
-            format!("{setting}: failed to restore {old}: {why}")
-        }
-        Fate::Needed(processes) => {
-            let processes: Vec<String> =
-                processes.iter().copied().map(isolate::described).collect();
-            format!(
-                "{setting}: not restored to {old}: still needed by {}",
-                processes.join(", ")
-            )
-        }
-    }
 }

@@ -2,19 +2,23 @@
 //!
 //! A user's library may crash, so it runs in a second process, which this one supervises.
 
+use std::path::Path;
+
 use ::facts::{Facts, Root};
 use isolate::Kept;
 use measure::Spec;
 use recording::{Body, JitterSeries, JitterSpec, Recording, Workload};
-use units::{Cpu, LengthUnit, chain};
+use session::{Access, Plan};
+use units::{Cpu, LengthUnit};
 
 use crate::args::{Output, Where};
 use crate::destination::{self, Destination};
-use crate::isolating::{kept_free, tell_pick};
+use crate::isolating::tell_pick;
 use crate::jitter_args::JitterArgs;
 use crate::jitter_watcher::JitterWatcher;
 use crate::measuring;
 use crate::outcome::{Failure, Outcome};
+use crate::remarks::Remarks;
 use crate::supervisor::{self, Supervisor};
 
 pub(crate) fn run(args: &JitterArgs, output: Output) -> Result<Outcome, Failure> {
@@ -23,59 +27,56 @@ pub(crate) fn run(args: &JitterArgs, output: Output) -> Result<Outcome, Failure>
         output,
     )?;
     let facts = Facts::read(&Root::live());
-    let pick = isolate::pick(args.cpu, &facts).map_err(|why| {
-        let spec = spec(args, args.cpu.unwrap_or(Cpu::new(0)));
-        measuring::mistake_or(&Spec::Jitter(spec), &facts, why)
-    })?;
-    let cpu = pick.cpu;
+    let on_cpu = |cpu| Spec::Jitter(spec(args, cpu));
+    let (pick, spec) = session::pick(args.cpu, &facts, on_cpu)?;
+    let plan = Plan::new(spec, facts);
     if supervisor::is_supervised() {
         // The supervisor has done everything else that needs a capability.
         isolate::drop_capabilities(Kept::SysNice)?;
-        return supervisor::supervised(|| measure(args, cpu, &facts, output));
+        return supervisor::supervised(|| measure(args, pick.cpu, plan, output));
     }
-    // Checked before any setting is changed.
-    let spec = Spec::Jitter(spec(args, cpu));
-    measure::refuse(&spec, &facts)?;
+    let isolation = Some(args.free.at(args.fifo).wishes());
+    let plan = Plan { isolation, ..plan };
     tell_pick(&pick, output.quiet);
     match &args.workload {
-        Workload::Exec(library) => {
-            let supervisor = Supervisor::new()?;
-            measure::refuse_occupied(&spec)?;
-            let again = args.cpu.is_none().then(|| format!("--cpu={cpu}"));
-            kept_free(cpu, args.free.at(args.fifo), &facts, output.quiet, || {
-                supervisor.watch_over(library, again.as_deref())
-            })
-        }
-        _ => measure(args, cpu, &facts, output),
+        Workload::Exec(library) => supervise(args, pick.cpu, plan, library, output),
+        _ => measure(args, pick.cpu, plan, output),
     }
+}
+
+/// Isolates the CPU, on which a supervised process then measures.
+fn supervise(
+    args: &JitterArgs,
+    cpu: Cpu,
+    plan: Plan,
+    library: &Path,
+    output: Output,
+) -> Result<Outcome, Failure> {
+    let supervisor = Supervisor::new()?;
+    let mut remarks = Remarks { quiet: output.quiet };
+    let claimed = Plan { access: Access::Shared, ..plan }.claim(&mut remarks)?;
+    let again = args.cpu.is_none().then(|| format!("--cpu={cpu}"));
+    let isolated = claimed.isolate(&mut remarks)?;
+    let outcome = supervisor.watch_over(library, again.as_deref());
+    isolated.end(&mut remarks);
+    outcome
 }
 
 /// Measures on an isolated CPU (which a supervisor may have isolated already), reports and saves.
 fn measure(
     args: &JitterArgs,
     cpu: Cpu,
-    facts: &Facts,
+    plan: Plan,
     output: Output,
 ) -> Result<Outcome, Failure> {
-    let own = spec(args, cpu);
-    let spec = Spec::Jitter(own.clone());
-    let claimed = args.claiming.claim_for(&spec, &cpu.into(), output.quiet)?;
-    let mut watcher = JitterWatcher::new(own, facts.clone(), output)?;
+    let facts = plan.facts.clone();
+    let plan = Plan { access: args.claiming.access(), locks_memory: true, ..plan };
+    let claimed = plan.claim(&mut Remarks { quiet: output.quiet })?;
+    let mut watcher = JitterWatcher::new(spec(args, cpu), facts, output)?;
     if args.tests.is_some() && args.duration().is_some() {
         watcher.remark("-d and -D take precedence over -t: the number of tests depends on the duration");
     }
-    let locked = isolate::lock_memory(cpu, facts);
-    locked.as_ref().err().iter().for_each(|why| watcher.remark(&chain(*why)));
-    let mut run = || {
-        let recording = measure::run(&spec, facts, &watcher.control(), &mut watcher);
-        watcher.close();
-        recording.map_err(refused)
-    };
-    let mut recording = match supervisor::is_supervised() {
-        true => run(),
-        false => kept_free(cpu, args.free.at(args.fifo), facts, output.quiet, run),
-    }?;
-    claimed.doubt(&mut recording);
+    let recording = claimed.run(&watcher.control(), &mut watcher).map_err(refused)?;
     let asked = Where { cpus: None, output: args.output.clone() };
     let outcome = measuring::finish(&recording, &asked, output, || close(&recording));
     let written = args.histogram().map(|file| write_histogram(&recording, file));
@@ -98,12 +99,9 @@ fn spec(args: &JitterArgs, cpu: Cpu) -> JitterSpec {
 }
 
 /// Without the privilege, an ordinary task can still be measured.
-fn refused(error: measure::Error) -> Failure {
-    if error.kind() != measure::Kind::Isolate(isolate::Kind::Privilege) {
-        return error.into();
-    }
-    let help = "hint: --fifo 0 measures as an ordinary task, which others preempt";
-    Failure::refused(format!("{}; {help}", chain(&error)))
+fn refused(error: session::Error) -> Failure {
+    let hint = "--fifo 0 measures as an ordinary task, which others preempt";
+    Failure::with_hint(error, hint)
 }
 
 /// The text below the rows; the header above them says what is run.

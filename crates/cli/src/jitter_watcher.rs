@@ -2,8 +2,9 @@
 //! else rows on standard output, at most one per second.
 
 use ::facts::Facts;
-use measure::{Control, Event, Observer};
+use measure::{Control, Event as Of};
 use recording::{JitterPlan, JitterSpec, Workload};
+use session::{Event, Observer};
 use units::Nanos;
 
 use crate::args::Output;
@@ -47,8 +48,8 @@ impl JitterWatcher {
     }
 
     /// Removes the progress line, or ends the rows.
-    pub(crate) fn close(&mut self) {
-        self.terminal.clear();
+    fn close(&mut self) {
+        self.terminal.event(Event::Finished);
         if std::mem::take(&mut self.are_rows_begun) {
             self.show("\n");
         }
@@ -76,19 +77,20 @@ impl JitterWatcher {
 impl Observer for JitterWatcher {
     fn event(&mut self, event: Event<'_>) {
         match event {
-            Event::Plan(plan) => self.plan(plan),
-            Event::Jitter { so_far, hz } if self.has_rows => {
+            Event::Measurement(Of::Plan(plan)) => self.plan(plan),
+            Event::Measurement(Of::Jitter { so_far, hz }) if self.has_rows => {
                 self.show(&report::jitter_row(self.spec.unit, so_far, hz));
             }
-            Event::Jitter { so_far, hz } => {
+            Event::Measurement(Of::Jitter { so_far, hz }) => {
                 self.terminal.draw(&report::jitter_so_far(self.spec.unit, so_far, hz));
             }
-            Event::NeverReturns(after) => {
+            Event::Measurement(Of::NeverReturns(after)) => {
                 if let Workload::Exec(library) = &self.spec.workload {
                     supervisor::give_up(library, after);
                 }
             }
-            Event::Progress { .. } | Event::Doubt(_) | Event::Ticks(_) => {}
+            Event::Finished => self.close(),
+            event => self.terminal.event(event),
         }
     }
 }

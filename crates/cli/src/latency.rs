@@ -1,27 +1,26 @@
 //! `latency`: timer wake-up latency.
 
+use ::facts::{Facts, Root};
 use measure::Spec;
 use recording::LatencySpec;
+use session::{Access, Plan};
 use stats::Limits;
 use units::CpuSet;
 
 use crate::args::{LatencyArgs, Output};
 use crate::destination;
-use crate::isolating::{Free, kept_free};
-use crate::measuring::{self, Place};
+use crate::isolating::Free;
+use crate::measuring;
 use crate::outcome::{Failure, Outcome};
-use crate::terminal::Terminal;
 
 pub(crate) fn run(args: &LatencyArgs, output: Output) -> Result<Outcome, Failure> {
     let output = destination::check(args.place.destination(), output)?;
-    let (place, spec) = Place::find_for(&args.place, |cpus, _| spec(args, cpus))?;
-    measure::refuse_occupied(&spec)?;
-    let mut terminal = Terminal::new(output.quiet, None)?;
-    let free = Free::from(args.kept_off);
-    let recording =
-        kept_free(place.cpus.clone(), free, &place.facts, output.quiet, || {
-            place.measure(&spec, &mut terminal)
-        })?;
+    let facts = Facts::read(&Root::live());
+    let cpus = args.place.cpus.as_ref();
+    let spec = session::choose(cpus, &facts, |cpus| spec(args, cpus))?;
+    let isolation = Some(Free::from(args.kept_off).wishes());
+    let plan = Plan { access: Access::Shared, isolation, ..Plan::new(spec, facts) };
+    let recording = measuring::measure(plan, output)?;
     let text = || report::text(&recording);
     let outcome = measuring::finish(&recording, &args.place, output, text)?;
     let limits = Limits { late: args.max_late, ..Limits::default() };

@@ -3,14 +3,15 @@
 //!
 //! ```text
 //! main ── args ──▶ check   facts   ticks   noise     one module per command:
-//!                  jitter  latency run     nohz      parse ▶ one room ▶ report ▶ exit code
+//!                  jitter  latency run     nohz      parse ▶ session ▶ report ▶ exit code
 //!                  slices  wakers  restore report    generate
 //!   lab            lab_args, lab_catalogue, lab_watcher, explain
 //!   jitter         jitter_args, jitter_watcher, supervisor
 //!   slices         slices_args
-//!   isolating      isolation of CPUs, and the restoration of settings
-//!   claiming       CPUs on which no other noisefloor measures
-//!   measuring      shared by the measuring commands: CPUs, facts, saving, printing
+//!   isolating      options of isolation
+//!   claiming       the option that concerns CPUs on which another noisefloor measures
+//!   measuring      shared by the measuring commands: a session, saving, printing
+//!   remarks        what a session reports, as messages
 //!   destination    the files or standard output that -o names
 //!   command_line   the default command; usage errors
 //!   printing       output to standard output and standard error
@@ -22,7 +23,6 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod args;
-mod blaming;
 mod check;
 mod claiming;
 mod command_line;
@@ -45,6 +45,7 @@ mod noise;
 mod outcome;
 mod printing;
 mod progress_line;
+mod remarks;
 mod report;
 mod restore;
 mod run;
@@ -61,6 +62,7 @@ use std::process::ExitCode;
 use crate::args::{Args, Command};
 use crate::outcome::{Failure, Outcome};
 use crate::printing::say;
+use crate::remarks::Remarks;
 
 fn main() -> ExitCode {
     let ended = catch_unwind(AssertUnwindSafe(|| run(command_line::parse())));
@@ -80,7 +82,7 @@ fn main() -> ExitCode {
 fn run(args: Args) -> Result<Outcome, Failure> {
     terminal::report_lock_waits(args.output.quiet);
     if !matches!(args.command, Command::Restore | Command::Generate(_)) {
-        isolating::clean_up(args.output.quiet);
+        session::restore_left_behind(&mut Remarks { quiet: args.output.quiet });
     }
     match args.command {
         Command::Check(check) => check::run(&check, args.output),

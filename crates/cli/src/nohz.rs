@@ -4,11 +4,12 @@
 use ::facts::{Facts, Root};
 use measure::Spec;
 use recording::{NohzSpec, Recording};
+use session::Plan;
 use units::{Cpu, Nanos};
 
 use crate::args::{NohzCommand, NohzPlace, Output, Where};
 use crate::destination;
-use crate::isolating::{kept_free, tell_pick};
+use crate::isolating::tell_pick;
 use crate::measuring;
 use crate::outcome::{Failure, Outcome};
 use crate::terminal::Terminal;
@@ -29,25 +30,16 @@ pub(crate) fn run(command: &NohzCommand, output: Output) -> Result<Outcome, Fail
             NohzCommand::Stress(_) => Spec::NohzStress(spec),
         }
     };
-    let pick = isolate::pick(place.cpu, &facts).map_err(|why| {
-        measuring::mistake_or(&spec(place.cpu.unwrap_or(Cpu::new(0))), &facts, why)
-    })?;
-    let (cpu, spec) = (pick.cpu, spec(pick.cpu));
-    // Checked before any setting is changed.
-    measure::refuse(&spec, &facts)?;
-    let claimed = place.claiming.claim_for(&spec, &cpu.into(), output.quiet)?;
+    let (pick, spec) = session::pick(place.cpu, &facts, spec)?;
+    let (access, isolation) = (place.claiming.access(), place.free.at(place.fifo));
+    let isolation = Some(isolation.wishes());
+    let plan = Plan { access, isolation, ..Plan::new(spec, facts) };
+    let claimed = plan.claim(&mut terminal)?;
     tell_pick(&pick, output.quiet);
-    let mut recording =
-        kept_free(cpu, place.free.at(place.fifo), &facts, output.quiet, || {
-            let control = terminal.control();
-            let recording = measure::run(&spec, &facts, &control, &mut terminal);
-            terminal.clear();
-            Ok(recording?)
-        })?;
-    claimed.doubt(&mut recording);
-    let told =
-        measuring::finish(&recording, &asked, output, || report::text(&recording))?;
-    Ok(if failed(&recording) { Outcome::Exceeded } else { told })
+    let recording = claimed.run(&terminal.control(), &mut terminal)?;
+    let text = || report::text(&recording);
+    let outcome = measuring::finish(&recording, &asked, output, text)?;
+    Ok(if failed(&recording) { Outcome::Exceeded } else { outcome })
 }
 
 fn spec(place: &NohzPlace, cpu: Cpu, tries: Option<u64>, stay_ns: Nanos) -> NohzSpec {

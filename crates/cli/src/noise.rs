@@ -3,33 +3,31 @@
 use ::facts::{Facts, Root};
 use measure::Spec;
 use recording::{Code, Doubt, NoiseSeries, NoiseSpec, Recording};
+use session::{Plan, Trace};
 use stats::Limits;
 use units::CpuSet;
 
-use crate::args::{NoiseArgs, Output};
-use crate::blaming::Blaming;
+use crate::args::{NoiseArgs, Output, Source};
 use crate::destination::{self, Destination};
-use crate::isolating::{Free, kept_free};
-use crate::measuring::{self, Place};
+use crate::isolating::Free;
+use crate::measuring;
 use crate::outcome::{Failure, Outcome};
-use crate::terminal::Terminal;
 
 pub(crate) fn run(args: &NoiseArgs, output: Output) -> Result<Outcome, Failure> {
     let trace_to = args.trace.as_deref().map(|file| Destination::new("--trace", file));
     let files = args.place.destination().into_iter().chain(trace_to);
     let output = destination::check(files, output)?;
-    let (place, spec) = Place::find_for(&args.place, |cpus, _| spec(args, cpus))?;
-    let claimed = args.claiming.claim_for(&spec, &place.cpus, output.quiet)?;
-    let trace = args.trace.is_some() || args.stop_above.is_some();
-    let blaming = Blaming { source: args.source, trace };
-    let mut terminal = Terminal::new(output.quiet, None)?;
-    let mut recording = match args.unthrottled {
-        true => unthrottled(place, output.quiet, |place| {
-            blaming.measure(place, &spec, &mut terminal)
-        }),
-        false => blaming.measure(&place, &spec, &mut terminal).map(with_offer),
-    }?;
-    claimed.doubt(&mut recording);
+    let facts = Facts::read(&Root::live());
+    let cpus = args.place.cpus.as_ref();
+    let spec = session::choose(cpus, &facts, |cpus| spec(args, cpus))?;
+    let access = args.claiming.access();
+    let isolation = args.unthrottled.then(|| Free::UNTHROTTLED.wishes());
+    let trace = trace(args);
+    let plan = Plan { access, isolation, trace, ..Plan::new(spec, facts) };
+    let mut recording = measuring::measure(plan, output)?;
+    if !args.unthrottled {
+        add_hint(&mut recording);
+    }
     let text = told(&mut recording, args);
     let outcome = measuring::finish(&recording, &args.place, output, || text);
     let written = trace_to.map(|file| write_trace(&mut recording, file));
@@ -40,25 +38,18 @@ pub(crate) fn run(args: &NoiseArgs, output: Output) -> Result<Outcome, Failure> 
     Ok(measuring::judge(outcome, &recording, limits))
 }
 
-/// The recording; if real-time tasks were throttled, with a hint how to disable that.
-fn with_offer(mut recording: Recording) -> Recording {
+/// Events are stored for a trace, and for the text around the gap that ends the run.
+fn trace(args: &NoiseArgs) -> Trace {
+    let source = args.source.map(Source::of_recording);
+    Trace::Events { source, stores: args.trace.is_some() || args.stop_above.is_some() }
+}
+
+/// If real-time tasks were throttled, adds a hint how to disable that.
+fn add_hint(recording: &mut Recording) {
     let throttled = |doubt: &&mut Doubt| doubt.code == Code::RtThrottled;
     for doubt in recording.doubts.iter_mut().filter(throttled) {
         doubt.text += "; hint: --unthrottled disables that during the run (root)";
     }
-    recording
-}
-
-/// Measures with RT throttling disabled. The facts are read in that state.
-fn unthrottled<T>(
-    place: Place,
-    quiet: bool,
-    measure: impl FnOnce(&Place) -> Result<T, Failure>,
-) -> Result<T, Failure> {
-    let Place { facts, cpus } = place;
-    kept_free(cpus.clone(), Free::UNTHROTTLED, &facts, quiet, || {
-        measure(&Place { facts: Facts::read(&Root::live()), cpus })
-    })
 }
 
 fn spec(args: &NoiseArgs, cpus: CpuSet) -> Spec {

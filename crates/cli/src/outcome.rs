@@ -97,6 +97,19 @@ impl Failure {
         Self { outcome: Outcome::Bug, text: text.to_string() }
     }
 
+    /// The same, with a hint where a privilege is missing for the measurement itself.
+    pub(crate) fn with_hint(error: session::Error, hint: &str) -> Self {
+        let is_privilege = |why: &measure::Error| {
+            why.kind() == measure::Kind::Isolate(isolate::Kind::Privilege)
+        };
+        match &error {
+            session::Error::Measure(why) if is_privilege(why) => {
+                Self::refused(format!("{}; hint: {hint}", chain(why)))
+            }
+            _ => error.into(),
+        }
+    }
+
     pub(crate) fn outcome(&self) -> Outcome {
         self.outcome
     }
@@ -143,6 +156,19 @@ impl From<measure::Error> for Failure {
             measure::Kind::System => Outcome::Refused,
         };
         Self::new(outcome, &error)
+    }
+}
+
+impl From<session::Error> for Failure {
+    fn from(error: session::Error) -> Self {
+        match error {
+            session::Error::Isolate(error) => error.into(),
+            session::Error::Measure(error) => error.into(),
+            session::Error::Count(error) => error.into(),
+            session::Error::Trace(_) | session::Error::NoEvents(_) => {
+                Self::refused(error)
+            }
+        }
     }
 }
 

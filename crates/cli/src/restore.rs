@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 use units::printable;
 
 use crate::args::Output;
-use crate::isolating::line;
 use crate::outcome::{Failure, Outcome};
 use crate::printing::{print, print_json};
+use crate::remarks::line;
 
 pub(crate) fn run(output: Output) -> Result<Outcome, Failure> {
     let returned = isolate::restore()?;

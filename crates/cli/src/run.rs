@@ -2,17 +2,16 @@
 //! the exit code are the program's; the report is printed to standard error.
 
 use ::facts::{Facts, Root};
-use blame::{Threads, Watcher};
-use isolate::{Elsewhere, Pick, Reason};
-use measure::{Control, Event, Observer, Relay, Spec};
+use isolate::{Pick, Reason};
+use measure::{Control, Relay, Spec};
 use recording::{Body, Picked, Recording, RunSpec, Words};
-use units::chain;
+use session::{Plan, Trace};
 
 use crate::args::{Output, RunArgs, Source};
 use crate::destination::{self, Destination};
-use crate::isolating::{kept_free, remark};
 use crate::outcome::{Failure, Outcome};
 use crate::printing::{say, say_json, say_lines};
+use crate::remarks::Remarks;
 
 pub(crate) fn run(args: &RunArgs, output: Output) -> Result<Outcome, Failure> {
     let (saved_to, json_to) = (args.destination(), args.json_destination());
@@ -28,12 +27,16 @@ pub(crate) fn run(args: &RunArgs, output: Output) -> Result<Outcome, Failure> {
     let relay = Some(Relay::begin().map_err(Failure::refused)?);
     let control = Control { relay, ..control };
     let pick = isolate::pick_all(args.cpus.as_ref(), &facts)?;
-    let claimed = args.claiming.claim(&pick.cpus, output.quiet)?;
-    let free = args.free.at(args.fifo);
-    let mut recording = kept_free(pick.cpus.clone(), free, &facts, output.quiet, || {
-        watched(args, &pick, &facts, &control, output.quiet)
-    })?;
-    claimed.doubt(&mut recording);
+    let source = args.source.map(Source::of_recording);
+    let plan = Plan {
+        access: args.claiming.access(),
+        isolation: Some(args.free.at(args.fifo).wishes()),
+        trace: Trace::Events { source, stores: false },
+        ..Plan::new(spec(args, &pick), facts)
+    };
+    let mut remarks = Remarks { quiet: output.quiet };
+    let claimed = plan.claim(&mut remarks)?;
+    let recording = claimed.run(&control, &mut remarks).map_err(refused)?;
     // The program's exit code takes precedence over a failure to save.
     if let Some(Err(why)) = saved_to.map(|to| to.save(&recording)) {
         say(why);
@@ -48,42 +51,14 @@ pub(crate) fn run(args: &RunArgs, output: Output) -> Result<Outcome, Failure> {
     }
 }
 
-/// Prints doubts of the running program, unless it is quiet.
-struct Doubts(bool);
-
-impl Observer for Doubts {
-    fn event(&mut self, event: Event<'_>) {
-        if let Event::Doubt(doubt) = event {
-            remark(self.0, &doubt.to_string());
-        }
-    }
-}
-
-/// Runs the program while the kernel's events are traced with the best available source. The
-/// threads of noisefloor stay off the program's CPUs, if there are others.
-fn watched(
-    args: &RunArgs,
-    pick: &Pick,
-    facts: &Facts,
-    control: &Control,
-    quiet: bool,
-) -> Result<Recording, Failure> {
-    let spec = Spec::Run(RunSpec {
+fn spec(args: &RunArgs, pick: &Pick) -> Spec {
+    Spec::Run(RunSpec {
         command: Words::new(args.command.iter().cloned()),
         cpus: pick.cpus.clone(),
         picked: picked(pick.why),
         fifo: Some(args.fifo).filter(|&priority| priority > 0),
         top: args.top,
-    });
-    let _off = Elsewhere::than(pick.cpus.clone());
-    let source = args.source.map(Source::of_recording);
-    let watcher = Watcher::open_for(&pick.cpus, source, Threads::Marked, facts)?;
-    let watching = watcher.begin();
-    let recording = measure::run(&spec, facts, control, &mut Doubts(quiet));
-    let events = watching.end();
-    let mut recording = recording.map_err(refused)?;
-    events.blame_in(&mut recording, false);
-    Ok(recording)
+    })
 }
 
 fn picked(why: Reason) -> Picked {
@@ -95,12 +70,8 @@ fn picked(why: Reason) -> Picked {
     }
 }
 
-fn refused(error: measure::Error) -> Failure {
-    if error.kind() != measure::Kind::Isolate(isolate::Kind::Privilege) {
-        return error.into();
-    }
-    let help = "hint: without --fifo, the program is an ordinary task";
-    Failure::refused(format!("{}; {help}", chain(&error)))
+fn refused(error: session::Error) -> Failure {
+    Failure::with_hint(error, "without --fifo, the program is an ordinary task")
 }
 
 fn write_json(recording: &Recording, to: Destination) -> Result<(), Failure> {

@@ -3,38 +3,30 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use ::facts::Facts;
-use blame::{SwitchWatch, WakerWatch};
+use ::facts::{Facts, Root};
 use measure::Spec;
-use recording::{
-    Body, Code, Doubt, Recording, SlicesSeries, SlicesSpec, WakersSeries, WakersSpec,
-};
-use units::chain;
+use recording::{Body, Recording, SlicesSeries, SlicesSpec};
+use session::{Plan, Trace};
+use units::CpuSet;
 
 use crate::args::{Output, Where};
 use crate::destination::{self, Destination};
-use crate::measuring::{self, Place};
+use crate::measuring;
 use crate::outcome::{Failure, Outcome};
 use crate::slices_args::SlicesArgs;
-use crate::terminal::Terminal;
-
-/// The highest rate of switches of a CPU, reached by two threads that wake each other up.
-const SWITCHES_PER_SECOND: u64 = 100_000;
-/// 256 MiB of them.
-const SWITCHES_ALL: u64 = 1 << 24;
 
 pub(crate) fn run(args: &SlicesArgs, output: Output) -> Result<Outcome, Failure> {
     let mut files = args.output.iter().map(|file| Destination::new("-o", file));
     let output = destination::check(files.clone(), output)?;
     let asked = Where { cpus: args.cpus.clone(), output: None };
-    // Checked before any setting is changed.
-    let (place, spec) =
-        Place::find_for(&asked, |cpus, _| Spec::Slices(args.spec(&cpus)))?;
-    let claimed = args.claiming.claim_for(&spec, &place.cpus, output.quiet)?;
-    let mut terminal = Terminal::new(output.quiet, None)?;
-    let spec = args.spec(&place.cpus);
-    let mut recording = watched(args, spec, &place, &mut terminal)?;
-    claimed.doubt(&mut recording);
+    let facts = Facts::read(&Root::live());
+    let cpus = args.cpus.as_ref();
+    let spec = |cpus: CpuSet| Spec::Slices(args.spec(&cpus));
+    let spec = session::choose(cpus, &facts, spec)?;
+    let trace = if args.no_trace { Trace::NoSwitches } else { Trace::Switches };
+    let access = args.claiming.access();
+    let plan = Plan { access, trace, ..Plan::new(spec, facts) };
+    let recording = measuring::measure(plan, output)?;
     let text = || match args.classic {
         true => ::report::slices_classic(&recording),
         false => ::report::text(&recording),
@@ -42,73 +34,6 @@ pub(crate) fn run(args: &SlicesArgs, output: Output) -> Result<Outcome, Failure>
     let outcome = measuring::finish(&recording, &asked, output, text);
     files.try_for_each(|file| write(&recording, file))?;
     outcome
-}
-
-/// Measures while the scheduler's switches are traced; if that is not possible, it is a doubt.
-fn watched(
-    args: &SlicesArgs,
-    spec: SlicesSpec,
-    place: &Place,
-    terminal: &mut Terminal,
-) -> Result<Recording, Failure> {
-    let watch = match args.no_trace {
-        true => Err("disabled by option".to_owned()),
-        false => SwitchWatch::start(&place.cpus, room(&spec), &place.facts)
-            .map_err(|why| chain(&why)),
-    };
-    let (recording, wakers) = counted(args, spec, place, terminal);
-    let mut recording = recording?;
-    let Body::Slices { series, .. } = &mut recording.body else {
-        return Err(Failure::bug("unexpected kind of recording"));
-    };
-    match watch {
-        Ok(watch) => {
-            let (switches, doubts) = watch.end(series.began_ns)?;
-            series.switches = Some(switches);
-            series.wakers = wakers;
-            recording.doubts.extend(doubts);
-        }
-        Err(why) => {
-            let text = format!("scheduler switches were not traced: {why}");
-            recording.doubts.push(Doubt::new(Code::Unwatched, text));
-        }
-    }
-    Ok(recording)
-}
-
-/// Measures while wake-ups are counted, if permitted.
-fn counted(
-    args: &SlicesArgs,
-    spec: SlicesSpec,
-    place: &Place,
-    terminal: &mut Terminal,
-) -> (Result<Recording, Failure>, Option<WakersSeries>) {
-    let of_cpus = WakersSpec {
-        cpus: Some(spec.cpus.clone()),
-        duration_ns: spec.duration_ns,
-        top: u32::MAX,
-        process: None,
-    };
-    let wakers = match args.no_trace {
-        true => None,
-        false => WakerWatch::start(&of_cpus, &place.facts).ok(),
-    };
-    let measured = place.measure(&Spec::Slices(spec), terminal);
-    let wakers = wakers.and_then(|watch| match watch.end(false).ok()?.body {
-        Body::Wakers { series, .. } => Some(series),
-        _ => None,
-    });
-    (measured, wakers)
-}
-
-/// The capacity for switches of each CPU: more than are expected, with a limit on the memory of all
-/// CPUs together.
-fn room(spec: &SlicesSpec) -> u32 {
-    let steps = u64::try_from(spec.steps.len() + 1).unwrap_or(1);
-    let seconds = spec.duration_ns.get() / 1_000_000_000 + 1;
-    let expected = seconds.saturating_mul(steps).saturating_mul(SWITCHES_PER_SECOND);
-    let share = SWITCHES_ALL / u64::try_from(spec.cpus.len()).unwrap_or(1).max(1);
-    u32::try_from(expected.min(share).max(1)).unwrap_or(u32::MAX)
 }
 
 /// Writes a picture or the recording, by the file's extension.

@@ -6,8 +6,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use measure::{Control, Event, Observer, Stop};
+use measure::{Control, Event as Of, Stop};
 use recording::TickSample;
+use session::{Event, Observer};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::{flag, low_level};
 use units::Nanos;
@@ -15,6 +16,7 @@ use units::Nanos;
 use crate::outcome::Failure;
 use crate::printing::{print, say};
 use crate::progress_line::ProgressLine;
+use crate::remarks;
 
 /// Set by the first signal.
 static STOP: OnceLock<Arc<AtomicBool>> = OnceLock::new();
@@ -70,23 +72,18 @@ impl Terminal {
     pub(crate) fn draw(&mut self, text: &str) {
         self.line.draw(text);
     }
-
-    /// Removes the progress line.
-    pub(crate) fn clear(&mut self) {
-        self.line.clear();
-    }
 }
 
 impl Observer for Terminal {
     fn event(&mut self, event: Event<'_>) {
         match event {
-            Event::Progress { activity, passed, whole } => {
+            Event::Measurement(Of::Progress { activity, passed, whole }) => {
                 if whole >= Nanos::from_secs(2) {
                     let (passed, whole) = (passed.as_secs_f64(), whole.as_secs_f64());
                     self.line.draw(&format!("{activity}, {passed:.0} of {whole:.0} s"));
                 }
             }
-            Event::Ticks(sample) => {
+            Event::Measurement(Of::Ticks(sample)) => {
                 let Some(block) = self.live else { return };
                 self.line.clear();
                 // The reader has closed the pipe (`| head`): stop.
@@ -94,10 +91,8 @@ impl Observer for Terminal {
                     self.end();
                 }
             }
-            Event::Doubt(_)
-            | Event::Plan(_)
-            | Event::Jitter { .. }
-            | Event::NeverReturns(_) => {}
+            Event::Finished => self.line.clear(),
+            event => remarks::text(event).iter().for_each(|text| self.remark(text)),
         }
     }
 }

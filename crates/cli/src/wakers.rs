@@ -1,13 +1,13 @@
 //! `wakers`: the threads that wake up most often, for how long they run, and which threads they
 //! preempt.
 
-use blame::WakerWatch;
+use ::facts::{Facts, Root};
 use measure::Wait;
 use recording::WakersSpec;
 
 use crate::args::{Output, WakersArgs, Where};
 use crate::destination;
-use crate::measuring::{Place, finish};
+use crate::measuring::finish;
 use crate::outcome::{Failure, Outcome};
 use crate::terminal::Terminal;
 
@@ -15,18 +15,16 @@ pub(crate) fn run(args: &WakersArgs, output: Output) -> Result<Outcome, Failure>
     let asked = Where { cpus: args.cpus.clone(), output: args.output.clone() };
     let output = destination::check(asked.destination(), output)?;
     let wait = Wait::new(args.duration)?;
-    let place = Place::find(&asked, isolate::watch)?;
+    let facts = Facts::read(&Root::live());
+    let cpus = isolate::watch(args.cpus.as_ref(), &facts)?;
     let spec = WakersSpec {
-        cpus: args.cpus.as_ref().map(|_| place.cpus.clone()),
+        cpus: args.cpus.as_ref().map(|_| cpus),
         duration_ns: args.duration,
         top: args.top,
         process: args.pid,
     };
     let mut terminal = Terminal::new(output.quiet, None)?;
-    let watch = WakerWatch::start(&spec, &place.facts)?;
-    let is_ended_early =
-        wait.pass(&terminal.control(), &mut terminal, "counting wake-ups");
-    terminal.clear();
-    let recording = watch.end(is_ended_early)?;
+    let control = terminal.control();
+    let recording = session::count_wakeups(&spec, wait, &facts, &control, &mut terminal)?;
     finish(&recording, &asked, output, || report::text(&recording))
 }

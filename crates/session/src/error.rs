@@ -1,0 +1,21 @@
+//! The error of this room: that of the step which failed.
+
+/// Why a session failed, by the step that did.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A CPU is not available, or another noisefloor measures there.
+    #[error(transparent)]
+    Isolate(#[from] isolate::Error),
+    /// The specification, or the measurement.
+    #[error(transparent)]
+    Measure(#[from] measure::Error),
+    /// The event source that was requested is not available.
+    #[error(transparent)]
+    Trace(blame::Error),
+    /// Events were to be stored, and no source has any: why not.
+    #[error("events cannot be traced: {0}")]
+    NoEvents(String),
+    /// Switches or wake-ups could not be counted.
+    #[error(transparent)]
+    Count(#[from] blame::Error),
+}

@@ -1,0 +1,57 @@
+//! What a session reports as it happens.
+
+use std::path::Path;
+
+use isolate::Returned;
+use units::CpuSet;
+
+/// What a session reports as it happens.
+#[derive(Debug, Clone, Copy)]
+pub enum Event<'a> {
+    /// Another noisefloor has measured on one of the CPUs for a second: waiting for its end.
+    Waiting {
+        /// The CPUs that are claimed.
+        cpus: &'a CpuSet,
+        /// Which of them is taken, and by which process.
+        why: &'a isolate::Error,
+    },
+    /// A setting that was left behind by a killed run, and what became of it.
+    LeftBehind(&'a Returned),
+    /// A trace that was left behind by a killed run, and is removed.
+    TraceLeftBehind(&'a Path),
+    /// What could not be set, locked or restored; the session continues.
+    Refused(&'a isolate::Error),
+    /// The measurement has started.
+    Started,
+    /// What the measurement reports.
+    Measurement(measure::Event<'a>),
+    /// The measurement has ended, successfully or not; what it saw is read next.
+    Finished,
+    /// A setting that was changed for the session, and what became of it at the end.
+    Returned(&'a Returned),
+    /// Settings could not be restored at the end.
+    NotRestored(&'a isolate::Error),
+}
+
+/// Receives the events of a session.
+pub trait Observer {
+    /// An event, as it happens.
+    fn event(&mut self, event: Event<'_>);
+}
+
+/// Ignores all events.
+#[derive(Debug, Clone, Copy)]
+pub struct Silent;
+
+impl Observer for Silent {
+    fn event(&mut self, _: Event<'_>) {}
+}
+
+/// Passes the events of a measurement on.
+pub(crate) struct OfMeasurement<'a>(pub(crate) &'a mut dyn Observer);
+
+impl measure::Observer for OfMeasurement<'_> {
+    fn event(&mut self, event: measure::Event<'_>) {
+        self.0.event(Event::Measurement(event));
+    }
+}

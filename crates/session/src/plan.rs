@@ -1,0 +1,98 @@
+//! What a session is to do.
+
+use blame::Threads;
+use facts::Facts;
+use isolate::Wishes;
+use measure::Spec;
+use recording::Source;
+use units::CpuSet;
+
+/// What is measured, and what belongs around it.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The measurement; its CPUs are those that are claimed, isolated and traced.
+    pub spec: Spec,
+    /// The facts of this machine.
+    pub facts: Facts,
+    /// Whether the CPUs are shared with other measurements.
+    pub access: Access,
+    /// Lock this process's memory, if permitted.
+    pub locks_memory: bool,
+    /// What is changed on this machine during the session; the CPUs are those of `spec`.
+    pub isolation: Option<Wishes>,
+    /// What is traced during the measurement.
+    pub trace: Trace,
+}
+
+impl Plan {
+    /// A measurement, and nothing around it.
+    pub fn new(spec: Spec, facts: Facts) -> Self {
+        let (access, trace) = (Access::Unchecked, Trace::Nothing);
+        Self { spec, facts, access, locks_memory: false, isolation: None, trace }
+    }
+}
+
+/// Whether the CPUs of a session are shared with other measurements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Nothing is checked: there are no others (a guest), or the CPUs are only observed.
+    Unchecked,
+    /// Shared, but a CPU that a real-time task does not leave is refused.
+    Shared,
+    /// Not shared: no other noisefloor may claim them meanwhile, and a CPU that a real-time task
+    /// does not leave is refused.
+    Exclusive {
+        /// Whether to wait until no other noisefloor claims them, instead of failing.
+        waits: bool,
+    },
+}
+
+/// What is traced during a measurement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trace {
+    /// Nothing.
+    Nothing,
+    /// The kernel's events, to which gaps and interruptions are attributed.
+    Events {
+        /// The event source; `None`: the best available, and its absence is a doubt.
+        source: Option<Source>,
+        /// Whether the events themselves are stored, which needs a source that has them.
+        stores: bool,
+    },
+    /// Every switch between tasks, and wake-ups if permitted. That switches cannot be traced is a
+    /// doubt.
+    Switches,
+    /// Switches are not traced although that is usual, which is a doubt.
+    NoSwitches,
+}
+
+/// The CPUs of a measurement.
+pub(crate) fn cpus_of(spec: &Spec) -> CpuSet {
+    match spec {
+        Spec::Noise(spec) => spec.cpus.clone(),
+        Spec::Ticks(spec) => spec.cpus.clone(),
+        Spec::Check(spec) => spec.cpus.clone(),
+        Spec::Calls(spec) => spec.cpu.into(),
+        Spec::NohzTest(spec) | Spec::NohzStress(spec) => spec.cpu.into(),
+        Spec::Jitter(spec) => spec.cpu.into(),
+        Spec::Latency(spec) => spec.cpus.clone(),
+        Spec::Run(spec) => spec.cpus.clone(),
+        Spec::Slices(spec) => spec.cpus.clone(),
+    }
+}
+
+/// The threads whose events count. Of calls that is what tracing costs them: the threads that make
+/// them are traced like others.
+pub(crate) fn threads_of(spec: &Spec) -> Threads {
+    match spec {
+        Spec::Noise(_) | Spec::Check(_) => Threads::Others,
+        Spec::Run(_) => Threads::Marked,
+        Spec::Ticks(_)
+        | Spec::Calls(_)
+        | Spec::NohzTest(_)
+        | Spec::NohzStress(_)
+        | Spec::Jitter(_)
+        | Spec::Latency(_)
+        | Spec::Slices(_) => Threads::All,
+    }
+}

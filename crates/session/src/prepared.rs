@@ -1,0 +1,44 @@
+//! The last step: everything is ready for the measurement.
+
+use isolate::{Claim, Elsewhere, Locked};
+use measure::Control;
+use recording::Recording;
+
+use crate::claimed::strangers;
+use crate::error::Error;
+use crate::event::Observer;
+use crate::isolated::Isolated;
+use crate::plan::Plan;
+use crate::tracer::Tracer;
+
+/// A session that is ready to measure.
+pub struct Prepared {
+    pub(crate) plan: Plan,
+    pub(crate) tracer: Tracer,
+    pub(crate) elsewhere: Option<Elsewhere>,
+    pub(crate) isolated: Isolated,
+    pub(crate) memory: Option<Locked>,
+    pub(crate) claim: Claim,
+}
+
+impl Prepared {
+    /// Measures, attributes what was measured to what was traced, and restores all settings,
+    /// whether it was measured or not.
+    ///
+    /// # Errors
+    /// What was not measured, and why; or switches cannot be read.
+    pub fn measure(
+        self,
+        control: &Control,
+        observer: &mut dyn Observer,
+    ) -> Result<Recording, Error> {
+        let Self { plan, tracer, elsewhere, isolated, memory, claim } = self;
+        let measured = tracer.measure(&plan, control, observer);
+        drop(elsewhere);
+        isolated.end(observer);
+        drop(memory);
+        let mut recording = measured?;
+        recording.doubts.extend(strangers(&claim));
+        Ok(recording)
+    }
+}

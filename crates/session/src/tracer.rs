@@ -1,0 +1,160 @@
+//! What is traced during a measurement, and what the measurement is attributed to.
+
+use blame::{SwitchWatch, WakerWatch, Watcher};
+use measure::{Control, Spec};
+use recording::{
+    Body, Code, Doubt, Recording, SlicesSpec, Source, WakersSeries, WakersSpec,
+};
+
+use crate::error::Error;
+use crate::event::{Event, Observer, OfMeasurement};
+use crate::plan::{Plan, Trace, cpus_of, threads_of};
+
+/// The highest rate of switches of a CPU, reached by two threads that wake each other up.
+const SWITCHES_PER_SECOND: u64 = 100_000;
+/// 256 MiB of them.
+const SWITCHES_ALL: u64 = 1 << 24;
+
+/// What is being traced.
+pub(crate) enum Tracer {
+    /// Nothing.
+    Nothing,
+    /// Events, and whether they are stored.
+    Events(Watcher, bool),
+    /// Switches, or why they are not traced; and wake-ups.
+    Switches(Result<SwitchWatch, String>, Option<Box<WakerWatch>>),
+}
+
+impl Tracer {
+    /// Begins to trace; traces that were left behind are removed.
+    pub(crate) fn open(plan: &Plan, observer: &mut dyn Observer) -> Result<Self, Error> {
+        match (plan.trace, &plan.spec) {
+            (Trace::Events { source, stores }, _) => {
+                events(plan, source, stores, observer)
+            }
+            (Trace::Switches, Spec::Slices(spec)) => Ok(switches(plan, spec)),
+            (Trace::NoSwitches, Spec::Slices(_)) => {
+                Ok(Self::Switches(Err("disabled by option".to_owned()), None))
+            }
+            (Trace::Nothing | Trace::Switches | Trace::NoSwitches, _) => {
+                Ok(Self::Nothing)
+            }
+        }
+    }
+
+    /// Measures, and attributes what was measured.
+    pub(crate) fn measure(
+        self,
+        plan: &Plan,
+        control: &Control,
+        observer: &mut dyn Observer,
+    ) -> Result<Recording, Error> {
+        match self {
+            Self::Nothing => Ok(measure(plan, control, observer)?),
+            Self::Events(watcher, stores) => {
+                let watching = watcher.begin();
+                let measured = measure(plan, control, observer);
+                let events = watching.end();
+                let mut recording = measured?;
+                events.blame_in(&mut recording, stores);
+                Ok(recording)
+            }
+            Self::Switches(switches, wakers) => {
+                let measured = measure(plan, control, observer);
+                let wakers = wakers.and_then(wakers_series);
+                let mut recording = measured?;
+                add_switches(&mut recording, switches, wakers)?;
+                Ok(recording)
+            }
+        }
+    }
+}
+
+fn measure(
+    plan: &Plan,
+    control: &Control,
+    observer: &mut dyn Observer,
+) -> Result<Recording, measure::Error> {
+    observer.event(Event::Started);
+    let mut of_measurement = OfMeasurement(observer);
+    let measured = measure::run(&plan.spec, &plan.facts, control, &mut of_measurement);
+    observer.event(Event::Finished);
+    measured
+}
+
+fn events(
+    plan: &Plan,
+    source: Option<Source>,
+    stores: bool,
+    observer: &mut dyn Observer,
+) -> Result<Tracer, Error> {
+    let (cpus, threads) = (cpus_of(&plan.spec), threads_of(&plan.spec));
+    let watcher = Watcher::open_for(&cpus, source, threads, &plan.facts);
+    let watcher = watcher.map_err(Error::Trace)?;
+    for folder in watcher.removed() {
+        observer.event(Event::TraceLeftBehind(folder));
+    }
+    if stores && watcher.source() == Source::Proc {
+        return Err(no_events(watcher.why_not()));
+    }
+    Ok(Tracer::Events(watcher, stores))
+}
+
+fn no_events(why: &[blame::Error]) -> Error {
+    let why: Vec<String> = why.iter().map(|why| units::chain(why)).collect();
+    Error::NoEvents(match why.is_empty() {
+        true => "/proc has totals only".to_owned(),
+        false => why.join("; "),
+    })
+}
+
+fn switches(plan: &Plan, spec: &SlicesSpec) -> Tracer {
+    let switches = SwitchWatch::start(&spec.cpus, capacity(spec), &plan.facts);
+    let wakers = WakersSpec {
+        cpus: Some(spec.cpus.clone()),
+        duration_ns: spec.duration_ns,
+        top: u32::MAX,
+        process: None,
+    };
+    let wakers = WakerWatch::start(&wakers, &plan.facts).ok().map(Box::new);
+    Tracer::Switches(switches.map_err(|why| units::chain(&why)), wakers)
+}
+
+/// The capacity for switches of each CPU: more than are expected, with a limit on the memory of all
+/// CPUs together.
+fn capacity(spec: &SlicesSpec) -> u32 {
+    let steps = u64::try_from(spec.steps.len() + 1).unwrap_or(1);
+    let seconds = spec.duration_ns.get() / 1_000_000_000 + 1;
+    let expected = seconds.saturating_mul(steps).saturating_mul(SWITCHES_PER_SECOND);
+    let share = SWITCHES_ALL / u64::try_from(spec.cpus.len()).unwrap_or(1).max(1);
+    u32::try_from(expected.min(share).max(1)).unwrap_or(u32::MAX)
+}
+
+fn wakers_series(watch: Box<WakerWatch>) -> Option<WakersSeries> {
+    match watch.end(false).ok()?.body {
+        Body::Wakers { series, .. } => Some(series),
+        _ => None,
+    }
+}
+
+/// Adds the switches that were traced; that they were not is a doubt.
+fn add_switches(
+    recording: &mut Recording,
+    switches: Result<SwitchWatch, String>,
+    wakers: Option<WakersSeries>,
+) -> Result<(), Error> {
+    let Body::Slices { series, .. } = &mut recording.body else { return Ok(()) };
+    match switches {
+        Ok(watch) => {
+            let (switches, doubts) = watch.end(series.began_ns)?;
+            series.switches = Some(switches);
+            series.wakers = wakers;
+            recording.doubts.extend(doubts);
+        }
+        Err(why) => {
+            let text = format!("scheduler switches were not traced: {why}");
+            recording.doubts.push(Doubt::new(Code::Unwatched, text));
+        }
+    }
+    Ok(())
+}
