@@ -1,6 +1,6 @@
 //! `check`: overview of this machine.
 
-use ::facts::{Facts, Root};
+use ::facts::Facts;
 use measure::Spec;
 use recording::CheckSpec;
 use session::{Plan, Trace};
@@ -13,13 +13,12 @@ use crate::outcome::{Failure, Outcome};
 
 pub(crate) fn run(args: &CheckArgs, output: Output) -> Result<Outcome, Failure> {
     let output = destination::check(args.place.destination(), output)?;
-    let facts = Facts::read(&Root::live());
     let cpus = args.place.cpus.as_ref();
-    let spec = session::choose(cpus, &facts, |cpus| spec(args, cpus, &facts))?;
+    let plan = Plan::choose(cpus, |cpus, facts| spec(args, cpus, facts))?;
     let source = args.source.map(Source::of_recording);
     let trace = Trace::Events { source, stores: false };
     let access = args.claiming.access();
-    let plan = Plan { access, trace, ..Plan::new(spec, facts) };
+    let plan = Plan { access, trace, ..plan };
     let recording = measuring::measure(plan, output)?;
     let text = || ::report::text(&recording);
     let outcome = measuring::finish(&recording, &args.place, output, text)?;

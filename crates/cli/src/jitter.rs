@@ -4,7 +4,6 @@
 
 use std::path::Path;
 
-use ::facts::{Facts, Root};
 use isolate::Kept;
 use measure::Spec;
 use recording::{Body, JitterSeries, JitterSpec, Recording, Workload};
@@ -26,10 +25,7 @@ pub(crate) fn run(args: &JitterArgs, output: Output) -> Result<Outcome, Failure>
         args.destination().into_iter().chain(args.histogram()),
         output,
     )?;
-    let facts = Facts::read(&Root::live());
-    let on_cpu = |cpu| Spec::Jitter(spec(args, cpu));
-    let (pick, spec) = session::pick(args.cpu, &facts, on_cpu)?;
-    let plan = Plan::new(spec, facts);
+    let (pick, plan) = Plan::pick(args.cpu, |cpu| Spec::Jitter(spec(args, cpu)))?;
     if supervisor::is_supervised() {
         // The supervisor has done everything else that needs a capability.
         isolate::drop_capabilities(Kept::SysNice)?;

@@ -1,6 +1,5 @@
 //! `latency`: timer wake-up latency.
 
-use ::facts::{Facts, Root};
 use measure::Spec;
 use recording::LatencySpec;
 use session::{Access, Plan};
@@ -15,11 +14,9 @@ use crate::outcome::{Failure, Outcome};
 
 pub(crate) fn run(args: &LatencyArgs, output: Output) -> Result<Outcome, Failure> {
     let output = destination::check(args.place.destination(), output)?;
-    let facts = Facts::read(&Root::live());
-    let cpus = args.place.cpus.as_ref();
-    let spec = session::choose(cpus, &facts, |cpus| spec(args, cpus))?;
+    let plan = Plan::choose(args.place.cpus.as_ref(), |cpus, _| spec(args, cpus))?;
     let isolation = Some(Free::from(args.kept_off).wishes());
-    let plan = Plan { access: Access::Shared, isolation, ..Plan::new(spec, facts) };
+    let plan = Plan { access: Access::Shared, isolation, ..plan };
     let recording = measuring::measure(plan, output)?;
     let text = || report::text(&recording);
     let outcome = measuring::finish(&recording, &args.place, output, text)?;

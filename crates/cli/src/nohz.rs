@@ -1,7 +1,6 @@
 //! `nohz test` and `nohz stress`: whether the tick of a CPU stops, how long that takes, how often
 //! it fails, and what prevents it.
 
-use ::facts::{Facts, Root};
 use measure::Spec;
 use recording::{NohzSpec, Recording};
 use session::Plan;
@@ -21,7 +20,6 @@ pub(crate) fn run(command: &NohzCommand, output: Output) -> Result<Outcome, Fail
     };
     let asked = Where { cpus: None, output: place.output.clone() };
     let output = destination::check(asked.destination(), output)?;
-    let facts = Facts::read(&Root::live());
     let mut terminal = Terminal::new(output.quiet, None)?;
     let spec = |cpu| {
         let spec = spec(place, cpu, tries, stay);
@@ -30,10 +28,10 @@ pub(crate) fn run(command: &NohzCommand, output: Output) -> Result<Outcome, Fail
             NohzCommand::Stress(_) => Spec::NohzStress(spec),
         }
     };
-    let (pick, spec) = session::pick(place.cpu, &facts, spec)?;
+    let (pick, plan) = Plan::pick(place.cpu, spec)?;
     let (access, isolation) = (place.claiming.access(), place.free.at(place.fifo));
     let isolation = Some(isolation.wishes());
-    let plan = Plan { access, isolation, ..Plan::new(spec, facts) };
+    let plan = Plan { access, isolation, ..plan };
     let claimed = plan.claim(&mut terminal)?;
     tell_pick(&pick, output.quiet);
     let recording = claimed.run(&terminal.control(), &mut terminal)?;

@@ -1,6 +1,5 @@
 //! `noise`: OS noise of each CPU, and its sources.
 
-use ::facts::{Facts, Root};
 use measure::Spec;
 use recording::{Code, Doubt, NoiseSeries, NoiseSpec, Recording};
 use session::{Plan, Trace};
@@ -17,13 +16,12 @@ pub(crate) fn run(args: &NoiseArgs, output: Output) -> Result<Outcome, Failure> 
     let trace_to = args.trace.as_deref().map(|file| Destination::new("--trace", file));
     let files = args.place.destination().into_iter().chain(trace_to);
     let output = destination::check(files, output)?;
-    let facts = Facts::read(&Root::live());
-    let cpus = args.place.cpus.as_ref();
-    let spec = session::choose(cpus, &facts, |cpus| spec(args, cpus))?;
-    let access = args.claiming.access();
-    let isolation = args.unthrottled.then(|| Free::UNTHROTTLED.wishes());
-    let trace = trace(args);
-    let plan = Plan { access, isolation, trace, ..Plan::new(spec, facts) };
+    let plan = Plan {
+        access: args.claiming.access(),
+        isolation: args.unthrottled.then(|| Free::UNTHROTTLED.wishes()),
+        trace: trace(args),
+        ..Plan::choose(args.place.cpus.as_ref(), |cpus, _| spec(args, cpus))?
+    };
     let mut recording = measuring::measure(plan, output)?;
     if !args.unthrottled {
         add_hint(&mut recording);

@@ -3,11 +3,10 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use ::facts::{Facts, Root};
+use ::facts::Facts;
 use measure::Spec;
 use recording::{Body, Recording, SlicesSeries, SlicesSpec};
 use session::{Plan, Trace};
-use units::CpuSet;
 
 use crate::args::{Output, Where};
 use crate::destination::{self, Destination};
@@ -19,13 +18,11 @@ pub(crate) fn run(args: &SlicesArgs, output: Output) -> Result<Outcome, Failure>
     let mut files = args.output.iter().map(|file| Destination::new("-o", file));
     let output = destination::check(files.clone(), output)?;
     let asked = Where { cpus: args.cpus.clone(), output: None };
-    let facts = Facts::read(&Root::live());
-    let cpus = args.cpus.as_ref();
-    let spec = |cpus: CpuSet| Spec::Slices(args.spec(&cpus));
-    let spec = session::choose(cpus, &facts, spec)?;
-    let trace = if args.no_trace { Trace::NoSwitches } else { Trace::Switches };
-    let access = args.claiming.access();
-    let plan = Plan { access, trace, ..Plan::new(spec, facts) };
+    let plan = Plan {
+        access: args.claiming.access(),
+        trace: if args.no_trace { Trace::NoSwitches } else { Trace::Switches },
+        ..Plan::choose(args.cpus.as_ref(), |cpus, _| Spec::Slices(args.spec(&cpus)))?
+    };
     let recording = measuring::measure(plan, output)?;
     let text = || match args.classic {
         true => ::report::slices_classic(&recording),

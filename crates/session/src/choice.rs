@@ -1,52 +1,50 @@
 //! The CPUs of a measurement. Usage errors are reported before CPUs that are not available, and
 //! both before anything is changed.
 
-use facts::Facts;
+use facts::{Facts, Root};
 use isolate::Pick;
 use measure::{Kind, Spec};
 use units::{Cpu, CpuSet};
 
 use crate::error::Error;
+use crate::plan::Plan;
 
-/// The specification of a measurement on the CPUs that were named, or on all that may be used.
-///
-/// # Errors
-/// Those of `measure::refuse` and `isolate::choose`.
-pub fn choose(
-    named: Option<&CpuSet>,
-    facts: &Facts,
-    spec: impl Fn(CpuSet) -> Spec,
-) -> Result<Spec, Error> {
-    match isolate::choose(named, facts) {
-        Ok(cpus) => accepted(spec(cpus), facts),
-        Err(why) => {
-            Err(mistake_or(&spec(named.cloned().unwrap_or_default()), facts, why))
-        }
+impl Plan {
+    /// A measurement on the CPUs that were named, or on all that may be used.
+    ///
+    /// # Errors
+    /// Those of `measure::refuse` and `isolate::choose`.
+    pub fn choose(
+        named: Option<&CpuSet>,
+        spec: impl Fn(CpuSet, &Facts) -> Spec,
+    ) -> Result<Self, Error> {
+        let facts = Facts::read(&Root::live());
+        let on_named = || spec(named.cloned().unwrap_or_default(), &facts);
+        let cpus = isolate::choose(named, &facts);
+        let cpus = cpus.map_err(|why| mistake_or(&on_named(), &facts, why))?;
+        Self::accepted(spec(cpus, &facts), facts)
     }
-}
 
-/// The CPU that was named, or the best one, and why it is that; the specification of a measurement
-/// on it.
-///
-/// # Errors
-/// Those of `measure::refuse` and `isolate::pick`.
-pub fn pick(
-    named: Option<Cpu>,
-    facts: &Facts,
-    spec: impl Fn(Cpu) -> Spec,
-) -> Result<(Pick, Spec), Error> {
-    match isolate::pick(named, facts) {
-        Ok(pick) => {
-            let spec = accepted(spec(pick.cpu), facts)?;
-            Ok((pick, spec))
-        }
-        Err(why) => Err(mistake_or(&spec(named.unwrap_or(Cpu::new(0))), facts, why)),
+    /// A measurement on the CPU that was named, or on the best one; and why it is the best.
+    ///
+    /// # Errors
+    /// Those of `measure::refuse` and `isolate::pick`.
+    pub fn pick(
+        named: Option<Cpu>,
+        spec: impl Fn(Cpu) -> Spec,
+    ) -> Result<(Pick, Self), Error> {
+        let facts = Facts::read(&Root::live());
+        let on_named = || spec(named.unwrap_or(Cpu::new(0)));
+        let pick = isolate::pick(named, &facts);
+        let pick = pick.map_err(|why| mistake_or(&on_named(), &facts, why))?;
+        let plan = Self::accepted(spec(pick.cpu), facts)?;
+        Ok((pick, plan))
     }
-}
 
-fn accepted(spec: Spec, facts: &Facts) -> Result<Spec, Error> {
-    measure::refuse(&spec, facts)?;
-    Ok(spec)
+    fn accepted(spec: Spec, facts: Facts) -> Result<Self, Error> {
+        measure::refuse(&spec, &facts)?;
+        Ok(Self::new(spec, facts))
+    }
 }
 
 /// The usage error in a specification, or why its CPUs are not available.

@@ -2,9 +2,9 @@
 //! line and for guests.
 //!
 //! ```text
-//! choose ──▶ Plan ──claim──▶ Claimed ──prepare──▶ Prepared ──measure──▶ Recording
-//!  refuse            claim             isolate              measure, attribute, restore
-//!                                      trace
+//! choose, pick ──▶ Plan ──claim──▶ Claimed ──prepare──▶ Prepared ──measure──▶ Recording
+//!                                            isolate,              attribute,
+//!                                            trace                 restore
 //! ```
 //!
 //! Each step is a value that holds what the steps before it have acquired, and releases it when it
@@ -23,7 +23,6 @@ mod prepared;
 mod tracer;
 mod wakeups;
 
-pub use choice::{choose, pick};
 pub use claimed::Claimed;
 pub use error::Error;
 pub use event::{Event, Observer, Silent};

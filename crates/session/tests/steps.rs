@@ -22,13 +22,12 @@ fn noise(cpus: CpuSet, duration_ns: Nanos) -> Spec {
 /// is no usage error, for CPUs that are named and for one that is picked.
 #[test]
 fn usage_errors_come_first() {
-    let facts = Facts::read(&Root::live());
     let absent = Cpu::new(60_000);
     for (duration, is_mistake) in [(Nanos::ZERO, true), (Nanos::from_secs(1), false)] {
         let named = CpuSet::from(absent);
-        let chosen = session::choose(Some(&named), &facts, |cpus| noise(cpus, duration));
+        let chosen = Plan::choose(Some(&named), |cpus, _| noise(cpus, duration));
         let on_cpu = |cpu: Cpu| noise(cpu.into(), duration);
-        let picked = session::pick(Some(absent), &facts, on_cpu);
+        let picked = Plan::pick(Some(absent), on_cpu);
         for error in [chosen.unwrap_err(), picked.unwrap_err()] {
             match error {
                 Error::Measure(why) => assert!(is_mistake && why.kind() == Kind::Spec),
@@ -41,11 +40,10 @@ fn usage_errors_come_first() {
 /// Check that events are not promised by a source that has none.
 #[test]
 fn no_events_to_store() {
-    let facts = Facts::read(&Root::live());
     let duration = Nanos::from_millis(1);
-    let spec = session::choose(None, &facts, |cpus| noise(cpus, duration)).unwrap();
+    let plan = Plan::choose(None, |cpus, _| noise(cpus, duration)).unwrap();
     let trace = Trace::Events { source: Some(Source::Proc), stores: true };
-    let plan = Plan { trace, ..Plan::new(spec, facts) };
+    let plan = Plan { trace, ..plan };
     let why = plan.claim(&mut Silent).unwrap().prepare(&mut Silent).err().unwrap();
     assert_eq!(why.to_string(), "events cannot be traced: /proc has totals only");
 }
