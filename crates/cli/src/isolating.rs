@@ -2,7 +2,9 @@
 //! of their restoration.
 
 use ::facts::Facts;
-use isolate::{Fate, Isolation, Kind, Pick, Reason, Returned, Wishes};
+use isolate::{
+    Isolation, IsolationOptions, Kind, Pick, Reason, RestoreOutcome, Returned,
+};
 use units::{CpuSet, chain};
 
 use crate::outcome::Failure;
@@ -68,8 +70,8 @@ impl Free {
         Self { throttled: self.throttled || fifo == 0, ..self }
     }
 
-    fn wishes(self, cpus: CpuSet) -> Wishes {
-        Wishes {
+    fn options(self, cpus: CpuSet) -> IsolationOptions {
+        IsolationOptions {
             cpus: Some(cpus),
             unthrottled: !self.throttled,
             irqs: self.kept_off.irqs,
@@ -91,7 +93,7 @@ pub(crate) fn kept_free<T>(
     quiet: bool,
     run: impl FnOnce() -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let isolation = Isolation::begin(&free.wishes(cpus.into()), facts)?;
+    let isolation = Isolation::begin(&free.options(cpus.into()), facts)?;
     isolation.left().iter().for_each(|left| remark(quiet, &left_line(left)));
     isolation.refused().iter().for_each(|why| remark(quiet, &chain(why)));
     let ran = run();
@@ -129,7 +131,9 @@ fn reason(pick: &Pick) -> Option<String> {
 pub(crate) fn clean_up(quiet: bool) {
     match isolate::restore() {
         Ok(returned) => {
-            let left = returned.iter().filter(|one| !matches!(one.fate, Fate::Needed(_)));
+            let left = returned
+                .iter()
+                .filter(|one| !matches!(one.outcome, RestoreOutcome::Needed(_)));
             left.for_each(|left| remark(quiet, &left_line(left)));
         }
         // Another user's home (`sudo -u` preserves HOME) has no journal of this user.
@@ -150,25 +154,27 @@ fn left_line(left: &Returned) -> String {
 
 /// The outcomes to report at the end of a successful run.
 fn unusual(returned: &Returned) -> Option<String> {
-    match returned.fate {
-        Fate::Restored | Fate::Gone | Fate::Needed(_) => None,
-        Fate::LeftAlone(_) | Fate::Refused(_) => Some(line(returned)),
+    match returned.outcome {
+        RestoreOutcome::Restored | RestoreOutcome::Gone | RestoreOutcome::Needed(_) => {
+            None
+        }
+        RestoreOutcome::LeftAlone(_) | RestoreOutcome::Refused(_) => Some(line(returned)),
     }
 }
 
 /// The outcome for one setting, as a line.
 pub(crate) fn line(returned: &Returned) -> String {
-    let Returned { setting, old, fate } = returned;
-    match fate {
-        Fate::Restored => format!("{setting}: restored to {old}"),
-        Fate::Gone => format!("{setting}: no longer exists; was {old}"),
-        Fate::LeftAlone(now) => format!(
+    let Returned { setting, old, outcome } = returned;
+    match outcome {
+        RestoreOutcome::Restored => format!("{setting}: restored to {old}"),
+        RestoreOutcome::Gone => format!("{setting}: no longer exists; was {old}"),
+        RestoreOutcome::LeftAlone(now) => format!(
             "{setting}: not restored to {old}: another program changed it to {now}"
         ),
-        Fate::Refused(why) => {
+        RestoreOutcome::Refused(why) => {
             format!("{setting}: failed to restore {old}: {why}")
         }
-        Fate::Needed(processes) => {
+        RestoreOutcome::Needed(processes) => {
             let processes: Vec<String> =
                 processes.iter().copied().map(isolate::described).collect();
             format!(
