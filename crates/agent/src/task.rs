@@ -8,7 +8,7 @@ use facts::{Facts, Root};
 use measure::{Spec, mark};
 
 use crate::error::Error;
-use crate::{company, program, rest, settings, unthrottled, watched};
+use crate::{company, program, quiescence, settings, unthrottled, watched};
 
 /// Where the kernel names its functions.
 const KALLSYMS: &str = "/proc/kallsyms";
@@ -38,7 +38,7 @@ pub(crate) fn run(order: &Order) -> Result<Answer, Error> {
 /// be read beside it slowly. The counter begins when a CPU halts: so there is a moment of rest
 /// after it has been called.
 fn measure(order: &Order, spec: &Spec) -> Result<Answer, Error> {
-    rest::wait();
+    quiescence::wait();
     let facts = Facts::read(&Root::live());
     // The first facts say whether a real-time task leaves room for others, as on any machine;
     // a guest has no others, and the recording has the facts under which it was measured.
@@ -48,7 +48,7 @@ fn measure(order: &Order, spec: &Spec) -> Result<Answer, Error> {
     };
     let watcher = watched::open(order.watch, spec, &facts)?;
     mark::attend();
-    rest::settle();
+    quiescence::settle();
     company::start(&order.company)?;
     let mut recording = watched::measure(watcher, spec, &facts)?;
     recording.facts = as_measured;
