@@ -1,7 +1,7 @@
 //! `/init` of the lab's guests.
 //!
 //! ```text
-//! mounts ──▶ order ──▶ settings ──▶ rest ──▶ company ──▶ task ──▶ way_out ──▶ power
+//! mounts ──▶ order ──▶ settings ──▶ quiescence ──▶ company ──▶ task ──▶ way_out ──▶ power
 //! ```
 //!
 //! Whatever becomes of the order, an answer is sent and the guest powers off. Only
@@ -13,7 +13,7 @@ mod mounts;
 mod port;
 mod power;
 mod program;
-mod rest;
+mod quiescence;
 mod settings;
 mod task;
 mod unthrottled;

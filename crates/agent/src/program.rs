@@ -10,7 +10,7 @@ use agent::{Output, order};
 use rustix::net::{AddressFamily, SocketType, socket};
 
 use crate::error::Error;
-use crate::rest;
+use crate::quiescence;
 
 /// Runs it on a machine at rest.
 ///
@@ -18,7 +18,7 @@ use crate::rest;
 /// Why it could not be run.
 pub(crate) fn run(arguments: &[String]) -> Result<Output, Error> {
     loopback().map_err(|why| Error::new("failed to start the loopback network", why))?;
-    rest::wait();
+    quiescence::wait();
     let mut command = Command::new(order::PROGRAM);
     let output = command.args(arguments).stdin(Stdio::null()).output();
     let failed = |why| Error::new(format!("failed to run {}", order::PROGRAM), why);

@@ -9,7 +9,7 @@ use measure::{Control, Spec, mark};
 use session::Silent;
 
 use crate::error::Error;
-use crate::{company, program, rest, settings, unthrottled, watched};
+use crate::{company, program, quiescence, settings, unthrottled, watched};
 
 /// Where the kernel names its functions.
 const KALLSYMS: &str = "/proc/kallsyms";
@@ -39,7 +39,7 @@ pub(crate) fn run(order: &Order) -> Result<Answer, Error> {
 /// be read beside it slowly. The counter begins when a CPU halts: so there is a moment of rest
 /// after it has been called.
 fn measure(order: &Order, spec: &Spec) -> Result<Answer, Error> {
-    rest::wait();
+    quiescence::wait();
     let facts = Facts::read(&Root::live());
     // The first facts say whether a real-time task leaves room for others, as on any machine;
     // a guest has no others, and the recording has the facts under which it was measured.
@@ -49,7 +49,7 @@ fn measure(order: &Order, spec: &Spec) -> Result<Answer, Error> {
     };
     let session = watched::prepare(order.watch, spec, &facts)?;
     mark::attend();
-    rest::settle();
+    quiescence::settle();
     company::start(&order.company)?;
     let control = Control::new();
     let control = control.map_err(|why| Error::new("failed to measure", why))?;

@@ -6,7 +6,9 @@ use std::sync::Mutex;
 use facts::{Facts, Root};
 use ffi::code::{NF_LATE, NF_OK, NF_SYSTEM};
 use ffi::{AtExit, Failure, caught, guard, lock};
-use isolate::{Entry, Fate, KeptBy, Locked, Pick, Returned, Seat, Wait, Wishes};
+use isolate::{
+    Entry, IsolationOptions, KeptBy, Locked, Pick, RestoreOutcome, Returned, Seat, Wait,
+};
 use units::{Cpu, Nanos, chain};
 
 use crate::handle::Handles;
@@ -114,10 +116,10 @@ pub unsafe extern "C" fn nf_isolate(
             return Err(null("isolation"));
         }
         // SAFETY: the caller guarantees it.
-        let wishes = wishes(unsafe { layout::read(options) }?)?;
+        let options = isolation_options(unsafe { layout::read(options) }?)?;
         let facts = Facts::read(&Root::live());
         AT_EXIT.register()?;
-        let begun = isolate::Isolation::begin(&wishes, &facts)?;
+        let begun = isolate::Isolation::begin(&options, &facts)?;
         let held = Held {
             pick: begun.pick().clone(),
             done: begun.done(),
@@ -270,8 +272,8 @@ pub extern "C" fn nf_restore() -> c_int {
 
 /// The number of restored settings; one that could not be restored is a failure.
 fn count_restored(returned: Vec<Returned>) -> Result<c_int, Failure> {
-    let refused = returned.iter().filter_map(|one| match &one.fate {
-        Fate::Refused(why) => {
+    let refused = returned.iter().filter_map(|one| match &one.outcome {
+        RestoreOutcome::Refused(why) => {
             Some(format!("failed to restore {} to {}: {why}", one.setting, one.old))
         }
         _ => None,
@@ -280,12 +282,13 @@ fn count_restored(returned: Vec<Returned>) -> Result<c_int, Failure> {
     if !refused.is_empty() {
         return Err(Failure::new(NF_SYSTEM, refused.join("\n")));
     }
-    let restored = returned.iter().filter(|one| one.fate == Fate::Restored).count();
+    let restored =
+        returned.iter().filter(|one| one.outcome == RestoreOutcome::Restored).count();
     Ok(c_int::try_from(restored).unwrap_or(c_int::MAX))
 }
 
-fn wishes(options: Option<Options>) -> Result<Wishes, Failure> {
-    let Some(options) = options else { return Ok(Wishes::default()) };
+fn isolation_options(options: Option<Options>) -> Result<IsolationOptions, Failure> {
+    let Some(options) = options else { return Ok(IsolationOptions::default()) };
     let all = NF_ON_CPU
         | NF_UNTHROTTLED
         | NF_IRQS
@@ -306,7 +309,7 @@ fn wishes(options: Option<Options>) -> Result<Wishes, Failure> {
     if options.reserved != 0 {
         return Err(Failure::usage("the field reserved must be zero"));
     }
-    Ok(Wishes {
+    Ok(IsolationOptions {
         cpus: is(NF_ON_CPU).then(|| Cpu::new(options.cpu).into()),
         unthrottled: is(NF_UNTHROTTLED),
         irqs: is(NF_IRQS),

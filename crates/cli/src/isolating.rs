@@ -1,6 +1,6 @@
 //! Isolation of CPUs during a measurement or a program: its options, and the CPU that is chosen.
 
-use isolate::{Pick, Reason, Wishes};
+use isolate::{IsolationOptions, Pick, Reason};
 
 use crate::printing::say;
 
@@ -65,8 +65,8 @@ impl Free {
     }
 
     /// What is changed; a session adds the CPUs.
-    pub(crate) fn wishes(self) -> Wishes {
-        Wishes {
+    pub(crate) fn options(self) -> IsolationOptions {
+        IsolationOptions {
             cpus: None,
             unthrottled: !self.throttled,
             irqs: self.kept_off.irqs,

@@ -31,7 +31,7 @@ pub(crate) fn run(args: &JitterArgs, output: Output) -> Result<Outcome, Failure>
         isolate::drop_capabilities(Kept::SysNice)?;
         return supervisor::supervised(|| measure(args, pick.cpu, plan, output));
     }
-    let isolation = Some(args.free.at(args.fifo).wishes());
+    let isolation = Some(args.free.at(args.fifo).options());
     let plan = Plan { isolation, ..plan };
     tell_pick(&pick, output.quiet);
     match &args.workload {

@@ -15,7 +15,7 @@ use crate::outcome::{Failure, Outcome};
 pub(crate) fn run(args: &LatencyArgs, output: Output) -> Result<Outcome, Failure> {
     let output = destination::check(args.place.destination(), output)?;
     let plan = Plan::choose(args.place.cpus.as_ref(), |cpus, _| spec(args, cpus))?;
-    let isolation = Some(Free::from(args.kept_off).wishes());
+    let isolation = Some(Free::from(args.kept_off).options());
     let plan = Plan { access: Access::Shared, isolation, ..plan };
     let recording = measuring::measure(plan, output)?;
     let text = || report::text(&recording);

@@ -30,7 +30,7 @@ pub(crate) fn run(command: &NohzCommand, output: Output) -> Result<Outcome, Fail
     };
     let (pick, plan) = Plan::pick(place.cpu, spec)?;
     let (access, isolation) = (place.claiming.access(), place.free.at(place.fifo));
-    let isolation = Some(isolation.wishes());
+    let isolation = Some(isolation.options());
     let plan = Plan { access, isolation, ..plan };
     let claimed = plan.claim(&mut terminal)?;
     tell_pick(&pick, output.quiet);

@@ -18,7 +18,7 @@ pub(crate) fn run(args: &NoiseArgs, output: Output) -> Result<Outcome, Failure> 
     let output = destination::check(files, output)?;
     let plan = Plan {
         access: args.claiming.access(),
-        isolation: args.unthrottled.then(|| Free::UNTHROTTLED.wishes()),
+        isolation: args.unthrottled.then(|| Free::UNTHROTTLED.options()),
         trace: trace(args),
         ..Plan::choose(args.place.cpus.as_ref(), |cpus, _| spec(args, cpus))?
     };

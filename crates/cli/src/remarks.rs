@@ -1,6 +1,6 @@
 //! What a session reports, as messages on standard error.
 
-use isolate::{Fate, Returned};
+use isolate::{RestoreOutcome, Returned};
 use session::{Event, Observer};
 use units::chain;
 
@@ -36,9 +36,13 @@ pub(crate) fn text(event: Event<'_>) -> Option<String> {
         Event::NotRestored(why) => {
             Some(format!("{}; hint: noisefloor restore", chain(why)))
         }
-        Event::Returned(returned) => match returned.fate {
-            Fate::Restored | Fate::Gone | Fate::Needed(_) => None,
-            Fate::LeftAlone(_) | Fate::Refused(_) => Some(line(returned)),
+        Event::Returned(returned) => match returned.outcome {
+            RestoreOutcome::Restored
+            | RestoreOutcome::Gone
+            | RestoreOutcome::Needed(_) => None,
+            RestoreOutcome::LeftAlone(_) | RestoreOutcome::Refused(_) => {
+                Some(line(returned))
+            }
         },
         Event::Measurement(measure::Event::Doubt(doubt)) => Some(doubt.to_string()),
         Event::Measurement(_) | Event::Started | Event::Finished => None,
@@ -47,17 +51,17 @@ pub(crate) fn text(event: Event<'_>) -> Option<String> {
 
 /// What became of one setting, as a line.
 pub(crate) fn line(returned: &Returned) -> String {
-    let Returned { setting, old, fate } = returned;
-    match fate {
-        Fate::Restored => format!("{setting}: restored to {old}"),
-        Fate::Gone => format!("{setting}: no longer exists; was {old}"),
-        Fate::LeftAlone(now) => format!(
+    let Returned { setting, old, outcome } = returned;
+    match outcome {
+        RestoreOutcome::Restored => format!("{setting}: restored to {old}"),
+        RestoreOutcome::Gone => format!("{setting}: no longer exists; was {old}"),
+        RestoreOutcome::LeftAlone(now) => format!(
             "{setting}: not restored to {old}: another program changed it to {now}"
         ),
-        Fate::Refused(why) => {
+        RestoreOutcome::Refused(why) => {
             format!("{setting}: failed to restore {old}: {why}")
         }
-        Fate::Needed(processes) => {
+        RestoreOutcome::Needed(processes) => {
             let processes: Vec<String> =
                 processes.iter().copied().map(isolate::described).collect();
             format!(

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use isolate::{Fate, Returned};
+use isolate::{RestoreOutcome, Returned};
 use serde_json::{Value, json};
 use units::printable;
 
@@ -24,8 +24,10 @@ pub(crate) fn run(output: Output) -> Result<Outcome, Failure> {
     } else {
         print(&text(&returned, of_root.is_some()))?;
     }
-    let refused =
-        returned.iter().filter(|one| matches!(one.fate, Fate::Refused(_))).count();
+    let refused = returned
+        .iter()
+        .filter(|one| matches!(one.outcome, RestoreOutcome::Refused(_)))
+        .count();
     if refused > 0 {
         return Err(Failure::refused(stays(refused, returned.len())));
     }
@@ -66,15 +68,17 @@ fn unseen(path: &Path) -> String {
 }
 
 fn value(returned: &Returned) -> Value {
-    let (fate, more) = match &returned.fate {
-        Fate::Restored => ("restored", None),
-        Fate::Gone => ("gone", None),
-        Fate::LeftAlone(now) => ("left_alone", Some(("now", json!(now)))),
-        Fate::Refused(why) => ("refused", Some(("why", json!(why)))),
-        Fate::Needed(processes) => ("needed", Some(("processes", json!(processes)))),
+    let (outcome, more) = match &returned.outcome {
+        RestoreOutcome::Restored => ("restored", None),
+        RestoreOutcome::Gone => ("gone", None),
+        RestoreOutcome::LeftAlone(now) => ("left_alone", Some(("now", json!(now)))),
+        RestoreOutcome::Refused(why) => ("refused", Some(("why", json!(why)))),
+        RestoreOutcome::Needed(processes) => {
+            ("needed", Some(("processes", json!(processes))))
+        }
     };
     let setting = returned.setting.to_string();
-    let mut value = json!({"setting": setting, "old": returned.old, "fate": fate});
+    let mut value = json!({"setting": setting, "old": returned.old, "fate": outcome});
     if let (Some((key, more)), Value::Object(fields)) = (more, &mut value) {
         fields.insert(key.to_owned(), more);
     }

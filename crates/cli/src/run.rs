@@ -30,7 +30,7 @@ pub(crate) fn run(args: &RunArgs, output: Output) -> Result<Outcome, Failure> {
     let source = args.source.map(Source::of_recording);
     let plan = Plan {
         access: args.claiming.access(),
-        isolation: Some(args.free.at(args.fifo).wishes()),
+        isolation: Some(args.free.at(args.fifo).options()),
         trace: Trace::Events { source, stores: false },
         ..Plan::new(spec(args, &pick), facts)
     };

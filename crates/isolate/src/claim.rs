@@ -181,31 +181,31 @@ fn listener(socket: &OwnedFd) -> Option<Owner> {
     (failed == 0).then_some(Owner { user: found.uid, process })
 }
 
-/// A guest's CPU, for as long as it is kept.
+/// A guest's place on a CPU, which is free again when this is dropped.
 #[derive(Debug)]
-pub struct Berth {
+pub struct GuestCpu {
     /// The CPU.
     pub cpu: Cpu,
     _held: Option<UnixListener>,
 }
 
 /// So many guests are told apart on one CPU.
-const BERTHS: u32 = 1_024;
+const GUESTS_PER_CPU: u32 = 1_024;
 
 /// The one of these CPUs on which the fewest guests run, of all labs of this machine, the first
 /// of several; where the kernel has no such sockets the first of all. `None` without a CPU.
-pub fn berth(cpus: &CpuSet) -> Option<Berth> {
+pub fn claim_guest_cpu(cpus: &CpuSet) -> Option<GuestCpu> {
     let each = |number| cpus.iter().map(move |cpu| (cpu, number));
-    for (cpu, number) in (0..BERTHS).flat_map(each) {
+    for (cpu, number) in (0..GUESTS_PER_CPU).flat_map(each) {
         match UnixListener::bind_addr(
             &address(&format!("noisefloor/guest/{cpu}/{number}")).ok()?,
         ) {
-            Ok(held) => return Some(Berth { cpu, _held: Some(held) }),
+            Ok(held) => return Some(GuestCpu { cpu, _held: Some(held) }),
             Err(error) if error.kind() == ErrorKind::AddrInUse => {}
             Err(_) => break,
         }
     }
-    cpus.iter().next().map(|cpu| Berth { cpu, _held: None })
+    cpus.iter().next().map(|cpu| GuestCpu { cpu, _held: None })
 }
 
 #[cfg(test)]
@@ -221,12 +221,12 @@ mod tests {
     #[test]
     fn guests_are_spread() {
         let cpus = [Cpu::new(4_002), Cpu::new(4_003)].into_iter().collect();
-        let of = |berth: &Berth| berth.cpu.get();
-        let [first, second, third] = [(); 3].map(|()| berth(&cpus).unwrap());
+        let of = |guest: &GuestCpu| guest.cpu.get();
+        let [first, second, third] = [(); 3].map(|()| claim_guest_cpu(&cpus).unwrap());
         assert_eq!([&first, &second, &third].map(of), [4_002, 4_003, 4_002]);
         drop(second);
-        assert_eq!(of(&berth(&cpus).unwrap()), 4_003);
-        assert!(berth(&CpuSet::default()).is_none());
+        assert_eq!(of(&claim_guest_cpu(&cpus).unwrap()), 4_003);
+        assert!(claim_guest_cpu(&CpuSet::default()).is_none());
     }
 
     /// Check that a CPU is claimed once, by a process whose number is told, and free again

@@ -1,6 +1,6 @@
 //! CPUs that are kept free for one program: what was asked, what was done, what could not be.
 //!
-//! Everything that this changes is the machine's, goes through the journal ([`Hold`]) and is
+//! Everything that this changes is the machine's, goes through the journal ([`Lease`]) and is
 //! given back at the end. What a thread does to itself is [`crate::seat`]'s.
 
 use std::fs::File;
@@ -11,7 +11,7 @@ use units::CpuSet;
 use crate::affinities::Affinities;
 use crate::change::{Change, Changes};
 use crate::error::{Error, Kind};
-use crate::hold::{Hold, Returned, state_path};
+use crate::lease::{Lease, Returned, state_path};
 use crate::pick::{Pick, pick, pick_all};
 use crate::thread::current_cpu;
 use crate::tick::nohz_cpus;
@@ -19,7 +19,7 @@ use crate::{dma_latency, irqs, kthreads, partition, throttling, workqueues};
 
 /// What is to be done for a program that is to run undisturbed. Nothing, by default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Wishes {
+pub struct IsolationOptions {
     /// The CPUs; the best one, if none are named.
     pub cpus: Option<CpuSet>,
     /// Let real-time tasks have all of the CPUs' time.
@@ -40,7 +40,7 @@ pub struct Wishes {
 #[derive(Debug)]
 pub struct Isolation {
     pick: Pick,
-    hold: Option<Hold>,
+    lease: Option<Lease>,
     // After the settings: a thread that comes back is where it may be, not where it was.
     _affinities: Option<Affinities>,
     _dma_latency: Option<File>,
@@ -54,12 +54,12 @@ impl Isolation {
     ///
     /// # Errors
     /// Those of [`pick`]: there is no such CPU, or it cannot be had.
-    pub fn begin(wishes: &Wishes, facts: &Facts) -> Result<Self, Error> {
-        let mut own = Self::of(pick_all(wishes.cpus.as_ref(), facts)?);
-        own._affinities = wishes.partition.then(Affinities::now);
-        let changes = own.plan(wishes, facts);
+    pub fn begin(options: &IsolationOptions, facts: &Facts) -> Result<Self, Error> {
+        let mut own = Self::of(pick_all(options.cpus.as_ref(), facts)?);
+        own._affinities = options.partition.then(Affinities::now);
+        let changes = own.plan(options, facts);
         own.carry_out(changes);
-        if let Some(microseconds) = wishes.dma_latency_us {
+        if let Some(microseconds) = options.dma_latency_us {
             match dma_latency::hold(microseconds) {
                 Ok(held) => own._dma_latency = Some(held),
                 Err(why) => own.refused.push(why),
@@ -88,24 +88,24 @@ impl Isolation {
 
     fn of(pick: Pick) -> Self {
         let (refused, left) = (Vec::new(), Vec::new());
-        let (hold, _affinities, _dma_latency) = (None, None, None);
-        Self { pick, hold, _affinities, _dma_latency, done: 0, refused, left }
+        let (lease, _affinities, _dma_latency) = (None, None, None);
+        Self { pick, lease, _affinities, _dma_latency, done: 0, refused, left }
     }
 
-    fn plan(&self, wishes: &Wishes, facts: &Facts) -> Changes {
+    fn plan(&self, options: &IsolationOptions, facts: &Facts) -> Changes {
         let (cpus, others) = (&self.pick.cpus, &self.pick.others);
-        let moves = wishes.irqs || wishes.workqueues || wishes.kthreads;
+        let moves = options.irqs || options.workqueues || options.kthreads;
         let nowhere = (moves && others.is_empty()).then(|| {
             let text = format!("nothing is moved off CPU {cpus}: no other CPU is left");
             vec![Err(Error::new(Kind::Unsafe, text))]
         });
         let wanted = [
             nowhere,
-            wishes.unthrottled.then(|| throttling::off(cpus, others, facts)),
-            wishes.irqs.then(|| irqs::away(cpus, others)),
-            wishes.workqueues.then(|| workqueues::away(cpus, others)),
-            wishes.kthreads.then(|| kthreads::away(cpus, others)),
-            wishes.partition.then(|| partition::of(cpus, facts)),
+            options.unthrottled.then(|| throttling::off(cpus, others, facts)),
+            options.irqs.then(|| irqs::away(cpus, others)),
+            options.workqueues.then(|| workqueues::away(cpus, others)),
+            options.kthreads.then(|| kthreads::away(cpus, others)),
+            options.partition.then(|| partition::of(cpus, facts)),
         ];
         wanted.into_iter().flatten().flatten().collect()
     }
@@ -118,7 +118,7 @@ impl Isolation {
         if changes.is_empty() {
             return;
         }
-        match self.hold().and_then(|hold| hold.set(&changes)) {
+        match self.lease().and_then(|lease| lease.set(&changes)) {
             Ok(outcomes) => {
                 self.done += outcomes.iter().filter(|outcome| outcome.is_ok()).count();
                 self.refused.extend(outcomes.into_iter().filter_map(Result::err));
@@ -127,13 +127,13 @@ impl Isolation {
         }
     }
 
-    fn hold(&mut self) -> Result<&mut Hold, Error> {
-        match &mut self.hold {
-            Some(hold) => Ok(hold),
+    fn lease(&mut self) -> Result<&mut Lease, Error> {
+        match &mut self.lease {
+            Some(lease) => Ok(lease),
             none => {
-                let (hold, left) = Hold::begin(&state_path()?)?;
+                let (lease, left) = Lease::begin(&state_path()?)?;
                 self.left = left;
-                Ok(none.insert(hold))
+                Ok(none.insert(lease))
             }
         }
     }
@@ -163,6 +163,6 @@ impl Isolation {
     /// # Errors
     /// `Kind::Journal` where the journal cannot be read any more.
     pub fn end(mut self) -> Result<Vec<Returned>, Error> {
-        self.hold.take().map_or_else(|| Ok(Vec::new()), Hold::end)
+        self.lease.take().map_or_else(|| Ok(Vec::new()), Lease::end)
     }
 }

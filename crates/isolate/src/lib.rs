@@ -2,7 +2,7 @@
 //! everything else off it, and put everything back.
 //!
 //! What a thread does to itself ends with it. What is changed on the machine is written down
-//! first, in a journal on disk ([`Hold`]), and given back at the end; what a killed run left is
+//! first, in a journal on disk ([`Lease`]), and given back at the end; what a killed run left is
 //! put back by the next one or by [`restore`].
 
 mod affinities;
@@ -13,12 +13,12 @@ mod choice;
 mod claim;
 mod dma_latency;
 mod error;
-mod hold;
 mod holder;
 mod irqs;
 mod isolation;
 mod journal;
 mod kthreads;
+mod lease;
 mod lock;
 mod memory;
 mod numbered;
@@ -49,11 +49,11 @@ mod workqueues;
 pub use capabilities::{Kept, drop_all_capabilities, drop_capabilities};
 pub use child::{may_have, may_outrank, may_take_turns, take_turns, tether};
 pub use choice::{choose, leave_room, watch};
-pub use claim::{Berth, Claim, Owner, Stranger, berth, claim};
+pub use claim::{Claim, GuestCpu, Owner, Stranger, claim, claim_guest_cpu};
 pub use dma_latency::wake_limit_us;
 pub use error::{Error, Kind};
-pub use hold::{Fate, Hold, Returned, restore};
-pub use isolation::{Isolation, Wishes};
+pub use isolation::{Isolation, IsolationOptions};
+pub use lease::{Lease, RestoreOutcome, Returned, restore};
 pub use lock::{LockWait, on_lock_wait, try_lock};
 pub use memory::{Locked, lock_memory};
 pub use occupied::refuse_occupied;

@@ -1,6 +1,6 @@
 //! The scheduler's settings being other ones for a while: all that are asked for, or none.
 //!
-//! They go through the journal ([`Hold`]) and are given back at the end, however that is. What
+//! They go through the journal ([`Lease`]) and are given back at the end, however that is. What
 //! the kernel then shows is what counts: it takes only the lower 32 bits of a number where its
 //! file is one of debugfs's plain ones (`debugfs_create_u32`).
 //!
@@ -11,14 +11,14 @@ use units::Cause;
 
 use crate::change::Change;
 use crate::error::{Error, Kind};
-use crate::hold::{Hold, Returned, state_path};
+use crate::lease::{Lease, Returned, state_path};
 use crate::tunables::settings;
 use crate::tuning::Tuning;
 
 /// Settings of the scheduler that are changed, until this is dropped.
 #[derive(Debug)]
 pub struct Tuned {
-    hold: Hold,
+    lease: Lease,
     left: Vec<Returned>,
 }
 
@@ -31,11 +31,14 @@ impl Tuned {
     /// is as it was then.
     pub fn begin(tunings: &[Tuning], facts: &Facts) -> Result<Self, Error> {
         let settings = settings(tunings, facts)?;
-        let (mut hold, left) = Hold::begin(&state_path()?)?;
+        let (mut lease, left) = Lease::begin(&state_path()?)?;
         let pairs = settings.iter().zip(tunings);
         let changes = pairs.map(|(setting, to)| Change::new(setting.clone(), to.value()));
-        // What was changed before one is refused is given back with the hold.
-        hold.set(&changes.collect::<Vec<_>>())?.into_iter().collect::<Result<(), _>>()?;
+        // What was changed before one is refused is given back with the lease.
+        lease
+            .set(&changes.collect::<Vec<_>>())?
+            .into_iter()
+            .collect::<Result<(), _>>()?;
         for (setting, tuning) in settings.iter().zip(tunings) {
             let value = tuning.value();
             let why: Cause = match setting.read() {
@@ -46,7 +49,7 @@ impl Tuned {
             let text = format!("failed to set {setting} = {value}");
             return Err(Error::new(Kind::System, text).caused_by(why));
         }
-        Ok(Self { hold, left })
+        Ok(Self { lease, left })
     }
 
     /// What a killed run had left, and what became of it.
@@ -59,6 +62,6 @@ impl Tuned {
     /// # Errors
     /// `Kind::Journal` where the journal cannot be read any more.
     pub fn end(self) -> Result<Vec<Returned>, Error> {
-        self.hold.end()
+        self.lease.end()
     }
 }

@@ -1,7 +1,7 @@
 //! Settings that are changed for a session, and restored at its end.
 
 use facts::Facts;
-use isolate::{Fate, Isolation, Kind, Wishes};
+use isolate::{Isolation, IsolationOptions, Kind, RestoreOutcome};
 use units::CpuSet;
 
 use crate::error::Error;
@@ -16,14 +16,14 @@ pub struct Isolated(Option<Isolation>);
 impl Isolated {
     /// Changes what is wished, and reports what is refused.
     pub(crate) fn begin(
-        wishes: Option<&Wishes>,
+        options: Option<&IsolationOptions>,
         cpus: CpuSet,
         facts: &Facts,
         observer: &mut dyn Observer,
     ) -> Result<Self, Error> {
-        let Some(wishes) = wishes else { return Ok(Self(None)) };
-        let wishes = Wishes { cpus: Some(cpus), ..wishes.clone() };
-        let isolation = Isolation::begin(&wishes, facts)?;
+        let Some(options) = options else { return Ok(Self(None)) };
+        let options = IsolationOptions { cpus: Some(cpus), ..options.clone() };
+        let isolation = Isolation::begin(&options, facts)?;
         for left in isolation.left() {
             observer.event(Event::LeftBehind(left));
         }
@@ -49,7 +49,9 @@ impl Isolated {
 pub fn restore_left_behind(observer: &mut dyn Observer) {
     match isolate::restore() {
         Ok(returned) => {
-            let left = returned.iter().filter(|one| !matches!(one.fate, Fate::Needed(_)));
+            let left = returned
+                .iter()
+                .filter(|one| !matches!(one.outcome, RestoreOutcome::Needed(_)));
             left.for_each(|left| observer.event(Event::LeftBehind(left)));
         }
         // Another user's home (`sudo -u` preserves HOME) has no journal of this user.

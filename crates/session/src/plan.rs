@@ -2,7 +2,7 @@
 
 use blame::Threads;
 use facts::Facts;
-use isolate::Wishes;
+use isolate::IsolationOptions;
 use measure::Spec;
 use recording::Source;
 use units::CpuSet;
@@ -19,7 +19,7 @@ pub struct Plan {
     /// Lock this process's memory, if permitted.
     pub locks_memory: bool,
     /// What is changed on this machine during the session; the CPUs are those of `spec`.
-    pub isolation: Option<Wishes>,
+    pub isolation: Option<IsolationOptions>,
     /// What is traced during the measurement.
     pub trace: Trace,
 }

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use isolate::{Isolation, Wishes};
+use isolate::{Isolation, IsolationOptions};
 
 use crate::settings::{self, Settings};
 use crate::{alone, cpu, output, text, text as text_of, tool};
@@ -164,20 +164,20 @@ fn panics() {
     let cpus = std::env::var("NOISEFLOOR_TEST_CPU").unwrap().parse().unwrap();
     let after: usize = after.parse().unwrap();
     let facts = facts::Facts::read(&facts::Root::live());
-    let none = Wishes { cpus: Some(cpus), ..Wishes::default() };
-    let wishes = [
-        Wishes { unthrottled: true, ..none.clone() },
-        Wishes { irqs: true, ..none.clone() },
-        Wishes { workqueues: true, ..none.clone() },
-        Wishes { kthreads: true, ..none.clone() },
-        Wishes { partition: true, ..none },
+    let none = IsolationOptions { cpus: Some(cpus), ..IsolationOptions::default() };
+    let options = [
+        IsolationOptions { unthrottled: true, ..none.clone() },
+        IsolationOptions { irqs: true, ..none.clone() },
+        IsolationOptions { workqueues: true, ..none.clone() },
+        IsolationOptions { kthreads: true, ..none.clone() },
+        IsolationOptions { partition: true, ..none },
     ];
-    let held: Vec<Isolation> = wishes
+    let held: Vec<Isolation> = options
         .iter()
         .enumerate()
-        .map(|(number, wishes)| {
+        .map(|(number, options)| {
             assert!(number < after, "a panic, on purpose");
-            Isolation::begin(wishes, &facts).unwrap()
+            Isolation::begin(options, &facts).unwrap()
         })
         .collect();
     assert!(held.is_empty(), "a panic, on purpose");
@@ -238,8 +238,8 @@ fn holds() {
     let Ok(cpu) = std::env::var("NOISEFLOOR_TEST_CPU") else { return };
     let facts = facts::Facts::read(&facts::Root::live());
     let cpus = Some(cpu.parse().unwrap());
-    let wishes = Wishes { cpus, irqs: true, ..Wishes::default() };
-    let held = Isolation::begin(&wishes, &facts).unwrap();
+    let options = IsolationOptions { cpus, irqs: true, ..IsolationOptions::default() };
+    let held = Isolation::begin(&options, &facts).unwrap();
     std::io::copy(&mut std::io::stdin(), &mut std::io::sink()).unwrap();
     held.end().unwrap();
 }

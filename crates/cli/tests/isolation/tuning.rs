@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use facts::{Facts, Root};
-use isolate::{Fate, Kind, Tuned, Tuning, may_tune};
+use isolate::{Kind, RestoreOutcome, Tuned, Tuning, may_tune};
 
 use crate::kills::{journal, wait_for};
 use crate::settings::{self, Settings};
@@ -84,7 +84,10 @@ fn holds() {
     std::io::copy(&mut std::io::stdin(), &mut std::io::sink()).unwrap();
     let returned = tuned.end().unwrap();
     assert_eq!(returned.len(), all.len());
-    assert!(returned.iter().all(|one| one.fate == Fate::Restored), "{returned:?}");
+    assert!(
+        returned.iter().all(|one| one.outcome == RestoreOutcome::Restored),
+        "{returned:?}"
+    );
 }
 
 /// Check that `restore` restores a feature, a tunable and preemption after a run that was

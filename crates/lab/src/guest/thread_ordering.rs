@@ -11,7 +11,7 @@
 //! likes. A boot with several is given the CPU on which the fewest run, of all labs of this
 //! machine.
 
-use isolate::Berth;
+use isolate::GuestCpu;
 use units::{CpuSet, chain};
 
 /// The CPUs on which QEMU's threads can be ordered, or why they cannot.
@@ -31,8 +31,8 @@ impl ThreadOrdering {
     }
 
     /// A CPU for a boot, until the value is dropped.
-    pub(crate) fn take(&self) -> Option<Berth> {
-        isolate::berth(self.0.as_ref().ok()?)
+    pub(crate) fn take(&self) -> Option<GuestCpu> {
+        isolate::claim_guest_cpu(self.0.as_ref().ok()?)
     }
 }
 

@@ -14,7 +14,7 @@ use facts::CpuTimes;
 const CLOCK: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 /// The time between two looks: ten steps of the CPUs' times.
 const STEP: Duration = Duration::from_millis(100);
-/// Whoever does not rest by then (5 s) does not rest.
+/// A kernel that is still busy after that (5 s) is measured as it is.
 const STEPS_MAX: usize = 50;
 
 /// Returns once the clock is chosen and every CPU has been idle for a step.

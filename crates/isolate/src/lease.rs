@@ -25,12 +25,12 @@ pub struct Returned {
     /// What it was before it was changed.
     pub old: String,
     /// What became of it.
-    pub fate: Fate,
+    pub outcome: RestoreOutcome,
 }
 
 /// What became of a setting that was to be put back.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fate {
+pub enum RestoreOutcome {
     /// It is as it was.
     Restored,
     /// Somebody else changed it meanwhile, to this: so it stays.
@@ -43,22 +43,22 @@ pub enum Fate {
     Needed(Vec<u32>),
 }
 
-/// What one run changed. What it holds is put back when it is dropped.
+/// The settings that one run changed; they are restored when it is dropped.
 #[derive(Debug)]
-pub struct Hold {
+pub struct Lease {
     holder: Holder,
     state: State,
     returned: bool,
 }
 
-impl Hold {
+impl Lease {
     /// Begins; what killed runs left behind is put back first.
     pub(crate) fn begin(path: &Path) -> Result<(Self, Vec<Returned>), Error> {
         let failed = |error: io::Error| journal::refused(path, error);
         let state = State::create(path).map_err(failed)?;
         let mut journal = Journal::open(&state)?;
         let mut left = put_back(&mut journal, None)?;
-        left.retain(|one| !matches!(one.fate, Fate::Needed(_)));
+        left.retain(|one| !matches!(one.outcome, RestoreOutcome::Needed(_)));
         let holder = Holder::new(&state).map_err(failed)?;
         drop(journal);
         Ok((Self { holder, state, returned: false }, left))
@@ -175,12 +175,12 @@ impl Hold {
         }
         let mut journal = Journal::open(&self.state)?;
         let mut returned = put_back(&mut journal, Some(&self.holder.name))?;
-        returned.retain(|one| !matches!(one.fate, Fate::Needed(_)));
+        returned.retain(|one| !matches!(one.outcome, RestoreOutcome::Needed(_)));
         Ok(returned)
     }
 }
 
-impl Drop for Hold {
+impl Drop for Lease {
     fn drop(&mut self) {
         // On a panic's way out there is nobody to tell; what stays, stays in the journal.
         let _ = self.put_back();
@@ -227,18 +227,18 @@ fn put_back(
         let stays =
             |name: &String| Some(name.as_str()) != leaving && holder::lives(state, name);
         entry.holders.retain(stays);
-        let fate = match entry.boot_id == boot {
-            false => Fate::Gone,
+        let outcome = match entry.boot_id == boot {
+            false => RestoreOutcome::Gone,
             true if entry.holders.is_empty() => give_back(&entry),
-            true => Fate::Needed(
+            true => RestoreOutcome::Needed(
                 entry.holders.iter().filter_map(|name| holder::process(name)).collect(),
             ),
         };
         let (setting, old) = (entry.setting.clone(), entry.old.clone());
-        if matches!(fate, Fate::Refused(_) | Fate::Needed(_)) {
+        if matches!(outcome, RestoreOutcome::Refused(_) | RestoreOutcome::Needed(_)) {
             kept.push(entry);
         }
-        returned.push(Returned { setting, old, fate });
+        returned.push(Returned { setting, old, outcome });
     }
     kept.reverse();
     journal.entries = kept;
@@ -259,28 +259,28 @@ fn strike(journal: &mut Journal<'_>, before: &[Entry], setting: &Setting) {
     }
 }
 
-fn give_back(entry: &Entry) -> Fate {
+fn give_back(entry: &Entry) -> RestoreOutcome {
     let now = match entry.setting.read() {
         Err(error) => return lost(&error),
         Ok(now) => now,
     };
     if now == entry.old {
-        return Fate::Restored;
+        return RestoreOutcome::Restored;
     }
     if !entry.new.contains(&now) {
-        return Fate::LeftAlone(now);
+        return RestoreOutcome::LeftAlone(now);
     }
     match entry.setting.write(&entry.old) {
-        Ok(()) => Fate::Restored,
+        Ok(()) => RestoreOutcome::Restored,
         Err(error) => lost(&error),
     }
 }
 
-fn lost(error: &io::Error) -> Fate {
+fn lost(error: &io::Error) -> RestoreOutcome {
     match error.kind() {
-        io::ErrorKind::NotFound => Fate::Gone,
-        _ if error.raw_os_error() == Some(libc::ESRCH) => Fate::Gone,
-        _ => Fate::Refused(error.to_string()),
+        io::ErrorKind::NotFound => RestoreOutcome::Gone,
+        _ if error.raw_os_error() == Some(libc::ESRCH) => RestoreOutcome::Gone,
+        _ => RestoreOutcome::Refused(error.to_string()),
     }
 }
 
@@ -337,7 +337,7 @@ mod tests {
         let sleeper = Sleeper::new();
         let cpus: CpuSet = sleeper.now().parse().unwrap();
         if cpus.len() < 2 {
-            println!("skipped: hold: there is one CPU");
+            println!("skipped: lease: there is one CPU");
             return None;
         }
         let two: Vec<_> = cpus.iter().take(2).collect();
@@ -352,21 +352,21 @@ mod tests {
         Journal::exists(&State::open(path).unwrap()).unwrap()
     }
 
-    fn begin(folder: &Path) -> Hold {
-        Hold::begin(folder).unwrap().0
+    fn begin(folder: &Path) -> Lease {
+        Lease::begin(folder).unwrap().0
     }
 
-    fn set(hold: &mut Hold, setting: &Setting, value: &str) -> Result<(), Error> {
-        hold.set(&[Change::new(setting.clone(), value)])?.remove(0)
+    fn set(lease: &mut Lease, setting: &Setting, value: &str) -> Result<(), Error> {
+        lease.set(&[Change::new(setting.clone(), value)])?.remove(0)
     }
 
-    fn fates(returned: Vec<Returned>) -> Vec<Fate> {
-        returned.into_iter().map(|returned| returned.fate).collect()
+    fn outcomes(returned: Vec<Returned>) -> Vec<RestoreOutcome> {
+        returned.into_iter().map(|returned| returned.outcome).collect()
     }
 
     /// A run that is killed: its lock is gone, its journal stays.
-    fn kill(mut hold: Hold) {
-        hold.returned = true;
+    fn kill(mut lease: Lease) {
+        lease.returned = true;
     }
 
     /// Check that what was changed is as it was when a run ends, also where it panics.
@@ -374,14 +374,14 @@ mod tests {
     fn ends_as_it_began() {
         let Some((sleeper, [one, _, both])) = sleeper() else { return };
         let dir = tempfile::tempdir().unwrap();
-        let mut hold = begin(dir.path());
-        set(&mut hold, &sleeper.setting, &one).unwrap();
+        let mut lease = begin(dir.path());
+        set(&mut lease, &sleeper.setting, &one).unwrap();
         assert_eq!(sleeper.now(), one);
-        assert_eq!(fates(hold.end().unwrap()), [Fate::Restored]);
+        assert_eq!(outcomes(lease.end().unwrap()), [RestoreOutcome::Restored]);
         assert_eq!(sleeper.now(), both);
         let panicking = std::panic::catch_unwind(|| {
-            let mut hold = begin(dir.path());
-            set(&mut hold, &sleeper.setting, &one).unwrap();
+            let mut lease = begin(dir.path());
+            set(&mut lease, &sleeper.setting, &one).unwrap();
             // As a panic does, but it writes nothing: a reader of the tests' output looks for that
             // of failures.
             if sleeper.now() == one {
@@ -398,12 +398,12 @@ mod tests {
     fn killed_runs_are_cleaned_up_after() {
         let Some((sleeper, [one, _, both])) = sleeper() else { return };
         let dir = tempfile::tempdir().unwrap();
-        let mut hold = begin(dir.path());
-        set(&mut hold, &sleeper.setting, &one).unwrap();
-        kill(hold);
+        let mut lease = begin(dir.path());
+        set(&mut lease, &sleeper.setting, &one).unwrap();
+        kill(lease);
         assert_eq!(sleeper.now(), one);
-        let (_next, left) = Hold::begin(dir.path()).unwrap();
-        assert_eq!(fates(left), [Fate::Restored]);
+        let (_next, left) = Lease::begin(dir.path()).unwrap();
+        assert_eq!(outcomes(left), [RestoreOutcome::Restored]);
         assert_eq!(sleeper.now(), both);
     }
 
@@ -412,14 +412,17 @@ mod tests {
     fn forks_put_nothing_back() {
         let Some((sleeper, [one, _, both])) = sleeper() else { return };
         let dir = tempfile::tempdir().unwrap();
-        let mut hold = begin(dir.path());
-        set(&mut hold, &sleeper.setting, &one).unwrap();
-        hold.holder.process = 0;
-        drop(hold);
+        let mut lease = begin(dir.path());
+        set(&mut lease, &sleeper.setting, &one).unwrap();
+        lease.holder.process = 0;
+        drop(lease);
         assert_eq!(sleeper.now(), one);
         assert!(is_changed(dir.path()));
         // Its lock went with it, as a killed run's does.
-        assert_eq!(fates(Hold::begin(dir.path()).unwrap().1), [Fate::Restored]);
+        assert_eq!(
+            outcomes(Lease::begin(dir.path()).unwrap().1),
+            [RestoreOutcome::Restored]
+        );
         assert_eq!(sleeper.now(), both);
     }
 
@@ -429,15 +432,15 @@ mod tests {
         let Some((sleeper, [one, two, both])) = sleeper() else { return };
         let dir = tempfile::tempdir().unwrap();
         for first_ends_first in [true, false] {
-            let mut holds = [begin(dir.path()), begin(dir.path())];
-            set(&mut holds[0], &sleeper.setting, &one).unwrap();
-            set(&mut holds[1], &sleeper.setting, &two).unwrap();
-            let [first, second] = holds;
+            let mut leases = [begin(dir.path()), begin(dir.path())];
+            set(&mut leases[0], &sleeper.setting, &one).unwrap();
+            set(&mut leases[1], &sleeper.setting, &two).unwrap();
+            let [first, second] = leases;
             let (leaving, last) =
                 if first_ends_first { (first, second) } else { (second, first) };
             assert_eq!(leaving.end().unwrap(), []);
             assert_eq!(sleeper.now(), two);
-            assert_eq!(fates(last.end().unwrap()), [Fate::Restored]);
+            assert_eq!(outcomes(last.end().unwrap()), [RestoreOutcome::Restored]);
             assert_eq!(sleeper.now(), both);
         }
     }
@@ -447,17 +450,20 @@ mod tests {
     fn others_changes_stay() {
         let Some((sleeper, [one, two, both])) = sleeper() else { return };
         let dir = tempfile::tempdir().unwrap();
-        let mut hold = begin(dir.path());
-        set(&mut hold, &sleeper.setting, &one).unwrap();
+        let mut lease = begin(dir.path());
+        set(&mut lease, &sleeper.setting, &one).unwrap();
         sleeper.change(&two);
-        assert_eq!(fates(hold.end().unwrap()), [Fate::LeftAlone(two.clone())]);
+        assert_eq!(
+            outcomes(lease.end().unwrap()),
+            [RestoreOutcome::LeftAlone(two.clone())]
+        );
         assert_eq!(sleeper.now(), two);
         // Changed by somebody between two runs that share it, theirs is put back.
-        let mut holds = [begin(dir.path()), begin(dir.path())];
-        set(&mut holds[0], &sleeper.setting, &one).unwrap();
+        let mut leases = [begin(dir.path()), begin(dir.path())];
+        set(&mut leases[0], &sleeper.setting, &one).unwrap();
         sleeper.change(&both);
-        set(&mut holds[1], &sleeper.setting, &one).unwrap();
-        holds.into_iter().for_each(drop);
+        set(&mut leases[1], &sleeper.setting, &one).unwrap();
+        leases.into_iter().for_each(drop);
         assert_eq!(sleeper.now(), both);
     }
 
@@ -466,28 +472,28 @@ mod tests {
     fn nothing_to_put_back() {
         let Some((sleeper, [one, _, both])) = sleeper() else { return };
         let dir = tempfile::tempdir().unwrap();
-        let mut hold = begin(dir.path());
-        set(&mut hold, &sleeper.setting, &both).unwrap();
+        let mut lease = begin(dir.path());
+        set(&mut lease, &sleeper.setting, &both).unwrap();
         assert!(!is_changed(dir.path()));
-        set(&mut hold, &sleeper.setting, &one).unwrap();
+        set(&mut lease, &sleeper.setting, &one).unwrap();
         drop(sleeper);
-        assert_eq!(fates(hold.end().unwrap()), [Fate::Gone]);
+        assert_eq!(outcomes(lease.end().unwrap()), [RestoreOutcome::Gone]);
     }
 
     /// Check that what the kernel refuses is not in the journal, and is told as what it is.
     #[test]
     fn refusals_change_nothing() {
         let dir = tempfile::tempdir().unwrap();
-        let mut hold = begin(dir.path());
+        let mut lease = begin(dir.path());
         let file = |path: &str| Setting::File(path.into());
         let runtime = file("/proc/sys/kernel/sched_rt_runtime_us");
-        let refused = set(&mut hold, &runtime, "no number").unwrap_err();
+        let refused = set(&mut lease, &runtime, "no number").unwrap_err();
         assert!(refused.to_string().contains("sched_rt_runtime_us"), "{refused}");
         let missing = file("/proc/irq/4000000/smp_affinity_list");
-        let refused = set(&mut hold, &missing, "0").unwrap_err();
+        let refused = set(&mut lease, &missing, "0").unwrap_err();
         assert_eq!(refused.kind(), Kind::NoSetting);
         let other = file("/proc/sys/kernel/core_pattern");
-        let refused = set(&mut hold, &other, "core").unwrap_err();
+        let refused = set(&mut lease, &other, "core").unwrap_err();
         assert!(units::chain(&refused).contains("not a setting"), "{refused:?}");
         assert!(!is_changed(dir.path()));
     }
@@ -498,16 +504,18 @@ mod tests {
     fn what_is_foreseen_is_undone() {
         let Some((sleeper, [one, two, both])) = sleeper() else { return };
         let dir = tempfile::tempdir().unwrap();
-        for (then, fate) in [(&one, Fate::Restored), (&two, Fate::LeftAlone(two.clone()))]
-        {
+        for (then, outcome) in [
+            (&one, RestoreOutcome::Restored),
+            (&two, RestoreOutcome::LeftAlone(two.clone())),
+        ] {
             sleeper.change(&both);
-            let mut hold = begin(dir.path());
+            let mut lease = begin(dir.path());
             let to = To::Foreseen(vec![one.clone()]);
             let change = Change { setting: sleeper.setting.clone(), to };
-            hold.set(&[change]).unwrap();
+            lease.set(&[change]).unwrap();
             assert_eq!(sleeper.now(), both);
             sleeper.change(then);
-            assert_eq!(fates(hold.end().unwrap()), [fate]);
+            assert_eq!(outcomes(lease.end().unwrap()), [outcome]);
         }
     }
 
@@ -516,14 +524,14 @@ mod tests {
     fn boots_put_back() {
         let Some((sleeper, [one, _, _])) = sleeper() else { return };
         let dir = tempfile::tempdir().unwrap();
-        let mut hold = begin(dir.path());
-        set(&mut hold, &sleeper.setting, &one).unwrap();
+        let mut lease = begin(dir.path());
+        set(&mut lease, &sleeper.setting, &one).unwrap();
         let state = State::open(dir.path()).unwrap();
         let mut journal = Journal::open(&state).unwrap();
         journal.entries[0].boot_id = "another".to_owned();
         journal.save().unwrap();
         drop(journal);
-        assert_eq!(fates(hold.end().unwrap()), [Fate::Gone]);
+        assert_eq!(outcomes(lease.end().unwrap()), [RestoreOutcome::Gone]);
         assert_eq!(sleeper.now(), one);
     }
 
@@ -544,13 +552,13 @@ mod tests {
             return;
         }
         let mounted = Unmount(dir.path());
-        let mut hold = begin(dir.path());
+        let mut lease = begin(dir.path());
         std::fs::write(dir.path().join("fill"), vec![0; 64 << 10]).unwrap_err();
-        let refused = set(&mut hold, &sleeper.setting, &one).unwrap_err();
+        let refused = set(&mut lease, &sleeper.setting, &one).unwrap_err();
         assert_eq!((refused.kind(), sleeper.now()), (Kind::Journal, both.clone()));
         std::fs::remove_file(dir.path().join("fill")).unwrap();
         assert!(mount("remount,ro"));
-        let refused = set(&mut hold, &sleeper.setting, &one).unwrap_err();
+        let refused = set(&mut lease, &sleeper.setting, &one).unwrap_err();
         assert_eq!((refused.kind(), sleeper.now()), (Kind::Journal, both));
         drop(mounted);
     }
