@@ -3,7 +3,7 @@
 use facts::{Facts, Root};
 use measure::{Spec, Watch};
 use recording::Recording;
-use stats::Limits;
+use stats::{Limits, Summary};
 use units::CpuSet;
 
 use crate::args::{Output, Where};
@@ -88,7 +88,9 @@ pub(crate) fn show(
     text: impl FnOnce() -> String,
 ) -> Result<(), Failure> {
     if output.json {
-        let json = ::report::json(recording, output.series).map_err(Failure::bug)?;
+        let summary = Summary::of(recording);
+        let json = ::report::json(recording, &summary, output.series);
+        let json = json.map_err(Failure::bug)?;
         print_json(&json)?;
     } else if output.has_report {
         print(&text())?;
@@ -98,7 +100,10 @@ pub(crate) fn show(
 
 /// Holds what was measured against the limits given, unless it ended badly already.
 pub(crate) fn judge(outcome: Outcome, recording: &Recording, limits: Limits) -> Outcome {
-    let exceeded = ::report::exceeded(recording, &limits);
+    if limits == Limits::default() {
+        return outcome;
+    }
+    let exceeded = ::report::exceeded(&Summary::of(recording), &limits);
     exceeded.iter().for_each(say);
     match outcome {
         Outcome::Done if !exceeded.is_empty() => Outcome::Exceeded,

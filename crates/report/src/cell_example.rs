@@ -7,7 +7,7 @@ use recording::{
     Ending, Episode, Interruption, Level, Mode, PhaseCounts, Profile, Recording, Stack,
     What,
 };
-use stats::{Frequency, StackInput, Typical};
+use stats::{CallStack, Frequency, Typical};
 use units::{Cpu, Instructions, Nanos, Span, TscHz};
 
 use crate::example;
@@ -148,28 +148,28 @@ asm_sysvec_apic_timer_interrupt 61
     rcu_core 45";
 
 /// One tick of the old kernel.
-pub(crate) fn old_tick() -> Vec<StackInput<'static>> {
+pub(crate) fn old_tick() -> Vec<CallStack<'static>> {
     stacks(OLD_TICK)
 }
 
 /// One tick of the newer kernel.
-pub(crate) fn new_tick() -> Vec<StackInput<'static>> {
+pub(crate) fn new_tick() -> Vec<CallStack<'static>> {
     stacks(NEW_TICK)
 }
 
-fn stacks(lines: &'static str) -> Vec<StackInput<'static>> {
+fn stacks(lines: &'static str) -> Vec<CallStack<'static>> {
     let mut open: Vec<&str> = Vec::new();
     let stack = |line: &'static str| {
         let (name, own) = line.trim_start().split_once(' ').unwrap();
         open.truncate(line.len() - line.trim_start().len());
         open.push(name);
-        StackInput::new(open.clone(), Instructions::new(own.parse().unwrap()))
+        CallStack::new(open.clone(), Instructions::new(own.parse().unwrap()))
     };
     lines.lines().map(stack).collect()
 }
 
 /// What is typical of a cell: so many of 239.
-pub(crate) fn typical<'a>(cell: &'a Cell, stacks: Vec<StackInput<'a>>) -> Typical<'a> {
+pub(crate) fn typical<'a>(cell: &'a Cell, stacks: Vec<CallStack<'a>>) -> Typical<'a> {
     let seen = Frequency { times: 112, of: 239 };
     Typical { cell, call: None, place: 0, median: None, stacks, seen }
 }

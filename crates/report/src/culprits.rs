@@ -1,7 +1,7 @@
 //! Who took it: a table of the culprits, CPU by CPU and of all together.
 
 use recording::{CulpritKind, NoiseSeries, Source};
-use stats::{CpuNoiseSummary, Culprit, NoiseSummary};
+use stats::{CpuNoiseSummary, CulpritSummary, NoiseSummary};
 
 use crate::number;
 use crate::paragraph::paragraph;
@@ -64,7 +64,7 @@ pub(crate) fn culprits(series: &NoiseSeries, summary: &NoiseSummary) -> String {
         + &periods(summary)
 }
 
-fn add(table: &mut Table, cpu: &str, culprits: &[Culprit], listed: usize) {
+fn add(table: &mut Table, cpu: &str, culprits: &[CulpritSummary], listed: usize) {
     let (listed, others) = culprits.split_at(culprits.len().min(listed));
     for culprit in listed {
         table.row(std::iter::once(cpu.to_owned()).chain(cells(culprit)));
@@ -76,7 +76,7 @@ fn add(table: &mut Table, cpu: &str, culprits: &[Culprit], listed: usize) {
 }
 
 /// A culprit's line: what it is, its name, how often, how long, which part, its longest.
-pub(crate) fn cells(culprit: &Culprit) -> [String; 6] {
+pub(crate) fn cells(culprit: &CulpritSummary) -> [String; 6] {
     [
         kind_word(culprit.kind).to_owned(),
         name(culprit, NAME),
@@ -90,7 +90,7 @@ pub(crate) fn cells(culprit: &Culprit) -> [String; 6] {
 /// Who took most of a CPU's time, in a sentence; `None` where nobody watched, or nothing was
 /// taken.
 pub(crate) fn takers(cpu: &CpuNoiseSummary) -> Option<String> {
-    let is_known = |culprit: &&Culprit| culprit.kind != CulpritKind::Unexplained;
+    let is_known = |culprit: &&CulpritSummary| culprit.kind != CulpritKind::Unexplained;
     let mut known = cpu.culprits.iter().filter(is_known).map(taker);
     let most = format!("CPU {} lost most to {}", cpu.cpu, known.next()?);
     let then: Vec<String> = known.take(SAID - 1).collect();
@@ -110,7 +110,7 @@ pub(crate) fn takers(cpu: &CpuNoiseSummary) -> Option<String> {
     Some(format!("{most}{then}. {unexplained}"))
 }
 
-fn taker(culprit: &Culprit) -> String {
+fn taker(culprit: &CulpritSummary) -> String {
     let who = match culprit.kind {
         CulpritKind::Steal => "the hypervisor (steal)".to_owned(),
         kind => format!("{} {}", kind_word(kind), name(culprit, usize::MAX)),
@@ -119,12 +119,12 @@ fn taker(culprit: &Culprit) -> String {
     format!("{who}: {time}, {} of its noise", part(culprit))
 }
 
-fn part(culprit: &Culprit) -> String {
+fn part(culprit: &CulpritSummary) -> String {
     number::known(culprit.noise_ppm, number::share)
 }
 
 /// A culprit's name in so many columns; of a thread its number and priority are never cut.
-pub(crate) fn name(culprit: &Culprit, width: usize) -> String {
+pub(crate) fn name(culprit: &CulpritSummary, width: usize) -> String {
     let Some(thread) = &culprit.thread else { return cut(&culprit.name, width) };
     let who = format!(" ({}{})", thread.tid, class(thread.prio));
     cut(&culprit.name, width.saturating_sub(who.len())) + &who

@@ -1,7 +1,7 @@
 //! Where interrupts' time lies in their gaps: before, between and after their tracepoints.
 
 use recording::CulpritKind;
-use stats::{Culprit, NoiseSummary};
+use stats::{CulpritSummary, NoiseSummary};
 
 use crate::culprits::{NAME, kind_word, name};
 use crate::number;
@@ -29,7 +29,7 @@ pub(crate) fn edges(summary: &NoiseSummary) -> String {
     ];
     let mut table = Table::new(1, &columns);
     let mut rows = 0;
-    let mut add = |cpu: String, culprits: &[Culprit]| {
+    let mut add = |cpu: String, culprits: &[CulpritSummary]| {
         for culprit in culprits.iter().filter(|culprit| has_edges(culprit)).take(LISTED) {
             rows += 1;
             table.row([
@@ -56,7 +56,7 @@ pub(crate) fn edges(summary: &NoiseSummary) -> String {
 
 /// Whether it is an interrupt or what follows from one, and something of its time lies outside of
 /// its tracepoints. A thread's turn begins and ends with a switch: it has no edges to speak of.
-fn has_edges(culprit: &Culprit) -> bool {
+fn has_edges(culprit: &CulpritSummary) -> bool {
     let others = [CulpritKind::Thread, CulpritKind::Steal, CulpritKind::Unexplained];
     !others.contains(&culprit.kind) && !culprit.edges().is_zero()
 }

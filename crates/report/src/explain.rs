@@ -182,7 +182,7 @@ mod tests {
     use insta::assert_snapshot;
     use proptest::prelude::*;
     use serde_json::{Value, json};
-    use stats::StackInput;
+    use stats::CallStack;
 
     use super::*;
     use crate::cell_example::{NEW, OLD, cell, lost, new_tick, old_tick, typical};
@@ -311,7 +311,7 @@ mod tests {
     #[test]
     fn contract() {
         let cell = cell("other", OLD, lost());
-        let stack = vec![StackInput::new(vec!["a"], Instructions::new(5))];
+        let stack = vec![CallStack::new(vec!["a"], Instructions::new(5))];
         let (some, none) = (typical(&cell, stack), typical(&cell, Vec::new()));
         let told: Value = serde_json::from_str(&explain_json(&some).unwrap()).unwrap();
         let title = format!("one tick, other on {OLD}");
@@ -387,7 +387,7 @@ mod tests {
             a in prop::collection::vec(("[a-z_.]{1,70}", 0u64..99_999_999), 0..60),
             b in prop::collection::vec((0usize..60, 0u64..99_999_999), 0..60),
         ) {
-            let stack = |name, own| StackInput::new(vec![name], Instructions::new(own));
+            let stack = |name, own| CallStack::new(vec![name], Instructions::new(own));
             let name = |at: usize| a.get(at).map_or("other", |(name, _)| name.as_str());
             let before: Vec<_> = a.iter().map(|(name, own)| stack(name, *own)).collect();
             let after: Vec<_> = b.iter().map(|&(at, own)| stack(name(at), own)).collect();

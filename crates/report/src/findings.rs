@@ -8,7 +8,7 @@ use facts::{Facts, Why};
 use recording::CulpritKind;
 use serde::Serialize;
 use stats::{
-    CheckSummary, CpuNoiseSummary, Culprit, LineSummary, TickMeaning, TickVerdict,
+    CheckSummary, CpuNoiseSummary, CulpritSummary, LineSummary, TickMeaning, TickVerdict,
     spinning_verdicts, tick_verdicts,
 };
 use units::{Cpu, CpuSet, Nanos, Ppm};
@@ -265,8 +265,9 @@ fn counted(worst: &CpuNoiseSummary) -> String {
 /// where that is little, or no hypervisor is known.
 fn in_a_guest(look: &Look<'_>, cpu: &CpuNoiseSummary) -> String {
     let hypervisor = look.facts.virt.hypervisor.get().and_then(Option::as_ref);
-    let unexplained = |culprit: &&Culprit| culprit.kind == CulpritKind::Unexplained;
-    let is_material = |culprit: &Culprit| {
+    let unexplained =
+        |culprit: &&CulpritSummary| culprit.kind == CulpritKind::Unexplained;
+    let is_material = |culprit: &CulpritSummary| {
         let part = culprit.noise_ppm.is_some_and(|part| part.get() >= MATERIAL_NOISE_PPM);
         part && culprit.ns.saturating_mul(MATERIAL_TIME) >= cpu.elapsed_ns
     };

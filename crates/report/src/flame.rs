@@ -199,7 +199,7 @@ fn by_difference(difference: i128, most: u128) -> [u8; 3] {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use stats::StackInput;
+    use stats::CallStack;
     use units::Instructions;
 
     use super::*;
@@ -282,11 +282,11 @@ mod tests {
             stacks in prop::collection::vec(
                 (prop::collection::vec(any::<String>(), 0..5), 0u64..9_999), 0..9),
         ) {
-            let stacks: Vec<StackInput<'_>> = stacks
+            let stacks: Vec<CallStack<'_>> = stacks
                 .iter()
                 .map(|(frames, own)| {
                     let frames = frames.iter().map(String::as_str).collect();
-                    StackInput::new(frames, Instructions::new(*own))
+                    CallStack::new(frames, Instructions::new(*own))
                 })
                 .collect();
             let cell = cell(&title, &kernel, lost());

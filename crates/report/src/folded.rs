@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use stats::StackInput;
+use stats::CallStack;
 use units::Instructions;
 
 /// Stacks as folded lines, sorted; equal ones are one.
-pub fn folded(stacks: &[StackInput<'_>]) -> String {
+pub fn folded(stacks: &[CallStack<'_>]) -> String {
     let mut lines: BTreeMap<String, Instructions> = BTreeMap::new();
     for stack in stacks {
         let sum = lines.entry(line(stack)).or_default();
@@ -18,7 +18,7 @@ pub fn folded(stacks: &[StackInput<'_>]) -> String {
 
 /// Stacks of two sides, as `stackcollapse`'s `difffolded` writes them: a line a stack,
 /// `outer;inner 123 145`, sorted.
-pub fn folded_diff(before: &[StackInput<'_>], after: &[StackInput<'_>]) -> String {
+pub fn folded_diff(before: &[CallStack<'_>], after: &[CallStack<'_>]) -> String {
     let mut lines: BTreeMap<String, [Instructions; 2]> = BTreeMap::new();
     for (side, stacks) in [before, after].into_iter().enumerate() {
         for stack in stacks {
@@ -29,7 +29,7 @@ pub fn folded_diff(before: &[StackInput<'_>], after: &[StackInput<'_>]) -> Strin
     lines.iter().map(|(frames, [a, b])| format!("{frames} {a} {b}\n")).collect()
 }
 
-fn line(stack: &StackInput<'_>) -> String {
+fn line(stack: &CallStack<'_>) -> String {
     let frames: Vec<String> = stack.frames().iter().map(|name| plain(name)).collect();
     frames.join(";")
 }
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn odd() {
         let stack = |frames: &[&'static str], own| {
-            StackInput::new(frames.to_vec(), Instructions::new(own))
+            CallStack::new(frames.to_vec(), Instructions::new(own))
         };
         let stacks = [stack(&["b"], 1), stack(&["a;c", "d\n"], 2), stack(&["b"], 3)];
         assert_eq!(folded(&stacks), "a_c;d_ 2\nb 4\n");

@@ -6,7 +6,7 @@
 
 use facts::{Facts, Why};
 use recording::{Doubt, JitterPlan, JitterSeries, JitterSoFar, JitterSpec, Workload};
-use stats::{JitterLengths, JitterSummary, LoopLengths};
+use stats::{JitterLengths, JitterProgress, JitterSummary, LoopLengths};
 use units::{Cpu, LengthUnit, Nanos, TscHz, printable};
 
 use crate::doubts::doubts;
@@ -108,21 +108,18 @@ pub fn jitter_rows_header(unit: LengthUnit) -> String {
 
 /// How far a run is, as a row.
 pub fn jitter_row(unit: LengthUnit, so_far: &JitterSoFar, hz: TscHz) -> String {
-    let stats::JitterSoFar { test, jitter, max, min, mean } = summed(unit, so_far, hz);
+    let found = JitterProgress::of(so_far, unit, hz);
+    let JitterProgress { test, jitter, max, min, mean } = found;
     row([test, jitter, max, min, mean].map(|number| number.to_string()))
 }
 
 /// How far a run is, in a few words.
 pub fn jitter_so_far(unit: LengthUnit, so_far: &JitterSoFar, hz: TscHz) -> String {
-    let stats::JitterSoFar { test, jitter, max, min, mean } = summed(unit, so_far, hz);
+    let found = JitterProgress::of(so_far, unit, hz);
+    let JitterProgress { test, jitter, max, min, mean } = found;
     let [jitter, max, min, mean] = [jitter, max, min, mean].map(|it| length(unit, it));
     let test = number::count(test);
     format!("test {test}: jitter {jitter}, max {max}, min {min}, mean {mean}")
-}
-
-fn summed(unit: LengthUnit, so_far: &JitterSoFar, hz: TscHz) -> stats::JitterSoFar {
-    let ticks = [so_far.last, so_far.max, so_far.min, so_far.sum];
-    stats::JitterSoFar::of(so_far.tests, ticks, unit, hz)
 }
 
 fn row([test, rest @ ..]: [String; 5]) -> String {

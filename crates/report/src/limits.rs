@@ -1,17 +1,13 @@
 //! Limits that were exceeded, in words.
 
-use recording::Recording;
 use stats::{Excess, Limits, Summary};
 
 use crate::number;
 
-/// One line for each CPU and limit that it exceeds; none for a recording that the limits are
+/// One line for each CPU and limit that it exceeds; none for a measurement that the limits are
 /// not about.
-pub fn exceeded(recording: &Recording, limits: &Limits) -> Vec<String> {
-    if *limits == Limits::default() {
-        return Vec::new();
-    }
-    limits.exceeded(&Summary::of(recording)).iter().map(sentence).collect()
+pub fn exceeded(summary: &Summary, limits: &Limits) -> Vec<String> {
+    limits.exceeded(summary).iter().map(sentence).collect()
 }
 
 fn sentence(excess: &Excess) -> String {
@@ -45,13 +41,17 @@ mod tests {
     fn sentences() {
         let least = Some(Nanos::from_nanos(1));
         let limits = Limits { noise: Some(Ppm::new(0.0)), gap: least, late: least };
-        let lines = exceeded(&example::noise(example::MUTE, 1), &limits);
+        let lines = exceeded(&Summary::of(&example::noise(example::MUTE, 1)), &limits);
         assert_eq!(lines.len(), 2);
         assert!(lines[0].starts_with("limit exceeded: CPU 0 lost "), "{}", lines[0]);
         assert!(lines[1].ends_with(", at most 1 ns"), "{}", lines[1]);
-        let lines = exceeded(&latency_example::latency(example::MUTE, 1), &limits);
+        let lines =
+            exceeded(&Summary::of(&latency_example::latency(example::MUTE, 1)), &limits);
         assert_eq!(lines.len(), 1);
         assert!(lines[0].contains(" woke up 20 ms late, "), "{}", lines[0]);
-        assert_eq!(exceeded(&example::ticks(example::MUTE, 1, 1), &limits), [""; 0]);
+        assert_eq!(
+            exceeded(&Summary::of(&example::ticks(example::MUTE, 1, 1)), &limits),
+            [""; 0]
+        );
     }
 }

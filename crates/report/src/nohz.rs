@@ -1,10 +1,8 @@
 //! The words of `nohz test` and `nohz stress`: whether the tick stopped, how long that took,
 //! what came nevertheless, and what keeps it.
 
-use recording::{Doubt, NohzSeries, NohzSpec};
-use stats::{
-    KeptBySummary, MeanwhileSummary, NohzStressSummary, NohzTestSummary, OtherThread,
-};
+use recording::{Doubt, KeptBy, NohzSeries, NohzSpec, WaitingThread};
+use stats::{MeanwhileSummary, NohzStressSummary, NohzTestSummary};
 use units::{Cpu, printable};
 
 use crate::doubts::doubts;
@@ -154,7 +152,7 @@ fn stayed(stay: &MeanwhileSummary) -> String {
     paragraph("", &came) + &table.text()
 }
 
-fn kept_by(kept_by: Option<&[KeptBySummary]>, others: &[OtherThread]) -> String {
+fn kept_by(kept_by: Option<&[KeptBy]>, others: &[WaitingThread]) -> String {
     let reasons = match kept_by {
         None => String::new(),
         Some([]) => {
@@ -163,9 +161,8 @@ fn kept_by(kept_by: Option<&[KeptBySummary]>, others: &[OtherThread]) -> String 
             format!("\n{}", paragraph("", text))
         }
         Some(all) => {
-            let line = |kept: &KeptBySummary| {
-                paragraph("  ", &reason(&kept.dependency, kept.times))
-            };
+            let line =
+                |kept: &KeptBy| paragraph("  ", &reason(&kept.dependency, kept.times));
             let lines = all.iter().map(line);
             let head = "What keeps it, in the kernel's words, asked for 25 ticks\n";
             format!("\n{head}{}", lines.collect::<String>())
@@ -175,11 +172,11 @@ fn kept_by(kept_by: Option<&[KeptBySummary]>, others: &[OtherThread]) -> String 
 }
 
 /// The threads that share the CPU.
-fn runnable(others: &[OtherThread]) -> String {
+fn runnable(others: &[WaitingThread]) -> String {
     if others.is_empty() {
         return String::new();
     }
-    let named = |other: &OtherThread| {
+    let named = |other: &WaitingThread| {
         let class = match other.rt_priority {
             0 => String::new(),
             priority => format!(", real-time priority {priority}"),

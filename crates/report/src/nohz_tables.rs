@@ -88,7 +88,7 @@ fn kept_by(test: &NohzTestSummary) -> String {
     if let Some(back) = &test.brought_back {
         return back.causes.first().map_or_else(|| number::NONE.to_owned(), short);
     }
-    let first = |kept: &Vec<stats::KeptBySummary>| {
+    let first = |kept: &Vec<recording::KeptBy>| {
         kept.first()
             .map_or_else(|| number::NONE.to_owned(), |kept| kept.dependency.clone())
     };

@@ -1,7 +1,7 @@
 //! What takes a CPU's time periodically, in words; and the lengths of gaps without any event.
 
 use recording::CulpritKind;
-use stats::{CpuNoiseSummary, Culprit, NoiseSummary, Period};
+use stats::{CpuNoiseSummary, CulpritSummary, NoiseSummary, Period};
 
 use crate::culprits::{CPUS, kind_word, name};
 use crate::number;
@@ -33,8 +33,8 @@ pub(crate) fn periods(summary: &NoiseSummary) -> String {
 
 fn strong<'a>(
     cpu: &CpuNoiseSummary,
-    culprit: &'a Culprit,
-) -> Option<(&'a Culprit, Period)> {
+    culprit: &'a CulpritSummary,
+) -> Option<(&'a CulpritSummary, Period)> {
     let period = culprit.period?;
     let is_much = culprit.noise_ppm.is_some_and(|part| part.get() >= MUCH_PPM);
     let is_strong = is_much && period.share_ppm.get() >= STRONG_PPM;
@@ -49,11 +49,11 @@ fn is_ticks(cpu: &CpuNoiseSummary, period: Period) -> bool {
     ticks.any(|tick| (tick.hz.get() / period.hz.get() - 1.0).abs() < SAME)
 }
 
-fn has_event(culprit: &Culprit) -> bool {
+fn has_event(culprit: &CulpritSummary) -> bool {
     ![CulpritKind::Unexplained, CulpritKind::Steal].contains(&culprit.kind)
 }
 
-fn line(cpu: &CpuNoiseSummary, culprit: &Culprit, period: Period) -> String {
+fn line(cpu: &CpuNoiseSummary, culprit: &CulpritSummary, period: Period) -> String {
     let who = match culprit.kind {
         CulpritKind::Unexplained => "unexplained".to_owned(),
         kind => format!("{} {}", kind_word(kind), name(culprit, usize::MAX)),

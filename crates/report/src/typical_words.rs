@@ -118,14 +118,14 @@ pub(crate) fn compared(a: &Typical<'_>, b: &Typical<'_>) -> Titles {
 #[cfg(test)]
 mod tests {
     use recording::Cell;
-    use stats::StackInput;
+    use stats::CallStack;
 
     use super::*;
     use crate::cell_example::{NEW, OLD, cell, lost, typical};
 
     fn comparisons(a: u64, b: u64) -> String {
         let cell = cell("other", OLD, lost());
-        let stack = |own| vec![StackInput::new(vec!["f"], Instructions::new(own))];
+        let stack = |own| vec![CallStack::new(vec!["f"], Instructions::new(own))];
         let difference = Difference::of(&stack(a), &stack(b));
         comparison(&typical(&cell, stack(a)), &difference)
     }

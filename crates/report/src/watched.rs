@@ -5,7 +5,7 @@
 use std::{iter, mem};
 
 use recording::{Cell, Source};
-use stats::{Added, CellSummary, Culprit, Summary};
+use stats::{Added, CellSummary, CulpritSummary, Summary};
 
 use crate::cell_tables::{Row, section};
 use crate::cells_text::Named;
@@ -97,7 +97,7 @@ pub(crate) fn culprits_table(rows: &[Row]) -> Option<String> {
         _ => Vec::new(),
     };
     let watched = rows.iter().filter(|row| row.is_watched);
-    let found: Vec<(&Row, Vec<Culprit>)> = watched
+    let found: Vec<(&Row, Vec<CulpritSummary>)> = watched
         .map(|row| (row, of_row(row)))
         .filter(|(_, culprits)| !culprits.is_empty())
         .collect();
@@ -111,7 +111,7 @@ pub(crate) fn culprits_table(rows: &[Row]) -> Option<String> {
     Some(section("Who took it", &table, words))
 }
 
-fn taken_by(found: &[(&Row, Vec<Culprit>)], width: usize) -> String {
+fn taken_by(found: &[(&Row, Vec<CulpritSummary>)], width: usize) -> String {
     let mut table = Table::new(
         2,
         &[
@@ -139,7 +139,7 @@ fn taken_by(found: &[(&Row, Vec<Culprit>)], width: usize) -> String {
     table.text()
 }
 
-fn taken(culprit: &Culprit) -> [String; 5] {
+fn taken(culprit: &CulpritSummary) -> [String; 5] {
     let word = kind_word(culprit.kind);
     let name = name(culprit, NAME.saturating_sub(word.len()));
     [

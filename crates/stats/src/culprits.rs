@@ -15,7 +15,7 @@ use crate::period::Period;
 
 /// An event, and the gaps blamed on it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Culprit {
+pub struct CulpritSummary {
     /// The kind of event.
     pub kind: CulpritKind,
     /// Its name: an interrupt's, a thread's.
@@ -143,7 +143,7 @@ fn sums(blamed: &Blamed) -> impl Iterator<Item = (Who<'_>, Sum<'_>)> {
     })
 }
 
-impl Culprit {
+impl CulpritSummary {
     /// Adds shares up, the most first; `lost` is unexplained. `noise` is all of it.
     pub(crate) fn of(
         blamed: Option<&Blamed>,
@@ -209,13 +209,13 @@ impl Culprit {
 fn added_up<'a>(
     parts: impl Iterator<Item = (Who<'a>, Sum<'a>)>,
     noise: Nanos,
-) -> Vec<Culprit> {
+) -> Vec<CulpritSummary> {
     let mut found: BTreeMap<Who<'_>, Sum<'_>> = BTreeMap::new();
     for (who, part) in parts {
         let sum = found.entry(who).or_insert(Sum::NONE);
         *sum = sum.and(part);
     }
-    let culprit = |((kind, name, thread), sum): (Who<'_>, Sum<'_>)| Culprit {
+    let culprit = |((kind, name, thread), sum): (Who<'_>, Sum<'_>)| CulpritSummary {
         kind,
         name: name.to_owned(),
         thread: thread.map(|(tid, pid, prio)| Thread {
@@ -233,7 +233,7 @@ fn added_up<'a>(
         max_ns: sum.taken.max,
         period: None,
     };
-    let mut culprits: Vec<Culprit> = found.into_iter().map(culprit).collect();
+    let mut culprits: Vec<CulpritSummary> = found.into_iter().map(culprit).collect();
     culprits.sort_by_key(|culprit| Reverse(culprit.ns));
     culprits
 }
@@ -269,7 +269,7 @@ mod tests {
             share(CulpritKind::Thread, "kworker/1:1", Some(40), 300),
             share(CulpritKind::Timer, "tick_nohz_handler", None, 600),
         ];
-        let found = Culprit::of(Some(&blamed(&shares)), None, nanos(1_000));
+        let found = CulpritSummary::of(Some(&blamed(&shares)), None, nanos(1_000));
         let expected = serde_json::json!([
             {"kind": "timer", "name": "tick_nohz_handler", "gaps": 1, "ns": 600,
                 "noise_ppm": 600_000.0, "entry_ns": 150, "inside_ns": 300, "exit_ns": 150,
@@ -279,7 +279,7 @@ mod tests {
                 "max_ns": 300, "period": null},
         ]);
         assert_eq!(serde_json::to_value(&found).unwrap(), expected);
-        let again: Vec<Culprit> = serde_json::from_value(expected).unwrap();
+        let again: Vec<CulpritSummary> = serde_json::from_value(expected).unwrap();
         assert_eq!(again, found);
     }
 
@@ -293,7 +293,7 @@ mod tests {
             share(CulpritKind::Unexplained, "unexplained", None, 7),
         ];
         let lost = Taken { gaps: 3, ns: nanos(30), max: nanos(20) };
-        let found = Culprit::of(Some(&blamed(&shares)), Some(lost), nanos(48));
+        let found = CulpritSummary::of(Some(&blamed(&shares)), Some(lost), nanos(48));
         let told: Vec<_> = found
             .iter()
             .map(|found| (found.thread.as_ref().map(|who| who.tid), found.gaps))
@@ -313,7 +313,7 @@ mod tests {
             older,
             share(CulpritKind::Unexplained, "unexplained", None, 7),
         ];
-        let found = Culprit::of(Some(&blamed(&shares)), None, nanos(115));
+        let found = CulpritSummary::of(Some(&blamed(&shares)), None, nanos(115));
         assert_eq!((found[0].entry_ns, found[0].exit_ns), (None, None));
         assert_eq!(found[0].inside_ns, nanos(54));
         let zero = Some(Nanos::ZERO);
@@ -322,7 +322,7 @@ mod tests {
         for key in ["entry_ns", "exit_ns", "period"] {
             value[0].as_object_mut().unwrap().remove(key);
         }
-        assert_eq!(serde_json::from_value::<Vec<Culprit>>(value).unwrap(), found);
+        assert_eq!(serde_json::from_value::<Vec<CulpritSummary>>(value).unwrap(), found);
     }
 
     proptest! {
@@ -336,10 +336,10 @@ mod tests {
             let shares: Vec<_> = all.iter().map(share).collect();
             let noise: Nanos = shares.iter().map(|(_, share)| share.ns).sum();
             let (one, other) = shares.split_at(shares.len() / 2);
-            let of = |part| Culprit::of(Some(&blamed(part)), None, noise);
+            let of = |part| CulpritSummary::of(Some(&blamed(part)), None, noise);
             let [one, other] = [one, other].map(of);
-            let together = Culprit::together(one.iter().chain(&other));
-            prop_assert_eq!(&together, &Culprit::of(Some(&blamed(&shares)), None, noise));
+            let together = CulpritSummary::together(one.iter().chain(&other));
+            prop_assert_eq!(&together, &CulpritSummary::of(Some(&blamed(&shares)), None, noise));
             prop_assert_eq!(together.iter().map(|c| c.ns).sum::<Nanos>(), noise);
             for culprit in together.iter().filter(|c| c.kind != CulpritKind::Unexplained) {
                 let parts = [culprit.entry_ns.unwrap(), culprit.inside_ns, culprit.exit_ns.unwrap()];

@@ -10,7 +10,7 @@ use units::{Instructions, Ppm};
 
 use crate::explain::{based, share};
 use crate::renames::Renames;
-use crate::{Explanation, FunctionCost, StackInput};
+use crate::{CallStack, Explanation, FunctionCost};
 
 /// One frame of a flame graph.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub struct FlameGraph {
 
 impl FlameGraph {
     /// The graph of stacks.
-    pub fn of(stacks: &[StackInput<'_>]) -> Self {
+    pub fn of(stacks: &[CallStack<'_>]) -> Self {
         let mut root = Node::default();
         stacks.iter().for_each(|stack| root.add(stack));
         Self { frames: root.frames(), before: Explanation::of(&[]) }
@@ -61,7 +61,7 @@ impl FlameGraph {
     /// all stacks above it are, and everything would look new. Functions that only the
     /// first side has are not in the graph, but see [`Self::gone`]. Names are those in
     /// the source, and a renamed function is one, as in [`crate::Difference`].
-    pub fn compared(before: &[StackInput<'_>], after: &[StackInput<'_>]) -> Self {
+    pub fn compared(before: &[CallStack<'_>], after: &[CallStack<'_>]) -> Self {
         let [before, after] = [before, after].map(based);
         let renames = Renames::of(&before, &after);
         let old_names = renames.old_names();
@@ -135,7 +135,7 @@ struct Node<'a> {
 }
 
 impl<'a> Node<'a> {
-    fn add(&mut self, stack: &StackInput<'a>) {
+    fn add(&mut self, stack: &CallStack<'a>) {
         let own = stack.own();
         let mut node = self;
         node.total = node.total + own;
@@ -242,7 +242,7 @@ mod tests {
         fn nested(stacks in any_stacks()) {
             let graph = FlameGraph::of(&stacks);
             let found = graph.frames();
-            let whole: Instructions = stacks.iter().map(StackInput::own).sum();
+            let whole: Instructions = stacks.iter().map(CallStack::own).sum();
             prop_assert_eq!(found[0].total, whole);
             prop_assert_eq!(found.iter().map(|f| f.own).sum::<Instructions>(), whole);
             let mut open: Vec<(Instructions, Instructions)> = Vec::new();

@@ -50,21 +50,19 @@ pub use cell::{
     answer,
 };
 pub use check::CheckSummary;
-pub use culprits::Culprit;
+pub use culprits::CulpritSummary;
 pub use eventless::{Eventless, LengthBin};
 pub use explain::{
-    Difference, DifferencePart, Explanation, FunctionCost, FunctionDifference, StackInput,
+    CallStack, Difference, DifferencePart, Explanation, FunctionCost, FunctionDifference,
 };
 pub use flame::{Change, FlameGraph, Frame};
 pub use idle_states::{IdleStateSummary, IdleStateUse, NO_WAKE_LIMIT};
-pub use jitter::{JitterLengths, JitterSoFar, JitterSummary, LoopLengths, jitters};
+pub use jitter::{JitterLengths, JitterProgress, JitterSummary, LoopLengths, jitters};
 pub use latency::{CpuLatencySummary, LatencySummary, Lateness};
 pub use limit::{Excess, Limits};
 pub use meanwhile::{LineSummary, MeanwhileSummary, SoftirqSummary};
 pub use metrics::{Metric, metric_names, metrics};
-pub use nohz::{
-    KeptBySummary, NohzStressSummary, NohzTestSummary, OtherThread, WaitLengths,
-};
+pub use nohz::{NohzStressSummary, NohzTestSummary, WaitLengths};
 pub use noise::{CpuNoiseSummary, GapLengths, NoiseSummary, Risk};
 pub use percentiles::{PercentileLine, Percentiles};
 pub use period::Period;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use units::{Cpu, Nanos, PerSecond, Ppm};
 
 use crate::MeanwhileSummary;
-use crate::culprits::{Culprit, Taken};
+use crate::culprits::{CulpritSummary, Taken};
 use crate::eventless::Eventless;
 use crate::free::FreeTime;
 use crate::quantile::nearest_rank;
@@ -70,7 +70,7 @@ pub struct CpuNoiseSummary {
     /// How likely jobs are hit.
     pub risk: Vec<Risk>,
     /// Whom the gaps are blamed on; what is left is `unexplained`.
-    pub culprits: Vec<Culprit>,
+    pub culprits: Vec<CulpritSummary>,
     /// Gaps without any event; null where no events were watched.
     #[serde(default)]
     pub eventless: Option<Eventless>,
@@ -90,7 +90,7 @@ pub struct NoiseSummary {
     /// know to say; null where nobody looked.
     pub source: Option<String>,
     /// Whom the gaps of all of them are blamed on.
-    pub culprits: Vec<Culprit>,
+    pub culprits: Vec<CulpritSummary>,
     /// Gaps of all of them without any event; null where that is not known of each.
     #[serde(default)]
     pub eventless: Option<Eventless>,
@@ -104,7 +104,8 @@ impl NoiseSummary {
     pub fn of(series: &NoiseSeries) -> Self {
         let of = |cpu| CpuNoiseSummary::of(series.threshold_ns, cpu);
         let cpus: Vec<CpuNoiseSummary> = series.cpus.iter().map(of).collect();
-        let culprits = Culprit::together(cpus.iter().flat_map(|cpu| &cpu.culprits));
+        let culprits =
+            CulpritSummary::together(cpus.iter().flat_map(|cpu| &cpu.culprits));
         let steal = StealSummary::together(cpus.iter().map(|cpu| cpu.steal.as_ref()));
         let eventless =
             Eventless::together(cpus.iter().map(|cpu| cpu.eventless.as_ref()));
@@ -157,12 +158,12 @@ fn lost(lost: Lost) -> Taken {
 }
 
 /// What took it. Without events, and of gaps that were not kept, it is not known.
-fn culprits(seen: &CpuNoise, total: &Taken) -> Vec<Culprit> {
+fn culprits(seen: &CpuNoise, total: &Taken) -> Vec<CulpritSummary> {
     let Some(blamed) = &seen.blamed else {
-        return Culprit::of(None, Some(*total), total.ns);
+        return CulpritSummary::of(None, Some(*total), total.ns);
     };
-    let mut culprits = Culprit::of(Some(blamed), seen.lost.map(lost), total.ns);
-    Culprit::find_periods(&mut culprits, &seen.gaps, blamed);
+    let mut culprits = CulpritSummary::of(Some(blamed), seen.lost.map(lost), total.ns);
+    CulpritSummary::find_periods(&mut culprits, &seen.gaps, blamed);
     culprits
 }
 

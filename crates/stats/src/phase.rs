@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use units::{Instructions, Nanos, PerSecond, Ppm};
 
-use crate::{Explanation, StackInput};
+use crate::{CallStack, Explanation};
 
 /// What stands for everything that programs executed.
 pub const PROGRAM: &str = "[program]";
@@ -87,7 +87,7 @@ pub struct PhaseExplanation {
 
 impl PhaseExplanation {
     /// Adds up stacks, of which that of programs is [`PROGRAM`].
-    pub fn of(elapsed: Option<Nanos>, stacks: &[StackInput<'_>]) -> Self {
+    pub fn of(elapsed: Option<Nanos>, stacks: &[CallStack<'_>]) -> Self {
         let hz = |part: Instructions| {
             elapsed.and_then(|elapsed| PerSecond::of(part.get(), elapsed))
         };
@@ -226,10 +226,10 @@ mod tests {
         /// Check that entries add up to all instructions, and so do programs and kernel.
         #[test]
         fn adds_up(stacks in any_stacks(), user in 0u64..99) {
-            let program = StackInput::new(vec![PROGRAM], Instructions::new(user));
+            let program = CallStack::new(vec![PROGRAM], Instructions::new(user));
             let stacks = [stacks, vec![program]].concat();
             let found = PhaseExplanation::of(None, &stacks);
-            let whole: Instructions = stacks.iter().map(StackInput::own).sum();
+            let whole: Instructions = stacks.iter().map(CallStack::own).sum();
             prop_assert_eq!(found.explanation.total_instructions, whole);
             prop_assert_eq!(found.user_instructions.get(), user);
             prop_assert_eq!(found.user_instructions + found.kernel_instructions, whole);

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use units::Instructions;
 
-use crate::StackInput;
+use crate::CallStack;
 
 /// Similarities are in thousandths.
 const SAME: usize = 1000;
@@ -50,7 +50,7 @@ pub(crate) struct Renames<'a> {
 impl<'a> Renames<'a> {
     /// The functions that were renamed between two sides, whose names are those in the
     /// source.
-    pub(crate) fn of(a: &[StackInput<'a>], b: &[StackInput<'a>]) -> Self {
+    pub(crate) fn of(a: &[CallStack<'a>], b: &[CallStack<'a>]) -> Self {
         let (a, b) = (side(a), side(b));
         let mut found = Self::default();
         // A pair makes its callees candidates, and what calls it more alike.
@@ -64,10 +64,10 @@ impl<'a> Renames<'a> {
     }
 
     /// The stacks of the first side, with the second side's names.
-    pub(crate) fn rename(&self, stacks: &[StackInput<'a>]) -> Vec<StackInput<'a>> {
-        let rename = |stack: &StackInput<'a>| {
+    pub(crate) fn rename(&self, stacks: &[CallStack<'a>]) -> Vec<CallStack<'a>> {
+        let rename = |stack: &CallStack<'a>| {
             let names = stack.frames().iter().map(|name| self.new_name(name)).collect();
-            StackInput::new(names, stack.own())
+            CallStack::new(names, stack.own())
         };
         stacks.iter().map(rename).collect()
     }
@@ -143,7 +143,7 @@ fn best<'a>(candidates: &[Candidate<'a>]) -> Vec<(&'a str, &'a str)> {
     candidates.iter().filter(is_best).map(|pair| (pair.old, pair.new)).collect()
 }
 
-fn side<'a>(stacks: &[StackInput<'a>]) -> Side<'a> {
+fn side<'a>(stacks: &[CallStack<'a>]) -> Side<'a> {
     let mut side = Side::new();
     for stack in stacks {
         let frames = stack.frames();

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use units::{Cpu, CpuSet, Nanos, Ppm, Span};
 
 use crate::MeanwhileSummary;
-use crate::culprits::{Culprit, shares};
+use crate::culprits::{CulpritSummary, shares};
 use crate::noise::GapLengths;
 use crate::quantile::nearest_rank;
 
@@ -65,7 +65,7 @@ pub struct InterruptionsSummary {
     /// The longest, that one first.
     pub longest: Vec<Interruption>,
     /// Who took them; their `ns` add up to `noise_ns`.
-    pub culprits: Vec<Culprit>,
+    pub culprits: Vec<CulpritSummary>,
 }
 
 /// What a program suffered.
@@ -132,7 +132,7 @@ impl InterruptionsSummary {
                 max: sorted.last().copied(),
             },
             longest: longest(spec, found),
-            culprits: Culprit::of(Some(&found.blamed), None, noise),
+            culprits: CulpritSummary::of(Some(&found.blamed), None, noise),
         }
     }
 }

@@ -4,7 +4,7 @@ use recording::{CulpritKind, Steal};
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
-use crate::culprits::Culprit;
+use crate::culprits::CulpritSummary;
 
 /// What the hypervisor took while the loop ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,8 +26,8 @@ pub struct StealSummary {
 
 impl StealSummary {
     /// What was counted, beside the culprits that it is a part of.
-    pub(crate) fn of(steal: &Steal, culprits: &[Culprit]) -> Self {
-        let is_steal = |culprit: &&Culprit| culprit.kind == CulpritKind::Steal;
+    pub(crate) fn of(steal: &Steal, culprits: &[CulpritSummary]) -> Self {
+        let is_steal = |culprit: &&CulpritSummary| culprit.kind == CulpritKind::Steal;
         let proven = culprits.iter().filter(is_steal).map(|culprit| culprit.ns).sum();
         let in_gaps = proven + steal.unexplained_max_ns;
         Self {
@@ -77,7 +77,7 @@ mod tests {
             unexplained_max_ns: nanos(5),
         };
         let blamed = example::blamed(&[share]);
-        StealSummary::of(&steal, &Culprit::of(Some(&blamed), None, nanos(proven)))
+        StealSummary::of(&steal, &CulpritSummary::of(Some(&blamed), None, nanos(proven)))
     }
 
     /// Check the keys and the form of every value, and what fell into the time of others.

@@ -7,7 +7,7 @@
 use serde::Serialize;
 use units::{Instructions, Ppm};
 
-use crate::{Difference, StackInput};
+use crate::{CallStack, Difference};
 
 /// Kinds that together are at least this part of all ticks are listed.
 const LISTED_PERCENT: u64 = 95;
@@ -26,7 +26,7 @@ pub(crate) struct TickPath<'a> {
     /// How often it was seen.
     pub(crate) times: u64,
     /// Where the instructions went.
-    pub(crate) stacks: Vec<StackInput<'a>>,
+    pub(crate) stacks: Vec<CallStack<'a>>,
 }
 
 /// What a function has more, or fewer, than in the kind that others are compared with.
@@ -186,7 +186,7 @@ mod tests {
 
     fn kind(own: &[(&'static str, u64)], times: u64) -> TickPath<'static> {
         let stack = |&(name, own): &(&'static str, u64)| {
-            StackInput::new(vec!["entry", name], Instructions::new(own))
+            CallStack::new(vec!["entry", name], Instructions::new(own))
         };
         let total = own.iter().map(|(_, own)| own).sum();
         TickPath {

@@ -12,7 +12,7 @@ use serde::Serialize;
 use units::Instructions;
 
 use crate::cell::{is_timer_entry, phases_each};
-use crate::{CellSummary, Spread, StackInput, answer};
+use crate::{CallStack, CellSummary, Spread, answer};
 
 /// A place in a stack that has no name in the profile's list.
 pub(crate) const NAMELESS: &str = "[nameless]";
@@ -30,7 +30,7 @@ pub struct Typical<'a> {
     /// The median of the call's repeats.
     pub median: Option<Instructions>,
     /// Its stacks with the functions' names.
-    pub stacks: Vec<StackInput<'a>>,
+    pub stacks: Vec<CallStack<'a>>,
     /// How often the cell saw such an episode.
     pub seen: Frequency,
 }
@@ -75,10 +75,10 @@ impl<'a> Typical<'a> {
 pub fn episode_stacks<'a>(
     profile: &'a Profile,
     episode: &'a Episode,
-) -> Vec<StackInput<'a>> {
+) -> Vec<CallStack<'a>> {
     let name = |place: &usize| profile.names.get(*place).map_or(NAMELESS, String::as_str);
     let stack = |stack: &'a recording::Stack| {
-        StackInput::new(stack.frames.iter().map(name).collect(), stack.own)
+        CallStack::new(stack.frames.iter().map(name).collect(), stack.own)
     };
     episode.stacks.iter().map(stack).collect()
 }

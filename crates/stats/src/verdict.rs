@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use units::{Nanos, Ppm};
 
 use crate::NoiseSummary;
-use crate::culprits::Culprit;
+use crate::culprits::CulpritSummary;
 use crate::job_times::JobTimes;
 use crate::noise::window;
 
@@ -201,7 +201,7 @@ impl Split {
 }
 
 /// Who is one in a group: of programs and of the kernel's threads, the name without a number.
-fn group_of(culprit: &Culprit) -> (Taker, CulpritKind, &str) {
+fn group_of(culprit: &CulpritSummary) -> (Taker, CulpritKind, &str) {
     let name = culprit.name.as_str();
     let owner = culprit.thread.as_ref().and_then(|thread| thread.owner.as_ref());
     match (culprit.kind, owner) {
@@ -223,30 +223,28 @@ fn without_number(name: &str) -> &str {
     name.split(['/', '.', ':']).next().unwrap_or(name)
 }
 
-fn groups(culprits: &[Culprit], part: impl Fn(Nanos) -> TimePart) -> Vec<Group> {
-    let mut found: BTreeMap<_, Vec<&Culprit>> = BTreeMap::new();
+fn groups(culprits: &[CulpritSummary], part: impl Fn(Nanos) -> TimePart) -> Vec<Group> {
+    let mut found: BTreeMap<_, Vec<&CulpritSummary>> = BTreeMap::new();
     for culprit in culprits {
         found.entry(group_of(culprit)).or_default().push(culprit);
     }
-    let group =
-        |((taker, kind, name), all): ((Taker, CulpritKind, &str), Vec<&Culprit>)| {
-            let threads = || all.iter().filter_map(|culprit| culprit.thread.as_ref());
-            let processes: BTreeSet<u32> = threads().map(|thread| thread.pid).collect();
-            Group {
-                taker,
-                kind,
-                name: name.to_owned(),
-                processes: if taker == Taker::Programs { processes.len() } else { 0 },
-                threads: threads().count(),
-                gaps: all.iter().map(|culprit| culprit.gaps).sum(),
-                part: part(all.iter().map(|culprit| culprit.ns).sum()),
-                max_ns: all
-                    .iter()
-                    .map(|culprit| culprit.max_ns)
-                    .max()
-                    .unwrap_or_default(),
-            }
-        };
+    let group = |((taker, kind, name), all): (
+        (Taker, CulpritKind, &str),
+        Vec<&CulpritSummary>,
+    )| {
+        let threads = || all.iter().filter_map(|culprit| culprit.thread.as_ref());
+        let processes: BTreeSet<u32> = threads().map(|thread| thread.pid).collect();
+        Group {
+            taker,
+            kind,
+            name: name.to_owned(),
+            processes: if taker == Taker::Programs { processes.len() } else { 0 },
+            threads: threads().count(),
+            gaps: all.iter().map(|culprit| culprit.gaps).sum(),
+            part: part(all.iter().map(|culprit| culprit.ns).sum()),
+            max_ns: all.iter().map(|culprit| culprit.max_ns).max().unwrap_or_default(),
+        }
+    };
     let mut groups: Vec<Group> = found.into_iter().map(group).collect();
     groups.sort_by_key(|group| (group.taker, std::cmp::Reverse(group.part.ns)));
     groups

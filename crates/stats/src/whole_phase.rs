@@ -9,7 +9,7 @@ use units::{Cpu, CpuSet, Instructions, Nanos};
 
 use crate::cell::phases_each;
 use crate::typical::NAMELESS;
-use crate::{PROGRAM, PhaseExplanation, StackInput, answer};
+use crate::{CallStack, PROGRAM, PhaseExplanation, answer};
 
 /// Everything that a cell's measured CPUs executed in its phases, or in that of one call.
 #[derive(Debug, Clone)]
@@ -23,7 +23,7 @@ pub struct WholePhase<'a> {
     /// How long the phases were, where the recording says so.
     pub elapsed: Option<Nanos>,
     /// What was executed, with the functions' names.
-    pub stacks: Vec<StackInput<'a>>,
+    pub stacks: Vec<CallStack<'a>>,
 }
 
 impl<'a> WholePhase<'a> {
@@ -45,9 +45,9 @@ impl<'a> WholePhase<'a> {
         let kept = profile.phases.iter().filter(kept);
         let mut stacks: Vec<_> = kept.flat_map(|kept| stacks_of(profile, kept)).collect();
         // The counter keeps the first phases; a part of a whole would explain nothing.
-        let kernel: Instructions = stacks.iter().map(StackInput::own).sum();
+        let kernel: Instructions = stacks.iter().map(CallStack::own).sum();
         let is_whole = kernel == counted.iter().map(|on| on.kernel).sum();
-        let program = |on: &&CpuCounts| StackInput::new(vec![PROGRAM], on.user);
+        let program = |on: &&CpuCounts| CallStack::new(vec![PROGRAM], on.user);
         stacks.extend(counted.iter().map(program));
         let elapsed = if call.is_none() { elapsed(answer) } else { None };
         let is_there = is_whole && !counted.is_empty();
@@ -93,7 +93,7 @@ fn elapsed(answer: &Answer) -> Option<Nanos> {
     }
 }
 
-fn stacks_of<'a>(profile: &'a Profile, kept: &'a PhaseCalls) -> Vec<StackInput<'a>> {
+fn stacks_of<'a>(profile: &'a Profile, kept: &'a PhaseCalls) -> Vec<CallStack<'a>> {
     let name = |place: usize| profile.names.get(place).map_or(NAMELESS, String::as_str);
     let mut paths: Vec<Vec<&str>> = Vec::new();
     for called in &kept.calls {
@@ -104,5 +104,5 @@ fn stacks_of<'a>(profile: &'a Profile, kept: &'a PhaseCalls) -> Vec<StackInput<'
         paths.push(path);
     }
     let stacks = paths.into_iter().zip(&kept.calls);
-    stacks.map(|(path, called)| StackInput::new(path, called.own)).collect()
+    stacks.map(|(path, called)| CallStack::new(path, called.own)).collect()
 }

@@ -7,7 +7,7 @@ use units::{CpuSet, Instructions, Nanos, Span, TscHz};
 
 use super::counts::{on_cpu, timer};
 use super::tick_paths::paths;
-use crate::{Culprit, NoiseSummary, Spread, TickKinds};
+use crate::{CulpritSummary, NoiseSummary, Spread, TickKinds};
 
 /// The gaps one CPU's loop saw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub struct TickCost {
     /// Who took the gaps, the most first, in the guest's time; empty where nobody watched, or
     /// several CPUs share the guest's clock.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub culprits: Vec<Culprit>,
+    pub culprits: Vec<CulpritSummary>,
 }
 
 impl TickCost {
