@@ -12,7 +12,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use units::{Instructions, Ppm};
 
-use crate::renames::Renames;
+use crate::explain::renames::Renames;
+
+pub(crate) mod flame;
+pub(crate) mod phase;
+pub(crate) mod renames;
+pub(crate) mod tick_kinds;
+pub(crate) mod typical;
+pub(crate) mod whole_phase;
 
 /// The name of what is called by nothing and is in no function.
 const NOWHERE: &str = "[unknown]";

@@ -12,6 +12,8 @@ use units::{Cpu, LengthUnit, Nanos, TscDelta, TscHz};
 use crate::meanwhile::MeanwhileSummary;
 use crate::quantile::nearest_rank;
 
+pub(crate) mod percentiles;
+
 /// Lengths in the summary's unit; null where there are none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JitterLengths {

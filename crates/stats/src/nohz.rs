@@ -7,6 +7,8 @@ use units::{Cpu, Nanos};
 use crate::quantile::nearest_rank;
 use crate::{MeanwhileSummary, TickReturnSummary};
 
+pub(crate) mod tick_back;
+
 /// Whether the tick stopped.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NohzTestSummary {

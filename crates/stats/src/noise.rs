@@ -8,11 +8,19 @@ use serde::{Deserialize, Serialize};
 use units::{Cpu, Nanos, PerSecond, Ppm};
 
 use crate::MeanwhileSummary;
-use crate::culprits::{CulpritSummary, Taken};
-use crate::eventless::Eventless;
-use crate::free::FreeTime;
+use crate::noise::culprits::{CulpritSummary, Taken};
+use crate::noise::eventless::Eventless;
+use crate::noise::free::FreeTime;
+use crate::noise::steal::StealSummary;
 use crate::quantile::nearest_rank;
-use crate::steal::StealSummary;
+
+pub(crate) mod culprits;
+pub(crate) mod eventless;
+pub(crate) mod free;
+pub(crate) mod job_times;
+pub(crate) mod period;
+pub(crate) mod steal;
+pub(crate) mod verdict;
 
 /// The lengths of the jobs whose risk is told.
 const JOBS: [Nanos; 5] = [

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use units::{Cpu, CpuSet, Nanos, Ppm, Span};
 
 use crate::MeanwhileSummary;
-use crate::culprits::{CulpritSummary, shares};
 use crate::noise::GapLengths;
+use crate::noise::culprits::{CulpritSummary, shares};
 use crate::quantile::nearest_rank;
 
 /// How a program ended, one of the two.

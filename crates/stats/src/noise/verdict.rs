@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use units::{Nanos, Ppm};
 
 use crate::NoiseSummary;
-use crate::culprits::CulpritSummary;
-use crate::job_times::JobTimes;
+use crate::noise::culprits::CulpritSummary;
+use crate::noise::job_times::JobTimes;
 use crate::noise::window;
 
 /// A machine whose CPUs lose more to other programs is busy: one percent.

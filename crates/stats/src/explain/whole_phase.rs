@@ -8,7 +8,7 @@ use recording::{Answer, Body, Cell, CpuCounts, PhaseCalls, Profile};
 use units::{Cpu, CpuSet, Instructions, Nanos};
 
 use crate::cell::phases_each;
-use crate::typical::NAMELESS;
+use crate::explain::typical::NAMELESS;
 use crate::{CallStack, PROGRAM, PhaseExplanation, answer};
 
 /// Everything that a cell's measured CPUs executed in its phases, or in that of one call.

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use units::{Instructions, Ppm};
 
+use crate::explain::renames::Renames;
 use crate::explain::{based, share};
-use crate::renames::Renames;
 use crate::{CallStack, Explanation, FunctionCost};
 
 /// One frame of a flame graph.
