@@ -180,12 +180,8 @@ fn ticks(when: &str, verb: &str, facts: &Facts, verdicts: &[TickVerdict]) -> Str
     let sentence = |verdict: &TickVerdict| {
         let verb = if verb == "takes" && verdict.cpus.len() > 1 { "take" } else { verb };
         let each = if verdict.cpus.len() > 1 { " each" } else { "" };
-        format!(
-            "{} {verb} {}{each}. {}.",
-            tick_words::who(verdict),
-            tick_words::rates(verdict),
-            tick_words::words(verdict, facts)
-        )
+        let (who, rates) = (tick_words::who(verdict), tick_words::rates(verdict));
+        format!("{who} {verb} {rates}{each}. {}.", tick_words::words(verdict, facts))
     };
     let said: Vec<String> = known.take(2).map(sentence).collect();
     match said.is_empty() {
