@@ -13,11 +13,11 @@ use stats::{
 };
 use units::{Cpu, CpuSet, Nanos, Ppm};
 
-use crate::culprits;
 use crate::number;
-use crate::tick_words::{self, cpus};
-use crate::value;
-use crate::worst::by_loss;
+use crate::text::culprits;
+use crate::text::tick_words::{self, cpus};
+use crate::text::value;
+use crate::text::worst::by_loss;
 
 /// Interrupt lines that come less often are not worth a finding.
 const FREQUENT: f64 = 1.0;

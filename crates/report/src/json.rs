@@ -10,6 +10,9 @@ use stats::Summary;
 
 use crate::findings::{Finding, findings};
 
+pub(crate) mod cells;
+pub(crate) mod trace;
+
 #[derive(Serialize)]
 struct Measured<'a, Spec, Series> {
     format: u32,
@@ -112,8 +115,8 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
+    use crate::example::latency as latency_example;
     use crate::example::{self, GUEST};
-    use crate::latency_example;
 
     fn keys(value: &Value) -> Vec<&str> {
         value.as_object().unwrap().keys().map(String::as_str).collect()
