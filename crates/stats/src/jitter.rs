@@ -171,7 +171,7 @@ fn sum(lengths: impl Iterator<Item = TscDelta>) -> TscDelta {
     lengths.fold(TscDelta::default(), TscDelta::saturating_add)
 }
 
-/// The sum shared out evenly, to the nearest tick; `None` where there is nobody.
+/// The sum shared out evenly, to the nearest tick; `None` among none.
 fn share(sum: TscDelta, among: u64) -> Option<TscDelta> {
     let rounded = u128::from(sum.ticks()) + u128::from(among / 2);
     let share = rounded.checked_div(u128::from(among))?;

@@ -1,7 +1,8 @@
 //! Summaries of what was measured; their serialised form is the JSON contract.
 //!
 //! Pure: every function here is a function of its arguments, which are recordings, cells and
-//! their parts. Every number that is ever printed is a field of one of these summaries.
+//! their parts; [`Summary::of`] and [`CellSummary::of`] are the ways in. Every number that is
+//! ever printed is a field of one of these summaries, or a function of it.
 #![forbid(unsafe_code)]
 
 mod calls;

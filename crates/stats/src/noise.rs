@@ -22,7 +22,7 @@ pub(crate) mod period;
 pub(crate) mod steal;
 pub(crate) mod verdict;
 
-/// The lengths of the jobs whose risk is told.
+/// The lengths of the jobs whose risk is reported.
 const JOBS: [Nanos; 5] = [
     Nanos::from_micros(1),
     Nanos::from_micros(10),
@@ -94,8 +94,8 @@ pub struct CpuNoiseSummary {
 pub struct NoiseSummary {
     /// CPU by CPU, in the order given.
     pub cpus: Vec<CpuNoiseSummary>,
-    /// Who saw the events that gaps are blamed on (`bpf`, `tracefs`, `proc`), for those who
-    /// know to say; null where nobody looked.
+    /// The source of the events that gaps are blamed on (`bpf`, `tracefs`, `proc`); null without
+    /// tracing.
     pub source: Option<String>,
     /// Whom the gaps of all of them are blamed on.
     pub culprits: Vec<CulpritSummary>,

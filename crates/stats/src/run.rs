@@ -84,10 +84,9 @@ pub struct RunSummary {
     /// What it used.
     #[serde(flatten)]
     pub usage: Usage,
-    /// Who saw the events (`bpf`, `proc`), for those who know to say; null where nobody
-    /// looked.
+    /// The source of the events (`bpf`, `proc`); null without tracing.
     pub source: Option<String>,
-    /// Its interruptions; null where nobody saw single events.
+    /// Its interruptions; null where single events were not traced.
     pub interruptions: Option<InterruptionsSummary>,
     /// What `/proc` counted in the meantime.
     pub meanwhile: MeanwhileSummary,

@@ -22,9 +22,9 @@ pub struct Added {
     pub event: String,
     /// How many events the next two are of: a repeat of `switch` is two switches.
     pub events: u32,
-    /// What they cost where nobody watches.
+    /// What they cost without tracing.
     pub unwatched_instructions: Instructions,
-    /// What they cost where somebody does.
+    /// What they cost with tracing.
     pub watched_instructions: Instructions,
     /// The difference, of one event; less than zero where the watched ones cost less.
     pub added_instructions: f64,

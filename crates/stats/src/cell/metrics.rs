@@ -71,7 +71,7 @@ pub fn metric_names<'a>(calls: impl IntoIterator<Item = &'a str>) -> Vec<String>
     names.map(str::to_owned).into_iter().chain(calls).collect()
 }
 
-/// The metrics of a summary, in the order in which they are told.
+/// The metrics of a summary, in the order in which they are listed.
 ///
 /// | name | what |
 /// |---|---|

@@ -28,7 +28,7 @@ pub struct TickCost {
     pub kernel_instructions: Option<Spread>,
     /// The kinds of these timer interrupts; null where nothing was counted.
     pub kinds: Option<TickKinds>,
-    /// Who took the gaps, the most first, in the guest's time; empty where nobody watched, or
+    /// What took the gaps, the most first, in the guest's time; empty without tracing, or where
     /// several CPUs share the guest's clock.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub culprits: Vec<CulpritSummary>,

@@ -3,7 +3,7 @@
 //!
 //! The typical tick is of the cheapest kind that at least 10 % of the ticks are of; the
 //! typical repeat of a call is that whose cost is nearest to the median. Not known where the
-//! lab kept no episodes: of timed cells, and without a counter.
+//! lab recorded no episodes: of timed cells, and without a counter.
 
 use std::ops::Range;
 
@@ -46,7 +46,7 @@ pub struct Frequency {
 
 impl<'a> Typical<'a> {
     /// The typical timer interrupt of a cell, or (with the name of a call) the typical
-    /// repeat of that call. `None` where no such episode was kept.
+    /// repeat of that call. `None` where no such episode was recorded.
     pub fn of(cell: &'a Cell, call: Option<&'a str>) -> Option<Self> {
         Self::of_kind(cell, call, 0)
     }

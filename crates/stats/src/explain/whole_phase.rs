@@ -28,7 +28,7 @@ pub struct WholePhase<'a> {
 
 impl<'a> WholePhase<'a> {
     /// All phases of a cell, or that of one call; on the CPUs that were measured, or on
-    /// that one. `None` where not all of it was kept.
+    /// that one. `None` where not all of it was recorded.
     pub fn of(cell: &'a Cell, call: Option<&'a str>, cpu: Option<Cpu>) -> Option<Self> {
         let answer = answer(cell)?;
         let (counts, profile) = (answer.counts.as_ref()?, answer.profile.as_ref()?);
