@@ -2,7 +2,7 @@
 
 use recording::Recording;
 use session::Plan;
-use stats::Limits;
+use stats::{Limits, Summary};
 
 use crate::args::{Output, Where};
 use crate::outcome::{Failure, Outcome};
@@ -41,7 +41,9 @@ pub(crate) fn show(
     text: impl FnOnce() -> String,
 ) -> Result<(), Failure> {
     if output.json {
-        let json = ::report::json(recording, output.series).map_err(Failure::bug)?;
+        let summary = Summary::of(recording);
+        let json = ::report::json(recording, &summary, output.series);
+        let json = json.map_err(Failure::bug)?;
         print_json(&json)?;
     } else if output.has_report {
         print(&text())?;
@@ -51,7 +53,10 @@ pub(crate) fn show(
 
 /// Checks a recording against the limits, unless the outcome is a failure already.
 pub(crate) fn judge(outcome: Outcome, recording: &Recording, limits: Limits) -> Outcome {
-    let exceeded = ::report::exceeded(recording, &limits);
+    if limits == Limits::default() {
+        return outcome;
+    }
+    let exceeded = ::report::exceeded(&Summary::of(recording), &limits);
     exceeded.iter().for_each(say);
     match outcome {
         Outcome::Done if !exceeded.is_empty() => Outcome::Exceeded,

@@ -6,6 +6,7 @@ use isolate::{Pick, Reason};
 use measure::{Control, Relay, Spec};
 use recording::{Body, Picked, Recording, RunSpec, Words};
 use session::{Plan, Trace};
+use stats::Summary;
 
 use crate::args::{Output, RunArgs, Source};
 use crate::destination::{self, Destination};
@@ -75,13 +76,16 @@ fn refused(error: session::Error) -> Failure {
 }
 
 fn write_json(recording: &Recording, to: Destination) -> Result<(), Failure> {
-    let json = ::report::json(recording, false).map_err(Failure::bug)?;
+    let json = ::report::json(recording, &Summary::of(recording), false);
+    let json = json.map_err(Failure::bug)?;
     to.write(&(json + "\n"))
 }
 
 fn tell(recording: &Recording, output: Output) -> Result<(), Failure> {
     if output.json {
-        let json = ::report::json(recording, output.series).map_err(Failure::bug)?;
+        let summary = Summary::of(recording);
+        let json = ::report::json(recording, &summary, output.series);
+        let json = json.map_err(Failure::bug)?;
         say_json(&json);
     } else if !output.quiet {
         say_lines(&::report::text(recording));

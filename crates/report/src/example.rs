@@ -12,7 +12,13 @@ use recording::{
 };
 use units::{Cpu, CpuSet, LengthUnit, Nanos, Span, TscDelta, TscHz};
 
-use crate::slices_example;
+use crate::example::slices as slices_example;
+
+pub(crate) mod cell;
+pub(crate) mod cells;
+pub(crate) mod latency;
+pub(crate) mod slices;
+mod summaries;
 
 /// A guest as it is often met.
 pub(crate) const GUEST: &str = r##"

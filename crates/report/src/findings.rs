@@ -8,16 +8,16 @@ use facts::{Facts, Why};
 use recording::CulpritKind;
 use serde::Serialize;
 use stats::{
-    CheckSummary, CpuNoiseSummary, Culprit, LineSummary, TickMeaning, TickVerdict,
+    CheckSummary, CpuNoiseSummary, CulpritSummary, LineSummary, TickMeaning, TickVerdict,
     spinning_verdicts, tick_verdicts,
 };
 use units::{Cpu, CpuSet, Nanos, Ppm};
 
-use crate::culprits;
 use crate::number;
-use crate::tick_words::{self, cpus};
-use crate::value;
-use crate::worst::by_loss;
+use crate::text::culprits;
+use crate::text::tick_words::{self, cpus};
+use crate::text::value;
+use crate::text::worst::by_loss;
 
 /// Interrupt lines that come less often are not worth a finding.
 const FREQUENT: f64 = 1.0;
@@ -180,12 +180,8 @@ fn ticks(when: &str, verb: &str, facts: &Facts, verdicts: &[TickVerdict]) -> Str
     let sentence = |verdict: &TickVerdict| {
         let verb = if verb == "takes" && verdict.cpus.len() > 1 { "take" } else { verb };
         let each = if verdict.cpus.len() > 1 { " each" } else { "" };
-        format!(
-            "{} {verb} {}{each}. {}.",
-            tick_words::who(verdict),
-            tick_words::rates(verdict),
-            tick_words::words(verdict, facts)
-        )
+        let (who, rates) = (tick_words::who(verdict), tick_words::rates(verdict));
+        format!("{who} {verb} {rates}{each}. {}.", tick_words::words(verdict, facts))
     };
     let said: Vec<String> = known.take(2).map(sentence).collect();
     match said.is_empty() {
@@ -265,8 +261,9 @@ fn counted(worst: &CpuNoiseSummary) -> String {
 /// where that is little, or no hypervisor is known.
 fn in_a_guest(look: &Look<'_>, cpu: &CpuNoiseSummary) -> String {
     let hypervisor = look.facts.virt.hypervisor.get().and_then(Option::as_ref);
-    let unexplained = |culprit: &&Culprit| culprit.kind == CulpritKind::Unexplained;
-    let is_material = |culprit: &Culprit| {
+    let unexplained =
+        |culprit: &&CulpritSummary| culprit.kind == CulpritKind::Unexplained;
+    let is_material = |culprit: &CulpritSummary| {
         let part = culprit.noise_ppm.is_some_and(|part| part.get() >= MATERIAL_NOISE_PPM);
         part && culprit.ns.saturating_mul(MATERIAL_TIME) >= cpu.elapsed_ns
     };

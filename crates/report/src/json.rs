@@ -10,6 +10,9 @@ use stats::Summary;
 
 use crate::findings::{Finding, findings};
 
+pub(crate) mod cells;
+pub(crate) mod trace;
+
 #[derive(Serialize)]
 struct Measured<'a, Spec, Series> {
     format: u32,
@@ -18,7 +21,7 @@ struct Measured<'a, Spec, Series> {
     tool: &'a str,
     facts: &'a Facts,
     spec: &'a Spec,
-    summary: &'a Judged,
+    summary: &'a Judged<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     series: Option<&'a Series>,
     doubts: &'a [Doubt],
@@ -35,24 +38,24 @@ struct FactsOnly<'a> {
 }
 
 #[derive(Serialize)]
-struct Judged {
+struct Judged<'a> {
     #[serde(flatten)]
-    summary: Summary,
+    summary: &'a Summary,
     /// Of `check`.
     #[serde(skip_serializing_if = "Option::is_none")]
     findings: Option<Vec<Finding>>,
 }
 
-/// A recording as one JSON object, with its raw series only if asked for.
+/// A recording and its summary as one JSON object, with its raw series only if asked for.
 ///
 /// # Errors
 /// Never for a recording that was measured; serialisation can fail in principle.
 pub fn json(
     recording: &Recording,
+    summary: &Summary,
     with_series: bool,
 ) -> Result<String, serde_json::Error> {
-    let summary = Summary::of(recording);
-    let findings = match &summary {
+    let findings = match summary {
         Summary::Check(check) => Some(findings(&recording.facts, check)),
         _ => None,
     };
@@ -89,7 +92,7 @@ pub fn facts_json(
 fn object<Spec: Serialize, Series: Serialize>(
     recording: &Recording,
     spec: &Spec,
-    summary: &Judged,
+    summary: &Judged<'_>,
     series: Option<&Series>,
 ) -> Result<String, serde_json::Error> {
     serde_json::to_string_pretty(&Measured {
@@ -112,15 +115,18 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
+    use crate::example::latency as latency_example;
     use crate::example::{self, GUEST};
-    use crate::latency_example;
 
     fn keys(value: &Value) -> Vec<&str> {
         value.as_object().unwrap().keys().map(String::as_str).collect()
     }
 
     fn parsed(recording: &Recording, with_series: bool) -> Value {
-        serde_json::from_str(&json(recording, with_series).unwrap()).unwrap()
+        serde_json::from_str(
+            &json(recording, &Summary::of(recording), with_series).unwrap(),
+        )
+        .unwrap()
     }
 
     /// Check the top level of every kind, and that the series is there only if asked for.
@@ -154,7 +160,8 @@ mod tests {
     /// Check that the keys stand in the order in which they are read.
     #[test]
     fn order() {
-        let text = json(&example::noise(GUEST, 1), true).unwrap();
+        let recording = example::noise(GUEST, 1);
+        let text = json(&recording, &Summary::of(&recording), true).unwrap();
         let order = [
             "format", "kind", "taken", "tool", "facts", "spec", "summary", "series",
             "doubts",
@@ -180,7 +187,7 @@ mod tests {
             example::slices(GUEST, true),
         ];
         for recording in recordings {
-            let text = json(&recording, true).unwrap();
+            let text = json(&recording, &Summary::of(&recording), true).unwrap();
             let again = Recording::from_json(&text, Path::new("again.json")).unwrap();
             assert_eq!(again, recording);
         }

@@ -2,16 +2,62 @@
 
 use recording::{Body, Recording};
 
-use crate::calls::calls_text;
-use crate::check::check_text;
-use crate::jitter::jitter_text;
-use crate::latency::latency_text;
-use crate::nohz::{nohz_stress_text, nohz_test_text};
-use crate::noise::noise_text;
-use crate::run::run_text;
-use crate::slices::slices_text;
-use crate::ticks::ticks_text;
-use crate::wakers::wakers_text;
+use crate::text::calls::calls_text;
+use crate::text::check::check_text;
+use crate::text::jitter::jitter_text;
+use crate::text::latency::latency_text;
+use crate::text::nohz::{nohz_stress_text, nohz_test_text};
+use crate::text::noise::noise_text;
+use crate::text::run::run_text;
+use crate::text::slices::slices_text;
+use crate::text::ticks::ticks_text;
+use crate::text::wakers::wakers_text;
+
+pub(crate) mod around;
+pub(crate) mod call_tables;
+pub(crate) mod calls;
+pub(crate) mod cell_legend;
+pub(crate) mod cell_tables;
+pub(crate) mod cells;
+pub(crate) mod check;
+pub(crate) mod culprits;
+pub(crate) mod doubts;
+pub(crate) mod edges;
+pub(crate) mod explain;
+pub(crate) mod fit;
+pub(crate) mod folded;
+pub(crate) mod histogram;
+pub(crate) mod idle_states;
+pub(crate) mod jitter;
+pub(crate) mod kernel_label;
+pub(crate) mod kinds_table;
+pub(crate) mod latency;
+pub(crate) mod limits;
+pub(crate) mod made_with;
+pub(crate) mod markdown;
+pub(crate) mod meanwhile;
+pub(crate) mod nohz;
+pub(crate) mod nohz_tables;
+pub(crate) mod noise;
+pub(crate) mod page;
+pub(crate) mod paragraph;
+pub(crate) mod periods;
+pub(crate) mod phase;
+pub(crate) mod run;
+pub(crate) mod sleepers;
+pub(crate) mod slices;
+pub(crate) mod slices_tables;
+pub(crate) mod steal;
+pub(crate) mod table;
+pub(crate) mod tick_back;
+pub(crate) mod tick_words;
+pub(crate) mod ticks;
+pub(crate) mod typical_words;
+pub(crate) mod value;
+pub(crate) mod verdict;
+pub(crate) mod wakers;
+pub(crate) mod watched;
+pub(crate) mod worst;
 
 /// The recording as the command that took it printed it.
 pub fn text(recording: &Recording) -> String {
@@ -37,8 +83,8 @@ mod tests {
     use insta::assert_snapshot;
 
     use super::*;
+    use crate::example::latency as latency_example;
     use crate::example::{self, GUEST, METAL, MUTE};
-    use crate::latency_example;
 
     fn all() -> Vec<Recording> {
         let mut all = Vec::new();

@@ -78,7 +78,7 @@ fn no_string_reaches_the_terminal() {
         let hostile = Recording::from_json(&value.to_string(), &file).unwrap();
         check_text(&report::text(&hostile), &name);
         check_facts(&hostile.facts);
-        let json = report::json(&hostile, true).unwrap();
+        let json = report::json(&hostile, &stats::Summary::of(&hostile), true).unwrap();
         let json: Value = serde_json::from_str(&json).unwrap();
         let facts = |of: &Value| of["facts"]["kernel"].clone();
         assert_eq!(facts(&json), facts(&value), "{name}");

@@ -12,11 +12,13 @@ use serde::Serialize;
 
 use crate::{SlicesCost, Summary};
 
+pub(crate) mod added;
 mod call_costs;
 mod counts;
 #[cfg(test)]
 pub(crate) mod example;
 mod idle_cost;
+pub(crate) mod metrics;
 mod nohz_cost;
 mod tick_cost;
 mod tick_paths;

@@ -12,19 +12,26 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use units::{Instructions, Ppm};
 
-use crate::renames::Renames;
+use crate::explain::renames::Renames;
+
+pub(crate) mod flame;
+pub(crate) mod phase;
+pub(crate) mod renames;
+pub(crate) mod tick_kinds;
+pub(crate) mod typical;
+pub(crate) mod whole_phase;
 
 /// The name of what is called by nothing and is in no function.
 const NOWHERE: &str = "[unknown]";
 
 /// The instructions that were executed in one function, called that way.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StackInput<'a> {
+pub struct CallStack<'a> {
     frames: Vec<&'a str>,
     own: Instructions,
 }
 
-impl<'a> StackInput<'a> {
+impl<'a> CallStack<'a> {
     /// Functions from the outermost to the one that the instructions are in. What is in
     /// no function at all gets a name of its own, so that nothing is dropped.
     pub fn new(frames: Vec<&'a str>, own: Instructions) -> Self {
@@ -71,9 +78,9 @@ pub struct Explanation {
 
 impl Explanation {
     /// Adds stacks up.
-    pub fn of(stacks: &[StackInput<'_>]) -> Self {
+    pub fn of(stacks: &[CallStack<'_>]) -> Self {
         let mut costs: BTreeMap<&str, (Instructions, Instructions)> = BTreeMap::new();
-        for StackInput { frames, own } in stacks {
+        for CallStack { frames, own } in stacks {
             let innermost = frames.last().copied().unwrap_or(NOWHERE);
             // A function that calls itself is on the stack twice, but ran once.
             for name in frames.iter().copied().collect::<BTreeSet<_>>() {
@@ -174,7 +181,7 @@ impl Difference {
     /// Compares stacks. Compilers make parts and special copies of a function as they
     /// see fit (`foo.isra.0`, `foo.cold`): they count as the function. A function that
     /// was renamed is one function.
-    pub fn of(a: &[StackInput<'_>], b: &[StackInput<'_>]) -> Self {
+    pub fn of(a: &[CallStack<'_>], b: &[CallStack<'_>]) -> Self {
         let [a, b] = [a, b].map(based);
         let renames = Renames::of(&a, &b);
         let (a, old_names) = (renames.rename(&a), renames.old_names());
@@ -244,14 +251,14 @@ pub(crate) fn share(part: Instructions, whole: Instructions) -> Option<Ppm> {
     is_something.then(|| Ppm::new(part.get() as f64 / whole.get() as f64 * 1e6))
 }
 
-fn total(stacks: &[StackInput<'_>]) -> Instructions {
+fn total(stacks: &[CallStack<'_>]) -> Instructions {
     stacks.iter().map(|stack| stack.own).sum()
 }
 
 /// What each function of two sides executed itself.
 fn owns<'a>(
-    a: &[StackInput<'a>],
-    b: &[StackInput<'a>],
+    a: &[CallStack<'a>],
+    b: &[CallStack<'a>],
 ) -> BTreeMap<&'a str, (Instructions, Instructions)> {
     let mut owns: BTreeMap<&str, (Instructions, Instructions)> = BTreeMap::new();
     for stack in a {
@@ -265,13 +272,13 @@ fn owns<'a>(
     owns
 }
 
-fn innermost<'a>(stack: &StackInput<'a>) -> &'a str {
+fn innermost<'a>(stack: &CallStack<'a>) -> &'a str {
     stack.frames.last().copied().unwrap_or(NOWHERE)
 }
 
 /// Stacks with the names that functions have in the source.
-pub(crate) fn based<'a>(stacks: &[StackInput<'a>]) -> Vec<StackInput<'a>> {
-    stacks.iter().map(StackInput::based).collect()
+pub(crate) fn based<'a>(stacks: &[CallStack<'a>]) -> Vec<CallStack<'a>> {
+    stacks.iter().map(CallStack::based).collect()
 }
 
 /// What compilers and linkers append to the name of a part or a copy of a function.
@@ -291,11 +298,11 @@ pub(crate) mod tests {
     use proptest::prelude::*;
 
     /// Stacks written as people read them: `a;b 12`.
-    pub(crate) fn stacks<'a>(lines: &[&'a str]) -> Vec<StackInput<'a>> {
+    pub(crate) fn stacks<'a>(lines: &[&'a str]) -> Vec<CallStack<'a>> {
         let stack = |line: &&'a str| {
             let (frames, own) = line.rsplit_once(' ').unwrap();
             let own = Instructions::new(own.parse().unwrap());
-            StackInput::new(
+            CallStack::new(
                 frames.split(';').filter(|name| !name.is_empty()).collect(),
                 own,
             )
@@ -304,7 +311,7 @@ pub(crate) mod tests {
     }
 
     /// Any stacks over few names, so that functions recur and call themselves.
-    pub(crate) fn any_stacks() -> impl Strategy<Value = Vec<StackInput<'static>>> {
+    pub(crate) fn any_stacks() -> impl Strategy<Value = Vec<CallStack<'static>>> {
         const NAMES: [&str; 8] = [
             "tick",
             "update",
@@ -317,7 +324,7 @@ pub(crate) mod tests {
         ];
         let frames = prop::collection::vec(prop::sample::select(&NAMES[..]), 0..6);
         let stack = (frames, 0u64..5_000)
-            .prop_map(|(frames, own)| StackInput::new(frames, Instructions::new(own)));
+            .prop_map(|(frames, own)| CallStack::new(frames, Instructions::new(own)));
         prop::collection::vec(stack, 0..30)
     }
 
@@ -440,7 +447,7 @@ pub(crate) mod tests {
             let found = Difference::of(&a, &b);
             let rest = found.rest(shown);
             let first = || found.functions.iter().take(shown);
-            let whole = |stacks: &[StackInput<'_>]| {
+            let whole = |stacks: &[CallStack<'_>]| {
                 stacks.iter().map(|stack| i128::from(stack.own().get())).sum::<i128>()
             };
             let sum: i128 = first().map(|f| f.difference).sum();

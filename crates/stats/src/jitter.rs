@@ -5,12 +5,14 @@
 //! difference of two printed loop times. Tests that there was no room for are in the extremes
 //! and the mean, not in the quantiles.
 
-use recording::{JitterSeries, JitterSpec, LoopTimes};
+use recording::{JitterSeries, JitterSoFar, JitterSpec, LoopTimes};
 use serde::{Deserialize, Serialize};
 use units::{Cpu, LengthUnit, Nanos, TscDelta, TscHz};
 
 use crate::meanwhile::MeanwhileSummary;
 use crate::quantile::nearest_rank;
+
+pub(crate) mod percentiles;
 
 /// Lengths in the summary's unit; null where there are none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,7 +66,7 @@ pub struct JitterSummary {
 
 /// How far a run is, in its unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct JitterSoFar {
+pub struct JitterProgress {
     /// The number of the last complete test; the first is 1.
     pub test: u64,
     /// Its jitter.
@@ -100,19 +102,13 @@ pub fn jitters(spec: &JitterSpec, series: &JitterSeries) -> Vec<u64> {
     series.tests.iter().map(of).collect()
 }
 
-impl JitterSoFar {
-    /// How far it is after so many tests: the jitter of the last of them, the largest, the
-    /// smallest, and all together.
-    pub fn of(
-        tests: u64,
-        [last, max, min, sum]: [TscDelta; 4],
-        unit: LengthUnit,
-        hz: TscHz,
-    ) -> Self {
-        let mean = share(sum, tests).unwrap_or_default();
+impl JitterProgress {
+    /// How far a run is.
+    pub fn of(so_far: &JitterSoFar, unit: LengthUnit, hz: TscHz) -> Self {
+        let mean = share(so_far.sum, so_far.tests).unwrap_or_default();
         let [jitter, max, min, mean] =
-            [last, max, min, mean].map(|length| unit.of(length, hz));
-        Self { test: tests, jitter, max, min, mean }
+            [so_far.last, so_far.max, so_far.min, mean].map(|length| unit.of(length, hz));
+        Self { test: so_far.tests, jitter, max, min, mean }
     }
 }
 
@@ -175,7 +171,7 @@ fn sum(lengths: impl Iterator<Item = TscDelta>) -> TscDelta {
     lengths.fold(TscDelta::default(), TscDelta::saturating_add)
 }
 
-/// The sum shared out evenly, to the nearest tick; `None` where there is nobody.
+/// The sum shared out evenly, to the nearest tick; `None` among none.
 fn share(sum: TscDelta, among: u64) -> Option<TscDelta> {
     let rounded = u128::from(sum.ticks()) + u128::from(among / 2);
     let share = rounded.checked_div(u128::from(among))?;
@@ -294,10 +290,11 @@ mod tests {
     /// Check how far a run is said to be.
     #[test]
     fn so_far() {
-        let ticks = [40, 120, 20, 161].map(TscDelta::from_ticks);
+        let [last, max, min, sum] = [40, 120, 20, 161].map(TscDelta::from_ticks);
+        let so_far = JitterSoFar { tests: 3, last, min, max, sum };
         let hz = TscHz::new(2_000_000_000).unwrap();
-        let found = JitterSoFar::of(3, ticks, LengthUnit::Ns, hz);
-        let expected = JitterSoFar { test: 3, jitter: 20, max: 60, min: 10, mean: 27 };
+        let found = JitterProgress::of(&so_far, LengthUnit::Ns, hz);
+        let expected = JitterProgress { test: 3, jitter: 20, max: 60, min: 10, mean: 27 };
         assert_eq!(found, expected);
     }
 }

@@ -9,9 +9,11 @@ use recording::{CpuLatency, LatencySeries, LatencySpec, LostWakeups, Wakeup};
 use serde::{Deserialize, Serialize};
 use units::{Cpu, Nanos};
 
-use crate::idle_states::IdleStateSummary;
+use crate::latency::idle_states::IdleStateSummary;
 use crate::quantile::nearest_rank;
 use crate::{Excess, MeanwhileSummary};
+
+pub(crate) mod idle_states;
 
 /// How late the samples were; null where there was none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,25 +7,7 @@ use units::{Cpu, Nanos};
 use crate::quantile::nearest_rank;
 use crate::{MeanwhileSummary, TickReturnSummary};
 
-/// A reason why the kernel keeps the tick.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KeptBySummary {
-    /// The kernel's name of it.
-    pub dependency: String,
-    /// How often it said so.
-    pub times: u64,
-}
-
-/// Another thread that was runnable on the CPU.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OtherThread {
-    /// Its number.
-    pub tid: u32,
-    /// Its name.
-    pub name: String,
-    /// Its real-time priority; 0 for an ordinary thread.
-    pub rt_priority: u8,
-}
+pub(crate) mod tick_back;
 
 /// Whether the tick stopped.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -45,9 +27,9 @@ pub struct NohzTestSummary {
     pub left: u32,
     /// What keeps it, or keeps it again, the most frequent first; null where that could not be
     /// seen.
-    pub kept_by: Option<Vec<KeptBySummary>>,
+    pub kept_by: Option<Vec<KeptBy>>,
     /// The other threads that were runnable on the CPU while the tick was kept.
-    pub others: Vec<OtherThread>,
+    pub others: Vec<WaitingThread>,
     /// What came while the thread stayed on, after the tick had stopped.
     pub stay: Option<MeanwhileSummary>,
     /// Whether the tick came back then; null where that was not watched.
@@ -85,9 +67,9 @@ pub struct NohzStressSummary {
     /// How long it took, of the tries that did not fail; null without one.
     pub wait_ns: Option<WaitLengths>,
     /// What keeps it, the most frequent first; null where that could not be seen.
-    pub kept_by: Option<Vec<KeptBySummary>>,
+    pub kept_by: Option<Vec<KeptBy>>,
     /// The other threads that were runnable on the CPU while the tick was kept.
-    pub others: Vec<OtherThread>,
+    pub others: Vec<WaitingThread>,
 }
 
 impl NohzTestSummary {
@@ -111,7 +93,7 @@ impl NohzTestSummary {
             forced: spec.forced,
             left: last.map_or(0, |tried| tried.left),
             kept_by: kept_by(series),
-            others: others(series),
+            others: series.others.clone(),
             stay: series.stay.as_ref().map(MeanwhileSummary::of),
             came_back: series.came_back(),
             brought_back: series
@@ -138,7 +120,7 @@ impl NohzStressSummary {
             elapsed_ns: series.elapsed_ns,
             wait_ns: WaitLengths::of(&waits),
             kept_by: kept_by(series),
-            others: others(series),
+            others: series.others.clone(),
         }
     }
 }
@@ -155,21 +137,8 @@ impl WaitLengths {
     }
 }
 
-fn others(series: &NohzSeries) -> Vec<OtherThread> {
-    let other = |thread: &WaitingThread| OtherThread {
-        tid: thread.tid,
-        name: thread.name.clone(),
-        rt_priority: thread.rt_priority,
-    };
-    series.others.iter().map(other).collect()
-}
-
-fn kept_by(series: &NohzSeries) -> Option<Vec<KeptBySummary>> {
-    let kept = |kept: &KeptBy| KeptBySummary {
-        dependency: kept.dependency.clone(),
-        times: kept.times,
-    };
-    let mut all: Vec<KeptBySummary> = series.kept_by.as_ref()?.iter().map(kept).collect();
+fn kept_by(series: &NohzSeries) -> Option<Vec<KeptBy>> {
+    let mut all = series.kept_by.clone()?;
     all.sort_by_key(|kept| std::cmp::Reverse(kept.times));
     Some(all)
 }

@@ -8,13 +8,21 @@ use serde::{Deserialize, Serialize};
 use units::{Cpu, Nanos, PerSecond, Ppm};
 
 use crate::MeanwhileSummary;
-use crate::culprits::{Culprit, Taken};
-use crate::eventless::Eventless;
-use crate::free::FreeTime;
+use crate::noise::culprits::{CulpritSummary, Taken};
+use crate::noise::eventless::Eventless;
+use crate::noise::free::FreeTime;
+use crate::noise::steal::StealSummary;
 use crate::quantile::nearest_rank;
-use crate::steal::StealSummary;
 
-/// The lengths of the jobs whose risk is told.
+pub(crate) mod culprits;
+pub(crate) mod eventless;
+pub(crate) mod free;
+pub(crate) mod job_times;
+pub(crate) mod period;
+pub(crate) mod steal;
+pub(crate) mod verdict;
+
+/// The lengths of the jobs whose risk is reported.
 const JOBS: [Nanos; 5] = [
     Nanos::from_micros(1),
     Nanos::from_micros(10),
@@ -70,7 +78,7 @@ pub struct CpuNoiseSummary {
     /// How likely jobs are hit.
     pub risk: Vec<Risk>,
     /// Whom the gaps are blamed on; what is left is `unexplained`.
-    pub culprits: Vec<Culprit>,
+    pub culprits: Vec<CulpritSummary>,
     /// Gaps without any event; null where no events were watched.
     #[serde(default)]
     pub eventless: Option<Eventless>,
@@ -86,11 +94,11 @@ pub struct CpuNoiseSummary {
 pub struct NoiseSummary {
     /// CPU by CPU, in the order given.
     pub cpus: Vec<CpuNoiseSummary>,
-    /// Who saw the events that gaps are blamed on (`bpf`, `tracefs`, `proc`), for those who
-    /// know to say; null where nobody looked.
+    /// The source of the events that gaps are blamed on (`bpf`, `tracefs`, `proc`); null without
+    /// tracing.
     pub source: Option<String>,
     /// Whom the gaps of all of them are blamed on.
-    pub culprits: Vec<Culprit>,
+    pub culprits: Vec<CulpritSummary>,
     /// Gaps of all of them without any event; null where that is not known of each.
     #[serde(default)]
     pub eventless: Option<Eventless>,
@@ -104,7 +112,8 @@ impl NoiseSummary {
     pub fn of(series: &NoiseSeries) -> Self {
         let of = |cpu| CpuNoiseSummary::of(series.threshold_ns, cpu);
         let cpus: Vec<CpuNoiseSummary> = series.cpus.iter().map(of).collect();
-        let culprits = Culprit::together(cpus.iter().flat_map(|cpu| &cpu.culprits));
+        let culprits =
+            CulpritSummary::together(cpus.iter().flat_map(|cpu| &cpu.culprits));
         let steal = StealSummary::together(cpus.iter().map(|cpu| cpu.steal.as_ref()));
         let eventless =
             Eventless::together(cpus.iter().map(|cpu| cpu.eventless.as_ref()));
@@ -157,12 +166,12 @@ fn lost(lost: Lost) -> Taken {
 }
 
 /// What took it. Without events, and of gaps that were not kept, it is not known.
-fn culprits(seen: &CpuNoise, total: &Taken) -> Vec<Culprit> {
+fn culprits(seen: &CpuNoise, total: &Taken) -> Vec<CulpritSummary> {
     let Some(blamed) = &seen.blamed else {
-        return Culprit::of(None, Some(*total), total.ns);
+        return CulpritSummary::of(None, Some(*total), total.ns);
     };
-    let mut culprits = Culprit::of(Some(blamed), seen.lost.map(lost), total.ns);
-    Culprit::find_periods(&mut culprits, &seen.gaps, blamed);
+    let mut culprits = CulpritSummary::of(Some(blamed), seen.lost.map(lost), total.ns);
+    CulpritSummary::find_periods(&mut culprits, &seen.gaps, blamed);
     culprits
 }
 

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use units::{Cpu, CpuSet, Nanos, Ppm, Span};
 
 use crate::MeanwhileSummary;
-use crate::culprits::{Culprit, shares};
 use crate::noise::GapLengths;
+use crate::noise::culprits::{CulpritSummary, shares};
 use crate::quantile::nearest_rank;
 
 /// How a program ended, one of the two.
@@ -65,7 +65,7 @@ pub struct InterruptionsSummary {
     /// The longest, that one first.
     pub longest: Vec<Interruption>,
     /// Who took them; their `ns` add up to `noise_ns`.
-    pub culprits: Vec<Culprit>,
+    pub culprits: Vec<CulpritSummary>,
 }
 
 /// What a program suffered.
@@ -84,10 +84,9 @@ pub struct RunSummary {
     /// What it used.
     #[serde(flatten)]
     pub usage: Usage,
-    /// Who saw the events (`bpf`, `proc`), for those who know to say; null where nobody
-    /// looked.
+    /// The source of the events (`bpf`, `proc`); null without tracing.
     pub source: Option<String>,
-    /// Its interruptions; null where nobody saw single events.
+    /// Its interruptions; null where single events were not traced.
     pub interruptions: Option<InterruptionsSummary>,
     /// What `/proc` counted in the meantime.
     pub meanwhile: MeanwhileSummary,
@@ -132,7 +131,7 @@ impl InterruptionsSummary {
                 max: sorted.last().copied(),
             },
             longest: longest(spec, found),
-            culprits: Culprit::of(Some(&found.blamed), None, noise),
+            culprits: CulpritSummary::of(Some(&found.blamed), None, noise),
         }
     }
 }

@@ -94,7 +94,7 @@ pub struct StepSlices {
     pub wakeups: u64,
     /// How often each one did, a second; null without one.
     pub wakeups_hz: Option<PerSecond>,
-    /// Slices of the spinners that were seen to end; null where nobody watched.
+    /// Slices of the spinners that were seen to end; null without tracing.
     pub seen: Option<u64>,
     /// Who ended them, the most frequent first.
     pub enders: Vec<Ender>,
@@ -167,7 +167,7 @@ pub struct TaskSummary {
     pub slice_ns_mean: Option<Nanos>,
     /// Passes of a spinner's loop; times that a sleeper woke up.
     pub passes: u64,
-    /// Who ended its slices; empty where nobody watched.
+    /// What ended its slices; empty without tracing.
     pub enders: Vec<Ender>,
 }
 
@@ -181,11 +181,11 @@ pub struct SlicesSummary {
     /// With everything as it was found.
     #[serde(flatten)]
     pub found: StepSlices,
-    /// Who watched the switches; null: nobody.
+    /// The source of the switches; null without tracing.
     pub source: Option<String>,
     /// Task by task, with everything as it was found.
     pub tasks: Vec<TaskSummary>,
-    /// Who woke up most in all steps, on the same CPUs; null: nobody counted.
+    /// The threads that woke up most in all steps, on the same CPUs; null where not counted.
     pub wakers: Option<WakersSummary>,
     /// Step by step.
     pub steps: Vec<StepSummary>,

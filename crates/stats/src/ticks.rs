@@ -10,6 +10,8 @@ use recording::{CpuTicks, TickSample};
 use serde::{Deserialize, Serialize};
 use units::{Cpu, Nanos, PerSecond, Ppm};
 
+pub(crate) mod rates;
+
 /// Ticks of one CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct CpuTicksSummary {

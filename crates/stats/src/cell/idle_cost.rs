@@ -6,7 +6,7 @@ use units::{Cpu, CpuSet, Instructions, Nanos, PerSecond};
 
 use super::counts::{on_cpu, timer, timer_entries};
 use super::tick_paths::paths;
-use crate::{Culprit, Spread, TickKinds};
+use crate::{CulpritSummary, Spread, TickKinds};
 
 /// What was seen of one idle CPU: all phases of the counter, and all of `/proc`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub struct IdleCost {
     pub kinds: TickKinds,
     /// What ran on these CPUs, the most first: gaps are stretches of work. Empty where nothing
     /// was watched.
-    pub culprits: Vec<Culprit>,
+    pub culprits: Vec<CulpritSummary>,
 }
 
 /// What one idle CPU executed. Timer interrupts are counted twice, independently.
@@ -82,7 +82,7 @@ impl IdleCost {
         let ticks = cost.tick_kernel_instructions.count();
         let paths = paths(answer, &cpus, &[Level::User, Level::Kernel]);
         let kinds = TickKinds::of(ticks, paths);
-        Some(Self { kinds, culprits: Culprit::of_busy(series), ..cost })
+        Some(Self { kinds, culprits: CulpritSummary::of_busy(series), ..cost })
     }
 
     /// Summarises what was seen in intervals of those lengths.

@@ -7,7 +7,7 @@ use units::{CpuSet, Instructions, Nanos, Span, TscHz};
 
 use super::counts::{on_cpu, timer};
 use super::tick_paths::paths;
-use crate::{Culprit, NoiseSummary, Spread, TickKinds};
+use crate::{CulpritSummary, NoiseSummary, Spread, TickKinds};
 
 /// The gaps one CPU's loop saw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,10 +28,10 @@ pub struct TickCost {
     pub kernel_instructions: Option<Spread>,
     /// The kinds of these timer interrupts; null where nothing was counted.
     pub kinds: Option<TickKinds>,
-    /// Who took the gaps, the most first, in the guest's time; empty where nobody watched, or
+    /// What took the gaps, the most first, in the guest's time; empty without tracing, or where
     /// several CPUs share the guest's clock.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub culprits: Vec<Culprit>,
+    pub culprits: Vec<CulpritSummary>,
 }
 
 impl TickCost {

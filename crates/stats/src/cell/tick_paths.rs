@@ -1,13 +1,13 @@
-//! The kinds of timer interrupts that the lab kept of a cell.
+//! The kinds of timer interrupts that the lab recorded of a cell.
 
 use recording::{Answer, Episode, Level, What};
 use units::CpuSet;
 
 use super::counts::is_timer_entry;
-use crate::tick_kinds::TickPath;
-use crate::typical::episode_stacks;
+use crate::explain::tick_kinds::TickPath;
+use crate::explain::typical::episode_stacks;
 
-/// The kinds of timer interrupts that were kept: those of these CPUs that interrupted this.
+/// The kinds of timer interrupts that were recorded: those of these CPUs that interrupted this.
 pub(super) fn paths<'a>(
     answer: &'a Answer,
     cpus: &CpuSet,

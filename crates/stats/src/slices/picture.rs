@@ -29,7 +29,7 @@ pub enum PictureRole {
     Spinner,
     /// A measured task that sleeps again and again.
     Sleeper,
-    /// A task of somebody else.
+    /// Another task.
     Other,
     /// No task: the CPU had nothing to do.
     Idle,
@@ -68,7 +68,7 @@ struct Shown<'a> {
     window: Nanos,
 }
 
-/// What the switches tell of a step.
+/// What the switches show of a step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PictureSwitches {
     /// Where the window begins, from the recording's beginning; `None` where none of the step's
@@ -97,7 +97,7 @@ pub struct PictureStep {
     pub mean: Option<Nanos>,
     /// How often a second they had to, all together; `None` where no time passed.
     pub slices_hz: Option<PerSecond>,
-    /// What the switches tell; `None`: nobody watched.
+    /// What the switches show; `None` without tracing.
     pub switches: Option<PictureSwitches>,
 }
 
@@ -114,7 +114,7 @@ pub struct SlicesPicture {
     pub longest_mean: Option<Nanos>,
     /// The largest share of all their bins; `None` where there is no slice.
     pub largest_share: Option<Ppm>,
-    /// How many stretches nobody kept; `None`: nobody watched.
+    /// How many stretches were lost; `None` without tracing.
     pub lost: Option<u64>,
 }
 

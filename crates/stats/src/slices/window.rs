@@ -1,5 +1,5 @@
 //! What ran on a CPU in a short window: stretches cut to it, with who came before and next, and
-//! when nobody saw what ran.
+//! when it was not seen what ran.
 //!
 //! Comes from the scheduler's switches, which are in their order. Where a stretch does not end
 //! where the next one begins, some were lost: nobody came next there, rather than a wrong one.
@@ -18,7 +18,7 @@ pub struct PictureStretch {
     pub task: usize,
     /// Why it ended.
     pub end: End,
-    /// Which task came next; `None` where nobody saw.
+    /// Which task came next; `None` where that was not seen.
     pub next: Option<usize>,
     /// Which task it took the CPU from when it was woken, if it did.
     pub preempted: Option<usize>,
@@ -31,7 +31,7 @@ pub struct PictureRow {
     pub cpu: Cpu,
     /// What ran, in its order.
     pub stretches: Vec<PictureStretch>,
-    /// When nobody saw what ran, from the window's beginning.
+    /// When it was not seen what ran, from the window's beginning.
     pub unseen: Vec<Span>,
 }
 
@@ -92,7 +92,7 @@ fn follower(stretches: &[Stretch], at: usize) -> Option<&Stretch> {
     (next.start_ns == span(stretches.get(at)?).end()).then_some(next)
 }
 
-/// From whom this one took the CPU when it was woken.
+/// The task that this one preempted when it was woken.
 fn victim(stretches: &[Stretch], at: usize) -> Option<usize> {
     let before = at.checked_sub(1)?;
     follower(stretches, before)?;

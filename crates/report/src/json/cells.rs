@@ -1,0 +1,234 @@
+//! The one object that `lab --json` prints: all cells of an experiment.
+
+use std::path::Path;
+
+use recording::{
+    Answer, Body, CallsSeries, CallsSpec, Cell, CheckSeries, CheckSpec, Counts, Doubt,
+    Ending, FORMAT, MadeWith, Mode, NohzSeries, NohzSpec, NoiseSeries, NoiseSpec,
+    SlicesSeries, SlicesSpec, Source, TicksSeries, TicksSpec,
+};
+use serde::Serialize;
+use stats::{Added, CellSummary, SleepersCost};
+
+use crate::cell_doubts::cell_doubts;
+use crate::cells::{Cells, Exceeded};
+
+#[derive(Serialize)]
+struct Experiment<'a> {
+    format: u32,
+    kind: &'static str,
+    experiment: &'a str,
+    planned: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    made_with: Option<&'a MadeWith>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    breaches: Option<&'a [Exceeded]>,
+    cells: Vec<Told<'a>>,
+}
+
+#[derive(Serialize)]
+struct Told<'a> {
+    name: &'a str,
+    asked: &'a str,
+    kernel: &'a str,
+    machine: &'a str,
+    params: &'a str,
+    settings: &'a [String],
+    workload: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    watch: Option<Source>,
+    mode: Mode,
+    repeat: u32,
+    cached: bool,
+    identity: &'a str,
+    summary: Option<CellSummary>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    added: Vec<Added>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sleepers_cost: Option<SleepersCost>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lost: Option<Lost<'a>>,
+    #[serde(flatten)]
+    raw: Option<Raw<'a>>,
+    doubts: Vec<Doubt>,
+}
+
+#[derive(Serialize)]
+struct Lost<'a> {
+    why: &'a str,
+    console: &'a Path,
+}
+
+#[derive(Serialize)]
+struct Raw<'a> {
+    #[serde(flatten)]
+    body: RawBody<'a>,
+    counts: Option<&'a Counts>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum RawBody<'a> {
+    Noise { spec: &'a NoiseSpec, series: &'a NoiseSeries },
+    Ticks { spec: &'a TicksSpec, series: &'a TicksSeries },
+    Check { spec: &'a CheckSpec, series: &'a CheckSeries },
+    Calls { spec: &'a CallsSpec, series: &'a CallsSeries },
+    NohzTest { spec: &'a NohzSpec, series: &'a NohzSeries },
+    Slices { spec: &'a SlicesSpec, series: &'a SlicesSeries },
+}
+
+/// Cells as one JSON object, with what was measured and counted only if asked for.
+///
+/// # Errors
+/// Where the path of a lost cell's console is not UTF-8.
+pub fn cells_json(
+    cells: &Cells<'_>,
+    with_series: bool,
+) -> Result<String, serde_json::Error> {
+    serde_json::to_string_pretty(&Experiment {
+        format: FORMAT,
+        kind: "lab",
+        experiment: cells.experiment,
+        planned: cells.planned,
+        made_with: cells.made_with,
+        breaches: cells.breaches,
+        cells: cells
+            .cells
+            .iter()
+            .map(|cell| told(cell, cells.cells, with_series))
+            .collect(),
+    })
+}
+
+fn told<'a>(cell: &'a Cell, all: &[Cell], with_series: bool) -> Told<'a> {
+    let (lost, raw) = match &cell.ending {
+        Ending::Done(answer) => (None, with_series.then(|| raw(answer)).flatten()),
+        Ending::Lost { why, console } => (Some(Lost { why, console }), None),
+    };
+    Told {
+        name: &cell.name,
+        asked: &cell.asked,
+        kernel: &cell.kernel,
+        machine: &cell.machine,
+        params: &cell.params,
+        settings: &cell.settings,
+        workload: &cell.workload,
+        watch: cell.watch,
+        mode: cell.mode,
+        repeat: cell.repeat,
+        cached: cell.cached,
+        identity: &cell.identity,
+        summary: CellSummary::of(cell),
+        added: Added::of_cell(cell, all),
+        sleepers_cost: SleepersCost::of_cell(cell, all),
+        lost,
+        raw,
+        doubts: cell_doubts(cell),
+    }
+}
+
+/// What was measured; `None` for what no guest is asked for.
+fn raw(answer: &Answer) -> Option<Raw<'_>> {
+    let body = match &answer.recording.body {
+        Body::Noise { spec, series } => RawBody::Noise { spec, series },
+        Body::Ticks { spec, series } => RawBody::Ticks { spec, series },
+        Body::Check { spec, series } => RawBody::Check { spec, series },
+        Body::Calls { spec, series } => RawBody::Calls { spec, series },
+        Body::NohzTest { spec, series } => RawBody::NohzTest { spec, series },
+        Body::Slices { spec, series } => RawBody::Slices { spec, series },
+        _ => return None,
+    };
+    Some(Raw { body, counts: answer.counts.as_ref() })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::example::cell::{OLD, cell, identity, lost, tick_cost};
+
+    fn cells() -> Vec<Cell> {
+        let done = tick_cost(&[2584, 2584, 2601], &[(2571, 3)]);
+        vec![cell("other", OLD, done), cell("fifo", OLD, lost())]
+    }
+
+    fn parsed(cells: &[Cell], breaches: Option<&[Exceeded]>, with_series: bool) -> Value {
+        let experiment = "tick-cost";
+        let cells =
+            Cells { experiment, about: "", cells, planned: 6, made_with: None, breaches };
+        serde_json::from_str(&cells_json(&cells, with_series).unwrap()).unwrap()
+    }
+
+    /// Check the whole object, a lost cell included: this is the JSON contract.
+    #[test]
+    fn contract() {
+        let about = |name: &str| {
+            json!({
+                "name": name, "asked": "debian:6.1-cloud", "kernel": OLD, "machine":
+                "pc, 1 CPU of qemu64,-rdrand, 256 MiB", "params": "", "settings": [],
+                "workload": "noise on CPU 0 for 1 s", "mode": "exact", "repeat": 1,
+                "cached": false, "identity": identity(name, OLD), "doubts": [],
+            })
+        };
+        let mut expected = json!({
+            "format": 1, "kind": "lab", "experiment": "tick-cost", "planned": 6,
+            "cells": [about("other"), about("fifo")],
+        });
+        expected["cells"][0]["summary"] = json!({
+            "gap_instructions": {
+                "agreed": null, "mean": 7769.0 / 3.0, "mean_deviation": null, "p50": 2584,
+                "p50_deviation": null, "p99": 2601, "values": [[2584, 2], [2601, 1]],
+            },
+            "kernel_instructions": {
+                "agreed": 2571, "mean": 2571.0, "mean_deviation": null, "p50": 2571,
+                "p50_deviation": null, "p99": 2571, "values": [[2571, 3]],
+            },
+            "kinds": null,
+        });
+        expected["cells"][1]["summary"] = Value::Null;
+        expected["cells"][1]["lost"] = json!({
+            "why": "the kernel panicked: VFS: Unable to mount root fs on unknown-block(0,0)",
+            "console": "/home/me/.cache/noisefloor/lost/5e1f0c.console",
+        });
+        let mut cells = cells();
+        cells.iter_mut().for_each(|cell| cell.asked = "debian:6.1-cloud".to_owned());
+        assert_eq!(parsed(&cells, None, false), expected);
+    }
+
+    /// Check that breaches are there where there was something to keep, kept or not.
+    #[test]
+    fn breaches() {
+        let breach = Exceeded {
+            kernel: "debian:6.1-cloud".to_owned(),
+            cell: "other".to_owned(),
+            metric: "tick_instructions".to_owned(),
+            seen: 2584.0,
+            limit: "<= 2500".to_owned(),
+            place: "tick.toml:12:1".to_owned(),
+        };
+        let told = parsed(&[], Some(&[breach]), false);
+        let expected = json!({
+            "kernel": "debian:6.1-cloud", "cell": "other", "metric": "tick_instructions",
+            "seen": 2584.0, "limit": "<= 2500", "place": "tick.toml:12:1",
+        });
+        assert_eq!(told["breaches"], json!([expected]));
+        assert_eq!(parsed(&[], Some(&[]), false)["breaches"], json!([]));
+        assert!(parsed(&[], None, false).get("breaches").is_none());
+    }
+
+    /// Check that with the series, what was asked, seen and counted is there, and only
+    /// where there is any.
+    #[test]
+    fn with_series() {
+        let object = parsed(&cells(), None, true);
+        let [done, lost] = [&object["cells"][0], &object["cells"][1]];
+        assert_eq!(done["series"]["cpus"][0]["loop_ns"], 13);
+        assert_eq!(done["spec"]["duration_ns"], 10_000_000_000_u64);
+        let counted = &done["counts"]["phases"][0]["cpus"][0]["interruptions"][1];
+        assert_eq!(counted["kernel"], json!([[2571, 3]]));
+        for key in ["spec", "series", "counts"] {
+            assert!(lost.get(key).is_none(), "{lost}");
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! "What was that one?": what went on around one gap, in order.
+
+use recording::{Blamed, CpuNoise, NoiseSeries, printable};
+use units::{Nanos, Span};
+
+use crate::number;
+use crate::text::culprits::kind_word;
+use crate::text::table::{Side, Table};
+
+/// What came so long before the gap is told, too.
+const BEFORE: Nanos = Nanos::from_micros(500);
+/// At most so many events are told.
+const EVENTS: usize = 40;
+
+/// The first gap above `limit` and the events around it; `None` where there is none, or no
+/// events were kept.
+pub fn around(series: &NoiseSeries, limit: Nanos) -> Option<String> {
+    let series = &*printable(series);
+    let first = |cpu: &&CpuNoise| cpu.gaps.iter().find(|gap| gap.length > limit).copied();
+    let hit = series.cpus.iter().filter_map(|cpu| Some((cpu, first(&cpu)?)));
+    let (cpu, gap) = hit.min_by_key(|(cpu, gap)| cpu.began_ns + gap.start)?;
+    let blamed = cpu.blamed.as_ref()?;
+    let title = format!(
+        "\nCPU {} lost {}, more than {}, {} after it began to spin.\n\
+         What went on there, in order:\n\n",
+        cpu.cpu,
+        number::duration(gap.length),
+        number::duration(limit),
+        number::moment(gap.start)
+    );
+    Some(title + &table(blamed, gap)?)
+}
+
+fn table(blamed: &Blamed, gap: Span) -> Option<String> {
+    let columns =
+        [("from", Side::Right), ("for", Side::Right), ("", Side::Left), ("", Side::Left)];
+    let mut table = Table::new(1, &columns);
+    let from = gap.start.saturating_sub(BEFORE);
+    let is_near = |span: Span| span.end() >= from && span.start <= gap.end();
+    let near = blamed.trace.as_ref()?.iter().filter(|event| is_near(event.span));
+    let near: Vec<_> = near.collect();
+    let mut begins = Some(gap);
+    for event in near.iter().skip(near.len().saturating_sub(EVENTS)) {
+        if let Some(gap) = begins.take_if(|gap| gap.start <= event.span.start) {
+            table.row(line(gap, gap, "", "the gap begins"));
+        }
+        let Some(culprit) = blamed.culprits.get(event.culprit) else { continue };
+        table.row(line(event.span, gap, kind_word(culprit.kind), &culprit.name));
+    }
+    if let Some(gap) = begins {
+        table.row(line(gap, gap, "", "the gap begins"));
+    }
+    let end = Span { start: gap.end(), length: Nanos::ZERO };
+    let mut last = line(end, gap, "", "the gap ends");
+    last[1] = String::new();
+    table.row(last);
+    Some(table.text())
+}
+
+/// Times count from the gap's beginning.
+fn line(span: Span, gap: Span, kind: &str, name: &str) -> [String; 4] {
+    let from = if span.start < gap.start {
+        format!("-{}", number::duration(gap.start.saturating_sub(span.start)))
+    } else {
+        number::duration(span.start.saturating_sub(gap.start))
+    };
+    [from, number::duration(span.length), kind.to_owned(), name.to_owned()]
+}
+
+#[cfg(test)]
+mod tests {
+    use recording::{Event, NoiseSeries};
+
+    use super::*;
+    use crate::example::{self, GUEST};
+
+    fn series(events: &[(usize, u64, u64)]) -> NoiseSeries {
+        let mut recording = example::blamed(example::noise(GUEST, 1));
+        let mut series = recording.body.noise_mut().unwrap().clone();
+        let span = |start, length| Span {
+            start: Nanos::from_nanos(start),
+            length: Nanos::from_nanos(length),
+        };
+        let cpu = &mut series.cpus[0];
+        cpu.gaps =
+            vec![span(1_000, 2_000), span(1_000_000, 60_000), span(2_000_000, 90_000)];
+        let event =
+            |&(culprit, start, length): &_| Event { culprit, span: span(start, length) };
+        let trace = events.iter().map(event).collect();
+        cpu.blamed.as_mut().unwrap().trace = Some(trace);
+        series
+    }
+
+    /// Check that the first gap above the limit is told, with what came before, was in it
+    /// and ran on after it, and nothing else.
+    #[test]
+    fn in_order() {
+        let series = series(&[
+            (0, 1_100, 1_500),
+            (1, 700_000, 5_000),
+            (0, 1_001_000, 3_000),
+            (3, 1_005_000, 54_000),
+            (0, 2_001_000, 3_000),
+        ]);
+        insta::assert_snapshot!(around(&series, Nanos::from_micros(50)).unwrap().trim_start(), @r#"
+    CPU 0 lost 60 µs, more than 50 µs, 0.0 s after it began to spin.
+    What went on there, in order:
+
+        from    for
+     -300 µs   5 µs  softirq  SCHED
+        0 ns  60 µs           the gap begins
+        1 µs   3 µs  timer    tick_nohz_handler
+        5 µs  54 µs  thread   kworker/u513:15-events_unbound
+       60 µs                  the gap ends
+    "#);
+        assert_eq!(around(&series, Nanos::from_micros(100)), None);
+    }
+
+    /// Check that a gap without any event is told as well.
+    #[test]
+    fn nothing() {
+        insta::assert_snapshot!(around(&series(&[]), Nanos::from_micros(50)).unwrap().trim_start(), @r#"
+    CPU 0 lost 60 µs, more than 50 µs, 0.0 s after it began to spin.
+    What went on there, in order:
+
+      from    for
+      0 ns  60 µs    the gap begins
+     60 µs           the gap ends
+    "#);
+    }
+}

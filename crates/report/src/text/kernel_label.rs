@@ -1,0 +1,190 @@
+//! Short names for kernels, so that several fit into one line: the shortest beginnings
+//! of their releases that tell them apart; and for builds of one release the shortest
+//! endings of what was asked for, which is a path then.
+//!
+//! Cannot tell two images apart that were asked for by the same path.
+
+use std::collections::BTreeSet;
+
+use recording::Cell;
+
+use crate::text::table::columns;
+
+/// Where no label is this short, kernels are numbered.
+const WIDTH: usize = 22;
+
+/// A kernel: as it was asked for, and its release and version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Kernel<'a> {
+    asked: &'a str,
+    release: &'a str,
+}
+
+impl<'a> Kernel<'a> {
+    fn of(cell: &'a Cell) -> Self {
+        Self { asked: &cell.asked, release: &cell.kernel }
+    }
+}
+
+/// A label for each cell's kernel, in the same order; equal kernels have equal labels.
+/// `6.1.0-56-cloud-amd64 (6.1.192-2)` is `6.1.0` where no other one begins like that.
+pub(crate) fn labels<'a>(cells: impl IntoIterator<Item = &'a Cell>) -> Vec<String> {
+    let kernels: Vec<Kernel<'_>> = cells.into_iter().map(Kernel::of).collect();
+    let distinct: Vec<Kernel<'_>> =
+        kernels.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
+    let labels = short(&distinct).unwrap_or_else(|| {
+        (1..=distinct.len()).map(|number| format!("kernel {number}")).collect()
+    });
+    let label = |kernel: &Kernel<'_>| {
+        let named = distinct.iter().zip(&labels).find(|(other, _)| *other == kernel);
+        named.map_or_else(String::new, |(_, label)| label.clone())
+    };
+    kernels.iter().map(label).collect()
+}
+
+/// The kernel in full: with its path, where it was asked for by one.
+pub(crate) fn full_name(cell: &Cell) -> String {
+    let Kernel { asked, release } = Kernel::of(cell);
+    let is_path = !matches!(asked, "" | "running") && !asked.starts_with("debian:");
+    match (is_path, release) {
+        (true, "") => asked.to_owned(),
+        (true, release) => format!("{asked}: {release}"),
+        (false, release) => release.to_owned(),
+    }
+}
+
+/// Labels that are short and tell distinct kernels apart.
+fn short(kernels: &[Kernel<'_>]) -> Option<Vec<String>> {
+    let releases: BTreeSet<&str> = kernels.iter().map(|kernel| kernel.release).collect();
+    let count = telling(&releases, beginnings);
+    let label = |kernel: &Kernel<'_>| {
+        let same = kernels.iter().filter(|other| other.release == kernel.release);
+        let asked: BTreeSet<&str> = same.map(|kernel| kernel.asked).collect();
+        match count {
+            Some(count) if asked.len() == 1 => {
+                Some(nth(&beginnings(kernel.release), count))
+            }
+            _ => telling(&asked, endings).map(|count| nth(&endings(kernel.asked), count)),
+        }
+    };
+    let labels = kernels.iter().map(label).collect::<Option<Vec<String>>>()?;
+    let distinct: BTreeSet<&String> = labels.iter().collect();
+    (distinct.len() == kernels.len()).then_some(labels)
+}
+
+/// The number of the first candidate with which the names are told apart.
+fn telling(
+    names: &BTreeSet<&str>,
+    candidates: impl Fn(&str) -> Vec<String>,
+) -> Option<usize> {
+    let all: Vec<Vec<String>> = names.iter().map(|name| candidates(name)).collect();
+    let tells_apart = |count: &usize| {
+        let labels: BTreeSet<String> = all.iter().map(|of| nth(of, *count)).collect();
+        labels.len() == names.len() && labels.iter().all(|l| columns(l) <= WIDTH)
+    };
+    let most = all.iter().map(Vec::len).max().unwrap_or(0);
+    (1..=most).find(tells_apart)
+}
+
+/// The candidate of that number, counted from 1, or else the last.
+fn nth(candidates: &[String], count: usize) -> String {
+    candidates.iter().take(count).next_back().cloned().unwrap_or_default()
+}
+
+/// What could stand for a release, from short to long: its beginnings up to a separator
+/// that have a digit in them, and all of it. Of a path only the file's name counts.
+fn beginnings(release: &str) -> Vec<String> {
+    let path = release.split(' ').next().unwrap_or(release);
+    let name = &release[path.rfind('/').map_or(0, |at| at + 1)..];
+    let ends = name.match_indices(['-', '+', '_', ' ']).map(|(end, _)| &name[..end]);
+    let parts = ends.filter(|part| part.contains(|c: char| c.is_ascii_digit()));
+    parts.chain([name]).map(str::to_owned).collect()
+}
+
+/// What could stand for a path, from short to long: its last part, its last two, ...
+fn endings(asked: &str) -> Vec<String> {
+    let starts = asked.rmatch_indices('/').map(|(at, _)| &asked[at + 1..]);
+    starts.chain([asked]).filter(|part| !part.is_empty()).map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::example::cell::{cell, lost};
+
+    const CLOUD: &str = "6.1.0-56-cloud-amd64 (6.1.192-2)";
+
+    fn of(asked: &str, release: &str) -> Cell {
+        Cell { asked: asked.to_owned(), ..cell("a cell", release, lost()) }
+    }
+
+    fn released(releases: &[&str]) -> Vec<String> {
+        labels(&releases.iter().map(|release| of("", release)).collect::<Vec<_>>())
+    }
+
+    fn asked(paths: &[&str]) -> Vec<String> {
+        labels(&paths.iter().map(|path| of(path, CLOUD)).collect::<Vec<_>>())
+    }
+
+    /// Check that labels are as short as they can be, and no shorter.
+    #[test]
+    fn tell_apart() {
+        assert_eq!(released(&[CLOUD]), ["6.1.0"]);
+        let newer = "6.12.117+deb12-cloud-amd64 (6.12.117-1)";
+        assert_eq!(released(&[CLOUD, newer, CLOUD]), ["6.1.0", "6.12.117", "6.1.0"]);
+        let rt = "6.1.0-56-rt-amd64 (6.1.192-2)";
+        assert_eq!(released(&[CLOUD, rt]), ["6.1.0-56-cloud", "6.1.0-56-rt"]);
+    }
+
+    /// Check that of a path the file's name counts, and that kernels that differ only at
+    /// the end of long names are numbered.
+    #[test]
+    fn odd_names() {
+        assert_eq!(
+            released(&["/boot/a-1/vmlinuz-6.6.1-mine (sha256 00)"]),
+            ["vmlinuz-6.6.1"]
+        );
+        assert_eq!(released(&["bzImage"]), ["bzImage"]);
+        let [a, b] =
+            ["a", "b"].map(|end| format!("6.1.0-with-a-name-too-long-to-print-{end}"));
+        assert_eq!(released(&[&b, &a]), ["kernel 2", "kernel 1"]);
+        assert_eq!(released(&[]), [""; 0]);
+    }
+
+    /// Check that two images of one release are told apart by the ends of their paths,
+    /// and others beside them by their releases, still.
+    #[test]
+    fn one_release() {
+        assert_eq!(
+            asked(&["./old/bzImage", "./new/bzImage"]),
+            ["old/bzImage", "new/bzImage"]
+        );
+        assert_eq!(asked(&["/a/v1", "/a/v2", "/a/v1"]), ["v1", "v2", "v1"]);
+        assert_eq!(asked(&["bzImage", "a/bzImage"]), ["bzImage", "a/bzImage"]);
+        let mixed = [
+            of("./bzImage", CLOUD),
+            of("debian:6.1-cloud", CLOUD),
+            of("debian:6.12", "6.12.117+deb12-amd64"),
+        ];
+        assert_eq!(labels(&mixed), ["bzImage", "debian:6.1-cloud", "6.12.117"]);
+        let long =
+            ["x", "y"].map(|dir| format!("/{dir}/a-name-too-long-to-print-it/bzImage"));
+        assert_eq!(asked(&[&long[1], &long[0]]), ["kernel 2", "kernel 1"]);
+    }
+
+    /// Check that no kernel gets the label of another, whatever files are called.
+    #[test]
+    fn no_two_alike() {
+        let cells =
+            [of("a/6.12.117", CLOUD), of("b/bzImage", CLOUD), of("", "6.12.117-1")];
+        assert_eq!(labels(&cells), ["kernel 2", "kernel 3", "kernel 1"]);
+    }
+
+    /// Check that a path is part of the full name, and an archive's name is not.
+    #[test]
+    fn full() {
+        let names = ["./bzImage", "debian:6.1-cloud", "running"]
+            .map(|asked| full_name(&of(asked, "6.1")));
+        assert_eq!(names, ["./bzImage: 6.1", "6.1", "6.1"]);
+    }
+}

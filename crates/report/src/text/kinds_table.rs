@@ -1,0 +1,125 @@
+//! The kinds of tick of each cell: how frequent each is, what it costs, and what makes it
+//! another one.
+
+use std::{iter, mem};
+
+use stats::{CellSummary, KindDifference, TickKind, TickKinds};
+
+use crate::number;
+use crate::text::cell_tables::{Row, section};
+use crate::text::explain::signed;
+use crate::text::fit::fitted;
+use crate::text::table::{Side, Table, cut};
+
+/// Kinds that are listed of each cell.
+const LISTED: usize = 4;
+/// The widest name of a function.
+const FUNCTION: usize = 28;
+
+/// The table; none where no kind is known.
+pub(crate) fn kinds_table(rows: &[Row]) -> Option<String> {
+    let of_row = |row: &Row| match &row.summary {
+        CellSummary::TickCost(cost) => cost.kinds.clone(),
+        CellSummary::IdleCost(cost) => Some(cost.kinds.clone()),
+        _ => None,
+    };
+    let found: Vec<(&Row, TickKinds)> = rows
+        .iter()
+        .filter_map(|row| Some((row, of_row(row)?)))
+        .filter(|(_, kinds)| !kinds.kinds.is_empty())
+        .collect();
+    if found.is_empty() {
+        return None;
+    }
+    let table = fitted(6..=36, |width| lines(&found, width));
+    let words = "Ticks of one kind executed the same instructions in the same functions. The \
+                 first is the cheapest one that at least 10 % of the ticks are of; the others \
+                 name what differs most from it. noisefloor lab explain shows the first, and with \
+                 --kind N the Nth of a cell, function by function.";
+    Some(section("Kinds of tick, in kernel instructions", &table, words))
+}
+
+fn lines(found: &[(&Row, TickKinds)], width: usize) -> String {
+    let mut table = Table::new(
+        2,
+        &[
+            ("kernel, cell", Side::Left),
+            ("ticks", Side::Right),
+            ("each", Side::Right),
+            ("what differs", Side::Left),
+        ],
+    );
+    for of_kernel in found.chunk_by(|(a, _), (b, _)| a.kernel == b.kernel) {
+        table.row(of_kernel.first().map(|(row, _)| cut(&row.kernel, width)));
+        for (row, kinds) in of_kernel {
+            let mut name = format!("  {}", cut(&row.name, width));
+            for kind in kinds.kinds.iter().take(LISTED) {
+                table.row(iter::once(mem::take(&mut name)).chain(line(kind)));
+            }
+            let more = kinds.kinds.len().saturating_sub(LISTED);
+            if more > 0 {
+                let text = format!("{more} more, in --json");
+                table.row([String::new(), String::new(), String::new(), text]);
+            }
+        }
+    }
+    table.text()
+}
+
+fn line(kind: &TickKind) -> [String; 3] {
+    [
+        number::any(kind.share_ppm, number::share),
+        number::count(kind.instructions.get()),
+        differs(&kind.differs),
+    ]
+}
+
+/// The function that differs most, and whether others do.
+fn differs(functions: &[KindDifference]) -> String {
+    let Some((first, others)) = functions.split_first() else { return String::new() };
+    let more = if others.is_empty() { "" } else { ", ..." };
+    let name = cut(&first.name, FUNCTION);
+    format!("{} {name}{more}", signed(first.difference))
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+
+    use crate::cells::Cells;
+    use crate::example::cell::{NEW, OLD, cell, tick_cost, with_profile};
+    use crate::text::cells::cells_text;
+
+    /// Check the table: shares, the cheapest frequent kind first, and what differs from it.
+    #[test]
+    fn page() {
+        let ending = || tick_cost(&[2584; 40], &[(2571, 2), (2999, 1)]);
+        let cells = [OLD, NEW].map(|kernel| with_profile(cell("fifo", kernel, ending())));
+        let page = Cells {
+            experiment: "tick-cost",
+            about: "",
+            cells: &cells,
+            planned: 2,
+            made_with: None,
+            breaches: None,
+        };
+        let text = cells_text(&page);
+        let table = text.split_once("Kinds of tick").unwrap().1;
+        assert_snapshot!(table.split("These are").next().unwrap(), @r"
+    , in kernel instructions
+
+      kernel, cell   ticks  each  what differs
+      6.1.0
+        fifo        66.7 %  2571
+                    33.3 %  2999  +2928 asm_sysvec_apic_timer_inter…, ...
+      6.12.117
+        fifo        66.7 %  2571
+                    33.3 %  2999  +2928 asm_sysvec_apic_timer_inter…, ...
+
+    Ticks of one kind executed the same instructions in the same functions. The
+    first is the cheapest one that at least 10 % of the ticks are of; the others
+    name what differs most from it. noisefloor lab explain shows the first, and with
+    --kind N the Nth of a cell, function by function.
+    ");
+    }
+}

@@ -1,0 +1,232 @@
+//! Where all instructions of a measured phase went: by what executed them, and function
+//! by function; tables whose columns add up, JSON, and a flame graph.
+
+use std::ops::RangeInclusive;
+
+use recording::FORMAT;
+use serde::Serialize;
+use stats::{EntryKind, FlameGraph, PROGRAM, PhaseExplanation, WholePhase};
+
+use crate::number;
+use crate::picture::flame;
+use crate::text::explain::{count, functions};
+use crate::text::fit::fitted;
+use crate::text::kernel_label::{full_name, labels};
+use crate::text::paragraph::paragraph;
+use crate::text::table::{Side, Table, cut};
+use crate::text::typical_words::{Titles, on};
+
+/// The least and the most room for a name.
+const NAMES: RangeInclusive<usize> = 12..=60;
+
+/// What it is: `the whole phase of getpid on CPU 1`.
+fn what(whole: &WholePhase<'_>) -> String {
+    let of = whole.call.map_or_else(String::new, |call| format!(" of {call}"));
+    let plural = if whole.cpus.len() == 1 { "CPU" } else { "CPUs" };
+    format!("the whole phase{of} on {plural} {}", whole.cpus)
+}
+
+fn title(whole: &WholePhase<'_>) -> String {
+    format!("{}, {}", what(whole), on(&whole.cell.name, &full_name(whole.cell)))
+}
+
+/// Where a whole phase went, as tables.
+pub fn phase_text(phase: &WholePhase<'_>) -> String {
+    let explanation = phase.explanation();
+    let entries = fitted(NAMES, |name| entries(&explanation, name));
+    let functions = fitted(NAMES, |name| functions(&explanation.explanation, name));
+    let words = "In instructions. An interruption is apart from what it interrupted. \
+                 \"self\": in the function itself, these add up; \"total\": with all that \
+                 it called.";
+    let cell = on(&phase.cell.name, &full_name(phase.cell));
+    let headline = headline(phase, &explanation);
+    let [cell, headline, words] =
+        [cell, headline, words.to_owned()].map(|words| paragraph("", &words));
+    format!("{cell}\n{headline}\n{entries}\n{functions}\n{words}")
+}
+
+fn headline(phase: &WholePhase<'_>, explanation: &PhaseExplanation) -> String {
+    let what = what(phase).replacen("the", "The", 1);
+    let all = count(explanation.explanation.total_instructions);
+    let rate = explanation.instructions_hz.map(number::rate);
+    let rate = rate.map_or_else(String::new, |rate| format!(", {rate}"));
+    let [user, kernel] =
+        [explanation.user_instructions, explanation.kernel_instructions].map(count);
+    let mut words = format!(
+        "{what}: {all} instructions{rate}; programs executed {user}, the kernel {kernel}."
+    );
+    if let Some(most) = explanation.entries.first() {
+        let share = number::any(explanation.share(most.instructions), number::share);
+        let named = format!("{} {}", kind(most.kind), short(&most.name));
+        words += &format!(" The most, {share}: {}.", named.trim_end());
+    }
+    words
+}
+
+fn entries(explanation: &PhaseExplanation, name: usize) -> String {
+    let columns = [("instructions", Side::Right), ("share", Side::Right)];
+    let rest = [("a second", Side::Right), ("by", Side::Left), ("", Side::Left)];
+    let mut table = Table::new(2, &[&columns[..], &rest[..]].concat());
+    let mut row = |all, hz, kind: &str, name| {
+        let share = number::any(explanation.share(all), number::share);
+        let rate = number::any(hz, number::bare_rate);
+        table.row([count(all), share, rate, kind.to_owned(), name]);
+    };
+    for entry in &explanation.entries {
+        let (all, hz) = (entry.instructions, entry.instructions_hz);
+        row(all, hz, kind(entry.kind), cut(short(&entry.name), name));
+    }
+    let all = explanation.explanation.total_instructions;
+    row(all, explanation.instructions_hz, "all", String::new());
+    table.text()
+}
+
+fn kind(kind: EntryKind) -> &'static str {
+    match kind {
+        EntryKind::Program => "programs",
+        EntryKind::SystemCall => "system call",
+        EntryKind::Interrupt => "interrupt",
+        EntryKind::Exception => "exception",
+        EntryKind::Thread => "kernel thread",
+        EntryKind::NewTask => "new task",
+        EntryKind::Idle => "idle",
+    }
+}
+
+/// An entry without what the names of all begin with; programs have no name.
+fn short(name: &str) -> &str {
+    let prefixes = ["asm_sysvec_", "asm_exc_"];
+    let rest = prefixes.iter().find_map(|prefix| name.strip_prefix(prefix));
+    if name == PROGRAM { "" } else { rest.unwrap_or(name) }
+}
+
+#[derive(Serialize)]
+struct One {
+    format: u32,
+    kind: &'static str,
+    title: String,
+    cpus: String,
+    summary: PhaseExplanation,
+}
+
+/// Where a whole phase went, as a JSON object.
+///
+/// # Errors
+/// Never; serialisation can fail in principle.
+pub fn phase_json(phase: &WholePhase<'_>) -> Result<String, serde_json::Error> {
+    serde_json::to_string_pretty(&One {
+        format: FORMAT,
+        kind: "explain_phase",
+        title: title(phase),
+        cpus: phase.cpus.to_string(),
+        summary: phase.explanation(),
+    })
+}
+
+/// A whole phase as a flame graph.
+pub fn phase_svg(phase: &WholePhase<'_>) -> String {
+    let graph = FlameGraph::of(&phase.stacks);
+    let label = labels([phase.cell]).concat();
+    let what = what(phase).replacen("the", "The", 1);
+    let title = format!("{what}, {}", on(&phase.cell.name, &label));
+    let about = format!("{} instructions", count(graph.total()));
+    let titles = Titles { title, names: full_name(phase.cell) };
+    flame::plain(&titles, &about, &graph)
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use recording::{Called, Cell, Ending, PhaseCalls};
+    use serde_json::{Value, json};
+    use units::{Cpu, Instructions};
+
+    use super::*;
+    use crate::example::cell::{OLD, cell, idle_cost, lost, with_profile};
+    use crate::picture::xml::checked::check_xml;
+
+    /// An idle CPU whose only thread does much.
+    fn busy_idle() -> Cell {
+        let mut cell = with_profile(cell("idle", OLD, idle_cost(2, &[(2_571, 1)])));
+        let Ending::Done(answer) = &mut cell.ending else { panic!() };
+        let profile = answer.profile.as_mut().unwrap();
+        let names =
+            ["kdamond_fn", "usleep", "do_idle", "asm_sysvec_apic_timer_interrupt"];
+        profile.names = names.map(str::to_owned).to_vec();
+        let called =
+            |name, caller, own| Called { name, caller, own: Instructions::new(own) };
+        let calls = vec![
+            called(0, None, 40_000),
+            called(1, Some(0), 2_000),
+            called(2, None, 600),
+            called(3, None, 2_571),
+        ];
+        profile.phases = vec![PhaseCalls { phase: 0, cpu: Cpu::new(0), calls }];
+        let phases = &mut answer.counts.as_mut().unwrap().phases;
+        phases[0].cpus[0].kernel = Instructions::new(45_171);
+        phases[1].cpus[0].kernel = Instructions::ZERO;
+        cell
+    }
+
+    /// Check the tables, whose columns add up.
+    #[test]
+    fn idle() {
+        let cell = busy_idle();
+        assert_snapshot!(phase_text(&WholePhase::of(&cell, None, None).unwrap()), @r#"
+    idle on 6.1.0-56-cloud-amd64 (6.1.192-2)
+
+    The whole phase on CPU 0: 47,171 instructions, 23,586/s; programs executed 2000,
+    the kernel 45,171. The most, 89.0 %: kernel thread kdamond_fn.
+
+      instructions   share  a second  by
+            42,000  89.0 %    21,000  kernel thread  kdamond_fn
+              2571  5.45 %      1286  interrupt      apic_timer_interrupt
+              2000  4.24 %      1000  programs
+               600  1.27 %       300  idle           do_idle
+            47,171   100 %    23,586  all
+
+        self   share   total  function
+      40,000  84.8 %  42,000  kdamond_fn
+        2571  5.45 %    2571  asm_sysvec_apic_timer_interrupt
+        2000  4.24 %    2000  [program]
+        2000  4.24 %    2000  usleep
+         600  1.27 %     600  do_idle
+      47,171   100 %  47,171  all
+
+    In instructions. An interruption is apart from what it interrupted. "self": in
+    the function itself, these add up; "total": with all that it called.
+    "#);
+    }
+
+    /// Check the keys: this is the JSON contract.
+    #[test]
+    fn contract() {
+        let cell = busy_idle();
+        let told = phase_json(&WholePhase::of(&cell, None, None).unwrap()).unwrap();
+        let told: Value = serde_json::from_str(&told).unwrap();
+        assert_eq!(told["kind"], "explain_phase");
+        assert_eq!(told["cpus"], "0");
+        assert_eq!(told["title"], format!("the whole phase on CPU 0, idle on {OLD}"));
+        let first = json!({
+            "kind": "thread", "name": "kdamond_fn", "instructions": 42_000,
+            "instructions_hz": 21_000.0,
+        });
+        assert_eq!(told["summary"]["entries"][0], first);
+        assert_eq!(told["summary"]["functions"][0]["name"], "kdamond_fn");
+    }
+
+    /// Check that there is nothing of a CPU that is not there, of a call of a cell that
+    /// makes none, and of a lost cell; and that the picture is well-formed.
+    #[test]
+    fn there_or_not() {
+        let (busy, lost) = (busy_idle(), cell("idle", OLD, lost()));
+        assert!(WholePhase::of(&busy, None, Some(Cpu::new(1))).is_none());
+        assert!(WholePhase::of(&busy, Some("fork"), None).is_none());
+        assert!(WholePhase::of(&lost, None, None).is_none());
+        let mut part = busy.clone();
+        let Ending::Done(answer) = &mut part.ending else { panic!() };
+        answer.profile.as_mut().unwrap().phases.clear();
+        assert!(WholePhase::of(&part, None, None).is_none());
+        check_xml(&phase_svg(&WholePhase::of(&busy, None, None).unwrap()));
+    }
+}

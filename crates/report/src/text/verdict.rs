@@ -1,0 +1,196 @@
+//! What `check` says first: whether the machine is busy, to what its CPUs lost their time, and what
+//! that means for programs; and the table of what took it, rolled up by program and by event.
+
+use stats::{Consequences, Group, Groups, NoiseSummary, Split, Taker, Verdict};
+use units::Ppm;
+
+use crate::number;
+use crate::text::culprits::kind_word;
+use crate::text::paragraph::paragraph;
+use crate::text::periods::periods;
+use crate::text::steal::steal;
+use crate::text::table::{Side, Table, cut};
+
+/// Programs that the verdict names, if they took so much, and groups that the table lists of each
+/// part.
+const SAID: usize = 3;
+const WORTH_SAYING: Ppm = Ppm::new(1_000.0);
+const LISTED: usize = 6;
+/// The widest name.
+const NAME: usize = 19;
+
+/// The verdict, in two paragraphs; nothing where no CPU was measured.
+pub(crate) fn verdict(verdict: &Verdict) -> String {
+    if verdict.cpus == 0 {
+        return String::new();
+    }
+    let state = match verdict.busy {
+        Some(true) => "Busy: ",
+        Some(false) => "Quiet: ",
+        None => "",
+    };
+    let cpus = match verdict.cpus {
+        1 => "1 CPU lost".to_owned(),
+        cpus => format!("{cpus} CPUs lost"),
+    };
+    let lost = share(verdict.lost.ppm);
+    let to = verdict.split.as_ref().map_or_else(|| unsplit(verdict), split);
+    let first = format!("{state}{cpus} {lost} of the time{to}");
+    paragraph("", &first) + &paragraph("", &meaning(&verdict.consequences))
+}
+
+fn share(ppm: Option<Ppm>) -> String {
+    number::known(ppm, number::share)
+}
+
+/// To what the time was lost, as the end of a sentence.
+fn split(split: &Split) -> String {
+    let programs: Vec<&Group> =
+        split.groups.iter().filter(|group| group.taker == Taker::Programs).collect();
+    let is_large =
+        |group: &&&Group| group.part.ppm.is_some_and(|ppm| ppm >= WORTH_SAYING);
+    let named = programs.iter().filter(is_large).take(SAID).map(|group| program(group));
+    let mut named: Vec<String> = named.collect();
+    if let (false, more @ 1..) = (named.is_empty(), programs.len() - named.len()) {
+        named.push(format!("{more} more"));
+    }
+    let named =
+        if named.is_empty() { String::new() } else { format!(" ({})", named.join("; ")) };
+    let at_most = split.hypervisor_max.filter(|most| !most.ns.is_zero());
+    let at_most = at_most.map_or_else(String::new, |most| {
+        format!(" (of which at most {} is the hypervisor's, too)", share(most.ppm))
+    });
+    format!(
+        ": {} to other programs{named}, {} to the kernel, {} to the hypervisor; {} is \
+         unexplained{at_most}.",
+        share(split.programs.ppm),
+        share(split.kernel.ppm),
+        share(split.hypervisor.ppm),
+        share(split.unexplained.ppm),
+    )
+}
+
+/// `rustc, 12 threads: 41.9 %`.
+fn program(group: &Group) -> String {
+    let name = cut(&group.name, NAME);
+    let share = share(group.part.ppm);
+    match group.threads {
+        1 => format!("{name}: {share}"),
+        threads => format!("{name}, {threads} threads: {share}"),
+    }
+}
+
+/// The same where single events were not seen: what `/proc` counts.
+fn unsplit(verdict: &Verdict) -> String {
+    let why = "what took the rest was not seen: as root, or with CAP_BPF and CAP_PERFMON, it is.";
+    match verdict.threads {
+        Some(threads) => {
+            format!(": {} to other threads (/proc); {why}", share(threads.ppm))
+        }
+        None => format!("; {why}"),
+    }
+}
+
+fn meaning(of: &Consequences) -> String {
+    let job = number::duration(of.job_ns);
+    let hit = match of.job_hit_ppm {
+        Some(hit) => {
+            format!("A job of {job} is hit with a chance of {}", number::share(hit))
+        }
+        None => format!("The run was too short to say how often a job of {job} is hit"),
+    };
+    let benchmark = of.benchmark_spread_ppm.map_or_else(String::new, |spread| {
+        let length = number::duration(of.benchmark_ns);
+        format!(
+            "; the run time of a benchmark of {length} varies by ± {}",
+            number::share(spread)
+        )
+    });
+    let step = of.step_ns.map_or_else(String::new, |step| {
+        format!(
+            "; where {} such CPUs wait for the slowest after each step of {job}, a step takes {}",
+            number::count(of.nodes.into()),
+            number::duration(step)
+        )
+    });
+    format!("{hit}{benchmark}{step}.")
+}
+
+/// What took the CPUs' time, part by part; nothing where events were not seen.
+pub(crate) fn takers(verdict: &Verdict, noise: &NoiseSummary) -> String {
+    let Some(split) = &verdict.split else { return String::new() };
+    let columns = [
+        ("lost to", Side::Left),
+        ("", Side::Left),
+        ("threads", Side::Right),
+        ("gaps", Side::Right),
+        ("time", Side::Right),
+        ("of all", Side::Right),
+        ("longest", Side::Right),
+    ];
+    let mut table = Table::new(1, &columns);
+    let parts = [
+        (Taker::Programs, "programs", split.programs),
+        (Taker::Kernel, "kernel", split.kernel),
+        (Taker::Hypervisor, "hypervisor", split.hypervisor),
+        (Taker::Unexplained, "unexplained", split.unexplained),
+    ];
+    for (taker, name, part) in parts {
+        let Groups { groups, threads, gaps, longest } = split.groups_of(taker);
+        table.row([
+            name.to_owned(),
+            String::new(),
+            some(threads),
+            number::count(gaps),
+            number::duration(part.ns),
+            share(part.ppm),
+            number::any(longest, number::duration),
+        ]);
+        if matches!(taker, Taker::Programs | Taker::Kernel) {
+            list(&mut table, &groups);
+        }
+    }
+    let words = "\"of all\": the part of all CPUs' time. A gap may be lost to several. Threads of \
+                 one program, and of the kernel those of one kind, are one line; each thread is in \
+                 --json, and in noisefloor noise.";
+    format!(
+        "\nWhat took the time\n\n{}\n{}{}",
+        table.text(),
+        paragraph("", words),
+        steal(noise) + &periods(noise)
+    )
+}
+
+fn list(table: &mut Table, groups: &[&Group]) {
+    for group in groups.iter().take(LISTED) {
+        let kind = match group.taker {
+            Taker::Programs => String::new(),
+            Taker::Kernel | Taker::Hypervisor | Taker::Unexplained => {
+                format!("  {}", kind_word(group.kind))
+            }
+        };
+        table.row([
+            kind,
+            cut(&group.name, NAME),
+            some(group.threads),
+            number::count(group.gaps),
+            number::duration(group.part.ns),
+            share(group.part.ppm),
+            number::duration(group.max_ns),
+        ]);
+    }
+    let others = Group::sum(groups.get(LISTED..).unwrap_or_default());
+    if let count @ 1.. = groups.len().saturating_sub(LISTED) {
+        let rest = format!("{count} more");
+        let cells = [String::new(), rest, String::new(), String::new()];
+        table.row(cells.into_iter().chain([number::duration(others)]));
+    }
+}
+
+/// The number; nothing for none.
+fn some(count: usize) -> String {
+    match count {
+        0 => String::new(),
+        count => count.to_string(),
+    }
+}

@@ -1,0 +1,240 @@
+//! Where all instructions of a phase went: by the way in which the kernel was entered, or
+//! the thread that ran in it, and function by function.
+//!
+//! The way is known from a stack's outermost functions, whose names are the kernel's for
+//! its entries (arch/x86/entry) and for the beginnings of its threads.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use units::{Instructions, Nanos, PerSecond, Ppm};
+
+use crate::{CallStack, Explanation};
+
+/// What stands for everything that programs executed.
+pub const PROGRAM: &str = "[program]";
+/// How the kernel's entries for system calls begin.
+const SYSTEM_CALL: &str = "entry_SYSCALL";
+/// How the kernel names the functions of system calls.
+const CALLS: [&str; 4] = ["__x64_sys_", "__se_sys_", "__do_sys_", "__ia32_sys_"];
+/// The function that calls the function of a kernel thread.
+const KERNEL_THREAD: &str = "kthread";
+/// Where a task begins: a kernel thread goes on in the function above, a process to user
+/// mode. The second two lead there from another task.
+const NEW_TASK: [&str; 4] =
+    ["ret_from_fork_asm", "ret_from_fork", "__switch_to_asm", "__switch_to"];
+/// The functions above, and those of idle CPUs, are among so many outermost ones.
+const OUTERMOST: usize = 3;
+/// Functions that a CPU is in only while it has nothing to do.
+const IDLE: [&str; 5] = [
+    "do_idle",
+    "cpu_startup_entry",
+    "start_secondary",
+    "secondary_startup_64",
+    "rest_init",
+];
+
+/// What executed instructions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EntryKind {
+    /// Programs, in user mode.
+    Program,
+    /// The kernel for a program that asked it.
+    SystemCall,
+    /// The kernel for an interrupt.
+    Interrupt,
+    /// The kernel for an exception: a page fault.
+    Exception,
+    /// A thread of the kernel.
+    Thread,
+    /// A task that begins: a new process, before it is in user mode.
+    NewTask,
+    /// The kernel with nothing to do.
+    Idle,
+}
+
+/// One way in which instructions came to be executed.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PhaseEntry {
+    /// What executed them.
+    pub kind: EntryKind,
+    /// Which: a system call, an entry, a thread's function.
+    pub name: String,
+    /// All its instructions.
+    pub instructions: Instructions,
+    /// The same a second; null where the phase's length is not known.
+    pub instructions_hz: Option<PerSecond>,
+}
+
+/// Where all instructions of a phase went.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PhaseExplanation {
+    /// How long the phase was, in the guest's time; null where not known.
+    pub elapsed_ns: Option<Nanos>,
+    /// All instructions a second.
+    pub instructions_hz: Option<PerSecond>,
+    /// Those of programs.
+    pub user_instructions: Instructions,
+    /// Those of the kernel.
+    pub kernel_instructions: Instructions,
+    /// By what executed them, the most first; they add up to all.
+    pub entries: Vec<PhaseEntry>,
+    /// All, and function by function.
+    #[serde(flatten)]
+    pub explanation: Explanation,
+}
+
+impl PhaseExplanation {
+    /// Adds up stacks, of which that of programs is [`PROGRAM`].
+    pub fn of(elapsed: Option<Nanos>, stacks: &[CallStack<'_>]) -> Self {
+        let hz = |part: Instructions| {
+            elapsed.and_then(|elapsed| PerSecond::of(part.get(), elapsed))
+        };
+        let mut sums: BTreeMap<(EntryKind, &str), Instructions> = BTreeMap::new();
+        for stack in stacks {
+            let sum = sums.entry(entry(stack.frames())).or_default();
+            *sum = *sum + stack.own();
+        }
+        let one = |((kind, name), instructions): ((EntryKind, &str), _)| PhaseEntry {
+            kind,
+            name: name.to_owned(),
+            instructions,
+            instructions_hz: hz(instructions),
+        };
+        let mut entries: Vec<PhaseEntry> = sums.into_iter().map(one).collect();
+        entries.retain(|entry| entry.instructions > Instructions::ZERO);
+        entries.sort_by_key(|entry| std::cmp::Reverse(entry.instructions));
+        let of = |is_program| {
+            let of_kind =
+                |entry: &&PhaseEntry| (entry.kind == EntryKind::Program) == is_program;
+            entries.iter().filter(of_kind).map(|entry| entry.instructions).sum()
+        };
+        let explanation = Explanation::of(stacks);
+        Self {
+            elapsed_ns: elapsed,
+            instructions_hz: hz(explanation.total_instructions),
+            user_instructions: of(true),
+            kernel_instructions: of(false),
+            entries,
+            explanation,
+        }
+    }
+
+    /// A part of the whole.
+    pub fn share(&self, part: Instructions) -> Option<Ppm> {
+        self.explanation.share(part)
+    }
+}
+
+/// What executed a stack's instructions.
+fn entry<'a>(frames: &[&'a str]) -> (EntryKind, &'a str) {
+    let outermost = frames.first().copied().unwrap_or_default();
+    if outermost == PROGRAM {
+        return (EntryKind::Program, PROGRAM);
+    }
+    let below = &frames[..frames.len().min(OUTERMOST)];
+    if below.iter().any(|name| IDLE.contains(name)) {
+        return (EntryKind::Idle, "do_idle");
+    }
+    if outermost.starts_with(SYSTEM_CALL) {
+        return (EntryKind::SystemCall, system_call(frames).unwrap_or(outermost));
+    }
+    if outermost.starts_with("asm_exc_") {
+        return (EntryKind::Exception, outermost);
+    }
+    if outermost.starts_with("asm_") || outermost.ends_with("_entries_start") {
+        return (EntryKind::Interrupt, outermost);
+    }
+    let thread = below.iter().position(|&name| name == KERNEL_THREAD);
+    match thread.and_then(|place| frames.get(place + 1)) {
+        Some(function) => (EntryKind::Thread, function),
+        None if thread.is_none() && NEW_TASK.contains(&outermost) => {
+            (EntryKind::NewTask, "ret_from_fork")
+        }
+        None => (EntryKind::Thread, outermost),
+    }
+}
+
+/// The name of a system call, without what the kernel puts before it.
+fn system_call<'a>(frames: &[&'a str]) -> Option<&'a str> {
+    let named = |name: &&'a str| CALLS.iter().find_map(|start| name.strip_prefix(start));
+    frames.iter().find_map(named)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::explain::tests::{any_stacks, stacks};
+    use proptest::prelude::*;
+
+    /// Check what stacks are of.
+    #[test]
+    fn entries() {
+        use EntryKind::{
+            Exception, Idle, Interrupt, NewTask, Program, SystemCall, Thread,
+        };
+        for (frames, expected) in [
+            ("[program]", (Program, "[program]")),
+            ("entry_SYSCALL_64;do_syscall_64;__x64_sys_pipe2;f", (SystemCall, "pipe2")),
+            ("entry_SYSCALL_64;do_syscall_64", (SystemCall, "entry_SYSCALL_64")),
+            ("asm_exc_page_fault;f", (Exception, "asm_exc_page_fault")),
+            ("asm_sysvec_reschedule_ipi", (Interrupt, "asm_sysvec_reschedule_ipi")),
+            ("irq_entries_start;f", (Interrupt, "irq_entries_start")),
+            (
+                "ret_from_fork_asm;ret_from_fork;kthread;kdamond_fn;f",
+                (Thread, "kdamond_fn"),
+            ),
+            ("kdamond_fn;f", (Thread, "kdamond_fn")),
+            ("ret_from_fork;kthread;worker_thread", (Thread, "worker_thread")),
+            ("ret_from_fork", (NewTask, "ret_from_fork")),
+            ("ret_from_fork;schedule_tail", (NewTask, "ret_from_fork")),
+            ("__switch_to", (NewTask, "ret_from_fork")),
+            ("start_secondary;cpu_startup_entry;do_idle;f", (Idle, "do_idle")),
+            ("do_idle;schedule_idle", (Idle, "do_idle")),
+        ] {
+            let frames: Vec<&str> = frames.split(';').collect();
+            assert_eq!(entry(&frames), expected, "{frames:?}");
+        }
+    }
+
+    /// Check the keys: this is the JSON contract.
+    #[test]
+    fn contract() {
+        let stacks = stacks(&["[program] 30", "kdamond_fn;f 70"]);
+        let found = PhaseExplanation::of(Some(Nanos::from_secs(2)), &stacks);
+        let expected = serde_json::json!({
+            "elapsed_ns": 2_000_000_000_u64, "instructions_hz": 50.0,
+            "user_instructions": 30, "kernel_instructions": 70,
+            "entries": [
+                {"kind": "thread", "name": "kdamond_fn", "instructions": 70,
+                 "instructions_hz": 35.0},
+                {"kind": "program", "name": "[program]", "instructions": 30,
+                 "instructions_hz": 15.0},
+            ],
+            "total_instructions": 100,
+            "functions": [
+                {"name": "f", "own_instructions": 70, "total_instructions": 70},
+                {"name": "[program]", "own_instructions": 30, "total_instructions": 30},
+                {"name": "kdamond_fn", "own_instructions": 0, "total_instructions": 70},
+            ],
+        });
+        assert_eq!(serde_json::to_value(found).unwrap(), expected);
+    }
+
+    proptest! {
+        /// Check that entries add up to all instructions, and so do programs and kernel.
+        #[test]
+        fn adds_up(stacks in any_stacks(), user in 0u64..99) {
+            let program = CallStack::new(vec![PROGRAM], Instructions::new(user));
+            let stacks = [stacks, vec![program]].concat();
+            let found = PhaseExplanation::of(None, &stacks);
+            let whole: Instructions = stacks.iter().map(CallStack::own).sum();
+            prop_assert_eq!(found.explanation.total_instructions, whole);
+            prop_assert_eq!(found.user_instructions.get(), user);
+            prop_assert_eq!(found.user_instructions + found.kernel_instructions, whole);
+            let sum: Instructions = found.entries.iter().map(|one| one.instructions).sum();
+            prop_assert_eq!(sum, whole);
+        }
+    }
+}

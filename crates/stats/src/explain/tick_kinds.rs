@@ -1,0 +1,252 @@
+//! Kinds of tick: ticks that took the same path through the kernel, function by function,
+//! with the same number of instructions in each.
+//!
+//! What one kind costs depends on the kernel only. How often each kind comes depends on when
+//! the measurement began as well: frequencies are shares, with all phases added up.
+
+use serde::Serialize;
+use units::{Instructions, Ppm};
+
+use crate::{CallStack, Difference};
+
+/// Kinds that together are at least this part of all ticks are listed.
+const LISTED_PERCENT: u64 = 95;
+/// A frequent kind is at least this part of all ticks.
+const FREQUENT_PERCENT: u64 = 10;
+/// Kinds between these parts of all ticks may be frequent in another run.
+const DOUBTFUL_PERCENT: [u64; 2] = [5, 20];
+/// Functions that are named of what makes a kind another one.
+const NAMED: usize = 3;
+
+/// One kind of tick, as it was counted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TickPath<'a> {
+    /// Kernel instructions of each tick of this kind.
+    pub(crate) instructions: Instructions,
+    /// How often it was seen.
+    pub(crate) times: u64,
+    /// Where the instructions went.
+    pub(crate) stacks: Vec<CallStack<'a>>,
+}
+
+/// What a function has more, or fewer, than in the kind that others are compared with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct KindDifference {
+    /// The function.
+    pub name: String,
+    /// How many instructions more; negative where fewer.
+    pub difference: i128,
+}
+
+/// One kind of tick.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TickKind {
+    /// Kernel instructions of each tick of this kind.
+    pub instructions: Instructions,
+    /// How often it was seen.
+    pub times: u64,
+    /// Its part of all ticks.
+    pub share_ppm: Option<Ppm>,
+    /// The functions that differ most from the first kind; empty for that one.
+    pub differs: Vec<KindDifference>,
+}
+
+/// The kinds of tick of a cell.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct TickKinds {
+    /// The cheapest kind that at least 10 % of the ticks are of; null where there is none.
+    pub frequent_min: Option<Instructions>,
+    /// The most expensive such kind.
+    pub frequent_max: Option<Instructions>,
+    /// How many ticks there were.
+    pub ticks: u64,
+    /// Those of the kinds that are not listed, which are the rarest.
+    pub ticks_not_listed: u64,
+    /// Kinds that make up at least 95 % of the ticks, as far as so many are known: first the
+    /// cheapest frequent one, then the others, the most frequent first.
+    pub kinds: Vec<TickKind>,
+}
+
+impl TickKinds {
+    /// Sorts kinds, of so many ticks in all; equal kinds are added up.
+    pub(crate) fn of(ticks: u64, kinds: Vec<TickPath<'_>>) -> Self {
+        let mut kinds = same_added_up(kinds);
+        kinds.sort_by(|a, b| {
+            b.times.cmp(&a.times).then_with(|| a.instructions.cmp(&b.instructions))
+        });
+        let [frequent_min, frequent_max] = frequent(&kinds, ticks, FREQUENT_PERCENT);
+        if let Some(first) = first(&kinds, ticks) {
+            kinds[..=first].rotate_right(1);
+        }
+        let mut listed = 0;
+        let needed = ticks.saturating_mul(LISTED_PERCENT).div_ceil(100);
+        kinds.retain(|kind| {
+            let is_needed = listed < needed;
+            listed += if is_needed { kind.times } else { 0 };
+            is_needed
+        });
+        let kinds = kinds.iter().map(|kind| TickKind {
+            instructions: kind.instructions,
+            times: kind.times,
+            share_ppm: Ppm::of_count(kind.times, ticks),
+            differs: differs(&kinds[0], kind),
+        });
+        let ticks_not_listed = ticks.saturating_sub(listed);
+        Self {
+            frequent_min,
+            frequent_max,
+            ticks,
+            ticks_not_listed,
+            kinds: kinds.collect(),
+        }
+    }
+
+    /// How far the two costs of frequent kinds could be off, if kinds that are nearly
+    /// frequent were, or the least frequent of them were not.
+    pub(crate) fn deviations(&self) -> [Option<u64>; 2] {
+        let [min, max] = [self.frequent_min, self.frequent_max];
+        let others =
+            DOUBTFUL_PERCENT.map(|percent| frequent(&self.kinds, self.ticks, percent));
+        let off = |here: Option<Instructions>, place: usize| {
+            let apart = |other: &[Option<Instructions>; 2]| {
+                Some(other[place]?.get().abs_diff(here?.get()))
+            };
+            here.and_then(|_| others.iter().filter_map(apart).max())
+        };
+        [off(min, 0), off(max, 1)]
+    }
+}
+
+/// What has a cost and a frequency.
+trait Kind {
+    fn cost(&self) -> (Instructions, u64);
+}
+
+impl Kind for TickPath<'_> {
+    fn cost(&self) -> (Instructions, u64) {
+        (self.instructions, self.times)
+    }
+}
+
+impl Kind for TickKind {
+    fn cost(&self) -> (Instructions, u64) {
+        (self.instructions, self.times)
+    }
+}
+
+fn is_frequent(times: u64, ticks: u64, percent: u64) -> bool {
+    times > 0 && u128::from(times) * 100 >= u128::from(ticks) * u128::from(percent)
+}
+
+/// The least and the most that a kind costs which is at least so frequent.
+fn frequent<K: Kind>(kinds: &[K], ticks: u64, percent: u64) -> [Option<Instructions>; 2] {
+    let costs = kinds.iter().map(Kind::cost);
+    let frequent: Vec<Instructions> = costs
+        .filter(|&(_, times)| is_frequent(times, ticks, percent))
+        .map(|(cost, _)| cost)
+        .collect();
+    [frequent.iter().min().copied(), frequent.iter().max().copied()]
+}
+
+/// The place of the kind that others are compared with, where kinds are sorted by frequency:
+/// the cheapest frequent one, or else the most frequent one.
+fn first(kinds: &[TickPath<'_>], ticks: u64) -> Option<usize> {
+    let places = kinds.iter().enumerate();
+    let frequent =
+        places.filter(|(_, kind)| is_frequent(kind.times, ticks, FREQUENT_PERCENT));
+    let cheapest = frequent.min_by_key(|(_, kind)| kind.instructions);
+    cheapest.map(|(place, _)| place).or_else(|| (!kinds.is_empty()).then_some(0))
+}
+
+fn same_added_up(kinds: Vec<TickPath<'_>>) -> Vec<TickPath<'_>> {
+    let mut sums: Vec<TickPath<'_>> = Vec::new();
+    for mut kind in kinds {
+        kind.stacks.sort_unstable_by(|a, b| a.frames().cmp(b.frames()));
+        match sums.iter_mut().find(|sum| sum.stacks == kind.stacks) {
+            Some(sum) => sum.times = sum.times.saturating_add(kind.times),
+            None => sums.push(kind),
+        }
+    }
+    sums
+}
+
+fn differs(first: &TickPath<'_>, kind: &TickPath<'_>) -> Vec<KindDifference> {
+    let differences = Difference::of(&first.stacks, &kind.stacks).functions;
+    let differs = differences.into_iter().filter(|function| function.difference != 0);
+    let named = differs.map(|function| KindDifference {
+        name: function.name,
+        difference: function.difference,
+    });
+    named.take(NAMED).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(own: &[(&'static str, u64)], times: u64) -> TickPath<'static> {
+        let stack = |&(name, own): &(&'static str, u64)| {
+            CallStack::new(vec!["entry", name], Instructions::new(own))
+        };
+        let total = own.iter().map(|(_, own)| own).sum();
+        TickPath {
+            instructions: Instructions::new(total),
+            times,
+            stacks: own.iter().map(stack).collect(),
+        }
+    }
+
+    fn costs(kinds: &TickKinds) -> Vec<(u64, u64)> {
+        kinds.kinds.iter().map(|kind| (kind.instructions.get(), kind.times)).collect()
+    }
+
+    /// Check the keys: this is the JSON contract; that the cheapest frequent kind comes first,
+    /// and that the others say which function differs.
+    #[test]
+    fn contract() {
+        let kinds = vec![
+            kind(&[("tick", 50), ("vsyscall", 28)], 60),
+            kind(&[("tick", 50), ("vsyscall", 10)], 40),
+        ];
+        let found = serde_json::to_value(TickKinds::of(100, kinds)).unwrap();
+        let expected = serde_json::json!({
+            "frequent_min": 60, "frequent_max": 78, "ticks": 100, "ticks_not_listed": 0,
+            "kinds": [
+                {"instructions": 60, "times": 40, "share_ppm": 400_000.0, "differs": []},
+                {"instructions": 78, "times": 60, "share_ppm": 600_000.0,
+                 "differs": [{"name": "vsyscall", "difference": 18}]},
+            ],
+        });
+        assert_eq!(found, expected);
+    }
+
+    /// Check that kinds beyond 95 % of the ticks are not listed but counted, and that a rare
+    /// kind is never the first, however cheap it is.
+    #[test]
+    fn rare_kinds() {
+        let of = |own, times| kind(&[("tick", own)], times);
+        let found =
+            TickKinds::of(1000, vec![of(7, 20), of(60, 900), of(90, 60), of(80, 15)]);
+        assert_eq!(costs(&found), [(60, 900), (90, 60)]);
+        assert_eq!(found.ticks_not_listed, 40);
+        let frequent = [found.frequent_min, found.frequent_max];
+        assert_eq!(frequent, [Some(Instructions::new(60)); 2]);
+        assert_eq!(found.deviations(), [Some(0), Some(30)]);
+    }
+
+    /// Check that the same path on two CPUs is one kind, in whatever order it was told.
+    #[test]
+    fn same_path_on_two_cpus() {
+        let (a, b) = (("a", 1), ("b", 2));
+        let found = TickKinds::of(5, vec![kind(&[a, b], 2), kind(&[b, a], 3)]);
+        assert_eq!(costs(&found), [(3, 5)]);
+    }
+
+    /// Check that no tick has no kinds.
+    #[test]
+    fn none() {
+        let found = TickKinds::of(0, Vec::new());
+        assert_eq!(found, TickKinds::default());
+        assert_eq!(found.deviations(), [None, None]);
+    }
+}

@@ -1,0 +1,108 @@
+//! What the hypervisor took: how much its clock counted, and where that went.
+
+use recording::{CulpritKind, Steal};
+use serde::{Deserialize, Serialize};
+use units::Nanos;
+
+use crate::noise::culprits::CulpritSummary;
+
+/// What the hypervisor took while the loop ran.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StealSummary {
+    /// The clock that counted it: `paravirt`, read at each tick and switch, or `proc`, read before
+    /// and after the run in steps of 10 ms.
+    pub clock: String,
+    /// It took at least so much, in gaps and in the time of threads and interrupts.
+    pub at_least_ns: Nanos,
+    /// It took at most so much.
+    pub at_most_ns: Nanos,
+    /// What of that is proven to be gaps: the culprit `steal`.
+    pub proven_ns: Nanos,
+    /// What of the unexplained time may have been its, at most.
+    pub unexplained_max_ns: Nanos,
+    /// What fell into the time of threads and interrupts, at least.
+    pub others_min_ns: Nanos,
+}
+
+impl StealSummary {
+    /// What was counted, beside the culprits that it is a part of.
+    pub(crate) fn of(steal: &Steal, culprits: &[CulpritSummary]) -> Self {
+        let is_steal = |culprit: &&CulpritSummary| culprit.kind == CulpritKind::Steal;
+        let proven = culprits.iter().filter(is_steal).map(|culprit| culprit.ns).sum();
+        let in_gaps = proven + steal.unexplained_max_ns;
+        Self {
+            clock: steal.clock.name().to_owned(),
+            at_least_ns: steal.at_least_ns,
+            at_most_ns: steal.at_most_ns,
+            proven_ns: proven,
+            unexplained_max_ns: steal.unexplained_max_ns,
+            others_min_ns: steal.at_least_ns.saturating_sub(in_gaps),
+        }
+    }
+
+    /// The same of several CPUs; `None` where it is not known of all of them, or by another clock.
+    pub(crate) fn together<'a>(
+        all: impl IntoIterator<Item = Option<&'a Self>>,
+    ) -> Option<Self> {
+        let mut all = all.into_iter();
+        let first = all.next()??.clone();
+        all.try_fold(first, |sum, next| {
+            let next = next.filter(|next| next.clock == sum.clock)?;
+            Some(Self {
+                at_least_ns: sum.at_least_ns + next.at_least_ns,
+                at_most_ns: sum.at_most_ns + next.at_most_ns,
+                proven_ns: sum.proven_ns + next.proven_ns,
+                unexplained_max_ns: sum.unexplained_max_ns + next.unexplained_max_ns,
+                others_min_ns: sum.others_min_ns + next.others_min_ns,
+                clock: sum.clock,
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use recording::StealClock;
+
+    use super::*;
+    use crate::example;
+
+    fn steal(clock: StealClock, taken: u64, proven: u64) -> StealSummary {
+        let nanos = Nanos::from_nanos;
+        let share = example::share(0, CulpritKind::Steal, "hypervisor", None, proven);
+        let steal = Steal {
+            clock,
+            at_least_ns: nanos(taken),
+            at_most_ns: nanos(taken + 2),
+            unexplained_max_ns: nanos(5),
+        };
+        let blamed = example::blamed(&[share]);
+        StealSummary::of(&steal, &CulpritSummary::of(Some(&blamed), None, nanos(proven)))
+    }
+
+    /// Check the keys and the form of every value, and what fell into the time of others.
+    #[test]
+    fn contract() {
+        let expected = serde_json::json!({"clock": "paravirt", "at_least_ns": 100, "at_most_ns": 102,
+            "proven_ns": 80, "unexplained_max_ns": 5, "others_min_ns": 15});
+        assert_eq!(
+            serde_json::to_value(steal(StealClock::Paravirt, 100, 80)).unwrap(),
+            expected
+        );
+    }
+
+    /// Check that CPUs add up, and that unknown and known are unknown together.
+    #[test]
+    fn together() {
+        let (one, other) =
+            (steal(StealClock::Paravirt, 100, 80), steal(StealClock::Paravirt, 10, 0));
+        let both = StealSummary::together([Some(&one), Some(&other)]).unwrap();
+        let nanos = Nanos::from_nanos;
+        assert_eq!((both.at_least_ns, both.at_most_ns), (nanos(110), nanos(114)));
+        assert_eq!((both.proven_ns, both.others_min_ns), (nanos(80), nanos(20)));
+        assert_eq!(StealSummary::together([Some(&one), None]), None);
+        let third = steal(StealClock::Proc, 1, 0);
+        assert_eq!(StealSummary::together([Some(&one), Some(&third)]), None);
+        assert_eq!(StealSummary::together([]), None);
+    }
+}
