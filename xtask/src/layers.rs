@@ -5,7 +5,7 @@
 //! be of the same layer, as long as no cycle arises.
 
 use crate::workspace::{Member, Workspace};
-use crate::{reasons, sources};
+use crate::{circles, reasons, sources};
 
 /// A row of the table.
 pub(crate) struct Room {
@@ -78,6 +78,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<String, String> {
     let mut wrong = check(&workspace.members);
     wrong.extend(sources::check(workspace)?);
     wrong.extend(reasons::check(workspace)?);
+    wrong.extend(circles::check(workspace)?);
     if wrong.is_empty() {
         let edges: usize = workspace.members.iter().map(|m| m.edges.len()).sum();
         let members = workspace.members.len();

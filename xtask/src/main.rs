@@ -3,6 +3,7 @@
 
 mod bytes;
 mod ci;
+mod circles;
 mod command;
 mod fuzz;
 mod guest;

@@ -77,7 +77,7 @@ fn forbids_unsafe(text: &str) -> bool {
 }
 
 /// The Rust files of a folder and the folders in it, sorted.
-fn rust_files(folder: &Path) -> Result<Vec<PathBuf>, String> {
+pub(crate) fn rust_files(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).map_err(failed)? {
@@ -92,7 +92,7 @@ fn rust_files(folder: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(files)
 }
 
-fn read(file: &Path) -> Result<String, String> {
+pub(crate) fn read(file: &Path) -> Result<String, String> {
     fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))
 }
 
