@@ -12,6 +12,7 @@ mod child;
 mod choice;
 mod claim;
 mod dma_latency;
+mod door;
 mod error;
 mod holder;
 mod irqs;

@@ -2,7 +2,7 @@
 //!
 //! `cpuset.cpus.partition` = `isolated` in a group right below the root of the v2 hierarchy,
 //! since 6.1 (`Documentation/admin-guide/cgroup-v2.rst`). The group is a threaded one, and only
-//! the thread that is to have the CPUs goes into it, by its [`Door`]: the others, a real-time
+//! the thread that is to have the CPUs goes into it, by its [`Door`](crate::door::Door): the others, a real-time
 //! one beside them, would never run again. Where cpusets belong to the v1 hierarchy, or this
 //! process may not make groups, there is none.
 //!
@@ -12,7 +12,6 @@
 //! `PF_NO_SETAFFINITY`). Linux 6.15 leaves them alone (commit 39b5ef791d10); before, there is no
 //! partition then, also where a stable release has the same change.
 
-use std::ffi::CString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -20,9 +19,9 @@ use facts::Facts;
 use units::{Cause, CpuSet};
 
 use crate::change::{Change, Changes, To};
+use crate::door::{MOUNTS, name};
 use crate::error::{Error, Kind};
 use crate::setting::{Setting, YES};
-use crate::setting_paths::MOUNTS;
 use crate::task::{Stat, Task};
 use crate::thread::affinity_of;
 
@@ -110,46 +109,6 @@ fn steps(cpus: &CpuSet, mount: &Path, own: Task) -> [Change; 6] {
         within("cpuset.cpus", &cpus.to_string()),
         within("cpuset.cpus.partition", "isolated"),
     ]
-}
-
-fn name(cpus: &CpuSet) -> String {
-    format!("noisefloor-{cpus}")
-}
-
-/// The way into the partition of some CPUs, for the calling thread alone.
-#[derive(Debug)]
-pub(crate) struct Door(Vec<CString>);
-
-impl Door {
-    /// Where it is, should there be one.
-    pub(crate) fn of(cpus: &CpuSet) -> Self {
-        let file = |place| format!("{place}/{}/cgroup.threads", name(cpus));
-        Self(
-            MOUNTS
-                .map(file)
-                .into_iter()
-                .filter_map(|file| CString::new(file).ok())
-                .collect(),
-        )
-    }
-
-    /// Goes in; whether there is one. Async-signal-safe.
-    pub(crate) fn enter(&self) -> bool {
-        self.0.iter().any(|file| {
-            // SAFETY: the path ends with a zero and outlives the call.
-            let door =
-                unsafe { libc::open(file.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC) };
-            if door < 0 {
-                return false;
-            }
-            // 0 is the thread that writes.
-            // SAFETY: one byte is read, of a text that lives for ever.
-            let written = unsafe { libc::write(door, c"0".as_ptr().cast(), 1) };
-            // SAFETY: it was opened above, and is nobody else's.
-            unsafe { libc::close(door) };
-            written == 1
-        })
-    }
 }
 
 /// Where the v2 hierarchy is mounted, if it has cpusets.

@@ -8,6 +8,8 @@
 use std::io::{self, ErrorKind};
 use std::path::{Component, Path};
 
+use crate::door::MOUNTS;
+
 /// Files that show what was written to them.
 const FILES: &[&str] = &[
     "/proc/irq/N/smp_affinity_list",
@@ -36,8 +38,6 @@ const FEATURES: &[&str] =
 /// Where control groups are made.
 const GROUPS: &[&str] =
     &["/sys/fs/cgroup/noisefloor-CPUS", "/sys/fs/cgroup/unified/noisefloor-CPUS"];
-/// Where the v2 hierarchy is mounted.
-pub(crate) const MOUNTS: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
 
 /// The path, where it is that of a file which shows what was written to it.
 pub(crate) fn file(path: &Path) -> io::Result<&Path> {

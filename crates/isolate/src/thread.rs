@@ -8,8 +8,8 @@ use std::marker::PhantomData;
 
 use units::{Cpu, CpuSet};
 
+use crate::door::Door;
 use crate::error::{Error, Kind};
-use crate::partition::Door;
 
 const BITS: usize = u64::BITS as usize;
 /// Longer than any kernel's mask: x86 ends at 8192 CPUs (`NR_CPUS_RANGE_END`).

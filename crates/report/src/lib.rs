@@ -10,7 +10,6 @@ mod cell_doubts;
 mod cells;
 #[cfg(test)]
 mod example;
-mod findings;
 mod json;
 mod number;
 mod picture;
@@ -18,12 +17,12 @@ mod text;
 
 pub use cell_doubts::cell_doubts;
 pub use cells::{Cells, Exceeded};
-pub use findings::{Action, Finding, When, findings};
 pub use json::cells::cells_json;
 pub use json::trace::trace;
 pub use json::{facts_json, json};
 pub use picture::flame::{flame_diff_svg, flame_svg};
 pub use picture::page::slices_html;
+pub use picture::phase::phase_svg;
 pub use picture::slices::slices_svg;
 pub use text::around::around;
 pub use text::cells::cells_text;
@@ -31,6 +30,7 @@ pub use text::doubts::doubts as doubts_text;
 pub use text::explain::{
     explain_diff_json, explain_diff_text, explain_json, explain_text,
 };
+pub use text::findings::{Action, Finding, When, findings};
 pub use text::folded::{folded, folded_diff};
 pub use text::histogram::{jitter_hgrm, jitter_list};
 pub use text::jitter::{
@@ -41,7 +41,7 @@ pub use text::made_with::made_with;
 pub use text::markdown::cells_markdown;
 pub use text::page::facts_text;
 pub use text::paragraph::paragraph;
-pub use text::phase::{phase_json, phase_svg, phase_text};
+pub use text::phase::{phase_json, phase_text};
 pub use text::slices::slices_classic;
 pub use text::text;
 pub use text::ticks::{ticks_close, ticks_header, ticks_sample};

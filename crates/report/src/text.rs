@@ -24,6 +24,7 @@ pub(crate) mod culprits;
 pub(crate) mod doubts;
 pub(crate) mod edges;
 pub(crate) mod explain;
+pub(crate) mod findings;
 pub(crate) mod fit;
 pub(crate) mod folded;
 pub(crate) mod histogram;

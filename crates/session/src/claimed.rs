@@ -3,9 +3,9 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use isolate::{Claim, Elsewhere, Kind, Stranger};
+use isolate::{Claim, Elsewhere, Kind};
 use measure::{Control, Spec};
-use recording::{Code, Doubt, Recording};
+use recording::Recording;
 use units::CpuSet;
 
 use crate::error::Error;
@@ -118,13 +118,4 @@ impl Claimed {
     ) -> Result<Recording, Error> {
         self.prepare(observer)?.measure(control, observer)
     }
-}
-
-/// A doubt for each process of another user that claims one of the CPUs.
-pub(crate) fn strangers(claim: &Claim) -> impl Iterator<Item = Doubt> {
-    let text = |stranger: &Stranger| {
-        format!("{stranger}: if it measures there, each run disturbs the other")
-    };
-    let texts = claim.strangers().iter().map(text);
-    texts.map(|text| Doubt::new(Code::ClaimedByOther, text))
 }

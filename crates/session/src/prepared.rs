@@ -1,10 +1,9 @@
 //! The last step: everything is ready for the measurement.
 
-use isolate::{Claim, Elsewhere, Locked};
+use isolate::{Claim, Elsewhere, Locked, Stranger};
 use measure::Control;
-use recording::Recording;
+use recording::{Code, Doubt, Recording};
 
-use crate::claimed::strangers;
 use crate::error::Error;
 use crate::event::Observer;
 use crate::isolated::Isolated;
@@ -41,4 +40,13 @@ impl Prepared {
         recording.doubts.extend(strangers(&claim));
         Ok(recording)
     }
+}
+
+/// A doubt for each process of another user that claims one of the CPUs.
+fn strangers(claim: &Claim) -> impl Iterator<Item = Doubt> {
+    let text = |stranger: &Stranger| {
+        format!("{stranger}: if it measures there, each run disturbs the other")
+    };
+    let texts = claim.strangers().iter().map(text);
+    texts.map(|text| Doubt::new(Code::ClaimedByOther, text))
 }

@@ -14,7 +14,6 @@ use crate::{SlicesCost, Summary};
 
 pub(crate) mod added;
 mod call_costs;
-mod counts;
 #[cfg(test)]
 pub(crate) mod example;
 mod idle_cost;
@@ -23,10 +22,7 @@ mod nohz_cost;
 mod tick_cost;
 mod tick_paths;
 
-pub(crate) use call_costs::phases_each;
 pub use call_costs::{CallCost, CallCosts};
-pub use counts::CpuWork;
-pub(crate) use counts::is_timer_entry;
 #[cfg(test)]
 pub(crate) use idle_cost::Idle;
 pub use idle_cost::{CpuIdleCost, IdleCost};

@@ -8,6 +8,7 @@
 mod calls;
 mod cell;
 mod check;
+mod counts;
 #[cfg(test)]
 mod example;
 mod explain;
@@ -29,10 +30,10 @@ pub use calls::{CallSummary, CallsSummary, StepLengths};
 pub use cell::added::Added;
 pub use cell::metrics::{Metric, metric_names, metrics};
 pub use cell::{
-    CallCost, CallCosts, CellSummary, CpuIdleCost, CpuWork, IdleCost, NohzCost, TickCost,
-    answer,
+    CallCost, CallCosts, CellSummary, CpuIdleCost, IdleCost, NohzCost, TickCost, answer,
 };
 pub use check::CheckSummary;
+pub use counts::CpuWork;
 pub use explain::flame::{Change, FlameGraph, Frame};
 pub use explain::phase::{EntryKind, PROGRAM, PhaseEntry, PhaseExplanation};
 pub use explain::tick_kinds::{KindDifference, TickKind, TickKinds};

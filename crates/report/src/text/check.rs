@@ -6,9 +6,9 @@ use recording::{CheckSeries, CheckSpec, Recording};
 use stats::CheckSummary;
 use units::Cpu;
 
-use crate::findings::{Action, findings};
 use crate::number;
 use crate::text::doubts::doubts;
+use crate::text::findings::{Action, findings};
 use crate::text::paragraph::paragraph;
 use crate::text::table::{Side, Table, aligned};
 use crate::text::tick_words;

@@ -8,7 +8,6 @@ use serde::Serialize;
 use stats::{EntryKind, FlameGraph, PROGRAM, PhaseExplanation, WholePhase};
 
 use crate::number;
-use crate::picture::flame;
 use crate::text::explain::{count, functions};
 use crate::text::fit::fitted;
 use crate::text::kernel_label::{full_name, labels};
@@ -20,7 +19,7 @@ use crate::text::typical_words::{Titles, on};
 const NAMES: RangeInclusive<usize> = 12..=60;
 
 /// What it is: `the whole phase of getpid on CPU 1`.
-fn what(whole: &WholePhase<'_>) -> String {
+pub(crate) fn what(whole: &WholePhase<'_>) -> String {
     let of = whole.call.map_or_else(String::new, |call| format!(" of {call}"));
     let plural = if whole.cpus.len() == 1 { "CPU" } else { "CPUs" };
     format!("the whole phase{of} on {plural} {}", whole.cpus)
@@ -121,17 +120,6 @@ pub fn phase_json(phase: &WholePhase<'_>) -> Result<String, serde_json::Error> {
         cpus: phase.cpus.to_string(),
         summary: phase.explanation(),
     })
-}
-
-/// A whole phase as a flame graph.
-pub fn phase_svg(phase: &WholePhase<'_>) -> String {
-    let graph = FlameGraph::of(&phase.stacks);
-    let label = labels([phase.cell]).concat();
-    let what = what(phase).replacen("the", "The", 1);
-    let title = format!("{what}, {}", on(&phase.cell.name, &label));
-    let about = format!("{} instructions", count(graph.total()));
-    let titles = Titles { title, names: full_name(phase.cell) };
-    flame::plain(&titles, &about, &graph)
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! What single requests to the kernel cost, in instructions.
 
-use recording::{CallsSeries, CallsSpec, Counts, CpuCounts, Phases};
+use recording::{CallsSeries, CallsSpec, Counts, CpuCounts};
 use serde::Serialize;
 use units::Instructions;
 
-use super::counts::on_cpu;
 use crate::Spread;
+use crate::counts::{on_cpu, phases_each};
 
 /// What single requests to the kernel cost.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -46,11 +46,6 @@ impl CallCosts {
             });
         Some(Self { calls: calls.collect::<Option<_>>()? })
     }
-}
-
-/// In how many phases each call was made.
-pub(crate) fn phases_each(spec: &CallsSpec) -> usize {
-    usize::try_from(Phases::parts(spec.phases.as_ref())).unwrap_or(usize::MAX)
 }
 
 impl CallCost {

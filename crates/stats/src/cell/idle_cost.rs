@@ -4,8 +4,8 @@ use recording::{Answer, Counts, CpuCounts, Level, TickSample, TicksSeries};
 use serde::Serialize;
 use units::{Cpu, CpuSet, Instructions, Nanos, PerSecond};
 
-use super::counts::{on_cpu, timer, timer_entries};
 use super::tick_paths::paths;
+use crate::counts::{on_cpu, timer, timer_entries};
 use crate::{CulpritSummary, Spread, TickKinds};
 
 /// What was seen of one idle CPU: all phases of the counter, and all of `/proc`.

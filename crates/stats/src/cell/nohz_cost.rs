@@ -3,8 +3,8 @@
 use recording::{Counts, NohzSeries, NohzSpec};
 use serde::Serialize;
 
-use super::counts::CpuWork;
 use crate::NohzTestSummary;
+use crate::counts::CpuWork;
 
 /// Whether the tick of a guest's CPU stopped, and what was executed meanwhile.
 #[derive(Debug, Clone, PartialEq, Serialize)]

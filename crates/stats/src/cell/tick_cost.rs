@@ -5,8 +5,8 @@ use recording::{Answer, CpuCounts, Level, NoiseSeries, PhaseCounts};
 use serde::Serialize;
 use units::{CpuSet, Instructions, Nanos, Span, TscHz};
 
-use super::counts::{on_cpu, timer};
 use super::tick_paths::paths;
+use crate::counts::{on_cpu, timer};
 use crate::{CulpritSummary, NoiseSummary, Spread, TickKinds};
 
 /// The gaps one CPU's loop saw.

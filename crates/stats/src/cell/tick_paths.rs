@@ -3,7 +3,7 @@
 use recording::{Answer, Episode, Level, What};
 use units::CpuSet;
 
-use super::counts::is_timer_entry;
+use crate::counts::is_timer_entry;
 use crate::explain::tick_kinds::TickPath;
 use crate::explain::typical::episode_stacks;
 

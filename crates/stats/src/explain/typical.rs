@@ -11,7 +11,7 @@ use recording::{Body, Cell, Episode, Level, Profile, What};
 use serde::Serialize;
 use units::Instructions;
 
-use crate::cell::{is_timer_entry, phases_each};
+use crate::counts::{is_timer_entry, phases_each};
 use crate::{CallStack, CellSummary, Spread, answer};
 
 /// A place in a stack that has no name in the profile's list.

@@ -7,7 +7,7 @@ use std::ops::Range;
 use recording::{Answer, Body, Cell, CpuCounts, PhaseCalls, Profile};
 use units::{Cpu, CpuSet, Instructions, Nanos};
 
-use crate::cell::phases_each;
+use crate::counts::phases_each;
 use crate::explain::typical::NAMELESS;
 use crate::{CallStack, PROGRAM, PhaseExplanation, answer};
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use recording::{CpuCounts, Interruption, PhaseCounts};
+use recording::{CallsSpec, CpuCounts, Interruption, PhaseCounts, Phases};
 use serde::Serialize;
 use units::{Cpu, Instructions, Nanos, PerSecond};
 
@@ -15,18 +15,23 @@ pub(crate) fn is_timer_entry(entry: &str) -> bool {
     TIMER_ENTRIES.contains(&entry)
 }
 
+/// In how many phases each call was made.
+pub(crate) fn phases_each(spec: &CallsSpec) -> usize {
+    usize::try_from(Phases::parts(spec.phases.as_ref())).unwrap_or(usize::MAX)
+}
+
 /// What was counted on a CPU in a phase.
 pub(crate) fn on_cpu(phase: &PhaseCounts, cpu: Cpu) -> Option<&CpuCounts> {
     phase.cpus.iter().find(|counts| counts.cpu == cpu)
 }
 
 /// The timer interrupts of a CPU.
-pub(super) fn timer(counts: &CpuCounts) -> impl Iterator<Item = &Interruption> {
+pub(crate) fn timer(counts: &CpuCounts) -> impl Iterator<Item = &Interruption> {
     counts.interruptions.iter().filter(|way| is_timer_entry(&way.entry))
 }
 
 /// How many timer interrupts a CPU had.
-pub(super) fn timer_entries(counts: &CpuCounts) -> u64 {
+pub(crate) fn timer_entries(counts: &CpuCounts) -> u64 {
     timer(counts).flat_map(|way| way.kernel.iter()).map(|(_, count)| count).sum()
 }
 

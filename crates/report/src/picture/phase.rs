@@ -1,0 +1,20 @@
+//! A whole measured phase as a flame graph.
+
+use stats::{FlameGraph, WholePhase};
+
+use crate::picture::flame;
+use crate::text::explain::count;
+use crate::text::kernel_label::{full_name, labels};
+use crate::text::phase::what;
+use crate::text::typical_words::{Titles, on};
+
+/// A whole phase as a flame graph.
+pub fn phase_svg(phase: &WholePhase<'_>) -> String {
+    let graph = FlameGraph::of(&phase.stacks);
+    let label = labels([phase.cell]).concat();
+    let what = what(phase).replacen("the", "The", 1);
+    let title = format!("{what}, {}", on(&phase.cell.name, &label));
+    let about = format!("{} instructions", count(graph.total()));
+    let titles = Titles { title, names: full_name(phase.cell) };
+    flame::plain(&titles, &about, &graph)
+}
