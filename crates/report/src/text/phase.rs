@@ -5,15 +5,15 @@ use std::ops::RangeInclusive;
 
 use recording::FORMAT;
 use serde::Serialize;
-use stats::{EntryKind, FlameGraph, PROGRAM, PhaseExplanation, WholePhase};
+use stats::{EntryKind, PROGRAM, PhaseExplanation, WholePhase};
 
 use crate::number;
 use crate::text::explain::{count, functions};
 use crate::text::fit::fitted;
-use crate::text::kernel_label::{full_name, labels};
+use crate::text::kernel_label::full_name;
 use crate::text::paragraph::paragraph;
 use crate::text::table::{Side, Table, cut};
-use crate::text::typical_words::{Titles, on};
+use crate::text::typical_words::on;
 
 /// The least and the most room for a name.
 const NAMES: RangeInclusive<usize> = 12..=60;
@@ -131,6 +131,7 @@ mod tests {
 
     use super::*;
     use crate::example::cell::{OLD, cell, idle_cost, lost, with_profile};
+    use crate::picture::phase::phase_svg;
     use crate::picture::xml::checked::check_xml;
 
     /// An idle CPU whose only thread does much.
