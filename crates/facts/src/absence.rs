@@ -7,10 +7,10 @@
 //! Cannot see why a file is missing that this kernel should have.
 
 use crate::fact::{Fact, Unknown, Why};
-use crate::mounts::Mounts;
-use crate::release::Release;
-use crate::root::Root;
+use crate::format::mounts::Mounts;
+use crate::format::release::Release;
 use crate::sources::Sources;
+use crate::tree::root::Root;
 
 /// What a file needs to be there.
 #[derive(Debug, Clone, Copy, Default)]

@@ -8,10 +8,13 @@
 //!
 //! Cannot see what distributions add: `boot` asks the kernel's messages about that.
 
-use crate::command_line::{Parameter, same_name, truth};
-use crate::inert::WhyInert;
+pub(crate) mod divider;
+pub(crate) mod inert;
+
+use crate::format::command_line::{Parameter, same_name, truth};
 use crate::parameters::Condition::{Before, NotRt, NotSaid, Rt, Since, With, Without};
 use crate::parameters::Value::{Any, Flag, Is, IsNot, NoTruth};
+use crate::parameters::inert::WhyInert;
 use crate::sources::Sources;
 
 /// Which values of a parameter a rule speaks of.
@@ -314,7 +317,7 @@ pub(crate) fn shown(parameter: &Parameter) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command_line::CommandLine;
+    use crate::format::command_line::CommandLine;
 
     /// Check that values that may be secrets are not shown, and that showing what was
     /// shown changes nothing.

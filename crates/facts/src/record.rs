@@ -11,18 +11,18 @@
 use std::cell::Cell;
 use std::path::Path;
 
-use crate::command_line::{self, CommandLine};
-use crate::cpu_times::CpuTimes;
-use crate::cpuinfo;
 use crate::error::Error;
-use crate::interrupts::Interrupts;
-use crate::kernel_log;
-use crate::mounts;
+use crate::format::command_line::{self, CommandLine};
+use crate::format::cpu_times::CpuTimes;
+use crate::format::cpuinfo;
+use crate::format::interrupts::Interrupts;
+use crate::format::kernel_log;
+use crate::format::mounts;
+use crate::format::softirqs::Softirqs;
+use crate::group::sched_debug;
 use crate::parameters;
-use crate::root::Root;
-use crate::sched_debug;
-use crate::softirqs::Softirqs;
-use crate::{Facts, preempt};
+use crate::tree::root::Root;
+use crate::{Facts, group::preempt};
 
 /// What facts look for in the kernel's messages, beside boot parameters.
 const MESSAGES: &[&str] = &[

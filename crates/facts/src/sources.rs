@@ -7,12 +7,12 @@ use std::str::FromStr;
 
 use units::CpuSet;
 
-use crate::command_line::{self, CommandLine};
-use crate::config::{self, Config};
 use crate::fact::{Fact, Unknown};
-use crate::kernel_log::KernelLog;
-use crate::release::Release;
-use crate::root::Root;
+use crate::format::command_line::{self, CommandLine};
+use crate::format::config::{self, Config};
+use crate::format::kernel_log::KernelLog;
+use crate::format::release::Release;
+use crate::tree::root::Root;
 
 /// Where the kernel says its release.
 pub(crate) const RELEASE: &str = "/proc/sys/kernel/osrelease";

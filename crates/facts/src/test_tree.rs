@@ -3,8 +3,8 @@
 use std::fs;
 
 use crate::fact::{Unknown, Why};
-use crate::root::Root;
 use crate::sources::Sources;
+use crate::tree::root::Root;
 
 /// A tree that is gone when the test is over.
 pub(crate) struct Tree {

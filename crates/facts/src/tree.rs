@@ -5,6 +5,9 @@
 //! Linux 5.6). Where it cannot, links are not followed. Files are opened only where they are
 //! regular: opening a FIFO waits, and opening a device may change its state.
 
+pub(crate) mod file_locks;
+pub(crate) mod root;
+
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::{AsFd, OwnedFd};

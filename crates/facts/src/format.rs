@@ -1,0 +1,15 @@
+//! Formats of files in `/proc`, `/sys` and `/dev`, one a file.
+
+pub(crate) mod command_line;
+pub(crate) mod config;
+pub(crate) mod cpu_times;
+pub(crate) mod cpuinfo;
+pub(crate) mod idle;
+pub(crate) mod interrupts;
+pub(crate) mod kernel_log;
+pub(crate) mod mounts;
+pub(crate) mod per_cpu;
+pub(crate) mod release;
+pub(crate) mod softirqs;
+pub(crate) mod task_stat;
+pub(crate) mod timer_list;

@@ -1,0 +1,233 @@
+//! `/proc/interrupts`: how often each interrupt came, line by line and CPU by CPU.
+//!
+//! Device lines have a number for a label and end in the names of their handlers;
+//! the architecture's own lines (timer, inter-processor, ...) end in a description.
+//! The timer is `LOC` on x86 and POWER, `arch_timer` on arm64, `riscv-timer` on RISC-V,
+//! `timerN` on Xen, and plain `timer` (IRQ 0) on machines without a local one.
+//!
+//! Cannot see: which interrupt came when, or how long it took.
+
+use units::{Cpu, CpuSet};
+
+use crate::fact::Unknown;
+use crate::format::per_cpu;
+
+/// One line: an interrupt, and how often it came on each CPU.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InterruptLine {
+    /// The label before the colon: `36`, `LOC`.
+    pub label: String,
+    /// The handlers' names (`virtio1-req.0`), or what the line says it is.
+    pub name: String,
+    /// Whether it is this machine's timer interrupt.
+    pub timer: bool,
+    counts: Vec<u64>,
+}
+
+/// How often each interrupt came since boot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Interrupts {
+    cpus: Vec<Cpu>,
+    lines: Vec<InterruptLine>,
+}
+
+impl Interrupts {
+    /// The file's path.
+    pub const FILE: &'static str = "/proc/interrupts";
+
+    /// Reads the file's text; `file` is named in messages.
+    ///
+    /// # Errors
+    /// `Why::Garbage`, with file, line and text, where it is not such a table.
+    pub fn parse(text: &str, file: &str) -> Result<Self, Unknown> {
+        let (cpus, rows) = per_cpu::parse(text, file)?;
+        let lines = rows.into_iter().map(|row| {
+            let name = name(row.label, row.text);
+            let (label, counts) = (row.label.to_owned(), row.counts);
+            InterruptLine { timer: false, label, name, counts }
+        });
+        let mut interrupts = Self { cpus, lines: lines.collect() };
+        interrupts.mark_timer();
+        Ok(interrupts)
+    }
+
+    /// The CPUs that were online when the file was read.
+    pub fn cpus(&self) -> CpuSet {
+        per_cpu::set(&self.cpus)
+    }
+
+    /// The lines in the file's order.
+    pub fn lines(&self) -> &[InterruptLine] {
+        &self.lines
+    }
+
+    /// How often the timer interrupted a CPU since boot; `None` where the CPU is not
+    /// online or the machine's timer line is not known.
+    pub fn timer(&self, cpu: Cpu) -> Option<u64> {
+        let timers = self.lines.iter().filter(|line| line.timer);
+        let counts = timers.filter_map(|line| self.count(line, cpu));
+        counts.reduce(u64::wrapping_add)
+    }
+
+    /// How often anything interrupted a CPU since boot; `None` where the CPU is not online.
+    pub fn total(&self, cpu: Cpu) -> Option<u64> {
+        let counts = self.lines.iter().filter_map(|line| self.count(line, cpu));
+        counts.reduce(u64::wrapping_add)
+    }
+
+    /// How much each line grew on a CPU since an earlier reading; `None` for a line that
+    /// was set back. A line that was not there before started from zero. Lines that
+    /// count for the whole machine are left out.
+    pub fn since<'a>(
+        &'a self,
+        earlier: &'a Self,
+        cpu: Cpu,
+    ) -> impl Iterator<Item = (&'a InterruptLine, Option<u64>)> + 'a {
+        self.lines.iter().filter_map(move |line| {
+            let now = self.count(line, cpu)?;
+            let before = earlier.same(line).and_then(|line| earlier.count(line, cpu));
+            Some((line, per_cpu::growth(before.unwrap_or(0), now)))
+        })
+    }
+
+    fn count(&self, line: &InterruptLine, cpu: Cpu) -> Option<u64> {
+        let column = self.cpus.binary_search(&cpu).ok()?;
+        line.counts.get(column).copied()
+    }
+
+    /// The line of the same label and name: a freed number may be given to another device.
+    fn same(&self, line: &InterruptLine) -> Option<&InterruptLine> {
+        self.lines.iter().find(|own| own.label == line.label && own.name == line.name)
+    }
+
+    fn mark_timer(&mut self) {
+        let local = |line: &InterruptLine| {
+            let xen = line.name.strip_prefix("timer").is_some_and(|number| {
+                !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())
+            });
+            let named = matches!(line.name.as_str(), "arch_timer" | "riscv-timer");
+            line.label == "LOC" || named || xen
+        };
+        let global = |line: &InterruptLine| line.label == "0" && line.name == "timer";
+        let mut any = false;
+        for line in &mut self.lines {
+            line.timer = local(line);
+            any |= line.timer;
+        }
+        if !any {
+            self.lines.iter_mut().for_each(|line| line.timer = global(line));
+        }
+    }
+}
+
+/// A device line's text is chip, number, trigger, then two blanks and the handlers:
+/// `IO-APIC   5-edge      ACPI:Ged`. Other lines' text is their description.
+fn name(label: &str, text: &str) -> String {
+    if !label.bytes().all(|b| b.is_ascii_digit()) {
+        return text.to_owned();
+    }
+    let last = text.rsplit_once("  ").map_or("", |(_, handlers)| handlers.trim());
+    let trigger = |word: &str| {
+        let word = word.to_ascii_lowercase();
+        ["edge", "level", "fasteoi"].iter().any(|end| word.ends_with(end))
+    };
+    if last.is_empty() || trigger(last) { text.to_owned() } else { last.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const X86: &str = "\
+           CPU0       CPU1
+ 24:          1          0  IO-APIC   5-edge      ACPI:Ged
+ 36:          0      30314 PCI-MSIX-0000:00:02.0   1-edge      virtio1-req.0
+ 50:          3          4  IR-PCI-MSI 524288-edge      nvme0q0, nvme0q1
+LOC:       5032       5716   Local timer interrupts
+RES:       2725       2244   Rescheduling interrupts
+ERR:          0
+";
+
+    const ARM64: &str = "\
+           CPU0       CPU1
+ 11:       9031       7112     GICv3  27 Level     arch_timer
+IPI0:       112        301       Rescheduling interrupts
+Err:          0
+";
+
+    const RHEL5: &str = "\
+           CPU0       CPU1
+  0:    2893127          0    IO-APIC-edge  timer
+169:       1234          5   IO-APIC-level  uhci_hcd:usb1, eth0
+NMI:          0          0
+LOC:    2893001    2892999
+";
+
+    fn names(text: &str) -> Vec<(String, String)> {
+        let read = Interrupts::parse(text, "f").unwrap();
+        let both = |line: &InterruptLine| (line.label.clone(), line.name.clone());
+        read.lines().iter().map(both).collect()
+    }
+
+    /// Check that device lines are named by their handlers and others by description.
+    #[test]
+    fn lines_are_named() {
+        let names = names(X86);
+        assert_eq!(names[1].1, "virtio1-req.0");
+        assert_eq!(names[2].1, "nvme0q0, nvme0q1");
+        assert_eq!(names[3], ("LOC".to_owned(), "Local timer interrupts".to_owned()));
+    }
+
+    /// Check that every architecture's timer is found, and on old machines only the local
+    /// one where there are both.
+    #[test]
+    fn the_timer_is_found() {
+        let timer =
+            |text: &str, cpu| Interrupts::parse(text, "f").unwrap().timer(Cpu::new(cpu));
+        assert_eq!(timer(X86, 1), Some(5716));
+        assert_eq!(timer(ARM64, 0), Some(9031));
+        assert_eq!(timer(RHEL5, 0), Some(2_893_001));
+        assert_eq!(timer(X86, 2), None);
+        assert_eq!(timer("CPU0\n  0:  7  IO-APIC-edge  timer\n", 0), Some(7));
+        assert_eq!(timer("CPU0\n 16:  9  xen-percpu  -virq   timer0\n", 0), Some(9));
+        assert_eq!(timer("CPU0\n  8:  9  IO-APIC-edge  rtc\n", 0), None);
+    }
+
+    /// Check growth by line: wraps, resets, new lines, and a CPU that was not there.
+    #[test]
+    fn growth_by_line() {
+        let read = |text: &str| Interrupts::parse(text, "f").unwrap();
+        let earlier = read("CPU0\nLOC: 4294967290 Local\nRES: 50 x\n 9: 3  chip  a\n");
+        let later = read("CPU0 CPU1\nLOC: 4 8 Local\nRES: 20 1 x\n 9: 5 0  chip  b\n");
+        let grown = |cpu| -> Vec<_> {
+            later.since(&earlier, Cpu::new(cpu)).map(|(_, grown)| grown).collect()
+        };
+        assert_eq!(grown(0), [Some(10), None, Some(5)]);
+        assert_eq!(grown(1), [Some(8), Some(1), Some(0)]);
+        assert_eq!(grown(2), []);
+    }
+
+    /// Check that 256 CPUs make 256 columns, and that offline ones have none.
+    #[test]
+    fn many_cpus() {
+        let online: Vec<u32> = (0..256).filter(|cpu| cpu % 5 != 3).collect();
+        let header =
+            online.iter().fold(String::new(), |row, cpu| row + &format!("  CPU{cpu}"));
+        let counts =
+            online.iter().fold(String::new(), |row, cpu| row + &format!(" {}", cpu * 10));
+        let text = format!("{header}\n LOC:{counts}   Local timer interrupts\n");
+        let read = Interrupts::parse(&text, "f").unwrap();
+        assert_eq!(read.timer(Cpu::new(255)), Some(2550));
+        assert_eq!(read.timer(Cpu::new(253)), None);
+        assert_eq!(read.cpus().len(), online.len());
+    }
+
+    proptest! {
+        /// Check that no text makes the reader panic.
+        #[test]
+        fn never_panics(text in "(CPU0 CPU1\n)?[ A-Z0-9:\n]{0,80}") {
+            let _ = Interrupts::parse(&text, "f");
+        }
+    }
+}

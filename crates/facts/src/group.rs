@@ -1,0 +1,18 @@
+//! The groups of facts, one a file.
+
+pub(crate) mod boot;
+pub(crate) mod cgroup;
+pub(crate) mod clock;
+pub(crate) mod contradictions;
+pub(crate) mod cpus;
+pub(crate) mod irq;
+pub(crate) mod kernel;
+pub(crate) mod power;
+pub(crate) mod preempt;
+pub(crate) mod sched;
+pub(crate) mod sched_debug;
+pub(crate) mod sched_features;
+pub(crate) mod security;
+pub(crate) mod tick;
+pub(crate) mod tracing;
+pub(crate) mod virt;

@@ -1,0 +1,266 @@
+//! Boot parameters: what was asked of the kernel, and which of it does nothing.
+//!
+//! From `/proc/cmdline`; what the kernel's version and configuration decide is in
+//! `parameters`, what the parameters do to each other in `contradictions`, and since 5.15
+//! the kernel's messages list those it does not know.
+//!
+//! Cannot see what a parameter with an effect is good for.
+
+use crate::fact::{Fact, Why, group};
+use crate::format::command_line::{self, CommandLine, Parameter};
+use crate::format::kernel_log::{self, KernelLog};
+use crate::group::contradictions;
+use crate::group::preempt;
+use crate::group::tick;
+use crate::parameters;
+use crate::parameters::divider;
+use crate::parameters::inert::{Inert, WhyInert};
+use crate::sources::Sources;
+
+group! {
+    /// Boot parameters.
+    "boot" Boot {
+        /// The parameters as given, without values that may be secrets.
+        parameters: Vec<String>,
+        /// The ones that do nothing.
+        inert: Vec<Inert>,
+    }
+}
+
+impl Boot {
+    pub(crate) fn read(sources: &Sources) -> Self {
+        let line = sources.command_line.as_ref().map_err(Clone::clone);
+        let shown =
+            |line: &CommandLine| line.parameters().map(parameters::shown).collect();
+        let inert = match (&line, &sources.log) {
+            // A log that makes no sense must not pass for one that says nothing.
+            (Ok(_), Err(unknown)) if unknown.code == Why::Garbage => Err(unknown.clone()),
+            _ => line.clone().map(|line| inert(line, sources)),
+        };
+        Self {
+            parameters: Fact::of(line.map(shown), command_line::FILE),
+            inert: Fact::of(inert, evidence(sources)),
+        }
+    }
+}
+
+fn inert(line: &CommandLine, sources: &Sources) -> Vec<Inert> {
+    let disowned = sources.log.as_ref().map(KernelLog::disowned).unwrap_or_default().0;
+    let unknown: Vec<String> = disowned.iter().map(parameters::shown).collect();
+    let parameters = line.parameters().enumerate();
+    let found = parameters.filter_map(|(at, given)| {
+        let (why, text) = by_rule(given, sources)
+            .or_else(|| contradictions::find(at, line, sources))
+            .or_else(|| not_known(given, &unknown))?;
+        Some(Inert { parameter: parameters::shown(given), why, text })
+    });
+    found.collect()
+}
+
+/// What version and configuration decide, and what the kernel said it refuses.
+fn by_rule(given: &Parameter, sources: &Sources) -> Option<(WhyInert, String)> {
+    let value = given.value.as_deref().unwrap_or_default();
+    if given.is("divider") {
+        let release = sources.release.as_ref().ok()?;
+        let why = divider::idle(value, release)?;
+        return Some((why, divider::divider(value, release, tick::hz(sources)).text));
+    }
+    if let Some(rule) = parameters::applying(&given.name, value, sources) {
+        return Some((rule.why, rule.text.to_owned()));
+    }
+    let refused = given.is("preempt") && preempt::said_refused(sources, value);
+    let text = "the kernel said that it does not have this preemption model";
+    refused.then(|| (WhyInert::Refused, text.to_owned()))
+}
+
+/// What the kernel itself says.
+fn not_known(given: &Parameter, unknown: &[String]) -> Option<(WhyInert, String)> {
+    if parameters::is_others(&given.name) || !unknown.contains(&parameters::shown(given))
+    {
+        return None;
+    }
+    let text = "the kernel does not know it, and handed it to the first process";
+    Some((WhyInert::Unrecognised, text.to_owned()))
+}
+
+/// Where it was looked for parameters that do nothing, and where it could not be.
+fn evidence(sources: &Sources) -> String {
+    let config = match &sources.config {
+        Ok(config) => config.file().to_owned(),
+        Err(unknown) => format!("no configuration ({unknown})"),
+    };
+    let log = match &sources.log {
+        _ if sources.at_least(5, 15) == Some(false) => {
+            "no messages (kernels before 5.15 do not say which they do not know)"
+                .to_owned()
+        }
+        Ok(log) if log.from_boot() => kernel_log::FILE.to_owned(),
+        Ok(_) => format!("{} (its beginning is overwritten)", kernel_log::FILE),
+        Err(unknown) => format!("no messages ({unknown})"),
+    };
+    format!("{}, {config}, {log}", command_line::FILE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_tree::tree;
+
+    const DYNAMIC: &str = "CONFIG_PREEMPT_DYNAMIC=y\nCONFIG_PREEMPT_VOLUNTARY=y\n\
+                           CONFIG_NO_HZ_COMMON=y\nCONFIG_NO_HZ_FULL=y\n\
+                           CONFIG_CPU_ISOLATION=y\nCONFIG_RCU_NOCB_CPU=y\n";
+
+    /// The parameters that do nothing on a 4-CPU machine, with the reasons.
+    fn inert_on(
+        release: &str,
+        config: &str,
+        line: &str,
+        more: &[(&str, &str)],
+    ) -> Vec<(String, WhyInert)> {
+        let config_file = format!("/boot/config-{release}");
+        let mut files = vec![
+            ("/proc/sys/kernel/osrelease", release),
+            ("/proc/cmdline", line),
+            ("/sys/devices/system/cpu/possible", "0-3\n"),
+        ];
+        if !config.is_empty() {
+            files.push((&config_file, config));
+        }
+        files.extend_from_slice(more);
+        let tree = tree(&files);
+        let boot = Boot::read(&tree.sources());
+        let inert = boot.inert.get().unwrap().iter();
+        inert.map(|inert| (inert.parameter.clone(), inert.why)).collect()
+    }
+
+    fn one(parameter: &str, why: WhyInert) -> Vec<(String, WhyInert)> {
+        vec![(parameter.to_owned(), why)]
+    }
+
+    /// Check that parameters that take each other back are found, and only they.
+    #[test]
+    fn contradictions() {
+        const FULL: &str = "/sys/devices/system/cpu/nohz_full";
+        const ISOLATED: &str = "/sys/devices/system/cpu/isolated";
+        let contradicts = |parameter| one(parameter, WhyInert::Contradictory);
+        for (line, more, expected) in [
+            ("nohz=off nohz_full=1", (FULL, "1\n"), contradicts("nohz_full=1")),
+            ("nohz_full=0-3", (FULL, "1-3\n"), contradicts("nohz_full=0-3")),
+            ("nohz_full=all", (FULL, "1-3\n"), contradicts("nohz_full=all")),
+            ("nohz_full=1-N", (FULL, "1-3\n"), vec![]),
+            ("nohz_full=1-15", (FULL, "1-3\n"), vec![]),
+            ("nohz_full=2", (FULL, "(null)\n"), one("nohz_full=2", WhyInert::Refused)),
+            ("nohz_full=1 nohz_full=2", (FULL, "1\n"), contradicts("nohz_full=2")),
+            ("nohz_full=1 isolcpus=nohz,2", (FULL, "1"), contradicts("isolcpus=nohz,2")),
+            ("nohz_full=1 isolcpus=nohz,1", (FULL, "1"), vec![]),
+            ("nohz_full=1 isolcpus=2", (FULL, "1"), vec![]),
+            ("isolcpus=2", (ISOLATED, "\n"), one("isolcpus=2", WhyInert::Refused)),
+            ("isolcpus=managed_irq,2", (ISOLATED, "\n"), vec![]),
+            ("isolcpus=domain,2-3", (ISOLATED, "2-3\n"), vec![]),
+            ("rcu_nocbs=1 rcu-nocbs=2", (FULL, "\n"), contradicts("rcu_nocbs=1")),
+            ("rcu_nocbs=1 rcu_nocbs=1", (FULL, "\n"), vec![]),
+            ("preempt=full preempt=none", (FULL, "\n"), contradicts("preempt=full")),
+        ] {
+            assert_eq!(inert_on("6.8.0", DYNAMIC, line, &[more]), expected, "{line}");
+        }
+    }
+
+    /// Check what version and configuration decide, and that a value that is refused
+    /// does not take back one that is not.
+    #[test]
+    fn versions_and_options() {
+        let lazy = format!("{DYNAMIC}CONFIG_ARCH_HAS_PREEMPT_LAZY=y\n");
+        let refused = |parameter| one(parameter, WhyInert::Refused);
+        for (release, config, line, expected) in [
+            (
+                "7.2.1",
+                lazy.as_str(),
+                "preempt=full preempt=none",
+                refused("preempt=none"),
+            ),
+            ("6.18.1", &lazy, "preempt=none", vec![]),
+            ("6.12.1", DYNAMIC, "preempt=lazy", refused("preempt=lazy")),
+            ("6.18.1", &lazy, "preempt=lazy", vec![]),
+            ("6.1.1", DYNAMIC, "preempt=fast", refused("preempt=fast")),
+            (
+                "5.10.1",
+                "CONFIG_HZ=250\n",
+                "preempt=full",
+                one("preempt=full", WhyInert::Unsupported),
+            ),
+            ("6.1.1", DYNAMIC, "nohz=maybe", refused("nohz=maybe")),
+            ("6.1.1", DYNAMIC, "nohz=off", vec![]),
+            ("4.18.0", DYNAMIC, "elevator=noop", vec![]),
+            ("5.4.0", DYNAMIC, "elevator=noop", one("elevator=noop", WhyInert::OtherAge)),
+            ("6.1.1", DYNAMIC, "divider=10", one("divider=10", WhyInert::OtherAge)),
+            ("2.6.18-308.el5", DYNAMIC, "divider=10", vec![]),
+            ("2.6.18-308.el5", DYNAMIC, "divider=50", refused("divider=50")),
+        ] {
+            assert_eq!(
+                inert_on(release, config, line, &[]),
+                expected,
+                "{release} {line}"
+            );
+        }
+    }
+
+    /// Check that what is not certain is not said: without a configuration, or for
+    /// parameters nothing is known of.
+    #[test]
+    fn silent_where_unsure() {
+        for line in ["nohz_full=1 rcu_nocbs=1 preempt=none", "foo=1 bar"] {
+            assert_eq!(inert_on("7.2.1", "", line, &[]), [], "{line}");
+        }
+        assert_eq!(inert_on("7.2.1", DYNAMIC, "foo=1 bar", &[]), []);
+    }
+
+    /// Check that the kernel's own word settles what is known of mainline kernels only.
+    #[test]
+    fn the_kernel_has_the_last_word() {
+        let listed = "5,0,0,-;x\n5,1,0,-;Unknown kernel command line parameters \"splash \
+                      foo=1 kthread_cpus=0\", will be passed to user space.\n";
+        let line = "splash foo=1 kthread_cpus=0";
+        let config = format!("{DYNAMIC}CONFIG_NO_HZ=y\n# CONFIG_PREEMPT_RT is not set\n");
+        let on = |log| inert_on("6.8.0", &config, line, &[("/dev/kmsg", log)]);
+        let expected = [
+            ("foo=...".to_owned(), WhyInert::Unrecognised),
+            ("kthread_cpus=0".to_owned(), WhyInert::Unrecognised),
+        ];
+        assert_eq!(on(listed), expected);
+        // A kernel that was patched to know it.
+        assert_eq!(on("5,0,0,-;x\n"), []);
+        // A log whose beginning is lost says nothing.
+        let unsure = [("kthread_cpus=0".to_owned(), WhyInert::Unrecognised)];
+        assert_eq!(on("5,9,0,-;x\n"), unsure);
+    }
+
+    /// Check that the source says which evidence is missing.
+    #[test]
+    fn missing_evidence_is_named() {
+        let source = |files: &[(&str, &str)]| {
+            let tree = tree(files);
+            Boot::read(&tree.sources()).inert.source().to_owned()
+        };
+        let line = ("/proc/cmdline", "quiet");
+        let release = ("/proc/sys/kernel/osrelease", "6.1.0");
+        let nothing = source(&[line, release]);
+        assert!(nothing.contains("no configuration ("), "{nothing}");
+        assert!(nothing.contains("no messages ("), "{nothing}");
+        let late = source(&[line, release, ("/dev/kmsg", "5,9,0,-;x\n")]);
+        assert!(late.contains("/dev/kmsg (its beginning is overwritten)"), "{late}");
+        let old = source(&[line, ("/proc/sys/kernel/osrelease", "5.10.0")]);
+        assert!(old.contains("kernels before 5.15"), "{old}");
+    }
+
+    /// Check that a log that makes no sense does not pass for one that says nothing.
+    #[test]
+    fn garbage_in_the_log() {
+        let tree = tree(&[
+            ("/proc/sys/kernel/osrelease", "6.1.0"),
+            ("/proc/cmdline", "quiet"),
+            ("/dev/kmsg", "hello\n"),
+        ]);
+        let inert = Boot::read(&tree.sources()).inert;
+        assert_eq!(inert.value().unwrap_err().code, Why::Garbage);
+    }
+}

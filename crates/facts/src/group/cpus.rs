@@ -1,0 +1,362 @@
+//! CPUs: which there are, which do what, and how they share hardware.
+//!
+//! From `/sys/devices/system/cpu`: lists since 2.6.26, `smt` since 4.19, `isolated` and
+//! `nohz_full` since 4.2, `housekeeping` since 7.0; and from `/proc/self/status`.
+//!
+//! Cannot see CPUs the hypervisor lets share a core without telling.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+use units::{Cpu, CpuSet};
+
+use crate::absence::Needs;
+use crate::fact::{Fact, Unknown, Why, group};
+use crate::group::tick;
+use crate::sources::Sources;
+
+/// Simultaneous multithreading.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Smt {
+    /// `on`, `off`, `forceoff`, `notsupported`, `notimplemented`.
+    pub control: String,
+    /// Whether two threads share a core now.
+    pub active: bool,
+}
+
+group! {
+    /// CPUs.
+    "cpus" Cpus {
+        /// CPUs the kernel could ever have.
+        possible: CpuSet,
+        /// CPUs that are there.
+        present: CpuSet,
+        /// CPUs that run.
+        online: CpuSet,
+        /// CPUs this process may run on now.
+        allowed: CpuSet,
+        /// CPUs the scheduler keeps ordinary tasks off (`isolcpus=`, isolated cpusets).
+        isolated: CpuSet,
+        /// Online CPUs that do the kernel's chores: neither isolated nor `nohz_full`.
+        housekeeping: CpuSet,
+        /// Simultaneous multithreading.
+        smt: Smt,
+        /// CPUs that share a core, core by core.
+        cores: Vec<CpuSet>,
+        /// CPUs of each socket.
+        packages: Vec<CpuSet>,
+        /// CPUs of each memory node.
+        nodes: Vec<CpuSet>,
+    }
+}
+
+const DIR: &str = "/sys/devices/system/cpu";
+const STATUS: &str = "/proc/self/status";
+const CPUINFO: &str = "/proc/cpuinfo";
+const NODES: &str = "/sys/devices/system/node";
+/// CPUs in isolated cpusets, where the v2 hierarchy may be mounted (since 6.8).
+const CPUSETS_ISOLATED: [&str; 2] = [
+    "/sys/fs/cgroup/cpuset.cpus.isolated",
+    "/sys/fs/cgroup/unified/cpuset.cpus.isolated",
+];
+
+impl Cpus {
+    pub(crate) fn read(sources: &Sources) -> Self {
+        let online = online(sources);
+        let isolated = isolated(sources);
+        let siblings = |names: &[&str]| siblings(sources, &online, names);
+        let listed = |name: &str| {
+            let list = sources.cpus(&format!("{DIR}/{name}"));
+            sources.explained(&list, &Needs::since("2.6.26"))
+        };
+        Self {
+            possible: listed("possible"),
+            present: listed("present"),
+            allowed: allowed(sources),
+            housekeeping: housekeeping(sources, &online, &isolated),
+            smt: smt(sources),
+            cores: siblings(&["thread_siblings_list", "thread_siblings"]),
+            packages: siblings(&[
+                "package_cpus_list",
+                "core_siblings_list",
+                "core_siblings",
+            ]),
+            nodes: nodes(sources),
+            online,
+            isolated,
+        }
+    }
+}
+
+/// The CPUs that run: kernels that do not list them in `/sys` (before 2.6.26) describe
+/// each in `/proc/cpuinfo`.
+fn online(sources: &Sources) -> Fact<CpuSet> {
+    let listed = sources.cpus(&format!("{DIR}/online"));
+    match listed.value() {
+        Err(unknown) if unknown.code == Why::Absent => {}
+        _ => return listed,
+    }
+    match sources.root.text(CPUINFO) {
+        Err(_) => listed,
+        Ok(text) => Fact::of(processors(&text), CPUINFO),
+    }
+}
+
+/// The CPUs `/proc/cpuinfo` describes.
+fn processors(text: &str) -> Result<CpuSet, Unknown> {
+    let mut cpus = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let Some((name, value)) = line.split_once(':') else { continue };
+        // arm before 3.8 has a "Processor" line too: the model's name.
+        if name.trim() == "processor" {
+            let garbage =
+                |_| Unknown::garbage(CPUINFO, number + 1, line, "a CPU's number");
+            cpus.push(value.trim().parse::<Cpu>().map_err(garbage)?);
+        }
+    }
+    if cpus.is_empty() {
+        let text = format!("{CPUINFO} describes no CPU");
+        return Err(Unknown::new(Why::Absent, text));
+    }
+    Ok(cpus.into_iter().collect())
+}
+
+/// The CPUs this process may run on; kernels before 2.6.26 say it as a mask only.
+fn allowed(sources: &Sources) -> Fact<CpuSet> {
+    let read = sources.root.text(STATUS).and_then(|text| {
+        let find = |name: &str| {
+            let mut lines = text.lines().enumerate();
+            lines.find_map(|(at, line)| Some((at + 1, line.strip_prefix(name)?)))
+        };
+        let (found, set): (_, fn(&str) -> _) = match find("Cpus_allowed_list:") {
+            Some(found) => (Some(found), |text| text.parse::<CpuSet>()),
+            None => (find("Cpus_allowed:"), CpuSet::from_mask),
+        };
+        let (line, list) = found.ok_or_else(|| {
+            Unknown::new(Why::Absent, format!("{STATUS} has no line Cpus_allowed"))
+        })?;
+        set(list).map_err(|_| Unknown::garbage(STATUS, line, list, "a list of CPUs"))
+    });
+    Fact::of(read, format!("{STATUS} Cpus_allowed_list"))
+}
+
+/// The CPUs isolated at boot, and those in isolated cpusets where that can be told.
+fn isolated(sources: &Sources) -> Fact<CpuSet> {
+    let boot = sources.cpus(&format!("{DIR}/isolated"));
+    let Some(cpus) = boot.get() else {
+        return sources.explained(&boot, &Needs::since("4.2"));
+    };
+    for file in CPUSETS_ISOLATED {
+        let cpusets = sources.cpus(file);
+        if let Some(more) = cpusets.get() {
+            let all = cpus.iter().chain(more.iter()).collect();
+            return Fact::known(all, format!("{}, {file}", boot.source()));
+        }
+    }
+    boot
+}
+
+/// The online CPUs that are neither isolated nor `nohz_full`. The kernel's own list
+/// (since 7.0) covers `nohz_full` only, and is empty where none is.
+fn housekeeping(
+    sources: &Sources,
+    online: &Fact<CpuSet>,
+    isolated: &Fact<CpuSet>,
+) -> Fact<CpuSet> {
+    let nohz_full = tick::nohz_full(sources);
+    let own = sources.cpus(&format!("{DIR}/housekeeping"));
+    let noisy = own.get().filter(|cpus| !cpus.is_empty());
+    let source = match noisy {
+        Some(_) => format!("{}, {}", own.source(), isolated.source()),
+        None => {
+            let others = [isolated.source(), nohz_full.source()].join(", ");
+            format!("{} without {others}", online.source())
+        }
+    };
+    let read = || {
+        let online = online.value().map_err(Clone::clone)?;
+        let isolated = isolated.value().map_err(Clone::clone)?;
+        let rest = online.without(isolated);
+        match (noisy, nohz_full.value()) {
+            (Some(noisy), _) => Ok(rest.and(noisy)),
+            (None, Ok(nohz_full)) => Ok(rest.without(nohz_full)),
+            (None, Err(unknown)) => match unknown.code {
+                Why::NotConfigured | Why::TooOld => Ok(rest),
+                _ => Err(unknown.clone()),
+            },
+        }
+    };
+    Fact::of(read(), source)
+}
+
+fn smt(sources: &Sources) -> Fact<Smt> {
+    let source = format!("{DIR}/smt");
+    let control = sources.word(&format!("{source}/control"));
+    let active = sources.number::<u8>(&format!("{source}/active"));
+    let needs = Needs::since("4.19");
+    let read = || {
+        let control = control.value().map_err(|unknown| sources.why(unknown, &needs))?;
+        let active = *active.value().map_err(Clone::clone)?;
+        Ok(Smt { control: control.clone(), active: active != 0 })
+    };
+    Fact::of(read(), source)
+}
+
+/// The sets of CPUs that share something, from the first of `names` that is there. One
+/// CPU of each set is asked: the others would say the same.
+fn siblings(
+    sources: &Sources,
+    online: &Fact<CpuSet>,
+    names: &[&str],
+) -> Fact<Vec<CpuSet>> {
+    let source = |name: &str| format!("{DIR}/cpu*/topology/{name}");
+    let first = names.first().copied().unwrap_or_default();
+    let online = match online.value() {
+        Ok(online) => online,
+        Err(unknown) => return Fact::unknown(unknown.clone(), source(first)),
+    };
+    let mut absent = None;
+    for name in names {
+        match sets(sources, online, name) {
+            Err(unknown) if unknown.code == Why::Absent => {
+                absent = absent.or(Some(unknown));
+            }
+            found => return Fact::of(found, source(name)),
+        }
+    }
+    let none = || Unknown::new(Why::Absent, "no CPU is online");
+    Fact::unknown(absent.unwrap_or_else(none), source(first))
+}
+
+fn sets(sources: &Sources, online: &CpuSet, name: &str) -> Result<Vec<CpuSet>, Unknown> {
+    let mut sets = Vec::new();
+    let mut seen = BTreeSet::new();
+    for cpu in online.iter() {
+        if seen.contains(&cpu) {
+            continue;
+        }
+        let file = format!("{DIR}/cpu{cpu}/topology/{name}");
+        let set = if name.ends_with("_list") {
+            sources.cpus(&file).value().cloned().map_err(Clone::clone)?
+        } else {
+            sources.mask(&file)?
+        };
+        seen.extend(set.iter());
+        sets.push(set);
+    }
+    Ok(sets)
+}
+
+fn nodes(sources: &Sources) -> Fact<Vec<CpuSet>> {
+    let read = || {
+        let names = sources.root.list(NODES);
+        let names =
+            names.map_err(|unknown| sources.why(&unknown, &Needs::options(&["NUMA"])))?;
+        let number = |name: &String| name.strip_prefix("node")?.parse::<u32>().ok();
+        let mut numbers: Vec<u32> = names.iter().filter_map(number).collect();
+        numbers.sort_unstable();
+        let cpus = |number: u32| {
+            let list = format!("{NODES}/node{number}/cpulist");
+            match sources.cpus(&list).value() {
+                Ok(cpus) => Ok(cpus.clone()),
+                // Before 2.6.26 there is only the mask.
+                Err(unknown) if unknown.code == Why::Absent => {
+                    sources.mask(&format!("{NODES}/node{number}/cpumap"))
+                }
+                Err(unknown) => Err(unknown.clone()),
+            }
+        };
+        numbers.into_iter().map(cpus).collect()
+    };
+    Fact::of(read(), format!("{NODES}/node*/cpulist"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_tree::tree;
+
+    /// Check that CPUs are counted by their own lines of `/proc/cpuinfo` only.
+    #[test]
+    fn counts_processors() {
+        let text = "processor\t: 0\nmodel name\t: a processor : 7\n\nprocessor\t: 2\n";
+        assert_eq!(processors(text), Ok([0, 2].map(Cpu::new).into_iter().collect()));
+        assert_eq!(processors("Processor : ARMv7\n").unwrap_err().code, Why::Absent);
+        let error = processors("\nprocessor : x\n").unwrap_err();
+        assert!(error.text.starts_with("/proc/cpuinfo: line 2:"), "{error}");
+    }
+
+    fn on(files: &[(&str, &str)]) -> Cpus {
+        let mut all = vec![("/proc/sys/kernel/osrelease", "6.8.0")];
+        all.extend_from_slice(files);
+        Cpus::read(&tree(&all).sources())
+    }
+
+    fn list(name: &str) -> String {
+        format!("{DIR}/{name}")
+    }
+
+    /// Check that housekeeping CPUs are the online ones that are neither isolated nor
+    /// `nohz_full`, whether the kernel lists its own or not.
+    #[test]
+    fn housekeeping_cpus() {
+        let [online, isolated, own, full] =
+            ["online", "isolated", "housekeeping", "nohz_full"].map(list);
+        for (own_list, full_list, expected) in
+            [("\n", "\n", "0-2"), ("0-1,3\n", "2\n", "0,1"), ("\n", "1\n", "0,2")]
+        {
+            let cpus = on(&[
+                (&online, "0-3\n"),
+                (&isolated, "3\n"),
+                (&own, own_list),
+                (&full, full_list),
+            ]);
+            assert_eq!(cpus.housekeeping.get().unwrap().to_string(), expected);
+        }
+        let unsure = on(&[(&online, "0-3\n"), (&isolated, "3\n")]);
+        assert!(unsure.housekeeping.get().is_none());
+    }
+
+    /// Check that CPUs of isolated cpusets count as isolated, where that can be read.
+    #[test]
+    fn isolated_cpusets() {
+        let isolated = list("isolated");
+        let cpus = on(&[(&isolated, "3\n"), (CPUSETS_ISOLATED[0], "1\n")]);
+        assert_eq!(cpus.isolated.get().unwrap().to_string(), "1,3");
+        assert!(cpus.isolated.source().contains("cpuset.cpus.isolated"));
+        assert_eq!(on(&[(&isolated, "3\n")]).isolated.get().unwrap().to_string(), "3");
+    }
+
+    /// Check that of many CPUs one of each set is asked.
+    #[test]
+    fn many_cpus() {
+        let mut files = vec![(list("online"), "0-255\n".to_owned())];
+        for cpu in 0..128 {
+            let siblings = format!("{cpu},{}\n", cpu + 128);
+            files.push((
+                list(&format!("cpu{cpu}/topology/thread_siblings_list")),
+                siblings,
+            ));
+        }
+        for (cpu, package) in [(0, "0-63,128-191\n"), (64, "64-127,192-255\n")] {
+            let file = list(&format!("cpu{cpu}/topology/package_cpus_list"));
+            files.push((file, package.to_owned()));
+        }
+        let files: Vec<(&str, &str)> =
+            files.iter().map(|(file, text)| (file.as_str(), text.as_str())).collect();
+        let cpus = on(&files);
+        assert_eq!(cpus.cores.get().map(Vec::len), Some(128));
+        assert_eq!(cpus.packages.get().map(Vec::len), Some(2));
+    }
+
+    /// Check that a list that is none is named with its file.
+    #[test]
+    fn garbage_is_named() {
+        let online = list("online");
+        let cpus =
+            on(&[(&online, "all\n"), (STATUS, "Name: x\nCpus_allowed_list:\t3-1\n")]);
+        let text = |fact: &Fact<CpuSet>| fact.value().unwrap_err().text.clone();
+        assert!(text(&cpus.online).starts_with(&format!("{online}: line 1: 'all'")));
+        assert!(text(&cpus.allowed).starts_with("/proc/self/status: line 2:"));
+    }
+}

@@ -1,0 +1,288 @@
+//! What this process may ask of this kernel.
+//!
+//! Truth: `/sys/kernel/security/lockdown` (since 5.4, securityfs), and where that is not
+//! mounted what the kernel said about it and was built with; `/proc/self/status` for the
+//! user and the effective capabilities. Cannot see what a container's own filters
+//! (seccomp) refuse on top.
+
+use crate::absence::Needs;
+use crate::fact::{Fact, Unknown, Why, group};
+use crate::format::kernel_log;
+use crate::sources::Sources;
+
+const LOCKDOWN: &str = "/sys/kernel/security/lockdown";
+const STATUS: &str = "/proc/self/status";
+const LOCKDOWN_LSM: &str = "SECURITY_LOCKDOWN_LSM";
+const FORCE_INTEGRITY: &str = "LOCK_DOWN_KERNEL_FORCE_INTEGRITY";
+
+/// The capabilities that decide what can be measured, with their bits
+/// (`include/uapi/linux/capability.h`; the last two since 5.8, before that `sys_admin`).
+const CAPABILITIES: [(u32, &str); 13] = [
+    (1, "dac_override"),
+    (2, "dac_read_search"),
+    (12, "net_admin"),
+    (14, "ipc_lock"),
+    (16, "sys_module"),
+    (17, "sys_rawio"),
+    (19, "sys_ptrace"),
+    (21, "sys_admin"),
+    (23, "sys_nice"),
+    (24, "sys_resource"),
+    (34, "syslog"),
+    (38, "perfmon"),
+    (39, "bpf"),
+];
+
+group! {
+    /// What this process may do.
+    "security" Security {
+        /// `none`, `integrity`, `confidentiality`.
+        lockdown: String,
+        /// The user this process acts for.
+        uid: u32,
+        /// Its capabilities, of those that matter here (`sys_nice`, `bpf`, ...).
+        capabilities: Vec<String>,
+    }
+}
+
+impl Security {
+    pub(crate) fn read(sources: &Sources) -> Self {
+        Self {
+            lockdown: lockdown(sources),
+            uid: Fact::of(status(sources, "Uid:", effective_user), STATUS),
+            capabilities: Fact::of(status(sources, "CapEff:", capabilities), STATUS),
+        }
+    }
+}
+
+/// How far the kernel is locked down, from the best source there is.
+pub(crate) fn lockdown(sources: &Sources) -> Fact<String> {
+    let unknown = match sources.root.text(LOCKDOWN).and_then(|text| marked(&text)) {
+        Ok(level) => return Fact::known(level, LOCKDOWN),
+        Err(unknown) => unknown,
+    };
+    if let Some(level) = built_in(sources) {
+        return level;
+    }
+    if let Some(fact) = said(sources).or_else(|| given(sources)) {
+        return fact;
+    }
+    let needs = Needs::since("5.4").on("securityfs");
+    Fact::of(Err(sources.why(&unknown, &needs)), LOCKDOWN)
+}
+
+/// The level in brackets: `none [integrity] confidentiality`.
+fn marked(text: &str) -> Result<String, Unknown> {
+    let level = text
+        .split_whitespace()
+        .find_map(|word| word.strip_prefix('[').and_then(|word| word.strip_suffix(']')));
+    let garbage = || Unknown::garbage(LOCKDOWN, 1, text, "levels with one in brackets");
+    Ok(level.ok_or_else(garbage)?.to_owned())
+}
+
+/// The level the configuration alone decides: there is no lockdown, or the highest one
+/// is forced. Every other one can be raised at boot.
+fn built_in(sources: &Sources) -> Option<Fact<String>> {
+    let config = sources.config.as_ref().ok()?;
+    let decided = |level: &str, option| {
+        Some(Fact::known(level.to_owned(), sources.option_source(option)))
+    };
+    let highest = "LOCK_DOWN_KERNEL_FORCE_CONFIDENTIALITY";
+    if config.is_set(highest) {
+        return decided("confidentiality", highest);
+    }
+    // Before 5.4 distributions had lockdowns of their own, with other options.
+    let can_be = config.is_set(LOCKDOWN_LSM) || sources.at_least(5, 4) != Some(true);
+    if can_be { None } else { decided("none", LOCKDOWN_LSM) }
+}
+
+/// The level as far as the kernel's messages tell. They say who locked it down, not how
+/// far; that is with whoever did it. The command line can only raise the level.
+fn said(sources: &Sources) -> Option<Fact<String>> {
+    let log = sources.log.as_ref().ok()?;
+    let Some(message) = log.find("Kernel is locked down from ") else {
+        let whole = log.from_boot() && sources.at_least(5, 4) == Some(true);
+        return whole.then(|| Fact::known("none".to_owned(), kernel_log::FILE));
+    };
+    let by = |who: &str| log.find(&format!("Kernel is locked down from {who}")).is_some();
+    let level = if by("command line") {
+        asked(sources)
+    } else if by("Kernel configuration") && forced(sources) {
+        Some("integrity")
+    } else {
+        None
+    };
+    let text = || format!("the kernel says '{message}', but not how far");
+    let level = level.ok_or_else(|| Unknown::new(Why::NotMounted, text()));
+    Some(Fact::of(level.map(str::to_owned), kernel_log::FILE))
+}
+
+/// The level that configuration and command line give, for those who may not read the
+/// messages. Cannot see a level that root raised since, which few ever do.
+fn given(sources: &Sources) -> Option<Fact<String>> {
+    sources.command_line.as_ref().ok()?;
+    let level = match asked(sources) {
+        Some("confidentiality") => return None,
+        _ => forced(sources).then_some("integrity")?,
+    };
+    Some(Fact::known(level.to_owned(), sources.option_source(FORCE_INTEGRITY)))
+}
+
+/// The level asked for on the command line.
+fn asked<'a>(sources: &'a Sources) -> Option<&'a str> {
+    let level = sources.command_line.as_ref().ok()?.value("lockdown")?;
+    ["integrity", "confidentiality"].contains(&level).then_some(level)
+}
+
+fn forced(sources: &Sources) -> bool {
+    sources.is_set(FORCE_INTEGRITY) == Some(true)
+}
+
+/// One line of `/proc/self/status`.
+fn status<T>(
+    sources: &Sources,
+    name: &str,
+    read: impl Fn(&str) -> Option<T>,
+) -> Result<T, Unknown> {
+    let text = sources.root.text(STATUS)?;
+    let mut lines = text.lines().enumerate();
+    let found = lines.find_map(|(number, line)| Some((number, line.strip_prefix(name)?)));
+    let Some((number, value)) = found else {
+        return Err(Unknown::new(Why::Absent, format!("{STATUS} has no line '{name}'")));
+    };
+    let garbage =
+        || Unknown::garbage(STATUS, number + 1, value.trim(), "what it should be");
+    read(value).ok_or_else(garbage)
+}
+
+/// The second of the real, effective, saved and file system user.
+fn effective_user(value: &str) -> Option<u32> {
+    value.split_whitespace().nth(1)?.parse().ok()
+}
+
+fn capabilities(value: &str) -> Option<Vec<String>> {
+    let mask = u64::from_str_radix(value.trim(), 16).ok()?;
+    let held = CAPABILITIES.iter().filter(|(bit, _)| (mask >> bit) & 1 == 1);
+    Some(held.map(|&(_, name)| name.to_owned()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_tree::tree;
+
+    const RELEASE: (&str, &str) = ("/proc/sys/kernel/osrelease", "6.18.44");
+    const CONFIG: &str = "/boot/config-6.18.44";
+    const FORCED: &str =
+        "CONFIG_SECURITY_LOCKDOWN_LSM=y\nCONFIG_LOCK_DOWN_KERNEL_FORCE_INTEGRITY=y\n";
+    const LSM: &str = "CONFIG_SECURITY_LOCKDOWN_LSM=y\n";
+
+    fn lockdown_of(files: &[(&str, &str)]) -> Fact<String> {
+        let files: Vec<_> = [RELEASE].iter().chain(files).copied().collect();
+        Security::read(&tree(&files).sources()).lockdown
+    }
+
+    fn locked_from(who: &str) -> String {
+        format!("5,0,0,-;Kernel is locked down from {who}; see man kernel_lockdown.7\n")
+    }
+
+    /// Check that the file is believed first.
+    #[test]
+    fn lockdown_from_the_file() {
+        let levels = "none [integrity] confidentiality\n";
+        let fact = lockdown_of(&[(LOCKDOWN, levels), (CONFIG, "CONFIG_HZ=250\n")]);
+        assert_eq!(fact, Fact::known("integrity".to_owned(), LOCKDOWN));
+        let garbage = lockdown_of(&[(LOCKDOWN, "none integrity\n")]);
+        assert_eq!(garbage.value().unwrap_err().code, Why::Garbage);
+    }
+
+    /// Check that without the file the level comes from whoever the kernel names.
+    #[test]
+    fn lockdown_from_messages() {
+        let level = |who: &str, config: &str, line: &str| {
+            let messages = locked_from(who);
+            let files = [
+                ("/dev/kmsg", messages.as_str()),
+                (CONFIG, config),
+                ("/proc/cmdline", line),
+            ];
+            lockdown_of(&files).get().cloned()
+        };
+        let known = |level: &str| Some(level.to_owned());
+        assert_eq!(level("Kernel configuration", FORCED, ""), known("integrity"));
+        let asked = level("command line", LSM, "lockdown=confidentiality");
+        assert_eq!(asked, known("confidentiality"));
+        assert_eq!(level("EFI Secure Boot mode", LSM, ""), None);
+        assert_eq!(level("EFI Secure Boot mode", LSM, "lockdown=integrity"), None);
+        assert_eq!(level("command line", LSM, ""), None);
+    }
+
+    /// Check that silence means none only where the messages go back to boot.
+    #[test]
+    fn lockdown_not_mentioned() {
+        let level = |messages| lockdown_of(&[("/dev/kmsg", messages), (CONFIG, LSM)]);
+        let whole = level("5,0,0,-;Linux version 6.18\n");
+        assert_eq!(whole, Fact::known("none".to_owned(), "/dev/kmsg"));
+        assert!(level("5,80,0,-;eth0: link up\n").get().is_none());
+    }
+
+    /// Check that a kernel built without lockdown has none, and that an older one's is
+    /// not known.
+    #[test]
+    fn lockdown_not_built() {
+        let fact = lockdown_of(&[(CONFIG, "CONFIG_HZ=250\n")]);
+        assert_eq!(fact.get().unwrap(), "none");
+        let old = tree(&[("/proc/sys/kernel/osrelease", "4.19.0")]);
+        let fact = Security::read(&old.sources()).lockdown;
+        assert_eq!(fact.value().unwrap_err().code, Why::TooOld);
+        let mounts = ("/proc/self/mounts", "proc /proc proc rw 0 0\n");
+        let fact = lockdown_of(&[(CONFIG, LSM), mounts]);
+        assert_eq!(fact.value().unwrap_err().code, Why::NotMounted);
+    }
+
+    /// Check that configuration and command line answer those who may not read the
+    /// messages, unless the command line asks for more than the configuration forces.
+    #[test]
+    fn lockdown_without_messages() {
+        let level = |line| {
+            let files = [(CONFIG, FORCED), ("/proc/cmdline", line)];
+            lockdown_of(&files).get().cloned()
+        };
+        assert_eq!(level("quiet"), Some("integrity".to_owned()));
+        assert_eq!(level("lockdown=confidentiality"), None);
+        assert_eq!(lockdown_of(&[(CONFIG, FORCED)]).get(), None);
+    }
+
+    /// Check that the command line's level beats the one the configuration forces.
+    #[test]
+    fn lockdown_raised() {
+        let messages = locked_from("Kernel configuration") + &locked_from("command line");
+        let line = ("/proc/cmdline", "lockdown=confidentiality");
+        let fact = lockdown_of(&[("/dev/kmsg", &messages), (CONFIG, FORCED), line]);
+        assert_eq!(fact.get().unwrap(), "confidentiality");
+    }
+
+    /// Check the user and the capabilities, this machine's among them, which lack one.
+    #[test]
+    fn user_and_capabilities() {
+        let read = |text: &str| {
+            let tree = tree(&[(STATUS, text)]);
+            Security::read(&tree.sources())
+        };
+        let nobody = read("Uid:\t0\t65534\t0\t0\nCapEff:\t0000000000000000\n");
+        assert_eq!(nobody.uid.get(), Some(&65534));
+        assert_eq!(nobody.capabilities.get(), Some(&Vec::new()));
+        let here = read("CapEff:\t000001fffeffffff\n");
+        let held = here.capabilities.get().unwrap();
+        let missing: Vec<&str> = CAPABILITIES
+            .iter()
+            .map(|&(_, name)| name)
+            .filter(|name| !held.iter().any(|other| other == name))
+            .collect();
+        assert_eq!(missing, ["sys_resource"]);
+        assert_eq!(here.uid.value().unwrap_err().code, Why::Absent);
+        let garbage = read("Uid:\tme\nCapEff:\txyz\n");
+        assert_eq!(garbage.uid.value().unwrap_err().code, Why::Garbage);
+        assert_eq!(garbage.capabilities.value().unwrap_err().code, Why::Garbage);
+    }
+}
