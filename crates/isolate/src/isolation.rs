@@ -1,21 +1,27 @@
 //! CPUs that are kept free for one program: what was asked, what was done, what could not be.
 //!
 //! Everything that this changes is the machine's, goes through the journal ([`Lease`]) and is
-//! given back at the end. What a thread does to itself is [`crate::seat`]'s.
+//! given back at the end. What a thread does to itself is [`crate::thread::seat`]'s.
+
+pub(crate) mod dma_latency;
+pub(crate) mod irqs;
+pub(crate) mod kthreads;
+pub(crate) mod partition;
+pub(crate) mod throttling;
+pub(crate) mod workqueues;
 
 use std::fs::File;
 
 use facts::Facts;
 use units::CpuSet;
 
-use crate::affinities::Affinities;
-use crate::change::{Change, Changes};
+use crate::cpus::pick::{Pick, pick, pick_all};
 use crate::error::{Error, Kind};
-use crate::lease::{Lease, Returned, state_path};
-use crate::pick::{Pick, pick, pick_all};
+use crate::settings::change::{Change, Changes};
+use crate::settings::lease::{Lease, Returned, state_path};
+use crate::thread::affinities::Affinities;
 use crate::thread::current_cpu;
 use crate::tick::nohz_cpus;
-use crate::{dma_latency, irqs, kthreads, partition, throttling, workqueues};
 
 /// What is to be done for a program that is to run undisturbed. Nothing, by default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

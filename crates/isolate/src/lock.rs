@@ -116,7 +116,7 @@ mod tests {
     use super::*;
     use std::thread;
 
-    use crate::journal::Journal;
+    use crate::settings::journal::Journal;
 
     /// Keeps this thread from `flock(2)`, which the kernel then answers with ENOSYS, as one
     /// without `CONFIG_FILE_LOCKING` does: a seccomp filter (`seccomp(2)`), which ends with the
@@ -168,7 +168,7 @@ mod tests {
                     assert_eq!(error.kind(), ErrorKind::Unsupported);
                     assert!(error.to_string().contains("CONFIG_FILE_LOCKING"), "{error}");
                 }
-                let state = crate::state::State::create(folder.path()).unwrap();
+                let state = crate::settings::state::State::create(folder.path()).unwrap();
                 let why = units::chain(&Journal::open(&state).unwrap_err());
                 assert!(why.contains("CONFIG_FILE_LOCKING"), "{why}");
                 assert!(!why.contains("names another folder"), "{why}");

@@ -1,11 +1,15 @@
 //! A program that has some CPUs to itself, and that ends with this process: it, and all that it
 //! starts, also what leaves its session or outlives its parent.
 //!
-//! Between this process and the program is a [`crate::supervisor`], forked like the program, whose
+//! Between this process and the program is a [`crate::program::supervisor`], forked like the program, whose
 //! end and whose orders are signals. It needs no privilege. What it cannot end: processes of
 //! another user (set-user-ID programs where this process is not root), processes that others
 //! start on the program's behalf (systemd, a container's daemon), and, where the supervisor itself
 //! is killed, all but the program's first process.
+
+pub(crate) mod child;
+pub(crate) mod supervisor;
+pub(crate) mod watchdog;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -16,9 +20,9 @@ use std::process::{Child, Command};
 use rustix::pipe::{PipeFlags, pipe_with};
 use units::CpuSet;
 
-use crate::supervisor::{END, Fork, LEAVE, Report, fork, supervise};
+use crate::program::supervisor::{END, Fork, LEAVE, Report, fork, supervise};
+use crate::program::watchdog::{Watchdog, make_ordinary};
 use crate::thread::{Place, set_inherited_fifo};
-use crate::watchdog::{Watchdog, make_ordinary};
 
 /// A program that runs, until this is dropped.
 #[derive(Debug)]

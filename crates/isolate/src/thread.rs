@@ -3,13 +3,22 @@
 //! `sched_setaffinity(2)`, `sched_setscheduler(2)`. Affinity masks are as long as the
 //! CPU's number needs: libc's own type ends at CPU 1023.
 
+pub(crate) mod affinities;
+pub(crate) mod capabilities;
+pub(crate) mod door;
+pub(crate) mod memory;
+pub(crate) mod occupied;
+pub(crate) mod seat;
+pub(crate) mod starved;
+pub(crate) mod waiting;
+
 use std::io;
 use std::marker::PhantomData;
 
 use units::{Cpu, CpuSet};
 
-use crate::door::Door;
 use crate::error::{Error, Kind};
+use crate::thread::door::Door;
 
 const BITS: usize = u64::BITS as usize;
 /// Longer than any kernel's mask: x86 ends at 8192 CPUs (`NR_CPUS_RANGE_END`).

@@ -7,6 +7,10 @@
 //! A wait may be *forced*: the thread leaves the CPU for a moment and comes back, so that the
 //! kernel stops the tick of a CPU that is idle, and has to find a reason to start it again.
 
+pub(crate) mod back;
+pub(crate) mod stop;
+pub(crate) mod tracepoint;
+
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::hint::black_box;
@@ -18,9 +22,9 @@ use facts::{Facts, Interrupts, TimerList, Unknown, Why};
 use units::{Cause, Cpu, CpuSet, Hz, Nanos};
 
 use crate::error::{Error, Kind};
+use crate::thread::waiting::{WaitingThread, waiting};
 use crate::thread::{current_cpu, mask_of, pin, set_affinity};
-use crate::tick_stop::{Attempts, KeptBy};
-use crate::waiting::{WaitingThread, waiting};
+use crate::tick::stop::{Attempts, KeptBy};
 
 /// The thread spins for so many ticks before it is believed that they do not come.
 const CONFIRM: u32 = 5;

@@ -4,13 +4,16 @@
 //! Features are upper case and on or off, tunables lower case and whole numbers, as the kernel
 //! names and shows them (`kernel/sched/features.h`, `debug.c`).
 //!
-//! Cannot see which of them a kernel has: that is [`crate::tunables`]'s.
+//! Cannot see which of them a kernel has: that is [`crate::tuning::tunables`]'s.
+
+pub(crate) mod tunables;
+pub(crate) mod tuned;
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::error::{Error, Kind};
-use crate::setting::{OFF, ON};
+use crate::settings::setting::{OFF, ON};
 
 /// The tunable that is a word: which kernel code can be preempted.
 pub(crate) const PREEMPT: &str = "preempt";

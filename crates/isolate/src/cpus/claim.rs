@@ -22,7 +22,7 @@ use rustix::net::{
 use units::{Cpu, CpuSet};
 
 use crate::error::{Error, Kind};
-use crate::state::is_privileged;
+use crate::settings::state::is_privileged;
 use crate::task::described;
 
 /// How many names a CPU has: so many other users can be passed over.

@@ -7,7 +7,7 @@
 use facts::{Facts, Interrupts, Root};
 use units::{Cpu, CpuSet};
 
-use crate::choice::choose;
+use crate::cpus::choice::choose;
 use crate::error::{Error, Kind};
 
 /// CPUs to isolate, and what is to be known about them.

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 use units::CpuSet;
 
-use crate::change::{Change, Changes, without};
 use crate::numbered::numbered;
+use crate::settings::change::{Change, Changes, without};
 
 const IRQS: &str = "/proc/irq";
 

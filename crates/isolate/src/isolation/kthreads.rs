@@ -6,9 +6,9 @@
 
 use units::CpuSet;
 
-use crate::change::{Change, Changes, without};
 use crate::numbered::numbered;
-use crate::setting::Setting;
+use crate::settings::change::{Change, Changes, without};
+use crate::settings::setting::Setting;
 use crate::task::Stat;
 use crate::thread::affinity_of;
 

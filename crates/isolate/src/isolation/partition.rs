@@ -2,7 +2,7 @@
 //!
 //! `cpuset.cpus.partition` = `isolated` in a group right below the root of the v2 hierarchy,
 //! since 6.1 (`Documentation/admin-guide/cgroup-v2.rst`). The group is a threaded one, and only
-//! the thread that is to have the CPUs goes into it, by its [`Door`](crate::door::Door): the others, a real-time
+//! the thread that is to have the CPUs goes into it, by its [`Door`](crate::thread::door::Door): the others, a real-time
 //! one beside them, would never run again. Where cpusets belong to the v1 hierarchy, or this
 //! process may not make groups, there is none.
 //!
@@ -18,12 +18,12 @@ use std::path::{Path, PathBuf};
 use facts::Facts;
 use units::{Cause, CpuSet};
 
-use crate::change::{Change, Changes, To};
-use crate::door::{MOUNTS, name};
 use crate::error::{Error, Kind};
-use crate::setting::{Setting, YES};
+use crate::settings::change::{Change, Changes, To};
+use crate::settings::setting::{Setting, YES};
 use crate::task::{Stat, Task};
 use crate::thread::affinity_of;
+use crate::thread::door::{MOUNTS, name};
 
 /// What has to be changed so that a thread of this process may be alone in a partition of these
 /// CPUs.
@@ -46,7 +46,7 @@ pub(crate) fn of(cpus: &CpuSet, facts: &Facts) -> Changes {
 /// The affinities that the kernel forgets when a partition comes or goes: those of the threads
 /// in the root group, its own too. It lets them run on every CPU, or every one but those of
 /// partitions (`update_tasks_cpumask` in `kernel/cgroup/cpuset.c`). This process's threads are
-/// [`crate::affinities`]'s.
+/// [`crate::thread::affinities`]'s.
 fn affinities(cpus: &CpuSet, mount: &Path, facts: &Facts) -> Vec<Change> {
     let whole = whole(facts);
     let foreseen = whole.iter().flat_map(|all| [(*all).clone(), all.without(cpus)]);

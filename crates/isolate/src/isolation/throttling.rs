@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use facts::{Facts, Why};
 use units::{Cpu, CpuSet};
 
-use crate::change::{Change, Changes};
 use crate::error::{Error, Kind};
+use crate::settings::change::{Change, Changes};
 
 const RT_RUNTIME: &str = "/proc/sys/kernel/sched_rt_runtime_us";
 const SERVERS: &str = "/sys/kernel/debug/sched";

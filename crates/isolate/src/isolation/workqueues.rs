@@ -7,8 +7,8 @@ use std::path::PathBuf;
 
 use units::CpuSet;
 
-use crate::change::{Change, Changes};
 use crate::error::{Error, Kind};
+use crate::settings::change::{Change, Changes};
 
 const MASK: &str = "/sys/devices/virtual/workqueue/cpumask";
 

@@ -298,7 +298,7 @@ mod tests {
     /// Check that threads of this machine are read: this one runs.
     #[test]
     fn threads_of_this_machine() {
-        let own = crate::seat::own().unwrap();
+        let own = crate::thread::seat::own().unwrap();
         let all = snapshot();
         let this = all.iter().find(|thread| thread.task.tid == own.tid).unwrap();
         assert_eq!((this.pid, this.task.started), (std::process::id(), own.started));

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use units::CpuSet;
 
 use crate::error::Error;
-use crate::setting::Setting;
+use crate::settings::setting::Setting;
 
 /// A setting, and what it is to be.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use facts::acquire_lock;
 
-use crate::state::State;
+use crate::settings::state::State;
 
 const HOLDERS: &str = "holders";
 

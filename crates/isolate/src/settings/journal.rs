@@ -1,7 +1,7 @@
 //! The journal: what was changed on this machine and has to be put back, on disk and synced
 //! before it is changed.
 //!
-//! One small file in the state directory ([`crate::state`]), replaced as a whole. A process that
+//! One small file in the state directory ([`crate::settings::state`]), replaced as a whole. A process that
 //! reads or changes it holds the directory's lock. There is no file where nothing is changed.
 //!
 //! Settings do not survive a boot: entries of another boot (`/proc/sys/kernel/random/boot_id`)
@@ -17,8 +17,8 @@ use units::{Cause, Helped};
 
 use crate::error::{Error, Kind};
 use crate::lock::lock;
-use crate::setting::Setting;
-use crate::state::State;
+use crate::settings::setting::Setting;
+use crate::settings::state::State;
 
 const FORMAT: u32 = 1;
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";

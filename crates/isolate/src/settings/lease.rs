@@ -1,18 +1,18 @@
 //! What one run changes on this machine, and puts back.
 //!
-//! A setting is changed only after that was written down ([`crate::journal`]). Several runs
+//! A setting is changed only after that was written down ([`crate::settings::journal`]). Several runs
 //! may need the same one: the last that ends puts back what was there before the first. What
 //! somebody else changed meanwhile stays as they want it.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::change::{Change, To};
 use crate::error::{Error, Kind};
-use crate::holder::{self, Holder};
-use crate::journal::{self, Entry, Journal};
-use crate::setting::Setting;
-use crate::state::{self, State};
+use crate::settings::change::{Change, To};
+use crate::settings::holder::{self, Holder};
+use crate::settings::journal::{self, Entry, Journal};
+use crate::settings::setting::Setting;
+use crate::settings::state::{self, State};
 
 /// How the kernel shows a partition that it could not make: `isolated invalid (reason)`.
 const INVALID: &str = " invalid";

@@ -8,7 +8,7 @@
 use std::io::{self, ErrorKind};
 use std::path::{Component, Path};
 
-use crate::door::MOUNTS;
+use crate::thread::door::MOUNTS;
 
 /// Files that show what was written to them.
 const FILES: &[&str] = &[

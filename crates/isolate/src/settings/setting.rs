@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use units::CpuSet;
 
-use crate::setting_paths as paths;
+use crate::settings::paths;
 use crate::task::Task;
 use crate::thread::{affinity_of, mask_of, set_affinity_of};
 

@@ -51,7 +51,7 @@ mod tests {
     fn where_they_were() {
         let moved = std::thread::spawn(|| {
             let before = affinity_of(0).unwrap();
-            let own = crate::seat::own().unwrap();
+            let own = crate::thread::seat::own().unwrap();
             let mut affinities = Affinities::now();
             // Other tests' threads have their own affairs.
             affinities.threads.retain(|(thread, _)| *thread == own);

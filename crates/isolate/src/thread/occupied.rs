@@ -17,8 +17,8 @@ use rustix::thread::gettid;
 use units::{Cpu, CpuSet};
 
 use crate::error::{Error, Kind};
+use crate::thread::waiting::{WaitingThread, runnable};
 use crate::thread::{Elsewhere, affinity_of, keep_on, outrank};
-use crate::waiting::{WaitingThread, runnable};
 
 /// On a free CPU a probe has run by then.
 const GLANCE: Duration = Duration::from_millis(20);

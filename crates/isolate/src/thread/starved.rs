@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use units::{Cpu, CpuSet};
 
 use crate::numbered::numbered;
+use crate::thread::waiting::{WaitingThread, parse, runnable};
 use crate::thread::{affinity_of, keep_on};
-use crate::waiting::{WaitingThread, parse, runnable};
 
 const TASKS: &str = "/proc/self/task";
 /// For how long a thread must not have run.

@@ -23,10 +23,10 @@ use facts::{Facts, Softirqs};
 use units::{Cpu, CpuSet, Nanos};
 
 use crate::error::Error;
+use crate::thread::waiting::{WaitingThread, waiting};
+use crate::tick::stop::{Attempts, KeptBy};
+use crate::tick::tracepoint::Tracepoint;
 use crate::tick::{ASK, STAY, Tick, Wait, spin};
-use crate::tick_stop::{Attempts, KeptBy};
-use crate::tracepoint::Tracepoint;
-use crate::waiting::{WaitingThread, waiting};
 
 /// The tick itself is an hrtimer: since 6.10, and before.
 const TICKS: [&str; 2] = ["tick_nohz_handler", "tick_sched_timer"];

@@ -14,7 +14,7 @@ use std::fmt;
 use units::Cpu;
 
 use crate::error::Error;
-use crate::tracepoint::Tracepoint;
+use crate::tick::tracepoint::Tracepoint;
 
 /// Why the kernel keeps a CPU's tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

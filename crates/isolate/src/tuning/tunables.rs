@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use facts::{Facts, Root, Unknown, Why};
 
 use crate::error::{Error, Kind};
-use crate::setting::{Setting, choices, features};
+use crate::settings::setting::{Setting, choices, features};
 use crate::tuning::{PREEMPT, Sort, Tuning, mistake};
 
 const DEBUGFS: &str = "/sys/kernel/debug/sched";

@@ -9,11 +9,11 @@
 use facts::Facts;
 use units::Cause;
 
-use crate::change::Change;
 use crate::error::{Error, Kind};
-use crate::lease::{Lease, Returned, state_path};
-use crate::tunables::settings;
+use crate::settings::change::Change;
+use crate::settings::lease::{Lease, Returned, state_path};
 use crate::tuning::Tuning;
+use crate::tuning::tunables::settings;
 
 /// Settings of the scheduler that are changed, until this is dropped.
 #[derive(Debug)]
