@@ -7,6 +7,10 @@
 //! Cannot see: what part of a repeat was the call, and what an interrupt that came in
 //! the middle of it; the shortest repeats had none.
 
+pub(crate) mod partners;
+pub(crate) mod repeats;
+pub(crate) mod requests;
+
 use std::sync::atomic::AtomicBool;
 use std::thread::scope;
 
@@ -14,12 +18,12 @@ use facts::Facts;
 use recording::{Call, CallTimes, CallsSeries, CallsSpec, Code, Doubt};
 use units::{Cpu, CpuSet, Nanos, Tsc, TscDelta, TscHz};
 
+use crate::calls::repeats::{Repeats, failed};
 use crate::clock::Clock;
 use crate::memory::Memory;
 use crate::observer::Watch;
-use crate::repeats::{Repeats, failed};
 use crate::thread::{block_signals, died, start};
-use crate::{Error, Kind, counter, requests};
+use crate::{Error, Kind, counter};
 
 /// The most repeats: their times are kept.
 const REPEATS_MAX: u32 = 1_000_000;

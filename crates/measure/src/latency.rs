@@ -7,6 +7,10 @@
 //!
 //! Cannot see: which of these it was, or who was in the way.
 
+pub(crate) mod alarms;
+pub(crate) mod sleeper;
+pub(crate) mod wakeups;
+
 use std::collections::BTreeMap;
 use std::sync::mpsc::channel;
 use std::thread;
@@ -17,11 +21,11 @@ use recording::{
 };
 use units::{Cpu, CpuSet, Nanos, Span};
 
-use crate::alarms::now;
+use crate::latency::alarms::now;
+use crate::latency::sleeper::{Place, Seen, Sleeper};
+use crate::latency::wakeups::Schedule;
 use crate::meanwhile::Counters;
 use crate::observer::Watch;
-use crate::sleeper::{self, Place, Seen, Sleeper};
-use crate::wakeups::Schedule;
 use crate::{Error, Kind, counter, doubts, sensible, sensible_priority};
 
 /// Shorter intervals leave no time to sleep in; longer ones keep Ctrl-C waiting.

@@ -8,14 +8,10 @@
 //! The same code runs on the host, as the only process of a guest, and behind the C
 //! ABI ([`caller_gaps`], which makes no recording). It measures and does not explain: what took a gap is not known here.
 
-mod alarms;
-mod calibrate;
-mod caller;
 mod calls;
 mod check;
 mod clock;
 pub mod counter;
-mod crowd;
 mod doubts;
 mod error;
 mod jitter;
@@ -28,30 +24,24 @@ mod memory;
 mod nohz;
 mod noise;
 mod observer;
-mod partners;
 mod phase;
 mod relay;
-mod repeats;
-mod requests;
 mod run;
-mod sleeper;
 mod slices;
 pub mod spin;
 mod spinner;
 mod stop;
-mod task_reading;
 mod thread;
 mod ticks;
 mod timespec;
 mod wait;
-mod wakeups;
 mod watchdog;
 pub mod work;
 mod worker;
 
-pub use calibrate::Ordinary;
-pub use caller::{CallerGaps, caller_gaps};
 pub use error::{Error, Kind};
+pub use noise::calibrate::Ordinary;
+pub use noise::caller::{CallerGaps, caller_gaps};
 pub use observer::{Control, Event, Observer, Silent};
 pub use relay::Relay;
 pub use stop::Stop;

@@ -3,6 +3,9 @@
 //! The counter's frequency is measured over the whole run, from before the threads
 //! start until after they end, and lengths become nanoseconds only then.
 
+pub(crate) mod calibrate;
+pub(crate) mod caller;
+
 use std::sync::mpsc::channel;
 use std::thread;
 

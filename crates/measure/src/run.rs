@@ -17,7 +17,7 @@ use isolate::{Ending, LOOK_EVERY, Program, Seat, Watchdog};
 use recording::{Code, Doubt, Ended, Meanwhile, RunSeries, RunSpec, Usage};
 use units::{CpuSet, Nanos};
 
-use crate::alarms::now;
+use crate::latency::alarms::now;
 use crate::meanwhile::Counters;
 use crate::observer::{Event, Observer, Watch};
 use crate::relay::{Came, Relay};

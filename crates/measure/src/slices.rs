@@ -12,6 +12,9 @@
 //! Cannot see who ended a slice, nor a single one: that is the scheduler's own to tell
 //! (`blame::switches`).
 
+pub(crate) mod crowd;
+pub(crate) mod task_reading;
+
 use facts::Facts;
 use isolate::{Seat, Tuned, Tuning};
 use recording::{
@@ -21,10 +24,10 @@ use recording::{
 use rustix::time::{ClockId, clock_getres};
 use units::{Cpu, CpuSet, Nanos, chain};
 
-use crate::alarms::{now, timer_slack};
-use crate::crowd::{Crowd, Member, Work};
+use crate::latency::alarms::{now, timer_slack};
 use crate::observer::Watch;
-use crate::task_reading::{StatusRoom, TaskReading};
+use crate::slices::crowd::{Crowd, Member, Work};
+use crate::slices::task_reading::{StatusRoom, TaskReading};
 use crate::thread::SignalsElsewhere;
 use crate::timespec::nanos;
 use crate::{Error, Kind, counter, mark, phase, sensible};

@@ -9,8 +9,8 @@ use facts::{CpuTime, Interrupts};
 use recording::{Code, CpuTicks, Doubt, TickSample, TicksSeries, TicksSpec};
 use units::{Cpu, CpuSet, Nanos, Span};
 
-use crate::alarms::now;
 use crate::doubts;
+use crate::latency::alarms::now;
 use crate::meanwhile::{Counters, both};
 use crate::observer::{Event, Watch};
 use crate::{Error, mark, sensible};

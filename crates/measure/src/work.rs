@@ -16,9 +16,9 @@ use std::path::Path;
 use recording::Workload;
 use units::Tsc;
 
+use crate::calls::repeats::failed;
 use crate::library::{self, Library};
 use crate::memory::{self, Memory};
-use crate::repeats::failed;
 use crate::{Error, Kind, counter};
 
 /// Steps of one run of `tif` and `memory`.

@@ -23,7 +23,7 @@ use rustix::thread::{futex, sched_yield};
 use units::Cpu;
 
 use crate::Error;
-use crate::repeats::{Repeats, failed};
+use crate::calls::repeats::{Repeats, failed};
 use crate::thread::{died, start};
 
 /// The partner's name.

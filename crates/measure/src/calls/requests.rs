@@ -17,9 +17,9 @@ use rustix::time::{
 };
 use units::Cpu;
 
+use crate::calls::repeats::{Repeats, failed};
 use crate::memory::Memory;
-use crate::repeats::{Repeats, failed};
-use crate::{Error, partners};
+use crate::{Error, calls::partners};
 
 /// Makes the call over and over, on the CPU that the thread already has.
 pub(crate) fn make(call: Call, cpu: Cpu, repeats: &mut Repeats<'_>) -> Result<(), Error> {

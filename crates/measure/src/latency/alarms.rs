@@ -17,8 +17,8 @@ use rustix::time::{
 use units::Nanos;
 
 use crate::counter;
+use crate::latency::wakeups::{Alarm, Schedule, Woken};
 use crate::timespec::parts;
-use crate::wakeups::{Alarm, Schedule, Woken};
 
 /// The clock that schedules are in, now.
 pub(crate) fn now() -> Nanos {
@@ -126,7 +126,7 @@ mod tests {
     use recording::Wakeup;
 
     use super::*;
-    use crate::wakeups::{Room, answer};
+    use crate::latency::wakeups::{Room, answer};
 
     /// Answers ten expiries of 2 ms, of which the first five have passed.
     fn answers(mut alarm: impl Alarm) -> Vec<Wakeup> {

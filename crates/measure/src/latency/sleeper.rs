@@ -10,12 +10,12 @@ use recording::{LostWakeups, Meanwhile, Timer, Wakeup};
 use units::{Cpu, Nanos};
 
 use crate::Error;
-use crate::alarms::{Nanosleep, Timerfd, now, timer_slack};
+use crate::latency::alarms::{Nanosleep, Timerfd, now, timer_slack};
+use crate::latency::wakeups::{Alarm, Room, Schedule, answer};
 use crate::meanwhile::OwnTime;
 use crate::memory::Memory;
 use crate::stop::Stop;
 use crate::thread::{Seat, Seated, block_signals};
-use crate::wakeups::{Alarm, Room, Schedule, answer};
 
 /// Expiries that are answered before the first one that counts: they fill caches and fault
 /// in what is needed.

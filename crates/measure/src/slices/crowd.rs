@@ -20,7 +20,7 @@ use rustix::thread::futex;
 use units::{CpuSet, Helped, Nanos};
 
 use crate::Error;
-use crate::alarms::now;
+use crate::latency::alarms::now;
 use crate::memory::Memory;
 use crate::thread::block_signals;
 use crate::timespec::parts;
