@@ -5,6 +5,15 @@
 //! away, where it says so. Cannot see the edges of an interruption, nor system management mode. The
 //! programs go with the process, however that ends.
 
+pub(crate) mod attached;
+pub(crate) mod mapped;
+pub(crate) mod refusal;
+pub(crate) mod ring;
+pub(crate) mod skeleton;
+pub(crate) mod switch_programs;
+pub(crate) mod verdict;
+pub(crate) mod wake_programs;
+
 use std::mem::MaybeUninit;
 
 use facts::Facts;
@@ -13,14 +22,16 @@ use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{ProgramInput, ProgramMut, ProgramType, TracepointCategory};
 use units::CpuSet;
 
-use crate::attached::{Attached, failed, too_many};
+use crate::bpf::attached::{Attached, failed, too_many};
+use crate::bpf::refusal::Needs;
+use crate::bpf::ring::Rings;
+use crate::bpf::skeleton::events::{
+    EventsProgs, EventsSkelBuilder, OpenEventsSkel, types,
+};
 use crate::error::Error;
 use crate::level::Level;
-use crate::refusal::{self, Needs};
-use crate::ring::Rings;
 use crate::room::Room;
 use crate::seen::Lane;
-use crate::skeleton::events::{EventsProgs, EventsSkelBuilder, OpenEventsSkel, types};
 use crate::source::{EventSource, Threads};
 
 /// The architecture's own interrupts, as x86 names their tracepoints

@@ -7,44 +7,26 @@
 //! A [`WakerWatch`] counts who wakes up, how often, and whom that preempts. A [`SwitchWatch`] keeps
 //! every switch between tasks, and why each had to go.
 
-mod attached;
 mod bpf;
 mod clock;
 mod edges;
 mod error;
 mod events;
-mod instance;
 mod interruptions;
 mod join;
 mod layers;
-mod leftovers;
 mod level;
-mod mapped;
 mod names;
-mod osnoise;
-mod owners;
 mod reader;
-mod refusal;
-mod ring;
 mod room;
 mod seen;
-mod skeleton;
 mod source;
 mod steal;
 mod steal_clock;
-mod switch_programs;
 mod switches;
-mod symbols;
 mod tally;
-mod threads;
 mod tick_timers;
-mod trace_events;
-mod trace_format;
-mod trace_page;
-mod trace_pairs;
 mod tracefs;
-mod verdict;
-mod wake_programs;
 mod wakers;
 mod watcher;
 

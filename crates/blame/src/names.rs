@@ -1,5 +1,8 @@
 //! What events are called, by the numbers that the kernel gives them.
 
+pub(crate) mod owners;
+pub(crate) mod symbols;
+
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
@@ -7,9 +10,9 @@ use facts::{Interrupts, Root, Softirqs};
 use recording::{Culprit, CulpritKind, Thread, ThreadOwner};
 
 use crate::level::Level;
-use crate::owners::owners;
+use crate::names::owners::owners;
+use crate::names::symbols::each_symbol;
 use crate::seen::{Lane, NAMED, Record};
-use crate::symbols::each_symbol;
 
 /// The vectors of x86, the same since Linux 5.8 (`arch/x86/include/asm/irq_vectors.h`).
 const VECTORS: [(u32, &str); 11] = [

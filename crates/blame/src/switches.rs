@@ -13,13 +13,13 @@ use recording::{
 };
 use units::{CpuSet, Nanos};
 
+use crate::bpf::refusal::{self, Needs};
+use crate::bpf::switch_programs::{AllKept, Kept, SwitchPrograms, Wanted};
+use crate::bpf::wake_programs::Who;
 use crate::error::Error;
 use crate::names::full_name;
-use crate::refusal::{self, Needs};
 use crate::seen::text_of;
-use crate::switch_programs::{AllKept, Kept, SwitchPrograms, Wanted};
 use crate::tick_timers::tick_timers;
-use crate::wake_programs::Who;
 
 /// What runs when nothing does.
 const IDLE: &str = "idle";
@@ -167,7 +167,7 @@ mod tests {
     use units::Cpu;
 
     use super::*;
-    use crate::switch_programs::Left;
+    use crate::bpf::switch_programs::Left;
 
     fn left(at: u64, tid: u32, end: End) -> Left {
         let who = Who { tid, born: 0 };

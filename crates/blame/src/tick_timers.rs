@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 use facts::Facts;
 
-use crate::symbols::each_symbol;
+use crate::names::symbols::each_symbol;
 
 /// What the tick calls: before Linux 6.8, in it, and since (`kernel/time/tick-sched.c`). The first
 /// one that there is: before 6.9 the last one is not a timer's.
@@ -68,7 +68,7 @@ fn bare(name: &[u8]) -> &[u8] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::symbols::visit_lines;
+    use crate::names::symbols::visit_lines;
 
     fn found(text: &str) -> Option<[u64; 2]> {
         let mut timers = Timers::default();

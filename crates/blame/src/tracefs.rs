@@ -4,7 +4,16 @@
 //! For machines where BPF is locked out. Sees what the BPF programs see, and costs somewhat
 //! more (`cargo bench -p blame`). Cannot see whose process a thread is if it is gone by the time it
 //! is looked for, nor what NMIs take beside their handlers, unless the osnoise tracer
-//! may be used ([`crate::osnoise`]).
+//! may be used ([`crate::tracefs::osnoise`]).
+
+pub(crate) mod events;
+pub(crate) mod format;
+pub(crate) mod instance;
+pub(crate) mod leftovers;
+pub(crate) mod osnoise;
+pub(crate) mod page;
+pub(crate) mod pairs;
+pub(crate) mod threads;
 
 use std::fs::File;
 use std::io::Read;
@@ -13,14 +22,13 @@ use rustix::fs::{Mode, OFlags, open};
 use units::{Cpu, CpuSet};
 
 use crate::error::{Error, Kind};
-use crate::instance::{self, Instance, refused};
-use crate::osnoise;
 use crate::seen::Lane;
 use crate::source::EventSource;
-use crate::threads::Threads;
-use crate::trace_events::{EVENTS, Vocabulary, WHOLE_NMI};
-use crate::trace_page::{Layout, Page};
-use crate::trace_pairs::{Pairs, forget_spinners};
+use crate::tracefs::events::{EVENTS, Vocabulary, WHOLE_NMI};
+use crate::tracefs::instance::{Instance, refused};
+use crate::tracefs::page::{Layout, Page};
+use crate::tracefs::pairs::{Pairs, forget_spinners};
+use crate::tracefs::threads::Threads;
 
 /// The buffer of a watched CPU in KiB: a switch takes 68 bytes, so a second of 100,000 of
 /// them fits, which is as long as real-time spinners may keep the reader from its CPU.

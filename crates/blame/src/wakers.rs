@@ -13,11 +13,13 @@ use recording::{
 use rustix::time::{ClockId, clock_gettime};
 use units::Nanos;
 
+use crate::bpf::refusal::{self, Needs};
+use crate::bpf::wake_programs::{
+    Counts, Filter, Lost, Pair, Room, Row, WakePrograms, Who,
+};
 use crate::error::{Error, Kind};
 use crate::names::full_name;
-use crate::refusal::{self, Needs};
 use crate::seen::text_of;
-use crate::wake_programs::{Counts, Filter, Lost, Pair, Room, Row, WakePrograms, Who};
 
 /// `enum nobody` in `bpf/wakers.bpf.c`: who wakes without being a thread.
 const NOBODY: [&str; 3] = ["idle", "interrupt", "softirq"];

@@ -10,12 +10,12 @@ use units::CpuSet;
 use crate::bpf::{Points, Programs};
 use crate::error::{Error, Kind};
 use crate::events::Events;
-use crate::leftovers;
 use crate::names::Names;
 use crate::reader::Reader;
 use crate::seen::Lane;
 use crate::source::{EventSource, Threads};
 use crate::tracefs::Trace;
+use crate::tracefs::leftovers;
 
 /// The sources, the one that costs least first.
 const BEST_FIRST: [Source; 3] = [Source::Bpf, Source::Tracefs, Source::Proc];

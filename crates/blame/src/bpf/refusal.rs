@@ -7,8 +7,8 @@
 
 use facts::{Facts, Root};
 
+use crate::bpf::verdict;
 use crate::error::{Error, Kind};
-use crate::verdict;
 
 /// What programs at `sched_switch` need that look at the state of the task that leaves.
 pub(crate) const STATE: &str =

@@ -8,12 +8,12 @@
 use std::os::fd::AsFd;
 use std::sync::atomic::{Ordering, fence};
 
+use crate::bpf::mapped::Mapped;
+use crate::bpf::skeleton::events::types::{comm, lane, record};
 use crate::error::Error;
 use crate::level::Level;
-use crate::mapped::Mapped;
 use crate::room::{RINGS, Room, STEAL};
 use crate::seen::{Mark, Record, Stolen};
-use crate::skeleton::events::types::{comm, lane, record};
 
 /// As in `events.bpf.c`.
 const OWN: u64 = 1 << 32;

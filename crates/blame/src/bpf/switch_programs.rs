@@ -13,11 +13,13 @@ use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use recording::End;
 use units::{Cpu, CpuSet, Nanos};
 
-use crate::attached::{Attached, failed, too_many};
+use crate::bpf::attached::{Attached, failed, too_many};
+use crate::bpf::mapped::Mapped;
+use crate::bpf::skeleton::slices::{
+    OpenSlicesSkel, SlicesProgs, SlicesSkelBuilder, types,
+};
+use crate::bpf::wake_programs::{Who, at, elements};
 use crate::error::{Error, Kind};
-use crate::mapped::Mapped;
-use crate::skeleton::slices::{OpenSlicesSkel, SlicesProgs, SlicesSkelBuilder, types};
-use crate::wake_programs::{Who, at, elements};
 
 /// As in `slices.bpf.c`.
 const ENDS: [End; 5] = [End::Tick, End::Wakeup, End::Yield, End::Sleep, End::Other];

@@ -12,12 +12,12 @@ use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{Link, MapCore, MapFlags, ProgramInput, ProgramMut};
 use units::CpuSet;
 
-use crate::attached::{Attached, failed, too_many};
 use crate::bpf::VECTORS;
-use crate::error::{Error, Kind};
-use crate::skeleton::wakers::{
+use crate::bpf::attached::{Attached, failed, too_many};
+use crate::bpf::skeleton::wakers::{
     OpenWakersSkel, WakersMaps, WakersProgs, WakersSkel, WakersSkelBuilder, types,
 };
+use crate::error::{Error, Kind};
 
 /// Elements that are read at once.
 const BATCH: u32 = 4096;

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use crate::level::Level;
-use crate::trace_format::{Field, Format};
+use crate::tracefs::format::{Field, Format};
 
 /// What an event stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -162,7 +162,7 @@ pub(crate) mod tests {
     }
 
     pub(crate) fn format_of(name: &str) -> Option<&'static str> {
-        let all = include_str!("../tests/trace/formats").split("name: ");
+        let all = include_str!("../../tests/trace/formats").split("name: ");
         let mut named = all.filter(|text| text.lines().next() == Some(name));
         named.next()
     }

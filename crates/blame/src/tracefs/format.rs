@@ -66,7 +66,7 @@ fn field(line: &str) -> Option<(String, Field)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace_events::tests::format_of;
+    use crate::tracefs::events::tests::format_of;
     use proptest::prelude::*;
 
     /// Check a real description: arrays, pointers, and what is no field.
@@ -80,7 +80,7 @@ mod tests {
         assert_eq!(format.field("fmt"), None);
         let text = "\tfield:const char * reason;\toffset:8;\tsize:8;\tsigned:0;";
         assert_eq!(Format::parse(text).field("reason"), field(8, 8));
-        let page = Format::parse(include_str!("../tests/trace/header_page"));
+        let page = Format::parse(include_str!("../../tests/trace/header_page"));
         assert_eq!((page.id, page.field("data")), (None, field(16, 4080)));
     }
 

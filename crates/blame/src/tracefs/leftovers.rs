@@ -1,6 +1,6 @@
 //! What killed runs leave behind, removed by the next one: traces of their own in tracefs
-//! ([`crate::instance`]). The kernel ended them with their process; they only take room, and
-//! some have a tracer ([`crate::osnoise`]), which goes with them.
+//! ([`crate::tracefs::instance`]). The kernel ended them with their process; they only take room, and
+//! some have a tracer ([`crate::tracefs::osnoise`]), which goes with them.
 //!
 //! Nobody holds the lock of such a trace. Cannot see those of another kernel's tracefs, and
 //! nothing where this process may not look.
@@ -8,7 +8,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::instance::{self, PREFIX};
+use crate::tracefs::instance::{self, PREFIX};
 
 /// Removes all that is left in tracefs; what that was.
 pub(crate) fn remove() -> Vec<PathBuf> {

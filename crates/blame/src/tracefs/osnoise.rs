@@ -13,8 +13,8 @@ use std::path::Path;
 
 use units::CpuSet;
 
-use crate::instance::{Instance, read_whole};
-use crate::leftovers::is_ours;
+use crate::tracefs::instance::{Instance, read_whole};
+use crate::tracefs::leftovers::is_ours;
 
 const TRACER: &str = "osnoise";
 /// Who has one of them has what both share: the threads, and what they are told.

@@ -5,7 +5,7 @@
 //! same since Linux 2.6.30, absolute times since 4.16. A page says that events before it were
 //! overwritten, and since when there is room for it, how many. It cannot say when they were.
 
-use crate::trace_format::{Field, Format};
+use crate::tracefs::format::{Field, Format};
 
 /// Kinds of the five bits that an event begins with; smaller numbers are its length in words.
 const PADDING: u32 = 29;
@@ -159,7 +159,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn layout() -> Layout {
-        Layout::parse(include_str!("../tests/trace/header_page")).unwrap()
+        Layout::parse(include_str!("../../tests/trace/header_page")).unwrap()
     }
 
     /// A page of these words that begins at that time.
@@ -178,10 +178,10 @@ mod tests {
     /// many, which, and when to the microsecond.
     #[test]
     fn reads_a_real_page() {
-        let recorded = include_bytes!("../tests/trace/page.bin");
+        let recorded = include_bytes!("../../tests/trace/page.bin");
         let pages = recorded.chunks(layout().page_bytes());
         let events = pages.flat_map(|page| Page::parse(layout(), page).unwrap());
-        let text = include_str!("../tests/trace/page.txt");
+        let text = include_str!("../../tests/trace/page.txt");
         let told: Vec<(u64, bool)> = text
             .lines()
             .map(|line| {

@@ -8,8 +8,8 @@
 
 use crate::level::Level;
 use crate::seen::{Lane, Mark, NAMED, Record};
-use crate::threads::Threads;
-use crate::trace_events::{Moment, Task};
+use crate::tracefs::events::{Moment, Task};
+use crate::tracefs::threads::Threads;
 
 /// More than any NMI has.
 const HANDLERS: usize = 16;
@@ -170,8 +170,8 @@ pub(crate) fn forget_spinners(lane: &mut Lane, threads: &Threads) {
 mod tests {
     use super::*;
     use crate::seen::Loss;
-    use crate::trace_events::tests::recorded;
-    use crate::trace_page::{Layout, Page};
+    use crate::tracefs::events::tests::recorded;
+    use crate::tracefs::page::{Layout, Page};
     use units::Cpu;
 
     const SPINNER: Task =
@@ -314,18 +314,19 @@ mod tests {
     /// as many as have ended.
     #[test]
     fn pairs_real_pages() {
-        let layout = Layout::parse(include_str!("../tests/trace/header_page")).unwrap();
+        let layout =
+            Layout::parse(include_str!("../../tests/trace/header_page")).unwrap();
         let vocabulary = recorded();
         let mut lane = Lane::new(Cpu::new(1));
         let (mut pairs, mut threads) = (Pairs::default(), Threads::default());
-        let recorded = include_bytes!("../tests/trace/page.bin");
+        let recorded = include_bytes!("../../tests/trace/page.bin");
         for page in recorded.chunks(layout.page_bytes()) {
             for event in Page::parse(layout, page).unwrap() {
                 let moment = vocabulary.tell(event.bytes).unwrap();
                 pairs.take(event.time, moment, &mut lane, &mut threads);
             }
         }
-        let text = include_str!("../tests/trace/page.txt");
+        let text = include_str!("../../tests/trace/page.txt");
         let ended = |name: &str| text.matches(name).count();
         let paired = |level: Level| {
             lane.records.iter().filter(|record| record.level == level).count()

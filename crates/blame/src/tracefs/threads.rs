@@ -11,7 +11,7 @@ use std::fs;
 
 use units::Cpu;
 
-use crate::trace_events::Task;
+use crate::tracefs::events::Task;
 
 /// The threads that were seen, and what is known of them.
 #[derive(Debug, Default)]
