@@ -1,6 +1,11 @@
 //! The command line: one definition, from which help texts, errors, man pages and completions are
 //! generated. Nothing here depends on the machine.
 
+pub(crate) mod jitter;
+pub(crate) mod lab;
+pub(crate) mod output;
+pub(crate) mod slices;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -8,12 +13,13 @@ use clap::builder::styling::Styles;
 use clap::{Parser, Subcommand};
 use units::{Cause, Cpu, CpuListError, CpuSet, Nanos, NanosError, Ppm};
 
+use crate::args::jitter::JitterArgs;
+use crate::args::lab::LabCommand;
+pub(crate) use crate::args::output::Output;
+use crate::args::slices::SlicesArgs;
 use crate::claiming::Claiming;
 use crate::destination::Destination;
 use crate::isolating::{Free, KeptOff};
-use crate::jitter_args::JitterArgs;
-use crate::lab_args::LabCommand;
-use crate::slices_args::SlicesArgs;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -39,31 +45,6 @@ pub(crate) struct Args {
     /// Output options.
     #[command(flatten)]
     pub(crate) output: Output,
-}
-
-/// Output options, valid for every command.
-#[derive(Debug, Clone, Copy, clap::Args)]
-#[command(next_help_heading = "Output")]
-pub(crate) struct Output {
-    /// Print a single JSON object, and nothing else, to standard output.
-    #[arg(long, global = true)]
-    pub(crate) json: bool,
-    /// Include the raw series in the JSON object.
-    #[arg(long, global = true, requires = "json")]
-    pub(crate) series: bool,
-    /// Suppress progress and notes on standard error.
-    #[arg(short, long, global = true)]
-    pub(crate) quiet: bool,
-    /// Whether standard output is for the report, and not for what `-o -` writes.
-    #[arg(skip = true)]
-    pub(crate) has_report: bool,
-}
-
-impl Output {
-    /// Whether standard output is for the text report.
-    pub(crate) fn is_text(self) -> bool {
-        self.has_report && !self.json
-    }
 }
 
 #[derive(Debug, Subcommand)]

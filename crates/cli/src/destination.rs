@@ -10,7 +10,6 @@ use std::path::Path;
 use recording::Recording;
 use units::chain;
 
-use crate::args::Output;
 use crate::outcome::Failure;
 use crate::printing::{print_content, say};
 
@@ -32,6 +31,12 @@ impl<'a> Destination<'a> {
 
     pub(crate) fn is_stdout(self) -> bool {
         self.file == Path::new("-")
+    }
+
+    /// Checks that the file can be written.
+    pub(crate) fn check(self) -> Result<(), Failure> {
+        recording::check_writable(self.file)
+            .map_err(|why| Failure::usage(format!("{}: {}", self.option, chain(&why))))
     }
 
     /// Writes the whole text.
@@ -58,27 +63,4 @@ impl<'a> Destination<'a> {
     pub(crate) fn refuse(self, why: impl fmt::Display) -> Failure {
         Failure::usage(format!("{} {}: {why}", self.option, self.file.display()))
     }
-}
-
-/// Checks before the measurement that all of them can be written, and returns the output options
-/// that remain for the report.
-pub(crate) fn check<'a>(
-    all: impl IntoIterator<Item = Destination<'a>>,
-    output: Output,
-) -> Result<Output, Failure> {
-    let mut has_report = output.has_report;
-    for destination in all {
-        if !destination.is_stdout() {
-            recording::check_writable(destination.file).map_err(|why| {
-                Failure::usage(format!("{}: {}", destination.option, chain(&why)))
-            })?;
-        } else if output.json {
-            return Err(destination.refuse("standard output is for --json"));
-        } else if !std::mem::take(&mut has_report) {
-            return Err(
-                destination.refuse("standard output is already in use; name a file")
-            );
-        }
-    }
-    Ok(Output { has_report, ..output })
 }

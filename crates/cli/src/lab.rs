@@ -1,5 +1,9 @@
 //! `noisefloor lab run` and `check`: experiments, their cells, limits and baselines.
 
+pub(crate) mod catalogue;
+pub(crate) mod explain;
+pub(crate) mod watcher;
+
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -14,22 +18,21 @@ use report::{Cells, Exceeded, cell_doubts, cells_json, cells_markdown, cells_tex
 use stats::CellSummary;
 
 use crate::args::Output;
-use crate::lab_args::{CheckArgs, How, LabCommand, ModeArg, RunArgs};
-use crate::lab_watcher::Watcher;
+use crate::args::lab::{CheckArgs, How, LabCommand, ModeArg, RunArgs};
+use crate::lab::watcher::Watcher;
 use crate::outcome::{Failure, Outcome};
 use crate::printing::{print, print_content, print_json, say};
 use crate::terminal::stop_on_signals;
-use crate::{explain, lab_catalogue};
 
 /// Runs a subcommand of `lab`.
 pub(crate) fn run(command: &LabCommand, output: Output) -> Result<Outcome, Failure> {
     match command {
-        LabCommand::List => lab_catalogue::list(output),
-        LabCommand::Show(show) => lab_catalogue::show(show, output),
+        LabCommand::List => catalogue::list(output),
+        LabCommand::Show(show) => catalogue::show(show, output),
         LabCommand::Run(run) => self::experiment(run, output),
         LabCommand::Check(check) => self::check(check, output),
         LabCommand::Explain(explain) => explain::run(explain, output),
-        LabCommand::Kernels(kernels) => lab_catalogue::kernels(kernels, output),
+        LabCommand::Kernels(kernels) => catalogue::kernels(kernels, output),
     }
 }
 

@@ -23,38 +23,20 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod args;
-mod check;
 mod claiming;
+mod command;
 mod command_line;
 mod destination;
-mod explain;
-mod facts;
-mod generate;
 mod isolating;
-mod jitter;
-mod jitter_args;
 mod jitter_watcher;
 mod lab;
-mod lab_args;
-mod lab_catalogue;
-mod lab_watcher;
-mod latency;
 mod measuring;
-mod nohz;
-mod noise;
 mod outcome;
 mod printing;
 mod progress_line;
 mod remarks;
-mod report;
-mod restore;
-mod run;
-mod slices;
-mod slices_args;
 mod supervisor;
 mod terminal;
-mod ticks;
-mod wakers;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
@@ -85,19 +67,19 @@ fn run(args: Args) -> Result<Outcome, Failure> {
         session::restore_left_behind(&mut Remarks { quiet: args.output.quiet });
     }
     match args.command {
-        Command::Check(check) => check::run(&check, args.output),
-        Command::Facts(facts) => facts::run(&facts, args.output),
-        Command::Ticks(ticks) => ticks::run(&ticks, args.output),
-        Command::Noise(noise) => noise::run(&noise, args.output),
-        Command::Jitter(jitter) => jitter::run(&jitter, args.output),
-        Command::Latency(latency) => latency::run(&latency, args.output),
-        Command::Wakers(wakers) => wakers::run(&wakers, args.output),
-        Command::Slices(slices) => slices::run(&slices, args.output),
-        Command::Run(run) => run::run(&run, args.output),
-        Command::Nohz(command) => nohz::run(&command, args.output),
-        Command::Restore => restore::run(args.output),
-        Command::Report(report) => report::run(&report, args.output),
+        Command::Check(check) => command::check::run(&check, args.output),
+        Command::Facts(facts) => command::facts::run(&facts, args.output),
+        Command::Ticks(ticks) => command::ticks::run(&ticks, args.output),
+        Command::Noise(noise) => command::noise::run(&noise, args.output),
+        Command::Jitter(jitter) => command::jitter::run(&jitter, args.output),
+        Command::Latency(latency) => command::latency::run(&latency, args.output),
+        Command::Wakers(wakers) => command::wakers::run(&wakers, args.output),
+        Command::Slices(slices) => command::slices::run(&slices, args.output),
+        Command::Run(run) => command::run::run(&run, args.output),
+        Command::Nohz(command) => command::nohz::run(&command, args.output),
+        Command::Restore => command::restore::run(args.output),
+        Command::Report(report) => command::report::run(&report, args.output),
         Command::Lab(command) => lab::run(&command, args.output),
-        Command::Generate(generate) => generate::run(&generate),
+        Command::Generate(generate) => command::generate::run(&generate),
     }
 }

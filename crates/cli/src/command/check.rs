@@ -7,12 +7,11 @@ use session::{Plan, Trace};
 use units::CpuSet;
 
 use crate::args::{CheckArgs, Output, Source};
-use crate::destination;
 use crate::measuring;
 use crate::outcome::{Failure, Outcome};
 
 pub(crate) fn run(args: &CheckArgs, output: Output) -> Result<Outcome, Failure> {
-    let output = destination::check(args.place.destination(), output)?;
+    let output = output.beside(args.place.destination())?;
     let cpus = args.place.cpus.as_ref();
     let plan = Plan::choose(cpus, |cpus, facts| spec(args, cpus, facts))?;
     let source = args.source.map(Source::of_recording);

@@ -10,10 +10,10 @@ use recording::{Body, JitterSeries, JitterSpec, Recording, Workload};
 use session::{Access, Plan};
 use units::{Cpu, LengthUnit};
 
+use crate::args::jitter::JitterArgs;
 use crate::args::{Output, Where};
-use crate::destination::{self, Destination};
+use crate::destination::Destination;
 use crate::isolating::tell_pick;
-use crate::jitter_args::JitterArgs;
 use crate::jitter_watcher::JitterWatcher;
 use crate::measuring;
 use crate::outcome::{Failure, Outcome};
@@ -21,10 +21,7 @@ use crate::remarks::Remarks;
 use crate::supervisor::{self, Supervisor};
 
 pub(crate) fn run(args: &JitterArgs, output: Output) -> Result<Outcome, Failure> {
-    let output = destination::check(
-        args.destination().into_iter().chain(args.histogram()),
-        output,
-    )?;
+    let output = output.beside(args.destination().into_iter().chain(args.histogram()))?;
     let (pick, plan) = Plan::pick(args.cpu, |cpu| Spec::Jitter(spec(args, cpu)))?;
     if supervisor::is_supervised() {
         // The supervisor has done everything else that needs a capability.

@@ -7,13 +7,12 @@ use stats::Limits;
 use units::CpuSet;
 
 use crate::args::{LatencyArgs, Output};
-use crate::destination;
 use crate::isolating::Free;
 use crate::measuring;
 use crate::outcome::{Failure, Outcome};
 
 pub(crate) fn run(args: &LatencyArgs, output: Output) -> Result<Outcome, Failure> {
-    let output = destination::check(args.place.destination(), output)?;
+    let output = output.beside(args.place.destination())?;
     let plan = Plan::choose(args.place.cpus.as_ref(), |cpus, _| spec(args, cpus))?;
     let isolation = Some(Free::from(args.kept_off).options());
     let plan = Plan { access: Access::Shared, isolation, ..plan };

@@ -7,7 +7,6 @@ use session::Plan;
 use units::{Cpu, Nanos};
 
 use crate::args::{NohzCommand, NohzPlace, Output, Where};
-use crate::destination;
 use crate::isolating::tell_pick;
 use crate::measuring;
 use crate::outcome::{Failure, Outcome};
@@ -19,7 +18,7 @@ pub(crate) fn run(command: &NohzCommand, output: Output) -> Result<Outcome, Fail
         NohzCommand::Stress(stress) => (&stress.place, stress.count, Nanos::ZERO),
     };
     let asked = Where { cpus: None, output: place.output.clone() };
-    let output = destination::check(asked.destination(), output)?;
+    let output = output.beside(asked.destination())?;
     let mut terminal = Terminal::new(output.quiet, None)?;
     let spec = |cpu| {
         let spec = spec(place, cpu, tries, stay);

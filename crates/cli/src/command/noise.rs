@@ -7,7 +7,7 @@ use stats::Limits;
 use units::CpuSet;
 
 use crate::args::{NoiseArgs, Output, Source};
-use crate::destination::{self, Destination};
+use crate::destination::Destination;
 use crate::isolating::Free;
 use crate::measuring;
 use crate::outcome::{Failure, Outcome};
@@ -15,7 +15,7 @@ use crate::outcome::{Failure, Outcome};
 pub(crate) fn run(args: &NoiseArgs, output: Output) -> Result<Outcome, Failure> {
     let trace_to = args.trace.as_deref().map(|file| Destination::new("--trace", file));
     let files = args.place.destination().into_iter().chain(trace_to);
-    let output = destination::check(files, output)?;
+    let output = output.beside(files)?;
     let plan = Plan {
         access: args.claiming.access(),
         isolation: args.unthrottled.then(|| Free::UNTHROTTLED.options()),

@@ -6,14 +6,14 @@ use std::path::Path;
 use recording::Recording;
 
 use crate::args::{Output, ReportArgs};
-use crate::destination::{self, Destination};
+use crate::command::slices::draw;
+use crate::destination::Destination;
 use crate::measuring::show;
 use crate::outcome::{Failure, Outcome};
-use crate::slices::draw;
 
 pub(crate) fn run(args: &ReportArgs, output: Output) -> Result<Outcome, Failure> {
     let mut pictures = args.output.iter().map(|file| Destination::new("-o", file));
-    let output = destination::check(pictures.clone(), output)?;
+    let output = output.beside(pictures.clone())?;
     let recording = load(&args.file)?;
     pictures.try_for_each(|picture| draw(&recording, picture))?;
     show(&recording, output, || ::report::text(&recording))?;

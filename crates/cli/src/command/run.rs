@@ -9,7 +9,7 @@ use session::{Plan, Trace};
 use stats::Summary;
 
 use crate::args::{Output, RunArgs, Source};
-use crate::destination::{self, Destination};
+use crate::destination::Destination;
 use crate::outcome::{Failure, Outcome};
 use crate::printing::{say, say_json, say_lines};
 use crate::remarks::Remarks;
@@ -17,7 +17,7 @@ use crate::remarks::Remarks;
 pub(crate) fn run(args: &RunArgs, output: Output) -> Result<Outcome, Failure> {
     let (saved_to, json_to) = (args.destination(), args.json_destination());
     let mut files = saved_to.into_iter().chain(json_to);
-    let output = destination::check(files.clone(), output)?;
+    let output = output.beside(files.clone())?;
     if let Some(taken) = files.find(|to| to.is_stdout()) {
         return Err(taken.refuse("standard output is the program's; name a file"));
     }

@@ -8,15 +8,15 @@ use measure::Spec;
 use recording::{Body, Recording, SlicesSeries, SlicesSpec};
 use session::{Plan, Trace};
 
+use crate::args::slices::SlicesArgs;
 use crate::args::{Output, Where};
-use crate::destination::{self, Destination};
+use crate::destination::Destination;
 use crate::measuring;
 use crate::outcome::{Failure, Outcome};
-use crate::slices_args::SlicesArgs;
 
 pub(crate) fn run(args: &SlicesArgs, output: Output) -> Result<Outcome, Failure> {
     let mut files = args.output.iter().map(|file| Destination::new("-o", file));
-    let output = destination::check(files.clone(), output)?;
+    let output = output.beside(files.clone())?;
     let asked = Where { cpus: args.cpus.clone(), output: None };
     let plan = Plan {
         access: args.claiming.access(),

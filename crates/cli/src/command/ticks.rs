@@ -6,14 +6,13 @@ use recording::{Body, TicksSpec};
 use session::Plan;
 
 use crate::args::{Output, TicksArgs};
-use crate::destination;
 use crate::measuring::finish;
 use crate::outcome::{Failure, Outcome};
 use crate::printing::print;
 use crate::terminal::Terminal;
 
 pub(crate) fn run(args: &TicksArgs, output: Output) -> Result<Outcome, Failure> {
-    let output = destination::check(args.place.destination(), output)?;
+    let output = output.beside(args.place.destination())?;
     let facts = Facts::read(&Root::live());
     let spec = TicksSpec {
         cpus: isolate::watch(args.place.cpus.as_ref(), &facts)?,

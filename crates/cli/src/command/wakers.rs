@@ -6,14 +6,13 @@ use measure::Wait;
 use recording::WakersSpec;
 
 use crate::args::{Output, WakersArgs, Where};
-use crate::destination;
 use crate::measuring::finish;
 use crate::outcome::{Failure, Outcome};
 use crate::terminal::Terminal;
 
 pub(crate) fn run(args: &WakersArgs, output: Output) -> Result<Outcome, Failure> {
     let asked = Where { cpus: args.cpus.clone(), output: args.output.clone() };
-    let output = destination::check(asked.destination(), output)?;
+    let output = output.beside(asked.destination())?;
     let wait = Wait::new(args.duration)?;
     let facts = Facts::read(&Root::live());
     let cpus = isolate::watch(args.cpus.as_ref(), &facts)?;

@@ -11,9 +11,9 @@ use serde_json::json;
 use units::chain;
 
 use crate::args::Output;
+use crate::args::lab::{KernelsArgs, ShowArgs};
 use crate::lab;
-use crate::lab_args::{KernelsArgs, ShowArgs};
-use crate::lab_watcher::Watcher;
+use crate::lab::watcher::Watcher;
 use crate::outcome::{Failure, Outcome};
 use crate::printing::{self, print, print_content};
 use crate::terminal::stop_on_signals;

@@ -12,9 +12,9 @@ use stats::{Typical, WholePhase};
 use units::Cpu;
 
 use crate::args::Output;
-use crate::destination::{self, Destination};
+use crate::args::lab::{ExplainArgs, How};
+use crate::destination::Destination;
 use crate::lab;
-use crate::lab_args::{ExplainArgs, How};
 use crate::outcome::{Failure, Outcome};
 use crate::printing::{print, print_json, say_lines};
 
@@ -24,7 +24,7 @@ const IDENTITY_MIN: usize = 6;
 /// Explains a cell, or the difference of two. A file that cannot be written is an error before
 /// anything boots.
 pub(crate) fn run(args: &ExplainArgs, output: Output) -> Result<Outcome, Failure> {
-    let output = destination::check(args.destination(), output)?;
+    let output = output.beside(args.destination())?;
     let printable = |cell: Cell| if output.json { cell } else { cell.printable() };
     let one = printable(find(&args.cell, &args.how, output)?);
     if args.whole {
