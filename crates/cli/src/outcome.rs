@@ -164,10 +164,8 @@ impl From<session::Error> for Failure {
         match error {
             session::Error::Isolate(error) => error.into(),
             session::Error::Measure(error) => error.into(),
-            session::Error::Count(error) => error.into(),
-            session::Error::Trace(_) | session::Error::NoEvents(_) => {
-                Self::refused(error)
-            }
+            session::Error::Trace(error) | session::Error::Count(error) => error.into(),
+            session::Error::NoEvents(_) => Self::refused(error),
         }
     }
 }
