@@ -206,7 +206,7 @@ fn seen(name: &str, spec: impl FnOnce(Cpu, u32) -> WakersSpec) -> Option<Seen> {
     let recording = match recording {
         Ok(recording) => recording,
         Err(why) => {
-            println!("skipped: {name}: {why}");
+            println!("skipped: {name}: {}", units::chain(&why));
             return None;
         }
     };
@@ -330,7 +330,7 @@ fn who_wakes() {
     };
     let watch = match WakerWatch::start(&everybody(), &facts) {
         Ok(watch) => watch,
-        Err(why) => return println!("skipped: who_wakes: {why}"),
+        Err(why) => return println!("skipped: who_wakes: {}", units::chain(&why)),
     };
     let (one, other) = UnixStream::pair().unwrap();
     let tids: [u32; 2] = std::thread::scope(|scope| {

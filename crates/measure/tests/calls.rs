@@ -86,7 +86,7 @@ fn switches_need_fifo() {
         Err(error) => {
             assert!(!privileged, "{error}");
             assert_eq!(error.kind(), Kind::Isolate(isolate::Kind::Privilege));
-            assert!(error.to_string().contains("CAP_SYS_NICE"), "{error}");
+            assert!(units::chain(&error).contains("CAP_SYS_NICE"), "{error}");
         }
     }
 }

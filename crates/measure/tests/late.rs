@@ -115,7 +115,7 @@ fn twenty_late_samples() {
         let taken = match taken {
             Ok(taken) => taken,
             Err(why) => {
-                println!("skipped: twenty_late_samples: {why}");
+                println!("skipped: twenty_late_samples: {}", units::chain(&why));
                 return;
             }
         };
@@ -168,7 +168,7 @@ fn real_time_has_no_slack() {
             assert_eq!(series.cpus[0].slack_ns, Nanos::ZERO);
             assert_eq!(samples(&series.cpus[0]), 20);
         }
-        Err(why) => println!("skipped: real_time_has_no_slack: {why}"),
+        Err(why) => println!("skipped: real_time_has_no_slack: {}", units::chain(&why)),
     }
 }
 

@@ -118,7 +118,7 @@ fn watched() -> Result<String, String> {
     let watcher = Watcher::open(&cpus, Some(Source::Tracefs), &facts);
     let folder =
         Path::new("instances").join(format!("noisefloor-{}", std::process::id()));
-    let watching = watcher.map_err(|error| error.to_string())?.begin();
+    let watching = watcher.map_err(|error| units::chain(&error))?.begin();
     assert_eq!(threads(), [""; 0], "while watching");
     let is_told = has(folder.join("events/osnoise/nmi_noise/enable"), "1");
     let tracer = read(folder.join("current_tracer"));

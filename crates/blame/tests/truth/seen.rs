@@ -85,7 +85,7 @@ pub(crate) fn seen_beside(
     let cpus = spec.cpus.clone();
     let control = Control::new().unwrap();
     let watcher = Watcher::open(&cpus, Some(source), &facts);
-    let watcher = watcher.map_err(|error| error.to_string());
+    let watcher = watcher.map_err(|error| units::chain(&error));
     let watched = watcher.map(|watcher| {
         let watching = watcher.begin();
         let spec = Spec::Noise(spec);
@@ -95,7 +95,7 @@ pub(crate) fn seen_beside(
     let bursts = injector.stop();
     let (recording, events) = watched?;
     let Body::Noise { mut series, .. } =
-        recording.map_err(|error| error.to_string())?.body
+        recording.map_err(|error| units::chain(&error))?.body
     else {
         unreachable!("asked for noise")
     };

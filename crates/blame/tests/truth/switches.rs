@@ -278,7 +278,7 @@ fn seen<T>(
     let watch = match SwitchWatch::start(cpus, room, facts) {
         Ok(watch) => watch,
         Err(why) => {
-            println!("skipped: {name}: {why}");
+            println!("skipped: {name}: {}", units::chain(&why));
             return None;
         }
     };

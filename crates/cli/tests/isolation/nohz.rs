@@ -17,7 +17,7 @@ fn nohz_full(test: &str) -> Option<String> {
     let cpu = cpu(test)?;
     let can_stop = isolate::nohz_full(cpu.parse().unwrap(), &facts);
     if let Err(why) = &can_stop {
-        println!("skipped: {test}: {why}");
+        println!("skipped: {test}: {}", units::chain(why));
     }
     can_stop.ok().map(|()| cpu)
 }

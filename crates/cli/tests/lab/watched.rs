@@ -21,14 +21,14 @@ const LONG: Duration = Duration::from_secs(1_200);
 
 /// Traced noise, and the same calls with and without tracing.
 const WATCHED: &str = "name = \"watched\"\nkernels = [\"debian:6.1-cloud\"]\n\
-    [[workload]]\nname = \"noise\"\nwatch = \"bpf\"\n\
+    [[workload]]\nname = \"noise\"\ntrace = \"bpf\"\n\
     noise = { cpu = 0, duration = \"300ms\" }\n\
     [[workload]]\nname = \"switch\"\n\
     calls = { cpu = 0, calls = [\"switch\"], repeats = 20 }\n\
-    [[workload]]\nname = \"switch-bpf\"\nwatch = \"bpf\"\n\
+    [[workload]]\nname = \"switch-bpf\"\ntrace = \"bpf\"\n\
     calls = { cpu = 0, calls = [\"switch\"], repeats = 20 }\n";
 /// A traced idle CPU.
-const IDLE: &str = "[[workload]]\nname = \"idle\"\nwatch = \"bpf\"\n\
+const IDLE: &str = "[[workload]]\nname = \"idle\"\ntrace = \"bpf\"\n\
     ticks = { cpu = 0, duration = \"300ms\" }\n";
 
 /// Downloads these kernels into the cache that all tests share.

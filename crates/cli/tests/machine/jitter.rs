@@ -369,7 +369,7 @@ fn libraries_that_do_not_return() {
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(4), "{}", text(&output.stderr));
         let said = text(&output.stderr);
-        assert!(said.contains("has not returned for 5 s"), "{said}");
+        assert!(said.contains("has not returned within 5 s"), "{said}");
         assert!(said.contains(library.to_str().unwrap()), "{said}");
     }
 }
