@@ -2,12 +2,9 @@
 //! isolates CPUs reversibly, and compares kernels exactly.
 //!
 //! ```text
-//! main ── args ──▶ check   facts   ticks   noise     one module per command:
-//!                  jitter  latency run     nohz      parse ▶ session ▶ report ▶ exit code
-//!                  slices  wakers  restore report    generate
-//!   lab            lab_args, lab_catalogue, lab_watcher, explain
-//!   jitter         jitter_args, jitter_watcher, supervisor
-//!   slices         slices_args
+//! main ── args ──▶ command/   one module per command: session ▶ report ▶ exit code
+//!              └──▶ lab/       the commands of the lab
+//!   jitter_watcher, supervisor  progress of `jitter`; the process that runs a user's library
 //!   isolating      options of isolation
 //!   claiming       the option that concerns CPUs on which another noisefloor measures
 //!   measuring      shared by the measuring commands: a session, saving, printing
@@ -15,7 +12,7 @@
 //!   destination    the files or standard output that -o names
 //!   command_line   the default command; usage errors
 //!   printing       output to standard output and standard error
-//!   terminal       progress, live ticks, Ctrl-C
+//!   terminal       progress, live ticks, Ctrl-C; progress_line
 //!   outcome        exit codes, and the exit code of each failure
 //! ```
 #![forbid(unsafe_code)]
