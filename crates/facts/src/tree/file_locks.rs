@@ -36,7 +36,7 @@ fn no_lock(errno: Errno) -> Error {
     }
 }
 
-/// Whether an error is that of [`no_lock`] for a kernel without file locks: another folder is no
+/// Whether an error is that of `no_lock` for a kernel without file locks: another folder is no
 /// help.
 pub fn has_no_locks(error: &Error) -> bool {
     error.kind() == ErrorKind::Unsupported && error.raw_os_error().is_none()
