@@ -4,7 +4,7 @@
 //! joins them with the gaps that were seen. Nobody is guessed: what no event explains stays
 //! unexplained, with its size.
 //!
-//! A [`WakerWatch`] counts who wakes up, how often, and whom that preempts. A [`SwitchWatch`] keeps
+//! A [`WakerWatch`] counts the wake-ups of each thread and the threads they preempt. A [`SwitchWatch`] keeps
 //! every switch between tasks, and why each had to go.
 
 mod bpf;

@@ -127,7 +127,7 @@ impl WakePrograms {
                 "failed to map the eBPF programs' data",
             ));
         };
-        // SAFETY: it is aligned as it must be, and there as long as the maps are. Nobody else
+        // SAFETY: it is aligned as it must be, and there as long as the maps are. Nothing else
         // here uses it; the programs read it whole.
         let counting = unsafe { AtomicU32::from_ptr(&raw mut data.counting) };
         counting.store(u32::from(is_on), Ordering::SeqCst);

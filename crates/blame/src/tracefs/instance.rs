@@ -3,7 +3,7 @@
 //!
 //! It is removed at the end. Of a process that was killed it stays, but the kernel has ended it
 //! and freed its buffers (`free_buffer`), and the lock on its folder is gone: so the next one
-//! to look knows that it is nobody's any more ([`crate::tracefs::leftovers`]), whoever has that
+//! to look knows that its owner has ended ([`crate::tracefs::leftovers`]), whoever has that
 //! process's number by then.
 
 use std::fs::{self, File, OpenOptions};

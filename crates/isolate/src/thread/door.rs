@@ -41,7 +41,7 @@ impl Door {
             // 0 is the thread that writes.
             // SAFETY: one byte is read, of a text that lives for ever.
             let written = unsafe { libc::write(door, c"0".as_ptr().cast(), 1) };
-            // SAFETY: it was opened above, and is nobody else's.
+            // SAFETY: it was opened above, and has no other owner.
             unsafe { libc::close(door) };
             written == 1
         })

@@ -56,7 +56,7 @@ fn phases() {
     }
 }
 
-/// Check that with several CPUs, or where nobody says how many, the clock is not
+/// Check that with several CPUs, or where their number is not given, the clock is not
 /// believed; and that the counter knows where facts do not.
 #[test]
 fn shared_clock() {
