@@ -60,16 +60,16 @@ fn check_file(file: &Path, text: &str, member: &Member) -> Vec<String> {
     wrong
 }
 
-/// Why a file does not belong at its path in `src/`: folders are one level deep, and the
+/// Why a file does not belong at its path in `src/`: folders are at most two levels deep, and the
 /// names of the files in them do not repeat the folder's.
 fn misplaced(path: Option<&Path>) -> Option<String> {
     let names: Vec<_> = path?.iter().filter_map(|name| name.to_str()).collect();
-    match names.as_slice() {
-        [_] => None,
-        [folder, file] if !file.starts_with(&format!("{folder}_")) => None,
-        [folder, _] => Some(format!("its name repeats the folder's, '{folder}'")),
-        _ => Some("folders in src/ are one level deep".to_owned()),
+    let (file, folders) = names.split_last()?;
+    if folders.len() > 2 {
+        return Some("folders in src/ are at most two levels deep".to_owned());
     }
+    let repeated = folders.iter().find(|folder| file.starts_with(&format!("{folder}_")));
+    repeated.map(|folder| format!("its name repeats the folder's, '{folder}'"))
 }
 
 fn forbids_unsafe(text: &str) -> bool {
@@ -135,8 +135,9 @@ mod tests {
         assert_eq!(wrong("tick/mode.rs", ""), [""; 0]);
         let repeats = "its name repeats the folder's, 'tick'";
         assert_eq!(wrong("tick/tick_mode.rs", ""), [repeats]);
-        let deep = "folders in src/ are one level deep";
-        assert_eq!(wrong("tick/mode/full.rs", ""), [deep]);
+        assert_eq!(wrong("tick/mode/full.rs", ""), [""; 0]);
+        let deep = "folders in src/ are at most two levels deep";
+        assert_eq!(wrong("tick/mode/full/on.rs", ""), [deep]);
     }
 
     /// Check that recordings are created in two files, and in no other file of their rooms.

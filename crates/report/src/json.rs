@@ -8,7 +8,7 @@ use recording::{Body, Doubt, FORMAT, Recording};
 use serde::Serialize;
 use stats::Summary;
 
-use crate::text::findings::{Finding, findings};
+use crate::text::check::findings::{Finding, findings};
 
 pub(crate) mod cells;
 pub(crate) mod trace;

@@ -24,24 +24,24 @@ pub use picture::flame::{flame_diff_svg, flame_svg};
 pub use picture::page::slices_html;
 pub use picture::phase::phase_svg;
 pub use picture::slices::slices_svg;
-pub use text::around::around;
 pub use text::cells::cells_text;
-pub use text::doubts::doubts as doubts_text;
+pub use text::cells::made_with::made_with;
+pub use text::cells::markdown::cells_markdown;
+pub use text::check::findings::{Action, Finding, When, findings};
+pub use text::explain::folded::{folded, folded_diff};
+pub use text::explain::phase::{phase_json, phase_text};
 pub use text::explain::{
     explain_diff_json, explain_diff_text, explain_json, explain_text,
 };
-pub use text::findings::{Action, Finding, When, findings};
-pub use text::folded::{folded, folded_diff};
-pub use text::histogram::{jitter_hgrm, jitter_list};
+pub use text::facts::facts_text;
+pub use text::jitter::histogram::{jitter_hgrm, jitter_list};
 pub use text::jitter::{
     jitter_close, jitter_header, jitter_row, jitter_rows_header, jitter_so_far,
 };
+pub use text::layout::doubts::doubts as doubts_text;
+pub use text::layout::paragraph::paragraph;
 pub use text::limits::exceeded;
-pub use text::made_with::made_with;
-pub use text::markdown::cells_markdown;
-pub use text::page::facts_text;
-pub use text::paragraph::paragraph;
-pub use text::phase::{phase_json, phase_text};
+pub use text::noise::around::around;
 pub use text::slices::slices_classic;
 pub use text::text;
 pub use text::ticks::{ticks_close, ticks_header, ticks_sample};

@@ -9,7 +9,7 @@ use units::{Nanos, Ppm};
 
 use crate::number;
 use crate::picture::sheet::{LEFT, PLOT, Sheet, line, on_axis, rect};
-use crate::text::table::cut;
+use crate::text::layout::table::cut;
 
 /// The height of a histogram.
 const HEIGHT: f64 = 56.0;

@@ -11,9 +11,9 @@ use stats::{Change, FlameGraph, Frame, Typical};
 
 use crate::number;
 use crate::picture::xml::escaped;
+use crate::text::explain::titles::{Titles, compared, size, titles};
 use crate::text::explain::{renamed, signed};
-use crate::text::table::cut;
-use crate::text::typical_words::{Titles, compared, size, titles};
+use crate::text::layout::table::cut;
 
 /// The picture's width.
 const WIDTH: usize = 1200;

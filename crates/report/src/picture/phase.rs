@@ -3,10 +3,10 @@
 use stats::{FlameGraph, WholePhase};
 
 use crate::picture::flame;
+use crate::text::cells::kernel_label::{full_name, labels};
 use crate::text::explain::count;
-use crate::text::kernel_label::{full_name, labels};
-use crate::text::phase::what;
-use crate::text::typical_words::{Titles, on};
+use crate::text::explain::phase::what;
+use crate::text::explain::titles::{Titles, on};
 
 /// A whole phase as a flame graph.
 pub fn phase_svg(phase: &WholePhase<'_>) -> String {

@@ -15,8 +15,8 @@ use crate::picture::bars::{histograms, means};
 use crate::picture::rows::{Rows, SHADES, mark};
 use crate::picture::sheet::{LEFT, Sheet, WIDTH, px, rect};
 use crate::picture::xml::escaped;
-use crate::text::table::cut;
-use crate::text::tick_words::{self, cpus};
+use crate::text::layout::table::cut;
+use crate::text::ticks::words::{self as tick_words, cpus};
 
 /// So many rows are drawn of all steps together, and of one step, but one of each at least.
 const ROWS: [usize; 2] = [24, 8];

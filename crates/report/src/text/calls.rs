@@ -5,9 +5,9 @@ use recording::{Call, CallsSeries, CallsSpec, Doubt};
 use stats::CallsSummary;
 
 use crate::number;
-use crate::text::doubts::doubts;
-use crate::text::paragraph::paragraph;
-use crate::text::table::{Side, Table, aligned};
+use crate::text::layout::doubts::doubts;
+use crate::text::layout::paragraph::paragraph;
+use crate::text::layout::table::{Side, Table, aligned};
 
 /// The width of the column of names.
 const NAME: usize = 13;

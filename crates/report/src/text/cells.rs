@@ -2,19 +2,31 @@
 //!
 //! Exact repeats that found the same are one line that says how many they are.
 
+pub(crate) mod calls;
+pub(crate) mod kernel_label;
+pub(crate) mod legend;
+pub(crate) mod made_with;
+pub(crate) mod markdown;
+pub(crate) mod nohz;
+pub(crate) mod sleepers;
+pub(crate) mod slices;
+pub(crate) mod tables;
+pub(crate) mod tick_kinds;
+pub(crate) mod traced;
+
 use recording::{Cell, Doubt, Ending, Mode};
 use stats::CellSummary;
 
 use crate::cell_doubts::cell_doubts;
 use crate::cells::Cells;
-use crate::text::cell_legend::legend;
-use crate::text::cell_tables::{Row, tables};
-use crate::text::doubts;
-use crate::text::kernel_label::labels;
-use crate::text::made_with::made_with as made_with_line;
-use crate::text::paragraph::paragraph;
-use crate::text::sleepers::sleepers_table;
-use crate::text::watched::{added_table, culprits_table};
+use crate::text::cells::kernel_label::labels;
+use crate::text::cells::legend::legend;
+use crate::text::cells::made_with::made_with as made_with_line;
+use crate::text::cells::sleepers::sleepers_table;
+use crate::text::cells::tables::{Row, tables};
+use crate::text::cells::traced::{added_table, culprits_table};
+use crate::text::layout::doubts;
+use crate::text::layout::paragraph::paragraph;
 
 /// An experiment's cells, for the terminal.
 pub fn cells_text(cells: &Cells<'_>) -> String {
@@ -191,7 +203,7 @@ mod tests {
         NEW, OLD, call_costs, cell, done, idle_cost, lost, tick_cost,
     };
     use crate::example::cells::{call_cells, tick_cells, timed_cells};
-    use crate::text::table::columns;
+    use crate::text::layout::table::columns;
 
     fn page(experiment: &str, about: &str, cells: &[Cell]) -> String {
         let planned = cells.len();

@@ -1,20 +1,23 @@
 //! All of `check` on one page: what the machine is set to, what it takes, what that
 //! means and what to type next.
 
+pub(crate) mod findings;
+pub(crate) mod verdict;
+
 use facts::{Fact, Facts, Why};
 use recording::{CheckSeries, CheckSpec, Recording};
 use stats::CheckSummary;
 use units::Cpu;
 
 use crate::number;
-use crate::text::doubts::doubts;
-use crate::text::findings::{Action, findings};
-use crate::text::paragraph::paragraph;
-use crate::text::table::{Side, Table, aligned};
-use crate::text::tick_words;
-use crate::text::value::{hypervisor, preemption};
-use crate::text::verdict::{takers, verdict};
-use crate::text::worst::{left_out, worst};
+use crate::text::check::findings::{Action, findings};
+use crate::text::check::verdict::{takers, verdict};
+use crate::text::facts::value::{hypervisor, preemption};
+use crate::text::layout::doubts::doubts;
+use crate::text::layout::paragraph::paragraph;
+use crate::text::layout::table::{Side, Table, aligned};
+use crate::text::noise::worst::{left_out, worst};
+use crate::text::ticks::words as tick_words;
 
 /// More CPUs than this are cut to [`WORST`].
 const LISTED: usize = 16;

@@ -1,5 +1,9 @@
 //! Where instructions go, function by function: tables whose columns add up, and JSON.
 
+pub(crate) mod folded;
+pub(crate) mod phase;
+pub(crate) mod titles;
+
 use std::ops::RangeInclusive;
 
 use recording::FORMAT;
@@ -8,10 +12,10 @@ use stats::{Difference, Explanation, Frequency, Typical};
 use units::Instructions;
 
 use crate::number;
-use crate::text::fit::fitted;
-use crate::text::paragraph::paragraph;
-use crate::text::table::{Side, Table, cut};
-use crate::text::typical_words::{cell_on_kernel, comparison, headline, size, title};
+use crate::text::explain::titles::{cell_on_kernel, comparison, headline, size, title};
+use crate::text::layout::fit::fitted;
+use crate::text::layout::paragraph::paragraph;
+use crate::text::layout::table::{Side, Table, cut};
 
 /// Functions that are listed; the others are one line.
 const LISTED: usize = 40;
@@ -186,7 +190,7 @@ mod tests {
 
     use super::*;
     use crate::example::cell::{NEW, OLD, cell, lost, new_tick, old_tick, typical};
-    use crate::text::table::columns;
+    use crate::text::layout::table::columns;
 
     /// Check where one tick goes; with more functions than are listed.
     #[test]

@@ -4,17 +4,19 @@
 //! What will be run is printed before, so that it stands above the rows of a run and above
 //! the summary of a saved recording alike.
 
+pub(crate) mod histogram;
+
 use facts::{Facts, Why};
 use recording::{Doubt, JitterPlan, JitterSeries, JitterSoFar, JitterSpec, Workload};
 use stats::{JitterLengths, JitterProgress, JitterSummary, LoopLengths};
 use units::{Cpu, LengthUnit, Nanos, TscHz, printable};
 
 use crate::number;
-use crate::text::doubts::doubts;
-use crate::text::meanwhile::meanwhile_table;
-use crate::text::paragraph::paragraph;
-use crate::text::table::{Side, Table, aligned};
-use crate::text::tick_words;
+use crate::text::layout::doubts::doubts;
+use crate::text::layout::paragraph::paragraph;
+use crate::text::layout::table::{Side, Table, aligned};
+use crate::text::noise::proc_counters::meanwhile_table;
+use crate::text::ticks::words as tick_words;
 
 /// The columns of running figures, as wide as a second in nanoseconds and a bit.
 const COLUMN: usize = 13;

@@ -3,6 +3,8 @@
 //!
 //! With many CPUs the latest are listed, and one line says what bounds the others.
 
+pub(crate) mod idle_states;
+
 use std::cmp::Reverse;
 
 use facts::Facts;
@@ -11,11 +13,11 @@ use stats::{CpuLatencySummary, LatencySummary, tick_hz};
 use units::Nanos;
 
 use crate::number;
-use crate::text::doubts::doubts;
-use crate::text::idle_states::idle_states;
-use crate::text::paragraph::paragraph;
-use crate::text::table::{Side, Table};
-use crate::text::tick_words::cpus;
+use crate::text::latency::idle_states::idle_states;
+use crate::text::layout::doubts::doubts;
+use crate::text::layout::paragraph::paragraph;
+use crate::text::layout::table::{Side, Table};
+use crate::text::ticks::words::cpus;
 
 /// More CPUs than this are cut to [`LATEST`].
 const LISTED: usize = 24;

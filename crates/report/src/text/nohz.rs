@@ -1,15 +1,17 @@
 //! The words of `nohz test` and `nohz stress`: whether the tick stopped, how long that took,
 //! what came nevertheless, and what keeps it.
 
+pub(crate) mod tick_back;
+
 use recording::{Doubt, KeptBy, NohzSeries, NohzSpec, WaitingThread};
 use stats::{MeanwhileSummary, NohzStressSummary, NohzTestSummary};
 use units::{Cpu, printable};
 
 use crate::number;
-use crate::text::doubts::doubts;
-use crate::text::paragraph::paragraph;
-use crate::text::table::{Side, Table};
-use crate::text::tick_back::brought_back;
+use crate::text::layout::doubts::doubts;
+use crate::text::layout::paragraph::paragraph;
+use crate::text::layout::table::{Side, Table};
+use crate::text::nohz::tick_back::brought_back;
 
 /// Why each of the kernel's reasons is there, and what would help.
 const REASONS: [(&str, &str); 6] = [

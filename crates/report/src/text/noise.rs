@@ -3,19 +3,27 @@
 //!
 //! With many CPUs the worst are listed, and one line says what bounds the others.
 
+pub(crate) mod around;
+pub(crate) mod culprits;
+pub(crate) mod edges;
+pub(crate) mod periods;
+pub(crate) mod proc_counters;
+pub(crate) mod steal;
+pub(crate) mod worst;
+
 use recording::{Doubt, NoiseSeries, NoiseSpec};
 use stats::{CpuNoiseSummary, NoiseSummary};
 
 use crate::number;
-use crate::text::culprits::culprits;
-use crate::text::doubts::doubts;
-use crate::text::edges::edges;
-use crate::text::meanwhile::meanwhile_of_worst;
-use crate::text::paragraph::paragraph;
-use crate::text::periods::eventless;
-use crate::text::table::{Side, Table};
-use crate::text::tick_words::cpus;
-use crate::text::worst::{left_out, worst};
+use crate::text::layout::doubts::doubts;
+use crate::text::layout::paragraph::paragraph;
+use crate::text::layout::table::{Side, Table};
+use crate::text::noise::culprits::culprits;
+use crate::text::noise::edges::edges;
+use crate::text::noise::periods::eventless;
+use crate::text::noise::proc_counters::meanwhile_of_worst;
+use crate::text::noise::worst::{left_out, worst};
+use crate::text::ticks::words::cpus;
 
 /// More CPUs than this are cut to [`WORST`].
 const LISTED: usize = 24;

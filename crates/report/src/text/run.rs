@@ -6,10 +6,10 @@ use stats::{Interruption, InterruptionsSummary, MeanwhileSummary, Part, RunSumma
 use units::CpuSet;
 
 use crate::number;
-use crate::text::culprits::{self, kind_word, source_words};
-use crate::text::doubts::doubts;
-use crate::text::paragraph::paragraph;
-use crate::text::table::{Side, Table, cut};
+use crate::text::layout::doubts::doubts;
+use crate::text::layout::paragraph::paragraph;
+use crate::text::layout::table::{Side, Table, cut};
+use crate::text::noise::culprits::{self, kind_word, source_words};
 
 /// Lines of interrupts; rarer ones are left to JSON.
 const LINES: usize = 8;

@@ -10,12 +10,12 @@ use stats::{ClassicLine, Ender, SlicesSummary, StepSlices, StepSummary, TaskSumm
 use units::Nanos;
 
 use crate::number;
-use crate::text::culprits::source_words;
-use crate::text::doubts::doubts;
-use crate::text::fit::fitted;
-use crate::text::paragraph::paragraph;
-use crate::text::table::{Side, Table, cut};
-use crate::text::tick_words::cpus;
+use crate::text::layout::doubts::doubts;
+use crate::text::layout::fit::fitted;
+use crate::text::layout::paragraph::paragraph;
+use crate::text::layout::table::{Side, Table, cut};
+use crate::text::noise::culprits::source_words;
+use crate::text::ticks::words::cpus;
 use crate::text::wakers::table as wakers_table;
 
 /// More spinners than this are cut to [`SHORTEST`].

@@ -3,15 +3,17 @@
 //! Few CPUs get columns, many get cells side by side, and of very many only those with
 //! the most timer interrupts are shown.
 
+pub(crate) mod words;
+
 use facts::Facts;
 use recording::{Doubt, TickSample, TicksSeries, TicksSpec};
 use stats::{CpuTicksSummary, TickVerdict, TicksSummary, tick_verdicts};
 
 use crate::number;
-use crate::text::doubts::doubts;
-use crate::text::paragraph::paragraph;
-use crate::text::table::{Side, aligned};
-use crate::text::tick_words;
+use crate::text::layout::doubts::doubts;
+use crate::text::layout::paragraph::paragraph;
+use crate::text::layout::table::{Side, aligned};
+use crate::text::ticks::words as tick_words;
 
 /// CPUs that fit side by side as columns.
 const COLUMNS: usize = 4;

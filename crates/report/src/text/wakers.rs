@@ -5,11 +5,11 @@ use recording::{Doubt, WakersSeries, WakersSpec};
 use stats::{PartnerSummary, WakersSummary, WokenSummary};
 
 use crate::number;
-use crate::text::doubts::doubts;
-use crate::text::fit::fitted;
-use crate::text::paragraph::paragraph;
-use crate::text::table::{Side, Table, cut};
-use crate::text::tick_words::cpus;
+use crate::text::layout::doubts::doubts;
+use crate::text::layout::fit::fitted;
+use crate::text::layout::paragraph::paragraph;
+use crate::text::layout::table::{Side, Table, cut};
+use crate::text::ticks::words::cpus;
 
 /// The widest name of a partner.
 const PARTNER: usize = 9;

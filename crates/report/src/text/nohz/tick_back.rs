@@ -3,8 +3,8 @@
 use stats::{TickCause, TickCauseKind, TickReturnSummary, TickThread};
 
 use crate::number;
+use crate::text::layout::paragraph::paragraph;
 use crate::text::nohz::{often, reason};
-use crate::text::paragraph::paragraph;
 
 /// What brought the tick back: a heading, and a paragraph for each cause.
 pub(crate) fn brought_back(back: &TickReturnSummary) -> String {

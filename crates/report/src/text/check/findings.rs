@@ -14,10 +14,10 @@ use stats::{
 use units::{Cpu, CpuSet, Nanos, Ppm};
 
 use crate::number;
-use crate::text::culprits;
-use crate::text::tick_words::{self, cpus};
-use crate::text::value;
-use crate::text::worst::by_loss;
+use crate::text::facts::value;
+use crate::text::noise::culprits;
+use crate::text::noise::worst::by_loss;
+use crate::text::ticks::words::{self as tick_words, cpus};
 
 /// Interrupt lines that come less often are not worth a finding.
 const FREQUENT: f64 = 1.0;

@@ -10,13 +10,13 @@ use stats::{
 use units::Instructions;
 
 use crate::number;
-use crate::text::call_tables::{Found, MARK, call_tables};
-use crate::text::fit::{fits, fitted};
-use crate::text::kinds_table::kinds_table;
-use crate::text::nohz_tables::nohz_tables;
-use crate::text::paragraph::paragraph;
-use crate::text::slices_tables::slices_tables;
-use crate::text::table::{Side, Table, cut};
+use crate::text::cells::calls::{Found, MARK, call_tables};
+use crate::text::cells::nohz::nohz_tables;
+use crate::text::cells::slices::slices_tables;
+use crate::text::cells::tick_kinds::kinds_table;
+use crate::text::layout::fit::{fits, fitted};
+use crate::text::layout::paragraph::paragraph;
+use crate::text::layout::table::{Side, Table, cut};
 
 /// The fewest and the most columns that the name of a kernel or a cell gets where names
 /// must be cut.

@@ -4,7 +4,7 @@ use stats::{CellSummary, SlicesCost, SlicesSummary, StepSlices, Summary};
 use units::{Instructions, Nanos};
 
 use crate::number;
-use crate::text::cell_tables::{Count, Row, section, table};
+use crate::text::cells::tables::{Count, Row, section, table};
 
 /// Both tables, exact and timed, as far as there are rows for them.
 pub(crate) fn slices_tables(rows: &[Row]) -> [Option<String>; 2] {

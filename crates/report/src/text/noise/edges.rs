@@ -4,9 +4,9 @@ use recording::CulpritKind;
 use stats::{CulpritSummary, NoiseSummary};
 
 use crate::number;
-use crate::text::culprits::{NAME, kind_word, name};
-use crate::text::paragraph::paragraph;
-use crate::text::table::{Side, Table};
+use crate::text::layout::paragraph::paragraph;
+use crate::text::layout::table::{Side, Table};
+use crate::text::noise::culprits::{NAME, kind_word, name};
 
 /// Culprits that are listed.
 const LISTED: usize = 6;

@@ -2,8 +2,8 @@
 
 use std::ops::RangeInclusive;
 
-use crate::text::paragraph::WIDTH;
-use crate::text::table::columns;
+use crate::text::layout::paragraph::WIDTH;
+use crate::text::layout::table::columns;
 
 /// The text that `build` makes when names get as much room as lets every line fit; where
 /// none does, the one with the least.

@@ -4,10 +4,10 @@ use recording::{CulpritKind, NoiseSeries, Source};
 use stats::{CpuNoiseSummary, CulpritSummary, NoiseSummary};
 
 use crate::number;
-use crate::text::paragraph::paragraph;
-use crate::text::periods::periods;
-use crate::text::steal::steal;
-use crate::text::table::{Side, Table, cut};
+use crate::text::layout::paragraph::paragraph;
+use crate::text::layout::table::{Side, Table, cut};
+use crate::text::noise::periods::periods;
+use crate::text::noise::steal::steal;
 
 /// Culprits that are listed of one CPU; the others are one line.
 const LISTED: usize = 12;

@@ -1,13 +1,14 @@
 //! The page of facts for the terminal: group by group, each fact with its value in words
 //! and, at the right margin, where it was read; below them those that are not known.
 
+pub(crate) mod value;
+
 use facts::{Entry, Facts};
 use recording::printable;
 use serde_json::Value;
 
-use crate::text::paragraph::{WIDTH, paragraph, wrapped};
-use crate::text::table::{Side, aligned, columns};
-use crate::text::value;
+use crate::text::layout::paragraph::{WIDTH, paragraph, wrapped};
+use crate::text::layout::table::{Side, aligned, columns};
 
 /// Where values start.
 const INDENT: usize = 23;

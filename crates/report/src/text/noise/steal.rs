@@ -4,8 +4,8 @@ use recording::CulpritKind;
 use stats::{NoiseSummary, StealSummary};
 
 use crate::number;
-use crate::text::culprits::CPUS;
-use crate::text::paragraph::paragraph;
+use crate::text::layout::paragraph::paragraph;
+use crate::text::noise::culprits::CPUS;
 
 /// What the hypervisor took, CPU by CPU, and of all together where they are many. Nothing where
 /// it took nothing, or no clock says so.

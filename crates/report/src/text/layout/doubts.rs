@@ -3,7 +3,7 @@
 use recording::Doubt;
 use units::printable;
 
-use crate::text::paragraph::paragraph;
+use crate::text::layout::paragraph::paragraph;
 
 /// The doubts as a closing section; nothing where there are none.
 pub fn doubts(doubts: &[Doubt]) -> String {

@@ -5,7 +5,7 @@
 
 use recording::MadeWith;
 
-use crate::text::paragraph::paragraph;
+use crate::text::layout::paragraph::paragraph;
 
 /// How much of a checksum is shown.
 const CHECKSUM: usize = 12;

@@ -5,8 +5,8 @@ use stats::{CellSummary, CpuWork, MeanwhileSummary, NohzCost, NohzTestSummary, S
 use units::{Cpu, Nanos};
 
 use crate::number;
-use crate::text::cell_tables::{Count, Row, section, table};
-use crate::text::tick_back::short;
+use crate::text::cells::tables::{Count, Row, section, table};
+use crate::text::nohz::tick_back::short;
 
 /// Both tables, exact and timed, as far as there are rows for them.
 pub(crate) fn nohz_tables(rows: &[Row]) -> [Option<String>; 2] {

@@ -8,12 +8,12 @@ use serde::Serialize;
 use stats::{EntryKind, PROGRAM, PhaseExplanation, WholePhase};
 
 use crate::number;
+use crate::text::cells::kernel_label::full_name;
+use crate::text::explain::titles::on;
 use crate::text::explain::{count, functions};
-use crate::text::fit::fitted;
-use crate::text::kernel_label::full_name;
-use crate::text::paragraph::paragraph;
-use crate::text::table::{Side, Table, cut};
-use crate::text::typical_words::on;
+use crate::text::layout::fit::fitted;
+use crate::text::layout::paragraph::paragraph;
+use crate::text::layout::table::{Side, Table, cut};
 
 /// The least and the most room for a name.
 const NAMES: RangeInclusive<usize> = 12..=60;

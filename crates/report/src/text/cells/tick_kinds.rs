@@ -6,10 +6,10 @@ use std::{iter, mem};
 use stats::{CellSummary, KindDifference, TickKind, TickKinds};
 
 use crate::number;
-use crate::text::cell_tables::{Row, section};
+use crate::text::cells::tables::{Row, section};
 use crate::text::explain::signed;
-use crate::text::fit::fitted;
-use crate::text::table::{Side, Table, cut};
+use crate::text::layout::fit::fitted;
+use crate::text::layout::table::{Side, Table, cut};
 
 /// Kinds that are listed of each cell.
 const LISTED: usize = 4;

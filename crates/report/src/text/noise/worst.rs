@@ -3,7 +3,7 @@
 use stats::{CpuNoiseSummary, NoiseSummary};
 
 use crate::number;
-use crate::text::paragraph::paragraph;
+use crate::text::layout::paragraph::paragraph;
 
 /// The CPUs to list: all in rising order, or of more than `all` the `worst` ones, those
 /// that lost most first.

@@ -1,6 +1,6 @@
 //! Running text, broken into lines of at most 80 columns.
 
-use crate::text::table::columns;
+use crate::text::layout::table::columns;
 
 /// The widest line that is ever printed.
 pub(crate) const WIDTH: usize = 80;

@@ -5,8 +5,8 @@ use stats::{Difference, Typical};
 use units::Instructions;
 
 use crate::number;
+use crate::text::cells::kernel_label::{full_name, labels};
 use crate::text::explain::signed;
-use crate::text::kernel_label::{full_name, labels};
 
 /// A picture's title, and in the line below it what its short names stand for.
 pub(crate) struct Titles {

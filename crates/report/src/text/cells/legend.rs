@@ -7,11 +7,11 @@ use itertools::Itertools;
 use recording::{Cell, Ending, Mode};
 
 use crate::number;
+use crate::text::cells::kernel_label::full_name;
+use crate::text::cells::traced::source_name;
 use crate::text::cells::{Named, is_as_it_comes};
-use crate::text::kernel_label::full_name;
-use crate::text::paragraph::{WIDTH, paragraph};
-use crate::text::table::{Side, aligned, columns, cut};
-use crate::text::watched::source_name;
+use crate::text::layout::paragraph::{WIDTH, paragraph};
+use crate::text::layout::table::{Side, aligned, columns, cut};
 
 /// The longest short name that a list has room for.
 const NAME: usize = 36;

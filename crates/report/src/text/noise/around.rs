@@ -4,8 +4,8 @@ use recording::{Blamed, CpuNoise, NoiseSeries, printable};
 use units::{Nanos, Span};
 
 use crate::number;
-use crate::text::culprits::kind_word;
-use crate::text::table::{Side, Table};
+use crate::text::layout::table::{Side, Table};
+use crate::text::noise::culprits::kind_word;
 
 /// What came so long before the gap is told, too.
 const BEFORE: Nanos = Nanos::from_micros(500);

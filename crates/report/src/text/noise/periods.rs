@@ -4,9 +4,9 @@ use recording::CulpritKind;
 use stats::{CpuNoiseSummary, CulpritSummary, NoiseSummary, Period};
 
 use crate::number;
-use crate::text::culprits::{CPUS, kind_word, name};
-use crate::text::paragraph::paragraph;
-use crate::text::table::{Side, Table};
+use crate::text::layout::paragraph::paragraph;
+use crate::text::layout::table::{Side, Table};
+use crate::text::noise::culprits::{CPUS, kind_word, name};
 
 /// Periods are said of culprits of which at least this part of the time comes periodically.
 const STRONG_PPM: f64 = 250_000.0;

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use recording::Cell;
 
-use crate::text::table::columns;
+use crate::text::layout::table::columns;
 
 /// Where no label is this short, kernels are numbered.
 const WIDTH: usize = 22;

@@ -7,8 +7,8 @@
 use itertools::Itertools;
 
 use crate::number;
-use crate::text::paragraph::WIDTH;
-use crate::text::table::{Side, Table, columns, cut};
+use crate::text::layout::paragraph::WIDTH;
+use crate::text::layout::table::{Side, Table, columns, cut};
 
 /// The space before the first column.
 const INDENT: usize = 2;

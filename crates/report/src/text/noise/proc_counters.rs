@@ -7,9 +7,9 @@ use stats::{MeanwhileSummary, NoiseSummary};
 use units::{Cpu, PerSecond};
 
 use crate::number;
-use crate::text::paragraph::paragraph;
-use crate::text::table::{Side, Table, cut};
-use crate::text::worst::worst;
+use crate::text::layout::paragraph::paragraph;
+use crate::text::layout::table::{Side, Table, cut};
+use crate::text::noise::worst::worst;
 
 /// CPUs that fit side by side.
 const COLUMNS: usize = 4;

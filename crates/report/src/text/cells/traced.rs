@@ -8,11 +8,11 @@ use recording::{Cell, Source};
 use stats::{Added, CellSummary, CulpritSummary, Summary};
 
 use crate::number;
-use crate::text::cell_tables::{Row, section};
 use crate::text::cells::Named;
-use crate::text::culprits::{kind_word, name};
-use crate::text::fit::fitted;
-use crate::text::table::{Side, Table, cut};
+use crate::text::cells::tables::{Row, section};
+use crate::text::layout::fit::fitted;
+use crate::text::layout::table::{Side, Table, cut};
+use crate::text::noise::culprits::{kind_word, name};
 
 /// Culprits that are listed of each cell.
 const LISTED: usize = 6;

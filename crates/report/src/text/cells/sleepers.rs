@@ -5,10 +5,10 @@ use recording::Cell;
 use stats::{SleepersCost, StepSlices};
 
 use crate::number;
-use crate::text::cell_tables::section;
 use crate::text::cells::Named;
-use crate::text::fit::fitted;
-use crate::text::table::{Side, Table, cut};
+use crate::text::cells::tables::section;
+use crate::text::layout::fit::fitted;
+use crate::text::layout::table::{Side, Table, cut};
 
 /// The table of what sleepers cost; none where nothing can be compared.
 pub(crate) fn sleepers_table(cells: &[Named<'_>]) -> Option<String> {

@@ -5,11 +5,11 @@ use stats::{Consequences, Group, Groups, NoiseSummary, Split, Taker, Verdict};
 use units::Ppm;
 
 use crate::number;
-use crate::text::culprits::kind_word;
-use crate::text::paragraph::paragraph;
-use crate::text::periods::periods;
-use crate::text::steal::steal;
-use crate::text::table::{Side, Table, cut};
+use crate::text::layout::paragraph::paragraph;
+use crate::text::layout::table::{Side, Table, cut};
+use crate::text::noise::culprits::kind_word;
+use crate::text::noise::periods::periods;
+use crate::text::noise::steal::steal;
 
 /// Programs that the verdict names, if they took so much, and groups that the table lists of each
 /// part.

@@ -1,0 +1,6 @@
+//! The layout of terminal text: paragraphs and tables of at most 80 columns.
+
+pub(crate) mod doubts;
+pub(crate) mod fit;
+pub(crate) mod paragraph;
+pub(crate) mod table;
