@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::Builder;
 
-use agent::Company;
+use recording::BackgroundLoad;
 use units::Cpu;
 
 use crate::error::Error;
@@ -16,8 +16,8 @@ use crate::error::Error;
 ///
 /// # Errors
 /// Which CPU could not be had, and why.
-pub(crate) fn start(company: &[Company]) -> Result<(), Error> {
-    for Company { cpu, spinners } in company {
+pub(crate) fn start(loads: &[BackgroundLoad]) -> Result<(), Error> {
+    for BackgroundLoad { cpu, spinners } in loads {
         for _ in 0..*spinners {
             start_one(*cpu)?;
         }

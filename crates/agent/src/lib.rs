@@ -12,5 +12,5 @@ mod symbols;
 
 pub use answer::{Answer, Output};
 pub use broken::Broken;
-pub use order::{Company, Order, OrderError, Setting, Task};
+pub use order::{Order, OrderError, Task};
 pub use symbols::Symbols;

@@ -1,10 +1,9 @@
 //! The language that the lab speaks to the agent: what to set, what else to run, what to
 //! measure, how much to answer. It travels as JSON in the guest's initramfs.
 
-use recording::{CallsSpec, NohzSpec, NoiseSpec, SlicesSpec, Source, TicksSpec};
+use recording::{BackgroundLoad, Setting, Source, Spec};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use units::Cpu;
 
 /// The version of the language; an agent refuses any other.
 pub const VERSION: u32 = 1;
@@ -24,9 +23,9 @@ pub struct Order {
     /// Kernel settings to write before anything else, in that order.
     #[serde(default)]
     pub settings: Vec<Setting>,
-    /// What else runs meanwhile.
+    /// What else runs during the measurement.
     #[serde(default)]
-    pub company: Vec<Company>,
+    pub background: Vec<BackgroundLoad>,
     /// What to do.
     pub task: Task,
     /// Who is to watch the kernel's events meanwhile; only noise, ticks and calls are
@@ -37,40 +36,12 @@ pub struct Order {
     pub answer_bytes_max: u64,
 }
 
-/// A kernel setting: a file below `/proc/sys` or `/sys`, and what to write to it.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Setting {
-    /// The file.
-    pub path: String,
-    /// What to write.
-    pub value: String,
-}
-
-/// Threads that compete with what is measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Company {
-    /// The CPU they stay on.
-    pub cpu: Cpu,
-    /// How many threads spin there, as ordinary tasks.
-    pub spinners: u32,
-}
-
 /// What an agent can do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Task {
-    /// How much a spinning CPU loses.
-    Noise(NoiseSpec),
-    /// Timer interrupts of resting CPUs.
-    Ticks(TicksSpec),
-    /// What single requests to the kernel cost.
-    Calls(CallsSpec),
-    /// Whether the tick of a CPU stops.
-    Nohz(NohzSpec),
-    /// How long CPU-bound processes run before something preempts them.
-    Slices(SlicesSpec),
+    /// Measure; only with parameters that a guest supports.
+    Measure(Spec),
     /// The kernel's own symbols, once for each image.
     Symbols,
     /// To run the program that lies beside the agent, with these arguments: for tests.
@@ -149,11 +120,11 @@ mod tests {
     const NOISE: &str = r#"{
         "version": 1, "answer_bytes_max": 1000,
         "settings": [{"path": "/proc/sys/kernel/watchdog", "value": "0"}],
-        "company": [{"cpu": 0, "spinners": 3}],
+        "background": [{"cpu": 0, "spinners": 3}],
         "watch": "bpf",
-        "task": {"noise": {
+        "task": {"measure": {"noise": {
             "cpus": "0", "duration_ns": 5000000, "threshold_ns": null, "fifo": 10
-        }}
+        }}}
     }"#;
 
     fn refusal(text: &str) -> String {
@@ -164,7 +135,7 @@ mod tests {
     #[test]
     fn orders_travel() {
         let order = Order::parse(NOISE).unwrap();
-        assert_eq!(order.company[0].spinners, 3);
+        assert_eq!(order.background[0].spinners, 3);
         assert_eq!(order.watch, Some(Source::Bpf));
         let text = serde_json::to_string(&order).unwrap();
         assert_eq!(Order::parse(&text).unwrap(), order);
@@ -181,7 +152,7 @@ mod tests {
             ("noise", "sing", "`sing`"),
             ("version", "mood\": 1, \"version", "`mood`"),
             ("spinners", "sleepers\": 1, \"spinners", "`sleepers`"),
-            ("fifo", "mood\": null, \"fifo", "`task.noise.mood`"),
+            ("fifo", "mood\": null, \"fifo", "`task.measure.noise.mood`"),
         ] {
             let text = refusal(&NOISE.replacen(known, unknown, 1));
             assert!(text.contains(name), "{text}");

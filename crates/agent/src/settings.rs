@@ -8,7 +8,7 @@
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
 
-use agent::Setting;
+use recording::Setting;
 
 use crate::error::Error;
 

@@ -5,7 +5,8 @@ use std::io::{BufReader, ErrorKind};
 
 use agent::{Answer, Order, Symbols, Task};
 use facts::{Facts, Root};
-use measure::{Control, Spec, mark};
+use measure::{Control, mark};
+use recording::{Spec, TicksSpec};
 use session::Silent;
 
 use crate::error::Error;
@@ -21,15 +22,11 @@ const KALLSYMS: &str = "/proc/kallsyms";
 pub(crate) fn run(order: &Order) -> Result<Answer, Error> {
     settings::write(&order.settings)?;
     match &order.task {
-        Task::Noise(spec) => measure(order, &Spec::Noise(spec.clone())),
-        Task::Ticks(spec) if spec.count.is_none() => Err(Error::new(
+        Task::Measure(Spec::Ticks(TicksSpec { count: None, .. })) => Err(Error::new(
             "failed to count ticks",
             "without a count they would never end",
         )),
-        Task::Ticks(spec) => measure(order, &Spec::Ticks(spec.clone())),
-        Task::Calls(spec) => measure(order, &Spec::Calls(spec.clone())),
-        Task::Nohz(spec) => measure(order, &Spec::NohzTest(spec.clone())),
-        Task::Slices(spec) => measure(order, &Spec::Slices(spec.clone())),
+        Task::Measure(spec) => measure(order, spec),
         Task::Symbols => symbols().map(Answer::Symbols),
         Task::Program(arguments) => program::run(arguments).map(Answer::Output),
     }
@@ -50,7 +47,7 @@ fn measure(order: &Order, spec: &Spec) -> Result<Answer, Error> {
     let session = watched::prepare(order.watch, spec, &facts)?;
     mark::attend();
     quiescence::settle();
-    company::start(&order.company)?;
+    company::start(&order.background)?;
     let control = Control::new();
     let control = control.map_err(|why| Error::new("failed to measure", why))?;
     let mut recording = session.measure(&control, &mut Silent)?;

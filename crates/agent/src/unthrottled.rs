@@ -9,8 +9,7 @@
 
 use std::fs;
 
-use agent::Setting;
-use measure::Spec;
+use recording::{Setting, Spec};
 
 use crate::settings;
 

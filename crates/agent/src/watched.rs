@@ -4,8 +4,7 @@
 //! the cost of tracing them is of interest: what is seen of those is dropped.
 
 use facts::Facts;
-use measure::Spec;
-use recording::Source;
+use recording::{Source, Spec};
 use session::{Plan, Prepared, Silent, Trace};
 
 use crate::error::Error;
@@ -26,7 +25,9 @@ pub(crate) fn prepare(
         (source, Spec::Noise(_) | Spec::Calls(_) | Spec::Ticks(_)) => {
             Trace::Events { source, stores: false }
         }
-        _ => return Err(Error::new(TRACE, "only noise, ticks and calls can be traced")),
+        (Some(_), _) => {
+            return Err(Error::new(TRACE, "only noise, ticks and calls can be traced"));
+        }
     };
     let plan = Plan { trace, ..Plan::new(spec.clone(), facts.clone()) };
     let prepared = plan.claim(&mut Silent).and_then(|own| own.prepare(&mut Silent));
@@ -54,7 +55,7 @@ mod tests {
             limit_ns: interval_ns,
             forced: false,
             fifo: None,
-            stay_ns: Nanos::ZERO,
+            observe_ns: Nanos::ZERO,
             phases: None,
         });
         let facts = Facts::read(&facts::Root::live());

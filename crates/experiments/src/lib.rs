@@ -11,7 +11,6 @@ mod experiment;
 mod from_text;
 mod limits;
 mod machine;
-mod measurement;
 mod plan;
 mod table;
 
@@ -20,5 +19,4 @@ pub use experiment::Experiment;
 pub use limits::baseline::baseline;
 pub use limits::{Limits, Measured, Metric, ViolatedLimit};
 pub use machine::{Machine, MachineKind};
-pub use measurement::{BackgroundLoad, Measurement, Setting};
 pub use plan::Plan;

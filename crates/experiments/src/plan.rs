@@ -6,13 +6,12 @@
 mod combination;
 mod workload;
 
-use recording::{Mode, Phases, Source as Watch};
+use recording::{BackgroundLoad, Mode, Phases, Setting, Source as Watch, Spec};
 use units::Nanos;
 
 use self::combination::Combination;
 use crate::error::Error;
 use crate::machine::Machine;
-use crate::measurement::{BackgroundLoad, Measurement, Setting};
 use crate::table::Table;
 use crate::table::number::Number;
 use crate::table::source::Source;
@@ -39,7 +38,7 @@ pub struct Plan {
     /// What runs besides.
     pub background: Vec<BackgroundLoad>,
     /// What is measured.
-    pub measurement: Measurement,
+    pub spec: Spec,
     /// The source of the kernel's events, where these are traced.
     pub watch: Option<Watch>,
     /// A short description of what runs and is measured.
@@ -88,7 +87,7 @@ fn plan(
         machine,
         settings: settings(rows),
         background: work.background,
-        measurement: work.measurement,
+        spec: work.spec,
         watch: work.watch,
         workload: work.words,
         mode: table.mode.0,

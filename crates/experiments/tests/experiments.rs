@@ -1,8 +1,8 @@
 //! Experiments that are read: their cells, the built-in ones, and changes to them.
 #![expect(clippy::unwrap_used, reason = "what fails in a helper fails the test")]
 
-use experiments::{Experiment, MachineKind, Measurement, Plan};
-use recording::{Mode, Source};
+use experiments::{Experiment, MachineKind, Plan};
+use recording::{Mode, Source, Spec};
 use units::{Cpu, Nanos};
 
 /// Two kernels, three boot rows, two settings rows, three workloads.
@@ -100,9 +100,7 @@ fn one_cell() {
     assert_eq!(settings.collect::<Vec<_>>(), written);
     assert_eq!((plan.background[0].cpu, plan.background[0].spinners), (Cpu::new(0), 3));
     assert_eq!((plan.watch, find("rest").watch), (Some(Source::Bpf), None));
-    let Measurement::Noise(noise) = &plan.measurement else {
-        panic!("{:?}", plan.measurement)
-    };
+    let Spec::Noise(noise) = &plan.spec else { panic!("{:?}", plan.spec) };
     assert_eq!((noise.cpus.to_string(), noise.fifo), ("1".to_owned(), Some(7)));
     assert_eq!(noise.duration_ns, Nanos::from_millis(1500));
     assert_eq!(noise.threshold_ns, Some(Nanos::from_micros(2)));
@@ -118,12 +116,10 @@ fn one_cell() {
 fn tasks() {
     let table = table();
     let find = |name: &str| table.cells().iter().find(|plan| plan.name == name).unwrap();
-    let Measurement::Ticks(ticks) = &find("rest").measurement else { panic!("no ticks") };
+    let Spec::Ticks(ticks) = &find("rest").spec else { panic!("no ticks") };
     let eighth = Nanos::from_micros(31_250);
     assert_eq!((ticks.interval_ns, ticks.count), (eighth, Some(8)));
-    let Measurement::Calls(calls) = &find("two ask").measurement else {
-        panic!("no calls")
-    };
+    let Spec::Calls(calls) = &find("two ask").spec else { panic!("no calls") };
     assert_eq!((calls.cpu, calls.calls.len(), calls.repeats), (Cpu::new(1), 2, 9));
     assert_eq!(find("two ask").workload, "2 calls, 9 times each, on CPU 1");
 }
@@ -136,7 +132,7 @@ fn phases() {
         let changes: Vec<String> = changes.iter().map(ToString::to_string).collect();
         let table = table().with_changes(&changes).unwrap();
         let spin = table.cells().iter().find(|plan| plan.name == "spin").unwrap();
-        let Measurement::Noise(noise) = &spin.measurement else { panic!("no noise") };
+        let Spec::Noise(noise) = &spin.spec else { panic!("no noise") };
         noise.phases
     };
     let eight = phases(&[]).unwrap();
@@ -218,12 +214,10 @@ fn builtins() {
 #[test]
 fn nohz_full_measures_its_cpu() {
     let idle = Experiment::builtin("idle-cost").unwrap();
-    let Measurement::Ticks(ticks) = &idle.cells()[0].measurement else {
-        panic!("no ticks")
-    };
+    let Spec::Ticks(ticks) = &idle.cells()[0].spec else { panic!("no ticks") };
     assert_eq!(ticks.cpus.to_string(), "1");
     for plan in idle.cells() {
-        assert_eq!(plan.measurement, idle.cells()[0].measurement, "{}", plan.name);
+        assert_eq!(plan.spec, idle.cells()[0].spec, "{}", plan.name);
         assert_eq!(plan.machine, idle.cells()[0].machine, "{}", plan.name);
     }
 }
@@ -240,8 +234,8 @@ fn probes_are_compared() {
         assert_eq!(cells.len(), 16);
         for plan in cells.iter().filter(|plan| plan.kernel == cells[0].kernel) {
             assert_eq!(
-                (&plan.measurement, &plan.workload),
-                (&cells[0].measurement, &cells[0].workload)
+                (&plan.spec, &plan.workload),
+                (&cells[0].spec, &cells[0].workload)
             );
             assert_eq!(plan.watch.is_none(), plan.name == cells[0].name, "{}", plan.name);
         }
@@ -279,17 +273,15 @@ fn changes() {
         assert_eq!(plan.mode, Mode::Timed);
         let two = plan.name.starts_with("two");
         assert_eq!(plan.params, if two { "nohz=off a=\"b c\"" } else { "a=\"b c\"" });
-        match &plan.measurement {
-            Measurement::Noise(noise) => {
+        match &plan.spec {
+            Spec::Noise(noise) => {
                 assert_eq!(noise.duration_ns, Nanos::from_millis(500))
             }
-            Measurement::Ticks(ticks) => {
+            Spec::Ticks(ticks) => {
                 assert_eq!(ticks.interval_ns, Nanos::from_millis(500))
             }
-            Measurement::Calls(calls) => assert_eq!(calls.repeats, 3),
-            Measurement::Nohz(_) | Measurement::Slices(_) => {
-                panic!("the table does not ask for that")
-            }
+            Spec::Calls(calls) => assert_eq!(calls.repeats, 3),
+            other => panic!("not in the table: {other:?}"),
         }
     }
 }

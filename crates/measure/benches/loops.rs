@@ -11,8 +11,9 @@ use std::time::Instant;
 
 use facts::{Facts, Root};
 use measure::spin::{Ring, spin};
-use measure::{Control, Ordinary, Silent, Spec, counter};
+use measure::{Control, Ordinary, Silent, counter};
 use recording::NoiseSpec;
+use recording::Spec;
 use units::{Nanos, TscDelta};
 
 /// Bursts of each loop.

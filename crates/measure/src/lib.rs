@@ -49,10 +49,7 @@ pub use wait::Wait;
 
 use facts::{Facts, Root};
 use isolate::Elsewhere;
-use recording::{
-    Body, CallsSpec, CheckSpec, Code, Doubt, JitterSpec, LatencySpec, NohzSpec,
-    NoiseSpec, Recording, RunSpec, SlicesSpec, TicksSpec,
-};
+use recording::{Body, Code, Doubt, NoiseSpec, Recording, Spec};
 use units::{CpuSet, Nanos};
 
 use crate::observer::Watch;
@@ -64,31 +61,6 @@ const SHORTEST: Nanos = Nanos::from_millis(1);
 const LONGEST: Nanos = Nanos::from_secs(30 * 24 * 3600);
 /// So much more time has a measurement until its threads are looked after.
 const OVERTIME: Nanos = Nanos::from_secs(2);
-
-/// What to measure.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Spec {
-    /// How much a spinning CPU loses.
-    Noise(NoiseSpec),
-    /// Timer interrupts per second and CPU.
-    Ticks(TicksSpec),
-    /// One look at the machine: ticks at rest, then noise on all CPUs at once.
-    Check(CheckSpec),
-    /// What single requests to the kernel cost.
-    Calls(CallsSpec),
-    /// Whether the tick of a CPU stops.
-    NohzTest(NohzSpec),
-    /// How often it does, and how long that takes.
-    NohzStress(NohzSpec),
-    /// How much a workload's run time varies.
-    Jitter(JitterSpec),
-    /// How late a timer wakes a thread.
-    Latency(LatencySpec),
-    /// What a program suffers on a CPU of its own.
-    Run(RunSpec),
-    /// How long CPU-bound tasks run before something preempts them.
-    Slices(SlicesSpec),
-}
 
 /// Refuses what [`run`] would refuse, as far as the question itself and the facts show it: before
 /// a CPU is claimed or a setting changed for it.
@@ -105,6 +77,7 @@ pub fn refuse(spec: &Spec, facts: &Facts) -> Result<(), Error> {
         Spec::NohzTest(spec) | Spec::NohzStress(spec) => nohz::refuse(spec, facts),
         Spec::Latency(spec) => latency::refuse(spec, facts),
         Spec::Slices(spec) => slices::refuse(spec, facts),
+        Spec::Wakers(spec) => sensible("the duration", spec.duration_ns),
         // Whether a program can be run shows when it is.
         Spec::Run(_) => Ok(()),
     }
@@ -116,26 +89,20 @@ pub fn refuse(spec: &Spec, facts: &Facts) -> Result<(), Error> {
 /// # Errors
 /// `Kind::Isolate(Taken)`, with the task.
 pub fn refuse_occupied(spec: &Spec) -> Result<(), Error> {
-    let (cpus, fifo) = threads(spec);
+    let cpus = pinned(spec);
     // Processes that may run on several CPUs run on those that are free.
     let is_bound = !matches!(spec, Spec::Slices(spec) if !spec.pinned && cpus.len() > 1);
     if is_bound {
-        isolate::refuse_occupied(&cpus, fifo)?;
+        isolate::refuse_occupied(&cpus, spec.fifo())?;
     }
     Ok(())
 }
 
-/// The CPUs that a measurement's threads are pinned to, and their `SCHED_FIFO` priority.
-fn threads(spec: &Spec) -> (CpuSet, Option<u8>) {
+/// The CPUs that a measurement's threads are pinned to.
+fn pinned(spec: &Spec) -> CpuSet {
     match spec {
-        Spec::Noise(spec) => (spec.cpus.clone(), spec.fifo),
-        Spec::Check(spec) => (spec.cpus.clone(), None),
-        Spec::Calls(spec) => (spec.cpu.into(), None),
-        Spec::Jitter(spec) => (spec.cpu.into(), spec.fifo),
-        Spec::NohzTest(spec) | Spec::NohzStress(spec) => (spec.cpu.into(), spec.fifo),
-        Spec::Latency(spec) => (spec.cpus.clone(), spec.fifo),
-        Spec::Slices(spec) => (spec.cpus.clone(), None),
-        Spec::Ticks(_) | Spec::Run(_) => (CpuSet::empty(), None),
+        Spec::Ticks(_) | Spec::Run(_) | Spec::Wakers(_) => CpuSet::empty(),
+        spec => spec.cpus(),
     }
 }
 
@@ -149,7 +116,11 @@ fn longest(spec: &Spec) -> Option<Nanos> {
         Spec::NohzTest(spec) => Some(nohz::longest(spec)),
         // Until its processes have started, its thread need not run longer.
         Spec::Slices(spec) => Some(spec.duration_ns),
-        Spec::Ticks(_) | Spec::Calls(_) | Spec::NohzStress(_) | Spec::Run(_) => None,
+        Spec::Ticks(_)
+        | Spec::Calls(_)
+        | Spec::NohzStress(_)
+        | Spec::Run(_)
+        | Spec::Wakers(_) => None,
     }
 }
 
@@ -191,9 +162,8 @@ fn beside_others(
     watch: &mut Watch<'_>,
     doubts: &mut Vec<Doubt>,
 ) -> Result<Body, Error> {
-    let (cpus, _) = threads(spec);
     let whole = isolate::allowed()?;
-    let _elsewhere = Elsewhere::than(cpus);
+    let _elsewhere = Elsewhere::than(pinned(spec));
     let length = longest(spec).map(|length| length + OVERTIME);
     let watchdog = Watchdog::start(whole, length, watch.control.stop.clone())?;
     let body = measured(spec, facts, watch, doubts)?;
@@ -243,6 +213,11 @@ fn measured(
         Spec::Slices(spec) => {
             Body::Slices { series: slices::run(&spec, facts, watch, doubts)?, spec }
         }
+        Spec::Wakers(_) => {
+            let text =
+                "wake-ups are counted by the kernel (blame::WakerWatch), not by a loop";
+            return Err(Error::new(Kind::Spec, text));
+        }
     })
 }
 
@@ -257,17 +232,13 @@ fn ended_early(spec: &Spec) -> Doubt {
     Doubt::new(Code::Interrupted, text)
 }
 
-/// Tells of online CPUs that nobody named and that were not measured.
+/// A doubt about online CPUs that were neither named nor measured.
 fn left_out(spec: &Spec, facts: &Facts) -> Option<Doubt> {
-    let used = match spec {
-        Spec::Noise(spec) => &spec.cpus,
-        Spec::Check(spec) => &spec.cpus,
-        Spec::Latency(spec) => &spec.cpus,
-        _ => return None,
-    };
+    let is_of_all = matches!(spec, Spec::Noise(_) | Spec::Check(_) | Spec::Latency(_));
+    let used = is_of_all.then(|| spec.cpus())?;
     let (online, allowed) = (facts.cpus.online.get()?, facts.cpus.allowed.get()?);
     let without = online.without(allowed);
-    if without.is_empty() || *used != online.and(allowed) {
+    if without.is_empty() || used != online.and(allowed) {
         return None;
     }
     let apart = without.without(&facts.set_apart()).is_empty();

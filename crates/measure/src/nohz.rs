@@ -5,7 +5,7 @@
 //! tick has stopped (`isolate::wait_for_nohz`), and goes. In a guest each wait is one phase of
 //! the counter, and what the last thread then stays is the last.
 //!
-//! A tick that came back in that time is looked at in a second stay, watched by the kernel's
+//! A tick that came back in that time is looked at in a second observed, watched by the kernel's
 //! tracepoints: those change what is counted, and so were not used in the first.
 //!
 //! Cannot see what keeps the tick but by asking the kernel, while it is kept.
@@ -51,7 +51,7 @@ pub(crate) fn run(
         tries: Vec::new(),
         kept_by: Some(Vec::new()),
         others: Vec::new(),
-        stay: None,
+        observed: None,
         back: None,
     };
     for number in 0..spec.tries.unwrap_or(TRIES_MAX) {
@@ -59,8 +59,8 @@ pub(crate) fn run(
             phase::wait(phases, part);
         }
         let is_last = spec.tries == Some(number + 1);
-        let stay_ns = if is_last { spec.stay_ns } else { Nanos::ZERO };
-        let one = NohzSpec { stay_ns, ..spec.clone() };
+        let observe_ns = if is_last { spec.observe_ns } else { Nanos::ZERO };
+        let one = NohzSpec { observe_ns, ..spec.clone() };
         let tried = Tried::of(&one, facts, watch.control.stop.as_atomic())?;
         if watch.control.stop.given() && !tried.entry.entered {
             break;
@@ -86,8 +86,8 @@ pub(crate) fn run(
 /// Refuses what makes no sense, what cannot be here, and what would take the machine over.
 pub(crate) fn refuse(spec: &NohzSpec, facts: &Facts) -> Result<(), Error> {
     sensible("the wait", spec.limit_ns)?;
-    if !spec.stay_ns.is_zero() {
-        sensible("the stay", spec.stay_ns)?;
+    if !spec.observe_ns.is_zero() {
+        sensible("the observed", spec.observe_ns)?;
     }
     if spec.tries.is_some_and(|tries| !(1..=TRIES_MAX).contains(&tries)) {
         let text = format!("between 1 and {TRIES_MAX} tries are made");
@@ -99,14 +99,14 @@ pub(crate) fn refuse(spec: &NohzSpec, facts: &Facts) -> Result<(), Error> {
 
 /// How long one try takes at most, and what is watched after it.
 pub(crate) fn longest(spec: &NohzSpec) -> Nanos {
-    let watched = spec.stay_ns.max(AGAIN);
-    spec.limit_ns.saturating_mul(2) + spec.stay_ns + watched
+    let watched = spec.observe_ns.max(AGAIN);
+    spec.limit_ns.saturating_mul(2) + spec.observe_ns + watched
 }
 
 /// What became of one try.
 struct Tried {
     entry: Entry,
-    stay: Option<Meanwhile>,
+    observed: Option<Meanwhile>,
     /// What was seen of a tick that came back.
     back: Option<Result<TickReturn, isolate::Error>>,
 }
@@ -133,14 +133,14 @@ impl Tried {
             entry if entry.entered => confirm(entry, wait, &others, facts)?,
             failed => failed,
         };
-        let stays = entry.entered && !spec.stay_ns.is_zero();
-        let stay = stays.then(|| stay(spec, facts, stop));
-        let is_back = stay.as_ref().is_some_and(NohzSeries::is_back);
+        let stays = entry.entered && !spec.observe_ns.is_zero();
+        let observed = stays.then(|| stay(spec, facts, stop));
+        let is_back = observed.as_ref().is_some_and(NohzSeries::is_back);
         let again = Wait { limit, forced, confirmed: true, stop: Some(stop) };
-        let longest = spec.stay_ns.max(AGAIN);
+        let longest = spec.observe_ns.max(AGAIN);
         let back =
             is_back.then(|| isolate::watch_tick_return(&again, longest, &others, facts));
-        Ok(Self { entry, stay, back })
+        Ok(Self { entry, observed, back })
     }
 
     /// Adds it to the series; whether the tick stopped.
@@ -148,7 +148,7 @@ impl Tried {
         let Entry { entered, waited, left, kept_by, others } = self.entry;
         series.others = others.iter().map(other).collect();
         series.tries.push(NohzTry { entered, wait_ns: waited, left });
-        series.stay = self.stay.or(series.stay.take());
+        series.observed = self.observed.or(series.observed.take());
         let kept_by = match self.back {
             None => kept_by,
             Some(Err(why)) => Err(why),
@@ -263,7 +263,7 @@ fn named(kept_by: &isolate::KeptBy, others: &[isolate::WaitingThread]) -> String
 fn stay(spec: &NohzSpec, facts: &Facts, stop: &AtomicBool) -> Meanwhile {
     let before = Counters::now();
     mark::begin();
-    isolate::spin(spec.stay_ns.into(), Some(stop));
+    isolate::spin(spec.observe_ns.into(), Some(stop));
     mark::end();
     Counters::now().since(&before, spec.cpu, facts)
 }
@@ -279,7 +279,7 @@ mod tests {
             limit_ns: Nanos::from_secs(1),
             forced: false,
             fifo: None,
-            stay_ns: Nanos::ZERO,
+            observe_ns: Nanos::ZERO,
             phases: None,
         }
     }
@@ -330,6 +330,6 @@ mod tests {
         });
         assert!(tried.entry.others.iter().any(is_busy), "{:?}", tried.entry.others);
         let stopped = Tried::of(&spec, &facts, &AtomicBool::new(true)).unwrap();
-        assert!(!stopped.entry.entered && stopped.stay.is_none());
+        assert!(!stopped.entry.entered && stopped.observed.is_none());
     }
 }

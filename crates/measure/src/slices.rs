@@ -290,7 +290,7 @@ fn members(spec: &SlicesSpec) -> Vec<Member> {
         policy: spec.policy,
         nice: spec.nice,
     };
-    let spin = spec.asking.map_or(Work::Spin, Work::Ask);
+    let spin = spec.getrusage_every.map_or(Work::Spin, Work::Ask);
     let spinners = (0..spec.spinners).map(|place| member("spin", spin, place));
     let sleep = Work::Sleep(spec.sleep_ns, spec.burst_ns);
     let sleepers = (0..spec.sleepers).map(|place| member("sleep", sleep, place));
@@ -432,7 +432,7 @@ mod tests {
         let facts = Facts::read(&facts::Root::live());
         SlicesSpec {
             spinners: 4,
-            asking: None,
+            getrusage_every: None,
             sleepers: 1,
             sleep_ns: Nanos::from_millis(1),
             burst_ns: Nanos::from_micros(20),

@@ -5,7 +5,8 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use facts::{Facts, Root};
-use measure::{Control, Error, Kind, Silent, Spec};
+use measure::{Control, Error, Kind, Silent};
+use recording::Spec;
 use recording::{Body, Call, CallsSeries, CallsSpec, Code, Recording};
 use units::Nanos;
 

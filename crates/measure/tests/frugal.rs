@@ -8,7 +8,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use facts::{Facts, Root};
-use measure::{Control, Silent, Spec};
+use measure::{Control, Silent};
+use recording::Spec;
 use recording::{Call, CallsSpec, LatencySpec, Timer};
 use units::Nanos;
 

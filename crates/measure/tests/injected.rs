@@ -5,7 +5,8 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use measure::{Control, Silent, Spec};
+use measure::{Control, Silent};
+use recording::Spec;
 use recording::{Body, NoiseSeries, NoiseSpec};
 use rustix::thread::clock_nanosleep_absolute;
 use rustix::time::{ClockId, Timespec, clock_gettime};

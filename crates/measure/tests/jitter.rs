@@ -5,7 +5,8 @@
 use std::sync::atomic::Ordering;
 
 use facts::{Facts, Root};
-use measure::{Control, Event, Observer, Spec, Stop};
+use measure::{Control, Event, Observer, Stop};
+use recording::Spec;
 use recording::{
     Body, Code, JitterPlan, JitterSeries, JitterSoFar, JitterSpec, Recording,
 };

@@ -6,7 +6,8 @@ use std::thread;
 use std::time::Duration;
 
 use facts::{Facts, Root};
-use measure::{Control, Silent, Spec};
+use measure::{Control, Silent};
+use recording::Spec;
 use recording::{Body, Code, CpuLatency, LatencySeries, LatencySpec, Recording, Timer};
 use units::{Cpu, Nanos};
 

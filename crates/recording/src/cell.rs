@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use units::printable;
+use units::{Cpu, printable};
 
 use crate::{Counts, Profile, Recording, Source};
 
@@ -74,6 +74,26 @@ impl Answer {
             profile: self.profile.as_ref().map(|it| crate::printable(it).into_owned()),
         }
     }
+}
+
+/// A kernel setting of a guest.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Setting {
+    /// A file below `/proc/sys` or `/sys`.
+    pub path: String,
+    /// The text that is written to it.
+    pub value: String,
+}
+
+/// Threads that compete with the measurement in a guest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BackgroundLoad {
+    /// The CPU that they are pinned to.
+    pub cpu: Cpu,
+    /// The number of busy threads, which are ordinary tasks.
+    pub spinners: u32,
 }
 
 /// What cells are made with besides their kernels: other bytes here can give other figures.

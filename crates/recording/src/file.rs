@@ -17,7 +17,7 @@ use serde_json::Deserializer;
 use serde_json::de::IoRead;
 use serde_json::error::Category;
 
-use crate::{Body, Doubt, Error, Kind, Recording};
+use crate::{Body, Doubt, Error, Kind, Recording, kinds};
 
 /// The version of the format this tool writes, and the newest it reads.
 pub const FORMAT: u32 = 1;
@@ -40,14 +40,14 @@ pub(crate) struct Head {
 }
 
 #[derive(Serialize)]
-struct Writing<'a, Spec, Series> {
+struct Writing<'a> {
     format: u32,
     kind: &'static str,
     taken: &'a str,
     tool: &'a str,
     facts: &'a Facts,
-    spec: &'a Spec,
-    series: &'a Series,
+    #[serde(flatten)]
+    body: &'a Body,
     doubts: &'a [Doubt],
 }
 
@@ -63,20 +63,16 @@ struct Reading<Spec, Series> {
 
 impl Serialize for Recording {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        match &self.body {
-            Body::Noise { spec, series } => self.write_as(spec, series, to),
-            Body::Ticks { spec, series } => self.write_as(spec, series, to),
-            Body::Check { spec, series } => self.write_as(spec, series, to),
-            Body::Calls { spec, series } => self.write_as(spec, series, to),
-            Body::Latency { spec, series } => self.write_as(spec, series, to),
-            Body::Run { spec, series } => self.write_as(spec, series, to),
-            Body::Wakers { spec, series } => self.write_as(spec, series, to),
-            Body::NohzTest { spec, series } | Body::NohzStress { spec, series } => {
-                self.write_as(spec, series, to)
-            }
-            Body::Jitter { spec, series } => self.write_as(spec, series, to),
-            Body::Slices { spec, series } => self.write_as(spec, series, to),
-        }
+        let whole = Writing {
+            format: FORMAT,
+            kind: self.body.kind(),
+            taken: &self.taken,
+            tool: &self.tool,
+            facts: &self.facts,
+            body: &self.body,
+            doubts: &self.doubts,
+        };
+        whole.serialize(to)
     }
 }
 
@@ -87,25 +83,6 @@ impl Recording {
     /// Never for a recording that was measured; serialisation can fail in principle.
     pub fn to_json(&self) -> Result<String, serde_json::Error> {
         serde_json::to_string(self)
-    }
-
-    fn write_as<Spec: Serialize, Series: Serialize, S: Serializer>(
-        &self,
-        spec: &Spec,
-        series: &Series,
-        to: S,
-    ) -> Result<S::Ok, S::Error> {
-        let whole = Writing {
-            format: FORMAT,
-            kind: self.body.kind(),
-            taken: &self.taken,
-            tool: &self.tool,
-            facts: &self.facts,
-            spec,
-            series,
-            doubts: &self.doubts,
-        };
-        whole.serialize(to)
     }
 
     /// Reads the text of a file; `file` is named in messages only.
@@ -128,29 +105,18 @@ impl Head {
     /// Reads the same file again, as the kind that its head names.
     pub(crate) fn body(self, json: Json<'_>, file: &Path) -> Result<Recording, Error> {
         let kind = self.kind_to_read(file)?;
-        match kind.as_str() {
-            "noise" => read_as(json, file, |spec, series| Body::Noise { spec, series }),
-            "ticks" => read_as(json, file, |spec, series| Body::Ticks { spec, series }),
-            "check" => read_as(json, file, |spec, series| Body::Check { spec, series }),
-            "calls" => read_as(json, file, |spec, series| Body::Calls { spec, series }),
-            "latency" => {
-                read_as(json, file, |spec, series| Body::Latency { spec, series })
-            }
-            "run" => read_as(json, file, |spec, series| Body::Run { spec, series }),
-            "wakers" => read_as(json, file, |spec, series| Body::Wakers { spec, series }),
-            "nohz_test" => {
-                read_as(json, file, |spec, series| Body::NohzTest { spec, series })
-            }
-            "nohz_stress" => {
-                read_as(json, file, |spec, series| Body::NohzStress { spec, series })
-            }
-            "jitter" => read_as(json, file, |spec, series| Body::Jitter { spec, series }),
-            "slices" => read_as(json, file, |spec, series| Body::Slices { spec, series }),
-            _ => {
-                let text = format!("a recording of unknown kind '{kind}'");
-                Err(Error::new(Kind::Corrupt, file, text))
-            }
+        macro_rules! read {
+            ($($(#[$_about:meta])* $kind:ident $name:literal $($_type:ident)*;)*) => {
+                match kind.as_str() {
+                    $($name => read_as(json, file, |spec, series| Body::$kind { spec, series }),)*
+                    _ => {
+                        let text = format!("a recording of unknown kind '{kind}'");
+                        Err(Error::new(Kind::Corrupt, file, text))
+                    }
+                }
+            };
         }
+        kinds!(read)
     }
 
     /// The kind, where the file can be read as one.

@@ -20,7 +20,7 @@ pub struct NohzSpec {
     pub fifo: Option<u8>,
     /// How long to stay after the tick has stopped in the last try, and count what comes; zero:
     /// not at all.
-    pub stay_ns: Nanos,
+    pub observe_ns: Nanos,
     /// When each try begins; `None`: at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phases: Option<Phases>,
@@ -39,7 +39,7 @@ pub struct NohzSeries {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<WaitingThread>,
     /// What came while the thread stayed on, in the last try.
-    pub stay: Option<Meanwhile>,
+    pub observed: Option<Meanwhile>,
     /// Where the tick came back then: what went on while it did so again, watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back: Option<TickReturn>,
@@ -53,16 +53,17 @@ impl NohzSeries {
     /// Whether the tick came back after it had stopped, while the thread stayed on; `None` where
     /// that was not watched.
     pub fn came_back(&self) -> Option<bool> {
-        let stay = self.stay.as_ref().filter(|stay| stay.interrupts.is_some())?;
-        Some(Self::is_back(stay))
+        let observed =
+            self.observed.as_ref().filter(|observed| observed.interrupts.is_some())?;
+        Some(Self::is_back(observed))
     }
 
-    /// Whether the tick came back in that stay.
-    pub fn is_back(stay: &Meanwhile) -> bool {
-        let lines = stay.interrupts.iter().flatten();
+    /// Whether the tick came back in that observed.
+    pub fn is_back(observed: &Meanwhile) -> bool {
+        let lines = observed.interrupts.iter().flatten();
         let timer: u64 = lines.filter(|line| line.timer).map(|line| line.count).sum();
         let second = Nanos::from_secs(1).get();
-        let most = u128::from(STOPPED_HZ_MAX) * u128::from(stay.span_ns.get());
+        let most = u128::from(STOPPED_HZ_MAX) * u128::from(observed.span_ns.get());
         u128::from(timer) * u128::from(second) > most
     }
 }
@@ -160,7 +161,7 @@ mod tests {
             tries: Vec::new(),
             kept_by: None,
             others: Vec::new(),
-            stay: Some(Meanwhile {
+            observed: Some(Meanwhile {
                 span_ns: Nanos::from_secs(2),
                 interrupts,
                 ..Meanwhile::default()
@@ -182,12 +183,12 @@ mod tests {
             limit_ns: Nanos::from_secs(5),
             forced: false,
             fifo: Some(99),
-            stay_ns: Nanos::ZERO,
+            observe_ns: Nanos::ZERO,
             phases: None,
         };
         let text = serde_json::json!({
             "cpu": 1, "tries": 2, "limit_ns": 5_000_000_000_u64, "forced": false,
-            "fifo": 99, "stay_ns": 0,
+            "fifo": 99, "observe_ns": 0,
         });
         assert_eq!(serde_json::to_value(&spec).unwrap(), text);
         let wait = |entered, wait_ns| NohzTry { entered, wait_ns, left: 0 };
@@ -199,7 +200,7 @@ mod tests {
             ],
             kept_by: Some(vec![KeptBy { dependency: "SCHED".to_owned(), times: 25 }]),
             others: Vec::new(),
-            stay: None,
+            observed: None,
             back: None,
         };
         let text = serde_json::json!({
@@ -209,7 +210,7 @@ mod tests {
                 {"entered": false, "wait_ns": 5_000_000_000_u64, "left": 0},
             ],
             "kept_by": [{"dependency": "SCHED", "times": 25}],
-            "stay": null,
+            "observed": null,
         });
         assert_eq!(serde_json::to_value(&series).unwrap(), text);
         assert_eq!(serde_json::from_value::<NohzSeries>(text).unwrap(), series);

@@ -17,7 +17,7 @@ pub struct SlicesSpec {
     pub spinners: u32,
     /// After so many passes of its loop each of them asks the kernel how much time it has used
     /// (`getrusage(2)`), as programs do that measure themselves; `None`: it makes no system call.
-    pub asking: Option<u32>,
+    pub getrusage_every: Option<u32>,
     /// How many processes sleep again and again.
     pub sleepers: u32,
     /// How long a sleeper sleeps each time.
@@ -270,7 +270,7 @@ mod tests {
         let setting = StepSetting { name: "RUN_TO_PARITY".into(), value: "off".into() };
         SlicesSpec {
             spinners: 16,
-            asking: None,
+            getrusage_every: None,
             sleepers: 2,
             sleep_ns: Nanos::from_millis(1),
             burst_ns: Nanos::ZERO,
@@ -330,7 +330,7 @@ mod tests {
     #[test]
     fn contract() {
         let asked = serde_json::json!({
-            "spinners": 16, "asking": null, "sleepers": 2, "sleep_ns": 1_000_000, "burst_ns": 0,
+            "spinners": 16, "getrusage_every": null, "sleepers": 2, "sleep_ns": 1_000_000, "burst_ns": 0,
             "duration_ns": 5_000_000_000_u64, "cpus": "0,1", "pinned": false, "nice": 0,
             "policy": "other", "turns": 3, "sample_ns": null,
             "steps": [{"settings": [{"name": "RUN_TO_PARITY", "value": "off"}]}],

@@ -61,7 +61,7 @@ pub fn json(
     };
     let judged = Judged { summary, findings };
     macro_rules! object {
-        ($($kind:ident),*) => {
+        ($($(#[$_about:meta])* $kind:ident $_name:literal $($_type:ident)*;)*) => {
             match &recording.body {
                 $(Body::$kind { spec, series } => {
                     object(recording, spec, &judged, with_series.then_some(series))
@@ -69,10 +69,7 @@ pub fn json(
             }
         };
     }
-    object!(
-        Noise, Ticks, Check, Calls, Latency, Run, Wakers, NohzTest, NohzStress, Jitter,
-        Slices
-    )
+    recording::kinds!(object)
 }
 
 /// Facts as one JSON object; `taken` and `tool` are those of a recording made now.

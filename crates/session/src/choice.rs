@@ -3,7 +3,8 @@
 
 use facts::{Facts, Root};
 use isolate::Pick;
-use measure::{Kind, Spec};
+use measure::Kind;
+use recording::Spec;
 use units::{Cpu, CpuSet};
 
 use crate::error::Error;

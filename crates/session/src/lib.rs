@@ -21,7 +21,6 @@ mod isolated;
 mod plan;
 mod prepared;
 mod tracer;
-mod wakeups;
 
 pub use claimed::Claimed;
 pub use error::Error;
@@ -29,4 +28,3 @@ pub use event::{Event, Observer, Silent};
 pub use isolated::{Isolated, restore_left_behind};
 pub use plan::{Access, Plan, Trace};
 pub use prepared::Prepared;
-pub use wakeups::count_wakeups;

@@ -3,9 +3,7 @@
 use blame::Threads;
 use facts::Facts;
 use isolate::IsolationOptions;
-use measure::Spec;
-use recording::Source;
-use units::CpuSet;
+use recording::{Source, Spec};
 
 /// What is measured, and what belongs around it.
 #[derive(Debug, Clone)]
@@ -66,21 +64,6 @@ pub enum Trace {
     NoSwitches,
 }
 
-/// The CPUs of a measurement.
-pub(crate) fn cpus_of(spec: &Spec) -> CpuSet {
-    match spec {
-        Spec::Noise(spec) => spec.cpus.clone(),
-        Spec::Ticks(spec) => spec.cpus.clone(),
-        Spec::Check(spec) => spec.cpus.clone(),
-        Spec::Calls(spec) => spec.cpu.into(),
-        Spec::NohzTest(spec) | Spec::NohzStress(spec) => spec.cpu.into(),
-        Spec::Jitter(spec) => spec.cpu.into(),
-        Spec::Latency(spec) => spec.cpus.clone(),
-        Spec::Run(spec) => spec.cpus.clone(),
-        Spec::Slices(spec) => spec.cpus.clone(),
-    }
-}
-
 /// The threads whose events count. Of calls that is what tracing costs them: the threads that make
 /// them are traced like others.
 pub(crate) fn threads_of(spec: &Spec) -> Threads {
@@ -93,6 +76,7 @@ pub(crate) fn threads_of(spec: &Spec) -> Threads {
         | Spec::NohzStress(_)
         | Spec::Jitter(_)
         | Spec::Latency(_)
+        | Spec::Wakers(_)
         | Spec::Slices(_) => Threads::All,
     }
 }

@@ -1,14 +1,14 @@
 //! What is traced during a measurement, and what the measurement is attributed to.
 
 use blame::{SwitchWatch, WakerWatch, Watcher};
-use measure::{Control, Spec};
+use measure::{Control, Wait};
 use recording::{
-    Body, Code, Doubt, Recording, SlicesSpec, Source, WakersSeries, WakersSpec,
+    Body, Code, Doubt, Recording, SlicesSpec, Source, Spec, WakersSeries, WakersSpec,
 };
 
 use crate::error::Error;
 use crate::event::{Event, Observer, OfMeasurement};
-use crate::plan::{Plan, Trace, cpus_of, threads_of};
+use crate::plan::{Plan, Trace, threads_of};
 
 /// The highest rate of switches of a CPU, reached by two threads that wake each other up.
 const SWITCHES_PER_SECOND: u64 = 100_000;
@@ -23,12 +23,19 @@ pub(crate) enum Tracer {
     Events(Watcher, bool),
     /// Switches, or why they are not traced; and wake-ups.
     Switches(Result<SwitchWatch, String>, Option<Box<WakerWatch>>),
+    /// Wake-ups, which are the measurement.
+    Wakeups(Box<WakerWatch>, Wait),
 }
 
 impl Tracer {
     /// Begins to trace; traces that were left behind are removed.
     pub(crate) fn open(plan: &Plan, observer: &mut dyn Observer) -> Result<Self, Error> {
         match (plan.trace, &plan.spec) {
+            (_, Spec::Wakers(spec)) => {
+                let wait = Wait::new(spec.duration_ns)?;
+                let watch = WakerWatch::start(spec, &plan.facts)?;
+                Ok(Self::Wakeups(Box::new(watch), wait))
+            }
             (Trace::Events { source, stores }, _) => {
                 events(plan, source, stores, observer)
             }
@@ -66,6 +73,14 @@ impl Tracer {
                 add_switches(&mut recording, switches, wakers)?;
                 Ok(recording)
             }
+            Self::Wakeups(watch, wait) => {
+                observer.event(Event::Started);
+                let of_measurement = &mut OfMeasurement(observer);
+                let is_ended_early =
+                    wait.pass(control, of_measurement, "counting wake-ups");
+                observer.event(Event::Finished);
+                Ok(watch.end(is_ended_early)?)
+            }
         }
     }
 }
@@ -88,7 +103,7 @@ fn events(
     stores: bool,
     observer: &mut dyn Observer,
 ) -> Result<Tracer, Error> {
-    let (cpus, threads) = (cpus_of(&plan.spec), threads_of(&plan.spec));
+    let (cpus, threads) = (plan.spec.cpus(), threads_of(&plan.spec));
     let watcher = Watcher::open_for(&cpus, source, threads, &plan.facts);
     let watcher = watcher.map_err(Error::Trace)?;
     for folder in watcher.removed() {

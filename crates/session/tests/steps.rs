@@ -2,7 +2,8 @@
 //! reported in which order.
 
 use facts::{Facts, Root};
-use measure::{Control, Event as Of, Kind, Spec};
+use measure::{Control, Event as Of, Kind};
+use recording::Spec;
 use recording::{Body, NoiseSpec, Source, TicksSpec};
 use session::{Error, Event, Observer, Plan, Silent, Trace};
 use units::{Cpu, CpuSet, Nanos};

@@ -70,7 +70,7 @@ pub(crate) fn slices(
     let setting = StepSetting { name: "A".to_owned(), value: "off".to_owned() };
     let spec = SlicesSpec {
         spinners: 2,
-        asking: None,
+        getrusage_every: None,
         sleepers: 1,
         sleep_ns: Nanos::from_millis(1),
         burst_ns: Nanos::ZERO,

@@ -31,7 +31,7 @@ pub struct NohzTestSummary {
     /// The other threads that were runnable on the CPU while the tick was kept.
     pub others: Vec<WaitingThread>,
     /// What came while the thread stayed on, after the tick had stopped.
-    pub stay: Option<MeanwhileSummary>,
+    pub observed: Option<MeanwhileSummary>,
     /// Whether the tick came back then; null where that was not watched.
     pub came_back: Option<bool>,
     /// What brought it back; null where it did not come back, or that could not be seen.
@@ -94,7 +94,7 @@ impl NohzTestSummary {
             left: last.map_or(0, |tried| tried.left),
             kept_by: kept_by(series),
             others: series.others.clone(),
-            stay: series.stay.as_ref().map(MeanwhileSummary::of),
+            observed: series.observed.as_ref().map(MeanwhileSummary::of),
             came_back: series.came_back(),
             brought_back: series
                 .back
@@ -156,7 +156,7 @@ mod tests {
             limit_ns: Nanos::from_secs(1),
             forced: true,
             fifo: None,
-            stay_ns: Nanos::ZERO,
+            observe_ns: Nanos::ZERO,
             phases: None,
         }
     }
@@ -177,7 +177,7 @@ mod tests {
                 name: "sh".to_owned(),
                 rt_priority: 0,
             }],
-            stay: None,
+            observed: None,
             back: None,
         }
     }
@@ -191,7 +191,7 @@ mod tests {
             "forced": true, "left": 1,
             "kept_by": [{"dependency": "SCHED", "times": 23}, {"dependency": "RCU", "times": 2}],
             "others": [{"tid": 12, "name": "sh", "rt_priority": 0}],
-            "stay": null, "came_back": null, "brought_back": null,
+            "observed": null, "came_back": null, "brought_back": null,
         });
         assert_eq!(serde_json::to_value(found).unwrap(), expected);
         let tries = [(true, 500), (true, 900), (true, 300), (true, 600)];

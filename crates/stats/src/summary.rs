@@ -10,33 +10,17 @@ use crate::{
     WakersSummary,
 };
 
-/// What a recording says, by kind of measurement.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(untagged)]
-pub enum Summary {
-    /// Time that busy loops lost.
-    Noise(NoiseSummary),
-    /// Timer interrupts a second.
-    Ticks(TicksSummary),
-    /// Overview of a machine.
-    Check(CheckSummary),
-    /// Costs of single requests to the kernel.
-    Calls(CallsSummary),
-    /// Timer wake-up latency.
-    Latency(LatencySummary),
-    /// Interruptions of a program.
-    Run(RunSummary),
-    /// Threads by their wake-ups.
-    Wakers(WakersSummary),
-    /// Whether the tick stops.
-    NohzTest(NohzTestSummary),
-    /// How often the tick stops.
-    NohzStress(NohzStressSummary),
-    /// Variation of a workload's run time.
-    Jitter(JitterSummary),
-    /// Time slices of CPU-bound tasks.
-    Slices(SlicesSummary),
+macro_rules! types {
+    ($($(#[$about:meta])* $kind:ident $_name:literal $_spec:ident $_series:ident $summary:ident;)*) => {
+        /// The numbers of a recording, by kind of measurement.
+        #[derive(Debug, Clone, PartialEq, Serialize)]
+        #[serde(untagged)]
+        pub enum Summary {
+            $($(#[$about])* $kind($summary),)*
+        }
+    };
 }
+recording::kinds!(types);
 
 impl Summary {
     /// Summarises a recording.

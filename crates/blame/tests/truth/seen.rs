@@ -2,7 +2,8 @@
 
 use blame::Watcher;
 use facts::{Facts, Root};
-use measure::{Control, Silent, Spec};
+use measure::{Control, Silent};
+use recording::Spec;
 use recording::{
     Blamed, Body, Code, CpuNoise, CulpritKind, NoiseSeries, NoiseSpec, Share, Source,
 };

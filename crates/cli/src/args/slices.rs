@@ -86,7 +86,7 @@ impl SlicesArgs {
             (self.classic && self.duration > CLASSIC_SAMPLE).then_some(CLASSIC_SAMPLE);
         SlicesSpec {
             spinners: self.spinners,
-            asking: self.getrusage_every,
+            getrusage_every: self.getrusage_every,
             sleepers: self.sleepers.unwrap_or(own),
             sleep_ns: self.sleep,
             burst_ns: self.burst.unwrap_or(Nanos::ZERO),

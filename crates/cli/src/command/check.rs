@@ -1,8 +1,8 @@
 //! `check`: overview of this machine.
 
 use ::facts::Facts;
-use measure::Spec;
 use recording::CheckSpec;
+use recording::Spec;
 use session::{Plan, Trace};
 use units::CpuSet;
 

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use isolate::Kept;
-use measure::Spec;
+use recording::Spec;
 use recording::{Body, JitterSeries, JitterSpec, Recording, Workload};
 use session::{Access, Plan};
 use units::{Cpu, LengthUnit};

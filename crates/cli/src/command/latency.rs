@@ -1,7 +1,7 @@
 //! `latency`: timer wake-up latency.
 
-use measure::Spec;
 use recording::LatencySpec;
+use recording::Spec;
 use session::{Access, Plan};
 use stats::Limits;
 use units::CpuSet;

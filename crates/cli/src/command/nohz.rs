@@ -1,8 +1,7 @@
 //! `nohz test` and `nohz stress`: whether the tick of a CPU stops, how long that takes, how often
 //! it fails, and what prevents it.
 
-use measure::Spec;
-use recording::{NohzSpec, Recording};
+use recording::{Body, NohzSpec, Recording, Spec};
 use session::Plan;
 use units::{Cpu, Nanos};
 
@@ -39,20 +38,24 @@ pub(crate) fn run(command: &NohzCommand, output: Output) -> Result<Outcome, Fail
     Ok(if failed(&recording) { Outcome::Exceeded } else { outcome })
 }
 
-fn spec(place: &NohzPlace, cpu: Cpu, tries: Option<u64>, stay_ns: Nanos) -> NohzSpec {
+fn spec(place: &NohzPlace, cpu: Cpu, tries: Option<u64>, observe_ns: Nanos) -> NohzSpec {
     NohzSpec {
         cpu,
         tries,
         limit_ns: place.limit,
         forced: place.forced,
         fifo: (place.fifo > 0).then_some(place.fifo),
-        stay_ns,
+        observe_ns,
         phases: None,
     }
 }
 
 /// Whether the tick failed to stop.
 fn failed(recording: &Recording) -> bool {
-    let series = recording.body.nohz();
-    series.is_some_and(|series| series.tries.iter().any(|tried| !tried.entered))
+    let (Body::NohzTest { series, .. } | Body::NohzStress { series, .. }) =
+        &recording.body
+    else {
+        return false;
+    };
+    series.tries.iter().any(|tried| !tried.entered)
 }

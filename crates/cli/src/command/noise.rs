@@ -1,6 +1,6 @@
 //! `noise`: OS noise of each CPU, and its sources.
 
-use measure::Spec;
+use recording::Spec;
 use recording::{Code, Doubt, NoiseSeries, NoiseSpec, Recording};
 use session::{Plan, Trace};
 use stats::Limits;

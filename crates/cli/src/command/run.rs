@@ -3,7 +3,8 @@
 
 use ::facts::{Facts, Root};
 use isolate::{Pick, Reason};
-use measure::{Control, Relay, Spec};
+use measure::{Control, Relay};
+use recording::Spec;
 use recording::{Body, Picked, Recording, RunSpec, Words};
 use session::{Plan, Trace};
 use stats::Summary;

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use ::facts::Facts;
-use measure::Spec;
+use recording::Spec;
 use recording::{Body, Recording, SlicesSeries, SlicesSpec};
 use session::{Plan, Trace};
 

@@ -1,7 +1,7 @@
 //! `ticks`: timer interrupts per second on each CPU, live.
 
 use ::facts::{Facts, Root};
-use measure::Spec;
+use recording::Spec;
 use recording::{Body, TicksSpec};
 use session::Plan;
 

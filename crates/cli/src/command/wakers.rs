@@ -2,28 +2,24 @@
 //! preempt.
 
 use ::facts::{Facts, Root};
-use measure::Wait;
-use recording::WakersSpec;
+use recording::{Spec, WakersSpec};
+use session::Plan;
 
 use crate::args::{Output, WakersArgs, Where};
-use crate::measuring::finish;
+use crate::measuring::{finish, measure};
 use crate::outcome::{Failure, Outcome};
-use crate::terminal::Terminal;
 
 pub(crate) fn run(args: &WakersArgs, output: Output) -> Result<Outcome, Failure> {
     let asked = Where { cpus: args.cpus.clone(), output: args.output.clone() };
     let output = output.beside(asked.destination())?;
-    let wait = Wait::new(args.duration)?;
     let facts = Facts::read(&Root::live());
     let cpus = isolate::watch(args.cpus.as_ref(), &facts)?;
-    let spec = WakersSpec {
+    let spec = Spec::Wakers(WakersSpec {
         cpus: args.cpus.as_ref().map(|_| cpus),
         duration_ns: args.duration,
         top: args.top,
         process: args.pid,
-    };
-    let mut terminal = Terminal::new(output.quiet, None)?;
-    let control = terminal.control();
-    let recording = session::count_wakeups(&spec, wait, &facts, &control, &mut terminal)?;
+    });
+    let recording = measure(Plan::new(spec, facts), output)?;
     finish(&recording, &asked, output, || report::text(&recording))
 }

@@ -26,7 +26,7 @@ fn json(bytes: &[u8]) -> Value {
     serde_json::from_slice(bytes).unwrap()
 }
 
-/// The timer interrupts a second of a summary's `meanwhile` or `stay`.
+/// The timer interrupts a second of a summary's `meanwhile` or `observed`.
 fn timer_hz(seen: &Value) -> f64 {
     seen["timer_hz"].as_f64().unwrap()
 }
@@ -44,7 +44,7 @@ fn the_tick_stops() {
         let summary = &json(&told.stdout)["summary"];
         assert_eq!(summary["entered"], true, "{summary}");
         assert_eq!(summary["kept_by"], Value::Array(Vec::new()));
-        assert!(timer_hz(&summary["stay"]) < 2.0, "{summary}");
+        assert!(timer_hz(&summary["observed"]) < 2.0, "{summary}");
     }
 }
 

@@ -1,14 +1,13 @@
 //! From a workload row to a measurement on a guest with that many CPUs.
 
 use recording::{
-    CallsSpec, NohzSpec, NoiseSpec, Phases, Policy, SlicesSpec, Source as Watch,
-    TicksSpec,
+    BackgroundLoad, CallsSpec, NohzSpec, NoiseSpec, Phases, Policy, SlicesSpec,
+    Source as Watch, Spec, TicksSpec,
 };
 use toml::Spanned;
 use units::{Cpu, CpuSet, Nanos};
 
 use crate::error::Error;
-use crate::measurement::{BackgroundLoad, Measurement};
 use crate::table::entry::Length;
 use crate::table::number::{CpuChoice, Number};
 use crate::table::source::Source;
@@ -20,7 +19,7 @@ use crate::table::{
 #[derive(Debug)]
 pub(crate) struct Work {
     pub(crate) background: Vec<BackgroundLoad>,
-    pub(crate) measurement: Measurement,
+    pub(crate) spec: Spec,
     pub(crate) watch: Option<Watch>,
     pub(crate) words: String,
 }
@@ -74,7 +73,7 @@ pub(crate) fn work(
         let why = "a workload is exactly one of noise, ticks, calls, nohz and slices";
         return Err(source.refuse(place, why));
     };
-    let (measurement, mut words) = first?;
+    let (spec, mut words) = first?;
     let untraced = row.nohz.is_some() || row.slices.is_some();
     if let (Some(trace), true) = (&row.trace, untraced) {
         let why = "only noise, ticks and calls can be traced";
@@ -86,13 +85,10 @@ pub(crate) fn work(
     for BackgroundLoad { cpu, spinners } in &background {
         words += &format!(", beside {spinners} spinning on CPU {cpu}");
     }
-    Ok(Work { background, measurement, watch, words })
+    Ok(Work { background, spec, watch, words })
 }
 
-fn noise_task(
-    choice: Choice<'_>,
-    row: &NoiseRow,
-) -> Result<(Measurement, String), Error> {
+fn noise_task(choice: Choice<'_>, row: &NoiseRow) -> Result<(Spec, String), Error> {
     let cpu = choice.cpu(&row.cpu)?;
     let mut words = format!("noise for {} on CPU {cpu}", row.duration);
     let fifo = row.fifo.and_then(|fifo| u8::try_from(fifo.get()).ok());
@@ -106,7 +102,7 @@ fn noise_task(
         }
         words += &format!(", gaps from {threshold}");
     }
-    let task = Measurement::Noise(NoiseSpec {
+    let task = Spec::Noise(NoiseSpec {
         cpus: CpuSet::from_iter([cpu]),
         duration_ns: row.duration.nanos(),
         threshold_ns: row.threshold.as_ref().map(|length| length.get_ref().nanos()),
@@ -117,13 +113,10 @@ fn noise_task(
     Ok((task, words))
 }
 
-fn ticks_task(
-    choice: Choice<'_>,
-    row: &TicksRow,
-) -> Result<(Measurement, String), Error> {
+fn ticks_task(choice: Choice<'_>, row: &TicksRow) -> Result<(Spec, String), Error> {
     let cpu = choice.cpu(&row.cpu)?;
     let duration = row.duration.nanos();
-    let task = Measurement::Ticks(TicksSpec {
+    let task = Spec::Ticks(TicksSpec {
         cpus: CpuSet::from_iter([cpu]),
         interval_ns: choice.phases.map_or(duration, |phases| phases.share(duration)),
         count: Some(choice.phases.map_or(1, |phases| u64::from(phases.count))),
@@ -131,10 +124,7 @@ fn ticks_task(
     Ok((task, format!("ticks for {} on CPU {cpu}", row.duration)))
 }
 
-fn calls_task(
-    choice: Choice<'_>,
-    row: &CallsRow,
-) -> Result<(Measurement, String), Error> {
+fn calls_task(choice: Choice<'_>, row: &CallsRow) -> Result<(Spec, String), Error> {
     let cpu = choice.cpu(&row.cpu)?;
     let mut calls = Vec::new();
     for call in row.calls.iter() {
@@ -147,13 +137,10 @@ fn calls_task(
     let kinds =
         if calls.len() == 1 { "1 call" } else { &format!("{} calls", calls.len()) };
     let words = format!("{kinds}, {repeats} times each, on CPU {cpu}");
-    Ok((
-        Measurement::Calls(CallsSpec { cpu, calls, repeats, phases: choice.phases }),
-        words,
-    ))
+    Ok((Spec::Calls(CallsSpec { cpu, calls, repeats, phases: choice.phases }), words))
 }
 
-fn nohz_task(choice: Choice<'_>, row: &NohzRow) -> Result<(Measurement, String), Error> {
+fn nohz_task(choice: Choice<'_>, row: &NohzRow) -> Result<(Spec, String), Error> {
     let cpu = choice.cpu(&row.cpu)?;
     let how = if row.forced { "forced, " } else { "" };
     let mut words = format!("stop the tick of CPU {cpu}, {how}in {}", row.limit);
@@ -164,22 +151,19 @@ fn nohz_task(choice: Choice<'_>, row: &NohzRow) -> Result<(Measurement, String),
     if let Some(time) = &row.observe {
         words += &format!(", then spin for {time}");
     }
-    let task = Measurement::Nohz(NohzSpec {
+    let task = Spec::NohzTest(NohzSpec {
         cpu,
         tries: Some(choice.phases.map_or(1, |phases| u64::from(phases.count))),
         limit_ns: row.limit.nanos(),
         forced: row.forced,
         fifo,
-        stay_ns: row.observe.as_ref().map_or(Nanos::ZERO, Length::nanos),
+        observe_ns: row.observe.as_ref().map_or(Nanos::ZERO, Length::nanos),
         phases: choice.phases,
     });
     Ok((task, words))
 }
 
-fn slices_task(
-    choice: Choice<'_>,
-    row: &SlicesRow,
-) -> Result<(Measurement, String), Error> {
+fn slices_task(choice: Choice<'_>, row: &SlicesRow) -> Result<(Spec, String), Error> {
     let sleep = row.sleep.as_ref().map_or(Nanos::from_millis(1), Length::nanos);
     let sample_ns = row.sample.as_ref().map(|sample| sample.get_ref().nanos());
     let duration = row.duration.nanos();
@@ -189,9 +173,9 @@ fn slices_task(
         return Err(choice.source.refuse(sample.span(), why));
     }
     let (spinners, sleepers) = (row.spinners.get(), row.sleepers.get());
-    let asking = row.getrusage_every.map(Number::get);
+    let getrusage_every = row.getrusage_every.map(Number::get);
     let mut words = format!("{spinners} spinning for {}", row.duration);
-    if let Some(passes) = asking {
+    if let Some(passes) = getrusage_every {
         words += &format!(", calling getrusage every {passes} iterations,");
     }
     if sleepers > 0 {
@@ -201,9 +185,9 @@ fn slices_task(
     if let Some(sample) = &row.sample {
         words += &format!(", read every {}", sample.get_ref());
     }
-    let task = Measurement::Slices(SlicesSpec {
+    let task = Spec::Slices(SlicesSpec {
         spinners,
-        asking,
+        getrusage_every,
         sleepers,
         sleep_ns: sleep,
         burst_ns: row.burst.as_ref().map_or(Nanos::ZERO, Length::nanos),

@@ -242,11 +242,8 @@ impl Ready {
 
     fn deadlines(&self, each: Duration) -> Deadlines {
         let asked = match &self.request.task {
-            Task::Noise(spec) => spec.duration_ns,
-            Task::Ticks(spec) => spec.interval_ns.saturating_mul(spec.count.unwrap_or(1)),
-            Task::Nohz(spec) => spec.limit_ns.saturating_add(spec.stay_ns),
-            Task::Slices(spec) => spec.duration_ns,
-            Task::Calls(_) | Task::Symbols | Task::Program(_) => Nanos::ZERO,
+            Task::Measure(spec) => spec.duration().unwrap_or(Nanos::ZERO),
+            Task::Symbols | Task::Program(_) => Nanos::ZERO,
         };
         let work = each + Duration::from(asked).saturating_mul(WORK_PER_SECOND);
         Deadlines { boot: each, work, leave: each }
@@ -273,7 +270,7 @@ fn order(request: &Request) -> Order {
     Order {
         version: order::VERSION,
         settings: request.settings.clone(),
-        company: request.company.clone(),
+        background: request.background.clone(),
         task: request.task.clone(),
         watch: request.watch,
         answer_bytes_max: ANSWER_BYTES_MAX,

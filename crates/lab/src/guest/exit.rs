@@ -77,7 +77,8 @@ fn asked(request: &Request) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use agent::{Setting, Task};
+    use agent::Task;
+    use recording::Setting;
 
     fn config(text: &str) -> Config {
         Config::parse(text.as_bytes(), "the config").unwrap()

@@ -147,7 +147,7 @@ mod tests {
         Order {
             version: order::VERSION,
             settings: Vec::new(),
-            company: Vec::new(),
+            background: Vec::new(),
             task: Task::Symbols,
             watch: None,
             answer_bytes_max: 1 << 20,

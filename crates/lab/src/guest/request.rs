@@ -1,8 +1,8 @@
 //! What one boot of a guest is for: a cell's measurement, or a question of the lab's own.
 
-use agent::{Company, Setting, Task};
-use experiments::{BackgroundLoad, Machine, Measurement, Plan};
-use recording::{Mode, Source};
+use agent::Task;
+use experiments::{Machine, Plan};
+use recording::{BackgroundLoad, Mode, Setting, Source};
 
 /// What is asked of one guest.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub(crate) struct Request {
     /// Kernel settings, in the order in which they are written.
     pub(crate) settings: Vec<Setting>,
     /// What runs besides.
-    pub(crate) company: Vec<Company>,
+    pub(crate) background: Vec<BackgroundLoad>,
     pub(crate) task: Task,
     /// The source of the kernel's events, where these are traced.
     pub(crate) watch: Option<Source>,
@@ -28,7 +28,7 @@ impl Request {
             machine: Machine::default(),
             params: String::new(),
             settings: Vec::new(),
-            company: Vec::new(),
+            background: Vec::new(),
             task,
             watch: None,
             mode: Mode::Exact,
@@ -41,32 +41,12 @@ impl From<&Plan> for Request {
         Self {
             machine: plan.machine.clone(),
             params: plan.params.clone(),
-            settings: plan.settings.iter().map(setting).collect(),
-            company: plan.background.iter().map(company).collect(),
-            task: task(&plan.measurement),
+            settings: plan.settings.clone(),
+            background: plan.background.clone(),
+            task: Task::Measure(plan.spec.clone()),
             watch: plan.watch,
             mode: plan.mode,
         }
-    }
-}
-
-fn setting(setting: &experiments::Setting) -> Setting {
-    let experiments::Setting { path, value } = setting.clone();
-    Setting { path, value }
-}
-
-fn company(load: &BackgroundLoad) -> Company {
-    let BackgroundLoad { cpu, spinners } = *load;
-    Company { cpu, spinners }
-}
-
-fn task(measurement: &Measurement) -> Task {
-    match measurement.clone() {
-        Measurement::Noise(spec) => Task::Noise(spec),
-        Measurement::Ticks(spec) => Task::Ticks(spec),
-        Measurement::Calls(spec) => Task::Calls(spec),
-        Measurement::Nohz(spec) => Task::Nohz(spec),
-        Measurement::Slices(spec) => Task::Slices(spec),
     }
 }
 

@@ -172,7 +172,7 @@ fn spec(cpus: u32, texts: &[&str]) -> SlicesSpec {
     let step = |text: &&str| Step { settings: text.split(", ").map(setting).collect() };
     SlicesSpec {
         spinners: 8 * cpus,
-        asking: None,
+        getrusage_every: None,
         sleepers: cpus,
         sleep_ns: Nanos::from_millis(1),
         burst_ns: Nanos::from_micros(5),

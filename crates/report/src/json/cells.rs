@@ -2,11 +2,7 @@
 
 use std::path::Path;
 
-use recording::{
-    Answer, Body, CallsSeries, CallsSpec, Cell, CheckSeries, CheckSpec, Counts, Doubt,
-    Ending, FORMAT, MadeWith, Mode, NohzSeries, NohzSpec, NoiseSeries, NoiseSpec,
-    SlicesSeries, SlicesSpec, Source, TicksSeries, TicksSpec,
-};
+use recording::{Body, Cell, Counts, Doubt, Ending, FORMAT, MadeWith, Mode, Source};
 use serde::Serialize;
 use stats::{Added, CellSummary, SleepersCost};
 
@@ -62,19 +58,8 @@ struct Lost<'a> {
 #[derive(Serialize)]
 struct Raw<'a> {
     #[serde(flatten)]
-    body: RawBody<'a>,
+    body: &'a Body,
     counts: Option<&'a Counts>,
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum RawBody<'a> {
-    Noise { spec: &'a NoiseSpec, series: &'a NoiseSeries },
-    Ticks { spec: &'a TicksSpec, series: &'a TicksSeries },
-    Check { spec: &'a CheckSpec, series: &'a CheckSeries },
-    Calls { spec: &'a CallsSpec, series: &'a CallsSeries },
-    NohzTest { spec: &'a NohzSpec, series: &'a NohzSeries },
-    Slices { spec: &'a SlicesSpec, series: &'a SlicesSeries },
 }
 
 /// Cells as one JSON object, with what was measured and counted only if asked for.
@@ -102,7 +87,10 @@ pub fn cells_json(
 
 fn told<'a>(cell: &'a Cell, all: &[Cell], with_series: bool) -> Told<'a> {
     let (lost, raw) = match &cell.ending {
-        Ending::Done(answer) => (None, with_series.then(|| raw(answer)).flatten()),
+        Ending::Done(answer) => {
+            let body = &answer.recording.body;
+            (None, with_series.then(|| Raw { body, counts: answer.counts.as_ref() }))
+        }
         Ending::Lost { why, console } => (Some(Lost { why, console }), None),
     };
     Told {
@@ -125,20 +113,6 @@ fn told<'a>(cell: &'a Cell, all: &[Cell], with_series: bool) -> Told<'a> {
         raw,
         doubts: cell_doubts(cell),
     }
-}
-
-/// What was measured; `None` for what no guest is asked for.
-fn raw(answer: &Answer) -> Option<Raw<'_>> {
-    let body = match &answer.recording.body {
-        Body::Noise { spec, series } => RawBody::Noise { spec, series },
-        Body::Ticks { spec, series } => RawBody::Ticks { spec, series },
-        Body::Check { spec, series } => RawBody::Check { spec, series },
-        Body::Calls { spec, series } => RawBody::Calls { spec, series },
-        Body::NohzTest { spec, series } => RawBody::NohzTest { spec, series },
-        Body::Slices { spec, series } => RawBody::Slices { spec, series },
-        _ => return None,
-    };
-    Some(Raw { body, counts: answer.counts.as_ref() })
 }
 
 #[cfg(test)]

@@ -63,8 +63,8 @@ pub(crate) fn nohz_test_text(
         None => format!("Ended before it was clear whether the tick of CPU {cpu} stops."),
     };
     let mut text = paragraph("", &text);
-    if let Some(stay) = &summary.stay {
-        text.push_str(&stayed(stay));
+    if let Some(observed) = &summary.observed {
+        text.push_str(&stayed(observed));
     }
     let is_back = summary.came_back == Some(true);
     if is_back {
@@ -82,7 +82,7 @@ pub(crate) fn nohz_test_text(
 
 /// That a tick came back.
 fn back(cpu: Cpu, summary: &NohzTestSummary) -> String {
-    let timer = summary.stay.as_ref().and_then(|stay| stay.timer_hz);
+    let timer = summary.observed.as_ref().and_then(|observed| observed.timer_hz);
     let often = number::known(timer, number::bare_rate);
     format!("So the tick of CPU {cpu} came back: {often} timer interrupts a second.")
 }
@@ -131,13 +131,13 @@ pub(crate) fn often(times: u64) -> String {
 }
 
 /// What came after the tick had stopped.
-fn stayed(stay: &MeanwhileSummary) -> String {
-    let time = number::duration(stay.span_ns);
-    let Some(lines) = &stay.interrupts else {
+fn stayed(observed: &MeanwhileSummary) -> String {
+    let time = number::duration(observed.span_ns);
+    let Some(lines) = &observed.interrupts else {
         let text = format!("What came in {time} after that could not be read.");
         return paragraph("", &text);
     };
-    let all = stay.interrupts_all();
+    let all = observed.interrupts_all();
     if all == 0 {
         return paragraph("", &format!("In {time} after that, nothing interrupted it."));
     }
@@ -215,7 +215,7 @@ mod tests {
             limit_ns: Nanos::from_secs(5),
             forced,
             fifo: Some(99),
-            stay_ns: Nanos::from_secs(1),
+            observe_ns: Nanos::from_secs(1),
             phases: None,
         }
     }
@@ -243,7 +243,7 @@ mod tests {
             tries: tries.iter().map(of).collect(),
             kept_by: Some(vec![kept("POSIX_TIMER", 24), kept("RCU", 1)]),
             others: vec![other("stress", 0), other("irq/31-virtio1", 50)],
-            stay: Some(Meanwhile {
+            observed: Some(Meanwhile {
                 span_ns: Nanos::from_secs(1),
                 interrupts: Some(vec![timer]),
                 ..Meanwhile::default()
@@ -268,7 +268,7 @@ mod tests {
     #[test]
     fn came_back() {
         let mut series = series(&[(true, 512)]);
-        let lines = series.stay.as_mut().unwrap().interrupts.as_mut().unwrap();
+        let lines = series.observed.as_mut().unwrap().interrupts.as_mut().unwrap();
         lines[0].count = 227;
         series.kept_by.as_mut().unwrap().remove(0);
         let timer =
@@ -309,7 +309,7 @@ mod tests {
     /// Check a tick that did not.
     #[test]
     fn kept() {
-        let failed = NohzSeries { stay: None, ..series(&[(false, 5_000_000)]) };
+        let failed = NohzSeries { observed: None, ..series(&[(false, 5_000_000)]) };
         assert_snapshot!(nohz_test_text(&spec(true), &failed, &[]), @r#"
     The tick of CPU 1 did not stop in 5 s, having left the CPU 3 times.
 
@@ -353,7 +353,7 @@ mod tests {
     #[test]
     fn unseen() {
         let mut series = series(&[(false, 9)]);
-        (series.stay, series.kept_by) = (None, None);
+        (series.observed, series.kept_by) = (None, None);
         assert_snapshot!(nohz_test_text(&spec(false), &series, &[]), @r#"
     The tick of CPU 1 did not stop in 9 µs.
 

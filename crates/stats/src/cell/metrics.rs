@@ -208,10 +208,12 @@ fn nohz(test: &NohzTestSummary, entry: &str) -> Vec<Metric> {
     let nanos = |length: Nanos| length.get() as f64;
     let wait = test.wait_ns.filter(|_| test.entered == Some(true)).map(nanos);
     let off = test.wait_off_ns.map(|off| nanos(off) * RARE);
-    let stay = test.stay.as_ref();
-    let left = stay.and_then(|stay| stay.timer_hz).map(PerSecond::get);
-    // One interrupt at each edge: /proc is read just before the stay, and just after.
-    let edges = stay.and_then(|stay| PerSecond::of(2, stay.span_ns)).map(PerSecond::get);
+    let observed = test.observed.as_ref();
+    let left = observed.and_then(|observed| observed.timer_hz).map(PerSecond::get);
+    // One interrupt at each edge: /proc is read just before the observed time, and just after.
+    let edges = observed
+        .and_then(|observed| PerSecond::of(2, observed.span_ns))
+        .map(PerSecond::get);
     let metrics = [metric(entry, wait, off), metric(LEFT, left, edges)];
     metrics.into_iter().flatten().collect()
 }

@@ -22,13 +22,13 @@ impl NohzCost {
     /// Each try is a phase, and the stay the last one, where there was one. What was executed is
     /// that of the try whose wait is reported.
     pub(super) fn of(spec: &NohzSpec, series: &NohzSeries, counts: &Counts) -> Self {
-        let stay = series.stay.as_ref().map(|stay| stay.span_ns);
+        let observed = series.observed.as_ref().map(|observed| observed.span_ns);
         let test = NohzTestSummary::of(spec, series);
         let mut tries = series.tries.iter().zip(&counts.phases).rev();
         let reported = tries.find(|(tried, _)| Some(tried.wait_ns) == test.wait_ns);
         Self {
             entering: CpuWork::of(reported.map(|(_, phase)| phase), None),
-            staying: CpuWork::of(counts.phases.get(series.tries.len()), stay),
+            staying: CpuWork::of(counts.phases.get(series.tries.len()), observed),
             test,
         }
     }

@@ -40,7 +40,7 @@ fn exact_line(cost: &NohzCost, count: Count) -> [String; 7] {
         stops(test, |wait| count(wait.get())),
         number::any(test.wait_off_ns, |off| count(off.get())),
         number::known(of(entering), |work| count(work.kernel_instructions.get())),
-        number::any(test.stay.as_ref(), ticks),
+        number::any(test.observed.as_ref(), ticks),
         number::any(counted, number::bare_rate),
         kept_by(test),
     ]
@@ -52,7 +52,7 @@ fn timed(rows: &[Row]) -> Option<String> {
         CellSummary::Measured(Summary::NohzTest(test)) => vec![[
             cpu(test.cpu),
             stops(test, number::duration),
-            number::any(test.stay.as_ref(), ticks),
+            number::any(test.observed.as_ref(), ticks),
             kept_by(test),
         ]],
         _ => Vec::new(),
@@ -79,9 +79,9 @@ fn stops(test: &NohzTestSummary, print: impl Fn(Nanos) -> String) -> String {
     }
 }
 
-/// The timer interrupts of a stay, a second.
-fn ticks(stay: &MeanwhileSummary) -> String {
-    number::known(stay.timer_hz, number::bare_rate)
+/// The timer interrupts during the observed time, a second.
+fn ticks(observed: &MeanwhileSummary) -> String {
+    number::known(observed.timer_hz, number::bare_rate)
 }
 
 fn kept_by(test: &NohzTestSummary) -> String {

@@ -1,0 +1,144 @@
+//! The table of measurement kinds, and what follows from it: [`Spec`] and [`Body`].
+//!
+//! A kind has one row. A room that has something for every kind expands [`kinds!`](crate::kinds)
+//! with a macro of its own, or matches [`Spec`] or [`Body`] without a wildcard: the compiler then
+//! names each place that a new kind needs.
+
+use serde::{Deserialize, Serialize};
+use units::{CpuSet, Nanos};
+
+use crate::{
+    CallsSeries, CallsSpec, CheckSeries, CheckSpec, JitterSeries, JitterSpec,
+    LatencySeries, LatencySpec, NohzSeries, NohzSpec, NoiseSeries, NoiseSpec, RunSeries,
+    RunSpec, SlicesSeries, SlicesSpec, TicksSeries, TicksSpec, WakersSeries, WakersSpec,
+};
+
+/// Calls the macro `$rows` with a row for each kind: its documentation, its variant, its name in
+/// files, the types of its spec and its series, and the type of its summary in `stats`.
+#[macro_export]
+macro_rules! kinds {
+    ($rows:ident) => {
+        $rows! {
+            /// OS noise of busy CPUs.
+            Noise "noise" NoiseSpec NoiseSeries NoiseSummary;
+            /// Timer interrupts per second and CPU.
+            Ticks "ticks" TicksSpec TicksSeries TicksSummary;
+            /// Overview of a machine: ticks of idle CPUs, then noise of all CPUs at once.
+            Check "check" CheckSpec CheckSeries CheckSummary;
+            /// The cost of single requests to the kernel.
+            Calls "calls" CallsSpec CallsSeries CallsSummary;
+            /// Timer wake-up latency.
+            Latency "latency" LatencySpec LatencySeries LatencySummary;
+            /// Interruptions of a program on a CPU of its own.
+            Run "run" RunSpec RunSeries RunSummary;
+            /// Threads by their wake-ups, and what these preempt.
+            Wakers "wakers" WakersSpec WakersSeries WakersSummary;
+            /// Whether the tick of a CPU stops, and which interrupts remain.
+            NohzTest "nohz_test" NohzSpec NohzSeries NohzTestSummary;
+            /// How often the tick of a CPU stops, and how long that takes.
+            NohzStress "nohz_stress" NohzSpec NohzSeries NohzStressSummary;
+            /// Variation of a workload's run time.
+            Jitter "jitter" JitterSpec JitterSeries JitterSummary;
+            /// Time slices of CPU-bound tasks.
+            Slices "slices" SlicesSpec SlicesSeries SlicesSummary;
+        }
+    };
+}
+
+macro_rules! types {
+    ($($(#[$about:meta])* $kind:ident $name:literal $spec:ident $series:ident $_summary:ident;)*) => {
+        /// The parameters of a measurement, by kind.
+        #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum Spec {
+            $($(#[$about])* $kind($spec),)*
+        }
+
+        /// The parameters (spec) and the measured values (series), by kind.
+        #[derive(Debug, Clone, PartialEq, Serialize)]
+        #[serde(untagged)]
+        pub enum Body {
+            $($(#[$about])* $kind {
+                /// The parameters.
+                spec: $spec,
+                /// The measured values.
+                series: $series,
+            },)*
+        }
+
+        impl Body {
+            /// The kind's name in files: `noise`, `nohz_test`.
+            pub fn kind(&self) -> &'static str {
+                match self { $(Self::$kind { .. } => $name,)* }
+            }
+        }
+    };
+}
+kinds!(types);
+
+impl Spec {
+    /// The CPUs that are measured; empty where that is all of them.
+    pub fn cpus(&self) -> CpuSet {
+        match self {
+            Self::Noise(spec) => spec.cpus.clone(),
+            Self::Ticks(spec) => spec.cpus.clone(),
+            Self::Check(spec) => spec.cpus.clone(),
+            Self::Calls(spec) => spec.cpu.into(),
+            Self::Latency(spec) => spec.cpus.clone(),
+            Self::Run(spec) => spec.cpus.clone(),
+            Self::Wakers(spec) => spec.cpus.clone().unwrap_or_default(),
+            Self::NohzTest(spec) | Self::NohzStress(spec) => spec.cpu.into(),
+            Self::Jitter(spec) => spec.cpu.into(),
+            Self::Slices(spec) => spec.cpus.clone(),
+        }
+    }
+
+    /// How long the measurement takes, if its parameters say so.
+    pub fn duration(&self) -> Option<Nanos> {
+        match self {
+            Self::Noise(spec) => Some(spec.duration_ns),
+            Self::Ticks(spec) => Some(spec.interval_ns.saturating_mul(spec.count?)),
+            Self::Check(spec) => Some(spec.idle_ns + spec.noise_ns),
+            Self::Latency(spec) => Some(spec.duration_ns),
+            Self::Wakers(spec) => Some(spec.duration_ns),
+            Self::NohzTest(spec) => Some(spec.limit_ns.saturating_add(spec.observe_ns)),
+            Self::Slices(spec) => Some(spec.duration_ns),
+            Self::Calls(_) | Self::Run(_) | Self::NohzStress(_) | Self::Jitter(_) => None,
+        }
+    }
+
+    /// The `SCHED_FIFO` priority of the measuring threads; `None`: ordinary tasks.
+    pub fn fifo(&self) -> Option<u8> {
+        match self {
+            Self::Noise(spec) => spec.fifo,
+            Self::NohzTest(spec) | Self::NohzStress(spec) => spec.fifo,
+            Self::Jitter(spec) => spec.fifo,
+            Self::Latency(spec) => spec.fifo,
+            Self::Ticks(_)
+            | Self::Check(_)
+            | Self::Calls(_)
+            | Self::Run(_)
+            | Self::Wakers(_)
+            | Self::Slices(_) => None,
+        }
+    }
+}
+
+impl Body {
+    /// The noise of busy CPUs, of the kinds that have it.
+    pub fn noise_mut(&mut self) -> Option<&mut NoiseSeries> {
+        match self {
+            Self::Noise { series, .. } => Some(series),
+            Self::Check { series, .. } => Some(&mut series.noise),
+            Self::Ticks { .. }
+            | Self::Calls { .. }
+            | Self::Latency { .. }
+            | Self::Run { .. }
+            | Self::Wakers { .. }
+            | Self::NohzTest { .. }
+            | Self::NohzStress { .. }
+            | Self::Jitter { .. }
+            | Self::Slices { .. } => None,
+        }
+    }
+}
