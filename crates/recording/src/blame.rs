@@ -1,19 +1,20 @@
-//! Who took it: the events that gaps are blamed on, and which share each has.
+//! The causes of gaps: the events that gaps are attributed to, and the share of each.
 
+use crate::tuple::tuple_form;
 use serde::{Deserialize, Serialize};
 use units::{Nanos, Span};
 
-/// Where the events of a run are from.
+/// The source of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
     /// eBPF programs at the kernel's tracepoints.
     Bpf,
-    /// The same at classic tracepoints, which cost more: only the lab compares them.
+    /// The same at classic tracepoints, which cost more: for comparison in the lab.
     BpfClassic,
     /// The kernel's trace events, read from tracefs.
     Tracefs,
-    /// What `/proc` counts: no single events.
+    /// Totals of `/proc`: no single events.
     Proc,
     /// A source of a later version.
     #[serde(other)]
@@ -21,7 +22,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// What it is called, in files and on the command line.
+    /// The name in files and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Bpf => "bpf",
@@ -33,7 +34,7 @@ impl Source {
     }
 }
 
-/// The kind of event that a gap is blamed on.
+/// The kind of event that a gap is attributed to.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -41,38 +42,38 @@ impl Source {
 pub enum Kind {
     /// The timer interrupt.
     Timer,
-    /// An interrupt from another CPU, or one that the CPU's own parts raise.
+    /// An inter-processor interrupt, or another interrupt of the local APIC.
     Ipi,
-    /// A device's interrupt.
+    /// A device interrupt.
     Irq,
-    /// Work that an interrupt left for after it.
+    /// A softirq.
     Softirq,
-    /// An interrupt that cannot be held back.
+    /// A non-maskable interrupt.
     Nmi,
     /// Another thread.
     Thread,
-    /// The hypervisor.
+    /// Time that the hypervisor took.
     Steal,
-    /// No event is known that explains it; or a kind of a later version.
+    /// No known event explains it; or a kind of a later version.
     #[serde(other)]
     Unexplained,
 }
 
-/// A thread that took the CPU.
+/// A thread that used the CPU.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Thread {
-    /// Its number, as the kernel counts outside of containers.
+    /// The thread ID in the initial PID namespace.
     pub tid: u32,
-    /// Its process; the same for a kernel thread.
+    /// The process ID; the thread ID for a kernel thread.
     pub pid: u32,
-    /// The kernel's own priority: 0 to 98 real time, -1 deadline, 100 to 139 ordinary.
+    /// The kernel's internal priority: -1 deadline, 0 to 98 real time, 100 to 139 ordinary.
     pub prio: i32,
-    /// Whose it is; `None` where that is not known.
+    /// Its owner; `None` if it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<ThreadOwner>,
 }
 
-/// Whose a thread is.
+/// The owner of a thread.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ThreadOwner {
@@ -82,38 +83,37 @@ pub enum ThreadOwner {
     Program(String),
 }
 
-/// Something that gaps are blamed on.
+/// A cause of gaps.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Culprit {
-    /// What kind of event it is.
+    /// The kind of event.
     pub kind: Kind,
-    /// The vector's, the device's, the softirq's or the thread's name; of a timer
-    /// interrupt the function of the timer that expired, where that is known.
+    /// The name of the vector, the device, the softirq or the thread; for a timer interrupt the
+    /// function of the expired timer, if it is known.
     pub name: String,
-    /// Of a thread, who it is.
+    /// The thread, if it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread: Option<Thread>,
 }
 
-/// What one culprit took of one gap.
+/// The share of one culprit in one gap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "ShareParts", into = "ShareParts")]
 pub struct Share {
-    /// The gap's place in the list of gaps.
+    /// The gap's index in the list of gaps.
     pub gap: usize,
-    /// The culprit's place in the list of culprits.
+    /// The culprit's index in the list of culprits.
     pub culprit: usize,
-    /// What it took: the event and its edges, which lie outside of its tracepoints.
+    /// Its time: the event, and its edges outside of its tracepoints.
     pub ns: Nanos,
-    /// What of it lay between the event's tracepoints.
+    /// The part between the event's tracepoints.
     pub inside_ns: Nanos,
-    /// What of it lay before the gap's first event: the way into the kernel, and what a
-    /// hypervisor does before that. What is neither this nor inside came after an event. `None`
-    /// in files that do not say.
+    /// The part before the gap's first event: entry to the kernel, and a hypervisor's work before
+    /// that. The rest is after an event. `None` in older files.
     pub entry_ns: Option<Nanos>,
 }
 
-/// A share as files hold it.
+/// A share in files.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum ShareParts {
@@ -122,11 +122,11 @@ enum ShareParts {
     Older(usize, usize, Nanos, Nanos),
 }
 
-/// The clock that says what a hypervisor took.
+/// The clock of steal time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StealClock {
-    /// The one that the scheduler reads at each tick and switch, and the events with it
+    /// The clock that the scheduler reads at each tick and switch
     /// (`CONFIG_PARAVIRT_TIME_ACCOUNTING`).
     Paravirt,
     /// `/proc/stat`, read before and after the run, in steps of 10 ms.
@@ -137,7 +137,7 @@ pub enum StealClock {
 }
 
 impl StealClock {
-    /// What it is called in files.
+    /// The name in files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Paravirt => "paravirt",
@@ -147,62 +147,52 @@ impl StealClock {
     }
 }
 
-/// What the hypervisor took while the loop ran.
+/// Steal time during the loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Steal {
-    /// Who counted it.
+    /// The clock.
     pub clock: StealClock,
-    /// At least so much, in gaps and in the time of events.
+    /// The lower bound, in gaps and in the time of events.
     pub at_least_ns: Nanos,
-    /// At most so much.
+    /// The upper bound.
     pub at_most_ns: Nanos,
-    /// What of the unexplained time may have been its, at most.
+    /// The upper bound of steal time in the unexplained time.
     pub unexplained_max_ns: Nanos,
 }
 
-/// Something that went on, whether in a gap or not.
+/// An event, in a gap or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "(usize, Span)", into = "(usize, Span)")]
 pub struct Event {
-    /// Its culprit's place in the list of culprits.
+    /// Its culprit's index in the list of culprits.
     pub culprit: usize,
-    /// Between its tracepoints, counted as gaps are.
+    /// The time between its tracepoints, on the clock of the gaps.
     pub span: Span,
 }
 
-/// Who took one CPU's gaps. For each gap the shares add up to its length.
+tuple_form!(Event { culprit: usize, span: Span });
+
+/// The causes of one CPU's gaps. For each gap the shares add up to its length.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Blamed {
-    /// Everyone who took something.
+    /// All culprits.
     pub culprits: Vec<Culprit>,
-    /// What they took, gap by gap, as `[gap, culprit, ns, inside_ns, entry_ns]`.
+    /// Their shares, by gap, as `[gap, culprit, ns, inside_ns, entry_ns]`.
     pub shares: Vec<Share>,
-    /// How many events of each of them were seen, in gaps or not.
+    /// The number of events of each culprit, in gaps or not.
     pub events: Vec<u64>,
-    /// How many more there were of any that were not kept, while the loop ran.
+    /// The number of events that were lost during the loop.
     pub lost: u64,
-    /// When those were, as gaps are counted.
+    /// When they were lost, on the clock of the gaps.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub losses: Vec<Span>,
-    /// What the hypervisor took; `None` where no clock says so.
+    /// Steal time; `None` if no clock counts it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steal: Option<Steal>,
-    /// All of them in the order in which they began, as `[culprit, [start_ns, length_ns]]`;
-    /// `None` where nobody asked for them.
+    /// All events in the order in which they began, as `[culprit, [start_ns, length_ns]]`; `None`
+    /// unless they were requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<Vec<Event>>,
-}
-
-impl From<(usize, Span)> for Event {
-    fn from((culprit, span): (usize, Span)) -> Self {
-        Self { culprit, span }
-    }
-}
-
-impl From<Event> for (usize, Span) {
-    fn from(event: Event) -> Self {
-        (event.culprit, event.span)
-    }
 }
 
 impl From<ShareParts> for Share {
@@ -232,7 +222,7 @@ impl From<Share> for ShareParts {
 mod tests {
     use super::*;
 
-    /// Check the keys and the form of every value: this is what files hold.
+    /// Check the keys and the form of every value in files.
     #[test]
     fn contract() {
         let thread = Thread { tid: 40, pid: 40, prio: 120, owner: None };

@@ -1,20 +1,20 @@
-//! What single requests to the kernel cost: what is asked and what is seen.
+//! The cost of single requests to the kernel: parameters and measured values.
 
 use serde::{Deserialize, Serialize};
 use units::{Cpu, Nanos, TscHz};
 
 use crate::phases::Phases;
 
-/// What a program asks of the kernel, over and over.
+/// A request to the kernel, which is repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Call {
-    /// `getpid(2)`: the way in and out, and nothing else.
+    /// `getpid(2)`: only entry to the kernel and exit.
     Getpid,
-    /// `clock_gettime(2)` as a system call, past the vDSO.
+    /// `clock_gettime(2)` as a system call, without the vDSO.
     ClockGettime,
     /// A `futex(2)` wakes a thread on the same CPU that waits in one, and then waits
-    /// for that thread's own wake-up: there and back.
+    /// for that thread's own wake-up: two wake-ups.
     Futex,
     /// A byte through a `pipe(2)` to a thread on the same CPU, and one back.
     Pipe,
@@ -24,12 +24,12 @@ pub enum Call {
     PageFault,
     /// `fork(2)`, the child's `_exit(2)`, and the parent's wait for it.
     Fork,
-    /// A `timerfd` set to expire in 100 us, and the read that sleeps until then.
+    /// A `timerfd` set to expire in 100 us, and the read that sleeps until it expires.
     Timer,
 }
 
 impl Call {
-    /// All there are.
+    /// All calls.
     pub const ALL: [Self; 8] = [
         Self::Getpid,
         Self::ClockGettime,
@@ -41,7 +41,7 @@ impl Call {
         Self::Timer,
     ];
 
-    /// Its name, as it stands in files.
+    /// The name in files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Getpid => "getpid",
@@ -56,29 +56,29 @@ impl Call {
     }
 }
 
-/// What `calls` is asked.
+/// The parameters of `calls`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallsSpec {
-    /// The CPU on which everything happens.
+    /// The CPU on which all calls are made.
     pub cpu: Cpu,
-    /// What to ask of the kernel, one after the other.
+    /// The calls, in order.
     pub calls: Vec<Call>,
-    /// How often each.
+    /// The number of repeats of each call.
     pub repeats: u32,
-    /// Parts into which the repeats of each call are divided; `None`: one, which begins at
-    /// once.
+    /// Parts into which the repeats of each call are divided; `None`: one part, which
+    /// begins at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phases: Option<Phases>,
 }
 
-/// What was seen.
+/// The measured values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CallsSeries {
     /// The clock that was read: `tsc`, `cntvct` or `monotonic_raw`.
     pub clock: String,
-    /// How often that clock ticks in a second, calibrated over the whole run.
+    /// The clock's frequency, calibrated over the whole run.
     pub clock_hz: TscHz,
-    /// What was seen, in the order of `CallsSpec::calls`.
+    /// The times, in the order of `CallsSpec::calls`.
     pub calls: Vec<CallTimes>,
 }
 
@@ -95,7 +95,7 @@ pub struct CallTimes {
 mod tests {
     use super::*;
 
-    /// Check that a call is called what it is in files.
+    /// Check that the name of a call is its name in files.
     #[test]
     fn names() {
         for call in Call::ALL {

@@ -1,4 +1,4 @@
-//! One guest run of the lab: what was asked, and how it ended.
+//! One guest run of the lab: its parameters and its result.
 
 use std::path::PathBuf;
 
@@ -12,19 +12,19 @@ use crate::{Counts, Profile, Recording, Source};
 pub struct Cell {
     /// The name of its row in the experiment: `fifo`.
     pub name: String,
-    /// The kernel as it was asked for: `debian:6.1-cloud`.
+    /// The kernel's name, as the user wrote it: `debian:6.1-cloud`.
     pub asked: String,
-    /// The kernel: its release, and its package's version where it is from one.
+    /// The kernel's release, and its package's version if it is from a package.
     pub kernel: String,
-    /// The guest's machine, in a few words: `pc, 2 CPUs of max, 256 MiB`.
+    /// A short description of the guest's machine: `pc, 2 CPUs of max, 256 MiB`.
     pub machine: String,
     /// The boot parameters that this cell adds to the lab's own.
     pub params: String,
     /// Kernel settings written before the measurement: `/proc/sys/...=value`.
     pub settings: Vec<String>,
-    /// What ran, and what was measured, in a few words.
+    /// A short description of what ran and was measured.
     pub workload: String,
-    /// Who watched the kernel's events meanwhile; `None`: nobody.
+    /// The source of the kernel's events; `None`: events were not traced.
     pub watch: Option<Source>,
     /// Whether guest time is instructions or real time.
     pub mode: Mode,
@@ -32,14 +32,14 @@ pub struct Cell {
     pub repeat: u32,
     /// The hash of everything that the result depends on, in hexadecimal.
     pub identity: String,
-    /// Whether the result was found in the cache rather than run now.
+    /// Whether the result is from the cache.
     pub cached: bool,
-    /// How it ended.
+    /// The result.
     pub ending: Ending,
 }
 
 impl Cell {
-    /// The cell, each string in it printable.
+    /// The cell with printable strings.
     pub fn printable(&self) -> Self {
         let text = |text: &str| printable(text).into_owned();
         Self {
@@ -96,7 +96,7 @@ pub struct BackgroundLoad {
     pub spinners: u32,
 }
 
-/// What cells are made with besides their kernels: other bytes here can give other figures.
+/// The programs besides the kernel that a cell's result depends on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MadeWith {
     /// The SHA-256 of the agent, the program that runs in guests, in hexadecimal.
@@ -107,7 +107,7 @@ pub struct MadeWith {
     pub qemu: String,
 }
 
-/// What guest time is.
+/// The meaning of guest time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
@@ -117,27 +117,27 @@ pub enum Mode {
     Timed,
 }
 
-/// How a cell ended.
+/// The result of a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Ending {
-    /// With an answer.
+    /// The guest sent an answer.
     Done(Box<Answer>),
-    /// Without one.
+    /// The guest sent no answer.
     Lost {
-        /// Why, in words that fit "lost: ...".
+        /// The reason, as it follows "lost: ".
         why: String,
-        /// Where the guest's console was kept.
+        /// The file of the guest's console output.
         console: PathBuf,
     },
 }
 
-/// What a guest answered, and what was counted meanwhile.
+/// A guest's answer, and the instructions that were counted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
-    /// What the guest measured.
+    /// The guest's recording.
     pub recording: Recording,
-    /// What the counter counted; `None` in timed mode, and where QEMU has no counter.
+    /// The counted instructions; `None` in timed mode, or if QEMU does not support plugins.
     pub counts: Option<Counts>,
-    /// Where the instructions went; `None` as above.
+    /// The instructions by function; `None` as above.
     pub profile: Option<Profile>,
 }

@@ -1,30 +1,30 @@
-//! What the lab's counter counted in a guest: instructions, to the last one.
+//! The instructions of a guest, which the lab's counter plugin counts exactly.
 //!
-//! A phase is the stretch between the marks that a measurement sets at its beginning and
-//! its end (`measure::mark`); boot, preparation and power-off are outside. Addresses have
-//! become names by then: nothing here depends on where a kernel was loaded.
+//! A phase is the time between the marks that a measurement sets at its beginning and its end
+//! (`measure::mark`); boot, preparation and power-off are outside. Functions have names instead
+//! of addresses: nothing here depends on where a kernel was loaded.
 
 use serde::{Deserialize, Serialize};
 use units::{Cpu, Instructions};
 
-/// How often each number of instructions was seen, in rising order of the number.
+/// Numbers of instructions in rising order, each with how often it occurred.
 pub type Values = Vec<(Instructions, u64)>;
 
-/// What was counted, phase by phase, in the order in which they began.
+/// The counts of all phases, in the order in which they began.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// The phases.
     pub phases: Vec<PhaseCounts>,
 }
 
-/// What was counted in one phase.
+/// The counts of one phase.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PhaseCounts {
-    /// What each CPU did in it, in rising order.
+    /// The counts of each CPU, in rising order.
     pub cpus: Vec<CpuCounts>,
 }
 
-/// What one CPU did in one phase.
+/// The counts of one CPU in one phase.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuCounts {
     /// The CPU.
@@ -33,21 +33,21 @@ pub struct CpuCounts {
     pub user: Instructions,
     /// Instructions executed by the kernel.
     pub kernel: Instructions,
-    /// Instructions, programs' and kernel's, from one step mark to the next; empty where
+    /// Instructions, programs' and kernel's, from one step mark to the next; empty if
     /// the measurement marks no steps.
     pub steps: Values,
-    /// How often the kernel was entered, by the way it was entered.
+    /// The entries to the kernel, by entry point and interrupted level.
     pub interruptions: Vec<Interruption>,
 }
 
-/// One way in which the kernel was entered, and what it then cost.
+/// The entries to the kernel at one entry point, and their cost.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interruption {
-    /// The kernel's name of the entry: `asm_sysvec_apic_timer_interrupt`.
+    /// The kernel's name of the entry point: `asm_sysvec_apic_timer_interrupt`.
     pub entry: String,
-    /// What was interrupted.
+    /// The interrupted level.
     pub from: Level,
-    /// Kernel instructions from entering to returning to what was interrupted (from
+    /// Kernel instructions from entry until the return to the interrupted code (from
     /// `User`: until any program runs again).
     pub kernel: Values,
 }

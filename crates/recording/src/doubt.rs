@@ -4,75 +4,75 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The kind of doubt. Codes are part of the file format: they are added to, never changed.
+/// The kind of doubt. Codes are part of the file format: codes are added and never changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Code {
-    /// The measurement was ended before its time.
+    /// The measurement was ended early.
     Interrupted,
-    /// The counter and the kernel's clock disagree about how long the run took.
+    /// The counter and the kernel's clock disagree about the length of the run.
     ClockDrift,
     /// The counter went backwards.
     ClockBackwards,
-    /// The kernel does not trust the counter.
+    /// The kernel has rejected the counter as a clock source.
     ClockRejected,
     /// The machine was suspended during the run.
     Suspended,
-    /// The ring was full: later gaps are counted, not kept.
+    /// The ring was full: later gaps are counted, not stored.
     GapsLost,
-    /// The room for wake-ups was full: later samples are counted, not kept.
+    /// The buffer for wake-ups was full: later samples are counted, not stored.
     SamplesLost,
     /// A thread was found on another CPU than the one it was pinned to.
     Migrated,
     /// The CPUs, or the processes, were not all measured at the same time.
     Unequal,
-    /// The kernel keeps a share of each second from a real-time spinner.
+    /// RT throttling takes a share of each second from a real-time task.
     RtThrottled,
     /// A counter went back to a smaller value: its delta is not known.
     CounterReset,
-    /// The run is too short for what it is asked to say.
+    /// The run is too short for a result that was requested.
     TooShort,
     /// The clock's step is longer than what is measured with it.
     CoarseClock,
-    /// Something that would have been told could not be read.
+    /// A file could not be read, so that a value is missing.
     Unreadable,
-    /// Online CPUs were left out.
+    /// Online CPUs were not measured.
     CpusLeftOut,
-    /// The processor was emulated: lengths of time say nothing.
+    /// The processor was emulated: durations have no meaning.
     Emulated,
-    /// The kernel complained while it was measured.
+    /// The kernel printed a warning during the measurement.
     KernelComplained,
     /// Two ways of counting the same thing do not agree.
     CountsDiffer,
-    /// Run again, what must not change gave another result.
+    /// A repeat of an exact measurement gave another result.
     NotRepeated,
-    /// Nothing was counted beside what the guest itself measured.
+    /// Instructions were not counted: there is only the guest's own measurement.
     Uncounted,
-    /// The host's load may show in what should be exact.
+    /// An exact result may depend on the load of the host.
     Races,
-    /// Events were not kept: whom they took is unexplained.
+    /// Events were lost: the gaps that they caused are unexplained.
     EventsLost,
-    /// Events could not be watched, or not all kinds of them.
+    /// Events, or some kinds of events, could not be traced.
     Unwatched,
-    /// A CPU was idle while its loop should have spun: it was stopped, moved or throttled.
+    /// A CPU was idle during its busy loop: the loop was stopped, moved or throttled.
     Idled,
-    /// There was no room for all tests: later ones are counted, not kept.
+    /// The buffer for tests was full: later tests are counted, not stored.
     TestsLost,
     /// A tick that should have stopped did not.
     TickKept,
-    /// What reads the numbers takes time from what they are about.
+    /// Reading the values takes CPU time from the measured tasks.
     Competes,
-    /// Timers are coarser than what was asked of them.
+    /// Timers are coarser than the requested interval.
     CoarseTimer,
-    /// A boot parameter names only CPUs that the machine does not have.
+    /// A boot parameter names only CPUs that do not exist.
     NoSuchCpu,
-    /// A real-time task kept a measuring thread off its CPU.
+    /// A real-time task starved a measuring thread.
     Starved,
-    /// A process of another user says that it measures on the same CPU.
+    /// A process of another user claims the same CPU.
     ClaimedByOther,
-    /// A real-time program kept a task from running, and was made an ordinary one.
+    /// A real-time program starved a task, and was changed to `SCHED_OTHER`.
     MadeOrdinary,
-    /// Processes that the program started were left when it ended.
+    /// Processes that the program had started remained when it ended.
     Survivors,
     /// A doubt of a later version.
     #[serde(other)]
@@ -84,18 +84,17 @@ pub enum Code {
 pub struct Doubt {
     /// The kind of doubt, for programs.
     pub code: Code,
-    /// The doubt in words, for people: a sentence without its full stop.
+    /// The doubt as a sentence without its full stop.
     pub text: String,
 }
 
 impl Doubt {
-    /// A doubt of that kind, in words.
+    /// A doubt of that kind with that text.
     pub fn new(code: Code, text: impl Into<String>) -> Self {
         Self { code, text: text.into() }
     }
 
-    /// Whether the numbers must not be trusted at all (exit code 4), rather than with
-    /// the doubt in mind.
+    /// Whether the measurement is unreliable (exit code 4).
     pub fn is_grave(&self) -> bool {
         matches!(
             self.code,

@@ -1,4 +1,4 @@
-//! What can go wrong with a recording's file: which file, where in it, and why.
+//! The error of this room: the file, the place in it, and the cause.
 
 use std::path::{Path, PathBuf};
 
@@ -11,16 +11,15 @@ pub enum Kind {
     Read,
     /// The file cannot be written.
     Write,
-    /// The file ends in the middle.
+    /// The file is truncated.
     Truncated,
-    /// The file is not a noisefloor recording at all.
+    /// The file is not a noisefloor recording.
     Foreign,
     /// The file is a recording of a later format.
     Newer,
-    /// The file is a recording, but something in it is not what it must be.
+    /// The file is a recording with an invalid value.
     Corrupt,
-    /// The file was written with `--json` but without `--series`: the raw series is
-    /// missing.
+    /// The file has no series: it was written with `--json` but without `--series`.
     NoSeries,
 }
 

@@ -1,11 +1,10 @@
 //! The recording's file: one JSON object, format 1, described in `docs/format.md`.
 //!
-//! It is read in two steps, so that the message fits what is wrong: first only `format`
-//! and `kind`, then the whole as that kind. From where it is read is `input`'s, to where it is
-//! written `output`'s.
+//! It is read in two steps, so that the error fits: first only `format` and `kind`, then the whole
+//! as that kind. `input` has the files that are read, `output` those that are written.
 //!
-//! All of these are read through one type of stream: the code that reads every kind is the largest
-//! part of this room's, and the compiler makes it again for each type.
+//! All streams are read through one type, because the code that reads all kinds is large and is
+//! compiled for each type of stream.
 
 use std::io::{BufReader, Read};
 use std::path::Path;
@@ -19,18 +18,18 @@ use serde_json::error::Category;
 
 use crate::{Body, Doubt, Error, Kind, Recording, kinds};
 
-/// The version of the format this tool writes, and the newest it reads.
+/// The version of the format noisefloor writes, and the newest that it reads.
 pub const FORMAT: u32 = 1;
 
-/// A recording's text while it is read.
+/// A recording's text that is being read.
 pub(crate) type Json<'a> = Deserializer<IoRead<BufReader<&'a mut dyn Read>>>;
 
-/// Begins to read a text.
+/// A deserializer of that stream.
 pub(crate) fn json(stream: &mut dyn Read) -> Json<'_> {
     Deserializer::from_reader(BufReader::new(stream))
 }
 
-/// What is read first of any file.
+/// The part of a file that is read first.
 #[derive(Deserialize)]
 pub(crate) struct Head {
     format: Option<u32>,
@@ -96,13 +95,13 @@ impl Recording {
 }
 
 impl Head {
-    /// Reads a file to its end, and keeps its head.
+    /// Reads a file to its end, and returns its head.
     pub(crate) fn read(mut json: Json<'_>, file: &Path) -> Result<Self, Error> {
         let head = Self::deserialize(&mut json);
         head.and_then(|head| json.end().map(|()| head)).map_err(|e| no_head(e, file))
     }
 
-    /// Reads the same file again, as the kind that its head names.
+    /// Reads the same file again, as the kind in its head.
     pub(crate) fn body(self, json: Json<'_>, file: &Path) -> Result<Recording, Error> {
         let kind = self.kind_to_read(file)?;
         macro_rules! read {
@@ -119,7 +118,7 @@ impl Head {
         kinds!(read)
     }
 
-    /// The kind, where the file can be read as one.
+    /// The kind, if the file is a recording of a known format with a series.
     fn kind_to_read(self, file: &Path) -> Result<String, Error> {
         let (Some(format), Some(kind)) = (self.format, self.kind) else {
             let text = "not a noisefloor recording: it has no \"format\" and \"kind\"";

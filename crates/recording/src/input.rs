@@ -1,8 +1,8 @@
 //! Files that recordings are read from: regular files, FIFOs and standard input.
 //!
-//! A recording is read as a stream and never held in memory as text. It is read twice (`file`):
-//! what comes from a pipe is kept for that in a temporary file without a name. No more than
-//! [`SIZE_MAX`] is read of anything, and devices, which may have no end, are refused.
+//! A recording is read as a stream and never held in memory as text. It is read twice (`file`);
+//! data from a pipe is stored in an unnamed temporary file for that. At most [`SIZE_MAX`] bytes
+//! are read, and devices, which may be endless, are refused.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Read, Seek, Write};
@@ -19,8 +19,8 @@ impl Recording {
     /// Reads a file; a FIFO is read until its writer closes it.
     ///
     /// # Errors
-    /// As [`Recording::from_json`], and `Kind::Read`, also where the file is a device or larger
-    /// than [`SIZE_MAX`].
+    /// As [`Recording::from_json`], and `Kind::Read`, also if the file is a device or larger than
+    /// [`SIZE_MAX`].
     pub fn load(file: &Path) -> Result<Self, Error> {
         let failed = |error: io::Error| Error::new(Kind::Read, file, error);
         // Opening a device may change its state.
@@ -36,10 +36,10 @@ impl Recording {
         head.body(json(&mut Bounded::new(&open)), file)
     }
 
-    /// Reads a stream to its end; `file` is named in messages only.
+    /// Reads a stream to its end; `file` is only for messages.
     ///
     /// # Errors
-    /// As [`Recording::from_json`], and `Kind::Read`, also where there is more than [`SIZE_MAX`].
+    /// As [`Recording::from_json`], and `Kind::Read`, also if it is longer than [`SIZE_MAX`].
     pub fn read(stream: impl Read, file: &Path) -> Result<Self, Error> {
         let failed = |error: io::Error| Error::new(Kind::Read, file, error);
         let mut copy = tempfile::tempfile().map_err(failed)?;
@@ -50,7 +50,7 @@ impl Recording {
     }
 }
 
-/// Refuses what is no recording by what it is, before it is read.
+/// Refuses files that cannot be recordings by their type and size.
 fn refuse(about: &Metadata) -> io::Result<()> {
     let what = about.file_type();
     if what.is_dir() {
@@ -74,7 +74,7 @@ fn too_large() -> io::Error {
     io::Error::new(ErrorKind::FileTooLarge, text)
 }
 
-/// A stream that fails where it goes on after [`SIZE_MAX`].
+/// A stream that fails if it is longer than [`SIZE_MAX`].
 struct Bounded<R> {
     stream: R,
     left: u64,
@@ -96,7 +96,7 @@ impl<R: Read> Read for Bounded<R> {
     }
 }
 
-/// A stream that is copied to a file while it is read.
+/// A stream that is copied to a file as it is read.
 struct Copied<'a, R> {
     stream: R,
     copy: &'a File,

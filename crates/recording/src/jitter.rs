@@ -1,6 +1,6 @@
-//! How much a workload's run time varies: what is asked and what is seen.
+//! Variation of a workload's run time: parameters and measured values.
 //!
-//! Lengths are in ticks of the counter, as they were read; `clock_hz` makes them time.
+//! Lengths are in ticks of the counter; `clock_hz` converts them to time.
 
 use serde::{Deserialize, Serialize};
 use units::{Cpu, LengthUnit, Nanos, TscDelta, TscHz};
@@ -8,110 +8,110 @@ use units::{Cpu, LengthUnit, Nanos, TscDelta, TscHz};
 use crate::Workload;
 use crate::noise::Meanwhile;
 
-/// What `jitter` is asked.
+/// The parameters of `jitter`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JitterSpec {
     /// The CPU on which the workload is run.
     pub cpu: Cpu,
-    /// What is run.
+    /// The workload.
     pub workload: Workload,
-    /// How many tests; `None`: as many as there is time for.
+    /// The number of tests; `None`: as many as fit into the duration.
     pub tests: Option<u32>,
-    /// How often a test runs the workload; `None`: as often as suits.
+    /// How often each test runs the workload; `None`: chosen automatically.
     pub loops: Option<u32>,
-    /// How long; `None`: as long as the tests take, or as suits where none are given.
+    /// The duration; `None`: until all tests are done, or chosen automatically.
     pub duration_ns: Option<Nanos>,
-    /// In what lengths are told.
+    /// The unit in which lengths are reported.
     pub unit: LengthUnit,
     /// The `SCHED_FIFO` priority of the measuring thread; `None`: an ordinary task.
     pub fifo: Option<u8>,
 }
 
-/// What was going to be done: what was asked, and what was chosen where nothing was.
+/// The parameters of a run, requested or chosen automatically.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JitterPlan {
     /// How often each test runs the workload.
     pub loops: u32,
-    /// How many tests; `None`: as many as there is time for.
+    /// The number of tests; `None`: as many as fit into the duration.
     pub tests: Option<u32>,
-    /// How long; `None`: as long as the tests take.
+    /// The duration; `None`: until all tests are done.
     pub duration_ns: Option<Nanos>,
     /// How long one run of the workload took before the tests, on average.
     pub loop_ns: Nanos,
 }
 
-/// What was seen.
+/// The measured values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JitterSeries {
     /// The clock that was read: `tsc`, `cntvct` or `monotonic_raw`.
     pub clock: String,
-    /// How often that clock ticks in a second, calibrated over the whole run.
+    /// The clock's frequency, calibrated over the whole run.
     pub clock_hz: TscHz,
-    /// What was going to be done.
+    /// The parameters of the run.
     pub plan: JitterPlan,
     /// From the first loop's start to the last one's end.
     pub elapsed_ns: Nanos,
     /// The tests, in order.
     pub tests: Vec<LoopTimes>,
-    /// What came after there was room for tests.
+    /// The tests that were not stored.
     pub lost: Option<LostTests>,
-    /// The test that was going on at the end; `None` where it was complete.
+    /// The test that was incomplete at the end.
     pub unfinished: Option<UnfinishedTest>,
     /// How often the counter went backwards.
     pub backwards: u64,
-    /// What `/proc` says happened on the CPU in the meantime.
+    /// The `/proc` counters of the CPU during the measurement.
     pub meanwhile: Meanwhile,
 }
 
-/// How long the loops of a test took, written as `[fastest, slowest, sum]` in ticks.
+/// The times of a test's loops, written as `[fastest, slowest, sum]` in ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "[TscDelta; 3]", into = "[TscDelta; 3]")]
 pub struct LoopTimes {
-    /// The fastest.
+    /// The time of the fastest loop.
     pub fastest: TscDelta,
-    /// The slowest.
+    /// The time of the slowest loop.
     pub slowest: TscDelta,
-    /// All of them together.
+    /// The sum of all times.
     pub sum: TscDelta,
 }
 
-/// Tests that were made after there was room for them: counted and summed, but not kept.
+/// Tests that were made when the buffer was full: counted and summed, not stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LostTests {
-    /// How many there were.
+    /// The number of tests.
     pub tests: u64,
-    /// The smallest of their jitters.
+    /// The smallest jitter.
     pub jitter_ticks_min: TscDelta,
-    /// The largest.
+    /// The largest jitter.
     pub jitter_ticks_max: TscDelta,
-    /// All of them together.
+    /// The sum of all jitters.
     pub jitter_ticks_sum: TscDelta,
-    /// How long their loops took.
+    /// The times of their loops.
     pub loop_ticks: LoopTimes,
 }
 
-/// A test that was ended before its last loop. It is not among the tests: fewer loops
-/// differ less.
+/// A test that was ended before its last loop. It is not one of the tests, because fewer loops
+/// vary less.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnfinishedTest {
-    /// How many loops it had.
+    /// The number of its loops.
     pub loops: u32,
-    /// How long they took.
+    /// The times of its loops.
     pub loop_ticks: LoopTimes,
 }
 
-/// How far a run is: the tests that are complete, and their jitters. Not kept.
+/// The progress of a run: the completed tests and their jitters. Not stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JitterSoFar {
-    /// How many tests are complete.
+    /// The number of completed tests.
     pub tests: u64,
-    /// The last one's jitter.
+    /// The jitter of the last test.
     pub last: TscDelta,
-    /// The smallest.
+    /// The smallest jitter.
     pub min: TscDelta,
-    /// The largest.
+    /// The largest jitter.
     pub max: TscDelta,
-    /// All of them together.
+    /// The sum of all jitters.
     pub sum: TscDelta,
 }
 
@@ -128,7 +128,7 @@ impl From<LoopTimes> for [TscDelta; 3] {
 }
 
 impl LoopTimes {
-    /// The test's jitter: by how much the slowest was slower than the fastest.
+    /// The test's jitter: the difference between the slowest and the fastest loop.
     #[must_use]
     pub fn jitter(self) -> TscDelta {
         self.slowest.saturating_sub(self.fastest)
@@ -143,7 +143,7 @@ mod tests {
         LoopTimes::from(ticks.map(TscDelta::from_ticks))
     }
 
-    /// Check the keys and the form of every value: this is what files hold.
+    /// Check the keys and the form of every value in files.
     #[test]
     fn contract() {
         let spec = JitterSpec {

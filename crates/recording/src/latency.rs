@@ -1,25 +1,26 @@
-//! How late a timer wakes a thread: what is asked and what is seen.
+//! Timer wake-up latency: parameters and measured values.
 //!
-//! A thread answers expiries of a schedule that is fixed beforehand: the first one, and then
-//! one each interval. What is kept are its wake-ups; `stats` makes samples of them.
+//! A thread is woken at expiry times that are fixed in advance: the first one, and then one per
+//! interval. Its wake-ups are stored; `stats` derives the samples.
 
 use serde::{Deserialize, Serialize};
 use units::{Cpu, CpuSet, Nanos};
 
 use crate::noise::Meanwhile;
+use crate::tuple::tuple_form;
 
-/// What wakes the thread.
+/// The timer that wakes the thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Timer {
-    /// `clock_nanosleep(2)` until an absolute time, anew for each expiry.
+    /// `clock_nanosleep(2)` until an absolute time, for each expiry.
     ClockNanosleep,
-    /// One periodic `timerfd(2)` from an absolute time on, which counts its expiries itself.
+    /// One periodic `timerfd(2)` that begins at an absolute time and counts its expiries.
     Timerfd,
 }
 
 impl Timer {
-    /// Its name, as it stands in files.
+    /// The name in files.
     pub fn name(self) -> &'static str {
         match self {
             Self::ClockNanosleep => "clock_nanosleep",
@@ -28,110 +29,99 @@ impl Timer {
     }
 }
 
-/// What `latency` is asked.
+/// The parameters of `latency`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LatencySpec {
-    /// The CPUs to sleep on, one thread each.
+    /// The CPUs, each with one thread.
     pub cpus: CpuSet,
     /// The time from one expiry to the next.
     pub interval_ns: Nanos,
-    /// How long: each CPU has as many expiries as intervals fit into it.
+    /// The duration: each CPU has as many expiries as intervals fit into it.
     pub duration_ns: Nanos,
-    /// What wakes the threads.
+    /// The timer that wakes the threads.
     pub timer: Timer,
     /// The `SCHED_FIFO` priority of the threads; `None`: ordinary tasks.
     pub fifo: Option<u8>,
 }
 
-/// What was seen on all CPUs.
+/// The measured values of all CPUs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LatencySeries {
     /// `CLOCK_MONOTONIC`, the clock of the schedule, at the recording's beginning.
     pub began_ns: Nanos,
-    /// What was seen, CPU by CPU, in rising order.
+    /// The measured values of each CPU, in rising order.
     pub cpus: Vec<CpuLatency>,
 }
 
-/// What was seen on one CPU.
+/// The measured values of one CPU.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CpuLatency {
     /// The CPU.
     pub cpu: Cpu,
     /// From the recording's beginning to the first expiry.
     pub first_ns: Nanos,
-    /// How much later than asked the kernel may let the timer expire: the thread's timer
-    /// slack, or zero where it has none (`SCHED_FIFO`, `timerfd`).
+    /// The thread's timer slack, by which the kernel may delay the timer; zero if it has no effect
+    /// (`SCHED_FIFO`, `timerfd`).
     pub slack_ns: Nanos,
-    /// What one reading of the clock takes (median): part of every sample.
+    /// The median time of one reading of the clock, which is part of every sample.
     pub clock_ns: Nanos,
-    /// The wake-ups, in order: together they answer the expiries one after the other.
+    /// The wake-ups, in order. Each is for the expiries since the previous one.
     pub wakeups: Vec<Wakeup>,
-    /// What came after the room for wake-ups was full.
+    /// The wake-ups that were not stored.
     pub lost: Option<LostWakeups>,
-    /// What `/proc` says happened on the CPU in the meantime.
+    /// The `/proc` counters of the CPU during the measurement.
     pub meanwhile: Meanwhile,
-    /// How long waking the CPU might take at most, in microseconds (PM QoS); 2,000,000,000 where
-    /// there was no limit, `None` where it could not be read.
+    /// The limit on the CPU's resume latency in microseconds (PM QoS); 2,000,000,000 if there was
+    /// no limit, `None` if it could not be read.
     #[serde(default)]
     pub wake_limit_us: Option<u32>,
-    /// The CPU's idle states, the shallowest first; none where the kernel tells of none.
+    /// The CPU's idle states, the shallowest first; empty if the kernel has no cpuidle driver.
     #[serde(default)]
     pub idle_states: Vec<IdleUse>,
 }
 
-/// An idle state, and what it was used for in the meantime.
+/// An idle state, and its use during the measurement.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdleUse {
     /// The state's name: `C6`.
     pub name: String,
-    /// How long waking up from it takes, in microseconds, as the idle driver has it.
+    /// The exit latency in microseconds, as the idle driver states it.
     pub latency_us: u64,
-    /// Whether it was switched off.
+    /// Whether it was disabled.
     pub disabled: bool,
     /// How often the CPU entered it.
     pub entered: u64,
-    /// How long the CPU was in it; a stay counts when it ends.
+    /// The time that the CPU spent in it; the kernel adds a stay when it ends.
     pub time_ns: Nanos,
 }
 
-/// One time the thread woke up. Written as the pair `[expiries, late_ns]`.
+/// A wake-up of the thread. Written as the pair `[expiries, late_ns]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "(u64, Nanos)", into = "(u64, Nanos)")]
 pub struct Wakeup {
-    /// How many expiries had passed that no earlier wake-up had answered: more than one
-    /// where the thread was late by more than an interval.
+    /// The number of expiries since the previous wake-up: more than one if the thread was late by
+    /// more than an interval.
     pub expiries: u64,
-    /// How late it was for the first of them; for each following one it was an interval
-    /// less.
+    /// The latency of the first of them; that of each later one is an interval less.
     pub late_ns: Nanos,
 }
 
-impl From<(u64, Nanos)> for Wakeup {
-    fn from((expiries, late_ns): (u64, Nanos)) -> Self {
-        Self { expiries, late_ns }
-    }
-}
+tuple_form!(Wakeup { expiries: u64, late_ns: Nanos });
 
-impl From<Wakeup> for (u64, Nanos) {
-    fn from(wakeup: Wakeup) -> Self {
-        (wakeup.expiries, wakeup.late_ns)
-    }
-}
-
-/// Wake-ups that were seen after the room was full: counted and summed, but not kept.
+/// Wake-ups when the buffer was full: counted and summed, not stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LostWakeups {
-    /// The first expiry that they answered, counted from the CPU's first one.
+    /// The time of their first expiry, from the CPU's first one.
     pub since_ns: Nanos,
-    /// How many wake-ups there were.
+    /// The number of wake-ups.
     pub wakeups: u64,
-    /// How many expiries they answered.
+    /// The number of their expiries.
     pub samples: u64,
-    /// How late they were for each, added up.
+    /// The sum of their latencies.
     pub ns: Nanos,
-    /// The least of it.
+    /// The lowest latency.
     pub min_ns: Nanos,
-    /// The most of it.
+    /// The highest latency.
     pub max_ns: Nanos,
 }
 
@@ -139,7 +129,7 @@ pub struct LostWakeups {
 mod tests {
     use super::*;
 
-    /// Check the keys and the form of every value: this is what files hold.
+    /// Check the keys and the form of every value in files.
     #[test]
     fn contract() {
         let spec = LatencySpec {
@@ -199,7 +189,7 @@ mod tests {
         assert_eq!(serde_json::from_value::<LatencySeries>(seen).unwrap(), series);
     }
 
-    /// Check that a timer is called what it is in files.
+    /// Check that the name of a timer is its name in files.
     #[test]
     fn names() {
         for timer in [Timer::ClockNanosleep, Timer::Timerfd] {

@@ -26,6 +26,7 @@ mod profile;
 mod run;
 mod slices;
 mod ticks;
+mod tuple;
 mod wakers;
 mod words;
 mod workload;
@@ -76,7 +77,7 @@ use facts::Facts;
 pub struct Recording {
     /// When it was taken: RFC 3339, UTC.
     pub taken: String,
-    /// The tool and version that took it: `noisefloor 0.1.0`.
+    /// The name and version of the recording program: `noisefloor 0.1.0`.
     pub tool: String,
     /// The facts about the kernel and the machine.
     pub facts: Facts,
@@ -87,15 +88,15 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// The tool and its version, as they stand in recordings.
+    /// The name and version of this program in recordings.
     pub const TOOL: &'static str = concat!("noisefloor ", env!("CARGO_PKG_VERSION"));
 
-    /// A recording taken now, by this version of the tool.
+    /// A recording that is taken now, by this version.
     pub fn now(facts: Facts, body: Body, doubts: Vec<Doubt>) -> Self {
         Self { taken: Self::moment(), tool: Self::TOOL.to_owned(), facts, body, doubts }
     }
 
-    /// This moment, as it stands in recordings: RFC 3339, UTC, whole seconds.
+    /// The current time as in recordings: RFC 3339, UTC, whole seconds.
     pub fn moment() -> String {
         jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
     }

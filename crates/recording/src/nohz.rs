@@ -1,64 +1,63 @@
-//! Whether the tick stops: what `nohz test` and `nohz stress` are asked, and what they see.
+//! Whether the tick stops: parameters and measured values of `nohz test` and `nohz stress`.
 
 use serde::{Deserialize, Serialize};
 use units::{Cpu, Nanos};
 
 use crate::{Meanwhile, Phases};
 
-/// What `nohz test` and `nohz stress` are asked.
+/// The parameters of `nohz test` and `nohz stress`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NohzSpec {
-    /// The CPU whose tick is to stop.
+    /// The CPU whose tick should stop.
     pub cpu: Cpu,
-    /// How often to try; until it fails, if `None`. It always ends where it fails.
+    /// The number of tries; `None`: until one fails. A failed try is always the last one.
     pub tries: Option<u64>,
-    /// How long to wait each time.
+    /// The longest wait of each try.
     pub limit_ns: Nanos,
-    /// Whether the thread leaves the CPU now and then while it waits.
+    /// Whether the thread leaves the CPU from time to time while it waits.
     pub forced: bool,
-    /// The waiting thread's `SCHED_FIFO` priority; an ordinary one's if `None`.
+    /// The waiting thread's `SCHED_FIFO` priority; `None`: an ordinary task.
     pub fifo: Option<u8>,
-    /// How long to stay after the tick has stopped in the last try, and count what comes; zero:
-    /// not at all.
+    /// How long interrupts are counted after the tick has stopped in the last try; zero: not at
+    /// all.
     pub observe_ns: Nanos,
     /// When each try begins; `None`: at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phases: Option<Phases>,
 }
 
-/// What was seen.
+/// The measured values.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NohzSeries {
-    /// How long all tries took together.
+    /// The time of all tries together.
     pub elapsed_ns: Nanos,
     /// The tries, in their order; only the last one may have failed.
     pub tries: Vec<NohzTry>,
-    /// What keeps the tick, where it did not stop or came back; `None`: it could not be seen.
+    /// What prevented the tick from stopping, or restarted it; `None`: not known.
     pub kept_by: Option<Vec<KeptBy>>,
-    /// The other threads that were runnable on the CPU while the tick was kept.
+    /// The other threads that were runnable on the CPU while the tick did not stop.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<WaitingThread>,
-    /// What came while the thread stayed on, in the last try.
+    /// The `/proc` counters of the observed time, after the last try.
     pub observed: Option<Meanwhile>,
-    /// Where the tick came back then: what went on while it did so again, watched.
+    /// If the tick restarted in that time: what a trace of another restart shows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back: Option<TickReturn>,
 }
 
-/// A tick that has stopped leaves no more timer interrupts a second than this: kernels before 4.17
-/// kept one a second, and a program's own timers may come by the same line.
+/// A stopped tick leaves at most this many timer interrupts per second: kernels before 4.17 keep one
+/// per second, and a program's own timers may use the same interrupt.
 const STOPPED_HZ_MAX: u64 = 10;
 
 impl NohzSeries {
-    /// Whether the tick came back after it had stopped, while the thread stayed on; `None` where
-    /// that was not watched.
+    /// Whether the tick restarted in the observed time; `None` if it was not observed.
     pub fn came_back(&self) -> Option<bool> {
         let observed =
             self.observed.as_ref().filter(|observed| observed.interrupts.is_some())?;
         Some(Self::is_back(observed))
     }
 
-    /// Whether the tick came back in that observed.
+    /// Whether the tick restarted in the observed time.
     pub fn is_back(observed: &Meanwhile) -> bool {
         let lines = observed.interrupts.iter().flatten();
         let timer: u64 = lines.filter(|line| line.timer).map(|line| line.count).sum();
@@ -68,20 +67,19 @@ impl NohzSeries {
     }
 }
 
-/// What went on while the tick came back. The dependencies of that time are in
-/// [`NohzSeries::kept_by`].
+/// A trace of the CPU while the tick restarted. Its dependencies are in [`NohzSeries::kept_by`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TickReturn {
-    /// Whether the tick stopped again before, while it was watched.
+    /// Whether the tick had stopped before, during the trace.
     pub stopped: bool,
-    /// For how long it was watched.
+    /// The length of the trace.
     pub span_ns: Nanos,
-    /// How often the timer interrupted the CPU in that time.
+    /// The number of timer interrupts in that time.
     pub ticks: u64,
-    /// Which softirqs were raised, and how often each ran.
+    /// The softirqs that were raised, and how often each ran.
     pub softirqs: Vec<SoftirqCount>,
-    /// The timers of the timer wheel that expired. Where raised softirqs did not run: those
-    /// that expired when the thread then left the CPU.
+    /// The timers of the timer wheel that expired. If raised softirqs did not run: those that
+    /// expired when the thread then left the CPU.
     pub timers: Vec<TimerCount>,
     /// The high-resolution timers that expired, without the tick.
     pub hrtimers: Vec<TimerCount>,
@@ -92,7 +90,7 @@ pub struct TickReturn {
 /// How often a softirq was raised, and how often it ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SoftirqCount {
-    /// As `/proc/softirqs` names it.
+    /// The name in `/proc/softirqs`.
     pub name: String,
     /// How often it was raised.
     pub raised: u64,
@@ -103,16 +101,16 @@ pub struct SoftirqCount {
 /// How often timers with one function expired.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimerCount {
-    /// The kernel's name of the function, or its address.
+    /// The function's name, or its address.
     pub function: String,
     /// How often.
     pub times: u64,
 }
 
-/// A thread that could run and waited for the CPU.
+/// A runnable thread that waited for the CPU.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitingThread {
-    /// Its number.
+    /// The thread ID.
     pub tid: u32,
     /// Its name.
     pub name: String,
@@ -125,19 +123,19 @@ pub struct WaitingThread {
 pub struct NohzTry {
     /// Whether the tick stopped.
     pub entered: bool,
-    /// How long that took; the whole wait where it did not.
+    /// The time until it stopped; the whole wait if it did not.
     pub wait_ns: Nanos,
     /// How often the thread left the CPU and came back.
     pub left: u32,
 }
 
-/// A reason why the kernel keeps the tick.
+/// A dependency that prevents the tick from stopping.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptBy {
-    /// The kernel's name of it: `POSIX_TIMER`, `PERF_EVENTS`, `SCHED`, `CLOCK_UNSTABLE`,
+    /// The kernel's name: `POSIX_TIMER`, `PERF_EVENTS`, `SCHED`, `CLOCK_UNSTABLE`,
     /// `RCU`, `RCU_EXP`.
     pub dependency: String,
-    /// How often the kernel said so.
+    /// How often the kernel reported it.
     pub times: u64,
 }
 
@@ -146,8 +144,8 @@ mod tests {
     use super::*;
     use crate::LineCount;
 
-    /// Check that a tick is back from more than ten timer interrupts a second on, whatever else
-    /// came, and that nothing is said of what was not watched.
+    /// Check that more than ten timer interrupts per second count as a restart, whatever else was
+    /// counted, and that the result without an observation is unknown.
     #[test]
     fn back() {
         let line = |count, timer| LineCount {
@@ -174,7 +172,7 @@ mod tests {
         assert_eq!(series(None).came_back(), None);
     }
 
-    /// Check the keys and the form of every value: this is what files hold.
+    /// Check the keys and the form of every value in files.
     #[test]
     fn contract() {
         let spec = NohzSpec {
@@ -216,7 +214,7 @@ mod tests {
         assert_eq!(serde_json::from_value::<NohzSeries>(text).unwrap(), series);
     }
 
-    /// Check the keys of what was seen of a tick that came back.
+    /// Check the keys of the trace of a restarted tick.
     #[test]
     fn back_contract() {
         let timer =

@@ -1,4 +1,4 @@
-//! What a spinning CPU lost: what is asked and what is seen.
+//! OS noise of busy CPUs: parameters and measured values.
 
 use serde::{Deserialize, Serialize};
 use units::{Cpu, CpuSet, Nanos, Span, TscHz};
@@ -6,80 +6,79 @@ use units::{Cpu, CpuSet, Nanos, Span, TscHz};
 use crate::blame::{Blamed, Source};
 use crate::phases::Phases;
 
-/// What `noise` is asked.
+/// The parameters of `noise`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NoiseSpec {
-    /// The CPUs to spin on, all at once.
+    /// The CPUs, which are measured at the same time.
     pub cpus: CpuSet,
-    /// How long to spin.
+    /// The duration.
     pub duration_ns: Nanos,
-    /// The shortest gap that is kept; `None`: calibrated from the loop's own pass.
+    /// The shortest gap that is stored; `None`: calibrated from the loop's own iteration time.
     pub threshold_ns: Option<Nanos>,
-    /// The `SCHED_FIFO` priority of the spinning threads; `None`: an ordinary task.
+    /// The `SCHED_FIFO` priority of the measuring threads; `None`: ordinary tasks.
     pub fifo: Option<u8>,
-    /// A gap that is longer ends the run; `None`: none does.
+    /// A longer gap ends the measurement; `None`: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_above_ns: Option<Nanos>,
-    /// Parts into which the duration is divided; `None`: one, which begins at once.
+    /// Parts into which the duration is divided; `None`: one part, which begins at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phases: Option<Phases>,
 }
 
-/// What was seen on all CPUs.
+/// The measured values of all CPUs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NoiseSeries {
     /// The clock that was read: `tsc`, `cntvct` or `monotonic_raw`.
     pub clock: String,
-    /// How often that clock ticks in a second, calibrated over the whole run.
+    /// The clock's frequency, calibrated over the whole run.
     pub clock_hz: TscHz,
     /// `CLOCK_MONOTONIC_RAW` at the recording's beginning.
     pub began_raw_ns: Nanos,
-    /// The clock of the kernel's events (`CLOCK_MONOTONIC`) at the spinning's beginning and
-    /// end, each as `[since_beginning_ns, time_ns]`; `None` where it was not read.
+    /// The clock of the kernel's events (`CLOCK_MONOTONIC`) at the beginning and the end of the
+    /// loops, each as `[since_beginning_ns, time_ns]`; `None` if it was not read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub monotonic: Option<[(Nanos, Nanos); 2]>,
-    /// Where the events are from that gaps are blamed on; `None` where none were watched.
+    /// The source of the events that gaps are attributed to; `None` if events were not traced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Source>,
-    /// The shortest gap that was kept.
+    /// The shortest gap that was stored.
     pub threshold_ns: Nanos,
-    /// What was seen, CPU by CPU, in rising order.
+    /// The measured values of each CPU, in rising order.
     pub cpus: Vec<CpuNoise>,
 }
 
-/// What was seen on one CPU.
+/// The measured values of one CPU.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CpuNoise {
     /// The CPU.
     pub cpu: Cpu,
     /// From the recording's beginning to the loop's first reading.
     pub began_ns: Nanos,
-    /// How long the loop ran, from its first reading to its last; the sum of all phases.
+    /// The time from the loop's first reading to its last; the sum of all phases.
     pub elapsed_ns: Nanos,
-    /// When each phase ran, counted from the first one's first reading; empty where the loop
-    /// ran once.
+    /// When each phase ran, from the first one's first reading; empty if there was one phase.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<Span>,
-    /// The loop's own median pass, taken off each gap's length.
+    /// The median time of one loop iteration, which is subtracted from each gap's length.
     pub loop_ns: Nanos,
-    /// How many passes the loop made.
+    /// The number of loop iterations.
     pub passes: u64,
-    /// The gaps in rising order of their start, counted from the loop's first reading,
-    /// each as long as the pass that it made longer, less an ordinary pass.
+    /// The gaps in order of their start, from the loop's first reading, each as long as the
+    /// iteration that it made longer, less an ordinary iteration.
     pub gaps: Vec<Span>,
-    /// What came after the ring was full.
+    /// The gaps that were not stored.
     pub lost: Option<Lost>,
-    /// Who took them; `None` where no events were watched.
+    /// Their causes; `None` if events were not traced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blamed: Option<Blamed>,
     /// How often the counter went backwards.
     pub backwards: u64,
-    /// What `/proc` says happened on the CPU in the meantime.
+    /// The `/proc` counters of the CPU during the measurement.
     pub meanwhile: Meanwhile,
 }
 
 impl CpuNoise {
-    /// When the loop ran, counted from its first reading.
+    /// When the loop ran, from its first reading.
     pub fn ran(&self) -> Vec<Span> {
         match self.phases.as_slice() {
             [] => vec![Span { start: Nanos::ZERO, length: self.elapsed_ns }],
@@ -88,43 +87,43 @@ impl CpuNoise {
     }
 }
 
-/// Gaps that were seen after the ring was full: counted and summed, but not kept.
+/// Gaps when the ring was full: counted and summed, not stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lost {
-    /// The first such gap's start, counted from the loop's first reading.
+    /// The start of the first of them, from the loop's first reading.
     pub since_ns: Nanos,
-    /// How many there were.
+    /// Their number.
     pub gaps: u64,
-    /// Their lengths added up.
+    /// The sum of their lengths.
     pub ns: Nanos,
     /// The longest of them.
     pub max_ns: Nanos,
 }
 
-/// What `/proc` says happened on a CPU while the loop ran. The counters are read just
-/// before and just after, so they cover a little more than the loop.
+/// The `/proc` counters of a CPU during the loop. They are read just before and just after it, so
+/// that they cover slightly more than the loop.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Meanwhile {
     /// The time between the two readings.
     pub span_ns: Nanos,
-    /// Interrupts by line that came at least once, most first (`/proc/interrupts`);
-    /// `None` where they could not be read.
+    /// Interrupts by line, without zeros, the most frequent first (`/proc/interrupts`); `None` if
+    /// they could not be read.
     pub interrupts: Option<Vec<LineCount>>,
-    /// Softirqs that ran at least once, most first (`/proc/softirqs`).
+    /// Softirqs, without zeros, the most frequent first (`/proc/softirqs`).
     pub softirqs: Option<Vec<Counted>>,
-    /// How often another task took the CPU from the loop (`getrusage`).
+    /// How often another task preempted the loop (`getrusage`).
     pub preempted: u64,
-    /// How long the loop was ready to run but another task ran
-    /// (`/proc/thread-self/schedstat`); `None` where the kernel does not count it.
+    /// How long the loop was runnable while another task ran (`/proc/thread-self/schedstat`);
+    /// `None` if the kernel does not count it.
     pub waited_ns: Option<Nanos>,
-    /// What the hypervisor took (`/proc/stat`, steps of 10 ms); `None` where it is not
-    /// exported or could not be read.
+    /// Steal time (`/proc/stat`, in steps of 10 ms); `None` if it is not exported or could not be
+    /// read.
     pub steal_ns: Option<Nanos>,
 }
 
 impl Meanwhile {
-    /// Adds what happened in a later stretch of time. What is not known of one is not known
-    /// of both.
+    /// Adds the counters of a later period. A value that is unknown in one of them is unknown in the
+    /// sum.
     pub fn add(&mut self, later: Self) {
         let sum = |a: Option<Nanos>, b: Option<Nanos>| Some(a? + b?);
         self.span_ns = self.span_ns + later.span_ns;
@@ -143,7 +142,7 @@ impl Meanwhile {
     }
 }
 
-/// Both lists with the counts of equal entries added up, most first.
+/// Both lists with the counts of equal entries added up, the most frequent first.
 fn added<T>(
     mut all: Vec<T>,
     later: Vec<T>,
@@ -162,20 +161,20 @@ fn added<T>(
     counted.into_iter().map(|(_, entry)| entry).collect()
 }
 
-/// How often one line of `/proc/interrupts` was counted.
+/// The count of one line of `/proc/interrupts`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LineCount {
     /// The line's label: `LOC`, `36`.
     pub line: String,
-    /// What the line says it is: `Local timer interrupts`, `virtio1-req.0`.
+    /// The line's description: `Local timer interrupts`, `virtio1-req.0`.
     pub name: String,
-    /// How often it came.
+    /// The number of interrupts.
     pub count: u64,
     /// Whether it is this architecture's timer interrupt.
     pub timer: bool,
 }
 
-/// How often something of a name was counted.
+/// A count with a name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counted {
     /// The name: `TIMER`, `NET_RX`.
@@ -188,8 +187,8 @@ pub struct Counted {
 mod tests {
     use super::*;
 
-    /// Check that stretches add up line by line, most first, and that what is unknown of one
-    /// stays unknown.
+    /// Check that periods add up line by line, the most frequent first, and that unknown values
+    /// remain unknown.
     #[test]
     fn stretches_add_up() {
         let counted = |name: &str, count| Counted { name: name.to_owned(), count };

@@ -1,11 +1,11 @@
 //! Files that results are written to.
 //!
-//! A file that is missing or regular is replaced by renaming, so that it holds the old content
-//! or the new one and never a part; it keeps its mode, owner and group. Anything else is opened
-//! and written, as a shell's `>` does: a device and a FIFO stay what they are, and a symbolic
-//! link leads to the file that it names, as far as the kernel follows it
-//! (`fs.protected_symlinks`). A regular file that cannot be replaced, because its folder may not
-//! be written, its owner cannot be kept or something is mounted on it, is written in place.
+//! A missing or regular file is replaced by renaming, so that it has the old content or the new
+//! one and never a part; it keeps its mode, owner and group. Anything else is opened and written,
+//! as a shell's `>` does: a device or a FIFO is not replaced, and a symbolic link is followed, as
+//! far as the kernel permits (`fs.protected_symlinks`). A regular file that cannot be replaced,
+//! because its folder is not writable, its owner cannot be preserved or it is a mount point, is
+//! written in place.
 
 use std::fs::{self, File, FileType, Metadata, Permissions};
 use std::io::{self, ErrorKind, Write};
@@ -21,7 +21,7 @@ use crate::{Error, Kind};
 const NEW_MODE: u32 = 0o666;
 /// The mode of a file before it has its owner.
 const PRIVATE_MODE: u32 = 0o600;
-/// What of its mode an existing file keeps: not set-user-ID for new content.
+/// The mode bits that an existing file keeps: new content must not be set-user-ID.
 const KEPT_MODE: u32 = 0o777;
 
 /// Writes a file.
@@ -45,8 +45,8 @@ pub fn write_file(file: &Path, text: &str) -> Result<(), Error> {
     written.map_err(|error| Error::new(Kind::Write, file, error))
 }
 
-/// Checks that a file can be written, and leaves it as it is: a measurement of an hour must not
-/// end with "permission denied".
+/// Checks that a file can be written, without changing it: a measurement of an hour must not end
+/// with "permission denied".
 ///
 /// # Errors
 /// `Kind::Write`, with the file's name.
@@ -64,7 +64,7 @@ pub fn check_writable(file: &Path) -> Result<(), Error> {
     checked.map_err(|error| Error::new(Kind::Write, file, error))
 }
 
-/// What is there under this name; a link is not followed.
+/// The file of this name, if any; a link is not followed.
 fn entry(file: &Path) -> io::Result<Option<Metadata>> {
     match fs::symlink_metadata(file) {
         Ok(old) => Ok(Some(old)),
@@ -82,7 +82,7 @@ fn check_new(file: &Path) -> io::Result<()> {
         .map_err(|error| io::Error::other(Error::new(Kind::Write, folder, error)))
 }
 
-/// Checks a link to a file that is not there: it will be created.
+/// Checks a link to a missing file, which will be created.
 fn check_link(link: &Path) -> io::Result<()> {
     let target = folder(link).join(fs::read_link(link)?);
     check_writable(&target).map_err(io::Error::other)
@@ -101,7 +101,7 @@ fn check_existing(file: &Path, what: FileType) -> io::Result<()> {
 /// Writes a new file beside the old one and renames it.
 fn replace(file: &Path, old: Option<&Metadata>, bytes: &[u8]) -> io::Result<()> {
     if old.is_some() {
-        // Renaming takes no permission on the old file; a shell's `>` does.
+        // Renaming needs no permission on the old file; a shell's `>` does.
         access(file, Access::WRITE_OK)?;
     }
     let mode = old.map_or(NEW_MODE, |_| PRIVATE_MODE);
@@ -118,7 +118,7 @@ fn replace(file: &Path, old: Option<&Metadata>, bytes: &[u8]) -> io::Result<()> 
     new.persist(file).map(drop).map_err(|error| error.error)
 }
 
-/// Whether a file may be there to be written although it cannot be replaced.
+/// Whether a file that cannot be replaced may be writable.
 fn is_in_the_way(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -134,7 +134,7 @@ fn write_in_place(file: &Path, how: OFlags, bytes: &[u8]) -> io::Result<()> {
     File::from(open).write_all(bytes)
 }
 
-/// The folder that a file is, or would be, in.
+/// The folder of a file, which may be missing.
 fn folder(file: &Path) -> &Path {
     match file.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,

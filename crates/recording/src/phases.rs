@@ -1,8 +1,8 @@
-//! A measurement in parts, each of which begins at another place in the period of the tick.
+//! A measurement in parts, each of which begins at another offset in the period of the tick.
 //!
-//! What a kernel does at a tick depends a little on when the tick comes: on the instruction
-//! that it interrupts, and on which of several ways kernel code takes. One long run has one
-//! such relation between the measuring loop and the tick; several parts have several.
+//! What a kernel executes at a tick depends slightly on when the tick comes: on the interrupted
+//! instruction, and on the kernel's state. One long run has a single relation between the measuring
+//! loop and the tick; several parts have several.
 
 use serde::{Deserialize, Serialize};
 use units::Nanos;
@@ -10,7 +10,7 @@ use units::Nanos;
 /// When the parts of a measurement begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Phases {
-    /// How many parts there are, from 1.
+    /// The number of parts, from 1.
     pub count: u32,
     /// The first part begins when `CLOCK_MONOTONIC` is a multiple of this,
     pub every_ns: Nanos,
@@ -19,7 +19,7 @@ pub struct Phases {
 }
 
 impl Phases {
-    /// When a part begins, counted from 0, at or after `now`.
+    /// The start of a part, which is counted from 0, at or after `now`.
     pub fn start(&self, part: u32, now: Nanos) -> Nanos {
         let every = self.every_ns.get().max(1);
         let offset = self.step_ns.get().saturating_mul(u64::from(part)) % every;
@@ -29,12 +29,12 @@ impl Phases {
         )
     }
 
-    /// How many parts a measurement has that may be divided.
+    /// The number of parts of a measurement that may be divided.
     pub fn parts(phases: Option<&Self>) -> u32 {
         phases.map_or(1, |phases| phases.count.max(1))
     }
 
-    /// What each part has of a whole.
+    /// The share of each part in a whole.
     pub fn share(&self, whole: Nanos) -> Nanos {
         Nanos::from_nanos(whole.get() / u64::from(self.count.max(1)))
     }

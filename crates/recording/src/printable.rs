@@ -1,10 +1,10 @@
-//! Recordings as they may be shown: no string in them has a character that a terminal acts on or
-//! does not show ([`units::printable`]).
+//! Recordings with printable strings: without characters that control a terminal or are invisible
+//! ([`units::printable`]).
 //!
-//! Names reach a recording from everywhere: threads, devices, the kernel's messages, other
-//! machines' files. So that none is forgotten, all strings of a value are looked at where it is
-//! serialised; where one has to be changed, the value is read again from what was written. What
-//! is saved, or printed as JSON, keeps the strings as they are.
+//! Names come from threads, devices, the kernel's messages, and files of other machines. All
+//! strings of a value are examined while it is serialised, so that none is missed; if one has to
+//! be changed, the value is deserialised from the changed text. Files and JSON output have the
+//! original strings.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -19,14 +19,14 @@ use units::{escape, is_hidden};
 
 use crate::Recording;
 
-/// The value, each string in it printable.
+/// The value with printable strings.
 pub fn printable<T: Clone + Serialize + DeserializeOwned>(value: &T) -> Cow<'_, T> {
     let changed = changed(value).and_then(|json| serde_json::from_slice(&json).ok());
     changed.map_or(Cow::Borrowed(value), Cow::Owned)
 }
 
 impl Recording {
-    /// The recording, each string in it printable.
+    /// The recording with printable strings.
     pub fn printable(&self) -> Cow<'_, Self> {
         let json = changed(self).and_then(|json| String::from_utf8(json).ok());
         let changed = json.and_then(|json| Self::from_json(&json, Path::new("")).ok());
@@ -34,7 +34,7 @@ impl Recording {
     }
 }
 
-/// The value as JSON with printable strings; `None` where they all are.
+/// The value as JSON with printable strings; `None` if all strings are printable.
 fn changed<T: Serialize>(value: &T) -> Option<Vec<u8>> {
     let is_changed = Cell::new(false);
     write(value, &is_changed, &mut io::sink())?;
@@ -46,7 +46,7 @@ fn changed<T: Serialize>(value: &T) -> Option<Vec<u8>> {
     Some(json)
 }
 
-/// Writes it so to a stream of any type: the compiler makes this code once for each value.
+/// Takes a stream of any type, so that this code is compiled once for each type of value.
 fn write<T: Serialize>(
     value: &T,
     is_changed: &Cell<bool>,
@@ -56,7 +56,7 @@ fn write<T: Serialize>(
     value.serialize(&mut to).ok()
 }
 
-/// Writes JSON's strings without hidden characters, and notes that there was one.
+/// Writes strings without hidden characters, and notes whether there was one.
 struct Printable<'a>(&'a Cell<bool>);
 
 impl Printable<'_> {
@@ -105,7 +105,7 @@ impl Formatter for Printable<'_> {
 mod tests {
     use super::*;
 
-    /// Check that every string of a value, keys too, is looked at, and that a value without
+    /// Check that every string of a value, keys included, is examined, and that a value without
     /// hidden characters is not copied.
     #[test]
     fn all_strings() {

@@ -1,101 +1,90 @@
-//! Where instructions go: kinds of interruptions and steps, and whole phases, taken apart by
-//! kernel function.
+//! Instructions by kernel function: of kinds of interruptions and steps, and of whole phases.
 //!
 //! Episodes are of one kind if they executed the same number of instructions in the same
-//! functions, called the same way. The most frequent kinds are kept, each with how often it
-//! was seen; a kind's stacks add up to its total exactly. Of steps the one that cost as much
-//! as the median of its phase is kept, too.
+//! functions, called the same way. The most frequent kinds are stored, each with how often it
+//! occurred; a kind's stacks add up to its total exactly. Of steps the one that cost as much as
+//! the median of its phase is stored, too.
 
 use serde::{Deserialize, Serialize};
 use units::{Cpu, Instructions};
 
 use crate::Level;
+use crate::tuple::tuple_form;
 
-/// The episodes that were kept, and the names of the functions in them.
+/// The stored episodes, and the names of the functions in them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Profile {
-    /// Names of functions; frames are places in this list.
+    /// Names of functions; frames are indices into this list.
     pub names: Vec<String>,
-    /// The kinds of episodes, in the order in which they were first seen.
+    /// The kinds of episodes, in the order of their first occurrence.
     pub episodes: Vec<Episode>,
-    /// Where all of the kernel's instructions went, of the first phases and each CPU.
+    /// All of the kernel's instructions in the first phases, by CPU and function.
     #[serde(default)]
     pub phases: Vec<PhaseCalls>,
 }
 
-/// What the kernel executed on one CPU in all of one phase.
+/// All instructions of the kernel on one CPU in one phase.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PhaseCalls {
     /// The phase, counted from 0.
     pub phase: usize,
     /// The CPU.
     pub cpu: Cpu,
-    /// Functions by the way they were called, each after its caller. The outermost are
-    /// the kernel's entries, and the functions of its threads. Their own instructions
-    /// add up to the CPU's kernel instructions; what took least counts as its caller.
+    /// Functions by call path, each after its caller. The outermost are the kernel's entry
+    /// points, and the functions of its threads. Their own instructions add up to the CPU's
+    /// kernel instructions; the cheapest functions are counted as part of their callers.
     pub calls: Vec<Called>,
 }
 
-/// One function, called that way.
+/// One function on one call path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "(usize, Option<usize>, Instructions)")]
 #[serde(into = "(usize, Option<usize>, Instructions)")]
 pub struct Called {
-    /// The function's place in `Profile::names`.
+    /// The function's index in `Profile::names`.
     pub name: usize,
-    /// The caller's place in the list; `None`: nothing called it.
+    /// The caller's index in the list; `None`: an outermost function.
     pub caller: Option<usize>,
     /// Instructions executed in the function itself.
     pub own: Instructions,
 }
 
-impl From<(usize, Option<usize>, Instructions)> for Called {
-    fn from((name, caller, own): (usize, Option<usize>, Instructions)) -> Self {
-        Self { name, caller, own }
-    }
-}
+tuple_form!(Called { name: usize, caller: Option<usize>, own: Instructions });
 
-impl From<Called> for (usize, Option<usize>, Instructions) {
-    fn from(Called { name, caller, own }: Called) -> Self {
-        (name, caller, own)
-    }
-}
-
-/// One kind of interruption, or of step of a measurement, taken apart.
+/// One kind of interruption, or of step of a measurement.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Episode {
     /// The CPU.
     pub cpu: Cpu,
-    /// What it is.
+    /// Interruption or step.
     pub what: What,
-    /// All its instructions: of an interruption the kernel's; of a step all.
+    /// Its instructions: those of the kernel for an interruption, all for a step.
     pub total: Instructions,
-    /// How often it was seen: phases, counted from 0 in rising order, and the number in each.
+    /// How often it occurred: phases, counted from 0 in rising order, and the number in each.
     pub times: Vec<(usize, u64)>,
-    /// Where they went. A stack is there once.
+    /// Its instructions by stack; each stack occurs once.
     pub stacks: Vec<Stack>,
 }
 
-/// What an episode is.
+/// The type of an episode.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum What {
     /// From one step mark to the next.
     Step,
-    /// The kernel was entered, and left.
+    /// From entry to the kernel until exit.
     Interruption {
-        /// The kernel's name of the entry.
+        /// The kernel's name of the entry point.
         entry: String,
-        /// What was interrupted.
+        /// The interrupted level.
         from: Level,
     },
 }
 
-/// The instructions that were executed in one function, called that way.
+/// The instructions of one function on one call path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stack {
-    /// From the outermost function to the one that the instructions are in; places in
-    /// `Profile::names`.
+    /// From the outermost function to the innermost; indices into `Profile::names`.
     pub frames: Vec<usize>,
     /// Instructions executed in the innermost function itself.
     pub own: Instructions,

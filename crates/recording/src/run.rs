@@ -1,5 +1,4 @@
-//! A program that was run on CPUs of its own, and what it suffered: what is asked and what is
-//! seen.
+//! Interruptions of a program on CPUs of its own: parameters and measured values.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use units::{Cpu, CpuSet, Nanos, Span};
@@ -8,20 +7,20 @@ use crate::Words;
 use crate::blame::{Blamed, Source};
 use crate::noise::Meanwhile;
 
-/// What `run` is asked.
+/// The parameters of `run`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunSpec {
-    /// What to run.
+    /// The command line.
     pub command: Words,
-    /// The CPUs that the program and all that it starts are kept to. Files of earlier versions
+    /// The CPUs that the program and its children are restricted to. Files of earlier versions
     /// have `cpu`, a number.
     #[serde(alias = "cpu", deserialize_with = "one_or_several")]
     pub cpus: CpuSet,
-    /// Why it is these.
+    /// Why these CPUs were chosen.
     pub picked: Picked,
     /// The `SCHED_FIFO` priority of all its threads; `None`: ordinary tasks.
     pub fifo: Option<u8>,
-    /// How many of the longest interruptions to tell of.
+    /// The number of longest interruptions to report.
     pub top: u32,
 }
 
@@ -39,35 +38,35 @@ fn one_or_several<'a, D: Deserializer<'a>>(from: D) -> Result<CpuSet, D::Error> 
     })
 }
 
-/// Why a CPU was picked.
+/// Why a CPU was chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Picked {
-    /// Somebody asked for it.
+    /// The user named it.
     Asked,
-    /// Its tick stops while one task runs there.
+    /// `nohz_full`: its tick stops while a single task runs there.
     NohzFull,
-    /// The scheduler keeps others off it.
+    /// It is isolated from the scheduler's load balancing.
     Isolated,
-    /// It was interrupted least since boot.
+    /// It has had the fewest interrupts since boot.
     LeastInterrupted,
     /// A reason of a later version.
     #[serde(other)]
     Other,
 }
 
-/// How a program ended.
+/// The end of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ended {
-    /// By itself, with this code.
+    /// It exited with this code.
     Exited(u8),
-    /// By this signal.
+    /// It was killed by this signal.
     Killed(u8),
 }
 
 impl Ended {
-    /// What a shell makes of it: the code, or 128 and the signal.
+    /// The exit code of a shell: the code, or 128 plus the signal.
     pub fn code(self) -> u8 {
         match self {
             Self::Exited(code) => code,
@@ -76,57 +75,56 @@ impl Ended {
     }
 }
 
-/// What was seen.
+/// The measured values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunSeries {
     /// `CLOCK_MONOTONIC` when the program was started.
     pub began_ns: Nanos,
-    /// From there until it had ended.
+    /// The time until it had ended.
     pub elapsed_ns: Nanos,
-    /// How it ended.
+    /// Its end.
     pub ended: Ended,
-    /// What `wait4(2)` tells of it and of its children that it waited for.
+    /// Its resource usage (`wait4(2)`), with that of the children that it waited for.
     pub usage: Usage,
-    /// Who saw the events; `None` where nobody looked.
+    /// The source of the events; `None` if events were not traced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Source>,
-    /// What the events say; `None` where single ones could not be seen.
+    /// The interruptions; `None` if single events could not be traced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interruptions: Option<Interruptions>,
-    /// What `/proc` says happened on its CPUs, all together, in the meantime; `preempted` is of
-    /// the whole program.
+    /// The `/proc` counters of its CPUs, added up; `preempted` is of the whole program.
     pub meanwhile: Meanwhile,
 }
 
-/// What a program used, and how often it let go of the CPU.
+/// The resource usage of a program.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
-    /// Time in its own code.
+    /// CPU time in user mode.
     pub user_ns: Nanos,
-    /// Time in the kernel, on its behalf.
+    /// CPU time in kernel mode.
     pub system_ns: Nanos,
-    /// How often it waited for something.
+    /// Voluntary context switches.
     pub voluntary: u64,
-    /// How often the CPU was taken from it.
+    /// Involuntary context switches.
     pub involuntary: u64,
-    /// Pages that had to be found for it, without a disk.
+    /// Page faults without I/O.
     pub minor_faults: u64,
-    /// Pages that had to be read for it.
+    /// Page faults with I/O.
     pub major_faults: u64,
 }
 
-/// When the program could have run, and did not.
+/// The times when the program was runnable and did not run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interruptions {
-    /// How long its threads had the CPU, or could have had it: with all interruptions.
+    /// How long its threads ran or could have run on, with all interruptions.
     pub ready_ns: Nanos,
-    /// Each interruption, from the program's start: interrupts while it ran, and others'
-    /// turns that began while it could have run on.
+    /// Each interruption, from the program's start: interrupts while it ran, and other threads
+    /// that preempted it.
     pub gaps: Vec<Span>,
-    /// The CPU of each of them; empty where the program had one CPU.
+    /// The CPU of each of them; empty if the program had one CPU.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gap_cpus: Vec<Cpu>,
-    /// Who took them.
+    /// Their causes.
     pub blamed: Blamed,
 }
 
@@ -134,7 +132,7 @@ pub struct Interruptions {
 mod tests {
     use super::*;
 
-    /// Check the keys and the form of every value: this is what files hold.
+    /// Check the keys and the form of every value in files.
     #[test]
     fn contract() {
         let spec = RunSpec {

@@ -1,181 +1,170 @@
-//! How long CPU-bound tasks run before something preempts them: what is asked and what is seen.
+//! Time slices of CPU-bound tasks: parameters and measured values.
 //!
-//! Spinners use all the CPU time that they get, sleepers wake up often. What each task used is
-//! read from outside, at the edges of samples; a *turn* is a stretch of time with one step's
-//! settings, and has one sample or more. What the scheduler itself tells of each switch is kept
-//! beside it, where it could be watched.
+//! Spinners use all CPU time that they get, sleepers wake up often. The CPU time of each task is
+//! read from outside, at the edges of samples; a *turn* is a period with one step's settings, and
+//! has one or more samples. The scheduler's switches are stored as well, if they were traced.
 
 use serde::{Deserialize, Serialize};
 use units::{Cpu, CpuSet, Nanos};
 
+use crate::tuple::tuple_form;
 use crate::{Phases, Source, WakersSeries};
 
-/// What `slices` is asked.
+/// The parameters of `slices`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlicesSpec {
-    /// How many processes spin.
+    /// The number of spinning processes.
     pub spinners: u32,
-    /// After so many passes of its loop each of them asks the kernel how much time it has used
-    /// (`getrusage(2)`), as programs do that measure themselves; `None`: it makes no system call.
+    /// Each of them calls `getrusage(2)` every so many iterations, as programs do that measure
+    /// themselves; `None`: no system calls.
     pub getrusage_every: Option<u32>,
-    /// How many processes sleep again and again.
+    /// The number of sleeping processes.
     pub sleepers: u32,
-    /// How long a sleeper sleeps each time.
+    /// The time that a sleeper sleeps.
     pub sleep_ns: Nanos,
-    /// How long it then works; zero: not at all.
+    /// The time that it then works; zero: not at all.
     pub burst_ns: Nanos,
-    /// How long each step is measured, all its turns and phases together.
+    /// The measured time of each step, all its turns and phases together.
     pub duration_ns: Nanos,
     /// The CPUs that the tasks may use.
     pub cpus: CpuSet,
-    /// Whether each task stays on one of them, in turns.
+    /// Whether each task is pinned to one of them, round robin.
     pub pinned: bool,
     /// The tasks' nice value.
     pub nice: i8,
     /// The tasks' scheduling policy.
     pub policy: Policy,
-    /// What is changed, step by step; the first one, with nothing changed, is not among them.
+    /// The changes of each step; the first step, without changes, is not listed.
     pub steps: Vec<Step>,
-    /// How many turns each step has, in each phase.
+    /// The number of turns of each step, in each phase.
     pub turns: u32,
-    /// How long a sample is; `None`: a whole turn.
+    /// The length of a sample; `None`: a whole turn.
     pub sample_ns: Option<Nanos>,
-    /// When processes are started, for each phase others; `None`: once, at once.
+    /// When processes are started, new ones for each phase; `None`: one phase, which begins at
+    /// once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phases: Option<Phases>,
 }
 
-/// How ordinary tasks are scheduled (`sched(7)`).
+/// The scheduling policy of ordinary tasks (`sched(7)`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Policy {
     /// `SCHED_OTHER`.
     Other,
-    /// `SCHED_BATCH`: taken for CPU-bound when they wake up.
+    /// `SCHED_BATCH`: assumed to be CPU-bound when they wake up.
     Batch,
 }
 
-/// Settings of the scheduler that are changed together.
+/// Scheduler settings that are changed together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
     /// The settings, in their order.
     pub settings: Vec<StepSetting>,
 }
 
-/// One setting of the scheduler, and what it is to be.
+/// A scheduler setting and its value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepSetting {
-    /// A feature, or a tunable: `WAKEUP_PREEMPTION`, `base_slice_ns`.
+    /// A scheduler feature or tunable: `WAKEUP_PREEMPTION`, `base_slice_ns`.
     pub name: String,
     /// `on`, `off`, or a value.
     pub value: String,
 }
 
-/// What was seen.
+/// The measured values.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlicesSeries {
     /// `CLOCK_MONOTONIC` at the beginning.
     pub began_ns: Nanos,
-    /// The spinners, then the sleepers.
+    /// The spinners, followed by the sleepers.
     pub tasks: Vec<SlicesTask>,
     /// The turns, in their order.
     pub turns: Vec<SlicesTurn>,
-    /// Every switch, by the scheduler; `None`: nobody watched.
+    /// The scheduler's switches; `None`: not traced.
     pub switches: Option<Switches>,
-    /// Who woke up meanwhile, on the same CPUs; `None`: nobody counted.
+    /// The wake-ups on the same CPUs; `None`: not counted.
     pub wakers: Option<WakersSeries>,
 }
 
 /// A process that was measured.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlicesTask {
-    /// Its number; of several phases', that of the first.
+    /// The process ID; of several phases, that of the first.
     pub pid: u32,
-    /// Its name, which no other one has.
+    /// Its unique name.
     pub name: String,
-    /// What it does.
+    /// Its role.
     pub role: Role,
-    /// The CPU that it stays on, if it does.
+    /// The CPU that it is pinned to, if any.
     pub cpu: Option<Cpu>,
 }
 
-/// What a process does.
+/// The role of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Uses all the time that it gets.
+    /// Uses all CPU time that it gets.
     Spinner,
-    /// Sleeps again and again.
+    /// Sleeps repeatedly.
     Sleeper,
 }
 
-/// A stretch of time with one step's settings.
+/// A period with one step's settings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlicesTurn {
-    /// The step, counted from 1; 0: everything as it was found.
+    /// The step, counted from 1; 0: unmodified settings.
     pub step: u32,
-    /// What was seen, one sample after the other.
+    /// The samples, in order.
     pub samples: Vec<SlicesSample>,
 }
 
-/// What each task did in a stretch of time.
+/// The CPU time of each task in one sample.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlicesSample {
     /// From the recording's beginning to the first reading.
     pub start_ns: Nanos,
-    /// From then until the second reading began.
+    /// From the first reading until the second reading began.
     pub wall_ns: Nanos,
-    /// How long the longer of the two readings took.
+    /// The time of the longer of the two readings.
     pub reading_ns: Nanos,
-    /// Each task, in the order of the series' tasks.
+    /// The tasks, in the order of the series' tasks.
     pub tasks: Vec<TaskTime>,
 }
 
-/// What one task did between two readings. Written as `[cpu_ns, involuntary, voluntary, passes]`.
+/// The CPU time of one task between two readings. Written as `[cpu_ns, involuntary, voluntary, passes]`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "(Nanos, u64, u64, u64)", into = "(Nanos, u64, u64, u64)")]
 pub struct TaskTime {
-    /// The CPU time that it used (its process's CPU clock).
+    /// CPU time (the CPU clock of its process).
     pub cpu_ns: Nanos,
-    /// How often it had to leave the CPU.
+    /// Involuntary context switches.
     pub involuntary: u64,
-    /// How often it left it by itself.
+    /// Voluntary context switches.
     pub voluntary: u64,
-    /// Passes of a spinner's loop; times that a sleeper woke up.
+    /// Iterations of a spinner's loop; wake-ups of a sleeper.
     pub passes: u64,
 }
 
-impl From<(Nanos, u64, u64, u64)> for TaskTime {
-    fn from(from: (Nanos, u64, u64, u64)) -> Self {
-        let (cpu_ns, involuntary, voluntary, passes) = from;
-        Self { cpu_ns, involuntary, voluntary, passes }
-    }
-}
+tuple_form!(TaskTime { cpu_ns: Nanos, involuntary: u64, voluntary: u64, passes: u64 });
 
-impl From<TaskTime> for (Nanos, u64, u64, u64) {
-    fn from(time: TaskTime) -> Self {
-        let TaskTime { cpu_ns, involuntary, voluntary, passes } = time;
-        (cpu_ns, involuntary, voluntary, passes)
-    }
-}
-
-/// Every switch between tasks on some CPUs, as the scheduler told it.
+/// The scheduler's switches between tasks on some CPUs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Switches {
-    /// Who watched.
+    /// The source of the events.
     pub source: Source,
     /// The tasks that ran.
     pub tasks: Vec<SwitchedTask>,
-    /// What ran when, CPU by CPU in rising order.
+    /// What ran on each CPU, in rising order.
     pub cpus: Vec<CpuSwitches>,
 }
 
 /// A task that ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SwitchedTask {
-    /// Its number, as the kernel counts outside of containers; 0 is idling.
+    /// The thread ID in the initial PID namespace; 0 is the idle task.
     pub tid: u32,
-    /// Its name, the last one if it had several.
+    /// The name; the last one, if it was renamed.
     pub name: String,
 }
 
@@ -184,81 +173,60 @@ pub struct SwitchedTask {
 pub struct CpuSwitches {
     /// The CPU.
     pub cpu: Cpu,
-    /// What ran, one after the other; between two of which the first does not end where the
-    /// second begins some were lost.
+    /// The times when tasks ran, in order. If one does not end where the next begins, switches
+    /// between them were lost.
     pub stretches: Vec<Stretch>,
-    /// Ends of others, whose beginning is not known.
+    /// The ends of further ones, whose beginning is not known.
     #[serde(default)]
     pub loose_ends: Vec<LooseEnd>,
-    /// Stretches that there was no room for, all after these.
+    /// The number of later ones that were not stored because the buffer was full.
     pub lost: u64,
 }
 
-/// A task running, from a switch to it until the next switch. Written as `[start_ns, ns, task,
-/// end]`.
+/// A task running from a switch to it until the next switch. Written as `[start_ns, ns, task, end]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "(Nanos, Nanos, u32, End)", into = "(Nanos, Nanos, u32, End)")]
 pub struct Stretch {
     /// From the recording's beginning.
     pub start_ns: Nanos,
-    /// How long it was, interrupts included.
+    /// The length, interrupts included.
     pub ns: Nanos,
-    /// Which one of the tasks.
+    /// The index of the task.
     pub task: u32,
     /// Why it ended.
     pub end: End,
 }
 
-impl From<(Nanos, Nanos, u32, End)> for Stretch {
-    fn from((start_ns, ns, task, end): (Nanos, Nanos, u32, End)) -> Self {
-        Self { start_ns, ns, task, end }
-    }
-}
+tuple_form!(Stretch { start_ns: Nanos, ns: Nanos, task: u32, end: End });
 
-impl From<Stretch> for (Nanos, Nanos, u32, End) {
-    fn from(Stretch { start_ns, ns, task, end }: Stretch) -> Self {
-        (start_ns, ns, task, end)
-    }
-}
-
-/// The end of a stretch whose beginning is not known: the switch to the task was not told, or it
-/// ran when the recording began. Written as `[at_ns, task, end]`.
+/// The end of a stretch whose beginning is not known: the switch to the task was not traced, or
+/// the task ran when the recording began. Written as `[at_ns, task, end]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "(Nanos, u32, End)", into = "(Nanos, u32, End)")]
 pub struct LooseEnd {
     /// From the recording's beginning.
     pub at_ns: Nanos,
-    /// Which one of the tasks.
+    /// The index of the task.
     pub task: u32,
     /// Why it ended.
     pub end: End,
 }
 
-impl From<(Nanos, u32, End)> for LooseEnd {
-    fn from((at_ns, task, end): (Nanos, u32, End)) -> Self {
-        Self { at_ns, task, end }
-    }
-}
+tuple_form!(LooseEnd { at_ns: Nanos, task: u32, end: End });
 
-impl From<LooseEnd> for (Nanos, u32, End) {
-    fn from(LooseEnd { at_ns, task, end }: LooseEnd) -> Self {
-        (at_ns, task, end)
-    }
-}
-
-/// Why a task's turn on a CPU ended.
+/// Why a stretch ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
-    /// A tick found that it had run long enough.
+    /// At a tick, the scheduler found that it had run long enough.
     Tick,
-    /// The one that comes next was woken, and preempted it.
+    /// The next task was woken and preempted it.
     Wakeup,
-    /// It let others go first.
+    /// It called `sched_yield(2)`.
     Yield,
-    /// It had nothing more to do.
+    /// It slept or ended.
     Sleep,
-    /// Something else made it go: it was moved, or its priority changed.
+    /// Another reason: it was migrated, or its priority changed.
     Other,
 }
 
@@ -326,7 +294,7 @@ mod tests {
         }
     }
 
-    /// Check the keys and the form of every value: this is what files hold.
+    /// Check the keys and the form of every value in files.
     #[test]
     fn contract() {
         let asked = serde_json::json!({

@@ -1,34 +1,34 @@
-//! Timer interrupts per CPU: what is asked and what is seen.
+//! Timer interrupts per CPU: parameters and measured values.
 
 use serde::{Deserialize, Serialize};
 use units::{Cpu, CpuSet, Nanos, Span};
 
 use crate::{Blamed, Source};
 
-/// What `ticks` is asked.
+/// The parameters of `ticks`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TicksSpec {
-    /// The CPUs to count on.
+    /// The CPUs.
     pub cpus: CpuSet,
     /// The time between two readings.
     pub interval_ns: Nanos,
-    /// How many intervals; `None`: until interrupted.
+    /// The number of intervals; `None`: until interrupted.
     pub count: Option<u64>,
 }
 
-/// What was seen, interval by interval.
+/// The measured values.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TicksSeries {
     /// The intervals, in order.
     pub samples: Vec<TickSample>,
-    /// When this tool waited in each of them, on the clock of the kernel's events
-    /// (`CLOCK_MONOTONIC`): between two readings of `/proc`. Empty in older files.
+    /// When noisefloor slept in each of them, between two readings of `/proc`, on the clock of the
+    /// kernel's events (`CLOCK_MONOTONIC`). Empty in older files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits: Vec<Span>,
-    /// Where the events are from of what ran meanwhile; `None` where none were watched.
+    /// The source of the events; `None` if events were not traced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Source>,
-    /// What ran on each CPU that was watched.
+    /// What ran on each traced CPU.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub busy: Vec<CpuBusy>,
 }
@@ -38,10 +38,10 @@ pub struct TicksSeries {
 pub struct CpuBusy {
     /// The CPU.
     pub cpu: Cpu,
-    /// When something ran there during the waits, an interrupt or a thread: counted from the
-    /// first wait's beginning, in their order. The rest of the waits it was idle.
+    /// When an interrupt or a thread ran there during the waits, in order, from the beginning of
+    /// the first wait. For the rest of the waits the CPU was idle.
     pub spans: Vec<Span>,
-    /// What it was: these spans take the place of gaps.
+    /// The causes: these spans take the place of gaps.
     pub blamed: Blamed,
 }
 
@@ -50,14 +50,14 @@ pub struct CpuBusy {
 pub struct TickSample {
     /// From the recording's beginning to the interval's.
     pub start_ns: Nanos,
-    /// The interval's true length.
+    /// The interval's actual length.
     pub span_ns: Nanos,
-    /// What was counted, CPU by CPU, in rising order.
+    /// The counts of each CPU, in rising order.
     pub cpus: Vec<CpuTicks>,
 }
 
-/// What was counted on one CPU in one interval. `None` is "not known": the CPU was not
-/// there at both readings, or its counter was set back.
+/// The counts of one CPU in one interval. `None` is "not known": the CPU was offline at one of
+/// the readings, or its counter was reset.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuTicks {
     /// The CPU.

@@ -1,30 +1,29 @@
-//! Who wakes up how often, for how long, and whom that preempts: what is asked and what is
-//! seen.
+//! Threads by their wake-ups, and the threads that these preempt: parameters and measured values.
 
 use serde::{Deserialize, Serialize};
 use units::{CpuSet, Nanos};
 
-/// What `wakers` is asked.
+/// The parameters of `wakers`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WakersSpec {
-    /// Only wake-ups on these CPUs, if not `None`.
+    /// The CPUs of the counted wake-ups; `None`: all.
     pub cpus: Option<CpuSet>,
-    /// How long to count.
+    /// The duration.
     pub duration_ns: Nanos,
-    /// How many threads to tell of, the most frequent first.
+    /// The number of threads to report, the most frequent first.
     pub top: u32,
-    /// Only wake-ups of this process's threads or by them, if not `None`.
+    /// Only wake-ups of or by the threads of this process; `None`: all.
     pub process: Option<u32>,
 }
 
-/// What was seen.
+/// The measured values.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WakersSeries {
     /// `CLOCK_MONOTONIC` at the beginning.
     pub began_ns: Nanos,
-    /// How long was counted.
+    /// The actual duration.
     pub elapsed_ns: Nanos,
-    /// Wake-ups that there was no room for: whose they were is not known.
+    /// Wake-ups of unknown threads, because a table was full.
     pub lost: u64,
     /// All threads that were woken.
     pub threads: Vec<WokenThread>,
@@ -33,33 +32,32 @@ pub struct WakersSeries {
 /// A thread that was woken.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WokenThread {
-    /// Its number, as the kernel counts outside of containers.
+    /// The thread ID in the initial PID namespace.
     pub tid: u32,
-    /// Its process; the same for a kernel thread.
+    /// The process ID; the thread ID for a kernel thread.
     pub pid: u32,
-    /// Its name, the last one if it had several.
+    /// The name; the last one, if it was renamed.
     pub name: String,
-    /// The kernel's own priority at its last wake-up: 0 to 98 real time, -1 deadline, 100 to
+    /// The kernel's internal priority at its last wake-up: -1 deadline, 0 to 98 real time, 100 to
     /// 139 ordinary.
     pub prio: i32,
     /// How often it was woken.
     pub wakeups: u64,
-    /// How long it ran from these wake-ups on until it slept again, interrupts included;
-    /// `None`: the kernel did not tell all of it.
+    /// How long it ran from these wake-ups until it slept again, interrupts included; `None`: not
+    /// known for all of them.
     pub run_ns: Option<Nanos>,
-    /// How often it took the CPU from somebody who could have run on, when it first ran after
-    /// a wake-up.
+    /// How often it preempted a runnable thread when it first ran after a wake-up.
     pub preempted: u64,
-    /// Who woke it, and how often.
+    /// The waking threads, and how often each woke it.
     pub woken_by: Vec<Partner>,
-    /// Whom it preempted, and how often.
+    /// The preempted threads, and how often it preempted each.
     pub victims: Vec<Partner>,
 }
 
-/// Who woke a thread, or was preempted by it.
+/// A thread that woke another one, or was preempted by it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Partner {
-    /// The thread; `None` for what is none: `interrupt`, `softirq`, `idle`.
+    /// The thread ID; `None` if it is not a thread: `interrupt`, `softirq`, `idle`.
     pub tid: Option<u32>,
     /// Its name.
     pub name: String,
@@ -71,7 +69,7 @@ pub struct Partner {
 mod tests {
     use super::*;
 
-    /// Check the keys and the form of every value: this is what files hold.
+    /// Check the keys and the form of every value in files.
     #[test]
     fn contract() {
         let partner = |tid, name: &str, count| Partner { tid, name: name.into(), count };

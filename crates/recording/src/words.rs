@@ -1,6 +1,6 @@
-//! A command line as it was given: words that may be any bytes but zero.
+//! A command line: words of any bytes but zero.
 //!
-//! In files a word is a text where it is one, else the list of its bytes.
+//! In files a word is a string if it is UTF-8, and a list of bytes otherwise.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -27,20 +27,20 @@ impl Words {
         Self(words.into_iter().collect())
     }
 
-    /// The program; `None` where there is no word.
+    /// The program; `None` if there is no word.
     pub fn program(&self) -> Option<&OsStr> {
         self.0.first().map(OsString::as_os_str)
     }
 
-    /// What it is given.
+    /// The program's arguments.
     pub fn arguments(&self) -> &[OsString] {
         self.0.get(1..).unwrap_or_default()
     }
 }
 
 impl fmt::Display for Words {
-    /// As people read it: nothing is quoted, and what is no text is replaced. As bytes may hide
-    /// characters from [`crate::printable`], the text is printable.
+    /// Nothing is quoted, and invalid UTF-8 is replaced. The text is printable, because
+    /// [`crate::printable`] does not see characters in bytes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let words: Vec<_> = self.0.iter().map(|word| word.to_string_lossy()).collect();
         f.write_str(&printable(&words.join(" ")))
@@ -71,7 +71,7 @@ impl From<Words> for Vec<Word> {
 mod tests {
     use super::*;
 
-    /// Check that any words survive being written and read, and how they are shown.
+    /// Check that any words can be written and read, and how they are displayed.
     #[test]
     fn any_words() {
         let odd = OsString::from_vec(vec![b'a', 0xff]);

@@ -1,5 +1,4 @@
-//! What is run over and over while its time is taken, and how that is written: `tif`,
-//! `memory:8M`, `exec:./mine.so`.
+//! The workloads of `jitter`, and their text form: `tif`, `memory:8M`, `exec:./mine.so`.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -7,33 +6,31 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// The memory that is chased through where no size is given: more than most second-level
-/// caches hold.
+/// The default size of the memory workload: more than most second-level caches.
 const MEMORY_BYTES: u64 = 8 << 20;
 const SUFFIXES: [(char, u32); 3] = [('G', 30), ('M', 20), ('K', 10)];
 
-/// What is run over and over. One run of it always takes the same number of steps, so that
-/// only their time varies.
+/// A workload. Each run executes the same number of steps, so that only the time varies.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Workload {
     /// Random reads and writes in an array of 1 KB.
     #[default]
     Tif,
-    /// From place to place in memory of that many bytes, each place named by the one before.
+    /// Pointer chasing in memory of that many bytes.
     Memory(u64),
     /// Arithmetic in registers.
     Compute,
-    /// System calls that do next to nothing.
+    /// Cheap system calls.
     Syscall,
     /// `nf_workload()` of a shared library.
     Exec(PathBuf),
 }
 
-/// Why text does not name a workload.
+/// Why a text is not a workload.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WorkloadError {
-    /// The size of the memory cannot be read.
+    /// The size of the memory is invalid.
     #[error("'{0}' is not a size: write a number of bytes, or 64K, 8M, 1G")]
     Size(String),
     /// There is no workload of that name.
