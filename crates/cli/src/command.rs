@@ -1,15 +1,221 @@
-//! The commands, one a file: arguments to a measurement, a report and an exit code.
+//! The command line: one definition, from which help texts, errors, man pages and completions are
+//! generated. Each command has a file: its options, the session, the report and the exit code.
 
-pub(crate) mod check;
-pub(crate) mod facts;
-pub(crate) mod generate;
-pub(crate) mod jitter;
-pub(crate) mod latency;
-pub(crate) mod nohz;
-pub(crate) mod noise;
-pub(crate) mod report;
-pub(crate) mod restore;
-pub(crate) mod run;
-pub(crate) mod slices;
-pub(crate) mod ticks;
-pub(crate) mod wakers;
+mod check;
+mod facts;
+mod generate;
+mod jitter;
+mod latency;
+mod nohz;
+mod noise;
+mod report;
+mod restore;
+mod run;
+mod slices;
+mod ticks;
+mod wakers;
+
+use clap::builder::styling::Styles;
+use clap::{Parser, Subcommand};
+
+use crate::args::Output;
+use crate::command::check::CheckArgs;
+use crate::command::facts::FactsArgs;
+use crate::command::generate::GenerateArgs;
+use crate::command::jitter::JitterArgs;
+use crate::command::latency::LatencyArgs;
+use crate::command::nohz::NohzCommand;
+use crate::command::noise::NoiseArgs;
+use crate::command::report::ReportArgs;
+use crate::command::run::RunArgs;
+use crate::command::slices::SlicesArgs;
+use crate::command::ticks::TicksArgs;
+use crate::command::wakers::WakersArgs;
+use crate::lab;
+use crate::lab::args::LabCommand;
+use crate::outcome::{Failure, Outcome};
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  success
+  1  a limit was exceeded, or a lab cell failed
+  2  usage error, or unreadable input file
+  3  not supported on this machine, or insufficient privileges
+  4  measurement incomplete or unreliable; see the warnings
+  70 internal error (bug)";
+
+/// Measure OS noise and scheduling jitter on Linux, attribute it to its sources, isolate CPUs
+/// reversibly, and compare kernels exactly.
+///
+/// Without a command, `noisefloor check` is run.
+#[derive(Debug, Parser)]
+#[command(name = "noisefloor", version, after_help = EXIT_CODES, max_term_width = 80)]
+#[command(styles = Styles::plain(), disable_help_subcommand = true)]
+#[command(override_usage = "noisefloor [OPTIONS] [COMMAND]")]
+pub(crate) struct Args {
+    /// The command to run.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    /// Output options.
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Overview of this machine: settings, OS noise, its sources, what to do next.
+    ///
+    /// Counts timer interrupts while noisefloor sleeps, then runs a busy loop on all CPUs at once
+    /// and records every gap. Takes about 12 seconds and changes no setting.
+    #[command(after_help = "\
+Example: fail a script on a noisy machine
+  noisefloor check --max-noise-ppm 5000 --max-gap 1ms")]
+    Check(CheckArgs),
+    /// Kernel settings, each with the file it was read from.
+    #[command(after_help = "\
+Examples:
+  noisefloor facts
+  sudo noisefloor facts --json
+  noisefloor facts --record tree   # copy the files read, to send or to compare
+  noisefloor facts --root tree     # read that copy instead of this machine")]
+    Facts(FactsArgs),
+    /// Timer interrupts per second on each CPU, live, beside CONFIG_HZ.
+    #[command(after_help = "\
+Example: five seconds of CPUs 0 to 3
+  noisefloor ticks -n 5 -c 0-3")]
+    Ticks(TicksArgs),
+    /// OS noise: time a busy loop loses to interrupts, threads and the hypervisor.
+    ///
+    /// One thread per CPU reads the time stamp counter in a loop. Where two readings are further
+    /// apart than an ordinary iteration, something else used the CPU: a gap.
+    #[command(after_help = "\
+Examples:
+  noisefloor noise -c 1 -d 60
+  sudo noisefloor noise -c 3 --fifo 50 --unthrottled --max-gap 50us")]
+    Noise(NoiseArgs),
+    /// Variation of a workload's run time on one CPU.
+    ///
+    /// Runs a workload repeatedly, as a real-time task. The jitter of a test is the time of its
+    /// slowest loop minus that of its fastest. The short options are those of Intel's tif_jitter,
+    /// so -h is not help.
+    #[command(
+        disable_help_flag = true,
+        after_help = "\
+Examples:
+  sudo noisefloor jitter                       # 20 seconds of TIF's workload
+  sudo noisefloor jitter -a 3 -d1 -H my.hgrm   # a minute, for HdrHistogram's plots
+  sudo noisefloor jitter -t 100 --workload memory:64M
+  noisefloor jitter --fifo 0 --workload exec:./mine.so"
+    )]
+    Jitter(JitterArgs),
+    /// Timer wake-up latency.
+    ///
+    /// One thread per CPU sleeps until a fixed time in each interval, and reads the clock when it
+    /// wakes up. Timer expiries missed while the thread is late are samples, too.
+    #[command(after_help = "\
+Examples:
+  noisefloor latency -c 1 -i 250us           # an ordinary task on CPU 1
+  sudo noisefloor latency --fifo 80 -d 60    # real-time tasks
+  sudo noisefloor latency --fifo 80 --dma-latency 0   # as cyclictest does
+  noisefloor latency --timer timerfd --max-late 1ms")]
+    Latency(LatencyArgs),
+    /// Time slices of CPU-bound processes, and what ends them.
+    ///
+    /// Starts processes that spin and processes that wake up 1,000 times a second, and reads the
+    /// CPU time and the involuntary context switches of each. Where the scheduler can be traced
+    /// (eBPF: root), it also reports single slices and what ended them. With --step, rounds
+    /// alternate between current settings and each variant; settings are restored afterwards.
+    #[command(after_help = "\
+Examples:
+  sudo noisefloor slices 16 -o slices.html
+  sudo noisefloor slices --step WAKEUP_PREEMPTION=off --step base_slice_ns=3000000
+  noisefloor slices 16 --classic -d 10       # the columns of the 2009 report")]
+    Slices(SlicesArgs),
+    /// The threads that wake up most often, for how long they run, and which threads they preempt.
+    ///
+    /// Counts on the whole machine, in the kernel (eBPF: root, or CAP_BPF and CAP_PERFMON; Linux
+    /// 5.18). A wake-up by a timer or a device is attributed to the interrupt or softirq, not to the
+    /// thread that was interrupted.
+    #[command(after_help = "\
+Examples:
+  sudo noisefloor wakers                 # all threads, for 5 seconds
+  sudo noisefloor wakers -c 3 -d 60      # threads that wake up on CPU 3
+  sudo noisefloor wakers -p 1234 -n 5    # a process, and the threads it wakes")]
+    Wakers(WakersArgs),
+    /// Whether the tick of a CPU really stops (nohz_full), and what prevents it.
+    #[command(subcommand)]
+    Nohz(NohzCommand),
+    /// Restore settings left behind by a killed run.
+    ///
+    /// Every setting is written to a journal before it is changed, and is restored when the run
+    /// ends. After a killed run, this command or any later one restores it. A setting that another
+    /// program has changed since, or that another run still needs, is not touched.
+    #[command(after_help = "\
+Example:
+  sudo noisefloor restore")]
+    Restore,
+    /// Run a program on isolated CPUs and report what interrupted it.
+    ///
+    /// The program and its children run on these CPUs only, as ordinary tasks unless --fifo is
+    /// given. Standard input, standard output and the exit code are the program's. When it has
+    /// ended, the report is printed to standard error: how often it was preempted, by what, and,
+    /// where events can be traced (root), the longest interruptions with their causes. With --json
+    /// the JSON object is printed there instead, after the program's own messages; --json-to writes
+    /// it to a file. Signals are forwarded; killing noisefloor also kills the program and its
+    /// children, except for processes of another user.
+    #[command(after_help = "\
+Exit codes: that of the program; 128 + N if signal N ended it; 127 if it was not
+found; 126 if it could not be executed; 2 or 3 if it was not started.
+
+Examples:
+  sudo noisefloor run ./compute
+  sudo noisefloor run -c 2-5 --fifo 50 -o run.json -- ./compute --size 8
+  noisefloor run make                      # without root")]
+    Run(RunArgs),
+    /// Print the report of a saved recording.
+    #[command(after_help = "\
+Examples:
+  noisefloor noise -d 60 -o before.json && noisefloor report before.json
+  ssh node noisefloor noise -o - | noisefloor report -
+  noisefloor report slices.json -o slices.html")]
+    Report(ReportArgs),
+    /// The same measurements on other kernels, in guests, exact to the instruction.
+    #[command(subcommand)]
+    Lab(LabCommand),
+    /// Write man pages or shell completions.
+    #[command(hide = true)]
+    Generate(GenerateArgs),
+}
+
+/// Runs a command.
+pub(crate) fn run(command: Command, output: Output) -> Result<Outcome, Failure> {
+    match command {
+        Command::Check(check) => check::run(&check, output),
+        Command::Facts(facts) => facts::run(&facts, output),
+        Command::Ticks(ticks) => ticks::run(&ticks, output),
+        Command::Noise(noise) => noise::run(&noise, output),
+        Command::Jitter(jitter) => jitter::run(&jitter, output),
+        Command::Latency(latency) => latency::run(&latency, output),
+        Command::Wakers(wakers) => wakers::run(&wakers, output),
+        Command::Slices(slices) => slices::run(&slices, output),
+        Command::Run(run) => run::run(&run, output),
+        Command::Nohz(command) => nohz::run(&command, output),
+        Command::Restore => restore::run(output),
+        Command::Report(report) => report::run(&report, output),
+        Command::Lab(command) => lab::run(&command, output),
+        Command::Generate(generate) => generate::run(&generate),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    /// Check that the definition is consistent.
+    #[test]
+    fn definition_is_sound() {
+        Args::command().debug_assert();
+    }
+}

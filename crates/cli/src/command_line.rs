@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::{CommandFactory, Parser};
 use units::printable;
 
-use crate::args::Args;
+use crate::command::Args;
 use crate::printing::{print, say_lines};
 
 /// Parses the arguments of this process; on a usage error, prints it and exits.

@@ -1,5 +1,6 @@
 //! `noisefloor lab run` and `check`: experiments, their cells, limits and baselines.
 
+pub(crate) mod args;
 pub(crate) mod catalogue;
 pub(crate) mod explain;
 pub(crate) mod watcher;
@@ -18,7 +19,7 @@ use report::{Cells, Exceeded, cell_doubts, cells_json, cells_markdown, cells_tex
 use stats::CellSummary;
 
 use crate::args::Output;
-use crate::args::lab::{CheckArgs, How, LabCommand, ModeArg, RunArgs};
+use crate::lab::args::{CheckArgs, How, LabCommand, ModeArg, RunArgs};
 use crate::lab::watcher::Watcher;
 use crate::outcome::{Failure, Outcome};
 use crate::printing::{print, print_content, print_json, say};

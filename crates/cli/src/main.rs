@@ -2,8 +2,8 @@
 //! isolates CPUs reversibly, and compares kernels exactly.
 //!
 //! ```text
-//! main ── args ──▶ command/   one module per command: session ▶ report ▶ exit code
-//!              └──▶ lab/       the commands of the lab
+//! main ──▶ command/   one module per command: options ▶ session ▶ report ▶ exit code
+//!      └──▶ lab/       the commands of the lab; args: options that several commands have
 //!   jitter_watcher, supervisor  progress of `jitter`; the process that runs a user's library
 //!   isolating      options of isolation
 //!   claiming       the option that concerns CPUs on which another noisefloor measures
@@ -38,7 +38,7 @@ mod terminal;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
-use crate::args::{Args, Command};
+use crate::command::{Args, Command};
 use crate::outcome::{Failure, Outcome};
 use crate::printing::say;
 use crate::remarks::Remarks;
@@ -63,20 +63,5 @@ fn run(args: Args) -> Result<Outcome, Failure> {
     if !matches!(args.command, Command::Restore | Command::Generate(_)) {
         session::restore_left_behind(&mut Remarks { quiet: args.output.quiet });
     }
-    match args.command {
-        Command::Check(check) => command::check::run(&check, args.output),
-        Command::Facts(facts) => command::facts::run(&facts, args.output),
-        Command::Ticks(ticks) => command::ticks::run(&ticks, args.output),
-        Command::Noise(noise) => command::noise::run(&noise, args.output),
-        Command::Jitter(jitter) => command::jitter::run(&jitter, args.output),
-        Command::Latency(latency) => command::latency::run(&latency, args.output),
-        Command::Wakers(wakers) => command::wakers::run(&wakers, args.output),
-        Command::Slices(slices) => command::slices::run(&slices, args.output),
-        Command::Run(run) => command::run::run(&run, args.output),
-        Command::Nohz(command) => command::nohz::run(&command, args.output),
-        Command::Restore => command::restore::run(args.output),
-        Command::Report(report) => command::report::run(&report, args.output),
-        Command::Lab(command) => lab::run(&command, args.output),
-        Command::Generate(generate) => command::generate::run(&generate),
-    }
+    command::run(args.command, args.output)
 }

@@ -1,14 +1,33 @@
 //! `check`: overview of this machine.
 
 use ::facts::Facts;
-use recording::CheckSpec;
-use recording::Spec;
+use recording::{CheckSpec, Spec};
 use session::{Plan, Trace};
-use units::CpuSet;
+use units::{CpuSet, Nanos};
 
-use crate::args::{CheckArgs, Output, Source};
+use crate::args::{Limits, Output, Source, Where, seconds};
+use crate::claiming::Claiming;
 use crate::measuring;
 use crate::outcome::{Failure, Outcome};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CheckArgs {
+    #[command(flatten)]
+    pub(crate) place: Where,
+    /// Duration of the busy loop, in seconds or with a unit (500ms).
+    #[arg(short, long, value_name = "TIME", default_value = "7", value_parser = seconds)]
+    pub(crate) duration: Nanos,
+    /// Duration of the count of timer interrupts before that, while noisefloor sleeps.
+    #[arg(long, value_name = "TIME", default_value = "4", value_parser = seconds)]
+    pub(crate) rest: Nanos,
+    /// Event source [default: the best available].
+    #[arg(long, value_name = "SOURCE")]
+    pub(crate) source: Option<Source>,
+    #[command(flatten)]
+    pub(crate) limits: Limits,
+    #[command(flatten)]
+    pub(crate) claiming: Claiming,
+}
 
 pub(crate) fn run(args: &CheckArgs, output: Output) -> Result<Outcome, Failure> {
     let output = output.beside(args.place.destination())?;

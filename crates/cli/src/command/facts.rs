@@ -1,12 +1,24 @@
 //! `facts`: kernel settings, each with the file it was read from.
 
+use std::path::PathBuf;
+
 use ::facts::{Facts, Root};
 use recording::Recording;
 use units::printable;
 
-use crate::args::{FactsArgs, Output};
+use crate::args::Output;
 use crate::outcome::{Failure, Outcome};
 use crate::printing::{print, print_json, say};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct FactsArgs {
+    /// Read a directory written by --record instead of this machine.
+    #[arg(long, value_name = "DIR", conflicts_with = "record")]
+    pub(crate) root: Option<PathBuf>,
+    /// Copy the files that facts are read from to DIR, without secrets.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) record: Option<PathBuf>,
+}
 
 pub(crate) fn run(args: &FactsArgs, output: Output) -> Result<Outcome, Failure> {
     let root = match &args.root {

@@ -1,13 +1,30 @@
 //! `generate`: man pages and completions, generated from the command line's definition, so that
 //! they always agree with it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::CommandFactory;
 use clap_complete::Shell;
 
-use crate::args::{Args, GenerateArgs, Generated};
+use crate::command::Args;
 use crate::outcome::{Failure, Outcome};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct GenerateArgs {
+    /// What to generate.
+    pub(crate) what: Generated,
+    /// Output directory.
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub(crate) enum Generated {
+    /// One man page per command.
+    Man,
+    /// Completions for bash, zsh and fish.
+    Completions,
+}
 
 pub(crate) fn run(args: &GenerateArgs) -> Result<Outcome, Failure> {
     let failed = |error| Failure::usage(format!("{}: {error}", args.dir.display()));

@@ -1,15 +1,58 @@
 //! `latency`: timer wake-up latency.
 
-use recording::LatencySpec;
-use recording::Spec;
+use recording::{LatencySpec, Spec};
 use session::{Access, Plan};
 use stats::Limits;
-use units::CpuSet;
+use units::{CpuSet, Nanos};
 
-use crate::args::{LatencyArgs, Output};
-use crate::isolating::Free;
+use crate::args::{Output, Where, seconds, span};
+use crate::isolating::{Free, KeptOff};
 use crate::measuring;
 use crate::outcome::{Failure, Outcome};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct LatencyArgs {
+    #[command(flatten)]
+    pub(crate) place: Where,
+    /// Duration, in seconds or with a unit (500ms).
+    #[arg(short, long, value_name = "TIME", default_value = "10", value_parser = seconds)]
+    pub(crate) duration: Nanos,
+    /// Time between two timer expiries, with a unit (250us). The default is not a multiple of the
+    /// tick's period, so that expiries meet all phases of the tick.
+    #[arg(short, long, value_name = "TIME", default_value = "997us", value_parser = seconds)]
+    pub(crate) interval: Nanos,
+    /// Timer that wakes the threads.
+    #[arg(long, value_name = "TIMER", default_value = "clock_nanosleep")]
+    pub(crate) timer: Timer,
+    /// SCHED_FIFO priority of the threads, 1 to 99 (root or CAP_SYS_NICE).
+    #[arg(long, value_name = "PRIO", value_parser = clap::value_parser!(u8).range(1..=99))]
+    pub(crate) fifo: Option<u8>,
+    /// Largest wake-up latency of any thread, with a unit (100us).
+    #[arg(long, value_name = "TIME", value_parser = span)]
+    #[arg(help_heading = "Limits (exit code 1 if exceeded)")]
+    pub(crate) max_late: Option<Nanos>,
+    #[command(flatten)]
+    pub(crate) kept_off: KeptOff,
+}
+
+/// Timer that wakes a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Timer {
+    /// clock_nanosleep(2) until each expiry; timer slack applies to ordinary tasks.
+    #[value(name = "clock_nanosleep")]
+    ClockNanosleep,
+    /// A periodic timerfd, which counts its expiries; without timer slack.
+    Timerfd,
+}
+
+impl Timer {
+    pub(crate) fn of_recording(self) -> recording::Timer {
+        match self {
+            Self::ClockNanosleep => recording::Timer::ClockNanosleep,
+            Self::Timerfd => recording::Timer::Timerfd,
+        }
+    }
+}
 
 pub(crate) fn run(args: &LatencyArgs, output: Output) -> Result<Outcome, Failure> {
     let output = output.beside(args.place.destination())?;

@@ -1,15 +1,84 @@
 //! `nohz test` and `nohz stress`: whether the tick of a CPU stops, how long that takes, how often
 //! it fails, and what prevents it.
 
+use std::path::PathBuf;
+
+use clap::Subcommand;
 use recording::{Body, NohzSpec, Recording, Spec};
 use session::Plan;
 use units::{Cpu, Nanos};
 
-use crate::args::{NohzCommand, NohzPlace, Output, Where};
-use crate::isolating::tell_pick;
+use crate::args::{Output, Where, cpu, seconds, some_seconds};
+use crate::claiming::Claiming;
+use crate::isolating::{Free, tell_pick};
 use crate::measuring;
 use crate::outcome::{Failure, Outcome};
 use crate::terminal::Terminal;
+
+/// The subcommands of `nohz`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum NohzCommand {
+    /// Measure how long it takes the tick to stop.
+    ///
+    /// A real-time thread runs alone on the CPU and waits until the kernel has stopped the tick,
+    /// according to /proc/timer_list and to the interrupts counted. If the tick does not stop, the
+    /// report says what prevents it. Exit code 0: it stopped; 1: it did not; 3: not supported on
+    /// this machine, and what is missing.
+    #[command(after_help = "\
+Examples:
+  sudo noisefloor nohz test
+  sudo noisefloor nohz test -a 3 --forced --observe 10")]
+    Test(NohzTestArgs),
+    /// Repeat `nohz test` until it fails.
+    #[command(after_help = "\
+Example: 1,000 times, or until the first failure
+  sudo noisefloor nohz stress -n 1000")]
+    Stress(NohzStressArgs),
+}
+
+/// The CPU whose tick is stopped, and how.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct NohzPlace {
+    /// CPU to test [default: the first nohz_full CPU].
+    #[arg(short = 'a', long, value_name = "CPU", value_parser = cpu)]
+    pub(crate) cpu: Option<Cpu>,
+    /// Longest time to wait for the tick to stop, in seconds or with a unit (500ms).
+    #[arg(long, value_name = "TIME", default_value = "5", value_parser = some_seconds)]
+    pub(crate) limit: Nanos,
+    /// Move to another CPU and back from time to time while waiting.
+    #[arg(short, long)]
+    pub(crate) forced: bool,
+    /// SCHED_FIFO priority of the waiting thread, 1 to 99 (root or CAP_SYS_NICE); 0: SCHED_OTHER.
+    #[arg(long, value_name = "PRIO", default_value = "99",
+        value_parser = clap::value_parser!(u8).range(0..=99))]
+    pub(crate) fifo: u8,
+    /// Save the recording to FILE, for `noisefloor report`; `-`: to standard output, instead of
+    /// the report.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) free: Free,
+    #[command(flatten)]
+    pub(crate) claiming: Claiming,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct NohzTestArgs {
+    /// Then observe for TIME and count remaining interrupts, in seconds or with a unit (500ms).
+    #[arg(long, value_name = "TIME", default_value = "1", value_parser = seconds)]
+    pub(crate) observe: Nanos,
+    #[command(flatten)]
+    pub(crate) place: NohzPlace,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct NohzStressArgs {
+    /// Number of repetitions [default: until it fails, or Ctrl-C].
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) count: Option<u64>,
+    #[command(flatten)]
+    pub(crate) place: NohzPlace,
+}
 
 pub(crate) fn run(command: &NohzCommand, output: Output) -> Result<Outcome, Failure> {
     let (place, tries, stay) = match command {

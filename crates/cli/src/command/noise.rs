@@ -1,16 +1,51 @@
 //! `noise`: OS noise of each CPU, and its sources.
 
-use recording::Spec;
-use recording::{Code, Doubt, NoiseSeries, NoiseSpec, Recording};
-use session::{Plan, Trace};
-use stats::Limits;
-use units::CpuSet;
+use std::path::PathBuf;
 
-use crate::args::{NoiseArgs, Output, Source};
+use recording::{Code, Doubt, NoiseSeries, NoiseSpec, Recording, Spec};
+use session::{Plan, Trace};
+use units::{CpuSet, Nanos};
+
+use crate::args::{Limits, Output, Source, Where, seconds, span};
+use crate::claiming::Claiming;
 use crate::destination::Destination;
 use crate::isolating::Free;
 use crate::measuring;
 use crate::outcome::{Failure, Outcome};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct NoiseArgs {
+    #[command(flatten)]
+    pub(crate) place: Where,
+    /// Duration of the busy loop, in seconds or with a unit (500ms).
+    #[arg(short, long, value_name = "TIME", default_value = "10", value_parser = seconds)]
+    pub(crate) duration: Nanos,
+    /// Shortest gap to record, with a unit (200ns) [default: 40 iterations of the loop].
+    #[arg(long, value_name = "TIME", value_parser = span)]
+    pub(crate) threshold: Option<Nanos>,
+    /// SCHED_FIFO priority of the busy loop, 1 to 99 (root or CAP_SYS_NICE).
+    #[arg(long, value_name = "PRIO", value_parser = clap::value_parser!(u8).range(1..=99))]
+    pub(crate) fifo: Option<u8>,
+    /// Disable RT throttling and the fair server during the run, so that --fifo gets all of the
+    /// CPU's time; restored at the end (root).
+    #[arg(long, requires = "fifo")]
+    pub(crate) unthrottled: bool,
+    /// Stop at the first gap longer than TIME, with a unit (50us), and print the events around it;
+    /// exit code 1.
+    #[arg(long, value_name = "TIME", value_parser = span)]
+    pub(crate) stop_above: Option<Nanos>,
+    /// Write gaps and events to FILE as a trace for Perfetto or Chrome (JSON); `-`: to standard
+    /// output, instead of the report.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
+    /// Event source [default: the best available].
+    #[arg(long, value_name = "SOURCE")]
+    pub(crate) source: Option<Source>,
+    #[command(flatten)]
+    pub(crate) limits: Limits,
+    #[command(flatten)]
+    pub(crate) claiming: Claiming,
+}
 
 pub(crate) fn run(args: &NoiseArgs, output: Output) -> Result<Outcome, Failure> {
     let trace_to = args.trace.as_deref().map(|file| Destination::new("--trace", file));
@@ -32,7 +67,7 @@ pub(crate) fn run(args: &NoiseArgs, output: Output) -> Result<Outcome, Failure> 
     let outcome = outcome?;
     written.transpose()?;
     let gap = args.limits.max_gap.into_iter().chain(args.stop_above).min();
-    let limits = Limits { gap, ..args.limits.of_noise() };
+    let limits = stats::Limits { gap, ..args.limits.of_noise() };
     Ok(measuring::judge(outcome, &recording, limits))
 }
 

@@ -1,15 +1,25 @@
 //! `report`: the report of a saved recording.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use recording::Recording;
 
-use crate::args::{Output, ReportArgs};
+use crate::args::Output;
 use crate::command::slices::draw;
 use crate::destination::Destination;
 use crate::measuring::show;
 use crate::outcome::{Failure, Outcome};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ReportArgs {
+    /// Recording saved with -o, at most 512 MiB; `-`: standard input.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Write a picture (FILE.svg, FILE.html) of a recording of slices. Can be repeated.
+    #[arg(short, long, value_name = "PICTURE")]
+    pub(crate) output: Vec<PathBuf>,
+}
 
 pub(crate) fn run(args: &ReportArgs, output: Output) -> Result<Outcome, Failure> {
     let mut pictures = args.output.iter().map(|file| Destination::new("-o", file));

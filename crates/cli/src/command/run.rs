@@ -1,19 +1,73 @@
 //! `run`: a program on isolated CPUs, and its interruptions. Standard input, standard output and
 //! the exit code are the program's; the report is printed to standard error.
 
+use std::ffi::OsString;
+use std::path::PathBuf;
+
 use ::facts::{Facts, Root};
 use isolate::{Pick, Reason};
 use measure::{Control, Relay};
-use recording::Spec;
-use recording::{Body, Picked, Recording, RunSpec, Words};
+use recording::{Body, Picked, Recording, RunSpec, Spec, Words};
 use session::{Plan, Trace};
 use stats::Summary;
+use units::CpuSet;
 
-use crate::args::{Output, RunArgs, Source};
+use crate::args::{Output, Source, cpu_list};
+use crate::claiming::Claiming;
 use crate::destination::Destination;
+use crate::isolating::Free;
 use crate::outcome::{Failure, Outcome};
 use crate::printing::{say, say_json, say_lines};
 use crate::remarks::Remarks;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct RunArgs {
+    /// Program and its arguments.
+    #[arg(value_name = "CMD", required = true, trailing_var_arg = true)]
+    #[arg(allow_hyphen_values = true)]
+    pub(crate) command: Vec<OsString>,
+    /// CPUs to run it on, as 2-5,8 [default: the first nohz_full CPU, else the first isolated
+    /// one, else the one with the fewest interrupts since boot, but not CPU 0].
+    #[arg(short, long, value_name = "LIST", value_parser = cpu_list, alias = "cpu")]
+    pub(crate) cpus: Option<CpuSet>,
+    /// SCHED_FIFO priority of all its threads and processes, 1 to 99 (root or CAP_SYS_NICE); 0:
+    /// SCHED_OTHER.
+    ///
+    /// If real-time threads of the program keep one of its own threads from running for 3 s, or any
+    /// other task for 20 s, the program becomes an ordinary task, and a warning is printed.
+    #[arg(long, value_name = "PRIO", default_value = "0",
+        value_parser = clap::value_parser!(u8).range(0..=99))]
+    pub(crate) fifo: u8,
+    /// Save the recording with the command line to FILE, for `noisefloor report`.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Write the JSON object that --json prints to FILE; the text report is printed unless
+    /// --quiet is given.
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    pub(crate) json_to: Option<PathBuf>,
+    /// Number of interruptions to list, the longest first.
+    #[arg(short = 'n', long, value_name = "N", default_value = "10")]
+    pub(crate) top: u32,
+    /// Event source [default: the best available].
+    #[arg(long, value_name = "SOURCE")]
+    pub(crate) source: Option<Source>,
+    #[command(flatten)]
+    pub(crate) free: Free,
+    #[command(flatten)]
+    pub(crate) claiming: Claiming,
+}
+
+impl RunArgs {
+    /// Where the recording is saved.
+    pub(crate) fn destination(&self) -> Option<Destination<'_>> {
+        self.output.as_deref().map(|file| Destination::new("-o", file))
+    }
+
+    /// Where the JSON object is written.
+    pub(crate) fn json_destination(&self) -> Option<Destination<'_>> {
+        self.json_to.as_deref().map(|file| Destination::new("--json-to", file))
+    }
+}
 
 pub(crate) fn run(args: &RunArgs, output: Output) -> Result<Outcome, Failure> {
     let (saved_to, json_to) = (args.destination(), args.json_destination());

@@ -1,18 +1,130 @@
 //! `slices`: time slices of CPU-bound processes, and what ends them.
 
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use ::facts::Facts;
-use recording::Spec;
-use recording::{Body, Recording, SlicesSeries, SlicesSpec};
+use recording::{
+    Body, Policy, Recording, SlicesSeries, SlicesSpec, Spec, Step, StepSetting,
+};
 use session::{Plan, Trace};
+use units::{Cause, CpuSet, Nanos};
 
-use crate::args::slices::SlicesArgs;
-use crate::args::{Output, Where};
+use crate::args::{Output, Where, cpu_list, seconds, span};
+use crate::claiming::Claiming;
 use crate::destination::Destination;
 use crate::measuring;
 use crate::outcome::{Failure, Outcome};
+
+/// Number of spinners per sleeper, as in the program of the 2009 report.
+const SPINNERS_EACH: u32 = 8;
+/// Default number of rounds with several variants: the fewest that show a spread.
+const TURNS: u32 = 3;
+/// Interval at which the program of the 2009 report printed.
+const CLASSIC_SAMPLE: Nanos = Nanos::from_secs(1);
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct SlicesArgs {
+    /// Number of processes that spin.
+    #[arg(value_name = "N", default_value = "16", allow_negative_numbers = true,
+        value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) spinners: u32,
+    /// Call getrusage(2) every N iterations of the spinning processes; with EEVDF (Linux 6.6
+    /// and newer) this can end a time slice.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) getrusage_every: Option<u32>,
+    /// Number of processes that sleep and wake up periodically [default: one per 8 spinners].
+    #[arg(long, value_name = "M", value_parser = clap::value_parser!(u32).range(0..=10_000))]
+    pub(crate) sleepers: Option<u32>,
+    /// Sleep time of these processes, with a unit (1ms).
+    #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = span)]
+    pub(crate) sleep: Nanos,
+    /// Time they compute after each wake-up, with a unit (20us) [default: none].
+    #[arg(long, value_name = "TIME", value_parser = span)]
+    pub(crate) burst: Option<Nanos>,
+    /// Duration of each round, in seconds or with a unit (500ms).
+    #[arg(short, long, value_name = "TIME", default_value = "5", value_parser = seconds)]
+    pub(crate) duration: Nanos,
+    /// CPUs to run on, as 0-3,8 [default: all in this process's affinity mask].
+    #[arg(short, long, value_name = "LIST", value_parser = cpu_list)]
+    pub(crate) cpus: Option<CpuSet>,
+    /// Pin each process to one of the CPUs, in round-robin order.
+    #[arg(long)]
+    pub(crate) pin: bool,
+    /// Nice value of the processes.
+    #[arg(long, value_name = "NICE", default_value = "0", allow_negative_numbers = true,
+        value_parser = clap::value_parser!(i8).range(-20..=19))]
+    pub(crate) nice: i8,
+    /// Run the processes as SCHED_BATCH.
+    #[arg(long)]
+    pub(crate) batch: bool,
+    /// Also measure with this scheduler setting: a feature (WAKEUP_PREEMPTION=off) or a tunable
+    /// (base_slice_ns=3000000); several, separated by commas, are one variant. Can be repeated, one
+    /// variant each (root).
+    #[arg(long = "step", value_name = "SETTING=VALUE", value_parser = one_step)]
+    pub(crate) steps: Vec<Step>,
+    /// Number of rounds [default: 3 with --step, else 1].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) turns: Option<u32>,
+    /// Length of a sample, in seconds or with a unit (500ms) [default: a round].
+    #[arg(long, value_name = "TIME", value_parser = seconds)]
+    pub(crate) sample: Option<Nanos>,
+    /// Print the columns of the 2009 report's program, computed as it did, with the exact numbers
+    /// beside them: one line per second.
+    #[arg(long, conflicts_with = "steps")]
+    pub(crate) classic: bool,
+    /// Do not trace scheduler switches; tracing adds a small cost to each switch.
+    #[arg(long)]
+    pub(crate) no_trace: bool,
+    /// Write a picture (FILE.svg, FILE.html), or save the recording for `noisefloor report` (any
+    /// other name; `-`: to standard output, instead of the report). Can be repeated.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) claiming: Claiming,
+}
+
+impl SlicesArgs {
+    /// The specification of the measurement on these CPUs.
+    pub(crate) fn spec(&self, cpus: &CpuSet) -> SlicesSpec {
+        let own = self.spinners.div_ceil(SPINNERS_EACH);
+        let turns = if self.steps.is_empty() { 1 } else { TURNS };
+        let second =
+            (self.classic && self.duration > CLASSIC_SAMPLE).then_some(CLASSIC_SAMPLE);
+        SlicesSpec {
+            spinners: self.spinners,
+            getrusage_every: self.getrusage_every,
+            sleepers: self.sleepers.unwrap_or(own),
+            sleep_ns: self.sleep,
+            burst_ns: self.burst.unwrap_or(Nanos::ZERO),
+            duration_ns: self.duration,
+            cpus: cpus.clone(),
+            pinned: self.pin,
+            nice: self.nice,
+            policy: if self.batch { Policy::Batch } else { Policy::Other },
+            steps: self.steps.clone(),
+            turns: self.turns.unwrap_or(turns),
+            sample_ns: self.sample.or(second),
+            phases: None,
+        }
+    }
+}
+
+/// Parses `NAME=VALUE`, or several separated by commas.
+fn one_step(text: &str) -> Result<Step, Cause> {
+    let settings = text.split(',').map(one_setting).collect::<Result<_, _>>()?;
+    Ok(Step { settings })
+}
+
+fn one_setting(text: &str) -> Result<StepSetting, Cause> {
+    let (name, value) = text.split_once('=').ok_or_else(|| {
+        format!("'{text}' is not of the form SETTING=VALUE (WAKEUP_PREEMPTION=off)")
+    })?;
+    let (name, value) = (name.trim().to_owned(), value.trim().to_owned());
+    isolate::Tuning::from_str(&format!("{name}={value}"))?;
+    Ok(StepSetting { name, value })
+}
 
 pub(crate) fn run(args: &SlicesArgs, output: Output) -> Result<Outcome, Failure> {
     let mut files = args.output.iter().map(|file| Destination::new("-o", file));

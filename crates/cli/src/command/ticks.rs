@@ -1,15 +1,27 @@
 //! `ticks`: timer interrupts per second on each CPU, live.
 
 use ::facts::{Facts, Root};
-use recording::Spec;
-use recording::{Body, TicksSpec};
+use recording::{Body, Spec, TicksSpec};
 use session::Plan;
+use units::Nanos;
 
-use crate::args::{Output, TicksArgs};
+use crate::args::{Output, Where, seconds};
 use crate::measuring::finish;
 use crate::outcome::{Failure, Outcome};
 use crate::printing::print;
 use crate::terminal::Terminal;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct TicksArgs {
+    #[command(flatten)]
+    pub(crate) place: Where,
+    /// Time between two readings, in seconds or with a unit (500ms).
+    #[arg(short, long, value_name = "TIME", default_value = "1", value_parser = seconds)]
+    pub(crate) interval: Nanos,
+    /// Number of readings [default: until Ctrl-C].
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) count: Option<u64>,
+}
 
 pub(crate) fn run(args: &TicksArgs, output: Output) -> Result<Outcome, Failure> {
     let output = output.beside(args.place.destination())?;

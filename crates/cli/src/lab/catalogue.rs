@@ -11,8 +11,8 @@ use serde_json::json;
 use units::chain;
 
 use crate::args::Output;
-use crate::args::lab::{KernelsArgs, ShowArgs};
 use crate::lab;
+use crate::lab::args::{KernelsArgs, ShowArgs};
 use crate::lab::watcher::Watcher;
 use crate::outcome::{Failure, Outcome};
 use crate::printing::{self, print, print_content};

@@ -12,9 +12,9 @@ use stats::{Typical, WholePhase};
 use units::Cpu;
 
 use crate::args::Output;
-use crate::args::lab::{ExplainArgs, How};
 use crate::destination::Destination;
 use crate::lab;
+use crate::lab::args::{ExplainArgs, How};
 use crate::outcome::{Failure, Outcome};
 use crate::printing::{print, print_json, say_lines};
 
