@@ -4,14 +4,43 @@
 //! with a macro of its own, or matches [`Spec`] or [`Body`] without a wildcard: the compiler then
 //! names each place that a new kind needs.
 
+mod calls;
+mod check;
+mod jitter;
+mod latency;
+mod nohz;
+mod noise;
+mod run;
+mod slices;
+mod ticks;
+mod wakers;
+mod workload;
+
+pub use calls::{Call, CallTimes, CallsSeries, CallsSpec};
+pub use check::{CheckSeries, CheckSpec};
+pub use jitter::{
+    JitterPlan, JitterSeries, JitterSoFar, JitterSpec, LoopTimes, LostTests,
+    UnfinishedTest,
+};
+pub use latency::{
+    CpuLatency, IdleUse, LatencySeries, LatencySpec, LostWakeups, Timer, Wakeup,
+};
+pub use nohz::{
+    KeptBy, NohzSeries, NohzSpec, NohzTry, SoftirqCount, TickReturn, TimerCount,
+    WaitingThread,
+};
+pub use noise::{Counted, CpuNoise, LineCount, Lost, Meanwhile, NoiseSeries, NoiseSpec};
+pub use run::{Ended, Interruptions, Picked, RunSeries, RunSpec, Usage};
+pub use slices::{
+    CpuSwitches, End, LooseEnd, Policy, Role, SlicesSample, SlicesSeries, SlicesSpec,
+    SlicesTask, SlicesTurn, Step, StepSetting, Stretch, SwitchedTask, Switches, TaskTime,
+};
+pub use ticks::{CpuBusy, CpuTicks, TickSample, TicksSeries, TicksSpec};
+pub use wakers::{Partner, WakersSeries, WakersSpec, WokenThread};
+pub use workload::{Workload, WorkloadError};
+
 use serde::{Deserialize, Serialize};
 use units::{CpuSet, Nanos};
-
-use crate::{
-    CallsSeries, CallsSpec, CheckSeries, CheckSpec, JitterSeries, JitterSpec,
-    LatencySeries, LatencySpec, NohzSeries, NohzSpec, NoiseSeries, NoiseSpec, RunSeries,
-    RunSpec, SlicesSeries, SlicesSpec, TicksSeries, TicksSpec, WakersSeries, WakersSpec,
-};
 
 /// Calls the macro `$rows` with a row for each kind: its documentation, its variant, its name in
 /// files, the types of its spec and its series, and the type of its summary in `stats`.

@@ -6,69 +6,36 @@
 #![forbid(unsafe_code)]
 
 mod blame;
-mod calls;
 mod cell;
-mod check;
 mod counts;
 mod doubt;
 mod error;
 mod file;
 mod input;
-mod jitter;
 mod kinds;
-mod latency;
-mod nohz;
-mod noise;
 mod output;
 mod phases;
 mod printable;
 mod profile;
-mod run;
-mod slices;
-mod ticks;
 mod tuple;
-mod wakers;
 mod words;
-mod workload;
 
 pub use blame::{
     Blamed, Culprit, Event, Kind as CulpritKind, Share, Source, Steal, StealClock,
     Thread, ThreadOwner,
 };
-pub use calls::{Call, CallTimes, CallsSeries, CallsSpec};
 pub use cell::{Answer, BackgroundLoad, Cell, Ending, MadeWith, Mode, Setting};
-pub use check::{CheckSeries, CheckSpec};
 pub use counts::{Counts, CpuCounts, Interruption, Level, PhaseCounts, Values};
 pub use doubt::{Code, Doubt};
 pub use error::{Error, Kind};
 pub use file::FORMAT;
 pub use input::SIZE_MAX;
-pub use jitter::{
-    JitterPlan, JitterSeries, JitterSoFar, JitterSpec, LoopTimes, LostTests,
-    UnfinishedTest,
-};
-pub use kinds::{Body, Spec};
-pub use latency::{
-    CpuLatency, IdleUse, LatencySeries, LatencySpec, LostWakeups, Timer, Wakeup,
-};
-pub use nohz::{
-    KeptBy, NohzSeries, NohzSpec, NohzTry, SoftirqCount, TickReturn, TimerCount,
-    WaitingThread,
-};
-pub use noise::{Counted, CpuNoise, LineCount, Lost, Meanwhile, NoiseSeries, NoiseSpec};
+pub use kinds::*;
 pub use output::{check_writable, write_file};
 pub use phases::Phases;
 pub use printable::printable;
 pub use profile::{Called, Episode, PhaseCalls, Profile, Stack, What};
-pub use run::{Ended, Interruptions, Picked, RunSeries, RunSpec, Usage};
-pub use slices::{
-    CpuSwitches, End, LooseEnd, Policy, Role, SlicesSample, SlicesSeries, SlicesSpec,
-    SlicesTask, SlicesTurn, Step, StepSetting, Stretch, SwitchedTask, Switches, TaskTime,
-};
-pub use ticks::{CpuBusy, CpuTicks, TickSample, TicksSeries, TicksSpec};
-pub use wakers::{Partner, WakersSeries, WakersSpec, WokenThread};
 pub use words::Words;
-pub use workload::{Workload, WorkloadError};
 
 use facts::Facts;
 

@@ -3,9 +3,9 @@
 use serde::{Deserialize, Deserializer, Serialize};
 use units::{Cpu, CpuSet, Nanos, Span};
 
+use crate::Meanwhile;
 use crate::Words;
 use crate::blame::{Blamed, Source};
-use crate::noise::Meanwhile;
 
 /// The parameters of `run`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,8 +5,8 @@
 use serde::{Deserialize, Serialize};
 use units::{Cpu, LengthUnit, Nanos, TscDelta, TscHz};
 
+use crate::Meanwhile;
 use crate::Workload;
-use crate::noise::Meanwhile;
 
 /// The parameters of `jitter`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 use units::{Cpu, CpuSet, Nanos};
 
-use crate::noise::Meanwhile;
+use crate::Meanwhile;
 use crate::tuple::tuple_form;
 
 /// The timer that wakes the thread.
