@@ -31,6 +31,8 @@ const CLEAN: &[&str] = &[
     "crates/cli/tests/shared",
     "crates/cli/tests/sources.rs",
     "crates/counter/src",
+    "crates/isolate",
+    "crates/units",
     "docs",
     "examples",
     "fixtures/README.md",

@@ -48,7 +48,7 @@ pub use stop::Stop;
 pub use wait::Wait;
 
 use facts::{Facts, Root};
-use isolate::Elsewhere;
+use isolate::AvoidedCpus;
 use recording::{
     Body, CallsSpec, CheckSpec, Code, Doubt, JitterSpec, LatencySpec, NohzSpec,
     NoiseSpec, Recording, RunSpec, SlicesSpec, TicksSpec,
@@ -193,7 +193,7 @@ fn beside_others(
 ) -> Result<Body, Error> {
     let (cpus, _) = threads(spec);
     let whole = isolate::allowed()?;
-    let _elsewhere = Elsewhere::than(cpus);
+    let _elsewhere = AvoidedCpus::new(cpus);
     let length = longest(spec).map(|length| length + OVERTIME);
     let watchdog = Watchdog::start(whole, length, watch.control.stop.clone())?;
     let body = measured(spec, facts, watch, doubts)?;
@@ -288,7 +288,7 @@ fn sensible_priority(
 ) -> Result<(), Error> {
     match fifo {
         None => Ok(()),
-        Some(1..=99) => isolate::leave_room(cpus, facts).map_err(Error::from),
+        Some(1..=99) => isolate::require_ordinary_share(cpus, facts).map_err(Error::from),
         Some(_) => Err(Error::new(Kind::Spec, "SCHED_FIFO priorities are 1 to 99")),
     }
 }

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use isolate::Kept;
+use isolate::Retain;
 use measure::Spec;
 use recording::{Body, JitterSeries, JitterSpec, Recording, Workload};
 use session::{Access, Plan};
@@ -25,7 +25,7 @@ pub(crate) fn run(args: &JitterArgs, output: Output) -> Result<Outcome, Failure>
     let (pick, plan) = Plan::pick(args.cpu, |cpu| Spec::Jitter(spec(args, cpu)))?;
     if supervisor::is_supervised() {
         // The supervisor has done everything else that needs a capability.
-        isolate::drop_capabilities(Kept::SysNice)?;
+        isolate::drop_capabilities(Retain::SysNice)?;
         return supervisor::supervised(|| measure(args, pick.cpu, plan, output));
     }
     let isolation = Some(args.free.at(args.fifo).options());

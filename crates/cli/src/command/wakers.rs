@@ -15,7 +15,7 @@ pub(crate) fn run(args: &WakersArgs, output: Output) -> Result<Outcome, Failure>
     let output = output.beside(asked.destination())?;
     let wait = Wait::new(args.duration)?;
     let facts = Facts::read(&Root::live());
-    let cpus = isolate::watch(args.cpus.as_ref(), &facts)?;
+    let cpus = isolate::choose_online(args.cpus.as_ref(), &facts)?;
     let spec = WakersSpec {
         cpus: args.cpus.as_ref().map(|_| cpus),
         duration_ns: args.duration,
