@@ -31,6 +31,7 @@ const CLEAN: &[&str] = &[
     "crates/cli/tests/shared",
     "crates/cli/tests/sources.rs",
     "crates/counter/src",
+    "crates/facts",
     "crates/isolate",
     "crates/units",
     "docs",

@@ -115,8 +115,8 @@ fn boot_hint(cpu: Cpu, facts: &Facts) -> String {
     let with = |cpu| format!("boot with nohz_full={cpu} isolcpus={cpu} rcu_nocbs={cpu}");
     match (cpu, other) {
         (BOOT, Some(other)) => format!(
-            "the boot CPU does the timekeeping for the others and cannot be nohz_full; {}, and choose \
-             CPU {other}",
+            "the boot CPU does the timekeeping for the others and cannot be nohz_full; {}, and \
+             choose CPU {other}",
             with(other)
         ),
         (BOOT, None) => {
@@ -230,7 +230,7 @@ impl Tick {
         let Some(list) = &mut self.list else { return self.stands_still() };
         list.rewind().map_err(unreadable)?;
         let stopped = TimerList::tick_stopped(list, self.cpu).map_err(unreadable)?;
-        stopped.ok_or_else(|| unreadable(TimerList::silent()))
+        stopped.ok_or_else(|| unreadable(TimerList::unavailable()))
     }
 
     /// Whether no timer interrupts occur during a busy loop.

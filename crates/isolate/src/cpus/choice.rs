@@ -71,9 +71,9 @@ pub fn require_ordinary_share(cpus: &CpuSet, facts: &Facts) -> Result<(), Error>
     if !is_unlimited {
         return Ok(());
     }
-    let text = "SCHED_FIFO threads on every CPU would stall this machine, because RT throttling and \
-                the fair server are switched off; hint: leave out one CPU, or enable RT throttling \
-                (sysctl kernel.sched_rt_runtime_us=950000)";
+    let text = "SCHED_FIFO threads on every CPU would stall this machine, because RT throttling \
+                and the fair server are switched off; hint: leave out one CPU, or enable RT \
+                throttling (sysctl kernel.sched_rt_runtime_us=950000)";
     Err(Error::new(Kind::Unsafe, text))
 }
 
