@@ -27,7 +27,7 @@ const PRIORITY: u8 = 60;
 fn play(cpu: Cpu) -> Result<Duration, Box<dyn Error>> {
     let barrier = Barrier::new(2);
     let give_way = || -> Result<Duration, isolate::Error> {
-        isolate::take(cpu, Some(PRIORITY))?;
+        isolate::pin_with_priority(cpu, Some(PRIORITY))?;
         barrier.wait();
         let begun = Instant::now();
         (0..TIMES).for_each(|_| thread::yield_now());

@@ -7,7 +7,8 @@ use facts::{Facts, Root};
 use ffi::code::{NF_LATE, NF_OK, NF_SYSTEM};
 use ffi::{AtExit, Failure, caught, guard, lock};
 use isolate::{
-    Entry, IsolationOptions, KeptBy, Locked, Pick, RestoreOutcome, Returned, Seat, Wait,
+    IsolationOptions, KeptBy, LockedMemory, NohzOutcome, Pick, PinnedThread,
+    RestoreOutcome, RestoredSetting, Wait,
 };
 use units::{Cpu, Nanos, chain};
 
@@ -79,8 +80,8 @@ struct Held {
 
 /// What the thread that has entered has to get back.
 struct Taken {
-    seat: Seat,
-    _memory: Option<Locked>,
+    thread: PinnedThread,
+    _memory: Option<LockedMemory>,
 }
 
 static ISOLATIONS: Handles<Isolation, Held> = Handles::new();
@@ -189,10 +190,10 @@ pub extern "C" fn nf_enter(
                 "a thread has entered already; hint: call nf_leave()",
             ));
         }
-        let seat = Seat::take(held.pick.cpu, fifo)?;
+        let thread = PinnedThread::new(held.pick.cpu, fifo)?;
         let memory = (flags & NF_MEMORY != 0)
             .then(|| isolate::lock_memory(held.pick.cpu, &held.facts));
-        *taken = Some(Taken { seat, _memory: memory.transpose()? });
+        *taken = Some(Taken { thread, _memory: memory.transpose()? });
         Ok(NF_OK)
     })
 }
@@ -205,7 +206,7 @@ pub extern "C" fn nf_leave(isolation: *mut Isolation) -> c_int {
         let held = ISOLATIONS.get(isolation)?;
         let taken = lock(&held.seat).take();
         let taken = taken.ok_or_else(|| Failure::usage("no thread has entered"))?;
-        taken.seat.leave()?;
+        taken.thread.restore()?;
         Ok(NF_OK)
     })
 }
@@ -229,7 +230,7 @@ pub unsafe extern "C" fn nf_wait(
     guard(|| {
         let held = ISOLATIONS.get(isolation)?;
         known(flags, NF_FORCED | NF_CONFIRMED)?;
-        if !lock(&held.seat).as_ref().is_some_and(|taken| taken.seat.is_own()) {
+        if !lock(&held.seat).as_ref().is_some_and(|taken| taken.thread.is_own()) {
             return Err(Failure::usage("this thread has not entered"));
         }
         let Pick { cpu, others, .. } = &held.pick;
@@ -255,7 +256,7 @@ pub extern "C" fn nf_release(isolation: *mut Isolation) -> c_int {
     guard(|| {
         let held = ISOLATIONS.take(isolation)?;
         // The settings are restored even if the thread cannot be.
-        let left = lock(&held.seat).take().map_or(Ok(()), |taken| taken.seat.leave());
+        let left = lock(&held.seat).take().map_or(Ok(()), |taken| taken.thread.restore());
         let isolation = lock(&held.isolation).take();
         count_restored(isolation.map_or(Ok(Vec::new()), isolate::Isolation::end)?)?;
         left?;
@@ -271,7 +272,7 @@ pub extern "C" fn nf_restore() -> c_int {
 }
 
 /// The number of restored settings; one that could not be restored is a failure.
-fn count_restored(returned: Vec<Returned>) -> Result<c_int, Failure> {
+fn count_restored(returned: Vec<RestoredSetting>) -> Result<c_int, Failure> {
     let refused = returned.iter().filter_map(|one| match &one.outcome {
         RestoreOutcome::Refused(why) => {
             Some(format!("failed to restore {} to {}: {why}", one.setting, one.old))
@@ -338,7 +339,7 @@ fn priority_of(flags: u32, priority: c_int) -> Result<Option<u8>, Failure> {
     }
 }
 
-fn late(cpu: Cpu, entry: &Entry) -> Failure {
+fn late(cpu: Cpu, entry: &NohzOutcome) -> Failure {
     let kept_by = match &entry.kept_by {
         Ok(kept_by) => causes(kept_by),
         Err(why) => chain(why),

@@ -88,7 +88,7 @@ pub(crate) fn tell_pick(pick: &Pick, quiet: bool) {
 /// The reason for the choice of this CPU, unless the user named it.
 fn reason(pick: &Pick) -> Option<String> {
     let why = match pick.why {
-        Reason::Asked => return None,
+        Reason::Requested => return None,
         Reason::NohzFull => "its tick stops while a single task runs there (nohz_full)",
         Reason::Isolated => "the scheduler does not balance tasks to it (isolated)",
         Reason::LeastInterrupted => "it had the fewest interrupts since boot",

@@ -1,6 +1,6 @@
 //! What a session reports, as messages on standard error.
 
-use isolate::{RestoreOutcome, Returned};
+use isolate::{RestoreOutcome, RestoredSetting};
 use session::{Event, Observer};
 use units::chain;
 
@@ -50,8 +50,8 @@ pub(crate) fn text(event: Event<'_>) -> Option<String> {
 }
 
 /// What became of one setting, as a line.
-pub(crate) fn line(returned: &Returned) -> String {
-    let Returned { setting, old, outcome } = returned;
+pub(crate) fn line(returned: &RestoredSetting) -> String {
+    let RestoredSetting { setting, old, outcome } = returned;
     match outcome {
         RestoreOutcome::Restored => format!("{setting}: restored to {old}"),
         RestoreOutcome::Gone => format!("{setting}: no longer exists; was {old}"),
@@ -63,7 +63,7 @@ pub(crate) fn line(returned: &Returned) -> String {
         }
         RestoreOutcome::Needed(processes) => {
             let processes: Vec<String> =
-                processes.iter().copied().map(isolate::described).collect();
+                processes.iter().copied().map(isolate::describe_process).collect();
             format!(
                 "{setting}: not restored to {old}: still needed by {}",
                 processes.join(", ")

@@ -1,10 +1,9 @@
-//! Why a file is not there: what it needs, held against this kernel.
+//! Why a file does not exist: its requirements, compared with this kernel.
 //!
-//! A file that is missing says only that it is missing. The kernel's release, its
-//! configuration and the mounts say why, in this order. Distributions carry changes back
-//! to older kernels, so this is asked only after the file itself has been.
+//! The reason is determined from the kernel's release, its configuration and the mounts, in this
+//! order. Since distributions backport changes, this is done only if the file does not exist.
 //!
-//! Cannot see why a file is missing that this kernel should have.
+//! If this kernel should have the file, the reason remains unknown.
 
 use crate::fact::{Fact, Unknown, Why};
 use crate::format::mounts::Mounts;
@@ -12,57 +11,57 @@ use crate::format::release::Release;
 use crate::sources::Sources;
 use crate::tree::root::Root;
 
-/// What a file needs to be there.
+/// What is required for a file to exist.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Needs {
-    /// The first release that has it.
+    /// The first release with it.
     pub(crate) since: Option<&'static str>,
-    /// The last release that has it: two numbers.
+    /// The last release with it: two numbers.
     pub(crate) until: Option<&'static str>,
-    /// What the kernel must be built with; names go without `CONFIG_`.
+    /// The required kernel options, without `CONFIG_`.
     pub(crate) options: &'static [&'static str],
-    /// The kind of file system it is in, where that may not be mounted.
+    /// The type of its file system, if that may not be mounted.
     pub(crate) filesystem: Option<&'static str>,
 }
 
 impl Needs {
-    /// Something that is there since a release.
+    /// Requires a release or a later one.
     pub(crate) const fn since(release: &'static str) -> Self {
         Self { since: Some(release), until: None, options: &[], filesystem: None }
     }
 
-    /// Something that some kernels are built without.
+    /// Requires kernel options.
     pub(crate) const fn options(options: &'static [&'static str]) -> Self {
         Self { since: None, until: None, options, filesystem: None }
     }
 
-    /// The same, until a release: the last one that has it.
+    /// Also requires a release or an earlier one.
     pub(crate) const fn until(self, release: &'static str) -> Self {
         Self { until: Some(release), ..self }
     }
 
-    /// The same, where the kernel is built with these options.
+    /// Also requires kernel options.
     pub(crate) const fn with(self, options: &'static [&'static str]) -> Self {
         Self { options, ..self }
     }
 
-    /// The same, in a file system that may not be mounted.
+    /// Also requires a mounted file system.
     pub(crate) const fn on(self, filesystem: &'static str) -> Self {
         Self { filesystem: Some(filesystem), ..self }
     }
 }
 
 impl Sources<'_> {
-    /// The fact, with a better reason where it is not known.
-    pub(crate) fn explained<T: Clone>(&self, fact: &Fact<T>, needs: &Needs) -> Fact<T> {
+    /// Replaces the reason of an unknown fact with a more specific one.
+    pub(crate) fn explain<T: Clone>(&self, fact: &Fact<T>, needs: &Needs) -> Fact<T> {
         let value = fact.value().cloned().map_err(|unknown| self.why(unknown, needs));
         Fact::of(value, fact.source())
     }
 
-    /// Why something is not there, where more can be said than that it is not.
+    /// A more specific reason than that a file does not exist, if there is one.
     ///
-    /// A directory closed to this user hides whether the file is in it: release and
-    /// configuration are asked then too.
+    /// An inaccessible directory may or may not contain the file: release and configuration are
+    /// checked in this case, too.
     pub(crate) fn why(&self, unknown: &Unknown, needs: &Needs) -> Unknown {
         if !matches!(unknown.code, Why::Absent | Why::NeedsRoot) {
             return unknown.clone();
@@ -71,13 +70,13 @@ impl Sources<'_> {
             Why::Absent => self.not_mounted(needs),
             _ => None,
         };
-        self.other_age(needs)
+        self.wrong_release(needs)
             .or_else(|| needs.options.iter().find_map(|option| self.not_built(option)))
             .or_else(mounted)
             .unwrap_or_else(|| unknown.clone())
     }
 
-    /// Where an option was looked up: for facts that the configuration decides.
+    /// The source of a fact that is determined by a kernel option.
     pub(crate) fn option_source(&self, option: &str) -> String {
         match &self.config {
             Ok(config) => format!("{} CONFIG_{option}", config.file()),
@@ -85,7 +84,7 @@ impl Sources<'_> {
         }
     }
 
-    fn other_age(&self, needs: &Needs) -> Option<Unknown> {
+    fn wrong_release(&self, needs: &Needs) -> Option<Unknown> {
         let release = self.release.as_ref().ok()?;
         let this = release.text();
         if let Some(since) = needs.since.filter(|since| older(release, since)) {
@@ -109,14 +108,14 @@ impl Sources<'_> {
     }
 }
 
-/// Why nothing of that kind of file system is there, where none is mounted: how to mount it.
-/// `None` where one is, and where that is not known.
+/// The reason, with the mount command, if no file system of this type is mounted. `None` if one
+/// is mounted, or if the mounts are unknown.
 pub fn unmounted(root: &Root, kind: &str) -> Option<Unknown> {
     let mounts = Mounts::read(root).ok()?;
     mounts.of_kind(kind).next().is_none().then(|| not_mounted(kind))
 }
 
-/// Says that a file system is not mounted, and how to mount it.
+/// The reason that a file system is not mounted, with the mount command.
 pub(crate) fn not_mounted(kind: &str) -> Unknown {
     let directory = match kind {
         "debugfs" => "/sys/kernel/debug",
@@ -129,12 +128,12 @@ pub(crate) fn not_mounted(kind: &str) -> Unknown {
     Unknown::new(Why::NotMounted, text)
 }
 
-/// Whether a release is older than a version, all three numbers compared.
+/// Whether a release is older than a version; compares all three numbers.
 pub(crate) fn older(release: &Release, version: &str) -> bool {
     Release::parse(version).is_some_and(|version| release.numbers() < version.numbers())
 }
 
-/// Whether a release is of a later series than a version.
+/// Whether a release belongs to a later series than a version; compares two numbers.
 fn newer(release: &Release, version: &str) -> bool {
     let series = |release: &Release| (release.numbers().0, release.numbers().1);
     Release::parse(version).is_some_and(|version| series(release) > series(&version))
@@ -157,7 +156,7 @@ mod tests {
         Sources::read(&tree.root).why(&Unknown::new(code, "missing"), &NEEDS)
     }
 
-    /// Check that release, configuration and mounts are asked in this order.
+    /// Check that release, configuration and mounts are checked in this order.
     #[test]
     fn order_of_reasons() {
         let (set, unset) = ("CONFIG_FOO=y\n", "CONFIG_BAR=y\n");
@@ -173,9 +172,9 @@ mod tests {
         }
     }
 
-    /// Check that the reason names versions, option and file system.
+    /// Check that the reason includes versions, option and file system.
     #[test]
-    fn reasons_in_words() {
+    fn texts_of_reasons() {
         let (set, unset) = ("CONFIG_FOO=y\n", "CONFIG_BAR=y\n");
         let text = |release, config| why(release, config, "", Why::Absent).text;
         assert_eq!(
@@ -191,10 +190,10 @@ mod tests {
         );
     }
 
-    /// Check that a closed directory does not hide that the file cannot be in it, and
-    /// that a refusal by lockdown stays one.
+    /// Check that release and configuration are checked for a file in an inaccessible directory,
+    /// and that lockdown remains the reason.
     #[test]
-    fn closed_directories() {
+    fn inaccessible_directories() {
         let (set, unset) = ("CONFIG_FOO=y\n", "CONFIG_BAR=y\n");
         assert_eq!(why("5.10.0", set, "", Why::NeedsRoot).code, Why::NeedsRoot);
         assert_eq!(why("5.10.0", unset, "", Why::NeedsRoot).code, Why::NotConfigured);

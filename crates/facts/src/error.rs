@@ -1,13 +1,13 @@
-//! What can go wrong with a tree. A fact that cannot be read is no error but a value.
+//! Errors of recorded trees. A fact that cannot be read is not an error, but an unknown value.
 
 use std::path::{Path, PathBuf};
 
 use units::{Cause, printable};
 
-/// The kind of failure.
+/// The kind of error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// The directory given is not a recorded tree, or cannot be read.
+    /// The directory is not a recorded tree, or cannot be read.
     Tree,
     /// The tree could not be written.
     Record,
@@ -22,22 +22,22 @@ impl Kind {
     }
 }
 
-/// A failure, with the place it happened at.
+/// An error with its path.
 #[derive(Debug, thiserror::Error)]
-#[error("failed to {} {}", .kind.verb(), printable(&.place.to_string_lossy()))]
+#[error("failed to {} {}", .kind.verb(), printable(&.path.to_string_lossy()))]
 pub struct Error {
     kind: Kind,
-    place: PathBuf,
+    path: PathBuf,
     #[source]
     cause: Cause,
 }
 
 impl Error {
-    pub(crate) fn new(kind: Kind, place: &Path, cause: impl Into<Cause>) -> Self {
-        Self { kind, place: place.to_owned(), cause: cause.into() }
+    pub(crate) fn new(kind: Kind, path: &Path, cause: impl Into<Cause>) -> Self {
+        Self { kind, path: path.to_owned(), cause: cause.into() }
     }
 
-    /// The kind of failure.
+    /// The kind of error.
     pub fn kind(&self) -> Kind {
         self.kind
     }

@@ -1,9 +1,8 @@
-//! One fact: a value with where it was read, or the reason why it is not known.
+//! A fact: a value with its source, or the reason why it is unknown.
 //!
-//! Unknown is never `false` and never zero. In JSON the value stands plainly where one
-//! looks for it (`facts.tick.hz` is `250`), an unknown one is `null`, and two maps beside
-//! the groups say for each key where it was read (`sources`) and why it is not known
-//! (`unknown`).
+//! Unknown values are never `false` or zero. In JSON, each group has the plain values
+//! (`facts.tick.hz` is `250`, or `null` if unknown), and two maps beside the groups have the source
+//! (`sources`) and the reason (`unknown`) of each key.
 
 use std::collections::BTreeMap;
 
@@ -12,51 +11,51 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
-/// Why something is not known.
+/// Why a fact is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Why {
-    /// The file is not there, and nothing says why.
+    /// The file does not exist for an unknown reason.
     Absent,
-    /// The file system that has it is not mounted here.
+    /// Its file system is not mounted.
     NotMounted,
-    /// This kernel is older than the first one that has it.
+    /// This kernel is older than the first release with it.
     TooOld,
-    /// This kernel is newer than the last one that had it.
+    /// This kernel is newer than the last release with it.
     TooNew,
-    /// The kernel was built without it.
+    /// The kernel is built without it.
     NotConfigured,
-    /// Only root, or a process with the capability named, may read it.
+    /// It can be read only by root, or with the capability in the text.
     NeedsRoot,
-    /// The kernel refuses it even to root, as lockdown does.
+    /// It cannot be read even by root, for example because of lockdown.
     Lockdown,
-    /// The hypervisor does not tell its guests.
+    /// The hypervisor does not export it to guests.
     NotExported,
-    /// It has no meaning on this machine or architecture.
+    /// It does not apply to this machine or architecture.
     NotApplicable,
-    /// What was read makes no sense.
+    /// The contents of the file are invalid.
     Garbage,
-    /// The recording or tree was made by a version that did not ask.
+    /// The recording or tree was made by a version that did not read it.
     NotRecorded,
 }
 
-/// The reason why a fact is not known, for programs (`code`) and people (`text`).
+/// The reason why a fact is unknown, for programs (`code`) and users (`text`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{text}")]
 pub struct Unknown {
     /// The kind of reason.
     pub code: Why,
-    /// The reason in words: a lowercase fragment.
+    /// The reason: a lowercase fragment.
     pub text: String,
 }
 
 impl Unknown {
-    /// A reason of that kind, in words.
+    /// Constructs a reason from its kind and text.
     pub fn new(code: Why, text: impl Into<String>) -> Self {
         Self { code, text: text.into() }
     }
 
-    /// What was read makes no sense: names the file, the line (from 1) and its text.
+    /// The reason for invalid contents, with the file, the line (from 1) and its text.
     pub fn garbage(file: &str, line: usize, text: &str, expected: &str) -> Self {
         let text: String = text.trim_end().chars().take(60).collect();
         let text = format!("{file}: line {line}: '{text}' is not {expected}");
@@ -64,7 +63,7 @@ impl Unknown {
     }
 }
 
-/// A value and where it was read, or why it is not known and where it would be read.
+/// A value and its source, or why it is unknown and the source it would have.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fact<T> {
     source: String,
@@ -77,66 +76,71 @@ impl<T> Fact<T> {
         Self { source: source.into(), value: Ok(value) }
     }
 
-    /// An unknown value that `source` would hold.
+    /// An unknown value, which `source` would have.
     pub fn unknown(why: Unknown, source: impl Into<String>) -> Self {
         Self { source: source.into(), value: Err(why) }
     }
 
-    /// Either, as the reader found it.
+    /// A known or unknown value.
     pub fn of(value: Result<T, Unknown>, source: impl Into<String>) -> Self {
         Self { source: source.into(), value }
     }
 
-    /// The value, where it is known.
+    /// Converts the value if it is known.
+    pub(crate) fn map<U>(self, convert: impl FnOnce(T) -> U) -> Fact<U> {
+        Fact { source: self.source, value: self.value.map(convert) }
+    }
+
+    /// The value if it is known.
     pub fn get(&self) -> Option<&T> {
         self.value.as_ref().ok()
     }
 
-    /// The value, or why it is not known.
+    /// The value, or why it is unknown.
     ///
     /// # Errors
-    /// The reason why the value is not known.
+    /// The reason why the value is unknown.
     pub fn value(&self) -> Result<&T, &Unknown> {
         self.value.as_ref()
     }
 
-    /// Where the value was, or would be, read.
+    /// The source of the value, also of an unknown one.
     pub fn source(&self) -> &str {
         &self.source
     }
 }
 
-/// One line of the page of facts: any fact, with its key, in the form it is written in.
+/// A fact of any type, in its serialized form.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// Group and name: `tick.hz`.
+    /// The group and name: `tick.hz`.
     pub key: &'static str,
-    /// The value as JSON, or why it is not known.
+    /// The value as JSON, or why it is unknown.
     pub value: Result<Value, Unknown>,
-    /// Where the value was, or would be, read.
+    /// The source of the value, also of an unknown one.
     pub source: String,
 }
 
 impl Entry {
-    /// The key's first half: the group the fact is in.
+    /// The first part of the key: the group.
     pub fn group(&self) -> &'static str {
         self.key.split_once('.').map_or(self.key, |(group, _)| group)
     }
 
-    /// The key's second half: the fact's name in its group.
+    /// The second part of the key: the name in the group.
     pub fn name(&self) -> &'static str {
         self.key.split_once('.').map_or(self.key, |(_, name)| name)
     }
 }
 
-/// All facts in the order in which they are told; what readers and writers walk.
+/// All facts in the order of output.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Page {
     entries: Vec<Entry>,
 }
 
 impl Page {
-    /// The facts in the order in which they are told.
+    /// The facts in the order of output.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
@@ -145,7 +149,7 @@ impl Page {
         self.entries
     }
 
-    /// The facts group by group, in order.
+    /// The facts by group, in order.
     pub fn groups(&self) -> impl Iterator<Item = &[Entry]> {
         self.entries.chunk_by(|a, b| a.group() == b.group())
     }
@@ -185,18 +189,18 @@ impl Serialize for Page {
     }
 }
 
-/// The written page, as it is read back: groups of values, and the two maps.
+/// The serialized form of a page: groups of values, and the two maps.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Written {
+pub(crate) struct SerializedPage {
     sources: BTreeMap<String, String>,
     unknown: BTreeMap<String, Unknown>,
     #[serde(flatten)]
     groups: BTreeMap<String, BTreeMap<String, Value>>,
 }
 
-impl Written {
-    /// Takes one fact off the page. A key that the page does not have was not asked for
-    /// by the version that wrote it.
+impl SerializedPage {
+    /// Removes one fact. A key that does not exist was not read by the version that wrote the
+    /// page.
     pub(crate) fn take<T: DeserializeOwned>(
         &mut self,
         key: &'static str,
@@ -217,7 +221,7 @@ impl Written {
     }
 }
 
-/// Declares a group of facts: a struct of [`Fact`]s whose keys are `group.field`.
+/// Declares a group of facts: a struct of [`Fact`]s with keys `group.field`.
 macro_rules! group {
     (
         $(#[$meta:meta])*
@@ -237,7 +241,7 @@ macro_rules! group {
             }
 
             pub(crate) fn take(
-                page: &mut $crate::fact::Written,
+                page: &mut $crate::fact::SerializedPage,
             ) -> Result<Self, serde_json::Error> {
                 Ok(Self {
                     $($field: page.take(concat!($group, ".", stringify!($field)))?,)*
@@ -274,7 +278,7 @@ mod tests {
         (sky, page)
     }
 
-    /// Check the written form: plain values, null for unknown, sources and reasons beside.
+    /// Check the serialized form: plain values, null for unknown ones, sources and reasons.
     #[test]
     fn written_form() {
         let expected = serde_json::json!({
@@ -286,20 +290,20 @@ mod tests {
         assert_eq!(serde_json::to_value(page().1).unwrap(), expected);
     }
 
-    /// Check that a page read back is the page that was written.
+    /// Check that a page is deserialized unchanged.
     #[test]
     fn reads_back() {
         let (sky, page) = page();
         let text = serde_json::to_string(&page).unwrap();
-        let mut written: Written = serde_json::from_str(&text).unwrap();
+        let mut written: SerializedPage = serde_json::from_str(&text).unwrap();
         assert_eq!(Sky::take(&mut written).unwrap(), sky);
     }
 
-    /// Check that a key the writer did not know becomes unknown, not false or zero.
+    /// Check that a missing key is unknown, and not false or zero.
     #[test]
     fn missing_keys_are_unknown() {
         let text = r#"{"sources": {}, "unknown": {}}"#;
-        let mut written: Written = serde_json::from_str(text).unwrap();
+        let mut written: SerializedPage = serde_json::from_str(text).unwrap();
         let sky = Sky::take(&mut written).unwrap();
         assert_eq!(sky.blue.value().unwrap_err().code, Why::NotRecorded);
     }

@@ -1,4 +1,4 @@
-//! Formats of files in `/proc`, `/sys` and `/dev`, one a file.
+//! Parsers of files in `/proc`, `/sys` and `/dev`.
 
 pub(crate) mod command_line;
 pub(crate) mod config;

@@ -1,4 +1,4 @@
-//! The groups of facts, one a file.
+//! The groups of facts.
 
 pub(crate) mod boot;
 pub(crate) mod cgroup;

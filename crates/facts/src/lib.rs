@@ -1,10 +1,10 @@
-//! What the kernel says about itself.
+//! Properties and settings of the kernel and the machine ("facts").
 //!
-//! [`Facts::read`] asks a [`Root`] - the live machine or a recorded tree - and never
-//! fails: a fact that cannot be read is a value with the reason. Each module is one
-//! group of facts, or one file format that several groups share.
+//! [`Facts::read`] reads them from a [`Root`], the live machine or a recorded tree, and never
+//! fails: a fact that cannot be read is unknown, with the reason. Each module has one group of
+//! facts, or one file format that several groups use.
 //!
-//! Cannot see: what the kernel does not say. Nothing here measures or judges.
+//! This crate only reads what the kernel exports; it neither measures nor evaluates.
 #![forbid(unsafe_code)]
 
 mod absence;
@@ -52,32 +52,31 @@ pub use tree::root::Root;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use units::CpuSet;
 
-use crate::fact::Written;
+use crate::fact::SerializedPage;
 use crate::sources::Sources;
 
-/// Declares [`Facts`] and everything that must name each of its groups once.
+/// Declares [`Facts`] and the functions that handle each of its groups.
 macro_rules! facts {
     ($($(#[$doc:meta])* $field:ident: $group:ident,)*) => {
-        /// Everything the kernel says about itself, group by group.
+        /// All facts by group.
         #[derive(Debug, Clone, PartialEq)]
         pub struct Facts {
             $($(#[$doc])* pub $field: $group,)*
         }
 
         impl Facts {
-            /// Every fact in the order in which it is told, for readers that do not
-            /// care which fact it is.
+            /// All facts in the order of output, in their serialized form.
             pub fn page(&self) -> Page {
                 let mut page = Page::default();
                 $(self.$field.put(&mut page);)*
                 page
             }
 
-            fn ask(sources: &Sources) -> Self {
+            fn read_groups(sources: &Sources) -> Self {
                 Self { $($field: $group::read(sources),)* }
             }
 
-            fn take(mut page: Written) -> Result<Self, serde_json::Error> {
+            fn take(mut page: SerializedPage) -> Result<Self, serde_json::Error> {
                 Ok(Self { $($field: $group::take(&mut page)?,)* })
             }
         }
@@ -85,11 +84,11 @@ macro_rules! facts {
 }
 
 facts! {
-    /// Which kernel runs.
+    /// The running kernel.
     kernel: Kernel,
     /// The tick.
     tick: Tick,
-    /// CPUs.
+    /// The CPUs.
     cpus: Cpus,
     /// Preemption.
     preempt: Preempt,
@@ -105,7 +104,7 @@ facts! {
     power: Power,
     /// Control groups.
     cgroup: Cgroup,
-    /// What this process may do.
+    /// The privileges of this process.
     security: Security,
     /// Tracing.
     tracing: Tracing,
@@ -114,25 +113,25 @@ facts! {
 }
 
 impl Facts {
-    /// Reads everything. Never fails: what cannot be read says why.
+    /// Reads all facts. Never fails: facts that cannot be read have a reason.
     pub fn read(root: &Root) -> Self {
-        Self::ask(&Sources::read(root))
+        Self::read_groups(&Sources::read(root))
     }
 
-    /// The same with the scheduler's facts read again: what a measurement changes for itself.
+    /// Reads the scheduler's facts again, which a measurement may change itself.
     pub fn with_sched_of(self, root: &Root) -> Self {
         Self { sched: Sched::read(&Sources::read(root)), ..self }
     }
 
-    /// The CPUs that ordinary tasks are kept off, as far as is known: isolated ones, and
-    /// those of `nohz_full=`.
+    /// The CPUs that are not for ordinary tasks, as far as known: isolated ones, and those of
+    /// `nohz_full=`.
     pub fn set_apart(&self) -> CpuSet {
         let groups = [self.cpus.isolated.get(), self.tick.nohz_full.get()];
         groups.into_iter().flatten().flat_map(CpuSet::iter).collect()
     }
 
-    /// The facts whose files hold something that makes no sense: a tree with one of
-    /// them was damaged, or is none.
+    /// The facts with invalid file contents: a tree that has any is damaged, or not a recorded
+    /// tree.
     pub fn garbage(&self) -> Vec<Entry> {
         let mut entries = self.page().into_entries();
         let garbage = |unknown: &Unknown| unknown.code == Why::Garbage;
@@ -149,6 +148,7 @@ impl Serialize for Facts {
 
 impl<'de> Deserialize<'de> for Facts {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::take(Written::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+        Self::take(SerializedPage::deserialize(deserializer)?)
+            .map_err(serde::de::Error::custom)
     }
 }

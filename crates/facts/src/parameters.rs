@@ -1,50 +1,50 @@
-//! What is known about boot parameters: knowledge, apart from the mechanism in `boot`.
+//! Rules for boot parameters without effect; `boot` applies them.
 //!
-//! Each rule says when one parameter does nothing, as far as the kernel's version and
-//! configuration decide it. The truth comes from `Documentation/admin-guide/
-//! kernel-parameters.txt` and from the place in the kernel's source where each parameter
-//! is registered, which is built under the option named. A rule speaks only where all
-//! its conditions are known to hold; a parameter without a rule is never called inert.
+//! Each rule has the conditions under which a parameter has no effect, in terms of the kernel's
+//! version and configuration. The sources are `Documentation/admin-guide/kernel-parameters.txt` and
+//! the place in the kernel's source where the parameter is registered, which is built only with a
+//! certain option. A rule applies only if all of its conditions are known to be true; a parameter
+//! without a rule is never reported.
 //!
-//! Cannot see what distributions add: `boot` asks the kernel's messages about that.
+//! Changes by distributions are not covered here; `boot` also checks the kernel's messages.
 
 pub(crate) mod divider;
 pub(crate) mod inert;
 
-use crate::format::command_line::{Parameter, same_name, truth};
-use crate::parameters::Condition::{Before, NotRt, NotSaid, Rt, Since, With, Without};
-use crate::parameters::Value::{Any, Flag, Is, IsNot, NoTruth};
+use crate::format::command_line::{Parameter, parse_bool, same_name};
+use crate::parameters::Condition::{Before, NotKnown, NotRt, Rt, Since, With, Without};
+use crate::parameters::Value::{Any, Flag, Is, IsNot, NotBool};
 use crate::parameters::inert::WhyInert;
 use crate::sources::Sources;
 
-/// Which values of a parameter a rule speaks of.
+/// The values of a parameter to which a rule applies.
 #[derive(Debug)]
 pub(crate) enum Value {
     Any,
     Is(&'static [&'static str]),
     IsNot(&'static [&'static str]),
-    /// The name is among the parts of the value.
+    /// Comma-separated values that include this flag.
     Flag(&'static str),
-    /// Neither a yes nor a no.
-    NoTruth,
+    /// Values that are not booleans.
+    NotBool,
 }
 
-/// What must be so for a rule to speak.
+/// A condition of a rule.
 #[derive(Debug)]
 pub(crate) enum Condition {
-    /// Built with this option.
+    /// The kernel is built with this option.
     With(&'static str),
-    /// Built with none of these options.
+    /// The kernel is built with none of these options.
     Without(&'static [&'static str]),
     Since(u32, u32),
     Before(u32, u32),
     Rt,
     NotRt,
-    /// The kernel's messages do not show that it knows the parameter after all.
-    NotSaid,
+    /// The kernel's messages do not show that it knows the parameter.
+    NotKnown,
 }
 
-/// When a parameter does nothing, and why.
+/// A case in which a parameter has no effect.
 #[derive(Debug)]
 pub(crate) struct Rule {
     name: &'static str,
@@ -64,7 +64,7 @@ const fn rule(
     Rule { name, value, when, why, text }
 }
 
-/// A parameter that is registered only where the kernel is built with an option.
+/// A parameter that is registered only if the kernel is built with an option.
 const fn needs(
     name: &'static str,
     when: &'static [Condition],
@@ -79,20 +79,20 @@ const RULES: &[Rule] = &[
     rule("isolcpus", Flag("nohz"), &[Since(5, 10), Without(&["NO_HZ_FULL"])], WhyInert::Unsupported, "the kernel is built without NO_HZ_FULL and drops the whole parameter, not only its nohz"),
     needs("isolcpus", &[Since(4, 15), Without(&["CPU_ISOLATION"])], "the kernel is built without CPU_ISOLATION"),
     needs("nohz", &[Without(&["NO_HZ_COMMON", "NO_HZ"])], "the kernel is built without NO_HZ_COMMON: its tick never stops anyway"),
-    rule("nohz", NoTruth, &[], WhyInert::Refused, "the value is neither on nor off"),
+    rule("nohz", NotBool, &[], WhyInert::Refused, "the value is neither on nor off"),
     needs("highres", &[Without(&["HIGH_RES_TIMERS"])], "the kernel is built without HIGH_RES_TIMERS"),
-    rule("highres", NoTruth, &[With("HIGH_RES_TIMERS")], WhyInert::Refused, "the value is neither on nor off"),
+    rule("highres", NotBool, &[With("HIGH_RES_TIMERS")], WhyInert::Refused, "the value is neither on nor off"),
     needs("rcu_nocbs", &[Without(&["RCU_NOCB_CPU"])], "the kernel is built without RCU_NOCB_CPU"),
     needs("rcu_nocb_poll", &[Without(&["RCU_NOCB_CPU"])], "the kernel is built without RCU_NOCB_CPU"),
     needs("rcutree.enable_rcu_lazy", &[Without(&["RCU_LAZY"])], "the kernel is built without RCU_LAZY"),
-    rule("rcutree.nohz_full_patience_delay", Any, &[Before(6, 9)], WhyInert::Unrecognised, "kernels of this age do not have it yet"),
+    rule("rcutree.nohz_full_patience_delay", Any, &[Before(6, 9)], WhyInert::Unrecognised, "kernels have it since 6.9"),
     needs("preempt", &[Without(&["PREEMPT_DYNAMIC"])], "the kernel is built without PREEMPT_DYNAMIC: its preemption model is fixed"),
     rule("preempt", IsNot(&["none", "voluntary", "full", "lazy", "laziest"]), &[With("PREEMPT_DYNAMIC")], WhyInert::Refused, "there is no such preemption model"),
     rule("preempt", Is(&["none", "voluntary"]), &[With("PREEMPT_DYNAMIC"), With("ARCH_HAS_PREEMPT_LAZY"), Since(7, 0)], WhyInert::Refused, "since 7.0 there are only preempt=lazy and preempt=full"),
     rule("preempt", Is(&["none", "voluntary"]), &[With("PREEMPT_DYNAMIC"), Since(6, 13), Rt], WhyInert::Refused, "a PREEMPT_RT kernel takes only preempt=lazy and preempt=full"),
     rule("preempt", Is(&["lazy"]), &[With("PREEMPT_DYNAMIC"), Without(&["ARCH_HAS_PREEMPT_LAZY", "PREEMPT_LAZY"]), NotRt], WhyInert::Refused, "this kernel has no lazy preemption (x86 has it since 6.13)"),
-    rule("kthread_cpus", Any, &[NotRt, NotSaid], WhyInert::Unrecognised, "no mainline kernel has it: it is part of a patch set; use taskset on the kernel's threads, or isolcpus="),
-    rule("tick_divider", Any, &[NotSaid], WhyInert::OtherAge, "a misprint of RHEL 5's divider= in an old manual"),
+    rule("kthread_cpus", Any, &[NotRt, NotKnown], WhyInert::Unrecognised, "no mainline kernel has it: it is part of a patch set; use taskset on the kernel's threads, or isolcpus="),
+    rule("tick_divider", Any, &[NotKnown], WhyInert::OtherAge, "a typing error for RHEL 5's divider= in an old manual"),
     rule("elevator", Any, &[Since(5, 0)], WhyInert::OtherAge, "since 5.0 each disk has its own I/O scheduler, set in /sys/block/*/queue/scheduler"),
     needs("threadirqs", &[Rt], "a PREEMPT_RT kernel runs handlers as threads anyway"),
     needs("threadirqs", &[Without(&["IRQ_FORCED_THREADING"])], "the kernel is built without IRQ_FORCED_THREADING"),
@@ -109,10 +109,10 @@ const RULES: &[Rule] = &[
     needs("amd_pstate", &[Without(&["X86_AMD_PSTATE"])], "the kernel is built without X86_AMD_PSTATE (it came with 5.17)"),
     needs("cpuidle_haltpoll.force", &[Without(&["HALTPOLL_CPUIDLE"])], "the kernel is built without HALTPOLL_CPUIDLE"),
     needs("haltpoll.guest_halt_poll_ns", &[Without(&["CPU_IDLE_GOV_HALTPOLL"])], "the kernel is built without CPU_IDLE_GOV_HALTPOLL"),
-    rule("workqueue.default_affinity_scope", Any, &[Before(6, 6)], WhyInert::Unrecognised, "it came with 6.6"),
+    rule("workqueue.default_affinity_scope", Any, &[Before(6, 6)], WhyInert::Unrecognised, "kernels have it since 6.6"),
 ];
 
-/// Parameters of which the last one given counts.
+/// Parameters of which the last occurrence takes effect.
 pub(crate) const LAST_COUNTS: &[&str] = &[
     "nohz",
     "highres",
@@ -129,9 +129,9 @@ pub(crate) const LAST_COUNTS: &[&str] = &[
     "divider",
 ];
 
-/// Parameters whose values are no secrets, beside those with a rule: the ones that
-/// matter to time, and common harmless ones.
-const SHOWN: &[&str] = &[
+/// Parameters, in addition to those of rules, with values that are not secret: those that affect
+/// timing, and common is_public ones.
+const PUBLIC: &[&str] = &[
     "divider",
     "rcu_nocbs",
     "skew_tick",
@@ -199,8 +199,8 @@ const SHOWN: &[&str] = &[
     "nohz",
 ];
 
-/// The same for parameters of parts of the kernel: everything that begins like this.
-const SHOWN_PARTS: &[&str] = &[
+/// Prefixes of further parameters with values that are not secret.
+const PUBLIC_PREFIXES: &[&str] = &[
     "rcutree.",
     "rcupdate.",
     "workqueue.",
@@ -213,10 +213,10 @@ const SHOWN_PARTS: &[&str] = &[
     "kvm_amd.",
 ];
 
-/// Parameters that are not the kernel's and are meant not to be: boot loaders leave
-/// them, and the first process or the initial file system reads them. `nokaslr` works,
-/// but it is the x86 decompressor that reads it, and the kernel disowns it.
-const OTHERS: &[&str] = &[
+/// Parameters that are not meant for the kernel: boot loaders add them, and init or the initial RAM
+/// file system reads them. `nokaslr` has an effect, but it is parsed by the x86 decompressor, and
+/// unknown to the kernel.
+const NOT_FOR_KERNEL: &[&str] = &[
     "nokaslr",
     "BOOT_IMAGE",
     "initrd",
@@ -245,33 +245,33 @@ const OTHERS: &[&str] = &[
     "nomodule",
 ];
 
-/// The first rule by which the parameter does nothing to this kernel.
-pub(crate) fn applying(
+/// The first rule by which the parameter has no effect on this kernel.
+pub(crate) fn find_rule(
     name: &str,
     value: &str,
     sources: &Sources,
 ) -> Option<&'static Rule> {
     RULES.iter().find(|rule| {
         same_name(rule.name, name)
-            && rule.value.speaks_of(value)
+            && rule.value.matches(value)
             && rule.when.iter().all(|condition| condition.holds(name, sources))
     })
 }
 
 impl Value {
-    fn speaks_of(&self, value: &str) -> bool {
+    fn matches(&self, value: &str) -> bool {
         match self {
             Any => true,
             Is(values) => values.contains(&value),
             IsNot(values) => !values.contains(&value),
             Flag(flag) => value.split(',').any(|part| part == *flag),
-            NoTruth => truth(value).is_none(),
+            NotBool => parse_bool(value).is_none(),
         }
     }
 }
 
 impl Condition {
-    /// Whether the condition is known to hold.
+    /// Whether the condition is known to be true.
     fn holds(&self, name: &str, sources: &Sources) -> bool {
         let set = |option: &str| sources.is_set(option);
         let rt =
@@ -283,30 +283,30 @@ impl Condition {
             Before(major, minor) => sources.at_least(major, minor) == Some(false),
             Rt => rt() == Some(true),
             NotRt => rt() == Some(false),
-            NotSaid => sources.knows(name) != Some(true),
+            NotKnown => sources.knows(name) != Some(true),
         }
     }
 }
 
-/// Whether the parameter is meant for somebody else than the kernel.
-pub(crate) fn is_others(name: &str) -> bool {
-    OTHERS.contains(&name) || name.contains('/')
+/// Whether the parameter is not meant for the kernel.
+pub(crate) fn is_for_user_space(name: &str) -> bool {
+    NOT_FOR_KERNEL.contains(&name) || name.contains('/')
 }
 
-/// The parameter as it may be shown and kept: with its value where that is known to be
-/// no secret, else as `name=...`. What was shown once is shown the same again.
-pub(crate) fn shown(parameter: &Parameter) -> String {
+/// The parameter for display and storage: with its value if that is known not to be secret, or else
+/// as `name=...`. Redacting the result again does not change it.
+pub(crate) fn redact(parameter: &Parameter) -> String {
     let name = &parameter.name;
-    let known = RULES.iter().map(|rule| rule.name).chain(SHOWN.iter().copied());
-    let harmless = |name: &str| {
+    let known = RULES.iter().map(|rule| rule.name).chain(PUBLIC.iter().copied());
+    let is_public = |name: &str| {
         known.clone().any(|known| same_name(known, name))
-            || SHOWN_PARTS.iter().any(|part| {
+            || PUBLIC_PREFIXES.iter().any(|part| {
                 name.get(..part.len()).is_some_and(|start| same_name(start, part))
             })
     };
     match &parameter.value {
         None => name.clone(),
-        Some(value) if !harmless(name) && !value.is_empty() => format!("{name}=..."),
+        Some(value) if !is_public(name) && !value.is_empty() => format!("{name}=..."),
         Some(value) if value.contains(|c: char| c.is_whitespace()) => {
             format!("{name}=\"{value}\"")
         }
@@ -319,16 +319,15 @@ mod tests {
     use super::*;
     use crate::format::command_line::CommandLine;
 
-    /// Check that values that may be secrets are not shown, and that showing what was
-    /// shown changes nothing.
+    /// Check that values that may be secret are hidden, and that redaction is idempotent.
     #[test]
     fn hides_what_may_be_secret() {
         let text = "root=UUID=1 nohz-full=1-3 rd.luks.key=abc quiet \
                     workqueue.power-efficient=1 tsc=\"a b\" empty=";
         let show = |text: &str| -> Vec<String> {
-            CommandLine::parse(text).parameters().map(shown).collect()
+            CommandLine::parse(text).parameters().map(redact).collect()
         };
-        let shown = show(text);
+        let redacted = show(text);
         let expected = [
             "root=...",
             "nohz-full=1-3",
@@ -338,16 +337,16 @@ mod tests {
             "tsc=\"a b\"",
             "empty=",
         ];
-        assert_eq!(shown, expected);
-        assert_eq!(show(&shown.join(" ")), expected);
+        assert_eq!(redacted, expected);
+        assert_eq!(show(&redacted.join(" ")), expected);
     }
 
-    /// Check that every rule says in words why, as a fragment.
+    /// Check that every rule has a text that is a fragment.
     #[test]
     fn rules_have_texts() {
         for rule in RULES {
             assert!(!rule.text.is_empty() && !rule.text.ends_with('.'), "{rule:?}");
-            assert!(!rule.when.is_empty() || matches!(rule.value, NoTruth), "{rule:?}");
+            assert!(!rule.when.is_empty() || matches!(rule.value, NotBool), "{rule:?}");
         }
     }
 }

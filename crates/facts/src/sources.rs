@@ -1,7 +1,7 @@
-//! What several groups of facts are worked out from: read once, handed to each.
+//! Sources that several groups of facts use, which are read once.
 //!
-//! Also the readers of the small files most facts are: one number, one word, one list of
-//! CPUs. What such a file holds instead is garbage, and named with file, line and text.
+//! Also the parsers of files with one number, one word or one list of CPUs. Invalid contents are
+//! reported with file, line and text.
 
 use std::str::FromStr;
 
@@ -14,16 +14,16 @@ use crate::format::kernel_log::KernelLog;
 use crate::format::release::Release;
 use crate::tree::root::Root;
 
-/// Where the kernel says its release.
+/// The file with the kernel's release.
 pub(crate) const RELEASE: &str = "/proc/sys/kernel/osrelease";
 
-/// What several groups of facts are worked out from.
+/// The sources that several groups of facts use.
 pub(crate) struct Sources<'a> {
-    /// Where everything else is read.
+    /// The root of all files.
     pub(crate) root: &'a Root,
     /// `/proc/sys/kernel/osrelease`.
     pub(crate) release: Result<Release, Unknown>,
-    /// The kernel's configuration, wherever it was found.
+    /// The kernel's configuration, from any of its files.
     pub(crate) config: Result<Config, Unknown>,
     /// `/proc/cmdline`.
     pub(crate) command_line: Result<CommandLine, Unknown>,
@@ -32,7 +32,7 @@ pub(crate) struct Sources<'a> {
 }
 
 impl<'a> Sources<'a> {
-    /// Reads what is shared.
+    /// Reads the sources.
     pub(crate) fn read(root: &'a Root) -> Self {
         let release = release(root);
         let known = release.as_ref().ok();
@@ -43,53 +43,62 @@ impl<'a> Sources<'a> {
         Self { root, release, config, command_line, log }
     }
 
-    /// Whether the kernel is of that version or a later one, by its own word; `None`
-    /// where its release is not known.
+    /// Whether the kernel's release is this version or a later one; `None` if it is unknown.
     pub(crate) fn at_least(&self, major: u32, minor: u32) -> Option<bool> {
         Some(self.release.as_ref().ok()?.at_least(major, minor))
     }
 
-    /// Whether the kernel was built with an option; `None` where that is not known.
+    /// Whether the kernel is built with an option; `None` if that is unknown.
     pub(crate) fn is_set(&self, option: &str) -> Option<bool> {
         Some(self.config.as_ref().ok()?.is_set(option))
     }
 
-    /// Whether the kernel knows the boot parameter, by its own messages (since 5.15);
-    /// `None` where they do not say.
+    /// Whether the kernel knows the boot parameter, according to its messages (since 5.15); `None`
+    /// if they do not show it.
     pub(crate) fn knows(&self, parameter: &str) -> Option<bool> {
         let log = self.log.as_ref().ok().filter(|log| log.from_boot())?;
         if self.at_least(5, 15) != Some(true) || parameter.contains('.') {
             return None;
         }
-        let (disowned, cut_off) = log.disowned();
-        match disowned.iter().any(|given| given.is(parameter)) {
+        let (unknown, is_truncated) = log.unknown_parameters();
+        match unknown.iter().any(|given| given.is(parameter)) {
             true => Some(false),
-            false if cut_off => None,
+            false if is_truncated => None,
             false => Some(true),
         }
     }
 
-    /// The file the configuration was found in, or the first it would be in.
+    /// The file of the configuration, or the first one it could be in.
     pub(crate) fn config_file(&self) -> &str {
         self.config.as_ref().map_or(config::OWN, Config::file)
     }
 
-    /// The file's only number.
+    /// A file with one number.
     pub(crate) fn number<T: FromStr>(&self, path: &str) -> Fact<T> {
         Fact::of(self.root.parsed(path, "a number"), path)
     }
 
-    /// The file's only line, without white space around it.
+    /// A file with 0 or 1.
+    pub(crate) fn boolean(&self, path: &str) -> Fact<bool> {
+        let value =
+            self.root.parsed(path, "0 or 1").and_then(|number: u8| match number {
+                0 | 1 => Ok(number == 1),
+                other => Err(Unknown::garbage(path, 1, &other.to_string(), "0 or 1")),
+            });
+        Fact::of(value, path)
+    }
+
+    /// A file with one line, without leading and trailing white space.
     pub(crate) fn word(&self, path: &str) -> Fact<String> {
         Fact::of(self.root.line(path), path)
     }
 
-    /// The file's list of CPUs.
+    /// A file with a list of CPUs.
     pub(crate) fn cpus(&self, path: &str) -> Fact<CpuSet> {
         Fact::of(self.root.parsed(path, "a list of CPUs"), path)
     }
 
-    /// The file's mask of CPUs.
+    /// A file with a mask of CPUs.
     pub(crate) fn mask(&self, path: &str) -> Result<CpuSet, Unknown> {
         let text = self.root.text(path)?;
         let garbage = |_| Unknown::garbage(path, 1, &text, "a mask of CPUs");

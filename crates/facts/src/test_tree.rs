@@ -1,4 +1,4 @@
-//! Small recorded trees for tests: only the files a test is about.
+//! Recorded trees for tests, with few files.
 
 use std::fs;
 
@@ -6,26 +6,26 @@ use crate::fact::{Unknown, Why};
 use crate::sources::Sources;
 use crate::tree::root::Root;
 
-/// A tree that is gone when the test is over.
+/// A tree that is removed when this is dropped.
 pub(crate) struct Tree {
     _directory: tempfile::TempDir,
-    /// The tree, to be read.
+    /// The tree.
     pub(crate) root: Root,
 }
 
 impl Tree {
-    /// What groups of facts are read from.
+    /// The sources of the tree.
     pub(crate) fn sources(&self) -> Sources<'_> {
         Sources::read(&self.root)
     }
 }
 
-/// A tree of these files.
+/// A tree with these files.
 pub(crate) fn tree(files: &[(&str, &str)]) -> Tree {
     tree_refusing(files, &[])
 }
 
-/// A tree of these files, in which reading those others was refused.
+/// A tree with these files, in which the files of `refused` could not be read.
 pub(crate) fn tree_refusing(files: &[(&str, &str)], refused: &[(&str, Why)]) -> Tree {
     let directory = tempfile::tempdir().unwrap();
     let unreadable: serde_json::Map<String, serde_json::Value> = refused

@@ -1,9 +1,9 @@
-//! A folder whose files are opened below it, wherever symbolic links lead: a tree of facts may
-//! come from anywhere.
+//! A directory whose files are opened only below it, even through symbolic links, since recorded
+//! trees may come from untrusted sources.
 //!
-//! The kernel follows links as if the folder were `/` (`openat2(2)`, `RESOLVE_IN_ROOT`, since
-//! Linux 5.6). Where it cannot, links are not followed. Files are opened only where they are
-//! regular: opening a FIFO waits, and opening a device may change its state.
+//! The kernel resolves links as if the directory were `/` (`openat2(2)`, `RESOLVE_IN_ROOT`, since
+//! Linux 5.6). On older kernels, links are not followed. Only regular files are opened: opening a
+//! FIFO may block, and opening a device may change its state.
 
 pub(crate) mod file_locks;
 pub(crate) mod root;
@@ -18,37 +18,37 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-/// Folders and files as the umask leaves them.
+/// Permissions before the umask.
 const FOLDER_MODE: Mode = Mode::from_raw_mode(0o777);
 const FILE_MODE: Mode = Mode::from_raw_mode(0o666);
 
-/// An open folder.
+/// An open directory.
 #[derive(Debug)]
 pub(crate) struct Tree(OwnedFd);
 
 impl Tree {
-    /// The folder of that name.
+    /// Opens a directory.
     pub(crate) fn open(dir: &Path) -> io::Result<Self> {
         let how = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         Ok(Self(openat(CWD, dir, how, Mode::empty())?))
     }
 
-    /// Whether there is anything of that name; a link is there wherever it leads.
+    /// Whether a path exists; links are not followed.
     pub(crate) fn has(&self, path: &str) -> io::Result<()> {
         self.below(path, OFlags::PATH | OFlags::NOFOLLOW).map(drop)
     }
 
-    /// Opens a regular file to read; `None` where it is something else.
+    /// Opens a regular file for reading; `None` if it is not regular.
     pub(crate) fn file(&self, path: &str) -> io::Result<Option<File>> {
         if !is_regular(&self.below(path, OFlags::PATH)?)? {
             return Ok(None);
         }
-        // It may have been replaced meanwhile.
+        // It may have been replaced in the meantime.
         let file = self.below(path, OFlags::RDONLY | OFlags::NONBLOCK)?;
         Ok(if is_regular(&file)? { Some(file.into()) } else { None })
     }
 
-    /// The names in a folder.
+    /// The names in a directory.
     pub(crate) fn list(&self, path: &str) -> io::Result<Vec<String>> {
         let folder = self.below(path, OFlags::RDONLY | OFlags::DIRECTORY)?;
         let mut names = Vec::new();
@@ -61,12 +61,12 @@ impl Tree {
         Ok(names)
     }
 
-    /// Whether the folder holds nothing.
+    /// Whether the directory is empty.
     pub(crate) fn is_empty(&self) -> io::Result<bool> {
         Ok(self.list(".")?.is_empty())
     }
 
-    /// Writes a file that is not there yet, and makes the folders that it is in.
+    /// Creates a file that must not exist, and its parent directories.
     pub(crate) fn write(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
         let mut folder = self.0.try_clone()?;
         let mut names = path.split('/').filter(|name| !name.is_empty()).peekable();
@@ -93,7 +93,7 @@ impl Tree {
         let how = how | OFlags::CLOEXEC;
         let inside = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
         match openat2(&self.0, path, how, Mode::empty(), inside) {
-            // Before Linux 5.6, or behind a filter of that time.
+            // Before Linux 5.6, or in a seccomp filter that does not allow openat2.
             Err(Errno::NOSYS | Errno::PERM) => self.without_links(path, how),
             opened => Ok(opened?),
         }
@@ -112,7 +112,7 @@ impl Tree {
     }
 }
 
-/// A folder in a folder.
+/// Opens a directory in a directory.
 fn step(folder: impl AsFd, name: &str) -> io::Result<OwnedFd> {
     if name == ".." {
         return Err(ErrorKind::NotFound.into());
@@ -137,8 +137,7 @@ mod tests {
         io::read_to_string(tree.file(path).ok()??).ok()
     }
 
-    /// Check that links lead to files of the tree, whether they are relative, absolute or climb,
-    /// and never out of it.
+    /// Check that relative, absolute and ascending links lead to files in the tree only.
     #[test]
     fn links() {
         let dir = tempfile::tempdir().unwrap();
@@ -181,7 +180,7 @@ mod tests {
         }
     }
 
-    /// Check that what is not regular is not opened: a FIFO without a writer does not wait.
+    /// Check that files that are not regular are not opened: a FIFO without a writer would block.
     #[test]
     fn nodes() {
         let dir = tempfile::tempdir().unwrap();
@@ -194,7 +193,7 @@ mod tests {
         assert_eq!(tree.list("/").unwrap(), ["fifo"]);
     }
 
-    /// Check that files are written into new folders, and over no link and no file.
+    /// Check that files are created in new directories, and replace no link or file.
     #[test]
     fn written() {
         let dir = tempfile::tempdir().unwrap();

@@ -1,6 +1,6 @@
-//! Facts read from the trees in `fixtures/`: recorded from real machines, or written by
-//! hand from the documented formats.
-#![expect(clippy::unwrap_used, reason = "what fails in a helper fails the test")]
+//! Facts of the trees in `fixtures/`, which were recorded on real machines, or written manually
+//! from documented formats.
+#![expect(clippy::unwrap_used, reason = "an error in a helper fails the test")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use facts::{Chosen, Facts, Flavour, Interrupts, Model, Root, TickMode, Why, WhyInert};
 use units::Hz;
 
-/// What is expected of one tree.
+/// The expected facts of a tree.
 struct Expected {
     tree: &'static str,
     hz: u32,
     mode: TickMode,
-    /// The CPUs in force; `Err`: why there are none.
+    /// The resulting CPUs; `Err`: why they are unknown.
     nohz_full: Result<&'static str, Why>,
     housekeeping: Result<&'static str, Why>,
     flavour: Flavour,
@@ -21,7 +21,7 @@ struct Expected {
     config: &'static str,
     model: Model,
     chosen: Chosen,
-    /// Parameters that do nothing.
+    /// Parameters without effect.
     inert: &'static [(&'static str, WhyInert)],
 }
 
@@ -191,13 +191,13 @@ fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures")
 }
 
-/// Every tree that is there, with its name.
+/// All trees, with their names.
 fn trees() -> Vec<(String, Root)> {
     let mut trees = Vec::new();
     for entry in fs::read_dir(fixtures()).unwrap() {
         let entry = entry.unwrap();
         let name = entry.file_name().into_string().unwrap();
-        // Other fixtures (recordings, sessions) lie beside the trees.
+        // Other fixtures (recordings, sessions) are in the same directory.
         if entry.path().join("proc").is_dir() {
             trees.push((name, Root::tree(&entry.path()).unwrap()));
         }
@@ -210,7 +210,7 @@ fn read(tree: &str) -> Facts {
     Facts::read(&Root::tree(&fixtures().join(tree)).unwrap())
 }
 
-/// Check the facts each tree was made for.
+/// Check the expected facts of each tree.
 #[test]
 fn expected_facts() {
     for expected in EXPECTED {
@@ -237,10 +237,9 @@ fn expected_facts() {
     }
 }
 
-/// Check that nothing in any tree is taken for garbage, and that what every kernel says
-/// is known.
+/// Check that no tree has invalid files, and that facts of all kernels are known.
 #[test]
-fn no_tree_holds_garbage() {
+fn trees_are_valid() {
     for (tree, root) in trees() {
         let facts = Facts::read(&root);
         assert_eq!(facts.garbage(), [], "{tree}");
@@ -252,7 +251,7 @@ fn no_tree_holds_garbage() {
     }
 }
 
-/// Check that facts written as JSON are read back as they were.
+/// Check that facts are unchanged after serialization as JSON.
 #[test]
 fn json_round_trip() {
     for (tree, root) in trees() {
@@ -263,10 +262,10 @@ fn json_round_trip() {
     }
 }
 
-/// Check that a tree recorded from a tree gives the same facts, so that nothing facts
-/// need is left out or redacted away.
+/// Check that a tree recorded from a tree has the same facts: nothing that facts use is missing or
+/// redacted.
 #[test]
-fn recording_a_tree_keeps_its_facts() {
+fn recorded_trees_have_the_same_facts() {
     for (tree, root) in trees() {
         let facts = Facts::read(&root);
         let copy = tempfile::tempdir().unwrap();
@@ -280,10 +279,10 @@ fn recording_a_tree_keeps_its_facts() {
     }
 }
 
-/// Check that recording the machine this runs on gives its facts, all but what changed
-/// meanwhile.
+/// Check that the recorded tree of this machine has the same facts, except for changes in the
+/// meantime.
 #[test]
-fn recording_this_machine_keeps_its_facts() {
+fn recorded_machines_have_the_same_facts() {
     let root = Root::live();
     let facts = Facts::read(&root);
     let copy = tempfile::tempdir().unwrap();
@@ -296,9 +295,9 @@ fn recording_this_machine_keeps_its_facts() {
     }
 }
 
-/// Check that no recorded tree holds a value of a parameter that may be a secret.
+/// Check that a recorded tree has no values of parameters that may be secret.
 #[test]
-fn recorded_trees_hold_no_secret() {
+fn recorded_trees_have_no_secrets() {
     let root = Root::tree(&fixtures().join("ubuntu-24.04")).unwrap();
     let copy = tempfile::tempdir().unwrap();
     facts::record(&root, copy.path()).unwrap();
@@ -308,8 +307,8 @@ fn recorded_trees_hold_no_secret() {
     }
 }
 
-/// Check RHEL 5's divider: in force there with a warning, inert on a kernel of today
-/// with what replaced it.
+/// Check RHEL 5's divider: effective with a warning on RHEL 5, inert on a current kernel with a
+/// text about its replacement.
 #[test]
 fn divider() {
     let old = read("rhel5-divider").tick.divider;
@@ -323,7 +322,7 @@ fn divider() {
     assert_eq!(read("kernel-7.2").tick.divider.get(), Some(&None));
 }
 
-/// Check cores, packages and nodes, from lists and from the masks of old kernels.
+/// Check cores, packages and nodes, from lists and from masks of old kernels.
 #[test]
 fn topology() {
     let sets = |fact: &facts::Fact<Vec<units::CpuSet>>| -> Vec<String> {
@@ -339,10 +338,9 @@ fn topology() {
     assert_eq!(old.online.source(), "/proc/cpuinfo");
 }
 
-/// Check that garbage in any file of any tree is survived, and that in the files that
-/// matter most it is named.
+/// Check that invalid contents of any file are handled, and reported for the most important files.
 #[test]
-fn garbage_is_survived_and_named() {
+fn invalid_files_are_reported() {
     let named = [
         "proc/sys/kernel/osrelease",
         "usr/lib/modules/7.2.13-amd64/config",

@@ -1,4 +1,4 @@
-//! The CPUs that a run gets.
+//! Selecting and claiming CPUs.
 
 pub(crate) mod choice;
 pub(crate) mod claim;

@@ -1,38 +1,37 @@
-//! Why a CPU cannot be had, and what would help.
+//! Errors: why a CPU cannot be used or a setting not be changed, with a hint.
 
 use units::Cause;
 
-/// The kind of failure.
+/// The kind of error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// This machine has no such CPU, or none was named: a mistake in the question.
+    /// This machine has no such CPU, or none was specified: a usage error.
     NoSuchCpu,
-    /// The CPU is there, but switched off.
+    /// The CPU exists, but is offline.
     Offline,
     /// The process's cpuset does not contain the CPU.
     Cpuset,
     /// The process's affinity does not contain the CPU.
     Affinity,
-    /// Another process spins on the CPU.
+    /// Another process measures on the CPU, or a real-time task occupies it.
     Taken,
-    /// A privilege is missing.
+    /// Insufficient privileges.
     Privilege,
-    /// The machine must not be taken over as was asked.
+    /// The request would make the machine unusable.
     Unsafe,
-    /// What is to be changed cannot be written down, or what is written down not be read.
+    /// A change cannot be recorded in the journal, or the journal cannot be read.
     Journal,
     /// This kernel has no such setting.
     NoSetting,
-    /// What was named is no setting of any scheduler, or cannot be that: a mistake in the
-    /// question.
+    /// The name is not a setting of any scheduler, or the value is invalid: a usage error.
     Tuning,
-    /// The tick of that CPU cannot be stopped here.
+    /// The tick of this CPU cannot be stopped on this machine.
     NoNohz,
-    /// The kernel refused for a reason of its own.
+    /// Any other error of a system call.
     System,
 }
 
-/// A failure, in words that name what would help.
+/// An error whose message includes a hint.
 #[derive(Debug, thiserror::Error)]
 #[error("{text}")]
 pub struct Error {
@@ -47,12 +46,12 @@ impl Error {
         Self { kind, text: text.into(), cause: None }
     }
 
-    /// The same, with what caused it.
+    /// Adds the cause.
     pub(crate) fn caused_by(self, cause: impl Into<Cause>) -> Self {
         Self { cause: Some(cause.into()), ..self }
     }
 
-    /// The kind of failure.
+    /// The kind of error.
     pub fn kind(&self) -> Kind {
         self.kind
     }

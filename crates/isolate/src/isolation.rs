@@ -1,7 +1,8 @@
-//! CPUs that are kept free for one program: what was asked, what was done, what could not be.
+//! CPUs that are reserved for one program.
 //!
-//! Everything that this changes is the machine's, goes through the journal ([`Lease`]) and is
-//! given back at the end. What a thread does to itself is [`crate::thread::seat`]'s.
+//! All changes are to machine-wide settings. They are recorded in the journal ([`Lease`]) first,
+//! and restored at the end. A thread's own affinity and priority are handled by
+//! [`crate::thread::pinned`].
 
 pub(crate) mod dma_latency;
 pub(crate) mod irqs;
@@ -18,48 +19,48 @@ use units::CpuSet;
 use crate::cpus::pick::{Pick, pick, pick_all};
 use crate::error::{Error, Kind};
 use crate::settings::change::{Change, Changes};
-use crate::settings::lease::{Lease, Returned, state_path};
+use crate::settings::lease::{Lease, RestoredSetting, state_path};
 use crate::thread::affinities::Affinities;
 use crate::thread::current_cpu;
 use crate::tick::nohz_cpus;
 
-/// What is to be done for a program that is to run undisturbed. Nothing, by default.
+/// Isolation options. By default, nothing is changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct IsolationOptions {
-    /// The CPUs; the best one, if none are named.
+    /// The CPUs; if `None`, the best one.
     pub cpus: Option<CpuSet>,
-    /// Let real-time tasks have all of the CPUs' time.
+    /// Switch off the throttling of real-time tasks on the CPUs.
     pub unthrottled: bool,
     /// Move device interrupts off the CPUs.
     pub irqs: bool,
     /// Move unbound workqueues off the CPUs.
     pub workqueues: bool,
-    /// Move the kernel's movable threads off the CPUs.
+    /// Move movable kernel threads off the CPUs.
     pub kthreads: bool,
-    /// Put this process into an isolated partition of these CPUs.
+    /// Move this process into an isolated cpuset partition with these CPUs.
     pub partition: bool,
-    /// Let no CPU sleep so deep that it takes longer to wake, in microseconds.
+    /// The maximum exit latency of idle states on all CPUs, in microseconds.
     pub dma_latency_us: Option<u32>,
 }
 
-/// CPUs that are kept free, until this is dropped.
+/// Reserved CPUs, until this is dropped.
 #[derive(Debug)]
 pub struct Isolation {
     pick: Pick,
     lease: Option<Lease>,
-    // After the settings: a thread that comes back is where it may be, not where it was.
+    // Dropped after the lease: restoring a partition resets affinities, which this sets again.
     _affinities: Option<Affinities>,
     _dma_latency: Option<File>,
     done: usize,
     refused: Vec<Error>,
-    left: Vec<Returned>,
+    left: Vec<RestoredSetting>,
 }
 
 impl Isolation {
-    /// Keeps the CPUs free as far as this process may; [`Self::refused`] says what it may not.
+    /// Isolates the CPUs as far as privileges allow; [`Self::refused`] has the failures.
     ///
     /// # Errors
-    /// Those of [`pick`]: there is no such CPU, or it cannot be had.
+    /// Those of [`pick`]: there is no such CPU, or it cannot be used.
     pub fn begin(options: &IsolationOptions, facts: &Facts) -> Result<Self, Error> {
         let mut own = Self::of(pick_all(options.cpus.as_ref(), facts)?);
         own._affinities = options.partition.then(Affinities::now);
@@ -74,20 +75,20 @@ impl Isolation {
         Ok(own)
     }
 
-    /// Lets real-time tasks have all the time of each CPU whose tick can stop, or of the best
-    /// one where there is none such: for programs that do not say where they are going to run.
+    /// Switches off the throttling of real-time tasks on each `nohz_full` CPU, or on the best CPU
+    /// if there is none: for programs that do not specify their CPUs.
     ///
     /// # Errors
-    /// Those of [`pick`], where not even the calling thread's CPU can be had.
+    /// Those of [`pick`], if the calling thread's CPU cannot be used either.
     pub fn unthrottled(facts: &Facts) -> Result<Self, Error> {
-        // A process that has only CPU 0 runs there, asked or not.
-        let here = |why| current_cpu().map_or(Err(why), |cpu| pick(Some(cpu), facts));
-        let mut own = Self::of(pick(None, facts).or_else(here)?);
+        // A process that is restricted to CPU 0 runs there although `pick` never selects it.
+        let own_cpu = |why| current_cpu().map_or(Err(why), |cpu| pick(Some(cpu), facts));
+        let mut own = Self::of(pick(None, facts).or_else(own_cpu)?);
         let mut cpus = nohz_cpus(facts);
         if cpus.is_empty() {
             cpus = own.pick.cpus.clone();
         }
-        let changes = throttling::off(&cpus, &own.pick.others, facts);
+        let changes = throttling::switch_off(&cpus, &own.pick.others, facts);
         own.carry_out(changes);
         Ok(own)
     }
@@ -101,19 +102,19 @@ impl Isolation {
     fn plan(&self, options: &IsolationOptions, facts: &Facts) -> Changes {
         let (cpus, others) = (&self.pick.cpus, &self.pick.others);
         let moves = options.irqs || options.workqueues || options.kthreads;
-        let nowhere = (moves && others.is_empty()).then(|| {
+        let no_others = (moves && others.is_empty()).then(|| {
             let text = format!("nothing is moved off CPU {cpus}: no other CPU is left");
             vec![Err(Error::new(Kind::Unsafe, text))]
         });
-        let wanted = [
-            nowhere,
-            options.unthrottled.then(|| throttling::off(cpus, others, facts)),
-            options.irqs.then(|| irqs::away(cpus, others)),
-            options.workqueues.then(|| workqueues::away(cpus, others)),
-            options.kthreads.then(|| kthreads::away(cpus, others)),
+        let changes = [
+            no_others,
+            options.unthrottled.then(|| throttling::switch_off(cpus, others, facts)),
+            options.irqs.then(|| irqs::move_off(cpus, others)),
+            options.workqueues.then(|| workqueues::move_off(cpus, others)),
+            options.kthreads.then(|| kthreads::move_off(cpus, others)),
             options.partition.then(|| partition::of(cpus, facts)),
         ];
-        wanted.into_iter().flatten().flatten().collect()
+        changes.into_iter().flatten().flatten().collect()
     }
 
     fn carry_out(&mut self, changes: Changes) {
@@ -144,31 +145,31 @@ impl Isolation {
         }
     }
 
-    /// The CPUs, and why these.
+    /// The selected CPUs, and why they were selected.
     pub fn pick(&self) -> &Pick {
         &self.pick
     }
 
-    /// How many settings were changed.
+    /// The number of settings that were changed.
     pub fn done(&self) -> usize {
         self.done
     }
 
-    /// What could not be done, and what would help.
+    /// Changes that failed, with hints.
     pub fn refused(&self) -> &[Error] {
         &self.refused
     }
 
-    /// What a killed run had left, and what became of it.
-    pub fn left(&self) -> &[Returned] {
+    /// Settings left behind by a killed run, with their restore outcomes.
+    pub fn left(&self) -> &[RestoredSetting] {
         &self.left
     }
 
-    /// Puts everything back that no other run needs; what became of it.
+    /// Restores all settings that no other run needs; returns their outcomes.
     ///
     /// # Errors
-    /// `Kind::Journal` where the journal cannot be read any more.
-    pub fn end(mut self) -> Result<Vec<Returned>, Error> {
+    /// `Kind::Journal` if the journal can no longer be read.
+    pub fn end(mut self) -> Result<Vec<RestoredSetting>, Error> {
         self.lease.take().map_or_else(|| Ok(Vec::new()), Lease::end)
     }
 }

@@ -1,8 +1,8 @@
-//! Locks that end with the process that holds them, however it ends (`flock(2)`).
+//! File locks (`flock(2)`), which the kernel releases when their process ends for any reason.
 //!
-//! A lock is tried over and over rather than waited for in the kernel: so a wait can be reported
-//! and ends on a signal. The process that holds a lock is found in `/proc/locks`
-//! (`proc_locks(5)`), unless it is in another PID namespace.
+//! Waiting is a loop of attempts rather than a blocking call, so that a wait can be reported and is
+//! ended by a signal. The owner of a lock is looked up in `/proc/locks` (`proc_locks(5)`), which
+//! does not list processes in other PID namespaces.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -15,35 +15,35 @@ use facts::acquire_lock;
 use rustix::fs::{Mode, OFlags};
 use rustix::thread::{NanosleepRelativeResult, nanosleep};
 
-use crate::task::described;
+use crate::task::describe_process;
 
-/// A lock is tried again after this, and after twice as long each time up to `TRY_MAX`.
+/// The delay before the second attempt; it doubles with each attempt up to `TRY_MAX`.
 const TRY_MIN: Duration = Duration::from_millis(1);
 const TRY_MAX: Duration = Duration::from_millis(50);
-/// A wait is reported after this.
-const REPORT: Duration = Duration::from_secs(1);
-/// How long a program waits that has not said how waits are reported.
-const SILENT_MAX: Duration = Duration::from_secs(10);
+/// A wait is reported after this time.
+const REPORT_AFTER: Duration = Duration::from_secs(1);
+/// The timeout if no [`LockWait`] is set.
+const TIMEOUT_DEFAULT: Duration = Duration::from_secs(10);
 
-/// What a program does while it waits for a lock.
+/// How a program waits for a lock.
 #[derive(Debug, Clone, Copy)]
 pub struct LockWait {
-    /// Reports the wait, once, after a second: a sentence without a period.
+    /// Reports the wait once, after a second: a sentence without a period.
     pub report: fn(&str),
-    /// Whether the program was asked to stop.
+    /// Whether the program was requested to stop.
     pub is_stopped: fn() -> bool,
 }
 
 static LOCK_WAIT: OnceLock<LockWait> = OnceLock::new();
 
-/// Says what is done while this program waits for a lock; the first call counts. With it, a wait
-/// is as long as the lock is held, and a signal that has a handler ends it. Without it (a C
-/// program that uses the library), nothing is reported, and a wait fails after ten seconds.
+/// Sets how this program waits for locks; only the first call has an effect. With it, a wait has
+/// no timeout, and a signal with a handler ends it. Without it (a C program that uses the library),
+/// nothing is reported, and a wait fails after ten seconds.
 pub fn on_lock_wait(wait: LockWait) {
     let _ = LOCK_WAIT.set(wait);
 }
 
-/// Waits for the lock of that file; `what` is it that the file protects.
+/// Waits for the lock of a file; `what` describes what it protects.
 ///
 /// # Errors
 /// `Interrupted`, `TimedOut`; those of [`try_lock`].
@@ -54,16 +54,16 @@ pub(crate) fn lock(file: File, what: &str) -> io::Result<File> {
     let (mut pause, mut is_reported) = (TRY_MIN, false);
     while !acquire_lock(&file)? {
         let is_late = |limit| began.elapsed() >= limit;
-        if wait.is_none() && is_late(SILENT_MAX) {
-            return Err(io::Error::new(ErrorKind::TimedOut, held(&file, what)));
+        if wait.is_none() && is_late(TIMEOUT_DEFAULT) {
+            return Err(io::Error::new(ErrorKind::TimedOut, holder(&file, what)));
         }
-        if let Some(wait) = wait.filter(|_| !is_reported && is_late(REPORT)) {
-            (wait.report)(&format!("waiting: {}", held(&file, what)));
+        if let Some(wait) = wait.filter(|_| !is_reported && is_late(REPORT_AFTER)) {
+            (wait.report)(&format!("waiting: {}", holder(&file, what)));
             is_reported = true;
         }
         let is_interrupted = is_interrupted(pause) && wait.is_some();
         if is_interrupted || is_stopped() && !was_stopped {
-            let text = format!("{}; interrupted while waiting", held(&file, what));
+            let text = format!("{}; interrupted while waiting", holder(&file, what));
             return Err(io::Error::new(ErrorKind::Interrupted, text));
         }
         pause = TRY_MAX.min(pause * 2);
@@ -71,42 +71,43 @@ pub(crate) fn lock(file: File, what: &str) -> io::Result<File> {
     Ok(file)
 }
 
-/// The lock of that file, which is created if need be; `None` where another process has it.
+/// Acquires the lock of a file, which is created if needed; `None` if another process holds it.
 ///
 /// # Errors
-/// The file cannot be opened, or not be locked: in words where the kernel has no file locks.
+/// The file cannot be opened or locked; the message says if the kernel has no file locks.
 pub fn try_lock(path: &Path) -> io::Result<Option<File>> {
-    // For reading: a file system may become read-only meanwhile. Other users could lock what
-    // they can open.
+    // Read-only access: the file system may become read-only later. Only the owner can open the
+    // file, since any process that can open it could lock it.
     let flags = OFlags::RDONLY | OFlags::CREATE | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)?);
     Ok(acquire_lock(&file)?.then_some(file))
 }
 
-/// Sleeps; whether a signal's handler ended that.
+/// Sleeps; returns whether a signal handler interrupted that.
 fn is_interrupted(pause: Duration) -> bool {
     let Ok(pause) = pause.try_into() else { return false };
     matches!(nanosleep(&pause), NanosleepRelativeResult::Interrupted(_))
 }
 
-/// Which process holds the lock of that file.
-fn held(file: &File, what: &str) -> String {
+/// Describes the process that holds the lock of a file.
+fn holder(file: &File, what: &str) -> String {
     let Some(process) = owner(file) else {
         return format!("another process holds {what}");
     };
-    format!("{} holds {what}", described(process))
+    format!("{} holds {what}", describe_process(process))
 }
 
-/// The process that holds the lock of that file, as `/proc/locks` has it:
+/// The process that holds the lock of a file, from `/proc/locks`:
 /// `1: FLOCK  ADVISORY  WRITE 708 00:13:548 0 EOF`.
 fn owner(file: &File) -> Option<u32> {
-    let about = file.metadata().ok()?;
-    let (major, minor) = (rustix::fs::major(about.dev()), rustix::fs::minor(about.dev()));
-    let place = format!("{major:02x}:{minor:02x}:{}", about.ino());
+    let metadata = file.metadata().ok()?;
+    let (major, minor) =
+        (rustix::fs::major(metadata.dev()), rustix::fs::minor(metadata.dev()));
+    let inode = format!("{major:02x}:{minor:02x}:{}", metadata.ino());
     let locks = fs::read_to_string("/proc/locks").ok()?;
     let line = locks.lines().find(|line| {
         let mut fields = line.split_ascii_whitespace();
-        fields.nth(1) == Some("FLOCK") && fields.nth(3) == Some(place.as_str())
+        fields.nth(1) == Some("FLOCK") && fields.nth(3) == Some(inode.as_str())
     });
     line?.split_ascii_whitespace().nth(4)?.parse().ok()
 }
@@ -118,9 +119,9 @@ mod tests {
 
     use crate::settings::journal::Journal;
 
-    /// Keeps this thread from `flock(2)`, which the kernel then answers with ENOSYS, as one
-    /// without `CONFIG_FILE_LOCKING` does: a seccomp filter (`seccomp(2)`), which ends with the
-    /// thread. False where the kernel has no such filters.
+    /// Makes `flock(2)` of this thread fail with ENOSYS, as in a kernel without
+    /// `CONFIG_FILE_LOCKING`, by a seccomp filter (`seccomp(2)`), which ends with the thread.
+    /// Returns false if the kernel does not support such filters.
     fn without_locks() -> bool {
         let statement = |code: u32, value| libc::sock_filter {
             code: u16::try_from(code).unwrap(),
@@ -131,7 +132,7 @@ mod tests {
         let flock = u32::try_from(libc::SYS_flock).unwrap();
         let enosys = libc::SECCOMP_RET_ERRNO | u32::try_from(libc::ENOSYS).unwrap();
         let mut filter = [
-            // The number of the system call is the first of what a filter sees.
+            // Load the number of the system call, the first field of the filter's input.
             statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0),
             libc::sock_filter {
                 jf: 1,
@@ -148,8 +149,8 @@ mod tests {
         is_bound && unsafe { libc::prctl(set, mode, &raw const program) } == 0
     }
 
-    /// Check that a kernel without file locks is named as the reason, by each lock and by the
-    /// journal, and that another folder is not proposed.
+    /// Check that all lock errors of a kernel without file locks name that reason, and do not
+    /// suggest another directory.
     #[test]
     fn kernels_without_locks() {
         let folder = tempfile::tempdir().unwrap();
@@ -175,7 +176,7 @@ mod tests {
             });
             refused.join().unwrap();
         });
-        // The filter was the thread's alone.
+        // The filter applies to that thread only.
         assert!(try_lock(&file).unwrap().is_some());
     }
 
@@ -188,7 +189,7 @@ mod tests {
         let other = File::open(&file).unwrap();
         assert!(!acquire_lock(&other).unwrap());
         assert_eq!(owner(&other), Some(std::process::id()));
-        let text = held(&other, "the journal");
+        let text = holder(&other, "the journal");
         assert!(text.contains(&format!("process {} (", std::process::id())), "{text}");
     }
 }

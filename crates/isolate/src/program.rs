@@ -1,11 +1,11 @@
-//! A program that has some CPUs to itself, and that ends with this process: it, and all that it
-//! starts, also what leaves its session or outlives its parent.
+//! A program that runs on CPUs of its own and ends with this process, including all of its
+//! descendants, even those that change their session or outlive their parent.
 //!
-//! Between this process and the program is a [`crate::program::supervisor`], forked like the program, whose
-//! end and whose orders are signals. It needs no privilege. What it cannot end: processes of
-//! another user (set-user-ID programs where this process is not root), processes that others
-//! start on the program's behalf (systemd, a container's daemon), and, where the supervisor itself
-//! is killed, all but the program's first process.
+//! Between this process and the program is a process of [`crate::program::supervisor`], forked like
+//! the program and controlled by signals. It needs no privileges. It cannot kill processes of
+//! another user (set-user-ID programs if this process is not root) and processes started on the
+//! program's behalf by others (systemd, a container daemon). If the supervisor itself is killed,
+//! only the program's first process is killed.
 
 pub(crate) mod child;
 pub(crate) mod supervisor;
@@ -22,9 +22,9 @@ use units::CpuSet;
 
 use crate::program::supervisor::{END, Fork, LEAVE, Report, fork, supervise};
 use crate::program::watchdog::{Watchdog, make_ordinary};
-use crate::thread::{Place, set_inherited_fifo};
+use crate::thread::{PreparedAffinity, set_inherited_fifo};
 
-/// A program that runs, until this is dropped.
+/// A running program; it is killed when this is dropped.
 #[derive(Debug)]
 pub struct Program {
     supervisor: Child,
@@ -34,21 +34,22 @@ pub struct Program {
 /// How a program ended.
 #[derive(Debug)]
 pub struct Ending {
-    /// As `wait4(2)` says it.
+    /// The status of `wait4(2)`.
     pub status: libc::c_int,
-    /// What it used, as `wait4(2)` says it.
+    /// The resource usage of `wait4(2)`.
     pub usage: libc::rusage,
-    /// Whether processes that it started are left.
+    /// Whether descendants of the program are still running.
     pub is_survived: bool,
 }
 
 impl Program {
-    /// Starts the program on these CPUs, where all that it starts stays, too; all of its threads
-    /// are `SCHED_FIFO` at that priority, if any. It is killed when the calling thread ends,
-    /// however it does.
+    /// Starts the program on these CPUs, to which its descendants are also restricted. If `fifo` is
+    /// set, all of its threads are `SCHED_FIFO` with that priority. The program is killed when the
+    /// calling thread ends for any reason.
     ///
     /// # Errors
-    /// As `exec(2)` says them; those of which [`crate::may_outrank`] and [`crate::may_have`] warn.
+    /// Those of `exec(2)`; [`crate::may_outrank`] and [`crate::may_have`] check for others in
+    /// advance.
     pub fn start(
         command: &mut Command,
         cpus: &CpuSet,
@@ -56,17 +57,17 @@ impl Program {
     ) -> io::Result<Self> {
         let (reports, reporting) = pipe_with(PipeFlags::CLOEXEC)?;
         rustix::io::ioctl_fionbio(&reports, true)?;
-        let (parent, place) = (std::process::id(), Place::of(cpus));
+        let (parent, affinity) = (std::process::id(), PreparedAffinity::of(cpus));
         let report_to = reporting.as_raw_fd();
         let begin = move || match fork(parent)? {
             Fork::Supervisor(program) => supervise(program, report_to),
             Fork::Program => {
-                place.take()?;
+                affinity.apply()?;
                 fifo.map_or(Ok(()), set_inherited_fifo)
             }
         };
-        // SAFETY: between fork and exec only async-signal-safe calls are made, on memory that
-        // was there before.
+        // SAFETY: between fork and exec, only async-signal-safe calls are made, and no memory is
+        // allocated.
         unsafe { command.pre_exec(begin) };
         let supervisor = command.spawn()?;
         Ok(Self { supervisor, reports: reports.into() })
@@ -74,18 +75,23 @@ impl Program {
 
     /// Sends the program a signal, unless it has ended.
     pub fn signal(&self, signal: libc::c_int) {
-        self.order(signal);
+        let supervisor = libc::pid_t::try_from(self.supervisor.id());
+        if let Ok(supervisor) = supervisor {
+            // SAFETY: takes numbers only; the supervisor was not waited for, so its PID cannot have
+            // been reused.
+            unsafe { libc::kill(supervisor, signal) };
+        }
     }
 
-    /// What becomes readable when the program has ended.
+    /// A file descriptor that becomes readable when the program has ended.
     pub fn end(&self) -> BorrowedFd<'_> {
         self.reports.as_fd()
     }
 
-    /// How the program ended, if it has.
+    /// The status of the program if it has ended.
     ///
     /// # Errors
-    /// `UnexpectedEof` where its supervisor was killed.
+    /// `UnexpectedEof` if the supervisor was killed.
     pub fn ended(&mut self) -> io::Result<Option<Ending>> {
         let mut bytes = [0; size_of::<Report>()];
         match self.reports.read_exact(&mut bytes) {
@@ -97,36 +103,27 @@ impl Program {
         }
     }
 
-    /// What notices tasks that the program's real-time threads keep from running.
+    /// A watchdog for tasks that are starved by the program's real-time threads.
     pub fn watchdog(&self, cpus: &CpuSet) -> Watchdog {
         Watchdog::new(self.supervisor.id(), cpus.clone())
     }
 
-    /// Makes all of the program's threads ordinary; how many were real-time threads.
+    /// Sets all real-time threads of the program to `SCHED_OTHER`; returns their number.
     pub fn make_ordinary(&self) -> usize {
         make_ordinary(self.supervisor.id())
     }
 
-    /// Lets processes that the program has left go on without this one.
+    /// Lets the program's remaining processes continue to run without this process.
     pub fn leave(mut self) {
-        self.order(LEAVE);
+        self.signal(LEAVE);
         let _ = self.supervisor.wait();
-    }
-
-    fn order(&self, signal: libc::c_int) {
-        let supervisor = libc::pid_t::try_from(self.supervisor.id());
-        if let Ok(supervisor) = supervisor {
-            // SAFETY: takes numbers only; the supervisor was not waited for, so that the number
-            // is still its own.
-            unsafe { libc::kill(supervisor, signal) };
-        }
     }
 }
 
 impl Drop for Program {
     fn drop(&mut self) {
         if matches!(self.supervisor.try_wait(), Ok(None)) {
-            self.order(END);
+            self.signal(END);
             let _ = self.supervisor.wait();
         }
     }
@@ -164,10 +161,9 @@ mod tests {
         program.ended().unwrap().unwrap()
     }
 
-    /// Check that a program is where it should be, with all that it starts, in the policy that
-    /// is asked for, and how it ends.
+    /// Check the affinity and policy of a program and of its children, and its exit status.
     #[test]
-    fn runs_where_it_should() {
+    fn affinity_and_policy() {
         let fifo = may_outrank(7).is_ok().then_some(7);
         let script = "cut -d' ' -f40,41 /proc/$$/stat; cut -d' ' -f40,41 /proc/self/stat; \
                       sed -n 's/^Cpus_allowed_list:.//p' /proc/self/status; exit 5";
@@ -180,9 +176,9 @@ mod tests {
         assert!(!ending.is_survived && ending.usage.ru_minflt > 0);
     }
 
-    /// Check that a signal reaches the program, and that its end says so.
+    /// Check that a signal reaches the program.
     #[test]
-    fn signals_reach_it() {
+    fn signals_are_forwarded() {
         let script = "trap 'exit 9' USR1; echo ready; while :; do sleep 0.01; done";
         let (mut program, mut output) = start(script, None);
         output.read_line(&mut String::new()).unwrap();
@@ -190,8 +186,8 @@ mod tests {
         assert_eq!(libc::WEXITSTATUS(ending(&mut program).status), 9);
     }
 
-    /// Check that processes that left the program's session end with it, and are left alone
-    /// where that is said.
+    /// Check that processes that left the program's session are killed with it, and survive
+    /// `leave`.
     #[test]
     fn survivors() {
         let script = "setsid sh -c 'sleep 1000 & echo $!; exit' & wait; exit 0";
@@ -218,7 +214,7 @@ mod tests {
         }
     }
 
-    /// Check that what cannot be executed is refused in the kernel's words, and leaves nothing.
+    /// Check that a program that cannot be executed is an error of its kind.
     #[test]
     fn refused() {
         let mut missing = Command::new("/no/such/program");

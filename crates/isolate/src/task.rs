@@ -1,8 +1,8 @@
-//! A thread or process that can be told from a later one of the same number.
+//! Threads and processes, identified by PID and start time, since PIDs are reused.
 //!
-//! `/proc/PID/stat` (`proc_pid_stat(5)`): the name in brackets, then the 3rd field on; the
-//! 9th are flags (`PF_*` in `include/linux/sched.h`, unchanged since 3.16 for those used
-//! here), the 22nd is when it started, in clock ticks since boot.
+//! From `/proc/PID/stat` (`proc_pid_stat(5)`): field 9 are flags (`PF_*` in
+//! `include/linux/sched.h`; those used here are unchanged since 3.16), field 22 is the start time
+//! in clock ticks since boot.
 
 use std::fmt;
 use std::fs;
@@ -17,15 +17,15 @@ const PF_NO_SETAFFINITY: u64 = 0x0400_0000;
 /// A thread or process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
-    /// Its number.
+    /// The thread ID.
     pub tid: u32,
-    /// When it started, in clock ticks since boot.
+    /// The start time in clock ticks since boot.
     pub started: u64,
-    /// Its name.
+    /// The name.
     pub name: String,
 }
 
-/// What `stat` says of a task.
+/// The required fields of `stat`.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Stat {
     pub(crate) task: Task,
@@ -33,7 +33,7 @@ pub(crate) struct Stat {
 }
 
 impl Stat {
-    /// Reads it; `None` where there is no such task any more.
+    /// Reads the file; `None` if the task does not exist.
     pub(crate) fn of(tid: u32) -> Option<Self> {
         Self::parse(&fs::read_to_string(format!("/proc/{tid}/stat")).ok()?)
     }
@@ -44,18 +44,18 @@ impl Stat {
         Some(Self { task: Task { tid, started, name }, flags: stat.number(9)? })
     }
 
-    /// Whether anybody may say where it runs.
+    /// Whether the affinity can be changed from user space.
     pub(crate) fn is_movable(&self) -> bool {
         self.flags & PF_NO_SETAFFINITY == 0
     }
 
-    /// Whether it is a worker of an unbound workqueue: a program may not say where it runs.
+    /// Whether this is a worker of an unbound workqueue, whose affinity user space cannot set.
     pub(crate) fn is_unbound_worker(&self) -> bool {
         let is_fixed = self.flags & PF_KTHREAD != 0 && !self.is_movable();
         is_fixed && self.task.name.starts_with("kworker/u")
     }
 
-    /// Whether it is a thread of the kernel that may be moved.
+    /// Whether this is a kernel thread whose affinity can be changed.
     pub(crate) fn is_movable_kthread(&self) -> bool {
         self.flags & PF_KTHREAD != 0 && self.is_movable()
     }
@@ -67,16 +67,16 @@ impl Task {
         Stat::of(std::process::id()).map(|stat| stat.task)
     }
 
-    /// Makes sure that this task is still the one of that number.
+    /// Checks that the task still exists, and its ID has not been reused.
     ///
     /// # Errors
-    /// `NotFound` where it is not.
+    /// `NotFound` if the task has ended.
     pub(crate) fn check(&self) -> io::Result<()> {
         let same = Stat::of(self.tid).is_some_and(|now| now.task.started == self.started);
         if same {
             Ok(())
         } else {
-            Err(io::Error::new(ErrorKind::NotFound, "it has ended"))
+            Err(io::Error::new(ErrorKind::NotFound, "the task has ended"))
         }
     }
 }
@@ -87,8 +87,8 @@ impl fmt::Display for Task {
     }
 }
 
-/// A process by its number and name, for messages: `process 708 (noisefloor)`.
-pub fn described(process: u32) -> String {
+/// A process by PID and name, for messages: `process 708 (noisefloor)`.
+pub fn describe_process(process: u32) -> String {
     match fs::read_to_string(format!("/proc/{process}/comm")) {
         Ok(name) => format!("process {process} ({})", name.trim_end()),
         Err(_) => format!("process {process}"),
@@ -99,7 +99,7 @@ pub fn described(process: u32) -> String {
 mod tests {
     use super::*;
 
-    /// Check that the fields are found behind any name.
+    /// Check that fields are found after names with spaces and parentheses.
     #[test]
     fn fields_behind_names() {
         let text = "12 (a) b (c)) S 2 0 0 0 -1 2129984 0 0 0 0 0 5 0 0 20 0 1 0 77 0 0 18446744073709551615";
@@ -113,7 +113,7 @@ mod tests {
         assert_eq!(Stat::parse("12 (a"), None);
     }
 
-    /// Check that this process is itself, and one that started at another time is not.
+    /// Check that this process exists, and that another start time is another process.
     #[test]
     fn numbers_are_used_again() {
         let own = Task::own().unwrap();

@@ -1,14 +1,14 @@
-//! What a thread does to itself: stay on one CPU, outrank ordinary tasks.
+//! Attributes of threads: affinity, scheduling policy and priority.
 //!
-//! `sched_setaffinity(2)`, `sched_setscheduler(2)`. Affinity masks are as long as the
-//! CPU's number needs: libc's own type ends at CPU 1023.
+//! `sched_setaffinity(2)`, `sched_setscheduler(2)`. Affinity masks are as long as the highest CPU
+//! requires: libc's type ends at CPU 1023.
 
 pub(crate) mod affinities;
 pub(crate) mod capabilities;
-pub(crate) mod door;
 pub(crate) mod memory;
 pub(crate) mod occupied;
-pub(crate) mod seat;
+pub(crate) mod partition_entry;
+pub(crate) mod pinned;
 pub(crate) mod starved;
 pub(crate) mod waiting;
 
@@ -18,58 +18,58 @@ use std::marker::PhantomData;
 use units::{Cpu, CpuSet};
 
 use crate::error::{Error, Kind};
-use crate::thread::door::Door;
+use crate::thread::partition_entry::PartitionEntry;
 
 const BITS: usize = u64::BITS as usize;
-/// Longer than any kernel's mask: x86 ends at 8192 CPUs (`NR_CPUS_RANGE_END`).
+/// Longer than any kernel's mask: x86 supports up to 8192 CPUs (`NR_CPUS_RANGE_END`).
 const WORDS_MAX: usize = 256;
 
-/// Lets the calling thread run on one CPU only, and returns once it does.
+/// Restricts the calling thread to one CPU, and returns when it runs there.
 ///
 /// # Errors
-/// `Kind::Cpuset` where the kernel says that the CPU may not be used at all: it is not
-/// in the process's cpuset, or went offline.
+/// `Kind::Cpuset` if the kernel does not allow the CPU: it is not in the process's cpuset, or is
+/// offline.
 pub fn pin(cpu: Cpu) -> Result<(), Error> {
     pin_to(&cpu.into())
 }
 
-/// Lets the calling thread run on these CPUs only, and returns once it does.
+/// Restricts the calling thread to these CPUs, and returns when it runs on one of them.
 ///
 /// # Errors
-/// Those of [`pin`], where none of them may be used.
+/// Those of [`pin`], if none of the CPUs is allowed.
 pub(crate) fn pin_to(cpus: &CpuSet) -> Result<(), Error> {
-    Place::of(cpus).take().map_err(|error| {
+    PreparedAffinity::of(cpus).apply().map_err(|error| {
         let text = format!("CPU {cpus} may not be used by this process");
         Error::new(Kind::Cpuset, text).caused_by(error)
     })
 }
 
-/// Lets the calling thread run on one CPU only, at that `SCHED_FIFO` priority, if any.
+/// Sets a `SCHED_FIFO` priority, if any, and restricts the calling thread to one CPU.
 ///
 /// # Errors
 /// Those of [`pin`] and [`outrank`].
-pub fn take(cpu: Cpu, fifo: Option<u8>) -> Result<(), Error> {
-    // In this order: an ordinary thread would never get there past a real-time one that does not
-    // leave the CPU.
+pub fn pin_with_priority(cpu: Cpu, fifo: Option<u8>) -> Result<(), Error> {
+    // In this order: an ordinary thread would not run on a CPU that is occupied by a real-time
+    // task, and so its migration might never complete.
     fifo.map_or(Ok(()), outrank)?;
     pin(cpu)
 }
 
-/// Some CPUs, made ready to be taken where nothing may be allocated.
-pub(crate) struct Place {
+/// A target set of CPUs, prepared so that applying it does not allocate.
+pub(crate) struct PreparedAffinity {
     mask: Vec<u64>,
-    door: Door,
+    partition: PartitionEntry,
 }
 
-impl Place {
+impl PreparedAffinity {
     pub(crate) fn of(cpus: &CpuSet) -> Self {
-        Self { mask: mask_of(cpus), door: Door::of(cpus) }
+        Self { mask: mask_of(cpus), partition: PartitionEntry::of(cpus) }
     }
 
-    /// Lets the calling thread run there only, in the CPUs' partition where there is one.
-    /// Async-signal-safe.
-    pub(crate) fn take(&self) -> io::Result<()> {
-        let again = |error| match self.door.enter() {
+    /// Restricts the calling thread to the CPUs, and moves it into their partition if there is
+    /// one. Async-signal-safe.
+    pub(crate) fn apply(&self) -> io::Result<()> {
+        let again = |error| match self.partition.enter() {
             true => set_affinity(&self.mask),
             false => Err(error),
         };
@@ -77,39 +77,31 @@ impl Place {
     }
 }
 
-/// Lets a thread of any process run on one CPU only; 0 is the calling thread.
+/// Restricts a thread of any process to these CPUs; 0 is the calling thread.
 ///
 /// # Errors
-/// As the kernel says it: `EINVAL` for a CPU that may not be used, `ESRCH`, `EPERM`.
-pub fn pin_thread(tid: u32, cpu: Cpu) -> io::Result<()> {
-    keep_on(tid, &[cpu].into_iter().collect())
-}
-
-/// Lets a thread of any process run on these CPUs only; 0 is the calling thread.
-///
-/// # Errors
-/// As the kernel says it: `EINVAL` for CPUs of which none may be used, `ESRCH`, `EPERM`.
-pub fn keep_on(tid: u32, cpus: &CpuSet) -> io::Result<()> {
+/// The kernel's error: `EINVAL` if none of the CPUs is allowed, `ESRCH`, `EPERM`.
+pub fn restrict_thread(tid: u32, cpus: &CpuSet) -> io::Result<()> {
     if cpus.iter().last().is_some_and(|last| last.index() >= WORDS_MAX * BITS) {
         return Err(io::Error::from_raw_os_error(libc::EINVAL));
     }
     set_affinity_of(tid, &mask_of(cpus))
 }
 
-/// Makes a thread of any process an ordinary one, of that nice value: `SCHED_BATCH`, or else
-/// `SCHED_OTHER`.
+/// Sets a thread of any process to `SCHED_BATCH` or `SCHED_OTHER` and a nice value; 0 is the
+/// calling thread.
 ///
 /// # Errors
-/// `Kind::Privilege` where it would become nicer to itself than it may; `Kind::System` where
-/// the kernel refuses otherwise.
-pub fn as_ordinary(tid: u32, batch: bool, nice: i8) -> Result<(), Error> {
+/// `Kind::Privilege` if `RLIMIT_NICE` does not allow the nice value; `Kind::System` for any other
+/// error.
+pub fn set_ordinary(tid: u32, batch: bool, nice: i8) -> Result<(), Error> {
     let policy = if batch { libc::SCHED_BATCH } else { libc::SCHED_OTHER };
     let parameters = libc::sched_param { sched_priority: 0 };
-    let who = libc::id_t::from(tid);
-    // SAFETY: `parameters` outlives the call, which only reads it; the other takes numbers.
+    let id = libc::id_t::from(tid);
+    // SAFETY: `parameters` outlives the call, which only reads it; setpriority takes numbers only.
     let failed = unsafe {
         libc::sched_setscheduler(number(tid), policy, &raw const parameters) != 0
-            || libc::setpriority(libc::PRIO_PROCESS, who, nice.into()) != 0
+            || libc::setpriority(libc::PRIO_PROCESS, id, nice.into()) != 0
     };
     if !failed {
         return Ok(());
@@ -127,11 +119,6 @@ pub fn as_ordinary(tid: u32, batch: bool, nice: i8) -> Result<(), Error> {
     Err(Error::new(Kind::System, text).caused_by(error))
 }
 
-/// The affinity mask of one CPU.
-pub(crate) fn mask(cpu: Cpu) -> Vec<u64> {
-    mask_of(&[cpu].into_iter().collect())
-}
-
 /// The affinity mask of these CPUs.
 pub(crate) fn mask_of(cpus: &CpuSet) -> Vec<u64> {
     let words = cpus.iter().last().map_or(0, |last| last.index() / BITS + 1);
@@ -146,15 +133,15 @@ pub(crate) fn set_affinity(mask: &[u64]) -> io::Result<()> {
     set_affinity_of(0, mask)
 }
 
-/// Lets a thread run on these CPUs only; 0 is the calling thread.
+/// Restricts a thread to the CPUs of a mask; 0 is the calling thread.
 pub(crate) fn set_affinity_of(tid: u32, mask: &[u64]) -> io::Result<()> {
-    let (length, place) = (size_of_val(mask), mask.as_ptr().cast());
-    // SAFETY: `mask` is as long as is said and outlives the call, which only reads it.
-    let failed = unsafe { libc::sched_setaffinity(number(tid), length, place) };
+    let (length, pointer) = (size_of_val(mask), mask.as_ptr().cast());
+    // SAFETY: the length is that of `mask`, which outlives the call and is only read.
+    let failed = unsafe { libc::sched_setaffinity(number(tid), length, pointer) };
     if failed == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// A thread's number as system calls want it; none is as large as the one for "too large".
+/// A thread ID as system calls take it; values that are too large become one that does not exist.
 fn number(tid: u32) -> libc::pid_t {
     libc::pid_t::try_from(tid).unwrap_or(libc::pid_t::MAX)
 }
@@ -162,7 +149,7 @@ fn number(tid: u32) -> libc::pid_t {
 /// The CPUs that the calling thread may run on.
 ///
 /// # Errors
-/// `Kind::System` in the kernel's words.
+/// `Kind::System` with the kernel's error.
 pub fn allowed() -> Result<CpuSet, Error> {
     affinity_of(0).map_err(|error| {
         Error::new(Kind::System, "the CPUs of this thread are not known").caused_by(error)
@@ -171,11 +158,11 @@ pub fn allowed() -> Result<CpuSet, Error> {
 
 /// The CPUs that a thread may run on; 0 is the calling thread.
 pub(crate) fn affinity_of(tid: u32) -> io::Result<CpuSet> {
-    // The kernel refuses a mask that is shorter than its own.
+    // The kernel rejects a mask that is shorter than its own.
     let mut mask = vec![0_u64; WORDS_MAX];
-    let (length, place) = (size_of_val(mask.as_slice()), mask.as_mut_ptr().cast());
+    let (length, pointer) = (size_of_val(mask.as_slice()), mask.as_mut_ptr().cast());
     // SAFETY: the kernel writes at most `length` bytes to `mask`.
-    let failed = unsafe { libc::sched_getaffinity(number(tid), length, place) };
+    let failed = unsafe { libc::sched_getaffinity(number(tid), length, pointer) };
     if failed != 0 {
         return Err(io::Error::last_os_error());
     }
@@ -188,18 +175,18 @@ pub(crate) fn affinity_of(tid: u32) -> io::Result<CpuSet> {
     Ok(all.filter(is_set).map(Cpu::new).collect())
 }
 
-/// Keeps the calling thread off some CPUs until it is dropped, where it may run anywhere
-/// else: so a thread that only waits and tells never comes between one that measures.
+/// Restricts the calling thread to other CPUs until this is dropped, so that a thread that waits
+/// and reports does not preempt one that measures.
 #[derive(Debug)]
-pub struct Elsewhere {
+pub struct AvoidedCpus {
     before: Option<CpuSet>,
-    // It is the thread's own affinity that is given back.
+    // Not `Send`: the affinity is restored for the calling thread.
     _own: PhantomData<*const ()>,
 }
 
-impl Elsewhere {
-    /// Leaves the CPUs. Where that cannot be, the thread may still run where it might.
-    pub fn than(cpus: impl Into<CpuSet>) -> Self {
+impl AvoidedCpus {
+    /// Leaves the CPUs. If there is no other CPU, the affinity remains unchanged.
+    pub fn new(cpus: impl Into<CpuSet>) -> Self {
         let cpus = cpus.into();
         let before = affinity_of(0).ok().filter(|before| {
             let rest = before.without(&cpus);
@@ -209,15 +196,15 @@ impl Elsewhere {
     }
 }
 
-impl Drop for Elsewhere {
+impl Drop for AvoidedCpus {
     fn drop(&mut self) {
-        // CPUs that are gone by now make it fail; the thread is then where it can be.
+        // Fails if the CPUs are offline by now; the kernel then has chosen others.
         let _ = self.before.as_ref().map(|before| set_affinity(&mask_of(before)));
     }
 }
 
-/// Gives the calling thread `SCHED_FIFO` at that priority (1 to 99): only interrupts and
-/// higher real-time tasks take the CPU from it. Threads it starts are ordinary again.
+/// Sets `SCHED_FIFO` with this priority (1 to 99) for the calling thread: only interrupts and
+/// tasks of higher priority preempt it. Its child threads are ordinary (reset on fork).
 ///
 /// # Errors
 /// `Kind::Privilege` without `CAP_SYS_NICE` or a sufficient `RLIMIT_RTPRIO`.
@@ -241,10 +228,10 @@ pub fn highest_priority() -> u8 {
     u8::try_from(highest).unwrap_or(99)
 }
 
-/// Gives a thread of any process `SCHED_FIFO`, as [`outrank`]; 0 is the calling thread.
+/// Sets `SCHED_FIFO` for a thread of any process, as [`outrank`]; 0 is the calling thread.
 ///
 /// # Errors
-/// As the kernel says it: `EPERM` without the privilege, `ESRCH`, `EINVAL`.
+/// The kernel's error: `EPERM` without the privilege, `ESRCH`, `EINVAL`.
 pub fn outrank_thread(tid: u32, priority: u8) -> io::Result<()> {
     set_policy(tid, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, priority)
 }
@@ -253,12 +240,12 @@ pub(crate) fn set_fifo(priority: u8) -> io::Result<()> {
     outrank_thread(0, priority)
 }
 
-/// Gives the calling thread `SCHED_FIFO`, and all that it starts, too.
+/// Sets `SCHED_FIFO` for the calling thread and for its future children.
 pub(crate) fn set_inherited_fifo(priority: u8) -> io::Result<()> {
     set_policy(0, libc::SCHED_FIFO, priority)
 }
 
-/// Gives a thread of any process a policy and a priority; 0 is the calling thread.
+/// Sets the policy and priority of a thread of any process; 0 is the calling thread.
 pub(crate) fn set_policy(tid: u32, policy: libc::c_int, priority: u8) -> io::Result<()> {
     let parameters = libc::sched_param { sched_priority: i32::from(priority) };
     // SAFETY: `parameters` outlives the call, which only reads it.
@@ -267,9 +254,9 @@ pub(crate) fn set_policy(tid: u32, policy: libc::c_int, priority: u8) -> io::Res
     if failed == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// The CPU the calling thread is on at this moment.
+/// The CPU on which the calling thread runs at this moment.
 pub fn current_cpu() -> Option<Cpu> {
-    // SAFETY: takes no arguments and touches no memory of ours.
+    // SAFETY: takes no arguments and accesses no memory of this process.
     let cpu = unsafe { libc::sched_getcpu() };
     u32::try_from(cpu).ok().map(Cpu::new)
 }
@@ -278,47 +265,46 @@ pub fn current_cpu() -> Option<Cpu> {
 mod tests {
     use super::*;
 
-    /// Check that a pinned thread is where it was pinned, for every CPU it may have.
+    /// Check that a pinned thread runs on its CPU, for each allowed CPU.
     #[test]
     fn pinned_threads_stay() {
         let facts = facts::Facts::read(&facts::Root::live());
         for cpu in facts.cpus.allowed.get().unwrap().iter() {
-            let seen = std::thread::spawn(move || pin(cpu).map(|()| current_cpu()));
-            assert_eq!(seen.join().unwrap().unwrap(), Some(cpu));
+            let result = std::thread::spawn(move || pin(cpu).map(|()| current_cpu()));
+            assert_eq!(result.join().unwrap().unwrap(), Some(cpu));
         }
     }
 
-    /// Check that a thread leaves a CPU only for as long as it is told to, and stays on the
-    /// only one that it has.
+    /// Check that a thread leaves a CPU until the value is dropped, and stays on its only CPU.
     #[test]
-    fn elsewhere_for_a_while() {
+    fn avoided_cpus() {
         let facts = facts::Facts::read(&facts::Root::live());
         let cpus = facts.cpus.allowed.get().unwrap().clone();
-        let seen = std::thread::spawn(move || {
+        let result = std::thread::spawn(move || {
             let (cpu, before) = (cpus.first().unwrap(), affinity_of(0).unwrap());
-            let away = Elsewhere::than(cpu);
-            let left = affinity_of(0).unwrap();
-            drop(away);
+            let avoided = AvoidedCpus::new(cpu);
+            let during = affinity_of(0).unwrap();
+            drop(avoided);
             assert_eq!(affinity_of(0).unwrap(), before);
             pin(cpu).unwrap();
-            drop(Elsewhere::than(cpu));
+            drop(AvoidedCpus::new(cpu));
             assert_eq!(current_cpu(), Some(cpu));
-            (cpus.len() > 1, left != before)
+            (cpus.len() > 1, during != before)
         });
-        let (has_others, has_left) = seen.join().unwrap();
+        let (has_others, has_left) = result.join().unwrap();
         assert_eq!(has_others, has_left);
     }
 
-    /// Check that a CPU far beyond any machine's is refused, not cut to 1024.
+    /// Check that a CPU beyond any machine's is rejected, not truncated to 1024.
     #[test]
     fn no_such_cpu() {
         let refused = std::thread::spawn(|| pin(Cpu::new(60_000))).join().unwrap();
         assert_eq!(refused.unwrap_err().kind(), Kind::Cpuset);
     }
 
-    /// Check that priorities outside 1 to 99 are refused whatever the privileges.
+    /// Check that priorities outside 1 to 99 are rejected for every user.
     #[test]
-    fn absurd_priorities() {
+    fn invalid_priorities() {
         let refused = std::thread::spawn(|| outrank(100)).join().unwrap();
         assert!(refused.is_err());
     }

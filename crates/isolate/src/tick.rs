@@ -1,11 +1,11 @@
-//! Waiting until the tick of the calling thread's CPU has really stopped.
+//! Waiting until the tick of the calling thread's CPU has stopped.
 //!
-//! Two ways of knowing: the kernel's own word (`/proc/timer_list`, root only), and its count of
-//! timer interrupts (`/proc/interrupts`), which has to stand still while the thread spins for a
-//! few ticks. Where the first may not be read, the second decides alone.
+//! There are two sources: the kernel's state of the tick (`/proc/timer_list`, root only), and its
+//! count of timer interrupts (`/proc/interrupts`), which must not increase during a busy loop of a
+//! few ticks. If the first cannot be read, only the second is used.
 //!
-//! A wait may be *forced*: the thread leaves the CPU for a moment and comes back, so that the
-//! kernel stops the tick of a CPU that is idle, and has to find a reason to start it again.
+//! In a *forced* wait, the thread periodically migrates to another CPU and back: the kernel stops
+//! the tick of the idle CPU, and restarts it on return only if it has a reason.
 
 pub(crate) mod back;
 pub(crate) mod stop;
@@ -26,57 +26,58 @@ use crate::thread::waiting::{WaitingThread, waiting};
 use crate::thread::{current_cpu, mask_of, pin, set_affinity};
 use crate::tick::stop::{Attempts, KeptBy};
 
-/// The thread spins for so many ticks before it is believed that they do not come.
-const CONFIRM: u32 = 5;
-/// So many of them may come nevertheless: other timers interrupt by the same line.
-const STRAY: u64 = 2;
-/// The kernel is watched for so many of them while it keeps the tick.
-pub(crate) const ASK: u32 = 25;
-/// So often it is looked then who else could run there.
-const LOOKS: u32 = 5;
-/// Ticks between two departures of a forced wait.
-pub(crate) const STAY: u32 = 2;
-/// Between two looks.
-const PAUSE: Duration = Duration::from_micros(20);
-/// How much of `/proc/timer_list` is read at once: the kernel makes up as much of it, which takes
-/// most of a look's time.
-const PIECE: usize = 1024;
-/// Where the kernel does not say how often it ticks: no kernel does less often.
-const SLOWEST: Hz = Hz::new(100);
+/// Ticks of busy loop after which missing timer interrupts are considered stopped.
+const CONFIRM_TICKS: u32 = 5;
+/// Timer interrupts tolerated in that time, since other timers use the same vector.
+const STRAY_MAX: u64 = 2;
+/// Ticks for which the kernel is traced to find what keeps the tick.
+pub(crate) const OBSERVE_TICKS: u32 = 25;
+/// How often runnable threads are listed in that time.
+const CHECKS: u32 = 5;
+/// Ticks between two migrations of a forced wait.
+pub(crate) const STAY_TICKS: u32 = 2;
+/// The interval between two checks.
+const CHECK_INTERVAL: Duration = Duration::from_micros(20);
+/// The buffer for `/proc/timer_list`: the kernel generates as much as is read at once, which takes
+/// most of the time of a check.
+const BUFFER_SIZE: usize = 1024;
+/// If the tick rate is unknown: no kernel has a lower one.
+const HZ_MIN: Hz = Hz::new(100);
 
-/// How to wait.
+/// The parameters of a wait.
 #[derive(Debug, Clone, Copy)]
 pub struct Wait<'a> {
-    /// How long at most.
+    /// The timeout.
     pub limit: Nanos,
-    /// Leave the CPU now and then, and come back.
+    /// Migrate to another CPU and back periodically.
     pub forced: bool,
-    /// Make sure that the ticks do not come any more, which takes five of them.
+    /// Confirm that no timer interrupts occur, for five ticks.
     pub confirmed: bool,
-    /// Ends the wait when it is set.
+    /// Ends the wait when set.
     pub stop: Option<&'a AtomicBool>,
 }
 
-/// What became of a wait.
+/// The result of a wait.
 #[derive(Debug)]
-pub struct Entry {
+pub struct NohzOutcome {
     /// Whether the tick has stopped.
     pub entered: bool,
-    /// How long that took, without making sure; the whole wait where it has not.
+    /// The time until the tick stopped, without the confirmation; the whole wait if it did not
+    /// stop.
     pub waited: Nanos,
     /// How often the thread left the CPU.
     pub left: u32,
-    /// What keeps it, and how often the kernel said so in 25 ticks after the wait; `Err` where
-    /// that could not be seen. Nothing where the tick has stopped.
+    /// The dependencies that prevented the tick from stopping in 25 ticks after the wait, with
+    /// their counts; `Err` if they could not be traced. Empty if the tick has stopped.
     pub kept_by: Result<KeptBy, Error>,
     /// The other threads that were runnable on that CPU in those ticks.
     pub others: Vec<WaitingThread>,
 }
 
-/// Makes sure that the tick of that CPU can stop while a task runs.
+/// Checks that the tick of a CPU can stop while a task runs.
 ///
 /// # Errors
-/// `Kind::NoNohz` where it cannot; the message says what would make it so.
+/// `Kind::NoNohz` if it cannot; the message has a hint.
 pub fn nohz_full(cpu: Cpu, facts: &Facts) -> Result<(), Error> {
     let refuse = |text: String| Err(Error::new(Kind::NoNohz, text));
     let boot = boot_hint(cpu, facts);
@@ -101,25 +102,25 @@ pub fn nohz_full(cpu: Cpu, facts: &Facts) -> Result<(), Error> {
     }
 }
 
-/// The CPU that the kernel boots on.
+/// The boot CPU.
 const BOOT: Cpu = Cpu::new(0);
 
-/// What to boot with, so that the tick of that CPU can stop. Kernels that can suspend
-/// (`CONFIG_PM_SLEEP_SMP`, as distributions have it) and all before 5.2 take the boot CPU out of
-/// `nohz_full=` (`tick_nohz_init` in `kernel/time/tick-sched.c`), and some CPU has to keep the time
-/// for the others: so another one is named instead.
+/// The boot parameters with which the tick of a CPU can stop. Kernels that support suspend
+/// (`CONFIG_PM_SLEEP_SMP`, set by distributions) and all before 5.2 remove the boot CPU from
+/// `nohz_full=` (`tick_nohz_init` in `kernel/time/tick-sched.c`), and some CPU must do the
+/// timekeeping: so for the boot CPU, another one is suggested.
 fn boot_hint(cpu: Cpu, facts: &Facts) -> String {
     let others = facts.cpus.online.get().map(|online| online.without(&BOOT.into()));
     let other = others.and_then(|others| others.iter().last());
     let with = |cpu| format!("boot with nohz_full={cpu} isolcpus={cpu} rcu_nocbs={cpu}");
     match (cpu, other) {
         (BOOT, Some(other)) => format!(
-            "the boot CPU keeps the time for the others and cannot be nohz_full; {}, and choose \
-             CPU {other}",
+            "the boot CPU does the timekeeping for the others and cannot be nohz_full; {}, and \
+             choose CPU {other}",
             with(other)
         ),
         (BOOT, None) => {
-            "it takes a second CPU, as the boot CPU keeps the time for the others \
+            "a second CPU is required: the boot CPU does the timekeeping for the others \
                          and cannot be nohz_full"
                 .to_owned()
         }
@@ -127,140 +128,138 @@ fn boot_hint(cpu: Cpu, facts: &Facts) -> String {
     }
 }
 
-/// Whether the kernel is one that stops no busy CPU's tick.
+/// Whether this kernel never stops the tick of a busy CPU.
 fn is_without(unknown: &Unknown) -> bool {
     matches!(unknown.code, Why::NotConfigured | Why::TooOld)
 }
 
-/// The CPUs whose tick can stop while a task runs, as far as is known, without CPU 0: it keeps
-/// the time for them.
+/// The known `nohz_full` CPUs without CPU 0, which does the timekeeping for them.
 pub fn nohz_cpus(facts: &Facts) -> CpuSet {
-    let zero: CpuSet = [Cpu::new(0)].into_iter().collect();
-    facts.tick.nohz_full.get().map_or_else(CpuSet::empty, |cpus| cpus.without(&zero))
+    let cpus = facts.tick.nohz_full.get();
+    cpus.map_or_else(CpuSet::empty, |cpus| cpus.without(&BOOT.into()))
 }
 
-/// Waits until the tick has stopped on the CPU that the calling thread is pinned to; `others`
-/// are those that it may go to where the wait is forced.
+/// Waits until the tick has stopped on the CPU to which the calling thread is pinned; in a forced
+/// wait, the thread migrates to `others`.
 ///
 /// # Errors
-/// `Kind::System` where the kernel tells neither whether the tick is stopped nor how often it
-/// came.
+/// `Kind::System` if neither the state of the tick nor the count of timer interrupts can be read.
 pub fn wait_for_nohz(
     wait: &Wait<'_>,
     others: &CpuSet,
     facts: &Facts,
-) -> Result<Entry, Error> {
+) -> Result<NohzOutcome, Error> {
     let began = Instant::now();
-    let mut tick = Tick::here(facts)?;
+    let mut tick = Tick::of_current_cpu(facts)?;
     let entry = tick.wait(began, wait, others)?;
     if entry.entered {
         return Ok(entry);
     }
     let (kept_by, others) = tick.kept_by();
-    Ok(Entry { kept_by, others, ..entry })
+    Ok(NohzOutcome { kept_by, others, ..entry })
 }
 
-/// The same as [`wait_for_nohz`], without asking what keeps the tick, which takes 25 of them;
-/// whether it has stopped.
+/// Like [`wait_for_nohz`], but does not trace what keeps the tick, which takes 25 ticks; returns
+/// whether the tick has stopped.
 ///
 /// # Errors
-/// Those of [`wait_for_nohz`]; `Kind::NoNohz`, at once, where this kernel's never does.
+/// Those of [`wait_for_nohz`]; `Kind::NoNohz` immediately if this kernel never stops the tick.
 pub fn reach_nohz(
     wait: &Wait<'_>,
     others: &CpuSet,
     facts: &Facts,
 ) -> Result<bool, Error> {
     let began = Instant::now();
-    let mut tick = Tick::here(facts)?;
+    let mut tick = Tick::of_current_cpu(facts)?;
     match facts.tick.nohz_full.value() {
         Err(unknown) if is_without(unknown) => nohz_full(tick.cpu, facts).map(|()| false),
         _ => Ok(tick.wait(began, wait, others)?.entered),
     }
 }
 
-/// One CPU's tick, as far as the kernel tells.
+/// The tick of one CPU.
 pub(crate) struct Tick {
     pub(crate) cpu: Cpu,
     pub(crate) period: Duration,
-    /// `/proc/timer_list`, where it may be read.
+    /// `/proc/timer_list`, if it can be read.
     list: Option<BufReader<File>>,
 }
 
 impl Tick {
-    /// That of the CPU that the calling thread is on.
-    pub(crate) fn here(facts: &Facts) -> Result<Self, Error> {
+    /// The tick of the CPU on which the calling thread runs.
+    pub(crate) fn of_current_cpu(facts: &Facts) -> Result<Self, Error> {
         let Some(cpu) = current_cpu() else {
-            let text = "the kernel does not say which CPU this is";
+            let text = "failed to determine the current CPU";
             return Err(Error::new(Kind::System, text));
         };
-        let tick = facts.tick.hz.get().copied().unwrap_or(SLOWEST);
+        let tick = facts.tick.hz.get().copied().unwrap_or(HZ_MIN);
         let list = File::open(TimerList::FILE).ok();
-        let list = list.map(|file| BufReader::with_capacity(PIECE, file));
+        let list = list.map(|file| BufReader::with_capacity(BUFFER_SIZE, file));
         Ok(Self { cpu, period: tick.period().into(), list })
     }
 
-    /// Waits until it has stopped, or has not in time.
+    /// Waits until the tick has stopped, or the timeout.
     pub(crate) fn wait(
         &mut self,
         began: Instant,
         wait: &Wait<'_>,
         others: &CpuSet,
-    ) -> Result<Entry, Error> {
+    ) -> Result<NohzOutcome, Error> {
         let limit = Duration::from(wait.limit);
         let (mut left, mut came_back) = (0, began);
         loop {
             let stopped = self.is_stopped()?;
             let waited = began.elapsed();
             let entered = stopped && (!wait.confirmed || self.stands_still()?);
-            let told = wait.stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
-            if entered || told || waited >= limit {
+            let is_requested = wait.stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
+            if entered || is_requested || waited >= limit {
                 let (waited, kept_by) = (Nanos::from(waited), Ok(KeptBy::new()));
                 let others = Vec::new();
-                return Ok(Entry { entered, waited, left, kept_by, others });
+                return Ok(NohzOutcome { entered, waited, left, kept_by, others });
             }
-            if wait.forced && came_back.elapsed() >= self.period * STAY {
+            if wait.forced && came_back.elapsed() >= self.period * STAY_TICKS {
                 left += u32::from(leave(self.cpu, others)?);
                 came_back = Instant::now();
             }
-            spin(PAUSE, None);
+            spin(CHECK_INTERVAL, None);
         }
     }
 
-    /// What the kernel says; without its word, what its count says.
+    /// Whether the tick has stopped, by the kernel's state if it can be read, or else by the count.
     fn is_stopped(&mut self) -> Result<bool, Error> {
         let Some(list) = &mut self.list else { return self.stands_still() };
         list.rewind().map_err(unreadable)?;
         let stopped = TimerList::tick_stopped(list, self.cpu).map_err(unreadable)?;
-        stopped.ok_or_else(|| unreadable(TimerList::silent()))
+        stopped.ok_or_else(|| unreadable(TimerList::unavailable()))
     }
 
-    /// Whether no tick comes while the thread spins.
+    /// Whether no timer interrupts occur during a busy loop.
     fn stands_still(&self) -> Result<bool, Error> {
         let before = self.count()?;
-        spin(self.period * CONFIRM, None);
-        Ok(self.count()?.wrapping_sub(before) <= STRAY)
+        spin(self.period * CONFIRM_TICKS, None);
+        Ok(self.count()?.wrapping_sub(before) <= STRAY_MAX)
     }
 
-    /// What keeps it, while the thread spins, and who else could run there. Only asked for when it
-    /// has not stopped: beginning and ceasing to watch disturbs the CPU.
+    /// What keeps the tick during a busy loop, and the other runnable threads. Called only if the
+    /// tick has not stopped, since starting and ending the trace disturbs the CPU.
     fn kept_by(&self) -> (Result<KeptBy, Error>, Vec<WaitingThread>) {
-        let attempts = Attempts::watch(self.cpu);
+        let attempts = Attempts::trace(self.cpu);
         let mut others = BTreeMap::new();
-        for _ in 0..LOOKS {
-            spin(self.period * ASK / LOOKS, None);
+        for _ in 0..CHECKS {
+            spin(self.period * OBSERVE_TICKS / CHECKS, None);
             others.extend(waiting(self.cpu).into_iter().map(|other| (other.tid, other)));
         }
-        (attempts.map(|mut seen| seen.take()), others.into_values().collect())
+        (attempts.map(|mut attempts| attempts.take()), others.into_values().collect())
     }
 
-    /// How often the timer interrupted this CPU.
+    /// The count of timer interrupts of this CPU.
     pub(crate) fn count(&self) -> Result<u64, Error> {
         let text = std::fs::read_to_string(Interrupts::FILE).unwrap_or_default();
         let interrupts = Interrupts::parse(&text, Interrupts::FILE);
         let count = interrupts.ok().and_then(|interrupts| interrupts.timer(self.cpu));
         count.ok_or_else(|| {
             let text =
-                format!("{} does not count CPU {}'s ticks", Interrupts::FILE, self.cpu);
+                format!("{} has no timer count for CPU {}", Interrupts::FILE, self.cpu);
             Error::new(Kind::System, text)
         })
     }
@@ -270,7 +269,7 @@ fn unreadable(why: impl Into<Cause>) -> Error {
     Error::new(Kind::System, "failed to read whether the tick is stopped").caused_by(why)
 }
 
-/// Goes to another CPU, and comes back; whether there was one that it could go to.
+/// Migrates to another CPU and back; returns whether there was another CPU.
 fn leave(cpu: Cpu, others: &CpuSet) -> Result<bool, Error> {
     match set_affinity(&mask_of(others)) {
         Ok(()) => pin(cpu).map(|()| true),
@@ -278,21 +277,21 @@ fn leave(cpu: Cpu, others: &CpuSet) -> Result<bool, Error> {
     }
 }
 
-/// Spins in user space, as a workload does, for so long or until `stop` is set: it computes, and
-/// looks at the clock every 10,000 instructions or so. For a clock, a `spin_loop` or a jump an
-/// emulated CPU takes as long as for tens to hundreds of other instructions.
+/// Runs a busy loop in user space, as a workload does, for this time or until `stop` is set. It
+/// computes, and reads the clock every 10,000 instructions or so: on an emulated CPU, reading a
+/// clock, a `spin_loop` or a jump takes as long as tens to hundreds of other instructions.
 pub fn spin(length: Duration, stop: Option<&AtomicBool>) {
     let began = Instant::now();
-    let told = || stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
+    let is_requested = || stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
     let mut word = 1;
-    while !told() && began.elapsed() < length {
+    while !is_requested() && began.elapsed() < length {
         for _ in 0..50 {
             word = black_box((0..20).fold(word, |word, _| mixed(word)));
         }
     }
 }
 
-/// Some ten instructions (xorshift, Marsaglia 2003) that no compiler does without.
+/// About ten instructions (xorshift, Marsaglia 2003) that the compiler cannot remove.
 fn mixed(mut word: u64) -> u64 {
     word ^= word << 13;
     word ^= word >> 7;
@@ -303,8 +302,8 @@ fn mixed(mut word: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// Check that lists of every form are understood: with CPU 0 first, longer than 128
-    /// characters, with strides, beyond CPU 1023.
+    /// Check that all forms of lists are parsed: with CPU 0 first, longer than 128 characters, with
+    /// strides, beyond CPU 1023.
     #[test]
     fn lists_of_every_form() {
         let every_third: Vec<String> =
@@ -330,10 +329,10 @@ mod tests {
         }
     }
 
-    /// Check that what is said to boot with is what a kernel accepts: never CPU 0.
+    /// Check that the suggested boot parameters are valid: never CPU 0.
     #[test]
     fn never_the_boot_cpu() {
-        let told = |cpu, online: &str, nohz_full: &str| {
+        let is_requested = |cpu, online: &str, nohz_full: &str| {
             let page = serde_json::json!({
                 "cpus": {"online": online}, "tick": {"nohz_full": nohz_full},
                 "sources": {}, "unknown": {},
@@ -341,23 +340,23 @@ mod tests {
             let facts: Facts = serde_json::from_value(page).unwrap();
             super::nohz_full(Cpu::new(cpu), &facts).unwrap_err().to_string()
         };
-        assert!(told(0, "0-3", "").contains("nohz_full=3 isolcpus=3"));
-        assert!(told(0, "0-3", "").contains("choose CPU 3"));
-        assert!(told(0, "0", "").contains("second CPU"));
-        assert!(told(0, "0-3", "2").ends_with("2 is; hint: choose one of these"));
-        assert!(told(1, "0-3", "2").contains("boot with nohz_full=1 isolcpus=1"));
+        assert!(is_requested(0, "0-3", "").contains("nohz_full=3 isolcpus=3"));
+        assert!(is_requested(0, "0-3", "").contains("choose CPU 3"));
+        assert!(is_requested(0, "0", "").contains("second CPU"));
+        assert!(is_requested(0, "0-3", "2").ends_with("2 is; hint: choose one of these"));
+        assert!(is_requested(1, "0-3", "2").contains("boot with nohz_full=1 isolcpus=1"));
         for nohz_full in ["", "2"] {
-            assert!(!told(0, "0-3", nohz_full).contains("nohz_full=0"));
+            assert!(!is_requested(0, "0-3", nohz_full).contains("nohz_full=0"));
         }
     }
 
-    /// Check that a wait of no length looks once at a tick that does not stop, and that a
-    /// kernel that stops none is told as such, at once.
+    /// Check that a wait with a timeout of zero checks a tick once, and that a kernel that never
+    /// stops the tick is reported as such immediately.
     #[test]
-    fn looks_once() {
+    fn checks_once() {
         let mut facts = Facts::read(&facts::Root::live());
         if facts.tick.nohz_full.get().is_some_and(|cpus| !cpus.is_empty()) {
-            println!("skipped: looks_once: ticks stop on this machine");
+            println!("skipped: checks_once: ticks stop on this machine");
             return;
         }
         let wait = |limit| Wait { limit, forced: true, confirmed: false, stop: None };
@@ -368,7 +367,7 @@ mod tests {
         facts.tick.nohz_full = facts::Fact::known(CpuSet::empty(), "test");
         match reach_nohz(&wait(Nanos::ZERO), &CpuSet::empty(), &facts) {
             Ok(stopped) => assert!(!stopped),
-            Err(why) => println!("skipped: looks_once: {why}"),
+            Err(why) => println!("skipped: checks_once: {why}"),
         }
     }
 }

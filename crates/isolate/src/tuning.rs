@@ -1,13 +1,12 @@
-//! A setting of the scheduler and what it is to be, as it is asked for: `WAKEUP_PREEMPTION=off`,
-//! `base_slice_ns=3000000`, `preempt=full`.
+//! A scheduler setting and its requested value: `WAKEUP_PREEMPTION=off`, `base_slice_ns=3000000`,
+//! `preempt=full`.
 //!
-//! Features are upper case and on or off, tunables lower case and whole numbers, as the kernel
-//! names and shows them (`kernel/sched/features.h`, `debug.c`).
-//!
-//! Cannot see which of them a kernel has: that is [`crate::tuning::tunables`]'s.
+//! Features are upper case and on or off, tunables lower case and integers, as in the kernel
+//! (`kernel/sched/features.h`, `debug.c`). Which of them this kernel has is determined in
+//! [`crate::tuning::tunables`].
 
+pub(crate) mod lease;
 pub(crate) mod tunables;
-pub(crate) mod tuned;
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,12 +14,12 @@ use std::str::FromStr;
 use crate::error::{Error, Kind};
 use crate::settings::setting::{OFF, ON};
 
-/// The tunable that is a word: which kernel code can be preempted.
+/// The only tunable whose value is a word: the preemption model.
 pub(crate) const PREEMPT: &str = "preempt";
-/// What `preempt` can be, in all kernels together.
+/// The values of `preempt` in all kernels.
 const MODELS: [&str; 5] = ["none", "voluntary", "full", "lazy", "laziest"];
 
-/// A setting of the scheduler, and what it is to be.
+/// A scheduler setting and its requested value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tuning {
     name: String,
@@ -28,23 +27,23 @@ pub struct Tuning {
     sort: Sort,
 }
 
-/// Which sort of setting it is.
+/// The kind of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sort {
     /// On or off.
     Feature,
-    /// A number.
+    /// An integer.
     Tunable,
     /// `preempt`.
     Preempt,
 }
 
 impl Tuning {
-    /// A feature and `on` or `off`, a tunable and a whole number in the kernel's own unit
-    /// (nanoseconds where its name ends in `_ns`), or `preempt` and one of the kernel's words.
+    /// A feature with `on` or `off`, a tunable with an integer in the kernel's unit (nanoseconds
+    /// if its name ends in `_ns`), or `preempt` with one of the kernel's models.
     ///
     /// # Errors
-    /// `Kind::Tuning`: no kernel has a setting of that form, or it cannot be that.
+    /// `Kind::Tuning`: no kernel has a setting with such a name, or such a value.
     pub fn parse(name: &str, value: &str) -> Result<Self, Error> {
         let (name, value) = (name.trim(), value.trim());
         let sort = sort(name)?;
@@ -56,7 +55,7 @@ impl Tuning {
                 return refuse("none, voluntary, full or lazy");
             }
             Sort::Feature | Sort::Preempt => value.to_owned(),
-            // As the kernel shows it: what is there is compared with it.
+            // In the kernel's format, for comparison with the current value.
             Sort::Tunable => match value.parse::<i64>() {
                 Ok(number) => number.to_string(),
                 Err(_) => return refuse("a whole number"),
@@ -65,12 +64,12 @@ impl Tuning {
         Ok(Self { name: name.to_owned(), value, sort })
     }
 
-    /// The kernel's name of it.
+    /// The kernel's name of the setting.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What it is to be, as the kernel shows that.
+    /// The requested value, in the kernel's format.
     pub fn value(&self) -> &str {
         &self.value
     }
@@ -83,7 +82,7 @@ impl Tuning {
 impl FromStr for Tuning {
     type Err = Error;
 
-    /// Reads `NAME=VALUE`.
+    /// Parses `NAME=VALUE`.
     fn from_str(text: &str) -> Result<Self, Error> {
         let Some((name, value)) = text.split_once('=') else {
             let forms = "FEATURE=on, FEATURE=off, TUNABLE=NUMBER or preempt=MODEL";
@@ -113,7 +112,7 @@ fn sort(name: &str) -> Result<Sort, Error> {
         _ if fits(char::is_ascii_lowercase) => Ok(Sort::Tunable),
         _ => {
             let rule = "features are upper case, tunables lower case";
-            Err(mistake(format!("'{name}' is no setting of the scheduler: {rule}")))
+            Err(mistake(format!("'{name}' is not a scheduler setting: {rule}")))
         }
     }
 }
@@ -132,7 +131,7 @@ mod tests {
         error.to_string()
     }
 
-    /// Check that each sort is known by its name, and that numbers are as kernels show them.
+    /// Check that kinds are determined by name, and that numbers are normalized.
     #[test]
     fn sorts() {
         for (text, sort, value) in [
@@ -149,23 +148,23 @@ mod tests {
         }
     }
 
-    /// Check that what is no setting is refused with what it should be.
+    /// Check that invalid settings are rejected with the expected form.
     #[test]
     fn mistakes() {
-        for (text, says) in [
+        for (text, expected) in [
             ("WAKEUP_PREEMPTION", "'WAKEUP_PREEMPTION' is not FEATURE=on"),
             ("WAKEUP_PREEMPTION=1", "WAKEUP_PREEMPTION is on or off"),
             ("NO_HRTICK=on", "'NO_HRTICK' is written HRTICK=off"),
             ("base_slice_ns=3ms", "base_slice_ns is a whole number"),
             ("base_slice_ns=", "base_slice_ns is a whole number"),
             ("preempt=fast", "preempt is none, voluntary, full or lazy"),
-            ("=on", "'' is no setting"),
-            ("Hrtick=on", "'Hrtick' is no setting"),
-            ("../features=1", "'../features' is no setting"),
-            ("numa_balancing/scan_size_mb=1", "is no setting"),
+            ("=on", "'' is not a scheduler setting"),
+            ("Hrtick=on", "'Hrtick' is not a scheduler setting"),
+            ("../features=1", "'../features' is not a scheduler setting"),
+            ("numa_balancing/scan_size_mb=1", "is not a scheduler setting"),
         ] {
-            let told = refused(text);
-            assert!(told.contains(says), "{text}: {told}");
+            let error = refused(text);
+            assert!(error.contains(expected), "{text}: {error}");
         }
     }
 }

@@ -67,7 +67,7 @@ pub(crate) fn refuse(spec: &CallsSpec, facts: &Facts) -> Result<(), Error> {
     }
     if spec.calls.contains(&Call::Switch) {
         let alone: CpuSet = [spec.cpu].into_iter().collect();
-        isolate::leave_room(&alone, facts)?;
+        isolate::require_ordinary_share(&alone, facts)?;
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread::scope;
 
 use facts::Facts;
-use isolate::Kept;
+use isolate::Retain;
 use recording::{
     Code, Doubt, JitterPlan, JitterSeries, JitterSpec, LoopTimes, Meanwhile, Workload,
 };
@@ -173,7 +173,7 @@ fn measure(
     watch: &mut Watch<'_>,
 ) -> Result<Whole, Error> {
     let (stop, board) = (&watch.control.stop, &Board::default());
-    let _elsewhere = isolate::Elsewhere::than(spec.cpu);
+    let _elsewhere = isolate::AvoidedCpus::new(spec.cpu);
     let (worker, mut ends) = Worker::pair(stop.clone())?;
     scope(|scope| {
         let (ready, is_ready) = channel();
@@ -183,7 +183,7 @@ fn measure(
         })?;
         // The thread has begun with those that it needs; a library is to have none.
         if matches!(spec.workload, Workload::Exec(_)) {
-            isolate::drop_capabilities(Kept::Nothing)?;
+            isolate::drop_capabilities(Retain::Nothing)?;
         }
         ends.wait(watch, longest(spec), PATIENCE, |_| {});
         let loop_ticks = is_ready.recv().unwrap_or_else(|_| Err(died("jitter")))?;
@@ -240,7 +240,7 @@ fn work(
 /// Takes the CPU, makes the workload ready, and learns how long one run of it takes.
 fn seat(spec: &JitterSpec, stop: &Stop) -> Result<(Box<dyn Work>, TscDelta), Error> {
     block_signals();
-    isolate::take(spec.cpu, spec.fifo)?;
+    isolate::pin_with_priority(spec.cpu, spec.fifo)?;
     let mut work = prepare(&spec.workload)?;
     let loop_ticks = warm_up(&mut *work, stop);
     Ok((work, loop_ticks))

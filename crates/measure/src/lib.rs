@@ -48,7 +48,7 @@ pub use stop::Stop;
 pub use wait::Wait;
 
 use facts::{Facts, Root};
-use isolate::Elsewhere;
+use isolate::AvoidedCpus;
 use recording::{Body, Code, Doubt, NoiseSpec, Recording, Spec};
 use units::{CpuSet, Nanos};
 
@@ -163,7 +163,7 @@ fn beside_others(
     doubts: &mut Vec<Doubt>,
 ) -> Result<Body, Error> {
     let whole = isolate::allowed()?;
-    let _elsewhere = Elsewhere::than(pinned(spec));
+    let _elsewhere = AvoidedCpus::new(pinned(spec));
     let length = longest(spec).map(|length| length + OVERTIME);
     let watchdog = Watchdog::start(whole, length, watch.control.stop.clone())?;
     let body = measured(spec, facts, watch, doubts)?;
@@ -259,7 +259,7 @@ fn sensible_priority(
 ) -> Result<(), Error> {
     match fifo {
         None => Ok(()),
-        Some(1..=99) => isolate::leave_room(cpus, facts).map_err(Error::from),
+        Some(1..=99) => isolate::require_ordinary_share(cpus, facts).map_err(Error::from),
         Some(_) => Err(Error::new(Kind::Spec, "SCHED_FIFO priorities are 1 to 99")),
     }
 }

@@ -14,7 +14,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread::scope;
 
 use facts::Facts;
-use isolate::{Entry, TickReturn, Wait};
+use isolate::{NohzOutcome, TickReturn, Wait};
 use recording::{
     Code, Doubt, KeptBy, Meanwhile, NohzSeries, NohzSpec, NohzTry, SoftirqCount,
     TimerCount, WaitingThread,
@@ -105,7 +105,7 @@ pub(crate) fn longest(spec: &NohzSpec) -> Nanos {
 
 /// What became of one try.
 struct Tried {
-    entry: Entry,
+    entry: NohzOutcome,
     observed: Option<Meanwhile>,
     /// What was seen of a tick that came back.
     back: Option<Result<TickReturn, isolate::Error>>,
@@ -123,7 +123,7 @@ impl Tried {
     /// The thread's whole life.
     fn here(spec: &NohzSpec, facts: &Facts, stop: &AtomicBool) -> Result<Self, Error> {
         let others = isolate::pick(Some(spec.cpu), facts)?.others;
-        isolate::take(spec.cpu, spec.fifo)?;
+        isolate::pin_with_priority(spec.cpu, spec.fifo)?;
         let (limit, forced) = (spec.limit_ns, spec.forced);
         let wait = Wait { limit, forced, confirmed: false, stop: Some(stop) };
         mark::begin();
@@ -145,7 +145,7 @@ impl Tried {
 
     /// Adds it to the series; whether the tick stopped.
     fn add_to(self, series: &mut NohzSeries, doubts: &mut Vec<Doubt>) -> bool {
-        let Entry { entered, waited, left, kept_by, others } = self.entry;
+        let NohzOutcome { entered, waited, left, kept_by, others } = self.entry;
         series.others = others.iter().map(other).collect();
         series.tries.push(NohzTry { entered, wait_ns: waited, left });
         series.observed = self.observed.or(series.observed.take());
@@ -170,11 +170,11 @@ impl Tried {
 
 /// Makes sure that the ticks do not come any more, in what is left of the wait.
 fn confirm(
-    seen: Entry,
+    seen: NohzOutcome,
     wait: Wait<'_>,
     others: &CpuSet,
     facts: &Facts,
-) -> Result<Entry, Error> {
+) -> Result<NohzOutcome, Error> {
     let limit = wait.limit.saturating_sub(seen.waited);
     let sure = Wait { limit, confirmed: true, ..wait };
     let sure = isolate::wait_for_nohz(&sure, others, facts)?;
@@ -182,7 +182,7 @@ fn confirm(
     let hz = facts.tick.hz.get();
     let is_at_once = sure.entered && hz.is_none_or(|hz| sure.waited < hz.period());
     let more = if is_at_once { Nanos::ZERO } else { sure.waited };
-    Ok(Entry { waited: seen.waited + more, left: seen.left + sure.left, ..sure })
+    Ok(NohzOutcome { waited: seen.waited + more, left: seen.left + sure.left, ..sure })
 }
 
 fn kept((dependency, times): (isolate::Dependency, u64)) -> KeptBy {
@@ -233,7 +233,7 @@ pub(crate) fn stop_tick(cpu: Cpu, facts: &Facts, stop: &AtomicBool) -> Option<Do
         Ok(entry) if entry.entered => return None,
         _ => match wait(true) {
             Ok(entry) if entry.entered => return None,
-            Ok(Entry { kept_by, others, .. }) => {
+            Ok(NohzOutcome { kept_by, others, .. }) => {
                 kept_by.map_or_else(|why| chain(&why), |kept_by| named(&kept_by, &others))
             }
             Err(why) => chain(&why),

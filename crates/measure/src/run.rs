@@ -13,7 +13,7 @@ use std::io;
 use std::process::Command;
 
 use facts::Facts;
-use isolate::{Ending, LOOK_EVERY, Program, Seat, Watchdog};
+use isolate::{CHECK_INTERVAL, Ending, PinnedThread, Program, Watchdog};
 use recording::{Code, Doubt, Ended, Meanwhile, RunSeries, RunSpec, Usage};
 use units::{CpuSet, Nanos};
 
@@ -77,10 +77,10 @@ fn prepare(spec: &RunSpec, facts: &Facts) -> Result<Command, Error> {
 }
 
 /// Lets the calling thread preempt a real-time program where it must run beside it.
-fn above(fifo: Option<u8>) -> Option<Seat> {
+fn above(fifo: Option<u8>) -> Option<PinnedThread> {
     let fifo = fifo.filter(|&priority| priority <= HIGHEST_BUT_ONE)?;
     // Without the privilege for one more, the kernel's own share has to do.
-    Seat::above(fifo + 1).ok()
+    PinnedThread::raise_priority(fifo + 1).ok()
 }
 
 /// What waits for the program's end.
@@ -112,7 +112,7 @@ impl<'a> Waiting<'a> {
             if let Some(ending) = program.ended()? {
                 return Ok(ending);
             }
-            let every = watchdog.as_ref().map(|_| LOOK_EVERY);
+            let every = watchdog.as_ref().map(|_| CHECK_INTERVAL);
             match self.relay.next_or(program.end(), every)? {
                 Some(Came { signal, was_sent: true }) if signal != libc::SIGCHLD => {
                     program.signal(signal);
@@ -121,7 +121,8 @@ impl<'a> Waiting<'a> {
             }
             if let Some(watchdog) = &mut watchdog {
                 let now = now();
-                if now.saturating_sub(last_look) >= Nanos::from_secs(LOOK_EVERY.as_secs())
+                if now.saturating_sub(last_look)
+                    >= Nanos::from_secs(CHECK_INTERVAL.as_secs())
                 {
                     last_look = now;
                     self.look(watchdog, program);
@@ -132,7 +133,7 @@ impl<'a> Waiting<'a> {
 
     /// Makes the program ordinary where it keeps a task from running.
     fn look(&mut self, watchdog: &mut Watchdog, program: &Program) {
-        let Some(starved) = watchdog.look() else { return };
+        let Some(starved) = watchdog.check() else { return };
         let text = match program.make_ordinary() {
             0 => format!("{starved}; the program could not be made ordinary"),
             1 => format!("{starved}: that thread was made ordinary (SCHED_OTHER)"),

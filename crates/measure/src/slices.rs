@@ -16,7 +16,7 @@ pub(crate) mod crowd;
 pub(crate) mod task_reading;
 
 use facts::Facts;
-use isolate::{Seat, Tuned, Tuning};
+use isolate::{PinnedThread, Tuning, TuningLease};
 use recording::{
     Code, Doubt, Phases, SlicesSample, SlicesSeries, SlicesSpec, SlicesTask, SlicesTurn,
     Step,
@@ -117,7 +117,7 @@ impl Sampler<'_> {
         turns: &mut Vec<SlicesTurn>,
     ) -> Result<Option<Doubt>, Error> {
         let _signals = SignalsElsewhere::begin();
-        let seat = Seat::above(ABOVE);
+        let seat = PinnedThread::raise_priority(ABOVE);
         wait_for_all(self.crowd, self.members, watch)?;
         turns.extend(self.turns(spec, watch)?);
         Ok(seat.err().map(|why| {
@@ -145,14 +145,14 @@ impl Sampler<'_> {
             for (step, tunings) in (0..).zip(&steps) {
                 let tuned = match tunings.is_empty() {
                     true => None,
-                    false => Some(Tuned::begin(tunings, self.facts)?),
+                    false => Some(TuningLease::begin(tunings, self.facts)?),
                 };
                 let words = match spec.turns {
                     1 => "spinning".to_owned(),
                     all => format!("turn {} of {all}, step {step}", turn + 1),
                 };
                 let samples = self.turn(spec, &words, watch)?;
-                tuned.map_or(Ok(Vec::new()), Tuned::end)?;
+                tuned.map_or(Ok(Vec::new()), TuningLease::end)?;
                 if !samples.is_empty() {
                     turns.push(SlicesTurn { step, samples });
                 }

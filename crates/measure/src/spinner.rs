@@ -106,7 +106,7 @@ fn name(cpu: Cpu) -> String {
 
 /// The thread's whole life; `None` where it could not be seated or was never started.
 fn work(place: Place, stop: &Stop, seat: Seat<Ordinary, Start>) -> Option<Seen> {
-    let taken = isolate::take(place.cpu, place.fifo)
+    let taken = isolate::pin_with_priority(place.cpu, place.fifo)
         .map(|()| Ordinary::measure())
         .map_err(Error::from);
     let ordinary = taken.as_ref().ok().cloned();

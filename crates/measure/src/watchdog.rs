@@ -9,7 +9,7 @@ use std::os::unix::net::UnixStream;
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-use isolate::{Kept, Moved, PinnedThreads};
+use isolate::{MovedThread, Retain, StarvedThreads};
 use recording::{Code, Doubt};
 use units::{CpuSet, Nanos};
 
@@ -22,7 +22,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Looks after the threads that may run on one CPU only, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Watchdog {
-    thread: Option<JoinHandle<Vec<Moved>>>,
+    thread: Option<JoinHandle<Vec<MovedThread>>>,
     /// Closed when the measurement is over.
     over: Option<UnixStream>,
 }
@@ -43,10 +43,10 @@ impl Watchdog {
         let until = length.map_or(Nanos::MAX, |length| now.saturating_add(length));
         let life = move || {
             // It moves threads of its own process only. One that keeps them is found out.
-            let _ = isolate::drop_capabilities(Kept::Nothing);
+            let _ = isolate::drop_capabilities(Retain::Nothing);
             // A task that keeps them from running must not keep this one from it, too. Until then
             // it sleeps, and takes no time from any CPU.
-            let _ = isolate::keep_on(0, &cpus);
+            let _ = isolate::restrict_thread(0, &cpus);
             stop.sleep_until_or(until, &is_over);
             move_starved(cpus, &is_over)
         };
@@ -59,7 +59,7 @@ impl Watchdog {
         self.join().iter().map(doubt).collect()
     }
 
-    fn join(&mut self) -> Vec<Moved> {
+    fn join(&mut self) -> Vec<MovedThread> {
         drop(self.over.take());
         self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
     }
@@ -72,8 +72,8 @@ impl Drop for Watchdog {
 }
 
 /// Moves threads that do not get to run, until all is over.
-fn move_starved(cpus: CpuSet, mut is_over: &UnixStream) -> Vec<Moved> {
-    let mut threads = PinnedThreads::new(cpus);
+fn move_starved(cpus: CpuSet, mut is_over: &UnixStream) -> Vec<MovedThread> {
+    let mut threads = StarvedThreads::new(cpus);
     let mut moved = Vec::new();
     loop {
         match is_over.read(&mut [0]) {
@@ -86,8 +86,8 @@ fn move_starved(cpus: CpuSet, mut is_over: &UnixStream) -> Vec<Moved> {
     }
 }
 
-fn doubt(moved: &Moved) -> Doubt {
-    let Moved { cpu, occupant } = moved;
+fn doubt(moved: &MovedThread) -> Doubt {
+    let MovedThread { cpu, occupant } = moved;
     let who = occupant.as_ref().map_or_else(String::new, |one| format!(" {one}"));
     let text = format!(
         "CPU {cpu}: at the end a thread of this measurement did not get to run, a real-time \

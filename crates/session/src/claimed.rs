@@ -3,7 +3,7 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use isolate::{Claim, Elsewhere, Kind};
+use isolate::{AvoidedCpus, Claim, Kind};
 use measure::Control;
 use recording::{Recording, Spec};
 use units::CpuSet;
@@ -94,7 +94,7 @@ impl Claimed {
         }
         // The threads of noisefloor stay off a program's CPUs, if there are others.
         let is_program = matches!(plan.spec, Spec::Run(_));
-        let elsewhere = is_program.then(|| Elsewhere::than(plan.spec.cpus()));
+        let elsewhere = is_program.then(|| AvoidedCpus::new(plan.spec.cpus()));
         match Tracer::open(&plan, observer) {
             Ok(tracer) => {
                 Ok(Prepared { plan, claim, memory, isolated, elsewhere, tracer })

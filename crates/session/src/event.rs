@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use isolate::Returned;
+use isolate::RestoredSetting;
 use units::CpuSet;
 
 /// What a session reports as it happens.
@@ -16,7 +16,7 @@ pub enum Event<'a> {
         why: &'a isolate::Error,
     },
     /// A setting that was left behind by a killed run, and what became of it.
-    LeftBehind(&'a Returned),
+    LeftBehind(&'a RestoredSetting),
     /// A trace that was left behind by a killed run, and is removed.
     TraceLeftBehind(&'a Path),
     /// What could not be set, locked or restored; the session continues.
@@ -28,7 +28,7 @@ pub enum Event<'a> {
     /// The measurement has ended, successfully or not; what it saw is read next.
     Finished,
     /// A setting that was changed for the session, and what became of it at the end.
-    Returned(&'a Returned),
+    Returned(&'a RestoredSetting),
     /// Settings could not be restored at the end.
     NotRestored(&'a isolate::Error),
 }

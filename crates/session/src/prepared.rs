@@ -1,6 +1,6 @@
 //! The last step: everything is ready for the measurement.
 
-use isolate::{Claim, Elsewhere, Locked, Stranger};
+use isolate::{AvoidedCpus, Claim, ForeignClaim, LockedMemory};
 use measure::Control;
 use recording::{Code, Doubt, Recording};
 
@@ -14,9 +14,9 @@ use crate::tracer::Tracer;
 pub struct Prepared {
     pub(crate) plan: Plan,
     pub(crate) tracer: Tracer,
-    pub(crate) elsewhere: Option<Elsewhere>,
+    pub(crate) elsewhere: Option<AvoidedCpus>,
     pub(crate) isolated: Isolated,
-    pub(crate) memory: Option<Locked>,
+    pub(crate) memory: Option<LockedMemory>,
     pub(crate) claim: Claim,
 }
 
@@ -44,9 +44,9 @@ impl Prepared {
 
 /// A doubt for each process of another user that claims one of the CPUs.
 fn strangers(claim: &Claim) -> impl Iterator<Item = Doubt> {
-    let text = |stranger: &Stranger| {
+    let text = |stranger: &ForeignClaim| {
         format!("{stranger}: if it measures there, each run disturbs the other")
     };
-    let texts = claim.strangers().iter().map(text);
+    let texts = claim.foreign().iter().map(text);
     texts.map(|text| Doubt::new(Code::ClaimedByOther, text))
 }

@@ -104,7 +104,7 @@ pub extern "C" fn set_cpu_affinity(cpu: c_int, pid: c_int) -> c_int {
     by_kernel(|| {
         let tid = u32::try_from(pid).map_err(|_| libc::ESRCH)?;
         let cpu = u32::try_from(cpu).map_err(|_| libc::EINVAL)?;
-        let pinned = isolate::pin_thread(tid, Cpu::new(cpu));
+        let pinned = isolate::restrict_thread(tid, &Cpu::new(cpu).into());
         pinned.map_err(|error| error.raw_os_error().unwrap_or(libc::EIO))
     })
 }

@@ -1,21 +1,20 @@
-//! Errors and their causes, in the order in which they are printed:
-//! `failed to open FILE: Permission denied; hint: run as root`.
+//! Errors and their causes, printed as `failed to open FILE: Permission denied; hint: run as root`.
 //!
-//! An error's own text never contains that of its `source()`; [`chain`] joins them.
+//! The text of an error never contains that of its `source()`; [`chain`] joins them.
 
 use std::error::Error;
 use std::iter::successors;
 
-/// What caused an error, of any type; made from text, too.
+/// The cause of an error: any error type, or text.
 pub type Cause = Box<dyn Error + Send + Sync>;
 
-/// The text of an error and of each of its causes, joined by `: `.
+/// Joins the texts of an error and of its causes with `: `.
 pub fn chain(error: &(dyn Error + 'static)) -> String {
     let causes = successors(Some(error), |&error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
-/// A cause together with what would help.
+/// A cause with a hint for the user.
 #[derive(Debug, thiserror::Error)]
 #[error("{}; {help}", chain(.cause.as_ref()))]
 pub struct Helped {
@@ -24,7 +23,7 @@ pub struct Helped {
 }
 
 impl Helped {
-    /// The cause, followed by this help, such as `hint: run as root`.
+    /// Appends a hint, such as `hint: run as root`, to a cause.
     pub fn new(cause: impl Into<Cause>, help: impl Into<String>) -> Self {
         Self { cause: cause.into(), help: help.into() }
     }
@@ -40,7 +39,7 @@ mod tests {
     #[error("failed to open the journal")]
     struct Failed(#[source] Cause);
 
-    /// Check that every cause is printed once, in order, and help after the cause it is for.
+    /// Check that each cause is printed once, in order, and each hint after its cause.
     #[test]
     fn joined() {
         let cause = || io::Error::other(Failed("disk full".into()));

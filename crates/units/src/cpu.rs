@@ -1,8 +1,8 @@
-//! CPU numbers and sets of them, in the kernel's own notations.
+//! CPU numbers and sets of CPUs, in the kernel's notations.
 //!
-//! A list is what `/sys/devices/system/cpu/online` shows and `isolcpus=` takes:
-//! `0-3,8`, with strides as `0-63:2/8` (the first 2 of every 8; `lib/bitmap-str.c`).
-//! A mask is what `/proc/irq/*/smp_affinity` shows: hex words of 32 bits, highest first.
+//! A list has the format of `/sys/devices/system/cpu/online` and `isolcpus=`: `0-3,8`, with
+//! strides as `0-63:2/8` (the first 2 of every 8; `lib/bitmap-str.c`). A mask has that of
+//! `/proc/irq/*/smp_affinity`: hexadecimal words of 32 bits, the highest first.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -10,10 +10,10 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// Above any kernel's `NR_CPUS` (x86: 8192); keeps a typing error from filling memory.
+/// Above the `NR_CPUS` of all kernels (x86: 8192); limits the memory that a typing error can use.
 const CPUS_MAX: u32 = 65_536;
 
-/// The number the kernel gives a CPU.
+/// The kernel's number of a CPU.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -21,7 +21,7 @@ const CPUS_MAX: u32 = 65_536;
 pub struct Cpu(u32);
 
 impl Cpu {
-    /// The CPU of that number.
+    /// The CPU with this number.
     pub const fn new(number: u32) -> Self {
         Self(number)
     }
@@ -40,7 +40,7 @@ impl Cpu {
 impl FromStr for Cpu {
     type Err = CpuListError;
 
-    /// Reads a CPU's number, as small as in a list.
+    /// Parses a CPU number, with the same limit as in a list.
     fn from_str(text: &str) -> Result<Self, CpuListError> {
         number(text).map(Self).map_err(|why| CpuListError::new(text, why))
     }
@@ -58,17 +58,17 @@ impl fmt::Display for Cpu {
 pub struct CpuSet(BTreeSet<Cpu>);
 
 impl CpuSet {
-    /// The set with no CPU in it.
+    /// The empty set.
     pub const fn empty() -> Self {
         Self(BTreeSet::new())
     }
 
-    /// Whether no CPU is in the set.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// How many CPUs are in the set.
+    /// The number of CPUs in the set.
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -78,7 +78,7 @@ impl CpuSet {
         self.0.contains(&cpu)
     }
 
-    /// The CPUs in rising order.
+    /// The CPUs in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = Cpu> + '_ {
         self.0.iter().copied()
     }
@@ -88,20 +88,20 @@ impl CpuSet {
         self.0.first().copied()
     }
 
-    /// The CPUs that are here but not in `other`.
+    /// The CPUs that are in this set but not in `other`.
     #[must_use]
     pub fn without(&self, other: &Self) -> Self {
         Self(self.0.difference(&other.0).copied().collect())
     }
 
-    /// The CPUs that are in both.
+    /// The CPUs that are in both sets.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
         Self(self.0.intersection(&other.0).copied().collect())
     }
 
-    /// Writes a mask as the kernel shows it: in as many words, and as many digits in the
-    /// first one, as in `like`, a mask that it showed.
+    /// Formats a mask with as many words, and as many digits in the first word, as `like`, a mask
+    /// that the kernel printed.
     pub fn to_mask(&self, like: &str) -> String {
         let words = like.split(',').rev().enumerate().map(|(word, digits)| {
             let bits = (0..32).filter(|bit| {
@@ -115,10 +115,10 @@ impl CpuSet {
         words.into_iter().rev().collect::<Vec<_>>().join(",")
     }
 
-    /// Reads a mask as `/proc/irq/*/smp_affinity` shows it: `ff,00000003`.
+    /// Parses a mask in the format of `/proc/irq/*/smp_affinity`: `ff,00000003`.
     ///
     /// # Errors
-    /// A word that is not hexadecimal or longer than eight digits.
+    /// A word is not hexadecimal, or longer than eight digits.
     pub fn from_mask(text: &str) -> Result<Self, CpuListError> {
         let refuse = || CpuListError::new(text, "not a CPU mask");
         let mut cpus = BTreeSet::new();
@@ -184,7 +184,7 @@ impl TryFrom<String> for CpuSet {
     }
 }
 
-/// A text that is not a list of CPUs.
+/// The error for text that is not a CPU list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CpuListError {
     text: String,
@@ -209,8 +209,8 @@ impl std::error::Error for CpuListError {}
 impl FromStr for CpuSet {
     type Err = CpuListError;
 
-    /// Reads a list as the kernel writes and takes it: `0-3,8,16-31:1/4`. White space
-    /// around the whole is passed over; an empty text is the empty set.
+    /// Parses a list in the kernel's format: `0-3,8,16-31:1/4`. Leading and trailing white space
+    /// is ignored; empty text is the empty set.
     fn from_str(text: &str) -> Result<Self, CpuListError> {
         let mut cpus = BTreeSet::new();
         let list = text.trim();
@@ -272,7 +272,7 @@ mod tests {
         numbers.iter().map(|&number| Cpu(number)).collect()
     }
 
-    /// Check the kernel's notations, strides included.
+    /// Check the kernel's notations, including strides.
     #[test]
     fn reads_lists() {
         assert_eq!("0-3,8".parse(), Ok(set(&[0, 1, 2, 3, 8])));
@@ -281,9 +281,9 @@ mod tests {
         assert_eq!("".parse(), Ok(CpuSet::empty()));
     }
 
-    /// Check that what the kernel would refuse is refused, with the reason.
+    /// Check that lists that the kernel rejects are rejected, with the reason.
     #[test]
-    fn refuses_nonsense() {
+    fn rejects_invalid_lists() {
         for (text, why) in [
             ("3-1", "backwards"),
             ("1,,2", "missing"),
@@ -300,7 +300,7 @@ mod tests {
         }
     }
 
-    /// Check that masks are read from the right, across words.
+    /// Check that masks are parsed from the right, across words.
     #[test]
     fn reads_masks() {
         assert_eq!(CpuSet::from_mask("5\n"), Ok(set(&[0, 2])));
@@ -321,7 +321,7 @@ mod tests {
             prop_assert_eq!(cpus.to_string().parse(), Ok(cpus));
         }
 
-        /// Check that no text makes the reader panic.
+        /// Check that parsing never panics.
         #[test]
         fn never_panics(text in "[0-9,:/-]{0,20}") {
             let _ = text.parse::<CpuSet>();

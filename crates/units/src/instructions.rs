@@ -1,4 +1,4 @@
-//! Counts of executed instructions: what guest time is made of in exact mode.
+//! Counts of executed instructions, the unit of guest time in exact mode.
 
 use std::fmt;
 use std::iter::Sum;
@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 pub struct Instructions(u64);
 
 impl Instructions {
-    /// None at all.
+    /// Zero instructions.
     pub const ZERO: Self = Self(0);
 
     /// A number of instructions.
@@ -37,19 +37,19 @@ impl Instructions {
         self.0
     }
 
-    /// The difference, or zero where `other` is more.
+    /// The difference, or zero if `other` is greater.
     #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// The product, or the largest number there is.
+    /// The product, or the maximum if it overflows.
     #[must_use]
     pub const fn saturating_mul(self, times: u64) -> Self {
         Self(self.0.saturating_mul(times))
     }
 
-    /// How many more (or, negative, fewer) than `other`.
+    /// The signed difference to `other`.
     pub const fn more_than(self, other: Self) -> i128 {
         self.0 as i128 - other.0 as i128
     }

@@ -1,23 +1,23 @@
-//! In what a length that was read from the counter is told: time, or the counter's own
-//! ticks, for those who compare with other tools that count them.
+//! The unit of lengths measured with the TSC: time, or TSC ticks for comparison with other tools
+//! that report these.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{TscDelta, TscHz};
 
-/// In what lengths are told.
+/// The unit in which lengths are reported.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LengthUnit {
     /// Nanoseconds.
     #[default]
     Ns,
-    /// Ticks of the counter.
+    /// TSC ticks.
     Ticks,
 }
 
 impl LengthUnit {
-    /// The length in this unit, to the nearest whole one.
+    /// The length in this unit, rounded to the nearest integer.
     #[must_use]
     pub fn of(self, length: TscDelta, hz: TscHz) -> u64 {
         match self {
@@ -31,7 +31,7 @@ impl LengthUnit {
 mod tests {
     use super::*;
 
-    /// Check that a length is the counter's ticks or the time they last.
+    /// Check that a length is converted to nanoseconds or left in ticks.
     #[test]
     fn both_units() {
         let (length, hz) = (TscDelta::from_ticks(26), TscHz::new(2_600_000_000).unwrap());

@@ -1,10 +1,9 @@
-//! Quantities that cannot be confused.
+//! Types for quantities, so that units cannot be confused.
 //!
-//! A bare `u64` never crosses a room's border: time is [`Nanos`], a reading of the
-//! CPU's counter is [`Tsc`], and only a [`TscHz`] turns one into the other. Nothing
-//! here does I/O, and nothing here rounds or scales for display; `report` does that.
-//! Text from outside is one of them: only what is [`printable`] may be shown. Errors of all
-//! rooms are printed with their causes by [`chain`].
+//! A bare `u64` never crosses a crate's boundary: time is [`Nanos`], a TSC reading is [`Tsc`], and
+//! only a [`TscHz`] converts one into the other. This crate does no I/O, and does not round or
+//! scale for display; `report` does that. Untrusted text is escaped by [`printable`]; errors of all
+//! crates are printed with their causes by [`chain`].
 #![forbid(unsafe_code)]
 
 mod cause;

@@ -1,7 +1,7 @@
-//! Lengths of time in whole nanoseconds, and stretches of a recording.
+//! Lengths of time in whole nanoseconds, and time spans in a recording.
 //!
-//! 64 bits hold 584 years, so sums saturate rather than wrap: a wrong huge number is
-//! easier to notice than a wrong small one.
+//! 64 bits hold 584 years. Sums saturate rather than wrap: a wrong huge number is easier to notice
+//! than a wrong small one.
 
 use std::fmt;
 use std::iter::Sum;
@@ -33,27 +33,27 @@ const PER_SEC: u64 = 1_000_000_000;
 pub struct Nanos(u64);
 
 impl Nanos {
-    /// No time at all.
+    /// Zero length.
     pub const ZERO: Self = Self(0);
-    /// The longest length that can be said.
+    /// The maximum length.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// A length given in nanoseconds.
+    /// A length in nanoseconds.
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 
-    /// A length given in microseconds.
+    /// A length in microseconds.
     pub const fn from_micros(micros: u64) -> Self {
         Self(micros.saturating_mul(PER_MICRO))
     }
 
-    /// A length given in milliseconds.
+    /// A length in milliseconds.
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis.saturating_mul(PER_MILLI))
     }
 
-    /// A length given in seconds.
+    /// A length in seconds.
     pub const fn from_secs(secs: u64) -> Self {
         Self(secs.saturating_mul(PER_SEC))
     }
@@ -69,25 +69,25 @@ impl Nanos {
         self.0 as f64 / PER_SEC as f64
     }
 
-    /// The difference, or zero where `other` is longer.
+    /// The difference, or zero if `other` is longer.
     #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// The sum, or the longest length there is.
+    /// The sum, or the maximum length if it overflows.
     #[must_use]
     pub const fn saturating_add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
 
-    /// The product, or the longest length there is.
+    /// The product, or the maximum length if it overflows.
     #[must_use]
     pub const fn saturating_mul(self, times: u64) -> Self {
         Self(self.0.saturating_mul(times))
     }
 
-    /// Whether this is no time at all.
+    /// Whether the length is zero.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
@@ -119,7 +119,7 @@ impl From<Duration> for Nanos {
     }
 }
 
-/// A text that is not a length of time.
+/// The error for text that is not a length of time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NanosError {
     text: String,
@@ -141,7 +141,7 @@ impl std::error::Error for NanosError {}
 impl FromStr for Nanos {
     type Err = NanosError;
 
-    /// Reads `50us`, `1.5ms`, `10s`, `2m`, `1h`; the unit is not optional.
+    /// Parses `50us`, `1.5ms`, `10s`, `2m`, `1h`; the unit is required.
     fn from_str(text: &str) -> Result<Self, NanosError> {
         let refuse = || NanosError { text: text.to_owned() };
         let split = text.find(|c: char| c.is_ascii_alphabetic()).ok_or_else(refuse)?;
@@ -159,7 +159,7 @@ impl FromStr for Nanos {
     }
 }
 
-/// Multiplies a decimal number by `scale` without going through a float.
+/// Multiplies a decimal number by `scale` without floating-point arithmetic.
 fn scaled(number: &str, scale: u64) -> Option<u64> {
     let (whole, part) = number.split_once('.').unwrap_or((number, ""));
     let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
@@ -176,19 +176,19 @@ fn scaled(number: &str, scale: u64) -> Option<u64> {
     whole.checked_mul(scale)?.checked_add(below)
 }
 
-/// A stretch of time: where it starts, counted from a beginning that its owner names, and
-/// how long it lasts. Written as the pair `[start_ns, length_ns]`.
+/// A time span: its start, relative to an origin that its owner documents, and its length.
+/// Serialized as the pair `[start_ns, length_ns]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(from = "(Nanos, Nanos)", into = "(Nanos, Nanos)")]
 pub struct Span {
-    /// Nanoseconds from the beginning to the stretch's start.
+    /// The start, in nanoseconds from the origin.
     pub start: Nanos,
-    /// How long the stretch lasts.
+    /// The length of the span.
     pub length: Nanos,
 }
 
 impl Span {
-    /// Where the stretch ends, counted from the same beginning.
+    /// The end, relative to the same origin.
     pub const fn end(self) -> Nanos {
         self.start.saturating_add(self.length)
     }
@@ -210,7 +210,7 @@ impl From<Span> for (Nanos, Nanos) {
 mod tests {
     use super::*;
 
-    /// Check that lengths are read exactly, fractions included.
+    /// Check that lengths are parsed exactly, including fractions.
     #[test]
     fn reads_lengths() {
         let cases = [
@@ -228,16 +228,16 @@ mod tests {
         }
     }
 
-    /// Check that what is no length is refused, and the message shows how to write one.
+    /// Check that invalid lengths are rejected with a message that shows the format.
     #[test]
-    fn refuses_nonsense() {
+    fn rejects_invalid_lengths() {
         for text in ["", "5", "s", ".s", "-1s", "1e3s", "5 s", "99999999999999s", "1d"] {
             let error = text.parse::<Nanos>().unwrap_err();
             assert!(error.to_string().contains("50us"), "{text}: {error}");
         }
     }
 
-    /// Check that a span is written as a pair and read back.
+    /// Check that a span is serialized as a pair and deserialized again.
     #[test]
     fn span_is_a_pair() {
         let span = Span { start: Nanos(3), length: Nanos(4) };

@@ -1,30 +1,30 @@
-//! Text from outside, as it may be shown: names of threads and devices, words of kernels, files.
+//! Untrusted text, escaped for display: names of threads and devices, kernel messages, files.
 //!
-//! Every user may name a thread anything (`prctl(PR_SET_NAME)`), and a recording may come from
-//! anywhere. A character that a terminal or a browser does not show as a character of its own is
-//! written as an escape: control characters (`\x1b`), and those of Unicode that change the
-//! direction of text, end a line or take no room (`\u{202e}`; Unicode's Default_Ignorable_Code_Point
-//! without variation selectors, and UAX #9, 2.).
+//! Every user may give a thread any name (`prctl(PR_SET_NAME)`), and a recording may come from any
+//! source. Characters that a terminal or a browser does not display are escaped: control
+//! characters (`\x1b`), and those Unicode characters that change the direction of text, end a line
+//! or have no width (`\u{202e}`; Unicode's Default_Ignorable_Code_Point without variation
+//! selectors, and UAX #9, 2.).
 
 use std::borrow::Cow;
 
-/// The text in one line: line feeds and tabs are written as escapes, too.
+/// Escapes text for one line: line feeds and tabs are escaped, too.
 pub fn printable(text: &str) -> Cow<'_, str> {
     escaped(text, is_hidden)
 }
 
-/// The same for text of several lines, whose line feeds and tabs stay.
+/// Escapes text of several lines: line feeds and tabs are not escaped.
 pub fn printable_lines(text: &str) -> Cow<'_, str> {
     escaped(text, |c| is_hidden(c) && !matches!(c, '\n' | '\t'))
 }
 
-/// The character as an escape: `\x1b`, `\u{202e}`.
+/// Escapes a character: `\x1b`, `\u{202e}`.
 pub fn escape(c: char) -> String {
     let number = u32::from(c);
     if number < 0x100 { format!("\\x{number:02x}") } else { format!("\\u{{{number:x}}}") }
 }
 
-/// Whether a character is not shown as one: it controls, or cannot be seen.
+/// Whether a character is a control character or invisible.
 pub fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -39,24 +39,24 @@ fn escaped(text: &str, is_hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
     if !text.contains(&is_hidden) {
         return Cow::Borrowed(text);
     }
-    let mut shown = String::with_capacity(text.len() + 16);
+    let mut output = String::with_capacity(text.len() + 16);
     for c in text.chars() {
         match is_hidden(c) {
-            true => shown.push_str(&escape(c)),
-            false => shown.push(c),
+            true => output.push_str(&escape(c)),
+            false => output.push(c),
         }
     }
-    Cow::Owned(shown)
+    Cow::Owned(output)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Check that what a terminal would act on is escaped, and everything else stays.
+    /// Check that control sequences are escaped, and other text is unchanged.
     #[test]
     fn escapes() {
-        for (text, shown) in [
+        for (text, expected) in [
             ("kworker/0:1-events", "kworker/0:1-events"),
             ("\x1b[2J\x07", "\\x1b[2J\\x07"),
             ("a\nb\tc\r", "a\\x0ab\\x09c\\x0d"),
@@ -68,7 +68,7 @@ mod tests {
             ),
             ("µs … → 漢字 ﷺ é", "µs … → 漢字 ﷺ é"),
         ] {
-            assert_eq!(printable(text), shown);
+            assert_eq!(printable(text), expected);
         }
         assert_eq!(printable_lines("a\n\tb\x1b"), "a\n\tb\\x1b");
     }

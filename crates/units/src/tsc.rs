@@ -1,7 +1,7 @@
-//! Readings of the CPU's free-running counter (x86 TSC, arm64 `cntvct_el0`).
+//! Readings of the CPU's time stamp counter (x86 TSC, arm64 `cntvct_el0`).
 //!
-//! A reading is not a time: the counter's frequency differs from machine to machine,
-//! so `Tsc - Tsc = TscDelta`, and only a [`TscHz`] turns a delta into [`Nanos`].
+//! A reading is not a time, since the counter's frequency differs between machines:
+//! `Tsc - Tsc = TscDelta`, and only a [`TscHz`] converts a delta into [`Nanos`].
 
 use serde::{Deserialize, Serialize};
 
@@ -14,14 +14,14 @@ const NANOS_PER_SEC: u128 = 1_000_000_000;
 pub struct Tsc(u64);
 
 impl Tsc {
-    /// A reading as the instruction gave it.
+    /// A raw counter value.
     #[inline(always)]
     pub const fn from_counter(value: u64) -> Self {
         Self(value)
     }
 
-    /// The ticks from `earlier` to this reading; wraps where the counter went backwards,
-    /// so that a step back shows as an absurdly long delta instead of vanishing.
+    /// The ticks from `earlier` to this reading. Wraps if the counter went backwards, so that
+    /// this appears as an implausibly long delta.
     #[inline(always)]
     #[must_use]
     pub const fn since(self, earlier: Self) -> TscDelta {
@@ -36,7 +36,7 @@ impl Tsc {
     }
 }
 
-/// A number of counter ticks between two readings.
+/// A number of counter ticks.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize,
 )]
@@ -44,7 +44,7 @@ impl Tsc {
 pub struct TscDelta(u64);
 
 impl TscDelta {
-    /// A delta given in ticks.
+    /// A delta in ticks.
     #[inline(always)]
     pub const fn from_ticks(ticks: u64) -> Self {
         Self(ticks)
@@ -56,20 +56,20 @@ impl TscDelta {
         self.0
     }
 
-    /// Whether the counter went backwards: no machine runs for 2^63 ticks in one go.
+    /// Whether the counter went backwards: no measurement lasts 2^63 ticks.
     #[inline(always)]
     pub const fn is_backwards(self) -> bool {
         self.0 >> 63 == 1
     }
 
-    /// The difference, or zero where `other` is longer.
+    /// The difference, or zero if `other` is longer.
     #[inline(always)]
     #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// The sum, or the longest delta there is.
+    /// The sum, or the maximum if it overflows.
     #[inline(always)]
     #[must_use]
     pub const fn saturating_add(self, other: Self) -> Self {
@@ -77,30 +77,30 @@ impl TscDelta {
     }
 }
 
-/// How often the counter ticks in a second.
+/// The frequency of the counter, in ticks per second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "u64", into = "u64")]
 pub struct TscHz(u64);
 
 impl TscHz {
-    /// A frequency in ticks a second; `None` for zero.
+    /// A frequency in ticks per second; `None` for zero.
     pub const fn new(hz: u64) -> Option<Self> {
         if hz == 0 { None } else { Some(Self(hz)) }
     }
 
-    /// The frequency that makes `ticks` last `span`; `None` where either is zero.
+    /// The frequency at which `ticks` last `span`; `None` if either is zero.
     pub fn from_ticks(ticks: TscDelta, span: Nanos) -> Option<Self> {
         let span = u128::from(span.get());
         let hz = (u128::from(ticks.0) * NANOS_PER_SEC + span / 2).checked_div(span)?;
         Self::new(u64::try_from(hz).ok()?)
     }
 
-    /// The frequency in ticks a second.
+    /// The frequency in ticks per second.
     pub const fn get(self) -> u64 {
         self.0
     }
 
-    /// How long `delta` lasts, to the nearest nanosecond.
+    /// Converts a delta to time, rounded to the nearest nanosecond.
     #[must_use]
     pub fn span(self, delta: TscDelta) -> Nanos {
         let hz = u128::from(self.0);
@@ -108,7 +108,7 @@ impl TscHz {
         Nanos::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
-    /// How many ticks `span` lasts, to the nearest tick.
+    /// Converts a time to ticks, rounded to the nearest tick.
     #[must_use]
     pub fn ticks(self, span: Nanos) -> TscDelta {
         let product = u128::from(span.get()) * u128::from(self.0);
@@ -135,7 +135,7 @@ impl From<TscHz> for u64 {
 mod tests {
     use super::*;
 
-    /// Check that ticks and time convert there and back within half a tick.
+    /// Check that the conversions of ticks and time are inverses within half a tick.
     #[test]
     fn converts_both_ways() {
         let hz = TscHz::new(2_596_122_000).unwrap();
@@ -145,8 +145,7 @@ mod tests {
         }
     }
 
-    /// Check that a stall of days keeps its true length: 32 or 64 bits in the middle of
-    /// the arithmetic would cut it.
+    /// Check that a length of 30 days is exact: intermediate values of 64 bits would overflow.
     #[test]
     fn long_stalls_do_not_wrap() {
         let hz = TscHz::new(4_000_000_000).unwrap();
@@ -154,7 +153,7 @@ mod tests {
         assert_eq!(hz.span(month), Nanos::from_secs(86_400 * 30));
     }
 
-    /// Check that the frequency is the one that makes the ticks last the span.
+    /// Check that the frequency is computed from ticks and span.
     #[test]
     fn frequency_from_a_span() {
         let hz = TscHz::from_ticks(TscDelta::from_ticks(26), Nanos::from_nanos(10));
@@ -162,9 +161,9 @@ mod tests {
         assert_eq!(TscHz::from_ticks(TscDelta::from_ticks(26), Nanos::ZERO), None);
     }
 
-    /// Check that a counter that steps back is seen as such.
+    /// Check that a counter that goes backwards is detected.
     #[test]
-    fn backwards_is_seen() {
+    fn backwards_is_detected() {
         let (early, late) = (Tsc::from_counter(10), Tsc::from_counter(20));
         assert!(!late.since(early).is_backwards());
         assert!(early.since(late).is_backwards());

@@ -468,7 +468,7 @@ fn moved() {
             // The test is in its way where it goes, not where it comes from.
             isolate::pin(to).unwrap();
             sleep(Duration::from_millis(5));
-            isolate::pin_thread(spinner.tid(), to).unwrap();
+            isolate::restrict_thread(spinner.tid(), &to.into()).unwrap();
             // Else it may leave where it never ran: the hypervisor can keep a CPU that long.
             spinner.goes_on();
         }

@@ -45,7 +45,7 @@ pub(crate) fn run(args: &CheckArgs, output: Output) -> Result<Outcome, Failure> 
 
 /// Timer interrupts are counted on all online CPUs by default.
 fn spec(args: &CheckArgs, cpus: CpuSet, facts: &Facts) -> Spec {
-    let watched = isolate::watch(args.place.cpus.as_ref(), facts);
+    let watched = isolate::choose_online(args.place.cpus.as_ref(), facts);
     Spec::Check(CheckSpec {
         rest_cpus: watched.unwrap_or_else(|_| cpus.clone()),
         cpus,

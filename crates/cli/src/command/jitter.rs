@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::ArgAction;
-use isolate::Kept;
+use isolate::Retain;
 use recording::{Body, JitterSeries, JitterSpec, Recording, Spec, Workload};
 use session::{Access, Plan};
 use units::{Cause, Cpu, LengthUnit, Nanos, NanosError};
@@ -114,7 +114,7 @@ pub(crate) fn run(args: &JitterArgs, output: Output) -> Result<Outcome, Failure>
     let (pick, plan) = Plan::pick(args.cpu, |cpu| Spec::Jitter(spec(args, cpu)))?;
     if supervisor::is_supervised() {
         // The supervisor has done everything else that needs a capability.
-        isolate::drop_capabilities(Kept::SysNice)?;
+        isolate::drop_capabilities(Retain::SysNice)?;
         return supervisor::supervised(|| measure(args, pick.cpu, plan, output));
     }
     let isolation = Some(args.free.at(args.fifo).options());

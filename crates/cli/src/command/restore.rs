@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use isolate::{RestoreOutcome, Returned};
+use isolate::{RestoreOutcome, RestoredSetting};
 use serde_json::{Value, json};
 use units::printable;
 
@@ -16,13 +16,13 @@ use crate::remarks::line;
 
 pub(crate) fn run(output: Output) -> Result<Outcome, Failure> {
     let returned = isolate::restore()?;
-    let of_root = isolate::of_root();
+    let root_state_path = isolate::root_state_path();
     if output.json {
         let settings: Vec<Value> = returned.iter().map(value).collect();
         let object = json!({"format": 1, "kind": "restore", "settings": settings});
         print_json(&format!("{object:#}"))?;
     } else {
-        print(&text(&returned, of_root.is_some()))?;
+        print(&text(&returned, root_state_path.is_some()))?;
     }
     let refused = returned
         .iter()
@@ -31,14 +31,14 @@ pub(crate) fn run(output: Output) -> Result<Outcome, Failure> {
     if refused > 0 {
         return Err(Failure::refused(stays(refused, returned.len())));
     }
-    match of_root {
+    match root_state_path {
         Some(path) => Err(Failure::refused(unseen(path))),
         None => Ok(Outcome::Done),
     }
 }
 
 /// One line per setting. `is_part`: there may be settings of root's runs, too.
-fn text(returned: &[Returned], is_part: bool) -> String {
+fn text(returned: &[RestoredSetting], is_part: bool) -> String {
     match (returned, is_part) {
         ([], false) => "Nothing to restore.\n".to_owned(),
         ([], true) => "Nothing to restore from runs of this user.\n".to_owned(),
@@ -67,7 +67,7 @@ fn unseen(path: &Path) -> String {
     )
 }
 
-fn value(returned: &Returned) -> Value {
+fn value(returned: &RestoredSetting) -> Value {
     let (outcome, more) = match &returned.outcome {
         RestoreOutcome::Restored => ("restored", None),
         RestoreOutcome::Gone => ("gone", None),

@@ -119,7 +119,7 @@ fn spec(args: &RunArgs, pick: &Pick) -> Spec {
 
 fn picked(why: Reason) -> Picked {
     match why {
-        Reason::Asked => Picked::Asked,
+        Reason::Requested => Picked::Asked,
         Reason::NohzFull => Picked::NohzFull,
         Reason::Isolated => Picked::Isolated,
         Reason::LeastInterrupted => Picked::LeastInterrupted,

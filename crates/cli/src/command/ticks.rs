@@ -27,7 +27,7 @@ pub(crate) fn run(args: &TicksArgs, output: Output) -> Result<Outcome, Failure> 
     let output = output.beside(args.place.destination())?;
     let facts = Facts::read(&Root::live());
     let spec = TicksSpec {
-        cpus: isolate::watch(args.place.cpus.as_ref(), &facts)?,
+        cpus: isolate::choose_online(args.place.cpus.as_ref(), &facts)?,
         interval_ns: args.interval,
         count: args.count,
     };

@@ -37,7 +37,7 @@ pub(crate) fn run(args: &WakersArgs, output: Output) -> Result<Outcome, Failure>
     let asked = Where { cpus: args.cpus.clone(), output: args.output.clone() };
     let output = output.beside(asked.destination())?;
     let facts = Facts::read(&Root::live());
-    let cpus = isolate::watch(args.cpus.as_ref(), &facts)?;
+    let cpus = isolate::choose_online(args.cpus.as_ref(), &facts)?;
     let spec = Spec::Wakers(WakersSpec {
         cpus: args.cpus.as_ref().map(|_| cpus),
         duration_ns: args.duration,

@@ -53,7 +53,7 @@ fn a_thread_waits_for_its_own() {
     assert!(said.contains("made ordinary (SCHED_OTHER)"), "{said}");
     let two = format!("0,{cpu}");
     let facts = facts::Facts::read(&facts::Root::live());
-    match isolate::leave_room(&two.parse().unwrap(), &facts) {
+    match isolate::require_ordinary_share(&two.parse().unwrap(), &facts) {
         Ok(()) => drop(run(&["-c", &two, "--fifo", "50"])),
         Err(why) => println!("not on two CPUs here: {why}"),
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use facts::{Facts, Root};
-use isolate::{Kind, RestoreOutcome, Tuned, Tuning, may_tune};
+use isolate::{Kind, RestoreOutcome, Tuning, TuningLease, may_tune};
 
 use crate::kills::{journal, wait_for};
 use crate::settings::{self, Settings};
@@ -73,7 +73,7 @@ fn tuned(tunings: &str, before: &Settings, state: &Path) -> Child {
 fn holds() {
     let Ok(tunings) = std::env::var(TUNINGS) else { return };
     let all: Vec<Tuning> = tunings.split(',').map(|one| one.parse().unwrap()).collect();
-    let tuned = match Tuned::begin(&all, &Facts::read(&Root::live())) {
+    let tuned = match TuningLease::begin(&all, &Facts::read(&Root::live())) {
         Ok(tuned) => tuned,
         Err(why) => {
             assert_eq!(why.kind(), Kind::System);

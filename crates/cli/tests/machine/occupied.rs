@@ -38,7 +38,7 @@ impl RealTime {
             )
         };
         assert_eq!(failed, 0);
-        isolate::pin_thread(task.0.id(), units::Cpu::new(cpu)).unwrap();
+        isolate::restrict_thread(task.0.id(), &units::Cpu::new(cpu).into()).unwrap();
         task
     }
 
@@ -52,7 +52,7 @@ impl Drop for RealTime {
         let _ = self.0.kill();
         // To end, it has to run, which a task of another process may prevent, too.
         let anywhere = isolate::allowed().unwrap();
-        let _ = isolate::keep_on(self.0.id(), &anywhere);
+        let _ = isolate::restrict_thread(self.0.id(), &anywhere);
         let _ = self.0.wait();
     }
 }

@@ -1,26 +1,25 @@
-//! The kernel's command line, `/proc/cmdline`, read by the kernel's own rules.
+//! The kernel's command line, `/proc/cmdline`, parsed by the kernel's rules (`kernel/params.c`).
 //!
-//! Those are (`kernel/params.c`): parameters are parted by white space outside double
-//! quotes, `-` and `_` are the same in names, and what follows a lone `--` belongs to
-//! the first process. Most parameters given twice take the last value. With a boot
-//! configuration (`/proc/bootconfig`) the file shows that one's parameters too.
+//! Parameters are separated by white space outside double quotes, `-` and `_` are equivalent in
+//! names, and arguments after `--` belong to init. If most parameters are repeated, the last value
+//! takes effect. With a boot configuration (`/proc/bootconfig`), the file includes its parameters.
 //!
-//! Cannot see whether the kernel did anything with a parameter.
+//! Whether a parameter had an effect is not shown there.
 
 /// The file.
 pub(crate) const FILE: &str = "/proc/cmdline";
 
-/// One parameter as it was given.
+/// A parameter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parameter {
-    /// Its name, as it was spelt.
+    /// The name in its original spelling.
     pub name: String,
-    /// What stands after the `=`, without quotes; `None` where there is no `=`.
+    /// The text after `=`, without quotes; `None` without `=`.
     pub value: Option<String>,
 }
 
 impl Parameter {
-    /// Whether this is the parameter of that name, spelt with `-` or `_`.
+    /// Whether the parameter has this name, spelt with `-` or `_`.
     pub fn is(&self, name: &str) -> bool {
         same_name(&self.name, name)
     }
@@ -33,7 +32,7 @@ pub struct CommandLine {
 }
 
 impl CommandLine {
-    /// Reads a command line. Any text is one.
+    /// Parses a command line. Any text is valid.
     pub fn parse(text: &str) -> Self {
         let mut rest = text;
         let mut parameters = Vec::new();
@@ -48,29 +47,29 @@ impl CommandLine {
         Self { parameters }
     }
 
-    /// The last parameter of that name.
+    /// The last parameter with this name.
     pub fn last(&self, name: &str) -> Option<&Parameter> {
         self.parameters.iter().rev().find(|parameter| parameter.is(name))
     }
 
-    /// The value of the last parameter of that name; `None` where there is none, or it
-    /// was given without a value.
+    /// The value of the last parameter with this name; `None` if there is no such parameter, or it
+    /// has no value.
     pub fn value(&self, name: &str) -> Option<&str> {
         self.last(name)?.value.as_deref()
     }
 
-    /// Whether the parameter was given, with or without a value.
+    /// Whether a parameter exists, with or without a value.
     pub fn has(&self, name: &str) -> bool {
         self.last(name).is_some()
     }
 
-    /// The parameters of that name, in order.
+    /// The parameters with this name, in order.
     pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Parameter> {
         self.parameters.iter().filter(move |parameter| parameter.is(name))
     }
 
-    /// Whether it asks for CPUs without a tick.
-    pub(crate) fn asks_nohz_full(&self) -> bool {
+    /// Whether it requests `nohz_full` CPUs.
+    pub(crate) fn requests_nohz_full(&self) -> bool {
         let nohz = |given: &Parameter| {
             let flags = given.value.as_deref().unwrap_or_default();
             flags.split(',').any(|flag| flag == "nohz")
@@ -78,21 +77,21 @@ impl CommandLine {
         self.has("nohz_full") || self.all("isolcpus").any(nohz)
     }
 
-    /// All parameters that are the kernel's, in order.
+    /// All parameters for the kernel, in order.
     pub fn parameters(&self) -> impl Iterator<Item = &Parameter> {
         self.parameters.iter()
     }
 }
 
-/// Whether two names are the same to the kernel.
+/// Whether two names are equivalent to the kernel.
 pub(crate) fn same_name(one: &str, other: &str) -> bool {
     let plain = |byte: u8| if byte == b'-' { b'_' } else { byte };
     one.len() == other.len() && one.bytes().map(plain).eq(other.bytes().map(plain))
 }
 
-/// A yes or no as the kernel reads it (`kstrtobool`): by its first letter, and by its
-/// second where that is an `o`.
-pub(crate) fn truth(value: &str) -> Option<bool> {
+/// Parses a boolean as the kernel does (`kstrtobool`): by the first letter, and if that is an `o`,
+/// by the second.
+pub(crate) fn parse_bool(value: &str) -> Option<bool> {
     let mut letters = value.bytes().map(|letter| letter.to_ascii_lowercase());
     match letters.next()? {
         b'y' | b't' | b'1' => Some(true),
@@ -110,7 +109,7 @@ fn is_space(c: char) -> bool {
     c.is_ascii_whitespace() || c == '\u{b}'
 }
 
-/// The first word, quotes included, and what follows it.
+/// The first word, including quotes, and the remaining text.
 fn next_word(text: &str) -> Option<(&str, &str)> {
     let text = text.trim_start_matches(is_space);
     if text.is_empty() {
@@ -124,15 +123,15 @@ fn next_word(text: &str) -> Option<(&str, &str)> {
     Some(text.split_at(end.unwrap_or(text.len())))
 }
 
-/// Takes a word apart as the kernel's `next_arg` does: a quote may open before the name
-/// or before the value, and its partner is looked for only at the very end.
+/// Splits a word as the kernel's `next_arg` does: a quote may open before the name or before the
+/// value, and only a quote at the end closes it.
 fn parameter(word: &str) -> Parameter {
     let (word, opened) = match word.strip_prefix('"') {
         Some(word) => (word, true),
         None => (word, false),
     };
     let unquote = |text: &str| text.strip_suffix('"').unwrap_or(text).to_owned();
-    // A name is never empty: a '=' at the very beginning is part of it.
+    // A name is never empty: a leading '=' is part of it.
     let Some((equals, _)) = word.match_indices('=').find(|&(at, _)| at > 0) else {
         let name = if opened { unquote(word) } else { word.to_owned() };
         return Parameter { name, value: None };
@@ -160,7 +159,7 @@ mod tests {
         (name.to_owned(), value.map(str::to_owned))
     }
 
-    /// Check quotes in all the places the kernel allows them.
+    /// Check quotes in all positions that the kernel accepts.
     #[test]
     fn quotes() {
         let text = "a=\"b c\" \"d=e f\" g=h=i \"j\" k= =l =m=n\n";
@@ -176,7 +175,7 @@ mod tests {
         assert_eq!(pairs(text), expected);
     }
 
-    /// Check that `-` and `_` are the same in names only, and that the last one wins.
+    /// Check that `-` and `_` are equivalent only in names, and that the last value takes effect.
     #[test]
     fn names_and_order() {
         let line = CommandLine::parse("nohz-full=1-2 quiet nohz_full=3-4 x");
@@ -187,7 +186,7 @@ mod tests {
         assert_eq!(line.value("quiet"), None);
     }
 
-    /// Check that yes and no are told apart as the kernel does it.
+    /// Check booleans.
     #[test]
     fn yes_and_no() {
         for (text, expected) in [
@@ -196,14 +195,14 @@ mod tests {
             ("0", Some(false)),
             ("yes", Some(true)),
         ] {
-            assert_eq!(truth(text), expected, "{text}");
+            assert_eq!(parse_bool(text), expected, "{text}");
         }
         for text in ["", "o", "oops", "2"] {
-            assert_eq!(truth(text), None, "{text}");
+            assert_eq!(parse_bool(text), None, "{text}");
         }
     }
 
-    /// Check that what belongs to the first process is left to it.
+    /// Check that arguments of init are ignored.
     #[test]
     fn init_arguments() {
         assert_eq!(pairs("a --b -- c=d"), [pair("a", None), pair("--b", None)]);
@@ -211,7 +210,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check that no text makes the reader panic or invents a parameter.
+        /// Check that parsing never panics, and that every parameter is part of the text.
         #[test]
         fn never_panics(text in "[ a-c=\"_\\-\\\\\u{e9}\n]{0,40}") {
             let line = CommandLine::parse(&text);

@@ -1,9 +1,9 @@
-//! The kernel's configuration: what it was built with.
+//! The kernel's build configuration.
 //!
-//! Found in `/proc/config.gz` (with `CONFIG_IKCONFIG_PROC`), `/boot/config-RELEASE`,
-//! `/lib/modules/RELEASE/config` or `/usr/lib/modules/RELEASE/config` (the only place on
-//! Debian since 7.2). Only the first is the running kernel's own word; the others are
-//! files of the same release. Cannot see what a boot parameter changed.
+//! From `/proc/config.gz` (with `CONFIG_IKCONFIG_PROC`), `/boot/config-RELEASE`,
+//! `/lib/modules/RELEASE/config` or `/usr/lib/modules/RELEASE/config` (the only one on Debian since
+//! 7.2). Only the first is guaranteed to be that of the running kernel; the others are of the same
+//! release. Changes by boot parameters are not included.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -16,7 +16,7 @@ use crate::tree::root::Root;
 
 /// The kernel's own copy of its configuration.
 pub(crate) const OWN: &str = "/proc/config.gz";
-/// Several times the size of any configuration; a small file can unpack to anything.
+/// Several times the size of any configuration: limits the memory for a malicious file.
 const UNPACKED_MAX: u64 = 4 << 20;
 
 /// A kernel's configuration.
@@ -27,11 +27,11 @@ pub struct Config {
 }
 
 impl Config {
-    /// Reads a configuration, packed with gzip or not; `file` is its name in messages.
+    /// Parses a configuration, optionally compressed with gzip; `file` is used in messages.
     ///
     /// # Errors
-    /// A line that is neither a comment nor `CONFIG_NAME=value`, with its number; a file
-    /// that sets nothing at all; one that cannot be unpacked.
+    /// A line is neither a comment nor `CONFIG_NAME=value` (with its number), the file sets no
+    /// option, or it cannot be decompressed.
     pub fn parse(bytes: &[u8], file: &str) -> Result<Self, Unknown> {
         if bytes.starts_with(&[0x1f, 0x8b]) {
             return Self::parse_text(&unpack(bytes, file)?, file);
@@ -53,7 +53,7 @@ impl Config {
             values.insert(name.to_owned(), value.to_owned());
         }
         if values.is_empty() {
-            // Else every option would count as switched off.
+            // Otherwise every option would appear to be off.
             let expected = "a kernel configuration: nothing is set in it";
             let first = text.lines().next().unwrap_or("");
             return Err(Unknown::garbage(file, 1, first, expected));
@@ -61,10 +61,10 @@ impl Config {
         Ok(Self { file: file.to_owned(), values })
     }
 
-    /// Finds the configuration of the kernel of that release.
+    /// Finds the configuration of the kernel with this release.
     ///
     /// # Errors
-    /// Where it was looked for, and why it was not found there.
+    /// The paths, and why the configuration was not found there.
     pub(crate) fn find(root: &Root, release: Option<&Release>) -> Result<Self, Unknown> {
         let places = places(release);
         let mut refused = None;
@@ -81,12 +81,12 @@ impl Config {
         }))
     }
 
-    /// Whether the option is built in or a module. The name goes without `CONFIG_`.
+    /// Whether the option is `y` or `m`. The name has no `CONFIG_`.
     pub fn is_set(&self, name: &str) -> bool {
         matches!(self.value(name), Some("y" | "m"))
     }
 
-    /// The option's value without quotes; `None` where it is not set.
+    /// The option's value without quotes; `None` if it is not set.
     pub fn value(&self, name: &str) -> Option<&str> {
         self.values.get(name).map(String::as_str)
     }
@@ -97,7 +97,7 @@ impl Config {
     }
 }
 
-/// Where a configuration may be, best first.
+/// The paths of a configuration, the preferred one first.
 fn places(release: Option<&Release>) -> Vec<String> {
     let mut places = vec![OWN.to_owned()];
     if let Some(release) = release {
@@ -120,7 +120,7 @@ fn unpack(bytes: &[u8], file: &str) -> Result<String, Unknown> {
     Ok(String::from_utf8_lossy(&unpacked).into_owned())
 }
 
-/// Takes a line `CONFIG_NAME=value` apart.
+/// Splits a line `CONFIG_NAME=value`.
 fn option(line: &str) -> Option<(&str, &str)> {
     let (name, value) = line.strip_prefix("CONFIG_")?.split_once('=')?;
     let fits = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
@@ -150,7 +150,7 @@ mod tests {
         out.finish().unwrap()
     }
 
-    /// Check values, modules, quotes and options that are not set, packed and plain.
+    /// Check values, modules, quotes and options that are not set, compressed and uncompressed.
     #[test]
     fn reads_a_configuration() {
         for bytes in [TEXT.as_bytes().to_vec(), packed(TEXT)] {
@@ -164,9 +164,9 @@ mod tests {
         }
     }
 
-    /// Check that garbage is named with file, line and text.
+    /// Check that invalid contents are reported with file, line and text.
     #[test]
-    fn names_garbage() {
+    fn reports_invalid_lines() {
         let error = Config::parse(b"CONFIG_HZ=250\nhello\n", "f").unwrap_err();
         assert_eq!(error.code, Why::Garbage);
         assert!(error.text.starts_with("f: line 2: 'hello' is not"), "{error}");
@@ -176,8 +176,8 @@ mod tests {
         }
     }
 
-    /// Check that an empty, cut off or exploding file is not taken for a configuration
-    /// in which everything is off.
+    /// Check that an empty, truncated or too large file is an error, and not a configuration with
+    /// all options off.
     #[test]
     fn refuses_broken_files() {
         let whole = packed(TEXT);
@@ -188,7 +188,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check that no bytes make the reader panic, packed or not.
+        /// Check that parsing never panics, compressed or not.
         #[test]
         fn never_panics(
             mut bytes in prop::collection::vec(any::<u8>(), 0..200),
@@ -200,7 +200,7 @@ mod tests {
             let _ = Config::parse(&bytes, "f");
         }
 
-        /// Check that what was written is read.
+        /// Check that a serialized option is parsed.
         #[test]
         fn reads_what_was_written(name in "[A-Z0-9_]{1,20}", value in "[a-z0-9 =]{1,20}") {
             let text = format!("CONFIG_{name}=\"{value}\"");

@@ -1,33 +1,33 @@
-//! `/proc/stat`: where each CPU's time went.
+//! `/proc/stat`: the times of each CPU.
 //!
 //! ```text
 //! cpu0 4705 150 1120 16250 520 0 17 84 0 0
 //! ```
 //!
-//! user, nice, system, idle, iowait, irq, softirq, steal (since 2.6.11), guest and
-//! guest_nice (already in user and nice), in steps of 1/100 s whatever `CONFIG_HZ` is.
-//! idle and iowait can step back a little (`Documentation/filesystems/proc.rst`).
+//! user, nice, system, idle, iowait, irq, softirq, steal (since 2.6.11), guest and guest_nice (the
+//! last two are included in user and nice), in units of 1/100 s regardless of `CONFIG_HZ`. idle and
+//! iowait can decrease slightly (`Documentation/filesystems/proc.rst`).
 
 use units::{Cpu, CpuSet, Nanos};
 
 use crate::fact::Unknown;
 
-/// One step of these counters: `USER_HZ` is 100 on every architecture Linux still has
-/// but Alpha.
+/// The unit of these counters: `USER_HZ` is 100 on every architecture that Linux still supports,
+/// except Alpha.
 const STEP: Nanos = Nanos::from_millis(10);
 
-/// Where one CPU's time went since boot.
+/// The times of one CPU since boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CpuTime {
-    /// All but idle and waiting for I/O; stolen time included.
+    /// All times except idle and iowait; includes steal time.
     pub busy: Nanos,
-    /// Idle, or waiting for I/O.
+    /// The idle and iowait times.
     pub idle: Nanos,
-    /// What the hypervisor took; zero also where it does not tell.
+    /// The steal time; zero also if the hypervisor does not report it.
     pub steal: Nanos,
 }
 
-/// Where every online CPU's time went since boot.
+/// The times of all online CPUs since boot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CpuTimes {
     cpus: Vec<(Cpu, CpuTime)>,
@@ -37,11 +37,11 @@ impl CpuTimes {
     /// The file's path.
     pub const FILE: &'static str = "/proc/stat";
 
-    /// Reads the file's text; `file` is named in messages.
+    /// Parses the file; `file` is used in messages.
     ///
     /// # Errors
-    /// `Why::Garbage`, with file, line and text, where a CPU's line is not one, or no
-    /// CPU has a line.
+    /// `Why::Garbage`, with file, line and text, if the line of a CPU is invalid, or there is no
+    /// such line.
     pub fn parse(text: &str, file: &str) -> Result<Self, Unknown> {
         let mut cpus = Vec::new();
         for (index, line) in text.lines().enumerate() {
@@ -61,18 +61,18 @@ impl CpuTimes {
         Ok(Self { cpus })
     }
 
-    /// Where a CPU's time went since boot; `None` where it is not online.
+    /// The times of a CPU since boot; `None` if it is offline.
     pub fn get(&self, cpu: Cpu) -> Option<CpuTime> {
         self.cpus.iter().find(|(own, _)| *own == cpu).map(|&(_, time)| time)
     }
 
-    /// The CPUs that were online when the file was read.
+    /// The CPUs that were online.
     pub fn cpus(&self) -> CpuSet {
         self.cpus.iter().map(|&(cpu, _)| cpu).collect()
     }
 
-    /// Where a CPU's time went since an earlier reading; `None` where it was not online
-    /// at both, or its busy time was set back.
+    /// The times of a CPU since an earlier reading; `None` if it was offline at one of them, or its
+    /// busy or steal time decreased.
     pub fn since(&self, earlier: &Self, cpu: Cpu) -> Option<CpuTime> {
         let (before, now) = (earlier.get(cpu)?, self.get(cpu)?);
         let grown = |before: Nanos, now: Nanos| {
@@ -80,14 +80,14 @@ impl CpuTimes {
         };
         Some(CpuTime {
             busy: grown(before.busy, now.busy)?,
-            // Stepping back a little is documented behaviour, not a reset.
+            // A small decrease is documented, and not a reset.
             idle: now.idle.saturating_sub(before.idle),
             steal: grown(before.steal, now.steal)?,
         })
     }
 }
 
-/// Reads what follows `cpu`: the number and the times.
+/// Parses the text after `cpu`: the number and the times.
 fn parse_cpu(rest: &str) -> Option<(Cpu, CpuTime)> {
     let mut words = rest.split_whitespace();
     let cpu = words.next()?.parse().ok()?;
@@ -111,7 +111,7 @@ mod tests {
 
     const STAT: &str = "cpu  1 2\ncpu0 4 1 1 100 5 2 1 3 9 9\ncpu2 1 1 1 1\nintr 5\n";
 
-    /// Check the sums: guest time is already in user time, iowait is idle.
+    /// Check the sums: guest time is included in user time, iowait is idle.
     #[test]
     fn sums_of_times() {
         let times = CpuTimes::parse(STAT, "f").unwrap();
@@ -123,9 +123,9 @@ mod tests {
         assert_eq!(times.cpus().to_string(), "0,2");
     }
 
-    /// Check that idle time stepping back is no time, and busy time set back is unknown.
+    /// Check that decreasing idle time counts as zero, and decreasing busy time as unknown.
     #[test]
-    fn stepping_back() {
+    fn decreasing_times() {
         let read = |text: &str| CpuTimes::parse(text, "f").unwrap();
         let earlier = read("cpu0 10 0 0 100\n");
         let cpu = Cpu::new(0);
@@ -134,9 +134,9 @@ mod tests {
         assert_eq!(read("cpu0 1 0 0 200\n").since(&earlier, cpu), None);
     }
 
-    /// Check that what is no such file is refused with file, line and text.
+    /// Check that invalid files are rejected with file, line and text.
     #[test]
-    fn refuses_garbage() {
+    fn rejects_invalid_files() {
         for text in ["", "hello\n", "cpu0 1 2\n", "cpu0 a b c d\n", "cpux 1 2 3 4\n"] {
             let unknown = CpuTimes::parse(text, "/proc/stat").unwrap_err().to_string();
             assert!(unknown.starts_with("/proc/stat: line 1:"), "{text:?}: {unknown}");
@@ -144,7 +144,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check that no text makes the reader panic.
+        /// Check that parsing never panics.
         #[test]
         fn never_panics(text in "(cpu[0-9]{0,2}[ 0-9]{0,30}\n){0,3}") {
             let _ = CpuTimes::parse(&text, "f");

@@ -1,9 +1,9 @@
-//! What `/proc/cpuinfo` says of the first processor: one `name : value` a line, processors
-//! parted by empty lines.
+//! The first processor of `/proc/cpuinfo`: lines of `name : value`; processors are separated by
+//! empty lines.
 //!
-//! Only the first one is read: the file of a large machine is long, and the kernel asks
-//! each CPU for its frequency to make it. On x86 the line `flags` tells what the CPU and
-//! the kernel agree on; other architectures have no such line.
+//! Only the first processor is read: the file is long on large machines, and the kernel queries the
+//! frequency of each CPU while generating it. On x86, the line `flags` has the CPU features that
+//! the kernel uses; other architectures have no such line.
 
 use crate::fact::Unknown;
 use crate::tree::root::Root;
@@ -11,24 +11,24 @@ use crate::tree::root::Root;
 /// The file.
 pub(crate) const FILE: &str = "/proc/cpuinfo";
 
-/// The text as it may be kept in a recorded tree: some boards put their serial number in.
-pub(crate) fn kept(text: &str) -> String {
+/// The text without serial numbers, which some boards include, for recorded trees.
+pub(crate) fn redact(text: &str) -> String {
     let serial =
         |line: &&str| line.trim_start().to_ascii_lowercase().starts_with("serial");
     text.split_inclusive('\n').filter(|line| !serial(line)).collect()
 }
 
-/// What is said of the first processor.
+/// The lines of the first processor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CpuInfo(Vec<(String, String)>);
 
 impl CpuInfo {
-    /// Reads the first processor's part of the file.
+    /// Reads the first processor of the file.
     pub(crate) fn read(root: &Root) -> Result<Self, Unknown> {
         Self::parse(&root.head(FILE)?)
     }
 
-    /// Reads text that begins as the file does; a last line that is cut off is left out.
+    /// Parses the beginning of the file; an incomplete last line is ignored.
     fn parse(text: &str) -> Result<Self, Unknown> {
         let whole = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
         let lines = whole.map(str::trim).skip_while(|line| line.is_empty());
@@ -44,7 +44,7 @@ impl CpuInfo {
         Ok(Self(pairs))
     }
 
-    /// The flags; `None` where the architecture has none (all but x86).
+    /// The flags; `None` if the architecture has none (all except x86).
     pub(crate) fn flags(&self) -> Option<impl Iterator<Item = &str>> {
         let (_, flags) = self.0.iter().find(|(name, _)| name == "flags")?;
         Some(flags.split_ascii_whitespace())
@@ -65,7 +65,7 @@ mod tests {
         assert!(info.flags().unwrap().eq(["fpu", "tsc"]));
     }
 
-    /// Check that an architecture without flags is told from one whose line is cut off.
+    /// Check that an architecture without flags, and an incomplete line, have no flags.
     #[test]
     fn no_flags() {
         let arm = "processor\t: 0\nBogoMIPS\t: 50.00\nFeatures\t: fp asimd\n\n";
@@ -75,16 +75,16 @@ mod tests {
         assert!(CpuInfo::parse("hello\n").is_err() && CpuInfo::parse("").is_err());
     }
 
-    /// Check that a board's serial number does not get into a recorded tree.
+    /// Check that a board's serial number is removed.
     #[test]
-    fn keeps_no_serial_number() {
+    fn removes_serial_numbers() {
         let rest = "processor\t: 0\nFeatures\t: fp\n\nHardware\t: BCM2835\n";
         let text = format!("{rest}Serial\t\t: 00000000deadbeef\nMo");
-        assert_eq!(kept(&text), format!("{rest}Mo"));
+        assert_eq!(redact(&text), format!("{rest}Mo"));
     }
 
     proptest! {
-        /// Check that no text makes the reader panic.
+        /// Check that parsing never panics.
         #[test]
         fn never_panics(text in "([a-z: \t]|\n){0,60}") {
             let _ = CpuInfo::parse(&text).map(|info| info.flags().map(Iterator::count));

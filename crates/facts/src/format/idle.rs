@@ -1,8 +1,8 @@
-//! The idle states of one CPU: which there are, and what they were used for so far.
+//! The idle states of a CPU and their usage.
 //!
-//! Truth: `/sys/devices/system/cpu/cpuN/cpuidle/stateM` (since 2.6.24;
-//! `Documentation/admin-guide/pm/cpuidle.rst`). `entered` and `time_us` count a stay when it
-//! ends. Cannot see how deep the hardware, or a hypervisor, really went.
+//! From `/sys/devices/system/cpu/cpuN/cpuidle/stateM` (since 2.6.24;
+//! `Documentation/admin-guide/pm/cpuidle.rst`). `entered` and `time_us` are updated when the CPU
+//! leaves the state. The state that the hardware or hypervisor actually used is unknown.
 
 use serde::{Deserialize, Serialize};
 use units::Cpu;
@@ -10,45 +10,45 @@ use units::Cpu;
 use crate::fact::{Unknown, Why};
 use crate::tree::root::Root;
 
-/// The kernel has room for ten (`CPUIDLE_STATE_MAX`).
+/// The kernel supports ten (`CPUIDLE_STATE_MAX`).
 const STATES_MAX: usize = 10;
 
-/// A state an idle CPU can be in.
+/// An idle state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdleState {
-    /// The state's name: `C6`.
+    /// The name: `C6`.
     pub name: String,
-    /// How long waking up from it takes, in microseconds.
+    /// The exit latency in microseconds.
     pub latency_us: u64,
-    /// Whether it has been switched off.
+    /// Whether the state is disabled.
     pub disabled: bool,
 }
 
-/// What an idle state was used for since boot.
+/// The usage of an idle state since boot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdleCount {
     /// The state.
     pub state: IdleState,
-    /// How often the CPU entered it.
+    /// How often the CPU entered the state.
     pub entered: u64,
-    /// How long the CPU was in it, in microseconds.
+    /// The total time in the state, in microseconds.
     pub time_us: u64,
 }
 
-/// Where a CPU's states are.
+/// The directory of a CPU's idle states.
 pub(crate) fn folder(cpu: Cpu) -> String {
     format!("/sys/devices/system/cpu/cpu{cpu}/cpuidle")
 }
 
-/// The states of a CPU, the shallowest first.
+/// The idle states of a CPU, the shallowest first.
 pub(crate) fn idle_states(root: &Root, cpu: Cpu) -> Result<Vec<IdleState>, Unknown> {
     each(|number| state(root, cpu, number))
 }
 
-/// What the states of a CPU were used for since boot, the shallowest first.
+/// The usage of a CPU's idle states since boot, the shallowest first.
 ///
 /// # Errors
-/// `Why::Absent` where no idle driver is loaded, or it has no states; else why a file cannot be
+/// `Why::Absent` if no idle driver is loaded, or it has no states; otherwise why a file cannot be
 /// read.
 pub fn idle_counts(root: &Root, cpu: Cpu) -> Result<Vec<IdleCount>, Unknown> {
     let folder = folder(cpu);
@@ -61,8 +61,8 @@ pub fn idle_counts(root: &Root, cpu: Cpu) -> Result<Vec<IdleCount>, Unknown> {
     })
 }
 
-/// How long waking this CPU may take, in microseconds, where a limit is set for it alone
-/// (`pm_qos_resume_latency_us`, since 4.16: 0 is no limit, `n/a` is none at all).
+/// The limit on the exit latency of a CPU in microseconds, if one is set for this CPU
+/// (`pm_qos_resume_latency_us`, since 4.16: 0 is no limit, `n/a` is a limit of zero).
 pub fn resume_limit_us(root: &Root, cpu: Cpu) -> Option<u32> {
     let file = format!("/sys/devices/system/cpu/cpu{cpu}/power/pm_qos_resume_latency_us");
     match root.line(&file).ok()?.as_str() {
@@ -92,10 +92,10 @@ fn state(root: &Root, cpu: Cpu, number: usize) -> Result<IdleState, Unknown> {
     let file = |name: &str| format!("{folder}/state{number}/{name}");
     let name = root.line(&file("name"))?;
     let latency_us = root.parsed(&file("latency"), "a number")?;
-    // 0, or a number with one bit for each of those who switched it off; before 3.4
-    // there was no such file, and no state could be.
+    // A number with one bit for each source that disabled the state, or 0; before 3.4, the file
+    // did not exist, and states could not be disabled.
     let disabled = match root.parsed::<u64>(&file("disable"), "a number") {
-        Ok(who) => who != 0,
+        Ok(sources) => sources != 0,
         Err(unknown) if unknown.code == Why::Absent => false,
         Err(unknown) => return Err(unknown),
     };
@@ -109,7 +109,7 @@ mod tests {
 
     const FOLDER: &str = "/sys/devices/system/cpu/cpu1/cpuidle";
 
-    /// Check this machine's two idle states, one that is switched off, and their counts.
+    /// Check the idle states of a machine, of which one is disabled, and their usage.
     #[test]
     fn states_and_counts() {
         let files = [
@@ -150,9 +150,9 @@ mod tests {
         assert_eq!(none.code, Why::Absent);
     }
 
-    /// Check that a broken state is named, not left out.
+    /// Check that an invalid state is an error.
     #[test]
-    fn broken_state() {
+    fn invalid_state() {
         let path = |name: &str| format!("{FOLDER}/{name}");
         let tree = tree(&[
             (&path("state0/name"), "POLL\n"),
@@ -164,7 +164,7 @@ mod tests {
         assert_eq!(states.unwrap_err().code, Why::Garbage);
     }
 
-    /// Check that the kernel's two words for "no limit" and "no latency at all" are not mixed up.
+    /// Check that `0` (no limit) and `n/a` (a limit of zero) are distinguished.
     #[test]
     fn resume_limits() {
         let limit = |text: &str| {

@@ -1,30 +1,30 @@
-//! `/proc/interrupts`: how often each interrupt came, line by line and CPU by CPU.
+//! `/proc/interrupts`: the counts of interrupts on each CPU.
 //!
-//! Device lines have a number for a label and end in the names of their handlers;
-//! the architecture's own lines (timer, inter-processor, ...) end in a description.
-//! The timer is `LOC` on x86 and POWER, `arch_timer` on arm64, `riscv-timer` on RISC-V,
-//! `timerN` on Xen, and plain `timer` (IRQ 0) on machines without a local one.
+//! Lines of device interrupts have a number as label and end with the names of their handlers;
+//! the architecture's own lines (timer, inter-processor, ...) end with a description. The timer is
+//! `LOC` on x86 and POWER, `arch_timer` on arm64, `riscv-timer` on RISC-V, `timerN` on Xen, and
+//! `timer` (IRQ 0) on machines without a local timer.
 //!
-//! Cannot see: which interrupt came when, or how long it took.
+//! The times and durations of single interrupts are not available.
 
 use units::{Cpu, CpuSet};
 
 use crate::fact::Unknown;
 use crate::format::per_cpu;
 
-/// One line: an interrupt, and how often it came on each CPU.
+/// One line: an interrupt and its counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InterruptLine {
     /// The label before the colon: `36`, `LOC`.
     pub label: String,
-    /// The handlers' names (`virtio1-req.0`), or what the line says it is.
+    /// The names of the handlers (`virtio1-req.0`), or the description.
     pub name: String,
     /// Whether it is this machine's timer interrupt.
     pub timer: bool,
     counts: Vec<u64>,
 }
 
-/// How often each interrupt came since boot.
+/// The counts of all interrupts since boot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interrupts {
     cpus: Vec<Cpu>,
@@ -35,10 +35,10 @@ impl Interrupts {
     /// The file's path.
     pub const FILE: &'static str = "/proc/interrupts";
 
-    /// Reads the file's text; `file` is named in messages.
+    /// Parses the file; `file` is used in messages.
     ///
     /// # Errors
-    /// `Why::Garbage`, with file, line and text, where it is not such a table.
+    /// `Why::Garbage`, with file, line and text, if the table is invalid.
     pub fn parse(text: &str, file: &str) -> Result<Self, Unknown> {
         let (cpus, rows) = per_cpu::parse(text, file)?;
         let lines = rows.into_iter().map(|row| {
@@ -51,33 +51,32 @@ impl Interrupts {
         Ok(interrupts)
     }
 
-    /// The CPUs that were online when the file was read.
+    /// The CPUs that were online.
     pub fn cpus(&self) -> CpuSet {
         per_cpu::set(&self.cpus)
     }
 
-    /// The lines in the file's order.
+    /// The lines in order of the file.
     pub fn lines(&self) -> &[InterruptLine] {
         &self.lines
     }
 
-    /// How often the timer interrupted a CPU since boot; `None` where the CPU is not
-    /// online or the machine's timer line is not known.
+    /// The number of timer interrupts on a CPU since boot; `None` if the CPU is offline, or the
+    /// timer's line is unknown.
     pub fn timer(&self, cpu: Cpu) -> Option<u64> {
         let timers = self.lines.iter().filter(|line| line.timer);
         let counts = timers.filter_map(|line| self.count(line, cpu));
         counts.reduce(u64::wrapping_add)
     }
 
-    /// How often anything interrupted a CPU since boot; `None` where the CPU is not online.
+    /// The number of all interrupts on a CPU since boot; `None` if the CPU is offline.
     pub fn total(&self, cpu: Cpu) -> Option<u64> {
         let counts = self.lines.iter().filter_map(|line| self.count(line, cpu));
         counts.reduce(u64::wrapping_add)
     }
 
-    /// How much each line grew on a CPU since an earlier reading; `None` for a line that
-    /// was set back. A line that was not there before started from zero. Lines that
-    /// count for the whole machine are left out.
+    /// The increase of each line's count on a CPU since an earlier reading; `None` if the count was
+    /// reset. A new line starts from zero. Lines with one count for the whole machine are skipped.
     pub fn since<'a>(
         &'a self,
         earlier: &'a Self,
@@ -95,7 +94,7 @@ impl Interrupts {
         line.counts.get(column).copied()
     }
 
-    /// The line of the same label and name: a freed number may be given to another device.
+    /// The line with the same label and name, since a number can be reused for another device.
     fn same(&self, line: &InterruptLine) -> Option<&InterruptLine> {
         self.lines.iter().find(|own| own.label == line.label && own.name == line.name)
     }
@@ -120,8 +119,8 @@ impl Interrupts {
     }
 }
 
-/// A device line's text is chip, number, trigger, then two blanks and the handlers:
-/// `IO-APIC   5-edge      ACPI:Ged`. Other lines' text is their description.
+/// The name of a line. The text of a device line is chip, number, trigger, two spaces and the
+/// handlers: `IO-APIC   5-edge      ACPI:Ged`. The text of other lines is their description.
 fn name(label: &str, text: &str) -> String {
     if !label.bytes().all(|b| b.is_ascii_digit()) {
         return text.to_owned();
@@ -170,7 +169,7 @@ LOC:    2893001    2892999
         read.lines().iter().map(both).collect()
     }
 
-    /// Check that device lines are named by their handlers and others by description.
+    /// Check that device lines are named by their handlers, and others by their description.
     #[test]
     fn lines_are_named() {
         let names = names(X86);
@@ -179,8 +178,8 @@ LOC:    2893001    2892999
         assert_eq!(names[3], ("LOC".to_owned(), "Local timer interrupts".to_owned()));
     }
 
-    /// Check that every architecture's timer is found, and on old machines only the local
-    /// one where there are both.
+    /// Check that the timer of every architecture is found, and that the local timer takes
+    /// precedence on old machines.
     #[test]
     fn the_timer_is_found() {
         let timer =
@@ -194,7 +193,7 @@ LOC:    2893001    2892999
         assert_eq!(timer("CPU0\n  8:  9  IO-APIC-edge  rtc\n", 0), None);
     }
 
-    /// Check growth by line: wraps, resets, new lines, and a CPU that was not there.
+    /// Check increases with wrap-arounds, resets, new lines, and CPUs that were offline.
     #[test]
     fn growth_by_line() {
         let read = |text: &str| Interrupts::parse(text, "f").unwrap();
@@ -208,7 +207,7 @@ LOC:    2893001    2892999
         assert_eq!(grown(2), []);
     }
 
-    /// Check that 256 CPUs make 256 columns, and that offline ones have none.
+    /// Check 256 columns, without those of offline CPUs.
     #[test]
     fn many_cpus() {
         let online: Vec<u32> = (0..256).filter(|cpu| cpu % 5 != 3).collect();
@@ -224,7 +223,7 @@ LOC:    2893001    2892999
     }
 
     proptest! {
-        /// Check that no text makes the reader panic.
+        /// Check that parsing never panics.
         #[test]
         fn never_panics(text in "(CPU0 CPU1\n)?[ A-Z0-9:\n]{0,80}") {
             let _ = Interrupts::parse(&text, "f");

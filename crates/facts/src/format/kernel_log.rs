@@ -1,10 +1,9 @@
 //! The kernel's messages, from `/dev/kmsg` (readable since 3.5).
 //!
-//! One record a line: `level,sequence,time,flags;message`, with what belongs to it on
-//! lines that begin with a space. Only the kernel's own records count: whoever may
-//! write there can add others, and those carry another facility in `level`.
+//! One record per line: `level,sequence,time,flags;message`; continuation lines start with a space.
+//! Only records of the kernel's facility are used: any process with write access can add others.
 //!
-//! Cannot see messages that newer ones have overwritten. Needs root where
+//! Messages that were overwritten by newer ones are missing. Requires root if
 //! `kernel.dmesg_restrict` is 1.
 
 use crate::fact::{Unknown, Why};
@@ -15,10 +14,10 @@ use crate::tree::root::Root;
 /// The file.
 pub(crate) const FILE: &str = "/dev/kmsg";
 
-/// How the kernel lists the parameters it does not know.
-pub(crate) const DISOWNED: &str = "Unknown kernel command line parameters \"";
+/// The beginning of the message that lists parameters that the kernel does not know.
+pub(crate) const UNKNOWN_PARAMETERS: &str = "Unknown kernel command line parameters \"";
 
-/// The kernel's messages, oldest first.
+/// The kernel's messages, the oldest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KernelLog {
     messages: Vec<String>,
@@ -26,7 +25,7 @@ pub(crate) struct KernelLog {
 }
 
 impl KernelLog {
-    /// Reads the messages that are there, up to a size that holds every boot's.
+    /// Reads the messages, up to a size that includes all messages of the boot.
     pub(crate) fn read(root: &Root, release: Option<&Release>) -> Result<Self, Unknown> {
         match root.kernel_log(FILE) {
             Ok(bytes) => Self::parse(&String::from_utf8_lossy(&bytes)),
@@ -43,7 +42,7 @@ impl KernelLog {
         }
     }
 
-    /// Reads the text of `/dev/kmsg`.
+    /// Parses the text of `/dev/kmsg`.
     pub(crate) fn parse(text: &str) -> Result<Self, Unknown> {
         let mut log = Self { messages: Vec::new(), from_boot: false };
         for (number, line) in text.lines().enumerate() {
@@ -62,24 +61,25 @@ impl KernelLog {
         Ok(log)
     }
 
-    /// The first message that contains the text.
+    /// The first message that contains a text.
     pub(crate) fn find<'a>(&'a self, needle: &'a str) -> Option<&'a str> {
         self.all(needle).next()
     }
 
-    /// The messages that contain the text, oldest first.
+    /// The messages that contain a text, the oldest first.
     pub(crate) fn all<'a>(&'a self, needle: &'a str) -> impl Iterator<Item = &'a str> {
         self.messages.iter().map(String::as_str).filter(move |m| m.contains(needle))
     }
 
-    /// The parameters the kernel said it does not know (since 5.15; those with a `.`
-    /// belong to modules that may be loaded later and are not listed), and whether its
-    /// list was cut off.
-    pub(crate) fn disowned(&self) -> (Vec<Parameter>, bool) {
-        let Some(message) = self.find(DISOWNED) else { return (Vec::new(), false) };
-        let list = message.strip_prefix(DISOWNED).unwrap_or_default();
+    /// The parameters that the kernel does not know (logged since 5.15; names with a `.` belong to
+    /// modules that may be loaded later, and are not logged), and whether the list is truncated.
+    pub(crate) fn unknown_parameters(&self) -> (Vec<Parameter>, bool) {
+        let Some(message) = self.find(UNKNOWN_PARAMETERS) else {
+            return (Vec::new(), false);
+        };
+        let list = message.strip_prefix(UNKNOWN_PARAMETERS).unwrap_or_default();
         let whole = list.rsplit_once("\", will be passed");
-        // A message that was too long ends in the middle of a parameter.
+        // A message that is too long is truncated within a parameter.
         let known = match whole {
             Some((list, _)) => list,
             None => list.rsplit_once(' ').map_or("", |(list, _)| list),
@@ -88,27 +88,27 @@ impl KernelLog {
         (parameters, whole.is_none())
     }
 
-    /// Whether the kernel's first message is still there, and with it all since.
-    #[expect(clippy::wrong_self_convention, reason = "messages from boot on, no maker")]
+    /// Whether the kernel's first message is included, and so all messages since boot.
+    #[expect(clippy::wrong_self_convention, reason = "not a constructor")]
     pub(crate) fn from_boot(&self) -> bool {
         self.from_boot
     }
 }
 
-/// The highest level of facility 0, the kernel itself.
+/// The highest level with facility 0, the kernel.
 const LEVEL_MAX: u32 = 7;
 
-/// One record of the log.
+/// A record of the log.
 pub(crate) struct Record<'a> {
-    /// Facility and level.
+    /// The facility and level.
     pub(crate) level: u32,
-    /// Counted from 0 at boot.
+    /// The number of the record, from 0 at boot.
     pub(crate) sequence: u64,
-    /// What was said.
+    /// The message.
     pub(crate) message: &'a str,
 }
 
-/// Takes a record's first line apart.
+/// Parses the first line of a record.
 pub(crate) fn record(line: &str) -> Option<Record<'_>> {
     let (head, message) = line.split_once(';')?;
     let mut fields = head.split(',');
@@ -127,7 +127,7 @@ mod tests {
                         SUBSYSTEM=x\n12,2,13,-;Dynamic Preempt: forged\n\
                         6,3,14,c;a;b\n";
 
-    /// Check that records are found by what they say, and forged ones are not.
+    /// Check that messages are found, except those from user space.
     #[test]
     fn finds_messages() {
         let log = KernelLog::parse(TEXT).unwrap();
@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(log.find("SUBSYSTEM"), None);
     }
 
-    /// Check that a log whose beginning was overwritten says so.
+    /// Check that an overwritten beginning is detected.
     #[test]
     fn knows_its_beginning() {
         assert!(KernelLog::parse(TEXT).unwrap().from_boot());
@@ -145,37 +145,36 @@ mod tests {
         assert!(!KernelLog::parse("").unwrap().from_boot());
     }
 
-    /// Check that a line that is no record is named.
+    /// Check that an invalid line is reported.
     #[test]
-    fn names_garbage() {
+    fn reports_invalid_lines() {
         let error = KernelLog::parse("5,0,0,-;x\nhello\n").unwrap_err();
         assert!(error.text.starts_with("/dev/kmsg: line 2: 'hello'"), "{error}");
         assert!(KernelLog::parse("5,0;x\n").is_err());
     }
 
     proptest! {
-        /// Check that no text makes the reader panic.
+        /// Check that parsing never panics.
         #[test]
         fn never_panics(text in "[0-9,; a-z\n-]{0,60}") {
             let _ = KernelLog::parse(&text);
         }
     }
 
-    /// Check that the kernel's list of parameters it does not know is read, and its last
-    /// word dropped where the message was cut off.
+    /// Check that the list of unknown parameters is parsed, without an incomplete last one.
     #[test]
-    fn disowned_parameters() {
-        let disowned = |message: &str| {
+    fn unknown_parameters() {
+        let unknown = |message: &str| {
             let log = KernelLog::parse(&format!("5,0,0,-;{message}\n")).unwrap();
-            let (parameters, cut_off) = log.disowned();
+            let (parameters, is_truncated) = log.unknown_parameters();
             let names = parameters.into_iter().map(|parameter| parameter.name);
-            (names.collect::<Vec<_>>().join(" "), cut_off)
+            (names.collect::<Vec<_>>().join(" "), is_truncated)
         };
         let whole = "Unknown kernel command line parameters \"splash BOOT_IMAGE=/a \
                      divider=10\", will be passed to user space.";
-        assert_eq!(disowned(whole), ("splash BOOT_IMAGE divider".to_owned(), false));
+        assert_eq!(unknown(whole), ("splash BOOT_IMAGE divider".to_owned(), false));
         let cut = "Unknown kernel command line parameters \"splash a=1 noh";
-        assert_eq!(disowned(cut), ("splash a".to_owned(), true));
-        assert_eq!(disowned("hello"), (String::new(), false));
+        assert_eq!(unknown(cut), ("splash a".to_owned(), true));
+        assert_eq!(unknown("hello"), (String::new(), false));
     }
 }

@@ -1,8 +1,8 @@
-//! What is mounted where, from `/proc/self/mounts`.
+//! Mounted file systems, from `/proc/self/mounts`.
 //!
-//! One mount a line: device, directory, kind, options, two numbers. Blanks in names are
-//! written as `\040`. Only what this process sees; which part of a file system is
-//! mounted there is not said.
+//! One mount per line: device, directory, type, options, two numbers. Spaces in names are escaped
+//! as `\040`. Only mounts that are visible to this process are listed, without the mounted
+//! subdirectory of their file system.
 
 use crate::fact::Unknown;
 use crate::tree::root::Root;
@@ -10,46 +10,46 @@ use crate::tree::root::Root;
 /// The file.
 pub(crate) const FILE: &str = "/proc/self/mounts";
 
-/// The kinds of file systems facts ask for.
+/// The types of file systems that facts use.
 const KINDS: [&str; 6] =
     ["cgroup", "cgroup2", "cpuset", "debugfs", "securityfs", "tracefs"];
 
-/// The text as it may be kept in a recorded tree: without the mounts that are nobody's
-/// business, such as a server's name.
-pub(crate) fn kept(text: &str) -> String {
+/// The text with these mounts only, for recorded trees: others may have private data such as the
+/// names of servers.
+pub(crate) fn redact(text: &str) -> String {
     let used =
         |line: &&str| mount(line).is_some_and(|m| KINDS.contains(&m.kind.as_str()));
     text.lines().filter(used).flat_map(|line| [line, "\n"]).collect()
 }
 
-/// One mount.
+/// A mount.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mount {
-    /// Where it is mounted.
+    /// The mount point.
     pub(crate) directory: String,
-    /// The kind of file system.
+    /// The type of the file system.
     pub(crate) kind: String,
     options: String,
 }
 
 impl Mount {
-    /// Whether it was mounted with that option.
+    /// Whether it was mounted with an option.
     pub(crate) fn has(&self, option: &str) -> bool {
         self.options.split(',').any(|other| other == option)
     }
 }
 
-/// What is mounted, in the order in which it was.
+/// All mounts, in order of the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Mounts(Vec<Mount>);
 
 impl Mounts {
-    /// Reads what is mounted.
+    /// Reads the mounts.
     pub(crate) fn read(root: &Root) -> Result<Self, Unknown> {
         Self::parse(&root.text(FILE)?)
     }
 
-    /// Reads the text of `/proc/self/mounts`.
+    /// Parses the text of `/proc/self/mounts`.
     pub(crate) fn parse(text: &str) -> Result<Self, Unknown> {
         let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
         let mounts = lines.map(|(number, line)| {
@@ -58,7 +58,7 @@ impl Mounts {
         Ok(Self(mounts.collect::<Result<_, _>>()?))
     }
 
-    /// The mounts of that kind, in order.
+    /// The mounts of a type, in order.
     pub(crate) fn of_kind<'a>(
         &'a self,
         kind: &'a str,
@@ -68,7 +68,7 @@ impl Mounts {
 }
 
 fn mount(line: &str) -> Option<Mount> {
-    // One blank between words: a device's name may be empty.
+    // Single spaces are separators: the name of the device may be empty.
     let mut words = line.split(' ').skip(1);
     let directory = plain(words.next()?);
     let kind = words.next()?.to_owned();
@@ -76,7 +76,7 @@ fn mount(line: &str) -> Option<Mount> {
     directory.starts_with('/').then_some(Mount { directory, kind, options })
 }
 
-/// A name without the kernel's escapes (`\040` for a blank).
+/// Decodes the escapes in a name (`\040` for a space).
 fn plain(name: &str) -> String {
     let mut parts = name.split('\\');
     let mut plain = parts.next().unwrap_or("").to_owned();
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Check kinds, options, order and names with blanks in them.
+    /// Check types, options, order and names with spaces.
     #[test]
     fn reads_mounts() {
         let text = "proc /proc proc rw,relatime 0 0\n\
@@ -117,17 +117,17 @@ mod tests {
         assert!(cgroups[1].has("cpu") && mounts.of_kind("tracefs").next().is_none());
     }
 
-    /// Check that a recorded tree does not get the mounts facts do not ask for.
+    /// Check that unused mounts are removed from a recorded tree.
     #[test]
-    fn keeps_only_what_is_used() {
+    fn removes_unused_mounts() {
         let cgroup = "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n";
         let text = format!("//nas/me /home/me cifs rw,username=me 0 0\n{cgroup}");
-        assert_eq!(kept(&text), cgroup);
+        assert_eq!(redact(&text), cgroup);
     }
 
-    /// Check that what is no mount is named with its line.
+    /// Check that an invalid line is reported with its number.
     #[test]
-    fn names_garbage() {
+    fn reports_invalid_lines() {
         for bad in ["proc /proc", "a b c d 0 0", "x"] {
             let error = Mounts::parse(&format!("proc /proc proc rw 0 0\n{bad}\n"));
             let text = error.unwrap_err().text;
@@ -136,7 +136,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check that no text makes the reader panic.
+        /// Check that parsing never panics.
         #[test]
         fn never_panics(text in "([a-z/\\\\0-9\u{e9} ]|\n){0,60}") {
             let _ = Mounts::parse(&text);

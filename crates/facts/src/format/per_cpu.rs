@@ -1,4 +1,4 @@
-//! Tables with one column a CPU: `/proc/interrupts` and `/proc/softirqs`.
+//! Tables with one column per CPU: `/proc/interrupts` and `/proc/softirqs`.
 //!
 //! ```text
 //!            CPU0       CPU2
@@ -7,21 +7,21 @@
 //! ERR:          0
 //! ```
 //!
-//! The first line names the CPUs, offline ones are left out of `/proc/interrupts`. A
-//! row is a label, a colon, and one number a column, or a single number for the whole
-//! machine. Labels are left-aligned until 7.1 and right-aligned since; both are read.
-//! The kernel's counters have 32 bits: they wrap after 49 days of 1000 a second.
+//! The first line has the CPUs, in `/proc/interrupts` only online ones. A row is a label, a colon,
+//! and one number per column, or a single number for the whole machine. Labels are left-aligned
+//! until 7.1 and right-aligned since; both are accepted. The kernel's counters have 32 bits: they
+//! wrap after 49 days at 1000 per second.
 
 use units::{Cpu, CpuSet};
 
 use crate::fact::Unknown;
 
-/// More growth than this between two readings is a counter that was set back, not one
-/// that wrapped: a million interrupts a second would take four minutes.
+/// A larger increase between two readings is considered a reset and not a wrap-around: at a million
+/// interrupts per second, it would take four minutes.
 const WRAP_MAX: u64 = 1 << 28;
 
-/// How much a counter grew between two readings: across a wrap at 32 bits too, `None`
-/// where it was set back.
+/// The increase of a counter between two readings, with a wrap-around at 32 bits; `None` if it was
+/// reset.
 pub(crate) fn growth(earlier: u64, later: u64) -> Option<u64> {
     let wrapped = || {
         let grown = later.checked_add(1 << 32)?.checked_sub(earlier)?;
@@ -30,18 +30,18 @@ pub(crate) fn growth(earlier: u64, later: u64) -> Option<u64> {
     later.checked_sub(earlier).or_else(wrapped)
 }
 
-/// One row of a table.
+/// A row of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Row<'a> {
-    /// What stands before the colon.
+    /// The text before the colon.
     pub(crate) label: &'a str,
-    /// One number a column, or none where the row counts for the whole machine.
+    /// One number per column; empty if the row has one number for the whole machine.
     pub(crate) counts: Vec<u64>,
-    /// What stands after the numbers.
+    /// The text after the numbers.
     pub(crate) text: &'a str,
 }
 
-/// Reads a table: the CPUs of its columns, and its rows.
+/// Parses a table into the CPUs of its columns and its rows.
 pub(crate) fn parse<'a>(
     text: &'a str,
     file: &str,
@@ -59,7 +59,7 @@ pub(crate) fn parse<'a>(
     Ok((cpus, rows))
 }
 
-/// The set of a table's columns.
+/// The CPUs of the columns as a set.
 pub(crate) fn set(cpus: &[Cpu]) -> CpuSet {
     cpus.iter().copied().collect()
 }
@@ -84,7 +84,7 @@ fn row(line: &str, columns: usize) -> Option<Row<'_>> {
     if label.trim().is_empty() || counts.is_empty() {
         return None;
     }
-    // `ERR:` and `MIS:` have one number however many CPUs there are.
+    // `ERR:` and `MIS:` have one number for all CPUs.
     if counts.len() < columns {
         counts.clear();
     }
@@ -95,7 +95,7 @@ fn row(line: &str, columns: usize) -> Option<Row<'_>> {
 mod tests {
     use super::*;
 
-    /// Check that a counter that wraps has grown, and one that is set back is unknown.
+    /// Check that wrapped counters have increased, and that the increase after a reset is unknown.
     #[test]
     fn growth_of_counters() {
         assert_eq!(growth(10, 25), Some(15));
@@ -107,7 +107,7 @@ mod tests {
         assert_eq!(growth(u64::MAX, u64::MAX - 1), None);
     }
 
-    /// Check that both label alignments, missing CPUs and short rows are read.
+    /// Check both label alignments, missing CPUs and short rows.
     #[test]
     fn rows_of_all_shapes() {
         let text = "       CPU0   CPU2\n LOC:  5  6  Local timer\nERR:  0\n  9:  1  2\n";
@@ -119,9 +119,9 @@ mod tests {
         assert_eq!(rows[2], Row { label: "9", counts: vec![1, 2], text: "" });
     }
 
-    /// Check that what is no such table is refused with file, line and text.
+    /// Check that invalid tables are rejected with file, line and text.
     #[test]
-    fn refuses_garbage() {
+    fn rejects_invalid_tables() {
         for (text, line) in [
             ("", 1),
             ("hello\n", 1),

@@ -1,10 +1,10 @@
-//! A kernel's release, as `/proc/sys/kernel/osrelease` and `uname -r` give it:
+//! A kernel release, as in `/proc/sys/kernel/osrelease` and `uname -r`:
 //! `6.12.107+deb12-cloud-amd64`, `2.6.18-308.el5`.
 //!
-//! The numbers say what a kernel can be expected to have; distributions carry changes
-//! back and forth, so a file that is there beats any number.
+//! The numbers indicate the expected features; since distributions backport changes, a file that
+//! exists takes precedence.
 
-/// A kernel's release.
+/// A kernel release.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Release {
     text: String,
@@ -15,7 +15,7 @@ pub(crate) struct Release {
 }
 
 impl Release {
-    /// Reads a release. `None` where it does not begin with at least two numbers.
+    /// Parses a release. `None` if it does not begin with at least two numbers.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         let (major, after) = number(text)?;
@@ -29,28 +29,28 @@ impl Release {
         Some(Self { text: text.to_owned(), major, minor, patch, rest })
     }
 
-    /// Whether this kernel is of that version or a later one.
+    /// Whether the release is this version or a later one.
     pub(crate) fn at_least(&self, major: u32, minor: u32) -> bool {
         (self.major, self.minor) >= (major, minor)
     }
 
-    /// The release as it was given.
+    /// The whole text.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
-    /// What stands after the numbers: `-308.el5`, `+deb12-cloud-amd64`.
+    /// The text after the numbers: `-308.el5`, `+deb12-cloud-amd64`.
     pub(crate) fn rest(&self) -> &str {
         &self.text[self.rest..]
     }
 
-    /// The numbers: major, minor, patch (0 where there is none).
+    /// The numbers: major, minor, patch (0 if missing).
     pub(crate) fn numbers(&self) -> (u32, u32, u32) {
         (self.major, self.minor, self.patch)
     }
 }
 
-/// The number a text begins with, and what follows it.
+/// The number at the beginning of a text, and the remaining text.
 fn number(text: &str) -> Option<(u32, &str)> {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     Some((text[..end].parse().ok()?, &text[end..]))
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Check the releases of several distributions.
+    /// Check releases of several distributions.
     #[test]
     fn reads_releases() {
         for (text, numbers, rest) in [
@@ -77,7 +77,7 @@ mod tests {
         }
     }
 
-    /// Check that versions are compared as numbers, not as texts.
+    /// Check that versions are compared as numbers.
     #[test]
     fn compares_numbers() {
         let release = Release::parse("6.12.1").unwrap();
@@ -87,16 +87,16 @@ mod tests {
         assert!(!release.at_least(6, 13) && !release.at_least(7, 0));
     }
 
-    /// Check that what is no release is not taken for one.
+    /// Check that invalid releases are rejected.
     #[test]
-    fn refuses_what_is_no_release() {
+    fn rejects_invalid_releases() {
         for text in ["", "6", "six.one", ".6.1", "99999999999.1", "6.1 x", "6.1\u{0}"] {
             assert_eq!(Release::parse(text), None, "{text}");
         }
     }
 
     proptest! {
-        /// Check that no text makes the reader panic.
+        /// Check that parsing never panics.
         #[test]
         fn never_panics(text in ".{0,30}") {
             let _ = Release::parse(&text).map(|release| release.rest().len());

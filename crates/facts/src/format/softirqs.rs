@@ -1,13 +1,13 @@
-//! `/proc/softirqs`: how often each softirq ran on each CPU (since 2.6.31).
+//! `/proc/softirqs`: the counts of softirqs on each CPU (since 2.6.31).
 //!
-//! Its columns are all possible CPUs, online or not.
+//! The columns are all possible CPUs, including offline ones.
 
 use units::Cpu;
 
 use crate::fact::Unknown;
 use crate::format::per_cpu;
 
-/// How often each softirq ran since boot.
+/// The counts of all softirqs since boot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Softirqs {
     cpus: Vec<Cpu>,
@@ -18,30 +18,30 @@ impl Softirqs {
     /// The file's path.
     pub const FILE: &'static str = "/proc/softirqs";
 
-    /// Their names by number, as the file has them (`include/linux/interrupt.h`).
+    /// The names by number, as in the file (`include/linux/interrupt.h`).
     pub const NAMES: [&'static str; 10] = [
         "HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED",
         "HRTIMER", "RCU",
     ];
 
-    /// The name of the softirq of that number.
+    /// The name of a softirq.
     pub fn name(number: u64) -> String {
         let known = usize::try_from(number).ok().and_then(|at| Self::NAMES.get(at));
         known.map_or_else(|| format!("softirq {number}"), |name| (*name).to_owned())
     }
 
-    /// Reads the file's text; `file` is named in messages.
+    /// Parses the file; `file` is used in messages.
     ///
     /// # Errors
-    /// `Why::Garbage`, with file, line and text, where it is not such a table.
+    /// `Why::Garbage`, with file, line and text, if the table is invalid.
     pub fn parse(text: &str, file: &str) -> Result<Self, Unknown> {
         let (cpus, rows) = per_cpu::parse(text, file)?;
         let rows = rows.into_iter().map(|row| (row.label.to_owned(), row.counts));
         Ok(Self { cpus, rows: rows.collect() })
     }
 
-    /// How much each softirq's count grew on a CPU since an earlier reading; `None` where
-    /// it was set back.
+    /// The increase of each softirq's count on a CPU since an earlier reading; `None` if it was
+    /// reset.
     pub fn since<'a>(
         &'a self,
         earlier: &'a Self,
@@ -68,7 +68,7 @@ mod tests {
     const EARLIER: &str = "        CPU0    CPU1\n  HI:   0   1\n  TIMER:   10   20\n";
     const LATER: &str = "        CPU0    CPU1\n  HI:   0   1\n  TIMER:   15   20\n";
 
-    /// Check growth by softirq and CPU.
+    /// Check increases by softirq and CPU.
     #[test]
     fn growth_by_softirq() {
         let earlier = Softirqs::parse(EARLIER, "f").unwrap();

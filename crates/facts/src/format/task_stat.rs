@@ -1,43 +1,43 @@
-//! The `stat` of a process or a thread: `/proc/PID/stat`, `/proc/PID/task/TID/stat`
+//! The file `stat` of a process or thread: `/proc/PID/stat`, `/proc/PID/task/TID/stat`
 //! (`proc_pid_stat(5)`).
 //!
-//! The second field is the name in parentheses, and may itself hold spaces and parentheses; those
-//! after it are words. A field is named by its number in the manual page.
+//! The second field is the name in parentheses, which may contain spaces and parentheses; later
+//! fields are words. Fields have the numbers of the manual page.
 
 use std::str::{FromStr, SplitAsciiWhitespace};
 
 /// The number of the first field after the name.
 const FIRST: usize = 3;
 
-/// One line of `stat`, taken apart.
+/// A parsed `stat`.
 #[derive(Debug, Clone)]
 pub struct TaskStat<'a> {
-    /// The process or thread.
+    /// The PID or TID.
     pub tid: u32,
-    /// Its name.
+    /// The name.
     pub name: &'a str,
     fields: SplitAsciiWhitespace<'a>,
 }
 
 impl<'a> TaskStat<'a> {
-    /// Takes the text apart; `None` where it does not begin with a number and a name.
+    /// Parses the text; `None` if it does not begin with a number and a name.
     pub fn parse(text: &'a str) -> Option<Self> {
         let (head, rest) = text.rsplit_once(") ")?;
         let (tid, name) = head.split_once(" (")?;
         Some(Self { tid: tid.parse().ok()?, name, fields: rest.split_ascii_whitespace() })
     }
 
-    /// The field of that number, from the third, the state.
+    /// A field by its number, from 3 (the state).
     pub fn word(&self, number: usize) -> Option<&'a str> {
         self.fields.clone().nth(number.checked_sub(FIRST)?)
     }
 
-    /// The same as a number.
+    /// A field as a number.
     pub fn number<T: FromStr>(&self, number: usize) -> Option<T> {
         self.word(number)?.parse().ok()
     }
 
-    /// Whether it runs or waits for a CPU (state `R`).
+    /// Whether the state is `R`: running or waiting for a CPU.
     pub fn is_runnable(&self) -> bool {
         self.word(FIRST) == Some("R")
     }
@@ -47,8 +47,7 @@ impl<'a> TaskStat<'a> {
 mod tests {
     use super::*;
 
-    /// Check that fields have their numbers whatever the name is, and that there are none where
-    /// the text ends.
+    /// Check the numbers of fields for any name, and that there are no fields after the end.
     #[test]
     fn fields_by_their_numbers() {
         let stat = TaskStat::parse("12 (a) (b c) R 5 6 7\n").unwrap();

@@ -1,10 +1,10 @@
-//! `/proc/timer_list`: whether each CPU's tick is stopped at this moment (root only).
+//! `/proc/timer_list`: whether the tick of each CPU is stopped at this moment (root only).
 //!
-//! A CPU's part begins with `cpu: N`; in it `.tick_stopped   : 1` says that its tick is
-//! stopped, idle or not. Versions v0.8 (5.10) to v0.11 (7.2) of the file all say it so; it is
-//! missing where the kernel was built with `HZ_PERIODIC`.
+//! The section of a CPU begins with `cpu: N`; its line `.tick_stopped   : 1` means that the tick is
+//! stopped, whether the CPU is idle or not. This is the same in versions v0.8 (5.10) to v0.11 (7.2)
+//! of the file; the line is missing if the kernel is built with `HZ_PERIODIC`.
 //!
-//! Cannot see whether the CPU is interrupted by anything else.
+//! Other interrupts of the CPU are not shown.
 
 use std::io::BufRead;
 
@@ -12,7 +12,7 @@ use units::Cpu;
 
 use crate::fact::{Unknown, Why};
 
-/// What the kernel says about its timers.
+/// The file `/proc/timer_list`.
 #[derive(Debug, Clone, Copy)]
 pub struct TimerList;
 
@@ -20,12 +20,12 @@ impl TimerList {
     /// The file's path.
     pub const FILE: &'static str = "/proc/timer_list";
 
-    /// Whether the tick of that CPU is stopped; `Ok(None)` where the file does not say. It is read
-    /// no further than to the answer: the kernel makes up the file while it is read, CPU by CPU.
+    /// Whether the tick of a CPU is stopped; `Ok(None)` if the file does not show it. The file is
+    /// not read beyond that line, since the kernel generates it during reading, CPU by CPU.
     ///
     /// # Errors
-    /// `Why::Garbage` for a line that is neither 0 nor 1; `Why::Absent` where the file cannot be
-    /// read any more.
+    /// `Why::Garbage` for a value that is neither 0 nor 1; `Why::Absent` if the file can no longer
+    /// be read.
     pub fn tick_stopped(
         mut list: impl BufRead,
         cpu: Cpu,
@@ -41,10 +41,10 @@ impl TimerList {
                 break;
             }
             inside |= line == head.as_bytes();
-            let answer = inside.then(|| answer(&line)).flatten();
+            let value = inside.then(|| value(&line)).flatten();
             let garbage =
                 |line: &str| Unknown::garbage(Self::FILE, number, line, "0 or 1");
-            match answer {
+            match value {
                 None => {}
                 Some(b"0") => return Ok(Some(false)),
                 Some(b"1") => return Ok(Some(true)),
@@ -54,8 +54,8 @@ impl TimerList {
         Ok(None)
     }
 
-    /// Why the file says it of no CPU.
-    pub fn silent() -> Unknown {
+    /// The reason if the file does not show the state of the tick.
+    pub fn unavailable() -> Unknown {
         let text = format!(
             "{} does not say whether the tick is stopped: this kernel was built without \
              CONFIG_NO_HZ_COMMON, or the CPU is offline",
@@ -65,8 +65,8 @@ impl TimerList {
     }
 }
 
-/// What stands behind `.tick_stopped   :`, in the line that has it.
-fn answer(line: &[u8]) -> Option<&[u8]> {
+/// The text after `.tick_stopped   :`, if the line has it.
+fn value(line: &[u8]) -> Option<&[u8]> {
     let value = line.trim_ascii_start().strip_prefix(b".tick_stopped")?;
     Some(value.trim_ascii_start().strip_prefix(b":")?.trim_ascii())
 }
@@ -75,12 +75,12 @@ fn answer(line: &[u8]) -> Option<&[u8]> {
 mod tests {
     use super::*;
 
-    /// Lines of 6.1's and of 6.12's file.
+    /// Lines of the file in 6.1 and 6.12.
     const TEXT: &str = "Timer List Version: v0.9\nnow at 5 nsecs\n\ncpu: 0\n clock 0:\n\
         \x20 .tick_stopped   : 0\n  .idle_jiffies   : 7\n\ncpu: 10\n  .nohz           : 1\n\
         \x20 .tick_stopped   : 1\n\ncpu: 1\n  .nohz           : 1\n";
 
-    /// Check that each CPU's own line is found, and that nothing behind it is read.
+    /// Check that the line of each CPU is found, and that the file is not read beyond it.
     #[test]
     fn each_cpu_has_its_own() {
         let stopped =
@@ -91,9 +91,9 @@ mod tests {
         assert!(rest.starts_with(b"  .idle_jiffies"));
     }
 
-    /// Check that what is no answer is told with its line.
+    /// Check that an invalid value is reported with its line.
     #[test]
-    fn garbage_is_told() {
+    fn invalid_values() {
         let text = "cpu: 0\n  .tick_stopped   : maybe\n";
         let error = TimerList::tick_stopped(text.as_bytes(), Cpu::new(0)).unwrap_err();
         assert_eq!(error.code, Why::Garbage);

@@ -1,10 +1,8 @@
-//! Boot parameters: what was asked of the kernel, and which of it does nothing.
+//! Boot parameters, and those without effect.
 //!
-//! From `/proc/cmdline`; what the kernel's version and configuration decide is in
-//! `parameters`, what the parameters do to each other in `contradictions`, and since 5.15
-//! the kernel's messages list those it does not know.
-//!
-//! Cannot see what a parameter with an effect is good for.
+//! From `/proc/cmdline`. Parameters without effect are determined from the kernel's version and
+//! configuration (`parameters`), from other parameters (`contradictions`), and since 5.15 from the
+//! kernel's message with the parameters that it does not know.
 
 use crate::fact::{Fact, Why, group};
 use crate::format::command_line::{self, CommandLine, Parameter};
@@ -20,9 +18,9 @@ use crate::sources::Sources;
 group! {
     /// Boot parameters.
     "boot" Boot {
-        /// The parameters as given, without values that may be secrets.
+        /// All parameters, without values that may be secret.
         parameters: Vec<String>,
-        /// The ones that do nothing.
+        /// The parameters without effect.
         inert: Vec<Inert>,
     }
 }
@@ -30,60 +28,62 @@ group! {
 impl Boot {
     pub(crate) fn read(sources: &Sources) -> Self {
         let line = sources.command_line.as_ref().map_err(Clone::clone);
-        let shown =
-            |line: &CommandLine| line.parameters().map(parameters::shown).collect();
+        let redact =
+            |line: &CommandLine| line.parameters().map(parameters::redact).collect();
         let inert = match (&line, &sources.log) {
-            // A log that makes no sense must not pass for one that says nothing.
+            // If the log is invalid, a missing message is no evidence.
             (Ok(_), Err(unknown)) if unknown.code == Why::Garbage => Err(unknown.clone()),
             _ => line.clone().map(|line| inert(line, sources)),
         };
         Self {
-            parameters: Fact::of(line.map(shown), command_line::FILE),
+            parameters: Fact::of(line.map(redact), command_line::FILE),
             inert: Fact::of(inert, evidence(sources)),
         }
     }
 }
 
 fn inert(line: &CommandLine, sources: &Sources) -> Vec<Inert> {
-    let disowned = sources.log.as_ref().map(KernelLog::disowned).unwrap_or_default().0;
-    let unknown: Vec<String> = disowned.iter().map(parameters::shown).collect();
+    let parameters =
+        sources.log.as_ref().map(KernelLog::unknown_parameters).unwrap_or_default().0;
+    let unknown: Vec<String> = parameters.iter().map(parameters::redact).collect();
     let parameters = line.parameters().enumerate();
     let found = parameters.filter_map(|(at, given)| {
         let (why, text) = by_rule(given, sources)
             .or_else(|| contradictions::find(at, line, sources))
             .or_else(|| not_known(given, &unknown))?;
-        Some(Inert { parameter: parameters::shown(given), why, text })
+        Some(Inert { parameter: parameters::redact(given), why, text })
     });
     found.collect()
 }
 
-/// What version and configuration decide, and what the kernel said it refuses.
+/// By the kernel's version and configuration, and by its messages about rejected values.
 fn by_rule(given: &Parameter, sources: &Sources) -> Option<(WhyInert, String)> {
     let value = given.value.as_deref().unwrap_or_default();
     if given.is("divider") {
         let release = sources.release.as_ref().ok()?;
-        let why = divider::idle(value, release)?;
+        let why = divider::why_inert(value, release)?;
         return Some((why, divider::divider(value, release, tick::hz(sources)).text));
     }
-    if let Some(rule) = parameters::applying(&given.name, value, sources) {
+    if let Some(rule) = parameters::find_rule(&given.name, value, sources) {
         return Some((rule.why, rule.text.to_owned()));
     }
-    let refused = given.is("preempt") && preempt::said_refused(sources, value);
-    let text = "the kernel said that it does not have this preemption model";
+    let refused = given.is("preempt") && preempt::has_logged_refusal(sources, value);
+    let text = "the kernel rejected this preemption model (see its log)";
     refused.then(|| (WhyInert::Refused, text.to_owned()))
 }
 
-/// What the kernel itself says.
+/// By the kernel's message about unknown parameters.
 fn not_known(given: &Parameter, unknown: &[String]) -> Option<(WhyInert, String)> {
-    if parameters::is_others(&given.name) || !unknown.contains(&parameters::shown(given))
+    if parameters::is_for_user_space(&given.name)
+        || !unknown.contains(&parameters::redact(given))
     {
         return None;
     }
-    let text = "the kernel does not know it, and handed it to the first process";
+    let text = "the kernel does not know it, and passed it to init";
     Some((WhyInert::Unrecognised, text.to_owned()))
 }
 
-/// Where it was looked for parameters that do nothing, and where it could not be.
+/// The files that were checked for parameters without effect, and those that could not be.
 fn evidence(sources: &Sources) -> String {
     let config = match &sources.config {
         Ok(config) => config.file().to_owned(),
@@ -110,7 +110,7 @@ mod tests {
                            CONFIG_NO_HZ_COMMON=y\nCONFIG_NO_HZ_FULL=y\n\
                            CONFIG_CPU_ISOLATION=y\nCONFIG_RCU_NOCB_CPU=y\n";
 
-    /// The parameters that do nothing on a 4-CPU machine, with the reasons.
+    /// The parameters without effect on a machine with 4 CPUs, with the reasons.
     fn inert_on(
         release: &str,
         config: &str,
@@ -137,7 +137,7 @@ mod tests {
         vec![(parameter.to_owned(), why)]
     }
 
-    /// Check that parameters that take each other back are found, and only they.
+    /// Check that only parameters that contradict each other are found.
     #[test]
     fn contradictions() {
         const FULL: &str = "/sys/devices/system/cpu/nohz_full";
@@ -165,8 +165,8 @@ mod tests {
         }
     }
 
-    /// Check what version and configuration decide, and that a value that is refused
-    /// does not take back one that is not.
+    /// Check rules by version and configuration, and that a rejected value does not override an
+    /// accepted one.
     #[test]
     fn versions_and_options() {
         let lazy = format!("{DYNAMIC}CONFIG_ARCH_HAS_PREEMPT_LAZY=y\n");
@@ -204,19 +204,18 @@ mod tests {
         }
     }
 
-    /// Check that what is not certain is not said: without a configuration, or for
-    /// parameters nothing is known of.
+    /// Check that nothing is reported without a configuration, or for parameters without rules.
     #[test]
-    fn silent_where_unsure() {
+    fn no_uncertain_reports() {
         for line in ["nohz_full=1 rcu_nocbs=1 preempt=none", "foo=1 bar"] {
             assert_eq!(inert_on("7.2.1", "", line, &[]), [], "{line}");
         }
         assert_eq!(inert_on("7.2.1", DYNAMIC, "foo=1 bar", &[]), []);
     }
 
-    /// Check that the kernel's own word settles what is known of mainline kernels only.
+    /// Check that the kernel's messages override rules about mainline kernels.
     #[test]
-    fn the_kernel_has_the_last_word() {
+    fn messages_override_rules() {
         let listed = "5,0,0,-;x\n5,1,0,-;Unknown kernel command line parameters \"splash \
                       foo=1 kthread_cpus=0\", will be passed to user space.\n";
         let line = "splash foo=1 kthread_cpus=0";
@@ -227,14 +226,14 @@ mod tests {
             ("kthread_cpus=0".to_owned(), WhyInert::Unrecognised),
         ];
         assert_eq!(on(listed), expected);
-        // A kernel that was patched to know it.
+        // A patched kernel that knows it.
         assert_eq!(on("5,0,0,-;x\n"), []);
-        // A log whose beginning is lost says nothing.
+        // A log without its beginning is no evidence.
         let unsure = [("kthread_cpus=0".to_owned(), WhyInert::Unrecognised)];
         assert_eq!(on("5,9,0,-;x\n"), unsure);
     }
 
-    /// Check that the source says which evidence is missing.
+    /// Check that the source lists missing files.
     #[test]
     fn missing_evidence_is_named() {
         let source = |files: &[(&str, &str)]| {
@@ -252,9 +251,9 @@ mod tests {
         assert!(old.contains("kernels before 5.15"), "{old}");
     }
 
-    /// Check that a log that makes no sense does not pass for one that says nothing.
+    /// Check that an invalid log is an error.
     #[test]
-    fn garbage_in_the_log() {
+    fn invalid_log() {
         let tree = tree(&[
             ("/proc/sys/kernel/osrelease", "6.1.0"),
             ("/proc/cmdline", "quiet"),

@@ -1,11 +1,11 @@
-//! Control groups: which hierarchy owns the CPUs, and what this process got of them.
+//! Control groups: the hierarchy with the cpuset controller, and the cpuset of this process.
 //!
-//! Truth: `/proc/self/mounts` for where hierarchies are mounted, `/proc/self/cgroup` for
-//! where in them this process is, and the files of the cpuset there. On v2 a group
-//! without the controller has what its nearest ancestor with it has. Partitions are
-//! v2's, since 5.0 (`isolated` since 6.1).
+//! From `/proc/self/mounts` (the mount points of hierarchies), `/proc/self/cgroup` (the cgroups of
+//! this process), and the files of the cpuset. In v2, a cgroup without the controller inherits from
+//! its nearest ancestor with the controller. Partitions exist in v2 only, since 5.0 (`isolated`
+//! since 6.1).
 //!
-//! Cannot see the part of a hierarchy that a container hides.
+//! The part of a hierarchy that is outside a container is not visible.
 
 use units::CpuSet;
 
@@ -21,19 +21,19 @@ group! {
     "cgroup" Cgroup {
         /// `v1`, `v2`, `hybrid`, `none`.
         layout: String,
-        /// The directory of the cpuset this process is in.
+        /// The directory of this process's cpuset.
         cpuset: String,
-        /// The CPUs that cpuset grants.
+        /// The CPUs of that cpuset.
         cpus: CpuSet,
-        /// What kind of partition it is (`member`, `root`, `isolated`).
+        /// The type of its partition (`member`, `root`, `isolated`).
         partition: String,
     }
 }
 
-/// The cpuset this process is in.
+/// The cpuset of this process.
 struct Cpuset {
     directory: String,
-    /// The file that says which CPUs it grants.
+    /// The file with its CPUs.
     file: String,
     cpus: CpuSet,
     is_v2: bool,
@@ -59,7 +59,7 @@ impl Cgroup {
         }
     }
 
-    /// The facts where no cpuset was found.
+    /// The facts if no cpuset was found.
     fn without(layout: Fact<String>, unknown: &Unknown) -> Self {
         Self {
             layout,
@@ -98,13 +98,13 @@ fn cpuset(sources: &Sources, mounts: &Mounts) -> Result<Cpuset, Unknown> {
         }
     };
     let Some(group) = group else {
-        let text = format!("{GROUPS} does not say where this process is");
+        let text = format!("{GROUPS} has no cgroup of this process");
         return Err(Unknown::new(Why::Absent, text));
     };
     nearest(sources, mount, group, is_v2)
 }
 
-/// This process's group in the hierarchy with that controller; v2's has no name.
+/// This process's cgroup in the hierarchy with a controller, or in v2 if `controller` is empty.
 fn group_with<'a>(groups: &'a str, controller: &str) -> Option<&'a str> {
     groups.lines().find_map(|line| {
         let mut fields = line.splitn(3, ':').skip(1);
@@ -113,7 +113,7 @@ fn group_with<'a>(groups: &'a str, controller: &str) -> Option<&'a str> {
     })
 }
 
-/// The nearest group, from this process's own upwards, that has a cpuset.
+/// The nearest cgroup with a cpuset, from this process's own upwards.
 fn nearest(
     sources: &Sources,
     mount: &Mount,
@@ -121,9 +121,9 @@ fn nearest(
     is_v2: bool,
 ) -> Result<Cpuset, Unknown> {
     let base = mount.directory.trim_end_matches('/');
-    // A container may be shown a group that lies above or beside what it has mounted.
+    // In a container, the cgroup may be outside the mounted part of the hierarchy.
     let mut group = if group.split('/').any(|part| part == "..") { "" } else { group };
-    // `effective` since 3.17 on v1; `cpus` where v1 is mounted the old way.
+    // In v1, `effective` exists since 3.17; without prefix in the old cpuset file system.
     let names: &[&str] = match is_v2 {
         true => &["cpuset.cpus.effective"],
         false => &["cpuset.effective_cpus", "effective_cpus", "cpuset.cpus", "cpus"],
@@ -156,12 +156,12 @@ fn partition(sources: &Sources, cpuset: &Cpuset) -> Fact<String> {
     let nothing =
         |text: &str| Fact::unknown(Unknown::new(Why::NotApplicable, text), file.as_str());
     if !cpuset.is_v2 {
-        return nothing("cpusets of cgroup v1 are no partitions");
+        return nothing("cgroup v1 has no cpuset partitions");
     }
     if cpuset.is_root {
         return nothing("the whole machine is no partition of anything");
     }
-    sources.explained(&sources.word(&file), &Needs::since("5.0"))
+    sources.explain(&sources.word(&file), &Needs::since("5.0"))
 }
 
 #[cfg(test)]
@@ -183,7 +183,7 @@ mod tests {
         cgroup.cpus.get().unwrap().to_string()
     }
 
-    /// Check this machine: both kinds are mounted, and the cpuset is on v1.
+    /// Check a machine with both hierarchies, with cpusets in v1.
     #[test]
     fn hybrid() {
         let cgroup = read(&[
@@ -198,7 +198,7 @@ mod tests {
         assert_eq!(cgroup.partition.value().unwrap_err().code, Why::NotApplicable);
     }
 
-    /// Check that on v2 the nearest ancestor with the controller counts.
+    /// Check that the nearest v2 ancestor with the controller is used.
     #[test]
     fn nearest_ancestor() {
         let cgroup = read(&[
@@ -214,8 +214,7 @@ mod tests {
         assert_eq!(cgroup.partition.get().unwrap(), "isolated");
     }
 
-    /// Check that a container that is shown a group it has not mounted falls back to
-    /// what it has.
+    /// Check that a cgroup outside the mounted hierarchy is replaced by the root of the mount.
     #[test]
     fn inside_a_container() {
         for group in ["0::/docker/4f2a\n", "0::/../../4f2a\n"] {
@@ -229,7 +228,7 @@ mod tests {
         }
     }
 
-    /// Check cpusets mounted the old way, and a kernel without `effective`.
+    /// Check the old cpuset file system, and a kernel without `effective`.
     #[test]
     fn old_mounts() {
         let cgroup = read(&[
@@ -241,7 +240,7 @@ mod tests {
         assert_eq!(cpus(&cgroup), "0,2");
     }
 
-    /// Check that no hierarchy, and one that says nothing, are told apart.
+    /// Check that no hierarchy and unknown mounts are distinguished.
     #[test]
     fn nothing_mounted() {
         let cgroup = read(&[(mounts::FILE, "proc /proc proc rw 0 0\n"), (GROUPS, "")]);
@@ -251,7 +250,7 @@ mod tests {
         assert_eq!(cgroup.layout.value().unwrap_err().code, Why::Absent);
     }
 
-    /// Check that garbage in the cpuset is named, not passed over.
+    /// Check that invalid contents of the cpuset are an error.
     #[test]
     fn garbage() {
         let cgroup = read(&[

@@ -1,8 +1,8 @@
-//! Clocks: which the kernel reads, and what the CPU promises about its counter.
+//! Clocks: the kernel's clock source, and properties of the CPU's time stamp counter.
 //!
-//! Truth: `/sys/devices/system/clocksource` (since 2.6.18), the flags of `/proc/cpuinfo`
-//! on x86, and what the kernel said at boot about the counter's frequency. Cannot see
-//! how much it drifts, nor a frequency whose message was overwritten.
+//! From `/sys/devices/system/clocksource` (since 2.6.18), the flags of `/proc/cpuinfo` on x86, and
+//! the kernel's boot messages about the counter's frequency. Its drift is unknown, as is a
+//! frequency if the message was overwritten.
 
 use units::TscHz;
 
@@ -15,8 +15,8 @@ use crate::sources::Sources;
 const CURRENT: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 const AVAILABLE: &str =
     "/sys/devices/system/clocksource/clocksource0/available_clocksource";
-/// What makes a time stamp counter a clock: steady, running in idle states, of known
-/// frequency, vouched for by the hypervisor, able to raise the tick.
+/// Properties of a time stamp counter that is usable as a clock: constant rate, running in idle
+/// states, known frequency, declared reliable by the hypervisor, able to trigger the tick.
 const FLAGS: [&str; 5] = [
     "constant_tsc",
     "nonstop_tsc",
@@ -24,8 +24,8 @@ const FLAGS: [&str; 5] = [
     "tsc_reliable",
     "tsc_deadline_timer",
 ];
-/// What stands before the counter's frequency, the better word first. The kernel names
-/// the TSC's own frequency only where it differs from the processor's.
+/// The texts before and after the counter's frequency in messages, the most accurate one first. The
+/// kernel logs the frequency of the TSC only if it differs from that of the processor.
 const FREQUENCIES: [(&str, &str); 4] = [
     ("Refined TSC clocksource calibration: ", "MHz"),
     ("Detected ", " MHz TSC"),
@@ -38,32 +38,27 @@ group! {
     "clock" Clock {
         /// The clock source in use.
         source: String,
-        /// The clock sources that could be used.
+        /// The available clock sources.
         available: Vec<String>,
-        /// What the CPU promises about its time stamp counter (`constant_tsc`,
-        /// `nonstop_tsc`, ...).
+        /// Properties of the time stamp counter (`constant_tsc`, `nonstop_tsc`, ...).
         tsc_flags: Vec<String>,
-        /// What was asked of the counter at boot (`tsc=`); `None`: nothing.
+        /// The value of the boot parameter `tsc=`, if any.
         tsc_parameter: Option<String>,
-        /// The counter's frequency as the kernel found it at boot; arm64's counter too.
+        /// The counter's frequency as determined by the kernel at boot; also on arm64.
         tsc_hz: TscHz,
     }
 }
 
 impl Clock {
     pub(crate) fn read(sources: &Sources) -> Self {
-        let available = sources.word(AVAILABLE);
-        let names = |line: &String| line.split_whitespace().map(str::to_owned).collect();
+        let names = |line: String| line.split_whitespace().map(str::to_owned).collect();
         let line = sources.command_line.as_ref();
         let parameter = line.map(|line| line.value("tsc").map(str::to_owned));
         let log = sources.log.as_ref();
         let hz = log.map_err(Clone::clone).and_then(frequency);
         Self {
             source: sources.word(CURRENT),
-            available: Fact::of(
-                available.value().map(names).map_err(Clone::clone),
-                AVAILABLE,
-            ),
+            available: sources.word(AVAILABLE).map(names),
             tsc_flags: Fact::of(flags(sources), cpuinfo::FILE),
             tsc_parameter: Fact::of(parameter.map_err(Clone::clone), command_line::FILE),
             tsc_hz: Fact::of(hz, kernel_log::FILE),
@@ -82,21 +77,21 @@ fn flags(sources: &Sources) -> Result<Vec<String>, Unknown> {
 
 fn frequency(log: &KernelLog) -> Result<TscHz, Unknown> {
     let found = FREQUENCIES.iter().find_map(|(before, after)| {
-        // 'Detected ' begins many messages; what stands after the number does not.
+        // Many messages contain 'Detected '; the text after the number is unique.
         let message = log.find(if before.starts_with("Det") { after } else { before })?;
         let (_, rest) = message.split_once(before)?;
         megahertz(rest.split_once(after)?.0.trim())
     });
     found.ok_or_else(|| {
         let text = match log.from_boot() {
-            true => "the kernel named no frequency at boot",
-            false => "the message that names it was overwritten by newer ones",
+            true => "the kernel logged no frequency at boot",
+            false => "the message with the frequency was overwritten by newer ones",
         };
         Unknown::new(Why::Absent, text)
     })
 }
 
-/// Reads megahertz with decimals: `2596.122`.
+/// Parses megahertz with decimals: `2596.122`.
 fn megahertz(text: &str) -> Option<TscHz> {
     let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
     if decimals.is_empty() || decimals.len() > 6 {
@@ -120,9 +115,9 @@ mod tests {
         frequency(&KernelLog::parse(messages).unwrap()).map(TscHz::get)
     }
 
-    /// Check this machine's clock sources, flags and command line.
+    /// Check clock sources, flags and command line.
     #[test]
-    fn reads_this_machine() {
+    fn reads_clocks() {
         let clock = Clock::read(
             &tree(&[
                 (CURRENT, "tsc\n"),
@@ -140,7 +135,7 @@ mod tests {
         assert_eq!(clock.tsc_parameter.get(), Some(&Some("reliable".to_owned())));
     }
 
-    /// Check that flags have no meaning where the architecture has none.
+    /// Check that flags do not apply to an architecture without them.
     #[test]
     fn other_architectures() {
         let arm = tree(&[(cpuinfo::FILE, "processor\t: 0\nFeatures\t: fp\n\n")]);
@@ -148,7 +143,7 @@ mod tests {
         assert_eq!(flags.value().unwrap_err().code, Why::NotApplicable);
     }
 
-    /// Check the messages of kernels old and new, x86 and arm64, and which one wins.
+    /// Check the messages of old and new kernels on x86 and arm64, and their precedence.
     #[test]
     fn frequencies() {
         let detected = "6,1,0,-;tsc: Detected 2596.122 MHz processor\n";
@@ -164,25 +159,25 @@ mod tests {
         assert_eq!(hz(old), Ok(2_400_085_000));
     }
 
-    /// Check that a message that is gone is told from one that never came.
+    /// Check that an overwritten message and a missing one are distinguished.
     #[test]
     fn no_frequency() {
         let text = |messages| hz(messages).unwrap_err().text;
-        assert!(text("6,0,0,-;Linux version 6.1\n").contains("named no frequency"));
+        assert!(text("6,0,0,-;Linux version 6.1\n").contains("logged no frequency"));
         assert!(text("6,70,0,-;eth0: link up\n").contains("overwritten"));
         assert!(hz("6,0,0,-;tsc: Detected x MHz processor\n").is_err());
         assert!(hz("6,0,0,-;tsc: Detected 0.000 MHz processor\n").is_err());
     }
 
     proptest! {
-        /// Check that every frequency the kernel can print is read as it was.
+        /// Check that every frequency in the kernel's format is parsed.
         #[test]
         fn megahertz_as_printed(khz in 1u64..100_000_000) {
             let text = format!("{}.{:03}", khz / 1000, khz % 1000);
             prop_assert_eq!(megahertz(&text).map(TscHz::get), Some(khz * 1000));
         }
 
-        /// Check that no text makes the reader panic.
+        /// Check that parsing never panics.
         #[test]
         fn never_panics(text in "[0-9.+é-]{0,30}") {
             let _ = megahertz(&text);

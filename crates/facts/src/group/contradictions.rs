@@ -1,15 +1,15 @@
-//! Boot parameters that take each other back, and CPUs the kernel did not take.
+//! Contradictory boot parameters, and CPUs that the kernel did not accept.
 //!
-//! The rules are those of `kernel/sched/isolation.c` (since 4.15): `nohz_full=` and
-//! `isolcpus=` with `nohz` must name the same CPUs, else the second is dropped; one CPU
-//! must keep the time, so the boot CPU is taken out of a list of all. What came of a list
-//! is read from `/sys/devices/system/cpu/{nohz_full,isolated}`.
+//! The rules are those of `kernel/sched/isolation.c` (since 4.15): `nohz_full=` and `isolcpus=`
+//! with `nohz` must have the same CPUs, otherwise the second one is ignored; one CPU must do the
+//! timekeeping, so the boot CPU is removed from a list of all CPUs. The resulting lists are in
+//! `/sys/devices/system/cpu/{nohz_full,isolated}`.
 //!
-//! Cannot see what came of `isolcpus=managed_irq`: no file shows it.
+//! The result of `isolcpus=managed_irq` is not in any file.
 
 use units::CpuSet;
 
-use crate::format::command_line::{CommandLine, Parameter, same_name, truth};
+use crate::format::command_line::{CommandLine, Parameter, parse_bool, same_name};
 use crate::group::tick;
 use crate::parameters;
 use crate::parameters::inert::WhyInert;
@@ -18,8 +18,8 @@ use crate::sources::Sources;
 /// CPUs isolated at boot.
 const ISOLATED: &str = "/sys/devices/system/cpu/isolated";
 
-/// Why the parameter at that place of the line does nothing, because of other ones or
-/// for some of its CPUs.
+/// Why the parameter with this index has no effect, or not for some of its CPUs, because of other
+/// parameters.
 pub(crate) fn find(
     at: usize,
     line: &CommandLine,
@@ -27,18 +27,18 @@ pub(crate) fn find(
 ) -> Option<(WhyInert, String)> {
     let given = line.parameters().nth(at)?;
     repeated(at, given, line, sources)
-        .or_else(|| tick_everywhere(given, line))
-        .or_else(|| unlike_lists(at, given, line, sources))
+        .or_else(|| nohz_off(given, line))
+        .or_else(|| different_lists(at, given, line, sources))
         .map(|text| (WhyInert::Contradictory, text))
-        .or_else(|| not_taken(given, line, sources))
-        .or_else(|| nobody_lazy(given, line, sources))
+        .or_else(|| not_accepted(given, line, sources))
+        .or_else(|| no_lazy_callbacks(given, line, sources))
 }
 
 fn value(parameter: &Parameter) -> &str {
     parameter.value.as_deref().unwrap_or_default()
 }
 
-/// A parameter that is given twice with different values.
+/// A parameter that is repeated with another value.
 fn repeated(
     at: usize,
     given: &Parameter,
@@ -57,22 +57,22 @@ fn repeated(
     }
     let counts = |other: &Parameter| {
         other.is(&given.name)
-            && parameters::applying(&other.name, value(other), sources).is_none()
+            && parameters::find_rule(&other.name, value(other), sources).is_none()
     };
     let last = line.parameters().skip(at + 1).filter(|other| counts(other)).last();
     let last = last.filter(differs)?;
     Some(format!("given again as {}; the last one counts", value(last)))
 }
 
-/// `nohz_full=` beside `nohz=off`.
-fn tick_everywhere(given: &Parameter, line: &CommandLine) -> Option<String> {
-    let off = line.value("nohz").and_then(truth) == Some(false);
+/// `nohz_full=` with `nohz=off`.
+fn nohz_off(given: &Parameter, line: &CommandLine) -> Option<String> {
+    let off = line.value("nohz").and_then(parse_bool) == Some(false);
     let text = "nohz=off keeps the tick on all CPUs; leave it out";
     (given.is("nohz_full") && off).then(|| text.to_owned())
 }
 
-/// `nohz_full=` and `isolcpus=nohz,` with different CPUs: the second is dropped.
-fn unlike_lists(
+/// `nohz_full=` and `isolcpus=nohz,` with different CPUs: the second one is ignored.
+fn different_lists(
     at: usize,
     given: &Parameter,
     line: &CommandLine,
@@ -90,13 +90,13 @@ fn unlike_lists(
     if !stops_tick || one == two || sources.at_least(4, 15) != Some(true) {
         return None;
     }
-    let text = "where isolcpus= has nohz, it and nohz_full= must name the same CPUs; \
-                the kernel drops the second of the two";
+    let text = "if isolcpus= has nohz, it and nohz_full= must have the same CPUs; the \
+                kernel ignores the second of the two";
     Some(text.to_owned())
 }
 
-/// CPUs that were asked for but, by the kernel's own list, not taken.
-fn not_taken(
+/// Requested CPUs that are missing in the kernel's list.
+fn not_accepted(
     given: &Parameter,
     line: &CommandLine,
     sources: &Sources,
@@ -109,44 +109,44 @@ fn not_taken(
     if line.all(&given.name).count() > 1 {
         return None;
     }
-    let asked = cpus(given, sources)?;
-    let taken = match file {
+    let requested = cpus(given, sources)?;
+    let accepted = match file {
         tick::NOHZ_FULL => tick::nohz_full(sources),
         _ => sources.cpus(ISOLATED),
     };
-    let missing = asked.without(taken.get()?);
+    let missing = requested.without(accepted.get()?);
     if missing.is_empty() {
         return None;
     }
-    if missing == asked {
-        let text = format!("the kernel did not take it: {file} names none of its CPUs");
+    if missing == requested {
+        let text = format!("the kernel ignored it: none of its CPUs are in {file}");
         return Some((WhyInert::Refused, text));
     }
     let text = format!(
-        "does nothing for CPU {missing}: {file} does not name it; at least one CPU, \
-         mostly the one the kernel starts on, must stay out"
+        "does nothing for CPU {missing}: not in {file}; at least one CPU, usually the boot \
+         CPU, must be left out"
     );
     Some((WhyInert::Contradictory, text))
 }
 
-/// Lazy RCU callbacks where no CPU hands its callbacks to threads.
-fn nobody_lazy(
+/// Lazy RCU callbacks if no CPU has offloaded callbacks.
+fn no_lazy_callbacks(
     given: &Parameter,
     line: &CommandLine,
     sources: &Sources,
 ) -> Option<(WhyInert, String)> {
-    if !given.is("rcutree.enable_rcu_lazy") || truth(value(given)) != Some(true) {
+    if !given.is("rcutree.enable_rcu_lazy") || parse_bool(value(given)) != Some(true) {
         return None;
     }
-    let handed_over = line.has("rcu_nocbs")
-        || line.asks_nohz_full()
+    let is_offloaded = line.has("rcu_nocbs")
+        || line.requests_nohz_full()
         || sources.is_set("RCU_NOCB_CPU_DEFAULT_ALL") != Some(false);
     let text = "only callbacks of CPUs in rcu_nocbs= or nohz_full= can be lazy, and \
                 neither is given";
-    (!handed_over).then(|| (WhyInert::Contradictory, text.to_owned()))
+    (!is_offloaded).then(|| (WhyInert::Contradictory, text.to_owned()))
 }
 
-/// Takes the flags of `isolcpus=` off its list of CPUs.
+/// Splits the value of `isolcpus=` into flags and the list of CPUs.
 fn flags(value: &str) -> (Vec<&str>, &str) {
     let mut flags = Vec::new();
     let mut rest = value;
@@ -158,14 +158,14 @@ fn flags(value: &str) -> (Vec<&str>, &str) {
     (flags, rest)
 }
 
-/// Whether this `isolcpus=` keeps the scheduler's balancing off its CPUs.
+/// Whether this `isolcpus=` excludes its CPUs from load balancing.
 fn isolates(value: &str) -> bool {
     let flags = flags(value).0;
     flags.is_empty() || flags.contains(&"domain")
 }
 
-/// The CPUs a parameter names, of those that could ever be there. `all` and `N`, the
-/// last one, are the kernel's own words.
+/// The CPUs of a parameter, without impossible ones. The kernel also accepts `all`, and `N` for the
+/// last CPU.
 fn cpus(parameter: &Parameter, sources: &Sources) -> Option<CpuSet> {
     let list = flags(value(parameter)).1;
     let possible = sources.cpus("/sys/devices/system/cpu/possible");
@@ -182,7 +182,7 @@ fn cpus(parameter: &Parameter, sources: &Sources) -> Option<CpuSet> {
 mod tests {
     use super::*;
 
-    /// Check that flags are told from CPUs.
+    /// Check that flags and CPUs are separated.
     #[test]
     fn flags_of_isolcpus() {
         assert_eq!(flags("nohz,domain,1-3,5"), (vec!["nohz", "domain"], "1-3,5"));

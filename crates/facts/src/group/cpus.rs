@@ -1,9 +1,9 @@
-//! CPUs: which there are, which do what, and how they share hardware.
+//! CPUs: their states, purposes and topology.
 //!
 //! From `/sys/devices/system/cpu`: lists since 2.6.26, `smt` since 4.19, `isolated` and
 //! `nohz_full` since 4.2, `housekeeping` since 7.0; and from `/proc/self/status`.
 //!
-//! Cannot see CPUs the hypervisor lets share a core without telling.
+//! The topology of a guest's CPUs may not be that of the host.
 
 use std::collections::BTreeSet;
 
@@ -20,32 +20,32 @@ use crate::sources::Sources;
 pub struct Smt {
     /// `on`, `off`, `forceoff`, `notsupported`, `notimplemented`.
     pub control: String,
-    /// Whether two threads share a core now.
+    /// Whether cores currently have several active threads.
     pub active: bool,
 }
 
 group! {
     /// CPUs.
     "cpus" Cpus {
-        /// CPUs the kernel could ever have.
+        /// CPUs that can ever be present.
         possible: CpuSet,
-        /// CPUs that are there.
+        /// Present CPUs.
         present: CpuSet,
-        /// CPUs that run.
+        /// Online CPUs.
         online: CpuSet,
-        /// CPUs this process may run on now.
+        /// The affinity of this process.
         allowed: CpuSet,
-        /// CPUs the scheduler keeps ordinary tasks off (`isolcpus=`, isolated cpusets).
+        /// CPUs without load balancing (`isolcpus=`, isolated cpusets).
         isolated: CpuSet,
-        /// Online CPUs that do the kernel's chores: neither isolated nor `nohz_full`.
+        /// Online CPUs for all other tasks of the kernel: neither isolated nor `nohz_full`.
         housekeeping: CpuSet,
         /// Simultaneous multithreading.
         smt: Smt,
-        /// CPUs that share a core, core by core.
+        /// The CPUs of each core.
         cores: Vec<CpuSet>,
-        /// CPUs of each socket.
+        /// The CPUs of each socket.
         packages: Vec<CpuSet>,
-        /// CPUs of each memory node.
+        /// The CPUs of each NUMA node.
         nodes: Vec<CpuSet>,
     }
 }
@@ -54,7 +54,7 @@ const DIR: &str = "/sys/devices/system/cpu";
 const STATUS: &str = "/proc/self/status";
 const CPUINFO: &str = "/proc/cpuinfo";
 const NODES: &str = "/sys/devices/system/node";
-/// CPUs in isolated cpusets, where the v2 hierarchy may be mounted (since 6.8).
+/// The CPUs in isolated cpusets (since 6.8), by mount point of the v2 hierarchy.
 const CPUSETS_ISOLATED: [&str; 2] = [
     "/sys/fs/cgroup/cpuset.cpus.isolated",
     "/sys/fs/cgroup/unified/cpuset.cpus.isolated",
@@ -67,7 +67,7 @@ impl Cpus {
         let siblings = |names: &[&str]| siblings(sources, &online, names);
         let listed = |name: &str| {
             let list = sources.cpus(&format!("{DIR}/{name}"));
-            sources.explained(&list, &Needs::since("2.6.26"))
+            sources.explain(&list, &Needs::since("2.6.26"))
         };
         Self {
             possible: listed("possible"),
@@ -88,8 +88,8 @@ impl Cpus {
     }
 }
 
-/// The CPUs that run: kernels that do not list them in `/sys` (before 2.6.26) describe
-/// each in `/proc/cpuinfo`.
+/// The online CPUs; on kernels before 2.6.26, which do not list them in `/sys`, from
+/// `/proc/cpuinfo`.
 fn online(sources: &Sources) -> Fact<CpuSet> {
     let listed = sources.cpus(&format!("{DIR}/online"));
     match listed.value() {
@@ -102,12 +102,12 @@ fn online(sources: &Sources) -> Fact<CpuSet> {
     }
 }
 
-/// The CPUs `/proc/cpuinfo` describes.
+/// The CPUs in `/proc/cpuinfo`.
 fn processors(text: &str) -> Result<CpuSet, Unknown> {
     let mut cpus = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let Some((name, value)) = line.split_once(':') else { continue };
-        // arm before 3.8 has a "Processor" line too: the model's name.
+        // arm before 3.8 also has a line "Processor" with the model's name.
         if name.trim() == "processor" {
             let garbage =
                 |_| Unknown::garbage(CPUINFO, number + 1, line, "a CPU's number");
@@ -121,7 +121,7 @@ fn processors(text: &str) -> Result<CpuSet, Unknown> {
     Ok(cpus.into_iter().collect())
 }
 
-/// The CPUs this process may run on; kernels before 2.6.26 say it as a mask only.
+/// The affinity of this process; kernels before 2.6.26 have only a mask.
 fn allowed(sources: &Sources) -> Fact<CpuSet> {
     let read = sources.root.text(STATUS).and_then(|text| {
         let find = |name: &str| {
@@ -140,11 +140,11 @@ fn allowed(sources: &Sources) -> Fact<CpuSet> {
     Fact::of(read, format!("{STATUS} Cpus_allowed_list"))
 }
 
-/// The CPUs isolated at boot, and those in isolated cpusets where that can be told.
+/// The CPUs that were isolated at boot, and those in isolated cpusets if these are known.
 fn isolated(sources: &Sources) -> Fact<CpuSet> {
     let boot = sources.cpus(&format!("{DIR}/isolated"));
     let Some(cpus) = boot.get() else {
-        return sources.explained(&boot, &Needs::since("4.2"));
+        return sources.explain(&boot, &Needs::since("4.2"));
     };
     for file in CPUSETS_ISOLATED {
         let cpusets = sources.cpus(file);
@@ -156,8 +156,8 @@ fn isolated(sources: &Sources) -> Fact<CpuSet> {
     boot
 }
 
-/// The online CPUs that are neither isolated nor `nohz_full`. The kernel's own list
-/// (since 7.0) covers `nohz_full` only, and is empty where none is.
+/// The online CPUs that are neither isolated nor `nohz_full`. The kernel's own list (since 7.0)
+/// considers only `nohz_full`, and is empty without such CPUs.
 fn housekeeping(
     sources: &Sources,
     online: &Fact<CpuSet>,
@@ -165,8 +165,8 @@ fn housekeeping(
 ) -> Fact<CpuSet> {
     let nohz_full = tick::nohz_full(sources);
     let own = sources.cpus(&format!("{DIR}/housekeeping"));
-    let noisy = own.get().filter(|cpus| !cpus.is_empty());
-    let source = match noisy {
+    let listed = own.get().filter(|cpus| !cpus.is_empty());
+    let source = match listed {
         Some(_) => format!("{}, {}", own.source(), isolated.source()),
         None => {
             let others = [isolated.source(), nohz_full.source()].join(", ");
@@ -177,8 +177,8 @@ fn housekeeping(
         let online = online.value().map_err(Clone::clone)?;
         let isolated = isolated.value().map_err(Clone::clone)?;
         let rest = online.without(isolated);
-        match (noisy, nohz_full.value()) {
-            (Some(noisy), _) => Ok(rest.and(noisy)),
+        match (listed, nohz_full.value()) {
+            (Some(listed), _) => Ok(rest.and(listed)),
             (None, Ok(nohz_full)) => Ok(rest.without(nohz_full)),
             (None, Err(unknown)) => match unknown.code {
                 Why::NotConfigured | Why::TooOld => Ok(rest),
@@ -202,8 +202,8 @@ fn smt(sources: &Sources) -> Fact<Smt> {
     Fact::of(read(), source)
 }
 
-/// The sets of CPUs that share something, from the first of `names` that is there. One
-/// CPU of each set is asked: the others would say the same.
+/// The sets of CPUs that share a resource, from the first of the files `names` that exists. Only
+/// one CPU of each set is read.
 fn siblings(
     sources: &Sources,
     online: &Fact<CpuSet>,
@@ -259,7 +259,7 @@ fn nodes(sources: &Sources) -> Fact<Vec<CpuSet>> {
             let list = format!("{NODES}/node{number}/cpulist");
             match sources.cpus(&list).value() {
                 Ok(cpus) => Ok(cpus.clone()),
-                // Before 2.6.26 there is only the mask.
+                // Before 2.6.26, only the mask exists.
                 Err(unknown) if unknown.code == Why::Absent => {
                     sources.mask(&format!("{NODES}/node{number}/cpumap"))
                 }
@@ -276,7 +276,7 @@ mod tests {
     use super::*;
     use crate::test_tree::tree;
 
-    /// Check that CPUs are counted by their own lines of `/proc/cpuinfo` only.
+    /// Check that only lines of processors in `/proc/cpuinfo` are counted.
     #[test]
     fn counts_processors() {
         let text = "processor\t: 0\nmodel name\t: a processor : 7\n\nprocessor\t: 2\n";
@@ -296,8 +296,8 @@ mod tests {
         format!("{DIR}/{name}")
     }
 
-    /// Check that housekeeping CPUs are the online ones that are neither isolated nor
-    /// `nohz_full`, whether the kernel lists its own or not.
+    /// Check that housekeeping CPUs are the online ones that are neither isolated nor `nohz_full`,
+    /// with and without the kernel's own list.
     #[test]
     fn housekeeping_cpus() {
         let [online, isolated, own, full] =
@@ -317,7 +317,7 @@ mod tests {
         assert!(unsure.housekeeping.get().is_none());
     }
 
-    /// Check that CPUs of isolated cpusets count as isolated, where that can be read.
+    /// Check that CPUs of isolated cpusets are included if they can be read.
     #[test]
     fn isolated_cpusets() {
         let isolated = list("isolated");
@@ -327,7 +327,7 @@ mod tests {
         assert_eq!(on(&[(&isolated, "3\n")]).isolated.get().unwrap().to_string(), "3");
     }
 
-    /// Check that of many CPUs one of each set is asked.
+    /// Check that only one CPU of each set is read.
     #[test]
     fn many_cpus() {
         let mut files = vec![(list("online"), "0-255\n".to_owned())];
@@ -349,9 +349,9 @@ mod tests {
         assert_eq!(cpus.packages.get().map(Vec::len), Some(2));
     }
 
-    /// Check that a list that is none is named with its file.
+    /// Check that an invalid list is reported with its file.
     #[test]
-    fn garbage_is_named() {
+    fn invalid_lists() {
         let online = list("online");
         let cpus =
             on(&[(&online, "all\n"), (STATUS, "Name: x\nCpus_allowed_list:\t3-1\n")]);

@@ -1,9 +1,9 @@
-//! Interrupts: which is the timer's, where devices' go, whether threads handle them.
+//! Interrupts: the timer's line, the default affinity, and threaded handlers.
 //!
-//! Truth: `/proc/irq/default_smp_affinity`, a mask that holds for interrupts requested
-//! from now on; handlers run as threads with `PREEMPT_RT`, or with `threadirqs` on the
-//! command line (since 2.6.39). Cannot see single interrupts' affinity, nor drivers that
-//! ask for a thread by themselves.
+//! From `/proc/irq/default_smp_affinity`, a mask that applies to interrupts that are requested
+//! later; handlers run as threads with `PREEMPT_RT`, or with the boot parameter `threadirqs` (since
+//! 2.6.39). The affinity of single interrupts, and drivers that request threads themselves, are not
+//! included.
 
 use units::CpuSet;
 
@@ -20,10 +20,9 @@ const FORCED_THREADING: &str = "IRQ_FORCED_THREADING";
 group! {
     /// Interrupts.
     "irq" Irq {
-        /// The line of `/proc/interrupts` that counts the timer: `LOC Local timer
-        /// interrupts`.
+        /// The timer's line in `/proc/interrupts`: `LOC Local timer interrupts`.
         timer: String,
-        /// Where a new interrupt goes (`/proc/irq/default_smp_affinity`).
+        /// The affinity of new interrupts (`/proc/irq/default_smp_affinity`).
         default_affinity: CpuSet,
         /// Whether all handlers run as threads.
         threaded: bool,
@@ -58,11 +57,11 @@ fn threaded(sources: &Sources) -> Fact<bool> {
     if sources.root.text(VERSION).is_ok_and(|text| kernel::says_rt(&text)) {
         return Fact::known(true, VERSION);
     }
-    let asked = match &sources.command_line {
+    let is_requested = match &sources.command_line {
         Ok(line) => line.has("threadirqs"),
         Err(unknown) => return Fact::unknown(unknown.clone(), command_line::FILE),
     };
-    if !asked {
+    if !is_requested {
         return Fact::known(false, command_line::FILE);
     }
     let built = sources.config.as_ref().map(|config| config.is_set(FORCED_THREADING));
@@ -82,7 +81,7 @@ mod tests {
         Irq::read(&tree(&files).sources())
     }
 
-    /// Check masks of one word and of several, and garbage.
+    /// Check masks of one and several words, and an invalid one.
     #[test]
     fn default_affinity() {
         let cpus = |mask: &str| {
@@ -95,7 +94,7 @@ mod tests {
         assert!(garbage.starts_with("/proc/irq/default_smp_affinity: line 1: 'all'"));
     }
 
-    /// Check that `PREEMPT_RT` threads handlers whatever was asked, old spelling too.
+    /// Check that handlers are threads with `PREEMPT_RT` in both spellings.
     #[test]
     fn threaded_by_rt() {
         for version in ["#1 SMP PREEMPT_RT Debian 6.12", "#1 SMP PREEMPT RT Debian 4.19"]
@@ -105,8 +104,8 @@ mod tests {
         }
     }
 
-    /// Check that `threadirqs` counts where the kernel was built for it, and that
-    /// without the configuration nobody knows.
+    /// Check that `threadirqs` requires a kernel option, and that the value is unknown without the
+    /// configuration.
     #[test]
     fn threaded_by_parameter() {
         let (built, not) = ("CONFIG_IRQ_FORCED_THREADING=y\n", "CONFIG_HZ=250\n");
@@ -116,15 +115,14 @@ mod tests {
         assert_eq!(threaded("threadirqs", built).get(), Some(&true));
         assert_eq!(threaded("threadirqs", not).get(), Some(&false));
         assert!(threaded("threadirqs", built).source().contains(CONFIG));
-        let not_asked = threaded("quiet -- threadirqs", built);
-        assert_eq!(not_asked, Fact::known(false, "/proc/cmdline"));
+        let not_requested = threaded("quiet -- threadirqs", built);
+        assert_eq!(not_requested, Fact::known(false, "/proc/cmdline"));
         let unknown = read(&[("/proc/cmdline", "threadirqs")]).threaded;
         assert_eq!(unknown.value().unwrap_err().code, Why::Absent);
         assert!(read(&[]).threaded.get().is_none());
     }
 
-    /// Check that the timer's line is named, and that garbage and a machine without a
-    /// known timer are told apart.
+    /// Check the timer's line, and that an invalid file and an unknown timer are distinguished.
     #[test]
     fn the_timer_is_named() {
         let timer = |text: &str| read(&[("/proc/interrupts", text)]).timer;

@@ -1,9 +1,9 @@
-//! Which kernel runs: release, flavour, distribution, architecture, configuration.
+//! The kernel: release, flavour, distribution, architecture, configuration.
 //!
 //! From `/proc/sys/kernel/{osrelease,version,arch}` (the last since 6.1), and from
-//! `/etc/os-release`, which in a container is the container's.
+//! `/etc/os-release`, which in a container is that of the container.
 //!
-//! Cannot see what a distribution changed in its kernel without saying so.
+//! Undocumented changes by distributions are unknown.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,40 +11,40 @@ use crate::fact::{Fact, Unknown, Why, group};
 use crate::format::release::Release;
 use crate::sources::{self, Sources};
 
-/// What release and version say about how the kernel was built.
+/// The variant of the kernel, from its release and version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Flavour {
-    /// Built for everybody, or the name does not say.
+    /// A kernel for general use, or unknown.
     Generic,
     /// `PREEMPT_RT`.
     Rt,
-    /// For virtual machines of a cloud.
+    /// A kernel for virtual machines of a cloud provider.
     Cloud,
-    /// For low latency (Ubuntu).
+    /// A low-latency kernel (Ubuntu).
     Lowlatency,
 }
 
 group! {
-    /// Which kernel runs.
+    /// The kernel.
     "kernel" Kernel {
         /// `uname -r`: `6.1.0-56-cloud-amd64`.
         release: String,
         /// `uname -v`: `#1 SMP PREEMPT_DYNAMIC Debian 6.1.192-2`.
         version: String,
-        /// What release and version say about how it was built.
+        /// The variant of the kernel, from its release and version.
         flavour: Flavour,
-        /// The distribution's own name for itself.
+        /// The distribution's name.
         distribution: String,
         /// `x86_64`, `aarch64`, ...
         arch: String,
-        /// The file the kernel's configuration was found in.
+        /// The file with the kernel's configuration.
         config: String,
     }
 }
 
 impl crate::Facts {
-    /// Whether this kernel is of that version or a later one; `None` where it is not known.
+    /// Whether the kernel is this version or a later one; `None` if its release is unknown.
     pub fn kernel_at_least(&self, major: u32, minor: u32) -> Option<bool> {
         let release = Release::parse(self.kernel.release.get()?)?;
         Some(release.at_least(major, minor))
@@ -53,13 +53,13 @@ impl crate::Facts {
 
 const VERSION: &str = "/proc/sys/kernel/version";
 const ARCH: &str = "/proc/sys/kernel/arch";
-/// What a distribution says of itself, best first.
+/// Files with the distribution's name, the preferred one first.
 const OS_RELEASE: [&str; 2] = ["/etc/os-release", "/usr/lib/os-release"];
 const REDHAT_RELEASE: &str = "/etc/redhat-release";
-/// What Ubuntu and others call kernels that are built for one cloud.
+/// Parts of the names of kernels for cloud providers, of Ubuntu and others.
 const CLOUDS: [&str; 7] = ["cloud", "aws", "azure", "gcp", "gke", "kvm", "oracle"];
 
-/// The options that name an architecture, with the name `uname -m` gives it.
+/// The options of architectures, with their names in `uname -m`.
 const ARCHITECTURES: [(&str, &str); 7] = [
     ("X86_64", "x86_64"),
     ("X86_32", "i686"),
@@ -126,7 +126,7 @@ fn distribution(sources: &Sources) -> Fact<String> {
     Fact::unknown(Unknown::new(Why::Absent, text), OS_RELEASE[0])
 }
 
-/// `PRETTY_NAME` of an `os-release` file, which is written as a shell would read it.
+/// `PRETTY_NAME` in an `os-release` file, which has shell syntax.
 fn pretty_name(text: &str) -> Option<String> {
     let value = text.lines().find_map(|line| line.trim().strip_prefix("PRETTY_NAME="))?;
     let bare = |quote: char| value.strip_prefix(quote)?.strip_suffix(quote);
@@ -134,8 +134,8 @@ fn pretty_name(text: &str) -> Option<String> {
     (!name.is_empty()).then(|| name.replace('\\', ""))
 }
 
-/// The architecture: from the kernel (since 6.1), from its configuration, or from
-/// `uname` on a live machine.
+/// The architecture: from the kernel (since 6.1), from its configuration, or from `uname` on a
+/// live machine.
 fn arch(sources: &Sources) -> Fact<String> {
     let own = sources.word(ARCH);
     match own.value() {
@@ -157,8 +157,8 @@ fn arch(sources: &Sources) -> Fact<String> {
     own
 }
 
-/// Whether a kernel's version text says `PREEMPT_RT`; with a blank is how the patch spelt
-/// it before it was merged.
+/// Whether a kernel's version contains `PREEMPT_RT`, or the spelling of the patch before it was
+/// merged.
 pub(crate) fn says_rt(version: &str) -> bool {
     ["PREEMPT_RT", "PREEMPT RT"].iter().any(|name| version.contains(name))
 }
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
     use crate::test_tree::tree;
 
-    /// Check what releases and versions of several distributions say of their flavour.
+    /// Check the flavours of several distributions.
     #[test]
     fn flavours() {
         for (release, version, flavour) in [
@@ -187,7 +187,7 @@ mod tests {
         }
     }
 
-    /// Check the distribution's name in the forms it is written in.
+    /// Check the formats of the distribution's name.
     #[test]
     fn distributions() {
         for (text, name) in [
@@ -207,8 +207,8 @@ mod tests {
         assert_eq!(kernel.distribution.get().unwrap(), "CentOS release 5.8 (Final)");
     }
 
-    /// Check that the architecture comes from the configuration where the kernel does not
-    /// say it, and that an unknown one stays unknown.
+    /// Check that the architecture is determined from the configuration if the kernel has no file
+    /// for it.
     #[test]
     fn architectures() {
         let release = ("/proc/sys/kernel/osrelease", "5.10.0");

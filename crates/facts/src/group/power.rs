@@ -1,9 +1,9 @@
-//! Power: frequency governor and idle states.
+//! Power management: frequency governor and idle states.
 //!
-//! Truth: `/sys/devices/system/cpu/cpufreq` (one directory for the CPUs that share a
-//! frequency, since 4.3; before that `cpuN/cpufreq`) and `.../cpuidle` (since 2.6.24).
-//! Idle states are those of CPU 0. Most guests have no frequency driver: the hypervisor
-//! decides. Cannot see what firmware does on its own.
+//! From `/sys/devices/system/cpu/cpufreq` (one directory for CPUs that share a frequency, since
+//! 4.3; before that `cpuN/cpufreq`) and `.../cpuidle` (since 2.6.24). Idle states are those of CPU
+//! 0. Most guests have no frequency driver: the hypervisor controls the frequency. Changes by
+//! firmware are not visible.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::format::idle::{IdleState, folder, idle_states};
 use crate::sources::Sources;
 
 const POLICIES: &str = "/sys/devices/system/cpu/cpufreq";
-/// The CPU whose idle states are told.
+/// The CPU of which idle states are read.
 const BOOT: Cpu = Cpu::new(0);
 const FIRST: &str = "/sys/devices/system/cpu/cpu0/cpufreq";
 const IDLE: &str = "/sys/devices/system/cpu/cpuidle";
@@ -23,15 +23,15 @@ const IDLE: &str = "/sys/devices/system/cpu/cpuidle";
 group! {
     /// Power.
     "power" Power {
-        /// What sets the frequency.
+        /// The frequency driver.
         driver: String,
-        /// Who decides on it; several, parted by commas, where CPUs differ.
+        /// The frequency governor; a comma-separated list if CPUs differ.
         governor: String,
-        /// What puts CPUs to sleep.
+        /// The idle driver.
         idle_driver: String,
-        /// Who decides how deep.
+        /// The idle governor.
         idle_governor: String,
-        /// How deep they can sleep.
+        /// The idle states.
         idle_states: Vec<IdleState>,
     }
 }
@@ -45,8 +45,8 @@ impl Power {
             driver: driver(sources),
             governor: governor(sources),
             idle_driver: sources
-                .explained(&sources.word(&format!("{IDLE}/current_driver")), &idle),
-            idle_governor: sources.explained(&idle_governor(sources), &idle),
+                .explain(&sources.word(&format!("{IDLE}/current_driver")), &idle),
+            idle_governor: sources.explain(&idle_governor(sources), &idle),
             idle_states: Fact::of(states, format!("{}/state*", folder(BOOT))),
         }
     }
@@ -56,7 +56,7 @@ fn driver(sources: &Sources) -> Fact<String> {
     frequency(sources, sources.word(&format!("{FIRST}/scaling_driver")))
 }
 
-/// The governors of all CPUs, each named once.
+/// The governors of all CPUs, without duplicates.
 fn governor(sources: &Sources) -> Fact<String> {
     let first = sources.word(&format!("{FIRST}/scaling_governor"));
     if first.get().is_none() {
@@ -77,20 +77,20 @@ fn governor(sources: &Sources) -> Fact<String> {
     Fact::known(governors, format!("{POLICIES}/policy*/scaling_governor"))
 }
 
-/// Says why there is no driver, where there is none.
+/// Replaces the reason if there is no frequency driver.
 fn frequency(sources: &Sources, fact: Fact<String>) -> Fact<String> {
-    let fact = sources.explained(&fact, &Needs::options(&["CPU_FREQ"]));
+    let fact = sources.explain(&fact, &Needs::options(&["CPU_FREQ"]));
     match fact.value() {
         Err(unknown) if unknown.code == Why::Absent => {
-            let text = "no frequency driver is loaded: in a guest the hypervisor decides";
+            let text = "no frequency driver is loaded (in a guest, the host has one)";
             Fact::unknown(Unknown::new(Why::Absent, text), fact.source())
         }
         _ => fact,
     }
 }
 
-/// Until 5.7 the governor could be changed only where that was asked for at boot, and
-/// could be read in another place else.
+/// Until 5.7, the governor could be changed only with a boot parameter, and was otherwise in
+/// another file.
 fn idle_governor(sources: &Sources) -> Fact<String> {
     let current = sources.word(&format!("{IDLE}/current_governor"));
     if current.get().is_some() {
@@ -111,7 +111,7 @@ mod tests {
         tree(&pairs)
     }
 
-    /// Check that an idle driver, its governor and CPU 0's states are found.
+    /// Check the idle driver, its governor and CPU 0's states.
     #[test]
     fn idle() {
         let tree = files(&[
@@ -127,7 +127,7 @@ mod tests {
         assert!(power.idle_governor.source().ends_with("current_governor_ro"));
     }
 
-    /// Check that governors are named once each where CPUs differ.
+    /// Check that different governors are listed without duplicates.
     #[test]
     fn governors() {
         let policy = |number: u32| format!("{POLICIES}/policy{number}/scaling_governor");
@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(governor("performance\n"), "performance,powersave");
     }
 
-    /// Check that a driver that is missing is told from one that was not built.
+    /// Check that a missing driver and a kernel without the option are distinguished.
     #[test]
     fn no_frequency_driver() {
         let driver = |config| {

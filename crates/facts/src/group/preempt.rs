@@ -1,10 +1,10 @@
-//! Preemption: when a task in the kernel may be interrupted, and who decided that.
+//! The preemption model, and where it was selected.
 //!
 //! From the kernel's configuration; with `PREEMPT_DYNAMIC` (since 5.12) also from
-//! `/sys/kernel/debug/sched/preempt`, which needs root and no lockdown, else from what
-//! the kernel said at boot, else from `preempt=`.
+//! `/sys/kernel/debug/sched/preempt`, which requires root and no lockdown, or else from the
+//! kernel's messages, or else from `preempt=`.
 //!
-//! Cannot see, without debugfs and the kernel's messages, a change since boot.
+//! Without debugfs and messages, a change since boot is not detected.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,51 +19,51 @@ use crate::sources::Sources;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Model {
-    /// Not at all, until it returns or sleeps.
+    /// Not until it returns to user space or sleeps.
     None,
-    /// At points where it says so.
+    /// At explicit preemption points.
     Voluntary,
-    /// At once by real-time tasks, by others at the next tick.
+    /// Immediately by real-time tasks, by others at the next tick.
     Lazy,
-    /// At once.
+    /// Immediately.
     Full,
-    /// At once, interrupt handlers and most locks included (`PREEMPT_RT`).
+    /// Immediately, also in interrupt handlers and most locks (`PREEMPT_RT`).
     Rt,
 }
 
-/// Who decided on the model.
+/// Where the preemption model was selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Chosen {
-    /// The configuration, once and for all.
+    /// In the configuration; it cannot be changed.
     Static,
-    /// The configuration, and nobody changed it since.
+    /// In the configuration, without a later change.
     Default,
-    /// `preempt=` on the command line.
+    /// By `preempt=` on the command line.
     Boot,
-    /// A write to debugfs since.
+    /// By a write to debugfs.
     RunTime,
 }
 
 group! {
     /// Preemption.
     "preempt" Preempt {
-        /// The model in force.
+        /// The current model.
         model: Model,
-        /// Who decided on it.
+        /// Where it was selected.
         chosen: Chosen,
-        /// Whether another one can be chosen at boot (`PREEMPT_DYNAMIC`).
+        /// Whether it can be selected at boot (`PREEMPT_DYNAMIC`).
         dynamic: bool,
     }
 }
 
-/// Where the model in force can be read and changed, the one in force in parentheses
-/// (since 5.12, with `PREEMPT_DYNAMIC`).
+/// The file to read and change the model, with the current one in parentheses (since 5.12, with
+/// `PREEMPT_DYNAMIC`).
 const DEBUGFS: &str = "/sys/kernel/debug/sched/preempt";
-/// What the kernel says when the model changes, at boot or later.
-pub(crate) const SAID: &str = "Dynamic Preempt: ";
-/// What it says instead when it does not know the model it is asked for.
-pub(crate) const REFUSED: &str = "Dynamic Preempt: unsupported mode: ";
+/// The kernel's message when the model is set, at boot or later.
+pub(crate) const MODEL_MESSAGE: &str = "Dynamic Preempt: ";
+/// The kernel's message for an unknown model.
+pub(crate) const REFUSAL_MESSAGE: &str = "Dynamic Preempt: unsupported mode: ";
 
 impl Preempt {
     pub(crate) fn read(sources: &Sources) -> Self {
@@ -84,8 +84,8 @@ impl Preempt {
     }
 }
 
-/// Whether interrupt handlers and most locks can be preempted; `PREEMPT_RT_FULL` and
-/// `PREEMPT RT` are how the patch spelt it before it was merged.
+/// Whether the kernel is a `PREEMPT_RT` kernel; `PREEMPT_RT_FULL` and `PREEMPT RT` are the
+/// spellings of the patch before it was merged.
 fn is_rt(sources: &Sources, version: &str) -> bool {
     ["PREEMPT_RT", "PREEMPT_RT_FULL"]
         .iter()
@@ -103,7 +103,7 @@ fn dynamic(sources: &Sources, version: &str) -> Fact<bool> {
     }
 }
 
-/// The model the kernel was built with, or built to start with.
+/// The model in the configuration, which may be only the default.
 fn built_in(sources: &Sources) -> Result<Model, Unknown> {
     let config = sources.config.as_ref().map_err(Clone::clone)?;
     let models = [
@@ -119,17 +119,17 @@ fn built_in(sources: &Sources) -> Result<Model, Unknown> {
     })
 }
 
-/// Model and chooser of a kernel whose model can be chosen: from debugfs, else from
-/// what the kernel said, else from what it was built with and asked for.
+/// The model of a `PREEMPT_DYNAMIC` kernel, and where it was selected: from debugfs, or else from
+/// the kernel's messages, or else from the configuration and the command line.
 fn chosen_model(sources: &Sources) -> (Fact<Model>, Fact<Chosen>) {
     let built = built_in(sources);
-    let asked = asked(sources);
-    let start = match &asked {
+    let requested = requested(sources);
+    let start = match &requested {
         Some(model) => Ok(*model),
         None => built.clone(),
     };
-    let by_whom = |model: Model| match (&asked, &built) {
-        (Some(asked), _) if *asked == model => Ok(Chosen::Boot),
+    let chosen_by = |model: Model| match (&requested, &built) {
+        (Some(requested), _) if *requested == model => Ok(Chosen::Boot),
         (None, Ok(built)) if *built == model => Ok(Chosen::Default),
         (None, Err(unknown)) => Err(unknown.clone()),
         _ => Ok(Chosen::RunTime),
@@ -137,16 +137,16 @@ fn chosen_model(sources: &Sources) -> (Fact<Model>, Fact<Chosen>) {
     let boot_files = format!("{}, {}", command_line::FILE, sources.config_file());
     if let Ok(text) = sources.root.text(DEBUGFS) {
         let model = marked(&text);
-        let chosen = model.clone().and_then(by_whom);
+        let chosen = model.clone().and_then(chosen_by);
         let source = format!("{DEBUGFS}, {boot_files}");
         return (Fact::of(model, DEBUGFS), Fact::of(chosen, source));
     }
-    if let Some(model) = last_said(sources) {
+    if let Some(model) = last_logged(sources) {
         let files = format!("{}, {boot_files}", kernel_log::FILE);
-        return (Fact::known(model, kernel_log::FILE), Fact::of(by_whom(model), files));
+        return (Fact::known(model, kernel_log::FILE), Fact::of(chosen_by(model), files));
     }
-    let source = format!("{boot_files}; a change since boot is not seen");
-    let chosen = start.clone().and_then(by_whom);
+    let source = format!("{boot_files}; a change since boot is not detected");
+    let chosen = start.clone().and_then(chosen_by);
     (Fact::of(start, &*source), Fact::of(chosen, source))
 }
 
@@ -169,14 +169,16 @@ pub(crate) fn named(name: &str) -> Option<Model> {
     }
 }
 
-/// The model the kernel last said it uses.
-fn last_said(sources: &Sources) -> Option<Model> {
+/// The model in the kernel's last message.
+fn last_logged(sources: &Sources) -> Option<Model> {
     let log = sources.log.as_ref().ok()?;
-    log.all(SAID).filter_map(|message| named(message.strip_prefix(SAID)?.trim())).last()
+    log.all(MODEL_MESSAGE)
+        .filter_map(|message| named(message.strip_prefix(MODEL_MESSAGE)?.trim()))
+        .last()
 }
 
-/// The model `preempt=` asks for, where this kernel takes it.
-fn asked(sources: &Sources) -> Option<Model> {
+/// The model of `preempt=`, if this kernel accepts it.
+fn requested(sources: &Sources) -> Option<Model> {
     let line = sources.command_line.as_ref().ok()?;
     let given = line.all("preempt").filter(|given| {
         let value = given.value.as_deref().unwrap_or_default();
@@ -185,18 +187,18 @@ fn asked(sources: &Sources) -> Option<Model> {
     given.last().and_then(|given| named(given.value.as_deref()?))
 }
 
-/// Whether this kernel is known to refuse that value of `preempt=`.
+/// Whether this kernel is known to reject a value of `preempt=`.
 fn refuses(sources: &Sources, value: &str) -> bool {
-    said_refused(sources, value)
-        || parameters::applying("preempt", value, sources).is_some()
+    has_logged_refusal(sources, value)
+        || parameters::find_rule("preempt", value, sources).is_some()
 }
 
-/// Whether the kernel itself said that it refuses that value of `preempt=`.
-pub(crate) fn said_refused(sources: &Sources, value: &str) -> bool {
+/// Whether the kernel has logged that it rejects a value of `preempt=`.
+pub(crate) fn has_logged_refusal(sources: &Sources, value: &str) -> bool {
     let is_refusal = |message: &str| {
-        message.strip_prefix(REFUSED).is_some_and(|mode| mode.trim() == value)
+        message.strip_prefix(REFUSAL_MESSAGE).is_some_and(|mode| mode.trim() == value)
     };
-    sources.log.as_ref().is_ok_and(|log| log.all(REFUSED).any(is_refusal))
+    sources.log.as_ref().is_ok_and(|log| log.all(REFUSAL_MESSAGE).any(is_refusal))
 }
 
 #[cfg(test)]
@@ -204,7 +206,7 @@ mod tests {
     use super::*;
     use crate::test_tree::tree;
 
-    /// Check that the mark is found among each generation's models.
+    /// Check that the current model is found in the formats of all kernels.
     #[test]
     fn finds_the_mark() {
         for (text, model) in [
@@ -231,9 +233,9 @@ mod tests {
         Preempt::read(&tree(&files).sources())
     }
 
-    /// Check who is said to have chosen the model, from the best evidence there is.
+    /// Check where the model was selected, by the best available source.
     #[test]
-    fn who_chose() {
+    fn selection() {
         let debugfs = |text| (DEBUGFS, text);
         let log = |text| (kernel_log::FILE, text);
         let said = "6,0,0,-;Dynamic Preempt: voluntary\n";
@@ -259,15 +261,15 @@ mod tests {
         }
     }
 
-    /// Check that without debugfs and messages the source says what is not seen.
+    /// Check that the source has a note if debugfs and messages are missing.
     #[test]
-    fn says_what_it_does_not_see() {
+    fn limits_are_in_the_source() {
         let source = on("", &[]).model.source().to_owned();
-        assert!(source.contains("a change since boot is not seen"), "{source}");
+        assert!(source.contains("a change since boot is not detected"), "{source}");
     }
 
-    /// Check that `PREEMPT_RT` is known by its configuration and by its version, in the
-    /// spelling of the patch too, and that other models stay unknown without the first.
+    /// Check that `PREEMPT_RT` is detected by configuration and version, also in the spelling of
+    /// the patch, and that other models are unknown without the configuration.
     #[test]
     fn real_time() {
         let release = ("/proc/sys/kernel/osrelease", "6.12.1-rt");

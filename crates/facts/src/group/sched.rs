@@ -1,10 +1,10 @@
-//! The scheduler: which one, how long its slices are, and what it keeps for whom.
+//! The scheduler: its algorithm, the lengths of time slices, and throttling.
 //!
-//! Truth: `/proc/sys/kernel/sched_*`; debugfs `sched/` since 5.13, where lockdown closes
-//! all but `sched/debug`; `/sys/kernel/sched_ext` since 6.12. What is there beats what
-//! the release promises. CFS until 6.5, EEVDF since 6.6.
+//! From `/proc/sys/kernel/sched_*`; debugfs `sched/` since 5.13, of which only `sched/debug` is
+//! readable with lockdown; `/sys/kernel/sched_ext` since 6.12. Existing files take precedence over
+//! the release. CFS until 6.5, EEVDF since 6.6.
 //!
-//! Cannot see single tasks' own slices (`sched_setattr`, since 6.12).
+//! The time slices of single tasks (`sched_setattr`, since 6.12) are not included.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ const EXT_ALL: &str = "/sys/kernel/sched_ext/switch_all";
 const EXT_NAME: &str = "/sys/kernel/sched_ext/root/ops";
 const FAIR_SERVER: &str = "/sys/kernel/debug/sched/fair_server";
 
-/// A time the scheduler can be tuned with: its names since 5.13 and before.
+/// A tunable time of the scheduler: its files since 5.13 and before.
 struct Tunable {
     debugfs: &'static str,
     sysctl: &'static str,
@@ -60,7 +60,7 @@ const WAKEUP_GRANULARITY: Tunable = Tunable {
     needs: CFS,
 };
 
-/// The option that gives groups of real-time tasks shares of their own.
+/// The kernel option of bandwidth groups of real-time tasks.
 const RT_GROUP: &str = "RT_GROUP_SCHED";
 const RT_GROUP_OFF: &str = "RT_GROUP_SCHED_DEFAULT_DISABLED";
 const RT_GROUP_PARAMETER: &str = "rt_group_sched";
@@ -68,35 +68,34 @@ const RT_GROUP_PARAMETER: &str = "rt_group_sched";
 group! {
     /// The scheduler.
     "sched" Sched {
-        /// `o1` (until 2.6.22), `cfs`, `eevdf`, or the name of a sched_ext scheduler in
-        /// charge.
+        /// `o1` (until 2.6.22), `cfs`, `eevdf`, or the name of a loaded sched_ext scheduler.
         policy: String,
-        /// How much of each period real-time tasks may run, in microseconds; -1: all.
-        /// Since 6.12 only deadline tasks are held to it, unless the kernel has
+        /// The time in each period in which real-time tasks may run, in microseconds; -1 means no
+        /// limit. Since 6.12, it applies only to deadline tasks unless the kernel has
         /// `RT_GROUP_SCHED`.
         rt_runtime_us: i64,
         /// The period, in microseconds.
         rt_period_us: i64,
-        /// Whether groups of real-time tasks have shares of their own (`RT_GROUP_SCHED`);
-        /// then real-time tasks are held to `rt_runtime_us` since 6.12, too.
+        /// Whether groups of real-time tasks have separate limits (`RT_GROUP_SCHED`); then
+        /// `rt_runtime_us` applies to real-time tasks also since 6.12.
         rt_group: bool,
-        /// How long ordinary tasks run in each period (one second unless changed)
-        /// although real-time ones want to (the fair server, since 6.12): one number
-        /// where all CPUs agree, else one for each possible CPU.
+        /// The time that is guaranteed to ordinary tasks in each period (one second by default)
+        /// while real-time tasks are runnable (the fair server, since 6.12): one number if all CPUs
+        /// have the same, otherwise one for each possible CPU.
         fair_server_runtime_ns: Vec<Nanos>,
-        /// EEVDF's slice (since 6.6).
+        /// EEVDF's time slice (since 6.6).
         base_slice_ns: Nanos,
         /// CFS's period (until 6.5).
         latency_ns: Nanos,
-        /// CFS's shortest slice (until 6.5).
+        /// CFS's minimum time slice (until 6.5).
         min_granularity_ns: Nanos,
-        /// How far ahead a waking task must be to preempt (CFS, until 6.5).
+        /// CFS's minimum vruntime difference for a waking task to preempt (until 6.5).
         wakeup_granularity_ns: Nanos,
-        /// Scheduler features that are on.
+        /// Enabled scheduler features.
         features: Vec<String>,
-        /// Whether sessions are grouped.
+        /// Whether tasks are grouped by session (autogroup).
         autogroup: bool,
-        /// The slice of `SCHED_RR`, in milliseconds.
+        /// The time slice of `SCHED_RR`, in milliseconds.
         rr_timeslice_ms: u64,
     }
 }
@@ -106,8 +105,8 @@ impl Sched {
         let throttling = Needs::since("2.6.25");
         Self {
             policy: policy(sources),
-            rt_runtime_us: sources.explained(&sources.number(RT_RUNTIME), &throttling),
-            rt_period_us: sources.explained(&sources.number(RT_PERIOD), &throttling),
+            rt_runtime_us: sources.explain(&sources.number(RT_RUNTIME), &throttling),
+            rt_period_us: sources.explain(&sources.number(RT_PERIOD), &throttling),
             rt_group: rt_group(sources),
             fair_server_runtime_ns: fair_server(sources),
             base_slice_ns: tunable(sources, &BASE_SLICE),
@@ -117,24 +116,26 @@ impl Sched {
             features: sched_features::read(sources),
             autogroup: autogroup(sources),
             rr_timeslice_ms: sources
-                .explained(&sources.number(RR_TIMESLICE), &Needs::since("3.9")),
+                .explain(&sources.number(RR_TIMESLICE), &Needs::since("3.9")),
         }
     }
 }
 
 fn policy(sources: &Sources) -> Fact<String> {
-    extended(sources).or_else(|| shown(sources)).unwrap_or_else(|| promised(sources))
+    sched_ext(sources)
+        .or_else(|| by_tunables(sources))
+        .unwrap_or_else(|| by_release(sources))
 }
 
-/// A sched_ext scheduler, where one is in charge of all ordinary tasks.
-fn extended(sources: &Sources) -> Option<Fact<String>> {
+/// A sched_ext scheduler, if one is enabled for all ordinary tasks.
+fn sched_ext(sources: &Sources) -> Option<Fact<String>> {
     let is = |path, word| sources.word(path).get().is_some_and(|found| found == word);
-    let charge = is(EXT_STATE, "enabled") && !is(EXT_ALL, "0");
-    charge.then(|| sources.word(EXT_NAME))
+    let is_enabled = is(EXT_STATE, "enabled") && !is(EXT_ALL, "0");
+    is_enabled.then(|| sources.word(EXT_NAME))
 }
 
-/// The policy that the tunables which are there belong to.
-fn shown(sources: &Sources) -> Option<Fact<String>> {
+/// The algorithm by the existing tunables.
+fn by_tunables(sources: &Sources) -> Option<Fact<String>> {
     let fact = |name: &str, source: &str| Fact::known(name.to_owned(), source);
     [("eevdf", &BASE_SLICE), ("cfs", &LATENCY)].into_iter().find_map(|(name, tunable)| {
         let found = self::tunable(sources, tunable);
@@ -142,8 +143,8 @@ fn shown(sources: &Sources) -> Option<Fact<String>> {
     })
 }
 
-/// The policy that kernels of this release have.
-fn promised(sources: &Sources) -> Fact<String> {
+/// The algorithm by the kernel's release.
+fn by_release(sources: &Sources) -> Fact<String> {
     let name = sources.release.as_ref().map(|release| {
         if !absence::older(release, "6.6") {
             return "eevdf".to_owned();
@@ -154,11 +155,7 @@ fn promised(sources: &Sources) -> Fact<String> {
 }
 
 fn tunable(sources: &Sources, tunable: &Tunable) -> Fact<Nanos> {
-    let read = |path: &str| {
-        let fact = sources.number::<u64>(path);
-        let value = fact.value().copied().map_err(Clone::clone);
-        Fact::of(value.map(Nanos::from_nanos), path)
-    };
+    let read = |path: &str| sources.number(path).map(Nanos::from_nanos);
     let old = sources.at_least(5, 13) == Some(false) && !tunable.sysctl.is_empty();
     let fact = read(if old { tunable.sysctl } else { tunable.debugfs });
     if fact.get().is_some() {
@@ -176,16 +173,16 @@ fn tunable(sources: &Sources, tunable: &Tunable) -> Fact<Nanos> {
         Some(false) => &["SCHED_DEBUG", "DEBUG_FS"],
         _ => &["DEBUG_FS"],
     };
-    sources.explained(&fact, &needs.with(options))
+    sources.explain(&fact, &needs.with(options))
 }
 
-/// The option; since 6.15 it may be built to be off unless `rt_group_sched=1` is given, and
-/// `rt_group_sched=0` switches it off.
+/// The kernel option; since 6.15, it can be built to require `rt_group_sched=1`, and
+/// `rt_group_sched=0` disables it.
 fn rt_group(sources: &Sources) -> Fact<bool> {
-    let asked = sources.command_line.as_ref().ok();
-    let asked = asked.and_then(|line| line.value(RT_GROUP_PARAMETER));
+    let requested = sources.command_line.as_ref().ok();
+    let requested = requested.and_then(|line| line.value(RT_GROUP_PARAMETER));
     let built = sources.config.as_ref().map(|config| {
-        let on = asked.and_then(command_line::truth);
+        let on = requested.and_then(command_line::parse_bool);
         let default = !config.is_set(RT_GROUP_OFF);
         config.is_set(RT_GROUP) && on.unwrap_or(default)
     });
@@ -199,13 +196,13 @@ fn fair_server(sources: &Sources) -> Fact<Vec<Nanos>> {
     Fact::of(runtimes, source)
 }
 
-/// Each possible CPU's runtime; only one where they are all the same.
+/// The runtime of each possible CPU, or one if all are the same.
 fn runtimes(sources: &Sources) -> Result<Vec<Nanos>, Unknown> {
     let runtime = |cpu: u32| {
-        let fact = sources.number::<u64>(&format!("{FAIR_SERVER}/cpu{cpu}/runtime"));
-        fact.value().map(|&nanos| Nanos::from_nanos(nanos)).map_err(Clone::clone)
+        let file = format!("{FAIR_SERVER}/cpu{cpu}/runtime");
+        sources.root.parsed(&file, "a number").map(Nanos::from_nanos)
     };
-    // The directory of a recorded tree does not say why it is not there; a file does.
+    // In a recorded tree, the reason is that of the file, not of the directory.
     let first = runtime(0)?;
     let mut runtimes = BTreeMap::from([(0, first)]);
     for name in sources.root.list(FAIR_SERVER)? {
@@ -221,13 +218,8 @@ fn runtimes(sources: &Sources) -> Result<Vec<Nanos>, Unknown> {
 }
 
 fn autogroup(sources: &Sources) -> Fact<bool> {
-    let number = sources.number::<u8>(AUTOGROUP);
-    let value = number.value().map_err(Clone::clone).and_then(|&number| match number {
-        0 | 1 => Ok(number == 1),
-        other => Err(Unknown::garbage(AUTOGROUP, 1, &other.to_string(), "0 or 1")),
-    });
     let needs = Needs::since("2.6.38").with(&["SCHED_AUTOGROUP"]);
-    sources.explained(&Fact::of(value, AUTOGROUP), &needs)
+    sources.explain(&sources.boolean(AUTOGROUP), &needs)
 }
 
 #[cfg(test)]
@@ -246,7 +238,7 @@ mod tests {
         fact.value().err().map(|unknown| unknown.code)
     }
 
-    /// Check when groups of real-time tasks have shares of their own.
+    /// Check when groups of real-time tasks have separate limits.
     #[test]
     fn groups_of_real_time() {
         let config = "/boot/config-6.18.0";
@@ -265,7 +257,7 @@ mod tests {
         assert_eq!(read(&[(RELEASE_FILE, "6.18.0")]).rt_group.get(), None);
     }
 
-    /// Check the policy each release promises.
+    /// Check the algorithm by release.
     #[test]
     fn policy_by_release() {
         for (release, policy) in [
@@ -281,7 +273,7 @@ mod tests {
         assert_eq!(code(&read(&[]).policy), Some(Why::Absent));
     }
 
-    /// Check that tunables which are there beat the release: distributions carry back.
+    /// Check that existing tunables take precedence over the release, because of backports.
     #[test]
     fn policy_by_what_is_there() {
         let slice = "/sys/kernel/debug/sched/base_slice_ns";
@@ -290,7 +282,7 @@ mod tests {
         assert_eq!(sched.base_slice_ns.get(), Some(&Nanos::from_millis(3)));
     }
 
-    /// Check that a sched_ext scheduler counts only while it is in charge of all tasks.
+    /// Check that a sched_ext scheduler counts only if it is enabled for all tasks.
     #[test]
     fn policy_of_sched_ext() {
         let policy = |state: &str, all: &str| {
@@ -307,7 +299,7 @@ mod tests {
         assert_eq!(policy("disabled\n", "1\n"), "eevdf");
     }
 
-    /// Check CFS's times in their place until 5.12, and since.
+    /// Check the files of CFS's times until 5.12, and since.
     #[test]
     fn times_of_cfs() {
         for (release, latency) in [
@@ -321,7 +313,7 @@ mod tests {
         }
     }
 
-    /// Check that under lockdown the slice comes from the header of the debug file.
+    /// Check that with lockdown, the time slice is read from the debug file's header.
     #[test]
     fn slice_under_lockdown() {
         let debug = "/sys/kernel/debug/sched/debug";
@@ -337,8 +329,8 @@ mod tests {
         assert_eq!(code(&sched.latency_ns), Some(Why::TooNew));
     }
 
-    /// Check that the fair server's runtimes are one number where they agree, and in
-    /// the order of the CPUs where they do not.
+    /// Check that equal runtimes of the fair server are one number, and others are in the order of
+    /// CPUs.
     #[test]
     fn fair_server_of_each_cpu() {
         let file = |cpu| format!("{FAIR_SERVER}/cpu{cpu}/runtime");
@@ -357,7 +349,7 @@ mod tests {
         assert_eq!(runtimes("0\n"), [full, full, Nanos::ZERO]);
     }
 
-    /// Check the reasons why the fair server is not known.
+    /// Check the reasons for an unknown fair server.
     #[test]
     fn fair_server_unknown() {
         let refused =
@@ -375,7 +367,7 @@ mod tests {
         assert_eq!(code(&sched.features), Some(Why::NotMounted));
     }
 
-    /// Check the sysctls, a negative one among them, and garbage in one.
+    /// Check the sysctls, including a negative and an invalid one.
     #[test]
     fn sysctls() {
         let sched = read(&[
@@ -391,7 +383,7 @@ mod tests {
         assert_eq!(code(&sched.autogroup), Some(Why::Garbage));
     }
 
-    /// Check that autogroup's absence is explained by release or configuration.
+    /// Check that the reason for missing autogroup is the release or configuration.
     #[test]
     fn autogroup_absent() {
         let config = ("/boot/config-6.1.0", "CONFIG_HZ=250\n");

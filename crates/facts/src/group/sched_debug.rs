@@ -1,6 +1,6 @@
-//! The header of the scheduler's debug file, which shows its tunables even where lockdown
-//! closes their own files: `/sys/kernel/debug/sched/debug` since 5.13, before that
-//! `/proc/sched_debug`, which everybody may read.
+//! The header of the scheduler's debug file, which has the tunables even if lockdown blocks their
+//! own files: `/sys/kernel/debug/sched/debug` since 5.13, before that `/proc/sched_debug`, which
+//! every user can read.
 //!
 //! ```text
 //! sysctl_sched
@@ -8,19 +8,19 @@
 //!   .sysctl_sched_features                   : 99674079
 //! ```
 //!
-//! Times are in milliseconds with six decimals. What follows, CPU by CPU and task by
-//! task, is not read: on large machines the kernel takes long to make it.
+//! Times are in milliseconds with six decimals. The following sections of CPUs and tasks are not
+//! read, since the kernel takes long to generate them on large machines.
 
 use units::Nanos;
 
 use crate::fact::Unknown;
 use crate::sources::Sources;
 
-/// Where the header is, by age.
+/// The files with the header, the current one first.
 pub(crate) const FILES: [&str; 2] =
     ["/sys/kernel/debug/sched/debug", "/proc/sched_debug"];
 
-/// The scheduler's tunables as the header of its debug file shows them.
+/// The header of the scheduler's debug file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SchedDebug {
     file: &'static str,
@@ -37,7 +37,7 @@ impl SchedDebug {
         new.or_else(|unknown| old.map_err(|_: Unknown| unknown))
     }
 
-    /// A tunable's text, where the header has it.
+    /// The text of a tunable, if the header has it.
     pub(crate) fn value(&self, name: &str) -> Option<&str> {
         let header = self.text.lines().take_while(|line| !line.starts_with("cpu#"));
         header
@@ -45,18 +45,18 @@ impl SchedDebug {
             .find_map(|(other, value)| (other.trim_end() == name).then(|| value.trim()))
     }
 
-    /// A tunable that is a time.
+    /// The value of a tunable time.
     pub(crate) fn time(&self, name: &str) -> Option<Nanos> {
         milliseconds(self.value(name)?)
     }
 
-    /// Where the tunable stands.
+    /// The source of a tunable.
     pub(crate) fn source(&self, name: &str) -> String {
         format!("{} (.{name})", self.file)
     }
 }
 
-/// Reads milliseconds with six decimals: `1.400000`.
+/// Parses milliseconds with six decimals: `1.400000`.
 fn milliseconds(text: &str) -> Option<Nanos> {
     let (whole, decimals) = text.split_once('.')?;
     if decimals.len() != 6 || !decimals.bytes().all(|digit| digit.is_ascii_digit()) {
@@ -87,7 +87,7 @@ cpu#0, 2596.122 MHz
   .nr_running                    : 1
 ";
 
-    /// Check this machine's header, and that nothing is read past it.
+    /// Check that the header is parsed, and later sections are not.
     #[test]
     fn reads_the_header() {
         let tree = tree(&[("/sys/kernel/debug/sched/debug", TEXT)]);
@@ -101,9 +101,9 @@ cpu#0, 2596.122 MHz
         assert_eq!(source, "/sys/kernel/debug/sched/debug (.sysctl_sched_features)");
     }
 
-    /// Check that the file's place until 5.12 is found too.
+    /// Check the file until 5.12.
     #[test]
-    fn older_place() {
+    fn older_file() {
         let tree =
             tree(&[("/proc/sched_debug", "  .sysctl_sched_latency : 12.000000\n")]);
         let debug = SchedDebug::read(&tree.sources()).unwrap();
@@ -111,9 +111,9 @@ cpu#0, 2596.122 MHz
         assert!(debug.source("x").starts_with("/proc/sched_debug"));
     }
 
-    /// Check that what is no time is not taken for one.
+    /// Check that invalid times are rejected.
     #[test]
-    fn refuses_garbage() {
+    fn rejects_invalid_times() {
         for bad in ["", "1", "1.4", "-1.400000", "1.4000000", "1.40000x", "1.+40000"] {
             assert_eq!(milliseconds(bad), None, "{bad}");
         }
@@ -121,7 +121,7 @@ cpu#0, 2596.122 MHz
     }
 
     proptest! {
-        /// Check that every time the kernel can print is read as it was.
+        /// Check that every time in the kernel's format is parsed.
         #[test]
         fn times(nanos in 0..u64::MAX) {
             let text = format!("{}.{:06}", nanos / 1_000_000, nanos % 1_000_000);

@@ -1,13 +1,12 @@
-//! The scheduler's features: which are on.
+//! The enabled scheduler features.
 //!
-//! Read from debugfs, `sched/features` since 5.13 and `sched_features` before, where one
-//! that is off begins with `NO_`. Lockdown closes that file. The header of the debug file
-//! then still shows them as a number, one bit a feature, and which bit is which changes
-//! from release to release (`kernel/sched/features.h`): such a number is decoded only
-//! where a table fits it, and its source says so.
+//! From debugfs, `sched/features` since 5.13 and `sched_features` before, where a disabled feature
+//! has the prefix `NO_`. If lockdown blocks that file, the header of the debug file still has a
+//! number with one bit per feature. Since the bits change between releases
+//! (`kernel/sched/features.h`), such a number is decoded only if it matches a table, and the source
+//! then says so.
 //!
-//! Cannot decode releases whose table is not here, nor changes a distribution made in
-//! the middle of one.
+//! Releases without a table, and changes by a distribution within a release, cannot be decoded.
 
 use crate::absence::Needs;
 use crate::fact::{Fact, Unknown};
@@ -16,12 +15,12 @@ use crate::group::sched_debug::SchedDebug;
 use crate::sources::Sources;
 
 const NAME: &str = "sysctl_sched_features";
-/// More bits that differ from their defaults than this: the table is another kernel's.
-/// Two that do are known: `RT_PUSH_IPI` (off by default since 2026 in all stable series)
-/// and `TTWU_QUEUE` (off with `PREEMPT_RT`).
+/// If more bits differ from their defaults, the table is considered wrong. Two are known to differ:
+/// `RT_PUSH_IPI` (off by default since 2026 in all stable series) and `TTWU_QUEUE` (off with
+/// `PREEMPT_RT`).
 const DIFFERENCES_MAX: u32 = 2;
 
-/// A release's features in the order of their bits; `!`: off by default.
+/// A release's features in the order of their bits; `!` means off by default.
 struct Table {
     since: (u32, u32),
     until: (u32, u32),
@@ -47,7 +46,7 @@ const TABLES: [Table; 5] = [
                 !RT_RUNTIME_SHARE !LB_MIN ATTACH_AGE_LOAD WA_IDLE WA_WEIGHT WA_BIAS \
                 UTIL_EST UTIL_EST_FASTUP !LATENCY_WARN ALT_PERIOD BASE_SLICE",
     },
-    // The stable series put one in before the last two.
+    // The stable series inserted a feature before the last two.
     Table {
         since: (6, 1),
         until: (6, 1),
@@ -79,7 +78,7 @@ const TABLES: [Table; 5] = [
     },
 ];
 
-/// Reads the features that are on.
+/// Reads the enabled features.
 pub(crate) fn read(sources: &Sources) -> Fact<Vec<String>> {
     let old = sources.at_least(5, 13) == Some(false);
     let file = match old {
@@ -94,7 +93,7 @@ pub(crate) fn read(sources: &Sources) -> Fact<Vec<String>> {
     if let Some(fact) = decoded(sources) {
         return fact;
     }
-    // Until 6.14 the files were left out with the option; then the option went.
+    // Until 6.14, the files required SCHED_DEBUG, which was then removed.
     let options: &[&str] = match sources.at_least(6, 15) {
         Some(false) => &["SCHED_DEBUG", "DEBUG_FS"],
         _ => &["DEBUG_FS"],
@@ -103,7 +102,7 @@ pub(crate) fn read(sources: &Sources) -> Fact<Vec<String>> {
     Fact::of(Err(sources.why(&unknown, &needs)), file)
 }
 
-/// Reads the text of the features' own file.
+/// Parses the text of the features' file.
 fn parse(text: &str, file: &str) -> Result<Vec<String>, Unknown> {
     let fits = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
     if text.trim().is_empty()
@@ -122,7 +121,7 @@ fn decoded(sources: &Sources) -> Option<Fact<Vec<String>>> {
     Some(Fact::known(features, format!("{}, decoded, not read", debug.source(NAME))))
 }
 
-/// The features a number stands for, where a table of that release fits it.
+/// Decodes a number, if it matches a table of this release.
 fn decode(release: &Release, mask: u64) -> Option<Vec<String>> {
     let (major, minor, _) = release.numbers();
     let tables = TABLES.iter().filter(|table| {
@@ -161,7 +160,7 @@ mod tests {
         decode(&Release::parse(release).unwrap(), mask)
     }
 
-    /// Check the file's text: what begins with `NO_` is off, `NONTASK_CAPACITY` is on.
+    /// Check that features with the prefix `NO_` are off, and `NONTASK_CAPACITY` is on.
     #[test]
     fn reads_the_file() {
         let text = "PLACE_LAG NO_NEXT_BUDDY NONTASK_CAPACITY NO_HRTICK \n";
@@ -171,8 +170,8 @@ mod tests {
         }
     }
 
-    /// Check the numbers two 6.18 kernels gave: the second one's list was readable too,
-    /// and the first one has `RT_PUSH_IPI` off.
+    /// Check the numbers of two 6.18 kernels; the first one has `RT_PUSH_IPI` on, the second one,
+    /// whose list was also readable, has it off.
     #[test]
     fn decodes_known_kernels() {
         let debian = decode_for("6.18.15", 99_805_151).unwrap();
@@ -184,9 +183,9 @@ mod tests {
         assert!(!here.iter().any(|name| name == "HRTICK"));
     }
 
-    /// Check that a number is not read with another release's table.
+    /// Check that a number is not decoded with another release's table.
     #[test]
-    fn refuses_what_does_not_fit() {
+    fn rejects_other_releases() {
         let mask = 99_805_151;
         for release in ["6.12.107", "6.13.1", "6.1.192", "5.10.223", "7.2.13", "6.6.1"] {
             assert_eq!(decode_for(release, mask), None, "{release}");
@@ -195,10 +194,9 @@ mod tests {
         assert_eq!(decode_for("6.18.15", 0), None);
     }
 
-    /// Check that the usual features of each table are decoded with that table, not
-    /// with its neighbour.
+    /// Check that the default features of each table are decoded with that table.
     #[test]
-    fn tables_are_told_apart() {
+    fn tables_are_distinguished() {
         for table in &TABLES {
             let on = table.bits().filter(|(_, name)| !name.starts_with('!'));
             let (bits, names): (Vec<u64>, Vec<&str>) = on.unzip();
@@ -207,9 +205,9 @@ mod tests {
         }
     }
 
-    /// Check that under lockdown the number is decoded and the source says so.
+    /// Check that with lockdown, the number is decoded, and the source says so.
     #[test]
-    fn under_lockdown() {
+    fn with_lockdown() {
         let files = [
             ("/proc/sys/kernel/osrelease", "6.18.44"),
             ("/sys/kernel/debug/sched/debug", "  .sysctl_sched_features : 99674079\n"),
@@ -224,9 +222,9 @@ mod tests {
         assert_eq!(unknown.value().unwrap_err().code, Why::Lockdown);
     }
 
-    /// Check that an older kernel's file is found in its own place.
+    /// Check the file of older kernels.
     #[test]
-    fn older_place() {
+    fn older_file() {
         let files = [
             ("/proc/sys/kernel/osrelease", "5.10.0-30-amd64"),
             ("/sys/kernel/debug/sched_features", "START_DEBIT NO_HRTICK\n"),
@@ -237,7 +235,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check that decoding never panics, whatever the number.
+        /// Check that decoding never panics.
         #[test]
         fn never_panics(mask in any::<u64>(), minor in 0u32..20) {
             let _ = decode_for(&format!("6.{minor}"), mask);

@@ -1,9 +1,8 @@
-//! What this process may ask of this kernel.
+//! The privileges of this process, and lockdown.
 //!
-//! Truth: `/sys/kernel/security/lockdown` (since 5.4, securityfs), and where that is not
-//! mounted what the kernel said about it and was built with; `/proc/self/status` for the
-//! user and the effective capabilities. Cannot see what a container's own filters
-//! (seccomp) refuse on top.
+//! Lockdown from `/sys/kernel/security/lockdown` (since 5.4, securityfs), or else from the kernel's
+//! messages and configuration; the user and the effective capabilities from `/proc/self/status`.
+//! Further restrictions by a container (seccomp) are not included.
 
 use crate::absence::Needs;
 use crate::fact::{Fact, Unknown, Why, group};
@@ -15,8 +14,8 @@ const STATUS: &str = "/proc/self/status";
 const LOCKDOWN_LSM: &str = "SECURITY_LOCKDOWN_LSM";
 const FORCE_INTEGRITY: &str = "LOCK_DOWN_KERNEL_FORCE_INTEGRITY";
 
-/// The capabilities that decide what can be measured, with their bits
-/// (`include/uapi/linux/capability.h`; the last two since 5.8, before that `sys_admin`).
+/// The capabilities that affect measurements, with their bits (`include/uapi/linux/capability.h`;
+/// the last two since 5.8, before that `sys_admin`).
 const CAPABILITIES: [(u32, &str); 13] = [
     (1, "dac_override"),
     (2, "dac_read_search"),
@@ -34,13 +33,13 @@ const CAPABILITIES: [(u32, &str); 13] = [
 ];
 
 group! {
-    /// What this process may do.
+    /// The privileges of this process.
     "security" Security {
         /// `none`, `integrity`, `confidentiality`.
         lockdown: String,
-        /// The user this process acts for.
+        /// The effective user ID.
         uid: u32,
-        /// Its capabilities, of those that matter here (`sys_nice`, `bpf`, ...).
+        /// The effective capabilities, of those that affect measurements (`sys_nice`, `bpf`, ...).
         capabilities: Vec<String>,
     }
 }
@@ -55,7 +54,7 @@ impl Security {
     }
 }
 
-/// How far the kernel is locked down, from the best source there is.
+/// The lockdown level, from the best available source.
 pub(crate) fn lockdown(sources: &Sources) -> Fact<String> {
     let unknown = match sources.root.text(LOCKDOWN).and_then(|text| marked(&text)) {
         Ok(level) => return Fact::known(level, LOCKDOWN),
@@ -64,7 +63,7 @@ pub(crate) fn lockdown(sources: &Sources) -> Fact<String> {
     if let Some(level) = built_in(sources) {
         return level;
     }
-    if let Some(fact) = said(sources).or_else(|| given(sources)) {
+    if let Some(fact) = from_log(sources).or_else(|| from_configuration(sources)) {
         return fact;
     }
     let needs = Needs::since("5.4").on("securityfs");
@@ -80,8 +79,8 @@ fn marked(text: &str) -> Result<String, Unknown> {
     Ok(level.ok_or_else(garbage)?.to_owned())
 }
 
-/// The level the configuration alone decides: there is no lockdown, or the highest one
-/// is forced. Every other one can be raised at boot.
+/// The level if the configuration determines it: no lockdown, or the highest level. Other levels
+/// can be raised at boot.
 fn built_in(sources: &Sources) -> Option<Fact<String>> {
     let config = sources.config.as_ref().ok()?;
     let decided = |level: &str, option| {
@@ -91,14 +90,14 @@ fn built_in(sources: &Sources) -> Option<Fact<String>> {
     if config.is_set(highest) {
         return decided("confidentiality", highest);
     }
-    // Before 5.4 distributions had lockdowns of their own, with other options.
+    // Before 5.4, lockdown was a patch of distributions with other options.
     let can_be = config.is_set(LOCKDOWN_LSM) || sources.at_least(5, 4) != Some(true);
     if can_be { None } else { decided("none", LOCKDOWN_LSM) }
 }
 
-/// The level as far as the kernel's messages tell. They say who locked it down, not how
-/// far; that is with whoever did it. The command line can only raise the level.
-fn said(sources: &Sources) -> Option<Fact<String>> {
+/// The level from the kernel's messages. These have the source of the lockdown, but not the level,
+/// which has to be determined from that source. The command line can only raise the level.
+fn from_log(sources: &Sources) -> Option<Fact<String>> {
     let log = sources.log.as_ref().ok()?;
     let Some(message) = log.find("Kernel is locked down from ") else {
         let whole = log.from_boot() && sources.at_least(5, 4) == Some(true);
@@ -106,30 +105,30 @@ fn said(sources: &Sources) -> Option<Fact<String>> {
     };
     let by = |who: &str| log.find(&format!("Kernel is locked down from {who}")).is_some();
     let level = if by("command line") {
-        asked(sources)
+        requested(sources)
     } else if by("Kernel configuration") && forced(sources) {
         Some("integrity")
     } else {
         None
     };
-    let text = || format!("the kernel says '{message}', but not how far");
+    let text = || format!("the kernel logged '{message}', without the level");
     let level = level.ok_or_else(|| Unknown::new(Why::NotMounted, text()));
     Some(Fact::of(level.map(str::to_owned), kernel_log::FILE))
 }
 
-/// The level that configuration and command line give, for those who may not read the
-/// messages. Cannot see a level that root raised since, which few ever do.
-fn given(sources: &Sources) -> Option<Fact<String>> {
+/// The level from configuration and command line, if the messages cannot be read. A level that root
+/// has raised later is not detected; this is rare.
+fn from_configuration(sources: &Sources) -> Option<Fact<String>> {
     sources.command_line.as_ref().ok()?;
-    let level = match asked(sources) {
+    let level = match requested(sources) {
         Some("confidentiality") => return None,
         _ => forced(sources).then_some("integrity")?,
     };
     Some(Fact::known(level.to_owned(), sources.option_source(FORCE_INTEGRITY)))
 }
 
-/// The level asked for on the command line.
-fn asked<'a>(sources: &'a Sources) -> Option<&'a str> {
+/// The level on the command line.
+fn requested<'a>(sources: &'a Sources) -> Option<&'a str> {
     let level = sources.command_line.as_ref().ok()?.value("lockdown")?;
     ["integrity", "confidentiality"].contains(&level).then_some(level)
 }
@@ -138,7 +137,7 @@ fn forced(sources: &Sources) -> bool {
     sources.is_set(FORCE_INTEGRITY) == Some(true)
 }
 
-/// One line of `/proc/self/status`.
+/// The value of a line of `/proc/self/status`.
 fn status<T>(
     sources: &Sources,
     name: &str,
@@ -150,12 +149,11 @@ fn status<T>(
     let Some((number, value)) = found else {
         return Err(Unknown::new(Why::Absent, format!("{STATUS} has no line '{name}'")));
     };
-    let garbage =
-        || Unknown::garbage(STATUS, number + 1, value.trim(), "what it should be");
+    let garbage = || Unknown::garbage(STATUS, number + 1, value.trim(), "a valid value");
     read(value).ok_or_else(garbage)
 }
 
-/// The second of the real, effective, saved and file system user.
+/// The second of the real, effective, saved and file system user ID.
 fn effective_user(value: &str) -> Option<u32> {
     value.split_whitespace().nth(1)?.parse().ok()
 }
@@ -186,7 +184,7 @@ mod tests {
         format!("5,0,0,-;Kernel is locked down from {who}; see man kernel_lockdown.7\n")
     }
 
-    /// Check that the file is believed first.
+    /// Check that the file takes precedence.
     #[test]
     fn lockdown_from_the_file() {
         let levels = "none [integrity] confidentiality\n";
@@ -196,7 +194,7 @@ mod tests {
         assert_eq!(garbage.value().unwrap_err().code, Why::Garbage);
     }
 
-    /// Check that without the file the level comes from whoever the kernel names.
+    /// Check that without the file, the level is determined from the source in the message.
     #[test]
     fn lockdown_from_messages() {
         let level = |who: &str, config: &str, line: &str| {
@@ -210,14 +208,14 @@ mod tests {
         };
         let known = |level: &str| Some(level.to_owned());
         assert_eq!(level("Kernel configuration", FORCED, ""), known("integrity"));
-        let asked = level("command line", LSM, "lockdown=confidentiality");
-        assert_eq!(asked, known("confidentiality"));
+        let requested = level("command line", LSM, "lockdown=confidentiality");
+        assert_eq!(requested, known("confidentiality"));
         assert_eq!(level("EFI Secure Boot mode", LSM, ""), None);
         assert_eq!(level("EFI Secure Boot mode", LSM, "lockdown=integrity"), None);
         assert_eq!(level("command line", LSM, ""), None);
     }
 
-    /// Check that silence means none only where the messages go back to boot.
+    /// Check that a missing message means no lockdown only if the log is complete.
     #[test]
     fn lockdown_not_mentioned() {
         let level = |messages| lockdown_of(&[("/dev/kmsg", messages), (CONFIG, LSM)]);
@@ -226,8 +224,7 @@ mod tests {
         assert!(level("5,80,0,-;eth0: link up\n").get().is_none());
     }
 
-    /// Check that a kernel built without lockdown has none, and that an older one's is
-    /// not known.
+    /// Check that a kernel without lockdown has none, and that older kernels are unknown.
     #[test]
     fn lockdown_not_built() {
         let fact = lockdown_of(&[(CONFIG, "CONFIG_HZ=250\n")]);
@@ -240,8 +237,8 @@ mod tests {
         assert_eq!(fact.value().unwrap_err().code, Why::NotMounted);
     }
 
-    /// Check that configuration and command line answer those who may not read the
-    /// messages, unless the command line asks for more than the configuration forces.
+    /// Check that configuration and command line are used if the messages cannot be read, unless
+    /// the command line requests more than the configuration forces.
     #[test]
     fn lockdown_without_messages() {
         let level = |line| {
@@ -253,7 +250,7 @@ mod tests {
         assert_eq!(lockdown_of(&[(CONFIG, FORCED)]).get(), None);
     }
 
-    /// Check that the command line's level beats the one the configuration forces.
+    /// Check that the command line's level overrides the forced one.
     #[test]
     fn lockdown_raised() {
         let messages = locked_from("Kernel configuration") + &locked_from("command line");
@@ -262,7 +259,7 @@ mod tests {
         assert_eq!(fact.get().unwrap(), "confidentiality");
     }
 
-    /// Check the user and the capabilities, this machine's among them, which lack one.
+    /// Check the user ID and the capabilities, of which one is missing.
     #[test]
     fn user_and_capabilities() {
         let read = |text: &str| {

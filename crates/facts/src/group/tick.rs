@@ -1,10 +1,9 @@
-//! The tick: how often it comes, and when it stops.
+//! The tick: its rate, and when it stops.
 //!
-//! `CONFIG_HZ` and `NO_HZ_*` from the kernel's configuration, what the command line
-//! changes (`nohz=`, `highres=`, `divider=`), and from `/sys/devices/system/cpu` which
-//! CPUs `nohz_full=` really reached.
+//! `CONFIG_HZ` and `NO_HZ_*` from the kernel's configuration, changes by the command line (`nohz=`,
+//! `highres=`, `divider=`), and the resulting `nohz_full` CPUs from `/sys/devices/system/cpu`.
 //!
-//! Cannot see whether the tick stops in fact: a CPU may have a reason to keep it.
+//! Whether the tick actually stops is not included: a CPU may have a dependency that prevents it.
 
 use serde::{Deserialize, Serialize};
 use units::{CpuSet, Hz};
@@ -35,18 +34,18 @@ group! {
         hz: Hz,
         /// When the tick stops.
         mode: TickMode,
-        /// The CPUs whose tick stops with one task running.
+        /// The CPUs whose tick stops while a single task runs.
         nohz_full: CpuSet,
-        /// RHEL 5's `divider=N`, where it is on the command line.
+        /// RHEL 5's `divider=N`, if it is on the command line.
         divider: Option<Divider>,
-        /// Whether timers are finer than the tick.
+        /// Whether high-resolution timers are used.
         high_res: bool,
-        /// Whether idle CPUs' timers may move to busy ones (`timer_migration`).
+        /// Whether timers of idle CPUs may migrate to busy ones (`timer_migration`).
         migration: bool,
     }
 }
 
-/// Where the kernel says which CPUs are `nohz_full` (since 4.2, with `NO_HZ_FULL`).
+/// The kernel's list of `nohz_full` CPUs (since 4.2, with `NO_HZ_FULL`).
 pub(crate) const NOHZ_FULL: &str = "/sys/devices/system/cpu/nohz_full";
 const MIGRATION: &str = "/proc/sys/kernel/timer_migration";
 
@@ -69,7 +68,7 @@ fn config_hz(sources: &Sources) -> Fact<Hz> {
     let source = format!("{} CONFIG_HZ", sources.config_file());
     let read = |config: &Config| {
         let Some(text) = config.value("HZ") else {
-            let text = format!("{} does not say CONFIG_HZ", config.file());
+            let text = format!("{} has no CONFIG_HZ", config.file());
             return Err(Unknown::new(Why::Absent, text));
         };
         let number = text.parse().ok().filter(|&hz| hz > 0);
@@ -79,13 +78,13 @@ fn config_hz(sources: &Sources) -> Fact<Hz> {
     Fact::of(sources.config.as_ref().map_err(Clone::clone).and_then(read), source)
 }
 
-/// `CONFIG_HZ`, where it is known.
+/// `CONFIG_HZ`, if it is known.
 pub(crate) fn hz(sources: &Sources) -> Option<Hz> {
     config_hz(sources).get().copied()
 }
 
-/// The `nohz_full` CPUs. Until 6.18 the file holds `(null)` where none were asked for;
-/// since 7.0 it is empty then.
+/// The `nohz_full` CPUs. Without any, the file contains `(null)` until 6.18, and is empty since
+/// 7.0.
 pub(crate) fn nohz_full(sources: &Sources) -> Fact<CpuSet> {
     let read = sources.root.text(NOHZ_FULL).and_then(|text| match text.trim() {
         "(null)" => Ok(CpuSet::empty()),
@@ -97,11 +96,11 @@ pub(crate) fn nohz_full(sources: &Sources) -> Fact<CpuSet> {
     Fact::of(read.map_err(|unknown| sources.why(&unknown, &needs)), NOHZ_FULL)
 }
 
-/// When the tick stops: by configuration, by `nohz=`, and by what `nohz_full=` reached.
+/// When the tick stops: by configuration, `nohz=` and the list of `nohz_full` CPUs.
 fn mode(sources: &Sources, nohz_full: Result<&CpuSet, &Unknown>) -> Fact<TickMode> {
     let file = sources.config_file();
     let refused = sources.command_line.as_ref().is_ok_and(|line| {
-        line.value("nohz").and_then(command_line::truth) == Some(false)
+        line.value("nohz").and_then(command_line::parse_bool) == Some(false)
     });
     if refused {
         return Fact::known(TickMode::Periodic, command_line::FILE);
@@ -121,9 +120,9 @@ fn mode(sources: &Sources, nohz_full: Result<&CpuSet, &Unknown>) -> Fact<TickMod
     let source = format!("{file}, {}", command_line::FILE);
     match (&sources.command_line, nohz_full) {
         (Err(unknown), _) => Fact::unknown(unknown.clone(), source),
-        // Built with NO_HZ_FULL, but without the file that says whether it is in force.
+        // With NO_HZ_FULL, but without the file with the resulting CPUs.
         (Ok(line), Err(unknown))
-            if config.is_set("NO_HZ_FULL") && line.asks_nohz_full() =>
+            if config.is_set("NO_HZ_FULL") && line.requests_nohz_full() =>
         {
             Fact::unknown(unknown.clone(), NOHZ_FULL)
         }
@@ -135,8 +134,8 @@ fn divider(sources: &Sources, hz: Option<Hz>) -> Fact<Option<Divider>> {
     let read = sources.command_line.as_ref().map_err(Clone::clone).and_then(|line| {
         let Some(last) = line.last("divider") else { return Ok(None) };
         let release = sources.release.as_ref().map_err(Clone::clone)?;
-        let asked = last.value.as_deref().unwrap_or("");
-        Ok(Some(divider::divider(asked, release, hz)))
+        let requested = last.value.as_deref().unwrap_or("");
+        Ok(Some(divider::divider(requested, release, hz)))
     });
     Fact::of(read, command_line::FILE)
 }
@@ -149,32 +148,20 @@ fn high_res(sources: &Sources) -> Fact<bool> {
             return Ok(false);
         }
         let line = sources.command_line.as_ref().map_err(Clone::clone)?;
-        Ok(line.value("highres").and_then(command_line::truth) != Some(false))
+        Ok(line.value("highres").and_then(command_line::parse_bool) != Some(false))
     };
     Fact::of(read(), source)
 }
 
 fn migration(sources: &Sources) -> Fact<bool> {
-    let number = sources.number::<u8>(MIGRATION);
-    let read = match number.value() {
-        Ok(0) => Ok(false),
-        Ok(1) => Ok(true),
-        Ok(other) => Err(Unknown::garbage(MIGRATION, 1, &other.to_string(), "0 or 1")),
-        Err(unknown) if unknown.code == Why::Absent => {
-            Err(no_migration(sources, unknown))
-        }
-        Err(unknown) => Err(unknown.clone()),
-    };
-    Fact::of(read, MIGRATION)
-}
-
-fn no_migration(sources: &Sources, unknown: &Unknown) -> Unknown {
+    let fact = sources.boolean(MIGRATION);
+    let is_absent = fact.value().is_err_and(|unknown| unknown.code == Why::Absent);
     let nohz = ["NO_HZ_COMMON", "NO_HZ"].map(|name| sources.is_set(name));
-    if nohz == [Some(false); 2] {
-        let text = "the kernel is built without NO_HZ_COMMON: its timers do not move";
-        return Unknown::new(Why::NotConfigured, text);
+    if !is_absent || nohz != [Some(false); 2] {
+        return fact;
     }
-    unknown.clone()
+    let text = "the kernel is built without NO_HZ_COMMON: its timers do not migrate";
+    Fact::unknown(Unknown::new(Why::NotConfigured, text), MIGRATION)
 }
 
 #[cfg(test)]
@@ -192,7 +179,7 @@ mod tests {
         Tick::read(&tree(&files).sources())
     }
 
-    /// Check when the tick stops, by configuration, command line and what came of it.
+    /// Check the mode by configuration, command line and the resulting CPUs.
     #[test]
     fn modes() {
         let full = "CONFIG_NO_HZ_FULL=y\nCONFIG_NO_HZ_COMMON=y\n";
@@ -215,7 +202,7 @@ mod tests {
         }
     }
 
-    /// Check that the mode is unknown where what came of `nohz_full=` cannot be read.
+    /// Check that the mode is unknown if the list of `nohz_full` CPUs cannot be read.
     #[test]
     fn mode_without_evidence() {
         let full = "CONFIG_NO_HZ_FULL=y\n";
@@ -227,7 +214,7 @@ mod tests {
         assert!(Tick::read(&nothing.sources()).mode.get().is_none());
     }
 
-    /// Check that a rate that is none is garbage, and one that is not there is not.
+    /// Check that an invalid rate is `Garbage`, and a missing one `Absent`.
     #[test]
     fn rates() {
         let code = |config| on(config, "", &[]).hz.value().map_err(|u| u.code).copied();
@@ -237,7 +224,7 @@ mod tests {
         assert_eq!(code("CONFIG_X86=y\n"), Err(Why::Absent));
     }
 
-    /// Check that timers' finer resolution can be switched off at boot.
+    /// Check that high-resolution timers can be disabled at boot.
     #[test]
     fn resolution() {
         let config = "CONFIG_HIGH_RES_TIMERS=y\n";
@@ -246,7 +233,7 @@ mod tests {
         assert_eq!(on("CONFIG_HZ=250\n", "", &[]).high_res.get(), Some(&false));
     }
 
-    /// Check that the divider is unknown, not absent, where the command line is.
+    /// Check that without the command line, the divider is unknown and not `None`.
     #[test]
     fn divider_without_a_command_line() {
         let tree = tree(&[("/proc/sys/kernel/osrelease", "2.6.18-308.el5")]);

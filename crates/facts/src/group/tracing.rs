@@ -1,10 +1,10 @@
-//! Tracing: what this kernel can tell about itself while it runs.
+//! Tracing facilities of the kernel: tracefs and BPF.
 //!
-//! Truth: tracefs (since 4.1; below debugfs before), which only root may enter; the
-//! kernel's configuration and this process's capabilities for BPF. Of the thousands of
-//! tracepoints only those that name what takes time are told.
+//! From tracefs (since 4.1; before that in debugfs), which only root can access; BPF from the
+//! kernel's configuration and this process's capabilities. Of the thousands of tracepoints, only
+//! those that identify sources of OS noise are listed.
 //!
-//! Cannot see what a security module refuses when a program is loaded.
+//! A security module may still prevent loading a BPF program.
 
 use crate::absence::{self, Needs};
 use crate::fact::{Fact, Unknown, Why, group};
@@ -17,8 +17,8 @@ const UNPRIVILEGED: &str = "/proc/sys/kernel/unprivileged_bpf_disabled";
 const JIT: &str = "/proc/sys/net/core/bpf_jit_enable";
 const JIT_ALWAYS: &str = "BPF_JIT_ALWAYS_ON";
 
-/// Tracepoints that name what takes time; `*` stands for the rest of a name. x86's
-/// interrupts are `irq_vectors`, other architectures have `ipi` only.
+/// Tracepoints that identify sources of OS noise; `*` matches any text. The interrupts of x86 are
+/// in `irq_vectors`, other architectures have only `ipi`.
 const TRACEPOINTS: [&str; 18] = [
     "irq_vectors:*_entry",
     "irq_vectors:*_exit",
@@ -43,19 +43,19 @@ const TRACEPOINTS: [&str; 18] = [
 group! {
     /// Tracing.
     "tracing" Tracing {
-        /// Where tracefs is mounted.
+        /// The mount point of tracefs.
         tracefs: String,
-        /// The tracers the kernel has.
+        /// The available tracers.
         tracers: Vec<String>,
-        /// The tracepoints it has, of those that name what takes time.
+        /// The available tracepoints, of those that identify sources of OS noise.
         tracepoints: Vec<String>,
         /// Whether this process can load BPF programs and attach them to tracepoints.
         bpf: bool,
-        /// Whether BPF programs are compiled, not interpreted.
+        /// Whether BPF programs are compiled (JIT).
         bpf_jit: bool,
-        /// Whether the kernel describes its own types (`/sys/kernel/btf/vmlinux`).
+        /// Whether the kernel has BTF type information (`/sys/kernel/btf/vmlinux`).
         btf: bool,
-        /// Whether BPF is closed to those without a capability.
+        /// Whether BPF is disabled for processes without capabilities.
         bpf_unprivileged: String,
     }
 }
@@ -75,7 +75,7 @@ impl Tracing {
     }
 }
 
-/// Where tracefs is: its own mount, else below debugfs, which mounts it when entered.
+/// The mount point of tracefs, or its automatic mount below debugfs.
 fn tracefs(sources: &Sources) -> Fact<String> {
     let place = Mounts::read(sources.root).and_then(|mounts| {
         let place = |kind: &str| {
@@ -95,7 +95,7 @@ fn tracefs(sources: &Sources) -> Fact<String> {
     Fact::of(place, mounts::FILE)
 }
 
-/// A file of tracefs, as far as it matters.
+/// The parsed contents of a file in tracefs.
 fn listed(
     sources: &Sources,
     tracefs: &Fact<String>,
@@ -125,7 +125,7 @@ fn tracepoints(text: &str) -> Vec<String> {
     names
 }
 
-/// Whether a name is one that a pattern with at most one `*` stands for.
+/// Whether a name matches a pattern with at most one `*`.
 fn matches(pattern: &str, name: &str) -> bool {
     let Some((begin, end)) = pattern.split_once('*') else { return pattern == name };
     name.len() >= begin.len() + end.len()
@@ -163,31 +163,30 @@ fn bpf(sources: &Sources) -> Fact<bool> {
     Fact::known(true, source)
 }
 
-/// The configuration can force it; else a sysctl decides, which only root may read.
+/// Whether the configuration forces it, or else the sysctl, which only root can read.
 fn bpf_jit(sources: &Sources) -> Fact<bool> {
     if sources.is_set(JIT_ALWAYS) == Some(true) {
         return Fact::known(true, sources.option_source(JIT_ALWAYS));
     }
-    let number = sources.number::<u8>(JIT);
-    let value = number.value().map(|&mode| mode != 0).map_err(Clone::clone);
-    sources.explained(&Fact::of(value, JIT), &Needs::since("3.0").with(&["BPF_JIT"]))
+    let fact = sources.number::<u8>(JIT).map(|mode| mode != 0);
+    sources.explain(&fact, &Needs::since("3.0").with(&["BPF_JIT"]))
 }
 
 fn btf(sources: &Sources) -> Fact<bool> {
-    // An empty file stands for it in recorded trees: it is large, and never read here.
+    // Recorded trees have an empty file: it is large, and never read here.
     Fact::of(sources.root.exists(BTF), BTF)
 }
 
 fn bpf_unprivileged(sources: &Sources) -> Fact<String> {
     let number = sources.number::<u8>(UNPRIVILEGED);
     let words = number.value().map_err(Clone::clone).and_then(|&number| match number {
-        0 => Ok("open to everybody".to_owned()),
+        0 => Ok("open to all users".to_owned()),
         1 => Ok("closed until the next boot".to_owned()),
         2 => Ok("closed, but root may open it".to_owned()),
         other => Err(Unknown::garbage(UNPRIVILEGED, 1, &other.to_string(), "0, 1 or 2")),
     });
     let needs = Needs::since("4.4").with(&["BPF_SYSCALL"]);
-    sources.explained(&Fact::of(words, UNPRIVILEGED), &needs)
+    sources.explain(&Fact::of(words, UNPRIVILEGED), &needs)
 }
 
 #[cfg(test)]
@@ -209,7 +208,7 @@ mod tests {
         fact.value().err().map(|unknown| unknown.code)
     }
 
-    /// Check that of this machine's tracepoints those that name what takes time are told.
+    /// Check that only tracepoints that identify sources of OS noise are listed.
     #[test]
     fn tracers_and_tracepoints() {
         let events = "irq_vectors:local_timer_entry\nirq_vectors:vector_alloc\n\
@@ -235,10 +234,10 @@ mod tests {
         assert_eq!(tracing.tracepoints.get().unwrap(), &expected);
     }
 
-    /// Check that tracefs below debugfs is found, and that one that is not mounted says
-    /// how to mount it.
+    /// Check that tracefs below debugfs is found, and that the reason has the mount command if it
+    /// is not mounted.
     #[test]
-    fn places_of_tracefs() {
+    fn mount_points_of_tracefs() {
         let debugfs = (mounts::FILE, "debugfs /sys/kernel/debug debugfs rw 0 0\n");
         let tracers = ("/sys/kernel/debug/tracing/available_tracers", "nop\n");
         let tracing = read(&[debugfs, tracers]);
@@ -254,9 +253,9 @@ mod tests {
         assert_eq!(code(&unbuilt.tracefs), Some(Why::NotConfigured));
     }
 
-    /// Check that a closed tracefs is named as such.
+    /// Check the reasons for files of tracefs that cannot be read.
     #[test]
-    fn closed_tracefs() {
+    fn inaccessible_tracefs() {
         let refused = [
             ("/sys/kernel/tracing/available_tracers", Why::NeedsRoot),
             ("/sys/kernel/tracing/available_events", Why::Lockdown),
@@ -266,7 +265,7 @@ mod tests {
         assert_eq!(code(&tracing.tracepoints), Some(Why::Lockdown));
     }
 
-    /// Check who can load BPF programs on which kernel.
+    /// Check which capabilities and options BPF requires.
     #[test]
     fn bpf_by_configuration_and_capability() {
         let bpf = |config: &str, mask: &str, lockdown: &str| {
@@ -291,7 +290,7 @@ mod tests {
         assert_eq!(code(&read(&[RELEASE]).bpf), Some(Why::Absent));
     }
 
-    /// Check the compiler: forced by the configuration, or as the sysctl says.
+    /// Check the JIT: forced by the configuration, or by sysctl.
     #[test]
     fn bpf_compiler() {
         let jit = |config: &str, mode: &str| {
@@ -304,7 +303,7 @@ mod tests {
         assert_eq!(code(&unbuilt), Some(Why::NotConfigured));
     }
 
-    /// Check the sysctl in words, and the kernel's own types.
+    /// Check the text of the sysctl, and BTF.
     #[test]
     fn unprivileged_and_types() {
         let tracing = read(&[(UNPRIVILEGED, "2\n"), (BTF, "")]);

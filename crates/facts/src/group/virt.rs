@@ -1,13 +1,12 @@
-//! Virtualisation: who is below this kernel, and whether it says what it takes.
+//! Virtualization: the hypervisor, and whether it reports steal time.
 //!
-//! Truth: `/sys/hypervisor/type` (Xen); the CPU's flag `hypervisor` on x86; for the name
-//! the kernel's messages, the clock sources a hypervisor brings, and what the firmware
-//! calls the machine. Other architectures have no flag: there only a name that is found
-//! is known, never that there is none. Stolen time is counted with `CONFIG_PARAVIRT`
-//! where the hypervisor exports it.
+//! From `/sys/hypervisor/type` (Xen); the CPU flag `hypervisor` on x86; the name from the kernel's
+//! messages, the clock sources of hypervisors, and the firmware's name of the machine. Other
+//! architectures have no flag: a hypervisor is known only by its name, and its absence is never
+//! known. Steal time is counted with `CONFIG_PARAVIRT` if the hypervisor exports it.
 //!
-//! Cannot see a hypervisor that hides, nor one below a hypervisor. Serial numbers are
-//! never read.
+//! A hypervisor may hide itself; nested hypervisors are not detected. Serial numbers are never
+//! read.
 
 use crate::absence::Needs;
 use crate::fact::{Fact, Unknown, Why, group};
@@ -15,7 +14,7 @@ use crate::format::cpuinfo::{self, CpuInfo};
 use crate::format::kernel_log;
 use crate::sources::Sources;
 
-/// A hypervisor, or a container, that is there but does not say what it is.
+/// A hypervisor or container without a known name.
 const UNNAMED: &str = "unnamed";
 const XEN: &str = "/sys/hypervisor/type";
 const CLOCKS: &str = "/sys/devices/system/clocksource/clocksource0/available_clocksource";
@@ -25,18 +24,17 @@ const BOARD: &str = "/proc/device-tree/compatible";
 const MODEL: &str = "/proc/device-tree/model";
 const TREE: &str = "/proc/device-tree/hypervisor/compatible";
 const STAT: &str = "/proc/stat";
-/// The second thread the kernel starts: number 2 in the first PID namespace, and there
-/// only.
+/// The name of process 2, which is `kthreadd` in the initial PID namespace only.
 const SECOND: &str = "/proc/2/comm";
 
-/// Clock sources that only guests have.
+/// Clock sources of guests only.
 const GUEST_CLOCKS: [(&str, &str); 4] = [
     ("kvm-clock", "KVM"),
     ("hyperv_clocksource_tsc_page", "Microsoft Hyper-V"),
     ("hyperv_clocksource_msr", "Microsoft Hyper-V"),
     ("xen", "Xen"),
 ];
-/// What firmware calls itself in a guest, as vendor or product.
+/// Names of firmware in guests, as vendor or product.
 const FIRMWARE: [(&str, &str); 9] = [
     ("VMware", "VMware"),
     ("VirtualBox", "VirtualBox"),
@@ -52,15 +50,14 @@ const FIRMWARE: [(&str, &str); 9] = [
 group! {
     /// Virtualisation.
     "virt" Virt {
-        /// The hypervisor, `unnamed` where only its presence is known; `None`: the
-        /// kernel runs on the machine itself.
+        /// The hypervisor, `unnamed` if its name is unknown; `None` on bare metal.
         hypervisor: Option<String>,
-        /// What the firmware calls the machine.
+        /// The firmware's name of the machine.
         product: String,
-        /// Whether stolen time is counted in `/proc/stat`.
+        /// Whether steal time is counted in `/proc/stat`.
         steal_clock: bool,
-        /// The container this process is in, `unnamed` where only its presence is
-        /// known; `None`: it sees all processes of the machine.
+        /// The container of this process, `unnamed` if its name is unknown; `None` in the initial
+        /// PID namespace.
         container: Option<String>,
     }
 }
@@ -88,7 +85,8 @@ fn hypervisor(sources: &Sources) -> Fact<Option<String>> {
             Fact::known(Some(UNNAMED.to_owned()), format!("{} (flags)", cpuinfo::FILE))
         }),
         None => named(sources).unwrap_or_else(|| {
-            let text = "nothing names one, and this architecture has no flag for it";
+            let text =
+                "no source has its name, and this architecture has no CPU flag for it";
             let none = |_: CpuInfo| Unknown::new(Why::NotExported, text);
             Fact::unknown(info.map_or_else(|unknown| unknown, none), cpuinfo::FILE)
         }),
@@ -101,7 +99,7 @@ fn xen(sources: &Sources) -> Option<Fact<Option<String>>> {
     Some(Fact::known(Some(name.to_owned()), XEN))
 }
 
-/// The first source that names the hypervisor.
+/// The first known name of the hypervisor.
 fn named(sources: &Sources) -> Option<Fact<Option<String>>> {
     let fact = |name: &str, file: &str| Some(Fact::known(Some(name.to_owned()), file));
     if let Some(name) = sources.log.as_ref().ok().and_then(|log| {
@@ -111,8 +109,8 @@ fn named(sources: &Sources) -> Option<Fact<Option<String>>> {
     }
     let clocks = sources.word(CLOCKS);
     let clocks = clocks.get().map_or("", String::as_str);
-    let brought = |clock: &str| clocks.split_whitespace().any(|other| other == clock);
-    if let Some((_, name)) = GUEST_CLOCKS.iter().find(|(clock, _)| brought(clock)) {
+    let has = |clock: &str| clocks.split_whitespace().any(|other| other == clock);
+    if let Some((_, name)) = GUEST_CLOCKS.iter().find(|(clock, _)| has(clock)) {
         return fact(name, CLOCKS);
     }
     by_device_tree(sources).or_else(|| by_firmware(sources)).or_else(|| by_board(sources))
@@ -126,7 +124,7 @@ fn by_device_tree(sources: &Sources) -> Option<Fact<Option<String>>> {
     Some(Fact::known(Some((*name).to_owned()), TREE))
 }
 
-/// The board that QEMU and others make up for arm64 guests; it does not say whose it is.
+/// The board of arm64 guests in QEMU and others, which does not identify the hypervisor.
 fn by_board(sources: &Sources) -> Option<Fact<Option<String>>> {
     let text = sources.root.text(BOARD).ok()?;
     let is_virtual = text.split('\0').any(|name| name.trim() == "linux,dummy-virt");
@@ -144,7 +142,7 @@ fn by_firmware(sources: &Sources) -> Option<Fact<Option<String>>> {
             return fact(name, file);
         }
     }
-    // Microsoft sells machines too; only the guest's product is called so.
+    // Microsoft also makes physical machines, with other product names.
     let [(_, vendor), (file, product)] = &texts;
     let is =
         |fact: &Fact<String>, word: &str| fact.get().is_some_and(|found| found == word);
@@ -163,10 +161,10 @@ fn product(sources: &Sources) -> Fact<String> {
             return Fact::known(model.to_owned(), MODEL);
         }
     }
-    sources.explained(&dmi, &Needs::options(&["DMIID"]))
+    sources.explain(&dmi, &Needs::options(&["DMIID"]))
 }
 
-/// Whether stolen time is counted. Any that was counted proves it; none proves nothing.
+/// Whether steal time is counted. A count above zero proves it; zero proves nothing.
 fn steal_clock(sources: &Sources, hypervisor: &Fact<Option<String>>) -> Fact<bool> {
     let steal = match sources.root.text(STAT).and_then(|text| steal(&text)) {
         Ok(steal) => steal,
@@ -183,16 +181,17 @@ fn steal_clock(sources: &Sources, hypervisor: &Fact<Option<String>>) -> Fact<boo
     if sources.is_set("PARAVIRT") == Some(false) {
         return Fact::known(false, sources.option_source("PARAVIRT"));
     }
-    let said = |text| sources.log.as_ref().is_ok_and(|log| log.find(text).is_some());
-    if said("stealtime: cpu 0") || said("using stolen time PV") {
+    let has_logged =
+        |text| sources.log.as_ref().is_ok_and(|log| log.find(text).is_some());
+    if has_logged("stealtime: cpu 0") || has_logged("using stolen time PV") {
         return Fact::known(true, kernel_log::FILE);
     }
     let text =
-        "none was counted yet: the hypervisor took none or does not tell its guests";
+        "none was counted so far: there was none, or the hypervisor does not report it";
     Fact::unknown(Unknown::new(Why::NotExported, text), STAT)
 }
 
-/// The eighth number of the first line of `/proc/stat` (since 2.6.11).
+/// The eighth number in the first line of `/proc/stat` (since 2.6.11).
 fn steal(text: &str) -> Result<u64, Unknown> {
     let line = text.lines().next().unwrap_or("");
     let steal = line.strip_prefix("cpu ").and_then(|rest| rest.split_whitespace().nth(7));
@@ -217,7 +216,7 @@ fn container(sources: &Sources) -> Fact<Option<String>> {
     if second.get().is_some() {
         return Fact::known(Some(UNNAMED.to_owned()), SECOND);
     }
-    let text = "neither the kernel's own threads nor a container's mark are to be seen";
+    let text = "neither kernel threads nor files of a container are visible";
     Fact::unknown(Unknown::new(Why::Absent, text), SECOND)
 }
 
@@ -240,7 +239,7 @@ mod tests {
         (fact.get().unwrap().clone().unwrap(), fact.source().to_owned())
     }
 
-    /// Check every source of a name, in the order in which they are believed.
+    /// Check all sources of a name, in order of precedence.
     #[test]
     fn names_of_hypervisors() {
         let sources = [
@@ -263,7 +262,7 @@ mod tests {
         assert_eq!(hypervisor_of(&hyperv).0, "Microsoft Hyper-V");
     }
 
-    /// Check that no hypervisor is known on x86 only, whatever the firmware is called.
+    /// Check that the absence of a hypervisor is known only on x86, for any firmware.
     #[test]
     fn no_hypervisor() {
         let surface = (VENDOR, "Microsoft Corporation\n");
@@ -274,7 +273,7 @@ mod tests {
         assert_eq!(read(&[]).hypervisor.value().unwrap_err().code, Why::Absent);
     }
 
-    /// Check the machine's name on x86 and, with the byte 0 at its end, elsewhere.
+    /// Check the product on x86, and on other architectures with a trailing NUL.
     #[test]
     fn product_of_the_machine() {
         let dmi = read(&[(PRODUCT, "Standard PC (Q35 + ICH9, 2009)\n")]).product;
@@ -283,7 +282,7 @@ mod tests {
         assert_eq!(pi, Fact::known("Raspberry Pi 5 Model B Rev 1.0".to_owned(), MODEL));
     }
 
-    /// Check that counted steal proves a steal clock, and that none proves nothing.
+    /// Check that a count of steal time proves a steal clock, and that zero proves nothing.
     #[test]
     fn steal_is_counted() {
         let some = (STAT, "cpu  3052 0 2076 220980 492 0 48 8 0 0\ncpu0 1 2\n");
@@ -298,13 +297,13 @@ mod tests {
         let built = |config| [none, GUEST, release, ("/boot/config-6.1.0", config)];
         assert_eq!(code(&built("CONFIG_HZ=250\n")), Ok(false));
         assert_eq!(code(&built("CONFIG_PARAVIRT=y\n")), Err(Why::NotExported));
-        let said = ("/dev/kmsg", "6,0,0,-;arm-pv: using stolen time PV\n");
-        assert_eq!(code(&[none, ARM, said]), Ok(true));
+        let message = ("/dev/kmsg", "6,0,0,-;arm-pv: using stolen time PV\n");
+        assert_eq!(code(&[none, ARM, message]), Ok(true));
         assert_eq!(code(&[(STAT, "cpu  1 2 3\n")]), Err(Why::Garbage));
     }
 
-    /// Check that a process that sees the kernel's threads is in no container, even
-    /// where a container's mark lies around.
+    /// Check that a process that sees kernel threads is not in a container, even if files of a
+    /// container exist.
     #[test]
     fn containers() {
         let mark = ("/.dockerenv", "");

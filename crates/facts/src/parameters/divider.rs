@@ -1,12 +1,11 @@
-//! RHEL 5's `divider=N`, which people still find on the web and copy.
+//! RHEL 5's `divider=N`, which is still recommended on web pages.
 //!
-//! RHEL and CentOS 5 since 5.1 (kernels 2.6.18-53.el5 and later) divided the tick's rate
-//! by N at boot, so that idle guests cost their hosts less. Red Hat's manuals name 40
-//! (25 Hz) as the largest N; before 5.8 (2.6.18-308.el5) the parameter could panic the
-//! kernel (bug 698842). No other kernel has it: the mainline never had, and RHEL 6 stops
-//! the tick of idle CPUs instead.
+//! RHEL and CentOS 5 since 5.1 (kernels 2.6.18-53.el5 and later) divided the tick rate by N at
+//! boot, to reduce the cost of idle guests. Red Hat's manuals have 40 (25 Hz) as the maximum;
+//! before 5.8 (2.6.18-308.el5) the parameter could panic the kernel (bug 698842). No other kernel
+//! has it: mainline never had it, and RHEL 6 stops the tick of idle CPUs instead.
 //!
-//! Cannot see how often the tick really comes; `noisefloor ticks` counts that.
+//! The actual rate of the tick is measured by `noisefloor ticks`.
 
 use serde::{Deserialize, Serialize};
 use units::Hz;
@@ -14,25 +13,25 @@ use units::Hz;
 use crate::format::release::Release;
 use crate::parameters::inert::WhyInert;
 
-/// What `divider=N` on the command line does to this kernel.
+/// The effect of `divider=N` on this kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Divider {
-    /// What was asked: the text after `divider=`.
+    /// The requested value: the text after `divider=`.
     pub asked: String,
-    /// The rate at which the tick really comes; `None` where it has no effect.
+    /// The resulting tick rate; `None` if there is no effect.
     pub effective_hz: Option<Hz>,
-    /// What it does here, in words.
+    /// The effect as text.
     pub text: String,
 }
 
-/// The largest N that counts.
+/// The maximum of N.
 const DIVIDER_MAX: u32 = 40;
-/// The first RHEL 5 kernels with the parameter (5.1), and without its panic (5.8).
+/// The first RHEL 5 kernels with the parameter (5.1), and without its bug (5.8).
 const BUILD_FIRST: u32 = 53;
 const BUILD_SAFE: u32 = 308;
 
-/// What `divider=asked` does to a kernel of that release and `CONFIG_HZ`.
-pub(crate) fn divider(asked: &str, release: &Release, hz: Option<Hz>) -> Divider {
+/// The effect of `divider=requested` on a kernel with this release and `CONFIG_HZ`.
+pub(crate) fn divider(requested: &str, release: &Release, hz: Option<Hz>) -> Divider {
     let (effective_hz, text) = match rhel5_build(release) {
         None => (None, elsewhere(hz)),
         Some(build) if build < BUILD_FIRST => {
@@ -40,27 +39,27 @@ pub(crate) fn divider(asked: &str, release: &Release, hz: Option<Hz>) -> Divider
                         (2.6.18-53.el5), and this kernel is older";
             (None, text.to_owned())
         }
-        Some(build) => on_rhel5(asked, build, hz),
+        Some(build) => on_rhel5(requested, build, hz),
     };
-    Divider { asked: asked.to_owned(), effective_hz, text }
+    Divider { asked: requested.to_owned(), effective_hz, text }
 }
 
-/// Why `divider=asked` does nothing to a kernel of that release; `None` where it works.
-pub(crate) fn idle(asked: &str, release: &Release) -> Option<WhyInert> {
+/// Why `divider=requested` has no effect on a kernel with this release; `None` if it has one.
+pub(crate) fn why_inert(requested: &str, release: &Release) -> Option<WhyInert> {
     match rhel5_build(release) {
         None => Some(WhyInert::OtherAge),
         Some(build) if build < BUILD_FIRST => Some(WhyInert::Unrecognised),
-        Some(_) if number(asked).is_none() => Some(WhyInert::Refused),
+        Some(_) if number(requested).is_none() => Some(WhyInert::Refused),
         Some(_) => None,
     }
 }
 
-/// The N of `divider=N`, where it is in range.
-fn number(asked: &str) -> Option<u32> {
-    asked.parse().ok().filter(|n| (1..=DIVIDER_MAX).contains(n))
+/// The N of `divider=N` if it is in range.
+fn number(requested: &str) -> Option<u32> {
+    requested.parse().ok().filter(|n| (1..=DIVIDER_MAX).contains(n))
 }
 
-/// The build number of a RHEL or CentOS 5 kernel: 308 of `2.6.18-308.el5`.
+/// The build number of a RHEL or CentOS 5 kernel: 308 for `2.6.18-308.el5`.
 fn rhel5_build(release: &Release) -> Option<u32> {
     let rest = release.rest().strip_prefix('-')?;
     if release.numbers() != (2, 6, 18) || !rest.contains(".el5") {
@@ -78,8 +77,8 @@ fn elsewhere(hz: Option<Hz>) -> String {
     )
 }
 
-fn on_rhel5(asked: &str, build: u32, hz: Option<Hz>) -> (Option<Hz>, String) {
-    let (effective, mut text) = match (number(asked), hz) {
+fn on_rhel5(requested: &str, build: u32, hz: Option<Hz>) -> (Option<Hz>, String) {
+    let (effective, mut text) = match (number(requested), hz) {
         (None, _) => {
             let text = format!("is out of range (1 to {DIVIDER_MAX}) and ignored");
             (None, text)
@@ -112,11 +111,11 @@ fn on_rhel5(asked: &str, build: u32, hz: Option<Hz>) -> (Option<Hz>, String) {
 mod tests {
     use super::*;
 
-    fn on(release: &str, asked: &str) -> Divider {
-        divider(asked, &Release::parse(release).unwrap(), Some(Hz::new(1000)))
+    fn on(release: &str, requested: &str) -> Divider {
+        divider(requested, &Release::parse(release).unwrap(), Some(Hz::new(1000)))
     }
 
-    /// Check that on RHEL 5 the rate is divided, and that only old ones warn of panic.
+    /// Check that RHEL 5 divides the rate, and that only old kernels have a warning.
     #[test]
     fn divides_on_rhel_5() {
         let old = on("2.6.18-274.el5", "10");
@@ -127,21 +126,21 @@ mod tests {
         assert!(!safe.text.contains("panic"), "{}", safe.text);
     }
 
-    /// Check that what is out of range is ignored even there.
+    /// Check that values out of range are ignored on RHEL 5.
     #[test]
-    fn ignores_what_is_out_of_range() {
-        for asked in ["41", "0", "-1", "ten", "", "1e1"] {
-            let divider = on("2.6.18-308.el5", asked);
-            assert_eq!(divider.effective_hz, None, "{asked}");
+    fn ignores_values_out_of_range() {
+        for requested in ["41", "0", "-1", "ten", "", "1e1"] {
+            let divider = on("2.6.18-308.el5", requested);
+            assert_eq!(divider.effective_hz, None, "{requested}");
             let release = Release::parse("2.6.18-308.el5").unwrap();
-            assert_eq!(idle(asked, &release), Some(WhyInert::Refused));
+            assert_eq!(why_inert(requested, &release), Some(WhyInert::Refused));
             assert!(divider.text.contains("out of range"), "{}", divider.text);
         }
     }
 
-    /// Check that it is inert elsewhere, and that the text says what replaced it.
+    /// Check that other kernels ignore the parameter, with a text about its replacement.
     #[test]
-    fn does_nothing_elsewhere() {
+    fn no_effect_on_other_kernels() {
         for release in
             ["6.12.107-amd64", "2.6.32-754.el6.x86_64", "2.6.18-8.el5", "2.6.18"]
         {

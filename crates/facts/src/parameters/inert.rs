@@ -1,30 +1,30 @@
-//! A boot parameter that does nothing, and why.
+//! Boot parameters without effect.
 
 use serde::{Deserialize, Serialize};
 
-/// Why a boot parameter does nothing.
+/// Why a boot parameter has no effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WhyInert {
     /// The kernel does not know it.
     Unrecognised,
-    /// The kernel was built without what it sets.
+    /// The kernel is built without the feature.
     Unsupported,
-    /// Another parameter takes it back, or the two do not agree.
+    /// Another parameter overrides it, or the two contradict each other.
     Contradictory,
-    /// It belongs to kernels of another age.
+    /// It is a parameter of older or newer kernels.
     OtherAge,
-    /// The kernel knows it but refuses the value.
+    /// The kernel knows the parameter, but rejects the value.
     Refused,
 }
 
-/// A boot parameter that does nothing.
+/// A boot parameter without effect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inert {
-    /// The parameter as it was given, without its value where that may be a secret.
+    /// The parameter, without its value if that may be secret.
     pub parameter: String,
-    /// Why it does nothing.
+    /// The kind of reason.
     pub why: WhyInert,
-    /// The same in words, with what to do instead.
+    /// The reason, with a replacement.
     pub text: String,
 }

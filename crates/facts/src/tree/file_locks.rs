@@ -1,8 +1,8 @@
-//! Locks of files, and why a kernel has none.
+//! File locks, and kernels without them.
 //!
-//! Without `CONFIG_FILE_LOCKING`, which can be left out since Linux 2.6.30 (`CONFIG_EXPERT`),
-//! `flock(2)` is no system call: it fails with ENOSYS. A file system without locks, as some network
-//! file systems are, fails with another error.
+//! Without `CONFIG_FILE_LOCKING`, which is optional since Linux 2.6.30 (`CONFIG_EXPERT`),
+//! `flock(2)` fails with ENOSYS. A file system without locks, such as some network file systems,
+//! causes another error.
 
 use std::fs::File;
 use std::io::{Error, ErrorKind};
@@ -10,15 +10,14 @@ use std::io::{Error, ErrorKind};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-const NO_LOCKS: &str = "this kernel has no file locks (flock(2)), by which runs of noisefloor tell \
-    whether another one goes on: it was built without CONFIG_FILE_LOCKING; hint: use a kernel \
-    that was built with it";
+const NO_LOCKS: &str = "this kernel has no file locks (flock(2)), which noisefloor needs to detect \
+    other runs: it is built without CONFIG_FILE_LOCKING; hint: use a kernel that is built with it";
 
-/// Acquires the lock of an open file without waiting; false where another process holds it.
+/// Acquires the lock of an open file without waiting; false if another process holds it.
 ///
 /// # Errors
-/// `flock(2)` failed: `ErrorKind::Unsupported` where this kernel has no file locks, else the
-/// kernel's own error.
+/// `flock(2)` failed: `ErrorKind::Unsupported` if this kernel has no file locks, otherwise the
+/// kernel's error.
 pub fn acquire_lock(file: &File) -> Result<bool, Error> {
     match flock(file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(true),
@@ -27,8 +26,8 @@ pub fn acquire_lock(file: &File) -> Result<bool, Error> {
     }
 }
 
-/// Why `flock(2)` failed: in words, and as `ErrorKind::Unsupported` without a number, where this
-/// kernel has no file locks; else the kernel's own error.
+/// The error of `flock(2)`: `ErrorKind::Unsupported` with a text and without errno if this kernel
+/// has no file locks, otherwise the kernel's error.
 fn no_lock(errno: Errno) -> Error {
     match errno {
         Errno::NOSYS => Error::new(ErrorKind::Unsupported, NO_LOCKS),
@@ -36,8 +35,8 @@ fn no_lock(errno: Errno) -> Error {
     }
 }
 
-/// Whether an error is that of `no_lock` for a kernel without file locks: another folder is no
-/// help.
+/// Whether an error is that of [`acquire_lock`] for a kernel without file locks, for which another
+/// directory is no remedy.
 pub fn has_no_locks(error: &Error) -> bool {
     error.kind() == ErrorKind::Unsupported && error.raw_os_error().is_none()
 }
@@ -46,9 +45,9 @@ pub fn has_no_locks(error: &Error) -> bool {
 mod tests {
     use super::*;
 
-    /// Check that the option is named, and that other errors stay what they are.
+    /// Check that the option is named, and that other errors are unchanged.
     #[test]
-    fn only_what_the_kernel_lacks() {
+    fn kernels_without_locks() {
         let lacks = no_lock(Errno::NOSYS);
         assert_eq!((lacks.kind(), lacks.raw_os_error()), (ErrorKind::Unsupported, None));
         assert!(has_no_locks(&lacks));

@@ -1,9 +1,9 @@
-//! Where facts are read: the live machine, or a tree recorded from one.
+//! The root of the files that facts are read from: the live machine or a recorded tree.
 //!
-//! A tree is a directory that holds the files by their own paths (`DIR/proc/version`),
-//! and a manifest, `DIR/noisefloor-tree.json`, that says why others could not be read
-//! when it was made. Links in a tree lead to its own files only ([`crate::tree`]). In a tree written by hand the manifest may be missing: a file that
-//! is not there was then not there on the machine.
+//! A tree is a directory with the files at their own paths (`DIR/proc/version`), and a manifest,
+//! `DIR/noisefloor-tree.json`, with the reasons for which other files could not be read. Links in a
+//! tree lead only to files in it ([`crate::tree`]). In a tree that was written manually, the
+//! manifest may be missing: then files that are not there did not exist on the machine.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -20,18 +20,18 @@ use crate::error::{Error, Kind};
 use crate::fact::{Unknown, Why};
 use crate::tree::Tree;
 
-/// The manifest's name in a recorded tree.
+/// The manifest's file name.
 const MANIFEST: &str = "noisefloor-tree.json";
-/// More than any file facts are read from; a tree may hold anything.
+/// The maximum size of a file in a tree; larger than any file facts are read from.
 const BYTES_MAX: u64 = 16 << 20;
-/// More than what one CPU has to say in `/proc/cpuinfo`.
+/// The maximum size of one CPU in `/proc/cpuinfo`.
 const HEAD_MAX: u64 = 8 << 10;
-/// The longest record `/dev/kmsg` gives (`PRINTK_MESSAGE_MAX`, `CONSOLE_EXT_LOG_MAX`).
+/// The maximum length of a record of `/dev/kmsg` (`PRINTK_MESSAGE_MAX`, `CONSOLE_EXT_LOG_MAX`).
 const RECORD_MAX: usize = 8192;
-/// How much of the kernel's messages is read; a boot's are a tenth of it.
+/// The maximum length of the kernel's messages; ten times the messages of a boot.
 const LOG_MAX: usize = 1 << 20;
 
-/// What a recorded tree says beside its files.
+/// The manifest of a recorded tree.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Manifest {
     format: u32,
@@ -39,7 +39,7 @@ struct Manifest {
 }
 
 impl Manifest {
-    /// That of a tree; an empty one where there is none.
+    /// Reads the manifest of a tree; empty if it does not exist.
     fn read(tree: &Tree) -> io::Result<Self> {
         let file = match tree.file(MANIFEST) {
             Ok(file) => file.ok_or_else(|| io::Error::other("not a regular file"))?,
@@ -60,24 +60,24 @@ enum Base {
     Tree { tree: Tree, unreadable: BTreeMap<String, Unknown> },
 }
 
-/// Where facts are read, and everything that was read there so far.
+/// The root of the files, with a cache of all files that were read.
 #[derive(Debug)]
 pub struct Root {
     base: Base,
-    seen: RefCell<BTreeMap<String, Result<Vec<u8>, Unknown>>>,
+    cache: RefCell<BTreeMap<String, Result<Vec<u8>, Unknown>>>,
 }
 
 impl Root {
-    /// The machine this runs on.
+    /// The machine on which this process runs.
     pub fn live() -> Self {
-        Self { base: Base::Live, seen: RefCell::default() }
+        Self { base: Base::Live, cache: RefCell::default() }
     }
 
-    /// A tree recorded by [`Root::record`], or written by hand.
+    /// A tree that was recorded by [`Root::record`], or written manually.
     ///
     /// # Errors
-    /// `Kind::Tree` where the directory cannot be read or holds no kernel's files, or
-    /// its manifest is not one.
+    /// `Kind::Tree` if the directory cannot be read or has no files of a kernel, or its manifest is
+    /// invalid.
     pub fn tree(dir: &Path) -> Result<Self, Error> {
         let tree = Tree::open(dir).map_err(|why| Error::new(Kind::Tree, dir, why))?;
         if !["proc/version", "proc/sys/kernel/osrelease"]
@@ -91,29 +91,30 @@ impl Root {
         let manifest = Manifest::read(&tree)
             .map_err(|why| Error::new(Kind::Tree, &dir.join(MANIFEST), why))?;
         let base = Base::Tree { tree, unreadable: manifest.unreadable };
-        Ok(Self { base, seen: RefCell::default() })
+        Ok(Self { base, cache: RefCell::default() })
     }
 
-    /// Whether this is the machine this runs on.
+    /// Whether this is the live machine.
     pub fn is_live(&self) -> bool {
         matches!(self.base, Base::Live)
     }
 
-    /// A file's bytes.
+    /// The contents of a file.
     ///
     /// # Errors
     /// Why the file could not be read.
     pub fn bytes(&self, path: &str) -> Result<Vec<u8>, Unknown> {
-        if let Some(seen) = self.seen.borrow().get(path).filter(|seen| !may_be_head(seen))
+        if let Some(cached) =
+            self.cache.borrow().get(path).filter(|cached| !may_be_head(cached))
         {
-            return seen.clone();
+            return cached.clone();
         }
         let found = self.fetch(path, BYTES_MAX);
-        self.seen.borrow_mut().insert(path.to_owned(), found.clone());
+        self.cache.borrow_mut().insert(path.to_owned(), found.clone());
         found
     }
 
-    /// A file's text; bytes that are not UTF-8 become U+FFFD.
+    /// The contents of a file as text; bytes that are not UTF-8 become U+FFFD.
     ///
     /// # Errors
     /// Why the file could not be read.
@@ -121,7 +122,7 @@ impl Root {
         Ok(String::from_utf8_lossy(&self.bytes(path)?).into_owned())
     }
 
-    /// What the file's text says, as a whole.
+    /// The whole contents of a file, parsed.
     pub(crate) fn parsed<T: FromStr>(
         &self,
         path: &str,
@@ -132,7 +133,7 @@ impl Root {
         text.trim().parse().map_err(garbage)
     }
 
-    /// The file's only line, without white space around it.
+    /// The only line of a file, without leading and trailing white space.
     pub(crate) fn line(&self, path: &str) -> Result<String, Unknown> {
         let text = self.text(path)?;
         let line = text.trim();
@@ -145,48 +146,47 @@ impl Root {
         Ok(line.to_owned())
     }
 
-    /// The beginning of a file that says what matters first and can be long, as text.
-    /// Such files are made while they are read, CPU by CPU: the rest would cost time.
+    /// The beginning of a file that can be long, as text. The kernel generates such files during
+    /// reading, CPU by CPU: reading the remainder would take time.
     ///
     /// # Errors
     /// Why the file could not be read.
     pub(crate) fn head(&self, path: &str) -> Result<String, Unknown> {
-        let mut seen = self.seen.borrow_mut();
+        let mut cache = self.cache.borrow_mut();
         let found =
-            seen.entry(path.to_owned()).or_insert_with(|| self.fetch(path, HEAD_MAX));
+            cache.entry(path.to_owned()).or_insert_with(|| self.fetch(path, HEAD_MAX));
         found.clone().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// The bytes of `/dev/kmsg` as far as it goes now. That file never ends: reading it
-    /// as any other would wait for the kernel's next message. Messages that come after
-    /// the first mebibyte are left out; what facts look for is said at boot.
+    /// The current contents of `/dev/kmsg`. Reading this file as any other would wait for the next
+    /// message. Messages after the first mebibyte are skipped; facts use only messages of the boot.
     ///
     /// # Errors
     /// Why the file could not be read.
     pub(crate) fn kernel_log(&self, path: &str) -> Result<Vec<u8>, Unknown> {
-        if let Some(seen) = self.seen.borrow().get(path) {
-            return seen.clone();
+        if let Some(cached) = self.cache.borrow().get(path) {
+            return cached.clone();
         }
         let found = match self.is_live() {
             true => records(path).map_err(|error| self.reason(path, &error.into())),
             false => self.fetch(path, BYTES_MAX),
         };
-        self.seen.borrow_mut().insert(path.to_owned(), found.clone());
+        self.cache.borrow_mut().insert(path.to_owned(), found.clone());
         found
     }
 
-    /// Whether the file is there; `Err` where even that may not be known. The file is
-    /// not read: in a recorded tree an empty one stands for it.
+    /// Whether a file exists; `Err` if that cannot be determined. The file is not read, and is
+    /// recorded as an empty file.
     ///
     /// # Errors
-    /// Why it is not known whether the file is there.
+    /// Why it is unknown whether the file exists.
     pub fn exists(&self, path: &str) -> Result<bool, Unknown> {
         let found = match &self.base {
             Base::Live => fs::symlink_metadata(path).map(drop),
             Base::Tree { tree, .. } => tree.has(path),
         };
         let found = found.map(|()| Vec::new()).map_err(|why| self.reason(path, &why));
-        self.seen.borrow_mut().entry(path.to_owned()).or_insert_with(|| found.clone());
+        self.cache.borrow_mut().entry(path.to_owned()).or_insert_with(|| found.clone());
         match found {
             Ok(_) => Ok(true),
             Err(unknown) if unknown.code == Why::Absent => Ok(false),
@@ -208,11 +208,11 @@ impl Root {
         Ok(names)
     }
 
-    /// Writes everything that was read here so far as a tree below `dir`, which must not
-    /// exist yet or be empty. `redact` is asked for each file's bytes as they may be kept.
+    /// Writes all files that were read so far as a tree below `dir`, which must be empty or not
+    /// exist. `redact` returns the contents to store for each file.
     ///
     /// # Errors
-    /// `Kind::Record` where a file cannot be written.
+    /// `Kind::Record` if a file cannot be written.
     pub fn record(
         &self,
         dir: &Path,
@@ -225,12 +225,12 @@ impl Root {
             return Err(Error::new(Kind::Record, dir, "the directory is not empty"));
         }
         let write = |path: &str, bytes: &[u8]| {
-            let place = || dir.join(path.trim_start_matches('/'));
+            let full_path = || dir.join(path.trim_start_matches('/'));
             let written = tree.write(path, bytes);
-            written.map_err(|why| Error::new(Kind::Record, &place(), why))
+            written.map_err(|why| Error::new(Kind::Record, &full_path(), why))
         };
         let mut manifest = Manifest { format: 1, unreadable: BTreeMap::new() };
-        for (path, found) in self.seen.borrow().iter() {
+        for (path, found) in self.cache.borrow().iter() {
             match found {
                 Ok(bytes) => write(path, &redact(path, bytes))?,
                 Err(unknown) if unknown.code == Why::Absent => {}
@@ -259,7 +259,7 @@ impl Root {
         Ok(bytes)
     }
 
-    /// Turns an error of the file system into the reason why something is not known.
+    /// Converts an error of the file system into the reason for an unknown value.
     fn reason(&self, path: &str, error: &std::io::Error) -> Unknown {
         if let Base::Tree { unreadable, .. } = &self.base {
             if let Some(unknown) = unreadable.get(path) {
@@ -283,7 +283,7 @@ impl Root {
     }
 }
 
-/// Reads record after record until there is none left.
+/// Reads all available records.
 fn records(path: &str) -> Result<Vec<u8>, Errno> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = rustix::fs::open(path, flags, Mode::empty())?;
@@ -293,7 +293,7 @@ fn records(path: &str) -> Result<Vec<u8>, Errno> {
         match rustix::io::read(&file, &mut record) {
             Ok(0) | Err(Errno::AGAIN) => break,
             Ok(length) => bytes.extend_from_slice(&record[..length]),
-            // A record was overwritten before it was read; the next read goes on.
+            // The record was overwritten before it was read; the next read returns a later one.
             Err(Errno::PIPE | Errno::INTR) => {}
             Err(error) => return Err(error),
         }
@@ -301,12 +301,12 @@ fn records(path: &str) -> Result<Vec<u8>, Errno> {
     Ok(bytes)
 }
 
-/// Whether what was read may be only a file's beginning.
+/// Whether the cached contents may be only the beginning of the file.
 fn may_be_head(found: &Result<Vec<u8>, Unknown>) -> bool {
     found.as_ref().is_ok_and(|bytes| bytes.len() as u64 == HEAD_MAX)
 }
 
-/// The names in a directory of this machine.
+/// The names in a directory of the live machine.
 fn names(path: &str) -> io::Result<Vec<String>> {
     let entries = fs::read_dir(path)?;
     Ok(entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect())
@@ -320,10 +320,9 @@ mod tests {
         Tree::open(dir).unwrap().write(path, bytes).unwrap();
     }
 
-    /// Check that a recorded tree answers as the machine it was recorded from, refusals
-    /// included.
+    /// Check that a recorded tree has the same contents and errors as its original.
     #[test]
-    fn a_tree_answers_as_the_machine_did() {
+    fn recorded_trees_are_equivalent() {
         let machine = tempfile::tempdir().unwrap();
         write(machine.path(), "/proc/version", b"Linux version 6.1\n");
         let refused = Unknown::new(Why::NeedsRoot, "/proc/timer_list: root only");
@@ -334,28 +333,28 @@ mod tests {
         let text = serde_json::to_vec(&manifest).unwrap();
         write(machine.path(), MANIFEST, &text);
         let first = Root::tree(machine.path()).unwrap();
-        let ask = |root: &Root| {
+        let read_all = |root: &Root| {
             ["/proc/version", "/proc/timer_list", "/proc/nothing"]
                 .map(|path| root.text(path))
         };
-        let answers = ask(&first);
-        assert_eq!(answers[1], Err(refused));
+        let results = read_all(&first);
+        assert_eq!(results[1], Err(refused));
 
         let copy = tempfile::tempdir().unwrap();
         first.record(copy.path(), |_, bytes| bytes.to_vec()).unwrap();
-        assert_eq!(ask(&Root::tree(copy.path()).unwrap()), answers);
+        assert_eq!(read_all(&Root::tree(copy.path()).unwrap()), results);
     }
 
-    /// Check that a directory that holds no kernel's files is refused by name.
+    /// Check that a directory without files of a kernel is rejected.
     #[test]
-    fn refuses_what_is_no_tree() {
+    fn rejects_other_directories() {
         let dir = tempfile::tempdir().unwrap();
         let error = units::chain(&Root::tree(dir.path()).unwrap_err());
         assert!(error.contains("not a recorded tree"), "{error}");
         assert!(Root::tree(Path::new("/nonexistent/tree")).is_err());
     }
 
-    /// Check that having read a file's beginning does not cut off what is read later.
+    /// Check that reading the beginning of a file does not truncate later reads.
     #[test]
     fn a_beginning_is_not_the_file() {
         let dir = tempfile::tempdir().unwrap();
@@ -367,9 +366,9 @@ mod tests {
         assert_eq!(root.text("/proc/version").unwrap(), whole);
     }
 
-    /// Check that a directory in a file's place is an answer, not a failure.
+    /// Check that a directory instead of a file is an unknown value.
     #[test]
-    fn a_directory_is_no_file() {
+    fn directories_are_not_files() {
         let dir = tempfile::tempdir().unwrap();
         write(dir.path(), "/proc/version", b"x");
         fs::create_dir(dir.path().join("proc/stat")).unwrap();
@@ -377,7 +376,7 @@ mod tests {
         assert_eq!(root.text("/proc/stat").unwrap_err().code, Why::Garbage);
     }
 
-    /// Check that nothing is written over a directory that is in use.
+    /// Check that recording does not overwrite a directory with files.
     #[test]
     fn records_into_empty_directories_only() {
         let dir = tempfile::tempdir().unwrap();

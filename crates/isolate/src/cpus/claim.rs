@@ -1,13 +1,13 @@
-//! One spinner for each CPU: two would see nothing but each other. And guests of labs, which are
-//! spread over the CPUs.
+//! Claims of CPUs: only one busy loop runs on each CPU, since two would only measure each other;
+//! guests of the lab are distributed over the CPUs.
 //!
-//! A process that spins or runs a guest on a CPU listens at a socket of that name in the abstract
-//! namespace, which is gone with the process, however that ends (`unix(7)`). Any user can bind any
-//! name there: whose a socket is, the kernel tells (`SO_PEERCRED`). Only a process of root's or of
-//! this user's keeps another one from a CPU; next to a name that a third user has, there are
-//! others, and it is reported ([`Claim::strangers`]).
+//! A process that measures on a CPU, or runs a guest there, listens on an abstract UNIX socket
+//! named after the CPU; the socket disappears with the process (`unix(7)`). Any user can bind any
+//! of these names; the kernel reports the socket's owner (`SO_PEERCRED`). Only processes of root
+//! and of the same user exclude others from a CPU. If a third user has bound a name, the next name
+//! is used, and the claim is reported ([`Claim::foreign`]).
 //!
-//! Cannot see processes in another network namespace, as containers are.
+//! Processes in other network namespaces, such as containers, are not detected.
 
 use std::fmt;
 use std::io::{self, ErrorKind};
@@ -23,72 +23,79 @@ use units::{Cpu, CpuSet};
 
 use crate::error::{Error, Kind};
 use crate::settings::state::is_privileged;
-use crate::task::described;
+use crate::task::describe_process;
 
-/// How many names a CPU has: so many other users can be passed over.
+/// The number of names of a CPU, and so of foreign claims that can be skipped.
 const NAMES: u32 = 8;
-/// Claims with another value of this variable are others': tests measure beside a user who does.
+/// Processes with different values of this variable do not exclude each other: used in tests.
 const VARIABLE: &str = "NOISEFLOOR_CLAIMS";
 
-/// CPUs that are this process's to spin on, for as long as it is kept.
+/// CPUs that are reserved for busy loops of this process until this is dropped.
 #[derive(Debug, Default)]
 pub struct Claim {
     held: Vec<UnixListener>,
-    strangers: Vec<Stranger>,
+    foreign: Vec<ForeignClaim>,
 }
 
 impl Claim {
-    /// The users, neither root nor this one, whose processes claim CPUs of these.
-    pub fn strangers(&self) -> &[Stranger] {
-        &self.strangers
+    /// Claims of these CPUs by processes of other users, except root.
+    pub fn foreign(&self) -> &[ForeignClaim] {
+        &self.foreign
     }
 }
 
-/// A process of another user that claims a CPU, and may or may not spin there.
+/// A claim by a process of another user, which may or may not run a busy loop on the CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stranger {
+pub struct ForeignClaim {
     /// The CPU.
     pub cpu: Cpu,
-    /// The user, and the process where it can be seen; `None` where it does not answer.
+    /// The owner; `None` if the process does not accept connections.
     pub owner: Option<Owner>,
 }
 
-/// Whose a socket is.
+/// The owner of a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Owner {
-    /// The user's number.
+    /// The user ID.
     pub user: u32,
-    /// The process; `None` in another PID namespace.
+    /// The process ID; `None` if it is in another PID namespace.
     pub process: Option<u32>,
 }
 
 impl Owner {
-    /// Whether this process has to respect it.
+    /// Whether this process respects claims of this owner.
     fn is_trusted(self) -> bool {
         self.user == 0 || self.user == rustix::process::geteuid().as_raw()
     }
 }
 
-impl fmt::Display for Stranger {
+impl fmt::Display for ForeignClaim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { cpu, owner } = self;
         match owner {
-            None => write!(f, "an unknown process claims CPU {cpu}, and does not answer"),
+            None => write!(
+                f,
+                "an unknown process claims CPU {cpu} and accepts no connections"
+            ),
             Some(Owner { user, process: None }) => {
                 write!(f, "user {user} claims CPU {cpu}")
             }
             Some(Owner { user, process: Some(process) }) => {
-                write!(f, "{} of user {user} claims CPU {cpu}", described(*process))
+                write!(
+                    f,
+                    "{} of user {user} claims CPU {cpu}",
+                    describe_process(*process)
+                )
             }
         }
     }
 }
 
-/// Claims CPUs to spin on.
+/// Claims CPUs for busy loops.
 ///
 /// # Errors
-/// `Kind::Taken` where another process of root's or this user's spins on one of them, with its
-/// number; `Kind::System` where the kernel has no such sockets.
+/// `Kind::Taken` with the process ID if another process of root or this user has claimed one of
+/// them; `Kind::System` if the kernel does not support such sockets.
 pub fn claim(cpus: &CpuSet) -> Result<Claim, Error> {
     let mut claim = Claim::default();
     for cpu in cpus.iter() {
@@ -98,8 +105,8 @@ pub fn claim(cpus: &CpuSet) -> Result<Claim, Error> {
 }
 
 impl Claim {
-    /// Binds the first free name. Names before it are strangers'; one after it may be of a process
-    /// that began while a stranger had this one.
+    /// Binds the first free name. Names before it are foreign claims. A name after it may belong to
+    /// a process of this user that was started while the first name had a foreign claim.
     fn add(&mut self, cpu: Cpu) -> Result<(), Error> {
         let failed = |error: io::Error| {
             Error::new(Kind::System, format!("failed to claim CPU {cpu}"))
@@ -109,7 +116,9 @@ impl Claim {
         for number in 0..NAMES {
             let name = name_of(cpu, number);
             if !is_bound {
-                match UnixListener::bind_addr(&address(&name).map_err(failed)?) {
+                match UnixListener::bind_addr(
+                    &SocketAddr::from_abstract_name(&name).map_err(failed)?,
+                ) {
                     Ok(held) => {
                         self.held.push(held);
                         is_bound = true;
@@ -121,8 +130,8 @@ impl Claim {
             }
             match owner(&name) {
                 Ok(Some(owner)) if owner.is_trusted() => return Err(taken(cpu, owner)),
-                Ok(owner) => self.strangers.push(Stranger { cpu, owner }),
-                // There is none, or none any more.
+                Ok(owner) => self.foreign.push(ForeignClaim { cpu, owner }),
+                // The name is free, or its owner has ended.
                 Err(Errno::CONNREFUSED) => {}
                 Err(errno) => return Err(failed(errno.into())),
             }
@@ -134,7 +143,7 @@ impl Claim {
 fn taken(cpu: Cpu, owner: Owner) -> Error {
     let process = owner
         .process
-        .map_or_else(String::new, |number| format!(", {}", described(number)));
+        .map_or_else(String::new, |number| format!(", {}", describe_process(number)));
     let text = format!(
         "another noisefloor{process}, measures on CPU {cpu}; hint: use --wait, or -c with other CPUs"
     );
@@ -150,12 +159,7 @@ fn name_of(cpu: Cpu, number: u32) -> String {
     }
 }
 
-fn address(name: &str) -> io::Result<SocketAddr> {
-    SocketAddr::from_abstract_name(name)
-}
-
-/// Whose the socket of that name is; `None` where so many connections wait already that another
-/// one would, too. Nothing is waited for.
+/// The owner of a socket; `None` if its queue of connections is full. Does not block.
 fn owner(name: &str) -> Result<Option<Owner>, Errno> {
     let (flags, kind) =
         (SocketFlags::CLOEXEC | SocketFlags::NONBLOCK, SocketType::STREAM);
@@ -167,13 +171,13 @@ fn owner(name: &str) -> Result<Option<Owner>, Errno> {
     }
 }
 
-/// The process at the other end, as it was when it began to listen.
+/// The peer's credentials at the time of its listen(2).
 fn listener(socket: &OwnedFd) -> Option<Owner> {
     let mut found = libc::ucred { pid: 0, uid: 0, gid: 0 };
     let mut length = libc::socklen_t::try_from(size_of_val(&found)).ok()?;
     let (level, option) = (libc::SOL_SOCKET, libc::SO_PEERCRED);
     let place = (&raw mut found).cast();
-    // SAFETY: the kernel writes at most `length` bytes to `found`, and numbers only.
+    // SAFETY: the kernel writes at most `length` bytes to `found`, which has numbers only.
     let failed = unsafe {
         libc::getsockopt(socket.as_raw_fd(), level, option, place, &raw mut length)
     };
@@ -181,7 +185,7 @@ fn listener(socket: &OwnedFd) -> Option<Owner> {
     (failed == 0).then_some(Owner { user: found.uid, process })
 }
 
-/// A guest's place on a CPU, which is free again when this is dropped.
+/// A guest's reserved slot on a CPU; released when this is dropped.
 #[derive(Debug)]
 pub struct GuestCpu {
     /// The CPU.
@@ -189,17 +193,17 @@ pub struct GuestCpu {
     _held: Option<UnixListener>,
 }
 
-/// So many guests are told apart on one CPU.
+/// The maximum number of guests that are counted per CPU.
 const GUESTS_PER_CPU: u32 = 1_024;
 
-/// The one of these CPUs on which the fewest guests run, of all labs of this machine, the first
-/// of several; where the kernel has no such sockets the first of all. `None` without a CPU.
+/// Reserves a slot on the CPU with the fewest guests of all labs on this machine; the first of
+/// several, or the first CPU if the kernel does not support such sockets. `None` if `cpus` is
+/// empty.
 pub fn claim_guest_cpu(cpus: &CpuSet) -> Option<GuestCpu> {
     let each = |number| cpus.iter().map(move |cpu| (cpu, number));
     for (cpu, number) in (0..GUESTS_PER_CPU).flat_map(each) {
-        match UnixListener::bind_addr(
-            &address(&format!("noisefloor/guest/{cpu}/{number}")).ok()?,
-        ) {
+        let name = format!("noisefloor/guest/{cpu}/{number}");
+        match UnixListener::bind_addr(&SocketAddr::from_abstract_name(name).ok()?) {
             Ok(held) => return Some(GuestCpu { cpu, _held: Some(held) }),
             Err(error) if error.kind() == ErrorKind::AddrInUse => {}
             Err(_) => break,
@@ -216,8 +220,7 @@ mod tests {
         [Cpu::new(4_000), Cpu::new(last)].into_iter().collect()
     }
 
-    /// Check that guests are spread over the CPUs, whichever lab they are of, and that a CPU is
-    /// free again when its guest has ended.
+    /// Check that guests are distributed over the CPUs, across labs, and that slots are released.
     #[test]
     fn guests_are_spread() {
         let cpus = [Cpu::new(4_002), Cpu::new(4_003)].into_iter().collect();
@@ -229,11 +232,11 @@ mod tests {
         assert!(claim_guest_cpu(&CpuSet::default()).is_none());
     }
 
-    /// Check that a CPU is claimed once, by a process whose number is told, and free again
-    /// when it has ended; what is claimed only in part is not kept.
+    /// Check that a CPU is claimed only once, that the error has the process ID, that the claim
+    /// ends when it is dropped, and that a partial claim is released.
     #[test]
     fn once_at_a_time() {
-        let first = claim(&[Cpu::new(4_001)].into_iter().collect()).unwrap();
+        let first = claim(&Cpu::new(4_001).into()).unwrap();
         let refused = claim(&beyond(4_001)).unwrap_err();
         assert_eq!(refused.kind(), Kind::Taken);
         let own = format!("process {} (", std::process::id());
@@ -242,10 +245,10 @@ mod tests {
         claim(&beyond(4_001)).unwrap();
     }
 
-    /// Check that a socket whose connections all wait is reported, without waiting for it, and
-    /// that the CPU is claimed beside it.
+    /// Check that a socket with a full queue is reported without blocking, and the next name is
+    /// used.
     #[test]
-    fn full_sockets_are_passed_over() {
+    fn full_sockets_are_skipped() {
         let cpu = Cpu::new(4_004);
         let name = SocketAddrUnix::new_abstract_name(name_of(cpu, 0).as_bytes()).unwrap();
         let (family, kind) = (AddressFamily::UNIX, SocketType::STREAM);
@@ -254,15 +257,15 @@ mod tests {
         rustix::net::listen(&full, 0).unwrap();
         let waiting = socket_with(family, kind, SocketFlags::CLOEXEC, None).unwrap();
         connect(&waiting, &name).unwrap();
-        let held = claim(&[cpu].into_iter().collect()).unwrap();
-        assert_eq!(held.strangers(), [Stranger { cpu, owner: None }]);
-        assert!(held.strangers()[0].to_string().contains("unknown process"));
-        // The claim beside it counts.
-        let refused = claim(&[cpu].into_iter().collect()).unwrap_err();
+        let held = claim(&cpu.into()).unwrap();
+        assert_eq!(held.foreign(), [ForeignClaim { cpu, owner: None }]);
+        assert!(held.foreign()[0].to_string().contains("unknown process"));
+        // The claim with the next name is respected,
+        let refused = claim(&cpu.into()).unwrap_err();
         assert_eq!(refused.kind(), Kind::Taken);
-        // So it does for one that finds the first name free again.
+        // also by a process that finds the first name free again.
         drop(full);
-        let refused = claim(&[cpu].into_iter().collect()).unwrap_err();
+        let refused = claim(&cpu.into()).unwrap_err();
         assert_eq!(refused.kind(), Kind::Taken);
     }
 }

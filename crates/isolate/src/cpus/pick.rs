@@ -1,8 +1,8 @@
-//! Which CPUs to isolate: those that are asked for, else the first `nohz_full` or isolated one, else
-//! the one that was interrupted least since boot (`/proc/interrupts`); CPU 0 only if asked for.
+//! Selection of the CPUs to isolate: the requested ones, or else the first `nohz_full` or isolated
+//! CPU, or else the one with the fewest interrupts since boot (`/proc/interrupts`).
 //!
-//! CPU 0 does what no other CPU can: it keeps the time while all others' ticks are stopped,
-//! and some of its timers and interrupts cannot be moved.
+//! CPU 0 is used only on request: it does the timekeeping while the ticks of all other CPUs are
+//! stopped, and some of its timers and interrupts cannot be moved.
 
 use facts::{Facts, Interrupts, Root};
 use units::{Cpu, CpuSet};
@@ -10,54 +10,54 @@ use units::{Cpu, CpuSet};
 use crate::cpus::choice::choose;
 use crate::error::{Error, Kind};
 
-/// CPUs to isolate, and what is to be known about them.
+/// The selected CPUs, and related CPUs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pick {
-    /// The CPU; the first of several.
+    /// The first selected CPU.
     pub cpu: Cpu,
-    /// All of them.
+    /// All selected CPUs.
     pub cpus: CpuSet,
-    /// Why these.
+    /// Why these CPUs were selected.
     pub why: Reason,
-    /// Other online CPUs that share a core with them: what runs there slows them down.
+    /// Other online CPUs that share a core with them: load on these slows them down.
     pub siblings: CpuSet,
-    /// Online CPUs that are left for everything else.
+    /// Online CPUs that remain for all other tasks.
     pub others: CpuSet,
 }
 
-/// Why a CPU was picked.
+/// Why a CPU was selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
-    /// Somebody asked for it.
-    Asked,
+    /// It was requested.
+    Requested,
     /// Its tick stops while one task runs there (`nohz_full=`).
     NohzFull,
-    /// The scheduler keeps others off it (`isolcpus=`, isolated cpusets).
+    /// It is excluded from scheduler balancing (`isolcpus=`, isolated cpusets).
     Isolated,
-    /// It was interrupted least since boot.
+    /// It had the fewest interrupts since boot.
     LeastInterrupted,
 }
 
-/// The CPU that is asked for, or else the best one.
+/// Selects the requested CPU, or the best one.
 ///
 /// # Errors
-/// Those of [`choose`] for a CPU that is asked for and cannot be had; `Kind::Unsafe` where
-/// none is asked for and there is only CPU 0.
-pub fn pick(asked: Option<Cpu>, facts: &Facts) -> Result<Pick, Error> {
-    pick_all(asked.map(CpuSet::from).as_ref(), facts)
+/// Those of [`choose`] for a requested CPU that cannot be used; `Kind::Unsafe` if none is
+/// requested and only CPU 0 is available.
+pub fn pick(requested: Option<Cpu>, facts: &Facts) -> Result<Pick, Error> {
+    pick_all(requested.map(CpuSet::from).as_ref(), facts)
 }
 
-/// The CPUs that are asked for, or else the best one.
+/// Selects the requested CPUs, or the best one.
 ///
 /// # Errors
 /// Those of [`pick`].
-pub fn pick_all(asked: Option<&CpuSet>, facts: &Facts) -> Result<Pick, Error> {
+pub fn pick_all(requested: Option<&CpuSet>, facts: &Facts) -> Result<Pick, Error> {
     let text = Root::live().text(Interrupts::FILE);
     let interrupts =
         text.and_then(|text| Interrupts::parse(&text, Interrupts::FILE)).ok();
     let total = |cpu| interrupts.as_ref().and_then(|interrupts| interrupts.total(cpu));
-    let (cpus, why) = match asked {
-        Some(cpus) => (choose(Some(cpus), facts)?, Reason::Asked),
+    let (cpus, why) = match requested {
+        Some(cpus) => (choose(Some(cpus), facts)?, Reason::Requested),
         None => best(facts, total).map(|(cpu, why)| (cpu.into(), why))?,
     };
     let no_cpu = || Error::new(Kind::NoSuchCpu, "no CPU is named");
@@ -70,8 +70,8 @@ pub fn pick_all(asked: Option<&CpuSet>, facts: &Facts) -> Result<Pick, Error> {
     Ok(Pick { cpu, cpus, why, siblings, others })
 }
 
-/// The online CPUs that are left for everything else where these are taken: those that are
-/// not set apart, if there are any.
+/// The online CPUs that remain for other tasks: those that are neither isolated nor `nohz_full`, or
+/// all if there are none of these.
 pub fn others(cpus: impl Into<CpuSet>, facts: &Facts) -> CpuSet {
     let online = facts.cpus.online.get().cloned().unwrap_or_else(CpuSet::empty);
     let others = online.without(&cpus.into());
@@ -83,18 +83,17 @@ fn best(
     facts: &Facts,
     interrupted: impl Fn(Cpu) -> Option<u64>,
 ) -> Result<(Cpu, Reason), Error> {
-    let first: CpuSet = [Cpu::new(0)].into_iter().collect();
+    let first: CpuSet = Cpu::new(0).into();
     let among = |fact: &facts::Fact<CpuSet>| {
         let cpus = fact.get().cloned().unwrap_or_else(CpuSet::empty).without(&first);
-        let can_be_had =
-            |cpu: &Cpu| choose(Some(&[*cpu].into_iter().collect()), facts).is_ok();
-        cpus.iter().filter(can_be_had).collect::<Vec<_>>()
+        let is_usable = |cpu: &Cpu| choose(Some(&(*cpu).into()), facts).is_ok();
+        cpus.iter().filter(is_usable).collect::<Vec<_>>()
     };
-    let told = [
+    let candidates = [
         (&facts.tick.nohz_full, Reason::NohzFull),
         (&facts.cpus.isolated, Reason::Isolated),
     ];
-    for (fact, why) in told {
+    for (fact, why) in candidates {
         if let Some(&cpu) = among(fact).first() {
             return Ok((cpu, why));
         }
@@ -102,8 +101,7 @@ fn best(
     let least = among(&facts.cpus.online)
         .into_iter()
         .min_by_key(|&cpu| interrupted(cpu).unwrap_or(u64::MAX));
-    let text = "CPU 0 is the only one that this process may use, and is only taken where it \
-                is asked for";
+    let text = "CPU 0 is the only CPU that this process may use, and is selected only on request";
     least
         .map(|cpu| (cpu, Reason::LeastInterrupted))
         .ok_or_else(|| Error::new(Kind::Unsafe, text))
@@ -123,12 +121,12 @@ mod tests {
     }
 
     fn picked(facts: &Facts) -> (u32, Reason) {
-        // CPU 2 was interrupted least; CPU 0 not at all.
+        // CPU 2 has the fewest interrupts of CPUs 1 to 3, CPU 0 has none.
         let (cpu, why) = best(facts, |cpu| Some([0, 70, 7, 700][cpu.index()])).unwrap();
         (u32::try_from(cpu.index()).unwrap(), why)
     }
 
-    /// Check the order: nohz_full, isolated, least interrupted; CPU 0 never by itself.
+    /// Check the order: nohz_full, isolated, fewest interrupts; never CPU 0.
     #[test]
     fn best_ones_first() {
         assert_eq!(picked(&machine("3", "1", &[])), (3, Reason::NohzFull));
@@ -139,16 +137,16 @@ mod tests {
         assert_eq!(best(&alone, |_| None).unwrap_err().kind(), Kind::Unsafe);
     }
 
-    /// Check that who is asked for is taken, CPU 0 too, and who shares its core is told.
+    /// Check that requested CPUs are selected, also CPU 0, and the siblings and others.
     #[test]
-    fn neighbours_are_told() {
+    fn siblings_and_others() {
         let mut facts = machine("3", "3", &["0,2", "1,3"]);
-        let asked = |cpu: u32, facts: &Facts| {
+        let requested = |cpu: u32, facts: &Facts| {
             let pick = pick(Some(Cpu::new(cpu)), facts).unwrap();
             (pick.why, pick.siblings.to_string(), pick.others.to_string())
         };
-        let expected = (Reason::Asked, "2".to_owned(), "1,2".to_owned());
-        assert_eq!(asked(0, &facts), expected);
+        let expected = (Reason::Requested, "2".to_owned(), "1,2".to_owned());
+        assert_eq!(requested(0, &facts), expected);
         let several = pick_all(Some(&"0-1".parse().unwrap()), &facts).unwrap();
         assert_eq!(
             (several.cpu, several.cpus.to_string()),
@@ -156,8 +154,8 @@ mod tests {
         );
         assert_eq!(several.siblings.to_string(), "2,3");
         assert_eq!(several.others.to_string(), "2");
-        // Where all others are set apart, they still are others.
+        // If all others are isolated, they are still returned.
         facts.tick.nohz_full = facts::Fact::known("1-3".parse().unwrap(), "test");
-        assert_eq!(asked(0, &facts).2, "1-3");
+        assert_eq!(requested(0, &facts).2, "1-3");
     }
 }

@@ -1,8 +1,9 @@
-//! How long CPUs may take to wake up: while it is held, none sleeps deeper.
+//! The PM QoS limit on the exit latency of idle states.
 //!
-//! `/dev/cpu_dma_latency` takes a number of microseconds, 32 bits, for as long as it is open
-//! (`Documentation/power/pm_qos_interface.rst`): so nothing has to be put back. It is for all
-//! CPUs, and costs power on all of them. What is read there is the least that anybody holds.
+//! A process writes a limit in microseconds, 32 bits, to `/dev/cpu_dma_latency`; it is in force as
+//! long as the file is open (`Documentation/power/pm_qos_interface.rst`), so nothing has to be
+//! restored. It applies to all CPUs, and increases their power consumption. Reading the file
+//! returns the lowest limit of all processes.
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
@@ -14,10 +15,10 @@ use crate::error::{Error, Kind};
 
 const DEVICE: &str = "/dev/cpu_dma_latency";
 
-/// How long waking that CPU may take just now, in microseconds: the least of what is held for all
-/// CPUs and of its own limit, as idle governors have it (`cpuidle_governor_latency_req` in
-/// `drivers/cpuidle/governor.c`). 2,000,000,000 where there is no limit; `None` where it cannot be
-/// read, which takes root.
+/// The current limit on the exit latency of a CPU in microseconds: the lower of the global limit
+/// and the CPU's own, as in idle governors (`cpuidle_governor_latency_req` in
+/// `drivers/cpuidle/governor.c`). 2,000,000,000 if there is no limit; `None` if it cannot be read,
+/// which requires root.
 pub fn wake_limit_us(cpu: Cpu) -> Option<u32> {
     let mut held = [0; size_of::<u32>()];
     File::open(DEVICE).and_then(|mut device| device.read_exact(&mut held)).ok()?;
@@ -25,7 +26,7 @@ pub fn wake_limit_us(cpu: Cpu) -> Option<u32> {
     Some(resume_limit_us(&Root::live(), cpu).map_or(held, |own| held.min(own)))
 }
 
-/// Lets no CPU sleep so deep that waking takes longer, until the file is dropped.
+/// Sets a global limit until the file is dropped.
 pub(crate) fn hold(microseconds: u32) -> Result<File, Error> {
     let open = OpenOptions::new().write(true).open(DEVICE);
     let held = open.and_then(|mut device| {

@@ -1,24 +1,24 @@
-//! Device interrupts that may come to some CPUs, and where else they can go.
+//! Moving device interrupts off CPUs.
 //!
 //! `/proc/irq/N/smp_affinity_list` (`Documentation/core-api/irq/irq-affinity.rst`). The kernel
-//! refuses to move those that it manages itself (EIO) and those of one CPU (EPERM); which
-//! these are shows only when it is tried. `irqbalance` may move them back: what somebody else
-//! changed meanwhile stays as they want it.
+//! rejects changes to managed interrupts (EIO) and to per-CPU interrupts (EPERM); which these are
+//! is known only after the attempt. `irqbalance` may move interrupts back: settings that another
+//! process has changed in the meantime are not restored.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use units::CpuSet;
 
-use crate::numbered::numbered;
+use crate::numeric_entries::numeric_entries;
 use crate::settings::change::{Change, Changes, without};
 
 const IRQS: &str = "/proc/irq";
 
-/// What has to be changed so that no device interrupts these CPUs; `others` are those that an
-/// interrupt goes to that has nowhere else to go.
-pub(crate) fn away(cpus: &CpuSet, others: &CpuSet) -> Changes {
-    let numbers = numbered(IRQS);
+/// The changes that move all device interrupts off `cpus`; interrupts without any other CPU are
+/// moved to `others`.
+pub(crate) fn move_off(cpus: &CpuSet, others: &CpuSet) -> Changes {
+    let numbers = numeric_entries(IRQS);
     let lists =
         numbers.into_iter().map(|irq| format!("{IRQS}/{irq}/smp_affinity_list").into());
     let default = Path::new(IRQS).join("default_smp_affinity");
@@ -26,7 +26,7 @@ pub(crate) fn away(cpus: &CpuSet, others: &CpuSet) -> Changes {
         let text = fs::read_to_string(&file).ok()?;
         let now: CpuSet = text.trim().parse().ok()?;
         let rest = without(&now, cpus, others)?;
-        // In the kernel's own words, where nothing is to change.
+        // In the kernel's format if nothing changes, so that it compares as equal.
         let value = if rest == now { text.trim().to_owned() } else { rest.to_string() };
         Some(Change::of_file(file, value))
     });

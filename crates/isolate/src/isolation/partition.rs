@@ -1,16 +1,17 @@
-//! An isolated partition: a control group whose CPUs the scheduler balances nothing onto.
+//! Isolated cpuset partitions: cgroups whose CPUs are excluded from the scheduler's load balancing.
 //!
-//! `cpuset.cpus.partition` = `isolated` in a group right below the root of the v2 hierarchy,
-//! since 6.1 (`Documentation/admin-guide/cgroup-v2.rst`). The group is a threaded one, and only
-//! the thread that is to have the CPUs goes into it, by its [`Door`](crate::thread::door::Door): the others, a real-time
-//! one beside them, would never run again. Where cpusets belong to the v1 hierarchy, or this
-//! process may not make groups, there is none.
+//! `cpuset.cpus.partition` = `isolated` in a child of the root of the v2 hierarchy, since 6.1
+//! (`Documentation/admin-guide/cgroup-v2.rst`). The cgroup is threaded, and only the thread that
+//! uses the CPUs is moved into it, by its
+//! [`PartitionEntry`](crate::thread::partition_entry::PartitionEntry): other threads of the process
+//! would never run beside a real-time thread there. Not possible if the cpuset controller is in the
+//! v1 hierarchy, or if this process may not create cgroups.
 //!
-//! Making and removing one sets the affinity of every thread in the root group. Those of other
-//! programs and movable kernel threads are put back; those of workers of unbound workqueues, which
-//! are restricted where a kernel boots with `nohz_full=` or `isolcpus=`, cannot be (`EINVAL`,
-//! `PF_NO_SETAFFINITY`). Linux 6.15 leaves them alone (commit 39b5ef791d10); before, there is no
-//! partition then, also where a stable release has the same change.
+//! Creating and removing a partition resets the affinity of every thread in the root cgroup. Those
+//! of user threads and movable kernel threads are restored. Those of workers of unbound workqueues,
+//! which are restricted if the kernel boots with `nohz_full=` or `isolcpus=`, cannot be restored
+//! (`EINVAL`, `PF_NO_SETAFFINITY`). Linux 6.15 does not reset these (commit 39b5ef791d10); before
+//! that, no partition is created then, even if a stable release has the same change.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,10 +24,9 @@ use crate::settings::change::{Change, Changes, To};
 use crate::settings::setting::{Setting, YES};
 use crate::task::{Stat, Task};
 use crate::thread::affinity_of;
-use crate::thread::door::{MOUNTS, name};
+use crate::thread::partition_entry::{MOUNTS, name};
 
-/// What has to be changed so that a thread of this process may be alone in a partition of these
-/// CPUs.
+/// The changes that create a partition with these CPUs, which a thread of this process can enter.
 pub(crate) fn of(cpus: &CpuSet, facts: &Facts) -> Changes {
     match (mount(facts), Task::own()) {
         (Ok(mount), Some(own)) => {
@@ -43,27 +43,27 @@ pub(crate) fn of(cpus: &CpuSet, facts: &Facts) -> Changes {
     }
 }
 
-/// The affinities that the kernel forgets when a partition comes or goes: those of the threads
-/// in the root group, its own too. It lets them run on every CPU, or every one but those of
-/// partitions (`update_tasks_cpumask` in `kernel/cgroup/cpuset.c`). This process's threads are
-/// [`crate::thread::affinities`]'s.
+/// The affinities that the kernel resets when a partition is created or removed: those of all
+/// threads in the root cgroup, including its own threads. The new affinity is all CPUs, or all
+/// except those of partitions (`update_tasks_cpumask` in `kernel/cgroup/cpuset.c`). The threads of
+/// this process are handled by [`crate::thread::affinities`].
 fn affinities(cpus: &CpuSet, mount: &Path, facts: &Facts) -> Vec<Change> {
     let whole = whole(facts);
-    let foreseen = whole.iter().flat_map(|all| [(*all).clone(), all.without(cpus)]);
-    let foreseen: Vec<String> = foreseen.map(|cpus| cpus.to_string()).collect();
+    let expected = whole.iter().flat_map(|all| [(*all).clone(), all.without(cpus)]);
+    let expected: Vec<String> = expected.map(|cpus| cpus.to_string()).collect();
     let is_own = |tid: u32| Path::new(&format!("/proc/self/task/{tid}")).exists();
     let numbers = threads_of_root(mount).into_iter();
     let forgotten = numbers.filter(|&tid| !is_own(tid)).filter_map(|tid| {
         let stat = Stat::of(tid).filter(Stat::is_movable)?;
         let now = affinity_of(tid).ok()?;
-        let to = To::Foreseen(foreseen.clone());
+        let to = To::SideEffect(expected.clone());
         let change = Change { setting: Setting::Affinity(stat.task), to };
         (!whole.contains(&&now)).then_some(change)
     });
     forgotten.collect()
 }
 
-/// What a thread's affinity is that is restricted to no CPUs.
+/// The affinities of a thread that is not restricted.
 fn whole(facts: &Facts) -> Vec<&CpuSet> {
     let all = [&facts.cpus.possible, &facts.cpus.online].map(facts::Fact::get);
     all.into_iter().flatten().collect()
@@ -74,7 +74,7 @@ fn threads_of_root(mount: &Path) -> Vec<u32> {
     threads.lines().filter_map(|line| line.parse().ok()).collect()
 }
 
-/// Why there may be no partition: it would change affinities that cannot be put back.
+/// Why no partition can be created: it would change affinities that cannot be restored.
 fn workers_change(mount: &Path, facts: &Facts) -> Option<Error> {
     if facts.kernel_at_least(6, 15) == Some(true) {
         return None;
@@ -89,7 +89,7 @@ fn workers_change(mount: &Path, facts: &Facts) -> Option<Error> {
     let text = format!(
         "no isolated partition: before Linux 6.15 it would change the affinity of the kernel \
          worker {worker}, which is CPU {cpus} (nohz_full=, isolcpus= or the workqueues' \
-         cpumask) and could not be put back"
+         cpumask) and could not be restored"
     );
     Some(Error::new(Kind::Unsafe, text))
 }
@@ -99,7 +99,7 @@ fn steps(cpus: &CpuSet, mount: &Path, own: Task) -> [Change; 6] {
     let root = mount.display().to_string();
     let within = |file: &str, value: &str| Change {
         setting: Setting::File(group.join(file)),
-        to: To::Within(value.to_owned()),
+        to: To::Transient(value.to_owned()),
     };
     [
         Change::new(Setting::Member { process: own, mount: mount.to_owned() }, root),
@@ -111,7 +111,7 @@ fn steps(cpus: &CpuSet, mount: &Path, own: Task) -> [Change; 6] {
     ]
 }
 
-/// Where the v2 hierarchy is mounted, if it has cpusets.
+/// The mount point of the v2 hierarchy, if it has the cpuset controller.
 fn mount(facts: &Facts) -> Result<PathBuf, Error> {
     let refuse =
         |why: Cause| Error::new(Kind::NoSetting, "no isolated partition").caused_by(why);
@@ -123,7 +123,7 @@ fn mount(facts: &Facts) -> Result<PathBuf, Error> {
     };
     places.into_iter().find(has_cpuset).ok_or_else(|| {
         let why = format!(
-            "the control groups here are {layout}, and cpusets are not v2's \
+            "the cgroup layout is {layout}, and the cpuset controller is not in the v2 hierarchy \
              (systemd.unified_cgroup_hierarchy=1, cgroup_no_v1=cpuset)"
         );
         refuse(why.into())

@@ -1,11 +1,12 @@
-//! What keeps real-time tasks from all of a CPU's time, and how that is switched off.
+//! Switching off the throttling of real-time tasks.
 //!
-//! Until 6.11, and with `RT_GROUP_SCHED` later too, they may run `sched_rt_runtime_us` of each
-//! period, on all CPUs together; -1 is all of it (`Documentation/scheduler/sched-rt-group.rst`).
-//! Since 6.12 a fair server on each CPU gives ordinary tasks 50 ms of each second, since 7.0 one
-//! for sched_ext as well; a runtime of 0 switches it off (`kernel/sched/debug.c`, debugfs). To 6.12
-//! (Debian's 6.12.117) that looks like more than there is for deadline tasks, and it refuses
-//! (EBUSY), unless there is no limit to that: which is what the first setting still means there.
+//! Until 6.11, and with `RT_GROUP_SCHED` also later, real-time tasks may run for
+//! `sched_rt_runtime_us` of each period, on all CPUs together; -1 means no limit
+//! (`Documentation/scheduler/sched-rt-group.rst`). Since 6.12, a fair server on each CPU guarantees
+//! ordinary tasks 50 ms of each second, since 7.0 another one sched_ext tasks; a runtime of 0
+//! disables it (`kernel/sched/debug.c`, debugfs). In 6.12 (Debian's 6.12.117) disabling it is
+//! rejected as exceeding the bandwidth of deadline tasks (EBUSY), unless that bandwidth is
+//! unlimited, which the first setting still controls there.
 
 use std::path::{Path, PathBuf};
 
@@ -18,8 +19,8 @@ use crate::settings::change::{Change, Changes};
 const RT_RUNTIME: &str = "/proc/sys/kernel/sched_rt_runtime_us";
 const SERVERS: &str = "/sys/kernel/debug/sched";
 
-/// What has to be changed so that a real-time task may have all of these CPUs.
-pub(crate) fn off(cpus: &CpuSet, others: &CpuSet, facts: &Facts) -> Changes {
+/// The changes that let real-time tasks use all the time of these CPUs.
+pub(crate) fn switch_off(cpus: &CpuSet, others: &CpuSet, facts: &Facts) -> Changes {
     if others.is_empty() {
         let text = "real-time tasks stay throttled: no other CPU is left";
         return vec![Err(Error::new(Kind::Unsafe, text))];
@@ -39,7 +40,7 @@ pub(crate) fn off(cpus: &CpuSet, others: &CpuSet, facts: &Facts) -> Changes {
     changes
 }
 
-/// The servers that this kernel has.
+/// The deadline servers of a CPU that this kernel has.
 fn servers(cpu: Cpu) -> impl Iterator<Item = PathBuf> {
     let names = ["fair_server", "ext_server"].into_iter();
     let files = names.map(move |name| format!("{SERVERS}/{name}/cpu{cpu}/runtime"));

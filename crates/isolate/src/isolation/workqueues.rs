@@ -1,7 +1,7 @@
-//! Unbound workqueues: which CPUs their workers may use.
+//! Moving unbound workqueues off CPUs.
 //!
-//! `/sys/devices/virtual/workqueue/cpumask` (`Documentation/core-api/workqueue.rst`). Work
-//! that is bound to a CPU stays there.
+//! `/sys/devices/virtual/workqueue/cpumask` (`Documentation/core-api/workqueue.rst`). Per-CPU
+//! workqueues cannot be moved.
 
 use std::path::PathBuf;
 
@@ -12,11 +12,11 @@ use crate::settings::change::{Change, Changes};
 
 const MASK: &str = "/sys/devices/virtual/workqueue/cpumask";
 
-/// What has to be changed so that no unbound work runs on these CPUs.
-pub(crate) fn away(cpus: &CpuSet, others: &CpuSet) -> Changes {
+/// The changes that keep unbound work off these CPUs.
+pub(crate) fn move_off(cpus: &CpuSet, others: &CpuSet) -> Changes {
     let mask = PathBuf::from(MASK);
     if !mask.exists() {
-        let text = format!("unbound workqueues stay: {MASK} is not there");
+        let text = format!("unbound workqueues are not moved: {MASK} does not exist");
         return vec![Err(Error::new(Kind::NoSetting, text))];
     }
     Change::of_mask(mask, cpus, others).into_iter().map(Ok).collect()

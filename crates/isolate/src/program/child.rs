@@ -1,8 +1,8 @@
-//! Processes that this one starts and answers for: they end with it, cannot fill a disk, or
-//! where that matters, their threads take turns.
+//! Child processes: they are killed with this process, limited in the size of their files, or run
+//! with a fixed order of their threads.
 //!
-//! `prctl(2)` `PR_SET_PDEATHSIG` is tied to the thread that starts the process: that
-//! thread must live as long as the process is needed. `setrlimit(2)` `RLIMIT_FSIZE`.
+//! `prctl(2)` `PR_SET_PDEATHSIG` refers to the thread that starts the process: that thread must
+//! live as long as the process is needed. `setrlimit(2)` `RLIMIT_FSIZE`.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -14,78 +14,79 @@ use rustix::process::{
 use units::{Cpu, CpuSet};
 
 use crate::error::Error;
-use crate::thread::{mask, outrank, pin_to, set_affinity, set_fifo};
+use crate::thread::{mask_of, outrank, pin_to, set_affinity, set_fifo};
 
-/// The first thread's priority among those that take turns.
+/// The `SCHED_FIFO` priority of the first thread.
 const FIRST: u8 = 1;
 
-/// Lets the command's process be killed when the calling thread ends, however it does,
-/// keeps Ctrl-C from it, and lets it write to any terminal, but, where `file_bytes_max` is
-/// given, no file that is longer: the attempt ends it with `SIGXFSZ`.
+/// Lets the kernel kill the command's process when the calling thread ends for any reason, excludes
+/// it from Ctrl-C, and lets it write to any terminal. With `file_bytes_max`, writing a longer file
+/// ends it with `SIGXFSZ`.
 pub fn tether(command: &mut Command, file_bytes_max: Option<u64>) {
     let parent = std::process::id();
     command.process_group(0);
-    // SAFETY: between fork and exec only async-signal-safe calls are made, on memory that
-    // was there before.
+    // SAFETY: between fork and exec, only async-signal-safe calls are made, and no memory is
+    // allocated.
     unsafe { command.pre_exec(move || bind(parent, file_bytes_max)) };
 }
 
-/// Lets the command's threads take turns on one CPU: the first one goes before those that
-/// it starts whenever it has something to do, and until it waits again. So the moment at
-/// which it comes between them depends on what they do, and not on what else this machine
-/// does.
+/// Gives the command's threads a fixed order on one CPU: the first thread preempts the threads
+/// that it starts whenever it is runnable, and runs until it sleeps. So the points at which it runs
+/// depend only on the program, and not on other load of this machine.
 ///
-/// Starting it fails where [`may_take_turns`] says so, and where the CPU cannot be had.
-pub fn take_turns(command: &mut Command, cpu: Cpu) {
-    let mask = mask(cpu);
+/// Starting the command fails if [`may_order_threads`] does, or if the CPU is not allowed.
+pub fn order_threads(command: &mut Command, cpu: Cpu) {
+    let mask = mask_of(&cpu.into());
     let bind = move || set_affinity(&mask).and_then(|()| set_fifo(FIRST));
-    // SAFETY: between fork and exec only async-signal-safe calls are made, on memory that
-    // was there before.
+    // SAFETY: between fork and exec, only async-signal-safe calls are made, and no memory is
+    // allocated.
     unsafe { command.pre_exec(bind) };
 }
 
-/// Whether this process may have another's threads take turns.
+/// Checks whether [`order_threads`] is permitted.
 ///
 /// # Errors
 /// `Kind::Privilege` without `CAP_SYS_NICE` or a sufficient `RLIMIT_RTPRIO`.
-pub fn may_take_turns() -> Result<(), Error> {
+pub fn may_order_threads() -> Result<(), Error> {
     may_outrank(FIRST)
 }
 
-/// Whether this process may have another one `SCHED_FIFO` at that priority.
+/// Checks whether this process may give a child this `SCHED_FIFO` priority.
 ///
 /// # Errors
 /// `Kind::Privilege` without `CAP_SYS_NICE` or a sufficient `RLIMIT_RTPRIO`.
 pub fn may_outrank(priority: u8) -> Result<(), Error> {
-    tried(move || outrank(priority))
+    try_in_thread(move || outrank(priority))
 }
 
-/// Whether this process may have another one on these CPUs.
+/// Checks whether this process may restrict a child to these CPUs.
 ///
 /// # Errors
-/// `Kind::Cpuset` where the kernel says that none of them may be used.
+/// `Kind::Cpuset` if the kernel allows none of them.
 pub fn may_have(cpus: &CpuSet) -> Result<(), Error> {
     let cpus = cpus.clone();
-    tried(move || pin_to(&cpus))
+    try_in_thread(move || pin_to(&cpus))
 }
 
-/// Tries something in a thread of its own, which ends with what it was given.
-fn tried(what: impl FnOnce() -> Result<(), Error> + Send + 'static) -> Result<(), Error> {
+/// Calls a function in a separate thread, so that its effects on the thread end with it.
+fn try_in_thread(
+    what: impl FnOnce() -> Result<(), Error> + Send + 'static,
+) -> Result<(), Error> {
     let tried = std::thread::spawn(what).join();
     tried.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 fn bind(parent: u32, file_bytes_max: Option<u64>) -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
-    // In a group of its own it would be stopped where it writes to a terminal that is set so
-    // (stty tostop).
+    // In a process group of its own, it would be stopped when it writes to a terminal with
+    // `stty tostop`.
     // SAFETY: takes numbers only, and no handler is given.
     unsafe { libc::signal(libc::SIGTTOU, libc::SIG_IGN) };
     if let Some(most) = file_bytes_max {
         let limit = Rlimit { current: Some(most), maximum: Some(most) };
         setrlimit(Resource::Fsize, limit)?;
     }
-    // The parent may have ended before it could be tied to.
+    // The parent may have ended before prctl.
     if std::os::unix::process::parent_id() != parent {
         return Err(io::Error::from_raw_os_error(libc::ESRCH));
     }
@@ -97,7 +98,7 @@ mod tests {
     use super::*;
     use std::os::unix::process::ExitStatusExt;
 
-    /// Check that a process ends with the thread that started it.
+    /// Check that a process is killed when the thread that started it ends.
     #[test]
     fn ends_with_its_thread() {
         let start = || {
@@ -109,7 +110,7 @@ mod tests {
         assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGKILL));
     }
 
-    /// Check that a process is not stopped where it writes to a terminal that is set so.
+    /// Check that SIGTTOU is ignored, so that writing to a terminal does not stop a process.
     #[test]
     fn writes_to_any_terminal() {
         let mut grep = Command::new("grep");
@@ -120,27 +121,27 @@ mod tests {
         assert!(ignored >> (libc::SIGTTOU - 1) & 1 == 1, "{output}");
     }
 
-    /// Check that a process whose threads take turns is where it was put and comes before
-    /// others, and that what it starts does not.
+    /// Check that the process with ordered threads has its CPU and policy, and its child does not
+    /// have the policy.
     #[test]
-    fn takes_turns() {
-        if let Err(why) = may_take_turns() {
-            println!("skipped: takes_turns: {why}");
+    fn orders_threads() {
+        if let Err(why) = may_order_threads() {
+            println!("skipped: orders_threads: {why}");
             return;
         }
         let facts = facts::Facts::read(&facts::Root::live());
         let cpu = facts.cpus.allowed.get().unwrap().iter().last().unwrap();
-        // The policy is the 41st word of stat(5); the name in brackets is one word here.
+        // The policy is the 41st field of stat(5); the name in parentheses is one word here.
         let script = "cut -d' ' -f41 /proc/$$/stat; cut -d' ' -f41 /proc/self/stat; \
                       sed -n 's/^Cpus_allowed_list:.//p' /proc/self/status";
         let mut shell = Command::new("sh");
-        take_turns(shell.args(["-c", script]), cpu);
+        order_threads(shell.args(["-c", script]), cpu);
         let output = String::from_utf8(shell.output().unwrap().stdout).unwrap();
         let words: Vec<&str> = output.lines().collect();
         assert_eq!(words, ["1", "0", &cpu.to_string()]);
     }
 
-    /// Check that a process that writes too much is ended, its file as long as allowed.
+    /// Check that a process that writes too much is ended, with its file at the maximum size.
     #[test]
     fn files_are_bounded() {
         let file = std::env::temp_dir().join(format!("tether-{}", std::process::id()));

@@ -1,13 +1,12 @@
-//! The process between this one and a program that it runs: it waits for the program, says how
-//! that ended, and kills all that the program has started on an order, or when the process
-//! that runs it has ended.
+//! The supervisor, a process between this one and a program: it waits for the program, reports its
+//! status, and kills all of its descendants on request, or when the process that started it ends.
 //!
-//! It is a subreaper (`prctl(2)` `PR_SET_CHILD_SUBREAPER`, Linux 3.4): a process whose parent has
-//! ended becomes its child. So killing children until there are none left ends a whole tree,
-//! without a list of it. All signals are blocked and fetched one by one (`sigwaitinfo(2)`).
+//! It is a subreaper (`prctl(2)` `PR_SET_CHILD_SUBREAPER`, Linux 3.4): it becomes the parent of
+//! orphaned descendants. So killing its children until there are none kills the whole tree, without
+//! a list of it. All signals are blocked, and are fetched one by one (`sigwaitinfo(2)`).
 //!
-//! It is forked from a process that may have threads, and does not exec: only async-signal-safe
-//! calls are made, and nothing is allocated.
+//! It is forked from a process that may have threads, and does not call exec: it makes only
+//! async-signal-safe calls, and allocates no memory.
 
 use std::io;
 use std::mem::{MaybeUninit, zeroed};
@@ -15,53 +14,53 @@ use std::ptr;
 
 use rustix::fs::{Mode, OFlags, RawDir};
 
-/// The order to kill everything; also sent by the kernel when the process that runs the program
-/// has ended.
+/// The signal to kill all descendants; the kernel also sends it when the process that started the
+/// program has ended.
 pub(crate) const END: libc::c_int = libc::SIGALRM;
-/// The order to end, and leave what there is.
+/// The signal to exit without killing descendants.
 pub(crate) const LEAVE: libc::c_int = libc::SIGVTALRM;
-/// How long to wait for a killed process before looking again.
-const PATIENCE: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 50_000_000 };
-/// What may not be killed is not waited for: after so many looks in a row that found nothing to
-/// kill. One may miss a process that has just become a child.
+/// The interval between two attempts to kill all children.
+const RETRY_INTERVAL: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+/// Processes that may not be killed are not waited for: the number of consecutive attempts without
+/// any process to kill. A single attempt can miss a process that has just become a child.
 const ATTEMPTS: u32 = 20;
-/// Files beyond that are not looked for where the kernel cannot close ranges.
+/// If the kernel cannot close ranges, only file descriptors below this are closed.
 const OPEN_MAX: libc::c_int = 65_536;
-/// As a process list shows it; not the tool's own name, so that `killall` spares it.
+/// The name in process lists; not `noisefloor`, so that `killall noisefloor` does not match it.
 const NAME: &std::ffi::CStr = c"nf-supervisor";
 
-/// What the supervisor says when the program has ended.
+/// The supervisor's message when the program has ended.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(crate) struct Report {
     pub(crate) status: libc::c_int,
-    /// Not zero where processes of the program's are left.
+    /// Whether descendants of the program are running.
     pub(crate) survivors: libc::c_int,
     pub(crate) usage: libc::rusage,
 }
 
 impl Report {
     pub(crate) fn from_bytes(bytes: &[u8; size_of::<Self>()]) -> Self {
-        // SAFETY: all of it are numbers, for which any bytes are valid.
+        // SAFETY: all fields are numbers, for which any bytes are valid.
         unsafe { bytes.as_ptr().cast::<Self>().read_unaligned() }
     }
 }
 
-/// Which of the two processes this is.
+/// The two processes after the fork.
 pub(crate) enum Fork {
-    /// The supervisor, and its child's number.
+    /// The supervisor, with the PID of its child.
     Supervisor(libc::pid_t),
     /// The child, which becomes the program.
     Program,
 }
 
-/// Makes the calling process a supervisor that ends with its parent, of that number, and forks
-/// its child, which ends with it. Async-signal-safe.
+/// Makes the calling process a supervisor, which gets `END` when its parent ends, and forks its
+/// child, which is killed when the supervisor ends. Async-signal-safe.
 pub(crate) fn fork(parent: u32) -> io::Result<Fork> {
     end_with(parent, END)?;
     // SAFETY: takes numbers only.
     checked(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) })?;
-    // A child of one that ignores SIGCHLD could not be waited for.
+    // If SIGCHLD is ignored, children cannot be waited for.
     // SAFETY: takes numbers only, and no handler is given.
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
     let own = std::process::id();
@@ -70,7 +69,7 @@ pub(crate) fn fork(parent: u32) -> io::Result<Fork> {
     match checked(unsafe { libc::fork() })? {
         0 => {
             end_with(own, libc::SIGKILL)?;
-            // SAFETY: the mask is the one that was there before.
+            // SAFETY: `before` is a valid mask, and outlives the call.
             unsafe {
                 libc::sigprocmask(libc::SIG_SETMASK, &raw const before, ptr::null_mut())
             };
@@ -80,21 +79,21 @@ pub(crate) fn fork(parent: u32) -> io::Result<Fork> {
     }
 }
 
-/// Has the kernel send the calling process that signal when its parent, of that number, ends.
+/// Makes the kernel send this signal to the calling process when its parent ends.
 fn end_with(parent: u32, signal: libc::c_int) -> io::Result<()> {
     // SAFETY: takes numbers only.
     checked(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, signal) })?;
-    // The parent may have ended before it could be tied to.
+    // The parent may have ended before prctl.
     if std::os::unix::process::parent_id() != parent {
         return Err(io::Error::from_raw_os_error(libc::ESRCH));
     }
     Ok(())
 }
 
-/// Blocks all signals; the mask before.
+/// Blocks all signals; returns the previous mask.
 fn block() -> io::Result<libc::sigset_t> {
     let (all, mut before) = (all(), MaybeUninit::uninit());
-    // SAFETY: both sets outlive the call, which fills the second.
+    // SAFETY: both sets outlive the call, which initializes the second.
     unsafe {
         checked(libc::sigprocmask(libc::SIG_BLOCK, &raw const all, before.as_mut_ptr()))?;
         Ok(before.assume_init())
@@ -103,19 +102,19 @@ fn block() -> io::Result<libc::sigset_t> {
 
 fn all() -> libc::sigset_t {
     let mut all = MaybeUninit::uninit();
-    // SAFETY: the call fills the set.
+    // SAFETY: the call initializes the set.
     unsafe {
         libc::sigfillset(all.as_mut_ptr());
         all.assume_init()
     }
 }
 
-/// Supervises that child until it is ordered to end. Async-signal-safe.
+/// Supervises the child until a signal ends the supervisor. Async-signal-safe.
 pub(crate) fn supervise(program: libc::pid_t, report_to: libc::c_int) -> ! {
     let parent = pid_of(std::os::unix::process::parent_id());
-    // What is held open here would stay open when the parent has ended: locks, pipes.
+    // Inherited descriptors would keep locks and pipes open after the parent has ended.
     close_all_but(report_to);
-    // SAFETY: the name is short, ends with a zero, and outlives the call.
+    // SAFETY: the name is short, NUL-terminated, and outlives the call.
     unsafe { libc::prctl(libc::PR_SET_NAME, NAME.as_ptr()) };
     let mut is_running = true;
     loop {
@@ -129,14 +128,14 @@ pub(crate) fn supervise(program: libc::pid_t, report_to: libc::c_int) -> ! {
                     send(&Report { survivors: are_left.into(), ..report }, report_to);
                     is_running = false;
                 }
-                // The program may have ended before its exec.
+                // There may be no report if the program ended before its exec.
                 if !are_left {
                     leave();
                 }
             }
             signal if is_running && sender == parent => {
-                // SAFETY: takes numbers only; the program was not waited for, so that the
-                // number is still its own.
+                // SAFETY: takes numbers only; the program was not waited for, so its PID cannot
+                // have been reused.
                 unsafe { libc::kill(program, signal) };
             }
             _ => {}
@@ -144,27 +143,27 @@ pub(crate) fn supervise(program: libc::pid_t, report_to: libc::c_int) -> ! {
     }
 }
 
-/// The next signal, and the process that sent it; 0 where the kernel did.
+/// Waits for a signal; returns it with the sender's PID, or 0 if the kernel sent it.
 fn next_signal() -> (libc::c_int, libc::pid_t) {
     let all = all();
-    // SAFETY: all zero is a valid one.
+    // SAFETY: all-zero bytes are a valid value.
     let mut info: libc::siginfo_t = unsafe { zeroed() };
-    // SAFETY: the set is a valid one, and the kernel fills `info`.
+    // SAFETY: the set is valid, and the kernel initializes `info`.
     let signal = unsafe { libc::sigwaitinfo(&raw const all, &raw mut info) };
-    // SAFETY: a signal that a process sent has a sender.
+    // SAFETY: signals with these codes were sent by a process, so that `si_pid` is valid.
     let sender = if info.si_code <= 0 { unsafe { info.si_pid() } } else { 0 };
     (signal, sender)
 }
 
-/// Waits for all children that have ended: the report of the program, if it is one of them, and
-/// whether any are left.
+/// Reaps all children that have ended: returns the report of the program if it is one of them, and
+/// whether any children are left.
 fn reap(program: libc::pid_t) -> (Option<Report>, bool) {
     let mut ended = None;
     loop {
-        // SAFETY: all of it are numbers.
+        // SAFETY: all fields are numbers.
         let mut report: Report = unsafe { zeroed() };
         let (status, usage) = (&raw mut report.status, &raw mut report.usage);
-        // SAFETY: both places outlive the call, which fills them.
+        // SAFETY: both fields outlive the call, which writes them.
         match unsafe { libc::wait4(-1, status, libc::WNOHANG, usage) } {
             0 => return (ended, true),
             child if child < 0 => return (ended, false),
@@ -174,40 +173,40 @@ fn reap(program: libc::pid_t) -> (Option<Report>, bool) {
     }
 }
 
-/// Writes a report as a whole; it is shorter than what a pipe takes at once.
+/// Writes a report with one call; it is shorter than `PIPE_BUF`, so the write is atomic.
 fn send(report: &Report, to: libc::c_int) {
     let bytes = ptr::from_ref(report).cast();
     // SAFETY: the report outlives the call, which only reads it.
     unsafe { libc::write(to, bytes, size_of::<Report>()) };
 }
 
-/// Kills the program and all that it started, waits until it is gone, and ends.
+/// Kills the program and all descendants, waits until they have ended, and exits.
 fn end_all(program: libc::pid_t, is_running: bool) -> ! {
     if is_running {
         // SAFETY: takes numbers only; the program was not waited for.
         unsafe { libc::kill(program, libc::SIGKILL) };
     }
-    let (all, patience, mut fruitless) = (all(), PATIENCE, 0);
-    while fruitless < ATTEMPTS {
-        fruitless = if kill_children() == 0 { fruitless + 1 } else { 0 };
+    let (all, interval, mut attempts) = (all(), RETRY_INTERVAL, 0);
+    while attempts < ATTEMPTS {
+        attempts = if kill_children() == 0 { attempts + 1 } else { 0 };
         let (_, are_left) = reap(program);
         if !are_left {
             break;
         }
-        // SAFETY: the set and the time outlive the call; nothing is filled.
+        // SAFETY: the set and the time outlive the call, which writes nothing.
         unsafe {
-            libc::sigtimedwait(&raw const all, ptr::null_mut(), &raw const patience)
+            libc::sigtimedwait(&raw const all, ptr::null_mut(), &raw const interval)
         };
     }
     leave()
 }
 
 fn leave() -> ! {
-    // SAFETY: takes a number, and does not return.
+    // SAFETY: takes a number only, and does not return.
     unsafe { libc::_exit(0) }
 }
 
-/// Kills all children; how many may be killed. Their children become this process's.
+/// Kills all children; returns how many. Their own children become this process's.
 fn kill_children() -> usize {
     let own = pid_of(std::process::id());
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -220,13 +219,13 @@ fn kill_children() -> usize {
         if parent_of(&proc, entry.file_name()) != Some(own) {
             continue;
         }
-        // SAFETY: takes numbers only; a child that was not waited for has its number still.
+        // SAFETY: takes numbers only; the PID of a child that was not waited for is not reused.
         killed += usize::from(unsafe { libc::kill(pid, libc::SIGKILL) } == 0);
     }
     killed
 }
 
-/// The parent of the process whose folder that is in `/proc`.
+/// The parent of the process of this directory in `/proc`.
 fn parent_of(
     proc: &impl std::os::fd::AsFd,
     folder: &std::ffi::CStr,
@@ -239,7 +238,7 @@ fn parent_of(
     let mut text = [0_u8; 512];
     let length = rustix::io::read(&stat, &mut text).ok()?;
     let text = text.get(..length)?;
-    // A name may hold blanks and brackets; after it come the state and the parent.
+    // The name may contain spaces and parentheses; it is followed by the state and the parent.
     let name_ends = text.iter().rposition(|&byte| byte == b')')?;
     number(text.get(name_ends + 1..)?.split(|&byte| byte == b' ').nth(2)?)
 }
@@ -248,23 +247,23 @@ fn number(digits: &[u8]) -> Option<libc::pid_t> {
     std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
-/// Closes all of the process's files but that one. Linux 5.9; before, those that there can be.
-fn close_all_but(kept: libc::c_int) {
+/// Closes all file descriptors except one. Before Linux 5.9, up to `OPEN_MAX`.
+fn close_all_but(except: libc::c_int) {
     let last = libc::c_int::MAX;
-    let closed = [(0, kept - 1), (kept + 1, last)].map(|(first, last)| {
-        // SAFETY: nothing in this process uses these files any more.
+    let closed = [(0, except - 1), (except + 1, last)].map(|(first, last)| {
+        // SAFETY: this process does not use these descriptors any more.
         first > last
             || unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) } == 0
     });
     if closed != [true; 2] {
-        for file in (0..OPEN_MAX).filter(|&file| file != kept) {
+        for file in (0..OPEN_MAX).filter(|&file| file != except) {
             // SAFETY: as above.
             unsafe { libc::close(file) };
         }
     }
 }
 
-/// A process's number as system calls want it.
+/// A PID as system calls take it.
 fn pid_of(number: u32) -> libc::pid_t {
     libc::pid_t::try_from(number).unwrap_or(libc::pid_t::MAX)
 }
@@ -277,7 +276,7 @@ fn checked(returned: libc::c_int) -> io::Result<libc::c_int> {
 mod tests {
     use super::*;
 
-    /// Check that this process's parent is found, whatever the process is called.
+    /// Check that this process's parent is found, and that names are parsed as PIDs.
     #[test]
     fn parents() {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;

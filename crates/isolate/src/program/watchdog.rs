@@ -1,16 +1,15 @@
-//! Tasks that cannot run because a program's real-time threads hold their CPU: the watchdog of a
-//! program that is run with a real-time policy.
+//! The watchdog of a program with a real-time policy: it detects tasks that the program's real-time
+//! threads starve.
 //!
-//! A task is starved when it is runnable and last ran on a CPU of the program's, has not run for
-//! [`OWN_LIMIT`] (a thread of the program's) or [`OTHER_LIMIT`] (any other task, as a worker that
-//! is bound to the CPU), and another real-time thread of the program has been runnable on that
-//! CPU in the meantime. The kernel starts to complain later: RCU stalls after 21 s, locked-up
-//! workqueues after 30 s.
+//! A task is starved if it is runnable and last ran on one of the program's CPUs, has not run for
+//! [`OWN_LIMIT`] (a thread of the program) or [`OTHER_LIMIT`] (any other task, such as a per-CPU
+//! worker), and another real-time thread of the program has been runnable on that CPU during that
+//! time. The kernel's own detection is slower: RCU stalls after 21 s, workqueue lockups after 30 s.
 //!
-//! `/proc/PID/task/TID/stat` (`proc_pid_stat(5)`) says who is runnable and where, `schedstat` how
-//! often and how long it has run; without that file (`CONFIG_SCHED_INFO`), the times of `stat`,
-//! in clock ticks. Cannot see: a task that is starved between two looks; with `hidepid=`, tasks of
-//! other users.
+//! `/proc/PID/task/TID/stat` (`proc_pid_stat(5)`) has the state and the CPU, `schedstat` the number
+//! of time slices and the run time; without that file (`CONFIG_SCHED_INFO`), the times in `stat`
+//! are used, in clock ticks. Not detected: a task that is starved between two checks; with
+//! `hidepid=`, tasks of other users.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -20,64 +19,64 @@ use std::time::{Duration, Instant};
 use facts::TaskStat;
 use units::{Cpu, CpuSet, Nanos};
 
-use crate::numbered::numbered;
 use crate::task::Task;
 use crate::thread::set_policy;
+use crate::thread::waiting::stats;
 
-/// How often to look.
-pub const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How long a thread of the program's may wait.
+/// The interval of checks.
+pub const CHECK_INTERVAL: Duration = Duration::from_secs(1);
+/// How long a thread of the program may be starved.
 pub(crate) const OWN_LIMIT: Duration = Duration::from_secs(3);
-/// How long any other task may wait.
+/// How long any other task may be starved.
 pub(crate) const OTHER_LIMIT: Duration = Duration::from_secs(20);
-/// How often to look for real-time threads that were started during the last look.
+/// The maximum number of passes, each of which finds threads started during the last one.
 const PASSES: usize = 50;
 
-/// A task that did not run although it could have.
+/// A task that was runnable but did not run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Starved {
     /// The task.
     pub task: Task,
-    /// Whether it is a thread of the program's.
+    /// Whether it is a thread of the program.
     pub is_own: bool,
-    /// The CPU that it was to run on.
+    /// The CPU on which it is runnable.
     pub cpu: Cpu,
-    /// For how long at least.
+    /// The minimum time for which it has not run.
     pub waited: Nanos,
-    /// The real-time thread of the program that was runnable there.
+    /// The program's real-time thread that was runnable on that CPU.
     pub holder: Task,
 }
 
 impl fmt::Display for Starved {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { task, is_own, cpu, waited, holder } = self;
-        let whose = if *is_own { "the program's own thread " } else { "" };
+        let prefix = if *is_own { "the program's own thread " } else { "" };
         let seconds = Duration::from(*waited).as_secs();
         write!(
             f,
-            "{whose}{task} was runnable on CPU {cpu} for {seconds} s and did not run, because \
+            "{prefix}{task} was runnable on CPU {cpu} for {seconds} s and did not run, because \
              the program's real-time thread {holder} held the CPU"
         )
     }
 }
 
-/// What notices starved tasks, if it is asked every [`LOOK_EVERY`].
+/// Detects starved tasks; to be called at every [`CHECK_INTERVAL`].
 #[derive(Debug)]
 pub struct Watchdog {
-    /// The process whose descendants are the program.
+    /// The process prefix descendants are the threads of the program.
     root: u32,
     cpus: CpuSet,
     waiting: HashMap<(u32, u64), Waiting>,
 }
 
-/// A task that has not run since then.
+/// A task that has not run since a check.
 #[derive(Debug)]
 struct Waiting {
     since: Instant,
     ran: Ran,
 }
 
-/// How often and how long a task has run.
+/// The run time and the number of time slices of a task.
 type Ran = (u64, u64);
 
 impl Watchdog {
@@ -85,26 +84,26 @@ impl Watchdog {
         Self { root, cpus, waiting: HashMap::new() }
     }
 
-    /// The task that has waited longest of those that have waited too long; `None` without one.
-    pub fn look(&mut self) -> Option<Starved> {
-        self.judge(Instant::now(), &snapshot())
+    /// The task that has been starved for the longest time beyond its limit, if any.
+    pub fn check(&mut self) -> Option<Starved> {
+        self.update(Instant::now(), &snapshot())
     }
 
-    fn judge(&mut self, now: Instant, threads: &[Thread]) -> Option<Starved> {
+    fn update(&mut self, now: Instant, threads: &[Thread]) -> Option<Starved> {
         let own = descendants(threads, self.root);
-        let here =
+        let runnable =
             |thread: &&Thread| thread.is_runnable && self.cpus.contains(thread.cpu);
-        let here: Vec<&Thread> = threads.iter().filter(here).collect();
+        let runnable: Vec<&Thread> = threads.iter().filter(runnable).collect();
         let mut waiting = HashMap::new();
         let mut starved = Vec::new();
-        for thread in &here {
+        for thread in &runnable {
             let holds = |other: &&&Thread| {
                 other.cpu == thread.cpu
                     && other.is_real_time()
                     && own.contains(&other.pid)
                     && other.key() != thread.key()
             };
-            let Some(holder) = here.iter().find(holds) else { continue };
+            let Some(holder) = runnable.iter().find(holds) else { continue };
             let same = self.waiting.remove(&thread.key());
             let same = same.filter(|before| before.ran == thread.ran);
             let since = same.map_or(now, |before| before.since);
@@ -122,7 +121,7 @@ impl Watchdog {
     }
 }
 
-/// Makes all real-time threads of a process's descendants ordinary; how many there were.
+/// Sets all real-time threads of a process's descendants to `SCHED_OTHER`; returns their number.
 pub(crate) fn make_ordinary(root: u32) -> usize {
     let mut changed = HashSet::new();
     for _ in 0..PASSES {
@@ -132,7 +131,7 @@ pub(crate) fn make_ordinary(root: u32) -> usize {
             .iter()
             .filter(|thread| own.contains(&thread.pid) && thread.is_real_time());
         let before = changed.len();
-        // What has ended meanwhile, or belongs to another user, stays.
+        // Fails for threads that have ended or belong to another user.
         changed.extend(real_time.filter_map(|thread| {
             let done = set_policy(thread.task.tid, libc::SCHED_OTHER, 0);
             done.ok().map(|()| thread.key())
@@ -182,21 +181,16 @@ impl Thread {
 
 /// All threads.
 fn snapshot() -> Vec<Thread> {
-    let threads = |pid: u32| {
-        let folder = format!("/proc/{pid}/task");
-        let thread = move |tid: u32| {
-            let stat = fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")).ok()?;
-            let thread = Thread::parse(pid, &stat)?;
-            // The others' is not looked at.
-            let ran = if thread.is_runnable { ran(pid, tid) } else { None };
-            Some(Thread { ran: ran.unwrap_or(thread.ran), ..thread })
-        };
-        numbered(&folder).into_iter().filter_map(thread)
+    let thread = |(pid, stat): (u32, String)| {
+        let thread = Thread::parse(pid, &stat)?;
+        // Needed for runnable threads only.
+        let ran = if thread.is_runnable { ran(pid, thread.task.tid) } else { None };
+        Some(Thread { ran: ran.unwrap_or(thread.ran), ..thread })
     };
-    numbered("/proc").into_iter().flat_map(threads).collect()
+    stats().filter_map(thread).collect()
 }
 
-/// How long a thread has run, in nanoseconds, and how often.
+/// The run time of a thread in nanoseconds, and its number of time slices.
 fn ran(pid: u32, tid: u32) -> Option<Ran> {
     let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/schedstat")).ok()?;
     let mut numbers = text.split_ascii_whitespace().map(str::parse);
@@ -204,7 +198,7 @@ fn ran(pid: u32, tid: u32) -> Option<Ran> {
     Some((run_ns, numbers.nth(1)?.ok()?))
 }
 
-/// The processes that a process has started, and those that they have.
+/// All descendants of a process.
 fn descendants(threads: &[Thread], root: u32) -> HashSet<u32> {
     let mut found = HashSet::new();
     let mut last: HashSet<u32> = [root].into();
@@ -221,7 +215,7 @@ fn descendants(threads: &[Thread], root: u32) -> HashSet<u32> {
 mod tests {
     use super::*;
 
-    /// A runnable thread on CPU 1; the program is 500, and its supervisor 400.
+    /// A runnable thread on CPU 1; the program is process 500, its supervisor 400.
     fn thread(tid: u32, policy: libc::c_int, ran: u64) -> Thread {
         let is_own = (500..600).contains(&tid);
         Thread {
@@ -235,9 +229,8 @@ mod tests {
         }
     }
 
-    /// The watchdog's words after each of these seconds, in which nothing changes but what the
-    /// threads have run.
-    fn seen(
+    /// The first result of the watchdog, called once per second with the threads at that second.
+    fn first_result(
         threads: impl Fn(u64) -> Vec<Thread>,
         seconds: u64,
     ) -> Option<(u64, Starved)> {
@@ -245,17 +238,17 @@ mod tests {
         let began = Instant::now();
         (0..seconds).find_map(|second| {
             let now = began + Duration::from_secs(second);
-            Some((second, watchdog.judge(now, &threads(second))?))
+            Some((second, watchdog.update(now, &threads(second))?))
         })
     }
 
-    /// Check that a thread of the program's that waits for another one is found after its limit,
-    /// and any other task after a longer one, by name.
+    /// Check that a starved thread of the program is detected after its limit, and any other task
+    /// after a longer one.
     #[test]
     fn starved_tasks() {
         let (fifo, other) = (libc::SCHED_FIFO, libc::SCHED_OTHER);
         let own = |second| vec![thread(500, fifo, second), thread(501, fifo, 0)];
-        let (after, found) = seen(own, 60).unwrap();
+        let (after, found) = first_result(own, 60).unwrap();
         assert_eq!((after, found.is_own, found.task.tid), (3, true, 501));
         assert_eq!(
             found.to_string(),
@@ -263,31 +256,31 @@ mod tests {
              run, because the program's real-time thread it-500 (500) held the CPU"
         );
         let worker = |second| vec![thread(500, fifo, second), thread(23, other, 0)];
-        let (after, found) = seen(worker, 60).unwrap();
+        let (after, found) = first_result(worker, 60).unwrap();
         assert_eq!((after, found.is_own, found.task.tid), (20, false, 23));
     }
 
-    /// Check what is not starvation: a real-time thread alone, though its count stands still; one
-    /// that has run in between; an ordinary program; another CPU; others' real-time threads.
+    /// Check cases without starvation: a single real-time thread prefix run time does not increase;
+    /// a thread that has run in between; an ordinary program; another CPU; another program.
     #[test]
     fn not_starved() {
         let (fifo, other) = (libc::SCHED_FIFO, libc::SCHED_OTHER);
-        assert_eq!(seen(|_| vec![thread(500, fifo, 0)], 60), None);
+        assert_eq!(first_result(|_| vec![thread(500, fifo, 0)], 60), None);
         let both =
             |second| vec![thread(500, fifo, second), thread(501, fifo, second / 2)];
-        assert_eq!(seen(both, 60), None);
+        assert_eq!(first_result(both, 60), None);
         let ordinary = |_| vec![thread(500, other, 0), thread(501, other, 0)];
-        assert_eq!(seen(ordinary, 60), None);
+        assert_eq!(first_result(ordinary, 60), None);
         let elsewhere = |second| {
             let holder = Thread { cpu: Cpu::new(2), ..thread(500, fifo, second) };
             vec![holder, thread(501, fifo, 0)]
         };
-        assert_eq!(seen(elsewhere, 60), None);
+        assert_eq!(first_result(elsewhere, 60), None);
         let foreign = |second| vec![thread(70, fifo, second), thread(23, other, 0)];
-        assert_eq!(seen(foreign, 60), None);
+        assert_eq!(first_result(foreign, 60), None);
     }
 
-    /// Check that the program is all that its supervisor started, and what that started.
+    /// Check that the program consists of all descendants of its supervisor.
     #[test]
     fn the_programs_processes() {
         let child = Thread { pid: 510, parent: 500, ..thread(510, 0, 0) };
@@ -295,10 +288,10 @@ mod tests {
         assert_eq!(found, HashSet::from([500, 510]));
     }
 
-    /// Check that threads of this machine are read: this one runs.
+    /// Check that the threads of this machine are read, with this one as runnable.
     #[test]
     fn threads_of_this_machine() {
-        let own = crate::thread::seat::own().unwrap();
+        let own = crate::thread::pinned::own().unwrap();
         let all = snapshot();
         let this = all.iter().find(|thread| thread.task.tid == own.tid).unwrap();
         assert_eq!((this.pid, this.task.started), (std::process::id(), own.started));

@@ -1,4 +1,4 @@
-//! A change of one setting that a plan is made of.
+//! A planned change of one setting.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,26 +8,25 @@ use units::CpuSet;
 use crate::error::Error;
 use crate::settings::setting::Setting;
 
-/// A setting, and what it is to be.
+/// A setting and its new value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Change {
     pub(crate) setting: Setting,
     pub(crate) to: To,
 }
 
-/// What a setting is to be.
+/// The new value of a setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum To {
-    /// That, which is written.
+    /// A value to write.
     Value(String),
-    /// That, which is written, and goes with the group that it is in.
-    Within(String),
-    /// What the kernel will make of it by itself, because of the changes that come next: one
-    /// of these.
-    Foreseen(Vec<String>),
+    /// A value to write in a cgroup that is removed afterwards, so that it needs no restoring.
+    Transient(String),
+    /// Values of which the kernel will set one as a side effect of the following changes.
+    SideEffect(Vec<String>),
 }
 
-/// Changes to make in that order, and what cannot be changed.
+/// Changes in the order in which they are made, and errors of those that cannot be made.
 pub(crate) type Changes = Vec<Result<Change, Error>>;
 
 impl Change {
@@ -39,7 +38,7 @@ impl Change {
         Self::new(Setting::File(path), value)
     }
 
-    /// The change of a file that holds a mask, where one of these CPUs is in it.
+    /// The change of a file with a CPU mask that removes `cpus` from it.
     pub(crate) fn of_mask(file: PathBuf, cpus: &CpuSet, others: &CpuSet) -> Option<Self> {
         let text = fs::read_to_string(&file).ok()?;
         let now = CpuSet::from_mask(&text).ok()?;
@@ -48,8 +47,8 @@ impl Change {
     }
 }
 
-/// The set without these CPUs, or the others where nothing is left of it; `None` where there is
-/// nowhere else to go. A set that is without them already is as it has to stay.
+/// Removes `cpus` from a set, or returns `others` if no CPU remains; `None` if there is no other
+/// CPU. A set without these CPUs is returned unchanged.
 pub(crate) fn without(now: &CpuSet, cpus: &CpuSet, others: &CpuSet) -> Option<CpuSet> {
     let rest = now.without(cpus);
     let rest = if rest.is_empty() { others.clone() } else { rest };
@@ -60,8 +59,8 @@ pub(crate) fn without(now: &CpuSet, cpus: &CpuSet, others: &CpuSet) -> Option<Cp
 mod tests {
     use super::*;
 
-    /// Check that CPUs are left out, that an interrupt always has one to go to, and that one
-    /// that did not come there stays as it is.
+    /// Check that CPUs are removed, that an interrupt always has a CPU, and that a set without the
+    /// CPUs is unchanged.
     #[test]
     fn somewhere_to_go() {
         let left = |now: &str, cpus: &str, others: &str| {

@@ -1,11 +1,11 @@
-//! The journal: what was changed on this machine and has to be put back, on disk and synced
-//! before it is changed.
+//! The journal: a record of all changed settings, written to disk and synced before each change.
 //!
-//! One small file in the state directory ([`crate::settings::state`]), replaced as a whole. A process that
-//! reads or changes it holds the directory's lock. There is no file where nothing is changed.
+//! It is a small file in the state directory ([`crate::settings::state`]), which is replaced as a
+//! whole. A process that reads or writes it holds the directory's lock. The file exists only while
+//! settings are changed.
 //!
-//! Settings do not survive a boot: entries of another boot (`/proc/sys/kernel/random/boot_id`)
-//! have nothing to put back.
+//! Settings do not persist across boots: entries of another boot
+//! (`/proc/sys/kernel/random/boot_id`) need no restoring.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -23,30 +23,30 @@ use crate::settings::state::State;
 const FORMAT: u32 = 1;
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 const JOURNAL: &str = "journal.json";
-const BESIDE: &str = "journal.new";
+const NEW_JOURNAL: &str = "journal.new";
 const LOCK: &str = "lock";
 
-/// One setting that is changed.
+/// A changed setting.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Entry {
     pub(crate) setting: Setting,
-    /// What it was before any run changed it.
+    /// The original value, before any run changed it.
     pub(crate) old: String,
-    /// What runs wrote, and how the kernel shows that; the last one is what it is now, unless
-    /// a run was killed before it wrote, or somebody else wrote.
+    /// Values that runs wrote, and the kernel's form of them. The last one is the current value,
+    /// unless a run was killed before the write or another process changed the setting.
     pub(crate) new: Vec<String>,
-    /// The runs that need it changed.
+    /// The runs that need the change.
     pub(crate) holders: Vec<String>,
-    /// The process that changed it first.
+    /// The PID of the process that first changed it.
     pub(crate) pid: u32,
-    /// When that was: seconds since 1970.
+    /// The time of that change, in seconds since 1970.
     pub(crate) time_s: u64,
-    /// The boot in which that was.
+    /// The boot ID at that time.
     pub(crate) boot_id: String,
 }
 
 impl Entry {
-    /// A setting that is about to be changed for the first time.
+    /// A new entry for a setting that is about to be changed.
     pub(crate) fn of(setting: &Setting, old: &str) -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         Self {
@@ -61,14 +61,14 @@ impl Entry {
     }
 }
 
-/// What stands in the file, in the order in which settings were changed.
+/// The contents of the file, in the order of the changes.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Page {
     format: u32,
     changes: Vec<Entry>,
 }
 
-/// The journal, locked: no other process reads or changes it meanwhile.
+/// The journal, locked against other processes.
 #[derive(Debug)]
 pub(crate) struct Journal<'a> {
     state: &'a State,
@@ -77,7 +77,7 @@ pub(crate) struct Journal<'a> {
 }
 
 impl<'a> Journal<'a> {
-    /// Waits for the journal in that state directory, and reads it.
+    /// Waits for the lock of the journal, and reads it.
     pub(crate) fn open(state: &'a State) -> Result<Self, Error> {
         let what = format!("the journal in {}", state.path().display());
         let locked = state.create_file(LOCK).and_then(|file| lock(file, &what));
@@ -85,7 +85,7 @@ impl<'a> Journal<'a> {
         Ok(Self { state, _lock: lock, entries: entries(state)? })
     }
 
-    /// Whether anything is changed; without waiting.
+    /// Whether any setting is changed; does not wait for the lock.
     pub(crate) fn exists(state: &State) -> Result<bool, Error> {
         match state.open_file(JOURNAL) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
@@ -97,7 +97,7 @@ impl<'a> Journal<'a> {
         self.state
     }
 
-    /// Writes it to disk.
+    /// Writes the journal to disk.
     pub(crate) fn save(&self) -> Result<(), Error> {
         let failed = |error: io::Error| refused(self.state.path(), error);
         if self.entries.is_empty() {
@@ -106,7 +106,7 @@ impl<'a> Journal<'a> {
         }
         let page = Page { format: FORMAT, changes: self.entries.clone() };
         let text = serde_json::to_vec_pretty(&page).map_err(|e| failed(e.into()))?;
-        self.state.replace(JOURNAL, BESIDE, &text).map_err(failed)
+        self.state.replace(JOURNAL, NEW_JOURNAL, &text).map_err(failed)
     }
 }
 
@@ -116,19 +116,19 @@ fn entries(state: &State) -> Result<Vec<Entry>, Error> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(refused(state.path(), error)),
     };
-    let garbage = |why: Cause| {
+    let invalid = |why: Cause| {
         let help = "hint: restore by hand the settings that it names, and remove it";
         let text = format!("{} is not a journal", state.path().join(JOURNAL).display());
         Error::new(Kind::Journal, text).caused_by(Helped::new(why, help))
     };
-    let page: Page = serde_json::from_slice(&text).map_err(|why| garbage(why.into()))?;
+    let page: Page = serde_json::from_slice(&text).map_err(|why| invalid(why.into()))?;
     match page.format {
         FORMAT => Ok(page.changes),
-        other => Err(garbage(format!("format {other} is of a later version").into())),
+        other => Err(invalid(format!("format {other} is of a later version").into())),
     }
 }
 
-/// Why the journal in that directory is not to be had.
+/// The error for a journal that cannot be accessed.
 pub(crate) fn refused(path: &Path, error: io::Error) -> Error {
     let text =
         format!("failed to open the journal of changed settings in {}", path.display());
@@ -141,7 +141,7 @@ pub(crate) fn refused(path: &Path, error: io::Error) -> Error {
     refused.caused_by(Helped::new(error, help))
 }
 
-/// This boot.
+/// The ID of this boot.
 pub(crate) fn boot_id() -> String {
     fs::read_to_string(BOOT_ID).unwrap_or_default().trim().to_owned()
 }
@@ -162,9 +162,9 @@ mod tests {
         }
     }
 
-    /// Check that what is saved is read again, and that there is no file for nothing.
+    /// Check that saved entries are read again, and that an empty journal has no file.
     #[test]
-    fn keeps_entries() {
+    fn saves_entries() {
         let dir = tempfile::tempdir().unwrap();
         let state = State::create(dir.path()).unwrap();
         let mut journal = Journal::open(&state).unwrap();
@@ -180,13 +180,13 @@ mod tests {
         assert!(!Journal::exists(&state).unwrap());
     }
 
-    /// Check that a damaged journal, and one of a later version, are refused with what to do.
+    /// Check that a damaged journal, and one of a later version, are rejected with a hint.
     #[test]
-    fn damage_is_told() {
+    fn damage_is_reported() {
         for text in ["{\"format\":1", "", "{\"format\":2,\"changes\":[]}"] {
             let dir = tempfile::tempdir().unwrap();
             let state = State::create(dir.path()).unwrap();
-            state.replace(JOURNAL, BESIDE, text.as_bytes()).unwrap();
+            state.replace(JOURNAL, NEW_JOURNAL, text.as_bytes()).unwrap();
             let refused = Journal::open(&state).unwrap_err();
             assert_eq!(refused.kind(), Kind::Journal);
             assert!(units::chain(&refused).contains("remove it"), "{refused:?}");

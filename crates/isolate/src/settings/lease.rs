@@ -1,83 +1,85 @@
-//! What one run changes on this machine, and puts back.
+//! A lease of changed settings: what one run changes on this machine, and restores.
 //!
-//! A setting is changed only after that was written down ([`crate::settings::journal`]). Several runs
-//! may need the same one: the last that ends puts back what was there before the first. What
-//! somebody else changed meanwhile stays as they want it.
+//! A setting is changed only after the change was recorded ([`crate::settings::journal`]). Several
+//! runs may need the same setting changed: the last of them restores the original value. A value
+//! that another process has set in the meantime is not overwritten.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Kind};
 use crate::settings::change::{Change, To};
-use crate::settings::holder::{self, Holder};
 use crate::settings::journal::{self, Entry, Journal};
+use crate::settings::run_lock::{self, RunLock};
 use crate::settings::setting::Setting;
 use crate::settings::state::{self, State};
 
-/// How the kernel shows a partition that it could not make: `isolated invalid (reason)`.
+/// The kernel's form of a partition that is not valid: `isolated invalid (reason)`.
 const INVALID: &str = " invalid";
 
-/// A setting that was to be put back, and what became of it.
+/// A setting to restore, and the outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Returned {
+pub struct RestoredSetting {
     /// The setting.
     pub setting: Setting,
-    /// What it was before it was changed.
+    /// The original value.
     pub old: String,
-    /// What became of it.
+    /// The outcome.
     pub outcome: RestoreOutcome,
 }
 
-/// What became of a setting that was to be put back.
+/// The outcome of restoring a setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RestoreOutcome {
-    /// It is as it was.
+    /// The setting has its original value.
     Restored,
-    /// Somebody else changed it meanwhile, to this: so it stays.
+    /// Another process has set this value in the meantime; it was not changed.
     LeftAlone(String),
-    /// It does not exist any more: the machine was booted, a thread ended, a device went.
+    /// The setting no longer exists: the machine was rebooted, a thread ended, a device was
+    /// removed.
     Gone,
-    /// The kernel refused, for this reason; it stays in the journal.
+    /// The kernel rejected the write with this error; the setting remains in the journal.
     Refused(String),
-    /// Runs of these processes still need it changed; it stays in the journal.
+    /// Runs of these processes still need the change; the setting remains in the journal.
     Needed(Vec<u32>),
 }
 
-/// The settings that one run changed; they are restored when it is dropped.
+/// Settings that one run has changed; restored when this is dropped.
 #[derive(Debug)]
 pub struct Lease {
-    holder: Holder,
+    run: RunLock,
     state: State,
-    returned: bool,
+    is_restored: bool,
 }
 
 impl Lease {
-    /// Begins; what killed runs left behind is put back first.
-    pub(crate) fn begin(path: &Path) -> Result<(Self, Vec<Returned>), Error> {
+    /// Begins a lease, after restoring the settings left behind by killed runs.
+    pub(crate) fn begin(path: &Path) -> Result<(Self, Vec<RestoredSetting>), Error> {
         let failed = |error: io::Error| journal::refused(path, error);
         let state = State::create(path).map_err(failed)?;
         let mut journal = Journal::open(&state)?;
-        let mut left = put_back(&mut journal, None)?;
-        left.retain(|one| !matches!(one.outcome, RestoreOutcome::Needed(_)));
-        let holder = Holder::new(&state).map_err(failed)?;
+        let mut left = restore_entries(&mut journal, None)?;
+        left.retain(|setting| !matches!(setting.outcome, RestoreOutcome::Needed(_)));
+        let run = RunLock::new(&state).map_err(failed)?;
         drop(journal);
-        Ok((Self { holder, state, returned: false }, left))
+        Ok((Self { run, state, is_restored: false }, left))
     }
 
-    /// Changes settings in that order, after that was written down; what became of each.
+    /// Records changes, then makes them in order; returns the result of each.
     ///
     /// # Errors
-    /// `Kind::Journal` where it could not be written down: nothing was changed that was not.
-    /// Of each: `Kind::Privilege`, `Kind::NoSetting` or `Kind::System` where the kernel
-    /// refuses; it is as it was then.
+    /// `Kind::Journal` if a change cannot be recorded; changes that are not recorded are not made.
+    /// Of each change: `Kind::Privilege`, `Kind::NoSetting` or `Kind::System` if the kernel rejects
+    /// it; the setting is then unchanged.
     pub(crate) fn set(
         &mut self,
         changes: &[Change],
     ) -> Result<Vec<Result<(), Error>>, Error> {
         let mut journal = Journal::open(&self.state)?;
         let before = journal.entries.clone();
-        // What is not there yet may be once the changes before it are made; what comes after
-        // it is put back before it, and so is written down after it.
+        // A setting that does not exist yet may be created by an earlier change. Settings are
+        // restored in reverse order of the journal, so everything from there on is recorded later,
+        // one by one.
         let known = changes.iter().map_while(|change| change.setting.read().ok());
         let known: Vec<String> = known.collect();
         for (change, now) in changes.iter().zip(&known) {
@@ -90,7 +92,7 @@ impl Lease {
             done.push(match self.carry_out(&mut journal, change, is_noted) {
                 Err(why) if why.kind() == Kind::Journal => return Err(why),
                 Err(why) => {
-                    strike(&mut journal, &before, &change.setting);
+                    revert_entry(&mut journal, &before, &change.setting);
                     Err(why)
                 }
                 Ok(()) => Ok(()),
@@ -100,7 +102,7 @@ impl Lease {
         Ok(done)
     }
 
-    /// Makes one change that is written down, or that could not be until now.
+    /// Makes one change; records it first if this was not possible before.
     fn carry_out(
         &self,
         journal: &mut Journal<'_>,
@@ -108,7 +110,7 @@ impl Lease {
         is_noted: bool,
     ) -> Result<(), Error> {
         let Change { setting, to } = change;
-        let (To::Value(value) | To::Within(value)) = to else { return Ok(()) };
+        let (To::Value(value) | To::Transient(value)) = to else { return Ok(()) };
         let failed = |error: io::Error| refused(setting, value, error);
         let now = setting.read().map_err(failed)?;
         if !is_noted && matches!(to, To::Value(_)) {
@@ -120,26 +122,26 @@ impl Lease {
         }
         let shown = setting.write(value).and_then(|()| setting.read()).map_err(failed)?;
         if shown.starts_with(value) && shown.contains(INVALID) {
-            // It is there in name only.
+            // The partition exists but is not effective.
             let _ = setting.write(&now);
             return Err(failed(io::Error::other(shown)));
         }
         let noted = journal.entries.iter_mut().find(|entry| entry.setting == *setting);
         let Some(entry) = noted.filter(|_| shown != *value) else { return Ok(()) };
-        // The kernel shows it in other words than it was told.
+        // The kernel's form of the value differs from the written one.
         entry.new.push(shown);
         journal.save()
     }
 
-    /// Writes down what this run needs a setting to be, or foresees that the kernel makes of
-    /// it. What was so before any run is nobody's to put back.
+    /// Records the values to which this run, or the kernel as a side effect, sets a setting. A
+    /// setting that already has the value, and is not in the journal, needs no entry.
     fn note(&self, journal: &mut Journal<'_>, change: &Change, now: &str) {
         let Change { setting, to } = change;
         let values = match to {
-            // It is no setting of the machine's, and gone with its group.
-            To::Within(_) => return,
+            // Not a setting of the machine: removed with its cgroup.
+            To::Transient(_) => return,
             To::Value(value) => std::slice::from_ref(value),
-            To::Foreseen(values) => values,
+            To::SideEffect(values) => values,
         };
         let known = journal.entries.iter().position(|entry| entry.setting == *setting);
         if known.is_none() && values.iter().all(|value| value == now) {
@@ -151,49 +153,50 @@ impl Lease {
         });
         let entry = &mut journal.entries[at];
         if entry.old != now && !entry.new.iter().any(|new| new == now) {
-            // Somebody else changed it meanwhile: that is what they will want back.
+            // Another process has changed it in the meantime: that value becomes the one to
+            // restore.
             now.clone_into(&mut entry.old);
             entry.new.clear();
         }
         entry.new.retain(|known| !values.contains(known));
         entry.new.extend_from_slice(values);
-        entry.holders.retain(|known| *known != self.holder.name);
-        entry.holders.push(self.holder.name.clone());
+        entry.holders.retain(|known| *known != self.run.name);
+        entry.holders.push(self.run.name.clone());
     }
 
-    /// Puts everything back that no other run needs, the last change first.
+    /// Restores all settings that no other run needs, in reverse order.
     ///
     /// # Errors
-    /// `Kind::Journal` where the journal cannot be read any more.
-    pub fn end(mut self) -> Result<Vec<Returned>, Error> {
-        self.put_back()
+    /// `Kind::Journal` if the journal can no longer be read.
+    pub fn end(mut self) -> Result<Vec<RestoredSetting>, Error> {
+        self.restore_entries()
     }
 
-    fn put_back(&mut self) -> Result<Vec<Returned>, Error> {
-        if std::mem::replace(&mut self.returned, true) || !self.holder.is_own() {
+    fn restore_entries(&mut self) -> Result<Vec<RestoredSetting>, Error> {
+        if std::mem::replace(&mut self.is_restored, true) || !self.run.is_own() {
             return Ok(Vec::new());
         }
         let mut journal = Journal::open(&self.state)?;
-        let mut returned = put_back(&mut journal, Some(&self.holder.name))?;
-        returned.retain(|one| !matches!(one.outcome, RestoreOutcome::Needed(_)));
-        Ok(returned)
+        let mut restored = restore_entries(&mut journal, Some(&self.run.name))?;
+        restored.retain(|setting| !matches!(setting.outcome, RestoreOutcome::Needed(_)));
+        Ok(restored)
     }
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        // On a panic's way out there is nobody to tell; what stays, stays in the journal.
-        let _ = self.put_back();
+        // After a panic, errors cannot be reported; settings that remain are in the journal.
+        let _ = self.restore_entries();
     }
 }
 
-/// Puts back what killed runs left behind; what became of each setting that was changed. Nothing
-/// is done, and no lock is waited for, where nothing is changed.
+/// Restores settings left behind by killed runs; returns the outcome of each changed setting. Does
+/// not wait for a lock if no setting is changed.
 ///
 /// # Errors
-/// `Kind::Journal` where the journal cannot be read or written, `Kind::Privilege` where this user
-/// may not.
-pub fn restore() -> Result<Vec<Returned>, Error> {
+/// `Kind::Journal` if the journal cannot be read or written, `Kind::Privilege` if this user may not
+/// access it.
+pub fn restore() -> Result<Vec<RestoredSetting>, Error> {
     let path = state_path()?;
     let state = match State::open(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -204,7 +207,7 @@ pub fn restore() -> Result<Vec<Returned>, Error> {
         opened => opened.map_err(|error| journal::refused(&path, error))?,
     };
     match Journal::exists(&state)? {
-        true => put_back(&mut Journal::open(&state)?, None),
+        true => restore_entries(&mut Journal::open(&state)?, None),
         false => Ok(Vec::new()),
     }
 }
@@ -215,40 +218,42 @@ pub(crate) fn state_path() -> Result<PathBuf, Error> {
     state::path().map_err(|error| Error::new(Kind::Journal, text).caused_by(error))
 }
 
-/// Puts back, the last change first, what only `leaving` and runs that have ended needed.
-fn put_back(
+/// Restores, in reverse order, settings that are needed only by `leaving` and by ended runs.
+fn restore_entries(
     journal: &mut Journal<'_>,
     leaving: Option<&str>,
-) -> Result<Vec<Returned>, Error> {
+) -> Result<Vec<RestoredSetting>, Error> {
     let (boot, state) = (journal::boot_id(), journal.state());
-    let mut returned = Vec::new();
-    let mut kept = Vec::new();
+    let mut restored = Vec::new();
+    let mut remaining = Vec::new();
     for mut entry in std::mem::take(&mut journal.entries).into_iter().rev() {
-        let stays =
-            |name: &String| Some(name.as_str()) != leaving && holder::lives(state, name);
+        let stays = |name: &String| {
+            Some(name.as_str()) != leaving && run_lock::is_active(state, name)
+        };
         entry.holders.retain(stays);
         let outcome = match entry.boot_id == boot {
             false => RestoreOutcome::Gone,
-            true if entry.holders.is_empty() => give_back(&entry),
+            true if entry.holders.is_empty() => restore_entry(&entry),
             true => RestoreOutcome::Needed(
-                entry.holders.iter().filter_map(|name| holder::process(name)).collect(),
+                entry.holders.iter().filter_map(|name| run_lock::process(name)).collect(),
             ),
         };
         let (setting, old) = (entry.setting.clone(), entry.old.clone());
         if matches!(outcome, RestoreOutcome::Refused(_) | RestoreOutcome::Needed(_)) {
-            kept.push(entry);
+            remaining.push(entry);
         }
-        returned.push(Returned { setting, old, outcome });
+        restored.push(RestoredSetting { setting, old, outcome });
     }
-    kept.reverse();
-    journal.entries = kept;
-    // Settings first, then the journal: cut off in between, it is found as it was before.
+    remaining.reverse();
+    journal.entries = remaining;
+    // The journal is written after the settings are restored: if this process is killed in between,
+    // the next run restores them again, which has no effect.
     journal.save()?;
-    Ok(returned)
+    Ok(restored)
 }
 
-/// Takes back what was written down of a change that was not made.
-fn strike(journal: &mut Journal<'_>, before: &[Entry], setting: &Setting) {
+/// Reverts the journal entry of a change that was not made.
+fn revert_entry(journal: &mut Journal<'_>, before: &[Entry], setting: &Setting) {
     let at = journal.entries.iter().position(|entry| entry.setting == *setting);
     let Some(at) = at else { return };
     match before.iter().find(|entry| entry.setting == *setting) {
@@ -259,9 +264,9 @@ fn strike(journal: &mut Journal<'_>, before: &[Entry], setting: &Setting) {
     }
 }
 
-fn give_back(entry: &Entry) -> RestoreOutcome {
+fn restore_entry(entry: &Entry) -> RestoreOutcome {
     let now = match entry.setting.read() {
-        Err(error) => return lost(&error),
+        Err(error) => return outcome_of(&error),
         Ok(now) => now,
     };
     if now == entry.old {
@@ -272,11 +277,11 @@ fn give_back(entry: &Entry) -> RestoreOutcome {
     }
     match entry.setting.write(&entry.old) {
         Ok(()) => RestoreOutcome::Restored,
-        Err(error) => lost(&error),
+        Err(error) => outcome_of(&error),
     }
 }
 
-fn lost(error: &io::Error) -> RestoreOutcome {
+fn outcome_of(error: &io::Error) -> RestoreOutcome {
     match error.kind() {
         io::ErrorKind::NotFound => RestoreOutcome::Gone,
         _ if error.raw_os_error() == Some(libc::ESRCH) => RestoreOutcome::Gone,
@@ -301,7 +306,7 @@ mod tests {
     use std::process::{Child, Command};
     use units::CpuSet;
 
-    /// A setting that is nobody else's: the affinity of a process that sleeps.
+    /// A setting that no other process changes: the affinity of a sleeping process.
     struct Sleeper {
         child: Child,
         setting: Setting,
@@ -318,7 +323,7 @@ mod tests {
             affinity_of(self.child.id()).unwrap().to_string()
         }
 
-        /// What somebody else does.
+        /// Changes the setting as another process would.
         fn change(&self, cpus: &str) {
             let cpus: CpuSet = cpus.parse().unwrap();
             set_affinity_of(self.child.id(), &mask_of(&cpus)).unwrap();
@@ -332,7 +337,7 @@ mod tests {
         }
     }
 
-    /// A sleeper that may use two CPUs, and those two: one of each, then both.
+    /// A sleeper that may use two CPUs, with three affinities: the first, the second, and both.
     fn sleeper() -> Option<(Sleeper, [String; 3])> {
         let sleeper = Sleeper::new();
         let cpus: CpuSet = sleeper.now().parse().unwrap();
@@ -360,18 +365,18 @@ mod tests {
         lease.set(&[Change::new(setting.clone(), value)])?.remove(0)
     }
 
-    fn outcomes(returned: Vec<Returned>) -> Vec<RestoreOutcome> {
-        returned.into_iter().map(|returned| returned.outcome).collect()
+    fn outcomes(restored: Vec<RestoredSetting>) -> Vec<RestoreOutcome> {
+        restored.into_iter().map(|restored| restored.outcome).collect()
     }
 
-    /// A run that is killed: its lock is gone, its journal stays.
+    /// Simulates a killed run: its lock is released, its journal remains.
     fn kill(mut lease: Lease) {
-        lease.returned = true;
+        lease.is_restored = true;
     }
 
-    /// Check that what was changed is as it was when a run ends, also where it panics.
+    /// Check that settings are restored when a run ends, also by a panic.
     #[test]
-    fn ends_as_it_began() {
+    fn restored_at_the_end() {
         let Some((sleeper, [one, _, both])) = sleeper() else { return };
         let dir = tempfile::tempdir().unwrap();
         let mut lease = begin(dir.path());
@@ -382,8 +387,8 @@ mod tests {
         let panicking = std::panic::catch_unwind(|| {
             let mut lease = begin(dir.path());
             set(&mut lease, &sleeper.setting, &one).unwrap();
-            // As a panic does, but it writes nothing: a reader of the tests' output looks for that
-            // of failures.
+            // Like a panic, but without its message, since readers of the tests' output search for
+            // that.
             if sleeper.now() == one {
                 std::panic::resume_unwind(Box::new("on purpose"));
             }
@@ -393,9 +398,9 @@ mod tests {
         assert!(!is_changed(dir.path()));
     }
 
-    /// Check that what a killed run changed is put back by the next one.
+    /// Check that the settings of a killed run are restored by the next run.
     #[test]
-    fn killed_runs_are_cleaned_up_after() {
+    fn killed_runs_are_restored() {
         let Some((sleeper, [one, _, both])) = sleeper() else { return };
         let dir = tempfile::tempdir().unwrap();
         let mut lease = begin(dir.path());
@@ -407,18 +412,18 @@ mod tests {
         assert_eq!(sleeper.now(), both);
     }
 
-    /// Check that a process that was forked puts nothing back that its parent still needs.
+    /// Check that a forked process does not restore settings that its parent needs.
     #[test]
-    fn forks_put_nothing_back() {
+    fn forks_restore_nothing() {
         let Some((sleeper, [one, _, both])) = sleeper() else { return };
         let dir = tempfile::tempdir().unwrap();
         let mut lease = begin(dir.path());
         set(&mut lease, &sleeper.setting, &one).unwrap();
-        lease.holder.process = 0;
+        lease.run.process = 0;
         drop(lease);
         assert_eq!(sleeper.now(), one);
         assert!(is_changed(dir.path()));
-        // Its lock went with it, as a killed run's does.
+        // Here the lock was released too, as that of a killed run.
         assert_eq!(
             outcomes(Lease::begin(dir.path()).unwrap().1),
             [RestoreOutcome::Restored]
@@ -426,9 +431,9 @@ mod tests {
         assert_eq!(sleeper.now(), both);
     }
 
-    /// Check that it is put back by the last of those that need it, whichever began.
+    /// Check that a shared setting is restored by the last run that needs it, in any order.
     #[test]
-    fn the_last_one_puts_back() {
+    fn the_last_run_restores() {
         let Some((sleeper, [one, two, both])) = sleeper() else { return };
         let dir = tempfile::tempdir().unwrap();
         for first_ends_first in [true, false] {
@@ -445,7 +450,7 @@ mod tests {
         }
     }
 
-    /// Check that what somebody else changed stays, and is told.
+    /// Check that a value set by another process is left alone and reported.
     #[test]
     fn others_changes_stay() {
         let Some((sleeper, [one, two, both])) = sleeper() else { return };
@@ -458,7 +463,7 @@ mod tests {
             [RestoreOutcome::LeftAlone(two.clone())]
         );
         assert_eq!(sleeper.now(), two);
-        // Changed by somebody between two runs that share it, theirs is put back.
+        // Changed by another process between two runs: its value is restored.
         let mut leases = [begin(dir.path()), begin(dir.path())];
         set(&mut leases[0], &sleeper.setting, &one).unwrap();
         sleeper.change(&both);
@@ -467,9 +472,9 @@ mod tests {
         assert_eq!(sleeper.now(), both);
     }
 
-    /// Check that nothing is put back that was so already, and nothing where it is gone.
+    /// Check that an unchanged setting is not recorded, and one that no longer exists is reported.
     #[test]
-    fn nothing_to_put_back() {
+    fn nothing_to_restore() {
         let Some((sleeper, [one, _, both])) = sleeper() else { return };
         let dir = tempfile::tempdir().unwrap();
         let mut lease = begin(dir.path());
@@ -480,7 +485,7 @@ mod tests {
         assert_eq!(outcomes(lease.end().unwrap()), [RestoreOutcome::Gone]);
     }
 
-    /// Check that what the kernel refuses is not in the journal, and is told as what it is.
+    /// Check that rejected changes are not in the journal, and have the right error.
     #[test]
     fn refusals_change_nothing() {
         let dir = tempfile::tempdir().unwrap();
@@ -498,10 +503,9 @@ mod tests {
         assert!(!is_changed(dir.path()));
     }
 
-    /// Check that what the kernel is foreseen to do by itself is undone, and what nobody
-    /// foresaw stays.
+    /// Check that expected side effects of the kernel are undone, and other values are left alone.
     #[test]
-    fn what_is_foreseen_is_undone() {
+    fn side_effects_are_undone() {
         let Some((sleeper, [one, two, both])) = sleeper() else { return };
         let dir = tempfile::tempdir().unwrap();
         for (then, outcome) in [
@@ -510,7 +514,7 @@ mod tests {
         ] {
             sleeper.change(&both);
             let mut lease = begin(dir.path());
-            let to = To::Foreseen(vec![one.clone()]);
+            let to = To::SideEffect(vec![one.clone()]);
             let change = Change { setting: sleeper.setting.clone(), to };
             lease.set(&[change]).unwrap();
             assert_eq!(sleeper.now(), both);
@@ -519,9 +523,9 @@ mod tests {
         }
     }
 
-    /// Check that entries of another boot are dropped: there is nothing to put back.
+    /// Check that entries of another boot are dropped.
     #[test]
-    fn boots_put_back() {
+    fn other_boots() {
         let Some((sleeper, [one, _, _])) = sleeper() else { return };
         let dir = tempfile::tempdir().unwrap();
         let mut lease = begin(dir.path());
@@ -535,10 +539,10 @@ mod tests {
         assert_eq!(sleeper.now(), one);
     }
 
-    /// Check that nothing is changed that cannot be written down: on a file system that may
-    /// only be read, and on a full one.
+    /// Check that no setting is changed if the journal cannot be written: on a read-only file
+    /// system, and on a full one.
     #[test]
-    fn written_down_or_not_done() {
+    fn recorded_or_not_changed() {
         let Some((sleeper, [one, _, both])) = sleeper() else { return };
         let dir = tempfile::tempdir().unwrap();
         let mount = |options: &str| {
@@ -548,7 +552,7 @@ mod tests {
             mount.status().is_ok_and(|status| status.success())
         };
         if !mount("size=16k,mode=755") {
-            println!("skipped: written_down_or_not_done: no file system can be mounted");
+            println!("skipped: recorded_or_not_changed: no file system can be mounted");
             return;
         }
         let mounted = Unmount(dir.path());

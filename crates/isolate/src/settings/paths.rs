@@ -1,16 +1,17 @@
-//! The only files that are ever written to: a journal names settings, and is read with root's
-//! privileges.
+//! The list of all files that are ever written: settings are named in the journal, which is read
+//! with root's privileges.
 //!
-//! A path is held against patterns, component by component: `N` is a number, `NAME` a name of
-//! lowercase letters, digits and `_`, and `noisefloor-CPUS` that and a list of CPUs. Where each file is described: `throttling.rs`, `irqs.rs`,
-//! `workqueues.rs`, `tunables.rs` and `partition.rs`.
+//! A path is compared with patterns, component by component: `N` is a number, `NAME` a name of
+//! lowercase letters, digits and `_`, and `noisefloor-CPUS` that prefix and a list of CPUs. The
+//! files are documented in `throttling.rs`, `irqs.rs`, `workqueues.rs`, `tunables.rs` and
+//! `partition.rs`.
 
 use std::io::{self, ErrorKind};
 use std::path::{Component, Path};
 
-use crate::thread::door::MOUNTS;
+use crate::thread::partition_entry::MOUNTS;
 
-/// Files that show what was written to them.
+/// Files that contain only their value.
 const FILES: &[&str] = &[
     "/proc/irq/N/smp_affinity_list",
     "/proc/irq/default_smp_affinity",
@@ -35,36 +36,36 @@ const FILES: &[&str] = &[
 const CHOICES: &[&str] = &["/sys/kernel/debug/sched/preempt"];
 const FEATURES: &[&str] =
     &["/sys/kernel/debug/sched/features", "/sys/kernel/debug/sched_features"];
-/// Where control groups are made.
+/// Cgroups that may be created.
 const GROUPS: &[&str] =
     &["/sys/fs/cgroup/noisefloor-CPUS", "/sys/fs/cgroup/unified/noisefloor-CPUS"];
 
-/// The path, where it is that of a file which shows what was written to it.
+/// Checks that the path is of a file that contains only its value.
 pub(crate) fn file(path: &Path) -> io::Result<&Path> {
     one_of(FILES, path)
 }
 
-/// The path, where it is that of a file which shows all that it may be.
+/// Checks that the path is of a file that lists all possible values.
 pub(crate) fn choice(path: &Path) -> io::Result<&Path> {
     one_of(CHOICES, path)
 }
 
-/// The path, where it is that of the scheduler's features.
+/// Checks that the path is of the scheduler's features.
 pub(crate) fn features(path: &Path) -> io::Result<&Path> {
     one_of(FEATURES, path)
 }
 
-/// The path, where it is that of a control group of noisefloor's.
+/// Checks that the path is of a cgroup of noisefloor.
 pub(crate) fn group(path: &Path) -> io::Result<&Path> {
     one_of(GROUPS, path)
 }
 
-/// The path, where the v2 hierarchy may be mounted there.
+/// Checks that the path is a possible mount point of the v2 hierarchy.
 pub(crate) fn mount(path: &Path) -> io::Result<&Path> {
     one_of(&MOUNTS, path)
 }
 
-/// The path, where it is that of any control group: one that a process was in.
+/// Checks that the path is of any cgroup: one that a process was in.
 pub(crate) fn any_group(path: &Path) -> io::Result<&Path> {
     let is_plain = path.components().all(|part| part != Component::ParentDir);
     let is_below = MOUNTS.iter().any(|mount| path.starts_with(mount));
@@ -83,7 +84,7 @@ fn refused(path: &Path) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, text)
 }
 
-/// Byte by byte: a path of other components, as `a/./b`, is another path.
+/// Compares the bytes: a path with other components, such as `a/./b`, does not match.
 fn matches(pattern: &str, path: &Path) -> bool {
     let Some(path) = path.to_str() else { return false };
     let (mut patterns, mut names) = (pattern.split('/'), path.split('/'));
@@ -109,7 +110,7 @@ fn is_like(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// A list of CPUs, as the kernel writes it: `2-5,8`.
+/// Whether the text is a list of CPUs in the kernel's format: `2-5,8`.
 fn is_list(text: &str) -> bool {
     text.split([',', '-']).all(is_number)
 }
@@ -122,7 +123,7 @@ fn is_number(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Check that a pattern is met by the names that it means, and by no path around it.
+    /// Check that patterns match the intended paths, and no variations of them.
     #[test]
     fn patterns() {
         let is_file = |path: &str| file(Path::new(path)).is_ok();
@@ -155,8 +156,8 @@ mod tests {
         }
     }
 
-    /// Check that only groups of noisefloor's are made or removed, and that a process goes back
-    /// to any group, but nowhere else.
+    /// Check that only cgroups of noisefloor are created or removed, and that a process can be
+    /// moved to any cgroup, but to no other directory.
     #[test]
     fn groups() {
         let is_group = |path: &str| group(Path::new(path)).is_ok();

@@ -1,10 +1,9 @@
-//! One writable setting of the kernel: how it is named, read and written.
+//! A writable kernel setting: its name, and how it is read and written.
 //!
-//! A setting's value is a text in the form in which the kernel shows it, so that what was
-//! written and what is there can be compared. Most settings are files below `/proc/sys`,
-//! `/proc/irq` and `/sys`; the scheduler's features share one (`sched_feat_write` in
-//! `kernel/sched/debug.c`), a kernel thread's affinity is a system call
-//! (`sched_setaffinity(2)`), and control groups are folders
+//! A value is text in the kernel's format, so that the written and the current value can be
+//! compared. Most settings are files below `/proc/sys`, `/proc/irq` and `/sys`; the scheduler's
+//! features share a file (`sched_feat_write` in `kernel/sched/debug.c`), the affinity of a kernel
+//! thread is a system call (`sched_setaffinity(2)`), and cgroups are directories
 //! (`Documentation/admin-guide/cgroup-v2.rst`).
 
 use std::fmt;
@@ -19,52 +18,52 @@ use crate::settings::paths;
 use crate::task::Task;
 use crate::thread::{affinity_of, mask_of, set_affinity_of};
 
-/// A group that is there, a controller that is on.
+/// The cgroup exists; the controller is enabled.
 pub(crate) const YES: &str = "yes";
-/// A group that is not there, a controller that is off.
+/// The cgroup does not exist; the controller is disabled.
 pub(crate) const NO: &str = "no";
 /// A feature that is on.
 pub(crate) const ON: &str = "on";
 /// A feature that is off.
 pub(crate) const OFF: &str = "off";
-/// How the kernel writes one that is off: this, then its name.
+/// The kernel's prefix of a feature that is off.
 const WITHOUT: &str = "NO_";
 
-/// One writable setting of the kernel.
+/// A writable kernel setting.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Setting {
-    /// A file that shows what was written to it.
+    /// A file that contains only its value.
     File(PathBuf),
-    /// The CPUs that a kernel thread may run on, as a list.
+    /// The affinity of a kernel thread, as a list of CPUs.
     Affinity(Task),
-    /// Whether there is a control group of that folder.
+    /// Whether a cgroup exists, by its directory.
     Group(PathBuf),
-    /// Whether the groups below that folder have the controller `cpuset`.
+    /// Whether the children of a cgroup have the controller `cpuset`, by its directory.
     Cpuset(PathBuf),
-    /// The control group that a process is in, as a folder.
+    /// The cgroup that a process is in, as a directory.
     Member {
         /// The process.
         process: Task,
-        /// Where the hierarchy is mounted.
+        /// The mount point of the hierarchy.
         mount: PathBuf,
     },
-    /// A feature of the scheduler, in the file that lists them all, on or off.
+    /// A scheduler feature in the file that lists all of them, on or off.
     Feature {
         /// The file.
         file: PathBuf,
         /// The feature's name.
         name: String,
     },
-    /// A file that shows all that it may be, and what it is in parentheses.
+    /// A file that lists all possible values, with the current one in parentheses.
     Choice(PathBuf),
 }
 
 impl Setting {
-    /// What the setting is now.
+    /// Reads the current value.
     ///
     /// # Errors
-    /// The kernel does not say: there is no such setting (`NotFound`), or it may not be read.
+    /// The setting does not exist (`NotFound`), or cannot be read.
     pub fn read(&self) -> io::Result<String> {
         match self {
             Self::File(path) => {
@@ -93,16 +92,15 @@ impl Setting {
             Self::Choice(path) => {
                 let text = fs::read_to_string(paths::choice(path)?)?;
                 let found = choices(&text).find(|(_, is_chosen)| *is_chosen);
-                found.map(|(word, _)| word.to_owned()).ok_or_else(|| garbage(&text))
+                found.map(|(word, _)| word.to_owned()).ok_or_else(|| invalid(&text))
             }
         }
     }
 
-    /// Whether this process may change it, as far as opening its file tells: nothing is
-    /// written.
+    /// Checks whether this process may change the setting by opening its file; nothing is written.
     ///
     /// # Errors
-    /// The kernel refuses, or the setting is gone (`NotFound`).
+    /// The kernel refuses, or the setting does not exist (`NotFound`).
     pub(crate) fn try_open(&self) -> io::Result<()> {
         let file = match self {
             Self::File(file) => paths::file(file)?,
@@ -116,16 +114,16 @@ impl Setting {
         fs::OpenOptions::new().write(true).open(file).map(drop)
     }
 
-    /// Changes it.
+    /// Writes a new value.
     ///
     /// # Errors
-    /// The kernel refuses, or the setting is gone (`NotFound`).
+    /// The kernel refuses, or the setting does not exist (`NotFound`).
     pub(crate) fn write(&self, value: &str) -> io::Result<()> {
         match self {
             Self::File(path) => write(paths::file(path)?, value),
             Self::Affinity(task) => {
                 task.check()?;
-                let cpus: CpuSet = value.parse().map_err(|_| garbage(value))?;
+                let cpus: CpuSet = value.parse().map_err(|_| invalid(value))?;
                 set_affinity_of(task.tid, &mask_of(&cpus))
             }
             Self::Group(folder) if value == YES => fs::create_dir(paths::group(folder)?),
@@ -143,10 +141,10 @@ impl Setting {
                     |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
                 let file = paths::features(file)?;
                 match value {
-                    _ if !name.chars().all(plain) => Err(garbage(name)),
+                    _ if !name.chars().all(plain) => Err(invalid(name)),
                     ON => write(file, name),
                     OFF => write(file, &format!("{WITHOUT}{name}")),
-                    _ => Err(garbage(value)),
+                    _ => Err(invalid(value)),
                 }
             }
             Self::Choice(path) => write(paths::choice(path)?, value),
@@ -168,14 +166,14 @@ impl fmt::Display for Setting {
     }
 }
 
-/// The features in the text of the file that lists them, and whether each is on.
+/// The features in the text of their file, each with whether it is on.
 pub(crate) fn features(text: &str) -> impl Iterator<Item = (&str, bool)> {
     let words = text.split_whitespace();
     words
         .map(|word| word.strip_prefix(WITHOUT).map_or((word, true), |name| (name, false)))
 }
 
-/// What a file says that it may be, and whether it is that: the one in parentheses.
+/// The possible values in a file, each with whether it is the current one (in parentheses).
 pub(crate) fn choices(text: &str) -> impl Iterator<Item = (&str, bool)> {
     text.split_whitespace().map(|word| {
         let chosen = word.strip_prefix('(').and_then(|word| word.strip_suffix(')'));
@@ -187,11 +185,11 @@ fn yes(is: bool) -> String {
     if is { YES } else { NO }.to_owned()
 }
 
-fn garbage(text: &str) -> io::Error {
-    io::Error::new(ErrorKind::InvalidData, format!("{text} is no setting's"))
+fn invalid(text: &str) -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, format!("'{text}' is not a valid value"))
 }
 
-/// Writes with one call, as the kernel's files want it; none is ever created.
+/// Writes with a single call, as the kernel's files require; never creates a file.
 fn write(path: &Path, value: &str) -> io::Result<()> {
     let mut file = fs::OpenOptions::new().write(true).open(path)?;
     file.write_all(format!("{value}\n").as_bytes())
@@ -201,32 +199,32 @@ fn control(folder: &Path) -> io::Result<PathBuf> {
     Ok(paths::mount(folder)?.join("cgroup.subtree_control"))
 }
 
-/// Removes a group; who is still in it goes to the one above.
+/// Removes a cgroup, after moving its threads to the parent.
 fn remove(folder: &Path) -> io::Result<()> {
     let above = folder.parent().unwrap_or(folder).join("cgroup.threads");
     let left = fs::read_to_string(folder.join("cgroup.threads")).unwrap_or_default();
     for thread in left.lines() {
-        // One that ended meanwhile is gone, too; removing the folder tells of the others.
+        // Fails for threads that have ended. For other errors, removing the directory fails, too.
         let _ = write(&above, thread);
     }
-    // The kernel ends a removed group's partition some time later, and lets all threads run
-    // everywhere then; a partition that is ended first has done so before anything else.
+    // The kernel ends the partition of a removed cgroup asynchronously, and then resets the
+    // affinity of all threads; ending the partition first makes that synchronous.
     let _ = write(&folder.join("cpuset.cpus.partition"), "member");
     fs::remove_dir(folder)
 }
 
-/// The folder of the v2 group that a process is in: the line `0::/path`.
+/// The directory of a process's v2 cgroup, from the line `0::/path`.
 fn group_of(process: &Task, mount: &Path) -> io::Result<PathBuf> {
     let text = fs::read_to_string(format!("/proc/{}/cgroup", process.tid))?;
     let path = text.lines().find_map(|line| line.strip_prefix("0::/"));
-    path.map(|path| mount.join(path)).ok_or_else(|| garbage(&text))
+    path.map(|path| mount.join(path)).ok_or_else(|| invalid(&text))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Check that a journal cannot make this tool write anywhere but to settings.
+    /// Check that a journal cannot cause writes to files other than settings.
     #[test]
     fn only_settings_are_written() {
         let others = ["/etc/passwd", "/proc/sys/kernel/core_pattern", "/proc/irq/../x"];
@@ -244,7 +242,7 @@ mod tests {
         }
     }
 
-    /// Check that only a feature's name is written to the features' file.
+    /// Check that only valid feature names are written to the features' file.
     #[test]
     fn only_names_are_features() {
         let file = PathBuf::from("/sys/kernel/debug/sched_features");
@@ -258,8 +256,7 @@ mod tests {
         }
     }
 
-    /// Check that a feature that is off is known by what stands before its name, and a choice
-    /// by its parentheses.
+    /// Check the parsing of features that are off, and of the current choice.
     #[test]
     fn marks() {
         let text = "PLACE_LAG NO_HRTICK NONTASK_CAPACITY \n";
@@ -272,8 +269,7 @@ mod tests {
         assert!(choices("none (voluntary full\n").all(|(_, is_chosen)| !is_chosen));
     }
 
-    /// Check that a file's value comes without its line's end, and what is not there is
-    /// told as such.
+    /// Check that a file's value is trimmed, and that a missing file is `NotFound`.
     #[test]
     fn files_are_read() {
         let file = |path: &str| Setting::File(PathBuf::from(path)).read();
@@ -283,7 +279,7 @@ mod tests {
         assert_eq!(missing.kind(), ErrorKind::NotFound);
     }
 
-    /// Check how settings stand in a journal, and that they are the same when read again.
+    /// Check the format of settings in the journal, in both directions.
     #[test]
     fn contract() {
         let task = Task { tid: 7, started: 9, name: "kswapd0".to_owned() };

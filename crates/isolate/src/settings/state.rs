@@ -1,9 +1,9 @@
-//! The state directory: where the journal, its lock and the locks of runs are.
+//! The state directory, which holds the journal, its lock and the locks of runs.
 //!
-//! It is opened once, and every file in it by that descriptor (`openat(2)`), without following
-//! symbolic links: whatever becomes of its path meanwhile, no other file is read or written. It
-//! is this user's alone (mode 0700, files 0600), since a lock can be taken by each user who can
-//! open its file (`flock(2)`), and what stands in the journal is written to the kernel.
+//! It is opened once, and its files are opened relative to that descriptor (`openat(2)`), without
+//! following symbolic links: so a later change of the path has no effect. Only this user can access
+//! it (mode 0700, files 0600), since any user who can open a file can lock it (`flock(2)`), and
+//! since the values in the journal are written to the kernel.
 
 use std::fs::{DirBuilder, File, Permissions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -15,16 +15,16 @@ use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, open, openat, renameat, unlinka
 
 const ROOT: &str = "/run/noisefloor";
 const VARIABLE: &str = "NOISEFLOOR_STATE";
-/// No journal is longer; each change takes about 300 bytes.
+/// The maximum size of the journal; each change takes metadata 300 bytes.
 const LENGTH_MAX: u64 = 64 << 20;
 const DIRECTORY: u32 = 0o700;
 const FILE: u32 = 0o600;
-/// What group and others may do.
-const OF_OTHERS: u32 = 0o077;
-/// Which of it would let them change something.
+/// The permission bits of group and others.
+const GROUP_AND_OTHERS: u32 = 0o077;
+/// The write permissions among these.
 const WRITABLE: u32 = 0o022;
 
-/// The state directory, or one in it.
+/// The state directory or a subdirectory.
 #[derive(Debug)]
 pub(crate) struct State {
     path: PathBuf,
@@ -32,12 +32,12 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// Opens the directory, which is created where it does not exist.
+    /// Opens the directory, which is created if needed.
     ///
     /// # Errors
     /// It cannot be created or opened, or belongs to another user or is writable by others.
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
-        // Those above it are others' too: in a guest there may be no /run yet.
+        // Its parents have default permissions: in a guest there may be no /run yet.
         let above = path.parent().map_or(Ok(()), std::fs::create_dir_all);
         let created = above.and_then(|()| DirBuilder::new().mode(DIRECTORY).create(path));
         match created {
@@ -49,13 +49,13 @@ impl State {
     /// Opens the directory.
     ///
     /// # Errors
-    /// As [`Self::create`]; `NotFound` where it does not exist.
+    /// As [`Self::create`]; `NotFound` if it does not exist.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let directory = open(path, DIRECTORY_FLAGS, Mode::empty())?;
         Self::checked(path.to_owned(), directory)
     }
 
-    /// A directory in this one, which is created where it does not exist.
+    /// Opens a subdirectory, which is created if needed.
     pub(crate) fn subdirectory(&self, name: &str) -> io::Result<Self> {
         match mkdirat(&self.directory, name, Mode::from(DIRECTORY)) {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => {
@@ -69,9 +69,9 @@ impl State {
 
     fn checked(path: PathBuf, directory: OwnedFd) -> io::Result<Self> {
         let directory = File::from(directory);
-        trusted(&directory, &path)?;
-        // An earlier version let all users read it, and so take its locks.
-        if directory.metadata()?.mode() & OF_OTHERS != 0 {
+        require_trusted(&directory, &path)?;
+        // Earlier versions made it readable for all users, who could then lock its files.
+        if directory.metadata()?.mode() & GROUP_AND_OTHERS != 0 {
             directory.set_permissions(Permissions::from_mode(DIRECTORY))?;
         }
         Ok(Self { path, directory: directory.into() })
@@ -81,13 +81,13 @@ impl State {
         &self.path
     }
 
-    /// Opens a file in it to lock it, and creates it where it does not exist.
+    /// Opens a file for locking, which is created if needed.
     pub(crate) fn create_file(&self, name: &str) -> io::Result<File> {
-        // For reading: a file system may become read-only meanwhile.
+        // Read-only access: the file system may become read-only later.
         self.file(name, OFlags::RDONLY | OFlags::CREATE)
     }
 
-    /// Opens a file in it to read or lock it.
+    /// Opens a file for reading or locking.
     pub(crate) fn open_file(&self, name: &str) -> io::Result<File> {
         self.file(name, OFlags::RDONLY)
     }
@@ -96,14 +96,14 @@ impl State {
         let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let file = File::from(openat(&self.directory, name, flags, Mode::from(FILE))?);
         let path = self.path.join(name);
-        trusted(&file, &path)?;
+        require_trusted(&file, &path)?;
         if !file.metadata()?.is_file() {
             return Err(refused(&path, "is not a regular file"));
         }
         Ok(file)
     }
 
-    /// The contents of a file.
+    /// Reads a file.
     pub(crate) fn read(&self, name: &str) -> io::Result<Vec<u8>> {
         let file = self.open_file(name)?;
         let mut contents = Vec::new();
@@ -114,8 +114,8 @@ impl State {
         }
     }
 
-    /// Replaces a file as a whole, on disk: written beside it, synced, renamed, and the directory
-    /// synced. `beside` is the name that it has until then.
+    /// Replaces a file atomically and syncs it: the contents are written to the file `beside`,
+    /// which is then renamed.
     pub(crate) fn replace(
         &self,
         name: &str,
@@ -131,7 +131,7 @@ impl State {
         self.sync()
     }
 
-    /// Removes a file, if there is one.
+    /// Removes a file if it exists.
     pub(crate) fn remove(&self, name: &str) -> io::Result<()> {
         match unlinkat(&self.directory, name, AtFlags::empty()) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(error.into()),
@@ -149,15 +149,15 @@ const DIRECTORY_FLAGS: OFlags = OFlags::RDONLY
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
-/// Refuses what another user could have written.
-fn trusted(file: &File, path: &Path) -> io::Result<()> {
-    let about = file.metadata()?;
+/// Rejects files and directories that another user could have written.
+fn require_trusted(file: &File, path: &Path) -> io::Result<()> {
+    let metadata = file.metadata()?;
     let own = rustix::process::geteuid().as_raw();
-    if about.uid() != own {
-        let why = format!("belongs to user {}, not to user {own}", about.uid());
+    if metadata.uid() != own {
+        let why = format!("belongs to user {}, not to user {own}", metadata.uid());
         return Err(refused(path, &why));
     }
-    if about.mode() & WRITABLE != 0 {
+    if metadata.mode() & WRITABLE != 0 {
         return Err(refused(path, &format!("can be written by others than user {own}")));
     }
     Ok(())
@@ -167,15 +167,15 @@ fn refused(path: &Path, why: &str) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, format!("{} {why}", path.display()))
 }
 
-/// The path of this user's state directory: `NOISEFLOOR_STATE`, for root `/run/noisefloor`, for
-/// others `noisefloor` in `XDG_STATE_HOME` or `~/.local/state`. Settings do not outlive a boot, and
-/// neither does `/run`.
+/// The path of this user's state directory: `NOISEFLOOR_STATE`; for root `/run/noisefloor`, for
+/// others `noisefloor` in `XDG_STATE_HOME` or `~/.local/state`. Neither settings nor `/run` persist
+/// across boots.
 ///
-/// The variable is ignored where the process has more privileges than the user who started it
-/// (`AT_SECURE` in `getauxval(3)`: set-user-ID programs and file capabilities).
+/// The variable is ignored in a process with more privileges than its user (`AT_SECURE` in
+/// `getauxval(3)`: set-user-ID programs and file capabilities).
 ///
 /// # Errors
-/// `NotFound` where none of them is set.
+/// `NotFound` if none of them is set.
 pub(crate) fn path() -> io::Result<PathBuf> {
     let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
     if let Some(chosen) = variable(VARIABLE).filter(|_| !is_privileged()) {
@@ -192,9 +192,9 @@ pub(crate) fn path() -> io::Result<PathBuf> {
         .ok_or_else(|| io::Error::new(ErrorKind::NotFound, text))
 }
 
-/// Where root's runs keep theirs, if this user is another one and it exists: what is in it only
-/// root can read.
-pub fn of_root() -> Option<&'static Path> {
+/// The state directory of root's runs, if this user is another one and it exists: only root can
+/// read it.
+pub fn root_state_path() -> Option<&'static Path> {
     let path = Path::new(ROOT);
     (!rustix::process::geteuid().is_root() && path.is_dir()).then_some(path)
 }
@@ -216,10 +216,10 @@ mod tests {
         fs::metadata(path).unwrap().mode() & 0o777
     }
 
-    /// Check that the directory and what is in it are this user's alone, also where an earlier
-    /// version let others read it.
+    /// Check that other users cannot access the directory and its files, also if an earlier version
+    /// created it with other permissions.
     #[test]
-    fn closed_to_others() {
+    fn inaccessible_to_others() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a/b");
         DirBuilder::new().recursive(true).mode(0o755).create(&path).unwrap();
@@ -234,8 +234,8 @@ mod tests {
         assert!(!path.join("new").exists());
     }
 
-    /// Check that symbolic links are not followed, neither to the directory nor in it, and that
-    /// what lies at the path meanwhile does not matter.
+    /// Check that symbolic links are not followed, neither to the directory nor in it, and that a
+    /// later change of the path has no effect.
     #[test]
     fn links_are_not_followed() {
         let dir = tempfile::tempdir().unwrap();
@@ -258,24 +258,28 @@ mod tests {
         assert!(!dir.path().join("journal").exists());
     }
 
-    /// Check that what others could have written is refused: the directory, a file of it, a file
-    /// of another user, and what is no regular file.
+    /// Check the rejection of a directory, a file and a file owner that other users could have
+    /// written, and of a file that is not regular.
     #[test]
-    fn others_are_not_believed() {
+    fn files_of_others_are_rejected() {
         let dir = tempfile::tempdir().unwrap();
         let state = State::create(dir.path()).unwrap();
-        let said = |name| state.read(name).unwrap_err().to_string();
+        let error_of = |name| state.read(name).unwrap_err().to_string();
         fs::write(dir.path().join("open"), "").unwrap();
         let open = Permissions::from_mode(0o662);
         fs::set_permissions(dir.path().join("open"), open).unwrap();
-        assert!(said("open").contains("by others"), "{}", said("open"));
+        assert!(error_of("open").contains("by others"), "{}", error_of("open"));
         fs::create_dir(dir.path().join("directory")).unwrap();
-        assert!(said("directory").contains("regular"), "{}", said("directory"));
+        assert!(error_of("directory").contains("regular"), "{}", error_of("directory"));
         if rustix::process::geteuid().is_root() {
             fs::write(dir.path().join("strange"), "").unwrap();
             std::os::unix::fs::chown(dir.path().join("strange"), Some(65_534), None)
                 .unwrap();
-            assert!(said("strange").contains("user 65534"), "{}", said("strange"));
+            assert!(
+                error_of("strange").contains("user 65534"),
+                "{}",
+                error_of("strange")
+            );
         }
         fs::set_permissions(dir.path(), Permissions::from_mode(0o777)).unwrap();
         let refused = State::open(dir.path()).unwrap_err().to_string();

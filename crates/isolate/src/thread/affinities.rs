@@ -1,16 +1,16 @@
-//! Where this process's threads might run before something moved all of them.
+//! The affinities of this process's threads, restored after a change that resets all of them.
 //!
-//! A thread that comes into a control group, or leaves one, may run on all of the group's CPUs:
-//! what it was restricted to (`taskset`, `isolcpus=`) is forgotten. `/proc/self/task` lists a
-//! process's threads. Threads that are started later are not in it.
+//! A thread that enters or leaves a cgroup may run on all of the cgroup's CPUs: its previous
+//! restriction (`taskset`, `isolcpus=`) is lost. `/proc/self/task` lists a process's threads;
+//! threads that are started later are not included.
 
 use units::CpuSet;
 
-use crate::numbered::numbered;
+use crate::numeric_entries::numeric_entries;
 use crate::task::{Stat, Task};
 use crate::thread::{affinity_of, mask_of, set_affinity_of};
 
-/// Where threads might run; so they may again when this is dropped.
+/// Affinities of threads, which are restored when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Affinities {
     process: u32,
@@ -18,9 +18,9 @@ pub(crate) struct Affinities {
 }
 
 impl Affinities {
-    /// Those of this process's threads.
+    /// Reads those of this process's threads.
     pub(crate) fn now() -> Self {
-        let numbers = numbered("/proc/self/task").into_iter();
+        let numbers = numeric_entries("/proc/self/task").into_iter();
         let of = |tid: u32| Some((Stat::of(tid)?.task, affinity_of(tid).ok()?));
         Self { process: std::process::id(), threads: numbers.filter_map(of).collect() }
     }
@@ -34,7 +34,7 @@ impl Drop for Affinities {
         for (thread, cpus) in &self.threads {
             let moved = affinity_of(thread.tid).is_ok_and(|now| now != *cpus);
             if moved && thread.check().is_ok() {
-                // CPUs that are gone by now make it fail; the thread is where it can be.
+                // Fails if the CPUs are offline by now; the kernel then has chosen others.
                 let _ = set_affinity_of(thread.tid, &mask_of(cpus));
             }
         }
@@ -46,14 +46,14 @@ mod tests {
     use super::*;
     use crate::thread::pin;
 
-    /// Check that a thread that was moved may run where it might before.
+    /// Check that the affinity of a thread is restored.
     #[test]
-    fn where_they_were() {
+    fn affinities_are_restored() {
         let moved = std::thread::spawn(|| {
             let before = affinity_of(0).unwrap();
-            let own = crate::thread::seat::own().unwrap();
+            let own = crate::thread::pinned::own().unwrap();
             let mut affinities = Affinities::now();
-            // Other tests' threads have their own affairs.
+            // Other tests' threads must not be changed.
             affinities.threads.retain(|(thread, _)| *thread == own);
             pin(before.first().unwrap()).unwrap();
             drop(affinities);

@@ -1,9 +1,9 @@
-//! Capabilities that are given up before code runs that is not this tool's.
+//! Dropping capabilities before untrusted code is executed.
 //!
-//! A user may have capabilities through this program's file only (`setcap(8)`); a library that
-//! this program loads would have them, too. Root has them anyway. They are each thread's own
-//! (`capabilities(7)`), and a library may write to all memory of its process: every thread has to
-//! give them up, and it is looked whether each did.
+//! A user may have capabilities only through the program's file (`setcap(8)`); a library that the
+//! program loads would get them, too. (Root has them in any case.) Capabilities are attributes of
+//! threads (`capabilities(7)`), and a library can write to all memory of its process: so every
+//! thread must drop them, which is verified.
 
 use std::fs;
 use std::io;
@@ -16,24 +16,24 @@ use units::Cause;
 
 use crate::error::{Error, Kind};
 
-/// Threads that have just been started take so long at most to give theirs up.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The timeout for other threads to drop theirs.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Which capabilities a thread keeps.
+/// The capabilities that a thread retains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kept {
-    /// `CAP_SYS_NICE`, if it has that: it starts a thread that becomes a real-time task.
+pub enum Retain {
+    /// `CAP_SYS_NICE`, if it has that: the thread starts a thread that becomes a real-time task.
     SysNice,
     /// None.
     Nothing,
 }
 
-/// Gives up the calling thread's capabilities for good, unless the user is root. Threads that it
+/// Drops the calling thread's capabilities permanently, unless the user is root. Threads that it
 /// starts later do not have them either.
 ///
 /// # Errors
-/// `Kind::Privilege` where the process has another user's rights: a set-user-ID program.
-pub fn drop_capabilities(kept: Kept) -> Result<(), Error> {
+/// `Kind::Privilege` if the process has the rights of another user: a set-user-ID program.
+pub fn drop_capabilities(retained: Retain) -> Result<(), Error> {
     if getuid().is_root() {
         return Ok(());
     }
@@ -42,30 +42,31 @@ pub fn drop_capabilities(kept: Kept) -> Result<(), Error> {
                     capabilities (setcap) instead";
         return Err(Error::new(Kind::Privilege, text));
     }
-    let permitted = match kept {
-        Kept::SysNice => {
+    let permitted = match retained {
+        Retain::SysNice => {
             let now = capabilities(None).map_err(failed)?;
             now.permitted & CapabilitySet::SYS_NICE
         }
-        Kept::Nothing => CapabilitySet::empty(),
+        Retain::Nothing => CapabilitySet::empty(),
     };
-    // Ambient capabilities go with those that may be inherited.
+    // Ambient capabilities are removed with the inheritable ones.
     let inheritable = CapabilitySet::empty();
     let sets = CapabilitySets { effective: permitted, permitted, inheritable };
     set_capabilities(None, sets).map_err(failed)
 }
 
-/// Gives up the calling thread's capabilities, and waits until no other thread of this process
-/// has any, unless the user is root.
+/// Drops the calling thread's capabilities, and waits until no other thread of this process has
+/// any, unless the user is root.
 ///
 /// # Errors
-/// As [`drop_capabilities`], and where another thread keeps some.
+/// As [`drop_capabilities`], and if another thread retains capabilities.
 pub fn drop_all_capabilities() -> Result<(), Error> {
-    drop_capabilities(Kept::Nothing)?;
-    let until = Instant::now() + PATIENCE;
+    drop_capabilities(Retain::Nothing)?;
+    let until = Instant::now() + TIMEOUT;
     while let Some(thread) = privileged_thread().map_err(failed)? {
         if Instant::now() > until {
-            let text = format!("failed to drop capabilities: thread {thread} keeps them");
+            let text =
+                format!("failed to drop capabilities: thread {thread} still has some");
             return Err(Error::new(Kind::Privilege, text));
         }
         std::thread::sleep(Duration::from_millis(1));
@@ -73,7 +74,7 @@ pub fn drop_all_capabilities() -> Result<(), Error> {
     Ok(())
 }
 
-/// A thread of this process that has capabilities which its user has not.
+/// A thread of this process that has capabilities.
 fn privileged_thread() -> io::Result<Option<i32>> {
     if getuid().is_root() {
         return Ok(None);
@@ -85,7 +86,7 @@ fn privileged_thread() -> io::Result<Option<i32>> {
         match capabilities(Some(thread.ok_or(Errno::INVAL)?)) {
             Ok(sets) if (sets.permitted | sets.inheritable).is_empty() => {}
             Ok(_) => return Ok(thread.map(Pid::as_raw_pid)),
-            // It has ended meanwhile.
+            // The thread has ended.
             Err(Errno::SRCH) => {}
             Err(error) => return Err(error.into()),
         }

@@ -1,12 +1,11 @@
-//! A process's memory, all of it there and on the CPU's own node, so that a timed loop
-//! never waits for a page.
+//! Locking this process's memory on the node of a CPU, so that timed loops have no page faults.
 //!
-//! `mlockall(2)` with `MCL_FUTURE`: what is there is made resident at once, what comes is when
-//! it is asked for. `set_mempolicy(2)` prefers the node for pages to come, `migrate_pages(2)`
-//! moves those that are there. Limited by `RLIMIT_MEMLOCK` without `CAP_IPC_LOCK`.
+//! `mlockall(2)` with `MCL_FUTURE`: existing pages are made resident immediately, new ones when
+//! they are mapped. `set_mempolicy(2)` prefers the node for new pages, `migrate_pages(2)` moves
+//! existing ones. Limited by `RLIMIT_MEMLOCK` without `CAP_IPC_LOCK`.
 //!
-//! Memory is the process's: whoever holds it last gives it back. Cannot see which pages
-//! somebody else had locked before (`VmLck`): where there were any, all stay locked.
+//! The lock is an attribute of the process, and is released with its last user here. It is unknown
+//! which pages were locked before (`VmLck`): if there were any, all pages remain locked.
 
 use std::io;
 use std::sync::{Mutex, PoisonError};
@@ -18,20 +17,20 @@ use units::{Cpu, Helped};
 
 use crate::error::{Error, Kind};
 
-/// How much stack is touched: more than any loop here uses.
+/// The size of stack to touch: more than any loop uses.
 const STACK: usize = 128 << 10;
 const PAGE: usize = 4096;
-/// Numbers of nodes fit into so many words.
+/// The length of node masks in words.
 const NODE_WORDS: usize = 16;
 const BITS: usize = 64;
 
-/// Who holds this process's memory.
+/// The users of the memory lock of this process.
 static HELD: Mutex<Held> = Mutex::new(Held { holders: 0, stays: false });
 
 #[derive(Debug)]
 struct Held {
     holders: u32,
-    /// Whether some of it was locked before the first of them.
+    /// Whether some memory was locked before the first of them.
     stays: bool,
 }
 
@@ -53,41 +52,41 @@ impl Held {
     }
 }
 
-/// Memory that stays where it is, until this is dropped.
+/// LockedMemory memory; it is unlocked when the last of these is dropped.
 #[derive(Debug)]
-pub struct Locked {
+pub struct LockedMemory {
     _near: Option<Near>,
 }
 
-/// Locks this process's memory, now and to come, and brings it near that CPU.
+/// Locks this process's current and future memory, and moves it to the node of a CPU.
 ///
 /// # Errors
-/// `Kind::Privilege` where the limit on locked memory is too low.
-pub fn lock_memory(cpu: Cpu, facts: &Facts) -> Result<Locked, Error> {
+/// `Kind::Privilege` if the limit on locked memory is too low.
+pub fn lock_memory(cpu: Cpu, facts: &Facts) -> Result<LockedMemory, Error> {
     touch_stack();
     let near = node(cpu, facts).and_then(|(node, others)| Near::bring(node, &others));
     let locked = HELD.lock().unwrap_or_else(PoisonError::into_inner).lock();
-    locked.map(|()| Locked { _near: near }).map_err(|error| {
+    locked.map(|()| LockedMemory { _near: near }).map_err(|error| {
         let help = "it needs root, CAP_IPC_LOCK, or a higher RLIMIT_MEMLOCK (ulimit -l)";
         Error::new(Kind::Privilege, "failed to lock memory")
             .caused_by(Helped::new(error, help))
     })
 }
 
-impl Drop for Locked {
+impl Drop for LockedMemory {
     fn drop(&mut self) {
         HELD.lock().unwrap_or_else(PoisonError::into_inner).unlock();
     }
 }
 
-/// Whether any of this process's memory is locked.
+/// Whether any memory of this process is locked.
 fn is_locked() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let locked = status.lines().find_map(|line| line.strip_prefix("VmLck:"));
     locked.is_some_and(|size| size.trim() != "0 kB")
 }
 
-/// The node of that CPU, and all others; `None` where there is one, or it is not known.
+/// The node of a CPU, and all others; `None` if there is only one, or the node is unknown.
 fn node(cpu: Cpu, facts: &Facts) -> Option<(usize, Vec<usize>)> {
     let nodes = facts.cpus.nodes.get()?;
     let own = nodes.iter().position(|cpus| cpus.contains(cpu))?;
@@ -95,14 +94,14 @@ fn node(cpu: Cpu, facts: &Facts) -> Option<(usize, Vec<usize>)> {
     (!others.is_empty()).then_some((own, others))
 }
 
-/// A thread whose pages come from the node of its CPU.
+/// A thread whose memory policy prefers the node of its CPU.
 #[derive(Debug)]
 struct Near {
     thread: Pid,
 }
 
 impl Near {
-    /// Lets the calling thread's pages come from that node from now on.
+    /// Sets the memory policy of the calling thread, and migrates existing pages.
     fn bring(node: usize, others: &[usize]) -> Option<Self> {
         let (to, from) = (node_mask(&[node]), node_mask(others));
         let bits = NODE_WORDS * BITS;
@@ -119,9 +118,9 @@ impl Near {
 
 impl Drop for Near {
     fn drop(&mut self) {
-        // A thread's policy is its own: nobody else can give it back.
+        // The policy is an attribute of the thread; no other thread can reset it.
         if self.thread == gettid() {
-            // SAFETY: without a mask the default policy is set, for this thread alone.
+            // SAFETY: without a mask, the default policy is set for the calling thread.
             unsafe { libc::syscall(libc::SYS_set_mempolicy, libc::MPOL_DEFAULT, 0, 0) };
         }
     }
@@ -135,12 +134,12 @@ fn node_mask(nodes: &[usize]) -> [u64; NODE_WORDS] {
     mask
 }
 
-/// Makes the stack below this point resident.
+/// Makes the stack below the current frame resident.
 #[inline(never)]
 fn touch_stack() {
     let mut stack = [0_u8; STACK];
     for byte in stack.iter_mut().step_by(PAGE) {
-        // SAFETY: the byte is ours; the compiler must not leave the write out.
+        // SAFETY: a valid reference; the write is volatile so that it is not optimized away.
         unsafe { std::ptr::write_volatile(byte, 1) };
     }
     std::hint::black_box(&stack);
@@ -150,8 +149,7 @@ fn touch_stack() {
 mod tests {
     use super::*;
 
-    /// Check that memory is locked while anybody wants it so, as the kernel tells, and not
-    /// after.
+    /// Check that memory is locked, by the kernel's count, until the last lock is dropped.
     #[test]
     fn locked_while_held() {
         let facts = Facts::read(&facts::Root::live());
@@ -172,7 +170,7 @@ mod tests {
         }
     }
 
-    /// Check that nodes are told apart by the CPU's own.
+    /// Check that the CPU's node is distinguished from other nodes.
     #[test]
     fn nodes_of_cpus() {
         let page = |nodes: &[&str]| -> Facts {

@@ -1,13 +1,14 @@
-//! Whether a thread that is put on a CPU gets to run there, or a real-time task keeps it off.
+//! Detecting CPUs that are occupied by a real-time task.
 //!
-//! A probe tries it: a thread of the same policy and priority, which has nothing to do. Counted
-//! run times do not tell: while the tick of a `nohz_full` CPU is stopped, they are a second old.
-//! Where a probe does not run, `/proc` names the task that does (`waiting`).
+//! A probe is started on each CPU: a thread of the same policy and priority that only reports that
+//! it runs. Run times in `/proc` are not sufficient: on a `nohz_full` CPU with a stopped tick, they
+//! are updated once per second. If a probe does not run, the task that occupies the CPU is looked
+//! up in `/proc` (`waiting`).
 //!
-//! An ordinary probe has longer than the kernel keeps ordinary tasks off by default: RT
-//! throttling gives them 50 ms of each second, and so does the fair server since 6.12.
+//! The timeout of an ordinary probe exceeds the period for which ordinary tasks can be starved by
+//! default: RT throttling, and the fair server since 6.12, give them 50 ms of each second.
 //!
-//! Cannot see tasks that `hidepid=` hides: their CPU counts as free.
+//! Tasks that `hidepid=` hides are not detected: their CPU counts as free.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{Builder, JoinHandle};
@@ -18,33 +19,32 @@ use units::{Cpu, CpuSet};
 
 use crate::error::{Error, Kind};
 use crate::thread::waiting::{WaitingThread, runnable};
-use crate::thread::{Elsewhere, affinity_of, keep_on, outrank};
+use crate::thread::{AvoidedCpus, affinity_of, outrank, restrict_thread};
 
-/// On a free CPU a probe has run by then.
-const GLANCE: Duration = Duration::from_millis(20);
-/// What does not leave the CPU for so long never does for a real-time thread,
-const PATIENCE_FIFO: Duration = Duration::from_millis(300);
-/// and for so long, for an ordinary one.
-const PATIENCE: Duration = Duration::from_millis(1_200);
+/// The time in which a probe runs on a free CPU.
+const TIMEOUT_FREE: Duration = Duration::from_millis(20);
+/// The time after which a CPU is considered occupied for a real-time thread,
+const TIMEOUT_FIFO: Duration = Duration::from_millis(300);
+/// and for an ordinary thread.
+const TIMEOUT: Duration = Duration::from_millis(1_200);
 
-/// Refuses CPUs on which a thread of that `SCHED_FIFO` priority, or an ordinary one, would not
-/// get to run.
+/// Rejects CPUs on which a thread of this `SCHED_FIFO` priority, or an ordinary one, would not run.
 ///
 /// # Errors
-/// `Kind::Taken` for a CPU that a real-time task keeps, with that task: the one of the highest
-/// priority, where there are several.
+/// `Kind::Taken` for a CPU that is occupied by a real-time task, with the task of the highest
+/// priority.
 pub fn refuse_occupied(cpus: &CpuSet, fifo: Option<u8>) -> Result<(), Error> {
-    // A probe is started, and waits, where it gets to run.
-    let _elsewhere = Elsewhere::than(cpus.clone());
-    let (tell, told) = channel();
+    // Probes are started, and waited for, on other CPUs.
+    let _avoided = AvoidedCpus::new(cpus.clone());
+    let (sender, receiver) = channel();
     let mut probes: Vec<Probe> =
-        cpus.iter().filter_map(|cpu| Probe::start(cpu, fifo, tell.clone())).collect();
+        cpus.iter().filter_map(|cpu| Probe::start(cpu, fifo, sender.clone())).collect();
     let began = Instant::now();
-    wait(&mut probes, &told, began + GLANCE);
+    wait(&mut probes, &receiver, began + TIMEOUT_FREE);
     let first = occupants(&probes, fifo);
     probes.retain(|probe| first.iter().any(|(cpu, _)| *cpu == probe.cpu));
-    let patience = if fifo.is_some() { PATIENCE_FIFO } else { PATIENCE };
-    wait(&mut probes, &told, began + patience);
+    let timeout = if fifo.is_some() { TIMEOUT_FIFO } else { TIMEOUT };
+    wait(&mut probes, &receiver, began + timeout);
     let mut still = occupants(&probes, fifo);
     still.retain(|(_, thread)| is_among(thread, &first));
     match still.into_iter().max_by_key(|(_, thread)| thread.rank()) {
@@ -53,17 +53,17 @@ pub fn refuse_occupied(cpus: &CpuSet, fifo: Option<u8>) -> Result<(), Error> {
     }
 }
 
-/// Waits until all probes have run; leaves those that have not.
-fn wait(probes: &mut Vec<Probe>, told: &Receiver<Cpu>, until: Instant) {
+/// Waits until all probes have run; `probes` then has those that have not.
+fn wait(probes: &mut Vec<Probe>, receiver: &Receiver<Cpu>, until: Instant) {
     while !probes.is_empty() {
-        match told.recv_timeout(until.saturating_duration_since(Instant::now())) {
+        match receiver.recv_timeout(until.saturating_duration_since(Instant::now())) {
             Ok(ran) => probes.retain(|probe| probe.cpu != ran),
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return,
         }
     }
 }
 
-/// The other processes' runnable threads that keep those probes off their CPUs.
+/// The runnable threads of other processes that keep these probes from running.
 fn occupants(probes: &[Probe], fifo: Option<u8>) -> Vec<(Cpu, WaitingThread)> {
     if probes.is_empty() {
         return Vec::new();
@@ -96,32 +96,32 @@ fn refusal(cpu: Cpu, occupant: &WaitingThread, fifo: Option<u8>) -> Error {
     Error::new(Kind::Taken, text)
 }
 
-/// A thread that was put on a CPU and tells when it has run there.
+/// A thread that was moved to a CPU, and reports when it runs there.
 struct Probe {
     cpu: Cpu,
     tid: u32,
-    /// Where it came from.
+    /// The CPUs on which it was started.
     others: CpuSet,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Probe {
-    /// Puts one there while it sleeps, so that it ends elsewhere if it never runs there. `None`
-    /// where that cannot be: what is measured then says why.
-    fn start(cpu: Cpu, fifo: Option<u8>, tell: Sender<Cpu>) -> Option<Self> {
-        let others = affinity_of(0).ok()?.without(&[cpu].into_iter().collect());
+    /// Moves a sleeping thread to the CPU, so that it can be moved away again if it does not run
+    /// there. `None` if this fails: the measurement then reports the reason.
+    fn start(cpu: Cpu, fifo: Option<u8>, sender: Sender<Cpu>) -> Option<Self> {
+        let others = affinity_of(0).ok()?.without(&cpu.into());
         let (ready, is_ready) = channel();
         let (go, is_go) = channel::<()>();
         let life = move || {
             let own = u32::try_from(gettid().as_raw_nonzero().get()).ok();
             let ranked = own.filter(|_| fifo.map_or(Ok(()), outrank).is_ok());
             if ready.send(ranked).is_ok() && is_go.recv().is_ok() {
-                let _ = tell.send(cpu);
+                let _ = sender.send(cpu);
             }
         };
         let thread = Builder::new().name(format!("probe/{cpu}")).spawn(life).ok()?;
         let tid = is_ready.recv().ok().flatten()?;
-        keep_on(tid, &[cpu].into_iter().collect()).ok()?;
+        restrict_thread(tid, &cpu.into()).ok()?;
         go.send(()).ok()?;
         Some(Self { cpu, tid, others, thread: Some(thread) })
     }
@@ -130,8 +130,8 @@ impl Probe {
 impl Drop for Probe {
     fn drop(&mut self) {
         let Some(thread) = self.thread.take() else { return };
-        // Where there is no other CPU it ends when it gets to run, which is not waited for.
-        let has_left = || keep_on(self.tid, &self.others).is_ok();
+        // If there is no other CPU, the thread ends when it runs, which is not waited for.
+        let has_left = || restrict_thread(self.tid, &self.others).is_ok();
         if thread.is_finished() || (!self.others.is_empty() && has_left()) {
             let _ = thread.join();
         }

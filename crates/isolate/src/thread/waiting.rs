@@ -1,10 +1,10 @@
-//! The threads that are runnable on a CPU: one of them runs, the others wait for it.
+//! Runnable threads of a CPU: one of them runs, the others wait for it.
 //!
-//! `/proc/PID/task/TID/stat` (`proc_pid_stat(5)`): the name in brackets, the state, and as 39th
-//! to 41st field the CPU that the thread was last on, its real-time priority and its policy.
+//! `/proc/PID/task/TID/stat` (`proc_pid_stat(5)`): the name in parentheses, the state, and as
+//! fields 39 to 41 the CPU on which the thread last ran, its real-time priority and its policy.
 //!
-//! Cannot see how long they have waited; where `/proc` is mounted with `hidepid=`, only those of
-//! the same user.
+//! How long they have waited is unknown; if `/proc` is mounted with `hidepid=`, only threads of the
+//! same user are listed.
 
 use std::fmt;
 use std::fs;
@@ -13,20 +13,20 @@ use facts::TaskStat;
 use rustix::thread::gettid;
 use units::Cpu;
 
-use crate::numbered::numbered;
+use crate::numeric_entries::numeric_entries;
 
 /// A runnable thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitingThread {
-    /// Its process.
+    /// The process ID.
     pub pid: u32,
-    /// Its number.
+    /// The thread ID.
     pub tid: u32,
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its real-time priority, 1 to 99; 0 for an ordinary thread.
+    /// The real-time priority, 1 to 99; 0 for an ordinary thread.
     pub rt_priority: u8,
-    /// How it is scheduled.
+    /// The scheduling policy.
     pub policy: ThreadPolicy,
 }
 
@@ -55,13 +55,13 @@ impl ThreadPolicy {
 }
 
 impl WaitingThread {
-    /// Whether a thread of that `SCHED_FIFO` priority, or an ordinary one, does not preempt it.
+    /// Whether a thread of this `SCHED_FIFO` priority, or an ordinary one, does not preempt it.
     pub(crate) fn outranks(&self, fifo: Option<u8>) -> bool {
         self.rank() >= fifo.unwrap_or(1)
     }
 
-    /// Of several runnable threads of a CPU, one of the highest rank runs: 0 for ordinary threads,
-    /// the priority of real-time ones, and more than any for `SCHED_DEADLINE`.
+    /// The thread of the highest rank of a CPU runs: 0 for ordinary threads, the priority of
+    /// real-time ones, and 100 for `SCHED_DEADLINE`.
     pub(crate) fn rank(&self) -> u8 {
         match self.policy {
             ThreadPolicy::Ordinary => 0,
@@ -71,8 +71,8 @@ impl WaitingThread {
     }
 }
 
-/// `stress (pid 12, SCHED_FIFO, priority 80)`; a thread that is not its process's first one has
-/// a number of its own.
+/// `stress (pid 12, SCHED_FIFO, priority 80)`; the thread ID is included if it is not that of the
+/// process's first thread.
 impl fmt::Display for WaitingThread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { pid, tid, name, rt_priority, policy } = self;
@@ -89,7 +89,7 @@ impl fmt::Display for WaitingThread {
     }
 }
 
-/// Those that wait for that CPU, on which the calling thread runs, by their numbers.
+/// The threads that wait for the CPU on which the calling thread runs, by thread ID.
 pub(crate) fn waiting(cpu: Cpu) -> Vec<WaitingThread> {
     let own = u32::try_from(gettid().as_raw_nonzero().get()).unwrap_or(0);
     let mut found: Vec<WaitingThread> = runnable(|on| on == cpu)
@@ -100,7 +100,7 @@ pub(crate) fn waiting(cpu: Cpu) -> Vec<WaitingThread> {
     found
 }
 
-/// The runnable threads of those CPUs, each with its CPU.
+/// The runnable threads of the CPUs that `is_wanted` selects, each with its CPU.
 pub(crate) fn runnable(
     is_wanted: impl Fn(Cpu) -> bool,
 ) -> impl Iterator<Item = (Cpu, WaitingThread)> {
@@ -108,19 +108,19 @@ pub(crate) fn runnable(
     threads.filter(move |(cpu, _)| is_wanted(*cpu))
 }
 
-/// The `stat` of every thread, and its process.
-fn stats() -> impl Iterator<Item = (u32, String)> {
-    numbered("/proc").into_iter().flat_map(|pid| {
+/// The process ID and `stat` of every thread.
+pub(crate) fn stats() -> impl Iterator<Item = (u32, String)> {
+    numeric_entries("/proc").into_iter().flat_map(|pid| {
         let tasks = format!("/proc/{pid}/task");
         let stat = move |tid| {
             let text = fs::read_to_string(format!("{tasks}/{tid}/stat")).ok()?;
             Some((pid, text))
         };
-        numbered(&format!("/proc/{pid}/task")).into_iter().filter_map(stat)
+        numeric_entries(&format!("/proc/{pid}/task")).into_iter().filter_map(stat)
     })
 }
 
-/// The thread and the CPU that it was last on, if it is runnable.
+/// The thread and the CPU on which it last ran, if it is runnable.
 pub(crate) fn parse(pid: u32, stat: &str) -> Option<(Cpu, WaitingThread)> {
     let stat = TaskStat::parse(stat).filter(TaskStat::is_runnable)?;
     let last = Cpu::new(stat.number(39)?);
@@ -138,7 +138,7 @@ mod tests {
         WaitingThread { pid: 20, tid: 21, name, rt_priority, policy }
     }
 
-    /// Check that only a thread that is runnable counts, with its CPU, whatever its name is.
+    /// Check that only runnable threads are returned, with their CPU, for any name.
     #[test]
     fn runnable_threads() {
         let stat = |state: &str| {
@@ -153,7 +153,7 @@ mod tests {
         assert_eq!(parse(20, "21 (a) R 1"), None);
     }
 
-    /// Check which threads another one does not preempt, and how they are named.
+    /// Check which threads are not preempted by another one, and the format.
     #[test]
     fn ranks() {
         let fifo = thread(ThreadPolicy::Fifo, 50);

@@ -1,17 +1,17 @@
-//! What brings the tick of a `nohz_full` CPU back after it had stopped.
+//! Tracing what restarts the stopped tick of a `nohz_full` CPU.
 //!
-//! The kernel keeps a tick for one of its dependencies (`tick_stop`), or, without saying so,
-//! because the CPU's next event is due within a tick. `tick_nohz_next_event` in
-//! `kernel/time/tick-sched.c` takes for that a timer of the timer wheel, and a raised timer
-//! softirq: with PREEMPT_RT that is run by the thread `ktimers/N` at `SCHED_FIFO` 1, and waits as
-//! long as a thread of higher priority has the CPU. So these are watched, by their tracepoints:
-//! `irq:softirq_raise`, `irq:softirq_entry`, `timer:timer_expire_entry` and
-//! `timer:hrtimer_expire_entry`; and `/proc` says which threads wait for the CPU.
+//! The kernel keeps a tick because of one of its dependencies (`tick_stop`), or, without tracing
+//! that, because the CPU's next event is due within a tick. For `tick_nohz_next_event` in
+//! `kernel/time/tick-sched.c`, such events are timers of the timer wheel, and a raised timer
+//! softirq: with PREEMPT_RT, the thread `ktimers/N` runs it at `SCHED_FIFO` 1, and so it waits as
+//! long as a thread of higher priority has the CPU. Traced are therefore `irq:softirq_raise`,
+//! `irq:softirq_entry`, `timer:timer_expire_entry` and `timer:hrtimer_expire_entry`; `/proc` has
+//! the threads that wait for the CPU.
 //!
-//! Beginning to watch makes the calling thread sleep, which lets all of them run: so the tick has
-//! to stop again first, and to come back.
+//! Starting the trace makes the calling thread sleep, in which all of them run: so the tick has to
+//! stop again first, and then to restart.
 //!
-//! Cannot see which code armed a timer, only the function that it calls when it expires.
+//! The code that armed a timer is unknown; only the function that the timer calls is traced.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -26,39 +26,39 @@ use crate::error::Error;
 use crate::thread::waiting::{WaitingThread, waiting};
 use crate::tick::stop::{Attempts, KeptBy};
 use crate::tick::tracepoint::Tracepoint;
-use crate::tick::{ASK, STAY, Tick, Wait, spin};
+use crate::tick::{OBSERVE_TICKS, STAY_TICKS, Tick, Wait, spin};
 
-/// The tick itself is an hrtimer: since 6.10, and before.
+/// The functions of the tick's own hrtimer: since 6.10, and before.
 const TICKS: [&str; 2] = ["tick_nohz_handler", "tick_sched_timer"];
-/// Where the kernel names its functions.
+/// The addresses of the kernel's functions.
 const KALLSYMS: &str = "/proc/kallsyms";
 
-/// What went on while the tick came back.
+/// What was traced while the tick restarted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TickReturn {
-    /// Whether the tick stopped again before, while it was watched.
+    /// Whether the tick stopped again at the start of the trace.
     pub stopped: bool,
-    /// For how long this was watched.
+    /// The length of the observation.
     pub span: Nanos,
-    /// How often the timer interrupted the CPU in that time.
+    /// The number of timer interrupts of the CPU in that time.
     pub ticks: u64,
-    /// The dependencies that kept the tick, and how often the kernel said so.
+    /// The dependencies that prevented the tick from stopping, with their counts.
     pub kept_by: KeptBy,
-    /// Which softirqs were raised, how often, and how often each ran.
+    /// The softirqs that were raised or ran.
     pub softirqs: Vec<SoftirqCount>,
-    /// The timers of the timer wheel that expired. Where raised softirqs did not run: those
-    /// that expired when the calling thread then left the CPU.
+    /// The timers of the timer wheel that expired. If raised softirqs did not run: those that
+    /// expired after the calling thread then left the CPU.
     pub timers: Vec<TimerCount>,
-    /// The high-resolution timers that expired, without the tick.
+    /// The high-resolution timers that expired, except the tick.
     pub hrtimers: Vec<TimerCount>,
     /// The other threads that waited for the CPU at the end of that time.
     pub waiting: Vec<WaitingThread>,
 }
 
-/// How often a softirq was raised, and how often it ran.
+/// The counts of a softirq.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SoftirqCount {
-    /// As `/proc/softirqs` names it.
+    /// The name as in `/proc/softirqs`.
     pub name: String,
     /// How often it was raised.
     pub raised: u64,
@@ -66,51 +66,51 @@ pub struct SoftirqCount {
     pub run: u64,
 }
 
-/// How often timers with one function expired.
+/// The number of expirations of timers with one function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimerCount {
-    /// The kernel's name of the function, or its address.
+    /// The name of the function, or its address.
     pub function: String,
-    /// How often.
+    /// The number of expirations.
     pub times: u64,
 }
 
-/// Begins to watch the CPU that the calling thread is pinned to, waits until its tick has stopped
-/// again, and spins for that `stay`, or until `wait.stop` is set. Where raised softirqs did not run,
-/// it then leaves the CPU for two ticks.
+/// Traces the CPU to which the calling thread is pinned: waits until its tick has stopped again,
+/// and runs a busy loop for the time `observe`, or until `wait.stop` is set. If raised softirqs did
+/// not run, it then leaves the CPU for two ticks.
 ///
 /// # Errors
-/// `Kind::System`, or `Kind::Privilege` where the kernel cannot be watched.
+/// `Kind::System`, or `Kind::Privilege` if the kernel cannot be traced.
 pub fn watch_tick_return(
     wait: &Wait<'_>,
-    stay: Nanos,
+    observe: Nanos,
     others: &CpuSet,
     facts: &Facts,
 ) -> Result<TickReturn, Error> {
-    let mut tick = Tick::here(facts)?;
-    let mut points = Points::watch(tick.cpu)?;
+    let mut tick = Tick::of_current_cpu(facts)?;
+    let mut points = Points::trace(tick.cpu)?;
     let stopped = tick.wait(Instant::now(), wait, others)?.entered;
     points.take();
     let (before, began) = (tick.count()?, Instant::now());
-    let told = || wait.stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
-    let mut seen = Seen::default();
-    while !told() && began.elapsed() < Duration::from(stay) {
-        spin(tick.period * ASK, wait.stop);
-        seen.add(points.take());
+    let is_stopped = || wait.stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
+    let mut counted = Counted::default();
+    while !is_stopped() && began.elapsed() < Duration::from(observe) {
+        spin(tick.period * OBSERVE_TICKS, wait.stop);
+        counted.add(points.take());
     }
     let (span, waiting) = (began.elapsed().into(), waiting(tick.cpu));
     let ticks = tick.count()?.wrapping_sub(before);
-    let softirqs = seen.softirqs();
+    let softirqs = counted.softirqs();
     if softirqs.iter().any(|softirq| softirq.run == 0) {
-        // Lets them run, which shows what they are raised for.
-        thread::sleep(tick.period * STAY);
-        seen.timers = points.take().timers;
+        // Lets the raised softirqs run, so that their timers are traced.
+        thread::sleep(tick.period * STAY_TICKS);
+        counted.timers = points.take().timers;
     }
     let names = fs::read_to_string(KALLSYMS).unwrap_or_default();
-    let timers = named(&seen.timers, &names);
-    let mut hrtimers = named(&seen.hrtimers, &names);
+    let timers = named(&counted.timers, &names);
+    let mut hrtimers = named(&counted.hrtimers, &names);
     hrtimers.retain(|timer| !TICKS.contains(&timer.function.as_str()));
-    let kept_by = seen.kept_by;
+    let kept_by = counted.kept_by;
     Ok(TickReturn { stopped, span, ticks, kept_by, softirqs, timers, hrtimers, waiting })
 }
 
@@ -124,11 +124,11 @@ struct Points {
 }
 
 impl Points {
-    fn watch(cpu: Cpu) -> Result<Self, Error> {
+    fn trace(cpu: Cpu) -> Result<Self, Error> {
         let function = |point| Tracepoint::open(point, ["function"], cpu);
         let softirq = |point| Tracepoint::open(point, ["vec"], cpu);
         Ok(Self {
-            attempts: Attempts::watch(cpu)?,
+            attempts: Attempts::trace(cpu)?,
             raised: softirq("irq/softirq_raise")?,
             run: softirq("irq/softirq_entry")?,
             timers: function("timer/timer_expire_entry")?,
@@ -136,9 +136,9 @@ impl Points {
         })
     }
 
-    /// What passed since the last call.
-    fn take(&mut self) -> Seen {
-        Seen {
+    /// The records since the last call.
+    fn take(&mut self) -> Counted {
+        Counted {
             kept_by: self.attempts.take(),
             raised: counts(self.raised.take()),
             run: counts(self.run.take()),
@@ -148,12 +148,12 @@ impl Points {
     }
 }
 
-/// How often each number, or each address of a function, was seen.
+/// Counts by softirq number or function address.
 type Counts = BTreeMap<u64, u64>;
 
-/// What passed the tracepoints.
+/// The traced events, counted.
 #[derive(Default)]
-struct Seen {
+struct Counted {
     kept_by: KeptBy,
     raised: Counts,
     run: Counts,
@@ -161,7 +161,7 @@ struct Seen {
     hrtimers: Counts,
 }
 
-impl Seen {
+impl Counted {
     fn add(&mut self, more: Self) {
         add(&mut self.kept_by, more.kept_by);
         add(&mut self.raised, more.raised);
@@ -170,7 +170,7 @@ impl Seen {
         add(&mut self.hrtimers, more.hrtimers);
     }
 
-    /// Each softirq that was raised or ran.
+    /// All softirqs that were raised or ran.
     fn softirqs(&self) -> Vec<SoftirqCount> {
         let numbers: BTreeSet<&u64> = self.raised.keys().chain(self.run.keys()).collect();
         let times =
@@ -198,7 +198,7 @@ fn counts(records: Vec<[u64; 1]>) -> Counts {
     found
 }
 
-/// The functions at those addresses, by the kernel's names of them.
+/// The functions at these addresses, by name.
 fn named(counts: &Counts, kallsyms: &str) -> Vec<TimerCount> {
     let count = |(address, times): (&u64, &u64)| {
         let address = format!("{address:016x}");
@@ -207,7 +207,7 @@ fn named(counts: &Counts, kallsyms: &str) -> Vec<TimerCount> {
     counts.iter().map(count).collect()
 }
 
-/// The function at that address: lines of `address type name [module]`.
+/// The function at an address; lines are `address type name [module]`.
 fn function<'a>(kallsyms: &'a str, address: &'a str) -> &'a str {
     let mut lines = kallsyms.lines().filter_map(|line| line.strip_prefix(address));
     lines.find_map(|line| line.split_ascii_whitespace().nth(1)).unwrap_or(address)
@@ -217,13 +217,17 @@ fn function<'a>(kallsyms: &'a str, address: &'a str) -> &'a str {
 mod tests {
     use super::*;
 
-    /// Check that softirqs and timers are counted, each by its name, over several readings.
+    /// Check that softirqs and timers are counted by name over several readings.
     #[test]
     fn names_and_counts() {
         let raised = |numbers: &[u64]| counts(numbers.iter().map(|one| [*one]).collect());
-        let mut seen = Seen { raised: raised(&[1, 1]), ..Seen::default() };
-        seen.add(Seen { raised: raised(&[1, 9]), run: raised(&[7]), ..Seen::default() });
-        let found = seen.softirqs();
+        let mut counted = Counted { raised: raised(&[1, 1]), ..Counted::default() };
+        counted.add(Counted {
+            raised: raised(&[1, 9]),
+            run: raised(&[7]),
+            ..Counted::default()
+        });
+        let found = counted.softirqs();
         let found: Vec<_> =
             found.iter().map(|one| (one.name.as_str(), one.raised, one.run)).collect();
         assert_eq!(found, [("TIMER", 3, 0), ("SCHED", 0, 1), ("RCU", 1, 0)]);

@@ -1,12 +1,12 @@
-//! What keeps the tick of a `nohz_full` CPU: the kernel says so each time that it tries to
-//! stop it and may not.
+//! Tracing what keeps the tick of a `nohz_full` CPU, which the kernel checks whenever it tries to
+//! stop the tick.
 //!
-//! The tracepoint `timer:tick_stop` (since 4.5) has `success` and the first `dependency` that
-//! was found, one of the bits of `enum tick_dep_bits` in `include/linux/tick.h`.
+//! The tracepoint `timer:tick_stop` (since 4.5) has `success` and the first `dependency` that was
+//! found, one of the bits of `enum tick_dep_bits` in `include/linux/tick.h`.
 //!
-//! Cannot see dependencies behind the first one, nor CPUs that are not `nohz_full`, nor a tick
-//! that has no dependency and goes on because the next event is due within a tick
-//! (`tick_nohz_next_event`): see `tick_back`.
+//! Not traced: dependencies after the first one; CPUs that are not `nohz_full`; a tick without
+//! dependencies that continues because the next event is due within a tick
+//! (`tick_nohz_next_event`), for which see `tick::back`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,22 +16,22 @@ use units::Cpu;
 use crate::error::Error;
 use crate::tick::tracepoint::Tracepoint;
 
-/// Why the kernel keeps a CPU's tick.
+/// A dependency that keeps a CPU's tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Dependency {
-    /// A POSIX timer of CPU time is armed.
+    /// A POSIX CPU timer is armed.
     PosixTimer,
-    /// Perf events take turns, or sample by frequency.
+    /// Perf events are multiplexed, or sample by frequency.
     PerfEvents,
-    /// The scheduler wants it: more than one task, a deadline task, a bandwidth limit.
+    /// The scheduler: more than one task, a deadline task, a bandwidth limit.
     Sched,
-    /// The kernel does not trust its clock.
+    /// The kernel's clock is unstable.
     ClockUnstable,
     /// RCU waits for this CPU.
     Rcu,
-    /// RCU waits for this CPU, in a hurry.
+    /// An expedited RCU grace period waits for this CPU.
     RcuExp,
-    /// What no kernel known here says.
+    /// A bit that is not known here.
     Other(u64),
 }
 
@@ -49,7 +49,7 @@ impl Dependency {
     }
 }
 
-/// As the kernel's own trace shows it.
+/// The names of the kernel's own trace output.
 impl fmt::Display for Dependency {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -64,42 +64,43 @@ impl fmt::Display for Dependency {
     }
 }
 
-/// How often the kernel tried to stop the tick and each dependency kept it.
+/// How often each dependency prevented the tick from stopping.
 pub type KeptBy = BTreeMap<Dependency, u64>;
 
-/// The attempts to stop one CPU's tick, from now on.
+/// The kernel's attempts to stop a CPU's tick since the start of the trace.
 #[derive(Debug)]
 pub(crate) struct Attempts(Tracepoint<2>);
 
 impl Attempts {
-    /// Begins to watch.
-    pub(crate) fn watch(cpu: Cpu) -> Result<Self, Error> {
+    /// Starts the trace.
+    pub(crate) fn trace(cpu: Cpu) -> Result<Self, Error> {
         Tracepoint::open("timer/tick_stop", ["success", "dependency"], cpu).map(Self)
     }
 
-    /// What kept the tick since the last call.
+    /// The dependencies that prevented the tick from stopping since the last call.
     pub(crate) fn take(&mut self) -> KeptBy {
-        let mut seen = KeptBy::new();
-        for kept in self.0.take().into_iter().filter_map(kept) {
-            *seen.entry(kept).or_default() += 1;
+        let mut counts = KeptBy::new();
+        for dependency in self.0.take().into_iter().filter_map(dependency) {
+            *counts.entry(dependency).or_default() += 1;
         }
-        seen
+        counts
     }
 }
 
-/// What kept the tick; `None` where nothing did.
-fn kept([success, dependency]: [u64; 2]) -> Option<Dependency> {
-    (success == 0).then_some(Dependency::of(dependency))
+/// The dependency of a failed attempt; `None` if the attempt succeeded.
+fn dependency([success, bits]: [u64; 2]) -> Option<Dependency> {
+    (success == 0).then_some(Dependency::of(bits))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Check that attempts that failed are named as the kernel does, and others are left out.
+    /// Check that failed attempts are named as by the kernel, and successful ones are skipped.
     #[test]
     fn attempts_are_named() {
-        let name = |success, bits| kept([success, bits]).map(|kept| kept.to_string());
+        let name =
+            |success, bits| dependency([success, bits]).map(|found| found.to_string());
         assert_eq!(name(1, 0), None);
         let names = [1, 2, 4, 8, 0x10, 0x20, 0x40].map(|bits| name(0, bits).unwrap());
         let expected = [
@@ -114,10 +115,11 @@ mod tests {
         assert_eq!(names, expected);
     }
 
-    /// Check that this machine's tracepoint can be watched; its CPUs keep no tick that way.
+    /// Check that the tracepoint can be opened on this machine; without nohz_full, it has no
+    /// records.
     #[test]
     fn this_machine() {
-        match Attempts::watch(Cpu::new(0)) {
+        match Attempts::trace(Cpu::new(0)) {
             Err(why) => println!("skipped: this_machine: {why}"),
             Ok(mut attempts) => {
                 std::thread::sleep(std::time::Duration::from_millis(50));

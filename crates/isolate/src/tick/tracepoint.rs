@@ -1,10 +1,10 @@
-//! A tracepoint of one CPU, read through `perf_event_open(2)`.
+//! Tracing one tracepoint on one CPU with `perf_event_open(2)`.
 //!
-//! The counter of the tracepoint ends with its file, so that nothing has to be restored, and
-//! keeps no tick itself. Needs root or `CAP_PERFMON`, and a mounted tracefs, whose `format` files
-//! say where a record has which field.
+//! The event ends with its file descriptor, so that nothing has to be restored, and does not itself
+//! keep the tick. Requires root or `CAP_PERFMON`, and a mounted tracefs, whose `format` files have
+//! the offsets of the fields.
 //!
-//! Records that do not fit into the ring between two readings are lost, and are not counted.
+//! Records that do not fit into the ring buffer between two readings are lost and not counted.
 
 use std::fs;
 use std::os::fd::{FromRawFd, OwnedFd};
@@ -17,24 +17,24 @@ use units::{Cause, Cpu, Helped};
 
 use crate::error::{Error, Kind};
 
-/// Where tracefs is mounted; the second by debugfs itself.
-const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+/// The mount points of tracefs; the second is mounted by debugfs automatically.
+const MOUNTS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 const PAGE: usize = 4096;
-/// Pages of records; a power of two.
+/// The size of the ring buffer in pages; a power of two.
 const PAGES: usize = 64;
-/// `watermark`, the 15th bit of the attributes' flags: `wakeup_events` is a number of bytes. The
-/// kernel does not wake the reader, which polls, until the whole ring has been written: that
-/// would be work for the CPU that is watched, and with PREEMPT_RT for a thread that may not run.
+/// `watermark`, the 15th bit of the attributes' flags: `wakeup_events` is a number of bytes. It is
+/// larger than the ring, so the kernel never wakes the reader, which polls: a wake-up would be work
+/// on the traced CPU, with PREEMPT_RT for a thread that may not run.
 const WATERMARK: u64 = 1 << 14;
 const PERF_TYPE_TRACEPOINT: u32 = 2;
 const PERF_SAMPLE_RAW: u64 = 1 << 10;
 const PERF_FLAG_FD_CLOEXEC: libc::c_ulong = 1 << 3;
 const PERF_RECORD_SAMPLE: u32 = 9;
-/// Where `struct perf_event_mmap_page` has the producer's and the consumer's position.
+/// The offsets of the producer's and consumer's positions in `struct perf_event_mmap_page`.
 const HEAD: usize = 1024;
 const TAIL: usize = 1032;
 
-/// What passes one tracepoint on one CPU, from now on: `N` fields of each record.
+/// The records of one tracepoint on one CPU, with `N` fields of each.
 #[derive(Debug)]
 pub(crate) struct Tracepoint<const N: usize> {
     _counter: OwnedFd,
@@ -43,22 +43,22 @@ pub(crate) struct Tracepoint<const N: usize> {
 }
 
 impl<const N: usize> Tracepoint<N> {
-    /// Begins to record a tracepoint, such as `timer/tick_stop`, with these fields.
+    /// Opens a tracepoint, such as `timer/tick_stop`, with these fields.
     ///
     /// # Errors
-    /// `Kind::Privilege` where tracefs or the tracepoint cannot be used.
+    /// `Kind::Privilege` if tracefs or the tracepoint cannot be used.
     pub(crate) fn open(point: &str, fields: [&str; N], cpu: Cpu) -> Result<Self, Error> {
         let folder = folder(point)?;
         let read = |name: &str| {
             let file = format!("{folder}/{name}");
             fs::read_to_string(&file).map_err(|error| {
                 let text = format!("failed to read {file}");
-                unseen(Error::new(Kind::Privilege, text).caused_by(error))
+                failed(Error::new(Kind::Privilege, text).caused_by(error))
             })
         };
-        let garbage = || unseen(format!("{folder}: not understood"));
-        let id = read("id")?.trim().parse().map_err(|_| garbage())?;
-        let fields = Field::all(&read("format")?, fields).ok_or_else(garbage)?;
+        let invalid = || failed(format!("{folder}: unknown format"));
+        let id = read("id")?.trim().parse().map_err(|_| invalid())?;
+        let fields = Field::all(&read("format")?, fields).ok_or_else(invalid)?;
         let counter = perf_event(id, cpu)?;
         let ring = map(&counter)?;
         Ok(Self { _counter: counter, ring, fields })
@@ -75,11 +75,11 @@ impl<const N: usize> Tracepoint<N> {
             let kind = u32::from_ne_bytes([header[0], header[1], header[2], header[3]]);
             let length = u64::from(u16::from_ne_bytes([header[6], header[7]]));
             if kind == PERF_RECORD_SAMPLE {
-                // The header, then the length of what the tracepoint wrote, then that.
+                // The record's header, the length of the raw data, and the raw data.
                 let record = self.bytes(at + 12, length.saturating_sub(12));
                 found.extend(Field::values(&self.fields, &record));
             }
-            // A record of no length would be read for ever.
+            // A length of zero would never end the loop.
             at += length.max(8);
         }
         tail.store(end, Ordering::Release);
@@ -88,16 +88,16 @@ impl<const N: usize> Tracepoint<N> {
 
     fn position(&self, offset: usize) -> &AtomicU64 {
         // SAFETY: the mapped page is aligned, longer than that, and lives as long as `self`;
-        // kernel and process both use these words as atomics.
+        // kernel and process both access these words as atomics.
         unsafe { self.ring.add(offset).cast().as_ref() }
     }
 
-    /// Bytes of the ring, which ends where it begins.
+    /// Copies bytes of the ring buffer, with wrap-around.
     fn bytes(&self, at: u64, length: u64) -> Vec<u8> {
         let size = (PAGES * PAGE) as u64;
         let byte = |place: u64| {
             let offset = usize::try_from(place % size).unwrap_or(0);
-            // SAFETY: below the size of what was mapped behind the first page.
+            // SAFETY: below the size of the data pages, which are mapped after the first page.
             unsafe { self.ring.add(PAGE + offset).read_volatile() }
         };
         (at..at + length).map(byte).collect()
@@ -106,12 +106,12 @@ impl<const N: usize> Tracepoint<N> {
 
 impl<const N: usize> Drop for Tracepoint<N> {
     fn drop(&mut self) {
-        // SAFETY: mapped by `map` in that length, and not used any more.
+        // SAFETY: mapped by `map` with this length, and not used any more.
         let _ = unsafe { munmap(self.ring.as_ptr().cast(), (PAGES + 1) * PAGE) };
     }
 }
 
-/// Where a record has a field, and how many bytes it is.
+/// The offset and size of a field.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Field {
     offset: usize,
@@ -119,7 +119,7 @@ pub(crate) struct Field {
 }
 
 impl Field {
-    /// As the tracepoint's `format` says: `field:int success; offset:8; size:4; signed:1;`.
+    /// Parses the tracepoint's `format`: `field:int success; offset:8; size:4; signed:1;`.
     pub(crate) fn all<const N: usize>(
         format: &str,
         names: [&str; N],
@@ -136,7 +136,7 @@ impl Field {
         Some(fields)
     }
 
-    /// The fields of one record; `None` where it is too short for them.
+    /// The fields of one record; `None` if it is too short.
     pub(crate) fn values<const N: usize>(
         fields: &[Self; N],
         record: &[u8],
@@ -152,22 +152,23 @@ impl Field {
     }
 }
 
-/// The tracepoint's folder.
+/// The directory of a tracepoint.
 fn folder(point: &str) -> Result<String, Error> {
-    let folders = PLACES.map(|place| format!("{place}/events/{point}"));
+    let folders = MOUNTS.map(|place| format!("{place}/events/{point}"));
     let found = folders.into_iter().find(|folder| fs::metadata(folder).is_ok());
     found.ok_or_else(|| {
         let point = point.replace('/', ":");
         let why = format!("tracefs cannot be read, or this kernel has no {point}");
-        unseen(format!("{why} (as root: mount -t tracefs nodev {})", PLACES[0]))
+        failed(format!("{why} (as root: mount -t tracefs nodev {})", MOUNTS[0]))
     })
 }
 
-fn unseen(why: impl Into<Cause>) -> Error {
+fn failed(why: impl Into<Cause>) -> Error {
     Error::new(Kind::Privilege, "failed to trace what keeps the tick").caused_by(why)
 }
 
-/// `struct perf_event_attr` as far as all kernels know it (`PERF_ATTR_SIZE_VER0`).
+/// `struct perf_event_attr` in its first version (`PERF_ATTR_SIZE_VER0`), which all kernels
+/// support.
 #[repr(C)]
 #[derive(Default)]
 struct Attributes {
@@ -184,7 +185,7 @@ struct Attributes {
 }
 
 fn perf_event(tracepoint: u64, cpu: Cpu) -> Result<OwnedFd, Error> {
-    let asked = Attributes {
+    let attributes = Attributes {
         kind: PERF_TYPE_TRACEPOINT,
         size: u32::try_from(size_of::<Attributes>()).unwrap_or(0),
         config: tracepoint,
@@ -196,11 +197,11 @@ fn perf_event(tracepoint: u64, cpu: Cpu) -> Result<OwnedFd, Error> {
     };
     let (every_task, no_group) = (-1, -1);
     let cpu = i32::try_from(cpu.index()).unwrap_or(i32::MAX);
-    // SAFETY: `asked` is as long as it says, outlives the call, and is only read.
+    // SAFETY: `attributes` has its size, outlives the call, and is only read.
     let opened = unsafe {
         libc::syscall(
             libc::SYS_perf_event_open,
-            &raw const asked,
+            &raw const attributes,
             every_task,
             cpu,
             no_group,
@@ -208,14 +209,14 @@ fn perf_event(tracepoint: u64, cpu: Cpu) -> Result<OwnedFd, Error> {
         )
     };
     match i32::try_from(opened) {
-        // SAFETY: a new descriptor, which this call owns.
+        // SAFETY: a new descriptor without another owner.
         Ok(file) if file >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(file) }),
         _ => {
             let error = std::io::Error::last_os_error();
             let help = "it needs root, or CAP_PERFMON and a readable tracefs";
             let text = "failed to open the tracepoint";
             let refused = Error::new(Kind::Privilege, text);
-            Err(unseen(refused.caused_by(Helped::new(error, help))))
+            Err(failed(refused.caused_by(Helped::new(error, help))))
         }
     }
 }
@@ -223,9 +224,9 @@ fn perf_event(tracepoint: u64, cpu: Cpu) -> Result<OwnedFd, Error> {
 fn map(counter: &OwnedFd) -> Result<NonNull<u8>, Error> {
     let length = (PAGES + 1) * PAGE;
     let (access, shared) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
-    // SAFETY: a new mapping, wherever the kernel wants it.
+    // SAFETY: a new mapping at an address that the kernel chooses.
     let place = unsafe { mmap(std::ptr::null_mut(), length, access, shared, counter, 0) };
-    NonNull::new(place.map_err(unseen)?.cast()).ok_or_else(|| unseen(Errno::NOMEM))
+    NonNull::new(place.map_err(failed)?.cast()).ok_or_else(|| failed(Errno::NOMEM))
 }
 
 #[cfg(test)]
@@ -237,7 +238,7 @@ mod tests {
         \tfield:unsigned int vec;\toffset:8;\tsize:4;\tsigned:0;\n\
         \tfield:void * function;\toffset:16;\tsize:8;\tsigned:0;\n";
 
-    /// Check that fields are found by name, and read with their own size.
+    /// Check that fields are found by name, and read with their size.
     #[test]
     fn fields_by_name() {
         let fields = Field::all(FORMAT, ["function", "vec"]).unwrap();

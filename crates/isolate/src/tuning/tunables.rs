@@ -1,13 +1,12 @@
-//! The scheduler's settings that this kernel has, where each is, and whether this process may
-//! change it.
+//! The scheduler settings of this kernel, and whether this process may change them.
 //!
-//! Truth: debugfs, `sched/` since 5.13 (`kernel/sched/debug.c`). Before, the features were in
-//! `sched_features`, and tunables were sysctls of the same name behind `sched_`
-//! (`kernel/sysctl.c`). What is there beats the release. Lockdown closes every file of debugfs
-//! that can be written to, to readers as well (`debugfs_locked_down` in `fs/debugfs/file.c`):
-//! the tunables' names are to be seen then, the features' are not.
+//! From debugfs, `sched/` since 5.13 (`kernel/sched/debug.c`). Before that, the features were in
+//! `sched_features`, and tunables were sysctls with the prefix `sched_` (`kernel/sysctl.c`). Files
+//! that exist take precedence over the kernel's release. Lockdown blocks every writable file of
+//! debugfs, also for reading (`debugfs_locked_down` in `fs/debugfs/file.c`): then the names of
+//! tunables are visible, but not those of features.
 //!
-//! Cannot see which numbers the kernel takes: it says so when they are written.
+//! Which numbers the kernel accepts is known only when they are written.
 
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
@@ -22,9 +21,9 @@ const DEBUGFS: &str = "/sys/kernel/debug/sched";
 /// The features, since 5.13 and before.
 const FEATURES: [&str; 2] =
     ["/sys/kernel/debug/sched/features", "/sys/kernel/debug/sched_features"];
-/// The files there that hold something else than a number.
+/// Files of that directory that are not numbers.
 const OTHERS: [&str; 4] = ["debug", "features", PREEMPT, "verbose"];
-/// The tunables before 5.13, and what their names begin with.
+/// The tunables before 5.13, and the prefix of their files.
 const SYSCTLS: [&str; 6] = [
     "latency_ns",
     "min_granularity_ns",
@@ -35,18 +34,18 @@ const SYSCTLS: [&str; 6] = [
 ];
 const SYSCTL: &str = "/proc/sys/kernel/sched_";
 
-/// Whether this kernel has all of these settings, and this process may change them; nothing is
-/// changed.
+/// Checks whether this kernel has all of these settings, and this process may change them; nothing
+/// is changed.
 ///
 /// # Errors
-/// `Kind::NoSetting` with those that it has, `Kind::Privilege` (lockdown among it),
-/// `Kind::Unsafe` where the kernel could not bear it, `Kind::Tuning` where one is named twice,
-/// `Kind::System` where it refuses for a reason of its own.
+/// `Kind::NoSetting` with the existing ones, `Kind::Privilege` (including lockdown), `Kind::Unsafe`
+/// if the value would crash the kernel, `Kind::Tuning` if a setting is named twice, `Kind::System`
+/// for any other error.
 pub fn may_tune(tunings: &[Tuning], facts: &Facts) -> Result<(), Error> {
     settings(tunings, facts).map(drop)
 }
 
-/// The setting of each.
+/// The settings of the tunings.
 ///
 /// # Errors
 /// Those of [`may_tune`].
@@ -59,13 +58,13 @@ pub(crate) fn settings(tunings: &[Tuning], facts: &Facts) -> Result<Vec<Setting>
             let text = format!("{tuning}: {} is named twice", tuning.name());
             return Err(mistake(text));
         }
-        setting.try_open().map_err(|error| kernel.shut(tuning, &setting, error))?;
+        setting.try_open().map_err(|error| kernel.refusal(tuning, &setting, error))?;
         found.push(setting);
     }
     Ok(found)
 }
 
-/// A kernel, and what it says about itself.
+/// A kernel and its facts.
 struct Kernel<'a> {
     root: &'a Root,
     facts: &'a Facts,
@@ -99,7 +98,7 @@ impl Kernel<'_> {
     fn tunable(&self, tuning: &Tuning) -> Result<Setting, Error> {
         let all = self.tunables().map_err(|why| self.unknown(tuning, &why))?;
         let name = tuning.name();
-        if name == "min_granularity_ns" && is_nothing(tuning) {
+        if name == "min_granularity_ns" && is_zero(tuning) {
             let why = "the kernel divides by it (sched_update_scaling)";
             return Err(Error::new(Kind::Unsafe, format!("{tuning}: {why}")));
         }
@@ -110,7 +109,7 @@ impl Kernel<'_> {
         Err(missing(tuning, &format!("has no tunable {name}"), &all))
     }
 
-    /// The tunables that are numbers, and their files.
+    /// The tunables that are numbers, with their files.
     fn tunables(&self) -> Result<Vec<(String, PathBuf)>, Unknown> {
         let unknown = match self.root.list(DEBUGFS) {
             Ok(names) => return Ok(self.of_debugfs(names)),
@@ -144,7 +143,7 @@ impl Kernel<'_> {
         Err(missing(tuning, &format!("has no model {}", tuning.value()), &all))
     }
 
-    /// Preemption is what the kernel was built with.
+    /// The error if the preemption model is fixed at build time.
     fn fixed(&self, tuning: &Tuning, unknown: &Unknown) -> Error {
         let why = match self.facts.preempt.dynamic.get() {
             Some(false) => "the kernel is built without CONFIG_PREEMPT_DYNAMIC",
@@ -157,7 +156,7 @@ impl Kernel<'_> {
         self.root.exists(path) == Ok(true)
     }
 
-    /// The kernel does not even show the setting.
+    /// The error for a setting that cannot be read.
     fn unknown(&self, tuning: &Tuning, unknown: &Unknown) -> Error {
         let (kind, why) = match unknown.code {
             Why::Lockdown => (Kind::Privilege, self.locked(&unknown.text)),
@@ -175,14 +174,14 @@ impl Kernel<'_> {
         Error::new(kind, format!("{tuning}: {why}"))
     }
 
-    /// Why there is no such file.
+    /// Why the file does not exist.
     fn absent(&self, unknown: &Unknown) -> String {
         let unmounted = facts::unmounted(self.root, "debugfs");
         let features = self.facts.sched.features.value().err().cloned();
         unmounted.or(features).unwrap_or_else(|| unknown.clone()).text
     }
 
-    /// Why not even root may open a file, of which `refused` says no more than that.
+    /// Why root cannot open a file; `refused` is the error without the lockdown level.
     fn locked(&self, refused: &str) -> String {
         match self.facts.security.lockdown.get().map(String::as_str) {
             None => refused.to_owned(),
@@ -194,8 +193,8 @@ impl Kernel<'_> {
         }
     }
 
-    /// The kernel shows the setting, and does not let it be changed.
-    fn shut(&self, tuning: &Tuning, setting: &Setting, error: io::Error) -> Error {
+    /// The error for a setting that exists but cannot be changed.
+    fn refusal(&self, tuning: &Tuning, setting: &Setting, error: io::Error) -> Error {
         if error.kind() != ErrorKind::PermissionDenied {
             let text = format!("failed to open {setting} for {tuning}");
             return Error::new(Kind::System, text).caused_by(error);
@@ -211,12 +210,12 @@ impl Kernel<'_> {
     }
 }
 
-/// Whether that number is zero to the kernel, which takes the lower 32 bits.
-fn is_nothing(tuning: &Tuning) -> bool {
+/// Whether the kernel takes the number as zero: it uses the lower 32 bits.
+fn is_zero(tuning: &Tuning) -> bool {
     tuning.value().parse::<i64>().is_ok_and(|number| number.trailing_zeros() >= 32)
 }
 
-/// This kernel does not have that, but those.
+/// The error for a missing setting, with the existing ones.
 fn missing(tuning: &Tuning, what: &str, all: &[&str]) -> Error {
     let text = format!("{tuning}: this kernel {what}; it has: {}", all.join(" "));
     Error::new(Kind::NoSetting, text)
@@ -240,7 +239,7 @@ mod tests {
         ("/proc/self/mounts", "n /sys/kernel/debug debugfs rw 0 0\n");
     const UNMOUNTED: (&str, &str) = ("/proc/self/mounts", "proc /proc proc rw 0 0\n");
 
-    /// What a kernel of these files, which refuses those, makes of a setting.
+    /// Finds a setting in a kernel with these files, of which some cannot be read.
     fn find(
         files: &[(&str, &str)],
         refused: &[(&str, Why)],
@@ -281,7 +280,7 @@ mod tests {
         Setting::Feature { file: file.into(), name: name.to_owned() }
     }
 
-    /// Check that each sort of setting is found in debugfs, features that are off as well.
+    /// Check that each kind of setting is found in debugfs, also features that are off.
     #[test]
     fn since_5_13() {
         let found = |text: &str| find(&NEW, &[], text).unwrap();
@@ -295,7 +294,7 @@ mod tests {
         assert_eq!(found("preempt=full"), preempt);
     }
 
-    /// Check that an older kernel's are found where it has them.
+    /// Check that the settings of older kernels are found.
     #[test]
     fn before_5_13() {
         let files = [
@@ -307,14 +306,14 @@ mod tests {
         assert_eq!(found, feature("/sys/kernel/debug/sched_features", "START_DEBIT"));
         let found = find(&files, &[], "latency_ns=1000000").unwrap();
         assert_eq!(found, Setting::File("/proc/sys/kernel/sched_latency_ns".into()));
-        let (kind, told) = refused(&files, &[], "rt_runtime_us=-1");
+        let (kind, message) = refused(&files, &[], "rt_runtime_us=-1");
         assert_eq!(kind, Kind::NoSetting);
-        assert!(told.ends_with("it has: latency_ns"), "{told}");
+        assert!(message.ends_with("it has: latency_ns"), "{message}");
     }
 
-    /// Check that what a kernel does not have is refused with what it has.
+    /// Check that a missing setting is rejected with the existing ones.
     #[test]
-    fn told_what_there_is() {
+    fn existing_settings_are_listed() {
         let features = "it has: PLACE_LAG HRTICK WAKEUP_PREEMPTION";
         let tunables = "it has: base_slice_ns migration_cost_ns";
         for (text, has) in [
@@ -325,15 +324,15 @@ mod tests {
             ("fair_server=1", tunables),
             ("preempt=lazy", "it has: none voluntary full"),
         ] {
-            let (kind, told) = refused(&NEW, &[], text);
+            let (kind, message) = refused(&NEW, &[], text);
             assert_eq!(kind, Kind::NoSetting, "{text}");
-            assert!(told.starts_with(text) && told.ends_with(has), "{told}");
+            assert!(message.starts_with(text) && message.ends_with(has), "{message}");
         }
-        let (_, told) = refused(&NEW[..1], &[], "preempt=full");
-        assert!(told.contains("preempt is not there"), "{told}");
+        let (_, message) = refused(&NEW[..1], &[], "preempt=full");
+        assert!(message.contains("preempt is not there"), "{message}");
     }
 
-    /// Check that a value which the kernel divides by is not zero.
+    /// Check that a divisor cannot be set to zero.
     #[test]
     fn nothing_is_divided_by_zero() {
         let files = [("/sys/kernel/debug/sched/min_granularity_ns", "750000\n")];
@@ -343,45 +342,43 @@ mod tests {
         }
     }
 
-    /// Check that where debugfs is not mounted it is said how to mount it, and where it is,
-    /// that is not.
+    /// Check that the error has the mount command only if debugfs is not mounted.
     #[test]
     fn not_mounted() {
         for text in ["HRTICK=on", "base_slice_ns=1", "preempt=full"] {
-            let (kind, told) = refused(&[UNMOUNTED], &[], text);
+            let (kind, message) = refused(&[UNMOUNTED], &[], text);
             assert_eq!(kind, Kind::NoSetting, "{text}");
             let help = "mount -t debugfs debugfs /sys/kernel/debug";
-            assert!(told.starts_with(text) && told.contains(help), "{told}");
-            let (kind, told) = refused(&[MOUNTED], &[], text);
+            assert!(message.starts_with(text) && message.contains(help), "{message}");
+            let (kind, message) = refused(&[MOUNTED], &[], text);
             assert_eq!(kind, Kind::NoSetting, "{text}");
-            assert!(told.contains("is not there"), "{told}");
+            assert!(message.contains("is not there"), "{message}");
         }
     }
 
-    /// Check that lockdown is named where it is known, and only there.
+    /// Check that lockdown is reported only if it is known.
     #[test]
     fn locked_down() {
         let file = "/sys/kernel/debug/sched/features";
         let closed = [(file, Why::Lockdown)];
         let level = |levels| {
             let files = [("/sys/kernel/security/lockdown", levels)];
-            let (kind, told) = refused(&files, &closed, "HRTICK=on");
+            let (kind, message) = refused(&files, &closed, "HRTICK=on");
             assert_eq!(kind, Kind::Privilege);
-            told
+            message
         };
-        let told = level("none [integrity] confidentiality\n");
-        assert!(told.starts_with("HRTICK=on: lockdown=integrity closes"), "{told}");
-        let told = level("[none] integrity confidentiality\n");
-        assert!(told.ends_with("this kernel is not locked down"), "{told}");
-        let told = level("");
-        assert!(told.ends_with(&format!("{file} is refused")), "{told}");
-        let (kind, told) = refused(&[], &[(file, Why::NeedsRoot)], "HRTICK=on");
+        let message = level("none [integrity] confidentiality\n");
+        assert!(message.starts_with("HRTICK=on: lockdown=integrity closes"), "{message}");
+        let message = level("[none] integrity confidentiality\n");
+        assert!(message.ends_with("this kernel is not locked down"), "{message}");
+        let message = level("");
+        assert!(message.ends_with(&format!("{file} is refused")), "{message}");
+        let (kind, message) = refused(&[], &[(file, Why::NeedsRoot)], "HRTICK=on");
         assert_eq!(kind, Kind::Privilege);
-        assert!(told.ends_with("run it as root"), "{told}");
+        assert!(message.ends_with("run it as root"), "{message}");
     }
 
-    /// Check that on this machine, where it is locked down, that is what is said of each sort
-    /// of setting.
+    /// Check that lockdown of this machine, if any, is reported for each kind of setting.
     #[test]
     fn locked_down_here() {
         let facts = Facts::read(&Root::live());

@@ -112,7 +112,7 @@ impl<'a> Guest<'a> {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(complaints);
         isolate::tether(&mut command, Some(FILE_BYTES_MAX));
         if let Some(cpu) = cpu {
-            isolate::take_turns(&mut command, cpu);
+            isolate::order_threads(&mut command, cpu);
         }
         let child = command
             .spawn()

@@ -21,7 +21,7 @@ pub(crate) struct ThreadOrdering(Result<CpuSet, isolate::Error>);
 impl ThreadOrdering {
     /// The CPUs that this process may run on, if it may order threads.
     pub(crate) fn find() -> Self {
-        let allowed = isolate::may_take_turns().and_then(|()| isolate::allowed());
+        let allowed = isolate::may_order_threads().and_then(|()| isolate::allowed());
         Self(allowed)
     }
 
@@ -45,7 +45,7 @@ mod tests {
     #[test]
     fn cpus_or_a_reason() {
         let ordering = ThreadOrdering::find();
-        match isolate::may_take_turns() {
+        match isolate::may_order_threads() {
             Ok(()) => {
                 let slot = ordering.take().unwrap();
                 assert!(isolate::allowed().unwrap().contains(slot.cpu));

@@ -150,7 +150,7 @@ fn together(
     scope(|scope| {
         let (place, has_place) = channel();
         let partner = start(scope, NAME, move || {
-            let taken = isolate::take(cpu, fifo).map_err(Error::from);
+            let taken = isolate::pin_with_priority(cpu, fifo).map_err(Error::from);
             let is_seated = taken.is_ok();
             if place.send(taken).is_ok() && is_seated {
                 theirs();

@@ -69,7 +69,7 @@ fn work(
     seat: Seat<(), Schedule>,
 ) -> Option<Result<Seen, Error>> {
     block_signals();
-    let taken = isolate::take(place.cpu, place.fifo).map_err(Error::from);
+    let taken = isolate::pin_with_priority(place.cpu, place.fifo).map_err(Error::from);
     let schedule = seat.wait(taken)?;
     let seen = match place.timer {
         Timer::ClockNanosleep => {

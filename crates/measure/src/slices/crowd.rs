@@ -181,8 +181,8 @@ fn prepare(pid: libc::pid_t, member: &Member) -> Result<(), Error> {
     let tid = u32::try_from(pid).unwrap_or(0);
     let failed =
         |why| Error::system(format!("failed to set the CPUs of {}", member.name), why);
-    isolate::keep_on(tid, &member.cpus).map_err(failed)?;
-    isolate::as_ordinary(tid, member.policy == Policy::Batch, member.nice)?;
+    isolate::restrict_thread(tid, &member.cpus).map_err(failed)?;
+    isolate::set_ordinary(tid, member.policy == Policy::Batch, member.nice)?;
     Ok(())
 }
 

@@ -1,40 +1,40 @@
-//! The scheduler's settings being other ones for a while: all that are asked for, or none.
+//! A lease of changed scheduler settings: either all of the requested ones are changed, or none.
 //!
-//! They go through the journal ([`Lease`]) and are given back at the end, however that is. What
-//! the kernel then shows is what counts: it takes only the lower 32 bits of a number where its
-//! file is one of debugfs's plain ones (`debugfs_create_u32`).
+//! They are recorded in the journal ([`Lease`]) and restored at the end. Each value is read back
+//! after the write, since the kernel uses only the lower 32 bits of a number in plain debugfs files
+//! (`debugfs_create_u32`).
 //!
-//! Cannot see somebody else who changes one meanwhile; at the end that is told, and stays.
+//! Changes by others in the meantime are not detected until the end; they are then reported and
+//! left alone.
 
 use facts::Facts;
 use units::Cause;
 
 use crate::error::{Error, Kind};
 use crate::settings::change::Change;
-use crate::settings::lease::{Lease, Returned, state_path};
+use crate::settings::lease::{Lease, RestoredSetting, state_path};
 use crate::tuning::Tuning;
 use crate::tuning::tunables::settings;
 
-/// Settings of the scheduler that are changed, until this is dropped.
+/// Changed scheduler settings, until this is dropped.
 #[derive(Debug)]
-pub struct Tuned {
+pub struct TuningLease {
     lease: Lease,
-    left: Vec<Returned>,
+    left: Vec<RestoredSetting>,
 }
 
-impl Tuned {
-    /// Changes them in that order.
+impl TuningLease {
+    /// Changes the settings in order.
     ///
     /// # Errors
-    /// Those of [`crate::may_tune`]; `Kind::Journal` where it could not be written down;
-    /// `Kind::System` where the kernel does not take a value, or makes another one of it. All
-    /// is as it was then.
+    /// Those of [`crate::may_tune`]; `Kind::Journal` if the change cannot be recorded;
+    /// `Kind::System` if the kernel rejects a value or changes it. All settings are then restored.
     pub fn begin(tunings: &[Tuning], facts: &Facts) -> Result<Self, Error> {
         let settings = settings(tunings, facts)?;
         let (mut lease, left) = Lease::begin(&state_path()?)?;
         let pairs = settings.iter().zip(tunings);
         let changes = pairs.map(|(setting, to)| Change::new(setting.clone(), to.value()));
-        // What was changed before one is refused is given back with the lease.
+        // If one is rejected, dropping the lease restores those before it.
         lease
             .set(&changes.collect::<Vec<_>>())?
             .into_iter()
@@ -52,16 +52,16 @@ impl Tuned {
         Ok(Self { lease, left })
     }
 
-    /// What a killed run had left, and what became of it.
-    pub fn left(&self) -> &[Returned] {
+    /// Settings left behind by a killed run, with their restore outcomes.
+    pub fn left(&self) -> &[RestoredSetting] {
         &self.left
     }
 
-    /// Puts everything back that no other run needs; what became of it.
+    /// Restores all settings that no other run needs; returns their outcomes.
     ///
     /// # Errors
-    /// `Kind::Journal` where the journal cannot be read any more.
-    pub fn end(self) -> Result<Vec<Returned>, Error> {
+    /// `Kind::Journal` if the journal can no longer be read.
+    pub fn end(self) -> Result<Vec<RestoredSetting>, Error> {
         self.lease.end()
     }
 }

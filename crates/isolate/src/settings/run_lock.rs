@@ -1,4 +1,4 @@
-//! The runs that need settings changed: each has a file of its own in `holders/` of the state
+//! Locks of the runs that need changed settings: each has a file in `holders/` of the state
 //! directory, and holds its lock. If a run's lock can be acquired, the run has ended, even if its
 //! PID has been reused.
 
@@ -12,21 +12,21 @@ use crate::settings::state::State;
 
 const HOLDERS: &str = "holders";
 
-/// Runs of one process are told apart by this.
+/// Distinguishes the runs of one process.
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
-/// A run of this process.
+/// The lock of a run of this process.
 #[derive(Debug)]
-pub(crate) struct Holder {
+pub(crate) struct RunLock {
     pub(crate) name: String,
-    /// The process whose run it is.
+    /// The PID of the process.
     pub(crate) process: u32,
     holders: State,
     _lock: File,
 }
 
-impl Holder {
-    /// A new one. The journal has to be held.
+impl RunLock {
+    /// Creates and acquires a new lock. The journal must be locked.
     pub(crate) fn new(state: &State) -> io::Result<Self> {
         let holders = state.subdirectory(HOLDERS)?;
         loop {
@@ -34,37 +34,37 @@ impl Holder {
             let process = std::process::id();
             let name = format!("{process}-{number}");
             let file = holders.create_file(&name)?;
-            // A container's process may have the same number.
+            // A process in another PID namespace may have the same PID.
             if acquire_lock(&file)? {
                 return Ok(Self { name, process, holders, _lock: file });
             }
         }
     }
 
-    /// Whether this is the process whose run it is, and not one that it forked: to that one
-    /// nothing belongs, though it has a copy of everything.
+    /// Whether this process acquired the lock. A forked process has a copy of it, but must neither
+    /// restore settings nor remove the file.
     pub(crate) fn is_own(&self) -> bool {
         self.process == std::process::id()
     }
 }
 
-impl Drop for Holder {
+impl Drop for RunLock {
     fn drop(&mut self) {
         if self.is_own() {
-            // What stays is removed by the next one.
+            // If this fails, the next run removes the file.
             let _ = self.holders.remove(&self.name);
         }
     }
 }
 
-/// The process whose run has that name.
+/// The PID in the name of a run.
 pub(crate) fn process(name: &str) -> Option<u32> {
     name.split('-').next()?.parse().ok()
 }
 
-/// Whether a run still goes on. Of one that has ended nothing stays.
-pub(crate) fn lives(state: &State, name: &str) -> bool {
-    // A name comes from a file; it must not lead anywhere else.
+/// Whether a run is still active. Removes the file of a run that has ended.
+pub(crate) fn is_active(state: &State, name: &str) -> bool {
+    // The name is read from the journal, and must not refer to another directory.
     let Some(holders) = state.subdirectory(HOLDERS).ok().filter(|_| !name.contains('/'))
     else {
         return false;
@@ -80,28 +80,28 @@ pub(crate) fn lives(state: &State, name: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Check that runs live until they end, and that two of one process are two.
+    /// Check that runs are active until they end, and that a process can have two runs.
     #[test]
-    fn live_until_they_end() {
+    fn active_until_they_end() {
         let dir = tempfile::tempdir().unwrap();
         let state = State::create(dir.path()).unwrap();
-        let [one, two] = [(); 2].map(|()| Holder::new(&state).unwrap());
-        let lives = |name: &str| lives(&state, name);
-        assert!(lives(&one.name) && lives(&two.name));
-        let gone = one.name.clone();
+        let [one, two] = [(); 2].map(|()| RunLock::new(&state).unwrap());
+        let is_active = |name: &str| is_active(&state, name);
+        assert!(is_active(&one.name) && is_active(&two.name));
+        let ended = one.name.clone();
         drop(one);
-        assert!(!lives(&gone) && lives(&two.name));
-        assert!(!lives("77-0") && !lives("../lock"));
+        assert!(!is_active(&ended) && is_active(&two.name));
+        assert!(!is_active("77-0") && !is_active("../lock"));
     }
 
-    /// Check that a run whose process was killed does not live, though its file is there.
+    /// Check that a run of a killed process is not active although its file exists.
     #[test]
-    fn killed_ones_do_not_live() {
+    fn killed_runs_are_not_active() {
         let dir = tempfile::tempdir().unwrap();
         let state = State::create(dir.path()).unwrap();
-        let Holder { name, _lock, .. } = &Holder::new(&state).unwrap();
+        let RunLock { name, _lock, .. } = &RunLock::new(&state).unwrap();
         let file = dir.path().join(HOLDERS).join(name);
         rustix::fs::flock(_lock, rustix::fs::FlockOperation::Unlock).unwrap();
-        assert!(file.exists() && !lives(&state, name) && !file.exists());
+        assert!(file.exists() && !is_active(&state, name) && !file.exists());
     }
 }
