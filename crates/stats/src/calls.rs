@@ -6,22 +6,9 @@
 
 use recording::{CallTimes, CallsSeries, CallsSpec};
 use serde::{Deserialize, Serialize};
-use units::{Cpu, Nanos};
+use units::Cpu;
 
-use crate::quantile::nearest_rank;
-
-/// How long the repeats took; null where there was none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StepLengths {
-    /// Half of the repeats were not longer.
-    pub p50: Option<Nanos>,
-    /// 99 of 100 repeats were not longer.
-    pub p99: Option<Nanos>,
-    /// The longest.
-    pub max: Option<Nanos>,
-    /// The shortest.
-    pub min: Option<Nanos>,
-}
+use crate::distribution::{Distribution, Repeats};
 
 /// What one request costs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,7 +18,7 @@ pub struct CallSummary {
     /// How often it was made.
     pub repeats: u64,
     /// How long the repeats took.
-    pub step_ns: StepLengths,
+    pub step_ns: Distribution<Repeats>,
 }
 
 /// What single requests to the kernel cost.
@@ -55,20 +42,7 @@ impl CallSummary {
         Self {
             name: times.call.name().to_owned(),
             repeats: u64::try_from(times.step_ns.len()).unwrap_or(u64::MAX),
-            step_ns: StepLengths::of(&times.step_ns),
-        }
-    }
-}
-
-impl StepLengths {
-    fn of(steps: &[Nanos]) -> Self {
-        let mut sorted = steps.to_vec();
-        sorted.sort_unstable();
-        Self {
-            p50: nearest_rank(&sorted, 500),
-            p99: nearest_rank(&sorted, 990),
-            max: sorted.last().copied(),
-            min: sorted.first().copied(),
+            step_ns: Distribution::of(times.step_ns.iter().copied()),
         }
     }
 }
@@ -76,7 +50,7 @@ impl StepLengths {
 #[cfg(test)]
 mod tests {
     use recording::Call;
-    use units::TscHz;
+    use units::{Nanos, TscHz};
 
     use super::*;
 

@@ -9,36 +9,10 @@ use recording::{JitterSeries, JitterSoFar, JitterSpec, LoopTimes};
 use serde::{Deserialize, Serialize};
 use units::{Cpu, LengthUnit, Nanos, TscDelta, TscHz};
 
+use crate::distribution::{Distribution, Jitters, Loops};
 use crate::meanwhile::MeanwhileSummary;
-use crate::quantile::nearest_rank;
 
 pub(crate) mod percentiles;
-
-/// Lengths in the summary's unit; null where there are none.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct JitterLengths {
-    /// The largest.
-    pub max: Option<u64>,
-    /// The smallest.
-    pub min: Option<u64>,
-    /// All of them together, shared out evenly.
-    pub mean: Option<u64>,
-    /// Half of them are not larger.
-    pub p50: Option<u64>,
-    /// 99 of 100 are not larger.
-    pub p99: Option<u64>,
-}
-
-/// How long loops took, in the summary's unit; null where there are none.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LoopLengths {
-    /// The slowest.
-    pub max: Option<u64>,
-    /// The fastest.
-    pub min: Option<u64>,
-    /// All of them together, shared out evenly.
-    pub mean: Option<u64>,
-}
 
 /// How much a workload's run time varies.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -52,10 +26,10 @@ pub struct JitterSummary {
     /// In what lengths are told.
     pub unit: LengthUnit,
     /// Slowest less fastest loop of each test.
-    pub jitter: JitterLengths,
+    pub jitter: Distribution<Jitters, u64>,
     /// All loops, those of a test that was not complete among them.
     #[serde(rename = "loop")]
-    pub loop_time: LoopLengths,
+    pub loop_time: Distribution<Loops, u64>,
     /// How many loops that is.
     pub loops_all: u64,
     /// From the first loop's start to the last one's end.
@@ -112,47 +86,34 @@ impl JitterProgress {
     }
 }
 
-fn jitter(spec: &JitterSpec, series: &JitterSeries) -> JitterLengths {
-    let mut sorted: Vec<TscDelta> =
-        series.tests.iter().map(|test| test.jitter()).collect();
-    sorted.sort_unstable();
+fn jitter(spec: &JitterSpec, series: &JitterSeries) -> Distribution<Jitters, u64> {
+    let each = || series.tests.iter().map(|test| test.jitter());
+    let found = Distribution::of(each());
     let lost = series.lost;
-    let max = lost.map(|lost| lost.jitter_ticks_max).into_iter();
-    let max = max.chain(sorted.last().copied()).max();
-    let min = lost.map(|lost| lost.jitter_ticks_min).into_iter();
-    let min = min.chain(sorted.first().copied()).min();
-    let all = sorted.iter().copied().chain(lost.map(|lost| lost.jitter_ticks_sum));
-    let mean = share(sum(all), tests(series));
-    let told = in_unit(spec, series);
-    JitterLengths {
-        max: told(max),
-        min: told(min),
-        mean: told(mean),
-        p50: told(nearest_rank(&sorted, 500)),
-        p99: told(nearest_rank(&sorted, 990)),
-    }
+    let min = found.min.into_iter().chain(lost.map(|lost| lost.jitter_ticks_min));
+    let all = each().chain(lost.map(|lost| lost.jitter_ticks_sum));
+    let found = Distribution {
+        max: found.max.max(lost.map(|lost| lost.jitter_ticks_max)),
+        min: min.min(),
+        mean: share(sum(all), tests(series)),
+        ..found
+    };
+    found.map(|length| spec.unit.of(length, series.clock_hz))
 }
 
-fn loop_time(spec: &JitterSpec, series: &JitterSeries) -> LoopLengths {
+fn loop_time(spec: &JitterSpec, series: &JitterSeries) -> Distribution<Loops, u64> {
     let times = || {
         let unfinished = series.unfinished.map(|test| test.loop_ticks);
         let others = series.lost.map(|lost| lost.loop_ticks).into_iter();
         series.tests.iter().copied().chain(others.chain(unfinished))
     };
-    let told = in_unit(spec, series);
-    LoopLengths {
-        max: told(times().map(|times| times.slowest).max()),
-        min: told(times().map(|times| times.fastest).min()),
-        mean: told(share(sum(times().map(|times| times.sum)), loops_all(series))),
-    }
-}
-
-fn in_unit(
-    spec: &JitterSpec,
-    series: &JitterSeries,
-) -> impl Fn(Option<TscDelta>) -> Option<u64> {
-    let (unit, hz) = (spec.unit, series.clock_hz);
-    move |length| length.map(|length| unit.of(length, hz))
+    let found = Distribution {
+        max: times().map(|times| times.slowest).max(),
+        min: times().map(|times| times.fastest).min(),
+        mean: share(sum(times().map(|times| times.sum)), loops_all(series)),
+        ..Distribution::default()
+    };
+    found.map(|length| spec.unit.of(length, series.clock_hz))
 }
 
 /// The complete tests, those that there was no room for among them.
@@ -262,9 +223,9 @@ mod tests {
         assert_eq!(found.loop_time.mean, Some(118));
         series.tests.clear();
         let found = JitterSummary::of(&spec, &series);
-        assert_eq!((found.jitter, found.tests), (JitterLengths::default(), 0));
+        assert_eq!((found.jitter, found.tests), (Distribution::default(), 0));
         series.unfinished = None;
-        assert_eq!(JitterSummary::of(&spec, &series).loop_time, LoopLengths::default());
+        assert_eq!(JitterSummary::of(&spec, &series).loop_time, Distribution::default());
     }
 
     /// Check that tests without room count in extremes and mean, and not in quantiles.
@@ -281,7 +242,7 @@ mod tests {
         });
         let found = JitterSummary::of(&spec, &series);
         assert_eq!((found.tests, found.loops_all), (6, 60));
-        let JitterLengths { max, min, mean, p50, p99 } = found.jitter;
+        let Distribution { max, min, mean, p50, p99, .. } = found.jitter;
         assert_eq!((max, min, mean), (Some(900), Some(5), Some(182)));
         assert_eq!((p50, p99), (Some(40), Some(120)));
         assert_eq!((found.loop_time.max, found.loop_time.min), (Some(950), Some(50)));

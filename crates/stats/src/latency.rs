@@ -9,28 +9,11 @@ use recording::{CpuLatency, LatencySeries, LatencySpec, LostWakeups, Wakeup};
 use serde::{Deserialize, Serialize};
 use units::{Cpu, Nanos};
 
+use crate::distribution::{Distribution, Latencies, quantile, rank};
 use crate::latency::idle_states::IdleStateSummary;
-use crate::quantile::nearest_rank;
 use crate::{Excess, MeanwhileSummary};
 
 pub(crate) mod idle_states;
-
-/// How late the samples were; null where there was none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Lateness {
-    /// The least of all samples, kept or not.
-    pub min: Option<Nanos>,
-    /// The mean of all samples, kept or not.
-    pub mean: Option<Nanos>,
-    /// Half of the kept samples were not later.
-    pub p50: Option<Nanos>,
-    /// 99 of 100 kept samples were not later.
-    pub p99: Option<Nanos>,
-    /// 999 of 1000 kept samples were not later.
-    pub p99_9: Option<Nanos>,
-    /// The most of all samples, kept or not.
-    pub max: Option<Nanos>,
-}
 
 /// How late a timer woke a thread of one CPU.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -50,7 +33,7 @@ pub struct CpuLatencySummary {
     /// What one reading of the clock takes, which is part of every sample.
     pub clock_ns: Nanos,
     /// How late the samples were.
-    pub late_ns: Lateness,
+    pub late_ns: Distribution<Latencies>,
     /// What `/proc` counted in the meantime.
     pub meanwhile: MeanwhileSummary,
     /// How long waking the CPU might take at most, in microseconds (PM QoS); [`crate::NO_WAKE_LIMIT`]
@@ -117,7 +100,7 @@ impl CpuLatencySummary {
             missed: samples.saturating_sub(wakeups),
             slack_ns: seen.slack_ns,
             clock_ns: seen.clock_ns,
-            late_ns: Lateness::of(&falls, lost, samples),
+            late_ns: lateness(&falls, lost, samples),
             meanwhile: MeanwhileSummary::of(&seen.meanwhile),
             wake_limit_us: seen.wake_limit_us,
             idle_states: seen
@@ -162,25 +145,26 @@ impl Fall {
     }
 }
 
-impl Lateness {
-    fn of(falls: &[Fall], lost: Option<LostWakeups>, samples: u64) -> Self {
-        let lost_sum = u128::from(lost.map_or(0, |lost| lost.ns.get()));
-        let sums = falls.iter().map(|fall| fall.sum());
-        let sum = sums.fold(lost_sum, u128::saturating_add);
-        let half = u128::from(samples / 2);
-        let mean = sum.saturating_add(half).checked_div(u128::from(samples));
-        let mean = mean.map(|mean| u64::try_from(mean).unwrap_or(u64::MAX));
-        let lost_min = lost.map(|lost| lost.min_ns);
-        let lost_max = lost.map(|lost| lost.max_ns);
-        let ranks = Ranks::of(falls);
-        Self {
-            min: falls.iter().map(|fall| fall.least()).chain(lost_min).min(),
-            mean: mean.map(Nanos::from_nanos),
-            p50: ranks.quantile(500),
-            p99: ranks.quantile(990),
-            p99_9: ranks.quantile(999),
-            max: falls.iter().map(|fall| fall.most).chain(lost_max).max(),
-        }
+/// Minimum, mean and maximum are those of all samples, quantiles those of the stored ones.
+fn lateness(
+    falls: &[Fall],
+    lost: Option<LostWakeups>,
+    samples: u64,
+) -> Distribution<Latencies> {
+    let lost_sum = u128::from(lost.map_or(0, |lost| lost.ns.get()));
+    let sums = falls.iter().map(|fall| fall.sum());
+    let sum = sums.fold(lost_sum, u128::saturating_add);
+    let half = u128::from(samples / 2);
+    let mean = sum.saturating_add(half).checked_div(u128::from(samples));
+    let mean = mean.map(|mean| u64::try_from(mean).unwrap_or(u64::MAX));
+    let lost_min = lost.map(|lost| lost.min_ns);
+    let lost_max = lost.map(|lost| lost.max_ns);
+    let ranks = Ranks::of(falls);
+    Distribution {
+        min: falls.iter().map(|fall| fall.least()).chain(lost_min).min(),
+        mean: mean.map(Nanos::from_nanos),
+        max: falls.iter().map(|fall| fall.most).chain(lost_max).max(),
+        ..Distribution::new(|key| ranks.quantile(key.millionths()?))
     }
 }
 
@@ -201,13 +185,13 @@ impl Ranks {
         Self { single, falling, samples }
     }
 
-    /// By nearest rank, as `quantile::nearest_rank`: the least value that at least `permille`
-    /// thousandths of the samples do not exceed, which is itself a sample.
-    fn quantile(&self, permille: u32) -> Option<Nanos> {
+    /// By nearest rank, as [`quantile`]: the smallest sample that at least this many millionths
+    /// of the samples do not exceed, found by bisection of the lateness.
+    fn quantile(&self, millionths: u32) -> Option<Nanos> {
         if self.falling.is_empty() {
-            return nearest_rank(&self.single, usize::try_from(permille).ok()?);
+            return quantile(&self.single, millionths);
         }
-        let rank = (self.samples * u128::from(permille)).div_ceil(1000).max(1);
+        let rank = rank(self.samples, millionths);
         let most = self.falling.iter().map(|fall| fall.most);
         let most = most.chain(self.single.last().copied()).max()?.get();
         let (mut low, mut high) = (0, most);
@@ -395,9 +379,9 @@ mod tests {
             let late = found.late_ns;
             let get = |late: Option<Nanos>| late.map(Nanos::get);
             prop_assert_eq!(found.samples, u64::try_from(all.len()).unwrap());
-            prop_assert_eq!(get(late.p50), nearest_rank(&kept, 500));
-            prop_assert_eq!(get(late.p99), nearest_rank(&kept, 990));
-            prop_assert_eq!(get(late.p99_9), nearest_rank(&kept, 999));
+            prop_assert_eq!(get(late.p50), quantile(&kept, 500_000));
+            prop_assert_eq!(get(late.p99), quantile(&kept, 990_000));
+            prop_assert_eq!(get(late.p99_9), quantile(&kept, 999_000));
             prop_assert_eq!((get(late.min), get(late.max)), (least.copied(), most.copied()));
             let mean = all.iter().sum::<u64>().checked_add(found.samples / 2);
             prop_assert_eq!(get(late.mean), mean.unwrap().checked_div(found.samples));

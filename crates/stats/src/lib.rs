@@ -9,6 +9,7 @@ mod calls;
 mod cell;
 mod check;
 mod counts;
+mod distribution;
 #[cfg(test)]
 mod example;
 mod explain;
@@ -18,7 +19,6 @@ mod limit;
 mod meanwhile;
 mod nohz;
 mod noise;
-mod quantile;
 mod run;
 mod slices;
 mod summary;
@@ -26,7 +26,7 @@ mod ticks;
 mod values;
 mod wakers;
 
-pub use calls::{CallSummary, CallsSummary, StepLengths};
+pub use calls::{CallSummary, CallsSummary};
 pub use cell::added::Added;
 pub use cell::metrics::{Metric, metric_names, metrics};
 pub use cell::{
@@ -34,6 +34,7 @@ pub use cell::{
 };
 pub use check::CheckSummary;
 pub use counts::CpuWork;
+pub use distribution::{Distribution, Statistic, Statistics, quantile};
 pub use explain::flame::{Change, FlameGraph, Frame};
 pub use explain::phase::{EntryKind, PROGRAM, PhaseEntry, PhaseExplanation};
 pub use explain::tick_kinds::{KindDifference, TickKind, TickKinds};
@@ -43,25 +44,24 @@ pub use explain::{
     CallStack, Difference, DifferencePart, Explanation, FunctionCost, FunctionDifference,
 };
 pub use jitter::percentiles::{PercentileLine, Percentiles};
-pub use jitter::{JitterLengths, JitterProgress, JitterSummary, LoopLengths, jitters};
+pub use jitter::{JitterProgress, JitterSummary, jitters};
 pub use latency::idle_states::{IdleStateSummary, IdleStateUse, NO_WAKE_LIMIT};
-pub use latency::{CpuLatencySummary, LatencySummary, Lateness};
+pub use latency::{CpuLatencySummary, LatencySummary};
 pub use limit::{Excess, Limits};
 pub use meanwhile::{LineSummary, MeanwhileSummary, SoftirqSummary};
 pub use nohz::tick_back::{TickCause, TickCauseKind, TickReturnSummary, TickThread};
-pub use nohz::{NohzStressSummary, NohzTestSummary, WaitLengths};
+pub use nohz::{NohzStressSummary, NohzTestSummary};
 pub use noise::culprits::CulpritSummary;
 pub use noise::eventless::{Eventless, LengthBin};
 pub use noise::period::Period;
 pub use noise::steal::StealSummary;
 pub use noise::verdict::{Consequences, Group, Groups, Split, Taker, TimePart, Verdict};
-pub use noise::{CpuNoiseSummary, GapLengths, NoiseSummary, Risk};
-pub use quantile::quantile;
+pub use noise::{CpuNoiseSummary, NoiseSummary, Risk};
 pub use run::{EndedSummary, Interruption, InterruptionsSummary, Part, RunSummary};
 pub use slices::{
     ClassicLine, Ender, PictureRole, PictureRow, PictureStep, PictureStretch,
-    PictureSwitches, PictureTask, SleepersCost, SliceBin, SliceLengths, SlicesCost,
-    SlicesPicture, SlicesSummary, StepSlices, StepSummary, TaskSummary, TurnsOff,
+    PictureSwitches, PictureTask, SleepersCost, SliceBin, SlicesCost, SlicesPicture,
+    SlicesSummary, StepSlices, StepSummary, TaskSummary, TurnsOff,
 };
 pub use summary::Summary;
 pub use ticks::rates::{

@@ -4,7 +4,7 @@ use recording::{KeptBy, NohzSeries, NohzSpec, WaitingThread};
 use serde::{Deserialize, Serialize};
 use units::{Cpu, Nanos};
 
-use crate::quantile::nearest_rank;
+use crate::distribution::{Distribution, Waits, quantile};
 use crate::{MeanwhileSummary, TickReturnSummary};
 
 pub(crate) mod tick_back;
@@ -38,19 +38,6 @@ pub struct NohzTestSummary {
     pub brought_back: Option<TickReturnSummary>,
 }
 
-/// How long it took the tick to stop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WaitLengths {
-    /// The shortest.
-    pub min: Nanos,
-    /// Half took no longer.
-    pub p50: Nanos,
-    /// Of a hundred, 99 took no longer.
-    pub p99: Nanos,
-    /// The longest.
-    pub max: Nanos,
-}
-
 /// How often the tick stopped.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NohzStressSummary {
@@ -65,7 +52,7 @@ pub struct NohzStressSummary {
     /// How long all tries took together.
     pub elapsed_ns: Nanos,
     /// How long it took, of the tries that did not fail; null without one.
-    pub wait_ns: Option<WaitLengths>,
+    pub wait_ns: Option<Distribution<Waits>>,
     /// What keeps it, the most frequent first; null where that could not be seen.
     pub kept_by: Option<Vec<KeptBy>>,
     /// The other threads that were runnable on the CPU while the tick was kept.
@@ -81,7 +68,7 @@ impl NohzTestSummary {
         let mut waits: Vec<Nanos> =
             waits.skip(if has_failed { series.tries.len() - 1 } else { 0 }).collect();
         waits.sort_unstable();
-        let wait_ns = nearest_rank(&waits, 500);
+        let wait_ns = quantile(&waits, 500_000);
         let kept = series.kept_by.as_deref().unwrap_or_default();
         let off =
             |wait: &Nanos| Some(Nanos::from_nanos(wait.get().abs_diff(wait_ns?.get())));
@@ -108,8 +95,7 @@ impl NohzStressSummary {
     /// Summarises all tries.
     pub fn of(spec: &NohzSpec, series: &NohzSeries) -> Self {
         let entered = series.tries.iter().filter(|tried| tried.entered);
-        let mut waits: Vec<Nanos> = entered.map(|tried| tried.wait_ns).collect();
-        waits.sort_unstable();
+        let waits: Vec<Nanos> = entered.map(|tried| tried.wait_ns).collect();
         let tries = u64::try_from(series.tries.len()).unwrap_or(u64::MAX);
         let successes = u64::try_from(waits.len()).unwrap_or(u64::MAX);
         Self {
@@ -118,22 +104,10 @@ impl NohzStressSummary {
             tries,
             failures: tries - successes,
             elapsed_ns: series.elapsed_ns,
-            wait_ns: WaitLengths::of(&waits),
+            wait_ns: (successes > 0).then(|| Distribution::of(waits)),
             kept_by: kept_by(series),
             others: series.others.clone(),
         }
-    }
-}
-
-impl WaitLengths {
-    /// Of lengths in rising order.
-    fn of(sorted: &[Nanos]) -> Option<Self> {
-        Some(Self {
-            min: *sorted.first()?,
-            p50: nearest_rank(sorted, 500)?,
-            p99: nearest_rank(sorted, 990)?,
-            max: *sorted.last()?,
-        })
     }
 }
 

@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 use units::{Cpu, Nanos, PerSecond, Ppm};
 
 use crate::MeanwhileSummary;
+use crate::distribution::{Distribution, Gaps};
 use crate::noise::culprits::{CulpritSummary, Taken};
 use crate::noise::eventless::Eventless;
 use crate::noise::free::FreeTime;
 use crate::noise::steal::StealSummary;
-use crate::quantile::nearest_rank;
 
 pub(crate) mod culprits;
 pub(crate) mod eventless;
@@ -30,19 +30,6 @@ const JOBS: [Nanos; 5] = [
     Nanos::from_millis(1),
     Nanos::from_millis(10),
 ];
-
-/// How long the gaps were; null where there was none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct GapLengths {
-    /// Half of the kept gaps were not longer.
-    pub p50: Option<Nanos>,
-    /// 99 of 100 kept gaps were not longer.
-    pub p99: Option<Nanos>,
-    /// 999 of 1000 kept gaps were not longer.
-    pub p99_9: Option<Nanos>,
-    /// The longest of all gaps, kept or not.
-    pub max: Option<Nanos>,
-}
 
 /// How likely a job of some length is hit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -74,7 +61,7 @@ pub struct CpuNoiseSummary {
     /// The same as a part of the run; null for a run of no length.
     pub noise_ppm: Option<Ppm>,
     /// How long the gaps were.
-    pub gap_ns: GapLengths,
+    pub gap_ns: Distribution<Gaps>,
     /// How likely jobs are hit.
     pub risk: Vec<Risk>,
     /// Whom the gaps are blamed on; what is left is `unexplained`.
@@ -138,7 +125,10 @@ impl CpuNoiseSummary {
             gaps_hz: PerSecond::of(total.gaps, seen.elapsed_ns),
             noise_ns: total.ns,
             noise_ppm: Ppm::of(total.ns, seen.elapsed_ns),
-            gap_ns: lengths(seen, &total),
+            gap_ns: Distribution {
+                max: (total.gaps > 0).then_some(total.max),
+                ..Distribution::of(seen.gaps.iter().map(|gap| gap.length))
+            },
             risk: risks(seen),
             eventless: blamed.map(|blamed| Eventless::of(&seen.gaps, blamed)),
             steal: steal.map(|steal| StealSummary::of(steal, &culprits)),
@@ -173,17 +163,6 @@ fn culprits(seen: &CpuNoise, total: &Taken) -> Vec<CulpritSummary> {
     let mut culprits = CulpritSummary::of(Some(blamed), seen.lost.map(lost), total.ns);
     CulpritSummary::find_periods(&mut culprits, &seen.gaps, blamed);
     culprits
-}
-
-fn lengths(seen: &CpuNoise, total: &Taken) -> GapLengths {
-    let mut sorted: Vec<Nanos> = seen.gaps.iter().map(|gap| gap.length).collect();
-    sorted.sort_unstable();
-    GapLengths {
-        p50: nearest_rank(&sorted, 500),
-        p99: nearest_rank(&sorted, 990),
-        p99_9: nearest_rank(&sorted, 999),
-        max: (total.gaps > 0).then_some(total.max),
-    }
 }
 
 fn risks(seen: &CpuNoise) -> Vec<Risk> {

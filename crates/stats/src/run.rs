@@ -9,9 +9,8 @@ use serde::{Deserialize, Serialize};
 use units::{Cpu, CpuSet, Nanos, Ppm, Span};
 
 use crate::MeanwhileSummary;
-use crate::noise::GapLengths;
+use crate::distribution::{Distribution, Gaps};
 use crate::noise::culprits::{CulpritSummary, shares};
-use crate::quantile::nearest_rank;
 
 /// How a program ended, one of the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,7 +60,7 @@ pub struct InterruptionsSummary {
     /// The same as a part of `ready_ns`; null where that is nothing.
     pub noise_ppm: Option<Ppm>,
     /// How long each was.
-    pub gap_ns: GapLengths,
+    pub gap_ns: Distribution<Gaps>,
     /// The longest, that one first.
     pub longest: Vec<Interruption>,
     /// Who took them; their `ns` add up to `noise_ns`.
@@ -117,19 +116,12 @@ impl RunSummary {
 impl InterruptionsSummary {
     fn of(spec: &RunSpec, found: &Interruptions) -> Self {
         let noise: Nanos = found.gaps.iter().map(|gap| gap.length).sum();
-        let mut sorted: Vec<Nanos> = found.gaps.iter().map(|gap| gap.length).collect();
-        sorted.sort_unstable();
         Self {
             ready_ns: found.ready_ns,
             gaps: u64::try_from(found.gaps.len()).unwrap_or(u64::MAX),
             noise_ns: noise,
             noise_ppm: Ppm::of(noise, found.ready_ns),
-            gap_ns: GapLengths {
-                p50: nearest_rank(&sorted, 500),
-                p99: nearest_rank(&sorted, 990),
-                p99_9: nearest_rank(&sorted, 999),
-                max: sorted.last().copied(),
-            },
+            gap_ns: Distribution::of(found.gaps.iter().map(|gap| gap.length)),
             longest: longest(spec, found),
             culprits: CulpritSummary::of(Some(&found.blamed), None, noise),
         }

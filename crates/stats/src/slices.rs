@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use units::{Hz, Nanos, PerSecond, Ppm};
 
 use crate::WakersSummary;
-use crate::quantile::nearest_rank;
+use crate::distribution::{Distribution, Slices};
 
 mod bins;
 mod classic;
@@ -36,21 +36,6 @@ use turns::{mean_slice, sum, turns, wall};
 
 /// Of the threads that woke up most, so many.
 const WAKERS: u32 = 6;
-
-/// Lengths of slices.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SliceLengths {
-    /// CPU time by involuntary switches; null without a switch.
-    pub mean: Option<Nanos>,
-    /// Half were no longer; null where single slices were not seen, as the next three.
-    pub p50: Option<Nanos>,
-    /// Of a hundred, 99 were no longer.
-    pub p99: Option<Nanos>,
-    /// The shortest.
-    pub min: Option<Nanos>,
-    /// The longest.
-    pub max: Option<Nanos>,
-}
 
 /// Who ended slices, and how many.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -81,7 +66,7 @@ pub struct StepSlices {
     /// The same a second.
     pub switches_hz: Option<PerSecond>,
     /// How long the spinners' slices were.
-    pub slice_ns: SliceLengths,
+    pub slice_ns: Distribution<Slices>,
     /// The mean slice of each turn.
     pub turns_slice_ns: Vec<Option<Nanos>>,
     /// How far a turn is off what was found in all of them; null for fewer than two.
@@ -318,7 +303,10 @@ fn step(run: &Run<'_>, step: usize) -> StepSlices {
         spinners_cpu_ns: spun.cpu_ns,
         switches: spun.involuntary,
         switches_hz: PerSecond::of(spun.involuntary, wall_ns),
-        slice_ns: lengths(mean_slice(&spun), slices.as_deref()),
+        slice_ns: Distribution {
+            mean: mean_slice(&spun),
+            ..Distribution::of(slices.iter().flatten().filter_map(|slice| slice.length))
+        },
         turns_slice_ns: each.iter().map(|(spun, _)| mean_slice(spun)).collect(),
         turns_off: TurnsOff::of(&each),
         passes: spun.passes,
@@ -327,19 +315,6 @@ fn step(run: &Run<'_>, step: usize) -> StepSlices {
         wakeups_hz: PerSecond::of(slept.passes, wall_ns.saturating_mul(run.sleepers())),
         seen: slices.as_ref().map(|slices| count(slices.len())),
         enders: enders(slices.as_deref().unwrap_or_default()),
-    }
-}
-
-fn lengths(mean: Option<Nanos>, slices: Option<&[Slice<'_>]>) -> SliceLengths {
-    let slices = slices.unwrap_or_default().iter();
-    let mut sorted: Vec<Nanos> = slices.filter_map(|slice| slice.length).collect();
-    sorted.sort_unstable();
-    SliceLengths {
-        mean,
-        p50: nearest_rank(&sorted, 500),
-        p99: nearest_rank(&sorted, 990),
-        min: sorted.first().copied(),
-        max: sorted.last().copied(),
     }
 }
 

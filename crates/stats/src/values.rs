@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use units::Instructions;
 
+use crate::distribution::rank;
+
 /// All values that were seen.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
@@ -50,14 +52,14 @@ impl Spread {
     ) -> Self {
         let phases: Vec<Counted> = phases.into_iter().map(add_up).collect();
         let values = add_up(phases.iter().flatten().copied());
-        let (mean, p50) = (mean(&values), quantile(&values, 50));
+        let (mean, p50) = (mean(&values), quantile(&values, 500_000));
         let seen: Vec<&Counted> =
             phases.iter().filter(|phase| !phase.is_empty()).collect();
         let means =
             seen.iter().filter_map(|phase| Some((self::mean(phase)? - mean?).abs()));
-        let p50s = seen
-            .iter()
-            .filter_map(|phase| Some(p50?.get().abs_diff(quantile(phase, 50)?.get())));
+        let p50s = seen.iter().filter_map(|phase| {
+            Some(p50?.get().abs_diff(quantile(phase, 500_000)?.get()))
+        });
         let several = seen.len() > 1;
         Self {
             agreed: p50.filter(|p50| {
@@ -70,7 +72,7 @@ impl Spread {
             mean_deviation: means.max_by(f64::total_cmp).filter(|_| several),
             p50,
             p50_deviation: p50s.max().filter(|_| several).map(Instructions::new),
-            p99: quantile(&values, 99),
+            p99: quantile(&values, 990_000),
             values,
         }
     }
@@ -124,13 +126,13 @@ fn mean(values: &[(Instructions, u64)]) -> Option<f64> {
     (count > 0).then(|| sum as f64 / count as f64)
 }
 
-/// The smallest value that at least so many percent of all do not exceed.
-fn quantile(values: &[(Instructions, u64)], percent: u64) -> Option<Instructions> {
-    let needed = (u128::from(count(values)) * u128::from(percent)).div_ceil(100);
+/// By nearest rank, as [`crate::quantile`].
+fn quantile(values: &[(Instructions, u64)], millionths: u32) -> Option<Instructions> {
+    let rank = rank(count(values).into(), millionths);
     let mut sum = 0;
     let found = values.iter().find(|(_, count)| {
         sum += u128::from(*count);
-        sum >= needed
+        sum >= rank
     });
     found.map(|(value, _)| *value)
 }

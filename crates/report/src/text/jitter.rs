@@ -8,7 +8,7 @@ pub(crate) mod histogram;
 
 use facts::{Facts, Why};
 use recording::{Doubt, JitterPlan, JitterSeries, JitterSoFar, JitterSpec, Workload};
-use stats::{JitterLengths, JitterProgress, JitterSummary, LoopLengths};
+use stats::{Distribution, JitterProgress, JitterSummary};
 use units::{Cpu, LengthUnit, Nanos, TscHz, printable};
 
 use crate::number;
@@ -180,11 +180,11 @@ fn lengths(summary: &JitterSummary) -> String {
     columns.extend(heads.map(|head| (head, Side::Right)));
     let mut table = Table::new(1, &columns);
     let told = |value| number::any(value, |value| length(summary.unit, value));
-    let JitterLengths { max, min, mean, p50, p99 } = summary.jitter;
+    let Distribution { max, min, mean, p50, p99, .. } = summary.jitter;
     let lengths = [min, p50, mean, p99, max].map(told);
     let head = ["jitter of a test".to_owned(), number::short_count(summary.tests)];
     table.row(head.into_iter().chain(lengths));
-    let LoopLengths { max, min, mean } = summary.loop_time;
+    let Distribution { max, min, mean, .. } = summary.loop_time;
     let lengths = [min, None, mean, None, max].map(told);
     let head = ["time of a loop".to_owned(), number::short_count(summary.loops_all)];
     table.row(head.into_iter().chain(lengths));

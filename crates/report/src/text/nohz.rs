@@ -111,7 +111,8 @@ pub(crate) fn nohz_stress_text(
         let columns = ["", "shortest", "half", "99 %", "longest"];
         let columns = columns.map(|name| (name, Side::Right));
         let mut table = Table::new(1, &columns);
-        let lengths = [wait.min, wait.p50, wait.p99, wait.max].map(number::duration);
+        let lengths = [wait.min, wait.p50, wait.p99, wait.max]
+            .map(|wait| number::any(wait, number::duration));
         table.row(std::iter::once("it stopped after".to_owned()).chain(lengths));
         text.push('\n');
         text.push_str(&table.text());

@@ -118,7 +118,7 @@ mod tests {
             spinners_cpu_ns: wall_ns,
             switches: 0,
             switches_hz: None,
-            slice_ns: crate::SliceLengths::default(),
+            slice_ns: Default::default(),
             turns_slice_ns: Vec::new(),
             turns_off: None,
             passes,

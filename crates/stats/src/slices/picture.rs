@@ -12,7 +12,7 @@ use recording::{
 };
 use units::{Nanos, PerSecond, Ppm, Span};
 
-use crate::quantile::nearest_rank;
+use crate::distribution::quantile;
 
 use super::bins::SliceBin;
 use super::turns::wall;
@@ -247,8 +247,8 @@ impl PictureSwitches {
             began,
             rows,
             slices: u64::try_from(all.len()).unwrap_or(u64::MAX),
-            p50: nearest_rank(&all, 500),
-            p99: nearest_rank(&all, 990),
+            p50: quantile(&all, 500_000),
+            p99: quantile(&all, 990_000),
             bins: SliceBin::all(&all, &woken),
         }
     }

@@ -1,0 +1,241 @@
+//! Distributions: the extremes and the mean of values, and quantiles by nearest rank.
+//!
+//! A quantile is the smallest value that at least this share of all values does not exceed. It is
+//! therefore always a measured value, never one interpolated between two: the p99 of 150 values
+//! is the 149th in ascending order, because 99 % of them are 148.5.
+
+use std::marker::PhantomData;
+
+use serde::{Deserialize, Serialize, Serializer};
+use units::Nanos;
+
+/// A number that describes a distribution; its name is the key in JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Statistic {
+    /// The smallest value.
+    Min,
+    /// The mean.
+    Mean,
+    /// The median.
+    P50,
+    /// The value that 99 % do not exceed.
+    P99,
+    /// The value that 99.9 % do not exceed.
+    P99_9,
+    /// The largest value.
+    Max,
+}
+
+impl Statistic {
+    /// The share of values that do not exceed it, in millionths; `None` for a mean.
+    pub(crate) fn millionths(self) -> Option<u32> {
+        match self {
+            Self::Min => Some(0),
+            Self::Mean => None,
+            Self::P50 => Some(500_000),
+            Self::P99 => Some(990_000),
+            Self::P99_9 => Some(999_000),
+            Self::Max => Some(1_000_000),
+        }
+    }
+}
+
+/// The statistics of a kind of distribution, in the order of their keys in JSON.
+pub trait Statistics {
+    /// The statistics.
+    const KEYS: &'static [Statistic];
+}
+
+macro_rules! statistics {
+    ($($(#[$doc:meta])+ $name:ident: $($key:ident)+;)+) => { $(
+        $(#[$doc])+
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+        pub struct $name;
+
+        impl Statistics for $name {
+            const KEYS: &'static [Statistic] = &[$(Statistic::$key),+];
+        }
+    )+ };
+}
+
+statistics! {
+    /// Lengths of gaps.
+    Gaps: P50 P99 P99_9 Max;
+    /// Wake-up latencies.
+    Latencies: Min Mean P50 P99 P99_9 Max;
+    /// Jitter of the tests of `jitter`.
+    Jitters: Max Min Mean P50 P99;
+    /// Run times of the loops of `jitter`.
+    Loops: Max Min Mean;
+    /// Lengths of time slices.
+    Slices: Mean P50 P99 Min Max;
+    /// Durations of one call of `calls`.
+    Repeats: P50 P99 Max Min;
+    /// Times until the tick stopped.
+    Waits: Min P50 P99 Max;
+}
+
+/// Some statistics of values; those that `K` does not list are `None`, and no keys in JSON. The
+/// others are null without a value.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(bound(deserialize = "T: Deserialize<'de>"))]
+pub struct Distribution<K, T = Nanos> {
+    /// The smallest value.
+    pub min: Option<T>,
+    /// The mean.
+    pub mean: Option<T>,
+    /// The median.
+    pub p50: Option<T>,
+    /// The value that 99 % do not exceed.
+    pub p99: Option<T>,
+    /// The value that 99.9 % do not exceed.
+    pub p99_9: Option<T>,
+    /// The largest value.
+    pub max: Option<T>,
+    #[serde(skip)]
+    pub(crate) keys: PhantomData<K>,
+}
+
+impl<K: Statistics, T: Copy> Distribution<K, T> {
+    /// Computes each statistic of `K`.
+    pub(crate) fn new(value: impl Fn(Statistic) -> Option<T>) -> Self {
+        let value = |key| if K::KEYS.contains(&key) { value(key) } else { None };
+        Self {
+            min: value(Statistic::Min),
+            mean: value(Statistic::Mean),
+            p50: value(Statistic::P50),
+            p99: value(Statistic::P99),
+            p99_9: value(Statistic::P99_9),
+            max: value(Statistic::Max),
+            keys: PhantomData,
+        }
+    }
+
+    /// The distribution of these values, without the mean.
+    pub(crate) fn of(values: impl IntoIterator<Item = T>) -> Self
+    where
+        T: Ord,
+    {
+        let mut sorted: Vec<T> = values.into_iter().collect();
+        sorted.sort_unstable();
+        Self::new(|key| quantile(&sorted, key.millionths()?))
+    }
+
+    /// The same in another unit.
+    pub(crate) fn map<U: Copy>(self, unit: impl Fn(T) -> U) -> Distribution<K, U> {
+        Distribution::new(|key| self.get(key).map(&unit))
+    }
+
+    fn get(&self, key: Statistic) -> Option<T> {
+        match key {
+            Statistic::Min => self.min,
+            Statistic::Mean => self.mean,
+            Statistic::P50 => self.p50,
+            Statistic::P99 => self.p99,
+            Statistic::P99_9 => self.p99_9,
+            Statistic::Max => self.max,
+        }
+    }
+}
+
+impl<K: Statistics, T: Copy + Serialize> Serialize for Distribution<K, T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(K::KEYS.iter().map(|key| (key, self.get(*key))))
+    }
+}
+
+/// The smallest value that at least this many millionths of all values do not exceed; `None`
+/// without values. `sorted` is in ascending order; 500,000 is the median, 999,900 the 99.99th
+/// percentile, 1,000,000 the largest value.
+pub fn quantile<T: Copy>(sorted: &[T], millionths: u32) -> Option<T> {
+    let last = sorted.len().checked_sub(1)?;
+    let rank = usize::try_from(rank(sorted.len() as u128, millionths));
+    sorted.get(rank.unwrap_or(usize::MAX).saturating_sub(1).min(last)).copied()
+}
+
+/// The rank of that quantile among so many values in ascending order; the first is 1.
+pub(crate) fn rank(values: u128, millionths: u32) -> u128 {
+    (values * u128::from(millionths)).div_ceil(1_000_000).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Check known ranks by hand, the edges included.
+    #[test]
+    fn by_hand() {
+        assert_eq!(quantile::<u64>(&[], 500_000), None);
+        assert_eq!(quantile(&[7], 999_000), Some(7));
+        assert_eq!(quantile(&[1, 2], 500_000), Some(1));
+        assert_eq!(quantile(&[1, 2, 3], 500_000), Some(2));
+        let thousand: Vec<u64> = (1..=1000).collect();
+        assert_eq!(quantile(&thousand, 999_000), Some(999));
+        assert_eq!(quantile(&thousand, 1_000_000), Some(1000));
+        assert_eq!(quantile(&thousand, 0), Some(1));
+        assert_eq!(quantile(&(1..=1001).collect::<Vec<u64>>(), 999_000), Some(1000));
+    }
+
+    /// Check ranks finer than thousandths.
+    #[test]
+    fn fine_ranks() {
+        let all: Vec<Nanos> = (1..=20_000).map(Nanos::from_nanos).collect();
+        let at = |millionths| quantile(&all, millionths).map(Nanos::get);
+        let found = [0, 1, 500_000, 999_900, 999_901, 1_000_000, u32::MAX].map(at);
+        let expected = [1, 1, 10_000, 19_998, 19_999, 20_000, 20_000].map(Some);
+        assert_eq!(found, expected);
+        assert_eq!(quantile::<Nanos>(&[], 500_000), None);
+    }
+
+    fn json<K: Statistics>() -> String {
+        let found = Distribution::<K, u64>::of((1..=2_000).rev());
+        let found = Distribution { mean: found.p50, ..found };
+        serde_json::to_string(&found).unwrap()
+    }
+
+    /// Check the keys and their order for each kind: this is the JSON contract.
+    #[test]
+    fn contract() {
+        let found = [
+            json::<Gaps>(),
+            json::<Latencies>(),
+            json::<Jitters>(),
+            json::<Loops>(),
+            json::<Slices>(),
+            json::<Repeats>(),
+            json::<Waits>(),
+        ];
+        let expected = [
+            r#"{"p50":1000,"p99":1980,"p99_9":1998,"max":2000}"#,
+            r#"{"min":1,"mean":1000,"p50":1000,"p99":1980,"p99_9":1998,"max":2000}"#,
+            r#"{"max":2000,"min":1,"mean":1000,"p50":1000,"p99":1980}"#,
+            r#"{"max":2000,"min":1,"mean":null}"#,
+            r#"{"mean":1000,"p50":1000,"p99":1980,"min":1,"max":2000}"#,
+            r#"{"p50":1000,"p99":1980,"max":2000,"min":1}"#,
+            r#"{"min":1,"p50":1000,"p99":1980,"max":2000}"#,
+        ];
+        assert_eq!(found, expected);
+        let none = serde_json::to_string(&Distribution::<Gaps>::of([])).unwrap();
+        assert_eq!(none, r#"{"p50":null,"p99":null,"p99_9":null,"max":null}"#);
+    }
+
+    proptest! {
+        /// Check the definition by counting: enough values are at or below the quantile,
+        /// and too few are below it.
+        #[test]
+        fn definition(
+            mut values in prop::collection::vec(0u64..50, 1..200),
+            permille in 1u32..=1000,
+        ) {
+            values.sort_unstable();
+            let found = quantile(&values, permille * 1000).unwrap();
+            let at_or_below = values.iter().filter(|&&value| value <= found).count();
+            let below = values.iter().filter(|&&value| value < found).count();
+            let permille = permille as usize;
+            prop_assert!(at_or_below * 1000 >= values.len() * permille);
+            prop_assert!(below * 1000 < values.len() * permille);
+        }
+    }
+}
