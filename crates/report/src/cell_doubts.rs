@@ -20,3 +20,22 @@ pub fn cell_doubts(cell: &Cell) -> Vec<Doubt> {
     }
     doubts
 }
+
+/// Each doubt once, after the names of its cells.
+pub(crate) fn doubts_by_name(cells: &[(&Cell, String)]) -> Vec<String> {
+    let mut reasons: Vec<(Doubt, Vec<&str>)> = Vec::new();
+    for (cell, name) in cells {
+        for doubt in cell_doubts(cell) {
+            match reasons.iter_mut().find(|(other, _)| *other == doubt) {
+                Some((_, names)) => names.push(name),
+                None => reasons.push((doubt, vec![name])),
+            }
+        }
+    }
+    let line = |(doubt, names): (Doubt, Vec<&str>)| {
+        let is_all = names.len() == cells.len() && names.len() > 1;
+        let names = if is_all { "all cells".to_owned() } else { names.join(", ") };
+        format!("{names}: {doubt}")
+    };
+    reasons.into_iter().map(line).collect()
+}

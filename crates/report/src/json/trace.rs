@@ -61,7 +61,11 @@ fn happenings<'a>(
             CulpritKind::Thread => (1, "thread"),
             CulpritKind::Softirq => (2, "softirq"),
             CulpritKind::Irq => (3, "device"),
-            _ => (4, "interrupt"),
+            CulpritKind::Timer
+            | CulpritKind::Ipi
+            | CulpritKind::Nmi
+            | CulpritKind::Steal
+            | CulpritKind::Unexplained => (4, "interrupt"),
         };
         Some(slice(cpu, event.span, &culprit.name, category, line))
     })

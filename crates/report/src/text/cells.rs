@@ -5,6 +5,7 @@
 pub(crate) mod calls;
 pub(crate) mod kernel_label;
 pub(crate) mod legend;
+pub(crate) mod lines;
 pub(crate) mod made_with;
 pub(crate) mod markdown;
 pub(crate) mod nohz;
@@ -14,16 +15,19 @@ pub(crate) mod tables;
 pub(crate) mod tick_kinds;
 pub(crate) mod traced;
 
-use recording::{Cell, Doubt, Ending, Mode};
+use std::iter;
+
+use recording::{Cell, Ending, Mode};
 use stats::CellSummary;
 
-use crate::cell_doubts::cell_doubts;
+use crate::cell_doubts::doubts_by_name;
 use crate::cells::Cells;
 use crate::text::cells::kernel_label::labels;
 use crate::text::cells::legend::legend;
+use crate::text::cells::lines::Line;
 use crate::text::cells::made_with::made_with as made_with_line;
 use crate::text::cells::sleepers::sleepers_table;
-use crate::text::cells::tables::{Row, tables};
+use crate::text::cells::tables::{Row, Tables};
 use crate::text::cells::traced::{added_table, culprits_table};
 use crate::text::layout::doubts;
 use crate::text::layout::paragraph::paragraph;
@@ -31,11 +35,9 @@ use crate::text::layout::paragraph::paragraph;
 /// An experiment's cells, for the terminal.
 pub fn cells_text(cells: &Cells<'_>) -> String {
     let Cells { experiment, about, cells, planned, made_with, .. } = *cells;
-    let named: Vec<Named<'_>> = cells
-        .iter()
-        .zip(labels(cells))
-        .map(|(cell, kernel)| Named { cell, kernel })
-        .collect();
+    let labelled = cells.iter().zip(labels(cells));
+    let named: Vec<LabelledCell<'_>> =
+        labelled.map(|(cell, kernel)| LabelledCell { cell, kernel }).collect();
     let title = match about {
         "" => experiment.to_owned(),
         about => format!("{experiment}: {about}"),
@@ -44,56 +46,61 @@ pub fn cells_text(cells: &Cells<'_>) -> String {
     text.push_str(&legend(&named));
     text.extend(made_with.map(made_with_line));
     let rows = rows(&named);
-    text.push_str(&tables(&rows));
+    let tables = Tables::of(&rows);
+    text.push_str(&tables.text());
     text.extend(sleepers_table(&named));
     text.extend(added_table(&named));
-    text.extend(culprits_table(&rows));
+    text.extend(culprits_table(&tables.culprits));
     text.push_str(&units(&named));
     text.push_str(&lost(&named));
     text.push_str(&early(cells.len(), planned));
-    text.push_str(&doubts(&named));
+    let names: Vec<_> = named.iter().map(|named| (named.cell, named.full())).collect();
+    text.push_str(&doubts::section(doubts_by_name(&names).into_iter()));
     text
 }
 
 /// A cell, and the label of its kernel.
-pub(crate) struct Named<'a> {
+pub(crate) struct LabelledCell<'a> {
     pub(crate) cell: &'a Cell,
     pub(crate) kernel: String,
 }
 
-impl Named<'_> {
+impl LabelledCell<'_> {
     fn full(&self) -> String {
         let Cell { name, repeat, .. } = self.cell;
         let repeat = if *repeat > 1 { format!(" #{repeat}") } else { String::new() };
         format!("{name}{repeat} on {}", self.kernel)
     }
+
+    pub(crate) fn line<const N: usize>(&self, fields: [String; N]) -> Line<'_, N> {
+        let (kernel, cell) = (&self.kernel, &self.cell.name);
+        Line { kernel, cell, repeats: String::new(), fields }
+    }
+
+    /// Lines of which the first has the cell's name.
+    pub(crate) fn lines<const N: usize>(
+        &self,
+        fields: impl Iterator<Item = [String; N]>,
+    ) -> impl Iterator<Item = Line<'_, N>> {
+        let names = iter::once(self.cell.name.as_str()).chain(iter::repeat(""));
+        fields.zip(names).map(|(fields, cell)| Line { cell, ..self.line(fields) })
+    }
 }
 
-/// Lines for the tables: equal repeats of an exact cell are one.
-fn rows(cells: &[Named<'_>]) -> Vec<Row> {
-    let mut groups: Vec<(&Named<'_>, CellSummary, u64)> = Vec::new();
+/// The rows of the tables: equal repeats of an exact cell are one.
+fn rows<'a>(cells: &'a [LabelledCell<'a>]) -> Vec<Row<'a>> {
+    let mut rows: Vec<Row<'_>> = Vec::new();
     for named in cells {
         let Some(summary) = CellSummary::of(named.cell) else { continue };
-        let is_same = |(other, found, _): &&mut (&Named<'_>, CellSummary, u64)| {
-            is_repeat(named.cell, other.cell) && *found == summary
+        let is_same = |row: &&mut Row<'_>| {
+            is_repeat(named.cell, row.named.cell) && row.summary == summary
         };
-        match groups.iter_mut().find(is_same) {
-            Some((_, _, times)) => *times += 1,
-            None => groups.push((named, summary, 1)),
+        match rows.iter_mut().find(is_same) {
+            Some(row) => row.times += 1,
+            None => rows.push(Row { named, times: 1, summary }),
         }
     }
-    let row = |(named, summary, times): (&Named<'_>, CellSummary, u64)| {
-        let repeats = match (times, named.cell.repeat) {
-            (1, 0 | 1) => String::new(),
-            (1, repeat) => format!(" #{repeat}"),
-            _ => format!(" ×{times}"),
-        };
-        let (kernel, name) = (named.kernel.clone(), named.cell.name.clone());
-        let as_it_comes = is_as_it_comes(named.cell);
-        let is_watched = named.cell.watch.is_some();
-        Row { kernel, name, repeats, as_it_comes, is_watched, summary }
-    };
-    groups.into_iter().map(row).collect()
+    rows
 }
 
 /// Whether nothing was changed in how the kernel boots and is set.
@@ -107,9 +114,10 @@ fn is_repeat(a: &Cell, b: &Cell) -> bool {
 }
 
 /// What the numbers are: work or time.
-fn units(cells: &[Named<'_>]) -> String {
-    let kind = |named: &Named<'_>| {
-        Some((named.cell.mode, is_work(&CellSummary::of(named.cell)?)))
+fn units(cells: &[LabelledCell<'_>]) -> String {
+    let kind = |named: &LabelledCell<'_>| {
+        let summary = CellSummary::of(named.cell)?;
+        Some((named.cell.mode, !matches!(summary, CellSummary::Measured(_))))
     };
     let kinds: Vec<(Mode, bool)> = cells.iter().filter_map(kind).collect();
     let words = [
@@ -134,16 +142,9 @@ fn units(cells: &[Named<'_>]) -> String {
     words.map(|(_, words)| format!("\n{}", paragraph("", words))).collect()
 }
 
-/// Whether a summary tells instructions rather than time.
-fn is_work(summary: &CellSummary) -> bool {
-    use CellSummary::{CallCosts, IdleCost, NohzCost, SlicesCost, TickCost};
-    let work = matches!(summary, TickCost(_) | IdleCost(_) | CallCosts(_));
-    work || matches!(summary, NohzCost(_) | SlicesCost(_))
-}
-
 /// Why cells were lost; where their consoles are stands in lines of its own, unbroken,
 /// to be copied.
-fn lost(cells: &[Named<'_>]) -> String {
+fn lost(cells: &[LabelledCell<'_>]) -> String {
     let mut text = String::new();
     for named in cells {
         if let Ending::Lost { why, console } = &named.cell.ending {
@@ -167,28 +168,6 @@ fn early(done: usize, planned: usize) -> String {
          command goes on from there."
     );
     format!("\n{}", paragraph("", &words))
-}
-
-/// Each doubt once, with the cells that have it.
-fn doubts(cells: &[Named<'_>]) -> String {
-    let mut reasons: Vec<(Doubt, Vec<String>)> = Vec::new();
-    for named in cells {
-        for doubt in cell_doubts(named.cell) {
-            match reasons.iter_mut().find(|(other, _)| *other == doubt) {
-                Some((_, names)) => names.push(named.full()),
-                None => reasons.push((doubt, vec![named.full()])),
-            }
-        }
-    }
-    let line = |(doubt, names): &(Doubt, Vec<String>)| {
-        let who = if names.len() == cells.len() && names.len() > 1 {
-            "all cells".to_owned()
-        } else {
-            names.join(", ")
-        };
-        format!("{who}: {doubt}")
-    };
-    doubts::section(reasons.iter().map(line))
 }
 
 #[cfg(test)]

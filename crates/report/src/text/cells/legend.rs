@@ -8,8 +8,7 @@ use recording::{Cell, Ending, Mode};
 
 use crate::number;
 use crate::text::cells::kernel_label::full_name;
-use crate::text::cells::traced::source_name;
-use crate::text::cells::{Named, is_as_it_comes};
+use crate::text::cells::{LabelledCell, is_as_it_comes};
 use crate::text::layout::paragraph::{WIDTH, paragraph};
 use crate::text::layout::table::{Side, aligned, columns, cut};
 
@@ -21,14 +20,14 @@ const IDENTITY: usize = 12;
 const WORDS: usize = 24;
 
 /// What short names stand for, each once, in the order in which they come.
-pub(crate) fn legend(cells: &[Named<'_>]) -> String {
+pub(crate) fn legend(cells: &[LabelledCell<'_>]) -> String {
     let common = Common::of(cells);
     kernels(cells) + &common.lines() + &entries(cells, &common)
 }
 
-fn kernels(cells: &[Named<'_>]) -> String {
+fn kernels(cells: &[LabelledCell<'_>]) -> String {
     let width = cells.iter().map(|named| columns(&named.kernel)).max().unwrap_or(0);
-    let line = |Named { cell, kernel }: &Named<'_>| {
+    let line = |LabelledCell { cell, kernel }: &LabelledCell<'_>| {
         let lead = format!("  {}  ", aligned(kernel, width, Side::Left));
         paragraph(&lead, &full_name(cell))
     };
@@ -43,7 +42,7 @@ struct Common<'a> {
 }
 
 impl<'a> Common<'a> {
-    fn of(cells: &[Named<'a>]) -> Self {
+    fn of(cells: &[LabelledCell<'a>]) -> Self {
         let common = |part: fn(&'a Cell) -> &'a str| {
             let first = cells.first().map(|named| part(named.cell))?;
             let is_same = cells.iter().all(|named| part(named.cell) == first);
@@ -64,14 +63,14 @@ impl<'a> Common<'a> {
     }
 
     /// What a cell is beyond that: what ran, on a kernel booted and set how, and where.
-    fn words(&self, named: &Named<'_>) -> String {
+    fn words(&self, named: &LabelledCell<'_>) -> String {
         let cell = named.cell;
         let mut words = Vec::new();
         if self.workload.is_none() && !cell.workload.is_empty() {
             words.push(cell.workload.clone());
         }
         if let Some(watch) = cell.watch {
-            words.push(format!("watched by {}", source_name(watch)));
+            words.push(format!("watched by {}", watch.name()));
         }
         if !cell.params.is_empty() {
             words.push(format!("booted with {}", cell.params));
@@ -96,7 +95,7 @@ struct Entry<'a> {
     identities: Vec<(&'a str, String)>,
 }
 
-fn entries(cells: &[Named<'_>], common: &Common<'_>) -> String {
+fn entries(cells: &[LabelledCell<'_>], common: &Common<'_>) -> String {
     let mut entries: Vec<Entry<'_>> = Vec::new();
     let mut kernels: Vec<&str> = Vec::new();
     for named in cells {
@@ -115,7 +114,7 @@ fn entries(cells: &[Named<'_>], common: &Common<'_>) -> String {
 }
 
 /// The kernel's label and the cell's identity, where that names a result that is kept.
-fn identity<'a>(named: &'a Named<'_>) -> Option<(&'a str, String)> {
+fn identity<'a>(named: &'a LabelledCell<'_>) -> Option<(&'a str, String)> {
     let cell = named.cell;
     let is_kept = cell.mode == Mode::Exact && matches!(cell.ending, Ending::Done(_));
     is_kept

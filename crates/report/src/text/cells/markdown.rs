@@ -4,10 +4,10 @@
 //! Repeats are left out: what they show is a doubt where they differ.
 
 use itertools::Itertools;
-use recording::{Cell, Doubt, Ending};
+use recording::{Cell, Ending};
 use stats::{CellSummary, metrics};
 
-use crate::cell_doubts::cell_doubts;
+use crate::cell_doubts::doubts_by_name;
 use crate::cells::Cells;
 use crate::number::{NONE, metric};
 
@@ -25,7 +25,8 @@ pub fn cells_markdown(cells: &Cells<'_>) -> String {
         text += &section(name, &same);
     }
     text += &list("Lost cells", all.iter().filter_map(|cell| lost(cell)));
-    text += &list("Doubts", doubts(&all).into_iter());
+    let names: Vec<_> = all.iter().map(|cell| (*cell, full(cell))).collect();
+    text += &list("Doubts", doubts_by_name(&names).into_iter());
     if all.len() < cells.planned && cells.cells.len() < cells.planned {
         let done = cells.cells.len();
         text += &format!("\nEnded early: {done} of {} cells are done.\n", cells.planned);
@@ -98,25 +99,6 @@ fn lost(cell: &Cell) -> Option<String> {
         Ending::Lost { why, .. } => Some(format!("{}: {why}", full(cell))),
         Ending::Done(_) => None,
     }
-}
-
-/// Each doubt once, with the cells that have it.
-fn doubts(cells: &[&Cell]) -> Vec<String> {
-    let mut reasons: Vec<(Doubt, Vec<String>)> = Vec::new();
-    for cell in cells {
-        for doubt in cell_doubts(cell) {
-            match reasons.iter_mut().find(|(other, _)| *other == doubt) {
-                Some((_, names)) => names.push(full(cell)),
-                None => reasons.push((doubt, vec![full(cell)])),
-            }
-        }
-    }
-    let line = |(doubt, names): (Doubt, Vec<String>)| {
-        let all = names.len() == cells.len() && names.len() > 1;
-        let names = if all { "all cells".to_owned() } else { names.join(", ") };
-        format!("{names}: {doubt}")
-    };
-    reasons.into_iter().map(line).collect()
 }
 
 fn full(cell: &Cell) -> String {

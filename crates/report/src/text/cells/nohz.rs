@@ -1,25 +1,16 @@
 //! Tables of cells that were to stop a tick: whether it did, after how much work, and what
 //! then came nevertheless.
 
-use stats::{CellSummary, CpuWork, MeanwhileSummary, NohzCost, NohzTestSummary, Summary};
-use units::{Cpu, Nanos};
+use stats::{CpuWork, MeanwhileSummary, NohzCost, NohzTestSummary};
+use units::Nanos;
 
 use crate::number;
-use crate::text::cells::tables::{Count, Row, section, table};
+use crate::text::cells::lines::{Count, Lines};
 use crate::text::nohz::tick_back::short;
 
-/// Both tables, exact and timed, as far as there are rows for them.
-pub(crate) fn nohz_tables(rows: &[Row]) -> [Option<String>; 2] {
-    [exact(rows), timed(rows)]
-}
-
-fn exact(rows: &[Row]) -> Option<String> {
+pub(crate) fn costs(lines: &Lines<'_, 7>) -> Option<String> {
     let head =
         ["CPU", "stops after", "±", "in kernel", "ticks/s", "counted/s", "kept by"];
-    let table = table(head, rows, |summary, count| match summary {
-        CellSummary::NohzCost(cost) => vec![exact_line(cost, count)],
-        _ => Vec::new(),
-    })?;
     let words = "\"stops after\": instructions of all CPUs until the kernel said that the \
                  tick had stopped, the median of all tries; \"±\": by how much a single try \
                  is off at most; \"in kernel\": those of the kernel on that CPU. Then the \
@@ -28,15 +19,15 @@ fn exact(rows: &[Row]) -> Option<String> {
                  did not stop, in the kernel's words. \"back\": it stopped and came back, \
                  with more than ten timer interrupts a second; \"kept by\" is then what \
                  brought it back once more while that was watched.";
-    Some(section("Whether the tick stops under a running thread, exactly", &table, words))
+    lines.section("Whether the tick stops under a running thread, exactly", head, words)
 }
 
-fn exact_line(cost: &NohzCost, count: Count) -> [String; 7] {
+pub(crate) fn cost_line(cost: &NohzCost, count: Count) -> [String; 7] {
     let NohzCost { test, entering, staying } = cost;
     let of = |work: &[CpuWork]| work.iter().find(|work| work.cpu == test.cpu).copied();
     let counted = of(staying).and_then(|work| work.timer_entries_hz);
     [
-        cpu(test.cpu),
+        test.cpu.to_string(),
         stops(test, |wait| count(wait.get())),
         number::any(test.wait_off_ns, |off| count(off.get())),
         number::known(of(entering), |work| count(work.kernel_instructions.get())),
@@ -46,26 +37,22 @@ fn exact_line(cost: &NohzCost, count: Count) -> [String; 7] {
     ]
 }
 
-fn timed(rows: &[Row]) -> Option<String> {
+pub(crate) fn tests(lines: &Lines<'_, 4>) -> Option<String> {
     let head = ["CPU", "stops after", "ticks/s", "kept by"];
-    let table = table(head, rows, |summary, _| match summary {
-        CellSummary::Measured(Summary::NohzTest(test)) => vec![[
-            cpu(test.cpu),
-            stops(test, number::duration),
-            number::any(test.observed.as_ref(), ticks),
-            kept_by(test),
-        ]],
-        _ => Vec::new(),
-    })?;
     let words = "\"ticks/s\": the timer interrupts that came while the thread went on. \
                  \"kept by\": why the tick did not stop, in the kernel's words. \"back\": it \
                  stopped and came back, with more than ten timer interrupts a second; \"kept \
                  by\" is then what brought it back once more while that was watched.";
-    Some(section("Whether the tick stops under a running thread, in time", &table, words))
+    lines.section("Whether the tick stops under a running thread, in time", head, words)
 }
 
-fn cpu(cpu: Cpu) -> String {
-    cpu.to_string()
+pub(crate) fn test_line(test: &NohzTestSummary) -> [String; 4] {
+    [
+        test.cpu.to_string(),
+        stops(test, number::duration),
+        number::any(test.observed.as_ref(), ticks),
+        kept_by(test),
+    ]
 }
 
 fn stops(test: &NohzTestSummary, print: impl Fn(Nanos) -> String) -> String {

@@ -2,16 +2,14 @@
 //!
 //! A watched cell is compared with the one that differs from it in nothing else.
 
-use std::{iter, mem};
-
 use recording::{Cell, Source};
-use stats::{Added, CellSummary, CulpritSummary, Summary};
+use stats::{Added, CulpritSummary};
 
 use crate::number;
-use crate::text::cells::Named;
-use crate::text::cells::tables::{Row, section};
-use crate::text::layout::fit::fitted;
-use crate::text::layout::table::{Side, Table, cut};
+use crate::text::cells::LabelledCell;
+use crate::text::cells::lines::section_by_kernel;
+use crate::text::cells::tables::Row;
+use crate::text::layout::table::Side;
 use crate::text::noise::culprits::{kind_word, name};
 
 /// Culprits that are listed of each cell.
@@ -19,127 +17,69 @@ const LISTED: usize = 6;
 /// The widest name of one.
 const NAME: usize = 24;
 
-/// What a source is called in experiments.
-pub(crate) fn source_name(source: Source) -> &'static str {
-    match source {
-        Source::Bpf => "bpf",
-        Source::BpfClassic => "bpf_classic",
-        Source::Tracefs => "tracefs",
-        Source::Proc => "proc",
-        _ => "a later version",
-    }
-}
-
-/// The table of what being watched adds; none where nothing can be compared.
-pub(crate) fn added_table(cells: &[Named<'_>]) -> Option<String> {
+/// The table of what being watched adds; `None` if no cells can be compared.
+pub(crate) fn added_table(cells: &[LabelledCell<'_>]) -> Option<String> {
     let all: Vec<Cell> = cells.iter().map(|named| named.cell.clone()).collect();
-    let lines: Vec<(&Named<'_>, Added)> = cells
-        .iter()
-        .filter(|named| named.cell.repeat <= 1)
-        .flat_map(|named| {
-            Added::of_cell(named.cell, &all).into_iter().map(move |one| (named, one))
-        })
-        .collect();
-    if lines.is_empty() {
-        return None;
-    }
-    let table = fitted(6..=36, |width| added_lines(&lines, width));
+    let head = [
+        ("watched by", Side::Left),
+        ("event", Side::Left),
+        ("unwatched", Side::Right),
+        ("watched", Side::Right),
+        ("added", Side::Right),
+    ];
+    let once = cells.iter().filter(|named| named.cell.repeat <= 1);
+    let lines = once.flat_map(|named| {
+        let added = Added::of_cell(named.cell, &all);
+        added.into_iter().map(|added| named.line(added_fields(named.cell, &added)))
+    });
     let words = "What one event costs in the unwatched cell and in the watched one, and the \
                  difference: of ticks the cheapest frequent kind, of calls the median. A repeat \
                  of \"switch\" is two switches.";
-    Some(section("What being watched adds, in instructions", &table, words))
+    let title = "What being watched adds, in instructions";
+    section_by_kernel(title, head, &lines.collect::<Vec<_>>(), words)
 }
 
-fn added_lines(lines: &[(&Named<'_>, Added)], width: usize) -> String {
-    let mut table = Table::new(
-        2,
-        &[
-            ("kernel, cell", Side::Left),
-            ("watched by", Side::Left),
-            ("event", Side::Left),
-            ("unwatched", Side::Right),
-            ("watched", Side::Right),
-            ("added", Side::Right),
-        ],
-    );
-    for of_kernel in lines.chunk_by(|(a, _), (b, _)| a.kernel == b.kernel) {
-        let kernel = of_kernel.first().map(|(named, _)| cut(&named.kernel, width));
-        table.row(kernel);
-        of_kernel
-            .iter()
-            .for_each(|(named, one)| table.row(added_line(named, one, width)));
-    }
-    table.text()
-}
-
-fn added_line(named: &Named<'_>, one: &Added, width: usize) -> [String; 6] {
-    let event = match one.events {
-        1 => one.event.clone(),
-        events => format!("{events} × {}", one.event),
+fn added_fields(cell: &Cell, added: &Added) -> [String; 5] {
+    let event = match added.events {
+        1 => added.event.clone(),
+        events => format!("{events} × {}", added.event),
     };
     [
-        format!("  {}", cut(&named.cell.name, width)),
-        named.cell.watch.map_or("", source_name).to_owned(),
+        cell.watch.map_or("", Source::name).to_owned(),
         event,
-        number::count(one.unwatched_instructions.get()),
-        number::count(one.watched_instructions.get()),
-        number::difference(one.added_instructions),
+        number::count(added.unwatched_instructions.get()),
+        number::count(added.watched_instructions.get()),
+        number::difference(added.added_instructions),
     ]
 }
 
 /// The table of the events that gaps of watched cells are blamed on, or that ran on idle CPUs;
-/// none where neither was watched.
-pub(crate) fn culprits_table(rows: &[Row]) -> Option<String> {
-    let of_row = |row: &Row| match &row.summary {
-        CellSummary::TickCost(cost) => cost.culprits.clone(),
-        CellSummary::IdleCost(cost) => cost.culprits.clone(),
-        CellSummary::Measured(Summary::Noise(noise)) => noise.culprits.clone(),
-        _ => Vec::new(),
-    };
-    let watched = rows.iter().filter(|row| row.is_watched);
-    let found: Vec<(&Row, Vec<CulpritSummary>)> = watched
-        .map(|row| (row, of_row(row)))
-        .filter(|(_, culprits)| !culprits.is_empty())
-        .collect();
-    if found.is_empty() {
-        return None;
-    }
-    let table = fitted(6..=36, |width| taken_by(&found, width));
+/// `None` if there are none.
+pub(crate) fn culprits_table(rows: &[(&Row<'_>, &[CulpritSummary])]) -> Option<String> {
+    let head = [
+        ("taken by", Side::Left),
+        ("gaps", Side::Right),
+        ("time", Side::Right),
+        ("noise", Side::Right),
+        ("longest", Side::Right),
+    ];
+    let traced = rows.iter().filter(|(row, _)| row.named.cell.watch.is_some());
+    let lines = traced.flat_map(|(row, culprits)| {
+        let more = culprits.len().saturating_sub(LISTED);
+        let more = (more > 0).then(|| {
+            let mut fields = [const { String::new() }; 5];
+            fields[0] = format!("{more} more, in --json");
+            fields
+        });
+        row.named.lines(culprits.iter().take(LISTED).map(culprit_fields).chain(more))
+    });
     let words = "\"time\" is the guest's: in exact cells an instruction takes 1 ns. \"noise\": \
                  the part of all gaps' time. A gap may have several culprits. On an idle CPU a \
                  gap is a stretch of work.";
-    Some(section("Who took it", &table, words))
+    section_by_kernel("Who took it", head, &lines.collect::<Vec<_>>(), words)
 }
 
-fn taken_by(found: &[(&Row, Vec<CulpritSummary>)], width: usize) -> String {
-    let mut table = Table::new(
-        2,
-        &[
-            ("kernel, cell", Side::Left),
-            ("taken by", Side::Left),
-            ("gaps", Side::Right),
-            ("time", Side::Right),
-            ("noise", Side::Right),
-            ("longest", Side::Right),
-        ],
-    );
-    for of_kernel in found.chunk_by(|(a, _), (b, _)| a.kernel == b.kernel) {
-        table.row(of_kernel.first().map(|(row, _)| cut(&row.kernel, width)));
-        for (row, culprits) in of_kernel {
-            let mut name = format!("  {}", cut(&row.name, width));
-            for culprit in culprits.iter().take(LISTED) {
-                table.row(iter::once(mem::take(&mut name)).chain(taken(culprit)));
-            }
-            let more = culprits.len().saturating_sub(LISTED);
-            if more > 0 {
-                table.row([String::new(), format!("{more} more, in --json")]);
-            }
-        }
-    }
-    table.text()
-}
-
-fn taken(culprit: &CulpritSummary) -> [String; 5] {
+fn culprit_fields(culprit: &CulpritSummary) -> [String; 5] {
     let word = kind_word(culprit.kind);
     let name = name(culprit, NAME.saturating_sub(word.len()));
     [
