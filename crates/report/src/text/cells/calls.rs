@@ -1,15 +1,14 @@
-//! Requests to the kernel side by side, as wide as the terminal and in as many blocks as
-//! that makes necessary.
+//! Tables of requests to the kernel, split into blocks of columns that fit the terminal.
 //!
-//! Where kernels have several cells, a table for each kernel with a line for each cell;
-//! else one table with a line for each request, so that kernels stand side by side.
+//! If a kernel has several cells, each kernel has a table with a line for each cell. Otherwise
+//! there is one table with a line for each request and a column for each kernel.
 
 use std::collections::BTreeSet;
 
 use itertools::Itertools;
 
 use crate::number;
-use crate::text::cells::is_as_it_comes;
+use crate::text::cells::is_unmodified;
 use crate::text::cells::lines::section;
 use crate::text::cells::tables::Row;
 use crate::text::layout::paragraph::WIDTH;
@@ -17,14 +16,14 @@ use crate::text::layout::table::{Side, Table, columns, cut};
 
 /// The space before the first column.
 const INDENT: usize = 2;
-/// The widest name of a line.
+/// The maximum width of a name at the left.
 const NAME: usize = 36;
-/// The widest name above a column.
+/// The maximum width of a name above a column.
 const HEAD: usize = 22;
-/// What marks a number that does not stand for all.
+/// Marks a number that fewer than 90 % of the repeats have.
 pub(crate) const MARK: char = '*';
 
-/// Each call of a cell, with its cost.
+/// The calls of a cell with their costs, formatted.
 pub(crate) struct CellCalls<'a> {
     pub(crate) row: &'a Row<'a>,
     pub(crate) costs: Vec<(String, String)>,
@@ -44,12 +43,12 @@ impl CellCalls<'_> {
         &self.row.named.cell.name
     }
 
-    /// The name without the words at its end that all names have in common.
+    /// The name without as many words at its end as all names have in common.
     fn short_name(&self, common: usize) -> String {
         let words: Vec<&str> = self.name().split(' ').collect();
         let name = match words.get(..words.len().saturating_sub(common)) {
-            Some([]) | None if is_as_it_comes(self.row.named.cell) => {
-                "(as it comes)".to_owned()
+            Some([]) | None if is_unmodified(self.row.named.cell) => {
+                "(unmodified)".to_owned()
             }
             Some([]) | None => self.name().to_owned(),
             Some(words) => words.join(" "),
@@ -69,7 +68,7 @@ pub(crate) fn call_section(
     is_any.then(|| section(title, &call_tables(&cells), words))
 }
 
-/// The number of words at their end that all names have in common; 0 for a single name.
+/// The number of words that all names have in common at their end; 0 for a single name.
 fn common_end(cells: &[&CellCalls<'_>]) -> usize {
     let names: BTreeSet<&str> = cells.iter().map(|cell| cell.name()).collect();
     let common = |(a, b): (&str, &str)| {
@@ -130,21 +129,21 @@ fn by_cell(
     }
 }
 
-/// Named lines, and columns of numbers.
+/// Lines with names, and columns of numbers.
 struct Grid {
     corner: [String; 2],
     names: Vec<String>,
     columns: Vec<Column>,
 }
 
-/// A head of two lines, and the numbers below it.
+/// A heading of two lines, and the numbers below it.
 struct Column {
     head: [String; 2],
     cells: Vec<String>,
 }
 
 impl Column {
-    /// Where some numbers are marked, the others are as wide.
+    /// If some numbers are marked, the others are padded by the width of the mark.
     fn new(head: [String; 2], mut cells: Vec<String>) -> Self {
         if cells.iter().any(|cell| cell.ends_with(MARK)) {
             cells.iter_mut().filter(|cell| !cell.ends_with(MARK)).for_each(|cell| {
@@ -160,18 +159,18 @@ impl Column {
 }
 
 impl Grid {
-    /// In one block, if it need be with less space between columns; or else in several.
+    /// In one block if it fits, with less space between columns if necessary.
     fn text(&self) -> String {
         let names = self.corner.iter().chain(&self.names);
-        let room = WIDTH - INDENT - names.map(|name| columns(name)).max().unwrap_or(0);
+        let width = WIDTH - INDENT - names.map(|name| columns(name)).max().unwrap_or(0);
         let all = |space| self.columns.iter().map(|c| c.width() + space).sum::<usize>();
-        let space = if all(2) > room && all(1) <= room { 1 } else { 2 };
-        let blocks = self.blocks(room, space);
+        let space = if all(2) > width && all(1) <= width { 1 } else { 2 };
+        let blocks = self.blocks(width, space);
         blocks.iter().map(|block| self.table(block, space)).collect::<Vec<_>>().join("\n")
     }
 
-    /// As many columns side by side as there is room for.
-    fn blocks(&self, room: usize, space: usize) -> Vec<Vec<&Column>> {
+    /// The columns in blocks that fit the width.
+    fn blocks(&self, width: usize, space: usize) -> Vec<Vec<&Column>> {
         let mut blocks: Vec<Vec<&Column>> = Vec::new();
         let mut left = 0;
         for column in &self.columns {
@@ -180,7 +179,7 @@ impl Grid {
                 Some(block) if needs <= left => block.push(column),
                 _ => {
                     blocks.push(vec![column]);
-                    left = room;
+                    left = width;
                 }
             }
             left = left.saturating_sub(needs);

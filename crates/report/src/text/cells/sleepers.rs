@@ -1,5 +1,5 @@
-//! What sleepers cost the spinners of a cell, by the cell that differs from it in nothing but
-//! that it has none.
+//! The cost of sleepers for the spinners of a cell, compared with the same cell without
+//! sleepers.
 
 use recording::Cell;
 use stats::{SleepersCost, StepSlices};
@@ -12,7 +12,7 @@ use crate::text::layout::table::Side;
 /// The table; `None` if no cells can be compared.
 pub(crate) fn sleepers_table(cells: &[LabelledCell<'_>]) -> Option<String> {
     let all: Vec<Cell> = cells.iter().map(|named| named.cell.clone()).collect();
-    let head = ["wakes/s each", "work lost", "each wake-up"];
+    let head = ["wake-ups/s each", "work lost", "each wake-up"];
     let line = |named: &LabelledCell<'_>| {
         let slices = StepSlices::of_cell(named.cell)?;
         let cost = SleepersCost::of_cell(named.cell, &all)?;
@@ -24,12 +24,10 @@ pub(crate) fn sleepers_table(cells: &[LabelledCell<'_>]) -> Option<String> {
     };
     let once = cells.iter().filter(|named| named.cell.repeat <= 1);
     let lines = once.filter_map(|named| Some(named.line(line(named)?)));
-    let words = "By the cell that is the same but for the sleepers: how many passes of the \
-                 spinners' loops were not made, and how many instructions that is for each time \
-                 that a sleeper woke up, the switches there and back included.";
-    let (title, head) = (
-        "What sleepers cost the spinners, exactly",
-        head.map(|word| (word, Side::Right)),
-    );
+    let words = "Compared with the same cell without sleepers. \"work lost\": share of the passes \
+                 of the spinners' loops that were not made; \"each wake-up\": the same in \
+                 instructions for each wake-up of a sleeper, both switches included.";
+    let (title, head) =
+        ("Cost of sleepers for the spinners", head.map(|word| (word, Side::Right)));
     section_by_kernel(title, head, &lines.collect::<Vec<_>>(), words)
 }

@@ -1,4 +1,4 @@
-//! Tables of cells that ran spinning processes: how long at a time, and what was executed.
+//! Tables of `slices` cells: time slices of spinners, and what the CPUs executed.
 
 use stats::{SlicesCost, SlicesSummary, StepSlices};
 use units::{Instructions, Nanos};
@@ -8,12 +8,12 @@ use crate::text::cells::lines::{Count, Lines};
 
 pub(crate) fn costs(lines: &Lines<'_, 7>) -> Option<String> {
     let head = ["procs", "mean slice", "±", "switches/s", "passes/s", "user", "kernel"];
-    let words = "\"procs\": processes that spin, and that sleep again and again. A slice is \
-                 what one of the former executes between two involuntary switches: 1 ms is a \
-                 million instructions. \"±\": by how much the mean of a single phase of the \
-                 measurement is off at most. \"passes/s\": of the spinners' loops, all together. \
-                 \"user\", \"kernel\": what all CPUs executed meanwhile, by the lab's counter.";
-    lines.section("How long processes run at a time, exactly", head, words)
+    let words = "\"procs\": number of spinners and sleepers. A slice is what a spinner executes \
+                 between two involuntary switches: 1 ms is a million instructions. \"±\": largest \
+                 difference of the mean of a single phase of the measurement. \"passes/s\": of all \
+                 spinners' loops. \"user\", \"kernel\": instructions of all CPUs, counted by the \
+                 lab.";
+    lines.section("Time slices, in guest time", head, words)
 }
 
 pub(crate) fn cost_line(cost: &SlicesCost, count: Count) -> [String; 7] {
@@ -27,9 +27,9 @@ pub(crate) fn cost_line(cost: &SlicesCost, count: Count) -> [String; 7] {
 
 pub(crate) fn means(lines: &Lines<'_, 3>) -> Option<String> {
     let head = ["procs", "mean slice", "switches/s"];
-    let words = "\"procs\": processes that spin, and that sleep again and again. A slice is the \
-                 CPU time of one of the former between two involuntary switches.";
-    lines.section("How long processes run at a time", head, words)
+    let words = "\"procs\": number of spinners and sleepers. A slice is the CPU time of a spinner \
+                 between two involuntary switches.";
+    lines.section("Time slices", head, words)
 }
 
 pub(crate) fn line(summary: &SlicesSummary) -> [String; 3] {

@@ -1,4 +1,4 @@
-//! The tables of cells: one for each kind of measurement.
+//! The tables of measurements in cells, one for each kind of summary.
 
 use stats::{
     CallCost, CallSummary, CellSummary, CpuIdleCost, CulpritSummary, IdleCost,
@@ -37,11 +37,11 @@ impl Row<'_> {
     }
 }
 
-/// The contents of all tables, in the order of the rows.
+/// The lines of all tables, each in the order of the rows.
 #[derive(Default)]
 pub(crate) struct Tables<'a> {
     tick_costs: Lines<'a, 6>,
-    /// Whether any of them is of a busy CPU.
+    /// Whether one of them is for a busy CPU.
     has_busy_ticks: bool,
     tick_kinds: Vec<(&'a Row<'a>, &'a TickKinds)>,
     idle_costs: Lines<'a, 5>,
@@ -53,7 +53,7 @@ pub(crate) struct Tables<'a> {
     nohz_tests: Lines<'a, 4>,
     slices_costs: Lines<'a, 7>,
     slices: Lines<'a, 3>,
-    /// The causes of gaps, and of the work of idle CPUs.
+    /// The causes of gaps, and of work on idle CPUs.
     pub(crate) culprits: Vec<(&'a Row<'a>, &'a [CulpritSummary])>,
 }
 
@@ -175,13 +175,13 @@ fn instructions(value: Option<Instructions>, count: Count) -> String {
 }
 
 fn tick_costs(lines: &Lines<'_, 6>) -> Option<String> {
-    let head = ["gap", "in kernel", "mean", "±", "ticks", "most"];
-    let words = "\"gap\": the median stretch in which the guest's loop did not run, a pass of \
-                 the loop included. \"in kernel\": the median number of kernel instructions \
-                 from the timer's interruption to its return. \"mean\": of the same; \"±\": by \
-                 how much a single phase of the measurement is off the mean at most; \"most\": \
-                 the longest gap, or else the most expensive tick.";
-    lines.section("What one tick costs, in instructions", head, words)
+    let head = ["gap", "in kernel", "mean", "±", "ticks", "max"];
+    let words = "\"gap\": median gap in the guest's busy loop, one pass of the loop included. \"in \
+                 kernel\": median number of kernel instructions from the timer interrupt to its \
+                 return; \"mean\": their mean; \"±\": largest difference between the mean of a \
+                 single phase of the measurement and that mean; \"max\": the longest gap, or on \
+                 idle CPUs the most expensive tick.";
+    lines.section("Cost of a tick, in instructions", head, words)
 }
 
 fn tick_cost(cost: &TickCost, count: Count) -> [String; 6] {
@@ -190,7 +190,7 @@ fn tick_cost(cost: &TickCost, count: Count) -> [String; 6] {
     tick_line(median(gap, count), gap, kernel, count)
 }
 
-/// On an idle CPU no loop runs that could have a gap.
+/// An idle CPU runs no loop, so that a tick there causes no gap.
 fn idle_tick(cost: &IdleCost, count: Count) -> [String; 6] {
     let kernel = Some(&cost.tick_kernel_instructions);
     tick_line(number::NONE.to_owned(), None, kernel, count)
@@ -220,10 +220,10 @@ fn median(spread: Option<&Spread>, count: Count) -> String {
 
 fn idle_costs(lines: &Lines<'_, 5>) -> Option<String> {
     let head = ["CPU", "instructions/s", "ticks/s", "counted/s", "one tick"];
-    let words = "\"ticks/s\": timer interrupts by /proc/interrupts; \"counted/s\": the same \
-                 by the lab's counter. \"one tick\": the median number of kernel instructions \
-                 of one.";
-    lines.section("What idle CPUs still execute", head, words)
+    let words = "\"ticks/s\": timer interrupts in /proc/interrupts; \"counted/s\": timer \
+                 interrupts seen by the lab's counter. \"one tick\": median number of kernel \
+                 instructions of a tick.";
+    lines.section("Instructions of idle CPUs", head, words)
 }
 
 fn idle_cost(cost: &IdleCost, cpu: &CpuIdleCost, count: Count) -> [String; 5] {
@@ -239,14 +239,14 @@ fn idle_cost(cost: &IdleCost, cpu: &CpuIdleCost, count: Count) -> [String; 5] {
 fn call_costs(cells: &[CellCalls<'_>]) -> Option<String> {
     let mut costs = cells.iter().flat_map(|cell| &cell.costs);
     let asterisk = match costs.any(|(_, cost)| cost.ends_with(MARK)) {
-        true => " An asterisk: fewer than 90 % of the repeats took just that number.",
+        true => " \"*\": fewer than 90 % of the repeats executed exactly that number.",
         false => "",
     };
     let words = format!(
-        "The median number from one repeat's start to the next one's, the program's own \
-         instructions and the kernel's.{asterisk}"
+        "Median number of instructions from the start of one repeat to the start of the next, in \
+         the program and the kernel.{asterisk}"
     );
-    call_section("What requests to the kernel cost, in instructions", cells, &words)
+    call_section("Cost of requests to the kernel, in instructions", cells, &words)
 }
 
 fn call_cost(call: &CallCost) -> (String, String) {
@@ -256,21 +256,21 @@ fn call_cost(call: &CallCost) -> (String, String) {
 }
 
 fn noise(lines: &Lines<'_, 5>) -> Option<String> {
-    let head = ["CPU", "lost", "gaps/s", "typical", "longest"];
-    let words = "\"lost\": the part of its time in which the loop did not run; \"typical\": \
-                 half of these gaps are not longer.";
-    lines.section("What a spinning CPU lost, in time", head, words)
+    let head = ["CPU", "noise", "gaps/s", "median", "longest"];
+    let words = "\"noise\": share of time in which the busy loop did not run; \"median\", \
+                 \"longest\": of the gaps.";
+    lines.section("OS noise of busy CPUs", head, words)
 }
 
 fn idle_ticks(lines: &Lines<'_, 3>) -> Option<String> {
     let words =
-        "\"ticks/s\": timer interrupts by /proc/interrupts; \"busy\": time not idle.";
-    lines.section("Timer interrupts of resting CPUs", ["CPU", "ticks/s", "busy"], words)
+        "\"ticks/s\": timer interrupts in /proc/interrupts; \"busy\": time not idle.";
+    lines.section("Timer interrupts on idle CPUs", ["CPU", "ticks/s", "busy"], words)
 }
 
 fn calls(cells: &[CellCalls<'_>]) -> Option<String> {
-    let words = "The median from one repeat's start to the next one's.";
-    call_section("How long requests to the kernel took", cells, words)
+    let words = "Median time from the start of one repeat to the start of the next.";
+    call_section("Duration of requests to the kernel", cells, words)
 }
 
 fn call_time(call: &CallSummary) -> (String, String) {
