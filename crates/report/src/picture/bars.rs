@@ -14,11 +14,11 @@ use crate::text::layout::table::cut;
 /// The height of a histogram.
 const HEIGHT: f64 = 56.0;
 /// The minimum height of a bar that is not empty.
-const LEAST: f64 = 1.5;
+const MIN_HEIGHT: f64 = 1.5;
 /// The height of a mean's bar.
 const BAR: f64 = 18.0;
 /// The share of the width for the longest mean; the rest is for its text.
-const LONGEST: f64 = 0.64;
+const MEAN_SHARE: f64 = 0.64;
 /// The maximum length of the name of a variant.
 const NAME: usize = 100;
 
@@ -31,12 +31,12 @@ pub(crate) fn histograms(canvas: &mut Canvas, picture: &SlicesPicture) {
     key(canvas);
     canvas.move_down(28.0);
     let mut bins: &[SliceBin] = &[];
-    for (step, seen) in traced {
-        let none = if seen.slices == 0 { ": no slice ended" } else { "" };
+    for (step, switches) in traced {
+        let none = if switches.slices == 0 { ": no slice ended" } else { "" };
         canvas.text("small", LEFT, 10.0, &format!("{}{none}", cut(&step.text, NAME)));
         canvas.move_down(15.0);
-        histogram(canvas, step, seen, most);
-        bins = &seen.bins;
+        histogram(canvas, step, switches, most);
+        bins = &switches.bins;
     }
     axis(canvas, bins);
 }
@@ -58,15 +58,20 @@ fn key(canvas: &mut Canvas) {
     }
 }
 
-fn histogram(canvas: &mut Canvas, step: &PictureStep, seen: &PictureSwitches, most: f64) {
+fn histogram(
+    canvas: &mut Canvas,
+    step: &PictureStep,
+    switches: &PictureSwitches,
+    most: f64,
+) {
     canvas.open_group(LEFT);
-    let width = bin_width(&seen.bins);
-    for (at, _) in decades(&seen.bins) {
+    let width = bin_width(&switches.bins);
+    for (at, _) in decades(&switches.bins) {
         canvas.draw(line("grid", width * at as f64, [0.0, HEIGHT]));
     }
-    for (at, bin) in seen.bins.iter().enumerate().filter(|(_, bin)| bin.slices > 0) {
+    for (at, bin) in switches.bins.iter().enumerate().filter(|(_, bin)| bin.slices > 0) {
         let height = |share: Option<Ppm>| match share.map_or(0.0, Ppm::get) {
-            share if share > 0.0 && most > 0.0 => (HEIGHT * share / most).max(LEAST),
+            share if share > 0.0 && most > 0.0 => (HEIGHT * share / most).max(MIN_HEIGHT),
             _ => 0.0,
         };
         let (all, woken) = (height(bin.share), height(bin.woken));
@@ -79,8 +84,10 @@ fn histogram(canvas: &mut Canvas, step: &PictureStep, seen: &PictureSwitches, mo
         }
     }
     canvas.draw(rect("base", [0.0, HEIGHT - 0.5, PLOT, 1.0], None));
-    for (class, figure) in [("p50", seen.p50), ("p99", seen.p99), ("mean", step.mean)] {
-        if let Some(x) = figure.and_then(|length| place(&seen.bins, length)) {
+    for (class, figure) in
+        [("p50", switches.p50), ("p99", switches.p99), ("mean", step.mean)]
+    {
+        if let Some(x) = figure.and_then(|length| place(&switches.bins, length)) {
             canvas.draw(line(
                 class,
                 x,
@@ -146,10 +153,10 @@ pub(crate) fn means(canvas: &mut Canvas, picture: &SlicesPicture) {
     for step in &picture.steps {
         canvas.text("step", LEFT, 12.0, &cut(&step.text, NAME));
         canvas.move_down(18.0);
-        let width = step.mean.map_or(0.0, |mean| on_axis(mean, longest) * LONGEST);
+        let width = step.mean.map_or(0.0, |mean| on_axis(mean, longest) * MEAN_SHARE);
         canvas.open_group(LEFT);
         if step.mean.is_some() {
-            canvas.draw(rect("bar", [0.0, 0.0, width.max(LEAST), BAR], None));
+            canvas.draw(rect("bar", [0.0, 0.0, width.max(MIN_HEIGHT), BAR], None));
         }
         canvas.close_group();
         let words = match (step.mean, step.slices_hz) {

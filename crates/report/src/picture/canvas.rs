@@ -78,7 +78,7 @@ pub(crate) fn line(class: &str, x: f64, [from, to]: [f64; 2]) -> String {
     format!("<path class=\"{class}\" d=\"M{x} {from}V{to}\"/>")
 }
 
-/// A coordinate with one decimal, or without a zero one.
+/// A coordinate with one decimal, unless that is zero.
 pub(crate) fn px(at: f64) -> String {
     let text = format!("{at:.1}");
     let short = text.strip_suffix(".0").unwrap_or(&text);

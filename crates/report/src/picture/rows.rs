@@ -2,8 +2,8 @@
 //! task.
 //!
 //! Each spinner has a shade. All other tasks interrupt slices, and have one strong colour and a
-//! mark above the row, however short they ran. The row is hatched if switches were lost, and empty
-//! while the CPU was idle. A row with more stretches than browsers draw quickly has one path for
+//! mark above the row, however short they ran. The row is hatched while switches were not
+//! traced, and empty while the CPU was idle. A row with more stretches than browsers draw quickly has one path for
 //! each colour, without tool-tips.
 
 use recording::End;
@@ -23,21 +23,21 @@ const ROW: f64 = 20.0;
 /// The space below a row.
 const SPACE: f64 = 7.0;
 /// The minimum width of a mark, and of a spinner's stretch.
-const LEAST: [f64; 2] = [1.2, 0.5];
+const MIN_WIDTHS: [f64; 2] = [1.2, 0.5];
 /// The space between two stretches, which separates equal shades.
-const BETWEEN: f64 = 0.6;
+const SPACING: f64 = 0.6;
 /// In a row with many stretches, those that begin within this distance are drawn once.
-const NEAR: f64 = 0.5;
+const MERGED: f64 = 0.5;
 
-/// The context of rows.
+/// What all rows of a picture have in common.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rows<'a> {
     /// All tasks.
     pub(crate) tasks: &'a [PictureTask],
     /// The length of the window.
     pub(crate) window: Nanos,
-    /// Rows with more stretches have no tool-tips.
-    pub(crate) most: usize,
+    /// The maximum number of stretches of a row with tool-tips.
+    pub(crate) tool_tips_max: usize,
 }
 
 impl Rows<'_> {
@@ -79,25 +79,27 @@ impl Rows<'_> {
     fn row(&self, canvas: &mut Canvas, row: &PictureRow) {
         canvas.draw(rect("track", [0.0, MARKS, PLOT, ROW], None));
         let (spinners, others) = self.partition(row);
-        if row.stretches.len() + row.unseen.len() > self.most {
+        if row.stretches.len() + row.unseen.len() > self.tool_tips_max {
             self.draw_merged(canvas, row, &spinners, &others);
             return;
         }
         for span in &row.unseen {
-            let [x, width] = self.place(*span, LEAST[1]);
+            let [x, width] = self.place(*span, MIN_WIDTHS[1]);
             let title = format!("not traced for {}", number::duration(span.length));
             canvas.draw(rect("unseen", [x, MARKS, width, ROW], Some(&title)));
         }
         for (stretch, task) in &spinners {
             let class = format!("k{}", task.shade % SHADES);
-            let [x, width] = self.place(stretch.span, LEAST[1]);
+            let [x, width] = self.place(stretch.span, MIN_WIDTHS[1]);
             let title = self.title(stretch, task);
             canvas.draw(rect(&class, [x, MARKS, width, ROW], Some(&title)));
         }
         for (stretch, task) in &others {
             let title = escape(&self.title(stretch, task));
-            let path =
-                mark(self.place(stretch.span, LEAST[0]), stretch.preempted.is_some());
+            let path = mark(
+                self.place(stretch.span, MIN_WIDTHS[0]),
+                stretch.preempted.is_some(),
+            );
             canvas.draw(format_args!(
                 "<path class=\"other\" d=\"{path}\"><title>{title}</title></path>"
             ));
@@ -109,15 +111,16 @@ impl Rows<'_> {
         &self,
         canvas: &mut Canvas,
         row: &PictureRow,
-        spinners: &[TaskStretch<'_>],
-        others: &[TaskStretch<'_>],
+        spinners: &[Run<'_>],
+        others: &[Run<'_>],
     ) {
-        let unseen = row.unseen.iter().map(|span| self.place(*span, LEAST[1]));
+        let unseen = row.unseen.iter().map(|span| self.place(*span, MIN_WIDTHS[1]));
         draw_shapes(canvas, "unseen", unseen.map(|place| (place, area(place))));
         for shade in 0..SHADES {
             let of_shade =
                 spinners.iter().filter(|(_, task)| task.shade % SHADES == shade);
-            let places = of_shade.map(|(stretch, _)| self.place(stretch.span, LEAST[1]));
+            let places =
+                of_shade.map(|(stretch, _)| self.place(stretch.span, MIN_WIDTHS[1]));
             draw_shapes(
                 canvas,
                 &format!("k{shade}"),
@@ -125,17 +128,14 @@ impl Rows<'_> {
             );
         }
         let marks = others.iter().map(|(stretch, _)| {
-            let place = self.place(stretch.span, LEAST[0]);
+            let place = self.place(stretch.span, MIN_WIDTHS[0]);
             (place, mark(place, stretch.preempted.is_some()))
         });
         draw_shapes(canvas, "other", marks);
     }
 
     /// The stretches of spinners and of other tasks, without idle ones.
-    fn partition<'b>(
-        &'b self,
-        row: &'b PictureRow,
-    ) -> (Vec<TaskStretch<'b>>, Vec<TaskStretch<'b>>) {
+    fn partition<'b>(&'b self, row: &'b PictureRow) -> (Vec<Run<'b>>, Vec<Run<'b>>) {
         let with_task =
             |stretch: &'b PictureStretch| Some((stretch, self.tasks.get(stretch.task)?));
         let all = row.stretches.iter().filter_map(with_task);
@@ -146,7 +146,7 @@ impl Rows<'_> {
     /// The position and width of a stretch, inside the row.
     fn place(&self, span: Span, least: f64) -> [f64; 2] {
         let x = self.x(span.start);
-        let width = (self.x(span.end()) - x - BETWEEN).max(least);
+        let width = (self.x(span.end()) - x - SPACING).max(least);
         [x.min(PLOT - width), width]
     }
 
@@ -177,7 +177,7 @@ impl Rows<'_> {
 }
 
 /// A stretch and its task.
-type TaskStretch<'a> = (&'a PictureStretch, &'a PictureTask);
+type Run<'a> = (&'a PictureStretch, &'a PictureTask);
 
 /// Draws shapes as one path, without those that earlier ones cover.
 fn draw_shapes(
@@ -187,7 +187,7 @@ fn draw_shapes(
 ) {
     let (mut path, mut last) = (String::new(), f64::NEG_INFINITY);
     for ([x, width], shape) in shapes {
-        if x + width > last + NEAR {
+        if x + width > last + MERGED {
             path.push_str(&shape);
             last = x + width;
         }
@@ -230,7 +230,7 @@ mod tests {
     }
 
     fn rows(tasks: &[PictureTask], micros: u64) -> Rows<'_> {
-        Rows { tasks, window: Nanos::from_micros(micros), most: 9 }
+        Rows { tasks, window: Nanos::from_micros(micros), tool_tips_max: 9 }
     }
 
     fn stretch(start: u64, ns: u64, end: End) -> PictureStretch {
@@ -257,8 +257,8 @@ mod tests {
     fn least_width() {
         let tasks = tasks();
         let place = |start| {
-            let [x, width] =
-                rows(&tasks, 50_000).place(stretch(start, 5, End::Sleep).span, LEAST[0]);
+            let [x, width] = rows(&tasks, 50_000)
+                .place(stretch(start, 5, End::Sleep).span, MIN_WIDTHS[0]);
             [px(x), px(width)]
         };
         assert_eq!(place(0), ["0", "1.2"]);

@@ -144,19 +144,22 @@ fn legend(canvas: &mut Canvas) {
 fn windows(canvas: &mut Canvas, picture: &SlicesPicture) {
     let rows_shown = rows_shown(picture);
     let all = (rows_shown * picture.steps.len()).max(1);
-    let rows =
-        Rows { tasks: &picture.tasks, window: picture.window, most: STRETCHES / all };
+    let rows = Rows {
+        tasks: &picture.tasks,
+        window: picture.window,
+        tool_tips_max: STRETCHES / all,
+    };
     for step in &picture.steps {
         canvas.text("step", LEFT, 13.0, &cut(&step.text, NAME));
         figures(canvas, step);
         canvas.move_down(43.0);
-        let seen = step.switches.as_ref().map_or(&[][..], |seen| &seen.rows);
-        if seen.is_empty() {
+        let traced = step.switches.as_ref().map_or(&[][..], |traced| &traced.rows);
+        if traced.is_empty() {
             canvas.y -= 8.0;
             canvas.text("small", LEFT, 12.0, "No task of this variant was traced.");
             canvas.move_down(18.0);
         } else {
-            rows.draw(canvas, seen.get(..rows_shown).unwrap_or(seen));
+            rows.draw(canvas, traced.get(..rows_shown).unwrap_or(traced));
         }
         canvas.move_down(16.0);
     }
@@ -184,17 +187,20 @@ fn figures(canvas: &mut Canvas, step: &PictureStep) {
 
 /// The figures of a variant with their names; unknown if nothing of it was traced.
 pub(crate) fn step_figures(step: &PictureStep) -> [(&'static str, String); 5] {
-    let seen = step.switches.as_ref().filter(|seen| seen.began.is_some());
+    let traced = step.switches.as_ref().filter(|traced| traced.began.is_some());
     let length = |length: Option<Option<Nanos>>| {
         number::known(length, |length| number::any(length, number::duration))
     };
     let mean = step.slices_hz.map(|_| step.mean);
     [
         ("mean slice", length(mean)),
-        ("p50", length(seen.map(|seen| seen.p50))),
-        ("p99", length(seen.map(|seen| seen.p99))),
+        ("p50", length(traced.map(|traced| traced.p50))),
+        ("p99", length(traced.map(|traced| traced.p99))),
         ("slices", number::known(step.slices_hz, number::rate)),
-        ("complete slices", number::known(seen.map(|seen| seen.slices), number::count)),
+        (
+            "complete slices",
+            number::known(traced.map(|traced| traced.slices), number::count),
+        ),
     ]
 }
 
@@ -336,11 +342,11 @@ mod tests {
             assert_eq!(steps.len(), picture.steps.len());
             let mut without = 0;
             for (found, step) in steps.into_iter().zip(&picture.steps) {
-                let seen = step.switches.as_ref();
-                let (p50, p99) = (seen.and_then(|s| s.p50), seen.and_then(|s| s.p99));
+                let traced = step.switches.as_ref();
+                let (p50, p99) = (traced.and_then(|s| s.p50), traced.and_then(|s| s.p99));
                 assert_eq!(found.slice_ns.mean, step.mean);
                 assert_eq!((found.slice_ns.p50, found.slice_ns.p99), (p50, p99));
-                let slices = seen.map(|seen| seen.slices);
+                let slices = traced.map(|traced| traced.slices);
                 assert_eq!(found.seen.is_some(), slices.is_some());
                 without += found.seen.unwrap_or(0) - slices.unwrap_or(0);
                 assert_eq!(found.switches_hz, step.slices_hz);

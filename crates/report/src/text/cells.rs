@@ -129,8 +129,8 @@ fn units(cells: &[LabelledCell<'_>]) -> String {
         ),
         (
             (Mode::Exact, false),
-            "Times of exact cells are guest time, in which an instruction takes 1 ns and an idle \
-             guest executes none: the instructions of these cells were not counted.",
+            "Times of exact cells that were not counted are guest time: an instruction takes 1 ns, \
+             and an idle guest executes none.",
         ),
         (
             (Mode::Timed, false),

@@ -205,7 +205,7 @@ mod tests {
         assert_snapshot!(explain_text(&typical(&cell, old_tick())), @r#"
     other on 6.1.0-56-cloud-amd64 (6.1.192-2)
 
-    One tick in the kernel: 2652 instructions, like 112 of 239 ticks.
+    One tick in the kernel: 2652 instructions in 112 of 239 ticks.
 
       self    share  total  function
        223   8.41 %    223  timekeeping_advance
@@ -265,9 +265,9 @@ mod tests {
     One tick of B has 213 instructions more than one of A (+8.03 %).
 
       A  other on 6.1.0-56-cloud-amd64 (6.1.192-2)
-         2652 instructions, like 112 of 239 ticks
+         2652 instructions in 112 of 239 ticks
       B  other on 6.12.117+deb12-cloud-amd64 (6.12.117-1~bpo12+1)
-         2865 instructions, like 112 of 239 ticks
+         2865 instructions in 112 of 239 ticks
 
          A     B  difference  function
          0    93         +93  update_curr_dl_se

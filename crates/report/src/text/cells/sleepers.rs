@@ -13,6 +13,7 @@ use crate::text::layout::table::Side;
 pub(crate) fn sleepers_table(cells: &[LabelledCell<'_>]) -> Option<String> {
     let all: Vec<Cell> = cells.iter().map(|named| named.cell.clone()).collect();
     let head = ["wake-ups/s each", "work lost", "each wake-up"];
+    let head = head.map(|word| (word, Side::Right));
     let line = |named: &LabelledCell<'_>| {
         let slices = StepSlices::of_cell(named.cell)?;
         let cost = SleepersCost::of_cell(named.cell, &all)?;
@@ -27,7 +28,10 @@ pub(crate) fn sleepers_table(cells: &[LabelledCell<'_>]) -> Option<String> {
     let words = "Compared with the same cell without sleepers. \"work lost\": share of the passes \
                  of the spinners' loops that were not made; \"each wake-up\": the same in \
                  instructions for each wake-up of a sleeper, both switches included.";
-    let (title, head) =
-        ("Cost of sleepers for the spinners", head.map(|word| (word, Side::Right)));
-    section_by_kernel(title, head, &lines.collect::<Vec<_>>(), words)
+    section_by_kernel(
+        "Cost of sleepers for the spinners",
+        head,
+        &lines.collect::<Vec<_>>(),
+        words,
+    )
 }

@@ -51,15 +51,17 @@ pub(crate) fn size(typical: &Typical<'_>, total: Instructions) -> String {
     let [size, times, of] =
         [total.get(), typical.seen.times, typical.seen.of].map(number::count);
     if times == of {
-        return format!("{size} instructions, all {of} alike");
+        return format!("{size} instructions in each of {of}");
     }
     let rank = match typical.median {
         None if typical.place == 0 => {
-            return format!("{size} instructions, like {times} of {of} ticks");
+            return format!("{size} instructions in {times} of {of} ticks");
         }
         None => {
             let number = typical.place + 1;
-            return format!("{size} instructions, kind {number}: {times} of {of} ticks");
+            return format!(
+                "{size} instructions in {times} of {of} ticks, kind {number}"
+            );
         }
         Some(median) if median == total => "the median".to_owned(),
         Some(median) => {
@@ -137,7 +139,7 @@ mod tests {
         comparison(&typical(&cell, stack(a)), &difference)
     }
 
-    /// Check the sentence for more, fewer and as many instructions, for none, and for a small difference.
+    /// Check the sentences for more, fewer, as many, and few instructions of many.
     #[test]
     fn sentences() {
         for (a, b, words) in [
@@ -158,11 +160,11 @@ mod tests {
         let cell = cell("other", OLD, lost());
         let mut one = typical(&cell, Vec::new());
         let sentence = |one: &Typical<'_>| headline(one, Instructions::new(2336));
-        let words = "One tick in the kernel: 2336 instructions, like 112 of 239 ticks.";
+        let words = "One tick in the kernel: 2336 instructions in 112 of 239 ticks.";
         assert_eq!(sentence(&one), words);
         one.place = 2;
         let words =
-            "One tick in the kernel: 2336 instructions, kind 3: 112 of 239 ticks.";
+            "One tick in the kernel: 2336 instructions in 112 of 239 ticks, kind 3.";
         assert_eq!(sentence(&one), words);
         one.call = Some("pipe");
         one.median = Some(Instructions::new(2336));
@@ -174,7 +176,7 @@ mod tests {
                      to 2340, the median of 239 (112 times).";
         assert_eq!(sentence(&one), words);
         one.seen.times = 239;
-        let words = "One pipe in program and kernel: 2336 instructions, all 239 alike.";
+        let words = "One pipe in program and kernel: 2336 instructions in each of 239.";
         assert_eq!(sentence(&one), words);
     }
 
