@@ -15,7 +15,7 @@ use std::thread;
 use ::lab::{Cache, Lab, Run};
 use experiments::{Experiment, Measured, Metric, Plan, ViolatedLimit};
 use recording::{Call, Cell, Doubt, Ending, MadeWith};
-use report::{Cells, Exceeded, cell_doubts, cells_json, cells_markdown, cells_text};
+use report::{Cells, Violation, cell_doubts, cells_json, cells_markdown, cells_text};
 use stats::CellSummary;
 
 use crate::args::Output;
@@ -73,8 +73,8 @@ fn check(args: &CheckArgs, output: Output) -> Result<Outcome, Failure> {
     let cells = cells(&lab, experiment.cells(), &args.how, output)?;
     let measured: Vec<Measured> = cells.iter().map(measured).collect();
     let violated = limits.check(&measured)?;
-    let exceeded: Vec<Exceeded> = violated.iter().map(exceeded).collect();
-    tell(&lab, &experiment, &cells, Some(&exceeded), output)?;
+    let violations: Vec<Violation> = violated.iter().map(violation).collect();
+    tell(&lab, &experiment, &cells, Some(&violations), output)?;
     for limit in &violated {
         say(limit);
     }
@@ -107,9 +107,9 @@ fn measured(cell: &Cell) -> Measured {
     }
 }
 
-fn exceeded(violated: &ViolatedLimit) -> Exceeded {
+fn violation(violated: &ViolatedLimit) -> Violation {
     let ViolatedLimit { kernel, cell, metric, value, limit, place } = violated.clone();
-    Exceeded { kernel, cell, metric, seen: value, limit, place }
+    Violation { kernel, cell, metric, seen: value, limit, place }
 }
 
 /// An experiment by its name or from its file; its limits name existing metrics only.
@@ -185,7 +185,7 @@ fn reported<'a>(
     experiment: &'a Experiment,
     cells: &'a [Cell],
     made_with: &'a MadeWith,
-    breaches: Option<&'a [Exceeded]>,
+    violations: Option<&'a [Violation]>,
 ) -> Cells<'a> {
     Cells {
         experiment: experiment.name(),
@@ -193,7 +193,7 @@ fn reported<'a>(
         cells,
         planned: experiment.cells().len(),
         made_with: Some(made_with),
-        breaches,
+        violations,
     }
 }
 
@@ -201,11 +201,11 @@ fn tell(
     lab: &Lab,
     experiment: &Experiment,
     cells: &[Cell],
-    breaches: Option<&[Exceeded]>,
+    violations: Option<&[Violation]>,
     output: Output,
 ) -> Result<(), Failure> {
     let made_with = lab.made_with();
-    let reported = |cells| reported(experiment, cells, &made_with, breaches);
+    let reported = |cells| reported(experiment, cells, &made_with, violations);
     match output.json {
         true => {
             let json = cells_json(&reported(cells), output.series);

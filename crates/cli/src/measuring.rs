@@ -56,7 +56,7 @@ pub(crate) fn judge(outcome: Outcome, recording: &Recording, limits: Limits) -> 
     if limits == Limits::default() {
         return outcome;
     }
-    let exceeded = ::report::exceeded(&Summary::of(recording), &limits);
+    let exceeded = ::report::exceeded_limits(&Summary::of(recording), &limits);
     exceeded.iter().for_each(say);
     match outcome {
         Outcome::Done if !exceeded.is_empty() => Outcome::Exceeded,

@@ -1,22 +1,41 @@
-//! Reasons not to trust the numbers of a cell.
+//! Reasons to distrust the numbers of a cell.
 
 use recording::{Cell, Code, Doubt};
 use stats::{CellSummary, answer};
 
-/// Reasons not to trust a cell's numbers: the recording's own, and what its two counts
-/// of timer interrupts say about each other.
+/// The doubts of a cell's recording, and one for each CPU on which the two counts of timer
+/// interrupts contradict each other.
 pub fn cell_doubts(cell: &Cell) -> Vec<Doubt> {
     let mut doubts = answer(cell).map_or(Vec::new(), |a| a.recording.doubts.clone());
     if let Some(CellSummary::IdleCost(cost)) = CellSummary::of(cell) {
         doubts.extend(cost.contradictions().map(|cpu| {
             let by_proc = cpu.timer_interrupts.unwrap_or_default();
             let text = format!(
-                "CPU {}: /proc/interrupts counted {by_proc} timer interrupts, the lab's \
-                 counter {}",
+                "CPU {}: {by_proc} timer interrupts in /proc/interrupts, but {} seen by the lab's \
+                 counter",
                 cpu.cpu, cpu.timer_entries
             );
             Doubt::new(Code::CountsDiffer, text)
         }));
     }
     doubts
+}
+
+/// Each doubt once, after the names of its cells.
+pub(crate) fn doubts_by_name(cells: &[(&Cell, String)]) -> Vec<String> {
+    let mut reasons: Vec<(Doubt, Vec<&str>)> = Vec::new();
+    for (cell, name) in cells {
+        for doubt in cell_doubts(cell) {
+            match reasons.iter_mut().find(|(other, _)| *other == doubt) {
+                Some((_, names)) => names.push(name),
+                None => reasons.push((doubt, vec![name])),
+            }
+        }
+    }
+    let line = |(doubt, names): (Doubt, Vec<&str>)| {
+        let is_all = names.len() == cells.len() && names.len() > 1;
+        let names = if is_all { "all cells".to_owned() } else { names.join(", ") };
+        format!("{names}: {doubt}")
+    };
+    reasons.into_iter().map(line).collect()
 }

@@ -1,39 +1,38 @@
-//! An experiment's cells, as they come to be told: what was asked, what there is, and
-//! what it was held to.
+//! The cells of an experiment, as the input of reports.
 
 use recording::{Cell, MadeWith};
 use serde::Serialize;
 
-/// An experiment's cells, and what they were held to.
+/// The cells of an experiment, with violated limits.
 #[derive(Debug, Clone, Copy)]
 pub struct Cells<'a> {
-    /// The experiment's name, or its file.
+    /// The name of the experiment, or its file.
     pub experiment: &'a str,
-    /// What it asks, in a sentence; may be empty.
+    /// The description of the experiment; may be empty.
     pub about: &'a str,
-    /// The cells, in the order in which the experiment has them.
+    /// The cells, in the order of the experiment.
     pub cells: &'a [Cell],
-    /// How many cells were asked for; more than there are where somebody ended it early.
+    /// The number of cells of the experiment; more than `cells` if the run was ended early.
     pub planned: usize,
-    /// What they were made with besides their kernels; `None` where that is not known.
+    /// Agent, counter and QEMU; `None` if unknown.
     pub made_with: Option<&'a MadeWith>,
-    /// The cells that do not keep a limit; `None` where there was nothing to keep.
-    pub breaches: Option<&'a [Exceeded]>,
+    /// The violated limits; `None` if cells were not compared with limits.
+    pub violations: Option<&'a [Violation]>,
 }
 
-/// A cell that does not keep a limit.
+/// A limit that a cell violates.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Exceeded {
-    /// The kernel as it was asked for: `debian:6.1-cloud`.
+pub struct Violation {
+    /// The kernel as requested: `debian:6.1-cloud`.
     pub kernel: String,
     /// The cell's name.
     pub cell: String,
     /// The metric, with its unit in the name: `tick_instructions`.
     pub metric: String,
-    /// What it is.
+    /// The measured value.
     pub seen: f64,
-    /// What it should be: `<= 2600`, `== 2584`.
+    /// The limit: `<= 2600`, `== 2584`.
     pub limit: String,
-    /// Where the limit stands: `tick.toml:12:1`.
+    /// The location of the limit: `tick.toml:12:1`.
     pub place: String,
 }

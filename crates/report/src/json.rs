@@ -1,7 +1,7 @@
-//! The one object that `--json` prints: the contract of every measuring command.
+//! The JSON object that each measuring command prints with `--json`.
 //!
-//! Its summary is worked out from the series each time. With the series in it, the
-//! object is a recording that can be loaded again.
+//! The summary is always computed from the series. With `--series` the object is a recording
+//! that can be read again.
 
 use facts::Facts;
 use recording::{Body, Doubt, FORMAT, Recording};
@@ -21,7 +21,7 @@ struct Measured<'a, Spec, Series> {
     tool: &'a str,
     facts: &'a Facts,
     spec: &'a Spec,
-    summary: &'a Judged<'a>,
+    summary: &'a SummaryJson<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     series: Option<&'a Series>,
     doubts: &'a [Doubt],
@@ -38,18 +38,18 @@ struct FactsOnly<'a> {
 }
 
 #[derive(Serialize)]
-struct Judged<'a> {
+struct SummaryJson<'a> {
     #[serde(flatten)]
     summary: &'a Summary,
-    /// Of `check`.
+    /// For `check` only.
     #[serde(skip_serializing_if = "Option::is_none")]
     findings: Option<Vec<Finding>>,
 }
 
-/// A recording and its summary as one JSON object, with its raw series only if asked for.
+/// A recording and its summary as one JSON object, with its raw series only if requested.
 ///
 /// # Errors
-/// Never for a recording that was measured; serialisation can fail in principle.
+/// Serialisation does not fail for these types.
 pub fn json(
     recording: &Recording,
     summary: &Summary,
@@ -59,7 +59,7 @@ pub fn json(
         Summary::Check(check) => Some(findings(&recording.facts, check)),
         _ => None,
     };
-    let judged = Judged { summary, findings };
+    let judged = SummaryJson { summary, findings };
     macro_rules! object {
         ($($(#[$_about:meta])* $kind:ident $_name:literal $($_type:ident)*;)*) => {
             match &recording.body {
@@ -75,7 +75,7 @@ pub fn json(
 /// Facts as one JSON object; `taken` and `tool` are those of a recording made now.
 ///
 /// # Errors
-/// Never for facts that were read; serialisation can fail in principle.
+/// Serialisation does not fail for these types.
 pub fn facts_json(
     facts: &Facts,
     taken: &str,
@@ -89,7 +89,7 @@ pub fn facts_json(
 fn object<Spec: Serialize, Series: Serialize>(
     recording: &Recording,
     spec: &Spec,
-    summary: &Judged<'_>,
+    summary: &SummaryJson<'_>,
     series: Option<&Series>,
 ) -> Result<String, serde_json::Error> {
     serde_json::to_string_pretty(&Measured {
@@ -126,7 +126,7 @@ mod tests {
         .unwrap()
     }
 
-    /// Check the top level of every kind, and that the series is there only if asked for.
+    /// Check the top level of every kind, and that the series is there only if requested.
     #[test]
     fn top_level() {
         let recordings = [
@@ -154,7 +154,7 @@ mod tests {
         }
     }
 
-    /// Check that the keys stand in the order in which they are read.
+    /// Check the order of the keys.
     #[test]
     fn order() {
         let recording = example::noise(GUEST, 1);
@@ -170,7 +170,7 @@ mod tests {
         assert!(places.is_sorted(), "{places:?}");
     }
 
-    /// Check that what was printed with its series is a recording that loads again.
+    /// Check that an object with its series is a recording that can be read again.
     #[test]
     fn loads_again() {
         let recordings = [
@@ -190,7 +190,7 @@ mod tests {
         }
     }
 
-    /// Check that `check` has both summaries and the findings side by side.
+    /// Check that `check` has both summaries and the findings.
     #[test]
     fn check_has_findings() {
         let object = parsed(&example::check(GUEST, 2), false);
@@ -205,15 +205,15 @@ mod tests {
         assert_eq!(object["doubts"][0]["code"], "too_short");
     }
 
-    /// Check that the names in the summary of `calls` are those in its spec.
+    /// Check that the names in the summary of `calls` are the same as in its specification.
     #[test]
     fn calls_have_their_names() {
         let object = parsed(&example::calls(GUEST), false);
         let calls = object["summary"]["calls"].as_array().unwrap();
         let names: Vec<&Value> = calls.iter().map(|call| &call["name"]).collect();
-        let asked: Vec<&Value> =
+        let requested: Vec<&Value> =
             object["spec"]["calls"].as_array().unwrap().iter().collect();
-        assert_eq!((names.len(), names), (8, asked));
+        assert_eq!((names.len(), names), (8, requested));
         assert_eq!(object["summary"]["cpu"], 1);
         assert_eq!(calls[0]["step_ns"]["p50"], 73);
     }

@@ -1,9 +1,8 @@
-//! Terminal, JSON and pictures.
+//! Reports as text for the terminal, JSON, SVG and HTML.
 //!
-//! Takes facts and recordings, returns texts; printing them is the caller's. Every
-//! number in them is a field of a `stats` summary, scaled and rounded for people in
-//! `number` only; the JSON has them in full. No line is wider than 80 columns, but for
-//! paths that are there to be copied.
+//! Formats facts and recordings as strings, which the caller prints. Every number is a field of
+//! a `stats` summary, scaled and rounded in `number` only; JSON has full precision. No line of
+//! text is wider than 80 columns, except for paths, which are not wrapped.
 #![forbid(unsafe_code)]
 
 mod cell_doubts;
@@ -16,19 +15,19 @@ mod picture;
 mod text;
 
 pub use cell_doubts::cell_doubts;
-pub use cells::{Cells, Exceeded};
+pub use cells::{Cells, Violation};
 pub use json::cells::cells_json;
-pub use json::trace::trace;
+pub use json::trace::trace_json;
 pub use json::{facts_json, json};
 pub use picture::flame::{flame_diff_svg, flame_svg};
 pub use picture::page::slices_html;
 pub use picture::phase::phase_svg;
 pub use picture::slices::slices_svg;
 pub use text::cells::cells_text;
-pub use text::cells::made_with::made_with;
+pub use text::cells::made_with::made_with_text;
 pub use text::cells::markdown::cells_markdown;
 pub use text::check::findings::{Action, Finding, When, findings};
-pub use text::explain::folded::{folded, folded_diff};
+pub use text::explain::folded::{folded_stacks, folded_stacks_diff};
 pub use text::explain::phase::{phase_json, phase_text};
 pub use text::explain::{
     explain_diff_json, explain_diff_text, explain_json, explain_text,
@@ -40,7 +39,7 @@ pub use text::jitter::{
 };
 pub use text::layout::doubts::doubts as doubts_text;
 pub use text::layout::paragraph::paragraph;
-pub use text::limits::exceeded;
+pub use text::limits::exceeded_limits;
 pub use text::noise::around::around;
 pub use text::slices::slices_classic;
 pub use text::text;

@@ -1,20 +1,20 @@
-//! Numbers for people: three significant digits and a unit. Full precision stays in JSON.
+//! Numbers as text: three significant digits and a unit. Full precision is in JSON only.
 //!
-//! A number that is exact as it stands is printed without trailing zeros (`10 µs`), a
-//! rounded one with them (`10.0 µs`), so that the two can be told apart. What is not
-//! zero never prints as zero, and what is not the whole never as 100 %.
+//! An exact number is printed without trailing zeros (`10 µs`), a rounded number with them
+//! (`10.0 µs`). A number other than zero is never printed as zero, and a share below the whole
+//! never as 100 %.
 
 use units::{Nanos, PerSecond, Ppm};
 
-/// Printed where something is not known.
+/// Printed for an unknown value.
 pub(crate) const UNKNOWN: &str = "?";
-/// Printed where there is nothing of which there could be a number.
+/// Printed if there is no value.
 pub(crate) const NONE: &str = "-";
 
-/// A unit: its name, how many of the smallest it is, and below how many it is used.
+/// A unit: its name, its size in the smallest unit, and the number from which the next is used.
 type Unit = (&'static str, u64, u128);
 
-/// Above ten minutes seconds are hard to read.
+/// Seconds are used up to ten minutes.
 const TIMES: [Unit; 7] = [
     ("ns", 1, 1000),
     ("µs", 1_000, 1000),
@@ -30,7 +30,6 @@ const FREQUENCIES: [Unit; 4] = [
     ("MHz", 1_000_000, 1000),
     ("GHz", 1_000_000_000, u128::MAX),
 ];
-/// A million, and so on.
 const COUNTS: [Unit; 5] = [
     ("M", 1_000_000, 1000),
     ("G", 1_000_000_000, 1000),
@@ -39,21 +38,20 @@ const COUNTS: [Unit; 5] = [
     ("E", 1_000_000_000_000_000_000, u128::MAX),
 ];
 
-/// A length of time: `13.2 µs`.
+/// A duration: `13.2 µs`.
 pub(crate) fn duration(time: Nanos) -> String {
     with_unit(time.get(), &TIMES)
 }
 
-/// How long a measurement took: as long as was asked, unless it ended earlier or later by more
-/// than a hundredth.
-pub(crate) fn measured(took: Option<Nanos>, asked: Nanos) -> String {
-    let is_as_asked = |took: &Nanos| {
-        took.get().abs_diff(asked.get()).saturating_mul(100) <= asked.get()
+/// The duration of a measurement: the requested one, unless the real one differs by more than 1 %.
+pub(crate) fn measured(real: Option<Nanos>, requested: Nanos) -> String {
+    let differs = |real: &Nanos| {
+        real.get().abs_diff(requested.get()).saturating_mul(100) > requested.get()
     };
-    duration(took.filter(|took| !is_as_asked(took)).unwrap_or(asked))
+    duration(real.filter(differs).unwrap_or(requested))
 }
 
-/// A period, to the microsecond: `10.000 ms`.
+/// A period with microseconds: `10.000 ms`.
 pub(crate) fn period(time: Nanos) -> String {
     let micros = (time.get() + 500) / 1_000;
     format!("{}.{:03} ms", micros / 1_000, micros % 1_000)
@@ -64,19 +62,19 @@ pub(crate) fn frequency(hz: u64) -> String {
     with_unit(hz, &FREQUENCIES)
 }
 
-/// A moment of a recording, to a tenth of a second: `12.0 s`.
+/// A time since the start of a recording, with tenths of a second: `12.0 s`.
 pub(crate) fn moment(since_start: Nanos) -> String {
     let tenths = (since_start.get() + 50_000_000) / 100_000_000;
     format!("{}.{} s", tenths / 10, tenths % 10)
 }
 
-/// A part of a whole: `0.41 %`, and `41.2 ppm` (millionths) below 0.01 %.
+/// A share of a whole: `0.41 %`; below 0.01 % in ppm: `41.2 ppm`.
 pub(crate) fn share(part: Ppm) -> String {
     let ppm = part.get();
     if ppm > 0.0 && ppm < 0.005 {
         "<0.01 ppm".to_owned()
     } else if ppm > 0.0 && ppm < 9.995 {
-        format!("{} ppm", trimmed(ppm, 2))
+        format!("{} ppm", with_decimals(ppm, 2))
     } else if ppm > 0.0 && ppm < 99.95 {
         format!("{} ppm", three_digits(ppm))
     } else if (999_500.0..1e6).contains(&ppm) {
@@ -86,12 +84,12 @@ pub(crate) fn share(part: Ppm) -> String {
     }
 }
 
-/// How one number differs from another: `3.94 %`, `120 %`, and ppm as shares.
+/// A relative difference of two numbers: `3.94 %`, `120 %`; below 0.01 % in ppm.
 pub(crate) fn ratio(part: Ppm) -> String {
     match part.get() {
         ppm if ppm < 100.0 => share(part),
         ppm if ppm < 9_995_000.0 => format!("{} %", three_digits(ppm / 1e4)),
-        ppm => format!("{} %", grouped(&format!("{:.0}", ppm / 1e4))),
+        ppm => format!("{} %", group_digits(&format!("{:.0}", ppm / 1e4))),
     }
 }
 
@@ -100,26 +98,26 @@ pub(crate) fn rate(rate: PerSecond) -> String {
     format!("{}/s", bare_rate(rate))
 }
 
-/// A rate whose `/s` is said elsewhere.
+/// A rate without `/s`.
 pub(crate) fn bare_rate(rate: PerSecond) -> String {
     let rate = rate.get();
     if rate > 0.0 && rate < 0.005 {
         "<0.01".to_owned()
     } else if rate < 9.995 {
-        trimmed(rate, 2)
+        with_decimals(rate, 2)
     } else if rate < 999.5 {
         three_digits(rate)
     } else {
-        grouped(&format!("{rate:.0}"))
+        group_digits(&format!("{rate:.0}"))
     }
 }
 
 /// A count: `2512`, `12,345`.
 pub(crate) fn count(count: u64) -> String {
-    grouped(&count.to_string())
+    group_digits(&count.to_string())
 }
 
-/// A number, rounded to a whole one.
+/// A number, rounded to an integer.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -138,32 +136,32 @@ pub(crate) fn difference(difference: f64) -> String {
     format!("{difference:+.decimals$}")
 }
 
-/// A metric, whose name has the unit: all digits of a whole number, and of others as many as
-/// of a rate.
+/// A metric, which has the unit in its name: all digits of an integer, otherwise as many as of a
+/// rate.
 pub(crate) fn metric(value: f64) -> String {
     match value.fract() == 0.0 {
-        true => grouped(&format!("{value:.0}")),
+        true => group_digits(&format!("{value:.0}")),
         false => bare_rate(PerSecond::new(value)),
     }
 }
 
-/// A count where there is little room: from a million on `47.8 M`.
+/// A count in little space: from a million on `47.8 M`.
 pub(crate) fn short_count(count: u64) -> String {
     if count < 1_000_000 { self::count(count) } else { with_unit(count, &COUNTS) }
 }
 
-/// Or the sign for "not known".
+/// The formatted value, or `?` if it is unknown.
 pub(crate) fn known<T>(value: Option<T>, print: impl Fn(T) -> String) -> String {
     value.map_or_else(|| UNKNOWN.to_owned(), print)
 }
 
-/// Or the sign for "there is none".
+/// The formatted value, or `-` if there is none.
 pub(crate) fn any<T>(value: Option<T>, print: impl Fn(T) -> String) -> String {
     value.map_or_else(|| NONE.to_owned(), print)
 }
 
-/// Commas from five digits on; four can be read without.
-fn grouped(digits: &str) -> String {
+/// The digits with commas; four digits or fewer have none.
+fn group_digits(digits: &str) -> String {
     if digits.len() < 5 {
         return digits.to_owned();
     }
@@ -179,44 +177,44 @@ fn grouped(digits: &str) -> String {
 
 fn with_unit(value: u64, units: &[Unit]) -> String {
     let in_unit = |&(name, unit, below): &Unit| {
-        let (digits, whole) = scaled(u128::from(value), u128::from(unit));
+        let (digits, whole) = scale(u128::from(value), u128::from(unit));
         (whole < below).then(|| format!("{digits} {name}"))
     };
     units.iter().find_map(in_unit).unwrap_or_default()
 }
 
-/// `value / unit` to three digits, or as many as there are before the point, without
-/// going through a float; and the rounded number's whole part.
-fn scaled(value: u128, unit: u128) -> (String, u128) {
+/// `value / unit` with three significant digits, or all digits before the point, and the integer
+/// part of the rounded number. In integers, because large values have no exact float.
+fn scale(value: u128, unit: u128) -> (String, u128) {
     let rounded = |power: u128| (value * power + unit / 2) / unit;
     let power = [100, 10].into_iter().find(|&power| rounded(power) < 1000).unwrap_or(1);
     let (whole, part) = (rounded(power) / power, rounded(power) % power);
     let text = match power {
         100 => format!("{whole}.{part:02}"),
         10 => format!("{whole}.{part}"),
-        _ => grouped(&whole.to_string()),
+        _ => group_digits(&whole.to_string()),
     };
     let is_exact = rounded(power) * unit == value * power;
-    (if is_exact { trim(&text) } else { text }, whole)
+    (if is_exact { trim_zeros(&text) } else { text }, whole)
 }
 
-/// Three significant digits, or as many as there are before the point.
+/// Three significant digits, or all digits before the point.
 fn three_digits(value: f64) -> String {
     let decimals = [(0.0995, 4), (0.9995, 3), (9.995, 2), (99.95, 1)]
         .iter()
         .find(|(below, _)| value < *below)
         .map_or(0, |(_, decimals)| *decimals);
-    trimmed(value, decimals)
+    with_decimals(value, decimals)
 }
 
-/// Without trailing zeros where that is exact.
-fn trimmed(value: f64, decimals: usize) -> String {
+/// The number with so many decimals, without trailing zeros if it is exact.
+fn with_decimals(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
     let is_exact = text.parse() == Ok(value);
-    if is_exact { trim(&text) } else { text }
+    if is_exact { trim_zeros(&text) } else { text }
 }
 
-fn trim(text: &str) -> String {
+fn trim_zeros(text: &str) -> String {
     if !text.contains('.') {
         return text.to_owned();
     }
@@ -227,18 +225,18 @@ fn trim(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Check that a measurement took as long as asked, but for those that ended early or late.
+    /// Check the durations of measurements that ended in time, early and late.
     #[test]
     fn measured_lengths() {
-        let of = |took, asked| {
-            measured(Some(Nanos::from_millis(took)), Nanos::from_secs(asked))
+        let of = |real, requested| {
+            measured(Some(Nanos::from_millis(real)), Nanos::from_secs(requested))
         };
         assert_eq!([of(6_931, 7), of(7_070, 7)], ["7 s", "7 s"]);
         assert_eq!([of(1_934, 7), of(9_000, 7)], ["1.93 s", "9 s"]);
         assert_eq!(measured(None, Nanos::from_secs(7)), "7 s");
     }
 
-    /// Check lengths of time over the whole range, and where one unit becomes the next.
+    /// Check durations over the whole range, and at the changes of units.
     #[test]
     fn durations() {
         for (nanos, text) in [
@@ -282,7 +280,7 @@ mod tests {
         }
     }
 
-    /// Check shares: percent, below 0.01 % ppm, and that neither end is overstated.
+    /// Check shares in percent and ppm, and that neither 0 nor 100 % is printed for others.
     #[test]
     fn shares() {
         for (ppm, text) in [
@@ -310,7 +308,7 @@ mod tests {
         }
     }
 
-    /// Check rates from one in a day to more than any machine has.
+    /// Check rates from one per day to a million per second.
     #[test]
     fn rates() {
         for (hz, text) in [
@@ -333,7 +331,7 @@ mod tests {
         }
     }
 
-    /// Check frequencies, counts and moments.
+    /// Check frequencies, counts and times of a recording.
     #[test]
     fn others() {
         assert_eq!(frequency(2_596_122_000), "2.60 GHz");
@@ -348,8 +346,7 @@ mod tests {
         assert_eq!(moment(Nanos::from_millis(12_050)), "12.1 s");
     }
 
-    /// Check that three digits are the nearest ones, for every length below a second
-    /// that starts with a digit pattern where rounding may carry.
+    /// Check that durations of up to three significant digits are printed exactly, in every unit.
     #[test]
     fn nearest() {
         for lead in 1_u64..1000 {

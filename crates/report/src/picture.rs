@@ -1,10 +1,10 @@
-//! Pictures, and the page with one.
+//! SVG pictures, and HTML pages that contain one.
 
 pub(crate) mod bars;
+pub(crate) mod canvas;
 pub(crate) mod flame;
 pub(crate) mod page;
 pub(crate) mod phase;
 pub(crate) mod rows;
-pub(crate) mod sheet;
 pub(crate) mod slices;
 pub(crate) mod xml;

@@ -1,5 +1,5 @@
-//! Recordings with hostile names in all places: real files of every kind, each string in them
-//! replaced by one that a terminal would act on.
+//! Recordings with hostile strings: real files of every kind, with each string replaced by one
+//! that contains control characters.
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
 use std::fs;
@@ -10,7 +10,7 @@ use recording::{Body, Recording};
 use serde_json::Value;
 use units::is_hidden;
 
-/// Clears the screen, forges a line, turns the text around, hides a character.
+/// Clears the screen, adds a line, reverses the text direction, hides a character.
 const HOSTILE: &str = "\x1b[2J\nFORGED\r\u{9b}31m\u{202e}\u{200b}\u{2028}";
 
 fn golden() -> Vec<PathBuf> {
@@ -37,7 +37,7 @@ fn strings(value: &Value, at: &str, found: &mut Vec<String>) {
     }
 }
 
-/// Replaces all strings that may be anything; says how many.
+/// Replaces all strings that may have any value, and returns their number.
 fn replace_all(file: &mut Value) -> usize {
     let mut all = Vec::new();
     strings(file, "", &mut all);
@@ -46,11 +46,11 @@ fn replace_all(file: &mut Value) -> usize {
     };
     let replaced = all.iter().filter(|at| {
         let old = std::mem::replace(file.pointer_mut(at).unwrap(), HOSTILE.into());
-        let is_kept = is_read(file);
-        if !is_kept {
+        let is_valid = is_read(file);
+        if !is_valid {
             *file.pointer_mut(at).unwrap() = old;
         }
-        is_kept
+        is_valid
     });
     replaced.count()
 }
@@ -67,8 +67,8 @@ fn check_facts(facts: &Facts) {
     check_text(&text, "facts");
 }
 
-/// Check that hostile strings are shown as escapes in every report and replaced in pictures, that
-/// none adds a line, and that files and JSON keep them.
+/// Check that control characters are escaped in every report and replaced in pictures, that no
+/// string adds a line, and that files and JSON contain the original strings.
 #[test]
 fn no_string_reaches_the_terminal() {
     for file in golden() {

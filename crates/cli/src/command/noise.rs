@@ -104,6 +104,7 @@ fn told(recording: &mut Recording, args: &NoiseArgs) -> String {
 }
 
 fn write_trace(recording: &mut Recording, to: Destination) -> Result<(), Failure> {
-    let trace = recording.body.noise_mut().and_then(|series| ::report::trace(series));
+    let trace =
+        recording.body.noise_mut().and_then(|series| ::report::trace_json(series));
     trace.map_or(Ok(()), |trace| to.write(&trace))
 }

@@ -44,7 +44,7 @@ pub(crate) fn list(output: Output) -> Result<Outcome, Failure> {
             let text = format!("No experiment can be run: {}", chain(&error));
             format!("\n{}", paragraph("", &text))
         },
-        |parts| report::made_with(&parts),
+        |parts| report::made_with_text(&parts),
     );
     print(&(lines + &parts))?;
     Ok(Outcome::Done)

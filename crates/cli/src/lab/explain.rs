@@ -4,8 +4,8 @@ use experiments::Plan;
 use recording::{Body, Cell, Doubt, Ending, Mode};
 use report::{
     cell_doubts, doubts_text, explain_diff_json, explain_diff_text, explain_json,
-    explain_text, flame_diff_svg, flame_svg, folded, folded_diff, phase_json, phase_svg,
-    phase_text,
+    explain_text, flame_diff_svg, flame_svg, folded_stacks, folded_stacks_diff,
+    phase_json, phase_svg, phase_text,
 };
 use serde_json::{Value, json};
 use stats::{Typical, WholePhase};
@@ -44,7 +44,11 @@ fn explain(args: &ExplainArgs, output: Output, cell: &Cell) -> Result<Outcome, F
     let typical = typical(cell, args)?;
     if let Some(to) = args.destination() {
         let svg = is_svg(to);
-        to.write(&if svg { flame_svg(&typical) } else { folded(&typical.stacks) })?;
+        to.write(&if svg {
+            flame_svg(&typical)
+        } else {
+            folded_stacks(&typical.stacks)
+        })?;
     }
     let text = match output.json {
         true => explain_json(&typical).map_err(Failure::bug)?,
@@ -64,7 +68,7 @@ fn explain_whole(
         .ok_or_else(|| missing_phase(cell, args))?;
     if let Some(to) = args.destination() {
         let svg = is_svg(to);
-        to.write(&if svg { phase_svg(&phase) } else { folded(&phase.stacks) })?;
+        to.write(&if svg { phase_svg(&phase) } else { folded_stacks(&phase.stacks) })?;
     }
     let text = match output.json {
         true => phase_json(&phase).map_err(Failure::bug)?,
@@ -83,7 +87,7 @@ fn explain_both(
     if let Some(to) = args.destination() {
         to.write(&match is_svg(to) {
             true => flame_diff_svg(&a, &b),
-            false => folded_diff(&a.stacks, &b.stacks),
+            false => folded_stacks_diff(&a.stacks, &b.stacks),
         })?;
     }
     let text = match output.json {

@@ -1,4 +1,4 @@
-//! Cells and episodes for this room's tests, in the manner of real ones.
+//! Cells and profiles for the tests of this crate, similar to real ones.
 
 use std::path::PathBuf;
 
@@ -13,14 +13,14 @@ use units::{Cpu, Instructions, Nanos, Span, TscHz};
 use crate::example;
 
 pub(crate) const TIMER: &str = "asm_sysvec_apic_timer_interrupt";
-/// Kernels, as the lab names them.
+/// Names of kernels, as in the lab.
 pub(crate) const OLD: &str = "6.1.0-56-cloud-amd64 (6.1.192-2)";
 pub(crate) const NEW: &str = "6.12.117+deb12-cloud-amd64 (6.12.117-1~bpo12+1)";
 
 /// A guest with one CPU.
 const GUEST: &str = r#""cpus": {"online": "0"}, "tick": {"hz": 250}"#;
 
-/// One tick of an old kernel: a function a line, below its caller, and its own
+/// One tick of an old kernel: one function per line, below its caller, with its own
 /// instructions.
 const OLD_TICK: &str = "\
 asm_sysvec_apic_timer_interrupt 61
@@ -85,7 +85,7 @@ asm_sysvec_apic_timer_interrupt 61
      __run_timers.part.0 58
     rcu_core 44";
 
-/// The same on a newer kernel.
+/// One tick of a newer kernel.
 const NEW_TICK: &str = "\
 asm_sysvec_apic_timer_interrupt 61
  error_entry 28
@@ -168,13 +168,13 @@ fn stacks(lines: &'static str) -> Vec<CallStack<'static>> {
     lines.lines().map(stack).collect()
 }
 
-/// What is typical of a cell: so many of 239.
+/// The typical event of a cell: 112 of 239.
 pub(crate) fn typical<'a>(cell: &'a Cell, stacks: Vec<CallStack<'a>>) -> Typical<'a> {
     let seen = Frequency { times: 112, of: 239 };
     Typical { cell, call: None, place: 0, median: None, stacks, seen }
 }
 
-/// An exact cell with that ending.
+/// An exact cell with the given ending.
 pub(crate) fn cell(name: &str, kernel: &str, ending: Ending) -> Cell {
     Cell {
         name: name.to_owned(),
@@ -193,7 +193,7 @@ pub(crate) fn cell(name: &str, kernel: &str, ending: Ending) -> Cell {
     }
 }
 
-/// Something like a hash.
+/// A value in the format of a hash.
 pub(crate) fn identity(name: &str, kernel: &str) -> String {
     let mix = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     let hash = name.bytes().chain(kernel.bytes()).fold(0xcbf2_9ce4_8422_2325, mix);
@@ -216,7 +216,7 @@ fn values(pairs: &[(u64, u64)]) -> Vec<(Instructions, u64)> {
     pairs.iter().map(|&(value, count)| (Instructions::new(value), count)).collect()
 }
 
-/// What CPU 0 did in one phase: steps, and timer interrupts of that level.
+/// Counts of CPU 0 in one phase: steps, and timer interrupts of the given level.
 pub(crate) fn phase(
     steps: &[(u64, u64)],
     from: Level,
@@ -239,8 +239,8 @@ pub(crate) fn phase(
     PhaseCounts { cpus: vec![cpu] }
 }
 
-/// A spinning CPU: gaps of so many instructions as the loop sees them, of which its own
-/// pass takes 13, and ticks of so many as the counter sees them.
+/// A busy CPU: the sizes of gaps as seen by the loop (a pass takes 13 instructions), and of ticks
+/// as seen by the counter.
 pub(crate) fn tick_cost(gaps: &[u64], ticks: &[(u64, u64)]) -> Ending {
     let mut recording = example::noise(GUEST, 1);
     recording.doubts.clear();
@@ -258,8 +258,8 @@ pub(crate) fn tick_cost(gaps: &[u64], ticks: &[(u64, u64)]) -> Ending {
     done(recording, Some(counts))
 }
 
-/// An idle CPU for two intervals of a second each, and the ticks that the counter saw in
-/// each; `/proc` saw so many in both.
+/// An idle CPU in two intervals of a second: the number of ticks in `/proc` in both, and the ticks
+/// seen by the counter in each.
 pub(crate) fn idle_cost(by_proc: u64, ticks: &[(u64, u64)]) -> Ending {
     let mut recording = example::ticks(GUEST, 1, 2);
     if let Body::Ticks { series, .. } = &mut recording.body {
@@ -289,11 +289,11 @@ pub(crate) fn call_costs(calls: &[(Call, &[(u64, u64)])]) -> Ending {
 pub(crate) fn doubt() -> Doubt {
     Doubt::new(
         Code::KernelComplained,
-        "the kernel said: rcu: INFO: rcu_sched detected stalls",
+        "the kernel reported: rcu: INFO: rcu_sched detected stalls",
     )
 }
 
-/// The cell with a profile: its tick was kept twice, once as it usually is.
+/// The cell with a profile of two kinds of tick, one of them frequent.
 pub(crate) fn with_profile(mut cell: Cell) -> Cell {
     let episode = |total, from, own: &[u64]| Episode {
         cpu: Cpu::new(0),

@@ -1,4 +1,4 @@
-//! Whole experiments for this room's tests, in the manner of the built-in ones.
+//! Experiments for the tests of this crate, similar to built-in ones.
 
 use recording::{Call, Cell, Ending, Mode};
 
@@ -7,7 +7,7 @@ use crate::example::cell::{
     NEW, OLD, call_costs, cell, done, doubt, idle_cost, lost, tick_cost,
 };
 
-/// Ticks on both kernels, idle ones too, and a lost cell.
+/// Ticks of busy and idle CPUs on both kernels, and a lost cell.
 pub(crate) fn tick_cells() -> Vec<Cell> {
     let other = [vec![2584; 240], vec![2601; 9], vec![10_911]].concat();
     let fifo = [vec![2345; 249], vec![2999]].concat();
@@ -24,8 +24,8 @@ pub(crate) fn tick_cells() -> Vec<Cell> {
     cells
 }
 
-/// Every call, as it comes and with and without mitigations, on both kernels; one of
-/// them differs from repeat to repeat.
+/// Every call on both kernels, unmodified, with mitigations and with `nohz_full`; one call differs
+/// from repeat to repeat.
 pub(crate) fn call_cells() -> Vec<Cell> {
     let costs = |more: u64| {
         call_costs(&[
@@ -58,7 +58,7 @@ fn timed(name: &str, ending: Ending) -> Cell {
     Cell { mode: Mode::Timed, workload, ..cell(name, OLD, ending) }
 }
 
-/// One cell of each measurement, in time.
+/// Timed cells of three measurements.
 pub(crate) fn timed_cells() -> Vec<Cell> {
     let mut noise = example::noise(example::METAL, 2);
     noise.doubts = vec![doubt()];

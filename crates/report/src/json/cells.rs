@@ -1,4 +1,4 @@
-//! The one object that `lab --json` prints: all cells of an experiment.
+//! The JSON object that `lab run --json` prints: all cells of an experiment.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 use stats::{Added, CellSummary, SleepersCost};
 
 use crate::cell_doubts::cell_doubts;
-use crate::cells::{Cells, Exceeded};
+use crate::cells::{Cells, Violation};
 
 #[derive(Serialize)]
 struct Experiment<'a> {
@@ -17,13 +17,13 @@ struct Experiment<'a> {
     planned: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     made_with: Option<&'a MadeWith>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    breaches: Option<&'a [Exceeded]>,
-    cells: Vec<Told<'a>>,
+    #[serde(rename = "breaches", skip_serializing_if = "Option::is_none")]
+    violations: Option<&'a [Violation]>,
+    cells: Vec<CellJson<'a>>,
 }
 
 #[derive(Serialize)]
-struct Told<'a> {
+struct CellJson<'a> {
     name: &'a str,
     asked: &'a str,
     kernel: &'a str,
@@ -32,7 +32,7 @@ struct Told<'a> {
     settings: &'a [String],
     workload: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    watch: Option<Source>,
+    trace: Option<Source>,
     mode: Mode,
     repeat: u32,
     cached: bool,
@@ -62,10 +62,10 @@ struct Raw<'a> {
     counts: Option<&'a Counts>,
 }
 
-/// Cells as one JSON object, with what was measured and counted only if asked for.
+/// Cells as one JSON object, with raw series and counts only if requested.
 ///
 /// # Errors
-/// Where the path of a lost cell's console is not UTF-8.
+/// If the path of a lost cell's console is not UTF-8.
 pub fn cells_json(
     cells: &Cells<'_>,
     with_series: bool,
@@ -76,16 +76,16 @@ pub fn cells_json(
         experiment: cells.experiment,
         planned: cells.planned,
         made_with: cells.made_with,
-        breaches: cells.breaches,
+        violations: cells.violations,
         cells: cells
             .cells
             .iter()
-            .map(|cell| told(cell, cells.cells, with_series))
+            .map(|cell| cell_json(cell, cells.cells, with_series))
             .collect(),
     })
 }
 
-fn told<'a>(cell: &'a Cell, all: &[Cell], with_series: bool) -> Told<'a> {
+fn cell_json<'a>(cell: &'a Cell, all: &[Cell], with_series: bool) -> CellJson<'a> {
     let (lost, raw) = match &cell.ending {
         Ending::Done(answer) => {
             let body = &answer.recording.body;
@@ -93,7 +93,7 @@ fn told<'a>(cell: &'a Cell, all: &[Cell], with_series: bool) -> Told<'a> {
         }
         Ending::Lost { why, console } => (Some(Lost { why, console }), None),
     };
-    Told {
+    CellJson {
         name: &cell.name,
         asked: &cell.asked,
         kernel: &cell.kernel,
@@ -101,7 +101,7 @@ fn told<'a>(cell: &'a Cell, all: &[Cell], with_series: bool) -> Told<'a> {
         params: &cell.params,
         settings: &cell.settings,
         workload: &cell.workload,
-        watch: cell.watch,
+        trace: cell.watch,
         mode: cell.mode,
         repeat: cell.repeat,
         cached: cell.cached,
@@ -127,21 +127,31 @@ mod tests {
         vec![cell("other", OLD, done), cell("fifo", OLD, lost())]
     }
 
-    fn parsed(cells: &[Cell], breaches: Option<&[Exceeded]>, with_series: bool) -> Value {
+    fn parsed(
+        cells: &[Cell],
+        violations: Option<&[Violation]>,
+        with_series: bool,
+    ) -> Value {
         let experiment = "tick-cost";
-        let cells =
-            Cells { experiment, about: "", cells, planned: 6, made_with: None, breaches };
+        let cells = Cells {
+            experiment,
+            about: "",
+            cells,
+            planned: 6,
+            made_with: None,
+            violations,
+        };
         serde_json::from_str(&cells_json(&cells, with_series).unwrap()).unwrap()
     }
 
-    /// Check the whole object, a lost cell included: this is the JSON contract.
+    /// Check the whole object, with a traced cell and a lost cell: this is the JSON contract.
     #[test]
     fn contract() {
         let about = |name: &str| {
             json!({
                 "name": name, "asked": "debian:6.1-cloud", "kernel": OLD, "machine":
                 "pc, 1 CPU of qemu64,-rdrand, 256 MiB", "params": "", "settings": [],
-                "workload": "noise on CPU 0 for 1 s", "mode": "exact", "repeat": 1,
+                "workload": "noise on CPU 0 for 1 s", "trace": "bpf", "mode": "exact", "repeat": 1,
                 "cached": false, "identity": identity(name, OLD), "doubts": [],
             })
         };
@@ -166,14 +176,17 @@ mod tests {
             "console": "/home/me/.cache/noisefloor/lost/5e1f0c.console",
         });
         let mut cells = cells();
-        cells.iter_mut().for_each(|cell| cell.asked = "debian:6.1-cloud".to_owned());
+        for cell in &mut cells {
+            cell.asked = "debian:6.1-cloud".to_owned();
+            cell.watch = Some(Source::Bpf);
+        }
         assert_eq!(parsed(&cells, None, false), expected);
     }
 
-    /// Check that breaches are there where there was something to keep, kept or not.
+    /// Check that `breaches` is there if cells were compared with limits, violated or not.
     #[test]
-    fn breaches() {
-        let breach = Exceeded {
+    fn violations() {
+        let violation = Violation {
             kernel: "debian:6.1-cloud".to_owned(),
             cell: "other".to_owned(),
             metric: "tick_instructions".to_owned(),
@@ -181,18 +194,18 @@ mod tests {
             limit: "<= 2500".to_owned(),
             place: "tick.toml:12:1".to_owned(),
         };
-        let told = parsed(&[], Some(&[breach]), false);
+        let object = parsed(&[], Some(&[violation]), false);
         let expected = json!({
             "kernel": "debian:6.1-cloud", "cell": "other", "metric": "tick_instructions",
             "seen": 2584.0, "limit": "<= 2500", "place": "tick.toml:12:1",
         });
-        assert_eq!(told["breaches"], json!([expected]));
+        assert_eq!(object["breaches"], json!([expected]));
         assert_eq!(parsed(&[], Some(&[]), false)["breaches"], json!([]));
         assert!(parsed(&[], None, false).get("breaches").is_none());
     }
 
-    /// Check that with the series, what was asked, seen and counted is there, and only
-    /// where there is any.
+    /// Check that specification, series and counts are there if requested, but not for a lost
+    /// cell.
     #[test]
     fn with_series() {
         let object = parsed(&cells(), None, true);

@@ -1,7 +1,7 @@
-//! Gaps and events as a trace that Perfetto and Chrome's tracing page show.
+//! Gaps and events as a trace for Perfetto and Chrome's `about:tracing`.
 //!
-//! The "Trace Event Format": complete events (`ph` is `X`), times in microseconds. Each CPU is a
-//! process of its own, with a line for its gaps and one for each level of what went on.
+//! The Trace Event Format: complete events (`ph` is `X`), times in microseconds. Each CPU is a
+//! process, with one thread for its gaps and one for each kind of event.
 
 use recording::{Blamed, CpuNoise, CulpritKind, NoiseSeries};
 use serde::Serialize;
@@ -19,17 +19,17 @@ struct Slice<'a> {
     tid: u32,
 }
 
-/// The lines of a CPU, from above.
+/// The threads of a CPU, from the top.
 const LINES: [&str; 5] = ["gaps", "threads", "softirqs", "devices", "interrupts"];
 
-/// The trace as JSON; `None` where no events were kept.
-pub fn trace(series: &NoiseSeries) -> Option<String> {
+/// The trace as JSON; `None` if the recording has no events.
+pub fn trace_json(series: &NoiseSeries) -> Option<String> {
     let mut events: Vec<Value> = Vec::new();
     for cpu in &series.cpus {
         let blamed = cpu.blamed.as_ref()?;
         blamed.trace.as_ref()?;
         events.extend(names(cpu.cpu));
-        let slices = gaps(cpu).chain(happenings(cpu, blamed));
+        let slices = gap_slices(cpu).chain(event_slices(cpu, blamed));
         events.extend(slices.filter_map(|slice| serde_json::to_value(slice).ok()));
     }
     Some(json!({"traceEvents": events, "displayTimeUnit": "ns"}).to_string())
@@ -47,11 +47,11 @@ fn names(cpu: Cpu) -> impl Iterator<Item = Value> {
     std::iter::once(process).chain(lines)
 }
 
-fn gaps(cpu: &CpuNoise) -> impl Iterator<Item = Slice<'_>> {
+fn gap_slices(cpu: &CpuNoise) -> impl Iterator<Item = Slice<'_>> {
     cpu.gaps.iter().map(|gap| slice(cpu, *gap, "gap", "gap", 0))
 }
 
-fn happenings<'a>(
+fn event_slices<'a>(
     cpu: &'a CpuNoise,
     blamed: &'a Blamed,
 ) -> impl Iterator<Item = Slice<'a>> {
@@ -61,13 +61,17 @@ fn happenings<'a>(
             CulpritKind::Thread => (1, "thread"),
             CulpritKind::Softirq => (2, "softirq"),
             CulpritKind::Irq => (3, "device"),
-            _ => (4, "interrupt"),
+            CulpritKind::Timer
+            | CulpritKind::Ipi
+            | CulpritKind::Nmi
+            | CulpritKind::Steal
+            | CulpritKind::Unexplained => (4, "interrupt"),
         };
         Some(slice(cpu, event.span, &culprit.name, category, line))
     })
 }
 
-/// Times count from the recording's beginning, which all CPUs share.
+/// Times are since the start of the recording, which is the same for all CPUs.
 fn slice<'a>(
     cpu: &CpuNoise,
     span: Span,
@@ -87,24 +91,24 @@ mod tests {
     use super::*;
     use crate::example::{self, GUEST};
 
-    /// Check that gaps and events are there, on their lines, in microseconds; and that there
-    /// is no trace where no events were kept.
+    /// Check that gaps and events have their lines, in microseconds, and that there is no trace
+    /// without events.
     #[test]
     fn lines() {
         let mut recording = example::blamed(example::noise(GUEST, 1));
         let series = recording.body.noise_mut().unwrap();
-        assert_eq!(trace(series), None);
+        assert_eq!(trace_json(series), None);
         let span = series.cpus[0].gaps[0];
         series.cpus[0].gaps.truncate(1);
         let event = Event { culprit: 1, span };
         series.cpus[0].blamed.as_mut().unwrap().trace = Some(vec![event]);
-        let told: Value = serde_json::from_str(&trace(series).unwrap()).unwrap();
-        let events = told["traceEvents"].as_array().unwrap();
+        let trace: Value = serde_json::from_str(&trace_json(series).unwrap()).unwrap();
+        let events = trace["traceEvents"].as_array().unwrap();
         assert_eq!(events[0]["args"]["name"], "CPU 0");
         let [gap, event] = &events[events.len() - 2..] else { panic!("{events:?}") };
         assert_eq!((&gap["name"], &gap["tid"]), (&json!("gap"), &json!(0)));
         assert_eq!((&event["name"], &event["tid"]), (&json!("SCHED"), &json!(2)));
-        // 20 us from the recording's beginning, 17 us from the loop's.
+        // 20 us after the start of the recording, plus 17 us after the start of the loop.
         assert_eq!((&event["ts"], &event["dur"]), (&json!(37.0), &json!(3.1)));
     }
 }

@@ -1,99 +1,97 @@
-//! Flame graphs: who called whom from bottom to top, as wide as what it cost.
+//! Flame graphs: callers below callees; the width of a frame is its number of instructions.
 //!
-//! In the style of Brendan Gregg's `flamegraph.pl`: one self-contained SVG that a browser
-//! opens, with tool-tips, zoom on click and search. Colours are warm and mean nothing,
-//! but a function has the same one in every graph; in a comparison red is more and blue
-//! is fewer instructions of the function itself.
+//! In the style of Brendan Gregg's `flamegraph.pl`: a self-contained SVG for browsers, with
+//! tool-tips, zoom on click and search. A colour is derived from the function's name and has no
+//! meaning; in a comparison red is more and blue is fewer instructions of the function itself.
 
 use std::fmt::Write as _;
 
 use stats::{Change, FlameGraph, Frame, Typical};
 
 use crate::number;
-use crate::picture::xml::escaped;
-use crate::text::explain::titles::{Titles, compared, size, titles};
-use crate::text::explain::{renamed, signed};
+use crate::picture::xml::escape;
+use crate::text::explain::titles::{Titles, diff_titles, size, titles};
+use crate::text::explain::{format_name, format_signed};
 use crate::text::layout::table::cut;
 
-/// The picture's width.
 const WIDTH: usize = 1200;
-/// The space at its left and right.
+/// The space at the left and right.
 const LEFT: usize = 10;
 /// The space above the frames, for the title and two lines below it.
 const ABOVE: usize = 80;
-/// The space below them, for details.
+/// The space below the frames, for details.
 const BELOW: usize = 32;
-/// The height of a frame, with the line between it and the next.
+/// The height of a frame, with the space to the next.
 const FRAME: usize = 16;
-/// The width of a character, with 11 px and a font of fixed width.
+/// The width of a character of a monospace font of 11 px.
 const GLYPH: f64 = 6.63;
-/// The longest title that fits, in the larger font.
+/// The maximum length of the title, in the larger font.
 const TITLE: usize = 100;
-/// The longest line that fits below it, in the smaller font.
+/// The maximum length of the line below it, in the smaller font.
 const NAMES: usize = 170;
 
-const STYLE: &str = include_str!("flame.css");
+const CSS: &str = include_str!("flame.css");
 const SCRIPT: &str = include_str!("flame.js");
 
 /// One tick or call as a flame graph.
 pub fn flame_svg(typical: &Typical<'_>) -> String {
     let graph = FlameGraph::of(&typical.stacks);
     let about = size(typical, graph.total());
-    plain(&titles(typical), &about, &graph)
+    render(&titles(typical), &about, &graph)
 }
 
-/// A graph whose colours mean nothing.
-pub(crate) fn plain(titles: &Titles, about: &str, graph: &FlameGraph) -> String {
-    picture(titles, about, graph, |frame| Look {
-        colour: warm(&frame.name),
-        words: String::new(),
+/// A graph with colours by name.
+pub(crate) fn render(titles: &Titles, about: &str, graph: &FlameGraph) -> String {
+    render_with(titles, about, graph, |frame| Style {
+        colour: name_colour(&frame.name),
+        note: String::new(),
     })
 }
 
-/// The second as a flame graph, coloured by how it differs from the first.
+/// The second as a flame graph, coloured by its difference from the first.
 pub fn flame_diff_svg(before: &Typical<'_>, after: &Typical<'_>) -> String {
     let graph = FlameGraph::compared(&before.stacks, &after.stacks);
     let total = graph.total().more_than(graph.total_before());
     let mut about = format!(
-        "{} instructions, {} against {}; red: more in the function itself, blue: fewer",
+        "{} instructions, {} compared with {}; red: more in the function itself, blue: fewer",
         number::count(graph.total().get()),
-        signed(total),
+        format_signed(total),
         number::count(graph.total_before().get()),
     );
     if graph.gone().get() > 0 {
         let gone = number::count(graph.gone().get());
-        about.push_str(&format!("; not here: {gone} of functions that no longer run"));
+        about.push_str(&format!("; not shown: {gone} of functions that no longer run"));
     }
     let changes = || graph.frames().iter().filter_map(|frame| frame.change);
     let most = changes().map(|change| change.own.unsigned_abs()).max().unwrap_or(0);
-    picture(&compared(before, after), &about, &graph, |frame| {
+    render_with(&diff_titles(before, after), &about, &graph, |frame| {
         let Change { own, total } = frame.change.unwrap_or_default();
-        let (in_it, with_all) = (signed(own), signed(total));
-        Look {
-            colour: by_difference(own, most),
-            words: format!("; in it {in_it}, with all it calls {with_all}"),
+        let (more_own, more_total) = (format_signed(own), format_signed(total));
+        Style {
+            colour: difference_colour(own, most),
+            note: format!("; difference: self {more_own}, total {more_total}"),
         }
     })
 }
 
-/// What distinguishes one kind of graph from another.
-struct Look {
+/// The colour of a frame, and a note in its tool-tip.
+struct Style {
     colour: [u8; 3],
-    words: String,
+    note: String,
 }
 
-fn picture(
+fn render_with(
     titles: &Titles,
     about: &str,
     graph: &FlameGraph,
-    look: impl Fn(&Frame) -> Look,
+    style: impl Fn(&Frame) -> Style,
 ) -> String {
     let deepest = graph.frames().iter().map(|frame| frame.depth).max().unwrap_or(0);
     let height = ABOVE + (deepest + 1) * FRAME + BELOW;
     let mut svg = head(titles, about, height);
     for frame in graph.frames() {
         let y = ABOVE + (deepest - frame.depth) * FRAME;
-        write_frame(&mut svg, graph, frame, y, &look(frame));
+        write_frame(&mut svg, graph, frame, y, &style(frame));
     }
     svg.push_str("<script><![CDATA[\n");
     svg.push_str(SCRIPT);
@@ -105,14 +103,14 @@ fn head(titles: &Titles, about: &str, height: usize) -> String {
     let (right, middle, below) = (WIDTH - LEFT, WIDTH / 2, height - 12);
     let room = WIDTH - 2 * LEFT;
     let Titles { title, names } = titles;
-    let (title, names) = (escaped(&cut(title, TITLE)), escaped(&cut(names, NAMES)));
-    let about = escaped(about);
+    let (title, names) = (escape(&cut(title, TITLE)), escape(&cut(names, NAMES)));
+    let about = escape(about);
     format!(
         r##"<?xml version="1.0" encoding="UTF-8"?>
 <svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}" data-left="{LEFT}" data-width="{room}" data-glyph="{GLYPH}">
 <title>{title}</title>
 <style><![CDATA[
-{STYLE}]]></style>
+{CSS}]]></style>
 <defs><linearGradient id="paper" x1="0" y1="0" x2="0" y2="1"><stop offset="0" stop-color="#fbfaf7"/><stop offset="1" stop-color="#f2ecd9"/></linearGradient></defs>
 <rect width="100%" height="100%" fill="url(#paper)"/>
 <text id="title" x="{middle}" y="26">{title}</text>
@@ -131,24 +129,24 @@ fn write_frame(
     graph: &FlameGraph,
     frame: &Frame,
     y: usize,
-    look: &Look,
+    style: &Style,
 ) {
     let scale = (WIDTH - 2 * LEFT) as f64 / (graph.total().get().max(1)) as f64;
     let x = LEFT as f64 + frame.start.get() as f64 * scale;
     let width = frame.total.get() as f64 * scale;
-    let label = renamed(&frame.name, frame.renamed_from.as_deref());
-    let name = escaped(&label);
+    let label = format_name(&frame.name, frame.renamed_from.as_deref());
+    let name = escape(&label);
     let total = number::count(frame.total.get());
-    let share = escaped(&number::any(graph.share(frame), number::share));
-    let Look { colour: [red, green, blue], words } = look;
+    let share = escape(&number::any(graph.share(frame), number::share));
+    let Style { colour: [red, green, blue], note } = style;
     let (start, length, depth) = (frame.start, frame.total, frame.depth);
-    let text = escaped(&clipped(&label, width));
+    let text = escape(&clip(&label, width));
     let (text_x, text_y) = (x + 3.0, y + 11);
     // Writing to a String cannot fail.
     let _ = writeln!(
         svg,
         "<g class=\"frame\" data-name=\"{name}\" data-depth=\"{depth}\" data-start=\"{start}\" \
-         data-total=\"{length}\"><title>{name} ({total} instructions, {share}{words})</title>\
+         data-total=\"{length}\"><title>{name} ({total} instructions, {share}{note})</title>\
          <rect x=\"{x:.2}\" y=\"{y}\" width=\"{width:.2}\" height=\"{}\" rx=\"2\" \
          fill=\"rgb({red},{green},{blue})\"/><text x=\"{text_x:.2}\" y=\"{text_y}\">{text}</text>\
          </g>",
@@ -156,9 +154,9 @@ fn write_frame(
     );
 }
 
-/// As much of the name as there is room for; nothing rather than two letters.
-fn clipped(name: &str, width: f64) -> String {
-    // Casts of floats saturate: what is too narrow has room for nothing.
+/// The name, cut to the width; empty if fewer than three characters fit.
+fn clip(name: &str, width: f64) -> String {
+    // Casts of floats saturate.
     #[allow(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -168,8 +166,8 @@ fn clipped(name: &str, width: f64) -> String {
     if fit < 3 { String::new() } else { cut(name, fit) }
 }
 
-/// A warm colour that depends on the name only (FNV-1a, 64 bits).
-fn warm(name: &str) -> [u8; 3] {
+/// A warm colour by the hash of the name (FNV-1a, 64 bits).
+fn name_colour(name: &str) -> [u8; 3] {
     let mix =
         |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325, mix);
@@ -181,9 +179,9 @@ fn warm(name: &str) -> [u8; 3] {
     [between(218, 253, a), between(104, 214, b), between(32, 80, c)]
 }
 
-/// Red for more, blue for fewer, the stronger the larger; `most` is the largest. Text
-/// stays readable on the strongest.
-fn by_difference(difference: i128, most: u128) -> [u8; 3] {
+/// Red for more, blue for fewer, stronger for larger differences; `most` is the largest. Text
+/// is readable on the strongest colour.
+fn difference_colour(difference: i128, most: u128) -> [u8; 3] {
     const STRONG: u128 = 84;
     const PALE: u128 = 218;
     let size = difference.unsigned_abs().min(most);
@@ -215,7 +213,7 @@ mod tests {
         svg.lines().filter(|line| line.starts_with("<g class=\"frame\""))
     }
 
-    /// Check that a graph is well-formed, loads nothing, and says what a frame is.
+    /// Check that a graph is well-formed, loads nothing, and has tool-tips.
     #[test]
     fn tick() {
         let cell = cell("<other> & \"fifo\"", OLD, lost());
@@ -228,7 +226,7 @@ mod tests {
         assert!(!links.contains("http") && !links.contains("href"));
     }
 
-    /// Check that a comparison says what differs, and colours it.
+    /// Check the tool-tips and colours of a comparison.
     #[test]
     fn difference() {
         let cells = [OLD, NEW].map(|kernel| cell("other", kernel, lost()));
@@ -239,42 +237,40 @@ mod tests {
             let name = format!("data-name=\"{name}\"");
             frame_lines(&svg).find(|line| line.contains(&name)).unwrap()
         };
-        assert!(line("hrtimer_interrupt").contains("; in it +3, with all it calls +"));
+        assert!(line("hrtimer_interrupt").contains("; difference: self +3, total +"));
         assert!(line("rb_erase").contains("fill=\"rgb(228,225,217)\""));
-        assert!(
-            line("update_curr_dl_se").contains("; in it +93, with all it calls +93)")
-        );
+        assert!(line("update_curr_dl_se").contains("; difference: self +93, total +93)"));
         let pair = "tick_sched_timer → tick_nohz_handler";
-        assert!(line(pair).contains("; in it +18, with all it calls +"));
-        assert!(svg.contains("not here: "));
-        assert!(svg.contains(">One tick, other: 6.12.117 against 6.1.0</text>"));
-        assert!(svg.contains(&format!(">{NEW} against {OLD}</text>")));
+        assert!(line(pair).contains("; difference: self +18, total +"));
+        assert!(svg.contains("not shown: "));
+        assert!(svg.contains(">One tick, other: 6.12.117 compared with 6.1.0</text>"));
+        assert!(svg.contains(&format!(">{NEW} compared with {OLD}</text>")));
     }
 
-    /// Check that more is red, fewer is blue, none is neither, and the most is strongest.
+    /// Check that more is red, fewer is blue, and the largest difference has the strongest colour.
     #[test]
     fn colours_of_differences() {
         let [red, pale, blue] =
-            [10, 1, -10].map(|difference| by_difference(difference, 10));
+            [10, 1, -10].map(|difference| difference_colour(difference, 10));
         assert_eq!((red, blue), ([245, 84, 84], [84, 84, 245]));
         assert!(pale[0] == 245 && pale[1] > 200);
-        assert_eq!(by_difference(0, 0), by_difference(0, 10));
+        assert_eq!(difference_colour(0, 0), difference_colour(0, 10));
     }
 
-    /// Check that a function's colour depends on nothing but its name.
+    /// Check that a function's colour depends on its name only.
     #[test]
     fn colours() {
-        assert_eq!(warm("update_curr"), warm("update_curr"));
+        assert_eq!(name_colour("update_curr"), name_colour("update_curr"));
         let names = ["update_curr", "rb_erase", "ktime_get", "task_tick_fair"];
         let colours: std::collections::BTreeSet<_> =
-            names.map(warm).into_iter().collect();
+            names.map(name_colour).into_iter().collect();
         assert_eq!(colours.len(), 4);
         assert!(colours.iter().all(|[red, green, blue]| red > blue && green > blue));
     }
 
     proptest! {
-        /// Check that whatever functions are called, the picture is well-formed, and
-        /// each frame lies within it with its text inside.
+        /// Check that the picture is well-formed for any names of functions, and that frames are
+        /// inside it with their texts inside them.
         #[test]
         fn well_formed(
             title in any::<String>(),

@@ -1,42 +1,41 @@
-//! The picture of `slices` as a page: self-contained HTML with the picture, its numbers as a
-//! table, and how to read it.
+//! The HTML page of `slices`: the picture, its numbers as a table, and an explanation.
 //!
-//! Written so that it is XML too, and loads nothing. Where somebody saw nothing the table says
-//! so, as all tables do.
+//! The page is also well-formed XML, and loads nothing.
 
 use facts::Facts;
 use recording::{SlicesSeries, SlicesSpec};
 use stats::SlicesPicture;
 
-use crate::picture::slices::{asked, machine, step_figures, svg};
-use crate::picture::xml::escaped;
+use crate::picture::slices::{machine, step_figures, svg, workload};
+use crate::picture::xml::escape;
 
 const STYLE: &str = include_str!("page.css");
 
-/// What a reader who has never seen the picture needs.
-const WATCHED: &str = "A slice is how long a spinner, a task that uses all the CPU time it gets, \
-    runs until the scheduler takes the CPU away. Each row is a CPU for the same short time, each \
-    shade a spinner. A mark with a head is a task that woke up and preempted the one that ran: \
-    where many of them stand close to each other, wake-ups and not the scheduler's own slices \
-    decide how long spinners run. In the histograms those slices have the marks' colour. Point \
-    at anything to see what it is.";
-const UNWATCHED: &str = "A slice is how long a spinner, a task that uses all the CPU time it \
-    gets, runs until the scheduler takes the CPU away. Here a slice's mean length is the \
-    spinners' CPU time by how often they had to leave a CPU, as the kernel accounts for both. \
-    Which task ran when takes root to watch.";
+/// The explanation of the picture.
+const TRACED: &str = "A slice is the time that a spinner, a task that never sleeps, runs until \
+    the scheduler preempts it. Each row is a CPU during the same short period, each shade a \
+    spinner. A mark with a head is a task that woke up and preempted the running task: if there \
+    are many of them close to each other, wake-ups determine how long spinners run, and not the \
+    scheduler's time slice. In the histograms those slices have the colour of the marks. All \
+    elements have tool-tips.";
+/// The same if switches were not traced.
+const UNTRACED: &str = "A slice is the time that a spinner, a task that never sleeps, runs until \
+    the scheduler preempts it. The mean slice is the spinners' CPU time divided by the number of \
+    their involuntary context switches, both as accounted by the kernel. Scheduler switches were \
+    not traced, which needs root.";
 
 /// The picture as a page.
 pub fn slices_html(facts: &Facts, spec: &SlicesSpec, series: &SlicesSeries) -> String {
     let picture = SlicesPicture::of(spec, series);
-    let how = if picture.lost.is_some() { WATCHED } else { UNWATCHED };
+    let how = if picture.lost.is_some() { TRACED } else { UNTRACED };
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n\
          <meta name=\"color-scheme\" content=\"light dark\"/>\n\
          <title>Slices: {}, {}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n{}\
          {}<p>{how}</p>\n</main>\n</body>\n</html>\n",
-        escaped(&asked(spec)),
-        escaped(&machine(facts)),
+        escape(&workload(spec)),
+        escape(&machine(facts)),
         svg(facts, spec, &picture),
         table(&picture),
     )
@@ -44,16 +43,16 @@ pub fn slices_html(facts: &Facts, spec: &SlicesSpec, series: &SlicesSeries) -> S
 
 fn table(picture: &SlicesPicture) -> String {
     let row = |cells: [&str; 6], tag: &str| {
-        let cells = cells.map(|cell| format!("<{tag}>{}</{tag}>", escaped(cell)));
+        let cells = cells.map(|cell| format!("<{tag}>{}</{tag}>", escape(cell)));
         format!("<tr>{}</tr>\n", cells.concat())
     };
     let steps = picture.steps.iter().map(|step| {
         let figures = step_figures(step);
-        let [mean, p50, p99, rate, seen] =
+        let [mean, p50, p99, rate, complete] =
             figures.each_ref().map(|(_, figure)| figure.as_str());
-        row([&step.text, mean, p50, p99, rate, seen], "td")
+        row([&step.text, mean, p50, p99, rate, complete], "td")
     });
-    let head = ["step", "mean slice", "p50", "p99", "slices", "seen whole"];
+    let head = ["variant", "mean slice", "p50", "p99", "slices", "complete slices"];
     format!(
         "<div class=\"figures\"><table>\n{}{}</table></div>\n",
         row(head, "th"),
@@ -75,7 +74,7 @@ mod tests {
         page
     }
 
-    /// Check that a page is well-formed, loads nothing, and has every step's figures.
+    /// Check that a page is well-formed, loads nothing, and has the figures of each variant.
     #[test]
     fn of_two_steps() {
         let (spec, series) = slices_example::woken();
@@ -89,9 +88,9 @@ mod tests {
         assert!(page.contains("A mark with a head"));
     }
 
-    /// Check that a page of which nobody watched the switches does not make any up.
+    /// Check that a page without traced switches has no figures of them.
     #[test]
-    fn unwatched() {
+    fn untraced() {
         let (spec, series) = slices_example::unwatched();
         let page = page(&spec, &series);
         assert!(page.contains("<td>?</td><td>?</td>"));

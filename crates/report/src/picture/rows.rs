@@ -1,70 +1,71 @@
-//! What ran in the window of one step of `slices`: a row for each CPU, coloured by task.
+//! The tasks that ran in the window of one variant of `slices`: a row for each CPU, coloured by
+//! task.
 //!
-//! Spinners have calm shades; whatever else runs is what slices are broken by, and has one
-//! strong colour and a mark above the row, however short it is. Where nobody saw what ran the
-//! row is hatched, and where a CPU was idle it is empty. A row of more stretches than a
-//! reader's browser likes has one path for each colour, and tells nothing when pointed at.
+//! Each spinner has a shade. All other tasks interrupt slices, and have one strong colour and a
+//! mark above the row, however short they ran. The row is hatched while switches were not
+//! traced, and empty while the CPU was idle. A row with more stretches than browsers draw quickly has one path for
+//! each colour, without tool-tips.
 
 use recording::End;
 use stats::{PictureRole, PictureRow, PictureStretch, PictureTask};
 use units::{Nanos, Span};
 
 use crate::number;
-use crate::picture::sheet::{LEFT, PLOT, Sheet, line, on_axis, px, rect};
-use crate::picture::xml::escaped;
+use crate::picture::canvas::{Canvas, LEFT, PLOT, line, on_axis, px, rect};
+use crate::picture::xml::escape;
 
-/// How many shades spinners have; the style sheet has a class for each.
+/// The number of shades of spinners; the style sheet has a class for each.
 pub(crate) const SHADES: usize = 9;
 /// The height of the marks above a row.
 const MARKS: f64 = 8.0;
 /// The height of a row.
 const ROW: f64 = 20.0;
-/// The space below it.
+/// The space below a row.
 const SPACE: f64 = 7.0;
-/// The least width of a mark, and of a spinner's stretch.
-const LEAST: [f64; 2] = [1.2, 0.5];
-/// The space between two stretches, which tells equal shades apart.
-const BETWEEN: f64 = 0.6;
-/// In a row of many stretches, what begins closer together is drawn once.
-const NEAR: f64 = 0.5;
+/// The minimum width of a mark, and of a spinner's stretch.
+const MIN_WIDTHS: [f64; 2] = [1.2, 0.5];
+/// The space between two stretches, which separates equal shades.
+const SPACING: f64 = 0.6;
+/// In a row with many stretches, those that begin within this distance are drawn once.
+const MERGED: f64 = 0.5;
 
-/// Rows, and what the tasks in them are.
+/// What all rows of a picture have in common.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rows<'a> {
     /// All tasks.
     pub(crate) tasks: &'a [PictureTask],
-    /// How long the window is.
+    /// The length of the window.
     pub(crate) window: Nanos,
-    /// Rows of more stretches do not tell of each of them.
-    pub(crate) most: usize,
+    /// The maximum number of stretches of a row with tool-tips.
+    pub(crate) tool_tips_max: usize,
 }
 
 impl Rows<'_> {
     /// Draws rows and the axis below them.
-    pub(crate) fn draw(&self, sheet: &mut Sheet, rows: &[PictureRow]) {
+    pub(crate) fn draw(&self, canvas: &mut Canvas, rows: &[PictureRow]) {
         let height = (MARKS + ROW + SPACE) * rows.len() as f64;
-        sheet.open(LEFT);
+        canvas.open_group(LEFT);
         for at in self.axis() {
-            sheet.put(line("grid", on_axis(at, self.window), [0.0, height]));
+            canvas.draw(line("grid", on_axis(at, self.window), [0.0, height]));
         }
-        sheet.close();
+        canvas.close_group();
         for row in rows {
             let name = format!("CPU {}", row.cpu);
-            sheet.text("row", LEFT - 8.0, MARKS + ROW / 2.0 + 4.0, &name);
-            sheet.open(LEFT);
-            self.row(sheet, row);
-            sheet.close();
-            sheet.down(MARKS + ROW + SPACE);
+            canvas.text("row", LEFT - 8.0, MARKS + ROW / 2.0 + 4.0, &name);
+            canvas.open_group(LEFT);
+            self.row(canvas, row);
+            canvas.close_group();
+            canvas.move_down(MARKS + ROW + SPACE);
         }
         for at in self.axis() {
             let x = LEFT + on_axis(at, self.window);
             let zero = if at.is_zero() { "0" } else { &number::duration(at) };
-            sheet.text("axis", x, 9.0, zero);
+            canvas.text("axis", x, 9.0, zero);
         }
-        sheet.down(14.0);
+        canvas.move_down(14.0);
     }
 
-    /// At most eleven moments.
+    /// The times on the axis, at most eleven.
     fn axis(&self) -> Vec<Nanos> {
         let window = self.window.get();
         let tens = (0..19).map(|tens| 10_u64.pow(tens));
@@ -75,69 +76,77 @@ impl Rows<'_> {
         (0..=each).map(at).collect()
     }
 
-    fn row(&self, sheet: &mut Sheet, row: &PictureRow) {
-        sheet.put(rect("track", [0.0, MARKS, PLOT, ROW], None));
-        let (spinners, others) = self.sorted(row);
-        if row.stretches.len() + row.unseen.len() > self.most {
-            self.as_shapes(sheet, row, &spinners, &others);
+    fn row(&self, canvas: &mut Canvas, row: &PictureRow) {
+        canvas.draw(rect("track", [0.0, MARKS, PLOT, ROW], None));
+        let (spinners, others) = self.partition(row);
+        if row.stretches.len() + row.unseen.len() > self.tool_tips_max {
+            self.draw_merged(canvas, row, &spinners, &others);
             return;
         }
         for span in &row.unseen {
-            let [x, width] = self.place(*span, LEAST[1]);
-            let title = format!("not seen for {}", number::duration(span.length));
-            sheet.put(rect("unseen", [x, MARKS, width, ROW], Some(&title)));
+            let [x, width] = self.place(*span, MIN_WIDTHS[1]);
+            let title = format!("not traced for {}", number::duration(span.length));
+            canvas.draw(rect("unseen", [x, MARKS, width, ROW], Some(&title)));
         }
-        for (seen, task) in &spinners {
+        for (stretch, task) in &spinners {
             let class = format!("k{}", task.shade % SHADES);
-            let [x, width] = self.place(seen.span, LEAST[1]);
-            let title = self.title(seen, task);
-            sheet.put(rect(&class, [x, MARKS, width, ROW], Some(&title)));
+            let [x, width] = self.place(stretch.span, MIN_WIDTHS[1]);
+            let title = self.title(stretch, task);
+            canvas.draw(rect(&class, [x, MARKS, width, ROW], Some(&title)));
         }
-        for (seen, task) in &others {
-            let title = escaped(&self.title(seen, task));
-            let path = mark(self.place(seen.span, LEAST[0]), seen.preempted.is_some());
-            sheet.put(format_args!(
+        for (stretch, task) in &others {
+            let title = escape(&self.title(stretch, task));
+            let path = mark(
+                self.place(stretch.span, MIN_WIDTHS[0]),
+                stretch.preempted.is_some(),
+            );
+            canvas.draw(format_args!(
                 "<path class=\"other\" d=\"{path}\"><title>{title}</title></path>"
             ));
         }
     }
 
-    /// All of one colour as one shape.
-    fn as_shapes(
+    /// Draws all stretches of one colour as one path.
+    fn draw_merged(
         &self,
-        sheet: &mut Sheet,
+        canvas: &mut Canvas,
         row: &PictureRow,
-        spinners: &[Seen<'_>],
-        others: &[Seen<'_>],
+        spinners: &[Run<'_>],
+        others: &[Run<'_>],
     ) {
-        let unseen = row.unseen.iter().map(|span| self.place(*span, LEAST[1]));
-        shape(sheet, "unseen", unseen.map(|place| (place, area(place))));
+        let unseen = row.unseen.iter().map(|span| self.place(*span, MIN_WIDTHS[1]));
+        draw_shapes(canvas, "unseen", unseen.map(|place| (place, area(place))));
         for shade in 0..SHADES {
             let of_shade =
                 spinners.iter().filter(|(_, task)| task.shade % SHADES == shade);
-            let places = of_shade.map(|(seen, _)| self.place(seen.span, LEAST[1]));
-            shape(sheet, &format!("k{shade}"), places.map(|place| (place, area(place))));
+            let places =
+                of_shade.map(|(stretch, _)| self.place(stretch.span, MIN_WIDTHS[1]));
+            draw_shapes(
+                canvas,
+                &format!("k{shade}"),
+                places.map(|place| (place, area(place))),
+            );
         }
-        let marks = others.iter().map(|(seen, _)| {
-            let place = self.place(seen.span, LEAST[0]);
-            (place, mark(place, seen.preempted.is_some()))
+        let marks = others.iter().map(|(stretch, _)| {
+            let place = self.place(stretch.span, MIN_WIDTHS[0]);
+            (place, mark(place, stretch.preempted.is_some()))
         });
-        shape(sheet, "other", marks);
+        draw_shapes(canvas, "other", marks);
     }
 
-    /// Spinners' stretches, and those of others; idling is neither.
-    fn sorted<'b>(&'b self, row: &'b PictureRow) -> (Vec<Seen<'b>>, Vec<Seen<'b>>) {
+    /// The stretches of spinners and of other tasks, without idle ones.
+    fn partition<'b>(&'b self, row: &'b PictureRow) -> (Vec<Run<'b>>, Vec<Run<'b>>) {
         let with_task =
-            |seen: &'b PictureStretch| Some((seen, self.tasks.get(seen.task)?));
+            |stretch: &'b PictureStretch| Some((stretch, self.tasks.get(stretch.task)?));
         let all = row.stretches.iter().filter_map(with_task);
         all.filter(|(_, task)| task.role != PictureRole::Idle)
             .partition(|(_, task)| task.role == PictureRole::Spinner)
     }
 
-    /// Where a stretch begins, and how wide it is drawn; within the row.
+    /// The position and width of a stretch, inside the row.
     fn place(&self, span: Span, least: f64) -> [f64; 2] {
         let x = self.x(span.start);
-        let width = (self.x(span.end()) - x - BETWEEN).max(least);
+        let width = (self.x(span.end()) - x - SPACING).max(least);
         [x.min(PLOT - width), width]
     }
 
@@ -145,56 +154,56 @@ impl Rows<'_> {
         on_axis(time, self.window)
     }
 
-    /// Who ran, for how long, and what ended it.
-    fn title(&self, seen: &PictureStretch, task: &PictureTask) -> String {
+    /// The tool-tip of a stretch: the task, its run time, and what ended it.
+    fn title(&self, stretch: &PictureStretch, task: &PictureTask) -> String {
         let named = |at: usize| self.tasks.get(at).map_or("?", |task| &task.name);
-        let before = seen.preempted.map_or_else(String::new, |victim| {
+        let before = stretch.preempted.map_or_else(String::new, |victim| {
             format!(" woke up, preempted {},", named(victim))
         });
-        let next = seen.next.map(named);
+        let next = stretch.next.map(named);
         let then = next.map_or_else(String::new, |next| format!("; then {next}"));
-        let end = match (seen.end, next) {
+        let end = match (stretch.end, next) {
             (End::Wakeup, Some(next)) => {
                 format!("preempted by {next}, which woke up")
             }
-            (End::Wakeup, None) => "preempted by one that woke up".to_owned(),
-            (End::Tick, _) => format!("had run long enough (tick){then}"),
-            (End::Yield, _) => format!("let others go first{then}"),
+            (End::Wakeup, None) => "preempted by a task that woke up".to_owned(),
+            (End::Tick, _) => format!("slice ended at a tick{then}"),
+            (End::Yield, _) => format!("yielded{then}"),
             (End::Sleep, _) => format!("went to sleep{then}"),
-            (End::Other, _) => format!("was made to go{then}"),
+            (End::Other, _) => format!("moved, or its priority changed{then}"),
         };
-        format!("{}{before} ran {}: {end}", task.name, number::duration(seen.whole))
+        format!("{}{before} ran {}: {end}", task.name, number::duration(stretch.whole))
     }
 }
 
-/// A stretch and whose it is.
-type Seen<'a> = (&'a PictureStretch, &'a PictureTask);
+/// A stretch and its task.
+type Run<'a> = (&'a PictureStretch, &'a PictureTask);
 
-/// Shapes as one, without those that earlier ones cover; each with where it is.
-fn shape(
-    sheet: &mut Sheet,
+/// Draws shapes as one path, without those that earlier ones cover.
+fn draw_shapes(
+    canvas: &mut Canvas,
     class: &str,
     shapes: impl Iterator<Item = ([f64; 2], String)>,
 ) {
     let (mut path, mut last) = (String::new(), f64::NEG_INFINITY);
     for ([x, width], shape) in shapes {
-        if x + width > last + NEAR {
+        if x + width > last + MERGED {
             path.push_str(&shape);
             last = x + width;
         }
     }
     if !path.is_empty() {
-        sheet.put(format_args!("<path class=\"{class}\" d=\"{path}\"/>"));
+        canvas.draw(format_args!("<path class=\"{class}\" d=\"{path}\"/>"));
     }
 }
 
-/// What a row is filled with.
+/// The path of a spinner's stretch, or of a hatched one.
 fn area([x, width]: [f64; 2]) -> String {
     let [x, y, width, height] = [x, MARKS, width, ROW].map(px);
     format!("M{x} {y}h{width}v{height}h-{width}z")
 }
 
-/// A pin through the row, with a head if it preempted somebody.
+/// The path of a mark across the row, with a head if the task preempted another one.
 pub(crate) fn mark([x, width]: [f64; 2], has_preempted: bool) -> String {
     let [left, wide, bottom] = [x, width, MARKS + ROW].map(px);
     if has_preempted {
@@ -221,16 +230,16 @@ mod tests {
     }
 
     fn rows(tasks: &[PictureTask], micros: u64) -> Rows<'_> {
-        Rows { tasks, window: Nanos::from_micros(micros), most: 9 }
+        Rows { tasks, window: Nanos::from_micros(micros), tool_tips_max: 9 }
     }
 
-    fn seen(start: u64, ns: u64, end: End) -> PictureStretch {
+    fn stretch(start: u64, ns: u64, end: End) -> PictureStretch {
         let [start, whole] = [start, ns].map(Nanos::from_nanos);
         let span = Span { start, length: whole };
         PictureStretch { span, whole, task: 1, end, next: None, preempted: None }
     }
 
-    /// Check that a window has at most eleven moments on its axis, whatever its length.
+    /// Check that the axis has at most eleven times for any window.
     #[test]
     fn axis() {
         let axis =
@@ -243,43 +252,42 @@ mod tests {
         }
     }
 
-    /// Check that what is too short to see is drawn, and within the row.
+    /// Check that very short stretches have the minimum width, inside the row.
     #[test]
     fn least_width() {
         let tasks = tasks();
         let place = |start| {
-            let [x, width] =
-                rows(&tasks, 50_000).place(seen(start, 5, End::Sleep).span, LEAST[0]);
+            let [x, width] = rows(&tasks, 50_000)
+                .place(stretch(start, 5, End::Sleep).span, MIN_WIDTHS[0]);
             [px(x), px(width)]
         };
         assert_eq!(place(0), ["0", "1.2"]);
         assert_eq!(place(49_999_995), ["910.8", "1.2"]);
     }
 
-    /// Check what a stretch tells: who ran, for how long, what ended it, and what came next as
-    /// far as that is known.
+    /// Check the tool-tips of stretches: task, run time, end, and the next task if it is known.
     #[test]
     fn titles() {
         use End::{Other, Sleep, Tick, Wakeup, Yield};
         let tasks = tasks();
-        let told = |end, next, preempted| {
-            let seen = PictureStretch { next, preempted, ..seen(0, 5_200, end) };
-            rows(&tasks, 50).title(&seen, &tasks[1])
+        let title = |end, next, preempted| {
+            let stretch = PictureStretch { next, preempted, ..stretch(0, 5_200, end) };
+            rows(&tasks, 50).title(&stretch, &tasks[1])
         };
         assert_eq!(
-            told(Sleep, Some(0), Some(0)),
+            title(Sleep, Some(0), Some(0)),
             "sleep/0 woke up, preempted spin/0, ran 5.2 µs: went to sleep; then spin/0"
         );
-        let ends = [Tick, Wakeup, Yield, Sleep, Other].map(|end| told(end, None, None));
+        let ends = [Tick, Wakeup, Yield, Sleep, Other].map(|end| title(end, None, None));
         let expected = [
-            "had run long enough (tick)",
-            "preempted by one that woke up",
-            "let others go first",
+            "slice ended at a tick",
+            "preempted by a task that woke up",
+            "yielded",
             "went to sleep",
-            "was made to go",
+            "moved, or its priority changed",
         ];
         assert_eq!(ends, expected.map(|end| format!("sleep/0 ran 5.2 µs: {end}")));
-        let woken = told(Wakeup, Some(0), None);
+        let woken = title(Wakeup, Some(0), None);
         assert_eq!(woken, "sleep/0 ran 5.2 µs: preempted by spin/0, which woke up");
     }
 }

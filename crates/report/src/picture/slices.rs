@@ -1,9 +1,8 @@
-//! The picture of `slices`: for each step what ran on each CPU for 50 ms, to the same scale,
-//! and below that how long all slices were.
+//! The picture of `slices`: for each variant the tasks on each CPU during 50 ms, and below
+//! histograms of all slices.
 //!
-//! One self-contained SVG, for light and dark, that tells of each stretch when it is pointed at.
-//! Takes what the scheduler's switches say; where nobody watched them only the mean slices are
-//! drawn. `page` is the same with its numbers as a page.
+//! One self-contained SVG with tool-tips, for light and dark themes, drawn from traced scheduler
+//! switches; if they were not traced, only the mean slices are drawn. `page` embeds it in HTML.
 
 use facts::Facts;
 use recording::{Policy, SlicesSeries, SlicesSpec};
@@ -12,17 +11,17 @@ use units::Nanos;
 
 use crate::number;
 use crate::picture::bars::{histograms, means};
+use crate::picture::canvas::{Canvas, LEFT, WIDTH, px, rect};
 use crate::picture::rows::{Rows, SHADES, mark};
-use crate::picture::sheet::{LEFT, Sheet, WIDTH, px, rect};
-use crate::picture::xml::escaped;
+use crate::picture::xml::escape;
 use crate::text::layout::table::cut;
 use crate::text::ticks::words::{self as tick_words, cpus};
 
-/// So many rows are drawn of all steps together, and of one step, but one of each at least.
+/// The maximum number of rows of all variants and of one variant; each has at least one.
 const ROWS: [usize; 2] = [24, 8];
-/// So many stretches are drawn one by one.
+/// The maximum number of stretches with tool-tips.
 const STRETCHES: usize = 5000;
-/// The longest texts that fit: a step's name, and the lines below the title.
+/// The maximum lengths of a variant's name and of the lines below the title.
 const NAME: usize = 95;
 const ABOUT: usize = 140;
 
@@ -36,44 +35,43 @@ pub fn slices_svg(facts: &Facts, spec: &SlicesSpec, series: &SlicesSeries) -> St
 
 /// The picture as an element of a page.
 pub(crate) fn svg(facts: &Facts, spec: &SlicesSpec, picture: &SlicesPicture) -> String {
-    let mut sheet = Sheet::default();
-    head(&mut sheet, facts, spec);
+    let mut canvas = Canvas::default();
+    head(&mut canvas, facts, spec);
     if picture.lost.is_some() {
-        legend(&mut sheet);
-        windows(&mut sheet, picture);
-        histograms(&mut sheet, picture);
+        legend(&mut canvas);
+        windows(&mut canvas, picture);
+        histograms(&mut canvas, picture);
     } else {
-        let words = "Nobody watched the scheduler's switches: how long slices were on average is \
-                     known, and nothing else.";
-        sheet.text("about", LEFT, 14.0, words);
-        sheet.down(36.0);
-        means(&mut sheet, picture);
+        let words = "Scheduler switches were not traced: only the mean slice is known.";
+        canvas.text("about", LEFT, 14.0, words);
+        canvas.move_down(36.0);
+        means(&mut canvas, picture);
     }
-    foot(&mut sheet, picture);
-    let (width, height) = (px(WIDTH), px(sheet.y + 10.0));
+    foot(&mut canvas, picture);
+    let (width, height) = (px(WIDTH), px(canvas.y + 10.0));
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"slices\" width=\"{width}\" \
          height=\"{height}\" viewBox=\"0 0 {width} {height}\">\n<style><![CDATA[\n{STYLE}]]>\
          </style>\n{UNSEEN}\n<rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n{}</svg>\n",
-        sheet.svg()
+        canvas.svg()
     )
 }
 
-/// What stands for what nobody saw.
+/// The hatching of periods without traced switches.
 const UNSEEN: &str = "<defs><pattern id=\"unseen\" width=\"6\" height=\"6\" \
     patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\"><path class=\"hatch\" \
     d=\"M1 0V6\"/></pattern></defs>";
 
-fn head(sheet: &mut Sheet, facts: &Facts, spec: &SlicesSpec) {
-    let title = "How long tasks run before something preempts them";
-    sheet.text("title", LEFT, 34.0, title);
-    sheet.text("about", LEFT, 54.0, &cut(&asked(spec), ABOUT));
-    sheet.text("about", LEFT, 71.0, &cut(&machine(facts), ABOUT));
-    sheet.down(82.0);
+fn head(canvas: &mut Canvas, facts: &Facts, spec: &SlicesSpec) {
+    let title = "Time slices: how long tasks run before they are preempted";
+    canvas.text("title", LEFT, 34.0, title);
+    canvas.text("about", LEFT, 54.0, &cut(&workload(spec), ABOUT));
+    canvas.text("about", LEFT, 71.0, &cut(&machine(facts), ABOUT));
+    canvas.move_down(82.0);
 }
 
-/// What was asked, in a line.
-pub(crate) fn asked(spec: &SlicesSpec) -> String {
+/// The workload in a line.
+pub(crate) fn workload(spec: &SlicesSpec) -> String {
     let count = |count: u32, thing: &str| {
         let plural = if count == 1 { "" } else { "s" };
         format!("{} {thing}{plural}", number::count(count.into()))
@@ -94,17 +92,17 @@ pub(crate) fn asked(spec: &SlicesSpec) -> String {
     };
     let nice =
         if spec.nice == 0 { String::new() } else { format!(", nice {}", spec.nice) };
-    let pinned = if spec.pinned { ", each on one of them" } else { "" };
+    let pinned = if spec.pinned { ", each pinned to one" } else { "" };
     format!(
-        "{}{sleepers} on {}{pinned}{policy}{nice}; each step for {} in {}",
+        "{}{sleepers} on {}{pinned}{policy}{nice}; each variant for {} in {}",
         count(spec.spinners, "spinner"),
         cpus(&spec.cpus),
         number::duration(spec.duration_ns),
-        count(spec.turns, "turn"),
+        count(spec.turns, "round"),
     )
 }
 
-/// What it was asked of, in a line.
+/// The kernel and its tick in a line.
 pub(crate) fn machine(facts: &Facts) -> String {
     let release =
         number::known(facts.kernel.release.get(), |release| release.to_string());
@@ -113,114 +111,118 @@ pub(crate) fn machine(facts: &Facts) -> String {
     format!("Linux {release}{tick}")
 }
 
-/// What the colours are.
-fn legend(sheet: &mut Sheet) {
-    sheet.open(LEFT);
+/// The legend of the colours.
+fn legend(canvas: &mut Canvas) {
+    canvas.open_group(LEFT);
     for shade in 0..SHADES {
         let place = [12.0 * shade as f64, 8.0, 11.4, 14.0];
-        sheet.put(rect(&format!("k{shade}"), place, None));
+        canvas.draw(rect(&format!("k{shade}"), place, None));
     }
-    sheet.close();
-    sheet.text("small", LEFT + 116.0, 19.0, "spinners");
-    for (x, is_rude, words) in [
+    canvas.close_group();
+    canvas.text("small", LEFT + 116.0, 19.0, "spinners");
+    for (x, has_head, words) in [
         (246.0, true, "sleeper or other task: woke up and preempted"),
         (538.0, false, "the same, without preempting"),
     ] {
-        sheet.y -= 2.0;
-        sheet.open(x);
-        let path = mark([0.0, 1.6], is_rude);
-        sheet.put(format_args!("<path class=\"other\" d=\"{path}\"/>"));
-        sheet.close();
-        sheet.y += 2.0;
-        sheet.text("small", x + 9.0, 19.0, words);
+        canvas.y -= 2.0;
+        canvas.open_group(x);
+        let path = mark([0.0, 1.6], has_head);
+        canvas.draw(format_args!("<path class=\"other\" d=\"{path}\"/>"));
+        canvas.close_group();
+        canvas.y += 2.0;
+        canvas.text("small", x + 9.0, 19.0, words);
     }
-    for (x, class, words) in [(750.0, "track", "idle"), (820.0, "unseen", "not seen")] {
-        sheet.open(x);
-        sheet.put(rect(class, [0.0, 8.0, 18.0, 14.0], None));
-        sheet.close();
-        sheet.text("small", x + 24.0, 19.0, words);
+    for (x, class, words) in [(750.0, "track", "idle"), (820.0, "unseen", "not traced")] {
+        canvas.open_group(x);
+        canvas.draw(rect(class, [0.0, 8.0, 18.0, 14.0], None));
+        canvas.close_group();
+        canvas.text("small", x + 24.0, 19.0, words);
     }
-    sheet.down(36.0);
+    canvas.move_down(36.0);
 }
 
-fn windows(sheet: &mut Sheet, picture: &SlicesPicture) {
+fn windows(canvas: &mut Canvas, picture: &SlicesPicture) {
     let rows_shown = rows_shown(picture);
     let all = (rows_shown * picture.steps.len()).max(1);
-    let rows =
-        Rows { tasks: &picture.tasks, window: picture.window, most: STRETCHES / all };
+    let rows = Rows {
+        tasks: &picture.tasks,
+        window: picture.window,
+        tool_tips_max: STRETCHES / all,
+    };
     for step in &picture.steps {
-        sheet.text("step", LEFT, 13.0, &cut(&step.text, NAME));
-        figures(sheet, step);
-        sheet.down(43.0);
-        let seen = step.switches.as_ref().map_or(&[][..], |seen| &seen.rows);
-        if seen.is_empty() {
-            sheet.y -= 8.0;
-            sheet.text("small", LEFT, 12.0, "Nothing that ran in this step was seen.");
-            sheet.down(18.0);
+        canvas.text("step", LEFT, 13.0, &cut(&step.text, NAME));
+        figures(canvas, step);
+        canvas.move_down(43.0);
+        let traced = step.switches.as_ref().map_or(&[][..], |traced| &traced.rows);
+        if traced.is_empty() {
+            canvas.y -= 8.0;
+            canvas.text("small", LEFT, 12.0, "No task of this variant was traced.");
+            canvas.move_down(18.0);
         } else {
-            rows.draw(sheet, seen.get(..rows_shown).unwrap_or(seen));
+            rows.draw(canvas, traced.get(..rows_shown).unwrap_or(traced));
         }
-        sheet.down(16.0);
+        canvas.move_down(16.0);
     }
 }
 
-/// So many CPUs of each step.
+/// The number of CPUs drawn for each variant.
 fn rows_shown(picture: &SlicesPicture) -> usize {
     let [all, most] = ROWS;
     all.checked_div(picture.steps.len()).unwrap_or(1).clamp(1, most)
 }
 
-/// The figures of a step: the mean in front, and strong.
-fn figures(sheet: &mut Sheet, step: &PictureStep) {
+/// The figures of a variant: the mean first, in bold.
+fn figures(canvas: &mut Canvas, step: &PictureStep) {
     let [mean, p50, p99, rate, _] = step_figures(step);
     let rest = [p50, p99, rate].map(|(name, figure)| {
-        format!("<tspan dx=\"16\" class=\"name\">{name}</tspan> {}", escaped(&figure))
+        format!("<tspan dx=\"16\" class=\"name\">{name}</tspan> {}", escape(&figure))
     });
-    let (x, y, mean) = (px(LEFT), px(sheet.y + 33.0), escaped(&mean.1));
-    sheet.put(format_args!(
+    let (x, y, mean) = (px(LEFT), px(canvas.y + 33.0), escape(&mean.1));
+    canvas.draw(format_args!(
         "<text class=\"figures\" x=\"{x}\" y=\"{y}\"><tspan class=\"name\">mean slice</tspan> \
          <tspan class=\"strong\">{mean}</tspan>{}</text>",
         rest.concat()
     ));
 }
 
-/// The figures of a step, by their names: not known where nothing of the step was seen.
+/// The figures of a variant with their names; unknown if nothing of it was traced.
 pub(crate) fn step_figures(step: &PictureStep) -> [(&'static str, String); 5] {
-    let seen = step.switches.as_ref().filter(|seen| seen.began.is_some());
+    let traced = step.switches.as_ref().filter(|traced| traced.began.is_some());
     let length = |length: Option<Option<Nanos>>| {
         number::known(length, |length| number::any(length, number::duration))
     };
     let mean = step.slices_hz.map(|_| step.mean);
     [
         ("mean slice", length(mean)),
-        ("p50", length(seen.map(|seen| seen.p50))),
-        ("p99", length(seen.map(|seen| seen.p99))),
+        ("p50", length(traced.map(|traced| traced.p50))),
+        ("p99", length(traced.map(|traced| traced.p99))),
         ("slices", number::known(step.slices_hz, number::rate)),
-        ("seen whole", number::known(seen.map(|seen| seen.slices), number::count)),
+        (
+            "complete slices",
+            number::known(traced.map(|traced| traced.slices), number::count),
+        ),
     ]
 }
 
-/// What the picture does not show.
-fn foot(sheet: &mut Sheet, picture: &SlicesPicture) {
+/// Notes about CPUs and stretches that the picture does not show.
+fn foot(canvas: &mut Canvas, picture: &SlicesPicture) {
     let rows =
         picture.steps.iter().filter_map(|step| Some(step.switches.as_ref()?.rows.len()));
     let (rows, shown) = (rows.max().unwrap_or(0), rows_shown(picture));
     let mut lines = Vec::new();
     if rows > shown {
         lines.push(format!(
-            "{} more CPUs are not drawn; their slices are counted.",
+            "{} more CPUs are not shown; their slices are included in the figures.",
             rows - shown
         ));
     }
     if let Some(lost @ 1..) = picture.lost {
         let lost = number::count(lost);
-        lines.push(format!(
-            "{lost} stretches at the end were lost: there was no room for them."
-        ));
+        lines.push(format!("The last {lost} stretches were lost: the buffer was full."));
     }
     for line in lines {
-        sheet.text("small", LEFT, 14.0, &line);
-        sheet.down(17.0);
+        canvas.text("small", LEFT, 14.0, &line);
+        canvas.move_down(17.0);
     }
 }
 
@@ -237,23 +239,23 @@ mod tests {
     use crate::picture::xml::checked::check_xml;
     use crate::slices_html;
 
-    fn drawn((spec, series): &(SlicesSpec, SlicesSeries)) -> String {
+    fn draw((spec, series): &(SlicesSpec, SlicesSeries)) -> String {
         let svg = slices_svg(&facts(GUEST), spec, series);
         check_xml(&svg);
         svg
     }
 
-    /// The number that an attribute has.
+    /// The number in an attribute.
     fn attribute(line: &str, name: &str) -> f64 {
         let from = format!(" {name}=\"");
         line.split_once(&from).unwrap().1.split_once('"').unwrap().0.parse().unwrap()
     }
 
-    /// Check that a picture is well-formed, loads nothing, has each step's figures and a row for
-    /// each CPU, and that what is in rows lies within them.
+    /// Check that a picture is well-formed, loads nothing, has each variant's figures and a row
+    /// for each CPU, and that stretches are inside rows.
     #[test]
     fn two_steps() {
-        let svg = drawn(&woken());
+        let svg = draw(&woken());
         let links = svg.replace("xmlns=\"http://www.w3.org/2000/svg\"", "");
         assert!(!links.contains("http") && !links.contains("href"));
         assert_eq!(svg.matches(">CPU 0</text>").count(), 2);
@@ -273,11 +275,11 @@ mod tests {
         assert!(count > 100, "{count}");
     }
 
-    /// Check that who wakes up has a mark with a head where that preempts somebody, and one
-    /// without a head where it does not.
+    /// Check that a wake-up has a mark with a head if it preempts a task, and one without a head
+    /// otherwise.
     #[test]
     fn marks() {
-        let svg = drawn(&woken());
+        let svg = draw(&woken());
         let (as_found, off) = svg.split_once(">WAKEUP_PREEMPTION=off</text>").unwrap();
         let marks = |svg: &str, has_head: bool| {
             let mark = |line: &&str| line.contains("<title>sleep/");
@@ -288,11 +290,11 @@ mod tests {
         assert!(marks(off, true) == 0 && marks(off, false) > 20);
     }
 
-    /// Check that where nobody watched only means are drawn, and the picture says so.
+    /// Check that only means are drawn if switches were not traced, with a note.
     #[test]
-    fn nobody_watched() {
-        let svg = drawn(&unwatched());
-        assert!(svg.contains("Nobody watched"));
+    fn untraced() {
+        let svg = draw(&unwatched());
+        assert!(svg.contains("Scheduler switches were not traced"));
         let nothing = ["class=\"track\"", "p50</", "p99</", ">CPU 0<", "<title>"];
         assert!(nothing.iter().all(|nothing| !svg.contains(nothing)));
         let bars: Vec<f64> = svg
@@ -302,34 +304,34 @@ mod tests {
             .collect();
         let [short, long] = bars.as_slice() else { panic!("{svg}") };
         assert!((long / short - 3.46).abs() < 0.02, "{bars:?}");
-        assert!(svg.contains(">3.54 ms on average, 564 slices a second</text>"));
+        assert!(svg.contains(">3.54 ms on average, 564 slices per second</text>"));
     }
 
-    /// Check that what was not seen is hatched and idling is not drawn, that names are escaped,
-    /// and that the picture tells what was lost.
+    /// Check that periods without traced switches are hatched and idle ones are not drawn, that
+    /// names are escaped, and that there is a note about lost stretches.
     #[test]
-    fn what_is_missing() {
-        let svg = drawn(&holes());
-        assert!(svg.contains("<title>not seen for "));
+    fn missing_data() {
+        let svg = draw(&holes());
+        assert!(svg.contains("<title>not traced for "));
         assert!(!svg.contains("<title>swapper"));
         assert!(svg.contains("<title>&lt;kworker&gt; &amp; &quot;co&quot; ran 4.0"));
-        assert!(svg.contains(">2468 stretches at the end were lost"));
+        assert!(svg.contains(">The last 2468 stretches were lost"));
     }
 
-    /// Check that a step of which nothing was seen says so, and has no row and no slices.
+    /// Check that a variant without traced switches has a note, no row and no slices.
     #[test]
-    fn step_that_was_not_seen() {
+    fn variant_without_switches() {
         let (spec, mut series) = woken();
         series.turns.retain(|turn| turn.step == 0);
-        let svg = drawn(&(spec, series));
+        let svg = draw(&(spec, series));
         assert_eq!(svg.matches(">CPU 0</text>").count(), 1);
-        assert!(svg.contains("Nothing that ran in this step was seen."));
-        assert!(svg.contains(">WAKEUP_PREEMPTION=off: no slice was seen to end<"));
+        assert!(svg.contains("No task of this variant was traced."));
+        assert!(svg.contains(">WAKEUP_PREEMPTION=off: no slice ended<"));
         assert!(svg.contains("mean slice</tspan> <tspan class=\"strong\">?</tspan>"));
     }
 
-    /// Check that the picture's figures are the summary's, also where some stretches are lost;
-    /// but that slices without a length are only in the summary.
+    /// Check that the picture has the figures of the summary, also if stretches are lost, but
+    /// that slices without a length are in the summary only.
     #[test]
     fn as_in_the_summary() {
         for (spec, series) in [woken(), holes(), unwatched(), dense()] {
@@ -340,11 +342,11 @@ mod tests {
             assert_eq!(steps.len(), picture.steps.len());
             let mut without = 0;
             for (found, step) in steps.into_iter().zip(&picture.steps) {
-                let seen = step.switches.as_ref();
-                let (p50, p99) = (seen.and_then(|s| s.p50), seen.and_then(|s| s.p99));
+                let traced = step.switches.as_ref();
+                let (p50, p99) = (traced.and_then(|s| s.p50), traced.and_then(|s| s.p99));
                 assert_eq!(found.slice_ns.mean, step.mean);
                 assert_eq!((found.slice_ns.p50, found.slice_ns.p99), (p50, p99));
-                let slices = seen.map(|seen| seen.slices);
+                let slices = traced.map(|traced| traced.slices);
                 assert_eq!(found.seen.is_some(), slices.is_some());
                 without += found.seen.unwrap_or(0) - slices.unwrap_or(0);
                 assert_eq!(found.switches_hz, step.slices_hz);
@@ -355,22 +357,24 @@ mod tests {
         }
     }
 
-    /// Check that pictures stay small: of many CPUs some are drawn, and of very many stretches
-    /// no single one.
+    /// Check that pictures are small: of many CPUs some are drawn, and very many stretches are
+    /// merged.
     #[test]
     fn stays_small() {
         let elements =
             |svg: &str| svg.matches("<rect").count() + svg.matches("<path").count();
-        let svg = drawn(&large());
+        let svg = draw(&large());
         assert!((1000..6000).contains(&elements(&svg)));
-        assert!(svg.contains(">28 more CPUs are not drawn; their slices are counted.<"));
-        let svg = drawn(&dense());
+        assert!(svg.contains(
+            ">28 more CPUs are not shown; their slices are included in the figures.<"
+        ));
+        let svg = draw(&dense());
         assert!(elements(&svg) < 150, "{}", elements(&svg));
         assert!(svg.len() < 1_000_000, "{}", svg.len());
     }
 
-    /// Check that tasks that stay on one CPU have different shades there, one after the other,
-    /// even if there are as many CPUs as shades.
+    /// Check that consecutive pinned tasks of a CPU have different shades, even if there are as
+    /// many CPUs as shades.
     #[test]
     fn shades_of_pinned_tasks() {
         let (mut spec, series) = large();
@@ -385,7 +389,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(32))]
 
-        /// Check that whatever is asked and seen the picture and the page are well-formed.
+        /// Check that the picture and the page are well-formed for any parameters and results.
         #[test]
         fn well_formed(
             name in any::<String>(),
@@ -407,18 +411,18 @@ mod tests {
             sample.wall_ns = Nanos::from_nanos(wall);
             sample.tasks[0].cpu_ns = Nanos::from_nanos(cpu);
             sample.tasks[0].involuntary = numbers.4;
-            let asked = (spec, series);
-            prop_assert!(!drawn(&asked).contains("NaN"));
-            let page = slices_html(&facts(GUEST), &asked.0, &asked.1);
+            let recorded = (spec, series);
+            prop_assert!(!draw(&recorded).contains("NaN"));
+            let page = slices_html(&facts(GUEST), &recorded.0, &recorded.1);
             let root = page.strip_prefix("<!DOCTYPE html>\n").unwrap();
             check_xml(&format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>{root}"));
         }
     }
 
-    /// Check nothing: writes pictures to look at into a folder for temporary files.
+    /// Check nothing: writes pictures into a temporary folder for visual review.
     #[test]
-    #[ignore = "writes pictures to look at"]
-    fn to_look_at() {
+    #[ignore = "writes pictures for visual review"]
+    fn write_pictures() {
         let folder = std::env::temp_dir().join("noisefloor-slices");
         std::fs::create_dir_all(&folder).unwrap();
         let all = [

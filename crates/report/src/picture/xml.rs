@@ -1,12 +1,10 @@
-//! Text in pictures and pages: what XML has a meaning for, what it has no character for, and what
-//! is not shown as one ([`units::is_hidden`]), for which an escape would have no room.
-//!
-//! For tests also a check by hand of what a parser of XML would check.
+//! Escapes for text in pictures and pages. Characters that XML does not allow and characters that
+//! are not shown ([`units::is_hidden`]) are replaced, because there is no space for an escape.
 
 use units::is_hidden;
 
-/// The text as XML has it; a replacement character stands for what is not shown.
-pub(crate) fn escaped(text: &str) -> String {
+/// The text in XML, with U+FFFD for characters that are not shown.
+pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::new();
     for c in text.chars() {
         match c {
@@ -23,11 +21,10 @@ pub(crate) fn escaped(text: &str) -> String {
     escaped
 }
 
-/// For the tests of what is written as XML.
 #[cfg(test)]
 pub(crate) mod checked {
-    /// Checks by hand what a parser of XML would: tags are closed in turn, attributes are
-    /// quoted, and what XML has a meaning for is escaped.
+    /// Checks, without an XML parser, that tags are balanced, attributes are quoted, and
+    /// special characters are escaped.
     pub(crate) fn check_xml(svg: &str) {
         let mut open: Vec<&str> = Vec::new();
         let mut rest =

@@ -1,10 +1,11 @@
-//! All cells of an experiment as text: tables by what was measured, then what was lost.
+//! The cells of an experiment as text: tables by kind of measurement, lost cells, doubts.
 //!
-//! Exact repeats that found the same are one line that says how many they are.
+//! Repeats of an exact cell with equal results are one line with their number (`×20`).
 
 pub(crate) mod calls;
 pub(crate) mod kernel_label;
 pub(crate) mod legend;
+pub(crate) mod lines;
 pub(crate) mod made_with;
 pub(crate) mod markdown;
 pub(crate) mod nohz;
@@ -14,90 +15,96 @@ pub(crate) mod tables;
 pub(crate) mod tick_kinds;
 pub(crate) mod traced;
 
-use recording::{Cell, Doubt, Ending, Mode};
+use std::iter;
+
+use recording::{Cell, Ending, Mode};
 use stats::CellSummary;
 
-use crate::cell_doubts::cell_doubts;
+use crate::cell_doubts::doubts_by_name;
 use crate::cells::Cells;
 use crate::text::cells::kernel_label::labels;
 use crate::text::cells::legend::legend;
-use crate::text::cells::made_with::made_with as made_with_line;
+use crate::text::cells::lines::Line;
+use crate::text::cells::made_with::made_with_text;
 use crate::text::cells::sleepers::sleepers_table;
-use crate::text::cells::tables::{Row, tables};
+use crate::text::cells::tables::{Row, Tables};
 use crate::text::cells::traced::{added_table, culprits_table};
 use crate::text::layout::doubts;
 use crate::text::layout::paragraph::paragraph;
 
-/// An experiment's cells, for the terminal.
+/// The cells of an experiment, for the terminal.
 pub fn cells_text(cells: &Cells<'_>) -> String {
     let Cells { experiment, about, cells, planned, made_with, .. } = *cells;
-    let named: Vec<Named<'_>> = cells
-        .iter()
-        .zip(labels(cells))
-        .map(|(cell, kernel)| Named { cell, kernel })
-        .collect();
+    let labelled = cells.iter().zip(labels(cells));
+    let named: Vec<LabelledCell<'_>> =
+        labelled.map(|(cell, kernel)| LabelledCell { cell, kernel }).collect();
     let title = match about {
         "" => experiment.to_owned(),
         about => format!("{experiment}: {about}"),
     };
     let mut text = paragraph("", &title);
     text.push_str(&legend(&named));
-    text.extend(made_with.map(made_with_line));
+    text.extend(made_with.map(made_with_text));
     let rows = rows(&named);
-    text.push_str(&tables(&rows));
+    let tables = Tables::of(&rows);
+    text.push_str(&tables.text());
     text.extend(sleepers_table(&named));
     text.extend(added_table(&named));
-    text.extend(culprits_table(&rows));
+    text.extend(culprits_table(&tables.culprits));
     text.push_str(&units(&named));
-    text.push_str(&lost(&named));
-    text.push_str(&early(cells.len(), planned));
-    text.push_str(&doubts(&named));
+    text.push_str(&lost_cells(&named));
+    text.push_str(&incomplete(cells.len(), planned));
+    let names: Vec<_> = named.iter().map(|named| (named.cell, named.full())).collect();
+    text.push_str(&doubts::section(doubts_by_name(&names).into_iter()));
     text
 }
 
-/// A cell, and the label of its kernel.
-pub(crate) struct Named<'a> {
+/// A cell with the label of its kernel.
+pub(crate) struct LabelledCell<'a> {
     pub(crate) cell: &'a Cell,
     pub(crate) kernel: String,
 }
 
-impl Named<'_> {
+impl LabelledCell<'_> {
     fn full(&self) -> String {
         let Cell { name, repeat, .. } = self.cell;
         let repeat = if *repeat > 1 { format!(" #{repeat}") } else { String::new() };
         format!("{name}{repeat} on {}", self.kernel)
     }
+
+    pub(crate) fn line<const N: usize>(&self, fields: [String; N]) -> Line<'_, N> {
+        let (kernel, cell) = (&self.kernel, &self.cell.name);
+        Line { kernel, cell, repeats: String::new(), fields }
+    }
+
+    /// Lines of which only the first has the cell's name.
+    pub(crate) fn lines<const N: usize>(
+        &self,
+        fields: impl Iterator<Item = [String; N]>,
+    ) -> impl Iterator<Item = Line<'_, N>> {
+        let names = iter::once(self.cell.name.as_str()).chain(iter::repeat(""));
+        fields.zip(names).map(|(fields, cell)| Line { cell, ..self.line(fields) })
+    }
 }
 
-/// Lines for the tables: equal repeats of an exact cell are one.
-fn rows(cells: &[Named<'_>]) -> Vec<Row> {
-    let mut groups: Vec<(&Named<'_>, CellSummary, u64)> = Vec::new();
+/// The rows of the tables: equal repeats of an exact cell are one.
+fn rows<'a>(cells: &'a [LabelledCell<'a>]) -> Vec<Row<'a>> {
+    let mut rows: Vec<Row<'_>> = Vec::new();
     for named in cells {
         let Some(summary) = CellSummary::of(named.cell) else { continue };
-        let is_same = |(other, found, _): &&mut (&Named<'_>, CellSummary, u64)| {
-            is_repeat(named.cell, other.cell) && *found == summary
+        let is_same = |row: &&mut Row<'_>| {
+            is_repeat(named.cell, row.named.cell) && row.summary == summary
         };
-        match groups.iter_mut().find(is_same) {
-            Some((_, _, times)) => *times += 1,
-            None => groups.push((named, summary, 1)),
+        match rows.iter_mut().find(is_same) {
+            Some(row) => row.times += 1,
+            None => rows.push(Row { named, times: 1, summary }),
         }
     }
-    let row = |(named, summary, times): (&Named<'_>, CellSummary, u64)| {
-        let repeats = match (times, named.cell.repeat) {
-            (1, 0 | 1) => String::new(),
-            (1, repeat) => format!(" #{repeat}"),
-            _ => format!(" ×{times}"),
-        };
-        let (kernel, name) = (named.kernel.clone(), named.cell.name.clone());
-        let as_it_comes = is_as_it_comes(named.cell);
-        let is_watched = named.cell.watch.is_some();
-        Row { kernel, name, repeats, as_it_comes, is_watched, summary }
-    };
-    groups.into_iter().map(row).collect()
+    rows
 }
 
-/// Whether nothing was changed in how the kernel boots and is set.
-pub(crate) fn is_as_it_comes(cell: &Cell) -> bool {
+/// Whether the cell adds neither boot parameters nor settings.
+pub(crate) fn is_unmodified(cell: &Cell) -> bool {
     cell.params.is_empty() && cell.settings.is_empty()
 }
 
@@ -106,89 +113,61 @@ fn is_repeat(a: &Cell, b: &Cell) -> bool {
     same && [a.mode, b.mode] == [Mode::Exact; 2]
 }
 
-/// What the numbers are: work or time.
-fn units(cells: &[Named<'_>]) -> String {
-    let kind = |named: &Named<'_>| {
-        Some((named.cell.mode, is_work(&CellSummary::of(named.cell)?)))
+/// The units of the numbers: instructions, guest time or real time.
+fn units(cells: &[LabelledCell<'_>]) -> String {
+    let kind = |named: &LabelledCell<'_>| {
+        let summary = CellSummary::of(named.cell)?;
+        Some((named.cell.mode, !matches!(summary, CellSummary::Measured(_))))
     };
     let kinds: Vec<(Mode, bool)> = cells.iter().filter_map(kind).collect();
     let words = [
         (
             (Mode::Exact, true),
-            "These are instructions, counted to the last one: the same inputs give the same \
-             numbers on every machine. Instructions are not time: what caches, branch \
-             prediction and memory cost is not in them.",
+            "Instruction counts are exact: the same inputs give the same numbers on every \
+             machine. Instructions are not time: the cost of caches, branch prediction and \
+             memory is not included.",
         ),
         (
             (Mode::Exact, false),
-            "Where exact cells tell lengths of time, their instructions were not counted: it is \
-             the guest's time, in which an instruction takes 1 ns and idling no work at all.",
+            "Times of exact cells that were not counted are guest time: an instruction takes 1 ns, \
+             and an idle guest executes none.",
         ),
         (
             (Mode::Timed, false),
-            "Where timed cells tell lengths of time, the guest ran in real time: they vary from \
-             run to run and from machine to machine.",
+            "Times of timed cells are real time: they vary from run to run and from machine to \
+             machine.",
         ),
     ];
     let words = words.iter().filter(|(kind, _)| kinds.contains(kind));
     words.map(|(_, words)| format!("\n{}", paragraph("", words))).collect()
 }
 
-/// Whether a summary tells instructions rather than time.
-fn is_work(summary: &CellSummary) -> bool {
-    use CellSummary::{CallCosts, IdleCost, NohzCost, SlicesCost, TickCost};
-    let work = matches!(summary, TickCost(_) | IdleCost(_) | CallCosts(_));
-    work || matches!(summary, NohzCost(_) | SlicesCost(_))
-}
-
-/// Why cells were lost; where their consoles are stands in lines of its own, unbroken,
-/// to be copied.
-fn lost(cells: &[Named<'_>]) -> String {
+/// The reasons why cells were lost. The path of a console is on a line of its own and is not
+/// wrapped, so that it can be copied.
+fn lost_cells(cells: &[LabelledCell<'_>]) -> String {
     let mut text = String::new();
     for named in cells {
         if let Ending::Lost { why, console } = &named.cell.ending {
             text.push_str(&paragraph("  - ", &format!("{}: {why}", named.full())));
             if !console.as_os_str().is_empty() {
-                text.push_str(&format!("    its console: {}\n", console.display()));
+                text.push_str(&format!("    console: {}\n", console.display()));
             }
         }
     }
     if text.is_empty() { text } else { format!("\nLost cells\n{text}") }
 }
 
-/// That somebody ended it, and how to go on.
-fn early(done: usize, planned: usize) -> String {
+/// The note that the run was ended early, and how to continue.
+fn incomplete(done: usize, planned: usize) -> String {
     if done >= planned {
         return String::new();
     }
     let are = if done == 1 { "is" } else { "are" };
     let words = format!(
-        "Ended early: {done} of {planned} cells {are} done. What is done is kept; the same \
-         command goes on from there."
+        "Ended early: {done} of {planned} cells {are} done. Results are cached; run the same \
+         command again to continue."
     );
     format!("\n{}", paragraph("", &words))
-}
-
-/// Each doubt once, with the cells that have it.
-fn doubts(cells: &[Named<'_>]) -> String {
-    let mut reasons: Vec<(Doubt, Vec<String>)> = Vec::new();
-    for named in cells {
-        for doubt in cell_doubts(named.cell) {
-            match reasons.iter_mut().find(|(other, _)| *other == doubt) {
-                Some((_, names)) => names.push(named.full()),
-                None => reasons.push((doubt, vec![named.full()])),
-            }
-        }
-    }
-    let line = |(doubt, names): &(Doubt, Vec<String>)| {
-        let who = if names.len() == cells.len() && names.len() > 1 {
-            "all cells".to_owned()
-        } else {
-            names.join(", ")
-        };
-        format!("{who}: {doubt}")
-    };
-    doubts::section(reasons.iter().map(line))
 }
 
 #[cfg(test)]
@@ -213,16 +192,16 @@ mod tests {
             cells,
             planned,
             made_with: None,
-            breaches: None,
+            violations: None,
         })
     }
 
-    /// Check the page of ticks: exact, idle, and lost cells, and two kernels.
+    /// Check the report of ticks: exact, idle and lost cells on two kernels.
     #[test]
     fn tick_page() {
-        let about = "what one tick costs a program, and what it costs an idle CPU";
+        let about = "the cost of a tick for a program, and on an idle CPU";
         assert_snapshot!(page("tick-cost", about, &tick_cells()), @r#"
-    tick-cost: what one tick costs a program, and what it costs an idle CPU
+    tick-cost: the cost of a tick for a program, and on an idle CPU
 
     Kernels
       6.1.0     6.1.0-56-cloud-amd64 (6.1.192-2)
@@ -237,44 +216,45 @@ mod tests {
       idle   93eb31f34b18  -             ticks on CPU 0 for 2 s; booted with nohz=on
       fifo   -             -             noise on CPU 0 for 1 s
 
-    What one tick costs, in instructions
+    Cost of a tick, in instructions
 
-      kernel    cell    gap  in kernel  mean  ±  ticks    most
+      kernel    cell    gap  in kernel  mean  ±  ticks     max
       6.1.0     other  2584       2571  2572  -    250  10,911
       6.1.0     fifo   2345       2332  2332  -    250    2999
       6.1.0     idle      -       1920  1991  0     16    2204
       6.12.117  other  2812       2799  2799  -    250    2812
 
-    "gap": the median stretch in which the guest's loop did not run, a pass of the
-    loop included. "in kernel": the median number of kernel instructions from the
-    timer's interruption to its return. "mean": of the same; "±": by how much a
-    single phase of the measurement is off the mean at most; "most": the longest
-    gap, or else the most expensive tick.
+    "gap": median gap in the guest's busy loop, one pass of the loop included. "in
+    kernel": median number of kernel instructions from the timer interrupt to its
+    return; "mean": their mean; "±": largest difference between the mean of a single
+    phase of the measurement and that mean; "max": the longest gap, or on idle CPUs
+    the most expensive tick.
 
-    What idle CPUs still execute
+    Instructions of idle CPUs
 
       kernel  cell  CPU  instructions/s  ticks/s  counted/s  one tick
       6.1.0   idle    0          16,928        9          8      1920
 
-    "ticks/s": timer interrupts by /proc/interrupts; "counted/s": the same by the
-    lab's counter. "one tick": the median number of kernel instructions of one.
+    "ticks/s": timer interrupts in /proc/interrupts; "counted/s": timer interrupts
+    seen by the lab's counter. "one tick": median number of kernel instructions of a
+    tick.
 
-    These are instructions, counted to the last one: the same inputs give the same
-    numbers on every machine. Instructions are not time: what caches, branch
-    prediction and memory cost is not in them.
+    Instruction counts are exact: the same inputs give the same numbers on every
+    machine. Instructions are not time: the cost of caches, branch prediction and
+    memory is not included.
 
     Lost cells
       - fifo on 6.12.117: the kernel panicked: VFS: Unable to mount root fs on
         unknown-block(0,0)
-        its console: /home/me/.cache/noisefloor/lost/5e1f0c.console
+        console: /home/me/.cache/noisefloor/lost/5e1f0c.console
     "#);
     }
 
-    /// Check that calls stand side by side, a table for each kernel, and that a number
-    /// is marked only where it is not that of nearly all repeats.
+    /// Check that there is a table with a column for each call for each kernel, and that a
+    /// number is marked only if fewer than 90 % of the repeats have it.
     #[test]
     fn call_page() {
-        assert_snapshot!(page("syscalls", "", &call_cells()), @r"
+        assert_snapshot!(page("syscalls", "", &call_cells()), @r#"
     syscalls
 
     Kernels
@@ -285,37 +265,37 @@ mod tests {
     Workload  every call 200 times on CPU 1
 
     Cells                     6.1.0         6.12.117
-      calls                   68299f65d6f1  22f20268a82e  the kernel as it comes
+      calls                   68299f65d6f1  22f20268a82e  unmodified kernel
       mitigations=auto calls  2b47504603d3  8183264b2c8e  booted with
                                                           mitigations=auto
       nohz_full=1 calls       342f41d48831  126fc96c2bc8  booted with nohz_full=1
                                                           isolcpus=1 rcu_nocbs=1
 
-    What requests to the kernel cost, in instructions
+    Cost of requests to the kernel, in instructions
 
       6.1.0                      clock_                        page_
       cell              getpid  gettime   futex  pipe  switch  fault    fork   timer
-      (as it comes)        412      633  11,873  5210    4101  1988*  88,120  13,954
+      (unmodified)         412      633  11,873  5210    4101  1988*  88,120  13,954
       mitigations=auto     412      633  11,873  5210    4101  1988*  88,120  13,954
       nohz_full=1          412      633  11,873  5210    4101  1988*  88,120  13,954
 
       6.12.117                   clock_                        page_
       cell              getpid  gettime   futex  pipe  switch  fault    fork   timer
-      (as it comes)        782     1003  12,243  5580    4471   2358  88,490  14,324
+      (unmodified)         782     1003  12,243  5580    4471   2358  88,490  14,324
       mitigations=auto     782     1003  12,243  5580    4471   2358  88,490  14,324
       nohz_full=1          782     1003  12,243  5580    4471   2358  88,490  14,324
 
-    The median number from one repeat's start to the next one's, the program's own
-    instructions and the kernel's. An asterisk: fewer than 90 % of the repeats took
-    just that number.
+    Median number of instructions from the start of one repeat to the start of the
+    next, in the program and the kernel. "*": fewer than 90 % of the repeats
+    executed exactly that number.
 
-    These are instructions, counted to the last one: the same inputs give the same
-    numbers on every machine. Instructions are not time: what caches, branch
-    prediction and memory cost is not in them.
-    ");
+    Instruction counts are exact: the same inputs give the same numbers on every
+    machine. Instructions are not time: the cost of caches, branch prediction and
+    memory is not included.
+    "#);
     }
 
-    /// Check that kernels stand side by side where each has one cell.
+    /// Check that there is a column for each kernel if each has one cell.
     #[test]
     fn calls_by_request() {
         let cells = [call_cells()[0].clone(), call_cells()[4].clone()];
@@ -335,12 +315,12 @@ mod tests {
     "#);
     }
 
-    /// Check that cells' names are whole where numbers can be shorter or kernels can have
-    /// lines of their own, and cut only beyond that.
+    /// Check that names of cells are cut only if abbreviated numbers and kernels on lines of
+    /// their own do not make enough space.
     #[test]
     fn names_are_whole() {
         let gaps = [vec![2345; 249], vec![47_751_804_123]].concat();
-        let told = |name: &str, kernels: &[&str]| {
+        let table = |name: &str, kernels: &[&str]| {
             let ending = || tick_cost(&gaps, &[(2332, 250)]);
             let cells: Vec<Cell> =
                 kernels.iter().map(|kernel| cell(name, kernel, ending())).collect();
@@ -348,28 +328,28 @@ mod tests {
             let table = text.split("in instructions\n\n").nth(1).unwrap();
             table.split("\n\n").next().unwrap().to_owned()
         };
-        assert_snapshot!(told("nohz=off highres=off idle", &[OLD, NEW]), @r"
-    kernel    cell                        gap  in kernel  mean  ±  ticks    most
+        assert_snapshot!(table("nohz=off highres=off idle", &[OLD, NEW]), @r"
+    kernel    cell                        gap  in kernel  mean  ±  ticks     max
     6.1.0     nohz=off highres=off idle  2345       2332  2332  -    250  47.8 G
     6.12.117  nohz=off highres=off idle  2345       2332  2332  -    250  47.8 G
     ");
-        assert_snapshot!(told("nohz=off highres=off the-workload", &[OLD, NEW]), @r"
-    kernel, cell                          gap  in kernel  mean  ±  ticks    most
+        assert_snapshot!(table("nohz=off highres=off the-workload", &[OLD, NEW]), @r"
+    kernel, cell                          gap  in kernel  mean  ±  ticks     max
     6.1.0
       nohz=off highres=off the-workload  2345       2332  2332  -    250  47.8 G
     6.12.117
       nohz=off highres=off the-workload  2345       2332  2332  -    250  47.8 G
     ");
         let long = "nohz=off highres=off mitigations=off the-workload";
-        assert_snapshot!(told(long, &[OLD]), @r"
-    kernel, cell                            gap  in kernel  mean  ±  ticks    most
+        assert_snapshot!(table(long, &[OLD]), @r"
+    kernel, cell                            gap  in kernel  mean  ±  ticks     max
     6.1.0
       nohz=off highres=off mitigations=o…  2345       2332  2332  -    250  47.8 G
     ");
     }
 
-    /// Check that a machine stands beside a cell where machines differ, and that two
-    /// builds of one release are told apart by their paths.
+    /// Check that machines are listed by cell if they differ, and that two builds of one
+    /// release are distinguished by their paths.
     #[test]
     fn legend_of_differences() {
         let mut cells = [(); 2].map(|()| cell("other", "6.1.9", lost()));
@@ -393,37 +373,37 @@ mod tests {
     Lost cells
       - other on old/bzImage: the kernel panicked: VFS: Unable to mount root fs on
         unknown-block(0,0)
-        its console: /home/me/.cache/noisefloor/lost/5e1f0c.console
+        console: /home/me/.cache/noisefloor/lost/5e1f0c.console
       - other on new/bzImage: the kernel panicked: VFS: Unable to mount root fs on
         unknown-block(0,0)
-        its console: /home/me/.cache/noisefloor/lost/5e1f0c.console
+        console: /home/me/.cache/noisefloor/lost/5e1f0c.console
     "#);
     }
 
-    /// Check that a run that was ended early says so before the doubts.
+    /// Check that the note about a run that was ended early precedes the doubts.
     #[test]
     fn early() {
         let mut cells = timed_cells();
-        let told = |cells: &[Cell], planned| {
-            let (experiment, about, breaches) = ("mine", "", None);
+        let render = |cells: &[Cell], planned| {
+            let (experiment, about, violations) = ("mine", "", None);
             cells_text(&Cells {
                 experiment,
                 about,
                 cells,
                 planned,
                 made_with: None,
-                breaches,
+                violations,
             })
         };
-        let words = "\nEnded early: 3 of 6 cells are done. What is done is kept; the same \
-                     command goes\non from there.\n\nDoubts: ";
-        assert!(told(&cells, 6).contains(words), "{}", told(&cells, 6));
-        assert!(!told(&cells, 3).contains("Ended early"));
+        let words = "\nEnded early: 3 of 6 cells are done. Results are cached; run the same \
+                     command\nagain to continue.\n\nDoubts: ";
+        assert!(render(&cells, 6).contains(words), "{}", render(&cells, 6));
+        assert!(!render(&cells, 3).contains("Ended early"));
         cells.truncate(1);
-        assert!(told(&cells, 2).contains("\nEnded early: 1 of 2 cells is done. "));
+        assert!(render(&cells, 2).contains("\nEnded early: 1 of 2 cells is done. "));
     }
 
-    /// Check the pages of timed cells, and that each doubt names its cells.
+    /// Check the report of timed cells, and that each doubt names its cells.
     #[test]
     fn timed_page() {
         assert_snapshot!(page("mine.toml", "my own.", &timed_cells()), @r#"
@@ -439,23 +419,23 @@ mod tests {
       ticks  ticks on CPU 0
       calls  calls on CPU 0
 
-    What a spinning CPU lost, in time
+    OS noise of busy CPUs
 
-      kernel  cell   CPU     lost  gaps/s  typical  longest
+      kernel  cell   CPU    noise  gaps/s   median  longest
       6.1.0   noise    0  0.111 %     250  4.45 µs   5.8 µs
       6.1.0   noise    1  0.200 %     250  4.51 µs  1.70 ms
 
-    "lost": the part of its time in which the loop did not run; "typical": half of
-    these gaps are not longer.
+    "noise": share of time in which the busy loop did not run; "median", "longest":
+    of the gaps.
 
-    Timer interrupts of resting CPUs
+    Timer interrupts on idle CPUs
 
       kernel  cell   CPU  ticks/s  busy
       6.1.0   ticks    0     11.5   1 %
 
-    "ticks/s": timer interrupts by /proc/interrupts; "busy": time not idle.
+    "ticks/s": timer interrupts in /proc/interrupts; "busy": time not idle.
 
-    How long requests to the kernel took
+    Duration of requests to the kernel
 
                        6.1.0
       request          calls
@@ -468,18 +448,18 @@ mod tests {
       fork             61 µs
       timer          1.95 µs
 
-    The median from one repeat's start to the next one's.
+    Median time from the start of one repeat to the start of the next.
 
-    Where timed cells tell lengths of time, the guest ran in real time: they vary
-    from run to run and from machine to machine.
+    Times of timed cells are real time: they vary from run to run and from machine
+    to machine.
 
     Doubts: reasons to take these numbers with care
-      - noise on 6.1.0: the kernel said: rcu: INFO: rcu_sched detected stalls
+      - noise on 6.1.0: the kernel reported: rcu: INFO: rcu_sched detected stalls
     "#);
     }
 
-    /// Check that equal repeats are one line, and that one that differs stands out; and
-    /// that two counts that contradict each other are doubted.
+    /// Check that equal repeats are one line and a different one is another, and that two
+    /// contradicting counts are a doubt.
     #[test]
     fn repeats() {
         let mut cells = vec![cell("idle", OLD, idle_cost(20, &[(1920, 10)])); 4];
@@ -497,43 +477,44 @@ mod tests {
     Workload  noise on CPU 0 for 1 s
 
     Cells   6.1.0
-      idle  93eb31f34b18  the kernel as it comes
+      idle  93eb31f34b18  unmodified kernel
 
-    What idle CPUs still execute
+    Instructions of idle CPUs
 
       kernel  cell     CPU  instructions/s  ticks/s  counted/s  one tick
       6.1.0   idle ×3    0          20,200       10         10      1920
       6.1.0   idle #3    0          20,200       45         10      1920
 
-    "ticks/s": timer interrupts by /proc/interrupts; "counted/s": the same by the
-    lab's counter. "one tick": the median number of kernel instructions of one.
+    "ticks/s": timer interrupts in /proc/interrupts; "counted/s": timer interrupts
+    seen by the lab's counter. "one tick": median number of kernel instructions of a
+    tick.
 
-    These are instructions, counted to the last one: the same inputs give the same
-    numbers on every machine. Instructions are not time: what caches, branch
-    prediction and memory cost is not in them.
+    Instruction counts are exact: the same inputs give the same numbers on every
+    machine. Instructions are not time: the cost of caches, branch prediction and
+    memory is not included.
 
     Doubts: reasons to take these numbers with care
-      - idle #3 on 6.1.0: CPU 0: /proc/interrupts counted 90 timer interrupts, the
-        lab's counter 20
+      - idle #3 on 6.1.0: CPU 0: 90 timer interrupts in /proc/interrupts, but 20
+        seen by the lab's counter
     "#);
     }
 
-    /// Check that an exact cell that was not counted says so, and a lost one nothing.
+    /// Check the units of cells that were not counted, and that a lost cell has none.
     #[test]
     fn uncounted() {
-        let told = |mode, counts| {
+        let units = |mode, counts| {
             let done = done(example::calls(example::MUTE), counts);
             let cells =
-                [Cell { mode, ..cell("calls", OLD, done) }, cell("gone", OLD, lost())];
+                [Cell { mode, ..cell("calls", OLD, done) }, cell("lost", OLD, lost())];
             let text = page("calls", "", &cells);
-            ["These are", "were not counted", "real time"]
+            ["are exact", "were not counted", "real time"]
                 .map(|words| text.contains(words))
         };
-        assert_eq!(told(Mode::Exact, None), [false, true, false]);
-        assert_eq!(told(Mode::Timed, None), [false, false, true]);
+        assert_eq!(units(Mode::Exact, None), [false, true, false]);
+        assert_eq!(units(Mode::Timed, None), [false, false, true]);
     }
 
-    /// Check that an experiment of nothing but lost cells, or of none, is a page too.
+    /// Check the reports of an experiment without cells, and with lost cells only.
     #[test]
     fn nothing() {
         assert_eq!(page("empty", "", &[]), "empty\n");
@@ -544,7 +525,7 @@ mod tests {
         );
     }
 
-    fn fits(text: &str) {
+    fn check_width(text: &str) {
         for line in text.lines() {
             assert!(columns(line) <= 80, "{line}");
             assert_eq!(line.trim_end(), line);
@@ -552,8 +533,8 @@ mod tests {
     }
 
     proptest! {
-        /// Check that no line is wider than 80 columns, whatever cells and kernels are
-        /// called, and however large numbers are.
+        /// Check that no line is wider than 80 columns for any names of cells and kernels and
+        /// for large numbers.
         #[test]
         fn fits_the_terminal(
             names in prop::collection::vec("[a-z ,=/#-]{1,60}", 8),
@@ -568,7 +549,7 @@ mod tests {
                 cell.name.clone_from(&names[at % names.len()]);
                 cell.kernel.clone_from(&kernels[at % kernels.len()]);
             }
-            fits(&page("an experiment", "about something", &cells));
+            check_width(&page("an experiment", "about something", &cells));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Where instructions go, function by function: tables whose columns add up, and JSON.
+//! Instructions by function, of one event or of two compared: tables, with sums, and JSON.
 
 pub(crate) mod folded;
 pub(crate) mod phase;
@@ -17,18 +17,18 @@ use crate::text::layout::fit::fitted;
 use crate::text::layout::paragraph::paragraph;
 use crate::text::layout::table::{Side, Table, cut};
 
-/// Functions that are listed; the others are one line.
+/// The maximum number of listed functions; the others are one line.
 const LISTED: usize = 40;
-/// The least and the most room for a function's name.
+/// The minimum and maximum width of a function's name.
 const NAMES: RangeInclusive<usize> = 12..=60;
 
-/// Where one tick or call goes, as a table.
+/// The instructions of one tick or call by function, as a table.
 pub fn explain_text(typical: &Typical<'_>) -> String {
     let explanation = Explanation::of(&typical.stacks);
     let headline = headline(typical, explanation.total_instructions);
     let table = fitted(NAMES, |name| functions(&explanation, name));
-    let words = "In instructions. \"self\": in the function itself, these add up; \"total\": \
-                 with all that it called.";
+    let words = "In instructions. \"self\": in the function itself; these add up. \"total\": \
+                 including all functions that it called.";
     let [cell, headline, words] = [cell_on_kernel(typical), headline, words.to_owned()]
         .map(|words| paragraph("", &words));
     format!("{cell}\n{headline}\n{table}\n{words}")
@@ -46,14 +46,14 @@ pub(crate) fn functions(explanation: &Explanation, name: usize) -> String {
     }
     if functions.len() > LISTED {
         let rest = explanation.rest(LISTED);
-        let words = more(functions.len() - LISTED);
+        let words = more_functions(functions.len() - LISTED);
         table.row([count(rest), share(rest), String::new(), words]);
     }
     table.row([count(*all), share(*all), count(*all), "all".to_owned()]);
     table.text()
 }
 
-/// What makes the second larger or smaller than the first, as a table.
+/// The difference of two ticks or calls by function, as a table.
 pub fn explain_diff_text(a: &Typical<'_>, b: &Typical<'_>) -> String {
     let difference = Difference::of(&a.stacks, &b.stacks);
     let side = |lead, side: &Typical<'_>, total| {
@@ -65,8 +65,8 @@ pub fn explain_diff_text(a: &Typical<'_>, b: &Typical<'_>) -> String {
     let headline = paragraph("", &comparison(a, &difference));
     let table = fitted(NAMES, |name| differences(&difference, name));
     let words = "In instructions of the functions themselves, the largest differences first. \
-                 The compiler's parts and copies of a function count as the function; \
-                 \"old → new\" is a function that has another name in B.";
+                 Parts and copies of a function made by the compiler count as the function; \
+                 \"old → new\" is a function with another name in B.";
     format!("{headline}\n{sides}\n{table}\n{}", paragraph("", words))
 }
 
@@ -75,18 +75,24 @@ fn differences(difference: &Difference, name: usize) -> String {
     let differing = functions.iter().take_while(|function| function.difference != 0);
     let shown = differing.count().min(LISTED);
     let mut table = table(["A", "B", "difference"]);
-    let mut row = |a, b, more, name| table.row([count(a), count(b), signed(more), name]);
+    let mut row =
+        |a, b, more, name| table.row([count(a), count(b), format_signed(more), name]);
     for f in &functions[..shown] {
         let (a, b) = (f.own_instructions_a, f.own_instructions_b);
-        row(a, b, f.difference, cut(&renamed(&f.name, f.renamed_from.as_deref()), name));
+        row(
+            a,
+            b,
+            f.difference,
+            cut(&format_name(&f.name, f.renamed_from.as_deref()), name),
+        );
     }
     if functions.len() > shown {
         let rest = difference.rest(shown);
         let (a, b) = (rest.own_instructions_a, rest.own_instructions_b);
-        row(a, b, rest.difference, more(functions.len() - shown));
+        row(a, b, rest.difference, more_functions(functions.len() - shown));
     }
     let (a, b) = (difference.total_instructions_a, difference.total_instructions_b);
-    row(a, b, difference.difference, "all, of it".to_owned());
+    row(a, b, difference.difference, "all, of which".to_owned());
     let Difference { only_a, only_b, both, .. } = difference;
     for (part, words) in [(only_a, "only in A"), (only_b, "only in B"), (both, "in both")]
     {
@@ -106,7 +112,7 @@ fn table(numbers: [&str; 3]) -> Table {
 }
 
 #[derive(Serialize)]
-struct One<'a> {
+struct ExplanationJson<'a> {
     format: u32,
     kind: &'static str,
     title: String,
@@ -115,7 +121,7 @@ struct One<'a> {
 }
 
 #[derive(Serialize)]
-struct Two<'a> {
+struct DifferenceJson<'a> {
     format: u32,
     kind: &'static str,
     title: &'static str,
@@ -124,12 +130,12 @@ struct Two<'a> {
     summary: &'a Difference,
 }
 
-/// Where one tick or call goes, as a JSON object.
+/// The instructions of one tick or call by function, as a JSON object.
 ///
 /// # Errors
-/// Never; serialisation can fail in principle.
+/// Serialisation does not fail for these types.
 pub fn explain_json(typical: &Typical<'_>) -> Result<String, serde_json::Error> {
-    serde_json::to_string_pretty(&One {
+    serde_json::to_string_pretty(&ExplanationJson {
         format: FORMAT,
         kind: "explain",
         title: title(typical),
@@ -138,26 +144,26 @@ pub fn explain_json(typical: &Typical<'_>) -> Result<String, serde_json::Error> 
     })
 }
 
-/// What makes the second larger or smaller than the first, as a JSON object.
+/// The difference of two ticks or calls by function, as a JSON object.
 ///
 /// # Errors
-/// Never; serialisation can fail in principle.
+/// Serialisation does not fail for these types.
 pub fn explain_diff_json(
     a: &Typical<'_>,
     b: &Typical<'_>,
 ) -> Result<String, serde_json::Error> {
-    serde_json::to_string_pretty(&Two {
+    serde_json::to_string_pretty(&DifferenceJson {
         format: FORMAT,
         kind: "explain_diff",
-        title: "why B is not A",
+        title: "difference of B from A",
         sides: [a, b].map(title),
         seen: [a.seen, b.seen],
         summary: &Difference::of(&a.stacks, &b.stacks),
     })
 }
 
-/// A function's name; with its name on the first side, where that is another one.
-pub(crate) fn renamed(name: &str, old: Option<&str>) -> String {
+/// A function's name, after its name on the first side if that is different.
+pub(crate) fn format_name(name: &str, old: Option<&str>) -> String {
     old.map_or_else(|| name.to_owned(), |old| format!("{old} → {name}"))
 }
 
@@ -165,13 +171,13 @@ pub(crate) fn count(instructions: Instructions) -> String {
     number::count(instructions.get())
 }
 
-fn more(functions: usize) -> String {
+fn more_functions(functions: usize) -> String {
     let plural = if functions == 1 { "" } else { "s" };
     format!("({functions} more function{plural})")
 }
 
 /// A difference: `+228`, `-5`, `0`.
-pub(crate) fn signed(difference: i128) -> String {
+pub(crate) fn format_signed(difference: i128) -> String {
     let size = u64::try_from(difference.unsigned_abs()).unwrap_or(u64::MAX);
     let sign = match difference.signum() {
         1 => "+",
@@ -192,14 +198,14 @@ mod tests {
     use crate::example::cell::{NEW, OLD, cell, lost, new_tick, old_tick, typical};
     use crate::text::layout::table::columns;
 
-    /// Check where one tick goes; with more functions than are listed.
+    /// Check the table of one tick with more functions than are listed.
     #[test]
     fn tick() {
         let cell = cell("other", OLD, lost());
         assert_snapshot!(explain_text(&typical(&cell, old_tick())), @r#"
     other on 6.1.0-56-cloud-amd64 (6.1.192-2)
 
-    One tick in the kernel: 2652 instructions, as 112 of 239 ticks.
+    One tick in the kernel: 2652 instructions in 112 of 239 ticks.
 
       self    share  total  function
        223   8.41 %    223  timekeeping_advance
@@ -245,23 +251,23 @@ mod tests {
        332   12.5 %         (21 more functions)
       2652    100 %   2652  all
 
-    In instructions. "self": in the function itself, these add up; "total": with all
-    that it called.
+    In instructions. "self": in the function itself; these add up. "total":
+    including all functions that it called.
     "#);
     }
 
-    /// Check why one kernel's tick is longer than another's.
+    /// Check the difference between the ticks of two kernels.
     #[test]
     fn tick_on_two_kernels() {
         let cells = [OLD, NEW].map(|kernel| cell("other", kernel, lost()));
         let (a, b) = (typical(&cells[0], old_tick()), typical(&cells[1], new_tick()));
         assert_snapshot!(explain_diff_text(&a, &b), @r#"
-    One tick of B takes 213 instructions more than one of A (+8.03 %).
+    One tick of B has 213 instructions more than one of A (+8.03 %).
 
       A  other on 6.1.0-56-cloud-amd64 (6.1.192-2)
-         2652 instructions, as 112 of 239 ticks
+         2652 instructions in 112 of 239 ticks
       B  other on 6.12.117+deb12-cloud-amd64 (6.12.117-1~bpo12+1)
-         2865 instructions, as 112 of 239 ticks
+         2865 instructions in 112 of 239 ticks
 
          A     B  difference  function
          0    93         +93  update_curr_dl_se
@@ -300,14 +306,14 @@ mod tests {
         71    69          -2  tick_do_update_jiffies64
         44    45          +1  rcu_core
        849   849           0  (31 more functions)
-      2652  2865        +213  all, of it
+      2652  2865        +213  all, of which
        155     0        -155    only in A: 7 functions
          0   236        +236    only in B: 5 functions
       2497  2629        +132    in both: 54 functions
 
-    In instructions of the functions themselves, the largest differences first. The
-    compiler's parts and copies of a function count as the function; "old → new" is
-    a function that has another name in B.
+    In instructions of the functions themselves, the largest differences first.
+    Parts and copies of a function made by the compiler count as the function; "old
+    → new" is a function with another name in B.
     "#);
     }
 
@@ -317,7 +323,7 @@ mod tests {
         let cell = cell("other", OLD, lost());
         let stack = vec![CallStack::new(vec!["a"], Instructions::new(5))];
         let (some, none) = (typical(&cell, stack), typical(&cell, Vec::new()));
-        let told: Value = serde_json::from_str(&explain_json(&some).unwrap()).unwrap();
+        let object: Value = serde_json::from_str(&explain_json(&some).unwrap()).unwrap();
         let title = format!("one tick, other on {OLD}");
         let seen = json!({"times": 112, "of": 239});
         let functions =
@@ -326,18 +332,18 @@ mod tests {
         let expected = json!({
             "format": 1, "kind": "explain", "title": title, "seen": seen, "summary": summary,
         });
-        assert_eq!(told, expected);
-        let told = explain_diff_json(&some, &none).unwrap();
-        let told: Value = serde_json::from_str(&told).unwrap();
-        assert_eq!(told["kind"], "explain_diff");
-        assert_eq!(told["sides"], json!([title, title]));
-        assert_eq!(told["seen"], json!([seen, seen]));
-        assert_eq!(told["summary"]["difference"], -5);
-        assert_eq!(told["summary"]["only_a"]["difference"], -5);
-        assert_eq!(told["summary"]["functions"][0]["difference"], -5);
+        assert_eq!(object, expected);
+        let object = explain_diff_json(&some, &none).unwrap();
+        let object: Value = serde_json::from_str(&object).unwrap();
+        assert_eq!(object["kind"], "explain_diff");
+        assert_eq!(object["sides"], json!([title, title]));
+        assert_eq!(object["seen"], json!([seen, seen]));
+        assert_eq!(object["summary"]["difference"], -5);
+        assert_eq!(object["summary"]["only_a"]["difference"], -5);
+        assert_eq!(object["summary"]["functions"][0]["difference"], -5);
     }
 
-    /// Check that nothing, and a comparison of the same, are tables too.
+    /// Check the tables of an event without instructions, and of its comparison with itself.
     #[test]
     fn nothing() {
         let cell = cell("other", OLD, lost());
@@ -345,10 +351,10 @@ mod tests {
         let text = explain_text(&nothing);
         assert!(text.contains("\n     0      -      0  all\n"), "{text}");
         let same = explain_diff_text(&nothing, &nothing);
-        assert!(same.contains("\n  0  0           0  all, of it\n"), "{same}");
+        assert!(same.contains("\n  0  0           0  all, of which\n"), "{same}");
     }
 
-    /// Check that a cell whose kernel nobody knows is told without one.
+    /// Check the heading of a cell with an unknown kernel.
     #[test]
     fn no_kernel() {
         let cell = cell("5e1f0c", "", lost());
@@ -356,14 +362,14 @@ mod tests {
         assert!(text.starts_with("5e1f0c\n\nOne tick in the kernel: 2652 "), "{text}");
     }
 
-    /// The numbers of a table's column, from the line below the head to the sum, and of
-    /// the sum's parts, turned so that the sum is the last.
+    /// The numbers of a table's column, from the line below the heading to the sum; and those
+    /// of the sum's parts, in reverse order so that the sum is the last.
     fn column(text: &str, place: usize) -> [Vec<i64>; 2] {
         let lines = text.lines().skip_while(|line| !line.ends_with(" function"));
         let lines: Vec<&str> =
             lines.skip(1).take_while(|line| !line.is_empty()).collect();
         let is_sum =
-            |line: &&str| line.ends_with("  all") || line.ends_with("  all, of it");
+            |line: &&str| line.ends_with("  all") || line.ends_with("  all, of which");
         let sum = lines.iter().position(is_sum).unwrap();
         let parts: Vec<&str> = lines[sum..].iter().rev().copied().collect();
         [numbers(&lines[..=sum], place), numbers(&parts, place)]

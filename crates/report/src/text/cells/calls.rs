@@ -1,81 +1,119 @@
-//! Requests to the kernel side by side, as wide as the terminal and in as many blocks as
-//! that makes necessary.
+//! Tables of requests to the kernel, split into blocks of columns that fit the terminal.
 //!
-//! Where kernels have several cells, a table for each kernel with a line for each cell;
-//! else one table with a line for each request, so that kernels stand side by side.
+//! If a kernel has several cells, each kernel has a table with a line for each cell. Otherwise
+//! there is one table with a line for each request and a column for each kernel.
+
+use std::collections::BTreeSet;
 
 use itertools::Itertools;
 
 use crate::number;
+use crate::text::cells::is_unmodified;
+use crate::text::cells::lines::section;
+use crate::text::cells::tables::Row;
 use crate::text::layout::paragraph::WIDTH;
 use crate::text::layout::table::{Side, Table, columns, cut};
 
 /// The space before the first column.
 const INDENT: usize = 2;
-/// The widest name of a line.
+/// The maximum width of a name at the left.
 const NAME: usize = 36;
-/// The widest name above a column.
+/// The maximum width of a name above a column.
 const HEAD: usize = 22;
-/// What marks a number that does not stand for all.
+/// Marks a number that fewer than 90 % of the repeats have.
 pub(crate) const MARK: char = '*';
 
-/// What one cell found.
-#[derive(Debug)]
-pub(crate) struct Found {
-    /// The label of its kernel.
-    pub(crate) kernel: String,
-    /// Its name, and the same without what all have in common.
-    pub(crate) name: String,
-    pub(crate) short: String,
-    /// Each request's name, and what it cost.
+/// The calls of a cell with their costs, formatted.
+pub(crate) struct CellCalls<'a> {
+    pub(crate) row: &'a Row<'a>,
     pub(crate) costs: Vec<(String, String)>,
 }
 
-impl Found {
+impl CellCalls<'_> {
     fn cost(&self, request: &str) -> String {
         let cost = self.costs.iter().find(|(name, _)| name == request);
         cost.map_or(number::NONE, |(_, cost)| cost).to_owned()
     }
+
+    fn kernel(&self) -> &str {
+        &self.row.named.kernel
+    }
+
+    fn name(&self) -> &str {
+        &self.row.named.cell.name
+    }
+
+    /// The name without as many words at its end as all names have in common.
+    fn short_name(&self, common: usize) -> String {
+        let words: Vec<&str> = self.name().split(' ').collect();
+        let name = match words.get(..words.len().saturating_sub(common)) {
+            Some([]) | None if is_unmodified(self.row.named.cell) => {
+                "(unmodified)".to_owned()
+            }
+            Some([]) | None => self.name().to_owned(),
+            Some(words) => words.join(" "),
+        };
+        name + &self.row.repeats()
+    }
 }
 
-/// The tables.
-pub(crate) fn call_tables(found: &[Found]) -> String {
-    let mut kernels: Vec<(&str, Vec<&Found>)> = Vec::new();
-    for cell in found {
-        match kernels.iter_mut().find(|(label, _)| *label == cell.kernel) {
-            Some((_, cells)) => cells.push(cell),
-            None => kernels.push((&cell.kernel, vec![cell])),
-        }
-    }
-    let requests = requests(found);
-    if kernels.iter().all(|(_, cells)| cells.len() == 1) {
-        return by_request(found, &requests).text();
-    }
-    let tables = kernels.iter().map(|(label, cells)| by_cell(label, cells, &requests));
-    tables.map(|grid| grid.text()).collect::<Vec<_>>().join("\n")
+/// The tables with their title and explanation; `None` without a call.
+pub(crate) fn call_section(
+    title: &str,
+    cells: &[CellCalls<'_>],
+    words: &str,
+) -> Option<String> {
+    let cells: Vec<_> = cells.iter().filter(|cell| !cell.costs.is_empty()).collect();
+    let is_any = !cells.is_empty();
+    is_any.then(|| section(title, &call_tables(&cells), words))
 }
 
-/// Every request that any cell made, in the order in which they were first made.
-fn requests(found: &[Found]) -> Vec<&str> {
-    let costs = found.iter().flat_map(|cell| &cell.costs);
-    costs.map(|(name, _)| name.as_str()).unique().collect()
+/// The number of words that all names have in common at their end; 0 for a single name.
+fn common_end(cells: &[&CellCalls<'_>]) -> usize {
+    let names: BTreeSet<&str> = cells.iter().map(|cell| cell.name()).collect();
+    let common = |(a, b): (&str, &str)| {
+        a.rsplit(' ').zip(b.rsplit(' ')).take_while(|(a, b)| a == b).count()
+    };
+    names.into_iter().tuple_windows().map(common).min().unwrap_or(0)
+}
+
+fn call_tables(all: &[&CellCalls<'_>]) -> String {
+    let costs = all.iter().flat_map(|cell| &cell.costs);
+    let requests: Vec<&str> = costs.map(|(name, _)| name.as_str()).unique().collect();
+    if all.iter().map(|cell| cell.kernel()).all_unique() {
+        return by_request(all, &requests).text();
+    }
+    let common = common_end(all);
+    let kernels = all.iter().map(|cell| cell.kernel()).unique();
+    let tables = kernels.map(|kernel| {
+        let cells: Vec<&CellCalls<'_>> =
+            all.iter().copied().filter(|cell| cell.kernel() == kernel).collect();
+        by_cell(kernel, &cells, common, &requests).text()
+    });
+    tables.collect::<Vec<_>>().join("\n")
 }
 
 /// A line for each request.
-fn by_request(found: &[Found], requests: &[&str]) -> Grid {
-    let column = |cell: &Found| {
-        let head = [cell.kernel.clone(), cut(&cell.name, HEAD)];
+fn by_request(cells: &[&CellCalls<'_>], requests: &[&str]) -> Grid {
+    let column = |cell: &&CellCalls<'_>| {
+        let name = format!("{}{}", cell.name(), cell.row.repeats());
+        let head = [cell.kernel().to_owned(), cut(&name, HEAD)];
         Column::new(head, requests.iter().map(|request| cell.cost(request)).collect())
     };
     Grid {
         corner: [String::new(), "request".to_owned()],
         names: requests.iter().map(|name| (*name).to_owned()).collect(),
-        columns: found.iter().map(column).collect(),
+        columns: cells.iter().map(column).collect(),
     }
 }
 
 /// A line for each cell of one kernel; long names of requests take two lines.
-fn by_cell(kernel: &str, cells: &[&Found], requests: &[&str]) -> Grid {
+fn by_cell(
+    kernel: &str,
+    cells: &[&CellCalls<'_>],
+    common: usize,
+    requests: &[&str],
+) -> Grid {
     let column = |request: &&str| {
         let (above, below) = match request.split_once('_') {
             Some((above, below)) => (format!("{above}_"), below),
@@ -86,26 +124,26 @@ fn by_cell(kernel: &str, cells: &[&Found], requests: &[&str]) -> Grid {
     };
     Grid {
         corner: [kernel.to_owned(), "cell".to_owned()],
-        names: cells.iter().map(|cell| cut(&cell.short, NAME)).collect(),
+        names: cells.iter().map(|cell| cut(&cell.short_name(common), NAME)).collect(),
         columns: requests.iter().map(column).collect(),
     }
 }
 
-/// Named lines, and columns of numbers.
+/// Lines with names, and columns of numbers.
 struct Grid {
     corner: [String; 2],
     names: Vec<String>,
     columns: Vec<Column>,
 }
 
-/// A head of two lines, and the numbers below it.
+/// A heading of two lines, and the numbers below it.
 struct Column {
     head: [String; 2],
     cells: Vec<String>,
 }
 
 impl Column {
-    /// Where some numbers are marked, the others are as wide.
+    /// If some numbers are marked, the others are padded by the width of the mark.
     fn new(head: [String; 2], mut cells: Vec<String>) -> Self {
         if cells.iter().any(|cell| cell.ends_with(MARK)) {
             cells.iter_mut().filter(|cell| !cell.ends_with(MARK)).for_each(|cell| {
@@ -121,18 +159,18 @@ impl Column {
 }
 
 impl Grid {
-    /// In one block, if it need be with less space between columns; or else in several.
+    /// In one block if it fits, with less space between columns if necessary.
     fn text(&self) -> String {
         let names = self.corner.iter().chain(&self.names);
-        let room = WIDTH - INDENT - names.map(|name| columns(name)).max().unwrap_or(0);
+        let width = WIDTH - INDENT - names.map(|name| columns(name)).max().unwrap_or(0);
         let all = |space| self.columns.iter().map(|c| c.width() + space).sum::<usize>();
-        let space = if all(2) > room && all(1) <= room { 1 } else { 2 };
-        let blocks = self.blocks(room, space);
+        let space = if all(2) > width && all(1) <= width { 1 } else { 2 };
+        let blocks = self.blocks(width, space);
         blocks.iter().map(|block| self.table(block, space)).collect::<Vec<_>>().join("\n")
     }
 
-    /// As many columns side by side as there is room for.
-    fn blocks(&self, room: usize, space: usize) -> Vec<Vec<&Column>> {
+    /// The columns in blocks that fit the width.
+    fn blocks(&self, width: usize, space: usize) -> Vec<Vec<&Column>> {
         let mut blocks: Vec<Vec<&Column>> = Vec::new();
         let mut left = 0;
         for column in &self.columns {
@@ -141,7 +179,7 @@ impl Grid {
                 Some(block) if needs <= left => block.push(column),
                 _ => {
                     blocks.push(vec![column]);
-                    left = room;
+                    left = width;
                 }
             }
             left = left.saturating_sub(needs);

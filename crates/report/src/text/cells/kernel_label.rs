@@ -1,8 +1,7 @@
-//! Short names for kernels, so that several fit into one line: the shortest beginnings
-//! of their releases that tell them apart; and for builds of one release the shortest
-//! endings of what was asked for, which is a path then.
+//! Short labels of kernels: the shortest prefixes that distinguish their releases; for builds
+//! of one release, the shortest suffixes that distinguish their paths.
 //!
-//! Cannot tell two images apart that were asked for by the same path.
+//! Cannot distinguish two images that had the same path.
 
 use std::collections::BTreeSet;
 
@@ -10,10 +9,10 @@ use recording::Cell;
 
 use crate::text::layout::table::columns;
 
-/// Where no label is this short, kernels are numbered.
+/// Kernels are numbered if labels would be longer.
 const WIDTH: usize = 22;
 
-/// A kernel: as it was asked for, and its release and version.
+/// A kernel: as requested, and its release and version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Kernel<'a> {
     asked: &'a str,
@@ -26,13 +25,13 @@ impl<'a> Kernel<'a> {
     }
 }
 
-/// A label for each cell's kernel, in the same order; equal kernels have equal labels.
-/// `6.1.0-56-cloud-amd64 (6.1.192-2)` is `6.1.0` where no other one begins like that.
+/// The label of each cell's kernel, in the same order; equal kernels have equal labels.
+/// `6.1.0-56-cloud-amd64 (6.1.192-2)` is `6.1.0` if no other kernel begins with that.
 pub(crate) fn labels<'a>(cells: impl IntoIterator<Item = &'a Cell>) -> Vec<String> {
     let kernels: Vec<Kernel<'_>> = cells.into_iter().map(Kernel::of).collect();
     let distinct: Vec<Kernel<'_>> =
         kernels.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
-    let labels = short(&distinct).unwrap_or_else(|| {
+    let labels = short_labels(&distinct).unwrap_or_else(|| {
         (1..=distinct.len()).map(|number| format!("kernel {number}")).collect()
     });
     let label = |kernel: &Kernel<'_>| {
@@ -42,7 +41,7 @@ pub(crate) fn labels<'a>(cells: impl IntoIterator<Item = &'a Cell>) -> Vec<Strin
     kernels.iter().map(label).collect()
 }
 
-/// The kernel in full: with its path, where it was asked for by one.
+/// The kernel's release and version, with its path if it was requested by one.
 pub(crate) fn full_name(cell: &Cell) -> String {
     let Kernel { asked, release } = Kernel::of(cell);
     let is_path = !matches!(asked, "" | "running") && !asked.starts_with("debian:");
@@ -53,18 +52,19 @@ pub(crate) fn full_name(cell: &Cell) -> String {
     }
 }
 
-/// Labels that are short and tell distinct kernels apart.
-fn short(kernels: &[Kernel<'_>]) -> Option<Vec<String>> {
+/// Short labels that are different for distinct kernels.
+fn short_labels(kernels: &[Kernel<'_>]) -> Option<Vec<String>> {
     let releases: BTreeSet<&str> = kernels.iter().map(|kernel| kernel.release).collect();
-    let count = telling(&releases, beginnings);
+    let count = shortest_distinct(&releases, prefixes);
     let label = |kernel: &Kernel<'_>| {
         let same = kernels.iter().filter(|other| other.release == kernel.release);
         let asked: BTreeSet<&str> = same.map(|kernel| kernel.asked).collect();
         match count {
             Some(count) if asked.len() == 1 => {
-                Some(nth(&beginnings(kernel.release), count))
+                Some(nth(&prefixes(kernel.release), count))
             }
-            _ => telling(&asked, endings).map(|count| nth(&endings(kernel.asked), count)),
+            _ => shortest_distinct(&asked, suffixes)
+                .map(|count| nth(&suffixes(kernel.asked), count)),
         }
     };
     let labels = kernels.iter().map(label).collect::<Option<Vec<String>>>()?;
@@ -72,28 +72,28 @@ fn short(kernels: &[Kernel<'_>]) -> Option<Vec<String>> {
     (distinct.len() == kernels.len()).then_some(labels)
 }
 
-/// The number of the first candidate with which the names are told apart.
-fn telling(
+/// The number of the first candidate that is different for each name.
+fn shortest_distinct(
     names: &BTreeSet<&str>,
     candidates: impl Fn(&str) -> Vec<String>,
 ) -> Option<usize> {
     let all: Vec<Vec<String>> = names.iter().map(|name| candidates(name)).collect();
-    let tells_apart = |count: &usize| {
+    let are_distinct = |count: &usize| {
         let labels: BTreeSet<String> = all.iter().map(|of| nth(of, *count)).collect();
         labels.len() == names.len() && labels.iter().all(|l| columns(l) <= WIDTH)
     };
     let most = all.iter().map(Vec::len).max().unwrap_or(0);
-    (1..=most).find(tells_apart)
+    (1..=most).find(are_distinct)
 }
 
-/// The candidate of that number, counted from 1, or else the last.
+/// The candidate of that number, counted from 1; the last one if there are fewer.
 fn nth(candidates: &[String], count: usize) -> String {
     candidates.iter().take(count).next_back().cloned().unwrap_or_default()
 }
 
-/// What could stand for a release, from short to long: its beginnings up to a separator
-/// that have a digit in them, and all of it. Of a path only the file's name counts.
-fn beginnings(release: &str) -> Vec<String> {
+/// Possible labels of a release, from short to long: its prefixes that contain a digit and
+/// end before a separator, and all of it. Of a path only the file's name is used.
+fn prefixes(release: &str) -> Vec<String> {
     let path = release.split(' ').next().unwrap_or(release);
     let name = &release[path.rfind('/').map_or(0, |at| at + 1)..];
     let ends = name.match_indices(['-', '+', '_', ' ']).map(|(end, _)| &name[..end]);
@@ -101,8 +101,8 @@ fn beginnings(release: &str) -> Vec<String> {
     parts.chain([name]).map(str::to_owned).collect()
 }
 
-/// What could stand for a path, from short to long: its last part, its last two, ...
-fn endings(asked: &str) -> Vec<String> {
+/// Possible labels of a path, from short to long: its last part, its last two parts, ...
+fn suffixes(asked: &str) -> Vec<String> {
     let starts = asked.rmatch_indices('/').map(|(at, _)| &asked[at + 1..]);
     starts.chain([asked]).filter(|part| !part.is_empty()).map(str::to_owned).collect()
 }
@@ -122,13 +122,13 @@ mod tests {
         labels(&releases.iter().map(|release| of("", release)).collect::<Vec<_>>())
     }
 
-    fn asked(paths: &[&str]) -> Vec<String> {
+    fn requested(paths: &[&str]) -> Vec<String> {
         labels(&paths.iter().map(|path| of(path, CLOUD)).collect::<Vec<_>>())
     }
 
-    /// Check that labels are as short as they can be, and no shorter.
+    /// Check that labels are as short as possible.
     #[test]
-    fn tell_apart() {
+    fn shortest() {
         assert_eq!(released(&[CLOUD]), ["6.1.0"]);
         let newer = "6.12.117+deb12-cloud-amd64 (6.12.117-1)";
         assert_eq!(released(&[CLOUD, newer, CLOUD]), ["6.1.0", "6.12.117", "6.1.0"]);
@@ -136,8 +136,8 @@ mod tests {
         assert_eq!(released(&[CLOUD, rt]), ["6.1.0-56-cloud", "6.1.0-56-rt"]);
     }
 
-    /// Check that of a path the file's name counts, and that kernels that differ only at
-    /// the end of long names are numbered.
+    /// Check that the file's name is used of a path, and that kernels that differ only at the
+    /// end of long names are numbered.
     #[test]
     fn odd_names() {
         assert_eq!(
@@ -151,16 +151,16 @@ mod tests {
         assert_eq!(released(&[]), [""; 0]);
     }
 
-    /// Check that two images of one release are told apart by the ends of their paths,
-    /// and others beside them by their releases, still.
+    /// Check that two images of one release are distinguished by the ends of their paths, and
+    /// others by their releases.
     #[test]
     fn one_release() {
         assert_eq!(
-            asked(&["./old/bzImage", "./new/bzImage"]),
+            requested(&["./old/bzImage", "./new/bzImage"]),
             ["old/bzImage", "new/bzImage"]
         );
-        assert_eq!(asked(&["/a/v1", "/a/v2", "/a/v1"]), ["v1", "v2", "v1"]);
-        assert_eq!(asked(&["bzImage", "a/bzImage"]), ["bzImage", "a/bzImage"]);
+        assert_eq!(requested(&["/a/v1", "/a/v2", "/a/v1"]), ["v1", "v2", "v1"]);
+        assert_eq!(requested(&["bzImage", "a/bzImage"]), ["bzImage", "a/bzImage"]);
         let mixed = [
             of("./bzImage", CLOUD),
             of("debian:6.1-cloud", CLOUD),
@@ -169,10 +169,10 @@ mod tests {
         assert_eq!(labels(&mixed), ["bzImage", "debian:6.1-cloud", "6.12.117"]);
         let long =
             ["x", "y"].map(|dir| format!("/{dir}/a-name-too-long-to-print-it/bzImage"));
-        assert_eq!(asked(&[&long[1], &long[0]]), ["kernel 2", "kernel 1"]);
+        assert_eq!(requested(&[&long[1], &long[0]]), ["kernel 2", "kernel 1"]);
     }
 
-    /// Check that no kernel gets the label of another, whatever files are called.
+    /// Check that no two kernels have the same label.
     #[test]
     fn no_two_alike() {
         let cells =
@@ -180,7 +180,7 @@ mod tests {
         assert_eq!(labels(&cells), ["kernel 2", "kernel 3", "kernel 1"]);
     }
 
-    /// Check that a path is part of the full name, and an archive's name is not.
+    /// Check that a path is part of the full name, and the name of an archive is not.
     #[test]
     fn full() {
         let names = ["./bzImage", "debian:6.1-cloud", "running"]

@@ -1,34 +1,33 @@
-//! What the short names in tables of cells stand for: kernels, the machine, cells.
+//! The kernels, machines and cells behind the short names in tables.
 //!
-//! What all cells have in common is said once. A cell's identity is shortened to what
-//! tells it from any other in practice; the JSON has it in full.
+//! What all cells have in common is listed once. A cell's identity is a hash, shortened to
+//! digits that are unique in practice; the JSON has all of them.
 
 use itertools::Itertools;
 use recording::{Cell, Ending, Mode};
 
 use crate::number;
 use crate::text::cells::kernel_label::full_name;
-use crate::text::cells::traced::source_name;
-use crate::text::cells::{Named, is_as_it_comes};
+use crate::text::cells::{LabelledCell, is_unmodified};
 use crate::text::layout::paragraph::{WIDTH, paragraph};
 use crate::text::layout::table::{Side, aligned, columns, cut};
 
-/// The longest short name that a list has room for.
+/// The maximum width of a name.
 const NAME: usize = 36;
-/// How much of an identity is shown.
+/// The number of digits of an identity.
 const IDENTITY: usize = 12;
-/// The least room for words, so that identities may stand beside them.
+/// The minimum width of descriptions beside identities.
 const WORDS: usize = 24;
 
-/// What short names stand for, each once, in the order in which they come.
-pub(crate) fn legend(cells: &[Named<'_>]) -> String {
+/// The legend, in the order of the cells.
+pub(crate) fn legend(cells: &[LabelledCell<'_>]) -> String {
     let common = Common::of(cells);
     kernels(cells) + &common.lines() + &entries(cells, &common)
 }
 
-fn kernels(cells: &[Named<'_>]) -> String {
+fn kernels(cells: &[LabelledCell<'_>]) -> String {
     let width = cells.iter().map(|named| columns(&named.kernel)).max().unwrap_or(0);
-    let line = |Named { cell, kernel }: &Named<'_>| {
+    let line = |LabelledCell { cell, kernel }: &LabelledCell<'_>| {
         let lead = format!("  {}  ", aligned(kernel, width, Side::Left));
         paragraph(&lead, &full_name(cell))
     };
@@ -36,14 +35,14 @@ fn kernels(cells: &[Named<'_>]) -> String {
     if lines.is_empty() { lines } else { format!("\nKernels\n{lines}") }
 }
 
-/// What all cells have in common; `None` where they differ, or nothing is known.
+/// What all cells have in common; `None` if they differ, or it is unknown.
 struct Common<'a> {
     machine: Option<&'a str>,
     workload: Option<&'a str>,
 }
 
 impl<'a> Common<'a> {
-    fn of(cells: &[Named<'a>]) -> Self {
+    fn of(cells: &[LabelledCell<'a>]) -> Self {
         let common = |part: fn(&'a Cell) -> &'a str| {
             let first = cells.first().map(|named| part(named.cell))?;
             let is_same = cells.iter().all(|named| part(named.cell) == first);
@@ -63,15 +62,15 @@ impl<'a> Common<'a> {
         if lines.is_empty() { lines } else { format!("\n{lines}") }
     }
 
-    /// What a cell is beyond that: what ran, on a kernel booted and set how, and where.
-    fn words(&self, named: &Named<'_>) -> String {
+    /// The rest of a cell: workload, event source, boot parameters, settings, machine.
+    fn words(&self, named: &LabelledCell<'_>) -> String {
         let cell = named.cell;
         let mut words = Vec::new();
         if self.workload.is_none() && !cell.workload.is_empty() {
             words.push(cell.workload.clone());
         }
-        if let Some(watch) = cell.watch {
-            words.push(format!("watched by {}", source_name(watch)));
+        if let Some(source) = cell.watch {
+            words.push(format!("traced by {}", source.name()));
         }
         if !cell.params.is_empty() {
             words.push(format!("booted with {}", cell.params));
@@ -82,21 +81,21 @@ impl<'a> Common<'a> {
         if self.machine.is_none() && !cell.machine.is_empty() {
             words.push(format!("on {}", cell.machine));
         }
-        if words.is_empty() && is_as_it_comes(cell) {
-            words.push("the kernel as it comes".to_owned());
+        if words.is_empty() && is_unmodified(cell) {
+            words.push("unmodified kernel".to_owned());
         }
         words.join("; ")
     }
 }
 
-/// A cell on all kernels: name, words, and the kernels' labels with the identities.
+/// A cell on all kernels: name, description, and its identity for each kernel's label.
 struct Entry<'a> {
     name: String,
     words: String,
     identities: Vec<(&'a str, String)>,
 }
 
-fn entries(cells: &[Named<'_>], common: &Common<'_>) -> String {
+fn entries(cells: &[LabelledCell<'_>], common: &Common<'_>) -> String {
     let mut entries: Vec<Entry<'_>> = Vec::new();
     let mut kernels: Vec<&str> = Vec::new();
     for named in cells {
@@ -114,15 +113,15 @@ fn entries(cells: &[Named<'_>], common: &Common<'_>) -> String {
     list(&entries, &kernels.into_iter().unique().collect::<Vec<_>>())
 }
 
-/// The kernel's label and the cell's identity, where that names a result that is kept.
-fn identity<'a>(named: &'a Named<'_>) -> Option<(&'a str, String)> {
+/// The kernel's label and the cell's identity, if the cache has its result.
+fn identity<'a>(named: &'a LabelledCell<'_>) -> Option<(&'a str, String)> {
     let cell = named.cell;
-    let is_kept = cell.mode == Mode::Exact && matches!(cell.ending, Ending::Done(_));
-    is_kept
+    let is_cached = cell.mode == Mode::Exact && matches!(cell.ending, Ending::Done(_));
+    is_cached
         .then(|| (named.kernel.as_str(), cell.identity.chars().take(IDENTITY).collect()))
 }
 
-/// The list, with a column of identities for each kernel where there is room for all.
+/// The list, with a column of identities for each kernel if all fit.
 fn list(entries: &[Entry<'_>], kernels: &[&str]) -> String {
     if entries.is_empty() {
         return String::new();

@@ -1,17 +1,16 @@
-//! What cells were made with besides their kernels, in one line.
+//! The agent, the counter and the QEMU that cells were made with, in one line.
 //!
-//! The checksums are shortened to what tells one build from another in practice; the JSON has
-//! them in full.
+//! Checksums are shortened to digits that are unique in practice; the JSON has all of them.
 
 use recording::MadeWith;
 
 use crate::text::layout::paragraph::paragraph;
 
-/// How much of a checksum is shown.
+/// The number of digits of a checksum.
 const CHECKSUM: usize = 12;
 
-/// The agent's and the counter's checksums, and QEMU's version.
-pub fn made_with(made_with: &MadeWith) -> String {
+/// The checksums of agent and counter, and the version of QEMU.
+pub fn made_with_text(made_with: &MadeWith) -> String {
     let MadeWith { agent_sha256, counter_sha256, qemu } = made_with;
     let short = |sha256: &str| sha256.chars().take(CHECKSUM).collect::<String>();
     let (agent, counter) = (short(agent_sha256), short(counter_sha256));
@@ -34,22 +33,22 @@ mod tests {
         }
     }
 
-    /// Check that the line names all three, with checksums that fit a line.
+    /// Check the line, with short checksums.
     #[test]
     fn line() {
         let expected =
             "\nMade with agent 68b8eb9030a3, counter 8836c17ca52d, QEMU 10.0.2\n";
-        assert_eq!(made_with(&parts()), expected);
+        assert_eq!(made_with_text(&parts()), expected);
     }
 
-    /// Check that both reports of cells carry it, the JSON with the whole checksums.
+    /// Check that text and JSON have it, the JSON with all digits of the checksums.
     #[test]
     fn reports() {
         let parts = parts();
         let (experiment, about, cells) = ("mine", "", [].as_slice());
         let made_with = Some(&parts);
         let cells =
-            Cells { experiment, about, cells, planned: 0, made_with, breaches: None };
+            Cells { experiment, about, cells, planned: 0, made_with, violations: None };
         assert!(cells_text(&cells).contains("Made with agent 68b8eb9030a3, counter "));
         let object = cells_json(&cells, false).unwrap();
         let object: serde_json::Value = serde_json::from_str(&object).unwrap();

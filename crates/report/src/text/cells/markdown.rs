@@ -1,17 +1,17 @@
-//! Cells as Markdown, to be put into a document: a table for each cell's name, with a row
-//! for each kernel and a column for each metric, by the names that limits have.
+//! Cells as Markdown for a document: a table for each name of a cell, with a row for each
+//! kernel and a column for each metric, named as in limits.
 //!
-//! Repeats are left out: what they show is a doubt where they differ.
+//! Repeats are omitted; if their results differ, the cell has a doubt.
 
 use itertools::Itertools;
-use recording::{Cell, Doubt, Ending};
+use recording::{Cell, Ending};
 use stats::{CellSummary, metrics};
 
-use crate::cell_doubts::cell_doubts;
+use crate::cell_doubts::doubts_by_name;
 use crate::cells::Cells;
 use crate::number::{NONE, metric};
 
-/// An experiment's cells as Markdown.
+/// The cells of an experiment as Markdown.
 pub fn cells_markdown(cells: &Cells<'_>) -> String {
     let all: Vec<&Cell> = cells.cells.iter().filter(|cell| cell.repeat == 1).collect();
     let mut text = format!("# {}\n", cells.experiment);
@@ -25,7 +25,8 @@ pub fn cells_markdown(cells: &Cells<'_>) -> String {
         text += &section(name, &same);
     }
     text += &list("Lost cells", all.iter().filter_map(|cell| lost(cell)));
-    text += &list("Doubts", doubts(&all).into_iter());
+    let names: Vec<_> = all.iter().map(|cell| (*cell, full(cell))).collect();
+    text += &list("Doubts", doubts_by_name(&names).into_iter());
     if all.len() < cells.planned && cells.cells.len() < cells.planned {
         let done = cells.cells.len();
         text += &format!("\nEnded early: {done} of {} cells are done.\n", cells.planned);
@@ -33,7 +34,7 @@ pub fn cells_markdown(cells: &Cells<'_>) -> String {
     text
 }
 
-/// Which image each kernel is.
+/// The image of each kernel.
 fn kernels(cells: &[&Cell]) -> String {
     let found = cells.iter().filter(|cell| !cell.identity.is_empty());
     let images = found.map(|cell| [escape(&cell.asked), escape(&cell.kernel)]).unique();
@@ -41,7 +42,7 @@ fn kernels(cells: &[&Cell]) -> String {
     table(&["kernel".to_owned(), "image".to_owned()], "---", &rows)
 }
 
-/// The cells of one name: what they are, and their numbers.
+/// The cells of one name, with their metrics.
 fn section(name: &str, cells: &[&Cell]) -> String {
     let numbers: Vec<_> = cells.iter().map(|cell| numbers(cell)).collect();
     let columns: Vec<&String> =
@@ -63,7 +64,7 @@ fn section(name: &str, cells: &[&Cell]) -> String {
         std::iter::once("kernel".to_owned()).chain(columns.iter().copied().cloned());
     let about = cells.first().map(|cell| about(cell)).unwrap_or_default();
     if columns.is_empty() {
-        return format!("\n## {name}\n\n{about}"); // all are lost
+        return format!("\n## {name}\n\n{about}"); // all cells are lost
     }
     let table = table(&head.collect::<Vec<_>>(), "--:", &rows);
     format!("\n## {name}\n\n{about}{table}")
@@ -74,7 +75,7 @@ fn numbers(cell: &Cell) -> Vec<(String, f64)> {
     found.into_iter().map(|metric| (metric.name, metric.value)).collect()
 }
 
-/// What a cell runs, and on what.
+/// Workload, machine, boot parameters and settings of a cell.
 fn about(cell: &Cell) -> String {
     let mut text = format!("{}; {}", cell.workload, cell.machine);
     for more in std::iter::once(&cell.params).chain(&cell.settings) {
@@ -85,7 +86,7 @@ fn about(cell: &Cell) -> String {
     text + "\n"
 }
 
-/// A table whose first column is text; `others` is the rule below the other columns' heads.
+/// A table; `others` is the delimiter below the headings of all columns but the first.
 fn table(head: &[String], others: &str, rows: &[Vec<String>]) -> String {
     let line = |fields: &[String]| format!("| {} |\n", fields.join(" | "));
     let rule = format!("|---|{}|\n", vec![others; head.len() - 1].join("|"));
@@ -100,36 +101,17 @@ fn lost(cell: &Cell) -> Option<String> {
     }
 }
 
-/// Each doubt once, with the cells that have it.
-fn doubts(cells: &[&Cell]) -> Vec<String> {
-    let mut reasons: Vec<(Doubt, Vec<String>)> = Vec::new();
-    for cell in cells {
-        for doubt in cell_doubts(cell) {
-            match reasons.iter_mut().find(|(other, _)| *other == doubt) {
-                Some((_, names)) => names.push(full(cell)),
-                None => reasons.push((doubt, vec![full(cell)])),
-            }
-        }
-    }
-    let line = |(doubt, names): (Doubt, Vec<String>)| {
-        let all = names.len() == cells.len() && names.len() > 1;
-        let names = if all { "all cells".to_owned() } else { names.join(", ") };
-        format!("{names}: {doubt}")
-    };
-    reasons.into_iter().map(line).collect()
-}
-
 fn full(cell: &Cell) -> String {
     format!("{} on {}", cell.name, cell.asked)
 }
 
-/// A section with a list; nothing where there is nothing to list.
+/// A section with a list; empty without lines.
 fn list(head: &str, lines: impl Iterator<Item = String>) -> String {
     let lines: String = lines.map(|line| format!("- {line}\n")).collect();
     if lines.is_empty() { lines } else { format!("\n## {head}\n\n{lines}") }
 }
 
-/// The text as a table's field.
+/// The text in a field of a table.
 fn escape(text: &str) -> String {
     text.replace('|', "\\|")
 }
@@ -141,18 +123,19 @@ mod tests {
     use insta::assert_snapshot;
 
     /// Check that the cells of one name are a table with a row for each kernel, that a lost
-    /// one is marked there and explained, and that its kernel is not among the images where
-    /// it was not found.
+    /// one is marked there and explained, and that a kernel without an image is not listed
+    /// as one.
     #[test]
     fn page() {
         let tick = || tick_cost(&[2584, 2584, 10_911], &[(2571, 248), (10_898, 1)]);
-        let asked = |asked: &str, cell: Cell| Cell { asked: asked.to_owned(), ..cell };
-        let gone = cell("fifo", "debian:9.9", lost());
+        let requested =
+            |asked: &str, cell: Cell| Cell { asked: asked.to_owned(), ..cell };
+        let missing = cell("fifo", "debian:9.9", lost());
         let cells = [
-            asked("debian:6.1-cloud", cell("other", OLD, tick())),
-            asked("debian:6.1-cloud", cell("fifo", OLD, tick())),
-            asked("debian:6.12-cloud", cell("fifo", NEW, tick())),
-            asked("debian:9.9", Cell { identity: String::new(), ..gone }),
+            requested("debian:6.1-cloud", cell("other", OLD, tick())),
+            requested("debian:6.1-cloud", cell("fifo", OLD, tick())),
+            requested("debian:6.12-cloud", cell("fifo", NEW, tick())),
+            requested("debian:9.9", Cell { identity: String::new(), ..missing }),
         ];
         let cells = Cells {
             experiment: "atlas",
@@ -160,7 +143,7 @@ mod tests {
             cells: &cells,
             planned: 4,
             made_with: None,
-            breaches: None,
+            violations: None,
         };
         assert_snapshot!(cells_markdown(&cells), @r"
     # atlas

@@ -1,96 +1,81 @@
-//! Tables of cells that were to stop a tick: whether it did, after how much work, and what
-//! then came nevertheless.
+//! Tables of `nohz` cells: whether the tick stopped, the work until then, and the timer
+//! interrupts that remained.
 
-use stats::{CellSummary, CpuWork, MeanwhileSummary, NohzCost, NohzTestSummary, Summary};
-use units::{Cpu, Nanos};
+use stats::{CpuWork, MeanwhileSummary, NohzCost, NohzTestSummary};
+use units::Nanos;
 
 use crate::number;
-use crate::text::cells::tables::{Count, Row, section, table};
+use crate::text::cells::lines::{Count, Lines};
 use crate::text::nohz::tick_back::short;
 
-/// Both tables, exact and timed, as far as there are rows for them.
-pub(crate) fn nohz_tables(rows: &[Row]) -> [Option<String>; 2] {
-    [exact(rows), timed(rows)]
+pub(crate) fn costs(lines: &Lines<'_, 7>) -> Option<String> {
+    let head = ["CPU", "stops after", "±", "in kernel", "ticks/s", "counted/s", "reason"];
+    let words = "\"stops after\": instructions of all CPUs until the kernel reported the tick as \
+                 stopped, median of all tries; \"±\": largest difference of a single try from \
+                 it; \"in kernel\": kernel instructions of that CPU. Timer interrupts while the \
+                 thread continued: \"ticks/s\" in /proc/interrupts, \"counted/s\" seen by the \
+                 lab's counter. \"reason\": the tick dependency that prevented the stop. \
+                 \"back\": the tick stopped and came back, with more than ten timer interrupts \
+                 per second; \"reason\" is then the cause in a second, traced observation.";
+    lines.section("Tick of a CPU with one running thread, in instructions", head, words)
 }
 
-fn exact(rows: &[Row]) -> Option<String> {
-    let head =
-        ["CPU", "stops after", "±", "in kernel", "ticks/s", "counted/s", "kept by"];
-    let table = table(head, rows, |summary, count| match summary {
-        CellSummary::NohzCost(cost) => vec![exact_line(cost, count)],
-        _ => Vec::new(),
-    })?;
-    let words = "\"stops after\": instructions of all CPUs until the kernel said that the \
-                 tick had stopped, the median of all tries; \"±\": by how much a single try \
-                 is off at most; \"in kernel\": those of the kernel on that CPU. Then the \
-                 timer interrupts that came while the thread went on: \"ticks/s\" by \
-                 /proc/interrupts, \"counted/s\" by the lab's counter. \"kept by\": why it \
-                 did not stop, in the kernel's words. \"back\": it stopped and came back, \
-                 with more than ten timer interrupts a second; \"kept by\" is then what \
-                 brought it back once more while that was watched.";
-    Some(section("Whether the tick stops under a running thread, exactly", &table, words))
-}
-
-fn exact_line(cost: &NohzCost, count: Count) -> [String; 7] {
+pub(crate) fn cost_line(cost: &NohzCost, count: Count) -> [String; 7] {
     let NohzCost { test, entering, staying } = cost;
     let of = |work: &[CpuWork]| work.iter().find(|work| work.cpu == test.cpu).copied();
     let counted = of(staying).and_then(|work| work.timer_entries_hz);
     [
-        cpu(test.cpu),
-        stops(test, |wait| count(wait.get())),
+        test.cpu.to_string(),
+        stop_time(test, |wait| count(wait.get())),
         number::any(test.wait_off_ns, |off| count(off.get())),
         number::known(of(entering), |work| count(work.kernel_instructions.get())),
         number::any(test.observed.as_ref(), ticks),
         number::any(counted, number::bare_rate),
-        kept_by(test),
+        reason(test),
     ]
 }
 
-fn timed(rows: &[Row]) -> Option<String> {
-    let head = ["CPU", "stops after", "ticks/s", "kept by"];
-    let table = table(head, rows, |summary, _| match summary {
-        CellSummary::Measured(Summary::NohzTest(test)) => vec![[
-            cpu(test.cpu),
-            stops(test, number::duration),
-            number::any(test.observed.as_ref(), ticks),
-            kept_by(test),
-        ]],
-        _ => Vec::new(),
-    })?;
-    let words = "\"ticks/s\": the timer interrupts that came while the thread went on. \
-                 \"kept by\": why the tick did not stop, in the kernel's words. \"back\": it \
-                 stopped and came back, with more than ten timer interrupts a second; \"kept \
-                 by\" is then what brought it back once more while that was watched.";
-    Some(section("Whether the tick stops under a running thread, in time", &table, words))
+pub(crate) fn tests(lines: &Lines<'_, 4>) -> Option<String> {
+    let head = ["CPU", "stops after", "ticks/s", "reason"];
+    let words = "\"ticks/s\": timer interrupts while the thread continued. \"reason\": the tick \
+                 dependency that prevented the stop. \"back\": the tick stopped and came back, \
+                 with more than ten timer interrupts per second; \"reason\" is then the cause in \
+                 a second, traced observation.";
+    lines.section("Tick of a CPU with one running thread, in time", head, words)
 }
 
-fn cpu(cpu: Cpu) -> String {
-    cpu.to_string()
+pub(crate) fn test_line(test: &NohzTestSummary) -> [String; 4] {
+    [
+        test.cpu.to_string(),
+        stop_time(test, number::duration),
+        number::any(test.observed.as_ref(), ticks),
+        reason(test),
+    ]
 }
 
-fn stops(test: &NohzTestSummary, print: impl Fn(Nanos) -> String) -> String {
+fn stop_time(test: &NohzTestSummary, print: impl Fn(Nanos) -> String) -> String {
     match test.entered {
         Some(true) if test.came_back == Some(true) => {
             format!("{}, back", number::known(test.wait_ns, print))
         }
         Some(true) => number::known(test.wait_ns, print),
-        Some(false) => "it does not".to_owned(),
+        Some(false) => "not stopped".to_owned(),
         None => number::UNKNOWN.to_owned(),
     }
 }
 
-/// The timer interrupts during the observed time, a second.
+/// Timer interrupts per second after the tick had stopped.
 fn ticks(observed: &MeanwhileSummary) -> String {
     number::known(observed.timer_hz, number::bare_rate)
 }
 
-fn kept_by(test: &NohzTestSummary) -> String {
+fn reason(test: &NohzTestSummary) -> String {
     if let Some(back) = &test.brought_back {
-        return back.causes.first().map_or_else(|| number::NONE.to_owned(), short);
+        return number::any(back.causes.first(), short);
     }
-    let first = |kept: &Vec<recording::KeptBy>| {
-        kept.first()
-            .map_or_else(|| number::NONE.to_owned(), |kept| kept.dependency.clone())
+    let first = |reasons: &Vec<recording::KeptBy>| {
+        let first = reasons.first().map(|reason| reason.dependency.clone());
+        number::any(first, |dependency| dependency)
     };
     number::known(test.kept_by.as_ref(), first)
 }

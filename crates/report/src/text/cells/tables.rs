@@ -1,158 +1,199 @@
-//! Tables of cells, one for each kind of measurement among them.
-
-use std::collections::BTreeSet;
-use std::ops::RangeInclusive;
+//! The tables of measurements in cells, one for each kind of summary.
 
 use stats::{
-    CallCost, CallSummary, CellSummary, CheckSummary, CpuIdleCost, CpuNoiseSummary,
-    CpuTicksSummary, IdleCost, Spread, Summary, TickCost,
+    CallCost, CallSummary, CellSummary, CpuIdleCost, CulpritSummary, IdleCost,
+    NoiseSummary, Spread, Summary, TickCost, TickKinds, TicksSummary,
 };
 use units::Instructions;
 
 use crate::number;
-use crate::text::cells::calls::{Found, MARK, call_tables};
-use crate::text::cells::nohz::nohz_tables;
-use crate::text::cells::slices::slices_tables;
+use crate::text::cells::LabelledCell;
+use crate::text::cells::calls::{CellCalls, MARK, call_section};
+use crate::text::cells::lines::{Count, Line, Lines};
 use crate::text::cells::tick_kinds::kinds_table;
-use crate::text::layout::fit::{fits, fitted};
-use crate::text::layout::paragraph::paragraph;
-use crate::text::layout::table::{Side, Table, cut};
+use crate::text::cells::{nohz, slices};
 
-/// The fewest and the most columns that the name of a kernel or a cell gets where names
-/// must be cut.
-const NAMES: RangeInclusive<usize> = 6..=36;
-
-/// One line: what a cell found.
-#[derive(Debug)]
-pub(crate) struct Row {
-    /// The label of its kernel.
-    pub(crate) kernel: String,
-    /// Its name.
-    pub(crate) name: String,
-    /// Which repeats of it these are, where there are several: ` ×20`.
-    pub(crate) repeats: String,
-    /// Whether nothing was changed in how its kernel boots and is set.
-    pub(crate) as_it_comes: bool,
-    /// Whether the kernel's events were watched.
-    pub(crate) is_watched: bool,
-    /// What it found.
+/// A cell, or equal repeats of one, with its summary.
+pub(crate) struct Row<'a> {
+    /// The cell; of several repeats the first.
+    pub(crate) named: &'a LabelledCell<'a>,
+    /// The number of equal repeats.
+    pub(crate) times: u64,
     pub(crate) summary: CellSummary,
 }
 
-impl Row {
-    /// The cell, its name cut to that width.
-    fn cell(&self, width: usize) -> String {
-        cut(&self.name, width) + &self.repeats
-    }
-}
-
-/// How a count is printed: in full, or shorter.
-pub(crate) type Count = fn(u64) -> String;
-
-/// The tables that there are rows for, each with its title and its words.
-pub(crate) fn tables(rows: &[Row]) -> String {
-    let tables = [
-        tick_costs(rows),
-        idle_costs(rows),
-        call_costs(rows),
-        noise(rows),
-        ticks(rows),
-        calls(rows),
-    ];
-    let others = nohz_tables(rows).into_iter().chain(slices_tables(rows));
-    tables.into_iter().chain(others).flatten().collect()
-}
-
-pub(crate) fn section(title: &str, table: &str, words: &str) -> String {
-    format!("\n{}\n{table}\n{}", paragraph("", title), paragraph("", words))
-}
-
-/// A line's cell, and its numbers.
-type Line<'a, const N: usize> = (&'a Row, [String; N]);
-
-/// A table whose first columns are kernel and cell; none where there is no line. Where
-/// room is short, large numbers are shortened, then kernels get lines of their own; and
-/// only then are names cut.
-pub(crate) fn table<'r, const N: usize>(
-    words: [&str; N],
-    rows: &'r [Row],
-    lines: impl Fn(&CellSummary, Count) -> Vec<[String; N]>,
-) -> Option<String> {
-    let lines = |count: Count| {
-        let of_row = |row: &'r Row| {
-            lines(&row.summary, count).into_iter().map(move |line| (row, line))
-        };
-        rows.iter().flat_map(of_row).collect::<Vec<Line<'r, N>>>()
-    };
-    let (full, short) = (lines(number::count), lines(number::short_count));
-    if full.is_empty() {
-        return None;
-    }
-    let beside = [&full, &short].map(|lines| beside_kernels(words, lines));
-    let text = beside.into_iter().find(|text| fits(text));
-    Some(text.unwrap_or_else(|| fitted(NAMES, |name| below_kernels(words, &short, name))))
-}
-
-fn beside_kernels<const N: usize>(words: [&str; N], lines: &[Line<'_, N>]) -> String {
-    let mut columns = vec![("kernel", Side::Left), ("cell", Side::Left)];
-    columns.extend(words.map(|word| (word, Side::Right)));
-    let mut table = Table::new(2, &columns);
-    for (row, numbers) in lines {
-        let names = [row.kernel.clone(), row.cell(usize::MAX)];
-        table.row(names.into_iter().chain(numbers.iter().cloned()));
-    }
-    table.text()
-}
-
-fn below_kernels<const N: usize>(
-    words: [&str; N],
-    lines: &[Line<'_, N>],
-    name: usize,
-) -> String {
-    let mut columns = vec![("kernel, cell", Side::Left)];
-    columns.extend(words.map(|word| (word, Side::Right)));
-    let mut table = Table::new(2, &columns);
-    let mut kernel = None;
-    for (row, numbers) in lines {
-        if kernel != Some(&row.kernel) {
-            kernel = Some(&row.kernel);
-            table.row([cut(&row.kernel, name)]);
+impl Row<'_> {
+    /// The repeats of the cell that the row is for: ` ×20`, ` #3`; empty for the only one.
+    pub(crate) fn repeats(&self) -> String {
+        match (self.times, self.named.cell.repeat) {
+            (1, 0 | 1) => String::new(),
+            (1, repeat) => format!(" #{repeat}"),
+            (times, _) => format!(" ×{times}"),
         }
-        let name = format!("  {}", row.cell(name));
-        table.row(std::iter::once(name).chain(numbers.iter().cloned()));
     }
-    table.text()
+
+    pub(crate) fn line<const N: usize>(&self, fields: [String; N]) -> Line<'_, N> {
+        self.named.line(fields)
+    }
+}
+
+/// The lines of all tables, each in the order of the rows.
+#[derive(Default)]
+pub(crate) struct Tables<'a> {
+    tick_costs: Lines<'a, 6>,
+    /// Whether one of them is for a busy CPU.
+    has_busy_ticks: bool,
+    tick_kinds: Vec<(&'a Row<'a>, &'a TickKinds)>,
+    idle_costs: Lines<'a, 5>,
+    call_costs: Vec<CellCalls<'a>>,
+    noise: Lines<'a, 5>,
+    ticks: Lines<'a, 3>,
+    calls: Vec<CellCalls<'a>>,
+    nohz_costs: Lines<'a, 7>,
+    nohz_tests: Lines<'a, 4>,
+    slices_costs: Lines<'a, 7>,
+    slices: Lines<'a, 3>,
+    /// The causes of gaps, and of work on idle CPUs.
+    pub(crate) culprits: Vec<(&'a Row<'a>, &'a [CulpritSummary])>,
+}
+
+impl<'a> Tables<'a> {
+    pub(crate) fn of(rows: &'a [Row<'a>]) -> Self {
+        let mut tables = Self::default();
+        rows.iter().for_each(|row| tables.add(row));
+        tables
+    }
+
+    fn add(&mut self, row: &'a Row<'a>) {
+        match &row.summary {
+            CellSummary::TickCost(cost) => {
+                self.has_busy_ticks = true;
+                self.tick_costs.push(row, |count| tick_cost(cost, count));
+                self.tick_kinds.extend(cost.kinds.as_ref().map(|kinds| (row, kinds)));
+                self.culprits.push((row, &cost.culprits));
+            }
+            CellSummary::IdleCost(cost) => {
+                self.tick_costs.push(row, |count| idle_tick(cost, count));
+                self.tick_kinds.push((row, &cost.kinds));
+                for cpu in &cost.cpus {
+                    self.idle_costs.push(row, |count| idle_cost(cost, cpu, count));
+                }
+                self.culprits.push((row, &cost.culprits));
+            }
+            CellSummary::CallCosts(costs) => {
+                let costs = costs.calls.iter().map(call_cost).collect();
+                self.call_costs.push(CellCalls { row, costs });
+            }
+            CellSummary::NohzCost(cost) => {
+                self.nohz_costs.push(row, |count| nohz::cost_line(cost, count));
+            }
+            CellSummary::SlicesCost(cost) => {
+                self.slices_costs.push(row, |count| slices::cost_line(cost, count));
+            }
+            CellSummary::Measured(summary) => self.add_measured(row, summary),
+        }
+    }
+
+    fn add_measured(&mut self, row: &'a Row<'a>, summary: &'a Summary) {
+        match summary {
+            Summary::Noise(noise) => {
+                self.add_noise(row, noise);
+                self.culprits.push((row, &noise.culprits));
+            }
+            Summary::Ticks(ticks) => self.add_ticks(row, ticks),
+            Summary::Check(check) => {
+                self.add_noise(row, &check.noise);
+                self.add_ticks(row, &check.rest);
+            }
+            Summary::Calls(calls) => {
+                let costs = calls.calls.iter().map(call_time).collect();
+                self.calls.push(CellCalls { row, costs });
+            }
+            Summary::NohzTest(test) => {
+                self.nohz_tests.push(row, |_| nohz::test_line(test));
+            }
+            Summary::Slices(summary) => {
+                self.slices.push(row, |_| slices::line(summary));
+            }
+            // Not measured in guests.
+            Summary::Latency(_)
+            | Summary::Run(_)
+            | Summary::Wakers(_)
+            | Summary::NohzStress(_)
+            | Summary::Jitter(_) => {}
+        }
+    }
+
+    fn add_noise(&mut self, row: &'a Row<'a>, noise: &NoiseSummary) {
+        for cpu in &noise.cpus {
+            let fields = [
+                cpu.cpu.to_string(),
+                number::known(cpu.noise_ppm, number::share),
+                number::known(cpu.gaps_hz, number::bare_rate),
+                number::any(cpu.gap_ns.p50, number::duration),
+                number::any(cpu.gap_ns.max, number::duration),
+            ];
+            self.noise.push(row, |_| fields.clone());
+        }
+    }
+
+    fn add_ticks(&mut self, row: &'a Row<'a>, ticks: &TicksSummary) {
+        for cpu in &ticks.cpus {
+            let fields = [
+                cpu.cpu.to_string(),
+                number::known(cpu.timer_hz, number::bare_rate),
+                number::known(cpu.busy_ppm, number::share),
+            ];
+            self.ticks.push(row, |_| fields.clone());
+        }
+    }
+
+    /// The tables of measurements, each with its title and explanation.
+    pub(crate) fn text(&self) -> String {
+        let ticks = self.has_busy_ticks.then(|| {
+            let costs = tick_costs(&self.tick_costs);
+            costs.into_iter().chain(kinds_table(&self.tick_kinds)).collect()
+        });
+        let tables = [
+            ticks,
+            idle_costs(&self.idle_costs),
+            call_costs(&self.call_costs),
+            noise(&self.noise),
+            idle_ticks(&self.ticks),
+            calls(&self.calls),
+            nohz::costs(&self.nohz_costs),
+            nohz::tests(&self.nohz_tests),
+            slices::costs(&self.slices_costs),
+            slices::means(&self.slices),
+        ];
+        tables.into_iter().flatten().collect()
+    }
 }
 
 fn instructions(value: Option<Instructions>, count: Count) -> String {
     number::any(value, |value| count(value.get()))
 }
 
-fn tick_costs(rows: &[Row]) -> Option<String> {
-    rows.iter().find(|row| matches!(row.summary, CellSummary::TickCost(_)))?;
-    let head = ["gap", "in kernel", "mean", "±", "ticks", "most"];
-    let table = table(head, rows, |summary, count| match summary {
-        CellSummary::TickCost(cost) => vec![tick_cost(cost, count)],
-        // A tick of an idle CPU is no gap in anything, but a tick all the same.
-        CellSummary::IdleCost(IdleCost { tick_kernel_instructions: spread, .. }) => {
-            let none = number::NONE.to_owned();
-            vec![tick_line(none, None, Some(spread), count)]
-        }
-        _ => Vec::new(),
-    })?;
-    let words = "\"gap\": the median stretch in which the guest's loop did not run, a pass of \
-                 the loop included. \"in kernel\": the median number of kernel instructions \
-                 from the timer's interruption to its return. \"mean\": of the same; \"±\": by \
-                 how much a single phase of the measurement is off the mean at most; \"most\": \
-                 the longest gap, or else the most expensive tick.";
-    let costs = section("What one tick costs, in instructions", &table, words);
-    Some(costs + &kinds_table(rows).unwrap_or_default())
+fn tick_costs(lines: &Lines<'_, 6>) -> Option<String> {
+    let head = ["gap", "in kernel", "mean", "±", "ticks", "max"];
+    let words = "\"gap\": median gap in the guest's busy loop, one pass of the loop included. \"in \
+                 kernel\": median number of kernel instructions from the timer interrupt to its \
+                 return; \"mean\": their mean; \"±\": largest difference between the mean of a \
+                 single phase of the measurement and that mean; \"max\": the longest gap, or on \
+                 idle CPUs the most expensive tick.";
+    lines.section("Cost of a tick, in instructions", head, words)
 }
 
 fn tick_cost(cost: &TickCost, count: Count) -> [String; 6] {
     let (gap, kernel) =
         (cost.gap_instructions.as_ref(), cost.kernel_instructions.as_ref());
     tick_line(median(gap, count), gap, kernel, count)
+}
+
+/// An idle CPU runs no loop, so that a tick there causes no gap.
+fn idle_tick(cost: &IdleCost, count: Count) -> [String; 6] {
+    let kernel = Some(&cost.tick_kernel_instructions);
+    tick_line(number::NONE.to_owned(), None, kernel, count)
 }
 
 fn tick_line(
@@ -177,18 +218,12 @@ fn median(spread: Option<&Spread>, count: Count) -> String {
     number::known(spread, |spread| instructions(spread.p50, count))
 }
 
-fn idle_costs(rows: &[Row]) -> Option<String> {
+fn idle_costs(lines: &Lines<'_, 5>) -> Option<String> {
     let head = ["CPU", "instructions/s", "ticks/s", "counted/s", "one tick"];
-    let table = table(head, rows, |summary, count| match summary {
-        CellSummary::IdleCost(cost) => {
-            cost.cpus.iter().map(|cpu| idle_cost(cost, cpu, count)).collect()
-        }
-        _ => Vec::new(),
-    })?;
-    let words = "\"ticks/s\": timer interrupts by /proc/interrupts; \"counted/s\": the same \
-                 by the lab's counter. \"one tick\": the median number of kernel instructions \
-                 of one.";
-    Some(section("What idle CPUs still execute", &table, words))
+    let words = "\"ticks/s\": timer interrupts in /proc/interrupts; \"counted/s\": timer \
+                 interrupts seen by the lab's counter. \"one tick\": median number of kernel \
+                 instructions of a tick.";
+    lines.section("Instructions of idle CPUs", head, words)
 }
 
 fn idle_cost(cost: &IdleCost, cpu: &CpuIdleCost, count: Count) -> [String; 5] {
@@ -201,126 +236,43 @@ fn idle_cost(cost: &IdleCost, cpu: &CpuIdleCost, count: Count) -> [String; 5] {
     ]
 }
 
-fn call_costs(rows: &[Row]) -> Option<String> {
-    let cost = |call: &CallCost| {
-        let number = instructions(call.instructions.p50, number::count);
-        let mark = call.instructions.agreed.is_none().then_some(MARK);
-        (call.name.clone(), number.chars().chain(mark).collect())
+fn call_costs(cells: &[CellCalls<'_>]) -> Option<String> {
+    let mut costs = cells.iter().flat_map(|cell| &cell.costs);
+    let asterisk = match costs.any(|(_, cost)| cost.ends_with(MARK)) {
+        true => " \"*\": fewer than 90 % of the repeats executed exactly that number.",
+        false => "",
     };
-    let found = found(rows, |summary| match summary {
-        CellSummary::CallCosts(costs) => costs.calls.iter().map(cost).collect(),
-        _ => Vec::new(),
-    });
-    let any_varies =
-        found.iter().flat_map(|cell| &cell.costs).any(|(_, cost)| cost.ends_with(MARK));
-    let words = "The median number from one repeat's start to the next one's, the program's \
-                 own instructions and the kernel's.";
-    let asterisk = " An asterisk: fewer than 90 % of the repeats took just that number.";
-    let words = format!("{words}{}", if any_varies { asterisk } else { "" });
-    call_section("What requests to the kernel cost, in instructions", &found, &words)
+    let words = format!(
+        "Median number of instructions from the start of one repeat to the start of the next, in \
+         the program and the kernel.{asterisk}"
+    );
+    call_section("Cost of requests to the kernel, in instructions", cells, &words)
 }
 
-fn noise(rows: &[Row]) -> Option<String> {
-    let head = ["CPU", "lost", "gaps/s", "typical", "longest"];
-    let table = table(head, rows, |summary, _| match summary {
-        CellSummary::Measured(Summary::Noise(noise))
-        | CellSummary::Measured(Summary::Check(CheckSummary { noise, .. })) => {
-            noise.cpus.iter().map(noise_line).collect()
-        }
-        _ => Vec::new(),
-    })?;
-    let words = "\"lost\": the part of its time in which the loop did not run; \"typical\": \
-                 half of these gaps are not longer.";
-    Some(section("What a spinning CPU lost, in time", &table, words))
+fn call_cost(call: &CallCost) -> (String, String) {
+    let number = instructions(call.instructions.p50, number::count);
+    let mark = call.instructions.agreed.is_none().then_some(MARK);
+    (call.name.clone(), number.chars().chain(mark).collect())
 }
 
-fn noise_line(cpu: &CpuNoiseSummary) -> [String; 5] {
-    [
-        cpu.cpu.to_string(),
-        number::known(cpu.noise_ppm, number::share),
-        number::known(cpu.gaps_hz, number::bare_rate),
-        number::any(cpu.gap_ns.p50, number::duration),
-        number::any(cpu.gap_ns.max, number::duration),
-    ]
+fn noise(lines: &Lines<'_, 5>) -> Option<String> {
+    let head = ["CPU", "noise", "gaps/s", "median", "longest"];
+    let words = "\"noise\": share of time in which the busy loop did not run; \"median\", \
+                 \"longest\": of the gaps.";
+    lines.section("OS noise of busy CPUs", head, words)
 }
 
-fn ticks(rows: &[Row]) -> Option<String> {
-    let table = table(["CPU", "ticks/s", "busy"], rows, |summary, _| match summary {
-        CellSummary::Measured(Summary::Ticks(ticks))
-        | CellSummary::Measured(Summary::Check(CheckSummary { rest: ticks, .. })) => {
-            ticks.cpus.iter().map(ticks_line).collect()
-        }
-        _ => Vec::new(),
-    })?;
+fn idle_ticks(lines: &Lines<'_, 3>) -> Option<String> {
     let words =
-        "\"ticks/s\": timer interrupts by /proc/interrupts; \"busy\": time not idle.";
-    Some(section("Timer interrupts of resting CPUs", &table, words))
+        "\"ticks/s\": timer interrupts in /proc/interrupts; \"busy\": time not idle.";
+    lines.section("Timer interrupts on idle CPUs", ["CPU", "ticks/s", "busy"], words)
 }
 
-fn ticks_line(cpu: &CpuTicksSummary) -> [String; 3] {
-    [
-        cpu.cpu.to_string(),
-        number::known(cpu.timer_hz, number::bare_rate),
-        number::known(cpu.busy_ppm, number::share),
-    ]
+fn calls(cells: &[CellCalls<'_>]) -> Option<String> {
+    let words = "Median time from the start of one repeat to the start of the next.";
+    call_section("Duration of requests to the kernel", cells, words)
 }
 
-fn calls(rows: &[Row]) -> Option<String> {
-    let cell = |call: &CallSummary| {
-        (call.name.clone(), number::any(call.step_ns.p50, number::duration))
-    };
-    let found = found(rows, |summary| match summary {
-        CellSummary::Measured(Summary::Calls(summary)) => {
-            summary.calls.iter().map(cell).collect()
-        }
-        _ => Vec::new(),
-    });
-    let words = "The median from one repeat's start to the next one's.";
-    call_section("How long requests to the kernel took", &found, words)
-}
-
-/// The rows that found anything about requests, and what.
-fn found<'r>(
-    rows: &'r [Row],
-    costs: impl Fn(&CellSummary) -> Vec<(String, String)>,
-) -> Vec<Found> {
-    let costs = |row: &'r Row| {
-        Some((row, costs(&row.summary))).filter(|(_, costs)| !costs.is_empty())
-    };
-    let rows: Vec<(&Row, Vec<(String, String)>)> =
-        rows.iter().filter_map(costs).collect();
-    let common = common_end(rows.iter().map(|(row, _)| row.name.as_str()));
-    let found = |(row, costs): (&Row, Vec<(String, String)>)| Found {
-        kernel: row.kernel.clone(),
-        name: row.cell(usize::MAX),
-        short: short_name(row, common) + &row.repeats,
-        costs,
-    };
-    rows.into_iter().map(found).collect()
-}
-
-/// How many words at their end all names have in common; none where there is one name.
-fn common_end<'a>(names: impl Iterator<Item = &'a str>) -> usize {
-    let names: BTreeSet<&str> = names.collect();
-    let words = |name: &'a str| name.split(' ').rev();
-    let common = |a: &'a str, b: &'a str| {
-        words(a).zip(words(b)).take_while(|(a, b)| a == b).count()
-    };
-    let pairs = names.iter().zip(names.iter().skip(1));
-    pairs.map(|(a, b)| common(a, b)).min().unwrap_or(0)
-}
-
-/// A row's name without the words at its end that all rows have in common.
-fn short_name(row: &Row, common: usize) -> String {
-    let words: Vec<&str> = row.name.split(' ').collect();
-    match words.get(..words.len().saturating_sub(common)).unwrap_or_default() {
-        [] if row.as_it_comes => "(as it comes)".to_owned(),
-        [] => row.name.clone(),
-        words => words.join(" "),
-    }
-}
-
-fn call_section(title: &str, found: &[Found], words: &str) -> Option<String> {
-    let is_any = !found.is_empty();
-    is_any.then(|| section(title, &call_tables(found), words))
+fn call_time(call: &CallSummary) -> (String, String) {
+    (call.name.clone(), number::any(call.step_ns.p50, number::duration))
 }

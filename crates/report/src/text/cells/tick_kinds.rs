@@ -1,85 +1,50 @@
-//! The kinds of tick of each cell: how frequent each is, what it costs, and what makes it
-//! another one.
+//! The kinds of tick of each cell: their frequency and cost, and how they differ.
 
-use std::{iter, mem};
-
-use stats::{CellSummary, KindDifference, TickKind, TickKinds};
+use stats::{KindDifference, TickKind, TickKinds};
 
 use crate::number;
-use crate::text::cells::tables::{Row, section};
-use crate::text::explain::signed;
-use crate::text::layout::fit::fitted;
-use crate::text::layout::table::{Side, Table, cut};
+use crate::text::cells::lines::section_by_kernel;
+use crate::text::cells::tables::Row;
+use crate::text::explain::format_signed;
+use crate::text::layout::table::{Side, cut};
 
-/// Kinds that are listed of each cell.
+/// The maximum number of kinds for each cell.
 const LISTED: usize = 4;
-/// The widest name of a function.
+/// The maximum width of the name of a function.
 const FUNCTION: usize = 28;
 
-/// The table; none where no kind is known.
-pub(crate) fn kinds_table(rows: &[Row]) -> Option<String> {
-    let of_row = |row: &Row| match &row.summary {
-        CellSummary::TickCost(cost) => cost.kinds.clone(),
-        CellSummary::IdleCost(cost) => Some(cost.kinds.clone()),
-        _ => None,
-    };
-    let found: Vec<(&Row, TickKinds)> = rows
-        .iter()
-        .filter_map(|row| Some((row, of_row(row)?)))
-        .filter(|(_, kinds)| !kinds.kinds.is_empty())
-        .collect();
-    if found.is_empty() {
-        return None;
-    }
-    let table = fitted(6..=36, |width| lines(&found, width));
-    let words = "Ticks of one kind executed the same instructions in the same functions. The \
-                 first is the cheapest one that at least 10 % of the ticks are of; the others \
-                 name what differs most from it. noisefloor lab explain shows the first, and with \
-                 --kind N the Nth of a cell, function by function.";
-    Some(section("Kinds of tick, in kernel instructions", &table, words))
+/// The table; `None` if no kind is known.
+pub(crate) fn kinds_table(rows: &[(&Row<'_>, &TickKinds)]) -> Option<String> {
+    let head =
+        [("ticks", Side::Right), ("each", Side::Right), ("difference", Side::Left)];
+    let lines = rows.iter().flat_map(|(row, TickKinds { kinds, .. })| {
+        let more = kinds.len().saturating_sub(LISTED);
+        let more = (more > 0).then(|| format!("{more} more, in --json"));
+        let more = more.map(|more| [String::new(), String::new(), more]);
+        row.named.lines(kinds.iter().take(LISTED).map(fields).chain(more))
+    });
+    let words = "Ticks of one kind executed the same number of instructions in the same \
+                 functions. First: the cheapest kind with at least 10 % of the ticks; the others: \
+                 the function that differs most from it. noisefloor lab explain shows the first \
+                 kind by function, with --kind N the Nth.";
+    let title = "Kinds of tick, in kernel instructions";
+    section_by_kernel(title, head, &lines.collect::<Vec<_>>(), words)
 }
 
-fn lines(found: &[(&Row, TickKinds)], width: usize) -> String {
-    let mut table = Table::new(
-        2,
-        &[
-            ("kernel, cell", Side::Left),
-            ("ticks", Side::Right),
-            ("each", Side::Right),
-            ("what differs", Side::Left),
-        ],
-    );
-    for of_kernel in found.chunk_by(|(a, _), (b, _)| a.kernel == b.kernel) {
-        table.row(of_kernel.first().map(|(row, _)| cut(&row.kernel, width)));
-        for (row, kinds) in of_kernel {
-            let mut name = format!("  {}", cut(&row.name, width));
-            for kind in kinds.kinds.iter().take(LISTED) {
-                table.row(iter::once(mem::take(&mut name)).chain(line(kind)));
-            }
-            let more = kinds.kinds.len().saturating_sub(LISTED);
-            if more > 0 {
-                let text = format!("{more} more, in --json");
-                table.row([String::new(), String::new(), String::new(), text]);
-            }
-        }
-    }
-    table.text()
-}
-
-fn line(kind: &TickKind) -> [String; 3] {
+fn fields(kind: &TickKind) -> [String; 3] {
     [
         number::any(kind.share_ppm, number::share),
         number::count(kind.instructions.get()),
-        differs(&kind.differs),
+        difference(&kind.differs),
     ]
 }
 
-/// The function that differs most, and whether others do.
-fn differs(functions: &[KindDifference]) -> String {
+/// The function that differs most; `...` stands for others.
+fn difference(functions: &[KindDifference]) -> String {
     let Some((first, others)) = functions.split_first() else { return String::new() };
     let more = if others.is_empty() { "" } else { ", ..." };
     let name = cut(&first.name, FUNCTION);
-    format!("{} {name}{more}", signed(first.difference))
+    format!("{} {name}{more}", format_signed(first.difference))
 }
 
 #[cfg(test)]
@@ -90,7 +55,7 @@ mod tests {
     use crate::example::cell::{NEW, OLD, cell, tick_cost, with_profile};
     use crate::text::cells::cells_text;
 
-    /// Check the table: shares, the cheapest frequent kind first, and what differs from it.
+    /// Check the table: shares, the cheapest frequent kind first, and differences from it.
     #[test]
     fn page() {
         let ending = || tick_cost(&[2584; 40], &[(2571, 2), (2999, 1)]);
@@ -101,14 +66,14 @@ mod tests {
             cells: &cells,
             planned: 2,
             made_with: None,
-            breaches: None,
+            violations: None,
         };
         let text = cells_text(&page);
         let table = text.split_once("Kinds of tick").unwrap().1;
-        assert_snapshot!(table.split("These are").next().unwrap(), @r"
+        assert_snapshot!(table.split("Instruction counts").next().unwrap(), @r"
     , in kernel instructions
 
-      kernel, cell   ticks  each  what differs
+      kernel, cell   ticks  each  difference
       6.1.0
         fifo        66.7 %  2571
                     33.3 %  2999  +2928 asm_sysvec_apic_timer_inter…, ...
@@ -116,10 +81,10 @@ mod tests {
         fifo        66.7 %  2571
                     33.3 %  2999  +2928 asm_sysvec_apic_timer_inter…, ...
 
-    Ticks of one kind executed the same instructions in the same functions. The
-    first is the cheapest one that at least 10 % of the ticks are of; the others
-    name what differs most from it. noisefloor lab explain shows the first, and with
-    --kind N the Nth of a cell, function by function.
+    Ticks of one kind executed the same number of instructions in the same
+    functions. First: the cheapest kind with at least 10 % of the ticks; the others:
+    the function that differs most from it. noisefloor lab explain shows the first
+    kind by function, with --kind N the Nth.
     ");
     }
 }

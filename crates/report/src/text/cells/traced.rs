@@ -1,145 +1,84 @@
-//! Cells that were watched: what that adds to what the kernel does, and who took the gaps.
-//!
-//! A watched cell is compared with the one that differs from it in nothing else.
-
-use std::{iter, mem};
+//! Traced cells: the cost of tracing, compared with the same cell without, and the causes of
+//! gaps.
 
 use recording::{Cell, Source};
-use stats::{Added, CellSummary, CulpritSummary, Summary};
+use stats::{Added, CulpritSummary};
 
 use crate::number;
-use crate::text::cells::Named;
-use crate::text::cells::tables::{Row, section};
-use crate::text::layout::fit::fitted;
-use crate::text::layout::table::{Side, Table, cut};
+use crate::text::cells::LabelledCell;
+use crate::text::cells::lines::section_by_kernel;
+use crate::text::cells::tables::Row;
+use crate::text::layout::table::Side;
 use crate::text::noise::culprits::{kind_word, name};
 
-/// Culprits that are listed of each cell.
+/// The maximum number of causes for each cell.
 const LISTED: usize = 6;
-/// The widest name of one.
+/// The maximum width of a cause.
 const NAME: usize = 24;
 
-/// What a source is called in experiments.
-pub(crate) fn source_name(source: Source) -> &'static str {
-    match source {
-        Source::Bpf => "bpf",
-        Source::BpfClassic => "bpf_classic",
-        Source::Tracefs => "tracefs",
-        Source::Proc => "proc",
-        _ => "a later version",
-    }
-}
-
-/// The table of what being watched adds; none where nothing can be compared.
-pub(crate) fn added_table(cells: &[Named<'_>]) -> Option<String> {
+/// The table of the cost of tracing; `None` if no cells can be compared.
+pub(crate) fn added_table(cells: &[LabelledCell<'_>]) -> Option<String> {
     let all: Vec<Cell> = cells.iter().map(|named| named.cell.clone()).collect();
-    let lines: Vec<(&Named<'_>, Added)> = cells
-        .iter()
-        .filter(|named| named.cell.repeat <= 1)
-        .flat_map(|named| {
-            Added::of_cell(named.cell, &all).into_iter().map(move |one| (named, one))
-        })
-        .collect();
-    if lines.is_empty() {
-        return None;
-    }
-    let table = fitted(6..=36, |width| added_lines(&lines, width));
-    let words = "What one event costs in the unwatched cell and in the watched one, and the \
-                 difference: of ticks the cheapest frequent kind, of calls the median. A repeat \
-                 of \"switch\" is two switches.";
-    Some(section("What being watched adds, in instructions", &table, words))
+    let head = [
+        ("traced by", Side::Left),
+        ("event", Side::Left),
+        ("untraced", Side::Right),
+        ("traced", Side::Right),
+        ("added", Side::Right),
+    ];
+    let once = cells.iter().filter(|named| named.cell.repeat <= 1);
+    let lines = once.flat_map(|named| {
+        let added = Added::of_cell(named.cell, &all);
+        added.into_iter().map(|added| named.line(added_fields(named.cell, &added)))
+    });
+    let words = "Cost of one event without and with tracing, and the difference: of ticks the \
+                 cheapest frequent kind, of calls the median. A repeat of \"switch\" is two \
+                 switches.";
+    let title = "Cost of tracing, in instructions";
+    section_by_kernel(title, head, &lines.collect::<Vec<_>>(), words)
 }
 
-fn added_lines(lines: &[(&Named<'_>, Added)], width: usize) -> String {
-    let mut table = Table::new(
-        2,
-        &[
-            ("kernel, cell", Side::Left),
-            ("watched by", Side::Left),
-            ("event", Side::Left),
-            ("unwatched", Side::Right),
-            ("watched", Side::Right),
-            ("added", Side::Right),
-        ],
-    );
-    for of_kernel in lines.chunk_by(|(a, _), (b, _)| a.kernel == b.kernel) {
-        let kernel = of_kernel.first().map(|(named, _)| cut(&named.kernel, width));
-        table.row(kernel);
-        of_kernel
-            .iter()
-            .for_each(|(named, one)| table.row(added_line(named, one, width)));
-    }
-    table.text()
-}
-
-fn added_line(named: &Named<'_>, one: &Added, width: usize) -> [String; 6] {
-    let event = match one.events {
-        1 => one.event.clone(),
-        events => format!("{events} × {}", one.event),
+fn added_fields(cell: &Cell, added: &Added) -> [String; 5] {
+    let event = match added.events {
+        1 => added.event.clone(),
+        events => format!("{events} × {}", added.event),
     };
     [
-        format!("  {}", cut(&named.cell.name, width)),
-        named.cell.watch.map_or("", source_name).to_owned(),
+        cell.watch.map_or("", Source::name).to_owned(),
         event,
-        number::count(one.unwatched_instructions.get()),
-        number::count(one.watched_instructions.get()),
-        number::difference(one.added_instructions),
+        number::count(added.unwatched_instructions.get()),
+        number::count(added.watched_instructions.get()),
+        number::difference(added.added_instructions),
     ]
 }
 
-/// The table of the events that gaps of watched cells are blamed on, or that ran on idle CPUs;
-/// none where neither was watched.
-pub(crate) fn culprits_table(rows: &[Row]) -> Option<String> {
-    let of_row = |row: &Row| match &row.summary {
-        CellSummary::TickCost(cost) => cost.culprits.clone(),
-        CellSummary::IdleCost(cost) => cost.culprits.clone(),
-        CellSummary::Measured(Summary::Noise(noise)) => noise.culprits.clone(),
-        _ => Vec::new(),
-    };
-    let watched = rows.iter().filter(|row| row.is_watched);
-    let found: Vec<(&Row, Vec<CulpritSummary>)> = watched
-        .map(|row| (row, of_row(row)))
-        .filter(|(_, culprits)| !culprits.is_empty())
-        .collect();
-    if found.is_empty() {
-        return None;
-    }
-    let table = fitted(6..=36, |width| taken_by(&found, width));
-    let words = "\"time\" is the guest's: in exact cells an instruction takes 1 ns. \"noise\": \
-                 the part of all gaps' time. A gap may have several culprits. On an idle CPU a \
-                 gap is a stretch of work.";
-    Some(section("Who took it", &table, words))
+/// The table of the events that gaps of traced cells are attributed to, or that ran on idle
+/// CPUs; `None` without events.
+pub(crate) fn culprits_table(rows: &[(&Row<'_>, &[CulpritSummary])]) -> Option<String> {
+    let head = [
+        ("cause", Side::Left),
+        ("gaps", Side::Right),
+        ("time", Side::Right),
+        ("noise", Side::Right),
+        ("longest", Side::Right),
+    ];
+    let traced = rows.iter().filter(|(row, _)| row.named.cell.watch.is_some());
+    let lines = traced.flat_map(|(row, culprits)| {
+        let more = culprits.len().saturating_sub(LISTED);
+        let more = (more > 0).then(|| {
+            let mut fields = [const { String::new() }; 5];
+            fields[0] = format!("{more} more, in --json");
+            fields
+        });
+        row.named.lines(culprits.iter().take(LISTED).map(culprit_fields).chain(more))
+    });
+    let words = "\"time\" is guest time: in exact cells an instruction takes 1 ns. \"noise\": share \
+                 of the time of all gaps. A gap may have several causes. On an idle CPU a gap is a \
+                 period of work.";
+    section_by_kernel("Causes of gaps", head, &lines.collect::<Vec<_>>(), words)
 }
 
-fn taken_by(found: &[(&Row, Vec<CulpritSummary>)], width: usize) -> String {
-    let mut table = Table::new(
-        2,
-        &[
-            ("kernel, cell", Side::Left),
-            ("taken by", Side::Left),
-            ("gaps", Side::Right),
-            ("time", Side::Right),
-            ("noise", Side::Right),
-            ("longest", Side::Right),
-        ],
-    );
-    for of_kernel in found.chunk_by(|(a, _), (b, _)| a.kernel == b.kernel) {
-        table.row(of_kernel.first().map(|(row, _)| cut(&row.kernel, width)));
-        for (row, culprits) in of_kernel {
-            let mut name = format!("  {}", cut(&row.name, width));
-            for culprit in culprits.iter().take(LISTED) {
-                table.row(iter::once(mem::take(&mut name)).chain(taken(culprit)));
-            }
-            let more = culprits.len().saturating_sub(LISTED);
-            if more > 0 {
-                table.row([String::new(), format!("{more} more, in --json")]);
-            }
-        }
-    }
-    table.text()
-}
-
-fn taken(culprit: &CulpritSummary) -> [String; 5] {
+fn culprit_fields(culprit: &CulpritSummary) -> [String; 5] {
     let word = kind_word(culprit.kind);
     let name = name(culprit, NAME.saturating_sub(word.len()));
     [
@@ -162,14 +101,14 @@ mod tests {
     use crate::example::cell::{NEW, OLD, call_costs, cell, tick_cost};
     use crate::text::cells::cells_text;
 
-    /// A cell that was watched, its gaps blamed.
-    fn watched(
+    /// A traced cell with attributed gaps.
+    fn traced(
         name: &str,
         kernel: &str,
-        watch: Source,
+        source: Source,
         ending: recording::Ending,
     ) -> Cell {
-        let mut cell = Cell { watch: Some(watch), ..cell(name, kernel, ending) };
+        let mut cell = Cell { watch: Some(source), ..cell(name, kernel, ending) };
         if let recording::Ending::Done(answer) = &mut cell.ending {
             answer.recording = example::blamed(answer.recording.clone());
         }
@@ -182,16 +121,16 @@ mod tests {
         let switches = |cell: Cell| Cell { workload: "1 call".to_owned(), ..cell };
         vec![
             cell("tick", OLD, tick(2_346)),
-            watched("tick-bpf", OLD, Source::Bpf, tick(2_898)),
-            watched("tick-classic", OLD, Source::BpfClassic, tick(3_462)),
+            traced("tick-bpf", OLD, Source::Bpf, tick(2_898)),
+            traced("tick-classic", OLD, Source::BpfClassic, tick(3_462)),
             switches(cell("switch", OLD, switch(3_527))),
-            switches(watched("switch-bpf", OLD, Source::Bpf, switch(5_008))),
-            switches(watched("switch-bpf", NEW, Source::Bpf, switch(5_008))),
+            switches(traced("switch-bpf", OLD, Source::Bpf, switch(5_008))),
+            switches(traced("switch-bpf", NEW, Source::Bpf, switch(5_008))),
         ]
     }
 
-    /// Check what watching adds, event by event, only where the same was not watched; who
-    /// took the gaps, cell by cell; and that the list of cells says who watched.
+    /// Check the cost of tracing by event, only for cells that were also run without it; the
+    /// causes of gaps by cell; and that the list of cells has the event source.
     #[test]
     fn page() {
         let all = cells();
@@ -201,39 +140,39 @@ mod tests {
             cells: &all,
             planned: all.len(),
             made_with: None,
-            breaches: None,
+            violations: None,
         };
         let text = cells_text(&page);
         let listed = text.split("\n\n").find(|part| part.starts_with("Cells")).unwrap();
         let from = |title: &str| text.split_once(title).unwrap().1;
-        let added = from("What being watched adds").split("Who took it").next().unwrap();
-        let taken = from("Who took it").split("These are").next().unwrap();
-        assert_snapshot!(format!("{listed}\n---\n{added}---\n{taken}"), @r#"
+        let added = from("Cost of tracing").split("Causes of gaps").next().unwrap();
+        let causes = from("Causes of gaps").split("Instruction counts").next().unwrap();
+        assert_snapshot!(format!("{listed}\n---\n{added}---\n{causes}"), @r#"
     Cells           6.1.0         6.12.117
       tick          2c8fbe4c17ac  -             noise on CPU 0 for 1 s
-      tick-bpf      31e40485911c  -             noise on CPU 0 for 1 s; watched by
+      tick-bpf      31e40485911c  -             noise on CPU 0 for 1 s; traced by
                                                 bpf
-      tick-classic  ae3b23c4bf3d  -             noise on CPU 0 for 1 s; watched by
+      tick-classic  ae3b23c4bf3d  -             noise on CPU 0 for 1 s; traced by
                                                 bpf_classic
       switch        cc102852952d  -             1 call
-      switch-bpf    bd302fe10e87  6e0a834dc910  1 call; watched by bpf
+      switch-bpf    bd302fe10e87  6e0a834dc910  1 call; traced by bpf
     ---
     , in instructions
 
-      kernel, cell    watched by   event       unwatched  watched   added
+      kernel, cell    traced by    event       untraced  traced   added
       6.1.0
-        tick-bpf      bpf          tick             2330     2882    +552
-        tick-classic  bpf_classic  tick             2330     3446   +1116
-        switch-bpf    bpf          2 × switch       3527     5008  +740.5
+        tick-bpf      bpf          tick            2330    2882    +552
+        tick-classic  bpf_classic  tick            2330    3446   +1116
+        switch-bpf    bpf          2 × switch      3527    5008  +740.5
 
-    What one event costs in the unwatched cell and in the watched one, and the
-    difference: of ticks the cheapest frequent kind, of calls the median. A repeat
-    of "switch" is two switches.
+    Cost of one event without and with tracing, and the difference: of ticks the
+    cheapest frequent kind, of calls the median. A repeat of "switch" is two
+    switches.
 
     ---
 
 
-      kernel, cell    taken by                 gaps     time   noise  longest
+      kernel, cell    cause                    gaps     time   noise  longest
       6.1.0
         tick-bpf      timer tick_nohz_handler    40  59.4 µs  51.5 %  1.49 µs
                       softirq SCHED              40    28 µs  24.3 %   700 ns
@@ -242,14 +181,14 @@ mod tests {
                       softirq SCHED              40    28 µs  20.3 %   700 ns
                       unexplained                40    28 µs  20.3 %   700 ns
 
-    "time" is the guest's: in exact cells an instruction takes 1 ns. "noise": the
-    part of all gaps' time. A gap may have several culprits. On an idle CPU a gap is
-    a stretch of work.
+    "time" is guest time: in exact cells an instruction takes 1 ns. "noise": share
+    of the time of all gaps. A gap may have several causes. On an idle CPU a gap is
+    a period of work.
     "#);
     }
 
-    /// Check that a cell is not compared with one on another kernel, booted otherwise, or in
-    /// real time.
+    /// Check that a cell is not compared with one of another kernel, other boot parameters or
+    /// another mode.
     #[test]
     fn only_the_same() {
         let all = cells();

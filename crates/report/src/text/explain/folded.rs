@@ -1,13 +1,13 @@
-//! Folded stacks: one line for each stack, `outermost;...;innermost number`, as
-//! `flamegraph.pl` and its kin read them.
+//! Folded stacks: one line for each stack, `outermost;...;innermost number`, as read by
+//! `flamegraph.pl` and similar tools.
 
 use std::collections::BTreeMap;
 
 use stats::CallStack;
 use units::Instructions;
 
-/// Stacks as folded lines, sorted; equal ones are one.
-pub fn folded(stacks: &[CallStack<'_>]) -> String {
+/// Stacks as folded lines, sorted; equal stacks are added up.
+pub fn folded_stacks(stacks: &[CallStack<'_>]) -> String {
     let mut lines: BTreeMap<String, Instructions> = BTreeMap::new();
     for stack in stacks {
         let sum = lines.entry(line(stack)).or_default();
@@ -16,9 +16,9 @@ pub fn folded(stacks: &[CallStack<'_>]) -> String {
     lines.iter().map(|(frames, own)| format!("{frames} {own}\n")).collect()
 }
 
-/// Stacks of two sides, as `stackcollapse`'s `difffolded` writes them: a line a stack,
+/// Stacks of two sides in the format of `difffolded.pl`: a line for each stack,
 /// `outer;inner 123 145`, sorted.
-pub fn folded_diff(before: &[CallStack<'_>], after: &[CallStack<'_>]) -> String {
+pub fn folded_stacks_diff(before: &[CallStack<'_>], after: &[CallStack<'_>]) -> String {
     let mut lines: BTreeMap<String, [Instructions; 2]> = BTreeMap::new();
     for (side, stacks) in [before, after].into_iter().enumerate() {
         for stack in stacks {
@@ -30,12 +30,12 @@ pub fn folded_diff(before: &[CallStack<'_>], after: &[CallStack<'_>]) -> String 
 }
 
 fn line(stack: &CallStack<'_>) -> String {
-    let frames: Vec<String> = stack.frames().iter().map(|name| plain(name)).collect();
+    let frames: Vec<String> = stack.frames().iter().map(|name| escape(name)).collect();
     frames.join(";")
 }
 
-/// The name without what the format gives a meaning to.
-fn plain(name: &str) -> String {
+/// The name with `_` for characters that have a meaning in the format.
+fn escape(name: &str) -> String {
     name.replace(|c: char| c == ';' || c.is_control(), "_")
 }
 
@@ -49,7 +49,7 @@ mod tests {
     /// Check the lines of a tick.
     #[test]
     fn tick() {
-        assert_snapshot!(folded(&cell_example::old_tick()), @r#"
+        assert_snapshot!(folded_stacks(&cell_example::old_tick()), @r#"
     asm_sysvec_apic_timer_interrupt 61
     asm_sysvec_apic_timer_interrupt;error_entry 28
     asm_sysvec_apic_timer_interrupt;error_entry;sync_regs 12
@@ -114,13 +114,13 @@ mod tests {
     "#);
     }
 
-    /// Check that equal stacks add up, and that odd names do not make other stacks.
+    /// Check that equal stacks are added up, and that separators in names are replaced.
     #[test]
     fn odd() {
         let stack = |frames: &[&'static str], own| {
             CallStack::new(frames.to_vec(), Instructions::new(own))
         };
         let stacks = [stack(&["b"], 1), stack(&["a;c", "d\n"], 2), stack(&["b"], 3)];
-        assert_eq!(folded(&stacks), "a_c;d_ 2\nb 4\n");
+        assert_eq!(folded_stacks(&stacks), "a_c;d_ 2\nb 4\n");
     }
 }

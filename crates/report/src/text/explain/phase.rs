@@ -1,5 +1,5 @@
-//! Where all instructions of a measured phase went: by what executed them, and function
-//! by function; tables whose columns add up, JSON, and a flame graph.
+//! All instructions of a measured phase, by entry into the kernel and by function: tables, with
+//! sums, and JSON.
 
 use std::ops::RangeInclusive;
 
@@ -9,35 +9,35 @@ use stats::{EntryKind, PROGRAM, PhaseExplanation, WholePhase};
 
 use crate::number;
 use crate::text::cells::kernel_label::full_name;
-use crate::text::explain::titles::on;
+use crate::text::explain::titles::on_kernel;
 use crate::text::explain::{count, functions};
 use crate::text::layout::fit::fitted;
 use crate::text::layout::paragraph::paragraph;
 use crate::text::layout::table::{Side, Table, cut};
 
-/// The least and the most room for a name.
+/// The minimum and maximum width of a name.
 const NAMES: RangeInclusive<usize> = 12..=60;
 
-/// What it is: `the whole phase of getpid on CPU 1`.
-pub(crate) fn what(whole: &WholePhase<'_>) -> String {
+/// The phase in words: `the whole phase of getpid on CPU 1`.
+pub(crate) fn subject(whole: &WholePhase<'_>) -> String {
     let of = whole.call.map_or_else(String::new, |call| format!(" of {call}"));
     let plural = if whole.cpus.len() == 1 { "CPU" } else { "CPUs" };
     format!("the whole phase{of} on {plural} {}", whole.cpus)
 }
 
 fn title(whole: &WholePhase<'_>) -> String {
-    format!("{}, {}", what(whole), on(&whole.cell.name, &full_name(whole.cell)))
+    format!("{}, {}", subject(whole), on_kernel(&whole.cell.name, &full_name(whole.cell)))
 }
 
-/// Where a whole phase went, as tables.
+/// The instructions of a whole phase by entry and by function, as tables.
 pub fn phase_text(phase: &WholePhase<'_>) -> String {
     let explanation = phase.explanation();
     let entries = fitted(NAMES, |name| entries(&explanation, name));
     let functions = fitted(NAMES, |name| functions(&explanation.explanation, name));
-    let words = "In instructions. An interruption is apart from what it interrupted. \
-                 \"self\": in the function itself, these add up; \"total\": with all that \
-                 it called.";
-    let cell = on(&phase.cell.name, &full_name(phase.cell));
+    let words = "In instructions. Interrupts are listed apart from the code that they \
+                 interrupted. \"self\": in the function itself; these add up. \"total\": including \
+                 all functions that it called.";
+    let cell = on_kernel(&phase.cell.name, &full_name(phase.cell));
     let headline = headline(phase, &explanation);
     let [cell, headline, words] =
         [cell, headline, words.to_owned()].map(|words| paragraph("", &words));
@@ -45,26 +45,26 @@ pub fn phase_text(phase: &WholePhase<'_>) -> String {
 }
 
 fn headline(phase: &WholePhase<'_>, explanation: &PhaseExplanation) -> String {
-    let what = what(phase).replacen("the", "The", 1);
+    let subject = subject(phase).replacen("the", "The", 1);
     let all = count(explanation.explanation.total_instructions);
     let rate = explanation.instructions_hz.map(number::rate);
     let rate = rate.map_or_else(String::new, |rate| format!(", {rate}"));
     let [user, kernel] =
         [explanation.user_instructions, explanation.kernel_instructions].map(count);
     let mut words = format!(
-        "{what}: {all} instructions{rate}; programs executed {user}, the kernel {kernel}."
+        "{subject}: {all} instructions{rate}; programs executed {user}, the kernel {kernel}."
     );
     if let Some(most) = explanation.entries.first() {
         let share = number::any(explanation.share(most.instructions), number::share);
         let named = format!("{} {}", kind(most.kind), short(&most.name));
-        words += &format!(" The most, {share}: {}.", named.trim_end());
+        words += &format!(" Largest entry, {share}: {}.", named.trim_end());
     }
     words
 }
 
 fn entries(explanation: &PhaseExplanation, name: usize) -> String {
     let columns = [("instructions", Side::Right), ("share", Side::Right)];
-    let rest = [("a second", Side::Right), ("by", Side::Left), ("", Side::Left)];
+    let rest = [("per second", Side::Right), ("entry", Side::Left), ("", Side::Left)];
     let mut table = Table::new(2, &[&columns[..], &rest[..]].concat());
     let mut row = |all, hz, kind: &str, name| {
         let share = number::any(explanation.share(all), number::share);
@@ -92,7 +92,7 @@ fn kind(kind: EntryKind) -> &'static str {
     }
 }
 
-/// An entry without what the names of all begin with; programs have no name.
+/// The name of an entry without common prefixes; programs have no name.
 fn short(name: &str) -> &str {
     let prefixes = ["asm_sysvec_", "asm_exc_"];
     let rest = prefixes.iter().find_map(|prefix| name.strip_prefix(prefix));
@@ -100,7 +100,7 @@ fn short(name: &str) -> &str {
 }
 
 #[derive(Serialize)]
-struct One {
+struct PhaseJson {
     format: u32,
     kind: &'static str,
     title: String,
@@ -108,12 +108,12 @@ struct One {
     summary: PhaseExplanation,
 }
 
-/// Where a whole phase went, as a JSON object.
+/// The instructions of a whole phase, as a JSON object.
 ///
 /// # Errors
-/// Never; serialisation can fail in principle.
+/// Serialisation does not fail for these types.
 pub fn phase_json(phase: &WholePhase<'_>) -> Result<String, serde_json::Error> {
-    serde_json::to_string_pretty(&One {
+    serde_json::to_string_pretty(&PhaseJson {
         format: FORMAT,
         kind: "explain_phase",
         title: title(phase),
@@ -134,7 +134,7 @@ mod tests {
     use crate::picture::phase::phase_svg;
     use crate::picture::xml::checked::check_xml;
 
-    /// An idle CPU whose only thread does much.
+    /// An idle CPU with one busy kernel thread.
     fn busy_idle() -> Cell {
         let mut cell = with_profile(cell("idle", OLD, idle_cost(2, &[(2_571, 1)])));
         let Ending::Done(answer) = &mut cell.ending else { panic!() };
@@ -157,7 +157,7 @@ mod tests {
         cell
     }
 
-    /// Check the tables, whose columns add up.
+    /// Check the tables and their sums.
     #[test]
     fn idle() {
         let cell = busy_idle();
@@ -165,14 +165,14 @@ mod tests {
     idle on 6.1.0-56-cloud-amd64 (6.1.192-2)
 
     The whole phase on CPU 0: 47,171 instructions, 23,586/s; programs executed 2000,
-    the kernel 45,171. The most, 89.0 %: kernel thread kdamond_fn.
+    the kernel 45,171. Largest entry, 89.0 %: kernel thread kdamond_fn.
 
-      instructions   share  a second  by
-            42,000  89.0 %    21,000  kernel thread  kdamond_fn
-              2571  5.45 %      1286  interrupt      apic_timer_interrupt
-              2000  4.24 %      1000  programs
-               600  1.27 %       300  idle           do_idle
-            47,171   100 %    23,586  all
+      instructions   share  per second  entry
+            42,000  89.0 %      21,000  kernel thread  kdamond_fn
+              2571  5.45 %        1286  interrupt      apic_timer_interrupt
+              2000  4.24 %        1000  programs
+               600  1.27 %         300  idle           do_idle
+            47,171   100 %      23,586  all
 
         self   share   total  function
       40,000  84.8 %  42,000  kdamond_fn
@@ -182,8 +182,9 @@ mod tests {
          600  1.27 %     600  do_idle
       47,171   100 %  47,171  all
 
-    In instructions. An interruption is apart from what it interrupted. "self": in
-    the function itself, these add up; "total": with all that it called.
+    In instructions. Interrupts are listed apart from the code that they
+    interrupted. "self": in the function itself; these add up. "total": including
+    all functions that it called.
     "#);
     }
 
@@ -191,23 +192,23 @@ mod tests {
     #[test]
     fn contract() {
         let cell = busy_idle();
-        let told = phase_json(&WholePhase::of(&cell, None, None).unwrap()).unwrap();
-        let told: Value = serde_json::from_str(&told).unwrap();
-        assert_eq!(told["kind"], "explain_phase");
-        assert_eq!(told["cpus"], "0");
-        assert_eq!(told["title"], format!("the whole phase on CPU 0, idle on {OLD}"));
+        let object = phase_json(&WholePhase::of(&cell, None, None).unwrap()).unwrap();
+        let object: Value = serde_json::from_str(&object).unwrap();
+        assert_eq!(object["kind"], "explain_phase");
+        assert_eq!(object["cpus"], "0");
+        assert_eq!(object["title"], format!("the whole phase on CPU 0, idle on {OLD}"));
         let first = json!({
             "kind": "thread", "name": "kdamond_fn", "instructions": 42_000,
             "instructions_hz": 21_000.0,
         });
-        assert_eq!(told["summary"]["entries"][0], first);
-        assert_eq!(told["summary"]["functions"][0]["name"], "kdamond_fn");
+        assert_eq!(object["summary"]["entries"][0], first);
+        assert_eq!(object["summary"]["functions"][0]["name"], "kdamond_fn");
     }
 
-    /// Check that there is nothing of a CPU that is not there, of a call of a cell that
-    /// makes none, and of a lost cell; and that the picture is well-formed.
+    /// Check that there is no phase for an absent CPU, for a call that the cell does not make,
+    /// and for a lost cell; and that the picture is well-formed.
     #[test]
-    fn there_or_not() {
+    fn absent() {
         let (busy, lost) = (busy_idle(), cell("idle", OLD, lost()));
         assert!(WholePhase::of(&busy, None, Some(Cpu::new(1))).is_none());
         assert!(WholePhase::of(&busy, Some("fork"), None).is_none());

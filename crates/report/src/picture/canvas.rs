@@ -1,68 +1,62 @@
-//! A picture that is filled from top to bottom: how wide it is, where it is written next, and
-//! how things are put down on it.
-//!
-//! Coordinates are pixels, to a tenth of one; they say where something is drawn and are no
-//! figures.
+//! An SVG canvas, drawn from top to bottom. Coordinates are pixels, with one decimal.
 
 use std::fmt::{Display, Write as _};
 
 use units::Nanos;
 
-use crate::picture::xml::escaped;
+use crate::picture::xml::escape;
 
 /// The picture's width.
 pub(crate) const WIDTH: f64 = 1000.0;
 /// The space at its left, for the names of rows.
 pub(crate) const LEFT: f64 = 64.0;
-/// The width of what is drawn to scale.
+/// The width of the area to scale.
 pub(crate) const PLOT: f64 = 912.0;
 
-/// A picture being filled.
+/// The SVG elements drawn so far.
 #[derive(Debug, Default)]
-pub(crate) struct Sheet {
+pub(crate) struct Canvas {
     svg: String,
-    /// Where the next thing goes.
+    /// The position of the next element.
     pub(crate) y: f64,
 }
 
-impl Sheet {
-    /// What has been drawn.
+impl Canvas {
     pub(crate) fn svg(&self) -> &str {
         &self.svg
     }
 
-    /// Leaves some room.
-    pub(crate) fn down(&mut self, by: f64) {
+    /// Moves the position of the next element down.
+    pub(crate) fn move_down(&mut self, by: f64) {
         self.y += by;
     }
 
-    /// Draws something that is SVG as it is.
-    pub(crate) fn put(&mut self, svg: impl Display) {
+    /// Draws an SVG element.
+    pub(crate) fn draw(&mut self, svg: impl Display) {
         // Writing to a String cannot fail.
         let _ = writeln!(self.svg, "{svg}");
     }
 
-    /// A text in a style of its own, on a line that far below.
+    /// Draws a text of a CSS class; its baseline is that far below the position.
     pub(crate) fn text(&mut self, class: &str, x: f64, below: f64, text: &str) {
-        let (x, y, text) = (px(x), px(self.y + below), escaped(text));
-        self.put(format_args!(
+        let (x, y, text) = (px(x), px(self.y + below), escape(text));
+        self.draw(format_args!(
             "<text class=\"{class}\" x=\"{x}\" y=\"{y}\">{text}</text>"
         ));
     }
 
-    /// Begins a group at a place; its coordinates count from there.
-    pub(crate) fn open(&mut self, x: f64) {
+    /// Opens a group at the position; coordinates of its elements are relative to it.
+    pub(crate) fn open_group(&mut self, x: f64) {
         let (x, y) = (px(x), px(self.y));
-        self.put(format_args!("<g transform=\"translate({x} {y})\">"));
+        self.draw(format_args!("<g transform=\"translate({x} {y})\">"));
     }
 
-    /// Ends it.
-    pub(crate) fn close(&mut self) {
-        self.put("</g>");
+    pub(crate) fn close_group(&mut self) {
+        self.draw("</g>");
     }
 }
 
-/// A rectangle that tells something when it is pointed at.
+/// A rectangle, with a tool-tip if it has a title.
 pub(crate) fn rect(
     class: &str,
     [x, y, width, height]: [f64; 4],
@@ -74,24 +68,24 @@ pub(crate) fn rect(
     );
     title.map_or_else(
         || format!("<rect {place}/>"),
-        |title| format!("<rect {place}><title>{}</title></rect>", escaped(title)),
+        |title| format!("<rect {place}><title>{}</title></rect>", escape(title)),
     )
 }
 
-/// A line from top to bottom.
+/// A vertical line.
 pub(crate) fn line(class: &str, x: f64, [from, to]: [f64; 2]) -> String {
     let [x, from, to] = [x, from, to].map(px);
     format!("<path class=\"{class}\" d=\"M{x} {from}V{to}\"/>")
 }
 
-/// To a tenth of a pixel.
+/// A coordinate with one decimal, unless that is zero.
 pub(crate) fn px(at: f64) -> String {
     let text = format!("{at:.1}");
     let short = text.strip_suffix(".0").unwrap_or(&text);
     if short == "-0" { "0".to_owned() } else { short.to_owned() }
 }
 
-/// Where a moment is on an axis from zero to `whole`.
+/// The position of a time on an axis from zero to `whole`.
 pub(crate) fn on_axis(time: Nanos, whole: Nanos) -> f64 {
     if whole.is_zero() { 0.0 } else { PLOT * time.as_secs_f64() / whole.as_secs_f64() }
 }
@@ -100,7 +94,7 @@ pub(crate) fn on_axis(time: Nanos, whole: Nanos) -> f64 {
 mod tests {
     use super::*;
 
-    /// Check that coordinates are short, and that nothing is no different from zero.
+    /// Check that coordinates are short, and that -0 is 0.
     #[test]
     fn pixels() {
         assert_eq!(
