@@ -416,7 +416,7 @@ mod tests {
             })
         };
         let words = "\nEnded early: 3 of 6 cells are done. What is done is kept; the same \
-                     command goes\non from there.\n\nDoubts: ";
+                     command goes\non from there.\n\nDoubts (";
         assert!(told(&cells, 6).contains(words), "{}", told(&cells, 6));
         assert!(!told(&cells, 3).contains("Ended early"));
         cells.truncate(1);
@@ -473,7 +473,7 @@ mod tests {
     Where timed cells tell lengths of time, the guest ran in real time: they vary
     from run to run and from machine to machine.
 
-    Doubts: reasons to take these numbers with care
+    Doubts (reasons not to trust a number)
       - noise on 6.1.0: the kernel said: rcu: INFO: rcu_sched detected stalls
     "#);
     }
@@ -512,7 +512,7 @@ mod tests {
     numbers on every machine. Instructions are not time: what caches, branch
     prediction and memory cost is not in them.
 
-    Doubts: reasons to take these numbers with care
+    Doubts (reasons not to trust a number)
       - idle #3 on 6.1.0: CPU 0: /proc/interrupts counted 90 timer interrupts, the
         lab's counter 20
     "#);
