@@ -1,4 +1,4 @@
-//! Recordings for this room's tests, in the manner of real ones.
+//! Recordings for the tests of this crate, similar to real ones.
 
 use facts::Facts;
 use recording::{
@@ -20,7 +20,7 @@ pub(crate) mod latency;
 pub(crate) mod slices;
 mod summaries;
 
-/// A guest as it is often met.
+/// A common guest.
 pub(crate) const GUEST: &str = r##"
     "kernel": {"release": "6.12.48+deb13-cloud-amd64", "arch": "x86_64",
         "version": "#1 SMP PREEMPT_DYNAMIC Debian 6.12.48-1 (2025-09-20)",
@@ -50,7 +50,8 @@ pub(crate) const GUEST: &str = r##"
             "text": "belongs to RHEL 5; today idle CPUs do not tick, and the rate is CONFIG_HZ"}]}
 "##;
 
-const BESIDE: &str = r#"
+/// Sources and unknown facts of all machines.
+const SOURCES: &str = r#"
     "sources": {"kernel.release": "/proc/sys/kernel/osrelease", "tick.hz":
         "/boot/config-6.12.48+deb13-cloud-amd64: CONFIG_HZ",
         "tick.migration": "/proc/sys/kernel/timer_migration",
@@ -62,7 +63,7 @@ const BESIDE: &str = r#"
             "text": "gone since Linux 6.6, where EEVDF replaced CFS"}}
 "#;
 
-/// A machine of its own, with CPUs set apart.
+/// A machine without a hypervisor, with isolated CPUs.
 pub(crate) const METAL: &str = r#"
     "kernel": {"release": "6.12.48-rt", "arch": "x86_64", "flavour": "rt"},
     "tick": {"hz": 1000, "mode": "full", "nohz_full": "2-7", "divider": null},
@@ -73,12 +74,12 @@ pub(crate) const METAL: &str = r#"
     "boot": {"parameters": ["nohz_full=2-7", "isolcpus=2-7"], "inert": []}
 "#;
 
-/// A machine that says nothing.
+/// A machine of which nothing is known.
 pub(crate) const MUTE: &str = r#""tick": {}"#;
 
-/// Facts with these groups; everything else is not known.
+/// Facts with these groups; all others are unknown.
 pub(crate) fn facts(groups: &str) -> Facts {
-    serde_json::from_str(&format!("{{{groups},{BESIDE}}}")).unwrap()
+    serde_json::from_str(&format!("{{{groups},{SOURCES}}}")).unwrap()
 }
 
 pub(crate) fn set(count: u32) -> CpuSet {
@@ -95,8 +96,7 @@ pub(crate) fn recording(groups: &str, body: Body, doubts: Vec<Doubt>) -> Recordi
     }
 }
 
-/// Ticks on that many CPUs in that many seconds; odd CPUs are busy, the last one unknown
-/// where there are more than two.
+/// Ticks on `count` CPUs; odd CPUs are busy. The last one is unknown if there are more than two.
 pub(crate) fn ticks_series(count: u32, seconds: u64) -> TicksSeries {
     let cpu = |cpu: u32, second: u64| {
         let is_known = count <= 2 || cpu + 1 < count;
@@ -121,7 +121,7 @@ pub(crate) fn ticks_series(count: u32, seconds: u64) -> TicksSeries {
     TicksSeries { samples: (0..seconds).map(sample).collect(), ..TicksSeries::default() }
 }
 
-/// What one CPU saw in ten seconds: ticks, and now and then another program.
+/// The noise of one CPU in ten seconds: ticks and, on two of three CPUs, another program.
 fn cpu_noise(cpu: u32) -> CpuNoise {
     let tick = |at: u64| Span {
         start: Nanos::from_micros(4_000 * at + 17),
@@ -236,7 +236,7 @@ pub(crate) fn check(groups: &str, count: u32) -> Recording {
     recording(groups, Body::Check { spec, series }, vec![doubt])
 }
 
-/// Every call a hundred times on CPU 1; every tenth repeat is interrupted.
+/// Each call a hundred times on CPU 1; every tenth repeat is interrupted.
 pub(crate) fn calls(groups: &str) -> Recording {
     let typical = [
         (Call::Getpid, 73),
@@ -270,8 +270,8 @@ pub(crate) fn calls(groups: &str) -> Recording {
     recording(groups, Body::Calls { spec, series }, Vec::new())
 }
 
-/// A desktop on which a notifier wakes a thousand times a second, beside a build; the `top`
-/// threads of it.
+/// The `top` threads of a desktop on which a notifier wakes up a thousand times per second during
+/// a build.
 pub(crate) fn wakers(groups: &str, top: u32) -> Recording {
     let partner = |tid, name: &str, count| Partner { tid, name: name.to_owned(), count };
     let thread = |tid, name: &str, wakeups: u64, run: u64| WokenThread {
@@ -311,16 +311,14 @@ pub(crate) fn wakers(groups: &str, top: u32) -> Recording {
     recording(groups, Body::Wakers { spec, series }, Vec::new())
 }
 
-/// Spinners in turns with two steps, watched or not.
-pub(crate) fn slices(groups: &str, is_watched: bool) -> Recording {
-    let (spec, series) = match is_watched {
-        true => slices_example::woken(),
-        false => slices_example::unwatched(),
-    };
+/// Spinners in rounds with two variants, traced or not.
+pub(crate) fn slices(groups: &str, is_traced: bool) -> Recording {
+    let (spec, series) =
+        if is_traced { slices_example::woken() } else { slices_example::unwatched() };
     recording(groups, Body::Slices { spec, series }, Vec::new())
 }
 
-/// A hundred tests of 200 loops of a millisecond on CPU 1, and one that was not complete.
+/// A hundred tests of 200 loops of a millisecond on CPU 1, and one incomplete test.
 pub(crate) fn jitter(groups: &str) -> Recording {
     let times = |ticks: [u64; 3]| LoopTimes::from(ticks.map(TscDelta::from_ticks));
     let test = |number: u64| {
@@ -359,29 +357,28 @@ pub(crate) fn jitter(groups: &str) -> Recording {
     recording(groups, Body::Jitter { spec, series }, Vec::new())
 }
 
-/// A program that ended by itself, and of which interruptions were seen; elsewhere than in a
-/// guest a long command that was killed, and nobody saw.
+/// In a guest: a program that exited, with traced interruptions; otherwise: a long command that
+/// was killed, not traced.
 pub(crate) fn run(groups: &str) -> Recording {
     let is_guest = groups == GUEST;
     let noise = blamed(noise(GUEST, 1));
     let Body::Noise { series: NoiseSeries { mut cpus, .. }, .. } = noise.body else {
         return noise;
     };
-    let seen = cpus.remove(0);
+    let cpu = cpus.remove(0);
     let interruptions = Interruptions {
-        ready_ns: seen.elapsed_ns,
-        gaps: seen.gaps,
+        ready_ns: cpu.elapsed_ns,
+        gaps: cpu.gaps,
         gap_cpus: Vec::new(),
-        blamed: seen.blamed.unwrap_or_default(),
+        blamed: cpu.blamed.unwrap_or_default(),
     };
-    let words = if is_guest {
-        "./compute --size 8"
+    let command = if is_guest {
+        "./compute --size 8".to_owned()
     } else {
-        "./a-name-of-a-program-that-is-long "
+        "./a-name-of-a-program-that-is-long ".repeat(9)
     };
-    let words = if is_guest { words.to_owned() } else { words.repeat(9) };
     let spec = RunSpec {
-        command: Words::new(words.split_whitespace().map(Into::into)),
+        command: Words::new(command.split_whitespace().map(Into::into)),
         cpus: Cpu::new(1).into(),
         picked: if is_guest { Picked::LeastInterrupted } else { Picked::NohzFull },
         fifo: is_guest.then_some(99),
@@ -401,13 +398,12 @@ pub(crate) fn run(groups: &str) -> Recording {
         },
         source: Some(if is_guest { Source::Bpf } else { Source::Proc }),
         interruptions: is_guest.then_some(interruptions),
-        meanwhile: seen.meanwhile,
+        meanwhile: cpu.meanwhile,
     };
     recording(groups, Body::Run { spec, series }, Vec::new())
 }
 
-/// The same recording, but CPUs from 2 on are left in peace, and of what `/proc` counts
-/// nothing could be read on CPU 0.
+/// The same recording with few gaps on CPUs from 2 on, and without `/proc` counters on CPU 0.
 pub(crate) fn quiet(mut recording: Recording) -> Recording {
     let (Body::Check { series: CheckSeries { noise, .. }, .. }
     | Body::Noise { series: noise, .. }) = &mut recording.body
@@ -434,8 +430,8 @@ pub(crate) fn quiet(mut recording: Recording) -> Recording {
     recording
 }
 
-/// The same recording, its gaps blamed: short ones on the tick and what it leaves to do, long
-/// ones on a thread as well.
+/// The same recording with attributed gaps: short ones to the tick and its softirq, long ones to a
+/// thread as well.
 pub(crate) fn blamed(mut recording: Recording) -> Recording {
     let Some(noise) = recording.body.noise_mut() else { return recording };
     noise.source = Some(Source::Bpf);
@@ -481,18 +477,18 @@ pub(crate) fn blamed(mut recording: Recording) -> Recording {
     recording
 }
 
-/// By the scheduler's clock, where `/proc/stat` counted so much.
+/// Steal time by the scheduler's clock, a little more than `/proc/stat` counted.
 fn steal(counted: Nanos) -> Steal {
-    let took = counted.saturating_add(Nanos::from_micros(3_400));
+    let time = counted.saturating_add(Nanos::from_micros(3_400));
     Steal {
         clock: StealClock::Paravirt,
-        at_least_ns: took,
-        at_most_ns: took,
+        at_least_ns: time,
+        at_most_ns: time,
         unexplained_max_ns: Nanos::from_micros(345),
     }
 }
 
-/// The same recording with numbers as wide as they get.
+/// The same recording with the widest possible numbers.
 pub(crate) fn wide(mut recording: Recording) -> Recording {
     let (Body::Check { series: CheckSeries { noise, .. }, .. }
     | Body::Noise { series: noise, .. }) = &mut recording.body

@@ -1,11 +1,16 @@
-//! A recording as text for the terminal, whatever its kind.
+//! Recordings of all kinds as text for the terminal.
 
 use recording::{Body, Recording};
+use stats::{
+    CallsSummary, JitterSummary, LatencySummary, NohzStressSummary, NohzTestSummary,
+    NoiseSummary, RunSummary, SlicesSummary, WakersSummary,
+};
 
 use crate::text::calls::calls_text;
 use crate::text::check::check_text;
 use crate::text::jitter::jitter_text;
 use crate::text::latency::latency_text;
+use crate::text::layout::doubts::doubts;
 use crate::text::nohz::{nohz_stress_text, nohz_test_text};
 use crate::text::noise::noise_text;
 use crate::text::run::run_text;
@@ -29,23 +34,45 @@ pub(crate) mod slices;
 pub(crate) mod ticks;
 pub(crate) mod wakers;
 
-/// The recording as the command that took it printed it.
+/// The report of a recording, as the command that made it printed it.
 pub fn text(recording: &Recording) -> String {
     let recording = &*recording.printable();
-    let Recording { facts, doubts, .. } = recording;
-    match &recording.body {
-        Body::Noise { spec, series } => noise_text(spec, series, doubts),
-        Body::Ticks { spec, series } => ticks_text(facts, spec, series, doubts),
-        Body::Check { spec, series } => check_text(recording, spec, series),
-        Body::Calls { spec, series } => calls_text(spec, series, doubts),
-        Body::Latency { spec, series } => latency_text(facts, spec, series, doubts),
-        Body::Run { spec, series } => run_text(spec, series, doubts),
-        Body::Wakers { spec, series } => wakers_text(spec, series, doubts),
-        Body::NohzTest { spec, series } => nohz_test_text(spec, series, doubts),
-        Body::NohzStress { spec, series } => nohz_stress_text(spec, series, doubts),
-        Body::Jitter { spec, series } => jitter_text(facts, spec, series, doubts),
-        Body::Slices { spec, series } => slices_text(facts, spec, series, doubts),
-    }
+    let facts = &recording.facts;
+    let text = match &recording.body {
+        Body::Ticks { spec, series } => {
+            return ticks_text(facts, spec, series, &recording.doubts);
+        }
+        Body::Check { spec, series } => return check_text(recording, spec, series),
+        Body::Noise { spec, series } => {
+            noise_text(spec, series, &NoiseSummary::of(series))
+        }
+        Body::Calls { spec, series } => {
+            calls_text(series, &CallsSummary::of(spec, series))
+        }
+        Body::Latency { spec, series } => {
+            latency_text(facts, spec, &LatencySummary::of(spec, series))
+        }
+        Body::Run { spec, series } => {
+            run_text(spec, series, &RunSummary::of(spec, series))
+        }
+        Body::Wakers { spec, series } => {
+            wakers_text(spec, &WakersSummary::of(spec.top, series))
+        }
+        Body::NohzTest { spec, series } => {
+            nohz_test_text(&NohzTestSummary::of(spec, series))
+        }
+        Body::NohzStress { spec, series } => {
+            nohz_stress_text(&NohzStressSummary::of(spec, series))
+        }
+        Body::Jitter { spec, series } => {
+            jitter_text(facts, spec, series, &JitterSummary::of(spec, series))
+        }
+        Body::Slices { spec, series } => {
+            let hz = facts.tick.hz.get().copied();
+            slices_text(spec, series, &SlicesSummary::of(hz, spec, series))
+        }
+    };
+    text + &doubts(&recording.doubts)
 }
 
 #[cfg(test)]
@@ -90,7 +117,7 @@ mod tests {
     }
 
     /// Check that no report is wider than 80 columns or has trailing spaces, with one
-    /// CPU or 101, with wide numbers, and on machines that say nothing.
+    /// CPU or 101, with wide numbers, and if nothing is known about the machine.
     #[test]
     fn fits_the_terminal() {
         let pages =
@@ -164,7 +191,7 @@ mod tests {
           7. 1 fact about the kernel can be read by root only.
              $ sudo noisefloor check
 
-        Doubts: reasons to take these numbers with care
+        Doubts (reasons not to trust a number)
           - 10 s are short for gaps that come once a minute
         "#);
     }
@@ -232,7 +259,7 @@ mod tests {
           5. 1 fact about the kernel can be read by root only.
              $ sudo noisefloor check
 
-        Doubts: reasons to take these numbers with care
+        Doubts (reasons not to trust a number)
           - 10 s are short for gaps that come once a minute
         "#);
     }
@@ -279,7 +306,7 @@ mod tests {
           3. 1 fact about the kernel can be read by root only.
              $ sudo noisefloor check
 
-        Doubts: reasons to take these numbers with care
+        Doubts (reasons not to trust a number)
           - 10 s are short for gaps that come once a minute
         "#);
     }
@@ -288,88 +315,87 @@ mod tests {
     #[test]
     fn noise_on_two_cpus() {
         assert_snapshot!(text(&example::noise(GUEST, 2)), @r#"
-    Noise: what a loop that only reads the clock lost on CPUs 0,1 in 10 s. A gap is
-    a stretch of more than 120 ns in which it did not run.
+    OS noise on CPUs 0,1 in 10 s: time that a busy loop lost to interrupts, threads
+    and the hypervisor. A gap is a period of more than 120 ns in which the loop did
+    not run.
 
-     CPU     lost  gaps  gaps/s  typical      p99    p99.9  longest   pass
+     CPU    noise  gaps  gaps/s   median      p99    p99.9  longest   loop
        0  0.111 %  2499     250  4.45 µs   5.8 µs   5.8 µs   5.8 µs  12 ns
        1  0.200 %  2505     250  4.51 µs  5.86 µs  1.50 ms  1.70 ms  12 ns
 
-    "typical": half of the gaps are not longer; "p99": 99 of 100; "p99.9": 999 of
-    1000. "pass": one turn of the loop itself.
+    "noise": share of the time in gaps; "median" to "longest": length of the gaps;
+    "loop": duration of one loop iteration.
 
-    How likely is a job of this length, started at random, to be hit?
+    Probability that a job, started at a random moment, meets a gap
 
      CPU     1 µs    10 µs  100 µs    1 ms  10 ms
        0  0.136 %  0.361 %  2.61 %  25.1 %  100 %
        1  0.225 %  0.451 %  2.70 %  25.2 %  100 %
 
-    What /proc counted meanwhile
+    /proc counters during the measurement
 
-                                         CPU 0   CPU 1
-      LOC Local timer interrupts         250/s   250/s
-       36 virtio1-req.0                      -  40.2/s
-      CAL Function call interrupts      3.10/s  3.10/s
-     softirq SCHED                       240/s   240/s
-     softirq RCU                         110/s   110/s
-     softirq TIMER                      60.0/s  60.0/s
-     times other programs took the CPU       0       6
-     time they ran there                  0 ns  7.3 ms
-     time the hypervisor took (steal)     0 ns   20 ms
+                                     CPU 0   CPU 1
+      LOC Local timer interrupts     250/s   250/s
+       36 virtio1-req.0                  -  40.2/s
+      CAL Function call interrupts  3.10/s  3.10/s
+     softirq SCHED                   240/s   240/s
+     softirq RCU                     110/s   110/s
+     softirq TIMER                  60.0/s  60.0/s
+     involuntary context switches        0       6
+     run queue wait time              0 ns  7.3 ms
+     steal time                       0 ns   20 ms
 
-    Doubts: reasons to take these numbers with care
+    Doubts (reasons not to trust a number)
       - CPU 1 began 30 ms after the others, so not all of them spun at the same time
     "#);
     }
 
-    /// Check who took it, on two CPUs: of both, and of each.
+    /// Check the sources of noise on two CPUs: of both, and of each.
     #[test]
     fn noise_that_is_blamed() {
         let text = text(&example::blamed(example::noise(GUEST, 2)));
-        let begin = text.find("Who took it").unwrap();
-        let end = text.find("How likely").unwrap();
+        let begin = text.find("Sources of noise").unwrap();
+        let end = text.find("Probability that").unwrap();
         assert_snapshot!(&text[begin..end], @r#"
-    Who took it, as the kernel's tracepoints (eBPF) saw it
+    Sources of noise, traced with eBPF at kernel tracepoints
 
-     CPU  taken by                           gaps     time   noise  longest
-     all  timer     tick_nohz_handler        4998  15.4 ms  49.5 %  4.46 µs
-     all  thread    kworker/u513… (4194303)     6  8.72 ms  28.0 %  1.70 ms
-     all  softirq   SCHED                    5004  3.50 ms  11.3 %   700 ns
-     all            unexplained              5004  3.50 ms  11.3 %   700 ns
-       0  timer     tick_nohz_handler        2499  7.62 ms  68.5 %   4.4 µs
-       0  softirq   SCHED                    2499  1.75 ms  15.7 %   700 ns
-       0            unexplained              2499  1.75 ms  15.7 %   700 ns
-       1  thread    kworker/u513… (4194303)     6  8.72 ms  43.6 %  1.70 ms
-       1  timer     tick_nohz_handler        2499  7.77 ms  38.9 %  4.46 µs
-       1  softirq   SCHED                    2505  1.75 ms  8.77 %   700 ns
-       1            unexplained              2505  1.75 ms  8.77 %   700 ns
+     CPU  source                            gaps     time   share  longest
+     all  timer    tick_nohz_handler        4998  15.4 ms  49.5 %  4.46 µs
+     all  thread   kworker/u513… (4194303)     6  8.72 ms  28.0 %  1.70 ms
+     all  softirq  SCHED                    5004  3.50 ms  11.3 %   700 ns
+     all           unexplained              5004  3.50 ms  11.3 %   700 ns
+       0  timer    tick_nohz_handler        2499  7.62 ms  68.5 %   4.4 µs
+       0  softirq  SCHED                    2499  1.75 ms  15.7 %   700 ns
+       0           unexplained              2499  1.75 ms  15.7 %   700 ns
+       1  thread   kworker/u513… (4194303)     6  8.72 ms  43.6 %  1.70 ms
+       1  timer    tick_nohz_handler        2499  7.77 ms  38.9 %  4.46 µs
+       1  softirq  SCHED                    2505  1.75 ms  8.77 %   700 ns
+       1           unexplained              2505  1.75 ms  8.77 %   700 ns
 
-    "device" and "IPI": interrupts of devices and between CPUs. "time": the gaps'
-    time that was theirs; "noise": the part of all gaps' time that this is. A gap
-    may have several culprits.
+    "device" and "IPI": interrupts of devices and between CPUs. "time": the part of
+    the gaps' time that is attributed to the source; "share": its share of all gaps'
+    time. A gap may have several sources.
 
-    CPU 0: the hypervisor took 3.4 ms (steal time, read at each tick and switch).
-    0 ns of it are proven to be gaps ("steal" above), up to 345 µs more may be
-    unexplained gaps, and at least 3.06 ms fell into the time of threads and
-    interrupts.
-    CPU 1: the hypervisor took 23.4 ms (steal time, read at each tick and switch).
-    0 ns of it are proven to be gaps ("steal" above), up to 345 µs more may be
-    unexplained gaps, and at least 23.1 ms fell into the time of threads and
-    interrupts.
+    CPU 0: 3.4 ms of steal time (read at each tick and context switch). 0 ns of it
+    is proven to be in gaps ("steal" above), up to 345 µs more may be in unexplained
+    gaps, and at least 3.06 ms is part of the time of threads and interrupts.
+    CPU 1: 23.4 ms of steal time (read at each tick and context switch). 0 ns of it
+    is proven to be in gaps ("steal" above), up to 345 µs more may be in unexplained
+    gaps, and at least 23.1 ms is part of the time of threads and interrupts.
 
-    CPU 0, unexplained: 100 % of its time in gaps every 4.000 ms (the period of a
+    CPU 0, unexplained: 100 % of its time is in gaps every 4.000 ms (the period of a
     250 Hz timer on the host).
-    CPU 1, unexplained: 99.7 % of its time in gaps every 4.000 ms (the period of a
-    250 Hz timer on the host).
+    CPU 1, unexplained: 99.7 % of its time is in gaps every 4.000 ms (the period of
+    a 250 Hz timer on the host).
 
-    Where interrupts take their time
+    Time of interrupts before, between and after their tracepoints
 
-     CPU  taken by                        time    entry   inside  exit
-     all  timer     tick_nohz_handler  15.4 ms  3.00 ms  12.4 ms  0 ns
+     CPU  source                        time    entry   inside  exit
+     all  timer   tick_nohz_handler  15.4 ms  3.00 ms  12.4 ms  0 ns
 
-    "entry": before the first tracepoint of a gap: the way into the kernel, and in a
-    guest what the hypervisor does to deliver the interrupt. "inside": between an
-    event's tracepoints. "exit": after it.
+    "entry": before the first tracepoint of a gap: kernel entry and, in a guest,
+    delivery of the interrupt by the hypervisor. "inside": between an event's
+    tracepoints. "exit": after the event.
     "#);
     }
 
@@ -382,19 +408,20 @@ mod tests {
         1 fact about the kernel can be read by root only.
              $ sudo noisefloor check
 
-        Doubts: reasons to take these numbers with care
+        Doubts (reasons not to trust a number)
           - 10 s are short for gaps that come once a minute
         "#);
     }
 
-    /// Check that `noise` on many CPUs lists the worst.
+    /// Check that `noise` on many CPUs lists those with the most noise.
     #[test]
     fn noise_on_many_cpus() {
         assert_snapshot!(text(&example::noise(GUEST, 30)), @r#"
-    Noise: what a loop that only reads the clock lost on CPUs 0-29 in 10 s. A gap is
-    a stretch of more than 120 ns in which it did not run.
+    OS noise on CPUs 0-29 in 10 s: time that a busy loop lost to interrupts, threads
+    and the hypervisor. A gap is a period of more than 120 ns in which the loop did
+    not run.
 
-     CPU     lost  gaps  gaps/s  typical      p99    p99.9  longest   pass
+     CPU    noise  gaps  gaps/s   median      p99    p99.9  longest   loop
       29  0.366 %  2511     251  6.22 µs  7.57 µs  2.10 ms  2.30 ms  12 ns
       26  0.361 %  2511     251  6.04 µs  7.39 µs  2.10 ms  2.30 ms  12 ns
       23  0.357 %  2511     251  5.85 µs  7.20 µs  2.10 ms  2.30 ms  12 ns
@@ -411,12 +438,12 @@ mod tests {
       19  0.227 %  2505     250  5.61 µs  6.96 µs  1.50 ms  1.70 ms  12 ns
       16  0.223 %  2505     250  5.43 µs  6.78 µs  1.50 ms  1.70 ms  12 ns
       13  0.218 %  2505     250  5.24 µs  6.59 µs  1.50 ms  1.70 ms  12 ns
-      These lost most; 14 more CPUs lost 0.214 % or less each (see --json).
+      These CPUs lost most; each of 14 more lost 0.214 % or less (see --json).
 
-    "typical": half of the gaps are not longer; "p99": 99 of 100; "p99.9": 999 of
-    1000. "pass": one turn of the loop itself.
+    "noise": share of the time in gaps; "median" to "longest": length of the gaps;
+    "loop": duration of one loop iteration.
 
-    How likely is a job of this length, started at random, to be hit?
+    Probability that a job, started at a random moment, meets a gap
 
      CPU     1 µs    10 µs  100 µs    1 ms  10 ms
       29  0.391 %  0.617 %  2.88 %  25.5 %  100 %
@@ -436,20 +463,20 @@ mod tests {
       16  0.248 %  0.473 %  2.73 %  25.3 %  100 %
       13  0.243 %  0.469 %  2.72 %  25.3 %  100 %
 
-    What /proc counted meanwhile on the CPUs that lost most
+    /proc counters during the measurement, on the CPUs that lost most
 
-                                         CPU 29   CPU 26   CPU 23   CPU 20
-      LOC Local timer interrupts          250/s    250/s    250/s    250/s
-       36 virtio1-req.0                  80.4/s   80.4/s   80.4/s   80.4/s
-      CAL Function call interrupts       3.10/s   3.10/s   3.10/s   3.10/s
-     softirq SCHED                        240/s    240/s    240/s    240/s
-     softirq RCU                          110/s    110/s    110/s    110/s
-     softirq TIMER                       60.0/s   60.0/s   60.0/s   60.0/s
-     times other programs took the CPU       12       12       12       12
-     time they ran there                14.6 ms  14.6 ms  14.6 ms  14.6 ms
-     time the hypervisor took (steal)     40 ms    40 ms    40 ms    40 ms
+                                     CPU 29   CPU 26   CPU 23   CPU 20
+      LOC Local timer interrupts      250/s    250/s    250/s    250/s
+       36 virtio1-req.0              80.4/s   80.4/s   80.4/s   80.4/s
+      CAL Function call interrupts   3.10/s   3.10/s   3.10/s   3.10/s
+     softirq SCHED                    240/s    240/s    240/s    240/s
+     softirq RCU                      110/s    110/s    110/s    110/s
+     softirq TIMER                   60.0/s   60.0/s   60.0/s   60.0/s
+     involuntary context switches        12       12       12       12
+     run queue wait time            14.6 ms  14.6 ms  14.6 ms  14.6 ms
+     steal time                       40 ms    40 ms    40 ms    40 ms
 
-    Doubts: reasons to take these numbers with care
+    Doubts (reasons not to trust a number)
       - CPU 1 began 30 ms after the others, so not all of them spun at the same time
     "#);
     }
@@ -532,35 +559,35 @@ mod tests {
     ");
     }
 
-    /// Check `calls`: a row each, then what each is.
+    /// Check `calls`: one row and one description for each.
     #[test]
     fn calls_of_all_kinds() {
         assert_snapshot!(text(&example::calls(GUEST)), @r#"
-    Requests to the kernel: how long one repeat of each took on CPU 1, from its
-    start to the next one's
+    Kernel requests: duration of one repeat of each on CPU 1, from its start to the
+    start of the next
 
-      request        repeats  shortest  typical      p99  longest
-      getpid             100     73 ns    73 ns  3.39 µs  3.80 µs
-      clock_gettime      100    140 ns   140 ns  3.46 µs  3.87 µs
-      futex              100    2.9 µs   2.9 µs  6.22 µs  6.63 µs
-      pipe               100    3.4 µs   3.4 µs  6.72 µs  7.13 µs
-      switch             100    810 ns   810 ns  4.13 µs  4.54 µs
-      page_fault         100    690 ns   690 ns  4.01 µs  4.42 µs
-      fork               100     61 µs    61 µs  64.3 µs  64.7 µs
-      timer              100   1.95 µs  1.95 µs  5.27 µs  5.68 µs
+      request        repeats      min   median      p99      max
+      getpid             100    73 ns    73 ns  3.39 µs  3.80 µs
+      clock_gettime      100   140 ns   140 ns  3.46 µs  3.87 µs
+      futex              100   2.9 µs   2.9 µs  6.22 µs  6.63 µs
+      pipe               100   3.4 µs   3.4 µs  6.72 µs  7.13 µs
+      switch             100   810 ns   810 ns  4.13 µs  4.54 µs
+      page_fault         100   690 ns   690 ns  4.01 µs  4.42 µs
+      fork               100    61 µs    61 µs  64.3 µs  64.7 µs
+      timer              100  1.95 µs  1.95 µs  5.27 µs  5.68 µs
 
-      getpid         into the kernel and out again, and nothing else
-      clock_gettime  the time, asked of the kernel itself, past the vDSO
-      futex          a waiting thread of the same CPU is woken, and wakes in turn
-      pipe           a byte to a thread of the same CPU, and one back
-      switch         to another thread of the same CPU and back (sched_yield,
-                     SCHED_FIFO): two switches
-      page_fault     a fresh page of anonymous memory is touched
-      fork           a child is made, exits, and is waited for
-      timer          a timer is set to expire soon, and slept for
+      getpid         getpid(2): kernel entry and exit only
+      clock_gettime  clock_gettime(2) as a system call, without the vDSO
+      futex          wakes a thread on the same CPU, and waits for its wake-up:
+                     futex(2)
+      pipe           one byte to a thread on the same CPU, and one back: pipe(2)
+      switch         to another thread on the same CPU and back (sched_yield(2),
+                     SCHED_FIFO): two context switches
+      page_fault     first access to a new page of anonymous memory
+      fork           fork(2), the child's exit, and the parent's wait for it
+      timer          sets a timerfd to expire in 100 µs, and sleeps until then
 
-    "typical": half of the repeats are not longer; "p99": 99 of 100. Reading the
-    clock is part of each.
+    Each duration includes reading the clock.
     "#);
     }
 }

@@ -1,4 +1,4 @@
-//! What `latency` could have seen, for the tests of reports.
+//! Recordings of `latency` for the tests of reports.
 
 use recording::{
     Body, CpuLatency, IdleUse, LatencySeries, LatencySpec, Recording, Timer, Wakeup,
@@ -7,8 +7,7 @@ use units::{Cpu, Nanos};
 
 use crate::example::{GUEST, METAL, meanwhile, recording, set};
 
-/// The states of an idle CPU: in a guest it is nearly always in the deepest, on metal in none but
-/// the first.
+/// The states of an idle CPU: in a guest nearly always the deepest, on metal the first only.
 fn idle_states(groups: &str, cpu: u32) -> Vec<IdleUse> {
     let state = |name: &str, latency_us, disabled, millis| IdleUse {
         name: name.to_owned(),
@@ -31,8 +30,8 @@ fn idle_states(groups: &str, cpu: u32) -> Vec<IdleUse> {
     }
 }
 
-/// Timers that woke threads of that many CPUs two thousand times; on the last CPU one thread
-/// was once 20 ms late. Ordinary tasks in a guest, real-time ones elsewhere.
+/// Timers that wake threads of `count` CPUs two thousand times; on the last CPU one wake-up is 20 ms
+/// late. Ordinary tasks in a guest, real-time tasks otherwise.
 pub(crate) fn latency(groups: &str, count: u32) -> Recording {
     let fifo = (groups != GUEST).then_some(80);
     let slack = if fifo.is_none() { 50_000 } else { 0 };
@@ -53,7 +52,7 @@ pub(crate) fn latency(groups: &str, count: u32) -> Recording {
             wakeups,
             lost: None,
             meanwhile: meanwhile(cpu),
-            // Root holds it at 0 on metal; in a guest an ordinary user cannot see it.
+            // Root set it to 0 on metal; in a guest, the ordinary user cannot read it.
             wake_limit_us: (groups == METAL).then_some(0),
             idle_states: idle_states(groups, cpu),
         }

@@ -1,5 +1,5 @@
-//! What `slices` may see, for this room's tests: spinners in turns, and sleepers that wake up a
-//! thousand times a second. Made up, but in the manner of real schedulers, and always the same.
+//! Recordings of `slices` for the tests of this crate: spinners, and sleepers that wake up a thousand
+//! times per second. Synthetic, similar to real schedulers, and reproducible.
 
 use recording::{
     CpuSwitches, End, LooseEnd, Policy, Role, SlicesSample, SlicesSeries, SlicesSpec,
@@ -8,22 +8,22 @@ use recording::{
 };
 use units::{Cpu, CpuSet, Nanos};
 
-/// A turn's length.
-const TURN: u64 = 150_000_000;
+/// The length of a round.
+const ROUND: u64 = 150_000_000;
 
-/// How a step's scheduler behaves.
+/// The behaviour of the scheduler in a variant.
 #[derive(Clone, Copy)]
-struct Manner {
-    /// Whether who wakes up preempts.
+struct Scheduler {
+    /// Whether a woken task preempts.
     preempts: bool,
-    /// How long a slice is that a tick ends.
+    /// The length of a slice that a tick ends.
     slice: u64,
 }
 
-/// Numbers that look like chance.
-struct Chance(u64);
+/// Pseudo-random numbers (xorshift).
+struct Random(u64);
 
-impl Chance {
+impl Random {
     fn below(&mut self, limit: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -32,19 +32,24 @@ impl Chance {
     }
 }
 
-/// Two CPUs, 16 spinners, two sleepers: as found slices of a millisecond, with
-/// `WAKEUP_PREEMPTION=off` of 3 to 4 ms.
+/// Two CPUs, 16 spinners, two sleepers: slices of a millisecond with unmodified settings, of 3 to
+/// 4 ms with `WAKEUP_PREEMPTION=off`.
 pub(crate) fn woken() -> (SlicesSpec, SlicesSeries) {
-    let woken = Manner { preempts: true, slice: 4_000_000 };
-    of(2, &["WAKEUP_PREEMPTION=off"], &[woken, Manner { preempts: false, ..woken }])
+    let woken = Scheduler { preempts: true, slice: 4_000_000 };
+    generate(
+        2,
+        &["WAKEUP_PREEMPTION=off"],
+        &[woken, Scheduler { preempts: false, ..woken }],
+    )
 }
 
-/// More steps, with longer texts, on more CPUs than are drawn.
+/// More variants, with longer texts, on more CPUs than a picture shows.
 pub(crate) fn large() -> (SlicesSpec, SlicesSeries) {
-    let woken = Manner { preempts: true, slice: 3_000_000 };
-    let manners = [1, 2, 8, 20].map(|times| Manner { slice: 1_000_000 * times, ..woken });
-    let off = Manner { preempts: false, ..woken };
-    of(
+    let woken = Scheduler { preempts: true, slice: 3_000_000 };
+    let schedulers =
+        [1, 2, 8, 20].map(|times| Scheduler { slice: 1_000_000 * times, ..woken });
+    let off = Scheduler { preempts: false, ..woken };
+    generate(
         32,
         &[
             "base_slice_ns=1000000, WAKEUP_PREEMPTION=on, RUN_TO_PARITY=off",
@@ -52,22 +57,22 @@ pub(crate) fn large() -> (SlicesSpec, SlicesSeries) {
             "<&\">",
             "WAKEUP_PREEMPTION=off",
         ],
-        &[manners[0], manners[1], manners[2], manners[3], off],
+        &[schedulers[0], schedulers[1], schedulers[2], schedulers[3], off],
     )
 }
 
-/// The first one, with nobody watching.
+/// The same as [`woken`], not traced.
 pub(crate) fn unwatched() -> (SlicesSpec, SlicesSeries) {
     let (spec, mut series) = woken();
     series.switches = None;
     (spec, series)
 }
 
-/// The first one, of which some is lost, with idle CPUs and another task.
+/// The same as [`woken`] with lost events, idle CPUs and another task.
 pub(crate) fn holes() -> (SlicesSpec, SlicesSeries) {
     let (spec, mut series) = woken();
     let switches = series.switches.as_mut().unwrap();
-    let [idle, stranger] = [18, 19];
+    let [idle, other] = [18, 19];
     for cpu in &mut switches.cpus {
         let mut at = 0;
         cpu.stretches.retain(|_| {
@@ -77,7 +82,7 @@ pub(crate) fn holes() -> (SlicesSpec, SlicesSeries) {
         for (at, stretch) in cpu.stretches.iter_mut().enumerate() {
             match at % 40 {
                 9..12 => stretch.task = idle,
-                22 => stretch.task = stranger,
+                22 => stretch.task = other,
                 _ => {}
             }
         }
@@ -95,7 +100,7 @@ pub(crate) fn holes() -> (SlicesSpec, SlicesSeries) {
     (spec, series)
 }
 
-/// A turn of the first one, in which tasks run for 10 µs each.
+/// One round of [`woken`], in which each task runs for 10 µs at a time.
 pub(crate) fn dense() -> (SlicesSpec, SlicesSeries) {
     let (spec, mut series) = woken();
     series.turns.truncate(1);
@@ -107,12 +112,16 @@ pub(crate) fn dense() -> (SlicesSpec, SlicesSeries) {
             task: u32::try_from(at / 7 % 18).unwrap(),
             end: End::Wakeup,
         };
-        cpu.stretches = (0..TURN / ns.get()).map(stretch).collect();
+        cpu.stretches = (0..ROUND / ns.get()).map(stretch).collect();
     }
     (spec, series)
 }
 
-fn of(cpus: u32, texts: &[&str], manners: &[Manner]) -> (SlicesSpec, SlicesSeries) {
+fn generate(
+    cpus: u32,
+    texts: &[&str],
+    schedulers: &[Scheduler],
+) -> (SlicesSpec, SlicesSeries) {
     let spec = spec(cpus, texts);
     let [spinners, sleepers] = [spec.spinners, spec.sleepers];
     let named = |role: &str, at: u32| format!("{role}/{at}");
@@ -133,27 +142,27 @@ fn of(cpus: u32, texts: &[&str], manners: &[Manner]) -> (SlicesSpec, SlicesSerie
         .collect();
     switched.push(SwitchedTask { tid: 0, name: "swapper/0".into() });
     switched.push(SwitchedTask { tid: 9, name: "<kworker> & \"co\"".into() });
-    let order: Vec<usize> = (0..3).flat_map(|_| 0..manners.len()).collect();
+    let order: Vec<usize> = (0..3).flat_map(|_| 0..schedulers.len()).collect();
     let cpu = |cpu: u32| {
-        let mut chance = Chance(88_172_645_463_325_252 + u64::from(cpu));
-        let turns = order.iter().zip(0..);
-        let turn = |(step, at): (&usize, u64)| {
-            ran(&spec, cpu, manners[*step], at * TURN, &mut chance)
+        let mut random = Random(88_172_645_463_325_252 + u64::from(cpu));
+        let rounds = order.iter().zip(0..);
+        let switches = |(step, at): (&usize, u64)| {
+            run_tasks(&spec, cpu, schedulers[*step], at * ROUND, &mut random)
         };
         CpuSwitches {
             cpu: Cpu::new(cpu),
-            stretches: turns.flat_map(turn).collect(),
+            stretches: rounds.flat_map(switches).collect(),
             loose_ends: Vec::new(),
             lost: 0,
         }
     };
     let cpus: Vec<CpuSwitches> = (0..cpus).map(cpu).collect();
-    let turns =
-        order.iter().zip(0..).map(|(step, at)| turn(&spec, &cpus, *step, at * TURN));
+    let rounds =
+        order.iter().zip(0..).map(|(step, at)| round(&spec, &cpus, *step, at * ROUND));
     let series = SlicesSeries {
         began_ns: Nanos::from_secs(70),
         tasks,
-        turns: turns.collect(),
+        turns: rounds.collect(),
         switches: Some(Switches {
             source: Source::Bpf,
             tasks: switched,
@@ -176,7 +185,7 @@ fn spec(cpus: u32, texts: &[&str]) -> SlicesSpec {
         sleepers: cpus,
         sleep_ns: Nanos::from_millis(1),
         burst_ns: Nanos::from_micros(5),
-        duration_ns: Nanos::from_nanos(3 * TURN),
+        duration_ns: Nanos::from_nanos(3 * ROUND),
         cpus: (0..cpus).map(Cpu::new).collect::<CpuSet>(),
         pinned: false,
         nice: 0,
@@ -188,62 +197,62 @@ fn spec(cpus: u32, texts: &[&str]) -> SlicesSpec {
     }
 }
 
-/// What ran on a CPU in a turn.
-fn ran(
+/// The switches of a CPU in a round.
+fn run_tasks(
     spec: &SlicesSpec,
     cpu: u32,
-    manner: Manner,
+    scheduler: Scheduler,
     began: u64,
-    chance: &mut Chance,
+    random: &mut Random,
 ) -> Vec<Stretch> {
     let each = u32::try_from(spec.cpus.len()).unwrap();
     let mine: Vec<u32> = (0..spec.spinners).filter(|task| task % each == cpu).collect();
     let sleeper = spec.spinners + cpu;
-    let (mut now, mut turn, mut stretches) = (began, 0, Vec::new());
-    let mut wakes = began + 300_000 + chance.below(200_000);
+    let (mut now, mut slices, mut stretches) = (began, 0, Vec::new());
+    let mut wakes = began + 300_000 + random.below(200_000);
     let mut push = |now: &mut u64, ns: u64, task: u32, end: End| {
         let [start_ns, ns_] = [*now, ns].map(Nanos::from_nanos);
         stretches.push(Stretch { start_ns, ns: ns_, task, end });
         *now += ns;
     };
-    while now < began + TURN {
-        let task = mine[turn % mine.len()];
-        turn += 1;
+    while now < began + ROUND {
+        let task = mine[slices % mine.len()];
+        slices += 1;
         let until_tick =
-            manner.slice - manner.slice / 4 * chance.below(2) + chance.below(9_000);
-        let is_woken = manner.preempts && wakes < now + until_tick;
+            scheduler.slice - scheduler.slice / 4 * random.below(2) + random.below(9_000);
+        let is_woken = scheduler.preempts && wakes < now + until_tick;
         let until = if is_woken { wakes.max(now + 2_000) } else { now + until_tick };
-        let until = until.min(began + TURN);
+        let until = until.min(began + ROUND);
         let left = until - now;
         push(&mut now, left, task, if is_woken { End::Wakeup } else { End::Tick });
-        if wakes <= now && now + 20_000 < began + TURN {
-            push(&mut now, 5_000 + chance.below(4_000), sleeper, End::Sleep);
-            wakes = now + 1_000_000 + chance.below(60_000);
+        if wakes <= now && now + 20_000 < began + ROUND {
+            push(&mut now, 5_000 + random.below(4_000), sleeper, End::Sleep);
+            wakes = now + 1_000_000 + random.below(60_000);
         }
     }
     stretches
 }
 
-/// What is accounted for in a turn.
-fn turn(spec: &SlicesSpec, cpus: &[CpuSwitches], step: usize, began: u64) -> SlicesTurn {
-    let (began, end) = (Nanos::from_nanos(began), Nanos::from_nanos(began + TURN));
+/// The sample of a round, with the CPU times and switches of all tasks.
+fn round(spec: &SlicesSpec, cpus: &[CpuSwitches], step: usize, began: u64) -> SlicesTurn {
+    let (began, end) = (Nanos::from_nanos(began), Nanos::from_nanos(began + ROUND));
     let mut tasks = vec![TaskTime::default(); (spec.spinners + spec.sleepers) as usize];
-    for seen in cpus.iter().flat_map(|cpu| &cpu.stretches) {
-        if seen.start_ns >= began && seen.start_ns < end {
-            let time = &mut tasks[seen.task as usize];
-            time.cpu_ns = time.cpu_ns + seen.ns;
-            // A spinner makes a pass in three nanoseconds; a sleeper wakes up once.
-            if seen.end == End::Sleep {
+    for stretch in cpus.iter().flat_map(|cpu| &cpu.stretches) {
+        if stretch.start_ns >= began && stretch.start_ns < end {
+            let time = &mut tasks[stretch.task as usize];
+            time.cpu_ns = time.cpu_ns + stretch.ns;
+            // A loop iteration of a spinner takes three nanoseconds; a sleeper wakes up once.
+            if stretch.end == End::Sleep {
                 (time.voluntary, time.passes) = (time.voluntary + 1, time.passes + 1);
             } else {
                 time.involuntary += 1;
-                time.passes += seen.ns.get() / 3;
+                time.passes += stretch.ns.get() / 3;
             }
         }
     }
     let sample = SlicesSample {
         start_ns: began,
-        wall_ns: Nanos::from_nanos(TURN),
+        wall_ns: Nanos::from_nanos(ROUND),
         reading_ns: Nanos::from_micros(200),
         tasks,
     };

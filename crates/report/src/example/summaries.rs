@@ -1,4 +1,4 @@
-//! The summaries of cells, on this room's examples of them.
+//! Tests of the summaries of cells, with the examples of this crate.
 
 use recording::{Answer, Body, Call, Cell, Ending, Episode, Level, Mode};
 use stats::{CellSummary, Frequency, Summary, TickCost, Typical, answer, episode_stacks};
@@ -23,7 +23,8 @@ fn answer_of(ending: &mut Ending) -> &mut Answer {
     answer
 }
 
-/// Check that a guest of one CPU has both views, with the loop's pass in the first.
+/// Check that a guest with one CPU has gaps, which include one loop iteration, and kernel
+/// instructions.
 #[test]
 fn one_cpu() {
     let cost = tick(&tick_cost(&[2584, 2584, 9_000_123], &[(2571, 2)]));
@@ -33,8 +34,7 @@ fn one_cpu() {
     assert_eq!(cost.kernel_instructions.unwrap().p50, Some(Instructions::new(2571)));
 }
 
-/// Check that each phase's gaps and ticks are its own, and that the spread over phases is
-/// known.
+/// Check that gaps and ticks are summarized by phase, with their spread over phases.
 #[test]
 fn phases() {
     let mut ending = tick_cost(&[2584, 2584, 2684, 2684], &[(2571, 2)]);
@@ -56,8 +56,8 @@ fn phases() {
     }
 }
 
-/// Check that with several CPUs, or where their number is not given, the clock is not
-/// believed; and that the counter knows where facts do not.
+/// Check that gaps in instructions are omitted with several CPUs, or if the number of CPUs is
+/// unknown; and that the counter's number of CPUs is used if the facts have none.
 #[test]
 fn shared_clock() {
     let mut ending = tick_cost(&[2584], &[(2571, 1)]);
@@ -72,8 +72,8 @@ fn shared_clock() {
     assert_eq!(tick(&ending).kernel_instructions, None);
 }
 
-/// Check that what was not counted, or was measured in time, is summarised as the
-/// measurement is anywhere else, and that a lost cell has no summary.
+/// Check that cells without counts, or in timed mode, have the measurement's ordinary summary, and
+/// that a lost cell has none.
 #[test]
 fn ordinary() {
     let calls = || call_costs(&[(Call::Getpid, &[(412, 3)])]);
@@ -92,8 +92,8 @@ fn ordinary() {
     assert_eq!(CellSummary::of(&cell("gone", OLD, lost())), None);
 }
 
-/// Check that phases beyond the intervals that were kept do not count, and that
-/// fewer phases than intervals are no count at all.
+/// Check that phases without a recorded interval are ignored, and that with fewer phases than
+/// intervals the counts are ignored.
 #[test]
 fn phases_are_intervals() {
     let mut ending = idle_cost(18, &[(1920, 9)]);
@@ -110,17 +110,17 @@ fn phases_are_intervals() {
     assert!(matches!(summary, Some(CellSummary::Measured(Summary::Ticks(_)))));
 }
 
-/// The place of the typical episode, found again by its stacks.
+/// The index of the typical episode, found by its stacks.
 fn place(ending: Ending, call: Option<&str>) -> Option<usize> {
     let cell = with_profile(cell("a cell", OLD, ending));
     let typical = Typical::of(&cell, call)?;
     let profile = answer(&cell)?.profile.as_ref()?;
-    let is_it = |kept: &Episode| episode_stacks(profile, kept) == typical.stacks;
+    let is_it = |episode: &Episode| episode_stacks(profile, episode) == typical.stacks;
     profile.episodes.iter().position(is_it)
 }
 
-/// Check that a spinner's typical tick is one that interrupted a program, an idle
-/// CPU's any, and a call's a step; and that there is none where none was kept.
+/// Check that the typical tick of a spinner is one that interrupted a program, that of an idle CPU
+/// is any tick, that a call has a typical step, and that there is none without episodes.
 #[test]
 fn typical() {
     assert_eq!(place(tick_cost(&[2584], &[(2571, 2), (2999, 1)]), None), Some(2));
@@ -133,8 +133,8 @@ fn typical() {
     assert_eq!(place(calls(), None), None);
 }
 
-/// Check that places become names, that one without a name is not dropped, and how
-/// often such a tick was seen.
+/// Check that addresses are resolved to names, that frames without a name are not dropped, and the
+/// frequency of the tick.
 #[test]
 fn names() {
     let ending = tick_cost(&[2584], &[(2571, 2), (2999, 1)]);

@@ -1,49 +1,35 @@
-//! The table of `calls`: how long single requests to the kernel took, and below it what
-//! one repeat of each consists of.
+//! The table of `calls`: durations of single requests to the kernel, and a description of each.
 
-use recording::{Call, CallsSeries, CallsSpec, Doubt};
+use recording::{Call, CallsSeries};
 use stats::CallsSummary;
 
 use crate::number;
-use crate::text::layout::doubts::doubts;
 use crate::text::layout::paragraph::paragraph;
 use crate::text::layout::table::{Side, Table, aligned};
 
 /// The width of the column of names.
 const NAME: usize = 13;
 
-/// All of `calls`.
-pub(crate) fn calls_text(
-    spec: &CallsSpec,
-    series: &CallsSeries,
-    reasons: &[Doubt],
-) -> String {
+pub(crate) fn calls_text(series: &CallsSeries, summary: &CallsSummary) -> String {
     let title = format!(
-        "Requests to the kernel: how long one repeat of each took on CPU {}, from its \
-         start to the next one's",
-        spec.cpu
+        "Kernel requests: duration of one repeat of each on CPU {}, from its start to the \
+         start of the next",
+        summary.cpu
     );
     let mut text = paragraph("", &title) + "\n";
-    text.push_str(&times(&CallsSummary::of(spec, series)));
+    text.push_str(&durations(summary));
     text.push('\n');
-    for seen in &series.calls {
-        let name = aligned(seen.call.name(), NAME, Side::Left);
-        text.push_str(&paragraph(&format!("  {name}  "), words(seen.call)));
+    for call in series.calls.iter().map(|times| times.call) {
+        let name = aligned(call.name(), NAME, Side::Left);
+        text.push_str(&paragraph(&format!("  {name}  "), description(call)));
     }
-    text.push('\n');
-    text.push_str(&paragraph(
-        "",
-        "\"typical\": half of the repeats are not longer; \"p99\": 99 of 100. Reading the \
-         clock is part of each.",
-    ));
-    text.push_str(&doubts(reasons));
-    text
+    text + "\nEach duration includes reading the clock.\n"
 }
 
-fn times(summary: &CallsSummary) -> String {
+fn durations(summary: &CallsSummary) -> String {
     let mut columns = vec![("request", Side::Left)];
-    let numbers = ["repeats", "shortest", "typical", "p99", "longest"];
-    columns.extend(numbers.map(|word| (word, Side::Right)));
+    let heads = ["repeats", "min", "median", "p99", "max"];
+    columns.extend(heads.map(|head| (head, Side::Right)));
     let mut table = Table::new(2, &columns);
     for call in &summary.calls {
         let steps = call.step_ns;
@@ -55,19 +41,21 @@ fn times(summary: &CallsSummary) -> String {
     table.text()
 }
 
-/// What one repeat consists of.
-fn words(call: Call) -> &'static str {
+/// One repeat of a request.
+fn description(call: Call) -> &'static str {
     match call {
-        Call::Getpid => "into the kernel and out again, and nothing else",
-        Call::ClockGettime => "the time, asked of the kernel itself, past the vDSO",
-        Call::Futex => "a waiting thread of the same CPU is woken, and wakes in turn",
-        Call::Pipe => "a byte to a thread of the same CPU, and one back",
-        Call::Switch => {
-            "to another thread of the same CPU and back (sched_yield, SCHED_FIFO): two \
-             switches"
+        Call::Getpid => "getpid(2): kernel entry and exit only",
+        Call::ClockGettime => "clock_gettime(2) as a system call, without the vDSO",
+        Call::Futex => {
+            "wakes a thread on the same CPU, and waits for its wake-up: futex(2)"
         }
-        Call::PageFault => "a fresh page of anonymous memory is touched",
-        Call::Fork => "a child is made, exits, and is waited for",
-        Call::Timer => "a timer is set to expire soon, and slept for",
+        Call::Pipe => "one byte to a thread on the same CPU, and one back: pipe(2)",
+        Call::Switch => {
+            "to another thread on the same CPU and back (sched_yield(2), SCHED_FIFO): two \
+             context switches"
+        }
+        Call::PageFault => "first access to a new page of anonymous memory",
+        Call::Fork => "fork(2), the child's exit, and the parent's wait for it",
+        Call::Timer => "sets a timerfd to expire in 100 µs, and sleeps until then",
     }
 }

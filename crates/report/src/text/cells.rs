@@ -396,7 +396,7 @@ mod tests {
             })
         };
         let words = "\nEnded early: 3 of 6 cells are done. Results are cached; run the same \
-                     command\nagain to continue.\n\nDoubts: ";
+                     command\nagain to continue.\n\nDoubts (";
         assert!(render(&cells, 6).contains(words), "{}", render(&cells, 6));
         assert!(!render(&cells, 3).contains("Ended early"));
         cells.truncate(1);
@@ -453,7 +453,7 @@ mod tests {
     Times of timed cells are real time: they vary from run to run and from machine
     to machine.
 
-    Doubts: reasons to take these numbers with care
+    Doubts (reasons not to trust a number)
       - noise on 6.1.0: the kernel reported: rcu: INFO: rcu_sched detected stalls
     "#);
     }
@@ -493,7 +493,7 @@ mod tests {
     machine. Instructions are not time: the cost of caches, branch prediction and
     memory is not included.
 
-    Doubts: reasons to take these numbers with care
+    Doubts (reasons not to trust a number)
       - idle #3 on 6.1.0: CPU 0: 90 timer interrupts in /proc/interrupts, but 20
         seen by the lab's counter
     "#);

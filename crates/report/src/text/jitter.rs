@@ -1,8 +1,5 @@
-//! `jitter`: what will be run, how far it is, and at the end by how much a workload's run
-//! time varied.
-//!
-//! What will be run is printed before, so that it stands above the rows of a run and above
-//! the summary of a saved recording alike.
+//! The report of `jitter`: a header with the plan, progress, and the variation of the workload's
+//! run time. The header is separate because it is printed before a run, above the progress.
 
 pub(crate) mod histogram;
 
@@ -15,37 +12,36 @@ use crate::number;
 use crate::text::layout::doubts::doubts;
 use crate::text::layout::paragraph::paragraph;
 use crate::text::layout::table::{Side, Table, aligned};
-use crate::text::noise::proc_counters::meanwhile_table;
+use crate::text::noise::proc_counters::counters;
 use crate::text::ticks::words as tick_words;
 
-/// The columns of running figures, as wide as a second in nanoseconds and a bit.
+/// The width of the progress columns: enough for times above one second in nanoseconds.
 const COLUMN: usize = 13;
 
-/// All of `jitter`.
 pub(crate) fn jitter_text(
     facts: &Facts,
     spec: &JitterSpec,
     series: &JitterSeries,
-    reasons: &[Doubt],
+    summary: &JitterSummary,
 ) -> String {
-    jitter_header(facts, spec, &series.plan) + &jitter_close(spec, series, reasons)
+    jitter_header(facts, spec, &series.plan) + &results(summary, series.clock_hz)
 }
 
-/// What will be run, with an empty line below.
+/// The plan of a run, with an empty line below.
 pub fn jitter_header(facts: &Facts, spec: &JitterSpec, plan: &JitterPlan) -> String {
     let class = spec.fifo.map_or_else(
-        || "as an ordinary task".to_owned(),
-        |priority| format!("at real-time priority {priority} (SCHED_FIFO)"),
+        || "ordinary task".to_owned(),
+        |priority| format!("real-time priority {priority} (SCHED_FIFO)"),
     );
     let mut text = paragraph(
         "",
-        "Jitter: by how much the slowest of a test's loops is slower than the fastest; a \
-         loop is one run of the workload",
+        "Jitter: the time of a test's slowest loop minus that of its fastest; a loop is one \
+         execution of the workload",
     );
-    text.push_str(&paragraph("  workload  ", &printable(&words(&spec.workload))));
-    text.push_str(&paragraph("  where     ", &format!("CPU {}, {class}", spec.cpu)));
+    text.push_str(&paragraph("  workload  ", &printable(&workload(&spec.workload))));
+    text.push_str(&paragraph("  CPU       ", &format!("{}, {class}", spec.cpu)));
     text.push_str(&paragraph("  tick      ", &tick(facts, spec.cpu)));
-    text.push_str(&paragraph("  how much  ", &amount(plan)));
+    text.push_str(&paragraph("  tests     ", &amount(plan)));
     text + "\n"
 }
 
@@ -55,8 +51,7 @@ fn tick(facts: &Facts, cpu: Cpu) -> String {
         let rate = tick_words::rate(facts);
         let rate = rate.map_or_else(String::new, |rate| format!(" {rate}"));
         format!(
-            "the timer interrupts the workload{rate}, which is part of the jitter: CPU {cpu} is \
-             not nohz_full"
+            "interrupts the workload{rate}, which is part of the jitter: CPU {cpu} is not nohz_full"
         )
     };
     match facts.tick.nohz_full.value() {
@@ -67,7 +62,7 @@ fn tick(facts: &Facts, cpu: Cpu) -> String {
         Err(unknown) if matches!(unknown.code, Why::NotConfigured | Why::TooOld) => {
             not_full()
         }
-        Err(unknown) => format!("whether CPU {cpu} is nohz_full is not known: {unknown}"),
+        Err(unknown) => format!("unknown whether CPU {cpu} is nohz_full: {unknown}"),
     }
 }
 
@@ -76,49 +71,47 @@ fn amount(plan: &JitterPlan) -> String {
         1 => "1 loop".to_owned(),
         loops => format!("{} loops", number::count(loops.into())),
     };
-    let time = |time| number::duration(time);
     let tests = match (plan.tests, plan.duration_ns) {
-        (Some(1), _) => format!("1 test of {loops}"),
-        (Some(tests), _) => {
-            let tests = number::count(tests.into());
-            format!("{tests} tests of {loops} each")
-        }
+        (Some(1), _) => format!("1 of {loops}"),
+        (Some(tests), _) => format!("{} of {loops} each", number::count(tests.into())),
         (None, duration) => {
-            let duration = number::known(duration, time);
-            format!("tests of {loops} each, for {duration}")
+            let duration = number::known(duration, number::duration);
+            format!("{loops} each, for {duration}")
         }
     };
     format!("{tests}; a loop takes about {}", number::duration(plan.loop_ns))
 }
 
-fn words(workload: &Workload) -> String {
-    let words = match workload {
+fn workload(workload: &Workload) -> String {
+    let text = match workload {
         Workload::Tif => "random reads and writes in an array of 1 KB",
-        Workload::Memory(_) => "from place to place in so much memory, at random",
+        Workload::Memory(_) => {
+            "pointer chasing in a buffer of this size, in random order"
+        }
         Workload::Compute => "arithmetic in registers",
-        Workload::Syscall => "system calls that do next to nothing",
-        Workload::Exec(_) => "nf_workload() of that library",
+        Workload::Syscall => "minimal system calls",
+        Workload::Exec(_) => "nf_workload() of this library",
     };
-    format!("{workload}: {words}")
+    format!("{workload}: {text}")
 }
 
-/// The head of the rows that [`jitter_row`] makes.
+/// The table head above the rows of [`jitter_row`].
 pub fn jitter_rows_header(unit: LengthUnit) -> String {
-    let (heads, unit) = (["test", "jitter", "max", "min", "mean"], in_words(unit));
+    let (heads, unit) = (["test", "jitter", "max", "min", "mean"], unit_text(unit));
     format!("Jitter in {unit}\n{}", row(heads.map(str::to_owned)))
 }
 
-/// How far a run is, as a row.
+/// The progress of a run, as a table row.
 pub fn jitter_row(unit: LengthUnit, so_far: &JitterSoFar, hz: TscHz) -> String {
-    let found = JitterProgress::of(so_far, unit, hz);
-    let JitterProgress { test, jitter, max, min, mean } = found;
+    let JitterProgress { test, jitter, max, min, mean } =
+        JitterProgress::of(so_far, unit, hz);
     row([test, jitter, max, min, mean].map(|number| number.to_string()))
 }
 
-/// How far a run is, in a few words.
+/// The progress of a run, as text of one line.
 pub fn jitter_so_far(unit: LengthUnit, so_far: &JitterSoFar, hz: TscHz) -> String {
-    let found = JitterProgress::of(so_far, unit, hz);
-    let JitterProgress { test, jitter, max, min, mean } = found;
+    let JitterProgress { test, jitter, max, min, mean } =
+        JitterProgress::of(so_far, unit, hz);
     let [jitter, max, min, mean] = [jitter, max, min, mean].map(|it| length(unit, it));
     let test = number::count(test);
     format!("test {test}: jitter {jitter}, max {max}, min {min}, mean {mean}")
@@ -129,10 +122,10 @@ fn row([test, rest @ ..]: [String; 5]) -> String {
     format!("{}{}\n", aligned(&test, COLUMN, Side::Right), rest.concat())
 }
 
-fn in_words(unit: LengthUnit) -> &'static str {
+fn unit_text(unit: LengthUnit) -> &'static str {
     match unit {
         LengthUnit::Ns => "nanoseconds",
-        LengthUnit::Ticks => "ticks of the counter",
+        LengthUnit::Ticks => "TSC cycles",
     }
 }
 
@@ -143,49 +136,42 @@ fn length(unit: LengthUnit, length: u64) -> String {
     }
 }
 
-/// What is told at the end of a run, below [`jitter_header`].
+/// The results of a run and its doubts, below [`jitter_header`].
 pub fn jitter_close(
     spec: &JitterSpec,
     series: &JitterSeries,
     reasons: &[Doubt],
 ) -> String {
-    let summary = JitterSummary::of(spec, series);
+    results(&JitterSummary::of(spec, series), series.clock_hz) + &doubts(reasons)
+}
+
+fn results(summary: &JitterSummary, clock: TscHz) -> String {
     let unit = match summary.unit {
         LengthUnit::Ns => String::new(),
         LengthUnit::Ticks => {
-            format!(
-                ", in {} ({})",
-                in_words(summary.unit),
-                number::frequency(series.clock_hz.get())
-            )
+            let frequency = number::frequency(clock.get());
+            format!(", in {} ({frequency})", unit_text(summary.unit))
         }
     };
     let time = number::duration(summary.elapsed_ns);
-    let mut text = paragraph("", &format!("What was seen in {time}{unit}")) + "\n";
-    text.push_str(&lengths(&summary));
+    let mut text = paragraph("", &format!("Measured in {time}{unit}")) + "\n";
+    text.push_str(&lengths(summary));
     text.push('\n');
-    text.push_str(&paragraph(
-        "",
-        "\"typical\": half of the tests' jitters are not larger; \"p99\": 99 of 100.",
-    ));
-    text.push('\n');
-    text.push_str(&meanwhile_table(&[(summary.cpu, &summary.meanwhile)], ""));
-    text.push_str(&doubts(reasons));
-    text
+    text + &counters(&[(summary.cpu, &summary.meanwhile)], "")
 }
 
 fn lengths(summary: &JitterSummary) -> String {
     let mut columns = vec![("", Side::Left)];
-    let heads = ["seen", "smallest", "typical", "mean", "p99", "largest"];
+    let heads = ["count", "min", "median", "mean", "p99", "max"];
     columns.extend(heads.map(|head| (head, Side::Right)));
     let mut table = Table::new(1, &columns);
-    let told = |value| number::any(value, |value| length(summary.unit, value));
+    let cell = |value| number::any(value, |value| length(summary.unit, value));
     let Distribution { max, min, mean, p50, p99, .. } = summary.jitter;
-    let lengths = [min, p50, mean, p99, max].map(told);
+    let lengths = [min, p50, mean, p99, max].map(cell);
     let head = ["jitter of a test".to_owned(), number::short_count(summary.tests)];
     table.row(head.into_iter().chain(lengths));
     let Distribution { max, min, mean, .. } = summary.loop_time;
-    let lengths = [min, None, mean, None, max].map(told);
+    let lengths = [min, None, mean, None, max].map(cell);
     let head = ["time of a loop".to_owned(), number::short_count(summary.loops_all)];
     table.row(head.into_iter().chain(lengths));
     table.text()
@@ -206,42 +192,40 @@ mod tests {
         (spec, series)
     }
 
-    /// Check `jitter` as it is without options.
+    /// Check `jitter` without options.
     #[test]
     fn jitter_of_a_guest() {
         assert_snapshot!(text(&example::jitter(GUEST)), @r#"
-    Jitter: by how much the slowest of a test's loops is slower than the fastest; a
-    loop is one run of the workload
+    Jitter: the time of a test's slowest loop minus that of its fastest; a loop is
+    one execution of the workload
       workload  tif: random reads and writes in an array of 1 KB
-      where     CPU 1, at real-time priority 99 (SCHED_FIFO)
-      tick      the timer interrupts the workload 250 times a second (CONFIG_HZ),
-                which is part of the jitter: CPU 1 is not nohz_full
-      how much  tests of 200 loops each, for 20 s; a loop takes about 1.00 ms
+      CPU       1, real-time priority 99 (SCHED_FIFO)
+      tick      interrupts the workload 250 times a second (CONFIG_HZ), which is
+                part of the jitter: CPU 1 is not nohz_full
+      tests     200 loops each, for 20 s; a loop takes about 1.00 ms
 
-    What was seen in 20 s
+    Measured in 20 s
 
-                         seen  smallest  typical     mean      p99  largest
-     jitter of a test     100   3.85 µs  23.7 µs  23.5 µs  42.3 µs  42.3 µs
-     time of a loop    20,003    998 µs        -  1.00 ms        -  1.04 ms
+                        count      min   median     mean      p99      max
+     jitter of a test     100  3.85 µs  23.7 µs  23.5 µs  42.3 µs  42.3 µs
+     time of a loop    20,003   998 µs        -  1.00 ms        -  1.04 ms
 
-    "typical": half of the tests' jitters are not larger; "p99": 99 of 100.
+    /proc counters during the measurement
 
-    What /proc counted meanwhile
-
-                                         CPU 1
-      LOC Local timer interrupts         250/s
-       36 virtio1-req.0                 40.2/s
-      CAL Function call interrupts      3.10/s
-     softirq SCHED                       240/s
-     softirq RCU                         110/s
-     softirq TIMER                      60.0/s
-     times other programs took the CPU       6
-     time they ran there                7.3 ms
-     time the hypervisor took (steal)    20 ms
+                                     CPU 1
+      LOC Local timer interrupts     250/s
+       36 virtio1-req.0             40.2/s
+      CAL Function call interrupts  3.10/s
+     softirq SCHED                   240/s
+     softirq RCU                     110/s
+     softirq TIMER                  60.0/s
+     involuntary context switches        6
+     run queue wait time            7.3 ms
+     steal time                      20 ms
     "#);
     }
 
-    /// Check `jitter` in ticks, of a library, so many tests, where none was complete.
+    /// Check `jitter` in TSC cycles, of a library, with a number of tests, none of them complete.
     #[test]
     fn jitter_in_ticks() {
         let mut recording = example::jitter(GUEST);
@@ -255,41 +239,39 @@ mod tests {
         (spec.tests, series.plan.tests) = (Some(1), Some(1));
         series.tests.clear();
         assert_snapshot!(text(&recording), @r#"
-    Jitter: by how much the slowest of a test's loops is slower than the fastest; a
-    loop is one run of the workload
+    Jitter: the time of a test's slowest loop minus that of its fastest; a loop is
+    one execution of the workload
       workload  exec:/a/very/long/path/to/the/users/own/library/of/workloads/
-                libworkload.so: nf_workload() of that library
-      where     CPU 1, as an ordinary task
-      tick      the timer interrupts the workload 250 times a second (CONFIG_HZ),
-                which is part of the jitter: CPU 1 is not nohz_full
-      how much  1 test of 200 loops; a loop takes about 1.00 ms
+                libworkload.so: nf_workload() of this library
+      CPU       1, ordinary task
+      tick      interrupts the workload 250 times a second (CONFIG_HZ), which is
+                part of the jitter: CPU 1 is not nohz_full
+      tests     1 of 200 loops; a loop takes about 1.00 ms
 
-    What was seen in 20 s, in ticks of the counter (2.60 GHz)
+    Measured in 20 s, in TSC cycles (2.60 GHz)
 
-                       seen  smallest  typical    mean  p99  largest
-     jitter of a test     0         -        -       -    -        -
-     time of a loop       3    2.59 M        -  2.59 M    -   2.60 M
+                       count     min  median    mean  p99     max
+     jitter of a test      0       -       -       -    -       -
+     time of a loop        3  2.59 M       -  2.59 M    -  2.60 M
 
-    "typical": half of the tests' jitters are not larger; "p99": 99 of 100.
+    /proc counters during the measurement
 
-    What /proc counted meanwhile
-
-                                         CPU 1
-      LOC Local timer interrupts         250/s
-       36 virtio1-req.0                 40.2/s
-      CAL Function call interrupts      3.10/s
-     softirq SCHED                       240/s
-     softirq RCU                         110/s
-     softirq TIMER                      60.0/s
-     times other programs took the CPU       6
-     time they ran there                7.3 ms
-     time the hypervisor took (steal)    20 ms
+                                     CPU 1
+      LOC Local timer interrupts     250/s
+       36 virtio1-req.0             40.2/s
+      CAL Function call interrupts  3.10/s
+     softirq SCHED                   240/s
+     softirq RCU                     110/s
+     softirq TIMER                  60.0/s
+     involuntary context switches        6
+     run queue wait time            7.3 ms
+     steal time                      20 ms
     "#);
     }
 
     /// Check the rows of a run in both units, and the line on a terminal.
     #[test]
-    fn running_figures() {
+    fn progress() {
         let [last, max, min, sum] =
             [3_000, 4_000_000_000, 2_000, 5_000_000_000].map(TscDelta::from_ticks);
         let so_far = JitterSoFar { tests: 3, last, min, max, sum };
@@ -307,7 +289,7 @@ mod tests {
     "#);
     }
 
-    /// Check how an amount is said.
+    /// Check the amounts of tests and loops.
     #[test]
     fn amounts() {
         let plan = |tests, seconds: Option<u64>, loops| {
@@ -319,10 +301,10 @@ mod tests {
                 loop_ns: Nanos::from_micros(1),
             })
         };
-        assert_eq!(plan(Some(1), None, 1), "1 test of 1 loop; a loop takes about 1 µs");
-        let expected = "20 tests of 1000 loops each; a loop takes about 1 µs";
+        assert_eq!(plan(Some(1), None, 1), "1 of 1 loop; a loop takes about 1 µs");
+        let expected = "20 of 1000 loops each; a loop takes about 1 µs";
         assert_eq!(plan(Some(20), None, 1000), expected);
-        let expected = "tests of 12,345 loops each, for 60 s; a loop takes about 1 µs";
+        let expected = "12,345 loops each, for 60 s; a loop takes about 1 µs";
         assert_eq!(plan(None, Some(60), 12_345), expected);
     }
 }

@@ -1,97 +1,89 @@
-//! The table of `latency`: how late a timer woke a thread of each CPU, and below it what a
-//! sample is and what made some late on purpose.
-//!
-//! With many CPUs the latest are listed, and one line says what bounds the others.
+//! The table of `latency`: timer wake-up latency by CPU, and below it what a sample includes. Of
+//! many CPUs, only those with the highest latencies are listed.
 
 pub(crate) mod idle_states;
 
 use std::cmp::Reverse;
 
 use facts::Facts;
-use recording::{Doubt, LatencySeries, LatencySpec};
+use recording::LatencySpec;
 use stats::{CpuLatencySummary, LatencySummary, tick_hz};
 use units::Nanos;
 
 use crate::number;
 use crate::text::latency::idle_states::idle_states;
-use crate::text::layout::doubts::doubts;
 use crate::text::layout::paragraph::paragraph;
 use crate::text::layout::table::{Side, Table};
 use crate::text::ticks::words::cpus;
 
-/// More CPUs than this are cut to [`LATEST`].
+/// Of more CPUs than this, only [`WORST`] are listed.
 const LISTED: usize = 24;
-const LATEST: usize = 16;
+const WORST: usize = 16;
 
-/// All of `latency`.
 pub(crate) fn latency_text(
     facts: &Facts,
     spec: &LatencySpec,
-    series: &LatencySeries,
-    reasons: &[Doubt],
+    summary: &LatencySummary,
 ) -> String {
-    let summary = LatencySummary::of(spec, series);
-    let shown = latest(&summary);
-    let mut text = paragraph("", &title(spec, &summary)) + "\n";
-    text.push_str(&table(&shown));
-    text.push_str(&left_out(&summary, shown.len()));
+    let listed = worst(summary);
+    let mut text = paragraph("", &title(spec, summary)) + "\n";
+    text.push_str(&table(&listed));
+    text.push_str(&left_out(summary, listed.len()));
     text.push('\n');
-    text.push_str(&paragraph("", &words(&summary)));
-    let idle = Some(idle_states(facts, &summary));
-    for sentence in [slack(spec, &summary), idle, coarse(facts), stolen(&summary)] {
+    text.push_str(&paragraph("", &legend(summary)));
+    let idle = Some(idle_states(facts, summary));
+    for sentence in [slack(spec, summary), idle, low_resolution(facts), steal(summary)] {
         let sentence =
             sentence.map(|sentence| "\n".to_owned() + &paragraph("", &sentence));
         text.push_str(&sentence.unwrap_or_default());
     }
-    text.push_str(&doubts(reasons));
     text
 }
 
 fn title(spec: &LatencySpec, summary: &LatencySummary) -> String {
-    let took = summary.cpus.iter().map(|cpu| cpu.elapsed_ns).max();
+    let elapsed = summary.cpus.iter().map(|cpu| cpu.elapsed_ns).max();
     let class = spec.fifo.map_or_else(
         || "an ordinary task".to_owned(),
-        |priority| format!("a real-time task of priority {priority} (SCHED_FIFO)"),
+        |priority| format!("a real-time task (SCHED_FIFO, priority {priority})"),
     );
     format!(
-        "Latency: how late a timer ({}) woke {class}, every {} for {} on {}.",
+        "Timer wake-up latency of {class} on {}: {} every {} for {}.",
+        cpus(&spec.cpus),
         spec.timer.name(),
         number::duration(spec.interval_ns),
-        number::measured(took, spec.duration_ns),
-        cpus(&spec.cpus),
+        number::measured(elapsed, spec.duration_ns),
     )
 }
 
-/// All CPUs, or of too many those with the latest samples.
-fn latest(summary: &LatencySummary) -> Vec<&CpuLatencySummary> {
+/// All CPUs, or of too many those with the highest maximum.
+fn worst(summary: &LatencySummary) -> Vec<&CpuLatencySummary> {
     let mut cpus: Vec<&CpuLatencySummary> = summary.cpus.iter().collect();
     if cpus.len() > LISTED {
         cpus.sort_by_key(|cpu| (Reverse(cpu.late_ns.max), cpu.cpu));
-        cpus.truncate(LATEST);
+        cpus.truncate(WORST);
     }
     cpus
 }
 
-/// What is to be known of the CPUs that are not listed; nothing where all are.
-fn left_out(summary: &LatencySummary, shown: usize) -> String {
-    let mut latest: Vec<Option<Nanos>> =
+/// A sentence about the CPUs that are not listed; empty if all are.
+fn left_out(summary: &LatencySummary, listed: usize) -> String {
+    let mut highest: Vec<Option<Nanos>> =
         summary.cpus.iter().map(|cpu| cpu.late_ns.max).collect();
-    latest.sort_by_key(|late| Reverse(*late));
-    let Some(next) = latest.get(shown) else { return String::new() };
-    let (count, most) = (latest.len() - shown, number::any(*next, number::duration));
+    highest.sort_by_key(|late| Reverse(*late));
+    let Some(next) = highest.get(listed) else { return String::new() };
+    let (count, max) = (highest.len() - listed, number::any(*next, number::duration));
     let text = format!(
-        "These were latest; on {count} more CPUs no thread was later than {most} (see \
-         --json)."
+        "These CPUs have the highest latencies; on {count} more CPUs the maximum is {max} or \
+         less (see --json)."
     );
     paragraph("  ", &text)
 }
 
-fn table(shown: &[&CpuLatencySummary]) -> String {
-    let words = [
-        "CPU", "samples", "missed", "least", "typical", "mean", "p99", "p99.9", "latest",
-    ];
-    let mut table = Table::new(1, &words.map(|word| (word, Side::Right)));
-    for cpu in shown {
+fn table(listed: &[&CpuLatencySummary]) -> String {
+    let heads =
+        ["CPU", "samples", "missed", "min", "median", "mean", "p99", "p99.9", "max"];
+    let mut table = Table::new(1, &heads.map(|head| (head, Side::Right)));
+    for cpu in listed {
         let late = cpu.late_ns;
         let late = [late.min, late.p50, late.mean, late.p99, late.p99_9, late.max];
         let counts = [number::count(cpu.samples), number::short_count(cpu.missed)];
@@ -101,52 +93,46 @@ fn table(shown: &[&CpuLatencySummary]) -> String {
     table.text()
 }
 
-fn words(summary: &LatencySummary) -> String {
+fn legend(summary: &LatencySummary) -> String {
     let clock = summary.cpus.iter().map(|cpu| cpu.clock_ns).max();
     format!(
-        "Each expiry of the timer is a sample: how long it took from there until the thread \
-         had read the clock ({} of it). \"missed\": expiries that came while it was still \
-         late for an earlier one; they are samples too, each as late as it was answered. \
-         \"typical\": half of the samples were not later; \"p99\": 99 of 100; \"p99.9\": 999 \
-         of 1000.",
+        "Each timer expiry is a sample: the time from the expiry until the thread has read the \
+         clock ({} of it). \"missed\": expiries while the thread was late for an earlier one; \
+         they are samples, too, and end with the same reading.",
         number::any(clock, number::duration)
     )
 }
 
-/// Who is late on purpose.
 fn slack(spec: &LatencySpec, summary: &LatencySummary) -> Option<String> {
     let slack = summary.cpus.iter().map(|cpu| cpu.slack_ns).max()?;
     let timer = spec.timer.name();
     (!slack.is_zero()).then(|| {
         format!(
-            "Up to {} of each sample are on purpose: so much later the kernel may end an \
-             ordinary task's {timer} (its timer slack), to be interrupted less often. A \
-             timerfd (--timer timerfd) and real-time tasks (--fifo) have no slack.",
+            "Up to {} of each sample is timer slack: to save interrupts, the kernel may delay the \
+             {timer} of an ordinary task by this much. A timerfd (--timer timerfd) and real-time \
+             tasks (--fifo) have no slack.",
             number::duration(slack)
         )
     })
 }
 
-/// Timers that can only expire with the tick.
-fn coarse(facts: &Facts) -> Option<String> {
-    let is_coarse = facts.tick.high_res.get() == Some(&false);
-    let hz = tick_hz(facts).filter(|_| is_coarse)?.get();
+fn low_resolution(facts: &Facts) -> Option<String> {
+    let is_low = facts.tick.high_res.get() == Some(&false);
+    let hz = tick_hz(facts).filter(|_| is_low)?.get();
     Some(format!(
-        "This kernel has no high-resolution timers: they expire with the tick only, {hz} \
-         times a second."
+        "This kernel has no high-resolution timers: timers expire at ticks only, {hz} times per \
+         second."
     ))
 }
 
-/// What the hypervisor took, where it says so.
-fn stolen(summary: &LatencySummary) -> Option<String> {
-    let stolen = summary.cpus.iter().filter_map(|cpu| cpu.meanwhile.steal_ns);
-    let most = stolen.max().filter(|stolen| !stolen.is_zero())?;
-    let cpus = summary.cpus.iter().filter(|cpu| cpu.meanwhile.steal_ns == Some(most));
-    Some(format!(
-        "Meanwhile the hypervisor took {} from CPU {} (steal).",
-        number::duration(most),
-        cpus.map(|cpu| cpu.cpu).next()?
-    ))
+/// The steal time of the CPU that has the most, if any.
+fn steal(summary: &LatencySummary) -> Option<String> {
+    let all =
+        summary.cpus.iter().filter_map(|cpu| Some((cpu.meanwhile.steal_ns?, cpu.cpu)));
+    let (most, cpu) = all.max_by_key(|(steal, cpu)| (*steal, Reverse(*cpu)))?;
+    let time = number::duration(most);
+    (!most.is_zero())
+        .then(|| format!("Steal time of CPU {cpu} during the measurement: {time}."))
 }
 
 #[cfg(test)]
@@ -161,30 +147,28 @@ mod tests {
     #[test]
     fn latency_of_a_guest() {
         assert_snapshot!(text(&latency_example::latency(GUEST, 2)), @r#"
-    Latency: how late a timer (clock_nanosleep) woke an ordinary task, every 1 ms
-    for 2 s on CPUs 0,1.
+    Timer wake-up latency of an ordinary task on CPUs 0,1: clock_nanosleep every
+    1 ms for 2 s.
 
-     CPU  samples  missed    least  typical     mean      p99    p99.9   latest
+     CPU  samples  missed      min   median     mean      p99    p99.9      max
        0     1980       0    54 µs  56.8 µs  56.9 µs  60.2 µs  60.3 µs  60.3 µs
        1     2000      19  54.0 µs  56.9 µs   161 µs  60.3 µs    18 ms    20 ms
 
-    Each expiry of the timer is a sample: how long it took from there until the
-    thread had read the clock (27 ns of it). "missed": expiries that came while it
-    was still late for an earlier one; they are samples too, each as late as it was
-    answered. "typical": half of the samples were not later; "p99": 99 of 100;
-    "p99.9": 999 of 1000.
+    Each timer expiry is a sample: the time from the expiry until the thread has
+    read the clock (27 ns of it). "missed": expiries while the thread was late for
+    an earlier one; they are samples, too, and end with the same reading.
 
-    Up to 50 µs of each sample are on purpose: so much later the kernel may end an
-    ordinary task's clock_nanosleep (its timer slack), to be interrupted less often.
-    A timerfd (--timer timerfd) and real-time tasks (--fifo) have no slack.
+    Up to 50 µs of each sample is timer slack: to save interrupts, the kernel may
+    delay the clock_nanosleep of an ordinary task by this much. A timerfd (--timer
+    timerfd) and real-time tasks (--fifo) have no slack.
 
-    Idle states that could be entered: POLL (0 ns to wake up), haltpoll idle (1 µs
-    to wake up). The CPU latency limit (PM QoS) is not known: only root can read
+    Allowed idle states: POLL (exit latency 0 ns), haltpoll idle (exit latency
+    1 µs). The CPU latency limit (PM QoS) is unknown: only root can read
     /dev/cpu_dma_latency. The CPUs were in haltpoll idle for 94.4 % of the time.
-    Samples include the time to wake up from them. With --dma-latency 0 only the
-    first is allowed, which is cyclictest's default.
+    Samples include the exit latency. With --dma-latency 0 only the first state is
+    allowed, as by default with cyclictest.
 
-    Meanwhile the hypervisor took 20 ms from CPU 1 (steal).
+    Steal time of CPU 1 during the measurement: 20 ms.
     "#);
     }
 
@@ -192,10 +176,10 @@ mod tests {
     #[test]
     fn latency_of_many() {
         assert_snapshot!(text(&example::wide(latency_example::latency(METAL, 30))), @r#"
-    Latency: how late a timer (clock_nanosleep) woke a real-time task of priority 80
-    (SCHED_FIFO), every 1 ms for 206 min on CPUs 0-29.
+    Timer wake-up latency of a real-time task (SCHED_FIFO, priority 80) on CPUs
+    0-29: clock_nanosleep every 1 ms for 206 min.
 
-     CPU     samples  missed    least  typical     mean      p99    p99.9   latest
+     CPU     samples  missed      min   median     mean      p99    p99.9      max
      700  12,347,658  12.3 M     4 µs  103 min  103 min  204 min  206 min  206 min
      701  12,347,658  12.3 M  4.00 µs  103 min  103 min  204 min  206 min  206 min
      702  12,347,658  12.3 M  4.00 µs  103 min  103 min  204 min  206 min  206 min
@@ -212,21 +196,19 @@ mod tests {
      713  12,347,658  12.3 M  4.01 µs  103 min  103 min  204 min  206 min  206 min
      714  12,347,658  12.3 M  4.01 µs  103 min  103 min  204 min  206 min  206 min
      715  12,347,658  12.3 M  4.02 µs  103 min  103 min  204 min  206 min  206 min
-      These were latest; on 14 more CPUs no thread was later than 206 min (see
-      --json).
+      These CPUs have the highest latencies; on 14 more CPUs the maximum is 206 min
+      or less (see --json).
 
-    Each expiry of the timer is a sample: how long it took from there until the
-    thread had read the clock (27 ns of it). "missed": expiries that came while it
-    was still late for an earlier one; they are samples too, each as late as it was
-    answered. "typical": half of the samples were not later; "p99": 99 of 100;
-    "p99.9": 999 of 1000.
+    Each timer expiry is a sample: the time from the expiry until the thread has
+    read the clock (27 ns of it). "missed": expiries while the thread was late for
+    an earlier one; they are samples, too, and end with the same reading.
 
-    Idle states that could be entered: POLL (0 ns to wake up); not C1 (2 µs to wake
-    up), C6 (133 µs to wake up). The CPU latency limit is 0 ns (PM QoS,
+    Allowed idle states: POLL (exit latency 0 ns); not allowed: C1 (exit latency
+    2 µs), C6 (exit latency 133 µs). The CPU latency limit is 0 ns (PM QoS,
     /dev/cpu_dma_latency). Without this limit CPUs enter deeper idle states, and
-    samples include the time to wake up from them.
+    samples include their exit latency.
 
-    Meanwhile the hypervisor took 40 ms from CPU 702 (steal).
+    Steal time of CPU 702 during the measurement: 40 ms.
     "#);
     }
 }

@@ -1,61 +1,55 @@
-//! The words of `nohz test` and `nohz stress`: whether the tick stopped, how long that took,
-//! what came nevertheless, and what keeps it.
+//! The report of `nohz test` and `nohz stress`: whether the tick stopped, how long that took, the
+//! remaining interrupts, and the kernel's reasons not to stop it.
 
 pub(crate) mod tick_back;
 
-use recording::{Doubt, KeptBy, NohzSeries, NohzSpec, WaitingThread};
+use recording::{KeptBy, WaitingThread};
 use stats::{MeanwhileSummary, NohzStressSummary, NohzTestSummary};
-use units::{Cpu, printable};
+use units::printable;
 
 use crate::number;
-use crate::text::layout::doubts::doubts;
 use crate::text::layout::paragraph::paragraph;
 use crate::text::layout::table::{Side, Table};
-use crate::text::nohz::tick_back::brought_back;
+use crate::text::nohz::tick_back::restart_causes;
+use crate::text::noise::proc_counters::interrupt_table;
 
-/// Why each of the kernel's reasons is there, and what would help.
-const REASONS: [(&str, &str); 6] = [
+/// The kernel's tick dependencies (`include/linux/tick.h`): their causes, and remedies.
+const DEPENDENCIES: [(&str, &str); 6] = [
     (
         "POSIX_TIMER",
-        "a timer of CPU time is armed for a thread on that CPU or its process: \
+        "a timer on CPU time is armed for a thread on this CPU or for its process: \
          timer_create(2) or timer_settime(2) on a CPU clock, setitimer(2) with ITIMER_PROF or \
          ITIMER_VIRTUAL, or a limit on CPU time (ulimit -t)",
     ),
     (
         "PERF_EVENTS",
-        "perf events take turns, or sample by frequency (perf record -F, perf top): end them, \
-         or sample by a fixed period (perf record -c)",
+        "perf events are multiplexed, or sample by frequency (perf record -F, perf top): end \
+         them, or sample by a fixed period (perf record -c)",
     ),
     (
         "SCHED",
-        "another task wants that CPU too, a deadline task is there (since 6.12 the fair \
-         server is one), or a control group limits its time; isolcpus=, and affinity, keep \
-         others away",
+        "another task is runnable on this CPU, a deadline task is present (since 6.12 the fair \
+         server is one), or a control group limits CPU time; isolcpus= and CPU affinity keep \
+         other tasks away",
     ),
     (
         "CLOCK_UNSTABLE",
-        "the kernel does not trust its clock, and keeps every CPU's tick: tsc=reliable, where \
-         the hardware deserves it",
+        "the kernel regards its clock as unstable, and stops no CPU's tick: tsc=reliable, if \
+         the hardware is",
     ),
-    ("RCU", "RCU waits for that CPU, or its callbacks run there: rcu_nocbs= moves them"),
+    ("RCU", "RCU waits for this CPU, or its callbacks run on it: rcu_nocbs= moves them"),
     (
         "RCU_EXP",
-        "somebody waits for RCU in a hurry: rcupdate.rcu_normal=1 lets them wait",
+        "an expedited RCU grace period waits for this CPU: rcupdate.rcu_normal=1 disables them",
     ),
 ];
 
-/// All of `nohz test`.
-pub(crate) fn nohz_test_text(
-    spec: &NohzSpec,
-    series: &NohzSeries,
-    reasons: &[Doubt],
-) -> String {
-    let summary = NohzTestSummary::of(spec, series);
+pub(crate) fn nohz_test_text(summary: &NohzTestSummary) -> String {
     let cpu = summary.cpu;
     let wait = number::known(summary.wait_ns, number::duration);
     let left = match (summary.forced, summary.left) {
         (false, _) => String::new(),
-        (true, times) => format!(", having left the CPU {}", often(times.into())),
+        (true, count) => format!("; the thread left the CPU {}", times(count.into())),
     };
     let text = match summary.entered {
         Some(true) => format!("The tick of CPU {cpu} stopped after {wait}{left}."),
@@ -63,115 +57,96 @@ pub(crate) fn nohz_test_text(
         None => format!("Ended before it was clear whether the tick of CPU {cpu} stops."),
     };
     let mut text = paragraph("", &text);
-    if let Some(observed) = &summary.observed {
-        text.push_str(&stayed(observed));
+    if let Some(counters) = &summary.observed {
+        text.push_str(&remaining(counters));
     }
     let is_back = summary.came_back == Some(true);
     if is_back {
-        text.push_str(&paragraph("", &back(cpu, &summary)));
+        let rate = summary.observed.as_ref().and_then(|counters| counters.timer_hz);
+        let rate = number::known(rate, number::bare_rate);
+        let back = format!(
+            "The tick of CPU {cpu} restarted: {rate} timer interrupts per second."
+        );
+        text.push_str(&paragraph("", &back));
     }
     match &summary.brought_back {
-        Some(back) => text.push_str(&brought_back(back)),
+        Some(back) => text.push_str(&restart_causes(back)),
         None if is_back || summary.entered == Some(false) => {
-            text.push_str(&kept_by(summary.kept_by.as_deref(), &summary.others));
+            text.push_str(&dependencies(summary.kept_by.as_deref(), &summary.others));
         }
         None => {}
     }
-    text + &doubts(reasons)
+    text
 }
 
-/// That a tick came back.
-fn back(cpu: Cpu, summary: &NohzTestSummary) -> String {
-    let timer = summary.observed.as_ref().and_then(|observed| observed.timer_hz);
-    let often = number::known(timer, number::bare_rate);
-    format!("So the tick of CPU {cpu} came back: {often} timer interrupts a second.")
-}
-
-/// All of `nohz stress`.
-pub(crate) fn nohz_stress_text(
-    spec: &NohzSpec,
-    series: &NohzSeries,
-    reasons: &[Doubt],
-) -> String {
-    let summary = NohzStressSummary::of(spec, series);
+pub(crate) fn nohz_stress_text(summary: &NohzStressSummary) -> String {
     let (cpu, time) = (summary.cpu, number::duration(summary.elapsed_ns));
-    let tries = often(summary.tries);
+    let tries = number::count(summary.tries);
     let outcome = match (summary.failures, summary.tries) {
-        (_, 0) => format!("Ended before the first try on CPU {cpu} did."),
+        (_, 0) => format!("Ended before the first try on CPU {cpu} was complete."),
         (0, _) => {
-            format!("The tick of CPU {cpu} was to stop {tries}, and did, in {time}.")
+            format!(
+                "The tick of CPU {cpu} stopped in {tries} of {tries} tries, in {time}."
+            )
         }
-        _ => format!(
-            "The tick of CPU {cpu} did not stop at try {}, after {time}.",
-            number::count(summary.tries)
-        ),
+        _ => format!("The tick of CPU {cpu} did not stop at try {tries}, after {time}."),
     };
     let mut text = paragraph("", &outcome);
     if let Some(wait) = summary.wait_ns {
-        let columns = ["", "shortest", "half", "99 %", "longest"];
-        let columns = columns.map(|name| (name, Side::Right));
-        let mut table = Table::new(1, &columns);
+        let heads = ["", "min", "median", "p99", "max"].map(|name| (name, Side::Right));
+        let mut table = Table::new(1, &heads);
         let lengths = [wait.min, wait.p50, wait.p99, wait.max]
             .map(|wait| number::any(wait, number::duration));
-        table.row(std::iter::once("it stopped after".to_owned()).chain(lengths));
+        table.row(std::iter::once("time until it stopped".to_owned()).chain(lengths));
         text.push('\n');
         text.push_str(&table.text());
     }
     if summary.failures > 0 {
-        text.push_str(&kept_by(summary.kept_by.as_deref(), &summary.others));
+        text.push_str(&dependencies(summary.kept_by.as_deref(), &summary.others));
     }
-    text + &doubts(reasons)
+    text
 }
 
-/// How often, in words.
-pub(crate) fn often(times: u64) -> String {
-    match times {
+/// A number of times, in words.
+pub(crate) fn times(count: u64) -> String {
+    match count {
         1 => "once".to_owned(),
-        times => format!("{} times", number::count(times)),
+        count => format!("{} times", number::count(count)),
     }
 }
 
-/// What came after the tick had stopped.
-fn stayed(observed: &MeanwhileSummary) -> String {
-    let time = number::duration(observed.span_ns);
-    let Some(lines) = &observed.interrupts else {
-        let text = format!("What came in {time} after that could not be read.");
-        return paragraph("", &text);
+/// The interrupts after the tick stopped.
+fn remaining(counters: &MeanwhileSummary) -> String {
+    let lines = counters.interrupts.as_deref();
+    let count = match lines.map(|_| counters.interrupts_all()) {
+        None => "unknown".to_owned(),
+        Some(0) => "none".to_owned(),
+        Some(count) => number::count(count),
     };
-    let all = observed.interrupts_all();
-    if all == 0 {
-        return paragraph("", &format!("In {time} after that, nothing interrupted it."));
-    }
-    let came = format!("In {time} after that, it was interrupted {}:", often(all));
-    let columns = [("", Side::Left), ("times", Side::Right), ("a second", Side::Right)];
-    let mut table = Table::new(1, &columns);
-    for line in lines {
-        table.row([
-            format!("{} {}", line.line, line.name),
-            number::count(line.count),
-            number::known(line.rate_hz, number::bare_rate),
-        ]);
-    }
-    paragraph("", &came) + &table.text()
+    let time = number::duration(counters.span_ns);
+    let text =
+        paragraph("", &format!("Remaining interrupts in the next {time}: {count}"));
+    let lines = lines.filter(|lines| !lines.is_empty());
+    text + &lines.map_or_else(String::new, interrupt_table)
 }
 
-fn kept_by(kept_by: Option<&[KeptBy]>, others: &[WaitingThread]) -> String {
-    let reasons = match kept_by {
+fn dependencies(traced: Option<&[KeptBy]>, others: &[WaitingThread]) -> String {
+    let text = match traced {
         None => String::new(),
         Some([]) => {
-            let text = "The kernel did not try to stop it while it was watched, so it did not \
-                        say what keeps it.";
+            let text = "Tick dependencies unknown: the kernel did not try to stop the tick while \
+                        it was traced.";
             format!("\n{}", paragraph("", text))
         }
         Some(all) => {
             let line =
-                |kept: &KeptBy| paragraph("  ", &reason(&kept.dependency, kept.times));
-            let lines = all.iter().map(line);
-            let head = "What keeps it, in the kernel's words, asked for 25 ticks\n";
-            format!("\n{head}{}", lines.collect::<String>())
+                |one: &KeptBy| paragraph("  ", &dependency(&one.dependency, one.times));
+            let lines: String = all.iter().map(line).collect();
+            let head = "Tick dependencies that prevented the tick from stopping, traced for 25 ticks";
+            format!("\n{head}\n{lines}")
         }
     };
-    reasons + &runnable(others)
+    text + &runnable(others)
 }
 
 /// The threads that share the CPU.
@@ -187,25 +162,27 @@ fn runnable(others: &[WaitingThread]) -> String {
         format!("{} ({}{class})", printable(&other.name), other.tid)
     };
     let list: Vec<String> = others.iter().map(named).collect();
-    let text = format!("Other threads that were runnable there: {}", list.join(", "));
-    format!("\n{}", paragraph("", &text))
+    format!(
+        "\n{}",
+        paragraph("", &format!("Other runnable threads: {}", list.join(", ")))
+    )
 }
 
-/// A dependency, how often it kept the tick, and what would help.
-pub(crate) fn reason(dependency: &str, times: u64) -> String {
-    let known = REASONS.iter().find(|(name, _)| *name == dependency);
-    let why = known.map_or("a reason that is not known here", |(_, why)| why);
-    format!("{dependency}, {}: {why}", often(times))
+/// A tick dependency, how often it was traced, its cause and the remedy.
+pub(crate) fn dependency(name: &str, count: u64) -> String {
+    let known = DEPENDENCIES.iter().find(|(known, _)| *known == name);
+    let cause = known.map_or("an unknown dependency", |(_, cause)| cause);
+    format!("{name}, {}: {cause}", times(count))
 }
 
 #[cfg(test)]
 mod tests {
     use insta::assert_snapshot;
     use recording::{
-        KeptBy, LineCount, Meanwhile, NohzTry, SoftirqCount, TickReturn, TimerCount,
-        WaitingThread,
+        KeptBy, LineCount, Meanwhile, NohzSeries, NohzSpec, NohzTry, SoftirqCount,
+        TickReturn, TimerCount, WaitingThread,
     };
-    use units::Nanos;
+    use units::{Cpu, Nanos};
 
     use super::*;
 
@@ -227,7 +204,8 @@ mod tests {
             wait_ns: Nanos::from_micros(wait),
             left: 3,
         };
-        let kept = |name: &str, times| KeptBy { dependency: name.to_owned(), times };
+        let dependency =
+            |name: &str, times| KeptBy { dependency: name.to_owned(), times };
         let other = |name: &str, rt_priority| WaitingThread {
             tid: 27,
             name: name.to_owned(),
@@ -242,7 +220,7 @@ mod tests {
         NohzSeries {
             elapsed_ns: Nanos::from_secs(70),
             tries: tries.iter().map(of).collect(),
-            kept_by: Some(vec![kept("POSIX_TIMER", 24), kept("RCU", 1)]),
+            kept_by: Some(vec![dependency("POSIX_TIMER", 24), dependency("RCU", 1)]),
             others: vec![other("stress", 0), other("irq/31-virtio1", 50)],
             observed: Some(Meanwhile {
                 span_ns: Nanos::from_secs(1),
@@ -253,21 +231,24 @@ mod tests {
         }
     }
 
+    fn test_text(forced: bool, series: &NohzSeries) -> String {
+        nohz_test_text(&NohzTestSummary::of(&spec(forced), series))
+    }
+
     /// Check a tick that stopped.
     #[test]
     fn stopped() {
-        let text = nohz_test_text(&spec(false), &series(&[(true, 512)]), &[]);
-        assert_snapshot!(text, @r#"
+        assert_snapshot!(test_text(false, &series(&[(true, 512)])), @r#"
     The tick of CPU 1 stopped after 512 µs.
-    In 1 s after that, it was interrupted once:
-                                 times  a second
-     LOC Local timer interrupts      1         1
+    Remaining interrupts in the next 1 s: 1
+                                  count  per second
+      LOC Local timer interrupts      1           1
     "#);
     }
 
-    /// Check a tick that stopped and came back, with what the kernel then said.
+    /// Check a tick that stopped and restarted, with the causes.
     #[test]
-    fn came_back() {
+    fn restarted() {
         let mut series = series(&[(true, 512)]);
         let lines = series.observed.as_mut().unwrap().interrupts.as_mut().unwrap();
         lines[0].count = 227;
@@ -289,41 +270,39 @@ mod tests {
             hrtimers: vec![timer("hrtimer_wakeup", 200)],
             waiting: vec![waiting("ktimers/1"), waiting("rcuc/1")],
         });
-        let text = nohz_test_text(&spec(false), &series, &[]);
-        assert_snapshot!(text, @r#"
+        assert_snapshot!(test_text(false, &series), @r#"
     The tick of CPU 1 stopped after 512 µs.
-    In 1 s after that, it was interrupted 227 times:
-                                 times  a second
-     LOC Local timer interrupts    227       227
-    So the tick of CPU 1 came back: 227 timer interrupts a second.
+    Remaining interrupts in the next 1 s: 227
+                                  count  per second
+      LOC Local timer interrupts    227         227
+    The tick of CPU 1 restarted: 227 timer interrupts per second.
 
-    What brought it back: watched once more for 5 s, with 1020 timer interrupts
-      softirq TIMER, 994 times: raised but never run, and the kernel keeps the tick
-      until it is: ktimers/1 (SCHED_FIFO 1) runs it and waits for the CPU; give the
-      measured thread a lower priority, or that one a higher (chrt -f -p). Due:
-      process_timeout
-      hrtimer hrtimer_wakeup, 200 times: a high-resolution timer on that CPU: its
-      interrupts are counted with the ticks
+    Causes of the restart, traced for another 5 s with 1020 timer interrupts
+      softirq TIMER, 994 times: raised but not run, and the tick does not stop until
+      it is: ktimers/1 (SCHED_FIFO 1) runs it and waits for the CPU; lower the
+      priority of the measured thread, or raise that of the waiting one (chrt -f
+      -p). Timers due: process_timeout
+      hrtimer hrtimer_wakeup, 200 times: a high-resolution timer on this CPU: its
+      interrupts are counted as ticks
     "#);
     }
 
-    /// Check a tick that did not.
+    /// Check a tick that did not stop.
     #[test]
-    fn kept() {
+    fn did_not_stop() {
         let failed = NohzSeries { observed: None, ..series(&[(false, 5_000_000)]) };
-        assert_snapshot!(nohz_test_text(&spec(true), &failed, &[]), @r#"
-    The tick of CPU 1 did not stop in 5 s, having left the CPU 3 times.
+        assert_snapshot!(test_text(true, &failed), @r#"
+    The tick of CPU 1 did not stop in 5 s; the thread left the CPU 3 times.
 
-    What keeps it, in the kernel's words, asked for 25 ticks
-      POSIX_TIMER, 24 times: a timer of CPU time is armed for a thread on that
-      CPU or its process: timer_create(2) or timer_settime(2) on a CPU clock,
+    Tick dependencies that prevented the tick from stopping, traced for 25 ticks
+      POSIX_TIMER, 24 times: a timer on CPU time is armed for a thread on this
+      CPU or for its process: timer_create(2) or timer_settime(2) on a CPU clock,
       setitimer(2) with ITIMER_PROF or ITIMER_VIRTUAL, or a limit on CPU time
       (ulimit -t)
-      RCU, once: RCU waits for that CPU, or its callbacks run there: rcu_nocbs=
+      RCU, once: RCU waits for this CPU, or its callbacks run on it: rcu_nocbs=
       moves them
 
-    Other threads that were runnable there: stress (27), irq/31-virtio1 (27,
-    real-time priority 50)
+    Other runnable threads: stress (27), irq/31-virtio1 (27, real-time priority 50)
     "#);
     }
 
@@ -331,45 +310,43 @@ mod tests {
     #[test]
     fn stress() {
         let series = series(&[(true, 512), (true, 480), (false, 5_000_000)]);
-        assert_snapshot!(nohz_stress_text(&spec(false), &series, &[]), @r#"
+        let summary = NohzStressSummary::of(&spec(false), &series);
+        assert_snapshot!(nohz_stress_text(&summary), @r#"
     The tick of CPU 1 did not stop at try 3, after 70 s.
 
-                       shortest    half    99 %  longest
-     it stopped after    480 µs  480 µs  512 µs   512 µs
+                               min  median     p99     max
+     time until it stopped  480 µs  480 µs  512 µs  512 µs
 
-    What keeps it, in the kernel's words, asked for 25 ticks
-      POSIX_TIMER, 24 times: a timer of CPU time is armed for a thread on that
-      CPU or its process: timer_create(2) or timer_settime(2) on a CPU clock,
+    Tick dependencies that prevented the tick from stopping, traced for 25 ticks
+      POSIX_TIMER, 24 times: a timer on CPU time is armed for a thread on this
+      CPU or for its process: timer_create(2) or timer_settime(2) on a CPU clock,
       setitimer(2) with ITIMER_PROF or ITIMER_VIRTUAL, or a limit on CPU time
       (ulimit -t)
-      RCU, once: RCU waits for that CPU, or its callbacks run there: rcu_nocbs=
+      RCU, once: RCU waits for this CPU, or its callbacks run on it: rcu_nocbs=
       moves them
 
-    Other threads that were runnable there: stress (27), irq/31-virtio1 (27,
-    real-time priority 50)
+    Other runnable threads: stress (27), irq/31-virtio1 (27, real-time priority 50)
     "#);
     }
 
-    /// Check that every reason that the kernel knows is explained.
+    /// Check reports without dependencies: not traced, or none traced.
     #[test]
-    fn unseen() {
+    fn no_dependencies() {
         let mut series = series(&[(false, 9)]);
         (series.observed, series.kept_by) = (None, None);
-        assert_snapshot!(nohz_test_text(&spec(false), &series, &[]), @r#"
+        assert_snapshot!(test_text(false, &series), @r#"
     The tick of CPU 1 did not stop in 9 µs.
 
-    Other threads that were runnable there: stress (27), irq/31-virtio1 (27,
-    real-time priority 50)
+    Other runnable threads: stress (27), irq/31-virtio1 (27, real-time priority 50)
     "#);
         series.kept_by = Some(Vec::new());
-        assert_snapshot!(nohz_test_text(&spec(false), &series, &[]), @r#"
+        assert_snapshot!(test_text(false, &series), @r#"
     The tick of CPU 1 did not stop in 9 µs.
 
-    The kernel did not try to stop it while it was watched, so it did not say what
-    keeps it.
+    Tick dependencies unknown: the kernel did not try to stop the tick while it was
+    traced.
 
-    Other threads that were runnable there: stress (27), irq/31-virtio1 (27,
-    real-time priority 50)
+    Other runnable threads: stress (27), irq/31-virtio1 (27, real-time priority 50)
     "#);
     }
 }

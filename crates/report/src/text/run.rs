@@ -1,48 +1,47 @@
-//! What a program suffered: how it ended, what it used, what interrupted its CPU, and where
-//! events were seen, its longest interruptions and who took them.
+//! The report of `run`: how the program ended, its resource usage, the interrupts of its CPUs
+//! and, if events were traced, its interruptions and their sources.
 
-use recording::{Doubt, Ended, Picked, RunSeries, RunSpec, Source};
-use stats::{Interruption, InterruptionsSummary, MeanwhileSummary, Part, RunSummary};
+use recording::{Ended, Picked, RunSeries, RunSpec, Source};
+use stats::{Interruption, InterruptionsSummary, Part, RunSummary};
 use units::CpuSet;
 
 use crate::number;
-use crate::text::layout::doubts::doubts;
 use crate::text::layout::paragraph::paragraph;
 use crate::text::layout::table::{Side, Table, cut};
 use crate::text::noise::culprits::{self, kind_word, source_words};
+use crate::text::noise::proc_counters::interrupt_table;
 
-/// Lines of interrupts; rarer ones are left to JSON.
-const LINES: usize = 8;
-/// The widest name of a line.
-const NAME: usize = 44;
-/// The most of a command that is told.
+/// A longer command is cut to this length.
 const COMMAND: usize = 200;
-/// Of each interruption so many culprits are told.
+/// The number of sources listed for each interruption, and their width.
 const PARTS: usize = 3;
-/// Culprits that are listed.
+const PARTS_WIDTH: usize = 56;
+/// The number of listed sources.
 const LISTED: usize = 12;
 
-/// All of `run`.
-pub(crate) fn run_text(spec: &RunSpec, series: &RunSeries, reasons: &[Doubt]) -> String {
-    let summary = RunSummary::of(spec, series);
+pub(crate) fn run_text(
+    spec: &RunSpec,
+    series: &RunSeries,
+    summary: &RunSummary,
+) -> String {
     let mut text = paragraph("", &title(spec, series)) + "\n";
-    text.push_str(&usage(&summary));
-    text.push_str(&interrupts(&summary));
-    if let (Some(source), Some(found)) = (series.source, &summary.interruptions) {
-        text.push_str(&interruptions(source, found, spec.cpus.len() == 1));
+    text.push_str(&usage(summary));
+    text.push_str(&interrupts(summary));
+    if let (Some(source), Some(interruptions)) = (series.source, &summary.interruptions) {
+        let is_one_cpu = spec.cpus.len() == 1;
+        text.push_str(&interruptions_text(source, interruptions, is_one_cpu));
     }
-    text.push_str(&doubts(reasons));
     text
 }
 
 fn title(spec: &RunSpec, series: &RunSeries) -> String {
     let class = spec.fifo.map_or_else(
         || "an ordinary task".to_owned(),
-        |priority| format!("a real-time task of priority {priority} (SCHED_FIFO)"),
+        |priority| format!("a real-time task (SCHED_FIFO, priority {priority})"),
     );
     let end = match series.ended {
         Ended::Exited(code) => format!("ended with exit code {code}"),
-        Ended::Killed(signal) => format!("was ended by signal {signal}"),
+        Ended::Killed(signal) => format!("was killed by signal {signal}"),
     };
     format!(
         "{} {end} after {}, on {}{}, as {class}.",
@@ -61,10 +60,10 @@ fn named(cpus: &CpuSet) -> String {
 
 fn why(picked: Picked) -> &'static str {
     match picked {
-        Picked::NohzFull => " (the first whose tick can stop, nohz_full)",
-        Picked::Isolated => " (the first that is set apart, isolcpus)",
-        Picked::LeastInterrupted => " (interrupted least since boot)",
-        _ => "",
+        Picked::NohzFull => " (the first nohz_full CPU)",
+        Picked::Isolated => " (the first isolated CPU)",
+        Picked::LeastInterrupted => " (the one with the fewest interrupts since boot)",
+        Picked::Asked | Picked::Other => "",
     }
 }
 
@@ -73,16 +72,13 @@ fn usage(summary: &RunSummary) -> String {
     let mut table = Table::new(1, &[("", Side::Left), ("", Side::Right)]);
     let steal = summary.meanwhile.steal_ns;
     let rows = [
-        ("time in its own code (user)", number::duration(usage.user_ns)),
-        ("time in the kernel for it (system)", number::duration(usage.system_ns)),
-        ("times it waited (voluntary switches)", number::count(usage.voluntary)),
-        (
-            "times the CPU was taken from it (involuntary)",
-            number::count(usage.involuntary),
-        ),
-        ("page faults, without a disk", number::count(usage.minor_faults)),
-        ("page faults, read from a disk", number::count(usage.major_faults)),
-        ("time the hypervisor took (steal)", number::known(steal, number::duration)),
+        ("user time", number::duration(usage.user_ns)),
+        ("system time", number::duration(usage.system_ns)),
+        ("voluntary context switches", number::count(usage.voluntary)),
+        ("involuntary context switches", number::count(usage.involuntary)),
+        ("minor page faults", number::count(usage.minor_faults)),
+        ("major page faults (read from disk)", number::count(usage.major_faults)),
+        ("steal time of the CPUs", number::known(steal, number::duration)),
     ];
     for (name, value) in rows {
         table.row([name.to_owned(), value]);
@@ -90,89 +86,75 @@ fn usage(summary: &RunSummary) -> String {
     table.text().trim_start_matches('\n').to_owned()
 }
 
-/// What interrupted the CPU, whether the program ran just then or not.
+/// The interrupts of the CPUs, whether or not the program was running.
 fn interrupts(summary: &RunSummary) -> String {
-    let title = format!("\nInterrupts of {} meanwhile", named(&summary.cpus));
-    let MeanwhileSummary { interrupts: Some(lines), .. } = &summary.meanwhile else {
-        return format!("{title}: not known\n");
-    };
-    let columns = [("", Side::Left), ("times", Side::Right), ("a second", Side::Right)];
-    let mut table = Table::new(1, &columns);
-    for line in lines.iter().take(LINES) {
-        table.row([
-            cut(&format!("{:>4} {}", line.line, line.name), NAME),
-            number::count(line.count),
-            number::any(line.rate_hz, number::bare_rate),
-        ]);
+    let title = format!("\nInterrupts of {} during the run", named(&summary.cpus));
+    match &summary.meanwhile.interrupts {
+        Some(lines) => format!("{title}\n\n{}", interrupt_table(lines)),
+        None => format!("{title}: unknown\n"),
     }
-    let more = lines.len().saturating_sub(LINES);
-    let more = match more {
-        0 => String::new(),
-        more => paragraph("  ", &format!("{more} rarer lines are in --json.")),
-    };
-    title + "\n\n" + &table.text() + &more
 }
 
-/// With several CPUs, each line of the longest has its own.
-fn interruptions(source: Source, found: &InterruptionsSummary, is_one: bool) -> String {
-    let words = format!(
-        "Interruptions, as {} saw them: {}, {} in all, {} of the time in which it could run. \
-         These are interrupts while it ran, and others' turns that began while it could have \
-         run on.",
+fn interruptions_text(
+    source: Source,
+    found: &InterruptionsSummary,
+    is_one_cpu: bool,
+) -> String {
+    let title = format!(
+        "Interruptions, traced with {}: {}, {} in total, {} of the time in which the program was \
+         runnable. They are interrupts while it ran, and preemptions by other threads.",
         source_words(source),
         number::count(found.gaps),
         number::duration(found.noise_ns),
         number::known(found.noise_ppm, number::share),
     );
-    let text = "\n".to_owned() + &paragraph("", &words);
+    let text = "\n".to_owned() + &paragraph("", &title);
     if found.gaps == 0 {
         return text;
     }
     let lengths = [found.gap_ns.p50, found.gap_ns.p99, found.gap_ns.max]
         .map(|length| number::any(length, number::duration));
-    let [typical, p99, longest] = lengths;
-    let lengths =
-        format!("Typical {typical}, p99 {p99}, longest {longest}. The longest:");
-    text + &paragraph("", &lengths)
-        + "\n"
-        + &longest_table(found, is_one)
-        + "\n"
-        + &takers(found)
+    let [median, p99, longest] = lengths;
+    let lengths = format!("Median {median}, p99 {p99}, longest {longest}. The longest:");
+    let (longest, sources) = (longest_table(found, is_one_cpu), sources(found));
+    format!("{text}{}\n{longest}\n{sources}", paragraph("", &lengths))
 }
 
-fn longest_table(found: &InterruptionsSummary, is_one: bool) -> String {
+/// The longest interruptions; with their CPU, if the program had several.
+fn longest_table(found: &InterruptionsSummary, is_one_cpu: bool) -> String {
     let columns = [
-        ("after", Side::Right),
-        ("for", Side::Right),
+        ("start", Side::Right),
+        ("duration", Side::Right),
         ("CPU", Side::Right),
-        ("taken by", Side::Left),
+        ("sources", Side::Left),
     ];
-    let columns = columns.into_iter().filter(|(name, _)| !is_one || *name != "CPU");
+    let columns = columns.into_iter().filter(|(name, _)| !is_one_cpu || *name != "CPU");
     let mut table = Table::new(1, &columns.collect::<Vec<_>>());
     for interruption in &found.longest {
         let start = number::duration(interruption.start_ns);
         let length = number::duration(interruption.ns);
-        let cpu = (!is_one).then(|| number::any(interruption.cpu, |cpu| cpu.to_string()));
-        let taken_by = cut(&parts(interruption), NAME + 12);
-        table.row([start, length].into_iter().chain(cpu).chain([taken_by]));
+        let cpu =
+            (!is_one_cpu).then(|| number::any(interruption.cpu, |cpu| cpu.to_string()));
+        let sources = cut(&parts(interruption), PARTS_WIDTH);
+        table.row([start, length].into_iter().chain(cpu).chain([sources]));
     }
     table.text()
 }
 
 fn parts(interruption: &Interruption) -> String {
     let part = |part: &Part| format!("{} {}", kind_word(part.kind), part.name);
-    let shown = interruption.culprits.iter().take(PARTS).map(part);
-    let shown: Vec<String> = shown.map(|part| part.trim().to_owned()).collect();
-    shown.join(", ")
+    let listed = interruption.culprits.iter().take(PARTS).map(part);
+    let listed: Vec<String> = listed.map(|part| part.trim().to_owned()).collect();
+    listed.join(", ")
 }
 
-fn takers(found: &InterruptionsSummary) -> String {
+fn sources(found: &InterruptionsSummary) -> String {
     let columns = [
-        ("taken by", Side::Left),
+        ("source", Side::Left),
         ("", Side::Left),
-        ("times", Side::Right),
+        ("count", Side::Right),
         ("time", Side::Right),
-        ("part", Side::Right),
+        ("share", Side::Right),
         ("longest", Side::Right),
     ];
     let mut table = Table::new(1, &columns);
@@ -181,7 +163,7 @@ fn takers(found: &InterruptionsSummary) -> String {
         table.row(culprits::cells(culprit));
     }
     if !others.is_empty() {
-        table.row([String::new(), format!("{} more, in --json", others.len())]);
+        table.row([String::new(), format!("{} more: see --json", others.len())]);
     }
     table.text()
 }
@@ -193,68 +175,68 @@ mod tests {
     use crate::example::{self, GUEST, METAL};
     use crate::text;
 
-    /// Check `run` where events were seen.
+    /// Check `run` with traced events.
     #[test]
     fn run_with_interruptions() {
         assert_snapshot!(text(&example::run(GUEST)), @r"
-    ./compute --size 8 ended with exit code 3 after 10.0 s, on CPU 1 (interrupted
-    least since boot), as a real-time task of priority 99 (SCHED_FIFO).
+    ./compute --size 8 ended with exit code 3 after 10.0 s, on CPU 1 (the one with
+    the fewest interrupts since boot), as a real-time task (SCHED_FIFO, priority
+    99).
 
-     time in its own code (user)                       9.99 s
-     time in the kernel for it (system)                 12 ms
-     times it waited (voluntary switches)                  12
-     times the CPU was taken from it (involuntary)  1,234,567
-     page faults, without a disk                       98,765
-     page faults, read from a disk                          2
-     time the hypervisor took (steal)                    0 ns
+     user time                              9.99 s
+     system time                             12 ms
+     voluntary context switches                 12
+     involuntary context switches        1,234,567
+     minor page faults                      98,765
+     major page faults (read from disk)          2
+     steal time of the CPUs                   0 ns
 
-    Interrupts of CPU 1 meanwhile
+    Interrupts of CPU 1 during the run
 
-                                    times  a second
-      LOC Local timer interrupts     2505       250
-      CAL Function call interrupts     31      3.10
+                                    count  per second
+      LOC Local timer interrupts     2505         250
+      CAL Function call interrupts     31        3.10
 
-    Interruptions, as the kernel's tracepoints (eBPF) saw them: 2499, 11.1 ms in
-    all, 0.111 % of the time in which it could run. These are interrupts while it
-    ran, and others' turns that began while it could have run on.
-    Typical 4.45 µs, p99 5.8 µs, longest 5.8 µs. The longest:
+    Interruptions, traced with eBPF at kernel tracepoints: 2499, 11.1 ms in total,
+    0.111 % of the time in which the program was runnable. They are interrupts while
+    it ran, and preemptions by other threads.
+    Median 4.45 µs, p99 5.8 µs, longest 5.8 µs. The longest:
 
-       after     for  taken by
-     24.0 ms  5.8 µs  timer tick_nohz_handler, softirq SCHED, unexplained
-     52.0 ms  5.8 µs  timer tick_nohz_handler, softirq SCHED, unexplained
-     80.0 ms  5.8 µs  timer tick_nohz_handler, softirq SCHED, unexplained
-      108 ms  5.8 µs  timer tick_nohz_handler, softirq SCHED, unexplained
+       start  duration  sources
+     24.0 ms    5.8 µs  timer tick_nohz_handler, softirq SCHED, unexplained
+     52.0 ms    5.8 µs  timer tick_nohz_handler, softirq SCHED, unexplained
+     80.0 ms    5.8 µs  timer tick_nohz_handler, softirq SCHED, unexplained
+      108 ms    5.8 µs  timer tick_nohz_handler, softirq SCHED, unexplained
 
-     taken by                     times     time    part  longest
-     timer     tick_nohz_handler   2499  7.62 ms  68.5 %   4.4 µs
-     softirq   SCHED               2499  1.75 ms  15.7 %   700 ns
-               unexplained         2499  1.75 ms  15.7 %   700 ns
+     source                      count     time   share  longest
+     timer    tick_nohz_handler   2499  7.62 ms  68.5 %   4.4 µs
+     softirq  SCHED               2499  1.75 ms  15.7 %   700 ns
+              unexplained         2499  1.75 ms  15.7 %   700 ns
     ");
     }
 
-    /// Check `run` of a long command that was killed, where nobody saw single events.
+    /// Check `run` of a long command that was killed, without tracing.
     #[test]
     fn run_without_interruptions() {
         assert_snapshot!(text(&example::run(METAL)), @r"
     ./a-name-of-a-program-that-is-long ./a-name-of-a-program-that-is-long
     ./a-name-of-a-program-that-is-long ./a-name-of-a-program-that-is-long
-    ./a-name-of-a-program-that-is-long ./a-name-of-a-program-th… was ended by signal
-    15 after 10.0 s, on CPU 1 (the first whose tick can stop, nohz_full), as an
-    ordinary task.
+    ./a-name-of-a-program-that-is-long ./a-name-of-a-program-th… was killed by
+    signal 15 after 10.0 s, on CPU 1 (the first nohz_full CPU), as an ordinary task.
 
-     time in its own code (user)                       9.99 s
-     time in the kernel for it (system)                 12 ms
-     times it waited (voluntary switches)                  12
-     times the CPU was taken from it (involuntary)  1,234,567
-     page faults, without a disk                       98,765
-     page faults, read from a disk                          2
-     time the hypervisor took (steal)                    0 ns
+     user time                              9.99 s
+     system time                             12 ms
+     voluntary context switches                 12
+     involuntary context switches        1,234,567
+     minor page faults                      98,765
+     major page faults (read from disk)          2
+     steal time of the CPUs                   0 ns
 
-    Interrupts of CPU 1 meanwhile
+    Interrupts of CPU 1 during the run
 
-                                    times  a second
-      LOC Local timer interrupts     2505       250
-      CAL Function call interrupts     31      3.10
+                                    count  per second
+      LOC Local timer interrupts     2505         250
+      CAL Function call interrupts     31        3.10
     ");
     }
 }

@@ -1,11 +1,9 @@
-//! The tables of `slices`: how long CPU-bound tasks ran before something preempted them, step by
-//! step; who it was; and spinner by spinner. Or, on request, line by line what the program of
-//! the 2009 report would have printed.
+//! The tables of `slices`: time slices of CPU-bound tasks by variant, what ended them, and each
+//! process. With `--classic`, the lines that the program of the 2009 report would have printed.
 
 use std::fmt::Write;
 
-use facts::Facts;
-use recording::{Doubt, End, Policy, Recording, SlicesSeries, SlicesSpec};
+use recording::{Body, End, Policy, Recording, SlicesSeries, SlicesSpec, Source};
 use stats::{ClassicLine, Ender, SlicesSummary, StepSlices, StepSummary, TaskSummary};
 use units::Nanos;
 
@@ -16,53 +14,51 @@ use crate::text::layout::paragraph::paragraph;
 use crate::text::layout::table::{Side, Table, cut};
 use crate::text::noise::culprits::source_words;
 use crate::text::ticks::words::cpus;
-use crate::text::wakers::table as wakers_table;
+use crate::text::wakers;
 
-/// More spinners than this are cut to [`SHORTEST`].
+/// Of more processes than this, only [`SHORTEST`] spinners are listed.
 const LISTED: usize = 24;
 const SHORTEST: usize = 16;
-/// Of each step so many enders are told.
+/// The number of listed causes that ended slices, for each variant.
 const ENDERS: usize = 5;
-/// What stands below the 2009 report's columns.
-const CLASSIC: &str = "\"avg slice\" is in whole milliseconds of each process, averaged; \
-    \"utime\" in microseconds, of whole ticks. \"exactly\": the mean slice, a process's mean CPU \
-    time, and how long the sample was.";
-/// How everything was found, in tables.
-const AS_FOUND: &str = "as found";
+/// The explanation below the 2009 report's columns.
+const CLASSIC: &str = "\"avg slice\": mean of the processes' slices, each in whole milliseconds; \
+    \"utime\": mean user time in microseconds, in whole ticks. \"exactly\": mean slice and mean CPU \
+    time of a process, and the length of the sample.";
+/// The variant with the settings that were not changed.
+const UNMODIFIED: &str = "unmodified";
 
-/// All of `slices`.
 pub(crate) fn slices_text(
-    facts: &Facts,
     spec: &SlicesSpec,
     series: &SlicesSeries,
-    reasons: &[Doubt],
+    summary: &SlicesSummary,
 ) -> String {
-    let summary = SlicesSummary::of(facts.tick.hz.get().copied(), spec, series);
-    let mut text = paragraph("", &title(spec, &summary)) + "\n";
-    text.push_str(&fitted(8..=40, |name| steps(&summary, name)));
+    let source = series.switches.as_ref().map(|switches| switches.source);
+    let mut text = paragraph("", &title(spec, summary)) + "\n";
+    text.push_str(&fitted(8..=40, |name| variant_table(summary, name)));
     text.push('\n');
-    text.push_str(&paragraph("", &words(&summary)));
-    text.push_str(&differences(&summary));
-    text.push_str(&enders(&summary, series));
+    text.push_str(&paragraph("", &legend(summary)));
+    for step in &summary.steps {
+        text.push('\n');
+        text.push_str(&paragraph("", &difference(step, &summary.found)));
+    }
+    text.push_str(&enders(source, summary));
     text.push('\n');
-    text.push_str(&tasks(&summary));
-    text.push_str(&woken(&summary));
-    text.push_str(&doubts(reasons));
-    text
+    text.push_str(&tasks(summary));
+    text + &woken(summary)
 }
 
 fn title(spec: &SlicesSpec, summary: &SlicesSummary) -> String {
-    let plural = |count: u32| if count == 1 { "process" } else { "processes" };
+    let plural = |count: u32| if count == 1 { "" } else { "s" };
     let sleepers = match spec.sleepers {
         0 => String::new(),
         count => format!(
-            " beside {count} {} that sleep{} {} at a time",
+            " and {count} sleeper{} ({} at a time)",
             plural(count),
-            if count == 1 { "s" } else { "" },
             number::duration(spec.sleep_ns),
         ),
     };
-    let pinned = if spec.pinned { ", each on its own" } else { "" };
+    let pinned = if spec.pinned { ", each pinned to one" } else { "" };
     let policy = match spec.policy {
         Policy::Other => "",
         Policy::Batch => ", SCHED_BATCH",
@@ -71,9 +67,9 @@ fn title(spec: &SlicesSpec, summary: &SlicesSummary) -> String {
         0 => String::new(),
         nice => format!(", nice {nice}"),
     };
-    let each = if spec.steps.is_empty() { "" } else { " each step" };
+    let each = if spec.steps.is_empty() { "" } else { " per variant" };
     format!(
-        "Slices: {} {} spinning{sleepers}, on {}{pinned}{policy}{nice}; {}{each}.",
+        "Time slices of {} spinner{}{sleepers} on {}{pinned}{policy}{nice}; {}{each}.",
         spec.spinners,
         plural(spec.spinners),
         cpus(&spec.cpus),
@@ -81,25 +77,28 @@ fn title(spec: &SlicesSpec, summary: &SlicesSummary) -> String {
     )
 }
 
-fn steps(summary: &SlicesSummary, name: usize) -> String {
+/// All variants by name, the unmodified settings first.
+fn variants(summary: &SlicesSummary) -> impl Iterator<Item = (&str, &StepSlices)> {
+    let changed = summary.steps.iter().map(|step| (step.step.as_str(), &step.found));
+    std::iter::once((UNMODIFIED, &summary.found)).chain(changed)
+}
+
+fn variant_table(summary: &SlicesSummary, name: usize) -> String {
     let mut columns = vec![("", Side::Left), ("slice", Side::Right)];
     if summary.source.is_some() {
-        let seen = ["typical", "p99"];
-        columns.extend(seen.map(|word| (word, Side::Right)));
+        columns.extend(["median", "p99"].map(|head| (head, Side::Right)));
     }
-    columns.extend([("switches/s", Side::Right), ("CPU used", Side::Right)]);
-    columns.push(("work", Side::Right));
+    columns.extend(["switches/s", "CPU used", "work"].map(|head| (head, Side::Right)));
     let mut table = Table::new(1, &columns);
-    let changed = summary.steps.iter().map(|step| (step.step.as_str(), &step.found));
-    for (words, step) in [(AS_FOUND, &summary.found)].into_iter().chain(changed) {
-        let lengths = step.slice_ns;
-        let mut cells = vec![cut(words, name), any(lengths.mean)];
+    for (variant, slices) in variants(summary) {
+        let lengths = slices.slice_ns;
+        let mut cells = vec![cut(variant, name), any(lengths.mean)];
         if summary.source.is_some() {
             cells.extend([lengths.p50, lengths.p99].map(any));
         }
-        cells.push(number::known(step.switches_hz, number::bare_rate));
-        cells.push(number::known(step.busy_ppm, number::share));
-        cells.push(number::known(step.work_of(&summary.found), number::share));
+        cells.push(number::known(slices.switches_hz, number::bare_rate));
+        cells.push(number::known(slices.busy_ppm, number::share));
+        cells.push(number::known(slices.work_of(&summary.found), number::share));
         table.row(cells);
     }
     table.text()
@@ -109,102 +108,81 @@ fn any(length: Option<Nanos>) -> String {
     number::any(length, number::duration)
 }
 
-fn words(summary: &SlicesSummary) -> String {
+fn legend(summary: &SlicesSummary) -> String {
     let found = &summary.found;
     let sleepers = found.wakeups_hz.map_or_else(String::new, |rate| {
-        format!(" Each sleeper woke up {} times a second.", number::bare_rate(rate))
+        format!(" Each sleeper woke up {} times per second.", number::bare_rate(rate))
     });
-    let seen = match found.seen {
-        Some(_) => " \"typical\": half of the slices were no longer; \"p99\": 99 of 100.",
-        None => "",
-    };
     format!(
-        "A slice is the CPU time between two involuntary switches, on average: {} of the \
-         spinners, who used {} of CPU time in {}.{seen} \"CPU used\": all processes' part of the CPUs' \
-         time; \"work\": passes of the spinners' loops a second, by those as found.{sleepers}",
-        number::count(found.switches),
+        "Spinners compute without pause. A slice is the CPU time between two involuntary context \
+         switches; \"slice\": the mean, {} of CPU time by {} switches in {}. \"CPU \
+         used\": the CPUs' utilization by all processes; \"work\": loop iterations of the spinners \
+         per second, compared with the unmodified settings.{sleepers}",
         number::duration(found.spinners_cpu_ns),
+        number::count(found.switches),
         number::duration(found.wall_ns),
     )
 }
 
-/// Whether steps differ by more than their turns do.
-fn differences(summary: &SlicesSummary) -> String {
-    let mut text = String::new();
-    for step in &summary.steps {
-        text.push('\n');
-        text.push_str(&paragraph("", &difference(step, &summary.found)));
-    }
-    text
-}
-
+/// Whether a variant differs from the unmodified settings by more than its rounds differ.
 fn difference(step: &StepSummary, found: &StepSlices) -> String {
     let Some(ratio) = step.slice_ratio else {
-        return format!("{}: without slices there is nothing to compare.", step.step);
+        return format!("{}: no slices to compare.", step.step);
     };
     let ranges = format!(
-        "{} in its turns, {} as found",
+        "{}, unmodified {}",
         range(&step.found.turns_slice_ns),
         range(&found.turns_slice_ns)
     );
-    let verdict = match step.differs {
-        Some(true) => format!("more than the spread: {ranges}"),
-        Some(false) => format!("no more than the spread: {ranges}"),
-        None => {
-            "whether that is more than the spread one turn each does not say: --turns \
-                 3"
-            .to_owned()
-        }
+    let rounds = match step.differs {
+        Some(true) => format!("the ranges of the rounds do not overlap: {ranges}"),
+        Some(false) => format!("the ranges of the rounds overlap: {ranges}"),
+        None => "the variation is unknown with one round each (see --turns)".to_owned(),
     };
-    format!("{}: slices are {ratio:.2} times as long; {verdict}.", step.step)
+    format!("{}: slices are {ratio:.2} times as long; {rounds}.", step.step)
 }
 
-fn range(turns: &[Option<Nanos>]) -> String {
-    let known = || turns.iter().flatten();
+fn range(rounds: &[Option<Nanos>]) -> String {
+    let known = || rounds.iter().flatten();
     let (least, most) = (known().min().copied(), known().max().copied());
     format!("{} to {}", any(least), any(most))
 }
 
-/// Who ended slices, step by step.
-fn enders(summary: &SlicesSummary, series: &SlicesSeries) -> String {
-    let Some(switches) = &series.switches else {
-        return "\n".to_owned()
-            + &paragraph(
-                "",
-                "Who ended the slices, and how long single ones were, only the scheduler \
-                 can tell: nobody watched it (see the doubts).",
-            );
+/// What ended slices, by variant.
+fn enders(source: Option<Source>, summary: &SlicesSummary) -> String {
+    let Some(source) = source else {
+        let text = "What ended the slices, and the lengths of single ones, are unknown: scheduler \
+                    switches were not traced (see the doubts).";
+        return "\n".to_owned() + &paragraph("", text);
     };
-    let source = source_words(switches.source);
-    let mut text = "\n".to_owned()
-        + &paragraph("", &format!("Who ended slices, as {source} saw it"));
-    let changed = summary.steps.iter().map(|step| (step.step.as_str(), &step.found));
-    for (words, step) in [(AS_FOUND, &summary.found)].into_iter().chain(changed) {
-        let all = &step.enders;
-        let mut told: Vec<String> = all.iter().take(ENDERS).map(ender).collect();
+    let title = format!("What ended slices, traced with {}", source_words(source));
+    let mut text = "\n".to_owned() + &paragraph("", &title);
+    for (variant, slices) in variants(summary) {
+        let all = &slices.enders;
+        let mut list: Vec<String> = all.iter().take(ENDERS).map(ender).collect();
         let more = all.len().saturating_sub(ENDERS);
         if more > 0 {
-            told.push(format!("{more} more in --json"));
+            list.push(format!("{more} more in --json"));
         }
-        let told = if told.is_empty() { "nobody".to_owned() } else { told.join(", ") };
-        text.push_str(&paragraph("  ", &format!("{words}: {told}")));
+        let list = if list.is_empty() { "nothing".to_owned() } else { list.join(", ") };
+        text.push_str(&paragraph("  ", &format!("{variant}: {list}")));
     }
     text
 }
 
 fn ender(ender: &Ender) -> String {
     let part = number::known(ender.part_ppm, number::share);
-    let by = ender.by.as_deref().unwrap_or("somebody");
+    let by = ender.by.as_deref().unwrap_or("an unknown task");
     match ender.end {
         End::Tick => format!("ticks {part}"),
         End::Wakeup => format!("wake-ups of {by} {part}"),
         End::Yield => format!("yields {part}"),
         End::Sleep => format!("sleeps {part}"),
-        End::Other => format!("something else, then {by}, {part}"),
+        End::Other => format!("other causes, followed by {by}, {part}"),
     }
 }
 
-/// Spinner by spinner; of many those with the shortest slices.
+/// All processes; of many, the spinners with the shortest slices.
 fn tasks(summary: &SlicesSummary) -> String {
     let mut tasks: Vec<&TaskSummary> = summary.tasks.iter().collect();
     let count = tasks.len();
@@ -219,31 +197,31 @@ fn tasks(summary: &SlicesSummary) -> String {
         return text;
     }
     let rest = count - tasks.len();
-    let rest = format!("These had the shortest slices; {rest} more are in --json.");
+    let rest = format!("These have the shortest slices; {rest} more: see --json.");
     text + &paragraph("  ", &rest)
 }
 
 fn task_table(summary: &SlicesSummary, tasks: &[&TaskSummary], name: usize) -> String {
     let mut columns = vec![("process", Side::Left)];
-    let is_seen = summary.source.is_some();
+    let is_traced = summary.source.is_some();
     columns.push(("CPU time", Side::Right));
-    if !is_seen {
+    if !is_traced {
         columns.push(("switches", Side::Right));
     }
     columns.push(("slice", Side::Right));
-    if is_seen {
+    if is_traced {
         let ends = ["ticks", "wake-ups", "yields", "other"];
-        columns.extend(ends.map(|word| (word, Side::Right)));
+        columns.extend(ends.map(|head| (head, Side::Right)));
         columns.push(("mostly by", Side::Left));
     }
     let mut table = Table::new(1, &columns);
     for task in tasks {
         let mut cells = vec![cut(&task.name, name), number::duration(task.cpu_ns)];
-        if !is_seen {
+        if !is_traced {
             cells.push(number::count(task.switches));
         }
         cells.push(any(task.slice_ns_mean.filter(|_| task.spins)));
-        if is_seen {
+        if is_traced {
             cells.extend(ends(task, name));
         }
         table.row(cells);
@@ -251,7 +229,7 @@ fn task_table(summary: &SlicesSummary, tasks: &[&TaskSummary], name: usize) -> S
     table.text()
 }
 
-/// What parts of its slices ended how, and by whom most.
+/// The shares of a process's slices by what ended them, and the most frequent next task.
 fn ends(task: &TaskSummary, name: usize) -> [String; 5] {
     let part = |ends: &[End]| number::any(task.ended_ppm(ends), number::share);
     let by = task.enders.iter().find_map(|ender| ender.by.as_deref());
@@ -264,25 +242,28 @@ fn ends(task: &TaskSummary, name: usize) -> [String; 5] {
     ]
 }
 
-/// Who woke up most, whether slices ended of it or not.
+/// The threads with the most wake-ups, whether or not these ended slices.
 fn woken(summary: &SlicesSummary) -> String {
     let wakers = summary.wakers.as_ref().filter(|wakers| !wakers.threads.is_empty());
-    let table = |wakers| fitted(6..=15, |name| wakers_table(wakers, name));
-    let title = paragraph("", "Who woke up most on these CPUs (see wakers)");
+    let table = |wakers| fitted(6..=15, |name| wakers::table(wakers, name));
+    let title = paragraph(
+        "",
+        "The threads with the most wake-ups on these CPUs (see noisefloor wakers)",
+    );
     wakers.map_or_else(String::new, |wakers| format!("\n{title}\n{}", table(wakers)))
 }
 
-/// What the 2009 report's program would have printed, line by line, with the exact numbers
-/// beside it.
+/// The lines that the 2009 report's program would have printed, with the exact numbers beside
+/// them.
 pub fn slices_classic(recording: &Recording) -> String {
-    let recording::Body::Slices { spec, series } = &recording.body else {
+    let Body::Slices { spec, series } = &recording.body else {
         return String::new();
     };
     let summary = SlicesSummary::of(recording.facts.tick.hz.get().copied(), spec, series);
     let mut text = String::new();
     for line in &summary.classic {
         let ClassicLine { avg_slice_ms, utime_us, slice_ns, cpu_ns, wall_ns } = line;
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = writeln!(
             text,
             "avg slice: {avg_slice_ms:5.2} utime: {utime_us:.6}   exactly {}, {} in {}",
@@ -306,28 +287,28 @@ mod tests {
     use crate::example::{self, GUEST, MUTE};
     use crate::text;
 
-    /// Check `slices` with a step, where each switch was seen.
+    /// Check `slices` with a variant and traced switches.
     #[test]
-    fn watched() {
+    fn traced() {
         assert_snapshot!(text(&example::slices(GUEST, true)), @r#"
-    Slices: 16 processes spinning beside 2 processes that sleep 1 ms at a time, on
-    CPUs 0,1; 450 ms each step.
+    Time slices of 16 spinners and 2 sleepers (1 ms at a time) on CPUs 0,1; 450 ms
+    per variant.
 
-                              slice  typical      p99  switches/s  CPU used   work
-     as found               1.02 ms  1.03 ms  1.06 ms        1942     100 %  100 %
+                              slice   median      p99  switches/s  CPU used   work
+     unmodified             1.02 ms  1.03 ms  1.06 ms        1942     100 %  100 %
      WAKEUP_PREEMPTION=off  3.54 ms  4.00 ms  4.01 ms         564     100 %  100 %
 
-    A slice is the CPU time between two involuntary switches, on average: 874 of the
-    spinners, who used 894 ms of CPU time in 450 ms. "typical": half of the slices
-    were no longer; "p99": 99 of 100. "CPU used": all processes' part of the CPUs'
-    time; "work": passes of the spinners' loops a second, by those as found. Each
-    sleeper woke up 964 times a second.
+    Spinners compute without pause. A slice is the CPU time between two involuntary
+    context switches; "slice": the mean, 894 ms of CPU time by 874 switches in
+    450 ms. "CPU used": the CPUs' utilization by all processes; "work": loop
+    iterations of the spinners per second, compared with the unmodified settings.
+    Each sleeper woke up 964 times per second.
 
-    WAKEUP_PREEMPTION=off: slices are 3.46 times as long; more than the spread:
-    3.48 ms to 3.61 ms in its turns, 1.02 ms to 1.02 ms as found.
+    WAKEUP_PREEMPTION=off: slices are 3.46 times as long; the ranges of the rounds
+    do not overlap: 3.48 ms to 3.61 ms, unmodified 1.02 ms to 1.02 ms.
 
-    Who ended slices, as the kernel's tracepoints (eBPF) saw it
-      as found: wake-ups of sleep/1 49.9 %, wake-ups of sleep/0 49.7 %, ticks
+    What ended slices, traced with eBPF at kernel tracepoints
+      unmodified: wake-ups of sleep/1 49.9 %, wake-ups of sleep/0 49.7 %, ticks
       0.459 %
       WAKEUP_PREEMPTION=off: ticks 97.6 %, wake-ups of spin/0 1.18 %, wake-ups of
       spin/1 1.18 %
@@ -354,27 +335,28 @@ mod tests {
     "#);
     }
 
-    /// Check that what nobody watched is told as that, and nothing made up.
+    /// Check that without tracing, causes and single slices are reported as unknown.
     #[test]
-    fn unwatched() {
+    fn not_traced() {
         assert_snapshot!(text(&example::slices(GUEST, false)), @r#"
-    Slices: 16 processes spinning beside 2 processes that sleep 1 ms at a time, on
-    CPUs 0,1; 450 ms each step.
+    Time slices of 16 spinners and 2 sleepers (1 ms at a time) on CPUs 0,1; 450 ms
+    per variant.
 
                               slice  switches/s  CPU used   work
-     as found               1.02 ms        1942     100 %  100 %
+     unmodified             1.02 ms        1942     100 %  100 %
      WAKEUP_PREEMPTION=off  3.54 ms         564     100 %  100 %
 
-    A slice is the CPU time between two involuntary switches, on average: 874 of the
-    spinners, who used 894 ms of CPU time in 450 ms. "CPU used": all processes' part
-    of the CPUs' time; "work": passes of the spinners' loops a second, by those as
-    found. Each sleeper woke up 964 times a second.
+    Spinners compute without pause. A slice is the CPU time between two involuntary
+    context switches; "slice": the mean, 894 ms of CPU time by 874 switches in
+    450 ms. "CPU used": the CPUs' utilization by all processes; "work": loop
+    iterations of the spinners per second, compared with the unmodified settings.
+    Each sleeper woke up 964 times per second.
 
-    WAKEUP_PREEMPTION=off: slices are 3.46 times as long; more than the spread:
-    3.48 ms to 3.61 ms in its turns, 1.02 ms to 1.02 ms as found.
+    WAKEUP_PREEMPTION=off: slices are 3.46 times as long; the ranges of the rounds
+    do not overlap: 3.48 ms to 3.61 ms, unmodified 1.02 ms to 1.02 ms.
 
-    Who ended the slices, and how long single ones were, only the scheduler can
-    tell: nobody watched it (see the doubts).
+    What ended the slices, and the lengths of single ones, are unknown: scheduler
+    switches were not traced (see the doubts).
 
      process  CPU time  switches    slice
      spin/0    56.6 ms        57   993 µs
@@ -398,7 +380,7 @@ mod tests {
     "#);
     }
 
-    /// Check the 2009 report's columns; on a machine that does not tell its tick there are none.
+    /// Check the 2009 report's columns; if the tick rate is unknown, there are none.
     #[test]
     fn classic() {
         assert_snapshot!(slices_classic(&example::slices(GUEST, true)), @r#"
@@ -406,9 +388,9 @@ mod tests {
     avg slice:  1.00 utime: 20000.000000   exactly 1.02 ms, 18.6 ms in 150 ms
     avg slice:  0.25 utime: 17000.000000   exactly 1.02 ms, 18.6 ms in 150 ms
 
-    "avg slice" is in whole milliseconds of each process, averaged; "utime" in
-    microseconds, of whole ticks. "exactly": the mean slice, a process's mean
-    CPU time, and how long the sample was.
+    "avg slice": mean of the processes' slices, each in whole milliseconds; "utime":
+    mean user time in microseconds, in whole ticks. "exactly": mean slice and mean
+    CPU time of a process, and the length of the sample.
     "#);
         assert_eq!(slices_classic(&example::slices(MUTE, true)), "");
     }

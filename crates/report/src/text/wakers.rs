@@ -1,41 +1,33 @@
-//! The table of `wakers`: who wakes up how often, for how long, and whom that preempts; below
-//! it in words who does so most.
+//! The table of `wakers`: threads by their wake-ups, with run times and preempted threads; below it,
+//! sentences about the most frequent ones.
 
-use recording::{Doubt, WakersSeries, WakersSpec};
+use recording::WakersSpec;
 use stats::{PartnerSummary, WakersSummary, WokenSummary};
 
 use crate::number;
-use crate::text::layout::doubts::doubts;
 use crate::text::layout::fit::fitted;
 use crate::text::layout::paragraph::paragraph;
 use crate::text::layout::table::{Side, Table, cut};
 use crate::text::ticks::words::cpus;
 
-/// The widest name of a partner.
+/// The widest name of a waker or a preempted thread.
 const PARTNER: usize = 9;
 
-/// All of `wakers`.
-pub(crate) fn wakers_text(
-    spec: &WakersSpec,
-    series: &WakersSeries,
-    reasons: &[Doubt],
-) -> String {
-    let summary = WakersSummary::of(spec.top, series);
-    let mut text = paragraph("", &title(spec, &summary)) + "\n";
+pub(crate) fn wakers_text(spec: &WakersSpec, summary: &WakersSummary) -> String {
+    let mut text = paragraph("", &title(spec, summary)) + "\n";
     if !summary.threads.is_empty() {
-        text.push_str(&fitted(6..=15, |name| table(&summary, name)));
+        text.push_str(&fitted(6..=15, |name| table(summary, name)));
         text.push('\n');
-        text.push_str(&paragraph("", &words(&summary)));
+        text.push_str(&paragraph("", &legend(summary)));
         text.push('\n');
-        text.push_str(&findings(&summary));
+        text.push_str(&findings(summary));
     }
-    text.push_str(&doubts(reasons));
     text
 }
 
 fn title(spec: &WakersSpec, summary: &WakersSummary) -> String {
     let of = spec.process.map_or_else(String::new, |pid| {
-        format!(" of process {pid}'s threads, or by them,")
+        format!(" of the threads of process {pid}, or by them,")
     });
     let on = spec.cpus.as_ref().map_or_else(String::new, |set| {
         let set = cpus(set);
@@ -43,10 +35,10 @@ fn title(spec: &WakersSpec, summary: &WakersSummary) -> String {
     });
     let time = number::duration(summary.elapsed_ns);
     match summary.wakeups {
-        0 => format!("Wake-ups: in {time} there were none{of}{on}."),
+        0 => format!("No wake-ups{of}{on} in {time}."),
         _ => format!(
-            "Wake-ups{of}{on} in {time}: who woke up, how long it then ran, and whom that \
-             preempted."
+            "Wake-ups{of}{on} in {time}: the most frequent threads, their run time, and the \
+             threads that they preempt."
         ),
     }
 }
@@ -56,11 +48,11 @@ pub(crate) fn table(summary: &WakersSummary, name: usize) -> String {
         ("TID", Side::Right),
         ("thread", Side::Left),
         ("wakes/s", Side::Right),
-        ("runs", Side::Right),
+        ("run", Side::Right),
         ("CPU", Side::Right),
         ("woken by", Side::Left),
         ("preempts", Side::Right),
-        ("whom", Side::Left),
+        ("victim", Side::Left),
     ];
     let mut table = Table::new(1, &columns);
     for thread in &summary.threads {
@@ -83,31 +75,26 @@ fn most(partners: &[PartnerSummary], name: usize) -> String {
     number::any(partners.first(), |partner| cut(&partner.name, name))
 }
 
-fn words(summary: &WakersSummary) -> String {
+fn legend(summary: &WakersSummary) -> String {
     let is_unknown = summary.threads.iter().any(|thread| thread.run_ns.is_none());
-    let unknown =
-        if is_unknown { " \"?\": the kernel did not tell all of it." } else { "" };
+    let unknown = if is_unknown { " \"?\": not all run times are known." } else { "" };
     format!(
-        "{} wake-ups of {} in all, {} a second. \"runs\": how long each time, on average, \
-         until it slept again; \"CPU\": the part of one CPU's time that this is. \"woken \
-         by\": by whom most often. \"preempts\": how often a second it took the CPU, for a \
-         wake-up, from somebody who could have run on; \"whom\": whom most often.{unknown}",
+        "{} wake-ups of {} thread{} in total, {} per second. \"run\": mean time from a wake-up \
+         until the thread sleeps again; \"CPU\": its share of one CPU's time. \"woken by\": the \
+         most frequent waker. \"preempts\": wake-ups per second that preempt a runnable thread; \
+         \"victim\": the thread preempted most often.{unknown}",
         number::count(summary.wakeups),
-        count(summary.woken, "thread"),
+        number::count(summary.woken),
+        if summary.woken == 1 { "" } else { "s" },
         number::known(summary.wakeups_hz, number::bare_rate),
     )
 }
 
-fn count(count: u64, thing: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{} {thing}{plural}", number::count(count))
-}
-
 fn findings(summary: &WakersSummary) -> String {
     let Some(first) = summary.threads.first() else { return String::new() };
-    let rudest = summary.rudest().filter(|rudest| rudest.tid != first.tid);
-    let rudest = rudest.map(|rudest| paragraph("", &preempts_most(rudest)));
-    paragraph("", &wakes_most(first)) + &rudest.unwrap_or_default()
+    let other = summary.rudest().filter(|thread| thread.tid != first.tid);
+    let other = other.map(|thread| paragraph("", &preempts_most(thread)));
+    paragraph("", &wakes_most(first)) + &other.unwrap_or_default()
 }
 
 fn wakes_most(thread: &WokenSummary) -> String {
@@ -115,31 +102,28 @@ fn wakes_most(thread: &WokenSummary) -> String {
         format!(", runs for {} each time,", number::duration(mean))
     });
     let preempted = thread.victims.first().map_or_else(
-        || "nobody".to_owned(),
-        |victim| format!("{} {}", named(victim), often(victim.count_hz)),
+        || "no other thread".to_owned(),
+        |victim| format!("{} {}", named(victim), rate(victim.count_hz)),
     );
-    let often = often(thread.wakeups_hz);
-    format!(
-        "{} ({}) wakes {often}{runs} and preempted {preempted}.",
-        thread.name, thread.tid
-    )
+    let (name, tid, rate) = (&thread.name, thread.tid, rate(thread.wakeups_hz));
+    format!("{name} ({tid}) wakes up {rate}{runs} and preempted {preempted}.")
 }
 
 fn preempts_most(thread: &WokenSummary) -> String {
     let mostly = thread.victims.first();
     let mostly = mostly
         .map_or_else(String::new, |victim| format!(", most often {}", named(victim)));
-    let often = often(thread.preempted_hz);
-    format!("{} ({}) preempted most: {often}{mostly}.", thread.name, thread.tid)
+    let (name, tid, rate) = (&thread.name, thread.tid, rate(thread.preempted_hz));
+    format!("{name} ({tid}) preempted other threads most: {rate}{mostly}.")
 }
 
-fn often(rate: Option<units::PerSecond>) -> String {
-    format!("{} times a second", number::known(rate, number::bare_rate))
+fn rate(rate: Option<units::PerSecond>) -> String {
+    format!("{} times per second", number::known(rate, number::bare_rate))
 }
 
 fn named(partner: &PartnerSummary) -> String {
-    let number = partner.tid.map_or_else(String::new, |tid| format!(" ({tid})"));
-    format!("{}{number}", partner.name)
+    let tid = partner.tid.map_or_else(String::new, |tid| format!(" ({tid})"));
+    format!("{}{tid}", partner.name)
 }
 
 #[cfg(test)]
@@ -150,56 +134,57 @@ mod tests {
     use crate::example::{self, GUEST};
     use crate::text;
 
-    /// Check `wakers`, machine-wide.
+    /// Check `wakers` of a whole machine.
     #[test]
     fn wakers_of_a_desktop() {
         assert_snapshot!(text(&example::wakers(GUEST, 20)), @r#"
-    Wake-ups in 5 s: who woke up, how long it then ran, and whom that preempted.
+    Wake-ups in 5 s: the most frequent threads, their run time, and the threads that
+    they preempt.
 
-         TID  thread        wakes/s     runs      CPU  woken by   preempts  whom
+         TID  thread        wakes/s      run      CPU  woken by   preempts  victim
         1234  notifier         1000  12.3 µs   1.23 %  interrupt       998  compile
            9  rude              990   833 µs   82.5 %  systemd        1001  notifier
      4194303  kworker/u51…      2.4     4 µs  9.6 ppm  interrupt         0  -
 
-    9962 wake-ups of 3 threads in all, 1992 a second. "runs": how long each time, on
-    average, until it slept again; "CPU": the part of one CPU's time that this is.
-    "woken by": by whom most often. "preempts": how often a second it took the CPU,
-    for a wake-up, from somebody who could have run on; "whom": whom most often.
+    9962 wake-ups of 3 threads in total, 1992 per second. "run": mean time from a
+    wake-up until the thread sleeps again; "CPU": its share of one CPU's time.
+    "woken by": the most frequent waker. "preempts": wake-ups per second that
+    preempt a runnable thread; "victim": the thread preempted most often.
 
-    notifier (1234) wakes 1000 times a second, runs for 12.3 µs each time, and
-    preempted compile (4711) 958 times a second.
-    rude (9) preempted most: 1001 times a second, most often notifier (1234).
+    notifier (1234) wakes up 1000 times per second, runs for 12.3 µs each time, and
+    preempted compile (4711) 958 times per second.
+    rude (9) preempted other threads most: 1001 times per second, most often
+    notifier (1234).
     "#);
     }
 
-    /// Check `wakers` with as wide numbers and names as there are, and without a wake-up.
+    /// Check `wakers` with the widest numbers and names, and without a wake-up.
     #[test]
     fn wakers_wide_and_none() {
         let mut wide = example::wide(example::wakers(GUEST, 1));
         assert_snapshot!(text(&wide), @r#"
-    Wake-ups of process 4194303's threads, or by them, on 300 CPUs
-    (0,2,4,6,8,10,12,14,16,18,20,...) in 5 s: who woke up, how long it then ran, and
-    whom that preempted.
+    Wake-ups of the threads of process 4194303, or by them, on 300 CPUs
+    (0,2,4,6,8,10,12,14,16,18,20,...) in 5 s: the most frequent threads, their run
+    time, and the threads that they preempt.
 
-         TID  thread        wakes/s     runs     CPU  woken by   preempts  whom
+         TID  thread        wakes/s      run     CPU  woken by   preempts  victim
      4194000  chromium-br…  246,913  4.04 µs  99.7 %  kworker/…   246,913  kworker/…
 
-    3,703,701 wake-ups of 3 threads in all, 740,740 a second. "runs": how long each
-    time, on average, until it slept again; "CPU": the part of one CPU's time that
-    this is. "woken by": by whom most often. "preempts": how often a second it took
-    the CPU, for a wake-up, from somebody who could have run on; "whom": whom most
-    often.
+    3,703,701 wake-ups of 3 threads in total, 740,740 per second. "run": mean time
+    from a wake-up until the thread sleeps again; "CPU": its share of one CPU's
+    time. "woken by": the most frequent waker. "preempts": wake-ups per second that
+    preempt a runnable thread; "victim": the thread preempted most often.
 
-    chromium-browser (4194000) wakes 246,913 times a second, runs for 4.04 µs each
-    time, and preempted kworker/u513:15-events_unbound (4194302) 246,913 times a
-    second.
+    chromium-browser (4194000) wakes up 246,913 times per second, runs for 4.04 µs
+    each time, and preempted kworker/u513:15-events_unbound (4194302) 246,913 times
+    per second.
     "#);
         if let Body::Wakers { series, .. } = &mut wide.body {
             series.threads.clear();
         }
         assert_snapshot!(text(&wide), @r#"
-    Wake-ups: in 5 s there were none of process 4194303's threads, or by them, on
-    300 CPUs (0,2,4,6,8,10,12,14,16,18,20,...).
+    No wake-ups of the threads of process 4194303, or by them, on 300 CPUs
+    (0,2,4,6,8,10,12,14,16,18,20,...) in 5 s.
     "#);
     }
 }

@@ -1,9 +1,9 @@
-//! The files that `jitter` writes for other programs: Intel TIF's list of tests, and the
-//! percentiles that HdrHistogram's plotters draw.
+//! The files that `jitter` writes for other programs: Intel TIF's list of tests, and percentiles
+//! for the plotters of HdrHistogram.
 //!
-//! TIF's file has a line for each test: its number and its jitter, ten columns each, at
-//! least (`tif_jitter.c` of github.com/intel/tif). HdrHistogram's is what its
-//! `outputPercentileDistribution` prints: 12 columns and three decimals for values.
+//! TIF's file has a line for each test: number and jitter, at least ten columns each
+//! (`tif_jitter.c` of github.com/intel/tif). HdrHistogram's has the format of its
+//! `outputPercentileDistribution`: 12 columns and three decimals for values.
 
 use std::fmt::Write;
 
@@ -21,22 +21,22 @@ pub fn jitter_hgrm(spec: &JitterSpec, series: &JitterSeries) -> String {
     hgrm(&Percentiles::of(jitters(spec, series)))
 }
 
-fn hgrm(found: &Percentiles) -> String {
+fn hgrm(percentiles: &Percentiles) -> String {
     let mut text = format!(
         "{:>12} {:>14} {:>10} {:>14}\n\n",
         "Value", "Percentile", "TotalCount", "1/(1-Percentile)"
     );
-    for line in &found.lines {
+    for line in &percentiles.lines {
         let (value, count, quantile) = (line.value, line.count, line.quantile);
-        // Writing to a text cannot fail.
+        // Writing to a string cannot fail.
         let _ = write!(text, "{value:>8}.000 {quantile:.12} {count:>10}");
         if let Some(one_in) = line.one_in {
             let _ = write!(text, " {one_in:>14.2}");
         }
         text.push('\n');
     }
-    let Percentiles { mean, deviation, max, count, places, .. } = found;
-    // Every value is told in full: one bucket, in which each value has a place.
+    let Percentiles { mean, deviation, max, count, places, .. } = percentiles;
+    // The values are exact: one bucket with a sub-bucket for each value.
     let _ = write!(
         text,
         "#[Mean    = {mean:>12.3}, StdDeviation   = {deviation:>12.3}]\n\
@@ -57,7 +57,7 @@ mod tests {
 
     /// Check the list of a few tests.
     #[test]
-    fn a_line_a_test() {
+    fn one_line_per_test() {
         let mut recording = example::jitter(GUEST);
         let Body::Jitter { spec, series } = &mut recording.body else { panic!() };
         series.tests.truncate(3);
@@ -99,7 +99,7 @@ mod tests {
     "#);
     }
 
-    /// Check that no value makes a file that can be read all the same.
+    /// Check that the file is valid without values, too.
     #[test]
     fn no_values() {
         assert_snapshot!(hgrm(&Percentiles::of(Vec::new())), @r#"

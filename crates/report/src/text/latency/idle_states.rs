@@ -1,5 +1,5 @@
-//! The sentences of `latency` about idle states: which the CPUs could enter, which they were in,
-//! and what would change that.
+//! The sentences of `latency` about idle states: those that the CPUs were allowed to enter, those
+//! that they were in, and the limit that determines this.
 
 use facts::Facts;
 use stats::{IdleStateUse, LatencySummary, NO_WAKE_LIMIT};
@@ -7,52 +7,50 @@ use units::Nanos;
 
 use crate::number;
 
-/// States that CPUs were in for less than that are not named.
-const SELDOM: f64 = 10_000.0;
+/// A state with a smaller share of the time is not listed, in parts per million.
+const RARE_PPM: f64 = 10_000.0;
 
-/// All that is known of the idle states.
 pub(crate) fn idle_states(facts: &Facts, summary: &LatencySummary) -> String {
     let states = summary.idle_states();
     if states.is_empty() {
         let why = match facts.power.idle_states.value() {
-            Ok(_) => "they were not recorded".to_owned(),
+            Ok(_) => "not recorded".to_owned(),
             Err(why) => why.to_string(),
         };
-        return format!("Idle states: not known ({why}).");
+        return format!("Idle states: unknown ({why}).");
     }
-    let (can, cannot): (Vec<_>, Vec<_>) =
+    let (allowed, others): (Vec<_>, Vec<_>) =
         states.iter().partition(|state| state.allowed != Some(false));
     let limit = summary.cpus.iter().filter_map(|cpu| cpu.wake_limit_us).min();
-    let mut text = format!("Idle states that could be entered: {}", named(&can));
-    if !cannot.is_empty() {
-        text.push_str(&format!("; not {}", named(&cannot)));
+    let mut text = format!("Allowed idle states: {}", list(&allowed));
+    if !others.is_empty() {
+        text.push_str(&format!("; not allowed: {}", list(&others)));
     }
-    text.push_str(&format!(". {}{}", limited(limit), used(&states)));
-    text.push_str(match (limit, can.iter().any(|state| state.latency_us > 0)) {
+    text.push_str(&format!(". {}{}", limit_text(limit), shares(&states)));
+    text.push_str(match (limit, allowed.iter().any(|state| state.latency_us > 0)) {
         (Some(0), _) => {
-            " Without this limit CPUs enter deeper idle states, and samples include the time to \
-             wake up from them."
+            " Without this limit CPUs enter deeper idle states, and samples include their exit \
+             latency."
         }
         (_, true) => {
-            " Samples include the time to wake up from them. With --dma-latency 0 only the first \
-             is allowed, which is cyclictest's default."
+            " Samples include the exit latency. With --dma-latency 0 only the first state is \
+             allowed, as by default with cyclictest."
         }
         (_, false) => "",
     });
     text
 }
 
-fn named(states: &[&IdleStateUse<'_>]) -> String {
+fn list(states: &[&IdleStateUse<'_>]) -> String {
     let one = |state: &&IdleStateUse<'_>| {
-        let wake = number::duration(Nanos::from_micros(state.latency_us));
-        format!("{} ({wake} to wake up)", state.name)
+        let latency = number::duration(Nanos::from_micros(state.latency_us));
+        format!("{} (exit latency {latency})", state.name)
     };
     let names: Vec<String> = states.iter().map(one).collect();
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
-/// What is set for how long waking up may take.
-fn limited(limit_us: Option<u32>) -> String {
+fn limit_text(limit_us: Option<u32>) -> String {
     match limit_us {
         Some(NO_WAKE_LIMIT..) => {
             "No CPU latency limit is set (PM QoS, /dev/cpu_dma_latency).".to_owned()
@@ -61,17 +59,17 @@ fn limited(limit_us: Option<u32>) -> String {
             "The CPU latency limit is {} (PM QoS, /dev/cpu_dma_latency).",
             number::duration(Nanos::from_micros(limit.into()))
         ),
-        None => "The CPU latency limit (PM QoS) is not known: only root can read \
+        None => "The CPU latency limit (PM QoS) is unknown: only root can read \
                  /dev/cpu_dma_latency."
             .to_owned(),
     }
 }
 
-/// In which the CPUs were, and for how much of the time.
-fn used(states: &[IdleStateUse<'_>]) -> String {
+/// The idle states that the CPUs were in, with their shares of the time.
+fn shares(states: &[IdleStateUse<'_>]) -> String {
     let share = |state: &IdleStateUse<'_>| {
         let share = state.share?;
-        (share.get() >= SELDOM)
+        (share.get() >= RARE_PPM)
             .then(|| format!("{} for {} of the time", state.name, number::share(share)))
     };
     let shares: Vec<String> = states.iter().filter_map(share).collect();

@@ -1,18 +1,18 @@
-//! Tables that would be wider than the terminal: names give way to numbers.
+//! Tables that would be wider than the terminal: names are cut, numbers are not.
 
 use std::ops::RangeInclusive;
 
 use crate::text::layout::paragraph::WIDTH;
 use crate::text::layout::table::columns;
 
-/// The text that `build` makes when names get as much room as lets every line fit; where
-/// none does, the one with the least.
+/// The text that `build` makes with the largest width for names with which every line fits; with
+/// the smallest one if none fits.
 pub(crate) fn fitted(
-    room: RangeInclusive<usize>,
+    widths: RangeInclusive<usize>,
     build: impl Fn(usize) -> String,
 ) -> String {
-    let least = *room.start();
-    room.rev().map(&build).find(|text| fits(text)).unwrap_or_else(|| build(least))
+    let least = *widths.start();
+    widths.rev().map(&build).find(|text| fits(text)).unwrap_or_else(|| build(least))
 }
 
 /// Whether every line fits the terminal.
@@ -24,7 +24,7 @@ pub(crate) fn fits(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Check that names get all the room there is, and no more, and some in any case.
+    /// Check that names get all of the remaining width, and never less than the smallest.
     #[test]
     fn as_much_as_fits() {
         let beside = |numbers: usize| move |name: usize| "x".repeat(numbers + name);

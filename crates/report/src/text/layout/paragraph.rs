@@ -2,7 +2,7 @@
 
 use crate::text::layout::table::columns;
 
-/// The widest line that is ever printed.
+/// The width of the terminal.
 pub(crate) const WIDTH: usize = 80;
 
 /// The text in lines of at most 80 columns, each with its newline. The first
@@ -19,7 +19,7 @@ pub fn paragraph(lead: &str, text: &str) -> String {
     paragraph
 }
 
-/// What is not parted from the number before it.
+/// Units, which stay on the line of their number.
 const UNITS: [&str; 12] =
     ["ns", "µs", "ms", "s", "min", "h", "d", "Hz", "MHz", "GHz", "%", "ppm"];
 
@@ -88,9 +88,9 @@ fn broken(word: &str, width: usize) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// Check that text is broken at spaces and hangs below its lead.
+    /// Check that text is broken at spaces and indented to its lead.
     #[test]
-    fn hangs() {
+    fn indents() {
         let text = paragraph("  1. ", &"word ".repeat(20));
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 2);

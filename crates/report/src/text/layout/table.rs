@@ -1,6 +1,6 @@
-//! Tables of plain text: columns as wide as their widest cell, spaces between them.
+//! Tables of plain text: columns as wide as their widest cell, with spaces between them.
 
-/// On which side a column's cells stand.
+/// The alignment of a column's cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     Left,
@@ -17,24 +17,24 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// A table with these columns: the head's words, and the side cells stand on.
+    /// A table with these columns: head and alignment.
     pub(crate) fn new(indent: usize, columns: &[(&str, Side)]) -> Self {
-        let head = columns.iter().map(|(word, _)| (*word).to_owned()).collect();
+        let head = columns.iter().map(|(head, _)| (*head).to_owned()).collect();
         let sides = columns.iter().map(|(_, side)| *side).collect();
         Self { indent, space: 2, sides, rows: vec![head] }
     }
 
-    /// With so many spaces between columns instead of two.
+    /// Sets the number of spaces between columns; two by default.
     pub(crate) fn spaced(self, space: usize) -> Self {
         Self { space, ..self }
     }
 
-    /// Puts a line of words above the head.
-    pub(crate) fn above(&mut self, words: &[&str]) {
-        self.rows.insert(0, words.iter().map(|word| (*word).to_owned()).collect());
+    /// Inserts a row above the head.
+    pub(crate) fn above(&mut self, cells: &[&str]) {
+        self.rows.insert(0, cells.iter().map(|cell| (*cell).to_owned()).collect());
     }
 
-    /// Adds a line.
+    /// Adds a row.
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         self.rows.push(cells.into_iter().collect());
     }
@@ -69,28 +69,28 @@ pub(crate) fn aligned(cell: &str, width: usize, side: Side) -> String {
     }
 }
 
-/// How many columns of the terminal a text takes. Every character counts as one: names
-/// of interrupts and threads are ASCII, and of our own only `µ` and `…` are not.
+/// The width of a text on the terminal. Every character counts as one column: names of interrupts
+/// and threads are ASCII, and the reports themselves contain no wide characters.
 pub(crate) fn columns(text: &str) -> usize {
     text.chars().count()
 }
 
-/// The text, cut to that many columns where it is longer.
+/// The text, cut to `width` columns if it is longer.
 pub(crate) fn cut(text: &str, width: usize) -> String {
     if columns(text) <= width {
         return text.to_owned();
     }
-    let kept: String = text.chars().take(width.saturating_sub(1)).collect();
-    format!("{}…", kept.trim_end())
+    let start: String = text.chars().take(width.saturating_sub(1)).collect();
+    format!("{}…", start.trim_end())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Check that columns line up on their side, counted in characters, not bytes.
+    /// Check that columns are aligned, by characters and not by bytes.
     #[test]
-    fn lines_up() {
+    fn aligns() {
         let mut table = Table::new(2, &[("name", Side::Left), ("time", Side::Right)]);
         table.row(["a".to_owned(), "13.2 µs".to_owned()]);
         table.row(["long name".to_owned(), "1 ms".to_owned()]);
@@ -99,7 +99,7 @@ mod tests {
         assert_eq!(table.text(), expected);
     }
 
-    /// Check that cut texts keep to the width and say that they are cut.
+    /// Check that cut texts have the width and end with an ellipsis.
     #[test]
     fn cuts() {
         assert_eq!(cut("abc", 3), "abc");

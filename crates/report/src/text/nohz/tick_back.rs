@@ -1,22 +1,21 @@
-//! The words for what brought a tick back.
+//! The causes of a restarted tick, as sentences.
 
 use stats::{TickCause, TickCauseKind, TickReturnSummary, TickThread};
 
 use crate::number;
 use crate::text::layout::paragraph::paragraph;
-use crate::text::nohz::{often, reason};
+use crate::text::nohz::{dependency, times};
 
-/// What brought the tick back: a heading, and a paragraph for each cause.
-pub(crate) fn brought_back(back: &TickReturnSummary) -> String {
+/// A title, and a paragraph for each cause.
+pub(crate) fn restart_causes(back: &TickReturnSummary) -> String {
     let span = number::duration(back.span_ns);
     let ticks = number::count(back.ticks);
-    let again = if back.stopped { "" } else { ", the tick not having stopped again," };
+    let again = if back.stopped { "" } else { ", in which the tick did not stop again" };
     let head = format!(
-        "What brought it back: watched once more for {span}{again}, with {ticks} timer \
-         interrupts"
+        "Causes of the restart, traced for another {span} with {ticks} timer interrupts{again}"
     );
     let causes: String = match back.causes.as_slice() {
-        [] => paragraph("  ", "no cause was seen for even a tenth of these"),
+        [] => paragraph("  ", "no cause accounts for a tenth of them or more"),
         causes => causes.iter().map(|cause| paragraph("  ", &sentence(cause))).collect(),
     };
     format!("\n{}{causes}", paragraph("", &head))
@@ -33,37 +32,37 @@ pub(crate) fn short(cause: &TickCause) -> String {
 }
 
 fn sentence(cause: &TickCause) -> String {
-    let why = match cause.kind {
-        TickCauseKind::Dependency => return reason(&cause.name, cause.times),
+    let text = match cause.kind {
+        TickCauseKind::Dependency => return dependency(&cause.name, cause.times),
         TickCauseKind::Softirq => softirq(cause),
         TickCauseKind::Timer => {
-            "a kernel timer on that CPU that is due again within a tick".to_owned()
+            "a kernel timer on this CPU that expires again within a tick".to_owned()
         }
         TickCauseKind::Hrtimer => {
-            "a high-resolution timer on that CPU: its interrupts are counted with the ticks"
+            "a high-resolution timer on this CPU: its interrupts are counted as ticks"
                 .to_owned()
         }
     };
-    format!("{}, {}: {why}", short(cause), often(cause.times))
+    format!("{}, {}: {text}", short(cause), times(cause.times))
 }
 
-/// Why the softirq waits, for which timers, and what would help.
+/// The reason why the softirq is pending, its timers, and the remedy.
 fn softirq(cause: &TickCause) -> String {
     let threads: Vec<String> = cause.threads.iter().map(thread).collect();
-    let waits = match threads.as_slice() {
-        [] => "the thread that runs it is not known".to_owned(),
+    let waiting = match threads.as_slice() {
+        [] => "the thread that runs it is unknown".to_owned(),
         threads => format!(
-            "{} runs it and waits for the CPU; give the measured thread a lower priority, or \
-             that one a higher (chrt -f -p)",
+            "{} runs it and waits for the CPU; lower the priority of the measured thread, or \
+             raise that of the waiting one (chrt -f -p)",
             threads.join(" or ")
         ),
     };
     let timers = match cause.timers.as_slice() {
         [] => String::new(),
-        timers => format!(". Due: {}", timers.join(", ")),
+        timers => format!(". Timers due: {}", timers.join(", ")),
     };
     format!(
-        "raised but never run, and the kernel keeps the tick until it is: {waits}{timers}"
+        "raised but not run, and the tick does not stop until it is: {waiting}{timers}"
     )
 }
 

@@ -1,19 +1,20 @@
-//! "What was that one?": what went on around one gap, in order.
+//! One gap above the limit of `--stop-above`, with the events before and during it.
 
 use recording::{Blamed, CpuNoise, NoiseSeries, printable};
 use units::{Nanos, Span};
 
 use crate::number;
+use crate::text::layout::paragraph::paragraph;
 use crate::text::layout::table::{Side, Table};
 use crate::text::noise::culprits::kind_word;
 
-/// What came so long before the gap is told, too.
+/// Events that ended this long before the gap are listed, too.
 const BEFORE: Nanos = Nanos::from_micros(500);
-/// At most so many events are told.
+/// The maximum number of listed events: the last ones.
 const EVENTS: usize = 40;
 
-/// The first gap above `limit` and the events around it; `None` where there is none, or no
-/// events were kept.
+/// The first gap above `limit` and the events around it; `None` if there is none, or if events
+/// were not recorded.
 pub fn around(series: &NoiseSeries, limit: Nanos) -> Option<String> {
     let series = &*printable(series);
     let first = |cpu: &&CpuNoise| cpu.gaps.iter().find(|gap| gap.length > limit).copied();
@@ -21,44 +22,48 @@ pub fn around(series: &NoiseSeries, limit: Nanos) -> Option<String> {
     let (cpu, gap) = hit.min_by_key(|(cpu, gap)| cpu.began_ns + gap.start)?;
     let blamed = cpu.blamed.as_ref()?;
     let title = format!(
-        "\nCPU {} lost {}, more than {}, {} after it began to spin.\n\
-         What went on there, in order:\n\n",
+        "CPU {}: a gap of {}, more than {}, {} after the start of the loop. Events before and \
+         during the gap, from its start:",
         cpu.cpu,
         number::duration(gap.length),
         number::duration(limit),
         number::moment(gap.start)
     );
-    Some(title + &table(blamed, gap)?)
+    Some(format!("\n{}\n{}", paragraph("", &title), table(blamed, gap)?))
 }
 
 fn table(blamed: &Blamed, gap: Span) -> Option<String> {
-    let columns =
-        [("from", Side::Right), ("for", Side::Right), ("", Side::Left), ("", Side::Left)];
+    let columns = [
+        ("start", Side::Right),
+        ("duration", Side::Right),
+        ("", Side::Left),
+        ("", Side::Left),
+    ];
     let mut table = Table::new(1, &columns);
     let from = gap.start.saturating_sub(BEFORE);
     let is_near = |span: Span| span.end() >= from && span.start <= gap.end();
     let near = blamed.trace.as_ref()?.iter().filter(|event| is_near(event.span));
     let near: Vec<_> = near.collect();
-    let mut begins = Some(gap);
+    let mut not_started = Some(gap);
     for event in near.iter().skip(near.len().saturating_sub(EVENTS)) {
-        if let Some(gap) = begins.take_if(|gap| gap.start <= event.span.start) {
-            table.row(line(gap, gap, "", "the gap begins"));
+        if let Some(gap) = not_started.take_if(|gap| gap.start <= event.span.start) {
+            table.row(row(gap, gap, "", "start of the gap"));
         }
         let Some(culprit) = blamed.culprits.get(event.culprit) else { continue };
-        table.row(line(event.span, gap, kind_word(culprit.kind), &culprit.name));
+        table.row(row(event.span, gap, kind_word(culprit.kind), &culprit.name));
     }
-    if let Some(gap) = begins {
-        table.row(line(gap, gap, "", "the gap begins"));
+    if let Some(gap) = not_started {
+        table.row(row(gap, gap, "", "start of the gap"));
     }
     let end = Span { start: gap.end(), length: Nanos::ZERO };
-    let mut last = line(end, gap, "", "the gap ends");
+    let mut last = row(end, gap, "", "end of the gap");
     last[1] = String::new();
     table.row(last);
     Some(table.text())
 }
 
-/// Times count from the gap's beginning.
-fn line(span: Span, gap: Span, kind: &str, name: &str) -> [String; 4] {
+/// Times are relative to the start of the gap.
+fn row(span: Span, gap: Span, kind: &str, name: &str) -> [String; 4] {
     let from = if span.start < gap.start {
         format!("-{}", number::duration(gap.start.saturating_sub(span.start)))
     } else {
@@ -91,8 +96,8 @@ mod tests {
         series
     }
 
-    /// Check that the first gap above the limit is told, with what came before, was in it
-    /// and ran on after it, and nothing else.
+    /// Check that the first gap above the limit is reported with the events before it, during
+    /// it, and those that continued after it, and no others.
     #[test]
     fn in_order() {
         let series = series(&[
@@ -103,29 +108,29 @@ mod tests {
             (0, 2_001_000, 3_000),
         ]);
         insta::assert_snapshot!(around(&series, Nanos::from_micros(50)).unwrap().trim_start(), @r#"
-    CPU 0 lost 60 µs, more than 50 µs, 0.0 s after it began to spin.
-    What went on there, in order:
+    CPU 0: a gap of 60 µs, more than 50 µs, 0.0 s after the start of the loop.
+    Events before and during the gap, from its start:
 
-        from    for
-     -300 µs   5 µs  softirq  SCHED
-        0 ns  60 µs           the gap begins
-        1 µs   3 µs  timer    tick_nohz_handler
-        5 µs  54 µs  thread   kworker/u513:15-events_unbound
-       60 µs                  the gap ends
+       start  duration
+     -300 µs      5 µs  softirq  SCHED
+        0 ns     60 µs           start of the gap
+        1 µs      3 µs  timer    tick_nohz_handler
+        5 µs     54 µs  thread   kworker/u513:15-events_unbound
+       60 µs                     end of the gap
     "#);
         assert_eq!(around(&series, Nanos::from_micros(100)), None);
     }
 
-    /// Check that a gap without any event is told as well.
+    /// Check that a gap without any event is reported as well.
     #[test]
-    fn nothing() {
+    fn no_events() {
         insta::assert_snapshot!(around(&series(&[]), Nanos::from_micros(50)).unwrap().trim_start(), @r#"
-    CPU 0 lost 60 µs, more than 50 µs, 0.0 s after it began to spin.
-    What went on there, in order:
+    CPU 0: a gap of 60 µs, more than 50 µs, 0.0 s after the start of the loop.
+    Events before and during the gap, from its start:
 
-      from    for
-      0 ns  60 µs    the gap begins
-     60 µs           the gap ends
+     start  duration
+      0 ns     60 µs    start of the gap
+     60 µs              end of the gap
     "#);
     }
 }

@@ -1,6 +1,6 @@
-//! Who took it: a table of the culprits, CPU by CPU and of all together.
+//! The sources of noise (culprits), of each CPU and of all together.
 
-use recording::{CulpritKind, NoiseSeries, Source};
+use recording::{CulpritKind, Source};
 use stats::{CpuNoiseSummary, CulpritSummary, NoiseSummary};
 
 use crate::number;
@@ -9,38 +9,41 @@ use crate::text::layout::table::{Side, Table, cut};
 use crate::text::noise::periods::periods;
 use crate::text::noise::steal::steal;
 
-/// Culprits that are listed of one CPU; the others are one line.
+/// The number of listed culprits if one CPU was measured; the others are one line.
 const LISTED: usize = 12;
-/// The same of each of several, and of all together.
+/// The same for each of several CPUs, and for all together.
 const LISTED_OF_EACH: usize = 6;
-/// CPUs that are told one by one; of more, only all together.
+/// Of more CPUs than this, only the total is reported.
 pub(crate) const CPUS: usize = 4;
-/// Culprits that a sentence names.
-const SAID: usize = 3;
-/// Less than this part of the noise is not worth a number.
+/// The number of culprits in a sentence.
+const NAMED: usize = 3;
+/// A smaller share of the noise is reported as less than 1 %.
 const LITTLE_PPM: f64 = 10_000.0;
 /// The widest name.
 pub(crate) const NAME: usize = 23;
+/// The explanation below the table.
+const LEGEND: &str = "\"device\" and \"IPI\": interrupts of devices and between CPUs. \"time\": the \
+    part of the gaps' time that is attributed to the source; \"share\": its share of all gaps' time. \
+    A gap may have several sources.";
+/// Replaces the table if single events were not traced.
+const TOTALS_ONLY: &str =
+    "\nSources of noise unknown: /proc has totals only (see below).\n";
 
-/// What is said instead of a table where no single event was seen.
-const COUNTED_ONLY: &str =
-    "\nWho took it, nobody saw: /proc only counts, and what it counted is below.\n";
-
-/// The table of all CPUs together, and of each where they are few, with its title and what
-/// its words mean; nothing where nobody watched.
-pub(crate) fn culprits(series: &NoiseSeries, summary: &NoiseSummary) -> String {
-    let source = match series.source {
+/// The table of all CPUs together, and of each if they are few, with title and legend; empty
+/// if events were not traced.
+pub(crate) fn culprits(source: Option<Source>, summary: &NoiseSummary) -> String {
+    let source = match source {
         None => return String::new(),
-        Some(Source::Proc) => return COUNTED_ONLY.to_owned(),
+        Some(Source::Proc) => return TOTALS_ONLY.to_owned(),
         Some(source) => source,
     };
     let columns = [
         ("CPU", Side::Right),
-        ("taken by", Side::Left),
+        ("source", Side::Left),
         ("", Side::Left),
         ("gaps", Side::Right),
         ("time", Side::Right),
-        ("noise", Side::Right),
+        ("share", Side::Right),
         ("longest", Side::Right),
     ];
     let mut table = Table::new(1, &columns);
@@ -53,13 +56,11 @@ pub(crate) fn culprits(series: &NoiseSeries, summary: &NoiseSummary) -> String {
             add(&mut table, &cpu.cpu.to_string(), &cpu.culprits, listed);
         }
     }
-    let title = format!("\nWho took it, as {} saw it\n\n", source_words(source));
-    let words = "\"device\" and \"IPI\": interrupts of devices and between CPUs. \"time\": the gaps' time that was theirs; \"noise\": the part of all gaps' \
-                 time that this is. A gap may have several culprits.";
-    title
-        + &table.text()
-        + "\n"
-        + &paragraph("", words)
+    format!(
+        "\nSources of noise, traced with {}\n\n{}\n",
+        source_words(source),
+        table.text()
+    ) + &paragraph("", LEGEND)
         + &steal(summary)
         + &periods(summary)
 }
@@ -70,12 +71,12 @@ fn add(table: &mut Table, cpu: &str, culprits: &[CulpritSummary], listed: usize)
         table.row(std::iter::once(cpu.to_owned()).chain(cells(culprit)));
     }
     if !others.is_empty() {
-        let rest = format!("{} more, in --json", others.len());
+        let rest = format!("{} more: see --json", others.len());
         table.row([cpu.to_owned(), String::new(), rest]);
     }
 }
 
-/// A culprit's line: what it is, its name, how often, how long, which part, its longest.
+/// The cells of a culprit: kind, name, number of gaps, time, share of the noise, longest.
 pub(crate) fn cells(culprit: &CulpritSummary) -> [String; 6] {
     [
         kind_word(culprit.kind).to_owned(),
@@ -87,13 +88,12 @@ pub(crate) fn cells(culprit: &CulpritSummary) -> [String; 6] {
     ]
 }
 
-/// Who took most of a CPU's time, in a sentence; `None` where nobody watched, or nothing was
-/// taken.
+/// The main sources of a CPU's noise, in a sentence; `None` if none is known.
 pub(crate) fn takers(cpu: &CpuNoiseSummary) -> Option<String> {
     let is_known = |culprit: &&CulpritSummary| culprit.kind != CulpritKind::Unexplained;
-    let mut known = cpu.culprits.iter().filter(is_known).map(taker);
+    let mut known = cpu.culprits.iter().filter(is_known).map(source);
     let most = format!("CPU {} lost most to {}", cpu.cpu, known.next()?);
-    let then: Vec<String> = known.take(SAID - 1).collect();
+    let then: Vec<String> = known.take(NAMED - 1).collect();
     let then = match then.as_slice() {
         [] => String::new(),
         [one] => format!(", then to {one}"),
@@ -110,27 +110,27 @@ pub(crate) fn takers(cpu: &CpuNoiseSummary) -> Option<String> {
     Some(format!("{most}{then}. {unexplained}"))
 }
 
-fn taker(culprit: &CulpritSummary) -> String {
-    let who = match culprit.kind {
+fn source(culprit: &CulpritSummary) -> String {
+    let name = match culprit.kind {
         CulpritKind::Steal => "the hypervisor (steal)".to_owned(),
         kind => format!("{} {}", kind_word(kind), name(culprit, usize::MAX)),
     };
     let time = number::duration(culprit.ns);
-    format!("{who}: {time}, {} of its noise", part(culprit))
+    format!("{name}: {time}, {} of its noise", part(culprit))
 }
 
 fn part(culprit: &CulpritSummary) -> String {
     number::known(culprit.noise_ppm, number::share)
 }
 
-/// A culprit's name in so many columns; of a thread its number and priority are never cut.
+/// A culprit's name, cut to `width` columns; the TID and priority of a thread are never cut.
 pub(crate) fn name(culprit: &CulpritSummary, width: usize) -> String {
     let Some(thread) = &culprit.thread else { return cut(&culprit.name, width) };
-    let who = format!(" ({}{})", thread.tid, class(thread.prio));
-    cut(&culprit.name, width.saturating_sub(who.len())) + &who
+    let thread = format!(" ({}{})", thread.tid, class(thread.prio));
+    cut(&culprit.name, width.saturating_sub(thread.len())) + &thread
 }
 
-/// What is out of the ordinary in a thread's priority, as `chrt` counts it.
+/// A thread's scheduling class, if not an ordinary one; real-time priorities are as in chrt(1).
 fn class(prio: i32) -> String {
     match prio {
         ..0 => " deadline".to_owned(),
@@ -148,15 +148,16 @@ pub(crate) fn kind_word(kind: CulpritKind) -> &'static str {
         CulpritKind::Nmi => "NMI",
         CulpritKind::Thread => "thread",
         CulpritKind::Steal => "steal",
-        _ => "",
+        CulpritKind::Unexplained => "", // its name is the same word
     }
 }
 
 pub(crate) fn source_words(source: Source) -> &'static str {
     match source {
-        Source::Bpf => "the kernel's tracepoints (eBPF)",
-        Source::BpfClassic => "the kernel's tracepoints (eBPF, attached as classic ones)",
-        Source::Tracefs => "the kernel's trace events (tracefs)",
-        _ => "a later version of this tool",
+        Source::Bpf => "eBPF at kernel tracepoints",
+        Source::BpfClassic => "eBPF at classic kernel tracepoints",
+        Source::Tracefs => "kernel trace events (tracefs)",
+        Source::Proc => "/proc counters",
+        Source::Other => "an unknown event source",
     }
 }

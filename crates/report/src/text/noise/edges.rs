@@ -1,4 +1,4 @@
-//! Where interrupts' time lies in their gaps: before, between and after their tracepoints.
+//! The time of interrupts before, between and after their tracepoints.
 
 use recording::CulpritKind;
 use stats::{CulpritSummary, NoiseSummary};
@@ -8,55 +8,58 @@ use crate::text::layout::paragraph::paragraph;
 use crate::text::layout::table::{Side, Table};
 use crate::text::noise::culprits::{NAME, kind_word, name};
 
-/// Culprits that are listed.
+/// The number of listed culprits.
 const LISTED: usize = 6;
+/// The explanation below the table.
+const LEGEND: &str = "\"entry\": before the first tracepoint of a gap: kernel entry and, in a guest, \
+    delivery of the interrupt by the hypervisor. \"inside\": between an event's tracepoints. \
+    \"exit\": after the event.";
 
-const WORDS: &str = "\"entry\": before the first tracepoint of a gap: the way into the kernel, and in a \
-                     guest what the hypervisor does to deliver the interrupt. \"inside\": between \
-                     an event's tracepoints. \"exit\": after it.";
-
-/// A table of all CPUs together; nothing where no interrupt has any time outside of its tracepoints,
-/// or none is known.
+/// A table of all CPUs together; empty if no interrupt has time outside of its tracepoints, or
+/// events were not traced.
 pub(crate) fn edges(summary: &NoiseSummary) -> String {
     let columns = [
         ("CPU", Side::Right),
-        ("taken by", Side::Left),
+        ("source", Side::Left),
         ("", Side::Left),
         ("time", Side::Right),
         ("entry", Side::Right),
         ("inside", Side::Right),
         ("exit", Side::Right),
     ];
-    let mut table = Table::new(1, &columns);
-    let mut rows = 0;
-    let mut add = |cpu: String, culprits: &[CulpritSummary]| {
-        for culprit in culprits.iter().filter(|culprit| has_edges(culprit)).take(LISTED) {
-            rows += 1;
-            table.row([
-                cpu.clone(),
-                kind_word(culprit.kind).to_owned(),
-                name(culprit, NAME),
-                number::duration(culprit.ns),
-                number::known(culprit.entry_ns, number::duration),
-                number::duration(culprit.inside_ns),
-                number::known(culprit.exit_ns, number::duration),
-            ]);
-        }
+    let (cpu, culprits) = match summary.cpus.as_slice() {
+        [cpu] => (cpu.cpu.to_string(), &cpu.culprits),
+        _ => ("all".to_owned(), &summary.culprits),
     };
-    match summary.cpus.as_slice() {
-        [cpu] => add(cpu.cpu.to_string(), &cpu.culprits),
-        _ => add("all".to_owned(), &summary.culprits),
-    }
-    if rows == 0 {
+    let mut listed = culprits.iter().filter(|culprit| has_edges(culprit)).peekable();
+    if listed.peek().is_none() {
         return String::new();
     }
-    let title = "\nWhere interrupts take their time\n\n".to_owned();
-    title + &table.text() + "\n" + &paragraph("", WORDS)
+    let mut table = Table::new(1, &columns);
+    for culprit in listed.take(LISTED) {
+        table.row([
+            cpu.clone(),
+            kind_word(culprit.kind).to_owned(),
+            name(culprit, NAME),
+            number::duration(culprit.ns),
+            number::known(culprit.entry_ns, number::duration),
+            number::duration(culprit.inside_ns),
+            number::known(culprit.exit_ns, number::duration),
+        ]);
+    }
+    let title = "Time of interrupts before, between and after their tracepoints";
+    format!("\n{title}\n\n{}\n{}", table.text(), paragraph("", LEGEND))
 }
 
-/// Whether it is an interrupt or what follows from one, and something of its time lies outside of
-/// its tracepoints. A thread's turn begins and ends with a switch: it has no edges to speak of.
+/// Whether it is an interrupt, or work that follows from one, with time outside of its
+/// tracepoints. The run of a thread begins and ends with a switch, and so has no edges.
 fn has_edges(culprit: &CulpritSummary) -> bool {
-    let others = [CulpritKind::Thread, CulpritKind::Steal, CulpritKind::Unexplained];
-    !others.contains(&culprit.kind) && !culprit.edges().is_zero()
+    match culprit.kind {
+        CulpritKind::Timer
+        | CulpritKind::Ipi
+        | CulpritKind::Irq
+        | CulpritKind::Softirq
+        | CulpritKind::Nmi => !culprit.edges().is_zero(),
+        CulpritKind::Thread | CulpritKind::Steal | CulpritKind::Unexplained => false,
+    }
 }

@@ -1,4 +1,4 @@
-//! What takes a CPU's time periodically, in words; and the lengths of gaps without any event.
+//! Periodic noise, as sentences; and the lengths of gaps without events.
 
 use recording::CulpritKind;
 use stats::{CpuNoiseSummary, CulpritSummary, NoiseSummary, Period};
@@ -8,41 +8,44 @@ use crate::text::layout::paragraph::paragraph;
 use crate::text::layout::table::{Side, Table};
 use crate::text::noise::culprits::{CPUS, kind_word, name};
 
-/// Periods are said of culprits of which at least this part of the time comes periodically.
-const STRONG_PPM: f64 = 250_000.0;
-/// And which took at least this part of the CPU's noise.
-const MUCH_PPM: f64 = 10_000.0;
-/// Rates that differ by less than this part are one.
+/// A culprit's period is reported if at least this share of the culprit's time is periodic,
+const PERIODIC_PPM: f64 = 250_000.0;
+/// and the culprit's time is at least this share of the CPU's noise.
+const NOISE_PPM: f64 = 10_000.0;
+/// Rates with a smaller relative difference are regarded as equal.
 const SAME: f64 = 1e-3;
-/// So many of a CPU are said.
-const SAID: usize = 3;
+/// The maximum number of sentences for each CPU.
+const LISTED: usize = 3;
 
-/// A line for each culprit whose time comes periodically, of CPUs that are few. What comes with the
-/// CPU's own tick is left out, unless it is unexplained.
+/// A sentence for each periodic culprit, if the CPUs are few. Culprits with the period of the CPU's
+/// own tick are omitted, unless they are not events of this kernel.
 pub(crate) fn periods(summary: &NoiseSummary) -> String {
     if summary.cpus.len() > CPUS {
         return String::new();
     }
     let of_cpu = |cpu: &CpuNoiseSummary| -> String {
-        let strong = cpu.culprits.iter().filter_map(|culprit| strong(cpu, culprit));
-        strong.take(SAID).map(|(culprit, period)| line(cpu, culprit, period)).collect()
+        let periodic = cpu.culprits.iter().filter_map(|culprit| periodic(cpu, culprit));
+        periodic
+            .take(LISTED)
+            .map(|(culprit, period)| line(cpu, culprit, period))
+            .collect()
     };
     let lines: String = summary.cpus.iter().map(of_cpu).collect();
     if lines.is_empty() { lines } else { "\n".to_owned() + &lines }
 }
 
-fn strong<'a>(
+fn periodic<'a>(
     cpu: &CpuNoiseSummary,
     culprit: &'a CulpritSummary,
 ) -> Option<(&'a CulpritSummary, Period)> {
     let period = culprit.period?;
-    let is_much = culprit.noise_ppm.is_some_and(|part| part.get() >= MUCH_PPM);
-    let is_strong = is_much && period.share_ppm.get() >= STRONG_PPM;
-    let is_its_own = has_event(culprit) && is_ticks(cpu, period);
-    (is_strong && !is_its_own).then_some((culprit, period))
+    let is_noisy = culprit.noise_ppm.is_some_and(|part| part.get() >= NOISE_PPM);
+    let is_periodic = is_noisy && period.share_ppm.get() >= PERIODIC_PPM;
+    let is_tick = has_event(culprit) && is_ticks(cpu, period);
+    (is_periodic && !is_tick).then_some((culprit, period))
 }
 
-/// Whether it is a period of the CPU's own timer interrupts.
+/// Whether the CPU's own timer interrupts have the same period.
 fn is_ticks(cpu: &CpuNoiseSummary, period: Period) -> bool {
     let timers = cpu.culprits.iter().filter(|culprit| culprit.kind == CulpritKind::Timer);
     let mut ticks = timers.filter_map(|timer| timer.period);
@@ -50,11 +53,19 @@ fn is_ticks(cpu: &CpuNoiseSummary, period: Period) -> bool {
 }
 
 fn has_event(culprit: &CulpritSummary) -> bool {
-    ![CulpritKind::Unexplained, CulpritKind::Steal].contains(&culprit.kind)
+    match culprit.kind {
+        CulpritKind::Timer
+        | CulpritKind::Ipi
+        | CulpritKind::Irq
+        | CulpritKind::Softirq
+        | CulpritKind::Nmi
+        | CulpritKind::Thread => true,
+        CulpritKind::Steal | CulpritKind::Unexplained => false,
+    }
 }
 
 fn line(cpu: &CpuNoiseSummary, culprit: &CulpritSummary, period: Period) -> String {
-    let who = match culprit.kind {
+    let source = match culprit.kind {
         CulpritKind::Unexplained => "unexplained".to_owned(),
         kind => format!("{} {}", kind_word(kind), name(culprit, usize::MAX)),
     };
@@ -62,11 +73,10 @@ fn line(cpu: &CpuNoiseSummary, culprit: &CulpritSummary, period: Period) -> Stri
         0 | 1 => "gaps".to_owned(),
         trains => format!("{trains} series of gaps"),
     };
-    let has_events =
-        ![CulpritKind::Unexplained, CulpritKind::Steal].contains(&culprit.kind);
-    let place = if has_events || cpu.steal.is_none() { "" } else { " on the host" };
+    let place =
+        if has_event(culprit) || cpu.steal.is_none() { "" } else { " on the host" };
     let text = format!(
-        "CPU {}, {who}: {} of its time in {gaps} every {} (the period of a {} Hz timer{place}).",
+        "CPU {}, {source}: {} of its time is in {gaps} every {} (the period of a {} Hz timer{place}).",
         cpu.cpu,
         number::share(period.share_ppm),
         number::period(period.period_ns),
@@ -75,8 +85,8 @@ fn line(cpu: &CpuNoiseSummary, culprit: &CulpritSummary, period: Period) -> Stri
     paragraph("", &text)
 }
 
-/// How many gaps without any event there are of each length, on all CPUs together; nothing where
-/// there are none or no events were watched.
+/// The number of gaps without events by length, on all CPUs together; empty if there are none, or
+/// if events were not traced.
 pub(crate) fn eventless(summary: &NoiseSummary) -> String {
     let Some(eventless) = summary.eventless.as_ref().filter(|all| all.gaps > 0) else {
         return String::new();
@@ -97,7 +107,7 @@ pub(crate) fn eventless(summary: &NoiseSummary) -> String {
         ]);
     }
     let title = format!(
-        "\nGaps without any event on all CPUs, by length: {}, {} in all\n\n",
+        "\nGaps without events on all CPUs, by length: {}, {} in total\n\n",
         number::count(eventless.gaps),
         number::duration(eventless.ns)
     );
@@ -112,10 +122,10 @@ mod tests {
     use super::*;
     use crate::example::{self, GUEST};
 
-    /// Check that it is said with period and share when unexplained time comes every 10 ms in a guest,
-    /// and that gaps without an event are listed by length.
+    /// Check that unexplained gaps every 10 ms in a guest are reported with period and share, and
+    /// that gaps without events are listed by length.
     #[test]
-    fn trains_are_said() {
+    fn periodic_gaps() {
         let mut recording = example::blamed(example::noise(GUEST, 1));
         let series = recording.body.noise_mut().unwrap();
         let cpu = &mut series.cpus[0];
@@ -135,12 +145,11 @@ mod tests {
             cpu.gaps.push(Span { start, length });
         }
         let summary = NoiseSummary::of(series);
-        let said = periods(&summary);
-        let said = said.replace('\n', " ");
-        let words = "CPU 0, unexplained: 100 % of its time in gaps every 10.000 ms (the period of a 100 Hz timer on the host).";
-        assert!(said.contains(words), "{said}");
+        let text = periods(&summary).replace('\n', " ");
+        let expected = "CPU 0, unexplained: 100 % of its time is in gaps every 10.000 ms (the period of a 100 Hz timer on the host).";
+        assert!(text.contains(expected), "{text}");
         let table = eventless(&summary);
-        assert!(table.contains("by length: 998, 39.9 ms in all"), "{table}");
+        assert!(table.contains("by length: 998, 39.9 ms in total"), "{table}");
         assert!(table.contains("    20 µs  50 µs   998  39.9 ms"), "{table}");
     }
 }

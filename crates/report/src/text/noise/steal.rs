@@ -1,4 +1,4 @@
-//! What the hypervisor took, in words.
+//! Steal time, as sentences.
 
 use recording::CulpritKind;
 use stats::{NoiseSummary, StealSummary};
@@ -7,16 +7,16 @@ use crate::number;
 use crate::text::layout::paragraph::paragraph;
 use crate::text::noise::culprits::CPUS;
 
-/// What the hypervisor took, CPU by CPU, and of all together where they are many. Nothing where
-/// it took nothing, or no clock says so.
+/// The steal time of each CPU, or of all together if they are many. Empty without steal time, or
+/// if it is unknown.
 pub(crate) fn steal(summary: &NoiseSummary) -> String {
     let cpus = summary.cpus.iter();
     let mut each: Vec<(String, &StealSummary)> = cpus
         .filter_map(|cpu| Some((format!("CPU {}", cpu.cpu), cpu.steal.as_ref()?)))
         .collect();
     if each.is_empty() && summary.culprits.iter().any(|c| c.kind == CulpritKind::Steal) {
-        let text = "\"steal\": in recordings of this version a guess: gaps without an event, the \
-                    longest first, as long as /proc/stat counted.";
+        let text = "\"steal\" is an estimate in recordings of this version: the longest gaps without \
+                    events, up to the steal time in /proc/stat.";
         return "\n".to_owned() + &paragraph("", text);
     }
     if each.len() > CPUS {
@@ -24,16 +24,12 @@ pub(crate) fn steal(summary: &NoiseSummary) -> String {
         each = all.into_iter().collect();
     }
     let is_some = |(_, steal): &(String, &StealSummary)| !steal.at_most_ns.is_zero();
-    let said: String = each
-        .iter()
-        .filter(|each| is_some(each))
-        .map(|(who, steal)| took(who, steal))
-        .collect();
-    if said.is_empty() { said } else { "\n".to_owned() + &said }
+    let each = each.iter().filter(|each| is_some(each));
+    let text: String = each.map(|(cpus, steal)| sentence(cpus, steal)).collect();
+    if text.is_empty() { text } else { "\n".to_owned() + &text }
 }
 
-/// A paragraph about what the hypervisor took of these CPUs.
-fn took(who: &str, steal: &StealSummary) -> String {
+fn sentence(cpus: &str, steal: &StealSummary) -> String {
     let [least, most, proven, unexplained, others] = [
         steal.at_least_ns,
         steal.at_most_ns,
@@ -45,15 +41,15 @@ fn took(who: &str, steal: &StealSummary) -> String {
     let text = if steal.clock == "paravirt" {
         let all = if least == most { most } else { format!("{least} to {most}") };
         format!(
-            "{who}: the hypervisor took {all} (steal time, read at each tick and switch). {proven} \
-             of it are proven to be gaps (\"steal\" above), up to {unexplained} more may be \
-             unexplained gaps, and at least {others} fell into the time of threads and interrupts."
+            "{cpus}: {all} of steal time (read at each tick and context switch). {proven} of it is \
+             proven to be in gaps (\"steal\" above), up to {unexplained} more may be in unexplained \
+             gaps, and at least {others} is part of the time of threads and interrupts."
         )
     } else {
         format!(
-            "{who}: the hypervisor took {least} to {most} (steal time, which /proc/stat counts in \
-             steps of 10 ms). {proven} of it are proven to be gaps (\"steal\" above), up to \
-             {unexplained} more may be unexplained gaps."
+            "{cpus}: {least} to {most} of steal time (/proc/stat, in steps of 10 ms). {proven} of it \
+             is proven to be in gaps (\"steal\" above), up to {unexplained} more may be in \
+             unexplained gaps."
         )
     };
     paragraph("", &text)
