@@ -326,7 +326,7 @@ mod tests {
     "noise": share of the time in gaps; "median" to "longest": length of the gaps;
     "loop": duration of one loop iteration.
 
-    Probability that a job, started at a random moment, meets a gap
+    Probability that a job of this length, started at a random moment, meets a gap
 
      CPU     1 µs    10 µs  100 µs    1 ms  10 ms
        0  0.136 %  0.361 %  2.61 %  25.1 %  100 %
@@ -443,7 +443,7 @@ mod tests {
     "noise": share of the time in gaps; "median" to "longest": length of the gaps;
     "loop": duration of one loop iteration.
 
-    Probability that a job, started at a random moment, meets a gap
+    Probability that a job of this length, started at a random moment, meets a gap
 
      CPU     1 µs    10 µs  100 µs    1 ms  10 ms
       29  0.391 %  0.617 %  2.88 %  25.5 %  100 %

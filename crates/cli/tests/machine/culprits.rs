@@ -32,10 +32,10 @@ fn what_was_that_one() {
     let cpu = first_cpu();
     let output = run(&["noise", "-d", "1h", "-c", &cpu, "--stop-above", "1us"]);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
-    let told = text(&output.stdout);
-    let places = ["more than 1 µs", "the gap begins", "the gap ends"]
-        .map(|part| told.find(part).unwrap_or_else(|| panic!("no {part}: {told}")));
-    assert!(places.is_sorted(), "{told}");
+    let report = text(&output.stdout);
+    let places = ["more than 1 µs", "start of the gap", "end of the gap"]
+        .map(|part| report.find(part).unwrap_or_else(|| panic!("no {part}: {report}")));
+    assert!(places.is_sorted(), "{report}");
 }
 
 /// Check that a trace and the recording have the same gaps, and that timers are in it.

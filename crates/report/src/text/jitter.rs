@@ -85,9 +85,7 @@ fn amount(plan: &JitterPlan) -> String {
 fn workload(workload: &Workload) -> String {
     let text = match workload {
         Workload::Tif => "random reads and writes in an array of 1 KB",
-        Workload::Memory(_) => {
-            "pointer chasing in a buffer of this size, in random order"
-        }
+        Workload::Memory(_) => "random pointer chasing in a buffer of this size",
         Workload::Compute => "arithmetic in registers",
         Workload::Syscall => "minimal system calls",
         Workload::Exec(_) => "nf_workload() of this library",

@@ -44,7 +44,7 @@ pub(crate) fn noise_text(
     text.push_str(&edges(summary));
     text.push_str(&eventless(summary));
     text.push_str(
-        "\nProbability that a job, started at a random moment, meets a gap\n\n",
+        "\nProbability that a job of this length, started at a random moment, meets a gap\n\n",
     );
     text.push_str(&risk_table(&listed));
     text.push('\n');

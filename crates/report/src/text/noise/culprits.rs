@@ -139,6 +139,15 @@ fn class(prio: i32) -> String {
     }
 }
 
+/// Whether it is an interrupt, or work that follows from one.
+pub(crate) fn is_interrupt(kind: CulpritKind) -> bool {
+    use CulpritKind::{Ipi, Irq, Nmi, Softirq, Steal, Thread, Timer, Unexplained};
+    match kind {
+        Timer | Ipi | Irq | Softirq | Nmi => true,
+        Thread | Steal | Unexplained => false,
+    }
+}
+
 pub(crate) fn kind_word(kind: CulpritKind) -> &'static str {
     match kind {
         CulpritKind::Timer => "timer",

@@ -1,12 +1,11 @@
 //! The time of interrupts before, between and after their tracepoints.
 
-use recording::CulpritKind;
 use stats::{CulpritSummary, NoiseSummary};
 
 use crate::number;
 use crate::text::layout::paragraph::paragraph;
 use crate::text::layout::table::{Side, Table};
-use crate::text::noise::culprits::{NAME, kind_word, name};
+use crate::text::noise::culprits::{NAME, is_interrupt, kind_word, name};
 
 /// The number of listed culprits.
 const LISTED: usize = 6;
@@ -54,12 +53,5 @@ pub(crate) fn edges(summary: &NoiseSummary) -> String {
 /// Whether it is an interrupt, or work that follows from one, with time outside of its
 /// tracepoints. The run of a thread begins and ends with a switch, and so has no edges.
 fn has_edges(culprit: &CulpritSummary) -> bool {
-    match culprit.kind {
-        CulpritKind::Timer
-        | CulpritKind::Ipi
-        | CulpritKind::Irq
-        | CulpritKind::Softirq
-        | CulpritKind::Nmi => !culprit.edges().is_zero(),
-        CulpritKind::Thread | CulpritKind::Steal | CulpritKind::Unexplained => false,
-    }
+    is_interrupt(culprit.kind) && !culprit.edges().is_zero()
 }

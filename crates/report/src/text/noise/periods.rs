@@ -6,7 +6,7 @@ use stats::{CpuNoiseSummary, CulpritSummary, NoiseSummary, Period};
 use crate::number;
 use crate::text::layout::paragraph::paragraph;
 use crate::text::layout::table::{Side, Table};
-use crate::text::noise::culprits::{CPUS, kind_word, name};
+use crate::text::noise::culprits::{CPUS, is_interrupt, kind_word, name};
 
 /// A culprit's period is reported if at least this share of the culprit's time is periodic,
 const PERIODIC_PPM: f64 = 250_000.0;
@@ -53,15 +53,7 @@ fn is_ticks(cpu: &CpuNoiseSummary, period: Period) -> bool {
 }
 
 fn has_event(culprit: &CulpritSummary) -> bool {
-    match culprit.kind {
-        CulpritKind::Timer
-        | CulpritKind::Ipi
-        | CulpritKind::Irq
-        | CulpritKind::Softirq
-        | CulpritKind::Nmi
-        | CulpritKind::Thread => true,
-        CulpritKind::Steal | CulpritKind::Unexplained => false,
-    }
+    is_interrupt(culprit.kind) || culprit.kind == CulpritKind::Thread
 }
 
 fn line(cpu: &CpuNoiseSummary, culprit: &CulpritSummary, period: Period) -> String {
