@@ -89,7 +89,7 @@ fn cell_json<'a>(cell: &'a Cell, all: &[Cell], with_series: bool) -> CellJson<'a
     let (lost, raw) = match &cell.ending {
         Ending::Done(answer) => {
             let body = &answer.recording.body;
-            (None, with_series.then(|| Raw { body, counts: answer.counts.as_ref() }))
+            (None, with_series.then_some(Raw { body, counts: answer.counts.as_ref() }))
         }
         Ending::Lost { why, console } => (Some(Lost { why, console }), None),
     };
