@@ -11,8 +11,7 @@ pub fn cell_doubts(cell: &Cell) -> Vec<Doubt> {
         doubts.extend(cost.contradictions().map(|cpu| {
             let by_proc = cpu.timer_interrupts.unwrap_or_default();
             let text = format!(
-                "CPU {}: {by_proc} timer interrupts in /proc/interrupts, but {} seen by the lab's \
-                 counter",
+                "CPU {}: {by_proc} timer interrupts in /proc/interrupts, but {} counted by the lab",
                 cpu.cpu, cpu.timer_entries
             );
             Doubt::new(Code::CountsDiffer, text)

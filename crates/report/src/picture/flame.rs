@@ -59,8 +59,9 @@ pub fn flame_diff_svg(before: &Typical<'_>, after: &Typical<'_>) -> String {
         number::count(graph.total_before().get()),
     );
     if graph.gone().get() > 0 {
-        let gone = number::count(graph.gone().get());
-        about.push_str(&format!("; not shown: {gone} of functions that no longer run"));
+        let removed = number::count(graph.gone().get());
+        about
+            .push_str(&format!("; not shown: {removed} of functions that no longer run"));
     }
     let changes = || graph.frames().iter().filter_map(|frame| frame.change);
     let most = changes().map(|change| change.own.unsigned_abs()).max().unwrap_or(0);

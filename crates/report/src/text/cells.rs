@@ -235,9 +235,8 @@ mod tests {
       kernel  cell  CPU  instructions/s  ticks/s  counted/s  one tick
       6.1.0   idle    0          16,928        9          8      1920
 
-    "ticks/s": timer interrupts in /proc/interrupts; "counted/s": timer interrupts
-    seen by the lab's counter. "one tick": median number of kernel instructions of a
-    tick.
+    "ticks/s": timer interrupts in /proc/interrupts; "counted/s": the same, counted
+    by the lab. "one tick": median number of kernel instructions of a tick.
 
     Instruction counts are exact: the same inputs give the same numbers on every
     machine. Instructions are not time: the cost of caches, branch prediction and
@@ -485,9 +484,8 @@ mod tests {
       6.1.0   idle ×3    0          20,200       10         10      1920
       6.1.0   idle #3    0          20,200       45         10      1920
 
-    "ticks/s": timer interrupts in /proc/interrupts; "counted/s": timer interrupts
-    seen by the lab's counter. "one tick": median number of kernel instructions of a
-    tick.
+    "ticks/s": timer interrupts in /proc/interrupts; "counted/s": the same, counted
+    by the lab. "one tick": median number of kernel instructions of a tick.
 
     Instruction counts are exact: the same inputs give the same numbers on every
     machine. Instructions are not time: the cost of caches, branch prediction and
@@ -495,7 +493,7 @@ mod tests {
 
     Doubts (reasons not to trust a number)
       - idle #3 on 6.1.0: CPU 0: 90 timer interrupts in /proc/interrupts, but 20
-        seen by the lab's counter
+        counted by the lab
     "#);
     }
 

@@ -15,13 +15,13 @@ const WIDTH: usize = 22;
 /// A kernel: as requested, and its release and version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Kernel<'a> {
-    asked: &'a str,
+    requested: &'a str,
     release: &'a str,
 }
 
 impl<'a> Kernel<'a> {
     fn of(cell: &'a Cell) -> Self {
-        Self { asked: &cell.asked, release: &cell.kernel }
+        Self { requested: &cell.asked, release: &cell.kernel }
     }
 }
 
@@ -43,11 +43,12 @@ pub(crate) fn labels<'a>(cells: impl IntoIterator<Item = &'a Cell>) -> Vec<Strin
 
 /// The kernel's release and version, with its path if it was requested by one.
 pub(crate) fn full_name(cell: &Cell) -> String {
-    let Kernel { asked, release } = Kernel::of(cell);
-    let is_path = !matches!(asked, "" | "running") && !asked.starts_with("debian:");
+    let Kernel { requested, release } = Kernel::of(cell);
+    let is_path =
+        !matches!(requested, "" | "running") && !requested.starts_with("debian:");
     match (is_path, release) {
-        (true, "") => asked.to_owned(),
-        (true, release) => format!("{asked}: {release}"),
+        (true, "") => requested.to_owned(),
+        (true, release) => format!("{requested}: {release}"),
         (false, release) => release.to_owned(),
     }
 }
@@ -58,13 +59,13 @@ fn short_labels(kernels: &[Kernel<'_>]) -> Option<Vec<String>> {
     let count = shortest_distinct(&releases, prefixes);
     let label = |kernel: &Kernel<'_>| {
         let same = kernels.iter().filter(|other| other.release == kernel.release);
-        let asked: BTreeSet<&str> = same.map(|kernel| kernel.asked).collect();
+        let requested: BTreeSet<&str> = same.map(|kernel| kernel.requested).collect();
         match count {
-            Some(count) if asked.len() == 1 => {
+            Some(count) if requested.len() == 1 => {
                 Some(nth(&prefixes(kernel.release), count))
             }
-            _ => shortest_distinct(&asked, suffixes)
-                .map(|count| nth(&suffixes(kernel.asked), count)),
+            _ => shortest_distinct(&requested, suffixes)
+                .map(|count| nth(&suffixes(kernel.requested), count)),
         }
     };
     let labels = kernels.iter().map(label).collect::<Option<Vec<String>>>()?;
@@ -102,9 +103,9 @@ fn prefixes(release: &str) -> Vec<String> {
 }
 
 /// Possible labels of a path, from short to long: its last part, its last two parts, ...
-fn suffixes(asked: &str) -> Vec<String> {
-    let starts = asked.rmatch_indices('/').map(|(at, _)| &asked[at + 1..]);
-    starts.chain([asked]).filter(|part| !part.is_empty()).map(str::to_owned).collect()
+fn suffixes(requested: &str) -> Vec<String> {
+    let starts = requested.rmatch_indices('/').map(|(at, _)| &requested[at + 1..]);
+    starts.chain([requested]).filter(|part| !part.is_empty()).map(str::to_owned).collect()
 }
 
 #[cfg(test)]

@@ -13,8 +13,8 @@ pub(crate) fn costs(lines: &Lines<'_, 7>) -> Option<String> {
     let words = "\"stops after\": instructions of all CPUs until the kernel reported the tick as \
                  stopped, median of all tries; \"±\": largest difference of a single try from \
                  it; \"in kernel\": kernel instructions of that CPU. Timer interrupts while the \
-                 thread continued: \"ticks/s\" in /proc/interrupts, \"counted/s\" seen by the \
-                 lab's counter. \"reason\": the tick dependency that prevented the stop. \
+                 thread continued: \"ticks/s\" in /proc/interrupts, \"counted/s\" counted by \
+                 the lab. \"reason\": the tick dependency that prevented the stop. \
                  \"back\": the tick stopped and came back, with more than ten timer interrupts \
                  per second; \"reason\" is then the cause in a second, traced observation.";
     lines.section("Tick of a CPU with one running thread, in instructions", head, words)

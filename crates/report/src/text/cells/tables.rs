@@ -220,9 +220,9 @@ fn median(spread: Option<&Spread>, count: Count) -> String {
 
 fn idle_costs(lines: &Lines<'_, 5>) -> Option<String> {
     let head = ["CPU", "instructions/s", "ticks/s", "counted/s", "one tick"];
-    let words = "\"ticks/s\": timer interrupts in /proc/interrupts; \"counted/s\": timer \
-                 interrupts seen by the lab's counter. \"one tick\": median number of kernel \
-                 instructions of a tick.";
+    let words = "\"ticks/s\": timer interrupts in /proc/interrupts; \"counted/s\": the \
+                 same, counted by the lab. \"one tick\": median number of kernel instructions of \
+                 a tick.";
     lines.section("Instructions of idle CPUs", head, words)
 }
 
