@@ -42,7 +42,7 @@ const ROOMS: &[Room] = &[
     room("tif", 4, &["units", "facts", "isolate", "ffi"]),
     room("counter", 5, &["units"]),
     room("kernels", 4, &["units", "facts", "isolate"]),
-    room("experiments", 5, &["units", "facts", "recording", "kernels"]),
+    room("experiments", 5, &["units", "facts", "recording", "stats", "kernels"]),
     room("lab", 6, LAB),
     room("cli", 7, CLI),
     room("xtask", 0, &[]),

@@ -4,6 +4,7 @@ pub(crate) mod output;
 
 use std::path::PathBuf;
 
+use stats::Limit;
 use units::{Cause, Cpu, CpuListError, CpuSet, Nanos, NanosError, Ppm};
 
 pub(crate) use crate::args::output::Output;
@@ -41,8 +42,9 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    pub(crate) fn of_noise(self) -> stats::Limits {
-        stats::Limits { noise: self.max_noise_ppm, gap: self.max_gap, late: None }
+    pub(crate) fn of_noise(self) -> Vec<Limit> {
+        let noise = self.max_noise_ppm.map(Limit::noise);
+        noise.into_iter().chain(self.max_gap.map(Limit::gap)).collect()
     }
 }
 

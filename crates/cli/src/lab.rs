@@ -13,10 +13,10 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 
 use ::lab::{Cache, Lab, Run};
-use experiments::{Experiment, Measured, Metric, Plan, ViolatedLimit};
+use experiments::{Experiment, Measured, Plan};
 use recording::{Call, Cell, Doubt, Ending, MadeWith};
-use report::{Cells, Violation, cell_doubts, cells_json, cells_markdown, cells_text};
-use stats::CellSummary;
+use report::{Cells, cell_doubts, cells_json, cells_markdown, cells_text};
+use stats::{CellSummary, ViolatedLimit};
 
 use crate::args::Output;
 use crate::lab::args::{CheckArgs, How, LabCommand, ModeArg, RunArgs};
@@ -73,8 +73,7 @@ fn check(args: &CheckArgs, output: Output) -> Result<Outcome, Failure> {
     let cells = cells(&lab, experiment.cells(), &args.how, output)?;
     let measured: Vec<Measured> = cells.iter().map(measured).collect();
     let violated = limits.check(&measured)?;
-    let violations: Vec<Violation> = violated.iter().map(violation).collect();
-    tell(&lab, &experiment, &cells, Some(&violations), output)?;
+    tell(&lab, &experiment, &cells, Some(&violated), output)?;
     for limit in &violated {
         say(limit);
     }
@@ -97,19 +96,12 @@ fn print_baseline(
 
 /// What is compared with limits.
 fn measured(cell: &Cell) -> Measured {
-    let found = CellSummary::of(cell).as_ref().map(stats::metrics).unwrap_or_default();
-    let metric =
-        |stats::Metric { name, value, tolerance }| Metric { name, value, tolerance };
+    let metrics = CellSummary::of(cell).as_ref().map(stats::cell_metrics);
     Measured {
         kernel: cell.asked.clone(),
         cell: cell.name.clone(),
-        metrics: found.into_iter().map(metric).collect(),
+        metrics: metrics.unwrap_or_default(),
     }
-}
-
-fn violation(violated: &ViolatedLimit) -> Violation {
-    let ViolatedLimit { kernel, cell, metric, value, limit, place } = violated.clone();
-    Violation { kernel, cell, metric, seen: value, limit, place }
 }
 
 /// An experiment by its name or from its file; its limits name existing metrics only.
@@ -119,7 +111,7 @@ pub(crate) fn read(name: &str) -> Result<Experiment, Failure> {
         true => Experiment::parse(&read_text(name)?, name)?,
         false => Experiment::builtin(name)?,
     };
-    let known = stats::metric_names(Call::ALL.map(Call::name));
+    let known = stats::cell_metric_keys(Call::ALL.iter().map(|call| call.name()));
     experiment.limits().refuse_unknown(&known)?;
     Ok(experiment)
 }
@@ -185,7 +177,7 @@ fn reported<'a>(
     experiment: &'a Experiment,
     cells: &'a [Cell],
     made_with: &'a MadeWith,
-    violations: Option<&'a [Violation]>,
+    violations: Option<&'a [ViolatedLimit]>,
 ) -> Cells<'a> {
     Cells {
         experiment: experiment.name(),
@@ -201,7 +193,7 @@ fn tell(
     lab: &Lab,
     experiment: &Experiment,
     cells: &[Cell],
-    violations: Option<&[Violation]>,
+    violations: Option<&[ViolatedLimit]>,
     output: Output,
 ) -> Result<(), Failure> {
     let made_with = lab.made_with();

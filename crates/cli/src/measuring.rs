@@ -2,7 +2,7 @@
 
 use recording::Recording;
 use session::Plan;
-use stats::{Limits, Summary};
+use stats::{Limit, Summary};
 
 use crate::args::{Output, Where};
 use crate::outcome::{Failure, Outcome};
@@ -52,11 +52,15 @@ pub(crate) fn show(
 }
 
 /// Checks a recording against the limits, unless the outcome is a failure already.
-pub(crate) fn judge(outcome: Outcome, recording: &Recording, limits: Limits) -> Outcome {
-    if limits == Limits::default() {
+pub(crate) fn judge(
+    outcome: Outcome,
+    recording: &Recording,
+    limits: &[Limit],
+) -> Outcome {
+    if limits.is_empty() {
         return outcome;
     }
-    let exceeded = ::report::exceeded_limits(&Summary::of(recording), &limits);
+    let exceeded = ::report::exceeded_limits(&Summary::of(recording), limits);
     exceeded.iter().for_each(say);
     match outcome {
         Outcome::Done if !exceeded.is_empty() => Outcome::Exceeded,

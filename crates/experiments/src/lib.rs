@@ -17,6 +17,6 @@ mod table;
 pub use error::{ChangeError, EntryError, Error, Place};
 pub use experiment::Experiment;
 pub use limits::baseline::baseline;
-pub use limits::{Limits, Measured, Metric, ViolatedLimit};
+pub use limits::{Limits, Measured};
 pub use machine::{Machine, MachineKind};
 pub use plan::Plan;

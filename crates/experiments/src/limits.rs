@@ -11,9 +11,8 @@ pub(crate) mod baseline;
 pub(crate) mod rules;
 mod suggestion;
 
-use std::fmt;
-
 use itertools::Itertools;
+use stats::{Metric, ViolatedLimit};
 
 use crate::error::{Error, Place};
 use crate::table::condition::Condition;
@@ -27,41 +26,6 @@ pub struct Measured {
     pub cell: String,
     /// Its metrics; none of a lost cell.
     pub metrics: Vec<Metric>,
-}
-
-/// One number that a cell measured.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Metric {
-    /// Its name, with the unit in it.
-    pub name: String,
-    /// The number.
-    pub value: f64,
-    /// By how much it may differ in another run of the same kernel, in the same unit.
-    pub tolerance: f64,
-}
-
-/// A limit that a cell violates.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ViolatedLimit {
-    /// The kernel, as the experiment asks for it.
-    pub kernel: String,
-    /// The cell's name.
-    pub cell: String,
-    /// The metric.
-    pub metric: String,
-    /// Its value.
-    pub value: f64,
-    /// The limit: `<= 2600`, `== 2584`.
-    pub limit: String,
-    /// The place of the limit: `tick.toml:12:1`.
-    pub place: String,
-}
-
-impl fmt::Display for ViolatedLimit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kernel, cell, metric, value, limit, place } = self;
-        write!(f, "{kernel}, {cell}: {metric} is {value}, and {place} says {limit}")
-    }
 }
 
 /// All limits and the baseline of an experiment.
@@ -173,7 +137,7 @@ impl Rule {
         let mut values = Vec::new();
         let cells: Vec<_> = measured.iter().filter(|cell| self.is_for(cell)).collect();
         for cell in &cells {
-            let found = cell.metrics.iter().find(|metric| metric.name == self.metric);
+            let found = cell.metrics.iter().find(|metric| metric.key == self.metric);
             match found {
                 Some(metric) => values.push((*cell, metric.value)),
                 None if self.cells.is_some() => return Err(self.none_has_it(&[*cell])),
@@ -197,8 +161,7 @@ impl Rule {
 
     /// None of those cells has the metric.
     fn none_has_it(&self, cells: &[&Measured]) -> Error {
-        let names =
-            cells.iter().flat_map(|cell| &cell.metrics).map(|metric| &metric.name);
+        let names = cells.iter().flat_map(|cell| &cell.metrics).map(|metric| &metric.key);
         let there = format!("there are {}", names.unique().join(", "));
         match cells {
             [cell] => self.no_metric(&format!("cell '{}' has no", cell.cell), &there),

@@ -1,7 +1,8 @@
 //! Limits and baselines: which cells keep them, and which mistakes are refused.
 #![expect(clippy::unwrap_used, reason = "what fails in a helper fails the test")]
 
-use experiments::{Experiment, Limits, Measured, Metric, ViolatedLimit, baseline};
+use experiments::{Experiment, Limits, Measured, baseline};
+use stats::{Metric, ViolatedLimit};
 
 const TABLE: &str = r#"
 name = "x"
@@ -22,10 +23,13 @@ fn limits(rows: &str) -> Limits {
 }
 
 fn measured(kernel: &str, cell: &str, metrics: &[(&str, f64)]) -> Measured {
-    let metrics = metrics.iter().map(|&(name, value)| Metric {
-        name: name.to_owned(),
+    let about = stats::definitions().next().unwrap();
+    let metrics = metrics.iter().map(|&(key, value)| Metric {
+        key: key.to_owned(),
+        cpu: None,
         value,
         tolerance: 0.0,
+        about,
     });
     Measured { kernel: kernel.into(), cell: cell.into(), metrics: metrics.collect() }
 }

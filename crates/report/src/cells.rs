@@ -1,7 +1,7 @@
 //! The cells of an experiment, as the input of reports.
 
 use recording::{Cell, MadeWith};
-use serde::Serialize;
+use stats::ViolatedLimit;
 
 /// The cells of an experiment, with violated limits.
 #[derive(Debug, Clone, Copy)]
@@ -17,22 +17,5 @@ pub struct Cells<'a> {
     /// Agent, counter and QEMU; `None` if unknown.
     pub made_with: Option<&'a MadeWith>,
     /// The violated limits; `None` if cells were not compared with limits.
-    pub violations: Option<&'a [Violation]>,
-}
-
-/// A limit that a cell violates.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Violation {
-    /// The kernel as requested: `debian:6.1-cloud`.
-    pub kernel: String,
-    /// The cell's name.
-    pub cell: String,
-    /// The metric, with its unit in the name: `tick_instructions`.
-    pub metric: String,
-    /// The measured value.
-    pub seen: f64,
-    /// The limit: `<= 2600`, `== 2584`.
-    pub limit: String,
-    /// The location of the limit: `tick.toml:12:1`.
-    pub place: String,
+    pub violations: Option<&'a [ViolatedLimit]>,
 }

@@ -15,7 +15,7 @@ mod picture;
 mod text;
 
 pub use cell_doubts::cell_doubts;
-pub use cells::{Cells, Violation};
+pub use cells::Cells;
 pub use json::cells::cells_json;
 pub use json::trace::trace_json;
 pub use json::{facts_json, json};

@@ -145,6 +145,16 @@ pub(crate) fn metric(value: f64) -> String {
     }
 }
 
+/// A metric's value, with its unit.
+pub(crate) fn in_unit(value: f64, unit: stats::Unit) -> String {
+    match unit {
+        stats::Unit::Ns => rounded(value, |nanos| duration(Nanos::from_nanos(nanos))),
+        stats::Unit::Ppm => share(Ppm::new(value)),
+        stats::Unit::Hz => rate(PerSecond::new(value)),
+        stats::Unit::Instructions | stats::Unit::Count => metric(value),
+    }
+}
+
 /// A count in little space: from a million on `47.8 M`.
 pub(crate) fn short_count(count: u64) -> String {
     if count < 1_000_000 { self::count(count) } else { with_unit(count, &COUNTS) }

@@ -17,7 +17,6 @@ mod call_costs;
 #[cfg(test)]
 pub(crate) mod example;
 mod idle_cost;
-pub(crate) mod metrics;
 mod nohz_cost;
 mod tick_cost;
 mod tick_paths;

@@ -13,71 +13,57 @@ use units::Nanos;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Statistic {
-    /// The smallest value.
     Min,
-    /// The mean.
     Mean,
-    /// The median.
     P50,
-    /// The value that 99 % do not exceed.
     P99,
-    /// The value that 99.9 % do not exceed.
     P99_9,
-    /// The largest value.
     Max,
 }
+
+use Statistic::{Max, Mean, Min, P50, P99, P99_9};
 
 impl Statistic {
     /// The share of values that do not exceed it, in millionths; `None` for a mean.
     pub(crate) fn millionths(self) -> Option<u32> {
         match self {
-            Self::Min => Some(0),
-            Self::Mean => None,
-            Self::P50 => Some(500_000),
-            Self::P99 => Some(990_000),
-            Self::P99_9 => Some(999_000),
-            Self::Max => Some(1_000_000),
+            Min => Some(0),
+            Mean => None,
+            P50 => Some(500_000),
+            P99 => Some(990_000),
+            P99_9 => Some(999_000),
+            Max => Some(1_000_000),
         }
     }
 }
 
 /// The statistics of a kind of distribution, in the order of their keys in JSON.
 pub trait Statistics {
-    /// The statistics.
     const KEYS: &'static [Statistic];
 }
 
 macro_rules! statistics {
-    ($($(#[$doc:meta])+ $name:ident: $($key:ident)+;)+) => { $(
-        $(#[$doc])+
+    ($($name:ident: $($key:ident)+;)+) => { $(
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
         pub struct $name;
 
         impl Statistics for $name {
-            const KEYS: &'static [Statistic] = &[$(Statistic::$key),+];
+            const KEYS: &'static [Statistic] = &[$($key),+];
         }
     )+ };
 }
 
 statistics! {
-    /// Lengths of gaps.
     Gaps: P50 P99 P99_9 Max;
-    /// Wake-up latencies.
     Latencies: Min Mean P50 P99 P99_9 Max;
-    /// Jitter of the tests of `jitter`.
     Jitters: Max Min Mean P50 P99;
-    /// Run times of the loops of `jitter`.
     Loops: Max Min Mean;
-    /// Lengths of time slices.
     Slices: Mean P50 P99 Min Max;
-    /// Durations of one call of `calls`.
     Repeats: P50 P99 Max Min;
-    /// Times until the tick stopped.
     Waits: Min P50 P99 Max;
 }
 
-/// Some statistics of values; those that `K` does not list are `None`, and no keys in JSON. The
-/// others are null without a value.
+/// Statistics of values. Those that `K` does not list are `None`, and are no keys in JSON.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(bound(deserialize = "T: Deserialize<'de>"))]
 pub struct Distribution<K, T = Nanos> {
@@ -101,15 +87,9 @@ impl<K: Statistics, T: Copy> Distribution<K, T> {
     /// Computes each statistic of `K`.
     pub(crate) fn new(value: impl Fn(Statistic) -> Option<T>) -> Self {
         let value = |key| if K::KEYS.contains(&key) { value(key) } else { None };
-        Self {
-            min: value(Statistic::Min),
-            mean: value(Statistic::Mean),
-            p50: value(Statistic::P50),
-            p99: value(Statistic::P99),
-            p99_9: value(Statistic::P99_9),
-            max: value(Statistic::Max),
-            keys: PhantomData,
-        }
+        let [min, mean, p50, p99, p99_9, max] =
+            [Min, Mean, P50, P99, P99_9, Max].map(value);
+        Self { min, mean, p50, p99, p99_9, max, keys: PhantomData }
     }
 
     /// The distribution of these values, without the mean.
@@ -128,14 +108,7 @@ impl<K: Statistics, T: Copy> Distribution<K, T> {
     }
 
     fn get(&self, key: Statistic) -> Option<T> {
-        match key {
-            Statistic::Min => self.min,
-            Statistic::Mean => self.mean,
-            Statistic::P50 => self.p50,
-            Statistic::P99 => self.p99,
-            Statistic::P99_9 => self.p99_9,
-            Statistic::Max => self.max,
-        }
+        [self.min, self.mean, self.p50, self.p99, self.p99_9, self.max][key as usize]
     }
 }
 

@@ -9,9 +9,9 @@ use recording::{CpuLatency, LatencySeries, LatencySpec, LostWakeups, Wakeup};
 use serde::{Deserialize, Serialize};
 use units::{Cpu, Nanos};
 
+use crate::MeanwhileSummary;
 use crate::distribution::{Distribution, Latencies, quantile, rank};
 use crate::latency::idle_states::IdleStateSummary;
-use crate::{Excess, MeanwhileSummary};
 
 pub(crate) mod idle_states;
 
@@ -70,15 +70,6 @@ impl LatencySummary {
             priority: spec.fifo,
             cpus: cpus.collect(),
         }
-    }
-
-    /// The CPUs on which a sample was later than that.
-    pub(crate) fn later_than(&self, limit: Nanos) -> Vec<Excess> {
-        let late = self.cpus.iter().filter_map(|cpu| {
-            let seen = cpu.late_ns.max.filter(|seen| *seen > limit)?;
-            Some(Excess::Late { cpu: cpu.cpu, seen, limit })
-        });
-        late.collect()
     }
 }
 
@@ -220,6 +211,7 @@ mod tests {
     use recording::{IdleUse, Meanwhile, Timer};
 
     use super::*;
+    use crate::{Limit, Summary, exceeded};
 
     const INTERVAL: Nanos = Nanos::from_millis(1);
 
@@ -337,11 +329,15 @@ mod tests {
     /// Check that only what is later than a limit exceeds it.
     #[test]
     fn limits() {
-        let found = summary(INTERVAL, input(&[(2, 1_500_000)], None));
-        let (cpu, seen) = (Cpu::new(3), Nanos::from_micros(1_500));
-        assert_eq!(found.later_than(seen), []);
-        let limit = Nanos::from_micros(1_499);
-        assert_eq!(found.later_than(limit), [Excess::Late { cpu, seen, limit }]);
+        let found = Summary::Latency(summary(INTERVAL, input(&[(2, 1_500_000)], None)));
+        let later_than = |micros| {
+            let limit = Limit::late(Nanos::from_micros(micros));
+            let found = exceeded(&found, &[limit]).into_iter();
+            found.map(|(late, most)| (late.cpu, late.value, most)).collect::<Vec<_>>()
+        };
+        assert_eq!(later_than(1_500), []);
+        let excess = (Some(Cpu::new(3)), 1_500_000.0, 1_499_000.0);
+        assert_eq!(later_than(1_499), [excess]);
     }
 
     proptest! {

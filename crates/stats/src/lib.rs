@@ -17,6 +17,7 @@ mod jitter;
 mod latency;
 mod limit;
 mod meanwhile;
+mod metrics;
 mod nohz;
 mod noise;
 mod run;
@@ -28,13 +29,12 @@ mod wakers;
 
 pub use calls::{CallSummary, CallsSummary};
 pub use cell::added::Added;
-pub use cell::metrics::{Metric, metric_names, metrics};
 pub use cell::{
     CallCost, CallCosts, CellSummary, CpuIdleCost, IdleCost, NohzCost, TickCost, answer,
 };
 pub use check::CheckSummary;
 pub use counts::CpuWork;
-pub use distribution::{Distribution, Statistic, Statistics, quantile};
+pub use distribution::{Distribution, quantile};
 pub use explain::flame::{Change, FlameGraph, Frame};
 pub use explain::phase::{EntryKind, PROGRAM, PhaseEntry, PhaseExplanation};
 pub use explain::tick_kinds::{KindDifference, TickKind, TickKinds};
@@ -47,8 +47,12 @@ pub use jitter::percentiles::{PercentileLine, Percentiles};
 pub use jitter::{JitterProgress, JitterSummary, jitters};
 pub use latency::idle_states::{IdleStateSummary, IdleStateUse, NO_WAKE_LIMIT};
 pub use latency::{CpuLatencySummary, LatencySummary};
-pub use limit::{Excess, Limits};
+pub use limit::{Limit, ViolatedLimit, exceeded};
 pub use meanwhile::{LineSummary, MeanwhileSummary, SoftirqSummary};
+pub use metrics::{
+    Better, Definition, Metric, Unit, cell_metric_keys, cell_metrics, definitions,
+    metrics,
+};
 pub use nohz::tick_back::{TickCause, TickCauseKind, TickReturnSummary, TickThread};
 pub use nohz::{NohzStressSummary, NohzTestSummary};
 pub use noise::culprits::CulpritSummary;

@@ -1,93 +1,81 @@
-//! Limits on noise and lateness, and which CPUs exceed them.
+//! Limits on metrics: `--max-noise-ppm`, `--max-gap` and `--max-late` of a recording's, and those of
+//! an experiment on a cell's.
 
-use units::{Cpu, Nanos, Ppm};
+use std::fmt;
 
-use crate::{NoiseSummary, Summary};
+use serde::Serialize;
+use units::{Nanos, Ppm};
 
-/// What no CPU may exceed; `None`: anything goes.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Limits {
-    /// The share of its time a CPU may lose.
-    pub noise: Option<Ppm>,
-    /// The longest gap it may show.
-    pub gap: Option<Nanos>,
-    /// How late a timer may wake a thread.
-    pub late: Option<Nanos>,
-}
+use crate::metrics::{GAP_NS_MAX, LATE_NS_MAX, NOISE_PPM};
+use crate::{Metric, Summary, metrics};
 
-/// A CPU that exceeds a limit.
+/// The largest value that a metric may have on any CPU.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Excess {
-    /// It lost a larger share of its time.
-    Noise {
-        /// The CPU.
-        cpu: Cpu,
-        /// What it lost.
-        seen: Ppm,
-        /// What it might have.
-        limit: Ppm,
-    },
-    /// It showed a longer gap.
-    Gap {
-        /// The CPU.
-        cpu: Cpu,
-        /// Its longest gap.
-        seen: Nanos,
-        /// The longest it might have shown.
-        limit: Nanos,
-    },
-    /// A timer woke a thread later.
-    Late {
-        /// The CPU.
-        cpu: Cpu,
-        /// The latest it was.
-        seen: Nanos,
-        /// The latest it might have been.
-        limit: Nanos,
-    },
+pub struct Limit {
+    key: &'static str,
+    most: f64,
 }
 
-impl Limits {
-    /// The CPUs that exceed a limit, in the summary's order; none of a measurement that the
-    /// limits are not about. A limit itself is no excess.
-    pub fn exceeded(&self, summary: &Summary) -> Vec<Excess> {
-        match summary {
-            Summary::Noise(noise) => self.exceeded_by(noise),
-            Summary::Check(check) => self.exceeded_by(&check.noise),
-            Summary::Latency(latency) => {
-                self.late.map(|limit| latency.later_than(limit)).unwrap_or_default()
-            }
-            Summary::Ticks(_)
-            | Summary::Calls(_)
-            | Summary::Run(_)
-            | Summary::Wakers(_)
-            | Summary::NohzTest(_)
-            | Summary::NohzStress(_)
-            | Summary::Jitter(_)
-            | Summary::Slices(_) => Vec::new(),
-        }
+impl Limit {
+    /// The largest share of its time that a busy loop may lose.
+    pub fn noise(most: Ppm) -> Self {
+        Self { key: NOISE_PPM, most: most.get() }
     }
 
-    fn exceeded_by(&self, summary: &NoiseSummary) -> Vec<Excess> {
-        let cpus = summary.cpus.iter().flat_map(|noise| {
-            let cpu = noise.cpu;
-            let lost =
-                self.noise.zip(noise.noise_ppm).filter(|(limit, seen)| seen > limit);
-            let gap = self.gap.zip(noise.gap_ns.max).filter(|(limit, seen)| seen > limit);
-            let lost = lost.map(|(limit, seen)| Excess::Noise { cpu, seen, limit });
-            let gap = gap.map(|(limit, seen)| Excess::Gap { cpu, seen, limit });
-            lost.into_iter().chain(gap)
-        });
-        cpus.collect()
+    /// The longest gap.
+    pub fn gap(most: Nanos) -> Self {
+        Self { key: GAP_NS_MAX, most: most.get() as f64 }
+    }
+
+    /// The longest wake-up latency.
+    pub fn late(most: Nanos) -> Self {
+        Self { key: LATE_NS_MAX, most: most.get() as f64 }
+    }
+}
+
+/// The metrics that exceed a limit, each with its limit, in the order of the summary; a value equal
+/// to its limit does not. A limit on a metric that the summary does not have has no effect.
+pub fn exceeded(summary: &Summary, limits: &[Limit]) -> Vec<(Metric, f64)> {
+    let above = |metric: Metric| {
+        let own = limits.iter().filter(|limit| limit.key == metric.key);
+        let most = own.map(|limit| limit.most).min_by(f64::total_cmp)?;
+        (metric.value > most).then_some((metric, most))
+    };
+    metrics(summary).into_iter().filter_map(above).collect()
+}
+
+/// A limit of an experiment that a cell violates.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ViolatedLimit {
+    /// The kernel, as the experiment requests it: `debian:6.1-cloud`.
+    pub kernel: String,
+    /// The cell's name.
+    pub cell: String,
+    /// The key of the metric.
+    pub metric: String,
+    /// Its value.
+    #[serde(rename = "seen")]
+    pub value: f64,
+    /// The limit: `<= 2600`, `== 2584`.
+    pub limit: String,
+    /// The place of the limit: `tick.toml:12:1`.
+    pub place: String,
+}
+
+impl fmt::Display for ViolatedLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kernel, cell, metric, value, limit, place } = self;
+        write!(f, "{kernel}, {cell}: {metric} is {value}, and {place} says {limit}")
     }
 }
 
 #[cfg(test)]
 mod tests {
     use recording::CpuNoise;
-    use units::Span;
+    use units::{Cpu, Span};
 
     use super::*;
+    use crate::NoiseSummary;
     use crate::example::{cpu_noise, noise};
 
     fn summary() -> NoiseSummary {
@@ -106,9 +94,10 @@ mod tests {
     #[test]
     fn above_the_limit() {
         let with = |noise: Option<f64>, gap: Option<u64>| {
-            let (noise, gap) = (noise.map(Ppm::new), gap.map(Nanos::from_micros));
-            let limits = Limits { noise, gap, late: None };
-            limits.exceeded(&Summary::Noise(summary())).len()
+            let noise = noise.map(|most| Limit::noise(Ppm::new(most)));
+            let gap = gap.map(|most| Limit::gap(Nanos::from_micros(most)));
+            let limits: Vec<Limit> = noise.into_iter().chain(gap).collect();
+            exceeded(&Summary::Noise(summary()), &limits).len()
         };
         assert_eq!(with(None, None), 0);
         assert_eq!(with(Some(900_000.0), Some(900)), 0);

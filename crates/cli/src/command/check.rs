@@ -40,7 +40,7 @@ pub(crate) fn run(args: &CheckArgs, output: Output) -> Result<Outcome, Failure> 
     let recording = measuring::measure(plan, output)?;
     let text = || ::report::text(&recording);
     let outcome = measuring::finish(&recording, &args.place, output, text)?;
-    Ok(measuring::judge(outcome, &recording, args.limits.of_noise()))
+    Ok(measuring::judge(outcome, &recording, &args.limits.of_noise()))
 }
 
 /// Timer interrupts are counted on all online CPUs by default.

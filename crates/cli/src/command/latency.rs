@@ -2,7 +2,7 @@
 
 use recording::{LatencySpec, Spec};
 use session::{Access, Plan};
-use stats::Limits;
+use stats::Limit;
 use units::{CpuSet, Nanos};
 
 use crate::args::{Output, Where, seconds, span};
@@ -62,8 +62,8 @@ pub(crate) fn run(args: &LatencyArgs, output: Output) -> Result<Outcome, Failure
     let recording = measuring::measure(plan, output)?;
     let text = || report::text(&recording);
     let outcome = measuring::finish(&recording, &args.place, output, text)?;
-    let limits = Limits { late: args.max_late, ..Limits::default() };
-    Ok(measuring::judge(outcome, &recording, limits))
+    let limit = args.max_late.map(Limit::late);
+    Ok(measuring::judge(outcome, &recording, limit.as_slice()))
 }
 
 fn spec(args: &LatencyArgs, cpus: CpuSet) -> Spec {

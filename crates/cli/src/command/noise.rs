@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use recording::{Code, Doubt, NoiseSeries, NoiseSpec, Recording, Spec};
 use session::{Plan, Trace};
+use stats::Limit;
 use units::{CpuSet, Nanos};
 
 use crate::args::{Limits, Output, Source, Where, seconds, span};
@@ -66,9 +67,9 @@ pub(crate) fn run(args: &NoiseArgs, output: Output) -> Result<Outcome, Failure> 
     let written = trace_to.map(|file| write_trace(&mut recording, file));
     let outcome = outcome?;
     written.transpose()?;
-    let gap = args.limits.max_gap.into_iter().chain(args.stop_above).min();
-    let limits = stats::Limits { gap, ..args.limits.of_noise() };
-    Ok(measuring::judge(outcome, &recording, limits))
+    let mut limits = args.limits.of_noise();
+    limits.extend(args.stop_above.map(Limit::gap));
+    Ok(measuring::judge(outcome, &recording, &limits))
 }
 
 /// Events are stored for a trace, and for the text around the gap that ends the run.

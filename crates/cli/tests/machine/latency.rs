@@ -96,7 +96,7 @@ fn late_limits() {
         run(&["latency", "-d", "50ms", "-c", &cpu, "--max-late", "1ns", "--json"]);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
     let said = text(&output.stderr);
-    assert!(said.contains(&format!("a thread on CPU {cpu} woke up ")), "{said}");
+    assert!(said.contains(&format!("CPU {cpu}: longest wake-up latency ")), "{said}");
     assert!(serde_json::from_slice::<Value>(&output.stdout).is_ok());
     let loose = run(&["latency", "-d", "50ms", "-c", &cpu, "--max-late", "1h"]);
     assert_eq!(loose.status.code(), Some(0), "{}", text(&loose.stderr));

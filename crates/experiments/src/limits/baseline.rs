@@ -3,9 +3,10 @@
 use std::fmt::Write;
 
 use itertools::Itertools;
+use stats::Metric;
 use toml::Value;
 
-use crate::limits::{Measured, Metric};
+use crate::limits::Measured;
 
 /// The last decimal that is written, and what it is worth.
 const DECIMALS: usize = 3;
@@ -39,7 +40,7 @@ fn row(cell: &Measured, names_kernel: bool) -> String {
     row += &format!("cell = {}\n\n[baseline.metrics]\n", text(&cell.cell));
     for metric in &cell.metrics {
         // A String takes everything.
-        let _ = writeln!(row, "{} = {}", metric.name, number(metric));
+        let _ = writeln!(row, "{} = {}", metric.key, number(metric));
     }
     row
 }

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use recording::{Body, Cell, Counts, Doubt, Ending, FORMAT, MadeWith, Mode, Source};
 use serde::Serialize;
-use stats::{Added, CellSummary, SleepersCost};
+use stats::{Added, CellSummary, SleepersCost, ViolatedLimit};
 
 use crate::cell_doubts::cell_doubts;
-use crate::cells::{Cells, Violation};
+use crate::cells::Cells;
 
 #[derive(Serialize)]
 struct Experiment<'a> {
@@ -18,7 +18,7 @@ struct Experiment<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     made_with: Option<&'a MadeWith>,
     #[serde(rename = "breaches", skip_serializing_if = "Option::is_none")]
-    violations: Option<&'a [Violation]>,
+    violations: Option<&'a [ViolatedLimit]>,
     cells: Vec<CellJson<'a>>,
 }
 
@@ -129,7 +129,7 @@ mod tests {
 
     fn parsed(
         cells: &[Cell],
-        violations: Option<&[Violation]>,
+        violations: Option<&[ViolatedLimit]>,
         with_series: bool,
     ) -> Value {
         let experiment = "tick-cost";
@@ -186,11 +186,11 @@ mod tests {
     /// Check that `breaches` is there if cells were compared with limits, violated or not.
     #[test]
     fn violations() {
-        let violation = Violation {
+        let violation = ViolatedLimit {
             kernel: "debian:6.1-cloud".to_owned(),
             cell: "other".to_owned(),
             metric: "tick_instructions".to_owned(),
-            seen: 2584.0,
+            value: 2584.0,
             limit: "<= 2500".to_owned(),
             place: "tick.toml:12:1".to_owned(),
         };

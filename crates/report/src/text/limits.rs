@@ -1,32 +1,18 @@
 //! Messages about exceeded limits.
 
-use stats::{Excess, Limits, Summary};
+use stats::{Limit, Metric, Summary};
 
 use crate::number;
 
-/// One line for each CPU and each limit that it exceeds; none for a kind of measurement without
-/// limits.
-pub fn exceeded_limits(summary: &Summary, limits: &Limits) -> Vec<String> {
-    limits.exceeded(summary).iter().map(message).collect()
-}
-
-fn message(excess: &Excess) -> String {
-    match *excess {
-        Excess::Noise { cpu, seen, limit } => {
-            let (seen, limit) = (number::share(seen), number::share(limit));
-            format!("limit exceeded: CPU {cpu}: OS noise {seen}, limit {limit}")
-        }
-        Excess::Gap { cpu, seen, limit } => {
-            let (seen, limit) = (number::duration(seen), number::duration(limit));
-            format!("limit exceeded: CPU {cpu}: longest gap {seen}, limit {limit}")
-        }
-        Excess::Late { cpu, seen, limit } => {
-            let (seen, limit) = (number::duration(seen), number::duration(limit));
-            format!(
-                "limit exceeded: CPU {cpu}: latest wake-up {seen} late, limit {limit}"
-            )
-        }
-    }
+/// One line for each metric that exceeds a limit.
+pub fn exceeded_limits(summary: &Summary, limits: &[Limit]) -> Vec<String> {
+    let message = |(metric, most): (Metric, f64)| {
+        let Metric { cpu, value, about, .. } = metric;
+        let cpu = cpu.map_or_else(String::new, |cpu| format!("CPU {cpu}: "));
+        let [value, most] = [value, most].map(|value| number::in_unit(value, about.unit));
+        format!("limit exceeded: {cpu}{} {value}, limit {most}", about.help)
+    };
+    stats::exceeded(summary, limits).into_iter().map(message).collect()
 }
 
 #[cfg(test)]
@@ -39,8 +25,8 @@ mod tests {
     /// Check the messages for measurements with and without noise and latency.
     #[test]
     fn messages() {
-        let least = Some(Nanos::from_nanos(1));
-        let limits = Limits { noise: Some(Ppm::new(0.0)), gap: least, late: least };
+        let least = Nanos::from_nanos(1);
+        let limits = [Limit::noise(Ppm::new(0.0)), Limit::gap(least), Limit::late(least)];
         let lines =
             exceeded_limits(&Summary::of(&example::noise(example::MUTE, 1)), &limits);
         assert_eq!(lines.len(), 2);
@@ -51,7 +37,7 @@ mod tests {
             &limits,
         );
         assert_eq!(lines.len(), 1);
-        assert!(lines[0].contains(" latest wake-up 20 ms late, "), "{}", lines[0]);
+        assert!(lines[0].contains(": longest wake-up latency 20 ms, "), "{}", lines[0]);
         assert_eq!(
             exceeded_limits(&Summary::of(&example::ticks(example::MUTE, 1, 1)), &limits),
             [""; 0]

@@ -1,0 +1,307 @@
+//! Metrics: the numbers of recordings and of the lab's cells, by key. Limits, baselines and
+//! comparisons read them here, and nowhere else; `table` defines them.
+//!
+//! A key has one meaning in every mode and measurement. An unknown number has no metric, so it
+//! never meets a limit. In a cell, rates are those of all CPUs together, lengths and shares those
+//! of the worst CPU.
+//!
+//! The tolerance of a metric is by how much it may differ in another run of the same kernel: the
+//! largest difference of a single phase from all phases, and twice that for means and rates,
+//! which rare and expensive events affect.
+
+mod table;
+
+use units::{Cpu, PerSecond};
+
+use crate::metrics::table::{
+    CALL, IdleRates, RARE, Reading, Row, Rows, exact, rare, within,
+};
+use crate::{CallCost, CellSummary, IdleCost, Summary};
+
+pub use table::{Better, Definition, Unit};
+pub(crate) use table::{GAP_NS_MAX, LATE_NS_MAX, NOISE_PPM};
+
+/// A number of a recording or a cell.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Metric {
+    /// Its key, with the unit in it.
+    pub key: String,
+    /// The CPU; `None` if it is of the whole recording, or of all CPUs of a cell.
+    pub cpu: Option<Cpu>,
+    /// The number.
+    pub value: f64,
+    /// By how much it may differ in another run of the same kernel, in the same unit.
+    pub tolerance: f64,
+    /// Its row of the table.
+    pub about: &'static Definition,
+}
+
+/// All metrics that recordings and cells can have.
+pub fn definitions() -> impl Iterator<Item = &'static Definition> {
+    table::of_cells().chain(table::of_recordings())
+}
+
+/// The keys of all metrics that cells can have, with those of these calls.
+pub fn cell_metric_keys<'a>(calls: impl Iterator<Item = &'a str> + Clone) -> Vec<String> {
+    let keys = |about: &Definition| match about.key.contains(CALL) {
+        true => calls.clone().map(|call| about.key.replace(CALL, call)).collect(),
+        false => vec![about.key.to_owned()],
+    };
+    table::of_cells().flat_map(keys).collect()
+}
+
+/// The metrics of a recording, CPU by CPU.
+pub fn metrics(summary: &Summary) -> Vec<Metric> {
+    match summary {
+        Summary::Noise(noise) => each(table::NOISE, &noise.cpus, |cpu| cpu.cpu),
+        Summary::Ticks(ticks) => each(table::TICKS, &ticks.cpus, |cpu| cpu.cpu),
+        Summary::Check(check) => {
+            let ticks = each(table::TICKS, &check.rest.cpus, |cpu| cpu.cpu);
+            [ticks, each(table::NOISE, &check.noise.cpus, |cpu| cpu.cpu)].concat()
+        }
+        Summary::Calls(calls) => {
+            let calls = calls.calls.iter();
+            calls.flat_map(|call| of_call(table::CALL_TIME, &call.name, call)).collect()
+        }
+        Summary::Latency(latency) => each(table::LATENCY, &latency.cpus, |cpu| cpu.cpu),
+        Summary::Run(run) => whole(table::RUN, run),
+        Summary::Wakers(wakers) => whole(table::WAKERS, wakers),
+        Summary::NohzTest(test) => {
+            [whole(table::NOHZ_ENTRY, test), whole(table::NOHZ_OBSERVED, test)].concat()
+        }
+        Summary::NohzStress(stress) => whole(table::STRESS, stress),
+        Summary::Jitter(jitter) => whole(table::JITTER, jitter),
+        Summary::Slices(slices) => whole(table::SLICES, &slices.found),
+    }
+}
+
+/// The metrics of a cell, all CPUs together.
+pub fn cell_metrics(summary: &CellSummary) -> Vec<Metric> {
+    match summary {
+        CellSummary::TickCost(cost) => [
+            whole(table::GAPS, cost.gap_instructions.as_ref()),
+            whole(table::TICK, cost.kernel_instructions.as_ref()),
+            whole(table::KINDS, cost.kinds.as_ref()),
+        ]
+        .concat(),
+        CellSummary::IdleCost(cost) => [
+            whole(table::IDLE, &idle_rates(cost)),
+            whole(table::TICK, &cost.tick_kernel_instructions),
+            whole(table::KINDS, &cost.kinds),
+        ]
+        .concat(),
+        CellSummary::CallCosts(costs) => {
+            let of = |call: &CallCost| {
+                of_call(table::CALL_COST, &call.name, &call.instructions)
+            };
+            costs.calls.iter().flat_map(of).collect()
+        }
+        CellSummary::NohzCost(cost) => {
+            let entry = whole(table::NOHZ_COST, &cost.test);
+            [entry, whole(table::NOHZ_OBSERVED, &cost.test)].concat()
+        }
+        CellSummary::SlicesCost(cost) => whole(table::SLICES, &cost.found.found),
+        CellSummary::Measured(Summary::Ticks(ticks)) => {
+            let timer = sum(&ticks.cpus, |cpu| cpu.timer_hz);
+            whole(table::IDLE, &[None, timer])
+        }
+        CellSummary::Measured(summary) => together(metrics(summary)),
+    }
+}
+
+impl<S> Row<S> {
+    fn metric(&'static self, cpu: Option<Cpu>, summary: &S) -> Option<Metric> {
+        let (value, tolerance) = (self.read)(summary)?;
+        let about = &self.about;
+        Some(Metric { key: about.key.to_owned(), cpu, value, tolerance, about })
+    }
+}
+
+/// Metrics that are not of a CPU.
+fn whole<'a, S>(rows: Rows<S>, summary: impl Into<Option<&'a S>>) -> Vec<Metric> {
+    let summary = summary.into();
+    rows.iter().filter_map(|row| row.metric(None, summary?)).collect()
+}
+
+fn of_call<S>(rows: Rows<S>, call: &str, summary: &S) -> Vec<Metric> {
+    let named = |metric: Metric| Metric { key: metric.key.replace(CALL, call), ..metric };
+    whole(rows, summary).into_iter().map(named).collect()
+}
+
+/// Metrics of each CPU.
+fn each<S>(rows: Rows<S>, cpus: &[S], cpu: fn(&S) -> Cpu) -> Vec<Metric> {
+    let of = |of| rows.iter().filter_map(move |row| row.metric(Some(cpu(of)), of));
+    cpus.iter().flat_map(of).collect()
+}
+
+/// Metrics of all CPUs together: the sum of rates, the largest of other values.
+fn together(metrics: Vec<Metric>) -> Vec<Metric> {
+    let mut all: Vec<Metric> = Vec::new();
+    for metric in metrics {
+        match all.iter_mut().find(|other| other.key == metric.key) {
+            None => all.push(Metric { cpu: None, ..metric }),
+            Some(other) if metric.about.unit == Unit::Hz => other.value += metric.value,
+            Some(other) => other.value = other.value.max(metric.value),
+        }
+    }
+    all
+}
+
+/// The rate of all CPUs together; unknown if one of them is.
+fn sum<S>(cpus: &[S], rate: fn(&S) -> Option<PerSecond>) -> Option<Reading> {
+    exact(cpus.iter().map(|cpu| Some(rate(cpu)?.get())).sum::<Option<f64>>(), f64::from)
+}
+
+fn idle_rates(cost: &IdleCost) -> IdleRates {
+    // One interrupt at each edge of each interval: /proc is read just before and just after.
+    let edges = PerSecond::of(cost.intervals.saturating_mul(2), cost.idle_ns);
+    let edges = edges.map_or(0.0, PerSecond::get);
+    let timer_off = sum(&cost.cpus, |cpu| cpu.timer_hz_deviation);
+    [
+        rare(
+            sum(&cost.cpus, |cpu| cpu.instructions_hz),
+            sum(&cost.cpus, |cpu| cpu.instructions_hz_deviation),
+        ),
+        within(
+            sum(&cost.cpus, |cpu| cpu.timer_hz),
+            timer_off.map(|(off, _)| off * RARE + edges),
+        ),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use recording::{Call, CallTimes, CallsSeries, CallsSpec, CpuTicks, TickSample};
+    use units::{Instructions, Nanos, TscHz};
+
+    use super::*;
+    use crate::cell::Idle;
+    use crate::{CallsSummary, NoiseSummary, Spread, TickCost, TicksSummary};
+
+    /// Names and values.
+    fn named(found: &[Metric]) -> Vec<(&str, f64)> {
+        found.iter().map(|metric| (metric.key.as_str(), metric.value)).collect()
+    }
+
+    /// Check that what a limit may be held against has a name that is known beforehand.
+    #[test]
+    fn names_are_known() {
+        let names = cell_metric_keys(["getpid"].into_iter());
+        for known in ["tick_instructions", "getpid_instructions", "getpid_ns_p50"] {
+            assert!(names.iter().any(|name| name == known), "{known}");
+        }
+        assert!(!names.iter().any(|name| name.starts_with("pipe")));
+    }
+
+    /// Check that no key is there twice, and that each contains its unit.
+    #[test]
+    fn keys_have_units() {
+        let mut keys = std::collections::BTreeSet::new();
+        for about in definitions() {
+            assert!(keys.insert(about.key), "{} is there twice", about.key);
+            let unit = match about.unit {
+                Unit::Ns => "_ns",
+                Unit::Ppm => "_ppm",
+                Unit::Hz => "_hz",
+                Unit::Instructions => "_instructions",
+                Unit::Count => "",
+            };
+            let end = about.key.rsplit_once(unit).map(|(_, end)| end);
+            assert!(
+                ["", "_min", "_mean", "_p50", "_p99", "_p99_9", "_max"]
+                    .contains(&end.unwrap_or(about.key)),
+                "{}",
+                about.key
+            );
+        }
+    }
+
+    /// Check that the manual has the same table.
+    #[test]
+    fn the_manuals_table() {
+        let manual = include_str!("../../../docs/experiments.md");
+        let (_, rest) =
+            manual.split_once("| metric | of | description |\n|---|---|---|\n").unwrap();
+        let found: Vec<&str> = rest.lines().take_while(|line| !line.is_empty()).collect();
+        let row = |about: &Definition| {
+            let of = about.of.replace(", ", "`, `");
+            format!("| `{}` | `{of}` | {} |", about.key, about.help)
+        };
+        let expected: Vec<String> = table::of_cells().map(row).collect();
+        assert_eq!(found, expected, "write:\n{}", expected.join("\n"));
+    }
+
+    /// Check that a tick's numbers have names of their own, with the spread over phases as
+    /// tolerance, and that what is not known has none.
+    #[test]
+    fn ticks_cost() {
+        let phase = |values: [u64; 2]| values.map(|value| (Instructions::new(value), 1));
+        let cost = TickCost {
+            gap_instructions: Some(Spread::phased(
+                [[2584, 2584], [2584, 2600]].map(phase),
+            )),
+            kernel_instructions: None,
+            kinds: None,
+            culprits: Vec::new(),
+        };
+        let found = cell_metrics(&CellSummary::TickCost(cost));
+        let expected =
+            [("tick_instructions", 2584.0), ("tick_instructions_mean", 2588.0)];
+        assert_eq!(named(&found), expected);
+        assert_eq!([found[0].tolerance, found[1].tolerance], [0.0, 8.0]);
+    }
+
+    /// Check that idle rates are those of all CPUs, and unknown as soon as one is.
+    #[test]
+    fn idle_rates_add_up() {
+        let cpu = |cpu: u32, timer| {
+            let cpu = Cpu::new(cpu);
+            Idle { cpu, timer, phases: Vec::new() }
+        };
+        let of = |timers: [Option<u64>; 2]| {
+            let cpus = [cpu(0, timers[0]), cpu(1, timers[1])];
+            cell_metrics(&CellSummary::IdleCost(IdleCost::of_cpus(
+                &[Nanos::from_secs(2)],
+                &cpus,
+            )))
+        };
+        let all = [("idle_instructions_hz", 0.0), ("idle_timer_hz", 7.0)];
+        assert_eq!(named(&of([Some(4), Some(10)])), all);
+        assert_eq!(named(&of([Some(4), None])), all[..1]);
+    }
+
+    /// Check that timed cells have metrics too, under the same name where it is the same.
+    #[test]
+    fn timed() {
+        let cpu = CpuTicks {
+            cpu: Cpu::new(0),
+            timer: Some(250),
+            interrupts: None,
+            busy_ns: None,
+            accounted_ns: None,
+        };
+        let (start_ns, span_ns) = (Nanos::ZERO, Nanos::from_secs(1));
+        let sample = TickSample { start_ns, span_ns, cpus: vec![cpu] };
+        let summary = CellSummary::Measured(Summary::Ticks(TicksSummary::of(&[sample])));
+        assert_eq!(named(&cell_metrics(&summary)), [("idle_timer_hz", 250.0)]);
+        let (cpu, calls) = (Cpu::new(0), vec![Call::Getpid]);
+        let spec = CallsSpec { cpu, calls, repeats: 3, phases: None };
+        let step_ns = [130, 120, 9_000].map(Nanos::from_nanos).to_vec();
+        let series = CallsSeries {
+            clock: "tsc".to_owned(),
+            clock_hz: TscHz::new(2_000_000_000).unwrap(),
+            calls: vec![CallTimes { call: Call::Getpid, step_ns }],
+        };
+        let summary =
+            CellSummary::Measured(Summary::Calls(CallsSummary::of(&spec, &series)));
+        assert_eq!(named(&cell_metrics(&summary)), [("getpid_ns_p50", 130.0)]);
+        let none = CellSummary::Measured(Summary::Noise(NoiseSummary {
+            cpus: Vec::new(),
+            source: None,
+            culprits: Vec::new(),
+            eventless: None,
+            steal: None,
+        }));
+        assert_eq!(cell_metrics(&none), []);
+    }
+}

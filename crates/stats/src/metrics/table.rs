@@ -1,0 +1,283 @@
+//! The table of metrics, by the type that they are read from.
+//!
+//! Each row is a key, its unit, which direction is better, what it is, and how it is read; each
+//! group of rows names the measurements that have it. Keys contain the unit, followed only by the
+//! statistic.
+
+use units::{Instructions, LengthUnit, Nanos, PerSecond, Ppm};
+
+use crate::{
+    CallSummary, CpuLatencySummary, CpuNoiseSummary, CpuTicksSummary, JitterSummary,
+    NohzStressSummary, NohzTestSummary, RunSummary, Spread, StepSlices, TickKinds,
+    WakersSummary,
+};
+
+/// Stands for the name of a call in a key.
+pub(super) const CALL: &str = "CALL";
+/// The limits of host commands are on these.
+pub(crate) const NOISE_PPM: &str = "noise_ppm";
+pub(crate) const GAP_NS_MAX: &str = "gap_ns_max";
+pub(crate) const LATE_NS_MAX: &str = "late_ns_max";
+/// Another run may differ by this many times the deviation of a single phase, if the metric
+/// depends on rare events.
+pub(super) const RARE: f64 = 2.0;
+/// The cost of a kind of tick may differ by so many instructions for the same kernel: what
+/// `rcu_sched_clock_irq` executes depends on the state of RCU, for all ticks of a boot or for some
+/// (4 on 6.12, 6 on 6.1; docs/method.md).
+const BY_STATE: f64 = 6.0;
+
+/// The unit of a metric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Nanoseconds; in a cell of exact mode, one of them is an instruction.
+    Ns,
+    /// Parts per million.
+    Ppm,
+    /// Events per second.
+    Hz,
+    /// Instructions.
+    Instructions,
+    /// A number of events.
+    Count,
+}
+
+/// Which values of a metric are better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Better {
+    /// Smaller ones.
+    Less,
+    /// Larger ones.
+    More,
+    /// Neither: it depends on the purpose.
+    Neither,
+}
+
+/// What is known of a metric without a measurement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Definition {
+    /// Its name; `CALL` in it stands for the name of a call.
+    pub key: &'static str,
+    /// Its unit.
+    pub unit: Unit,
+    /// Which values are better.
+    pub better: Better,
+    /// Whether a recording has it for each CPU.
+    pub per_cpu: bool,
+    /// The measurements that have it: `noise, ticks`.
+    pub of: &'static str,
+    /// What it is, as a noun phrase.
+    pub help: &'static str,
+}
+
+/// A value, and by how much it may differ in another run of the same kernel.
+pub(super) type Reading = (f64, f64);
+
+/// Instructions and timer interrupts per second, of all idle CPUs of a cell together.
+pub(super) type IdleRates = [Option<Reading>; 2];
+
+/// A row of the table: a metric, and how it is read.
+pub(super) struct Row<S: 'static> {
+    pub(super) about: Definition,
+    pub(super) read: fn(&S) -> Option<Reading>,
+}
+
+pub(super) type Rows<S> = &'static [Row<S>];
+
+macro_rules! table {
+    ($all:ident: $($group:ident($summary:ty) $per_cpu:ident $of:literal {
+        $($key:tt $unit:ident $better:ident $help:literal $read:expr;)+
+    })+) => {
+        $(pub(super) const $group: Rows<$summary> = &[$(Row {
+            about: Definition {
+                key: $key,
+                unit: Unit::$unit,
+                better: Better::$better,
+                per_cpu: table!(@$per_cpu),
+                of: $of,
+                help: $help,
+            },
+            read: $read,
+        },)+];)+
+
+        /// All rows of these groups.
+        pub(super) fn $all() -> impl Iterator<Item = &'static Definition> {
+            std::iter::empty()$(.chain($group.iter().map(|row| &row.about)))+
+        }
+    };
+    (@each) => { true };
+    (@whole) => { false };
+}
+
+// What cells have; recordings have some of it, too.
+table! { of_cells:
+    GAPS(Spread) whole "noise" {
+        "tick_instructions" Instructions Less
+            "median gap as measured by the guest's loop, including one pass of the loop" median;
+        "tick_instructions_mean" Instructions Less "mean gap, measured in the same way" mean;
+    }
+    TICK(Spread) whole "noise, ticks" {
+        "tick_kernel_instructions" Instructions Less
+            "median cost of a timer interrupt in the kernel, as counted by the counter" median;
+        "tick_kernel_instructions_mean" Instructions Less
+            "mean cost of a timer interrupt in the kernel" mean;
+    }
+    KINDS(TickKinds) whole "noise, ticks" {
+        "tick_kind_instructions_min" Instructions Less
+            "cheapest kind of tick that at least 10 % of the ticks belong to"
+            |kinds| kind(kinds.frequent_min, kinds.deviations()[0]);
+        "tick_kind_instructions_max" Instructions Less
+            "most expensive kind of tick that at least 10 % of the ticks belong to"
+            |kinds| kind(kinds.frequent_max, kinds.deviations()[1]);
+    }
+    IDLE(IdleRates) whole "ticks" {
+        "idle_instructions_hz" Hz Less "instructions per idle second" |rates| rates[0];
+        "idle_timer_hz" Hz Less "timer interrupts per idle second" |rates| rates[1];
+    }
+    CALL_COST(Spread) whole "calls" {
+        "CALL_instructions" Instructions Less
+            "median cost of the call of that name: `getpid_instructions`" median;
+        "CALL_instructions_mean" Instructions Less "mean cost of the call" mean;
+    }
+    NOHZ_COST(NohzTestSummary) whole "nohz" {
+        "nohz_entry_instructions" Instructions Less
+            "instructions of all CPUs until the tick had stopped; missing if it did not stop" entry;
+    }
+    NOHZ_ENTRY(NohzTestSummary) whole "nohz" {
+        "nohz_entry_ns" Ns Less "time until the tick had stopped; missing if it did not stop"
+            entry;
+    }
+    NOHZ_OBSERVED(NohzTestSummary) whole "nohz" {
+        "nohz_timer_hz" Hz Less "timer interrupts per second after the tick had stopped" observed;
+    }
+    SLICES(StepSlices) whole "slices" {
+        "slice_ns_mean" Ns Neither
+            "CPU time of the spinners divided by their involuntary switches; in exact mode instructions"
+            |step| rare(ns(step.slice_ns.mean), step.turns_off.and_then(|off| ns(off.slice_ns)));
+        "slice_switches_hz" Hz Less "involuntary switches of the spinners per second"
+            |step| rare(hz(step.switches_hz), step.turns_off.and_then(|off| hz(off.switches_hz)));
+        "spinner_passes_hz" Hz More "iterations of the spinners' loops per second"
+            |step| rare(hz(step.passes_hz), step.turns_off.and_then(|off| hz(off.passes_hz)));
+    }
+    NOISE(CpuNoiseSummary) each "noise" {
+        NOISE_PPM Ppm Less "OS noise" |cpu| ppm(cpu.noise_ppm);
+        "gap_ns_p50" Ns Less "median length of the gaps" |cpu| ns(cpu.gap_ns.p50);
+        "gap_ns_p99" Ns Less "length that 99 % of the gaps do not exceed"
+            |cpu| ns(cpu.gap_ns.p99);
+        GAP_NS_MAX Ns Less "longest gap" |cpu| ns(cpu.gap_ns.max);
+        "gaps_hz" Hz Less "gaps per second" |cpu| hz(cpu.gaps_hz);
+    }
+    CALL_TIME(CallSummary) whole "calls" {
+        "CALL_ns_p50" Ns Less "median time of the call" |call| ns(call.step_ns.p50);
+    }
+}
+
+// What only recordings have.
+table! { of_recordings:
+    TICKS(CpuTicksSummary) each "ticks" {
+        "timer_hz" Hz Less "timer interrupts per second" |cpu| hz(cpu.timer_hz);
+        "interrupts_hz" Hz Less "interrupts per second" |cpu| hz(cpu.interrupts_hz);
+        "busy_ppm" Ppm Neither "share of time that the CPU was not idle"
+            |cpu| ppm(cpu.busy_ppm);
+    }
+    LATENCY(CpuLatencySummary) each "latency" {
+        "late_ns_p50" Ns Less "median wake-up latency" |cpu| ns(cpu.late_ns.p50);
+        "late_ns_p99" Ns Less "wake-up latency that 99 % do not exceed"
+            |cpu| ns(cpu.late_ns.p99);
+        "late_ns_p99_9" Ns Less "wake-up latency that 99.9 % do not exceed"
+            |cpu| ns(cpu.late_ns.p99_9);
+        LATE_NS_MAX Ns Less "longest wake-up latency" |cpu| ns(cpu.late_ns.max);
+    }
+    STRESS(NohzStressSummary) whole "nohz stress" {
+        "nohz_failures" Count Less "tries in which the tick did not stop"
+            |stress| count(Some(stress.failures));
+        "nohz_entry_ns_p50" Ns Less "median time until the tick had stopped"
+            |stress| ns(stress.wait_ns?.p50);
+        "nohz_entry_ns_max" Ns Less "longest time until the tick had stopped"
+            |stress| ns(stress.wait_ns?.max);
+    }
+    JITTER(JitterSummary) whole "jitter" {
+        "jitter_ns_p50" Ns Less "median jitter of a test" |all| jitter(all, all.jitter.p50);
+        "jitter_ns_p99" Ns Less "jitter that 99 % of the tests do not exceed"
+            |all| jitter(all, all.jitter.p99);
+        "jitter_ns_max" Ns Less "largest jitter of a test" |all| jitter(all, all.jitter.max);
+        "loop_ns_mean" Ns Less "mean run time of a loop" |all| jitter(all, all.loop_time.mean);
+    }
+    RUN(RunSummary) whole "run" {
+        "run_ns" Ns Less "run time of the program" |run| ns(Some(run.elapsed_ns));
+        "run_preempted" Count Less "involuntary context switches of the program"
+            |run| count(Some(run.usage.involuntary));
+        "run_noise_ppm" Ppm Less "share of its runnable time that the program lost"
+            |run| ppm(run.interruptions.as_ref()?.noise_ppm);
+        "run_gap_ns_max" Ns Less "longest interruption of the program"
+            |run| ns(run.interruptions.as_ref()?.gap_ns.max);
+    }
+    WAKERS(WakersSummary) whole "wakers" {
+        "wakeups_hz" Hz Less "wake-ups per second" |wakers| hz(wakers.wakeups_hz);
+    }
+}
+
+/// A value that is the same in each run, or that has no phases to derive a tolerance from.
+pub(super) fn exact<T>(value: Option<T>, number: fn(T) -> f64) -> Option<Reading> {
+    value.map(|value| (number(value), 0.0))
+}
+
+fn ns(length: Option<Nanos>) -> Option<Reading> {
+    exact(length, |length| length.get() as f64)
+}
+
+fn ppm(share: Option<Ppm>) -> Option<Reading> {
+    exact(share, Ppm::get)
+}
+
+fn hz(rate: Option<PerSecond>) -> Option<Reading> {
+    exact(rate, PerSecond::get)
+}
+
+fn instructions(cost: Option<Instructions>) -> Option<Reading> {
+    exact(cost, |cost| cost.get() as f64)
+}
+
+fn count(count: Option<u64>) -> Option<Reading> {
+    exact(count, |count| count as f64)
+}
+
+/// A value that another run may differ from by this much.
+pub(super) fn within(value: Option<Reading>, off: Option<f64>) -> Option<Reading> {
+    value.map(|(value, _)| (value, off.unwrap_or(0.0)))
+}
+
+/// A value that rare events affect, and the largest deviation of a phase.
+pub(super) fn rare(value: Option<Reading>, off: Option<Reading>) -> Option<Reading> {
+    within(value, off.map(|(off, _)| off * RARE))
+}
+
+fn median(spread: &Spread) -> Option<Reading> {
+    within(instructions(spread.p50), instructions(spread.p50_deviation).map(|off| off.0))
+}
+
+fn mean(spread: &Spread) -> Option<Reading> {
+    rare(exact(spread.mean, f64::from), exact(spread.mean_deviation, f64::from))
+}
+
+fn kind(cost: Option<Instructions>, off: Option<u64>) -> Option<Reading> {
+    within(instructions(cost), off.map(|off| (off as f64).max(BY_STATE)))
+}
+
+fn entry(test: &NohzTestSummary) -> Option<Reading> {
+    let wait = test.wait_ns.filter(|_| test.entered == Some(true));
+    rare(ns(wait), ns(test.wait_off_ns))
+}
+
+/// The tolerance is one interrupt at each edge: `/proc` is read just before and just after.
+fn observed(test: &NohzTestSummary) -> Option<Reading> {
+    let observed = test.observed.as_ref()?;
+    within(hz(observed.timer_hz), PerSecond::of(2, observed.span_ns).map(PerSecond::get))
+}
+
+/// `None` in ticks of the clock: a summary does not contain their length.
+fn jitter(summary: &JitterSummary, length: Option<u64>) -> Option<Reading> {
+    match summary.unit {
+        LengthUnit::Ns => count(length),
+        LengthUnit::Ticks => None,
+    }
+}
