@@ -1,14 +1,45 @@
 //! The summary of a recording, of whatever kind: the one way from what was measured to the
 //! numbers that are printed.
 
+mod calls;
+mod check;
+mod jitter;
+mod latency;
+mod nohz;
+mod noise;
+mod run;
+mod slices;
+mod ticks;
+mod wakers;
+
+pub use calls::{CallSummary, CallsSummary};
+pub use check::CheckSummary;
+pub use jitter::percentiles::{PercentileLine, Percentiles};
+pub use jitter::{JitterProgress, JitterSummary, jitters};
+pub use latency::idle_states::{IdleStateSummary, IdleStateUse, NO_WAKE_LIMIT};
+pub use latency::{CpuLatencySummary, LatencySummary};
+pub use nohz::tick_back::{TickCause, TickCauseKind, TickReturnSummary, TickThread};
+pub use nohz::{NohzStressSummary, NohzTestSummary};
+pub use noise::culprits::CulpritSummary;
+pub use noise::eventless::{Eventless, LengthBin};
+pub use noise::period::Period;
+pub use noise::steal::StealSummary;
+pub use noise::verdict::{Consequences, Group, Groups, Split, Taker, TimePart, Verdict};
+pub use noise::{CpuNoiseSummary, NoiseSummary, Risk};
+pub use run::{EndedSummary, Interruption, InterruptionsSummary, Part, RunSummary};
+pub use slices::{
+    ClassicLine, Ender, PictureRole, PictureRow, PictureStep, PictureStretch,
+    PictureSwitches, PictureTask, SleepersCost, SliceBin, SlicesCost, SlicesPicture,
+    SlicesSummary, StepSlices, StepSummary, TaskSummary, TurnsOff,
+};
+pub use ticks::rates::{
+    TickMeaning, TickVerdict, spinning_verdicts, tick_hz, tick_verdicts,
+};
+pub use ticks::{CpuTicksSummary, TicksSummary};
+pub use wakers::{PartnerSummary, WakersSummary, WokenSummary};
+
 use recording::{Body, Recording};
 use serde::Serialize;
-
-use crate::{
-    CallsSummary, CheckSummary, JitterSummary, LatencySummary, NohzStressSummary,
-    NohzTestSummary, NoiseSummary, RunSummary, SlicesSummary, TicksSummary,
-    WakersSummary,
-};
 
 macro_rules! types {
     ($($(#[$about:meta])* $kind:ident $_name:literal $_spec:ident $_series:ident $summary:ident;)*) => {

@@ -4,7 +4,7 @@ use recording::{CulpritKind, Steal};
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
-use crate::noise::culprits::CulpritSummary;
+use crate::summary::noise::culprits::CulpritSummary;
 
 /// What the hypervisor took while the loop ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -9,10 +9,10 @@ use units::{Cpu, Nanos, PerSecond, Ppm};
 
 use crate::MeanwhileSummary;
 use crate::distribution::{Distribution, Gaps};
-use crate::noise::culprits::{CulpritSummary, Taken};
-use crate::noise::eventless::Eventless;
-use crate::noise::free::FreeTime;
-use crate::noise::steal::StealSummary;
+use crate::summary::noise::culprits::{CulpritSummary, Taken};
+use crate::summary::noise::eventless::Eventless;
+use crate::summary::noise::free::FreeTime;
+use crate::summary::noise::steal::StealSummary;
 
 pub(crate) mod culprits;
 pub(crate) mod eventless;

@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 use units::{Nanos, Ppm};
 
 use crate::NoiseSummary;
-use crate::noise::culprits::CulpritSummary;
-use crate::noise::job_times::JobTimes;
-use crate::noise::window;
+use crate::summary::noise::culprits::CulpritSummary;
+use crate::summary::noise::job_times::JobTimes;
+use crate::summary::noise::window;
 
 /// A machine whose CPUs lose more to other programs is busy: one percent.
 const BUSY: Ppm = Ppm::new(10_000.0);

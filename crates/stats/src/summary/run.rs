@@ -10,7 +10,7 @@ use units::{Cpu, CpuSet, Nanos, Ppm, Span};
 
 use crate::MeanwhileSummary;
 use crate::distribution::{Distribution, Gaps};
-use crate::noise::culprits::{CulpritSummary, shares};
+use crate::summary::noise::culprits::{CulpritSummary, shares};
 
 /// How a program ended, one of the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -11,7 +11,7 @@ use recording::{Blamed, CulpritKind, Share, Thread, ThreadOwner, TicksSeries};
 use serde::{Deserialize, Serialize};
 use units::{Nanos, Ppm, Span};
 
-use crate::noise::period::Period;
+use crate::summary::noise::period::Period;
 
 /// An event, and the gaps blamed on it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -7,7 +7,7 @@ use recording::{Blamed, CulpritKind};
 use serde::{Deserialize, Serialize};
 use units::{Nanos, Span};
 
-use crate::noise::culprits::shares;
+use crate::summary::noise::culprits::shares;
 
 /// The shortest length that has bins of its own.
 const SHORTEST: Nanos = Nanos::from_nanos(100);

@@ -11,7 +11,7 @@ use units::{Cpu, Nanos};
 
 use crate::MeanwhileSummary;
 use crate::distribution::{Distribution, Latencies, quantile, rank};
-use crate::latency::idle_states::IdleStateSummary;
+use crate::summary::latency::idle_states::IdleStateSummary;
 
 pub(crate) mod idle_states;
 
