@@ -82,7 +82,8 @@ fn frequency(sources: &Sources, fact: Fact<String>) -> Fact<String> {
     let fact = sources.explain(&fact, &Needs::options(&["CPU_FREQ"]));
     match fact.value() {
         Err(unknown) if unknown.code == Why::Absent => {
-            let text = "no frequency driver is loaded (in a guest, the host has one)";
+            let text =
+                "no frequency driver is loaded; in a guest, the host sets the frequency";
             Fact::unknown(Unknown::new(Why::Absent, text), fact.source())
         }
         _ => fact,
