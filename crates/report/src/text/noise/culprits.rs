@@ -1,7 +1,7 @@
 //! Who took it: a table of the culprits, CPU by CPU and of all together.
 
 use recording::{CulpritKind, NoiseSeries, Source};
-use stats::{CpuNoiseSummary, CulpritSummary, NoiseSummary};
+use stats::{CulpritSummary, NoiseSummary};
 
 use crate::number;
 use crate::text::layout::paragraph::paragraph;
@@ -15,10 +15,6 @@ const LISTED: usize = 12;
 const LISTED_OF_EACH: usize = 6;
 /// CPUs that are told one by one; of more, only all together.
 pub(crate) const CPUS: usize = 4;
-/// Culprits that a sentence names.
-const SAID: usize = 3;
-/// Less than this part of the noise is not worth a number.
-const LITTLE_PPM: f64 = 10_000.0;
 /// The widest name.
 pub(crate) const NAME: usize = 23;
 
@@ -87,39 +83,7 @@ pub(crate) fn cells(culprit: &CulpritSummary) -> [String; 6] {
     ]
 }
 
-/// Who took most of a CPU's time, in a sentence; `None` where nobody watched, or nothing was
-/// taken.
-pub(crate) fn takers(cpu: &CpuNoiseSummary) -> Option<String> {
-    let is_known = |culprit: &&CulpritSummary| culprit.kind != CulpritKind::Unexplained;
-    let mut known = cpu.culprits.iter().filter(is_known).map(taker);
-    let most = format!("CPU {} lost most to {}", cpu.cpu, known.next()?);
-    let then: Vec<String> = known.take(SAID - 1).collect();
-    let then = match then.as_slice() {
-        [] => String::new(),
-        [one] => format!(", then to {one}"),
-        [one, two, ..] => format!(", then to {one} and to {two}"),
-    };
-    let unexplained = cpu.culprits.iter().find(|culprit| !is_known(culprit));
-    let unexplained = match unexplained {
-        None => "All of its noise is explained.".to_owned(),
-        Some(rest) if rest.noise_ppm.is_none_or(|part| part.get() >= LITTLE_PPM) => {
-            format!("Unexplained is {} of its noise.", part(rest))
-        }
-        Some(_) => "Less than 1 % of its noise is unexplained.".to_owned(),
-    };
-    Some(format!("{most}{then}. {unexplained}"))
-}
-
-fn taker(culprit: &CulpritSummary) -> String {
-    let who = match culprit.kind {
-        CulpritKind::Steal => "the hypervisor (steal)".to_owned(),
-        kind => format!("{} {}", kind_word(kind), name(culprit, usize::MAX)),
-    };
-    let time = number::duration(culprit.ns);
-    format!("{who}: {time}, {} of its noise", part(culprit))
-}
-
-fn part(culprit: &CulpritSummary) -> String {
+pub(crate) fn part(culprit: &CulpritSummary) -> String {
     number::known(culprit.noise_ppm, number::share)
 }
 
