@@ -1,4 +1,4 @@
-//! The first step: the CPUs are this session's, and nothing has been changed.
+//! The first step: the CPUs are claimed, and nothing has been changed.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use units::CpuSet;
 use crate::error::Error;
 use crate::event::{Event, Observer};
 use crate::isolated::Isolated;
-use crate::plan::{Access, Plan, cpus_of};
+use crate::plan::{Access, Plan};
 use crate::prepared::Prepared;
 use crate::tracer::Tracer;
 
@@ -31,10 +31,10 @@ impl Plan {
     /// Claims the CPUs.
     ///
     /// # Errors
-    /// Another noisefloor measures on one of them, or a real-time task does not leave it.
+    /// Another noisefloor measures on one of them, or a real-time task occupies it.
     pub fn claim(self, observer: &mut dyn Observer) -> Result<Claimed, Error> {
         let claim = match self.access {
-            Access::Exclusive { waits } => claim(&cpus_of(&self.spec), waits, observer)?,
+            Access::Exclusive { waits } => claim(&self.spec.cpus(), waits, observer)?,
             Access::Shared | Access::Unchecked => Claim::default(),
         };
         if self.access != Access::Unchecked {
@@ -71,7 +71,7 @@ impl Claimed {
     /// The CPUs are not available.
     pub fn isolate(&self, observer: &mut dyn Observer) -> Result<Isolated, Error> {
         let Plan { spec, facts, isolation, .. } = &self.plan;
-        Isolated::begin(isolation.as_ref(), cpus_of(spec), facts, observer)
+        Isolated::begin(isolation.as_ref(), spec.cpus(), facts, observer)
     }
 
     /// Locks memory, isolates the CPUs, and begins to trace them.
@@ -81,20 +81,21 @@ impl Claimed {
     /// restored.
     pub fn prepare(self, observer: &mut dyn Observer) -> Result<Prepared, Error> {
         let (spec, facts) = (&self.plan.spec, &self.plan.facts);
-        let locked = cpus_of(spec).first().filter(|_| self.plan.locks_memory);
+        let locked = spec.cpus().first().filter(|_| self.plan.locks_memory);
         let memory = locked.and_then(|cpu| {
             let locked = isolate::lock_memory(cpu, facts);
             locked.map_err(|why| observer.event(Event::Refused(&why))).ok()
         });
         let isolated = self.isolate(observer)?;
         let Self { mut plan, claim } = self;
-        // Noise is what remains under the settings that were changed for it.
+        // Noise is measured under the settings that were changed for it, so the facts are read
+        // again.
         if plan.isolation.is_some() && matches!(plan.spec, Spec::Noise(_)) {
             plan.facts = facts::Facts::read(&facts::Root::live());
         }
         // The threads of noisefloor stay off a program's CPUs, if there are others.
         let is_program = matches!(plan.spec, Spec::Run(_));
-        let elsewhere = is_program.then(|| Elsewhere::than(cpus_of(&plan.spec)));
+        let elsewhere = is_program.then(|| Elsewhere::than(plan.spec.cpus()));
         match Tracer::open(&plan, observer) {
             Ok(tracer) => {
                 Ok(Prepared { plan, claim, memory, isolated, elsewhere, tracer })

@@ -1,4 +1,4 @@
-//! What is traced during a measurement, and what the measurement is attributed to.
+//! Tracing during a measurement, and the attribution of its results.
 
 use blame::{SwitchWatch, WakerWatch, Watcher};
 use measure::{Control, Spec};
@@ -8,14 +8,14 @@ use recording::{
 
 use crate::error::Error;
 use crate::event::{Event, Observer, OfMeasurement};
-use crate::plan::{Plan, Trace, cpus_of, threads_of};
+use crate::plan::{Plan, Trace, threads_of};
 
 /// The highest rate of switches of a CPU, reached by two threads that wake each other up.
 const SWITCHES_PER_SECOND: u64 = 100_000;
 /// 256 MiB of them.
 const SWITCHES_ALL: u64 = 1 << 24;
 
-/// What is being traced.
+/// An active trace.
 pub(crate) enum Tracer {
     /// Nothing.
     Nothing,
@@ -42,7 +42,7 @@ impl Tracer {
         }
     }
 
-    /// Measures, and attributes what was measured.
+    /// Measures, and attributes the result.
     pub(crate) fn measure(
         self,
         plan: &Plan,
@@ -88,7 +88,7 @@ fn events(
     stores: bool,
     observer: &mut dyn Observer,
 ) -> Result<Tracer, Error> {
-    let (cpus, threads) = (cpus_of(&plan.spec), threads_of(&plan.spec));
+    let (cpus, threads) = (plan.spec.cpus(), threads_of(&plan.spec));
     let watcher = Watcher::open_for(&cpus, source, threads, &plan.facts);
     let watcher = watcher.map_err(Error::Trace)?;
     for folder in watcher.removed() {
@@ -137,7 +137,7 @@ fn wakers_series(watch: Box<WakerWatch>) -> Option<WakersSeries> {
     }
 }
 
-/// Adds the switches that were traced; that they were not is a doubt.
+/// Adds the traced switches; a doubt if there are none.
 fn add_switches(
     recording: &mut Recording,
     switches: Result<SwitchWatch, String>,

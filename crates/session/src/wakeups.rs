@@ -8,7 +8,7 @@ use recording::{Recording, WakersSpec};
 use crate::error::Error;
 use crate::event::{Event, Observer, OfMeasurement};
 
-/// Counts wake-ups for as long as `wait` is.
+/// Counts wake-ups for the duration of `wait`.
 ///
 /// # Errors
 /// There is no such process, or wake-ups cannot be counted.
