@@ -1,10 +1,10 @@
-//! What one boot of a guest is for: a cell's measurement, or a question of the lab's own.
+//! The request for one boot of a guest: a cell's measurement, or a task of the lab itself.
 
-use agent::{Company, Setting, Task};
-use experiments::{BackgroundLoad, Machine, Measurement, Plan};
+use agent::{Setting, Task};
+use experiments::{Machine, Measurement, Plan};
 use recording::{Mode, Source};
 
-/// What is asked of one guest.
+/// The request for one guest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Request {
     pub(crate) machine: Machine,
@@ -12,12 +12,12 @@ pub(crate) struct Request {
     pub(crate) params: String,
     /// Kernel settings, in the order in which they are written.
     pub(crate) settings: Vec<Setting>,
-    /// What runs besides.
-    pub(crate) company: Vec<Company>,
+    /// The background load.
+    pub(crate) background: Vec<agent::BackgroundLoad>,
     pub(crate) task: Task,
-    /// The source of the kernel's events, where these are traced.
-    pub(crate) watch: Option<Source>,
-    /// What guest time is.
+    /// The event source, if events are traced.
+    pub(crate) trace: Option<Source>,
+    /// The mode of guest time.
     pub(crate) mode: Mode,
 }
 
@@ -28,9 +28,9 @@ impl Request {
             machine: Machine::default(),
             params: String::new(),
             settings: Vec::new(),
-            company: Vec::new(),
+            background: Vec::new(),
             task,
-            watch: None,
+            trace: None,
             mode: Mode::Exact,
         }
     }
@@ -42,9 +42,9 @@ impl From<&Plan> for Request {
             machine: plan.machine.clone(),
             params: plan.params.clone(),
             settings: plan.settings.iter().map(setting).collect(),
-            company: plan.background.iter().map(company).collect(),
+            background: plan.background.iter().map(background).collect(),
             task: task(&plan.measurement),
-            watch: plan.watch,
+            trace: plan.watch,
             mode: plan.mode,
         }
     }
@@ -55,9 +55,9 @@ fn setting(setting: &experiments::Setting) -> Setting {
     Setting { path, value }
 }
 
-fn company(load: &BackgroundLoad) -> Company {
-    let BackgroundLoad { cpu, spinners } = *load;
-    Company { cpu, spinners }
+fn background(load: &experiments::BackgroundLoad) -> agent::BackgroundLoad {
+    let experiments::BackgroundLoad { cpu, spinners } = *load;
+    agent::BackgroundLoad { cpu, spinners }
 }
 
 fn task(measurement: &Measurement) -> Task {
@@ -70,7 +70,7 @@ fn task(measurement: &Measurement) -> Task {
     }
 }
 
-/// The plan of a cell named `p idle`, for tests of what is refused.
+/// The plan of a cell named `p idle`, for tests of refusals.
 #[cfg(test)]
 pub(crate) fn plan(mode: Mode, cpus: u32) -> Plan {
     let text = "name = 'x'\nkernels = ['any']\n[[boot]]\nname = 'p'\n[[workload]]\n\

@@ -1,13 +1,13 @@
-//! Threads that compete with what is measured: ordinary tasks that never sleep.
+//! Background load: threads that compete with the measurement, as ordinary tasks that never sleep.
 //!
-//! They run until the guest powers off. The loop has no `pause` in it: emulators take
-//! that for leave to run another CPU.
+//! They run until the guest powers off. Their loop has no `pause`: emulators would run another CPU
+//! then.
 
 use std::hint::black_box;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::Builder;
 
-use agent::Company;
+use agent::BackgroundLoad;
 use units::Cpu;
 
 use crate::error::Error;
@@ -15,9 +15,9 @@ use crate::error::Error;
 /// Starts them, and returns once each is on its CPU.
 ///
 /// # Errors
-/// Which CPU could not be had, and why.
-pub(crate) fn start(company: &[Company]) -> Result<(), Error> {
-    for Company { cpu, spinners } in company {
+/// Which CPU is not available, and why.
+pub(crate) fn start(loads: &[BackgroundLoad]) -> Result<(), Error> {
+    for BackgroundLoad { cpu, spinners } in loads {
         for _ in 0..*spinners {
             start_one(*cpu)?;
         }
@@ -38,7 +38,7 @@ fn start_one(cpu: Cpu) -> Result<(), Error> {
 fn spin(cpu: Cpu, seated: &Sender<Result<(), isolate::Error>>) {
     let pinned = isolate::pin(cpu);
     let stays = pinned.is_ok();
-    // Who started the thread waits for nothing else.
+    // The starting thread waits only for this.
     let _ = seated.send(pinned);
     while black_box(stays) {}
 }
