@@ -1,16 +1,16 @@
-//! What a cell measures, and what is set and runs besides.
+//! The measurement of a cell, its settings and its background load.
 
 use recording::{CallsSpec, NohzSpec, NoiseSpec, SlicesSpec, TicksSpec};
 use units::Cpu;
 
-/// What is measured.
+/// The measurement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Measurement {
     /// OS noise on a CPU.
     Noise(NoiseSpec),
     /// Timer interrupts on an idle CPU.
     Ticks(TicksSpec),
-    /// The cost of single requests to the kernel.
+    /// The cost of single system calls.
     Calls(CallsSpec),
     /// Whether the tick of a CPU stops.
     Nohz(NohzSpec),
@@ -18,16 +18,16 @@ pub enum Measurement {
     Slices(SlicesSpec),
 }
 
-/// A kernel setting: a file below `/proc/sys` or `/sys`, and what to write to it.
+/// A kernel setting: a file below `/proc/sys` or `/sys`, and its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
     /// The file.
     pub path: String,
-    /// What to write.
+    /// The value.
     pub value: String,
 }
 
-/// Threads that compete with what is measured.
+/// Threads that compete with the measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BackgroundLoad {
     /// The CPU that they are pinned to.
