@@ -1,4 +1,4 @@
-//! Compiles the BPF programs, and makes the Rust names for them.
+//! Compiles the BPF programs, and generates their Rust bindings.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use libbpf_cargo::SkeletonBuilder;
 
 /// Each `NAME.bpf.c`; its skeleton is `NAME.skel.rs`.
 const SOURCES: [&str; 3] = ["events", "slices", "wakers"];
-/// BTF has the names of source files; the same ones wherever this is built.
+/// BTF contains the names of source files: the same ones in any build folder.
 const FLAGS: [&str; 4] = ["-Wall", "-Werror", "-fdebug-compilation-dir", "."];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

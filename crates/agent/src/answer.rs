@@ -1,11 +1,11 @@
-//! What a guest sends back, and how what arrives whole is told from what does not.
+//! The answer of a guest, and how a complete one is distinguished from an incomplete one.
 //!
 //! ```text
 //! "NOISEFLOOR-ANSWER-1\n", then frames: kind u8, length u32, payload, checksum u32
 //! ```
 //!
-//! Numbers are little-endian; the checksum is the CRC-32 of everything else in its frame.
-//! The last frame is of kind `End` and empty: without it the answer was cut off.
+//! Numbers are little-endian; the checksum is the CRC-32 of everything else in its frame. The last
+//! frame is of kind `End` and empty: without it the answer is truncated.
 
 use std::io;
 use std::path::Path;
@@ -14,7 +14,7 @@ use flate2::Crc;
 use recording::Recording;
 use serde::{Deserialize, Serialize};
 
-use crate::{Broken, Symbols};
+use crate::{DecodeError, Symbols};
 
 /// A frame's kind and length.
 const HEAD: usize = 5;
@@ -23,38 +23,38 @@ const TAIL: usize = 4;
 /// The kind of the frame after the last.
 const END: u8 = 0;
 
-/// What a program did.
+/// The output of a program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Output {
-    /// Its exit code; `None` where a signal ended it.
+    /// Its exit code; `None` if a signal ended it.
     pub code: Option<i32>,
-    /// What it wrote to its output, then what it wrote to its error output.
+    /// Its standard output, then its standard error.
     pub text: String,
 }
 
-/// What a guest has to say.
+/// The answer of a guest.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
-    /// What was measured.
+    /// The result of a measurement.
     Recording(Box<Recording>),
     /// The kernel's symbols.
     Symbols(Symbols),
-    /// What the program did.
+    /// The output of a program.
     Output(Output),
-    /// The order was not understood, and why.
+    /// The order is invalid, for this reason.
     Refused(String),
-    /// The order was understood and could not be carried out, and why.
+    /// The order is valid, but failed for this reason.
     Failed(String),
 }
 
 impl Answer {
-    /// What every answer begins with. It is sent ahead, as soon as the agent runs.
+    /// The beginning of every answer. It is sent first, as soon as the agent runs.
     pub const GREETING: &'static [u8] = b"NOISEFLOOR-ANSWER-1\n";
 
     /// The bytes that are sent after the greeting.
     ///
     /// # Errors
-    /// Where a recording cannot be written as JSON, or is longer than 4 GiB.
+    /// If a recording cannot be written as JSON, or is longer than 4 GiB.
     pub fn to_frames(&self) -> io::Result<Vec<u8>> {
         let json;
         let (kind, payload) = match self {
@@ -76,29 +76,29 @@ impl Answer {
         Ok(bytes)
     }
 
-    /// Reads what a guest sent.
+    /// Decodes the bytes of a guest.
     ///
     /// # Errors
-    /// Why it is no answer, and where it breaks off or is damaged.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Broken> {
+    /// Why they are no answer, and where they are truncated or damaged.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
         if bytes.is_empty() {
-            return Err(Broken::Nothing);
+            return Err(DecodeError::Empty);
         }
         let Some(frames) = bytes.strip_prefix(Self::GREETING) else {
             let begun = Self::GREETING.starts_with(bytes);
             return Err(if begun {
-                Broken::CutOff(bytes.len())
+                DecodeError::Truncated(bytes.len())
             } else {
-                Broken::Foreign
+                DecodeError::Foreign
             });
         };
         let mut frames = Frames { left: frames, whole: bytes.len() };
         let answer = frames.next()?;
         let end = frames.next()?;
         if end.kind != END || !end.payload.is_empty() || !frames.left.is_empty() {
-            return Err(Broken::Damaged(end.at));
+            return Err(DecodeError::Damaged(end.at));
         }
-        answer.open()
+        answer.decode()
     }
 }
 
@@ -119,11 +119,11 @@ fn checksum(bytes: &[u8]) -> u32 {
     crc.sum()
 }
 
-/// A frame whose checksum is right.
+/// A frame with a valid checksum.
 struct Frame<'a> {
     kind: u8,
     payload: &'a [u8],
-    /// Where in the answer it begins.
+    /// Its offset in the answer.
     at: usize,
 }
 
@@ -134,8 +134,8 @@ struct Frames<'a> {
 }
 
 impl<'a> Frames<'a> {
-    fn next(&mut self) -> Result<Frame<'a>, Broken> {
-        let cut_off = Broken::CutOff(self.whole);
+    fn next(&mut self) -> Result<Frame<'a>, DecodeError> {
+        let cut_off = DecodeError::Truncated(self.whole);
         let at = self.whole - self.left.len();
         let Some((&[kind, a, b, c, d], _)) = self.left.split_first_chunk::<HEAD>() else {
             return Err(cut_off);
@@ -150,7 +150,7 @@ impl<'a> Frames<'a> {
             return Err(cut_off);
         };
         if u32::from_le_bytes(sum) != checksum(summed) {
-            return Err(Broken::Damaged(at));
+            return Err(DecodeError::Damaged(at));
         }
         self.left = rest;
         Ok(Frame { kind, payload: &summed[HEAD..], at })
@@ -158,31 +158,32 @@ impl<'a> Frames<'a> {
 }
 
 impl Frame<'_> {
-    /// What is in it.
-    fn open(&self) -> Result<Answer, Broken> {
+    /// Decodes its payload.
+    fn decode(&self) -> Result<Answer, DecodeError> {
         match self.kind {
             b'R' => {
                 let json = self.text()?;
                 let read = Recording::from_json(&json, Path::new("the guest's answer"));
                 let recording =
-                    read.map_err(|error| Broken::Strange(units::chain(&error)))?;
+                    read.map_err(|error| DecodeError::Invalid(units::chain(&error)))?;
                 Ok(Answer::Recording(Box::new(recording)))
             }
             b'S' => Ok(Answer::Symbols(Symbols::from_deflated(self.payload.to_vec()))),
             b'O' => {
                 let read = serde_json::from_slice(self.payload);
-                let output = read.map_err(|error| Broken::Strange(error.to_string()))?;
+                let output =
+                    read.map_err(|error| DecodeError::Invalid(error.to_string()))?;
                 Ok(Answer::Output(output))
             }
             b'N' => Ok(Answer::Refused(self.text()?)),
             b'F' => Ok(Answer::Failed(self.text()?)),
-            kind => Err(Broken::Strange(format!("a frame of unknown kind {kind}"))),
+            kind => Err(DecodeError::Invalid(format!("a frame of unknown kind {kind}"))),
         }
     }
 
-    fn text(&self) -> Result<String, Broken> {
+    fn text(&self) -> Result<String, DecodeError> {
         let text = std::str::from_utf8(self.payload).map(str::to_owned);
-        text.map_err(|error| Broken::Strange(error.to_string()))
+        text.map_err(|error| DecodeError::Invalid(error.to_string()))
     }
 }
 
@@ -224,7 +225,7 @@ mod tests {
         [Answer::GREETING, &answer.to_frames().unwrap()].concat()
     }
 
-    fn raw(frames: &[(u8, &[u8])]) -> Result<Answer, Broken> {
+    fn raw(frames: &[(u8, &[u8])]) -> Result<Answer, DecodeError> {
         let mut bytes = Answer::GREETING.to_vec();
         for (kind, payload) in frames {
             put_frame(&mut bytes, *kind, payload).unwrap();
@@ -232,7 +233,7 @@ mod tests {
         Answer::from_bytes(&bytes)
     }
 
-    /// Check that every kind of answer arrives as it was sent.
+    /// Check that every kind of answer is unchanged after encoding and decoding.
     #[test]
     fn answers_arrive() {
         for answer in all() {
@@ -241,20 +242,20 @@ mod tests {
         }
     }
 
-    /// Check that an answer that ends early is cut off, wherever that is.
+    /// Check that an answer that ends early is reported as truncated, at any length.
     #[test]
     fn every_cut_is_found() {
         for answer in all() {
             let bytes = whole(&answer);
             for length in 1..bytes.len() {
                 let cut = Answer::from_bytes(&bytes[..length]);
-                assert_eq!(cut, Err(Broken::CutOff(length)));
+                assert_eq!(cut, Err(DecodeError::Truncated(length)));
             }
         }
-        assert_eq!(Answer::from_bytes(&[]), Err(Broken::Nothing));
+        assert_eq!(Answer::from_bytes(&[]), Err(DecodeError::Empty));
     }
 
-    /// Check that no bit can change, and no byte be added, unnoticed.
+    /// Check that no bit can change, and no byte be added, without an error.
     #[test]
     fn every_flipped_bit_is_found() {
         for answer in all() {
@@ -266,24 +267,24 @@ mod tests {
             }
             bytes.push(0);
             let at = bytes.len() - 1 - HEAD - TAIL;
-            assert_eq!(Answer::from_bytes(&bytes), Err(Broken::Damaged(at)));
+            assert_eq!(Answer::from_bytes(&bytes), Err(DecodeError::Damaged(at)));
         }
     }
 
-    /// Check that each thing that can be wrong is told as what it is.
+    /// Check that each kind of damage has its own error.
     #[test]
     fn reasons_are_exact() {
-        assert_eq!(Answer::from_bytes(b"[    0.0] Linux"), Err(Broken::Foreign));
+        assert_eq!(Answer::from_bytes(b"[    0.0] Linux"), Err(DecodeError::Foreign));
         let end: (u8, &[u8]) = (END, &[]);
-        assert_eq!(raw(&[(b'F', b"no"), (b'F', b"no")]), Err(Broken::Damaged(31)));
-        let strange = |frame| matches!(raw(&[frame, end]), Err(Broken::Strange(_)));
+        assert_eq!(raw(&[(b'F', b"no"), (b'F', b"no")]), Err(DecodeError::Damaged(31)));
+        let strange = |frame| matches!(raw(&[frame, end]), Err(DecodeError::Invalid(_)));
         assert!(strange((b'?', b"")));
         assert!(strange((b'F', b"\xff")));
         assert!(strange((b'R', b"{}")));
     }
 
     proptest! {
-        /// Check that nothing that follows the beginning makes the reader panic.
+        /// Check that no bytes after the greeting cause a panic.
         #[test]
         fn never_panics(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
             let _ = Answer::from_bytes(&bytes);

@@ -1,8 +1,8 @@
-//! What the agent failed to do. The lab gets it as text, with its causes.
+//! Errors of the agent. The lab receives them as text, with their causes.
 
 use units::Cause;
 
-/// What the agent failed to do, and why.
+/// A failure, and its cause.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     /// The measurement itself.

@@ -1,13 +1,14 @@
 //! `/init` of the lab's guests.
 //!
 //! ```text
-//! mounts ──▶ order ──▶ settings ──▶ quiescence ──▶ company ──▶ task ──▶ way_out ──▶ power
+//! mounts ──▶ order ──▶ settings ──▶ quiescence ──▶ background ──▶ task ──▶ channel ──▶ power
 //! ```
 //!
-//! Whatever becomes of the order, an answer is sent and the guest powers off. Only
-//! `way_out` and `port` know what machine it is on: an x86-64 PC.
+//! Whether the order succeeds or not, an answer is sent and the guest powers off. Only `channel`
+//! and `port` depend on the machine: an x86-64 PC.
 
-mod company;
+mod background_load;
+mod channel;
 mod error;
 mod mounts;
 mod port;
@@ -16,9 +17,8 @@ mod program;
 mod quiescence;
 mod settings;
 mod task;
+mod traced;
 mod unthrottled;
-mod watched;
-mod way_out;
 
 use std::panic;
 use std::process::{self, ExitCode};
@@ -29,7 +29,7 @@ use units::chain;
 use crate::error::Error;
 
 const NOT_INIT: &str = "\
-noisefloor-agent: the first program of the lab's guests, and of no use to another system;
+noisefloor-agent: the first program of the lab's guests, and useless on any other system;
 `noisefloor lab` puts it there";
 
 fn main() -> ExitCode {
@@ -40,17 +40,17 @@ fn main() -> ExitCode {
     panic::set_hook(Box::new(|why| {
         end(&Answer::Failed(format!("the agent panicked: {why}")), u64::MAX);
     }));
-    if let Err(why) = way_out::send(Answer::GREETING) {
-        // Without one it has no way to answer; the console tells why.
+    if let Err(why) = channel::send(Answer::GREETING) {
+        // Without a channel there is no way to answer; the console has the reason.
         eprintln!("noisefloor-agent: {}", chain(&why));
     }
     let (answer, bytes_max) = answer();
     end(&answer, bytes_max);
-    // The kernel did not power off: that its first program ends makes it panic.
+    // The kernel did not power off; the end of its first program makes it panic.
     ExitCode::FAILURE
 }
 
-/// Carries the order out, and says how long the answer may be.
+/// Executes the order; also returns the limit of the answer's length.
 fn answer() -> (Answer, u64) {
     let failed = |why: Error| Answer::Failed(chain(&why));
     let text = match mounts::mount().and_then(|()| read_order()) {
@@ -71,7 +71,7 @@ fn read_order() -> Result<String, Error> {
 /// Sends the answer, and powers off.
 fn end(answer: &Answer, bytes_max: u64) {
     if let Err(why) = send(answer, bytes_max) {
-        // The console is the only one left to tell.
+        // Only the console is left.
         eprintln!("noisefloor-agent: {}", chain(&why));
     }
     power::off();
@@ -82,7 +82,7 @@ fn send(answer: &Answer, bytes_max: u64) -> Result<(), Error> {
     let written = written.map_err(|why| Error::new("failed to write the answer", why))?;
     let length = written.len() as u64;
     if length <= bytes_max {
-        return way_out::send(&written);
+        return channel::send(&written);
     }
     let text = format!("the answer is {length} bytes, and {bytes_max} are the most");
     send(&Answer::Failed(text), u64::MAX)

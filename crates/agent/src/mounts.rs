@@ -1,7 +1,7 @@
-//! The file systems of a guest: what the kernel says about itself, and where it is set.
+//! The file systems of a guest: the kernel's information and settings.
 //!
-//! Only `proc` and `sysfs` must be there. A kernel may be built without any of the
-//! others; what cannot be read there becomes a fact that is not known, with the reason.
+//! Only `proc` and `sysfs` are required. Any of the others may be missing in a kernel; what cannot
+//! be read there becomes an unknown fact, with the reason.
 
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount as mount_on};
@@ -19,17 +19,17 @@ const fn required(kind: &'static str, directory: &'static str) -> Mount {
     Mount { kind, directory, required: true }
 }
 
-const fn welcome(kind: &'static str, directory: &'static str) -> Mount {
+const fn optional(kind: &'static str, directory: &'static str) -> Mount {
     Mount { kind, directory, required: false }
 }
 
 const MOUNTS: &[Mount] = &[
     required("proc", "/proc"),
     required("sysfs", "/sys"),
-    welcome("devtmpfs", "/dev"),
-    welcome("debugfs", "/sys/kernel/debug"),
-    welcome("tracefs", "/sys/kernel/tracing"),
-    welcome("securityfs", "/sys/kernel/security"),
+    optional("devtmpfs", "/dev"),
+    optional("debugfs", "/sys/kernel/debug"),
+    optional("tracefs", "/sys/kernel/tracing"),
+    optional("securityfs", "/sys/kernel/security"),
 ];
 
 /// Mounts them all.
@@ -46,7 +46,7 @@ pub(crate) fn mount() -> Result<(), Error> {
     Ok(())
 }
 
-/// Why a file system that is required is not there. `ENODEV`: the kernel does not know it
+/// The error for a missing file system that is required. `ENODEV`: the kernel does not have it
 /// (`mount(2)`).
 fn refused(kind: &str, directory: &str, error: Errno) -> Error {
     let option = if kind == "proc" { "PROC_FS".to_owned() } else { kind.to_uppercase() };

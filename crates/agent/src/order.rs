@@ -1,42 +1,41 @@
-//! The language that the lab speaks to the agent: what to set, what else to run, what to
-//! measure, how much to answer. It travels as JSON in the guest's initramfs.
+//! The order of the lab for the agent: settings, background load, the task, the size of the answer.
+//! It is JSON in the guest's initramfs.
 
 use recording::{BackgroundLoad, Setting, Source, Spec};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The version of the language; an agent refuses any other.
+/// The version of the protocol; an agent refuses any other.
 pub const VERSION: u32 = 1;
 
-/// Where an order lies in the guest.
+/// The path of the order in the guest.
 pub const PATH: &str = "/order.json";
 
-/// Where the program of [`Task::Program`] lies in the guest.
+/// The path of the program of [`Task::Program`] in the guest.
 pub const PROGRAM: &str = "/program";
 
 /// An order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Order {
-    /// The version of the language that it is written in.
+    /// The version of the protocol.
     pub version: u32,
     /// Kernel settings to write before anything else, in that order.
     #[serde(default)]
     pub settings: Vec<Setting>,
-    /// What else runs during the measurement.
+    /// The background load.
     #[serde(default)]
     pub background: Vec<BackgroundLoad>,
-    /// What to do.
+    /// The task.
     pub task: Task,
-    /// Who is to watch the kernel's events meanwhile; only noise, ticks and calls are
-    /// watched.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub watch: Option<Source>,
-    /// The longest answer, in bytes.
+    /// The event source during the task; only noise, ticks and calls can be traced.
+    #[serde(default, rename = "watch", skip_serializing_if = "Option::is_none")]
+    pub trace: Option<Source>,
+    /// The limit of the answer, in bytes.
     pub answer_bytes_max: u64,
 }
 
-/// What an agent can do.
+/// A task of the agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Task {
@@ -44,69 +43,69 @@ pub enum Task {
     Measure(Spec),
     /// The kernel's own symbols, once for each image.
     Symbols,
-    /// To run the program that lies beside the agent, with these arguments: for tests.
+    /// Run the program beside the agent, with these arguments: for tests.
     Program(Vec<String>),
 }
 
-/// What in an order is not understood.
+/// Why an order is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum OrderError {
-    /// The order is of another version.
+    /// It has another version.
     #[error(
-        "written in version {0} of the language, and this agent knows version {VERSION}: \
+        "order of version {0}; this agent supports version {VERSION}: \
          build the agent again (cargo xtask guest)"
     )]
     Version(u32),
-    /// The text is not an order's JSON.
+    /// It is not valid JSON of an order.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
-    /// There is no such field.
+    /// It has an unknown field.
     #[error("unknown field `{0}`")]
     Field(String),
 }
 
-/// What is read first of any order.
+/// The part of any order that is read first.
 #[derive(Deserialize)]
 struct Head {
     version: u32,
 }
 
 impl Order {
-    /// Reads an order's JSON.
+    /// Parses an order.
     ///
     /// # Errors
-    /// What in it is not understood, by name: a version, a task, a field. Nothing is
-    /// passed over, for what a newer lab asks cannot be guessed.
+    /// The unknown version, task or field, by name. Nothing is ignored, as the intent of a newer
+    /// lab cannot be guessed.
     pub fn parse(text: &str) -> Result<Self, OrderError> {
         let Head { version } = serde_json::from_str(text)?;
         if version != VERSION {
             return Err(OrderError::Version(version));
         }
         let order: Self = serde_json::from_str(text)?;
-        let asked: Value = serde_json::from_str(text)?;
+        let given: Value = serde_json::from_str(text)?;
         let understood = serde_json::to_value(&order)?;
-        match passed_over(&asked, &understood) {
+        match unknown_field(&given, &understood) {
             Some(field) => Err(OrderError::Field(field)),
             None => Ok(order),
         }
     }
 }
 
-/// The first field that was asked for and is not among what was understood. The specs of
-/// measurements pass over what they do not know, for the sake of recordings' files.
-fn passed_over(asked: &Value, understood: &Value) -> Option<String> {
+/// The first field of `given` that is missing in `understood`. The specifications of measurements
+/// ignore unknown fields, for the sake of recordings' files.
+fn unknown_field(given: &Value, understood: &Value) -> Option<String> {
     let nested = |inner: String, name: &dyn std::fmt::Display| format!("{name}.{inner}");
-    match (asked, understood) {
-        (Value::Object(asked), Value::Object(understood)) => {
-            asked.iter().find_map(|(name, value)| match understood.get(name) {
-                Some(known) => passed_over(value, known).map(|f| nested(f, name)),
+    match (given, understood) {
+        (Value::Object(given), Value::Object(understood)) => {
+            given.iter().find_map(|(name, value)| match understood.get(name) {
+                Some(known) => unknown_field(value, known).map(|f| nested(f, name)),
                 None => Some(name.clone()),
             })
         }
-        (Value::Array(asked), Value::Array(understood)) => {
-            let mut pairs = asked.iter().zip(understood).enumerate();
+        (Value::Array(given), Value::Array(understood)) => {
+            let mut pairs = given.iter().zip(understood).enumerate();
             pairs.find_map(|(place, (value, known))| {
-                passed_over(value, known).map(|field| nested(field, &place))
+                unknown_field(value, known).map(|field| nested(field, &place))
             })
         }
         _ => None,
@@ -131,19 +130,19 @@ mod tests {
         Order::parse(text).unwrap_err().to_string()
     }
 
-    /// Check that an order survives being written and read, and may leave lists out.
+    /// Check that an order is unchanged after being written and read, and may omit lists.
     #[test]
     fn orders_travel() {
         let order = Order::parse(NOISE).unwrap();
         assert_eq!(order.background[0].spinners, 3);
-        assert_eq!(order.watch, Some(Source::Bpf));
+        assert_eq!(order.trace, Some(Source::Bpf));
         let text = serde_json::to_string(&order).unwrap();
         assert_eq!(Order::parse(&text).unwrap(), order);
         let short = r#"{"version": 1, "task": "symbols", "answer_bytes_max": 9}"#;
         assert_eq!(Order::parse(short).unwrap().task, Task::Symbols);
     }
 
-    /// Check that what an agent does not know is refused by its name, wherever it is.
+    /// Check that anything unknown to an agent is refused by name, wherever it is.
     #[test]
     fn refusals_name_what_is_unknown() {
         let newer = refusal(r#"{"version": 7, "task": {"sing": {}}, "mood": "merry"}"#);

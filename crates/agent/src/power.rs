@@ -1,16 +1,16 @@
 //! The end of a guest.
 //!
-//! Without ACPI a PC has no way to power off, and the kernel would halt for good. QEMU
-//! is run with `-no-reboot`, which makes restarting as good.
+//! Without ACPI a PC cannot power off, and the kernel would halt forever. QEMU runs with
+//! `-no-reboot`, so that it also ends on a restart.
 
 use std::path::Path;
 
 use rustix::system::{RebootCommand, reboot};
 
-/// Where the kernel shows ACPI's tables, if it uses them.
+/// The kernel's folder for ACPI's tables, if it uses them.
 const ACPI: &str = "/sys/firmware/acpi";
 
-/// Powers off; returns only where the kernel refuses.
+/// Powers off; returns only if the kernel refuses.
 pub(crate) fn off() {
     let can_power_off = Path::new(ACPI).exists();
     let command =

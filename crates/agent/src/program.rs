@@ -1,6 +1,6 @@
-//! A program that the lab put beside the agent: run to its end, and what it wrote.
+//! A program that the lab put beside the agent: runs it, and returns its output.
 //!
-//! Only the lab's tests ask for one. It has a loopback network, which no measurement has.
+//! Only the lab's tests use one. It has a loopback network, unlike measurements.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -12,7 +12,7 @@ use rustix::net::{AddressFamily, SocketType, socket};
 use crate::error::Error;
 use crate::quiescence;
 
-/// Runs it on a machine at rest.
+/// Runs it in a quiescent guest.
 ///
 /// # Errors
 /// Why it could not be run.
@@ -28,7 +28,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<Output, Error> {
     Ok(Output { code: output.status.code(), text: text.into_owned() })
 }
 
-/// Takes the loopback interface up; the kernel gives it its address.
+/// Activates the loopback interface; the kernel assigns its address.
 fn loopback() -> io::Result<()> {
     let socket = socket(AddressFamily::INET, SocketType::DGRAM, None)?;
     // SAFETY: an `ifreq` is numbers and arrays of them, for which zeros are valid.
@@ -46,5 +46,5 @@ fn loopback() -> io::Result<()> {
     }
 }
 
-/// `IFF_UP` and `IFF_RUNNING`, as `ifreq` has them (linux/if.h).
+/// `IFF_UP` and `IFF_RUNNING`, as in `ifreq` (linux/if.h).
 const UP: libc::c_short = 0x1 | 0x40;

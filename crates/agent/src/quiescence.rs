@@ -1,9 +1,8 @@
-//! Waits until the kernel has finished booting, so that what it still had to do is not
-//! taken for what it always does.
+//! Waits until the kernel has finished booting, so that the rest of that work is not measured.
 //!
-//! After the first program has started, a kernel still tests its ciphers (6.12, up to a
-//! second and a half) and measures its clock: until then `current_clocksource` shows
-//! `tsc-early`. Where guest time counts instructions, waiting costs none.
+//! After the first program has started, a kernel still tests its ciphers (6.12, up to a second and
+//! a half) and calibrates its clock: until then `current_clocksource` is `tsc-early`. If guest time
+//! counts instructions, waiting costs nothing.
 
 use std::fs;
 use std::thread;
@@ -12,12 +11,12 @@ use std::time::Duration;
 use facts::CpuTimes;
 
 const CLOCK: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
-/// The time between two looks: ten steps of the CPUs' times.
+/// The time between two checks: ten steps of the CPUs' times.
 const STEP: Duration = Duration::from_millis(100);
-/// A kernel that is still busy after that (5 s) is measured as it is.
+/// A kernel that is still busy after that (5 s) is measured in that state.
 const STEPS_MAX: usize = 50;
 
-/// Returns once the clock is chosen and every CPU has been idle for a step.
+/// Returns once the clock is calibrated and every CPU has been idle for a step.
 pub(crate) fn wait() {
     let mut before = times();
     for _ in 0..STEPS_MAX {
@@ -31,8 +30,8 @@ pub(crate) fn wait() {
     }
 }
 
-/// Lets every CPU halt.
-pub(crate) fn settle() {
+/// Lets every CPU become idle.
+pub(crate) fn pause() {
     thread::sleep(STEP);
 }
 
@@ -58,7 +57,7 @@ mod tests {
         CpuTimes::parse(text, CpuTimes::FILE).unwrap()
     }
 
-    /// Check that one busy CPU, or one that has just come, is no rest.
+    /// Check that a busy CPU, or one that has just come online, is not idle.
     #[test]
     fn all_cpus_rest() {
         let before = at("cpu0 1 0 5 100 0 0 0 0\ncpu1 1 0 5 100 0 0 0 0\n");

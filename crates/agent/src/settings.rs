@@ -1,9 +1,9 @@
-//! Kernel settings that an order asks for, written before anything is measured.
+//! Kernel settings of an order, written before the measurement.
 //!
-//! Nothing is given back, and there is no journal: the guest is gone afterwards.
+//! Nothing is restored, and there is no journal: the guest ends afterwards.
 //!
 //! Linux 5.13 moved the scheduler's features and tunables to `/sys/kernel/debug/sched/`. A setting
-//! that names one there is written to where an earlier kernel has it.
+//! with a path there is written to its earlier path on an earlier kernel.
 
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
@@ -12,13 +12,13 @@ use recording::Setting;
 
 use crate::error::Error;
 
-/// Writes them in their order.
+/// Writes them in order.
 ///
 /// # Errors
 /// Which one could not be written, and why.
 pub(crate) fn write(settings: &[Setting]) -> Result<(), Error> {
     for Setting { path, value } in settings {
-        // Not `fs::write`, which would first try to create what is not there.
+        // Not `fs::write`, which would try to create a missing file.
         let open = |path: &str| OpenOptions::new().write(true).open(path);
         let opened = match (open(path), earlier(path)) {
             (Err(error), Some(earlier)) if error.kind() == ErrorKind::NotFound => {
@@ -34,7 +34,7 @@ pub(crate) fn write(settings: &[Setting]) -> Result<(), Error> {
     Ok(())
 }
 
-/// The scheduler's files of that folder, and those of them that were below `/proc/sys` before.
+/// The folder of the scheduler's files, and those that were below `/proc/sys` before.
 const FOLDER: &str = "/sys/kernel/debug/sched/";
 const TUNABLES: [&str; 6] = [
     "latency_ns",
@@ -45,7 +45,7 @@ const TUNABLES: [&str; 6] = [
     "tunable_scaling",
 ];
 
-/// Where kernels before 5.13 have that setting, where that is another place.
+/// The path of that setting in kernels before 5.13, if it differs.
 fn earlier(path: &str) -> Option<String> {
     match path.strip_prefix(FOLDER)? {
         "features" => Some("/sys/kernel/debug/sched_features".to_owned()),
@@ -64,7 +64,7 @@ mod tests {
         write(&[Setting { path: path.to_owned(), value: value.to_owned() }])
     }
 
-    /// Check that the scheduler's files, and no others, are known by their earlier places.
+    /// Check the earlier paths of the scheduler's files, and that others have none.
     #[test]
     fn earlier_places() {
         let place = |name: &str| earlier(&format!("{FOLDER}{name}"));
@@ -77,7 +77,7 @@ mod tests {
         assert_eq!((place("base_slice_ns"), earlier("/proc/sys/kernel/x")), (None, None));
     }
 
-    /// Check that a setting that is not there is named, with the kernel's reason.
+    /// Check that the error for a missing setting names it, with the kernel's reason.
     #[test]
     fn failures_name_the_setting() {
         written("/dev/null", "1").unwrap();

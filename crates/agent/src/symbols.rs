@@ -1,8 +1,8 @@
-//! A kernel's own symbols, as they travel and are kept: text, deflated.
+//! A kernel's own symbols, as they are sent and stored: compressed text.
 //!
-//! One line a function: address in hexadecimal, kind, name, as in `/proc/kallsyms`; data
-//! and modules' symbols are left out. The text is some megabytes, so that it is never
-//! held or sent but deflated (RFC 1951), and inflated up to a bound.
+//! One line per function: address in hexadecimal, kind, name, as in `/proc/kallsyms`; data and
+//! symbols of modules are omitted. The text is several megabytes, so it is only stored and sent
+//! compressed (RFC 1951), and decompressed up to a limit.
 
 use std::io::{self, BufRead, Read, Write};
 
@@ -10,7 +10,7 @@ use flate2::Compression;
 use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
 
-/// The longest text that is inflated; the largest kernels have a tenth of it.
+/// The maximum length of the text; the largest kernels have a tenth of it.
 const TEXT_MAX: u64 = 64 << 20;
 
 /// A kernel's symbols.
@@ -20,21 +20,21 @@ pub struct Symbols {
 }
 
 impl Symbols {
-    /// Keeps the functions of a kernel's own text, out of what `/proc/kallsyms` says.
+    /// Packs the functions of a kernel's own text from `/proc/kallsyms`.
     ///
     /// # Errors
-    /// Where it cannot be read, or tells of no function, or hides where they are.
+    /// If it cannot be read, or has no function, or hides the addresses.
     pub fn pack(mut kallsyms: impl BufRead) -> io::Result<Self> {
         let mut encoder = DeflateEncoder::new(Vec::new(), Compression::fast());
-        let (mut line, mut placed) = (Vec::new(), false);
+        let (mut line, mut has_address) = (Vec::new(), false);
         while kallsyms.read_until(b'\n', &mut line)? > 0 {
             if is_own_function(&line) {
-                placed |= line.first().is_some_and(|&digit| digit != b'0');
+                has_address |= line.first().is_some_and(|&digit| digit != b'0');
                 encoder.write_all(&line)?;
             }
             line.clear();
         }
-        if placed {
+        if has_address {
             return Ok(Self { deflated: encoder.finish()? });
         }
         Err(io::Error::other("there is no function that has an address"))
@@ -45,7 +45,7 @@ impl Symbols {
         Self { deflated }
     }
 
-    /// The deflated text, to be kept.
+    /// The compressed text.
     pub fn deflated(&self) -> &[u8] {
         &self.deflated
     }
@@ -53,7 +53,7 @@ impl Symbols {
     /// The text.
     ///
     /// # Errors
-    /// Where it is damaged, or longer than any kernel's.
+    /// If it is damaged, or longer than any kernel's.
     pub fn text(&self) -> io::Result<String> {
         let mut text = String::new();
         let decoder = DeflateDecoder::new(self.deflated.as_slice());
@@ -65,8 +65,8 @@ impl Symbols {
     }
 }
 
-/// Whether a line is a function in the kernel's own text: of kind `t` or `w`, global or
-/// not, and without the name of a module behind a tab.
+/// Whether a line is a function in the kernel's own text: of kind `t` or `w`, global or not, and
+/// without the name of a module after a tab.
 fn is_own_function(line: &[u8]) -> bool {
     let mut words = line.split(|&byte| byte == b' ');
     let kind = words.nth(1);
@@ -92,16 +92,16 @@ ffffffff81000030 t run_init_process
 ffffffff81000040 W weak
 ";
 
-    /// Check that the kernel's own functions are kept, in order, and nothing else.
+    /// Check that exactly the kernel's own functions are stored, in order.
     #[test]
     fn only_own_functions() {
         let symbols = Symbols::pack(KALLSYMS.as_bytes()).unwrap();
         assert_eq!(symbols.text().unwrap(), OWN);
-        let kept = Symbols::from_deflated(symbols.deflated().to_vec());
-        assert_eq!(kept, symbols);
+        let stored = Symbols::from_deflated(symbols.deflated().to_vec());
+        assert_eq!(stored, symbols);
     }
 
-    /// Check that symbols without addresses, or none at all, are no symbols.
+    /// Check that symbols without addresses, or an empty list, are an error.
     #[test]
     fn hidden_addresses_are_an_error() {
         let hidden = "0000000000000000 T _stext\n";
@@ -109,7 +109,7 @@ ffffffff81000040 W weak
         assert!(Symbols::pack(io::empty()).is_err());
     }
 
-    /// Check that damaged symbols are an error, and that a bomb stays small.
+    /// Check that damaged symbols are an error, and that a decompression bomb is limited.
     #[test]
     fn damage_and_bombs() {
         let whole = Symbols::pack(KALLSYMS.as_bytes()).unwrap();

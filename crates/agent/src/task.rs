@@ -1,4 +1,4 @@
-//! Carries an order out: sets the scene, and measures with the code of the host.
+//! Executes an order: prepares the guest, and measures with the code of the host.
 
 use std::fs::File;
 use std::io::{BufReader, ErrorKind};
@@ -10,21 +10,21 @@ use recording::{Spec, TicksSpec};
 use session::Silent;
 
 use crate::error::Error;
-use crate::{company, program, quiescence, settings, unthrottled, watched};
+use crate::{background_load, program, quiescence, settings, traced, unthrottled};
 
-/// Where the kernel names its functions.
+/// The kernel's list of its functions.
 const KALLSYMS: &str = "/proc/kallsyms";
 
-/// Does what is asked.
+/// Executes the task.
 ///
 /// # Errors
-/// What could not be done, and why.
+/// What failed, and why.
 pub(crate) fn run(order: &Order) -> Result<Answer, Error> {
     settings::write(&order.settings)?;
     match &order.task {
         Task::Measure(Spec::Ticks(TicksSpec { count: None, .. })) => Err(Error::new(
             "failed to count ticks",
-            "without a count they would never end",
+            "a count is needed, or it would never end",
         )),
         Task::Measure(spec) => measure(order, spec),
         Task::Symbols => symbols().map(Answer::Symbols),
@@ -32,22 +32,22 @@ pub(crate) fn run(order: &Order) -> Result<Answer, Error> {
     }
 }
 
-/// Measures a machine at rest, watched or not; the company comes after the facts, which would
-/// be read beside it slowly. The counter begins when a CPU halts: so there is a moment of rest
-/// after it has been called.
+/// Measures a quiescent guest, with tracing if requested. The background load starts after the
+/// facts, which would be read slowly beside it. The counter plugin records details from the next
+/// halt of a CPU on: hence the pause after `attend`.
 fn measure(order: &Order, spec: &Spec) -> Result<Answer, Error> {
     quiescence::wait();
     let facts = Facts::read(&Root::live());
-    // The first facts say whether a real-time task leaves room for others, as on any machine;
-    // a guest has no others, and the recording has the facts under which it was measured.
-    let as_measured = match unthrottled::allow(spec) {
+    // The first facts are used to check whether a real-time task leaves CPU time for others, as on
+    // any machine; a guest has no others, and the recording has the facts of the measurement.
+    let as_measured = match unthrottled::disable_throttling(spec) {
         true => Facts::read(&Root::live()),
         false => facts.clone(),
     };
-    let session = watched::prepare(order.watch, spec, &facts)?;
+    let session = traced::prepare(order.trace, spec, &facts)?;
     mark::attend();
-    quiescence::settle();
-    company::start(&order.background)?;
+    quiescence::pause();
+    background_load::start(&order.background)?;
     let control = Control::new();
     let control = control.map_err(|why| Error::new("failed to measure", why))?;
     let mut recording = session.measure(&control, &mut Silent)?;
@@ -60,7 +60,7 @@ fn symbols() -> Result<Symbols, Error> {
         File::open(KALLSYMS).and_then(|file| Symbols::pack(BufReader::new(file)));
     packed.map_err(|error| match error.kind() {
         ErrorKind::NotFound => Error::new(
-            "the kernel does not name its functions, and so no instruction can be counted",
+            "the kernel has no symbols, so no instructions can be counted",
             format!("it was built without CONFIG_KALLSYMS ({KALLSYMS})"),
         ),
         _ => Error::new(format!("failed to read {KALLSYMS}"), error),

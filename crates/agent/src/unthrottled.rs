@@ -1,11 +1,10 @@
-//! Lets real-time tasks have all of each CPU, where a real-time task is measured.
+//! Gives real-time tasks all of each CPU's time, if a real-time task is measured.
 //!
 //! Otherwise RT throttling (`sched_rt_runtime_us`) or, since 6.12, the fair server stops the
-//! measuring loop for tens of milliseconds of each second. Nothing is given back, and there
-//! is no journal: the guest is gone afterwards. Where the kernel refuses, the recording has
-//! a doubt about the long gaps. Sources: Documentation/scheduler/sched-rt-group.rst;
-//! kernel/sched/debug.c of 6.12, which refuses a runtime of 0 (EBUSY) before the first
-//! setting is -1.
+//! measuring loop for tens of milliseconds of each second. Nothing is restored, and there is no
+//! journal: the guest ends afterwards. If the kernel refuses, the recording has a doubt about the
+//! long gaps. Sources: Documentation/scheduler/sched-rt-group.rst; kernel/sched/debug.c of 6.12,
+//! which refuses a runtime of 0 (EBUSY) before the first setting is -1.
 
 use std::fs;
 
@@ -17,13 +16,13 @@ const RT_RUNTIME: &str = "/proc/sys/kernel/sched_rt_runtime_us";
 const SERVERS: [&str; 2] =
     ["/sys/kernel/debug/sched/fair_server", "/sys/kernel/debug/sched/ext_server"];
 
-/// Switches both off, where the measurement runs as a real-time task; whether it does.
-pub(crate) fn allow(spec: &Spec) -> bool {
+/// Disables both, if the measurement runs as a real-time task; whether it does.
+pub(crate) fn disable_throttling(spec: &Spec) -> bool {
     let Spec::Noise(noise) = spec else { return false };
     if noise.fifo.is_none() {
         return false;
     }
-    // A kernel without a setting has nothing to switch off, and one that refuses keeps it.
+    // A kernel without a setting has nothing to disable, and one that refuses causes a doubt.
     let write = |path: &str, value: &str| {
         let setting = Setting { path: path.to_owned(), value: value.to_owned() };
         drop(settings::write(&[setting]));

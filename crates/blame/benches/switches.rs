@@ -1,8 +1,8 @@
-//! What keeping every switch costs: `cargo bench -p blame --bench switches`. Needs root.
+//! The cost of recording every context switch: `cargo bench -p blame --bench switches`. Needs root.
 //!
-//! Two threads of a CPU give way to each other, as often as they are told, in turn watched and
-//! not. The fastest of each are compared, for other work only makes them slower; and as many
-//! switches as they made must have been kept, as yields.
+//! Two threads of a CPU yield to each other a fixed number of times, alternately with and without
+//! recording. The fastest rounds of each are compared, as other work only slows them down; and all
+//! of their switches must be recorded as yields.
 
 use std::error::Error;
 use std::sync::Barrier;
@@ -14,16 +14,16 @@ use facts::{Facts, Root};
 use recording::{End, Switches};
 use units::{Cpu, CpuSet, Nanos};
 
-/// How often each is done in each way.
+/// The number of rounds of each.
 const ROUNDS: usize = 9;
-/// How often each thread gives way in a round.
+/// The number of yields of each thread in a round.
 const TIMES: u32 = 50_000;
-/// What a switch may cost more, in nanoseconds.
+/// The limit of the additional cost of a switch, in nanoseconds.
 const LIMIT: u64 = 500;
-/// They outrank whatever else would come between.
+/// Above everything that would interfere.
 const PRIORITY: u8 = 60;
 
-/// How long it takes until both have given way so often.
+/// The time until both have made their yields.
 fn play(cpu: Cpu) -> Result<Duration, Box<dyn Error>> {
     let barrier = Barrier::new(2);
     let give_way = || -> Result<Duration, isolate::Error> {
@@ -44,7 +44,7 @@ fn play(cpu: Cpu) -> Result<Duration, Box<dyn Error>> {
     })
 }
 
-/// The same, watched; every switch was kept.
+/// The same with recording; checks that every switch was recorded.
 fn watched(cpu: Cpu, facts: &Facts) -> Result<Duration, Box<dyn Error>> {
     let only: CpuSet = [cpu].into_iter().collect();
     let watch = SwitchWatch::start(&only, TIMES * 3, facts)?;
@@ -52,7 +52,7 @@ fn watched(cpu: Cpu, facts: &Facts) -> Result<Duration, Box<dyn Error>> {
     let (switches, _) = watch.end(Nanos::ZERO)?;
     let yields = yields(&switches);
     if yields + 4 < u64::from(TIMES) * 2 || switches.cpus[0].lost > 0 {
-        return Err(format!("{yields} yields of {} were kept", TIMES * 2).into());
+        return Err(format!("{yields} yields of {} were recorded", TIMES * 2).into());
     }
     Ok(took)
 }
@@ -75,9 +75,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let each = |took: Duration| took.as_nanos() / u128::from(TIMES * 2);
     let (plain, with) = (each(plain), each(with));
     let more = with.saturating_sub(plain);
-    println!("a switch takes {plain} ns, kept {with} ns: {more} more of at most {LIMIT}");
+    println!(
+        "a switch takes {plain} ns, recorded {with} ns: {more} more of at most {LIMIT}"
+    );
     if more > u128::from(LIMIT) {
-        return Err("keeping switches costs too much".into());
+        return Err("recording switches costs too much".into());
     }
     Ok(())
 }

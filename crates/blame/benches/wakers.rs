@@ -1,10 +1,10 @@
-//! What counting wake-ups costs, and that none is lost: `cargo bench -p blame --bench wakers`.
+//! The cost of counting wake-ups, and that none is lost: `cargo bench -p blame --bench wakers`.
 //! Needs root.
 //!
-//! On each of two CPUs two threads wake each other through a futex, as fast as they can, in
-//! turn uncounted and counted. The fastest of each are compared, for other work only makes
-//! them slower. How many were woken `futex(2)` says itself, and every time the counts must be
-//! the same, thread by thread.
+//! On each of two CPUs two threads wake each other through a futex, as fast as they can,
+//! alternately with and without counting. The fastest rounds of each are compared, as other work
+//! only slows them down. The expected number of wake-ups is that of `futex(2)`, and the counts must
+//! always be equal to it, thread by thread.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -17,22 +17,22 @@ use facts::{Facts, Root};
 use recording::{Body, WakersSpec};
 use units::{Cpu, Nanos};
 
-/// How often each is done in each way.
+/// The number of rounds of each.
 const ROUNDS: usize = 7;
-/// How often each thread wakes its partner in a round.
+/// The number of wake-ups by each thread in a round.
 const TIMES: u64 = 50_000;
-/// Wake-ups a second that must be stood, on two CPUs.
+/// The required rate of wake-ups per second, on two CPUs.
 const RATE: f64 = 200_000.0;
-/// The part of its time that a thread may lose to being counted at that rate.
+/// The largest part of a thread's time that counting may take at that rate.
 const PART: f64 = 0.1;
 
 /// One of two threads that wake each other.
 #[derive(Default)]
 struct Player {
-    /// Whether it is its turn: what it waits for.
+    /// Whether it has the turn, which it waits for.
     turn: AtomicU32,
     tid: AtomicU32,
-    /// How often it was woken, as those who did it were told.
+    /// How often it was woken, according to its wakers.
     woken: AtomicU64,
 }
 
@@ -44,7 +44,7 @@ impl Player {
         }
     }
 
-    /// Makes it its turn, and wakes it if it waits.
+    /// Gives it the turn, and wakes it if it waits.
     fn wake(&self) {
         self.turn.store(1, Ordering::SeqCst);
         self.woken.fetch_add(futex(&self.turn, libc::FUTEX_WAKE, 1), Ordering::SeqCst);
@@ -58,7 +58,7 @@ impl Player {
     }
 }
 
-/// How many were woken.
+/// The number of woken threads.
 fn futex(word: &AtomicU32, call: libc::c_int, value: u32) -> u64 {
     let call = call | libc::FUTEX_PRIVATE_FLAG;
     let none = std::ptr::null::<libc::timespec>();
@@ -93,7 +93,7 @@ impl Game {
         Self { players, threads }
     }
 
-    /// Whether both sleep, so that nothing but a turn wakes them.
+    /// Whether both sleep, so that only a turn wakes them.
     fn is_ready(&self) -> bool {
         self.players.iter().all(|player| {
             let tid = player.tid.load(Ordering::SeqCst);
@@ -103,7 +103,7 @@ impl Game {
     }
 }
 
-/// Plays on all CPUs at once; how long that took.
+/// Plays on all CPUs at once; returns the duration.
 fn play(games: &mut [Game]) -> Duration {
     let begun = Instant::now();
     for game in games.iter() {
@@ -123,7 +123,7 @@ fn ready(cpus: &[Cpu]) -> Vec<Game> {
     games
 }
 
-/// Plays while wake-ups are counted, and compares the counts; how long it took.
+/// Plays while wake-ups are counted, and compares the counts; returns the duration.
 fn counted(cpus: &[Cpu], facts: &Facts) -> Result<Duration, Box<dyn Error>> {
     let duration_ns = Nanos::from_secs(1);
     let spec = WakersSpec { cpus: None, duration_ns, top: 20, process: None };

@@ -1,9 +1,9 @@
-//! The eBPF source: programs at raw tracepoints, which cost least (since Linux 5.10, for
-//! running one of them by hand; BTF says where the fields are).
+//! The eBPF source: programs at raw tracepoints, the cheapest kind (since Linux 5.10, to run one of
+//! them by hand; BTF has the offsets of fields).
 //!
-//! Sees every interrupt that has a tracepoint, and between which of them a hypervisor took the CPU
-//! away, where it says so. Cannot see the edges of an interruption, nor system management mode. The
-//! programs go with the process, however that ends.
+//! Records every interrupt with a tracepoint, and the time that a hypervisor took from the CPU, if
+//! it exports that. Cannot see the edges of an interruption, nor system management mode. The
+//! programs are removed with the process, however that ends.
 
 pub(crate) mod attached;
 pub(crate) mod mapped;
@@ -11,7 +11,7 @@ pub(crate) mod refusal;
 pub(crate) mod ring;
 pub(crate) mod skeleton;
 pub(crate) mod switch_programs;
-pub(crate) mod verdict;
+pub(crate) mod verifier_log;
 pub(crate) mod wake_programs;
 
 use std::mem::MaybeUninit;
@@ -30,11 +30,11 @@ use crate::bpf::skeleton::events::{
 };
 use crate::error::Error;
 use crate::level::Level;
-use crate::room::Room;
-use crate::seen::Lane;
+use crate::records::Lane;
+use crate::ring_sizes::RingSizes;
 use crate::source::{EventSource, Threads};
 
-/// The architecture's own interrupts, as x86 names their tracepoints
+/// The architecture's own interrupts, by the names of x86's tracepoints
 /// (`arch/x86/include/asm/trace/irq_vectors.h`): entry and exit.
 #[cfg(target_arch = "x86_64")]
 pub(crate) const VECTORS: &[(&str, &str)] = &[
@@ -51,34 +51,35 @@ pub(crate) const VECTORS: &[(&str, &str)] = &[
     ("thermal_apic_entry", "thermal_apic_exit"),
 ];
 
-/// Others have one for all interrupts between CPUs (`include/trace/events/ipi.h`), and their
-/// timers are devices.
+/// Other architectures have one for all inter-processor interrupts (`include/trace/events/ipi.h`),
+/// and their timers are devices.
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) const VECTORS: &[(&str, &str)] = &[];
 const IPI: Option<(&str, &str)> =
     if cfg!(target_arch = "x86_64") { None } else { Some(("ipi_entry", "ipi_exit")) };
 
-/// How programs are attached to tracepoints.
+/// The kind of tracepoint that programs are attached to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Points {
-    /// They get what the kernel itself passes on.
+    /// The programs get the arguments that the kernel passes.
     Raw,
-    /// Perf's machinery writes a record of it for them first.
+    /// Perf first writes a record of them.
     Classic,
 }
 
-/// How a program reads the task that runs.
+/// How a program reads the running task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Access {
-    /// As if it were its own: since Linux 5.11 a helper gives it to programs with its type.
+    /// Directly: since Linux 5.11 a helper returns it with its type.
     Direct,
-    /// By helpers that copy its fields.
+    /// With helpers that copy its fields.
     Copied,
 }
 
 impl Access {
-    /// The cheaper way that this kernel has. Where it does not say, loading finds out.
-    fn here() -> Self {
+    /// The cheaper way that this kernel supports. If the kernel does not report that, loading finds
+    /// out.
+    fn detect() -> Self {
         let program = ProgramType::RawTracepoint;
         match program.is_helper_supported(BPF_FUNC_get_current_task_btf) {
             Ok(false) => Self::Copied,
@@ -87,23 +88,23 @@ impl Access {
     }
 }
 
-/// What the classic programs' names begin with.
+/// The prefix of the classic programs' names.
 const CLASSIC: &str = "classic_";
-/// The program that is attached nowhere, and learns which process this is.
+/// The program that is not attached, and is run to find the PID of this process.
 const HELLO: &str = "hello";
-/// Those that learn whose children processes are, and mark their threads.
+/// The programs that track child processes, and mark their threads.
 const MARKING: [&str; 3] = ["forked", "freed", "switched_marked"];
-/// Those at `sched_switch` that mark none, of which one is loaded: each reads the running task in
-/// another way.
+/// Those at `sched_switch` without marks, of which one is loaded: they differ in how they read the
+/// running task.
 const SWITCHED: [&str; 4] =
     ["switched", "switched_copied", "classic_switched", "classic_switched_copied"];
-/// What these programs need, and whose threads are marked needs more.
+/// The programs' requirements; marks require more.
 const NEEDS: Needs = Needs { version: (5, 10), why: "it lets a program be run by hand" };
 const NEEDS_MARKING: Needs = Needs { version: (5, 18), why: refusal::STATE };
-/// So many children at once; those beyond are taken for others.
+/// The most concurrent children; those beyond are taken for other processes.
 const CHILDREN: u32 = 1 << 16;
 
-/// The programs at their tracepoints, and what they write.
+/// The attached programs, and their data.
 pub(crate) struct Programs {
     attached: Attached,
     rings: Rings,
@@ -113,9 +114,9 @@ impl EventSource for Programs {
     fn read(&mut self, lanes: &mut [Lane]) {
         for (place, lane) in lanes.iter_mut().enumerate() {
             for level in Level::ALL {
-                self.rings.drain(place, level, |record| lane.take(level, record));
+                self.rings.drain(place, level, |record| lane.push(level, record));
             }
-            self.rings.drain_steal(place, |stolen| lane.steal(stolen));
+            self.rings.drain_steal(place, |stolen| lane.push_stolen(stolen));
             lane.has_steal_clock = self.rings.has_steal_clock(place);
         }
     }
@@ -130,7 +131,7 @@ impl Programs {
     /// Loads and attaches them.
     ///
     /// # Errors
-    /// They cannot be loaded; nothing is watched.
+    /// They cannot be loaded; nothing is attached.
     pub(crate) fn load(
         cpus: &CpuSet,
         points: Points,
@@ -145,12 +146,12 @@ impl Programs {
         let mut object = MaybeUninit::uninit();
         let mut open = EventsSkelBuilder::default().open(&mut object).map_err(failed)?;
         let (record, comm) = (size_of::<types::record>(), size_of::<types::comm>());
-        let room = Room::for_cpus(cpus.len(), record, comm);
-        make_room(&mut open, cpus, room)?;
+        let sizes = RingSizes::for_cpus(cpus.len(), record, comm);
+        assign_lanes(&mut open, cpus, sizes)?;
         if threads == Threads::Marked {
             open.maps.children.set_max_entries(CHILDREN).map_err(failed)?;
         }
-        let access = Access::here();
+        let access = Access::detect();
         if let Some(data) = &mut open.maps.rodata_data {
             data.has_task = u8::from(access == Access::Direct);
         }
@@ -160,7 +161,7 @@ impl Programs {
             loaded.progs.hello.test_run(ProgramInput::default()).map_err(failed)?;
         }
         let maps = &loaded.maps;
-        let rings = Rings::new(&maps.lanes, &maps.rings, &maps.comms, cpus.len(), room)?;
+        let rings = Rings::new(&maps.lanes, &maps.rings, &maps.comms, cpus.len(), sizes)?;
         let mut program = Self { attached: Attached::default(), rings };
         match points {
             Points::Raw => program.attach_raw(&loaded.progs, threads, access)?,
@@ -169,8 +170,7 @@ impl Programs {
         Ok(program)
     }
 
-    /// Ends come first: an event whose beginning was not seen is left out, one whose end
-    /// is not seen would not end.
+    /// Exits first: an event without its beginning is omitted, one without its end would not end.
     fn attach_raw(
         &mut self,
         programs: &EventsProgs<'_>,
@@ -237,7 +237,7 @@ impl Programs {
     }
 }
 
-/// Leaves out the programs that are not needed.
+/// Disables the programs that are not needed.
 fn choose(
     open: &mut OpenEventsSkel<'_>,
     points: Points,
@@ -270,16 +270,16 @@ fn switched(points: Points, access: Access) -> &'static str {
     }
 }
 
-/// Gives each CPU its lane.
-fn make_room(
+/// Assigns each CPU its lane.
+fn assign_lanes(
     open: &mut OpenEventsSkel<'_>,
     cpus: &CpuSet,
-    room: Room,
+    sizes: RingSizes,
 ) -> Result<(), Error> {
     let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     let cpus_count = count(cpus.len());
-    let of_lane = count(room.of_lane());
-    let depths = room.depths();
+    let of_lane = count(sizes.of_lane());
+    let depths = sizes.depths();
     let comms = cpus_count.saturating_mul(depths[Level::Thread as usize]);
     open.maps.lanes.set_max_entries(cpus_count).map_err(failed)?;
     open.maps
@@ -288,7 +288,7 @@ fn make_room(
         .map_err(failed)?;
     open.maps.comms.set_max_entries(comms).map_err(failed)?;
     let Some(data) = &mut open.maps.rodata_data else { return Ok(()) };
-    (data.depths, data.offsets, data.room) = (depths, room.offsets(), of_lane);
+    (data.depths, data.offsets, data.room) = (depths, sizes.offsets(), of_lane);
     for (place, cpu) in (1..).zip(cpus.iter()) {
         let slot = data.places.get_mut(cpu.index());
         *slot.ok_or_else(|| too_many(cpu))? = place;

@@ -1,13 +1,13 @@
-//! The events' clock, `CLOCK_MONOTONIC`, on that of the gaps, the CPU's counter: both were read
-//! together before and after the run, and what lies between lies between.
+//! Conversion of the events' clock, `CLOCK_MONOTONIC`, to that of the gaps, the CPU's time stamp
+//! counter: both were read together before and after the run; times in between are interpolated.
 //!
-//! Cannot see when the kernel steered its clock in between; that it did is a doubt.
+//! Cannot see when the kernel adjusted its clock in between; that it did causes a doubt.
 
 use recording::{Code, Doubt};
 use units::{Nanos, Span};
 
-/// More than this between the two, in parts of a million, and events may be blamed for their
-/// neighbours' gaps.
+/// With a larger difference between the two, in parts per million, events may be attributed to
+/// adjacent gaps.
 const DRIFT_PPM: u64 = 200;
 
 /// Two moments of both clocks.
@@ -24,7 +24,7 @@ impl Clock {
         Self { begin, end }
     }
 
-    /// A time of the events' clock, since the recording's beginning, in nanoseconds.
+    /// A time of the events' clock, relative to the recording's beginning, in nanoseconds.
     fn since_beginning(self, time: Nanos) -> i128 {
         let (ours, theirs) = (self.end.0 - self.begin.0, self.end.1 - self.begin.1);
         let passed = i128::from(time.get()) - self.begin.1;
@@ -34,8 +34,8 @@ impl Clock {
         self.begin.0 + passed * ours / theirs
     }
 
-    /// What lies between two times of the events' clock, counted from the loop's first
-    /// reading; `None` where it ended before that. What began before is cut.
+    /// The period between two times of the events' clock, relative to the loop's first reading;
+    /// `None` if it ended before that. An earlier beginning is cut off.
     pub(crate) fn span(self, (start, end): (u64, u64), first: Nanos) -> Option<Span> {
         let since_first = |time| {
             let since = self.since_beginning(Nanos::from_nanos(time));
@@ -53,8 +53,8 @@ impl Clock {
         if apart * 1_000_000 <= theirs.unsigned_abs() * u128::from(DRIFT_PPM) {
             return None;
         }
-        let text = "the kernel steered its clock during the run: events may be blamed for \
-                    their neighbours' gaps";
+        let text = "the kernel adjusted its clock during the run: events may be \
+                    attributed to their neighbours' gaps";
         Some(Doubt::new(Code::ClockDrift, text))
     }
 }

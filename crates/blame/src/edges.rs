@@ -1,9 +1,13 @@
-//! The edges: what an interruption takes outside of its tracepoints.
+//! Edges: the time of an interruption outside of its tracepoints.
 //!
-//! Before the first event of a gap lies its entry, after each event its exit. Typical of a
-//! kind of event is the median of a run, entries and exits apart. The edges of a gap may be
-//! twice as long as is typical of them all together: an exit that takes long is made up for by
-//! an entry that did not, and is not worth a doubt.
+//! A gap has an entry before its first event, and an exit after each event, up to the next one. Its
+//! edges cannot be measured one by one: another interruption in the same gap, without a tracepoint,
+//! would look like a long edge. So their length is limited by what is typical of a kind of event in
+//! this run: twice the median, for entries and exits separately. The limit applies to the sum of a
+//! gap's edges, not to each: how the time outside of tracepoints divides into entry and exit
+//! varies, and only an excess of the sum shows that something else took time. An edge may therefore
+//! exceed its own limit by what the other edges of the gap leave of theirs. The time beyond that is
+//! not attributed to the event.
 
 use std::collections::BTreeMap;
 
@@ -12,21 +16,21 @@ use units::{Nanos, Span};
 
 use crate::layers::Piece;
 
-/// Edges may be so many times as long as is typical.
+/// The limit of an edge, in typical edges of its kind.
 const BOUND: u64 = 2;
 
-/// What one culprit takes of one gap.
+/// The share of one culprit in one gap.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Taken {
+pub(crate) struct Portion {
     pub(crate) ns: Nanos,
-    /// Of that, before the gap's first event.
+    /// Its part before the gap's first event.
     pub(crate) entry: Nanos,
-    /// Of that, between the event's tracepoints.
+    /// Its part between the event's tracepoints.
     pub(crate) inside: Nanos,
 }
 
-/// What each culprit takes of one gap.
-pub(crate) type Shares = BTreeMap<usize, Taken>;
+/// The share of each culprit in one gap, by the culprit's index.
+pub(crate) type Shares = BTreeMap<usize, Portion>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Side {
@@ -34,26 +38,26 @@ enum Side {
     Exit,
 }
 
-/// How long the edges of each kind of event may be.
-pub(crate) struct Edges(BTreeMap<(CulpritKind, Side), Nanos>);
+/// The limit of the edges of each kind of event.
+pub(crate) struct EdgeLimits(BTreeMap<(CulpritKind, Side), Nanos>);
 
-/// A stretch of a gap in which no event went on, and whose it is.
-struct Hole {
+/// A period of a gap without an event, and the culprit that it belongs to.
+struct Edge {
     culprit: usize,
     side: Side,
     length: Nanos,
 }
 
-impl Edges {
-    /// What is typical of these gaps.
+impl EdgeLimits {
+    /// The limits from the edges of these gaps.
     pub(crate) fn of<'a>(
         gaps: impl Iterator<Item = (Span, &'a [Piece])>,
         culprits: &[Culprit],
     ) -> Self {
         let mut lengths: BTreeMap<(CulpritKind, Side), Vec<Nanos>> = BTreeMap::new();
-        for hole in gaps.flat_map(|(gap, pieces)| holes(gap, pieces)) {
-            let key = (culprits[hole.culprit].kind, hole.side);
-            lengths.entry(key).or_default().push(hole.length);
+        for edge in gaps.flat_map(|(gap, pieces)| edges_of(gap, pieces)) {
+            let key = (culprits[edge.culprit].kind, edge.side);
+            lengths.entry(key).or_default().push(edge.length);
         }
         let bound = |mut lengths: Vec<Nanos>| {
             let middle = lengths.len() / 2;
@@ -62,8 +66,7 @@ impl Edges {
         Self(lengths.into_iter().map(|(key, lengths)| (key, bound(lengths))).collect())
     }
 
-    /// What each culprit takes of a gap: its pieces, and its edges as far as they are
-    /// typical.
+    /// The share of each culprit in a gap: its pieces, and its edges up to the limit.
     pub(crate) fn share(
         &self,
         gap: Span,
@@ -72,52 +75,52 @@ impl Edges {
     ) -> Shares {
         let mut shares = Shares::new();
         for piece in pieces {
-            let taken = shares.entry(piece.culprit).or_default();
+            let portion = shares.entry(piece.culprit).or_default();
             let length = piece.end.saturating_sub(piece.start);
-            taken.ns = taken.ns + length;
-            taken.inside = taken.inside + length;
+            portion.ns = portion.ns + length;
+            portion.inside = portion.inside + length;
         }
-        let holes = holes(gap, pieces);
+        let edges_of = edges_of(gap, pieces);
         let bounds: Vec<Nanos> =
-            holes.iter().map(|hole| self.bound(hole, culprits)).collect();
+            edges_of.iter().map(|edge| self.bound(edge, culprits)).collect();
         let mut spare = bounds.iter().copied().sum::<Nanos>();
-        for (hole, bound) in holes.iter().zip(&bounds) {
-            spare = spare.saturating_sub(hole.length.min(*bound));
+        for (edge, bound) in edges_of.iter().zip(&bounds) {
+            spare = spare.saturating_sub(edge.length.min(*bound));
         }
-        for (hole, bound) in holes.iter().zip(bounds) {
-            let more = hole.length.saturating_sub(bound).min(spare);
+        for (edge, bound) in edges_of.iter().zip(bounds) {
+            let more = edge.length.saturating_sub(bound).min(spare);
             spare = spare.saturating_sub(more);
-            let taken = shares.entry(hole.culprit).or_default();
-            let edge = hole.length.min(bound) + more;
-            taken.ns = taken.ns + edge;
-            if hole.side == Side::Entry {
-                taken.entry = taken.entry + edge;
+            let portion = shares.entry(edge.culprit).or_default();
+            let length = edge.length.min(bound) + more;
+            portion.ns = portion.ns + length;
+            if edge.side == Side::Entry {
+                portion.entry = portion.entry + length;
             }
         }
         shares
     }
 
-    fn bound(&self, hole: &Hole, culprits: &[Culprit]) -> Nanos {
-        let kind = culprits[hole.culprit].kind;
-        self.0.get(&(kind, hole.side)).copied().unwrap_or_default()
+    fn bound(&self, edge: &Edge, culprits: &[Culprit]) -> Nanos {
+        let kind = culprits[edge.culprit].kind;
+        self.0.get(&(kind, edge.side)).copied().unwrap_or_default()
     }
 }
 
-/// The edges of a gap's events. A gap without any has none.
-fn holes(gap: Span, pieces: &[Piece]) -> Vec<Hole> {
+/// The edges of a gap's events; none for a gap without events.
+fn edges_of(gap: Span, pieces: &[Piece]) -> Vec<Edge> {
     let Some(first) = pieces.first() else { return Vec::new() };
-    let entry = Hole {
+    let entry = Edge {
         culprit: first.culprit,
         side: Side::Entry,
         length: first.start.saturating_sub(gap.start),
     };
     let next = pieces.iter().skip(1).map(|piece| piece.start).chain([gap.end()]);
-    let exits = pieces.iter().zip(next).map(|(piece, next)| Hole {
+    let exits = pieces.iter().zip(next).map(|(piece, next)| Edge {
         culprit: piece.culprit,
         side: Side::Exit,
         length: next.saturating_sub(piece.end),
     });
-    // What goes on within an event has no edge of its own there.
-    let exits = exits.filter(|hole| !hole.length.is_zero());
+    // An event nested in another one has no edge of its own.
+    let exits = exits.filter(|edge| !edge.length.is_zero());
     std::iter::once(entry).chain(exits).collect()
 }

@@ -1,21 +1,21 @@
-//! Why events cannot be watched, and what would help.
+//! Errors of event sources.
 
 use units::{Cause, Helped};
 
 /// The kind of failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// What was asked makes no sense.
+    /// The request is invalid.
     Spec,
-    /// A privilege is missing, or was taken away (lockdown, seccomp).
+    /// A privilege is missing, or is denied (lockdown, seccomp).
     Privilege,
-    /// This kernel has no such ability.
+    /// This kernel does not support it.
     Missing,
-    /// The kernel refused for a reason of its own.
+    /// Another error of the kernel.
     System,
 }
 
-/// A failure, in words that name what would help.
+/// A failure; the message names a remedy.
 #[derive(Debug, thiserror::Error)]
 #[error("{text}")]
 pub struct Error {
@@ -30,12 +30,12 @@ impl Error {
         Self { kind, text: text.into(), cause: None }
     }
 
-    /// The same, with what caused it.
+    /// The same with a cause.
     pub(crate) fn caused_by(self, cause: impl Into<Cause>) -> Self {
         Self { cause: Some(cause.into()), ..self }
     }
 
-    /// The same, and what would help.
+    /// The same with a remedy.
     pub(crate) fn with(self, help: &str) -> Self {
         match self.cause {
             Some(cause) => Self { cause: Some(Helped::new(cause, help).into()), ..self },
@@ -43,7 +43,7 @@ impl Error {
         }
     }
 
-    /// The same, of another kind.
+    /// The same with another kind.
     pub(crate) fn of_kind(self, kind: Kind) -> Self {
         Self { kind, ..self }
     }

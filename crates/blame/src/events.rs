@@ -1,4 +1,4 @@
-//! What was seen during a run, and whom its gaps are blamed on.
+//! The events of a run, and the attribution of its gaps to them.
 
 use recording::{
     Blamed, Body, Code, CpuBusy, CpuNoise, Doubt, Event, NoiseSeries, Recording,
@@ -11,12 +11,12 @@ use crate::error::Error;
 use crate::interruptions::{busy, interruptions};
 use crate::join::{Joined, join};
 use crate::names::Names;
-use crate::seen::Lane;
+use crate::records::Lane;
 use crate::steal::common;
 use crate::steal_clock;
 use crate::tally::Tally;
 
-/// The tracepoints without which much stays unexplained. Others belong to parts that not all
+/// The tracepoints without which much remains unexplained. Others belong to subsystems that not all
 /// kernels have.
 const NEEDED: &[&str] = &[
     #[cfg(target_arch = "x86_64")]
@@ -26,11 +26,11 @@ const NEEDED: &[&str] = &[
     "sched_switch",
 ];
 
-/// What the kernel did on some CPUs while something was measured.
+/// The kernel's events on some CPUs during a measurement.
 pub struct Events {
     pub(crate) source: Source,
     pub(crate) lanes: Vec<Lane>,
-    /// The tracepoints that this kernel does not have.
+    /// The tracepoints that this kernel lacks.
     pub(crate) missing: Vec<String>,
     /// Why no better source was used.
     pub(crate) why_not: Vec<Error>,
@@ -38,13 +38,13 @@ pub struct Events {
 }
 
 impl Events {
-    /// How many events were not kept since watching began.
+    /// The number of lost events.
     pub fn lost(&self) -> u64 {
         self.lanes.iter().flat_map(|lane| &lane.losses).map(|loss| loss.events).sum()
     }
 
-    /// Blames the gaps of a recording, if it has any, and adds what there is to doubt. With a
-    /// `trace` the events themselves are kept, too.
+    /// Attributes the gaps of a recording, if it has any, and adds doubts. With `trace` the events
+    /// themselves are stored too.
     pub fn blame_in(&self, recording: &mut Recording, trace: bool) {
         let doubts = match &mut recording.body {
             Body::Run { spec, series } => Some(self.interrupted(&spec.cpus, series)),
@@ -54,28 +54,25 @@ impl Events {
         recording.doubts.extend(doubts.into_iter().flatten());
     }
 
-    /// Finds the interruptions of a program that ran on these CPUs, and says what there is to
-    /// doubt.
+    /// Finds the interruptions of a program that ran on these CPUs; returns doubts.
     fn interrupted(&self, cpus: &CpuSet, series: &mut RunSeries) -> Vec<Doubt> {
         series.source = Some(self.source);
         let lanes = self.lanes.iter().filter(|lane| cpus.contains(lane.cpu));
         let lanes: Vec<&Lane> = lanes.collect();
         if lanes.is_empty() {
-            return self.unwatched().into_iter().collect();
+            return self.untraced_doubt().into_iter().collect();
         }
-        // Both clocks are CLOCK_MONOTONIC.
         let ran = Span { start: series.began_ns, length: series.elapsed_ns };
         let (found, lost) = interruptions(&lanes, &self.names, ran);
         series.interruptions = Some(found);
         self.doubts(lost)
     }
 
-    /// Finds what ran on the CPUs that were watched while their ticks were counted, and says what
-    /// there is to doubt.
+    /// Finds what ran on the CPUs while their ticks were counted; returns doubts.
     fn busy(&self, series: &mut TicksSeries) -> Vec<Doubt> {
         series.source = Some(self.source);
         if self.lanes.is_empty() {
-            return self.unwatched().into_iter().collect();
+            return self.untraced_doubt().into_iter().collect();
         }
         let busy = |lane: &Lane| {
             let (spans, blamed) = busy(lane, &self.names, &series.waits);
@@ -85,12 +82,12 @@ impl Events {
         self.doubts(series.busy.iter().map(|busy| (busy.cpu, busy.blamed.lost)))
     }
 
-    /// Blames the gaps of a run, and says what there is to doubt. With a `trace` the events
-    /// themselves are kept, too.
+    /// Attributes the gaps of a run; returns doubts. With `trace` the events themselves are stored
+    /// too.
     pub fn blame(&self, series: &mut NoiseSeries, trace: bool) -> Vec<Doubt> {
         series.source = Some(self.source);
         let (Some(monotonic), false) = (series.monotonic, self.lanes.is_empty()) else {
-            return self.unwatched().into_iter().collect();
+            return self.untraced_doubt().into_iter().collect();
         };
         let clock = Clock::of(monotonic);
         for lane in &self.lanes {
@@ -99,11 +96,12 @@ impl Events {
                 cpu.blamed = Some(self.blamed(lane, cpu, clock, trace));
             }
         }
-        let idled = self.lanes.iter().filter_map(|lane| idled(lane, series, clock));
-        let idled: Vec<Doubt> = idled.collect();
+        let idle_doubt =
+            self.lanes.iter().filter_map(|lane| idle_doubt(lane, series, clock));
+        let idle_doubt: Vec<Doubt> = idle_doubt.collect();
         let blamed = series.cpus.iter();
         let blamed = blamed.filter_map(|cpu| Some((cpu.cpu, cpu.blamed.as_ref()?.lost)));
-        clock.doubts().into_iter().chain(idled).chain(self.doubts(blamed)).collect()
+        clock.doubts().into_iter().chain(idle_doubt).chain(self.doubts(blamed)).collect()
     }
 
     fn blamed(&self, lane: &Lane, cpu: &CpuNoise, clock: Clock, trace: bool) -> Blamed {
@@ -139,27 +137,28 @@ impl Events {
         Blamed { culprits, shares, events: counts, lost, losses, steal, trace }
     }
 
-    /// Where single events were not watched although nobody asked for that: why.
-    fn unwatched(&self) -> Option<Doubt> {
+    /// The doubt if events were not traced, although that was not requested.
+    fn untraced_doubt(&self) -> Option<Doubt> {
         let why: Vec<String> = self.why_not.iter().map(|why| chain(why)).collect();
-        let text = format!("who took it is not known: {}", why.join("; "));
+        let why_not = why.join("; ");
+        let text =
+            format!("events were not traced, and the causes are unknown: {why_not}");
         (!why.is_empty()).then(|| Doubt::new(Code::Unwatched, text))
     }
 
-    /// What there is to doubt where so many events of each CPU are missing.
+    /// The doubts about lost events of each CPU, and about missing tracepoints.
     fn doubts(&self, lost: impl IntoIterator<Item = (Cpu, u64)>) -> Vec<Doubt> {
         let lost = lost.into_iter().filter(|(_, lost)| *lost > 0).map(|(cpu, lost)| {
             let text = format!(
-                "CPU {cpu}: {lost} events came faster than they could be read, or were too many \
-                 to keep; what they took is unexplained"
+                "CPU {cpu}: {lost} events were lost, as they were too fast to be read or \
+                 too many to store; their time is unexplained"
             );
             Doubt::new(Code::EventsLost, text)
         });
         let missing = self.missing.iter().filter(|name| NEEDED.contains(&name.as_str()));
         let missing = missing.map(|name| {
             let text = format!(
-                "this kernel has no tracepoint {name}: what is seen there elsewhere is \
-                 unexplained here"
+                "this kernel has no tracepoint {name}: its events are unexplained here"
             );
             Doubt::new(Code::Unwatched, text)
         });
@@ -167,7 +166,7 @@ impl Events {
     }
 }
 
-/// When events were lost while the loop ran, and how many.
+/// The periods of the loop's run in which events were lost, and their number.
 fn losses(lane: &Lane, cpu: &CpuNoise, clock: Clock) -> (Vec<Span>, u64) {
     let ran = cpu.ran();
     let met = lane.losses.iter().filter_map(|loss| {
@@ -179,8 +178,8 @@ fn losses(lane: &Lane, cpu: &CpuNoise, clock: Clock) -> (Vec<Span>, u64) {
     (spans, events.into_iter().fold(0, u64::saturating_add))
 }
 
-/// Says where a CPU had nothing to do although its loop never sleeps.
-fn idled(lane: &Lane, series: &NoiseSeries, clock: Clock) -> Option<Doubt> {
+/// A doubt if a CPU was idle although its loop never sleeps.
+fn idle_doubt(lane: &Lane, series: &NoiseSeries, clock: Clock) -> Option<Doubt> {
     let cpu = series.cpus.iter().find(|cpu| cpu.cpu == lane.cpu)?;
     let idle = lane.records.iter().filter(|record| record.is_idle());
     let ends = idle.map(|record| (record.start, record.end));
@@ -191,8 +190,8 @@ fn idled(lane: &Lane, series: &NoiseSeries, clock: Clock) -> Option<Doubt> {
     });
     let nanos: Nanos = within.sum();
     let text = format!(
-        "CPU {} was idle for {:.1} ms while its loop should have run (swapper, below thread): \
-         something stopped the loop, moved it away or throttled it",
+        "CPU {} was idle for {:.1} ms while its loop should have run (swapper, below \
+         thread): the loop was stopped, moved or throttled",
         lane.cpu,
         nanos.as_secs_f64() * 1e3
     );

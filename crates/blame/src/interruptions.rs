@@ -1,35 +1,36 @@
-//! When a program could have run and did not: interrupts while one of its threads had the CPU,
-//! and others' turns that began while its thread could have run on.
+//! The times in which a program could have run and did not: interrupts during the run of one of its
+//! threads, and runs of other threads that preempted one of its threads.
 //!
-//! Its threads are known by their marks ([`crate::Threads::Marked`]). What others do while all of
-//! them wait for something interrupts none of them. Each CPU of several has interruptions of its
-//! own; one ends when the program has the CPU again, or when the thread goes on on another CPU. Between tracepoints only: an interruption is
-//! longer by its way in and out. Cannot see how long a thread that is woken waits for its turn.
+//! Its threads are recognised by their marks ([`crate::Threads::Marked`]). What runs while all of
+//! them wait interrupts none of them. Each CPU has its own interruptions; one ends when the program
+//! gets the CPU back, or when the thread continues on another CPU. They lie between tracepoints:
+//! the real interruption is longer by its entry and exit. Cannot see how long a woken thread waits
+//! for the CPU.
 
 use std::collections::HashMap;
 
 use recording::{Blamed, Event, Interruptions, Share};
 use units::{Cpu, Nanos, Span};
 
-use crate::join::{Joined, join};
+use crate::join::{Joined, join, merged};
 use crate::level::Level;
 use crate::names::Names;
-use crate::seen::{Lane, Loss, Record};
+use crate::records::{Lane, Loss, Record};
 use crate::tally::Tally;
 
-/// From the end of an interrupt to the switch that it brings about; what lies between is no
-/// turn of the program's.
+/// The time from the end of an interrupt to the switch that it causes; it does not count as a run
+/// of the program.
 const NEAR: Nanos = Nanos::from_micros(2);
 
-/// The interruptions of the program that ran on the CPUs of these lanes in that time of the
-/// records' clock, one CPU's after the other, and how many events of each CPU were lost.
+/// The interruptions of the program that ran on the CPUs of these lanes in that period of the
+/// records' clock, one CPU after the other, and the number of lost events of each CPU.
 pub(crate) fn interruptions(
     lanes: &[&Lane],
     names: &Names,
     ran: Span,
 ) -> (Interruptions, Vec<(Cpu, u64)>) {
-    let turns: Vec<Vec<Turn>> = lanes.iter().map(|lane| own_turns(lane, ran)).collect();
-    let resumes = Resumes::of(&turns);
+    let runs: Vec<Vec<Run>> = lanes.iter().map(|lane| own_runs(lane, ran)).collect();
+    let resumes = Resumes::of(&runs);
     let mut all = Interruptions {
         ready_ns: Nanos::ZERO,
         gaps: Vec::new(),
@@ -37,7 +38,7 @@ pub(crate) fn interruptions(
         blamed: Blamed::default(),
     };
     let mut lost = Vec::new();
-    for (lane, own) in lanes.iter().zip(&turns) {
+    for (lane, own) in lanes.iter().zip(&runs) {
         let found = on_cpu(lane, own, &resumes, names, ran);
         let cpus = (lanes.len() > 1).then_some(lane.cpu);
         all.gap_cpus.extend(cpus.into_iter().cycle().take(found.gaps.len()));
@@ -47,7 +48,7 @@ pub(crate) fn interruptions(
     (all, lost)
 }
 
-/// Adds one CPU's interruptions to those of others.
+/// Appends the interruptions of one CPU.
 fn append(all: &mut Interruptions, one: Interruptions) {
     let before = all.gaps.len();
     all.ready_ns = all.ready_ns + one.ready_ns;
@@ -77,7 +78,7 @@ fn append(all: &mut Interruptions, one: Interruptions) {
 /// The interruptions on one CPU.
 fn on_cpu(
     lane: &Lane,
-    own: &[Turn],
+    own: &[Run],
     resumes: &Resumes,
     names: &Names,
     ran: Span,
@@ -85,13 +86,13 @@ fn on_cpu(
     let met = |loss: &Loss| Some((clipped(loss.from, loss.until, ran)?, loss.events));
     let (losses, lost): (Vec<Span>, Vec<u64>) =
         lane.losses.iter().filter_map(met).unzip();
-    let losses = together(losses);
-    let kept_off = kept_off(own, resumes, &losses);
-    let turns: Vec<Span> = own.iter().map(|turn| turn.span).collect();
+    let losses = merged(losses, NEAR);
+    let preemptions = preemptions(own, resumes, &losses);
+    let runs: Vec<Span> = own.iter().map(|run| run.span).collect();
     let interrupts = lane.records.iter().filter(|record| record.level != Level::Thread);
     let interrupts = interrupts.filter_map(|record| within(record, ran));
-    let interrupts = interrupts.filter(|span| is_in(*span, &turns));
-    let gaps = together(interrupts.chain(kept_off.iter().copied()).collect());
+    let interrupts = interrupts.filter(|span| is_in(*span, &runs));
+    let gaps = merged(interrupts.chain(preemptions.iter().copied()).collect(), NEAR);
 
     let mut known = Tally::default();
     let foreign = lane.records.iter().filter(|record| !record.mark.is_own);
@@ -101,13 +102,13 @@ fn on_cpu(
             .then(|| Event { span, culprit: known.count(names.culprit(record)) })
     });
     let events: Vec<Event> = events.collect();
-    let ready = turns.iter().chain(&kept_off).map(|span| span.length).sum();
+    let ready = runs.iter().chain(&preemptions).map(|span| span.length).sum();
     let blamed = blamed(known, &gaps, &events, losses, &lost);
     Interruptions { ready_ns: ready, gaps, gap_cpus: Vec::new(), blamed }
 }
 
-/// What took these gaps; of the hypervisor nothing is known. `lost` is how many events were lost
-/// in each of `losses`, some of which may touch.
+/// Attributes these gaps, without the hypervisor. `lost` has the number of lost events of each of
+/// `losses`, some of which may touch.
 fn blamed(
     known: Tally,
     gaps: &[Span],
@@ -122,8 +123,8 @@ fn blamed(
     Blamed { culprits, shares, events: counts, lost, losses, steal: None, trace: None }
 }
 
-/// When anything ran on a CPU within these stretches of the records' clock, counted from the
-/// first one's start, and what it was.
+/// The times in which a CPU was busy within these periods of the records' clock, relative to the
+/// first one's start, and their causes.
 pub(crate) fn busy(lane: &Lane, names: &Names, waits: &[Span]) -> (Vec<Span>, Blamed) {
     let Some(first) = waits.first() else { return (Vec::new(), Blamed::default()) };
     let in_waits = |from: u64, to: u64| {
@@ -141,7 +142,7 @@ pub(crate) fn busy(lane: &Lane, names: &Names, waits: &[Span]) -> (Vec<Span>, Bl
             parts.map(|span| Event { span, culprit: known.count(names.culprit(record)) }),
         );
     }
-    let spans = touching(events.iter().map(|event| event.span).collect(), Nanos::ZERO);
+    let spans = merged(events.iter().map(|event| event.span).collect(), Nanos::ZERO);
     let met = lane.losses.iter().map(|loss| (in_waits(loss.from, loss.until), loss));
     let mut losses = Vec::new();
     let mut lost = Vec::new();
@@ -154,62 +155,62 @@ pub(crate) fn busy(lane: &Lane, names: &Names, waits: &[Span]) -> (Vec<Span>, Bl
     (spans, blamed)
 }
 
-/// A time in which a thread of the program's had a CPU.
+/// A run of one of the program's threads on a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Turn {
+struct Run {
     span: Span,
     thread: u32,
-    /// Whether it could have run on at the end.
+    /// Whether the thread could have continued at the end.
     is_runnable: bool,
 }
 
-/// When the program's threads had the CPU, in order.
-fn own_turns(lane: &Lane, ran: Span) -> Vec<Turn> {
+/// The runs of the program's threads, in order.
+fn own_runs(lane: &Lane, ran: Span) -> Vec<Run> {
     let own = lane.records.iter().filter(|record| record.mark.is_own);
-    let turn = |record: &Record| {
+    let run = |record: &Record| {
         let (thread, is_runnable) = (record.id, record.mark.is_runnable);
-        Some(Turn { span: within(record, ran)?, thread, is_runnable })
+        Some(Run { span: within(record, ran)?, thread, is_runnable })
     };
-    let mut turns: Vec<Turn> = own.filter_map(turn).collect();
-    turns.sort_unstable();
-    turns
+    let mut runs: Vec<Run> = own.filter_map(run).collect();
+    runs.sort_unstable();
+    runs
 }
 
-/// When each thread began a turn, on any CPU.
+/// The starts of each thread's runs, on any CPU.
 struct Resumes(HashMap<u32, Vec<Nanos>>);
 
 impl Resumes {
-    fn of(turns: &[Vec<Turn>]) -> Self {
+    fn of(runs: &[Vec<Run>]) -> Self {
         let mut starts: HashMap<u32, Vec<Nanos>> = HashMap::new();
-        for turn in turns.iter().flatten() {
-            starts.entry(turn.thread).or_default().push(turn.span.start);
+        for run in runs.iter().flatten() {
+            starts.entry(run.thread).or_default().push(run.span.start);
         }
         starts.values_mut().for_each(|starts| starts.sort_unstable());
         Self(starts)
     }
 
-    /// When the thread of that turn went on.
-    fn after(&self, turn: &Turn) -> Option<Nanos> {
-        let starts = self.0.get(&turn.thread)?;
-        let next = starts.partition_point(|start| *start < turn.span.end());
+    /// When the thread of that run continued.
+    fn after(&self, run: &Run) -> Option<Nanos> {
+        let starts = self.0.get(&run.thread)?;
+        let next = starts.partition_point(|start| *start < run.span.end());
         starts.get(next).copied()
     }
 }
 
-/// From each turn that ended against the program's will to its next one, or to when its thread
-/// went on on another CPU. Where records were lost, that may be one of those.
-fn kept_off(own: &[Turn], resumes: &Resumes, losses: &[Span]) -> Vec<Span> {
+/// The periods from each involuntary end of a run to the next run, or until its thread continued on
+/// another CPU. One that overlaps lost records is omitted, as they may include that run.
+fn preemptions(own: &[Run], resumes: &Resumes, losses: &[Span]) -> Vec<Span> {
     let nexts = own.iter().skip(1).map(|next| Some(next.span.start)).chain([None]);
-    let pairs = own.iter().zip(nexts).filter(|(turn, _)| turn.is_runnable);
-    let off = pairs.filter_map(|(turn, next)| {
-        let start = turn.span.end();
-        let end = next.into_iter().chain(resumes.after(turn)).min()?;
+    let pairs = own.iter().zip(nexts).filter(|(run, _)| run.is_runnable);
+    let off = pairs.filter_map(|(run, next)| {
+        let start = run.span.end();
+        let end = next.into_iter().chain(resumes.after(run)).min()?;
         Some(Span { start, length: end.saturating_sub(start) })
     });
     off.filter(|span| !span.length.is_zero() && !overlaps(*span, losses)).collect()
 }
 
-/// A record's time, counted from the program's start; `None` where it was not running.
+/// A record's period, relative to the program's start; `None` if it was not running.
 fn within(record: &Record, ran: Span) -> Option<Span> {
     clipped(record.start, record.end, ran)
 }
@@ -222,36 +223,17 @@ fn clipped(from: u64, to: u64, ran: Span) -> Option<Span> {
     (!length.is_zero()).then_some(Span { start, length })
 }
 
-/// Whether it began in one of these stretches, which are in order.
+/// Whether it began in one of these periods, which are in order.
 fn is_in(span: Span, stretches: &[Span]) -> bool {
     let after = stretches.partition_point(|stretch| stretch.start <= span.start);
     let last = after.checked_sub(1).and_then(|at| stretches.get(at));
     last.is_some_and(|stretch| span.start < stretch.end())
 }
 
-/// Whether any of these stretches, which are in order, has a moment in common with it.
+/// Whether it overlaps any of these periods, which are in order.
 fn overlaps(span: Span, stretches: &[Span]) -> bool {
     let next = stretches.partition_point(|stretch| stretch.end() <= span.start);
     stretches.get(next).is_some_and(|stretch| stretch.start < span.end())
-}
-
-/// The same stretches in order, those that touch, or nearly so, as one.
-fn together(spans: Vec<Span>) -> Vec<Span> {
-    touching(spans, NEAR)
-}
-
-/// The same stretches in order, those as one that are no further apart than that.
-fn touching(mut spans: Vec<Span>, near: Nanos) -> Vec<Span> {
-    spans.sort_unstable();
-    spans.dedup_by(|later, span| {
-        let touches = later.start <= span.end() + near;
-        if touches {
-            let end = span.end().max(later.end());
-            span.length = end.saturating_sub(span.start);
-        }
-        touches
-    });
-    spans
 }
 
 #[cfg(test)]
@@ -260,7 +242,7 @@ mod tests {
     use recording::CulpritKind;
 
     use super::*;
-    use crate::seen::Mark;
+    use crate::records::Mark;
 
     /// The program is 500; 70 is another. Times are microseconds from 1 s on.
     fn record(level: Level, id: u32, from: u64, to: u64, mark: &str) -> Record {
@@ -277,7 +259,7 @@ mod tests {
             mark: Mark {
                 is_own: mark != "other",
                 is_runnable: mark == "runnable",
-                is_kernels: false,
+                is_kernel: false,
             },
         }
     }
@@ -286,7 +268,7 @@ mod tests {
         let mut lane = Lane::new(Cpu::new(cpu));
         lane.records = records;
         for (from, until) in losses {
-            lane.lose(1, *from, *until);
+            lane.add_loss(1, *from, *until);
         }
         lane
     }
@@ -306,8 +288,8 @@ mod tests {
         found.gaps.iter().map(|gap| (micros(gap.start), micros(gap.length))).collect()
     }
 
-    /// Check that all that ran in the waits is found, an interrupt of a thread as its own, what lies
-    /// outside cut off; that idleness is none, and that touching pieces are one stretch.
+    /// Check that everything that ran in the waits is found, an interrupt of a thread as its own,
+    /// cut off at the ends; that idle time is none, and that touching pieces are merged.
     #[test]
     fn busy_in_waits() {
         use Level::{Softirq, Thread, Vector};
@@ -339,8 +321,8 @@ mod tests {
         assert_eq!(busy(&lane, &names, &[]).0, []);
     }
 
-    /// Check what is an interruption: an interrupt in a turn, with what it brings about, and a
-    /// turn of somebody else's that the program did not make room for; and what is none.
+    /// Check what is an interruption: an interrupt in a run, with what follows from it, and an
+    /// involuntary preemption; and what is none.
     #[test]
     fn interruptions_of_a_program() {
         use Level::{Softirq, Thread, Vector};
@@ -379,8 +361,8 @@ mod tests {
         assert_eq!([of(CulpritKind::Thread), of(CulpritKind::Unexplained)], [44, 0]);
     }
 
-    /// Check that a thread that goes on on another CPU is interrupted until then, each CPU with
-    /// its own, and that what is found on two CPUs adds up.
+    /// Check that the interruption of a thread that migrates ends there, that each CPU has its own,
+    /// and that those of two CPUs add up.
     #[test]
     fn several_cpus() {
         use Level::{Thread, Vector};
@@ -410,13 +392,13 @@ mod tests {
             own.map(|share| share.ns).sum::<Nanos>()
         };
         assert_eq!([taken(0), taken(1)], [30, 10].map(Nanos::from_micros));
-        // On one CPU alone nothing is known of the other.
+        // With one CPU alone the other is unknown.
         let alone = found_on(&[&first]);
         assert_eq!((told(&alone), alone.gap_cpus), (vec![(100, 800)], vec![]));
     }
 
-    /// Check that a thread of the program's takes nothing from another one, and that the end
-    /// of the program and lost records are no interruption.
+    /// Check that threads of the program do not interrupt each other, and that its end and lost
+    /// records are no interruption.
     #[test]
     fn no_interruptions() {
         let own = |id, from, to, mark| record(Level::Thread, id, from, to, mark);
@@ -425,9 +407,9 @@ mod tests {
         assert_eq!(told(&two), []);
         let last = found(vec![own(500, 0, 50, "runnable")], &[]);
         assert_eq!((told(&last), last.ready_ns), (vec![], Nanos::from_micros(50)));
-        let turns = || vec![own(500, 0, 50, "runnable"), own(500, 90, 95, "waits")];
-        assert_eq!(told(&found(turns(), &[])), [(50, 40)]);
-        let lost = found(turns(), &[(1_000_060_000, 1_000_070_000)]);
+        let runs = || vec![own(500, 0, 50, "runnable"), own(500, 90, 95, "waits")];
+        assert_eq!(told(&found(runs(), &[])), [(50, 40)]);
+        let lost = found(runs(), &[(1_000_060_000, 1_000_070_000)]);
         assert_eq!((told(&lost), lost.blamed.lost), (vec![], 1));
     }
 }

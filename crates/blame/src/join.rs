@@ -1,33 +1,43 @@
-//! The join: which gap is whose.
+//! The join: attributes each gap to the events that caused it.
 //!
-//! An event's tracepoints lie inside the real interruption: entry, exit and the caches it
-//! leaves cold are seen by the victim only. These edges belong to the event, up to twice
-//! what is typical of its kind in this run. What is longer is a rest that no event explains, as is
-//! a gap without any event: the hypervisor's as far as that is proven ([`crate::steal`]), and
-//! else unexplained. Nothing is rounded and nothing dropped: a gap's shares add up to its length.
+//! The tracepoints of an event lie inside the real interruption. The entry into the kernel, the
+//! exit, and the refill of caches that the interruption evicted are outside of them, and only
+//! visible as parts of the gap, so that a gap is longer than its events. It is divided in these
+//! steps:
 //!
-//! It cannot see the time that a hypervisor takes within an event: that is the event's.
+//! 1. Each moment belongs to the innermost event ([`crate::layers`]): an interrupt during the run
+//!    of a thread counts once, as the interrupt.
+//! 2. The time before, between and after the events, their edges, belongs to the adjacent event, up
+//!    to twice what is typical of its kind in this run ([`crate::edges`]).
+//! 3. The rest, or all of a gap without events, is attributed to the hypervisor as far as its clock
+//!    proves that it took the time ([`crate::steal`]), and is else unexplained.
+//!
+//! A gap that overlaps a period with lost events may have had any of them: all of it is
+//! unexplained, and it does not count for typical edges. Nothing is rounded or dropped: the shares
+//! of a gap add up to its length.
+//!
+//! Cannot see the time that a hypervisor takes within an event: it is attributed to the event.
 
 use recording::{Culprit, CulpritKind, Event, Share};
 use units::{Nanos, Span};
 
-use crate::edges::Edges;
+use crate::edges::EdgeLimits;
 use crate::layers::{Piece, innermost};
 use crate::steal::{Rest, StealBounds, prove};
 
 /// The shares of all gaps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Joined {
-    /// What each culprit took of each gap, gap by gap.
+    /// The share of each culprit in each gap, gap by gap.
     pub shares: Vec<Share>,
-    /// What of the unexplained time the hypervisor may have taken, at most.
+    /// The upper bound of the hypervisor's share in the unexplained time.
     pub steal_max: Nanos,
 }
 
-/// Blames each gap. `gaps` and `events` may come in any order, and events may hold one
-/// another. Gaps that touch one of `losses`, in which events were not kept, are unexplained,
-/// and say nothing of edges. `steal` is what the hypervisor's clock counted. The hypervisor and
-/// the unexplained are added to `culprits` where they have a share.
+/// Attributes each gap. `gaps` and `events` may have any order, and events may be nested. Gaps that
+/// overlap one of `losses`, in which events were lost, are unexplained, and do not count for
+/// typical edges. `steal` is what the hypervisor's clock counted. Culprits for the hypervisor and
+/// for unexplained time are added to `culprits` if they have a share.
 pub fn join(
     gaps: &[Span],
     events: &[Event],
@@ -36,7 +46,7 @@ pub fn join(
     culprits: &mut Vec<Culprit>,
 ) -> Joined {
     let pieces = innermost(events);
-    let losses = merged(losses);
+    let losses = merged(losses.to_vec(), Nanos::ZERO);
     let known = |gap: &Span| {
         let next = losses.partition_point(|loss| loss.end() <= gap.start);
         losses.get(next).is_none_or(|loss| loss.start >= gap.end())
@@ -47,18 +57,18 @@ pub fn join(
         .iter()
         .zip(&found)
         .filter_map(|(gap, pieces)| Some((*gap, pieces.as_deref()?)));
-    let edges = Edges::of(kept, culprits);
+    let edges = EdgeLimits::of(kept, culprits);
     let mut shares = Vec::new();
     let mut rests = Vec::new();
     for (number, (gap, pieces)) in gaps.iter().zip(&found).enumerate() {
-        let taken = edges.share(*gap, pieces.as_deref().unwrap_or_default(), culprits);
-        let whole: Nanos = taken.values().map(|taken| taken.ns).sum();
-        shares.extend(taken.into_iter().map(|(culprit, taken)| Share {
+        let portions = edges.share(*gap, pieces.as_deref().unwrap_or_default(), culprits);
+        let whole: Nanos = portions.values().map(|portions| portions.ns).sum();
+        shares.extend(portions.into_iter().map(|(culprit, portions)| Share {
             gap: number,
             culprit,
-            ns: taken.ns,
-            inside_ns: taken.inside,
-            entry_ns: Some(taken.entry),
+            ns: portions.ns,
+            inside_ns: portions.inside,
+            entry_ns: Some(portions.entry),
         }));
         let ns = gap.length.saturating_sub(whole);
         rests.push(Rest { gap: *gap, pieces: pieces.as_deref(), ns });
@@ -70,12 +80,11 @@ pub fn join(
     Joined { shares, steal_max: proven.more_at_most }
 }
 
-/// The same stretches in order, those that touch as one.
-fn merged(spans: &[Span]) -> Vec<Span> {
-    let mut spans = spans.to_vec();
-    spans.sort_by_key(|span| span.start);
+/// The same spans in order, with those merged that are at most `near` apart.
+pub(crate) fn merged(mut spans: Vec<Span>, near: Nanos) -> Vec<Span> {
+    spans.sort_unstable();
     spans.dedup_by(|later, span| {
-        let touches = later.start <= span.end();
+        let touches = later.start <= span.end() + near;
         if touches {
             let end = span.end().max(later.end());
             span.length = end.saturating_sub(span.start);
@@ -85,7 +94,7 @@ fn merged(spans: &[Span]) -> Vec<Span> {
     spans
 }
 
-/// The pieces that lie in a gap, cut to it. `pieces` are in order and do not overlap.
+/// The pieces within a gap, cut to it. `pieces` are in order and do not overlap.
 fn within(pieces: &[Piece], gap: Span) -> Vec<Piece> {
     let first = pieces.partition_point(|piece| piece.end <= gap.start);
     let inside = pieces[first..].iter().take_while(|piece| piece.start < gap.end());
@@ -98,8 +107,8 @@ fn within(pieces: &[Piece], gap: Span) -> Vec<Piece> {
         .collect()
 }
 
-/// The shares of the hypervisor and of the unexplained: of each gap its rest, and what of that the
-/// hypervisor took.
+/// The shares of the hypervisor and of unexplained time, from the rest of each gap and the proven
+/// steal time in it.
 fn unexplained(
     rests: impl Iterator<Item = (Nanos, Nanos)>,
     culprits: &mut Vec<Culprit>,
@@ -117,7 +126,7 @@ fn unexplained(
     shares
 }
 
-/// The place of the culprit of that kind which has no other name.
+/// The index of the culprit of that kind, which has one name only.
 fn nameless(culprits: &mut Vec<Culprit>, kind: CulpritKind) -> usize {
     if let Some(place) = culprits.iter().position(|culprit| culprit.kind == kind) {
         return place;

@@ -1,4 +1,4 @@
-//! What goes on innermost: events hold one another, and each moment counts once.
+//! The innermost events: events may be nested, and each moment counts once.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use recording::Event;
 use units::Nanos;
 
-/// A stretch in which one event was the innermost.
+/// A period in which one event was the innermost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub(crate) start: Nanos,
@@ -14,12 +14,12 @@ pub(crate) struct Piece {
     pub(crate) culprit: usize,
 }
 
-/// What sorts events that go on at once: the innermost, which began last, comes last. Of
-/// two that began together the shorter one is inside.
+/// The order of concurrent events: the innermost, which began last, is the last. Of two that began
+/// together the shorter one is inside.
 type Depth = (Nanos, Reverse<Nanos>, usize);
 
-/// The innermost event of every moment: pieces in order of time, which do not overlap.
-/// Neither the events' order nor their nesting matters.
+/// The innermost event of every moment: pieces in order of time, which do not overlap. The order
+/// and the nesting of `events` do not matter.
 pub(crate) fn innermost(events: &[Event]) -> Vec<Piece> {
     let mut begins: Vec<&Event> =
         events.iter().filter(|event| !event.span.length.is_zero()).collect();
@@ -40,7 +40,7 @@ fn depth(event: &Event) -> Depth {
     (event.span.start, Reverse(event.span.end()), event.culprit)
 }
 
-/// Lets time pass: the innermost goes on until it ends, then the one around it does.
+/// Advances to `until`: the innermost event continues until its end, then the one around it.
 fn advance(
     pieces: &mut Vec<Piece>,
     open: &mut BTreeSet<Depth>,
@@ -61,7 +61,7 @@ fn advance(
     }
 }
 
-/// Adds a piece, or makes the last one longer that it goes on with.
+/// Adds a piece, or extends the last one if it continues.
 fn push(pieces: &mut Vec<Piece>, piece: Piece) {
     if piece.start == piece.end {
         return;

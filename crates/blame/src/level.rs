@@ -1,6 +1,6 @@
-//! The levels of what goes on on a CPU, as the BPF programs number them.
+//! The levels of concurrent activities on a CPU, as the BPF programs number them.
 
-/// What can go on while something of a lower level does.
+/// An activity that can interrupt those of lower levels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Level {
     Thread,

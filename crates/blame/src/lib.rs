@@ -1,11 +1,11 @@
-//! Who took it: what the kernel did while a loop spun, and which gap was whose.
+//! Attribution: what the kernel did while a loop ran, and which event caused which gap.
 //!
-//! A [`Watcher`] sees the kernel's events while something is measured, and [`Events::blame`]
-//! joins them with the gaps that were seen. Nobody is guessed: what no event explains stays
-//! unexplained, with its size.
+//! A [`Watcher`] records the kernel's events during a measurement, and [`Events::blame`] attributes
+//! the measured gaps to them. Nothing is guessed: time that no event explains stays unexplained,
+//! with its length.
 //!
-//! A [`WakerWatch`] counts the wake-ups of each thread and the threads they preempt. A [`SwitchWatch`] keeps
-//! every switch between tasks, and why each had to go.
+//! A [`WakerWatch`] counts the wake-ups of each thread and the threads they preempt. A
+//! [`SwitchWatch`] records every context switch, with its reason.
 
 mod bpf;
 mod clock;
@@ -18,8 +18,8 @@ mod layers;
 mod level;
 mod names;
 mod reader;
-mod room;
-mod seen;
+mod records;
+mod ring_sizes;
 mod source;
 mod steal;
 mod steal_clock;

@@ -1,4 +1,4 @@
-//! What events are called, by the numbers that the kernel gives them.
+//! Names of events, by the kernel's numbers.
 
 pub(crate) mod owners;
 pub(crate) mod symbols;
@@ -12,7 +12,7 @@ use recording::{Culprit, CulpritKind, Thread, ThreadOwner};
 use crate::level::Level;
 use crate::names::owners::owners;
 use crate::names::symbols::each_symbol;
-use crate::seen::{Lane, NAMED, Record};
+use crate::records::{Lane, NAMED, Record};
 
 /// The vectors of x86, the same since Linux 5.8 (`arch/x86/include/asm/irq_vectors.h`).
 const VECTORS: [(u32, &str); 11] = [
@@ -29,52 +29,52 @@ const VECTORS: [(u32, &str); 11] = [
     (0xff, "spurious"),
 ];
 
-/// The local timer's.
+/// The vector of the local timer.
 const TIMER: u32 = 0xec;
 
-/// The timer's interrupt of arm64, by its handler (`/proc/interrupts`).
+/// The timer interrupt of arm64, by its handler (`/proc/interrupts`).
 const ARM_TIMER: &str = "arch_timer";
 
-/// Texts that trace events refer to by address: `0x... : "..."`, one a line.
-const PHRASES: [&str; 2] =
+/// Strings that trace events refer to by address: `0x... : "..."`, one per line.
+const TRACE_STRINGS: [&str; 2] =
     ["/sys/kernel/tracing/printk_formats", "/sys/kernel/debug/tracing/printk_formats"];
 
-/// What the names of kernel threads that work for others begin with.
+/// The prefix of the names of kernel worker threads.
 const WORKER: &str = "kworker/";
-/// Events have room for so many letters of a name.
-const LONGEST: usize = 15;
+/// The maximum length of a name in events.
+const NAME_MAX: usize = 15;
 
-/// The names that this kernel and this machine give.
+/// The names on this kernel and machine.
 pub(crate) struct Names {
-    /// By address; of the timers that expired.
+    /// By address; of expired timers.
     functions: BTreeMap<u64, String>,
     /// By IRQ.
     devices: BTreeMap<u32, String>,
     /// By address; of interrupts without a number.
-    phrases: BTreeMap<u64, String>,
-    /// By thread; where events have room for a part only.
+    trace_strings: BTreeMap<u64, String>,
+    /// By thread; if events have only a part of the name.
     threads: BTreeMap<u32, String>,
     /// By process.
     owners: BTreeMap<u32, ThreadOwner>,
 }
 
 impl Names {
-    /// The names of what was seen: `/proc/kallsyms`, `/proc/interrupts`, `/proc/PID/comm`.
-    /// What is not told there (`kernel.kptr_restrict`), or gone by now, has none here.
-    pub(crate) fn read(root: &Root, seen: &[Lane]) -> Self {
-        let records = || seen.iter().flat_map(|lane| &lane.records);
+    /// The names of the recorded events: `/proc/kallsyms`, `/proc/interrupts`, `/proc/PID/comm`.
+    /// Names that are hidden (`kernel.kptr_restrict`), or of threads that have ended, are missing.
+    pub(crate) fn read(root: &Root, lanes: &[Lane]) -> Self {
+        let records = || lanes.iter().flat_map(|lane| &lane.records);
         let text = root.text(Interrupts::FILE);
         let lines = text.and_then(|text| Interrupts::parse(&text, Interrupts::FILE));
         Self {
             functions: functions(records()),
             devices: lines.map_or_else(|_| BTreeMap::new(), |found| devices(&found)),
-            phrases: phrases(root, records()),
+            trace_strings: trace_strings(root, records()),
             threads: full_names(root, records()),
             owners: owners(root, records()),
         }
     }
 
-    /// What a record is blamed on.
+    /// The culprit of a record.
     pub(crate) fn culprit(&self, record: &Record) -> Culprit {
         let named = |kind, name: String| Culprit { kind, name, thread: None };
         match record.level {
@@ -96,7 +96,7 @@ impl Names {
                 named(CulpritKind::Timer, self.timer(record.detail, &vector(TIMER)))
             }
             Level::Vector if record.id == NAMED => {
-                let name = self.phrases.get(&record.detail).cloned();
+                let name = self.trace_strings.get(&record.detail).cloned();
                 named(CulpritKind::Ipi, name.unwrap_or_else(|| "IPI".to_owned()))
             }
             Level::Vector => named(CulpritKind::Ipi, vector(record.id)),
@@ -133,7 +133,7 @@ fn functions<'a>(records: impl Iterator<Item = &'a Record>) -> BTreeMap<u64, Str
     names
 }
 
-/// Puts the names in; of several names for one address, the last.
+/// Inserts the names; of several names of one address, the last.
 fn name_functions(functions: &mut BTreeMap<u64, String>) {
     let mut unnamed = functions.len();
     let _ = each_symbol(|address, name| match functions.get_mut(&address) {
@@ -147,15 +147,16 @@ fn name_functions(functions: &mut BTreeMap<u64, String>) {
     });
 }
 
-/// What the kernel calls interrupts that have no number.
-fn phrases<'a>(
+/// The kernel's names of interrupts without a number.
+fn trace_strings<'a>(
     root: &Root,
     mut records: impl Iterator<Item = &'a Record>,
 ) -> BTreeMap<u64, String> {
     if !records.any(|record| record.id == NAMED && record.level == Level::Vector) {
         return BTreeMap::new();
     }
-    let text = PHRASES.iter().find_map(|file| root.text(file).ok()).unwrap_or_default();
+    let text =
+        TRACE_STRINGS.iter().find_map(|file| root.text(file).ok()).unwrap_or_default();
     text.lines().filter_map(phrase).collect()
 }
 
@@ -166,8 +167,7 @@ fn phrase(line: &str) -> Option<(u64, String)> {
     Some((address, text.to_owned()))
 }
 
-/// What events have no room to tell of threads' names. In a container a number may be another
-/// thread's.
+/// Names of threads that are truncated in events. In a container a number may be another thread's.
 fn full_names<'a>(
     root: &Root,
     records: impl Iterator<Item = &'a Record>,
@@ -179,9 +179,8 @@ fn full_names<'a>(
     cut.into_iter().filter_map(full).collect()
 }
 
-/// A kernel thread's whole name (since Linux 5.17); of a worker (`kworker/1:1`) with the queue
-/// that it worked for last (`kworker/1:1-events`). `None` if the name was whole, or the thread
-/// is gone.
+/// The complete name of a kernel thread (since Linux 5.17); of a worker (`kworker/1:1`) with its
+/// last queue (`kworker/1:1-events`). `None` if the name was complete, or the thread has ended.
 pub(crate) fn full_name(root: &Root, tid: u32, name: &str) -> Option<String> {
     if !may_be_cut(name) {
         return None;
@@ -192,7 +191,7 @@ pub(crate) fn full_name(root: &Root, tid: u32, name: &str) -> Option<String> {
 }
 
 fn may_be_cut(name: &str) -> bool {
-    name.starts_with(WORKER) || name.len() == LONGEST
+    name.starts_with(WORKER) || name.len() == NAME_MAX
 }
 
 fn devices(interrupts: &Interrupts) -> BTreeMap<u32, String> {
@@ -217,23 +216,23 @@ fn who(record: &Record, owner: Option<ThreadOwner>) -> Thread {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::seen::Mark;
+    use crate::records::Mark;
 
-    /// A record of 1 ns of nothing in particular.
+    /// A record of 1 ns without a cause.
     pub(crate) fn record(level: Level, id: u32, end: u64) -> Record {
         let (start, comm, mark) = (end - 1, [0; 16], Mark::default());
         Record { level, start, end, detail: 0, id, comm, mark }
     }
 
-    /// Check what arm64's interrupts are called, which have no vectors: its timer by the
-    /// function of the timer that expired, and those without a number by the kernel's text.
+    /// Check the names of arm64's interrupts, which have no vectors: its timer by the function of
+    /// the expired timer, and those without a number by the kernel's string.
     #[test]
     fn names_without_vectors() {
         let text = "0xffff800001 : \"Rescheduling interrupts\"\nnonsense\n";
         let names = Names {
             functions: BTreeMap::from([(0xf, "tick_nohz_handler".to_owned())]),
             devices: BTreeMap::from([(11, ARM_TIMER.to_owned())]),
-            phrases: text.lines().filter_map(phrase).collect(),
+            trace_strings: text.lines().filter_map(phrase).collect(),
             threads: BTreeMap::new(),
             owners: BTreeMap::new(),
         };

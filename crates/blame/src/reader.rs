@@ -1,9 +1,10 @@
-//! The thread that reads events while something is measured.
+//! The thread that reads events during a measurement.
 //!
-//! It outranks what it reads about: events come fastest when CPUs are busiest, and an ordinary
-//! thread then waits for its turn while rings are overwritten. So it is a real-time task above all
-//! others where that is allowed (CAP_SYS_NICE), else as nice as it may be, and stays off the
-//! measured CPUs where there are others. What its rings hold meanwhile is in [`crate::room`].
+//! It has a higher priority than the threads in its events: they come fastest when CPUs are
+//! busiest, and an ordinary thread would then wait while rings are overwritten. So it is a
+//! real-time task of the highest priority if permitted (CAP_SYS_NICE), else with the lowest
+//! permitted nice value, and stays off the measured CPUs if there are others. The capacity of its
+//! rings is in [`crate::ring_sizes`].
 //!
 //! It cannot run while real-time tasks are throttled, nor while a hypervisor has its CPU.
 
@@ -17,17 +18,17 @@ use rustix::process::setpriority_process;
 use rustix::thread::{CpuSet as Mask, sched_getaffinity, sched_setaffinity};
 use units::CpuSet;
 
-use crate::seen::Lane;
+use crate::records::Lane;
 use crate::source::EventSource;
 
-/// How often a source's buffers are emptied. Each states what it holds meanwhile.
+/// The interval in which a source's buffers are read. Each documents how much they hold.
 const PERIOD: Duration = Duration::from_millis(50);
 /// The highest priority of `SCHED_FIFO`.
 const HIGHEST: libc::c_int = 99;
-/// The highest priority of ordinary tasks.
+/// The nice value of the highest priority of ordinary tasks.
 const NICEST: i32 = -20;
 
-/// What was read, and where from.
+/// The source, and the events that were read.
 type Read = (Box<dyn EventSource>, Vec<Lane>);
 
 /// The thread, from its start until its end.
@@ -37,7 +38,7 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// Begins to read events into `lanes` while these CPUs are measured.
+    /// Starts to read events into `lanes` while these CPUs are measured.
     pub(crate) fn begin(
         mut events: Box<dyn EventSource>,
         mut lanes: Vec<Lane>,
@@ -57,7 +58,7 @@ impl Reader {
         Self { is_done, thread: Some(thread) }
     }
 
-    /// Ends the thread, and waits for that.
+    /// Ends the thread, and waits for it.
     pub(crate) fn end(mut self) -> Read {
         match self.join() {
             Some(Ok(read)) => read,
@@ -74,14 +75,14 @@ impl Reader {
     }
 }
 
-/// The reader also ends where a measurement fails or panics.
+/// The reader also ends if a measurement fails or panics.
 impl Drop for Reader {
     fn drop(&mut self) {
         drop(self.join());
     }
 }
 
-/// Takes the calling thread off the measured CPUs, if it may run on any other. Where that fails, it
+/// Moves the calling thread off the measured CPUs, if any other is allowed. If that fails, it
 /// stays: it then reads on one of them, which costs time there and loses nothing.
 fn leave(measured: &CpuSet) {
     let Ok(mut mask) = sched_getaffinity(None) else { return };
@@ -93,14 +94,15 @@ fn leave(measured: &CpuSet) {
     }
 }
 
-/// Lets the calling thread run before all others, as far as that is allowed.
+/// Raises the calling thread's priority as far as permitted.
 fn outrank() {
     let parameters = libc::sched_param { sched_priority: HIGHEST };
     // SAFETY: `parameters` outlives the call, which only reads it; 0 is the calling thread.
     let result =
         unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) };
     if result != 0 {
-        // Of the calling thread only, on Linux. If that is not allowed either, all is as it was.
+        // On Linux, of the calling thread only. If that is not permitted either, the priority is
+        // unchanged.
         let _ = setpriority_process(None, NICEST);
     }
 }

@@ -1,25 +1,25 @@
-//! What every source of events can do, and what it is told.
+//! The interface of event sources, and which threads they record.
 
-use crate::seen::Lane;
+use crate::records::Lane;
 
-/// A source of events, which began before this came to be.
+/// A source of events, which was started before this was made.
 pub(crate) trait EventSource: Send {
-    /// Hands on what ended since the last time. There is a lane for each watched CPU, in
+    /// Stores the events that ended since the last call. There is a lane for each traced CPU, in
     /// rising order.
     fn read(&mut self, lanes: &mut [Lane]);
 
-    /// Ends watching; what is left can still be read. Says which tracepoints this kernel does
-    /// not have.
+    /// Stops tracing; remaining events can still be read. Returns the tracepoints that this kernel
+    /// lacks.
     fn stop(&mut self) -> Vec<String>;
 }
 
-/// Whose threads take the CPU away.
+/// The threads that count as culprits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Threads {
-    /// All but those of this process that spin on it (`spin/1`): those measure.
+    /// All but the spinning threads of this process (`spin/1`), which measure.
     Others,
-    /// Every thread: what is measured is what it costs to see them.
+    /// Every thread: to measure the cost of tracing.
     All,
-    /// Every thread, and those of processes that this one starts are told apart.
+    /// Every thread, with marks on those of processes that this one starts.
     Marked,
 }

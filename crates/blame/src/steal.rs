@@ -1,47 +1,48 @@
-//! Which gaps the hypervisor is proven to have taken, and what else it may have.
+//! The part of gaps that is proven to be stolen time, and an upper bound of the rest.
 //!
-//! Its clock says how much it took between two moments, not when. All that it took there lies in
-//! the gaps there. So what exceeds everything else in those gaps is proven to be a gap's own rest:
-//! the part of it that no event explains. Of the other rests only an upper bound is known. The
-//! closer together the moments are, the more is proven: see [`crate::steal_clock`].
+//! The hypervisor's clock has the time that it took between two readings, not when. All of that
+//! time lies in the gaps between the readings. So what exceeds everything else in those gaps is
+//! proven to lie in one gap's own rest, the part of it that no event explains. For the other rests
+//! only an upper bound is known. The closer the readings are, the more is proven: see
+//! [`crate::steal_clock`].
 //!
-//! It cannot see what the hypervisor takes without counting it: its own interrupts, and what it
-//! does on the guest's behalf, are not stolen.
+//! Cannot see the time that the hypervisor takes without counting it: its own interrupts, and its
+//! work on behalf of the guest, are not stolen time.
 
 use units::{Nanos, Span};
 
 use crate::layers::Piece;
 
-/// A stretch of time, and how much of it the hypervisor took.
+/// A period, and the bounds of the stolen time in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StealBounds {
-    /// From one reading of its clock to the next one.
+    /// From one reading of the clock to the next one.
     pub span: Span,
-    /// What it took of the loop's time there, at least.
+    /// The minimum of the time stolen from the loop.
     pub at_least: Nanos,
-    /// The same at most.
+    /// The maximum.
     pub at_most: Nanos,
 }
 
-/// A gap, and what of it no event explains.
+/// A gap, and the part that no event explains.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rest<'a> {
     pub(crate) gap: Span,
-    /// Its events; `None` where some were not kept.
+    /// Its events; `None` if some were lost.
     pub(crate) pieces: Option<&'a [Piece]>,
     pub(crate) ns: Nanos,
 }
 
-/// What the hypervisor took of gaps.
+/// The stolen time in gaps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Proven {
-    /// Of each gap's rest, what is proven.
+    /// The proven part of each gap's rest.
     pub(crate) of_gaps: Vec<Nanos>,
-    /// What it may have taken of the rests beyond that, all together.
+    /// The upper bound of further stolen time in all rests together.
     pub(crate) more_at_most: Nanos,
 }
 
-/// What is proven of these gaps, which are in any order and do not overlap.
+/// The proof for these gaps, which may have any order and do not overlap.
 pub(crate) fn prove(rests: &[Rest<'_>], bounds: &[StealBounds]) -> Proven {
     let mut order: Vec<usize> = (0..rests.len()).collect();
     order.sort_by_key(|place| rests[*place].gap.start);
@@ -50,16 +51,16 @@ pub(crate) fn prove(rests: &[Rest<'_>], bounds: &[StealBounds]) -> Proven {
     for bound in bounds {
         let first = order.partition_point(|at| rests[*at].gap.end() <= bound.span.start);
         let near = order[first..].iter().copied();
-        let near: Vec<(usize, Room)> = near
+        let near: Vec<(usize, Overlap)> = near
             .take_while(|at| rests[*at].gap.start < bound.span.end())
-            .map(|at| (at, Room::of(&rests[at], bound.span)))
+            .map(|at| (at, Overlap::of(&rests[at], bound.span)))
             .collect();
-        let all: Nanos = near.iter().map(|(_, room)| room.gap).sum();
-        let at_most: Nanos = near.iter().map(|(_, room)| room.at_most).sum();
+        let all: Nanos = near.iter().map(|(_, overlap)| overlap.gap).sum();
+        let at_most: Nanos = near.iter().map(|(_, overlap)| overlap.at_most).sum();
         let mut proven = Nanos::ZERO;
-        for (at, room) in near {
-            let elsewhere = all.saturating_sub(room.at_least);
-            let own = bound.at_least.saturating_sub(elsewhere).min(room.at_least);
+        for (at, overlap) in near {
+            let elsewhere = all.saturating_sub(overlap.at_least);
+            let own = bound.at_least.saturating_sub(elsewhere).min(overlap.at_least);
             of_gaps[at] = of_gaps[at] + own;
             proven = proven + own;
         }
@@ -69,15 +70,15 @@ pub(crate) fn prove(rests: &[Rest<'_>], bounds: &[StealBounds]) -> Proven {
     Proven { of_gaps, more_at_most }
 }
 
-/// How much of a gap, and of its rest, lies in a stretch.
-struct Room {
+/// The part of a gap, and of its rest, within a period.
+struct Overlap {
     gap: Nanos,
-    /// Of the rest, at least; nothing where it is not known what else the gap holds.
+    /// The minimum of the rest; 0 if events of the gap were lost.
     at_least: Nanos,
     at_most: Nanos,
 }
 
-impl Room {
+impl Overlap {
     fn of(rest: &Rest<'_>, stretch: Span) -> Self {
         let Rest { gap, pieces, ns } = *rest;
         let events = pieces.unwrap_or_default();
@@ -97,7 +98,7 @@ impl Room {
     }
 }
 
-/// How much two stretches have in common.
+/// The common length of two periods.
 pub(crate) fn common(one: Span, other: Span) -> Nanos {
     one.end().min(other.end()).saturating_sub(one.start.max(other.start))
 }

@@ -1,23 +1,21 @@
-//! What the hypervisor took while a loop ran, by the best clock of it that there is.
+//! The stolen time during a loop, from the best clock that is available.
 //!
-//! Where the kernel takes stolen time off its tasks' (`CONFIG_PARAVIRT_TIME_ACCOUNTING`, whatever
-//! the hypervisor), the scheduler reads the clock at each tick and each switch, to the nanosecond,
-//! and the programs read what it read (`bpf/events.bpf.c`). Else there is `/proc/stat`, before and
-//! after the run: that counts in steps of 10 ms (`USER_HZ`), and both readings may stand a step too
-//! low.
+//! If the kernel subtracts stolen time from its tasks' (`CONFIG_PARAVIRT_TIME_ACCOUNTING`, with any
+//! hypervisor), the scheduler reads the clock at each tick and each switch, to the nanosecond, and
+//! the programs copy its readings (`bpf/events.bpf.c`). Else `/proc/stat` is read before and after
+//! the run: it counts in steps of 10 ms (`USER_HZ`), and both readings may be a step too low.
 
 use recording::{CpuNoise, StealClock};
 use units::{Nanos, Span};
 
 use crate::clock::Clock;
-use crate::seen::{Lane, Stolen};
+use crate::records::{Lane, Stolen};
 use crate::steal::{StealBounds, common};
 
 /// A step of `/proc/stat`.
 const STEP: Nanos = Nanos::from_millis(10);
 
-/// What was counted, from each reading that showed something to the one before; `None` where no
-/// clock says so.
+/// The stolen time, from each reading with an increase to the one before; `None` without a clock.
 pub(crate) fn read(
     lane: &Lane,
     cpu: &CpuNoise,
@@ -30,8 +28,8 @@ pub(crate) fn read(
     Some((StealClock::Proc, vec![of_proc(cpu)?]))
 }
 
-/// What it took of the loop's time. What lies outside of that, or where gaps were not kept, may
-/// have had all of it.
+/// The bounds for the loop's time. Time outside of the run, or in periods of lost gaps, may contain
+/// all of it.
 fn of_scheduler(stolen: Stolen, cpu: &CpuNoise, clock: Clock) -> Option<StealBounds> {
     let Stolen { from, until, ns } = stolen;
     let span = clock.span((from, until), cpu.began_ns)?;
@@ -47,7 +45,7 @@ fn of_scheduler(stolen: Stolen, cpu: &CpuNoise, clock: Clock) -> Option<StealBou
     Some(StealBounds { span, at_least: at_least.min(at_most), at_most })
 }
 
-/// The same where only the sum is known.
+/// The same if only the sum is known.
 fn of_proc(cpu: &CpuNoise) -> Option<StealBounds> {
     let counted = cpu.meanwhile.steal_ns?;
     let ran = cpu.ran();

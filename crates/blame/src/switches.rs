@@ -1,9 +1,9 @@
-//! Every switch between tasks on some CPUs, and why each task had to go: kept by the kernel
-//! itself (`sched_switch`), told once, at the end.
+//! Every context switch on some CPUs, with its reason: recorded in the kernel (`sched_switch`), and
+//! read once, at the end.
 //!
-//! Why is decided by what came before, in its order (`bpf/slices.bpf.c`); since Linux 6.17 the
-//! kernel also tells when it is asked for a switch. Cannot see by whom a renice or a move was
-//! asked for, nor what a hypervisor takes.
+//! The reason is derived from the events before a switch, in their order (`bpf/slices.bpf.c`);
+//! since Linux 6.17 the kernel also traces requests for a switch. Cannot see who requested a change
+//! of priority or a migration, nor the time that a hypervisor takes.
 
 use std::collections::BTreeMap;
 
@@ -14,77 +14,77 @@ use recording::{
 use units::{CpuSet, Nanos};
 
 use crate::bpf::refusal::{self, Needs};
-use crate::bpf::switch_programs::{AllKept, Kept, SwitchPrograms, Wanted};
-use crate::bpf::wake_programs::Who;
+use crate::bpf::switch_programs::{AllRecords, CpuRecords, SwitchConfig, SwitchPrograms};
+use crate::bpf::wake_programs::ThreadKey;
 use crate::error::Error;
 use crate::names::full_name;
-use crate::seen::text_of;
+use crate::records::text_of;
 use crate::tick_timers::tick_timers;
 
-/// What runs when nothing does.
+/// The name of the idle task.
 const IDLE: &str = "idle";
-/// What the programs need.
+/// The programs' requirements.
 const NEEDS: Needs = Needs { version: (5, 18), why: refusal::STATE };
-/// A task whose name found no room.
+/// The name of a task that the table of names could not hold.
 const UNNAMED: &str = "?";
 
-/// Keeps every switch between tasks on some CPUs, from `start` until `end`.
+/// Records every context switch on some CPUs, from `start` until `end`.
 pub struct SwitchWatch {
     programs: SwitchPrograms,
     has_ticks: bool,
 }
 
 impl SwitchWatch {
-    /// Begins to keep every switch on these CPUs, of each at most `room`; a switch takes 16
-    /// bytes of the kernel's memory, used or not.
+    /// Starts to record every switch on these CPUs, at most `capacity` for each; a switch takes 16
+    /// bytes of kernel memory, used or not.
     ///
     /// # Errors
-    /// `Kind::Spec` for no room, or more than there can be; `Kind::Privilege` or
-    /// `Kind::Missing`, in words that name what would help; `Kind::System` where the kernel does
-    /// not play along.
-    pub fn start(cpus: &CpuSet, room: u32, facts: &Facts) -> Result<Self, Error> {
+    /// `Kind::Spec` if `capacity` is 0 or too large; `Kind::Privilege` or `Kind::Missing`, with a
+    /// remedy; `Kind::System` for another error of the kernel.
+    pub fn start(cpus: &CpuSet, capacity: u32, facts: &Facts) -> Result<Self, Error> {
         let ticks = tick_timers(facts);
-        let wanted = Wanted { cpus: cpus.clone(), room, ticks };
+        let config = SwitchConfig { cpus: cpus.clone(), capacity, ticks };
         let programs =
-            refusal::explained(facts, NEEDS, || SwitchPrograms::load(&wanted))?;
+            refusal::explained(facts, NEEDS, || SwitchPrograms::load(&config))?;
         Ok(Self { programs, has_ticks: ticks.is_some() })
     }
 
-    /// What ran since `began` (`CLOCK_MONOTONIC`), which the stretches are counted from. Of one
-    /// that began earlier only the end is told: how much of it lies after is not how long it
-    /// was. One that goes on has not ended, and is none.
+    /// The stretches since `began` (`CLOCK_MONOTONIC`), relative to that. Of one that began earlier
+    /// only the end is returned, as its part after `began` is not its length. One that has not
+    /// ended is omitted.
     ///
     /// # Errors
-    /// `Kind::System`: what was kept cannot be read.
+    /// `Kind::System`: the records cannot be read.
     pub fn end(self, began: Nanos) -> Result<(Switches, Vec<Doubt>), Error> {
         let ticks = match (self.has_ticks, self.programs.is_without_ticks()) {
             (true, _) => None,
             (false, true) => Some(NO_TICKS),
             (false, false) => Some(GUESSED_TICKS),
         };
-        let kept = self.programs.end()?;
+        let recorded = self.programs.end()?;
         let mut doubts: Vec<Doubt> =
             ticks.map(|why| Doubt::new(Code::Unwatched, why)).into_iter().collect();
-        doubts.extend(not_kept(&kept));
-        Ok((switches(&kept, began, &Root::live()), doubts))
+        doubts.extend(record_doubts(&recorded));
+        Ok((switches(&recorded, began, &Root::live()), doubts))
     }
 }
 
-const NO_TICKS: &str = "the kernel does not tell where its tick is (kernel.kptr_restrict, or no \
-    high-resolution timers): that a tick ended a stretch is told as \"other\"";
-const GUESSED_TICKS: &str = "the kernel does not tell where its tick is (kernel.kptr_restrict, \
-    or no high-resolution timers): each interrupt of the local timer that wakes nobody is \
-    taken for one";
+const NO_TICKS: &str = "the address of the kernel's tick is unknown \
+                        (kernel.kptr_restrict, or no high-resolution timers): the end of \
+                        a stretch by a tick is reported as \"other\"";
+const GUESSED_TICKS: &str = "the address of the kernel's tick is unknown \
+    (kernel.kptr_restrict, or no high-resolution timers): each interrupt of the local \
+    timer without a wake-up is taken for a tick";
 
-/// The tasks get places in the order of their first stretch.
+/// Tasks have indices in the order of their first stretch.
 #[derive(Default)]
 struct Tasks {
-    places: BTreeMap<Who, u32>,
-    list: Vec<Who>,
+    places: BTreeMap<ThreadKey, u32>,
+    list: Vec<ThreadKey>,
 }
 
 impl Tasks {
-    fn place(&mut self, who: Who) -> u32 {
+    fn place(&mut self, who: ThreadKey) -> u32 {
         *self.places.entry(who).or_insert_with(|| {
             self.list.push(who);
             u32::try_from(self.list.len() - 1).unwrap_or(u32::MAX)
@@ -92,29 +92,30 @@ impl Tasks {
     }
 }
 
-fn switches(kept: &AllKept, began: Nanos, root: &Root) -> Switches {
+fn switches(recorded: &AllRecords, began: Nanos, root: &Root) -> Switches {
     let mut tasks = Tasks::default();
-    let cpu = |kept: &Kept| {
-        let (stretches, loose_ends) = stretches(kept, began, &mut tasks);
-        CpuSwitches { cpu: kept.cpu, stretches, loose_ends, lost: kept.lost }
+    let cpu = |recorded: &CpuRecords| {
+        let (stretches, loose_ends) = stretches(recorded, began, &mut tasks);
+        CpuSwitches { cpu: recorded.cpu, stretches, loose_ends, lost: recorded.lost }
     };
-    let cpus = kept.cpus.iter().map(cpu).collect();
-    let task = |who: &Who| SwitchedTask { tid: who.tid, name: name(kept, *who, root) };
+    let cpus = recorded.cpus.iter().map(cpu).collect();
+    let task =
+        |who: &ThreadKey| SwitchedTask { tid: who.tid, name: name(recorded, *who, root) };
     Switches { source: Source::Bpf, tasks: tasks.list.iter().map(task).collect(), cpus }
 }
 
-/// Each begins where the one before ended, unless the switch between was not told.
+/// Each begins at the end of the one before, unless the switch between them was missed.
 fn stretches(
-    kept: &Kept,
+    recorded: &CpuRecords,
     began: Nanos,
     tasks: &mut Tasks,
 ) -> (Vec<Stretch>, Vec<LooseEnd>) {
     let (mut whole, mut loose) = (Vec::new(), Vec::new());
     let mut before = None;
-    for left in kept.left.iter().filter(|left| left.at >= began) {
-        let at_ns = left.at.saturating_sub(began);
-        let (task, end) = (tasks.place(left.who), left.end);
-        match before.filter(|_| left.is_whole) {
+    for departure in recorded.departures.iter().filter(|left| left.at >= began) {
+        let at_ns = departure.at.saturating_sub(began);
+        let (task, end) = (tasks.place(departure.who), departure.end);
+        match before.filter(|_| departure.is_whole) {
             Some(start_ns) => {
                 let ns = at_ns.saturating_sub(start_ns);
                 whole.push(Stretch { start_ns, ns, task, end });
@@ -126,35 +127,35 @@ fn stretches(
     (whole, loose)
 }
 
-fn name(kept: &AllKept, who: Who, root: &Root) -> String {
+fn name(recorded: &AllRecords, who: ThreadKey, root: &Root) -> String {
     if who.tid == 0 {
         return IDLE.to_owned();
     }
-    let Some(comm) = kept.names.get(&who) else { return UNNAMED.to_owned() };
+    let Some(comm) = recorded.names.get(&who) else { return UNNAMED.to_owned() };
     let name = text_of(*comm);
     full_name(root, who.tid, &name).unwrap_or(name)
 }
 
-fn not_kept(kept: &AllKept) -> impl Iterator<Item = Doubt> {
-    let lost: u64 = kept.cpus.iter().map(|cpu| cpu.lost).sum();
-    let left = || kept.cpus.iter().flat_map(|cpu| cpu.left.iter().skip(1));
-    let untold = left().filter(|left| !left.is_whole).count();
-    let is_unnamed = |who: &Who| who.tid != 0 && !kept.names.contains_key(who);
-    let unnamed = left().filter(|left| is_unnamed(&left.who)).count();
+fn record_doubts(recorded: &AllRecords) -> impl Iterator<Item = Doubt> {
+    let lost: u64 = recorded.cpus.iter().map(|cpu| cpu.lost).sum();
+    let departures =
+        || recorded.cpus.iter().flat_map(|cpu| cpu.departures.iter().skip(1));
+    let missed = departures().filter(|departure| !departure.is_whole).count();
+    let is_unnamed = |who: &ThreadKey| who.tid != 0 && !recorded.names.contains_key(who);
+    let unnamed = departures().filter(|departure| is_unnamed(&departure.who)).count();
     let doubts = [
         (lost > 0).then(|| {
-            format!("the room for switches was full: {lost} are counted, but not kept")
+            format!("the buffer for switches was full: {lost} are counted, but not recorded")
         }),
-        (untold > 0).then(|| {
+        (missed > 0).then(|| {
             format!(
-                "{untold} switches were not told: what each of them ended is left out, and \
-                 of what it began only the end is known"
+                "{missed} switches were not traced: the stretch that each of them ended is \
+                 omitted, and of the one that it began only the end is known"
             )
         }),
         (unnamed > 0).then(|| {
             format!(
-                "more tasks than there is room for: whose {unnamed} of the stretches \
-                     were is not known by name"
+                "too many tasks: {unnamed} of the stretches have no name"
             )
         }),
     ];
@@ -167,39 +168,38 @@ mod tests {
     use units::Cpu;
 
     use super::*;
-    use crate::bpf::switch_programs::Left;
+    use crate::bpf::switch_programs::Departure;
 
-    fn left(at: u64, tid: u32, end: End) -> Left {
-        let who = Who { tid, born: 0 };
-        Left { at: Nanos::from_nanos(at), who, end, is_whole: true }
+    fn departure(at: u64, tid: u32, end: End) -> Departure {
+        let who = ThreadKey { tid, born: 0 };
+        Departure { at: Nanos::from_nanos(at), who, end, is_whole: true }
     }
 
-    fn kept(left: Vec<Left>, lost: u64) -> AllKept {
+    fn recorded(departures: Vec<Departure>, lost: u64) -> AllRecords {
         let comm = |name: &[u8]| std::array::from_fn(|at| *name.get(at).unwrap_or(&0));
-        let who = Who { tid: 7, born: 0 };
-        AllKept {
-            cpus: vec![Kept { cpu: Cpu::new(1), left, lost }],
+        let who = ThreadKey { tid: 7, born: 0 };
+        AllRecords {
+            cpus: vec![CpuRecords { cpu: Cpu::new(1), departures, lost }],
             names: BTreeMap::from([(who, comm(b"spin/0"))]),
         }
     }
 
-    /// Check that stretches follow each other from the first whose beginning is known and lies
-    /// in the recording, that of others only the end is told, and that nothing is made of what
-    /// was not told.
+    /// Check that stretches follow each other from the first with a known beginning in the
+    /// recording, that of others only the end is returned, and that missed switches cause none.
     #[test]
     fn from_records() {
-        let first = Left { is_whole: false, ..left(90, 9, End::Sleep) };
-        let untold = Left { is_whole: false, ..left(400, 7, End::Tick) };
+        let first = Departure { is_whole: false, ..departure(90, 9, End::Sleep) };
+        let missed = Departure { is_whole: false, ..departure(400, 7, End::Tick) };
         let records = vec![
             first,
-            left(95, 7, End::Tick),
-            left(110, 0, End::Wakeup),
-            left(130, 7, End::Sleep),
-            untold,
-            left(450, 8, End::Yield),
+            departure(95, 7, End::Tick),
+            departure(110, 0, End::Wakeup),
+            departure(130, 7, End::Sleep),
+            missed,
+            departure(450, 8, End::Yield),
         ];
-        let kept = kept(records, 3);
-        let switches = switches(&kept, Nanos::from_nanos(92), &Root::live());
+        let recorded = recorded(records, 3);
+        let switches = switches(&recorded, Nanos::from_nanos(92), &Root::live());
         let told = switches.cpus[0].stretches.iter().map(|one| {
             let name = &switches.tasks[one.task as usize].name;
             (one.start_ns.get(), one.ns.get(), name.as_str(), one.end)
@@ -216,8 +216,8 @@ mod tests {
         let expected = [(3, spinner, End::Tick), (308, spinner, End::Tick)];
         assert_eq!(loose.collect::<Vec<_>>(), expected);
         assert_eq!(switches.cpus[0].lost, 3);
-        let doubts: Vec<Doubt> = not_kept(&kept).collect();
-        let texts = ["3 are counted", "1 switches were not told", "1 of the stretches"];
+        let doubts: Vec<Doubt> = record_doubts(&recorded).collect();
+        let texts = ["3 are counted", "1 switches were not traced", "1 of the stretches"];
         assert_eq!(doubts.len(), texts.len(), "{doubts:?}");
         assert!(doubts.iter().zip(texts).all(|(doubt, text)| doubt.text.contains(text)));
     }

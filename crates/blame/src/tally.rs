@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use recording::Culprit;
 
-/// The culprits found so far, and the number of events of each.
+/// The culprits found so far, with the number of events of each.
 #[derive(Default)]
 pub(crate) struct Tally {
     indices: BTreeMap<Culprit, usize>,
@@ -13,7 +13,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Counts an event of that culprit, and returns the culprit's index.
+    /// Counts an event of that culprit; returns the culprit's index.
     pub(crate) fn count(&mut self, culprit: Culprit) -> usize {
         let index = *self.indices.entry(culprit).or_insert_with_key(|culprit| {
             self.culprits.push(culprit.clone());
@@ -24,7 +24,7 @@ impl Tally {
         index
     }
 
-    /// All culprits by index, and how many events each had.
+    /// All culprits by index, and the number of events of each.
     pub(crate) fn into_parts(self) -> (Vec<Culprit>, Vec<u64>) {
         (self.culprits, self.events)
     }

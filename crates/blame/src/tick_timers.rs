@@ -1,8 +1,8 @@
-//! Which timers are the scheduler's ticks: where the functions are that they call.
+//! The timers that are the scheduler's ticks: the addresses of their functions.
 //!
-//! Truth: `/proc/kallsyms`, which tells where only to those who may know
-//! (`kernel.kptr_restrict`), and whether timers have a high resolution from the facts: without
-//! it the tick is none of them.
+//! Source: `/proc/kallsyms`, which hides addresses from unprivileged readers
+//! (`kernel.kptr_restrict`); and, from the facts, whether timers have a high resolution: if not,
+//! the tick is no such timer.
 
 use std::ops::ControlFlow;
 use std::sync::OnceLock;
@@ -11,18 +11,18 @@ use facts::Facts;
 
 use crate::names::symbols::each_symbol;
 
-/// What the tick calls: before Linux 6.8, in it, and since (`kernel/time/tick-sched.c`). The first
-/// one that there is: before 6.9 the last one is not a timer's.
+/// The tick's function: before and since Linux 6.8 (`kernel/time/tick-sched.c`). The first existing
+/// one counts: before 6.9 the last one is not a timer's.
 const TICK: [&[u8]; 3] =
     [b"tick_sched_timer", b"tick_nohz_highres_handler", b"tick_nohz_handler"];
-/// A tick in between, for the end of a slice, where the scheduler has the feature HRTICK
+/// The function of an additional tick at the end of a slice, with the scheduler feature HRTICK
 /// (`kernel/sched/core.c`).
 const HRTICK: &[u8] = b"hrtick";
 
-/// The functions' addresses, of ticks and of those in between; 0 for none. `None` if the tick's
-/// is not told, or the tick is no such timer.
+/// The functions' addresses, of ticks and of additional ticks; 0 for none. `None` if the tick's is
+/// hidden, or the tick is no such timer.
 pub(crate) fn tick_timers(facts: &Facts) -> Option<[u64; 2]> {
-    // The kernel's own functions stay where they are; to tell all symbols takes it 50 ms.
+    // The addresses do not change, and generating all symbols takes the kernel 50 ms.
     static TICK_TIMERS: OnceLock<[u64; 2]> = OnceLock::new();
     if facts.tick.high_res.get() == Some(&false) {
         return None;
@@ -35,7 +35,7 @@ pub(crate) fn tick_timers(facts: &Facts) -> Option<[u64; 2]> {
     TICK_TIMERS.get().copied()
 }
 
-/// The addresses of those functions that were seen among the symbols.
+/// The addresses of those functions among the symbols so far.
 #[derive(Default)]
 struct Timers {
     ticks: [u64; TICK.len()],
@@ -43,7 +43,7 @@ struct Timers {
 }
 
 impl Timers {
-    /// Looks at a symbol. Until the last one it is not known which of the tick's there are.
+    /// Handles a symbol. Which of the tick's functions exist is known only after the last one.
     fn take(&mut self, address: u64, name: &[u8]) -> ControlFlow<()> {
         let name = bare(name);
         if let Some(place) = TICK.iter().position(|tick| *tick == name) {
@@ -60,7 +60,7 @@ impl Timers {
     }
 }
 
-/// Without what the compiler appends (`.llvm.1234`, `.isra.0`).
+/// Removes suffixes of the compiler (`.llvm.1234`, `.isra.0`).
 fn bare(name: &[u8]) -> &[u8] {
     name.split(|byte| *byte == b'.').next().unwrap_or(name)
 }
@@ -76,8 +76,8 @@ mod tests {
         timers.found()
     }
 
-    /// Check that the functions are found by their whole names, and are unknown where the kernel
-    /// hides where they are.
+    /// Check that the functions are found by their complete names, and are unknown if the kernel
+    /// hides their addresses.
     #[test]
     fn addresses() {
         let text = "ffffffff813a4d80 t hrtick\n\

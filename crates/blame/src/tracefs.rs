@@ -1,10 +1,10 @@
 //! The tracefs source: the kernel's own trace events (since Linux 3.17, for the clock), in a
-//! trace of our own, read as the pages of its ring buffer.
+//! separate trace instance, read as the pages of its ring buffer.
 //!
-//! For machines where BPF is locked out. Sees what the BPF programs see, and costs somewhat
-//! more (`cargo bench -p blame`). Cannot see whose process a thread is if it is gone by the time it
-//! is looked for, nor what NMIs take beside their handlers, unless the osnoise tracer
-//! may be used ([`crate::tracefs::osnoise`]).
+//! For machines without eBPF. Records what the BPF programs record, at a higher cost (`cargo bench
+//! -p blame`). Cannot see the process of a thread that ends before it is looked up, nor the time of
+//! NMIs outside of their handlers, unless the osnoise tracer can be used
+//! ([`crate::tracefs::osnoise`]).
 
 pub(crate) mod events;
 pub(crate) mod format;
@@ -22,40 +22,40 @@ use rustix::fs::{Mode, OFlags, open};
 use units::{Cpu, CpuSet};
 
 use crate::error::{Error, Kind};
-use crate::seen::Lane;
+use crate::records::Lane;
 use crate::source::EventSource;
-use crate::tracefs::events::{EVENTS, Vocabulary, WHOLE_NMI};
+use crate::tracefs::events::{EVENTS, EventFormats, WHOLE_NMI};
 use crate::tracefs::instance::{Instance, refused};
 use crate::tracefs::page::{Layout, Page};
 use crate::tracefs::pairs::{Pairs, forget_spinners};
 use crate::tracefs::threads::Threads;
 
-/// The buffer of a watched CPU in KiB: a switch takes 68 bytes, so a second of 100,000 of
-/// them fits, which is as long as real-time spinners may keep the reader from its CPU.
+/// The buffer of a traced CPU in KiB: a switch takes 68 bytes, so it holds a second of 100,000 of
+/// them, the longest time that real-time spinners keep the reader from its CPU.
 const BUFFER_KB: usize = 8 << 10;
-/// All of them together; CPUs beyond 32 have less each.
+/// The buffers of all CPUs; with more than 32 each has less.
 const BUFFERS_KB: usize = 256 << 10;
-/// Those of other CPUs, which are not watched, have a page or two.
+/// The buffers of CPUs that are not traced: a page or two.
 const NO_BUFFER_KB: usize = 1;
 
-/// One CPU's pages, and what goes on there.
+/// The pages of one CPU, and its current state.
 struct Pipe {
     pages: File,
     pairs: Pairs,
-    /// How many events its pages say were overwritten: not always all of them.
+    /// The number of overwritten events according to its pages, which may be incomplete.
     missed: u64,
 }
 
-/// A trace that goes on.
+/// An active trace.
 pub(crate) struct Trace {
-    // Before the instance, which cannot be removed while they are open.
+    // Dropped before the instance, which cannot be removed while they are open.
     pipes: Vec<Pipe>,
     instance: Instance,
     layout: Layout,
-    vocabulary: Vocabulary,
+    vocabulary: EventFormats,
     threads: Threads,
     missing: Vec<&'static str>,
-    /// So many pages are read of a CPU at a time: more than there are.
+    /// The most pages to read of a CPU at a time: more than it has.
     most: usize,
     has_stopped: bool,
 }
@@ -75,7 +75,7 @@ impl EventSource for Trace {
     }
 
     fn stop(&mut self) -> Vec<String> {
-        // What it would be refused for ends the trace as well.
+        // If the write fails, closing the instance ends the trace as well.
         let _ = self.instance.write("tracing_on", "0");
         self.has_stopped = true;
         self.missing.iter().map(|name| (*name).to_owned()).collect()
@@ -83,10 +83,10 @@ impl EventSource for Trace {
 }
 
 impl Trace {
-    /// Begins a trace of these CPUs.
+    /// Starts a trace of these CPUs.
     ///
     /// # Errors
-    /// There is no tracefs, or it may not be used; nothing is left of the trace.
+    /// Without tracefs, or the privilege to use it; the trace is removed.
     pub(crate) fn begin(cpus: &CpuSet) -> Result<Self, Error> {
         let tracefs = instance::tracefs()?;
         let mut instance = Instance::make(&tracefs)?;
@@ -99,7 +99,7 @@ impl Trace {
         }
         instance.write("trace_clock", "mono")?;
         instance.write("tracing_cpumask", &mask(cpus))?;
-        // What is lost is then the oldest, and pages say so.
+        // The oldest events are then lost, which pages report.
         instance.write("options/overwrite", "1")?;
         let has_osnoise = osnoise::take(&mut instance, &tracefs, cpus);
         let layout = instance.read("events/header_page")?;
@@ -110,7 +110,7 @@ impl Trace {
             pipes: pipes?,
             instance,
             layout,
-            vocabulary: Vocabulary::default(),
+            vocabulary: EventFormats::default(),
             threads: Threads::live(),
             missing: Vec::new(),
             most: 2 * (each << 10) / layout.page_bytes() + 2,
@@ -121,7 +121,7 @@ impl Trace {
         Ok(trace)
     }
 
-    /// Has all events written that this kernel has.
+    /// Enables all events that this kernel has.
     fn enable(&mut self, has_osnoise: bool) -> Result<(), Error> {
         let foreign = if cfg!(target_arch = "x86_64") { "ipi" } else { "irq_vectors" };
         let whole = has_osnoise.then_some(&WHOLE_NMI);
@@ -134,43 +134,43 @@ impl Trace {
                 continue;
             }
             let file = format!("events/{system}/{name}/format");
-            if !self.vocabulary.learn(*sort, fields, &self.instance.read(&file)?) {
+            if !self.vocabulary.add(*sort, fields, &self.instance.read(&file)?) {
                 return Err(strange(&file));
             }
         }
         Ok(())
     }
 
-    /// Reads what one CPU wrote since the last time.
+    /// Reads the events that one CPU wrote since the last time.
     fn drain(&mut self, place: usize, lane: &mut Lane, page: &mut [u8]) {
         let Some(Pipe { pages, pairs, missed }) = self.pipes.get_mut(place) else {
             return;
         };
         for _ in 0..self.most {
-            // Nothing more is there (`WouldBlock`), or will ever be.
+            // No more data (`WouldBlock`), or an error that lasts.
             let Ok(1..) = pages.read(page) else { return };
             let Some(events) = Page::parse(self.layout, page) else { return };
             if let Some(events_before) = events.missed {
                 *missed = missed.saturating_add(events_before);
-                pairs.lose(events_before, events.begin(), lane);
+                pairs.add_loss(events_before, events.begin(), lane);
             }
             for event in events {
-                if let Some(told) = self.vocabulary.tell(event.bytes) {
+                if let Some(told) = self.vocabulary.decode(event.bytes) {
                     pairs.take(event.time, told, lane, &mut self.threads);
                 }
             }
         }
     }
 
-    /// Hands on an NMI that was the last that was told.
+    /// Stores an NMI that was the last event.
     fn end_nmi(&mut self, place: usize, lane: &mut Lane) {
         if let Some(pipe) = self.pipes.get_mut(place) {
             pipe.pairs.end_nmi(lane);
         }
     }
 
-    /// What the kernel counted and no page told: full pages have no room to say how many
-    /// events are missing, and of those that found no room at all nobody knows when.
+    /// Counts losses that no page reported: full pages have no space for the number of missing
+    /// events, and events that were dropped entirely have no time.
     fn count_lost(&self, place: usize, lane: &mut Lane) {
         let stats = format!("per_cpu/cpu{}/stats", lane.cpu);
         let stats = self.instance.read(&stats).unwrap_or_default();
@@ -180,10 +180,10 @@ impl Trace {
             found.and_then(|(_, count)| count.trim().parse::<u64>().ok()).unwrap_or(0)
         };
         let told = self.pipes.get(place).map_or(0, |pipe| pipe.missed);
-        lane.lose_more(count("overrun").saturating_sub(told));
+        lane.add_lost_events(count("overrun").saturating_sub(told));
         let anywhere = count("commit overrun").saturating_add(count("dropped events"));
         if anywhere > 0 {
-            lane.lose(anywhere, 0, u64::MAX);
+            lane.add_loss(anywhere, 0, u64::MAX);
         }
     }
 }
@@ -196,7 +196,7 @@ fn pipe(instance: &Instance, cpu: Cpu) -> Result<Pipe, Error> {
     Ok(Pipe { pages: pages.into(), pairs: Pairs::default(), missed: 0 })
 }
 
-/// The CPUs as the kernel reads them: words of 32, the highest first.
+/// The CPUs in the kernel's format: words of 32, the highest first.
 fn mask(cpus: &CpuSet) -> String {
     let highest = cpus.iter().last().map_or(0, Cpu::index);
     let mut words = vec![0_u32; highest / 32 + 1];
@@ -209,7 +209,7 @@ fn mask(cpus: &CpuSet) -> String {
 }
 
 fn strange(file: &str) -> Error {
-    let text = format!("{file} in tracefs is not as it is in any known kernel");
+    let text = format!("{file} in tracefs has an unknown format");
     Error::new(Kind::Missing, text)
 }
 

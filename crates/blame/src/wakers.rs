@@ -1,8 +1,8 @@
-//! Who wakes up how often, for how long it then runs, and whom it preempts: counted by the
-//! kernel itself (`sched_waking`, `sched_switch`), machine-wide.
+//! How often each thread wakes up, how long it then runs, and which threads it preempts: counted in
+//! the kernel (`sched_waking`, `sched_switch`), machine-wide.
 //!
-//! Cannot see why a thread waited, nor whether it had to wait for the CPU once it was woken;
-//! and takes a thread that gives way (`sched_yield`) for one that is preempted.
+//! Cannot see why a thread waited, nor how long it waited for the CPU after its wake-up; a thread
+//! that yields (`sched_yield`) counts as preempted.
 
 use std::collections::BTreeMap;
 
@@ -15,19 +15,19 @@ use units::Nanos;
 
 use crate::bpf::refusal::{self, Needs};
 use crate::bpf::wake_programs::{
-    Counts, Filter, Lost, Pair, Room, Row, WakePrograms, Who,
+    Capacity, Counts, Filter, Lost, Pair, Row, ThreadKey, WakePrograms,
 };
 use crate::error::{Error, Kind};
 use crate::names::full_name;
-use crate::seen::text_of;
+use crate::records::text_of;
 
-/// `enum nobody` in `bpf/wakers.bpf.c`: who wakes without being a thread.
+/// `enum nobody` in `bpf/wakers.bpf.c`: wakers that are not threads.
 const NOBODY: [&str; 3] = ["idle", "interrupt", "softirq"];
-/// What the programs need.
+/// The programs' requirements.
 const NEEDS: Needs = Needs { version: (5, 18), why: refusal::STATE };
-/// A thread whose row found no room.
+/// The name of a thread that the table could not hold.
 const UNNAMED: &str = "?";
-/// The tracepoints of those interrupts that wake most.
+/// The tracepoints of the interrupts that wake most threads.
 const NEEDED: [&str; 4] =
     ["local_timer_entry", "hrtimer_expire_entry", "irq_handler_entry", "softirq_entry"];
 
@@ -40,30 +40,34 @@ pub struct WakerWatch {
 }
 
 impl WakerWatch {
-    /// Begins to count.
+    /// Starts to count.
     ///
     /// # Errors
-    /// `Kind::Spec` for a process that is none; `Kind::Privilege` or `Kind::Missing`, in words
-    /// that name what would help; `Kind::System` where the kernel does not play along.
+    /// `Kind::Spec` for a process that does not exist; `Kind::Privilege` or `Kind::Missing`, with a
+    /// remedy; `Kind::System` for another error of the kernel.
     pub fn start(spec: &WakersSpec, facts: &Facts) -> Result<Self, Error> {
         spec.process.map_or(Ok(()), |pid| refuse_no_process(&Root::live(), pid))?;
-        Self::start_with(spec, facts, Room::default())
+        Self::start_with(spec, facts, Capacity::default())
     }
 
-    fn start_with(spec: &WakersSpec, facts: &Facts, room: Room) -> Result<Self, Error> {
+    fn start_with(
+        spec: &WakersSpec,
+        facts: &Facts,
+        capacity: Capacity,
+    ) -> Result<Self, Error> {
         let online = facts.cpus.online.value();
         let online = online.map_err(|why| Error::new(Kind::System, why.to_string()))?;
         let filter = Filter { cpus: spec.cpus.clone(), process: spec.process };
         let (spec, facts) = (spec.clone(), facts.clone());
-        let begin = || WakePrograms::begin(&filter, room, online);
+        let begin = || WakePrograms::begin(&filter, capacity, online);
         let programs = refusal::explained(&facts, NEEDS, begin)?;
         Ok(Self { spec, facts, programs, began_ns: now() })
     }
 
-    /// Ends counting. What was counted; with a doubt, if it was ended early.
+    /// Ends counting, and returns the counts; with a doubt, if it was ended early.
     ///
     /// # Errors
-    /// `Kind::System`: what was counted cannot be read.
+    /// `Kind::System`: the counts cannot be read.
     pub fn end(self, is_ended_early: bool) -> Result<Recording, Error> {
         let Self { spec, facts, programs, began_ns } = self;
         let elapsed_ns = now().saturating_sub(began_ns);
@@ -71,14 +75,14 @@ impl WakerWatch {
         let lost = counts.lost.wakeups;
         let threads = threads(&counts, &Root::live());
         let series = WakersSeries { began_ns, elapsed_ns, lost, threads };
-        let ended = "ended early: the numbers cover what was counted until then";
+        let ended = "ended early: the numbers cover the time until then";
         let ended = is_ended_early.then(|| Doubt::new(Code::Interrupted, ended));
         let doubts = doubts(&counts).into_iter().chain(ended).collect();
         Ok(Recording::now(facts, Body::Wakers { spec, series }, doubts))
     }
 }
 
-/// Counting for nobody would find nothing, and not say why.
+/// The counts of a process that does not exist would be empty without an explanation.
 fn refuse_no_process(root: &Root, pid: u32) -> Result<(), Error> {
     let refuse = |text: String| Err(Error::new(Kind::Spec, text));
     let Ok(status) = root.text(&format!("/proc/{pid}/status")) else {
@@ -100,14 +104,14 @@ fn now() -> Nanos {
     Nanos::from_secs(part(time.tv_sec)) + Nanos::from_nanos(part(time.tv_nsec))
 }
 
-/// Those that were woken, by number.
+/// The woken threads, by number.
 fn threads(counts: &Counts, root: &Root) -> Vec<WokenThread> {
-    let names: BTreeMap<Who, String> =
+    let names: BTreeMap<ThreadKey, String> =
         counts.rows.iter().map(|(who, row)| (*who, name(root, *who, row))).collect();
     let mut wakers = gathered(&counts.wakers, |pair| (pair.other, pair.actor), &names);
     let mut victims = gathered(&counts.victims, |pair| (pair.actor, pair.other), &names);
     let woken = counts.rows.iter().filter(|(_, row)| row.wakeups > 0);
-    let thread = |(who, row): (&Who, &Row)| WokenThread {
+    let thread = |(who, row): (&ThreadKey, &Row)| WokenThread {
         tid: who.tid,
         pid: row.process,
         name: names.get(who).cloned().unwrap_or_default(),
@@ -121,18 +125,18 @@ fn threads(counts: &Counts, root: &Root) -> Vec<WokenThread> {
     woken.map(thread).collect()
 }
 
-fn name(root: &Root, who: Who, row: &Row) -> String {
+fn name(root: &Root, who: ThreadKey, row: &Row) -> String {
     let name = text_of(row.comm);
     full_name(root, who.tid, &name).unwrap_or(name)
 }
 
-/// The pairs of each thread, the most frequent first; `sides` says which side the thread is.
+/// The pairs of each thread, the most frequent first; `sides` returns the thread and the other one.
 fn gathered(
     pairs: &[Pair],
-    sides: fn(&Pair) -> (Who, Who),
-    names: &BTreeMap<Who, String>,
-) -> BTreeMap<Who, Vec<Partner>> {
-    let mut gathered: BTreeMap<Who, Vec<Partner>> = BTreeMap::new();
+    sides: fn(&Pair) -> (ThreadKey, ThreadKey),
+    names: &BTreeMap<ThreadKey, String>,
+) -> BTreeMap<ThreadKey, Vec<Partner>> {
+    let mut gathered: BTreeMap<ThreadKey, Vec<Partner>> = BTreeMap::new();
     for pair in pairs {
         let (thread, partner) = sides(pair);
         let (tid, name) = match partner.tid {
@@ -158,23 +162,20 @@ fn nobody(number: u32) -> String {
 
 fn doubts(counts: &Counts) -> Vec<Doubt> {
     let Lost { wakeups, wakers, victims } = counts.lost;
-    let threads = "more threads than there is room for";
-    let pairs = "more pairs of threads than there is room for";
+    let threads = "too many threads";
+    let pairs = "too many pairs of threads";
     let lost = [
-        (
-            wakeups,
-            format!("{threads}: whose {wakeups} of the wake-ups were is not known"),
-        ),
-        (wakers, format!("{pairs}: who woke is not known of {wakers} wake-ups")),
-        (victims, format!("{pairs}: who was preempted is not known {victims} times")),
+        (wakeups, format!("{threads}: the thread of {wakeups} wake-ups is unknown")),
+        (wakers, format!("{pairs}: the waker of {wakers} wake-ups is unknown")),
+        (victims, format!("{pairs}: the preempted thread is unknown {victims} times")),
     ];
     let lost = lost.into_iter().filter(|(count, _)| *count > 0);
     let lost = lost.map(|(_, text)| Doubt::new(Code::EventsLost, text));
     let missing = counts.missing.iter().filter(|name| NEEDED.contains(name));
     let missing = missing.map(|name| {
         let text = format!(
-            "this kernel has no tracepoint {name}: who is woken there seems to be woken by \
-             the thread that was interrupted"
+            "this kernel has no tracepoint {name}: its wake-ups are attributed to the \
+             interrupted thread"
         );
         Doubt::new(Code::Unwatched, text)
     });
@@ -190,7 +191,7 @@ mod tests {
     const THREADS: u64 = 16;
     const SLEEPS: u64 = 20;
 
-    /// Threads that sleep, each so often.
+    /// Threads that sleep that often each.
     fn sleep() {
         let sleeps = || (0..SLEEPS).for_each(|_| std::thread::sleep(MILLISECOND));
         std::thread::scope(|scope| {
@@ -201,11 +202,11 @@ mod tests {
     }
     const MILLISECOND: Duration = Duration::from_millis(1);
 
-    fn counted_with(room: Room) -> Option<(WakersSeries, Vec<Doubt>)> {
+    fn counted_with(capacity: Capacity) -> Option<(WakersSeries, Vec<Doubt>)> {
         let facts = Facts::read(&Root::live());
         let duration_ns = Nanos::from_secs(1);
         let spec = WakersSpec { cpus: None, duration_ns, top: 20, process: None };
-        let counted = WakerWatch::start_with(&spec, &facts, room).and_then(|watch| {
+        let counted = WakerWatch::start_with(&spec, &facts, capacity).and_then(|watch| {
             sleep();
             watch.end(false)
         });
@@ -221,7 +222,7 @@ mod tests {
         }
     }
 
-    /// Check that a process that is not there is told, and a thread of one.
+    /// Check that a process that does not exist is refused, and a thread of one.
     #[test]
     fn no_process() {
         let root = Root::live();
@@ -237,30 +238,30 @@ mod tests {
         assert!(thread.join().unwrap().unwrap_err().contains(&own));
     }
 
-    /// Check that what finds no room is counted and told, and that nothing else is lost.
+    /// Check that what exceeds the tables is counted and reported, and that nothing else is lost.
     #[test]
     fn full_maps() {
-        let room = Room { threads: Some(4), pairs: None };
-        let Some((series, doubts)) = counted_with(room) else { return };
+        let capacity = Capacity { threads: Some(4), pairs: None };
+        let Some((series, doubts)) = counted_with(capacity) else { return };
         assert!(series.threads.len() <= 4 && series.lost > 0, "{series:?}");
         let kept: u64 = series.threads.iter().map(|thread| thread.wakeups).sum();
         assert!(kept + series.lost >= THREADS * SLEEPS, "{kept} and {}", series.lost);
         assert_eq!(doubts[0].code, Code::EventsLost);
         assert!(
-            doubts[0].text.contains(&format!("whose {}", series.lost)),
+            doubts[0].text.contains(&format!("of {} wake-ups", series.lost)),
             "{}",
             doubts[0]
         );
     }
 
-    /// Check that without room for pairs the threads' own counts are whole, with a doubt.
+    /// Check that without space for pairs the threads' own counts are complete, with a doubt.
     #[test]
     fn full_pairs() {
-        let room = Room { threads: None, pairs: Some(1) };
-        let Some((series, doubts)) = counted_with(room) else { return };
+        let capacity = Capacity { threads: None, pairs: Some(1) };
+        let Some((series, doubts)) = counted_with(capacity) else { return };
         let kept: u64 = series.threads.iter().map(|thread| thread.wakeups).sum();
         assert!(kept >= THREADS * SLEEPS && series.lost == 0, "{kept}");
         assert!(doubts.iter().all(|doubt| doubt.code == Code::EventsLost), "{doubts:?}");
-        assert!(doubts[0].text.contains("who woke"), "{}", doubts[0]);
+        assert!(doubts[0].text.contains("the waker of"), "{}", doubts[0]);
     }
 }

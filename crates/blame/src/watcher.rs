@@ -1,5 +1,4 @@
-//! Who sees the events: the best source that the machine allows, read while something is
-//! measured.
+//! The event source: the best one that the machine permits, read during a measurement.
 
 use std::path::{Path, PathBuf};
 
@@ -12,15 +11,15 @@ use crate::error::{Error, Kind};
 use crate::events::Events;
 use crate::names::Names;
 use crate::reader::Reader;
-use crate::seen::Lane;
+use crate::records::Lane;
 use crate::source::{EventSource, Threads};
 use crate::tracefs::Trace;
 use crate::tracefs::leftovers;
 
-/// The sources, the one that costs least first.
+/// The sources, the cheapest first.
 const BEST_FIRST: [Source; 3] = [Source::Bpf, Source::Tracefs, Source::Proc];
 
-/// Watches some CPUs.
+/// Traces some CPUs.
 pub struct Watcher {
     cpus: CpuSet,
     source: Source,
@@ -30,12 +29,12 @@ pub struct Watcher {
 }
 
 impl Watcher {
-    /// Begins to watch these CPUs with that source, or with the best that is possible here:
-    /// eBPF, else tracefs; `/proc` always is, and sees no single event. What killed runs left
-    /// is removed.
+    /// Starts to trace these CPUs with that source, or with the best available one: eBPF, else
+    /// tracefs; `/proc` always is, and has no single events. Removes traces that killed runs left
+    /// behind.
     ///
     /// # Errors
-    /// That source is impossible; the message says what it would need.
+    /// That source is not available; the message names its requirements.
     pub fn open(
         cpus: &CpuSet,
         source: Option<Source>,
@@ -44,10 +43,10 @@ impl Watcher {
         Self::open_for(cpus, source, Threads::Others, facts)
     }
 
-    /// The same, and says whose threads count.
+    /// The same, for selected threads.
     ///
     /// # Errors
-    /// That source is impossible; the message says what it would need.
+    /// That source is not available; the message names its requirements.
     pub fn open_for(
         cpus: &CpuSet,
         source: Option<Source>,
@@ -68,7 +67,7 @@ impl Watcher {
             let (cpus, removed) = (cpus.clone(), leftovers::remove());
             return Ok(Self { cpus, source: kind, events, why_not, removed });
         }
-        Err(Error::new(Kind::Missing, "there is no source of events"))
+        Err(Error::new(Kind::Missing, "no event source is available"))
     }
 
     /// The source.
@@ -81,12 +80,12 @@ impl Watcher {
         &self.why_not
     }
 
-    /// What killed runs had left behind, and was removed: folders of tracefs.
+    /// The removed traces of killed runs: folders of tracefs.
     pub fn removed(&self) -> impl Iterator<Item = &Path> {
         self.removed.iter().map(PathBuf::as_path)
     }
 
-    /// Begins to read the events: what is measured comes next.
+    /// Starts to read the events, just before the measurement.
     pub fn begin(self) -> Watching {
         let Self { cpus, source, events, why_not, .. } = self;
         let lanes = || cpus.iter().map(Lane::new).collect();
@@ -103,7 +102,7 @@ pub struct Watching {
 }
 
 impl Watching {
-    /// Ends it; what was seen since the CPUs were watched.
+    /// Stops reading; returns the events since the start of the trace.
     pub fn end(self) -> Events {
         let Self { source, why_not, reader } = self;
         let (mut lanes, mut missing) = (Vec::new(), Vec::new());
@@ -129,13 +128,12 @@ fn open(
         Source::Bpf => Ok(Some(Box::new(programs(Points::Raw)?))),
         Source::BpfClassic => Ok(Some(Box::new(programs(Points::Classic)?))),
         Source::Tracefs if threads == Threads::Marked => {
-            let text = "failed to use tracefs: it does not tell which processes are a program's own";
+            let text = "failed to use tracefs: it cannot distinguish a program's own \
+                        processes";
             Err(Error::new(Kind::Missing, text))
         }
         Source::Tracefs => Ok(Some(Box::new(Trace::begin(cpus)?))),
         Source::Proc => Ok(None),
-        Source::Other => {
-            Err(Error::new(Kind::Missing, "there is no such source of events"))
-        }
+        Source::Other => Err(Error::new(Kind::Missing, "unknown event source")),
     }
 }

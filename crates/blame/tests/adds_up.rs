@@ -1,4 +1,4 @@
-//! Whatever gaps and events there are, the shares add up, and nothing else matters.
+//! For any gaps and events the shares add up, and their order and nesting do not matter.
 
 use blame::{StealBounds, join};
 use proptest::prelude::*;
@@ -41,7 +41,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
     prop::collection::vec(one, 0..60)
 }
 
-/// What each gap's shares are, by kind, which do not depend on the culprits' places.
+/// The shares of each gap, by kind, independent of the order of culprits.
 fn told_of(
     shares: &[Share],
     culprits: &[Culprit],
@@ -64,13 +64,13 @@ fn joined(
     told_of(&joined.shares, &culprits)
 }
 
-/// So much was stolen, at any time.
+/// That much was stolen, at any time.
 fn in_all(steal: u64) -> [StealBounds; 1] {
     let (span, steal) = (span(0, 100_000), Nanos::from_nanos(steal));
     [StealBounds { span, at_least: steal, at_most: steal }]
 }
 
-/// Stretches of the run, and how much of it was stolen in each: in those parts of gaps.
+/// Periods of the run, and the stolen time in each: in those parts of gaps.
 fn stolen_between(cuts: &[u64], parts: &[Span]) -> Vec<StealBounds> {
     let mut cuts = [&[0, 100_000], cuts].concat();
     cuts.sort_unstable();
@@ -101,8 +101,8 @@ fn sum(
 }
 
 proptest! {
-    /// Check that each gap's shares add up to its length, that an event's entry and inside are no
-    /// more than its share, and that the hypervisor gets no more than it took.
+    /// Check that each gap's shares add up to its length, that an event's entry and inside do not
+    /// exceed its share, and that the hypervisor's share does not exceed the stolen time.
     #[test]
     fn shares_add_up(gaps in gaps(), events in events(), steal in 0u64..1_000) {
         let told = joined(&gaps, &events, steal);
@@ -118,9 +118,9 @@ proptest! {
         prop_assert!(stolen + joined.steal_max <= Nanos::from_nanos(steal));
     }
 
-    /// Check that what is named stolen of a gap was, wherever in gaps the hypervisor took its time
-    /// and whenever its clock was read; and that all that it took of eventless gaps lies within
-    /// the bounds.
+    /// Check that the proven stolen time of a gap was stolen in it, wherever in gaps the hypervisor
+    /// took its time and whenever its clock was read; and that all of it in gaps without events
+    /// lies within the bounds.
     #[test]
     fn steal_is_proven(
         gaps in gaps(),
@@ -166,8 +166,8 @@ proptest! {
         prop_assert_eq!(joined(&gaps, &events, 0), joined(&gaps, &shuffled, 0));
     }
 
-    /// Check that an event cut in two, where something in it began, is blamed no less and
-    /// no more inside its tracepoints.
+    /// Check that an event cut in two, at the start of a nested one, has the same share, inside its
+    /// tracepoints too.
     #[test]
     fn nesting_does_not_matter(gaps in gaps(), start in 0u64..5_000, length in 3u64..900) {
         let third = length / 3;
@@ -180,8 +180,8 @@ proptest! {
         prop_assert_eq!(joined(&gaps, &nested, 0), joined(&gaps, &flat, 0));
     }
 
-    /// Check that what was taken while events were not kept is nobody's, and that
-    /// everywhere else all is as if those gaps had not been.
+    /// Check that gaps with lost events are unexplained, and that all others are attributed as if
+    /// those did not exist.
     #[test]
     fn lost_events_are_unexplained(
         gaps in gaps(),
@@ -193,7 +193,7 @@ proptest! {
         let touched =
             |gap: &Span| gap.start < loss.end() && loss.start < gap.end();
         let others: Vec<Span> = gaps.iter().copied().filter(|gap| !touched(gap)).collect();
-        // What was stolen may have been these gaps: then less is proven of the others.
+        // The stolen time may lie in these gaps: then less is proven for the others.
         for steal in [steal, 0] {
             let mut culprits = culprits();
             let shares = join(&gaps, &events, &[loss], &in_all(steal), &mut culprits).shares;
@@ -215,7 +215,7 @@ proptest! {
     }
 }
 
-/// Check one gap by hand: a timer interrupt in a thread that took the CPU, with edges.
+/// Check one gap by hand: a timer interrupt during the run of another thread, with edges.
 #[test]
 fn one_gap() {
     let gaps = [span(1_000, 100)];
@@ -231,8 +231,8 @@ fn one_gap() {
     assert_eq!(entries, [Some(nanos(10)), Some(nanos(0))]);
 }
 
-/// Check that an edge that is longer than twice the typical one is unexplained as far as it is, and
-/// the hypervisor's as far as what it took then does not fit into the tick and its edges.
+/// Check that an edge above twice the typical one is unexplained beyond that, and the hypervisor's
+/// as far as the stolen time does not fit into the tick and its edges.
 #[test]
 fn long_edges() {
     let mut gaps: Vec<Span> = (0..9).map(|number| span(number * 1_000, 30)).collect();
@@ -253,7 +253,7 @@ fn long_edges() {
     let stolen = sum(&with_steal, |gap, kind| gap == 4 && kind == CulpritKind::Steal);
     assert_eq!(stolen, Nanos::from_nanos(430));
     assert_eq!(joined.steal_max, Nanos::from_nanos(50));
-    // Read before and after the run only, it may have been all other gaps as well.
+    // Read before and after the run only, the stolen time may lie in all other gaps as well.
     let told = self::joined(&gaps, &events, 480);
     assert_eq!(sum(&told, |_, kind| kind == CulpritKind::Steal), Nanos::from_nanos(190));
 }

@@ -1,8 +1,8 @@
-//! Wake-ups of known number come back under their right names, with whom they preempted and
-//! how long they ran.
+//! A known number of wake-ups is reported under the right names, with the preempted threads and the
+//! run time.
 //!
-//! Known from the one who slept, counted and looked at its own clocks. All of this needs root
-//! and a kernel with BTF; where that is missing, a test says so and is skipped.
+//! The expected values are counted by the test's own processes, with their own clocks. All of this
+//! needs root and a kernel with BTF; otherwise a test is skipped with a message.
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
 use std::io::{Read, Write};
@@ -15,27 +15,27 @@ use facts::{Facts, Root};
 use recording::{Body, Doubt, WakersSeries, WakersSpec, WokenThread};
 use units::{Cpu, CpuSet, Nanos};
 
-/// Tests that have a CPU to themselves take turns.
+/// Tests that need a CPU for themselves run one at a time.
 static CPU: Mutex<()> = Mutex::new(());
 const RUN: Nanos = Nanos::from_secs(1);
-/// They outrank whatever else this machine is doing, other tests' spinners included.
+/// Above everything else on this machine, spinners of other tests included.
 const SPINNER: libc::c_int = 60;
 const NOTIFIER: libc::c_int = 70;
 const PLAYERS: u8 = 70;
-/// What the notifier has to do each time, and how long it sleeps.
+/// The notifier's work after each sleep, and the length of a sleep.
 const WORK: Nanos = Nanos::from_micros(200);
 const SLEEP: Duration = Duration::from_millis(1);
 
-/// One time that the notifier slept, and what it did then.
+/// One sleep of the notifier, and its work after it.
 #[derive(Debug, Clone, Copy)]
 struct Turn {
     /// On `CLOCK_MONOTONIC`.
     slept: u64,
     woke: u64,
     done: u64,
-    /// How long it computed, interruptions left out, as far as it saw them.
+    /// Its computing time without interruptions, as far as it noticed them.
     burnt: u64,
-    /// How long it had been on a CPU in all its life, before and after.
+    /// Its total CPU time, before and after.
     ran: [u64; 2],
 }
 
@@ -70,7 +70,7 @@ struct Process {
 }
 
 impl Process {
-    /// `None` where real-time priorities are not allowed.
+    /// `None` if real-time priorities are not permitted.
     fn start(
         name: &std::ffi::CStr,
         cpu: Cpu,
@@ -109,7 +109,7 @@ impl Process {
         self.child.try_into().unwrap()
     }
 
-    /// Ends it; what it wrote down.
+    /// Ends it; returns its log.
     fn turns(mut self) -> Vec<Turn> {
         self.kill();
         let mut bytes = Vec::new();
@@ -141,11 +141,11 @@ fn spin(_log: UnixStream) {
     }
 }
 
-/// Sleeps, works and writes it down, again and again.
+/// Sleeps, works and logs it, repeatedly.
 fn notify(mut log: UnixStream) {
-    // Whoever writes must not wait for whoever reads.
+    // The writer must not wait for the reader.
     let mut room = 4_i32 << 20;
-    // SAFETY: `room` is as long as is said and outlives the call.
+    // SAFETY: `room` has the given length and outlives the call.
     unsafe {
         let fd = std::os::fd::AsRawFd::as_raw_fd(&log);
         let length = libc::socklen_t::try_from(size_of_val(&room)).unwrap();
@@ -173,8 +173,8 @@ fn notify(mut log: UnixStream) {
     }
 }
 
-/// What was counted, and what the notifier knows of it.
-struct Seen {
+/// The counts, and the notifier's log.
+struct Recorded {
     series: WakersSeries,
     doubts: Vec<Doubt>,
     notifier: u32,
@@ -183,7 +183,7 @@ struct Seen {
 }
 
 /// The notifier beside two spinners on one CPU.
-fn seen(name: &str, spec: impl FnOnce(Cpu, u32) -> WakersSpec) -> Option<Seen> {
+fn seen(name: &str, spec: impl FnOnce(Cpu, u32) -> WakersSpec) -> Option<Recorded> {
     let _turn = CPU.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let facts = Facts::read(&Root::live());
     let cpu = facts.cpus.allowed.get().unwrap().iter().last().unwrap();
@@ -214,14 +214,14 @@ fn seen(name: &str, spec: impl FnOnce(Cpu, u32) -> WakersSpec) -> Option<Seen> {
     let Body::Wakers { series, .. } = recording.body else {
         unreachable!("asked for it")
     };
-    Some(Seen { series, doubts, notifier: tid, spinners, turns })
+    Some(Recorded { series, doubts, notifier: tid, spinners, turns })
 }
 
 fn everybody() -> WakersSpec {
     WakersSpec { cpus: None, duration_ns: RUN, top: 20, process: None }
 }
 
-impl Seen {
+impl Recorded {
     fn of(&self, tid: u32) -> Option<&WokenThread> {
         self.series.threads.iter().find(|thread| thread.tid == tid)
     }
@@ -230,7 +230,7 @@ impl Seen {
         self.of(self.notifier).unwrap()
     }
 
-    /// Its turns that lie wholly in the time that was counted.
+    /// The turns of its log that lie entirely in the counted period.
     fn whole(&self) -> Vec<Turn> {
         let began = self.series.began_ns.get();
         let ended = began + self.series.elapsed_ns.get();
@@ -238,7 +238,7 @@ impl Seen {
         self.turns.iter().filter(is_whole).copied().collect()
     }
 
-    /// Check that it was woken as often as it slept, but for the turns at the two ends.
+    /// Check that it was woken as often as it slept, except for the turns at the two ends.
     fn is_counted(&self) {
         let (turns, found) = (self.whole().len() as u64, self.notifier().wakeups);
         assert!(turns > 200, "{turns}");
@@ -246,8 +246,8 @@ impl Seen {
     }
 }
 
-/// Check that a thread that sleeps a millisecond at a time is woken as often as it says, by
-/// interrupts, and that nobody of the test is above it.
+/// Check that a thread that sleeps a millisecond at a time is woken as often as it reports, by
+/// interrupts, and that no other thread of the test is above it.
 #[test]
 fn as_often_as_it_sleeps() {
     let Some(seen) = seen("as_often_as_it_sleeps", |_, _| everybody()) else { return };
@@ -266,8 +266,8 @@ fn as_often_as_it_sleeps() {
     assert_eq!(interrupts.count, notifier.wakeups, "{:?}", notifier.woken_by);
 }
 
-/// Check that whom it preempts are those who spin: at all times, but for when the kernel had
-/// given the CPU to others, or the spinners took turns just then.
+/// Check that it preempts the spinners: at each wake-up, unless the kernel had given the CPU to
+/// ordinary tasks, or the spinners were switched just then.
 #[test]
 fn whom_it_preempts() {
     let Some(seen) = seen("whom_it_preempts", |_, _| everybody()) else { return };
@@ -283,9 +283,8 @@ fn whom_it_preempts() {
     assert!((least..=most).contains(&spinners), "{spinners} of {most}: {notifier:?}");
 }
 
-/// Check that it ran as long as its own clock says, within five parts of a hundred. What the
-/// hypervisor takes from it is its own here, but not by that clock: it shows as time that it
-/// did not see pass while it computed.
+/// Check that it ran as long as its own clock shows, within 5 %. Time that the hypervisor takes
+/// counts as run time here, but not by that clock: it is visible as a pause in its computation.
 #[test]
 fn how_long_it_runs() {
     let Some(seen) = seen("how_long_it_runs", |_, _| everybody()) else { return };
@@ -307,7 +306,7 @@ fn who_wakes() {
     let _turn = CPU.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let facts = Facts::read(&Root::live());
     let cpu = facts.cpus.allowed.get().unwrap().iter().last().unwrap();
-    // Nobody comes between them: who waits does so before the other is served.
+    // No other thread runs between them: each waits before the other is served.
     if std::thread::spawn(|| isolate::outrank(PLAYERS).is_err()).join().unwrap() {
         println!("skipped: who_wakes: real-time priorities are not allowed here");
         return;
@@ -345,12 +344,12 @@ fn who_wakes() {
         let thread = series.threads.iter().find(|thread| thread.tid == own).unwrap();
         let most = &thread.woken_by[0];
         assert_eq!(most.tid, Some(other), "{thread:?}");
-        // The kernel may also wake a reader to tell that there is room to write.
+        // The kernel may also wake a reader when there is space to write.
         assert!((900..=2_000).contains(&most.count), "{thread:?}");
     }
 }
 
-/// Check that only one CPU's wake-ups are counted where that is asked, and all of those.
+/// Check that only wake-ups on one CPU are counted if requested, and all of those.
 #[test]
 fn one_cpu() {
     let only = |cpu: Cpu| -> CpuSet { [cpu].into_iter().collect() };
@@ -372,7 +371,7 @@ fn one_cpu() {
     assert_eq!(seen_there.of(seen_there.notifier), None);
 }
 
-/// Check that only one process's wake-ups are counted where that is asked, and all of those.
+/// Check that only wake-ups of one process are counted if requested, and all of those.
 #[test]
 fn one_process() {
     let one = |_, pid| WakersSpec { process: Some(pid), ..everybody() };

@@ -1,4 +1,4 @@
-//! Why a call failed.
+//! The last error of a thread.
 
 use std::ffi::c_char;
 

@@ -78,7 +78,7 @@ struct Held {
     isolation: Mutex<Option<isolate::Isolation>>,
 }
 
-/// What the thread that has entered has to get back.
+/// The state of the thread that has entered, to be restored.
 struct Taken {
     thread: PinnedThread,
     _memory: Option<LockedMemory>,
@@ -88,7 +88,7 @@ static ISOLATIONS: Handles<Isolation, Held> = Handles::new();
 
 static AT_EXIT: AtExit = AtExit::new(release_all);
 
-/// Restores settings at the end of the process. What fails stays in the journal.
+/// Restores settings at the end of the process. Failed settings remain in the journal.
 extern "C" fn release_all() {
     let _ = caught(|| {
         drop(ISOLATIONS.take_all());

@@ -64,7 +64,7 @@ impl Library {
         names.map(str::to_owned).collect()
     }
 
-    /// The global symbols that a file of the library defines; `None`, and why, where there is no
+    /// The global symbols that a file of the library defines; `None`, and why, if there is no
     /// `nm`.
     fn defined(&self, ending: &str, option: &str) -> Option<BTreeSet<String>> {
         let mut nm = Command::new("nm");
@@ -92,7 +92,7 @@ enum Way {
 }
 
 impl Way {
-    /// The compiler; `None`, and why, where there is none.
+    /// The compiler; `None`, and why, if there is none.
     fn compiler(self, test: &str) -> Option<Command> {
         let (name, standard) = match self {
             Self::SharedC | Self::StaticC | Self::WhollyStaticC => ("cc", "-std=c11"),
@@ -117,7 +117,7 @@ struct Built {
 }
 
 impl Built {
-    /// Compiles a program; `None` where there is no compiler.
+    /// Compiles a program; `None` if there is no compiler.
     fn new(source: &str, way: Way) -> Option<Self> {
         let mut compiler = way.compiler(source)?;
         let folder = tempfile::tempdir().unwrap();
@@ -187,7 +187,7 @@ fn has_static_libc() -> bool {
 }
 
 /// The linker's arguments for static libraries by `pkg-config`, which are installed into that
-/// folder; `None`, and why, where there is no `pkg-config`.
+/// folder; `None`, and why, if there is no `pkg-config`.
 fn static_libraries(
     libraries: &[Library],
     prefix: &Path,
@@ -283,7 +283,7 @@ struct Throttling {
 }
 
 impl Throttling {
-    /// `None`, and why, where it cannot be changed.
+    /// `None`, and why, if it cannot be changed.
     fn of(test: &str) -> Option<(Self, Built)> {
         static TURN: Mutex<()> = Mutex::new(());
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,9 +1,9 @@
-//! The experiments that come with the tool; `experiments/*.toml` in this crate's folder.
+//! The built-in experiments; `experiments/*.toml` in this crate's folder.
 
 use crate::error::Error;
 use crate::experiment::Experiment;
 
-/// Their names and texts.
+/// Names and texts.
 const BUILTINS: [(&str, &str); 7] = [
     ("tick-cost", include_str!("../experiments/tick-cost.toml")),
     ("idle-cost", include_str!("../experiments/idle-cost.toml")),
@@ -18,7 +18,7 @@ impl Experiment {
     /// The built-in experiment of that name.
     ///
     /// # Errors
-    /// There is none; the message names those that there are.
+    /// There is none; the message names the existing ones.
     pub fn builtin(name: &str) -> Result<Self, Error> {
         match BUILTINS.iter().find(|(known, _)| *known == name) {
             Some((known, text)) => Self::parse(text, &format!("the built-in {known}")),
@@ -33,7 +33,7 @@ impl Experiment {
     /// All built-in experiments.
     ///
     /// # Errors
-    /// None that a test would not have found.
+    /// None, as tests parse all of them.
     pub fn builtins() -> Result<Vec<Self>, Error> {
         BUILTINS.iter().map(|(name, _)| Self::builtin(name)).collect()
     }

@@ -1,7 +1,7 @@
 //! Changes to an experiment from the command line: `seconds=2`, `boot=nohz=off`.
 //!
-//! A change wins over everything in the table, a boot row's own machine included. What
-//! it says is held to the same as the table's entries (`entry`).
+//! A change overrides everything in the table, a boot row's own machine included. Its values are
+//! checked like the table's entries (`entry`).
 
 use toml::Spanned;
 
@@ -16,10 +16,10 @@ use crate::table::{
 };
 
 /// The keys, for messages.
-const KEYS: &str = "seconds, duration, repeats, phases, mode, machine, cpu, cpus, memory_mib, \
-                    append, calls_repeats, workload, boot, setting";
+const KEYS: &str = "seconds, duration, repeats, phases, mode, machine, cpu, cpus, \
+                    memory_mib, append, calls_repeats, workload, boot, setting";
 
-/// Makes one change, written `key=value`; an error says why not.
+/// Makes one change, written `key=value`.
 pub(crate) fn change(table: &mut Table, change: &str) -> Result<(), ChangeError> {
     let (key, value) = change.split_once('=').ok_or(ChangeError::NoValue(KEYS))?;
     match key {
@@ -105,7 +105,7 @@ fn append(table: &mut Table, more: &Parameters) -> Result<(), ChangeError> {
     Ok(())
 }
 
-/// Keeps one workload, and the boot rows that it runs with.
+/// Selects one workload, and the boot rows that it runs with.
 fn only_workload(table: &mut Table, wanted: &str) -> Result<(), ChangeError> {
     let is = |row: &Spanned<WorkloadRow>| row.get_ref().name.get_ref().as_str() == wanted;
     if !table.workload.iter().any(is) {
@@ -122,7 +122,7 @@ fn only_workload(table: &mut Table, wanted: &str) -> Result<(), ChangeError> {
     Ok(())
 }
 
-/// Keeps one setting row, and the boot rows that it goes with.
+/// Selects one setting row, and the boot rows that it is combined with.
 fn only_setting(table: &mut Table, wanted: &str) -> Result<(), ChangeError> {
     let is = |row: &Spanned<SettingRow>| row_name(&row.get_ref().name) == wanted;
     if !table.setting.iter().any(is) {
@@ -140,8 +140,7 @@ fn only_setting(table: &mut Table, wanted: &str) -> Result<(), ChangeError> {
     Ok(())
 }
 
-/// Lets setting rows name only boot rows that are still there, and drops those that go with
-/// none of them.
+/// Removes missing boot rows from setting rows, and setting rows without any boot row.
 fn settle_settings(table: &mut Table) {
     let boots = &table.boot;
     table
@@ -156,7 +155,7 @@ fn settle_settings(table: &mut Table) {
     }
 }
 
-/// Keeps one boot row, and the workloads that run with it.
+/// Selects one boot row, and the workloads that run with it.
 fn only_boot(table: &mut Table, wanted: &str) -> Result<(), ChangeError> {
     let named = |row: &&Spanned<BootRow>| row_name(&row.get_ref().name) == wanted;
     let Some(boot) = table.boot.iter().find(named).cloned() else {

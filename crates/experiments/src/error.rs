@@ -7,7 +7,7 @@ use std::fmt;
 use kernels::NameError;
 use units::NanosError;
 
-/// Where a mistake is: `tick.toml:12:3`, or the file alone.
+/// The place of a mistake: `tick.toml:12:3`, or the file alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// The file's name.
@@ -49,7 +49,8 @@ pub enum Error {
     /// A limit at that place is for a metric that those cells do not have, but others.
     #[error("{0}: {1} metric '{2}': {3}")]
     NoMetric(Place, String, String, String),
-    /// No limit is for what was run: where the first one is, and the reason, if it is known.
+    /// No limit applies to the cells that were run: the place of the first one, and the reason, if
+    /// it is known.
     #[error("none of the limits (the first: {0}) is for a cell that was run{1}")]
     NoLimitApplies(Place, String),
 }

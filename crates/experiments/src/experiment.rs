@@ -26,12 +26,12 @@ pub struct Experiment {
 }
 
 impl Experiment {
-    /// Parses an experiment; `file` is its name in messages. The kernels in its limits are
-    /// checked by [`Self::with_kernels`].
+    /// Parses an experiment; `file` is its name in messages. The kernels in its limits are checked
+    /// by [`Self::with_kernels`].
     ///
     /// # Errors
-    /// The text is not TOML, has keys that an experiment does not have, or asks for what
-    /// cannot be; the message begins with `file:line:column`.
+    /// The text is not TOML, has unknown keys, or is impossible; the message begins with
+    /// `file:line:column`.
     pub fn parse(text: &str, file: &str) -> Result<Self, Error> {
         let source = Source::new(file, text);
         let mut table: Table = source.read()?;
@@ -71,12 +71,12 @@ impl Experiment {
         &self.limits
     }
 
-    /// The same on other kernels; one that is named twice is run once. Where none is
-    /// named, the experiment keeps its own. Limits may be for kernels of either.
+    /// The same on other kernels; one that is named twice is run once. If none is named, the
+    /// experiment's own are used. Limits may be for kernels of either.
     ///
     /// # Errors
-    /// One of the names is none, these are too many cells, or a limit is for a kernel that
-    /// neither the experiment nor `kernels` name.
+    /// One of the names is none, these are too many cells, or a limit is for a kernel that neither
+    /// the experiment nor `kernels` name.
     pub fn with_kernels(mut self, kernels: &[String]) -> Result<Self, Error> {
         let name = |kernel: &String| match kernel.parse::<KernelName>() {
             Ok(name) => Ok(Spanned::new(NOWHERE, name)),
@@ -91,11 +91,11 @@ impl Experiment {
         Ok(self)
     }
 
-    /// The same with changes, each written `key=value`; they are checked together.
-    /// Limits stay as they are.
+    /// The same with changes, each written `key=value`; they are checked together. Limits stay as
+    /// they are.
     ///
     /// # Errors
-    /// A key is not known, or what it is set to cannot be.
+    /// A key is unknown, or its value is invalid.
     pub fn with_changes(mut self, changes: &[String]) -> Result<Self, Error> {
         for change in changes {
             changes::change(&mut self.table, change)

@@ -1,4 +1,4 @@
-//! TOML strings that are read as what they mean, and checked as they are read.
+//! TOML strings that are parsed and checked while they are read.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::de::Visitor;
 
-/// Lets TOML strings be read as what they mean.
+/// Deserialises TOML strings by parsing them.
 macro_rules! read_from_text {
     ($name:ty) => {
         impl<'de> Deserialize<'de> for $name {

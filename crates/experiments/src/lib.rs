@@ -1,7 +1,7 @@
 //! Experiments: tables of cells, written as TOML, with their limits and baselines.
 //!
-//! From a text to the plans of its cells, and from measured numbers to the limits that
-//! they violate. Nothing is run and nothing is read but the text.
+//! From a text to the plans of its cells, and from measured numbers to the limits that they
+//! violate. Nothing is run, and only the text is read.
 #![forbid(unsafe_code)]
 
 mod builtin;

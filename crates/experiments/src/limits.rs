@@ -20,7 +20,7 @@ use crate::table::condition::Condition;
 /// The metrics of a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
-    /// The kernel, as the experiment asks for it.
+    /// The kernel, as the experiment names it.
     pub kernel: String,
     /// The cell's name.
     pub cell: String,
@@ -56,8 +56,7 @@ impl Limits {
         self.rules.is_empty()
     }
 
-    /// Refuses a metric that is not known, so that a mistyped one is found before anything
-    /// boots.
+    /// Refuses an unknown metric, so that a mistyped one is found before anything boots.
     ///
     /// # Errors
     /// There is such a metric; the message names the place and similar metrics.
@@ -72,13 +71,13 @@ impl Limits {
         }
     }
 
-    /// The violated limits, in their order; each once per cell, however often it was repeated
-    /// with the same result. Limits for kernels and cells that were not run are skipped, and
-    /// so are lost cells.
+    /// The violated limits, in their order; each once per cell, however often it was repeated with
+    /// the same result. Limits for kernels and cells that were not run are skipped, and so are lost
+    /// cells.
     ///
     /// # Errors
-    /// A limit for a metric that no cell has, or that a cell which the limit names does
-    /// not have; or no limit at all is for what was run.
+    /// A limit for a metric that no cell has, or that a cell which the limit names does not have;
+    /// or no limit applies to any cell that was run.
     pub fn check(&self, measured: &[Measured]) -> Result<Vec<ViolatedLimit>, Error> {
         let mut violated = Vec::new();
         let mut held = 0;
@@ -98,13 +97,14 @@ impl Limits {
         }
     }
 
-    /// No limit is for what was run; why, where it is the kernels that they name.
+    /// No limit applies to a cell that was run; with the reason, if it is the kernels that they
+    /// name.
     fn none_applies(&self, first: &Rule, measured: &[Measured]) -> Error {
         let reason = self.kernels_not_run(measured).unwrap_or_default();
         Error::NoLimitApplies(first.place.clone(), reason)
     }
 
-    /// The kernels that the limits name, where each names some and none of them was run.
+    /// The kernels that the limits name, if each names some and none of them was run.
     fn kernels_not_run(&self, measured: &[Measured]) -> Option<String> {
         let named: Option<Vec<_>> =
             self.rules.iter().map(|rule| rule.kernels.as_ref()).collect();
@@ -129,7 +129,7 @@ impl Limits {
 }
 
 impl Rule {
-    /// What the metric is in the cells that it is for.
+    /// The values of the metric in its cells.
     fn values<'a>(
         &self,
         measured: &'a [Measured],

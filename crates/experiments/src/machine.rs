@@ -8,7 +8,7 @@ use serde::de::{Deserialize, Deserializer};
 use crate::error::EntryError;
 use crate::from_text::read_from_text;
 
-/// QEMU's oldest 64-bit model, without the one instruction that asks for randomness.
+/// QEMU's oldest 64-bit model, without the instruction that returns random numbers.
 const CPU: &str = "qemu64,-rdrand";
 
 /// A guest's machine.
@@ -16,16 +16,16 @@ const CPU: &str = "qemu64,-rdrand";
 pub struct Machine {
     /// The board.
     pub kind: MachineKind,
-    /// What QEMU's `-cpu` takes.
+    /// The value of QEMU's `-cpu`.
     pub cpu: String,
-    /// How many CPUs, from 1.
+    /// The number of CPUs, from 1.
     pub cpus: u32,
     /// Memory in MiB.
     pub memory_mib: u32,
 }
 
 impl Default for Machine {
-    /// The machine of an experiment that says nothing about it.
+    /// The machine of an experiment that does not specify it.
     fn default() -> Self {
         Self { kind: MachineKind::Pc, cpu: CPU.to_owned(), cpus: 1, memory_mib: 256 }
     }
@@ -50,7 +50,7 @@ pub enum MachineKind {
 }
 
 impl MachineKind {
-    /// What it is called in experiments.
+    /// Its name in experiments.
     fn name(self) -> &'static str {
         match self {
             Self::Pc => "pc",

@@ -35,15 +35,15 @@ pub struct Plan {
     pub machine: Machine,
     /// Kernel settings, in the order in which they are written.
     pub settings: Vec<Setting>,
-    /// What runs besides.
+    /// The background load.
     pub background: Vec<BackgroundLoad>,
-    /// What is measured.
+    /// The measurement.
     pub spec: Spec,
-    /// The source of the kernel's events, where these are traced.
+    /// The event source, if events are traced.
     pub watch: Option<Watch>,
     /// A short description of what runs and is measured.
     pub workload: String,
-    /// What guest time is.
+    /// The mode of guest time.
     pub mode: Mode,
     /// Which repeat of the same cell this is, from 1.
     pub repeat: u32,
@@ -63,8 +63,8 @@ pub(crate) fn plans(source: &Source, table: &Table) -> Result<Vec<Plan>, Error> 
         }
     }
     if plans.is_empty() {
-        let why = "there is no cell: no setting row is for one of these kernels, or goes with \
-                   a boot row that something runs with";
+        let why = "there is no cell: no setting row is for one of these kernels, or goes \
+                   with a boot row that something runs with";
         return Err(source.refuse(table.name.span(), why));
     }
     Ok(plans)
@@ -95,8 +95,7 @@ fn plan(
     })
 }
 
-/// In which phases a cell is measured. Real time has no phases to choose: there each repeat
-/// is another one.
+/// The phases of a cell. Real time has no selectable phases: there each repeat is another one.
 fn phases(table: &Table) -> Option<Phases> {
     (table.mode.0 == Mode::Exact).then_some(Phases {
         count: table.phases.get(),
@@ -105,7 +104,7 @@ fn phases(table: &Table) -> Option<Phases> {
     })
 }
 
-/// The machine: what the boot row says, else what the experiment says.
+/// The machine of the boot row, else that of the experiment.
 fn machine(
     source: &Source,
     table: &Table,

@@ -1,7 +1,7 @@
 //! The shape of an experiment's TOML: its tables and rows, as they are written.
 //!
-//! What a row says alone is checked as it is read (`entry`); what rows say together is
-//! checked where they are combined (`combination`). `docs/experiments.md` describes it all.
+//! A single row is checked as it is read (`entry`); rows together are checked when they are
+//! combined (`combination`). `docs/experiments.md` is the description.
 
 pub(crate) mod condition;
 pub(crate) mod entry;
@@ -26,16 +26,16 @@ use crate::table::entry::{
 use crate::table::number::{CpuChoice, Number};
 use crate::table::sequence::{List, Pairs};
 
-/// How many CPUs a guest can have.
+/// The number of a guest's CPUs.
 pub(crate) type Cpus = Number<1, 8>;
-/// How much memory a guest can have, in MiB. With less, Debian's smallest kernels end
-/// without output (64) or panic for lack of memory (72).
+/// A guest's memory, in MiB. With less, Debian's smallest kernels end without output (64) or panic
+/// for lack of memory (72).
 pub(crate) type MemoryMib = Number<80, 4096>;
-/// How often a cell can be run.
+/// The number of a cell's repeats.
 pub(crate) type Repeats = Number<1, 1000>;
-/// In how many phases a cell can be measured.
+/// The number of a cell's phases.
 pub(crate) type PhaseCount = Number<1, 64>;
-/// How often a call can be made.
+/// The number of a call's repeats.
 pub(crate) type CallRepeats = Number<1, 100_000>;
 
 /// A whole experiment.
@@ -68,7 +68,7 @@ pub(crate) struct Table {
     pub(crate) baseline: Vec<BaselineRow>,
 }
 
-/// What guest time is, as it is written.
+/// The mode of guest time, as in the text.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ModeWord(pub(crate) Mode);
 
@@ -92,7 +92,7 @@ impl FromStr for ModeWord {
 
 read_from_text!(ModeWord);
 
-/// The source of the kernel's events, as it is written.
+/// The event source, as in the text.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TraceWord(pub(crate) Source);
 
@@ -123,7 +123,7 @@ fn none() -> Number<0, 256> {
     Number::of::<0>()
 }
 
-/// The machine of all cells, as far as it is said.
+/// The machine of all cells, as far as it is specified.
 #[derive(Debug, Clone, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub(crate) struct MachineRow {
@@ -134,7 +134,7 @@ pub(crate) struct MachineRow {
     pub(crate) memory_mib: Option<MemoryMib>,
 }
 
-/// Boot parameters, and what they need of the machine.
+/// Boot parameters, and the machine that they need.
 #[derive(Debug, Clone, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub(crate) struct BootRow {
@@ -159,7 +159,7 @@ pub(crate) struct SettingRow {
     pub(crate) boots: Option<List<String>>,
 }
 
-/// What runs, and what is measured.
+/// The background load, and the measurement.
 #[derive(Debug, Clone, serde::Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub(crate) struct WorkloadRow {
@@ -193,7 +193,7 @@ pub(crate) struct TicksRow {
     pub(crate) duration: Length,
 }
 
-/// What single requests to the kernel cost.
+/// The cost of single system calls.
 #[derive(Debug, Clone, serde::Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub(crate) struct CallsRow {
@@ -230,7 +230,7 @@ pub(crate) struct SlicesRow {
     pub(crate) pinned: bool,
 }
 
-/// Threads that compete with what is measured.
+/// Threads that compete with the measurement.
 #[derive(Debug, Clone, serde::Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub(crate) struct BackgroundRow {
@@ -238,7 +238,7 @@ pub(crate) struct BackgroundRow {
     pub(crate) spinners: Number<1, 256>,
 }
 
-/// What metrics must be, on some kernels and in some cells.
+/// Limits on metrics, on some kernels and in some cells.
 #[derive(Debug, Clone, serde::Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub(crate) struct LimitRow {
@@ -247,7 +247,7 @@ pub(crate) struct LimitRow {
     pub(crate) metrics: Pairs<MetricName, Condition>,
 }
 
-/// What metrics were.
+/// Stored metrics.
 #[derive(Debug, Clone, serde::Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub(crate) struct BaselineRow {
@@ -257,7 +257,7 @@ pub(crate) struct BaselineRow {
     pub(crate) metrics: Pairs<MetricName, BaselineNumber>,
 }
 
-/// What a metric was: a number, or a number and how far another may be from it.
+/// A stored metric: a number, or a number and a tolerance.
 #[derive(Debug, Clone, Copy, serde::Deserialize)]
 #[serde(
     untagged,
@@ -268,7 +268,7 @@ pub(crate) enum BaselineNumber {
     Within(Within),
 }
 
-/// A number and how far another may be from it, in the metric's unit.
+/// A number and a tolerance, in the metric's unit.
 #[derive(Debug, Clone, Copy, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Within {
@@ -276,7 +276,7 @@ pub(crate) struct Within {
     pub(crate) tolerance: f64,
 }
 
-/// A row's name; empty where it has none.
+/// A row's name; empty if it has none.
 pub(crate) fn row_name(name: &Option<Spanned<Name>>) -> &str {
     name.as_ref().map_or("", |name| name.get_ref().as_str())
 }
@@ -297,7 +297,7 @@ impl WorkloadRow {
     }
 }
 
-/// Whether a list names that; none names everything.
+/// Whether a list contains that; without a list, everything counts.
 fn is_among(named: Option<&List<String>>, name: &str) -> bool {
     named.is_none_or(|named| named.iter().any(|one| one.get_ref() == name))
 }

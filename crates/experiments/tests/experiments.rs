@@ -1,4 +1,4 @@
-//! Experiments that are read: their cells, the built-in ones, and changes to them.
+//! Parsing of experiments: their cells, the built-in ones, and changes to them.
 #![expect(clippy::unwrap_used, reason = "what fails in a helper fails the test")]
 
 use experiments::{Experiment, MachineKind, Plan};
@@ -84,7 +84,8 @@ fn every_combination() {
     assert_eq!(order[16], ("b", 1));
 }
 
-/// Check that a cell has what its rows say, and a boot row's machine before the table's.
+/// Check that a cell has the values of its rows, and that a boot row's machine overrides the
+/// table's.
 #[test]
 fn one_cell() {
     let table = table();
@@ -104,7 +105,8 @@ fn one_cell() {
     assert_eq!((noise.cpus.to_string(), noise.fifo), ("1".to_owned(), Some(7)));
     assert_eq!(noise.duration_ns, Nanos::from_millis(1500));
     assert_eq!(noise.threshold_ns, Some(Nanos::from_micros(2)));
-    let words = "noise for 1.5s on CPU 1, SCHED_FIFO 7, gaps from 2us, beside 3 spinning on CPU 0";
+    let words = "noise for 1.5s on CPU 1, SCHED_FIFO 7, gaps from 2us, beside 3 spinning \
+                 on CPU 0";
     assert_eq!(plan.workload, words);
     let plain = &find("spin").machine;
     assert_eq!((plain.kind, plain.cpu.as_str()), (MachineKind::Pc, "qemu64,-rdrand"));
@@ -124,8 +126,8 @@ fn tasks() {
     assert_eq!(find("two ask").workload, "2 calls, 9 times each, on CPU 1");
 }
 
-/// Check that exact cells are measured in phases, as many as asked for, whose offsets all
-/// differ, and timed ones in one.
+/// Check that exact cells are measured in phases, as many as requested, with different offsets, and
+/// timed ones in one.
 #[test]
 fn phases() {
     let phases = |changes: &[&str]| {
@@ -169,7 +171,7 @@ fn builtins() {
         "switch-classic",
         "switch-tracefs",
     ];
-    // Those of its first kernel, a setting row after the other.
+    // Those of its first kernel, one setting row after the other.
     let rows = ["", "gentle=off ", "wakeup=off "].map(|setting| {
         ["alone", "one", "both", "getrusage-alone", "getrusage-both", "read"]
             .map(|workload| format!("{setting}{workload}"))
@@ -201,7 +203,8 @@ fn builtins() {
         assert_eq!(kernels, expected);
     }
     let message = Experiment::builtin("tick").unwrap_err().to_string();
-    let there = "there are tick-cost, idle-cost, syscalls, nohz-entry, slices, probe-cost and atlas";
+    let there = "there are tick-cost, idle-cost, syscalls, nohz-entry, slices, \
+                 probe-cost and atlas";
     let file = "a file is named with its ending: ./tick.toml";
     assert_eq!(message, format!("no experiment 'tick': {there}; {file}"));
     let host = all[0].clone().with_changes(&["cpu=host".to_owned()]).unwrap_err();
@@ -209,8 +212,8 @@ fn builtins() {
     assert!(units::chain(&host).starts_with(message), "{host}");
 }
 
-/// Check that a CPU without a tick is the one that is measured, and that cells to be
-/// compared differ by their boot parameters only.
+/// Check that the CPU without a tick is measured, and that cells to be compared differ only in
+/// their boot parameters.
 #[test]
 fn nohz_full_measures_its_cpu() {
     let idle = Experiment::builtin("idle-cost").unwrap();
@@ -222,7 +225,7 @@ fn nohz_full_measures_its_cpu() {
     }
 }
 
-/// Check that the cells of `probe-cost` differ from an untraced one by the tracing only.
+/// Check that the cells of `probe-cost` differ from an untraced one only in the tracing.
 #[test]
 fn probes_are_compared() {
     let probes = Experiment::builtin("probe-cost").unwrap();
@@ -242,7 +245,7 @@ fn probes_are_compared() {
     }
 }
 
-/// Check that other kernels replace the table's, each once, and none keeps them.
+/// Check that other kernels replace the table's, each once, and that an empty list does not.
 #[test]
 fn other_kernels() {
     let kernels = |names: &[&str]| {
@@ -259,7 +262,7 @@ fn other_kernels() {
     assert!(error.contains("not a kernel"), "{error}");
 }
 
-/// Check that each change reaches all cells, also those whose row says otherwise.
+/// Check that each change reaches all cells, also those whose row specifies another value.
 #[test]
 fn changes() {
     let all = ["machine=pc", "cpu=max,-x", "cpus=4", "memory_mib=99", "append=a=\"b c\""];
@@ -298,7 +301,7 @@ fn only_one() {
     assert_eq!(names(&changed(&idle, &["boot=nohz=off"])), ["nohz=off idle"]);
 }
 
-/// Check that changes are judged together, not one after the other.
+/// Check that changes are checked together, not one after the other.
 #[test]
 fn together() {
     assert_eq!(names(&changed(&table(), &["cpus=1", "workload=rest"])).len(), 2);
@@ -314,7 +317,7 @@ fn together() {
     );
 }
 
-/// Check that a change that cannot be says which it is, and what can be.
+/// Check that the message for an invalid change names it, and the valid ones.
 #[test]
 fn refuses_changes() {
     for (change, why) in [
@@ -347,7 +350,7 @@ fn refuses_changes() {
     assert_eq!(message, "calls_repeats=2: no workload makes calls");
 }
 
-/// Check that the manual's example is an experiment, and makes what the manual says.
+/// Check that the manual's example is an experiment with the cells that the manual names.
 #[test]
 fn the_manuals_example() {
     let manual = include_str!("../../../docs/experiments.md");

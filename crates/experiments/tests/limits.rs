@@ -1,4 +1,4 @@
-//! Limits and baselines: which cells keep them, and which mistakes are refused.
+//! Limits and baselines: which cells violate them, and which mistakes are refused.
 #![expect(clippy::unwrap_used, reason = "what fails in a helper fails the test")]
 
 use experiments::{Experiment, Limits, Measured, baseline};
@@ -34,7 +34,7 @@ fn measured(kernel: &str, cell: &str, metrics: &[(&str, f64)]) -> Measured {
     Measured { kernel: kernel.into(), cell: cell.into(), metrics: metrics.collect() }
 }
 
-/// What both kernels measured.
+/// The measured values of both kernels.
 fn cells() -> Vec<Measured> {
     vec![
         measured("a", "fifo", &[("tick_instructions", 2345.0)]),
@@ -44,7 +44,7 @@ fn cells() -> Vec<Measured> {
     ]
 }
 
-/// The cells that break the rows' limits: kernel, cell, metric, number, limit.
+/// The cells that violate the rows' limits: kernel, cell, metric, number, limit.
 fn broken(rows: &str) -> Vec<String> {
     let violated = limits(rows).check(&cells()).unwrap();
     let texts = violated.iter().map(
@@ -59,7 +59,7 @@ fn wrong(rows: &str) -> String {
     limits(rows).check(&cells()).unwrap_err().to_string()
 }
 
-/// Check that each comparison holds where it should, and at its edge.
+/// Check each comparison, and its edge.
 #[test]
 fn comparisons() {
     for (limit, holds) in [
@@ -93,7 +93,7 @@ fn whom_it_is_for() {
     assert_eq!(broken(&format!("{row}kernels = [\"a\"]\ncells = [\"fifo\"]\n")).len(), 1);
 }
 
-/// Check that a violated limit says where it stands, and that equal repeats are one.
+/// Check that a violated limit has its place, and that equal repeats count once.
 #[test]
 fn violated_limits() {
     let limits = limits("[limits]\ntick_instructions = \"<= 2400\"\n");
@@ -122,7 +122,7 @@ fn against_a_baseline() {
     assert_eq!(row("{ value = 2340.5, tolerance = 4 }", ""), [low]);
 }
 
-/// Check that a metric that no cell has is an error that names those that there are.
+/// Check that a metric that no cell has is an error that names the existing ones.
 #[test]
 fn no_such_metric() {
     let message = wrong("[limits]\ntick = \"<= 1\"\n");
@@ -134,8 +134,8 @@ fn no_such_metric() {
     assert_eq!(message, format!("x.toml:14:9: {why}"));
 }
 
-/// Check that lost cells and cells that were not run are skipped, but that a gate
-/// which judges nothing of what was run is an error.
+/// Check that lost cells and cells that were not run are skipped, but that it is an error if no
+/// limit applies to any cell that was run.
 #[test]
 fn what_was_not_run() {
     let rows =
@@ -150,8 +150,8 @@ fn what_was_not_run() {
     assert_eq!(limits.check(&one_lost).unwrap().len(), 1);
 }
 
-/// Check that a gate that judges nothing says that it names other kernels only where each
-/// limit does, and none of them was run.
+/// Check that the error of limits that do not apply names other kernels only if each limit does,
+/// and none of them was run.
 #[test]
 fn for_other_kernels() {
     let row = |kernel: &str| {
@@ -174,8 +174,8 @@ fn for_other_kernels() {
     assert_eq!(limits(&(both + &row(""))).check(&here), Ok(Vec::new()));
 }
 
-/// Check that a limit may be for a kernel of the command line's, and that one for a kernel
-/// of neither is refused with those that there are.
+/// Check that a limit may be for a kernel of the command line's, and that one for an unknown kernel
+/// is refused with the known ones.
 #[test]
 fn kernels_of_the_command_line() {
     let row = "[[baseline]]\nkernel = \"./bzImage\"\ncell = \"fifo\"\nmetrics.x = 1\n";
@@ -193,7 +193,7 @@ fn kernels_of_the_command_line() {
     }
 }
 
-/// Check that a mistyped metric is found before anything is run, with those like it.
+/// Check that a mistyped metric is found before anything is run, with similar ones.
 #[test]
 fn unknown_metrics() {
     let known = ["tick_instructions", "idle_timer_hz"].map(str::to_owned);
@@ -206,8 +206,8 @@ fn unknown_metrics() {
     assert_eq!(message, format!("x.toml:14:9: {why}"));
 }
 
-/// Check that a baseline of one kernel is for every kernel, says of which it was measured,
-/// and that other kernels are held to it.
+/// Check that a baseline of one kernel is for every kernel, names the measured one, and that it
+/// applies to other kernels.
 #[test]
 fn baseline_of_one_kernel() {
     let measured = &cells()[..2];
@@ -220,7 +220,7 @@ fn baseline_of_one_kernel() {
     assert_eq!(baseline(&[]), "");
 }
 
-/// Check that a baseline that is written can be read, and holds for the cells it is from.
+/// Check that a generated baseline can be parsed, and that its own cells meet it.
 #[test]
 fn baseline_round_trip() {
     let twice = [cells(), cells(), vec![measured("a", "lost", &[])]].concat();
@@ -234,8 +234,7 @@ fn baseline_round_trip() {
     assert_eq!(violated[0].limit, "within 0.001 of 1.5");
 }
 
-/// Check that a metric with a spread is written with a tolerance that covers it, and what is
-/// rounded off.
+/// Check that a metric with a spread is written with a tolerance that covers it, and the rounding.
 #[test]
 fn baseline_with_a_tolerance() {
     let with = |value| {

@@ -1,4 +1,4 @@
-//! Experiments that are refused: each with its place, and with what is allowed there.
+//! Invalid experiments: the message has the place of the mistake, and the allowed values.
 
 use experiments::Experiment;
 
@@ -8,7 +8,7 @@ const HEAD: &str = "name = \"x\"\nkernels = [\"a\", \"b\"]\n\n# rows\n";
 const NOISE: &str =
     "[[workload]]\nname = \"n\"\nnoise = { cpu = 0, duration = \"1s\" }\n";
 
-/// A text, and the beginning of what is said about it, behind the file's name.
+/// A text, and the beginning of its message, after the file's name.
 type Case = (&'static str, &'static str);
 
 const WHOLE: &[Case] = &[
@@ -33,7 +33,7 @@ const WHOLE: &[Case] = &[
     ("name = \"x\"\nkernels = [\"a\"]", "1:8: no workload: add a [[workload]] with "),
 ];
 
-/// Behind [`HEAD`].
+/// After [`HEAD`].
 const ROWS: &[Case] = &[
     ("mode = \"fast\"", "5:8: 'fast' is no mode: exact or timed"),
     ("repeats = 0", "5:11: invalid value: integer `0`, expected a number from 1 to 1000"),
@@ -71,7 +71,7 @@ const ROWS: &[Case] = &[
     ),
 ];
 
-/// Behind [`HEAD`] and a `[[workload]]` of some name: in line 7.
+/// After [`HEAD`] and a `[[workload]]` of some name: in line 7.
 const WORKLOADS: &[Case] = &[
     (
         "noise = { cpu = 0, duration = \"1s\" }\nticks = { cpu = 0, duration = \"1s\" }",
@@ -143,7 +143,7 @@ const WORKLOADS: &[Case] = &[
     ),
 ];
 
-/// Behind [`HEAD`] and [`NOISE`].
+/// After [`HEAD`] and [`NOISE`].
 const TOGETHER: &[Case] = &[
     ("boots = [\"z\"]", "8:10: no boot row 'z': there are '' (the row without a name)"),
     ("boots = []", "8:9: invalid length 0, expected an array with an entry"),
@@ -223,25 +223,25 @@ fn check(before: &str, cases: &[Case]) {
     }
 }
 
-/// Check that what is wrong at the top is refused, with its place.
+/// Check mistakes at the top, with their place.
 #[test]
 fn whole() {
     check("", WHOLE);
 }
 
-/// Check that what no row may say is refused, with its place.
+/// Check mistakes in a row, with their place.
 #[test]
 fn rows() {
     check(HEAD, ROWS);
 }
 
-/// Check that what cannot be measured is refused, with its place.
+/// Check mistakes in a workload, with their place.
 #[test]
 fn workloads() {
     check(&format!("{HEAD}[[workload]]\nname = \"n\"\n"), WORKLOADS);
 }
 
-/// Check that rows that do not go together are refused, with their place.
+/// Check mistakes in combinations of rows, with their place.
 #[test]
 fn together() {
     check(&format!("{HEAD}{NOISE}"), TOGETHER);

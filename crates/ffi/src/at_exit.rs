@@ -24,7 +24,7 @@ impl AtExit {
     /// Registers the function; once, however often this is called.
     ///
     /// # Errors
-    /// `NF_SYSTEM` where `atexit(3)` fails.
+    /// `NF_SYSTEM` if `atexit(3)` fails.
     pub fn register(&self) -> Result<(), Failure> {
         // SAFETY: the function exists as long as the library is loaded, and takes no argument.
         let register = || unsafe { libc::atexit(self.function) } == 0;

@@ -1,4 +1,4 @@
-//! The border between C and Rust: no panic crosses it, and each thread keeps the text of its
+//! The border between C and Rust: no panic crosses it, and each thread stores the text of its
 //! last failure.
 
 use std::any::Any;
@@ -20,7 +20,7 @@ pub fn last_error() -> *const c_char {
     LAST.try_with(|last| last.borrow().as_ptr()).unwrap_or(c"".as_ptr())
 }
 
-/// Runs the body of a C function; returns its code, or that of its failure, whose text it keeps
+/// Runs the body of a C function; returns its code, or that of its failure, whose text it stores
 /// for [`last_error`].
 pub fn guard(work: impl FnOnce() -> Result<c_int, Failure>) -> c_int {
     caught(work).unwrap_or_else(|failure| {
@@ -32,7 +32,7 @@ pub fn guard(work: impl FnOnce() -> Result<c_int, Failure>) -> c_int {
 /// The result of the work; a panic becomes a failure.
 ///
 /// # Errors
-/// Those of the work; `NF_BUG` where it panics.
+/// Those of the work; `NF_BUG` if it panics.
 pub fn caught<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let why = message(panic.as_ref()).unwrap_or("it has no message");
@@ -43,7 +43,7 @@ pub fn caught<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure
     })
 }
 
-/// Keeps a text for [`last_error`].
+/// Stores a text for [`last_error`].
 pub fn note(text: impl Display) {
     let text = text.to_string().replace('\0', " ");
     let text = CString::new(text).unwrap_or_default();
@@ -85,7 +85,7 @@ mod tests {
         assert!(last().ends_with("has no message"), "{}", last());
     }
 
-    /// Check that a failure is kept until the next one, and by its own thread only.
+    /// Check that a failure is stored until the next one, and by its own thread only.
     #[test]
     fn each_thread_has_its_own() {
         assert_eq!(guard(|| Err(Failure::usage("a\0b"))), NF_USAGE);

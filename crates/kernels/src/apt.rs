@@ -1,9 +1,9 @@
 //! The system's package client (apt, dpkg-deb), with lists and a configuration of its own.
 //!
-//! Nothing of the system's is written or locked, so root is not needed. The machine's
-//! own configuration (proxies, certificates) is read first, then [`CONFIGURATION`].
-//! Signatures are checked as on the machine: a machine that does not trust a suite's key
-//! gets nothing of that suite. What a package would do on installation never runs.
+//! No file of the system is written or locked, so root is not needed. The machine's own
+//! configuration (proxies, certificates) is read first, then [`CONFIGURATION`]. Signatures are
+//! checked as on the machine: a machine that does not trust a suite's key gets nothing of that
+//! suite. Installation scripts of packages never run.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -17,7 +17,7 @@ use crate::error::{CacheError, ClientError, Error};
 use crate::package::{self, Package};
 use crate::spec::DebianSpec;
 
-/// What overrides the machine's own configuration. Its hooks would clean up the system's
+/// The options that override the machine's own configuration. Its hooks would clean up the system's
 /// files, and a cache of the lists makes queries fast.
 const CONFIGURATION: &str = r##"
 #clear APT::Update::Pre-Invoke;
@@ -48,7 +48,7 @@ const KERNELS: &str = "kernels";
 /// A file with the modification time of the last update.
 const UPDATED: &str = "updated";
 
-/// One of Debian's suites, with a list of what is in it.
+/// One of Debian's suites, with a list of its packages.
 #[derive(Debug, Clone)]
 pub(crate) struct Archive {
     folder: PathBuf,
@@ -104,7 +104,7 @@ impl Archive {
     /// Brings the list up to date.
     ///
     /// # Errors
-    /// `Kind::Unavailable` where the package client cannot be run, `Kind::Cache`,
+    /// `Kind::Unavailable` if the package client cannot be run, `Kind::Cache`,
     /// `Kind::Interrupted`.
     pub(crate) fn update(&self, stop: &AtomicBool) -> Result<Update, Error> {
         let mut client = self.client("apt-get");
@@ -274,7 +274,7 @@ mod tests {
                        not have a Release file.\n";
         assert_eq!(judge(missing, false), Update::Absent);
         assert!(matches!(judge(missing, true), Update::Unanswered(_)));
-        // What is trusted without a signature is asked for without a Release file, too.
+        // Without a Release file, apt requests the lists of trusted sources, too.
         let trusted = "E: Failed to fetch http://mirror.example/debian/dists/duke/main/\
                        binary-amd64/Packages  404  Not Found\n";
         assert_eq!(judge(trusted, false), Update::Absent);

@@ -31,7 +31,7 @@ struct Group(Child);
 /// Runs a program to its end.
 ///
 /// # Errors
-/// `Kind::Unavailable` where it cannot be started, `Kind::Interrupted`.
+/// `Kind::Unavailable` if it cannot be started, `Kind::Interrupted`.
 pub(crate) fn run(command: &mut Command, stop: &AtomicBool) -> Result<Written, Error> {
     let files = || Ok([tempfile::tempfile()?, tempfile::tempfile()?]);
     let [mut output, mut errors] =
@@ -106,7 +106,7 @@ pub(crate) fn refuse_stopped(stop: &AtomicBool) -> Result<(), Error> {
 /// The first error in what a program wrote; the package client marks errors.
 pub(crate) fn complaint(text: &str) -> &str {
     let mut errors = text.lines().filter_map(|line| line.strip_prefix("E: "));
-    let first = || text.lines().next().unwrap_or("it does not say why");
+    let first = || text.lines().next().unwrap_or("it prints no reason");
     errors.next().unwrap_or_else(first)
 }
 

@@ -10,8 +10,6 @@ use std::cmp::Ordering;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use std::thread;
-use std::time::Duration;
 
 use itertools::Itertools;
 
@@ -19,12 +17,10 @@ use crate::apt::{Archive, Update};
 use crate::client::refuse_stopped;
 use crate::debian_version;
 use crate::error::{CacheError, Error, Kind, Unavailable};
+use crate::lock::lock_or_stop;
 use crate::package::{self, Package};
 use crate::sources::{DebianSources, Suite};
 use crate::spec::DebianSpec;
-
-/// The interval at which a lock that another process holds is tried again.
-const TRY: Duration = Duration::from_millis(100);
 
 /// How kernels are downloaded.
 pub struct Fetch<'a> {
@@ -85,18 +81,10 @@ impl Debian {
     pub(crate) fn lock(&self, fetch: &mut Fetch<'_>) -> Result<File, Error> {
         let failed = |error: std::io::Error| CacheError::new(&self.folder, error);
         fs::create_dir_all(&self.folder).map_err(failed)?;
-        let mut waits = false;
-        loop {
-            let lock = isolate::try_lock(&self.folder.join("lock")).map_err(failed)?;
-            if let Some(lock) = lock {
-                return Ok(lock);
-            }
-            if !std::mem::replace(&mut waits, true) {
-                (fetch.say)("waiting for another process to download its kernel");
-            }
-            refuse_stopped(fetch.stop)?;
-            thread::sleep(TRY);
-        }
+        let mut waits =
+            || (fetch.say)("waiting for another process to download its kernel");
+        let lock = lock_or_stop(&self.folder.join("lock"), fetch.stop, &mut waits);
+        lock.map_err(failed)?.ok_or(Error::Interrupted)
     }
 
     /// The packages that match a name, the newest first: of the named suite, else of the
@@ -140,7 +128,7 @@ impl Debian {
     /// Updates the lists of all suites. The caller must hold the lock.
     ///
     /// # Errors
-    /// As [`Self::find`]; `Kind::Unavailable` where no suite answers.
+    /// As [`Self::find`]; `Kind::Unavailable` if no suite answers.
     pub(crate) fn ask(&self, fetch: &mut Fetch<'_>) -> Result<(), Error> {
         let sources = self.sources()?;
         let mut all = self.tier([sources.own(), sources.others()].concat())?;
@@ -319,10 +307,11 @@ pub(crate) fn unavailable(spec: &DebianSpec, error: Error) -> Error {
 mod tests {
     use super::*;
     use std::sync::atomic::Ordering::Relaxed;
+    use std::thread;
     use units::chain;
 
-    /// Check that a machine without Debian's archive has none of its kernels, and says
-    /// what works instead.
+    /// Check that a machine without Debian's archive has none of its kernels, and that the message
+    /// names an alternative.
     #[test]
     fn other_machines_have_none() {
         let machine = tempfile::tempdir().unwrap();

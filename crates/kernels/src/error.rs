@@ -24,7 +24,7 @@ pub enum Kind {
     Unavailable,
     /// The cache cannot be read or written.
     Cache,
-    /// It was asked to stop.
+    /// The user stopped it.
     Interrupted,
 }
 
@@ -40,7 +40,7 @@ pub enum Error {
     /// A kernel's configuration that cannot be parsed, and why.
     #[error("failed to read the configuration of kernel {0}: {1}")]
     Config(String, String),
-    /// A kernel that was built without something that guests need.
+    /// A kernel without a build option that guests need.
     #[error("failed to use kernel {0} in a guest")]
     Options(String, #[source] MissingOptions),
     /// The image of this machine's kernel is in none of those usual places.
@@ -70,7 +70,7 @@ pub enum Error {
     /// A kernel's folder in the cache whose image cannot be read, or has another checksum.
     #[error("{} is damaged", .0.display())]
     Damaged(PathBuf, #[source] Option<io::Error>),
-    /// It was asked to stop.
+    /// The user stopped it.
     #[error("interrupted while getting a kernel")]
     Interrupted,
 }
@@ -96,13 +96,13 @@ pub enum ImageError {
     /// It is longer than any kernel.
     #[error("it is too long for a kernel")]
     TooLong,
-    /// It is something else.
+    /// It has another format.
     #[error("it is not a kernel image, but {0}")]
     Other(String),
     /// Its boot protocol has that major and minor version.
     #[error(
-        "it is a kernel older than Linux 3.8 (boot protocol {0}.{1:02}), which does not say \
-         whether it is a 64-bit one"
+        "it is a kernel older than Linux 3.8 (boot protocol {0}.{1:02}), which does not \
+         state whether it is a 64-bit one"
     )]
     Old(u16, u16),
     /// It is for 32-bit processors.
@@ -115,7 +115,7 @@ pub enum ImageError {
     #[error("it is cut short: its header is not all there")]
     Header,
     /// Its release is not where it should be.
-    #[error("it is a kernel that does not say its version")]
+    #[error("it is a kernel without a version")]
     NoRelease,
 }
 

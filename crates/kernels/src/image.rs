@@ -1,10 +1,9 @@
-//! What a kernel image says about itself, and whether a guest can boot it.
+//! The header of a kernel image, and whether a guest can boot it.
 //!
-//! The header of an x86 image is described in the kernel's
-//! `Documentation/arch/x86/boot.rst`: `HdrS` at 0x202, the release behind a pointer at
-//! 0x20e, and since protocol 2.12 (Linux 3.8) whether the kernel is a 64-bit one. What
-//! other files begin with is known here only for error messages. Cannot see what the kernel
-//! supports: that is in its configuration.
+//! The header of an x86 image is described in the kernel's `Documentation/arch/x86/boot.rst`:
+//! `HdrS` at 0x202, the release behind a pointer at 0x20e, and since protocol 2.12 (Linux 3.8)
+//! whether the kernel is a 64-bit one. The magic numbers of other files are only used for error
+//! messages. Cannot see what the kernel supports: that is in its configuration.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -18,15 +17,15 @@ use crate::error::{Error, ImageError};
 const SIZE_MAX: u64 = 512 << 20;
 /// A sector: the unit of the size of an image's first part.
 const SECTOR: usize = 512;
-/// The first protocol that says whether a kernel is a 64-bit one.
+/// The first protocol with a flag for 64-bit kernels.
 const PROTOCOL_MIN: u16 = 0x020c;
 const KERNEL_64: u16 = 1;
 
 /// Other file formats: offset, magic, description.
 const OTHERS: &[(usize, &[u8], &str)] = &[
-    (0, b"\x1f\x8b", "something packed with gzip: unpack it first"),
-    (0, b"\x28\xb5\x2f\xfd", "something packed with zstd: unpack it first"),
-    (0, b"\xfd7zXZ\0", "something packed with xz: unpack it first"),
+    (0, b"\x1f\x8b", "compressed with gzip: decompress it first"),
+    (0, b"\x28\xb5\x2f\xfd", "compressed with zstd: decompress it first"),
+    (0, b"\xfd7zXZ\0", "compressed with xz: decompress it first"),
     (0, b"!<arch>\n", "an archive: give the vmlinuz that is in the package"),
     (0, b"07070", "a cpio archive, as initial RAM disks are"),
     (0x38, b"ARM\x64", "a kernel for arm64, and guests are x86-64"),
@@ -51,8 +50,8 @@ impl Image {
     /// Reads an image.
     ///
     /// # Errors
-    /// `Error::Image` where there is no such file, it cannot be read, or it is no 64-bit x86
-    /// kernel, with what it is instead.
+    /// `Error::Image` if there is no such file, it cannot be read, or it is no 64-bit x86
+    /// kernel, with its actual format.
     pub(crate) fn read(path: &Path) -> Result<Self, Error> {
         Self::read_file(path).map_err(|cause| Error::Image(path.to_owned(), cause))
     }
@@ -156,7 +155,7 @@ fn looks_like(bytes: &[u8]) -> String {
     } else if bytes.len() < 0x206 {
         format!("only {} bytes", bytes.len())
     } else {
-        "nothing that is known here".to_owned()
+        "an unknown format".to_owned()
     }
 }
 
@@ -178,7 +177,7 @@ fn is_text(bytes: &[u8]) -> bool {
     first.iter().all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace())
 }
 
-/// A bootable header with nothing behind it, for tests of everything that takes an image.
+/// A bootable header without content, for tests of functions that take an image.
 #[cfg(test)]
 pub(crate) fn synthetic(release: &str) -> Vec<u8> {
     let mut bytes = vec![0; 5 * SECTOR];
@@ -229,8 +228,8 @@ mod tests {
         for (image, why) in [
             (with(0x236, &[0]), "a 32-bit x86 kernel"),
             (with(0x206, &[0x0b, 2]), "(boot protocol 2.11)"),
-            (with(0x20e, &[0, 0]), "does not say its version"),
-            (with(0x20e, &[0xff, 0xff]), "does not say its version"),
+            (with(0x20e, &[0, 0]), "without a version"),
+            (with(0x20e, &[0xff, 0xff]), "without a version"),
             (short, "cut short: 2559 bytes of a kernel of 2560"),
             (synthetic(RELEASE)[..0x230].to_vec(), "its header is not all there"),
         ] {
@@ -252,11 +251,11 @@ mod tests {
             (vec![], "an empty file"),
             (elf(62), "give the bzImage"),
             (elf(183), "an ELF file of another architecture"),
-            (at(0, b"\x1f\x8b"), "packed with gzip"),
+            (at(0, b"\x1f\x8b"), "compressed with gzip"),
             (at(0x38, b"ARM\x64"), "a kernel for arm64"),
             (at(0, b"MZ\0\0zimg"), "(zboot)"),
             (at(0, b"MZ"), "an EFI program"),
-            (at(0x1fe, &[0x55, 0xaa]), "nothing that is known here"),
+            (at(0x1fe, &[0x55, 0xaa]), "an unknown format"),
             (b"#!/bin/sh\necho hello\n".to_vec(), "a text"),
             (vec![1, 2, 3], "only 3 bytes"),
         ] {
@@ -265,7 +264,7 @@ mod tests {
         }
     }
 
-    /// Check that what cannot be read as a file is refused with its name.
+    /// Check that a path that is not a readable file is refused with its name.
     #[test]
     fn refuses_what_is_no_file() {
         let folder = tempfile::tempdir().unwrap();
@@ -283,7 +282,7 @@ mod tests {
         }
     }
 
-    /// Check that a file that is there and may not be read is no mistake in its name.
+    /// Check that an existing file without read permission is not reported as a wrong name.
     #[test]
     fn what_cannot_be_read() {
         let error = |kind: ErrorKind| {
@@ -302,7 +301,7 @@ mod tests {
         assert_eq!(checksum(b"abc"), expected);
     }
 
-    /// Check that the kernel this machine booted passes, where it may be read.
+    /// Check that the running kernel passes, if it may be read.
     #[test]
     fn reads_a_real_image() {
         let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();

@@ -1,4 +1,4 @@
-//! A kernel that a guest can boot: its image, and what is known about it.
+//! A kernel that a guest can boot: its image, and its properties.
 
 use std::fs;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ pub struct Kernel {
     pub config: Option<PathBuf>,
     /// The image's SHA-256, in hexadecimal.
     pub sha256: String,
-    /// Its release, as its image says: `6.1.0-56-cloud-amd64`.
+    /// Its release, from its image: `6.1.0-56-cloud-amd64`.
     pub release: String,
     /// The package it is from, if it is from one.
     pub package: Option<String>,

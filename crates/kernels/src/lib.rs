@@ -9,6 +9,7 @@ mod debian_version;
 mod error;
 mod image;
 mod kernel;
+mod lock;
 mod options;
 mod package;
 mod resolve;
@@ -24,6 +25,7 @@ pub use error::{
 };
 pub use image::checksum;
 pub use kernel::Kernel;
+pub use lock::lock_or_stop;
 pub use options::MissingOptions;
 pub use resolve::Kernels;
 pub use spec::{NameError, check_name};

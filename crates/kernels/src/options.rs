@@ -19,7 +19,7 @@ const NEEDED: &[(&str, &str)] = &[
 
 /// The options that a kernel was built without.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("built without {options}, says {file}")]
+#[error("built without {options} ({file})")]
 pub struct MissingOptions {
     /// The options, and what each is needed for.
     options: String,
@@ -64,7 +64,7 @@ mod tests {
                 error.starts_with(&format!("built without CONFIG_{name} (")),
                 "{error}"
             );
-            assert!(error.ends_with("says the config"), "{error}");
+            assert!(error.ends_with("(the config)"), "{error}");
             assert_eq!(error.matches("CONFIG_").count(), 1, "{error}");
         }
     }

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use crate::debian_version::compare;
 use crate::spec::DebianSpec;
 
-/// What the packages of a kernel's parts are called: its image, and its configuration.
+/// The names of the packages with a kernel's parts: its image, and its configuration.
 const BINARY: &str = "linux-binary-";
 const BASE: &str = "linux-base-";
 
@@ -88,10 +88,9 @@ pub(crate) fn is_part(name: &str) -> bool {
     })
 }
 
-/// The packages of a listing that a kernel comes from, with those of their parts that are
-/// in the listing. Archives drop parts before the whole: without the one that holds the
-/// configuration the kernel comes without, and without the one that holds the image there
-/// is no kernel.
+/// The packages of a listing that contain a kernel, with those of their parts that are in the
+/// listing. Archives drop parts before the whole: without the part that has the configuration the
+/// kernel has none, and without the part that has the image there is no kernel.
 pub(crate) fn kernels(listing: Vec<Package>) -> Vec<Package> {
     let there: BTreeSet<(String, String)> =
         listing.iter().map(|one| (one.name.clone(), one.version.clone())).collect();
@@ -194,8 +193,7 @@ Depends: linux-base-7.4-rt-amd64 (= 7.4~rc7-1~exp1), linux-binary-7.4-rt-amd64 (
         assert_eq!(choose("debian:5.10-cloud"), None);
     }
 
-    /// Check that a kernel in several packages is fetched whole, and one in one is not
-    /// fetched with packages that only sound like a part.
+    /// Check that all packages of a kernel are downloaded, and no others with similar names.
     #[test]
     fn knows_a_kernels_parts() {
         let whole = choose("debian:6.1-cloud").unwrap();
@@ -208,8 +206,8 @@ Depends: linux-base-7.4-rt-amd64 (= 7.4~rc7-1~exp1), linux-binary-7.4-rt-amd64 (
         assert_eq!(split.downloads(), parts);
     }
 
-    /// Check that a kernel whose configuration is not in the archive any more comes without,
-    /// and that one without its image is none.
+    /// Check that a kernel that lost its configuration in the archive has none, and that one
+    /// without its image is omitted.
     #[test]
     fn parts_that_are_gone() {
         let names = ["linux-image-7.4-rt-amd64", "linux-binary-7.4-rt-amd64"];

@@ -66,7 +66,7 @@ impl Kernels {
     /// Nothing is downloaded.
     ///
     /// # Errors
-    /// `Kind::Name`, `Kind::Kernel`; `Kind::Unavailable` where a file cannot be read.
+    /// `Kind::Name`, `Kind::Kernel`; `Kind::Unavailable` if a file cannot be read.
     pub fn check_name(&self, spec: &str) -> Result<(), Error> {
         match KernelSpec::parse(spec)? {
             KernelSpec::File(path) => Image::read(&path).map(drop),
@@ -77,7 +77,7 @@ impl Kernels {
     /// Finds a kernel: in the cache, unless a fresh one is requested, or by downloading it.
     ///
     /// # Errors
-    /// `Kind::Name` where the spec names none; `Kind::Kernel` where no guest can
+    /// `Kind::Name` if the spec names none; `Kind::Kernel` if no guest can
     /// boot what it names; `Kind::Unavailable` if that is not available here; `Kind::Cache`;
     /// `Kind::Interrupted`.
     pub fn find(&self, spec: &str, fetch: &mut Fetch<'_>) -> Result<Kernel, Error> {
@@ -251,8 +251,8 @@ mod tests {
         kernels.find(spec, &mut Fetch { fresh: false, stop: &stop, say: &mut say })
     }
 
-    /// Check that the running kernel is found in either of its places, with its
-    /// configuration, and that a machine without it says where it looked.
+    /// Check that the running kernel is found in either of its places, with its configuration, and
+    /// that the message names them if it is missing.
     #[test]
     fn finds_the_running_kernel() {
         let root = tempfile::tempdir().unwrap();
@@ -272,8 +272,7 @@ mod tests {
         assert_eq!(kernel.config, Some(at(&configs(RELEASE)[1])));
     }
 
-    /// Check that a kernel that is named from here is found from any folder, since QEMU
-    /// works in another.
+    /// Check that a relative path works from any folder, since QEMU works in another.
     #[test]
     fn relative_paths() {
         let root = tempfile::tempdir().unwrap();

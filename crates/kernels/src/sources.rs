@@ -18,9 +18,9 @@ const RELEASES: &[&str] = &["bullseye", "bookworm", "trixie", "forky", "duke"];
 const UNRELEASED: &[&str] = &["sid", "experimental"];
 /// The same by their role, as some machines name them.
 const ROLES: &[&str] = &["oldoldstable", "oldstable", "stable", "testing", "unstable"];
-/// What is added to a release's name for the suites beside it that may have kernels.
+/// The suffixes of a release's name in related suites that may have kernels.
 const BESIDE: &[&str] = &["-proposed-updates", "-updates", "-security", "-backports"];
-/// The fields that say how far to trust an archive; they go with its address.
+/// The fields about the trust in an archive; they belong to its address.
 const TRUST: &[&str] = &["signed-by", "trusted", "check-valid-until", "allow-insecure"];
 
 /// A place for packages.
@@ -45,18 +45,18 @@ pub(crate) struct DebianSources {
     all: Vec<Source>,
 }
 
-/// One suite of Debian's, and where to ask for it.
+/// One suite of Debian's, and its sources.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Suite {
     pub(crate) name: String,
-    /// The address that is asked first.
+    /// The address that is queried first.
     pub(crate) uri: String,
     /// The sources, as paragraphs for the package client.
     pub(crate) sources: String,
 }
 
 impl DebianSources {
-    /// Finds the archive among the machine's sources; `None` where it has none of
+    /// Finds the archive among the machine's sources; `None` if it has none of
     /// Debian's.
     pub(crate) fn find(root: &Path) -> Option<Self> {
         let sources: Vec<Source> =
@@ -158,7 +158,7 @@ impl Source {
         by_address || by_key
     }
 
-    /// Where the security archive lies beside a main one: `debian-security` beside
+    /// The security archive beside a main one: `debian-security` beside
     /// `debian`.
     fn security(&self) -> Option<Self> {
         let end = debian_segment(&self.uri)? + "debian".len();
@@ -205,7 +205,7 @@ fn security_of(suite: &str) -> Option<&str> {
     suite.strip_suffix("-security").or_else(|| suite.strip_suffix("/updates"))
 }
 
-/// The release that the machine says it is.
+/// The release according to the machine itself.
 fn codename(root: &Path) -> Option<String> {
     let text = fs::read_to_string(root.join("etc/os-release")).ok()?;
     let mut lines = text.lines();
@@ -223,7 +223,7 @@ fn files(root: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The sources of a file; none where it cannot be read.
+/// The sources of a file; none if it cannot be read.
 fn read(file: &Path) -> Vec<Source> {
     let text = fs::read_to_string(file).unwrap_or_default();
     match file.extension().and_then(|end| end.to_str()) {
@@ -247,7 +247,7 @@ fn read_line(line: &str) -> Option<Vec<Source>> {
     Some(sources(first, suite, components, trust(options)))
 }
 
-/// Reads paragraphs of `Field: value`, where lines with a blank in front go on.
+/// Reads paragraphs of `Field: value`, where lines that begin with a blank are continuations.
 fn read_paragraphs(text: &str) -> Vec<Source> {
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     let lines: Vec<&str> = lines.map(str::trim_end).collect();
@@ -279,7 +279,7 @@ fn read_paragraph(lines: &[&str]) -> Option<Vec<Source>> {
     Some(sources(field("uris")?, field("suites")?, field("components")?, trust(options)))
 }
 
-/// The options that say how far to trust a source.
+/// The options about the trust in a source.
 fn trust<'a>(options: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<(String, String)> {
     let known =
         options.map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned()));
@@ -356,8 +356,8 @@ Components: main
         suites.iter().map(|suite| suite.name.as_str()).collect()
     }
 
-    /// Check that the archive and its security archive are found among lines, and that
-    /// nothing of the other lines gets in.
+    /// Check that the archive and its security archive are found among lines, and that other lines
+    /// have no effect.
     #[test]
     fn reads_lines() {
         let main = "\
@@ -387,8 +387,8 @@ Targets: Packages
         assert_eq!(own[2].sources, security);
     }
 
-    /// Check that paragraphs are read, that keys within them stay whole, and that the
-    /// security archive is worked out where the machine's own is switched off.
+    /// Check that paragraphs are read, that keys within them are complete, and that the security
+    /// archive is derived if the machine's own is disabled.
     #[test]
     fn reads_paragraphs_with_keys() {
         let sources = machine("debian.sources", PARAGRAPHS, "trixie").unwrap();
@@ -402,8 +402,8 @@ Targets: Packages
         assert!(all.iter().all(|suite| !suite.sources.contains("other.example")));
     }
 
-    /// Check that the other suites are all but those of the machine's own release, also
-    /// where that is named by its role, and that each is asked for once.
+    /// Check that the other suites are all but those of the machine's own release, also if that is
+    /// named by its role, and that each is queried once.
     #[test]
     fn names_the_other_suites() {
         let others = machine("debian.sources", PARAGRAPHS, "trixie").unwrap().others();
@@ -430,8 +430,8 @@ Targets: Packages
         assert_eq!(names(&by_role.others()), expected);
     }
 
-    /// Check that suites which only the machine's sources name are asked for where they
-    /// say, and that a suite in two places is asked for in both.
+    /// Check that suites in the machine's sources only are queried there, and that a suite with two
+    /// sources is queried at both.
     #[test]
     fn suites_of_the_machines_sources() {
         let lines = "deb http://mirror.example/debian trixie main\n\
@@ -448,7 +448,7 @@ Targets: Packages
         assert!(bullseye.sources.contains("URIs: http://mirror.example/debian\n"));
     }
 
-    /// Check that a machine on Debian's unstable has no updates and backports to ask for.
+    /// Check that a machine on Debian's unstable has no updates and backports.
     #[test]
     fn unstable_is_alone() {
         let line = "deb http://mirror.example/debian unstable main\n";

@@ -32,7 +32,7 @@ pub enum NameError {
     Flavour(String, String),
     /// There is no version.
     #[error(
-        "'{DEBIAN}{0}' names no version: write {DEBIAN}6.1, {DEBIAN}6.12-cloud, or all of \
+        "'{DEBIAN}{0}' has no version: write {DEBIAN}6.1, {DEBIAN}6.12-cloud, or all of \
          one as {DEBIAN}6.1.0-56-rt"
     )]
     Version(String),
@@ -66,7 +66,7 @@ pub(crate) struct DebianSpec {
     flavour: Flavour,
 }
 
-/// What a kernel of Debian's is built for.
+/// The variant of a kernel of Debian's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Flavour {
     Generic,
@@ -247,19 +247,19 @@ mod tests {
         );
     }
 
-    /// Check that what names no kernel is refused, and that the message names the part.
+    /// Check that an invalid name is refused, and that the message has the invalid part.
     #[test]
     fn refuses_what_is_no_spec() {
         for (text, part) in [
             ("", "no kernel is named"),
-            ("debian:", "names no version"),
-            ("debian:bookworm", "names no version"),
+            ("debian:", "has no version"),
+            ("debian:bookworm", "has no version"),
             ("debian:../6", "'..' is not a suite"),
             ("debian:6.1/../../x", "'6.1' is not a suite"),
             ("debian:/6.1", "'' is not a suite"),
             ("debian:Sid/6.1", "'Sid' is not a suite"),
-            ("debian:sid/../6.1", "names no version"),
-            ("debian:sid/", "names no version"),
+            ("debian:sid/../6.1", "has no version"),
+            ("debian:sid/", "has no version"),
             ("debian:sid/6.1-fast", "'fast' is no flavour"),
             ("debian:6.1-", "'' is no flavour"),
             ("debian:6.1-fast", "'fast' is no flavour"),

@@ -1,10 +1,10 @@
-//! Kernels in the cache: `kernels/SHA256/` with `vmlinuz`, `config` and
-//! `about.json`, and `kernels/specs/SPEC`, which says what a spec was resolved to (with
-//! `@` in the place of a slash).
+//! Kernels in the cache: `kernels/SHA256/` with `vmlinuz`, `config` and `about.json`, and
+//! `kernels/specs/SPEC`, which has the result of a resolved spec (with `@` in the place of a
+//! slash).
 //!
-//! A kernel's folder is made elsewhere and renamed, so it is there whole or not at all,
-//! and a second lab may do the same at the same time. A kernel is not changed once it
-//! is there; whether a disk changed it is checked before each use.
+//! A kernel's folder is made elsewhere and renamed, so it is complete or absent, and a second lab
+//! may do the same at the same time. A stored kernel is not changed; that the disk did not change
+//! it is checked before each use.
 
 use std::fs;
 use std::io::{ErrorKind, Write};
@@ -96,7 +96,7 @@ impl KernelStore {
     /// from now on.
     ///
     /// # Errors
-    /// `Kind::Kernel` where the image is none, `Kind::Cache`.
+    /// `Kind::Kernel` if the image is none, `Kind::Cache`.
     pub(crate) fn store(
         &self,
         spec: &str,
@@ -143,7 +143,7 @@ impl KernelStore {
         }
     }
 
-    /// Moves a kernel to its place, unless another process has put the same one there.
+    /// Moves a kernel to its folder, unless another process has stored the same one.
     fn place(&self, made: &Path, sha256: &str, scratch: &TempDir) -> Result<(), Error> {
         let place = self.folder.join(sha256);
         let Err(error) = fs::rename(made, &place) else { return Ok(()) };
@@ -211,8 +211,8 @@ impl KernelStore {
         self.folder.join("specs")
     }
 
-    /// The file that says what a spec was resolved to. A slash cannot be in its name, and
-    /// `@` is in no spec.
+    /// The file with the result of a resolved spec. A slash cannot be in its name, and `@` is in no
+    /// spec.
     fn place_of(&self, spec: &str) -> PathBuf {
         self.specs().join(spec.replace('/', "@"))
     }
@@ -263,7 +263,7 @@ mod tests {
         KernelStore::new(cache).store(SPEC, &package(release), &image, Some(&config))
     }
 
-    /// Check that a kernel comes out as it went in, and nothing else is left behind.
+    /// Check that a stored kernel is unchanged, and that no other file remains.
     #[test]
     fn stores_kernels() {
         let cache = tempfile::tempdir().unwrap();
@@ -278,8 +278,8 @@ mod tests {
         assert_eq!(fs::read_dir(cache.path().join("kernels")).unwrap().count(), 2);
     }
 
-    /// Check that a spec follows to a newer kernel, and that the older one is still found
-    /// by its package.
+    /// Check that a spec is resolved to a newer kernel, and that the older one is still found by
+    /// its package.
     #[test]
     fn specs_move_on() {
         let cache = tempfile::tempdir().unwrap();
@@ -325,7 +325,7 @@ mod tests {
         assert_eq!(add(cache.path(), release).unwrap(), stored);
     }
 
-    /// Check that nonsense in the place of a checksum leads nowhere.
+    /// Check that an invalid checksum is ignored.
     #[test]
     fn distrusts_what_it_remembers() {
         let cache = tempfile::tempdir().unwrap();

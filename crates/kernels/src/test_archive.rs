@@ -1,5 +1,5 @@
-//! A whole archive with kernel packages in a folder, and a machine that knows no other:
-//! the system's real package client goes all the way, without a network.
+//! A complete archive with kernel packages in a folder, and a machine with that source only: the
+//! system's real package client is tested without a network.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -21,8 +21,8 @@ use crate::{Error, Fetch, Kind, options};
 
 /// The suite of the machine's own release.
 const OWN: &str = "bookworm";
-/// Longer than an order to stop takes on a busy machine, and much shorter than the package
-/// client waits for an archive that stalls.
+/// Longer than stopping takes on a busy machine, and much shorter than the package client waits for
+/// an archive that stalls.
 const SOON: Duration = Duration::from_secs(10);
 
 /// A machine with Debian's archive on its own disk.
@@ -31,7 +31,7 @@ struct Machine {
 }
 
 impl Machine {
-    /// `None`, and why, where packages cannot be made or read.
+    /// `None`, and why, if packages cannot be made or read.
     fn new(test: &str) -> Option<Self> {
         for program in ["apt-get", "apt-cache", "dpkg-deb", "tar"] {
             if Command::new(program).arg("--version").output().is_err() {
@@ -46,7 +46,7 @@ impl Machine {
         Some(machine)
     }
 
-    /// Lets the machine have its packages from there.
+    /// Sets the machine's source of packages.
     fn sources(&self, place: &str) {
         let line = format!("deb {place} {OWN} main\n");
         write(&self.root.path().join("etc/apt/sources.list"), line);
@@ -160,7 +160,7 @@ impl Machine {
         chain(&error)
     }
 
-    /// The files that the package client was still getting.
+    /// The incomplete downloads of the package client.
     fn partial(&self) -> Vec<PathBuf> {
         let is_kept = |path: &PathBuf| {
             let text = path.to_string_lossy();
@@ -179,8 +179,8 @@ impl Machine {
     }
 }
 
-/// Serves the archive on this machine, until a request for a file whose path has `stalls`
-/// in it: that one is answered in part, and the connection stays open. Reports when.
+/// Serves the archive on this machine, until a request for a path that contains `stalls`: that one
+/// is answered in part, and the connection remains open. Reports that.
 fn serve(machine: &Machine, stalls: &'static str, stalled: Sender<TcpStream>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -273,22 +273,21 @@ fn ends_while_stalled(test: &str, stalls: &'static str) {
     assert_eq!(clients(), Vec::<String>::new());
 }
 
-/// Check that the order to stop ends the search for a kernel while the archive's list
-/// stalls, and that nothing is left behind.
+/// Check that stopping ends the search for a kernel while the archive's list stalls, and that
+/// nothing is left behind.
 #[test]
 fn stops_while_asking() {
     ends_while_stalled("stops_while_asking", "Packages");
 }
 
-/// Check that the order to stop ends the download of a package that stalls, and that
-/// nothing is left behind.
+/// Check that stopping ends the download of a package that stalls, and that nothing is left behind.
 #[test]
 fn stops_while_downloading() {
     ends_while_stalled("stops_while_downloading", ".deb");
 }
 
-/// Check that kernels come from all suites of the archive, that a suite that is not there
-/// loses only itself, and that the machine's own release comes before a newer one.
+/// Check that kernels come from all suites of the archive, that a missing suite does not affect
+/// others, and that the machine's own release is preferred to a newer one.
 #[test]
 fn kernels_of_all_suites() {
     let Some(machine) = Machine::new("kernels_of_all_suites") else { return };
@@ -312,8 +311,7 @@ fn kernels_of_all_suites() {
     assert_eq!(suites[2].kernels, [(short, older), (cloud, newer)]);
 }
 
-/// Check that the next newest package is taken where the archive does not have the newest
-/// one that is in its list.
+/// Check that the next newest package is used if the archive lacks the newest one of its list.
 #[test]
 fn packages_that_are_gone() {
     let Some(machine) = Machine::new("packages_that_are_gone") else { return };
@@ -327,8 +325,8 @@ fn packages_that_are_gone() {
     assert!(machine.refusal("debian:6.1.0-56").contains("File not found"));
 }
 
-/// Check that the message for a kernel that is not there names what is: suites that have
-/// it, or the kernels of the same flavour; and that a suite that is not there is named.
+/// Check that the message for a missing kernel names existing ones: suites that have it, or the
+/// kernels of the same flavour; and that a missing suite is named.
 #[test]
 fn messages_name_what_there_is() {
     let Some(machine) = Machine::new("messages_name_what_there_is") else { return };
@@ -347,8 +345,8 @@ fn messages_name_what_there_is() {
     );
 }
 
-/// Check that a suite whose key this machine does not trust is named with what helps, and
-/// that the others' kernels are still available.
+/// Check that a suite whose key this machine does not trust is named with a remedy, and that the
+/// others' kernels are still available.
 #[test]
 fn keys_that_are_not_trusted() {
     let Some(machine) = Machine::new("keys_that_are_not_trusted") else { return };
@@ -357,9 +355,9 @@ fn keys_that_are_not_trusted() {
     let home = machine.root.path().join("gpg");
     write(&home.join("gpg.conf"), "");
     let dist = machine.archive().join("dists/trixie");
-    let script = "chmod 700 . && gpg --homedir . --batch --passphrase '' --quick-gen-key a@b && \
-                  gpg --homedir . --batch --output $1/InRelease --clearsign $1/Release && \
-                  gpgconf --homedir . --kill all";
+    let script = "chmod 700 . && gpg --homedir . --batch --passphrase '' --quick-gen-key \
+                  a@b && gpg --homedir . --batch --output $1/InRelease --clearsign \
+                  $1/Release && gpgconf --homedir . --kill all";
     let mut gpg = Command::new("sh");
     gpg.args(["-c", script, "sh"]).arg(&dist).current_dir(&home);
     let signed = gpg.output().unwrap();
@@ -373,7 +371,7 @@ fn keys_that_are_not_trusted() {
     let other = format!("file:{}/../debian", archive.display());
     let lines =
         format!("deb [trusted=yes] {place} {OWN} main\ndeb {other} trixie main\n");
-    // The usual place of the suite trusts everything: only the other one is left.
+    // The usual source of the suite is trusted: only the other one remains.
     write(&machine.root.path().join("etc/apt/sources.list"), lines);
     assert!(machine.find("debian:6.1", false).0.is_ok());
     let (found, said) = machine.find("debian:trixie/6.12", false);
@@ -387,8 +385,8 @@ fn write(path: &Path, bytes: impl AsRef<[u8]>) {
     fs::write(path, bytes).unwrap();
 }
 
-/// Check that a kernel comes out of a package, that it stays the same while the archive
-/// moves on and even when the archive is gone, and that a fresh one is got where asked for.
+/// Check that a kernel is unpacked from a package, that it stays the same when the archive changes
+/// or is missing, and that a fresh one is downloaded on request.
 #[test]
 fn kernels_are_kept_until_wanted_fresh() {
     let Some(machine) = Machine::new("kernels_are_kept_until_wanted_fresh") else {
@@ -420,8 +418,8 @@ fn kernels_are_kept_until_wanted_fresh() {
     assert!(said.iter().any(|text| text.contains("did not answer")), "{said:?}");
 }
 
-/// Check that a kernel whose image and configuration are in packages of their own is put
-/// together, and that the package that only names them is enough to find it.
+/// Check that a kernel with its image and configuration in separate packages is assembled, and that
+/// the package that depends on them is enough to find it.
 #[test]
 fn kernels_in_parts_are_put_together() {
     let Some(machine) = Machine::new("kernels_in_parts_are_put_together") else { return };
@@ -445,8 +443,8 @@ fn kernels_in_parts_are_put_together() {
     assert!(kernel.config.is_some());
 }
 
-/// Check that a kernel that is not there is refused, and one in a damaged package too,
-/// and that neither leaves anything behind.
+/// Check that a missing kernel is refused, and one in a damaged package too, and that neither
+/// leaves files behind.
 #[test]
 fn bad_packages_leave_nothing() {
     let Some(machine) = Machine::new("bad_packages_leave_nothing") else { return };

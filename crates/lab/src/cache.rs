@@ -1,7 +1,7 @@
 //! The cache of the lab: kernels, symbols and results of cells.
 //!
-//! It is `$XDG_CACHE_HOME/noisefloor/lab`, else `~/.cache/noisefloor/lab`. Everything in
-//! it can be deleted, and is then made again.
+//! It is `$XDG_CACHE_HOME/noisefloor/lab`, else `~/.cache/noisefloor/lab`. Everything in it can be
+//! deleted, and is then generated again.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -67,7 +67,7 @@ impl Cache {
             let owner = name.to_str().and_then(|name| name.split('-').next());
             let lives = |process: &str| Path::new("/proc").join(process).exists();
             if owner.is_some_and(|process| !lives(process)) {
-                // What cannot be removed now is left to the next sweep.
+                // The next sweep retries what cannot be removed now.
                 let _ = fs::remove_dir_all(entry.path());
             }
         }

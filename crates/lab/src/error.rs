@@ -1,4 +1,4 @@
-//! Why the lab cannot run cells, and what would help.
+//! Errors of the lab, with hints.
 //!
 //! An error's own text does not contain that of its source: `units::chain` prints both.
 
@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use agent::Broken;
+use agent::DecodeError;
 use kernels::{CACHE_VARIABLE, CacheError};
 
 use crate::installation::{AGENT, COUNTER, PARTS_VARIABLE, QEMU_PACKAGE};
@@ -26,7 +26,7 @@ pub enum Kind {
     Cache,
     /// A guest gave no answer.
     Guest,
-    /// It was asked to stop.
+    /// The user stopped it.
     Interrupted,
 }
 
@@ -56,7 +56,7 @@ pub enum Error {
     /// No cached cell has that hash.
     #[error("no cached cell has a hash that begins with '{0}'")]
     NoCell(String),
-    /// Several cached cells have a hash that begins so.
+    /// Several cached cells have a hash with that prefix.
     #[error("'{0}' is the beginning of {1} hashes: write more digits")]
     AmbiguousCell(String, usize),
     /// QEMU cannot be run.
@@ -76,14 +76,14 @@ pub enum Error {
     )]
     SeveralCpus(String, u32, String, u32),
     /// A cell, its CPUs, the version of a QEMU that does not load the counter, without which the
-    /// cell gives nothing, and QEMU's reason.
+    /// cell has no result, and QEMU's reason.
     #[error(
         "{0} needs {1} CPUs, whose instructions only the counter separates, and \
          QEMU {2} does not load it ({3}): {QEMU_PACKAGE}, or use one CPU: --set \
          cpus=1"
     )]
     NoCounter(String, u32, String, String),
-    /// It could not be found out whether QEMU loads the counter.
+    /// It could not be determined whether QEMU loads the counter.
     #[error("failed to start QEMU with the counter: {0}")]
     ProbeCounter(String),
     /// The folder that is named for the parts lacks one.
@@ -99,7 +99,7 @@ pub enum Error {
          guest` (make build does), or set {PARTS_VARIABLE} to their folder"
     )]
     NoParts,
-    /// A file that guests are made of cannot be read.
+    /// A file of guests cannot be read.
     #[error("failed to read {}", .0.display())]
     Read(PathBuf, #[source] io::Error),
     /// The guest's first file system cannot be made.
@@ -111,7 +111,7 @@ pub enum Error {
     /// A guest that should have run a program gave no answer.
     #[error("the guest failed: {0}")]
     Guest(String),
-    /// It was asked to stop.
+    /// The user stopped it.
     #[error("interrupted before a result was complete")]
     Interrupted,
 }
@@ -122,18 +122,18 @@ pub enum ResultError {
     /// It cannot be read.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// It is no answer of an agent's.
+    /// It is no answer of an agent.
     #[error(transparent)]
-    Answer(#[from] Broken),
-    /// It is an answer to another question.
+    Answer(#[from] DecodeError),
+    /// It is the answer to another task.
     #[error("it is no recording")]
     NoRecording,
-    /// It is not what the counter writes.
+    /// It is not the counter's output.
     #[error(transparent)]
     Counts(#[from] serde_json::Error),
 }
 
-/// Why an answer cannot leave a guest.
+/// Why a guest cannot send an answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "its answer cannot leave the guest: {closed}, and with {option}={ports} it has no \
@@ -148,7 +148,7 @@ pub struct NoExit {
     pub(crate) ports: u32,
 }
 
-/// An error that installing QEMU would help against.
+/// An error with the remedy to install QEMU.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}; hint: {QEMU_PACKAGE}")]
 pub struct WithPackage(pub(crate) io::Error);

@@ -1,4 +1,4 @@
-//! One boot of a guest: what it is made of, what runs it, and what it leaves.
+//! One boot of a guest: its files, its QEMU, and its output.
 
 pub(crate) mod accelerator;
 pub(crate) mod boot;

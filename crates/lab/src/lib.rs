@@ -1,4 +1,4 @@
-//! Cells on other kernels: guests, what they measure, and the cache of their results.
+//! Cells on other kernels: guests, their measurements, and the cache of their results.
 #![forbid(unsafe_code)]
 
 mod cache;

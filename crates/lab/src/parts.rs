@@ -1,4 +1,4 @@
-//! The parts that guests are made of besides their kernels: the agent and the counter.
+//! The parts of guests other than their kernels: the agent and the counter.
 
 use std::env;
 use std::fs;
@@ -10,7 +10,7 @@ use kernels::checksum;
 use crate::error::Error;
 use crate::installation::{AGENT, COUNTER, PARTS_VARIABLE, given};
 
-/// What a guest is made of besides its kernel.
+/// The parts of a guest other than its kernel.
 #[derive(Debug, Clone)]
 pub(crate) struct Parts {
     /// The agent's program.
@@ -79,7 +79,8 @@ mod tests {
         assert_eq!(Parts::read(&place).unwrap().agent, b"agent");
     }
 
-    /// Check that the parts are found where they are installed, and asked for elsewhere.
+    /// Check that the parts are found where they are installed, and that the message names them
+    /// otherwise.
     #[test]
     fn parts_beside_the_program() {
         let folder = tempfile::tempdir().unwrap();

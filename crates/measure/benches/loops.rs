@@ -1,9 +1,8 @@
-//! What the loops cost, as ratios to a limit measured in the same run: `cargo bench -p
-//! measure`.
+//! The cost of the loops, as ratios to a limit measured in the same run: `cargo bench -p measure`.
 //!
-//! The limit of any spinning detector is a bare loop of back-to-back counter readings.
-//! Both loops run in turn in this process, many short bursts each, and the medians are
-//! compared, so that a machine whose speed drifts slows both.
+//! The limit of any busy loop is a bare loop of consecutive counter readings. Both loops run
+//! alternately in this process, many short bursts each, and the medians are compared, so that a
+//! machine with a drifting speed slows both down.
 
 use std::hint::black_box;
 use std::sync::atomic::AtomicBool;
@@ -11,7 +10,7 @@ use std::time::Instant;
 
 use facts::{Facts, Root};
 use measure::spin::{Ring, spin};
-use measure::{Control, Ordinary, Silent, counter};
+use measure::{Control, LoopCost, Silent, counter};
 use recording::NoiseSpec;
 use recording::Spec;
 use units::{Nanos, TscDelta};
@@ -63,9 +62,9 @@ fn line(name: &str, value: f64, ratio: f64, limit: f64) {
     println!("  {name:<20} {value:>10.2}   {ratio:.2} of at most {limit:.2}");
 }
 
-/// The median burst's mean pass of the bare loop and of the spinning loop.
+/// The mean pass of the median burst, of the bare loop and of the busy loop.
 fn medians() -> (f64, f64) {
-    let threshold = Ordinary::measure().threshold();
+    let threshold = LoopCost::measure().threshold();
     let never = AtomicBool::new(false);
     let mut ring = Ring::new(1 << 16);
     let (mut bare, mut looped) = (Vec::new(), Vec::new());
@@ -107,7 +106,7 @@ fn as_ticks(ticks: f64) -> u64 {
     ticks as u64
 }
 
-/// The most memory this process ever had resident (`VmHWM`).
+/// The largest resident memory of this process (`VmHWM`).
 fn peak_mb() -> Result<f64, Box<dyn std::error::Error>> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find(|line| line.starts_with("VmHWM"));

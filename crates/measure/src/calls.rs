@@ -1,11 +1,9 @@
-//! What single requests to the kernel cost: each call is made over and over by a thread
-//! that has its CPU, and every repeat is timed.
+//! The cost of single system calls: a pinned thread repeats each call, and every repeat is timed.
 //!
-//! Each call gets a thread of its own, so that none inherits a priority, a mapping or a
-//! warm stack from another. Signals are kept away from these threads.
+//! Each call has a new thread, so that none inherits a priority, a mapping or a warm stack from
+//! another. Signals are blocked in these threads.
 //!
-//! Cannot see: what part of a repeat was the call, and what an interrupt that came in
-//! the middle of it; the shortest repeats had none.
+//! Cannot see: the share of an interrupt in the time of a repeat; the shortest repeats had none.
 
 pub(crate) mod partners;
 pub(crate) mod repeats;
@@ -25,9 +23,9 @@ use crate::observer::Watch;
 use crate::thread::{block_signals, died, start};
 use crate::{Error, Kind, counter};
 
-/// The most repeats: their times are kept.
+/// The most repeats: their times are stored.
 const REPEATS_MAX: u32 = 1_000_000;
-/// The most first touches: each keeps a page, and a guest has 256 MB.
+/// The most page faults: each allocates a page, and a guest has 256 MB.
 const PAGES_MAX: u32 = 16_384;
 
 /// Makes the calls, one after the other.
@@ -38,22 +36,22 @@ pub(crate) fn run(
     doubts: &mut Vec<Doubt>,
 ) -> Result<CallsSeries, Error> {
     refuse(spec, facts)?;
-    let clock = Clock::settle()?;
+    let clock = Clock::calibrate()?;
     let mut seen = Vec::new();
     for &call in &spec.calls {
         if watch.control.stop.given() {
             break;
         }
-        seen.push(Seen::of(call, spec, watch.control.stop.as_atomic())?);
+        seen.push(RawCall::of(call, spec, watch.control.stop.as_atomic())?);
     }
-    let (clock_hz, of_clock) = clock.over_the_run(facts);
+    let (clock_hz, of_clock) = clock.finish(facts);
     doubts.extend(of_clock);
     doubts.extend(doubts_of(&seen, spec.cpu));
     let calls = seen.iter().map(|seen| seen.times(clock_hz)).collect();
     Ok(CallsSeries { clock: counter::NAME.to_owned(), clock_hz, calls })
 }
 
-/// Refuses what makes no sense, and what would take the whole machine over.
+/// Refuses an invalid specification, and one that would leave the machine no CPU time.
 pub(crate) fn refuse(spec: &CallsSpec, facts: &Facts) -> Result<(), Error> {
     let refused = |text: &str| Err(Error::new(Kind::Spec, text));
     if spec.calls.is_empty() {
@@ -63,7 +61,7 @@ pub(crate) fn refuse(spec: &CallsSpec, facts: &Facts) -> Result<(), Error> {
         return refused("a call is repeated between 1 and 1000000 times");
     }
     if spec.calls.contains(&Call::PageFault) && spec.repeats > PAGES_MAX {
-        return refused("page_fault keeps a page a repeat: 16384 repeats at most");
+        return refused("page_fault allocates a page per repeat: 16384 repeats at most");
     }
     if spec.calls.contains(&Call::Switch) {
         let alone: CpuSet = [spec.cpu].into_iter().collect();
@@ -72,32 +70,32 @@ pub(crate) fn refuse(spec: &CallsSpec, facts: &Facts) -> Result<(), Error> {
     Ok(())
 }
 
-/// What was seen of one call, still in ticks.
-struct Seen {
+/// The result of one call, in ticks of the counter.
+struct RawCall {
     call: Call,
     steps: Vec<TscDelta>,
-    /// The CPU the thread was on when it ended.
+    /// The CPU of the thread when it ended.
     ended_on: Option<Cpu>,
 }
 
-impl Seen {
-    /// Makes one call over and over, in a thread of its own.
+impl RawCall {
+    /// Repeats one call in a new thread.
     fn of(call: Call, spec: &CallsSpec, stop: &AtomicBool) -> Result<Self, Error> {
         scope(|scope| {
-            let thread = start(scope, "calls", || Self::here(call, spec, stop))?;
+            let thread = start(scope, "calls", || Self::run(call, spec, stop))?;
             thread.join().unwrap_or_else(|_| Err(died("calls")))
         })
     }
 
-    /// The thread's whole life.
-    fn here(call: Call, spec: &CallsSpec, stop: &AtomicBool) -> Result<Self, Error> {
+    /// The thread's main function.
+    fn run(call: Call, spec: &CallsSpec, stop: &AtomicBool) -> Result<Self, Error> {
         block_signals();
         isolate::pin(spec.cpu)?;
         let count = usize::try_from(spec.repeats).unwrap_or(usize::MAX);
         let bytes = count.saturating_mul(size_of::<Tsc>());
         let mut memory = Memory::new(bytes).map_err(|error| failed("mmap(2)", error))?;
-        let kept = memory.keep_from_children();
-        kept.map_err(|error| failed("madvise(2)", error))?;
+        let excluded = memory.exclude_from_children();
+        excluded.map_err(|error| failed("madvise(2)", error))?;
         let mut repeats =
             Repeats::new(memory.filled(Tsc::from_counter(0)), spec.phases, stop);
         requests::make(call, spec.cpu, &mut repeats)?;
@@ -112,8 +110,8 @@ impl Seen {
     }
 }
 
-/// Doubts of the threads: another CPU than asked, a counter set back.
-fn doubts_of(seen: &[Seen], cpu: Cpu) -> Vec<Doubt> {
+/// Doubts of the threads: a wrong CPU, a counter that was set back.
+fn doubts_of(seen: &[RawCall], cpu: Cpu) -> Vec<Doubt> {
     let mut doubts = Vec::new();
     if seen.iter().any(|seen| seen.ended_on.is_some_and(|ended| ended != cpu)) {
         let text = format!(
@@ -145,8 +143,8 @@ mod tests {
         serde_json::from_value(page).unwrap()
     }
 
-    /// Check that questions that make no sense are refused before anything runs, and a
-    /// switch that would leave the machine nothing.
+    /// Check that invalid specifications are refused before anything runs, and a switch that would
+    /// leave the machine no CPU time.
     #[test]
     fn nonsense_is_refused() {
         let kind = |calls: &[Call], repeats, rt_runtime_us| {
@@ -163,14 +161,14 @@ mod tests {
         assert_eq!(kind(&[Call::Switch], 1, -1), Some(taken_over));
     }
 
-    /// Check that a call is made on the CPU asked for, whichever that is, and that one
-    /// that cannot be had is refused.
+    /// Check that a call is made on the requested CPU, and that one that is not available is
+    /// refused.
     #[test]
     fn calls_are_made_where_asked() {
         let never = AtomicBool::new(false);
         let ended_on = |cpu| {
             let spec = CallsSpec { cpu, ..spec(&[Call::Getpid], 3) };
-            Seen::of(Call::Getpid, &spec, &never).map(|seen| seen.ended_on)
+            RawCall::of(Call::Getpid, &spec, &never).map(|seen| seen.ended_on)
         };
         let facts = Facts::read(&facts::Root::live());
         for cpu in facts.cpus.allowed.get().unwrap().iter() {
@@ -180,12 +178,12 @@ mod tests {
         assert_eq!(refused.kind(), Kind::Isolate(isolate::Kind::Cpuset));
     }
 
-    /// Check that a moved thread and a counter set back are told, and that a step back
+    /// Check that a moved thread and a counter that was set back are reported, and that a step back
     /// has no length.
     #[test]
     fn what_went_wrong_is_told() {
         let steps = [7, u64::MAX].map(TscDelta::from_ticks).to_vec();
-        let seen = Seen { call: Call::Fork, steps, ended_on: Some(Cpu::new(1)) };
+        let seen = RawCall { call: Call::Fork, steps, ended_on: Some(Cpu::new(1)) };
         let times = seen.times(TscHz::new(1_000_000_000).unwrap());
         assert_eq!(times.step_ns, [Nanos::from_nanos(7), Nanos::ZERO]);
         let codes = |cpu| -> Vec<Code> {

@@ -1,7 +1,7 @@
-//! The counter's frequency around one run: about right before it, exact after it.
+//! The counter's frequency for one run: an estimate before it, exact after it.
 //!
-//! It is measured against `CLOCK_MONOTONIC_RAW` over the whole run, so that a length is
-//! as right as the run is long; what was found before the run only plans it.
+//! It is measured against `CLOCK_MONOTONIC_RAW` over the whole run, so that its relative error
+//! decreases with the run's duration; the estimate before the run only plans it.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,27 +13,27 @@ use units::{Nanos, TscHz};
 use crate::counter::{self, Moment};
 use crate::{Error, Kind, doubts};
 
-/// The frequency is not known to better than some microseconds in this.
+/// The readings that bound this interval are accurate to some microseconds.
 const SETTLE: Nanos = Nanos::from_millis(20);
 
-/// The counter as it was before a run.
+/// The counter before a run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clock {
     first: Moment,
     suspended: Nanos,
-    guess: TscHz,
+    estimate: TscHz,
 }
 
 impl Clock {
-    /// Waits until enough time has passed to know the frequency. A counter that stands
-    /// still (as under some emulators) is found here, before anything waits for it.
-    pub(crate) fn settle() -> Result<Self, Error> {
-        Self::settle_by(thread::sleep)
+    /// Waits until the frequency can be estimated. Detects a counter that does not advance (as
+    /// under some emulators) before any code waits for it.
+    pub(crate) fn calibrate() -> Result<Self, Error> {
+        Self::calibrate_by(thread::sleep)
     }
 
-    /// The same without giving the CPU up: who sleeps may find the tick running again.
-    pub(crate) fn settle_awake() -> Result<Self, Error> {
-        Self::settle_by(|length| {
+    /// The same with a busy wait: after a sleep the tick may have been restarted.
+    pub(crate) fn calibrate_awake() -> Result<Self, Error> {
+        Self::calibrate_by(|length| {
             let began = Instant::now();
             while began.elapsed() < length {
                 std::hint::spin_loop();
@@ -41,30 +41,30 @@ impl Clock {
         })
     }
 
-    fn settle_by(pause: impl FnOnce(Duration)) -> Result<Self, Error> {
+    fn calibrate_by(pause: impl FnOnce(Duration)) -> Result<Self, Error> {
         let (suspended, first) = (counter::suspended(), Moment::now());
         pause(SETTLE.into());
-        let guess = Moment::now().frequency_since(first).ok_or_else(|| {
+        let estimate = Moment::now().frequency_since(first).ok_or_else(|| {
             let text = format!("the counter ({}) does not advance", counter::NAME);
             Error::new(Kind::System, text)
         })?;
-        Ok(Self { first, suspended, guess })
+        Ok(Self { first, suspended, estimate })
     }
 
-    /// `CLOCK_MONOTONIC_RAW` when it was first read.
+    /// `CLOCK_MONOTONIC_RAW` at the first reading.
     pub(crate) fn began(&self) -> Nanos {
         self.first.raw
     }
 
-    /// The frequency, as far as it is known before the run.
-    pub(crate) fn guess(&self) -> TscHz {
-        self.guess
+    /// The estimate of the frequency before the run.
+    pub(crate) fn estimate(&self) -> TscHz {
+        self.estimate
     }
 
-    /// The frequency over the run, which ends now, and what there is to doubt about it.
-    pub(crate) fn over_the_run(&self, facts: &Facts) -> (TscHz, Vec<Doubt>) {
-        let hz = Moment::now().frequency_since(self.first).unwrap_or(self.guess);
+    /// The frequency over the run, which ends now, and doubts about it.
+    pub(crate) fn finish(&self, facts: &Facts) -> (TscHz, Vec<Doubt>) {
+        let hz = Moment::now().frequency_since(self.first).unwrap_or(self.estimate);
         let slept = counter::suspended().saturating_sub(self.suspended);
-        (hz, doubts::of_clock(self.guess, hz, slept, facts))
+        (hz, doubts::of_clock(self.estimate, hz, slept, facts))
     }
 }

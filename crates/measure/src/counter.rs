@@ -1,30 +1,28 @@
-//! The counter the loops spin on, and its frequency.
+//! The time stamp counter that the loops read, and its frequency.
 //!
-//! x86: `rdtsc`; arm64: `cntvct_el0`; elsewhere `CLOCK_MONOTONIC_RAW`, whose reading
-//! is its own frequency's tick. None of them enters the kernel. `rdtsc` is not ordered
-//! against its neighbours, which does not matter here: a gap is thousands of times
-//! longer than what the CPU can reorder. The frequency is measured against
-//! `CLOCK_MONOTONIC_RAW`, which nobody steers.
+//! x86: `rdtsc`; arm64: `cntvct_el0`; elsewhere `CLOCK_MONOTONIC_RAW`, in nanoseconds. None of them
+//! enters the kernel. `rdtsc` is not ordered with other instructions, which does not matter here: a
+//! gap is thousands of times longer than the reordering of a CPU. The frequency is measured against
+//! `CLOCK_MONOTONIC_RAW`, which is not adjusted by NTP.
 //!
 //! # Caveats
-//! A counter that stops in deep idle states or differs between CPUs is noticed only as
-//! drift, at the run's end. A virtual machine may be given another counter when it is
-//! moved; it then steps.
+//! A counter that stops in deep idle states or differs between CPUs is noticed only as drift, at
+//! the run's end. A virtual machine may get another counter when it is migrated; it then steps.
 
 use units::{Nanos, Tsc, TscDelta, TscHz};
 
 use crate::timespec::nanos;
 
-/// How often a pair of readings is tried, to get one that nothing came between.
+/// Number of attempts to read a pair without an interruption in between.
 const TRIES: u32 = 32;
 
-/// The name of the counter, as it stands in recordings.
+/// The name of the counter in recordings.
 #[cfg(target_arch = "x86_64")]
 pub const NAME: &str = "tsc";
-/// The name of the counter, as it stands in recordings.
+/// The name of the counter in recordings.
 #[cfg(target_arch = "aarch64")]
 pub const NAME: &str = "cntvct";
-/// The name of the counter, as it stands in recordings.
+/// The name of the counter in recordings.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub const NAME: &str = "monotonic_raw";
 
@@ -32,8 +30,8 @@ pub const NAME: &str = "monotonic_raw";
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub fn now() -> Tsc {
-    // SAFETY: every x86-64 CPU has the instruction; a process that has given it up with
-    // prctl(PR_SET_TSC) is not ours.
+    // SAFETY: every x86-64 CPU has the instruction, and this process does not disable it with
+    // prctl(PR_SET_TSC).
     Tsc::from_counter(unsafe { core::arch::x86_64::_rdtsc() })
 }
 
@@ -60,13 +58,13 @@ pub fn now() -> Tsc {
 /// Reads one of the kernel's clocks (`clock_gettime(2)`).
 pub(crate) fn kernel(clock: libc::clockid_t) -> Nanos {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a valid timespec for the kernel to write. The clocks asked for
-    // here exist since 2.6.39; were one missing, the time would stay zero.
+    // SAFETY: `time` is a valid timespec for the kernel to write. The clocks read here exist since
+    // 2.6.39; if one is missing, the time stays 0.
     unsafe { libc::clock_gettime(clock, &raw mut time) };
     nanos(time.tv_sec, time.tv_nsec)
 }
 
-/// The counter and the kernel's unsteered clock, read at one moment.
+/// The counter and the kernel's raw clock, read at one moment.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Moment {
     /// The counter.
@@ -76,14 +74,13 @@ pub(crate) struct Moment {
 }
 
 impl Moment {
-    /// Reads both.
     pub(crate) fn now() -> Self {
-        let (tsc, raw) = beside(libc::CLOCK_MONOTONIC_RAW);
+        let (tsc, raw) = read_with(libc::CLOCK_MONOTONIC_RAW);
         Self { tsc, raw }
     }
 
-    /// The counter's frequency between an earlier moment and this; `None` where no time
-    /// has passed or the counter went backwards.
+    /// The counter's frequency between an earlier moment and this; `None` if no time has passed or
+    /// the counter went backwards.
     pub(crate) fn frequency_since(self, earlier: Self) -> Option<TscHz> {
         let ticks = self.tsc.since(earlier.tsc);
         let span = self.raw.saturating_sub(earlier.raw);
@@ -91,9 +88,9 @@ impl Moment {
     }
 }
 
-/// The counter and one of the kernel's clocks at one moment: both are read again and
-/// again, and the pair that was read in the shortest time is kept.
-pub(crate) fn beside(clock: libc::clockid_t) -> (Tsc, Nanos) {
+/// The counter and one of the kernel's clocks at one moment: of several pairs of readings, the one
+/// that was read in the shortest time.
+pub(crate) fn read_with(clock: libc::clockid_t) -> (Tsc, Nanos) {
     let mut best = TscDelta::from_ticks(u64::MAX);
     let mut pair = (now(), Nanos::ZERO);
     for _ in 0..TRIES {
@@ -118,7 +115,7 @@ pub(crate) fn suspended() -> Nanos {
 mod tests {
     use super::*;
 
-    /// Check that the frequency found twice is the same within a thousandth.
+    /// Check that two measurements of the frequency agree within a thousandth.
     #[test]
     fn frequency_is_steady() {
         let moments: Vec<Moment> = (0..3)

@@ -1,35 +1,49 @@
-//! What a run gives reason to doubt.
+//! The doubts about a run.
 
 use facts::{Facts, Why};
 use recording::{Code, Doubt, NoiseSpec};
-use units::{CpuSet, Nanos, TscHz};
+use units::{Cpu, CpuSet, Nanos, TscHz};
 
-use crate::spinner::Seen;
+use crate::spinner::SpinResult;
 
-/// Two frequencies further apart than this are two clocks that disagree: one part in a
-/// thousand is ten times what NTP may steer.
+/// Frequencies that differ by more than this are those of clocks that disagree: one part in a
+/// thousand is twice what NTP adjusts at most (500 ppm).
 const DRIFT: u64 = 1_000;
-/// A counter that steps by more hides gaps that matter.
+/// A counter with larger steps hides relevant gaps.
 const COARSE: Nanos = Nanos::from_micros(1);
-/// What was seen in less time than this is a matter of chance.
+/// Results of a shorter run are random.
 pub(crate) const BRIEF: Nanos = Nanos::from_millis(100);
-/// A CPU that spun for less than this share of the time asked is told.
+/// A CPU that was measured for less than this share of the duration has a doubt.
 const SHARE_PERCENT: u64 = 90;
-/// What the kernel keeps from real-time tasks it takes in pieces longer than this: the fair
-/// server may have 50 ms of a second, and so has RT throttling, if nobody changed them.
-pub(crate) const KEPT_OFF: Nanos = Nanos::from_millis(10);
+/// CPU time that the kernel reserves for ordinary tasks is taken from real-time tasks in pieces
+/// longer than this: the fair server has 50 ms per second by default, and so has RT throttling.
+pub(crate) const THROTTLED_MIN: Nanos = Nanos::from_millis(10);
 
-/// `CPU 3` or `CPUs 0-2`, to begin a doubt with.
-pub(crate) fn named(cpus: &CpuSet) -> String {
+/// `CPU 3` or `CPUs 0-2`, the beginning of a doubt.
+pub(crate) fn label(cpus: &CpuSet) -> String {
     let word = if cpus.len() == 1 { "CPU" } else { "CPUs" };
     format!("{word} {cpus}")
 }
 
-/// What is true of the CPUs that a doubt is about.
-type Test<'a> = &'a dyn Fn(&Seen) -> bool;
+/// A condition on the result of a CPU, and its doubt.
+pub(crate) type DoubtIf<'a, T> = (&'a dyn Fn(&T) -> bool, Code, &'a str);
 
-/// Doubts of the clock: its frequency before and over the run, what the kernel found at
-/// boot, and time spent suspended.
+/// A doubt for each condition that CPUs meet.
+pub(crate) fn of_cpus<T>(
+    results: &[T],
+    cpu: fn(&T) -> Cpu,
+    conditions: &[DoubtIf<'_, T>],
+) -> Vec<Doubt> {
+    let doubt = |(test, code, text): &DoubtIf<'_, T>| {
+        let cpus: CpuSet = results.iter().filter(|one| test(one)).map(cpu).collect();
+        let text = format!("{}: {text}", label(&cpus));
+        (!cpus.is_empty()).then(|| Doubt::new(*code, text))
+    };
+    conditions.iter().filter_map(doubt).collect()
+}
+
+/// Doubts of the clock: its frequency before and over the run, the kernel's calibration at boot,
+/// and time spent suspended.
 pub(crate) fn of_clock(
     before: TscHz,
     over: TscHz,
@@ -40,8 +54,8 @@ pub(crate) fn of_clock(
     let mut doubts = Vec::new();
     if apart(before) {
         let text = format!(
-            "the counter ran at {} Hz before the run and at {} Hz over it, by the kernel's \
-             clock: lengths may be off by as much",
+            "the counter's frequency, by the kernel's clock, was {} Hz before the run and \
+             {} Hz over it: lengths may be wrong by as much",
             before.get(),
             over.get()
         );
@@ -49,7 +63,7 @@ pub(crate) fn of_clock(
     }
     if let Some(&boot) = facts.clock.tsc_hz.get().filter(|&&boot| apart(boot)) {
         let text = format!(
-            "the kernel found the counter at {} Hz at boot, it ran at {} Hz over the run",
+            "the counter's frequency was {} Hz at boot, and {} Hz over the run",
             boot.get(),
             over.get()
         );
@@ -58,50 +72,46 @@ pub(crate) fn of_clock(
     let tsc_is_a_source =
         facts.clock.available.get().map(|all| all.iter().any(|c| c == "tsc"));
     if cfg!(target_arch = "x86_64") && tsc_is_a_source == Some(false) {
-        let text = "the kernel does not take the TSC for a clock on this machine: it may run \
-                    unevenly or differ between CPUs, and lengths may be wrong";
+        let text = "the kernel rejects the TSC as a clock source on this machine: it may \
+                    be unstable or differ between CPUs, and lengths may be wrong";
         doubts.push(Doubt::new(Code::ClockRejected, text));
     }
     doubts.extend(of_suspension(suspended));
     doubts
 }
 
-/// A doubt where the machine was suspended for that long.
+/// A doubt if the machine was suspended for that long.
 pub(crate) fn of_suspension(suspended: Nanos) -> Option<Doubt> {
     let ms = suspended.get() / 1_000_000;
     let text = format!("the machine was suspended for {ms} ms during the run");
     (ms > 0).then(|| Doubt::new(Code::Suspended, text))
 }
 
-/// Doubts of the threads: lost gaps, a counter set back, another CPU than asked, too
-/// short a run, and what the kernel keeps from real-time tasks.
+/// Doubts of the threads: lost gaps, a counter that was set back, a wrong CPU, too short a run, and
+/// CPU time that the kernel reserves for ordinary tasks.
 pub(crate) fn of_spinners(
-    seen: &[Seen],
+    seen: &[SpinResult],
     spec: &NoiseSpec,
     hz: TscHz,
     facts: &Facts,
     stopped: bool,
 ) -> Vec<Doubt> {
-    let which = |test: Test<'_>| -> Option<CpuSet> {
-        let cpus: CpuSet = seen.iter().filter(|s| test(s)).map(|s| s.cpu).collect();
-        (!cpus.is_empty()).then_some(cpus)
+    let short = |seen: &SpinResult| {
+        let requested = spec.duration_ns.get() / 100 * SHARE_PERCENT;
+        !stopped && hz.span(seen.spun.elapsed).get() < requested
     };
-    let short = |seen: &Seen| {
-        let asked = spec.duration_ns.get() / 100 * SHARE_PERCENT;
-        !stopped && hz.span(seen.spun.elapsed).get() < asked
-    };
-    let told: [(Test<'_>, Code, &str); 6] = [
+    let conditions: [DoubtIf<'_, SpinResult>; 6] = [
         (
             &|seen| hz.span(seen.spun.elapsed) < BRIEF,
             Code::TooShort,
-            "spun for less than a tenth of a second: rates and chances worked out from so \
-             little say little",
+            "measured for less than 0.1 s: rates and probabilities are unreliable",
         ),
         (
             &|seen| seen.ring.overflow().is_some(),
             Code::GapsLost,
-            "more gaps than there is room for: all are counted and summed, but the later \
-             ones are not in the quantiles and the risk; a higher --threshold keeps fewer",
+            "more gaps than the buffer holds: all are counted and summed, but the later \
+             ones are missing in the quantiles and the risk; a higher --threshold records \
+             fewer",
         ),
         (
             &|seen| seen.spun.backwards > 0,
@@ -117,48 +127,44 @@ pub(crate) fn of_spinners(
         (
             &short,
             Code::Unequal,
-            "spun for less than nine tenths of the time: it started late, or was kept off \
-             its CPU at the end",
+            "measured for less than 90 % of the duration: it started late, or did not run \
+             at the end",
         ),
         (
             &|seen| hz.span(seen.ordinary.step) > COARSE,
             Code::CoarseClock,
-            "the counter steps by more than a microsecond: shorter gaps are not seen",
+            "the counter's resolution is worse than 1 us: shorter gaps are not seen",
         ),
     ];
-    let mut doubts: Vec<Doubt> = told
-        .into_iter()
-        .filter_map(|(test, code, text)| {
-            which(test).map(|cpus| Doubt::new(code, format!("{}: {text}", named(&cpus))))
-        })
-        .collect();
-    if spec.fifo.is_some() {
-        let kept_off = which(&|seen| hz.span(seen.ring.longest()) > KEPT_OFF);
-        doubts.extend(kept_off.and_then(|cpus| of_fifo(&cpus, facts)));
+    let mut doubts = of_cpus(seen, |seen| seen.cpu, &conditions);
+    let is_throttled = |seen: &&SpinResult| hz.span(seen.ring.longest()) > THROTTLED_MIN;
+    let throttled: CpuSet = seen.iter().filter(is_throttled).map(|s| s.cpu).collect();
+    if spec.fifo.is_some() && !throttled.is_empty() {
+        doubts.extend(of_fifo(&throttled, facts));
     }
     doubts
 }
 
-/// What the kernel keeps from threads that outrank ordinary tasks and were kept off their CPUs;
-/// `None` where it keeps nothing.
+/// The doubt about gaps of real-time threads that the kernel throttled; `None` if it reserves no
+/// CPU time for ordinary tasks.
 pub(crate) fn of_fifo(cpus: &CpuSet, facts: &Facts) -> Option<Doubt> {
-    let kept = kept_for_ordinary_tasks(cpus, facts)?;
+    let share = reserved_share(cpus, facts)?;
     let text = format!(
-        "{}: the kernel keeps {kept} for ordinary tasks where a SCHED_FIFO spinner would \
-         leave them nothing; gaps of tens of milliseconds are probably that",
-        named(cpus)
+        "{}: the kernel reserves {share} for ordinary tasks on CPUs that SCHED_FIFO tasks \
+         occupy; gaps of tens of milliseconds are probably caused by that",
+        label(cpus)
     );
     Some(Doubt::new(Code::RtThrottled, text))
 }
 
-/// RT throttling decides before the fair server (6.12), and for groups of real-time tasks.
-fn kept_for_ordinary_tasks(cpus: &CpuSet, facts: &Facts) -> Option<String> {
+/// RT throttling applies before the fair server (6.12), and to groups of real-time tasks.
+fn reserved_share(cpus: &CpuSet, facts: &Facts) -> Option<String> {
     let sched = &facts.sched;
     let is_throttled = match sched.fair_server_runtime_ns.value() {
         Err(unknown) => unknown.code == Why::TooOld,
         Ok(_) => sched.rt_group.get().is_some_and(|&grouped| grouped),
     };
-    let throttling = is_throttled.then(|| of_throttling(facts)).flatten();
+    let throttling = is_throttled.then(|| rt_throttling_share(facts)).flatten();
     throttling.or_else(|| match sched.fair_server_runtime_ns.value() {
         Ok(runtimes) => {
             let most = fair_server(cpus, runtimes, facts).get() / 1_000_000;
@@ -170,7 +176,7 @@ fn kept_for_ordinary_tasks(cpus: &CpuSet, facts: &Facts) -> Option<String> {
     })
 }
 
-/// The longest time that the fair server has on one of those CPUs.
+/// The longest runtime of the fair server on any of those CPUs.
 fn fair_server(cpus: &CpuSet, runtimes: &[Nanos], facts: &Facts) -> Nanos {
     let of_cpu = |cpu| match (runtimes, facts.cpus.possible.get()) {
         ([one], _) => Some(*one),
@@ -183,8 +189,8 @@ fn fair_server(cpus: &CpuSet, runtimes: &[Nanos], facts: &Facts) -> Nanos {
     cpus.iter().filter_map(of_cpu).max().unwrap_or_default()
 }
 
-/// What RT throttling keeps for ordinary tasks; `None`: nothing.
-fn of_throttling(facts: &Facts) -> Option<String> {
+/// The share that RT throttling reserves for ordinary tasks; `None`: none.
+fn rt_throttling_share(facts: &Facts) -> Option<String> {
     let known = facts.sched.rt_runtime_us.get().zip(facts.sched.rt_period_us.get());
     match known {
         Some((runtime, _)) if *runtime < 0 => None,
@@ -224,7 +230,7 @@ mod tests {
         assert_eq!(codes(&of(2_600_000_000, 2_604_000_000)), [Code::ClockDrift; 2]);
     }
 
-    /// Check that a suspended machine is told of, and how long it was.
+    /// Check that a suspension is reported with its length.
     #[test]
     fn suspended_machines() {
         let same = hz(1_000_000_000);
@@ -233,11 +239,11 @@ mod tests {
         assert!(doubts[0].text.contains("3000 ms"), "{}", doubts[0]);
     }
 
-    /// Check what is said to be kept for ordinary tasks, before and since the fair server, and
-    /// that nothing is where that is switched off.
+    /// Check which share is reserved for ordinary tasks, before and since the fair server, and that
+    /// there is none if that is switched off.
     #[test]
     fn kept_from_real_time_tasks() {
-        let kept = |sched: serde_json::Value, why: Option<&str>| {
+        let share = |sched: serde_json::Value, why: Option<&str>| {
             let mut page = serde_json::json!({
                 "cpus": {"possible": "0-1"}, "sched": sched, "sources": {}, "unknown": {},
             });
@@ -246,12 +252,12 @@ mod tests {
                     serde_json::json!({"code": code, "text": "?"});
             }
             let facts: Facts = serde_json::from_value(page).unwrap();
-            kept_for_ordinary_tasks(&"1".parse().unwrap(), &facts).unwrap_or_default()
+            reserved_share(&"1".parse().unwrap(), &facts).unwrap_or_default()
         };
         let throttling = |runtime| {
             let sched =
                 serde_json::json!({"rt_runtime_us": runtime, "rt_period_us": 1_000_000});
-            kept(sched, Some("too_old"))
+            share(sched, Some("too_old"))
         };
         assert!(throttling(950_000).starts_with("all but 950 ms of each second"));
         assert_eq!(throttling(-1), "");
@@ -260,12 +266,12 @@ mod tests {
                 "rt_runtime_us": 950_000, "rt_period_us": 1_000_000,
                 "fair_server_runtime_ns": runtimes,
             });
-            kept(sched, None)
+            share(sched, None)
         };
         assert!(server(&[50_000_000]).starts_with("up to 50 ms"));
         assert_eq!(server(&[50_000_000, 0]), "");
         assert!(server(&[0, 40_000_000]).starts_with("up to 40 ms"));
         let unknown = serde_json::json!({"rt_runtime_us": -1, "rt_period_us": 1_000_000});
-        assert!(kept(unknown, Some("not_mounted")).starts_with("a share"));
+        assert!(share(unknown, Some("not_mounted")).starts_with("a share"));
     }
 }

@@ -1,36 +1,36 @@
-//! Why nothing was measured.
+//! Errors of measurements.
 
 use units::Cause;
 
 /// The kind of failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// What was asked makes no sense.
+    /// The specification is invalid.
     Spec,
-    /// A CPU cannot be had, or a privilege is missing.
+    /// A CPU or a privilege is not available.
     Isolate(isolate::Kind),
-    /// The program that is to be run is not there.
+    /// The program to run does not exist.
     NoProgram,
-    /// The program that is to be run cannot be.
+    /// The program to run cannot be executed.
     NotExecutable,
-    /// The kernel does not give what the measurement is made of.
+    /// A system call or a required kernel feature failed.
     System,
 }
 
-/// A failure, in words that name what would help.
+/// A failure; the message names a remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A CPU cannot be had, or a privilege is missing.
+    /// A CPU or a privilege is not available.
     #[error(transparent)]
     Isolate(#[from] isolate::Error),
     /// Anything else.
     #[error("{text}")]
     Other {
-        /// Which of the other kinds.
+        /// One of the other kinds.
         kind: Kind,
         /// What failed.
         text: String,
-        /// Why, where something else failed first.
+        /// The cause, if another error came first.
         #[source]
         cause: Option<Cause>,
     },
@@ -41,7 +41,7 @@ impl Error {
         Self::Other { kind, text: text.into(), cause: None }
     }
 
-    /// The kernel failed at something, for this reason.
+    /// A failed system call or kernel feature.
     pub(crate) fn system(text: impl Into<String>, cause: impl Into<Cause>) -> Self {
         Self::caused(Kind::System, text, cause)
     }

@@ -1,10 +1,10 @@
-//! Jitter: one thread that has its CPU runs a workload over and over; a test's jitter is
-//! the time of its slowest loop less that of its fastest.
+//! Jitter: one pinned thread repeats a workload; the jitter of a test is the time of its slowest
+//! loop minus that of its fastest.
 //!
-//! The measuring thread sleeps and prints nothing from the first test to the last. Another
-//! thread, on another CPU where there is one, looks now and then how far it is.
+//! The measuring thread neither sleeps nor prints from the first test to the last. Another thread,
+//! on another CPU if there is one, periodically reads its progress.
 //!
-//! Cannot see: what slowed a loop, and what slows all of them alike.
+//! Cannot see: what slowed a loop down, and what slows all of them alike.
 
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::scope;
@@ -17,33 +17,33 @@ use recording::{
 use units::{Cpu, CpuSet, Nanos, TscDelta, TscHz};
 
 use crate::clock::Clock;
-use crate::jitter_loop::{Board, Course, Seen, run as run_tests};
-use crate::meanwhile::{Counters, OwnTime};
+use crate::jitter_loop::{Board, JitterResult, TestLimits, run as run_tests};
 use crate::nohz::stop_tick;
 use crate::observer::{Event, Watch};
+use crate::proc_counters::{ProcCounters, ThreadTime};
 use crate::stop::Stop;
 use crate::thread::{block_signals, died, start};
 use crate::work::{self, Work, prepare};
 use crate::worker::Worker;
-use crate::{Error, Kind, counter, doubts, mark, sensible, sensible_priority};
+use crate::{Error, Kind, check_length, check_priority, counter, doubts, mark};
 
-/// How long it is measured where nothing is asked.
+/// The default duration.
 const DURATION: Nanos = Nanos::from_secs(20);
-/// So many tests say what their p99 is.
+/// That many tests determine their p99.
 const ENOUGH: u64 = 100;
-/// How many tests are made of that time: enough, though what interrupts makes them longer.
+/// The number of tests planned for that time: more than needed, as interruptions lengthen them.
 const TESTS: u64 = 125;
-/// How often a test runs the workload where nothing is asked, and at most.
+/// The default and the largest number of loops per test.
 const LOOPS: u32 = 1_000;
-/// Room for at least and at most that many tests: 1.5 MiB, and 96 MiB. How long a test takes is
-/// known from a short while only, in which others may have had the CPU.
-const ROOM_MIN: u64 = 1 << 16;
-const ROOM_MAX: u64 = 1 << 22;
-/// How long the workload is run before, to learn how long one run takes.
+/// The smallest and the largest capacity in tests: 1.5 MiB, and 96 MiB. The duration of a test is
+/// estimated from a short warm-up, in which other tasks may have used the CPU.
+const CAPACITY_MIN: u64 = 1 << 16;
+const CAPACITY_MAX: u64 = 1 << 22;
+/// How long the workload runs before, to estimate the duration of one run.
 const WARM_UP: Nanos = Nanos::from_millis(50);
-/// A workload that has not returned for so long after the end does not return any more.
+/// A workload that has not returned for that long after the end is assumed to hang.
 const PATIENCE: Nanos = Nanos::from_secs(5);
-/// So many of its last runs then say how long one takes.
+/// The estimate is the median of that many runs, the last ones.
 const MEDIAN_OF: usize = 512;
 
 /// Runs the tests.
@@ -54,10 +54,10 @@ pub(crate) fn run(
     doubts: &mut Vec<Doubt>,
 ) -> Result<JitterSeries, Error> {
     refuse(spec, facts)?;
-    let clock = Clock::settle()?;
-    let whole = measure(spec, clock.guess(), facts, watch)?;
-    let after = Counters::now();
-    let (hz, of_clock) = clock.over_the_run(facts);
+    let clock = Clock::calibrate()?;
+    let whole = measure(spec, clock.estimate(), facts, watch)?;
+    let after = ProcCounters::now();
+    let (hz, of_clock) = clock.finish(facts);
     doubts.extend(of_clock);
     doubts.extend(after.doubts());
     doubts.extend(whole.tick.clone());
@@ -65,29 +65,29 @@ pub(crate) fn run(
     Ok(whole.series(spec.cpu, hz, &after, facts))
 }
 
-/// Refuses what makes no sense, and what would take the whole machine over.
+/// Refuses an invalid specification, and one that would leave the machine no CPU time.
 pub(crate) fn refuse(spec: &JitterSpec, facts: &Facts) -> Result<(), Error> {
     let refused = |text: &str| Err(Error::new(Kind::Spec, text));
     if let Some(duration) = spec.duration_ns {
-        sensible("the duration", duration)?;
+        check_length("the duration", duration)?;
     }
     if spec.tests == Some(0) || spec.loops == Some(0) {
-        return refused("there must be at least one test of one loop");
+        return refused("at least one test of one loop is needed");
     }
     if spec.tests.is_some() && spec.duration_ns.is_some() {
-        return refused("either so many tests or so much time");
+        return refused("the number of tests and the duration exclude each other");
     }
     work::refuse(&spec.workload)?;
-    sensible_priority(spec.fifo, &CpuSet::from_iter([spec.cpu]), facts)
+    check_priority(spec.fifo, &CpuSet::from_iter([spec.cpu]), facts)
 }
 
-/// How long it takes at most, where a time is given.
-pub(crate) fn longest(spec: &JitterSpec) -> Option<Nanos> {
+/// The upper limit of its duration, if one is given.
+pub(crate) fn max_duration(spec: &JitterSpec) -> Option<Nanos> {
     let usual = spec.tests.is_none().then_some(DURATION);
     spec.duration_ns.or(usual).map(|length| length + WARM_UP)
 }
 
-/// What is going to be done, where one run of the workload takes that long.
+/// The plan, for an estimated duration of one run of the workload.
 fn plan(spec: &JitterSpec, loop_ns: Nanos) -> JitterPlan {
     let is_free = spec.tests.is_none() && spec.duration_ns.is_none();
     let fitting = || {
@@ -103,17 +103,17 @@ fn plan(spec: &JitterSpec, loop_ns: Nanos) -> JitterPlan {
     }
 }
 
-/// What the measuring thread is told: how much to do, and for how many tests to have room.
+/// The parameters of the measuring thread: how much to do, and the capacity in tests.
 #[derive(Debug, Clone, Copy)]
 struct Start {
-    course: Course,
-    room: usize,
+    limits: TestLimits,
+    capacity: usize,
 }
 
 impl Start {
     fn of(plan: &JitterPlan, hz: TscHz) -> Self {
         let forever = TscDelta::from_ticks(u64::MAX >> 1);
-        let course = Course {
+        let limits = TestLimits {
             loops: plan.loops,
             tests: plan.tests.map_or(u64::MAX, u64::from),
             length: plan.duration_ns.map_or(forever, |duration| hz.ticks(duration)),
@@ -121,29 +121,29 @@ impl Start {
         // Loops may turn out to be twice as fast.
         let test_ns = plan.loop_ns.saturating_mul(u64::from(plan.loops)).get().max(1);
         let fitting = plan.duration_ns.map_or(u64::MAX, |all| all.get() / test_ns * 2);
-        let room = course.tests.min(fitting.clamp(ROOM_MIN, ROOM_MAX));
-        Self { course, room: usize::try_from(room).unwrap_or(0) }
+        let capacity = limits.tests.min(fitting.clamp(CAPACITY_MIN, CAPACITY_MAX));
+        Self { limits, capacity: usize::try_from(capacity).unwrap_or(0) }
     }
 }
 
-/// Everything a run leaves behind, still in ticks.
-struct Whole {
+/// The raw data of a run, in ticks of the counter.
+struct RawRun {
     plan: JitterPlan,
-    before: Counters,
-    seen: Seen,
+    before: ProcCounters,
+    seen: JitterResult,
     meanwhile: Meanwhile,
-    /// The CPU the thread was on when it ended.
+    /// The CPU of the thread when it ended.
     ended_on: Option<Cpu>,
-    /// Why its tick did not stop, where it should have.
+    /// The doubt if its tick should have stopped, and did not.
     tick: Option<Doubt>,
 }
 
-impl Whole {
+impl RawRun {
     fn series(
         self,
         cpu: Cpu,
         clock_hz: TscHz,
-        after: &Counters,
+        after: &ProcCounters,
         facts: &Facts,
     ) -> JitterSeries {
         let seen = self.seen;
@@ -165,13 +165,13 @@ impl Whole {
     }
 }
 
-/// Seats the measuring thread, tells it what to do, and waits until it has done it.
+/// Pins the measuring thread, starts it, and waits until it has ended.
 fn measure(
     spec: &JitterSpec,
     hz: TscHz,
     facts: &Facts,
     watch: &mut Watch<'_>,
-) -> Result<Whole, Error> {
+) -> Result<RawRun, Error> {
     let (stop, board) = (&watch.control.stop, &Board::default());
     let _elsewhere = isolate::AvoidedCpus::new(spec.cpu);
     let (worker, mut ends) = Worker::pair(stop.clone())?;
@@ -179,34 +179,41 @@ fn measure(
         let (ready, is_ready) = channel();
         let (begin, is_begun) = channel();
         let thread = start(scope, "jitter", move || {
-            work(spec, facts, stop, board, |ticks| worker.tell(&ready, ticks), &is_begun)
+            work(
+                spec,
+                facts,
+                stop,
+                board,
+                |ticks| worker.report(&ready, ticks),
+                &is_begun,
+            )
         })?;
-        // The thread has begun with those that it needs; a library is to have none.
+        // The thread was started with the capabilities that it needs; the library must have none.
         if matches!(spec.workload, Workload::Exec(_)) {
             isolate::drop_capabilities(Retain::Nothing)?;
         }
-        ends.wait(watch, longest(spec), PATIENCE, |_| {});
+        ends.wait(watch, max_duration(spec), PATIENCE, |_| {});
         let loop_ticks = is_ready.recv().unwrap_or_else(|_| Err(died("jitter")))?;
         let plan = plan(spec, hz.span(loop_ticks));
         watch.observer.event(Event::Plan(&plan));
-        let before = Counters::now();
-        // A thread that has died is noticed when it is joined.
+        let before = ProcCounters::now();
+        // A thread that has ended early is noticed when it is joined.
         let _ = begin.send(Start::of(&plan, hz));
         let patience = PATIENCE.max(plan.loop_ns.saturating_mul(3));
-        let mut told = 0;
+        let mut reported = 0;
         ends.wait(watch, plan.duration_ns, patience, |watch| {
-            if let Some(so_far) = board.read().filter(|so_far| so_far.tests > told) {
-                told = so_far.tests;
+            if let Some(so_far) = board.read().filter(|so_far| so_far.tests > reported) {
+                reported = so_far.tests;
                 watch.observer.event(Event::Jitter { so_far: &so_far, hz });
             }
         });
         let ended = thread.join().ok().flatten().ok_or_else(|| died("jitter"))?;
         let (seen, meanwhile, ended_on, tick) = ended;
-        Ok(Whole { plan, before, seen, meanwhile, ended_on, tick })
+        Ok(RawRun { plan, before, seen, meanwhile, ended_on, tick })
     })
 }
 
-/// The thread's whole life; `None` where it could not be seated or was never started.
+/// The thread's main function; `None` if it could not be pinned or was never started.
 fn work(
     spec: &JitterSpec,
     facts: &Facts,
@@ -214,7 +221,7 @@ fn work(
     board: &Board,
     ready: impl FnOnce(Result<TscDelta, Error>),
     begin: &Receiver<Start>,
-) -> Option<(Seen, Meanwhile, Option<Cpu>, Option<Doubt>)> {
+) -> Option<(JitterResult, Meanwhile, Option<Cpu>, Option<Doubt>)> {
     let (mut work, loop_ticks) = match seat(spec, stop) {
         Ok(seated) => seated,
         Err(error) => {
@@ -223,21 +230,21 @@ fn work(
         }
     };
     ready(Ok(loop_ticks));
-    let Start { course, room } = begin.recv().ok()?;
-    let mut seen = Seen::with_room(room);
-    let before = OwnTime::now();
+    let Start { limits, capacity } = begin.recv().ok()?;
+    let mut seen = JitterResult::with_capacity(capacity);
+    let before = ThreadTime::now();
     let tick = stop_tick(spec.cpu, facts, stop.as_atomic());
-    // It has slept: what that left cold is warmed up again.
+    // The thread has slept: warm up the caches again.
     work.once();
     mark::begin();
-    run_tests(course, &mut *work, stop.as_atomic(), board, &mut seen);
+    run_tests(limits, &mut *work, stop.as_atomic(), board, &mut seen);
     mark::end();
     let mut meanwhile = Meanwhile::default();
-    OwnTime::now().add_since(before, &mut meanwhile);
+    ThreadTime::now().add_since(before, &mut meanwhile);
     Some((seen, meanwhile, isolate::current_cpu(), tick))
 }
 
-/// Takes the CPU, makes the workload ready, and learns how long one run of it takes.
+/// Takes the CPU, prepares the workload, and estimates the duration of one run.
 fn seat(spec: &JitterSpec, stop: &Stop) -> Result<(Box<dyn Work>, TscDelta), Error> {
     block_signals();
     isolate::pin_with_priority(spec.cpu, spec.fifo)?;
@@ -246,8 +253,8 @@ fn seat(spec: &JitterSpec, stop: &Stop) -> Result<(Box<dyn Work>, TscDelta), Err
     Ok((work, loop_ticks))
 }
 
-/// Runs the workload for a while; the median of how long its last runs took, which one that is
-/// interrupted for long does not change. The first is left out where there are others.
+/// Runs the workload for a while; returns the median duration of its last runs, which a long
+/// interruption of one does not change. The first run counts only if it is the only one.
 fn warm_up(work: &mut dyn Work, stop: &Stop) -> TscDelta {
     let now = || counter::kernel(libc::CLOCK_MONOTONIC_RAW);
     let until = now() + WARM_UP;
@@ -262,41 +269,41 @@ fn warm_up(work: &mut dyn Work, stop: &Stop) -> TscDelta {
     kept.get(kept.len() / 2).copied().unwrap_or(first)
 }
 
-/// How long one run of the workload takes.
+/// The duration of one run of the workload.
 fn timed(work: &mut dyn Work) -> TscDelta {
     let before = counter::now();
     work.once();
     counter::now().since(before)
 }
 
-/// Doubts of the tests and the thread, and of what the kernel keeps from real-time tasks.
-fn doubts_of(whole: &Whole, spec: &JitterSpec, hz: TscHz, facts: &Facts) -> Vec<Doubt> {
+/// Doubts of the tests and the thread, and of CPU time that the kernel reserves for ordinary tasks.
+fn doubts_of(whole: &RawRun, spec: &JitterSpec, hz: TscHz, facts: &Facts) -> Vec<Doubt> {
     let alone = CpuSet::from_iter([spec.cpu]);
-    let text = |words| format!("{}: {words}", doubts::named(&alone));
-    let told = of_tests(whole).into_iter().chain(of_thread(whole, spec.cpu));
-    let told = told.filter(|(is_so, ..)| *is_so);
+    let text = |words| format!("{}: {words}", doubts::label(&alone));
+    let doubts_if = of_tests(whole).into_iter().chain(of_thread(whole, spec.cpu));
+    let doubts_if = doubts_if.filter(|(is_so, ..)| *is_so);
     let mut doubts: Vec<Doubt> =
-        told.map(|(_, code, words)| Doubt::new(code, text(words))).collect();
-    let slow = |test: &LoopTimes| hz.span(test.jitter()) > doubts::KEPT_OFF;
+        doubts_if.map(|(_, code, words)| Doubt::new(code, text(words))).collect();
+    let slow = |test: &LoopTimes| hz.span(test.jitter()) > doubts::THROTTLED_MIN;
     if spec.fifo.is_some() && whole.seen.tests().iter().any(slow) {
         doubts.extend(doubts::of_fifo(&alone, facts));
     }
     doubts
 }
 
-/// A doubt, if it is so.
-type IfSo = (bool, Code, &'static str);
+/// A condition and its doubt.
+type DoubtIf = (bool, Code, &'static str);
 
-/// Too few or too short tests, and those that there was no room for.
-fn of_tests(whole: &Whole) -> [IfSo; 4] {
+/// Too few or too short tests, and those beyond the capacity.
+fn of_tests(whole: &RawRun) -> [DoubtIf; 4] {
     let kept = u64::try_from(whole.seen.tests().len()).unwrap_or(u64::MAX);
     let made = kept.saturating_add(whole.seen.lost.map_or(0, |lost| lost.tests));
     [
         (
             made == 0,
             Code::TooShort,
-            "no test was complete when it ended: there is no jitter to tell of; a smaller -l \
-             makes tests shorter",
+            "no test was complete at the end: no jitter was measured; a smaller -l makes \
+             tests shorter",
         ),
         (
             made > 0 && whole.plan.loops == 1,
@@ -311,14 +318,14 @@ fn of_tests(whole: &Whole) -> [IfSo; 4] {
         (
             whole.seen.lost.is_some(),
             Code::TestsLost,
-            "more tests than there is room for: all are counted and summed, but the later \
-             ones are not in median, p99 and histogram; a larger -l makes fewer",
+            "more tests than the buffer holds: all are counted and summed, but the later \
+             ones are missing in median, p99 and histogram; a larger -l makes fewer",
         ),
     ]
 }
 
-/// A counter that was set back, and another CPU than asked.
-fn of_thread(whole: &Whole, cpu: Cpu) -> [IfSo; 2] {
+/// A counter that was set back, and a wrong CPU.
+fn of_thread(whole: &RawRun, cpu: Cpu) -> [DoubtIf; 2] {
     [
         (
             whole.seen.backwards > 0,
@@ -355,8 +362,8 @@ mod tests {
         serde_json::from_str(r#"{"sources": {}, "unknown": {}}"#).unwrap()
     }
 
-    /// Check what is chosen where nothing is asked: 125 tests in 20 s, of two loops at
-    /// least and 1000 at most; and that what is asked is kept, with 1000 loops beside it.
+    /// Check the defaults: 125 tests in 20 s, of 2 to 1000 loops; and that requested values are
+    /// used, with 1000 loops if only others are given.
     #[test]
     fn plans() {
         let loops = |loop_us| plan(&spec(), Nanos::from_micros(loop_us)).loops;
@@ -378,8 +385,8 @@ mod tests {
         assert_eq!((planned.loops, planned.tests), (1_000, None));
     }
 
-    /// Check that a run that was interrupted does not make all others seem long, and that one run
-    /// is enough.
+    /// Check that an interrupted run does not make all others seem long, and that one run is
+    /// enough.
     #[test]
     fn interrupted_warm_ups() {
         struct Interrupted(u32);
@@ -390,7 +397,7 @@ mod tests {
                 std::thread::sleep(std::time::Duration::from_millis(length));
             }
         }
-        let hz = Clock::settle().unwrap().guess();
+        let hz = Clock::calibrate().unwrap().estimate();
         let stop = Stop::new().unwrap();
         let took = hz.span(warm_up(&mut Interrupted(0), &stop));
         assert!(took < Nanos::from_millis(15), "{took:?}");
@@ -399,22 +406,22 @@ mod tests {
         assert!(took >= Nanos::from_millis(29), "{took:?}");
     }
 
-    /// Check that there is room for what is planned, and never for more than there may be.
+    /// Check that the capacity suffices for the plan, and has an upper limit.
     #[test]
     fn room_for_tests() {
         let hz = TscHz::new(1_000_000_000).unwrap();
-        let room = |asked: &JitterSpec, loop_ns| {
-            Start::of(&plan(asked, Nanos::from_nanos(loop_ns)), hz).room
+        let capacity = |asked: &JitterSpec, loop_ns| {
+            Start::of(&plan(asked, Nanos::from_nanos(loop_ns)), hz).capacity
         };
-        assert_eq!(room(&JitterSpec { tests: Some(7), ..spec() }, 50), 7);
+        assert_eq!(capacity(&JitterSpec { tests: Some(7), ..spec() }, 50), 7);
         // However long a run took before.
-        assert_eq!(room(&spec(), 1_000_000), 1 << 16);
-        let most = usize::try_from(ROOM_MAX).unwrap();
-        assert_eq!(room(&JitterSpec { tests: Some(u32::MAX), ..spec() }, 50), most);
-        assert_eq!(room(&JitterSpec { loops: Some(1), ..spec() }, 0), most);
+        assert_eq!(capacity(&spec(), 1_000_000), 1 << 16);
+        let most = usize::try_from(CAPACITY_MAX).unwrap();
+        assert_eq!(capacity(&JitterSpec { tests: Some(u32::MAX), ..spec() }, 50), most);
+        assert_eq!(capacity(&JitterSpec { loops: Some(1), ..spec() }, 0), most);
     }
 
-    /// Check that questions that make no sense are refused before anything runs.
+    /// Check that invalid specifications are refused before anything runs.
     #[test]
     fn nonsense_is_refused() {
         for nonsense in [
@@ -431,23 +438,23 @@ mod tests {
         refuse(&spec(), &no_facts()).unwrap();
     }
 
-    fn seen(tests: u64, loops: u32, room: usize) -> Seen {
+    fn seen(tests: u64, loops: u32, capacity: usize) -> JitterResult {
         struct Nothing;
         impl Work for Nothing {
             fn once(&mut self) {}
         }
         let length = TscDelta::from_ticks(u64::MAX >> 1);
         let never = std::sync::atomic::AtomicBool::new(false);
-        let mut seen = Seen::with_room(room);
-        let course = Course { loops, tests, length };
-        run_tests(course, &mut Nothing, &never, &Board::default(), &mut seen);
+        let mut seen = JitterResult::with_capacity(capacity);
+        let limits = TestLimits { loops, tests, length };
+        run_tests(limits, &mut Nothing, &never, &Board::default(), &mut seen);
         seen
     }
 
-    fn whole(tests: u64, loops: u32, ended_on: u32) -> Whole {
-        Whole {
+    fn whole(tests: u64, loops: u32, ended_on: u32) -> RawRun {
+        RawRun {
             plan: plan(&JitterSpec { loops: Some(loops), ..spec() }, Nanos::ZERO),
-            before: Counters::now(),
+            before: ProcCounters::now(),
             seen: seen(tests, loops, 200),
             meanwhile: Meanwhile::default(),
             ended_on: Some(Cpu::new(ended_on)),
@@ -455,11 +462,11 @@ mod tests {
         }
     }
 
-    /// Check what gives reason to doubt, and that nothing does where all is well.
+    /// Check what causes a doubt, and that a good run has none.
     #[test]
     fn doubtful_runs() {
         let hz = TscHz::new(1_000_000_000).unwrap();
-        let codes = |whole: &Whole| -> Vec<Code> {
+        let codes = |whole: &RawRun| -> Vec<Code> {
             let doubts = doubts_of(whole, &spec(), hz, &no_facts());
             doubts.iter().map(|doubt| doubt.code).collect()
         };

@@ -1,14 +1,14 @@
-//! The timed loop of `jitter`: runs a workload over and over, keeps of each test how long
-//! its fastest and its slowest loop took, and lets others see how far it is.
+//! The timed loop of `jitter`: repeats a workload, records the fastest and the slowest loop of each
+//! test, and publishes its progress.
 //!
-//! Nothing in it allocates, locks or enters the kernel, as long as the workload does not
-//! (`tests/quiet.rs` counts). Memory for the tests is touched before it begins; when there
-//! is no more the loop goes on, and what comes is counted and summed. Whoever wants to know
-//! how far it is reads the [`Board`], and costs the loop a fetched cache line.
+//! It does not allocate, lock or enter the kernel, as long as the workload does not
+//! (`tests/quiet.rs` counts). Memory for the tests is touched before it begins; when it is full the
+//! loop continues, and later tests are counted and summed. A reader of the [`Board`] costs the loop
+//! one cache miss.
 //!
 //! # Caveats
-//! Two readings of the counter belong to each loop, some 10 ns each, and are not ordered
-//! against the workload's edges: a few ns. What interrupts between two loops is in neither.
+//! Each loop includes two readings of the counter, some 10 ns each, which are not ordered with the
+//! workload's edges: a few ns. What interrupts between two loops is in neither.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 
@@ -18,38 +18,38 @@ use units::{Tsc, TscDelta};
 use crate::counter;
 use crate::work::Work;
 
-/// How much is to be done.
+/// The limits of a run.
 #[derive(Debug, Clone, Copy)]
-pub struct Course {
-    /// How often each test runs the workload.
+pub struct TestLimits {
+    /// The number of loops per test.
     pub loops: u32,
-    /// How many tests.
+    /// The number of tests.
     pub tests: u64,
-    /// When to end, counted from the beginning.
+    /// The duration.
     pub length: TscDelta,
 }
 
-/// What was seen.
+/// The results.
 #[derive(Debug)]
-pub struct Seen {
-    kept: Box<[LoopTimes]>,
+pub struct JitterResult {
+    recorded: Box<[LoopTimes]>,
     used: usize,
-    /// Tests that there was no room for.
+    /// Tests beyond the capacity.
     pub lost: Option<LostTests>,
-    /// The test that was going on at the end.
+    /// The incomplete test at the end.
     pub unfinished: Option<UnfinishedTest>,
     /// How often the counter went backwards; such a loop has no time.
     pub backwards: u64,
-    /// From the beginning to the end.
+    /// The duration.
     pub elapsed: TscDelta,
 }
 
-impl Seen {
-    /// Room for that many tests, each place of it touched.
-    pub fn with_room(tests: usize) -> Self {
+impl JitterResult {
+    /// A buffer for that many tests, allocated and touched.
+    pub fn with_capacity(tests: usize) -> Self {
         Self {
-            // Not zero, which would be given lazily and fault in the loop.
-            kept: vec![UNSEEN; tests].into_boxed_slice(),
+            // Not zero, which would be mapped lazily and fault in the loop.
+            recorded: vec![UNSEEN; tests].into_boxed_slice(),
             used: 0,
             lost: None,
             unfinished: None,
@@ -58,13 +58,13 @@ impl Seen {
         }
     }
 
-    /// The tests that were kept, in order.
+    /// The recorded tests, in order.
     pub fn tests(&self) -> &[LoopTimes] {
-        &self.kept[..self.used]
+        &self.recorded[..self.used]
     }
 
-    fn keep(&mut self, test: LoopTimes) {
-        if let Some(place) = self.kept.get_mut(self.used) {
+    fn record(&mut self, test: LoopTimes) {
+        if let Some(place) = self.recorded.get_mut(self.used) {
             *place = test;
             self.used += 1;
             return;
@@ -112,8 +112,8 @@ fn add(so_far: &mut JitterSoFar, jitter: TscDelta) {
     so_far.sum = so_far.sum.saturating_add(jitter);
 }
 
-/// Where the loop writes how far it is, and others read it. Its numbers belong together: who
-/// reads them while they change reads again. In a cache line of its own.
+/// The progress of the loop, for other threads. Its numbers belong together: a reader that finds
+/// them changing reads again. In a cache line of its own.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct Board {
@@ -122,7 +122,7 @@ pub struct Board {
     numbers: [AtomicU64; 5],
 }
 
-/// How often a reader tries: the writer may have lost its CPU while it wrote.
+/// The number of a reader's attempts: the writer may be preempted while it writes.
 const TRIES: u32 = 1_000;
 
 impl Board {
@@ -138,8 +138,8 @@ impl Board {
         self.turn.store(turn + 2, Ordering::Release);
     }
 
-    /// How far it is; `None` before the first test is complete, and where the numbers never
-    /// stood still.
+    /// The progress; `None` before the first test is complete, and if the numbers changed in every
+    /// attempt.
     pub fn read(&self) -> Option<JitterSoFar> {
         (0..TRIES).find_map(|_| {
             let turn = self.turn.load(Ordering::Acquire);
@@ -154,8 +154,8 @@ impl Board {
     }
 }
 
-/// The counter's readings in a row. Where it is set back, so is the beginning, or the end
-/// would never come, or at once.
+/// Consecutive readings of the counter. If it is set back, the beginning is shifted too, or the end
+/// would be reached never, or at once.
 struct Readings {
     begin: Tsc,
     last: Tsc,
@@ -167,7 +167,7 @@ impl Readings {
         Self { begin, last: begin, backwards: 0 }
     }
 
-    /// The time since the last reading; `None` where the counter went backwards.
+    /// The time since the last reading; `None` if the counter went backwards.
     #[inline(always)]
     fn add(&mut self, now: Tsc) -> Option<TscDelta> {
         let delta = now.since(self.last);
@@ -185,20 +185,20 @@ impl Readings {
     }
 }
 
-/// Runs the tests, until all are made, the time is over, or `stop`.
+/// Runs the tests, until all are complete, the time is over, or `stop`.
 #[inline(never)]
 pub fn run(
-    course: Course,
+    limits: TestLimits,
     work: &mut dyn Work,
     stop: &AtomicBool,
     board: &Board,
-    seen: &mut Seen,
+    seen: &mut JitterResult,
 ) {
     let mut readings = Readings::from(counter::now());
     let (mut so_far, mut is_over) = (NOTHING, false);
-    while so_far.tests < course.tests && !is_over {
+    while so_far.tests < limits.tests && !is_over {
         let (mut test, mut loops) = (UNSEEN, 0);
-        while loops < course.loops && !is_over {
+        while loops < limits.loops && !is_over {
             let _between = readings.add(counter::now());
             work.once();
             if let Some(took) = readings.add(counter::now()) {
@@ -207,12 +207,12 @@ pub fn run(
                 test.sum = test.sum.saturating_add(took);
             }
             loops += 1;
-            is_over = stop.load(Ordering::Relaxed) || readings.elapsed() >= course.length;
+            is_over = stop.load(Ordering::Relaxed) || readings.elapsed() >= limits.length;
         }
-        if loops < course.loops {
+        if loops < limits.loops {
             seen.unfinished = Some(UnfinishedTest { loops, loop_ticks: test });
         } else {
-            seen.keep(test);
+            seen.record(test);
             add(&mut so_far, test.jitter());
             board.write(&so_far);
         }
@@ -224,7 +224,7 @@ pub fn run(
 mod tests {
     use super::*;
 
-    /// Stops after so many runs.
+    /// Stops after a number of runs.
     struct Counted<'a> {
         runs: u64,
         until: u64,
@@ -240,20 +240,24 @@ mod tests {
 
     const FOREVER: TscDelta = TscDelta::from_ticks(u64::MAX >> 1);
 
-    fn runs(course: Course, until: u64, room: usize) -> (u64, Seen, Option<JitterSoFar>) {
+    fn runs(
+        limits: TestLimits,
+        until: u64,
+        capacity: usize,
+    ) -> (u64, JitterResult, Option<JitterSoFar>) {
         let (stop, board) = (AtomicBool::new(false), Board::default());
         let mut work = Counted { runs: 0, until, stop: &stop };
-        let mut seen = Seen::with_room(room);
-        run(course, &mut work, &stop, &board, &mut seen);
+        let mut seen = JitterResult::with_capacity(capacity);
+        run(limits, &mut work, &stop, &board, &mut seen);
         (work.runs, seen, board.read())
     }
 
-    /// Check that each test runs the workload as often as said, and what the board says of
-    /// them.
+    /// Check that each test runs the workload as often as requested, and the progress that is
+    /// published.
     #[test]
     fn all_tests_are_made() {
-        let course = Course { loops: 7, tests: 5, length: FOREVER };
-        let (runs, seen, so_far) = runs(course, 0, 5);
+        let limits = TestLimits { loops: 7, tests: 5, length: FOREVER };
+        let (runs, seen, so_far) = runs(limits, 0, 5);
         assert_eq!((runs, seen.tests().len()), (35, 5));
         assert_eq!((seen.lost, seen.unfinished), (None, None));
         let jitters = || seen.tests().iter().map(|test| test.jitter());
@@ -271,32 +275,33 @@ mod tests {
         }
     }
 
-    /// Check that the order to stop ends it after the loop in which it came: in the middle
-    /// of a test, which is then not among the others, or just at its end.
+    /// Check that the stop request ends it after the loop in which it arrived: in the middle of a
+    /// test, which then does not count, or just at its end.
     #[test]
     fn stops_when_told() {
-        let course = Course { loops: 7, tests: u64::MAX, length: FOREVER };
-        let (ran, seen, _) = runs(course, 17, 5);
+        let limits = TestLimits { loops: 7, tests: u64::MAX, length: FOREVER };
+        let (ran, seen, _) = runs(limits, 17, 5);
         assert_eq!((ran, seen.tests().len()), (17, 2));
         assert_eq!(seen.unfinished.map(|test| test.loops), Some(3));
-        let (ran, seen, so_far) = runs(course, 14, 5);
+        let (ran, seen, so_far) = runs(limits, 14, 5);
         assert_eq!((ran, seen.tests().len(), seen.unfinished), (14, 2, None));
         assert_eq!(so_far.map(|so_far| so_far.tests), Some(2));
-        let (_, seen, so_far) = runs(course, 1, 5);
+        let (_, seen, so_far) = runs(limits, 1, 5);
         assert_eq!((seen.tests().len(), so_far), (0, None));
     }
 
-    /// Check that the time ends it, after one loop at least.
+    /// Check that the duration ends it, after at least one loop.
     #[test]
     fn ends_with_its_time() {
-        let course = Course { loops: 2, tests: u64::MAX, length: TscDelta::default() };
-        let (ran, seen, _) = runs(course, 0, 5);
+        let limits =
+            TestLimits { loops: 2, tests: u64::MAX, length: TscDelta::default() };
+        let (ran, seen, _) = runs(limits, 0, 5);
         assert_eq!((ran, seen.tests().len()), (1, 0));
         assert!(seen.elapsed >= seen.unfinished.unwrap().loop_ticks.sum);
     }
 
-    /// Check that a counter that is set back, in a loop or between two, takes neither time
-    /// nor the end away.
+    /// Check that a counter that is set back, in a loop or between two, changes neither the time
+    /// nor the end.
     #[test]
     fn counters_that_are_set_back() {
         let mut readings = Readings::from(Tsc::from_counter(1_000));
@@ -312,12 +317,12 @@ mod tests {
         assert_eq!(add(1), (Some(2), 19, 3));
     }
 
-    /// Check that tests without room are counted, and that all together are those that the
-    /// board tells of.
+    /// Check that tests beyond the capacity are counted, and that the published progress covers
+    /// all.
     #[test]
     fn no_more_room() {
-        let course = Course { loops: 3, tests: 10, length: FOREVER };
-        let (_, seen, so_far) = runs(course, 0, 4);
+        let limits = TestLimits { loops: 3, tests: 10, length: FOREVER };
+        let (_, seen, so_far) = runs(limits, 0, 4);
         let (lost, so_far) = (seen.lost.unwrap(), so_far.unwrap());
         assert_eq!((seen.tests().len(), lost.tests), (4, 6));
         let jitters = || seen.tests().iter().map(|test| test.jitter());

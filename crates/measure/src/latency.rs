@@ -1,14 +1,13 @@
-//! Latency: how late a timer wakes a thread; one pinned thread per CPU, each with a schedule
-//! of its own.
+//! Latency: how late a timer wakes a thread; one pinned thread per CPU, each with its own schedule.
 //!
-//! A sample is from an expiry until the thread has read the clock after it: the timer's own
-//! lateness (slack, a CPU that has to be woken), its interrupt, the wake-up, the switch to
-//! the thread, the way back from the kernel, and the reading.
+//! A sample is the time from an expiry until the thread has read the clock after it: the timer's
+//! own lateness (slack, a CPU that has to leave idle), its interrupt, the wake-up, the context
+//! switch, the return from the kernel, and the reading.
 //!
-//! Cannot see: which of these it was, or who was in the way.
+//! Cannot see: which of these it was, or which task was running.
 
-pub(crate) mod alarms;
 pub(crate) mod sleeper;
+pub(crate) mod timers;
 pub(crate) mod wakeups;
 
 use std::collections::BTreeMap;
@@ -19,19 +18,20 @@ use facts::{Facts, IdleCount, Root};
 use recording::{
     Code, CpuLatency, Doubt, IdleUse, LatencySeries, LatencySpec, Meanwhile, Wakeup,
 };
-use units::{Cpu, CpuSet, Nanos, Span};
+use units::{Cpu, Nanos, Span};
 
-use crate::latency::alarms::now;
-use crate::latency::sleeper::{Place, Seen, Sleeper};
+use crate::doubts::DoubtIf;
+use crate::latency::sleeper::{Config, SleepResult, Sleeper};
+use crate::latency::timers::now;
 use crate::latency::wakeups::Schedule;
-use crate::meanwhile::Counters;
 use crate::observer::Watch;
-use crate::{Error, Kind, counter, doubts, sensible, sensible_priority};
+use crate::proc_counters::ProcCounters;
+use crate::{Error, Kind, check_length, check_priority, counter, doubts};
 
-/// Shorter intervals leave no time to sleep in; longer ones keep Ctrl-C waiting.
+/// Shorter intervals leave no time to sleep; longer ones delay Ctrl-C.
 const SHORTEST: Nanos = Nanos::from_micros(10);
 const LONGEST: Nanos = Nanos::from_secs(1);
-/// Room for all CPUs' wake-ups together: 256 MiB.
+/// The capacity for wake-ups of all CPUs together: 256 MiB.
 const WAKEUPS_ALL: u64 = 1 << 24;
 /// From the start to the first expiry, so that threads are asleep by then.
 const LEAD: Nanos = Nanos::from_millis(5);
@@ -40,7 +40,7 @@ const FEW: u64 = 1_000;
 /// A clock that takes longer to read is a system call, or a device.
 const SLOW_CLOCK: Nanos = Nanos::from_micros(1);
 
-/// Sleeps on all CPUs asked for at once.
+/// Measures all requested CPUs at once.
 pub(crate) fn run(
     spec: &LatencySpec,
     facts: &Facts,
@@ -50,7 +50,7 @@ pub(crate) fn run(
     refuse(spec, facts)?;
     let suspended = counter::suspended();
     let whole = sleep_all(spec, watch)?;
-    let after = Counters::now();
+    let after = ProcCounters::now();
     let slept = counter::suspended().saturating_sub(suspended);
     doubts.extend(doubts::of_suspension(slept));
     doubts.extend(after.doubts());
@@ -58,20 +58,20 @@ pub(crate) fn run(
     Ok(whole.series(&after, facts))
 }
 
-/// Everything a run leaves behind.
-struct Whole {
-    before: Counters,
+/// The raw data of a run.
+struct RawRun {
+    before: ProcCounters,
     idle: Vec<CpuIdle>,
     began: Nanos,
-    seen: Vec<Seen>,
+    seen: Vec<SleepResult>,
 }
 
-impl Whole {
-    fn series(self, after: &Counters, facts: &Facts) -> LatencySeries {
+impl RawRun {
+    fn series(self, after: &ProcCounters, facts: &Facts) -> LatencySeries {
         let (began_ns, before) = (self.began, self.before);
         let mut idle: BTreeMap<Cpu, CpuIdle> =
             self.idle.into_iter().map(|idle| (idle.cpu, idle)).collect();
-        let cpu_latency = |seen: Seen| CpuLatency {
+        let cpu_latency = |seen: SleepResult| CpuLatency {
             cpu: seen.cpu,
             first_ns: seen.first.saturating_sub(began_ns),
             slack_ns: seen.slack,
@@ -97,7 +97,7 @@ impl Whole {
 struct CpuIdle {
     cpu: Cpu,
     wake_limit_us: Option<u32>,
-    /// None where the kernel tells of none.
+    /// Empty if the kernel has none.
     counts: Vec<IdleCount>,
 }
 
@@ -107,7 +107,7 @@ impl CpuIdle {
         Self { cpu, wake_limit_us: isolate::wake_limit_us(cpu), counts }
     }
 
-    /// What the states were used for since then.
+    /// The use of the states since then.
     fn until_now(self) -> Vec<IdleUse> {
         let later = Self::now(self.cpu).counts;
         let pairs = self.counts.into_iter().zip(later);
@@ -122,8 +122,8 @@ impl CpuIdle {
     }
 }
 
-/// Seats a thread on each CPU, starts them together and waits until all have ended.
-fn sleep_all(spec: &LatencySpec, watch: &mut Watch<'_>) -> Result<Whole, Error> {
+/// Pins a thread to each CPU, starts them together and waits until all have ended.
+fn sleep_all(spec: &LatencySpec, watch: &mut Watch<'_>) -> Result<RawRun, Error> {
     let stop = &watch.control.stop;
     thread::scope(|scope| {
         let (done, finished) = channel();
@@ -132,9 +132,9 @@ fn sleep_all(spec: &LatencySpec, watch: &mut Watch<'_>) -> Result<Whole, Error> 
             .iter()
             .map(|cpu| sleeper::seat(scope, place(spec, cpu), stop, done.clone()));
         let sleepers = seated.collect::<Result<Vec<_>, _>>()?;
-        // Only the threads hold it now: were they all to die, waiting would end.
+        // Only the threads hold a sender now, so that the wait ends even if all of them die.
         drop(done);
-        let before = Counters::now();
+        let before = ProcCounters::now();
         let idle = spec.cpus.iter().map(CpuIdle::now).collect();
         let began = now();
         let start = counter::kernel(libc::CLOCK_MONOTONIC_RAW);
@@ -145,12 +145,12 @@ fn sleep_all(spec: &LatencySpec, watch: &mut Watch<'_>) -> Result<Whole, Error> 
         watch.until_all("sleeping", &finished, sleepers.len(), length);
         let joined = sleepers.into_iter().map(|s| Sleeper::join(s).and_then(|seen| seen));
         let seen = joined.collect::<Result<_, _>>()?;
-        Ok(Whole { before, idle, began, seen })
+        Ok(RawRun { before, idle, began, seen })
     })
 }
 
-/// The schedule of one of the CPUs: they have the same interval, and their expiries are
-/// spread over it evenly, so that no CPU is woken because of another.
+/// The schedule of one of the CPUs: they have the same interval, with expiries spread evenly over
+/// it, so that no CPU is woken because of another.
 fn schedule(spec: &LatencySpec, began: Nanos, number: u64) -> Schedule {
     let interval = spec.interval_ns;
     let cpus = u64::try_from(spec.cpus.len()).unwrap_or(1).max(1);
@@ -158,23 +158,23 @@ fn schedule(spec: &LatencySpec, began: Nanos, number: u64) -> Schedule {
     Schedule { first: began + LEAD + offset, interval, expiries: expiries(spec) }
 }
 
-/// As many as intervals fit into the duration.
+/// The number of intervals that fit into the duration.
 fn expiries(spec: &LatencySpec) -> u64 {
     spec.duration_ns.get() / spec.interval_ns.get().max(1)
 }
 
-fn place(spec: &LatencySpec, cpu: Cpu) -> Place {
+fn place(spec: &LatencySpec, cpu: Cpu) -> Config {
     let share = WAKEUPS_ALL / u64::try_from(spec.cpus.len()).unwrap_or(1).max(1);
     let capacity = usize::try_from(expiries(spec).min(share)).unwrap_or(0);
-    Place { cpu, fifo: spec.fifo, timer: spec.timer, capacity }
+    Config { cpu, fifo: spec.fifo, timer: spec.timer, capacity }
 }
 
-/// Refuses what makes no sense, and what would take the whole machine over.
+/// Refuses an invalid specification, and one that would leave the machine no CPU time.
 pub(crate) fn refuse(spec: &LatencySpec, facts: &Facts) -> Result<(), Error> {
     let refused = |text: &str| Err(Error::new(Kind::Spec, text));
-    sensible("the duration", spec.duration_ns)?;
+    check_length("the duration", spec.duration_ns)?;
     if spec.cpus.is_empty() {
-        return refused("no CPU to sleep on");
+        return refused("no CPU to measure");
     }
     if !(SHORTEST..=LONGEST).contains(&spec.interval_ns) {
         return refused("the interval must be between 10 us and 1 s");
@@ -182,16 +182,12 @@ pub(crate) fn refuse(spec: &LatencySpec, facts: &Facts) -> Result<(), Error> {
     if spec.interval_ns > spec.duration_ns {
         return refused("the interval must not be longer than the duration");
     }
-    sensible_priority(spec.fifo, &spec.cpus, facts)
+    check_priority(spec.fifo, &spec.cpus, facts)
 }
 
-/// What is true of the CPUs that a doubt is about.
-type Test<'a> = &'a dyn Fn(&Seen) -> bool;
-
-/// Doubts of the threads: another CPU than asked, samples that were not kept or are few, a
-/// clock that costs.
-fn doubts_of(seen: &[Seen]) -> Vec<Doubt> {
-    let told: [(Test<'_>, Code, &str); 4] = [
+/// Doubts of the threads: a wrong CPU, samples that are missing or few, a slow clock.
+fn doubts_of(seen: &[SleepResult]) -> Vec<Doubt> {
+    let conditions: [DoubtIf<'_, SleepResult>; 4] = [
         (
             &|seen| seen.ended_on.is_some_and(|cpu| cpu != seen.cpu),
             Code::Migrated,
@@ -201,27 +197,21 @@ fn doubts_of(seen: &[Seen]) -> Vec<Doubt> {
         (
             &|seen| seen.lost.is_some(),
             Code::SamplesLost,
-            "more wake-ups than there is room for: all are counted and summed, but the \
-             later ones are not in the quantiles; a longer --interval has fewer",
+            "more wake-ups than the buffer holds: all are counted and summed, but the later \
+             ones are missing in the quantiles; a longer --interval gives fewer",
         ),
         (
             &|seen| samples(&seen.wakeups) < FEW,
             Code::TooShort,
-            "fewer than a thousand samples: the p99.9 is the longest of them, and says \
-             little",
+            "fewer than 1000 samples: the p99.9 is the longest of them, and unreliable",
         ),
         (
             &|seen| seen.clock > SLOW_CLOCK,
             Code::CoarseClock,
-            "reading the clock takes more than a microsecond, which is part of every sample",
+            "reading the clock takes more than 1 us, which is part of every sample",
         ),
     ];
-    let doubts = told.into_iter().filter_map(|(test, code, text)| {
-        let cpus: CpuSet = seen.iter().filter(|s| test(s)).map(|s| s.cpu).collect();
-        let text = format!("{}: {text}", doubts::named(&cpus));
-        (!cpus.is_empty()).then(|| Doubt::new(code, text))
-    });
-    doubts.collect()
+    doubts::of_cpus(seen, |seen| seen.cpu, &conditions)
 }
 
 fn samples(wakeups: &[Wakeup]) -> u64 {
@@ -244,7 +234,7 @@ mod tests {
         }
     }
 
-    /// Check that questions that make no sense are refused before anything runs.
+    /// Check that invalid specifications are refused before anything runs.
     #[test]
     fn nonsense_is_refused() {
         let facts = serde_json::from_str(r#"{"sources": {}, "unknown": {}}"#).unwrap();
@@ -254,7 +244,7 @@ mod tests {
             refuse(&spec, &facts).is_err_and(|error| error.kind() == Kind::Spec)
         };
         assert!(refused(|spec| spec.duration_ns = Nanos::ZERO));
-        assert!(refused(|spec| spec.cpus = CpuSet::empty()));
+        assert!(refused(|spec| spec.cpus = units::CpuSet::empty()));
         assert!(refused(|spec| spec.interval_ns = Nanos::from_nanos(9_999)));
         assert!(refused(|spec| spec.interval_ns = Nanos::from_nanos(1_000_000_001)));
         assert!(refused(|spec| spec.interval_ns = Nanos::from_millis(32)));
@@ -264,8 +254,7 @@ mod tests {
         assert!(!refused(|spec| spec.fifo = Some(99)));
     }
 
-    /// Check that CPUs are woken at different times, evenly apart, and as often as intervals
-    /// fit.
+    /// Check that CPUs are woken at different times, evenly spaced, and as often as intervals fit.
     #[test]
     fn schedules_are_apart() {
         let of = |number| schedule(&spec(), Nanos::from_secs(9), number);
@@ -274,7 +263,7 @@ mod tests {
         assert_eq!((of(2).expiries, of(2).interval), (10, Nanos::from_millis(3)));
     }
 
-    /// Check that there is room for every wake-up, but not more than for all together.
+    /// Check that the capacity suffices for every wake-up, within the limit for all CPUs.
     #[test]
     fn room() {
         assert_eq!(place(&spec(), Cpu::new(2)).capacity, 10);
@@ -282,10 +271,10 @@ mod tests {
         assert_eq!(place(&long, Cpu::new(2)).capacity, (1 << 24) / 3);
     }
 
-    /// Check what gives rise to doubts.
+    /// Check what causes doubts.
     #[test]
     fn what_went_wrong_is_told() {
-        let seen = Seen {
+        let seen = SleepResult {
             cpu: Cpu::new(3),
             first: Nanos::ZERO,
             slack: Nanos::ZERO,

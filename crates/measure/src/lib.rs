@@ -1,12 +1,13 @@
-//! The loops, and [`run`]: the one entry that every live recording comes from, but for those
-//! that the kernel counts for itself (`blame::WakerWatch`).
+//! The timed loops, and [`run`]: the only source of live recordings, except those that the kernel
+//! counts itself (`blame::WakerWatch`).
 //!
 //! ```text
 //! Spec + Facts ──▶ run ──▶ Recording
 //! ```
 //!
-//! The same code runs on the host, as the only process of a guest, and behind the C
-//! ABI ([`caller_gaps`], which makes no recording). It measures and does not explain: what took a gap is not known here.
+//! The same code runs on the host, as the only process of a guest, and behind the C ABI
+//! ([`caller_gaps`], which makes no recording). It measures and does not attribute: the cause of a
+//! gap is not known here.
 
 mod calls;
 mod check;
@@ -19,12 +20,12 @@ pub mod jitter_loop;
 mod latency;
 mod library;
 pub mod mark;
-mod meanwhile;
 mod memory;
 mod nohz;
 mod noise;
 mod observer;
 mod phase;
+mod proc_counters;
 mod relay;
 mod run;
 mod slices;
@@ -40,7 +41,7 @@ pub mod work;
 mod worker;
 
 pub use error::{Error, Kind};
-pub use noise::calibrate::Ordinary;
+pub use noise::calibrate::LoopCost;
 pub use noise::caller::{CallerGaps, caller_gaps};
 pub use observer::{Control, Event, Observer, Silent};
 pub use relay::Relay;
@@ -55,18 +56,18 @@ use units::{CpuSet, Nanos};
 use crate::observer::Watch;
 use crate::watchdog::Watchdog;
 
-/// The shortest measurement that says anything.
+/// The shortest useful measurement.
 const SHORTEST: Nanos = Nanos::from_millis(1);
-/// The longest: 30 days. What is longer is a typing error.
+/// The longest: 30 days. A longer one is a typing error.
 const LONGEST: Nanos = Nanos::from_secs(30 * 24 * 3600);
-/// So much more time has a measurement until its threads are looked after.
+/// How long a measurement may exceed its duration before starved threads are moved.
 const OVERTIME: Nanos = Nanos::from_secs(2);
 
-/// Refuses what [`run`] would refuse, as far as the question itself and the facts show it: before
-/// a CPU is claimed or a setting changed for it.
+/// Validates a specification as far as it and the facts allow, before a CPU is claimed or a setting
+/// is changed for it.
 ///
 /// # Errors
-/// As [`run`], as far as that shows beforehand; `Kind::Spec` goes before all others.
+/// Those of [`run`] that can be detected in advance; `Kind::Spec` before all others.
 pub fn refuse(spec: &Spec, facts: &Facts) -> Result<(), Error> {
     match spec {
         Spec::Noise(spec) => noise::refuse(spec, facts),
@@ -77,20 +78,20 @@ pub fn refuse(spec: &Spec, facts: &Facts) -> Result<(), Error> {
         Spec::NohzTest(spec) | Spec::NohzStress(spec) => nohz::refuse(spec, facts),
         Spec::Latency(spec) => latency::refuse(spec, facts),
         Spec::Slices(spec) => slices::refuse(spec, facts),
-        Spec::Wakers(spec) => sensible("the duration", spec.duration_ns),
-        // Whether a program can be run shows when it is.
+        Spec::Wakers(spec) => check_length("the duration", spec.duration_ns),
+        // Whether a program can be executed is known only when it is.
         Spec::Run(_) => Ok(()),
     }
 }
 
-/// Refuses CPUs that a real-time task does not leave, so that the threads of this measurement
-/// would not get to run there. Takes up to 1.2 s where there is such a task.
+/// Refuses CPUs that a real-time task occupies, so that the threads of this measurement would not
+/// run there. Takes up to 1.2 s if there is such a task.
 ///
 /// # Errors
 /// `Kind::Isolate(Taken)`, with the task.
 pub fn refuse_occupied(spec: &Spec) -> Result<(), Error> {
     let cpus = pinned(spec);
-    // Processes that may run on several CPUs run on those that are free.
+    // Processes with several allowed CPUs run on those that are free.
     let is_bound = !matches!(spec, Spec::Slices(spec) if !spec.pinned && cpus.len() > 1);
     if is_bound {
         isolate::refuse_occupied(&cpus, spec.fifo())?;
@@ -106,15 +107,15 @@ fn pinned(spec: &Spec) -> CpuSet {
     }
 }
 
-/// How long a measurement takes at most, where that is known beforehand.
-fn longest(spec: &Spec) -> Option<Nanos> {
+/// The upper limit of a measurement's duration, if known in advance.
+fn max_duration(spec: &Spec) -> Option<Nanos> {
     match spec {
         Spec::Noise(spec) => Some(spec.duration_ns),
         Spec::Check(spec) => Some(spec.idle_ns + spec.noise_ns),
         Spec::Latency(spec) => Some(spec.duration_ns + spec.interval_ns),
-        Spec::Jitter(spec) => jitter::longest(spec),
-        Spec::NohzTest(spec) => Some(nohz::longest(spec)),
-        // Until its processes have started, its thread need not run longer.
+        Spec::Jitter(spec) => jitter::max_duration(spec),
+        Spec::NohzTest(spec) => Some(nohz::max_duration(spec)),
+        // Its thread may be moved once this is over, even if its processes took long to start.
         Spec::Slices(spec) => Some(spec.duration_ns),
         Spec::Ticks(_)
         | Spec::Calls(_)
@@ -124,13 +125,29 @@ fn longest(spec: &Spec) -> Option<Nanos> {
     }
 }
 
-/// Measures what is asked, and reports to `observer` what happens. The order to stop in `control`
-/// ends it early; what was measured so far is then recorded, with a doubt.
+/// Runs the measurement that `spec` describes, and reports events to `observer`. The stop request
+/// of `control` ends it early; the recording then covers the time until that, with a doubt.
+///
+/// ```
+/// use measure::{Control, Silent, Spec};
+/// use units::Nanos;
+///
+/// let facts = facts::Facts::read(&facts::Root::live());
+/// let cpus = facts.cpus.allowed.get().ok_or("unknown CPUs")?;
+/// let spec = Spec::Ticks(recording::TicksSpec {
+///     cpus: cpus.clone(),
+///     interval_ns: Nanos::from_millis(10),
+///     count: Some(1),
+/// });
+/// let recording = measure::run(&spec, &facts, &Control::new()?, &mut Silent)?;
+/// assert!(matches!(recording.body, recording::Body::Ticks { .. }));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Errors
-/// `Kind::Spec` for a question that makes no sense, `Kind::Isolate` for a CPU or a
-/// privilege that cannot be had, `Kind::NoProgram` and `Kind::NotExecutable` for a program that
-/// cannot be run, `Kind::System` where the kernel does not play along.
+/// `Kind::Spec` for an invalid specification, `Kind::Isolate` for a CPU or a privilege that is not
+/// available, `Kind::NoProgram` and `Kind::NotExecutable` for a program that cannot be executed,
+/// `Kind::System` if a system call fails.
 pub fn run(
     spec: &Spec,
     facts: &Facts,
@@ -144,19 +161,19 @@ pub fn run(
     let changed = control.has_neighbours.then(changed);
     let facts = changed.as_ref().unwrap_or(facts);
     let body = match control.has_neighbours {
-        true => beside_others(spec, facts, watch, &mut doubts)?,
-        false => measured(spec, facts, watch, &mut doubts)?,
+        true => measure_with_watchdog(spec, facts, watch, &mut doubts)?,
+        false => measure(spec, facts, watch, &mut doubts)?,
     };
-    doubts.extend(left_out(spec, facts));
+    doubts.extend(omitted_cpus(spec, facts));
     if control.stop.given() {
         doubts.push(ended_early(spec));
     }
     Ok(Recording::now(facts.clone(), body, doubts))
 }
 
-/// Measures on a machine where others run, too: the calling thread stays off the CPUs, where there
-/// is another one, and threads that a real-time task keeps from ending are moved.
-fn beside_others(
+/// Measures on a machine with other tasks: the calling thread leaves the measured CPUs if there is
+/// another one, and threads that a real-time task prevents from ending are moved.
+fn measure_with_watchdog(
     spec: &Spec,
     facts: &Facts,
     watch: &mut Watch<'_>,
@@ -164,19 +181,19 @@ fn beside_others(
 ) -> Result<Body, Error> {
     let whole = isolate::allowed()?;
     let _elsewhere = AvoidedCpus::new(pinned(spec));
-    let length = longest(spec).map(|length| length + OVERTIME);
+    let length = max_duration(spec).map(|length| length + OVERTIME);
     let watchdog = Watchdog::start(whole, length, watch.control.stop.clone())?;
-    let body = measured(spec, facts, watch, doubts)?;
+    let body = measure(spec, facts, watch, doubts)?;
     let starved = watchdog.end();
     if !starved.is_empty() {
-        // They were moved by this tool, and the other doubt says that something else did.
+        // noisefloor moved them; the other doubt blames something else.
         doubts.retain(|doubt| doubt.code != Code::Migrated);
         doubts.extend(starved);
     }
     Ok(body)
 }
 
-fn measured(
+fn measure(
     spec: &Spec,
     facts: &Facts,
     watch: &mut Watch<'_>,
@@ -224,16 +241,16 @@ fn measured(
 fn ended_early(spec: &Spec) -> Doubt {
     let text = match spec {
         Spec::Noise(NoiseSpec { stop_above_ns: Some(_), .. }) => {
-            "ended at a gap above the limit, or by somebody: the numbers cover what was \
-             measured until then"
+            "ended early, by a gap above the limit or a stop request: the numbers cover the \
+             time until then"
         }
-        _ => "ended early: the numbers cover what was measured until then",
+        _ => "ended early: the numbers cover the time until then",
     };
     Doubt::new(Code::Interrupted, text)
 }
 
 /// A doubt about online CPUs that were neither named nor measured.
-fn left_out(spec: &Spec, facts: &Facts) -> Option<Doubt> {
+fn omitted_cpus(spec: &Spec, facts: &Facts) -> Option<Doubt> {
     let is_of_all = matches!(spec, Spec::Noise(_) | Spec::Check(_) | Spec::Latency(_));
     let used = is_of_all.then(|| spec.cpus())?;
     let (online, allowed) = (facts.cpus.online.get()?, facts.cpus.allowed.get()?);
@@ -243,20 +260,17 @@ fn left_out(spec: &Spec, facts: &Facts) -> Option<Doubt> {
     }
     let apart = without.without(&facts.set_apart()).is_empty();
     let why = if apart {
-        "set apart for other work, and so not measured; named with -c, it would be"
+        "isolated, and therefore not measured; isolated CPUs are measured only when listed \
+         with -c"
     } else {
-        "outside this process's affinity or cpuset, and so not measured"
+        "outside this process's affinity or cpuset, and therefore not measured"
     };
-    Some(Doubt::new(Code::CpusLeftOut, format!("{}: {why}", doubts::named(&without))))
+    Some(Doubt::new(Code::CpusLeftOut, format!("{}: {why}", doubts::label(&without))))
 }
 
-/// Refuses a `SCHED_FIFO` priority that there is none of, and one on so many CPUs that nothing is
-/// left for the rest of the machine.
-fn sensible_priority(
-    fifo: Option<u8>,
-    cpus: &CpuSet,
-    facts: &Facts,
-) -> Result<(), Error> {
+/// Refuses an invalid `SCHED_FIFO` priority, and one on so many CPUs that no CPU time is left for
+/// the rest of the machine.
+fn check_priority(fifo: Option<u8>, cpus: &CpuSet, facts: &Facts) -> Result<(), Error> {
     match fifo {
         None => Ok(()),
         Some(1..=99) => isolate::require_ordinary_share(cpus, facts).map_err(Error::from),
@@ -264,8 +278,8 @@ fn sensible_priority(
     }
 }
 
-/// Refuses a length of time that cannot be meant.
-fn sensible(what: &str, length: Nanos) -> Result<(), Error> {
+/// Refuses a duration outside the supported range.
+fn check_length(what: &str, length: Nanos) -> Result<(), Error> {
     if (SHORTEST..=LONGEST).contains(&length) {
         return Ok(());
     }

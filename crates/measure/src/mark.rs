@@ -1,16 +1,16 @@
-//! Marks: instructions that do nothing, set where a measurement begins, repeats and ends.
+//! Marks: instructions without effect at the beginning, the repeats and the end of a measurement.
 //!
-//! The lab's counter sees each instruction that a guest executes, and counts between the
-//! marks; boot, preparation and power-off stay outside. A mark is a multi-byte NOP of
-//! x86-64, `nopl disp32(%rax)` (Intel's manual, volume 2, NOP), that no compiler emits
-//! with these displacements. On hardware it costs less than a nanosecond; on other
-//! architectures it is nothing at all. A *phase* is from begin to end: begins of several
-//! threads nest, the first begin and the last end count. Steps part it into repeats.
+//! The lab's counter plugin sees each instruction that a guest executes, and counts between the
+//! marks; boot, preparation and power-off are excluded. A mark is a multi-byte NOP of x86-64, `nopl
+//! disp32(%rax)` (Intel's manual, volume 2, NOP), that no compiler emits with these displacements.
+//! On hardware it costs less than a nanosecond; on other architectures it is empty. A *phase* is
+//! from begin to end: begins of several threads nest, the first begin and the last end count. Steps
+//! divide it into repeats.
 
 #[cfg(target_arch = "x86_64")]
 use core::arch::asm;
 
-/// What all displacements begin with: `NF`, in the upper half.
+/// The common part of all displacements: `NF`, in the upper half.
 pub const MAGIC: u32 = 0x4e46_0000;
 /// The displacement of [`begin`].
 pub const BEGIN: u32 = MAGIC + 1;
@@ -21,12 +21,12 @@ pub const END: u32 = MAGIC + 3;
 /// The displacement of [`attend`].
 pub const ATTEND: u32 = MAGIC;
 
-/// Emits the one instruction. The compiler takes it for one that touches memory, so
-/// that it moves no reading or writing across.
+/// Emits the instruction. The compiler assumes that it accesses memory, and so moves no reading or
+/// writing across it.
 macro_rules! mark {
     ($displacement:expr) => {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: the instruction reads and writes nothing, whatever its operand names.
+        // SAFETY: the instruction accesses no memory, whatever its operand.
         unsafe {
             asm!(
                 "nop dword ptr [rax + {displacement}]",
@@ -55,8 +55,8 @@ pub fn end() {
     mark!(END);
 }
 
-/// A measurement is about to be made: the counter looks closely, which makes the guest
-/// slower, from the next halt of a CPU on.
+/// A measurement is about to begin: the counter records details, which slows the guest down, from
+/// the next halt of a CPU on.
 #[inline(always)]
 pub fn attend() {
     mark!(ATTEND);
@@ -66,7 +66,7 @@ pub fn attend() {
 mod tests {
     use super::*;
 
-    /// Check that a mark is the seven bytes that the counter looks for.
+    /// Check that a mark consists of the seven bytes that the counter expects.
     #[test]
     fn marks_are_these_bytes() {
         #[inline(never)]
@@ -77,8 +77,8 @@ mod tests {
             end();
         }
         let code = marked as fn() as *const [u8; 64];
-        // SAFETY: code is readable, and a page that holds a function's beginning holds
-        // or is followed by the rest of the program's code.
+        // SAFETY: code is readable, and the page of a function's beginning contains or is followed
+        // by the rest of the program's code.
         let code = unsafe { code.read_unaligned() };
         for displacement in [ATTEND, BEGIN, STEP, END] {
             let mut bytes = vec![0x0f, 0x1f, 0x80];

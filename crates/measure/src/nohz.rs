@@ -1,14 +1,14 @@
 //! Whether the tick of a CPU stops while a thread runs there, how long that takes, and what
-//! comes after that nevertheless.
+//! interrupts it even so.
 //!
-//! Each try is a thread of its own, as a program's would be: it takes its CPU, waits until the
-//! tick has stopped (`isolate::wait_for_nohz`), and goes. In a guest each wait is one phase of
-//! the counter, and what the last thread then stays is the last.
+//! Each try uses a new thread, as a program would: it takes its CPU, waits until the tick has
+//! stopped (`isolate::wait_for_nohz`), and ends. In a guest each wait is one phase of the counter,
+//! and the observation by the last thread is the last phase.
 //!
-//! A tick that came back in that time is looked at in a second observed, watched by the kernel's
-//! tracepoints: those change what is counted, and so were not used in the first.
+//! A tick that restarted during the observation is examined in a second one with the kernel's
+//! tracepoints: those change the counts, and are therefore not used in the first.
 //!
-//! Cannot see what keeps the tick but by asking the kernel, while it is kept.
+//! What prevents the tick from stopping is visible only through tracing, while it is prevented.
 
 use std::sync::atomic::AtomicBool;
 use std::thread::scope;
@@ -21,21 +21,21 @@ use recording::{
 };
 use units::{Cpu, CpuSet, Nanos, chain};
 
-use crate::meanwhile::Counters;
 use crate::observer::Watch;
+use crate::proc_counters::ProcCounters;
 use crate::thread::{died, start};
-use crate::{Error, Kind, counter, mark, phase, sensible, sensible_priority};
+use crate::{Error, Kind, check_length, check_priority, counter, mark, phase};
 
-/// By this name the thread is found.
+/// The thread's name.
 const NAME: &str = "nohz";
 /// How long a measurement waits for its CPU's tick to stop, and as long again, forced.
 const PATIENCE: Nanos = Nanos::from_secs(1);
-/// A tick that came back has at least so long to do so again.
+/// The minimum time for a tick that restarted to do so again.
 const AGAIN: Nanos = Nanos::from_secs(5);
-/// The most tries: their times are kept.
+/// The most tries: their times are stored.
 const TRIES_MAX: u64 = 1 << 24;
 
-/// Tries as often as asked, or until the tick does not stop.
+/// Repeats the test as often as requested, or until the tick does not stop.
 pub(crate) fn run(
     spec: &NohzSpec,
     facts: &Facts,
@@ -45,7 +45,7 @@ pub(crate) fn run(
     refuse(spec, facts)?;
     let now = || counter::kernel(libc::CLOCK_MONOTONIC_RAW);
     let began = now();
-    let mut told = began;
+    let mut last = began;
     let mut series = NohzSeries {
         elapsed_ns: Nanos::ZERO,
         tries: Vec::new(),
@@ -61,15 +61,15 @@ pub(crate) fn run(
         let is_last = spec.tries == Some(number + 1);
         let observe_ns = if is_last { spec.observe_ns } else { Nanos::ZERO };
         let one = NohzSpec { observe_ns, ..spec.clone() };
-        let tried = Tried::of(&one, facts, watch.control.stop.as_atomic())?;
+        let tried = TryResult::of(&one, facts, watch.control.stop.as_atomic())?;
         if watch.control.stop.given() && !tried.entry.entered {
             break;
         }
         let entered = tried.add_to(&mut series, doubts);
-        let is_time = watch.control.period.is_some_and(|period| now() >= told + period);
+        let is_time = watch.control.period.is_some_and(|period| now() >= last + period);
         if is_time {
-            told = now();
-            let passed = told.saturating_sub(began);
+            last = now();
+            let passed = last.saturating_sub(began);
             let whole = |tries| passed.get().saturating_mul(tries) / (number + 1);
             let whole =
                 spec.tries.map_or(passed, |tries| Nanos::from_nanos(whole(tries)));
@@ -83,45 +83,45 @@ pub(crate) fn run(
     Ok(series)
 }
 
-/// Refuses what makes no sense, what cannot be here, and what would take the machine over.
+/// Refuses an invalid or unsupported specification, and one that leaves the machine no CPU time.
 pub(crate) fn refuse(spec: &NohzSpec, facts: &Facts) -> Result<(), Error> {
-    sensible("the wait", spec.limit_ns)?;
+    check_length("the wait", spec.limit_ns)?;
     if !spec.observe_ns.is_zero() {
-        sensible("the observed", spec.observe_ns)?;
+        check_length("the observation time", spec.observe_ns)?;
     }
     if spec.tries.is_some_and(|tries| !(1..=TRIES_MAX).contains(&tries)) {
         let text = format!("between 1 and {TRIES_MAX} tries are made");
         return Err(Error::new(Kind::Spec, text));
     }
     isolate::nohz_full(spec.cpu, facts)?;
-    sensible_priority(spec.fifo, &CpuSet::from_iter([spec.cpu]), facts)
+    check_priority(spec.fifo, &CpuSet::from_iter([spec.cpu]), facts)
 }
 
-/// How long one try takes at most, and what is watched after it.
-pub(crate) fn longest(spec: &NohzSpec) -> Nanos {
-    let watched = spec.observe_ns.max(AGAIN);
-    spec.limit_ns.saturating_mul(2) + spec.observe_ns + watched
+/// The upper limit of one try's duration, and of the tracing after it.
+pub(crate) fn max_duration(spec: &NohzSpec) -> Nanos {
+    let traced = spec.observe_ns.max(AGAIN);
+    spec.limit_ns.saturating_mul(2) + spec.observe_ns + traced
 }
 
-/// What became of one try.
-struct Tried {
+/// The result of one try.
+struct TryResult {
     entry: NohzOutcome,
     observed: Option<Meanwhile>,
-    /// What was seen of a tick that came back.
+    /// The trace of a tick that restarted.
     back: Option<Result<TickReturn, isolate::Error>>,
 }
 
-impl Tried {
-    /// Tries in a thread of its own.
+impl TryResult {
+    /// Runs one try in a new thread.
     fn of(spec: &NohzSpec, facts: &Facts, stop: &AtomicBool) -> Result<Self, Error> {
         scope(|scope| {
-            let thread = start(scope, NAME, || Self::here(spec, facts, stop))?;
+            let thread = start(scope, NAME, || Self::run(spec, facts, stop))?;
             thread.join().unwrap_or_else(|_| Err(died(NAME)))
         })
     }
 
-    /// The thread's whole life.
-    fn here(spec: &NohzSpec, facts: &Facts, stop: &AtomicBool) -> Result<Self, Error> {
+    /// The thread's main function.
+    fn run(spec: &NohzSpec, facts: &Facts, stop: &AtomicBool) -> Result<Self, Error> {
         let others = isolate::pick(Some(spec.cpu), facts)?.others;
         isolate::pin_with_priority(spec.cpu, spec.fifo)?;
         let (limit, forced) = (spec.limit_ns, spec.forced);
@@ -137,9 +137,9 @@ impl Tried {
         let observed = stays.then(|| stay(spec, facts, stop));
         let is_back = observed.as_ref().is_some_and(NohzSeries::is_back);
         let again = Wait { limit, forced, confirmed: true, stop: Some(stop) };
-        let longest = spec.observe_ns.max(AGAIN);
-        let back =
-            is_back.then(|| isolate::watch_tick_return(&again, longest, &others, facts));
+        let max_duration = spec.observe_ns.max(AGAIN);
+        let back = is_back
+            .then(|| isolate::watch_tick_return(&again, max_duration, &others, facts));
         Ok(Self { entry, observed, back })
     }
 
@@ -153,12 +153,12 @@ impl Tried {
             None => kept_by,
             Some(Err(why)) => Err(why),
             Some(Ok(back)) => {
-                series.back = Some(recorded(&back));
+                series.back = Some(recorded_return(&back));
                 Ok(back.kept_by)
             }
         };
         series.kept_by = match kept_by {
-            Ok(seen) => Some(seen.into_iter().map(kept).collect()),
+            Ok(seen) => Some(seen.into_iter().map(recorded_dependency).collect()),
             Err(why) => {
                 doubts.push(Doubt::new(Code::Unwatched, chain(&why)));
                 None
@@ -168,7 +168,7 @@ impl Tried {
     }
 }
 
-/// Makes sure that the ticks do not come any more, in what is left of the wait.
+/// Confirms for the rest of the limit that no tick occurs any more.
 fn confirm(
     seen: NohzOutcome,
     wait: Wait<'_>,
@@ -176,20 +176,23 @@ fn confirm(
     facts: &Facts,
 ) -> Result<NohzOutcome, Error> {
     let limit = wait.limit.saturating_sub(seen.waited);
-    let sure = Wait { limit, confirmed: true, ..wait };
-    let sure = isolate::wait_for_nohz(&sure, others, facts)?;
-    // Seen at once, the first wait was the whole of it.
+    let wait = Wait { limit, confirmed: true, ..wait };
+    let second = isolate::wait_for_nohz(&wait, others, facts)?;
+    // If it succeeded at once, the first wait was the whole duration.
     let hz = facts.tick.hz.get();
-    let is_at_once = sure.entered && hz.is_none_or(|hz| sure.waited < hz.period());
-    let more = if is_at_once { Nanos::ZERO } else { sure.waited };
-    Ok(NohzOutcome { waited: seen.waited + more, left: seen.left + sure.left, ..sure })
+    let is_at_once = second.entered && hz.is_none_or(|hz| second.waited < hz.period());
+    let more = if is_at_once { Nanos::ZERO } else { second.waited };
+    Ok(NohzOutcome {
+        waited: seen.waited + more,
+        left: seen.left + second.left,
+        ..second
+    })
 }
 
-fn kept((dependency, times): (isolate::Dependency, u64)) -> KeptBy {
+fn recorded_dependency((dependency, times): (isolate::Dependency, u64)) -> KeptBy {
     KeptBy { dependency: dependency.to_string(), times }
 }
 
-/// Another thread, as recordings have it.
 fn other(thread: &isolate::WaitingThread) -> WaitingThread {
     WaitingThread {
         tid: thread.tid,
@@ -198,8 +201,7 @@ fn other(thread: &isolate::WaitingThread) -> WaitingThread {
     }
 }
 
-/// What was seen of a tick that came back, as recordings have it.
-fn recorded(back: &TickReturn) -> recording::TickReturn {
+fn recorded_return(back: &TickReturn) -> recording::TickReturn {
     let timer = |timer: &isolate::TimerCount| TimerCount {
         function: timer.function.clone(),
         times: timer.times,
@@ -220,8 +222,8 @@ fn recorded(back: &TickReturn) -> recording::TickReturn {
     }
 }
 
-/// Waits until the tick of the CPU has stopped that the calling thread is pinned to, where it
-/// can; forced, if waiting alone does not help. What is to be said where it did not.
+/// Waits until the tick of the CPU that the calling thread is pinned to has stopped, if it can;
+/// forced, if waiting alone does not suffice. A doubt if it did not stop.
 pub(crate) fn stop_tick(cpu: Cpu, facts: &Facts, stop: &AtomicBool) -> Option<Doubt> {
     isolate::nohz_full(cpu, facts).ok()?;
     let others = isolate::pick(Some(cpu), facts).ok()?.others;
@@ -240,32 +242,29 @@ pub(crate) fn stop_tick(cpu: Cpu, facts: &Facts, stop: &AtomicBool) -> Option<Do
         },
     };
     let text =
-        format!("the tick of CPU {cpu} did not stop, and is in the numbers: {why}");
+        format!("the tick of CPU {cpu} did not stop, and affects the results: {why}");
     Some(Doubt::new(Code::TickKept, text))
 }
 
 fn named(kept_by: &isolate::KeptBy, others: &[isolate::WaitingThread]) -> String {
     let list = |words: Vec<String>| words.join(", ");
     let reasons: Vec<String> = kept_by.keys().map(ToString::to_string).collect();
-    let reasons =
-        if reasons.is_empty() { "a reason unknown".to_owned() } else { list(reasons) };
+    let reasons = if reasons.is_empty() { "unknown".to_owned() } else { list(reasons) };
     let others: Vec<String> = others.iter().map(ToString::to_string).collect();
     let runnable = match others.is_empty() {
         true => String::new(),
         false => format!("; also runnable there: {}", list(others)),
     };
-    format!(
-        "the kernel keeps it for {reasons}{runnable}; noisefloor nohz test -a tells more"
-    )
+    format!("dependencies: {reasons}{runnable}; `noisefloor nohz test -a` shows more")
 }
 
-/// Stays on the CPU, in user space, and counts what comes.
+/// Keeps the CPU busy in user space, and counts the interrupts.
 fn stay(spec: &NohzSpec, facts: &Facts, stop: &AtomicBool) -> Meanwhile {
-    let before = Counters::now();
+    let before = ProcCounters::now();
     mark::begin();
     isolate::spin(spec.observe_ns.into(), Some(stop));
     mark::end();
-    Counters::now().since(&before, spec.cpu, facts)
+    ProcCounters::now().since(&before, spec.cpu, facts)
 }
 
 #[cfg(test)]
@@ -284,7 +283,7 @@ mod tests {
         }
     }
 
-    /// Check that what makes no sense is refused, and a machine whose tick cannot stop.
+    /// Check that an invalid specification is refused, and a machine with a tick that cannot stop.
     #[test]
     fn nonsense_is_refused() {
         let page = serde_json::json!({
@@ -301,8 +300,8 @@ mod tests {
         assert_eq!(kind(other), Some(Kind::Isolate(isolate::Kind::NoNohz)));
     }
 
-    /// Check that here, where no tick of a busy CPU stops, that is seen without the facts' word: the
-    /// thread waits as long as it may; and that another thread there is named.
+    /// Check that if the tick of a busy CPU never stops, that is detected without the facts: the
+    /// thread waits until its limit; and that another runnable thread is named.
     #[test]
     fn ticks_are_seen() {
         let facts = Facts::read(&facts::Root::live());
@@ -313,7 +312,7 @@ mod tests {
         }
         let limit_ns = Nanos::from_millis(30);
         let spec = NohzSpec { cpu, limit_ns, ..spec() };
-        let tried = Tried::of(&spec, &facts, &AtomicBool::new(false)).unwrap();
+        let tried = TryResult::of(&spec, &facts, &AtomicBool::new(false)).unwrap();
         assert!(!tried.entry.entered && tried.entry.waited >= limit_ns);
         let is_busy = |other: &isolate::WaitingThread| other.name == "busy";
         assert!(!tried.entry.others.iter().any(is_busy));
@@ -323,13 +322,13 @@ mod tests {
                 isolate::pin(cpu).unwrap();
                 isolate::spin(Nanos::from_secs(60).into(), Some(&over));
             });
-            let tried = Tried::of(&spec, &facts, &AtomicBool::new(false)).unwrap();
+            let tried = TryResult::of(&spec, &facts, &AtomicBool::new(false)).unwrap();
             over.store(true, std::sync::atomic::Ordering::Relaxed);
             busy.unwrap().join().unwrap();
             tried
         });
         assert!(tried.entry.others.iter().any(is_busy), "{:?}", tried.entry.others);
-        let stopped = Tried::of(&spec, &facts, &AtomicBool::new(true)).unwrap();
+        let stopped = TryResult::of(&spec, &facts, &AtomicBool::new(true)).unwrap();
         assert!(!stopped.entry.entered && stopped.observed.is_none());
     }
 }

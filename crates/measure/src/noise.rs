@@ -1,7 +1,7 @@
-//! Noise: one pinned thread per CPU spins, all at once, and records its gaps.
+//! Noise: one pinned thread per CPU runs the busy loop, all at once, and records its gaps.
 //!
-//! The counter's frequency is measured over the whole run, from before the threads
-//! start until after they end, and lengths become nanoseconds only then.
+//! The counter's frequency is measured over the whole run, from before the threads start until
+//! after they end; lengths are converted to nanoseconds only then.
 
 pub(crate) mod calibrate;
 pub(crate) mod caller;
@@ -16,21 +16,21 @@ use units::{Cpu, Nanos, Span, Tsc, TscDelta, TscHz};
 use crate::clock::Clock;
 use crate::counter::{self, Moment};
 use crate::doubts;
-use crate::meanwhile::Counters;
 use crate::observer::Watch;
 use crate::phase;
-use crate::spinner::{self, Place, Seen, Spinner, Start};
-use crate::{Error, Kind, Ordinary, sensible, sensible_priority};
+use crate::proc_counters::ProcCounters;
+use crate::spinner::{self, Config, SpinResult, Spinner, Start};
+use crate::{Error, Kind, LoopCost, check_length, check_priority};
 
-/// Room for that many gaps a second; a busy machine has a few thousand.
+/// Capacity for that many gaps per second; a busy machine has a few thousand.
 const GAPS_PER_SECOND: u64 = 20_000;
-/// Room for at least and at most that many gaps on one CPU (16 bytes each).
+/// The smallest and the largest capacity for the gaps of one CPU (16 bytes each).
 const GAPS_MIN: u64 = 1 << 16;
 const GAPS_MAX: u64 = 1 << 22;
-/// Room for all CPUs' gaps together: 256 MiB.
+/// The capacity for the gaps of all CPUs together: 256 MiB.
 const GAPS_ALL: u64 = 1 << 24;
 
-/// Spins on all CPUs asked for at once.
+/// Measures all requested CPUs at once.
 pub(crate) fn run(
     spec: &NoiseSpec,
     facts: &Facts,
@@ -38,20 +38,20 @@ pub(crate) fn run(
     doubts: &mut Vec<Doubt>,
 ) -> Result<NoiseSeries, Error> {
     refuse(spec, facts)?;
-    let clock = Clock::settle()?;
+    let clock = Clock::calibrate()?;
     let part = NoiseSpec {
         duration_ns: spec.phases.map_or(spec.duration_ns, |p| p.share(spec.duration_ns)),
         ..spec.clone()
     };
-    let (first, further) = spin_parts(&part, clock.guess(), watch)?;
-    let (hz, of_clock) = clock.over_the_run(facts);
+    let (first, further) = spin_parts(&part, clock.estimate(), watch)?;
+    let (hz, of_clock) = clock.finish(facts);
     doubts.extend(of_clock);
     let last = further.last().unwrap_or(&first);
     doubts.extend(last.after.doubts());
     let stopped = watch.control.stop.given();
     for whole in std::iter::once(&first).chain(&further) {
         let more = doubts::of_spinners(&whole.seen, &part, hz, facts, stopped);
-        // A part may be too short where the whole is not.
+        // A part may be too short while the whole is not.
         let is_of_whole = |doubt: &Doubt| {
             doubt.code != Code::TooShort || spec.duration_ns < doubts::BRIEF
         };
@@ -64,33 +64,33 @@ pub(crate) fn run(
     Ok(series(&first, &further, hz, facts))
 }
 
-/// Spins in as many parts as asked for, one after the other, each as long as `spec` says: the
+/// Measures the requested number of parts, one after the other, each as long as `spec` says: the
 /// first, and the others.
 fn spin_parts(
     spec: &NoiseSpec,
-    guess: TscHz,
+    estimate: TscHz,
     watch: &mut Watch<'_>,
-) -> Result<(Whole, Vec<Whole>), Error> {
+) -> Result<(RawRun, Vec<RawRun>), Error> {
     let Some(phases) = &spec.phases else {
-        return Ok((spin_all(spec, None, guess, watch)?, Vec::new()));
+        return Ok((spin_all(spec, None, estimate, watch)?, Vec::new()));
     };
-    let first = spin_all(spec, Some((phases, 0)), guess, watch)?;
+    let first = spin_all(spec, Some((phases, 0)), estimate, watch)?;
     let mut further = Vec::new();
     for number in 1..phases.count {
         if watch.control.stop.given() {
             break;
         }
-        further.push(spin_all(spec, Some((phases, number)), guess, watch)?);
+        further.push(spin_all(spec, Some((phases, number)), estimate, watch)?);
     }
     Ok((first, further))
 }
 
-/// What is seen where no CPU is spun on.
+/// The series if no CPU is measured.
 pub(crate) fn none() -> Result<NoiseSeries, Error> {
-    let clock = Clock::settle()?;
+    let clock = Clock::calibrate()?;
     Ok(NoiseSeries {
         clock: counter::NAME.to_owned(),
-        clock_hz: clock.guess(),
+        clock_hz: clock.estimate(),
         began_raw_ns: clock.began(),
         monotonic: None,
         source: None,
@@ -99,13 +99,13 @@ pub(crate) fn none() -> Result<NoiseSeries, Error> {
     })
 }
 
-/// Seats a thread on each CPU, starts them together and waits until all have ended.
+/// Pins a thread to each CPU, starts them together and waits until all have ended.
 fn spin_all(
     spec: &NoiseSpec,
     phase: Option<(&Phases, u32)>,
-    guess: TscHz,
+    estimate: TscHz,
     watch: &mut Watch<'_>,
-) -> Result<Whole, Error> {
+) -> Result<RawRun, Error> {
     let stop = &watch.control.stop;
     thread::scope(|scope| {
         let (done, finished) = channel();
@@ -114,46 +114,46 @@ fn spin_all(
             .iter()
             .map(|cpu| spinner::seat(scope, place(spec, cpu), stop, done.clone()));
         let spinners = seated.collect::<Result<Vec<_>, _>>()?;
-        // Only the threads hold it now: were they all to die, waiting would end.
+        // Only the threads hold a sender now, so that the wait ends even if all of them die.
         drop(done);
         let ordinary = spinners.iter().map(|spinner| spinner.ready);
-        let threshold = threshold(spec, ordinary, guess);
+        let threshold = threshold(spec, ordinary, estimate);
         if let Some((phases, number)) = phase {
             phase::wait(phases, number);
         }
-        let before = Counters::now();
+        let before = ProcCounters::now();
         let began = Moment::now();
-        let steered = counter::beside(libc::CLOCK_MONOTONIC);
-        let end = began.tsc.plus(guess.ticks(spec.duration_ns));
-        let end_above = spec.stop_above_ns.map(|longest| guess.ticks(longest));
+        let steered = counter::read_with(libc::CLOCK_MONOTONIC);
+        let end = began.tsc.plus(estimate.ticks(spec.duration_ns));
+        let end_above = spec.stop_above_ns.map(|longest| estimate.ticks(longest));
         let start = Start { end, threshold, end_above };
         spinners.iter().for_each(|spinner| spinner.start(start));
         let whole = Span { start: began.raw, length: spec.duration_ns };
         watch.until_all("spinning", &finished, spinners.len(), whole);
         let seen = spinners.into_iter().map(Spinner::join).collect::<Result<_, _>>()?;
-        let steered = [steered, counter::beside(libc::CLOCK_MONOTONIC)];
-        let after = Counters::now();
-        Ok(Whole { threshold, before, after, began, steered, seen })
+        let steered = [steered, counter::read_with(libc::CLOCK_MONOTONIC)];
+        let after = ProcCounters::now();
+        Ok(RawRun { threshold, before, after, began, steered, seen })
     })
 }
 
-/// Everything that one part leaves behind, still in ticks.
-struct Whole {
+/// The raw data of one part, in ticks of the counter.
+struct RawRun {
     threshold: TscDelta,
-    before: Counters,
-    after: Counters,
+    before: ProcCounters,
+    after: ProcCounters,
     began: Moment,
     /// The counter and `CLOCK_MONOTONIC` at the beginning and at the end.
     steered: [(Tsc, Nanos); 2],
-    seen: Vec<Seen>,
+    seen: Vec<SpinResult>,
 }
 
-/// What all parts together saw, in nanoseconds.
-fn series(first: &Whole, further: &[Whole], hz: TscHz, facts: &Facts) -> NoiseSeries {
+/// The data of all parts together, in nanoseconds.
+fn series(first: &RawRun, further: &[RawRun], hz: TscHz, facts: &Facts) -> NoiseSeries {
     let began = first.began;
     let last = further.last().unwrap_or(first);
     let steered = [first.steered[0], last.steered[1]];
-    let of_part = |part: &Whole, seen: &Seen| {
+    let of_part = |part: &RawRun, seen: &SpinResult| {
         let meanwhile = part.after.since(&part.before, seen.cpu, facts);
         cpu_noise(seen, hz, began, meanwhile)
     };
@@ -173,7 +173,7 @@ fn series(first: &Whole, further: &[Whole], hz: TscHz, facts: &Facts) -> NoiseSe
     }
 }
 
-/// What one CPU saw in its parts so far, and in one more.
+/// Appends one more part to the data of one CPU.
 fn and_then(mut noise: CpuNoise, part: CpuNoise) -> CpuNoise {
     let shift = part.began_ns.saturating_sub(noise.began_ns);
     if noise.phases.is_empty() {
@@ -200,7 +200,7 @@ fn and_then(mut noise: CpuNoise, part: CpuNoise) -> CpuNoise {
 }
 
 pub(crate) fn cpu_noise(
-    seen: &Seen,
+    seen: &SpinResult,
     hz: TscHz,
     began: Moment,
     counted: Meanwhile,
@@ -223,7 +223,7 @@ pub(crate) fn cpu_noise(
     });
     CpuNoise {
         cpu: seen.cpu,
-        // Counters of different CPUs may be a little apart.
+        // Counters of different CPUs may differ a little.
         began_ns: if offset.is_backwards() { Nanos::ZERO } else { hz.span(offset) },
         elapsed_ns: hz.span(spun.elapsed),
         phases: Vec::new(),
@@ -241,40 +241,39 @@ pub(crate) fn cpu_noise(
     }
 }
 
-/// Refuses what makes no sense, and what would take the whole machine over.
+/// Refuses an invalid specification, and one that would leave the machine no CPU time.
 pub(crate) fn refuse(spec: &NoiseSpec, facts: &Facts) -> Result<(), Error> {
-    sensible("the duration", spec.duration_ns)?;
+    check_length("the duration", spec.duration_ns)?;
     if spec.cpus.is_empty() {
-        return Err(Error::new(Kind::Spec, "no CPU to spin on"));
+        return Err(Error::new(Kind::Spec, "no CPU to measure"));
     }
     let shorter = |threshold: Nanos| !threshold.is_zero() && threshold < spec.duration_ns;
     if spec.threshold_ns.is_some_and(|threshold| !shorter(threshold)) {
-        let text =
-            "the threshold must be longer than nothing and shorter than the duration";
+        let text = "the threshold must be greater than 0 and shorter than the duration";
         return Err(Error::new(Kind::Spec, text));
     }
     if spec.stop_above_ns.is_some_and(Nanos::is_zero) {
-        return Err(Error::new(Kind::Spec, "every gap is longer than nothing"));
+        return Err(Error::new(Kind::Spec, "the gap limit must be greater than 0"));
     }
-    sensible_priority(spec.fifo, &spec.cpus, facts)
+    check_priority(spec.fifo, &spec.cpus, facts)
 }
 
-pub(crate) fn place(spec: &NoiseSpec, cpu: Cpu) -> Place {
+pub(crate) fn place(spec: &NoiseSpec, cpu: Cpu) -> Config {
     let seconds = spec.duration_ns.get() / 1_000_000_000 + 1;
     let wanted = (seconds * GAPS_PER_SECOND).clamp(GAPS_MIN, GAPS_MAX);
     let share = GAPS_ALL / u64::try_from(spec.cpus.len()).unwrap_or(1).max(1);
     let capacity = usize::try_from(wanted.min(share)).unwrap_or(0);
-    Place { cpu, fifo: spec.fifo, capacity }
+    Config { cpu, fifo: spec.fifo, capacity }
 }
 
-/// The threshold asked for, but at least a tick of the counter; else the longest that
-/// any of the CPUs calls for.
+/// The requested threshold, at least one tick of the counter; else the longest that any of the CPUs
+/// needs.
 pub(crate) fn threshold(
     spec: &NoiseSpec,
-    ordinary: impl Iterator<Item = Ordinary>,
+    ordinary: impl Iterator<Item = LoopCost>,
     hz: TscHz,
 ) -> TscDelta {
-    let own = ordinary.map(Ordinary::threshold).max();
+    let own = ordinary.map(LoopCost::threshold).max();
     let shortest = TscDelta::from_ticks(1);
     let asked = spec.threshold_ns.map(|asked| hz.ticks(asked).max(shortest));
     asked.or(own).unwrap_or(shortest)
@@ -298,20 +297,26 @@ mod tests {
         }
     }
 
-    /// Check that a run whose ring fills up keeps what it has, tells where the rest began
-    /// and how much it was, and gives rise to a doubt.
+    /// Check that a run with a full ring retains its gaps, reports where the rest began and its
+    /// length, and has a doubt.
     #[test]
     fn full_rings_are_told() {
         let hz = TscHz::new(1_000_000_000).unwrap();
         let began = Moment::now();
         let mut ring = Ring::new(3);
         let ordinary =
-            Ordinary { pass: TscDelta::from_ticks(1), step: TscDelta::from_ticks(1) };
+            LoopCost { pass: TscDelta::from_ticks(1), step: TscDelta::from_ticks(1) };
         let length = TscDelta::from_ticks(1_000_000);
         let spun = spin(length, TscDelta::default(), &AtomicBool::new(false), &mut ring);
         let meanwhile = Meanwhile::default();
-        let seen =
-            Seen { cpu: Cpu::new(0), ordinary, spun, ring, meanwhile, ended_on: None };
+        let seen = SpinResult {
+            cpu: Cpu::new(0),
+            ordinary,
+            spun,
+            ring,
+            meanwhile,
+            ended_on: None,
+        };
 
         let noise = cpu_noise(&seen, hz, began, Meanwhile::default());
         let lost = noise.lost.unwrap();
@@ -329,7 +334,7 @@ mod tests {
         assert!(doubts.iter().any(|doubt| doubt.code == Code::GapsLost), "{doubts:?}");
     }
 
-    /// Check that questions that make no sense are refused before anything runs.
+    /// Check that invalid specifications are refused before anything runs.
     #[test]
     fn nonsense_is_refused() {
         let facts = serde_json::from_str(r#"{"sources": {}, "unknown": {}}"#).unwrap();

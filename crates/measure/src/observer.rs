@@ -15,13 +15,13 @@ use crate::stop::Stop;
 /// Conditions under which a measurement runs.
 #[derive(Debug)]
 pub struct Control {
-    /// The order to stop.
+    /// The stop request.
     pub stop: Stop,
     /// Interval of progress events; `None`: no progress events. Each one wakes up a thread, which
     /// is itself noise, so it is for progress that is displayed.
     pub period: Option<Nanos>,
     /// Whether to keep this process's other threads off the measured CPUs, and to end threads that
-    /// a real-time task keeps off theirs, by a thread that sleeps until then. In a guest there is
+    /// a real-time task keeps off theirs, with a thread that sleeps until then. In a guest there is
     /// no such task.
     pub has_neighbours: bool,
     /// Receives the signals that are forwarded to a program; `None`: one is made for the run.
@@ -29,10 +29,10 @@ pub struct Control {
 }
 
 impl Control {
-    /// No progress, no neighbours, and an order to stop that has not been given.
+    /// No progress, no neighbours, and a stop request that has not been made.
     ///
     /// # Errors
-    /// Where no socket can be had.
+    /// Without a socket.
     pub fn new() -> io::Result<Self> {
         Ok(Self { stop: Stop::new()?, period: None, has_neighbours: false, relay: None })
     }
@@ -43,18 +43,18 @@ impl Control {
 pub enum Event<'a> {
     /// Progress of an activity, once in each period.
     Progress {
-        /// What is going on.
+        /// Its name.
         activity: &'a str,
-        /// How much of its time has passed.
+        /// The elapsed part of its duration.
         passed: Nanos,
-        /// How long it takes.
+        /// Its duration.
         whole: Nanos,
     },
     /// A doubt of a running program that its user should know at once.
     Doubt(&'a Doubt),
     /// An interval of ticks that has just ended.
     Ticks(&'a TickSample),
-    /// Tests of jitter that are about to begin.
+    /// The plan of the jitter tests that are about to begin.
     Plan(&'a JitterPlan),
     /// Progress of those tests: once in each period in which one was completed, and at their end.
     Jitter {
@@ -63,14 +63,14 @@ pub enum Event<'a> {
         /// The counter's frequency as far as it is known.
         hz: TscHz,
     },
-    /// A workload has not returned for that long after it was to end. Reported again and again:
-    /// only the end of this process ends it.
+    /// A workload has not returned for that long after it was to end. Reported repeatedly: only the
+    /// end of this process ends it.
     NeverReturns(Nanos),
 }
 
 /// Receives the events of a measurement.
 pub trait Observer {
-    /// An event, as it happens.
+    /// Handles an event.
     fn event(&mut self, event: Event<'_>);
 }
 
@@ -94,8 +94,8 @@ impl Watch<'_> {
         self.observer.event(Event::Progress { activity, passed, whole });
     }
 
-    /// Sleeps from `begin` to `until` (`CLOCK_MONOTONIC_RAW`) or until the order to stop, and
-    /// reports progress on the way.
+    /// Sleeps from `begin` to `until` (`CLOCK_MONOTONIC_RAW`) or until the stop request, and
+    /// reports progress in between.
     pub(crate) fn sleep(&mut self, activity: &str, begin: Nanos, until: Nanos) {
         let whole = until.saturating_sub(begin);
         let Control { stop, period, .. } = self.control;
@@ -112,8 +112,8 @@ impl Watch<'_> {
         }
     }
 
-    /// Waits until so many threads have finished, or all have died, and reports progress on the
-    /// way. `whole` is how long it takes, in `CLOCK_MONOTONIC_RAW`.
+    /// Waits until that many threads have finished, or all have died, and reports progress in
+    /// between. `whole` is the expected duration, in `CLOCK_MONOTONIC_RAW`.
     pub(crate) fn until_all(
         &mut self,
         activity: &str,

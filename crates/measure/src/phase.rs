@@ -1,4 +1,4 @@
-//! Waits for the moment at which a part of a measurement begins (`recording::Phases`).
+//! Waits until a part of a measurement begins (`recording::Phases`).
 
 use recording::Phases;
 use rustix::io::Errno;

@@ -1,12 +1,12 @@
-//! Signals that come while a program runs for which this process stands: noted by a handler,
-//! and read one by one.
+//! Signals that arrive while this process runs a program: recorded by a handler, and read one by
+//! one.
 //!
-//! Handlers are used, and no mask: they end with an exec, so that the program begins with the
-//! signals as this process had found them, and whichever thread gets one can note it. Those
-//! that were ignored stay so (`nohup`).
+//! Handlers are used rather than a mask: exec resets them, so that the program begins with the
+//! dispositions that this process had, and any thread that receives a signal can record it. Ignored
+//! signals stay ignored (`nohup`).
 //!
-//! Who sent a signal is told by `si_code` (`sigaction(2)`): the kernel sends what is typed at
-//! a terminal to the whole foreground group, and so to the program itself.
+//! `si_code` shows the sender of a signal (`sigaction(2)`): the kernel sends what is typed at a
+//! terminal to the whole foreground group, and so to the program itself.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -18,8 +18,8 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::pipe::{PipeFlags, pipe_with};
 
-/// Those that somebody may mean the program to have.
-const PASSED_ON: [libc::c_int; 6] = [
+/// The signals that another process may intend for the program.
+const FORWARDED: [libc::c_int; 6] = [
     libc::SIGHUP,
     libc::SIGINT,
     libc::SIGQUIT,
@@ -28,19 +28,19 @@ const PASSED_ON: [libc::c_int; 6] = [
     libc::SIGUSR2,
 ];
 
-/// Where the handler writes to; there is one relay at a time.
+/// The pipe of the handler; there is one relay at a time.
 static NOTES: AtomicI32 = AtomicI32::new(-1);
 
-/// A signal that came.
+/// A received signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Came {
+pub(crate) struct Received {
     pub(crate) signal: libc::c_int,
     /// Whether a process sent it, and not the kernel.
     pub(crate) was_sent: bool,
 }
 
-/// Listens to signals for as long as it is kept, so that they end nothing here. What came
-/// before a program is started is passed on to it then.
+/// Receives signals until it is dropped, so that they do not end this process. Those that arrive
+/// before a program is started are forwarded to it then.
 #[derive(Debug)]
 pub struct Relay {
     notes: OwnedFd,
@@ -49,21 +49,21 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// Begins to listen. There is one in a process at a time.
+    /// Installs the handlers. A process has one relay at a time.
     ///
     /// # Errors
     /// There is one already, or no file descriptor is left.
     pub fn begin() -> io::Result<Self> {
         let (notes, written) = pipe_with(PipeFlags::CLOEXEC)?;
-        // A handler must not wait for room.
+        // A handler must not block.
         rustix::io::ioctl_fionbio(&written, true)?;
         let order = Ordering::SeqCst;
         let free = NOTES.compare_exchange(-1, written.as_raw_fd(), order, order);
         free.map_err(|_| io::Error::from_raw_os_error(libc::EBUSY))?;
         let mut relay = Self { notes, _written: written, before: Vec::new() };
-        for signal in PASSED_ON.into_iter().chain([libc::SIGCHLD]) {
+        for signal in FORWARDED.into_iter().chain([libc::SIGCHLD]) {
             let before = action(signal, None)?;
-            // A child of one who ignores SIGCHLD could not be waited for.
+            // With SIGCHLD ignored a child could not be waited for.
             if before.sa_sigaction != libc::SIG_IGN || signal == libc::SIGCHLD {
                 action(signal, Some(&noting()))?;
                 relay.before.push((signal, before));
@@ -72,13 +72,13 @@ impl Relay {
         Ok(relay)
     }
 
-    /// Waits for the next signal, or until something else can be read, or for so long; `None`
-    /// without a signal.
+    /// Waits for the next signal, or until `other` is readable, or for `at_most`; `None` without a
+    /// signal.
     pub(crate) fn next_or(
         &self,
         other: BorrowedFd<'_>,
         at_most: Option<Duration>,
-    ) -> io::Result<Option<Came>> {
+    ) -> io::Result<Option<Received>> {
         let timeout = at_most.map(Timespec::try_from).transpose();
         let timeout = timeout.map_err(|_| io::ErrorKind::InvalidInput)?;
         let notes = self.notes.as_fd();
@@ -88,36 +88,36 @@ impl Relay {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        let came = wanted[0].revents().contains(PollFlags::IN);
-        came.then(|| self.next()).transpose()
+        let received = wanted[0].revents().contains(PollFlags::IN);
+        received.then(|| self.next()).transpose()
     }
 
     /// Waits for the next signal.
-    fn next(&self) -> io::Result<Came> {
+    fn next(&self) -> io::Result<Received> {
         let mut note = [0; 2];
         loop {
             match rustix::io::read(&self.notes, &mut note) {
-                // Notes are written, and so read, as a whole.
+                // Records are written, and so read, as a whole.
                 Ok(2) => break,
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }
         }
-        Ok(Came { signal: note[0].into(), was_sent: note[1] == 0 })
+        Ok(Received { signal: note[0].into(), was_sent: note[1] == 0 })
     }
 }
 
 impl Drop for Relay {
     fn drop(&mut self) {
         for (signal, before) in &self.before {
-            // What could be set before can be set again.
+            // Restoring a disposition that was valid does not fail.
             let _ = action(*signal, Some(before));
         }
         NOTES.store(-1, Ordering::SeqCst);
     }
 }
 
-/// What is done about a signal; something else from now on, if given.
+/// The disposition of a signal; a new one is set, if given.
 fn action(
     signal: libc::c_int,
     new: Option<&libc::sigaction>,
@@ -146,11 +146,11 @@ extern "C" fn note(
     info: *mut libc::siginfo_t,
     _: *mut libc::c_void,
 ) {
-    // SAFETY: with SA_SIGINFO the kernel passes a valid one.
+    // SAFETY: with SA_SIGINFO the kernel passes a valid pointer.
     let code = unsafe { (*info).si_code };
     let note = [u8::try_from(signal).unwrap_or(0), u8::from(code > 0)];
-    // SAFETY: `errno` is this thread's; the bytes outlive the call, which only reads them. A
-    // full pipe holds thousands of notes that nobody has read: one more would not help.
+    // SAFETY: `errno` is this thread's; the bytes outlive the call, which only reads them. A full
+    // pipe holds thousands of records that were not read: one more would not help.
     unsafe {
         let errno = *libc::__errno_location();
         libc::write(NOTES.load(Ordering::SeqCst), note.as_ptr().cast(), note.len());

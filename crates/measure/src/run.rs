@@ -1,13 +1,13 @@
-//! A program that is run on CPUs of its own, while the kernel's counters are read before and
-//! after.
+//! A program that runs on isolated CPUs, while the kernel's counters are read before and after it.
 //!
-//! What it used is what `wait4(2)` says: of all its threads, and of the processes that it started
-//! and waited for. Signals that a process sends to this one meanwhile are forwarded to it; those
-//! typed at the terminal it gets itself. It is killed with this process, and all that it started
-//! ([`isolate::Program`]). With a real-time policy a watchdog looks once a second whether it keeps
-//! a task from running ([`isolate::Watchdog`]); else it is not touched while it runs.
+//! Its resource usage is that of `wait4(2)`: of all its threads, and of the child processes that it
+//! waited for. Signals that another process sends to this one are forwarded to it; it receives
+//! those typed at the terminal itself. It is killed with this process, and so are all its
+//! descendants ([`isolate::Program`]). With a real-time policy a watchdog checks once a second
+//! whether it starves a task ([`isolate::Watchdog`]); without, nothing else runs during the
+//! program.
 //!
-//! Cannot see: what processes use that are left when it ends; why it waited.
+//! Cannot see: the usage of processes that outlive it; why it waited.
 
 use std::io;
 use std::process::Command;
@@ -17,16 +17,16 @@ use isolate::{CHECK_INTERVAL, Ending, PinnedThread, Program, Watchdog};
 use recording::{Code, Doubt, Ended, Meanwhile, RunSeries, RunSpec, Usage};
 use units::{CpuSet, Nanos};
 
-use crate::latency::alarms::now;
-use crate::meanwhile::Counters;
+use crate::latency::timers::now;
 use crate::observer::{Event, Observer, Watch};
-use crate::relay::{Came, Relay};
-use crate::{Error, Kind, sensible_priority};
+use crate::proc_counters::ProcCounters;
+use crate::relay::{Received, Relay};
+use crate::{Error, Kind, check_priority};
 
-/// The highest priority that another one can be above.
+/// The highest priority that another one can exceed.
 const HIGHEST_BUT_ONE: u8 = 98;
 
-/// Runs the program, and waits until it has ended.
+/// Runs the program until it ends.
 pub(crate) fn run(
     spec: &RunSpec,
     facts: &Facts,
@@ -43,7 +43,7 @@ pub(crate) fn run(
             &own
         }
     };
-    let before = Counters::now();
+    let before = ProcCounters::now();
     let began_ns = now();
     let mut program = Program::start(&mut command, &spec.cpus, spec.fifo)
         .map_err(|error| not_started(spec, error))?;
@@ -53,37 +53,37 @@ pub(crate) fn run(
     let ending =
         ending.map_err(|error| Error::system("failed to wait for the program", error))?;
     let elapsed_ns = now().saturating_sub(began_ns);
-    let after = Counters::now();
+    let after = ProcCounters::now();
     doubts.extend(after.doubts());
     doubts.extend(ending.is_survived.then(|| survivors(spec, program)));
     let usage = used(&ending.usage);
-    let counted = meanwhile(&after, &before, &spec.cpus, facts);
+    let counted = counts_of(&after, &before, &spec.cpus, facts);
     let meanwhile = Meanwhile { preempted: usage.involuntary, ..counted };
     let (source, interruptions, ended) = (None, None, ended(ending.status));
     Ok(RunSeries { began_ns, elapsed_ns, ended, usage, source, interruptions, meanwhile })
 }
 
-/// The command, refused where it could not be isolated.
+/// The command; an error if it cannot be isolated.
 fn prepare(spec: &RunSpec, facts: &Facts) -> Result<Command, Error> {
     let Some(program) = spec.command.program() else {
         return Err(Error::new(Kind::Spec, "no program to run"));
     };
     isolate::may_have(&spec.cpus)?;
-    sensible_priority(spec.fifo, &spec.cpus, facts)?;
+    check_priority(spec.fifo, &spec.cpus, facts)?;
     spec.fifo.map_or(Ok(()), isolate::may_outrank)?;
     let mut command = Command::new(program);
     command.args(spec.command.arguments());
     Ok(command)
 }
 
-/// Lets the calling thread preempt a real-time program where it must run beside it.
+/// Lets the calling thread preempt a real-time program on the same CPU.
 fn above(fifo: Option<u8>) -> Option<PinnedThread> {
     let fifo = fifo.filter(|&priority| priority <= HIGHEST_BUT_ONE)?;
-    // Without the privilege for one more, the kernel's own share has to do.
+    // Without the privilege for one more, the share that the kernel reserves has to suffice.
     PinnedThread::raise_priority(fifo + 1).ok()
 }
 
-/// What waits for the program's end.
+/// Waits for the program's end.
 struct Waiting<'a> {
     cpus: &'a CpuSet,
     is_real_time: bool,
@@ -103,8 +103,7 @@ impl<'a> Waiting<'a> {
         Self { cpus, is_real_time, relay, observer, doubts }
     }
 
-    /// Forwards signals until the program has ended, and sees to it that it keeps no task from
-    /// running.
+    /// Forwards signals until the program has ended, and ensures that it starves no task.
     fn until_ended(&mut self, program: &mut Program) -> io::Result<Ending> {
         let mut watchdog = self.is_real_time.then(|| program.watchdog(self.cpus));
         let mut last_look = now();
@@ -114,7 +113,7 @@ impl<'a> Waiting<'a> {
             }
             let every = watchdog.as_ref().map(|_| CHECK_INTERVAL);
             match self.relay.next_or(program.end(), every)? {
-                Some(Came { signal, was_sent: true }) if signal != libc::SIGCHLD => {
+                Some(Received { signal, was_sent: true }) if signal != libc::SIGCHLD => {
                     program.signal(signal);
                 }
                 _ => {}
@@ -131,7 +130,7 @@ impl<'a> Waiting<'a> {
         }
     }
 
-    /// Makes the program ordinary where it keeps a task from running.
+    /// Gives the program an ordinary policy if it starves a task.
     fn look(&mut self, watchdog: &mut Watchdog, program: &Program) {
         let Some(starved) = watchdog.check() else { return };
         let text = match program.make_ordinary() {
@@ -147,7 +146,7 @@ impl<'a> Waiting<'a> {
     }
 }
 
-/// Lets processes that are left go on, as ordinary ones: nothing watches them any more.
+/// Detaches processes that outlive the program, with an ordinary policy: no watchdog runs for them.
 fn survivors(spec: &RunSpec, program: Program) -> Doubt {
     let made = if spec.fifo.is_some() && program.make_ordinary() > 0 {
         ", and were made ordinary (SCHED_OTHER)"
@@ -157,16 +156,16 @@ fn survivors(spec: &RunSpec, program: Program) -> Doubt {
     program.leave();
     let text = format!(
         "processes that the program started were still running when it ended{made}; they \
-         stay on CPU {}, and what they use is not counted",
+         stay on CPU {}, and their usage is not counted",
         spec.cpus
     );
     Doubt::new(Code::Survivors, text)
 }
 
-/// What happened on all of these CPUs together.
-fn meanwhile(
-    after: &Counters,
-    before: &Counters,
+/// The counts of all of these CPUs together.
+fn counts_of(
+    after: &ProcCounters,
+    before: &ProcCounters,
     cpus: &CpuSet,
     facts: &Facts,
 ) -> Meanwhile {
@@ -204,7 +203,7 @@ fn used(usage: &libc::rusage) -> Usage {
     }
 }
 
-/// As shells tell it: it is not there, or cannot be run.
+/// As shells distinguish it: not found, or not executable.
 fn not_started(spec: &RunSpec, error: io::Error) -> Error {
     let program = spec.command.program().unwrap_or_default().to_string_lossy();
     let kind = match error.kind() {
@@ -232,8 +231,8 @@ mod tests {
         }
     }
 
-    /// Check that a program is run and told of, and that what cannot be run is refused as what
-    /// it is; and that this process has its signals back afterwards.
+    /// Check that a program runs and is reported, that errors have the right kind, and that the
+    /// signal handlers are removed afterwards.
     #[test]
     fn programs() {
         let facts = Facts::read(&facts::Root::live());
@@ -257,7 +256,7 @@ mod tests {
         assert!(Relay::begin().is_ok());
     }
 
-    /// Check that ends are told apart: codes, and signals with and without a core.
+    /// Check that exit codes, and signals with and without a core dump, are distinguished.
     #[test]
     fn ends() {
         let ends = [0, 3 << 8, 255 << 8, 9, 11 | 0x80].map(ended);

@@ -1,19 +1,19 @@
-//! Slices: how long CPU-bound processes run before something preempts them.
+//! Time slices: how long CPU-bound processes run before they are preempted.
 //!
-//! Processes are started that spin, and some that sleep again and again (`crowd`); what each
-//! has used and how often it left its CPU is read at the edges of each sample, by a thread that
-//! comes before all of them. Steps, if there are any, take turns: everything as it was found,
-//! then each step's settings, and again, so that what drifts drifts through all of them.
+//! Some processes spin, others sleep periodically (`workers`). A thread with a higher priority reads
+//! the usage and the context switches of each at the edges of each sample. With several variants
+//! (steps), rounds (turns) alternate between the current settings and each variant, so that a drift
+//! of the machine affects all of them alike.
 //!
-//! Where a spec has phases, each has processes of its own, which are started at another offset
-//! to the tick: how sleepers and ticks fall together is settled when processes begin. In a guest
-//! each turn is one phase of the counter.
+//! With phases, each phase has new processes, which start at another offset to the tick: how
+//! sleepers and ticks coincide is determined when processes begin. In a guest each turn is one
+//! phase of the counter.
 //!
-//! Cannot see who ended a slice, nor a single one: that is the scheduler's own to tell
+//! Cannot see what ended a slice, nor a single one: only the scheduler's switches show that
 //! (`blame::switches`).
 
-pub(crate) mod crowd;
 pub(crate) mod task_reading;
+pub(crate) mod workers;
 
 use facts::Facts;
 use isolate::{PinnedThread, Tuning, TuningLease};
@@ -24,31 +24,31 @@ use recording::{
 use rustix::time::{ClockId, clock_getres};
 use units::{Cpu, CpuSet, Nanos, chain};
 
-use crate::latency::alarms::{now, timer_slack};
+use crate::latency::timers::{now, timer_slack};
 use crate::observer::Watch;
-use crate::slices::crowd::{Crowd, Member, Work};
-use crate::slices::task_reading::{StatusRoom, TaskReading};
+use crate::slices::task_reading::{StatusBuffer, TaskReading};
+use crate::slices::workers::{Work, WorkerSpec, Workers};
 use crate::thread::SignalsElsewhere;
 use crate::timespec::nanos;
-use crate::{Error, Kind, counter, mark, phase, sensible};
+use crate::{Error, Kind, check_length, counter, mark, phase};
 
-/// The most processes: each takes some memory of the kernel's.
+/// The most processes: each uses some memory of the kernel.
 const PROCESSES_MAX: u32 = 10_000;
 const TURNS_MAX: u32 = 1_000;
 const SAMPLES_MAX: u64 = 100_000;
-/// The sampler's priority: any real-time one comes before ordinary tasks.
+/// The sampler's priority: any real-time one is above ordinary tasks.
 const ABOVE: u8 = 1;
-/// How long it may take until all have run, and how much longer for each of them.
+/// The time limit until all have run, and the extra time for each of them.
 const PATIENCE: Nanos = Nanos::from_secs(10);
 const PATIENCE_EACH: Nanos = Nanos::from_millis(50);
-/// How often to look whether they have.
+/// Interval of checks whether they have.
 const LOOK: Nanos = Nanos::from_millis(2);
 /// Two readings take equally long if the difference is at most that part of the sample.
 const UNEVEN: u64 = 100;
-/// With fewer slices of each spinner, a turn's mean is a matter of where it began.
+/// With fewer slices of each spinner, the mean of a turn depends on where it began.
 const FEW: u64 = 8;
 
-/// Runs all turns of all steps, in each phase.
+/// Runs all turns of all variants, in each phase.
 pub(crate) fn run(
     spec: &SlicesSpec,
     facts: &Facts,
@@ -56,7 +56,7 @@ pub(crate) fn run(
     doubts: &mut Vec<Doubt>,
 ) -> Result<SlicesSeries, Error> {
     refuse(spec, facts)?;
-    let members = members(spec);
+    let specs = specs(spec);
     let suspended = counter::suspended();
     let began_ns = now();
     let mut series = SlicesSeries {
@@ -73,12 +73,12 @@ pub(crate) fn run(
         if let Some(phases) = &spec.phases {
             phase::wait(phases, number);
         }
-        let crowd = Crowd::start(&members)?;
+        let workers = Workers::start(&specs)?;
         if number == 0 {
-            series.tasks = tasks(&crowd, &members, spec);
+            series.tasks = tasks(&workers, &specs, spec);
         }
         let mut sampler =
-            Sampler { crowd: &crowd, members: &members, began_ns, facts, uneven: None };
+            Sampler { workers: &workers, specs: &specs, began_ns, facts, uneven: None };
         let competes = sampler.run(spec, watch, &mut series.turns)?;
         doubts.extend(competes.filter(|_| number == 0));
         doubts.extend(sampler.uneven);
@@ -92,15 +92,15 @@ pub(crate) fn run(
 
 /// Reads all processes, at the edges of samples.
 struct Sampler<'a> {
-    crowd: &'a Crowd,
-    members: &'a [Member],
+    workers: &'a Workers,
+    specs: &'a [WorkerSpec],
     began_ns: Nanos,
     facts: &'a Facts,
-    /// The first sample whose two readings took more unequally long than they may.
+    /// The first sample with two readings of too different duration.
     uneven: Option<Doubt>,
 }
 
-/// All processes at one moment, more or less.
+/// All processes at approximately one moment.
 struct Reading {
     at: Nanos,
     took: Nanos,
@@ -108,8 +108,7 @@ struct Reading {
 }
 
 impl Sampler<'_> {
-    /// All turns of these processes; and the doubt, where the thread that reads competes with
-    /// them.
+    /// All turns of these processes; and a doubt if the reading thread competes with them.
     fn run(
         &mut self,
         spec: &SlicesSpec,
@@ -118,19 +117,19 @@ impl Sampler<'_> {
     ) -> Result<Option<Doubt>, Error> {
         let _signals = SignalsElsewhere::begin();
         let seat = PinnedThread::raise_priority(ABOVE);
-        wait_for_all(self.crowd, self.members, watch)?;
+        wait_for_all(self.workers, self.specs, watch)?;
         turns.extend(self.turns(spec, watch)?);
         Ok(seat.err().map(|why| {
             let text = format!(
-                "the thread that reads competes with those that it reads, and takes some of \
-                 their time: {}",
+                "the reading thread competes with the processes that it reads, and uses \
+                 some of their time: {}",
                 chain(&why)
             );
             Doubt::new(Code::Competes, text)
         }))
     }
 
-    /// All turns: everything as it was found, then each step, and again.
+    /// All turns: the current settings, then each variant, repeatedly.
     fn turns(
         &mut self,
         spec: &SlicesSpec,
@@ -164,7 +163,7 @@ impl Sampler<'_> {
         Ok(turns)
     }
 
-    /// One turn, sample by sample; one that is cut short is as long as it is.
+    /// One turn, sample by sample; a stop request shortens the last sample.
     fn turn(
         &mut self,
         spec: &SlicesSpec,
@@ -173,39 +172,39 @@ impl Sampler<'_> {
     ) -> Result<Vec<SlicesSample>, Error> {
         let length = turn_length(spec);
         let each = spec.sample_ns.unwrap_or(length);
-        let mut room = StatusRoom::new();
+        let mut buffer = StatusBuffer::new();
         let mut samples = Vec::new();
         mark::begin();
-        let mut before = self.read(&mut room)?;
+        let mut before = self.read(&mut buffer)?;
         let (begin, until) = (before.at, before.at + length);
         while before.at < until && !watch.control.stop.given() {
             let end = until.min(begin + each.saturating_mul(1 + samples.len() as u64));
             let raw = counter::kernel(libc::CLOCK_MONOTONIC_RAW);
             let rest = end.saturating_sub(now());
             watch.sleep(words, raw, raw + rest);
-            let after = self.read(&mut room)?;
+            let after = self.read(&mut buffer)?;
             self.uneven = self.uneven.take().or_else(|| uneven(&before, &after));
             samples.push(self.sample(&before, &after));
             before = after;
         }
         mark::end();
-        match self.crowd.ended().and_then(|place| self.members.get(place)) {
-            Some(gone) => Err(Error::new(
+        match self.workers.ended().and_then(|place| self.specs.get(place)) {
+            Some(killed) => Err(Error::new(
                 Kind::System,
-                format!("{} was killed while it was measured", gone.name),
+                format!("{} was killed while it was measured", killed.name),
             )),
             None => Ok(samples),
         }
     }
 
-    fn read(&self, room: &mut StatusRoom) -> Result<Reading, Error> {
+    fn read(&self, buffer: &mut StatusBuffer) -> Result<Reading, Error> {
         let at = now();
         let read = |(place, &pid): (usize, &libc::pid_t)| {
-            TaskReading::of(pid, self.crowd.passes(place), room).map_err(|error| {
+            TaskReading::of(pid, self.workers.passes(place), buffer).map_err(|error| {
                 Error::system(format!("failed to read /proc/{pid}"), error)
             })
         };
-        let tasks = self.crowd.pids().iter().enumerate().map(read);
+        let tasks = self.workers.pids().iter().enumerate().map(read);
         let tasks = tasks.collect::<Result<_, _>>()?;
         Ok(Reading { at, took: now().saturating_sub(at), tasks })
     }
@@ -221,16 +220,16 @@ impl Sampler<'_> {
     }
 }
 
-/// The doubt where processes were read later in one reading than in the other by more than a part
-/// of the time between them, which is then not the same for all.
+/// A doubt if one reading took longer than the other by more than a part of the time between them,
+/// which then differs between the processes.
 fn uneven(before: &Reading, after: &Reading) -> Option<Doubt> {
     let wall = after.at.saturating_sub(before.at);
     let more = before.took.max(after.took).saturating_sub(before.took.min(after.took));
     let millis = |nanos: Nanos| nanos.get() / 1_000_000;
     (more.saturating_mul(UNEVEN) > wall).then(|| {
         let text = format!(
-            "the counters of all processes were read in {} ms at the beginning of a sample of {} \
-             ms and in {} ms at its end: another real-time task had the CPU meanwhile, and some \
+            "reading the counters of all processes took {} ms at the beginning of a sample \
+             of {} ms and {} ms at its end: another real-time task used the CPU, and some \
              processes were measured for a longer or shorter time than others",
             millis(before.took),
             millis(wall),
@@ -251,21 +250,21 @@ fn turn_length(spec: &SlicesSpec) -> Nanos {
     Nanos::from_nanos(spec.duration_ns.get() / turns)
 }
 
-/// Waits until each of them has run once: those that come last have to wait for all others.
+/// Waits until each of them has run once: the last ones have to wait for all others.
 fn wait_for_all(
-    crowd: &Crowd,
-    members: &[Member],
+    workers: &Workers,
+    specs: &[WorkerSpec],
     watch: &mut Watch<'_>,
 ) -> Result<(), Error> {
     let clock = || counter::kernel(libc::CLOCK_MONOTONIC_RAW);
     let begin = clock();
-    let limit = PATIENCE + PATIENCE_EACH.saturating_mul(members.len() as u64);
-    while !crowd.is_at_work() && !watch.control.stop.given() {
+    let limit = PATIENCE + PATIENCE_EACH.saturating_mul(specs.len() as u64);
+    while !workers.is_at_work() && !watch.control.stop.given() {
         if clock() > begin + limit {
-            let idle = (0..members.len()).find(|&place| crowd.passes(place) == 0);
-            let name = idle.map_or("", |place| members[place].name.as_str());
+            let idle = (0..specs.len()).find(|&place| workers.passes(place) == 0);
+            let name = idle.map_or("", |place| specs[place].name.as_str());
             let text = format!(
-                "{name} did not get to run in {} s: something keeps its CPU",
+                "{name} did not run for {} s: its CPU is occupied",
                 limit.get() / 1_000_000_000
             );
             return Err(Error::new(Kind::System, text));
@@ -276,14 +275,14 @@ fn wait_for_all(
 }
 
 /// Spinners, then sleepers.
-fn members(spec: &SlicesSpec) -> Vec<Member> {
+fn specs(spec: &SlicesSpec) -> Vec<WorkerSpec> {
     let cpus: Vec<Cpu> = spec.cpus.iter().collect();
     let at = |place: u32| {
         let place = usize::try_from(place).unwrap_or(0) % cpus.len().max(1);
         let one = cpus.get(place).copied().filter(|_| spec.pinned);
         one.map_or_else(|| spec.cpus.clone(), |cpu| CpuSet::from_iter([cpu]))
     };
-    let member = |kind: &str, work: Work, place: u32| Member {
+    let worker = |kind: &str, work: Work, place: u32| WorkerSpec {
         name: format!("{kind}/{place}"),
         work,
         cpus: at(place),
@@ -291,49 +290,49 @@ fn members(spec: &SlicesSpec) -> Vec<Member> {
         nice: spec.nice,
     };
     let spin = spec.getrusage_every.map_or(Work::Spin, Work::Ask);
-    let spinners = (0..spec.spinners).map(|place| member("spin", spin, place));
+    let spinners = (0..spec.spinners).map(|place| worker("spin", spin, place));
     let sleep = Work::Sleep(spec.sleep_ns, spec.burst_ns);
-    let sleepers = (0..spec.sleepers).map(|place| member("sleep", sleep, place));
+    let sleepers = (0..spec.sleepers).map(|place| worker("sleep", sleep, place));
     spinners.chain(sleepers).collect()
 }
 
-fn tasks(crowd: &Crowd, members: &[Member], spec: &SlicesSpec) -> Vec<SlicesTask> {
-    let task = |(member, pid): (&Member, &libc::pid_t)| SlicesTask {
+fn tasks(workers: &Workers, specs: &[WorkerSpec], spec: &SlicesSpec) -> Vec<SlicesTask> {
+    let task = |(worker, pid): (&WorkerSpec, &libc::pid_t)| SlicesTask {
         pid: u32::try_from(*pid).unwrap_or(0),
-        name: member.name.clone(),
-        role: member.work.role(),
-        cpu: member.cpus.first().filter(|_| spec.pinned),
+        name: worker.name.clone(),
+        role: worker.work.role(),
+        cpu: worker.cpus.first().filter(|_| spec.pinned),
     };
-    members.iter().zip(crowd.pids()).map(task).collect()
+    specs.iter().zip(workers.pids()).map(task).collect()
 }
 
-/// What a step changes.
+/// The settings of a variant.
 fn tunings(step: &Step) -> Result<Vec<Tuning>, Error> {
     let settings = step.settings.iter();
     let tuning = settings.map(|setting| Tuning::parse(&setting.name, &setting.value));
     Ok(tuning.collect::<Result<_, _>>()?)
 }
 
-/// Refuses what makes no sense and what cannot be here, before anything is started.
+/// Refuses an invalid or unsupported specification, before anything is started.
 pub(crate) fn refuse(spec: &SlicesSpec, facts: &Facts) -> Result<(), Error> {
-    sensible_crowd(spec)?;
-    sensible_times(spec)?;
+    check_workers(spec)?;
+    check_times(spec)?;
     for step in &spec.steps {
         isolate::may_tune(&tunings(step)?, facts)?;
     }
     Ok(())
 }
 
-fn sensible_crowd(spec: &SlicesSpec) -> Result<(), Error> {
+fn check_workers(spec: &SlicesSpec) -> Result<(), Error> {
     let refused = |text: &str| Err(Error::new(Kind::Spec, text));
     if spec.spinners == 0 {
-        return refused("at least one process must spin");
+        return refused("at least one spinner is needed");
     }
     if spec.spinners.saturating_add(spec.sleepers) > PROCESSES_MAX {
         return refused("at most 10000 processes are started");
     }
     if spec.cpus.is_empty() {
-        return refused("no CPU to spin on");
+        return refused("no CPU to measure");
     }
     if spec.sleepers > 0 && !(1..=1_000_000_000).contains(&spec.sleep_ns.get()) {
         return refused("a sleep must be between 1 ns and 1 s");
@@ -347,31 +346,31 @@ fn sensible_crowd(spec: &SlicesSpec) -> Result<(), Error> {
     }
 }
 
-fn sensible_times(spec: &SlicesSpec) -> Result<(), Error> {
+fn check_times(spec: &SlicesSpec) -> Result<(), Error> {
     let refused = |text: &str| Err(Error::new(Kind::Spec, text));
-    sensible("the duration", spec.duration_ns)?;
+    check_length("the duration", spec.duration_ns)?;
     if !(1..=TURNS_MAX).contains(&spec.turns) {
-        return refused("a step has between 1 and 1000 turns");
+        return refused("the number of rounds must be between 1 and 1000");
     }
     let turn = turn_length(spec);
-    sensible("a turn (the duration by the number of turns and phases)", turn)?;
+    check_length("a round (the duration by the number of rounds and phases)", turn)?;
     match spec.sample_ns {
         Some(sample) if !(Nanos::from_millis(1)..=turn).contains(&sample) => {
-            refused("a sample must be between 1 ms and as long as a turn")
+            refused("a sample must be between 1 ms and the length of a round")
         }
         Some(sample) if turn.get() / sample.get() > SAMPLES_MAX => {
-            refused("more samples than there is room for: longer ones are fewer")
+            refused("more than 100000 samples in a round; use a longer one")
         }
         _ => Ok(()),
     }
 }
 
-/// Doubts of what was seen: few slices, sleepers that no timer wakes as often as asked.
+/// Doubts of the results: few slices, sleepers that no timer can wake as often as requested.
 fn doubts_of(series: &SlicesSeries, spec: &SlicesSpec) -> Vec<Doubt> {
     let spinners = usize::try_from(spec.spinners).unwrap_or(usize::MAX);
     let samples = || series.turns.iter().flat_map(|turn| &turn.samples);
     let mut doubts = Vec::new();
-    // Phases are there to begin at several places: together they have enough.
+    // Phases cover several offsets: together they have enough.
     let enough = FEW.div_ceil(phases(spec).into()).saturating_mul(spec.spinners.into());
     let few = |turn: &SlicesTurn| {
         let spun = turn.samples.iter().flat_map(|s| s.tasks.iter().take(spinners));
@@ -381,8 +380,8 @@ fn doubts_of(series: &SlicesSeries, spec: &SlicesSpec) -> Vec<Doubt> {
     let contend =
         spinners + usize::try_from(spec.sleepers).unwrap_or(0) > spec.cpus.len();
     if contend && series.turns.iter().any(few) {
-        let text = "fewer than 8 slices of each spinner in a turn: its mean is a matter of \
-                    where it began; a longer -d has more";
+        let text = "fewer than 8 slices of each spinner in a round: its mean depends on \
+                    where it began; a longer -d gives more";
         doubts.push(Doubt::new(Code::TooShort, text));
     }
     let resolved = timer_slack() + resolution();
@@ -394,7 +393,7 @@ fn doubts_of(series: &SlicesSeries, spec: &SlicesSpec) -> Vec<Doubt> {
             / u128::from(wall.max(1))
             / u128::from(spec.sleepers);
         let text = format!(
-            "a sleep of {} ns is below what timers here resolve ({} ns): each sleeper woke \
+            "a sleep of {} ns is below the resolution of timers ({} ns): each sleeper woke \
              up {rate} times a second",
             spec.sleep_ns.get(),
             resolved.get()
@@ -404,8 +403,8 @@ fn doubts_of(series: &SlicesSeries, spec: &SlicesSpec) -> Vec<Doubt> {
     doubts
 }
 
-/// How fine the kernel's timers are (`clock_getres(2)`): a whole tick without
-/// high-resolution ones.
+/// The resolution of the kernel's timers (`clock_getres(2)`): a whole tick without high-resolution
+/// ones.
 fn resolution() -> Nanos {
     let step = clock_getres(ClockId::Monotonic);
     nanos(step.tv_sec, step.tv_nsec)
@@ -448,7 +447,7 @@ mod tests {
         }
     }
 
-    /// Check that questions that make no sense are refused before anything is started.
+    /// Check that invalid specifications are refused before anything is started.
     #[test]
     fn nonsense_is_refused() {
         let facts = Facts::read(&facts::Root::live());
@@ -470,8 +469,8 @@ mod tests {
         assert!(!refused(|_| {}));
     }
 
-    /// Check that all are measured, sample by sample, that no more CPU time is used than
-    /// there is, and that spinners on one CPU have to leave it.
+    /// Check that all are measured, sample by sample, that the CPU time used does not exceed the
+    /// time available, and that spinners on one CPU have to leave it.
     #[test]
     fn everybody_is_measured() {
         let (spec, control) = (spec(), Control::new().unwrap());
@@ -496,8 +495,8 @@ mod tests {
         assert!(sum(4, |task| task.voluntary) > 0 && sum(4, |task| task.passes) > 0);
     }
 
-    /// Check that readings of which one took longer by more than a hundredth of the sample are a
-    /// doubt, whichever it is.
+    /// Check that readings that differ in duration by more than a hundredth of the sample cause a
+    /// doubt, whichever is longer.
     #[test]
     fn uneven_readings() {
         let millis = Nanos::from_millis;
@@ -508,7 +507,7 @@ mod tests {
         assert!(doubt(1, 21).is_none() && doubt(500, 500).is_none());
         for (first, second) in [(1, 22), (22, 1)] {
             let doubt = doubt(first, second).unwrap();
-            let said = format!("in {first} ms at the beginning of a sample of 2000 ms");
+            let said = format!("took {first} ms at the beginning of a sample of 2000 ms");
             assert!(doubt.code == Code::Unequal && doubt.text.contains(&said), "{doubt}");
         }
     }
@@ -532,7 +531,7 @@ mod tests {
         assert!(samples[1].start_ns > samples[0].start_ns + samples[0].wall_ns);
     }
 
-    /// Check that a sleep that no timer can keep is told, with what was kept.
+    /// Check that a sleep below the timers' resolution is reported, with the actual rate.
     #[test]
     fn coarse_timers_are_told() {
         let spec = SlicesSpec { sleep_ns: Nanos::from_nanos(1), ..spec() };

@@ -1,15 +1,14 @@
-//! The spinning loop: reads the counter, over and over, and keeps each pass that took
-//! longer than the threshold.
+//! The busy loop: reads the time stamp counter continuously, and records each pass that took longer
+//! than the threshold.
 //!
-//! Nothing in the loop allocates, locks or enters the kernel (`tests/quiet.rs` counts).
-//! The ring's memory is touched before the loop begins, so that keeping a gap does not
-//! fault. When the ring is full the loop goes on: what comes then is counted and
-//! summed, not kept.
+//! The loop does not allocate, lock or enter the kernel (`tests/quiet.rs` counts). The ring's
+//! memory is touched before the loop begins, so that recording a gap causes no page fault. When the
+//! ring is full the loop continues: later passes are counted and summed, not recorded.
 //!
 //! # Caveats
-//! A gap's edge is known to one pass. Two interruptions less than a pass apart are one
-//! gap. What slows the loop without stopping it (another hardware thread, a lower
-//! frequency) is no gap.
+//! The edge of a gap is known to one pass. Two interruptions less than a pass apart are one gap.
+//! What slows the loop down without stopping it (another hardware thread, a lower frequency) is not
+//! a gap.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -17,8 +16,7 @@ use units::{Tsc, TscDelta};
 
 use crate::counter;
 
-/// One pass that took too long: when the reading before it was made, and how long until
-/// the next.
+/// One pass that took too long: the time of the reading before it, and the time to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pass {
     /// The reading before the gap.
@@ -27,20 +25,20 @@ pub struct Pass {
     pub delta: TscDelta,
 }
 
-/// Passes that came after the ring was full.
+/// Passes after the ring was full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Overflow {
     /// The first such pass.
     pub first: Pass,
-    /// How many there were.
+    /// Their number.
     pub passes: u64,
-    /// Their deltas added up.
+    /// The sum of their deltas.
     pub sum: TscDelta,
     /// The longest of them.
     pub longest: TscDelta,
 }
 
-/// Room for the passes that are kept, made and touched before the loop begins.
+/// A buffer for recorded passes, allocated and touched before the loop begins.
 #[derive(Debug)]
 pub struct Ring {
     passes: Box<[Pass]>,
@@ -50,9 +48,9 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// A ring for that many passes.
+    /// A ring with that capacity.
     pub fn new(capacity: usize) -> Self {
-        // Anything but zero: zeroed memory would be given lazily and fault in the loop.
+        // Not zero: zeroed memory would be mapped lazily and fault in the loop.
         let blank =
             Pass { last: Tsc::from_counter(u64::MAX), delta: TscDelta::from_ticks(1) };
         Self {
@@ -63,36 +61,36 @@ impl Ring {
         }
     }
 
-    /// A pass that is longer ends the loop, and those of other CPUs.
+    /// Sets the limit above which a pass ends the loop, and those of other CPUs.
     pub fn end_above(&mut self, longest: TscDelta) {
         self.too_long = longest;
     }
 
-    /// The passes that were kept, in order.
+    /// The recorded passes, in order.
     pub fn passes(&self) -> &[Pass] {
         &self.passes[..self.used]
     }
 
-    /// What came after the ring was full.
+    /// The passes after the ring was full.
     pub fn overflow(&self) -> Option<Overflow> {
         self.overflow
     }
 
-    /// The longest pass, kept or not.
+    /// The longest pass, recorded or not.
     pub fn longest(&self) -> TscDelta {
-        let kept = self.passes().iter().map(|pass| pass.delta);
+        let recorded = self.passes().iter().map(|pass| pass.delta);
         let rest = self.overflow.map(|overflow| overflow.longest);
-        kept.chain(rest).max().unwrap_or_default()
+        recorded.chain(rest).max().unwrap_or_default()
     }
 
-    /// Keeps a pass; whether it is so long that the loop is to end.
+    /// Records a pass; whether it is long enough to end the loop.
     #[cold]
-    fn keep(&mut self, pass: Pass) -> bool {
-        self.put(pass);
+    fn record(&mut self, pass: Pass) -> bool {
+        self.push(pass);
         pass.delta > self.too_long
     }
 
-    fn put(&mut self, pass: Pass) {
+    fn push(&mut self, pass: Pass) {
         if let Some(place) = self.passes.get_mut(self.used) {
             *place = pass;
             self.used += 1;
@@ -111,50 +109,50 @@ impl Ring {
     }
 }
 
-/// What the loop itself knows when it ends.
+/// The loop's own results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Spun {
+pub struct SpinTotals {
     /// The first reading.
     pub first: Tsc,
-    /// The time from the first reading to the last, less what the counter went back.
+    /// The time from the first reading to the last; steps of the counter backwards do not count.
     pub elapsed: TscDelta,
-    /// How many passes were made.
+    /// The number of passes.
     pub passes: u64,
     /// How often the counter went backwards.
     pub backwards: u64,
 }
 
-/// Spins for `length`, or until `stop`, and keeps every pass longer than `threshold`. A pass
-/// that is too long for `ring` gives `stop`.
+/// Loops for `length`, or until `stop`, and records every pass longer than `threshold`. A pass
+/// above the limit of `ring` sets `stop`.
 #[inline(never)]
 pub fn spin(
     length: TscDelta,
     threshold: TscDelta,
     stop: &AtomicBool,
     ring: &mut Ring,
-) -> Spun {
+) -> SpinTotals {
     let first = counter::now();
     let (mut begin, mut last) = (first, first);
     let (mut passes, mut backwards) = (0, 0);
     loop {
-        // Looked at before the reading, so that the gap in which the order came is kept.
-        let told = stop.load(Ordering::Relaxed);
+        // Read before the counter, so that the gap in which the stop request arrived is recorded.
+        let is_stopped = stop.load(Ordering::Relaxed);
         let now = counter::now();
         let delta = now.since(last);
         passes += 1;
         if delta > threshold {
             if delta.is_backwards() {
-                // The counter was set back: so is the beginning, or the end would never
-                // come.
+                // The counter was set back: shift the beginning too, or the end would never be
+                // reached.
                 backwards += 1;
                 begin = begin.plus(delta);
-            } else if ring.keep(Pass { last: first.plus(last.since(begin)), delta }) {
+            } else if ring.record(Pass { last: first.plus(last.since(begin)), delta }) {
                 stop.store(true, Ordering::Relaxed);
             }
         }
         last = now;
-        if told || now.since(begin) >= length {
-            return Spun { first, elapsed: now.since(begin), passes, backwards };
+        if is_stopped || now.since(begin) >= length {
+            return SpinTotals { first, elapsed: now.since(begin), passes, backwards };
         }
     }
 }
@@ -167,12 +165,12 @@ mod tests {
         Pass { last: Tsc::from_counter(0), delta: TscDelta::from_ticks(delta) }
     }
 
-    /// Check that a full ring keeps what it has, and counts and sums what comes.
+    /// Check that a full ring retains its passes, and counts and sums later ones.
     #[test]
     fn full_rings_count_on() {
         let mut ring = Ring::new(2);
         for delta in [5, 6, 7, 90, 8] {
-            ring.keep(pass(delta));
+            ring.record(pass(delta));
         }
         assert_eq!(ring.passes(), [pass(5), pass(6)]);
         let overflow = ring.overflow().unwrap();
@@ -181,8 +179,8 @@ mod tests {
         assert_eq!(overflow.longest.ticks(), 90);
     }
 
-    /// Check that with a threshold of nothing every pass is kept, and that together they
-    /// are the whole time.
+    /// Check that with a threshold of 0 every pass is recorded, and that their sum is the elapsed
+    /// time.
     #[test]
     fn passes_add_up_to_the_whole() {
         let mut ring = Ring::new(1 << 20);

@@ -1,5 +1,5 @@
-//! One spinning thread: takes its CPU, learns what is ordinary there, waits for the
-//! start, spins, and tells what it saw.
+//! One spinning thread: takes its CPU, measures the cost of an ordinary pass there, waits for the
+//! start, runs the busy loop, and returns its result.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::Sender;
@@ -8,21 +8,21 @@ use std::thread::Scope;
 use recording::Meanwhile;
 use units::{Cpu, Tsc, TscDelta};
 
-use crate::meanwhile::OwnTime;
-use crate::spin::{Ring, Spun, spin};
+use crate::proc_counters::ThreadTime;
+use crate::spin::{Ring, SpinTotals, spin};
 use crate::stop::Stop;
-use crate::thread::{Seat, Seated};
-use crate::{Error, Ordinary, counter, mark};
+use crate::thread::{PinnedThread, StartGate};
+use crate::{Error, LoopCost, counter, mark};
 
-/// What a spinner is told before it starts.
+/// The configuration of a spinner.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct Config {
     pub(crate) cpu: Cpu,
     pub(crate) fifo: Option<u8>,
     pub(crate) capacity: usize,
 }
 
-/// The start: until when to spin, and which passes to keep.
+/// The start: when to end, and which passes to record.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Start {
     pub(crate) end: Tsc,
@@ -33,34 +33,34 @@ pub(crate) struct Start {
 
 impl Start {
     /// What is left of it now.
-    fn stretch(self) -> Stretch {
+    fn params(self) -> SpinParams {
         let Self { end, threshold, end_above } = self;
         let length = end.since(counter::now());
         let length = if length.is_backwards() { TscDelta::default() } else { length };
-        Stretch { length, threshold, end_above }
+        SpinParams { length, threshold, end_above }
     }
 }
 
-/// For how long to spin, and which passes to keep.
+/// How long to loop, and which passes to record.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Stretch {
+pub(crate) struct SpinParams {
     pub(crate) length: TscDelta,
     pub(crate) threshold: TscDelta,
     /// Longer gaps end it.
     pub(crate) end_above: Option<TscDelta>,
 }
 
-impl Stretch {
-    /// Spins on the calling thread.
+impl SpinParams {
+    /// Runs the busy loop on the calling thread.
     pub(crate) fn spin(
         self,
         cpu: Cpu,
-        ordinary: Ordinary,
+        ordinary: LoopCost,
         mut ring: Ring,
         stop: &AtomicBool,
-    ) -> Seen {
+    ) -> SpinResult {
         let Self { length, threshold, end_above } = self;
-        let before = OwnTime::now();
+        let before = ThreadTime::now();
         let longest = TscDelta::from_ticks(threshold.ticks() + ordinary.pass.ticks());
         if let Some(longest) = end_above {
             ring.end_above(TscDelta::from_ticks(longest.ticks() + ordinary.pass.ticks()));
@@ -69,48 +69,54 @@ impl Stretch {
         let spun = spin(length, longest, stop, &mut ring);
         mark::end();
         let mut meanwhile = Meanwhile::default();
-        OwnTime::now().add_since(before, &mut meanwhile);
+        ThreadTime::now().add_since(before, &mut meanwhile);
         let ended_on = isolate::current_cpu();
-        Seen { cpu, ordinary, spun, ring, meanwhile, ended_on }
+        SpinResult { cpu, ordinary, spun, ring, meanwhile, ended_on }
     }
 }
 
-/// What a spinner saw.
-pub(crate) struct Seen {
+/// The result of a spinner.
+pub(crate) struct SpinResult {
     pub(crate) cpu: Cpu,
-    pub(crate) ordinary: Ordinary,
-    pub(crate) spun: Spun,
+    pub(crate) ordinary: LoopCost,
+    pub(crate) spun: SpinTotals,
     pub(crate) ring: Ring,
     pub(crate) meanwhile: Meanwhile,
-    /// The CPU the thread was on when it ended.
+    /// The CPU of the thread when it ended.
     pub(crate) ended_on: Option<Cpu>,
 }
 
-/// A spinning thread that has its CPU and waits for the start.
-pub(crate) type Spinner<'scope> = Seated<'scope, Ordinary, Start, Seen>;
+/// A spinning thread that is pinned to its CPU and waits for the start.
+pub(crate) type Spinner<'scope> = PinnedThread<'scope, LoopCost, Start, SpinResult>;
 
-/// Starts a spinning thread; `done` is sent to when it has spun.
+/// Starts a spinning thread; a message is sent to `done` at its end.
 pub(crate) fn seat<'scope>(
     scope: &'scope Scope<'scope, '_>,
-    place: Place,
+    config: Config,
     stop: &'scope Stop,
     done: Sender<()>,
 ) -> Result<Spinner<'scope>, Error> {
-    Seated::take(scope, name(place.cpu), done, move |seat| work(place, stop, seat))
+    PinnedThread::spawn(scope, name(config.cpu), done, move |seat| {
+        work(config, stop, seat)
+    })
 }
 
-/// By this name the room `blame` knows who is not to be blamed.
+/// `blame` recognises measuring threads by this name, and does not attribute gaps to them.
 fn name(cpu: Cpu) -> String {
     format!("spin/{cpu}")
 }
 
-/// The thread's whole life; `None` where it could not be seated or was never started.
-fn work(place: Place, stop: &Stop, seat: Seat<Ordinary, Start>) -> Option<Seen> {
-    let taken = isolate::pin_with_priority(place.cpu, place.fifo)
-        .map(|()| Ordinary::measure())
+/// The thread's main function; `None` if it could not be pinned or was never started.
+fn work(
+    config: Config,
+    stop: &Stop,
+    seat: StartGate<LoopCost, Start>,
+) -> Option<SpinResult> {
+    let taken = isolate::pin_with_priority(config.cpu, config.fifo)
+        .map(|()| LoopCost::measure())
         .map_err(Error::from);
     let ordinary = taken.as_ref().ok().cloned();
-    let ring = Ring::new(if ordinary.is_some() { place.capacity } else { 0 });
+    let ring = Ring::new(if ordinary.is_some() { config.capacity } else { 0 });
     let start = seat.wait(taken)?;
-    Some(start.stretch().spin(place.cpu, ordinary?, ring, stop.as_atomic()))
+    Some(start.params().spin(config.cpu, ordinary?, ring, stop.as_atomic()))
 }

@@ -1,7 +1,7 @@
-//! The order to stop: given by a signal handler, seen by the loops and by sleepers.
+//! The stop request: made by a signal handler, seen by the loops and by sleeping threads.
 //!
-//! A flag alone would be missed by a sleeper that looked just before; a byte in a
-//! socket is not.
+//! A thread could test a flag just before it is set, and then sleep; a byte in a socket wakes it
+//! up.
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -14,7 +14,7 @@ use units::Nanos;
 use crate::counter;
 use crate::timespec::parts;
 
-/// The order to stop, shared by all who look at it.
+/// The stop request, shared by all threads of a measurement.
 #[derive(Debug, Clone)]
 pub struct Stop {
     flag: Arc<AtomicBool>,
@@ -23,10 +23,10 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// An order that has not been given.
+    /// A request that has not been made.
     ///
     /// # Errors
-    /// Where no socket can be had.
+    /// Without a socket.
     pub fn new() -> io::Result<Self> {
         let (woken, waker) = UnixStream::pair().map_err(named)?;
         Ok(Self { flag: Arc::default(), woken: Arc::new(woken), waker: Arc::new(waker) })
@@ -40,12 +40,12 @@ impl Stop {
     /// The socket, for a signal handler to write a byte to.
     ///
     /// # Errors
-    /// Where no file descriptor is left.
+    /// Without a free file descriptor.
     pub fn waker(&self) -> io::Result<UnixStream> {
         self.waker.try_clone()
     }
 
-    /// Whether the order was given.
+    /// Whether stopping was requested.
     pub fn given(&self) -> bool {
         self.flag.load(Ordering::Relaxed)
     }
@@ -54,7 +54,7 @@ impl Stop {
         &self.flag
     }
 
-    /// Sleeps until `CLOCK_MONOTONIC_RAW` shows `until` or the order is given.
+    /// Sleeps until `CLOCK_MONOTONIC_RAW` shows `until` or stopping is requested.
     pub(crate) fn sleep_until(&self, until: Nanos) {
         while !self.given() && !left(until).is_zero() {
             sleep(until, &mut [PollFd::new(&*self.woken, PollFlags::IN)]);
@@ -79,16 +79,16 @@ fn left(until: Nanos) -> Nanos {
     until.saturating_sub(counter::kernel(libc::CLOCK_MONOTONIC_RAW))
 }
 
-/// Sleeps until then, or until one of the ends has something; may return earlier.
+/// Sleeps until then, or until one of the ends is readable; may return earlier.
 fn sleep(until: Nanos, ends: &mut [PollFd<'_>]) {
     let (tv_sec, tv_nsec) = parts(left(until));
     let timeout = Timespec { tv_sec, tv_nsec };
-    // Interrupted by a signal is as good as woken: who called looks again.
+    // A signal is as good as a wake-up: the caller checks again.
     let _ = poll(ends, Some(&timeout));
 }
 
-/// Why there is no socket, where the kernel has none: without `CONFIG_NET` socketpair(2) is not
-/// there, without `CONFIG_UNIX` there are no local sockets.
+/// Names the kernel option that is missing: without `CONFIG_NET` there is no socketpair(2), without
+/// `CONFIG_UNIX` there are no local sockets.
 fn named(error: io::Error) -> io::Error {
     match error.raw_os_error() {
         Some(libc::ENOSYS | libc::EAFNOSUPPORT) => {
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
     use std::io::Write;
 
-    /// Check that a sleeper is woken by the byte, long before its time.
+    /// Check that a sleeping thread is woken by the byte, long before its time.
     #[test]
     fn sleepers_are_woken() {
         let stop = Stop::new().unwrap();
@@ -119,7 +119,7 @@ mod tests {
         signal.join().unwrap();
     }
 
-    /// Check that one that waits for an end, too, is woken by that.
+    /// Check that the end of the other socket wakes a thread too.
     #[test]
     fn ends_wake() {
         let (over, is_over) = UnixStream::pair().unwrap();
@@ -130,7 +130,7 @@ mod tests {
         ends.join().unwrap();
     }
 
-    /// Check that a sleeper sleeps its time out.
+    /// Check that an undisturbed thread sleeps for its time.
     #[test]
     fn sleepers_sleep() {
         let now = || counter::kernel(libc::CLOCK_MONOTONIC_RAW);

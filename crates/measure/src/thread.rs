@@ -1,5 +1,5 @@
-//! A thread of a measurement: named, so that it can be found in `ps -eL`, and never left
-//! behind. One that is seated takes its CPU, and then waits for the start.
+//! A thread of a measurement: named, so that it can be found in `ps -eL`, and always joined. A
+//! pinned thread first takes its CPU, and then waits for the start.
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -9,7 +9,7 @@ use std::thread::{Builder, Scope, ScopedJoinHandle};
 
 use crate::{Error, Kind};
 
-/// Starts a thread of that name (15 bytes of it are kept).
+/// Starts a thread of that name (truncated to 15 bytes).
 pub(crate) fn start<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     name: &str,
@@ -20,16 +20,16 @@ pub(crate) fn start<'scope, T: Send + 'scope>(
     })
 }
 
-/// Lets no signal be handled by the calling thread, nor by those it starts.
+/// Blocks all signals for the calling thread and the threads that it starts.
 pub(crate) fn block_signals() {
     let _ = block_all();
 }
 
-/// The same; the signals that were blocked before.
+/// The same; returns the previous mask.
 fn block_all() -> libc::sigset_t {
     let (mut all, mut before) = (MaybeUninit::uninit(), MaybeUninit::zeroed());
-    // SAFETY: `all` is room for a set, which the first call fills and the second reads; an empty
-    // `before` is what it is where that fails.
+    // SAFETY: `all` has space for a set, which the first call fills and the second reads; `before`
+    // is a valid, empty set if that fails.
     unsafe {
         libc::sigfillset(all.as_mut_ptr());
         libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), before.as_mut_ptr());
@@ -37,11 +37,11 @@ fn block_all() -> libc::sigset_t {
     }
 }
 
-/// Leaves signals to the other threads of this process until it is dropped. The kernel would give
-/// them to its first thread before all others, also while that does not get to run.
+/// Leaves signals to the other threads of this process until it is dropped. The kernel prefers the
+/// main thread for them, even while that does not run.
 pub(crate) struct SignalsElsewhere {
     before: libc::sigset_t,
-    // It is the thread's own mask that is given back.
+    // Not `Send`: it restores the mask of the thread that it was made by.
     _own: PhantomData<*const ()>,
 }
 
@@ -59,68 +59,68 @@ impl Drop for SignalsElsewhere {
     }
 }
 
-/// Why a thread did not tell what it was there to tell.
+/// The error for a thread that ended without a result.
 pub(crate) fn died(name: &str) -> Error {
     Error::new(Kind::System, format!("the thread {name} died"))
 }
 
-/// A thread that has what it needs and waits for the start.
-pub(crate) struct Seated<'scope, Ready, Start, Seen> {
-    /// What it found when it took its place.
+/// A thread that is pinned to its CPU and waits for the start.
+pub(crate) struct PinnedThread<'scope, Ready, Start, Output> {
+    /// What it reported when it was pinned.
     pub(crate) ready: Ready,
     name: String,
     start: Sender<Start>,
-    thread: ScopedJoinHandle<'scope, Option<Seen>>,
+    thread: ScopedJoinHandle<'scope, Option<Output>>,
 }
 
-/// The thread's side: where it tells that it is ready, and hears of the start.
-pub(crate) struct Seat<Ready, Start> {
+/// The thread's side: reports that it is ready, and waits for the start.
+pub(crate) struct StartGate<Ready, Start> {
     ready: Sender<Result<Ready, Error>>,
     start: Receiver<Start>,
 }
 
-impl<Ready, Start> Seat<Ready, Start> {
-    /// Tells whether the thread is ready, and waits for the start; `None` where it is not, or
-    /// where nobody starts it.
+impl<Ready, Start> StartGate<Ready, Start> {
+    /// Reports whether the thread is ready, and waits for the start; `None` if it is not ready, or
+    /// is never started.
     pub(crate) fn wait(self, ready: Result<Ready, Error>) -> Option<Start> {
         self.ready.send(ready).ok()?;
         self.start.recv().ok()
     }
 }
 
-impl<'scope, Ready, Start, Seen> Seated<'scope, Ready, Start, Seen>
+impl<'scope, Ready, Start, Output> PinnedThread<'scope, Ready, Start, Output>
 where
     Ready: Send + 'scope,
     Start: Send + 'scope,
-    Seen: Send + 'scope,
+    Output: Send + 'scope,
 {
-    /// Starts the thread, which lives its `life`; `done` is sent to when that is over.
-    pub(crate) fn take(
+    /// Starts the thread, which runs `life`; a message is sent to `done` at its end.
+    pub(crate) fn spawn(
         scope: &'scope Scope<'scope, '_>,
         name: String,
         done: Sender<()>,
-        life: impl FnOnce(Seat<Ready, Start>) -> Option<Seen> + Send + 'scope,
+        life: impl FnOnce(StartGate<Ready, Start>) -> Option<Output> + Send + 'scope,
     ) -> Result<Self, Error> {
         let (ready, is_ready) = channel();
         let (start, begin) = channel();
         let thread = self::start(scope, &name, move || {
-            let seen = life(Seat { ready, start: begin });
-            // Nobody may be waiting any more; that is their business.
+            let output = life(StartGate { ready, start: begin });
+            // The receiver may no longer wait, which is no error.
             let _ = done.send(());
-            seen
+            output
         })?;
         let ready = is_ready.recv().unwrap_or_else(|_| Err(died(&name)))?;
         Ok(Self { ready, name, start, thread })
     }
 
-    /// Lets the thread begin.
+    /// Starts the measurement of the thread.
     pub(crate) fn start(&self, start: Start) {
-        // A thread that has died is noticed when it is joined.
+        // A thread that has ended early is noticed when it is joined.
         let _ = self.start.send(start);
     }
 
-    /// What the thread saw.
-    pub(crate) fn join(self) -> Result<Seen, Error> {
+    /// The thread's result.
+    pub(crate) fn join(self) -> Result<Output, Error> {
         drop(self.start);
         self.thread.join().ok().flatten().ok_or_else(|| died(&self.name))
     }

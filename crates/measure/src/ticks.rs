@@ -1,19 +1,19 @@
 //! Timer interrupts per CPU, from `/proc/interrupts` read at even intervals.
 //!
-//! Reading the counters costs about a millisecond and happens once an interval, so this
-//! tool itself adds a few interrupts a second on the CPU it runs on.
+//! Reading the counters costs about a millisecond once per interval, so noisefloor itself adds a
+//! few interrupts per second on the CPU it runs on.
 //!
-//! Cannot see: what a CPU did between two readings, or a CPU that came and went there.
+//! Cannot see: what a CPU did between two readings, or that it went online and offline there.
 
 use facts::{CpuTime, Interrupts};
 use recording::{Code, CpuTicks, Doubt, TickSample, TicksSeries, TicksSpec};
 use units::{Cpu, CpuSet, Nanos, Span};
 
 use crate::doubts;
-use crate::latency::alarms::now;
-use crate::meanwhile::{Counters, both};
+use crate::latency::timers::now;
 use crate::observer::{Event, Watch};
-use crate::{Error, mark, sensible};
+use crate::proc_counters::{ProcCounters, both};
+use crate::{Error, check_length, mark};
 
 /// Counts ticks, interval by interval.
 pub(crate) fn run(
@@ -22,7 +22,7 @@ pub(crate) fn run(
     doubts: &mut Vec<Doubt>,
 ) -> Result<TicksSeries, Error> {
     refuse(spec)?;
-    let first = Counters::now();
+    let first = ProcCounters::now();
     if let Err(unknown) = &first.interrupts {
         return Err(Error::system("failed to count interrupts", unknown.clone()));
     }
@@ -41,7 +41,7 @@ pub(crate) fn run(
         if stopped && !samples.is_empty() {
             break;
         }
-        let after = Counters::now();
+        let after = ProcCounters::now();
         let sample = sample(&before, &after, begin, &spec.cpus);
         watch.observer.event(Event::Ticks(&sample));
         samples.push(sample);
@@ -54,12 +54,17 @@ pub(crate) fn run(
     Ok(TicksSeries { samples, waits, ..TicksSeries::default() })
 }
 
-/// Refuses an interval that cannot be meant.
+/// Refuses an invalid interval.
 pub(crate) fn refuse(spec: &TicksSpec) -> Result<(), Error> {
-    sensible("the interval", spec.interval_ns)
+    check_length("the interval", spec.interval_ns)
 }
 
-fn sample(before: &Counters, now: &Counters, begin: Nanos, cpus: &CpuSet) -> TickSample {
+fn sample(
+    before: &ProcCounters,
+    now: &ProcCounters,
+    begin: Nanos,
+    cpus: &CpuSet,
+) -> TickSample {
     TickSample {
         start_ns: before.at.saturating_sub(begin),
         span_ns: now.at.saturating_sub(before.at),
@@ -67,9 +72,9 @@ fn sample(before: &Counters, now: &Counters, begin: Nanos, cpus: &CpuSet) -> Tic
     }
 }
 
-fn cpu_ticks(before: &Counters, now: &Counters, cpu: Cpu) -> CpuTicks {
+fn cpu_ticks(before: &ProcCounters, now: &ProcCounters, cpu: Cpu) -> CpuTicks {
     let lines = both(&before.interrupts, &now.interrupts);
-    // A CPU that was not there before has no growth, whatever its counter shows now.
+    // A CPU that went online in the interval has no difference, whatever its counter shows now.
     let lines = lines.filter(|(earlier, later)| {
         earlier.cpus().contains(cpu) && later.cpus().contains(cpu)
     });
@@ -84,23 +89,23 @@ fn cpu_ticks(before: &Counters, now: &Counters, cpu: Cpu) -> CpuTicks {
     }
 }
 
-/// How much the timer's lines, or all lines, grew; `None` where one of them was set
-/// back, or there is none.
+/// The increase of the timer's lines, or of all lines; `None` if one of them was set back, or there
+/// is none.
 fn grown(now: &Interrupts, before: &Interrupts, cpu: Cpu, timer: bool) -> Option<u64> {
     let lines = now.since(before, cpu).filter(|(line, _)| line.timer || !timer);
     let growths: Vec<u64> = lines.map(|(_, grown)| grown).collect::<Option<_>>()?;
     (!growths.is_empty()).then(|| growths.into_iter().fold(0, u64::saturating_add))
 }
 
-/// A doubt for the intervals in which a CPU's ticks are not known.
+/// A doubt for the intervals in which a CPU's ticks are unknown.
 fn holes(samples: &[TickSample]) -> Option<Doubt> {
     let cpus = samples.iter().flat_map(|sample| &sample.cpus);
     let without: CpuSet =
         cpus.filter(|ticks| ticks.timer.is_none()).map(|ticks| ticks.cpu).collect();
     let text = format!(
-        "{}: in some intervals the timer interrupts are not known: the CPU came \
-         or went, its counter was set back, or its timer's line is not one known here",
-        doubts::named(&without)
+        "{}: in some intervals the timer interrupts are unknown: the CPU went online or \
+         offline, its counter was set back, or its timer's line is not recognised",
+        doubts::label(&without)
     );
     (!without.is_empty()).then(|| Doubt::new(Code::CounterReset, text))
 }
@@ -110,8 +115,8 @@ mod tests {
     use super::*;
     use facts::{CpuTimes, Softirqs};
 
-    fn counters(at: u64, interrupts: &str, stat: &str) -> Counters {
-        Counters {
+    fn counters(at: u64, interrupts: &str, stat: &str) -> ProcCounters {
+        ProcCounters {
             at: Nanos::from_secs(at),
             interrupts: Interrupts::parse(interrupts, Interrupts::FILE),
             softirqs: Softirqs::parse("CPU0\n", Softirqs::FILE),
@@ -119,8 +124,8 @@ mod tests {
         }
     }
 
-    /// Check the counts of an interval: a CPU that stays, one that goes, one whose
-    /// counter is set back, one that was never there.
+    /// Check the counts of an interval: a CPU that stays online, one that goes offline, one whose
+    /// counter is set back, one that was never online.
     #[test]
     fn counts_of_an_interval() {
         let before = counters(
@@ -146,7 +151,7 @@ mod tests {
         assert!(doubt.text.starts_with("CPUs 1-3:"), "{doubt}");
     }
 
-    /// Check that a CPU that appears has no growth: its counter began before it came.
+    /// Check that a CPU that goes online has no count: its counter is older than the interval.
     #[test]
     fn cpus_that_appear() {
         let before = counters(1, "CPU0\nLOC: 5 Local\n", "cpu0 0 0 0 1\n");
@@ -154,7 +159,7 @@ mod tests {
         assert_eq!(cpu_ticks(&before, &now, Cpu::new(1)).timer, None);
     }
 
-    /// Check a real run: as many intervals as asked, each as long as asked or longer.
+    /// Check a real run: as many intervals as requested, each at least as long as requested.
     #[test]
     fn real_intervals() {
         let facts = facts::Facts::read(&facts::Root::live());

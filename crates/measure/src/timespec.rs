@@ -1,5 +1,5 @@
-//! Times in seconds and nanoseconds, as the kernel's calls take and give them. The kernel's
-//! structure has a type in `libc` and another one in `rustix`: both are made of these parts.
+//! Times in seconds and nanoseconds, as in the kernel's interfaces. The structure has a type in
+//! `libc` and another one in `rustix`: both are made of these parts.
 
 use units::Nanos;
 
@@ -14,7 +14,7 @@ pub(crate) fn parts(time: Nanos) -> (i64, i64) {
     )
 }
 
-/// The time of so many seconds and nanoseconds; what is negative counts as none.
+/// The time of so many seconds and nanoseconds; negative parts count as 0.
 #[inline(always)]
 pub(crate) fn nanos(seconds: i64, nanos: i64) -> Nanos {
     let (seconds, nanos) = (u64::try_from(seconds), u64::try_from(nanos));
@@ -25,7 +25,7 @@ pub(crate) fn nanos(seconds: i64, nanos: i64) -> Nanos {
 mod tests {
     use super::*;
 
-    /// Check that times survive being split and joined.
+    /// Check that times are unchanged after splitting and joining.
     #[test]
     fn split_and_joined() {
         for time in [0, 1, 999_999_999, 1_000_000_000, 12_345_678_901_234, u64::MAX] {

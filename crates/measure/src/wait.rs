@@ -1,11 +1,11 @@
-//! Waiting while the kernel counts by itself, with progress and Ctrl-C as in a measurement.
+//! Waits while the kernel counts, with progress and Ctrl-C as in a measurement.
 
 use units::Nanos;
 
 use crate::observer::{Control, Observer, Watch};
-use crate::{Error, counter, sensible};
+use crate::{Error, check_length, counter};
 
-/// A stretch of time to let pass.
+/// A wait of a given length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wait {
     length: Nanos,
@@ -15,9 +15,9 @@ impl Wait {
     /// A wait of that length.
     ///
     /// # Errors
-    /// `Kind::Spec` for a length that cannot be meant.
+    /// `Kind::Spec` for an invalid length.
     pub fn new(length: Nanos) -> Result<Self, Error> {
-        sensible("the duration", length)?;
+        check_length("the duration", length)?;
         Ok(Self { length })
     }
 
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
     use crate::Silent;
 
-    /// Check that it takes its time, and that none passes once it is told to end.
+    /// Check that it waits for its time, and not at all after the stop request.
     #[test]
     fn waits() {
         let now = || counter::kernel(libc::CLOCK_MONOTONIC_RAW);
@@ -56,7 +56,7 @@ mod tests {
         assert!(pass(Nanos::from_secs(3600)));
     }
 
-    /// Check that a length that cannot be meant is refused.
+    /// Check that an invalid length is refused.
     #[test]
     fn absurd_lengths() {
         assert!(Wait::new(Nanos::ZERO).is_err());

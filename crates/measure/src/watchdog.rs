@@ -1,8 +1,8 @@
-//! Ends a measurement whose threads a real-time task keeps off their CPU: once the order to stop
-//! is given, or the time is over, they are moved to another CPU, where they see that.
+//! Ends a measurement that a real-time task starves: after the stop request or the measurement's
+//! duration, threads that do not run are moved to another CPU, where they notice the end.
 //!
-//! A thread of its own waits for that; it sleeps from the beginning to the end of a measurement
-//! that ends by itself. It handles signals, as the others may not get to run.
+//! A separate thread waits for that; it sleeps for the duration of a measurement that ends by
+//! itself. It handles signals, as the measuring threads may not run.
 
 use std::io::{ErrorKind, Read};
 use std::os::unix::net::UnixStream;
@@ -16,10 +16,10 @@ use units::{CpuSet, Nanos};
 use crate::stop::Stop;
 use crate::{Error, counter};
 
-/// Between two looks at the threads.
+/// Interval of checks of the threads.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Looks after the threads that may run on one CPU only, until it is dropped.
+/// Observes the threads that are pinned to one CPU, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Watchdog {
     thread: Option<JoinHandle<Vec<MovedThread>>>,
@@ -42,10 +42,11 @@ impl Watchdog {
         let now = counter::kernel(libc::CLOCK_MONOTONIC_RAW);
         let until = length.map_or(Nanos::MAX, |length| now.saturating_add(length));
         let life = move || {
-            // It moves threads of its own process only. One that keeps them is found out.
+            // It moves only threads of this process, and needs no capability for that. If it keeps
+            // them, nothing worse happens.
             let _ = isolate::drop_capabilities(Retain::Nothing);
-            // A task that keeps them from running must not keep this one from it, too. Until then
-            // it sleeps, and takes no time from any CPU.
+            // A task that starves them must not starve this thread too. Until the end it sleeps,
+            // and uses no CPU time.
             let _ = isolate::restrict_thread(0, &cpus);
             stop.sleep_until_or(until, &is_over);
             move_starved(cpus, &is_over)
@@ -54,7 +55,7 @@ impl Watchdog {
         Ok(Self { thread: Some(thread.map_err(failed)?), over: Some(over) })
     }
 
-    /// Ends it; a doubt for each thread that was moved.
+    /// Ends it; returns a doubt for each thread that was moved.
     pub(crate) fn end(mut self) -> Vec<Doubt> {
         self.join().iter().map(doubt).collect()
     }
@@ -71,7 +72,7 @@ impl Drop for Watchdog {
     }
 }
 
-/// Moves threads that do not get to run, until all is over.
+/// Moves starved threads until the measurement is over.
 fn move_starved(cpus: CpuSet, mut is_over: &UnixStream) -> Vec<MovedThread> {
     let mut threads = StarvedThreads::new(cpus);
     let mut moved = Vec::new();
@@ -90,8 +91,8 @@ fn doubt(moved: &MovedThread) -> Doubt {
     let MovedThread { cpu, occupant } = moved;
     let who = occupant.as_ref().map_or_else(String::new, |one| format!(" {one}"));
     let text = format!(
-        "CPU {cpu}: at the end a thread of this measurement did not get to run, a real-time \
-         task{who} did not leave the CPU; it was moved to another CPU to end"
+        "CPU {cpu}: at its end a thread of this measurement was starved by a real-time \
+         task{who}, and was moved to another CPU to finish"
     );
     Doubt::new(Code::Starved, text)
 }

@@ -1,13 +1,12 @@
-//! The workloads whose run time is measured. One run always takes the same steps, so that
-//! only their time varies; what they work out is kept from the optimiser, so that none of
-//! them is left out.
+//! The workloads of jitter. One run always takes the same steps, so that only their duration
+//! varies; their results are used, so that the optimiser removes none of them.
 //!
-//! Their memory is touched before the first run. All but `syscall`, and what a user's own
-//! library does, stay outside of the kernel (`tests/quiet.rs` counts).
+//! Their memory is touched before the first run. None but `syscall` and the user's library enters
+//! the kernel (`tests/quiet.rs` counts).
 //!
 //! # Caveats
-//! `tif` takes its random numbers from the CPU's counter, as Intel's tool does: reading it
-//! is most of the time, and where the counter steps slowly the places are less random.
+//! `tif` takes its random numbers from the CPU's time stamp counter, as Intel's tool does: reading
+//! it is most of the time, and with a coarse counter the indices are less random.
 
 use std::fmt;
 use std::hint::black_box;
@@ -27,10 +26,10 @@ const STEPS: usize = 50_000;
 const COMPUTE_STEPS: usize = 250_000;
 /// System calls of one run of `syscall`.
 const CALLS: usize = 5_000;
-/// What a cache fetches at once, on x86 and nearly all of arm64.
+/// The size of a cache line, on x86 and nearly all of arm64.
 const LINE: usize = 64;
 
-/// Something that can be run again and again, and always does the same.
+/// A workload that can be repeated, with the same steps each time.
 pub trait Work {
     /// Runs it once.
     fn once(&mut self);
@@ -42,12 +41,11 @@ impl fmt::Debug for dyn Work {
     }
 }
 
-/// Makes a workload ready: its memory is there, its library is loaded. Both happen where
-/// the calling thread is, so that the memory is near to it.
+/// Prepares a workload: allocates its memory, loads its library. Both happen on the CPU of the
+/// calling thread, so that the memory is local to it.
 ///
 /// # Errors
-/// `Kind::Spec` for a size or a library that cannot be meant, `Kind::System` where there is
-/// not enough memory.
+/// `Kind::Spec` for an invalid size or library, `Kind::System` if there is not enough memory.
 pub fn prepare(workload: &Workload) -> Result<Box<dyn Work>, Error> {
     Ok(match workload {
         Workload::Tif => Box::new(Tif { array: [1; 256] }),
@@ -63,7 +61,7 @@ struct Tif {
     array: [u32; 256],
 }
 
-/// A random place in the array.
+/// A random index of the array.
 #[inline(always)]
 fn place() -> u8 {
     counter::now().since(Tsc::from_counter(0)).ticks().to_le_bytes()[0]
@@ -86,17 +84,17 @@ impl Work for Tif {
     }
 }
 
-/// From line to line of a memory, along a random cycle through all of them. Each run goes on
-/// where the one before ended, so that the memory is as large as it is said to be.
+/// Follows a random cycle through all cache lines of a buffer. Each run continues where the one
+/// before ended, so that the whole buffer is used.
 struct Chase {
     memory: Memory,
     at: u32,
 }
 
-/// How many numbers a line holds; the first says which line is next.
+/// The numbers per line; the first is the index of the next line.
 const NUMBERS: usize = LINE / size_of::<u32>();
 
-/// Refuses a workload that cannot be meant, as far as that shows before it is made ready.
+/// Refuses an invalid workload, as far as that is visible before it is prepared.
 pub(crate) fn refuse(workload: &Workload) -> Result<(), Error> {
     match workload {
         Workload::Memory(bytes) => Chase::lines(*bytes).map(drop),
@@ -106,18 +104,18 @@ pub(crate) fn refuse(workload: &Workload) -> Result<(), Error> {
 }
 
 impl Chase {
-    /// How many lines of the cache that memory is.
+    /// The number of cache lines of that memory.
     fn lines(bytes: u64) -> Result<usize, Error> {
         let lines = usize::try_from(bytes).unwrap_or(usize::MAX) / LINE;
         if lines < 2 {
-            let text = "a chase needs at least 128 bytes of memory";
+            let text = "the memory workload needs at least 128 bytes";
             return Err(Error::new(Kind::Spec, text));
         }
-        let most = memory::whole().map_or(u64::MAX, |whole| whole / 2);
+        let most = memory::total_bytes().map_or(u64::MAX, |whole| whole / 2);
         if bytes > most || u32::try_from(lines).is_err() {
             let text = format!(
-                "{bytes} bytes of memory are more than half of what this machine has: {most} \
-                 bytes at most"
+                "{bytes} bytes are more than half of this machine's memory: at most {most} \
+                 bytes"
             );
             return Err(Error::new(Kind::System, text));
         }
@@ -167,7 +165,7 @@ impl Work for Chase {
     }
 }
 
-/// A chain of shifts and multiplications, each waiting for the one before.
+/// A chain of shifts and multiplications, each dependent on the one before.
 struct Compute {
     value: u64,
 }
@@ -182,7 +180,7 @@ impl Work for Compute {
     }
 }
 
-/// `getppid(2)`, over and over: into the kernel and out again.
+/// `getppid(2)`, repeatedly: into the kernel and back.
 struct Syscall;
 
 impl Work for Syscall {
@@ -194,7 +192,7 @@ impl Work for Syscall {
     }
 }
 
-/// A user's own.
+/// A function of the user.
 struct Exec {
     workload: extern "C" fn(),
     _library: Library,
@@ -218,8 +216,8 @@ impl Work for Exec {
 mod tests {
     use super::*;
 
-    /// Check that the chase comes through every line before it comes back, however many
-    /// lines there are.
+    /// Check that the chase visits every line before it returns to the first, for any number of
+    /// lines.
     #[test]
     fn one_cycle_through_all() {
         for lines in [2_usize, 3, 64, 1000] {
@@ -235,7 +233,7 @@ mod tests {
         }
     }
 
-    /// Check that a chase goes on where it ended, as many steps as it is said to.
+    /// Check that a chase continues where it ended, with the right number of steps.
     #[test]
     fn chases_go_on() {
         let mut chase = Chase::through(64 * 3).unwrap();
@@ -249,7 +247,7 @@ mod tests {
         assert_eq!(chase.at, expected);
     }
 
-    /// Check that all of them can be run, and that sizes that cannot be are refused.
+    /// Check that all of them run, and that invalid sizes are refused.
     #[test]
     fn all_can_be_run() {
         for workload in ["tif", "memory:128", "memory:1M", "compute", "syscall"] {
@@ -260,7 +258,7 @@ mod tests {
         assert_eq!([kind(1 << 50), kind(u64::MAX)], [Kind::System; 2]);
     }
 
-    /// Check that each leaves behind what its steps make, so that they are really made.
+    /// Check the results of each workload, so that the steps are really executed.
     #[test]
     fn steps_are_made() {
         let mut compute = Compute { value: 1 };
@@ -270,7 +268,7 @@ mod tests {
         assert_eq!(compute.value, (0..COMPUTE_STEPS).fold(1, |value, _| step(value)));
         let mut tif = Tif { array: [0; 256] };
         tif.once();
-        // 50,000 random writes that pass over 200 of 256 places are not random.
+        // 50,000 random writes that leave out 200 of 256 places are not random.
         assert!(tif.array.iter().filter(|&&number| number != 0).count() > 56);
     }
 }

@@ -1,8 +1,8 @@
-//! A measuring thread that runs what others have written, which may not return: seen from outside
-//! by a socket that has a byte when the thread is ready, and is closed when it ends.
+//! A measuring thread that runs foreign code, which may not return: its state is visible through a
+//! socket that gets a byte when the thread is ready, and is closed when it ends.
 //!
-//! Who waits is woken by that, by the order to stop, and by the end of the time; nothing wakes it
-//! meanwhile but progress that is asked for.
+//! The waiting thread is woken by that, by the stop request, and by the end of the duration; in
+//! between only by progress, if that is requested.
 
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -15,42 +15,40 @@ use crate::observer::{Event, Watch};
 use crate::stop::Stop;
 use crate::{Error, counter};
 
-/// Between two looks at a thread that is to end.
+/// Interval of checks of a thread that is to end.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// The thread's end; dropped where the thread ends.
+/// The thread's end of the socket; dropped when the thread ends.
 #[derive(Debug)]
 pub(crate) struct Worker(UnixStream);
 
-/// The end of who waits for it.
+/// The waiting side's end.
 #[derive(Debug)]
-pub(crate) struct Ends {
+pub(crate) struct WorkerMonitor {
     socket: UnixStream,
     stop: Stop,
 }
 
 impl Worker {
-    /// Both ends.
-    pub(crate) fn pair(stop: Stop) -> Result<(Self, Ends), Error> {
+    pub(crate) fn pair(stop: Stop) -> Result<(Self, WorkerMonitor), Error> {
         let failed =
             |error: std::io::Error| Error::system("failed to make a socket", error);
         let (own, socket) = UnixStream::pair().map_err(failed)?;
         socket.set_read_timeout(Some(LOOK)).map_err(failed)?;
-        Ok((Self(own), Ends { socket, stop }))
+        Ok((Self(own), WorkerMonitor { socket, stop }))
     }
 
-    /// Sends what the thread has to tell when it is ready, and wakes who waits for that.
-    pub(crate) fn tell<T>(&self, sender: &Sender<T>, word: T) {
-        // Where nobody waits any more, the thread is about to learn it.
+    /// Sends what the thread reports when it is ready, and wakes the waiting thread.
+    pub(crate) fn report<T>(&self, sender: &Sender<T>, word: T) {
+        // If no thread waits any more, this thread is about to be stopped.
         let _ = sender.send(word);
         let _ = (&self.0).write(&[0]);
     }
 }
 
-impl Ends {
-    /// Waits until the thread tells or ends, and lets `look` look at it on the way, once in each
-    /// period. Where it does neither for `patience` after the order to stop, or after `length`, that
-    /// is reported.
+impl WorkerMonitor {
+    /// Waits until the thread reports or ends, and calls `look` once in each period. If it does
+    /// neither within `patience` after the stop request or after `length`, that is reported.
     pub(crate) fn wait(
         &mut self,
         watch: &mut Watch<'_>,
@@ -59,16 +57,16 @@ impl Ends {
         mut look: impl FnMut(&mut Watch<'_>),
     ) {
         let until = length.map_or(Nanos::MAX, |length| now().saturating_add(length));
-        let mut has_told = false;
-        while !has_told && now() < until && !self.stop.given() {
+        let mut has_reported = false;
+        while !has_reported && now() < until && !self.stop.given() {
             let next =
                 watch.control.period.map_or(until, |period| until.min(now() + period));
             self.stop.sleep_until_or(next, &self.socket);
             look(watch);
-            has_told = self.has_told();
+            has_reported = self.has_reported();
         }
         let began = Instant::now();
-        while !(has_told || self.has_told()) {
+        while !(has_reported || self.has_reported()) {
             if began.elapsed() >= Duration::from(patience) {
                 watch.observer.event(Event::NeverReturns(patience));
             }
@@ -76,8 +74,8 @@ impl Ends {
         look(watch);
     }
 
-    /// Whether there is something, or comes within a moment.
-    fn has_told(&mut self) -> bool {
+    /// Whether a byte or the end has arrived, or does so within a moment.
+    fn has_reported(&mut self) -> bool {
         let is_later = |why: &std::io::Error| {
             matches!(why.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
         };
@@ -97,7 +95,7 @@ mod tests {
     use super::*;
     use crate::{Control, Observer, Silent};
 
-    /// Ends the thread when it learns that the thread does not return.
+    /// Ends the thread when it is reported that it does not return.
     struct Patient(Option<Worker>);
 
     impl Observer for Patient {
@@ -107,15 +105,15 @@ mod tests {
         }
     }
 
-    /// Check that one waits until the thread tells, and again until it ends; and that one that
-    /// does neither is noticed after the time, and after the order to stop.
+    /// Check that the wait ends when the thread reports, and again when it ends; and that a thread
+    /// that does neither is reported after its duration, and after the stop request.
     #[test]
     fn waits_for_both() {
         let control = Control::new().unwrap();
         let mut watch = Watch { control: &control, observer: &mut Silent };
         let (worker, mut ends) = Worker::pair(control.stop.clone()).unwrap();
-        let (tell, told) = channel();
-        let thread = std::thread::spawn(move || worker.tell(&tell, 7));
+        let (report, told) = channel();
+        let thread = std::thread::spawn(move || worker.report(&report, 7));
         ends.wait(&mut watch, None, Nanos::MAX, |_| {});
         assert_eq!(told.recv(), Ok(7));
         ends.wait(&mut watch, None, Nanos::MAX, |_| {});

@@ -1,4 +1,4 @@
-//! Requests to the kernel, made for real: each gives its times, and nothing of it stays.
+//! System calls on this machine: each has its times, and leaves no child or thread behind.
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
 use std::fs;
@@ -62,11 +62,11 @@ fn threads() -> usize {
 fn every_repeat_has_a_time() {
     let recording = run(&UNPRIVILEGED).unwrap();
     assert_fifty_steps(&UNPRIVILEGED, &series(recording));
-    // SAFETY: asks for any child, and wants no status.
+    // SAFETY: waits for any child, and requests no status.
     let child = unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) };
     let why = std::io::Error::last_os_error().raw_os_error();
     assert_eq!((child, why), (-1, Some(libc::ECHILD)), "a child is left");
-    // A thread that was joined may be listed for a moment more, as may other tests'.
+    // A joined thread may be listed for a moment more, as may those of other tests.
     let begin = Instant::now();
     while threads() > 0 {
         assert!(begin.elapsed() < Duration::from_secs(60), "a thread is left");
@@ -74,8 +74,7 @@ fn every_repeat_has_a_time() {
     }
 }
 
-/// Check that a switch gives times where SCHED_FIFO may be had, and else says what it
-/// needs.
+/// Check that a switch has times with the privilege for SCHED_FIFO, and else names what it needs.
 #[test]
 fn switches_need_fifo() {
     let privileged = std::thread::spawn(|| isolate::outrank(1).is_ok()).join().unwrap();
@@ -92,7 +91,7 @@ fn switches_need_fifo() {
     }
 }
 
-/// Check that who ends it early gets the calls made until then, with a doubt.
+/// Check that a run that is ended early has the calls until then, with a doubt.
 #[test]
 fn ended_early() {
     let control = Control::new().unwrap();

@@ -1,6 +1,6 @@
-//! Making a call over and over allocates nothing, nor does answering a timer: a run of many
-//! repeats asks the allocator as often as a run of few, but for the once that a channel may
-//! when its receiver has to wait.
+//! Repeating a call allocates nothing, nor does answering a timer: a run with many repeats makes as
+//! many allocations as a run with few, except for one that a channel may make when its receiver has
+//! to wait.
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -14,21 +14,21 @@ use recording::{Call, CallsSpec, LatencySpec, Timer};
 use units::Nanos;
 
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
-/// Allocations are those of the whole process: tests take turns.
+/// Allocations are those of the whole process: tests run one at a time.
 static TURN: Mutex<()> = Mutex::new(());
 
 struct Counting;
 
-// SAFETY: every call is handed on to the system's allocator unchanged.
+// SAFETY: every call is forwarded to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller's promises are handed on.
+        // SAFETY: the caller's guarantees are forwarded.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promises are handed on.
+        // SAFETY: the caller's guarantees are forwarded.
         unsafe { System.dealloc(memory, layout) }
     }
 }
@@ -36,7 +36,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// How often a run asks the allocator.
+/// The number of allocations of a run.
 fn allocations(spec: &Spec, facts: &Facts) -> u64 {
     let control = Control::new().unwrap();
     let before = ALLOCATIONS.load(Ordering::Relaxed);
@@ -44,7 +44,7 @@ fn allocations(spec: &Spec, facts: &Facts) -> u64 {
     ALLOCATIONS.load(Ordering::Relaxed) - before
 }
 
-/// Check that 990 more repeats of a call do not take even ten more allocations.
+/// Check that 990 more repeats of a call do not cause even ten more allocations.
 #[test]
 fn repeats_allocate_nothing() {
     let _turn = TURN.lock();
@@ -64,15 +64,15 @@ fn repeats_allocate_nothing() {
         Call::Fork,
         Call::Timer,
     ] {
-        // What is set up once in a process is set up here.
+        // What is allocated once per process is allocated here.
         allocations(call, 10);
         let (few, many) = (allocations(call, 10), allocations(call, 1_000));
         assert!(many.abs_diff(few) < 10, "{call:?}: {few} and {many}");
     }
 }
 
-/// Check that 3990 more expiries do not take as many more allocations: reading the counters
-/// of `/proc` takes some hundreds, and not always as many.
+/// Check that 3990 more expiries do not cause as many more allocations: reading the counters of
+/// `/proc` makes some hundreds, and not always the same number.
 #[test]
 fn expiries_allocate_nothing() {
     let _turn = TURN.lock();

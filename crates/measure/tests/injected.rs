@@ -1,4 +1,4 @@
-//! Noise that is injected is found: as often as it was made, and as long.
+//! Injected noise is found: as often as it was injected, and as long.
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
 use std::io::{Read, Write};
@@ -12,27 +12,25 @@ use rustix::thread::clock_nanosleep_absolute;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use units::{Cpu, CpuSet, Nanos, Span};
 
-/// What the burner does: 5 ms of every 100.
+/// The injector uses 5 ms of every 100.
 const BURST: Nanos = Nanos::from_millis(5);
 const PERIOD: Nanos = Nanos::from_millis(100);
 const RUN: Nanos = Nanos::from_secs(2);
-/// So many bursts that began on time tell, and so many runs are tried for them.
+/// That many bursts on time are needed, in that many runs at most.
 const ENOUGH: usize = 5;
 const RUNS: usize = 5;
-/// The spinner outranks ordinary tasks, whatever else this machine is doing, and the
-/// burner outranks the spinner.
+/// The spinner has a priority above ordinary tasks, and the injector one above the spinner.
 const SPINNER: u8 = 5;
 const BURNER: u8 = 10;
 
-/// A burst as its maker knows it.
+/// A burst as recorded by the injector.
 #[derive(Debug)]
 struct Burst {
     /// On the raw clock.
     begin: Nanos,
     length: Nanos,
-    /// How long after its time it began: until then the CPU was another's, the
-    /// hypervisor's or that of the ordinary tasks, whose share the kernel keeps. The gap
-    /// may have begun with that.
+    /// How late it began: until then the CPU ran another task, the hypervisor, or ordinary tasks in
+    /// their reserved share. The gap may have begun with that.
     late: Nanos,
 }
 
@@ -59,7 +57,7 @@ fn now(clock: ClockId) -> Nanos {
     Duration::try_from(clock_gettime(clock)).unwrap().into()
 }
 
-/// Sleeps until a time of the monotonic clock; by how much it was overslept.
+/// Sleeps until a time of the monotonic clock; returns the delay.
 fn sleep_until(time: Nanos) -> Nanos {
     let until = Timespec::try_from(Duration::from(time)).unwrap();
     // A signal that woke it early would end it, too.
@@ -67,7 +65,7 @@ fn sleep_until(time: Nanos) -> Nanos {
     now(ClockId::Monotonic).saturating_sub(time)
 }
 
-/// The second process: burns, and writes down when each burst really began and ended.
+/// The second process: keeps the CPU busy, and logs when each burst began and ended.
 fn burn(cpu: Cpu, mut log: UnixStream) -> std::io::Result<()> {
     let ready = isolate::pin(cpu).and_then(|()| isolate::outrank(BURNER)).is_ok();
     log.write_all(&[u8::from(ready)])?;
@@ -102,11 +100,11 @@ fn measure_noise(cpu: Cpu) -> NoiseSeries {
     }
 }
 
-/// Noise beside a burner; none where this process may not have real-time priorities.
+/// Noise beside an injector; none without the privilege for real-time priorities.
 fn measure_beside_burner(cpu: Cpu) -> Option<(NoiseSeries, Vec<Burst>)> {
     let (mut ours, theirs) = UnixStream::pair().unwrap();
-    // SAFETY: the child only computes, sleeps and writes to its socket, then _exits; it
-    // takes no lock that another thread of this process could have held.
+    // SAFETY: the child only computes, sleeps and writes to its socket, then _exits; it takes no
+    // lock that another thread of this process could have held.
     let child = unsafe { libc::fork() };
     if child == 0 {
         drop(ours);
@@ -129,8 +127,8 @@ fn measure_beside_burner(cpu: Cpu) -> Option<(NoiseSeries, Vec<Burst>)> {
     series.map(|series| (series, bursts))
 }
 
-/// Check that every burst of a second process at a higher priority shows as one gap, none
-/// shorter, and that the gaps of bursts that began on time have their length within 5 %.
+/// Check that every burst of a second process at a higher priority is one gap, none shorter, and
+/// that the gaps of bursts on time have their length within 5 %.
 #[test]
 fn bursts_are_gaps() {
     let facts = facts::Facts::read(&facts::Root::live());
@@ -144,12 +142,10 @@ fn bursts_are_gaps() {
             return;
         }
     }
-    println!(
-        "skipped: bursts_are_gaps: this CPU was another's when bursts were to begin"
-    );
+    println!("skipped: bursts_are_gaps: this CPU was busy when bursts were due");
 }
 
-/// By how many thousandths of its burst each gap is longer, of bursts that began on time.
+/// The excess of each gap over its burst, in thousandths, for bursts on time.
 fn excesses(series: &NoiseSeries, bursts: Vec<Burst>) -> Vec<u64> {
     let seen = &series.cpus[0];
     let zero = series.began_raw_ns + seen.began_ns;
@@ -172,8 +168,8 @@ fn excesses(series: &NoiseSeries, bursts: Vec<Burst>) -> Vec<u64> {
     excesses
 }
 
-/// Whether there were enough bursts to judge by; they are judged. Now and then something
-/// else runs right after a burst, hence the median.
+/// Whether there were enough bursts to check; checks them. Sometimes another task runs right after
+/// a burst, hence the median.
 fn enough(mut excesses: Vec<u64>) -> bool {
     if excesses.len() < ENOUGH {
         return false;

@@ -1,5 +1,5 @@
-//! Jitter, measured for real: every workload is run as often as said, and who is told of it
-//! is elsewhere.
+//! Jitter on this machine: every workload runs as often as requested, and events are handled on
+//! another CPU.
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
 use std::sync::atomic::Ordering;
@@ -12,24 +12,24 @@ use recording::{
 };
 use units::{Cpu, CpuSet, LengthUnit, Nanos, TscDelta};
 
-/// Writes down what it is told.
-struct Told {
+/// Records the events.
+struct EventLog {
     stop: Stop,
-    /// Give the order to stop as soon as the tests begin.
+    /// Requests the stop as soon as the tests begin.
     stops: bool,
     plans: Vec<JitterPlan>,
     last: Option<JitterSoFar>,
     cpus: CpuSet,
 }
 
-impl Told {
+impl EventLog {
     fn new(stops: bool) -> Self {
         let stop = Stop::new().unwrap();
         Self { stop, stops, plans: Vec::new(), last: None, cpus: CpuSet::empty() }
     }
 }
 
-impl Observer for Told {
+impl Observer for EventLog {
     fn event(&mut self, event: Event<'_>) {
         match event {
             Event::Plan(plan) => {
@@ -46,10 +46,10 @@ impl Observer for Told {
     }
 }
 
-fn measured(spec: JitterSpec, told: &mut Told) -> Result<Recording, measure::Error> {
-    let (stop, period) = (told.stop.clone(), Some(Nanos::from_millis(1)));
+fn measured(spec: JitterSpec, log: &mut EventLog) -> Result<Recording, measure::Error> {
+    let (stop, period) = (log.stop.clone(), Some(Nanos::from_millis(1)));
     let control = Control { stop, period, has_neighbours: false, relay: None };
-    measure::run(&Spec::Jitter(spec), &Facts::read(&Root::live()), &control, told)
+    measure::run(&Spec::Jitter(spec), &Facts::read(&Root::live()), &control, log)
 }
 
 fn allowed() -> CpuSet {
@@ -68,46 +68,46 @@ fn spec(workload: &str) -> JitterSpec {
     }
 }
 
-fn run(spec: JitterSpec, told: &mut Told) -> (Recording, JitterSeries) {
-    let recording = measured(spec, told).unwrap();
+fn run(spec: JitterSpec, log: &mut EventLog) -> (Recording, JitterSeries) {
+    let recording = measured(spec, log).unwrap();
     let Body::Jitter { series, .. } = recording.body.clone() else { panic!() };
     (recording, series)
 }
 
-/// Check that each workload takes time in each of its loops, that what is told at the end is
-/// what is recorded, and that who is told is on another CPU and back afterwards.
+/// Check that each workload takes time in each of its loops, that the last event equals the
+/// recording, and that events are handled on another CPU, with the affinity restored afterwards.
 #[test]
 fn workloads_take_time() {
     for workload in ["tif", "memory:256K", "compute", "syscall"] {
-        let (spec, mut told) = (spec(workload), Told::new(false));
-        let (_, series) = run(spec.clone(), &mut told);
+        let (spec, mut log) = (spec(workload), EventLog::new(false));
+        let (_, series) = run(spec.clone(), &mut log);
         assert_eq!(series.tests.len(), 3, "{workload}");
         for test in &series.tests {
-            // No CPU makes 5,000 steps of anything in a microsecond.
+            // No CPU makes 5,000 steps of any workload in a microsecond.
             assert!(series.clock_hz.span(test.fastest) > Nanos::from_micros(1));
             assert_eq!(test.sum, test.fastest.saturating_add(test.slowest));
         }
-        assert_eq!(told.plans, [series.plan]);
+        assert_eq!(log.plans, [series.plan]);
         let (last, jitters) =
-            (told.last.unwrap(), series.tests.iter().map(|t| t.jitter()));
+            (log.last.unwrap(), series.tests.iter().map(|t| t.jitter()));
         assert_eq!(last.tests, 3);
         let sum = jitters.fold(TscDelta::default(), TscDelta::saturating_add);
         assert_eq!((last.sum, last.last), (sum, series.tests[2].jitter()));
         if allowed().len() > 1 {
-            assert!(!told.cpus.contains(spec.cpu), "{} was told", told.cpus);
+            assert!(!log.cpus.contains(spec.cpu), "events on {}", log.cpus);
         }
     }
     let all: CpuSet = allowed();
     assert_eq!(Facts::read(&Root::live()).cpus.allowed.get(), Some(&all));
 }
 
-/// Check that the order to stop ends a run of an hour, after one loop at least, and that
-/// what was measured until then is told of, with a doubt.
+/// Check that the stop request ends a run of an hour, after at least one loop, and that what was
+/// measured until then is reported, with a doubt.
 #[test]
 fn stops_when_told() {
     let hour = Some(Nanos::from_secs(3600));
     let asked = JitterSpec { tests: None, duration_ns: hour, ..spec("compute") };
-    let (recording, series) = run(asked, &mut Told::new(true));
+    let (recording, series) = run(asked, &mut EventLog::new(true));
     assert!(series.tests.is_empty());
     assert_eq!(series.unfinished.map(|test| test.loops), Some(1));
     let codes: Vec<Code> = recording.doubts.iter().map(|doubt| doubt.code).collect();
@@ -115,22 +115,22 @@ fn stops_when_told() {
     assert!(codes.contains(&Code::TooShort), "{codes:?}");
 }
 
-/// Check that its time ends a run, and that the CPU is the one that was asked for.
+/// Check that the duration ends a run, and that the CPU is the requested one.
 #[test]
 fn ends_with_its_time() {
     let cpu = allowed().iter().last().unwrap();
     let duration_ns = Some(Nanos::from_millis(30));
     let asked = JitterSpec { cpu, tests: None, duration_ns, ..spec("compute") };
-    let (recording, series) = run(asked, &mut Told::new(false));
+    let (recording, series) = run(asked, &mut EventLog::new(false));
     assert!(series.elapsed_ns >= Nanos::from_millis(29), "{:?}", series.elapsed_ns);
     let moved = recording.doubts.iter().any(|doubt| doubt.code == Code::Migrated);
     assert!(!moved, "{:?}", recording.doubts);
 }
 
-/// Check that a CPU, a library and a size that cannot be had are refused as such.
+/// Check that a CPU, a library and a size that are not available are refused as such.
 #[test]
 fn refusals() {
-    let kind = |spec| measured(spec, &mut Told::new(false)).unwrap_err().kind();
+    let kind = |spec| measured(spec, &mut EventLog::new(false)).unwrap_err().kind();
     let absent = JitterSpec { cpu: Cpu::new(60_000), ..spec("tif") };
     assert_eq!(kind(absent), measure::Kind::Isolate(isolate::Kind::Cpuset));
     assert_eq!(kind(spec("exec:/nothing/here.so")), measure::Kind::Spec);

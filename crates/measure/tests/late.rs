@@ -1,4 +1,4 @@
-//! Threads that are late, for real: every expiry is answered, and as late as it was.
+//! Late threads on this machine: every expiry is answered, with its delay.
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -44,8 +44,8 @@ fn now() -> Nanos {
         + Nanos::from_nanos(time.tv_nsec.try_into().unwrap())
 }
 
-/// Check that each CPU answers as many expiries as intervals fit, with either alarm, none of
-/// them after an end that the thread did not see.
+/// Check that each CPU answers as many expiries as intervals fit, with either timer, none of them
+/// after an end that the thread did not see.
 #[test]
 fn every_expiry_has_a_sample() {
     let facts = Facts::read(&Root::live());
@@ -79,8 +79,7 @@ fn every_expiry_has_a_sample() {
     }
 }
 
-/// Takes the CPU from ordinary threads for 20 ms, again and again until told to end; tells
-/// from when to when.
+/// Preempts ordinary threads for 20 ms, repeatedly until it is stopped; returns the periods.
 fn take_away(
     cpu: Cpu,
     ended: &AtomicBool,
@@ -97,8 +96,8 @@ fn take_away(
     Ok(taken)
 }
 
-/// Check that an ordinary thread whose CPU a real-time thread takes for 20 ms has twenty
-/// samples of that: each expiry in it is answered when it is over, and not before.
+/// Check that an ordinary thread that a real-time thread preempts for 20 ms has twenty late
+/// samples: each expiry in that period is answered at its end, and not before.
 #[test]
 fn twenty_late_samples() {
     let facts = Facts::read(&Root::live());
@@ -125,7 +124,7 @@ fn twenty_late_samples() {
         let (first, last) = (late.first().unwrap().0, late.last().unwrap().0);
         let inside = |(begin, end): &&(Nanos, Nanos)| *begin > first && *end < last;
         let taken: Vec<_> = taken.iter().filter(inside).collect();
-        assert!(!taken.is_empty(), "nothing was taken in the run");
+        assert!(!taken.is_empty(), "no preemption in the run");
         for &&(begin, end) in &taken {
             let of = |(due, _): &&(Nanos, Nanos)| *due > begin && *due < end;
             let during: Vec<_> = late.iter().filter(of).collect();
@@ -137,7 +136,7 @@ fn twenty_late_samples() {
     }
 }
 
-/// Each expiry, and how late it was answered.
+/// Each expiry, and its delay.
 fn lates(series: &LatencySeries) -> Vec<(Nanos, Nanos)> {
     let seen = &series.cpus[0];
     let mut due = series.began_ns + seen.first_ns;
@@ -152,7 +151,7 @@ fn lates(series: &LatencySeries) -> Vec<(Nanos, Nanos)> {
     lates
 }
 
-/// Check that real-time threads have no slack, where they may be had.
+/// Check that real-time threads have no slack, if they are permitted.
 #[test]
 fn real_time_has_no_slack() {
     let facts = Facts::read(&Root::live());
@@ -173,7 +172,7 @@ fn real_time_has_no_slack() {
     }
 }
 
-/// Check that who ends it early gets the samples until then, with a doubt.
+/// Check that a run that is ended early has the samples until then, with a doubt.
 #[test]
 fn ended_early() {
     let facts = Facts::read(&Root::live());

@@ -1,4 +1,5 @@
-//! The timed loops allocate nothing and never enter the kernel: counted, not argued.
+//! The timed loops allocate nothing and never enter the kernel: measured with an allocator that
+//! counts, and with ptrace(2).
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -6,7 +7,7 @@ use std::mem::{MaybeUninit, size_of};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use measure::jitter_loop::{self, Board, Course, Seen};
+use measure::jitter_loop::{self, Board, JitterResult, TestLimits};
 use measure::spin::{Ring, spin};
 use measure::work::{Work, prepare};
 use units::TscDelta;
@@ -15,17 +16,17 @@ static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 
 struct Counting;
 
-// SAFETY: every call is handed on to the system's allocator unchanged.
+// SAFETY: every call is forwarded to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller's promises are handed on.
+        // SAFETY: the caller's guarantees are forwarded.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
         ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller's promises are handed on.
+        // SAFETY: the caller's guarantees are forwarded.
         unsafe { System.dealloc(memory, layout) }
     }
 }
@@ -45,8 +46,8 @@ enum Counted {
     Skipped(&'static str),
 }
 
-/// Check that between two system calls of our own there is no third, and no allocation,
-/// although the loop keeps gaps until its ring is full and goes on.
+/// Check that there is no system call between two of our own, and no allocation, although the loop
+/// records gaps until its ring is full and continues.
 #[test]
 fn the_loop_is_quiet() {
     let mut ring = Ring::new(1_000);
@@ -58,25 +59,25 @@ fn the_loop_is_quiet() {
     });
 }
 
-/// Check the same of the loop of jitter with each workload that stays outside of the kernel,
-/// although there is no room for the last test.
+/// Check the same of the loop of jitter with each workload without system calls, although the last
+/// test exceeds the capacity.
 #[test]
 fn tests_are_quiet() {
     let never = AtomicBool::new(false);
     let (board, length) = (Board::default(), TscDelta::from_ticks(u64::MAX >> 1));
     for workload in ["tif", "memory:1M", "compute"] {
         let mut work = prepare(&workload.parse().unwrap()).unwrap();
-        let mut seen = Seen::with_room(2);
+        let mut seen = JitterResult::with_capacity(2);
         assert_quiet("tests_are_quiet", || {
-            let course = Course { loops: 2, tests: 3, length };
-            jitter_loop::run(course, &mut *work, &never, &board, &mut seen);
+            let limits = TestLimits { loops: 2, tests: 3, length };
+            jitter_loop::run(limits, &mut *work, &never, &board, &mut seen);
             seen.lost.is_some_and(|lost| lost.tests == 1)
         });
     }
 }
 
-/// Check that a workload that does make system calls is seen to, so that seeing none says
-/// something.
+/// Check that the system calls of a workload that makes some are counted, so that a count of 0 is
+/// meaningful.
 #[test]
 fn calls_are_seen() {
     let mut work: Box<dyn Work> = prepare(&"syscall".parse().unwrap()).unwrap();
@@ -89,7 +90,7 @@ fn calls_are_seen() {
     }
 }
 
-/// `timed` says whether it came to what it is there for.
+/// `timed` returns whether it ran as intended.
 fn assert_quiet(name: &str, mut timed: impl FnMut() -> bool) {
     match traced(&mut timed) {
         Counted::Skipped(why) => println!("skipped: {name}: {why}"),
@@ -113,7 +114,7 @@ fn traced(timed: &mut dyn FnMut() -> bool) -> Counted {
     trace(child)
 }
 
-/// The child: asks to be traced, then runs the loop between two markers.
+/// The child: requests to be traced, then runs the loop between two markers.
 fn between_markers(timed: &mut dyn FnMut() -> bool) -> i32 {
     // SAFETY: PTRACE_TRACEME takes no pointers; raise and getppid take none either.
     unsafe {
@@ -135,8 +136,7 @@ fn between_markers(timed: &mut dyn FnMut() -> bool) -> i32 {
     }
 }
 
-/// The parent: writes down every system call the child enters after its first stop, until
-/// it ends.
+/// The parent: lists every system call that the child enters after its first stop, until it ends.
 fn trace(child: libc::pid_t) -> Counted {
     let mut calls = Vec::new();
     let first = wait(child);
@@ -167,7 +167,7 @@ fn exit_number() -> u64 {
     u64::try_from(libc::SYS_exit_group).unwrap()
 }
 
-/// The number of the call being entered; `Some(None)` on the way out of one.
+/// The number of the call being entered; `Some(None)` at the exit of one.
 fn entered(child: libc::pid_t) -> Option<Option<u64>> {
     let mut info = MaybeUninit::<libc::ptrace_syscall_info>::zeroed();
     let size = i32::try_from(size_of::<libc::ptrace_syscall_info>()).unwrap();
@@ -183,15 +183,15 @@ fn entered(child: libc::pid_t) -> Option<Option<u64>> {
 }
 
 fn request(what: libc::c_uint, child: libc::pid_t, data: *mut u8, size: i32) -> i64 {
-    // The options are passed where data goes, the info's size where the address does.
+    // The options are passed as the data, the size of the info as the address.
     let options = what == libc::PTRACE_SETOPTIONS;
     let (address, data): (usize, usize) = if options {
         (0, usize::try_from(size).unwrap())
     } else {
         (usize::try_from(size).unwrap(), data as usize)
     };
-    // SAFETY: `child` is our stopped tracee; `data` is null, options, or room for the
-    // info whose size is given.
+    // SAFETY: `child` is our stopped tracee; `data` is null, options, or space for the info of the
+    // given size.
     unsafe { libc::ptrace(what, child, address, data) }
 }
 

@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::plan::Plan;
 
 impl Plan {
-    /// A measurement on the CPUs that were named, or on all that may be used.
+    /// A measurement on the listed CPUs, or on all that may be used.
     ///
     /// # Errors
     /// Those of `measure::refuse` and `isolate::choose`.
@@ -26,7 +26,7 @@ impl Plan {
         Self::accepted(spec(cpus, &facts), facts)
     }
 
-    /// A measurement on the CPU that was named, or on the best one; and why it is the best.
+    /// A measurement on the given CPU, or on the best one; and why it is the best.
     ///
     /// # Errors
     /// Those of `measure::refuse` and `isolate::pick`.

@@ -1,4 +1,4 @@
-//! The first step: the CPUs are this session's, and nothing has been changed.
+//! The first step: the CPUs are claimed, and nothing has been changed.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -31,7 +31,7 @@ impl Plan {
     /// Claims the CPUs.
     ///
     /// # Errors
-    /// Another noisefloor measures on one of them, or a real-time task does not leave it.
+    /// Another noisefloor measures on one of them, or a real-time task occupies it.
     pub fn claim(self, observer: &mut dyn Observer) -> Result<Claimed, Error> {
         let claim = match self.access {
             Access::Exclusive { waits } => claim(&self.spec.cpus(), waits, observer)?,
@@ -88,7 +88,8 @@ impl Claimed {
         });
         let isolated = self.isolate(observer)?;
         let Self { mut plan, claim } = self;
-        // Noise is what remains under the settings that were changed for it.
+        // Noise is measured under the settings that were changed for it, so the facts are read
+        // again.
         if plan.isolation.is_some() && matches!(plan.spec, Spec::Noise(_)) {
             plan.facts = facts::Facts::read(&facts::Root::live());
         }

@@ -1,6 +1,6 @@
-//! The error of this room: that of the step which failed.
+//! The error of a session: that of the step which failed.
 
-/// Why a session failed, by the step that did.
+/// A failure, by the step.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A CPU is not available, or another noisefloor measures there.
@@ -12,7 +12,7 @@ pub enum Error {
     /// The event source that was requested is not available.
     #[error(transparent)]
     Trace(blame::Error),
-    /// Events were to be stored, and no source has any: why not.
+    /// Events were to be stored, and no source is available, for this reason.
     #[error("events cannot be traced: {0}")]
     NoEvents(String),
     /// Switches or wake-ups could not be counted.

@@ -15,19 +15,19 @@ pub enum Event<'a> {
         /// Which of them is taken, and by which process.
         why: &'a isolate::Error,
     },
-    /// A setting that was left behind by a killed run, and what became of it.
+    /// A setting that was left behind by a killed run, and its restore outcome.
     LeftBehind(&'a RestoredSetting),
     /// A trace that was left behind by a killed run, and is removed.
     TraceLeftBehind(&'a Path),
-    /// What could not be set, locked or restored; the session continues.
+    /// Something could not be set, locked or restored; the session continues.
     Refused(&'a isolate::Error),
     /// The measurement has started.
     Started,
-    /// What the measurement reports.
+    /// An event of the measurement.
     Measurement(measure::Event<'a>),
-    /// The measurement has ended, successfully or not; what it saw is read next.
+    /// The measurement has ended, successfully or not; its results are read next.
     Finished,
-    /// A setting that was changed for the session, and what became of it at the end.
+    /// A setting that was changed for the session, and its restore outcome.
     Returned(&'a RestoredSetting),
     /// Settings could not be restored at the end.
     NotRestored(&'a isolate::Error),
@@ -35,7 +35,7 @@ pub enum Event<'a> {
 
 /// Receives the events of a session.
 pub trait Observer {
-    /// An event, as it happens.
+    /// Handles an event.
     fn event(&mut self, event: Event<'_>);
 }
 

@@ -8,13 +8,13 @@ use crate::error::Error;
 use crate::event::{Event, Observer};
 
 /// CPUs that are isolated until [`Isolated::end`], or until this is dropped, which is then not
-/// reported. Signals must be handled meanwhile: one that ends the process leaves the settings to
-/// the next run.
+/// reported. Signals must be handled until then: if one ends the process, the next run restores the
+/// settings.
 #[derive(Debug)]
 pub struct Isolated(Option<Isolation>);
 
 impl Isolated {
-    /// Changes what is wished, and reports what is refused.
+    /// Changes the requested settings, and reports refused ones.
     pub(crate) fn begin(
         options: Option<&IsolationOptions>,
         cpus: CpuSet,
@@ -33,7 +33,7 @@ impl Isolated {
         Ok(Self(Some(isolation)))
     }
 
-    /// Restores all settings, and reports what became of each.
+    /// Restores all settings, and reports the outcome of each.
     pub fn end(self, observer: &mut dyn Observer) {
         match self.0.map(Isolation::end) {
             Some(Ok(returned)) => {

@@ -1,11 +1,11 @@
-//! What a session is to do.
+//! The plan of a session.
 
 use blame::Threads;
 use facts::Facts;
 use isolate::IsolationOptions;
 use recording::{Source, Spec};
 
-/// What is measured, and what belongs around it.
+/// A measurement with its preparation and cleanup.
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// The measurement; its CPUs are those that are claimed, isolated and traced.
@@ -16,14 +16,14 @@ pub struct Plan {
     pub access: Access,
     /// Lock this process's memory, if permitted.
     pub locks_memory: bool,
-    /// What is changed on this machine during the session; the CPUs are those of `spec`.
+    /// The settings to change during the session; the CPUs are those of `spec`.
     pub isolation: Option<IsolationOptions>,
     /// What is traced during the measurement.
     pub trace: Trace,
 }
 
 impl Plan {
-    /// A measurement, and nothing around it.
+    /// A measurement without preparation.
     pub fn new(spec: Spec, facts: Facts) -> Self {
         let (access, trace) = (Access::Unchecked, Trace::Nothing);
         Self { spec, facts, access, locks_memory: false, isolation: None, trace }
@@ -35,10 +35,10 @@ impl Plan {
 pub enum Access {
     /// Nothing is checked: there are no others (a guest), or the CPUs are only observed.
     Unchecked,
-    /// Shared, but a CPU that a real-time task does not leave is refused.
+    /// Shared, but a CPU that a real-time task occupies is refused.
     Shared,
-    /// Not shared: no other noisefloor may claim them meanwhile, and a CPU that a real-time task
-    /// does not leave is refused.
+    /// Not shared: no other noisefloor may claim them, and a CPU that a real-time task occupies is
+    /// refused.
     Exclusive {
         /// Whether to wait until no other noisefloor claims them, instead of failing.
         waits: bool,
@@ -57,15 +57,15 @@ pub enum Trace {
         /// Whether the events themselves are stored, which needs a source that has them.
         stores: bool,
     },
-    /// Every switch between tasks, and wake-ups if permitted. That switches cannot be traced is a
+    /// Every context switch, and wake-ups if permitted. If switches cannot be traced, there is a
     /// doubt.
     Switches,
-    /// Switches are not traced although that is usual, which is a doubt.
+    /// Switches are not traced by request, which causes a doubt.
     NoSwitches,
 }
 
-/// The threads whose events count. Of calls that is what tracing costs them: the threads that make
-/// them are traced like others.
+/// The threads whose events count. With calls the cost of tracing is measured: the threads that
+/// make them are traced like others.
 pub(crate) fn threads_of(spec: &Spec) -> Threads {
     match spec {
         Spec::Noise(_) | Spec::Check(_) => Threads::Others,

@@ -21,11 +21,11 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Measures, attributes what was measured to what was traced, and restores all settings,
-    /// whether it was measured or not.
+    /// Measures, attributes the result to the traced events, and restores all settings, even if the
+    /// measurement fails.
     ///
     /// # Errors
-    /// What was not measured, and why; or switches cannot be read.
+    /// The measurement failed, or switches cannot be read.
     pub fn measure(
         self,
         control: &Control,

@@ -1,4 +1,4 @@
-//! What is traced during a measurement, and what the measurement is attributed to.
+//! Tracing during a measurement, and the attribution of its results.
 
 use blame::{SwitchWatch, WakerWatch, Watcher};
 use measure::{Control, Wait};
@@ -15,7 +15,7 @@ const SWITCHES_PER_SECOND: u64 = 100_000;
 /// 256 MiB of them.
 const SWITCHES_ALL: u64 = 1 << 24;
 
-/// What is being traced.
+/// An active trace.
 pub(crate) enum Tracer {
     /// Nothing.
     Nothing,
@@ -49,7 +49,7 @@ impl Tracer {
         }
     }
 
-    /// Measures, and attributes what was measured.
+    /// Measures, and attributes the result.
     pub(crate) fn measure(
         self,
         plan: &Plan,
@@ -152,7 +152,7 @@ fn wakers_series(watch: Box<WakerWatch>) -> Option<WakersSeries> {
     }
 }
 
-/// Adds the switches that were traced; that they were not is a doubt.
+/// Adds the traced switches; a doubt if there are none.
 fn add_switches(
     recording: &mut Recording,
     switches: Result<SwitchWatch, String>,

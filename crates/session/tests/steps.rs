@@ -19,8 +19,8 @@ fn noise(cpus: CpuSet, duration_ns: Nanos) -> Spec {
     })
 }
 
-/// Check that a usage error is reported before a CPU that does not exist, and that CPU where there
-/// is no usage error, for CPUs that are named and for one that is picked.
+/// Check that a usage error is reported before a CPU that does not exist, for listed CPUs and for
+/// one that is picked, and that CPU if there is no usage error.
 #[test]
 fn usage_errors_come_first() {
     let absent = Cpu::new(60_000);
@@ -38,7 +38,7 @@ fn usage_errors_come_first() {
     }
 }
 
-/// Check that events are not promised by a source that has none.
+/// Check that storing events is refused with a source that has none.
 #[test]
 fn no_events_to_store() {
     let duration = Nanos::from_millis(1);
@@ -49,7 +49,7 @@ fn no_events_to_store() {
     assert_eq!(why.to_string(), "events cannot be traced: /proc has totals only");
 }
 
-/// Names of events, as they come.
+/// Names of events, in order.
 #[derive(Default)]
 struct Names(Vec<&'static str>);
 
@@ -80,6 +80,6 @@ fn events_of_a_measurement() {
     let claimed = plan.claim(&mut names).unwrap();
     let recording = claimed.run(&Control::new().unwrap(), &mut names).unwrap();
     assert_eq!(names.0, ["started", "ticks", "ticks", "finished"]);
-    let Body::Ticks { series, .. } = recording.body else { panic!("asked for ticks") };
+    let Body::Ticks { series, .. } = recording.body else { panic!("requested ticks") };
     assert_eq!((series.samples.len(), series.source), (2, Some(Source::Proc)));
 }

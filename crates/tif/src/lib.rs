@@ -14,9 +14,9 @@ use ffi::{AtExit, Failure, caught, facts, guard, lock, note, patient_lock};
 use isolate::{Isolation, Wait};
 use units::{Cpu, Nanos};
 
-/// What `nohz_wait` returns where the tick does not stop.
+/// The result of `nohz_wait` if the tick does not stop.
 const NOT_ENTERED: c_long = -1;
-/// What `nohz_wait` returns where the kernel cannot stop it, or does not say.
+/// The result of `nohz_wait` if the kernel cannot stop it, or its support is unknown.
 const NO_SUPPORT: c_long = -2;
 
 /// The calls of `nohz_enter` by this process, and what they changed.
@@ -135,7 +135,7 @@ pub extern "C" fn tif_last_error() -> *const c_char {
     ffi::last_error()
 }
 
-/// Restores settings at the end of the process. What fails stays in the journal.
+/// Restores settings at the end of the process. Failed settings remain in the journal.
 extern "C" fn restore() {
     let _ = caught(|| {
         drop(patient_lock(&ENTERED).and_then(|mut entered| entered.isolation.take()));

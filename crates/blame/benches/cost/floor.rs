@@ -1,5 +1,4 @@
-//! The least that watching can cost: at each tracepoint a program that reads the clock and does
-//! nothing with it.
+//! The minimum cost of tracing: at each tracepoint a program that reads the clock and ignores it.
 
 use std::ffi::CStr;
 use std::io;
@@ -17,7 +16,7 @@ const MOVE: u8 = 0xb7;
 const EXIT: u8 = 0x95;
 
 /// Programs that are attached until they are dropped.
-pub(crate) struct Floor(#[expect(dead_code, reason = "kept open")] Vec<OwnedFd>);
+pub(crate) struct Floor(#[expect(dead_code, reason = "holds it open")] Vec<OwnedFd>);
 
 impl Floor {
     pub(crate) fn at(tracepoints: &[&CStr]) -> io::Result<Self> {
@@ -50,11 +49,11 @@ fn load() -> io::Result<OwnedFd> {
     opened(program)
 }
 
-/// libbpf tells errors as negative numbers.
+/// libbpf returns errors as negative numbers.
 fn opened(file: RawFd) -> io::Result<OwnedFd> {
     if file < 0 {
         return Err(io::Error::from_raw_os_error(-file));
     }
-    // SAFETY: it was just opened, and nobody else has it.
+    // SAFETY: it was just opened, and has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(file) })
 }

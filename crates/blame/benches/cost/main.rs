@@ -1,10 +1,9 @@
-//! What watching costs, beside what `bpftrace` adds for the same tracepoints in the same run:
-//! `cargo bench -p blame`. Needs root; without `bpftrace` on PATH its lines are left out.
+//! The cost of tracing, compared with that of `bpftrace` for the same tracepoints in the same run:
+//! `cargo bench -p blame`. Needs root; without `bpftrace` on PATH its lines are omitted.
 //!
-//! A process at a real-time priority sends packets to itself (a softirq each), or hands the
-//! CPU to and fro between two threads (a switch each). It does so unwatched, watched and
-//! traced in turn, and watched through tracefs where that is mounted; the fastest of each are
-//! compared, for other work only makes them slower.
+//! A process at a real-time priority sends packets to itself (a softirq each), or switches between
+//! two threads. It does so alternately without tracing, with each kind of tracing, and with tracefs
+//! if that is mounted; the fastest rounds of each are compared, as other work only slows them down.
 
 mod floor;
 
@@ -23,28 +22,28 @@ use units::{Cpu, CpuSet};
 
 use floor::Floor;
 
-/// How often each is done in each way.
+/// The number of rounds of each.
 const ROUNDS: usize = 41;
-/// Packets, or times that a thread gives way, in a round.
+/// The number of packets, or of yields, in a round.
 const TIMES: u32 = 4_000;
-/// Of so many packets in two seconds none may be lost, so 100,000 a second.
+/// None of that many packets in two seconds may be lost, so 100,000 per second.
 const MANY: u32 = 220_000;
 const PAUSE: Duration = Duration::from_micros(9);
 const RATE: f64 = 100_000.0;
-/// The most that an event may cost.
+/// The limit of the cost of an event.
 const LIMIT_NS: f64 = 140.0;
-/// The part of what `bpftrace` adds that it may cost.
+/// The largest ratio to the cost of `bpftrace`.
 const PART: f64 = 0.25;
-/// `bpftrace` takes so long to attach its programs.
+/// The time that `bpftrace` takes to attach its programs.
 const ATTACHING: Duration = Duration::from_secs(4);
 
-/// Something that makes events, one each time.
+/// Work that causes events, a fixed number each time.
 struct Work {
     name: &'static str,
-    /// How many events a time makes.
+    /// The number of events per time.
     events: f64,
     run: fn(u32) -> std::io::Result<()>,
-    /// What does it as it is commonly done: when it began by CPU, a histogram by name.
+    /// A typical script for it: the begin by CPU, a histogram by name.
     bpftrace: &'static str,
     /// The tracepoints that it passes.
     points: &'static [&'static CStr],
@@ -110,7 +109,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         let theirs = (least(&traced?) - bare) / work.events;
         let (ratio, lowest) = (ours / theirs, floor / theirs);
         println!(
-            "    bpftrace   {theirs:>8.0}   {ratio:.2} of at most {PART:.2}; the floor {lowest:.2}"
+            "    bpftrace   {theirs:>8.0}   {ratio:.2} of at most {PART:.2}; the floor \
+             {lowest:.2}"
         );
     }
     let many = Work { name: "many", events: 1.0, run: paced, bpftrace: "", points: &[] };
@@ -123,7 +123,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Runs the work while its events are watched; ns a time.
+/// Runs the work while its events are traced; returns ns per event.
 fn seen(
     work: &Work,
     cpu: Cpu,
@@ -145,7 +145,7 @@ fn least(all: &[f64]) -> f64 {
     all.iter().copied().fold(f64::INFINITY, f64::min)
 }
 
-/// Runs the work in a process of its own; ns a time.
+/// Runs the work in a process of its own; returns ns per event.
 fn each(work: &Work, cpu: Cpu, times: u32) -> Result<f64, Box<dyn Error>> {
     let (mut ours, mut theirs) = UnixStream::pair()?;
     // SAFETY: this process has no other thread that could hold a lock of the child's but the
@@ -171,7 +171,7 @@ fn each(work: &Work, cpu: Cpu, times: u32) -> Result<f64, Box<dyn Error>> {
     }
 }
 
-/// Outranks ordinary tasks, and lets threads do so.
+/// Raises the priority above ordinary tasks, also of threads.
 fn outranks() -> bool {
     let parameters = libc::sched_param { sched_priority: 50 };
     // SAFETY: `parameters` outlives the call, which only reads it.
@@ -182,7 +182,7 @@ fn packets(times: u32) -> std::io::Result<()> {
     send(times, Duration::ZERO)
 }
 
-/// Sends packets to itself, one each so often.
+/// Sends packets to itself, one at a time.
 fn send(times: u32, pause: Duration) -> std::io::Result<()> {
     let socket = UdpSocket::bind("127.0.0.1:0")?;
     socket.connect(socket.local_addr()?)?;
@@ -200,7 +200,7 @@ fn paced(times: u32) -> std::io::Result<()> {
     send(times, PAUSE)
 }
 
-/// Each time this thread gives way, and the other gives way to it.
+/// Each time this thread yields, and the other yields to it.
 fn switches(times: u32) -> std::io::Result<()> {
     let yields = || (0..times).for_each(|_| std::thread::yield_now());
     std::thread::scope(|scope| {

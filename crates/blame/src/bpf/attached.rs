@@ -1,4 +1,4 @@
-//! Programs at tracepoints, and why they may not get there. They are detached when this is
+//! Programs at tracepoints, and why they cannot be attached. They are detached when this is
 //! dropped.
 
 use libbpf_rs::{ErrorKind, Link, ProgramMut};
@@ -6,7 +6,7 @@ use units::Cpu;
 
 use crate::error::{Error, Kind};
 
-/// What is attached, and the tracepoints that this kernel does not have.
+/// The attached programs, and the tracepoints that this kernel lacks.
 #[derive(Debug, Default)]
 pub(crate) struct Attached {
     pub(crate) links: Vec<Link>,
@@ -26,7 +26,7 @@ impl Attached {
         self.keep(point, program.attach_raw_tracepoint(point))
     }
 
-    /// Keeps what is attached there.
+    /// Stores an attached program.
     ///
     /// # Errors
     /// The kernel has the tracepoint, but refuses.
@@ -54,5 +54,8 @@ pub(crate) fn failed(error: libbpf_rs::Error) -> Error {
 }
 
 pub(crate) fn too_many(cpu: Cpu) -> Error {
-    Error::new(Kind::System, format!("CPU {cpu} is beyond those that can be watched"))
+    Error::new(
+        Kind::System,
+        format!("CPU {cpu} is above the highest one that can be traced"),
+    )
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
-/* The same at classic tracepoints: programs that perf's machinery runs, on the event's record
- * rather than on the kernel's own structures. Only the lab loads them, to compare costs. */
+/* The same at classic tracepoints: programs that perf runs, on the event's record rather
+ * than on the kernel's own structures. Only the lab loads them, to compare costs. */
 #ifndef NOISEFLOOR_CLASSIC_H
 #define NOISEFLOOR_CLASSIC_H
 
@@ -85,7 +85,7 @@ int classic_nmi(struct trace_event_raw_nmi_handler *event)
 	return end_of_nmi((__u64)event->handler, event->delta_ns);
 }
 
-/* The next thread is only a number here: the spinner's is known once it has left. */
+/* The next thread is only a number here: a spinner's is known once it has left the CPU. */
 static __always_inline int leave_for(__u32 next, struct task_struct *running,
 				     enum access access)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
-/* What the kernel did on the measured CPUs, one record for each thing that ended.
+/* Records the kernel's activities on the measured CPUs, one record for each that ended.
  *
- * Each CPU has a lane: for each level of what can go on at once what does, and how many records
- * there are in the level's ring. Only the CPU itself writes to its lane, and what interrupts it
- * there is of another level. So nothing is locked, and nothing need be atomic. User space reads
- * all of it through mmap, without a system call. */
+ * Each CPU has a lane: for each level of concurrent activities the current one, and the
+ * number of records in the level's ring. Only the CPU itself writes to its lane, and an
+ * interruption of the writer is of another level. So no lock and no atomic access is needed.
+ * User space reads all of it through mmap, without a system call. */
 #include "kernel.h"
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
@@ -19,21 +19,21 @@ enum level {
 	HANDLER,
 	VECTOR,
 	NMI,
-	STEAL, /* no level: the hypervisor's clock, which is looked at and does not interrupt */
+	STEAL, /* no level: the hypervisor's clock, which is read and does not interrupt */
 	RINGS,
 };
 
 struct slot {
-	__u64 start; /* 0: nothing goes on; STEAL: a look before the scheduler's last one */
-	__u64 detail; /* STEAL: what had been taken by then */
+	__u64 start; /* 0: none; STEAL: a reading before the scheduler's last one */
+	__u64 detail; /* STEAL: the stolen time by then */
 	__u64 head; /* records ever written */
 };
 
 struct lane {
 	struct slot slots[RINGS];
-	__u64 looked; /* the last look at what was stolen */
-	__u64 clock; /* and the queue's clock then */
-	__u64 spinner; /* classic.h: the thread that was last seen spinning */
+	__u64 looked; /* the time of the last reading of stolen time */
+	__u64 clock; /* and the run queue's clock then */
+	__u64 spinner; /* classic.h: the thread that spun last */
 };
 
 struct record {
@@ -43,26 +43,26 @@ struct record {
 	__u64 id;     /* vector, IRQ, softirq, thread; above its 32 bits OWN, RUNNABLE, KERNEL */
 };
 
-/* A thread of a process that this one has started, or one of those. */
+/* A thread of a process that this one started, or of a descendant of one. */
 #define OWN (1ULL << 32)
-/* It could have run on when it left the CPU. */
+/* It could have continued when it left the CPU. */
 #define RUNNABLE (1ULL << 33)
-/* It is the kernel's. */
+/* It is a kernel thread. */
 #define KERNEL (1ULL << 34)
 
 struct comm {
 	char name[COMM];
 };
 
-/* Records of each ring, a power of two; the first one's place in its lane's room; the room of a
- * lane. */
+/* The records of each ring, a power of two; the offset of each ring in its lane's memory;
+ * the records of a lane. */
 const volatile __u32 depths[RINGS] = { 1, 1, 1, 1, 1, 1 };
 const volatile __u32 offsets[RINGS];
 const volatile __u32 room = RINGS;
-/* Of each CPU that is measured its place among those, plus one; of others 0. */
+/* The index of each measured CPU, plus one; 0 for others. */
 const volatile __u16 places[CPUS];
-/* The process whose threads spin, as the kernel numbers it: nobody's, until `hello` finds out
- * this one. */
+/* The process of the spinning threads, in the kernel's numbers: none, until `hello` stores
+ * the one that runs it. */
 __u32 own_process = -1;
 
 struct {
@@ -73,7 +73,7 @@ struct {
 	__type(value, struct lane);
 } lanes SEC(".maps");
 
-/* The processes that this one has started, and those that they have. */
+/* The processes that this one started, and their descendants. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
@@ -81,7 +81,7 @@ struct {
 	__type(value, __u8);
 } children SEC(".maps");
 
-/* Each lane's rings. */
+/* The rings of each lane. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -90,7 +90,7 @@ struct {
 	__type(value, struct record);
 } rings SEC(".maps");
 
-/* The threads' names, beside the rings of their level. */
+/* The threads' names, parallel to the rings of their level. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -113,7 +113,7 @@ static __always_inline struct lane *lane_of(__u32 place)
 	return place ? bpf_map_lookup_elem(&lanes, &key) : 0;
 }
 
-/* The next record of a ring; it is there when `publish` says so. */
+/* The next record of a ring, which becomes visible with `publish`. */
 static __always_inline struct record *next_record(struct slot *slot, __u32 place, __u32 level)
 {
 	__u32 key = (place - 1) * room + offsets[level] + (slot->head & (depths[level] - 1));
@@ -146,15 +146,16 @@ static __always_inline void write(struct slot *slot, __u32 place, __u32 level, _
 	publish(slot);
 }
 
-/* Whether the task that runs can be read as if it were this program's own (see `access`). */
+/* Whether the running task can be read directly (see `access`). */
 const volatile __u8 has_task = 0;
 
-/* Looks at what the hypervisor has taken from this CPU since boot. The scheduler reads its clock
- * whenever it looks at the time (`update_rq_clock_task` in kernel/sched/core.c): at each tick and
- * each switch, and then the queue's clock has changed. What it counted since the time before is a
- * record, from the look that is known to have been earlier. Interrupts are off here, so that one
- * look does not interrupt another. */
-static __always_inline void look(struct lane *lane, __u32 place, __u64 now)
+/* Reads the time that the hypervisor took from this CPU since boot. The scheduler reads the
+ * hypervisor's clock whenever it updates its own (`update_rq_clock_task` in
+ * kernel/sched/core.c): at each tick and each switch, which is visible by a changed clock of
+ * the run queue. The difference to the value before becomes a record that begins at a
+ * reading known to be earlier. Interrupts are disabled here, so that readings do not
+ * interrupt each other. */
+static __always_inline void read_steal(struct lane *lane, __u32 place, __u64 now)
 {
 	struct slot *slot = &lane->slots[STEAL];
 	struct task_struct *task;
@@ -167,7 +168,7 @@ static __always_inline void look(struct lane *lane, __u32 place, __u64 now)
 		return;
 	task = bpf_get_current_task_btf();
 	rq = task->se.cfs_rq->rq;
-	/* In this order: another CPU may be writing the clock, and what was stolen after it. */
+	/* In this order: another CPU may be writing the clock, and then the stolen time. */
 	stolen = *(volatile __u64 *)&rq->prev_steal_time_rq;
 	clock = *(volatile __u64 *)&rq->clock;
 	if (clock != lane->clock) {
@@ -192,7 +193,7 @@ static __always_inline int begin(__u32 level)
 	lane->slots[level].detail = 0;
 	lane->slots[level].start = now;
 	if (level == VECTOR)
-		look(lane, place, now);
+		read_steal(lane, place, now);
 	return 0;
 }
 
@@ -213,7 +214,7 @@ static __always_inline int end(__u32 level, __u64 id)
 	now = bpf_ktime_get_ns();
 	write(slot, place, level, id, start, now, slot->detail);
 	if (level == VECTOR)
-		look(lane, place, now);
+		read_steal(lane, place, now);
 	return 0;
 }
 
@@ -253,7 +254,7 @@ int softirq_exit(struct bpf_raw_tracepoint_args *args)
 	return end(SOFTIRQ, args->args[0]);
 }
 
-/* (reason): what arm64 calls an interrupt of another CPU; it has no number. */
+/* (reason): arm64's name of an inter-processor interrupt, which has no number. */
 SEC("raw_tp/ipi_exit")
 int ipi_exit(struct bpf_raw_tracepoint_args *args)
 {
@@ -264,8 +265,8 @@ int ipi_exit(struct bpf_raw_tracepoint_args *args)
 	return end(VECTOR, NAMED);
 }
 
-/* The interrupt in which a timer expires, unless one has in it already. arm64's timer has a
- * handler like a device. */
+/* The interrupt in which a timer expires, unless another one has in it already. arm64's
+ * timer has a handler like a device. */
 static __always_inline struct slot *unnamed_timer(void)
 {
 	struct lane *lane = lane_of(place_here());
@@ -277,7 +278,7 @@ static __always_inline struct slot *unnamed_timer(void)
 	return slot->start && !slot->detail ? slot : 0;
 }
 
-/* (hrtimer, now): the first one's function names the interrupt. */
+/* (hrtimer, now): the first timer's function names the interrupt. */
 SEC("raw_tp/hrtimer_expire_entry")
 int timer_expired(struct bpf_raw_tracepoint_args *args)
 {
@@ -289,7 +290,7 @@ int timer_expired(struct bpf_raw_tracepoint_args *args)
 	return 0;
 }
 
-/* There is no beginning, but how long it took. */
+/* Without a begin event, but with a duration. */
 static __always_inline int end_of_nmi(__u64 handler, __u64 took)
 {
 	__u32 place = place_here();
@@ -303,24 +304,24 @@ static __always_inline int end_of_nmi(__u64 handler, __u64 took)
 	return 0;
 }
 
-/* (handler, how long it took, whether it was for it) */
+/* (handler, duration, whether it handled the NMI) */
 SEC("raw_tp/nmi_handler")
 int nmi(struct bpf_raw_tracepoint_args *args)
 {
 	return end_of_nmi(args->args[0], args->args[1]);
 }
 
-/* A spinner is of this process, and called spin/CPU. This process's others are like anybody's,
- * and where there is one CPU they are no less pinned to it. */
+/* A spinner belongs to this process, and has the name spin/CPU. Other threads of this
+ * process count like all others, and on a machine with one CPU they run there, too. */
 static __always_inline int is_spinners(const char *name)
 {
 	return name[0] == 's' && name[1] == 'p' && name[2] == 'i' && name[3] == 'n' &&
 	       name[4] == '/';
 }
 
-/* How the task that runs is read. Since 5.11 the kernel lets programs read it as if it were
- * theirs, without a helper (`bpf_get_current_task_btf`). Before, it gives them its address, and a
- * helper copies each field. */
+/* How the running task is read. Since 5.11 programs can read it directly, without a helper
+ * (`bpf_get_current_task_btf`). Before, they get its address, and a helper copies each
+ * field. */
 enum access {
 	DIRECT,
 	COPIED,
@@ -346,7 +347,7 @@ static __always_inline int spins(struct task_struct *running, enum access access
 	return running->tgid == own_process && is_spinners(running->comm);
 }
 
-/* The running thread leaves the CPU to another, which may be the one that spins. */
+/* The running thread leaves the CPU to another, which may be a spinner. */
 static __always_inline int leave(struct lane *lane, __u32 place, struct task_struct *running,
 				 enum access access, int to_spinner, __u64 mark)
 {
@@ -357,9 +358,9 @@ static __always_inline int leave(struct lane *lane, __u32 place, struct task_str
 	struct comm *comm;
 	__u32 key;
 
-	look(lane, place, now);
+	read_steal(lane, place, now);
 	slot->start = to_spinner ? 0 : now;
-	/* A spinner that was named after it had been switched to was not known to be one. */
+	/* A spinner that was named after the switch to it was not recognised then. */
 	if (!start || spins(running, access))
 		return 0;
 	record = next_record(slot, place, THREAD);
@@ -415,7 +416,7 @@ static __always_inline int is_child(__u32 process)
 	return bpf_map_lookup_elem(&children, &process) != 0;
 }
 
-/* (parent, child): also of a thread, whose process is known then. */
+/* (parent, child): also for a thread, whose process is known then. */
 SEC("raw_tp/sched_process_fork")
 int forked(struct bpf_raw_tracepoint_args *args)
 {
@@ -428,7 +429,7 @@ int forked(struct bpf_raw_tracepoint_args *args)
 	return 0;
 }
 
-/* (task): nothing of it runs any more. */
+/* (task): none of it runs any more. */
 SEC("raw_tp/sched_process_free")
 int freed(struct bpf_raw_tracepoint_args *args)
 {
@@ -440,8 +441,8 @@ int freed(struct bpf_raw_tracepoint_args *args)
 	return 0;
 }
 
-/* The same where threads are marked: nobody spins. Since 5.18 the previous one's state comes
- * last, 0 if it could run on. */
+/* The same with marked threads, without spinners. Since 5.18 the last argument is the
+ * previous task's state, 0 if it could have continued. */
 SEC("raw_tp/sched_switch")
 int switched_marked(struct bpf_raw_tracepoint_args *args)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
-/* The few fields of the kernel's own structures that are read. Their places are those of
- * the running kernel: the loader looks them up in its BTF (CO-RE). */
+/* The fields of the kernel's own structures that are read. Their offsets are those of the
+ * running kernel: the loader takes them from its BTF (CO-RE). */
 #ifndef NOISEFLOOR_KERNEL_H
 #define NOISEFLOOR_KERNEL_H
 
@@ -12,12 +12,12 @@ typedef unsigned int __u32;
 typedef int __s32;
 typedef unsigned long long __u64;
 typedef long long __s64;
-/* bpf_helper_defs.h names these. */
+/* Used in bpf_helper_defs.h. */
 typedef __u16 __be16;
 typedef __u32 __be32;
 typedef __u32 __wsum;
 
-/* A thread of the kernel: include/linux/sched.h. */
+/* A kernel thread: include/linux/sched.h. */
 #define PF_KTHREAD 0x00200000
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -25,13 +25,13 @@ typedef __u32 __wsum;
 struct thread_info {
 	__u64 flags;
 	__u64 preempt_count; /* arm64 only */
-	int preempt_lazy_count; /* only where patched for real time, until 6.5 */
+	int preempt_lazy_count; /* only with the real-time patches, until 6.5 */
 	__u32 cpu;
 };
 
 /* A CPU's run queue. */
 struct rq {
-	__u64 clock; /* changes whenever the scheduler looks at the time */
+	__u64 clock; /* changes whenever the scheduler updates it */
 	__u64 prev_steal_time_rq; /* CONFIG_PARAVIRT_TIME_ACCOUNTING */
 };
 
@@ -58,7 +58,7 @@ struct hrtimer {
 	void *function;
 };
 
-/* What a thread entered the kernel with. */
+/* The registers at a thread's entry into the kernel. */
 struct pt_regs {
 	__u64 orig_ax; /* x86: the system call's number, or -1 */
 	__s32 syscallno; /* arm64: the same */
@@ -66,7 +66,7 @@ struct pt_regs {
 
 #pragma clang attribute pop
 
-/* Only what raw tracepoints get: their arguments, as the kernel calls them. */
+/* Only for raw tracepoints: their arguments, in the kernel's order. */
 struct bpf_raw_tracepoint_args {
 	__u64 args[0];
 };

@@ -1,7 +1,7 @@
-//! Array maps that BPF programs write to, read without a system call.
+//! Array maps of BPF programs, read without a system call.
 //!
-//! What is read is what the kernel has written until then, and it may write on meanwhile. Cannot
-//! see whether an element is whole: who reads must know from elsewhere.
+//! A read returns what the kernel has written so far, and it may continue to write. Cannot see
+//! whether an element is complete: the reader must know that from elsewhere.
 
 use std::os::fd::AsFd;
 use std::ptr::NonNull;
@@ -10,7 +10,7 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 
 use crate::error::{Error, Kind};
 
-/// An array map, seen from here. Nothing here writes to it.
+/// A mapped array map, which is only read.
 pub(crate) struct Mapped<T> {
     first: NonNull<T>,
     count: usize,
@@ -20,10 +20,10 @@ pub(crate) struct Mapped<T> {
 unsafe impl<T> Send for Mapped<T> {}
 
 impl<T: Copy> Mapped<T> {
-    /// So many elements of it.
+    /// Maps that many elements.
     pub(crate) fn new(map: &impl AsFd, count: usize) -> Result<Self, Error> {
         let length = count * size_of::<T>();
-        // SAFETY: a new mapping, which takes nobody's place. It is never written to.
+        // SAFETY: a new mapping, which replaces no other. It is never written to.
         let memory = unsafe {
             mmap(
                 std::ptr::null_mut(),
@@ -42,19 +42,20 @@ impl<T: Copy> Mapped<T> {
         let first = NonNull::new(memory.cast::<T>());
         let first = first.ok_or_else(|| failed(rustix::io::Errno::NOMEM))?;
         let mapped = Self { first, count };
-        // A process that is forked would take long to get pages that it never reads.
-        // SAFETY: this is the whole mapping; what children have of it changes nothing here.
+        // Excluded from forked processes, which never read it, to save the time for its page
+        // tables.
+        // SAFETY: this is the whole mapping; a child's view of it changes nothing here.
         unsafe { madvise(memory, length, Advice::LinuxDontFork) }.map_err(failed)?;
         Ok(mapped)
     }
 
-    /// What an element holds now. It may be half of one thing and half of another.
+    /// The current value of an element. It may be half old and half new.
     pub(crate) fn read(&self, place: usize) -> Option<T> {
         if place >= self.count {
             return None;
         }
-        // SAFETY: the place is within the mapping, which is aligned to pages; any bytes
-        // make a `T` (numbers only). Volatile, since the kernel writes meanwhile.
+        // SAFETY: the index is within the mapping, which is aligned to pages; any bytes make a `T`
+        // (numbers only). Volatile, since the kernel writes concurrently.
         Some(unsafe { self.first.add(place).read_volatile() })
     }
 }
@@ -62,8 +63,8 @@ impl<T: Copy> Mapped<T> {
 impl<T> Drop for Mapped<T> {
     fn drop(&mut self) {
         let length = self.count * size_of::<T>();
-        // SAFETY: this is the whole mapping, and nothing refers to it any more. It can
-        // fail only for an address that is none.
+        // SAFETY: this is the whole mapping, and nothing refers to it any more. It can only fail
+        // for an invalid address.
         let _ = unsafe { munmap(self.first.as_ptr().cast(), length) };
     }
 }

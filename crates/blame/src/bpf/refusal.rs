@@ -1,32 +1,32 @@
-//! Why the kernel refuses eBPF to this process, and what would help: the kernel only says
-//! that it does.
+//! Why the kernel refuses eBPF to this process, and the remedy: the kernel itself only returns an
+//! error number.
 //!
-//! Truth: capabilities, lockdown and the kernel's release from the facts; `/proc/self/status` for
-//! a filter of system calls (`Seccomp:`, since Linux 3.8); the verifier's log (`verdict`). Cannot
-//! see which calls a filter refuses, nor what a security module does.
+//! Source: capabilities, lockdown and the kernel's release from the facts; `/proc/self/status` for
+//! a filter of system calls (`Seccomp:`, since Linux 3.8); the verifier's log (`verifier_log`).
+//! Cannot see which calls a filter refuses, nor the decisions of a security module.
 
 use facts::{Facts, Root};
 
-use crate::bpf::verdict;
+use crate::bpf::verifier_log;
 use crate::error::{Error, Kind};
 
-/// What programs at `sched_switch` need that look at the state of the task that leaves.
+/// The requirement of programs at `sched_switch` that read the state of the previous task.
 pub(crate) const STATE: &str =
     "the tracepoint sched_switch has the previous task's state";
 
 const STATUS: &str = "/proc/self/status";
 
-/// The oldest kernel that programs are for. A distribution's older one may have what they need,
-/// so that they are tried first.
+/// The oldest kernel that supports some programs. A distribution's older one may do so too, so they
+/// are tried first.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Needs {
     /// Major and minor number.
     pub(crate) version: (u32, u32),
-    /// What is so since then.
+    /// The feature that it introduced.
     pub(crate) why: &'static str,
 }
 
-/// Loads eBPF programs; a refusal says why, and what would help.
+/// Loads eBPF programs; an error explains the reason and the remedy.
 pub(crate) fn explained<T>(
     facts: &Facts,
     needs: Needs,
@@ -35,19 +35,18 @@ pub(crate) fn explained<T>(
     if facts.tracing.btf.get() == Some(&false) {
         return Err(no_btf());
     }
-    verdict::listen();
+    verifier_log::capture();
     load().map_err(|error| match error.kind() {
         Kind::Privilege => error.with(&help(facts)),
         Kind::Missing | Kind::System => {
             let release = facts.kernel.release.get().map_or("", String::as_str);
-            with_reason(error, verdict::reason(), needs, release)
+            with_reason(error, verifier_log::reason(), needs, release)
         }
         Kind::Spec => error,
     })
 }
 
-/// The verifier's reason, where there is one, and the kernel that would have what is missing,
-/// where this one is older.
+/// Adds the verifier's reason, if there is one, and the required kernel, if this one is older.
 fn with_reason(
     error: Error,
     reason: Option<String>,
@@ -67,19 +66,19 @@ fn with_reason(
     ))
 }
 
-/// A release's first two numbers.
+/// The first two numbers of a release.
 fn version(release: &str) -> Option<(u32, u32)> {
     let mut numbers = release.split(|letter: char| !letter.is_ascii_digit());
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
 fn no_btf() -> Error {
-    let text = "failed to load the eBPF programs: the kernel does not describe its types \
+    let text = "failed to load the eBPF programs: the kernel has no description of its types \
                 (/sys/kernel/btf/vmlinux): it needs one with CONFIG_DEBUG_INFO_BTF";
     Error::new(Kind::Missing, text)
 }
 
-/// What would help, as far as is known.
+/// The remedy, as far as it is known.
 fn help(facts: &Facts) -> String {
     let capabilities = facts.security.capabilities.get();
     let has = |name: &str| {
@@ -102,7 +101,7 @@ fn help(facts: &Facts) -> String {
         .to_owned()
 }
 
-/// Whether a filter decides which system calls this process may make.
+/// Whether a seccomp filter applies to this process.
 fn is_filtered(root: &Root) -> bool {
     let status = root.text(STATUS).unwrap_or_default();
     let mode = status.lines().find_map(|line| line.strip_prefix("Seccomp:"));
@@ -115,8 +114,8 @@ mod tests {
 
     const NEEDS: Needs = Needs { version: (5, 18), why: "it has x" };
 
-    /// Check that an old kernel is named with what would help, and that a new one, and one whose
-    /// release is not known, is not.
+    /// Check that the hint names the required kernel on an old kernel, and not on a new one, nor on
+    /// one with an unknown release.
     #[test]
     fn old_kernels() {
         let told = |release, reason: Option<&str>| {

@@ -1,9 +1,9 @@
-//! What the BPF programs wrote, read through mmap without a system call.
+//! The records of the BPF programs, read through mmap without a system call.
 //!
-//! Each measured CPU has a lane with a ring of records for each level, and says how many it has
-//! ever written to each. A further ring has what the hypervisor's clock counted. What was
-//! overwritten before it was read is counted as lost: the record that is being written takes the
-//! place of the one a whole ring before it.
+//! Each measured CPU has a lane with a ring of records for each level, and the number of records
+//! that were ever written to each. A further ring has the readings of the hypervisor's clock.
+//! Records that were overwritten before they were read count as lost: the record that is being
+//! written replaces the one a whole ring before it.
 
 use std::os::fd::AsFd;
 use std::sync::atomic::{Ordering, fence};
@@ -12,40 +12,40 @@ use crate::bpf::mapped::Mapped;
 use crate::bpf::skeleton::events::types::{comm, lane, record};
 use crate::error::Error;
 use crate::level::Level;
-use crate::room::{RINGS, Room, STEAL};
-use crate::seen::{Mark, Record, Stolen};
+use crate::records::{Mark, Record, Stolen};
+use crate::ring_sizes::{RINGS, RingSizes, STEAL};
 
 /// As in `events.bpf.c`.
 const OWN: u64 = 1 << 32;
 const RUNNABLE: u64 = 1 << 33;
 const KERNEL: u64 = 1 << 34;
 
-/// The rings of all lanes, and how far each was read.
+/// The rings of all lanes, and the read position of each.
 pub(crate) struct Rings {
     lanes: Mapped<lane>,
     records: Mapped<record>,
     comms: Mapped<comm>,
-    room: Room,
+    sizes: RingSizes,
     read: Vec<[u64; RINGS]>,
 }
 
 impl Rings {
-    /// The rings of `cpus` lanes, each with that room.
+    /// The rings of `cpus` lanes of that size.
     pub(crate) fn new(
         lanes: &impl AsFd,
         records: &impl AsFd,
         comms: &impl AsFd,
         cpus: usize,
-        room: Room,
+        sizes: RingSizes,
     ) -> Result<Self, Error> {
         let (lanes, records) =
-            (Mapped::new(lanes, cpus)?, Mapped::new(records, cpus * room.of_lane())?);
-        let comms = Mapped::new(comms, cpus * room.depth(Level::Thread as usize))?;
-        Ok(Self { lanes, records, comms, room, read: vec![[0; RINGS]; cpus] })
+            (Mapped::new(lanes, cpus)?, Mapped::new(records, cpus * sizes.of_lane())?);
+        let comms = Mapped::new(comms, cpus * sizes.depth(Level::Thread as usize))?;
+        Ok(Self { lanes, records, comms, sizes, read: vec![[0; RINGS]; cpus] })
     }
 
-    /// Hands on what was written at one level of a lane since the last time, record by record;
-    /// `None` for one that was overwritten before it was read.
+    /// Passes on the new records of one level of a lane, one by one; `None` for one that was
+    /// overwritten before it was read.
     pub(crate) fn drain(
         &mut self,
         lane: usize,
@@ -56,7 +56,7 @@ impl Rings {
         self.drain_ring(lane, level as usize, read, take);
     }
 
-    /// The same for what the hypervisor took.
+    /// The same for stolen time.
     pub(crate) fn drain_steal(&mut self, lane: usize, take: impl FnMut(Option<Stolen>)) {
         let read = |rings: &Self, number| {
             let record { start: from, end: until, detail: ns, .. } =
@@ -66,8 +66,7 @@ impl Rings {
         self.drain_ring(lane, STEAL, read, take);
     }
 
-    /// Whether the hypervisor's clock has ever counted anything on that CPU: where it has not,
-    /// there may be none.
+    /// Whether the hypervisor's clock has ever counted on that CPU: if not, it may not exist.
     pub(crate) fn has_steal_clock(&self, lane: usize) -> bool {
         self.lanes.read(lane).is_some_and(|lane| lane.slots[STEAL].detail > 0)
     }
@@ -81,7 +80,7 @@ impl Rings {
     ) {
         let Some(head) = self.head(lane, ring) else { return };
         fence(Ordering::Acquire);
-        let depth = u64::try_from(self.room.depth(ring)).unwrap_or(u64::MAX);
+        let depth = u64::try_from(self.sizes.depth(ring)).unwrap_or(u64::MAX);
         for number in self.read[lane][ring]..head {
             let record = read(self, number);
             fence(Ordering::Acquire);
@@ -96,7 +95,7 @@ impl Rings {
     }
 
     fn record(&self, lane: usize, ring: usize, number: u64) -> Option<record> {
-        self.records.read(lane * self.room.of_lane() + self.room.place(ring, number))
+        self.records.read(lane * self.sizes.of_lane() + self.sizes.place(ring, number))
     }
 
     fn event(&self, lane: usize, level: Level, number: u64) -> Option<Record> {
@@ -104,8 +103,8 @@ impl Rings {
         let record { start, end, detail, id } = self.record(lane, ring, number)?;
         let comm = match level {
             Level::Thread => {
-                let place = self.room.within(ring, number);
-                self.comms.read(lane * self.room.depth(ring) + place)?.name
+                let place = self.sizes.within(ring, number);
+                self.comms.read(lane * self.sizes.depth(ring) + place)?.name
             }
             _ => [0; 16],
         };
@@ -113,7 +112,7 @@ impl Rings {
         let mark = Mark {
             is_own: id & OWN != 0,
             is_runnable: id & RUNNABLE != 0,
-            is_kernels: id & KERNEL != 0,
+            is_kernel: id & KERNEL != 0,
         };
         let id = u32::try_from(id & u64::from(u32::MAX)).ok()?;
         Some(Record { level, start, end, detail, id, comm, mark })
@@ -130,14 +129,14 @@ mod tests {
     use units::{Cpu, CpuSet};
 
     use crate::bpf::{Points, Programs};
-    use crate::seen::Lane;
+    use crate::records::Lane;
     use crate::source::{EventSource, Threads};
 
-    /// The longest that rings go unread.
+    /// The longest time that rings remain unread.
     const UNREAD: Duration = Duration::from_millis(131);
 
-    /// Two threads hand that CPU to each other, as fast as they can. They are real-time threads:
-    /// on a busy CPU ordinary ones would hand it to others, who keep it.
+    /// Two threads yield that CPU to each other as fast as they can. They are real-time threads: on
+    /// a busy CPU ordinary ones would yield it to other tasks.
     fn switch(cpu: Cpu, length: Duration) {
         let both = Barrier::new(2);
         let yields = || {
@@ -152,8 +151,8 @@ mod tests {
         thread::scope(|scope| [(); 2].map(|()| scope.spawn(yields)).map(drop));
     }
 
-    /// Check that rings hold all that comes from threads that only switch, for as long as they may
-    /// go unread, and that all of it is read.
+    /// Check that rings hold all records of two threads that only switch, for the longest time that
+    /// they may remain unread, and that all of them are read.
     #[test]
     fn hold_the_highest_rate() {
         let facts = Facts::read(&Root::live());

@@ -1,5 +1,5 @@
-//! What is generated from the BPF programs: how each object is loaded, and the shapes of its
-//! data (`build.rs`).
+//! The code generated from the BPF programs: loading of each object, and the layout of its data
+//! (`build.rs`).
 #![expect(
     clippy::all,
     clippy::pedantic,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
-/* Every switch between tasks on the watched CPUs, and why each task had to go.
+/* Records every context switch on the traced CPUs, and its reason.
  *
- * Each CPU has a slot and a list of records that nothing is overwritten in: what comes when it
- * is full is counted. User space reads both through mmap, once, at the end. What decides is the
- * order of things, never how far apart they are. A slot is written to by whoever has its CPU's
- * run queue locked (wake-ups, requests, switches) or is that CPU itself (ticks, a task that
- * wakes itself): nothing need be atomic. */
+ * Each CPU has a slot and a list of records, of which none is overwritten: switches beyond
+ * its size are counted. User space reads both through mmap, once, at the end. The reason is
+ * derived from the order of events, never from the time between them. A slot is written to
+ * with its CPU's run queue locked (wake-ups, requests, switches) or by that CPU itself
+ * (ticks, a task that wakes itself): no atomic access is needed. */
 #include "kernel.h"
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
@@ -13,7 +13,7 @@
 #define CPUS 4096
 #define COMM 16
 #define TASKS 32768
-/* So many of those that were woken last are remembered, a power of two. */
+/* The number of recent wake-ups that are stored, a power of two. */
 #define WOKEN 16
 
 #ifdef __TARGET_ARCH_arm64
@@ -22,7 +22,7 @@
 #define SCHED_YIELD 24
 #endif
 
-/* Why it ended: `recording::End`, in its order. */
+/* The reason: `recording::End`, in its order. */
 enum end {
 	TICK,
 	WAKEUP,
@@ -31,45 +31,45 @@ enum end {
 	OTHER,
 };
 
-/* Who asked for the task that runs to go. */
+/* The origin of the request that the running task be switched. */
 enum asked {
 	NOBODY,
 	BY_TICK,
 	BY_ELSE,
 };
 
-/* A tick that is going on. */
+/* The state of the current tick. */
 enum tick {
 	NONE,
 	MAY_ASK,
-	MAY_NOT, /* somebody had asked before */
+	MAY_NOT, /* requested before the tick */
 };
 
 struct slot {
-	__u64 seen; /* switches ever */
-	__u32 runs; /* the number of the task that was switched to, plus one */
+	__u64 seen; /* the number of switches */
+	__u32 runs; /* the TID of the task that was switched to, plus one */
 	__u32 woken; /* tasks woken on this CPU since then */
 	__u8 tick; /* enum tick */
 	__u8 asked; /* enum asked */
-	__u8 flag; /* that the request set, of the task's `thread_info.flags` */
+	__u8 flag; /* the bit of the task's `thread_info.flags` that the request set */
 	__u8 spare[45];
-	__u32 last[WOKEN]; /* the numbers of those that were woken last */
+	__u32 last[WOKEN]; /* the TIDs of the last woken tasks */
 };
 
 /* A task that left a CPU; it ran there since the record before. */
 struct record {
 	__u64 end; /* CLOCK_MONOTONIC */
-	__u32 task; /* its number; above its 24 bits UNTOLD and enum end */
+	__u32 task; /* its TID; above its 24 bits MISSED and enum end */
 	__u32 born;
 };
 
 #define WHY_SHIFT 24
-/* The switch to it was not told. */
-#define UNTOLD (1U << 31)
+/* The switch to it was not traced. */
+#define MISSED (1U << 31)
 
 struct who {
 	__u32 tid;
-	__u32 born; /* numbers are used again; of idling 0 */
+	__u32 born; /* TIDs are reused; 0 for the idle task */
 };
 
 struct task {
@@ -78,9 +78,9 @@ struct task {
 	__u8 spare[7];
 };
 
-/* Records of each CPU. */
+/* The capacity in records of each CPU. */
 const volatile __u32 room = 1;
-/* Of each CPU that is watched its place among those, plus one; of others 0. */
+/* The index of each traced CPU, plus one; 0 for others. */
 const volatile __u16 places[CPUS];
 /* The functions of the timers that are ticks; 0: none. */
 const volatile __u64 ticks[2];
@@ -109,10 +109,11 @@ struct {
 	__type(value, struct task);
 } tasks SEC(".maps");
 
-/* Since Linux 6.17 the kernel tells when it is asked for a switch (include/trace/events/sched.h).
- * Before, the flags by which it is are looked at, around each tick: TIF_NEED_RESCHED, which has
- * always had that place, and on x86 the lazy one: since 6.13 (and 6.6, where patched for real time)
- * the next, which else is for debuggers; until 6.5, where patched, one of its own. */
+/* Since Linux 6.17 the kernel traces requests for a switch (include/trace/events/sched.h).
+ * Before, the flags of a request are read before and after each tick: TIF_NEED_RESCHED,
+ * which has always been the same bit, and on x86 the lazy one: since 6.13 (and in 6.6 with
+ * the real-time patches) the next bit, which is otherwise for debuggers; until 6.5, with the
+ * patches, a bit of its own. */
 typedef void (*btf_trace_sched_set_need_resched_tp)(void *, struct task_struct *, int, int);
 #ifdef __TARGET_ARCH_arm64
 #define NEED_RESCHED (1 << 1)
@@ -122,12 +123,12 @@ typedef void (*btf_trace_sched_set_need_resched_tp)(void *, struct task_struct *
 #define OWN_LAZY (1 << 19)
 #endif
 
-static __always_inline int is_told(void)
+static __always_inline int has_resched_event(void)
 {
 	return bpf_core_type_exists(btf_trace_sched_set_need_resched_tp);
 }
 
-/* Where that is not told: whether the current thread is asked to go. */
+/* Without that event: whether a switch of the current thread is requested. */
 static __always_inline int is_asked(void)
 {
 	struct task_struct *current = bpf_get_current_task_btf();
@@ -158,7 +159,7 @@ static __always_inline struct slot *slot_here(void)
 static __always_inline void begin_tick(struct slot *slot)
 {
 	slot->tick = MAY_ASK;
-	if (is_told())
+	if (has_resched_event())
 		return;
 	if (is_asked())
 		slot->tick = MAY_NOT;
@@ -168,7 +169,7 @@ static __always_inline void begin_tick(struct slot *slot)
 
 static __always_inline void end_tick(struct slot *slot)
 {
-	if (!is_told() && slot->tick == MAY_ASK && is_asked())
+	if (!has_resched_event() && slot->tick == MAY_ASK && is_asked())
 		slot->asked = BY_TICK;
 	slot->tick = NONE;
 }
@@ -204,7 +205,8 @@ int timer_ends(struct bpf_raw_tracepoint_args *args)
 	return end_here();
 }
 
-/* Where the timer is not known, the local timer's interrupt is a tick that wakes nobody. */
+/* If the timer is unknown, an interrupt of the local timer without a wake-up counts as a
+ * tick. */
 SEC("raw_tp")
 int vector_begins(struct bpf_raw_tracepoint_args *args)
 {
@@ -221,9 +223,9 @@ int vector_ends(struct bpf_raw_tracepoint_args *args)
 	return end_here();
 }
 
-/* (task, its CPU, the flag): it is asked to go, and was not before. Where there are two such
- * flags the urgent one may follow the lazy one, which asked first. One that was taken back
- * without a switch, since nobody was to come before the task, is forgotten. */
+/* (task, its CPU, the flag): a switch is requested that was not requested before. With two
+ * such flags the urgent one may follow the lazy one, which was the first request. A request
+ * that was cleared without a switch, as no task came before this one, is forgotten. */
 SEC("raw_tp")
 int asked_for(struct bpf_raw_tracepoint_args *args)
 {
@@ -231,7 +233,7 @@ int asked_for(struct bpf_raw_tracepoint_args *args)
 	__u32 cpu = args->args[1];
 	struct slot *slot = slot_of(place_of(cpu));
 
-	if (!slot || !is_told())
+	if (!slot || !has_resched_event())
 		return 0;
 	if (slot->asked && BPF_CORE_READ(task, thread_info.flags) >> (slot->flag & 63) & 1)
 		return 0;
@@ -240,8 +242,8 @@ int asked_for(struct bpf_raw_tracepoint_args *args)
 	return 0;
 }
 
-/* (woken), on whichever CPU; also at sched_wakeup_new. The task's own CPU is the one that it is
- * to run on. What a tick wakes asks in its place. */
+/* (woken), on any CPU; also at sched_wakeup_new. The task's CPU is the one that it will run
+ * on. A request after a wake-up in a tick is the woken task's, not the tick's. */
 SEC("raw_tp/sched_wakeup")
 int woken(struct bpf_raw_tracepoint_args *args)
 {
@@ -255,14 +257,14 @@ int woken(struct bpf_raw_tracepoint_args *args)
 	slot->woken += 1;
 	if (!slot->tick || cpu != bpf_get_smp_processor_id())
 		return 0;
-	if (is_told())
+	if (has_resched_event())
 		slot->asked = slot->asked ? BY_ELSE : NOBODY;
 	else if (is_asked())
 		slot->tick = MAY_NOT;
 	return 0;
 }
 
-/* Whether a task was woken on this CPU since the one that leaves it was switched to. */
+/* Whether a task was woken on this CPU since the switch to the one that leaves it. */
 static __always_inline int was_woken(struct slot *slot, __u32 tid)
 {
 	int at;
@@ -274,7 +276,7 @@ static __always_inline int was_woken(struct slot *slot, __u32 tid)
 	return 0;
 }
 
-/* Whether the current thread entered the kernel to give way. */
+/* Whether the current thread entered the kernel with sched_yield(2). */
 static __always_inline int yields(struct task_struct *current)
 {
 	struct pt_regs *entered;
@@ -301,14 +303,14 @@ static __always_inline enum end end_of(struct task_struct *current, struct slot 
 	return was_woken(slot, next) ? WAKEUP : OTHER;
 }
 
-/* Whether it is `migration/CPU`, which comes to move others. */
+/* Whether it is `migration/CPU`, which migrates other tasks. */
 static __always_inline int is_stopper(struct task_struct *task, const char *name)
 {
 	return name[0] == 'm' && name[1] == 'i' && name[2] == 'g' && name[9] == '/' &&
 	       BPF_CORE_READ(task, flags) & PF_KTHREAD;
 }
 
-/* Keeps its name; whether it comes to move others. */
+/* Stores its name; whether it is a stopper. */
 static __always_inline int meet(struct who who, struct task_struct *task)
 {
 	struct task *known = bpf_map_lookup_elem(&tasks, &who);
@@ -350,7 +352,7 @@ static __always_inline void write(struct slot *slot, __u32 place, __u64 now, __u
 	publish(slot);
 }
 
-/* (preempted, previous, next, the previous one's state: 0 if it could run on) */
+/* (preempted, previous, next, the previous one's state: 0 if it could have continued) */
 SEC("raw_tp/sched_switch")
 int switched(struct bpf_raw_tracepoint_args *args)
 {
@@ -361,16 +363,16 @@ int switched(struct bpf_raw_tracepoint_args *args)
 	__u32 tid = current->pid;
 	struct who own = { .tid = tid };
 	struct who who = {};
-	__u32 untold;
+	__u32 missed;
 	enum end end;
 
 	if (!slot)
 		return 0;
 	if (tid)
 		own.born = current->start_time;
-	untold = slot->runs == tid + 1 ? 0 : UNTOLD;
-	/* All others were entered when they were switched to. */
-	if (untold && tid)
+	missed = slot->runs == tid + 1 ? 0 : MISSED;
+	/* All others were stored when they were switched to. */
+	if (missed && tid)
 		meet(own, current);
 	who.tid = BPF_CORE_READ(next, pid);
 	end = end_of(current, slot, args->args[0], args->args[3], who.tid);
@@ -379,7 +381,7 @@ int switched(struct bpf_raw_tracepoint_args *args)
 		if (meet(who, next) && end != SLEEP)
 			end = OTHER;
 	}
-	write(slot, place, bpf_ktime_get_ns(), tid | end << WHY_SHIFT | untold, own.born);
+	write(slot, place, bpf_ktime_get_ns(), tid | end << WHY_SHIFT | missed, own.born);
 	slot->runs = who.tid + 1;
 	slot->woken = 0;
 	slot->asked = NOBODY;

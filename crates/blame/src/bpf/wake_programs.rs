@@ -1,8 +1,8 @@
-//! The BPF programs that count wake-ups, and what they counted (`bpf/wakers.bpf.c`; since Linux
-//! 5.18, for what `sched_switch` tells).
+//! The BPF programs that count wake-ups, and their counts (`bpf/wakers.bpf.c`; since Linux 5.18,
+//! for the arguments of `sched_switch`).
 //!
-//! The counts are in maps of a fixed size, and read once, at the end. What there was no room
-//! for is counted, too. The programs go with the process, however that ends.
+//! The counts are in maps of a fixed size, and read once, at the end. Events that exceed them are
+//! counted, too. The programs are removed with the process, however that ends.
 
 use std::collections::BTreeMap;
 use std::mem::MaybeUninit;
@@ -19,12 +19,12 @@ use crate::bpf::skeleton::wakers::{
 };
 use crate::error::{Error, Kind};
 
-/// Elements that are read at once.
+/// The number of elements per read.
 const BATCH: u32 = 4096;
 /// `BPF_F_TEST_RUN_ON_CPU` in `include/uapi/linux/bpf.h`.
 const ON_CPU: u32 = 1;
 
-/// Which wake-ups count; `None`: whichever.
+/// The wake-ups to count; `None`: all.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Filter {
     /// Those on these CPUs.
@@ -33,27 +33,27 @@ pub(crate) struct Filter {
     pub(crate) process: Option<u32>,
 }
 
-/// For how many there is room; as many as the programs say where `None`.
+/// The capacities; `None`: the programs' defaults.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Room {
+pub(crate) struct Capacity {
     pub(crate) threads: Option<u32>,
-    /// Of waker and woken, and as many of preempting and preempted.
+    /// Pairs of waker and woken, and as many of preempting and preempted.
     pub(crate) pairs: Option<u32>,
 }
 
-/// A thread, or (as number 0) something that is none.
+/// A thread, or (with number 0) a waker that is not a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Who {
+pub(crate) struct ThreadKey {
     pub(crate) tid: u32,
-    /// When it was made, in part; of number 0 `enum nobody`.
+    /// Part of its start time; of number 0 `enum nobody`.
     pub(crate) born: u32,
 }
 
-/// What was counted of a thread.
+/// The counts of a thread.
 #[derive(Debug, Clone)]
 pub(crate) struct Row {
     pub(crate) wakeups: u64,
-    /// In nanoseconds; `None` where the end of some of it was not told.
+    /// In nanoseconds; `None` if the end of some run was missed.
     pub(crate) run: Option<u64>,
     pub(crate) preempted: u64,
     pub(crate) process: u32,
@@ -61,15 +61,15 @@ pub(crate) struct Row {
     pub(crate) comm: [u8; 16],
 }
 
-/// How often one did something to another.
+/// The number of times that one thread woke or preempted another.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pair {
-    pub(crate) actor: Who,
-    pub(crate) other: Who,
+    pub(crate) actor: ThreadKey,
+    pub(crate) other: ThreadKey,
     pub(crate) count: u64,
 }
 
-/// What there was no room for.
+/// The counts that exceeded the capacity.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Lost {
     pub(crate) wakeups: u64,
@@ -77,18 +77,18 @@ pub(crate) struct Lost {
     pub(crate) victims: u64,
 }
 
-/// Everything that was counted.
+/// All counts.
 #[derive(Debug)]
 pub(crate) struct Counts {
-    pub(crate) rows: BTreeMap<Who, Row>,
+    pub(crate) rows: BTreeMap<ThreadKey, Row>,
     pub(crate) wakers: Vec<Pair>,
     pub(crate) victims: Vec<Pair>,
     pub(crate) lost: Lost,
-    /// The tracepoints that tell of interrupts and that this kernel does not have.
+    /// The tracepoints of interrupts that this kernel lacks.
     pub(crate) missing: Vec<&'static str>,
 }
 
-/// The programs at their tracepoints, counting.
+/// The attached programs, counting.
 pub(crate) struct WakePrograms {
     attached: Attached,
     loaded: WakersSkel<'static>,
@@ -96,20 +96,19 @@ pub(crate) struct WakePrograms {
 }
 
 impl WakePrograms {
-    /// Loads and attaches them, and begins to count.
+    /// Loads and attaches them, and starts to count.
     ///
     /// # Errors
     /// The programs cannot be loaded or attached.
     pub(crate) fn begin(
         filter: &Filter,
-        room: Room,
+        capacity: Capacity,
         online: &CpuSet,
     ) -> Result<Self, Error> {
-        // A pointer that stays where it is as long as the process: what is loaded refers to it,
-        // and could not be moved together with it.
+        // Leaked: the loaded skeleton refers to it, and could not be moved together with it.
         let object = Box::leak(Box::new(MaybeUninit::uninit()));
         let mut open = WakersSkelBuilder::default().open(object).map_err(failed)?;
-        prepare(&mut open, filter, room)?;
+        prepare(&mut open, filter, capacity)?;
         let loaded = open.load().map_err(failed)?;
         let mut attached = Attached::default();
         attach_places(&loaded.progs, &mut attached)?;
@@ -119,7 +118,7 @@ impl WakePrograms {
         Ok(own)
     }
 
-    /// Begins or ends counting.
+    /// Starts or stops counting.
     fn count(&mut self, is_on: bool) -> Result<(), Error> {
         let Some(data) = &mut self.loaded.maps.bss_data else {
             return Err(Error::new(
@@ -127,14 +126,14 @@ impl WakePrograms {
                 "failed to map the eBPF programs' data",
             ));
         };
-        // SAFETY: it is aligned as it must be, and there as long as the maps are. Nothing else
-        // here uses it; the programs read it whole.
+        // SAFETY: it is aligned, and lives as long as the maps. Nothing else here uses it; the
+        // programs read it as a whole.
         let counting = unsafe { AtomicU32::from_ptr(&raw mut data.counting) };
         counting.store(u32::from(is_on), Ordering::SeqCst);
         Ok(())
     }
 
-    /// Ends counting, and detaches the programs; what they counted.
+    /// Stops counting, and detaches the programs; returns their counts.
     ///
     /// # Errors
     /// The counts cannot be read.
@@ -150,12 +149,12 @@ impl WakePrograms {
 fn prepare(
     open: &mut OpenWakersSkel<'_>,
     filter: &Filter,
-    room: Room,
+    capacity: Capacity,
 ) -> Result<(), Error> {
-    if let Some(threads) = room.threads {
+    if let Some(threads) = capacity.threads {
         open.maps.threads.set_max_entries(threads).map_err(failed)?;
     }
-    if let Some(pairs) = room.pairs {
+    if let Some(pairs) = capacity.pairs {
         open.maps.wakers.set_max_entries(pairs).map_err(failed)?;
         open.maps.victims.set_max_entries(pairs).map_err(failed)?;
     }
@@ -170,8 +169,8 @@ fn prepare(
     Ok(())
 }
 
-/// Where the kernel tells by tracepoints only when a CPU is in an interrupt (arm64 knows
-/// otherwise); ends come first, so that no interrupt lasts for ever.
+/// For architectures on which only tracepoints show that a CPU is in an interrupt (arm64 has a
+/// counter); ends come first, so that no interrupt lasts forever.
 fn attach_places(
     programs: &WakersProgs<'_>,
     attached: &mut Attached,
@@ -196,7 +195,7 @@ fn attach_places(
     Ok(())
 }
 
-/// What tells of a wake-up last comes first, so that all that is told of one is kept.
+/// The last event of a wake-up is attached first, so that each counted wake-up is complete.
 fn attach(
     programs: &WakersProgs<'_>,
     filter: &Filter,
@@ -218,7 +217,7 @@ pub(crate) fn at(tracepoint: &str, program: &ProgramMut<'_>) -> Result<Link, Err
     })
 }
 
-/// Ends the time of what still runs, CPU by CPU; one that has gone offline runs nothing.
+/// Adds the time of threads that still run, CPU by CPU; an offline one runs none.
 fn settle(programs: &WakersProgs<'_>, online: &CpuSet) {
     for cpu in online.iter() {
         let (cpu, flags) = (cpu.get(), ON_CPU);
@@ -229,7 +228,7 @@ fn settle(programs: &WakersProgs<'_>, online: &CpuSet) {
 
 fn read(maps: &WakersMaps<'_>) -> Result<Counts, Error> {
     let rows = elements(&maps.threads)?;
-    let rows = rows.into_iter().map(|(who, row)| (Who::of(who), Row::of(&row)));
+    let rows = rows.into_iter().map(|(who, row)| (ThreadKey::of(who), Row::of(&row)));
     let mut lost = Lost::default();
     let slots = maps.slots.lookup_percpu(&0_u32.to_ne_bytes(), MapFlags::ANY);
     for slot in slots.map_err(failed)?.iter().flatten() {
@@ -249,14 +248,14 @@ fn read(maps: &WakersMaps<'_>) -> Result<Counts, Error> {
 
 fn pairs(map: &impl MapCore) -> Result<Vec<Pair>, Error> {
     let pair = |(types::pair { actor, other }, count): (types::pair, u64)| Pair {
-        actor: Who::of(actor),
-        other: Who::of(other),
+        actor: ThreadKey::of(actor),
+        other: ThreadKey::of(other),
         count,
     };
     Ok(elements(map)?.into_iter().map(pair).collect())
 }
 
-/// All elements of a hash map that nobody writes to any more.
+/// All elements of a hash map that is no longer written to.
 pub(crate) fn elements<K: Copy, V: Copy>(
     map: &impl MapCore,
 ) -> Result<Vec<(K, V)>, Error> {
@@ -265,14 +264,14 @@ pub(crate) fn elements<K: Copy, V: Copy>(
     Ok(whole.collect())
 }
 
-/// One of the programs' structures, which hold nothing but numbers.
+/// One of the programs' structures, which contain only numbers.
 fn decoded<T: Copy>(bytes: &[u8]) -> Option<T> {
-    // SAFETY: there are as many bytes, and any bytes make a `T`.
+    // SAFETY: the size is right, and any bytes make a `T`.
     (bytes.len() == size_of::<T>())
         .then(|| unsafe { bytes.as_ptr().cast::<T>().read_unaligned() })
 }
 
-impl Who {
+impl ThreadKey {
     fn of(who: types::who) -> Self {
         Self { tid: who.tid, born: who.born }
     }

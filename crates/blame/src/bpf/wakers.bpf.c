@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
-/* Who wakes up how often, for how long it then runs, and whom it preempts; counted here, so
- * that only sums leave the kernel.
+/* Counts the wake-ups of each thread, its run time after them, and the threads it preempts;
+ * only sums leave the kernel.
  *
- * A thread has a row, and each pair of who woke whom, or preempted whom, a count. All of these
- * programs run with interrupts off. A row's wake-ups are counted under its thread's own lock
- * (`pi_lock`), what else it has by the CPU that switches to the thread or away from it: nothing
- * is written to from two sides, so nothing need be atomic. */
+ * A thread has a row, and each pair of waker and woken, or of preempting and preempted
+ * thread, a count. All of these programs run with interrupts disabled. A row's wake-ups are
+ * counted under its thread's own lock (`pi_lock`), its other fields by the CPU that switches
+ * to the thread or away from it: nothing has two writers, so no atomic access is needed. */
 #include "kernel.h"
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
@@ -15,15 +15,15 @@
 #define THREADS 65536
 #define PAIRS 65536
 
-/* include/linux/preempt.h: what the count says of where the CPU is (arm64). */
+/* include/linux/preempt.h: the context of the CPU in the preemption count (arm64). */
 #define COUNT_INTERRUPT 0xff0000
 #define COUNT_SOFTIRQ 0x100
 
-/* Who did it: a thread, which keeps its number and when it was made (numbers are used again);
- * or, as number 0, something that is none. */
+/* A thread, by its TID and its start time (TIDs are reused); or, with number 0, a waker that
+ * is not a thread. */
 struct who {
 	__u32 tid;
-	__u32 born; /* of number 0: enum nobody */
+	__u32 born; /* of number 0: `enum nobody` */
 };
 
 enum nobody {
@@ -36,13 +36,13 @@ struct thread {
 	__u64 wakeups;
 	__u64 run; /* ns, after wake-ups that count */
 	__u64 preempted;
-	struct who waker; /* of the wake-up that is under way */
+	struct who waker; /* of the current wake-up */
 	__u32 process;
 	__s32 prio;
-	__u8 due; /* it is under way, and may count */
+	__u8 due; /* a wake-up has begun, and may count */
 	__u8 counts; /* the last one did */
 	__u8 fresh; /* and the thread has not run since */
-	__u8 unseen; /* the end of some of its run was not told */
+	__u8 unseen; /* the end of some run was missed */
 	__u8 spare[4];
 	char name[COMM];
 };
@@ -52,7 +52,7 @@ struct pair {
 	struct who other;
 };
 
-/* Where a CPU is that is not in a thread. */
+/* Contexts of a CPU other than a thread. */
 enum place {
 	VECTOR,
 	HANDLER,
@@ -61,19 +61,19 @@ enum place {
 	PLACES,
 };
 
-/* What a CPU does, and what it had no room for. */
+/* The state of a CPU, and the counts that exceeded the maps. */
 struct slot {
 	__u8 in[PLACES];
 	__u8 spare[4];
 	__u64 since;
-	struct who runs; /* since then, and that counts; number 0: nobody who does */
+	struct who runs; /* since then, and that counts; number 0: none */
 	__u64 lost_wakeups;
 	__u64 lost_wakers;
 	__u64 lost_victims;
 };
 
-/* Whether only wake-ups on the CPUs that are `watched` count; or only those that have to do
- * with a process, if not 0. */
+/* Whether only wake-ups on the CPUs in `watched` count; or only those of or by a process, if
+ * not 0. */
 const volatile __u8 by_cpu;
 const volatile __u8 watched[CPUS];
 const volatile __u32 of_process;
@@ -95,7 +95,7 @@ struct {
 	__type(value, __u64);
 } wakers SEC(".maps");
 
-/* Who preempted, and whom. */
+/* Preempting and preempted. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, PAIRS);
@@ -132,7 +132,7 @@ static __always_inline struct who who_is(struct task_struct *task)
 	return who;
 }
 
-/* The current thread, whose fields need no helper. */
+/* The current thread, which is read without helpers. */
 static __always_inline struct who who_runs(struct task_struct *current)
 {
 	struct who who = { .tid = current->pid, .born = current->start_time };
@@ -142,9 +142,10 @@ static __always_inline struct who who_runs(struct task_struct *current)
 	return who;
 }
 
-/* x86 keeps the preemption count where only kernels with all of their symbols (KALLSYMS_ALL)
- * let it be found, so there tracepoints tell when the CPU is in an interrupt. Those without
- * any are the interrupted thread's: of KVM's posted interrupts, for one. */
+/* x86 stores the preemption count where only kernels with all of their symbols
+ * (KALLSYMS_ALL) expose it, so there tracepoints show whether the CPU is in an interrupt.
+ * Interrupts without a tracepoint count as the interrupted thread: KVM's posted interrupts,
+ * for one. */
 static __always_inline struct who who_wakes(struct task_struct *current, struct slot *slot)
 {
 	struct who interrupt = { .tid = 0, .born = INTERRUPT };
@@ -167,7 +168,7 @@ static __always_inline struct who who_wakes(struct task_struct *current, struct 
 	return who_runs(current);
 }
 
-static __always_inline int be(enum place place, __u8 in)
+static __always_inline int set_place(enum place place, __u8 in)
 {
 	struct slot *slot = slot_here();
 
@@ -179,50 +180,50 @@ static __always_inline int be(enum place place, __u8 in)
 SEC("raw_tp")
 int vector_entry(struct bpf_raw_tracepoint_args *args)
 {
-	return be(VECTOR, 1);
+	return set_place(VECTOR, 1);
 }
 
 SEC("raw_tp")
 int vector_exit(struct bpf_raw_tracepoint_args *args)
 {
-	return be(VECTOR, 0);
+	return set_place(VECTOR, 0);
 }
 
 SEC("raw_tp/irq_handler_entry")
 int handler_entry(struct bpf_raw_tracepoint_args *args)
 {
-	return be(HANDLER, 1);
+	return set_place(HANDLER, 1);
 }
 
 SEC("raw_tp/irq_handler_exit")
 int handler_exit(struct bpf_raw_tracepoint_args *args)
 {
-	return be(HANDLER, 0);
+	return set_place(HANDLER, 0);
 }
 
-/* Of timer interrupts that are none of the vectors: a hypervisor's own. */
+/* Timer interrupts that are none of the vectors: those of a hypervisor. */
 SEC("raw_tp/hrtimer_expire_entry")
 int timer_entry(struct bpf_raw_tracepoint_args *args)
 {
-	return be(TIMER, 1);
+	return set_place(TIMER, 1);
 }
 
 SEC("raw_tp/hrtimer_expire_exit")
 int timer_exit(struct bpf_raw_tracepoint_args *args)
 {
-	return be(TIMER, 0);
+	return set_place(TIMER, 0);
 }
 
 SEC("raw_tp/softirq_entry")
 int softirq_entry(struct bpf_raw_tracepoint_args *args)
 {
-	return be(SOFT, 1);
+	return set_place(SOFT, 1);
 }
 
 SEC("raw_tp/softirq_exit")
 int softirq_exit(struct bpf_raw_tracepoint_args *args)
 {
-	return be(SOFT, 0);
+	return set_place(SOFT, 0);
 }
 
 static __always_inline struct thread *row_of(struct who who, struct task_struct *task)
@@ -239,7 +240,7 @@ static __always_inline struct thread *row_of(struct who who, struct task_struct 
 	return bpf_map_lookup_elem(&threads, &who);
 }
 
-/* One more of a pair; whether it was the first. */
+/* Increments the count of a pair; whether it was the first. */
 static __always_inline int add(void *pairs, struct who actor, struct who other, __u64 *lost)
 {
 	struct pair pair = { .actor = actor, .other = other };
@@ -262,12 +263,12 @@ static __always_inline void count(struct thread *row, struct who woken, struct w
 	row->wakeups += 1;
 	row->counts = 1;
 	row->fresh = 1;
-	/* Its row has the waker's name. */
+	/* The waker's row has its name. */
 	if (add(&wakers, waker, woken, &slot->lost_wakers) && waker.tid)
 		row_of(waker, bpf_get_current_task_btf());
 }
 
-/* (woken): where the waker is, before it is known on which CPU the woken one will be. */
+/* (woken): the context of the waker, before the CPU of the woken thread is known. */
 SEC("raw_tp/sched_waking")
 int waking(struct bpf_raw_tracepoint_args *args)
 {
@@ -303,7 +304,7 @@ int waking(struct bpf_raw_tracepoint_args *args)
 	return 0;
 }
 
-/* (woken): follows each `waking`, when the CPU is known; attached only where that matters. */
+/* (woken): follows each `waking`, when the CPU is known; attached only if that matters. */
 SEC("raw_tp/sched_wakeup")
 int woken(struct bpf_raw_tracepoint_args *args)
 {
@@ -321,7 +322,7 @@ int woken(struct bpf_raw_tracepoint_args *args)
 	return 0;
 }
 
-/* The current thread's time ends here; `runnable`: not by its own will. */
+/* The current thread's run ends here; `runnable`: involuntarily. */
 static __always_inline void leave(struct slot *slot, struct who who, __u64 now, int runnable)
 {
 	struct who runs = slot->runs;
@@ -338,12 +339,12 @@ static __always_inline void leave(struct slot *slot, struct who who, __u64 now, 
 		return;
 	}
 	row->run += now - slot->since;
-	/* It was woken before it had gone: it need not preempt anybody to run on. */
+	/* It was woken before it had left: its next run preempts no other thread. */
 	if (runnable)
 		row->fresh = 0;
 }
 
-/* (preempted, previous, next, the previous one's state: 0 if it could run on) */
+/* (preempted, previous, next, the previous one's state: 0 if it could have continued) */
 SEC("raw_tp/sched_switch")
 int switched(struct bpf_raw_tracepoint_args *args)
 {
@@ -357,7 +358,7 @@ int switched(struct bpf_raw_tracepoint_args *args)
 
 	if (!slot)
 		return 0;
-	/* In the middle of one only PREEMPT_RT switches, where it is a thread's work. */
+	/* Only PREEMPT_RT switches during one, where it is a thread's work. */
 	slot->in[SOFT] = slot->in[TIMER] = 0;
 	leave(slot, previous, now, runnable);
 	if (!counting)
@@ -394,8 +395,8 @@ int renamed(struct bpf_raw_tracepoint_args *args)
 	return 0;
 }
 
-/* Run once on each CPU after counting: what runs there counts until now. No other program is
- * still at work there. */
+/* Run once on each CPU after counting: adds the time of the running thread until now. No
+ * other program is active there. */
 SEC("raw_tp")
 int settle(struct bpf_raw_tracepoint_args *args)
 {

@@ -1,8 +1,8 @@
-//! Whose threads are: the kernel's, or a program's, which has the name of its process.
+//! The owner of each thread: the kernel, or a program, named after its process.
 //!
-//! Events say of a thread of the kernel that it is one (`PF_KTHREAD`), those of tracefs do not.
-//! `/proc/PID/stat` (`proc_pid_stat(5)`) has the name of a process that is still there; of one that
-//! has ended it is that of its first thread, if that was seen.
+//! Events mark kernel threads (`PF_KTHREAD`), those of tracefs do not. `/proc/PID/stat`
+//! (`proc_pid_stat(5)`) has the name of a running process; the name of one that has ended is that
+//! of its main thread, if that was seen.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use facts::{Root, TaskStat};
 use recording::ThreadOwner;
 
 use crate::level::Level;
-use crate::seen::Record;
+use crate::records::Record;
 
 const PF_KTHREAD: u64 = 0x0020_0000;
 
@@ -19,26 +19,26 @@ pub(crate) fn owners<'a>(
     root: &Root,
     records: impl Iterator<Item = &'a Record>,
 ) -> BTreeMap<u32, ThreadOwner> {
-    // Of each process, whether it is the kernel's, and its first thread's name.
-    let mut seen: BTreeMap<u32, (bool, Option<String>)> = BTreeMap::new();
+    // For each process, whether it is the kernel's, and its main thread's name.
+    let mut found: BTreeMap<u32, (bool, Option<String>)> = BTreeMap::new();
     for record in records.filter(|record| record.level == Level::Thread) {
-        let (is_kernels, first) = seen.entry(record.process()).or_default();
-        *is_kernels |= record.mark.is_kernels;
+        let (is_kernel, first) = found.entry(record.process()).or_default();
+        *is_kernel |= record.mark.is_kernel;
         if record.id == record.process() && first.is_none() {
             *first = Some(record.name());
         }
     }
-    let owner = |(process, (is_kernels, first)): (u32, (bool, Option<String>))| {
-        let owner = match is_kernels {
+    let owner = |(process, (is_kernel, first)): (u32, (bool, Option<String>))| {
+        let owner = match is_kernel {
             true => Some(ThreadOwner::Kernel),
             false => of_process(root, process).or(first.map(ThreadOwner::Program)),
         };
         Some((process, owner?))
     };
-    seen.into_iter().filter_map(owner).collect()
+    found.into_iter().filter_map(owner).collect()
 }
 
-/// The owner of a process that is still there.
+/// The owner of a running process.
 fn of_process(root: &Root, process: u32) -> Option<ThreadOwner> {
     parse(&root.text(&format!("/proc/{process}/stat")).ok()?)
 }
@@ -55,12 +55,12 @@ fn parse(stat: &str) -> Option<ThreadOwner> {
 mod tests {
     use super::*;
     use crate::names::tests::record;
-    use crate::seen::Mark;
+    use crate::records::Mark;
 
-    fn thread(tid: u32, process: u32, name: &str, is_kernels: bool) -> Record {
+    fn thread(tid: u32, process: u32, name: &str, is_kernel: bool) -> Record {
         let mut comm = [0; 16];
         comm[..name.len()].copy_from_slice(name.as_bytes());
-        let mark = Mark { is_kernels, ..Mark::default() };
+        let mark = Mark { is_kernel, ..Mark::default() };
         Record {
             detail: u64::from(process) << 32,
             comm,
@@ -69,8 +69,8 @@ mod tests {
         }
     }
 
-    /// Check that a process that is there is named by `/proc`, one that has ended by its first
-    /// thread, and one of which only another thread was seen not at all.
+    /// Check that a running process is named by `/proc`, one that has ended by its main thread, and
+    /// one of which only another thread was seen not at all.
     #[test]
     fn programs_and_the_kernel() {
         let own = std::process::id();
@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(found.get(&(gone + 4)), Some(&ThreadOwner::Kernel));
     }
 
-    /// Check that a thread of the kernel is known by its flags, and names may hold anything.
+    /// Check that a kernel thread is recognised by its flags, and that names may contain anything.
     #[test]
     fn stats() {
         let parsed = |flags: &str| parse(&format!("7 (a) (b) S 2 0 0 0 -1 {flags} 0 0"));

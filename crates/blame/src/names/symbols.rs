@@ -1,28 +1,28 @@
-//! The kernel's symbols: where its functions are.
+//! The kernel's symbols: the addresses of its functions.
 //!
-//! Truth: `/proc/kallsyms`, a line `address type name [module]` for each symbol, the kernel's own in
-//! the order of their addresses, then those of modules (kernel/kallsyms.c, since Linux 2.6.10).
-//! Addresses are 0 for readers without `CAP_SYSLOG` (`kernel.kptr_restrict`). The kernel writes its
-//! 100,000 to 200,000 lines while they are read: to stop early saves it most of 50 ms, and a guest
-//! under emulation most of a second.
+//! Source: `/proc/kallsyms`, a line `address type name [module]` for each symbol, the kernel's own
+//! in the order of their addresses, then those of modules (kernel/kallsyms.c, since Linux 2.6.10).
+//! Addresses are 0 for readers without `CAP_SYSLOG` (`kernel.kptr_restrict`). The kernel generates
+//! its 100,000 to 200,000 lines while they are read: to stop early saves most of 50 ms, and most of
+//! a second in an emulated guest.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::ops::ControlFlow;
 
 const FILE: &str = "/proc/kallsyms";
-/// What one read of the kernel's gives is a page at most; longer reads are fewer calls.
+/// The kernel returns at most a page per read; longer reads are fewer calls.
 const CAPACITY: usize = 64 << 10;
 
 /// Calls `visit` with the address and the name of each symbol of this machine, until it breaks;
-/// `None` where the file cannot be read.
+/// `None` if the file cannot be read.
 pub(crate) fn each_symbol(
     visit: impl FnMut(u64, &[u8]) -> ControlFlow<()>,
 ) -> Option<()> {
     visit_lines(BufReader::with_capacity(CAPACITY, File::open(FILE).ok()?), visit)
 }
 
-/// The same of any text; lines that are no symbols are passed over.
+/// The same for any text; invalid lines are skipped.
 pub(crate) fn visit_lines(
     mut lines: impl BufRead,
     mut visit: impl FnMut(u64, &[u8]) -> ControlFlow<()>,
@@ -67,8 +67,8 @@ mod tests {
         all
     }
 
-    /// Check that symbols come with their addresses, those of modules too, that other lines are
-    /// passed over, and that nothing is read after the last one that was asked for.
+    /// Check that symbols have their addresses, those of modules too, that invalid lines are
+    /// skipped, and that nothing is read after the last requested one.
     #[test]
     fn lines() {
         let text = "0000000000000000 A fixed_percpu_data\nffffffff81000000 T _text\n\

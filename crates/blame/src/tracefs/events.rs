@@ -1,17 +1,17 @@
-//! The trace events that are watched, and what each of them says.
+//! The trace events that are enabled, and their decoding.
 //!
-//! Truth: `include/trace/events/` (irq, sched, timer, nmi, ipi) and, of x86's own interrupts,
-//! `arch/x86/include/asm/trace/irq_vectors.h`. Cannot see a thread's process: a switch names
-//! threads only. Events are known by numbers that differ from boot to boot.
+//! Source: `include/trace/events/` (irq, sched, timer, nmi, ipi) and, for x86's own interrupts,
+//! `arch/x86/include/asm/trace/irq_vectors.h`. Cannot see a thread's process: a switch contains
+//! only threads. The numbers of events differ from boot to boot.
 
 use std::collections::BTreeMap;
 
 use crate::level::Level;
 use crate::tracefs::format::{Field, Format};
 
-/// What an event stands for.
+/// The meaning of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sort {
+pub(crate) enum EventKind {
     Begin(Level),
     End(Level),
     Expired,
@@ -20,9 +20,8 @@ pub(crate) enum Sort {
     Switch,
 }
 
-/// Those to watch: their systems, their names, what they stand for, and the fields that
-/// are read.
-pub(crate) const EVENTS: &[(&str, &str, Sort, &[&str])] = &[
+/// The events to enable: their systems, their names, their meaning, and the fields that are read.
+pub(crate) const EVENTS: &[(&str, &str, EventKind, &[&str])] = &[
     ("irq_vectors", "local_timer_entry", BEGIN, &[]),
     ("irq_vectors", "local_timer_exit", END, VECTOR),
     ("irq_vectors", "reschedule_entry", BEGIN, &[]),
@@ -47,27 +46,27 @@ pub(crate) const EVENTS: &[(&str, &str, Sort, &[&str])] = &[
     ("irq_vectors", "thermal_apic_exit", END, VECTOR),
     ("ipi", "ipi_entry", BEGIN, &[]),
     ("ipi", "ipi_exit", END, &["reason"]),
-    ("irq", "irq_handler_entry", Sort::Begin(Level::Handler), &[]),
-    ("irq", "irq_handler_exit", Sort::End(Level::Handler), &["irq"]),
-    ("irq", "softirq_entry", Sort::Begin(Level::Softirq), &[]),
-    ("irq", "softirq_exit", Sort::End(Level::Softirq), &["vec"]),
-    ("timer", "hrtimer_expire_entry", Sort::Expired, &["function"]),
-    ("nmi", "nmi_handler", Sort::Nmi, &["delta_ns", "handler"]),
-    ("sched", "sched_switch", Sort::Switch, SWITCH),
+    ("irq", "irq_handler_entry", EventKind::Begin(Level::Handler), &[]),
+    ("irq", "irq_handler_exit", EventKind::End(Level::Handler), &["irq"]),
+    ("irq", "softirq_entry", EventKind::Begin(Level::Softirq), &[]),
+    ("irq", "softirq_exit", EventKind::End(Level::Softirq), &["vec"]),
+    ("timer", "hrtimer_expire_entry", EventKind::Expired, &["function"]),
+    ("nmi", "nmi_handler", EventKind::Nmi, &["delta_ns", "handler"]),
+    ("sched", "sched_switch", EventKind::Switch, SWITCH),
 ];
 
-/// The osnoise tracer's, which writes it only where it is used. Its `start` is on a clock of
+/// The osnoise tracer's event, which is only written with that tracer. Its `start` is on a clock of
 /// its own.
-pub(crate) const WHOLE_NMI: (&str, &str, Sort, &[&str]) =
-    ("osnoise", "nmi_noise", Sort::WholeNmi, &["duration"]);
+pub(crate) const WHOLE_NMI: (&str, &str, EventKind, &[&str]) =
+    ("osnoise", "nmi_noise", EventKind::WholeNmi, &["duration"]);
 
-const BEGIN: Sort = Sort::Begin(Level::Vector);
-const END: Sort = Sort::End(Level::Vector);
+const BEGIN: EventKind = EventKind::Begin(Level::Vector);
+const END: EventKind = EventKind::End(Level::Vector);
 const VECTOR: &[&str] = &["vector"];
 const SWITCH: &[&str] =
     &["prev_pid", "prev_prio", "prev_comm", "next_pid", "next_prio", "next_comm"];
 
-/// An event's number is its first field, and who was running another one of every event.
+/// Every event begins with its number, and also has the running thread.
 const NUMBER: Field = Field { offset: 0, size: 2 };
 const RUNNING: &str = "common_pid";
 
@@ -79,17 +78,17 @@ pub(crate) struct Task {
     pub(crate) comm: [u8; 16],
 }
 
-/// Something that happened at one moment.
+/// An event at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Moment {
     Begin(Level),
-    /// With the vector, IRQ or softirq, or the address of what it is called.
+    /// With the vector, IRQ or softirq, or the address of its name.
     End(Level, u64),
     /// A timer's function, about to be called.
     Expired(u64),
-    /// An NMI's handler that took so long, and the handler.
+    /// The duration of an NMI's handler, and the handler.
     Nmi(u64, u64),
-    /// A whole NMI that took so long, after what its handlers took.
+    /// The duration of a whole NMI, after those of its handlers.
     WholeNmi(u64),
     Switch {
         previous: Task,
@@ -99,18 +98,18 @@ pub(crate) enum Moment {
 
 #[derive(Debug)]
 struct Known {
-    sort: Sort,
+    sort: EventKind,
     running: Field,
     fields: Vec<Field>,
 }
 
 /// The events of this kernel, by number.
 #[derive(Debug, Default)]
-pub(crate) struct Vocabulary(BTreeMap<u16, Known>);
+pub(crate) struct EventFormats(BTreeMap<u16, Known>);
 
-impl Vocabulary {
-    /// Learns an event by its `format`; whether it has all the fields that are read.
-    pub(crate) fn learn(&mut self, sort: Sort, names: &[&str], text: &str) -> bool {
+impl EventFormats {
+    /// Adds an event by its `format`; whether it has all the fields that are read.
+    pub(crate) fn add(&mut self, sort: EventKind, names: &[&str], text: &str) -> bool {
         let format = Format::parse(text);
         let fields = names.iter().map(|name| format.field(name)).collect();
         let (Some(id), Some(running), Some(fields)) =
@@ -122,8 +121,9 @@ impl Vocabulary {
         true
     }
 
-    /// What an event says, and who was running; `None` if it is another, or cut off.
-    pub(crate) fn tell(&self, bytes: &[u8]) -> Option<(u32, Moment)> {
+    /// Decodes an event, and the thread that was running; `None` if it is another one, or
+    /// truncated.
+    pub(crate) fn decode(&self, bytes: &[u8]) -> Option<(u32, Moment)> {
         let id = u16::try_from(NUMBER.number(bytes)?).ok()?;
         let Known { sort, running, fields } = self.0.get(&id)?;
         let number = |place: usize| fields.get(place)?.number(bytes);
@@ -133,12 +133,12 @@ impl Vocabulary {
             Some(Task { tid: word(first)?, prio: word(first + 1)?, comm: *comm })
         };
         let moment = match sort {
-            Sort::Begin(level) => Moment::Begin(*level),
-            Sort::End(level) => Moment::End(*level, number(0)?),
-            Sort::Expired => Moment::Expired(number(0)?),
-            Sort::Nmi => Moment::Nmi(number(0)?, number(1)?),
-            Sort::WholeNmi => Moment::WholeNmi(number(0)?),
-            Sort::Switch => Moment::Switch { previous: task(0)?, next: task(3)? },
+            EventKind::Begin(level) => Moment::Begin(*level),
+            EventKind::End(level) => Moment::End(*level, number(0)?),
+            EventKind::Expired => Moment::Expired(number(0)?),
+            EventKind::Nmi => Moment::Nmi(number(0)?, number(1)?),
+            EventKind::WholeNmi => Moment::WholeNmi(number(0)?),
+            EventKind::Switch => Moment::Switch { previous: task(0)?, next: task(3)? },
         };
         Some((running.word(bytes)?, moment))
     }
@@ -149,13 +149,13 @@ pub(crate) mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The formats of a real kernel (Linux 6.18; of `nmi_noise`, that of 6.12 for real time),
-    /// all events in one text.
-    pub(crate) fn recorded() -> Vocabulary {
-        let mut vocabulary = Vocabulary::default();
+    /// The formats of a real kernel (Linux 6.18; of `nmi_noise`, that of 6.12 for real time), all
+    /// events in one text.
+    pub(crate) fn recorded() -> EventFormats {
+        let mut vocabulary = EventFormats::default();
         for (_, name, sort, fields) in EVENTS.iter().chain([&WHOLE_NMI]) {
             if let Some(text) = format_of(name) {
-                assert!(vocabulary.learn(*sort, fields, text), "{name}");
+                assert!(vocabulary.add(*sort, fields, text), "{name}");
             }
         }
         vocabulary
@@ -167,20 +167,20 @@ pub(crate) mod tests {
         named.next()
     }
 
-    /// Check that a kernel's events are known, and that one which has not the fields that
-    /// are read is not taken for known.
+    /// Check that a kernel's events are recognised, and that one without the fields that are read
+    /// is not.
     #[test]
     fn learns_a_kernel() {
         // The machine has neither AMD's two vectors nor arm64's interrupts.
         assert_eq!(recorded().0.len(), EVENTS.len() - 6 + 1);
-        let mut vocabulary = Vocabulary::default();
+        let mut vocabulary = EventFormats::default();
         let text = format_of("softirq_exit").unwrap();
-        assert!(!vocabulary.learn(Sort::Expired, &["function"], text));
-        assert!(vocabulary.tell(&[0; 64]).is_none());
+        assert!(!vocabulary.add(EventKind::Expired, &["function"], text));
+        assert!(vocabulary.decode(&[0; 64]).is_none());
     }
 
     proptest! {
-        /// Check that an event that is cut off or is none makes nothing panic.
+        /// Check that a truncated or invalid event causes no panic.
         #[test]
         fn never_panics(
             place in 0..EVENTS.len(),
@@ -190,7 +190,7 @@ pub(crate) mod tests {
             let id = vocabulary.0.keys().nth(place).copied().unwrap_or_default();
             let mut event = id.to_le_bytes().to_vec();
             event.extend(bytes);
-            let _ = vocabulary.tell(&event);
+            let _ = vocabulary.decode(&event);
         }
     }
 }

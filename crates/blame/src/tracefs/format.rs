@@ -1,12 +1,11 @@
-//! Where the fields of trace events are: the kernel's own description of each event
-//! (`events/SYSTEM/EVENT/format`) and of the pages that they come in (`events/header_page`).
+//! The fields of trace events: the kernel's own description of each event
+//! (`events/SYSTEM/EVENT/format`) and of the pages that contain them (`events/header_page`).
 //!
-//! One field a line, `field:TYPE NAME; offset:O; size:S; signed:B;`, the same since Linux
-//! 2.6.31. Cannot see what a number stands for: that is in a text for `printf` below it.
-//! Numbers are as the CPU has them, and all CPUs that this is built for begin with the lowest
-//! byte.
+//! One field per line, `field:TYPE NAME; offset:O; size:S; signed:B;`, the same since Linux 2.6.31.
+//! Cannot see the meaning of a number: that is in a text for `printf` below it. Numbers have the
+//! CPU's byte order, which is little-endian on all supported CPUs.
 
-/// A field: where in its bytes it is.
+/// A field: its position in the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Field {
     pub(crate) offset: usize,
@@ -14,7 +13,7 @@ pub(crate) struct Field {
 }
 
 impl Field {
-    /// Its bytes; `None` where there are not as many.
+    /// Its bytes; `None` if there are fewer.
     pub(crate) fn bytes(self, all: &[u8]) -> Option<&[u8]> {
         all.get(self.offset..self.offset.checked_add(self.size)?)
     }
@@ -31,16 +30,16 @@ impl Field {
     }
 }
 
-/// The fields of something, by name.
+/// The fields of a structure, by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Format {
-    /// What stands at the beginning of an event to say which it is; pages have none.
+    /// The number in the beginning of an event; pages have none.
     pub(crate) id: Option<u16>,
     fields: Vec<(String, Field)>,
 }
 
 impl Format {
-    /// Reads such a description. Lines of other kinds are none of its business.
+    /// Parses such a description. Lines of other kinds are ignored.
     pub(crate) fn parse(text: &str) -> Self {
         let id =
             text.lines().find_map(|line| line.strip_prefix("ID:")?.trim().parse().ok());
@@ -69,7 +68,7 @@ mod tests {
     use crate::tracefs::events::tests::format_of;
     use proptest::prelude::*;
 
-    /// Check a real description: arrays, pointers, and what is no field.
+    /// Check a real description: arrays, pointers, and lines that are no field.
     #[test]
     fn reads_descriptions() {
         let format = Format::parse(format_of("sched_switch").unwrap());
@@ -84,7 +83,7 @@ mod tests {
         assert_eq!((page.id, page.field("data")), (None, field(16, 4080)));
     }
 
-    /// Check numbers of every size, and what lies outside.
+    /// Check numbers of every size, and fields beyond the end.
     #[test]
     fn reads_numbers() {
         let bytes = [1, 2, 3, 4, 5, 6, 7, 0xff];
@@ -100,7 +99,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check that no text makes the reader panic.
+        /// Check that no text causes a panic.
         #[test]
         fn never_panics(text in "((field|ID|offset|size|:|;|\\[|\\*|[a-z0-9 \t])|\n){0,40}") {
             let _ = Format::parse(&text);

@@ -1,10 +1,10 @@
-//! A trace of our own: an instance below `tracefs/instances` (since Linux 3.10), with its own
-//! buffers, clock and events. Nothing outside of it is written to.
+//! A trace instance below `tracefs/instances` (since Linux 3.10), with its own buffers, clock and
+//! events. Nothing outside of it is written to.
 //!
-//! It is removed at the end. Of a process that was killed it stays, but the kernel has ended it
-//! and freed its buffers (`free_buffer`), and the lock on its folder is gone: so the next one
-//! to look knows that its owner has ended ([`crate::tracefs::leftovers`]), whoever has that
-//! process's number by then.
+//! It is removed at the end. If the process is killed, the kernel ends the trace and frees its
+//! buffers (`free_buffer`), and the lock on its folder is released, but the folder remains: the
+//! next run recognises by the free lock that its owner has ended ([`crate::tracefs::leftovers`]),
+//! even if the PID has been reused.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -16,26 +16,26 @@ use rustix::fs::statfs;
 
 use crate::error::{Error, Kind};
 
-/// Instances are called so, the process behind it, and where that has several, their number.
+/// The prefix of instance names; the PID follows, and a number if a process has several.
 pub(crate) const PREFIX: &str = "noisefloor-";
-/// So many of one process.
+/// The most instances of one process.
 const TRIES: u32 = 64;
-/// The file that says which tracer a trace uses.
+/// The file that selects the tracer of a trace.
 const TRACER: &str = "current_tracer";
 /// More than the longest file that is read.
 const FILE_MAX: usize = 64 << 10;
 /// `TRACEFS_MAGIC` in `include/uapi/linux/magic.h`.
 const MAGIC: i64 = 0x7472_6163;
-/// Where it is mounted; the second by debugfs itself, when somebody looks.
+/// The mount points; debugfs mounts the second by itself on access.
 const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
-/// The file systems that the kernel has, mounted or not.
+/// The file systems of the kernel, mounted or not.
 const FILESYSTEMS: &str = "/proc/filesystems";
 const LOCKDOWN: &str = "/sys/kernel/security/lockdown";
 
-/// Where tracefs is mounted.
+/// The mount point of tracefs.
 ///
 /// # Errors
-/// It is nowhere; the message says how to mount it.
+/// It is not mounted; the message explains how to mount it.
 pub(crate) fn tracefs() -> Result<PathBuf, Error> {
     let is_tracefs =
         |place: &&&str| statfs(**place).is_ok_and(|about| about.f_type == MAGIC);
@@ -49,7 +49,7 @@ pub(crate) fn tracefs() -> Result<PathBuf, Error> {
     Err(Error::new(Kind::Missing, no_mount_point(fs::read_to_string(FILESYSTEMS))))
 }
 
-/// Why there is not even a folder to mount it on, by what file systems the kernel has.
+/// Why there is no folder to mount it on, by the kernel's file systems.
 fn no_mount_point(filesystems: io::Result<String>) -> String {
     let has_tracefs =
         |text: &String| text.split_whitespace().any(|name| name == "tracefs");
@@ -61,33 +61,31 @@ fn no_mount_point(filesystems: io::Result<String>) -> String {
             format!("tracefs is not mounted, and there is no {}{why}", PLACES[0])
         }
         Err(error) => {
-            format!(
-                "whether this kernel has tracefs is not known: {FILESYSTEMS}: {error}"
-            )
+            format!("whether this kernel has tracefs is unknown: {FILESYSTEMS}: {error}")
         }
     }
 }
 
-/// A trace of our own; it ends with this.
+/// A trace instance, removed when dropped.
 #[derive(Debug)]
 pub(crate) struct Instance {
     folder: PathBuf,
     /// Holds the lock.
     _lock: File,
-    /// Ends the trace when it is closed, by the kernel if need be.
+    /// Ends the trace when it is closed, if necessary by the kernel.
     end: Option<File>,
-    /// Whether it has a tracer beside its events.
+    /// Whether it uses a tracer in addition to events.
     has_tracer: bool,
 }
 
 impl Instance {
-    /// Makes one.
+    /// Creates one.
     ///
     /// # Errors
-    /// It is not allowed, or there is no room; the message says what would help.
+    /// It is not permitted, or there is no memory; the message names a remedy.
     pub(crate) fn make(tracefs: &Path) -> Result<Self, Error> {
         let mut instance = Self::claim(tracefs)?;
-        // Without an end of its own (before Linux 3.10) a killed run's trace would go on.
+        // Without this (before Linux 3.10) the trace of a killed run would continue.
         instance.write("options/disable_on_free", "1")?;
         let end = instance.folder.join("free_buffer");
         let end = OpenOptions::new().write(true).open(&end);
@@ -95,7 +93,7 @@ impl Instance {
         Ok(instance)
     }
 
-    /// Makes and locks a folder. Who removes what nobody holds may be quicker than the lock.
+    /// Creates and locks a folder. Another run may remove it before it is locked.
     fn claim(tracefs: &Path) -> Result<Self, Error> {
         let own = format!("{PREFIX}{}", std::process::id());
         let others = (2..=TRIES).map(|number| format!("{own}-{number}"));
@@ -127,7 +125,7 @@ impl Instance {
         Err(Error::new(Kind::System, text))
     }
 
-    /// Where it is.
+    /// Its folder.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
@@ -141,25 +139,25 @@ impl Instance {
         self.try_write(file, value).map_err(failed)
     }
 
-    /// Has it use a tracer, until it ends.
+    /// Selects a tracer, until the trace ends.
     ///
     /// # Errors
-    /// The kernel refuses it: another one is in use, or somebody reads the trace.
-    pub(crate) fn take_tracer(&mut self, tracer: &str) -> Result<(), Error> {
+    /// The kernel refuses it: another one is in use, or the trace is being read.
+    pub(crate) fn select_tracer(&mut self, tracer: &str) -> Result<(), Error> {
         self.write(TRACER, tracer)?;
         self.has_tracer = true;
         Ok(())
     }
 
-    /// Ends its use of a tracer; nobody may be reading the trace any more.
-    pub(crate) fn leave_tracer(&mut self) {
-        // It would be left with the trace as well.
+    /// Deselects the tracer; the trace must not be read any more.
+    pub(crate) fn deselect_tracer(&mut self) {
+        // Removing the trace would deselect it as well.
         if self.has_tracer && self.write(TRACER, "nop").is_ok() {
             self.has_tracer = false;
         }
     }
 
-    /// Lets an event be written; whether this kernel has it.
+    /// Enables an event; whether this kernel has it.
     ///
     /// # Errors
     /// The kernel has it, but refuses.
@@ -187,8 +185,8 @@ impl Instance {
     }
 }
 
-/// The text of a file of tracefs. Some have nothing to say to who reads them a second time,
-/// others refuse who asks for less than all.
+/// The text of a file of tracefs, in one read: some are empty in a second one, others refuse short
+/// reads.
 pub(crate) fn read_whole(file: &Path) -> io::Result<String> {
     let mut text = Vec::new();
     let mut file = File::open(file)?;
@@ -203,15 +201,15 @@ pub(crate) fn read_whole(file: &Path) -> io::Result<String> {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        self.leave_tracer();
-        // A trace whose files are open cannot be removed.
+        self.deselect_tracer();
+        // A trace with open files cannot be removed.
         self.end = None;
-        // Nothing is left to do if somebody looks into it now: the next run removes it.
+        // If another process has a file of it open, the next run removes it.
         let _ = fs::remove_dir(&self.folder);
     }
 }
 
-/// The lock on a trace's folder, if no other run holds it and the folder is still there.
+/// The lock on a trace's folder, if no other run holds it and the folder still exists.
 ///
 /// # Errors
 /// The kernel has no such locks.
@@ -227,8 +225,8 @@ pub(crate) fn lock(folder: &Path) -> io::Result<Option<File>> {
     Ok(held.ok().filter(|held| there.is_ok_and(|there| *held == there)).map(|_| file))
 }
 
-/// Why the kernel does not let us, as far as it can be known. One that is locked down gives
-/// other reasons, too: an instance whose files it may not make is then an invalid argument.
+/// Why the kernel refuses, as far as it can be determined. Under lockdown it returns other errors,
+/// too: EINVAL for an instance whose files it may not create.
 pub(crate) fn refused(file: &Path, error: io::Error) -> Error {
     let lockdown = fs::read_to_string(LOCKDOWN).unwrap_or_default();
     let (kind, help) = match error.kind() {
@@ -252,13 +250,13 @@ pub(crate) fn refused(file: &Path, error: io::Error) -> Error {
 mod tests {
     use super::*;
 
-    /// Check that a kernel is said to lack tracefs only where that is known.
+    /// Check that a kernel is reported to lack tracefs only if that is certain.
     #[test]
     fn why_it_is_nowhere() {
         let why = |text: &str| no_mount_point(Ok(text.to_owned()));
         assert!(why("nodev\tsysfs\n\text4\n").contains("CONFIG_TRACING"));
         assert!(why("nodev\tsysfs\nnodev\ttracefs\n").contains("is not mounted"));
         let unknown = no_mount_point(Err(io::Error::from_raw_os_error(libc::EACCES)));
-        assert!(unknown.contains("is not known: /proc/filesystems"), "{unknown}");
+        assert!(unknown.contains("is unknown: /proc/filesystems"), "{unknown}");
     }
 }

@@ -1,16 +1,16 @@
-//! What killed runs leave behind, removed by the next one: traces of their own in tracefs
-//! ([`crate::tracefs::instance`]). The kernel ended them with their process; they only take room, and
-//! some have a tracer ([`crate::tracefs::osnoise`]), which goes with them.
+//! Removes what killed runs left behind: their trace instances in tracefs
+//! ([`crate::tracefs::instance`]). The kernel ended them with their process; they only use memory,
+//! and some have a tracer ([`crate::tracefs::osnoise`]), which is removed with them.
 //!
-//! Nobody holds the lock of such a trace. Cannot see those of another kernel's tracefs, and
-//! nothing where this process may not look.
+//! The lock of such a trace is free. Cannot see those of another kernel's tracefs, and none without
+//! the privilege to read it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::tracefs::instance::{self, PREFIX};
 
-/// Removes all that is left in tracefs; what that was.
+/// Removes all leftovers in tracefs; returns their folders.
 pub(crate) fn remove() -> Vec<PathBuf> {
     instance::tracefs().map_or_else(|_| Vec::new(), |tracefs| remove_in(&tracefs))
 }
@@ -40,7 +40,7 @@ pub(crate) fn is_ours(name: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Check which names are ours.
+    /// Check which names are those of noisefloor.
     #[test]
     fn names() {
         assert!(is_ours("noisefloor-1") && is_ours("noisefloor-4194304-2"));
@@ -51,8 +51,8 @@ mod tests {
         }
     }
 
-    /// Check that what somebody holds stays, and what nobody does goes, by folders that are
-    /// no traces but can be locked as well.
+    /// Check that locked folders remain, and free ones are removed, with folders that are no traces
+    /// but can be locked as well.
     #[test]
     fn holds_what_is_held() {
         let dir = tempfile::tempdir().unwrap();

@@ -1,12 +1,12 @@
-//! The osnoise tracer, for what NMIs really take: the kernel tells it when they begin and end,
-//! where `nmi:nmi_handler` only has how long a handler took.
+//! The osnoise tracer, for the real duration of NMIs: the kernel reports their begin and end to it,
+//! while `nmi:nmi_handler` only has the duration of a handler.
 //!
-//! Truth: `kernel/trace/trace_osnoise.c`, tried on Linux 6.1.192 and 6.12. Having it starts a
-//! thread that spins on each CPU, unless `OSNOISE_WORKLOAD` (in `osnoise/options`, which older
-//! kernels have not) is off.
-//! That is one switch for the whole machine, and turning it on again starts the threads of all
-//! who have the tracer: it cannot be turned for a moment only, and so is never turned here. The
-//! tracer is used where somebody has turned it off. Cannot see NMIs but x86's.
+//! Source: `kernel/trace/trace_osnoise.c`, tested on Linux 6.1.192 and 6.12. Selecting it starts a
+//! busy thread on each CPU, unless `OSNOISE_WORKLOAD` (in `osnoise/options`, missing in older
+//! kernels) is off. That option is global to the machine, and turning it on again starts the
+//! threads for all users of the tracer: it cannot be changed temporarily, and so is never changed
+//! here. The tracer is used if it has been turned off by the user. Cannot see NMIs of other
+//! architectures than x86.
 
 use std::fs;
 use std::path::Path;
@@ -17,25 +17,25 @@ use crate::tracefs::instance::{Instance, read_whole};
 use crate::tracefs::leftovers::is_ours;
 
 const TRACER: &str = "osnoise";
-/// Who has one of them has what both share: the threads, and what they are told.
+/// The tracers that share the threads and their options.
 const TRACERS: [&str; 2] = [TRACER, "timerlat"];
-/// As `osnoise/options` says that no threads are started.
+/// The entry of `osnoise/options` if no threads are started.
 const NO_THREADS: &str = "NO_OSNOISE_WORKLOAD";
 
-/// Has the trace use the tracer, where that starts nothing and disturbs nobody; whether it
-/// does now. Nobody may be reading the trace yet.
+/// Selects the tracer, if that starts no threads and disturbs no other user; whether it is selected
+/// now. The trace must not be read yet.
 pub(crate) fn take(instance: &mut Instance, tracefs: &Path, cpus: &CpuSet) -> bool {
     let is_free = cfg!(target_arch = "x86_64")
         && has_word(&tracefs.join("available_tracers"), TRACER)
         && starts_nothing(tracefs)
-        && sees(tracefs, cpus)
-        && !is_anothers(tracefs);
-    if !is_free || instance.take_tracer(TRACER).is_err() {
+        && covers(tracefs, cpus)
+        && !is_in_use(tracefs);
+    if !is_free || instance.select_tracer(TRACER).is_err() {
         return false;
     }
-    // Somebody may just have turned it on.
+    // The option may just have been turned on.
     if !starts_nothing(tracefs) {
-        instance.leave_tracer();
+        instance.deselect_tracer();
         return false;
     }
     true
@@ -50,14 +50,14 @@ fn has_word(file: &Path, word: &str) -> bool {
     text.split_ascii_whitespace().any(|found| found == word)
 }
 
-/// Whether it watches all these CPUs: somebody may have taken some from it.
-fn sees(tracefs: &Path, cpus: &CpuSet) -> bool {
+/// Whether it covers all these CPUs: some may have been excluded from it.
+fn covers(tracefs: &Path, cpus: &CpuSet) -> bool {
     let text = read_whole(&tracefs.join("osnoise/cpus")).unwrap_or_default();
     text.parse::<CpuSet>().is_ok_and(|seen| cpus.without(&seen).is_empty())
 }
 
-/// Whether a trace that is not this tool's uses it.
-fn is_anothers(tracefs: &Path) -> bool {
+/// Whether a trace of another program uses it.
+fn is_in_use(tracefs: &Path) -> bool {
     let is_used = |folder: &Path| {
         TRACERS.iter().any(|tracer| has_word(&folder.join("current_tracer"), tracer))
     };
@@ -72,7 +72,7 @@ fn is_anothers(tracefs: &Path) -> bool {
 mod tests {
     use super::*;
 
-    /// A folder with files as tracefs has them where the tracer may be used.
+    /// A folder with the files of a tracefs in which the tracer may be used.
     fn like_tracefs() -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap();
         for (file, text) in [
@@ -106,8 +106,8 @@ mod tests {
         assert!(!starts_nothing(dir.path()));
     }
 
-    /// Check that the tracer is another's where any but our own traces have it or the one
-    /// that shares its threads.
+    /// Check that the tracer counts as another program's if any trace but those of noisefloor uses
+    /// it or the one that shares its threads.
     #[test]
     fn anothers() {
         for (file, tracer) in [
@@ -116,19 +116,19 @@ mod tests {
             ("instances/noisefloor-x/current_tracer", "timerlat\n"),
         ] {
             let dir = like_tracefs();
-            assert!(!is_anothers(dir.path()));
+            assert!(!is_in_use(dir.path()));
             write(dir.path(), file, tracer);
-            assert!(is_anothers(dir.path()), "{file}");
+            assert!(is_in_use(dir.path()), "{file}");
         }
     }
 
-    /// Check that all CPUs have to be the tracer's.
+    /// Check that all CPUs have to be covered by the tracer.
     #[test]
     fn cpus() {
         let dir = like_tracefs();
         let cpus = "0,3".parse().unwrap();
-        assert!(sees(dir.path(), &cpus));
+        assert!(covers(dir.path(), &cpus));
         write(dir.path(), "osnoise/cpus", "0-2\n");
-        assert!(!sees(dir.path(), &cpus));
+        assert!(!covers(dir.path(), &cpus));
     }
 }

@@ -1,26 +1,27 @@
-//! A page of the kernel's ring buffer, as `trace_pipe_raw` gives it: a header, and events one
-//! after the other, each with the time since the one before.
+//! A page of the kernel's ring buffer, as read from `trace_pipe_raw`: a header, and consecutive
+//! events, each with the time since the one before.
 //!
-//! Truth: `events/header_page` and `events/header_event`; `include/linux/ring_buffer.h`, the
-//! same since Linux 2.6.30, absolute times since 4.16. A page says that events before it were
-//! overwritten, and since when there is room for it, how many. It cannot say when they were.
+//! Source: `events/header_page` and `events/header_event`; `include/linux/ring_buffer.h`, the same
+//! since Linux 2.6.30, absolute times since 4.16. A page has a flag for overwritten events before
+//! it, and newer kernels also store their number if there is space. It does not contain their
+//! times.
 
 use crate::tracefs::format::{Field, Format};
 
-/// Kinds of the five bits that an event begins with; smaller numbers are its length in words.
+/// Values of the first five bits of an event; smaller ones are its length in words.
 const PADDING: u32 = 29;
 const TIME_EXTEND: u32 = 30;
 const TIME_STAMP: u32 = 31;
-/// The other bits of the first word are time; where they do not suffice, 32 more follow.
+/// The other bits of the first word are time; if they do not suffice, 32 more follow.
 const TIME_BITS: u32 = 27;
-/// Absolute times have 59 bits; those above are the page's.
+/// Absolute times have 59 bits; the upper bits are the page's.
 const STAMP_BITS: u32 = 59;
-/// In the page's `commit`, beside the length of what was written.
+/// The bits of the page's `commit` that contain the length of the data.
 const LENGTH: u64 = (1 << TIME_BITS) - 1;
 const MISSED: u64 = 1 << 31;
 const MISSED_COUNTED: u64 = 1 << 30;
 
-/// Where in a page its parts are.
+/// The positions of a page's parts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Layout {
     timestamp: Field,
@@ -29,7 +30,7 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// Reads `events/header_page`; `None` if it is of another kind.
+    /// Parses `events/header_page`; `None` if it has another format.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let format = Format::parse(text);
         let field = |name| format.field(name);
@@ -46,16 +47,16 @@ impl Layout {
     }
 }
 
-/// What one page holds: the events, in order.
+/// The events of one page, in order.
 pub(crate) struct Page<'a> {
-    /// How many events were overwritten before these, if any; at least one.
+    /// The number of events that were overwritten before these, if any; at least one.
     pub(crate) missed: Option<u64>,
-    /// The time of the event before, in the trace's own clock.
+    /// The time of the previous event, in the trace's own clock.
     now: u64,
     rest: &'a [u8],
 }
 
-/// An event as it was written.
+/// An event in its binary form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Written<'a> {
     pub(crate) time: u64,
@@ -63,7 +64,7 @@ pub(crate) struct Written<'a> {
 }
 
 impl<'a> Page<'a> {
-    /// Takes a page apart; `None` if these bytes are none.
+    /// Parses a page; `None` if these bytes are none.
     pub(crate) fn parse(layout: Layout, bytes: &'a [u8]) -> Option<Self> {
         let now = layout.timestamp.number(bytes)?;
         let commit = layout.commit.number(bytes)?;
@@ -110,7 +111,7 @@ impl<'a> Page<'a> {
         self.now = if is_behind { stamp.wrapping_add(1 << STAMP_BITS) } else { stamp };
     }
 
-    /// An event whose length follows, and counts itself.
+    /// An event preceded by its length, which includes itself.
     fn sized(&mut self) -> Option<&'a [u8]> {
         let length = usize::try_from(self.word()?).ok()?.checked_sub(size_of::<u32>())?;
         self.take(length.checked_next_multiple_of(size_of::<u32>())?)
@@ -120,13 +121,13 @@ impl<'a> Page<'a> {
 impl<'a> Iterator for Page<'a> {
     type Item = Written<'a>;
 
-    /// The next event. What is no event ends the page.
+    /// The next event. An invalid one ends the page.
     fn next(&mut self) -> Option<Written<'a>> {
         loop {
             let head = self.word()?;
             let (kind, time) = (head & 31, u64::from(head >> 5));
             match kind {
-                // Nothing more was written, or an event was taken back.
+                // The end of the data, or a discarded event.
                 PADDING if time == 0 => return None,
                 PADDING => {
                     self.sized()?;
@@ -174,8 +175,8 @@ mod tests {
         Page::parse(layout(), bytes).unwrap().map(|event| event.time).collect()
     }
 
-    /// Check events of a real page (Linux 6.18) against the kernel's own text of them: how
-    /// many, which, and when to the microsecond.
+    /// Check events of a real page (Linux 6.18) against the kernel's own text of them: their
+    /// number, their kinds, and their times to the microsecond.
     #[test]
     fn reads_a_real_page() {
         let recorded = include_bytes!("../../tests/trace/page.bin");
@@ -201,7 +202,7 @@ mod tests {
         assert!(read.len() > 100);
     }
 
-    /// Check times that are short, long, absolute and of events that were taken back.
+    /// Check short, long and absolute times, and those of discarded events.
     #[test]
     fn adds_times_up() {
         let word = |kind: u32, time: u32| kind | time << 5;
@@ -231,7 +232,7 @@ mod tests {
         assert_eq!(times(&bytes), [1_005, long + 1, long + 4, (32 << 27) + 8]);
     }
 
-    /// Check that an absolute time gets the bits that it has no room for.
+    /// Check that the missing bits of an absolute time are added.
     #[test]
     fn completes_absolute_times() {
         let begin = 3 << STAMP_BITS | 40;
@@ -242,8 +243,7 @@ mod tests {
         assert_eq!(times(&bytes), [4 << STAMP_BITS | 50]);
     }
 
-    /// Check that a page tells what was overwritten before it, with its number where there
-    /// is one.
+    /// Check that a page reports overwritten events, with their number if it has that.
     #[test]
     fn tells_what_is_missing() {
         let missed = |flags| {
@@ -256,7 +256,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check that no bytes make the reader panic, or never end.
+        /// Check that no bytes cause a panic or an endless loop.
         #[test]
         fn never_panics(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             if let Some(page) = Page::parse(layout(), &bytes) {
@@ -264,7 +264,7 @@ mod tests {
             }
         }
 
-        /// Check that the same goes for pages that say how long they are.
+        /// Check the same of pages with a length.
         #[test]
         fn never_panics_in_a_page(
             begin: u64,

@@ -1,20 +1,19 @@
-//! Moments become events: a beginning and an end of one level are one, and a thread has the
-//! CPU from the switch to it to the switch from it.
+//! Pairs of moments become events: a beginning and an end of one level are one, and a thread has
+//! the CPU from the switch to it to the switch from it.
 //!
-//! Levels hold one another, as in the BPF programs. Where moments were lost, nothing is paired
-//! across them: all that may have gone on meanwhile is a loss, until what is read later shows
-//! that it is over. Cannot see what went on before the first moment, and has not ended after
-//! the last one.
+//! Levels are nested, as in the BPF programs. Moments are not paired across lost ones: everything
+//! that may have been active then is a loss, until a later moment shows that it has ended. Cannot
+//! see events that began before the first moment, or end after the last one.
 
 use crate::level::Level;
-use crate::seen::{Lane, Mark, NAMED, Record};
+use crate::records::{Lane, Mark, NAMED, Record};
 use crate::tracefs::events::{Moment, Task};
 use crate::tracefs::threads::Threads;
 
 /// More than any NMI has.
 const HANDLERS: usize = 16;
 
-/// What goes on at one level.
+/// The state of one level.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum State {
     #[default]
@@ -23,22 +22,22 @@ enum State {
         start: u64,
         detail: u64,
     },
-    /// Nobody knows since that loss.
+    /// Unknown since that loss.
     Unsure(usize),
 }
 
-/// What goes on on one CPU.
+/// The state of one CPU.
 #[derive(Debug, Default)]
 pub(crate) struct Pairs {
     levels: [State; Level::ALL.len()],
-    /// The last moment's time.
+    /// The time of the last moment.
     now: u64,
-    /// What handlers of an NMI took, until it is known whether that is told as a whole.
+    /// The handlers of an NMI, until it is known whether the NMI is reported as a whole.
     handlers: Vec<Record>,
 }
 
 impl Pairs {
-    /// Takes a moment, in which that thread ran.
+    /// Handles a moment, and the thread that was running.
     pub(crate) fn take(
         &mut self,
         time: u64,
@@ -63,10 +62,10 @@ impl Pairs {
             }
             Moment::WholeNmi(took) => {
                 let start = time.saturating_sub(took);
-                // Those after that are of this one.
+                // Later handlers belong to this NMI.
                 self.handlers.retain(|handler| handler.end <= start);
                 self.end_nmi(lane);
-                lane.take(Level::Nmi, Some(record(Level::Nmi, start, time, 0, 0)));
+                lane.push(Level::Nmi, Some(record(Level::Nmi, start, time, 0, 0)));
             }
             Moment::Switch { previous, next } => {
                 self.switch(&previous, &next, lane, threads);
@@ -75,27 +74,28 @@ impl Pairs {
         }
         if let State::Unsure(loss) = self.levels[Level::Thread as usize] {
             if !threads.is_known_spinner(running) {
-                lane.stretch(loss, time);
+                lane.extend_loss(loss, time);
             }
         }
     }
 
-    /// No whole NMI was told: it took what its handlers did.
+    /// The NMI was not reported as a whole: it lasted as long as its handlers.
     pub(crate) fn end_nmi(&mut self, lane: &mut Lane) {
         for handler in self.handlers.drain(..) {
-            lane.take(Level::Nmi, Some(handler));
+            lane.push(Level::Nmi, Some(handler));
         }
     }
 
-    /// So many moments were lost before that time.
-    pub(crate) fn lose(&mut self, moments: u64, until: u64, lane: &mut Lane) {
+    /// Handles moments that were lost before that time.
+    pub(crate) fn add_loss(&mut self, moments: u64, until: u64, lane: &mut Lane) {
         self.end_nmi(lane);
         let starts = self.levels.iter().filter_map(|state| match state {
             State::Since { start, .. } => Some(*start),
             State::Nothing | State::Unsure(_) => None,
         });
         let from = starts.fold(self.now, u64::min);
-        self.levels = [State::Unsure(lane.lose(moments, from, until)); Level::ALL.len()];
+        self.levels =
+            [State::Unsure(lane.add_loss(moments, from, until)); Level::ALL.len()];
     }
 
     fn begin(&mut self, level: Level, start: u64) {
@@ -105,17 +105,16 @@ impl Pairs {
     fn end(&mut self, level: Level, number: u64, lane: &mut Lane) {
         match std::mem::take(&mut self.levels[level as usize]) {
             State::Nothing => {}
-            State::Unsure(loss) => lane.stretch(loss, self.now),
+            State::Unsure(loss) => lane.extend_loss(loss, self.now),
             State::Since { start, detail } => {
                 let (id, detail) =
                     u32::try_from(number).map_or((NAMED, number), |id| (id, detail));
-                lane.take(level, Some(record(level, start, self.now, detail, id)));
+                lane.push(level, Some(record(level, start, self.now, detail, id)));
             }
         }
     }
 
-    /// The first timer names the interrupt: a vector, or where it has none (arm64) the
-    /// handler.
+    /// The first timer names the interrupt: a vector, or without one (arm64) the handler.
     fn expired(&mut self, function: u64) {
         for level in [Level::Vector, Level::Handler] {
             if let State::Since { detail, .. } = &mut self.levels[level as usize] {
@@ -138,14 +137,14 @@ impl Pairs {
         let is_spinner = threads.is_spinner(previous, lane.cpu);
         let state = &mut self.levels[Level::Thread as usize];
         match std::mem::take(state) {
-            State::Unsure(loss) if !is_spinner => lane.stretch(loss, now),
-            // A spinner may have been switched to before it was known to be one.
+            State::Unsure(loss) if !is_spinner => lane.extend_loss(loss, now),
+            // A spinner may have been switched to before it was recognised as one.
             State::Since { start, .. } if !is_spinner => {
                 let process = u64::from(threads.process(previous)) << 32;
                 let detail = process | u64::from(previous.prio);
                 let thread = record(Level::Thread, start, now, detail, previous.tid);
                 let comm = previous.comm;
-                lane.take(Level::Thread, Some(Record { comm, ..thread }));
+                lane.push(Level::Thread, Some(Record { comm, ..thread }));
             }
             _ => {}
         }
@@ -159,7 +158,7 @@ fn record(level: Level, start: u64, end: u64, detail: u64, id: u32) -> Record {
     Record { level, start, end, detail, id, comm: [0; 16], mark: Mark::default() }
 }
 
-/// Takes back what was told of threads that turned out to be spinners.
+/// Removes records of threads that turned out to be spinners.
 pub(crate) fn forget_spinners(lane: &mut Lane, threads: &Threads) {
     lane.records.retain(|record| {
         record.level != Level::Thread || !threads.is_known_spinner(record.id)
@@ -169,7 +168,7 @@ pub(crate) fn forget_spinners(lane: &mut Lane, threads: &Threads) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::seen::Loss;
+    use crate::records::Loss;
     use crate::tracefs::events::tests::recorded;
     use crate::tracefs::page::{Layout, Page};
     use units::Cpu;
@@ -179,7 +178,7 @@ mod tests {
     const OTHER: Task =
         Task { tid: 70, prio: 120, comm: *b"other\0\0\0\0\0\0\0\0\0\0\0" };
 
-    /// What these moments make, each in which the spinner runs unless it is switched from.
+    /// The records of these moments, in each of which the spinner runs unless it is switched from.
     /// `None`: two are lost.
     fn paired(moments: &[(u64, Option<Moment>)]) -> Lane {
         let mut lane = Lane::new(Cpu::new(1));
@@ -190,7 +189,7 @@ mod tests {
                 Some(moment) => {
                     pairs.take(*time, (running, *moment), &mut lane, &mut threads)
                 }
-                None => pairs.lose(2, *time, &mut lane),
+                None => pairs.add_loss(2, *time, &mut lane),
             }
             if let Some(Moment::Switch { next, .. }) = moment {
                 running = next.tid;
@@ -216,8 +215,8 @@ mod tests {
         Some(Moment::End(level, number))
     }
 
-    /// Check that levels hold one another, that the first timer names an interrupt, and
-    /// that spinners are nobody's culprits.
+    /// Check that levels are nested, that the first timer names an interrupt, and that spinners are
+    /// no culprits.
     #[test]
     fn pairs_levels() {
         use Level::{Nmi, Softirq, Thread, Vector};
@@ -246,7 +245,7 @@ mod tests {
         assert_eq!(lane.losses, []);
     }
 
-    /// Check that what went on when moments were lost is lost until it ends, and that the
+    /// Check that what was active when moments were lost is lost until it ends, and that the
     /// spinner's own time is not.
     #[test]
     fn loses_what_went_on() {
@@ -275,8 +274,8 @@ mod tests {
         assert_eq!(lane.losses, [Loss { from: 30, until: 50, events: 2 }]);
     }
 
-    /// Check that an NMI that is told as a whole took that long, whatever its handlers took,
-    /// and that those of which nothing else is told are kept.
+    /// Check that an NMI that is reported as a whole has that duration, whatever its handlers took,
+    /// and that others have those of their handlers.
     #[test]
     fn whole_nmis() {
         let handled = |took| Some(Moment::Nmi(took, 0xc));
@@ -301,7 +300,7 @@ mod tests {
         assert_eq!(told(&lane), expected);
     }
 
-    /// Check that an interrupt without a number keeps where its name is (arm64).
+    /// Check that an interrupt without a number has the address of its name (arm64).
     #[test]
     fn keeps_names() {
         let address = 0xffff_8000_0000_1000;
@@ -310,8 +309,8 @@ mod tests {
         assert_eq!(lane.records[0].detail, address);
     }
 
-    /// Check the events of real pages against the kernel's own text of them: of each kind
-    /// as many as have ended.
+    /// Check the events of real pages against the kernel's own text of them: of each kind as many
+    /// as have ended.
     #[test]
     fn pairs_real_pages() {
         let layout =
@@ -322,7 +321,7 @@ mod tests {
         let recorded = include_bytes!("../../tests/trace/page.bin");
         for page in recorded.chunks(layout.page_bytes()) {
             for event in Page::parse(layout, page).unwrap() {
-                let moment = vocabulary.tell(event.bytes).unwrap();
+                let moment = vocabulary.decode(event.bytes).unwrap();
                 pairs.take(event.time, moment, &mut lane, &mut threads);
             }
         }

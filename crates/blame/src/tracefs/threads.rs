@@ -1,10 +1,10 @@
-//! Whose threads those are that a trace names by their number alone: `/proc/TID/status`, read
-//! while the thread is there.
+//! The processes of threads, which a trace identifies by their number only: `/proc/TID/status`,
+//! read while the thread exists.
 //!
-//! A spinner is a thread of this process that is called `spin/CPU`. One that came and went
-//! between two looks is known by that name alone, unless its number is now another
-//! process's. A thread that was gone before the first look is told as a process of
-//! its own; in a container the kernel's numbers are not those of `/proc`, and all are.
+//! A spinner is a thread of this process with the name `spin/CPU`. One that started and ended
+//! between two lookups is recognised by that name alone, unless its number is now another
+//! process's. A thread that ended before the first lookup is reported as a process of its own; in a
+//! container the kernel's numbers are not those of `/proc`, and all are.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,20 +13,20 @@ use units::Cpu;
 
 use crate::tracefs::events::Task;
 
-/// The threads that were seen, and what is known of them.
+/// The threads so far, and their properties.
 #[derive(Debug, Default)]
 pub(crate) struct Threads {
-    /// This process; `None` where `/proc` numbers threads in another way than the kernel.
+    /// This process; `None` if `/proc` numbers threads differently from the kernel.
     own: Option<u32>,
     processes: BTreeMap<(u32, [u8; 16]), Option<u32>>,
     spinners: BTreeSet<u32>,
 }
 
-/// `/proc/self/ns/pid` where threads have the kernel's own numbers (`PROC_PID_INIT_INO`).
+/// `/proc/self/ns/pid` if threads have the kernel's own numbers (`PROC_PID_INIT_INO`).
 const OUTERMOST: &str = "pid:[4026531836]";
 
 impl Threads {
-    /// Threads of this machine.
+    /// The threads of this machine.
     pub(crate) fn live() -> Self {
         let numbers = fs::read_link("/proc/self/ns/pid");
         let is_outermost = numbers.is_ok_and(|link| link.as_os_str() == OUTERMOST);
@@ -34,7 +34,7 @@ impl Threads {
         Self { own, ..Self::default() }
     }
 
-    /// Looks for threads of this process that are spinners by now.
+    /// Looks for threads of this process that have become spinners.
     pub(crate) fn look(&mut self) {
         if self.own.is_none() {
             return;
@@ -69,7 +69,7 @@ impl Threads {
         self.known(task).unwrap_or(task.tid)
     }
 
-    /// A thread's process, if it was still there at the first look.
+    /// A thread's process, if it still existed at the first lookup.
     fn known(&mut self, task: &Task) -> Option<u32> {
         self.own?;
         let process = || status(task.tid, "Tgid:")?.parse().ok();
@@ -77,7 +77,7 @@ impl Threads {
     }
 }
 
-/// The name as the kernel keeps it: 15 letters at most, and zeros.
+/// The name as the kernel stores it: at most 15 characters, and zeros.
 fn padded(name: &str) -> impl Iterator<Item = u8> {
     name.bytes().take(15).chain(std::iter::repeat(0)).take(16)
 }
@@ -86,7 +86,7 @@ fn is_named(tid: u32) -> bool {
     status(tid, "Name:").is_some_and(|name| name.starts_with("spin/"))
 }
 
-/// One line of what the kernel says about a thread.
+/// One line of the status of a thread.
 fn status(tid: u32, key: &str) -> Option<String> {
     let text = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
     let value = text.lines().find_map(|line| line.strip_prefix(key))?;
@@ -103,8 +103,8 @@ mod tests {
         Task { tid, prio: 120, comm }
     }
 
-    /// Check that a thread of this process is a spinner by the name that `/proc` tells, also
-    /// where a switch told an older one, and that others are not.
+    /// Check that a thread of this process is recognised as a spinner by its name in `/proc`, even
+    /// if a switch had an older one, and that others are not.
     #[test]
     fn finds_spinners() {
         if Threads::live().own.is_none() {
@@ -125,8 +125,8 @@ mod tests {
         }
     }
 
-    /// Check that a spinner that is gone is known by its name, but only on its CPU, and
-    /// only if the number is not another process's now.
+    /// Check that a spinner that has ended is recognised by its name, but only on its CPU, and only
+    /// if the number is not another process's now.
     #[test]
     fn knows_spinners_by_name() {
         let gone = u32::MAX;

@@ -1,4 +1,4 @@
-//! Those who make noise on a CPU, and write down what they made.
+//! Processes and threads that make noise on a CPU, and log it.
 
 use std::io::{Read, Write};
 use std::net::UdpSocket;
@@ -9,25 +9,25 @@ use std::thread::JoinHandle;
 
 use units::{Cpu, Nanos};
 
-/// Higher than the spinner's.
+/// Above the spinner's.
 const PRIORITY: libc::c_int = 10;
-/// So many packets in a burst, each of which is a softirq of its own.
+/// The packets of a burst, each of which is a separate softirq.
 pub(crate) const PACKETS: u64 = 20;
 const PERIOD: Nanos = Nanos::from_millis(10);
 
-/// Something that one of them did.
+/// A burst of noise.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Burst {
     /// On `CLOCK_MONOTONIC`.
     pub(crate) begin: Nanos,
     pub(crate) end: Nanos,
-    /// How long it had been on a CPU in all its life when it began.
+    /// Its total CPU time when it began.
     pub(crate) ran: Nanos,
-    /// How long it computed, interruptions left out, as far as it saw them.
+    /// Its computing time without interruptions, as far as it noticed them.
     pub(crate) burnt: Nanos,
 }
 
-/// A process or a thread that makes noise until it is told to stop.
+/// A process or a thread that makes noise until it is stopped.
 pub(crate) enum Injector {
     Process {
         child: libc::pid_t,
@@ -37,12 +37,12 @@ pub(crate) enum Injector {
         stop: Arc<AtomicBool>,
         thread: JoinHandle<()>,
     },
-    /// It could not be made.
+    /// It is not available, for that reason.
     None(&'static str),
 }
 
 impl Injector {
-    /// Stops it; what it wrote down.
+    /// Stops it; returns its log.
     pub(crate) fn stop(self) -> Vec<Burst> {
         match self {
             Self::Process { child, mut log } => {
@@ -89,8 +89,7 @@ pub(crate) fn now(clock: libc::clockid_t) -> Nanos {
         + Nanos::from_nanos(time.tv_nsec.try_into().unwrap())
 }
 
-/// A process of that name on that CPU, above the spinner, that does `noise` until it is
-/// killed.
+/// A process of that name on that CPU, above the spinner, that does `noise` until it is killed.
 fn process(
     cpu: Cpu,
     name: &std::ffi::CStr,
@@ -123,14 +122,14 @@ fn process(
     Injector::None("SCHED_FIFO is not allowed here")
 }
 
-/// Outranks the spinner, and lets the threads that it starts do so.
+/// Raises the priority above the spinner, also of threads that it starts.
 fn outranks() -> bool {
     let parameters = libc::sched_param { sched_priority: PRIORITY };
     // SAFETY: `parameters` outlives the call, which only reads it.
     unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) == 0 }
 }
 
-/// Sleeps, does something, and writes it down, again and again.
+/// Sleeps, makes a burst, and logs it, repeatedly.
 fn again(mut log: UnixStream, mut burst: impl FnMut() -> Nanos) -> std::io::Result<()> {
     loop {
         std::thread::sleep(PERIOD.into());
@@ -142,7 +141,7 @@ fn again(mut log: UnixStream, mut burst: impl FnMut() -> Nanos) -> std::io::Resu
     }
 }
 
-/// Spins so long; for how much of that it did.
+/// Spins for that long; returns the part without interruptions.
 fn spin(length: Nanos) -> Nanos {
     let begin = now(libc::CLOCK_MONOTONIC);
     let (mut last, mut burnt) = (begin, Nanos::ZERO);
@@ -162,8 +161,8 @@ pub(crate) fn thief(cpu: Cpu) -> Injector {
     process(cpu, c"nf-thief", |log| again(log, || spin(Nanos::from_micros(200))))
 }
 
-/// Reads a timer of 1 ms. For a real-time kernel that is a thread's, which the spinner
-/// outranks, so that it would never expire.
+/// Reads a timer of 1 ms. On a real-time kernel that timer expires in a thread below the spinner,
+/// so it would never expire.
 pub(crate) fn timer(cpu: Cpu) -> Injector {
     let version = std::fs::read_to_string("/proc/version");
     if version.is_ok_and(|version| version.contains("PREEMPT_RT")) {
@@ -173,7 +172,7 @@ pub(crate) fn timer(cpu: Cpu) -> Injector {
         let each = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
         let each = libc::itimerspec { it_interval: each, it_value: each };
         let mut expired = 0_u64;
-        // SAFETY: `each` is a valid time to set, and `expired` as long as is said.
+        // SAFETY: `each` is a valid time to set, and `expired` has the given length.
         unsafe {
             let timer = libc::timerfd_create(libc::CLOCK_MONOTONIC, 0);
             libc::timerfd_settime(timer, 0, &raw const each, std::ptr::null_mut());
@@ -183,7 +182,7 @@ pub(crate) fn timer(cpu: Cpu) -> Injector {
     })
 }
 
-/// Sleeps for a millisecond, again and again.
+/// Sleeps for a millisecond, repeatedly.
 pub(crate) fn sleeper(cpu: Cpu) -> Injector {
     process(cpu, c"nf-sleeper", |_log| {
         loop {
@@ -208,16 +207,16 @@ pub(crate) fn udp(cpu: Cpu) -> Injector {
     })
 }
 
-/// The thread of a CPU's softirqs that were put off, above the spinner until this is dropped.
-/// Once it waits for the CPU, kernels before 6.5 put off every softirq (`ksoftirqd_running` in
-/// kernel/softirq.c), and a spinner of real time would never let it run: no packet arrives.
+/// Raises a CPU's ksoftirqd above the spinner until this is dropped. Once that thread waits for the
+/// CPU, kernels before 6.5 defer every softirq (`ksoftirqd_running` in kernel/softirq.c), and a
+/// real-time spinner would never let it run: no packet would arrive.
 pub(crate) struct Deferred {
     thread: libc::pid_t,
     before: (libc::c_int, libc::sched_param),
 }
 
 impl Deferred {
-    /// `None` where that thread is not to be seen.
+    /// `None` if that thread is not visible.
     pub(crate) fn outranks_on(cpu: Cpu) -> Option<Self> {
         let name = format!("ksoftirqd/{cpu}\n");
         let is_it = |pid: &libc::pid_t| {
@@ -264,7 +263,7 @@ pub(crate) fn yields(cpu: Cpu) -> Injector {
     })
 }
 
-/// A thread of this process on another CPU, that has the spinner's CPU see barriers.
+/// A thread of this process on another CPU, which causes barriers on the spinner's CPU.
 pub(crate) fn membarriers(cpu: Cpu) -> Injector {
     if !is_registered() {
         return Injector::None("membarrier(2) is not allowed here");
@@ -275,8 +274,8 @@ pub(crate) fn membarriers(cpu: Cpu) -> Injector {
     })
 }
 
-/// A thread of this process on another CPU, that asks the kernel what the spinner's CPU is
-/// doing: it asks by an NMI, and writes the answer into its log.
+/// A thread of this process on another CPU, which causes backtraces of the spinner's CPU: the
+/// kernel requests them with an NMI, and prints them to its log.
 pub(crate) fn nmis(cpu: Cpu) -> Injector {
     elsewhere(cpu, || {
         std::fs::write("/proc/sysrq-trigger", "l").unwrap();
@@ -284,7 +283,7 @@ pub(crate) fn nmis(cpu: Cpu) -> Injector {
     })
 }
 
-/// A thread of this process on another CPU than this one, that does something again and again.
+/// A thread of this process on another CPU than this one, which repeats `act`.
 fn elsewhere(cpu: Cpu, act: impl Fn() + Send + 'static) -> Injector {
     let facts = facts::Facts::read(&facts::Root::live());
     let others = facts.cpus.allowed.get().unwrap().without(&[cpu].into_iter().collect());

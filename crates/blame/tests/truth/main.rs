@@ -1,17 +1,17 @@
-//! What is known to have happened comes back: noise under its right name, and why tasks had to go.
+//! Known events are found: noise under its right name, and the reasons of context switches.
 //!
-//! One program, which guests run as well. All of it needs root; where a test cannot run, it says so
-//! and is skipped.
+//! One program, which guests run as well. All of it needs root; a test that cannot run is skipped
+//! with a message.
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
 mod injector;
 mod noise;
+mod noise_run;
 mod osnoise;
 mod own_mounts;
-mod seen;
 mod switches;
 
 use std::sync::Mutex;
 
-/// Tests that have a CPU to themselves take turns.
+/// Tests that need a CPU for themselves run one at a time.
 static CPU: Mutex<()> = Mutex::new(());

@@ -1,7 +1,7 @@
-//! Noise of known kind, number and length comes back under its right name.
+//! Noise of known kind, number and length is found under its right name.
 //!
-//! How much was made is known from those who made it and from `/proc`. Each test is done with
-//! each source: eBPF needs a kernel with BTF, the other one tracefs.
+//! The expected values are from the injectors and from `/proc`. Each test is done with each source:
+//! eBPF needs a kernel with BTF, the other one tracefs.
 
 use recording::{CulpritKind, Source};
 use units::Nanos;
@@ -10,17 +10,17 @@ use crate::CPU;
 use crate::injector::{
     Deferred, Injector, PACKETS, membarriers, sleeper, thief, timer, udp, yields,
 };
+use crate::noise_run::{Made, NoiseRun, cpu, rising, seen_beside, typical};
 use crate::own_mounts::with_tracefs;
-use crate::seen::{Made, Seen, cpu, rising, seen_beside, typical};
 
-/// Of so many bursts, at least, typical ones can be told.
+/// At least that many bursts determine a typical one.
 const ENOUGH: usize = 15;
-/// Of a typical gap that an injected culprit had a share in, at most so many percent may
-/// stay unexplained. Of others more: the hypervisor comes between, and may not tell.
+/// The percentage of a typical gap with a share of an injected culprit that may be unexplained.
+/// Others may have more: the hypervisor may interrupt them, and not export that.
 const UNEXPLAINED: u64 = 5;
 
-/// Runs noise beside an injector, as each source sees it that this machine allows.
-fn measure(name: &str, make: fn(units::Cpu) -> Injector, check: impl Fn(&Seen)) {
+/// Measures noise beside an injector, with each source that this machine permits.
+fn measure(name: &str, make: fn(units::Cpu) -> Injector, check: impl Fn(&NoiseRun)) {
     let _turn = CPU.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     for source in [Source::Bpf, Source::Tracefs] {
         let seen = match source {
@@ -34,34 +34,33 @@ fn measure(name: &str, make: fn(units::Cpu) -> Injector, check: impl Fn(&Seen)) 
     }
 }
 
-pub(crate) fn explained(seen: &Seen, kind: CulpritKind, name: &str) {
+pub(crate) fn explained(seen: &NoiseRun, kind: CulpritKind, name: &str) {
     let percent = seen.unexplained_beside(kind, name);
     assert!(typical(&percent) <= UNEXPLAINED, "{name}: {percent:?}");
 }
 
-/// Check that as many events were seen as `/proc` counted, which looks a little earlier
-/// and a little later: then twice as many may come as come on average.
-fn counted(seen: &Seen, events: u64, proc: u64) {
+/// Check that the number of events is that of `/proc`, which is read a little earlier and a little
+/// later: up to twice the average number may occur in that time.
+fn counted(seen: &NoiseRun, events: u64, proc: u64) {
     let besides = proc * 2 * seen.besides_the_loop() / 1_000;
     let least = proc.saturating_sub(besides) * 95 / 100;
     assert!(least > 100, "only {proc} were made, of which {besides} besides the loop");
     assert!(
         (least..=proc).contains(&events),
-        "{:?}: {events} events for {least} to {proc} that were counted: {:?}",
+        "{:?}: {events} events, expected {least} to {proc}: {:?}",
         seen.source(),
         seen.told()
     );
 }
 
-/// Of a typical gap of what is injected, at most so many percent may be others': the interrupt of
-/// the timer that wakes the injected, and the switches.
+/// The percentage of a typical gap of an injected culprit that may belong to others: the timer
+/// interrupt that wakes it, and the switches.
 const OTHERS: u64 = 10;
 
-/// Check that what is injected is not blamed on others: of a typical gap they take little. What
-/// they take of all gaps hangs on what else falls into the run: on when it begins, and so on the
-/// bytes of this program. Where there are more CPUs than one, what others do changes from run to
-/// run.
-fn others_take_little(seen: &Seen) {
+/// Check that injected noise is not attributed to others: they have a small share in a typical gap.
+/// Their share in all gaps depends on what else coincides with the run: on when it begins, and so
+/// on the bytes of this program. With more than one CPU, others differ from run to run.
+fn others_take_little(seen: &NoiseRun) {
     if !seen.on_only_cpu {
         return;
     }
@@ -70,9 +69,9 @@ fn others_take_little(seen: &Seen) {
     assert!(typical(&percent) <= OTHERS, "{:?}: {percent:?}", seen.source());
 }
 
-/// Check that a thread that takes 200 us of every 10 ms is blamed by name, once for each
-/// time, for all that it computed, and typically for no longer than it ran; and that all shares
-/// together are all noise.
+/// Check that a thread that takes 200 us of every 10 ms is the culprit by name, once for each
+/// burst, for all of its computing time, and typically for no longer than it ran; and that all
+/// shares add up to the noise.
 #[test]
 fn a_thread() {
     measure("a_thread", thief, |seen| {
@@ -82,11 +81,11 @@ fn a_thread() {
         let sum = |of: fn(&Made) -> Nanos| made.iter().map(of).sum::<Nanos>().get();
         let (inside, burnt) = (sum(|burst| burst.inside), sum(|burst| burst.burnt));
         assert!(inside * 100 >= burnt * 95, "{:?}: {made:?}", seen.source());
-        // What the hypervisor takes while the kernel switches is its own as well, but neither
-        // it nor the kernel counts it: that may hit some of them.
+        // Time that the hypervisor takes during a switch counts as the thread's as well, but is not
+        // counted by the hypervisor or the kernel: some bursts may include that.
         let percent = rising(made.iter().map(|burst| burst.percent_of(burst.ran)));
         assert!(typical(&percent) <= 105, "{:?}: {percent:?}", seen.source());
-        // All threads took no longer than the loop waited, as the kernel counts it, interrupts
+        // All threads took no longer than the loop waited according to the kernel, interrupts
         // included.
         let (threads, waited) = (seen.inside_of_threads().get(), seen.waited().get());
         assert!(
@@ -101,15 +100,17 @@ fn a_thread() {
     });
 }
 
-/// Check that a function of a timer that expires each millisecond was seen and explains its gaps.
-fn each_millisecond(seen: &Seen, function: &str) {
+/// Check that the function of a timer that expires each millisecond was recorded and explains its
+/// gaps.
+fn each_millisecond(seen: &NoiseRun, function: &str) {
     let named = seen.events(CulpritKind::Timer, function);
     let millis = seen.elapsed().get() / 1_000_000;
     assert!(named * 2 > millis, "{named} in {millis} ms: {:#?}", seen.told());
     explained(seen, CulpritKind::Timer, function);
 }
 
-/// Check that a timer of a millisecond is the timer interrupt's, by its function's name.
+/// Check that a timer of a millisecond is attributed to the timer interrupt, by its function's
+/// name.
 #[test]
 fn a_timer() {
     measure("a_timer", timer, |seen| {
@@ -118,7 +119,7 @@ fn a_timer() {
     });
 }
 
-/// Check that a sleep of a millisecond ends in a timer interrupt, by its function's name.
+/// Check that a sleep of a millisecond ends with a timer interrupt, by its function's name.
 #[test]
 fn a_sleep() {
     measure("a_sleep", sleeper, |seen| {
@@ -126,7 +127,7 @@ fn a_sleep() {
     });
 }
 
-/// Check that barriers that another CPU asks for are inter-processor interrupts.
+/// Check that barriers requested on another CPU are inter-processor interrupts.
 #[test]
 fn another_cpu() {
     measure("another_cpu", membarriers, |seen| {
@@ -143,7 +144,7 @@ fn packets() {
     let _deferred = Deferred::outranks_on(cpu(&facts));
     measure("packets", udp, |seen| {
         let bursts = u64::try_from(seen.bursts()).unwrap();
-        // What came before and after the loop, `/proc` counts as well.
+        // `/proc` also counts those before and after the loop.
         let [least, most] = [bursts * PACKETS, seen.softirqs("NET_RX")];
         let events = seen.events(CulpritKind::Softirq, "NET_RX");
         assert!(least > 100, "only {least} were made");
@@ -156,7 +157,7 @@ fn packets() {
     });
 }
 
-/// Check that threads that hand the CPU to one another have all of it together.
+/// Check that threads that yield to one another have the whole CPU time together.
 #[test]
 fn threads_that_yield() {
     measure("threads_that_yield", yields, |seen| {

@@ -1,7 +1,7 @@
-//! The osnoise tracer, on kernels that have it (Debian's for real time): used where that starts
-//! no thread and disturbs nobody, and the whole machine's switch stays as it is.
+//! The osnoise tracer, on kernels that have it (Debian's for real time): used if that starts no
+//! thread and disturbs no other user, without a change of the global option.
 //!
-//! The tests turn that switch, and turn it back; the tool never does.
+//! The tests change that option and restore it; noisefloor itself never does.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,14 +13,14 @@ use recording::{CulpritKind, Source};
 use crate::CPU;
 use crate::injector::nmis;
 use crate::noise::explained;
+use crate::noise_run::seen_beside;
 use crate::own_mounts::with_tracefs;
-use crate::seen::seen_beside;
 
 const TRACEFS: &str = "/sys/kernel/tracing";
 const OPTIONS: &str = "osnoise/options";
 const ON: &str = "OSNOISE_WORKLOAD";
 const OFF: &str = "NO_OSNOISE_WORKLOAD";
-/// A trace of this number is no process's: the kernel gives none so high.
+/// A trace of this PID has no process: it is above the kernel's maximum.
 const LEFT: &str = "noisefloor-4194305";
 
 fn read(file: impl AsRef<Path>) -> String {
@@ -31,7 +31,7 @@ fn has(file: impl AsRef<Path>, word: &str) -> bool {
     read(file).split_ascii_whitespace().any(|found| found == word)
 }
 
-/// The switch as a test wants it; as it was when this goes.
+/// Sets the option; restores it when dropped.
 struct Switch(&'static str);
 
 impl Switch {
@@ -42,7 +42,7 @@ impl Switch {
         let was = [ON, OFF].into_iter().find(|word| has(OPTIONS, word));
         let was = was.ok_or("this kernel's osnoise tracer always starts threads")?;
         if !threads().is_empty() || !is_free() {
-            return Err("somebody uses the osnoise tracer".to_owned());
+            return Err("the osnoise tracer is in use".to_owned());
         }
         write(OPTIONS, to);
         Ok(Self(was))
@@ -59,7 +59,7 @@ fn write(file: impl AsRef<Path>, text: &str) {
     fs::write(Path::new(TRACEFS).join(file), text).unwrap();
 }
 
-/// A trace that somebody made.
+/// A trace of another program.
 struct Other(PathBuf);
 
 impl Other {
@@ -91,14 +91,14 @@ fn threads() -> Vec<String> {
     names.filter(|name| theirs.iter().any(|of| name.starts_with(of))).collect()
 }
 
-/// Whether the switch keeps timerlat from starting threads, too, as far as there is that: it
-/// then has files for threads of others.
+/// Whether the option also applies to timerlat, if that exists: it then has files for threads of
+/// user space.
 fn has_quiet_timerlat() -> bool {
     has(OPTIONS, OFF) && Path::new(TRACEFS).join("osnoise/per_cpu").exists()
 }
 
-/// Whether nobody has the tracer, as far as it can be told without starting threads: where
-/// somebody has it, the kernel refuses the other one.
+/// Whether the tracer is unused, as far as that can be determined without starting threads: if it
+/// is in use, the kernel refuses the other one.
 fn is_free() -> bool {
     if !has_quiet_timerlat() {
         return true;
@@ -110,7 +110,7 @@ fn is_free() -> bool {
     is_free
 }
 
-/// The tracer of our own trace while it goes on.
+/// The tracer of a noisefloor trace while that is active.
 fn watched() -> Result<String, String> {
     let facts = Facts::read(&Root::live());
     let cpu = facts.cpus.allowed.get().unwrap().iter().last().unwrap();
@@ -119,7 +119,7 @@ fn watched() -> Result<String, String> {
     let folder =
         Path::new("instances").join(format!("noisefloor-{}", std::process::id()));
     let watching = watcher.map_err(|error| units::chain(&error))?.begin();
-    assert_eq!(threads(), [""; 0], "while watching");
+    assert_eq!(threads(), [""; 0], "during the trace");
     let is_told = has(folder.join("events/osnoise/nmi_noise/enable"), "1");
     let tracer = read(folder.join("current_tracer"));
     assert_eq!(tracer.trim() == "osnoise", is_told, "{tracer}");
@@ -129,14 +129,14 @@ fn watched() -> Result<String, String> {
     Ok(tracer.trim().to_owned())
 }
 
-/// Runs a test with the switch turned, or says why it cannot.
+/// Runs a test with the option set, or reports why it cannot.
 fn switched(name: &str, to: &str, test: impl FnOnce() -> Result<(), String> + Send) {
     let _turn = CPU.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let ended = with_tracefs(|| {
         let _switch = Switch::turn(to)?;
         test()?;
-        assert!(has(OPTIONS, to), "the switch is as it was");
-        assert!(is_free(), "nobody has the tracer");
+        assert!(has(OPTIONS, to), "the option is restored");
+        assert!(is_free(), "the tracer is not in use");
         Ok(())
     });
     if let Err(why) = ended {
@@ -144,8 +144,8 @@ fn switched(name: &str, to: &str, test: impl FnOnce() -> Result<(), String> + Se
     }
 }
 
-/// Check that the tracer is not used where that would start threads, as it would with the
-/// switch as it comes.
+/// Check that the tracer is not used if that would start threads, as it would with the default
+/// option.
 #[test]
 fn osnoise_starts_nothing() {
     switched("osnoise_starts_nothing", ON, || {
@@ -154,7 +154,7 @@ fn osnoise_starts_nothing() {
     });
 }
 
-/// Check that it is used where it starts nothing, and given up at the end.
+/// Check that it is used if it starts no thread, and deselected at the end.
 #[test]
 fn osnoise_without_threads() {
     switched("osnoise_without_threads", OFF, || {
@@ -163,8 +163,8 @@ fn osnoise_without_threads() {
     });
 }
 
-/// Check that another's use of it, or of the one that shares its threads, goes on, and that
-/// ours does without.
+/// Check that another program's use of it, or of the one that shares its threads, continues, and
+/// that noisefloor then does without it.
 #[test]
 fn osnoise_of_another() {
     switched("osnoise_of_another", OFF, || {
@@ -178,7 +178,7 @@ fn osnoise_of_another() {
     });
 }
 
-/// Check that what a killed run left of it keeps nobody from it, and is gone after that.
+/// Check that the trace of a killed run does not prevent its use, and is removed.
 #[test]
 fn osnoise_of_the_killed() {
     switched("osnoise_of_the_killed", OFF, || {
@@ -189,8 +189,8 @@ fn osnoise_of_the_killed() {
     });
 }
 
-/// Check that NMIs are as many as the kernel counted, with the tracer and without, and that
-/// they took all of their gaps.
+/// Check that the number of NMIs is that of the kernel, with the tracer and without, and that they
+/// explain their gaps completely.
 #[test]
 fn osnoise_sees_nmis() {
     for to in [ON, OFF] {
@@ -199,7 +199,7 @@ fn osnoise_sees_nmis() {
             let events = seen.events(CulpritKind::Nmi, "NMI");
             let proc = seen.interrupts("NMI");
             assert!(events > 5, "{to}: {events}: {:?}", seen.told());
-            // `/proc` was looked at a little earlier and a little later.
+            // `/proc` was read a little earlier and a little later.
             assert!((events..=events + 2).contains(&proc), "{to}: {events} of {proc}");
             explained(&seen, CulpritKind::Nmi, "NMI");
             Ok(())

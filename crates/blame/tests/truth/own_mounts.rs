@@ -1,17 +1,17 @@
-//! File systems where this machine may have others or none: in a mount namespace of one
-//! thread and those that it starts, which goes with them.
+//! File systems independent of this machine's: in a mount namespace of one thread and those that it
+//! starts, which ends with them.
 
 use std::ffi::CStr;
 use std::io;
 
-/// Does something in a thread that has tracefs where it belongs.
+/// Runs `act` in a thread with tracefs at its usual place.
 pub(crate) fn with_tracefs<T: Send>(
     run: impl FnOnce() -> Result<T, String> + Send,
 ) -> Result<T, String> {
     with_mounted(c"tracefs", &[c"/sys/kernel/tracing"], run)
 }
 
-/// Does something in a thread that has file systems of that kind at these places.
+/// Runs `act` in a thread with file systems of that kind at these places.
 pub(crate) fn with_mounted<T: Send>(
     kind: &CStr,
     places: &[&CStr],
@@ -32,8 +32,7 @@ pub(crate) fn with_mounted<T: Send>(
 fn unshare() -> io::Result<()> {
     let own = libc::MS_REC | libc::MS_PRIVATE;
     let nothing = std::ptr::null();
-    // SAFETY: the calls take numbers and strings that end in a zero, and change what this
-    // thread alone sees.
+    // SAFETY: the calls take numbers and strings that end in a zero, and affect this thread only.
     unsafe {
         is_done(libc::unshare(libc::CLONE_NEWNS))?;
         is_done(libc::mount(nothing, c"/".as_ptr(), nothing, own, nothing.cast()))
@@ -46,7 +45,7 @@ fn mount(kind: &CStr, place: &CStr) -> io::Result<()> {
     let done =
         is_done(unsafe { libc::mount(kind, place.as_ptr(), kind, 0, std::ptr::null()) });
     match done {
-        // This very one is there already.
+        // It is mounted there already.
         Err(error) if error.raw_os_error() == Some(libc::EBUSY) => Ok(()),
         done => done,
     }

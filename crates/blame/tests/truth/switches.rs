@@ -1,8 +1,8 @@
-//! Switches of known kind and number come back, whoever ran, and why each had to go.
+//! Context switches of known kind and number are reported, with their tasks and reasons.
 //!
-//! Known from those who ran: they count what they do, and the kernel counts how often they
-//! left (`/proc/PID/status`). Most have real-time priorities, so that nothing else on this
-//! machine comes between. All of this needs a kernel with BTF.
+//! The expected values are from the tasks: they count their actions, and the kernel counts their
+//! switches (`/proc/PID/status`). Most have real-time priorities, so that nothing else on this
+//! machine interferes. All of this needs a kernel with BTF.
 
 use std::io::{Read, Write};
 use std::ops::RangeInclusive;
@@ -19,17 +19,17 @@ use units::{Cpu, CpuSet, Nanos};
 
 use crate::CPU;
 
-/// Emulated guests take many times that.
+/// Emulated guests take many times longer.
 const RUN: Duration = Duration::from_millis(300);
-/// Long enough for five turns of real-time tasks (`RR_TIMESLICE`, 100 ms); less than a second, of
-/// which the kernel keeps a part from those who spin.
+/// Long enough for five slices of real-time tasks (`RR_TIMESLICE`, 100 ms); less than a second, of
+/// which the kernel reserves a part for ordinary tasks.
 const TURNS: Duration = Duration::from_millis(500);
 const ROOM: u32 = 1 << 18;
-/// Who spins, who interrupts that, and who looks at them.
+/// Priorities of the spinner, of the task that interrupts it, and of the test.
 const LOW: Class = (libc::SCHED_RR, 60);
 const LOW_FIFO: Class = (libc::SCHED_FIFO, 60);
 const HIGH: Class = (libc::SCHED_FIFO, 70);
-/// Each process is as nice to others as it must be, so that these get most of a busy CPU.
+/// With a nice value of -20, so that these processes get most of a busy CPU.
 const ORDINARY: Class = (libc::SCHED_OTHER, 0);
 const TESTER: u8 = 80;
 
@@ -41,7 +41,7 @@ struct Shared(*mut AtomicU64);
 impl Shared {
     fn new() -> Self {
         let (write, shared) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
-        // SAFETY: a new mapping of a page, which takes nobody's place; it is never unmapped.
+        // SAFETY: a new mapping of a page, which replaces no other; it is never unmapped.
         let page = unsafe {
             let flags = shared | libc::MAP_ANONYMOUS;
             libc::mmap(std::ptr::null_mut(), 4096, write, flags, -1, 0)
@@ -56,22 +56,22 @@ impl Shared {
     }
 }
 
-/// How often a process left a CPU: because it had to, and by itself. Read between two times.
+/// How often a process left a CPU, involuntarily and voluntarily. Read between two times.
 struct Reading {
     before: Nanos,
     left: [u64; 2],
     after: Nanos,
 }
 
-/// A process of that name and class on that CPU, until it is dropped. Where there is one CPU,
-/// programs are loaded and removed by those who would wait for it: so it is there only between.
+/// A process of that name and class on that CPU, until it is dropped. On a machine with one CPU it
+/// would starve the loading and removing of programs: so it exists only in between.
 struct Process {
     child: libc::pid_t,
     times: Shared,
 }
 
 impl Process {
-    /// `None` where real-time priorities are not allowed.
+    /// `None` if real-time priorities are not permitted.
     fn start(
         name: &std::ffi::CStr,
         cpu: Cpu,
@@ -112,12 +112,12 @@ impl Process {
         self.child.try_into().unwrap()
     }
 
-    /// How often it did what it does.
+    /// The number of its actions.
     fn times(&self) -> u64 {
         self.times.get().load(Ordering::SeqCst)
     }
 
-    /// Waits until it did it once more.
+    /// Waits for one more action.
     fn goes_on(&self) {
         let times = self.times();
         while self.times() == times {
@@ -155,7 +155,7 @@ fn now() -> Nanos {
     Nanos::from_nanos(u64::try_from(time.tv_sec * 1_000_000_000 + time.tv_nsec).unwrap())
 }
 
-/// Without `spin_loop`, which an emulated CPU takes for a wish to rest.
+/// Without `spin_loop`: an emulated CPU would yield at this hint.
 fn spin(times: &AtomicU64) {
     loop {
         times.fetch_add(1, Ordering::SeqCst);
@@ -176,7 +176,7 @@ fn give_way(times: &AtomicU64) {
     }
 }
 
-/// The same, after ticks that nothing came of.
+/// The same, after some ticks without a switch.
 fn give_way_late(times: &AtomicU64) {
     loop {
         let until = now() + Nanos::from_millis(15);
@@ -186,14 +186,14 @@ fn give_way_late(times: &AtomicU64) {
     }
 }
 
-/// What was kept, and of when.
-struct Seen {
+/// The recorded switches, and their period.
+struct Recorded {
     switches: Switches,
     doubts: Vec<Doubt>,
     began: Nanos,
 }
 
-impl Seen {
+impl Recorded {
     fn cpu(&self, cpu: Cpu) -> &CpuSwitches {
         self.switches.cpus.iter().find(|kept| kept.cpu == cpu).unwrap()
     }
@@ -202,7 +202,7 @@ impl Seen {
         self.switches.tasks[stretch.task as usize].tid
     }
 
-    /// A task's stretches, and who came next; without those after which a switch was not told.
+    /// A task's stretches, with the next task of each; without those at a missed switch.
     fn of(&self, tid: u32) -> Vec<(Stretch, u32)> {
         let all = self.switches.cpus.iter().map(|cpu| &cpu.stretches);
         let pairs = all.flat_map(|all| all.iter().zip(all.iter().skip(1)));
@@ -211,7 +211,7 @@ impl Seen {
         own.map(|(stretch, next)| (*stretch, self.tid(next))).collect()
     }
 
-    /// When a task's stretches ended so, those too whose beginning is not known.
+    /// The ends of a task's stretches of that kind, including those with an unknown beginning.
     fn ends(&self, tid: u32, is_meant: impl Fn(End) -> bool) -> Vec<Nanos> {
         let cpus = || self.switches.cpus.iter();
         let whole = cpus().flat_map(|cpu| &cpu.stretches);
@@ -223,8 +223,8 @@ impl Seen {
         own.map(|(at, ..)| self.began + at).collect()
     }
 
-    /// Check that a task left as often as the kernel counted between two readings, but for
-    /// what was not told of it.
+    /// Check that a task left as often as the kernel counted between two readings, except for
+    /// missed switches.
     fn is_counted(&self, ends: &[Nanos], [first, last]: [&Reading; 2], kind: usize) {
         let within = |from: Nanos, to: Nanos| {
             let ends = ends.iter().filter(|end| (from..=to).contains(end));
@@ -236,14 +236,14 @@ impl Seen {
         assert!((least..=most).contains(&counted), "{counted}, {least} to {most}");
     }
 
-    /// Check that nothing is missing but what the kernel itself did not tell: each stretch
-    /// begins where the one before ended. How often it does not.
+    /// Check that only switches are missing that the kernel did not trace: each stretch begins at
+    /// the end of the one before. Returns the number of exceptions.
     fn is_whole(&self) -> u64 {
         let (known, others): (Vec<&Doubt>, Vec<&Doubt>) = self
             .doubts
             .iter()
             .filter(|doubt| doubt.code != Code::Unwatched)
-            .partition(|doubt| doubt.text.contains("were not told"));
+            .partition(|doubt| doubt.text.contains("were not traced"));
         assert!(others.is_empty(), "{others:?}");
         let all = self.switches.cpus.iter().map(|cpu| &cpu.stretches);
         let pairs = all.flat_map(|all| all.iter().zip(all.iter().skip(1)));
@@ -254,7 +254,7 @@ impl Seen {
     }
 }
 
-/// The test's own CPU: those who run there are outranked by the test itself.
+/// The CPU of the test, in which it has the highest priority.
 fn turn() -> (MutexGuard<'static, ()>, Facts, Cpu) {
     let turn = CPU.lock().unwrap_or_else(PoisonError::into_inner);
     let facts = Facts::read(&Root::live());
@@ -267,14 +267,14 @@ fn no_priorities(name: &str) {
     println!("skipped: {name}: real-time priorities are not allowed here");
 }
 
-/// Keeps switches while `during` runs; says why it cannot.
+/// Records switches while `during` runs; prints why it cannot.
 fn seen<T>(
     name: &str,
     cpus: &CpuSet,
     facts: &Facts,
     room: u32,
     during: impl FnOnce() -> T,
-) -> Option<(T, Seen)> {
+) -> Option<(T, Recorded)> {
     let watch = match SwitchWatch::start(cpus, room, facts) {
         Ok(watch) => watch,
         Err(why) => {
@@ -285,19 +285,19 @@ fn seen<T>(
     let began = now();
     let result = during();
     let (switches, doubts) = watch.end(began).unwrap();
-    Some((result, Seen { switches, doubts, began }))
+    Some((result, Recorded { switches, doubts, began }))
 }
 
 fn only(cpu: Cpu) -> CpuSet {
     [cpu].into_iter().collect()
 }
 
-/// What two processes did.
+/// The actions of two processes.
 struct Two {
-    seen: Seen,
+    seen: Recorded,
     tids: [u32; 2],
-    /// From when both were there until they were ended, and how often they say that they did it
-    /// meanwhile.
+    /// From when both existed until they were ended, and the number of actions that they report for
+    /// it.
     time: RangeInclusive<Nanos>,
     times: u64,
     /// How often each left, before and after that.
@@ -305,7 +305,7 @@ struct Two {
 }
 
 impl Two {
-    /// Their turns meanwhile that the other one came after.
+    /// Their stretches in that time that were followed by the other one.
     fn turns(&self) -> Vec<Stretch> {
         let [one, other] = self.tids;
         let turns = [(one, other), (other, one)].into_iter().flat_map(|(own, other)| {
@@ -333,7 +333,7 @@ impl Two {
     }
 }
 
-/// What two processes of a class do to each other.
+/// Runs two processes of a class beside each other.
 fn two(name: &str, class: Class, run: Duration, work: fn(&AtomicU64)) -> Option<Two> {
     let (_turn, facts, cpu) = turn();
     let during = || {
@@ -360,7 +360,7 @@ fn two(name: &str, class: Class, run: Duration, work: fn(&AtomicU64)) -> Option<
     Some(Two { seen, tids, time, times, readings })
 }
 
-/// Check that two who only compute, and take turns, are ended by ticks, each time.
+/// Check that stretches of two tasks that only compute are always ended by ticks.
 #[test]
 fn spinners() {
     let Some(two) = two("spinners", LOW, TURNS, spin) else { return };
@@ -369,9 +369,9 @@ fn spinners() {
     assert!(turns.iter().all(|turn| turn.end == End::Tick), "{turns:?}");
 }
 
-/// Check the same of ordinary tasks: none of their turns among each other is a wake-up's, a
-/// yield's or a sleep's, and ticks end some of them; nothing but a wake-up that comes between
-/// may make it something else.
+/// Check the same of ordinary tasks: none of their switches to each other has a wake-up, a yield or
+/// a sleep as its reason, and ticks are the reason of some; only a wake-up of another task in
+/// between may change that.
 #[test]
 fn ordinary_spinners() {
     let Some(two) = two("ordinary_spinners", ORDINARY, RUN, spin) else { return };
@@ -379,34 +379,35 @@ fn ordinary_spinners() {
         two.turns().into_iter().partition(|turn| turn.end == End::Tick);
     let not_meant = others.iter().filter(|turn| turn.end != End::Other);
     assert_eq!(not_meant.count(), 0, "{others:?}");
-    // However busy the CPU is, each of their switches is seen.
+    // However busy the CPU is, each of their switches is recorded.
     let [before, after] = &two.readings;
     for ((tid, first), last) in two.tids.into_iter().zip(before).zip(after) {
         let had_to = two.seen.ends(tid, |end| end != End::Sleep);
         two.seen.is_counted(&had_to, [first, last], 0);
     }
     let few = ticks.len() + others.len() < 10;
-    // Other tasks that wake at each tick, or that have most of the CPU, run between them.
+    // Other tasks that wake up at each tick, or that have most of the CPU, run between them.
     if few && two.beside_others() {
-        return println!("skipped: ordinary_spinners: other tasks came between");
+        return println!("skipped: ordinary_spinners: other tasks interfered");
     }
     assert!(!few, "{ticks:?} {others:?}");
     assert!(!ticks.is_empty(), "{others:?}");
 }
 
-/// Check that two who give way to each other do, each time, as often as they say.
+/// Check that each switch between two tasks that yield to each other is a yield, as often as they
+/// report.
 #[test]
 fn yielders() {
     let Some(two) = two("yielders", LOW_FIFO, RUN / 8, give_way) else { return };
     let turns = two.turns();
     let others = turns.iter().filter(|turn| turn.end != End::Yield);
     assert_eq!(others.count(), 0, "of {}", turns.len());
-    // They go on while they are looked at.
+    // They continue while they are read.
     let (turns, times) = (u64::try_from(turns.len()).unwrap(), two.times);
     assert!(times > 500 && turns.abs_diff(times) <= times / 100, "{turns} of {times}");
 }
 
-/// Check that giving way after a while of computing is that, and not the last tick's.
+/// Check that a yield after a while of computing is one, and not the last tick's switch.
 #[test]
 fn late_yielders() {
     let Some(two) = two("late_yielders", LOW_FIFO, RUN, give_way_late) else { return };
@@ -415,9 +416,9 @@ fn late_yielders() {
     assert!(turns.iter().all(|turn| turn.end == End::Yield), "{turns:?}");
 }
 
-/// Check that one who sleeps a millisecond at a time preempts the one who computes, each time,
-/// by its name; that its own stretches end because it sleeps; and that both are told as often
-/// as the kernel counts them.
+/// Check that a task that sleeps a millisecond at a time preempts the computing one, each time, by
+/// its name; that its own stretches end with a sleep; and that both have as many switches as the
+/// kernel counts.
 #[test]
 fn a_sleeper() {
     let (_turn, facts, cpu) = turn();
@@ -433,7 +434,7 @@ fn a_sleeper() {
     let Some(([spinner, sleeper], first, last)) = done else {
         return no_priorities("a_sleeper");
     };
-    // Before it was of higher priority it had to wait.
+    // Before it had its priority it had to wait.
     let since = first[1].after.saturating_sub(seen.began);
     let mut woken = seen.of(spinner);
     woken.retain(|(turn, next)| *next == sleeper && turn.start_ns > since);
@@ -449,7 +450,7 @@ fn a_sleeper() {
     seen.is_counted(&slept, [&first[1], &last[1]], 1);
 }
 
-/// Check that one who computes, and is moved from CPU to CPU, has to go for that, each time.
+/// Check that each switch of a computing task that is moved from CPU to CPU has that reason.
 #[test]
 fn moved() {
     const MOVES: usize = 20;
@@ -465,11 +466,12 @@ fn moved() {
         // Before it was pinned it may have been moved by others.
         let pinned = now();
         for to in [other, cpu].into_iter().cycle().take(MOVES) {
-            // The test is in its way where it goes, not where it comes from.
+            // The test runs on its destination, not on its origin.
             isolate::pin(to).unwrap();
             sleep(Duration::from_millis(5));
             isolate::restrict_thread(spinner.tid(), &to.into()).unwrap();
-            // Else it may leave where it never ran: the hypervisor can keep a CPU that long.
+            // Else it may leave a CPU on which it never ran: the hypervisor can take a CPU that
+            // long.
             spinner.goes_on();
         }
         Some((spinner.tid(), pinned))
@@ -487,12 +489,12 @@ fn moved() {
     let moved: Vec<_> = pairs.filter(|(one, next)| one.0 != next.0).collect();
     let others = moved.iter().filter(|(one, _)| one.1.end != End::Other);
     assert_eq!(others.count(), 0, "{moved:?}");
-    // With each stretch that was not told, it came and went.
+    // With each missed stretch, it moved there and back.
     assert!((MOVES - 2 * breaks..=MOVES).contains(&moved.len()), "{moved:?}");
 }
 
-/// Check that a CPU's stretches are all of the time, but for the one that was under way when
-/// the recording began, and the one at its end.
+/// Check that a CPU's stretches cover all of the time, except for the one that was active when the
+/// recording began, and the one at its end.
 #[test]
 fn all_of_the_time() {
     let (_turn, facts, cpu) = turn();
@@ -520,7 +522,7 @@ fn all_of_the_time() {
     assert!(own * 2 >= ran && total >= ran - missing, "{own}, {total} of {ran}");
 }
 
-/// Check that what finds no room is counted and told, and what came before is kept.
+/// Check that switches beyond the capacity are counted and reported, and earlier ones are recorded.
 #[test]
 fn full() {
     const FEW: u32 = 100;
@@ -538,16 +540,16 @@ fn full() {
     let Some((done, seen)) = seen else { return };
     let Some(left) = done else { return no_priorities("full") };
     let kept = seen.cpu(cpu);
-    // The first one's beginning is not known.
+    // The beginning of the first one is unknown.
     assert!(kept.stretches.len() < FEW as usize, "{}", kept.stretches.len());
     assert!(left > 2 * u64::from(FEW), "{left}");
     assert!(kept.lost + u64::from(FEW) >= left, "{} of {left}", kept.lost);
-    let doubt = seen.doubts.iter().find(|doubt| doubt.text.contains("room")).unwrap();
+    let doubt = seen.doubts.iter().find(|doubt| doubt.text.contains("was full")).unwrap();
     assert!(doubt.code == Code::EventsLost, "{doubt}");
     assert!(doubt.text.contains(&kept.lost.to_string()), "{doubt}");
 }
 
-/// Check that no room is refused, and more than there can be.
+/// Check that a capacity of 0 is refused, and one that is too large.
 #[test]
 fn no_room() {
     let facts = Facts::read(&Root::live());
@@ -563,7 +565,7 @@ fn no_room() {
     }
 }
 
-/// Check that wake-ups can be counted beside it, and that both say the same.
+/// Check that wake-ups can be counted at the same time, and that both agree.
 #[test]
 fn beside_wakers() {
     let (_turn, facts, cpu) = turn();
@@ -584,6 +586,6 @@ fn beside_wakers() {
     let own = series.threads.iter().find(|thread| thread.tid == tid).unwrap();
     let slept = seen.ends(tid, |end| end == End::Sleep).len();
     let slept = u64::try_from(slept).unwrap();
-    // It sleeps on while the other programs are loaded and read.
+    // It continues to sleep while the other programs are loaded and read.
     assert!(own.wakeups > 100 && slept + 1 >= own.wakeups, "{slept} of {}", own.wakeups);
 }

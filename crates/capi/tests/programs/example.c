@@ -26,7 +26,7 @@ int main(void)
     if (nf_wait(cpu, 1000000000, 0, NULL) < 0)
         fail("the tick");
 
-    /* Here is the work. This measures what it would lose. */
+    /* The work goes here. This measures the time that it would lose. */
     if (nf_measure(100000000, 0, &gaps) == NF_OK) {
         nf_summarise(gaps, &summary);
         printf("CPU %d lost %llu ns in %llu gaps\n", nf_cpu(cpu),

@@ -35,7 +35,7 @@ static struct thread_state state_now(void)
     CHECK(sched_getparam(0, &parameters) == 0);
     now.policy = sched_getscheduler(0);
     if (geteuid() != 0 && now.policy != (SCHED_FIFO | SCHED_RESET_ON_FORK))
-        now.policy &= ~SCHED_RESET_ON_FORK; /* cannot be taken back without privileges */
+        now.policy &= ~SCHED_RESET_ON_FORK; /* cannot be cleared without privileges */
     now.priority = parameters.sched_priority;
     now.nice = getpriority(PRIO_PROCESS, 0);
     return now;

@@ -98,7 +98,7 @@ static void numbers(void)
     REFUSED(nf_measure(1000000, 1000000, &gaps), "threshold");
     CHECK(gaps == NULL);
     CHECK(nf_measure(1000000, 0, &gaps) == NF_OK);
-    CHECK(nf_doubts(gaps, NULL, 0) > 0); /* so short a time says little */
+    CHECK(nf_doubts(gaps, NULL, 0) > 0); /* the time is too short */
     memset(&summary, 0, sizeof(summary));
     REFUSED(nf_summarise(gaps, &summary), "sizeof");
     REFUSED(nf_summarise(gaps, NULL), "null");

@@ -1,4 +1,4 @@
-//! A baseline, written from what was measured, to be stored in an experiment's file.
+//! A baseline, generated from measured values, to be stored in an experiment's file.
 
 use std::fmt::Write;
 
@@ -8,15 +8,15 @@ use toml::Value;
 
 use crate::limits::Measured;
 
-/// The last decimal that is written, and what it is worth.
+/// The number of decimals that are written, and the value of the last one.
 const DECIMALS: usize = 3;
 const LAST: f64 = 1e-3;
 
-/// The `[[baseline]]` rows that hold cells to what these measured now, within the tolerance
-/// of each metric; a repeated cell's first run is taken. Cells without metrics are left out.
+/// The `[[baseline]]` rows that require these values, within the tolerance of each metric; of
+/// repeats the first one counts. Cells without metrics are omitted.
 ///
-/// Where all are of one kernel, a comment says which, and the rows name none: they are for
-/// every kernel, so that the next build is held to them wherever its image lies.
+/// If all are of one kernel, a comment names it, and the rows name none: they are for every kernel,
+/// so that they apply to the next build wherever its image is.
 pub fn baseline(measured: &[Measured]) -> String {
     let one_kernel = measured.windows(2).all(|pair| pair[0].kernel == pair[1].kernel);
     let with_metrics = measured.iter().filter(|cell| !cell.metrics.is_empty());
@@ -39,14 +39,14 @@ fn row(cell: &Measured, names_kernel: bool) -> String {
     }
     row += &format!("cell = {}\n\n[baseline.metrics]\n", text(&cell.cell));
     for metric in &cell.metrics {
-        // A String takes everything.
+        // Writing to a string does not fail.
         let _ = writeln!(row, "{} = {}", metric.key, number(metric));
     }
     row
 }
 
-/// A whole number that must be the same, or a number and its tolerance. The tolerance covers
-/// what is rounded off both.
+/// A whole number that must be the same, or a number and its tolerance. The tolerance includes the
+/// rounding of both.
 fn number(metric: &Metric) -> String {
     let Metric { value, tolerance, .. } = *metric;
     if tolerance == 0.0 && value.fract() == 0.0 {

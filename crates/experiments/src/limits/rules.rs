@@ -1,7 +1,7 @@
-//! Limits and baselines as they stand in a table, made into rules.
+//! Limits and baselines of a table, as rules.
 //!
-//! Cells are named as the table combines them, whatever is run of it. Kernels are named as
-//! in the table or on the command line, so they are judged when both are known.
+//! Cells have the names of the table's combinations, whichever are run. Kernels are named as in the
+//! table or on the command line, so they are checked when both are known.
 
 use itertools::Itertools;
 use toml::Spanned;
@@ -14,7 +14,7 @@ use crate::table::sequence::List;
 use crate::table::source::Source;
 use crate::table::{BaselineNumber, BaselineRow, LimitRow, Table, Within};
 
-/// The limits of a table whose cells are planned; the kernels they name are not judged.
+/// The limits of a table whose cells are planned; the kernels they name are not checked.
 pub(crate) fn read(
     source: &Source,
     table: &Table,
@@ -51,7 +51,7 @@ pub(crate) fn refuse_kernels(
     named.try_for_each(|name| refuse(source, "kernel", name, &known))
 }
 
-/// Refuses a name that is not known.
+/// Refuses an unknown name.
 fn refuse(
     source: &Source,
     kind: &str,
@@ -69,7 +69,7 @@ fn texts(list: &List<String>) -> Vec<String> {
     list.iter().map(|name| name.get_ref().clone()).collect()
 }
 
-/// What limits can be for.
+/// The cells and kernels that limits can name.
 struct Rows<'a> {
     source: &'a Source,
     plans: &'a [Plan],
@@ -128,7 +128,7 @@ impl Rows<'_> {
         Ok(())
     }
 
-    /// Refuses a cell that the table does not make.
+    /// Refuses a cell that the table does not have.
     fn cell(&self, name: &Spanned<String>) -> Result<(), Error> {
         let cells = self.plans.iter().map(|plan| plan.name.as_str());
         let cells: Vec<&str> = cells.unique().collect();

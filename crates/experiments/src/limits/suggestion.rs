@@ -1,14 +1,14 @@
-//! Known names that are similar to one that is not known.
+//! Known names that are similar to an unknown one.
 //!
-//! Two names are similar if one contains the other, or if few letters have to change to
-//! make one of the other (Levenshtein distance).
+//! Two names are similar if one contains the other, or if few letters have to change to make one of
+//! the other (Levenshtein distance).
 
 use strsim::levenshtein;
 
 /// At most one letter in so many may differ.
 const LETTERS_PER_CHANGE: usize = 3;
 
-/// What a message says of an unknown name: the known names like it, or else all.
+/// The hint for an unknown name: similar known names, or else all.
 pub(crate) fn suggest(name: &str, known: &[&str]) -> String {
     let similar = known.iter().filter(|known| is_similar(name, known));
     let similar: Vec<&str> = similar.copied().collect();
@@ -31,7 +31,7 @@ mod tests {
 
     const KNOWN: [&str; 3] = ["tick_instructions", "idle_timer_hz", "fork_instructions"];
 
-    /// Check that similar names are suggested, and all where none is similar.
+    /// Check that similar names are suggested, and all if none is similar.
     #[test]
     fn suggestions() {
         assert_eq!(

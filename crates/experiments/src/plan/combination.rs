@@ -1,5 +1,5 @@
-//! The combinations of an experiment's rows: which boot row, setting row and workload go
-//! together, and whether all of them have names of their own.
+//! The combinations of an experiment's rows: which boot row, setting row and workload are combined,
+//! and whether their names are unique.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -23,7 +23,7 @@ pub(crate) struct Combination<'a> {
 }
 
 impl Combination<'_> {
-    /// The cell's name: the rows' names, as far as they have any.
+    /// The cell's name: the rows' names, if they have one.
     pub(crate) fn name(&self) -> String {
         let workload = self.workload.get_ref().name.get_ref().as_str();
         let names = [row_name(&self.boot.name), row_name(&self.setting.name), workload];
@@ -84,7 +84,7 @@ fn check_names(source: &Source, table: &Table) -> Result<(), Error> {
     check_unique(source, "workload", workloads)
 }
 
-/// Refuses two rows of one name; having none is a name too.
+/// Refuses two rows of one name; a missing name counts as one.
 fn check_unique<'a>(
     source: &Source,
     kind: &str,
@@ -103,7 +103,7 @@ fn check_unique<'a>(
     }
 }
 
-/// Refuses boot rows that are not there, and those with which nothing runs.
+/// Refuses missing boot rows, and those without a workload.
 fn check_boots(source: &Source, table: &Table) -> Result<(), Error> {
     let names = table.boot.iter().map(|boot| row_name(&boot.get_ref().name));
     let names: Vec<&str> = names.collect();

@@ -15,7 +15,7 @@ use crate::table::{
     BackgroundRow, CallsRow, NohzRow, NoiseRow, SlicesRow, TicksRow, WorkloadRow,
 };
 
-/// What a workload row asks for, and a description of it.
+/// The measurement of a workload row, and its description.
 #[derive(Debug)]
 pub(crate) struct Work {
     pub(crate) background: Vec<BackgroundLoad>,

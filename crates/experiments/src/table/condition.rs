@@ -1,4 +1,4 @@
-//! What a number must be: `<= 2600`, or near enough to another.
+//! A condition on a number: `<= 2600`, or within a tolerance.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,16 +9,16 @@ use crate::error::EntryError;
 
 const PPM: f64 = 1e6;
 
-/// What a number must be.
+/// A condition on a number.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Condition {
-    /// Something against a number; the text is as it was written.
+    /// A comparison with a number, and its text.
     Compared { how: Comparison, number: f64, text: String },
-    /// A number, or one that is at most so far from it.
+    /// A number with a tolerance.
     Near { number: f64, tolerance: Tolerance },
 }
 
-/// How far a number may be from another.
+/// A tolerance.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Tolerance {
     /// In millionths of the other number.
@@ -27,7 +27,7 @@ pub(crate) enum Tolerance {
     Absolute(f64),
 }
 
-/// How numbers are compared.
+/// The operators.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Comparison {
     Less,

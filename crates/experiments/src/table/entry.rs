@@ -1,7 +1,7 @@
 //! The single entries of an experiment: names, lengths, parameters, settings.
 //!
-//! What an entry may be is checked as it is read, so that TOML's reader knows the place
-//! of what is wrong, and the command line's changes (`changes`) are held to the same.
+//! An entry is checked as it is read, so that TOML's parser knows the place of a mistake, and the
+//! command line's changes (`changes`) are checked equally.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,13 +13,13 @@ use units::Nanos;
 use crate::error::EntryError;
 use crate::from_text::read_from_text;
 
-/// What the lab itself gives a kernel, and an experiment must not.
+/// The parameters that the lab itself sets, and an experiment must not.
 const OWNED: [&str; 4] = ["console", "panic", "rdinit", "init"];
 /// x86 kernels take 2047 bytes (`COMMAND_LINE_SIZE`); the lab needs some for itself.
 const PARAMETERS_MAX: usize = 1024;
 const LENGTH_MAX: Nanos = Nanos::from_secs(3600);
 
-/// A row's name, or an experiment's: one word, so that a cell's name can be taken apart.
+/// A row's name, or an experiment's: one word, so that a cell's name can be split.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Name(String);
 
@@ -27,11 +27,11 @@ pub(crate) struct Name(String);
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Line(String);
 
-/// What a kernel is asked for by: `debian:6.1-cloud`, a path.
+/// The name of a kernel: `debian:6.1-cloud`, a path.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct KernelName(String);
 
-/// What QEMU's `-cpu` takes: `qemu64,-rdrand`.
+/// A value of QEMU's `-cpu`: `qemu64,-rdrand`.
 #[derive(Debug, Clone)]
 pub(crate) struct CpuModel(String);
 
@@ -43,15 +43,15 @@ pub(crate) struct Parameters(String);
 #[derive(Debug, Clone)]
 pub(crate) struct SettingPath(String);
 
-/// What is written to such a file.
+/// The value of such a file.
 #[derive(Debug, Clone)]
 pub(crate) struct SettingValue(String);
 
-/// What a metric is called: `tick_instructions`.
+/// The name of a metric: `tick_instructions`.
 #[derive(Debug, Clone)]
 pub(crate) struct MetricName(String);
 
-/// A length of time: more than nothing, at most an hour.
+/// A duration: greater than 0, at most an hour.
 #[derive(Debug, Clone)]
 pub(crate) struct Length {
     text: String,
@@ -66,7 +66,7 @@ impl Length {
 }
 
 impl fmt::Display for Length {
-    /// As it was written: `1s`.
+    /// The text: `1s`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
@@ -85,14 +85,14 @@ impl FromStr for Length {
 }
 
 impl CpuModel {
-    /// Whether it asks for the host's own CPU, which only KVM can give.
+    /// Whether it is the host's own CPU, which only KVM supports.
     pub(crate) fn is_host(&self) -> bool {
         self.0.split(',').next() == Some("host")
     }
 }
 
 impl Parameters {
-    /// These and more, behind them.
+    /// These with more appended.
     pub(crate) fn and(&self, more: &Self) -> Result<Self, EntryError> {
         format!("{} {}", self.0, more.0).trim().parse()
     }
@@ -174,12 +174,12 @@ fn check_metric(text: &str) -> Result<(), EntryError> {
     Ok(())
 }
 
-/// What wraps a checked string.
+/// The methods of a checked string.
 macro_rules! checked_string {
     ($($name:ident: $check:ident),+ $(,)?) => {
         $(
             impl $name {
-                /// The text, as it was written.
+                /// The text.
                 pub(crate) fn as_str(&self) -> &str {
                     &self.0
                 }

@@ -12,7 +12,7 @@ use crate::error::EntryError;
 pub(crate) struct Number<const MIN: u32, const MAX: u32>(u32);
 
 impl<const MIN: u32, const MAX: u32> Number<MIN, MAX> {
-    /// That number, which is within the bounds, or this does not compile.
+    /// That number; does not compile if it is out of bounds.
     pub(crate) const fn of<const NUMBER: u32>() -> Self {
         const { assert!(MIN <= NUMBER && NUMBER <= MAX) };
         Self(NUMBER)
@@ -59,12 +59,12 @@ impl<const MIN: u32, const MAX: u32> Visitor<'_> for Integer<MIN, MAX> {
     }
 }
 
-/// Which of a guest's CPUs.
+/// One of a guest's CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CpuChoice {
-    /// That one.
+    /// The one with that number.
     At(u32),
-    /// The last one, however many there are.
+    /// The last one.
     Last,
 }
 

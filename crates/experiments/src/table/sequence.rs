@@ -1,5 +1,5 @@
-//! Arrays and tables of an experiment that keep their order and each entry's place, and
-//! that are not empty: an empty one says nothing, and mostly by mistake.
+//! Arrays and tables of an experiment that retain their order and the place of each entry, and that
+//! are not empty: an empty one is mostly a mistake.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -51,8 +51,8 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ListReader<T> {
     }
 }
 
-/// The pairs of a TOML table in the order in which they are written, which the `toml`
-/// crate itself does not keep; at least one, but for the default.
+/// The pairs of a TOML table in the order in which they are written, which the `toml` crate itself
+/// does not keep; at least one, except for the default.
 #[derive(Debug, Clone)]
 pub(crate) struct Pairs<K, V>(Vec<(Spanned<K>, V)>);
 

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Place};
 
-/// The range of what is not from the text.
+/// The range of an entry that is not from the text.
 pub(crate) const NOWHERE: Range<usize> = usize::MAX..usize::MAX;
 
 /// A TOML text and the name of the file it is from.
@@ -24,7 +24,7 @@ impl Source {
         Self { file: file.to_owned(), text: text.to_owned() }
     }
 
-    /// The text, as it was written.
+    /// The text.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
@@ -41,8 +41,8 @@ impl Source {
         Error::Text(self.place(&span), why.into())
     }
 
-    /// Where a stretch of the text begins: `tick.toml:12:3`; the file alone where the
-    /// stretch is none, as of what does not come from the text.
+    /// The place of a range of the text: `tick.toml:12:3`; only the file for an entry that is not
+    /// from the text.
     pub(crate) fn place(&self, span: &Range<usize>) -> Place {
         let file = self.file.clone();
         if *span == NOWHERE {
@@ -71,7 +71,7 @@ mod tests {
         assert_eq!(source.place(&NOWHERE).to_string(), "a.toml");
     }
 
-    /// Check that what is no TOML at all is refused where it stops being TOML.
+    /// Check that invalid TOML is refused at the place of its first error.
     #[test]
     fn tells_where_toml_ends() {
         let source = Source::new("a.toml", "x = 1\ny = = 2\n");

@@ -6,11 +6,10 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::Duration;
+use std::sync::atomic::AtomicBool;
 
 use agent::Answer as Sent;
+use kernels::lock_or_stop;
 use recording::{Answer, Counts, Profile, Recording};
 use serde::Deserialize;
 
@@ -21,8 +20,6 @@ use crate::guest::console::Console;
 
 /// The file with the inputs of a result, for people and for other tools.
 const INPUTS: &str = "inputs.json";
-/// The interval at which a lock that another process holds is tried again.
-const TRY: Duration = Duration::from_millis(100);
 /// How much of each end of a long console is stored.
 const CONSOLE_END: usize = 64 << 10;
 
@@ -63,19 +60,8 @@ impl CellCache {
         stop: &AtomicBool,
         waits: &dyn Fn(),
     ) -> Result<Option<File>, Error> {
-        let mut notified = false;
         let path = self.results.join(format!("{key}.lock"));
-        while !stop.load(Ordering::Relaxed) {
-            let file = isolate::try_lock(&path).map_err(failed(&path))?;
-            if file.is_some() {
-                return Ok(file);
-            }
-            if !std::mem::replace(&mut notified, true) {
-                waits();
-            }
-            thread::sleep(TRY);
-        }
-        Ok(None)
+        lock_or_stop(&path, stop, &mut || waits()).map_err(failed(&path))
     }
 
     /// The cached result of a cell; `None` if there is none that can be decoded.
@@ -156,7 +142,7 @@ fn read_recording(folder: &Path) -> Result<Recording, ResultError> {
     }
 }
 
-/// What the counter wrote, if there was one.
+/// The counter's output, if there is one.
 fn read_counted(folder: &Path) -> Result<Option<Counted>, ResultError> {
     let file = folder.join(COUNTS);
     match file.exists() {
@@ -184,13 +170,16 @@ fn ends(bytes: &[u8]) -> Vec<u8> {
         return bytes.to_vec();
     }
     let left_out =
-        format!("\n[... {} bytes left out ...]\n", bytes.len() - 2 * CONSOLE_END);
+        format!("\n[... {} bytes omitted ...]\n", bytes.len() - 2 * CONSOLE_END);
     let (head, tail) = (&bytes[..CONSOLE_END], &bytes[bytes.len() - CONSOLE_END..]);
     [head, left_out.as_bytes(), tail].concat()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::thread;
+    use std::time::Duration;
+
     use super::*;
 
     /// Check that a second process reports once that it waits, and then gets the lock.
@@ -207,7 +196,7 @@ mod tests {
             let (cache, stop) = (&cache, &stop);
             let second = scope.spawn(move || cache.lock("key", stop, &waits));
             receiver.recv().unwrap();
-            thread::sleep(3 * TRY);
+            thread::sleep(Duration::from_millis(300));
             drop(first);
             assert!(second.join().unwrap().unwrap().is_some());
             assert_eq!(receiver.iter().count(), 0);

@@ -1,8 +1,8 @@
-//! One cell: what it is made of, its identity, and the run that gives its result.
+//! One cell: its parts, its identity, and its run.
 //!
-//! A cell's identity is the SHA-256 of everything that its result depends on: the
-//! kernel's image, the initramfs (the agent and its order), the counter, QEMU's version
-//! and arguments, the kernel's command line among them. Nothing of the host is in it.
+//! A cell's identity is the SHA-256 of everything that its result depends on: the kernel's image,
+//! the initramfs (the agent and its order), the counter, QEMU's version and arguments, the kernel's
+//! command line among them. Nothing of the host is in it.
 
 use std::fs;
 use std::io;
@@ -10,7 +10,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::time::Duration;
 
-use agent::{Answer, Broken, Order, Task, order};
+use agent::{Answer, DecodeError, Order, Task, order};
 use kernels::{Kernel, checksum};
 use serde::Serialize;
 use units::Nanos;
@@ -28,11 +28,11 @@ use crate::parts::Parts;
 
 /// The longest answer of an agent.
 const ANSWER_BYTES_MAX: u64 = FILE_BYTES_MAX / 2;
-/// A kernel without these options panics as one does whose agent is damaged.
+/// A kernel without these options panics as with a damaged agent.
 const NOTHING_TO_START: &str = " (it cannot start the agent if it was built without \
     CONFIG_BLK_DEV_INITRD or CONFIG_BINFMT_ELF: put its configuration beside the image, \
     config-NAME beside vmlinuz-NAME, and the lab says which)";
-/// A guest's second takes QEMU a second or two of CPU time, five on a slow or crowded host.
+/// QEMU needs a second or two of CPU time for a guest's second, five on a slow or busy host.
 const WORK_PER_SECOND: u32 = 60;
 
 /// A cell that is ready to run.
@@ -46,17 +46,16 @@ pub(crate) struct Ready {
     pub(crate) counts: bool,
     /// Why an exact cell is not counted: QEMU's message.
     pub(crate) why_uncounted: Option<String>,
-    /// Why the host's load may affect its result, if it may: QEMU's threads cannot be
-    /// ordered.
+    /// Why the host's load may affect its result, if it does: QEMU's threads cannot be ordered.
     pub(crate) races: Option<String>,
     exit: Exit,
     order: Order,
-    /// Whether a guest that does not come up is booted once more, so that it says why.
+    /// Whether a guest that does not come up is booted once more with all messages.
     logs_failure: bool,
     /// Programs beside the agent, by their names.
     files: Vec<(String, Vec<u8>)>,
     arguments: Vec<String>,
-    /// What the result depends on, as JSON.
+    /// The inputs that the result depends on, as JSON.
     pub(crate) inputs: String,
     /// Its hash, in hexadecimal.
     pub(crate) identity: String,
@@ -155,8 +154,7 @@ impl Ready {
         }
     }
 
-    /// Boots the guest in `folder`; `symbols` names its kernel's functions, where it is
-    /// counted.
+    /// Boots the guest in `folder`; `symbols` has its kernel's functions, if it is counted.
     pub(crate) fn boot(
         &self,
         folder: &Path,
@@ -212,14 +210,14 @@ impl Ready {
         Ok(Ended::Lost(format!("{why}{hint}; booted again without 'quiet', {said}")))
     }
 
-    /// What a kernel may lack that found no program to start, if it has no configuration;
-    /// `kernels` has checked the others.
+    /// The hint for a kernel without a configuration that found no program to start; `kernels` has
+    /// checked the others.
     fn hint(&self, why: &str) -> &'static str {
         let may_lack = self.kernel.config.is_none() && why.contains(console::NO_INIT);
         if may_lack { NOTHING_TO_START } else { "" }
     }
 
-    /// Whether the order of QEMU's threads can be seen in the guest: with several CPUs.
+    /// Whether the order of QEMU's threads may affect the guest: with several CPUs.
     fn may_race(&self) -> bool {
         self.engine == Engine::Counted && self.request.machine.cpus > 1
     }
@@ -272,7 +270,7 @@ fn order(request: &Request) -> Order {
         settings: request.settings.clone(),
         background: request.background.clone(),
         task: request.task.clone(),
-        watch: request.watch,
+        trace: request.trace,
         answer_bytes_max: ANSWER_BYTES_MAX,
     }
 }
@@ -299,12 +297,12 @@ fn judge(folder: &Path, memory_mib: u32) -> Ended {
     }
 }
 
-fn no_answer(broken: &Broken, folder: &Path, memory_mib: u32) -> String {
+fn no_answer(broken: &DecodeError, folder: &Path, memory_mib: u32) -> String {
     let console = Console::read(folder);
     match (console.panic(), console.last_line(), broken) {
         (Some(panic), _, _) => format!("its kernel panicked: {panic}"),
-        (None, None, Broken::Nothing) => format!(
-            "the guest ended before its kernel said a word: it is no kernel that boots \
+        (None, None, DecodeError::Empty) => format!(
+            "the guest ended before its kernel printed a message: it is no kernel that boots \
              here, or has too little memory ({memory_mib} MiB)"
         ),
         (_, Some(line), _) => with_last_line(&broken.to_string(), line),
@@ -345,7 +343,7 @@ mod tests {
     fn guests_without_an_answer() {
         assert_eq!(
             lost("", b""),
-            "the guest ended before its kernel said a word: it is no kernel that boots \
+            "the guest ended before its kernel printed a message: it is no kernel that boots \
              here, or has too little memory (64 MiB)"
         );
         let panic = "[ 1.2] Kernel panic - not syncing: no init\n";

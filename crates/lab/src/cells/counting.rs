@@ -1,10 +1,8 @@
-//! Whether this machine's QEMU loads the counter: it is started with it, once, before
-//! anything boots.
+//! Whether this machine's QEMU loads the counter: tested once, before anything boots.
 //!
-//! What loads it depends on the versions of the plugin interface that QEMU supports
-//! (`crates/counter/src/interface.rs`), and on how it was built: one without plugins does not
-//! know the option. So it is tried, with
-//! QEMU's empty machine, which takes a fraction of a second.
+//! That depends on the versions of the plugin interface that QEMU supports
+//! (`crates/counter/src/interface.rs`), and on how it was built: without plugins the option does
+//! not exist. So it is tested, with QEMU's empty machine, which takes a fraction of a second.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -18,16 +16,15 @@ use crate::error::{Error, failed};
 use crate::guest::boot::{COMPLAINTS, Deadlines, End, Guest};
 use crate::guest::command_line::{self, COUNTER};
 
-/// What the counter prints when it was loaded as a test.
+/// The counter's output when it is loaded as a test.
 const LOADED: &str = "noisefloor-counter: can be loaded";
 
 impl Lab {
-    /// Finds out whether QEMU loads the counter, if a plan is to be counted, and refuses
-    /// plans that give nothing without it.
+    /// Determines whether QEMU loads the counter, if a plan is to be counted, and refuses plans
+    /// that have no result without it.
     ///
     /// # Errors
-    /// `Kind::Qemu` with the plan, QEMU's reason and what would help; `Kind::Cache`;
-    /// `Kind::Interrupted`.
+    /// `Kind::Qemu` with the plan, QEMU's reason and a remedy; `Kind::Cache`; `Kind::Interrupted`.
     pub(crate) fn probe_counter(
         &self,
         plans: &[Plan],
@@ -41,7 +38,7 @@ impl Lab {
         plans.iter().try_for_each(|plan| refuse(plan, &self.qemu.version, reason))
     }
 
-    /// Why QEMU does not load the counter; `None` where it does.
+    /// Why QEMU does not load the counter; `None` if it does.
     pub(crate) fn uncounted(&self) -> Option<&str> {
         match self.counting.get() {
             Some(Counting::Loaded) => None,
@@ -77,8 +74,8 @@ impl Lab {
     }
 }
 
-/// Refuses a plan that gives nothing without the counter: CPUs share one clock, so only the
-/// counter knows what each of several executes.
+/// Refuses a plan that has no result without the counter: CPUs share one clock, so only the counter
+/// separates their instructions.
 fn refuse(plan: &Plan, version: &str, reason: &str) -> Result<(), Error> {
     let cpus = plan.machine.cpus;
     if plan.mode != Mode::Exact || cpus == 1 {

@@ -1,4 +1,4 @@
-//! The lab: what cells are run with, and where their results are cached.
+//! The lab: the parts that run cells, and the cache of their results.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -13,7 +13,7 @@ use crate::guest::qemu::Qemu;
 use crate::guest::thread_ordering::ThreadOrdering;
 use crate::parts::Parts;
 
-/// A lab: what cells are run with, and the cache of their results.
+/// A lab: the parts that run cells, and the cache of their results.
 pub struct Lab {
     pub(crate) cache: Cache,
     pub(crate) kernels: Kernels,
@@ -46,7 +46,7 @@ impl Lab {
         Ok(Self { cache, kernels, qemu, counting, parts, cell_cache, thread_ordering })
     }
 
-    /// The identities of what cells are made with besides their kernels.
+    /// The identities of the parts of cells other than their kernels.
     pub fn made_with(&self) -> MadeWith {
         made_with(&self.qemu, &self.parts)
     }

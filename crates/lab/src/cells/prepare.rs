@@ -1,5 +1,5 @@
-//! From plans to cells that can run: their kernels are found, and what runs their
-//! instructions is chosen.
+//! From plans to cells that can run: finds their kernels, and selects the engine that runs their
+//! instructions.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -26,11 +26,11 @@ pub struct Program<'a> {
     pub others: Vec<(&'a str, Vec<u8>)>,
     /// Its arguments.
     pub arguments: &'a [&'a str],
-    /// Whether guest time is the count of instructions, or real time under emulation.
+    /// Whether guest time is the number of instructions, or real time under emulation.
     pub mode: Mode,
-    /// How many CPUs the guest has.
+    /// The number of the guest's CPUs.
     pub cpus: u32,
-    /// What QEMU's `-cpu` takes, if not the usual.
+    /// The value of QEMU's `-cpu`, if not the default.
     pub cpu: Option<&'a str>,
     /// Boot parameters.
     pub params: &'a str,
@@ -61,7 +61,7 @@ impl Lab {
     /// Runs a program in a guest with that kernel.
     ///
     /// # Errors
-    /// Of finding the kernel and of the cache; `Kind::Guest` where the guest gave no answer.
+    /// Those of finding the kernel and of the cache; `Kind::Guest` if the guest sent no answer.
     pub fn run_program(
         &self,
         kernel: &str,

@@ -1,32 +1,32 @@
-//! How far a run of cells is, and a guess at how long the rest takes.
+//! The progress of a run of cells, and an estimate of the remaining time.
 //!
-//! The guess takes every cell to be as long as the mean of those that ended, of which
-//! those that run have had a part. Cannot see that cells differ: a table's long rows at
-//! its end take longer than is guessed.
+//! The estimate assumes that every cell takes the mean time of those that ended, of which running
+//! cells have used a part. Cannot see that cells differ: long rows at the end of a table take
+//! longer than estimated.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use recording::{Cell, Ending};
 
-/// How far an experiment is.
+/// The progress of an experiment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Progress {
     /// All cells.
     pub cells: usize,
     /// Cells that were run now.
     pub ran: usize,
-    /// Cells whose result was there.
+    /// Cells whose result was cached.
     pub cached: usize,
-    /// Cells that gave no result.
+    /// Cells without a result.
     pub lost: usize,
     /// Cells that are being run.
     pub running: usize,
-    /// How long the rest will take, where that can be guessed.
+    /// The estimated remaining time, if there is one.
     pub left: Option<Duration>,
 }
 
-/// What has happened so far.
+/// The events so far.
 pub(crate) struct Tracker {
     cells: usize,
     jobs: usize,
@@ -35,7 +35,7 @@ pub(crate) struct Tracker {
     ran: usize,
     cached: usize,
     lost: usize,
-    /// How many cells booted and ended, and how long they took.
+    /// The number of cells that booted and ended, and their time.
     ended: u32,
     took: Duration,
 }
@@ -59,7 +59,7 @@ impl Tracker {
         self.running.insert(index, Instant::now());
     }
 
-    /// A cell has ended; without one where it was ended early.
+    /// A cell has ended; `None` if it was ended early.
     pub(crate) fn ended(&mut self, index: usize, cell: Option<&Cell>) {
         let began = self.running.remove(&index);
         match cell {
@@ -87,7 +87,7 @@ impl Tracker {
     }
 }
 
-/// How long so many cells take, of which some have had that much time.
+/// The time for that many cells, of which some have used some time.
 fn left(mean: Duration, to_do: usize, had: &[Duration], jobs: usize) -> Duration {
     let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
     // A cell that runs longer than the mean does not make the others shorter.
@@ -137,8 +137,8 @@ mod tests {
         assert_eq!(left(0, &[], 2), 0);
     }
 
-    /// Check that a cell runs from its boot to its end, and that one that was there, or
-    /// was lost before it booted, never runs and is no measure of the rest.
+    /// Check that a cell runs from its boot to its end, and that a cached one, or one that was lost
+    /// before it booted, never runs and does not affect the estimate.
     #[test]
     fn counts_cells() {
         let mut tracker = Tracker::new(4, 2);

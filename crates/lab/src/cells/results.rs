@@ -116,13 +116,13 @@ impl Lab {
     }
 }
 
-const DIFFERS: &str = "the result of this run differs from the cached one: both are in the cache, \
-                       and one of the two runs is wrong";
-const EMULATED: &str = "QEMU emulated the processor, because KVM is not available or hangs here: \
-                        durations are meaningless";
+const DIFFERS: &str = "the result of this run differs from the cached one: both are in \
+                       the cache, and one of the two runs is wrong";
+const EMULATED: &str = "QEMU emulated the processor, because KVM is not available or \
+                        hangs here: durations are meaningless";
 
-const UNCOUNTED: &str = "nothing counted instructions beside the guest's own clock: how the \
-                         kernel spent them is not known";
+const UNCOUNTED: &str = "instructions were counted by the guest's own clock only: how \
+    the kernel used them is unknown";
 
 /// The boot parameters that remove the tick or other work from the CPUs in their value.
 const FREEING: [&str; 3] = ["nohz_full", "isolcpus", "rcu_nocbs"];
@@ -132,7 +132,7 @@ fn is_cacheable(ready: &Ready) -> bool {
     ready.request.mode == Mode::Exact
 }
 
-/// A doubt of an exact cell that was not counted, and the reason.
+/// A doubt about an exact cell that was not counted, and the reason.
 fn uncounted(counts: Option<&Counts>, why: Option<&str>) -> Option<Doubt> {
     let text = match why {
         Some(why) => format!("{UNCOUNTED} (QEMU does not load the counter: {why})"),

@@ -19,19 +19,19 @@ use crate::error::Error;
 /// The interval of progress reports while no cell starts or ends.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// What a worker reports of the cell at an index.
+/// A worker's event for the cell at an index.
 enum Event {
     Step(usize, Step),
     Ended(usize, Box<Result<Option<Cell>, Error>>),
 }
 
 impl Lab {
-    /// Runs all plans, or takes their results from the cache. If it is stopped early, these
-    /// are the cells that were complete.
+    /// Runs all plans, or takes their results from the cache. If it is stopped early, these are the
+    /// cells that were complete.
     ///
     /// # Errors
-    /// Of finding kernels, if none is available, and of the cache; a cell without a kernel
-    /// is lost, and so is one whose guest gives no result.
+    /// Those of finding kernels, if none is available, and of the cache; a cell without a kernel is
+    /// lost, and so is one without a result.
     pub fn run(
         &self,
         plans: &[Plan],
@@ -192,7 +192,7 @@ fn doubt_repeats(cells: &mut [Cell]) {
                 && answer.profile == before.profile;
             if !same {
                 let repeat = cell.repeat;
-                let text = format!("repeat {repeat} gave another result than the first");
+                let text = format!("repeat {repeat} had another result than the first");
                 answer.recording.doubts.push(Doubt::new(Code::NotRepeated, text));
             }
         }
@@ -221,7 +221,7 @@ mod tests {
         }
     }
 
-    /// What an observer receives of those events, and the result.
+    /// The reports of an observer for those events, and the result.
     fn receive(
         events: impl IntoIterator<Item = Event>,
     ) -> (Recorder, Result<Vec<Cell>, Error>) {

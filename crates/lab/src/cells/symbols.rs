@@ -63,7 +63,7 @@ impl Lab {
         let ready = Ready::new(request, kernel, Engine::Counted, self)?.uncounted();
         let place = self.cache.workplace()?;
         let lost = |why: String| {
-            let why = format!("in the boot that asks the kernel for its symbols: {why}");
+            let why = format!("in the boot that reads the kernel's symbols: {why}");
             self.lost(&cell.key(), place.path(), why).map(SymbolNames::Lost)
         };
         match ready.boot(place.path(), "", self, run)? {

@@ -34,8 +34,8 @@ pub(crate) const COMPLAINTS: &str = "qemu.log";
 pub(crate) const FILE_BYTES_MAX: u64 = 64 << 20;
 /// The interval at which the guest is checked. Its end is noticed at once.
 const LOOK: Duration = Duration::from_millis(50);
-/// How many times its deadline a state may last on the wall: a QEMU that was stopped, or gets no
-/// CPU at all, has to end some time, too. With the usual deadline this is an hour.
+/// The limit of a state's wall time, in deadlines: a QEMU that was stopped, or gets no CPU time,
+/// has to end, too. With the usual deadline this is an hour.
 const WALL: u32 = 30;
 
 /// The state of a boot.
@@ -43,7 +43,7 @@ const WALL: u32 = 30;
 enum State {
     /// The kernel has not started the agent yet.
     Booting,
-    /// The agent carries out its order.
+    /// The agent executes its order.
     Working,
     /// The agent has answered.
     Leaving,
@@ -94,7 +94,7 @@ pub(crate) struct Guest<'a> {
 }
 
 impl<'a> Guest<'a> {
-    /// Starts QEMU in `folder`, where the guest's files are; its threads are ordered on that
+    /// Starts QEMU in `folder`, which has the guest's files; its threads are ordered on that
     /// CPU, if one is given, else the host schedules them.
     ///
     /// # Errors
@@ -141,7 +141,7 @@ impl<'a> Guest<'a> {
                 Ok(None) => {}
                 Ok(Some(status)) => return self.judge(status),
                 Err(error) => {
-                    return End::Failed(format!("QEMU cannot be watched: {error}"));
+                    return End::Failed(format!("failed to wait for QEMU: {error}"));
                 }
             }
             if stop.load(Ordering::Relaxed) {
@@ -156,7 +156,7 @@ impl<'a> Guest<'a> {
         }
     }
 
-    /// Waits so long, or until QEMU has ended.
+    /// Waits for that time, or until QEMU has ended.
     fn wait(&self, time: Duration) {
         let Some(process) = &self.process else { return thread::sleep(time) };
         let time = Timespec::try_from(time).ok();
@@ -266,7 +266,7 @@ fn exit_text(status: ExitStatus, complaints: &str) -> String {
     };
     match last.map(bare) {
         Some(why) => format!("{ended}: {why}"),
-        None => format!("{ended}, and did not say why"),
+        None => format!("{ended}, without a message"),
     }
 }
 
@@ -289,7 +289,7 @@ mod tests {
         let said = "warning: x\nqemu-system-x86_64: unable to find CPU model 'x'\n\n";
         let why = "QEMU ended with exit code 1: unable to find CPU model 'x'";
         assert_eq!(exit_text(failed(1 << 8), said), why);
-        let why = "QEMU was ended by signal 9, and did not say why";
+        let why = "QEMU was ended by signal 9, without a message";
         assert_eq!(exit_text(failed(9), ""), why);
         assert_eq!(
             exit_text(failed(2 << 8), "qemu: a"),

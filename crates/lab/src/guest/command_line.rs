@@ -20,15 +20,15 @@ pub(crate) const COUNTER: &str = "counter.so";
 pub(crate) const SYMBOLS: &str = "symbols";
 pub(crate) const COUNTS: &str = "counts.json";
 
-/// What executes a guest's instructions.
+/// The engine that executes a guest's instructions.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Engine {
-    /// QEMU itself, an instruction a nanosecond.
+    /// QEMU itself, one instruction per nanosecond.
     Counted,
-    /// QEMU itself, as fast as it can.
+    /// QEMU itself, at full speed.
     Emulated,
     /// The host's processor.
     Kvm,
@@ -98,21 +98,21 @@ const QUIET: &str = " quiet ";
 /// The parameters that print all its messages, from the moment it is unpacked.
 const LOUD: &str = " ignore_loglevel earlyprintk=ttyS0,115200 ";
 
-/// An argument of QEMU's, where it is the kernel's command line with the kernel loud.
+/// An argument of QEMU; in the kernel's command line all messages are enabled.
 pub(crate) fn loud(argument: &str) -> String {
     argument.replacen(QUIET, LOUD, 1)
 }
 
 /// The kernel's command line.
 fn kernel(request: &Request) -> String {
-    // Panic at once instead of waiting, print little, load at the addresses of the symbols,
-    // and trust the only clock.
+    // Panic at once instead of waiting, print little, load at the addresses of the symbols, and
+    // trust the only clock.
     let own = "console=ttyS0 panic=-1 quiet nokaslr tsc=reliable";
     // No randomness, and no tests of ciphers for a second after boot.
     let exact = "random.trust_cpu=off norandmaps cryptomgr.notests";
-    // The test counts ticks while the CPU is busy for ten of them. Where a busy host keeps an
-    // emulated CPU from running, too few come, and the kernel panics ("IO-APIC + timer doesn't
-    // work"). Under KVM it leaves the test out by itself.
+    // The test counts ticks while the CPU is busy for ten of them. If a busy host delays an
+    // emulated CPU, there are too few, and the kernel panics ("IO-APIC + timer doesn't work").
+    // Under KVM it omits the test by itself.
     let timed = "no_timer_check";
     let of_mode = match request.mode {
         Mode::Exact => exact,
@@ -135,7 +135,7 @@ impl QemuArguments {
         self.alone(value);
     }
 
-    /// The devices through which an answer leaves. If there are two, both append to one file.
+    /// The devices of the answer's channel. If there are two, both append to one file.
     fn exit(&mut self, exit: Exit) {
         match exit {
             Exit::Port => self.add("-debugcon", &format!("file:{ANSWER}")),
@@ -160,7 +160,7 @@ mod tests {
 
     use super::*;
 
-    /// An option and its value to a line; the kernel's command line a line each word.
+    /// An option and its value to a line; the kernel's command line one word per line.
     fn text(request: &Request, engine: Engine, with_counter: bool) -> String {
         let words = qemu(request, engine, Exit::Port, with_counter);
         let add = |text: String, word: &String| match word.split_once(' ') {
@@ -242,7 +242,7 @@ mod tests {
         ");
     }
 
-    /// Check that only the kernel's command line changes for a loud kernel.
+    /// Check that only the kernel's command line changes for a kernel with all messages.
     #[test]
     fn loud_kernels() {
         let words =
@@ -254,10 +254,10 @@ mod tests {
         ));
     }
 
-    /// Check that a second way out adds devices, changes nothing else, and writes to the same
-    /// file as the first.
+    /// Check that a second channel adds devices, changes nothing else, and writes to the same file
+    /// as the first.
     #[test]
-    fn second_way_out() {
+    fn second_channel() {
         let request = Request::new(Task::Symbols);
         let [one, two] = [Exit::Port, Exit::Serial]
             .map(|exit| qemu(&request, Engine::Counted, exit, false).join(" "));
@@ -268,7 +268,7 @@ mod tests {
         assert_eq!(one.replace("-debugcon file:answer", devices), two);
     }
 
-    /// Check that emulation differs from KVM in the accelerator only, and is not counted.
+    /// Check that emulation differs from KVM only in the accelerator, and is not counted.
     #[test]
     fn emulated() {
         let request = Request { mode: Mode::Timed, ..Request::new(Task::Symbols) };

@@ -1,6 +1,6 @@
 //! The messages of a guest's kernel on its console.
 //!
-//! With `quiet` a healthy kernel prints almost nothing: what it prints is a reason.
+//! With `quiet` a healthy kernel prints almost nothing: a message is a sign of a problem.
 
 use std::fs;
 use std::path::Path;
@@ -33,12 +33,13 @@ const DAMAGE: &[&str] = &[
 ];
 /// The first message of a kernel that was unpacked.
 const BANNER: &str = "Linux version ";
-/// The agent's message that it cannot answer (`way_out` in `agent`).
-const NO_WAY_OUT: &str = "noisefloor-agent: no way out: ";
+/// The agent's message that it cannot answer (`channel` in `agent`).
+const NO_CHANNEL: &str = "noisefloor-agent: no channel is available: ";
 /// The hint for that, if the kernel has no configuration.
-const WAY_OUT: &str = "the kernel lets no program have an I/O port: it is locked down, or was built \
-    with neither CONFIG_X86_IOPL_IOPERM nor CONFIG_DEVPORT; hint: put its configuration beside the \
-    image (config-NAME beside vmlinuz-NAME), so that the guest gets a second serial port";
+const CHANNEL_HINT: &str = "the kernel denies programs the I/O port: it is locked down, \
+    or was built with neither CONFIG_X86_IOPL_IOPERM nor CONFIG_DEVPORT; hint: put its \
+    configuration beside the image (config-NAME beside vmlinuz-NAME), so that the guest \
+    gets a second serial port";
 /// How many of the last lines of a boot log are shown.
 const LINES: usize = 4;
 /// The message of a kernel that can start no program (init/main.c).
@@ -68,11 +69,11 @@ impl Console {
     pub(crate) fn doubt(&self) -> Option<Doubt> {
         let complains = |line: &&str| COMPLAINTS.iter().any(|words| line.contains(words));
         let line = self.text.lines().find(complains)?;
-        let text = format!("the guest's kernel complained: {}", line.trim());
+        let text = format!("the guest's kernel printed an error: {}", line.trim());
         Some(Doubt::new(Code::KernelComplained, text))
     }
 
-    /// A description of the boot log of a kernel that did not come up, or did this time.
+    /// A description of the boot log of a kernel that did not come up, or did so this time.
     pub(crate) fn boot_log(&self, came_up: bool) -> String {
         let damaged = |line: &&str| DAMAGE.iter().any(|words| line.contains(words));
         let lines = self.text.lines().map(str::trim).filter(|line| !line.is_empty());
@@ -80,15 +81,17 @@ impl Console {
         let from = lines.len().saturating_sub(LINES);
         let last = lines[from..].join(" | ");
         if lines.is_empty() {
-            return "it says nothing at all either: the image is damaged, or is of no kernel \
-                    that boots on this machine"
+            return "it prints nothing at all either: the image is damaged, or is of no \
+                    kernel that boots on this machine"
                 .to_owned();
         }
         if !self.text.contains(BANNER) && lines.iter().any(damaged) {
             return format!("it cannot unpack itself, the image is damaged: {last}");
         }
-        if let Some(line) = lines.iter().find(|line| line.starts_with(NO_WAY_OUT)) {
-            return format!("its agent ran but could not answer: {WAY_OUT} ({line})");
+        if let Some(line) = lines.iter().find(|line| line.starts_with(NO_CHANNEL)) {
+            return format!(
+                "its agent ran but could not answer: {CHANNEL_HINT} ({line})"
+            );
         }
         if came_up {
             return format!("it came up; the last lines of its console: {last}");
@@ -119,7 +122,7 @@ mod tests {
         let said = console(damaged).boot_log(false);
         assert!(said.starts_with("it cannot unpack itself"), "{said}");
         assert!(said.ends_with("data is corrupt | -- System halted"), "{said}");
-        assert!(console("\n").boot_log(false).contains("says nothing at all"));
+        assert!(console("\n").boot_log(false).contains("prints nothing at all"));
         let log = "Linux version 6.1\na\nb\nc -- System halted\nd\n";
         let said = console(log).boot_log(false);
         assert_eq!(
@@ -129,14 +132,18 @@ mod tests {
         assert!(console(log).boot_log(true).starts_with("it came up"));
     }
 
-    /// Check that the message of an agent that has no way out names what would help.
+    /// Check that the message of an agent without a channel names a remedy.
     #[test]
-    fn no_way_out() {
-        let log = "Linux version 6.12\nnoisefloor-agent: no way out: port\nreboot: off\n";
+    fn no_channel() {
+        let log = "Linux version 6.12\nnoisefloor-agent: no channel is available: \
+                   port\nreboot: off\n";
         let said = console(log).boot_log(false);
         assert!(said.starts_with("its agent ran but could not answer: "), "{said}");
         assert!(said.contains("hint: put its configuration beside the image"), "{said}");
-        assert!(said.ends_with("(noisefloor-agent: no way out: port)"), "{said}");
+        assert!(
+            said.ends_with("(noisefloor-agent: no channel is available: port)"),
+            "{said}"
+        );
     }
 
     /// Check that the reason of a panic is found.
@@ -147,7 +154,7 @@ mod tests {
         assert_eq!(console("[    2.0] reboot: Power down\n").panic(), None);
     }
 
-    /// Check that complaints become a doubt, and the usual words do not.
+    /// Check that error messages become a doubt, and usual ones do not.
     #[test]
     fn complaints() {
         let text = "[    1.2] WARNING: CPU: 0 PID: 1 at kernel/x.c:3\r\nmore";

@@ -1,18 +1,18 @@
-//! How an answer leaves a guest: through I/O port 0xe9 (`isa-debugcon`), or, if its kernel
-//! denies programs the use of I/O ports, through a second serial port.
+//! The channel of a guest's answer: I/O port 0xe9 (`isa-debugcon`), or, if its kernel denies
+//! programs the use of I/O ports, through a second serial port.
 //!
 //! A kernel denies it that is locked down (`kernel_lockdown(7)`: `lockdown=`, a setting, or
-//! `CONFIG_LOCK_DOWN_KERNEL_FORCE_*`), or was built with neither `CONFIG_X86_IOPL_IOPERM`
-//! (since 5.5) nor `CONFIG_DEVPORT`. This has to be known before it boots: another device
-//! changes a guest's counts, so that only such a kernel has it. Without a configuration only
-//! the requested lockdown is known; the agent then reports why it cannot answer.
+//! `CONFIG_LOCK_DOWN_KERNEL_FORCE_*`), or was built with neither `CONFIG_X86_IOPL_IOPERM` (since
+//! 5.5) nor `CONFIG_DEVPORT`. This has to be known before it boots: another device changes a
+//! guest's counts, so that only such a kernel has it. Without a configuration only the requested
+//! lockdown is known; the agent then reports why it cannot answer.
 
 use facts::{CommandLine, Config};
 
 use crate::error::NoExit;
 use crate::guest::request::Request;
 
-/// The setting that locks a kernel down.
+/// The setting that enables lockdown.
 const SETTING: &str = "/sys/kernel/security/lockdown";
 /// The levels of lockdown; the kernel ignores anything else.
 const LEVELS: [&str; 2] = ["integrity", "confidentiality"];
@@ -24,16 +24,16 @@ const TO_PORTS: [&str; 2] = ["X86_IOPL_IOPERM", "DEVPORT"];
 /// How many serial ports the kernel looks for.
 const SERIAL_PORTS: &str = "SERIAL_8250_RUNTIME_UARTS";
 
-/// How an answer leaves a guest.
+/// The channel of a guest's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// Through the I/O port.
+    /// The I/O port.
     Port,
-    /// Through the I/O port, or the second serial port.
+    /// The I/O port, or the second serial port.
     Serial,
 }
 
-/// The way out of a guest for that request, whose kernel was configured so.
+/// The channel for that request and kernel configuration.
 ///
 /// # Errors
 /// Why there is none.
@@ -65,7 +65,7 @@ fn closed(config: Option<&Config>, request: &Request) -> Option<String> {
     })
 }
 
-/// What in the request locks the kernel down.
+/// The part of the request that enables lockdown.
 fn asked(request: &Request) -> Option<String> {
     let parameters = CommandLine::parse(&request.params);
     let level = parameters.value("lockdown").filter(|level| LEVELS.contains(level));
@@ -91,8 +91,8 @@ mod tests {
     const USUAL: &str = "CONFIG_X86_IOPL_IOPERM=y\nCONFIG_SECURITY_LOCKDOWN_LSM=y\n\
                          CONFIG_SERIAL_8250_RUNTIME_UARTS=4\n";
 
-    /// Check that a kernel that lets programs have the port has no other way out, and that
-    /// neither has one that nothing is known of.
+    /// Check that a kernel that lets programs have the port has no other channel, and neither has
+    /// one without a configuration.
     #[test]
     fn usual_kernels() {
         for params in ["", "quiet", "lockdown=none", "lockdown"] {
@@ -103,8 +103,8 @@ mod tests {
         assert_eq!(choose(Some(&config(devport)), &request("")), Ok(Exit::Port));
     }
 
-    /// Check that a kernel that is locked down answers over the serial port, whatever locks it
-    /// down, and one without lockdown does not.
+    /// Check that a kernel that is locked down answers over the serial port, however lockdown is
+    /// enabled, and one without lockdown does not.
     #[test]
     fn locked_down() {
         for level in LEVELS {
@@ -123,9 +123,9 @@ mod tests {
         assert_eq!(choose(Some(&config(USUAL)), &request), Ok(Exit::Serial));
     }
 
-    /// Check that a kernel without any way out is refused with the options that it lacks.
+    /// Check that a kernel without any channel is refused with the options that it lacks.
     #[test]
-    fn no_way_out() {
+    fn no_channel() {
         let lean = |ports: &str| config(&format!("CONFIG_64BIT=y\n{ports}"));
         let four = "CONFIG_SERIAL_8250_RUNTIME_UARTS=4\n";
         assert_eq!(choose(Some(&lean(four)), &request("")), Ok(Exit::Serial));

@@ -1,22 +1,22 @@
-//! A guest's first file system: the agent, its order, and where to mount what.
+//! A guest's first file system: the agent, its order, and the mount points.
 //!
-//! A cpio archive of the kind `newc`, as Documentation/driver-api/early-userspace/
-//! buffer-format.rst describes it; uncompressed, for the guest would have to inflate it
-//! under emulation. Times and inode numbers are fixed: the bytes depend on the agent and
-//! the order alone, and so does what the guest does with them.
+//! A cpio archive of the kind `newc`, as described in
+//! Documentation/driver-api/early-userspace/buffer-format.rst; uncompressed, as the guest would
+//! have to decompress it under emulation. Times and inode numbers are fixed: the bytes depend only
+//! on the agent and the order, and so does the guest's work on them.
 
 use std::io;
 
 use agent::{Order, order};
 
-/// What a file is, as in `st_mode`.
+/// The kind of a file, as in `st_mode`.
 const DIRECTORY: u32 = 0o040_000;
 const PLAIN: u32 = 0o100_000;
 const CHARACTERS: u32 = 0o020_000;
 
-/// Where the agent mounts file systems, and what programs expect.
+/// The mount points of the agent, and folders that programs expect.
 const DIRECTORIES: [&str; 4] = ["dev", "proc", "sys", "tmp"];
-/// The devices that must be there before `/dev` is mounted: major and minor number.
+/// The devices that must exist before `/dev` is mounted: major and minor number.
 const DEVICES: [(&str, [u32; 2]); 2] = [("dev/console", [5, 1]), ("dev/null", [1, 3])];
 /// The name that ends an archive.
 const TRAILER: &str = "TRAILER!!!";
@@ -57,7 +57,7 @@ pub(crate) fn build(
     Ok(archive.bytes)
 }
 
-/// How a kernel was configured.
+/// A kernel's configuration.
 pub(crate) struct Config<'a> {
     /// The kernel's release, as the file's name has it.
     pub(crate) release: &'a str,
@@ -65,7 +65,7 @@ pub(crate) struct Config<'a> {
     pub(crate) text: &'a [u8],
 }
 
-/// What an archive says of a file, besides its length.
+/// The properties of a file in an archive, except its length.
 struct Entry<'a> {
     name: &'a str,
     mode: u32,
@@ -125,7 +125,7 @@ impl Archive {
     }
 }
 
-/// A length, as long as it fits eight hexadecimal digits.
+/// A length, if it fits eight hexadecimal digits.
 fn field(length: usize) -> io::Result<u32> {
     u32::try_from(length).map_err(|_| {
         let text = format!("a file of {length} bytes does not fit an initramfs");
@@ -149,7 +149,7 @@ mod tests {
             settings: Vec::new(),
             background: Vec::new(),
             task: Task::Symbols,
-            watch: None,
+            trace: None,
             answer_bytes_max: 1 << 20,
         }
     }
@@ -158,7 +158,7 @@ mod tests {
         build(AGENT, &order(), &[], None).unwrap()
     }
 
-    /// Check the whole archive but for the order, byte by byte.
+    /// Check the whole archive except for the order, byte by byte.
     #[test]
     fn headers_are_these_bytes() {
         const ZEROS: &str = "0000000000000000000000000000000000000000";

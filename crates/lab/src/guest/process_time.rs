@@ -2,12 +2,12 @@
 //!
 //! On a busy host a guest waits for the CPU, which is not its fault. So CPU time counts, and
 //! besides it only the time in which no thread of the process is runnable: a guest that sleeps
-//! for ever uses no CPU time.
+//! forever uses no CPU time.
 //!
-//! `/proc/PID/stat` (`proc_pid_stat(5)`): the 3rd field is the state, the 14th and 15th are
-//! the CPU time of all threads, those that have ended included, in clock ticks;
-//! `/proc/PID/task/TID/stat` has the same of each thread. A look every 50 ms cannot
-//! see what a thread did in between, other than by its CPU time.
+//! `/proc/PID/stat` (`proc_pid_stat(5)`): the 3rd field is the state, the 14th and 15th are the CPU
+//! time of all threads, those that have ended included, in clock ticks; `/proc/PID/task/TID/stat`
+//! has the same of each thread. A reading every 50 ms misses what a thread did in between, except
+//! for its CPU time.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ const TICK_MS: u64 = 10;
 #[derive(Debug)]
 pub(crate) struct ProcessTime {
     process: PathBuf,
-    /// The CPU time and the wall time of the last look.
+    /// The CPU time and the wall time of the last reading.
     last: (Duration, Instant),
     begin: Instant,
     ran: Duration,
@@ -77,20 +77,20 @@ impl ProcessTime {
         (self.ran, self.slept)
     }
 
-    /// The time on the wall.
+    /// The wall time.
     pub(crate) fn wall(&self) -> Duration {
         self.begin.elapsed()
     }
 }
 
-/// What `stat` says of a process or a thread.
+/// The fields of a process's or a thread's `stat`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Usage {
     state: char,
     cpu: Duration,
 }
 
-/// Reads it from the folder of a process or a thread; `None` where that has ended.
+/// Reads it from the folder of a process or a thread; `None` if it has ended.
 fn usage(folder: &Path) -> Option<Usage> {
     parse(&fs::read_to_string(folder.join("stat")).ok()?)
 }
@@ -126,7 +126,7 @@ mod tests {
         }
     }
 
-    /// Check that the fields are found behind any name.
+    /// Check that the fields are found after any name.
     #[test]
     fn fields() {
         let text = "12 (a) b (c)) R 2 0 0 0 -1 64 0 0 0 0 150 250 0 0 20 0 1 0 77 0";
@@ -136,8 +136,8 @@ mod tests {
         assert_eq!(parse("12 (a"), None);
     }
 
-    /// Check that a process that spins has its CPU time and nothing else, however long it
-    /// waits for a CPU, and that a reset begins from nothing.
+    /// Check that a process that spins has only its CPU time, however long it waits for a CPU, and
+    /// that a reset starts from 0.
     #[test]
     fn spinning() {
         let child = shell("while :; do :; done");
@@ -153,8 +153,8 @@ mod tests {
         end(child);
     }
 
-    /// Check that the time of a process that sleeps passes, so that one that sleeps for ever
-    /// reaches any deadline.
+    /// Check that the time of a process that sleeps passes, so that one that sleeps forever reaches
+    /// any deadline.
     #[test]
     fn sleeping() {
         let child = shell("exec sleep 1000");
@@ -164,7 +164,7 @@ mod tests {
         end(child);
     }
 
-    /// Check that a process that was stopped has no time at all until it goes on.
+    /// Check that a process that was stopped uses no time until it continues.
     #[test]
     fn stopped() {
         let child = shell("while :; do :; done");

@@ -1,8 +1,7 @@
-//! The QEMU of this machine: where it is, which version, and what that version can do.
+//! The QEMU of this machine: where it is, which version, and what that version supports.
 //!
-//! Source: two CPUs in instruction-counted time start on QEMU 10.0 and 11.1 and hang on 7.2;
-//! the versions between have not been tried. Whether it loads the counter is tried
-//! (`counting`).
+//! Source: two CPUs in instruction-counted time start on QEMU 10.0 and 11.1 and hang on 7.2; the
+//! versions between have not been tried. Whether it loads the counter is tried (`counting`).
 
 use std::path::{self, Path, PathBuf};
 use std::process::Command;
@@ -73,7 +72,7 @@ impl Qemu {
     }
 }
 
-/// A program's path as it is found from any folder; a name alone is left to `PATH`.
+/// A program's absolute path; a name alone is searched for in `PATH`.
 fn from_anywhere(program: PathBuf) -> PathBuf {
     match program.components().count() {
         1 => program,

@@ -1,10 +1,10 @@
-//! What one boot of a guest is for: a cell's measurement, or a question of the lab's own.
+//! The request for one boot of a guest: a cell's measurement, or a task of the lab itself.
 
 use agent::Task;
 use experiments::{Machine, Plan};
 use recording::{BackgroundLoad, Mode, Setting, Source};
 
-/// What is asked of one guest.
+/// The request for one guest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Request {
     pub(crate) machine: Machine,
@@ -12,12 +12,12 @@ pub(crate) struct Request {
     pub(crate) params: String,
     /// Kernel settings, in the order in which they are written.
     pub(crate) settings: Vec<Setting>,
-    /// What runs besides.
+    /// The background load.
     pub(crate) background: Vec<BackgroundLoad>,
     pub(crate) task: Task,
-    /// The source of the kernel's events, where these are traced.
-    pub(crate) watch: Option<Source>,
-    /// What guest time is.
+    /// The event source, if events are traced.
+    pub(crate) trace: Option<Source>,
+    /// The mode of guest time.
     pub(crate) mode: Mode,
 }
 
@@ -30,7 +30,7 @@ impl Request {
             settings: Vec::new(),
             background: Vec::new(),
             task,
-            watch: None,
+            trace: None,
             mode: Mode::Exact,
         }
     }
@@ -44,13 +44,13 @@ impl From<&Plan> for Request {
             settings: plan.settings.clone(),
             background: plan.background.clone(),
             task: Task::Measure(plan.spec.clone()),
-            watch: plan.watch,
+            trace: plan.watch,
             mode: plan.mode,
         }
     }
 }
 
-/// The plan of a cell named `p idle`, for tests of what is refused.
+/// The plan of a cell named `p idle`, for tests of refusals.
 #[cfg(test)]
 pub(crate) fn plan(mode: Mode, cpus: u32) -> Plan {
     let text = "name = 'x'\nkernels = ['any']\n[[boot]]\nname = 'p'\n[[workload]]\n\

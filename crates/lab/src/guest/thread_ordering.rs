@@ -1,15 +1,14 @@
 //! A fixed order of QEMU's threads, so that they do not race.
 //!
-//! In instruction-counted time QEMU runs all CPUs of a guest in one thread; another one
-//! lets the clock jump while they are all idle, and is woken at each timer that expires.
-//! When the host delays it until the next timer is due, it may be the one to raise the
-//! guest's interrupt, which ends the running CPU's turn: then guests of several CPUs go
-//! another way (QEMU 10.0, `accel/tcg/tcg-accel-ops-rr.c`, `util/main-loop.c`). On one CPU of
-//! the host, and first whenever it is woken, it is never late.
+//! In instruction-counted time QEMU runs all CPUs of a guest in one thread; another one lets the
+//! clock jump while they are all idle, and is woken at each timer that expires. When the host
+//! delays it until the next timer is due, it may be the one to raise the guest's interrupt, which
+//! ends the running CPU's turn: then guests of several CPUs take another path (QEMU 10.0,
+//! `accel/tcg/tcg-accel-ops-rr.c`, `util/main-loop.c`). On one CPU of the host, and first whenever
+//! it is woken, it is never late.
 //!
-//! A guest of one CPU has no turns to end: the host may run QEMU's threads where and when it
-//! likes. A boot with several is given the CPU on which the fewest run, of all labs of this
-//! machine.
+//! A guest of one CPU has no turns to end: the host may schedule QEMU's threads freely. A boot with
+//! several gets the CPU with the fewest boots of all labs of this machine.
 
 use isolate::GuestCpu;
 use units::{CpuSet, chain};
@@ -40,8 +39,8 @@ impl ThreadOrdering {
 mod tests {
     use super::*;
 
-    /// Check that a boot gets one of the CPUs of this process, however many the machine has,
-    /// or that the reason why not is the kernel's own.
+    /// Check that a boot gets one of the CPUs of this process, on any machine, or that the reason
+    /// why not is the kernel's own.
     #[test]
     fn cpus_or_a_reason() {
         let ordering = ThreadOrdering::find();

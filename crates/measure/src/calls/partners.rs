@@ -1,15 +1,14 @@
-//! The calls that need a second thread on the same CPU: one hands over, the other hands
-//! back.
+//! The calls that need a second thread on the same CPU, which wake or yield to each other.
 //!
-//! A repeat is the whole way there and back. For `futex` and `pipe` both are ordinary
-//! threads: whether the woken one runs at once, or when the other waits, is the
-//! scheduler's choice, and part of the cost. For `switch` both are `SCHED_FIFO` of one
-//! priority: only there does `sched_yield(2)` always pass the CPU on, so that a repeat
-//! is two yields and two switches. An ordinary thread that yields may be picked again.
+//! A repeat is a round trip. For `futex` and `pipe` both are ordinary threads: whether the woken
+//! one runs at once, or when the other waits, is the scheduler's choice, and part of the cost. For
+//! `switch` both are `SCHED_FIFO` of one priority: only there does `sched_yield(2)` always yield
+//! the CPU, so that a repeat is two yields and two switches. An ordinary thread that yields may be
+//! picked again.
 //!
 //! # Caveats
-//! On a CPU where real-time tasks are throttled (`sched_rt_runtime_us`) the threads of
-//! `switch` pause once they have taken their share of a second; that repeat is long.
+//! On a CPU with RT throttling (`sched_rt_runtime_us`) the threads of `switch` pause once they have
+//! used their share of a second; that repeat is long.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -28,13 +27,13 @@ use crate::thread::{died, start};
 
 /// The partner's name.
 const NAME: &str = "calls/partner";
-/// The priority of the threads of `switch`: the lowest that is above ordinary tasks.
+/// The priority of the threads of `switch`: the lowest real-time one.
 const PRIORITY: u8 = 1;
 
-/// Whose turn it is.
+/// The thread that holds the turn.
 const OURS: u32 = 0;
 const THEIRS: u32 = 1;
-/// Nobody's any more: the partner ends.
+/// Neither: the partner ends.
 const OVER: u32 = 2;
 
 /// Two threads wake each other.
@@ -42,7 +41,7 @@ pub(crate) fn futex(cpu: Cpu, repeats: &mut Repeats<'_>) -> Result<(), Error> {
     let turn = AtomicU32::new(OURS);
     let theirs = || {
         loop {
-            // Whatever comes of it, the turn is looked at.
+            // The turn is checked, whether it failed or not.
             let _ = wait_while(&turn, OURS);
             if turn.load(Ordering::Acquire) == OVER {
                 return;
@@ -61,7 +60,7 @@ pub(crate) fn futex(cpu: Cpu, repeats: &mut Repeats<'_>) -> Result<(), Error> {
     together(cpu, None, theirs, ours)
 }
 
-/// Waits at least once, so that a repeat is always as many calls.
+/// Waits at least once, so that a repeat always makes the same number of calls.
 #[inline(always)]
 fn wait_while(turn: &AtomicU32, held: u32) -> io::Result<()> {
     loop {
@@ -82,18 +81,18 @@ fn hand_over(turn: &AtomicU32, next: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// A byte goes there, and one comes back.
+/// A byte is sent to the partner and back.
 pub(crate) fn pipe(cpu: Cpu, repeats: &mut Repeats<'_>) -> Result<(), Error> {
     let (their_end, our_way) = new_pipe()?;
     let (our_end, their_way) = new_pipe()?;
     let theirs = move || {
         let mut byte = [0];
         while matches!(read(&their_end, &mut byte), Ok(1)) {
-            // A way that is gone ends the reading too.
+            // If the other end is closed, reading fails too.
             let _ = write(&their_way, &byte);
         }
     };
-    // The partner ends when our way to it is dropped, at this closure's end.
+    // The partner ends when the pipe to it is dropped, at the end of this closure.
     let ours = move || {
         repeats.run("read(2) or write(2) of a pipe", || {
             write(&our_way, &[1])?;
@@ -106,12 +105,12 @@ pub(crate) fn pipe(cpu: Cpu, repeats: &mut Repeats<'_>) -> Result<(), Error> {
     together(cpu, None, theirs, ours)
 }
 
-/// The end to read from, and the one to write to.
+/// The read end, and the write end.
 fn new_pipe() -> Result<(OwnedFd, OwnedFd), Error> {
     pipe_with(PipeFlags::CLOEXEC).map_err(|error| failed("pipe2(2)", error.into()))
 }
 
-/// Two threads pass the CPU to each other.
+/// Two threads yield the CPU to each other.
 pub(crate) fn switch(cpu: Cpu, repeats: &mut Repeats<'_>) -> Result<(), Error> {
     isolate::outrank(PRIORITY)?;
     let turn = AtomicU32::new(OURS);
@@ -139,8 +138,8 @@ pub(crate) fn switch(cpu: Cpu, repeats: &mut Repeats<'_>) -> Result<(), Error> {
     together(cpu, Some(PRIORITY), theirs, ours)
 }
 
-/// Runs both sides, theirs in a thread on that CPU. Ours begins when theirs has its
-/// place, and must end it.
+/// Runs both sides, `theirs` in a thread on that CPU. `ours` starts when that is pinned, and must
+/// end it.
 fn together(
     cpu: Cpu,
     fifo: Option<u8>,

@@ -1,12 +1,11 @@
-//! The frame around a call: makes it over and over, reads the counter after each time,
-//! and marks where each repeat ends.
+//! The loop around a call: repeats it, reads the counter after each time, and marks where each
+//! repeat ends.
 //!
-//! The repeats may be made in parts that begin at different places in the tick's period.
+//! The repeats may be divided into parts that begin at different offsets to the tick.
 //!
-//! Beside the call itself, a repeat is one reading kept in memory that was touched
-//! before, one mark, and one look at the order to stop: a dozen instructions. The first
-//! few calls of each part come before its first mark; they fill caches, bind functions,
-//! fault in what they need.
+//! Beside the call itself, a repeat is one reading stored in memory that was touched before, one
+//! mark, and one test of the stop request: a dozen instructions. The first few calls of each part
+//! precede its first mark; they fill caches, bind functions, and cause the page faults.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,11 +18,11 @@ use crate::{Error, counter, mark, phase};
 /// Calls before the first mark.
 pub(crate) const WARM_UP: usize = 8;
 
-/// Room for the readings, and what was read.
+/// A buffer for the readings, and the readings.
 pub(crate) struct Repeats<'a> {
     readings: &'a mut [Tsc],
-    /// For each part that was begun: how many readings were made before it, and the reading
-    /// at its beginning.
+    /// For each part that was begun: the number of readings before it, and the reading at its
+    /// beginning.
     parts: Vec<(usize, Tsc)>,
     used: usize,
     phases: Option<Phases>,
@@ -31,7 +30,7 @@ pub(crate) struct Repeats<'a> {
 }
 
 impl<'a> Repeats<'a> {
-    /// As many repeats as there is room for readings, or until `stop`.
+    /// As many repeats as `readings` holds, or until `stop`.
     pub(crate) fn new(
         readings: &'a mut [Tsc],
         phases: Option<Phases>,
@@ -42,17 +41,17 @@ impl<'a> Repeats<'a> {
         repeats
     }
 
-    /// How many parts there are.
+    /// The number of parts.
     fn count(&self) -> usize {
         usize::try_from(Phases::parts(self.phases.as_ref())).unwrap_or(usize::MAX)
     }
 
-    /// How often the call is made, warm-up included.
+    /// The number of calls, warm-up included.
     pub(crate) fn calls(&self) -> usize {
         WARM_UP.saturating_mul(self.count()) + self.readings.len()
     }
 
-    /// Makes the call that often; `what` names it where it fails.
+    /// Makes the calls; `what` names them in an error.
     pub(crate) fn run(
         &mut self,
         what: &str,
@@ -105,9 +104,9 @@ impl<'a> Repeats<'a> {
         Ok(())
     }
 
-    /// How long each repeat took, to the next one's start.
+    /// The duration of each repeat, up to the start of the next.
     pub(crate) fn steps(&self) -> Vec<TscDelta> {
-        // Of parts that begin at the same place only the last one has repeats.
+        // Of parts that begin at the same index only the last one has repeats.
         let began = |place| self.parts.iter().rfind(|(at, _)| *at == place);
         let step = |(place, now): (usize, &Tsc)| {
             let before = began(place).map(|(_, first)| *first);
@@ -117,7 +116,7 @@ impl<'a> Repeats<'a> {
     }
 }
 
-/// The failure of a system call; `what` is its name.
+/// The failure of a system call, by name.
 pub(crate) fn failed(what: &str, error: io::Error) -> Error {
     let help = match error.raw_os_error() {
         Some(libc::ENOSYS) => "this kernel was built without it",
@@ -139,8 +138,7 @@ mod tests {
         repeats.run("song(2)", call).map(|()| repeats.steps().len())
     }
 
-    /// Check that the call is made as often as said, and each repeat but the warm-up is
-    /// timed.
+    /// Check that the call is made as often as requested, and each repeat but the warm-up is timed.
     #[test]
     fn each_repeat_is_timed() {
         let mut calls = 0;
@@ -151,13 +149,13 @@ mod tests {
         assert_eq!((timed.unwrap(), calls), (20, 20 + WARM_UP));
     }
 
-    /// Check that the order to stop ends it after the repeat in which it came.
+    /// Check that the stop request ends it after the repeat in which it arrived.
     #[test]
     fn stops_when_told() {
         assert_eq!(run(true, || Ok(())).unwrap(), 1);
     }
 
-    /// Check that a call that fails is named, with what would help.
+    /// Check that a call that fails is named, with a remedy.
     #[test]
     fn failures_are_named() {
         let error = run(false, || Err(io::Error::from_raw_os_error(libc::ENOSYS)));

@@ -1,12 +1,11 @@
 //! The calls that one thread makes alone.
 //!
-//! Each is made as a program makes it, in the least there is around it: system calls
-//! directly, not through wrappers that may answer by themselves.
+//! Each is made as a program would, with as little code around it as possible: system calls
+//! directly, not through wrappers that may answer without the kernel.
 //!
 //! # Caveats
-//! A fork costs what the process has mapped; the readings are kept out of the child. A
-//! timer expires when it is told to only where the kernel has high-resolution timers; else
-//! at the next tick.
+//! The cost of a fork depends on the process's mappings; the readings are excluded from the child.
+//! A timer expires on time only with high-resolution timers; else at the next tick.
 
 use std::{io, ptr};
 
@@ -21,7 +20,7 @@ use crate::calls::repeats::{Repeats, failed};
 use crate::memory::Memory;
 use crate::{Error, calls::partners};
 
-/// Makes the call over and over, on the CPU that the thread already has.
+/// Repeats the call, on the CPU that the thread is pinned to.
 pub(crate) fn make(call: Call, cpu: Cpu, repeats: &mut Repeats<'_>) -> Result<(), Error> {
     match call {
         Call::Getpid => repeats.run("getpid(2)", getpid),
@@ -44,7 +43,7 @@ fn getpid() -> io::Result<()> {
 
 #[inline(always)]
 fn clock_gettime() -> io::Result<()> {
-    // As long as the 64-bit kernel's own; a 32-bit one writes less.
+    // The size of a 64-bit kernel's timespec; a 32-bit one writes less.
     let mut time = [0_u64; 2];
     let (number, clock) = (libc::SYS_clock_gettime, libc::CLOCK_MONOTONIC);
     // SAFETY: `time` is room for the kernel's timespec and outlives the call.
@@ -57,7 +56,7 @@ fn page_fault(repeats: &mut Repeats<'_>) -> Result<(), Error> {
     let page = page.unwrap_or(4096);
     let memory = Memory::new(page.saturating_mul(repeats.calls()));
     let mut memory = memory.map_err(|error| failed("mmap(2)", error))?;
-    memory.keep_pages_small();
+    memory.use_small_pages();
     let mut next = 0;
     repeats.run("touching a page", || {
         memory.touch(next);
@@ -76,15 +75,15 @@ fn fork() -> io::Result<()> {
             unsafe { libc::_exit(0) }
         }
         child if child > 0 => {
-            // SAFETY: the child is ours; nobody wants its status.
+            // SAFETY: the child is ours; its status is not needed.
             succeeded(unsafe { libc::waitpid(child, ptr::null_mut(), 0) }.into())
         }
         _ => Err(io::Error::last_os_error()),
     }
 }
 
-/// How far ahead a timer is set: so far that the thread always sleeps until then, on slow
-/// processors and audited kernels, too. One that expires before the read costs half.
+/// The distance of a timer's expiry: long enough for the thread to sleep until then on slow
+/// processors and audited kernels too. A timer that expires before the read costs half.
 const AHEAD_NS: i64 = 100_000;
 
 fn timer(repeats: &mut Repeats<'_>) -> Result<(), Error> {
@@ -101,7 +100,7 @@ fn timer(repeats: &mut Repeats<'_>) -> Result<(), Error> {
     })
 }
 
-/// Errors of calls that answer with -1.
+/// The error of a call that returned -1.
 #[inline(always)]
 fn succeeded(answer: libc::c_long) -> io::Result<()> {
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }

@@ -1,5 +1,5 @@
-//! One sleeping thread: takes its CPU, learns what its clock costs, waits for the start,
-//! answers its expiries, and tells what it saw.
+//! One sleeping thread: takes its CPU, measures the cost of its clock, waits for the start, answers
+//! its expiries, and returns its result.
 
 use std::io;
 use std::sync::atomic::AtomicBool;
@@ -10,32 +10,31 @@ use recording::{LostWakeups, Meanwhile, Timer, Wakeup};
 use units::{Cpu, Nanos};
 
 use crate::Error;
-use crate::latency::alarms::{Nanosleep, Timerfd, now, timer_slack};
-use crate::latency::wakeups::{Alarm, Room, Schedule, answer};
-use crate::meanwhile::OwnTime;
+use crate::latency::timers::{Nanosleep, Timerfd, now, timer_slack};
+use crate::latency::wakeups::{Schedule, WakeTimer, WakeupBuffer, answer};
 use crate::memory::Memory;
+use crate::proc_counters::ThreadTime;
 use crate::stop::Stop;
-use crate::thread::{Seat, Seated, block_signals};
+use crate::thread::{PinnedThread, StartGate, block_signals};
 
-/// Expiries that are answered before the first one that counts: they fill caches and fault
-/// in what is needed.
+/// Expiries before the first one that counts: they fill caches and cause the page faults.
 const WARM_UP: u64 = 3;
-/// Readings of the clock of which the median is what one costs.
+/// The cost of a reading is the median of that many.
 const READINGS: usize = 101;
 const BLANK: Wakeup = Wakeup { expiries: 0, late_ns: Nanos::MAX };
 
-/// What a sleeper is told before it starts.
+/// The configuration of a sleeper.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct Config {
     pub(crate) cpu: Cpu,
     pub(crate) fifo: Option<u8>,
     pub(crate) timer: Timer,
-    /// Room for so many wake-ups.
+    /// The capacity in wake-ups.
     pub(crate) capacity: usize,
 }
 
-/// What a sleeper saw.
-pub(crate) struct Seen {
+/// The result of a sleeper.
+pub(crate) struct SleepResult {
     pub(crate) cpu: Cpu,
     /// `CLOCK_MONOTONIC` at the first expiry.
     pub(crate) first: Nanos,
@@ -44,82 +43,85 @@ pub(crate) struct Seen {
     pub(crate) wakeups: Vec<Wakeup>,
     pub(crate) lost: Option<LostWakeups>,
     pub(crate) meanwhile: Meanwhile,
-    /// The CPU the thread was on when it ended.
+    /// The CPU of the thread when it ended.
     pub(crate) ended_on: Option<Cpu>,
 }
 
-/// A sleeping thread that has its CPU and waits for the start.
-pub(crate) type Sleeper<'scope> = Seated<'scope, (), Schedule, Result<Seen, Error>>;
+/// A sleeping thread that is pinned to its CPU and waits for the start.
+pub(crate) type Sleeper<'scope> =
+    PinnedThread<'scope, (), Schedule, Result<SleepResult, Error>>;
 
-/// Starts a sleeping thread; `done` is sent to when its expiries are over.
+/// Starts a sleeping thread; a message is sent to `done` at its end.
 pub(crate) fn seat<'scope>(
     scope: &'scope Scope<'scope, '_>,
-    place: Place,
+    config: Config,
     stop: &'scope Stop,
     done: Sender<()>,
 ) -> Result<Sleeper<'scope>, Error> {
-    let name = format!("late/{}", place.cpu);
-    Seated::take(scope, name, done, move |seat| work(place, stop.as_atomic(), seat))
+    let name = format!("late/{}", config.cpu);
+    PinnedThread::spawn(scope, name, done, move |seat| {
+        work(config, stop.as_atomic(), seat)
+    })
 }
 
-/// The thread's whole life; `None` where it could not be seated or was never started.
+/// The thread's main function; `None` if it could not be pinned or was never started.
 fn work(
-    place: Place,
+    config: Config,
     stop: &AtomicBool,
-    seat: Seat<(), Schedule>,
-) -> Option<Result<Seen, Error>> {
+    seat: StartGate<(), Schedule>,
+) -> Option<Result<SleepResult, Error>> {
     block_signals();
-    let taken = isolate::pin_with_priority(place.cpu, place.fifo).map_err(Error::from);
+    let taken = isolate::pin_with_priority(config.cpu, config.fifo).map_err(Error::from);
     let schedule = seat.wait(taken)?;
-    let seen = match place.timer {
+    let seen = match config.timer {
         Timer::ClockNanosleep => {
-            sleep(&mut Nanosleep::new(schedule), place, schedule, stop)
+            sleep(&mut Nanosleep::new(schedule), config, schedule, stop)
         }
         Timer::Timerfd => {
-            Timerfd::new().and_then(|mut alarm| sleep(&mut alarm, place, schedule, stop))
+            Timerfd::new().and_then(|mut timer| sleep(&mut timer, config, schedule, stop))
         }
     };
     let failed = |error: io::Error| {
-        let text = format!("{} on CPU {} failed", place.timer.name(), place.cpu);
+        let text = format!("{} on CPU {} failed", config.timer.name(), config.cpu);
         Error::system(text, error)
     };
     Some(seen.map_err(failed))
 }
 
-/// Answers the schedule's expiries from the next one on. Where the thread was kept off its
-/// CPU until here they are later ones, but as many.
+/// Answers the schedule's expiries from the next one on. If the thread did not run until here they
+/// are later ones, but as many.
 fn sleep(
-    alarm: &mut impl Alarm,
-    place: Place,
+    timer: &mut impl WakeTimer,
+    config: Config,
     schedule: Schedule,
     stop: &AtomicBool,
-) -> io::Result<Seen> {
+) -> io::Result<SleepResult> {
     let clock = clock_cost();
-    let mut memory = Memory::new(place.capacity.max(1) * size_of::<Wakeup>())?;
-    let mut room = Room::new(memory.filled(BLANK));
+    let mut memory = Memory::new(config.capacity.max(1) * size_of::<Wakeup>())?;
+    let mut buffer = WakeupBuffer::new(memory.filled(BLANK));
     let next = || schedule.after(now() + schedule.interval);
     let warm_up = Schedule { expiries: WARM_UP, ..next() };
-    answer(alarm, warm_up, &AtomicBool::new(false), &mut Room::new(&mut []))?;
+    answer(timer, warm_up, &AtomicBool::new(false), &mut WakeupBuffer::new(&mut []))?;
 
-    let before = OwnTime::now();
+    let before = ThreadTime::now();
     let schedule = next();
-    answer(alarm, schedule, stop, &mut room)?;
+    answer(timer, schedule, stop, &mut buffer)?;
     let mut meanwhile = Meanwhile::default();
-    OwnTime::now().add_since(before, &mut meanwhile);
-    let has_slack = place.fifo.is_none() && place.timer == Timer::ClockNanosleep;
-    Ok(Seen {
-        cpu: place.cpu,
+    ThreadTime::now().add_since(before, &mut meanwhile);
+    let has_slack = config.fifo.is_none() && config.timer == Timer::ClockNanosleep;
+    Ok(SleepResult {
+        cpu: config.cpu,
         first: schedule.first,
         slack: if has_slack { timer_slack() } else { Nanos::ZERO },
         clock,
-        wakeups: room.kept().to_vec(),
-        lost: room.lost(),
+        wakeups: buffer.recorded().to_vec(),
+        lost: buffer.lost(),
         meanwhile,
         ended_on: isolate::current_cpu(),
     })
 }
 
-/// The median time between two readings of the clock with nothing between them.
+/// The median time between two consecutive readings of the clock.
 fn clock_cost() -> Nanos {
     let mut readings = [Nanos::ZERO; READINGS + 1];
     readings.iter_mut().for_each(|reading| *reading = now());

@@ -1,14 +1,14 @@
-//! The loop of `latency`: sleeps until the next expiry of a fixed schedule, reads the clock,
-//! keeps how late that was, and for how many expiries.
+//! The loop of `latency`: sleeps until the next expiry of a fixed schedule, reads the clock, and
+//! records how late that was, and for how many expiries.
 //!
-//! No expiry is passed over. A thread that comes late by more than an interval answers, at
-//! that one moment, all expiries that have passed: each was made to wait for it. One that
-//! left them out, or that set the next expiry from the moment it woke, would count an hour
-//! of delay as one sample among many (coordinated omission).
+//! No expiry is skipped. A thread that is late by more than an interval answers, at that one
+//! moment, all expiries that have passed, with the delay of each. To skip them, or to set the next
+//! expiry relative to the wake-up, would count an hour of delay as one sample among many
+//! (coordinated omission).
 //!
-//! Nothing in the loop allocates or locks; it enters the kernel to sleep. Room for wake-ups
-//! is touched before it begins. When it is full the loop goes on: what comes then is counted
-//! and summed, not kept.
+//! The loop does not allocate or lock; it enters the kernel to sleep. The buffer for wake-ups is
+//! touched before it begins. When it is full the loop continues: later wake-ups are counted and
+//! summed, not recorded.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,13 +16,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use recording::{LostWakeups, Wakeup};
 use units::Nanos;
 
-/// Expiries: the first one, and then one each interval.
+/// Expiries: the first one, and then one per interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Schedule {
     /// `CLOCK_MONOTONIC` at the first one.
     pub(crate) first: Nanos,
     pub(crate) interval: Nanos,
-    /// How many there are.
+    /// Their number.
     pub(crate) expiries: u64,
 }
 
@@ -32,55 +32,55 @@ impl Schedule {
         self.first + self.interval.saturating_mul(number)
     }
 
-    /// How many have passed from the one due at `due` to `now`, that one included.
+    /// The number of expiries from the one due at `due` to `now`, that one included.
     pub(crate) fn passed(self, due: Nanos, now: Nanos) -> u64 {
         now.saturating_sub(due).get() / self.interval.get().max(1) + 1
     }
 
-    /// The same schedule from the first expiry on that comes after `now`.
+    /// The same schedule from the first expiry after `now`.
     pub(crate) fn after(self, now: Nanos) -> Self {
         let number = if now < self.first { 0 } else { self.passed(self.first, now) };
         Self { first: self.at(number), ..self }
     }
 }
 
-/// What a thread found when it woke up.
+/// A wake-up of the thread.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Woken {
     /// `CLOCK_MONOTONIC`.
     pub(crate) now: Nanos,
-    /// How many expiries have passed since the last time.
+    /// The number of expiries since the last one.
     pub(crate) expiries: u64,
 }
 
-/// Something that wakes a thread by a schedule.
-pub(crate) trait Alarm {
-    /// Is to wake the thread by this schedule from now on.
+/// A timer that wakes a thread by a schedule.
+pub(crate) trait WakeTimer {
+    /// Sets the schedule.
     fn set(&mut self, schedule: Schedule) -> io::Result<()>;
 
     /// Sleeps until the expiry that is due then.
     fn wait(&mut self, due: Nanos) -> io::Result<Woken>;
 }
 
-/// Room for wake-ups.
+/// A buffer for wake-ups.
 #[derive(Debug)]
-pub(crate) struct Room<'a> {
+pub(crate) struct WakeupBuffer<'a> {
     places: &'a mut [Wakeup],
     used: usize,
     lost: Option<LostWakeups>,
 }
 
-impl<'a> Room<'a> {
+impl<'a> WakeupBuffer<'a> {
     pub(crate) fn new(places: &'a mut [Wakeup]) -> Self {
         Self { places, used: 0, lost: None }
     }
 
-    /// The wake-ups that were kept, in order.
-    pub(crate) fn kept(&self) -> &[Wakeup] {
+    /// The recorded wake-ups, in order.
+    pub(crate) fn recorded(&self) -> &[Wakeup] {
         &self.places[..self.used]
     }
 
-    /// What came after the room was full.
+    /// The wake-ups after the buffer was full.
     pub(crate) fn lost(&self) -> Option<LostWakeups> {
         self.lost
     }
@@ -92,11 +92,11 @@ impl<'a> Room<'a> {
                 *place = wakeup;
                 self.used += 1;
             }
-            None => self.lose(wakeup, due.saturating_sub(schedule.first), schedule),
+            None => self.count_lost(wakeup, due.saturating_sub(schedule.first), schedule),
         }
     }
 
-    fn lose(&mut self, wakeup: Wakeup, since_ns: Nanos, schedule: Schedule) {
+    fn count_lost(&mut self, wakeup: Wakeup, since_ns: Nanos, schedule: Schedule) {
         let (most, more) = (wakeup.late_ns, wakeup.expiries.saturating_sub(1));
         let least = most.saturating_sub(schedule.interval.saturating_mul(more));
         let lost = self.lost.get_or_insert(LostWakeups {
@@ -109,7 +109,7 @@ impl<'a> Room<'a> {
         });
         lost.wakeups += 1;
         lost.samples += wakeup.expiries;
-        // They fall evenly from the most to the least.
+        // Their delays decrease evenly from the longest to the shortest.
         let ends = u128::from(most.get()) + u128::from(least.get());
         let sum = ends.saturating_mul(u128::from(wakeup.expiries)) / 2;
         let sum = Nanos::from_nanos(u64::try_from(sum).unwrap_or(u64::MAX));
@@ -122,19 +122,19 @@ impl<'a> Room<'a> {
 /// Answers all expiries of the schedule, or those until `stop`.
 #[inline(never)]
 pub(crate) fn answer(
-    alarm: &mut impl Alarm,
+    timer: &mut impl WakeTimer,
     schedule: Schedule,
     stop: &AtomicBool,
-    room: &mut Room<'_>,
+    buffer: &mut WakeupBuffer<'_>,
 ) -> io::Result<()> {
-    alarm.set(schedule)?;
+    timer.set(schedule)?;
     let mut answered = 0;
     while answered < schedule.expiries {
         let due = schedule.at(answered);
-        let woken = alarm.wait(due)?;
+        let woken = timer.wait(due)?;
         let expiries = woken.expiries.min(schedule.expiries - answered);
         let late_ns = woken.now.saturating_sub(due);
-        room.put(Wakeup { expiries, late_ns }, due, schedule);
+        buffer.put(Wakeup { expiries, late_ns }, due, schedule);
         answered += expiries;
         if stop.load(Ordering::Relaxed) {
             break;
@@ -156,15 +156,15 @@ mod tests {
         Schedule { first, interval, expiries }
     }
 
-    /// A machine with one CPU, which others have at times; a nanosecond is a step.
+    /// A simulated machine with one CPU, which other tasks use at times; a nanosecond is a step.
     struct Machine {
-        /// Whether others have the CPU, step by step; they have it no longer at the end.
+        /// Whether another task uses the CPU, step by step; none does after the last.
         taken: Vec<bool>,
         schedule: Schedule,
-        /// Whether the alarm counts expiries by itself, as a timerfd does when it is read.
+        /// Whether the timer counts expiries itself, as a timerfd does when it is read.
         counts: bool,
         answered: u64,
-        /// When the thread came back from its sleep, and when it then read the clock.
+        /// When the thread returned from its sleep, and when it then read the clock.
         woken: Vec<(u64, u64)>,
     }
 
@@ -178,7 +178,7 @@ mod tests {
         }
     }
 
-    impl Alarm for Machine {
+    impl WakeTimer for Machine {
         fn set(&mut self, _: Schedule) -> io::Result<()> {
             Ok(())
         }
@@ -199,7 +199,7 @@ mod tests {
         }
     }
 
-    /// What the wake-ups say of each expiry.
+    /// The delay of each expiry according to the wake-ups.
     fn samples(wakeups: &[Wakeup], interval: Nanos) -> Vec<u64> {
         let each = wakeups.iter().flat_map(|wakeup| {
             (0..wakeup.expiries).map(|number| {
@@ -210,9 +210,9 @@ mod tests {
     }
 
     proptest! {
-        /// Check against a machine that is walked through step by step: each expiry has one
-        /// sample, which ends when the thread has come back from its sleep after that expiry
-        /// (or, as it counts itself, has read the clock after it).
+        /// Check against a machine that is simulated step by step: each expiry has one sample,
+        /// which ends when the thread has returned from its sleep after that expiry (or, as it
+        /// counts itself, has read the clock after it).
         #[test]
         fn every_expiry_is_answered(
             taken in prop::collection::vec(prop::bool::weighted(0.7), 0..400),
@@ -225,8 +225,8 @@ mod tests {
             let (answered, woken) = (0, Vec::new());
             let mut machine = Machine { taken, schedule, counts, answered, woken };
             let (mut places, never) = ([BLANK; 60], AtomicBool::new(false));
-            let mut room = Room::new(&mut places);
-            answer(&mut machine, schedule, &never, &mut room).unwrap();
+            let mut buffer = WakeupBuffer::new(&mut places);
+            answer(&mut machine, schedule, &never, &mut buffer).unwrap();
 
             let expected = (0..expiries).map(|number| {
                 let due = schedule.at(number).get();
@@ -236,10 +236,11 @@ mod tests {
                 machine.woken.iter().find(answers).unwrap().1 - due
             });
             let expected: Vec<u64> = expected.collect();
-            prop_assert_eq!(samples(room.kept(), schedule.interval), expected);
+            prop_assert_eq!(samples(buffer.recorded(), schedule.interval), expected);
         }
 
-        /// Check that what finds no room is counted and summed as what is kept would be.
+        /// Check that wake-ups after the buffer is full are counted and summed as recorded ones
+        /// would be.
         #[test]
         fn nothing_is_lost_silently(
             lates in prop::collection::vec(0u64..90, 1..40),
@@ -247,23 +248,23 @@ mod tests {
         ) {
             let schedule = schedule(1_000, 10, 400);
             let mut places = vec![BLANK; capacity];
-            let mut room = Room::new(&mut places);
+            let mut buffer = WakeupBuffer::new(&mut places);
             let (mut due, mut all) = (schedule.first, Vec::new());
             for late in lates {
                 let late_ns = Nanos::from_nanos(late);
                 let wakeup = Wakeup { expiries: late / 10 + 1, late_ns };
-                room.put(wakeup, due, schedule);
+                buffer.put(wakeup, due, schedule);
                 due = due + schedule.interval.saturating_mul(wakeup.expiries);
                 all.push(wakeup);
             }
-            let kept = all.len().min(capacity);
-            prop_assert_eq!(room.kept(), &all[..kept]);
-            let rest = samples(&all[kept..], schedule.interval);
-            let before = samples(&all[..kept], schedule.interval).len();
-            prop_assert_eq!(room.lost().is_some(), !rest.is_empty());
-            if let Some(lost) = room.lost() {
+            let recorded = all.len().min(capacity);
+            prop_assert_eq!(buffer.recorded(), &all[..recorded]);
+            let rest = samples(&all[recorded..], schedule.interval);
+            let before = samples(&all[..recorded], schedule.interval).len();
+            prop_assert_eq!(buffer.lost().is_some(), !rest.is_empty());
+            if let Some(lost) = buffer.lost() {
                 prop_assert_eq!(lost.since_ns.get(), 10 * u64::try_from(before).unwrap());
-                prop_assert_eq!(lost.wakeups, u64::try_from(all.len() - kept).unwrap());
+                prop_assert_eq!(lost.wakeups, u64::try_from(all.len() - recorded).unwrap());
                 prop_assert_eq!(lost.samples, u64::try_from(rest.len()).unwrap());
                 prop_assert_eq!(lost.ns.get(), rest.iter().sum::<u64>());
                 prop_assert_eq!(lost.min_ns.get(), *rest.iter().min().unwrap());
@@ -272,12 +273,12 @@ mod tests {
         }
     }
 
-    /// Check that the order to stop ends it after the wake-up in which it came, and that an
-    /// alarm that fails does.
+    /// Check that the stop request ends it after the wake-up in which it arrived, and that the
+    /// failure of a timer does.
     #[test]
     fn ends_early() {
         struct Broken(bool);
-        impl Alarm for Broken {
+        impl WakeTimer for Broken {
             fn set(&mut self, _: Schedule) -> io::Result<()> {
                 Ok(())
             }
@@ -287,10 +288,12 @@ mod tests {
             }
         }
         let (mut places, told) = ([BLANK; 9], AtomicBool::new(true));
-        let mut room = Room::new(&mut places);
-        answer(&mut Broken(false), schedule(5, 5, 9), &told, &mut room).unwrap();
-        assert_eq!(room.kept(), [Wakeup { expiries: 1, late_ns: Nanos::ZERO }]);
-        assert!(answer(&mut Broken(true), schedule(5, 5, 9), &told, &mut room).is_err());
+        let mut buffer = WakeupBuffer::new(&mut places);
+        answer(&mut Broken(false), schedule(5, 5, 9), &told, &mut buffer).unwrap();
+        assert_eq!(buffer.recorded(), [Wakeup { expiries: 1, late_ns: Nanos::ZERO }]);
+        assert!(
+            answer(&mut Broken(true), schedule(5, 5, 9), &told, &mut buffer).is_err()
+        );
     }
 
     /// Check which expiry is the next one.

@@ -1,9 +1,10 @@
-//! What an ordinary pass of the loop costs on this CPU, and from when on a pass is a gap.
+//! The cost of an ordinary pass of the loop on this CPU, and the threshold above which a pass is a
+//! gap.
 //!
-//! The loop itself is run for many short pieces: a piece's mean pass is right to a tick
-//! even where the counter ticks once in several passes (as arm64's may), and the median
-//! over the pieces passes over those that were interrupted. A minimum would not do: where
-//! the counter steps by 26 ticks with a rare step of 1, it is 1.
+//! The loop itself runs for many short pieces. The mean pass of a piece is accurate to a tick even
+//! if the counter ticks once in several passes (as arm64's may), and the median over the pieces
+//! ignores those that were interrupted. A minimum would be wrong: if the counter steps by 26 ticks
+//! with a rare step of 1, it is 1.
 
 use std::sync::atomic::AtomicBool;
 
@@ -12,31 +13,31 @@ use units::TscDelta;
 use crate::counter;
 use crate::spin::{Ring, spin};
 
-/// Pieces to take the median of.
+/// The median is taken over that many pieces.
 const PIECES: usize = 33;
-/// A piece's length in passes, about; 33 pieces take a few milliseconds at most.
+/// The approximate length of a piece, in passes; 33 pieces take a few milliseconds at most.
 const PASSES: u64 = 2_000;
-/// A pass that takes this many ordinary ones (or steps of the counter) is a gap. Even an
-/// interrupt whose handler does nothing costs more; the stalls of 5 to 40 passes that a
-/// busy neighbour on the core causes (thousands a second) do not.
+/// A pass that takes this many ordinary ones (or steps of the counter) is a gap. Even an interrupt
+/// with an empty handler costs more; the stalls of 5 to 40 passes that a busy sibling thread of the
+/// core causes (thousands per second) do not.
 const ORDINARY: u64 = 40;
 
-/// What is ordinary for the loop on one CPU.
+/// The ordinary cost of the loop on one CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ordinary {
+pub struct LoopCost {
     /// The median pass.
     pub pass: TscDelta,
     /// The counter's usual step.
     pub step: TscDelta,
 }
 
-impl Ordinary {
-    /// Measures the loop where the calling thread runs.
+impl LoopCost {
+    /// Measures the loop on the CPU of the calling thread.
     pub fn measure() -> Self {
         Self { pass: median_pass(), step: usual_step() }
     }
 
-    /// The longest pass that is still ordinary.
+    /// The longest pass that is not a gap.
     #[must_use]
     pub fn threshold(self) -> TscDelta {
         TscDelta::from_ticks(self.pass.max(self.step).ticks().saturating_mul(ORDINARY))
@@ -47,7 +48,7 @@ fn median_pass() -> TscDelta {
     let never = AtomicBool::new(false);
     let longest = TscDelta::from_ticks(u64::MAX >> 1);
     let mut ring = Ring::new(0);
-    // A first piece finds how many ticks the others should take.
+    // A first piece finds the length of the others, in ticks.
     let mut length = TscDelta::from_ticks(1);
     let mut means = Vec::with_capacity(PIECES);
     for _ in 0..PIECES {
@@ -56,7 +57,7 @@ fn median_pass() -> TscDelta {
         means.push(mean.max(1));
         length = TscDelta::from_ticks(mean.max(1).saturating_mul(PASSES));
     }
-    // The first piece was too short to say anything.
+    // The first piece was too short to be meaningful.
     means.remove(0);
     TscDelta::from_ticks(median(means))
 }
@@ -83,10 +84,10 @@ fn median(mut values: Vec<u64>) -> u64 {
 mod tests {
     use super::*;
 
-    /// Check that what is ordinary is found, and that the threshold is well above it.
+    /// Check that the cost is found, and that the threshold is well above it.
     #[test]
     fn ordinary_is_below_the_threshold() {
-        let ordinary = Ordinary::measure();
+        let ordinary = LoopCost::measure();
         assert!(ordinary.pass.ticks() > 0);
         assert!(
             ordinary.threshold()
@@ -94,7 +95,7 @@ mod tests {
         );
     }
 
-    /// Check that single wild values do not move the median.
+    /// Check that single outliers do not move the median.
     #[test]
     fn medians_are_steady() {
         assert_eq!(median(vec![22, 22, 1, 22, 900_000]), 22);

@@ -1,11 +1,11 @@
-//! Gaps on the calling thread, wherever it runs and however it is scheduled: for programs that
-//! have taken their CPU themselves, and want to know what it is worth.
+//! Gaps of the calling thread, wherever it runs and however it is scheduled: for programs that have
+//! isolated their CPU themselves, and check the result.
 //!
-//! The loop, the clock and the doubts are those of `noise`. From the beginning to the end the
-//! thread does not sleep, so that a tick that has stopped stays so. What comes out is no
-//! recording: nobody else spins, and facts are not kept with it.
+//! The loop, the clock and the doubts are those of `noise`. The thread does not sleep from the
+//! beginning to the end, so that a stopped tick stays stopped. The result is no recording: no other
+//! CPU is measured, and it contains no facts.
 //!
-//! Cannot be ended early, and cannot see what took a gap.
+//! Cannot be ended early, and cannot see the cause of a gap.
 
 use std::sync::atomic::AtomicBool;
 
@@ -17,33 +17,32 @@ use crate::clock::Clock;
 use crate::counter::Moment;
 use crate::noise::{cpu_noise, place, refuse, threshold};
 use crate::spin::Ring;
-use crate::spinner::Stretch;
-use crate::{Error, Kind, Ordinary, doubts};
+use crate::spinner::SpinParams;
+use crate::{Error, Kind, LoopCost, doubts};
 
-/// What the calling thread lost.
+/// The gaps of the calling thread.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallerGaps {
-    /// The shortest gap that was kept.
+    /// The shortest gap that was recorded.
     pub threshold: Nanos,
-    /// What was seen; of what `/proc` counts, only what it counts for the thread.
+    /// The measured values; of the counts of `/proc` only those of the thread.
     pub noise: CpuNoise,
-    /// Reasons not to trust it.
+    /// Reasons to distrust them.
     pub doubts: Vec<Doubt>,
 }
 
-/// Spins on the calling thread, and keeps each gap that is longer than the threshold; where
-/// there is none, one is found by running the loop.
+/// Runs the busy loop on the calling thread, and records each gap longer than the threshold; `None`
+/// calibrates the threshold by running the loop.
 ///
 /// # Errors
-/// `Kind::Spec` for a length that makes no sense, `Kind::System` where the kernel does not say
-/// which CPU this is or the counter does not advance.
+/// `Kind::Spec` for an invalid length, `Kind::System` if the current CPU is unknown or the counter
+/// does not advance.
 pub fn caller_gaps(
     duration: Nanos,
     threshold_asked: Option<Nanos>,
     facts: &Facts,
 ) -> Result<CallerGaps, Error> {
-    let unknown =
-        || Error::new(Kind::System, "the kernel does not say which CPU this is");
+    let unknown = || Error::new(Kind::System, "failed to determine the current CPU");
     let cpu = isolate::current_cpu().ok_or_else(unknown)?;
     let spec = NoiseSpec {
         cpus: [cpu].into_iter().collect(),
@@ -55,14 +54,14 @@ pub fn caller_gaps(
     };
     refuse(&spec, facts)?;
     let ring = Ring::new(place(&spec, cpu).capacity);
-    let clock = Clock::settle_awake()?;
-    let ordinary = Ordinary::measure();
-    let threshold = threshold(&spec, [ordinary].into_iter(), clock.guess());
+    let clock = Clock::calibrate_awake()?;
+    let ordinary = LoopCost::measure();
+    let threshold = threshold(&spec, [ordinary].into_iter(), clock.estimate());
     let began = Moment::now();
-    let length = clock.guess().ticks(duration);
-    let stretch = Stretch { length, threshold, end_above: None };
-    let seen = stretch.spin(cpu, ordinary, ring, &AtomicBool::new(false));
-    let (hz, mut doubts) = clock.over_the_run(facts);
+    let length = clock.estimate().ticks(duration);
+    let params = SpinParams { length, threshold, end_above: None };
+    let seen = params.spin(cpu, ordinary, ring, &AtomicBool::new(false));
+    let (hz, mut doubts) = clock.finish(facts);
     let seen = [seen];
     doubts.extend(doubts::of_spinners(&seen, &spec, hz, facts, false));
     let [seen] = &seen;
@@ -75,8 +74,8 @@ mod tests {
     use super::*;
     use std::time::Instant;
 
-    /// Check that the loop runs as long as it is told to, by another clock, and that gaps are
-    /// in order, in it, and as long as the threshold says.
+    /// Check that the loop runs for its duration, by another clock, and that gaps are in order,
+    /// within the run, and longer than the threshold.
     #[test]
     fn runs_and_keeps() {
         let facts = Facts::read(&facts::Root::live());
@@ -85,17 +84,17 @@ mod tests {
         let found = caller_gaps(duration, Some(threshold), &facts).unwrap();
         let whole = Nanos::from(began.elapsed());
         let noise = &found.noise;
-        // The counter's frequency is known better after the run than before it.
+        // The counter's frequency is known more precisely after the run than before it.
         assert!(noise.elapsed_ns.get() >= duration.get() / 10 * 9, "{noise:?}");
         assert!(noise.elapsed_ns <= whole, "{noise:?}");
         assert!(noise.gaps.is_sorted() && noise.passes > 0);
-        // A tick of the counter may be rounded away.
+        // A tick of the counter may be lost by rounding.
         let short = |gap: &units::Span| gap.length.get() + 1 < threshold.get();
         assert!(!noise.gaps.iter().any(short), "{:?}", noise.gaps);
         assert!(noise.gaps.last().is_none_or(|gap| gap.end() <= noise.elapsed_ns));
     }
 
-    /// Check that lengths that make no sense are refused before anything runs.
+    /// Check that invalid lengths are refused before anything runs.
     #[test]
     fn nonsense_is_refused() {
         let facts = serde_json::from_str(r#"{"sources": {}, "unknown": {}}"#).unwrap();

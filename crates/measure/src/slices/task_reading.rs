@@ -1,11 +1,10 @@
-//! What another process has used and done until now, read from outside.
+//! The usage and context switches of another process until now.
 //!
-//! Its CPU time is its own CPU clock (`clock_getcpuclockid(3)`), which the kernel brings up to
-//! date when it is asked, to the nanosecond; the numbers in `/proc/PID` may be a tick old. How
-//! often it left its CPU, and whether it had to, stands in `/proc/PID/status`
-//! (`proc_pid_status(5)`, since 2.6.23).
+//! Its CPU time is its CPU clock (`clock_getcpuclockid(3)`), which the kernel updates when it is
+//! read, to the nanosecond; the numbers in `/proc/PID` may be a tick old. Its context switches,
+//! voluntary and involuntary, are in `/proc/PID/status` (`proc_pid_status(5)`, since 2.6.23).
 //!
-//! The two are read one after the other: a process that runs on another CPU goes on meanwhile.
+//! The two are read one after the other: a process on another CPU continues in between.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -15,12 +14,12 @@ use units::Nanos;
 
 use crate::counter;
 
-/// `CPUCLOCK_SCHED` in `include/linux/posix-timers.h`: what the scheduler counts.
+/// `CPUCLOCK_SCHED` in `include/linux/posix-timers.h`: the scheduler's count.
 const SCHEDULED: libc::clockid_t = 2;
-/// A status is shorter.
+/// The maximum length of a status.
 const STATUS_MAX: usize = 1 << 14;
 
-/// What a process has done until now.
+/// The totals of a process.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct TaskReading {
     pub(crate) cpu: Nanos,
@@ -30,21 +29,21 @@ pub(crate) struct TaskReading {
 }
 
 impl TaskReading {
-    /// Reads it; `passes` is what the process tells of itself.
+    /// Reads it; `passes` is what the process itself reports.
     ///
     /// # Errors
-    /// The kernel does not say.
+    /// If the process or its status does not exist.
     pub(crate) fn of(
         pid: libc::pid_t,
         passes: u64,
-        room: &mut StatusRoom,
+        buffer: &mut StatusBuffer,
     ) -> io::Result<Self> {
-        let (voluntary, involuntary) = room.switches(pid)?;
+        let (voluntary, involuntary) = buffer.switches(pid)?;
         let cpu = counter::kernel((!pid << 3) | SCHEDULED);
         Ok(Self { cpu, involuntary, voluntary, passes })
     }
 
-    /// What it did since an earlier reading.
+    /// The difference to an earlier reading.
     pub(crate) fn since(&self, earlier: &Self) -> TaskTime {
         TaskTime {
             cpu_ns: self.cpu.saturating_sub(earlier.cpu),
@@ -55,19 +54,19 @@ impl TaskReading {
     }
 }
 
-/// Room for a process's status, used again and again.
+/// A reused buffer for a process's status.
 #[derive(Debug)]
-pub(crate) struct StatusRoom {
+pub(crate) struct StatusBuffer {
     text: Vec<u8>,
     path: String,
 }
 
-impl StatusRoom {
+impl StatusBuffer {
     pub(crate) fn new() -> Self {
         Self { text: vec![0; STATUS_MAX], path: String::new() }
     }
 
-    /// How often a process left its CPU by itself, and how often it had to.
+    /// The voluntary and the involuntary switches of a process.
     fn switches(&mut self, pid: libc::pid_t) -> io::Result<(u64, u64)> {
         use std::fmt::Write;
         self.path.clear();
@@ -93,7 +92,7 @@ fn parsed(status: &[u8]) -> Option<(u64, u64)> {
 mod tests {
     use super::*;
 
-    /// Check that the two counts are told apart, and that what is cut off is no zero.
+    /// Check that the two counts are distinguished, and that a truncated status is not 0.
     #[test]
     fn statuses() {
         let text =
@@ -102,20 +101,20 @@ mod tests {
         assert_eq!(parsed(&text[..40]), None);
     }
 
-    /// Check on this process that its CPU clock runs, and that its switches are what the
-    /// kernel counts for `getrusage(2)`, of its only busy thread at least.
+    /// Check on this process that its CPU clock advances, and that a PID that does not exist is an
+    /// error.
     #[test]
     fn this_process() {
         let pid = libc::pid_t::try_from(std::process::id()).unwrap();
-        let mut room = StatusRoom::new();
-        let before = TaskReading::of(pid, 3, &mut room).unwrap();
+        let mut buffer = StatusBuffer::new();
+        let before = TaskReading::of(pid, 3, &mut buffer).unwrap();
         let begin = counter::kernel(libc::CLOCK_PROCESS_CPUTIME_ID);
         while counter::kernel(libc::CLOCK_PROCESS_CPUTIME_ID)
             < begin + Nanos::from_millis(5)
         {}
-        let used = TaskReading::of(pid, 8, &mut room).unwrap().since(&before);
+        let used = TaskReading::of(pid, 8, &mut buffer).unwrap().since(&before);
         assert!(used.cpu_ns >= Nanos::from_millis(5), "{used:?}");
         assert_eq!(used.passes, 5);
-        assert!(TaskReading::of(libc::pid_t::MAX, 0, &mut room).is_err());
+        assert!(TaskReading::of(libc::pid_t::MAX, 0, &mut buffer).is_err());
     }
 }

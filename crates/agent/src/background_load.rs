@@ -1,7 +1,7 @@
-//! Threads that compete with what is measured: ordinary tasks that never sleep.
+//! Background load: threads that compete with the measurement, as ordinary tasks that never sleep.
 //!
-//! They run until the guest powers off. The loop has no `pause` in it: emulators take
-//! that for leave to run another CPU.
+//! They run until the guest powers off. Their loop has no `pause`: emulators would run another CPU
+//! then.
 
 use std::hint::black_box;
 use std::sync::mpsc::{Sender, channel};
@@ -15,7 +15,7 @@ use crate::error::Error;
 /// Starts them, and returns once each is on its CPU.
 ///
 /// # Errors
-/// Which CPU could not be had, and why.
+/// Which CPU is not available, and why.
 pub(crate) fn start(loads: &[BackgroundLoad]) -> Result<(), Error> {
     for BackgroundLoad { cpu, spinners } in loads {
         for _ in 0..*spinners {
@@ -38,7 +38,7 @@ fn start_one(cpu: Cpu) -> Result<(), Error> {
 fn spin(cpu: Cpu, seated: &Sender<Result<(), isolate::Error>>) {
     let pinned = isolate::pin(cpu);
     let stays = pinned.is_ok();
-    // Who started the thread waits for nothing else.
+    // The starting thread waits only for this.
     let _ = seated.send(pinned);
     while black_box(stays) {}
 }

@@ -1,4 +1,4 @@
-//! Noise beside an injector, and what of it was blamed on whom.
+//! Noise beside an injector, and its attribution.
 
 use blame::Watcher;
 use facts::{Facts, Root};
@@ -11,36 +11,36 @@ use units::{Cpu, CpuSet, Nanos, Span};
 
 use crate::injector::{Burst, Injector};
 
-/// Some thirty of what is made every 10 ms; emulated guests take many times that.
+/// Some thirty bursts, one every 10 ms; emulated guests take many times longer.
 const RUN: Nanos = Nanos::from_millis(300);
-/// It outranks ordinary tasks, whatever else this machine is doing.
+/// Above ordinary tasks.
 const SPINNER: u8 = 5;
 
-/// A run, and what was made in it.
-pub(crate) struct Seen {
+/// A run, and the injector's bursts in it.
+pub(crate) struct NoiseRun {
     series: NoiseSeries,
     /// Whether there is no other CPU.
     pub(crate) on_only_cpu: bool,
-    /// Those that lie in the run, on the clock of the gaps.
+    /// Those within the run, on the clock of the gaps.
     bursts: Vec<(Span, Burst)>,
 }
 
-/// How long a burst was: as it was measured, and as it is known otherwise.
+/// The length of a burst: measured, and known otherwise.
 #[derive(Debug)]
 pub(crate) struct Made {
-    /// How long its threads had the CPU inside their tracepoints, in the gaps that it meets.
+    /// The time of its threads on the CPU inside their tracepoints, in the gaps that overlap it.
     pub(crate) inside: Nanos,
     /// By its injector's clock.
     pub(crate) took: Nanos,
-    /// How long it computed, as its injector saw.
+    /// Its computing time according to its injector.
     pub(crate) burnt: Nanos,
-    /// How long it had the CPU: what the kernel counted, and what the hypervisor took, which the
-    /// kernel does not count. What interrupted it the kernel may count as well.
+    /// Its CPU time: the kernel's count, and the stolen time, which the kernel does not count. The
+    /// kernel may include interrupts.
     pub(crate) ran: Nanos,
 }
 
 impl Made {
-    /// What was measured, in percent of a time that is known.
+    /// The measured value, in percent of a known time.
     pub(crate) fn percent_of(&self, known: Nanos) -> u64 {
         self.inside.get() * 100 / known.get()
     }
@@ -58,7 +58,7 @@ pub(crate) fn typical(rising: &[u64]) -> u64 {
     rising[rising.len() / 2]
 }
 
-/// Where noise is made and measured.
+/// The CPU to measure.
 pub(crate) fn cpu(facts: &Facts) -> Cpu {
     facts.cpus.allowed.get().unwrap().iter().last().unwrap()
 }
@@ -66,7 +66,7 @@ pub(crate) fn cpu(facts: &Facts) -> Cpu {
 pub(crate) fn seen_beside(
     source: Source,
     make: fn(Cpu) -> Injector,
-) -> Result<Seen, String> {
+) -> Result<NoiseRun, String> {
     let facts = Facts::read(&Root::live());
     let cpu = cpu(&facts);
     let cpus: CpuSet = [cpu].into_iter().collect();
@@ -101,12 +101,12 @@ pub(crate) fn seen_beside(
         unreachable!("asked for noise")
     };
     let mut doubts = events.blame(&mut series, false);
-    // The kernel keeps a share of each second from a real-time spinner, even to idle.
+    // The kernel reserves a share of each second even for the idle task.
     doubts.retain(|doubt| doubt.code != Code::Idled);
-    assert_eq!(doubts, [], "nothing is lost, and no clock steered");
+    assert_eq!(doubts, [], "nothing is lost, and the clock was not adjusted");
     let bursts = on_our_clock(&series, bursts);
     let on_only_cpu = facts.cpus.allowed.get().is_some_and(|cpus| cpus.len() == 1);
-    Ok(Seen { series, on_only_cpu, bursts })
+    Ok(NoiseRun { series, on_only_cpu, bursts })
 }
 
 fn on_our_clock(series: &NoiseSeries, bursts: Vec<Burst>) -> Vec<(Span, Burst)> {
@@ -123,7 +123,7 @@ fn on_our_clock(series: &NoiseSeries, bursts: Vec<Burst>) -> Vec<(Span, Burst)> 
     bursts.into_iter().filter_map(placed).collect()
 }
 
-impl Seen {
+impl NoiseRun {
     fn cpu(&self) -> &CpuNoise {
         &self.series.cpus[0]
     }
@@ -144,8 +144,8 @@ impl Seen {
         self.cpu().gaps.iter().map(|gap| gap.length).sum()
     }
 
-    /// Of each burst's gap, in rising order: how many percent are not that of threads of that
-    /// name; all of them where these have no share in it.
+    /// For each burst's gap, in rising order: the percentage that is not that of threads of that
+    /// name; 100 if they have no share in it.
     pub(crate) fn percent_of_others(&self, name: &str) -> Vec<u64> {
         let gaps = &self.cpu().gaps;
         let percent = |(burst, _): &(Span, Burst)| {
@@ -169,7 +169,7 @@ impl Seen {
         self.blamed().shares.iter().map(|share| share.ns).sum()
     }
 
-    /// How many bursts there were, but for the last one, whose end may be missing.
+    /// The number of bursts, without the last one, which may be incomplete.
     pub(crate) fn bursts(&self) -> usize {
         self.bursts.len().saturating_sub(1)
     }
@@ -179,7 +179,7 @@ impl Seen {
         culprit.kind == kind && culprit.name.contains(name)
     }
 
-    /// In how many of the bursts' gaps that culprit has a share.
+    /// The number of the bursts' gaps in which that culprit has a share.
     pub(crate) fn gaps_of_bursts(&self, kind: CulpritKind, name: &str) -> usize {
         let gaps = &self.cpu().gaps;
         let has_share = |burst: &Span| {
@@ -193,19 +193,19 @@ impl Seen {
         self.bursts[..self.bursts()].iter().filter(|(span, _)| has_share(span)).count()
     }
 
-    /// What all threads took inside their tracepoints.
+    /// The time of all threads inside their tracepoints.
     pub(crate) fn inside_of_threads(&self) -> Nanos {
         let shares = self.blamed().shares.iter();
         let theirs = shares.filter(|share| self.is(share, CulpritKind::Thread, ""));
         theirs.map(|share| share.inside_ns).sum()
     }
 
-    /// How long the loop was ready to run and others ran, as the kernel counts.
+    /// The time that the loop waited for the CPU, according to the kernel.
     pub(crate) fn waited(&self) -> Nanos {
         self.cpu().meanwhile.waited_ns.unwrap()
     }
 
-    /// Each burst of threads of that name, but for the last one.
+    /// Each burst of threads of that name, without the last one.
     pub(crate) fn made(&self, name: &str) -> Vec<Made> {
         let gaps = &self.cpu().gaps;
         let made = |pair: &[(Span, Burst)]| {
@@ -223,8 +223,7 @@ impl Seen {
         self.bursts.windows(2).map(made).collect()
     }
 
-    /// Of each gap in which that culprit has a share, in rising order: how many percent of
-    /// it nobody took.
+    /// For each gap in which that culprit has a share, in rising order: the unexplained percentage.
     pub(crate) fn unexplained_beside(&self, kind: CulpritKind, name: &str) -> Vec<u64> {
         let shares = &self.blamed().shares;
         let of = shares.iter().filter(|share| self.is(share, kind, name));
@@ -240,7 +239,7 @@ impl Seen {
         rising(gaps.iter().map(nobodys))
     }
 
-    /// The part of the time between two looks at `/proc` that is not the loop's, in
+    /// The part of the time between two readings of `/proc` that is outside of the loop, in
     /// thousandths.
     pub(crate) fn besides_the_loop(&self) -> u64 {
         let span = self.cpu().meanwhile.span_ns;
@@ -248,7 +247,7 @@ impl Seen {
         besides.get() * 1_000 / span.get().max(1)
     }
 
-    /// How many events of that kind and name were seen.
+    /// The number of events of that kind and name.
     pub(crate) fn events(&self, kind: CulpritKind, name: &str) -> u64 {
         let blamed = self.blamed();
         let culprits = blamed.culprits.iter().zip(&blamed.events);
@@ -257,19 +256,19 @@ impl Seen {
         named.map(|(_, events)| events).sum()
     }
 
-    /// How often an interrupt came by `/proc/interrupts`.
+    /// The number of an interrupt in `/proc/interrupts`.
     pub(crate) fn interrupts(&self, line: &str) -> u64 {
         let lines = self.cpu().meanwhile.interrupts.as_ref().unwrap();
         lines.iter().filter(|found| found.line == line).map(|found| found.count).sum()
     }
 
-    /// How often a softirq ran by `/proc/softirqs`.
+    /// The number of a softirq in `/proc/softirqs`.
     pub(crate) fn softirqs(&self, name: &str) -> u64 {
         let lines = self.cpu().meanwhile.softirqs.as_ref().unwrap();
         lines.iter().filter(|found| found.name == name).map(|found| found.count).sum()
     }
 
-    /// Everyone, for messages.
+    /// All culprits, for messages.
     pub(crate) fn told(&self) -> impl std::fmt::Debug {
         let blamed = self.blamed();
         let culprits = blamed.culprits.iter().zip(&blamed.events);

@@ -1,31 +1,30 @@
-//! What libbpf and the kernel's verifier say of a program that the kernel refuses.
+//! The messages of libbpf and the kernel's verifier about a rejected program.
 //!
-//! A refused `bpf(2)` gives an error number only, most often EINVAL; the reason is in the
-//! verifier's log, which libbpf asks for and prints (`src/libbpf.c`, `bpf_object_load_prog`).
+//! A failed `bpf(2)` only returns an error number, most often EINVAL; the reason is in the
+//! verifier's log, which libbpf requests and prints (`src/libbpf.c`, `bpf_object_load_prog`).
 
 use std::sync::{Mutex, PoisonError};
 
 use libbpf_rs::{PrintLevel, set_print};
 
-/// How libbpf begins and ends a log, and how it names the program before.
+/// The lines of libbpf around a log, and the name of the program before it.
 const BEGIN: &str = "-- BEGIN PROG LOAD LOG --";
 const END: &str = "-- END PROG LOAD LOG --";
 const PROGRAM: &str = "prog '";
-/// The verifier's last line of statistics.
+/// The beginning of the verifier's statistics, its last line.
 const STATISTICS: &str = "processed ";
-/// The most that is kept of what libbpf prints.
+/// The maximum length of stored messages of libbpf.
 const BYTES_MAX: usize = 1 << 20;
 
 static PRINTED: Mutex<String> = Mutex::new(String::new());
 
-/// Keeps what libbpf prints from now on, instead of letting it write to standard error.
-pub(crate) fn listen() {
+/// Stores the messages of libbpf from now on, instead of printing them to standard error.
+pub(crate) fn capture() {
     PRINTED.lock().unwrap_or_else(PoisonError::into_inner).clear();
     set_print(Some((PrintLevel::Warn, keep)));
 }
 
-/// The verifier's reason for the first refusal since then, and of which program; `None` where
-/// there was none.
+/// The verifier's reason for the first rejection since then, and the program; `None` without one.
 pub(crate) fn reason() -> Option<String> {
     reason_in(&PRINTED.lock().unwrap_or_else(PoisonError::into_inner))
 }
@@ -52,7 +51,7 @@ fn reason_in(printed: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// Check that the reason is the log's last line that is not about the verifier itself.
+    /// Check that the reason is the last line of the log that is not about the verifier itself.
     #[test]
     fn last_line() {
         let printed = "libbpf: prog 'switched': BPF program load failed: Invalid argument\n\

@@ -1,10 +1,10 @@
-//! What `/proc` says happened on each CPU between two moments.
+//! The counts of `/proc` for each CPU between two readings.
 //!
-//! `/proc/interrupts`, `/proc/softirqs` and `/proc/stat` are readable by everyone; the
-//! spinning thread tells of itself with `getrusage(2)` and `/proc/thread-self/schedstat`
-//! (its second number: nanoseconds ready to run but not running).
+//! `/proc/interrupts`, `/proc/softirqs` and `/proc/stat` are readable by any user; the measuring
+//! thread reads its own usage with `getrusage(2)` and `/proc/thread-self/schedstat` (its second
+//! number: nanoseconds ready to run but not running).
 //!
-//! Cannot see: how long an interrupt took, or which thread preempted the loop.
+//! Cannot see: the duration of an interrupt, or which thread preempted the loop.
 
 use std::cmp::Reverse;
 
@@ -14,8 +14,8 @@ use units::{Cpu, Nanos};
 
 use crate::counter;
 
-/// All the counters at one moment.
-pub(crate) struct Counters {
+/// The counters of `/proc` at one moment.
+pub(crate) struct ProcCounters {
     /// `CLOCK_MONOTONIC_RAW` when they were read.
     pub(crate) at: Nanos,
     pub(crate) interrupts: Result<Interrupts, Unknown>,
@@ -23,8 +23,7 @@ pub(crate) struct Counters {
     pub(crate) times: Result<CpuTimes, Unknown>,
 }
 
-impl Counters {
-    /// Reads them all.
+impl ProcCounters {
     pub(crate) fn now() -> Self {
         let root = Root::live();
         let read = |file: &str| root.text(file);
@@ -40,7 +39,7 @@ impl Counters {
         }
     }
 
-    /// Why any of them could not be read, one doubt each.
+    /// One doubt for each file that could not be read.
     pub(crate) fn doubts(&self) -> Vec<Doubt> {
         let reasons = [
             self.interrupts.as_ref().err(),
@@ -51,7 +50,7 @@ impl Counters {
         reasons.into_iter().flatten().map(doubt).collect()
     }
 
-    /// What happened on a CPU since an earlier reading, as far as the counters tell.
+    /// The counts of a CPU since an earlier reading, as far as the files have them.
     pub(crate) fn since(&self, earlier: &Self, cpu: Cpu, facts: &Facts) -> Meanwhile {
         let exported = facts.virt.steal_clock.get().is_some_and(|&exported| exported);
         let time = both(&earlier.times, &self.times)
@@ -68,7 +67,7 @@ impl Counters {
     }
 }
 
-/// Two readings, where both could be made.
+/// Both readings, if both succeeded.
 pub(crate) fn both<'a, T>(
     earlier: &'a Result<T, Unknown>,
     later: &'a Result<T, Unknown>,
@@ -97,20 +96,19 @@ fn counts(now: &Softirqs, before: &Softirqs, cpu: Cpu) -> Vec<Counted> {
     counts
 }
 
-/// What the calling thread went through so far.
+/// The calling thread's preemptions and run delay so far.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct OwnTime {
+pub(crate) struct ThreadTime {
     preempted: u64,
     waited: Option<Nanos>,
 }
 
-impl OwnTime {
-    /// Asks the kernel.
+impl ThreadTime {
     pub(crate) fn now() -> Self {
         Self { preempted: involuntary_switches(), waited: run_delay() }
     }
 
-    /// What it went through since an earlier moment, put into what the CPU did.
+    /// Stores the difference to an earlier reading in the counts of the thread's CPU.
     pub(crate) fn add_since(self, earlier: Self, meanwhile: &mut Meanwhile) {
         meanwhile.preempted = self.preempted.saturating_sub(earlier.preempted);
         meanwhile.waited_ns =
@@ -136,24 +134,24 @@ fn run_delay() -> Option<Nanos> {
 mod tests {
     use super::*;
 
-    /// Check that this machine's counters are readable and never run backwards.
+    /// Check that this machine's counters are readable and never decrease.
     #[test]
     fn counters_of_this_machine() {
-        let earlier = Counters::now();
+        let earlier = ProcCounters::now();
         assert_eq!(earlier.doubts(), []);
         let facts = Facts::read(&Root::live());
-        let seen = Counters::now().since(&earlier, Cpu::new(0), &facts);
+        let seen = ProcCounters::now().since(&earlier, Cpu::new(0), &facts);
         assert!(seen.interrupts.is_some() && seen.softirqs.is_some());
     }
 
-    /// Check that counters that cannot be read are unknown and doubted, never empty.
+    /// Check that counters that cannot be read are unknown, with a doubt, and never empty.
     #[test]
     fn unreadable_is_unknown() {
-        let mut now = Counters::now();
+        let mut now = ProcCounters::now();
         let facts = Facts::read(&Root::live());
         now.interrupts = Interrupts::parse("?", Interrupts::FILE);
         now.times = CpuTimes::parse("?", CpuTimes::FILE);
-        let seen = now.since(&Counters::now(), Cpu::new(0), &facts);
+        let seen = now.since(&ProcCounters::now(), Cpu::new(0), &facts);
         assert_eq!((seen.interrupts, seen.steal_ns), (None, None));
         assert_eq!(now.doubts().len(), 2);
     }

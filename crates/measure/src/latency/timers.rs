@@ -1,10 +1,10 @@
-//! What wakes a thread by a schedule: `clock_nanosleep(2)`, or a `timerfd(2)`.
+//! The timers that wake a thread periodically: `clock_nanosleep(2)`, or a `timerfd(2)`.
 //!
-//! Both sleep until absolute times of `CLOCK_MONOTONIC`, so that being late once makes
-//! nothing after it late. The first is called anew for each expiry, and allows the kernel
-//! the thread's timer slack (`prctl(2)`, `PR_SET_TIMERSLACK`: 50 us, if nobody changed it);
-//! real-time threads have none. The other is one periodic timer, which the kernel keeps going
-//! by itself and without slack (`fs/timerfd.c`); reading it tells how often it has expired.
+//! Both use absolute times of `CLOCK_MONOTONIC`, so that a late wake-up does not delay later ones.
+//! The first is called again for each expiry, and allows the kernel the thread's timer slack
+//! (`prctl(2)`, `PR_SET_TIMERSLACK`: 50 us by default); real-time threads have none. The other is
+//! one periodic timer, which the kernel rearms by itself and without slack (`fs/timerfd.c`);
+//! reading it returns the number of expirations.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -17,22 +17,22 @@ use rustix::time::{
 use units::Nanos;
 
 use crate::counter;
-use crate::latency::wakeups::{Alarm, Schedule, Woken};
+use crate::latency::wakeups::{Schedule, WakeTimer, Woken};
 use crate::timespec::parts;
 
-/// The clock that schedules are in, now.
+/// The clock of schedules, now.
 pub(crate) fn now() -> Nanos {
     counter::kernel(libc::CLOCK_MONOTONIC)
 }
 
 /// The calling thread's timer slack, whether it is used or not.
 pub(crate) fn timer_slack() -> Nanos {
-    // SAFETY: takes numbers only. Past libc, whose answer is cut to 32 bits.
+    // SAFETY: takes numbers only. A direct call, as libc truncates the result to 32 bits.
     let slack = unsafe { libc::syscall(libc::SYS_prctl, libc::PR_GET_TIMERSLACK) };
     Nanos::from_nanos(u64::try_from(slack).unwrap_or(0))
 }
 
-/// Sleeps anew until each expiry.
+/// A new sleep for each expiry.
 #[derive(Debug)]
 pub(crate) struct Nanosleep {
     schedule: Schedule,
@@ -44,7 +44,7 @@ impl Nanosleep {
     }
 }
 
-impl Alarm for Nanosleep {
+impl WakeTimer for Nanosleep {
     fn set(&mut self, schedule: Schedule) -> io::Result<()> {
         self.schedule = schedule;
         Ok(())
@@ -56,8 +56,8 @@ impl Alarm for Nanosleep {
         let until = libc::timespec { tv_sec, tv_nsec };
         let (clock, absolute) = (libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME);
         loop {
-            // SAFETY: `until` outlives the call, which only reads it; what is left is not
-            // told for absolute times.
+            // SAFETY: `until` outlives the call, which only reads it; absolute times have no
+            // remaining time.
             let error = unsafe {
                 libc::clock_nanosleep(
                     clock,
@@ -71,7 +71,7 @@ impl Alarm for Nanosleep {
                 0 if now >= due => {
                     return Ok(Woken { now, expiries: self.schedule.passed(due, now) });
                 }
-                // Woken for something else: there is time left to sleep.
+                // Woken early: there is time left to sleep.
                 0 | libc::EINTR => {}
                 error => return Err(io::Error::from_raw_os_error(error)),
             }
@@ -89,7 +89,7 @@ impl Timerfd {
     }
 }
 
-impl Alarm for Timerfd {
+impl WakeTimer for Timerfd {
     fn set(&mut self, schedule: Schedule) -> io::Result<()> {
         let setting = Itimerspec {
             it_interval: timespec(schedule.interval),
@@ -126,24 +126,24 @@ mod tests {
     use recording::Wakeup;
 
     use super::*;
-    use crate::latency::wakeups::{Room, answer};
+    use crate::latency::wakeups::{WakeupBuffer, answer};
 
     /// Answers ten expiries of 2 ms, of which the first five have passed.
-    fn answers(mut alarm: impl Alarm) -> Vec<Wakeup> {
+    fn answers(mut timer: impl WakeTimer) -> Vec<Wakeup> {
         let first = now();
         let schedule = Schedule { first, interval: Nanos::from_millis(2), expiries: 10 };
         let blank = Wakeup { expiries: 0, late_ns: Nanos::ZERO };
         let (mut places, never) = ([blank; 10], AtomicBool::new(false));
-        let mut room = Room::new(&mut places);
+        let mut buffer = WakeupBuffer::new(&mut places);
         std::thread::sleep(std::time::Duration::from_millis(9));
-        answer(&mut alarm, schedule, &never, &mut room).unwrap();
+        answer(&mut timer, schedule, &never, &mut buffer).unwrap();
         assert!(now() >= schedule.at(9));
-        assert_eq!(room.lost(), None);
-        room.kept().to_vec()
+        assert_eq!(buffer.lost(), None);
+        buffer.recorded().to_vec()
     }
 
-    /// Check that both alarms answer every expiry, those that have passed already at once,
-    /// and none too early.
+    /// Check that both timers answer every expiry, those that have passed already at once, and none
+    /// too early.
     #[test]
     fn alarms_of_this_machine() {
         let schedule =
@@ -157,7 +157,7 @@ mod tests {
         }
     }
 
-    /// Check the slack against what the kernel says in another place.
+    /// Check the slack against the value in `/proc`.
     #[test]
     fn slack_of_this_thread() {
         let told = std::fs::read_to_string("/proc/thread-self/timerslack_ns");

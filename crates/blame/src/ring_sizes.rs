@@ -1,6 +1,6 @@
-//! How many records the rings of a CPU hold, which bounds how long they may go unread.
+//! The number of records in the rings of a CPU, which limits how long they may remain unread.
 //!
-//! A ring must hold what comes at the highest rate while the reader cannot run. The rates are
+//! A ring must hold all records at the highest rate while the reader cannot run. The rates are
 //! those of one CPU that does nothing else, with the programs of `bpf/events.bpf.c` attached:
 //!
 //! | level | at most, /s | because |
@@ -8,56 +8,57 @@
 //! | thread | 1,000,000 | a switch, its system call and its program take 1 us or more |
 //! | softirq | 500,000 | each needs an interrupt or a system call beside its own work |
 //! | handler, vector | 250,000 | an interrupt's entry, exit and two programs take 2 us or more |
-//! | NMI | 31,250 | `kernel.perf_event_max_sample_rate` bounds them |
+//! | NMI | 31,250 | `kernel.perf_event_max_sample_rate` limits them |
 //!
-//! Rings go unread for 131 ms at most: the reader sleeps for 50 ms (`PERIOD` in `reader.rs`);
+//! Rings remain unread for 131 ms at most: the reader sleeps for 50 ms (`PERIOD` in `reader.rs`);
 //! real-time throttling stops a real-time reader for 50 ms of each second
-//! (`kernel.sched_rt_runtime_us`); 31 ms are left for sections of the kernel that are not
-//! preemptible, for a hypervisor that takes the reader's CPU, and for the reading. So the ring of
-//! threads has 131 ms x 1,000,000 /s = 131,072 records (a test in `ring.rs` fills it). The bound does
-//! not hold where the reader may not be a real-time task, nor on machines with more than 24 CPUs,
-//! whose rings are shorter.
+//! (`kernel.sched_rt_runtime_us`); 31 ms are left for non-preemptible sections of the kernel, for a
+//! hypervisor that takes the reader's CPU, and for the reading. So the ring of threads has 131 ms x
+//! 1,000,000 /s = 131,072 records (a test in `ring.rs` fills it). The limit does not hold if the
+//! reader may not be a real-time task, nor on machines with more than 24 CPUs, where rings are
+//! shorter.
 
 use crate::level::Level;
 
-/// The ring of what the hypervisor took, which follows those of the levels.
+/// The ring of stolen time, which follows those of the levels.
 pub(crate) const STEAL: usize = Level::ALL.len();
-/// How many rings a CPU has.
+/// The number of rings of a CPU.
 pub(crate) const RINGS: usize = STEAL + 1;
 
-/// Records of each ring, powers of two. What the hypervisor took is a record for each time that
-/// it ran something else: 62,500 /s.
+/// The records of each ring, powers of two. Stolen time has a record for each time that the
+/// hypervisor ran something else: 62,500 /s.
 const DEPTHS: [u32; RINGS] = [1 << 17, 1 << 16, 1 << 15, 1 << 15, 1 << 12, 1 << 13];
 /// Rings are halved at most this often: that of threads then has 8,192 records.
 const HALVED_MAX: u32 = 4;
-/// What the rings of all CPUs together may take, as far as `HALVED_MAX` allows.
+/// The memory limit for the rings of all CPUs, as far as `HALVED_MAX` permits.
 const BYTES: usize = 256 << 20;
 
 /// The rings of one CPU, one after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Room {
+pub(crate) struct RingSizes {
     /// How often each ring was halved.
     halved: u32,
 }
 
-impl Room {
-    /// What each CPU gets where so many are watched, and a record and a name take so many bytes.
+impl RingSizes {
+    /// The rings of each CPU, for a number of traced CPUs and the sizes of a record and a name in
+    /// bytes.
     pub(crate) fn for_cpus(cpus: usize, record: usize, name: usize) -> Self {
         let is_enough = |halved: &u32| {
-            let room = Self { halved: *halved };
+            let sizes = Self { halved: *halved };
             let each =
-                room.of_lane() * record + room.depth(Level::Thread as usize) * name;
+                sizes.of_lane() * record + sizes.depth(Level::Thread as usize) * name;
             each.saturating_mul(cpus) <= BYTES
         };
         Self { halved: (0..HALVED_MAX).find(is_enough).unwrap_or(HALVED_MAX) }
     }
 
-    /// Records of each ring.
+    /// The records of each ring.
     pub(crate) fn depths(self) -> [u32; RINGS] {
         DEPTHS.map(|depth| depth >> self.halved)
     }
 
-    /// Where each ring begins in the room of its CPU.
+    /// The offset of each ring in the memory of its CPU.
     pub(crate) fn offsets(self) -> [u32; RINGS] {
         let mut next = 0;
         self.depths().map(|depth| {
@@ -66,23 +67,23 @@ impl Room {
         })
     }
 
-    /// Records of one ring.
+    /// The records of one ring.
     pub(crate) fn depth(self, ring: usize) -> usize {
         usize::try_from(DEPTHS[ring] >> self.halved).unwrap_or(0)
     }
 
-    /// Records of all rings of a CPU.
+    /// The records of all rings of a CPU.
     pub(crate) fn of_lane(self) -> usize {
         (0..RINGS).map(|ring| self.depth(ring)).sum()
     }
 
-    /// The place of a ring's record with that number, in the ring.
+    /// The index of a ring's record with that number, in the ring.
     pub(crate) fn within(self, ring: usize, number: u64) -> usize {
         let depth = u64::from(DEPTHS[ring] >> self.halved);
         usize::try_from(number % depth).unwrap_or(0)
     }
 
-    /// The same in the room of its CPU.
+    /// The same in the memory of its CPU.
     pub(crate) fn place(self, ring: usize, number: u64) -> usize {
         let before: usize = (0..ring).map(|ring| self.depth(ring)).sum();
         before + self.within(ring, number)
@@ -93,28 +94,29 @@ impl Room {
 mod tests {
     use super::*;
 
-    /// Check that rings stay within what they may take, that they have their least room, and
-    /// that they follow one another.
+    /// Check that rings stay within the memory limit, that they have their minimum size, and that
+    /// they follow one another.
     #[test]
     fn rings_are_bounded() {
-        let room = |cpus| Room::for_cpus(cpus, 32, 16);
-        let threads = [1, 24, 25, 99, 4_096].map(|cpus| room(cpus).depth(0));
+        let sizes = |cpus| RingSizes::for_cpus(cpus, 32, 16);
+        let threads = [1, 24, 25, 99, 4_096].map(|cpus| sizes(cpus).depth(0));
         assert_eq!(threads, [131_072, 131_072, 65_536, 16_384, 8_192]);
-        for room in [room(1), room(64)] {
-            let (depths, offsets) = (room.depths(), room.offsets());
+        for sizes in [sizes(1), sizes(64)] {
+            let (depths, offsets) = (sizes.depths(), sizes.offsets());
             assert!(depths.iter().all(|depth| depth.is_power_of_two()));
             for ring in 0..RINGS {
-                let place = |number: u32| room.place(ring, number.into());
+                let place = |number: u32| sizes.place(ring, number.into());
                 let [first, last] = [place(0), place(depths[ring] - 1)];
                 assert_eq!(first, usize::try_from(offsets[ring]).unwrap());
-                assert_eq!(last - first + 1, room.depth(ring));
+                assert_eq!(last - first + 1, sizes.depth(ring));
                 assert_eq!(place(depths[ring]), first);
             }
-            assert_eq!(room.of_lane(), room.place(STEAL, 0) + room.depth(STEAL));
+            assert_eq!(sizes.of_lane(), sizes.place(STEAL, 0) + sizes.depth(STEAL));
         }
     }
 
-    /// Check that the ring of threads holds what comes at the highest rate while it goes unread.
+    /// Check that the ring of threads holds all records at the highest rate while it remains
+    /// unread.
     #[test]
     fn ring_of_threads() {
         let (per_second, unread) = (1_000_000, 0.131);

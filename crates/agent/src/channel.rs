@@ -1,13 +1,12 @@
-//! The way out of a guest, for its greeting and its answer: the first of these that the kernel
-//! allows.
+//! The channel for the guest's greeting and its answer: the first of these that the kernel permits.
 //!
 //! 1. `ioperm(2)` and I/O port 0xe9, QEMU's debug console (`port`).
-//! 2. `/dev/port`, for a kernel without `CONFIG_X86_IOPL_IOPERM`: the same port, a byte a call.
-//! 3. The second serial port, for a kernel that is locked down, which keeps both of these from
-//!    programs (`kernel_lockdown(7)`, `LOCKDOWN_IOPORT`). QEMU has one only where the lab knows
-//!    that it is needed (`exit` in `lab`); a write to one that is not there fails.
+//! 2. `/dev/port`, for a kernel without `CONFIG_X86_IOPL_IOPERM`: the same port, a byte per call.
+//! 3. The second serial port, for a kernel that is locked down, which denies programs both of these
+//!    (`kernel_lockdown(7)`, `LOCKDOWN_IOPORT`). QEMU has one only if the lab knows that it is
+//!    needed (`exit` in `lab`); a write to a missing one fails.
 //!
-//! Nothing is mounted yet when the greeting is sent, so devices are made where they are needed.
+//! Nothing is mounted yet when the greeting is sent, so devices are created when needed.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -27,22 +26,23 @@ const SERIAL: (&str, u32, u32) = ("/ttyS1", 4, 65);
 /// Sends bytes.
 ///
 /// # Errors
-/// Why each of the ways is closed.
+/// Why each of the channels failed.
 pub(crate) fn send(bytes: &[u8]) -> Result<(), Error> {
     let Err(port) = port::send(bytes) else { return Ok(()) };
     let Err(device) = through_device(bytes) else { return Ok(()) };
     let Err(serial) = through_serial(bytes) else { return Ok(()) };
     let why = format!("{}; /dev/port: {device}; /dev/ttyS1: {serial}", chain(&port));
-    Err(Error::new("no way out", why))
+    Err(Error::new("no channel is available", why))
 }
 
-/// The device adds the number of bytes already written to the port's: so one byte at a time.
+/// The device adds the number of bytes already written to the port's number: hence one byte at a
+/// time.
 fn through_device(bytes: &[u8]) -> io::Result<()> {
     let device = open(PORT)?;
     bytes.chunks(1).try_for_each(|byte| device.write_all_at(byte, port::PORT.into()))
 }
 
-/// Waits until all has left: nothing is left in a buffer when the guest powers off.
+/// Waits until all bytes are sent: nothing remains in a buffer when the guest powers off.
 fn through_serial(bytes: &[u8]) -> io::Result<()> {
     let mut serial = open(SERIAL)?;
     make_raw(&serial)?;
@@ -50,7 +50,7 @@ fn through_serial(bytes: &[u8]) -> io::Result<()> {
     Ok(tcdrain(&serial)?)
 }
 
-/// Opens a device, which is made if need be.
+/// Opens a device, which is created if necessary.
 fn open((path, major, minor): (&str, u32, u32)) -> io::Result<File> {
     let (kind, mode) = (FileType::CharacterDevice, Mode::RUSR | Mode::WUSR);
     match mknodat(CWD, path, kind, mode, makedev(major, minor)) {
@@ -60,7 +60,7 @@ fn open((path, major, minor): (&str, u32, u32)) -> io::Result<File> {
     OpenOptions::new().write(true).custom_flags(libc::O_NOCTTY).open(path)
 }
 
-/// Lets every byte through as it is, and heed no modem line.
+/// Passes every byte unchanged, and ignores modem lines.
 fn make_raw(serial: &File) -> io::Result<()> {
     let mut line = tcgetattr(serial)?;
     line.make_raw();

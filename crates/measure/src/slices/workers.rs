@@ -1,13 +1,12 @@
-//! The processes of `slices`: some spin, others sleep again and again.
+//! The processes of `slices`: some spin, others sleep periodically.
 //!
-//! They are forked from this process, wait at a gate until all are there, and do nothing but
-//! their work from then on: a spinner's loop makes no system call, and tells how far it is
-//! through memory that it shares with this process. They have no file of this process open, no
-//! signal but `SIGKILL` reaches them, and they end with the thread that forked them, however
-//! that ends (`PR_SET_PDEATHSIG`).
+//! They are forked from this process, wait at a gate until all exist, and then only do their work:
+//! a spinner's loop makes no system call, and reports its progress through memory that it shares
+//! with this process. They have no file of this process open, block all signals but `SIGKILL`, and
+//! end with the thread that forked them, however that ends (`PR_SET_PDEATHSIG`).
 //!
-//! Processes and not threads, for that is what competes on most machines: a switch between two
-//! of them changes the address space, too.
+//! They are processes and not threads, as on most machines: a switch between two of them changes
+//! the address space, too.
 
 use std::io;
 use std::mem::zeroed;
@@ -20,21 +19,21 @@ use rustix::thread::futex;
 use units::{CpuSet, Helped, Nanos};
 
 use crate::Error;
-use crate::latency::alarms::now;
+use crate::latency::timers::now;
 use crate::memory::Memory;
 use crate::thread::block_signals;
 use crate::timespec::parts;
 
-/// A name's length, its end included (`TASK_COMM_LEN` in `include/linux/sched.h`).
+/// The length of a name with its terminating zero (`TASK_COMM_LEN` in `include/linux/sched.h`).
 const NAME: usize = 16;
 
-/// What one process is to do.
+/// The configuration of one process.
 #[derive(Debug, Clone)]
-pub(crate) struct Member {
-    /// No other one has it; `ps` shows it.
+pub(crate) struct WorkerSpec {
+    /// Unique; `ps` shows it.
     pub(crate) name: String,
     pub(crate) work: Work,
-    /// Where it may run.
+    /// The allowed CPUs.
     pub(crate) cpus: CpuSet,
     pub(crate) policy: Policy,
     pub(crate) nice: i8,
@@ -43,11 +42,11 @@ pub(crate) struct Member {
 /// What a process does until it is killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Work {
-    /// Uses all the time that it gets.
+    /// Uses all CPU time that it gets.
     Spin,
-    /// The same, but after so many passes it asks the kernel how much time it has used.
+    /// The same, with a call of getrusage(2) after that many passes.
     Ask(u32),
-    /// Sleeps that long, then works that long, again and again.
+    /// Sleeps that long, then works that long, repeatedly.
     Sleep(Nanos, Nanos),
 }
 
@@ -60,16 +59,16 @@ impl Work {
     }
 }
 
-/// What a process tells: a cache line of its own, so that none waits for another's.
+/// The progress of a process, in a cache line of its own, so that none waits for another's.
 #[repr(C, align(64))]
 struct Line {
-    /// Passes of a spinner's loop; times that a sleeper woke up.
+    /// Passes of a spinner's loop; wake-ups of a sleeper.
     passes: AtomicU64,
 }
 
-/// The gate, and everybody's line.
+/// The gate, and the line of each process.
 struct Shared {
-    // Where the others are.
+    // The mapping that contains the others.
     _memory: Memory,
     gate: *const AtomicU32,
     lines: *const Line,
@@ -80,14 +79,14 @@ impl Shared {
     fn new(count: usize) -> io::Result<Self> {
         let memory = Memory::shared((count + 1) * size_of::<Line>())?;
         let first = memory.start();
-        // SAFETY: there is room for one line more than there are processes.
+        // SAFETY: there is space for one line more than there are processes.
         let lines = unsafe { first.add(size_of::<Line>()) };
         Ok(Self { gate: first.cast(), lines: lines.cast(), count, _memory: memory })
     }
 
     fn gate(&self) -> &AtomicU32 {
-        // SAFETY: it is within the mapping, which is there as long as this is; zero is a
-        // valid one, and nobody has another kind of reference to it.
+        // SAFETY: it is within the mapping, which lives as long as this; zero is a valid value, and
+        // no other kind of reference to it exists.
         unsafe { &*self.gate }
     }
 
@@ -99,110 +98,109 @@ impl Shared {
 
     fn open(&self) {
         self.gate().store(1, Ordering::Release);
-        // It fails for a bad address only.
+        // It fails for an invalid address only.
         let _ = futex::wake(self.gate(), futex::Flags::empty(), u32::MAX >> 1);
     }
 }
 
-/// Processes that are at work, until this is dropped: all are killed then.
-pub(crate) struct Crowd {
+/// Running processes, all of which are killed when this is dropped.
+pub(crate) struct Workers {
     shared: Shared,
     pids: Vec<libc::pid_t>,
 }
 
-impl Crowd {
-    /// Starts them all; none works before all are there and have what they are to have.
+impl Workers {
+    /// Starts them all; none works before all exist and are configured.
     ///
     /// # Errors
-    /// `Kind::System` where there is no room for so many, with the limits that there are;
-    /// `Kind::Isolate` where they may not be scheduled so.
-    pub(crate) fn start(members: &[Member]) -> Result<Self, Error> {
-        let shared = Shared::new(members.len());
+    /// `Kind::System` if so many cannot be started, with the limits that apply; `Kind::Isolate` if
+    /// they may not be scheduled so.
+    pub(crate) fn start(specs: &[WorkerSpec]) -> Result<Self, Error> {
+        let shared = Shared::new(specs.len());
         let shared =
             shared.map_err(|error| Error::system("failed to share memory", error))?;
-        let mut crowd = Self { shared, pids: Vec::with_capacity(members.len()) };
-        for (place, member) in members.iter().enumerate() {
-            let pid = fork(&crowd.shared, place, member)
-                .map_err(|error| too_many(place, members.len(), error))?;
-            crowd.pids.push(pid);
-            prepare(pid, member)?;
+        let mut workers = Self { shared, pids: Vec::with_capacity(specs.len()) };
+        for (place, spec) in specs.iter().enumerate() {
+            let pid = fork(&workers.shared, place, spec)
+                .map_err(|error| too_many(place, specs.len(), error))?;
+            workers.pids.push(pid);
+            prepare(pid, spec)?;
         }
-        crowd.shared.open();
-        Ok(crowd)
+        workers.shared.open();
+        Ok(workers)
     }
 
-    /// The processes' numbers, in their order.
+    /// The PIDs, in the order of the processes.
     pub(crate) fn pids(&self) -> &[libc::pid_t] {
         &self.pids
     }
 
-    /// How far one is.
+    /// The progress of one.
     pub(crate) fn passes(&self, place: usize) -> u64 {
         self.shared.line(place).passes.load(Ordering::Relaxed)
     }
 
-    /// Whether all have begun.
     pub(crate) fn is_at_work(&self) -> bool {
         (0..self.pids.len()).all(|place| self.passes(place) > 0)
     }
 
-    /// One that has ended though nobody told it to.
+    /// One that has ended, though this process did not kill it.
     pub(crate) fn ended(&self) -> Option<usize> {
         self.pids.iter().position(|&pid| has_ended(pid))
     }
 }
 
-impl Drop for Crowd {
+impl Drop for Workers {
     fn drop(&mut self) {
         for &pid in &self.pids {
-            // SAFETY: takes numbers only; it was not waited for, so the number is its own.
+            // SAFETY: takes numbers only; it was not waited for, so the PID is still its own.
             unsafe { libc::kill(pid, libc::SIGKILL) };
         }
         for &pid in &self.pids {
-            // SAFETY: takes numbers, and no place for the status.
+            // SAFETY: takes numbers, and a null pointer for the status.
             unsafe { libc::waitpid(pid, ptr::null_mut(), 0) };
         }
     }
 }
 
 fn has_ended(pid: libc::pid_t) -> bool {
-    // SAFETY: all of it are numbers.
+    // SAFETY: all of its fields are numbers.
     let mut info: libc::siginfo_t = unsafe { zeroed() };
     let how = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
     let id = libc::id_t::try_from(pid).unwrap_or(0);
     // SAFETY: `info` outlives the call, which fills it; with WNOWAIT nothing is reaped.
     let failed = unsafe { libc::waitid(libc::P_PID, id, &raw mut info, how) };
-    // SAFETY: the kernel fills this field, and leaves it zero for one that has not ended.
+    // SAFETY: the kernel fills this field, and leaves it 0 for one that has not ended.
     failed != 0 || unsafe { info.si_pid() } != 0
 }
 
-/// Gives a process its name's work, its CPUs and its place among others.
-fn prepare(pid: libc::pid_t, member: &Member) -> Result<(), Error> {
+/// Sets the CPUs, the policy and the nice value of a process.
+fn prepare(pid: libc::pid_t, spec: &WorkerSpec) -> Result<(), Error> {
     let tid = u32::try_from(pid).unwrap_or(0);
     let failed =
-        |why| Error::system(format!("failed to set the CPUs of {}", member.name), why);
-    isolate::restrict_thread(tid, &member.cpus).map_err(failed)?;
-    isolate::set_ordinary(tid, member.policy == Policy::Batch, member.nice)?;
+        |why| Error::system(format!("failed to set the CPUs of {}", spec.name), why);
+    isolate::restrict_thread(tid, &spec.cpus).map_err(failed)?;
+    isolate::set_ordinary(tid, spec.policy == Policy::Batch, spec.nice)?;
     Ok(())
 }
 
-/// A copy of this process that does that work.
-fn fork(shared: &Shared, place: usize, member: &Member) -> io::Result<libc::pid_t> {
+/// Forks a process that does that work.
+fn fork(shared: &Shared, place: usize, spec: &WorkerSpec) -> io::Result<libc::pid_t> {
     let mut name = [0_u8; NAME];
-    for (to, from) in name.iter_mut().take(NAME - 1).zip(member.name.bytes()) {
+    for (to, from) in name.iter_mut().take(NAME - 1).zip(spec.name.bytes()) {
         *to = from;
     }
     let parent = libc::pid_t::try_from(std::process::id()).unwrap_or(0);
-    // SAFETY: the child makes only system calls and touches only what was made before.
+    // SAFETY: the child makes only system calls and accesses only memory that existed before.
     match unsafe { libc::fork() } {
-        0 => live(shared, place, member.work, &name, parent),
+        0 => live(shared, place, spec.work, &name, parent),
         -1 => Err(io::Error::last_os_error()),
         pid => Ok(pid),
     }
 }
 
-/// A process's whole life. Other threads of its parent are not there any more, whatever they
-/// held: so nothing here allocates, locks or prints.
+/// A process's main function. It must not allocate, lock or print: other threads of its parent do
+/// not exist in it, and may have held locks.
 fn live(
     shared: &Shared,
     place: usize,
@@ -211,19 +209,19 @@ fn live(
     parent: libc::pid_t,
 ) -> ! {
     block_signals();
-    // SAFETY: numbers, and a name that ends with a zero and outlives the call. Where a kernel
-    // lacks close_range (before 5.9) files stay open, which is no harm while the parent lives.
+    // SAFETY: numbers, and a name that ends with a zero and outlives the call. On kernels without
+    // close_range (before 5.9) files stay open, which is harmless while the parent lives.
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
         libc::prctl(libc::PR_SET_NAME, name.as_ptr());
         libc::syscall(libc::SYS_close_range, 0, u32::MAX, 0);
-        // The parent may have ended before it could be tied to.
+        // The parent may have ended before the prctl.
         if libc::getppid() != parent {
             libc::_exit(1);
         }
     }
     while shared.gate().load(Ordering::Acquire) == 0 {
-        // Whatever comes of it, the gate is looked at.
+        // The gate is checked, whether it failed or not.
         let _ = futex::wait(shared.gate(), futex::Flags::empty(), 0, None);
     }
     let line = shared.line(place);
@@ -243,7 +241,7 @@ fn spin(line: &Line) -> ! {
 }
 
 fn ask(line: &Line, each: u32) -> ! {
-    // SAFETY: all of it are numbers.
+    // SAFETY: all of its fields are numbers.
     let mut usage: libc::rusage = unsafe { zeroed() };
     let mut passes: u64 = 0;
     loop {
@@ -261,7 +259,8 @@ fn sleep_and_work(line: &Line, sleep: Nanos, burst: Nanos) -> ! {
     let length = libc::timespec { tv_sec, tv_nsec };
     let mut passes: u64 = 0;
     loop {
-        // SAFETY: `length` outlives the call, which only reads it; what is left is not told.
+        // SAFETY: `length` outlives the call, which only reads it; the remaining time is not
+        // requested.
         unsafe { libc::nanosleep(&raw const length, ptr::null_mut()) };
         passes = passes.wrapping_add(1);
         line.passes.store(passes, Ordering::Relaxed);
@@ -272,7 +271,7 @@ fn sleep_and_work(line: &Line, sleep: Nanos, burst: Nanos) -> ! {
     }
 }
 
-/// Why no more processes could be started, with what bounds them (`fork(2)`, EAGAIN).
+/// The error if no more processes could be started, with the limits that apply (`fork(2)`, EAGAIN).
 fn too_many(started: usize, asked: usize, error: io::Error) -> Error {
     let text = format!("only {started} of {asked} processes could be started");
     if error.raw_os_error() == Some(libc::EAGAIN) {
@@ -312,17 +311,17 @@ mod tests {
 
     use super::*;
 
-    fn members(works: &[Work]) -> Vec<Member> {
+    fn specs(works: &[Work]) -> Vec<WorkerSpec> {
         let facts = facts::Facts::read(&facts::Root::live());
         let cpus = facts.cpus.allowed.get().unwrap().clone();
-        let member = |(place, &work): (usize, &Work)| Member {
+        let spec = |(place, &work): (usize, &Work)| WorkerSpec {
             name: format!("crowd/{place}"),
             work,
             cpus: cpus.clone(),
             policy: Policy::Batch,
             nice: 1,
         };
-        works.iter().enumerate().map(member).collect()
+        works.iter().enumerate().map(spec).collect()
     }
 
     fn wait_for(what: &str, is_so: impl Fn() -> bool) {
@@ -333,14 +332,13 @@ mod tests {
         }
     }
 
-    /// Check that processes have their names, policy and nice value, work, and are gone
-    /// afterwards.
+    /// Check the names, policy, nice value and work of processes, and that none exists afterwards.
     #[test]
     fn they_work_and_go() {
         let sleep = Work::Sleep(Nanos::from_micros(100), Nanos::from_micros(10));
-        let crowd = Crowd::start(&members(&[Work::Spin, sleep])).unwrap();
-        wait_for("work", || crowd.is_at_work());
-        let pids = crowd.pids().to_vec();
+        let workers = Workers::start(&specs(&[Work::Spin, sleep])).unwrap();
+        wait_for("work", || workers.is_at_work());
+        let pids = workers.pids().to_vec();
         for (place, pid) in pids.iter().enumerate() {
             let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
             assert!(stat.contains(&format!("(crowd/{place})")), "{stat}");
@@ -350,38 +348,38 @@ mod tests {
             let open = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count();
             assert_eq!(open, 0);
         }
-        assert_eq!(crowd.ended(), None);
-        drop(crowd);
+        assert_eq!(workers.ended(), None);
+        drop(workers);
         for pid in pids {
             assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists());
         }
     }
 
-    /// Check that one that was killed by somebody is noticed.
+    /// Check that a process killed by another one is noticed.
     #[test]
     fn one_that_is_gone() {
-        let crowd = Crowd::start(&members(&[Work::Spin, Work::Spin])).unwrap();
+        let workers = Workers::start(&specs(&[Work::Spin, Work::Spin])).unwrap();
         // SAFETY: takes numbers only.
-        unsafe { libc::kill(crowd.pids()[1], libc::SIGKILL) };
-        wait_for("end", || crowd.ended() == Some(1));
+        unsafe { libc::kill(workers.pids()[1], libc::SIGKILL) };
+        wait_for("end", || workers.ended() == Some(1));
     }
 
     /// Check that processes end with the thread that started them.
     #[test]
     fn they_end_with_their_thread() {
         let start = || {
-            let crowd = Crowd::start(&members(&[Work::Spin])).unwrap();
-            let pid = crowd.pids()[0];
-            // Before it has begun it is not tied to the thread, only to the process.
-            wait_for("work", || crowd.is_at_work());
-            std::mem::forget(crowd);
+            let workers = Workers::start(&specs(&[Work::Spin])).unwrap();
+            let pid = workers.pids()[0];
+            // Before it has begun it is tied only to the process, not to the thread.
+            wait_for("work", || workers.is_at_work());
+            std::mem::forget(workers);
             pid
         };
         let pid = std::thread::spawn(start).join().unwrap();
         wait_for("end", || has_ended(pid));
     }
 
-    /// Check that a limit that is too low is told, with the limit, and that nobody is left.
+    /// Check that the error for too many processes names the limits.
     #[test]
     fn too_many_are_told() {
         let error = io::Error::from_raw_os_error(libc::EAGAIN);

@@ -1,7 +1,7 @@
-//! Measurements in a guest while the kernel's events are traced by the source that the order names.
+//! Measurements in a guest while the kernel's events are traced by the source in the order.
 //!
-//! Noise is attributed to what was seen; of idle CPUs, what ran there is recorded. Of calls only
-//! the cost of tracing them is of interest: what is seen of those is dropped.
+//! Noise is attributed to the events; of idle CPUs, what ran there is recorded. With calls only the
+//! cost of tracing is measured: their events are dropped.
 
 use facts::Facts;
 use recording::{Source, Spec};
@@ -11,10 +11,10 @@ use crate::error::Error;
 
 const TRACE: &str = "failed to trace the kernel's events";
 
-/// Begins to trace the CPU that will be measured; nothing is traced without a source.
+/// Starts to trace the CPUs that will be measured; nothing without a source.
 ///
 /// # Errors
-/// That source is impossible here, and what it would need; or there is nothing to trace.
+/// The source is not available, with its requirements; or there is nothing to trace.
 pub(crate) fn prepare(
     source: Option<Source>,
     spec: &Spec,
@@ -43,7 +43,7 @@ mod tests {
     use recording::TicksSpec;
     use units::{Cpu, CpuSet, Nanos};
 
-    /// Check that who cannot watch, and what cannot be watched, is told.
+    /// Check that an unavailable source, and a measurement that cannot be traced, are reported.
     #[test]
     fn refusals() {
         let cpus = CpuSet::from_iter([Cpu::new(0)]);
