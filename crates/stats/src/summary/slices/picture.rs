@@ -121,11 +121,11 @@ pub struct SlicesPicture {
 impl SlicesPicture {
     /// What there is to see.
     pub fn of(spec: &SlicesSpec, series: &SlicesSeries) -> Self {
-        let as_found = std::iter::once("as found".to_owned());
+        let unmodified = std::iter::once("unmodified".to_owned());
         let switches = series.switches.as_ref();
         let turn = |turn| Turn::of(series, turn);
         Self::of_shown(&Shown {
-            steps: as_found.chain(spec.steps.iter().map(step_words)).collect(),
+            steps: unmodified.chain(spec.steps.iter().map(step_words)).collect(),
             turns: series.turns.iter().filter_map(turn).collect(),
             tasks: switches.map_or_else(Vec::new, |s| picture_tasks(spec, series, s)),
             cpus: switches.map(|switches| switches.cpus.as_slice()),
