@@ -560,7 +560,7 @@ mod tests {
     #[test]
     fn calls_of_all_kinds() {
         assert_snapshot!(text(&example::calls(GUEST)), @r#"
-    Kernel requests: duration of one repeat of each on CPU 1, from its start to the
+    Duration of requests to the kernel on CPU 1, from the start of one repeat to the
     start of the next
 
       request        repeats      min   median      p99      max

@@ -12,7 +12,7 @@ const NAME: usize = 13;
 
 pub(crate) fn calls_text(series: &CallsSeries, summary: &CallsSummary) -> String {
     let title = format!(
-        "Kernel requests: duration of one repeat of each on CPU {}, from its start to the \
+        "Duration of requests to the kernel on CPU {}, from the start of one repeat to the \
          start of the next",
         summary.cpu
     );

@@ -178,7 +178,7 @@ fn ender(ender: &Ender) -> String {
         End::Wakeup => format!("wake-ups of {by} {part}"),
         End::Yield => format!("yields {part}"),
         End::Sleep => format!("sleeps {part}"),
-        End::Other => format!("other causes, followed by {by}, {part}"),
+        End::Other => format!("other causes before {by} {part}"),
     }
 }
 
