@@ -26,7 +26,8 @@ const ROOMS: &[Room] = &[
     room("stats", 3, &["units", "facts", "recording"]),
     room("measure", 3, &["units", "facts", "recording", "isolate"]),
     room("blame", 3, &["units", "facts", "recording"]),
-    room("report", 4, &["units", "facts", "recording", "stats"]),
+    room("advise", 4, &["units", "facts", "recording", "stats"]),
+    room("report", 5, &["units", "facts", "recording", "stats", "advise"]),
     room("session", 4, &["units", "facts", "recording", "isolate", "measure", "blame"]),
     room(
         "agent",
@@ -57,6 +58,7 @@ const CLI: &[&str] = &[
     "units",
     "facts",
     "stats",
+    "advise",
     "recording",
     "isolate",
     "measure",

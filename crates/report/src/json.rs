@@ -8,7 +8,7 @@ use recording::{Body, Doubt, FORMAT, Recording};
 use serde::Serialize;
 use stats::Summary;
 
-use crate::text::check::findings::{Finding, findings};
+use crate::text::check::findings::{FindingText, findings};
 
 pub(crate) mod cells;
 pub(crate) mod trace;
@@ -43,7 +43,7 @@ struct SummaryJson<'a> {
     summary: &'a Summary,
     /// For `check` only.
     #[serde(skip_serializing_if = "Option::is_none")]
-    findings: Option<Vec<Finding>>,
+    findings: Option<Vec<FindingText>>,
 }
 
 /// A recording and its summary as one JSON object, with its raw series only if requested.
@@ -196,7 +196,9 @@ mod tests {
         let object = parsed(&example::check(GUEST, 2), false);
         assert_eq!(keys(&object["summary"]), ["findings", "noise", "rest", "verdict"]);
         let first = &object["summary"]["findings"][0];
-        assert_eq!(keys(first), ["action", "code", "next", "text"]);
+        assert_eq!(keys(first), ["action", "code", "next", "numbers", "text"]);
+        assert_eq!(first["code"], "tick");
+        assert_eq!(first["numbers"]["hz"], 250);
         assert_eq!(object["summary"]["rest"]["cpus"][0]["timer_hz"], 11.0);
         let cpu = &object["summary"]["noise"]["cpus"][1];
         assert_eq!(cpu["gap_ns"]["max"], 1_704_567);

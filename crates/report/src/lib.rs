@@ -26,7 +26,6 @@ pub use picture::slices::slices_svg;
 pub use text::cells::cells_text;
 pub use text::cells::made_with::made_with_text;
 pub use text::cells::markdown::cells_markdown;
-pub use text::check::findings::{Action, Finding, When, findings};
 pub use text::explain::folded::{folded_stacks, folded_stacks_diff};
 pub use text::explain::phase::{phase_json, phase_text};
 pub use text::explain::{

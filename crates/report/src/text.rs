@@ -134,59 +134,59 @@ mod tests {
     #[test]
     fn check_on_a_guest() {
         assert_snapshot!(text(&example::check(GUEST, 2)), @r#"
-        Quiet: 2 CPUs lost 0.156 % of the time: 0.0365 % to other threads (/proc); what
-        took the rest was not seen: as root, or with CAP_BPF and CAP_PERFMON, it is.
-        A job of 1 ms is hit with a chance of 25.2 %; the run time of a benchmark of 1 s
-        varies by ± 0.167 %; where 1000 such CPUs wait for the slowest after each step
-        of 1 ms, a step takes 1.39 ms.
+        Quiet: 2 CPUs lost 0.156 % of the time: 0.0365 % to other threads (/proc);
+        tracing the causes needs root, or CAP_BPF and CAP_PERFMON.
+        A job of 1 ms is interrupted with a probability of 25.2 %; the run time of a
+        benchmark of 1 s varies by ± 0.167 %; if 1000 such CPUs wait for the slowest
+        after each step of 1 ms, a step takes 1.39 ms.
 
-        The machine on 2026-11-20T06:30:12Z, seen by noisefloor 0.1.0
+        Machine, recorded at 2026-11-20T06:30:12Z by noisefloor 0.1.0
           kernel      6.12.48+deb13-cloud-amd64, x86_64, Debian GNU/Linux 13 (trixie)
           tick        250 times a second (CONFIG_HZ), stops on idle CPUs only
           CPUs        online 0,1; isolated none; nohz_full none
-          preemption  voluntary: kernel code gives way at marked places
+          preemption  voluntary: at explicit preemption points
           clock       tsc
-          hypervisor  KVM, which tells what time it takes (steal)
+          hypervisor  KVM, which reports steal time
 
-        What each CPU did at rest for 2 s, and what it then lost while a loop spun on
-        all of them for 10 s
+        Each CPU while idle (2 s), and while a busy loop ran on all of them (10 s)
 
-              at rest        spinning           typical  longest  1 ms job
-         CPU    ticks  busy     ticks     lost      gap      gap    is hit
-           0     11/s   1 %     250/s  0.111 %  4.45 µs   5.8 µs    25.1 %
-           1     12/s   1 %     250/s  0.200 %  4.51 µs  1.70 ms    25.2 %
+               idle        busy loop           typical  longest  1 ms job
+         CPU  ticks  busy      ticks     lost      gap      gap      risk
+           0   11/s   1 %      250/s  0.111 %  4.45 µs   5.8 µs    25.1 %
+           1   12/s   1 %      250/s  0.200 %  4.51 µs  1.70 ms    25.2 %
 
-        Ticks are timer interrupts. A gap is a stretch of more than 120 ns in which the
-        loop did not run; "lost" is all gaps together. The last column is the chance
-        that a job of 1 ms, started at a random moment, meets a gap.
+        "ticks": timer interrupts. A gap is a period of more than 120 ns in which the
+        loop did not run; "lost": the sum of all gaps. "risk": the probability that a
+        job of 1 ms, started at a random time, is interrupted.
 
-        Findings, and what to type next
-          1. Linux 6.12.48+deb13-cloud-amd64 interrupts a CPU at work 250 times a second
-             (CONFIG_HZ): the tick. It stops on idle CPUs only. At rest, CPUs 0,1 took
+        Findings, each with the next command to run
+          1. The tick of Linux 6.12.48+deb13-cloud-amd64 interrupts a busy CPU 250 times
+             a second (CONFIG_HZ). It stops on idle CPUs only. While idle, CPUs 0,1 have
              11 to 12 timer interrupts a second each. The tick stops while a CPU is
-             idle: tickless idle works. While a program spins, CPUs 0,1 take 250 timer
-             interrupts a second each. That is HZ (250), as expected of a CPU at work.
+             idle: tickless idle works. While a busy loop runs, CPUs 0,1 have 250 timer
+             interrupts a second each. This is HZ (250), as expected of a busy CPU.
              At boot: nohz_full=1 stops it there while one task runs.
              $ sudo noisefloor nohz test
-          2. 1 boot parameter does nothing here. divider=10: belongs to RHEL 5; today
-             idle CPUs do not tick, and the rate is CONFIG_HZ.
-             At boot: leave it out, or set what it says instead.
+          2. 1 boot parameter has no effect. divider=10: belongs to RHEL 5; today idle
+             CPUs do not tick, and the rate is CONFIG_HZ.
+             At boot: remove it, or set what is named in its place.
              $ noisefloor facts
           3. CPU 1 lost most: 0.200 % of its time, in 250 gaps a second. A typical gap
-             is 4.51 µs, the longest was 1.70 ms. CPU 1 had 250 gaps and 250 timer
-             interrupts a second: most gaps are probably timer interrupts. As for other
-             programs, they came 6 times and ran for 7.3 ms; 20.0 ms were lost in all.
+             was 4.51 µs, the longest 1.70 ms. There were 250 timer interrupts a second:
+             most gaps are probably timer interrupts. Other programs preempted the loop
+             6 times and ran for 7.3 ms; 20.0 ms were lost in total.
              $ sudo noisefloor noise -c 1 -d 60
-          4. After the timer, the most frequent interrupt was virtio1-req.0 (interrupt
+          4. The most frequent interrupt other than the timer's was virtio1-req.0 (IRQ
              36): 40.2 times a second on CPU 1.
              Now: noisefloor run -c 1 --irqs COMMAND moves it to other CPUs (root).
              $ cat /proc/irq/36/smp_affinity_list
-          5. This is a guest of KVM: the hypervisor took 20 ms from CPU 1 (steal).
-             Cannot be set: the host's settings decide, not the guest's.
+          5. This is a guest of KVM. The hypervisor took 20 ms from CPU 1 (steal time).
+             Cannot be set: steal time depends on the host, not on settings of the
+             guest.
              $ vmstat 1 5
-          6. No CPU is set apart (isolcpus=, nohz_full=): every program, interrupt and
-             kernel chore may run on every CPU.
-             At boot: isolcpus=1 keeps programs off these CPUs.
+          6. No CPU is isolated (isolcpus=, nohz_full=): all programs, interrupts and
+             kernel threads may run on every CPU.
+             At boot: isolcpus=1 keeps programs off CPU 1.
              $ cat /proc/cmdline
           7. 1 fact about the kernel can be read by root only.
              $ sudo noisefloor check
@@ -196,65 +196,64 @@ mod tests {
         "#);
     }
 
-    /// Check `check` on a machine with CPUs set apart, where not all could be read.
+    /// Check `check` on a machine with isolated CPUs and unknown values.
     #[test]
-    fn check_with_cpus_set_apart() {
+    fn check_with_isolated_cpus() {
         assert_snapshot!(text(&example::quiet(example::check(METAL, 8))), @r#"
-        8 CPUs lost 0.0452 % of the time; what took the rest was not seen: as root, or
-        with CAP_BPF and CAP_PERFMON, it is.
-        A job of 1 ms is hit with a chance of 6.36 %; the run time of a benchmark of 1 s
-        varies by ± 0.222 %; where 1000 such CPUs wait for the slowest after each step
-        of 1 ms, a step takes 1.17 ms.
+        8 CPUs lost 0.0452 % of the time; tracing the causes needs root, or CAP_BPF and
+        CAP_PERFMON.
+        A job of 1 ms is interrupted with a probability of 6.36 %; the run time of a
+        benchmark of 1 s varies by ± 0.222 %; if 1000 such CPUs wait for the slowest
+        after each step of 1 ms, a step takes 1.17 ms.
 
-        The machine on 2026-11-20T06:30:12Z, seen by noisefloor 0.1.0
+        Machine, recorded at 2026-11-20T06:30:12Z by noisefloor 0.1.0
           kernel      6.12.48-rt, x86_64
           tick        1000 times a second (CONFIG_HZ), stops on idle CPUs, and on CPUs
                       2-7 (nohz_full) while a single task runs there
           CPUs        online 0-7; isolated 2-7; nohz_full 2-7
-          preemption  rt: kernel code gives way at once, even in most locks
+          preemption  rt: at once, even in most critical sections
           clock       tsc
-          hypervisor  none: Linux runs on the machine itself
+          hypervisor  none (bare metal)
 
-        What each CPU did at rest for 2 s, and what it then lost while a loop spun on
-        all of them for 10 s
+        Each CPU while idle (2 s), and while a busy loop ran on all of them (10 s)
 
-              at rest        spinning            typical  longest  1 ms job
-         CPU    ticks  busy     ticks      lost      gap      gap    is hit
-           0     11/s   1 %         ?   0.111 %  4.45 µs   5.8 µs    25.1 %
-           1     12/s   1 %     250/s   0.200 %  4.51 µs  1.70 ms    25.2 %
-           2     13/s   1 %    1.00/s  0.0124 %  4.12 µs  1.20 ms   0.101 %
-           3     14/s   1 %    1.00/s  4.36 ppm  4.18 µs  5.98 µs  0.0906 %
-           4     15/s   1 %    1.00/s  0.0124 %  4.24 µs  1.20 ms   0.101 %
-           5     11/s   1 %    1.00/s  0.0125 %  4.31 µs  1.20 ms   0.101 %
-           6     12/s   1 %    1.00/s  4.55 ppm  4.37 µs  6.17 µs  0.0906 %
-           7     13/s   1 %    1.00/s  0.0125 %  4.43 µs  1.20 ms   0.101 %
+               idle        busy loop            typical  longest  1 ms job
+         CPU  ticks  busy      ticks      lost      gap      gap      risk
+           0   11/s   1 %          ?   0.111 %  4.45 µs   5.8 µs    25.1 %
+           1   12/s   1 %      250/s   0.200 %  4.51 µs  1.70 ms    25.2 %
+           2   13/s   1 %     1.00/s  0.0124 %  4.12 µs  1.20 ms   0.101 %
+           3   14/s   1 %     1.00/s  4.36 ppm  4.18 µs  5.98 µs  0.0906 %
+           4   15/s   1 %     1.00/s  0.0124 %  4.24 µs  1.20 ms   0.101 %
+           5   11/s   1 %     1.00/s  0.0125 %  4.31 µs  1.20 ms   0.101 %
+           6   12/s   1 %     1.00/s  4.55 ppm  4.37 µs  6.17 µs  0.0906 %
+           7   13/s   1 %     1.00/s  0.0125 %  4.43 µs  1.20 ms   0.101 %
 
-        Ticks are timer interrupts. A gap is a stretch of more than 120 ns in which the
-        loop did not run; "lost" is all gaps together. The last column is the chance
-        that a job of 1 ms, started at a random moment, meets a gap.
+        "ticks": timer interrupts. A gap is a period of more than 120 ns in which the
+        loop did not run; "lost": the sum of all gaps. "risk": the probability that a
+        job of 1 ms, started at a random time, is interrupted.
 
-        Findings, and what to type next
-          1. Linux 6.12.48-rt interrupts a CPU at work 1000 times a second (CONFIG_HZ):
-             the tick. It stops on idle CPUs, and on CPUs 2-7 (nohz_full) while a single
-             task runs there. At rest, CPUs 0-7 took 11 to 15 timer interrupts a second
-             each. The tick stops while a CPU is idle: tickless idle works. While a
-             program spins, CPU 1 takes 250 timer interrupts a second. Below HZ (1000)
-             although busy: the tick was stopped. CPUs 2-7 take 1.00 timer interrupts a
-             second each. Far below HZ (1000) while at work: nohz_full stops the tick
-             here.
+        Findings, each with the next command to run
+          1. The tick of Linux 6.12.48-rt interrupts a busy CPU 1000 times a second
+             (CONFIG_HZ). It stops on idle CPUs, and on CPUs 2-7 (nohz_full) while a
+             single task runs there. While idle, CPUs 0-7 have 11 to 15 timer interrupts
+             a second each. The tick stops while a CPU is idle: tickless idle works.
+             While a busy loop runs, CPU 1 has 250 timer interrupts a second. Below HZ
+             (1000) although busy: the tick was stopped. CPUs 2-7 have 1.00 timer
+             interrupts a second each. Far below HZ (1000) although not idle: nohz_full
+             stops the tick.
              Now: it stops on CPUs 2-7 while one task runs there.
              $ sudo noisefloor nohz test
           2. CPU 1 lost most: 0.200 % of its time, in 250 gaps a second. A typical gap
-             is 4.51 µs, the longest was 1.70 ms. CPU 1 had 250 gaps and 250 timer
-             interrupts a second: most gaps are probably timer interrupts. As for other
-             programs, they came 6 times and ran for 7.3 ms; 20.0 ms were lost in all.
+             was 4.51 µs, the longest 1.70 ms. There were 250 timer interrupts a second:
+             most gaps are probably timer interrupts. Other programs preempted the loop
+             6 times and ran for 7.3 ms; 20.0 ms were lost in total.
              $ sudo noisefloor noise -c 1 -d 60
-          3. After the timer, the most frequent interrupt was virtio1-req.0 (interrupt
+          3. The most frequent interrupt other than the timer's was virtio1-req.0 (IRQ
              36): 40.2 times a second on CPU 1.
              Now: noisefloor run -c 1 --irqs COMMAND moves it to other CPUs (root).
              $ cat /proc/irq/36/smp_affinity_list
-          4. CPUs 2-7 are set apart (isolated or nohz_full). Of them CPU 7 lost most:
-             0.0125 %; of the others, CPU 1 lost most: 0.200 %.
+          4. CPUs 2-7 are isolated or nohz_full. Of these, CPU 7 lost most: 0.0125 %; of
+             the others, CPU 1 lost most: 0.200 %.
              $ noisefloor noise -c 7 -d 60
           5. 1 fact about the kernel can be read by root only.
              $ sudo noisefloor check
@@ -264,44 +263,41 @@ mod tests {
         "#);
     }
 
-    /// Check that `check` says something even where nothing is known.
+    /// Check `check` if nothing is known.
     #[test]
-    fn check_on_a_mute_machine() {
+    fn check_on_an_unknown_machine() {
         assert_snapshot!(text(&example::quiet(example::check(MUTE, 1))), @r#"
-        1 CPU lost 0.111 % of the time; what took the rest was not seen: as root, or
-        with CAP_BPF and CAP_PERFMON, it is.
-        A job of 1 ms is hit with a chance of 25.1 %; the run time of a benchmark of 1 s
-        varies by ± 3.35 ppm; where 1000 such CPUs wait for the slowest after each step
-        of 1 ms, a step takes 1.01 ms.
+        1 CPU lost 0.111 % of the time; tracing the causes needs root, or CAP_BPF and
+        CAP_PERFMON.
+        A job of 1 ms is interrupted with a probability of 25.1 %; the run time of a
+        benchmark of 1 s varies by ± 3.35 ppm; if 1000 such CPUs wait for the slowest
+        after each step of 1 ms, a step takes 1.01 ms.
 
-        The machine on 2026-11-20T06:30:12Z, seen by noisefloor 0.1.0
-          kernel      not known: not asked for by the version that wrote this recording
-          tick        not known: not asked for by the version that wrote this recording
-          CPUs        online not known; isolated not known; nohz_full not known
-          preemption  not known: not asked for by the version that wrote this recording
-          clock       not known: not asked for by the version that wrote this recording
-          hypervisor  not known: not asked for by the version that wrote this recording
+        Machine, recorded at 2026-11-20T06:30:12Z by noisefloor 0.1.0
+          kernel      unknown: not asked for by the version that wrote this recording
+          tick        unknown: not asked for by the version that wrote this recording
+          CPUs        online unknown; isolated unknown; nohz_full unknown
+          preemption  unknown: not asked for by the version that wrote this recording
+          clock       unknown: not asked for by the version that wrote this recording
+          hypervisor  unknown: not asked for by the version that wrote this recording
 
-        What each CPU did at rest for 2 s, and what it then lost while a loop spun on
-        all of them for 10 s
+        Each CPU while idle (2 s), and while a busy loop ran on all of them (10 s)
 
-              at rest        spinning           typical  longest  1 ms job
-         CPU    ticks  busy     ticks     lost      gap      gap    is hit
-           0     11/s   1 %         ?  0.111 %  4.45 µs   5.8 µs    25.1 %
+               idle        busy loop           typical  longest  1 ms job
+         CPU  ticks  busy      ticks     lost      gap      gap      risk
+           0   11/s   1 %          ?  0.111 %  4.45 µs   5.8 µs    25.1 %
 
-        Ticks are timer interrupts. A gap is a stretch of more than 120 ns in which the
-        loop did not run; "lost" is all gaps together. The last column is the chance
-        that a job of 1 ms, started at a random moment, meets a gap.
+        "ticks": timer interrupts. A gap is a period of more than 120 ns in which the
+        loop did not run; "lost": the sum of all gaps. "risk": the probability that a
+        job of 1 ms, started at a random time, is interrupted.
 
-        Findings, and what to type next
-          1. Linux (release not known) does not tell its tick rate (CONFIG_HZ), the rate
-             at which it interrupts each CPU. At rest, CPU 0 took 11 timer interrupts a
-             second. CONFIG_HZ is not known, so this says little. While a program spins,
-             timer interrupts could not be counted.
+        Findings, each with the next command to run
+          1. The tick rate (CONFIG_HZ) of this kernel is unknown. While idle, CPU 0 has
+             11 timer interrupts a second. CONFIG_HZ is unknown: no comparison is
+             possible. While a busy loop runs, timer interrupts could not be counted.
              $ noisefloor ticks
-          2. CPU 0 lost 0.111 % of its time, in 250 gaps a second. A typical gap is
-             4.45 µs, the longest was 5.8 µs. As for other programs on CPU 0, none ran
-             in the meantime.
+          2. CPU 0 lost 0.111 % of its time, in 250 gaps a second. A typical gap was
+             4.45 µs, the longest 5.8 µs. Other programs did not run.
              $ sudo noisefloor noise -c 0 -d 60
           3. 1 fact about the kernel can be read by root only.
              $ sudo noisefloor check
@@ -399,17 +395,18 @@ mod tests {
     "#);
     }
 
-    /// Check that `check` says who took most.
+    /// Check that `check` reports the main sources of noise.
     #[test]
     fn check_that_is_blamed() {
         let text = text(&example::blamed(example::check(GUEST, 2)));
-        let finding = text.split("  7. ").nth(1).unwrap();
-        assert_snapshot!(finding.split("  8. ").next().unwrap(), @r#"
-        1 fact about the kernel can be read by root only.
-             $ sudo noisefloor check
-
-        Doubts (reasons not to trust a number)
-          - 10 s are short for gaps that come once a minute
+        let finding = text.split("  3. ").nth(1).unwrap();
+        assert_snapshot!(finding.split("  4. ").next().unwrap(), @r#"
+        CPU 1 lost most: 0.200 % of its time, in 250 gaps a second. A typical gap
+             was 4.51 µs, the longest 1.70 ms. Main sources: thread
+             kworker/u513:15-events_unbound (4194303), 8.72 ms (43.6 % of its noise);
+             timer tick_nohz_handler, 7.77 ms (38.9 % of its noise); softirq SCHED,
+             1.75 ms (8.77 % of its noise). 8.77 % of its noise is unexplained.
+             $ sudo noisefloor noise -c 1 -d 60
         "#);
     }
 
@@ -485,8 +482,8 @@ mod tests {
     #[test]
     fn ticks_in_columns() {
         assert_snapshot!(text(&example::ticks(GUEST, 2, 3)), @r"
-    Timer interrupts a second and how busy each CPU is, every 1 s
-    The tick comes 250 times a second (CONFIG_HZ), and stops on idle CPUs only
+    Timer interrupts a second and busy time of each CPU, every 1 s
+    Tick: 250 times a second (CONFIG_HZ); stops on idle CPUs only
 
                          CPU 0             CPU 1
         from     timer    busy     timer    busy
@@ -494,8 +491,8 @@ mod tests {
        1.0 s      12/s     1 %     251/s   100 %
        2.0 s      13/s     1 %     250/s   100 %
 
-    CPU 1: 250 timer interrupts a second, busy 100 % of the time. That is HZ (250),
-    as expected of a CPU at work.
+    CPU 1: 250 timer interrupts a second, busy 100 % of the time. This is HZ (250),
+    as expected of a busy CPU.
     CPU 0: 12 timer interrupts a second, busy 1 % of the time. The tick stops while
     a CPU is idle: tickless idle works.
     ");
@@ -505,9 +502,9 @@ mod tests {
     #[test]
     fn ticks_in_cells() {
         assert_snapshot!(text(&example::ticks(METAL, 8, 2)), @r"
-    Timer interrupts a second and how busy each CPU is, every 1 s
-    The tick comes 1000 times a second (CONFIG_HZ), and stops on idle CPUs, and on
-    CPUs 2-7 (nohz_full) while a single task runs there
+    Timer interrupts a second and busy time of each CPU, every 1 s
+    Tick: 1000 times a second (CONFIG_HZ); stops on idle CPUs, and on CPUs 2-7
+    (nohz_full) while a single task runs there
 
         from    CPU    timer    busy    CPU    timer    busy    CPU    timer    busy
        0.0 s      0     11/s     1 %      1    250/s   100 %      2     13/s     1 %
@@ -520,20 +517,20 @@ mod tests {
     CPU 1: 250 timer interrupts a second, busy 100 % of the time. Below HZ (1000)
     although busy: the tick was stopped.
     CPUs 3,5: 250 timer interrupts a second, busy 100 % of the time. Far below HZ
-    (1000) while at work: nohz_full stops the tick here.
+    (1000) although not idle: nohz_full stops the tick.
     CPUs 0,2,4,6: 11.5 to 17.5 timer interrupts a second, busy 1 % of the time. The
     tick stops while a CPU is idle: tickless idle works.
-    CPU 7: an unknown number of timer interrupts. The CPU came or went, or its
-    counter was set back.
+    CPU 7: an unknown number of timer interrupts. The CPU went online or offline, or
+    its counter was reset.
     ");
     }
 
-    /// Check that `ticks` on many CPUs shows those that tick most.
+    /// Check that `ticks` on many CPUs lists those with the most timer interrupts.
     #[test]
     fn ticks_on_many_cpus() {
         assert_snapshot!(text(&example::ticks(GUEST, 256, 1)), @r"
-    Timer interrupts a second and how busy each CPU is, every 1 s
-    The tick comes 250 times a second (CONFIG_HZ), and stops on idle CPUs only
+    Timer interrupts a second and busy time of each CPU, every 1 s
+    Tick: 250 times a second (CONFIG_HZ); stops on idle CPUs only
 
         from    CPU    timer    busy    CPU    timer    busy    CPU    timer    busy
        0.0 s      1    250/s   100 %      3    250/s   100 %      5    250/s   100 %
@@ -543,19 +540,19 @@ mod tests {
                 and 244 CPUs with 250/s or less
 
     12 CPUs (228,230,232,234,236,238,240,...): 239 to 261 timer interrupts a second,
-    busy 1 % of the time. That is HZ (250) although idle: something keeps the tick
-    from stopping.
+    busy 1 % of the time. This is HZ (250) although idle: something prevents the
+    tick from stopping.
     CPUs 252,254: 263 to 265 timer interrupts a second, busy 1 % of the time. More
-    than HZ (250): programs' own high-resolution timers come on top of the tick.
+    than HZ (250): high-resolution timers of programs add to the tick.
     57 CPUs (114,116,118,120,122,124,126,...): 125 to 237 timer interrupts a second,
-    busy 1 % of the time. Below HZ (250), yet much for an idle CPU: timers keep
-    waking it.
+    busy 1 % of the time. Below HZ (250), but high for an idle CPU: timers wake it
+    often.
     127 CPUs (1,3,5,7,9,11,13,15,17,19,21,...): 250 timer interrupts a second, busy
-    100 % of the time. That is HZ (250), as expected of a CPU at work.
+    100 % of the time. This is HZ (250), as expected of a busy CPU.
     57 CPUs (0,2,4,6,8,10,12,14,16,18,20,...): 11 to 123 timer interrupts a second,
     busy 1 % of the time. The tick stops while a CPU is idle: tickless idle works.
-    CPU 255: an unknown number of timer interrupts. The CPU came or went, or its
-    counter was set back.
+    CPU 255: an unknown number of timer interrupts. The CPU went online or offline,
+    or its counter was reset.
     ");
     }
 

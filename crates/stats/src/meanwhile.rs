@@ -22,6 +22,13 @@ pub struct LineSummary {
     pub timer: bool,
 }
 
+impl LineSummary {
+    /// Whether it is a device's IRQ, which has a number.
+    pub fn is_device(&self) -> bool {
+        self.line.bytes().all(|byte| byte.is_ascii_digit())
+    }
+}
+
 /// How often one softirq ran.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SoftirqSummary {

@@ -1,17 +1,17 @@
-//! All of `check` on one page: what the machine is set to, what it takes, what that
-//! means and what to type next.
+//! The report of `check`: the verdict, kernel settings, OS noise, its sources, and findings with
+//! the next command to run.
 
 pub(crate) mod findings;
 pub(crate) mod verdict;
 
 use facts::{Fact, Facts, Why};
 use recording::{CheckSeries, CheckSpec, Recording};
-use stats::CheckSummary;
-use units::Cpu;
+use stats::{CheckSummary, CpuNoiseSummary};
+use units::{Cpu, CpuSet, Nanos};
 
 use crate::number;
-use crate::text::check::findings::{Action, findings};
-use crate::text::check::verdict::{takers, verdict};
+use crate::text::check::findings::findings;
+use crate::text::check::verdict::{sources, verdict};
 use crate::text::facts::value::{hypervisor, preemption};
 use crate::text::layout::doubts::doubts;
 use crate::text::layout::paragraph::paragraph;
@@ -23,7 +23,7 @@ use crate::text::ticks::words as tick_words;
 const LISTED: usize = 16;
 const WORST: usize = 8;
 
-/// All of `check`.
+/// The report of `check`.
 pub(crate) fn check_text(
     recording: &Recording,
     spec: &CheckSpec,
@@ -36,13 +36,13 @@ pub(crate) fn check_text(
     text.push_str(&machine(recording));
     text.push('\n');
     text.push_str(&measured(spec, series, &summary));
-    text.push_str(&takers(&summary.verdict, &summary.noise));
-    text.push_str("\nFindings, and what to type next\n");
+    text.push_str(&sources(&summary.verdict, &summary.noise));
+    text.push_str("\nFindings, each with the next command to run\n");
     for (at, finding) in findings(facts, &summary).iter().enumerate() {
         let lead = aligned(&format!("{}. ", at + 1), 5, Side::Right);
         text.push_str(&paragraph(&lead, &finding.text));
-        if let Some(Action { when, text: what }) = &finding.action {
-            text.push_str(&paragraph("     ", &format!("{}: {what}.", when.word())));
+        if let Some(action) = &finding.action {
+            text.push_str(&paragraph("     ", &action.sentence()));
         }
         text.push_str(&paragraph("     $ ", &finding.next));
     }
@@ -56,7 +56,7 @@ fn machine(recording: &Recording) -> String {
         paragraph(&aligned(&format!("  {name}"), 14, Side::Left), &text)
     };
     let mut text =
-        format!("The machine on {}, seen by {}\n", recording.taken, recording.tool);
+        format!("Machine, recorded at {} by {}\n", recording.taken, recording.tool);
     text.push_str(&line("kernel", kernel(facts)));
     text.push_str(&line("tick", tick(facts)));
     text.push_str(&line("CPUs", cpus(facts)));
@@ -66,28 +66,25 @@ fn machine(recording: &Recording) -> String {
         known(model, |model| {
             let name = serde_json::to_value(model).ok();
             let words = name.as_ref().and_then(|name| preemption(name.as_str()?));
-            words.unwrap_or("not known").to_owned()
+            words.unwrap_or("unknown").to_owned()
         }),
     ));
     text.push_str(&line("clock", known(&facts.clock.source, String::clone)));
     text.push_str(&line(
         "hypervisor",
         known(&facts.virt.hypervisor, |name| match name {
-            None => "none: Linux runs on the machine itself".to_owned(),
-            Some(name) => {
-                let name = hypervisor(name);
-                format!("{name}, which {} what time it takes (steal)", steal(facts))
-            }
+            None => "none (bare metal)".to_owned(),
+            Some(name) => format!("{}, {}", hypervisor(name), steal(facts)),
         }),
     ));
     text
 }
 
-/// The value in words, or why there is none.
+/// The value in words, or the reason why it is unknown.
 fn known<T>(fact: &Fact<T>, print: impl Fn(&T) -> String) -> String {
     match fact.value() {
         Ok(value) => print(value),
-        Err(unknown) => format!("not known: {unknown}"),
+        Err(unknown) => format!("unknown: {unknown}"),
     }
 }
 
@@ -107,14 +104,14 @@ fn tick(facts: &Facts) -> String {
 }
 
 fn cpus(facts: &Facts) -> String {
-    let set = |fact: &Fact<units::CpuSet>, name: &str| {
+    let set = |fact: &Fact<CpuSet>, name: &str| {
         let cpus = match fact.value() {
             Ok(cpus) if cpus.is_empty() => "none".to_owned(),
             Ok(cpus) => cpus.to_string(),
             Err(unknown) => match unknown.code {
-                Why::NotConfigured => "not built in".to_owned(),
+                Why::NotConfigured => "not configured".to_owned(),
                 Why::TooOld | Why::TooNew => "not in this kernel".to_owned(),
-                _ => "not known".to_owned(),
+                _ => "unknown".to_owned(),
             },
         };
         format!("{name} {cpus}")
@@ -127,40 +124,52 @@ fn cpus(facts: &Facts) -> String {
 
 fn steal(facts: &Facts) -> &'static str {
     match facts.virt.steal_clock.get() {
-        Some(true) => "tells",
-        Some(false) => "does not tell",
-        None => "may or may not tell",
+        Some(true) => "which reports steal time",
+        Some(false) => "which does not report steal time",
+        None => "which may report steal time (unknown)",
     }
 }
 
 fn measured(spec: &CheckSpec, series: &CheckSeries, summary: &CheckSummary) -> String {
     let shown = worst(&summary.noise, LISTED, WORST);
-    let which = if spec.cpus == spec.rest_cpus {
-        "all of them".to_owned()
-    } else {
-        tick_words::cpus(&spec.cpus)
+    let text = paragraph("", &title(spec, series, summary))
+        + "\n"
+        + &rows(spec, summary, &shown);
+    if shown.is_empty() {
+        return text;
+    }
+    let legend = format!(
+        "\"ticks\": timer interrupts. A gap is a period of more than {} in which the loop did \
+         not run; \"lost\": the sum of all gaps. \"risk\": the probability that a job of 1 ms, \
+         started at a random time, is interrupted.",
+        number::duration(series.noise.threshold_ns)
+    );
+    let left_out = left_out(&summary.noise, &shown);
+    format!("{text}{left_out}\n{}", paragraph("", &legend))
+}
+
+fn title(spec: &CheckSpec, series: &CheckSeries, summary: &CheckSummary) -> String {
+    let idle = series.rest.samples.last().map(|last| last.start_ns + last.span_ns);
+    let idle = number::measured(idle, spec.idle_ns);
+    let Some(busy) = summary.noise.cpus.iter().map(|cpu| cpu.elapsed_ns).max() else {
+        return format!("Each CPU while idle ({idle}); the busy loop was not started");
     };
-    let is_spun_on = |cpu: &Cpu| summary.noise.cpus.iter().any(|noise| noise.cpu == *cpu);
-    let rested = series.rest.samples.last().map(|last| last.start_ns + last.span_ns);
-    let rest = number::measured(rested, spec.idle_ns);
-    let title = if shown.is_empty() {
-        format!("What each CPU did at rest for {rest}; the loop was not started")
-    } else {
-        let spun = summary.noise.cpus.iter().map(|cpu| cpu.elapsed_ns).max();
-        let spin = number::measured(spun, spec.noise_ns);
-        format!(
-            "What each CPU did at rest for {rest}, and what it then lost while a loop spun \
-             on {which} for {spin}"
-        )
+    let busy = number::measured(Some(busy), spec.noise_ns);
+    let cpus = match spec.cpus == spec.rest_cpus {
+        true => "all of them".to_owned(),
+        false => tick_words::cpus(&spec.cpus),
     };
-    let words = ["CPU", "ticks", "busy", "ticks", "lost", "gap", "gap", "is hit"];
+    format!("Each CPU while idle ({idle}), and while a busy loop ran on {cpus} ({busy})")
+}
+
+fn rows(spec: &CheckSpec, summary: &CheckSummary, shown: &[&CpuNoiseSummary]) -> String {
+    let words = ["CPU", "ticks", "busy", "ticks", "lost", "gap", "gap", "risk"];
     let mut table = Table::new(1, &words.map(|word| (word, Side::Right)));
-    table.above(&["", "at rest", "", "spinning", "", "typical", "longest", "1 ms job"]);
-    for cpu in &shown {
-        let [ticks, busy] = at_rest(summary, cpu.cpu);
+    table.above(&["", "idle", "", "busy loop", "", "typical", "longest", "1 ms job"]);
+    for cpu in shown {
+        let [ticks, busy] = while_idle(summary, cpu.cpu);
         let length = |length| number::any(length, number::duration);
-        let job =
-            cpu.risk.iter().find(|risk| risk.job_ns == units::Nanos::from_millis(1));
+        let job = cpu.risk.iter().find(|risk| risk.job_ns == Nanos::from_millis(1));
         table.row([
             cpu.cpu.to_string(),
             ticks,
@@ -172,31 +181,18 @@ fn measured(spec: &CheckSpec, series: &CheckSeries, summary: &CheckSummary) -> S
             number::known(job.and_then(|risk| risk.hit_ppm), number::share),
         ]);
     }
-    for cpu in spec.rest_cpus.iter().filter(|cpu| !is_spun_on(cpu)).take(LISTED) {
-        let [ticks, busy] = at_rest(summary, cpu);
-        let not_spun_on = std::iter::repeat_n(number::NONE.to_owned(), 5);
-        table.row([cpu.to_string(), ticks, busy].into_iter().chain(not_spun_on));
+    let is_measured =
+        |cpu: &Cpu| summary.noise.cpus.iter().any(|noise| noise.cpu == *cpu);
+    for cpu in spec.rest_cpus.iter().filter(|cpu| !is_measured(cpu)).take(LISTED) {
+        let [ticks, busy] = while_idle(summary, cpu);
+        let not_measured = std::iter::repeat_n(number::NONE.to_owned(), 5);
+        table.row([cpu.to_string(), ticks, busy].into_iter().chain(not_measured));
     }
-    if shown.is_empty() {
-        return format!("{}\n{}", paragraph("", &title), table.text());
-    }
-    let legend = format!(
-        "Ticks are timer interrupts. A gap is a stretch of more than {} in which the loop \
-         did not run; \"lost\" is all gaps together. The last column is the chance that \
-         a job of 1 ms, started at a random moment, meets a gap.",
-        number::duration(series.noise.threshold_ns)
-    );
-    let left_out = left_out(&summary.noise, &shown);
-    format!(
-        "{}\n{}{left_out}\n{}",
-        paragraph("", &title),
-        table.text(),
-        paragraph("", &legend)
-    )
+    table.text()
 }
 
-/// A CPU's ticks and how busy it was, at rest.
-fn at_rest(summary: &CheckSummary, cpu: Cpu) -> [String; 2] {
+/// The ticks and load of a CPU while noisefloor slept.
+fn while_idle(summary: &CheckSummary, cpu: Cpu) -> [String; 2] {
     let rest = summary.rest.cpus.iter().find(|rest| rest.cpu == cpu);
     [
         number::known(rest.and_then(|rest| rest.timer_hz), number::rate),

@@ -1,5 +1,5 @@
-//! The page of facts for the terminal: group by group, each fact with its value in words
-//! and, at the right margin, where it was read; below them those that are not known.
+//! The text of `facts`: group by group, each fact with its value in words and, at the right margin,
+//! its source; below them the unknown ones, with the reason.
 
 pub(crate) mod value;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::text::layout::paragraph::{WIDTH, paragraph, wrapped};
 use crate::text::layout::table::{Side, aligned, columns};
 
-/// Where values start.
+/// The column of values.
 const INDENT: usize = 23;
 
 /// All facts as text.
@@ -25,7 +25,7 @@ fn group(entries: &[Entry]) -> String {
     format!("{title}\n{known}{}{}", hidden(entries), unknown(entries))
 }
 
-/// Why parameters have "..." for a value.
+/// The reason why parameters have "..." for a value.
 fn hidden(entries: &[Entry]) -> String {
     let is_hidden = |word: &Value| word.as_str().is_some_and(|it| it.ends_with("=..."));
     let mut lists =
@@ -42,23 +42,23 @@ fn hidden(entries: &[Entry]) -> String {
 fn title(group: &'static str) -> &'static str {
     match group {
         "kernel" => "Kernel",
-        "tick" => "Tick: the kernel's regular interruption of a CPU",
+        "tick" => "Tick: the scheduling-clock interrupt",
         "cpus" => "CPUs",
-        "preempt" => "Preemption: may a task be interrupted inside the kernel?",
+        "preempt" => "Preemption of kernel code",
         "sched" => "Scheduler",
         "irq" => "Interrupts",
         "clock" => "Clock",
         "virt" => "Virtualisation",
         "power" => "Power",
         "cgroup" => "Control group of this process",
-        "security" => "What this process may do",
-        "tracing" => "Tracing: what this kernel can tell about itself",
+        "security" => "Privileges of this process",
+        "tracing" => "Tracing",
         "boot" => "Boot parameters",
         other => other,
     }
 }
 
-/// A fact's lines; nothing where it is not known.
+/// The lines of a fact; empty if it is unknown.
 fn known(entry: &Entry) -> String {
     let Ok(value) = &entry.value else { return String::new() };
     let lead = aligned(&format!("  {}", value::label(entry.name())), INDENT, Side::Left);
@@ -66,8 +66,7 @@ fn known(entry: &Entry) -> String {
     with_source(&text, &entry.source)
 }
 
-/// Puts the source at the right margin: of the last line where there is room, else of
-/// lines of its own.
+/// Adds the source at the right margin: of the last line if it fits, else of separate lines.
 fn with_source(text: &str, source: &str) -> String {
     let text = text.trim_end();
     let used = text.lines().last().map_or(0, columns);
@@ -82,8 +81,8 @@ fn with_source(text: &str, source: &str) -> String {
     }
 }
 
-/// The facts that are not known, those with the same reason together. Where they would
-/// have been read, reasons mostly say; JSON always does.
+/// The unknown facts, those with the same reason together. Most reasons name the source; JSON
+/// always has it.
 fn unknown(entries: &[Entry]) -> String {
     let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
     for entry in entries {
@@ -95,7 +94,7 @@ fn unknown(entries: &[Entry]) -> String {
         }
     }
     let lines = reasons.iter().enumerate().map(|(at, (reason, labels))| {
-        let lead = if at == 0 { "  not known" } else { "" };
+        let lead = if at == 0 { "  unknown" } else { "" };
         let lead = aligned(lead, INDENT, Side::Left);
         paragraph(&lead, &format!("{}: {reason}", labels.join(", ")))
     });
@@ -108,14 +107,15 @@ mod tests {
 
     use crate::example::{self, GUEST};
 
-    /// Check the page of facts: sources at the right, reasons in their place.
+    /// Check the text of facts: sources at the right, and reasons.
     #[test]
     fn page_of_facts() {
         let page = crate::facts_text(&example::facts(GUEST));
         let titles = ["Kernel", "Tick", "Scheduler", "Power", "Boot"];
-        let is_told = |group: &&str| titles.iter().any(|title| group.starts_with(title));
-        let told: Vec<&str> = page.split("\n\n").filter(is_told).collect();
-        assert_snapshot!(told.join("\n\n"), @r#"
+        let is_listed =
+            |group: &&str| titles.iter().any(|title| group.starts_with(title));
+        let groups: Vec<&str> = page.split("\n\n").filter(is_listed).collect();
+        assert_snapshot!(groups.join("\n\n"), @r#"
         Kernel
           release              6.12.48+deb13-cloud-amd64      /proc/sys/kernel/osrelease
           version              #1 SMP PREEMPT_DYNAMIC Debian 6.12.48-1 (2025-09-20)
@@ -124,10 +124,10 @@ mod tests {
           arch                 x86_64
           config               /boot/config-6.12.48+deb13-cloud-amd64
 
-        Tick: the kernel's regular interruption of a CPU
+        Tick: the scheduling-clock interrupt
           hz                   250 a second (CONFIG_HZ)
                                        /boot/config-6.12.48+deb13-cloud-amd64: CONFIG_HZ
-          mode                 idle: it stops on idle CPUs
+          mode                 idle: stops on idle CPUs
           nohz_full            none
           divider              none
           high res             yes
@@ -139,7 +139,7 @@ mod tests {
           rt period            1 s
           autogroup            yes
           rr timeslice         100 ms
-          not known            rt group, fair server runtime, min granularity, wakeup
+          unknown              rt group, fair server runtime, min granularity, wakeup
                                granularity, features: not asked for by the version that
                                wrote this recording
                                base slice: /sys/kernel/debug/sched/base_slice_ns may be
@@ -151,7 +151,8 @@ mod tests {
           governor             none
           idle driver          haltpoll
           idle governor        haltpoll
-          idle states          poll (0 ns to wake), haltpoll (1 µs to wake, off)
+          idle states          poll (exit latency 0 ns), haltpoll (exit latency 1 µs,
+                               disabled)
 
         Boot parameters
           parameters           root=UUID=... ro quiet divider=10

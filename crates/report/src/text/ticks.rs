@@ -1,7 +1,7 @@
-//! The live table of `ticks`, and its closing words.
+//! The live table of `ticks`, and the text below it.
 //!
-//! Few CPUs get columns, many get cells side by side, and of very many only those with
-//! the most timer interrupts are shown.
+//! Few CPUs have a column each, more have cells side by side, and of very many only those with
+//! the most timer interrupts are listed.
 
 pub(crate) mod words;
 
@@ -15,11 +15,11 @@ use crate::text::layout::paragraph::paragraph;
 use crate::text::layout::table::{Side, aligned};
 use crate::text::ticks::words as tick_words;
 
-/// CPUs that fit side by side as columns.
+/// Up to this many CPUs have a column each.
 const COLUMNS: usize = 4;
-/// Cells in one line, where there are more CPUs.
+/// Cells per line for more CPUs.
 const CELLS: usize = 3;
-/// More CPUs than this are cut to the [`SHOWN`] with the most timer interrupts.
+/// Of more CPUs than this, the [`SHOWN`] with the most timer interrupts are listed.
 const LISTED: usize = 8 * CELLS;
 const SHOWN: usize = 4 * CELLS;
 /// The width of the column of times.
@@ -28,7 +28,7 @@ const TIME: usize = 8;
 /// The lines above the first interval.
 pub fn ticks_header(facts: &Facts, spec: &TicksSpec) -> String {
     let title = format!(
-        "Timer interrupts a second and how busy each CPU is, every {}",
+        "Timer interrupts a second and busy time of each CPU, every {}",
         number::duration(spec.interval_ns)
     );
     let mut text = paragraph("", &title);
@@ -50,12 +50,13 @@ pub fn ticks_header(facts: &Facts, spec: &TicksSpec) -> String {
 
 fn reference(facts: &Facts) -> String {
     let Some(rate) = tick_words::rate(facts) else {
-        return "What CONFIG_HZ is, the tick's rate, is not known".to_owned();
+        return "The tick rate (CONFIG_HZ) is unknown".to_owned();
     };
-    let stops = facts.tick.mode.get().map_or(String::new(), |mode| {
-        format!(", and {}", tick_words::stops(facts, *mode))
-    });
-    format!("The tick comes {rate}{stops}")
+    let stops =
+        facts.tick.mode.get().map_or(String::new(), |mode| {
+            format!("; {}", tick_words::stops(facts, *mode))
+        });
+    format!("Tick: {rate}{stops}")
 }
 
 /// The lines of one interval.
@@ -95,7 +96,7 @@ fn cell(cpu: &CpuTicksSummary) -> (String, String) {
     (timer, number::known(cpu.busy_ppm, number::share))
 }
 
-/// The CPUs to show, in rising order, and the others, the most ticking first.
+/// The CPUs to list, in ascending order, and the others in descending order of their rates.
 fn most_ticking(
     mut cpus: Vec<CpuTicksSummary>,
 ) -> (Vec<CpuTicksSummary>, Vec<CpuTicksSummary>) {
@@ -124,11 +125,11 @@ pub fn ticks_close(facts: &Facts, series: &TicksSeries, reasons: &[Doubt]) -> St
 pub(crate) fn sentence(facts: &Facts, verdict: &TickVerdict) -> String {
     let busy = tick_words::busy(verdict)
         .map_or(String::new(), |busy| format!(", busy {busy} of the time"));
-    let (who, rates) = (tick_words::who(verdict), tick_words::rates(verdict));
-    format!("{who}: {rates}{busy}. {}.", tick_words::words(verdict, facts))
+    let (cpus, rates) = (tick_words::cpus(&verdict.cpus), tick_words::rates(verdict));
+    format!("{cpus}: {rates}{busy}. {}.", tick_words::words(verdict, facts))
 }
 
-/// All of `ticks` at once, as it looked live.
+/// All of `ticks` at once, the same text as live.
 pub(crate) fn ticks_text(
     facts: &Facts,
     spec: &TicksSpec,

@@ -107,6 +107,14 @@ impl NoiseSummary {
         let source = series.source.map(|source| source.name().to_owned());
         Self { cpus, source, culprits, eventless, steal }
     }
+
+    /// The CPUs in descending order of loss.
+    pub fn by_loss(&self) -> Vec<&CpuNoiseSummary> {
+        let mut cpus: Vec<&CpuNoiseSummary> = self.cpus.iter().collect();
+        let loss = |cpu: &CpuNoiseSummary| cpu.noise_ppm.map_or(-1.0, Ppm::get);
+        cpus.sort_by(|a, b| loss(b).total_cmp(&loss(a)).then(a.cpu.cmp(&b.cpu)));
+        cpus
+    }
 }
 
 impl CpuNoiseSummary {

@@ -1,5 +1,5 @@
-//! What `check` says first: whether the machine is busy, to what its CPUs lost their time, and what
-//! that means for programs; and the table of what took it, rolled up by program and by event.
+//! The verdict of `check`: whether the machine is busy, the causes of lost time, and the effect on
+//! programs; and the table of sources, summed up by program and by event.
 
 use stats::{Consequences, Group, Groups, NoiseSummary, Split, Taker, Verdict};
 use units::Ppm;
@@ -11,15 +11,15 @@ use crate::text::noise::culprits::kind_word;
 use crate::text::noise::periods::periods;
 use crate::text::noise::steal::steal;
 
-/// Programs that the verdict names, if they took so much, and groups that the table lists of each
-/// part.
-const SAID: usize = 3;
-const WORTH_SAYING: Ppm = Ppm::new(1_000.0);
+/// The verdict names this many programs, of those that used at least this share.
+const NAMED: usize = 3;
+const NAMED_FROM: Ppm = Ppm::new(1_000.0);
+/// The table lists this many groups of each part.
 const LISTED: usize = 6;
 /// The widest name.
 const NAME: usize = 19;
 
-/// The verdict, in two paragraphs; nothing where no CPU was measured.
+/// The verdict, in two paragraphs; empty if no CPU was measured.
 pub(crate) fn verdict(verdict: &Verdict) -> String {
     if verdict.cpus == 0 {
         return String::new();
@@ -36,20 +36,19 @@ pub(crate) fn verdict(verdict: &Verdict) -> String {
     let lost = share(verdict.lost.ppm);
     let to = verdict.split.as_ref().map_or_else(|| unsplit(verdict), split);
     let first = format!("{state}{cpus} {lost} of the time{to}");
-    paragraph("", &first) + &paragraph("", &meaning(&verdict.consequences))
+    paragraph("", &first) + &paragraph("", &consequences(&verdict.consequences))
 }
 
 fn share(ppm: Option<Ppm>) -> String {
     number::known(ppm, number::share)
 }
 
-/// To what the time was lost, as the end of a sentence.
+/// The causes of the loss, as the end of a sentence.
 fn split(split: &Split) -> String {
     let programs: Vec<&Group> =
         split.groups.iter().filter(|group| group.taker == Taker::Programs).collect();
-    let is_large =
-        |group: &&&Group| group.part.ppm.is_some_and(|ppm| ppm >= WORTH_SAYING);
-    let named = programs.iter().filter(is_large).take(SAID).map(|group| program(group));
+    let is_large = |group: &&&Group| group.part.ppm.is_some_and(|ppm| ppm >= NAMED_FROM);
+    let named = programs.iter().filter(is_large).take(NAMED).map(|group| program(group));
     let mut named: Vec<String> = named.collect();
     if let (false, more @ 1..) = (named.is_empty(), programs.len() - named.len()) {
         named.push(format!("{more} more"));
@@ -58,7 +57,7 @@ fn split(split: &Split) -> String {
         if named.is_empty() { String::new() } else { format!(" ({})", named.join("; ")) };
     let at_most = split.hypervisor_max.filter(|most| !most.ns.is_zero());
     let at_most = at_most.map_or_else(String::new, |most| {
-        format!(" (of which at most {} is the hypervisor's, too)", share(most.ppm))
+        format!(" (of which at most {} may be the hypervisor, too)", share(most.ppm))
     });
     format!(
         ": {} to other programs{named}, {} to the kernel, {} to the hypervisor; {} is \
@@ -80,24 +79,28 @@ fn program(group: &Group) -> String {
     }
 }
 
-/// The same where single events were not seen: what `/proc` counts.
+/// The same without events: `/proc` has the total of other threads.
 fn unsplit(verdict: &Verdict) -> String {
-    let why = "what took the rest was not seen: as root, or with CAP_BPF and CAP_PERFMON, it is.";
-    match verdict.threads {
-        Some(threads) => {
-            format!(": {} to other threads (/proc); {why}", share(threads.ppm))
-        }
-        None => format!("; {why}"),
-    }
+    let threads = verdict.threads.map_or_else(String::new, |threads| {
+        format!(": {} to other threads (/proc)", share(threads.ppm))
+    });
+    format!("{threads}; tracing the causes needs root, or CAP_BPF and CAP_PERFMON.")
 }
 
-fn meaning(of: &Consequences) -> String {
+fn consequences(of: &Consequences) -> String {
     let job = number::duration(of.job_ns);
     let hit = match of.job_hit_ppm {
         Some(hit) => {
-            format!("A job of {job} is hit with a chance of {}", number::share(hit))
+            format!(
+                "A job of {job} is interrupted with a probability of {}",
+                number::share(hit)
+            )
         }
-        None => format!("The run was too short to say how often a job of {job} is hit"),
+        None => {
+            format!(
+                "The run was too short to estimate how often a job of {job} is interrupted"
+            )
+        }
     };
     let benchmark = of.benchmark_spread_ppm.map_or_else(String::new, |spread| {
         let length = number::duration(of.benchmark_ns);
@@ -108,7 +111,7 @@ fn meaning(of: &Consequences) -> String {
     });
     let step = of.step_ns.map_or_else(String::new, |step| {
         format!(
-            "; where {} such CPUs wait for the slowest after each step of {job}, a step takes {}",
+            "; if {} such CPUs wait for the slowest after each step of {job}, a step takes {}",
             number::count(of.nodes.into()),
             number::duration(step)
         )
@@ -116,16 +119,16 @@ fn meaning(of: &Consequences) -> String {
     format!("{hit}{benchmark}{step}.")
 }
 
-/// What took the CPUs' time, part by part; nothing where events were not seen.
-pub(crate) fn takers(verdict: &Verdict, noise: &NoiseSummary) -> String {
+/// The table of the sources of lost time; empty if events were not traced.
+pub(crate) fn sources(verdict: &Verdict, noise: &NoiseSummary) -> String {
     let Some(split) = &verdict.split else { return String::new() };
     let columns = [
-        ("lost to", Side::Left),
+        ("source", Side::Left),
         ("", Side::Left),
         ("threads", Side::Right),
         ("gaps", Side::Right),
         ("time", Side::Right),
-        ("of all", Side::Right),
+        ("share", Side::Right),
         ("longest", Side::Right),
     ];
     let mut table = Table::new(1, &columns);
@@ -140,7 +143,7 @@ pub(crate) fn takers(verdict: &Verdict, noise: &NoiseSummary) -> String {
         table.row([
             name.to_owned(),
             String::new(),
-            some(threads),
+            nonzero(threads),
             number::count(gaps),
             number::duration(part.ns),
             share(part.ppm),
@@ -150,11 +153,11 @@ pub(crate) fn takers(verdict: &Verdict, noise: &NoiseSummary) -> String {
             list(&mut table, &groups);
         }
     }
-    let words = "\"of all\": the part of all CPUs' time. A gap may be lost to several. Threads of \
-                 one program, and of the kernel those of one kind, are one line; each thread is in \
-                 --json, and in noisefloor noise.";
+    let words = "\"share\": of the time of all CPUs. A gap may have several sources. Threads of one \
+                 program, and kernel threads of one kind, are one line; --json and noisefloor noise \
+                 list each thread.";
     format!(
-        "\nWhat took the time\n\n{}\n{}{}",
+        "\nSources of lost time\n\n{}\n{}{}",
         table.text(),
         paragraph("", words),
         steal(noise) + &periods(noise)
@@ -172,7 +175,7 @@ fn list(table: &mut Table, groups: &[&Group]) {
         table.row([
             kind,
             cut(&group.name, NAME),
-            some(group.threads),
+            nonzero(group.threads),
             number::count(group.gaps),
             number::duration(group.part.ns),
             share(group.part.ppm),
@@ -187,10 +190,6 @@ fn list(table: &mut Table, groups: &[&Group]) {
     }
 }
 
-/// The number; nothing for none.
-fn some(count: usize) -> String {
-    match count {
-        0 => String::new(),
-        count => count.to_string(),
-    }
+fn nonzero(count: usize) -> String {
+    if count == 0 { String::new() } else { count.to_string() }
 }

@@ -1,12 +1,12 @@
-//! A fact's value in words. The page of facts holds any JSON value under a key whose last
-//! part names the unit; the few that need explaining are explained here.
+//! A fact's value in words. Any JSON value is possible, under a key that ends with the unit; a few
+//! keys need an explanation.
 
 use serde_json::Value;
 use units::Nanos;
 
 use crate::number;
 
-/// Longer lists are cut on the terminal; JSON has them whole.
+/// Longer lists are cut; JSON has all items.
 const ITEMS_MAX: usize = 16;
 
 /// The fact's name in its group, in words: `rt_runtime_us` is `rt runtime`.
@@ -26,15 +26,16 @@ pub(crate) fn words(key: &str, value: &Value) -> String {
     special(key, value).unwrap_or_else(|| plain(key, value))
 }
 
-/// Values that say little by themselves.
+/// Values with an explanation.
 fn special(key: &str, value: &Value) -> Option<String> {
     let text = match key {
         "tick.hz" => format!("{} a second (CONFIG_HZ)", value.as_u64()?),
         "tick.mode" => match value.as_str()? {
-            "periodic" => "periodic: it never stops".to_owned(),
-            "idle" => "idle: it stops on idle CPUs".to_owned(),
-            "full" => "full: it stops on idle CPUs, and on nohz_full ones with one task"
-                .to_owned(),
+            "periodic" => "periodic: never stops".to_owned(),
+            "idle" => "idle: stops on idle CPUs".to_owned(),
+            "full" => {
+                "full: stops on idle CPUs, and on nohz_full CPUs with one task".to_owned()
+            }
             _ => return None,
         },
         "tick.divider" => format!(
@@ -44,10 +45,10 @@ fn special(key: &str, value: &Value) -> Option<String> {
         ),
         "preempt.model" => preemption(value.as_str()?)?.to_owned(),
         "preempt.chosen" => match value.as_str()? {
-            "static" => "static: fixed when the kernel was built".to_owned(),
-            "default" => "default: the configuration's choice".to_owned(),
+            "static" => "static: fixed at build time".to_owned(),
+            "default" => "default: set by the kernel configuration".to_owned(),
             "boot" => "boot: preempt= on the command line".to_owned(),
-            "run_time" => "run time: debugfs was written to".to_owned(),
+            "run_time" => "run time: set in debugfs".to_owned(),
             _ => return None,
         },
         "sched.rt_runtime_us" if value.as_i64() == Some(-1) => "no limit".to_owned(),
@@ -63,9 +64,7 @@ fn special(key: &str, value: &Value) -> Option<String> {
             .iter()
             .map(|parameter| plain(key, parameter))
             .reduce(|all, parameter| format!("{all} {parameter}"))?,
-        "virt.hypervisor" if value.is_null() => {
-            "none: runs on the machine itself".to_owned()
-        }
+        "virt.hypervisor" if value.is_null() => "none (bare metal)".to_owned(),
         "cpus.cores" | "cpus.packages" | "cpus.nodes" => {
             items(value.as_array()?.iter().map(|cpus| plain(key, cpus)), " | ")
         }
@@ -74,14 +73,14 @@ fn special(key: &str, value: &Value) -> Option<String> {
     Some(text)
 }
 
-/// What the preemption model means.
+/// The preemption model, with an explanation.
 pub(crate) fn preemption(model: &str) -> Option<&'static str> {
     Some(match model {
-        "none" => "none: kernel code runs until it ends or sleeps",
-        "voluntary" => "voluntary: kernel code gives way at marked places",
-        "lazy" => "lazy: real-time tasks at once, others at the next tick",
-        "full" => "full: kernel code gives way at once",
-        "rt" => "rt: kernel code gives way at once, even in most locks",
+        "none" => "none: kernel code is not preempted",
+        "voluntary" => "voluntary: at explicit preemption points",
+        "lazy" => "lazy: by real-time tasks at once, by others at the next tick",
+        "full" => "full: at once, except in critical sections",
+        "rt" => "rt: at once, even in most critical sections",
         _ => return None,
     })
 }
@@ -118,9 +117,9 @@ fn quantity(key: &str, number: u64) -> String {
 fn idle_state(state: &Value) -> String {
     let name = state.get("name").and_then(Value::as_str).unwrap_or(number::UNKNOWN);
     let latency = state.get("latency_us").and_then(Value::as_u64);
-    let wake = number::known(latency, |us| number::duration(Nanos::from_micros(us)));
+    let exit = number::known(latency, |us| number::duration(Nanos::from_micros(us)));
     let is_off = state.get("disabled").and_then(Value::as_bool) == Some(true);
-    format!("{name} ({wake} to wake{})", if is_off { ", off" } else { "" })
+    format!("{name} (exit latency {exit}{})", if is_off { ", disabled" } else { "" })
 }
 
 fn inert(inert: &Value) -> String {
@@ -139,9 +138,9 @@ fn items(items: impl ExactSizeIterator<Item = String>, separator: &str) -> Strin
     }
 }
 
-/// A hypervisor's name, for a sentence.
+/// A hypervisor's name in a sentence.
 pub(crate) fn hypervisor(name: &str) -> &str {
-    if name == "unnamed" { "a hypervisor that does not give its name" } else { name }
+    if name == "unnamed" { "an unnamed hypervisor" } else { name }
 }
 
 #[cfg(test)]
@@ -149,7 +148,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// Check values whose unit stands in their key.
+    /// Check values with the unit in their key.
     #[test]
     fn units_come_from_the_key() {
         for (key, value, text) in [
@@ -165,16 +164,16 @@ mod tests {
         }
     }
 
-    /// Check that an empty list, set or option says "none", and a truth "yes" or "no".
+    /// Check that an empty list, set or option is "none", and a boolean "yes" or "no".
     #[test]
-    fn nothing_is_none() {
+    fn empty_is_none() {
         for value in [json!([]), json!(""), json!(null)] {
             assert_eq!(words("cpus.isolated", &value), "none");
         }
         assert_eq!(words("irq.threaded", &json!(false)), "no");
     }
 
-    /// Check that long lists are cut, and say so.
+    /// Check that long lists are cut, with a remark.
     #[test]
     fn long_lists_are_cut() {
         let cores: Vec<String> = (0..128).map(|n| format!("{n},{}", n + 128)).collect();
@@ -190,7 +189,7 @@ mod tests {
             {"name": "C1", "latency_us": 2, "disabled": false},
             {"name": "C6", "latency_us": 133, "disabled": true},
         ]);
-        let text = "C1 (2 µs to wake), C6 (133 µs to wake, off)";
+        let text = "C1 (exit latency 2 µs), C6 (exit latency 133 µs, disabled)";
         assert_eq!(words("power.idle_states", &states), text);
         let smt = json!({"control": "on", "active": true});
         assert_eq!(words("cpus.smt", &smt), "active (on)");

@@ -1,7 +1,7 @@
 //! The sources of noise (culprits), of each CPU and of all together.
 
 use recording::{CulpritKind, Source};
-use stats::{CpuNoiseSummary, CulpritSummary, NoiseSummary};
+use stats::{CulpritSummary, NoiseSummary};
 
 use crate::number;
 use crate::text::layout::paragraph::paragraph;
@@ -15,10 +15,6 @@ const LISTED: usize = 12;
 const LISTED_OF_EACH: usize = 6;
 /// Of more CPUs than this, only the total is reported.
 pub(crate) const CPUS: usize = 4;
-/// The number of culprits in a sentence.
-const NAMED: usize = 3;
-/// A smaller share of the noise is reported as less than 1 %.
-const LITTLE_PPM: f64 = 10_000.0;
 /// The widest name.
 pub(crate) const NAME: usize = 23;
 /// The explanation below the table.
@@ -88,38 +84,7 @@ pub(crate) fn cells(culprit: &CulpritSummary) -> [String; 6] {
     ]
 }
 
-/// The main sources of a CPU's noise, in a sentence; `None` if none is known.
-pub(crate) fn takers(cpu: &CpuNoiseSummary) -> Option<String> {
-    let is_known = |culprit: &&CulpritSummary| culprit.kind != CulpritKind::Unexplained;
-    let mut known = cpu.culprits.iter().filter(is_known).map(source);
-    let most = format!("CPU {} lost most to {}", cpu.cpu, known.next()?);
-    let then: Vec<String> = known.take(NAMED - 1).collect();
-    let then = match then.as_slice() {
-        [] => String::new(),
-        [one] => format!(", then to {one}"),
-        [one, two, ..] => format!(", then to {one} and to {two}"),
-    };
-    let unexplained = cpu.culprits.iter().find(|culprit| !is_known(culprit));
-    let unexplained = match unexplained {
-        None => "All of its noise is explained.".to_owned(),
-        Some(rest) if rest.noise_ppm.is_none_or(|part| part.get() >= LITTLE_PPM) => {
-            format!("Unexplained is {} of its noise.", part(rest))
-        }
-        Some(_) => "Less than 1 % of its noise is unexplained.".to_owned(),
-    };
-    Some(format!("{most}{then}. {unexplained}"))
-}
-
-fn source(culprit: &CulpritSummary) -> String {
-    let name = match culprit.kind {
-        CulpritKind::Steal => "the hypervisor (steal)".to_owned(),
-        kind => format!("{} {}", kind_word(kind), name(culprit, usize::MAX)),
-    };
-    let time = number::duration(culprit.ns);
-    format!("{name}: {time}, {} of its noise", part(culprit))
-}
-
-fn part(culprit: &CulpritSummary) -> String {
+pub(crate) fn part(culprit: &CulpritSummary) -> String {
     number::known(culprit.noise_ppm, number::share)
 }
 

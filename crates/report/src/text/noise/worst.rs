@@ -15,20 +15,12 @@ pub(crate) fn worst(
     if summary.cpus.len() <= all {
         return summary.cpus.iter().collect();
     }
-    by_loss(summary).into_iter().take(worst).collect()
-}
-
-/// The CPUs in descending order of loss.
-pub(crate) fn by_loss(summary: &NoiseSummary) -> Vec<&CpuNoiseSummary> {
-    let mut cpus: Vec<&CpuNoiseSummary> = summary.cpus.iter().collect();
-    let loss = |cpu: &CpuNoiseSummary| cpu.noise_ppm.map_or(-1.0, |ppm| ppm.get());
-    cpus.sort_by(|a, b| loss(b).total_cmp(&loss(a)).then(a.cpu.cmp(&b.cpu)));
-    cpus
+    summary.by_loss().into_iter().take(worst).collect()
 }
 
 /// A sentence about the CPUs that are not listed; empty if all are.
 pub(crate) fn left_out(summary: &NoiseSummary, shown: &[&CpuNoiseSummary]) -> String {
-    let all = by_loss(summary);
+    let all = summary.by_loss();
     let Some(next) = all.get(shown.len()) else { return String::new() };
     let count = all.len() - shown.len();
     let most = number::known(next.noise_ppm, number::share);

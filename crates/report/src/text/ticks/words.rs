@@ -6,7 +6,7 @@ use units::CpuSet;
 
 use crate::number;
 
-/// The tick's rate and where it comes from: `250 times a second (CONFIG_HZ)`.
+/// The tick rate and its origin: `250 times a second (CONFIG_HZ)`.
 pub(crate) fn rate(facts: &Facts) -> Option<String> {
     let hz = tick_hz(facts)?.get();
     let divider = facts.tick.divider.get().and_then(Option::as_ref);
@@ -31,14 +31,9 @@ pub(crate) fn stops(facts: &Facts, mode: TickMode) -> String {
     }
 }
 
-/// `CPU 3` or `CPUs 0-2`.
-pub(crate) fn who(verdict: &TickVerdict) -> String {
-    cpus(&verdict.cpus)
-}
-
 /// The rate: `250`, or `12.1 to 15.3`, timer interrupts a second.
 pub(crate) fn rates(verdict: &TickVerdict) -> String {
-    let Some((low, high)) = verdict.rates else {
+    let Some((low, high)) = verdict.timer_hz else {
         return "an unknown number of timer interrupts".to_owned();
     };
     let rate = range(number::bare_rate(low), number::bare_rate(high));
@@ -46,9 +41,9 @@ pub(crate) fn rates(verdict: &TickVerdict) -> String {
     format!("{rate} timer interrupt{} a second", if is_one { "" } else { "s" })
 }
 
-/// How busy the CPUs were: `1.2 %`, or `0 % to 1.2 %`.
+/// The busy share of the CPUs' time: `1.2 %`, or `0 % to 1.2 %`.
 pub(crate) fn busy(verdict: &TickVerdict) -> Option<String> {
-    verdict.busy.map(|(low, high)| range(number::share(low), number::share(high)))
+    verdict.busy_ppm.map(|(low, high)| range(number::share(low), number::share(high)))
 }
 
 /// What the rate means.
@@ -59,46 +54,45 @@ pub(crate) fn words(verdict: &TickVerdict, facts: &Facts) -> String {
             "The tick stops while a CPU is idle: tickless idle works".to_owned()
         }
         TickMeaning::IdleTicks => format!(
-            "That is HZ ({hz}) although idle: something keeps the tick from stopping"
+            "This is HZ ({hz}) although idle: something prevents the tick from stopping"
         ),
         TickMeaning::KeepsTime => format!(
-            "That is HZ ({hz}) although idle: with nohz_full= one of the other CPUs \
-             keeps the time for all, and its tick never stops"
+            "This is HZ ({hz}) although idle: with nohz_full=, one housekeeping CPU keeps \
+             the time for all CPUs, and its tick never stops"
         ),
         TickMeaning::IdleTimers => {
-            format!("Below HZ ({hz}), yet much for an idle CPU: timers keep waking it")
+            format!("Below HZ ({hz}), but high for an idle CPU: timers wake it often")
         }
         TickMeaning::AtHz if facts.tick.mode.get() == Some(&TickMode::Periodic) => {
-            format!("That is HZ ({hz}): this kernel's tick never stops")
+            format!("This is HZ ({hz}): this kernel's tick never stops")
         }
-        TickMeaning::AtHz => format!("That is HZ ({hz}), as expected of a CPU at work"),
+        TickMeaning::AtHz => format!("This is HZ ({hz}), as expected of a busy CPU"),
         TickMeaning::Between => {
-            format!("Below HZ ({hz}): the tick stops whenever there is nothing to do")
+            format!("Below HZ ({hz}): the tick stops whenever the CPU is idle")
         }
         TickMeaning::BusyFew if facts.virt.hypervisor.get() == Some(&None) => {
             format!("Below HZ ({hz}) although busy: the tick was stopped")
         }
         TickMeaning::BusyFew => format!(
-            "Below HZ ({hz}) although busy: the tick was stopped, or held back by a \
+            "Below HZ ({hz}) although busy: the tick was stopped, or delayed by the \
              hypervisor"
         ),
         TickMeaning::MoreThanHz => format!(
-            "More than HZ ({hz}): programs' own high-resolution timers come on top of \
-             the tick"
+            "More than HZ ({hz}): high-resolution timers of programs add to the tick"
         ),
         TickMeaning::FullStopped => {
-            format!("Far below HZ ({hz}) while at work: nohz_full stops the tick here")
+            format!("Far below HZ ({hz}) although not idle: nohz_full stops the tick")
         }
         TickMeaning::FullTicks => format!(
-            "Listed in nohz_full, and yet the tick (HZ {hz}) comes: more than one \
-             task, or a chore of the kernel's, keeps it"
+            "Listed in nohz_full, but the tick (HZ {hz}) does not stop: more than one task, \
+             or another tick dependency of the kernel, prevents it"
         ),
         TickMeaning::LooksLike(hz) => {
-            format!("CONFIG_HZ is not known, but on a busy CPU this means HZ={hz}")
+            format!("CONFIG_HZ is unknown; on a busy CPU this rate means HZ={hz}")
         }
-        TickMeaning::NoHz => "CONFIG_HZ is not known, so this says little".to_owned(),
+        TickMeaning::NoHz => "CONFIG_HZ is unknown: no comparison is possible".to_owned(),
         TickMeaning::Unknown => {
-            "The CPU came or went, or its counter was set back".to_owned()
+            "The CPU went online or offline, or its counter was reset".to_owned()
         }
     }
 }
@@ -106,7 +100,7 @@ pub(crate) fn words(verdict: &TickVerdict, facts: &Facts) -> String {
 /// Longer lists of CPUs are abbreviated.
 const LIST: usize = 30;
 
-/// `CPU 3`, `CPUs 0-2`, and `128 CPUs (1,3,5,...)` where the list is long.
+/// `CPU 3`, `CPUs 0-2`, and `128 CPUs (1,3,5,...)` if the list is long.
 pub(crate) fn cpus(cpus: &CpuSet) -> String {
     let list = cpus.to_string();
     match (cpus.len(), list.char_indices().nth(LIST)) {
@@ -119,7 +113,7 @@ pub(crate) fn cpus(cpus: &CpuSet) -> String {
     }
 }
 
-/// Two printed numbers that may be the same.
+/// A range of two printed numbers, or one number if they are equal.
 pub(crate) fn range(low: String, high: String) -> String {
     if low == high { low } else { format!("{low} to {high}") }
 }
@@ -143,7 +137,7 @@ mod tests {
         words(&tick_verdicts(&facts, &[cpu])[0], &facts)
     }
 
-    /// Check each meaning on the case it is made for.
+    /// Check an example of each meaning.
     #[test]
     fn meanings() {
         let idle = r#""tick": {"hz": 250, "mode": "idle", "nohz_full": ""}"#;
@@ -152,25 +146,25 @@ mod tests {
         let unknown = r#""tick": {}"#;
         for (facts, rate, busy, words) in [
             (idle, 12.0, 1.0, "tickless idle works"),
-            (idle, 249.0, 1.0, "something keeps the tick"),
-            (idle, 180.0, 1.0, "timers keep waking it"),
-            (idle, 251.0, 100.0, "as expected of a CPU at work"),
-            (idle, 120.0, 40.0, "whenever there is nothing to do"),
+            (idle, 249.0, 1.0, "something prevents the tick"),
+            (idle, 180.0, 1.0, "timers wake it often"),
+            (idle, 251.0, 100.0, "as expected of a busy CPU"),
+            (idle, 120.0, 40.0, "whenever the CPU is idle"),
             (idle, 120.0, 100.0, "although busy"),
             (idle, 2400.0, 30.0, "high-resolution timers"),
             (periodic, 250.0, 0.0, "this kernel's tick never stops"),
             (full, 1.0, 100.0, "nohz_full stops the tick"),
-            (full, 1000.0, 100.0, "Listed in nohz_full, and yet"),
+            (full, 1000.0, 100.0, "Listed in nohz_full, but"),
             (full, 3.0, 0.1, "tickless idle works"),
-            (unknown, 1003.0, 100.0, "this means HZ=1000"),
-            (unknown, 12.0, 0.0, "says little"),
+            (unknown, 1003.0, 100.0, "this rate means HZ=1000"),
+            (unknown, 12.0, 0.0, "no comparison is possible"),
         ] {
             let found = judge(facts, rate, busy);
             assert!(found.contains(words), "{rate}/s, {busy} % busy: {found}");
         }
     }
 
-    /// Check that RHEL 5's divider counts as the rate where it has an effect.
+    /// Check that RHEL 5's divider sets the rate if it has an effect.
     #[test]
     fn divider_is_the_rate() {
         let facts = r#""tick": {"hz": 1000, "mode": "periodic", "nohz_full": "",
@@ -180,7 +174,7 @@ mod tests {
         assert_eq!(rate.unwrap(), "100 times a second (CONFIG_HZ 1000, divider=10)");
     }
 
-    /// Check that CPUs of one meaning share a sentence, with the ends of their rates.
+    /// Check that CPUs of one meaning share a sentence, with the range of their rates.
     #[test]
     fn groups() {
         let facts =
@@ -201,8 +195,8 @@ mod tests {
                 cpu(3, None, 0.0),
             ],
         );
-        let who: Vec<String> = all.iter().map(who).collect();
-        assert_eq!(who, ["CPU 1", "CPUs 0,2", "CPU 3"]);
+        let names: Vec<String> = all.iter().map(|of| cpus(&of.cpus)).collect();
+        assert_eq!(names, ["CPU 1", "CPUs 0,2", "CPU 3"]);
         assert_eq!(rates(&all[1]), "9.5 to 12 timer interrupts a second");
         let odd: CpuSet = (0..64).map(|n| Cpu::new(2 * n + 1)).collect();
         assert_eq!(cpus(&odd), "64 CPUs (1,3,5,7,9,11,13,15,17,19,21,...)");

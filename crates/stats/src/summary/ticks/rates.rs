@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use facts::{Facts, TickMode};
+use serde::Serialize;
 use units::{Cpu, CpuSet, Hz, PerSecond, Ppm};
 
 use crate::CpuTicksSummary;
@@ -31,7 +32,8 @@ enum Load {
 }
 
 /// What a rate means. In order of how much it says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum TickMeaning {
     /// Idle, yet ticks, and the kernel could stop the tick.
     IdleTicks,
@@ -54,6 +56,7 @@ pub enum TickMeaning {
     /// Idle, and hardly a tick.
     IdleStopped,
     /// The rate of a kernel whose `CONFIG_HZ` is not known looks like this value.
+    #[serde(rename = "looks_like_hz")]
     LooksLike(u32),
     /// Nothing is known to hold the rate against.
     NoHz,
@@ -62,16 +65,16 @@ pub enum TickMeaning {
 }
 
 /// CPUs whose rates mean the same.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TickVerdict {
     /// What they mean.
     pub meaning: TickMeaning,
     /// The CPUs.
     pub cpus: CpuSet,
     /// The lowest and the highest rate.
-    pub rates: Option<(PerSecond, PerSecond)>,
+    pub timer_hz: Option<(PerSecond, PerSecond)>,
     /// The lowest and the highest busy share.
-    pub busy: Option<(Ppm, Ppm)>,
+    pub busy_ppm: Option<(Ppm, Ppm)>,
 }
 
 /// The rate at which this kernel's tick comes where it is not stopped.
@@ -117,9 +120,9 @@ fn grouped(judged: impl Iterator<Item = (TickMeaning, Rated)>) -> Vec<TickVerdic
     }
     let verdict = |(meaning, all): (TickMeaning, Vec<Rated>)| {
         let cpus = all.iter().map(|(cpu, ..)| *cpu).collect();
-        let rates = ends(all.iter().filter_map(|(_, rate, _)| *rate));
-        let busy = ends(all.iter().filter_map(|(.., busy)| *busy));
-        TickVerdict { meaning, cpus, rates, busy }
+        let timer_hz = ends(all.iter().filter_map(|(_, rate, _)| *rate));
+        let busy_ppm = ends(all.iter().filter_map(|(.., busy)| *busy));
+        TickVerdict { meaning, cpus, timer_hz, busy_ppm }
     };
     groups.into_iter().map(verdict).collect()
 }
