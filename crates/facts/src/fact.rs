@@ -212,7 +212,7 @@ impl SerializedPage {
         let (group, name) = key.split_once('.').unwrap_or((key, ""));
         let Some(value) = self.groups.get_mut(group).and_then(|group| group.remove(name))
         else {
-            let text = "not asked for by the version that wrote this recording";
+            let text = "not read by the version that wrote this recording";
             return Ok(Fact::unknown(Unknown::new(Why::NotRecorded, text), source));
         };
         let value = serde_json::from_value(value)

@@ -274,12 +274,12 @@ mod tests {
         after each step of 1 ms, a step takes 1.01 ms.
 
         Machine, recorded at 2026-11-20T06:30:12Z by noisefloor 0.1.0
-          kernel      unknown: not asked for by the version that wrote this recording
-          tick        unknown: not asked for by the version that wrote this recording
+          kernel      unknown: not read by the version that wrote this recording
+          tick        unknown: not read by the version that wrote this recording
           CPUs        online unknown; isolated unknown; nohz_full unknown
-          preemption  unknown: not asked for by the version that wrote this recording
-          clock       unknown: not asked for by the version that wrote this recording
-          hypervisor  unknown: not asked for by the version that wrote this recording
+          preemption  unknown: not read by the version that wrote this recording
+          clock       unknown: not read by the version that wrote this recording
+          hypervisor  unknown: not read by the version that wrote this recording
 
         Each CPU while idle (2 s), and while a busy loop ran on all of them (10 s)
 

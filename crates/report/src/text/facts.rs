@@ -140,8 +140,8 @@ mod tests {
           autogroup            yes
           rr timeslice         100 ms
           unknown              rt group, fair server runtime, min granularity, wakeup
-                               granularity, features: not asked for by the version that
-                               wrote this recording
+                               granularity, features: not read by the version that wrote
+                               this recording
                                base slice: /sys/kernel/debug/sched/base_slice_ns may be
                                read by root only
                                latency: gone since Linux 6.6, where EEVDF replaced CFS

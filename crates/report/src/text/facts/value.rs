@@ -78,7 +78,7 @@ pub(crate) fn preemption(model: &str) -> Option<&'static str> {
     Some(match model {
         "none" => "none: kernel code is not preempted",
         "voluntary" => "voluntary: at explicit preemption points",
-        "lazy" => "lazy: by real-time tasks at once, by others at the next tick",
+        "lazy" => "lazy: real-time tasks at once, others at the next tick",
         "full" => "full: at once, except in critical sections",
         "rt" => "rt: at once, even in most critical sections",
         _ => return None,
