@@ -141,7 +141,7 @@ fn measured(spec: &CheckSpec, series: &CheckSeries, summary: &CheckSummary) -> S
     let legend = format!(
         "\"ticks\": timer interrupts. A gap is a period of more than {} in which the loop did \
          not run; \"lost\": the sum of all gaps. \"risk\": the probability that a job of 1 ms, \
-         started at a random time, is interrupted.",
+         started at a random moment, meets a gap.",
         number::duration(series.noise.threshold_ns)
     );
     let left_out = left_out(&summary.noise, &shown);
@@ -165,7 +165,7 @@ fn title(spec: &CheckSpec, series: &CheckSeries, summary: &CheckSummary) -> Stri
 fn rows(spec: &CheckSpec, summary: &CheckSummary, shown: &[&CpuNoiseSummary]) -> String {
     let words = ["CPU", "ticks", "busy", "ticks", "lost", "gap", "gap", "risk"];
     let mut table = Table::new(1, &words.map(|word| (word, Side::Right)));
-    table.above(&["", "idle", "", "busy loop", "", "typical", "longest", "1 ms job"]);
+    table.above(&["", "idle", "", "busy loop", "", "median", "longest", "1 ms job"]);
     for cpu in shown {
         let [ticks, busy] = while_idle(summary, cpu.cpu);
         let length = |length| number::any(length, number::duration);

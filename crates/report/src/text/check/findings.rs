@@ -226,8 +226,8 @@ fn loss(loss: &Loss) -> String {
         return format!("No time was lost in {elapsed}: the loop ran without a gap.");
     }
     format!(
-        "CPU {cpu} lost {}{} of its time, in {} gaps a second. A typical gap was {}, the \
-         longest {}. {}",
+        "CPU {cpu} lost {}{} of its time, in {} gaps a second. The median gap was {}, \
+         the longest {}. {}",
         if loss.cpus > 1 { "most: " } else { "" },
         number::known(loss.noise_ppm, number::share),
         number::known(loss.gaps_hz, number::bare_rate),
