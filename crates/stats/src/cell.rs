@@ -1,11 +1,10 @@
-//! The summary of one guest run of the lab.
+//! The summary of a cell of the lab.
 //!
-//! In exact mode the numbers are instructions, from two sources side by side: the
-//! guest's own clock, which shows each instruction as one of its ticks, and the lab's
-//! counter, which sees which CPU executed what. In timed mode a cell's summary is the
-//! measurement's ordinary one.
+//! In exact mode the numbers are instructions, from two sources: the guest's clock, of which each
+//! instruction is a nanosecond, and the counter, which knows which CPU executed them. In timed mode
+//! the summary is the ordinary one of the measurement.
 //!
-//! Cannot see how long anything takes: instructions are not time.
+//! Cannot see durations in exact mode: instructions are not time.
 
 use recording::{Answer, Body, Cell, Ending, Mode};
 use serde::Serialize;
@@ -28,30 +27,29 @@ pub use idle_cost::{CpuIdleCost, IdleCost};
 pub use nohz_cost::NohzCost;
 pub use tick_cost::TickCost;
 
-/// What one cell found.
+/// The summary of a cell.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum CellSummary {
-    /// What a tick costs a spinning CPU, exactly.
+    /// The exact cost of a tick on a busy CPU.
     TickCost(TickCost),
-    /// What idle CPUs still execute, exactly.
+    /// The exact instructions of idle CPUs.
     IdleCost(IdleCost),
-    /// What single requests cost, exactly.
+    /// The exact cost of single calls.
     CallCosts(CallCosts),
-    /// Whether a tick stopped, and what was executed meanwhile, exactly.
+    /// Whether a tick stopped, and the exact instructions until then.
     NohzCost(NohzCost),
-    /// How long processes ran at a time, and what was executed meanwhile, exactly.
+    /// Time slices, and the exact instructions of each CPU.
     SlicesCost(SlicesCost),
-    /// What was measured, as anywhere else.
+    /// The ordinary summary of the measurement.
     Measured(Summary),
 }
 
 impl CellSummary {
-    /// Summarises a cell; `None` for a lost one.
+    /// Summarizes a cell; `None` for a lost one.
     ///
-    /// An exact cell is summarised from the guest's clock and from the counter side by side.
-    /// Several CPUs share one instruction clock, so there only the counter knows which of them
-    /// executed what. Where nothing was counted, the summary is the measurement's own.
+    /// CPUs share the clock of exact mode, so with several of them only the counter knows which
+    /// executed what. Without counts, the summary is the ordinary one of the measurement.
     pub fn of(cell: &Cell) -> Option<Self> {
         let answer = answer(cell)?;
         let exact = match cell.mode {
@@ -92,7 +90,7 @@ impl CellSummary {
     }
 }
 
-/// What a cell's guest answered; `None` for a lost one.
+/// The answer of the guest; `None` for a lost cell.
 pub fn answer(cell: &Cell) -> Option<&Answer> {
     match &cell.ending {
         Ending::Done(answer) => Some(answer),

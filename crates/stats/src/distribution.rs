@@ -127,6 +127,12 @@ pub fn quantile<T: Copy>(sorted: &[T], millionths: u32) -> Option<T> {
     sorted.get(rank.unwrap_or(usize::MAX).saturating_sub(1).min(last)).copied()
 }
 
+/// The mean, rounded to the nearest whole number; `None` of no values.
+pub(crate) fn mean(sum: u128, values: u64) -> Option<u64> {
+    let mean = sum.saturating_add((values / 2).into()).checked_div(values.into())?;
+    Some(u64::try_from(mean).unwrap_or(u64::MAX))
+}
+
 /// The rank of that quantile among so many values in ascending order; the first is 1.
 pub(crate) fn rank(values: u128, millionths: u32) -> u128 {
     (values * u128::from(millionths)).div_ceil(1_000_000).max(1)

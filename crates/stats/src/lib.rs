@@ -1,8 +1,7 @@
-//! Summaries of what was measured; their serialised form is the JSON contract.
+//! Summaries of recordings and cells; their serialized form is the JSON contract.
 //!
-//! Pure: every function here is a function of its arguments, which are recordings, cells and
-//! their parts; [`Summary::of`] and [`CellSummary::of`] are the ways in. Every number that is
-//! ever printed is a field of one of these summaries, or a function of it.
+//! Begin with [`Summary::of`], [`CellSummary::of`] and [`metrics`]. All functions are pure. Every
+//! number that is printed is a field of a summary, or a function of it.
 #![forbid(unsafe_code)]
 
 mod cell;

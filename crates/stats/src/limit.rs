@@ -90,7 +90,7 @@ mod tests {
         NoiseSummary::of(&noise(None, vec![cpu(0, &quiet), cpu(1, &noisy)]))
     }
 
-    /// Check that only what is above a limit exceeds it, and that no limit allows all.
+    /// Check that a value equal to its limit does not exceed it, and that limits are optional.
     #[test]
     fn above_the_limit() {
         let with = |noise: Option<f64>, gap: Option<u64>| {

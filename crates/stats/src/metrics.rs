@@ -178,12 +178,11 @@ mod tests {
     use crate::cell::Idle;
     use crate::{CallsSummary, NoiseSummary, Spread, TickCost, TicksSummary};
 
-    /// Names and values.
     fn named(found: &[Metric]) -> Vec<(&str, f64)> {
         found.iter().map(|metric| (metric.key.as_str(), metric.value)).collect()
     }
 
-    /// Check that what a limit may be held against has a name that is known beforehand.
+    /// Check that the keys of calls are known before a measurement.
     #[test]
     fn names_are_known() {
         let names = cell_metric_keys(["getpid"].into_iter());
@@ -231,8 +230,7 @@ mod tests {
         assert_eq!(found, expected, "write:\n{}", expected.join("\n"));
     }
 
-    /// Check that a tick's numbers have names of their own, with the spread over phases as
-    /// tolerance, and that what is not known has none.
+    /// Check the metrics of ticks, with the deviation of phases as tolerance, without unknown ones.
     #[test]
     fn ticks_cost() {
         let phase = |values: [u64; 2]| values.map(|value| (Instructions::new(value), 1));
@@ -251,7 +249,7 @@ mod tests {
         assert_eq!([found[0].tolerance, found[1].tolerance], [0.0, 8.0]);
     }
 
-    /// Check that idle rates are those of all CPUs, and unknown as soon as one is.
+    /// Check that idle rates are the sum over all CPUs, and unknown if one of them is.
     #[test]
     fn idle_rates_add_up() {
         let cpu = |cpu: u32, timer| {
@@ -270,7 +268,7 @@ mod tests {
         assert_eq!(named(&of([Some(4), None])), all[..1]);
     }
 
-    /// Check that timed cells have metrics too, under the same name where it is the same.
+    /// Check that timed cells have metrics, too, with the same key for the same meaning.
     #[test]
     fn timed() {
         let cpu = CpuTicks {

@@ -1,10 +1,8 @@
-//! Counts that repeat to the last digit: every distinct value, how often it was seen, and
-//! what does not depend on when the measurement began.
+//! Spreads of exact numbers: every distinct value with its frequency, and statistics of them.
 //!
-//! One run has one relation between what is measured and the tick. A cell is therefore
-//! measured in several phases, and the spread over them says how far a number depends on
-//! that relation. The most frequent value is no summary: where two values are about equally
-//! frequent, which one comes first is chance.
+//! In one run, the measurement has one offset to the tick. A cell is therefore measured in several
+//! phases; the deviation of a phase shows how much a number depends on that offset. The most
+//! frequent value is no statistic here: if two are about equally frequent, their order is chance.
 
 use std::collections::BTreeMap;
 
@@ -13,40 +11,40 @@ use units::Instructions;
 
 use crate::distribution::rank;
 
-/// All values that were seen.
+/// Values with their frequencies, and their statistics.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
-    /// The value that at least 90 % of all are; null where fewer agree.
+    /// The value that at least 90 % of all have; null if fewer agree.
     pub agreed: Option<Instructions>,
-    /// The mean; null where there is no value.
+    /// The mean; null without a value.
     pub mean: Option<f64>,
-    /// The largest distance of a phase's mean from the mean; null for fewer than two phases.
+    /// The largest difference between a phase's mean and the mean; null for fewer than two phases.
     pub mean_deviation: Option<f64>,
-    /// The median: the smallest value that at least half of all do not exceed.
+    /// The median.
     pub p50: Option<Instructions>,
-    /// The largest distance of a phase's median from the median; null as above.
+    /// The same difference of medians.
     pub p50_deviation: Option<Instructions>,
-    /// The value that 99 % of all do not exceed.
+    /// The value that 99 % do not exceed.
     pub p99: Option<Instructions>,
-    /// Every distinct value in rising order, and how often it was seen.
+    /// Every distinct value in ascending order, with its frequency.
     pub values: Vec<(Instructions, u64)>,
 }
 
-/// Values and how often each was seen.
+/// Values with their frequencies.
 type Counted = Vec<(Instructions, u64)>;
 
 impl Spread {
-    /// Counts values of one phase, in whatever order they come.
+    /// The spread of the values of one phase, in any order.
     pub fn of(values: impl IntoIterator<Item = Instructions>) -> Self {
         Self::counted(values.into_iter().map(|value| (value, 1)))
     }
 
-    /// Adds up what was counted in one phase.
+    /// The spread of the counted values of one phase.
     pub fn counted(values: impl IntoIterator<Item = (Instructions, u64)>) -> Self {
         Self::phased([values])
     }
 
-    /// Adds up what was counted in several phases.
+    /// The spread of the counted values of several phases.
     pub fn phased<V: IntoIterator<Item = (Instructions, u64)>>(
         phases: impl IntoIterator<Item = V>,
     ) -> Self {
@@ -77,18 +75,18 @@ impl Spread {
         }
     }
 
-    /// How many values were seen, equal ones included.
+    /// The number of values, including equal ones.
     pub fn count(&self) -> u64 {
         count(&self.values)
     }
 
-    /// How often a value was seen.
+    /// The frequency of a value.
     pub fn times(&self, value: Instructions) -> u64 {
         let found = self.values.iter().find(|(seen, _)| *seen == value);
         found.map_or(0, |(_, times)| *times)
     }
 
-    /// How many different values were seen.
+    /// The number of distinct values.
     pub fn distinct(&self) -> u64 {
         u64::try_from(self.values.len()).unwrap_or(u64::MAX)
     }
@@ -153,7 +151,7 @@ mod tests {
         Spread::phased(phases.iter().map(phase))
     }
 
-    /// Check the keys and the form of every value: this is the JSON contract.
+    /// Check the keys and values of the JSON contract.
     #[test]
     fn contract() {
         let found =
@@ -170,7 +168,7 @@ mod tests {
         assert_eq!(serde_json::to_value(spread(&[])).unwrap(), expected);
     }
 
-    /// Check that a value is agreed upon from 90 % on, and not below.
+    /// Check that `agreed` needs 90 % of the values.
     #[test]
     fn nine_of_ten_agree() {
         let of = |others: usize| spread(&[vec![5; 9], vec![7; others]].concat()).agreed;
@@ -180,8 +178,8 @@ mod tests {
         );
     }
 
-    /// Check that the spread over phases is that of the phase that is furthest off, and that
-    /// a phase without values is none.
+    /// Check that a deviation is that of the phase that differs most, and that a phase without values
+    /// is not counted.
     #[test]
     fn furthest_phase() {
         let found = phased(&[&[10, 10], &[], &[10, 40]]);
@@ -190,7 +188,7 @@ mod tests {
         assert_eq!(phased(&[&[10], &[]]).mean_deviation, None);
     }
 
-    /// Check that a value counted zero times was not seen.
+    /// Check that a value of frequency zero is omitted.
     #[test]
     fn zero_times_is_not_seen() {
         let five = Instructions::new(5);
@@ -198,7 +196,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check the definition of every part by counting, and that order does not matter.
+        /// Check each statistic by counting, and that the order does not matter.
         #[test]
         fn definition(values in prop::collection::vec(0u64..9, 1..60)) {
             let found = spread(&values);

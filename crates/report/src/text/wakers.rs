@@ -92,7 +92,7 @@ fn legend(summary: &WakersSummary) -> String {
 
 fn findings(summary: &WakersSummary) -> String {
     let Some(first) = summary.threads.first() else { return String::new() };
-    let other = summary.rudest().filter(|thread| thread.tid != first.tid);
+    let other = summary.most_preempting().filter(|thread| thread.tid != first.tid);
     let other = other.map(|thread| paragraph("", &preempts_most(thread)));
     paragraph("", &wakes_most(first)) + &other.unwrap_or_default()
 }

@@ -1,8 +1,7 @@
-//! The summary of `calls`: how long one repeat of each request to the kernel took.
+//! The summary of `calls`: the duration of one repeat of each call.
 //!
-//! A repeat lasts until the next one starts, so its time holds the loop around the
-//! request and whatever interrupted it: the shortest is the request itself, the longest
-//! is what came between.
+//! A repeat lasts until the next one starts. Its time therefore includes the loop around the call
+//! and interruptions: the minimum is the call itself, the maximum an interrupted one.
 
 use recording::{CallTimes, CallsSeries, CallsSpec};
 use serde::{Deserialize, Serialize};
@@ -10,28 +9,28 @@ use units::Cpu;
 
 use crate::distribution::{Distribution, Repeats};
 
-/// What one request costs.
+/// The cost of one call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallSummary {
-    /// The request's name: `getpid`.
+    /// The name: `getpid`.
     pub name: String,
-    /// How often it was made.
+    /// The number of repeats.
     pub repeats: u64,
-    /// How long the repeats took.
+    /// The durations of the repeats.
     pub step_ns: Distribution<Repeats>,
 }
 
-/// What single requests to the kernel cost.
+/// The cost of single calls.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallsSummary {
-    /// The CPU on which everything happened.
+    /// The measured CPU.
     pub cpu: Cpu,
-    /// Request by request, in the order given.
+    /// Each call, in the order of the parameters.
     pub calls: Vec<CallSummary>,
 }
 
 impl CallsSummary {
-    /// Summarises what was seen on that CPU, request by request.
+    /// Summarizes each call.
     pub fn of(spec: &CallsSpec, series: &CallsSeries) -> Self {
         Self { cpu: spec.cpu, calls: series.calls.iter().map(CallSummary::of).collect() }
     }
@@ -66,7 +65,7 @@ mod tests {
         CallsSummary::of(&spec, &series)
     }
 
-    /// Check the keys and the form of every value: this is the JSON contract.
+    /// Check the keys and values of the JSON contract.
     #[test]
     fn contract() {
         let found = summary(Call::Getpid, &[70, 60, 9_000, 61]);
@@ -79,7 +78,7 @@ mod tests {
         assert_eq!(again, found);
     }
 
-    /// Check that a request that was never made has no length, rather than none at all.
+    /// Check that a call without repeats has no statistics.
     #[test]
     fn no_repeats() {
         let found = summary(Call::Fork, &[]).calls[0].clone();

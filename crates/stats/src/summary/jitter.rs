@@ -1,60 +1,58 @@
-//! The summary of `jitter`: by how much the slowest of a test's loops was slower than the
-//! fastest, over all tests.
+//! The summary of `jitter`: the time of the slowest loop of a test minus that of the fastest.
 //!
-//! Each length is converted by itself, so a jitter may be one unit more or less than the
-//! difference of two printed loop times. Tests that there was no room for are in the extremes
-//! and the mean, not in the quantiles.
+//! Each time is converted separately, so jitter may differ by one unit from the difference of two
+//! printed loop times. Tests that did not fit into memory count in minimum, mean and maximum only.
 
 use recording::{JitterSeries, JitterSoFar, JitterSpec, LoopTimes};
 use serde::{Deserialize, Serialize};
 use units::{Cpu, LengthUnit, Nanos, TscDelta, TscHz};
 
-use crate::distribution::{Distribution, Jitters, Loops};
+use crate::distribution::{Distribution, Jitters, Loops, mean};
 use crate::meanwhile::MeanwhileSummary;
 
 pub(crate) mod percentiles;
 
-/// How much a workload's run time varies.
+/// The variation of a workload's run time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JitterSummary {
     /// The CPU.
     pub cpu: Cpu,
-    /// How many tests were complete.
+    /// The number of complete tests.
     pub tests: u64,
-    /// How often each of them ran the workload.
+    /// The number of loops per test.
     pub loops: u32,
-    /// In what lengths are told.
+    /// The unit of `jitter` and `loop`.
     pub unit: LengthUnit,
-    /// Slowest less fastest loop of each test.
+    /// The jitter of the complete tests.
     pub jitter: Distribution<Jitters, u64>,
-    /// All loops, those of a test that was not complete among them.
+    /// The run times of all loops, including those of an incomplete test.
     #[serde(rename = "loop")]
     pub loop_time: Distribution<Loops, u64>,
-    /// How many loops that is.
+    /// The number of these loops.
     pub loops_all: u64,
-    /// From the first loop's start to the last one's end.
+    /// The time from the start of the first loop to the end of the last one.
     pub elapsed_ns: Nanos,
-    /// What `/proc` counted in the meantime.
+    /// The counters of `/proc` during the measurement.
     pub meanwhile: MeanwhileSummary,
 }
 
-/// How far a run is, in its unit.
+/// The progress of a run, in its unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JitterProgress {
     /// The number of the last complete test; the first is 1.
     pub test: u64,
-    /// Its jitter.
+    /// The jitter of that test.
     pub jitter: u64,
-    /// The largest until then.
+    /// The largest so far.
     pub max: u64,
-    /// The smallest until then.
+    /// The smallest so far.
     pub min: u64,
-    /// The mean until then.
+    /// The mean so far.
     pub mean: u64,
 }
 
 impl JitterSummary {
-    /// Summarises what was seen.
+    /// Summarizes a series.
     pub fn of(spec: &JitterSpec, series: &JitterSeries) -> Self {
         Self {
             cpu: spec.cpu,
@@ -70,16 +68,16 @@ impl JitterSummary {
     }
 }
 
-/// The tests' jitters in order, in the unit asked for.
+/// The jitter of each test in order, in the requested unit.
 pub fn jitters(spec: &JitterSpec, series: &JitterSeries) -> Vec<u64> {
     let of = |test: &LoopTimes| spec.unit.of(test.jitter(), series.clock_hz);
     series.tests.iter().map(of).collect()
 }
 
 impl JitterProgress {
-    /// How far a run is.
+    /// Converts progress to a unit.
     pub fn of(so_far: &JitterSoFar, unit: LengthUnit, hz: TscHz) -> Self {
-        let mean = share(so_far.sum, so_far.tests).unwrap_or_default();
+        let mean = share([so_far.sum].into_iter(), so_far.tests).unwrap_or_default();
         let [jitter, max, min, mean] =
             [so_far.last, so_far.max, so_far.min, mean].map(|length| unit.of(length, hz));
         Self { test: so_far.tests, jitter, max, min, mean }
@@ -95,7 +93,7 @@ fn jitter(spec: &JitterSpec, series: &JitterSeries) -> Distribution<Jitters, u64
     let found = Distribution {
         max: found.max.max(lost.map(|lost| lost.jitter_ticks_max)),
         min: min.min(),
-        mean: share(sum(all), tests(series)),
+        mean: share(all, tests(series)),
         ..found
     };
     found.map(|length| spec.unit.of(length, series.clock_hz))
@@ -110,13 +108,13 @@ fn loop_time(spec: &JitterSpec, series: &JitterSeries) -> Distribution<Loops, u6
     let found = Distribution {
         max: times().map(|times| times.slowest).max(),
         min: times().map(|times| times.fastest).min(),
-        mean: share(sum(times().map(|times| times.sum)), loops_all(series)),
+        mean: share(times().map(|times| times.sum), loops_all(series)),
         ..Distribution::default()
     };
     found.map(|length| spec.unit.of(length, series.clock_hz))
 }
 
-/// The complete tests, those that there was no room for among them.
+/// The complete tests, including those that did not fit into memory.
 fn tests(series: &JitterSeries) -> u64 {
     let tests = u64::try_from(series.tests.len()).unwrap_or(u64::MAX);
     tests.saturating_add(series.lost.map_or(0, |lost| lost.tests))
@@ -128,15 +126,9 @@ fn loops_all(series: &JitterSeries) -> u64 {
     tests(series).saturating_mul(loops).saturating_add(unfinished)
 }
 
-fn sum(lengths: impl Iterator<Item = TscDelta>) -> TscDelta {
-    lengths.fold(TscDelta::default(), TscDelta::saturating_add)
-}
-
-/// The sum shared out evenly, to the nearest tick; `None` among none.
-fn share(sum: TscDelta, among: u64) -> Option<TscDelta> {
-    let rounded = u128::from(sum.ticks()) + u128::from(among / 2);
-    let share = rounded.checked_div(u128::from(among))?;
-    Some(TscDelta::from_ticks(u64::try_from(share).unwrap_or(u64::MAX)))
+fn share(lengths: impl Iterator<Item = TscDelta>, among: u64) -> Option<TscDelta> {
+    let sum = lengths.map(|length| u128::from(length.ticks())).sum();
+    mean(sum, among).map(TscDelta::from_ticks)
 }
 
 #[cfg(test)]
@@ -161,7 +153,7 @@ mod tests {
         }
     }
 
-    /// Two ticks are a nanosecond.
+    /// A series with two ticks per nanosecond.
     fn series(tests: &[[u64; 3]]) -> JitterSeries {
         JitterSeries {
             clock: "tsc".to_owned(),
@@ -183,7 +175,7 @@ mod tests {
 
     const TESTS: [[u64; 3]; 3] = [[90, 210, 1_200], [100, 140, 1_100], [80, 100, 900]];
 
-    /// Check the keys and the form of every value: this is the JSON contract.
+    /// Check the keys and values of the JSON contract.
     #[test]
     fn contract() {
         let found = JitterSummary::of(&spec(LengthUnit::Ticks), &series(&TESTS));
@@ -199,7 +191,7 @@ mod tests {
         assert_eq!(serde_json::from_value::<JitterSummary>(expected).unwrap(), found);
     }
 
-    /// Check that time is half as many nanoseconds, and that jitters keep their order.
+    /// Check the conversion to nanoseconds, and that the tests keep their order.
     #[test]
     fn in_time() {
         let (spec, series) = (spec(LengthUnit::Ns), series(&TESTS));
@@ -209,8 +201,8 @@ mod tests {
         assert_eq!(jitters(&spec, &series), [60, 20, 10]);
     }
 
-    /// Check that a test that was not complete is in the loops, not in the jitter, and that
-    /// without any other there is no jitter rather than none at all.
+    /// Check that an incomplete test counts in the loops and not in the jitter, and that without
+    /// complete tests no jitter is known.
     #[test]
     fn unfinished_tests() {
         let (spec, mut series) = (spec(LengthUnit::Ticks), series(&TESTS));
@@ -228,7 +220,7 @@ mod tests {
         assert_eq!(JitterSummary::of(&spec, &series).loop_time, Distribution::default());
     }
 
-    /// Check that tests without room count in extremes and mean, and not in quantiles.
+    /// Check that lost tests count in minimum, mean and maximum, and not in quantiles.
     #[test]
     fn lost_tests() {
         let (spec, mut series) = (spec(LengthUnit::Ticks), series(&TESTS));
@@ -248,7 +240,7 @@ mod tests {
         assert_eq!((found.loop_time.max, found.loop_time.min), (Some(950), Some(50)));
     }
 
-    /// Check how far a run is said to be.
+    /// Check the progress by hand.
     #[test]
     fn so_far() {
         let [last, max, min, sum] = [40, 120, 20, 161].map(TscDelta::from_ticks);

@@ -1,65 +1,64 @@
-//! The summary of `latency`: how late a timer woke a thread, expiry by expiry.
+//! The summary of `latency`: the wake-up latency of each timer expiry.
 //!
-//! A wake-up answers all expiries that had passed by then, and each of them is a sample: as
-//! late as the wake-up was for it. So an expiry that had to wait for a thread that was late
-//! already counts with its own wait (no coordinated omission). Samples are never laid out
-//! one by one: those of a wake-up fall evenly, and can be counted.
+//! A wake-up handles all expiries since the last one, and each of them is a sample with its own
+//! latency. Expiries missed while the thread was late therefore count, too (no coordinated
+//! omission). The samples of a wake-up are an interval apart, so they are counted, not stored.
 
 use recording::{CpuLatency, LatencySeries, LatencySpec, LostWakeups, Wakeup};
 use serde::{Deserialize, Serialize};
 use units::{Cpu, Nanos};
 
 use crate::MeanwhileSummary;
-use crate::distribution::{Distribution, Latencies, quantile, rank};
+use crate::distribution::{Distribution, Latencies, mean, quantile, rank};
 use crate::summary::latency::idle_states::IdleStateSummary;
 
 pub(crate) mod idle_states;
 
-/// How late a timer woke a thread of one CPU.
+/// Timer wake-up latency of one CPU.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CpuLatencySummary {
     /// The CPU.
     pub cpu: Cpu,
-    /// How many expiries were answered: each is a sample.
+    /// The number of expiries that were handled; each is a sample.
     pub samples: u64,
-    /// The time in which they came: as many intervals.
+    /// The time of these expiries: as many intervals.
     pub elapsed_ns: Nanos,
-    /// How often the thread woke up for them.
+    /// The number of wake-ups of the thread.
     pub wakeups: u64,
-    /// The expiries that came while the thread was still late for an earlier one.
+    /// The expiries while the thread was still late for an earlier one.
     pub missed: u64,
-    /// How much later than asked the kernel may let the timer expire.
+    /// The timer slack of the thread.
     pub slack_ns: Nanos,
-    /// What one reading of the clock takes, which is part of every sample.
+    /// The duration of one reading of the clock, which is part of every sample.
     pub clock_ns: Nanos,
-    /// How late the samples were.
+    /// The latency of the samples.
     pub late_ns: Distribution<Latencies>,
-    /// What `/proc` counted in the meantime.
+    /// The counters of `/proc` during the measurement.
     pub meanwhile: MeanwhileSummary,
-    /// How long waking the CPU might take at most, in microseconds (PM QoS); [`crate::NO_WAKE_LIMIT`]
-    /// where there was no limit, null where it could not be read.
+    /// The CPU latency limit in microseconds (PM QoS); [`crate::NO_WAKE_LIMIT`] without a limit, null
+    /// if it could not be read.
     pub wake_limit_us: Option<u32>,
-    /// The CPU's idle states, the shallowest first.
+    /// The idle states of the CPU, the shallowest first.
     pub idle_states: Vec<IdleStateSummary>,
 }
 
-/// How late a timer woke threads.
+/// Timer wake-up latency.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LatencySummary {
-    /// The time from one expiry to the next.
+    /// The time between two expiries.
     pub interval_ns: Nanos,
-    /// What woke the threads: `clock_nanosleep`, `timerfd`.
+    /// The timer: `clock_nanosleep`, `timerfd`.
     pub timer: String,
-    /// Their scheduling policy: `other`, `fifo`.
+    /// The scheduling policy of the threads: `other`, `fifo`.
     pub policy: String,
-    /// Their `SCHED_FIFO` priority; null for ordinary tasks.
+    /// The `SCHED_FIFO` priority; null for ordinary tasks.
     pub priority: Option<u8>,
-    /// CPU by CPU, in the order given.
+    /// Each CPU, in the order of the parameters.
     pub cpus: Vec<CpuLatencySummary>,
 }
 
 impl LatencySummary {
-    /// Summarises what was seen, CPU by CPU.
+    /// Summarizes each CPU.
     pub fn of(spec: &LatencySpec, series: &LatencySeries) -> Self {
         let cpus = series.cpus.iter();
         let cpus = cpus.map(|cpu| CpuLatencySummary::of(spec.interval_ns, cpu));
@@ -103,7 +102,7 @@ impl CpuLatencySummary {
     }
 }
 
-/// The samples of one wake-up: each an interval less late than the one before it.
+/// The samples of one wake-up; the latency of each is an interval less than that of the one before.
 #[derive(Debug, Clone, Copy)]
 struct Fall {
     samples: u64,
@@ -112,7 +111,7 @@ struct Fall {
 }
 
 impl Fall {
-    /// `None` where there are no samples.
+    /// `None` without a sample.
     fn of(wakeup: Wakeup, interval: Nanos) -> Option<Self> {
         let Wakeup { expiries: samples, late_ns: most } = wakeup;
         let interval = interval.max(Nanos::from_nanos(1));
@@ -128,7 +127,7 @@ impl Fall {
         ends.saturating_mul(u128::from(self.samples)) / 2
     }
 
-    /// How many of them are not later than that.
+    /// The number of samples up to this latency.
     fn up_to(self, late: Nanos) -> u64 {
         let above = self.most.saturating_sub(late).get();
         let later = above.div_ceil(self.interval.get());
@@ -145,21 +144,18 @@ fn lateness(
     let lost_sum = u128::from(lost.map_or(0, |lost| lost.ns.get()));
     let sums = falls.iter().map(|fall| fall.sum());
     let sum = sums.fold(lost_sum, u128::saturating_add);
-    let half = u128::from(samples / 2);
-    let mean = sum.saturating_add(half).checked_div(u128::from(samples));
-    let mean = mean.map(|mean| u64::try_from(mean).unwrap_or(u64::MAX));
     let lost_min = lost.map(|lost| lost.min_ns);
     let lost_max = lost.map(|lost| lost.max_ns);
     let ranks = Ranks::of(falls);
     Distribution {
         min: falls.iter().map(|fall| fall.least()).chain(lost_min).min(),
-        mean: mean.map(Nanos::from_nanos),
+        mean: mean(sum, samples).map(Nanos::from_nanos),
         max: falls.iter().map(|fall| fall.most).chain(lost_max).max(),
         ..Distribution::new(|key| ranks.quantile(key.millionths()?))
     }
 }
 
-/// Samples by rank: those of wake-ups with only one in order, the others as they fall.
+/// Samples by rank. Those of wake-ups with only one are sorted; the others are counted.
 struct Ranks {
     single: Vec<Nanos>,
     falling: Vec<Fall>,
@@ -176,8 +172,8 @@ impl Ranks {
         Self { single, falling, samples }
     }
 
-    /// By nearest rank, as [`quantile`]: the smallest sample that at least this many millionths
-    /// of the samples do not exceed, found by bisection of the lateness.
+    /// By nearest rank, as [`quantile`]. If a wake-up has several samples, the smallest latency with
+    /// enough samples up to it is found by bisection; it is always a sample.
     fn quantile(&self, millionths: u32) -> Option<Nanos> {
         if self.falling.is_empty() {
             return quantile(&self.single, millionths);
@@ -197,7 +193,6 @@ impl Ranks {
         Some(Nanos::from_nanos(low))
     }
 
-    /// How many samples are not later than that.
     fn up_to(&self, late: Nanos) -> u128 {
         let single = self.single.partition_point(|sample| *sample <= late);
         let falling = self.falling.iter().map(|fall| u128::from(fall.up_to(late)));
@@ -259,7 +254,7 @@ mod tests {
         LostWakeups { since_ns: Nanos::ZERO, wakeups: 1, samples, ns, min_ns, max_ns }
     }
 
-    /// Check the keys and the form of every value: this is the JSON contract.
+    /// Check the keys and values of the JSON contract.
     #[test]
     fn contract() {
         let lost = Some(lost(1, 9_000, 9_000, 9_000));
@@ -290,8 +285,8 @@ mod tests {
         assert_eq!(serde_json::from_value::<LatencySummary>(expected).unwrap(), found);
     }
 
-    /// Check that twenty missed intervals are twenty samples that fall evenly, and decide
-    /// the p99 of two thousand.
+    /// Check that a delay of twenty intervals is twenty samples, which determine the p99 of two
+    /// thousand.
     #[test]
     fn one_delay_is_many_samples() {
         let mut wakeups = vec![(1, 4_000); 1_980];
@@ -306,8 +301,8 @@ mod tests {
         assert_eq!(cpu.late_ns.p99, Some(Nanos::from_micros(500)));
     }
 
-    /// Check that without a sample nothing is known, and that numbers no machine gives do
-    /// not overflow or take forever.
+    /// Check that nothing is known without samples, and that extreme values neither overflow nor take
+    /// too long.
     #[test]
     fn none_and_too_many() {
         let of = |wakeups: &[(u64, u64)], lost| {
@@ -326,7 +321,7 @@ mod tests {
         assert_eq!(found.cpus[0].late_ns.p50, Some(Nanos::from_nanos(6)));
     }
 
-    /// Check that only what is later than a limit exceeds it.
+    /// Check that a latency equal to the limit does not exceed it.
     #[test]
     fn limits() {
         let found = Summary::Latency(summary(INTERVAL, input(&[(2, 1_500_000)], None)));
@@ -341,14 +336,14 @@ mod tests {
     }
 
     proptest! {
-        /// Check all numbers against samples laid out one by one.
+        /// Compare all statistics with those of samples listed one by one.
         #[test]
         fn against_a_brute_force(
             wakeups in prop::collection::vec((1u64..9, 0u64..40), 0..60),
             interval in 1u64..12,
             lost_samples in prop::collection::vec(0u64..80, 0..5),
         ) {
-            // A wake-up answers no expiry that has not come.
+            // A wake-up handles only expiries of the past.
             let wakeups: Vec<(u64, u64)> = wakeups
                 .into_iter()
                 .map(|(expiries, more)| (expiries, (expiries - 1) * interval + more))

@@ -9,58 +9,56 @@ use crate::{MeanwhileSummary, TickReturnSummary};
 
 pub(crate) mod tick_back;
 
-/// Whether the tick stopped.
+/// The result of `nohz test`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NohzTestSummary {
     /// The CPU.
     pub cpu: Cpu,
-    /// Whether it did; null where that was not tried to the end.
+    /// Whether the tick stopped; null if the test was ended early.
     pub entered: Option<bool>,
-    /// How long that took, the median of several tries; or how long the wait was.
+    /// The median of the times until it stopped; if it did not, the time waited.
     pub wait_ns: Option<Nanos>,
-    /// The largest distance of a try from that; null for fewer than two tries, and where the tick
-    /// did not stop.
+    /// The largest deviation of a try; null for fewer than two, or if the tick did not stop.
     pub wait_off_ns: Option<Nanos>,
-    /// Whether the thread left the CPU now and then.
+    /// Whether the thread left the CPU from time to time.
     pub forced: bool,
-    /// How often it did.
+    /// How often it left.
     pub left: u32,
-    /// What keeps it, or keeps it again, the most frequent first; null where that could not be
-    /// seen.
+    /// The tick dependencies, the most frequent first; null if they could not be traced.
     pub kept_by: Option<Vec<KeptBy>>,
-    /// The other threads that were runnable on the CPU while the tick was kept.
+    /// The other threads that were runnable on the CPU while the tick did not stop.
     pub others: Vec<WaitingThread>,
-    /// What came while the thread stayed on, after the tick had stopped.
+    /// The counters of `/proc` while the stopped tick was observed.
     pub observed: Option<MeanwhileSummary>,
-    /// Whether the tick came back then; null where that was not watched.
+    /// Whether the tick restarted then; null if it was not observed.
     pub came_back: Option<bool>,
-    /// What brought it back; null where it did not come back, or that could not be seen.
+    /// Why it restarted; null if it did not, or if the cause could not be traced.
     pub brought_back: Option<TickReturnSummary>,
 }
 
-/// How often the tick stopped.
+/// The result of `nohz stress`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NohzStressSummary {
     /// The CPU.
     pub cpu: Cpu,
-    /// Whether the thread left the CPU now and then while it waited.
+    /// Whether the thread left the CPU from time to time while it waited.
     pub forced: bool,
-    /// How often it was tried, the failure included.
+    /// The number of tries, including a failed one.
     pub tries: u64,
-    /// How often it failed: at most once, for that ends it.
+    /// The number of failed tries: at most one, because it ends the test.
     pub failures: u64,
-    /// How long all tries took together.
+    /// The duration of all tries.
     pub elapsed_ns: Nanos,
-    /// How long it took, of the tries that did not fail; null without one.
+    /// The times until the tick stopped; null if it never did.
     pub wait_ns: Option<Distribution<Waits>>,
-    /// What keeps it, the most frequent first; null where that could not be seen.
+    /// The tick dependencies, the most frequent first; null if they could not be traced.
     pub kept_by: Option<Vec<KeptBy>>,
-    /// The other threads that were runnable on the CPU while the tick was kept.
+    /// The other threads that were runnable on the CPU while the tick did not stop.
     pub others: Vec<WaitingThread>,
 }
 
 impl NohzTestSummary {
-    /// Summarises all tries; where the last one failed, that one.
+    /// Summarizes all tries, or only the last one if it failed.
     pub fn of(spec: &NohzSpec, series: &NohzSeries) -> Self {
         let last = series.tries.last();
         let has_failed = last.is_some_and(|tried| !tried.entered);
@@ -92,7 +90,7 @@ impl NohzTestSummary {
 }
 
 impl NohzStressSummary {
-    /// Summarises all tries.
+    /// Summarizes all tries.
     pub fn of(spec: &NohzSpec, series: &NohzSeries) -> Self {
         let entered = series.tries.iter().filter(|tried| tried.entered);
         let waits: Vec<Nanos> = entered.map(|tried| tried.wait_ns).collect();
@@ -156,7 +154,7 @@ mod tests {
         }
     }
 
-    /// Check the keys, and that a failed try is the one that counts.
+    /// Check the keys, and that a failed try is reported.
     #[test]
     fn test_contract() {
         let found = NohzTestSummary::of(&spec(), &series(&[(true, 500), (false, 9_000)]));
@@ -177,7 +175,7 @@ mod tests {
         assert_eq!((none.entered, none.wait_ns, none.kept_by), (None, None, None));
     }
 
-    /// Check the keys, and that a failed try's wait is not among the lengths.
+    /// Check the keys, and that the time of a failed try is not counted.
     #[test]
     fn stress_contract() {
         let found = NohzStressSummary::of(

@@ -1,7 +1,7 @@
-//! The summary of `noise`: what a spinning CPU lost, how, and what that means for a job.
+//! The summary of `noise`: the time that busy CPUs lost, its causes, and the risk for a job.
 //!
-//! `noise_ns` is the gaps' lengths added up, whether they were kept or only counted;
-//! quantiles and risk come from the kept ones. The culprits' `ns` add up to `noise_ns`.
+//! `noise_ns` is the sum of all gaps, stored or only counted; quantiles and risk are those of the
+//! stored ones. The `ns` of the culprits add up to `noise_ns`.
 
 use recording::{CpuNoise, Lost, NoiseSeries};
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,7 @@ pub(crate) mod period;
 pub(crate) mod steal;
 pub(crate) mod verdict;
 
-/// The lengths of the jobs whose risk is reported.
+/// The job lengths of the reported risks.
 const JOBS: [Nanos; 5] = [
     Nanos::from_micros(1),
     Nanos::from_micros(10),
@@ -31,71 +31,70 @@ const JOBS: [Nanos; 5] = [
     Nanos::from_millis(10),
 ];
 
-/// How likely a job of some length is hit.
+/// The risk of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Risk {
-    /// The job's length.
+    /// The length of the job.
     pub job_ns: Nanos,
-    /// The chance that at least one gap falls into it when it starts at a random
-    /// moment; null where the run was shorter than the job.
+    /// The chance of at least one gap during the job, started at a random moment; null if the run was
+    /// shorter than the job.
     pub hit_ppm: Option<Ppm>,
 }
 
-/// What one CPU lost.
+/// OS noise of one CPU.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CpuNoiseSummary {
     /// The CPU.
     pub cpu: Cpu,
-    /// How long the loop ran.
+    /// The run time of the loop.
     pub elapsed_ns: Nanos,
-    /// The loop's own median pass.
+    /// The median duration of a pass.
     pub loop_ns_p50: Nanos,
-    /// The shortest gap that was kept.
+    /// The shortest gap that was recorded.
     pub threshold_ns: Option<Nanos>,
-    /// How many gaps there were.
+    /// The number of gaps.
     pub gaps: u64,
-    /// The same a second; null for a run of no length.
+    /// Gaps per second; null if no time passed.
     pub gaps_hz: Option<PerSecond>,
-    /// The gaps' lengths added up.
+    /// The sum of all gaps.
     pub noise_ns: Nanos,
-    /// The same as a part of the run; null for a run of no length.
+    /// That as a share of the run time; null if no time passed.
     pub noise_ppm: Option<Ppm>,
-    /// How long the gaps were.
+    /// The lengths of the gaps.
     pub gap_ns: Distribution<Gaps>,
-    /// How likely jobs are hit.
+    /// The risk of jobs of several lengths.
     pub risk: Vec<Risk>,
-    /// Whom the gaps are blamed on; what is left is `unexplained`.
+    /// The attribution of the gaps; the rest is `unexplained`.
     pub culprits: Vec<CulpritSummary>,
-    /// Gaps without any event; null where no events were watched.
+    /// Gaps without any event; null if events were not traced.
     #[serde(default)]
     pub eventless: Option<Eventless>,
-    /// What the hypervisor took; null where that is not known.
+    /// Stolen time; null if unknown.
     #[serde(default)]
     pub steal: Option<StealSummary>,
-    /// What `/proc` counted in the meantime.
+    /// The counters of `/proc` during the measurement.
     pub meanwhile: MeanwhileSummary,
 }
 
-/// What the CPUs lost.
+/// OS noise of all CPUs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NoiseSummary {
-    /// CPU by CPU, in the order given.
+    /// Each CPU, in the order of the parameters.
     pub cpus: Vec<CpuNoiseSummary>,
-    /// The source of the events that gaps are blamed on (`bpf`, `tracefs`, `proc`); null without
-    /// tracing.
+    /// The event source (`bpf`, `tracefs`, `proc`); null without tracing.
     pub source: Option<String>,
-    /// Whom the gaps of all of them are blamed on.
+    /// The attribution of the gaps of all CPUs.
     pub culprits: Vec<CulpritSummary>,
-    /// Gaps of all of them without any event; null where that is not known of each.
+    /// Gaps of all CPUs without any event; null unless known of each.
     #[serde(default)]
     pub eventless: Option<Eventless>,
-    /// What the hypervisor took of all of them; null where that is not known of each.
+    /// Stolen time of all CPUs; null unless known of each.
     #[serde(default)]
     pub steal: Option<StealSummary>,
 }
 
 impl NoiseSummary {
-    /// Summarises what was seen, CPU by CPU.
+    /// Summarizes each CPU.
     pub fn of(series: &NoiseSeries) -> Self {
         let of = |cpu| CpuNoiseSummary::of(series.threshold_ns, cpu);
         let cpus: Vec<CpuNoiseSummary> = series.cpus.iter().map(of).collect();
@@ -118,7 +117,7 @@ impl NoiseSummary {
 }
 
 impl CpuNoiseSummary {
-    /// Summarises what was seen on one CPU, where gaps of at least `threshold` were kept.
+    /// Summarizes one CPU, of which gaps of at least `threshold` were recorded.
     pub fn of(threshold: Nanos, seen: &CpuNoise) -> Self {
         let total = total(seen);
         let culprits = culprits(seen, &total);
@@ -146,13 +145,13 @@ impl CpuNoiseSummary {
     }
 }
 
-/// The time from the loop's first reading in which every gap was kept: after that, where they
-/// were is not known.
+/// The time from the start of the loop in which every gap was stored. Later gaps were only counted,
+/// so their positions are unknown.
 pub(crate) fn window(seen: &CpuNoise) -> Nanos {
     seen.lost.map_or(seen.elapsed_ns, |lost| lost.since_ns.min(seen.elapsed_ns))
 }
 
-/// All gaps, kept or not.
+/// All gaps, stored or only counted.
 fn total(seen: &CpuNoise) -> Taken {
     let mut total = Taken::default();
     seen.gaps.iter().for_each(|gap| total.add(gap.length));
@@ -163,7 +162,7 @@ fn lost(lost: Lost) -> Taken {
     Taken { gaps: lost.gaps, ns: lost.ns, max: lost.max_ns }
 }
 
-/// What took it. Without events, and of gaps that were not kept, it is not known.
+/// Unknown without events, and for gaps that were only counted.
 fn culprits(seen: &CpuNoise, total: &Taken) -> Vec<CulpritSummary> {
     let Some(blamed) = &seen.blamed else {
         return CulpritSummary::of(None, Some(*total), total.ns);
@@ -194,7 +193,7 @@ mod tests {
         CpuNoiseSummary::of(Nanos::from_nanos(100), seen)
     }
 
-    /// Check the keys and the form of every value: this is the JSON contract.
+    /// Check the keys and values of the JSON contract.
     #[test]
     fn contract() {
         let gaps = [span(1000, 200), span(500_000_000, 2_999_800)];
@@ -223,12 +222,12 @@ mod tests {
         );
         let jobs: Vec<_> = (0..5).map(|i| risk[i]["job_ns"].as_u64().unwrap()).collect();
         assert_eq!(jobs, [1_000, 10_000, 100_000, 1_000_000, 10_000_000]);
-        // Starts in (0, 1200) and in the 3.9998 ms around the long gap are hit.
+        // A job meets a gap if it starts in (0, 1200) or in the 3.9998 ms around the long gap.
         let ppm = risk[3]["hit_ppm"].as_f64().unwrap();
         assert!((ppm - 4_001_000.0 / 999e6 * 1e6).abs() < 1e-6, "{ppm}");
     }
 
-    /// Check that a summary read back is the summary that was written.
+    /// Check that a summary can be read back.
     #[test]
     fn reads_back() {
         let found = NoiseSummary::of(&noise(None, vec![cpu_noise(&[])]));
@@ -237,7 +236,7 @@ mod tests {
         assert_eq!(again, found);
     }
 
-    /// Check that no gaps are no noise, and that what then has no value is null.
+    /// Check that the noise is zero without gaps, and that statistics without values are null.
     #[test]
     fn silence() {
         let found = cpu(&cpu_noise(&[]));
@@ -247,7 +246,7 @@ mod tests {
         assert!(found.risk.iter().all(|risk| risk.hit_ppm == Some(Ppm::new(0.0))));
     }
 
-    /// Check that a run of no length has no share and no risk, rather than none.
+    /// Check that shares and risks are null if no time passed.
     #[test]
     fn no_time() {
         let found = cpu(&CpuNoise { elapsed_ns: Nanos::ZERO, ..cpu_noise(&[]) });
@@ -255,8 +254,8 @@ mod tests {
         assert!(found.risk.iter().all(|risk| risk.hit_ppm.is_none()));
     }
 
-    /// Check that gaps that were not kept count for noise and the longest gap, and that
-    /// risk looks only at the time before them.
+    /// Check that gaps that were only counted are part of noise and maximum, and that the risk is that
+    /// of the time before them.
     #[test]
     fn lost_gaps_count() {
         let gaps = [span(0, 1_000_000)];
@@ -275,7 +274,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check that the culprits' times and gaps add up to the noise exactly.
+        /// Check that times and gaps of the culprits add up exactly.
         #[test]
         fn culprits_add_up(
             pairs in prop::collection::vec((0u64..1_000_000, 0u64..10_000), 0..50),

@@ -1,4 +1,4 @@
-//! The summary of `run`: what a program used, and what it suffered.
+//! The summary of `run`: resource usage of a program, and its interruptions.
 
 use std::cmp::Reverse;
 
@@ -12,87 +12,87 @@ use crate::MeanwhileSummary;
 use crate::distribution::{Distribution, Gaps};
 use crate::summary::noise::culprits::{CulpritSummary, shares};
 
-/// How a program ended, one of the two.
+/// How a program ended; one of the two is null.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndedSummary {
-    /// Its exit code; null where a signal ended it.
+    /// The exit code; null if a signal ended it.
     pub code: Option<u8>,
     /// The signal that ended it.
     pub signal: Option<u8>,
 }
 
-/// What one culprit took of an interruption.
+/// The time of one culprit in an interruption.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
-    /// What kind of event it was.
+    /// The kind of event.
     pub kind: CulpritKind,
-    /// Its name.
+    /// The name of the event.
     pub name: String,
-    /// Of a thread, who it is.
+    /// The thread, if it is one.
     #[serde(flatten)]
     pub thread: Option<Thread>,
-    /// What it took.
+    /// The time.
     pub ns: Nanos,
 }
 
-/// One interruption.
+/// An interruption of a program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interruption {
-    /// When it began, from the program's start.
+    /// Its start, relative to that of the program.
     pub start_ns: Nanos,
-    /// How long it was.
+    /// Its duration.
     pub ns: Nanos,
     /// The CPU.
     pub cpu: Option<Cpu>,
-    /// Who took it, the most first.
+    /// Its causes, by time.
     pub culprits: Vec<Part>,
 }
 
 /// The interruptions of a program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct InterruptionsSummary {
-    /// How long it had the CPU, or could have had it.
+    /// The time in which the program ran or was runnable.
     pub ready_ns: Nanos,
-    /// How many there were.
+    /// The number of interruptions.
     pub gaps: u64,
-    /// How long they were together.
+    /// Their sum.
     pub noise_ns: Nanos,
-    /// The same as a part of `ready_ns`; null where that is nothing.
+    /// That as a share of `ready_ns`; null if that is zero.
     pub noise_ppm: Option<Ppm>,
-    /// How long each was.
+    /// Their lengths.
     pub gap_ns: Distribution<Gaps>,
-    /// The longest, that one first.
+    /// The longest ones, by length.
     pub longest: Vec<Interruption>,
-    /// Who took them; their `ns` add up to `noise_ns`.
+    /// Their causes, whose `ns` add up to `noise_ns`.
     pub culprits: Vec<CulpritSummary>,
 }
 
-/// What a program suffered.
+/// The run of a program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunSummary {
     /// The CPUs.
     pub cpus: CpuSet,
-    /// The scheduling policy it began with: `other`, `fifo`.
+    /// The scheduling policy at its start: `other`, `fifo`.
     pub policy: String,
-    /// Its `SCHED_FIFO` priority; null for an ordinary task.
+    /// The `SCHED_FIFO` priority; null for an ordinary task.
     pub priority: Option<u8>,
     /// How it ended.
     pub ended: EndedSummary,
-    /// How long it ran.
+    /// The time from its start to its end.
     pub elapsed_ns: Nanos,
-    /// What it used.
+    /// Its resource usage.
     #[serde(flatten)]
     pub usage: Usage,
-    /// The source of the events (`bpf`, `proc`); null without tracing.
+    /// The event source (`bpf`, `proc`); null without tracing.
     pub source: Option<String>,
-    /// Its interruptions; null where single events were not traced.
+    /// Its interruptions; null if single events were not traced.
     pub interruptions: Option<InterruptionsSummary>,
-    /// What `/proc` counted in the meantime.
+    /// The counters of `/proc` during the measurement.
     pub meanwhile: MeanwhileSummary,
 }
 
 impl RunSummary {
-    /// Summarises what was seen.
+    /// Summarizes a series.
     pub fn of(spec: &RunSpec, series: &RunSeries) -> Self {
         let (code, signal) = match series.ended {
             Ended::Exited(code) => (Some(code), None),
@@ -128,7 +128,7 @@ impl InterruptionsSummary {
     }
 }
 
-/// As many as are asked for.
+/// The requested number of the longest ones.
 fn longest(spec: &RunSpec, found: &Interruptions) -> Vec<Interruption> {
     let mut gaps: Vec<(usize, &Span)> = found.gaps.iter().enumerate().collect();
     gaps.sort_by_key(|(at, gap)| (Reverse(gap.length), *at));
@@ -143,7 +143,7 @@ fn longest(spec: &RunSpec, found: &Interruptions) -> Vec<Interruption> {
     gaps.into_iter().map(interruption).collect()
 }
 
-/// Whose a thread is stands among all culprits.
+/// Without the owner of a thread, which is part of the list of all culprits.
 fn part((share, culprit): (&Share, &recording::Culprit)) -> Part {
     let thread = culprit.thread.clone().map(|thread| Thread { owner: None, ..thread });
     Part { kind: culprit.kind, name: culprit.name.clone(), thread, ns: share.ns }
@@ -203,7 +203,7 @@ mod tests {
         RunSummary::of(&spec, &series)
     }
 
-    /// Check the keys and the form of every value: this is the JSON contract.
+    /// Check the keys and values of the JSON contract.
     #[test]
     fn contract() {
         use CulpritKind::{Thread, Timer};
@@ -243,7 +243,7 @@ mod tests {
         assert_eq!(serde_json::from_value::<RunSummary>(expected).unwrap(), found);
     }
 
-    /// Check that what nobody saw is not known, rather than nothing.
+    /// Check that interruptions are null without tracing.
     #[test]
     fn unseen() {
         assert_eq!(summary(None).interruptions, None);

@@ -1,8 +1,7 @@
-//! The summary of `slices`: how long CPU-bound tasks run before something preempts them, step by
-//! step, and who it was.
+//! The summary of `slices`: time slices of CPU-bound tasks, and what ended them, for each variant.
 //!
-//! The mean slice is exact: CPU time by the kernel's clocks, over involuntary switches by its
-//! counters. Quantiles, and who ended slices, are known only where each switch was seen.
+//! The mean slice is exact: CPU time divided by involuntary switches, both as counted by the kernel.
+//! Quantiles, and what ended slices, are known only if switches were traced.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -34,70 +33,69 @@ pub use window::{PictureRow, PictureStretch};
 use seen::{Left, Slice};
 use turns::{mean_slice, sum, turns, wall};
 
-/// Of the threads that woke up most, so many.
 const WAKERS: u32 = 6;
 
-/// Who ended slices, and how many.
+/// What ended slices.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ender {
-    /// Why they ended.
+    /// The reason.
     pub end: End,
-    /// The task that came next; null for ticks, which are nobody's.
+    /// The next task; null for ticks.
     pub by: Option<String>,
-    /// How many.
+    /// The number of slices.
     pub slices: u64,
-    /// The part of all slices.
+    /// Their share of all slices.
     pub part_ppm: Option<Ppm>,
 }
 
-/// What was found with one step's settings.
+/// The results of one variant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StepSlices {
-    /// How long was measured.
+    /// The duration of the measurement.
     pub wall_ns: Nanos,
-    /// CPU time of all tasks together: what a longer wall time cannot hide.
+    /// CPU time of all tasks: unlike wall time, it does not grow with other load.
     pub cpu_ns: Nanos,
-    /// The part of the CPUs' time that this is.
+    /// That as a share of the CPUs' time.
     pub busy_ppm: Option<Ppm>,
     /// CPU time of the spinners.
     pub spinners_cpu_ns: Nanos,
     /// Involuntary switches of the spinners.
     pub switches: u64,
-    /// The same a second.
+    /// That per second.
     pub switches_hz: Option<PerSecond>,
-    /// How long the spinners' slices were.
+    /// The lengths of the spinners' slices; only the mean is known without tracing.
     pub slice_ns: Distribution<Slices>,
-    /// The mean slice of each turn.
+    /// The mean slice of each round.
     pub turns_slice_ns: Vec<Option<Nanos>>,
-    /// How far a turn is off what was found in all of them; null for fewer than two.
+    /// The largest deviation of a round; null for fewer than two.
     pub turns_off: Option<TurnsOff>,
-    /// Passes of the spinners' loops, all together: work done.
+    /// Iterations of all spinners' loops: their work.
     pub passes: u64,
-    /// The same a second of wall time.
+    /// That per second of wall time.
     pub passes_hz: Option<PerSecond>,
-    /// How often sleepers woke up, all together.
+    /// Wake-ups of all sleepers.
     pub wakeups: u64,
-    /// How often each one did, a second; null without one.
+    /// Wake-ups of each sleeper per second; null without sleepers.
     pub wakeups_hz: Option<PerSecond>,
-    /// Slices of the spinners that were seen to end; null without tracing.
+    /// Slices of the spinners that ended while traced; null without tracing.
     pub seen: Option<u64>,
-    /// Who ended them, the most frequent first.
+    /// What ended them, the most frequent first.
     pub enders: Vec<Ender>,
 }
 
-/// The largest distance of a single turn from all turns together.
+/// The largest deviation of a single round from all rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct TurnsOff {
-    /// Of its mean slice.
+    /// Of the mean slice.
     pub slice_ns: Option<Nanos>,
-    /// Of the spinners' involuntary switches a second.
+    /// Of the involuntary switches per second.
     pub switches_hz: Option<PerSecond>,
-    /// Of the passes of the spinners' loops a second.
+    /// Of the iterations per second.
     pub passes_hz: Option<PerSecond>,
 }
 
 impl TurnsOff {
-    /// Of what spinners did in each turn, and how long that was.
+    /// From the times of the spinners, and the wall time, of each round.
     fn of(turns: &[(TaskTime, Nanos)]) -> Option<Self> {
         let spun = sum(turns.iter().map(|(spun, _)| spun));
         let wall: Nanos = turns.iter().map(|(_, wall)| *wall).sum();
@@ -120,66 +118,66 @@ impl TurnsOff {
     }
 }
 
-/// A step, and how it differs from everything as it was found.
+/// A variant, compared with the unmodified settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StepSummary {
-    /// The step's settings: `WAKEUP_PREEMPTION=off`.
+    /// The settings: `WAKEUP_PREEMPTION=off`.
     pub step: String,
-    /// What was found.
+    /// The results.
     #[serde(flatten)]
     pub found: StepSlices,
-    /// Its mean slice by the one of everything as it was found.
+    /// The mean slice divided by that of the unmodified settings.
     pub slice_ratio: Option<f64>,
-    /// Whether all of its turns' means are longer than all of the others', or all shorter; null
-    /// with fewer than two turns.
+    /// Whether the mean slices of all rounds are above, or all below, those of the unmodified settings;
+    /// null for fewer than two rounds.
     pub differs: Option<bool>,
 }
 
-/// What one task did, in all turns with everything as it was found.
+/// A task, in all rounds with unmodified settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TaskSummary {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Whether it spins, or sleeps again and again.
+    /// Whether it is a spinner; a sleeper otherwise.
     pub spins: bool,
-    /// The CPU time that it used.
+    /// CPU time.
     pub cpu_ns: Nanos,
-    /// How often it had to leave the CPU.
+    /// Involuntary switches.
     pub switches: u64,
-    /// How often it left by itself.
+    /// Voluntary switches.
     pub voluntary: u64,
-    /// Its mean slice; null without a switch.
+    /// The mean slice; null without a switch.
     pub slice_ns_mean: Option<Nanos>,
-    /// Passes of a spinner's loop; times that a sleeper woke up.
+    /// Iterations of a spinner's loop, or wake-ups of a sleeper.
     pub passes: u64,
-    /// What ended its slices; empty without tracing.
+    /// What ended the slices; empty without tracing.
     pub enders: Vec<Ender>,
 }
 
-/// What `slices` found.
+/// The results of `slices`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SlicesSummary {
-    /// How many tasks spun.
+    /// The number of spinners.
     pub spinners: u64,
-    /// How many slept again and again.
+    /// The number of sleepers.
     pub sleepers: u64,
-    /// With everything as it was found.
+    /// The results with unmodified settings.
     #[serde(flatten)]
     pub found: StepSlices,
-    /// The source of the switches; null without tracing.
+    /// The event source; null without tracing.
     pub source: Option<String>,
-    /// Task by task, with everything as it was found.
+    /// Each task, with unmodified settings.
     pub tasks: Vec<TaskSummary>,
-    /// The threads that woke up most in all steps, on the same CPUs; null where not counted.
+    /// The threads that woke up most often on these CPUs, in all rounds; null if not counted.
     pub wakers: Option<WakersSummary>,
-    /// Step by step.
+    /// Each variant.
     pub steps: Vec<StepSummary>,
-    /// Sample by sample, as in 2009; with everything as it was found.
+    /// Each sample with unmodified settings, in the format of the 2009 report.
     pub classic: Vec<ClassicLine>,
 }
 
 impl SlicesSummary {
-    /// Summarises a run.
+    /// Summarizes a series.
     pub fn of(hz: Option<Hz>, spec: &SlicesSpec, series: &SlicesSeries) -> Self {
         let switches = series.switches.as_ref();
         let names = switches.map(|seen| {
@@ -215,8 +213,7 @@ impl SlicesSummary {
 }
 
 impl StepSlices {
-    /// The spinners' passes by those of everything as it was found; `None` where there were
-    /// none.
+    /// The iterations per second as a share of those of `found`; `None` if these are zero.
     pub fn work_of(&self, found: &Self) -> Option<Ppm> {
         let (work, all) = (self.passes_hz?.get(), found.passes_hz?.get());
         (all > 0.0).then(|| Ppm::new(work / all * 1e6))
@@ -224,7 +221,7 @@ impl StepSlices {
 }
 
 impl TaskSummary {
-    /// The part of its slices that ended in one of these ways; `None` where none did.
+    /// The share of slices that ended for one of these reasons; `None` if none did.
     pub fn ended_ppm(&self, ends: &[End]) -> Option<Ppm> {
         let parts = self.enders.iter().filter(|ender| ends.contains(&ender.end));
         let parts: Vec<f64> =
@@ -233,13 +230,12 @@ impl TaskSummary {
     }
 }
 
-/// A run, and what was seen of it.
 struct Run<'a> {
     spec: &'a SlicesSpec,
     series: &'a SlicesSeries,
-    /// How many of the tasks spin: the first ones.
+    /// The number of spinners, which are the first tasks.
     spinners: usize,
-    /// What ran, CPU by CPU; `None` where switches were not traced.
+    /// The stretches of each CPU; `None` if switches were not traced.
     seen: Option<Vec<Vec<Left<'a>>>>,
 }
 
@@ -254,7 +250,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// A step as it is asked for: `WAKEUP_PREEMPTION=off,base_slice_ns=3000000`.
+/// A variant as an argument: `WAKEUP_PREEMPTION=off,base_slice_ns=3000000`.
 fn step_words(step: &Step) -> String {
     let settings = step.settings.iter();
     let words = settings.map(|setting| format!("{}={}", setting.name, setting.value));
@@ -270,7 +266,7 @@ fn ratio(of: Option<Nanos>, to: Option<Nanos>) -> Option<f64> {
     (to > 0.0).then_some(of / to)
 }
 
-/// Whether two sets of turns do not overlap.
+/// Whether the ranges of two sets of rounds do not overlap.
 fn differs(some: &[Option<Nanos>], others: &[Option<Nanos>]) -> Option<bool> {
     let range = |all: &[Option<Nanos>]| {
         let known: Vec<Nanos> = all.iter().flatten().copied().collect();
@@ -318,7 +314,6 @@ fn step(run: &Run<'_>, step: usize) -> StepSlices {
     }
 }
 
-/// Who ended slices, the most frequent first.
 fn enders(slices: &[Slice<'_>]) -> Vec<Ender> {
     let mut counts: BTreeMap<(End, Option<&str>), u64> = BTreeMap::new();
     for slice in slices {
@@ -339,7 +334,7 @@ fn enders(slices: &[Slice<'_>]) -> Vec<Ender> {
 
 fn task_summaries(run: &Run<'_>) -> Vec<TaskSummary> {
     let tasks = &run.series.tasks;
-    // All stretches are looked at once, not once for each of a thousand tasks.
+    // One pass over all stretches, not one for each of up to a thousand tasks.
     let mut slices: BTreeMap<&str, Vec<Slice<'_>>> = BTreeMap::new();
     for slice in run.slices(0, tasks).unwrap_or_default() {
         slices.entry(slice.task).or_default().push(slice);
@@ -394,7 +389,7 @@ mod tests {
         SlicesSummary::of(Some(Hz::new(250)), &spec, &series)
     }
 
-    /// Check the mean, the rates and what is conserved, by hand.
+    /// Check mean, rates and sums by hand.
     #[test]
     fn by_hand() {
         let tasks =
@@ -412,9 +407,9 @@ mod tests {
         assert!(!found.tasks[2].spins);
     }
 
-    /// Check that slices are those of spinners that end within a step's turns, and that who
-    /// comes next ended them, but for ticks and where something is missing in between; and that
-    /// one is a slice, too, that nobody saw begin, but for its length.
+    /// Check that slices are those of spinners that end within a variant's rounds, and that the next
+    /// task ended them, except for ticks and gaps in the trace; and that a slice whose begin was not
+    /// traced counts, without a length.
     #[test]
     fn enders_are_named() {
         let stretch = |start: u64, length: u64, task, end| Stretch {
@@ -457,7 +452,7 @@ mod tests {
         assert!((parts.map(Ppm::get).sum::<f64>() - 1e6).abs() < 1.0);
     }
 
-    /// Check how far a turn is off at most, by hand, and that one turn says nothing of it.
+    /// Check the largest deviation by hand, and that one round has none.
     #[test]
     fn turns_are_compared() {
         let of = |cpu_us, involuntary, passes| {
@@ -466,15 +461,15 @@ mod tests {
         };
         let off = |turns| summary(turns, None).found.turns_off;
         assert_eq!(off(vec![of(600_000, 200, 70)]), None);
-        // Means of 3 and 5 ms, 3.75 ms in all; 200 and 120 switches, 70 and 90 passes a second.
+        // Means of 3 and 5 ms, 3.75 ms in all; 200 and 120 switches, 70 and 90 iterations per second.
         let off = off(vec![of(600_000, 200, 70), of(600_000, 120, 90)]).unwrap();
         assert_eq!(off.slice_ns, Some(Nanos::from_micros(1_250)));
         assert_eq!(off.switches_hz.map(PerSecond::get), Some(40.0));
         assert_eq!(off.passes_hz.map(PerSecond::get), Some(10.0));
     }
 
-    /// Check that a step differs only where its turns do not overlap the others', and that
-    /// one turn each says nothing.
+    /// Check that a variant differs only if the ranges of its rounds do not overlap, and that one round
+    /// each is not compared.
     #[test]
     fn steps_are_compared() {
         let of = |step, cpu_us| {

@@ -1,8 +1,7 @@
-//! The summary of `ticks`: timer interrupts a second, beside how busy the CPU was.
+//! The summary of `ticks`: timer interrupts per second, and the load of each CPU.
 //!
-//! Counts are added up over the intervals in which they are known, and divided by the
-//! length of just those. `/proc/stat` accounts time in steps of 10 ms, so a busy share
-//! of a short interval is coarse.
+//! Rates are those of the intervals whose counts are known. `/proc/stat` counts time in steps of
+//! 10 ms, so the load of a short interval is inexact.
 
 use std::collections::BTreeMap;
 
@@ -17,78 +16,52 @@ pub(crate) mod rates;
 pub struct CpuTicksSummary {
     /// The CPU.
     pub cpu: Cpu,
-    /// Timer interrupts a second; null where never known.
+    /// Timer interrupts per second; null if unknown.
     pub timer_hz: Option<PerSecond>,
-    /// Time not idle, as a part of all time accounted for; null where never known.
+    /// Time not idle, as a share of the accounted time; null if unknown.
     pub busy_ppm: Option<Ppm>,
-    /// Interrupts of all kinds a second; null where never known.
+    /// All interrupts per second; null if unknown.
     pub interrupts_hz: Option<PerSecond>,
 }
 
 /// Ticks of all CPUs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TicksSummary {
-    /// CPU by CPU, in rising order.
+    /// Each CPU, in ascending order.
     pub cpus: Vec<CpuTicksSummary>,
 }
 
 impl TicksSummary {
-    /// Summarises what was counted, in one interval or in many.
+    /// Summarizes the counts of one interval or of several.
     pub fn of(samples: &[TickSample]) -> Self {
-        let mut sums: BTreeMap<Cpu, Sums> = BTreeMap::new();
+        let mut cpus: BTreeMap<Cpu, Vec<(Nanos, &CpuTicks)>> = BTreeMap::new();
         for sample in samples {
             for cpu in &sample.cpus {
-                sums.entry(cpu.cpu).or_default().add(sample.span_ns, cpu);
+                cpus.entry(cpu.cpu).or_default().push((sample.span_ns, cpu));
             }
         }
-        Self { cpus: sums.into_iter().map(|(cpu, sums)| sums.summary(cpu)).collect() }
+        let cpus = cpus.into_iter().map(|(cpu, all)| CpuTicksSummary::of(cpu, &all));
+        Self { cpus: cpus.collect() }
     }
 }
 
-/// A count and the time it was counted in.
-#[derive(Debug, Clone, Copy, Default)]
-struct Counted {
-    count: u64,
-    span: Nanos,
-}
-
-impl Counted {
-    fn add(&mut self, count: Option<u64>, span: Nanos) {
-        if let Some(count) = count {
-            self.count = self.count.saturating_add(count);
-            self.span = self.span + span;
-        }
-    }
-
-    fn rate(self) -> Option<PerSecond> {
-        PerSecond::of(self.count, self.span)
-    }
-}
-
-#[derive(Debug, Clone, Copy, Default)]
-struct Sums {
-    timer: Counted,
-    interrupts: Counted,
-    busy: Nanos,
-    accounted: Nanos,
-}
-
-impl Sums {
-    fn add(&mut self, span: Nanos, cpu: &CpuTicks) {
-        self.timer.add(cpu.timer, span);
-        self.interrupts.add(cpu.interrupts, span);
-        if let (Some(busy), Some(accounted)) = (cpu.busy_ns, cpu.accounted_ns) {
-            self.busy = self.busy + busy;
-            self.accounted = self.accounted + accounted;
-        }
-    }
-
-    fn summary(self, cpu: Cpu) -> CpuTicksSummary {
-        CpuTicksSummary {
+impl CpuTicksSummary {
+    fn of(cpu: Cpu, intervals: &[(Nanos, &CpuTicks)]) -> Self {
+        let rate = |count: fn(&CpuTicks) -> Option<u64>| {
+            let known = intervals.iter().filter(|(_, ticks)| count(ticks).is_some());
+            let counts = known.clone().filter_map(|(_, ticks)| count(ticks));
+            let sum = counts.fold(0, u64::saturating_add);
+            PerSecond::of(sum, known.map(|(span, _)| *span).sum())
+        };
+        let times =
+            intervals.iter().map(|(_, ticks)| (ticks.busy_ns, ticks.accounted_ns));
+        let (busy, accounted): (Vec<Nanos>, Vec<Nanos>) =
+            times.filter_map(|(busy, accounted)| busy.zip(accounted)).unzip();
+        Self {
             cpu,
-            timer_hz: self.timer.rate(),
-            busy_ppm: Ppm::of(self.busy, self.accounted),
-            interrupts_hz: self.interrupts.rate(),
+            timer_hz: rate(|ticks| ticks.timer),
+            busy_ppm: Ppm::of(busy.into_iter().sum(), accounted.into_iter().sum()),
+            interrupts_hz: rate(|ticks| ticks.interrupts),
         }
     }
 }
@@ -125,7 +98,7 @@ mod tests {
         sample(millis, cpu)
     }
 
-    /// Check the keys and the form of every value: this is the JSON contract.
+    /// Check the keys and values of the JSON contract.
     #[test]
     fn contract() {
         let found = TicksSummary::of(&[unknown(7, 1000), known(0, 1000, 250)]);
@@ -136,7 +109,7 @@ mod tests {
         assert_eq!(serde_json::to_value(found).unwrap(), expected);
     }
 
-    /// Check that intervals of unknown counts do not thin the rate out.
+    /// Check that intervals with unknown counts do not reduce the rate.
     #[test]
     fn unknown_intervals_do_not_count() {
         let found = TicksSummary::of(&[
@@ -148,7 +121,7 @@ mod tests {
         assert_eq!(found.cpus[0].busy_ppm, Some(Ppm::new(250_000.0)));
     }
 
-    /// Check that a CPU whose time was not accounted has no busy share.
+    /// Check that the load is unknown without accounted time.
     #[test]
     fn no_accounted_time_is_unknown() {
         let mut sample = known(0, 1, 0);
@@ -160,7 +133,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check that the whole is the count over the time, however it is cut up.
+        /// Check that the rate does not depend on the lengths of the intervals.
         #[test]
         fn cuts_do_not_matter(cuts in prop::collection::vec((1u64..2000, 0u64..500), 1..20)) {
             let samples: Vec<_> = cuts.iter().map(|&(ms, n)| known(1, ms, n)).collect();

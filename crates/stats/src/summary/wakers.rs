@@ -1,6 +1,4 @@
-//! The summary of `wakers`: threads by how often they were woken, with rates.
-//!
-//! Threads and partners beyond those that are told are in the sums, and in the recording.
+//! The summary of `wakers`: the threads that wake up most often. The sums include all others.
 
 use std::cmp::Reverse;
 
@@ -8,71 +6,72 @@ use recording::{Partner, WakersSeries, WokenThread};
 use serde::{Deserialize, Serialize};
 use units::{Nanos, PerSecond, Ppm};
 
-/// Of those that woke a thread, and of those it preempted, so many are told.
+use crate::distribution::mean;
+
+/// The number of wakers, and of preempted tasks, that are listed for a thread.
 const PARTNERS: usize = 5;
 
-/// Who woke a thread, or was preempted by it.
+/// A waker of a thread, or a task that it preempted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PartnerSummary {
-    /// Its number; null for what is no thread.
+    /// The thread ID; null if it is no thread.
     pub tid: Option<u32>,
-    /// Its name: a thread's, or `interrupt`, `softirq`, `idle`.
+    /// The name of the thread, or `interrupt`, `softirq`, `idle`.
     pub name: String,
-    /// How often.
+    /// How often it did, or was.
     pub count: u64,
-    /// The same, a second; null where no time passed.
+    /// That per second; null if no time passed.
     pub count_hz: Option<PerSecond>,
 }
 
 /// A thread that was woken.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WokenSummary {
-    /// Its number.
+    /// The thread ID.
     pub tid: u32,
-    /// Its process.
+    /// The process ID.
     pub pid: u32,
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// The kernel's own priority: 0 to 98 real time, -1 deadline, 100 to 139 ordinary.
+    /// The kernel's priority: 0 to 98 real-time, -1 deadline, 100 to 139 ordinary.
     pub prio: i32,
-    /// How often it was woken.
+    /// The number of its wake-ups.
     pub wakeups: u64,
-    /// The same, a second; null where no time passed.
+    /// That per second; null if no time passed.
     pub wakeups_hz: Option<PerSecond>,
-    /// How long it ran from these wake-ups on until it slept again; null where not known.
+    /// CPU time from these wake-ups until it slept again; null if unknown.
     pub run_ns: Option<Nanos>,
-    /// The same for one wake-up; null without one, or where not known.
+    /// The mean of one wake-up; null without one, or if unknown.
     pub run_ns_mean: Option<Nanos>,
-    /// The part of one CPU's time that this is; null where no time passed, or not known.
+    /// `run_ns` as a share of one CPU; null if no time passed, or if unknown.
     pub run_ppm: Option<Ppm>,
-    /// How often it took the CPU from somebody who could have run on.
+    /// How often it preempted a task.
     pub preempted: u64,
-    /// The same, a second; null where no time passed.
+    /// That per second; null if no time passed.
     pub preempted_hz: Option<PerSecond>,
-    /// Who woke it, the most frequent five.
+    /// The five most frequent wakers.
     pub woken_by: Vec<PartnerSummary>,
-    /// Whom it preempted, the most frequent five.
+    /// The five tasks that it preempted most often.
     pub victims: Vec<PartnerSummary>,
 }
 
-/// Who wakes up how often, and whom that preempts.
+/// Wake-ups of threads, and preemptions by them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WakersSummary {
-    /// How long was counted.
+    /// The duration of the measurement.
     pub elapsed_ns: Nanos,
     /// All wake-ups.
     pub wakeups: u64,
-    /// The same, a second; null where no time passed.
+    /// That per second; null if no time passed.
     pub wakeups_hz: Option<PerSecond>,
-    /// How many threads were woken.
+    /// The number of threads that woke up.
     pub woken: u64,
-    /// The threads that were woken most, the most frequent first.
+    /// The threads that woke up most often, the most frequent first.
     pub threads: Vec<WokenSummary>,
 }
 
 impl WakersSummary {
-    /// Summarises what was counted: the `top` threads, and all wake-ups, with those that were
-    /// lost.
+    /// Summarizes the `top` threads, and all wake-ups including lost ones.
     pub fn of(top: u32, series: &WakersSeries) -> Self {
         let elapsed = series.elapsed_ns;
         let each = series.threads.iter().map(|thread| thread.wakeups);
@@ -91,8 +90,8 @@ impl WakersSummary {
         }
     }
 
-    /// The thread that preempted most; `None` where none of those that are told did.
-    pub fn rudest(&self) -> Option<&WokenSummary> {
+    /// The listed thread that preempted most often; `None` if none did.
+    pub fn most_preempting(&self) -> Option<&WokenSummary> {
         let rude = self.threads.iter().filter(|thread| thread.preempted > 0);
         rude.min_by_key(|thread| (Reverse(thread.preempted), thread.tid))
     }
@@ -108,7 +107,10 @@ impl WokenSummary {
             wakeups: thread.wakeups,
             wakeups_hz: PerSecond::of(thread.wakeups, elapsed),
             run_ns: thread.run_ns,
-            run_ns_mean: thread.run_ns.and_then(|run| mean(run, thread.wakeups)),
+            run_ns_mean: thread
+                .run_ns
+                .and_then(|run| mean(run.get().into(), thread.wakeups))
+                .map(Nanos::from_nanos),
             run_ppm: thread.run_ns.and_then(|run| Ppm::of(run, elapsed)),
             preempted: thread.preempted,
             preempted_hz: PerSecond::of(thread.preempted, elapsed),
@@ -116,13 +118,6 @@ impl WokenSummary {
             victims: partners(elapsed, &thread.victims),
         }
     }
-}
-
-/// To the nearest nanosecond.
-fn mean(sum: Nanos, count: u64) -> Option<Nanos> {
-    let whole = sum.get().checked_div(count)?;
-    let is_up = sum.get() % count >= count.div_ceil(2);
-    Some(Nanos::from_nanos(whole + u64::from(is_up)))
 }
 
 fn partners(elapsed: Nanos, partners: &[Partner]) -> Vec<PartnerSummary> {
@@ -168,7 +163,7 @@ mod tests {
         WakersSummary::of(top, &WakersSeries { began_ns, elapsed_ns, lost, threads })
     }
 
-    /// Check the keys and the form of every value: this is the JSON contract.
+    /// Check the keys and values of the JSON contract.
     #[test]
     fn contract() {
         let inputs = vec![woken(8, 1_000, 5_000_499, 500)];
@@ -190,20 +185,20 @@ mod tests {
         assert_eq!(again, found);
     }
 
-    /// Check who is the rudest, and that nobody is where nobody was preempted.
+    /// Check the thread that preempted most often, and that there is none without a preemption.
     #[test]
-    fn rudest() {
+    fn most_preempting() {
         let inputs = vec![woken(1, 50, 0, 3), woken(2, 40, 0, 4), woken(3, 30, 0, 4)];
         let found = summary(1, 20, 0, inputs);
-        assert_eq!(found.rudest().map(|thread| thread.tid), Some(2));
+        assert_eq!(found.most_preempting().map(|thread| thread.tid), Some(2));
         let kind = summary(1, 20, 0, vec![woken(1, 5, 0, 0)]);
-        assert_eq!(kind.rudest(), None);
+        assert_eq!(kind.most_preempting(), None);
     }
 
-    /// Check that means are rounded, and that without a wake-up there is none.
+    /// Check that means are rounded, and unknown without a wake-up.
     #[test]
     fn means() {
-        let mean = |sum, count| mean(Nanos::from_nanos(sum), count).map(Nanos::get);
+        let mean = |sum: u64, count| mean(sum.into(), count);
         assert_eq!(mean(7, 2), Some(4));
         assert_eq!(mean(7, 3), Some(2));
         assert_eq!(mean(8, 3), Some(3));
@@ -212,7 +207,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check that the most frequent come first, and that all wake-ups are in the sum.
+        /// Check the order by frequency, and that the sum includes all wake-ups.
         #[test]
         fn sorted_and_whole(counts in prop::collection::vec(1u64..50, 0..40), top in 0usize..45) {
             let number = |at: usize| u32::try_from(at).unwrap();

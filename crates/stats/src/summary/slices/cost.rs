@@ -1,8 +1,7 @@
-//! What `slices` costs in a guest of the lab: what each CPU executed, and what sleepers take from
-//! the spinners beside them.
+//! The cost of `slices` in a guest of the lab: instructions of each CPU, and the cost of sleepers.
 //!
-//! Work is counted in passes of the spinners' loops, which are the same few instructions with
-//! sleepers and without. Cannot see what a switch costs in caches: instructions are not time.
+//! Work is counted in iterations of the spinners' loops, the same few instructions with sleepers
+//! and without. Cannot see the cost of a switch in caches: instructions are not time.
 
 use recording::{Body, Cell, Counts, SlicesSpec};
 use serde::Serialize;
@@ -11,24 +10,24 @@ use units::{Instructions, Nanos, Ppm};
 use super::{SlicesSummary, StepSlices};
 use crate::{CellSummary, CpuWork, Summary, answer};
 
-/// How long processes ran in a guest, and what each CPU executed meanwhile.
+/// Time slices in a guest, and the instructions of each CPU.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SlicesCost {
-    /// What the guest saw; in exact mode a nanosecond of it is an instruction of any CPU.
+    /// The results of the guest; in exact mode a nanosecond is an instruction of any CPU.
     #[serde(flatten)]
     pub found: SlicesSummary,
-    /// What each CPU executed.
+    /// The instructions of each CPU.
     pub cpus: Vec<CpuWork>,
 }
 
 impl SlicesCost {
-    /// Each turn is a phase.
+    /// Each round is a phase.
     pub(crate) fn of(found: SlicesSummary, counts: &Counts) -> Self {
         let cpus = CpuWork::of(&counts.phases, Some(found.found.wall_ns));
         Self { cpus, found }
     }
 
-    /// What all CPUs executed of programs, and of the kernel.
+    /// Instructions of programs and of the kernel, on all CPUs.
     pub fn instructions(&self) -> [Instructions; 2] {
         let kernel = self.cpus.iter().map(|work| work.kernel_instructions);
         let kernel: Instructions = kernel.sum();
@@ -37,35 +36,33 @@ impl SlicesCost {
     }
 }
 
-/// What sleepers cost the spinners beside them.
+/// The cost of sleepers for the spinners.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct SleepersCost {
-    /// Passes of the spinners' loops that were not made, by those that were made without the
-    /// sleepers: work lost.
+    /// Lost iterations of the spinners' loops, as a share of those without sleepers.
     pub work_ppm: Ppm,
-    /// The same for each time that a sleeper woke up, in the guest's nanoseconds: in exact mode
-    /// instructions, switches there and back included.
+    /// The cost of each wake-up including two switches, in nanoseconds of the guest: in exact mode
+    /// instructions.
     pub each_wakeup_ns: Option<Nanos>,
 }
 
 impl SleepersCost {
-    /// What the sleepers of a cell cost; `None` where there are none, or no cell of `all` is the
-    /// same but for them.
+    /// The cost in a cell; `None` without sleepers, or if `all` does not contain the same cell without
+    /// them.
     pub fn of_cell(cell: &Cell, all: &[Cell]) -> Option<Self> {
         let spec = spec(cell).filter(|spec| spec.sleepers > 0)?;
         let without = all.iter().find(|other| is_same_without(other, cell, spec))?;
         Self::of(&StepSlices::of_cell(cell)?, &StepSlices::of_cell(without)?)
     }
 
-    /// What the sleepers of one run cost, by one that differs from it in nothing else than that
-    /// it has none; `None` where nothing was done in that.
+    /// The cost in a run, compared with the same run without sleepers; `None` if that did no work.
     pub(crate) fn of(with: &StepSlices, without: &StepSlices) -> Option<Self> {
         let all = u128::from(without.passes) * u128::from(with.wall_ns.get());
-        // As many as there would have been in the same time.
+        // The iterations in the same time without sleepers.
         let all = all.checked_div(without.wall_ns.get().into())?;
         let done = u128::from(with.passes);
         let lost = all.saturating_sub(done);
-        // A pass takes as much CPU time with sleepers as without them.
+        // An iteration needs as much CPU time with sleepers as without them.
         let lost_ns = lost * u128::from(without.spinners_cpu_ns.get());
         let each = lost_ns
             .checked_div(u128::from(without.passes))?
@@ -79,7 +76,7 @@ impl SleepersCost {
 }
 
 impl StepSlices {
-    /// What a cell found with its settings; `None` where it did not measure slices.
+    /// The results of a cell; `None` if it did not measure slices.
     pub fn of_cell(cell: &Cell) -> Option<Self> {
         match CellSummary::of(cell)? {
             CellSummary::SlicesCost(cost) => Some(cost.found.found),
@@ -130,14 +127,13 @@ mod tests {
         }
     }
 
-    /// Check the cost by hand: of twice the time, as much work lost as there would have been
-    /// more; and each wake-up's part of it.
+    /// Check the lost work, and the cost of a wake-up, by hand, for runs of different durations.
     #[test]
     fn by_hand() {
         let without = step(1_000, 300_000_000, 0);
         let cost = SleepersCost::of(&step(2_000, 594_000_000, 1_000), &without).unwrap();
         assert!((cost.work_ppm.get() - 10_000.0).abs() < 1e-6, "{cost:?}");
-        // Six million passes are 20 ms: a thousand times 20 us.
+        // Six million iterations are 20 ms: a thousand times 20 us.
         assert_eq!(cost.each_wakeup_ns, Some(Nanos::from_micros(20)));
         let none = SleepersCost::of(&step(1_000, 300_000_000, 0), &without).unwrap();
         assert_eq!((none.work_ppm.get(), none.each_wakeup_ns), (0.0, None));

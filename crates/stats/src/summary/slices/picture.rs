@@ -1,10 +1,9 @@
-//! What a picture of `slices` shows: of each step the same short window of what ran on each
-//! CPU, how long the spinners' slices were, and what one was on average.
+//! The data of the picture of `slices`: for each variant a short window of what ran on each CPU,
+//! and the distribution of the spinners' slices.
 //!
-//! What ran comes from the scheduler's switches, the mean from what the kernel accounts for the
-//! spinners; without switches only the mean is known. A slice is a spinner's stretch on a CPU
-//! that ended within a turn, as in the summary, which has the same mean and quantiles. Cannot see
-//! how much of a stretch interrupts took.
+//! The stretches are those of traced switches, the mean that of the kernel's accounting; without
+//! tracing only the mean is known. Slices are those of the summary: stretches of spinners that ended
+//! within a round. Cannot see the time of interrupts in a stretch.
 
 use recording::{
     CpuSwitches, End, Role, SlicesSeries, SlicesSpec, SlicesTurn, Stretch, SwitchedTask,
@@ -19,107 +18,103 @@ use super::turns::wall;
 use super::window::{PictureRow, begun_in, ended_in, place};
 use super::{step_words, tasks};
 
-/// How much is shown of each step.
+/// The window of each variant.
 const WINDOW: Nanos = Nanos::from_millis(50);
 
-/// What a task of a picture is.
+/// The role of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PictureRole {
-    /// A measured task that uses all the time that it gets.
+    /// A measured CPU-bound task.
     Spinner,
-    /// A measured task that sleeps again and again.
+    /// A measured task that sleeps periodically.
     Sleeper,
     /// Another task.
     Other,
-    /// No task: the CPU had nothing to do.
+    /// The idle task.
     Idle,
 }
 
 /// A task of a picture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PictureTask {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// What it is.
+    /// The role.
     pub role: PictureRole,
-    /// Tasks that follow each other have different shades: the next shade for each next number.
+    /// The number of its shade: neighbouring tasks have different ones.
     pub shade: usize,
 }
 
-/// A stretch of time with one step's settings, and what the spinners did in it.
+/// A round of one variant, and the times of the spinners in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Turn {
     step: usize,
     span: Span,
-    /// How long its samples were together.
+    /// The sum of its samples.
     wall: Nanos,
     used: Nanos,
     preempted: u64,
 }
 
-/// What is shown.
 struct Shown<'a> {
     steps: Vec<String>,
     turns: Vec<Turn>,
     tasks: Vec<PictureTask>,
     /// `None` where switches were not traced.
     cpus: Option<&'a [CpuSwitches]>,
-    /// How much of each step, at most.
+    /// The longest window.
     window: Nanos,
 }
 
-/// What the switches show of a step.
+/// The traced switches of a variant.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PictureSwitches {
-    /// Where the window begins, from the recording's beginning; `None` where none of the step's
-    /// turns was seen.
+    /// The start of the window in the recording; `None` if no round was traced.
     pub began: Option<Nanos>,
-    /// Each CPU in the window; none without one.
+    /// Each CPU in the window; empty without a window.
     pub rows: Vec<PictureRow>,
-    /// How many slices there were, in all turns.
+    /// The number of slices in all rounds.
     pub slices: u64,
-    /// Half of them were not longer; `None` where there was none.
+    /// Their median length; `None` without slices.
     pub p50: Option<Nanos>,
-    /// 99 of 100 were not longer; `None` where there was none.
+    /// The length that 99 % do not exceed; `None` without slices.
     pub p99: Option<Nanos>,
-    /// The slices by their length: 10 µs to 100 ms in 8 bins a decade, one for those that are
-    /// shorter and one for those that are longer.
+    /// Slices by length: 8 bins per decade from 10 µs to 100 ms, one for shorter and one for longer.
     pub bins: Vec<SliceBin>,
 }
 
-/// A step.
+/// A variant.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PictureStep {
-    /// What was changed.
+    /// The settings.
     pub text: String,
-    /// How long spinners ran before they had to leave the CPU: their CPU time by how often they
-    /// had to; `None` where they never had to.
+    /// The mean slice: the spinners' CPU time divided by their involuntary switches; `None` without one.
     pub mean: Option<Nanos>,
-    /// How often a second they had to, all together; `None` where no time passed.
+    /// Involuntary switches of all spinners per second; `None` if no time passed.
     pub slices_hz: Option<PerSecond>,
-    /// What the switches show; `None` without tracing.
+    /// The traced switches; `None` without tracing.
     pub switches: Option<PictureSwitches>,
 }
 
-/// What a picture of `slices` shows.
+/// The data of the picture.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SlicesPicture {
-    /// How long the window of each step is; zero where no step has one.
+    /// The length of all windows; zero without one.
     pub window: Nanos,
-    /// The tasks that ran.
+    /// The tasks.
     pub tasks: Vec<PictureTask>,
-    /// The steps.
+    /// The variants.
     pub steps: Vec<PictureStep>,
-    /// The longest of their means; `None` where there is none.
+    /// The longest mean; `None` without one.
     pub longest_mean: Option<Nanos>,
-    /// The largest share of all their bins; `None` where there is no slice.
+    /// The largest share of a bin; `None` without slices.
     pub largest_share: Option<Ppm>,
-    /// How many stretches were lost; `None` without tracing.
+    /// The number of lost stretches; `None` without tracing.
     pub lost: Option<u64>,
 }
 
 impl SlicesPicture {
-    /// What there is to see.
+    /// Prepares the data of a recording.
     pub fn of(spec: &SlicesSpec, series: &SlicesSeries) -> Self {
         let unmodified = std::iter::once("unmodified".to_owned());
         let switches = series.switches.as_ref();
@@ -161,7 +156,7 @@ impl SlicesPicture {
 }
 
 impl Turn {
-    /// `None` of a turn without a sample.
+    /// `None` for a round without samples.
     fn of(series: &SlicesSeries, turn: &SlicesTurn) -> Option<Self> {
         let (first, last) = (turn.samples.first()?, turn.samples.last()?);
         let end = last.start_ns + last.wall_ns;
@@ -185,7 +180,6 @@ impl Turn {
     }
 }
 
-/// What the tasks that ran are.
 fn picture_tasks(
     spec: &SlicesSpec,
     series: &SlicesSeries,
@@ -202,7 +196,7 @@ fn picture_tasks(
             Some(Role::Sleeper) => PictureRole::Sleeper,
             None => PictureRole::Other,
         };
-        // Of tasks that stay on CPUs in turns, those on the same one follow each other.
+        // Pinned tasks are dealt to the CPUs in turn; those on the same CPU are neighbours.
         let shade =
             place.map_or(0, |at| at / each + if each > 1 { at % each } else { 0 });
         PictureTask { name, role, shade }
@@ -259,8 +253,7 @@ fn is_spinner(input: &Shown<'_>, seen: &Stretch) -> bool {
     task.is_some_and(|task| task.role == PictureRole::Spinner)
 }
 
-/// The turn to show of a step: of those in which a spinner was seen to begin a stretch the one
-/// that is closest to the middle one.
+/// The round to show: of those in which a spinner started, the one closest to the middle one.
 fn chosen_turn(input: &Shown<'_>, step: usize) -> Option<Span> {
     let turns: Vec<Span> = input
         .turns
@@ -279,8 +272,8 @@ fn chosen_turn(input: &Shown<'_>, step: usize) -> Option<Span> {
     seen.min_by_key(by_nearness).map(|(_, turn)| *turn)
 }
 
-/// Where the window in a turn begins: where a spinner begins in the turn's middle, on the first
-/// CPU on which one does.
+/// The start of the window: where a spinner starts in the middle of the round, on the first CPU
+/// with one.
 fn began(input: &Shown<'_>, cpus: &[CpuSwitches], turn: Span, window: Nanos) -> Nanos {
     let room = turn.length.saturating_sub(window);
     let middle = turn.start + Nanos::from_nanos(room.get() / 2);
@@ -296,7 +289,6 @@ fn began(input: &Shown<'_>, cpus: &[CpuSwitches], turn: Span, window: Nanos) -> 
         .unwrap_or(middle)
 }
 
-/// Each slice of a step.
 fn slices(input: &Shown<'_>, cpus: &[CpuSwitches], step: usize) -> Vec<Stretch> {
     let turns = input.turns.iter().filter(|turn| turn.step == step);
     let of_turn = |turn: &Turn| {
@@ -356,7 +348,7 @@ mod tests {
         }
     }
 
-    /// Slices of a millisecond, each cut by the sleeper, from there on.
+    /// Slices of a millisecond from `start` on, each ended by the sleeper.
     fn cut(start: u64, slices: u64) -> Vec<Stretch> {
         let slice = |at: u64| {
             let (start, task) = (start + at * 1_000, u32::from(at % 2 == 1));
@@ -365,8 +357,8 @@ mod tests {
         (0..slices).flat_map(slice).collect()
     }
 
-    /// Check the window of a turn by hand: it is the middle turn's, begins at a switch, is cut
-    /// at its end, and says who came next and who was preempted.
+    /// Check a window by hand: it is that of the middle round, begins at a switch, is cut at its end,
+    /// and names the next and the preempted task.
     #[test]
     fn window() {
         let turns =
@@ -400,8 +392,8 @@ mod tests {
         assert_eq!((none.began, none.rows.len(), none.slices), (None, 0, 0));
     }
 
-    /// Check that a turn of which nothing is left is not shown, but the nearest to the middle
-    /// of those that were seen, and that all steps' windows are as long as the shortest turn.
+    /// Check that the traced round nearest to the middle is shown, and that all windows are as long
+    /// as the shortest round.
     #[test]
     fn turns_that_were_lost() {
         let turns = vec![
@@ -417,8 +409,8 @@ mod tests {
         assert_eq!(found.window, us(2_500));
     }
 
-    /// Check means, rates and percentiles by hand, and that slices which end after the turn and
-    /// those of a sleeper are not among them.
+    /// Check means, rates and percentiles by hand, without slices that end after the round and those
+    /// of sleepers.
     #[test]
     fn figures() {
         let turns = vec![turn(0, 500, 10_000), turn(1, 20_000, 8_000)];
@@ -445,7 +437,7 @@ mod tests {
         assert_eq!(found.largest_share, Some(Ppm::new(1e6)));
     }
 
-    /// Check that where nobody watched the means are known, and nothing else is.
+    /// Check that only the means are known without tracing.
     #[test]
     fn nobody_watched() {
         let found = SlicesPicture::of_shown(&shown(vec![turn(0, 0, 2_000)], None));
@@ -461,8 +453,8 @@ mod tests {
     }
 
     proptest! {
-        /// Check that a window's stretches and what was not seen fill it without overlap,
-        /// whatever ran, and that the shares of slices are a whole.
+        /// Check that stretches and untraced times fill a window without overlap, and that the shares of
+        /// slices add up.
         #[test]
         fn fills_the_window(
             ran_for in prop::collection::vec((0u64..3_000, 0u64..9, 0u32..3), 0..60),
