@@ -150,14 +150,14 @@ mod tests {
 
         Each CPU while idle (2 s), and while a busy loop ran on all of them (10 s)
 
-               idle        busy loop           typical  longest  1 ms job
+               idle        busy loop            median  longest  1 ms job
          CPU  ticks  busy      ticks     lost      gap      gap      risk
            0   11/s   1 %      250/s  0.111 %  4.45 µs   5.8 µs    25.1 %
            1   12/s   1 %      250/s  0.200 %  4.51 µs  1.70 ms    25.2 %
 
         "ticks": timer interrupts. A gap is a period of more than 120 ns in which the
         loop did not run; "lost": the sum of all gaps. "risk": the probability that a
-        job of 1 ms, started at a random time, is interrupted.
+        job of 1 ms, started at a random moment, meets a gap.
 
         Findings, each with the next command to run
           1. The tick of Linux 6.12.48+deb13-cloud-amd64 interrupts a busy CPU 250 times
@@ -171,7 +171,7 @@ mod tests {
              CPUs do not tick, and the rate is CONFIG_HZ.
              At boot: remove it, or set what is named in its place.
              $ noisefloor facts
-          3. CPU 1 lost most: 0.200 % of its time, in 250 gaps a second. A typical gap
+          3. CPU 1 lost most: 0.200 % of its time, in 250 gaps a second. The median gap
              was 4.51 µs, the longest 1.70 ms. There were 250 timer interrupts a second:
              most gaps are probably timer interrupts. Other programs preempted the loop
              6 times and ran for 7.3 ms; 20.0 ms were lost in total.
@@ -217,7 +217,7 @@ mod tests {
 
         Each CPU while idle (2 s), and while a busy loop ran on all of them (10 s)
 
-               idle        busy loop            typical  longest  1 ms job
+               idle        busy loop             median  longest  1 ms job
          CPU  ticks  busy      ticks      lost      gap      gap      risk
            0   11/s   1 %          ?   0.111 %  4.45 µs   5.8 µs    25.1 %
            1   12/s   1 %      250/s   0.200 %  4.51 µs  1.70 ms    25.2 %
@@ -230,7 +230,7 @@ mod tests {
 
         "ticks": timer interrupts. A gap is a period of more than 120 ns in which the
         loop did not run; "lost": the sum of all gaps. "risk": the probability that a
-        job of 1 ms, started at a random time, is interrupted.
+        job of 1 ms, started at a random moment, meets a gap.
 
         Findings, each with the next command to run
           1. The tick of Linux 6.12.48-rt interrupts a busy CPU 1000 times a second
@@ -243,7 +243,7 @@ mod tests {
              stops the tick.
              Now: it stops on CPUs 2-7 while one task runs there.
              $ sudo noisefloor nohz test
-          2. CPU 1 lost most: 0.200 % of its time, in 250 gaps a second. A typical gap
+          2. CPU 1 lost most: 0.200 % of its time, in 250 gaps a second. The median gap
              was 4.51 µs, the longest 1.70 ms. There were 250 timer interrupts a second:
              most gaps are probably timer interrupts. Other programs preempted the loop
              6 times and ran for 7.3 ms; 20.0 ms were lost in total.
@@ -283,20 +283,20 @@ mod tests {
 
         Each CPU while idle (2 s), and while a busy loop ran on all of them (10 s)
 
-               idle        busy loop           typical  longest  1 ms job
+               idle        busy loop            median  longest  1 ms job
          CPU  ticks  busy      ticks     lost      gap      gap      risk
            0   11/s   1 %          ?  0.111 %  4.45 µs   5.8 µs    25.1 %
 
         "ticks": timer interrupts. A gap is a period of more than 120 ns in which the
         loop did not run; "lost": the sum of all gaps. "risk": the probability that a
-        job of 1 ms, started at a random time, is interrupted.
+        job of 1 ms, started at a random moment, meets a gap.
 
         Findings, each with the next command to run
           1. The tick rate (CONFIG_HZ) of this kernel is unknown. While idle, CPU 0 has
              11 timer interrupts a second. CONFIG_HZ is unknown: no comparison is
              possible. While a busy loop runs, timer interrupts could not be counted.
              $ noisefloor ticks
-          2. CPU 0 lost 0.111 % of its time, in 250 gaps a second. A typical gap was
+          2. CPU 0 lost 0.111 % of its time, in 250 gaps a second. The median gap was
              4.45 µs, the longest 5.8 µs. Other programs did not run.
              $ sudo noisefloor noise -c 0 -d 60
           3. 1 fact about the kernel can be read by root only.
@@ -401,7 +401,7 @@ mod tests {
         let text = text(&example::blamed(example::check(GUEST, 2)));
         let finding = text.split("  3. ").nth(1).unwrap();
         assert_snapshot!(finding.split("  4. ").next().unwrap(), @r#"
-        CPU 1 lost most: 0.200 % of its time, in 250 gaps a second. A typical gap
+        CPU 1 lost most: 0.200 % of its time, in 250 gaps a second. The median gap
              was 4.51 µs, the longest 1.70 ms. Main sources: thread
              kworker/u513:15-events_unbound (4194303), 8.72 ms (43.6 % of its noise);
              timer tick_nohz_handler, 7.77 ms (38.9 % of its noise); softirq SCHED,
