@@ -80,14 +80,14 @@ impl EdgeLimits {
             portion.ns = portion.ns + length;
             portion.inside = portion.inside + length;
         }
-        let edges_of = edges_of(gap, pieces);
+        let edges = edges_of(gap, pieces);
         let bounds: Vec<Nanos> =
-            edges_of.iter().map(|edge| self.bound(edge, culprits)).collect();
+            edges.iter().map(|edge| self.bound(edge, culprits)).collect();
         let mut spare = bounds.iter().copied().sum::<Nanos>();
-        for (edge, bound) in edges_of.iter().zip(&bounds) {
+        for (edge, bound) in edges.iter().zip(&bounds) {
             spare = spare.saturating_sub(edge.length.min(*bound));
         }
-        for (edge, bound) in edges_of.iter().zip(bounds) {
+        for (edge, bound) in edges.iter().zip(bounds) {
             let more = edge.length.saturating_sub(bound).min(spare);
             spare = spare.saturating_sub(more);
             let portion = shares.entry(edge.culprit).or_default();

@@ -283,7 +283,7 @@ mod tests {
         found_on(&[&lane(1, records, losses)])
     }
 
-    fn told(found: &Interruptions) -> Vec<(u64, u64)> {
+    fn micros_of(found: &Interruptions) -> Vec<(u64, u64)> {
         let micros = |nanos: Nanos| nanos.get() / 1_000;
         found.gaps.iter().map(|gap| (micros(gap.start), micros(gap.length))).collect()
     }
@@ -308,9 +308,9 @@ mod tests {
         let names = Names::read(&Root::live(), &[]);
         let (spans, blamed) = busy(&lane, &names, &[wait(50, 950), wait(5_000, 1_000)]);
         let micros = |nanos: Nanos| nanos.get() / 1_000;
-        let told: Vec<_> =
+        let micros_of: Vec<_> =
             spans.iter().map(|s| (micros(s.start), micros(s.length))).collect();
-        assert_eq!(told, [(50, 10), (940, 10), (5_050, 40)]);
+        assert_eq!(micros_of, [(50, 10), (940, 10), (5_050, 40)]);
         let of = |kind| {
             let shares = blamed.shares.iter();
             let own = shares.filter(|share| blamed.culprits[share.culprit].kind == kind);
@@ -342,7 +342,7 @@ mod tests {
             ],
             &[],
         );
-        assert_eq!(told(&found), [(200, 10), (400, 50)]);
+        assert_eq!(micros_of(&found), [(200, 10), (400, 50)]);
         assert_eq!(found.ready_ns, Nanos::from_micros(306 + 44 + 150 + 100));
         let whole: Nanos = found.gaps.iter().map(|gap| gap.length).sum();
         assert_eq!(
@@ -384,7 +384,7 @@ mod tests {
             &[],
         );
         let both = found_on(&[&first, &second]);
-        assert_eq!(told(&both), [(100, 30), (200, 10)]);
+        assert_eq!(micros_of(&both), [(100, 30), (200, 10)]);
         assert_eq!(both.gap_cpus, [Cpu::new(1), Cpu::new(2)]);
         assert_eq!(both.ready_ns, Nanos::from_micros(100 + 30 + 50 + 470));
         let taken = |gap| {
@@ -394,7 +394,7 @@ mod tests {
         assert_eq!([taken(0), taken(1)], [30, 10].map(Nanos::from_micros));
         // With one CPU alone the other is unknown.
         let alone = found_on(&[&first]);
-        assert_eq!((told(&alone), alone.gap_cpus), (vec![(100, 800)], vec![]));
+        assert_eq!((micros_of(&alone), alone.gap_cpus), (vec![(100, 800)], vec![]));
     }
 
     /// Check that threads of the program do not interrupt each other, and that its end and lost
@@ -404,12 +404,12 @@ mod tests {
         let own = |id, from, to, mark| record(Level::Thread, id, from, to, mark);
         let two =
             found(vec![own(500, 0, 50, "runnable"), own(501, 50, 90, "waits")], &[]);
-        assert_eq!(told(&two), []);
+        assert_eq!(micros_of(&two), []);
         let last = found(vec![own(500, 0, 50, "runnable")], &[]);
-        assert_eq!((told(&last), last.ready_ns), (vec![], Nanos::from_micros(50)));
+        assert_eq!((micros_of(&last), last.ready_ns), (vec![], Nanos::from_micros(50)));
         let runs = || vec![own(500, 0, 50, "runnable"), own(500, 90, 95, "waits")];
-        assert_eq!(told(&found(runs(), &[])), [(50, 40)]);
+        assert_eq!(micros_of(&found(runs(), &[])), [(50, 40)]);
         let lost = found(runs(), &[(1_000_060_000, 1_000_070_000)]);
-        assert_eq!((told(&lost), lost.blamed.lost), (vec![], 1));
+        assert_eq!((micros_of(&lost), lost.blamed.lost), (vec![], 1));
     }
 }

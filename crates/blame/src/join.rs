@@ -53,22 +53,22 @@ pub fn join(
     };
     let pieces_of = |gap: &Span| known(gap).then(|| within(&pieces, *gap));
     let found: Vec<Option<Vec<Piece>>> = gaps.iter().map(pieces_of).collect();
-    let kept = gaps
+    let complete = gaps
         .iter()
         .zip(&found)
         .filter_map(|(gap, pieces)| Some((*gap, pieces.as_deref()?)));
-    let edges = EdgeLimits::of(kept, culprits);
+    let edges = EdgeLimits::of(complete, culprits);
     let mut shares = Vec::new();
     let mut rests = Vec::new();
     for (number, (gap, pieces)) in gaps.iter().zip(&found).enumerate() {
         let portions = edges.share(*gap, pieces.as_deref().unwrap_or_default(), culprits);
-        let whole: Nanos = portions.values().map(|portions| portions.ns).sum();
-        shares.extend(portions.into_iter().map(|(culprit, portions)| Share {
+        let whole: Nanos = portions.values().map(|portion| portion.ns).sum();
+        shares.extend(portions.into_iter().map(|(culprit, portion)| Share {
             gap: number,
             culprit,
-            ns: portions.ns,
-            inside_ns: portions.inside,
-            entry_ns: Some(portions.entry),
+            ns: portion.ns,
+            inside_ns: portion.inside,
+            entry_ns: Some(portion.entry),
         }));
         let ns = gap.length.saturating_sub(whole);
         rests.push(Rest { gap: *gap, pieces: pieces.as_deref(), ns });

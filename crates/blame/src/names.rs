@@ -185,9 +185,9 @@ pub(crate) fn full_name(root: &Root, tid: u32, name: &str) -> Option<String> {
     if !may_be_cut(name) {
         return None;
     }
-    let told = root.text(&format!("/proc/{tid}/comm")).ok()?;
-    let told = told.trim_end();
-    told.starts_with(name).then(|| told.to_owned())
+    let complete = root.text(&format!("/proc/{tid}/comm")).ok()?;
+    let complete = complete.trim_end();
+    complete.starts_with(name).then(|| complete.to_owned())
 }
 
 fn may_be_cut(name: &str) -> bool {
@@ -241,13 +241,13 @@ pub(crate) mod tests {
             let culprit = names.culprit(&record);
             (culprit.kind, culprit.name)
         };
-        let told = |kind, name: &str| (kind, name.to_owned());
+        let named = |kind, name: &str| (kind, name.to_owned());
         let (ipi, timer) = (CulpritKind::Ipi, CulpritKind::Timer);
         let reschedule = culprit(Level::Vector, NAMED, 0x00ff_ff80_0001);
-        assert_eq!(reschedule, told(ipi, "Rescheduling interrupts"));
-        assert_eq!(culprit(Level::Vector, NAMED, 5), told(ipi, "IPI"));
-        assert_eq!(culprit(Level::Handler, 11, 0xf), told(timer, "tick_nohz_handler"));
-        assert_eq!(culprit(Level::Handler, 11, 0), told(timer, ARM_TIMER));
-        assert_eq!(culprit(Level::Handler, 12, 0xf), told(CulpritKind::Irq, "IRQ 12"));
+        assert_eq!(reschedule, named(ipi, "Rescheduling interrupts"));
+        assert_eq!(culprit(Level::Vector, NAMED, 5), named(ipi, "IPI"));
+        assert_eq!(culprit(Level::Handler, 11, 0xf), named(timer, "tick_nohz_handler"));
+        assert_eq!(culprit(Level::Handler, 11, 0), named(timer, ARM_TIMER));
+        assert_eq!(culprit(Level::Handler, 12, 0xf), named(CulpritKind::Irq, "IRQ 12"));
     }
 }

@@ -200,7 +200,7 @@ mod tests {
         ];
         let recorded = recorded(records, 3);
         let switches = switches(&recorded, Nanos::from_nanos(92), &Root::live());
-        let told = switches.cpus[0].stretches.iter().map(|one| {
+        let found = switches.cpus[0].stretches.iter().map(|one| {
             let name = &switches.tasks[one.task as usize].name;
             (one.start_ns.get(), one.ns.get(), name.as_str(), one.end)
         });
@@ -209,7 +209,7 @@ mod tests {
             (18, 20, "spin/0", End::Sleep),
             (308, 50, "?", End::Yield),
         ];
-        assert_eq!(told.collect::<Vec<_>>(), expected);
+        assert_eq!(found.collect::<Vec<_>>(), expected);
         let loose = switches.cpus[0].loose_ends.iter();
         let loose = loose.map(|one| (one.at_ns.get(), one.task, one.end));
         let spinner = switches.cpus[0].stretches[1].task;

@@ -52,7 +52,7 @@ pub(crate) struct Trace {
     pipes: Vec<Pipe>,
     instance: Instance,
     layout: Layout,
-    vocabulary: EventFormats,
+    formats: EventFormats,
     threads: Threads,
     missing: Vec<&'static str>,
     /// The most pages to read of a CPU at a time: more than it has.
@@ -110,7 +110,7 @@ impl Trace {
             pipes: pipes?,
             instance,
             layout,
-            vocabulary: EventFormats::default(),
+            formats: EventFormats::default(),
             threads: Threads::live(),
             missing: Vec::new(),
             most: 2 * (each << 10) / layout.page_bytes() + 2,
@@ -134,7 +134,7 @@ impl Trace {
                 continue;
             }
             let file = format!("events/{system}/{name}/format");
-            if !self.vocabulary.add(*sort, fields, &self.instance.read(&file)?) {
+            if !self.formats.add(*sort, fields, &self.instance.read(&file)?) {
                 return Err(strange(&file));
             }
         }
@@ -155,8 +155,8 @@ impl Trace {
                 pairs.add_loss(events_before, events.begin(), lane);
             }
             for event in events {
-                if let Some(told) = self.vocabulary.decode(event.bytes) {
-                    pairs.take(event.time, told, lane, &mut self.threads);
+                if let Some(decoded) = self.formats.decode(event.bytes) {
+                    pairs.take(event.time, decoded, lane, &mut self.threads);
                 }
             }
         }
@@ -179,8 +179,8 @@ impl Trace {
             let found = lines.find(|(name, _)| *name == wanted);
             found.and_then(|(_, count)| count.trim().parse::<u64>().ok()).unwrap_or(0)
         };
-        let told = self.pipes.get(place).map_or(0, |pipe| pipe.missed);
-        lane.add_lost_events(count("overrun").saturating_sub(told));
+        let reported = self.pipes.get(place).map_or(0, |pipe| pipe.missed);
+        lane.add_lost_events(count("overrun").saturating_sub(reported));
         let anywhere = count("commit overrun").saturating_add(count("dropped events"));
         if anywhere > 0 {
             lane.add_loss(anywhere, 0, u64::MAX);

@@ -244,8 +244,8 @@ mod tests {
         let capacity = Capacity { threads: Some(4), pairs: None };
         let Some((series, doubts)) = counted_with(capacity) else { return };
         assert!(series.threads.len() <= 4 && series.lost > 0, "{series:?}");
-        let kept: u64 = series.threads.iter().map(|thread| thread.wakeups).sum();
-        assert!(kept + series.lost >= THREADS * SLEEPS, "{kept} and {}", series.lost);
+        let sum: u64 = series.threads.iter().map(|thread| thread.wakeups).sum();
+        assert!(sum + series.lost >= THREADS * SLEEPS, "{sum} and {}", series.lost);
         assert_eq!(doubts[0].code, Code::EventsLost);
         assert!(
             doubts[0].text.contains(&format!("of {} wake-ups", series.lost)),
@@ -259,8 +259,8 @@ mod tests {
     fn full_pairs() {
         let capacity = Capacity { threads: None, pairs: Some(1) };
         let Some((series, doubts)) = counted_with(capacity) else { return };
-        let kept: u64 = series.threads.iter().map(|thread| thread.wakeups).sum();
-        assert!(kept >= THREADS * SLEEPS && series.lost == 0, "{kept}");
+        let sum: u64 = series.threads.iter().map(|thread| thread.wakeups).sum();
+        assert!(sum >= THREADS * SLEEPS && series.lost == 0, "{sum}");
         assert!(doubts.iter().all(|doubt| doubt.code == Code::EventsLost), "{doubts:?}");
         assert!(doubts[0].text.contains("the waker of"), "{}", doubts[0]);
     }

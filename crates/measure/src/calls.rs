@@ -37,17 +37,17 @@ pub(crate) fn run(
 ) -> Result<CallsSeries, Error> {
     refuse(spec, facts)?;
     let clock = Clock::calibrate()?;
-    let mut seen = Vec::new();
+    let mut results = Vec::new();
     for &call in &spec.calls {
         if watch.control.stop.given() {
             break;
         }
-        seen.push(RawCall::of(call, spec, watch.control.stop.as_atomic())?);
+        results.push(RawCall::of(call, spec, watch.control.stop.as_atomic())?);
     }
     let (clock_hz, of_clock) = clock.finish(facts);
     doubts.extend(of_clock);
-    doubts.extend(doubts_of(&seen, spec.cpu));
-    let calls = seen.iter().map(|seen| seen.times(clock_hz)).collect();
+    doubts.extend(doubts_of(&results, spec.cpu));
+    let calls = results.iter().map(|result| result.times(clock_hz)).collect();
     Ok(CallsSeries { clock: counter::NAME.to_owned(), clock_hz, calls })
 }
 
@@ -111,16 +111,16 @@ impl RawCall {
 }
 
 /// Doubts of the threads: a wrong CPU, a counter that was set back.
-fn doubts_of(seen: &[RawCall], cpu: Cpu) -> Vec<Doubt> {
+fn doubts_of(results: &[RawCall], cpu: Cpu) -> Vec<Doubt> {
     let mut doubts = Vec::new();
-    if seen.iter().any(|seen| seen.ended_on.is_some_and(|ended| ended != cpu)) {
+    if results.iter().any(|result| result.ended_on.is_some_and(|ended| ended != cpu)) {
         let text = format!(
             "CPU {cpu}: the calling thread was moved to another CPU: something changed its \
              affinity, or the CPU went offline"
         );
         doubts.push(Doubt::new(Code::Migrated, text));
     }
-    if seen.iter().flat_map(|seen| &seen.steps).any(|step| step.is_backwards()) {
+    if results.iter().flat_map(|result| &result.steps).any(|step| step.is_backwards()) {
         let text = format!("CPU {cpu}: the counter went backwards during the run");
         doubts.push(Doubt::new(Code::ClockBackwards, text));
     }
@@ -168,7 +168,7 @@ mod tests {
         let never = AtomicBool::new(false);
         let ended_on = |cpu| {
             let spec = CallsSpec { cpu, ..spec(&[Call::Getpid], 3) };
-            RawCall::of(Call::Getpid, &spec, &never).map(|seen| seen.ended_on)
+            RawCall::of(Call::Getpid, &spec, &never).map(|result| result.ended_on)
         };
         let facts = Facts::read(&facts::Root::live());
         for cpu in facts.cpus.allowed.get().unwrap().iter() {
@@ -183,11 +183,11 @@ mod tests {
     #[test]
     fn what_went_wrong_is_told() {
         let steps = [7, u64::MAX].map(TscDelta::from_ticks).to_vec();
-        let seen = RawCall { call: Call::Fork, steps, ended_on: Some(Cpu::new(1)) };
-        let times = seen.times(TscHz::new(1_000_000_000).unwrap());
+        let result = RawCall { call: Call::Fork, steps, ended_on: Some(Cpu::new(1)) };
+        let times = result.times(TscHz::new(1_000_000_000).unwrap());
         assert_eq!(times.step_ns, [Nanos::from_nanos(7), Nanos::ZERO]);
         let codes = |cpu| -> Vec<Code> {
-            let doubts = doubts_of(std::slice::from_ref(&seen), Cpu::new(cpu));
+            let doubts = doubts_of(std::slice::from_ref(&result), Cpu::new(cpu));
             doubts.iter().map(|doubt| doubt.code).collect()
         };
         assert_eq!(codes(1), [Code::ClockBackwards]);

@@ -90,36 +90,36 @@ pub(crate) fn of_suspension(suspended: Nanos) -> Option<Doubt> {
 /// Doubts of the threads: lost gaps, a counter that was set back, a wrong CPU, too short a run, and
 /// CPU time that the kernel reserves for ordinary tasks.
 pub(crate) fn of_spinners(
-    seen: &[SpinResult],
+    results: &[SpinResult],
     spec: &NoiseSpec,
     hz: TscHz,
     facts: &Facts,
     stopped: bool,
 ) -> Vec<Doubt> {
-    let short = |seen: &SpinResult| {
+    let short = |result: &SpinResult| {
         let requested = spec.duration_ns.get() / 100 * SHARE_PERCENT;
-        !stopped && hz.span(seen.spun.elapsed).get() < requested
+        !stopped && hz.span(result.spun.elapsed).get() < requested
     };
     let conditions: [DoubtIf<'_, SpinResult>; 6] = [
         (
-            &|seen| hz.span(seen.spun.elapsed) < BRIEF,
+            &|result| hz.span(result.spun.elapsed) < BRIEF,
             Code::TooShort,
             "measured for less than 0.1 s: rates and probabilities are unreliable",
         ),
         (
-            &|seen| seen.ring.overflow().is_some(),
+            &|result| result.ring.overflow().is_some(),
             Code::GapsLost,
             "more gaps than the buffer holds: all are counted and summed, but the later \
              ones are missing in the quantiles and the risk; a higher --threshold records \
              fewer",
         ),
         (
-            &|seen| seen.spun.backwards > 0,
+            &|result| result.spun.backwards > 0,
             Code::ClockBackwards,
             "the counter went backwards during the run",
         ),
         (
-            &|seen| seen.ended_on.is_some_and(|cpu| cpu != seen.cpu),
+            &|result| result.ended_on.is_some_and(|cpu| cpu != result.cpu),
             Code::Migrated,
             "the spinning thread was moved to another CPU: something changed its affinity, \
              or the CPU went offline",
@@ -131,14 +131,14 @@ pub(crate) fn of_spinners(
              at the end",
         ),
         (
-            &|seen| hz.span(seen.ordinary.step) > COARSE,
+            &|result| hz.span(result.ordinary.step) > COARSE,
             Code::CoarseClock,
             "the counter's resolution is worse than 1 us: shorter gaps are not seen",
         ),
     ];
-    let mut doubts = of_cpus(seen, |seen| seen.cpu, &conditions);
-    let is_throttled = |seen: &&SpinResult| hz.span(seen.ring.longest()) > THROTTLED_MIN;
-    let throttled: CpuSet = seen.iter().filter(is_throttled).map(|s| s.cpu).collect();
+    let mut doubts = of_cpus(results, |result| result.cpu, &conditions);
+    let is_throttled = |one: &&SpinResult| hz.span(one.ring.longest()) > THROTTLED_MIN;
+    let throttled: CpuSet = results.iter().filter(is_throttled).map(|s| s.cpu).collect();
     if spec.fifo.is_some() && !throttled.is_empty() {
         doubts.extend(of_fifo(&throttled, facts));
     }

@@ -130,7 +130,7 @@ impl Start {
 struct RawRun {
     plan: JitterPlan,
     before: ProcCounters,
-    seen: JitterResult,
+    result: JitterResult,
     meanwhile: Meanwhile,
     /// The CPU of the thread when it ended.
     ended_on: Option<Cpu>,
@@ -146,16 +146,16 @@ impl RawRun {
         after: &ProcCounters,
         facts: &Facts,
     ) -> JitterSeries {
-        let seen = self.seen;
+        let result = self.result;
         JitterSeries {
             clock: counter::NAME.to_owned(),
             clock_hz,
             plan: self.plan,
-            elapsed_ns: clock_hz.span(seen.elapsed),
-            tests: seen.tests().to_vec(),
-            lost: seen.lost,
-            unfinished: seen.unfinished,
-            backwards: seen.backwards,
+            elapsed_ns: clock_hz.span(result.elapsed),
+            tests: result.tests().to_vec(),
+            lost: result.lost,
+            unfinished: result.unfinished,
+            backwards: result.backwards,
             meanwhile: Meanwhile {
                 preempted: self.meanwhile.preempted,
                 waited_ns: self.meanwhile.waited_ns,
@@ -208,8 +208,8 @@ fn measure(
             }
         });
         let ended = thread.join().ok().flatten().ok_or_else(|| died("jitter"))?;
-        let (seen, meanwhile, ended_on, tick) = ended;
-        Ok(RawRun { plan, before, seen, meanwhile, ended_on, tick })
+        let (result, meanwhile, ended_on, tick) = ended;
+        Ok(RawRun { plan, before, result, meanwhile, ended_on, tick })
     })
 }
 
@@ -231,17 +231,17 @@ fn work(
     };
     ready(Ok(loop_ticks));
     let Start { limits, capacity } = begin.recv().ok()?;
-    let mut seen = JitterResult::with_capacity(capacity);
+    let mut result = JitterResult::with_capacity(capacity);
     let before = ThreadTime::now();
     let tick = stop_tick(spec.cpu, facts, stop.as_atomic());
     // The thread has slept: warm up the caches again.
     work.once();
     mark::begin();
-    run_tests(limits, &mut *work, stop.as_atomic(), board, &mut seen);
+    run_tests(limits, &mut *work, stop.as_atomic(), board, &mut result);
     mark::end();
     let mut meanwhile = Meanwhile::default();
     ThreadTime::now().add_since(before, &mut meanwhile);
-    Some((seen, meanwhile, isolate::current_cpu(), tick))
+    Some((result, meanwhile, isolate::current_cpu(), tick))
 }
 
 /// Takes the CPU, prepares the workload, and estimates the duration of one run.
@@ -285,7 +285,7 @@ fn doubts_of(whole: &RawRun, spec: &JitterSpec, hz: TscHz, facts: &Facts) -> Vec
     let mut doubts: Vec<Doubt> =
         doubts_if.map(|(_, code, words)| Doubt::new(code, text(words))).collect();
     let slow = |test: &LoopTimes| hz.span(test.jitter()) > doubts::THROTTLED_MIN;
-    if spec.fifo.is_some() && whole.seen.tests().iter().any(slow) {
+    if spec.fifo.is_some() && whole.result.tests().iter().any(slow) {
         doubts.extend(doubts::of_fifo(&alone, facts));
     }
     doubts
@@ -296,8 +296,8 @@ type DoubtIf = (bool, Code, &'static str);
 
 /// Too few or too short tests, and those beyond the capacity.
 fn of_tests(whole: &RawRun) -> [DoubtIf; 4] {
-    let kept = u64::try_from(whole.seen.tests().len()).unwrap_or(u64::MAX);
-    let made = kept.saturating_add(whole.seen.lost.map_or(0, |lost| lost.tests));
+    let kept = u64::try_from(whole.result.tests().len()).unwrap_or(u64::MAX);
+    let made = kept.saturating_add(whole.result.lost.map_or(0, |lost| lost.tests));
     [
         (
             made == 0,
@@ -316,7 +316,7 @@ fn of_tests(whole: &RawRun) -> [DoubtIf; 4] {
             "fewer than 100 tests: their p99 is their largest jitter",
         ),
         (
-            whole.seen.lost.is_some(),
+            whole.result.lost.is_some(),
             Code::TestsLost,
             "more tests than the buffer holds: all are counted and summed, but the later \
              ones are missing in median, p99 and histogram; a larger -l makes fewer",
@@ -328,7 +328,7 @@ fn of_tests(whole: &RawRun) -> [DoubtIf; 4] {
 fn of_thread(whole: &RawRun, cpu: Cpu) -> [DoubtIf; 2] {
     [
         (
-            whole.seen.backwards > 0,
+            whole.result.backwards > 0,
             Code::ClockBackwards,
             "the counter went backwards during the run",
         ),
@@ -438,24 +438,24 @@ mod tests {
         refuse(&spec(), &no_facts()).unwrap();
     }
 
-    fn seen(tests: u64, loops: u32, capacity: usize) -> JitterResult {
+    fn result(tests: u64, loops: u32, capacity: usize) -> JitterResult {
         struct Nothing;
         impl Work for Nothing {
             fn once(&mut self) {}
         }
         let length = TscDelta::from_ticks(u64::MAX >> 1);
         let never = std::sync::atomic::AtomicBool::new(false);
-        let mut seen = JitterResult::with_capacity(capacity);
+        let mut result = JitterResult::with_capacity(capacity);
         let limits = TestLimits { loops, tests, length };
-        run_tests(limits, &mut Nothing, &never, &Board::default(), &mut seen);
-        seen
+        run_tests(limits, &mut Nothing, &never, &Board::default(), &mut result);
+        result
     }
 
     fn whole(tests: u64, loops: u32, ended_on: u32) -> RawRun {
         RawRun {
             plan: plan(&JitterSpec { loops: Some(loops), ..spec() }, Nanos::ZERO),
             before: ProcCounters::now(),
-            seen: seen(tests, loops, 200),
+            result: result(tests, loops, 200),
             meanwhile: Meanwhile::default(),
             ended_on: Some(Cpu::new(ended_on)),
             tick: None,
@@ -476,11 +476,11 @@ mod tests {
         assert_eq!(codes(&whole(0, 2, 0)), [Code::TooShort]);
         assert_eq!(codes(&whole(201, 2, 0)), [Code::TestsLost]);
         let mut few = whole(20, 2, 0);
-        few.seen = seen(120, 2, 20);
+        few.result = result(120, 2, 20);
         assert_eq!(codes(&few), [Code::TestsLost]);
         assert_eq!(codes(&whole(100, 2, 1)), [Code::Migrated]);
         let mut back = whole(100, 2, 0);
-        back.seen.backwards = 1;
+        back.result.backwards = 1;
         assert_eq!(codes(&back), [Code::ClockBackwards]);
     }
 }

@@ -192,7 +192,7 @@ pub fn run(
     work: &mut dyn Work,
     stop: &AtomicBool,
     board: &Board,
-    seen: &mut JitterResult,
+    result: &mut JitterResult,
 ) {
     let mut readings = Readings::from(counter::now());
     let (mut so_far, mut is_over) = (NOTHING, false);
@@ -210,14 +210,14 @@ pub fn run(
             is_over = stop.load(Ordering::Relaxed) || readings.elapsed() >= limits.length;
         }
         if loops < limits.loops {
-            seen.unfinished = Some(UnfinishedTest { loops, loop_ticks: test });
+            result.unfinished = Some(UnfinishedTest { loops, loop_ticks: test });
         } else {
-            seen.record(test);
+            result.record(test);
             add(&mut so_far, test.jitter());
             board.write(&so_far);
         }
     }
-    (seen.elapsed, seen.backwards) = (readings.elapsed(), readings.backwards);
+    (result.elapsed, result.backwards) = (readings.elapsed(), readings.backwards);
 }
 
 #[cfg(test)]
@@ -247,9 +247,9 @@ mod tests {
     ) -> (u64, JitterResult, Option<JitterSoFar>) {
         let (stop, board) = (AtomicBool::new(false), Board::default());
         let mut work = Counted { runs: 0, until, stop: &stop };
-        let mut seen = JitterResult::with_capacity(capacity);
-        run(limits, &mut work, &stop, &board, &mut seen);
-        (work.runs, seen, board.read())
+        let mut result = JitterResult::with_capacity(capacity);
+        run(limits, &mut work, &stop, &board, &mut result);
+        (work.runs, result, board.read())
     }
 
     /// Check that each test runs the workload as often as requested, and the progress that is
@@ -257,10 +257,10 @@ mod tests {
     #[test]
     fn all_tests_are_made() {
         let limits = TestLimits { loops: 7, tests: 5, length: FOREVER };
-        let (runs, seen, so_far) = runs(limits, 0, 5);
-        assert_eq!((runs, seen.tests().len()), (35, 5));
-        assert_eq!((seen.lost, seen.unfinished), (None, None));
-        let jitters = || seen.tests().iter().map(|test| test.jitter());
+        let (runs, result, so_far) = runs(limits, 0, 5);
+        assert_eq!((runs, result.tests().len()), (35, 5));
+        assert_eq!((result.lost, result.unfinished), (None, None));
+        let jitters = || result.tests().iter().map(|test| test.jitter());
         let so_far = so_far.unwrap();
         assert_eq!(so_far.tests, 5);
         assert_eq!(Some(so_far.last), jitters().next_back());
@@ -268,7 +268,7 @@ mod tests {
         assert_eq!(Some(so_far.max), jitters().max());
         let sum: u64 = jitters().map(TscDelta::ticks).sum();
         assert_eq!(so_far.sum.ticks(), sum);
-        for test in seen.tests() {
+        for test in result.tests() {
             assert!(test.fastest <= test.slowest && test.slowest <= test.sum);
             let (fastest, slowest) = (test.fastest.ticks(), test.slowest.ticks());
             assert!(fastest * 7 <= test.sum.ticks() && test.sum.ticks() <= slowest * 7);
@@ -280,14 +280,14 @@ mod tests {
     #[test]
     fn stops_when_told() {
         let limits = TestLimits { loops: 7, tests: u64::MAX, length: FOREVER };
-        let (ran, seen, _) = runs(limits, 17, 5);
-        assert_eq!((ran, seen.tests().len()), (17, 2));
-        assert_eq!(seen.unfinished.map(|test| test.loops), Some(3));
-        let (ran, seen, so_far) = runs(limits, 14, 5);
-        assert_eq!((ran, seen.tests().len(), seen.unfinished), (14, 2, None));
+        let (ran, result, _) = runs(limits, 17, 5);
+        assert_eq!((ran, result.tests().len()), (17, 2));
+        assert_eq!(result.unfinished.map(|test| test.loops), Some(3));
+        let (ran, result, so_far) = runs(limits, 14, 5);
+        assert_eq!((ran, result.tests().len(), result.unfinished), (14, 2, None));
         assert_eq!(so_far.map(|so_far| so_far.tests), Some(2));
-        let (_, seen, so_far) = runs(limits, 1, 5);
-        assert_eq!((seen.tests().len(), so_far), (0, None));
+        let (_, result, so_far) = runs(limits, 1, 5);
+        assert_eq!((result.tests().len(), so_far), (0, None));
     }
 
     /// Check that the duration ends it, after at least one loop.
@@ -295,9 +295,9 @@ mod tests {
     fn ends_with_its_time() {
         let limits =
             TestLimits { loops: 2, tests: u64::MAX, length: TscDelta::default() };
-        let (ran, seen, _) = runs(limits, 0, 5);
-        assert_eq!((ran, seen.tests().len()), (1, 0));
-        assert!(seen.elapsed >= seen.unfinished.unwrap().loop_ticks.sum);
+        let (ran, result, _) = runs(limits, 0, 5);
+        assert_eq!((ran, result.tests().len()), (1, 0));
+        assert!(result.elapsed >= result.unfinished.unwrap().loop_ticks.sum);
     }
 
     /// Check that a counter that is set back, in a loop or between two, changes neither the time
@@ -322,10 +322,10 @@ mod tests {
     #[test]
     fn no_more_room() {
         let limits = TestLimits { loops: 3, tests: 10, length: FOREVER };
-        let (_, seen, so_far) = runs(limits, 0, 4);
-        let (lost, so_far) = (seen.lost.unwrap(), so_far.unwrap());
-        assert_eq!((seen.tests().len(), lost.tests), (4, 6));
-        let jitters = || seen.tests().iter().map(|test| test.jitter());
+        let (_, result, so_far) = runs(limits, 0, 4);
+        let (lost, so_far) = (result.lost.unwrap(), so_far.unwrap());
+        assert_eq!((result.tests().len(), lost.tests), (4, 6));
+        let jitters = || result.tests().iter().map(|test| test.jitter());
         let sum: u64 = jitters().map(TscDelta::ticks).sum();
         assert_eq!(so_far.sum.ticks(), sum + lost.jitter_ticks_sum.ticks());
         assert_eq!(so_far.max, jitters().max().unwrap().max(lost.jitter_ticks_max));

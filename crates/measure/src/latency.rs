@@ -54,7 +54,7 @@ pub(crate) fn run(
     let slept = counter::suspended().saturating_sub(suspended);
     doubts.extend(doubts::of_suspension(slept));
     doubts.extend(after.doubts());
-    doubts.extend(doubts_of(&whole.seen));
+    doubts.extend(doubts_of(&whole.results));
     Ok(whole.series(&after, facts))
 }
 
@@ -63,7 +63,7 @@ struct RawRun {
     before: ProcCounters,
     idle: Vec<CpuIdle>,
     began: Nanos,
-    seen: Vec<SleepResult>,
+    results: Vec<SleepResult>,
 }
 
 impl RawRun {
@@ -71,25 +71,26 @@ impl RawRun {
         let (began_ns, before) = (self.began, self.before);
         let mut idle: BTreeMap<Cpu, CpuIdle> =
             self.idle.into_iter().map(|idle| (idle.cpu, idle)).collect();
-        let cpu_latency = |seen: SleepResult| CpuLatency {
-            cpu: seen.cpu,
-            first_ns: seen.first.saturating_sub(began_ns),
-            slack_ns: seen.slack,
-            clock_ns: seen.clock,
-            wakeups: seen.wakeups,
-            lost: seen.lost,
+        let cpu_latency = |result: SleepResult| CpuLatency {
+            cpu: result.cpu,
+            first_ns: result.first.saturating_sub(began_ns),
+            slack_ns: result.slack,
+            clock_ns: result.clock,
+            wakeups: result.wakeups,
+            lost: result.lost,
             meanwhile: Meanwhile {
-                preempted: seen.meanwhile.preempted,
-                waited_ns: seen.meanwhile.waited_ns,
-                ..after.since(&before, seen.cpu, facts)
+                preempted: result.meanwhile.preempted,
+                waited_ns: result.meanwhile.waited_ns,
+                ..after.since(&before, result.cpu, facts)
             },
-            wake_limit_us: idle.get(&seen.cpu).and_then(|idle| idle.wake_limit_us),
+            wake_limit_us: idle.get(&result.cpu).and_then(|idle| idle.wake_limit_us),
             idle_states: idle
-                .remove(&seen.cpu)
+                .remove(&result.cpu)
                 .map(CpuIdle::until_now)
                 .unwrap_or_default(),
         };
-        LatencySeries { began_ns, cpus: self.seen.into_iter().map(cpu_latency).collect() }
+        let cpus = self.results.into_iter().map(cpu_latency).collect();
+        LatencySeries { began_ns, cpus }
     }
 }
 
@@ -143,9 +144,9 @@ fn sleep_all(spec: &LatencySpec, watch: &mut Watch<'_>) -> Result<RawRun, Error>
         }
         let length = Span { start, length: spec.duration_ns };
         watch.until_all("sleeping", &finished, sleepers.len(), length);
-        let joined = sleepers.into_iter().map(|s| Sleeper::join(s).and_then(|seen| seen));
-        let seen = joined.collect::<Result<_, _>>()?;
-        Ok(RawRun { before, idle, began, seen })
+        let joined = sleepers.into_iter().map(|s| Sleeper::join(s).and_then(|one| one));
+        let results = joined.collect::<Result<_, _>>()?;
+        Ok(RawRun { before, idle, began, results })
     })
 }
 
@@ -186,32 +187,32 @@ pub(crate) fn refuse(spec: &LatencySpec, facts: &Facts) -> Result<(), Error> {
 }
 
 /// Doubts of the threads: a wrong CPU, samples that are missing or few, a slow clock.
-fn doubts_of(seen: &[SleepResult]) -> Vec<Doubt> {
+fn doubts_of(results: &[SleepResult]) -> Vec<Doubt> {
     let conditions: [DoubtIf<'_, SleepResult>; 4] = [
         (
-            &|seen| seen.ended_on.is_some_and(|cpu| cpu != seen.cpu),
+            &|result| result.ended_on.is_some_and(|cpu| cpu != result.cpu),
             Code::Migrated,
             "the sleeping thread was moved to another CPU: something changed its affinity, \
              or the CPU went offline",
         ),
         (
-            &|seen| seen.lost.is_some(),
+            &|result| result.lost.is_some(),
             Code::SamplesLost,
             "more wake-ups than the buffer holds: all are counted and summed, but the later \
              ones are missing in the quantiles; a longer --interval gives fewer",
         ),
         (
-            &|seen| samples(&seen.wakeups) < FEW,
+            &|result| samples(&result.wakeups) < FEW,
             Code::TooShort,
             "fewer than 1000 samples: the p99.9 is the longest of them, and unreliable",
         ),
         (
-            &|seen| seen.clock > SLOW_CLOCK,
+            &|result| result.clock > SLOW_CLOCK,
             Code::CoarseClock,
             "reading the clock takes more than 1 us, which is part of every sample",
         ),
     ];
-    doubts::of_cpus(seen, |seen| seen.cpu, &conditions)
+    doubts::of_cpus(results, |result| result.cpu, &conditions)
 }
 
 fn samples(wakeups: &[Wakeup]) -> u64 {
@@ -274,7 +275,7 @@ mod tests {
     /// Check what causes doubts.
     #[test]
     fn what_went_wrong_is_told() {
-        let seen = SleepResult {
+        let result = SleepResult {
             cpu: Cpu::new(3),
             first: Nanos::ZERO,
             slack: Nanos::ZERO,
@@ -284,7 +285,7 @@ mod tests {
             meanwhile: Meanwhile::default(),
             ended_on: Some(Cpu::new(1)),
         };
-        let doubts = doubts_of(&[seen]);
+        let doubts = doubts_of(&[result]);
         let codes: Vec<Code> = doubts.iter().map(|doubt| doubt.code).collect();
         assert_eq!(codes, [Code::Migrated, Code::TooShort, Code::CoarseClock]);
         assert!(doubts[0].text.starts_with("CPU 3: "), "{}", doubts[0]);

@@ -50,7 +50,7 @@ pub(crate) fn run(
     doubts.extend(last.after.doubts());
     let stopped = watch.control.stop.given();
     for whole in std::iter::once(&first).chain(&further) {
-        let more = doubts::of_spinners(&whole.seen, &part, hz, facts, stopped);
+        let more = doubts::of_spinners(&whole.results, &part, hz, facts, stopped);
         // A part may be too short while the whole is not.
         let is_of_whole = |doubt: &Doubt| {
             doubt.code != Code::TooShort || spec.duration_ns < doubts::BRIEF
@@ -130,10 +130,11 @@ fn spin_all(
         spinners.iter().for_each(|spinner| spinner.start(start));
         let whole = Span { start: began.raw, length: spec.duration_ns };
         watch.until_all("spinning", &finished, spinners.len(), whole);
-        let seen = spinners.into_iter().map(Spinner::join).collect::<Result<_, _>>()?;
+        let results =
+            spinners.into_iter().map(Spinner::join).collect::<Result<_, _>>()?;
         let steered = [steered, counter::read_with(libc::CLOCK_MONOTONIC)];
         let after = ProcCounters::now();
-        Ok(RawRun { threshold, before, after, began, steered, seen })
+        Ok(RawRun { threshold, before, after, began, steered, results })
     })
 }
 
@@ -145,7 +146,7 @@ struct RawRun {
     began: Moment,
     /// The counter and `CLOCK_MONOTONIC` at the beginning and at the end.
     steered: [(Tsc, Nanos); 2],
-    seen: Vec<SpinResult>,
+    results: Vec<SpinResult>,
 }
 
 /// The data of all parts together, in nanoseconds.
@@ -153,14 +154,15 @@ fn series(first: &RawRun, further: &[RawRun], hz: TscHz, facts: &Facts) -> Noise
     let began = first.began;
     let last = further.last().unwrap_or(first);
     let steered = [first.steered[0], last.steered[1]];
-    let of_part = |part: &RawRun, seen: &SpinResult| {
-        let meanwhile = part.after.since(&part.before, seen.cpu, facts);
-        cpu_noise(seen, hz, began, meanwhile)
+    let of_part = |part: &RawRun, result: &SpinResult| {
+        let meanwhile = part.after.since(&part.before, result.cpu, facts);
+        cpu_noise(result, hz, began, meanwhile)
     };
-    let cpus = first.seen.iter().enumerate().map(|(place, seen)| {
-        let later = further.iter().filter_map(|part| Some((part, part.seen.get(place)?)));
-        let later = later.map(|(part, seen)| of_part(part, seen));
-        later.fold(of_part(first, seen), and_then)
+    let cpus = first.results.iter().enumerate().map(|(place, result)| {
+        let later =
+            further.iter().filter_map(|part| Some((part, part.results.get(place)?)));
+        let later = later.map(|(part, result)| of_part(part, result));
+        later.fold(of_part(first, result), and_then)
     });
     NoiseSeries {
         clock: counter::NAME.to_owned(),
@@ -200,19 +202,19 @@ fn and_then(mut noise: CpuNoise, part: CpuNoise) -> CpuNoise {
 }
 
 pub(crate) fn cpu_noise(
-    seen: &SpinResult,
+    result: &SpinResult,
     hz: TscHz,
     began: Moment,
     counted: Meanwhile,
 ) -> CpuNoise {
-    let (spun, pass) = (seen.spun, seen.ordinary.pass);
+    let (spun, pass) = (result.spun, result.ordinary.pass);
     let offset = spun.first.since(began.tsc);
     let gap = |delta: TscDelta| hz.span(delta.saturating_sub(pass));
-    let gaps = seen.ring.passes().iter().map(|long| Span {
+    let gaps = result.ring.passes().iter().map(|long| Span {
         start: hz.span(long.last.since(spun.first)),
         length: gap(long.delta),
     });
-    let lost = seen.ring.overflow().map(|overflow| {
+    let lost = result.ring.overflow().map(|overflow| {
         let ordinary = pass.ticks().saturating_mul(overflow.passes);
         Lost {
             since_ns: hz.span(overflow.first.last.since(spun.first)),
@@ -222,7 +224,7 @@ pub(crate) fn cpu_noise(
         }
     });
     CpuNoise {
-        cpu: seen.cpu,
+        cpu: result.cpu,
         // Counters of different CPUs may differ a little.
         began_ns: if offset.is_backwards() { Nanos::ZERO } else { hz.span(offset) },
         elapsed_ns: hz.span(spun.elapsed),
@@ -234,8 +236,8 @@ pub(crate) fn cpu_noise(
         blamed: None,
         backwards: spun.backwards,
         meanwhile: Meanwhile {
-            preempted: seen.meanwhile.preempted,
-            waited_ns: seen.meanwhile.waited_ns,
+            preempted: result.meanwhile.preempted,
+            waited_ns: result.meanwhile.waited_ns,
             ..counted
         },
     }
@@ -309,7 +311,7 @@ mod tests {
         let length = TscDelta::from_ticks(1_000_000);
         let spun = spin(length, TscDelta::default(), &AtomicBool::new(false), &mut ring);
         let meanwhile = Meanwhile::default();
-        let seen = SpinResult {
+        let result = SpinResult {
             cpu: Cpu::new(0),
             ordinary,
             spun,
@@ -318,7 +320,7 @@ mod tests {
             ended_on: None,
         };
 
-        let noise = cpu_noise(&seen, hz, began, Meanwhile::default());
+        let noise = cpu_noise(&result, hz, began, Meanwhile::default());
         let lost = noise.lost.unwrap();
         assert_eq!(noise.gaps.len(), 3);
         assert_eq!(
@@ -330,7 +332,7 @@ mod tests {
         assert_eq!(kept + lost.ns + passes, noise.elapsed_ns);
 
         let facts = serde_json::from_str(r#"{"sources": {}, "unknown": {}}"#).unwrap();
-        let doubts = doubts::of_spinners(&[seen], &spec(), hz, &facts, true);
+        let doubts = doubts::of_spinners(&[result], &spec(), hz, &facts, true);
         assert!(doubts.iter().any(|doubt| doubt.code == Code::GapsLost), "{doubts:?}");
     }
 

@@ -67,11 +67,11 @@ fn tests_are_quiet() {
     let (board, length) = (Board::default(), TscDelta::from_ticks(u64::MAX >> 1));
     for workload in ["tif", "memory:1M", "compute"] {
         let mut work = prepare(&workload.parse().unwrap()).unwrap();
-        let mut seen = JitterResult::with_capacity(2);
+        let mut result = JitterResult::with_capacity(2);
         assert_quiet("tests_are_quiet", || {
             let limits = TestLimits { loops: 2, tests: 3, length };
-            jitter_loop::run(limits, &mut *work, &never, &board, &mut seen);
-            seen.lost.is_some_and(|lost| lost.tests == 1)
+            jitter_loop::run(limits, &mut *work, &never, &board, &mut result);
+            result.lost.is_some_and(|lost| lost.tests == 1)
         });
     }
 }

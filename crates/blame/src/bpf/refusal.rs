@@ -118,7 +118,7 @@ mod tests {
     /// one with an unknown release.
     #[test]
     fn old_kernels() {
-        let told = |release, reason: Option<&str>| {
+        let text = |release, reason: Option<&str>| {
             let error = Error::new(Kind::System, "load").caused_by("EINVAL");
             let error = with_reason(error, reason.map(str::to_owned), NEEDS, release);
             (error.kind(), units::chain(&error))
@@ -126,10 +126,10 @@ mod tests {
         let old = "load: EINVAL; bad; hint: use Linux 5.18 or newer, where it has x; this is \
                    5.10.0-46-cloud-amd64";
         let why = Some("bad");
-        assert_eq!(told("5.10.0-46-cloud-amd64", why), (Kind::Missing, old.to_owned()));
+        assert_eq!(text("5.10.0-46-cloud-amd64", why), (Kind::Missing, old.to_owned()));
         for new in ["5.18.0", "6.1.0-rc1", "", "unknown"] {
-            assert_eq!(told(new, why), (Kind::System, "load: EINVAL; bad".to_owned()));
+            assert_eq!(text(new, why), (Kind::System, "load: EINVAL; bad".to_owned()));
         }
-        assert_eq!(told("6.1.0", None).1, "load: EINVAL");
+        assert_eq!(text("6.1.0", None).1, "load: EINVAL");
     }
 }

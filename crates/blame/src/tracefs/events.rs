@@ -152,13 +152,13 @@ pub(crate) mod tests {
     /// The formats of a real kernel (Linux 6.18; of `nmi_noise`, that of 6.12 for real time), all
     /// events in one text.
     pub(crate) fn recorded() -> EventFormats {
-        let mut vocabulary = EventFormats::default();
+        let mut formats = EventFormats::default();
         for (_, name, sort, fields) in EVENTS.iter().chain([&WHOLE_NMI]) {
             if let Some(text) = format_of(name) {
-                assert!(vocabulary.add(*sort, fields, text), "{name}");
+                assert!(formats.add(*sort, fields, text), "{name}");
             }
         }
-        vocabulary
+        formats
     }
 
     pub(crate) fn format_of(name: &str) -> Option<&'static str> {
@@ -173,10 +173,10 @@ pub(crate) mod tests {
     fn learns_a_kernel() {
         // The machine has neither AMD's two vectors nor arm64's interrupts.
         assert_eq!(recorded().0.len(), EVENTS.len() - 6 + 1);
-        let mut vocabulary = EventFormats::default();
+        let mut formats = EventFormats::default();
         let text = format_of("softirq_exit").unwrap();
-        assert!(!vocabulary.add(EventKind::Expired, &["function"], text));
-        assert!(vocabulary.decode(&[0; 64]).is_none());
+        assert!(!formats.add(EventKind::Expired, &["function"], text));
+        assert!(formats.decode(&[0; 64]).is_none());
     }
 
     proptest! {
@@ -186,11 +186,11 @@ pub(crate) mod tests {
             place in 0..EVENTS.len(),
             bytes in prop::collection::vec(any::<u8>(), 0..80),
         ) {
-            let vocabulary = recorded();
-            let id = vocabulary.0.keys().nth(place).copied().unwrap_or_default();
+            let formats = recorded();
+            let id = formats.0.keys().nth(place).copied().unwrap_or_default();
             let mut event = id.to_le_bytes().to_vec();
             event.extend(bytes);
-            let _ = vocabulary.decode(&event);
+            let _ = formats.decode(&event);
         }
     }
 }

@@ -183,7 +183,7 @@ mod tests {
         let pages = recorded.chunks(layout().page_bytes());
         let events = pages.flat_map(|page| Page::parse(layout(), page).unwrap());
         let text = include_str!("../../tests/trace/page.txt");
-        let told: Vec<(u64, bool)> = text
+        let found: Vec<(u64, bool)> = text
             .lines()
             .map(|line| {
                 let (time, name) = line.split_once(": ").unwrap();
@@ -198,7 +198,7 @@ mod tests {
                 ((event.time + 500) / 1_000, id == 372)
             })
             .collect();
-        assert_eq!(read, told);
+        assert_eq!(read, found);
         assert!(read.len() > 100);
     }
 

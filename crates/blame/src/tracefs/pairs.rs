@@ -198,9 +198,9 @@ mod tests {
         lane
     }
 
-    fn told(lane: &Lane) -> Vec<(Level, u64, u64, u32)> {
-        let told = |record: &Record| (record.level, record.start, record.end, record.id);
-        lane.records.iter().map(told).collect()
+    fn found(lane: &Lane) -> Vec<(Level, u64, u64, u32)> {
+        let found = |record: &Record| (record.level, record.start, record.end, record.id);
+        lane.records.iter().map(found).collect()
     }
 
     fn to(previous: Task, next: Task) -> Option<Moment> {
@@ -239,7 +239,7 @@ mod tests {
             (Softirq, 20, 50, 3),
             (Thread, 10, 60, 70),
         ];
-        assert_eq!(told(&lane), expected);
+        assert_eq!(found(&lane), expected);
         let details: Vec<u64> = lane.records.iter().map(|record| record.detail).collect();
         assert_eq!(details, [0xc, 0xa, 0, 70 << 32 | 120]);
         assert_eq!(lane.losses, []);
@@ -259,7 +259,7 @@ mod tests {
             (80, begin(softirq)),
             (90, end(softirq, 1)),
         ]);
-        assert_eq!(told(&lane), [(softirq, 80, 90, 1)]);
+        assert_eq!(found(&lane), [(softirq, 80, 90, 1)]);
         assert_eq!(lane.losses, [Loss { from: 10, until: 70, events: 2 }]);
         let lane = paired(&[
             (10, to(OTHER, SPINNER)),
@@ -297,7 +297,7 @@ mod tests {
             (Nmi, 64, 65, 0),
             (Vector, 60, 70, 0xec),
         ];
-        assert_eq!(told(&lane), expected);
+        assert_eq!(found(&lane), expected);
     }
 
     /// Check that an interrupt without a number has the address of its name (arm64).
@@ -305,7 +305,7 @@ mod tests {
     fn keeps_names() {
         let address = 0xffff_8000_0000_1000;
         let lane = paired(&[(1, begin(Level::Vector)), (2, end(Level::Vector, address))]);
-        assert_eq!(told(&lane), [(Level::Vector, 1, 2, NAMED)]);
+        assert_eq!(found(&lane), [(Level::Vector, 1, 2, NAMED)]);
         assert_eq!(lane.records[0].detail, address);
     }
 

@@ -73,7 +73,7 @@ fn work(
     block_signals();
     let taken = isolate::pin_with_priority(config.cpu, config.fifo).map_err(Error::from);
     let schedule = seat.wait(taken)?;
-    let seen = match config.timer {
+    let result = match config.timer {
         Timer::ClockNanosleep => {
             sleep(&mut Nanosleep::new(schedule), config, schedule, stop)
         }
@@ -85,7 +85,7 @@ fn work(
         let text = format!("{} on CPU {} failed", config.timer.name(), config.cpu);
         Error::system(text, error)
     };
-    Some(seen.map_err(failed))
+    Some(result.map_err(failed))
 }
 
 /// Answers the schedule's expiries from the next one on. If the thread did not run until here they

@@ -60,12 +60,12 @@ pub fn caller_gaps(
     let began = Moment::now();
     let length = clock.estimate().ticks(duration);
     let params = SpinParams { length, threshold, end_above: None };
-    let seen = params.spin(cpu, ordinary, ring, &AtomicBool::new(false));
+    let result = params.spin(cpu, ordinary, ring, &AtomicBool::new(false));
     let (hz, mut doubts) = clock.finish(facts);
-    let seen = [seen];
-    doubts.extend(doubts::of_spinners(&seen, &spec, hz, facts, false));
-    let [seen] = &seen;
-    let noise = cpu_noise(seen, hz, began, Meanwhile::default());
+    let result = [result];
+    doubts.extend(doubts::of_spinners(&result, &spec, hz, facts, false));
+    let [result] = &result;
+    let noise = cpu_noise(result, hz, began, Meanwhile::default());
     Ok(CallerGaps { threshold: hz.span(threshold), noise, doubts })
 }
 
