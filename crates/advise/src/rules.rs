@@ -36,7 +36,7 @@ fn finding(
 
 fn tick(facts: &Facts, summary: &CheckSummary) -> Option<Finding> {
     let cpus = summary.noise.cpus.iter();
-    let rates = cpus.map(|cpu| (cpu.cpu, cpu.meanwhile.timer_hz));
+    let rates = cpus.map(|cpu| (cpu.cpu, cpu.proc.timer_hz));
     let rule = Rule::Tick {
         hz: tick_hz(facts),
         idle: tick_verdicts(facts, &summary.rest.cpus),
@@ -74,7 +74,7 @@ fn loss(facts: &Facts, summary: &CheckSummary) -> Option<Finding> {
     let Some(worst) = summary.noise.by_loss().first().copied() else {
         return finding(Rule::Loss(None), None, "noisefloor noise");
     };
-    let (cpu, meanwhile) = (worst.cpu, &worst.meanwhile);
+    let (cpu, proc) = (worst.cpu, &worst.proc);
     let (unexplained, known): (Vec<&CulpritSummary>, Vec<&CulpritSummary>) = worst
         .culprits
         .iter()
@@ -82,7 +82,7 @@ fn loss(facts: &Facts, summary: &CheckSummary) -> Option<Finding> {
     let unexplained = unexplained.first();
     let is_worth_it = unexplained.is_some_and(|culprit| is_material(culprit, worst));
     let hypervisor = facts.virt.hypervisor.get().filter(|_| is_worth_it);
-    let waited = meanwhile.waited_ns.unwrap_or_default();
+    let waited = proc.waited_ns.unwrap_or_default();
     let loss = Loss {
         cpus: summary.noise.cpus.len(),
         cpu,
@@ -99,10 +99,10 @@ fn loss(facts: &Facts, summary: &CheckSummary) -> Option<Finding> {
         ),
         hypervisor: hypervisor.cloned().flatten(),
         culprits: known.into_iter().take(CULPRITS).cloned().collect(),
-        timer_hz: meanwhile.timer_hz,
+        timer_hz: proc.timer_hz,
         timer_share: timer_share(worst),
-        preempted: meanwhile.preempted,
-        waited_ns: meanwhile.waited_ns,
+        preempted: proc.preempted,
+        waited_ns: proc.waited_ns,
         mostly_programs: !waited.is_zero() && waited.saturating_mul(2) >= worst.noise_ns,
     };
     let action = (worst.gaps > 0).then(|| avoid_loss(&summary.verdict, cpu)).flatten();
@@ -117,7 +117,7 @@ fn is_material(unexplained: &CulpritSummary, cpu: &CpuNoiseSummary) -> bool {
 }
 
 fn timer_share(cpu: &CpuNoiseSummary) -> Option<TimerShare> {
-    let (timer, gaps) = (cpu.meanwhile.timer_hz?, cpu.gaps_hz.filter(|_| cpu.gaps > 0)?);
+    let (timer, gaps) = (cpu.proc.timer_hz?, cpu.gaps_hz.filter(|_| cpu.gaps > 0)?);
     Some(match timer.get() / gaps.get() {
         ratio if ratio > 1.5 => TimerShare::MoreThanGaps,
         ratio if ratio > 0.67 => TimerShare::Most,
@@ -140,7 +140,7 @@ fn avoid_loss(verdict: &Verdict, cpu: Cpu) -> Option<Action> {
 fn interrupts(_: &Facts, summary: &CheckSummary) -> Option<Finding> {
     let rate = |line: &LineSummary| line.rate_hz.map_or(0.0, |rate| rate.get());
     let lines = summary.noise.cpus.iter().flat_map(|cpu| {
-        let lines = cpu.meanwhile.interrupts.iter().flatten();
+        let lines = cpu.proc.interrupts.iter().flatten();
         lines.filter(|line| !line.timer).map(|line| (cpu.cpu, line))
     });
     let (cpu, line) = lines.max_by(|a, b| rate(a.1).total_cmp(&rate(b.1)))?;
@@ -160,7 +160,7 @@ fn interrupts(_: &Facts, summary: &CheckSummary) -> Option<Finding> {
 fn hypervisor(facts: &Facts, summary: &CheckSummary) -> Option<Finding> {
     let name = facts.virt.hypervisor.get()?.clone()?;
     let cpus = summary.noise.cpus.iter();
-    let most = cpus.filter_map(|cpu| Some((cpu.meanwhile.steal_ns?, cpu.cpu))).max();
+    let most = cpus.filter_map(|cpu| Some((cpu.proc.steal_ns?, cpu.cpu))).max();
     let steal_clock = facts.virt.steal_clock.get() == Some(&true);
     let (steal_ns, cpu) = most.filter(|_| steal_clock).unzip();
     let is_stolen = steal_ns.is_some_and(|steal| !steal.is_zero());
@@ -279,10 +279,9 @@ mod tests {
         let (json, finding) = changed("loss", |_| ());
         assert_eq!(json["numbers"]["mostly_programs"], true);
         assert_eq!(finding.action, Some(Action::Partition(Cpu::new(0))));
-        let less =
-            |cpu: &mut CpuNoise| cpu.meanwhile.waited_ns = Some(Nanos::from_millis(20));
+        let less = |cpu: &mut CpuNoise| cpu.proc.waited_ns = Some(Nanos::from_millis(20));
         assert_eq!(changed("loss", less).0["numbers"]["mostly_programs"], false);
-        let unknown = |cpu: &mut CpuNoise| cpu.meanwhile.waited_ns = None;
+        let unknown = |cpu: &mut CpuNoise| cpu.proc.waited_ns = None;
         let (json, finding) = changed("loss", unknown);
         assert_eq!(json["numbers"]["waited_ns"], Value::Null);
         assert_eq!(finding.action, None);
@@ -296,7 +295,7 @@ mod tests {
             (Some(Nanos::ZERO), None),
             (Some(Nanos::from_millis(10)), Some(Action::Host)),
         ] {
-            let change = |cpu: &mut CpuNoise| cpu.meanwhile.steal_ns = steal;
+            let change = |cpu: &mut CpuNoise| cpu.proc.steal_ns = steal;
             let (json, finding) = changed("hypervisor", change);
             assert_eq!(finding.action, action, "{json}");
         }

@@ -47,11 +47,11 @@ fn of_scheduler(stolen: Stolen, cpu: &CpuNoise, clock: Clock) -> Option<StealBou
 
 /// The same if only the sum is known.
 fn of_proc(cpu: &CpuNoise) -> Option<StealBounds> {
-    let counted = cpu.meanwhile.steal_ns?;
+    let counted = cpu.proc.steal_ns?;
     let ran = cpu.ran();
     let length = ran.last()?.end();
     let step = STEP.saturating_mul(u64::try_from(ran.len()).unwrap_or(u64::MAX));
-    let outside = cpu.meanwhile.span_ns.saturating_sub(cpu.elapsed_ns);
+    let outside = cpu.proc.span_ns.saturating_sub(cpu.elapsed_ns);
     let lost = cpu.lost.map_or(Nanos::ZERO, |lost| lost.ns);
     Some(StealBounds {
         span: Span { start: Nanos::ZERO, length },

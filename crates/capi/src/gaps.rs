@@ -208,7 +208,7 @@ fn summary(
         stored: noise.gaps.len() as u64,
         noise_ns: whole.noise_ns.get(),
         max_ns: whole.gap_ns.max.map_or(0, Nanos::get),
-        preempted: noise.meanwhile.preempted,
+        preempted: noise.proc.preempted,
     }
 }
 

@@ -12,7 +12,7 @@ use std::thread::scope;
 use facts::Facts;
 use isolate::Retain;
 use recording::{
-    Code, Doubt, JitterPlan, JitterSeries, JitterSpec, LoopTimes, Meanwhile, Workload,
+    Code, Doubt, JitterPlan, JitterSeries, JitterSpec, LoopTimes, ProcCounts, Workload,
 };
 use units::{Cpu, CpuSet, Nanos, TscDelta, TscHz};
 
@@ -131,7 +131,7 @@ struct RawRun {
     plan: JitterPlan,
     before: ProcCounters,
     result: JitterResult,
-    meanwhile: Meanwhile,
+    proc: ProcCounts,
     /// The CPU of the thread when it ended.
     ended_on: Option<Cpu>,
     /// The doubt if its tick should have stopped, and did not.
@@ -156,9 +156,9 @@ impl RawRun {
             lost: result.lost,
             unfinished: result.unfinished,
             backwards: result.backwards,
-            meanwhile: Meanwhile {
-                preempted: self.meanwhile.preempted,
-                waited_ns: self.meanwhile.waited_ns,
+            proc: ProcCounts {
+                preempted: self.proc.preempted,
+                waited_ns: self.proc.waited_ns,
                 ..after.since(&self.before, cpu, facts)
             },
         }
@@ -208,8 +208,8 @@ fn measure(
             }
         });
         let ended = thread.join().ok().flatten().ok_or_else(|| died("jitter"))?;
-        let (result, meanwhile, ended_on, tick) = ended;
-        Ok(RawRun { plan, before, result, meanwhile, ended_on, tick })
+        let (result, proc, ended_on, tick) = ended;
+        Ok(RawRun { plan, before, result, proc, ended_on, tick })
     })
 }
 
@@ -221,7 +221,7 @@ fn work(
     board: &Board,
     ready: impl FnOnce(Result<TscDelta, Error>),
     begin: &Receiver<Start>,
-) -> Option<(JitterResult, Meanwhile, Option<Cpu>, Option<Doubt>)> {
+) -> Option<(JitterResult, ProcCounts, Option<Cpu>, Option<Doubt>)> {
     let (mut work, loop_ticks) = match seat(spec, stop) {
         Ok(seated) => seated,
         Err(error) => {
@@ -239,9 +239,9 @@ fn work(
     mark::begin();
     run_tests(limits, &mut *work, stop.as_atomic(), board, &mut result);
     mark::end();
-    let mut meanwhile = Meanwhile::default();
-    ThreadTime::now().add_since(before, &mut meanwhile);
-    Some((result, meanwhile, isolate::current_cpu(), tick))
+    let mut proc = ProcCounts::default();
+    ThreadTime::now().add_since(before, &mut proc);
+    Some((result, proc, isolate::current_cpu(), tick))
 }
 
 /// Takes the CPU, prepares the workload, and estimates the duration of one run.
@@ -456,7 +456,7 @@ mod tests {
             plan: plan(&JitterSpec { loops: Some(loops), ..spec() }, Nanos::ZERO),
             before: ProcCounters::now(),
             result: result(tests, loops, 200),
-            meanwhile: Meanwhile::default(),
+            proc: ProcCounts::default(),
             ended_on: Some(Cpu::new(ended_on)),
             tick: None,
         }

@@ -16,7 +16,7 @@ use std::thread;
 
 use facts::{Facts, IdleCount, Root};
 use recording::{
-    Code, CpuLatency, Doubt, IdleUse, LatencySeries, LatencySpec, Meanwhile, Wakeup,
+    Code, CpuLatency, Doubt, IdleUse, LatencySeries, LatencySpec, ProcCounts, Wakeup,
 };
 use units::{Cpu, Nanos, Span};
 
@@ -78,9 +78,9 @@ impl RawRun {
             clock_ns: result.clock,
             wakeups: result.wakeups,
             lost: result.lost,
-            meanwhile: Meanwhile {
-                preempted: result.meanwhile.preempted,
-                waited_ns: result.meanwhile.waited_ns,
+            proc: ProcCounts {
+                preempted: result.proc.preempted,
+                waited_ns: result.proc.waited_ns,
                 ..after.since(&before, result.cpu, facts)
             },
             wake_limit_us: idle.get(&result.cpu).and_then(|idle| idle.wake_limit_us),
@@ -282,7 +282,7 @@ mod tests {
             clock: Nanos::from_micros(2),
             wakeups: vec![Wakeup { expiries: 999, late_ns: Nanos::from_secs(1) }],
             lost: None,
-            meanwhile: Meanwhile::default(),
+            proc: ProcCounts::default(),
             ended_on: Some(Cpu::new(1)),
         };
         let doubts = doubts_of(&[result]);

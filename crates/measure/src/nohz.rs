@@ -16,7 +16,7 @@ use std::thread::scope;
 use facts::Facts;
 use isolate::{NohzOutcome, TickReturn, Wait};
 use recording::{
-    Code, Doubt, KeptBy, Meanwhile, NohzSeries, NohzSpec, NohzTry, SoftirqCount,
+    Code, Doubt, KeptBy, NohzSeries, NohzSpec, NohzTry, ProcCounts, SoftirqCount,
     TimerCount, WaitingThread,
 };
 use units::{Cpu, CpuSet, Nanos, chain};
@@ -106,7 +106,7 @@ pub(crate) fn max_duration(spec: &NohzSpec) -> Nanos {
 /// The result of one try.
 struct TryResult {
     entry: NohzOutcome,
-    observed: Option<Meanwhile>,
+    observed: Option<ProcCounts>,
     /// The trace of a tick that restarted.
     back: Option<Result<TickReturn, isolate::Error>>,
 }
@@ -259,7 +259,7 @@ fn named(kept_by: &isolate::KeptBy, others: &[isolate::WaitingThread]) -> String
 }
 
 /// Keeps the CPU busy in user space, and counts the interrupts.
-fn stay(spec: &NohzSpec, facts: &Facts, stop: &AtomicBool) -> Meanwhile {
+fn stay(spec: &NohzSpec, facts: &Facts, stop: &AtomicBool) -> ProcCounts {
     let before = ProcCounters::now();
     mark::begin();
     isolate::spin(spec.observe_ns.into(), Some(stop));

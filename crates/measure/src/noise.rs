@@ -10,7 +10,9 @@ use std::sync::mpsc::channel;
 use std::thread;
 
 use facts::Facts;
-use recording::{Code, CpuNoise, Doubt, Lost, Meanwhile, NoiseSeries, NoiseSpec, Phases};
+use recording::{
+    Code, CpuNoise, Doubt, Lost, NoiseSeries, NoiseSpec, Phases, ProcCounts,
+};
 use units::{Cpu, Nanos, Span, Tsc, TscDelta, TscHz};
 
 use crate::clock::Clock;
@@ -155,8 +157,8 @@ fn series(first: &RawRun, further: &[RawRun], hz: TscHz, facts: &Facts) -> Noise
     let last = further.last().unwrap_or(first);
     let steered = [first.steered[0], last.steered[1]];
     let of_part = |part: &RawRun, result: &SpinResult| {
-        let meanwhile = part.after.since(&part.before, result.cpu, facts);
-        cpu_noise(result, hz, began, meanwhile)
+        let proc = part.after.since(&part.before, result.cpu, facts);
+        cpu_noise(result, hz, began, proc)
     };
     let cpus = first.results.iter().enumerate().map(|(place, result)| {
         let later =
@@ -194,7 +196,7 @@ fn and_then(mut noise: CpuNoise, part: CpuNoise) -> CpuNoise {
         }),
         (a, b) => a.or(b.map(|b| Lost { since_ns: b.since_ns + shift, ..b })),
     };
-    noise.meanwhile.add(part.meanwhile);
+    noise.proc.add(part.proc);
     noise.elapsed_ns = noise.elapsed_ns + part.elapsed_ns;
     noise.passes += part.passes;
     noise.backwards += part.backwards;
@@ -205,7 +207,7 @@ pub(crate) fn cpu_noise(
     result: &SpinResult,
     hz: TscHz,
     began: Moment,
-    counted: Meanwhile,
+    counted: ProcCounts,
 ) -> CpuNoise {
     let (spun, pass) = (result.spun, result.ordinary.pass);
     let offset = spun.first.since(began.tsc);
@@ -235,9 +237,9 @@ pub(crate) fn cpu_noise(
         lost,
         blamed: None,
         backwards: spun.backwards,
-        meanwhile: Meanwhile {
-            preempted: result.meanwhile.preempted,
-            waited_ns: result.meanwhile.waited_ns,
+        proc: ProcCounts {
+            preempted: result.proc.preempted,
+            waited_ns: result.proc.waited_ns,
             ..counted
         },
     }
@@ -310,17 +312,11 @@ mod tests {
             LoopCost { pass: TscDelta::from_ticks(1), step: TscDelta::from_ticks(1) };
         let length = TscDelta::from_ticks(1_000_000);
         let spun = spin(length, TscDelta::default(), &AtomicBool::new(false), &mut ring);
-        let meanwhile = Meanwhile::default();
-        let result = SpinResult {
-            cpu: Cpu::new(0),
-            ordinary,
-            spun,
-            ring,
-            meanwhile,
-            ended_on: None,
-        };
+        let proc = ProcCounts::default();
+        let result =
+            SpinResult { cpu: Cpu::new(0), ordinary, spun, ring, proc, ended_on: None };
 
-        let noise = cpu_noise(&result, hz, began, Meanwhile::default());
+        let noise = cpu_noise(&result, hz, began, ProcCounts::default());
         let lost = noise.lost.unwrap();
         assert_eq!(noise.gaps.len(), 3);
         assert_eq!(

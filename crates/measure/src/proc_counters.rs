@@ -9,7 +9,7 @@
 use std::cmp::Reverse;
 
 use facts::{CpuTimes, Facts, Interrupts, Root, Softirqs, Unknown};
-use recording::{Code, Counted, Doubt, LineCount, Meanwhile};
+use recording::{Code, Counted, Doubt, LineCount, ProcCounts};
 use units::{Cpu, Nanos};
 
 use crate::counter;
@@ -51,18 +51,18 @@ impl ProcCounters {
     }
 
     /// The counts of a CPU since an earlier reading, as far as the files have them.
-    pub(crate) fn since(&self, earlier: &Self, cpu: Cpu, facts: &Facts) -> Meanwhile {
+    pub(crate) fn since(&self, earlier: &Self, cpu: Cpu, facts: &Facts) -> ProcCounts {
         let exported = facts.virt.steal_clock.get().is_some_and(|&exported| exported);
         let time = both(&earlier.times, &self.times)
             .and_then(|(before, now)| now.since(before, cpu));
-        Meanwhile {
+        ProcCounts {
             span_ns: self.at.saturating_sub(earlier.at),
             interrupts: both(&earlier.interrupts, &self.interrupts)
                 .map(|(before, now)| lines(now, before, cpu)),
             softirqs: both(&earlier.softirqs, &self.softirqs)
                 .map(|(before, now)| counts(now, before, cpu)),
             steal_ns: time.map(|time| time.steal).filter(|_| exported),
-            ..Meanwhile::default()
+            ..ProcCounts::default()
         }
     }
 }
@@ -109,9 +109,9 @@ impl ThreadTime {
     }
 
     /// Stores the difference to an earlier reading in the counts of the thread's CPU.
-    pub(crate) fn add_since(self, earlier: Self, meanwhile: &mut Meanwhile) {
-        meanwhile.preempted = self.preempted.saturating_sub(earlier.preempted);
-        meanwhile.waited_ns =
+    pub(crate) fn add_since(self, earlier: Self, proc: &mut ProcCounts) {
+        proc.preempted = self.preempted.saturating_sub(earlier.preempted);
+        proc.waited_ns =
             self.waited.zip(earlier.waited).map(|(now, then)| now.saturating_sub(then));
     }
 }

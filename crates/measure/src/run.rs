@@ -14,7 +14,7 @@ use std::process::Command;
 
 use facts::Facts;
 use isolate::{CHECK_INTERVAL, Ending, PinnedThread, Program, Watchdog};
-use recording::{Code, Doubt, Ended, Meanwhile, RunSeries, RunSpec, Usage};
+use recording::{Code, Doubt, Ended, ProcCounts, RunSeries, RunSpec, Usage};
 use units::{CpuSet, Nanos};
 
 use crate::latency::timers::now;
@@ -58,9 +58,9 @@ pub(crate) fn run(
     doubts.extend(ending.is_survived.then(|| survivors(spec, program)));
     let usage = used(&ending.usage);
     let counted = counts_of(&after, &before, &spec.cpus, facts);
-    let meanwhile = Meanwhile { preempted: usage.involuntary, ..counted };
+    let proc = ProcCounts { preempted: usage.involuntary, ..counted };
     let (source, interruptions, ended) = (None, None, ended(ending.status));
-    Ok(RunSeries { began_ns, elapsed_ns, ended, usage, source, interruptions, meanwhile })
+    Ok(RunSeries { began_ns, elapsed_ns, ended, usage, source, interruptions, proc })
 }
 
 /// The command; an error if it cannot be isolated.
@@ -168,13 +168,13 @@ fn counts_of(
     before: &ProcCounters,
     cpus: &CpuSet,
     facts: &Facts,
-) -> Meanwhile {
+) -> ProcCounts {
     let each = cpus.iter().map(|cpu| after.since(before, cpu, facts));
     let sum = each.reduce(|mut sum, cpu| {
         sum.add(cpu);
         sum
     });
-    Meanwhile { span_ns: after.at.saturating_sub(before.at), ..sum.unwrap_or_default() }
+    ProcCounts { span_ns: after.at.saturating_sub(before.at), ..sum.unwrap_or_default() }
 }
 
 fn ended(status: libc::c_int) -> Ended {

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::Sender;
 use std::thread::Scope;
 
-use recording::Meanwhile;
+use recording::ProcCounts;
 use units::{Cpu, Tsc, TscDelta};
 
 use crate::proc_counters::ThreadTime;
@@ -68,10 +68,10 @@ impl SpinParams {
         mark::begin();
         let spun = spin(length, longest, stop, &mut ring);
         mark::end();
-        let mut meanwhile = Meanwhile::default();
-        ThreadTime::now().add_since(before, &mut meanwhile);
+        let mut proc = ProcCounts::default();
+        ThreadTime::now().add_since(before, &mut proc);
         let ended_on = isolate::current_cpu();
-        SpinResult { cpu, ordinary, spun, ring, meanwhile, ended_on }
+        SpinResult { cpu, ordinary, spun, ring, proc, ended_on }
     }
 }
 
@@ -81,7 +81,7 @@ pub(crate) struct SpinResult {
     pub(crate) ordinary: LoopCost,
     pub(crate) spun: SpinTotals,
     pub(crate) ring: Ring,
-    pub(crate) meanwhile: Meanwhile,
+    pub(crate) proc: ProcCounts,
     /// The CPU of the thread when it ended.
     pub(crate) ended_on: Option<Cpu>,
 }

@@ -29,7 +29,7 @@ pub use nohz::{
     KeptBy, NohzSeries, NohzSpec, NohzTry, SoftirqCount, TickReturn, TimerCount,
     WaitingThread,
 };
-pub use noise::{Counted, CpuNoise, LineCount, Lost, Meanwhile, NoiseSeries, NoiseSpec};
+pub use noise::{Counted, CpuNoise, LineCount, Lost, NoiseSeries, NoiseSpec, ProcCounts};
 pub use run::{Ended, Interruptions, Picked, RunSeries, RunSpec, Usage};
 pub use slices::{
     CpuSwitches, End, LooseEnd, Policy, Role, SlicesSample, SlicesSeries, SlicesSpec,

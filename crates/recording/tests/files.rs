@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use facts::Facts;
 use proptest::prelude::*;
 use recording::{
-    Body, Code, CpuNoise, Doubt, Kind, Lost, Meanwhile, NoiseSeries, NoiseSpec,
+    Body, Code, CpuNoise, Doubt, Kind, Lost, NoiseSeries, NoiseSpec, ProcCounts,
     Recording, write_file,
 };
 use units::{Cpu, CpuSet, Nanos, Span, TscHz};
@@ -47,7 +47,7 @@ fn example() -> Recording {
         }),
         blamed: None,
         backwards: 0,
-        meanwhile: Meanwhile { interrupts: None, ..Meanwhile::default() },
+        proc: ProcCounts { interrupts: None, ..ProcCounts::default() },
     };
     let series = NoiseSeries {
         clock: "tsc".to_owned(),

@@ -5,7 +5,7 @@ use recording::{
     Blamed, Body, Call, CallTimes, CallsSeries, CallsSpec, CheckSeries, CheckSpec, Code,
     Counted, CpuNoise, CpuTicks, Culprit, CulpritKind, Doubt, Ended, Interruptions,
     JitterPlan, JitterSeries, JitterSpec, LineCount, LoopTimes, Lost, LostTests,
-    Meanwhile, NoiseSeries, NoiseSpec, Partner, Picked, Recording, RunSeries, RunSpec,
+    NoiseSeries, NoiseSpec, Partner, Picked, ProcCounts, Recording, RunSeries, RunSpec,
     Share, Source, Steal, StealClock, Thread, TickSample, TicksSeries, TicksSpec,
     UnfinishedTest, Usage, WakersSeries, WakersSpec, Wakeup, WokenThread, Words,
     Workload,
@@ -144,11 +144,11 @@ fn cpu_noise(cpu: u32) -> CpuNoise {
         lost: None,
         blamed: None,
         backwards: 0,
-        meanwhile: meanwhile(cpu),
+        proc: proc(cpu),
     }
 }
 
-pub(crate) fn meanwhile(cpu: u32) -> Meanwhile {
+pub(crate) fn proc(cpu: u32) -> ProcCounts {
     let line = |line: &str, name: &str, count, timer| LineCount {
         line: line.to_owned(),
         name: name.to_owned(),
@@ -164,7 +164,7 @@ pub(crate) fn meanwhile(cpu: u32) -> Meanwhile {
     if other > 0 {
         interrupts.push(line("36", "virtio1-req.0", 402 * other, false));
     }
-    Meanwhile {
+    ProcCounts {
         span_ns: Nanos::from_micros(10_000_400),
         interrupts: Some(interrupts),
         softirqs: Some(vec![
@@ -352,7 +352,7 @@ pub(crate) fn jitter(groups: &str) -> Recording {
             loop_ticks: times([2_591_000, 2_595_000, 7_780_000]),
         }),
         backwards: 0,
-        meanwhile: meanwhile(1),
+        proc: proc(1),
     };
     recording(groups, Body::Jitter { spec, series }, Vec::new())
 }
@@ -398,7 +398,7 @@ pub(crate) fn run(groups: &str) -> Recording {
         },
         source: Some(if is_guest { Source::Bpf } else { Source::Proc }),
         interruptions: is_guest.then_some(interruptions),
-        meanwhile: cpu.meanwhile,
+        proc: cpu.proc,
     };
     recording(groups, Body::Run { spec, series }, Vec::new())
 }
@@ -413,17 +413,16 @@ pub(crate) fn quiet(mut recording: Recording) -> Recording {
     for cpu in &mut noise.cpus {
         match cpu.cpu.get() {
             0 => {
-                cpu.meanwhile =
-                    Meanwhile { span_ns: cpu.meanwhile.span_ns, ..Meanwhile::default() }
+                cpu.proc =
+                    ProcCounts { span_ns: cpu.proc.span_ns, ..ProcCounts::default() }
             }
             1 => {}
             _ => {
                 cpu.gaps.truncate(10);
-                cpu.meanwhile.interrupts.iter_mut().flatten().for_each(|line| {
+                cpu.proc.interrupts.iter_mut().flatten().for_each(|line| {
                     line.count = 10;
                 });
-                (cpu.meanwhile.preempted, cpu.meanwhile.waited_ns) =
-                    (0, Some(Nanos::ZERO));
+                (cpu.proc.preempted, cpu.proc.waited_ns) = (0, Some(Nanos::ZERO));
             }
         }
     }
@@ -470,7 +469,7 @@ pub(crate) fn blamed(mut recording: Recording) -> Recording {
             events,
             lost: 0,
             losses: Vec::new(),
-            steal: Some(steal(cpu.meanwhile.steal_ns.unwrap_or_default())),
+            steal: Some(steal(cpu.proc.steal_ns.unwrap_or_default())),
             trace: None,
         });
     }
@@ -504,8 +503,8 @@ pub(crate) fn wide(mut recording: Recording) -> Recording {
             ns: Nanos::from_millis(640),
             max_ns: Nanos::from_micros(345_678),
         });
-        cpu.meanwhile.preempted = 1_234_567;
-        for line in cpu.meanwhile.interrupts.iter_mut().flatten() {
+        cpu.proc.preempted = 1_234_567;
+        for line in cpu.proc.interrupts.iter_mut().flatten() {
             line.name =
                 "a handler's name that is longer than any, and then some".to_owned();
             line.count *= 2_432;

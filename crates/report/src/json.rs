@@ -202,7 +202,7 @@ mod tests {
         assert_eq!(object["summary"]["rest"]["cpus"][0]["timer_hz"], 11.0);
         let cpu = &object["summary"]["noise"]["cpus"][1];
         assert_eq!(cpu["gap_ns"]["max"], 1_704_567);
-        assert_eq!(cpu["meanwhile"]["interrupts"][2]["name"], "virtio1-req.0");
+        assert_eq!(cpu["proc"]["interrupts"][2]["name"], "virtio1-req.0");
         assert_eq!(cpu["culprits"][0]["ns"], cpu["noise_ns"]);
         assert_eq!(object["doubts"][0]["code"], "too_short");
     }

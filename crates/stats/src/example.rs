@@ -1,7 +1,7 @@
 //! Small recordings, for tests.
 
 use recording::{
-    Blamed, CpuNoise, CpuSwitches, Culprit, CulpritKind, Meanwhile, NoiseSeries, Policy,
+    Blamed, CpuNoise, CpuSwitches, Culprit, CulpritKind, NoiseSeries, Policy, ProcCounts,
     Role, Share, SlicesSeries, SlicesSpec, SlicesTask, SlicesTurn, Source, Step,
     StepSetting, SwitchedTask, Switches, Thread,
 };
@@ -45,7 +45,7 @@ pub(crate) fn cpu_noise(gaps: &[Span]) -> CpuNoise {
         lost: None,
         blamed: None,
         backwards: 0,
-        meanwhile: Meanwhile::default(),
+        proc: ProcCounts::default(),
     }
 }
 

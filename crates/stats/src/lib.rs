@@ -11,8 +11,8 @@ mod distribution;
 mod example;
 mod explain;
 mod limit;
-mod meanwhile;
 mod metrics;
+mod proc_counts;
 mod summary;
 mod values;
 
@@ -31,10 +31,10 @@ pub use explain::{
     CallStack, Difference, DifferencePart, Explanation, FunctionCost, FunctionDifference,
 };
 pub use limit::{Limit, ViolatedLimit, exceeded};
-pub use meanwhile::{LineSummary, MeanwhileSummary, SoftirqSummary};
 pub use metrics::{
     Better, Definition, Metric, Unit, cell_metric_keys, cell_metrics, definitions,
     metrics,
 };
+pub use proc_counts::{LineSummary, ProcSummary, SoftirqSummary};
 pub use summary::*;
 pub use values::Spread;

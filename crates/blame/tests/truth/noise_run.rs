@@ -202,7 +202,7 @@ impl NoiseRun {
 
     /// The time that the loop waited for the CPU, according to the kernel.
     pub(crate) fn waited(&self) -> Nanos {
-        self.cpu().meanwhile.waited_ns.unwrap()
+        self.cpu().proc.waited_ns.unwrap()
     }
 
     /// Each burst of threads of that name, without the last one.
@@ -242,7 +242,7 @@ impl NoiseRun {
     /// The part of the time between two readings of `/proc` that is outside of the loop, in
     /// thousandths.
     pub(crate) fn besides_the_loop(&self) -> u64 {
-        let span = self.cpu().meanwhile.span_ns;
+        let span = self.cpu().proc.span_ns;
         let besides = span.saturating_sub(self.elapsed());
         besides.get() * 1_000 / span.get().max(1)
     }
@@ -258,13 +258,13 @@ impl NoiseRun {
 
     /// The number of an interrupt in `/proc/interrupts`.
     pub(crate) fn interrupts(&self, line: &str) -> u64 {
-        let lines = self.cpu().meanwhile.interrupts.as_ref().unwrap();
+        let lines = self.cpu().proc.interrupts.as_ref().unwrap();
         lines.iter().filter(|found| found.line == line).map(|found| found.count).sum()
     }
 
     /// The number of a softirq in `/proc/softirqs`.
     pub(crate) fn softirqs(&self, name: &str) -> u64 {
-        let lines = self.cpu().meanwhile.softirqs.as_ref().unwrap();
+        let lines = self.cpu().proc.softirqs.as_ref().unwrap();
         lines.iter().filter(|found| found.name == name).map(|found| found.count).sum()
     }
 

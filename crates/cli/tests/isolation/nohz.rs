@@ -26,7 +26,7 @@ fn json(bytes: &[u8]) -> Value {
     serde_json::from_slice(bytes).unwrap()
 }
 
-/// The timer interrupts a second of a summary's `meanwhile` or `observed`.
+/// The timer interrupts a second of a summary's `proc` or `observed`.
 fn timer_hz(seen: &Value) -> f64 {
     seen["timer_hz"].as_f64().unwrap()
 }

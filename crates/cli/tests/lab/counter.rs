@@ -107,7 +107,7 @@ fn counts_are_interrupts() {
         let cell = named(&mixed.cells, name);
         let seen = &cell["series"]["cpus"][0];
         let measured = number(&seen["cpu"]);
-        let lines = list(&seen["meanwhile"]["interrupts"]).iter();
+        let lines = list(&seen["proc"]["interrupts"]).iter();
         let timer = lines.filter(|line| line["timer"] == true);
         let told: u64 = timer.map(|line| number(&line["count"])).sum();
         let counted = timer_entries(cell, measured);

@@ -114,7 +114,7 @@ fn steal_and_edges() {
         }
         let stolen = culprits.iter().filter(|culprit| culprit["kind"] == "steal");
         let named: u64 = stolen.map(|culprit| ns(&culprit["ns"])).sum();
-        let Some(counted) = cpu["meanwhile"]["steal_ns"].as_u64() else {
+        let Some(counted) = cpu["proc"]["steal_ns"].as_u64() else {
             println!("skipped: steal_and_edges: this machine has no steal clock");
             assert_eq!(named, 0, "{culprits:?}");
             continue;

@@ -162,7 +162,7 @@ fn saved_and_told_again() {
     );
     // The shell waits for each sleep, and each sleep for its time.
     assert!(number("voluntary") >= 4, "{summary}");
-    let timer = summary["meanwhile"]["interrupts"].as_array().unwrap();
+    let timer = summary["proc"]["interrupts"].as_array().unwrap();
     assert!(timer.iter().any(|line| line["timer"] == true), "{summary}");
     let found = &summary["interruptions"];
     if found.is_null() {
@@ -183,7 +183,7 @@ fn saved_and_told_again() {
     let ready = found["ready_ns"].as_u64().unwrap();
     assert!(ready <= number("elapsed_ns"), "{summary}");
     let (used, own) = (number("user_ns") + number("system_ns"), ready - sum);
-    let stolen = summary["meanwhile"]["steal_ns"].as_u64().unwrap_or_default();
+    let stolen = summary["proc"]["steal_ns"].as_u64().unwrap_or_default();
     let most = used + stolen + 30_000_000;
     assert!(used < ready + 30_000_000 && own < most, "{summary}");
 }
@@ -415,7 +415,7 @@ fn several_cpus() {
     assert_eq!(cpus(&text(&output.stdout)), cpus(&allowed));
     let summary = &told(&output.stderr)["summary"];
     assert_eq!(cpus(summary["cpus"].as_str().unwrap()), cpus(&allowed));
-    let lines = summary["meanwhile"]["interrupts"].as_array().unwrap();
+    let lines = summary["proc"]["interrupts"].as_array().unwrap();
     assert!(lines.iter().any(|line| line["timer"] == true), "{summary}");
 }
 

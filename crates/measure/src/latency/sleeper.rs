@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::Sender;
 use std::thread::Scope;
 
-use recording::{LostWakeups, Meanwhile, Timer, Wakeup};
+use recording::{LostWakeups, ProcCounts, Timer, Wakeup};
 use units::{Cpu, Nanos};
 
 use crate::Error;
@@ -42,7 +42,7 @@ pub(crate) struct SleepResult {
     pub(crate) clock: Nanos,
     pub(crate) wakeups: Vec<Wakeup>,
     pub(crate) lost: Option<LostWakeups>,
-    pub(crate) meanwhile: Meanwhile,
+    pub(crate) proc: ProcCounts,
     /// The CPU of the thread when it ended.
     pub(crate) ended_on: Option<Cpu>,
 }
@@ -106,8 +106,8 @@ fn sleep(
     let before = ThreadTime::now();
     let schedule = next();
     answer(timer, schedule, stop, &mut buffer)?;
-    let mut meanwhile = Meanwhile::default();
-    ThreadTime::now().add_since(before, &mut meanwhile);
+    let mut proc = ProcCounts::default();
+    ThreadTime::now().add_since(before, &mut proc);
     let has_slack = config.fifo.is_none() && config.timer == Timer::ClockNanosleep;
     Ok(SleepResult {
         cpu: config.cpu,
@@ -116,7 +116,7 @@ fn sleep(
         clock,
         wakeups: buffer.recorded().to_vec(),
         lost: buffer.lost(),
-        meanwhile,
+        proc,
         ended_on: isolate::current_cpu(),
     })
 }

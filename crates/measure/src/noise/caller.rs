@@ -10,7 +10,7 @@
 use std::sync::atomic::AtomicBool;
 
 use facts::Facts;
-use recording::{CpuNoise, Doubt, Meanwhile, NoiseSpec};
+use recording::{CpuNoise, Doubt, NoiseSpec, ProcCounts};
 use units::Nanos;
 
 use crate::clock::Clock;
@@ -65,7 +65,7 @@ pub fn caller_gaps(
     let result = [result];
     doubts.extend(doubts::of_spinners(&result, &spec, hz, facts, false));
     let [result] = &result;
-    let noise = cpu_noise(result, hz, began, Meanwhile::default());
+    let noise = cpu_noise(result, hz, began, ProcCounts::default());
     Ok(CallerGaps { threshold: hz.span(threshold), noise, doubts })
 }
 

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 use units::{Cpu, LengthUnit, Nanos, TscDelta, TscHz};
 
-use crate::Meanwhile;
+use crate::ProcCounts;
 use crate::Workload;
 
 /// The parameters of `jitter`.
@@ -60,7 +60,7 @@ pub struct JitterSeries {
     /// How often the counter went backwards.
     pub backwards: u64,
     /// The `/proc` counters of the CPU during the measurement.
-    pub meanwhile: Meanwhile,
+    pub proc: ProcCounts,
 }
 
 /// The times of a test's loops, written as `[fastest, slowest, sum]` in ticks.
@@ -185,7 +185,7 @@ mod tests {
                 loop_ticks: times([99, 99, 99]),
             }),
             backwards: 0,
-            meanwhile: Meanwhile::default(),
+            proc: ProcCounts::default(),
         };
         let expected = serde_json::json!({
             "clock": "tsc", "clock_hz": 2_000_000_000_u64,
@@ -195,7 +195,7 @@ mod tests {
                 "jitter_ticks_sum": 5, "loop_ticks": [95, 100, 970]},
             "unfinished": {"loops": 1, "loop_ticks": [99, 99, 99]},
             "backwards": 0,
-            "meanwhile": {"span_ns": 0, "interrupts": null, "softirqs": null,
+            "proc": {"span_ns": 0, "interrupts": null, "softirqs": null,
                 "preempted": 0, "waited_ns": null, "steal_ns": null},
         });
         assert_eq!(serde_json::to_value(&series).unwrap(), expected);

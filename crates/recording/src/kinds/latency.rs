@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 use units::{Cpu, CpuSet, Nanos};
 
-use crate::Meanwhile;
+use crate::ProcCounts;
 use crate::tuple::tuple_form;
 
 /// The timer that wakes the thread.
@@ -70,7 +70,7 @@ pub struct CpuLatency {
     /// The wake-ups that were not stored.
     pub lost: Option<LostWakeups>,
     /// The `/proc` counters of the CPU during the measurement.
-    pub meanwhile: Meanwhile,
+    pub proc: ProcCounts,
     /// The limit on the CPU's resume latency in microseconds (PM QoS); 2,000,000,000 if there was
     /// no limit, `None` if it could not be read.
     #[serde(default)]
@@ -155,7 +155,7 @@ mod tests {
                     min_ns: Nanos::from_micros(3),
                     max_ns: Nanos::from_micros(1_000),
                 }),
-                meanwhile: Meanwhile::default(),
+                proc: ProcCounts::default(),
                 wake_limit_us: Some(0),
                 idle_states: vec![IdleUse {
                     name: "C6".to_owned(),
@@ -176,7 +176,7 @@ mod tests {
                 "wakeups": [[3, 2_100_000]],
                 "lost": {"since_ns": 3_000_000, "wakeups": 1, "samples": 2,
                     "ns": 1_003_000, "min_ns": 3_000, "max_ns": 1_000_000},
-                "meanwhile": {"span_ns": 0, "interrupts": null, "softirqs": null,
+                "proc": {"span_ns": 0, "interrupts": null, "softirqs": null,
                     "preempted": 0, "waited_ns": null, "steal_ns": null},
                 "wake_limit_us": 0,
                 "idle_states": [{"name": "C6", "latency_us": 133, "disabled": false,

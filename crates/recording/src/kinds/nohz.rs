@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use units::{Cpu, Nanos};
 
-use crate::{Meanwhile, Phases};
+use crate::{Phases, ProcCounts};
 
 /// The parameters of `nohz test` and `nohz stress`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,7 +39,7 @@ pub struct NohzSeries {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<WaitingThread>,
     /// The `/proc` counters of the observed time, after the last try.
-    pub observed: Option<Meanwhile>,
+    pub observed: Option<ProcCounts>,
     /// If the tick restarted in that time: what a trace of another restart shows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back: Option<TickReturn>,
@@ -58,7 +58,7 @@ impl NohzSeries {
     }
 
     /// Whether the tick restarted in the observed time.
-    pub fn is_back(observed: &Meanwhile) -> bool {
+    pub fn is_back(observed: &ProcCounts) -> bool {
         let lines = observed.interrupts.iter().flatten();
         let timer: u64 = lines.filter(|line| line.timer).map(|line| line.count).sum();
         let second = Nanos::from_secs(1).get();
@@ -159,10 +159,10 @@ mod tests {
             tries: Vec::new(),
             kept_by: None,
             others: Vec::new(),
-            observed: Some(Meanwhile {
+            observed: Some(ProcCounts {
                 span_ns: Nanos::from_secs(2),
                 interrupts,
-                ..Meanwhile::default()
+                ..ProcCounts::default()
             }),
             back: None,
         };

@@ -74,7 +74,7 @@ pub struct CpuNoise {
     /// How often the counter went backwards.
     pub backwards: u64,
     /// The `/proc` counters of the CPU during the measurement.
-    pub meanwhile: Meanwhile,
+    pub proc: ProcCounts,
 }
 
 impl CpuNoise {
@@ -103,7 +103,7 @@ pub struct Lost {
 /// The `/proc` counters of a CPU during the loop. They are read just before and just after it, so
 /// that they cover slightly more than the loop.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Meanwhile {
+pub struct ProcCounts {
     /// The time between the two readings.
     pub span_ns: Nanos,
     /// Interrupts by line, without zeros, the most frequent first (`/proc/interrupts`); `None` if
@@ -121,7 +121,7 @@ pub struct Meanwhile {
     pub steal_ns: Option<Nanos>,
 }
 
-impl Meanwhile {
+impl ProcCounts {
     /// Adds the counters of a later period. A value that is unknown in one of them is unknown in the
     /// sum.
     pub fn add(&mut self, later: Self) {
@@ -192,18 +192,18 @@ mod tests {
     #[test]
     fn stretches_add_up() {
         let counted = |name: &str, count| Counted { name: name.to_owned(), count };
-        let mut sum = Meanwhile {
+        let mut sum = ProcCounts {
             span_ns: Nanos::from_nanos(5),
             softirqs: Some(vec![counted("TIMER", 3), counted("RCU", 2)]),
             preempted: 1,
             steal_ns: Some(Nanos::from_nanos(1)),
-            ..Meanwhile::default()
+            ..ProcCounts::default()
         };
-        sum.add(Meanwhile {
+        sum.add(ProcCounts {
             span_ns: Nanos::from_nanos(6),
             softirqs: Some(vec![counted("RCU", 4), counted("SCHED", 9)]),
             preempted: 2,
-            ..Meanwhile::default()
+            ..ProcCounts::default()
         });
         let softirqs = [counted("SCHED", 9), counted("RCU", 6), counted("TIMER", 3)];
         assert_eq!(sum.softirqs, Some(softirqs.to_vec()));

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer, Serialize};
 use units::{Cpu, CpuSet, Nanos, Span};
 
-use crate::Meanwhile;
+use crate::ProcCounts;
 use crate::Words;
 use crate::blame::{Blamed, Source};
 
@@ -93,7 +93,7 @@ pub struct RunSeries {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interruptions: Option<Interruptions>,
     /// The `/proc` counters of its CPUs, added up; `preempted` is of the whole program.
-    pub meanwhile: Meanwhile,
+    pub proc: ProcCounts,
 }
 
 /// The resource usage of a program.
@@ -155,7 +155,7 @@ mod tests {
                 gap_cpus: vec![],
                 blamed: Blamed::default(),
             }),
-            meanwhile: Meanwhile::default(),
+            proc: ProcCounts::default(),
         };
         let asked = serde_json::json!({
             "command": ["sleep", "1"], "cpus": "1", "picked": "least_interrupted",
@@ -169,7 +169,7 @@ mod tests {
             "source": "bpf",
             "interruptions": {"ready_ns": 2_000_000, "gaps": [[1_000_000, 4_000]],
                 "blamed": {"culprits": [], "shares": [], "events": [], "lost": 0}},
-            "meanwhile": {"span_ns": 0, "interrupts": null, "softirqs": null,
+            "proc": {"span_ns": 0, "interrupts": null, "softirqs": null,
                 "preempted": 0, "waited_ns": null, "steal_ns": null},
         });
         assert_eq!(serde_json::to_value(&spec).unwrap(), asked);

@@ -5,7 +5,7 @@ use recording::{
 };
 use units::{Cpu, Nanos};
 
-use crate::example::{GUEST, METAL, meanwhile, recording, set};
+use crate::example::{GUEST, METAL, proc, recording, set};
 
 /// The states of an idle CPU: in a guest nearly always the deepest, on metal the first only.
 fn idle_states(groups: &str, cpu: u32) -> Vec<IdleUse> {
@@ -51,7 +51,7 @@ pub(crate) fn latency(groups: &str, count: u32) -> Recording {
             clock_ns: Nanos::from_nanos(27),
             wakeups,
             lost: None,
-            meanwhile: meanwhile(cpu),
+            proc: proc(cpu),
             // Root set it to 0 on metal; in a guest, the ordinary user cannot read it.
             wake_limit_us: (groups == METAL).then_some(0),
             idle_states: idle_states(groups, cpu),

@@ -174,7 +174,7 @@ fn rows(spec: &CheckSpec, summary: &CheckSummary, shown: &[&CpuNoiseSummary]) ->
             cpu.cpu.to_string(),
             ticks,
             busy,
-            number::known(cpu.meanwhile.timer_hz, number::rate),
+            number::known(cpu.proc.timer_hz, number::rate),
             number::known(cpu.noise_ppm, number::share),
             length(cpu.gap_ns.p50),
             length(cpu.gap_ns.max),

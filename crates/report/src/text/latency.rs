@@ -127,8 +127,7 @@ fn low_resolution(facts: &Facts) -> Option<String> {
 
 /// The steal time of the CPU that has the most, if any.
 fn steal(summary: &LatencySummary) -> Option<String> {
-    let all =
-        summary.cpus.iter().filter_map(|cpu| Some((cpu.meanwhile.steal_ns?, cpu.cpu)));
+    let all = summary.cpus.iter().filter_map(|cpu| Some((cpu.proc.steal_ns?, cpu.cpu)));
     let (most, cpu) = all.max_by_key(|(steal, cpu)| (*steal, Reverse(*cpu)))?;
     let time = number::duration(most);
     (!most.is_zero())

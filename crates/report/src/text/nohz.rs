@@ -4,7 +4,7 @@
 pub(crate) mod tick_back;
 
 use recording::{KeptBy, WaitingThread};
-use stats::{MeanwhileSummary, NohzStressSummary, NohzTestSummary};
+use stats::{NohzStressSummary, NohzTestSummary, ProcSummary};
 use units::printable;
 
 use crate::number;
@@ -116,7 +116,7 @@ pub(crate) fn times(count: u64) -> String {
 }
 
 /// The interrupts after the tick stopped.
-fn remaining(counters: &MeanwhileSummary) -> String {
+fn remaining(counters: &ProcSummary) -> String {
     let lines = counters.interrupts.as_deref();
     let count = match lines.map(|_| counters.interrupts_all()) {
         None => "unknown".to_owned(),
@@ -179,7 +179,7 @@ pub(crate) fn dependency(name: &str, count: u64) -> String {
 mod tests {
     use insta::assert_snapshot;
     use recording::{
-        KeptBy, LineCount, Meanwhile, NohzSeries, NohzSpec, NohzTry, SoftirqCount,
+        KeptBy, LineCount, NohzSeries, NohzSpec, NohzTry, ProcCounts, SoftirqCount,
         TickReturn, TimerCount, WaitingThread,
     };
     use units::{Cpu, Nanos};
@@ -222,10 +222,10 @@ mod tests {
             tries: tries.iter().map(of).collect(),
             kept_by: Some(vec![dependency("POSIX_TIMER", 24), dependency("RCU", 1)]),
             others: vec![other("stress", 0), other("irq/31-virtio1", 50)],
-            observed: Some(Meanwhile {
+            observed: Some(ProcCounts {
                 span_ns: Nanos::from_secs(1),
                 interrupts: Some(vec![timer]),
-                ..Meanwhile::default()
+                ..ProcCounts::default()
             }),
             back: None,
         }

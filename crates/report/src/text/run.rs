@@ -70,7 +70,7 @@ fn why(picked: Picked) -> &'static str {
 fn usage(summary: &RunSummary) -> String {
     let usage = &summary.usage;
     let mut table = Table::new(1, &[("", Side::Left), ("", Side::Right)]);
-    let steal = summary.meanwhile.steal_ns;
+    let steal = summary.proc.steal_ns;
     let rows = [
         ("user time", number::duration(usage.user_ns)),
         ("system time", number::duration(usage.system_ns)),
@@ -89,7 +89,7 @@ fn usage(summary: &RunSummary) -> String {
 /// The interrupts of the CPUs, whether or not the program was running.
 fn interrupts(summary: &RunSummary) -> String {
     let title = format!("\nInterrupts of {} during the run", named(&summary.cpus));
-    match &summary.meanwhile.interrupts {
+    match &summary.proc.interrupts {
         Some(lines) => format!("{title}\n\n{}", interrupt_table(lines)),
         None => format!("{title}: unknown\n"),
     }

@@ -7,8 +7,8 @@ use recording::{JitterSeries, JitterSoFar, JitterSpec, LoopTimes};
 use serde::{Deserialize, Serialize};
 use units::{Cpu, LengthUnit, Nanos, TscDelta, TscHz};
 
+use crate::ProcSummary;
 use crate::distribution::{Distribution, Jitters, Loops, mean};
-use crate::meanwhile::MeanwhileSummary;
 
 pub(crate) mod percentiles;
 
@@ -33,7 +33,7 @@ pub struct JitterSummary {
     /// The time from the start of the first loop to the end of the last one.
     pub elapsed_ns: Nanos,
     /// The counters of `/proc` during the measurement.
-    pub meanwhile: MeanwhileSummary,
+    pub proc: ProcSummary,
 }
 
 /// The progress of a run, in its unit.
@@ -63,7 +63,7 @@ impl JitterSummary {
             loop_time: loop_time(spec, series),
             loops_all: loops_all(series),
             elapsed_ns: series.elapsed_ns,
-            meanwhile: MeanwhileSummary::of(&series.meanwhile),
+            proc: ProcSummary::of(&series.proc),
         }
     }
 }
@@ -133,7 +133,7 @@ fn share(lengths: impl Iterator<Item = TscDelta>, among: u64) -> Option<TscDelta
 
 #[cfg(test)]
 mod tests {
-    use recording::{JitterPlan, LostTests, Meanwhile, UnfinishedTest, Workload};
+    use recording::{JitterPlan, LostTests, ProcCounts, UnfinishedTest, Workload};
 
     use super::*;
 
@@ -169,7 +169,7 @@ mod tests {
             lost: None,
             unfinished: None,
             backwards: 0,
-            meanwhile: Meanwhile::default(),
+            proc: ProcCounts::default(),
         }
     }
 
@@ -184,7 +184,7 @@ mod tests {
             "jitter": {"max": 120, "min": 20, "mean": 60, "p50": 40, "p99": 120},
             "loop": {"max": 210, "min": 80, "mean": 107},
             "loops_all": 30, "elapsed_ns": 9_000,
-            "meanwhile": {"span_ns": 0, "interrupts": null, "softirqs": null,
+            "proc": {"span_ns": 0, "interrupts": null, "softirqs": null,
                 "timer_hz": null, "preempted": 0, "waited_ns": null, "steal_ns": null},
         });
         assert_eq!(serde_json::to_value(&found).unwrap(), expected);

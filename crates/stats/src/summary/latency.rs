@@ -8,7 +8,7 @@ use recording::{CpuLatency, LatencySeries, LatencySpec, LostWakeups, Wakeup};
 use serde::{Deserialize, Serialize};
 use units::{Cpu, Nanos};
 
-use crate::MeanwhileSummary;
+use crate::ProcSummary;
 use crate::distribution::{Distribution, Latencies, mean, quantile, rank};
 use crate::summary::latency::idle_states::IdleStateSummary;
 
@@ -34,7 +34,7 @@ pub struct CpuLatencySummary {
     /// The latency of the samples.
     pub late_ns: Distribution<Latencies>,
     /// The counters of `/proc` during the measurement.
-    pub meanwhile: MeanwhileSummary,
+    pub proc: ProcSummary,
     /// The CPU latency limit in microseconds (PM QoS); [`crate::NO_WAKE_LIMIT`] without a limit, null
     /// if it could not be read.
     pub wake_limit_us: Option<u32>,
@@ -91,7 +91,7 @@ impl CpuLatencySummary {
             slack_ns: seen.slack_ns,
             clock_ns: seen.clock_ns,
             late_ns: lateness(&falls, lost, samples),
-            meanwhile: MeanwhileSummary::of(&seen.meanwhile),
+            proc: ProcSummary::of(&seen.proc),
             wake_limit_us: seen.wake_limit_us,
             idle_states: seen
                 .idle_states
@@ -203,7 +203,7 @@ impl Ranks {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use recording::{IdleUse, Meanwhile, Timer};
+    use recording::{IdleUse, ProcCounts, Timer};
 
     use super::*;
     use crate::{Limit, Summary, exceeded};
@@ -227,7 +227,7 @@ mod tests {
             clock_ns: Nanos::from_nanos(25),
             wakeups: wakeups.iter().map(wakeup).collect(),
             lost,
-            meanwhile: Meanwhile::default(),
+            proc: ProcCounts::default(),
             wake_limit_us: Some(1),
             idle_states: vec![
                 state("POLL", 0, false),
@@ -267,7 +267,7 @@ mod tests {
                 "slack_ns": 0, "clock_ns": 25,
                 "late_ns": {"min": 5_000, "mean": 506_833, "p50": 7_000,
                     "p99": 2_007_000, "p99_9": 2_007_000, "max": 2_007_000},
-                "meanwhile": {"span_ns": 0, "interrupts": null, "softirqs": null,
+                "proc": {"span_ns": 0, "interrupts": null, "softirqs": null,
                     "timer_hz": null, "preempted": 0, "waited_ns": null,
                     "steal_ns": null},
                 "wake_limit_us": 1,

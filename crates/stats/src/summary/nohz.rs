@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use units::{Cpu, Nanos};
 
 use crate::distribution::{Distribution, Waits, quantile};
-use crate::{MeanwhileSummary, TickReturnSummary};
+use crate::{ProcSummary, TickReturnSummary};
 
 pub(crate) mod tick_back;
 
@@ -29,7 +29,7 @@ pub struct NohzTestSummary {
     /// The other threads that were runnable on the CPU while the tick did not stop.
     pub others: Vec<WaitingThread>,
     /// The counters of `/proc` while the stopped tick was observed.
-    pub observed: Option<MeanwhileSummary>,
+    pub observed: Option<ProcSummary>,
     /// Whether the tick restarted then; null if it was not observed.
     pub came_back: Option<bool>,
     /// Why it restarted; null if it did not, or if the cause could not be traced.
@@ -79,7 +79,7 @@ impl NohzTestSummary {
             left: last.map_or(0, |tried| tried.left),
             kept_by: kept_by(series),
             others: series.others.clone(),
-            observed: series.observed.as_ref().map(MeanwhileSummary::of),
+            observed: series.observed.as_ref().map(ProcSummary::of),
             came_back: series.came_back(),
             brought_back: series
                 .back

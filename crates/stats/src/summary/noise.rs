@@ -7,7 +7,7 @@ use recording::{CpuNoise, Lost, NoiseSeries};
 use serde::{Deserialize, Serialize};
 use units::{Cpu, Nanos, PerSecond, Ppm};
 
-use crate::MeanwhileSummary;
+use crate::ProcSummary;
 use crate::distribution::{Distribution, Gaps};
 use crate::summary::noise::culprits::{CulpritSummary, Taken};
 use crate::summary::noise::eventless::Eventless;
@@ -73,7 +73,7 @@ pub struct CpuNoiseSummary {
     #[serde(default)]
     pub steal: Option<StealSummary>,
     /// The counters of `/proc` during the measurement.
-    pub meanwhile: MeanwhileSummary,
+    pub proc: ProcSummary,
 }
 
 /// OS noise of all CPUs.
@@ -140,7 +140,7 @@ impl CpuNoiseSummary {
             eventless: blamed.map(|blamed| Eventless::of(&seen.gaps, blamed)),
             steal: steal.map(|steal| StealSummary::of(steal, &culprits)),
             culprits,
-            meanwhile: MeanwhileSummary::of(&seen.meanwhile),
+            proc: ProcSummary::of(&seen.proc),
         }
     }
 }
@@ -207,7 +207,7 @@ mod tests {
                 "ns": 3_000_000, "noise_ppm": 1e6, "entry_ns": 0, "inside_ns": 0, "exit_ns": 0,
                 "max_ns": 2_999_800, "period": null}],
             "eventless": null, "steal": null,
-            "meanwhile": {"span_ns": 0, "interrupts": null, "softirqs": null,
+            "proc": {"span_ns": 0, "interrupts": null, "softirqs": null,
                 "timer_hz": null, "preempted": 0, "waited_ns": null, "steal_ns": null},
         });
         let risk = &found["cpus"][0]["risk"];

@@ -8,7 +8,7 @@ use recording::{
 use serde::{Deserialize, Serialize};
 use units::{Cpu, CpuSet, Nanos, Ppm, Span};
 
-use crate::MeanwhileSummary;
+use crate::ProcSummary;
 use crate::distribution::{Distribution, Gaps};
 use crate::summary::noise::culprits::{CulpritSummary, shares};
 
@@ -88,7 +88,7 @@ pub struct RunSummary {
     /// Its interruptions; null if single events were not traced.
     pub interruptions: Option<InterruptionsSummary>,
     /// The counters of `/proc` during the measurement.
-    pub meanwhile: MeanwhileSummary,
+    pub proc: ProcSummary,
 }
 
 impl RunSummary {
@@ -108,7 +108,7 @@ impl RunSummary {
             usage: series.usage,
             source: series.source.map(|source| source.name().to_owned()),
             interruptions: found.map(|found| InterruptionsSummary::of(spec, found)),
-            meanwhile: MeanwhileSummary::of(&series.meanwhile),
+            proc: ProcSummary::of(&series.proc),
         }
     }
 }
@@ -151,7 +151,7 @@ fn part((share, culprit): (&Share, &recording::Culprit)) -> Part {
 
 #[cfg(test)]
 mod tests {
-    use recording::{Culprit, Meanwhile, Picked, Words};
+    use recording::{Culprit, Picked, ProcCounts, Words};
 
     use super::*;
     use crate::example;
@@ -198,7 +198,7 @@ mod tests {
             },
             source: None,
             interruptions,
-            meanwhile: Meanwhile::default(),
+            proc: ProcCounts::default(),
         };
         RunSummary::of(&spec, &series)
     }
@@ -236,7 +236,7 @@ mod tests {
                         "entry_ns": null, "inside_ns": 0, "exit_ns": null, "max_ns": 5_000, "period": null},
                 ],
             },
-            "meanwhile": {"span_ns": 0, "interrupts": null, "softirqs": null,
+            "proc": {"span_ns": 0, "interrupts": null, "softirqs": null,
                 "timer_hz": null, "preempted": 0, "waited_ns": null, "steal_ns": null},
         });
         assert_eq!(serde_json::to_value(&found).unwrap(), expected);

@@ -1,7 +1,7 @@
 //! Tables of `nohz` cells: whether the tick stopped, the work until then, and the timer
 //! interrupts that remained.
 
-use stats::{CpuWork, MeanwhileSummary, NohzCost, NohzTestSummary};
+use stats::{CpuWork, NohzCost, NohzTestSummary, ProcSummary};
 use units::Nanos;
 
 use crate::number;
@@ -65,7 +65,7 @@ fn stop_time(test: &NohzTestSummary, print: impl Fn(Nanos) -> String) -> String 
 }
 
 /// Timer interrupts per second after the tick had stopped.
-fn ticks(observed: &MeanwhileSummary) -> String {
+fn ticks(observed: &ProcSummary) -> String {
     number::known(observed.timer_hz, number::bare_rate)
 }
 

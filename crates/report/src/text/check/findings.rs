@@ -375,13 +375,13 @@ mod tests {
     /// count it differs from one without such a loss.
     #[test]
     fn other_programs() {
-        let others = noisy(|cpu| cpu.meanwhile.waited_ns = Some(Nanos::from_millis(19)));
+        let others = noisy(|cpu| cpu.proc.waited_ns = Some(Nanos::from_millis(19)));
         let text = finding(&others, "loss");
         assert!(text.contains("Most of the lost time went to other programs"), "{text}");
-        let uncounted = noisy(|cpu| cpu.meanwhile.waited_ns = None);
+        let uncounted = noisy(|cpu| cpu.proc.waited_ns = None);
         assert!(finding(&uncounted, "loss").contains("does not count"));
         let none = noisy(|cpu| {
-            (cpu.meanwhile.preempted, cpu.meanwhile.waited_ns) = (0, Some(Nanos::ZERO));
+            (cpu.proc.preempted, cpu.proc.waited_ns) = (0, Some(Nanos::ZERO));
         });
         assert!(finding(&none, "loss").contains("Other programs did not run"));
     }
@@ -391,7 +391,7 @@ mod tests {
     fn timer_against_gaps() {
         let timer = |count| {
             noisy(move |cpu| {
-                let lines = cpu.meanwhile.interrupts.iter_mut().flatten();
+                let lines = cpu.proc.interrupts.iter_mut().flatten();
                 lines.filter(|line| line.timer).for_each(|line| line.count = count);
             })
         };
@@ -448,7 +448,7 @@ mod tests {
     fn steal() {
         let taken = finding(&example::check(GUEST, 2), "hypervisor");
         assert!(taken.contains("took 20 ms from CPU 1"), "{taken}");
-        let none = noisy(|cpu| cpu.meanwhile.steal_ns = Some(Nanos::ZERO));
+        let none = noisy(|cpu| cpu.proc.steal_ns = Some(Nanos::ZERO));
         assert!(finding(&none, "hypervisor").contains("There was no steal time"));
         let silent = GUEST.replace("\"steal_clock\": true", "\"steal_clock\": false");
         let text = finding(&example::check(&silent, 2), "hypervisor");

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use stats::{LineSummary, MeanwhileSummary, NoiseSummary};
+use stats::{LineSummary, NoiseSummary, ProcSummary};
 use units::{Cpu, PerSecond};
 
 use crate::number;
@@ -24,7 +24,7 @@ const INTERRUPT: usize = 44;
 type Rates = Option<Vec<(String, Option<PerSecond>)>>;
 
 /// A CPU and its counters.
-type Column<'a> = (Cpu, &'a MeanwhileSummary);
+type Column<'a> = (Cpu, &'a ProcSummary);
 
 /// Counts and rates of interrupts, the most frequent first.
 pub(crate) fn interrupt_table(lines: &[LineSummary]) -> String {
@@ -56,8 +56,7 @@ pub(crate) fn worst_counters(summary: &NoiseSummary) -> String {
     let shown = worst(summary, COLUMNS, COLUMNS);
     let is_cut = shown.len() < summary.cpus.len();
     let which = if is_cut { ", on the CPUs that lost most" } else { "" };
-    let shown: Vec<Column<'_>> =
-        shown.iter().map(|cpu| (cpu.cpu, &cpu.meanwhile)).collect();
+    let shown: Vec<Column<'_>> = shown.iter().map(|cpu| (cpu.cpu, &cpu.proc)).collect();
     counters(&shown, which)
 }
 
@@ -79,7 +78,7 @@ fn add_rates(
     table: &mut Table,
     shown: &[Column<'_>],
     kind: &str,
-    rates: impl Fn(&MeanwhileSummary) -> Rates,
+    rates: impl Fn(&ProcSummary) -> Rates,
 ) -> usize {
     let read: Vec<_> = shown.iter().map(|(_, counters)| rates(counters)).collect();
     if read.iter().all(Option::is_none) {
@@ -118,18 +117,18 @@ fn by_rate(read: &[Rates]) -> Vec<(String, Vec<Option<PerSecond>>)> {
     rows
 }
 
-fn interrupts(counters: &MeanwhileSummary) -> Rates {
+fn interrupts(counters: &ProcSummary) -> Rates {
     let lines = counters.interrupts.as_ref()?.iter();
     Some(lines.map(|line| (label(line), line.rate_hz)).collect())
 }
 
-fn softirqs(counters: &MeanwhileSummary) -> Rates {
+fn softirqs(counters: &ProcSummary) -> Rates {
     let softirqs = counters.softirqs.as_ref()?.iter();
     Some(softirqs.map(|s| (format!("softirq {}", s.name), s.rate_hz)).collect())
 }
 
 fn add_totals(table: &mut Table, shown: &[Column<'_>]) {
-    let mut add = |name: &str, print: &dyn Fn(&MeanwhileSummary) -> String| {
+    let mut add = |name: &str, print: &dyn Fn(&ProcSummary) -> String| {
         let cells = shown.iter().map(|(_, counters)| print(counters));
         table.row(std::iter::once(name.to_owned()).chain(cells));
     };

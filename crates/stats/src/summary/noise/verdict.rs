@@ -134,7 +134,7 @@ impl Verdict {
         let part = |ns| TimePart { ns, ppm: Ppm::of(ns, elapsed) };
         let is_seen = seen.iter().all(|cpu| cpu.blamed.is_some());
         let split = (is_seen && !seen.is_empty()).then(|| Split::of(noise, part));
-        let waited = noise.cpus.iter().map(|cpu| cpu.meanwhile.waited_ns);
+        let waited = noise.cpus.iter().map(|cpu| cpu.proc.waited_ns);
         let threads = waited.sum::<Option<Nanos>>().map(part);
         let others = split.as_ref().map(|split| split.programs).or(threads);
         Self {
@@ -282,7 +282,7 @@ fn mean_hit(noise: &NoiseSummary) -> Option<Ppm> {
 
 #[cfg(test)]
 mod tests {
-    use recording::{Blamed, Meanwhile, Share, Thread};
+    use recording::{Blamed, ProcCounts, Share, Thread};
     use units::Span;
 
     use super::*;
@@ -308,9 +308,9 @@ mod tests {
         example::share(gap, kind, name, thread, millis * 1_000_000)
     }
 
-    fn cpu(blamed: Option<Blamed>, meanwhile: Meanwhile) -> CpuNoise {
+    fn cpu(blamed: Option<Blamed>, proc: ProcCounts) -> CpuNoise {
         let elapsed_ns = Nanos::from_secs(10);
-        CpuNoise { elapsed_ns, blamed, meanwhile, ..example::cpu_noise(&GAPS) }
+        CpuNoise { elapsed_ns, blamed, proc, ..example::cpu_noise(&GAPS) }
     }
 
     fn verdict_of(cpu: CpuNoise) -> Verdict {
@@ -319,7 +319,7 @@ mod tests {
     }
 
     fn verdict(blamed: Option<Blamed>) -> Verdict {
-        verdict_of(cpu(blamed, Meanwhile::default()))
+        verdict_of(cpu(blamed, ProcCounts::default()))
     }
 
     fn shares() -> Blamed {
@@ -370,8 +370,8 @@ mod tests {
         assert_eq!((found.split, found.busy), (None, None));
         let waited = |millis| {
             let waited_ns = Some(Nanos::from_millis(millis));
-            let meanwhile = Meanwhile { waited_ns, ..Meanwhile::default() };
-            verdict_of(cpu(None, meanwhile)).busy
+            let proc = ProcCounts { waited_ns, ..ProcCounts::default() };
+            verdict_of(cpu(None, proc)).busy
         };
         assert_eq!([waited(99), waited(100)], [Some(false), Some(true)]);
     }

@@ -3,7 +3,7 @@
 //! The counts are those of two readings, just before and just after the loop. They say
 //! what happened, not which gap it caused.
 
-use recording::Meanwhile;
+use recording::ProcCounts;
 use serde::{Deserialize, Serialize};
 use units::{Nanos, PerSecond};
 
@@ -42,7 +42,7 @@ pub struct SoftirqSummary {
 
 /// What `/proc` counted on one CPU while the loop spun.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct MeanwhileSummary {
+pub struct ProcSummary {
     /// The time between the two readings.
     pub span_ns: Nanos,
     /// Interrupts that came at least once; null where they could not be read.
@@ -59,20 +59,20 @@ pub struct MeanwhileSummary {
     pub steal_ns: Option<Nanos>,
 }
 
-impl MeanwhileSummary {
+impl ProcSummary {
     /// How many interrupts came, of all lines; none where they could not be read.
     pub fn interrupts_all(&self) -> u64 {
         self.interrupts.iter().flatten().map(|line| line.count).sum()
     }
 
     /// Turns counts into rates.
-    pub fn of(meanwhile: &Meanwhile) -> Self {
-        let span = meanwhile.span_ns;
-        let timer_hz = meanwhile.interrupts.as_ref().and_then(|lines| {
+    pub fn of(proc: &ProcCounts) -> Self {
+        let span = proc.span_ns;
+        let timer_hz = proc.interrupts.as_ref().and_then(|lines| {
             let timers = lines.iter().filter(|line| line.timer);
             PerSecond::of(timers.map(|line| line.count).sum(), span)
         });
-        let interrupts = meanwhile.interrupts.as_ref().map(|lines| {
+        let interrupts = proc.interrupts.as_ref().map(|lines| {
             let lines = lines.iter().map(|line| LineSummary {
                 line: line.line.clone(),
                 name: line.name.clone(),
@@ -82,7 +82,7 @@ impl MeanwhileSummary {
             });
             lines.collect()
         });
-        let softirqs = meanwhile.softirqs.as_ref().map(|softirqs| {
+        let softirqs = proc.softirqs.as_ref().map(|softirqs| {
             let softirqs = softirqs.iter().map(|softirq| SoftirqSummary {
                 name: softirq.name.clone(),
                 count: softirq.count,
@@ -95,9 +95,9 @@ impl MeanwhileSummary {
             interrupts,
             softirqs,
             timer_hz,
-            preempted: meanwhile.preempted,
-            waited_ns: meanwhile.waited_ns,
-            steal_ns: meanwhile.steal_ns,
+            preempted: proc.preempted,
+            waited_ns: proc.waited_ns,
+            steal_ns: proc.steal_ns,
         }
     }
 }
@@ -117,12 +117,12 @@ mod tests {
     fn timer_lines_add_up() {
         let lines =
             vec![line("11", 400, true), line("12", 100, true), line("36", 7, false)];
-        let input = Meanwhile {
+        let input = ProcCounts {
             span_ns: Nanos::from_secs(2),
             interrupts: Some(lines),
-            ..Meanwhile::default()
+            ..ProcCounts::default()
         };
-        let found = MeanwhileSummary::of(&input);
+        let found = ProcSummary::of(&input);
         assert_eq!(found.timer_hz, Some(PerSecond::new(250.0)));
         let lines = found.interrupts.unwrap();
         assert_eq!(lines[2].rate_hz, Some(PerSecond::new(3.5)));
@@ -133,21 +133,21 @@ mod tests {
     #[test]
     fn unknown_is_not_zero() {
         let mut input =
-            Meanwhile { span_ns: Nanos::from_secs(1), ..Meanwhile::default() };
-        let unread = MeanwhileSummary::of(&input);
+            ProcCounts { span_ns: Nanos::from_secs(1), ..ProcCounts::default() };
+        let unread = ProcSummary::of(&input);
         assert_eq!((unread.timer_hz, unread.softirqs), (None, None));
         input.interrupts = Some(Vec::new());
-        assert_eq!(MeanwhileSummary::of(&input).timer_hz, Some(PerSecond::new(0.0)));
+        assert_eq!(ProcSummary::of(&input).timer_hz, Some(PerSecond::new(0.0)));
     }
 
     /// Check that counts of no time have no rate.
     #[test]
     fn no_time_has_no_rate() {
-        let input = Meanwhile {
+        let input = ProcCounts {
             interrupts: Some(vec![line("LOC", 5, true)]),
-            ..Meanwhile::default()
+            ..ProcCounts::default()
         };
-        let found = MeanwhileSummary::of(&input);
+        let found = ProcSummary::of(&input);
         assert_eq!(found.timer_hz, None);
         assert_eq!(found.interrupts.unwrap()[0].rate_hz, None);
     }
