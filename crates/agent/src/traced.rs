@@ -5,7 +5,7 @@
 
 use facts::Facts;
 use recording::{Source, Spec};
-use session::{Plan, Prepared, Silent, Trace};
+use session::{Plan, Prepared, Silent, Threads, Trace};
 
 use crate::error::Error;
 
@@ -20,12 +20,15 @@ pub(crate) fn prepare(
     spec: &Spec,
     facts: &Facts,
 ) -> Result<Prepared, Error> {
-    let trace = match (source, spec) {
-        (None, _) => Trace::Nothing,
-        (source, Spec::Noise(_) | Spec::Calls(_) | Spec::Ticks(_)) => {
-            Trace::Events { source, stores: false }
+    // With calls the cost of tracing is measured: their threads are traced like others.
+    let is_noise = matches!(spec, Spec::Noise(_));
+    let threads = if is_noise { Threads::Others } else { Threads::All };
+    let trace = match source {
+        None => Trace::Nothing,
+        _ if is_noise || matches!(spec, Spec::Ticks(_) | Spec::Calls(_)) => {
+            Trace::Events { source, threads, stores: false }
         }
-        (Some(_), _) => {
+        Some(_) => {
             return Err(Error::new(TRACE, "only noise, ticks and calls can be traced"));
         }
     };

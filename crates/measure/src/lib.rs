@@ -129,7 +129,8 @@ fn max_duration(spec: &Spec) -> Option<Nanos> {
 /// of `control` ends it early; the recording then covers the time until that, with a doubt.
 ///
 /// ```
-/// use measure::{Control, Silent, Spec};
+/// use measure::{Control, Silent};
+/// use recording::Spec;
 /// use units::Nanos;
 ///
 /// let facts = facts::Facts::read(&facts::Root::live());

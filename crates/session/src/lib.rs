@@ -13,7 +13,8 @@
 //! is changed.
 //!
 //! ```
-//! use measure::{Control, Spec};
+//! use measure::Control;
+//! use recording::Spec;
 //! use session::{Plan, Silent};
 //!
 //! let interval_ns = units::Nanos::from_millis(10);
@@ -35,6 +36,7 @@ mod plan;
 mod prepared;
 mod tracer;
 
+pub use blame::Threads;
 pub use claimed::Claimed;
 pub use error::Error;
 pub use event::{Event, Observer, Silent};

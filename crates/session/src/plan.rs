@@ -54,6 +54,8 @@ pub enum Trace {
     Events {
         /// The event source; `None`: the best available, and its absence is a doubt.
         source: Option<Source>,
+        /// The threads whose events count.
+        threads: Threads,
         /// Whether the events themselves are stored, which needs a source that has them.
         stores: bool,
     },
@@ -62,21 +64,4 @@ pub enum Trace {
     Switches,
     /// Switches are not traced by request, which causes a doubt.
     NoSwitches,
-}
-
-/// The threads whose events count. With calls the cost of tracing is measured: the threads that
-/// make them are traced like others.
-pub(crate) fn threads_of(spec: &Spec) -> Threads {
-    match spec {
-        Spec::Noise(_) | Spec::Check(_) => Threads::Others,
-        Spec::Run(_) => Threads::Marked,
-        Spec::Ticks(_)
-        | Spec::Calls(_)
-        | Spec::NohzTest(_)
-        | Spec::NohzStress(_)
-        | Spec::Jitter(_)
-        | Spec::Latency(_)
-        | Spec::Wakers(_)
-        | Spec::Slices(_) => Threads::All,
-    }
 }

@@ -1,6 +1,6 @@
 //! Tracing during a measurement, and the attribution of its results.
 
-use blame::{SwitchWatch, WakerWatch, Watcher};
+use blame::{SwitchWatch, Threads, WakerWatch, Watcher};
 use measure::{Control, Wait};
 use recording::{
     Body, Code, Doubt, Recording, SlicesSpec, Source, Spec, WakersSeries, WakersSpec,
@@ -8,7 +8,7 @@ use recording::{
 
 use crate::error::Error;
 use crate::event::{Event, Observer, OfMeasurement};
-use crate::plan::{Plan, Trace, threads_of};
+use crate::plan::{Plan, Trace};
 
 /// The highest rate of switches of a CPU, reached by two threads that wake each other up.
 const SWITCHES_PER_SECOND: u64 = 100_000;
@@ -36,8 +36,8 @@ impl Tracer {
                 let watch = WakerWatch::start(spec, &plan.facts)?;
                 Ok(Self::Wakeups(Box::new(watch), wait))
             }
-            (Trace::Events { source, stores }, _) => {
-                events(plan, source, stores, observer)
+            (Trace::Events { source, threads, stores }, _) => {
+                events(plan, source, threads, stores, observer)
             }
             (Trace::Switches, Spec::Slices(spec)) => Ok(switches(plan, spec)),
             (Trace::NoSwitches, Spec::Slices(_)) => {
@@ -100,11 +100,11 @@ fn measure(
 fn events(
     plan: &Plan,
     source: Option<Source>,
+    threads: Threads,
     stores: bool,
     observer: &mut dyn Observer,
 ) -> Result<Tracer, Error> {
-    let (cpus, threads) = (plan.spec.cpus(), threads_of(&plan.spec));
-    let watcher = Watcher::open_for(&cpus, source, threads, &plan.facts);
+    let watcher = Watcher::open_for(&plan.spec.cpus(), source, threads, &plan.facts);
     let watcher = watcher.map_err(Error::Trace)?;
     for folder in watcher.removed() {
         observer.event(Event::TraceLeftBehind(folder));

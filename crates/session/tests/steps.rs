@@ -5,7 +5,7 @@ use facts::{Facts, Root};
 use measure::{Control, Event as Of, Kind};
 use recording::Spec;
 use recording::{Body, NoiseSpec, Source, TicksSpec};
-use session::{Error, Event, Observer, Plan, Silent, Trace};
+use session::{Error, Event, Observer, Plan, Silent, Threads, Trace};
 use units::{Cpu, CpuSet, Nanos};
 
 fn noise(cpus: CpuSet, duration_ns: Nanos) -> Spec {
@@ -43,7 +43,11 @@ fn usage_errors_come_first() {
 fn no_events_to_store() {
     let duration = Nanos::from_millis(1);
     let plan = Plan::choose(None, |cpus, _| noise(cpus, duration)).unwrap();
-    let trace = Trace::Events { source: Some(Source::Proc), stores: true };
+    let trace = Trace::Events {
+        source: Some(Source::Proc),
+        threads: Threads::Others,
+        stores: true,
+    };
     let plan = Plan { trace, ..plan };
     let why = plan.claim(&mut Silent).unwrap().prepare(&mut Silent).err().unwrap();
     assert_eq!(why.to_string(), "events cannot be traced: /proc has totals only");
@@ -74,7 +78,11 @@ fn events_of_a_measurement() {
         interval_ns: Nanos::from_millis(20),
         count: Some(2),
     });
-    let trace = Trace::Events { source: Some(Source::Proc), stores: false };
+    let trace = Trace::Events {
+        source: Some(Source::Proc),
+        threads: Threads::Others,
+        stores: false,
+    };
     let plan = Plan { trace, ..Plan::new(spec, facts) };
     let mut names = Names::default();
     let claimed = plan.claim(&mut names).unwrap();

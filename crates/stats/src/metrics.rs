@@ -13,12 +13,12 @@ mod table;
 
 use units::{Cpu, PerSecond};
 
+use crate::IdleCost;
 use crate::metrics::table::{
     CALL, IdleRates, RARE, Reading, Row, Rows, exact, rare, within,
 };
-use crate::{CallCost, CellSummary, IdleCost, Summary};
 
-pub use table::{Better, Definition, Unit};
+pub use table::{Better, Definition, Unit, cell_metrics, metrics};
 pub(crate) use table::{GAP_NS_MAX, LATE_NS_MAX, NOISE_PPM};
 
 /// A number of a recording or a cell.
@@ -48,65 +48,6 @@ pub fn cell_metric_keys<'a>(calls: impl Iterator<Item = &'a str> + Clone) -> Vec
         false => vec![about.key.to_owned()],
     };
     table::of_cells().flat_map(keys).collect()
-}
-
-/// The metrics of a recording, CPU by CPU.
-pub fn metrics(summary: &Summary) -> Vec<Metric> {
-    match summary {
-        Summary::Noise(noise) => each(table::NOISE, &noise.cpus, |cpu| cpu.cpu),
-        Summary::Ticks(ticks) => each(table::TICKS, &ticks.cpus, |cpu| cpu.cpu),
-        Summary::Check(check) => {
-            let ticks = each(table::TICKS, &check.rest.cpus, |cpu| cpu.cpu);
-            [ticks, each(table::NOISE, &check.noise.cpus, |cpu| cpu.cpu)].concat()
-        }
-        Summary::Calls(calls) => {
-            let calls = calls.calls.iter();
-            calls.flat_map(|call| of_call(table::CALL_TIME, &call.name, call)).collect()
-        }
-        Summary::Latency(latency) => each(table::LATENCY, &latency.cpus, |cpu| cpu.cpu),
-        Summary::Run(run) => whole(table::RUN, run),
-        Summary::Wakers(wakers) => whole(table::WAKERS, wakers),
-        Summary::NohzTest(test) => {
-            [whole(table::NOHZ_ENTRY, test), whole(table::NOHZ_OBSERVED, test)].concat()
-        }
-        Summary::NohzStress(stress) => whole(table::STRESS, stress),
-        Summary::Jitter(jitter) => whole(table::JITTER, jitter),
-        Summary::Slices(slices) => whole(table::SLICES, &slices.found),
-    }
-}
-
-/// The metrics of a cell, all CPUs together.
-pub fn cell_metrics(summary: &CellSummary) -> Vec<Metric> {
-    match summary {
-        CellSummary::TickCost(cost) => [
-            whole(table::GAPS, cost.gap_instructions.as_ref()),
-            whole(table::TICK, cost.kernel_instructions.as_ref()),
-            whole(table::KINDS, cost.kinds.as_ref()),
-        ]
-        .concat(),
-        CellSummary::IdleCost(cost) => [
-            whole(table::IDLE, &idle_rates(cost)),
-            whole(table::TICK, &cost.tick_kernel_instructions),
-            whole(table::KINDS, &cost.kinds),
-        ]
-        .concat(),
-        CellSummary::CallCosts(costs) => {
-            let of = |call: &CallCost| {
-                of_call(table::CALL_COST, &call.name, &call.instructions)
-            };
-            costs.calls.iter().flat_map(of).collect()
-        }
-        CellSummary::NohzCost(cost) => {
-            let entry = whole(table::NOHZ_COST, &cost.test);
-            [entry, whole(table::NOHZ_OBSERVED, &cost.test)].concat()
-        }
-        CellSummary::SlicesCost(cost) => whole(table::SLICES, &cost.found.found),
-        CellSummary::Measured(Summary::Ticks(ticks)) => {
-            let timer = sum(&ticks.cpus, |cpu| cpu.timer_hz);
-            whole(table::IDLE, &[None, timer])
-        }
-        CellSummary::Measured(summary) => together(metrics(summary)),
-    }
 }
 
 impl<S> Row<S> {
@@ -176,7 +117,9 @@ mod tests {
 
     use super::*;
     use crate::cell::Idle;
-    use crate::{CallsSummary, NoiseSummary, Spread, TickCost, TicksSummary};
+    use crate::{
+        CallsSummary, CellSummary, NoiseSummary, Spread, Summary, TickCost, TicksSummary,
+    };
 
     fn named(found: &[Metric]) -> Vec<(&str, f64)> {
         found.iter().map(|metric| (metric.key.as_str(), metric.value)).collect()

@@ -2,7 +2,7 @@
 
 use ::facts::Facts;
 use recording::{CheckSpec, Spec};
-use session::{Plan, Trace};
+use session::{Plan, Threads, Trace};
 use units::{CpuSet, Nanos};
 
 use crate::args::{Limits, Output, Source, Where, seconds};
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &CheckArgs, output: Output) -> Result<Outcome, Failure> 
     let cpus = args.place.cpus.as_ref();
     let plan = Plan::choose(cpus, |cpus, facts| spec(args, cpus, facts))?;
     let source = args.source.map(Source::of_recording);
-    let trace = Trace::Events { source, stores: false };
+    let trace = Trace::Events { source, threads: Threads::Others, stores: false };
     let access = args.claiming.access();
     let plan = Plan { access, trace, ..plan };
     let recording = measuring::measure(plan, output)?;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use recording::{Code, Doubt, NoiseSeries, NoiseSpec, Recording, Spec};
-use session::{Plan, Trace};
+use session::{Plan, Threads, Trace};
 use stats::Limit;
 use units::{CpuSet, Nanos};
 
@@ -75,7 +75,8 @@ pub(crate) fn run(args: &NoiseArgs, output: Output) -> Result<Outcome, Failure> 
 /// Events are stored for a trace, and for the text around the gap that ends the run.
 fn trace(args: &NoiseArgs) -> Trace {
     let source = args.source.map(Source::of_recording);
-    Trace::Events { source, stores: args.trace.is_some() || args.stop_above.is_some() }
+    let stores = args.trace.is_some() || args.stop_above.is_some();
+    Trace::Events { source, threads: Threads::Others, stores }
 }
 
 /// If real-time tasks were throttled, adds a hint how to disable that.

@@ -8,7 +8,7 @@ use ::facts::{Facts, Root};
 use isolate::{Pick, Reason};
 use measure::{Control, Relay};
 use recording::{Body, Picked, Recording, RunSpec, Spec, Words};
-use session::{Plan, Trace};
+use session::{Plan, Threads, Trace};
 use stats::Summary;
 use units::CpuSet;
 
@@ -87,7 +87,7 @@ pub(crate) fn run(args: &RunArgs, output: Output) -> Result<Outcome, Failure> {
     let plan = Plan {
         access: args.claiming.access(),
         isolation: Some(args.free.at(args.fifo).options()),
-        trace: Trace::Events { source, stores: false },
+        trace: Trace::Events { source, threads: Threads::Marked, stores: false },
         ..Plan::new(spec(args, &pick), facts)
     };
     let mut remarks = Remarks { quiet: output.quiet };

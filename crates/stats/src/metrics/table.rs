@@ -6,10 +6,11 @@
 
 use units::{Instructions, LengthUnit, Nanos, PerSecond, Ppm};
 
+use crate::metrics::{Metric, each, idle_rates, of_call, sum, together, whole};
 use crate::{
-    CallSummary, CpuLatencySummary, CpuNoiseSummary, CpuTicksSummary, JitterSummary,
-    NohzStressSummary, NohzTestSummary, RunSummary, Spread, StepSlices, TickKinds,
-    WakersSummary,
+    CallCost, CallSummary, CellSummary, CpuLatencySummary, CpuNoiseSummary,
+    CpuTicksSummary, JitterSummary, NohzStressSummary, NohzTestSummary, RunSummary,
+    Spread, StepSlices, Summary, TickKinds, WakersSummary,
 };
 
 /// Stands for the name of a call in a key.
@@ -213,6 +214,63 @@ table! { of_recordings:
     }
     WAKERS(WakersSummary) whole "wakers" {
         "wakeups_hz" Hz Less "wake-ups per second" |wakers| hz(wakers.wakeups_hz);
+    }
+}
+
+/// The metrics of a recording, CPU by CPU.
+pub fn metrics(summary: &Summary) -> Vec<Metric> {
+    match summary {
+        Summary::Noise(noise) => each(NOISE, &noise.cpus, |cpu| cpu.cpu),
+        Summary::Ticks(ticks) => each(TICKS, &ticks.cpus, |cpu| cpu.cpu),
+        Summary::Check(check) => {
+            let ticks = each(TICKS, &check.rest.cpus, |cpu| cpu.cpu);
+            [ticks, each(NOISE, &check.noise.cpus, |cpu| cpu.cpu)].concat()
+        }
+        Summary::Calls(calls) => {
+            let calls = calls.calls.iter();
+            calls.flat_map(|call| of_call(CALL_TIME, &call.name, call)).collect()
+        }
+        Summary::Latency(latency) => each(LATENCY, &latency.cpus, |cpu| cpu.cpu),
+        Summary::Run(run) => whole(RUN, run),
+        Summary::Wakers(wakers) => whole(WAKERS, wakers),
+        Summary::NohzTest(test) => {
+            [whole(NOHZ_ENTRY, test), whole(NOHZ_OBSERVED, test)].concat()
+        }
+        Summary::NohzStress(stress) => whole(STRESS, stress),
+        Summary::Jitter(jitter) => whole(JITTER, jitter),
+        Summary::Slices(slices) => whole(SLICES, &slices.found),
+    }
+}
+
+/// The metrics of a cell, all CPUs together.
+pub fn cell_metrics(summary: &CellSummary) -> Vec<Metric> {
+    match summary {
+        CellSummary::TickCost(cost) => [
+            whole(GAPS, cost.gap_instructions.as_ref()),
+            whole(TICK, cost.kernel_instructions.as_ref()),
+            whole(KINDS, cost.kinds.as_ref()),
+        ]
+        .concat(),
+        CellSummary::IdleCost(cost) => [
+            whole(IDLE, &idle_rates(cost)),
+            whole(TICK, &cost.tick_kernel_instructions),
+            whole(KINDS, &cost.kinds),
+        ]
+        .concat(),
+        CellSummary::CallCosts(costs) => {
+            let of = |call: &CallCost| of_call(CALL_COST, &call.name, &call.instructions);
+            costs.calls.iter().flat_map(of).collect()
+        }
+        CellSummary::NohzCost(cost) => {
+            let entry = whole(NOHZ_COST, &cost.test);
+            [entry, whole(NOHZ_OBSERVED, &cost.test)].concat()
+        }
+        CellSummary::SlicesCost(cost) => whole(SLICES, &cost.found.found),
+        CellSummary::Measured(Summary::Ticks(ticks)) => {
+            let timer = sum(&ticks.cpus, |cpu| cpu.timer_hz);
+            whole(IDLE, &[None, timer])
+        }
+        CellSummary::Measured(summary) => together(metrics(summary)),
     }
 }
 
