@@ -1,6 +1,8 @@
 //! The developer's tasks of this workspace: `cargo xtask COMMAND`.
 #![forbid(unsafe_code)]
 
+#[cfg(test)]
+mod additions;
 mod bytes;
 mod ci;
 mod circles;
