@@ -1,7 +1,7 @@
 //! The order of the lab for the agent: settings, background load, the task, the size of the answer.
 //! It is JSON in the guest's initramfs.
 
-use recording::{BackgroundLoad, Setting, Source, Spec};
+use recording::{BackgroundLoad, GuestSetting, Source, Spec};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -22,7 +22,7 @@ pub struct Order {
     pub version: u32,
     /// Kernel settings to write before anything else, in that order.
     #[serde(default)]
-    pub settings: Vec<Setting>,
+    pub settings: Vec<GuestSetting>,
     /// The background load.
     #[serde(default)]
     pub background: Vec<BackgroundLoad>,

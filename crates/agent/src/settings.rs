@@ -8,7 +8,7 @@
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
 
-use recording::Setting;
+use recording::GuestSetting;
 
 use crate::error::Error;
 
@@ -16,8 +16,8 @@ use crate::error::Error;
 ///
 /// # Errors
 /// Which one could not be written, and why.
-pub(crate) fn write(settings: &[Setting]) -> Result<(), Error> {
-    for Setting { path, value } in settings {
+pub(crate) fn write(settings: &[GuestSetting]) -> Result<(), Error> {
+    for GuestSetting { path, value } in settings {
         // Not `fs::write`, which would try to create a missing file.
         let open = |path: &str| OpenOptions::new().write(true).open(path);
         let opened = match (open(path), earlier(path)) {
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     fn written(path: &str, value: &str) -> Result<(), Error> {
-        write(&[Setting { path: path.to_owned(), value: value.to_owned() }])
+        write(&[GuestSetting { path: path.to_owned(), value: value.to_owned() }])
     }
 
     /// Check the earlier paths of the scheduler's files, and that others have none.

@@ -8,7 +8,7 @@
 
 use std::fs;
 
-use recording::{Setting, Spec};
+use recording::{GuestSetting, Spec};
 
 use crate::settings;
 
@@ -24,7 +24,7 @@ pub(crate) fn disable_throttling(spec: &Spec) -> bool {
     }
     // A kernel without a setting has nothing to disable, and one that refuses causes a doubt.
     let write = |path: &str, value: &str| {
-        let setting = Setting { path: path.to_owned(), value: value.to_owned() };
+        let setting = GuestSetting { path: path.to_owned(), value: value.to_owned() };
         drop(settings::write(&[setting]));
     };
     write(RT_RUNTIME, "-1");

@@ -7,8 +7,8 @@ use facts::{Facts, Root};
 use ffi::code::{NF_LATE, NF_OK, NF_SYSTEM};
 use ffi::{AtExit, Failure, caught, guard, lock};
 use isolate::{
-    IsolationOptions, KeptBy, LockedMemory, NohzOutcome, Pick, PinnedThread,
-    RestoreOutcome, RestoredSetting, Wait,
+    IsolationOptions, KeptBy, LockedMemory, NohzOutcome, NohzWait, Pick, PinnedThread,
+    RestoreOutcome, RestoredSetting,
 };
 use units::{Cpu, Nanos, chain};
 
@@ -235,7 +235,7 @@ pub unsafe extern "C" fn nf_wait(
         }
         let Pick { cpu, others, .. } = &held.pick;
         isolate::nohz_full(*cpu, &held.facts)?;
-        let wait = Wait {
+        let wait = NohzWait {
             limit: Nanos::from_nanos(limit_ns),
             forced: flags & NF_FORCED != 0,
             confirmed: flags & NF_CONFIRMED != 0,

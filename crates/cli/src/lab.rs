@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 
 use ::lab::{Cache, Lab, Run};
-use experiments::{Experiment, Measured, Plan};
+use experiments::{CellPlan, Experiment, Measured};
 use recording::{Call, Cell, Doubt, Ending, MadeWith};
 use report::{Cells, cell_doubts, cells_json, cells_markdown, cells_text};
 use stats::{CellSummary, ViolatedLimit};
@@ -153,7 +153,7 @@ pub(crate) fn open() -> Result<Lab, Failure> {
 /// Runs plans, or reads their results from the cache.
 pub(crate) fn cells(
     lab: &Lab,
-    plans: &[Plan],
+    plans: &[CellPlan],
     how: &How,
     output: Output,
 ) -> Result<Vec<Cell>, Failure> {

@@ -10,7 +10,7 @@ use toml::Spanned;
 use crate::changes;
 use crate::error::Error;
 use crate::limits::{Limits, rules};
-use crate::plan::{self, Plan};
+use crate::plan::{self, CellPlan};
 use crate::table::entry::KernelName;
 use crate::table::sequence::List;
 use crate::table::source::{NOWHERE, Source};
@@ -21,7 +21,7 @@ use crate::table::{BootRow, SettingRow, Table};
 pub struct Experiment {
     source: Source,
     table: Table,
-    plans: Vec<Plan>,
+    plans: Vec<CellPlan>,
     limits: Limits,
 }
 
@@ -62,7 +62,7 @@ impl Experiment {
     }
 
     /// Its cells, in order of kernel, boot row, setting row, workload and repeat.
-    pub fn cells(&self) -> &[Plan] {
+    pub fn cells(&self) -> &[CellPlan] {
         &self.plans
     }
 

@@ -19,4 +19,4 @@ pub use experiment::Experiment;
 pub use limits::baseline::baseline;
 pub use limits::{Limits, Measured};
 pub use machine::{Machine, MachineKind};
-pub use plan::Plan;
+pub use plan::CellPlan;

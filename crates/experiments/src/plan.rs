@@ -6,7 +6,7 @@
 mod combination;
 mod workload;
 
-use recording::{BackgroundLoad, Mode, Phases, Setting, Source as Watch, Spec};
+use recording::{BackgroundLoad, GuestSetting, Mode, Phases, Source as Watch, Spec};
 use units::Nanos;
 
 use self::combination::Combination;
@@ -24,7 +24,7 @@ const PHASE_STEP: Nanos = Nanos::from_nanos(1_381_967);
 
 /// The plan of one guest run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Plan {
+pub struct CellPlan {
     /// The cell's name: the names of its boot row, setting row and workload.
     pub name: String,
     /// The kernel's name, as the user wrote it: `debian:6.1-cloud`.
@@ -34,7 +34,7 @@ pub struct Plan {
     /// The guest's machine.
     pub machine: Machine,
     /// Kernel settings, in the order in which they are written.
-    pub settings: Vec<Setting>,
+    pub settings: Vec<GuestSetting>,
     /// The background load.
     pub background: Vec<BackgroundLoad>,
     /// The measurement.
@@ -50,7 +50,7 @@ pub struct Plan {
 }
 
 /// The plans of all cells: by kernel, boot row, setting row, workload and repeat.
-pub(crate) fn plans(source: &Source, table: &Table) -> Result<Vec<Plan>, Error> {
+pub(crate) fn plans(source: &Source, table: &Table) -> Result<Vec<CellPlan>, Error> {
     let combinations = combination::combinations(source, table)?;
     let mut plans = Vec::new();
     for kernel in table.kernels.iter() {
@@ -59,7 +59,7 @@ pub(crate) fn plans(source: &Source, table: &Table) -> Result<Vec<Plan>, Error> 
         {
             let plan = plan(source, table, kernel, combination)?;
             let repeats = 1..=table.repeats.get();
-            plans.extend(repeats.map(|repeat| Plan { repeat, ..plan.clone() }));
+            plans.extend(repeats.map(|repeat| CellPlan { repeat, ..plan.clone() }));
         }
     }
     if plans.is_empty() {
@@ -76,11 +76,11 @@ fn plan(
     table: &Table,
     kernel: &str,
     rows: &Combination<'_>,
-) -> Result<Plan, Error> {
+) -> Result<CellPlan, Error> {
     let machine = machine(source, table, rows)?;
     let phases = phases(table);
     let work = workload::work(source, rows.workload, machine.cpus, phases)?;
-    Ok(Plan {
+    Ok(CellPlan {
         name: rows.name(),
         kernel: kernel.to_owned(),
         params: rows.boot.append.as_str().to_owned(),
@@ -128,8 +128,8 @@ fn machine(
     })
 }
 
-fn settings(rows: &Combination<'_>) -> Vec<Setting> {
-    let written = rows.setting.write.iter().map(|(path, value)| Setting {
+fn settings(rows: &Combination<'_>) -> Vec<GuestSetting> {
+    let written = rows.setting.write.iter().map(|(path, value)| GuestSetting {
         path: path.get_ref().as_str().to_owned(),
         value: value.as_str().to_owned(),
     });

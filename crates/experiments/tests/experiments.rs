@@ -1,7 +1,7 @@
 //! Parsing of experiments: their cells, the built-in ones, and changes to them.
 #![expect(clippy::unwrap_used, reason = "what fails in a helper fails the test")]
 
-use experiments::{Experiment, MachineKind, Plan};
+use experiments::{CellPlan, Experiment, MachineKind};
 use recording::{Mode, Source, Spec};
 use units::{Cpu, Nanos};
 
@@ -54,7 +54,7 @@ fn table() -> Experiment {
 
 fn names(experiment: &Experiment) -> Vec<&str> {
     let first = &experiment.cells()[0];
-    let same = |plan: &&Plan| plan.kernel == first.kernel && plan.repeat == 1;
+    let same = |plan: &&CellPlan| plan.kernel == first.kernel && plan.repeat == 1;
     experiment.cells().iter().filter(same).map(|plan| plan.name.as_str()).collect()
 }
 

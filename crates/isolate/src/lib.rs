@@ -46,7 +46,7 @@ pub use thread::{
 pub use tick::back::{SoftirqCount, TickReturn, TimerCount, watch_tick_return};
 pub use tick::stop::{Dependency, KeptBy};
 pub use tick::{
-    NohzOutcome, Wait, nohz_cpus, nohz_full, reach_nohz, spin, wait_for_nohz,
+    NohzOutcome, NohzWait, nohz_cpus, nohz_full, reach_nohz, spin, wait_for_nohz,
 };
 pub use tuning::Tuning;
 pub use tuning::lease::TuningLease;

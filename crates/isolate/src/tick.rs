@@ -46,7 +46,7 @@ const HZ_MIN: Hz = Hz::new(100);
 
 /// The parameters of a wait.
 #[derive(Debug, Clone, Copy)]
-pub struct Wait<'a> {
+pub struct NohzWait<'a> {
     /// The timeout.
     pub limit: Nanos,
     /// Migrate to another CPU and back periodically.
@@ -145,7 +145,7 @@ pub fn nohz_cpus(facts: &Facts) -> CpuSet {
 /// # Errors
 /// `Kind::System` if neither the state of the tick nor the count of timer interrupts can be read.
 pub fn wait_for_nohz(
-    wait: &Wait<'_>,
+    wait: &NohzWait<'_>,
     others: &CpuSet,
     facts: &Facts,
 ) -> Result<NohzOutcome, Error> {
@@ -165,7 +165,7 @@ pub fn wait_for_nohz(
 /// # Errors
 /// Those of [`wait_for_nohz`]; `Kind::NoNohz` immediately if this kernel never stops the tick.
 pub fn reach_nohz(
-    wait: &Wait<'_>,
+    wait: &NohzWait<'_>,
     others: &CpuSet,
     facts: &Facts,
 ) -> Result<bool, Error> {
@@ -202,7 +202,7 @@ impl Tick {
     pub(crate) fn wait(
         &mut self,
         began: Instant,
-        wait: &Wait<'_>,
+        wait: &NohzWait<'_>,
         others: &CpuSet,
     ) -> Result<NohzOutcome, Error> {
         let limit = Duration::from(wait.limit);
@@ -359,7 +359,7 @@ mod tests {
             println!("skipped: checks_once: ticks stop on this machine");
             return;
         }
-        let wait = |limit| Wait { limit, forced: true, confirmed: false, stop: None };
+        let wait = |limit| NohzWait { limit, forced: true, confirmed: false, stop: None };
         let unknown = Unknown::new(Why::NotConfigured, "not built so");
         facts.tick.nohz_full = facts::Fact::unknown(unknown, "test");
         let refused = reach_nohz(&wait(Nanos::MAX), &CpuSet::empty(), &facts);

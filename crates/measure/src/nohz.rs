@@ -14,7 +14,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread::scope;
 
 use facts::Facts;
-use isolate::{NohzOutcome, TickReturn, Wait};
+use isolate::{NohzOutcome, NohzWait, TickReturn};
 use recording::{
     Code, Doubt, KeptBy, NohzSeries, NohzSpec, NohzTry, ProcCounts, SoftirqCount,
     TimerCount, WaitingThread,
@@ -125,7 +125,7 @@ impl TryResult {
         let others = isolate::pick(Some(spec.cpu), facts)?.others;
         isolate::pin_with_priority(spec.cpu, spec.fifo)?;
         let (limit, forced) = (spec.limit_ns, spec.forced);
-        let wait = Wait { limit, forced, confirmed: false, stop: Some(stop) };
+        let wait = NohzWait { limit, forced, confirmed: false, stop: Some(stop) };
         mark::begin();
         let entry = isolate::wait_for_nohz(&wait, &others, facts);
         mark::end();
@@ -136,7 +136,7 @@ impl TryResult {
         let stays = entry.entered && !spec.observe_ns.is_zero();
         let observed = stays.then(|| stay(spec, facts, stop));
         let is_back = observed.as_ref().is_some_and(NohzSeries::is_back);
-        let again = Wait { limit, forced, confirmed: true, stop: Some(stop) };
+        let again = NohzWait { limit, forced, confirmed: true, stop: Some(stop) };
         let max_duration = spec.observe_ns.max(AGAIN);
         let back = is_back
             .then(|| isolate::watch_tick_return(&again, max_duration, &others, facts));
@@ -171,12 +171,12 @@ impl TryResult {
 /// Confirms for the rest of the limit that no tick occurs any more.
 fn confirm(
     seen: NohzOutcome,
-    wait: Wait<'_>,
+    wait: NohzWait<'_>,
     others: &CpuSet,
     facts: &Facts,
 ) -> Result<NohzOutcome, Error> {
     let limit = wait.limit.saturating_sub(seen.waited);
-    let wait = Wait { limit, confirmed: true, ..wait };
+    let wait = NohzWait { limit, confirmed: true, ..wait };
     let second = isolate::wait_for_nohz(&wait, others, facts)?;
     // If it succeeded at once, the first wait was the whole duration.
     let hz = facts.tick.hz.get();
@@ -228,7 +228,8 @@ pub(crate) fn stop_tick(cpu: Cpu, facts: &Facts, stop: &AtomicBool) -> Option<Do
     isolate::nohz_full(cpu, facts).ok()?;
     let others = isolate::pick(Some(cpu), facts).ok()?.others;
     let wait = |forced| {
-        let wait = Wait { limit: PATIENCE, forced, confirmed: false, stop: Some(stop) };
+        let wait =
+            NohzWait { limit: PATIENCE, forced, confirmed: false, stop: Some(stop) };
         isolate::wait_for_nohz(&wait, &others, facts)
     };
     let why = match wait(false) {

@@ -39,7 +39,7 @@ impl Source {
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum CulpritKind {
     /// The timer interrupt.
     Timer,
     /// An inter-processor interrupt, or another interrupt of the local APIC.
@@ -87,7 +87,7 @@ pub enum ThreadOwner {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Culprit {
     /// The kind of event.
-    pub kind: Kind,
+    pub kind: CulpritKind,
     /// The name of the vector, the device, the softirq or the thread; for a timer interrupt the
     /// function of the expired timer, if it is known.
     pub name: String,
@@ -232,8 +232,8 @@ mod tests {
         let share = |entry_ns| Share { gap: 3, culprit: 0, ns, inside_ns, entry_ns };
         let blamed = Blamed {
             culprits: vec![
-                culprit(Kind::Thread, "kworker/1:1", Some(thread)),
-                culprit(Kind::Unexplained, "unexplained", None),
+                culprit(CulpritKind::Thread, "kworker/1:1", Some(thread)),
+                culprit(CulpritKind::Unexplained, "unexplained", None),
             ],
             shares: vec![share(None), share(Some(Nanos::from_nanos(150)))],
             events: vec![12, 0],

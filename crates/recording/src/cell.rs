@@ -79,7 +79,7 @@ impl Answer {
 /// A kernel setting of a guest.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Setting {
+pub struct GuestSetting {
     /// A file below `/proc/sys` or `/sys`.
     pub path: String,
     /// The text that is written to it.

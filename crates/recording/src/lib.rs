@@ -21,10 +21,10 @@ mod tuple;
 mod words;
 
 pub use blame::{
-    Blamed, Culprit, Event, Kind as CulpritKind, Share, Source, Steal, StealClock,
-    Thread, ThreadOwner,
+    Blamed, Culprit, CulpritKind, Event, Share, Source, Steal, StealClock, Thread,
+    ThreadOwner,
 };
-pub use cell::{Answer, BackgroundLoad, Cell, Ending, MadeWith, Mode, Setting};
+pub use cell::{Answer, BackgroundLoad, Cell, Ending, GuestSetting, MadeWith, Mode};
 pub use counts::{Counts, CpuCounts, Interruption, Level, PhaseCounts, Values};
 pub use doubt::{Code, Doubt};
 pub use error::{Error, Kind};

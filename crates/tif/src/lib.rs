@@ -11,7 +11,7 @@ use std::sync::Mutex;
 use facts::{Facts, Root};
 use ffi::code::{NF_JOURNAL, NF_PRIVILEGE, NF_SYSTEM};
 use ffi::{AtExit, Failure, caught, facts, guard, lock, note, patient_lock};
-use isolate::{Isolation, Wait};
+use isolate::{Isolation, NohzWait};
 use units::{Cpu, Nanos};
 
 /// The result of `nohz_wait` if the tick does not stop.
@@ -39,7 +39,7 @@ struct Entered {
 #[unsafe(no_mangle)]
 pub extern "C" fn nohz_wait(usecs: c_long, forced: c_int) -> c_long {
     let limit = Nanos::from_micros(u64::try_from(usecs).unwrap_or(0));
-    let wait = Wait { limit, forced: forced != 0, confirmed: false, stop: None };
+    let wait = NohzWait { limit, forced: forced != 0, confirmed: false, stop: None };
     let waited = caught(|| {
         let facts = facts();
         let unknown =

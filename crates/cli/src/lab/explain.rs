@@ -1,6 +1,6 @@
 //! `noisefloor lab explain`: instructions by function, of one typical tick or call, or of a phase.
 
-use experiments::Plan;
+use experiments::CellPlan;
 use recording::{Body, Cell, Doubt, Ending, Mode};
 use report::{
     cell_doubts, doubts_text, explain_diff_json, explain_diff_text, explain_json,
@@ -223,13 +223,13 @@ fn find(name: &str, how: &How, output: Output) -> Result<Cell, Failure> {
     let kernels = kernel.map_or(how.kernels.clone(), |kernel| vec![kernel]);
     let experiment = lab::find(experiment, &How { kernels, ..how.clone() })?;
     let is_it =
-        |plan: &&Plan| cell.is_none_or(|cell| plan.name == cell) && plan.repeat == 1;
-    let plans: Vec<Plan> = experiment.cells().iter().filter(is_it).cloned().collect();
+        |plan: &&CellPlan| cell.is_none_or(|cell| plan.name == cell) && plan.repeat == 1;
+    let plans: Vec<CellPlan> = experiment.cells().iter().filter(is_it).cloned().collect();
     if let [_] = plans.as_slice() {
         let cells = lab::cells(&lab::open()?, &plans, how, output)?;
         return cells.into_iter().next().ok_or_else(|| Failure::refused("ended early"));
     }
-    let name_of = |plan: &Plan| {
+    let name_of = |plan: &CellPlan| {
         format!("\n  '{}/{}@{}'", experiment.name(), plan.name, plan.kernel)
     };
     let (found, shown) = match plans.as_slice() {

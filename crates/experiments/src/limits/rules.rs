@@ -8,7 +8,7 @@ use toml::Spanned;
 
 use crate::error::Error;
 use crate::limits::{Limits, Rule};
-use crate::plan::Plan;
+use crate::plan::CellPlan;
 use crate::table::condition::{Condition, Tolerance};
 use crate::table::sequence::List;
 use crate::table::source::Source;
@@ -18,7 +18,7 @@ use crate::table::{BaselineNumber, BaselineRow, LimitRow, Table, Within};
 pub(crate) fn read(
     source: &Source,
     table: &Table,
-    plans: &[Plan],
+    plans: &[CellPlan],
 ) -> Result<Limits, Error> {
     let rows = Rows { source, plans };
     let mut rules = Vec::new();
@@ -72,7 +72,7 @@ fn texts(list: &List<String>) -> Vec<String> {
 /// The cells and kernels that limits can name.
 struct Rows<'a> {
     source: &'a Source,
-    plans: &'a [Plan],
+    plans: &'a [CellPlan],
 }
 
 impl Rows<'_> {

@@ -26,7 +26,7 @@ use crate::error::Error;
 use crate::thread::waiting::{WaitingThread, waiting};
 use crate::tick::stop::{Attempts, KeptBy};
 use crate::tick::tracepoint::Tracepoint;
-use crate::tick::{OBSERVE_TICKS, STAY_TICKS, Tick, Wait, spin};
+use crate::tick::{NohzWait, OBSERVE_TICKS, STAY_TICKS, Tick, spin};
 
 /// The functions of the tick's own hrtimer: since 6.10, and before.
 const TICKS: [&str; 2] = ["tick_nohz_handler", "tick_sched_timer"];
@@ -82,7 +82,7 @@ pub struct TimerCount {
 /// # Errors
 /// `Kind::System`, or `Kind::Privilege` if the kernel cannot be traced.
 pub fn watch_tick_return(
-    wait: &Wait<'_>,
+    wait: &NohzWait<'_>,
     observe: Nanos,
     others: &CpuSet,
     facts: &Facts,

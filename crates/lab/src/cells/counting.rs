@@ -7,7 +7,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use experiments::Plan;
+use experiments::CellPlan;
 use recording::Mode;
 
 use crate::cells::lab::{Counting, Lab};
@@ -27,7 +27,7 @@ impl Lab {
     /// `Kind::Qemu` with the plan, QEMU's reason and a remedy; `Kind::Cache`; `Kind::Interrupted`.
     pub(crate) fn probe_counter(
         &self,
-        plans: &[Plan],
+        plans: &[CellPlan],
         run: &Run<'_>,
     ) -> Result<(), Error> {
         if self.counting.get().is_none() && plans.iter().any(|p| p.mode == Mode::Exact) {
@@ -76,7 +76,7 @@ impl Lab {
 
 /// Refuses a plan that has no result without the counter: CPUs share one clock, so only the counter
 /// separates their instructions.
-fn refuse(plan: &Plan, version: &str, reason: &str) -> Result<(), Error> {
+fn refuse(plan: &CellPlan, version: &str, reason: &str) -> Result<(), Error> {
     let cpus = plan.machine.cpus;
     if plan.mode != Mode::Exact || cpus == 1 {
         return Ok(());

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use agent::Task;
-use experiments::Plan;
+use experiments::CellPlan;
 use itertools::Itertools;
 use kernels::{Fetch, Kernel, Kind};
 use recording::Mode;
@@ -24,15 +24,15 @@ type Found = BTreeMap<String, Result<Kernel, Arc<kernels::Error>>>;
 
 /// A cell before it runs.
 pub(crate) struct Prepared {
-    pub(crate) plan: Plan,
+    pub(crate) plan: CellPlan,
     /// The cell for its guest, or why its kernel is not available.
     pub(crate) ready: Result<Ready, Arc<kernels::Error>>,
 }
 
 impl Prepared {
     /// The same cell as another repeat, if that is all in which the plan differs.
-    fn repeated(&self, plan: &Plan) -> Option<Self> {
-        let same = Plan { repeat: plan.repeat, ..self.plan.clone() };
+    fn repeated(&self, plan: &CellPlan) -> Option<Self> {
+        let same = CellPlan { repeat: plan.repeat, ..self.plan.clone() };
         (same == *plan).then(|| {
             let ready = self.ready.clone().map(|ready| ready.repeated(plan.repeat));
             Self { plan: same, ready }
@@ -45,7 +45,7 @@ impl Lab {
     /// unavailable kernel are lost, unless all are.
     pub(crate) fn prepare(
         &self,
-        plans: &[Plan],
+        plans: &[CellPlan],
         run: &Run<'_>,
         say: &mut dyn FnMut(&str),
     ) -> Result<Vec<Prepared>, Error> {
@@ -75,7 +75,7 @@ impl Lab {
     /// Finds the kernels of all plans, after the syntax of all names has been checked.
     fn find_kernels(
         &self,
-        plans: &[Plan],
+        plans: &[CellPlan],
         run: &Run<'_>,
         say: &mut dyn FnMut(&str),
     ) -> Result<Found, Error> {
@@ -106,7 +106,7 @@ impl Lab {
 
     fn engine(
         &self,
-        plan: &Plan,
+        plan: &CellPlan,
         kernel: &Kernel,
         run: &Run<'_>,
         say: &mut dyn FnMut(&str),

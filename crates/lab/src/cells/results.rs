@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use experiments::Plan;
+use experiments::CellPlan;
 use facts::CommandLine;
 use recording::{Answer, Cell, Code, Counts, Doubt, Ending, Mode};
 use units::CpuSet;
@@ -161,7 +161,7 @@ fn absent_cpus(request: &Request) -> Option<Doubt> {
 }
 
 /// A cell with the ending of its run.
-fn completed(plan: &Plan, ready: &Ready, cached: bool, mut ending: Ending) -> Cell {
+fn completed(plan: &CellPlan, ready: &Ready, cached: bool, mut ending: Ending) -> Cell {
     if let (Ending::Done(answer), Mode::Exact) = (&mut ending, plan.mode) {
         let why = ready.why_uncounted.as_deref();
         let uncounted = uncounted(answer.counts.as_ref(), why);
@@ -185,13 +185,13 @@ fn completed(plan: &Plan, ready: &Ready, cached: bool, mut ending: Ending) -> Ce
 }
 
 /// A cell that is lost because its kernel is not available.
-fn without_kernel(plan: &Plan, error: &kernels::Error) -> Cell {
+fn without_kernel(plan: &CellPlan, error: &kernels::Error) -> Cell {
     let console = PathBuf::new(); // nothing has booted
     planned(plan, Ending::Lost { why: chain(error), console })
 }
 
 /// A cell as far as its plan goes.
-fn planned(plan: &Plan, ending: Ending) -> Cell {
+fn planned(plan: &CellPlan, ending: Ending) -> Cell {
     let settings = plan.settings.iter().map(|s| format!("{}={}", s.path, s.value));
     Cell {
         name: plan.name.clone(),

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use experiments::Plan;
+use experiments::CellPlan;
 use recording::{Cell, Code, Doubt, Ending, Mode};
 
 use crate::cells::lab::Lab;
@@ -34,7 +34,7 @@ impl Lab {
     /// lost, and so is one without a result.
     pub fn run(
         &self,
-        plans: &[Plan],
+        plans: &[CellPlan],
         run: Run<'_>,
         observer: &mut dyn Observer,
     ) -> Result<Vec<Cell>, Error> {

@@ -78,7 +78,7 @@ fn asked(request: &Request) -> Option<String> {
 mod tests {
     use super::*;
     use agent::Task;
-    use recording::Setting;
+    use recording::GuestSetting;
 
     fn config(text: &str) -> Config {
         Config::parse(text.as_bytes(), "the config").unwrap()
@@ -118,7 +118,8 @@ mod tests {
             let config = config(&format!("{USUAL}CONFIG_{forced}=y\n"));
             assert_eq!(choose(Some(&config), &request("")), Ok(Exit::Serial));
         }
-        let setting = Setting { path: SETTING.to_owned(), value: "integrity".to_owned() };
+        let setting =
+            GuestSetting { path: SETTING.to_owned(), value: "integrity".to_owned() };
         let request = Request { settings: vec![setting], ..request("") };
         assert_eq!(choose(Some(&config(USUAL)), &request), Ok(Exit::Serial));
     }

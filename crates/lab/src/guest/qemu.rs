@@ -6,7 +6,7 @@
 use std::path::{self, Path, PathBuf};
 use std::process::Command;
 
-use experiments::Plan;
+use experiments::CellPlan;
 use recording::Mode;
 
 use crate::error::{Error, WithPackage};
@@ -62,7 +62,7 @@ impl Qemu {
     ///
     /// # Errors
     /// `Kind::Qemu`, with the version that works.
-    pub fn refuse(&self, plan: &Plan) -> Result<(), Error> {
+    pub fn refuse(&self, plan: &CellPlan) -> Result<(), Error> {
         let cpus = plan.machine.cpus;
         if plan.mode == Mode::Exact && cpus > 1 && self.major < SEVERAL_CPUS {
             let (cell, version) = (plan.name.clone(), self.version.clone());

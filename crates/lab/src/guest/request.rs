@@ -1,8 +1,8 @@
 //! The request for one boot of a guest: a cell's measurement, or a task of the lab itself.
 
 use agent::Task;
-use experiments::{Machine, Plan};
-use recording::{BackgroundLoad, Mode, Setting, Source};
+use experiments::{CellPlan, Machine};
+use recording::{BackgroundLoad, GuestSetting, Mode, Source};
 
 /// The request for one guest.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub(crate) struct Request {
     /// Boot parameters that are added to the lab's own; may be empty.
     pub(crate) params: String,
     /// Kernel settings, in the order in which they are written.
-    pub(crate) settings: Vec<Setting>,
+    pub(crate) settings: Vec<GuestSetting>,
     /// The background load.
     pub(crate) background: Vec<BackgroundLoad>,
     pub(crate) task: Task,
@@ -36,8 +36,8 @@ impl Request {
     }
 }
 
-impl From<&Plan> for Request {
-    fn from(plan: &Plan) -> Self {
+impl From<&CellPlan> for Request {
+    fn from(plan: &CellPlan) -> Self {
         Self {
             machine: plan.machine.clone(),
             params: plan.params.clone(),
@@ -52,7 +52,7 @@ impl From<&Plan> for Request {
 
 /// The plan of a cell named `p idle`, for tests of refusals.
 #[cfg(test)]
-pub(crate) fn plan(mode: Mode, cpus: u32) -> Plan {
+pub(crate) fn plan(mode: Mode, cpus: u32) -> CellPlan {
     let text = "name = 'x'\nkernels = ['any']\n[[boot]]\nname = 'p'\n[[workload]]\n\
                 name = 'idle'\nticks = { cpu = 0, duration = '1s' }\n";
     let experiment = experiments::Experiment::parse(text, "x.toml").unwrap();
