@@ -2,8 +2,9 @@
 
 use recording::{Body, Recording};
 use stats::{
-    CallsSummary, JitterSummary, LatencySummary, NohzStressSummary, NohzTestSummary,
-    NoiseSummary, RunSummary, SlicesSummary, WakersSummary,
+    CallsSummary, CheckSummary, JitterSummary, LatencySummary, NohzStressSummary,
+    NohzTestSummary, NoiseSummary, RunSummary, SlicesSummary, TicksSummary,
+    WakersSummary,
 };
 
 use crate::text::calls::calls_text;
@@ -40,9 +41,11 @@ pub fn text(recording: &Recording) -> String {
     let facts = &recording.facts;
     let text = match &recording.body {
         Body::Ticks { spec, series } => {
-            return ticks_text(facts, spec, series, &recording.doubts);
+            ticks_text(facts, spec, series, &TicksSummary::of(&series.samples))
         }
-        Body::Check { spec, series } => return check_text(recording, spec, series),
+        Body::Check { spec, series } => {
+            check_text(recording, spec, series, &CheckSummary::of(series))
+        }
         Body::Noise { spec, series } => {
             noise_text(spec, series, &NoiseSummary::of(series))
         }

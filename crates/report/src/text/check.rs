@@ -13,7 +13,6 @@ use crate::number;
 use crate::text::check::findings::findings;
 use crate::text::check::verdict::{sources, verdict};
 use crate::text::facts::value::{hypervisor, preemption};
-use crate::text::layout::doubts::doubts;
 use crate::text::layout::paragraph::paragraph;
 use crate::text::layout::table::{Side, Table, aligned};
 use crate::text::noise::worst::{left_out, worst};
@@ -28,17 +27,17 @@ pub(crate) fn check_text(
     recording: &Recording,
     spec: &CheckSpec,
     series: &CheckSeries,
+    summary: &CheckSummary,
 ) -> String {
-    let summary = CheckSummary::of(series);
     let facts = &recording.facts;
     let mut text = verdict(&summary.verdict);
     text.push('\n');
     text.push_str(&machine(recording));
     text.push('\n');
-    text.push_str(&measured(spec, series, &summary));
+    text.push_str(&measured(spec, series, summary));
     text.push_str(&sources(&summary.verdict, &summary.noise));
     text.push_str("\nFindings, each with the next command to run\n");
-    for (at, finding) in findings(facts, &summary).iter().enumerate() {
+    for (at, finding) in findings(facts, summary).iter().enumerate() {
         let lead = aligned(&format!("{}. ", at + 1), 5, Side::Right);
         text.push_str(&paragraph(&lead, &finding.text));
         if let Some(action) = &finding.action {
@@ -46,7 +45,6 @@ pub(crate) fn check_text(
         }
         text.push_str(&paragraph("     $ ", &finding.next));
     }
-    text.push_str(&doubts(&recording.doubts));
     text
 }
 

@@ -5,6 +5,8 @@
 
 pub(crate) mod words;
 
+use std::iter;
+
 use facts::Facts;
 use recording::{Doubt, TickSample, TicksSeries, TicksSpec};
 use stats::{CpuTicksSummary, TickVerdict, TicksSummary, tick_verdicts};
@@ -112,13 +114,14 @@ fn most_ticking(
 
 /// The lines below the last interval: what the rates mean, and the doubts.
 pub fn ticks_close(facts: &Facts, series: &TicksSeries, reasons: &[Doubt]) -> String {
-    let summary = TicksSummary::of(&series.samples);
-    let mut text = String::from("\n");
-    for verdict in tick_verdicts(facts, &summary.cpus) {
-        text.push_str(&paragraph("", &sentence(facts, &verdict)));
-    }
-    text.push_str(&doubts(reasons));
-    text
+    close(facts, &TicksSummary::of(&series.samples)) + &doubts(reasons)
+}
+
+fn close(facts: &Facts, summary: &TicksSummary) -> String {
+    let verdicts = tick_verdicts(facts, &summary.cpus);
+    let sentences =
+        verdicts.iter().map(|verdict| paragraph("", &sentence(facts, verdict)));
+    iter::once("\n".to_owned()).chain(sentences).collect()
 }
 
 /// One verdict as a sentence.
@@ -134,8 +137,8 @@ pub(crate) fn ticks_text(
     facts: &Facts,
     spec: &TicksSpec,
     series: &TicksSeries,
-    doubts: &[Doubt],
+    summary: &TicksSummary,
 ) -> String {
     let rows: String = series.samples.iter().map(ticks_sample).collect();
-    ticks_header(facts, spec) + &rows + &ticks_close(facts, series, doubts)
+    ticks_header(facts, spec) + &rows + &close(facts, summary)
 }
