@@ -17,8 +17,9 @@ use crate::text::layout::paragraph::paragraph;
 use crate::text::layout::table::{Side, Table};
 use crate::text::noise::culprits::culprits;
 use crate::text::noise::edges::edges;
-use crate::text::noise::periods::eventless;
+use crate::text::noise::periods::{eventless, periods};
 use crate::text::noise::proc_counters::worst_counters;
+use crate::text::noise::steal::steal;
 use crate::text::noise::worst::{left_out, worst};
 use crate::text::ticks::words::cpus;
 
@@ -41,6 +42,8 @@ pub(crate) fn noise_text(
     text.push('\n');
     text.push_str(&paragraph("", LEGEND));
     text.push_str(&culprits(series.source, summary));
+    text.push_str(&steal(summary));
+    text.push_str(&periods(summary));
     text.push_str(&edges(summary));
     text.push_str(&eventless(summary));
     text.push_str(

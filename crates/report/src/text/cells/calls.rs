@@ -9,8 +9,8 @@ use itertools::Itertools;
 
 use crate::number;
 use crate::text::cells::is_unmodified;
+use crate::text::cells::lines::Row;
 use crate::text::cells::lines::section;
-use crate::text::cells::tables::Row;
 use crate::text::layout::paragraph::WIDTH;
 use crate::text::layout::table::{Side, Table, columns, cut};
 

@@ -3,8 +3,10 @@
 use std::iter;
 use std::ops::RangeInclusive;
 
+use stats::CellSummary;
+
 use crate::number;
-use crate::text::cells::tables::Row;
+use crate::text::cells::LabelledCell;
 use crate::text::layout::fit::{fits, fitted};
 use crate::text::layout::paragraph::paragraph;
 use crate::text::layout::table::{Side, Table, cut};
@@ -14,6 +16,30 @@ const NAMES: RangeInclusive<usize> = 6..=36;
 
 /// Formats a count, in full or abbreviated.
 pub(crate) type Count = fn(u64) -> String;
+
+/// A cell, or equal repeats of one, with its summary.
+pub(crate) struct Row<'a> {
+    /// The cell; of several repeats the first.
+    pub(crate) named: &'a LabelledCell<'a>,
+    /// The number of equal repeats.
+    pub(crate) times: u64,
+    pub(crate) summary: CellSummary,
+}
+
+impl Row<'_> {
+    /// The repeats of the cell that the row is for: ` ×20`, ` #3`; empty for the only one.
+    pub(crate) fn repeats(&self) -> String {
+        match (self.times, self.named.cell.repeat) {
+            (1, 0 | 1) => String::new(),
+            (1, repeat) => format!(" #{repeat}"),
+            (times, _) => format!(" ×{times}"),
+        }
+    }
+
+    pub(crate) fn line<const N: usize>(&self, fields: [String; N]) -> Line<'_, N> {
+        self.named.line(fields)
+    }
+}
 
 /// A line of a table.
 pub(crate) struct Line<'a, const N: usize> {

@@ -7,35 +7,10 @@ use stats::{
 use units::Instructions;
 
 use crate::number;
-use crate::text::cells::LabelledCell;
 use crate::text::cells::calls::{CellCalls, MARK, call_section};
-use crate::text::cells::lines::{Count, Line, Lines};
+use crate::text::cells::lines::{Count, Lines, Row};
 use crate::text::cells::tick_kinds::kinds_table;
 use crate::text::cells::{nohz, slices};
-
-/// A cell, or equal repeats of one, with its summary.
-pub(crate) struct Row<'a> {
-    /// The cell; of several repeats the first.
-    pub(crate) named: &'a LabelledCell<'a>,
-    /// The number of equal repeats.
-    pub(crate) times: u64,
-    pub(crate) summary: CellSummary,
-}
-
-impl Row<'_> {
-    /// The repeats of the cell that the row is for: ` ×20`, ` #3`; empty for the only one.
-    pub(crate) fn repeats(&self) -> String {
-        match (self.times, self.named.cell.repeat) {
-            (1, 0 | 1) => String::new(),
-            (1, repeat) => format!(" #{repeat}"),
-            (times, _) => format!(" ×{times}"),
-        }
-    }
-
-    pub(crate) fn line<const N: usize>(&self, fields: [String; N]) -> Line<'_, N> {
-        self.named.line(fields)
-    }
-}
 
 /// The lines of all tables, each in the order of the rows.
 #[derive(Default)]

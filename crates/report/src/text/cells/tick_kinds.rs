@@ -3,8 +3,8 @@
 use stats::{KindDifference, TickKind, TickKinds};
 
 use crate::number;
+use crate::text::cells::lines::Row;
 use crate::text::cells::lines::section_by_kernel;
-use crate::text::cells::tables::Row;
 use crate::text::explain::format_signed;
 use crate::text::layout::table::{Side, cut};
 

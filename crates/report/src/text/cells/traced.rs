@@ -6,8 +6,8 @@ use stats::{Added, CulpritSummary};
 
 use crate::number;
 use crate::text::cells::LabelledCell;
+use crate::text::cells::lines::Row;
 use crate::text::cells::lines::section_by_kernel;
-use crate::text::cells::tables::Row;
 use crate::text::layout::table::Side;
 use crate::text::noise::culprits::{kind_word, name};
 

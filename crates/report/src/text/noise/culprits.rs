@@ -6,8 +6,6 @@ use stats::{CulpritSummary, NoiseSummary};
 use crate::number;
 use crate::text::layout::paragraph::paragraph;
 use crate::text::layout::table::{Side, Table, cut};
-use crate::text::noise::periods::periods;
-use crate::text::noise::steal::steal;
 
 /// The number of listed culprits if one CPU was measured; the others are one line.
 const LISTED: usize = 12;
@@ -57,8 +55,6 @@ pub(crate) fn culprits(source: Option<Source>, summary: &NoiseSummary) -> String
         source_words(source),
         table.text()
     ) + &paragraph("", LEGEND)
-        + &steal(summary)
-        + &periods(summary)
 }
 
 fn add(table: &mut Table, cpu: &str, culprits: &[CulpritSummary], listed: usize) {
