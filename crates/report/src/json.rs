@@ -8,9 +8,11 @@ use recording::{Body, Doubt, FORMAT, Recording};
 use serde::Serialize;
 use stats::Summary;
 
+use crate::json::metrics::Metrics;
 use crate::text::check::findings::{FindingText, findings};
 
 pub(crate) mod cells;
+pub(crate) mod metrics;
 pub(crate) mod trace;
 
 #[derive(Serialize)]
@@ -22,6 +24,7 @@ struct Measured<'a, Spec, Series> {
     facts: &'a Facts,
     spec: &'a Spec,
     summary: &'a SummaryJson<'a>,
+    metrics: &'a Metrics,
     #[serde(skip_serializing_if = "Option::is_none")]
     series: Option<&'a Series>,
     doubts: &'a [Doubt],
@@ -60,11 +63,13 @@ pub fn json(
         _ => None,
     };
     let judged = SummaryJson { summary, findings };
+    let metrics = Metrics(stats::metrics(summary));
     macro_rules! object {
         ($($(#[$_about:meta])* $kind:ident $_name:literal $($_type:ident)*;)*) => {
             match &recording.body {
                 $(Body::$kind { spec, series } => {
-                    object(recording, spec, &judged, with_series.then_some(series))
+                    let series = with_series.then_some(series);
+                    object(recording, spec, &judged, &metrics, series)
                 })*
             }
         };
@@ -90,6 +95,7 @@ fn object<Spec: Serialize, Series: Serialize>(
     recording: &Recording,
     spec: &Spec,
     summary: &SummaryJson<'_>,
+    metrics: &Metrics,
     series: Option<&Series>,
 ) -> Result<String, serde_json::Error> {
     serde_json::to_string_pretty(&Measured {
@@ -100,6 +106,7 @@ fn object<Spec: Serialize, Series: Serialize>(
         facts: &recording.facts,
         spec,
         summary,
+        metrics,
         series,
         doubts: &recording.doubts,
     })
@@ -142,8 +149,10 @@ mod tests {
         ];
         for recording in &recordings {
             let object = parsed(recording, false);
-            let expected =
-                ["doubts", "facts", "format", "kind", "spec", "summary", "taken", "tool"];
+            let expected = [
+                "doubts", "facts", "format", "kind", "metrics", "spec", "summary",
+                "taken", "tool",
+            ];
             let mut found = keys(&object);
             found.sort_unstable();
             assert_eq!(found, expected);
@@ -160,8 +169,8 @@ mod tests {
         let recording = example::noise(GUEST, 1);
         let text = json(&recording, &Summary::of(&recording), true).unwrap();
         let order = [
-            "format", "kind", "taken", "tool", "facts", "spec", "summary", "series",
-            "doubts",
+            "format", "kind", "taken", "tool", "facts", "spec", "summary", "metrics",
+            "series", "doubts",
         ];
         let places: Vec<usize> = order
             .iter()

@@ -4,10 +4,11 @@ use std::path::Path;
 
 use recording::{Body, Cell, Counts, Doubt, Ending, FORMAT, MadeWith, Mode, Source};
 use serde::Serialize;
-use stats::{Added, CellSummary, SleepersCost, ViolatedLimit};
+use stats::{Added, CellSummary, SleepersCost, ViolatedLimit, cell_metrics};
 
 use crate::cell_doubts::cell_doubts;
 use crate::cells::Cells;
+use crate::json::metrics::Metrics;
 
 #[derive(Serialize)]
 struct Experiment<'a> {
@@ -17,7 +18,7 @@ struct Experiment<'a> {
     planned: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     made_with: Option<&'a MadeWith>,
-    #[serde(rename = "breaches", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     violations: Option<&'a [ViolatedLimit]>,
     cells: Vec<CellJson<'a>>,
 }
@@ -38,6 +39,8 @@ struct CellJson<'a> {
     cached: bool,
     identity: &'a str,
     summary: Option<CellSummary>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metrics: Option<Metrics>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     added: Vec<Added>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -93,6 +96,7 @@ fn cell_json<'a>(cell: &'a Cell, all: &[Cell], with_series: bool) -> CellJson<'a
         }
         Ending::Lost { why, console } => (Some(Lost { why, console }), None),
     };
+    let summary = CellSummary::of(cell);
     CellJson {
         name: &cell.name,
         asked: &cell.asked,
@@ -106,7 +110,8 @@ fn cell_json<'a>(cell: &'a Cell, all: &[Cell], with_series: bool) -> CellJson<'a
         repeat: cell.repeat,
         cached: cell.cached,
         identity: &cell.identity,
-        summary: CellSummary::of(cell),
+        metrics: summary.as_ref().map(|summary| Metrics(cell_metrics(summary))),
+        summary,
         added: Added::of_cell(cell, all),
         sleepers_cost: SleepersCost::of_cell(cell, all),
         lost,
@@ -170,6 +175,10 @@ mod tests {
             },
             "kinds": null,
         });
+        expected["cells"][0]["metrics"] = json!({
+            "tick_instructions": 2584, "tick_instructions_mean": 7769.0 / 3.0,
+            "tick_kernel_instructions": 2571, "tick_kernel_instructions_mean": 2571,
+        });
         expected["cells"][1]["summary"] = Value::Null;
         expected["cells"][1]["lost"] = json!({
             "why": "the kernel panicked: VFS: Unable to mount root fs on unknown-block(0,0)",
@@ -183,7 +192,7 @@ mod tests {
         assert_eq!(parsed(&cells, None, false), expected);
     }
 
-    /// Check that `breaches` is there if cells were compared with limits, violated or not.
+    /// Check that `violations` is there if cells were compared with limits, violated or not.
     #[test]
     fn violations() {
         let violation = ViolatedLimit {
@@ -199,9 +208,9 @@ mod tests {
             "kernel": "debian:6.1-cloud", "cell": "other", "metric": "tick_instructions",
             "seen": 2584.0, "limit": "<= 2500", "place": "tick.toml:12:1",
         });
-        assert_eq!(object["breaches"], json!([expected]));
-        assert_eq!(parsed(&[], Some(&[]), false)["breaches"], json!([]));
-        assert!(parsed(&[], None, false).get("breaches").is_none());
+        assert_eq!(object["violations"], json!([expected]));
+        assert_eq!(parsed(&[], Some(&[]), false)["violations"], json!([]));
+        assert!(parsed(&[], None, false).get("violations").is_none());
     }
 
     /// Check that specification, series and counts are there if requested, but not for a lost
