@@ -87,10 +87,7 @@ fn collect(folder: &Path, files: &mut Vec<(String, String)>) {
         let name = path.display().to_string();
         if path.is_dir() {
             collect(&path, files);
-        } else if name.contains("/src/")
-            && name.ends_with(".rs")
-            && !name.contains("/example")
-        {
+        } else if name.contains("/src/") && name.ends_with(".rs") {
             let text = fs::read_to_string(&path).unwrap();
             files.push((
                 name,

@@ -8,6 +8,7 @@
 mod cell_doubts;
 mod cells;
 #[cfg(test)]
+#[path = "../tests/example/recordings.rs"]
 mod example;
 mod json;
 mod number;

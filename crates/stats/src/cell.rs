@@ -14,6 +14,7 @@ use crate::{SlicesCost, Summary};
 pub(crate) mod added;
 mod call_costs;
 #[cfg(test)]
+#[path = "../tests/example/counts.rs"]
 pub(crate) mod example;
 mod idle_cost;
 mod nohz_cost;

@@ -8,6 +8,7 @@ mod cell;
 mod counts;
 mod distribution;
 #[cfg(test)]
+#[path = "../tests/example/series.rs"]
 mod example;
 mod explain;
 mod limit;
