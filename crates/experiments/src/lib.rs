@@ -2,6 +2,19 @@
 //!
 //! From a text to the plans of its cells, and from measured numbers to the limits that they
 //! violate. Nothing is run, and only the text is read.
+//!
+//! ```
+//! let experiment = experiments::Experiment::parse(
+//!     "name = 'idle'\n\
+//!      kernels = ['debian:6.1-cloud']\n\
+//!      [[workload]]\n\
+//!      name = 'ticks'\n\
+//!      ticks = { cpu = 0, duration = '1s' }\n",
+//!     "idle.toml",
+//! )?;
+//! assert_eq!(experiment.cells()[0].workload, "ticks for 1s on CPU 0");
+//! # Ok::<(), experiments::Error>(())
+//! ```
 #![forbid(unsafe_code)]
 
 mod builtin;

@@ -5,6 +5,15 @@
 //! facts, or one file format that several groups use.
 //!
 //! This crate only reads what the kernel exports; it neither measures nor evaluates.
+//!
+//! ```
+//! use facts::{Facts, Root};
+//!
+//! match Facts::read(&Root::live()).tick.hz.value() {
+//!     Ok(hz) => println!("CONFIG_HZ is {}", hz.get()),
+//!     Err(unknown) => println!("CONFIG_HZ is not known: {unknown}"),
+//! }
+//! ```
 #![forbid(unsafe_code)]
 
 mod absence;

@@ -3,6 +3,14 @@
 //! Formats facts and recordings as strings, which the caller prints. Every number is a field of
 //! a `stats` summary, scaled and rounded in `number` only; JSON has full precision. No line of
 //! text is wider than 80 columns, except for paths, which are not wrapped.
+//!
+//! ```
+//! # let text = include_str!("../../recording/tests/golden/latency-1.json");
+//! // The text of a file that `noisefloor latency -o FILE` wrote.
+//! let recording = recording::Recording::from_json(text, "latency.json".as_ref())?;
+//! assert!(report::text(&recording).contains("longest"));
+//! # Ok::<(), recording::Error>(())
+//! ```
 #![forbid(unsafe_code)]
 
 mod cell_doubts;

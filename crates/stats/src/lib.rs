@@ -2,6 +2,18 @@
 //!
 //! Begin with [`Summary::of`], [`CellSummary::of`] and [`metrics`]. All functions are pure. Every
 //! number that is printed is a field of a summary, or a function of it.
+//!
+//! ```
+//! use stats::{Summary, metrics};
+//!
+//! # let text = include_str!("../../recording/tests/golden/noise-1.json");
+//! // The text of a file that `noisefloor noise -o FILE` wrote.
+//! let recording = recording::Recording::from_json(text, "noise.json".as_ref())?;
+//! for metric in metrics(&Summary::of(&recording)) {
+//!     println!("{} of CPU {:?}: {}", metric.key, metric.cpu, metric.value);
+//! }
+//! # Ok::<(), recording::Error>(())
+//! ```
 #![forbid(unsafe_code)]
 
 mod cell;

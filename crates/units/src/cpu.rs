@@ -53,6 +53,13 @@ impl fmt::Display for Cpu {
 }
 
 /// A set of CPUs, printed and stored as the kernel's list notation.
+///
+/// ```
+/// let cpus: units::CpuSet = "0-3,8".parse()?;
+/// assert_eq!(cpus.len(), 5);
+/// assert_eq!(cpus.to_string(), "0-3,8");
+/// # Ok::<(), units::CpuListError>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct CpuSet(BTreeSet<Cpu>);
