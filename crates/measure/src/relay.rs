@@ -157,3 +157,80 @@ extern "C" fn note(
         *libc::__errno_location() = errno;
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::sync::{Mutex, MutexGuard, PoisonError};
+
+    use super::*;
+
+    /// Serializes the tests that begin a relay.
+    pub(crate) fn turn() -> MutexGuard<'static, ()> {
+        static TURN: Mutex<()> = Mutex::new(());
+        TURN.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn raise(signal: libc::c_int) {
+        // SAFETY: takes a number only; its handler, if any, makes async-signal-safe calls.
+        assert_eq!(unsafe { libc::raise(signal) }, 0);
+    }
+
+    fn next(relay: &Relay) -> Option<(libc::c_int, bool)> {
+        let (never, _open) = pipe_with(PipeFlags::CLOEXEC).unwrap();
+        let next = relay.next_or(never.as_fd(), Some(Duration::ZERO)).unwrap();
+        next.map(|received| (received.signal, received.was_sent))
+    }
+
+    /// The signal that ends a forked process that raises this one.
+    fn ended_by(signal: libc::c_int) -> Option<libc::c_int> {
+        // SAFETY: the child makes async-signal-safe calls only; `status` outlives the wait.
+        let status = unsafe {
+            let child = libc::fork();
+            if child == 0 {
+                libc::raise(signal);
+                libc::_exit(0);
+            }
+            let mut status = 0;
+            assert_eq!(libc::waitpid(child, &raw mut status, 0), child);
+            status
+        };
+        libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status))
+    }
+
+    extern "C" fn handle(_: libc::c_int) {}
+
+    fn set(signal: libc::c_int, handler: libc::sighandler_t) {
+        // SAFETY: the handler does nothing, or is none.
+        assert_ne!(unsafe { libc::signal(signal, handler) }, libc::SIG_ERR);
+    }
+
+    /// Check that signals are recorded in their order, with their origin, that there is one relay
+    /// at a time, and that without a relay they have the effect that they had before: the default,
+    /// none, or that of a handler.
+    #[test]
+    fn relays() {
+        let _turn = turn();
+        set(libc::SIGHUP, libc::SIG_IGN);
+        set(libc::SIGUSR2, handle as *const () as libc::sighandler_t);
+        for _ in 0..2 {
+            let relay = Relay::begin().unwrap();
+            assert_eq!(Relay::begin().unwrap_err().raw_os_error(), Some(libc::EBUSY));
+            let raised = [libc::SIGTERM, libc::SIGINT, libc::SIGUSR2];
+            let many = std::iter::repeat_n(libc::SIGUSR1, 100);
+            let all: Vec<_> = raised.into_iter().chain(many).collect();
+            raise(libc::SIGHUP);
+            all.iter().for_each(|&signal| raise(signal));
+            for signal in all {
+                assert_eq!(next(&relay), Some((signal, true)));
+            }
+            assert_eq!(next(&relay), None);
+            assert_eq!(ended_by(libc::SIGTERM), None);
+            while next(&relay).is_some() {}
+            drop(relay);
+            for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGUSR1] {
+                assert_eq!(ended_by(signal), Some(signal));
+            }
+            assert_eq!([libc::SIGHUP, libc::SIGUSR2].map(ended_by), [None; 2]);
+        }
+    }
+}
