@@ -5,6 +5,11 @@
 //! dispositions that this process had, and any thread that receives a signal can record it. Ignored
 //! signals stay ignored (`nohup`).
 //!
+//! `signal-hook` 0.4 cannot serve here: it drops a signal with the default action that arrives while
+//! its handler is installed, and it also calls a handler that the process had before, which may end
+//! it. It never uninstalls its handlers: an ignored SIGCHLD would not be restored, and a second
+//! relay would receive nothing if the process has set a disposition after the first.
+//!
 //! `si_code` shows the sender of a signal (`sigaction(2)`): the kernel sends what is typed at a
 //! terminal to the whole foreground group, and so to the program itself.
 
@@ -16,6 +21,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 
 /// The signals that another process may intend for the program.
@@ -54,9 +60,8 @@ impl Relay {
     /// # Errors
     /// There is one already, or no file descriptor is left.
     pub fn begin() -> io::Result<Self> {
-        let (notes, written) = pipe_with(PipeFlags::CLOEXEC)?;
         // A handler must not block.
-        rustix::io::ioctl_fionbio(&written, true)?;
+        let (notes, written) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
         let order = Ordering::SeqCst;
         let free = NOTES.compare_exchange(-1, written.as_raw_fd(), order, order);
         free.map_err(|_| io::Error::from_raw_os_error(libc::EBUSY))?;
@@ -85,25 +90,18 @@ impl Relay {
         let mut wanted =
             [notes, other].map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
         match rustix::event::poll(&mut wanted, timeout.as_ref()) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        let received = wanted[0].revents().contains(PollFlags::IN);
-        received.then(|| self.next()).transpose()
-    }
-
-    /// Waits for the next signal.
-    fn next(&self) -> io::Result<Received> {
         let mut note = [0; 2];
-        loop {
-            match rustix::io::read(&self.notes, &mut note) {
-                // Records are written, and so read, as a whole.
-                Ok(2) => break,
-                Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
+        match rustix::io::read(notes, &mut note) {
+            // Records are written, and so read, as a whole.
+            Ok(_) => {
+                Ok(Some(Received { signal: note[0].into(), was_sent: note[1] == 0 }))
             }
+            Err(Errno::AGAIN) => Ok(None),
+            Err(error) => Err(error.into()),
         }
-        Ok(Received { signal: note[0].into(), was_sent: note[1] == 0 })
     }
 }
 
@@ -160,6 +158,7 @@ extern "C" fn note(
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use std::sync::atomic::AtomicBool;
     use std::sync::{Mutex, MutexGuard, PoisonError};
 
     use super::*;
@@ -197,16 +196,20 @@ pub(crate) mod tests {
         libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status))
     }
 
-    extern "C" fn handle(_: libc::c_int) {}
+    static IS_HANDLED: AtomicBool = AtomicBool::new(false);
+
+    extern "C" fn handle(_: libc::c_int) {
+        IS_HANDLED.store(true, Ordering::SeqCst);
+    }
 
     fn set(signal: libc::c_int, handler: libc::sighandler_t) {
-        // SAFETY: the handler does nothing, or is none.
+        // SAFETY: the handler sets a flag, or is none.
         assert_ne!(unsafe { libc::signal(signal, handler) }, libc::SIG_ERR);
     }
 
     /// Check that signals are recorded in their order, with their origin, that there is one relay
-    /// at a time, and that without a relay they have the effect that they had before: the default,
-    /// none, or that of a handler.
+    /// at a time, and that with a relay an earlier handler is not called, and without one signals
+    /// have the effect that they had before: the default, none, or that of the handler.
     #[test]
     fn relays() {
         let _turn = turn();
@@ -224,6 +227,7 @@ pub(crate) mod tests {
                 assert_eq!(next(&relay), Some((signal, true)));
             }
             assert_eq!(next(&relay), None);
+            assert!(!IS_HANDLED.load(Ordering::SeqCst));
             assert_eq!(ended_by(libc::SIGTERM), None);
             while next(&relay).is_some() {}
             drop(relay);
@@ -231,6 +235,10 @@ pub(crate) mod tests {
                 assert_eq!(ended_by(signal), Some(signal));
             }
             assert_eq!([libc::SIGHUP, libc::SIGUSR2].map(ended_by), [None; 2]);
+            // The next relay also receives a signal with a new disposition.
+            set(libc::SIGTERM, libc::SIG_DFL);
         }
+        raise(libc::SIGUSR2);
+        assert!(IS_HANDLED.load(Ordering::SeqCst));
     }
 }
