@@ -5,6 +5,11 @@
 //! dispositions that this process had, and any thread that receives a signal can record it. Ignored
 //! signals stay ignored (`nohup`).
 //!
+//! `signal-hook` 0.4 cannot serve here: it drops a signal with the default action that arrives while
+//! its handler is installed, and it also calls a handler that the process had before, which may end
+//! it. It never uninstalls its handlers: an ignored SIGCHLD would not be restored, and a second
+//! relay would receive nothing if the process has set a disposition after the first.
+//!
 //! `si_code` shows the sender of a signal (`sigaction(2)`): the kernel sends what is typed at a
 //! terminal to the whole foreground group, and so to the program itself.
 
@@ -16,6 +21,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 
 /// The signals that another process may intend for the program.
@@ -54,9 +60,8 @@ impl Relay {
     /// # Errors
     /// There is one already, or no file descriptor is left.
     pub fn begin() -> io::Result<Self> {
-        let (notes, written) = pipe_with(PipeFlags::CLOEXEC)?;
         // A handler must not block.
-        rustix::io::ioctl_fionbio(&written, true)?;
+        let (notes, written) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
         let order = Ordering::SeqCst;
         let free = NOTES.compare_exchange(-1, written.as_raw_fd(), order, order);
         free.map_err(|_| io::Error::from_raw_os_error(libc::EBUSY))?;
@@ -85,25 +90,18 @@ impl Relay {
         let mut wanted =
             [notes, other].map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
         match rustix::event::poll(&mut wanted, timeout.as_ref()) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        let received = wanted[0].revents().contains(PollFlags::IN);
-        received.then(|| self.next()).transpose()
-    }
-
-    /// Waits for the next signal.
-    fn next(&self) -> io::Result<Received> {
         let mut note = [0; 2];
-        loop {
-            match rustix::io::read(&self.notes, &mut note) {
-                // Records are written, and so read, as a whole.
-                Ok(2) => break,
-                Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
+        match rustix::io::read(notes, &mut note) {
+            // Records are written, and so read, as a whole.
+            Ok(_) => {
+                Ok(Some(Received { signal: note[0].into(), was_sent: note[1] == 0 }))
             }
+            Err(Errno::AGAIN) => Ok(None),
+            Err(error) => Err(error.into()),
         }
-        Ok(Received { signal: note[0].into(), was_sent: note[1] == 0 })
     }
 }
 
@@ -155,5 +153,92 @@ extern "C" fn note(
         let errno = *libc::__errno_location();
         libc::write(NOTES.load(Ordering::SeqCst), note.as_ptr().cast(), note.len());
         *libc::__errno_location() = errno;
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::sync::atomic::AtomicBool;
+    use std::sync::{Mutex, MutexGuard, PoisonError};
+
+    use super::*;
+
+    /// Serializes the tests that begin a relay.
+    pub(crate) fn turn() -> MutexGuard<'static, ()> {
+        static TURN: Mutex<()> = Mutex::new(());
+        TURN.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn raise(signal: libc::c_int) {
+        // SAFETY: takes a number only; its handler, if any, makes async-signal-safe calls.
+        assert_eq!(unsafe { libc::raise(signal) }, 0);
+    }
+
+    fn next(relay: &Relay) -> Option<(libc::c_int, bool)> {
+        let (never, _open) = pipe_with(PipeFlags::CLOEXEC).unwrap();
+        let next = relay.next_or(never.as_fd(), Some(Duration::ZERO)).unwrap();
+        next.map(|received| (received.signal, received.was_sent))
+    }
+
+    /// The signal that ends a forked process that raises this one.
+    fn ended_by(signal: libc::c_int) -> Option<libc::c_int> {
+        // SAFETY: the child makes async-signal-safe calls only; `status` outlives the wait.
+        let status = unsafe {
+            let child = libc::fork();
+            if child == 0 {
+                libc::raise(signal);
+                libc::_exit(0);
+            }
+            let mut status = 0;
+            assert_eq!(libc::waitpid(child, &raw mut status, 0), child);
+            status
+        };
+        libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status))
+    }
+
+    static IS_HANDLED: AtomicBool = AtomicBool::new(false);
+
+    extern "C" fn handle(_: libc::c_int) {
+        IS_HANDLED.store(true, Ordering::SeqCst);
+    }
+
+    fn set(signal: libc::c_int, handler: libc::sighandler_t) {
+        // SAFETY: the handler sets a flag, or is none.
+        assert_ne!(unsafe { libc::signal(signal, handler) }, libc::SIG_ERR);
+    }
+
+    /// Check that signals are recorded in their order, with their origin, that there is one relay
+    /// at a time, and that with a relay an earlier handler is not called, and without one signals
+    /// have the effect that they had before: the default, none, or that of the handler.
+    #[test]
+    fn relays() {
+        let _turn = turn();
+        set(libc::SIGHUP, libc::SIG_IGN);
+        set(libc::SIGUSR2, handle as *const () as libc::sighandler_t);
+        for _ in 0..2 {
+            let relay = Relay::begin().unwrap();
+            assert_eq!(Relay::begin().unwrap_err().raw_os_error(), Some(libc::EBUSY));
+            let raised = [libc::SIGTERM, libc::SIGINT, libc::SIGUSR2];
+            let many = std::iter::repeat_n(libc::SIGUSR1, 100);
+            let all: Vec<_> = raised.into_iter().chain(many).collect();
+            raise(libc::SIGHUP);
+            all.iter().for_each(|&signal| raise(signal));
+            for signal in all {
+                assert_eq!(next(&relay), Some((signal, true)));
+            }
+            assert_eq!(next(&relay), None);
+            assert!(!IS_HANDLED.load(Ordering::SeqCst));
+            assert_eq!(ended_by(libc::SIGTERM), None);
+            while next(&relay).is_some() {}
+            drop(relay);
+            for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGUSR1] {
+                assert_eq!(ended_by(signal), Some(signal));
+            }
+            assert_eq!([libc::SIGHUP, libc::SIGUSR2].map(ended_by), [None; 2]);
+            // The next relay also receives a signal with a new disposition.
+            set(libc::SIGTERM, libc::SIG_DFL);
+        }
+        raise(libc::SIGUSR2);
+        assert!(IS_HANDLED.load(Ordering::SeqCst));
     }
 }

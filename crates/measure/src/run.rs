@@ -235,6 +235,7 @@ mod tests {
     /// signal handlers are removed afterwards.
     #[test]
     fn programs() {
+        let _turn = crate::relay::tests::turn();
         let facts = Facts::read(&facts::Root::live());
         let control = Control::new().unwrap();
         let run = |spec: &RunSpec| {

@@ -2,18 +2,18 @@
 //! with a fixed order of their threads.
 //!
 //! `prctl(2)` `PR_SET_PDEATHSIG` refers to the thread that starts the process: that thread must
-//! live as long as the process is needed. `setrlimit(2)` `RLIMIT_FSIZE`.
+//! live as long as the process is needed. `setrlimit(2)` `RLIMIT_FSIZE`. `signal-hook` cannot ignore
+//! SIGTTOU: it only installs handlers, which exec resets.
 
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use rustix::process::{
-    Resource, Rlimit, Signal, set_parent_process_death_signal, setrlimit,
-};
+use rustix::process::{Resource, Rlimit, setrlimit};
 use units::{Cpu, CpuSet};
 
 use crate::error::Error;
+use crate::program::supervisor::end_with;
 use crate::thread::{mask_of, outrank, pin_to, set_affinity, set_fifo};
 
 /// The `SCHED_FIFO` priority of the first thread.
@@ -77,7 +77,7 @@ fn try_in_thread(
 }
 
 fn bind(parent: u32, file_bytes_max: Option<u64>) -> io::Result<()> {
-    set_parent_process_death_signal(Some(Signal::KILL))?;
+    end_with(parent, libc::SIGKILL)?;
     // In a process group of its own, it would be stopped when it writes to a terminal with
     // `stty tostop`.
     // SAFETY: takes numbers only, and no handler is given.
@@ -85,10 +85,6 @@ fn bind(parent: u32, file_bytes_max: Option<u64>) -> io::Result<()> {
     if let Some(most) = file_bytes_max {
         let limit = Rlimit { current: Some(most), maximum: Some(most) };
         setrlimit(Resource::Fsize, limit)?;
-    }
-    // The parent may have ended before prctl.
-    if std::os::unix::process::parent_id() != parent {
-        return Err(io::Error::from_raw_os_error(libc::ESRCH));
     }
     Ok(())
 }

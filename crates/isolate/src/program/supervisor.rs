@@ -6,7 +6,8 @@
 //! a list of it. All signals are blocked, and are fetched one by one (`sigwaitinfo(2)`).
 //!
 //! It is forked from a process that may have threads, and does not call exec: it makes only
-//! async-signal-safe calls, and allocates no memory.
+//! async-signal-safe calls, and allocates no memory. `signal-hook` allocates, and cannot reset
+//! SIGCHLD to its default action.
 
 use std::io;
 use std::mem::{MaybeUninit, zeroed};
@@ -80,7 +81,7 @@ pub(crate) fn fork(parent: u32) -> io::Result<Fork> {
 }
 
 /// Makes the kernel send this signal to the calling process when its parent ends.
-fn end_with(parent: u32, signal: libc::c_int) -> io::Result<()> {
+pub(crate) fn end_with(parent: u32, signal: libc::c_int) -> io::Result<()> {
     // SAFETY: takes numbers only.
     checked(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, signal) })?;
     // The parent may have ended before prctl.
