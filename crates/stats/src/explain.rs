@@ -183,9 +183,9 @@ impl Difference {
         let [a, b] = [a, b].map(based);
         let renames = Renames::of(&a, &b);
         let (a, old_names) = (renames.rename(&a), renames.old_names());
-        let mut functions: Vec<FunctionDifference> = owns(&a, &b)
+        let mut functions: Vec<FunctionDifference> = owns([&a, &b])
             .into_iter()
-            .map(|(name, (a, b))| FunctionDifference {
+            .map(|(name, [a, b])| FunctionDifference {
                 name: name.to_owned(),
                 renamed_from: old_names.get(name).map(|&old| old.to_owned()),
                 own_instructions_a: a,
@@ -254,18 +254,13 @@ fn total(stacks: &[CallStack<'_>]) -> Instructions {
 }
 
 /// The own instructions of each function on two sides.
-fn owns<'a>(
-    a: &[CallStack<'a>],
-    b: &[CallStack<'a>],
-) -> BTreeMap<&'a str, (Instructions, Instructions)> {
-    let mut owns: BTreeMap<&str, (Instructions, Instructions)> = BTreeMap::new();
-    for stack in a {
-        let own = owns.entry(innermost(stack)).or_default();
-        own.0 = own.0 + stack.own;
-    }
-    for stack in b {
-        let own = owns.entry(innermost(stack)).or_default();
-        own.1 = own.1 + stack.own;
+fn owns<'a>(sides: [&[CallStack<'a>]; 2]) -> BTreeMap<&'a str, [Instructions; 2]> {
+    let mut owns: BTreeMap<&str, [Instructions; 2]> = BTreeMap::new();
+    for (side, stacks) in sides.into_iter().enumerate() {
+        for stack in stacks {
+            let own = &mut owns.entry(innermost(stack)).or_default()[side];
+            *own = *own + stack.own;
+        }
     }
     owns
 }
