@@ -1,7 +1,7 @@
 //! The bytes that a guest sends: reading any input ends in an answer or an error.
 //!
-//! An answer that was read can be sent and read again, and is the same then. Inflated data is
-//! text, or refused.
+//! An answer that was read is the same after it is sent and read again. Inflated data is text, or
+//! an error.
 #![no_main]
 
 use agent::{Answer, Symbols};

@@ -1,7 +1,7 @@
 //! `/proc/cmdline`: any text is valid.
 //!
-//! Names and values are pieces of the text, in its order. Every listed parameter can be looked
-//! up by name, with dashes or underscores.
+//! Names and values are parts of the text, in order. Every listed parameter can be looked up by
+//! name, with dashes or underscores.
 #![no_main]
 
 use facts::CommandLine;

@@ -1,7 +1,7 @@
 //! `/proc/interrupts`, read twice: tests the difference of two readings.
 //!
 //! The input is two tables with a line `--` between them, or one that is read twice.
-//! From a table to itself nothing grows; from one to another, each line of the later one
+//! From a table to itself no count increases; from one to another, each line of the later one
 //! is reported at most once for each of its CPUs.
 #![no_main]
 

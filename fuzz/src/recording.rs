@@ -1,7 +1,7 @@
 //! The recording's file: reading any input ends in a recording or an error.
 //!
-//! A recording that was read can be written and read again, and is the same then. An error
-//! names the file.
+//! A recording that was read is the same after it is written and read again. An error names the
+//! file.
 #![no_main]
 
 use std::path::Path;

@@ -141,7 +141,7 @@ fn compared(here: &Path, there: &Path) -> Result<String, String> {
     }
 }
 
-/// Where two files begin to differ, and what is there.
+/// The position of the first difference of two files, and the bytes there.
 fn difference(ours: &[u8], theirs: &[u8]) -> Option<String> {
     let same = ours.iter().zip(theirs).take_while(|(a, b)| a == b).count();
     if same == ours.len() && same == theirs.len() {

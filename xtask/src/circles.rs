@@ -58,7 +58,7 @@ fn imported_by(text: &str) -> BTreeSet<String> {
     names
 }
 
-/// The first name of each path in a list in braces, whose opening brace is gone.
+/// The first name of each path in a list in braces, without its opening brace.
 fn first_names(list: &str) -> Vec<String> {
     let mut depth = 0;
     let mut starts = vec![0];
@@ -120,7 +120,7 @@ mod tests {
         edges.iter().map(|(from, to)| ((*from).to_owned(), names(to))).collect()
     }
 
-    /// Check that paths, lists in braces and nested lists are read, and neither comments nor tests.
+    /// Check that paths, lists in braces and nested lists are read, but not comments and tests.
     #[test]
     fn imports_are_read() {
         let text = "use crate::{a::B, c::{D, e},\n f};\n// crate::comment\n\

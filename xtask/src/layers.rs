@@ -1,6 +1,6 @@
 //! The allowed dependencies between crates ("rooms"), and the check of the actual ones.
 //!
-//! The table is ARCHITECTURE.md's. A room depends only on rooms it lists, and those are
+//! The table is that of ARCHITECTURE.md. A room depends only on rooms it lists, and those are
 //! always of a lower layer, so that there are no cycles. Dependencies of tests may also
 //! be of the same layer, as long as no cycle arises.
 
@@ -49,7 +49,7 @@ const ROOMS: &[Room] = &[
     room("xtask", 0, &[]),
 ];
 
-/// Of `agent` the lab knows the language that they share.
+/// The lab needs only the language of `agent`.
 const LAB: &[&str] =
     &["units", "facts", "recording", "isolate", "agent", "kernels", "experiments"];
 

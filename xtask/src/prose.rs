@@ -1,10 +1,10 @@
-//! The words of a file that a person reads, with their lines.
+//! The words of a file's text, with their lines.
 //!
-//! Of Rust and C that is comments and string literals; of all other files everything. Code
-//! in backticks on one line is left out, and so are the names in `{}` of a string: both are
-//! identifiers. Macros that build text from tokens are not seen.
+//! The text of Rust and C is comments and string literals; that of other files is everything. Code
+//! in backticks on one line is omitted, and so are the names in `{}` of a string: both are
+//! identifiers. Cannot see text that macros build from tokens.
 
-/// What a file is written in, as far as its text is concerned.
+/// The kind of a file, which determines its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Language {
     /// Comments and string literals are text.
@@ -48,7 +48,8 @@ fn without_code(line: &str) -> String {
     text.collect::<Vec<_>>().join(" ")
 }
 
-/// Source code whose every character outside of comments and strings is a space; the lines stay.
+/// Source code with every character outside of comments and strings replaced by a space, except line
+/// feeds.
 fn of_code(code: &str) -> String {
     let mut text = String::with_capacity(code.len());
     let mut rest = code;
@@ -66,8 +67,8 @@ fn of_code(code: &str) -> String {
     text
 }
 
-/// How long the comment, literal, word or character is that code begins with, and whether it is
-/// text.
+/// The length of the comment, literal, word or character at the start of the code, and whether it
+/// is text.
 fn next_piece(code: &str, first: char) -> (usize, bool) {
     let end = |found: Option<usize>| found.unwrap_or(code.len());
     match first {
@@ -86,7 +87,7 @@ fn next_piece(code: &str, first: char) -> (usize, bool) {
     }
 }
 
-/// Where the text of a raw string begins, and what ends it.
+/// The start of the text of a raw string, and its end delimiter.
 fn raw_quote(code: &str) -> Option<(usize, String)> {
     let hashes = code.trim_start_matches(['b', 'c']).strip_prefix('r')?;
     let quoted = hashes.trim_start_matches('#').strip_prefix('"')?;
@@ -107,7 +108,7 @@ fn end_of_string(code: &str) -> usize {
     code.len()
 }
 
-/// A character literal's end; a lifetime is its quote alone.
+/// The end of a character literal; a lifetime is only its quote.
 fn end_of_char(code: &str) -> usize {
     let mut characters = code.char_indices().skip(1);
     match (characters.next(), characters.next()) {
@@ -141,7 +142,7 @@ mod tests {
         words(text, language).into_iter().map(|word| word.text).collect()
     }
 
-    /// Check that comments and strings of code are text, and names and characters are not.
+    /// Check that comments and strings of code are text, but not names and characters.
     #[test]
     fn code() {
         let code = "/// One\nfn two<'a>(three: &'a str) { f('\"', '\\'', \"four {five} {}\") } /* six */";
@@ -151,7 +152,7 @@ mod tests {
         assert_eq!(texts("\"a \\\" b\" c", Language::Code), ["a", "b"]);
     }
 
-    /// Check that each word has the line that it is in, in code too.
+    /// Check the lines of words, in code, too.
     #[test]
     fn lines() {
         let code = "fn a() {\n    // One\n    b(\"two\n three\");\n}\n";
@@ -160,7 +161,7 @@ mod tests {
         assert_eq!(lines, [2, 3, 4]);
     }
 
-    /// Check that code in backticks is left out, and an apostrophe is part of a word.
+    /// Check that code in backticks is omitted, and that an apostrophe is part of a word.
     #[test]
     fn documents() {
         assert_eq!(

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use crate::workspace::Workspace;
 
-/// Every dependency of every crate that has no reason.
+/// Every dependency without a reason.
 pub(crate) fn check(workspace: &Workspace) -> Result<Vec<String>, String> {
     let rooms: Vec<&str> = workspace.members.iter().map(|m| m.name.as_str()).collect();
     let mut folders: Vec<_> =

@@ -1,14 +1,14 @@
 //! The compiler wrapper for guests' programs: calls rustc without any path of this machine.
 //!
 //! Panics contain the names of source files, including generated ones (`OUT_DIR`). An exact guest
-//! executes the same instructions only where the program that it unpacks is the same to the
+//! executes the same instructions only if the program that it unpacks is the same to the
 //! last byte, so these names must not depend on where the sources, the target directory or
 //! cargo's registry are.
 //!
 //! cargo calls this program instead of rustc (`RUSTC_WRAPPER`), because the folders of a package
 //! are known only at that point, and because flags in `RUSTFLAGS` are hashed into the names of
-//! files and symbols: flags that name a path would be a difference themselves. Cargo does not
-//! see these flags, so a change of this file must also change [`MARK`].
+//! files and symbols: flags that name a path would be a difference themselves. Cargo does not know
+//! these flags, so a change of this file must also change [`MARK`].
 //!
 //! Paths that a build script writes are not covered; each build script is responsible for them.
 
@@ -18,9 +18,9 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-/// A flag that cargo sees: marks what is built in this way, and by which version of it.
+/// A flag that is visible to cargo: it identifies output of this wrapper, and the wrapper's version.
 pub(crate) const MARK: &str = "--cfg=names_of_folders=\"1\"";
-/// Set where cargo calls this program instead of rustc: to the folder of static libraries, if any.
+/// Set if cargo calls this program instead of rustc, to the folder of static libraries, if any.
 const VARIABLE: &str = "NOISEFLOOR_XTASK_IS_RUSTC";
 /// In a guest, programs are in the root directory.
 const PROGRAM: &str = "CARGO_BIN_EXE_";

@@ -9,10 +9,10 @@ use crate::workspace::{Member, Workspace};
 
 /// The largest number of lines of a file.
 const LINES_MAX: usize = 600;
-/// Rooms that talk to the processor, the kernel or another language directly.
+/// Rooms with direct access to the processor, the kernel or another language.
 const MAY_BE_UNSAFE: &[&str] =
     &["measure", "isolate", "agent", "blame", "ffi", "capi", "tif", "counter"];
-/// The only files that create live recordings, by room, and the call that does so.
+/// The only files that create live recordings, by room, and the call that creates one.
 const MEASURE: [(&str, &str); 2] = [("measure", "lib.rs"), ("blame", "wakers.rs")];
 const TAKES: &str = concat!("Recording::", "now("); // split, so that this file passes
 /// File names that do not describe their contents.
@@ -60,8 +60,8 @@ fn check_file(file: &Path, text: &str, member: &Member) -> Vec<String> {
     wrong
 }
 
-/// Why a file does not belong at its path in `src/`: folders are at most two levels deep, and the
-/// names of the files in them do not repeat the folder's.
+/// Why a file's path in `src/` is wrong: folders are at most two levels deep, and the names of the
+/// files in them do not repeat the folder's.
 fn misplaced(path: Option<&Path>) -> Option<String> {
     let names: Vec<_> = path?.iter().filter_map(|name| name.to_str()).collect();
     let (file, folders) = names.split_last()?;

@@ -1,4 +1,4 @@
-//! The language of the project's text: words and phrases of `xtask/words.txt` are not written.
+//! The check of the project's text for the words and phrases of `xtask/words.txt`.
 //!
 //! Identifiers, and code in backticks, are not checked.
 
@@ -25,12 +25,12 @@ const PATHS: &[&str] = &[
     "scripts",
     "xtask/src",
 ];
-/// Ends of the names of files that are not text of this project: recordings, kernels' files.
+/// The ends of the names of files that are not text of this project, such as recordings.
 const NO_TEXT: &[&str] = &["json", "svg", "bin", "so", "formats", "header_page"];
-/// Words not to be written, and exceptions.
+/// The listed words, and exceptions.
 const TABLE: &str = include_str!("../words.txt");
 
-/// What is not written, and where it is allowed.
+/// The listed words, and the files in which they are allowed.
 struct Table {
     rules: Vec<Rule>,
     exceptions: Vec<Exception>,
@@ -74,7 +74,7 @@ impl Table {
         Ok(table)
     }
 
-    /// What is wrong in one file, and which exceptions it needs, by their index.
+    /// The listed words in one file, and the indices of the exceptions that it needs.
     fn check(&self, file: &str, text: &[Word]) -> (Vec<String>, Vec<usize>) {
         let (mut wrong, mut needed) = (Vec::new(), Vec::new());
         for at in 0..text.len() {
@@ -115,7 +115,7 @@ fn phrase_of(text: &str) -> Vec<String> {
     prose::words(text, Language::Plain).into_iter().map(|word| word.text).collect()
 }
 
-/// Checks all files of the clean paths; reports how many, or every word to be replaced.
+/// Checks all files; reports their number, or every word to be replaced.
 pub(crate) fn run(workspace: &Workspace) -> Result<String, String> {
     let table = Table::parse(TABLE)?;
     let mut files = Vec::new();
@@ -136,14 +136,14 @@ pub(crate) fn run(workspace: &Workspace) -> Result<String, String> {
     wrong.extend(unused.map(|(exception, _)| {
         let phrase = exception.phrase.join(" ");
         format!(
-            "xtask/words.txt: {}: '{phrase}' is allowed, but not there",
+            "xtask/words.txt: {}: '{phrase}' is allowed, but does not occur",
             exception.file
         )
     }));
     if wrong.is_empty() {
         return Ok(format!("words: {} files have none of the listed words", files.len()));
     }
-    Err(format!("words that are not written here:\n  {}", wrong.join("\n  ")))
+    Err(format!("listed words (xtask/words.txt):\n  {}", wrong.join("\n  ")))
 }
 
 /// The text files of a path, sorted.
@@ -186,7 +186,7 @@ a.md: red herring = a fish
         table.check(file, &prose::words(text, Language::Plain)).0
     }
 
-    /// Check that words and phrases are found with their lines, across line ends too.
+    /// Check that words and phrases are found with their lines, also across line ends.
     #[test]
     fn finds_words() {
         assert_eq!(wrong("b.md", "One\nFrob."), ["b.md:2: 'frob': write blue; green"]);
@@ -198,7 +198,7 @@ a.md: red herring = a fish
         assert_eq!(wrong("b.md", "frobs, red, herring_red `frob`"), [""; 0]);
     }
 
-    /// Check that an exception is for one phrase in one file, and is reported as needed.
+    /// Check that an exception allows one phrase in one file, and is reported as needed.
     #[test]
     fn exceptions() {
         assert_eq!(wrong("a.md", "red herring"), [""; 0]);
@@ -209,7 +209,7 @@ a.md: red herring = a fish
         assert_eq!(needed("red"), [0; 0]);
     }
 
-    /// Check that the table itself is well formed, and that a mistake in one is refused.
+    /// Check that the table itself is valid, and that an invalid one is an error.
     #[test]
     fn tables() {
         let table = Table::parse(TABLE).unwrap();

@@ -1,6 +1,6 @@
-//! The crates of this workspace, as `cargo metadata` (format 1) reports them.
+//! The crates of this workspace, from `cargo metadata` (format 1).
 //!
-//! Only declared dependencies are known, not their use, and only those between our crates.
+//! Only declared dependencies are known, not their use, and only those between these crates.
 
 use std::path::PathBuf;
 
@@ -10,9 +10,9 @@ use crate::command;
 
 /// The workspace.
 pub(crate) struct Workspace {
-    /// Where its Cargo.toml is.
+    /// The folder of its Cargo.toml.
     pub(crate) root: PathBuf,
-    /// Where cargo builds.
+    /// The target directory.
     pub(crate) target: PathBuf,
     /// Its crates, in the manifest's order.
     pub(crate) members: Vec<Member>,
@@ -24,7 +24,7 @@ pub(crate) struct Member {
     pub(crate) name: String,
     /// Its folder.
     pub(crate) folder: PathBuf,
-    /// `src/lib.rs` and `src/main.rs`, those that are there.
+    /// `src/lib.rs` and `src/main.rs`, if they exist.
     pub(crate) roots: Vec<PathBuf>,
     /// The crates on this machine that it depends on.
     pub(crate) edges: Vec<Edge>,
@@ -73,7 +73,7 @@ fn member(package: &Value) -> Option<Member> {
     })
 }
 
-/// A dependency with a path is one of our crates; one from a registry has no path.
+/// A dependency with a path is a crate of the workspace; one from a registry has no path.
 fn edge(dependency: &Value) -> Option<Edge> {
     dependency.get("path").filter(|path| path.is_string())?;
     let to = dependency["name"].as_str()?.to_owned();
@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(facts.edges, edges);
     }
 
-    /// Check that metadata of an unknown format is an error, and not an empty workspace.
+    /// Check that metadata of an unknown format is an error.
     #[test]
     fn refuses_other_metadata() {
         assert!(Workspace::parse(&json!({})).is_none());

@@ -29,7 +29,7 @@ impl Where {
     }
 }
 
-/// Limits; where one is exceeded, the exit code is 1.
+/// Limits; if one is exceeded, the exit code is 1.
 #[derive(Debug, Clone, Copy, clap::Args)]
 #[command(next_help_heading = "Limits (exit code 1 if exceeded)")]
 pub(crate) struct Limits {
@@ -86,7 +86,7 @@ fn ppm(text: &str) -> Result<Ppm, Cause> {
 pub(crate) enum Source {
     /// eBPF programs attached to tracepoints (root, or CAP_BPF and CAP_PERFMON).
     Bpf,
-    /// Trace events, in a tracefs instance of noisefloor's own (root).
+    /// Trace events, in a separate tracefs instance (root).
     Tracefs,
     /// Counters in /proc, without privileges: totals only, single gaps are not attributed.
     Proc,

@@ -86,7 +86,7 @@ Example: five seconds of CPUs 0 to 3
     Ticks(TicksArgs),
     /// OS noise: time a busy loop loses to interrupts, threads and the hypervisor.
     ///
-    /// One thread per CPU reads the time stamp counter in a loop. Where two readings are further
+    /// One thread per CPU reads the time stamp counter in a loop. If two readings are further
     /// apart than an ordinary iteration, something else used the CPU: a gap.
     #[command(after_help = "\
 Examples:
@@ -122,7 +122,7 @@ Examples:
     /// Time slices of CPU-bound processes, and what ends them.
     ///
     /// Starts processes that spin and processes that wake up 1,000 times a second, and reads the
-    /// CPU time and the involuntary context switches of each. Where the scheduler can be traced
+    /// CPU time and the involuntary context switches of each. If the scheduler can be traced
     /// (eBPF: root), it also reports single slices and what ended them. With --step, rounds
     /// alternate between current settings and each variant; settings are restored afterwards.
     #[command(after_help = "\
@@ -159,7 +159,7 @@ Example:
     /// The program and its children run on these CPUs only, as ordinary tasks unless --fifo is
     /// given. Standard input, standard output and the exit code are the program's. When it has
     /// ended, the report is printed to standard error: how often it was preempted, by what, and,
-    /// where events can be traced (root), the longest interruptions with their causes. With --json
+    /// if events can be traced (root), the longest interruptions with their causes. With --json
     /// the JSON object is printed there instead, after the program's own messages; --json-to writes
     /// it to a file. Signals are forwarded; killing noisefloor also kills the program and its
     /// children, except for processes of another user.

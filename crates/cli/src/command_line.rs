@@ -48,7 +48,7 @@ fn with_command(mut args: Vec<OsString>) -> Vec<OsString> {
 mod tests {
     use super::*;
 
-    /// Check where `check` is inserted, and where it is not.
+    /// Check which arguments get the default command `check`.
     #[test]
     fn check_is_the_default() {
         for (given, expected) in [

@@ -97,7 +97,7 @@ impl Failure {
         Self { outcome: Outcome::Bug, text: text.to_string() }
     }
 
-    /// The same, with a hint where a privilege is missing for the measurement itself.
+    /// The same, with a hint if a privilege is missing for the measurement itself.
     pub(crate) fn with_hint(error: session::Error, hint: &str) -> Self {
         let is_privilege = |why: &measure::Error| {
             why.kind() == measure::Kind::Isolate(isolate::Kind::Privilege)

@@ -47,7 +47,7 @@ impl ProgressLine {
     }
 }
 
-/// Whether the terminal knows no escape sequences (`term(7)`).
+/// Whether the terminal does not support escape sequences (`term(7)`).
 fn is_dumb() -> bool {
     std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb")
 }

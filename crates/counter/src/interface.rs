@@ -8,12 +8,12 @@
 //!
 //! | version | QEMU | changes that affect the plugin |
 //! |---|---|---|
-//! | 1 | to 8.2 | QEMU adds to a number at an address; bytes of instructions are lent |
+//! | 1 | to 8.2 | QEMU adds to a number at an address; instructions are passed as a pointer to their bytes |
 //! | 2 | 9.0 | QEMU adds to a number in each CPU's entry of a scoreboard |
 //! | 3 | 9.1 | bytes of instructions are copied; callbacks on a condition |
-//! | 4, 5 | 9.2 to 10.2 | nothing |
-//! | 6 | 11.0 | nothing, but 3 to 5 may be refused |
-//! | 7 | 11.1 | each callback takes data, and those of the whole plugin no identifier |
+//! | 4, 5 | 9.2 to 10.2 | none |
+//! | 6 | 11.0 | none, but 3 to 5 may be refused |
+//! | 7 | 11.1 | each callback has a data parameter, and those of the whole plugin no identifier |
 //!
 //! Sources: `qemu-plugin.h` and `plugins/loader.c` of these versions. 7.2, 10.0 and 11.1
 //! have been tested; the others follow their headers.
@@ -31,7 +31,7 @@ const SCOREBOARDS: c_int = 2;
 const COPIES: c_int = 3;
 /// `qemu_plugin_set_pc` exists, the only difference to its predecessors.
 const SETS_PC: c_int = 6;
-/// All callbacks take data.
+/// All callbacks have a data parameter.
 const DATA: c_int = 7;
 
 /// The version that the plugin declares; QEMU reads it.
@@ -96,10 +96,10 @@ pub(crate) fn find(name: &CStr) -> Option<*mut c_void> {
     (!found.is_null()).then_some(found)
 }
 
-/// A function of QEMU's.
+/// A function of QEMU.
 ///
 /// # Safety
-/// `F` must be a pointer to a function of that one's type.
+/// `F` must be the type of a pointer to that function.
 unsafe fn function<F: Copy>(name: &CStr) -> Result<F, String> {
     let found = find(name);
     let found =
@@ -242,7 +242,7 @@ impl Interface {
         into: &mut [u8],
     ) -> usize {
         // SAFETY: the caller guarantees the instruction; `into` has the requested length, and
-        // the lent bytes are as long as the instruction.
+        // the pointer is to as many bytes as the instruction has.
         unsafe {
             match self.data {
                 Data::Copied(copy) => copy(instruction, into.as_mut_ptr(), into.len()),

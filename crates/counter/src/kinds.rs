@@ -15,7 +15,7 @@ const KINDS_MAX: usize = 4096;
 const OF_PHASE: usize = 3;
 /// Number of most frequent kinds of all phases that are reported.
 const OF_ALL: usize = 8;
-/// The same for kinds that were seen more than once.
+/// The same for kinds with more than one episode.
 const REPEATED: usize = 48;
 
 /// One kind of episode.

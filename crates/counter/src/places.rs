@@ -1,7 +1,7 @@
-//! The counts of each CPU, how they are made, and which CPU executes.
+//! The counts of each CPU, the method of counting, and the executing CPU.
 //!
-//! With one CPU QEMU's own code counts, without callbacks (inline operations, on a
-//! scoreboard if there are any). With several it must not: QEMU 10.0 treats the CPU's
+//! With one CPU QEMU's translated code counts, without callbacks (inline operations, on a
+//! scoreboard if there are any). With several that is not possible: QEMU 10.0 treats the CPU's
 //! number as a constant while it translates for instruction-counted CPUs, although they
 //! share translations (`gen_cpu_index` in accel/tcg/plugin-gen.c), and inline counting corrupts
 //! the constant. The number that callbacks get is that constant, too. So with several CPUs
@@ -20,7 +20,7 @@ use crate::episode::Count;
 use crate::interface::{self, Adding, Interface, PerCpu};
 use crate::translation::{Instruction, Translated};
 
-/// Values of a place's level.
+/// Values of a place's privilege level.
 pub(crate) const USER: u64 = 0;
 pub(crate) const IN_KERNEL: u64 = 1;
 
@@ -74,7 +74,7 @@ impl Places {
             _ if cpus > 1 => Counting::CalledBack(Box::into_raw(Box::default())),
             Adding::ToAddress(add) => Counting::InPlace(add),
             Adding::PerCpu(boards) => {
-                // SAFETY: takes a size, and returns memory that QEMU owns.
+                // SAFETY: the parameter is a size; the result is memory owned by QEMU.
                 let board = unsafe { (boards.new)(size_of::<Place>()) };
                 Counting::OnBoard(boards, board)
             }
@@ -213,7 +213,7 @@ impl Places {
 
 fn learn_current(cpus: usize) {
     let cpu = |number: usize| {
-        // SAFETY: takes a number, and returns no CPU for an invalid one.
+        // SAFETY: the parameter is a number; the result for an invalid one is null.
         unsafe { api::qemu_get_cpu(c_int::try_from(number).unwrap_or(-1)) }
     };
     CPUS.store(Box::into_raw(Box::new((0..cpus).map(cpu).collect())), Ordering::Relaxed);

@@ -3,11 +3,11 @@
 //! Until the agent executes its first mark only that mark and halts are detected, so that a
 //! guest boots at full speed. Then all translations are discarded, and each instruction
 //! translated from there on is counted when it is executed. QEMU runs CPUs in turns, and
-//! discarding translations ends a turn, which a guest of several CPUs would see; so it happens
+//! discarding translations ends a turn, which a guest of several CPUs would observe; so it is done
 //! when a CPU halts, which ends its turn in any case.
 //!
-//! QEMU runs all CPUs of an instruction-counted guest in one thread, and ends in
-//! another: the lock exists for that, and is never contended.
+//! QEMU runs all CPUs of an instruction-counted guest in one thread, and exits in
+//! another: the lock is needed for that, and is never contended.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ use crate::translation::{Instruction, Translated};
 use crate::walk::Block;
 use crate::watcher::Watcher;
 
-/// The answer to `probe=on`; the lab reads it.
+/// The output for `probe=on`, which the lab reads.
 const PROBED: &str = "can be loaded";
 
 /// The function in which the kernel switches stacks (arch/x86/entry/entry_64.S).
@@ -215,7 +215,7 @@ impl Translated {
     fn call_back(&self, symbols: &Symbols) {
         let block: &'static Block = Box::leak(Box::new(self.known(symbols)));
         let data = std::ptr::from_ref(block).cast_mut().cast();
-        // SAFETY: as above; `data` lives for ever and is only read.
+        // SAFETY: as above; `data` is never freed and only read.
         unsafe {
             api::qemu_plugin_register_vcpu_tb_exec_cb(
                 self.0,

@@ -3,7 +3,7 @@
 //! A call pushes its return address, a return is matched with the pushed addresses, and
 //! any other transfer into another function is a tail call. Returns that match nothing
 //! (retpolines, stack switches) are treated as tail calls, too: no instruction is ever
-//! lost or counted twice, only its position among the callers is then a guess.
+//! lost or counted twice; only its position among the callers is then a guess.
 
 use crate::decode::Ending;
 use crate::symbols::Function;

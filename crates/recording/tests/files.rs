@@ -1,5 +1,5 @@
-//! Recordings' files: what is written can be read, and what is no recording is refused
-//! with file, place and reason.
+//! Files of recordings: written files can be read, and other files are rejected with file, position
+//! and reason.
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
 use std::fs;
@@ -76,8 +76,8 @@ fn golden() -> Vec<PathBuf> {
     files
 }
 
-/// Check that a recording that is saved and loaded is the same, and that nothing but the
-/// file is left in its directory.
+/// Check that a recording is the same after saving and loading, and that its directory contains only
+/// this file.
 #[test]
 fn saved_then_loaded() {
     let dir = tempfile::tempdir().unwrap();
@@ -90,8 +90,8 @@ fn saved_then_loaded() {
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
 }
 
-/// Check that files of format 1 written by earlier versions stay readable, and that what
-/// is written anew from them reads the same.
+/// Check that files of format 1 from earlier versions can be read, and are the same if written and
+/// read again.
 #[test]
 fn golden_files_stay_readable() {
     let mut kinds = Vec::new();
@@ -110,7 +110,7 @@ fn golden_files_stay_readable() {
     assert_eq!(kinds, all);
 }
 
-/// Check that a file cut anywhere is said to be truncated, with the place.
+/// Check that a file truncated anywhere is reported as truncated, with the position.
 #[test]
 fn truncated_anywhere() {
     let text = example().to_json().unwrap();
@@ -125,7 +125,7 @@ fn truncated_anywhere() {
     }
 }
 
-/// Check that what is no recording, a newer one, or one without series is told apart.
+/// Check that files that are not recordings, are newer, or have no series have different errors.
 #[test]
 fn foreign_newer_and_without_series() {
     for (text, kind, words) in [
@@ -138,13 +138,13 @@ fn foreign_newer_and_without_series() {
         (r#"{"format": 1, "kind": "noise", "series": {}}"#, Kind::Corrupt, "line 1"),
         ("[1, 2]", Kind::Corrupt, "line 1"),
     ] {
-        let (seen, message) = refused(text);
-        assert_eq!(seen, kind, "{text}: {message}");
+        let (found, message) = refused(text);
+        assert_eq!(found, kind, "{text}: {message}");
         assert!(message.contains(words), "{text}: {message}");
     }
 }
 
-/// Check that something of the wrong type is told with its place.
+/// Check that a value of the wrong type is reported with its position.
 #[test]
 fn corrupt_in_the_middle() {
     let text = example().to_json().unwrap();
@@ -154,7 +154,7 @@ fn corrupt_in_the_middle() {
     assert!(message.contains("expected u64 at line 1 column"), "{message}");
 }
 
-/// Check that bytes that are no text, and files that are not there, are told as such.
+/// Check the errors of binary files, missing files and missing directories.
 #[test]
 fn unreadable_files() {
     let dir = tempfile::tempdir().unwrap();
@@ -168,7 +168,7 @@ fn unreadable_files() {
     assert_eq!(write_file(&dir.path().join("a/b"), "").unwrap_err().kind(), Kind::Write);
 }
 
-/// Check that a code of a later version is a doubt all the same.
+/// Check that a doubt with a code of a later version can be read.
 #[test]
 fn doubts_of_later_versions() {
     let text = example().to_json().unwrap().replace("gaps_lost", "moon_phase");
@@ -177,7 +177,7 @@ fn doubts_of_later_versions() {
 }
 
 proptest! {
-    /// Check that a file with damaged bytes is read or refused, never a panic.
+    /// Check that a file with damaged bytes is read or rejected without a panic.
     #[test]
     fn damaged_bytes(places in prop::collection::vec((0usize..2_000, any::<u8>()), 1..6)) {
         let mut bytes = example().to_json().unwrap().into_bytes();

@@ -1,4 +1,4 @@
-//! What recordings are read from: FIFOs, devices, and files that are too large.
+//! Inputs of recordings: FIFOs, devices, and files that are too large.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -32,9 +32,9 @@ fn streams() {
     assert_eq!(Recording::read(stream, Path::new("-")).unwrap(), whole);
 }
 
-/// Check that a FIFO whose writer goes away in the middle is a truncated file.
+/// Check that a FIFO is a truncated file if its writer exits in the middle.
 #[test]
-fn a_writer_that_goes() {
+fn early_end() {
     let dir = tempfile::tempdir().unwrap();
     let fifo = dir.path().join("fifo");
     mknodat(CWD, &fifo, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
@@ -49,7 +49,7 @@ fn a_writer_that_goes() {
     writer.join().unwrap();
 }
 
-/// Check that devices are refused by what they are, and larger files by their size.
+/// Check that devices are rejected by type, and larger files by size.
 #[test]
 fn refusals() {
     let dir = tempfile::tempdir().unwrap();
@@ -67,7 +67,7 @@ fn refusals() {
     }
 }
 
-/// Check that a stream without end is refused at its first byte where it is no recording.
+/// Check that an endless stream is rejected at its first byte if it is not a recording.
 #[test]
 fn endless_streams() {
     let zeros = std::io::repeat(0);

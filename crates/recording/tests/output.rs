@@ -28,14 +28,14 @@ fn node(file: &Path, what: FileType, device: u64) {
     mknodat(CWD, file, what, Mode::from_raw_mode(0o600), device).unwrap();
 }
 
-/// Writes as the tool does: first the check, then the file.
+/// Writes as the commands do: first the check, then the file.
 fn write(file: &Path, text: &str) {
     check_writable(file).unwrap();
     write_file(file, text).unwrap();
 }
 
-/// Check that a new file has the mode that the umask leaves, and that a regular file is replaced
-/// whole, keeps its mode, and has nothing beside it.
+/// Check that a new file has the mode of the umask, and that a regular file is replaced as a whole,
+/// without a change of its mode and without temporary files.
 #[test]
 fn regular_files() {
     let dir = tempfile::tempdir().unwrap();
@@ -51,7 +51,7 @@ fn regular_files() {
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
 }
 
-/// Check that root's writing keeps a file's owner and group, and takes set-user-ID from it.
+/// Check that writing as root does not change a file's owner and group, and removes set-user-ID.
 #[test]
 fn owners() {
     if !is_root() {
@@ -69,7 +69,7 @@ fn owners() {
     assert_eq!(fs::read_to_string(&file).unwrap(), "two");
 }
 
-/// Check that a link stays one: what it names is written, and created where it is missing.
+/// Check that a link is not replaced: its target is written, and created if it is missing.
 #[test]
 fn links() {
     let dir = tempfile::tempdir().unwrap();
@@ -87,8 +87,8 @@ fn links() {
     assert_eq!(mode(&dir.path().join("real")), 0o600);
 }
 
-/// Check that another user's link in a folder as /tmp does not lead root to a file elsewhere,
-/// where the kernel is set to refuse that.
+/// Check that root does not follow another user's link in a folder such as /tmp, if the kernel is set
+/// to forbid that.
 #[test]
 fn links_of_others() {
     let protected = fs::read_to_string("/proc/sys/fs/protected_symlinks").unwrap();
@@ -109,7 +109,7 @@ fn links_of_others() {
     assert_eq!(fs::read_to_string(&target).unwrap(), "old");
 }
 
-/// Check that a device stays one and is written to.
+/// Check that a device is written to, not replaced.
 #[test]
 fn devices() {
     if !is_root() {
@@ -135,7 +135,7 @@ fn devices() {
     }
 }
 
-/// Check that a FIFO stays one, and that its reader gets the whole text.
+/// Check that a FIFO is not replaced, and that its reader gets the whole text.
 #[test]
 fn fifos() {
     let dir = tempfile::tempdir().unwrap();
@@ -154,7 +154,7 @@ fn fifos() {
     assert!(about(&fifo).file_type().is_fifo());
 }
 
-/// Check that what cannot be written is refused beforehand, and left as it is.
+/// Check that a target that cannot be written is rejected before the measurement, and is not changed.
 #[test]
 fn refusals() {
     let dir = tempfile::tempdir().unwrap();

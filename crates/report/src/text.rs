@@ -35,7 +35,7 @@ pub(crate) mod slices;
 pub(crate) mod ticks;
 pub(crate) mod wakers;
 
-/// The report of a recording, as the command that made it printed it.
+/// The report of a recording, as printed by the measuring command.
 pub fn text(recording: &Recording) -> String {
     let recording = &*recording.printable();
     let facts = &recording.facts;
@@ -119,8 +119,8 @@ mod tests {
         all
     }
 
-    /// Check that no report is wider than 80 columns or has trailing spaces, with one
-    /// CPU or 101, with wide numbers, and if nothing is known about the machine.
+    /// Check that no report is wider than 80 columns or has trailing spaces, with one CPU or 101, with
+    /// wide numbers, and for a machine without known facts.
     #[test]
     fn fits_the_terminal() {
         let pages =
@@ -349,7 +349,7 @@ mod tests {
     "#);
     }
 
-    /// Check the sources of noise on two CPUs: of both, and of each.
+    /// Check the attribution of noise on two CPUs: of both together, and of each.
     #[test]
     fn noise_that_is_blamed() {
         let text = text(&example::blamed(example::noise(GUEST, 2)));

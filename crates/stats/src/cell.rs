@@ -1,8 +1,8 @@
 //! The summary of a cell of the lab.
 //!
 //! In exact mode the numbers are instructions, from two sources: the guest's clock, of which each
-//! instruction is a nanosecond, and the counter, which knows which CPU executed them. In timed mode
-//! the summary is the ordinary one of the measurement.
+//! instruction is a nanosecond, and the counter, which counts per CPU. In timed mode the summary is
+//! the ordinary one of the measurement.
 //!
 //! Cannot see durations in exact mode: instructions are not time.
 
@@ -23,7 +23,7 @@ mod tick_paths;
 
 pub use call_costs::{CallCost, CallCosts};
 #[cfg(test)]
-pub(crate) use idle_cost::Idle;
+pub(crate) use idle_cost::IdleCpu;
 pub use idle_cost::{CpuIdleCost, IdleCost};
 pub use nohz_cost::NohzCost;
 pub use tick_cost::TickCost;
@@ -49,8 +49,8 @@ pub enum CellSummary {
 impl CellSummary {
     /// Summarizes a cell; `None` for a lost one.
     ///
-    /// CPUs share the clock of exact mode, so with several of them only the counter knows which
-    /// executed what. Without counts, the summary is the ordinary one of the measurement.
+    /// CPUs share the clock of exact mode, so with several of them only the counter has the
+    /// instructions of each. Without counts, the summary is the ordinary one of the measurement.
     pub fn of(cell: &Cell) -> Option<Self> {
         let answer = answer(cell)?;
         let exact = match cell.mode {

@@ -1,8 +1,9 @@
-//! What the lab's counter counted on a guest's CPUs.
+//! The counts of the lab's counter on a guest's CPUs.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
-use recording::{CallsSpec, CpuCounts, Interruption, PhaseCounts, Phases};
+use recording::{Answer, Body, CallsSpec, CpuCounts, Interruption, PhaseCounts, Phases};
 use serde::Serialize;
 use units::{Cpu, Instructions, Nanos, PerSecond};
 
@@ -15,12 +16,20 @@ pub(crate) fn is_timer_entry(entry: &str) -> bool {
     TIMER_ENTRIES.contains(&entry)
 }
 
-/// In how many phases each call was made.
+/// The number of phases of each call.
 pub(crate) fn phases_each(spec: &CallsSpec) -> usize {
     usize::try_from(Phases::parts(spec.phases.as_ref())).unwrap_or(usize::MAX)
 }
 
-/// What was counted on a CPU in a phase.
+/// The phases of a call: each call has its own, one after the other.
+pub(crate) fn call_phases(answer: &Answer, name: &str) -> Option<Range<usize>> {
+    let Body::Calls { spec, .. } = &answer.recording.body else { return None };
+    let place = spec.calls.iter().position(|call| call.name() == name)?;
+    let each = phases_each(spec);
+    Some(place * each..(place + 1) * each)
+}
+
+/// The counts of a CPU in a phase.
 pub(crate) fn on_cpu(phase: &PhaseCounts, cpu: Cpu) -> Option<&CpuCounts> {
     phase.cpus.iter().find(|counts| counts.cpu == cpu)
 }
@@ -30,12 +39,19 @@ pub(crate) fn timer(counts: &CpuCounts) -> impl Iterator<Item = &Interruption> {
     counts.interruptions.iter().filter(|way| is_timer_entry(&way.entry))
 }
 
-/// How many timer interrupts a CPU had.
-pub(crate) fn timer_entries(counts: &CpuCounts) -> u64 {
-    timer(counts).flat_map(|way| way.kernel.iter()).map(|(_, count)| count).sum()
+/// The kernel instructions of these timer interrupts, each with its frequency.
+pub(crate) fn timer_costs(
+    counts: &CpuCounts,
+) -> impl Iterator<Item = (Instructions, u64)> {
+    timer(counts).flat_map(|way| way.kernel.iter().copied())
 }
 
-/// What one CPU executed.
+/// The number of these timer interrupts.
+pub(crate) fn timer_entries(counts: &CpuCounts) -> u64 {
+    timer_costs(counts).map(|(_, count)| count).sum()
+}
+
+/// The instructions of one CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct CpuWork {
     /// The CPU.
@@ -44,16 +60,16 @@ pub struct CpuWork {
     pub instructions: Instructions,
     /// Those of the kernel.
     pub kernel_instructions: Instructions,
-    /// How often the timer interrupted it.
+    /// The number of timer interrupts.
     pub timer_entries: u64,
-    /// The same a second; null where that is not asked.
+    /// That per second; null if not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timer_entries_hz: Option<PerSecond>,
 }
 
 impl CpuWork {
-    /// Of what was counted on each CPU, in one phase or in several, and how long these were
-    /// together, where rates are asked for.
+    /// Adds up the counts of each CPU in these phases; `span` is their duration, if rates are
+    /// requested.
     pub(crate) fn of<'a>(
         phases: impl IntoIterator<Item = &'a PhaseCounts>,
         span: Option<Nanos>,
@@ -83,7 +99,7 @@ impl CpuWork {
 mod tests {
     use super::*;
 
-    /// Check that what a CPU executed in several phases is added up, CPU by CPU.
+    /// Check that the instructions of several phases are added up for each CPU.
     #[test]
     fn work_of_phases() {
         let counts = |cpu, user| CpuCounts {
@@ -96,8 +112,8 @@ mod tests {
         let phase = |a, b| PhaseCounts { cpus: vec![counts(0, a), counts(1, b)] };
         let phases = [phase(100, 10), phase(200, 20)];
         let work = CpuWork::of(&phases, Some(Nanos::from_secs(1)));
-        let told = work.iter().map(|work| (work.cpu.get(), work.instructions.get()));
-        assert_eq!(told.collect::<Vec<_>>(), [(0, 314), (1, 44)]);
+        let found = work.iter().map(|work| (work.cpu.get(), work.instructions.get()));
+        assert_eq!(found.collect::<Vec<_>>(), [(0, 314), (1, 44)]);
         assert!(work.iter().all(|work| work.kernel_instructions.get() == 14));
     }
 }

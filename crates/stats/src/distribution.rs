@@ -102,7 +102,7 @@ impl<K: Statistics, T: Copy> Distribution<K, T> {
         Self::new(|key| quantile(&sorted, key.millionths()?))
     }
 
-    /// The same in another unit.
+    /// The distribution in another unit.
     pub(crate) fn map<U: Copy>(self, unit: impl Fn(T) -> U) -> Distribution<K, U> {
         Distribution::new(|key| self.get(key).map(&unit))
     }
@@ -127,13 +127,14 @@ pub fn quantile<T: Copy>(sorted: &[T], millionths: u32) -> Option<T> {
     sorted.get(rank.unwrap_or(usize::MAX).saturating_sub(1).min(last)).copied()
 }
 
-/// The mean, rounded to the nearest whole number; `None` of no values.
+/// The mean, rounded to the nearest whole number; `None` without values.
 pub(crate) fn mean(sum: u128, values: u64) -> Option<u64> {
     let mean = sum.saturating_add((values / 2).into()).checked_div(values.into())?;
     Some(u64::try_from(mean).unwrap_or(u64::MAX))
 }
 
-/// The rank of that quantile among so many values in ascending order; the first is 1.
+/// The nearest rank of that quantile among so many values in ascending order: their share of the
+/// values, rounded up. The first is 1, also of the minimum, whose share is 0.
 pub(crate) fn rank(values: u128, millionths: u32) -> u128 {
     (values * u128::from(millionths)).div_ceil(1_000_000).max(1)
 }
@@ -143,7 +144,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Check known ranks by hand, the edges included.
+    /// Check known ranks by hand, including the first and the last.
     #[test]
     fn by_hand() {
         assert_eq!(quantile::<u64>(&[], 500_000), None);
@@ -174,7 +175,7 @@ mod tests {
         serde_json::to_string(&found).unwrap()
     }
 
-    /// Check the keys and their order for each kind: this is the JSON contract.
+    /// Check the keys of each kind, and their order: this is the JSON contract.
     #[test]
     fn contract() {
         let found = [

@@ -1,9 +1,8 @@
-//! Where instructions go, function by function, and why one number is larger than
-//! another.
+//! Instructions by function, and the difference of two numbers of instructions by function.
 //!
-//! From stacks: the instructions that were executed in one function, called that way.
-//! Own instructions add up to the whole, and the differences of two to the difference
-//! of their wholes, exactly.
+//! The input is stacks: the instructions executed in one function, with its callers. A function's own
+//! instructions are those without the functions it called. They add up to the total, and the
+//! differences of two sides to the difference of their totals, exactly.
 //!
 //! Cannot see functions that the compiler inlined: they are part of their callers.
 
@@ -21,10 +20,10 @@ pub(crate) mod tick_kinds;
 pub(crate) mod typical;
 pub(crate) mod whole_phase;
 
-/// The name of what is called by nothing and is in no function.
-const NOWHERE: &str = "[unknown]";
+/// The name of instructions in no known function.
+const UNKNOWN: &str = "[unknown]";
 
-/// The instructions that were executed in one function, called that way.
+/// The instructions executed in one function, with its callers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallStack<'a> {
     frames: Vec<&'a str>,
@@ -32,10 +31,10 @@ pub struct CallStack<'a> {
 }
 
 impl<'a> CallStack<'a> {
-    /// Functions from the outermost to the one that the instructions are in. What is in
-    /// no function at all gets a name of its own, so that nothing is dropped.
+    /// `frames` are the functions from the outermost to the innermost. Without any they become
+    /// `[unknown]`, so that no instruction is dropped.
     pub fn new(frames: Vec<&'a str>, own: Instructions) -> Self {
-        let frames = if frames.is_empty() { vec![NOWHERE] } else { frames };
+        let frames = if frames.is_empty() { vec![UNKNOWN] } else { frames };
         Self { frames, own }
     }
 
@@ -44,50 +43,50 @@ impl<'a> CallStack<'a> {
         &self.frames
     }
 
-    /// Instructions executed in the innermost function itself.
+    /// Instructions of the innermost function itself.
     pub fn own(&self) -> Instructions {
         self.own
     }
 
-    /// The same with the names that functions have in the source.
+    /// The stack with the names of functions in the source.
     fn based(&self) -> Self {
         let frames = self.frames.iter().map(|name| base_name(name)).collect();
         Self { frames, own: self.own }
     }
 }
 
-/// What one function cost.
+/// The cost of one function.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FunctionCost {
     /// The function.
     pub name: String,
-    /// Instructions executed in it.
+    /// Its own instructions.
     pub own_instructions: Instructions,
-    /// The same, and those of all that it called.
+    /// Those, and the instructions of all functions that it called.
     pub total_instructions: Instructions,
 }
 
-/// Where instructions went.
+/// Instructions by function.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Explanation {
     /// All of them.
     pub total_instructions: Instructions,
-    /// Function by function, those with the most own instructions first.
+    /// Each function, in descending order of own instructions.
     pub functions: Vec<FunctionCost>,
 }
 
 impl Explanation {
-    /// Adds stacks up.
+    /// Adds up stacks.
     pub fn of(stacks: &[CallStack<'_>]) -> Self {
         let mut costs: BTreeMap<&str, (Instructions, Instructions)> = BTreeMap::new();
-        for CallStack { frames, own } in stacks {
-            let innermost = frames.last().copied().unwrap_or(NOWHERE);
-            // A function that calls itself is on the stack twice, but ran once.
-            for name in frames.iter().copied().collect::<BTreeSet<_>>() {
+        for stack in stacks {
+            let innermost = innermost(stack);
+            // A recursive function is on the stack several times, but its instructions count once.
+            for name in stack.frames.iter().copied().collect::<BTreeSet<_>>() {
                 let cost = costs.entry(name).or_default();
-                cost.1 = cost.1 + *own;
+                cost.1 = cost.1 + stack.own;
                 if name == innermost {
-                    cost.0 = cost.0 + *own;
+                    cost.0 = cost.0 + stack.own;
                 }
             }
         }
@@ -102,48 +101,48 @@ impl Explanation {
         Self { total_instructions: total(stacks), functions }
     }
 
-    /// The functions by name.
+    /// The costs by name.
     pub(crate) fn costs(&self) -> BTreeMap<&str, &FunctionCost> {
         self.functions.iter().map(|cost| (cost.name.as_str(), cost)).collect()
     }
 
-    /// A part of the whole.
+    /// A part of the total.
     pub fn share(&self, part: Instructions) -> Option<Ppm> {
         share(part, self.total_instructions)
     }
 
-    /// What the functions after the first `shown` executed themselves.
+    /// The own instructions of the functions after the first `shown`.
     pub fn rest(&self, shown: usize) -> Instructions {
         self.functions.iter().skip(shown).map(|cost| cost.own_instructions).sum()
     }
 }
 
-/// What one function cost on both sides. Its name is that in the source.
+/// The cost of one function on both sides, by its name in the source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FunctionDifference {
-    /// The function; where it was renamed, its name on the second side.
+    /// The function; if it was renamed, its name on the second side.
     pub name: String,
-    /// Its name on the first side, where that is another one.
+    /// Its name on the first side, if that is another one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub renamed_from: Option<String>,
-    /// Instructions executed in it on the first side; zero where it did not run.
+    /// Its own instructions on the first side; zero if it did not run.
     pub own_instructions_a: Instructions,
-    /// The same on the second.
+    /// Those on the second side.
     pub own_instructions_b: Instructions,
-    /// How many more on the second; negative where fewer.
+    /// How many more on the second side; negative if fewer.
     pub difference: i128,
 }
 
-/// What functions of one kind cost on both sides.
+/// The cost of several functions on both sides.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct DifferencePart {
-    /// How many functions these are.
+    /// The number of functions.
     pub functions: u64,
-    /// Instructions executed in them on the first side.
+    /// Their own instructions on the first side.
     pub own_instructions_a: Instructions,
-    /// The same on the second.
+    /// Those on the second side.
     pub own_instructions_b: Instructions,
-    /// How many more on the second; negative where fewer.
+    /// How many more on the second side; negative if fewer.
     pub difference: i128,
 }
 
@@ -158,36 +157,35 @@ impl DifferencePart {
     }
 }
 
-/// Why one number is larger than another.
+/// The difference of two numbers of instructions, by function.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Difference {
     /// All instructions of the first side.
     pub total_instructions_a: Instructions,
     /// All instructions of the second side.
     pub total_instructions_b: Instructions,
-    /// How many more on the second; what the functions' differences add up to.
+    /// How many more on the second side: the sum of the functions' differences.
     pub difference: i128,
     /// Functions that ran on the first side only.
     pub only_a: DifferencePart,
     /// Functions that ran on the second side only.
     pub only_b: DifferencePart,
-    /// All others. The three parts add up to the whole.
+    /// All others. The three parts add up to the total.
     pub both: DifferencePart,
-    /// Function by function, the largest differences first, in either direction.
+    /// Each function, in descending order of the size of its difference.
     pub functions: Vec<FunctionDifference>,
 }
 
 impl Difference {
-    /// Compares stacks. Compilers make parts and special copies of a function as they
-    /// see fit (`foo.isra.0`, `foo.cold`): they count as the function. A function that
-    /// was renamed is one function.
+    /// Compares stacks. Parts and specialized copies of a function that the compiler made
+    /// (`foo.isra.0`, `foo.cold`) count as the function. A renamed function is one function.
     pub fn of(a: &[CallStack<'_>], b: &[CallStack<'_>]) -> Self {
         let [a, b] = [a, b].map(based);
         let renames = Renames::of(&a, &b);
         let (a, old_names) = (renames.rename(&a), renames.old_names());
-        let mut functions: Vec<FunctionDifference> = owns(&a, &b)
+        let mut functions: Vec<FunctionDifference> = owns([&a, &b])
             .into_iter()
-            .map(|(name, (a, b))| FunctionDifference {
+            .map(|(name, [a, b])| FunctionDifference {
                 name: name.to_owned(),
                 renamed_from: old_names.get(name).map(|&old| old.to_owned()),
                 own_instructions_a: a,
@@ -213,19 +211,19 @@ impl Difference {
         }
     }
 
-    /// The size of the difference, as a part of the first side.
+    /// The size of the difference, as a share of the first side.
     pub fn share(&self) -> Option<Ppm> {
         let size = u64::try_from(self.difference.unsigned_abs()).unwrap_or(u64::MAX);
         share(Instructions::new(size), self.total_instructions_a)
     }
 
-    /// The functions after the first `shown`, added up.
+    /// The sum of the functions after the first `shown`.
     pub fn rest(&self, shown: usize) -> DifferencePart {
         DifferencePart::of(self.functions.iter().skip(shown))
     }
 }
 
-/// Where a function ran.
+/// The sides on which a function ran.
 #[derive(PartialEq)]
 enum Side {
     A,
@@ -245,43 +243,38 @@ impl Side {
     }
 }
 
-/// A part of the whole; `None` of nothing.
+/// A part of the whole; `None` if the whole is zero.
 pub(crate) fn share(part: Instructions, whole: Instructions) -> Option<Ppm> {
-    let is_something = whole != Instructions::ZERO;
-    is_something.then(|| Ppm::new(part.get() as f64 / whole.get() as f64 * 1e6))
+    (whole != Instructions::ZERO)
+        .then(|| Ppm::new(part.get() as f64 / whole.get() as f64 * 1e6))
 }
 
 fn total(stacks: &[CallStack<'_>]) -> Instructions {
     stacks.iter().map(|stack| stack.own).sum()
 }
 
-/// What each function of two sides executed itself.
-fn owns<'a>(
-    a: &[CallStack<'a>],
-    b: &[CallStack<'a>],
-) -> BTreeMap<&'a str, (Instructions, Instructions)> {
-    let mut owns: BTreeMap<&str, (Instructions, Instructions)> = BTreeMap::new();
-    for stack in a {
-        let own = owns.entry(innermost(stack)).or_default();
-        own.0 = own.0 + stack.own;
-    }
-    for stack in b {
-        let own = owns.entry(innermost(stack)).or_default();
-        own.1 = own.1 + stack.own;
+/// The own instructions of each function on two sides.
+fn owns<'a>(sides: [&[CallStack<'a>]; 2]) -> BTreeMap<&'a str, [Instructions; 2]> {
+    let mut owns: BTreeMap<&str, [Instructions; 2]> = BTreeMap::new();
+    for (side, stacks) in sides.into_iter().enumerate() {
+        for stack in stacks {
+            let own = &mut owns.entry(innermost(stack)).or_default()[side];
+            *own = *own + stack.own;
+        }
     }
     owns
 }
 
 fn innermost<'a>(stack: &CallStack<'a>) -> &'a str {
-    stack.frames.last().copied().unwrap_or(NOWHERE)
+    stack.frames.last().copied().unwrap_or(UNKNOWN)
 }
 
-/// Stacks with the names that functions have in the source.
+/// Stacks with the names of functions in the source.
 pub(crate) fn based<'a>(stacks: &[CallStack<'a>]) -> Vec<CallStack<'a>> {
     stacks.iter().map(CallStack::based).collect()
 }
 
-/// What compilers and linkers append to the name of a part or a copy of a function.
+/// Suffixes that compilers and linkers append to the name of a part or a copy of a function.
 const SUFFIXES: [&str; 6] = ["isra", "constprop", "part", "cold", "lto_priv", "llvm"];
 
 /// A function's name in the source: `foo` for `foo.isra.0.cold`.
@@ -297,7 +290,7 @@ pub(crate) mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Stacks written as people read them: `a;b 12`.
+    /// Stacks from lines: `a;b 12`.
     pub(crate) fn stacks<'a>(lines: &[&'a str]) -> Vec<CallStack<'a>> {
         let stack = |line: &&'a str| {
             let (frames, own) = line.rsplit_once(' ').unwrap();
@@ -310,7 +303,7 @@ pub(crate) mod tests {
         lines.iter().map(stack).collect()
     }
 
-    /// Any stacks over few names, so that functions recur and call themselves.
+    /// Random stacks of few names, so that functions recur and call themselves.
     pub(crate) fn any_stacks() -> impl Strategy<Value = Vec<CallStack<'static>>> {
         const NAMES: [&str; 8] = [
             "tick",
@@ -338,7 +331,7 @@ pub(crate) mod tests {
             .collect()
     }
 
-    /// Check own and total of functions, one of which calls itself, by hand.
+    /// Check own and total instructions by hand, also of a recursive function.
     #[test]
     fn by_hand() {
         let stacks = stacks(&["a 5", "a;b 3", "a;b;c 10", "a;b;c;b 7", " 2"]);
@@ -351,8 +344,8 @@ pub(crate) mod tests {
         assert_eq!(Explanation::of(&[]).share(Instructions::ZERO), None);
     }
 
-    /// Check that a part of a function is the function in a difference, that what is on
-    /// one side only is zero on the other, and that the largest difference is first.
+    /// Check that a part of a function counts as the function, that a function of one side only is
+    /// zero on the other, and that the largest difference is first.
     #[test]
     fn difference_by_hand() {
         let before = stacks(&["a 5", "a;b.isra.0 30", "a;gone 4"]);
@@ -370,12 +363,12 @@ pub(crate) mod tests {
         assert_eq!(found.difference, 0);
         assert_eq!(found.rest(1).difference, -9);
         let parts = [found.only_a, found.only_b, found.both];
-        let told = parts.map(|part| (part.functions, part.difference));
-        assert_eq!(told, [(1, -4), (1, 9), (2, -5)]);
+        let sums = parts.map(|part| (part.functions, part.difference));
+        assert_eq!(sums, [(1, -4), (1, 9), (2, -5)]);
         assert_eq!(found.share(), Some(Ppm::new(0.0)));
     }
 
-    /// Check that a function that was renamed is one on both sides, and says so.
+    /// Check that a renamed function is one function, with both names.
     #[test]
     fn renamed() {
         let before = stacks(&["run;old_timer.isra.0 5", "run;old_timer;get 3"]);
@@ -392,7 +385,7 @@ pub(crate) mod tests {
         assert_eq!(parts, [1, 0, 3]);
     }
 
-    /// Check which names lose their end, and which only look like it.
+    /// Check which suffixes are removed from names.
     #[test]
     fn base_names() {
         for (name, base) in [
@@ -424,8 +417,8 @@ pub(crate) mod tests {
     }
 
     proptest! {
-        /// Check that own instructions add up to the whole, wherever a table is cut, and
-        /// that no function has more than the whole or less than its own.
+        /// Check that own instructions add up to the total, wherever a table is cut, and that the
+        /// total of a function is between its own instructions and those of all.
         #[test]
         fn owns_add_up(stacks in any_stacks(), shown in 0usize..8) {
             let found = Explanation::of(&stacks);
@@ -440,8 +433,8 @@ pub(crate) mod tests {
             }
         }
 
-        /// Check that differences add up to the difference of the wholes, wherever a
-        /// table is cut, and that both sides do, too.
+        /// Check that the differences, and both sides, add up to those of the totals, wherever a
+        /// table is cut.
         #[test]
         fn differences_add_up(a in any_stacks(), b in any_stacks(), shown in 0usize..8) {
             let found = Difference::of(&a, &b);
@@ -464,7 +457,7 @@ pub(crate) mod tests {
             prop_assert_eq!(a, found.total_instructions_a);
         }
 
-        /// Check that a side compared with itself differs nowhere.
+        /// Check that a side does not differ from itself.
         #[test]
         fn same_is_no_difference(stacks in any_stacks()) {
             let found = Difference::of(&stacks, &stacks);

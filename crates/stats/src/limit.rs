@@ -1,5 +1,5 @@
-//! Limits on metrics: `--max-noise-ppm`, `--max-gap` and `--max-late` of a recording's, and those of
-//! an experiment on a cell's.
+//! Limits on metrics: `--max-noise-ppm`, `--max-gap` and `--max-late` for those of a recording, and
+//! those of an experiment for those of a cell.
 
 use std::fmt;
 

@@ -1,8 +1,8 @@
 //! Metrics: the numbers of recordings and of the lab's cells, by key. Limits, baselines and
 //! comparisons read them here, and nowhere else; `table` defines them.
 //!
-//! A key has one meaning in every mode and measurement. An unknown number has no metric, so it
-//! never meets a limit. In a cell, rates are those of all CPUs together, lengths and shares those
+//! A key has one meaning in every mode and measurement. An unknown number has no metric, so no limit
+//! applies to it. In a cell, rates are those of all CPUs together, lengths and shares those
 //! of the worst CPU.
 //!
 //! The tolerance of a metric is by how much it may differ in another run of the same kernel: the
@@ -26,7 +26,7 @@ pub(crate) use table::{GAP_NS_MAX, LATE_NS_MAX, NOISE_PPM};
 pub struct Metric {
     /// Its key, with the unit in it.
     pub key: String,
-    /// The CPU; `None` if it is of the whole recording, or of all CPUs of a cell.
+    /// The CPU; `None` for a metric of the whole recording, or of all CPUs of a cell.
     pub cpu: Option<Cpu>,
     /// The number.
     pub value: f64,
@@ -116,7 +116,7 @@ mod tests {
     use units::{Instructions, Nanos, TscHz};
 
     use super::*;
-    use crate::cell::Idle;
+    use crate::cell::IdleCpu;
     use crate::{
         CallsSummary, CellSummary, NoiseSummary, Spread, Summary, TickCost, TicksSummary,
     };
@@ -197,7 +197,7 @@ mod tests {
     fn idle_rates_add_up() {
         let cpu = |cpu: u32, timer| {
             let cpu = Cpu::new(cpu);
-            Idle { cpu, timer, phases: Vec::new() }
+            IdleCpu { cpu, timer, phases: Vec::new() }
         };
         let of = |timers: [Option<u64>; 2]| {
             let cpus = [cpu(0, timers[0]), cpu(1, timers[1])];

@@ -1,22 +1,22 @@
-//! What `/proc` counted on a CPU while the loop spun: counts become rates.
+//! The counters of `/proc` for a CPU during the measurement, as counts and rates.
 //!
-//! The counts are those of two readings, just before and just after the loop. They say
-//! what happened, not which gap it caused.
+//! They are the differences of two readings, just before the loop and just after it, so they cannot
+//! attribute single gaps.
 
 use recording::ProcCounts;
 use serde::{Deserialize, Serialize};
 use units::{Nanos, PerSecond};
 
-/// How often one interrupt line came.
+/// The interrupts of one line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LineSummary {
     /// The line's label in `/proc/interrupts`.
     pub line: String,
-    /// What the line says it is.
+    /// Its description there.
     pub name: String,
-    /// How often it came.
+    /// The number of interrupts.
     pub count: u64,
-    /// The same a second.
+    /// That per second.
     pub rate_hz: Option<PerSecond>,
     /// Whether it is this architecture's timer interrupt.
     pub timer: bool,
@@ -29,43 +29,43 @@ impl LineSummary {
     }
 }
 
-/// How often one softirq ran.
+/// The runs of one softirq.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SoftirqSummary {
     /// The name in `/proc/softirqs`.
     pub name: String,
-    /// How often it ran.
+    /// The number of runs.
     pub count: u64,
-    /// The same a second.
+    /// That per second.
     pub rate_hz: Option<PerSecond>,
 }
 
-/// What `/proc` counted on one CPU while the loop spun.
+/// The counters of `/proc` for one CPU during the measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ProcSummary {
     /// The time between the two readings.
     pub span_ns: Nanos,
-    /// Interrupts that came at least once; null where they could not be read.
+    /// The lines with at least one interrupt; null if they could not be read.
     pub interrupts: Option<Vec<LineSummary>>,
-    /// Softirqs that ran at least once; null where they could not be read.
+    /// The softirqs that ran at least once; null if they could not be read.
     pub softirqs: Option<Vec<SoftirqSummary>>,
-    /// Timer interrupts a second; null where interrupts could not be read.
+    /// Timer interrupts per second; null if interrupts could not be read.
     pub timer_hz: Option<PerSecond>,
-    /// How often another task took the CPU from the loop.
+    /// Involuntary context switches of the loop's thread.
     pub preempted: u64,
-    /// How long the loop was ready to run but another task ran.
+    /// The time that this thread was runnable while another task ran.
     pub waited_ns: Option<Nanos>,
-    /// What the hypervisor took.
+    /// Steal time.
     pub steal_ns: Option<Nanos>,
 }
 
 impl ProcSummary {
-    /// How many interrupts came, of all lines; none where they could not be read.
+    /// The interrupts of all lines; zero if they could not be read.
     pub fn interrupts_all(&self) -> u64 {
         self.interrupts.iter().flatten().map(|line| line.count).sum()
     }
 
-    /// Turns counts into rates.
+    /// Computes the rates.
     pub fn of(proc: &ProcCounts) -> Self {
         let span = proc.span_ns;
         let timer_hz = proc.interrupts.as_ref().and_then(|lines| {
@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(lines[2].count, 7);
     }
 
-    /// Check that a timer that never came is zero, and one that could not be read null.
+    /// Check that the rate is zero without timer interrupts, and null if they could not be read.
     #[test]
     fn unknown_is_not_zero() {
         let mut input =
@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(ProcSummary::of(&input).timer_hz, Some(PerSecond::new(0.0)));
     }
 
-    /// Check that counts of no time have no rate.
+    /// Check that there is no rate if no time passed.
     #[test]
     fn no_time_has_no_rate() {
         let input = ProcCounts {

@@ -1,5 +1,4 @@
-//! The summary of a recording, of whatever kind: the one way from what was measured to the
-//! numbers that are printed.
+//! The summary of a recording of any kind. Every printed number of a recording is computed here.
 
 mod calls;
 mod check;
@@ -24,13 +23,15 @@ pub use noise::culprits::CulpritSummary;
 pub use noise::eventless::{Eventless, LengthBin};
 pub use noise::period::Period;
 pub use noise::steal::StealSummary;
-pub use noise::verdict::{Consequences, Group, Groups, Split, Taker, TimePart, Verdict};
+pub use noise::verdict::{
+    Consequences, Group, Groups, LossCategory, Split, TimePart, Verdict,
+};
 pub use noise::{CpuNoiseSummary, NoiseSummary, Risk};
 pub use run::{EndedSummary, Interruption, InterruptionsSummary, Part, RunSummary};
 pub use slices::{
-    ClassicLine, Ender, PictureRole, PictureRow, PictureStep, PictureStretch,
-    PictureSwitches, PictureTask, SleepersCost, SliceBin, SlicesCost, SlicesPicture,
-    SlicesSummary, StepSlices, StepSummary, TaskSummary, TurnsOff,
+    ClassicLine, PictureRole, PictureRow, PictureStep, PictureStretch, PictureSwitches,
+    PictureTask, RoundDeviation, SleepersCost, SliceBin, SliceEnds, SlicesCost,
+    SlicesPicture, SlicesSummary, StepSlices, StepSummary, TaskSummary,
 };
 pub use ticks::rates::{
     TickMeaning, TickVerdict, spinning_verdicts, tick_hz, tick_verdicts,
@@ -54,7 +55,7 @@ macro_rules! types {
 recording::kinds!(types);
 
 impl Summary {
-    /// Summarises a recording.
+    /// Summarizes a recording.
     pub fn of(recording: &Recording) -> Self {
         match &recording.body {
             Body::Noise { series, .. } => Self::Noise(NoiseSummary::of(series)),

@@ -14,7 +14,7 @@ use crate::distribution::rank;
 /// Values with their frequencies, and their statistics.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
-    /// The value that at least 90 % of all have; null if fewer agree.
+    /// The value of at least 90 % of all; null if fewer agree.
     pub agreed: Option<Instructions>,
     /// The mean; null without a value.
     pub mean: Option<f64>,
@@ -22,7 +22,7 @@ pub struct Spread {
     pub mean_deviation: Option<f64>,
     /// The median.
     pub p50: Option<Instructions>,
-    /// The same difference of medians.
+    /// The largest difference between a phase's median and the median; null as above.
     pub p50_deviation: Option<Instructions>,
     /// The value that 99 % do not exceed.
     pub p99: Option<Instructions>,
@@ -45,25 +45,24 @@ impl Spread {
     }
 
     /// The spread of the counted values of several phases.
-    pub fn phased<V: IntoIterator<Item = (Instructions, u64)>>(
+    pub(crate) fn phased<V: IntoIterator<Item = (Instructions, u64)>>(
         phases: impl IntoIterator<Item = V>,
     ) -> Self {
         let phases: Vec<Counted> = phases.into_iter().map(add_up).collect();
         let values = add_up(phases.iter().flatten().copied());
         let (mean, p50) = (mean(&values), quantile(&values, 500_000));
-        let seen: Vec<&Counted> =
+        let measured: Vec<&Counted> =
             phases.iter().filter(|phase| !phase.is_empty()).collect();
         let means =
-            seen.iter().filter_map(|phase| Some((self::mean(phase)? - mean?).abs()));
-        let p50s = seen.iter().filter_map(|phase| {
+            measured.iter().filter_map(|phase| Some((self::mean(phase)? - mean?).abs()));
+        let p50s = measured.iter().filter_map(|phase| {
             Some(p50?.get().abs_diff(quantile(phase, 500_000)?.get()))
         });
-        let several = seen.len() > 1;
+        let several = measured.len() > 1;
         Self {
             agreed: p50.filter(|p50| {
-                let times =
-                    |v: &Counted| v.iter().find(|(value, _)| value == p50).map(|v| v.1);
-                let times = u128::from(times(&values).unwrap_or(0));
+                let own = values.iter().find(|(value, _)| value == p50);
+                let times = own.map_or(0, |(_, times)| u128::from(*times));
                 times * 10 >= u128::from(count(&values)) * 9
             }),
             mean,
@@ -82,7 +81,7 @@ impl Spread {
 
     /// The frequency of a value.
     pub fn times(&self, value: Instructions) -> u64 {
-        let found = self.values.iter().find(|(seen, _)| *seen == value);
+        let found = self.values.iter().find(|(other, _)| *other == value);
         found.map_or(0, |(_, times)| *times)
     }
 
@@ -190,7 +189,7 @@ mod tests {
 
     /// Check that a value of frequency zero is omitted.
     #[test]
-    fn zero_times_is_not_seen() {
+    fn zero_times_is_no_value() {
         let five = Instructions::new(5);
         assert_eq!(Spread::counted([(five, 0)]), Spread::default());
     }

@@ -1,4 +1,4 @@
-//! Metrics of recordings that real measurements wrote.
+//! Metrics of recordings of real measurements.
 #![expect(clippy::unwrap_used, reason = "what fails in a helper fails the test")]
 
 use std::fs;
@@ -14,7 +14,7 @@ fn of(kind: &str) -> Vec<Metric> {
     metrics(&Summary::of(&Recording::from_json(&text, &file).unwrap()))
 }
 
-/// Check that every kind of recording has its metrics, those of CPUs for each of them.
+/// Check that every kind of recording has its metrics, for each CPU if they are per CPU.
 #[test]
 fn every_kind_has_metrics() {
     for (kind, key, is_of_cpus) in [

@@ -1,6 +1,6 @@
-//! The period of gaps that were recorded: on a guest whose host's timer has 100 Hz, two times 2 s of
-//! what no event explains (kernel 6.18, `noise --fifo 60` on a busy machine). Each line is where a
-//! gap begins and how long it is, in nanoseconds.
+//! The period of recorded gaps: two times 2 s of unexplained gaps of a guest on a host with a timer of
+//! 100 Hz (kernel 6.18, `noise --fifo 60` on a busy machine). Each line is the start and the length of
+//! a gap in nanoseconds.
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
 use stats::Period;
@@ -19,7 +19,7 @@ fn gaps(text: &str) -> Vec<(u64, u64)> {
     text.lines().map(gap).collect()
 }
 
-/// What falls into the heaviest hundredth of the period, of all.
+/// The largest share of the time in a hundredth of the period.
 fn heaviest(gaps: &[(u64, u64)]) -> f64 {
     let mut bins = [0; 100];
     gaps.iter()
@@ -27,8 +27,8 @@ fn heaviest(gaps: &[(u64, u64)]) -> f64 {
     *bins.iter().max().unwrap() as f64 / bins.iter().sum::<u64>() as f64
 }
 
-/// Check that the host's period is found, though few of the gaps come with it, and how much of the
-/// time does: at least what falls into a hundredth of the period, and not much more.
+/// Check that the host's period is found although few of the gaps have it, and that its share is at
+/// least that of one hundredth of the period, and not much more.
 #[test]
 fn of_a_host() {
     for text in
@@ -39,7 +39,7 @@ fn of_a_host() {
             |&(at, ns): &(u64, u64)| (Nanos::from_nanos(at), Nanos::from_nanos(ns));
         let found = Period::find(&gaps.iter().map(nanos).collect::<Vec<_>>()).unwrap();
         let off = found.period_ns.get().abs_diff(PERIOD);
-        // Over 200 cycles a bin of the 128 that it is found by is 39 ppm.
+        // Over 200 cycles, one of the 128 bins is 39 ppm.
         assert!(off * 25_000 <= PERIOD, "{found:?}");
         let (share, least) = (found.share_ppm.get() / 1e6, heaviest(&gaps));
         assert!((least - 0.01..least + 0.1).contains(&share), "{found:?} {least}");

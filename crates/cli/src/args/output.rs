@@ -1,4 +1,4 @@
-//! Options of every command: what is printed, and where.
+//! Options of every command: the output.
 
 use crate::destination::Destination;
 use crate::outcome::Failure;
@@ -28,7 +28,7 @@ impl Output {
     }
 
     /// Checks before the measurement that all of these can be written; the options that remain for
-    /// the report, which is not printed where one of them is standard output.
+    /// the report, which is not printed if one of them is standard output.
     pub(crate) fn beside<'a>(
         self,
         destinations: impl IntoIterator<Item = Destination<'a>>,

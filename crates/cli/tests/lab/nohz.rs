@@ -38,7 +38,7 @@ fn entry() {
         let lines = observed["interrupts"].as_array().unwrap().iter();
         let timer = lines.filter(|line| line["timer"] == true);
         let by_proc: u64 = timer.map(|line| line["count"].as_u64().unwrap()).sum();
-        let counted = of_cpu(&summary["staying"], 1)["timer_entries"].as_u64().unwrap();
+        let counted = of_cpu(&summary["observing"], 1)["timer_entries"].as_u64().unwrap();
         // One may come between a reading of /proc and the mark.
         assert!(by_proc.abs_diff(counted) <= 2, "{by_proc} {counted}: {cell}");
         assert!(by_proc <= 1, "{by_proc}: {cell}");

@@ -102,7 +102,7 @@ fn what_was_measured_elsewhere() {
         let margin = if preempts { MARGIN_OF_TWO } else { MARGIN };
         let (name, mean) = (&cell["name"], mean(cell));
         assert!(off <= margin, "{version}, {name}: {mean} ms");
-        let apart = &summary["turns_off"]["slice_ns"];
+        let apart = &summary["turns_deviation"]["slice_ns"];
         println!("{version}, {name}: {mean} ms, a phase is off by {apart} ns at most");
         assert!(
             apart.as_f64().unwrap() / 1e6 <= PHASE_MARGINS * margin * mean,

@@ -210,6 +210,9 @@ fn busy_programs() {
     let groups = verdict["split"]["groups"].as_array().unwrap();
     let of_neighbour = |group: &&Value| group["name"] == "own-neighbour";
     let group = groups.iter().find(of_neighbour).unwrap_or_else(|| panic!("{verdict}"));
-    assert_eq!((&group["taker"], &group["processes"]), (&"programs".into(), &1.into()));
+    assert_eq!(
+        (&group["category"], &group["processes"]),
+        (&"programs".into(), &1.into())
+    );
     assert!(group["part"]["ns"].as_u64().unwrap() > 0, "{group}");
 }

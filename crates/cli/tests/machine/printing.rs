@@ -1,5 +1,5 @@
 //! Output on a terminal: hostile names of real threads, of files and in errors; other locales;
-//! a terminal that knows no escape sequences.
+//! a terminal without escape sequences.
 
 use std::ffi::CString;
 use std::fs;
@@ -154,7 +154,7 @@ fn locales() {
     }
 }
 
-/// Check that progress is drawn on a terminal, and not on one that knows no escape sequences.
+/// Check that progress is drawn on a terminal, and not on one without escape sequences.
 #[test]
 fn dumb_terminals() {
     let _turn = turn();

@@ -57,7 +57,8 @@ fn watched_slices_are_the_counted_ones() {
         println!("skipped: watched_slices_are_the_counted_ones: {}", object["doubts"]);
         return;
     }
-    let (seen, counted) = (number(&summary["seen"]), number(&summary["switches"]));
+    let (traced, counted) =
+        (number(&summary["traced_slices"]), number(&summary["switches"]));
     // During the first and the last reading, processes are switched, too: these switches are in
     // one count and not in the other. `reading_ns` is the duration of the longer one.
     let sample = &object["series"]["turns"][0]["samples"][0];
@@ -85,13 +86,16 @@ fn watched_slices_are_the_counted_ones() {
         ends.count() as u64
     };
     let unsure = near(from) + near(to);
-    assert!(seen.abs_diff(counted) <= unsure, "{seen} and {counted}, {unsure} unsure");
-    let enders = summary["enders"].as_array().unwrap();
-    let slices: u64 = enders.iter().map(|ender| number(&ender["slices"])).sum();
-    assert_eq!(slices, seen);
     assert!(
-        enders.iter().any(|e| e["end"] == "wakeup" && e["by"] == "sleep/0"),
-        "{enders:?}"
+        traced.abs_diff(counted) <= unsure,
+        "{traced} and {counted}, {unsure} unsure"
+    );
+    let ends = summary["ends"].as_array().unwrap();
+    let slices: u64 = ends.iter().map(|ends| number(&ends["slices"])).sum();
+    assert_eq!(slices, traced);
+    assert!(
+        ends.iter().any(|e| e["end"] == "wakeup" && e["by"] == "sleep/0"),
+        "{ends:?}"
     );
 }
 
@@ -133,9 +137,9 @@ fn others_are_found() {
         println!("skipped: others_are_found: {}", object["doubts"]);
         return;
     }
-    let enders = summary["enders"].as_array().unwrap();
+    let ends = summary["ends"].as_array().unwrap();
     let is_it = |ender: &&Value| ender["end"] == "wakeup" && ender["by"] == "restless";
-    assert!(enders.iter().any(|ender| is_it(&ender)), "{enders:?}");
+    assert!(ends.iter().any(|ends| is_it(&ends)), "{ends:?}");
     let wakers = summary["wakers"]["threads"].as_array().unwrap();
     assert!(wakers.iter().any(|thread| thread["name"] == "restless"), "{wakers:?}");
 }

@@ -58,8 +58,8 @@ pub fn flame_diff_svg(before: &Typical<'_>, after: &Typical<'_>) -> String {
         format_signed(total),
         number::count(graph.total_before().get()),
     );
-    if graph.gone().get() > 0 {
-        let removed = number::count(graph.gone().get());
+    if graph.removed().get() > 0 {
+        let removed = number::count(graph.removed().get());
         about
             .push_str(&format!("; not shown: {removed} of functions that no longer run"));
     }

@@ -91,7 +91,7 @@ mod tests {
     /// Check that a page without traced switches has no figures of them.
     #[test]
     fn untraced() {
-        let (spec, series) = slices_example::unwatched();
+        let (spec, series) = slices_example::untraced();
         let page = page(&spec, &series);
         assert!(page.contains("<td>?</td><td>?</td>"));
         assert!(!page.contains("A mark with a head"));

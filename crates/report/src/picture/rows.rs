@@ -79,11 +79,11 @@ impl Rows<'_> {
     fn row(&self, canvas: &mut Canvas, row: &PictureRow) {
         canvas.draw(rect("track", [0.0, MARKS, PLOT, ROW], None));
         let (spinners, others) = self.partition(row);
-        if row.stretches.len() + row.unseen.len() > self.tool_tips_max {
+        if row.stretches.len() + row.untraced.len() > self.tool_tips_max {
             self.draw_merged(canvas, row, &spinners, &others);
             return;
         }
-        for span in &row.unseen {
+        for span in &row.untraced {
             let [x, width] = self.place(*span, MIN_WIDTHS[1]);
             let title = format!("not traced for {}", number::duration(span.length));
             canvas.draw(rect("unseen", [x, MARKS, width, ROW], Some(&title)));
@@ -114,7 +114,7 @@ impl Rows<'_> {
         spinners: &[Run<'_>],
         others: &[Run<'_>],
     ) {
-        let unseen = row.unseen.iter().map(|span| self.place(*span, MIN_WIDTHS[1]));
+        let unseen = row.untraced.iter().map(|span| self.place(*span, MIN_WIDTHS[1]));
         draw_shapes(canvas, "unseen", unseen.map(|place| (place, area(place))));
         for shade in 0..SHADES {
             let of_shade =

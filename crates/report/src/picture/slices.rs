@@ -234,7 +234,7 @@ mod tests {
     use units::Nanos;
 
     use super::*;
-    use crate::example::slices::{dense, holes, large, unwatched, woken};
+    use crate::example::slices::{dense, holes, large, untraced, woken};
     use crate::example::{GUEST, facts};
     use crate::picture::xml::checked::check_xml;
     use crate::slices_html;
@@ -292,8 +292,8 @@ mod tests {
 
     /// Check that only means are drawn if switches were not traced, with a note.
     #[test]
-    fn untraced() {
-        let svg = draw(&unwatched());
+    fn without_tracing() {
+        let svg = draw(&untraced());
         assert!(svg.contains("Scheduler switches were not traced"));
         let nothing = ["class=\"track\"", "p50</", "p99</", ">CPU 0<", "<title>"];
         assert!(nothing.iter().all(|nothing| !svg.contains(nothing)));
@@ -334,11 +334,12 @@ mod tests {
     /// that slices without a length are in the summary only.
     #[test]
     fn as_in_the_summary() {
-        for (spec, series) in [woken(), holes(), unwatched(), dense()] {
+        for (spec, series) in [woken(), holes(), untraced(), dense()] {
             let summary = SlicesSummary::of(None, &spec, &series);
             let picture = SlicesPicture::of(&spec, &series);
-            let changed = summary.steps.iter().map(|step| &step.found);
-            let steps: Vec<_> = std::iter::once(&summary.found).chain(changed).collect();
+            let changed = summary.steps.iter().map(|step| &step.results);
+            let steps: Vec<_> =
+                std::iter::once(&summary.results).chain(changed).collect();
             assert_eq!(steps.len(), picture.steps.len());
             let mut without = 0;
             for (found, step) in steps.into_iter().zip(&picture.steps) {
@@ -347,8 +348,8 @@ mod tests {
                 assert_eq!(found.slice_ns.mean, step.mean);
                 assert_eq!((found.slice_ns.p50, found.slice_ns.p99), (p50, p99));
                 let slices = traced.map(|traced| traced.slices);
-                assert_eq!(found.seen.is_some(), slices.is_some());
-                without += found.seen.unwrap_or(0) - slices.unwrap_or(0);
+                assert_eq!(found.traced_slices.is_some(), slices.is_some());
+                without += found.traced_slices.unwrap_or(0) - slices.unwrap_or(0);
                 assert_eq!(found.switches_hz, step.slices_hz);
             }
             let cpus = series.switches.iter().flat_map(|switches| &switches.cpus);
@@ -430,7 +431,7 @@ mod tests {
             ("large", large()),
             ("holes", holes()),
             ("dense", dense()),
-            ("unwatched", unwatched()),
+            ("untraced", untraced()),
         ];
         for (name, (spec, series)) in all {
             let svg = slices_svg(&facts(GUEST), &spec, &series);

@@ -139,7 +139,7 @@ pub fn explain_json(typical: &Typical<'_>) -> Result<String, serde_json::Error> 
         format: FORMAT,
         kind: "explain",
         title: title(typical),
-        seen: typical.seen,
+        seen: typical.frequency,
         summary: &Explanation::of(&typical.stacks),
     })
 }
@@ -157,7 +157,7 @@ pub fn explain_diff_json(
         kind: "explain_diff",
         title: "difference of B from A",
         sides: [a, b].map(title),
-        seen: [a.seen, b.seen],
+        seen: [a.frequency, b.frequency],
         summary: &Difference::of(&a.stacks, &b.stacks),
     })
 }

@@ -4,7 +4,9 @@
 use std::fmt::Write;
 
 use recording::{Body, End, Policy, Recording, SlicesSeries, SlicesSpec, Source};
-use stats::{ClassicLine, Ender, SlicesSummary, StepSlices, StepSummary, TaskSummary};
+use stats::{
+    ClassicLine, SliceEnds, SlicesSummary, StepSlices, StepSummary, TaskSummary,
+};
 use units::Nanos;
 
 use crate::number;
@@ -20,7 +22,7 @@ use crate::text::wakers;
 const LISTED: usize = 24;
 const SHORTEST: usize = 16;
 /// The number of listed causes that ended slices, for each variant.
-const ENDERS: usize = 5;
+const ENDS: usize = 5;
 /// The explanation below the 2009 report's columns.
 const CLASSIC: &str = "\"avg slice\": mean of the processes' slices, each in whole milliseconds; \
     \"utime\": mean user time in microseconds, in whole ticks. \"exactly\": mean slice and mean CPU \
@@ -40,9 +42,9 @@ pub(crate) fn slices_text(
     text.push_str(&paragraph("", &legend(summary)));
     for step in &summary.steps {
         text.push('\n');
-        text.push_str(&paragraph("", &difference(step, &summary.found)));
+        text.push_str(&paragraph("", &difference(step, &summary.results)));
     }
-    text.push_str(&enders(source, summary));
+    text.push_str(&all_ends(source, summary));
     text.push('\n');
     text.push_str(&tasks(summary));
     text + &woken(summary)
@@ -73,14 +75,14 @@ fn title(spec: &SlicesSpec, summary: &SlicesSummary) -> String {
         spec.spinners,
         plural(spec.spinners),
         cpus(&spec.cpus),
-        number::measured(Some(summary.found.wall_ns), spec.duration_ns),
+        number::measured(Some(summary.results.wall_ns), spec.duration_ns),
     )
 }
 
 /// All variants by name, the unmodified settings first.
 fn variants(summary: &SlicesSummary) -> impl Iterator<Item = (&str, &StepSlices)> {
-    let changed = summary.steps.iter().map(|step| (step.step.as_str(), &step.found));
-    std::iter::once((UNMODIFIED, &summary.found)).chain(changed)
+    let changed = summary.steps.iter().map(|step| (step.step.as_str(), &step.results));
+    std::iter::once((UNMODIFIED, &summary.results)).chain(changed)
 }
 
 fn variant_table(summary: &SlicesSummary, name: usize) -> String {
@@ -98,7 +100,7 @@ fn variant_table(summary: &SlicesSummary, name: usize) -> String {
         }
         cells.push(number::known(slices.switches_hz, number::bare_rate));
         cells.push(number::known(slices.busy_ppm, number::share));
-        cells.push(number::known(slices.work_of(&summary.found), number::share));
+        cells.push(number::known(slices.work_of(&summary.results), number::share));
         table.row(cells);
     }
     table.text()
@@ -109,7 +111,7 @@ fn any(length: Option<Nanos>) -> String {
 }
 
 fn legend(summary: &SlicesSummary) -> String {
-    let found = &summary.found;
+    let found = &summary.results;
     let sleepers = found.wakeups_hz.map_or_else(String::new, |rate| {
         format!(" Each sleeper woke up {} times per second.", number::bare_rate(rate))
     });
@@ -131,7 +133,7 @@ fn difference(step: &StepSummary, found: &StepSlices) -> String {
     };
     let ranges = format!(
         "{}, unmodified {}",
-        range(&step.found.turns_slice_ns),
+        range(&step.results.turns_slice_ns),
         range(&found.turns_slice_ns)
     );
     let rounds = match step.differs {
@@ -149,7 +151,7 @@ fn range(rounds: &[Option<Nanos>]) -> String {
 }
 
 /// What ended slices, by variant.
-fn enders(source: Option<Source>, summary: &SlicesSummary) -> String {
+fn all_ends(source: Option<Source>, summary: &SlicesSummary) -> String {
     let Some(source) = source else {
         let text = "What ended the slices, and the lengths of single ones, are unknown: scheduler \
                     switches were not traced (see the doubts).";
@@ -158,9 +160,9 @@ fn enders(source: Option<Source>, summary: &SlicesSummary) -> String {
     let title = format!("What ended slices, traced with {}", source_words(source));
     let mut text = "\n".to_owned() + &paragraph("", &title);
     for (variant, slices) in variants(summary) {
-        let all = &slices.enders;
-        let mut list: Vec<String> = all.iter().take(ENDERS).map(ender).collect();
-        let more = all.len().saturating_sub(ENDERS);
+        let all = &slices.ends;
+        let mut list: Vec<String> = all.iter().take(ENDS).map(one_end).collect();
+        let more = all.len().saturating_sub(ENDS);
         if more > 0 {
             list.push(format!("{more} more in --json"));
         }
@@ -170,10 +172,10 @@ fn enders(source: Option<Source>, summary: &SlicesSummary) -> String {
     text
 }
 
-fn ender(ender: &Ender) -> String {
-    let part = number::known(ender.part_ppm, number::share);
-    let by = ender.by.as_deref().unwrap_or("an unknown task");
-    match ender.end {
+fn one_end(ends: &SliceEnds) -> String {
+    let part = number::known(ends.part_ppm, number::share);
+    let by = ends.by.as_deref().unwrap_or("an unknown task");
+    match ends.end {
         End::Tick => format!("ticks {part}"),
         End::Wakeup => format!("wake-ups of {by} {part}"),
         End::Yield => format!("yields {part}"),
@@ -232,7 +234,7 @@ fn task_table(summary: &SlicesSummary, tasks: &[&TaskSummary], name: usize) -> S
 /// The shares of a process's slices by what ended them, and the most frequent next task.
 fn ends(task: &TaskSummary, name: usize) -> [String; 5] {
     let part = |ends: &[End]| number::any(task.ended_ppm(ends), number::share);
-    let by = task.enders.iter().find_map(|ender| ender.by.as_deref());
+    let by = task.ends.iter().find_map(|ends| ends.by.as_deref());
     [
         part(&[End::Tick]),
         part(&[End::Wakeup]),

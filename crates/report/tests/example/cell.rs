@@ -170,8 +170,8 @@ fn stacks(lines: &'static str) -> Vec<CallStack<'static>> {
 
 /// The typical event of a cell: 112 of 239.
 pub(crate) fn typical<'a>(cell: &'a Cell, stacks: Vec<CallStack<'a>>) -> Typical<'a> {
-    let seen = Frequency { times: 112, of: 239 };
-    Typical { cell, call: None, place: 0, median: None, stacks, seen }
+    let frequency = Frequency { times: 112, of: 239 };
+    Typical { cell, call: None, place: 0, median: None, stacks, frequency }
 }
 
 /// An exact cell with the given ending.
@@ -239,8 +239,8 @@ pub(crate) fn phase(
     PhaseCounts { cpus: vec![cpu] }
 }
 
-/// A busy CPU: the sizes of gaps as seen by the loop (a pass takes 13 instructions), and of ticks
-/// as seen by the counter.
+/// A busy CPU: the lengths of gaps measured by the loop (a pass takes 13 instructions), and of ticks
+/// counted by the counter.
 pub(crate) fn tick_cost(gaps: &[u64], ticks: &[(u64, u64)]) -> Ending {
     let mut recording = example::noise(GUEST, 1);
     recording.doubts.clear();
@@ -258,8 +258,8 @@ pub(crate) fn tick_cost(gaps: &[u64], ticks: &[(u64, u64)]) -> Ending {
     done(recording, Some(counts))
 }
 
-/// An idle CPU in two intervals of a second: the number of ticks in `/proc` in both, and the ticks
-/// seen by the counter in each.
+/// An idle CPU in two intervals of a second: the number of ticks in `/proc` in both, and the ticks of
+/// the counter in each.
 pub(crate) fn idle_cost(by_proc: u64, ticks: &[(u64, u64)]) -> Ending {
     let mut recording = example::ticks(GUEST, 1, 2);
     if let Body::Ticks { series, .. } = &mut recording.body {

@@ -74,7 +74,7 @@ pub(crate) const METAL: &str = r#"
     "boot": {"parameters": ["nohz_full=2-7", "isolcpus=2-7"], "inert": []}
 "#;
 
-/// A machine of which nothing is known.
+/// A machine without known facts.
 pub(crate) const MUTE: &str = r#""tick": {}"#;
 
 /// Facts with these groups; all others are unknown.
@@ -314,7 +314,7 @@ pub(crate) fn wakers(groups: &str, top: u32) -> Recording {
 /// Spinners in rounds with two variants, traced or not.
 pub(crate) fn slices(groups: &str, is_traced: bool) -> Recording {
     let (spec, series) =
-        if is_traced { slices_example::woken() } else { slices_example::unwatched() };
+        if is_traced { slices_example::woken() } else { slices_example::untraced() };
     recording(groups, Body::Slices { spec, series }, Vec::new())
 }
 

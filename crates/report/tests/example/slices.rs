@@ -62,7 +62,7 @@ pub(crate) fn large() -> (SlicesSpec, SlicesSeries) {
 }
 
 /// The same as [`woken`], not traced.
-pub(crate) fn unwatched() -> (SlicesSpec, SlicesSeries) {
+pub(crate) fn untraced() -> (SlicesSpec, SlicesSeries) {
     let (spec, mut series) = woken();
     series.switches = None;
     (spec, series)

@@ -119,7 +119,7 @@ fn place(ending: Ending, call: Option<&str>) -> Option<usize> {
     profile.episodes.iter().position(is_it)
 }
 
-/// Check that the typical tick of a spinner is one that interrupted a program, that of an idle CPU
+/// Check that the typical tick of a busy CPU is one that interrupted a program, that of an idle CPU
 /// is any tick, that a call has a typical step, and that there is none without episodes.
 #[test]
 fn typical() {
@@ -139,9 +139,9 @@ fn typical() {
 fn names() {
     let ending = tick_cost(&[2584], &[(2571, 2), (2999, 1)]);
     let cell = with_profile(cell("a cell", OLD, ending));
-    let Typical { stacks, seen, .. } = Typical::of(&cell, None).unwrap();
+    let Typical { stacks, frequency, .. } = Typical::of(&cell, None).unwrap();
     assert_eq!(stacks[1].frames()[1], "sysvec_apic_timer_interrupt");
     assert_eq!(stacks[2].frames()[2], "[nameless]");
     assert_eq!(stacks.iter().map(|stack| stack.own().get()).sum::<u64>(), 2_571);
-    assert_eq!(seen, Frequency { times: 2, of: 3 });
+    assert_eq!(frequency, Frequency { times: 2, of: 3 });
 }

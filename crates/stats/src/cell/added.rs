@@ -1,8 +1,7 @@
-//! What being watched adds to what the kernel does: a watched cell beside the same cell that
-//! nobody watched, event by event.
+//! The cost of tracing: each event of a traced cell, compared with the same cell without tracing.
 //!
-//! Of ticks the cheapest frequent kind of both cells is compared, where kinds are known: the
-//! same way through the kernel, watched and not. Of other events it is the median.
+//! Ticks are compared by the cheapest frequent kind of both cells, if kinds are known: the same path
+//! through the kernel with and without tracing. Other events are compared by the median.
 
 use recording::{Cell, Mode};
 use serde::Serialize;
@@ -12,47 +11,46 @@ use crate::{CallCosts, CellSummary, TickCost};
 
 /// The event of a noise cell.
 const TICK: &str = "tick";
-/// The call whose repeat is several events of its name: there, and back.
+/// The call whose repeat is several events of its name: a switch to another task, and back.
 const SWITCH: (&str, u32) = ("switch", 2);
 
-/// What being watched adds to one event.
+/// The cost of tracing for one event.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Added {
     /// `tick`, or the call's name.
     pub event: String,
-    /// How many events the next two are of: a repeat of `switch` is two switches.
+    /// The number of events in the next two: a repeat of `switch` is two switches.
     pub events: u32,
-    /// What they cost without tracing.
-    pub unwatched_instructions: Instructions,
-    /// What they cost with tracing.
-    pub watched_instructions: Instructions,
-    /// The difference, of one event; less than zero where the watched ones cost less.
+    /// Their cost without tracing.
+    pub untraced_instructions: Instructions,
+    /// Their cost with tracing.
+    pub traced_instructions: Instructions,
+    /// The difference per event; negative if traced ones cost less.
     pub added_instructions: f64,
 }
 
 impl Added {
-    /// What being watched adds to each event of an exact cell; nothing where no cell of `all` is
-    /// the same but for that.
+    /// The cost of tracing for each event of an exact cell; empty if `all` does not contain the same
+    /// cell without tracing.
     pub fn of_cell(cell: &Cell, all: &[Cell]) -> Vec<Self> {
-        let is_watched = cell.watch.is_some() && cell.mode == Mode::Exact;
-        let is_unwatched = |other: &&Cell| is_watched && is_same_unwatched(other, cell);
-        let unwatched = all.iter().find(is_unwatched).and_then(CellSummary::of);
-        let summaries = unwatched.zip(CellSummary::of(cell));
-        summaries
-            .map_or(Vec::new(), |(unwatched, watched)| Self::of(&unwatched, &watched))
+        let is_traced = cell.watch.is_some() && cell.mode == Mode::Exact;
+        let is_untraced = |other: &&Cell| is_traced && is_same_untraced(other, cell);
+        let untraced = all.iter().find(is_untraced).and_then(CellSummary::of);
+        let summaries = untraced.zip(CellSummary::of(cell));
+        summaries.map_or(Vec::new(), |(untraced, traced)| Self::of(&untraced, &traced))
     }
 
-    /// What is known of both cells.
-    fn of(unwatched: &CellSummary, watched: &CellSummary) -> Vec<Self> {
-        match (unwatched, watched) {
-            (CellSummary::TickCost(unwatched), CellSummary::TickCost(watched)) => {
-                let [unwatched, watched] = [unwatched, watched].map(tick);
-                Self::event(TICK, unwatched, watched).into_iter().collect()
+    /// The events that both cells have.
+    fn of(untraced: &CellSummary, traced: &CellSummary) -> Vec<Self> {
+        match (untraced, traced) {
+            (CellSummary::TickCost(untraced), CellSummary::TickCost(traced)) => {
+                let [untraced, traced] = [untraced, traced].map(tick);
+                Self::event(TICK, untraced, traced).into_iter().collect()
             }
-            (CellSummary::CallCosts(unwatched), CellSummary::CallCosts(watched)) => {
-                let names = watched.calls.iter().map(|call| call.name.as_str());
+            (CellSummary::CallCosts(untraced), CellSummary::CallCosts(traced)) => {
+                let names = traced.calls.iter().map(|call| call.name.as_str());
                 let added =
-                    |name| Self::event(name, call(unwatched, name), call(watched, name));
+                    |name| Self::event(name, call(untraced, name), call(traced, name));
                 names.filter_map(added).collect()
             }
             _ => Vec::new(),
@@ -61,31 +59,31 @@ impl Added {
 
     fn event(
         name: &str,
-        unwatched: Option<Instructions>,
-        watched: Option<Instructions>,
+        untraced: Option<Instructions>,
+        traced: Option<Instructions>,
     ) -> Option<Self> {
-        let (unwatched, watched) = (unwatched?, watched?);
+        let (untraced, traced) = (untraced?, traced?);
         let events = if name == SWITCH.0 { SWITCH.1 } else { 1 };
-        let difference = watched.get() as f64 - unwatched.get() as f64;
+        let difference = traced.get() as f64 - untraced.get() as f64;
         Some(Self {
             event: name.to_owned(),
             events,
-            unwatched_instructions: unwatched,
-            watched_instructions: watched,
+            untraced_instructions: untraced,
+            traced_instructions: traced,
             added_instructions: difference / f64::from(events),
         })
     }
 }
 
-/// As the counter counts it, or else as the guest's loop sees it.
-fn is_same_unwatched(other: &Cell, cell: &Cell) -> bool {
-    let what = |cell: &Cell| {
+fn is_same_untraced(other: &Cell, cell: &Cell) -> bool {
+    let identity = |cell: &Cell| {
         let Cell { asked, kernel, machine, params, workload, .. } = cell.clone();
         (asked, kernel, machine, params, cell.settings.clone(), workload)
     };
-    other.watch.is_none() && other.mode == cell.mode && what(other) == what(cell)
+    other.watch.is_none() && other.mode == cell.mode && identity(other) == identity(cell)
 }
 
+/// As counted by the counter, or else as measured by the guest's loop.
 fn tick(cost: &TickCost) -> Option<Instructions> {
     let spread = cost.kernel_instructions.as_ref().or(cost.gap_instructions.as_ref());
     let kind = cost.kinds.as_ref().and_then(|kinds| kinds.frequent_min);
@@ -128,27 +126,27 @@ mod tests {
         })
     }
 
-    /// Check the keys and the form of every value, and that a repeat of `switch` is two.
+    /// Check the keys and values of the JSON contract, and that a repeat of `switch` is two events.
     #[test]
     fn contract() {
         let added = Added::of(&calls(&[("switch", 3_527)]), &calls(&[("switch", 5_008)]));
         let expected = serde_json::json!([{
-            "event": "switch", "events": 2, "unwatched_instructions": 3_527,
-            "watched_instructions": 5_008, "added_instructions": 740.5,
+            "event": "switch", "events": 2, "untraced_instructions": 3_527,
+            "traced_instructions": 5_008, "added_instructions": 740.5,
         }]);
         assert_eq!(serde_json::to_value(added).unwrap(), expected);
     }
 
-    /// Check that only what both cells know is compared, and may have become less.
+    /// Check that only events of both cells are compared, and that the difference may be negative.
     #[test]
-    fn only_what_both_know() {
-        let told = |a: &CellSummary, b: &CellSummary| -> Vec<(String, f64)> {
+    fn events_of_both() {
+        let added = |a: &CellSummary, b: &CellSummary| -> Vec<(String, f64)> {
             let all = Added::of(a, b).into_iter();
             all.map(|added| (added.event, added.added_instructions)).collect()
         };
-        assert_eq!(told(&ticks(2_330), &ticks(2_300)), [("tick".to_owned(), -30.0)]);
+        assert_eq!(added(&ticks(2_330), &ticks(2_300)), [("tick".to_owned(), -30.0)]);
         let (one, both) = (calls(&[("pipe", 9)]), calls(&[("fork", 7), ("pipe", 11)]));
-        assert_eq!(told(&one, &both), [("pipe".to_owned(), 2.0)]);
-        assert_eq!(told(&one, &ticks(1)), []);
+        assert_eq!(added(&one, &both), [("pipe".to_owned(), 2.0)]);
+        assert_eq!(added(&one, &ticks(1)), []);
     }
 }

@@ -1,4 +1,4 @@
-//! What single requests to the kernel cost, in instructions.
+//! The cost of single system calls, in instructions.
 
 use recording::{CallsSeries, CallsSpec, Counts, CpuCounts};
 use serde::Serialize;
@@ -7,21 +7,21 @@ use units::Instructions;
 use crate::Spread;
 use crate::counts::{on_cpu, phases_each};
 
-/// What single requests to the kernel cost.
+/// The cost of single system calls.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CallCosts {
-    /// Call by call, in the order asked.
+    /// Each call, in the order of the parameters.
     pub calls: Vec<CallCost>,
 }
 
-/// What one request costs.
+/// The cost of one call.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CallCost {
-    /// The call: `getpid`.
+    /// The name: `getpid`.
     pub name: String,
-    /// How many repeats were counted.
+    /// The number of repeats.
     pub repeats: u64,
-    /// Instructions, the program's and the kernel's, from one repeat to the next.
+    /// Instructions of the program and the kernel, from one repeat to the next.
     pub instructions: Spread,
     /// Instructions that programs executed in all of the call's phases.
     pub user_instructions: Instructions,
@@ -30,7 +30,7 @@ pub struct CallCost {
 }
 
 impl CallCosts {
-    /// Each call has phases of its own, one after the other. `None` where there are fewer.
+    /// Each call has its own phases, one after the other. `None` if there are fewer.
     pub(super) fn of(
         spec: &CallsSpec,
         series: &CallsSeries,
@@ -39,17 +39,17 @@ impl CallCosts {
         let each = phases_each(spec);
         let phases = counts.phases.get(..series.calls.len().checked_mul(each)?)?;
         let calls =
-            series.calls.iter().zip(phases.chunks_exact(each)).map(|(seen, phases)| {
+            series.calls.iter().zip(phases.chunks_exact(each)).map(|(times, phases)| {
                 let counts = phases.iter().map(|phase| on_cpu(phase, spec.cpu));
                 let counts = counts.collect::<Option<Vec<_>>>()?;
-                Some(CallCost::of(seen.call.name(), &counts))
+                Some(CallCost::of(times.call.name(), &counts))
             });
         Some(Self { calls: calls.collect::<Option<_>>()? })
     }
 }
 
 impl CallCost {
-    /// Of what was counted in the call's phases.
+    /// From the counts of the call's phases.
     pub(crate) fn of(name: &str, phases: &[&CpuCounts]) -> Self {
         let steps = phases.iter().map(|counts| counts.steps.iter().copied());
         let instructions = Spread::phased(steps);
@@ -69,7 +69,7 @@ mod tests {
     use crate::CellSummary;
     use crate::cell::example::{counts, values};
 
-    /// Check the keys, and that a call's repeats are those that were counted.
+    /// Check the keys, and that the repeats are those of the counter.
     #[test]
     fn call_costs() {
         let steps = values(&[(412, 99), (2996, 1)]);

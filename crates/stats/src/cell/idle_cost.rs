@@ -1,69 +1,67 @@
-//! What idle CPUs still execute.
+//! The instructions of idle CPUs.
 
-use recording::{Answer, Counts, CpuCounts, Level, TickSample, TicksSeries};
+use recording::{Answer, Counts, CpuCounts, CpuTicks, Level, TickSample, TicksSeries};
 use serde::Serialize;
 use units::{Cpu, CpuSet, Instructions, Nanos, PerSecond};
 
 use super::tick_paths::paths;
-use crate::counts::{on_cpu, timer, timer_entries};
+use crate::counts::{on_cpu, timer_costs, timer_entries};
 use crate::{CulpritSummary, Spread, TickKinds};
 
-/// What was seen of one idle CPU: all phases of the counter, and all of `/proc`.
+/// The counts of one idle CPU, by the counter and by `/proc`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Idle<'a> {
+pub(crate) struct IdleCpu<'a> {
     pub(crate) cpu: Cpu,
-    /// Timer interrupts by `/proc/interrupts`; `None` is "not known".
+    /// Timer interrupts by `/proc/interrupts`; `None` if unknown.
     pub(crate) timer: Option<u64>,
-    /// What was counted, phase by phase.
+    /// The counts of each phase.
     pub(crate) phases: Vec<&'a CpuCounts>,
 }
 
-/// What idle CPUs still execute.
+/// The instructions of idle CPUs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct IdleCost {
-    /// How long they were idle, in the guest's time.
+    /// The duration, in guest time.
     pub idle_ns: Nanos,
-    /// Into how many intervals that time was cut.
+    /// The number of its intervals.
     pub intervals: u64,
-    /// CPU by CPU, in the order given.
+    /// Each CPU, in the order of the parameters.
     pub cpus: Vec<CpuIdleCost>,
     /// Kernel instructions of each timer interrupt, on all these CPUs.
     pub tick_kernel_instructions: Spread,
     /// The kinds of these timer interrupts.
     pub kinds: TickKinds,
-    /// What ran on these CPUs, the most first: gaps are stretches of work. Empty where nothing
-    /// was watched.
+    /// What ran on these CPUs, by time: each gap is a period of work. Empty without tracing.
     pub culprits: Vec<CulpritSummary>,
 }
 
-/// What one idle CPU executed. Timer interrupts are counted twice, independently.
+/// The instructions of one idle CPU. Timer interrupts are counted twice, independently.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CpuIdleCost {
     /// The CPU.
     pub cpu: Cpu,
-    /// All instructions that it executed.
+    /// All its instructions.
     pub instructions: Instructions,
     /// Those of the kernel.
     pub kernel_instructions: Instructions,
-    /// All instructions a second; null for no time.
+    /// All instructions per second; null if no time passed.
     pub instructions_hz: Option<PerSecond>,
-    /// The largest distance of an interval's rate from that; null for fewer than two
-    /// intervals.
+    /// The largest deviation of an interval; null for fewer than two intervals.
     pub instructions_hz_deviation: Option<PerSecond>,
-    /// Timer interrupts by `/proc/interrupts`; null where not known.
+    /// Timer interrupts by `/proc/interrupts`; null if unknown.
     pub timer_interrupts: Option<u64>,
-    /// The same a second.
+    /// That per second.
     pub timer_hz: Option<PerSecond>,
-    /// The largest distance of an interval's rate from that, by the counter; null as above.
+    /// The largest deviation of an interval from that, by the counter; null as above.
     pub timer_hz_deviation: Option<PerSecond>,
-    /// How often the counter saw the kernel enter by the timer's entry.
+    /// Timer interrupts by the counter: how often the kernel was entered by the timer's entry.
     pub timer_entries: u64,
-    /// The same a second.
+    /// That per second.
     pub timer_entries_hz: Option<PerSecond>,
 }
 
 impl IdleCost {
-    /// Each interval is a phase of its own. `None` where there are fewer phases.
+    /// Each interval is a phase. `None` if there are fewer phases.
     pub(super) fn of(
         answer: &Answer,
         series: &TicksSeries,
@@ -72,10 +70,10 @@ impl IdleCost {
         let samples = &series.samples;
         let phases = counts.phases.get(..samples.len())?;
         let intervals: Vec<Nanos> = samples.iter().map(|sample| sample.span_ns).collect();
-        let cpus = samples.first()?.cpus.iter().map(|seen| Idle {
-            cpu: seen.cpu,
-            timer: samples.iter().map(|sample| timer_count(sample, seen.cpu)).sum(),
-            phases: phases.iter().filter_map(|phase| on_cpu(phase, seen.cpu)).collect(),
+        let cpus = samples.first()?.cpus.iter().map(|&CpuTicks { cpu, .. }| IdleCpu {
+            cpu,
+            timer: samples.iter().map(|sample| timer_count(sample, cpu)).sum(),
+            phases: phases.iter().filter_map(|phase| on_cpu(phase, cpu)).collect(),
         });
         let cost = Self::of_cpus(&intervals, &cpus.collect::<Vec<_>>());
         let cpus: CpuSet = cost.cpus.iter().map(|cpu| cpu.cpu).collect();
@@ -85,15 +83,11 @@ impl IdleCost {
         Some(Self { kinds, culprits: CulpritSummary::of_busy(series), ..cost })
     }
 
-    /// Summarises what was seen in intervals of those lengths.
-    pub(crate) fn of_cpus(intervals: &[Nanos], cpus: &[Idle<'_>]) -> Self {
+    /// Summarizes intervals of these lengths.
+    pub(crate) fn of_cpus(intervals: &[Nanos], cpus: &[IdleCpu<'_>]) -> Self {
         let timer = |interval: usize| {
-            let of_cpu = move |cpu: &'_ Idle<'_>| -> Vec<(Instructions, u64)> {
-                let counts = cpu.phases.get(interval).into_iter();
-                let entries = counts.flat_map(|counts| timer(counts));
-                entries.flat_map(|entry| entry.kernel.iter().copied()).collect()
-            };
-            cpus.iter().flat_map(of_cpu)
+            let counts = cpus.iter().filter_map(move |cpu| cpu.phases.get(interval));
+            counts.flat_map(|counts| timer_costs(counts))
         };
         Self {
             idle_ns: intervals.iter().copied().sum(),
@@ -117,21 +111,14 @@ impl IdleCost {
     }
 }
 
-impl Idle<'_> {
-    fn timer(&self) -> impl Iterator<Item = (Instructions, u64)> + '_ {
-        let entries = self.phases.iter().flat_map(|counts| timer(counts));
-        entries.flat_map(|entry| entry.kernel.iter().copied())
-    }
-}
-
 impl CpuIdleCost {
-    fn of(intervals: &[Nanos], input: &Idle<'_>) -> Self {
+    fn of(intervals: &[Nanos], input: &IdleCpu<'_>) -> Self {
         let idle = intervals.iter().copied().sum();
         let sum = |part: fn(&CpuCounts) -> Instructions| {
             input.phases.iter().map(|counts| part(counts)).sum::<Instructions>()
         };
         let all = sum(|phase| phase.user + phase.kernel);
-        let entries = input.timer().map(|(_, count)| count).sum();
+        let entries = input.phases.iter().map(|counts| timer_entries(counts)).sum();
         Self {
             cpu: input.cpu,
             instructions: all,
@@ -155,7 +142,7 @@ impl CpuIdleCost {
     }
 }
 
-/// The largest distance of an interval's rate from that of all.
+/// The largest deviation of an interval's rate from that of all.
 fn deviation(
     whole: Option<PerSecond>,
     intervals: &[Nanos],
@@ -169,7 +156,7 @@ fn deviation(
 }
 
 fn timer_count(sample: &TickSample, cpu: Cpu) -> Option<u64> {
-    sample.cpus.iter().find(|seen| seen.cpu == cpu)?.timer
+    sample.cpus.iter().find(|ticks| ticks.cpu == cpu)?.timer
 }
 
 #[cfg(test)]
@@ -178,13 +165,13 @@ mod tests {
     use crate::CellSummary;
     use crate::cell::example::{TIMER, counts, values};
 
-    /// Check the keys, and that counts of all phases are added up.
+    /// Check the keys, and that the counts of all phases are added up.
     #[test]
     fn idle_cost() {
         let kernel = values(&[(1200, 3), (1500, 1)]);
         let phase = counts(0, &[(TIMER, Level::Kernel)], &kernel);
         let (cpu, phases) = (Cpu::new(0), vec![&phase, &phase]);
-        let cpu = Idle { cpu, timer: Some(9), phases };
+        let cpu = IdleCpu { cpu, timer: Some(9), phases };
         let found = IdleCost::of_cpus(&[Nanos::from_secs(1); 2], &[cpu]);
         assert_eq!(found.contradictions().count(), 0);
         let expected = serde_json::json!({
@@ -209,14 +196,14 @@ mod tests {
         assert_eq!(serde_json::to_value(CellSummary::IdleCost(found)).unwrap(), expected);
     }
 
-    /// Check that the two counts may differ by one at each edge and no more, and that an
-    /// unknown one contradicts nothing.
+    /// Check that the two counts may differ by one at each edge and no more, and that an unknown
+    /// one is no contradiction.
     #[test]
     fn contradictions() {
         let kernel = values(&[(1200, 10)]);
         let doubtful = |timer| {
             let phase = counts(0, &[(TIMER, Level::Kernel)], &kernel);
-            let cpu = Idle { cpu: Cpu::new(0), timer, phases: vec![&phase] };
+            let cpu = IdleCpu { cpu: Cpu::new(0), timer, phases: vec![&phase] };
             IdleCost::of_cpus(&[Nanos::from_secs(1)], &[cpu]).contradictions().count()
                 == 1
         };

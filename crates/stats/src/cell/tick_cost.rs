@@ -1,4 +1,4 @@
-//! What a tick costs a spinning CPU, as its loop sees it and as the counter does.
+//! The cost of a tick on a busy CPU, as measured by the guest's loop and by the counter.
 
 use facts::Facts;
 use recording::{Answer, CpuCounts, Level, NoiseSeries, PhaseCounts};
@@ -9,33 +9,33 @@ use super::tick_paths::paths;
 use crate::counts::{on_cpu, timer};
 use crate::{CulpritSummary, NoiseSummary, Spread, TickKinds};
 
-/// The gaps one CPU's loop saw.
+/// The gaps of one CPU's loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Gaps<'a> {
-    /// The loop's own pass, which was taken off each gap.
+    /// The loop's own pass, which was subtracted from each gap.
     pass: Nanos,
     gaps: &'a [Span],
 }
 
-/// What one tick costs a spinning CPU, in two independent views.
+/// The cost of a tick on a busy CPU, measured independently by the loop and the counter.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TickCost {
-    /// Gaps as the guest's loop sees them, its own pass included; null where several
-    /// CPUs share the guest's clock, which then shows what the others executed, too.
+    /// Gaps as measured by the guest's loop, including its own pass; null if several CPUs share the
+    /// guest's clock, which then includes the instructions of the others.
     pub gap_instructions: Option<Spread>,
-    /// Kernel instructions of each timer interrupt that interrupted the program, until a
-    /// program runs again; null where nothing was counted.
+    /// Kernel instructions of each timer interrupt of the program, until any program runs again;
+    /// null without a counter.
     pub kernel_instructions: Option<Spread>,
-    /// The kinds of these timer interrupts; null where nothing was counted.
+    /// The kinds of these timer interrupts; null without a counter.
     pub kinds: Option<TickKinds>,
-    /// What took the gaps, the most first, in the guest's time; empty without tracing, or where
-    /// several CPUs share the guest's clock.
+    /// The attribution of the gaps, in guest time; empty without tracing, or if several CPUs share
+    /// the guest's clock.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub culprits: Vec<CulpritSummary>,
 }
 
 impl TickCost {
-    /// Of gaps, and of what was counted on the same CPUs.
+    /// From the gaps, and the counts of the same CPUs.
     pub(super) fn of(answer: &Answer, series: &NoiseSeries) -> Self {
         let counts = answer.counts.as_ref();
         let measured = counts.map(|counts| {
@@ -60,14 +60,14 @@ impl TickCost {
         Self { kinds, culprits: culprits.unwrap_or_default(), ..cost }
     }
 
-    /// Summarises gaps, seen with a clock of that frequency (`None` where several CPUs
-    /// share it), and what was counted on the same CPUs, both phase by phase.
+    /// Summarizes gaps, measured with a clock of that frequency (`None` if several CPUs share it),
+    /// and the counts of the same CPUs, both by phase.
     fn of_phases(
         clock: Option<TscHz>,
         gaps: &[Vec<Gaps<'_>>],
         counts: Option<&[Vec<&CpuCounts>]>,
     ) -> Self {
-        let seen = |hz: TscHz| {
+        let measured = |hz: TscHz| {
             let of_cpu = move |cpu: &Gaps<'_>| {
                 let whole = |gap: &Span| hz.ticks(gap.length + cpu.pass).ticks();
                 let gaps: Vec<u64> = cpu.gaps.iter().map(whole).collect();
@@ -83,7 +83,7 @@ impl TickCost {
             }))
         };
         Self {
-            gap_instructions: clock.map(seen),
+            gap_instructions: clock.map(measured),
             kernel_instructions: counts.map(counted),
             kinds: None,
             culprits: Vec::new(),
@@ -91,7 +91,7 @@ impl TickCost {
     }
 }
 
-/// The gaps of each phase, CPU by CPU.
+/// The gaps of each phase, by CPU.
 fn gaps(series: &NoiseSeries) -> Vec<Vec<Gaps<'_>>> {
     let spans: Vec<Vec<Span>> = series.cpus.iter().map(|cpu| cpu.ran()).collect();
     let phases = spans.iter().map(Vec::len).max().unwrap_or(0);
@@ -108,8 +108,8 @@ fn gaps(series: &NoiseSeries) -> Vec<Vec<Gaps<'_>>> {
     (0..phases).map(of_phase).collect()
 }
 
-/// The clock's frequency, where the guest's only CPU has it for itself. How many there
-/// are is a fact, or else the counter knows; where neither says, it may be shared.
+/// The clock's frequency, if the guest has only one CPU. Their number is a fact, or else that of the
+/// counter; if both are unknown, several CPUs may share the clock.
 fn own_clock(
     facts: &Facts,
     series: &NoiseSeries,
@@ -134,8 +134,8 @@ mod tests {
         lengths.iter().enumerate().map(gap).collect()
     }
 
-    /// Check that gaps get their pass back, are whole instructions on a clock that is not
-    /// quite 1 GHz, and that only the timer's way in from a program counts as a tick.
+    /// Check that gaps include the pass, are whole instructions on a clock that is not quite 1 GHz,
+    /// and that only timer interrupts of a program count as ticks.
     #[test]
     fn tick_cost() {
         let gaps = gaps(&[2571, 2571, 2_999_997]);
@@ -144,8 +144,8 @@ mod tests {
         let entries = [(TIMER, user), (TIMER, Level::Kernel), (other, user)];
         let counts = counts(0, &entries, &kernel);
         let counts = [vec![&counts]];
-        let seen = [vec![Gaps { pass: Nanos::from_nanos(13), gaps: &gaps }]];
-        let found = TickCost::of_phases(TscHz::new(999_999_000), &seen, Some(&counts));
+        let gaps = [vec![Gaps { pass: Nanos::from_nanos(13), gaps: &gaps }]];
+        let found = TickCost::of_phases(TscHz::new(999_999_000), &gaps, Some(&counts));
         let expected = serde_json::json!({
             "gap_instructions": {
                 "agreed": null, "mean": 1_001_725.0, "mean_deviation": null, "p50": 2584,
@@ -161,12 +161,12 @@ mod tests {
         assert_eq!(serde_json::to_value(CellSummary::TickCost(found)).unwrap(), expected);
     }
 
-    /// Check that a shared clock and a missing counter are null, never "no tick".
+    /// Check that a shared clock and a missing counter are null, never zero ticks.
     #[test]
     fn unknown_is_null() {
         let gaps = gaps(&[2571]);
-        let seen = [vec![Gaps { pass: Nanos::from_nanos(13), gaps: &gaps }]];
-        let found = TickCost::of_phases(None, &seen, None);
+        let gaps = [vec![Gaps { pass: Nanos::from_nanos(13), gaps: &gaps }]];
+        let found = TickCost::of_phases(None, &gaps, None);
         assert_eq!((found.gap_instructions, found.kernel_instructions), (None, None));
         let found = TickCost::of_phases(None, &[], Some(&[]));
         assert_eq!(found.kernel_instructions, Some(Spread::default()));

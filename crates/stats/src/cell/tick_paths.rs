@@ -1,4 +1,4 @@
-//! The kinds of timer interrupts that the lab recorded of a cell.
+//! The paths of a cell's timer interrupts through the kernel, as recorded by the lab.
 
 use recording::{Answer, Episode, Level, What};
 use units::CpuSet;
@@ -7,7 +7,7 @@ use crate::counts::is_timer_entry;
 use crate::explain::tick_kinds::TickPath;
 use crate::explain::typical::episode_stacks;
 
-/// The kinds of timer interrupts that were recorded: those of these CPUs that interrupted this.
+/// The recorded timer interrupts of these CPUs at these privilege levels.
 pub(super) fn paths<'a>(
     answer: &'a Answer,
     cpus: &CpuSet,

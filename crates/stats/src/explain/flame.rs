@@ -1,8 +1,8 @@
-//! Stacks as nested frames: what a flame graph draws.
+//! Stacks as nested frames: the data of a flame graph.
 //!
-//! A frame is a function called that way; it is as wide as all that was executed in it
-//! and below. Equal calls of one caller are one frame, and brothers stand in the order
-//! of their names, so that a picture does not depend on the order of the stacks.
+//! A frame is a function with its callers; its width is the number of instructions in it and in the
+//! functions it called. Equal calls of one caller are one frame, and the callees of one caller are
+//! sorted by name, so that a picture does not depend on the order of the stacks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,33 +15,33 @@ use crate::{CallStack, Explanation, FunctionCost};
 /// One frame of a flame graph.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
-    /// The function; where it was renamed, its name on the second side.
+    /// The function; if it was renamed, its name on the second side.
     pub name: String,
-    /// Its name on the first side, where that is another one; only in a comparison.
+    /// Its name on the first side, if that is another one; only in a comparison.
     pub renamed_from: Option<String>,
-    /// How many frames are below it: 0 for the one frame that is everything.
+    /// The number of its callers: 0 for the root frame, which contains all others.
     pub depth: usize,
-    /// Where it begins, in instructions from the left.
+    /// Its left edge, in instructions.
     pub start: Instructions,
-    /// Its width: instructions executed in it and in all that it called there.
+    /// Its width: its instructions, and those of all functions that it called there.
     pub total: Instructions,
-    /// Instructions executed in the function itself.
+    /// Instructions of the function itself.
     pub own: Instructions,
-    /// How the function differs from the first side; only in a comparison.
+    /// The difference of the function from the first side; only in a comparison.
     pub change: Option<Change>,
 }
 
-/// How many more instructions a function took than on the first side, in all the ways it
-/// was called; negative where fewer.
+/// How many more instructions a function has than on the first side, with all its callers; negative
+/// if fewer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Change {
-    /// In the function itself.
+    /// Of the function itself.
     pub own: i128,
-    /// With all that it called.
+    /// Including the functions it called.
     pub total: i128,
 }
 
-/// A flame graph: its frames, each after its caller; the first one is everything.
+/// A flame graph.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlameGraph {
     frames: Vec<Frame>,
@@ -56,11 +56,11 @@ impl FlameGraph {
         Self { frames: root.frames(), before: Explanation::of(&[]) }
     }
 
-    /// The graph of the second side, each frame with how its function differs from the
-    /// first. Functions are compared, not stacks: where one caller is new or renamed,
-    /// all stacks above it are, and everything would look new. Functions that only the
-    /// first side has are not in the graph, but see [`Self::gone`]. Names are those in
-    /// the source, and a renamed function is one, as in [`crate::Difference`].
+    /// The graph of the second side, each frame with the difference of its function from the first
+    /// side. Functions are compared, not stacks: with one new or renamed caller, all stacks through
+    /// it are new, and everything in them would look new. Functions of the first side only are not in
+    /// the graph, but see [`Self::removed`]. Names are those in the source, and a renamed function is
+    /// one function, as in [`crate::Difference`].
     pub fn compared(before: &[CallStack<'_>], after: &[CallStack<'_>]) -> Self {
         let [before, after] = [before, after].map(based);
         let renames = Renames::of(&before, &after);
@@ -77,13 +77,13 @@ impl FlameGraph {
             frame.renamed_from = old_name.map(|&name| name.to_owned());
         }
         let total = after.total_instructions.more_than(graph.before.total_instructions);
-        if let Some(all) = graph.frames.first_mut() {
-            all.change = Some(Change { own: 0, total });
+        if let Some(root) = graph.frames.first_mut() {
+            root.change = Some(Change { own: 0, total });
         }
         graph
     }
 
-    /// The frames, each after its caller; the first one is everything.
+    /// The frames, each after its caller; the first one is the root.
     pub fn frames(&self) -> &[Frame] {
         &self.frames
     }
@@ -98,23 +98,22 @@ impl FlameGraph {
         self.before.total_instructions
     }
 
-    /// What the first side executed in functions that have no frame here.
-    pub fn gone(&self) -> Instructions {
+    /// The instructions of the first side in functions without a frame here.
+    pub fn removed(&self) -> Instructions {
         let frames = self.frames.iter().skip(1);
-        let there: BTreeSet<&str> = frames.map(|frame| frame.name.as_str()).collect();
+        let names: BTreeSet<&str> = frames.map(|frame| frame.name.as_str()).collect();
         let functions = self.before.functions.iter();
-        let gone = functions.filter(|cost| !there.contains(cost.name.as_str()));
-        gone.map(|cost| cost.own_instructions).sum()
+        let removed = functions.filter(|cost| !names.contains(cost.name.as_str()));
+        removed.map(|cost| cost.own_instructions).sum()
     }
 
-    /// A frame's part of the whole.
+    /// A frame's share of all instructions.
     pub fn share(&self, frame: &Frame) -> Option<Ppm> {
         share(frame.total, self.total())
     }
 }
 
-/// What changed from the first side to the second; a function that is not there costs
-/// nothing.
+/// The change from the first side to the second; a missing function has no instructions.
 fn change(before: Option<&FunctionCost>, after: Option<&FunctionCost>) -> Change {
     let more = |part: fn(&FunctionCost) -> Instructions| {
         let [before, after] =
@@ -148,7 +147,7 @@ impl<'a> Node<'a> {
 
     fn frames(&self) -> Vec<Frame> {
         let mut frames = Vec::new();
-        // Stacks can be deep: a list of what is left, rather than recursion.
+        // A list of pending nodes instead of recursion: stacks can be deep.
         let mut left = vec![("all", 0, Instructions::ZERO, self)];
         while let Some((name, depth, start, node)) = left.pop() {
             let mut next = start;
@@ -184,7 +183,7 @@ mod tests {
         frames.iter().map(with_name).collect()
     }
 
-    /// Check frames by hand: brothers by name, each call beside the one before.
+    /// Check frames by hand: callees are sorted by name, each beside the one before.
     #[test]
     fn by_hand() {
         let found =
@@ -199,8 +198,8 @@ mod tests {
         assert_eq!(places(found.frames()), expected);
     }
 
-    /// Check that a comparison has the second side's widths, and that functions are
-    /// compared, whoever called them.
+    /// Check that a comparison has the second side's widths, and that functions are compared
+    /// regardless of their callers.
     #[test]
     fn compared() {
         let before = stacks(&["a;old;b.isra.0 5", "a;gone 7"]);
@@ -217,12 +216,12 @@ mod tests {
             |frame: &Frame| frame.change.map(|change| (change.own, change.total));
         let changes: Vec<_> = found.frames().iter().filter_map(change).collect();
         assert_eq!(changes, [(0, -3), (0, -3), (4, 4), (0, 3), (4, 4)]);
-        assert_eq!(found.gone(), Instructions::new(7));
+        assert_eq!(found.removed(), Instructions::new(7));
         assert_eq!(found.share(&found.frames()[0]), Some(Ppm::new(1e6)));
     }
 
     proptest! {
-        /// Check that the functions' own changes, less what is gone, are the whole one.
+        /// Check that the functions' own changes minus the removed functions add up to the whole.
         #[test]
         fn changes_add_up(a in any_stacks(), b in any_stacks()) {
             let found = FlameGraph::compared(&a, &b);
@@ -232,12 +231,12 @@ mod tests {
                 .collect();
             let whole = found.total().more_than(found.total_before());
             let sum: i128 = functions.values().sum();
-            prop_assert_eq!(sum - i128::from(found.gone().get()), whole);
+            prop_assert_eq!(sum - i128::from(found.removed().get()), whole);
             prop_assert_eq!(found.frames()[0].change.unwrap().total, whole);
         }
 
-        /// Check that every frame lies within its caller's and beside its brothers, and
-        /// that own instructions add up to the whole.
+        /// Check that every frame lies within its caller's and beside those of the same caller, and
+        /// that own instructions add up to the total.
         #[test]
         fn nested(stacks in any_stacks()) {
             let graph = FlameGraph::of(&stacks);

@@ -1,8 +1,7 @@
-//! Where all instructions of a phase went: by the way in which the kernel was entered, or
-//! the thread that ran in it, and function by function.
+//! All instructions of a phase, by the entry into the kernel or the kernel thread, and by function.
 //!
-//! The way is known from a stack's outermost functions, whose names are the kernel's for
-//! its entries (arch/x86/entry) and for the beginnings of its threads.
+//! The entry is derived from the names of a stack's outermost functions: the kernel's entries
+//! (arch/x86/entry), and the first functions of its threads.
 
 use std::collections::BTreeMap;
 
@@ -11,21 +10,21 @@ use units::{Instructions, Nanos, PerSecond, Ppm};
 
 use crate::{CallStack, Explanation};
 
-/// What stands for everything that programs executed.
+/// Stands for all code of programs.
 pub const PROGRAM: &str = "[program]";
-/// How the kernel's entries for system calls begin.
+/// The prefix of the kernel's entries for system calls.
 const SYSTEM_CALL: &str = "entry_SYSCALL";
-/// How the kernel names the functions of system calls.
+/// The prefixes of the kernel's functions of system calls.
 const CALLS: [&str; 4] = ["__x64_sys_", "__se_sys_", "__do_sys_", "__ia32_sys_"];
-/// The function that calls the function of a kernel thread.
+/// The function that calls a kernel thread's own function.
 const KERNEL_THREAD: &str = "kthread";
-/// Where a task begins: a kernel thread goes on in the function above, a process to user
-/// mode. The second two lead there from another task.
+/// The first functions of a task: a kernel thread continues in `KERNEL_THREAD`, a process in user
+/// mode. The last two lead there from another task.
 const NEW_TASK: [&str; 4] =
     ["ret_from_fork_asm", "ret_from_fork", "__switch_to_asm", "__switch_to"];
-/// The functions above, and those of idle CPUs, are among so many outermost ones.
+/// These functions, and those of idle CPUs, are among so many outermost ones.
 const OUTERMOST: usize = 3;
-/// Functions that a CPU is in only while it has nothing to do.
+/// Functions in which a CPU is only while it is idle.
 const IDLE: [&str; 5] = [
     "do_idle",
     "cpu_startup_entry",
@@ -34,59 +33,59 @@ const IDLE: [&str; 5] = [
     "rest_init",
 ];
 
-/// What executed instructions.
+/// What executed the instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EntryKind {
     /// Programs, in user mode.
     Program,
-    /// The kernel for a program that asked it.
+    /// The kernel, for a system call.
     SystemCall,
-    /// The kernel for an interrupt.
+    /// The kernel, for an interrupt.
     Interrupt,
-    /// The kernel for an exception: a page fault.
+    /// The kernel, for an exception: a page fault.
     Exception,
-    /// A thread of the kernel.
+    /// A kernel thread.
     Thread,
-    /// A task that begins: a new process, before it is in user mode.
+    /// A new task: a process before it is in user mode.
     NewTask,
-    /// The kernel with nothing to do.
+    /// An idle CPU.
     Idle,
 }
 
-/// One way in which instructions came to be executed.
+/// One entry into the kernel, or one kernel thread.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PhaseEntry {
     /// What executed them.
     pub kind: EntryKind,
-    /// Which: a system call, an entry, a thread's function.
+    /// The name of the system call, the entry or the thread's function.
     pub name: String,
     /// All its instructions.
     pub instructions: Instructions,
-    /// The same a second; null where the phase's length is not known.
+    /// That per second; null if the phase's length is unknown.
     pub instructions_hz: Option<PerSecond>,
 }
 
-/// Where all instructions of a phase went.
+/// All instructions of a phase.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PhaseExplanation {
-    /// How long the phase was, in the guest's time; null where not known.
+    /// The phase's length, in guest time; null if unknown.
     pub elapsed_ns: Option<Nanos>,
-    /// All instructions a second.
+    /// All instructions per second.
     pub instructions_hz: Option<PerSecond>,
     /// Those of programs.
     pub user_instructions: Instructions,
     /// Those of the kernel.
     pub kernel_instructions: Instructions,
-    /// By what executed them, the most first; they add up to all.
+    /// By what executed them, in descending order; they add up to all.
     pub entries: Vec<PhaseEntry>,
-    /// All, and function by function.
+    /// All of them, and by function.
     #[serde(flatten)]
     pub explanation: Explanation,
 }
 
 impl PhaseExplanation {
-    /// Adds up stacks, of which that of programs is [`PROGRAM`].
+    /// Adds up stacks; the outermost function of programs is [`PROGRAM`].
     pub fn of(elapsed: Option<Nanos>, stacks: &[CallStack<'_>]) -> Self {
         let hz = |part: Instructions| {
             elapsed.and_then(|elapsed| PerSecond::of(part.get(), elapsed))
@@ -121,7 +120,7 @@ impl PhaseExplanation {
         }
     }
 
-    /// A part of the whole.
+    /// A part of all instructions.
     pub fn share(&self, part: Instructions) -> Option<Ppm> {
         self.explanation.share(part)
     }
@@ -156,7 +155,7 @@ fn entry<'a>(frames: &[&'a str]) -> (EntryKind, &'a str) {
     }
 }
 
-/// The name of a system call, without what the kernel puts before it.
+/// The name of a system call, without the kernel's prefix.
 fn system_call<'a>(frames: &[&'a str]) -> Option<&'a str> {
     let named = |name: &&'a str| CALLS.iter().find_map(|start| name.strip_prefix(start));
     frames.iter().find_map(named)
@@ -168,7 +167,7 @@ mod tests {
     use crate::explain::tests::{any_stacks, stacks};
     use proptest::prelude::*;
 
-    /// Check what stacks are of.
+    /// Check the entries of stacks.
     #[test]
     fn entries() {
         use EntryKind::{

@@ -1,10 +1,10 @@
 //! Functions that have another name on the second side: `tick_sched_timer` became
-//! `tick_nohz_handler` in Linux 6.10, and does the same for the same caller.
+//! `tick_nohz_handler` in Linux 6.10, with the same work and the same caller.
 //!
-//! Only functions that ran on one side alone are paired, under a caller that both sides
-//! have (or that is paired itself), by what they call and by the words of their names.
-//! One with one, and only where no other pair is nearly as good; all else stays a
-//! function of its own side. Found in stacks, not in a list of known names.
+//! Pairs are found in the stacks, not in a list of known names. Candidates are functions that ran on
+//! one side only, under a caller that is on both sides or paired itself. They are compared by the
+//! functions they call and by the words of their names. A pair must be clearly more similar than any
+//! other with one of its functions; all others remain functions of one side.
 //!
 //! Cannot see a function that was split, merged, or moved to another caller.
 
@@ -16,17 +16,17 @@ use crate::CallStack;
 
 /// Similarities are in thousandths.
 const SAME: usize = 1000;
-/// Functions that share at least this much of what they call are the same,
+/// Functions that share at least this part of their callees are the same,
 const CALLS_ALIKE: usize = 500;
-/// where that is at least so many functions.
+/// if that is at least so many functions.
 const CALLS_SHARED: usize = 2;
-/// Names that share this much are alike.
+/// Names that share this part of their words are similar.
 const NAMES_ALIKE: usize = 600;
-/// What functions with such names must share of what they call, if both call any.
+/// The part of their callees that functions with such names must share, if both call any.
 const CALLS_LEAST: usize = 200;
-/// By how much a pair must be more alike than any other with one of its functions.
+/// A pair must be so much more similar than any other with one of its functions.
 const MARGIN: usize = 150;
-/// Words are the same if one begins the other (`sched`, `scheduler`) with so many letters.
+/// Words are the same if one is a prefix of the other (`sched`, `scheduler`) of so many letters.
 const BEGINNING: usize = 4;
 
 /// One side's functions, by name.
@@ -34,26 +34,25 @@ type Side<'a> = BTreeMap<&'a str, Function<'a>>;
 
 #[derive(Debug, Default)]
 struct Function<'a> {
-    /// `None`: nothing called it.
+    /// `None` if it is outermost.
     callers: BTreeSet<Option<&'a str>>,
-    /// All functions below it, in any depth.
+    /// All functions that it called, at any depth.
     below: BTreeSet<&'a str>,
     own: Instructions,
 }
 
-/// The old names of functions, and their new ones: one to one.
+/// The old names of functions, and their new ones, one to one.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Renames<'a> {
     new: BTreeMap<&'a str, &'a str>,
 }
 
 impl<'a> Renames<'a> {
-    /// The functions that were renamed between two sides, whose names are those in the
-    /// source.
+    /// Finds the renamed functions of two sides, whose names are those in the source.
     pub(crate) fn of(a: &[CallStack<'a>], b: &[CallStack<'a>]) -> Self {
         let (a, b) = (side(a), side(b));
         let mut found = Self::default();
-        // A pair makes its callees candidates, and what calls it more alike.
+        // A new pair makes its callees candidates, and its callers more similar.
         loop {
             let pairs = best(&found.candidates(&a, &b));
             if pairs.is_empty() {
@@ -103,7 +102,7 @@ impl<'a> Renames<'a> {
         candidates
     }
 
-    /// How much alike two functions are; `None` where not enough to be the same.
+    /// The similarity of two functions; `None` if it is not enough to be the same.
     fn alike(
         &self,
         (old, a): (&'a str, &Function<'a>),
@@ -132,7 +131,7 @@ struct Candidate<'a> {
     alike: usize,
 }
 
-/// The candidates that are better than all others with one of their functions.
+/// The candidates that are clearly better than all others with one of their functions.
 fn best<'a>(candidates: &[Candidate<'a>]) -> Vec<(&'a str, &'a str)> {
     let is_best = |one: &&Candidate<'_>| {
         candidates.iter().all(|other| {
@@ -160,7 +159,7 @@ fn side<'a>(stacks: &[CallStack<'a>]) -> Side<'a> {
     side
 }
 
-/// How much of all words two names share; all of it where one has every word of the other.
+/// The part of all words that two names share; [`SAME`] if one has every word of the other.
 fn names_alike(one: &str, other: &str) -> usize {
     let [one, other] = [one, other].map(words);
     let is_same = |a: &str, b: &str| {
@@ -206,8 +205,8 @@ mod tests {
         renames.new.into_iter().collect()
     }
 
-    /// Check that a function with the same callees under the same caller is paired, and
-    /// after it one that it calls.
+    /// Check that a function with the same callees under the same caller is paired, and then one of
+    /// its callees.
     #[test]
     fn by_calls() {
         let before = [
@@ -225,8 +224,8 @@ mod tests {
         assert_eq!(pairs(&before, &after), expected);
     }
 
-    /// Check that names alone pair only under the same caller, and only where the name
-    /// is not on both sides.
+    /// Check that names alone pair only under the same caller, and only if the name is not on both
+    /// sides.
     #[test]
     fn by_name() {
         let before = ["wall;timekeeping_advance 9"];
@@ -240,7 +239,7 @@ mod tests {
         assert_eq!(pairs(&["f;rcu_ready 9"], &["f;timer_fires 9"]), []);
     }
 
-    /// Check that of two equally good pairs neither is taken.
+    /// Check that neither of two equally good pairs is chosen.
     #[test]
     fn ambiguous() {
         let before = ["f;load_balance 9"];
@@ -250,8 +249,8 @@ mod tests {
     }
 
     proptest! {
-        /// Check that pairs are one to one, of names that are each on one side only, the
-        /// same whatever the stacks' order, and that renaming keeps every sum.
+        /// Check that pairs are one to one, of names that are on one side only and in any order of
+        /// the stacks, and that renaming does not change a sum.
         #[test]
         fn one_to_one(a in any_stacks(), b in any_stacks()) {
             let renames = Renames::of(&a, &b);

@@ -1,40 +1,40 @@
-//! Kinds of tick: ticks that took the same path through the kernel, function by function,
-//! with the same number of instructions in each.
+//! Kinds of tick: ticks of one kind took the same path through the kernel, with the same number of
+//! instructions in each function.
 //!
-//! What one kind costs depends on the kernel only. How often each kind comes depends on when
-//! the measurement began as well: frequencies are shares, with all phases added up.
+//! The cost of a kind depends on the kernel only. Its frequency depends on the start of the
+//! measurement, too, and is therefore the share of the ticks of all phases.
 
 use serde::Serialize;
 use units::{Instructions, Ppm};
 
 use crate::{CallStack, Difference};
 
-/// Kinds that together are at least this part of all ticks are listed.
+/// The most frequent kinds are listed, until they are at least this part of all ticks.
 const LISTED_PERCENT: u64 = 95;
-/// A frequent kind is at least this part of all ticks.
+/// A frequent kind has at least this part of all ticks.
 const FREQUENT_PERCENT: u64 = 10;
 /// Kinds between these parts of all ticks may be frequent in another run.
 const DOUBTFUL_PERCENT: [u64; 2] = [5, 20];
-/// Functions that are named of what makes a kind another one.
+/// The number of functions that are listed for a kind's difference from the first one.
 const NAMED: usize = 3;
 
-/// One kind of tick, as it was counted.
+/// The input: one kind of tick, with its stacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TickPath<'a> {
     /// Kernel instructions of each tick of this kind.
     pub(crate) instructions: Instructions,
-    /// How often it was seen.
+    /// Its frequency.
     pub(crate) times: u64,
-    /// Where the instructions went.
+    /// The instructions by function.
     pub(crate) stacks: Vec<CallStack<'a>>,
 }
 
-/// What a function has more, or fewer, than in the kind that others are compared with.
+/// The difference of a function from the same one in the first kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct KindDifference {
     /// The function.
     pub name: String,
-    /// How many instructions more; negative where fewer.
+    /// How many more instructions; negative if fewer.
     pub difference: i128,
 }
 
@@ -43,38 +43,39 @@ pub struct KindDifference {
 pub struct TickKind {
     /// Kernel instructions of each tick of this kind.
     pub instructions: Instructions,
-    /// How often it was seen.
+    /// Its frequency.
     pub times: u64,
-    /// Its part of all ticks.
+    /// That as a share of all ticks.
     pub share_ppm: Option<Ppm>,
-    /// The functions that differ most from the first kind; empty for that one.
+    /// The functions that differ most from the first kind; empty for the first one.
     pub differs: Vec<KindDifference>,
 }
 
 /// The kinds of tick of a cell.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct TickKinds {
-    /// The cheapest kind that at least 10 % of the ticks are of; null where there is none.
+    /// The cheapest kind with at least 10 % of the ticks; null without such a kind.
     pub frequent_min: Option<Instructions>,
     /// The most expensive such kind.
     pub frequent_max: Option<Instructions>,
-    /// How many ticks there were.
+    /// The number of ticks.
     pub ticks: u64,
-    /// Those of the kinds that are not listed, which are the rarest.
+    /// The ticks of kinds that are not listed, which are the rarest.
     pub ticks_not_listed: u64,
-    /// Kinds that make up at least 95 % of the ticks, as far as so many are known: first the
-    /// cheapest frequent one, then the others, the most frequent first.
+    /// Kinds with together at least 95 % of the ticks, if so many are known: first the cheapest
+    /// frequent one, then the others in descending order of frequency.
     pub kinds: Vec<TickKind>,
 }
 
 impl TickKinds {
-    /// Sorts kinds, of so many ticks in all; equal kinds are added up.
+    /// Sorts the kinds of so many ticks, and adds up equal ones.
     pub(crate) fn of(ticks: u64, kinds: Vec<TickPath<'_>>) -> Self {
         let mut kinds = same_added_up(kinds);
         kinds.sort_by(|a, b| {
             b.times.cmp(&a.times).then_with(|| a.instructions.cmp(&b.instructions))
         });
-        let [frequent_min, frequent_max] = frequent(&kinds, ticks, FREQUENT_PERCENT);
+        let costs = kinds.iter().map(|kind| (kind.instructions, kind.times));
+        let [frequent_min, frequent_max] = frequent(costs, ticks, FREQUENT_PERCENT);
         if let Some(first) = first(&kinds, ticks) {
             kinds[..=first].rotate_right(1);
         }
@@ -101,36 +102,20 @@ impl TickKinds {
         }
     }
 
-    /// How far the two costs of frequent kinds could be off, if kinds that are nearly
-    /// frequent were, or the least frequent of them were not.
+    /// By how much the minimum and the maximum of frequent kinds would change, if nearly frequent
+    /// kinds were frequent, or barely frequent ones were not.
     pub(crate) fn deviations(&self) -> [Option<u64>; 2] {
         let [min, max] = [self.frequent_min, self.frequent_max];
+        let costs = || self.kinds.iter().map(|kind| (kind.instructions, kind.times));
         let others =
-            DOUBTFUL_PERCENT.map(|percent| frequent(&self.kinds, self.ticks, percent));
-        let off = |here: Option<Instructions>, place: usize| {
+            DOUBTFUL_PERCENT.map(|percent| frequent(costs(), self.ticks, percent));
+        let off = |cost: Option<Instructions>, place: usize| {
             let apart = |other: &[Option<Instructions>; 2]| {
-                Some(other[place]?.get().abs_diff(here?.get()))
+                Some(other[place]?.get().abs_diff(cost?.get()))
             };
-            here.and_then(|_| others.iter().filter_map(apart).max())
+            others.iter().filter_map(apart).max()
         };
         [off(min, 0), off(max, 1)]
-    }
-}
-
-/// What has a cost and a frequency.
-trait Kind {
-    fn cost(&self) -> (Instructions, u64);
-}
-
-impl Kind for TickPath<'_> {
-    fn cost(&self) -> (Instructions, u64) {
-        (self.instructions, self.times)
-    }
-}
-
-impl Kind for TickKind {
-    fn cost(&self) -> (Instructions, u64) {
-        (self.instructions, self.times)
     }
 }
 
@@ -138,9 +123,12 @@ fn is_frequent(times: u64, ticks: u64, percent: u64) -> bool {
     times > 0 && u128::from(times) * 100 >= u128::from(ticks) * u128::from(percent)
 }
 
-/// The least and the most that a kind costs which is at least so frequent.
-fn frequent<K: Kind>(kinds: &[K], ticks: u64, percent: u64) -> [Option<Instructions>; 2] {
-    let costs = kinds.iter().map(Kind::cost);
+/// The smallest and the largest cost of the kinds that are at least so frequent.
+fn frequent(
+    costs: impl Iterator<Item = (Instructions, u64)>,
+    ticks: u64,
+    percent: u64,
+) -> [Option<Instructions>; 2] {
     let frequent: Vec<Instructions> = costs
         .filter(|&(_, times)| is_frequent(times, ticks, percent))
         .map(|(cost, _)| cost)
@@ -148,8 +136,8 @@ fn frequent<K: Kind>(kinds: &[K], ticks: u64, percent: u64) -> [Option<Instructi
     [frequent.iter().min().copied(), frequent.iter().max().copied()]
 }
 
-/// The place of the kind that others are compared with, where kinds are sorted by frequency:
-/// the cheapest frequent one, or else the most frequent one.
+/// The index of the kind that the others are compared with: the cheapest frequent one, or else the
+/// most frequent one. `kinds` are sorted by frequency.
 fn first(kinds: &[TickPath<'_>], ticks: u64) -> Option<usize> {
     let places = kinds.iter().enumerate();
     let frequent =
@@ -200,8 +188,8 @@ mod tests {
         kinds.kinds.iter().map(|kind| (kind.instructions.get(), kind.times)).collect()
     }
 
-    /// Check the keys: this is the JSON contract; that the cheapest frequent kind comes first,
-    /// and that the others say which function differs.
+    /// Check the keys and values of the JSON contract, that the cheapest frequent kind is first, and
+    /// that the others have the functions that differ.
     #[test]
     fn contract() {
         let kinds = vec![
@@ -220,8 +208,8 @@ mod tests {
         assert_eq!(found, expected);
     }
 
-    /// Check that kinds beyond 95 % of the ticks are not listed but counted, and that a rare
-    /// kind is never the first, however cheap it is.
+    /// Check that kinds beyond 95 % of the ticks are counted but not listed, and that a rare kind is
+    /// never the first, even if it is the cheapest.
     #[test]
     fn rare_kinds() {
         let of = |own, times| kind(&[("tick", own)], times);
@@ -234,7 +222,7 @@ mod tests {
         assert_eq!(found.deviations(), [Some(0), Some(30)]);
     }
 
-    /// Check that the same path on two CPUs is one kind, in whatever order it was told.
+    /// Check that the same path on two CPUs is one kind, in any order of its stacks.
     #[test]
     fn same_path_on_two_cpus() {
         let (a, b) = (("a", 1), ("b", 2));
@@ -242,7 +230,7 @@ mod tests {
         assert_eq!(costs(&found), [(3, 5)]);
     }
 
-    /// Check that no tick has no kinds.
+    /// Check that there are no kinds without ticks.
     #[test]
     fn none() {
         let found = TickKinds::of(0, Vec::new());

@@ -1,92 +1,92 @@
-//! What is explained of a cell: one tick, or one repeat of a call, as it typically is;
-//! and the functions it went through.
+//! The typical tick of a cell, or the typical repeat of a call, with its functions.
 //!
-//! The typical tick is of the cheapest kind that at least 10 % of the ticks are of; the
-//! typical repeat of a call is that whose cost is nearest to the median. Not known where the
-//! lab recorded no episodes: of timed cells, and without a counter.
+//! The typical tick is one of the cheapest kind with at least 10 % of the ticks; the typical repeat of
+//! a call is the one with the cost nearest to the median. Unknown if the lab recorded no episodes: for
+//! timed cells, and without a counter.
 
 use std::ops::Range;
 
-use recording::{Body, Cell, Episode, Level, Profile, What};
+use recording::{Cell, Episode, Level, Profile, What};
 use serde::Serialize;
 use units::Instructions;
 
-use crate::counts::{is_timer_entry, phases_each};
+use crate::counts::{call_phases, is_timer_entry};
 use crate::{CallStack, CellSummary, Spread, answer};
 
-/// A place in a stack that has no name in the profile's list.
-pub(crate) const NAMELESS: &str = "[nameless]";
+/// The name of the function at that place of the profile's list; `[nameless]` if it has none.
+pub(super) fn function_name(profile: &Profile, place: usize) -> &str {
+    profile.names.get(place).map_or("[nameless]", String::as_str)
+}
 
-/// One tick of a cell, or one repeat of a call, as it typically is: what explanations
-/// and flame graphs are made of.
+/// The typical tick of a cell, or the typical repeat of a call: the input of explanations and flame
+/// graphs.
 #[derive(Debug, Clone)]
 pub struct Typical<'a> {
     /// The cell.
     pub cell: &'a Cell,
-    /// Which call; `None`: a timer interrupt.
+    /// The call; `None` for a timer interrupt.
     pub call: Option<&'a str>,
-    /// Which kind of tick, by its place in the cell's list; 0 is the typical one.
+    /// The kind of tick, by its place in the cell's list; 0 is the typical one.
     pub place: usize,
     /// The median of the call's repeats.
     pub median: Option<Instructions>,
-    /// Its stacks with the functions' names.
+    /// Its stacks.
     pub stacks: Vec<CallStack<'a>>,
-    /// How often the cell saw such an episode.
-    pub seen: Frequency,
+    /// The frequency of such an episode in the cell.
+    pub frequency: Frequency,
 }
 
-/// How often a cell saw such an episode.
+/// The frequency of an episode in a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Frequency {
-    /// How many cost just as much,
+    /// The number of episodes with exactly this cost.
     pub times: u64,
-    /// of so many.
+    /// The number of all episodes.
     pub of: u64,
 }
 
 impl<'a> Typical<'a> {
-    /// The typical timer interrupt of a cell, or (with the name of a call) the typical
-    /// repeat of that call. `None` where no such episode was recorded.
+    /// The typical timer interrupt of a cell, or (with the name of a call) the typical repeat of that
+    /// call. `None` if no such episode was recorded.
     pub fn of(cell: &'a Cell, call: Option<&'a str>) -> Option<Self> {
         Self::of_kind(cell, call, 0)
     }
 
-    /// The same of a kind of tick by its place in the cell's list, from 0. `None` where there
-    /// is no such kind.
+    /// The same for a kind of tick by its place in the cell's list, from 0. `None` without such a
+    /// kind.
     pub fn of_kind(cell: &'a Cell, call: Option<&'a str>, place: usize) -> Option<Self> {
         let profile = answer(cell)?.profile.as_ref()?;
-        let about = about(cell, call, place)?;
-        let episode = about.typical(profile)?;
-        let times = about.spread.times(episode.total);
-        let seen = Frequency { times, of: about.spread.count() };
-        let median = call.and(about.spread.p50);
+        let Selection { kind, cost, spread } = selection(cell, call, place)?;
+        let episode = typical(profile, &kind, cost)?;
+        let times = spread.times(episode.total);
+        let frequency = Frequency { times, of: spread.count() };
+        let median = call.and(spread.p50);
         Some(Self {
             cell,
             call,
             place,
             median,
             stacks: episode_stacks(profile, episode),
-            seen,
+            frequency,
         })
     }
 }
 
-/// The stacks of an episode, with the functions' names.
+/// The stacks of an episode, with the names of the functions.
 pub fn episode_stacks<'a>(
     profile: &'a Profile,
     episode: &'a Episode,
 ) -> Vec<CallStack<'a>> {
-    let name = |place: &usize| profile.names.get(*place).map_or(NAMELESS, String::as_str);
+    let name = |place: &usize| function_name(profile, *place);
     let stack = |stack: &'a recording::Stack| {
         CallStack::new(stack.frames.iter().map(name).collect(), stack.own)
     };
     episode.stacks.iter().map(stack).collect()
 }
 
-/// The episodes that a cell is about, and what is typical among them.
-struct About {
+/// The episodes to choose from, and their typical cost.
+struct Selection {
     kind: Kind,
-    /// What the typical one costs, or nearly so.
     cost: Instructions,
     spread: Spread,
 }
@@ -95,48 +95,45 @@ struct About {
 enum Kind {
     /// Timer interrupts of programs.
     Tick,
-    /// Timer interrupts of whatever ran.
+    /// Timer interrupts of programs and the kernel.
     AnyTick,
-    /// Steps of those phases.
+    /// Repeats of a call in these phases.
     Steps(Range<usize>),
 }
 
-fn about(cell: &Cell, call: Option<&str>, place: usize) -> Option<About> {
+fn selection(cell: &Cell, call: Option<&str>, place: usize) -> Option<Selection> {
     match (CellSummary::of(cell)?, call) {
         (CellSummary::TickCost(cost), None) => {
             let spread = cost.kernel_instructions?;
             let cost = cost.kinds?.kinds.get(place)?.instructions;
-            Some(About { kind: Kind::Tick, cost, spread })
+            Some(Selection { kind: Kind::Tick, cost, spread })
         }
         (CellSummary::IdleCost(cost), None) => {
             let (spread, kinds) = (cost.tick_kernel_instructions, cost.kinds.kinds);
             let cost = kinds.get(place)?.instructions;
-            Some(About { kind: Kind::AnyTick, cost, spread })
+            Some(Selection { kind: Kind::AnyTick, cost, spread })
         }
         (CellSummary::CallCosts(costs), Some(name)) => {
-            let mut calls = costs.calls.into_iter().enumerate();
-            let (place, call) = calls.find(|(_, call)| call.name == name)?;
-            let each = match &answer(cell)?.recording.body {
-                Body::Calls { spec, .. } => phases_each(spec),
-                _ => return None,
-            };
-            let kind = Kind::Steps(place * each..(place + 1) * each);
-            Some(About { kind, cost: call.instructions.p50?, spread: call.instructions })
+            let call = costs.calls.into_iter().find(|call| call.name == name)?;
+            let kind = Kind::Steps(call_phases(answer(cell)?, name)?);
+            let (cost, spread) = (call.instructions.p50?, call.instructions);
+            Some(Selection { kind, cost, spread })
         }
         _ => None,
     }
 }
 
-impl About {
-    /// The episode that costs what is typical, or else most nearly so; of equals the most
-    /// frequent one.
-    fn typical<'a>(&self, profile: &'a Profile) -> Option<&'a Episode> {
-        let episodes = profile.episodes.iter().filter(|episode| self.kind.is_of(episode));
-        episodes.min_by_key(|episode| {
-            let times: u64 = episode.times.iter().map(|(_, times)| times).sum();
-            (episode.total.get().abs_diff(self.cost.get()), u64::MAX - times)
-        })
-    }
+/// The episode with the cost nearest to the typical one; of several such, the most frequent one.
+fn typical<'a>(
+    profile: &'a Profile,
+    kind: &Kind,
+    cost: Instructions,
+) -> Option<&'a Episode> {
+    let episodes = profile.episodes.iter().filter(|episode| kind.is_of(episode));
+    episodes.min_by_key(|episode| {
+        let times: u64 = episode.times.iter().map(|(_, times)| times).sum();
+        (episode.total.get().abs_diff(cost.get()), u64::MAX - times)
+    })
 }
 
 impl Kind {

@@ -1,7 +1,7 @@
 //! The table of metrics, by the type that they are read from.
 //!
-//! Each row is a key, its unit, which direction is better, what it is, and how it is read; each
-//! group of rows names the measurements that have it. Keys contain the unit, followed only by the
+//! Each row is a key, its unit, which values are better, a description, and the function that reads
+//! it; each group of rows names its measurements. Keys contain the unit, followed only by the
 //! statistic.
 
 use units::{Instructions, LengthUnit, Nanos, PerSecond, Ppm};
@@ -15,16 +15,16 @@ use crate::{
 
 /// Stands for the name of a call in a key.
 pub(super) const CALL: &str = "CALL";
-/// The limits of host commands are on these.
+/// The metrics with limits of host commands.
 pub(crate) const NOISE_PPM: &str = "noise_ppm";
 pub(crate) const GAP_NS_MAX: &str = "gap_ns_max";
 pub(crate) const LATE_NS_MAX: &str = "late_ns_max";
 /// Another run may differ by this many times the deviation of a single phase, if the metric
 /// depends on rare events.
 pub(super) const RARE: f64 = 2.0;
-/// The cost of a kind of tick may differ by so many instructions for the same kernel: what
-/// `rcu_sched_clock_irq` executes depends on the state of RCU, for all ticks of a boot or for some
-/// (4 on 6.12, 6 on 6.1; docs/method.md).
+/// The cost of a kind of tick may differ by so many instructions for the same kernel: the path through
+/// `rcu_sched_clock_irq` depends on the state of RCU, for all ticks of a boot or for some (4 on 6.12,
+/// 6 on 6.1; docs/method.md).
 const BY_STATE: f64 = 6.0;
 
 /// The unit of a metric.
@@ -53,7 +53,7 @@ pub enum Better {
     Neither,
 }
 
-/// What is known of a metric without a measurement.
+/// The definition of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Definition {
     /// Its name; `CALL` in it stands for the name of a call.
@@ -62,11 +62,11 @@ pub struct Definition {
     pub unit: Unit,
     /// Which values are better.
     pub better: Better,
-    /// Whether a recording has it for each CPU.
+    /// Whether a recording has a value for each CPU.
     pub per_cpu: bool,
-    /// The measurements that have it: `noise, ticks`.
+    /// The measurements with this metric: `noise, ticks`.
     pub of: &'static str,
-    /// What it is, as a noun phrase.
+    /// Its description, a noun phrase.
     pub help: &'static str,
 }
 
@@ -76,7 +76,7 @@ pub(super) type Reading = (f64, f64);
 /// Instructions and timer interrupts per second, of all idle CPUs of a cell together.
 pub(super) type IdleRates = [Option<Reading>; 2];
 
-/// A row of the table: a metric, and how it is read.
+/// A row of the table: a metric, and the function that reads it.
 pub(super) struct Row<S: 'static> {
     pub(super) about: Definition,
     pub(super) read: fn(&S) -> Option<Reading>,
@@ -109,7 +109,7 @@ macro_rules! table {
     (@whole) => { false };
 }
 
-// What cells have; recordings have some of it, too.
+// The metrics of cells; recordings have some of them, too.
 table! { of_cells:
     GAPS(Spread) whole "noise" {
         "tick_instructions" Instructions Less
@@ -153,11 +153,11 @@ table! { of_cells:
     SLICES(StepSlices) whole "slices" {
         "slice_ns_mean" Ns Neither
             "CPU time of the spinners divided by their involuntary switches; in exact mode instructions"
-            |step| rare(ns(step.slice_ns.mean), step.turns_off.and_then(|off| ns(off.slice_ns)));
+            |step| rare(ns(step.slice_ns.mean), step.turns_deviation.and_then(|off| ns(off.slice_ns)));
         "slice_switches_hz" Hz Less "involuntary switches of the spinners per second"
-            |step| rare(hz(step.switches_hz), step.turns_off.and_then(|off| hz(off.switches_hz)));
+            |step| rare(hz(step.switches_hz), step.turns_deviation.and_then(|off| hz(off.switches_hz)));
         "spinner_passes_hz" Hz More "iterations of the spinners' loops per second"
-            |step| rare(hz(step.passes_hz), step.turns_off.and_then(|off| hz(off.passes_hz)));
+            |step| rare(hz(step.passes_hz), step.turns_deviation.and_then(|off| hz(off.passes_hz)));
     }
     NOISE(CpuNoiseSummary) each "noise" {
         NOISE_PPM Ppm Less "OS noise" |cpu| ppm(cpu.noise_ppm);
@@ -172,7 +172,7 @@ table! { of_cells:
     }
 }
 
-// What only recordings have.
+// The metrics of recordings only.
 table! { of_recordings:
     TICKS(CpuTicksSummary) each "ticks" {
         "timer_hz" Hz Less "timer interrupts per second" |cpu| hz(cpu.timer_hz);
@@ -238,7 +238,7 @@ pub fn metrics(summary: &Summary) -> Vec<Metric> {
         }
         Summary::NohzStress(stress) => whole(STRESS, stress),
         Summary::Jitter(jitter) => whole(JITTER, jitter),
-        Summary::Slices(slices) => whole(SLICES, &slices.found),
+        Summary::Slices(slices) => whole(SLICES, &slices.results),
     }
 }
 
@@ -265,7 +265,7 @@ pub fn cell_metrics(summary: &CellSummary) -> Vec<Metric> {
             let entry = whole(NOHZ_COST, &cost.test);
             [entry, whole(NOHZ_OBSERVED, &cost.test)].concat()
         }
-        CellSummary::SlicesCost(cost) => whole(SLICES, &cost.found.found),
+        CellSummary::SlicesCost(cost) => whole(SLICES, &cost.summary.results),
         CellSummary::Measured(Summary::Ticks(ticks)) => {
             let timer = sum(&ticks.cpus, |cpu| cpu.timer_hz);
             whole(IDLE, &[None, timer])
@@ -323,7 +323,7 @@ fn kind(cost: Option<Instructions>, off: Option<u64>) -> Option<Reading> {
 
 fn entry(test: &NohzTestSummary) -> Option<Reading> {
     let wait = test.wait_ns.filter(|_| test.entered == Some(true));
-    rare(ns(wait), ns(test.wait_off_ns))
+    rare(ns(wait), ns(test.wait_deviation_ns))
 }
 
 /// The tolerance is one interrupt at each edge: `/proc` is read just before and just after.

@@ -1,23 +1,23 @@
-//! The summary of `check`: ticks while the tool rests, then noise on all CPUs at once.
+//! The summary of `check`: ticks without load by noisefloor, then noise on all CPUs at once.
 
 use recording::CheckSeries;
 use serde::{Deserialize, Serialize};
 
 use crate::{NoiseSummary, TicksSummary, Verdict};
 
-/// What `check` found.
+/// The results of `check`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CheckSummary {
-    /// Ticks while this tool rested.
+    /// Ticks while noisefloor slept.
     pub rest: TicksSummary,
-    /// Whether the machine is busy, what its CPUs lost to what, and what that means.
+    /// Whether the machine is busy, the attribution of lost time, and its consequences.
     pub verdict: Verdict,
-    /// Noise on all CPUs at once, and what `/proc` counted in the meantime.
+    /// Noise on all CPUs at once.
     pub noise: NoiseSummary,
 }
 
 impl CheckSummary {
-    /// Summarises what was seen.
+    /// Summarizes a series.
     pub fn of(series: &CheckSeries) -> Self {
         let noise = NoiseSummary::of(&series.noise);
         let verdict = Verdict::of(&noise, &series.noise.cpus);

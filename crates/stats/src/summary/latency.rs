@@ -73,30 +73,30 @@ impl LatencySummary {
 }
 
 impl CpuLatencySummary {
-    fn of(interval: Nanos, seen: &CpuLatency) -> Self {
+    fn of(interval: Nanos, input: &CpuLatency) -> Self {
         let falls: Vec<Fall> =
-            seen.wakeups.iter().filter_map(|w| Fall::of(*w, interval)).collect();
-        let lost = seen.lost.filter(|lost| lost.samples > 0);
-        let kept = falls.iter().map(|fall| fall.samples);
-        let samples = kept.chain(lost.map(|lost| lost.samples));
+            input.wakeups.iter().filter_map(|w| Fall::of(*w, interval)).collect();
+        let lost = input.lost.filter(|lost| lost.samples > 0);
+        let stored = falls.iter().map(|fall| fall.samples);
+        let samples = stored.chain(lost.map(|lost| lost.samples));
         let samples = samples.fold(0, u64::saturating_add);
-        let kept = u64::try_from(seen.wakeups.len()).unwrap_or(u64::MAX);
-        let wakeups = kept.saturating_add(lost.map_or(0, |lost| lost.wakeups));
+        let stored = u64::try_from(input.wakeups.len()).unwrap_or(u64::MAX);
+        let wakeups = stored.saturating_add(lost.map_or(0, |lost| lost.wakeups));
         Self {
-            cpu: seen.cpu,
+            cpu: input.cpu,
             samples,
             elapsed_ns: interval.saturating_mul(samples),
             wakeups,
             missed: samples.saturating_sub(wakeups),
-            slack_ns: seen.slack_ns,
-            clock_ns: seen.clock_ns,
+            slack_ns: input.slack_ns,
+            clock_ns: input.clock_ns,
             late_ns: lateness(&falls, lost, samples),
-            proc: ProcSummary::of(&seen.proc),
-            wake_limit_us: seen.wake_limit_us,
-            idle_states: seen
+            proc: ProcSummary::of(&input.proc),
+            wake_limit_us: input.wake_limit_us,
+            idle_states: input
                 .idle_states
                 .iter()
-                .map(|state| IdleStateSummary::of(state, seen.wake_limit_us))
+                .map(|state| IdleStateSummary::of(state, input.wake_limit_us))
                 .collect(),
         }
     }
@@ -193,6 +193,7 @@ impl Ranks {
         Some(Nanos::from_nanos(low))
     }
 
+    /// The number of samples up to this latency.
     fn up_to(&self, late: Nanos) -> u128 {
         let single = self.single.partition_point(|sample| *sample <= late);
         let falling = self.falling.iter().map(|fall| u128::from(fall.up_to(late)));
@@ -348,31 +349,31 @@ mod tests {
                 .into_iter()
                 .map(|(expiries, more)| (expiries, (expiries - 1) * interval + more))
                 .collect();
-            let kept = wakeups.iter().flat_map(|&(expiries, late)| {
+            let stored = wakeups.iter().flat_map(|&(expiries, late)| {
                 (0..expiries).map(move |number| late - number * interval)
             });
-            let mut kept: Vec<u64> = kept.collect();
-            kept.sort_unstable();
-            let mut all = kept.clone();
+            let mut stored: Vec<u64> = stored.collect();
+            stored.sort_unstable();
+            let mut all = stored.clone();
             all.extend(&lost_samples);
             let (least, most) = (all.iter().min(), all.iter().max());
             let count = u64::try_from(lost_samples.len()).unwrap();
-            let not_kept = lost(
+            let lost = lost(
                 count,
                 lost_samples.iter().sum(),
                 lost_samples.iter().copied().min().unwrap_or(0),
                 lost_samples.iter().copied().max().unwrap_or(0),
             );
-            let not_kept = (count > 0).then_some(not_kept);
+            let lost = (count > 0).then_some(lost);
 
-            let found = summary(Nanos::from_nanos(interval), input(&wakeups, not_kept));
+            let found = summary(Nanos::from_nanos(interval), input(&wakeups, lost));
             let found = &found.cpus[0];
             let late = found.late_ns;
             let get = |late: Option<Nanos>| late.map(Nanos::get);
             prop_assert_eq!(found.samples, u64::try_from(all.len()).unwrap());
-            prop_assert_eq!(get(late.p50), quantile(&kept, 500_000));
-            prop_assert_eq!(get(late.p99), quantile(&kept, 990_000));
-            prop_assert_eq!(get(late.p99_9), quantile(&kept, 999_000));
+            prop_assert_eq!(get(late.p50), quantile(&stored, 500_000));
+            prop_assert_eq!(get(late.p99), quantile(&stored, 990_000));
+            prop_assert_eq!(get(late.p99_9), quantile(&stored, 999_000));
             prop_assert_eq!((get(late.min), get(late.max)), (least.copied(), most.copied()));
             let mean = all.iter().sum::<u64>().checked_add(found.samples / 2);
             prop_assert_eq!(get(late.mean), mean.unwrap().checked_div(found.samples));

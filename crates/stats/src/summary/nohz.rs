@@ -19,7 +19,7 @@ pub struct NohzTestSummary {
     /// The median of the times until it stopped; if it did not, the time waited.
     pub wait_ns: Option<Nanos>,
     /// The largest deviation of a try; null for fewer than two, or if the tick did not stop.
-    pub wait_off_ns: Option<Nanos>,
+    pub wait_deviation_ns: Option<Nanos>,
     /// Whether the thread left the CPU from time to time.
     pub forced: bool,
     /// How often it left.
@@ -67,14 +67,18 @@ impl NohzTestSummary {
             waits.skip(if has_failed { series.tries.len() - 1 } else { 0 }).collect();
         waits.sort_unstable();
         let wait_ns = quantile(&waits, 500_000);
-        let kept = series.kept_by.as_deref().unwrap_or_default();
-        let off =
+        let dependencies = series.kept_by.as_deref().unwrap_or_default();
+        let deviation =
             |wait: &Nanos| Some(Nanos::from_nanos(wait.get().abs_diff(wait_ns?.get())));
         Self {
             cpu: spec.cpu,
             entered: last.map(|tried| tried.entered),
             wait_ns,
-            wait_off_ns: waits.iter().filter_map(off).max().filter(|_| waits.len() > 1),
+            wait_deviation_ns: waits
+                .iter()
+                .filter_map(deviation)
+                .max()
+                .filter(|_| waits.len() > 1),
             forced: spec.forced,
             left: last.map_or(0, |tried| tried.left),
             kept_by: kept_by(series),
@@ -84,7 +88,7 @@ impl NohzTestSummary {
             brought_back: series
                 .back
                 .as_ref()
-                .map(|back| TickReturnSummary::of(back, kept)),
+                .map(|back| TickReturnSummary::of(back, dependencies)),
         }
     }
 }
@@ -111,7 +115,7 @@ impl NohzStressSummary {
 
 fn kept_by(series: &NohzSeries) -> Option<Vec<KeptBy>> {
     let mut all = series.kept_by.clone()?;
-    all.sort_by_key(|kept| std::cmp::Reverse(kept.times));
+    all.sort_by_key(|dependency| std::cmp::Reverse(dependency.times));
     Some(all)
 }
 
@@ -159,7 +163,7 @@ mod tests {
     fn test_contract() {
         let found = NohzTestSummary::of(&spec(), &series(&[(true, 500), (false, 9_000)]));
         let expected = serde_json::json!({
-            "cpu": 1, "entered": false, "wait_ns": 9_000_000, "wait_off_ns": null,
+            "cpu": 1, "entered": false, "wait_ns": 9_000_000, "wait_deviation_ns": null,
             "forced": true, "left": 1,
             "kept_by": [{"dependency": "SCHED", "times": 23}, {"dependency": "RCU", "times": 2}],
             "others": [{"tid": 12, "name": "sh", "rt_priority": 0}],
@@ -169,7 +173,7 @@ mod tests {
         let tries = [(true, 500), (true, 900), (true, 300), (true, 600)];
         let found = NohzTestSummary::of(&spec(), &series(&tries));
         let micros = |micros| Some(Nanos::from_micros(micros));
-        assert_eq!((found.wait_ns, found.wait_off_ns), (micros(500), micros(400)));
+        assert_eq!((found.wait_ns, found.wait_deviation_ns), (micros(500), micros(400)));
         let none =
             NohzTestSummary::of(&spec(), &NohzSeries { kept_by: None, ..series(&[]) });
         assert_eq!((none.entered, none.wait_ns, none.kept_by), (None, None, None));

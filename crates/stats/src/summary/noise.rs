@@ -9,7 +9,7 @@ use units::{Cpu, Nanos, PerSecond, Ppm};
 
 use crate::ProcSummary;
 use crate::distribution::{Distribution, Gaps};
-use crate::summary::noise::culprits::{CulpritSummary, Taken};
+use crate::summary::noise::culprits::{CulpritSummary, GapTotal};
 use crate::summary::noise::eventless::Eventless;
 use crate::summary::noise::free::FreeTime;
 use crate::summary::noise::steal::StealSummary;
@@ -85,10 +85,10 @@ pub struct NoiseSummary {
     pub source: Option<String>,
     /// The attribution of the gaps of all CPUs.
     pub culprits: Vec<CulpritSummary>,
-    /// Gaps of all CPUs without any event; null unless known of each.
+    /// Gaps of all CPUs without any event; null if unknown for one.
     #[serde(default)]
     pub eventless: Option<Eventless>,
-    /// Stolen time of all CPUs; null unless known of each.
+    /// Stolen time of all CPUs; null if unknown for one.
     #[serde(default)]
     pub steal: Option<StealSummary>,
 }
@@ -118,62 +118,62 @@ impl NoiseSummary {
 
 impl CpuNoiseSummary {
     /// Summarizes one CPU, of which gaps of at least `threshold` were recorded.
-    pub fn of(threshold: Nanos, seen: &CpuNoise) -> Self {
-        let total = total(seen);
-        let culprits = culprits(seen, &total);
-        let blamed = seen.blamed.as_ref();
+    pub fn of(threshold: Nanos, input: &CpuNoise) -> Self {
+        let total = total(input);
+        let culprits = culprits(input, &total);
+        let blamed = input.blamed.as_ref();
         let steal = blamed.and_then(|blamed| blamed.steal.as_ref());
         Self {
-            cpu: seen.cpu,
-            elapsed_ns: seen.elapsed_ns,
-            loop_ns_p50: seen.loop_ns,
+            cpu: input.cpu,
+            elapsed_ns: input.elapsed_ns,
+            loop_ns_p50: input.loop_ns,
             threshold_ns: Some(threshold),
             gaps: total.gaps,
-            gaps_hz: PerSecond::of(total.gaps, seen.elapsed_ns),
+            gaps_hz: PerSecond::of(total.gaps, input.elapsed_ns),
             noise_ns: total.ns,
-            noise_ppm: Ppm::of(total.ns, seen.elapsed_ns),
+            noise_ppm: Ppm::of(total.ns, input.elapsed_ns),
             gap_ns: Distribution {
                 max: (total.gaps > 0).then_some(total.max),
-                ..Distribution::of(seen.gaps.iter().map(|gap| gap.length))
+                ..Distribution::of(input.gaps.iter().map(|gap| gap.length))
             },
-            risk: risks(seen),
-            eventless: blamed.map(|blamed| Eventless::of(&seen.gaps, blamed)),
+            risk: risks(input),
+            eventless: blamed.map(|blamed| Eventless::of(&input.gaps, blamed)),
             steal: steal.map(|steal| StealSummary::of(steal, &culprits)),
             culprits,
-            proc: ProcSummary::of(&seen.proc),
+            proc: ProcSummary::of(&input.proc),
         }
     }
 }
 
 /// The time from the start of the loop in which every gap was stored. Later gaps were only counted,
 /// so their positions are unknown.
-pub(crate) fn window(seen: &CpuNoise) -> Nanos {
-    seen.lost.map_or(seen.elapsed_ns, |lost| lost.since_ns.min(seen.elapsed_ns))
+pub(crate) fn window(cpu: &CpuNoise) -> Nanos {
+    cpu.lost.map_or(cpu.elapsed_ns, |lost| lost.since_ns.min(cpu.elapsed_ns))
 }
 
 /// All gaps, stored or only counted.
-fn total(seen: &CpuNoise) -> Taken {
-    let mut total = Taken::default();
-    seen.gaps.iter().for_each(|gap| total.add(gap.length));
-    total.and(seen.lost.map(lost))
+fn total(cpu: &CpuNoise) -> GapTotal {
+    let mut total = GapTotal::default();
+    cpu.gaps.iter().for_each(|gap| total.add(gap.length));
+    total.and(cpu.lost.map(lost))
 }
 
-fn lost(lost: Lost) -> Taken {
-    Taken { gaps: lost.gaps, ns: lost.ns, max: lost.max_ns }
+fn lost(lost: Lost) -> GapTotal {
+    GapTotal { gaps: lost.gaps, ns: lost.ns, max: lost.max_ns }
 }
 
-/// Unknown without events, and for gaps that were only counted.
-fn culprits(seen: &CpuNoise, total: &Taken) -> Vec<CulpritSummary> {
-    let Some(blamed) = &seen.blamed else {
+/// All gaps are unexplained without events; gaps that were only counted always are.
+fn culprits(cpu: &CpuNoise, total: &GapTotal) -> Vec<CulpritSummary> {
+    let Some(blamed) = &cpu.blamed else {
         return CulpritSummary::of(None, Some(*total), total.ns);
     };
-    let mut culprits = CulpritSummary::of(Some(blamed), seen.lost.map(lost), total.ns);
-    CulpritSummary::find_periods(&mut culprits, &seen.gaps, blamed);
+    let mut culprits = CulpritSummary::of(Some(blamed), cpu.lost.map(lost), total.ns);
+    CulpritSummary::find_periods(&mut culprits, &cpu.gaps, blamed);
     culprits
 }
 
-fn risks(seen: &CpuNoise) -> Vec<Risk> {
-    let free = FreeTime::new(window(seen), &seen.gaps);
+fn risks(cpu: &CpuNoise) -> Vec<Risk> {
+    let free = FreeTime::new(window(cpu), &cpu.gaps);
     JOBS.iter().map(|&job_ns| Risk { job_ns, hit_ppm: free.hit(job_ns) }).collect()
 }
 

@@ -17,8 +17,8 @@ mod bins;
 mod classic;
 mod cost;
 mod picture;
-mod seen;
 mod tasks;
+mod traced;
 mod turns;
 mod window;
 
@@ -30,14 +30,14 @@ pub use picture::{
 };
 pub use window::{PictureRow, PictureStretch};
 
-use seen::{Left, Slice};
+use traced::{EndedStretch, Slice};
 use turns::{mean_slice, sum, turns, wall};
 
 const WAKERS: u32 = 6;
 
-/// What ended slices.
+/// The slices that ended for one reason.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Ender {
+pub struct SliceEnds {
     /// The reason.
     pub end: End,
     /// The next task; null for ticks.
@@ -68,7 +68,7 @@ pub struct StepSlices {
     /// The mean slice of each round.
     pub turns_slice_ns: Vec<Option<Nanos>>,
     /// The largest deviation of a round; null for fewer than two.
-    pub turns_off: Option<TurnsOff>,
+    pub turns_deviation: Option<RoundDeviation>,
     /// Iterations of all spinners' loops: their work.
     pub passes: u64,
     /// That per second of wall time.
@@ -77,15 +77,15 @@ pub struct StepSlices {
     pub wakeups: u64,
     /// Wake-ups of each sleeper per second; null without sleepers.
     pub wakeups_hz: Option<PerSecond>,
-    /// Slices of the spinners that ended while traced; null without tracing.
-    pub seen: Option<u64>,
-    /// What ended them, the most frequent first.
-    pub enders: Vec<Ender>,
+    /// Slices of the spinners with a traced end; null without tracing.
+    pub traced_slices: Option<u64>,
+    /// The reasons why they ended, the most frequent first.
+    pub ends: Vec<SliceEnds>,
 }
 
 /// The largest deviation of a single round from all rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct TurnsOff {
+pub struct RoundDeviation {
     /// Of the mean slice.
     pub slice_ns: Option<Nanos>,
     /// Of the involuntary switches per second.
@@ -94,7 +94,7 @@ pub struct TurnsOff {
     pub passes_hz: Option<PerSecond>,
 }
 
-impl TurnsOff {
+impl RoundDeviation {
     /// From the times of the spinners, and the wall time, of each round.
     fn of(turns: &[(TaskTime, Nanos)]) -> Option<Self> {
         let spun = sum(turns.iter().map(|(spun, _)| spun));
@@ -125,7 +125,7 @@ pub struct StepSummary {
     pub step: String,
     /// The results.
     #[serde(flatten)]
-    pub found: StepSlices,
+    pub results: StepSlices,
     /// The mean slice divided by that of the unmodified settings.
     pub slice_ratio: Option<f64>,
     /// Whether the mean slices of all rounds are above, or all below, those of the unmodified settings;
@@ -150,8 +150,8 @@ pub struct TaskSummary {
     pub slice_ns_mean: Option<Nanos>,
     /// Iterations of a spinner's loop, or wake-ups of a sleeper.
     pub passes: u64,
-    /// What ended the slices; empty without tracing.
-    pub enders: Vec<Ender>,
+    /// The reasons why the slices ended; empty without tracing.
+    pub ends: Vec<SliceEnds>,
 }
 
 /// The results of `slices`.
@@ -163,7 +163,7 @@ pub struct SlicesSummary {
     pub sleepers: u64,
     /// The results with unmodified settings.
     #[serde(flatten)]
-    pub found: StepSlices,
+    pub results: StepSlices,
     /// The event source; null without tracing.
     pub source: Option<String>,
     /// Each task, with unmodified settings.
@@ -180,42 +180,43 @@ impl SlicesSummary {
     /// Summarizes a series.
     pub fn of(hz: Option<Hz>, spec: &SlicesSpec, series: &SlicesSeries) -> Self {
         let switches = series.switches.as_ref();
-        let names = switches.map(|seen| {
-            let places = tasks::measured(spec, series, seen);
-            tasks::names(series, seen, &places)
+        let names = switches.map(|switches| {
+            let places = tasks::measured(spec, series, switches);
+            tasks::names(series, switches, &places)
         });
         let names = names.unwrap_or_default();
-        let seen = switches.map(|seen| seen::stretches(&seen.cpus, &names));
+        let stretches =
+            switches.map(|switches| traced::stretches(&switches.cpus, &names));
         let spinners = usize::try_from(spec.spinners).unwrap_or(usize::MAX);
-        let run = Run { spec, series, spinners, seen };
-        let found = step(&run, 0);
-        let steps = spec.steps.iter().enumerate().map(|(number, asked)| {
+        let run = Run { spec, series, spinners, stretches };
+        let results = step(&run, 0);
+        let steps = spec.steps.iter().enumerate().map(|(number, variant)| {
             let changed = step(&run, number + 1);
             StepSummary {
-                step: step_words(asked),
-                slice_ratio: ratio(changed.slice_ns.mean, found.slice_ns.mean),
-                differs: differs(&changed.turns_slice_ns, &found.turns_slice_ns),
-                found: changed,
+                step: step_text(variant),
+                slice_ratio: ratio(changed.slice_ns.mean, results.slice_ns.mean),
+                differs: differs(&changed.turns_slice_ns, &results.turns_slice_ns),
+                results: changed,
             }
         });
         let wakers = series.wakers.as_ref();
         Self {
             spinners: count(spinners),
             sleepers: run.sleepers(),
-            source: switches.map(|seen| seen.source.name().to_owned()),
+            source: switches.map(|switches| switches.source.name().to_owned()),
             wakers: wakers.map(|wakers| WakersSummary::of(WAKERS, wakers)),
             tasks: task_summaries(&run),
             steps: steps.collect(),
             classic: classic::classic(hz.map(Hz::period), spinners, series),
-            found,
+            results,
         }
     }
 }
 
 impl StepSlices {
-    /// The iterations per second as a share of those of `found`; `None` if these are zero.
-    pub fn work_of(&self, found: &Self) -> Option<Ppm> {
-        let (work, all) = (self.passes_hz?.get(), found.passes_hz?.get());
+    /// The iterations per second as a share of those of `other`; `None` if these are zero.
+    pub fn work_of(&self, other: &Self) -> Option<Ppm> {
+        let (work, all) = (self.passes_hz?.get(), other.passes_hz?.get());
         (all > 0.0).then(|| Ppm::new(work / all * 1e6))
     }
 }
@@ -223,9 +224,9 @@ impl StepSlices {
 impl TaskSummary {
     /// The share of slices that ended for one of these reasons; `None` if none did.
     pub fn ended_ppm(&self, ends: &[End]) -> Option<Ppm> {
-        let parts = self.enders.iter().filter(|ender| ends.contains(&ender.end));
+        let parts = self.ends.iter().filter(|own| ends.contains(&own.end));
         let parts: Vec<f64> =
-            parts.filter_map(|ender| ender.part_ppm).map(Ppm::get).collect();
+            parts.filter_map(|own| own.part_ppm).map(Ppm::get).collect();
         (!parts.is_empty()).then(|| Ppm::new(parts.iter().sum()))
     }
 }
@@ -236,7 +237,7 @@ struct Run<'a> {
     /// The number of spinners, which are the first tasks.
     spinners: usize,
     /// The stretches of each CPU; `None` if switches were not traced.
-    seen: Option<Vec<Vec<Left<'a>>>>,
+    stretches: Option<Vec<Vec<EndedStretch<'a>>>>,
 }
 
 impl<'a> Run<'a> {
@@ -245,16 +246,16 @@ impl<'a> Run<'a> {
     }
 
     fn slices(&self, step: usize, of: &[SlicesTask]) -> Option<Vec<Slice<'a>>> {
-        let seen = self.seen.as_ref()?;
-        Some(seen::slices(seen, self.series, step, of))
+        let stretches = self.stretches.as_ref()?;
+        Some(traced::slices(stretches, self.series, step, of))
     }
 }
 
 /// A variant as an argument: `WAKEUP_PREEMPTION=off,base_slice_ns=3000000`.
-fn step_words(step: &Step) -> String {
+fn step_text(step: &Step) -> String {
     let settings = step.settings.iter();
-    let words = settings.map(|setting| format!("{}={}", setting.name, setting.value));
-    words.collect::<Vec<String>>().join(",")
+    let texts = settings.map(|setting| format!("{}={}", setting.name, setting.value));
+    texts.collect::<Vec<String>>().join(",")
 }
 
 fn count(count: usize) -> u64 {
@@ -304,37 +305,37 @@ fn step(run: &Run<'_>, step: usize) -> StepSlices {
             ..Distribution::of(slices.iter().flatten().filter_map(|slice| slice.length))
         },
         turns_slice_ns: each.iter().map(|(spun, _)| mean_slice(spun)).collect(),
-        turns_off: TurnsOff::of(&each),
+        turns_deviation: RoundDeviation::of(&each),
         passes: spun.passes,
         passes_hz: PerSecond::of(spun.passes, wall_ns),
         wakeups: slept.passes,
         wakeups_hz: PerSecond::of(slept.passes, wall_ns.saturating_mul(run.sleepers())),
-        seen: slices.as_ref().map(|slices| count(slices.len())),
-        enders: enders(slices.as_deref().unwrap_or_default()),
+        traced_slices: slices.as_ref().map(|slices| count(slices.len())),
+        ends: ends(slices.as_deref().unwrap_or_default()),
     }
 }
 
-fn enders(slices: &[Slice<'_>]) -> Vec<Ender> {
+fn ends(slices: &[Slice<'_>]) -> Vec<SliceEnds> {
     let mut counts: BTreeMap<(End, Option<&str>), u64> = BTreeMap::new();
     for slice in slices {
         let by = slice.next.filter(|_| slice.end != End::Tick);
         *counts.entry((slice.end, by)).or_default() += 1;
     }
     let all = count(slices.len());
-    let ender = |((end, by), slices): ((End, Option<&str>), u64)| Ender {
+    let ends = |((end, by), slices): ((End, Option<&str>), u64)| SliceEnds {
         end,
         by: by.map(str::to_owned),
         slices,
         part_ppm: (all > 0).then(|| Ppm::new(slices as f64 / all as f64 * 1e6)),
     };
-    let mut enders: Vec<Ender> = counts.into_iter().map(ender).collect();
-    enders.sort_by_key(|ender| Reverse(ender.slices));
-    enders
+    let mut ends: Vec<SliceEnds> = counts.into_iter().map(ends).collect();
+    ends.sort_by_key(|ends| Reverse(ends.slices));
+    ends
 }
 
 fn task_summaries(run: &Run<'_>) -> Vec<TaskSummary> {
     let tasks = &run.series.tasks;
-    // One pass over all stretches, not one for each of up to a thousand tasks.
+    // One pass over all stretches instead of one for each of up to a thousand tasks.
     let mut slices: BTreeMap<&str, Vec<Slice<'_>>> = BTreeMap::new();
     for slice in run.slices(0, tasks).unwrap_or_default() {
         slices.entry(slice.task).or_default().push(slice);
@@ -350,7 +351,7 @@ fn task_summaries(run: &Run<'_>) -> Vec<TaskSummary> {
             voluntary: time.voluntary,
             slice_ns_mean: mean_slice(&time),
             passes: time.passes,
-            enders: enders(slices.get(task.name.as_str()).map_or(&[], Vec::as_slice)),
+            ends: ends(slices.get(task.name.as_str()).map_or(&[], Vec::as_slice)),
         }
     };
     tasks.iter().enumerate().map(task).collect()
@@ -395,14 +396,14 @@ mod tests {
         let tasks =
             vec![time(400_000, 100, 70), time(500_000, 200, 80), time(50_000, 7, 990)];
         let found = summary(vec![turn(0, vec![sample(0, tasks)])], None);
-        let step = &found.found;
+        let step = &found.results;
         assert_eq!(step.slice_ns.mean, Some(Nanos::from_millis(3)));
         assert_eq!(step.switches, 300);
         assert_eq!(step.cpu_ns, Nanos::from_millis(950));
         assert_eq!(step.busy_ppm.map(Ppm::get), Some(950_000.0));
         assert_eq!(step.passes_hz.map(PerSecond::get), Some(150.0));
         assert_eq!(step.wakeups_hz.map(PerSecond::get), Some(990.0));
-        assert_eq!((step.seen, step.slice_ns.p50), (None, None));
+        assert_eq!((step.traced_slices, step.slice_ns.p50), (None, None));
         assert_eq!(found.tasks[1].slice_ns_mean, Some(Nanos::from_micros(2_500)));
         assert!(!found.tasks[2].spins);
     }
@@ -411,7 +412,7 @@ mod tests {
     /// task ended them, except for ticks and gaps in the trace; and that a slice whose begin was not
     /// traced counts, without a length.
     #[test]
-    fn enders_are_named() {
+    fn ends_are_named() {
         let stretch = |start: u64, length: u64, task, end| Stretch {
             start_ns: Nanos::from_millis(start),
             ns: Nanos::from_millis(length),
@@ -435,20 +436,20 @@ mod tests {
         let switches = example::switches(&names, vec![cpu]);
         let turns = vec![turn(0, vec![sample(10, tasks)])];
         let found = summary(turns, Some(switches));
-        assert_eq!(found.found.seen, Some(4));
-        assert_eq!(found.found.slice_ns.max, Some(Nanos::from_millis(20)));
-        assert_eq!(found.found.slice_ns.p50, Some(Nanos::from_millis(4)));
-        let enders = |enders: &[Ender]| -> Vec<(End, Option<String>, u64)> {
-            enders.iter().map(|e| (e.end, e.by.clone(), e.slices)).collect()
+        assert_eq!(found.results.traced_slices, Some(4));
+        assert_eq!(found.results.slice_ns.max, Some(Nanos::from_millis(20)));
+        assert_eq!(found.results.slice_ns.p50, Some(Nanos::from_millis(4)));
+        let ends = |ends: &[SliceEnds]| -> Vec<(End, Option<String>, u64)> {
+            ends.iter().map(|e| (e.end, e.by.clone(), e.slices)).collect()
         };
         let expected = [
             (End::Tick, None, 2),
             (End::Wakeup, None, 1),
             (End::Wakeup, Some("sleep/0".to_owned()), 1),
         ];
-        assert_eq!(enders(&found.found.enders), expected);
-        assert_eq!(enders(&found.tasks[1].enders), [(End::Tick, None, 1)]);
-        let parts = found.found.enders.iter().filter_map(|e| e.part_ppm);
+        assert_eq!(ends(&found.results.ends), expected);
+        assert_eq!(ends(&found.tasks[1].ends), [(End::Tick, None, 1)]);
+        let parts = found.results.ends.iter().filter_map(|e| e.part_ppm);
         assert!((parts.map(Ppm::get).sum::<f64>() - 1e6).abs() < 1.0);
     }
 
@@ -459,7 +460,7 @@ mod tests {
             let spun = time(cpu_us, involuntary, passes);
             turn(0, vec![sample(0, vec![spun, time(0, 0, 0)])])
         };
-        let off = |turns| summary(turns, None).found.turns_off;
+        let off = |turns| summary(turns, None).results.turns_deviation;
         assert_eq!(off(vec![of(600_000, 200, 70)]), None);
         // Means of 3 and 5 ms, 3.75 ms in all; 200 and 120 switches, 70 and 90 iterations per second.
         let off = off(vec![of(600_000, 200, 70), of(600_000, 120, 90)]).unwrap();

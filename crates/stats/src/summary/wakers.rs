@@ -18,7 +18,7 @@ pub struct PartnerSummary {
     pub tid: Option<u32>,
     /// The name of the thread, or `interrupt`, `softirq`, `idle`.
     pub name: String,
-    /// How often it did, or was.
+    /// The number of wake-ups, or of preemptions.
     pub count: u64,
     /// That per second; null if no time passed.
     pub count_hz: Option<PerSecond>,
@@ -92,8 +92,8 @@ impl WakersSummary {
 
     /// The listed thread that preempted most often; `None` if none did.
     pub fn most_preempting(&self) -> Option<&WokenSummary> {
-        let rude = self.threads.iter().filter(|thread| thread.preempted > 0);
-        rude.min_by_key(|thread| (Reverse(thread.preempted), thread.tid))
+        let preempting = self.threads.iter().filter(|thread| thread.preempted > 0);
+        preempting.min_by_key(|thread| (Reverse(thread.preempted), thread.tid))
     }
 }
 

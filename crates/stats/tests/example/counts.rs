@@ -1,4 +1,4 @@
-//! What a counter may have counted, for tests.
+//! Small counts, for tests.
 
 use recording::{CpuCounts, Interruption, Level, Values};
 use units::{Cpu, Instructions};

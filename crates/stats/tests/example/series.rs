@@ -7,7 +7,7 @@ use recording::{
 };
 use units::{Cpu, Nanos, Span, TscHz};
 
-/// A culprit, and what it took of a gap.
+/// A culprit, and its share of a gap.
 pub(crate) fn share(
     gap: usize,
     kind: CulpritKind,
@@ -21,7 +21,7 @@ pub(crate) fn share(
     (Culprit { kind, name: name.to_owned(), thread }, share)
 }
 
-/// What culprits took of one CPU's gaps.
+/// The shares of culprits in the gaps of one CPU.
 pub(crate) fn blamed(all: &[(Culprit, Share)]) -> Blamed {
     let share =
         |(culprit, (_, share)): (usize, &(Culprit, Share))| Share { culprit, ..*share };
@@ -32,7 +32,7 @@ pub(crate) fn blamed(all: &[(Culprit, Share)]) -> Blamed {
     }
 }
 
-/// One CPU on which a loop spun for a second.
+/// One CPU, measured for a second.
 pub(crate) fn cpu_noise(gaps: &[Span]) -> CpuNoise {
     CpuNoise {
         cpu: Cpu::new(3),
@@ -49,7 +49,7 @@ pub(crate) fn cpu_noise(gaps: &[Span]) -> CpuNoise {
     }
 }
 
-/// CPUs on which loops spun, and gaps from 100 ns were kept.
+/// Measured CPUs, with gaps of at least 100 ns.
 pub(crate) fn noise(source: Option<Source>, cpus: Vec<CpuNoise>) -> NoiseSeries {
     NoiseSeries {
         clock: "tsc".to_owned(),
@@ -97,7 +97,7 @@ pub(crate) fn slices(
     (spec, SlicesSeries { began_ns, tasks, turns, switches, wakers: None })
 }
 
-/// What ran on CPUs; the tasks by their numbers and names.
+/// Switches on CPUs between these tasks: thread IDs and names.
 pub(crate) fn switches(tasks: &[(u32, &str)], cpus: Vec<CpuSwitches>) -> Switches {
     let task = |&(tid, name): &(u32, &str)| SwitchedTask { tid, name: name.to_owned() };
     let tasks = tasks.iter().map(task).collect();

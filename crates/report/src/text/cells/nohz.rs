@@ -21,13 +21,13 @@ pub(crate) fn costs(lines: &Lines<'_, 7>) -> Option<String> {
 }
 
 pub(crate) fn cost_line(cost: &NohzCost, count: Count) -> [String; 7] {
-    let NohzCost { test, entering, staying } = cost;
+    let NohzCost { test, entering, observing } = cost;
     let of = |work: &[CpuWork]| work.iter().find(|work| work.cpu == test.cpu).copied();
-    let counted = of(staying).and_then(|work| work.timer_entries_hz);
+    let counted = of(observing).and_then(|work| work.timer_entries_hz);
     [
         test.cpu.to_string(),
         stop_time(test, |wait| count(wait.get())),
-        number::any(test.wait_off_ns, |off| count(off.get())),
+        number::any(test.wait_deviation_ns, |off| count(off.get())),
         number::known(of(entering), |work| count(work.kernel_instructions.get())),
         number::any(test.observed.as_ref(), ticks),
         number::any(counted, number::bare_rate),

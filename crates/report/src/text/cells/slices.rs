@@ -18,9 +18,9 @@ pub(crate) fn costs(lines: &Lines<'_, 7>) -> Option<String> {
 
 pub(crate) fn cost_line(cost: &SlicesCost, count: Count) -> [String; 7] {
     let [user, kernel] = cost.instructions().map(Instructions::get);
-    let [processes, slice, switches] = line(&cost.found);
-    let passes = number::known(cost.found.found.passes_hz, number::bare_rate);
-    let off = cost.found.found.turns_off.and_then(|off| off.slice_ns);
+    let [processes, slice, switches] = line(&cost.summary);
+    let passes = number::known(cost.summary.results.passes_hz, number::bare_rate);
+    let off = cost.summary.results.turns_deviation.and_then(|off| off.slice_ns);
     let off = number::any(off, number::duration);
     [processes, slice, off, switches, passes, count(user), count(kernel)]
 }
@@ -33,7 +33,7 @@ pub(crate) fn means(lines: &Lines<'_, 3>) -> Option<String> {
 }
 
 pub(crate) fn line(summary: &SlicesSummary) -> [String; 3] {
-    let StepSlices { slice_ns, switches_hz, .. } = &summary.found;
+    let StepSlices { slice_ns, switches_hz, .. } = &summary.results;
     [
         format!("{}+{}", summary.spinners, summary.sleepers),
         number::any(slice_ns.mean, |mean: Nanos| number::duration(mean)),

@@ -46,8 +46,8 @@ fn added_fields(cell: &Cell, added: &Added) -> [String; 5] {
     [
         cell.watch.map_or("", Source::name).to_owned(),
         event,
-        number::count(added.unwatched_instructions.get()),
-        number::count(added.watched_instructions.get()),
+        number::count(added.untraced_instructions.get()),
+        number::count(added.traced_instructions.get()),
         number::difference(added.added_instructions),
     ]
 }

@@ -1,7 +1,7 @@
 //! The verdict of `check`: whether the machine is busy, the causes of lost time, and the effect on
 //! programs; and the table of sources, summed up by program and by event.
 
-use stats::{Consequences, Group, Groups, NoiseSummary, Split, Taker, Verdict};
+use stats::{Consequences, Group, Groups, LossCategory, NoiseSummary, Split, Verdict};
 use units::Ppm;
 
 use crate::number;
@@ -45,8 +45,11 @@ fn share(ppm: Option<Ppm>) -> String {
 
 /// The causes of the loss, as the end of a sentence.
 fn split(split: &Split) -> String {
-    let programs: Vec<&Group> =
-        split.groups.iter().filter(|group| group.taker == Taker::Programs).collect();
+    let programs: Vec<&Group> = split
+        .groups
+        .iter()
+        .filter(|group| group.category == LossCategory::Programs)
+        .collect();
     let is_large = |group: &&&Group| group.part.ppm.is_some_and(|ppm| ppm >= NAMED_FROM);
     let named = programs.iter().filter(is_large).take(NAMED).map(|group| program(group));
     let mut named: Vec<String> = named.collect();
@@ -133,13 +136,13 @@ pub(crate) fn sources(verdict: &Verdict, noise: &NoiseSummary) -> String {
     ];
     let mut table = Table::new(1, &columns);
     let parts = [
-        (Taker::Programs, "programs", split.programs),
-        (Taker::Kernel, "kernel", split.kernel),
-        (Taker::Hypervisor, "hypervisor", split.hypervisor),
-        (Taker::Unexplained, "unexplained", split.unexplained),
+        (LossCategory::Programs, "programs", split.programs),
+        (LossCategory::Kernel, "kernel", split.kernel),
+        (LossCategory::Hypervisor, "hypervisor", split.hypervisor),
+        (LossCategory::Unexplained, "unexplained", split.unexplained),
     ];
-    for (taker, name, part) in parts {
-        let Groups { groups, threads, gaps, longest } = split.groups_of(taker);
+    for (category, name, part) in parts {
+        let Groups { groups, threads, gaps, longest } = split.groups_of(category);
         table.row([
             name.to_owned(),
             String::new(),
@@ -149,7 +152,7 @@ pub(crate) fn sources(verdict: &Verdict, noise: &NoiseSummary) -> String {
             share(part.ppm),
             number::any(longest, number::duration),
         ]);
-        if matches!(taker, Taker::Programs | Taker::Kernel) {
+        if matches!(category, LossCategory::Programs | LossCategory::Kernel) {
             list(&mut table, &groups);
         }
     }
@@ -166,9 +169,11 @@ pub(crate) fn sources(verdict: &Verdict, noise: &NoiseSummary) -> String {
 
 fn list(table: &mut Table, groups: &[&Group]) {
     for group in groups.iter().take(LISTED) {
-        let kind = match group.taker {
-            Taker::Programs => String::new(),
-            Taker::Kernel | Taker::Hypervisor | Taker::Unexplained => {
+        let kind = match group.category {
+            LossCategory::Programs => String::new(),
+            LossCategory::Kernel
+            | LossCategory::Hypervisor
+            | LossCategory::Unexplained => {
                 format!("  {}", kind_word(group.kind))
             }
         };

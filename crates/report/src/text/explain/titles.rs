@@ -49,7 +49,7 @@ pub(crate) fn headline(typical: &Typical<'_>, total: Instructions) -> String {
 /// The number of instructions, and how many of the events have it.
 pub(crate) fn size(typical: &Typical<'_>, total: Instructions) -> String {
     let [size, times, of] =
-        [total.get(), typical.seen.times, typical.seen.of].map(number::count);
+        [total.get(), typical.frequency.times, typical.frequency.of].map(number::count);
     if times == of {
         return format!("{size} instructions in each of {of}");
     }
@@ -175,7 +175,7 @@ mod tests {
         let words = "One pipe in program and kernel: 2336 instructions, the nearest recorded \
                      to 2340, the median of 239 (112 times).";
         assert_eq!(sentence(&one), words);
-        one.seen.times = 239;
+        one.frequency.times = 239;
         let words = "One pipe in program and kernel: 2336 instructions in each of 239.";
         assert_eq!(sentence(&one), words);
     }

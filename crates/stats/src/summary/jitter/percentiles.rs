@@ -1,45 +1,44 @@
-//! A distribution as HdrHistogram tells it: values at percentiles that lie the closer to
-//! each other the closer they are to the whole.
+//! A distribution in the format of HdrHistogram's percentile output.
 //!
-//! Between a percentile and the whole lie as many steps as between it and the one that is
-//! half as far away, so each power of two of rarity gets [`STEPS`] lines. Values are those
-//! that were seen, in full: they are not put into buckets.
+//! The distance between percentiles decreases towards 100 %: each halving of the distance to 100 % has
+//! [`STEPS`] lines, so that rare values have as many lines as frequent ones. Unlike HdrHistogram's,
+//! values are exact: they are not rounded to buckets.
 
-/// Lines for each halving of the distance to the whole, HdrHistogram's own default.
+/// The number of lines for each halving of the distance to 100 %, HdrHistogram's own default.
 const STEPS: f64 = 5.0;
 
-/// One line: that part of all values is not larger.
+/// One line: a part of all values does not exceed this value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PercentileLine {
     /// The value.
     pub value: u64,
-    /// The part of all values that was asked for, 0 to 1.
+    /// That part, 0 to 1.
     pub quantile: f64,
-    /// How many values are not larger than this one.
+    /// The number of values that do not exceed it.
     pub count: u64,
-    /// One in so many values is larger, by the part asked for; `None` where that is none.
+    /// One in so many values is larger, according to `quantile`; `None` if that is 1.
     pub one_in: Option<f64>,
 }
 
 /// A distribution of values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Percentiles {
-    /// Values in rising order; the last is the largest, at 1. Empty without a value.
+    /// Lines in ascending order; the last is the largest value, at 1. Empty without values.
     pub lines: Vec<PercentileLine>,
-    /// The mean; zero without a value.
+    /// The mean; zero without values.
     pub mean: f64,
-    /// The standard deviation; zero without a value.
+    /// The standard deviation; zero without values.
     pub deviation: f64,
-    /// The largest; zero without a value.
+    /// The largest value; zero without values.
     pub max: u64,
-    /// How many values there are.
+    /// The number of values.
     pub count: u64,
-    /// The least power of two that is larger than the largest: so many places tell all.
+    /// The smallest power of two above the largest value: HdrHistogram's number of buckets.
     pub places: u64,
 }
 
 impl Percentiles {
-    /// Tells values, in whatever order they come.
+    /// The distribution of values in any order.
     #[expect(clippy::cast_precision_loss, reason = "a mean of lengths, for people")]
     pub fn of(mut values: Vec<u64>) -> Self {
         values.sort_unstable();
@@ -76,7 +75,7 @@ fn lines(sorted: &[u64]) -> Vec<PercentileLine> {
     lines
 }
 
-/// The smallest value that at least that part of all values does not exceed.
+/// The smallest value that at least that part of all values does not exceed (nearest rank).
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
@@ -123,7 +122,7 @@ mod tests {
         assert!((found.deviation - 28.866).abs() < 0.001, "{}", found.deviation);
     }
 
-    /// Check that no value has no line, and a single one two.
+    /// Check that there are no lines without values, and two for a single value.
     #[test]
     fn few_values() {
         assert_eq!(Percentiles::of(Vec::new()).lines, []);
@@ -136,8 +135,8 @@ mod tests {
     }
 
     proptest! {
-        /// Check that lines rise, that each value was seen and has as many not larger than
-        /// it as is said, enough for its percentile, and that the last line is the whole.
+        /// Check that lines ascend, that each is a measured value, with the right number of values up
+        /// to it, enough for its percentile, and that the last line is 100 %.
         #[test]
         fn definition(values in prop::collection::vec(0u64..1000, 1..400)) {
             let found = Percentiles::of(values.clone());

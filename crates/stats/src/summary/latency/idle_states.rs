@@ -1,4 +1,4 @@
-//! The idle states of a CPU: which of them it might enter, and what they were used for.
+//! The idle states of a CPU: which of them it was allowed to enter, and their use.
 
 use recording::IdleUse;
 use serde::{Deserialize, Serialize};
@@ -7,28 +7,28 @@ use units::{Nanos, Ppm};
 
 use crate::LatencySummary;
 
-/// What the kernel has where waking a CPU may take as long as it takes
-/// (`PM_QOS_CPU_LATENCY_DEFAULT_VALUE` in `include/linux/pm_qos.h`), in microseconds.
+/// The kernel's CPU latency limit if there is none (`PM_QOS_CPU_LATENCY_DEFAULT_VALUE` in
+/// `include/linux/pm_qos.h`), in microseconds.
 pub const NO_WAKE_LIMIT: u32 = 2_000_000_000;
 
-/// An idle state of a CPU, and what it was used for.
+/// An idle state of a CPU, and its use.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdleStateSummary {
-    /// The state's name: `C6`.
+    /// The name: `C6`.
     pub name: String,
-    /// How long waking up from it takes, in microseconds.
+    /// The exit latency in microseconds.
     pub latency_us: u64,
-    /// Whether the CPU might enter it: not switched off, and not too deep for the limit; null where
-    /// the limit is not known.
+    /// Whether the CPU was allowed to enter it: not disabled, and with a latency within the limit; null
+    /// if the limit is unknown.
     pub allowed: Option<bool>,
     /// How often the CPU entered it.
     pub entered: u64,
-    /// How long the CPU was in it.
+    /// The time in it.
     pub time_ns: Nanos,
 }
 
 impl IdleStateSummary {
-    /// The summary of a state where waking might take so many microseconds.
+    /// Summarizes a state under this latency limit.
     pub(crate) fn of(state: &IdleUse, wake_limit_us: Option<u32>) -> Self {
         let shallow = wake_limit_us.map(|limit| state.latency_us <= u64::from(limit));
         Self {
@@ -44,13 +44,13 @@ impl IdleStateSummary {
 /// An idle state of all CPUs together.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct IdleStateUse<'a> {
-    /// The state's name: `C6`.
+    /// The name: `C6`.
     pub name: &'a str,
-    /// How long waking up from it takes, in microseconds.
+    /// The exit latency in microseconds.
     pub latency_us: u64,
-    /// Whether some CPU might enter it; `None` where that is not known.
+    /// Whether any CPU was allowed to enter it; `None` if unknown.
     pub allowed: Option<bool>,
-    /// For which part of the time CPUs were in it; `None` where no time passed.
+    /// The share of the CPUs' time in it; `None` if no time passed.
     pub share: Option<Ppm>,
 }
 

@@ -1,8 +1,8 @@
-//! What brought a tick back that had stopped.
+//! The causes for which a stopped tick restarted.
 //!
-//! Of what was seen while the tick came back, that is a cause which happened at least a tenth as
-//! often as the tick: a dependency; the timer softirq, where it was raised and never ran; a timer
-//! of the timer wheel; and a high-resolution timer, which interrupts like a tick and is none.
+//! Causes are events of the trace that happened at least a tenth as often as the tick: a tick
+//! dependency; the timer softirq, if it was raised and never ran; a timer of the timer wheel; and a
+//! high-resolution timer, which interrupts like a tick without being one.
 
 use std::cmp::Reverse;
 
@@ -10,39 +10,40 @@ use recording::{KeptBy, TickReturn, TimerCount, WaitingThread};
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
-/// The only softirq that keeps the tick while it waits (`local_timer_softirq_pending`).
+/// The only pending softirq that prevents the tick from stopping (`local_timer_softirq_pending`).
 const TIMER: &str = "TIMER";
-/// The threads that run it: with PREEMPT_RT since 6.13, and before or where it is left to them.
+/// The threads that run it: the first with PREEMPT_RT since 6.13, the second before, and for softirqs
+/// that are deferred to it.
 const RUN_BY: [&str; 2] = ["ktimers/", "ksoftirqd/"];
-/// What is rarer than that part of the ticks brought none back.
+/// A cause happens at least once per so many ticks.
 const PART: u64 = 10;
 
-/// What brought a tick back.
+/// The causes for which a tick restarted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TickReturnSummary {
-    /// Whether the tick stopped again before, while it was watched.
+    /// Whether the tick had stopped before, during the trace.
     pub stopped: bool,
-    /// For how long it was watched.
+    /// The length of the trace.
     pub span_ns: Nanos,
-    /// Timer interrupts in that time.
+    /// The number of timer interrupts in that time.
     pub ticks: u64,
-    /// The causes, the most frequent first; empty where none was seen.
+    /// The causes, the most frequent first; empty if none was traced.
     pub causes: Vec<TickCause>,
 }
 
-/// A cause for which a tick came back.
+/// A cause for which a tick restarted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TickCause {
-    /// What kind of cause it is.
+    /// The kind of cause.
     pub kind: TickCauseKind,
-    /// The dependency's, the softirq's or the timer function's name.
+    /// The name of the dependency, the softirq or the timer's function.
     pub name: String,
-    /// How often it was seen.
+    /// How often it happened.
     pub times: u64,
-    /// Of a softirq: the functions of the timers that it was raised for.
+    /// For a softirq: the functions of the timers for which it was raised.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub timers: Vec<String>,
-    /// Of a softirq: the threads that run it and waited for the CPU.
+    /// For a softirq: the threads that run it and waited for the CPU.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub threads: Vec<TickThread>,
 }
@@ -51,9 +52,9 @@ pub struct TickCause {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TickCauseKind {
-    /// A dependency, which the kernel names itself.
+    /// A tick dependency.
     Dependency,
-    /// A softirq that is raised and does not run.
+    /// A softirq that was raised and did not run.
     Softirq,
     /// A timer of the timer wheel.
     Timer,
@@ -64,21 +65,21 @@ pub enum TickCauseKind {
 /// A thread that waited for the CPU.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TickThread {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its real-time priority; 0 for an ordinary thread.
+    /// The real-time priority; 0 for an ordinary thread.
     pub rt_priority: u8,
 }
 
 impl TickReturnSummary {
-    /// Finds the causes, dependencies that kept the tick before among them.
+    /// Finds the causes; `kept_by` are the dependencies of the whole test.
     pub(crate) fn of(back: &TickReturn, kept_by: &[KeptBy]) -> Self {
         use TickCauseKind::{Dependency, Hrtimer, Timer};
-        let dependencies = kept_by
-            .iter()
-            .map(|kept| TickCause::of(Dependency, &kept.dependency, kept.times));
+        let dependencies =
+            kept_by.iter().map(|by| TickCause::of(Dependency, &by.dependency, by.times));
         let waiting = softirq(back);
-        // What expires only after the thread has left is in the softirq's cause.
+        // If the softirq did not run, these timers expired only after the thread had left the CPU: they
+        // are listed with the softirq.
         let cause = |kind| {
             move |timer: &TimerCount| TickCause::of(kind, &timer.function, timer.times)
         };
@@ -101,7 +102,7 @@ impl TickCause {
     }
 }
 
-/// The timer softirq, where it was raised and never ran.
+/// The timer softirq, if it was raised and never ran.
 fn softirq(back: &TickReturn) -> Option<TickCause> {
     let mut softirqs = back.softirqs.iter();
     let softirq = softirqs.find(|softirq| softirq.name == TIMER && softirq.run == 0)?;
@@ -151,8 +152,8 @@ mod tests {
         }
     }
 
-    /// Check the keys of a softirq that waits for the thread that runs it, and that what is much
-    /// rarer than the tick is no cause.
+    /// Check the keys of a softirq that waits for its thread, and that events much rarer than the tick
+    /// are no causes.
     #[test]
     fn waiting_softirq() {
         let expected = serde_json::json!({
@@ -167,8 +168,8 @@ mod tests {
         assert_eq!(serde_json::to_value(found).unwrap(), expected);
     }
 
-    /// Check that dependencies and timers are causes, the most frequent first, and that a
-    /// softirq that runs is none.
+    /// Check that dependencies and timers are causes, the most frequent first, and that a softirq that
+    /// runs is no cause.
     #[test]
     fn causes_by_frequency() {
         let back = TickReturn {

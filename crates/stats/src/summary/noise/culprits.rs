@@ -1,8 +1,9 @@
-//! Who took it: the gaps' shares added up, culprit by culprit.
+//! The attribution of gaps: the shares of each culprit, added up.
 //!
-//! What was taken in gaps that were counted but not kept is unexplained, so that the culprits'
-//! `ns` add up to the noise. What an event took is split into entry, inside and exit: a
-//! hypervisor that delivers an interrupt takes its time before the interrupt's first tracepoint.
+//! Gaps that were counted but not stored are unexplained, so that the culprits' `ns` add up to the
+//! noise. The time of an event is split into entry (before the first tracepoint of the gap), inside
+//! (between its own tracepoints) and exit (after them): a hypervisor that delivers an interrupt adds
+//! its time before the interrupt's first tracepoint.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -18,76 +19,74 @@ use crate::summary::noise::period::Period;
 pub struct CulpritSummary {
     /// The kind of event.
     pub kind: CulpritKind,
-    /// Its name: an interrupt's, a thread's.
+    /// The name of the interrupt, the thread, ...
     pub name: String,
-    /// Of a thread, which one it is and whose: `tid`, `pid`, `prio` and, where it is known,
-    /// `owner` beside the other keys.
+    /// For a thread, the keys `tid`, `pid`, `prio` and, if known, `owner`.
     #[serde(flatten)]
     pub thread: Option<Thread>,
-    /// In how many gaps it had a share.
+    /// The number of gaps with a share of it.
     pub gaps: u64,
-    /// Its shares added up.
+    /// The sum of its shares.
     pub ns: Nanos,
-    /// The same as a part of the noise; null where there is none.
+    /// That as a share of the noise; null without noise.
     pub noise_ppm: Option<Ppm>,
-    /// What of them lay before the first event of a gap; null where that is not known. Entry,
-    /// inside and exit add up to `ns`, but of what is unexplained or stolen.
+    /// The part of them before the first event of a gap; null if unknown. Entry, inside and exit add up
+    /// to `ns`, and are zero for unexplained and stolen time.
     #[serde(default)]
     pub entry_ns: Option<Nanos>,
-    /// What of them lay between its tracepoints.
+    /// The part of them between its tracepoints.
     pub inside_ns: Nanos,
-    /// What of them lay after it, up to the next event or the gap's end; null where that is not
-    /// known.
+    /// The part of them after it, until the next event or the end of the gap; null if unknown.
     #[serde(default)]
     pub exit_ns: Option<Nanos>,
-    /// The longest of them.
+    /// The longest share.
     pub max_ns: Nanos,
-    /// Its period on one CPU; null where it has none, and of several CPUs together.
+    /// Its period on one CPU; null if it has none, and for several CPUs together.
     #[serde(default)]
     pub period: Option<Period>,
 }
 
-/// A culprit's shares added up, and where they lie in its gaps.
+/// The sum of a culprit's shares, and of their parts.
 #[derive(Debug, Clone, Copy)]
-struct Sum<'a> {
+struct ShareSum<'a> {
     owner: Option<&'a ThreadOwner>,
-    taken: Taken,
+    total: GapTotal,
     entry: Option<Nanos>,
     inside: Nanos,
     exit: Option<Nanos>,
 }
 
-impl<'a> Sum<'a> {
+impl<'a> ShareSum<'a> {
     const NONE: Self = Self {
         owner: None,
-        taken: Taken { gaps: 0, ns: Nanos::ZERO, max: Nanos::ZERO },
+        total: GapTotal { gaps: 0, ns: Nanos::ZERO, max: Nanos::ZERO },
         entry: Some(Nanos::ZERO),
         inside: Nanos::ZERO,
         exit: Some(Nanos::ZERO),
     };
 
-    /// Gaps of which nothing more is known: no event of theirs has an edge.
-    fn whole(taken: Taken) -> Self {
-        Self { taken, ..Self::NONE }
+    /// Time of which no parts are known.
+    fn whole(total: GapTotal) -> Self {
+        Self { total, ..Self::NONE }
     }
 
     fn of(share: &Share, culprit: &'a recording::Culprit) -> Self {
-        let taken = Taken { gaps: 1, ns: share.ns, max: share.ns };
+        let total = GapTotal { gaps: 1, ns: share.ns, max: share.ns };
         if [CulpritKind::Steal, CulpritKind::Unexplained].contains(&culprit.kind) {
-            return Self::whole(taken);
+            return Self::whole(total);
         }
         let outside = share.ns.saturating_sub(share.inside_ns);
         let exit = share.entry_ns.map(|entry| outside.saturating_sub(entry));
         let owner = culprit.thread.as_ref().and_then(|thread| thread.owner.as_ref());
-        Self { owner, taken, entry: share.entry_ns, inside: share.inside_ns, exit }
+        Self { owner, total, entry: share.entry_ns, inside: share.inside_ns, exit }
     }
 
-    /// What is not known of one is not known of both.
+    /// Adds two sums; a part that is unknown for one is unknown for both.
     fn and(self, other: Self) -> Self {
         let both = |a: Option<Nanos>, b: Option<Nanos>| Some(a? + b?);
         Self {
             owner: self.owner.or(other.owner),
-            taken: self.taken.and(Some(other.taken)),
+            total: self.total.and(Some(other.total)),
             entry: both(self.entry, other.entry),
             inside: self.inside + other.inside,
             exit: both(self.exit, other.exit),
@@ -95,15 +94,15 @@ impl<'a> Sum<'a> {
     }
 }
 
-/// Stretches of time, added up.
+/// The number, the sum and the maximum of gaps or shares.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Taken {
+pub(crate) struct GapTotal {
     pub(crate) gaps: u64,
     pub(crate) ns: Nanos,
     pub(crate) max: Nanos,
 }
 
-impl Taken {
+impl GapTotal {
     pub(crate) fn add(&mut self, ns: Nanos) {
         *self = self.and(Some(Self { gaps: 1, ns, max: ns }));
     }
@@ -118,13 +117,13 @@ impl Taken {
     }
 }
 
-/// What makes one culprit of shares: a thread's number, process and priority too, for names are
-/// not unique.
-type Who<'a> = (CulpritKind, &'a str, Option<(u32, u32, i32)>);
+/// Identifies a culprit; for a thread also by its ID, process ID and priority, because names are not
+/// unique.
+type CulpritKey<'a> = (CulpritKind, &'a str, Option<(u32, u32, i32)>);
 
-const NOBODY: Who<'static> = (CulpritKind::Unexplained, "unexplained", None);
+const UNEXPLAINED: CulpritKey<'static> = (CulpritKind::Unexplained, "unexplained", None);
 
-fn who<'a>(kind: CulpritKind, name: &'a str, thread: Option<&Thread>) -> Who<'a> {
+fn key<'a>(kind: CulpritKind, name: &'a str, thread: Option<&Thread>) -> CulpritKey<'a> {
     (kind, name, thread.map(|thread| (thread.tid, thread.pid, thread.prio)))
 }
 
@@ -136,56 +135,56 @@ pub(crate) fn shares(
     blamed.shares.iter().filter_map(move |share| Some((share, culprit(share)?)))
 }
 
-fn sums(blamed: &Blamed) -> impl Iterator<Item = (Who<'_>, Sum<'_>)> {
+fn sums(blamed: &Blamed) -> impl Iterator<Item = (CulpritKey<'_>, ShareSum<'_>)> {
     shares(blamed).map(|(share, culprit)| {
         let thread = culprit.thread.as_ref();
-        (who(culprit.kind, &culprit.name, thread), Sum::of(share, culprit))
+        (key(culprit.kind, &culprit.name, thread), ShareSum::of(share, culprit))
     })
 }
 
 impl CulpritSummary {
-    /// Adds shares up, the most first; `lost` is unexplained. `noise` is all of it.
+    /// Adds up shares, in descending order; `lost` gaps are unexplained. `noise` is the sum of all gaps.
     pub(crate) fn of(
         blamed: Option<&Blamed>,
-        lost: Option<Taken>,
+        lost: Option<GapTotal>,
         noise: Nanos,
     ) -> Vec<Self> {
         let lost = lost.filter(|lost| lost.gaps > 0);
-        let lost = lost.map(|lost| (NOBODY, Sum::whole(lost)));
+        let lost = lost.map(|lost| (UNEXPLAINED, ShareSum::whole(lost)));
         let sums = blamed.into_iter().flat_map(sums);
         added_up(lost.into_iter().chain(sums), noise)
     }
 
-    /// Looks for the periods of culprits in the gaps that they have shares of.
+    /// Finds the period of each culprit, from the starts of the gaps with a share of it.
     pub(crate) fn find_periods(culprits: &mut [Self], gaps: &[Span], blamed: &Blamed) {
-        let mut taken: BTreeMap<Who<'_>, Vec<(Nanos, Nanos)>> = BTreeMap::new();
+        let mut events: BTreeMap<CulpritKey<'_>, Vec<(Nanos, Nanos)>> = BTreeMap::new();
         for (share, culprit) in shares(blamed) {
             let Some(gap) = gaps.get(share.gap) else { continue };
-            let who = who(culprit.kind, &culprit.name, culprit.thread.as_ref());
-            taken.entry(who).or_default().push((gap.start, share.ns));
+            let key = key(culprit.kind, &culprit.name, culprit.thread.as_ref());
+            events.entry(key).or_default().push((gap.start, share.ns));
         }
         for culprit in culprits {
-            let who = who(culprit.kind, &culprit.name, culprit.thread.as_ref());
-            if let Some(taken) = taken.get_mut(&who) {
-                taken.sort_unstable();
-                culprit.period = Period::find(taken);
+            let key = key(culprit.kind, &culprit.name, culprit.thread.as_ref());
+            if let Some(events) = events.get_mut(&key) {
+                events.sort_unstable();
+                culprit.period = Period::find(events);
             }
         }
     }
 
-    /// What of its shares is known to lie outside of its tracepoints.
+    /// The known part of its shares outside of its tracepoints.
     pub fn edges(&self) -> Nanos {
         [self.entry_ns, self.exit_ns].into_iter().flatten().sum()
     }
 
-    /// What ran on CPUs that were watched while their ticks were counted, the most first; the
-    /// whole is the sum.
+    /// What ran on traced CPUs while their ticks were counted, in descending order, as shares of the
+    /// sum.
     pub(crate) fn of_busy(series: &TicksSeries) -> Vec<Self> {
         let sums = || series.busy.iter().flat_map(|cpu| sums(&cpu.blamed));
-        added_up(sums(), sums().map(|(_, sum)| sum.taken.ns).sum())
+        added_up(sums(), sums().map(|(_, sum)| sum.total.ns).sum())
     }
 
-    /// Adds up what the same ones took on several CPUs.
+    /// Adds up the same culprits of several CPUs.
     pub(crate) fn together<'a>(
         culprits: impl Iterator<Item = &'a Self> + Clone,
     ) -> Vec<Self> {
@@ -193,46 +192,47 @@ impl CulpritSummary {
         let each = culprits.map(|culprit| {
             let Self { kind, name, thread, gaps, ns, max_ns, .. } = culprit;
             let thread = thread.as_ref();
-            let sum = Sum {
+            let sum = ShareSum {
                 owner: thread.and_then(|thread| thread.owner.as_ref()),
-                taken: Taken { gaps: *gaps, ns: *ns, max: *max_ns },
+                total: GapTotal { gaps: *gaps, ns: *ns, max: *max_ns },
                 entry: culprit.entry_ns,
                 inside: culprit.inside_ns,
                 exit: culprit.exit_ns,
             };
-            (who(*kind, name, thread), sum)
+            (key(*kind, name, thread), sum)
         });
         added_up(each, noise)
     }
 }
 
 fn added_up<'a>(
-    parts: impl Iterator<Item = (Who<'a>, Sum<'a>)>,
+    parts: impl Iterator<Item = (CulpritKey<'a>, ShareSum<'a>)>,
     noise: Nanos,
 ) -> Vec<CulpritSummary> {
-    let mut found: BTreeMap<Who<'_>, Sum<'_>> = BTreeMap::new();
-    for (who, part) in parts {
-        let sum = found.entry(who).or_insert(Sum::NONE);
+    let mut found: BTreeMap<CulpritKey<'_>, ShareSum<'_>> = BTreeMap::new();
+    for (key, part) in parts {
+        let sum = found.entry(key).or_insert(ShareSum::NONE);
         *sum = sum.and(part);
     }
-    let culprit = |((kind, name, thread), sum): (Who<'_>, Sum<'_>)| CulpritSummary {
-        kind,
-        name: name.to_owned(),
-        thread: thread.map(|(tid, pid, prio)| Thread {
-            tid,
-            pid,
-            prio,
-            owner: sum.owner.cloned(),
-        }),
-        gaps: sum.taken.gaps,
-        ns: sum.taken.ns,
-        noise_ppm: Ppm::of(sum.taken.ns, noise),
-        entry_ns: sum.entry,
-        inside_ns: sum.inside,
-        exit_ns: sum.exit,
-        max_ns: sum.taken.max,
-        period: None,
-    };
+    let culprit =
+        |((kind, name, thread), sum): (CulpritKey<'_>, ShareSum<'_>)| CulpritSummary {
+            kind,
+            name: name.to_owned(),
+            thread: thread.map(|(tid, pid, prio)| Thread {
+                tid,
+                pid,
+                prio,
+                owner: sum.owner.cloned(),
+            }),
+            gaps: sum.total.gaps,
+            ns: sum.total.ns,
+            noise_ppm: Ppm::of(sum.total.ns, noise),
+            entry_ns: sum.entry,
+            inside_ns: sum.inside,
+            exit_ns: sum.exit,
+            max_ns: sum.total.max,
+            period: None,
+        };
     let mut culprits: Vec<CulpritSummary> = found.into_iter().map(culprit).collect();
     culprits.sort_by_key(|culprit| Reverse(culprit.ns));
     culprits
@@ -261,7 +261,7 @@ mod tests {
         (culprit, Share { inside_ns, entry_ns, ..share })
     }
 
-    /// Check the keys and the form of every value: this is the JSON contract.
+    /// Check the keys and values of the JSON contract.
     #[test]
     fn contract() {
         let shares = [
@@ -283,27 +283,26 @@ mod tests {
         assert_eq!(again, found);
     }
 
-    /// Check that threads of one name are told apart, and what was lost joins what is
-    /// unexplained.
+    /// Check that threads of one name are distinguished, and that lost gaps are unexplained.
     #[test]
-    fn who_is_who() {
+    fn same_names() {
         let shares = [
             share(CulpritKind::Thread, "worker", Some(1), 5),
             share(CulpritKind::Thread, "worker", Some(2), 6),
             share(CulpritKind::Unexplained, "unexplained", None, 7),
         ];
-        let lost = Taken { gaps: 3, ns: nanos(30), max: nanos(20) };
+        let lost = GapTotal { gaps: 3, ns: nanos(30), max: nanos(20) };
         let found = CulpritSummary::of(Some(&blamed(&shares)), Some(lost), nanos(48));
-        let told: Vec<_> = found
+        let threads: Vec<_> = found
             .iter()
-            .map(|found| (found.thread.as_ref().map(|who| who.tid), found.gaps))
+            .map(|found| (found.thread.as_ref().map(|thread| thread.tid), found.gaps))
             .collect();
-        assert_eq!(told, [(None, 4), (Some(2), 1), (Some(1), 1)]);
+        assert_eq!(threads, [(None, 4), (Some(2), 1), (Some(1), 1)]);
         assert_eq!((found[0].ns, found[0].max_ns), (nanos(37), nanos(20)));
     }
 
-    /// Check that edges are null where a recording does not tell them apart, that those of what is
-    /// unexplained are none, and that an older summary is read.
+    /// Check that entry and exit are null if a recording does not distinguish them, that those of
+    /// unexplained time are zero, and that an older summary can be read.
     #[test]
     fn unknown_edges() {
         let (disk, share_of_it) = share(CulpritKind::Irq, "disk", None, 8);
@@ -326,7 +325,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check that nothing is lost when shares are added up, nor when CPUs are.
+        /// Check that sums of shares and of CPUs contain all shares.
         #[test]
         fn adds_up(all in prop::collection::vec((0u8..3, 0u32..3, 0u64..1_000), 0..60)) {
             let kinds = [CulpritKind::Timer, CulpritKind::Thread, CulpritKind::Unexplained];

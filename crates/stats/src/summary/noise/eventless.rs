@@ -1,7 +1,7 @@
-//! Gaps in which the kernel did nothing that was seen: how many there are of each length.
+//! Gaps without any traced event, by length.
 //!
-//! A gap without any event has another cause than the kernel: a hypervisor, firmware (system
-//! management interrupts), or the processor itself. Cannot tell these apart.
+//! Such a gap is not caused by the kernel, but by a hypervisor, firmware (system management
+//! interrupts), or the processor itself. Cannot distinguish these.
 
 use recording::{Blamed, CulpritKind};
 use serde::{Deserialize, Serialize};
@@ -9,36 +9,36 @@ use units::{Nanos, Span};
 
 use crate::summary::noise::culprits::shares;
 
-/// The shortest length that has bins of its own.
+/// All shorter lengths are in one bin.
 const SHORTEST: Nanos = Nanos::from_nanos(100);
 
-/// Gaps of some length.
+/// Gaps of similar length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LengthBin {
-    /// At least so long.
+    /// The smallest length of the bin.
     pub from_ns: Nanos,
-    /// Shorter than that.
+    /// All lengths are below this.
     pub below_ns: Nanos,
-    /// How many gaps.
+    /// The number of gaps.
     pub gaps: u64,
-    /// Their lengths added up.
+    /// The sum of their lengths.
     pub ns: Nanos,
 }
 
 /// Gaps without any event.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Eventless {
-    /// How many.
+    /// The number of gaps.
     pub gaps: u64,
-    /// Their lengths added up.
+    /// The sum of their lengths.
     pub ns: Nanos,
-    /// The same by length, in steps of 1, 2, 5; those without a gap are left out.
+    /// The gaps by length, in steps of 1, 2, 5; without empty bins.
     pub lengths: Vec<LengthBin>,
 }
 
 impl Eventless {
-    /// Those of these gaps in which no event has a share, and which touch no stretch in which
-    /// events were lost.
+    /// The gaps without a share of an event, and without overlap with a period in which events were
+    /// lost.
     pub(crate) fn of(gaps: &[Span], blamed: &Blamed) -> Self {
         let mut is_eventless = vec![true; gaps.len()];
         let no_event = [CulpritKind::Steal, CulpritKind::Unexplained];
@@ -64,7 +64,7 @@ impl Eventless {
         found
     }
 
-    /// The same of several CPUs; `None` where it is not known of all of them.
+    /// The sum of several CPUs; `None` if unknown for one of them.
     pub(crate) fn together<'a>(
         all: impl Iterator<Item = Option<&'a Self>>,
     ) -> Option<Self> {
@@ -87,7 +87,7 @@ impl Eventless {
     }
 }
 
-/// The step that a length is in: 1, 2 or 5 times a power of ten, up to the next one.
+/// The bin of a length: from 1, 2 or 5 times a power of ten to the next one.
 fn bin(length: Nanos) -> (Nanos, Nanos) {
     let mut ends = (Nanos::ZERO, SHORTEST);
     let mut decade = SHORTEST;
@@ -114,7 +114,7 @@ mod tests {
         Nanos::from_nanos(nanos)
     }
 
-    /// Check the steps by hand, from nothing to the longest.
+    /// Check the bins by hand, from zero to the longest.
     #[test]
     fn steps() {
         let bins = [0, 99, 100, 199, 200, 1_999, 5_000_000, u64::MAX].map(nanos).map(bin);
@@ -124,8 +124,8 @@ mod tests {
         assert_eq!(ends[7].1, u64::MAX);
     }
 
-    /// Check that gaps with an event, and those in which events were lost, are left out, and that
-    /// the lengths of two CPUs add up.
+    /// Check that gaps with an event, or with lost events, are omitted, and that the lengths of two
+    /// CPUs add up.
     #[test]
     fn by_length() {
         let span = |start, length| Span { start: nanos(start), length: nanos(length) };

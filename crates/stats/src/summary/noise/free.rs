@@ -1,17 +1,15 @@
-//! How likely a job is hit by a gap: exact, from the gaps themselves.
+//! The probability that a job meets a gap: exact, from the gaps themselves.
 //!
-//! A job of length `job` that runs inside the window starts at a moment t, uniform over
-//! `[0, window - job]`. It is spared if `[t, t + job)` lies in one stretch without gaps;
-//! a stretch of length L spares `L - job` of the starts, or none. So the chance of a hit
-//! needs only the lengths of the stretches between the gaps, and is a ratio of two sums
-//! of whole nanoseconds.
+//! A job of length `job` inside the window starts at a time t, uniform over `[0, window - job]`. It
+//! meets no gap if `[t, t + job)` lies in one stretch without gaps; a stretch of length L contains
+//! `L - job` of such starts, or none if it is shorter. So the probability depends only on the lengths
+//! of the stretches between the gaps, and is a ratio of two sums of whole nanoseconds.
 //!
-//! Cannot see: gaps shorter than the threshold, and jobs that would themselves provoke
-//! gaps.
+//! Cannot see gaps shorter than the threshold, and gaps that the job itself would cause.
 
 use units::{Nanos, Ppm, Span};
 
-/// The stretches of a window in which no gap was.
+/// The stretches of a window without gaps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FreeTime {
     window: Nanos,
@@ -19,9 +17,8 @@ pub(crate) struct FreeTime {
 }
 
 impl FreeTime {
-    /// The stretches that `gaps`, counted from the window's beginning, leave of it. The
-    /// gaps may come in any order, overlap, touch or stick out of the window; a gap of no
-    /// length takes nothing.
+    /// The stretches between `gaps`, whose starts are relative to that of the window. Gaps may be in any
+    /// order, overlap, touch or exceed the window; a gap of length zero has no effect.
     pub(crate) fn new(window: Nanos, gaps: &[Span]) -> Self {
         let mut sorted: Vec<Span> =
             gaps.iter().copied().filter(|gap| !gap.length.is_zero()).collect();
@@ -41,21 +38,20 @@ impl FreeTime {
         Self { window, stretches }
     }
 
-    /// The chance that a job of that length is hit. `None` where it does not fit into
-    /// the window; where it fills the window it has one moment to start, and the chance
-    /// is all or nothing.
+    /// The probability that a job of this length meets a gap; `None` if it is longer than the window.
+    /// If it is as long as the window, it has one possible start, and the probability is 0 or 1.
     pub(crate) fn hit(&self, job: Nanos) -> Option<Ppm> {
         if job > self.window || self.window.is_zero() {
             return None;
         }
         let starts = self.window.saturating_sub(job);
         if starts.is_zero() {
-            let spared = self.stretches.contains(&self.window);
-            return Some(Ppm::new(if spared { 0.0 } else { 1e6 }));
+            let is_free = self.stretches.contains(&self.window);
+            return Some(Ppm::new(if is_free { 0.0 } else { 1e6 }));
         }
-        let spared: Nanos =
+        let free: Nanos =
             self.stretches.iter().map(|stretch| stretch.saturating_sub(job)).sum();
-        Ppm::of(starts.saturating_sub(spared), starts)
+        Ppm::of(starts.saturating_sub(free), starts)
     }
 }
 
@@ -73,8 +69,8 @@ mod tests {
         free.hit(Nanos::from_nanos(job)).map(Ppm::get)
     }
 
-    /// Tries every start. Starts between two whole nanoseconds k and k + 1 all fare the
-    /// same, so the moment in the middle, 2k + 1 half nanoseconds, speaks for them.
+    /// Tests every start. All starts between two whole nanoseconds k and k + 1 have the same result,
+    /// so the one in the middle, 2k + 1 half nanoseconds, is tested for all of them.
     fn brute_force(window: u64, gaps: &[Span], job: u64) -> Option<f64> {
         let starts = window.checked_sub(job).filter(|&starts| starts > 0)?;
         let is_hit = |k: &u64| {
@@ -92,19 +88,19 @@ mod tests {
         found.is_some_and(|found| (found - expected).abs() < 1e-6)
     }
 
-    /// Check cases that can be worked out by hand.
+    /// Check cases by hand.
     #[test]
     fn by_hand() {
         // One gap of 10 in the middle of 100: a job of 10 is hit by starts in (35, 55).
         assert!(is_close(hit(100, &[span(45, 10)], 10), 20.0 / 90.0 * 1e6));
-        // At the very edges half of the gap's reach falls outside.
+        // At the edges of the window, half of these starts are outside.
         assert!(is_close(hit(100, &[span(0, 10)], 10), 10.0 / 90.0 * 1e6));
         assert!(is_close(hit(100, &[span(90, 10)], 10), 10.0 / 90.0 * 1e6));
-        // Two gaps whose reaches overlap do not count twice: (10, 40).
+        // Starts that meet two gaps count once: (10, 40).
         assert!(is_close(hit(100, &[span(20, 10), span(32, 8)], 10), 30.0 / 90.0 * 1e6));
     }
 
-    /// Check that no gap is no risk, and a gap that covers everything is certainty.
+    /// Check that the probability is 0 without gaps, and 1 for a gap of the whole window.
     #[test]
     fn nothing_and_everything() {
         for job in [1, 50, 99, 100] {
@@ -116,8 +112,8 @@ mod tests {
         }
     }
 
-    /// Check that a job that does not fit has no risk, and one that just fits is hit by
-    /// any gap there is.
+    /// Check that the probability is unknown for a job longer than the window, and 1 for one as long
+    /// as it, with any gap.
     #[test]
     fn jobs_at_the_windows_size() {
         assert_eq!(hit(100, &[span(5, 1)], 101), None);
@@ -134,8 +130,8 @@ mod tests {
     }
 
     proptest! {
-        /// Check against trying every start, with gaps in any order that overlap, touch,
-        /// have no length and stick out of the window.
+        /// Compare with a test of every start, with gaps in any order that overlap, touch, have length
+        /// zero and exceed the window.
         #[test]
         fn as_brute_force(gaps in any_gaps(), window in 1u64..100, job in 0u64..100) {
             if let Some(expected) = brute_force(window, &gaps, job) {
@@ -144,7 +140,7 @@ mod tests {
             }
         }
 
-        /// Check that a longer job is never safer.
+        /// Check that the probability is not smaller for a longer job.
         #[test]
         fn monotone(gaps in any_gaps(), window in 1u64..100) {
             let risks: Vec<f64> =

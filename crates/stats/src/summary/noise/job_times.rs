@@ -1,28 +1,29 @@
-//! How long a job of some CPU time takes on a CPU with gaps, wherever it starts: from the gaps
-//! themselves.
+//! The run times of jobs of a fixed CPU time on CPUs with gaps, from the gaps themselves.
 //!
-//! Jobs run one after the other, and each takes its length and all gaps that it meets. Where many CPUs wait for the slowest after each step, a step takes the
-//! longest of as many jobs; its mean is known exactly from the jobs' distribution (as Hoefler,
-//! Schneider and Lumsdaine, "Characterizing the influence of system noise on large-scale
-//! applications by simulation", SC10, work out for more than this: collectives' trees).
+//! Jobs run back to back from the start of the window; each takes its CPU time and the gaps that it
+//! meets. If many CPUs wait for the slowest of them after each step, a step takes the longest of as
+//! many job times. The mean of a step follows exactly from the distribution of the job times, if they
+//! are independent (as in Hoefler, Schneider and Lumsdaine, "Characterizing the influence of system
+//! noise on large-scale applications by simulation", SC10, which also covers the trees of collective
+//! operations).
 //!
-//! Cannot see: jobs longer than what was measured, and times longer than the longest seen.
+//! Cannot see jobs longer than the measurement, and times longer than the longest measured one.
 
 use std::time::Duration;
 
 use units::{Nanos, Ppm, Span};
 
-/// The times of jobs of one length.
+/// The run times of jobs of one length.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct JobTimes {
     job: Nanos,
-    /// Rising.
+    /// In ascending order.
     times: Vec<Nanos>,
 }
 
 impl JobTimes {
-    /// The times on several CPUs: for each its window, and the gaps in it, counted from its
-    /// beginning.
+    /// The run times on several CPUs, each with its window and the gaps, whose starts are relative to
+    /// that of the window.
     pub(crate) fn new<'a>(
         job: Nanos,
         cpus: impl Iterator<Item = (Nanos, &'a [Span])>,
@@ -37,7 +38,7 @@ impl JobTimes {
         self.times.len()
     }
 
-    /// Half of the range of the times, as a part of their median. `None` for less than two.
+    /// Half of the range of the times, as a share of their median; `None` for fewer than two.
     pub(crate) fn spread(&self) -> Option<Ppm> {
         let [first, .., last] = self.times.as_slice() else { return None };
         let median = self.times.get(self.times.len() / 2)?;
@@ -45,11 +46,12 @@ impl JobTimes {
         Ppm::of(half, *median)
     }
 
-    /// The mean of the longest of so many times, drawn at random; `None` without any.
+    /// The mean of the longest of `drawn` random times; `None` without times.
     pub(crate) fn mean_of_longest(&self, drawn: u32) -> Option<Nanos> {
         let count = self.times.len() as f64;
         let power = f64::from(drawn);
-        // The longest is the n-th of those in order, or one before it, with (n / count)^drawn.
+        // The longest is at most the n-th in ascending order if each of the drawn ones is: with the
+        // probability (n / count)^drawn. The difference to that of n - 1 is the weight of the n-th.
         let up_to = |number: usize| (number as f64 / count).powf(power);
         let parts = self.times.iter().zip(1..).map(|(time, number)| {
             time.as_secs_f64() * (up_to(number) - up_to(number - 1))
@@ -58,13 +60,13 @@ impl JobTimes {
         (!self.times.is_empty()).then(mean)
     }
 
-    /// How much longer that is than the job, as a part of the job.
+    /// The additional time of a step, as a share of the job.
     pub(crate) fn slowdown(&self, longest: Nanos) -> Option<Ppm> {
         Ppm::of(longest.saturating_sub(self.job), self.job)
     }
 }
 
-/// The times of the jobs that end within the window.
+/// The run times of the jobs that end within the window.
 fn times(job: Nanos, window: Nanos, gaps: &[Span]) -> Vec<Nanos> {
     let mut sorted: Vec<Span> = gaps.to_vec();
     sorted.sort_unstable();
@@ -72,7 +74,7 @@ fn times(job: Nanos, window: Nanos, gaps: &[Span]) -> Vec<Nanos> {
     let (mut found, mut start) = (Vec::new(), Nanos::ZERO);
     while !job.is_zero() {
         let (mut at, mut left) = (start, job);
-        // Of a gap that goes on, the job meets what is left.
+        // A gap that began before the job counts only from the job's start.
         while let Some(gap) = gaps.peek() {
             let free = gap.start.saturating_sub(at);
             if free >= left {
@@ -105,13 +107,13 @@ mod tests {
         Span { start: nanos(start), length: nanos(length) }
     }
 
-    /// Check the times of jobs that meet a gap at their beginning, in their middle, at their end
-    /// and not at all.
+    /// Check the times of jobs that meet a gap at their start, in their middle, at their end, and that
+    /// meet none.
     #[test]
     fn gaps_make_jobs_longer() {
         let gaps = [span(0, 5), span(12, 3), span(28, 100)];
         let found = times(nanos(10), nanos(1_000), &gaps);
-        // 5..18 and its 10 are done at 18; the next at 28, where a gap begins.
+        // 5..18 and its 10 end at 18; the next job ends at 28, where a gap begins.
         assert_eq!(found[..3], [nanos(18), nanos(10), nanos(110)]);
         assert!(found[3..].iter().all(|time| *time == nanos(10)));
     }
@@ -124,7 +126,7 @@ mod tests {
             times: times.iter().copied().map(nanos).collect(),
         };
         assert_eq!(of(&[10, 20]).mean_of_longest(1), Some(nanos(15)));
-        // Both draws are 10 with a chance of 1/4.
+        // Both are 10 with a probability of 1/4.
         assert_eq!(of(&[10, 20]).mean_of_longest(2), Some(nanos(18)));
         assert_eq!(of(&[10, 10, 10, 20]).mean_of_longest(1_000), Some(nanos(20)));
         assert_eq!(of(&[]).mean_of_longest(7), None);
@@ -136,7 +138,7 @@ mod tests {
     }
 
     proptest! {
-        /// Check against the counting of single nanoseconds.
+        /// Compare with a count of single nanoseconds.
         #[test]
         fn like_brute_force(
             pairs in prop::collection::vec((0u64..300, 0u64..20), 0..12),

@@ -1,18 +1,22 @@
-//! Whether something happens periodically: the period, and how much of its time comes with it.
+//! Periodic events: the period, and the share of the time of events that is periodic.
 //!
-//! The times are folded with each candidate period into phases. Each has a weight w, the root of
-//! what was taken then: a train of few long ones may be most of what was taken, and one that is much
-//! longer than all others is no train. Where the times have nothing to do with the period, the power
-//! of each harmonic of the phases, |sum of w exp(2 pi i k phase)|^2 / sum of w^2, is exponentially
-//! distributed around 1 (Rayleigh's test; N. I. Fisher, Statistical Analysis of Circular Data, 1993,
-//! 4.3). Times that come in bursts have more power everywhere: so a harmonic counts only if its power
-//! exceeds that of the `NEIGHBOURS` frequencies around it, whose mean it is divided by. The ratio r of one exponential to the mean of K others exceeds x with probability
-//! (1 + x / K)^-K; that is held to [`FALSE_ALARM`] for all candidates, offsets and harmonics that
-//! are tried together (Bonferroni).
+//! The start times are folded with each candidate period: each gets a phase, its position in the
+//! period. Its weight w is the square root of its length: a few long events can be most of the time,
+//! but a single event much longer than all others is not periodic. If the times are independent of the
+//! period, the power of each harmonic k of the phases, |sum of w exp(2 pi i k phase)|^2 / sum of w^2,
+//! is exponentially distributed with mean 1 (Rayleigh's test; N. I. Fisher, Statistical Analysis of
+//! Circular Data, 1993, 4.3). Bursts increase the power at all frequencies. So the power of a harmonic
+//! is divided by the mean power of the `NEIGHBOURS` frequencies around it: the ratio of one
+//! exponential variable to the mean of K others exceeds x with probability (1 + x / K)^-K. A harmonic
+//! is significant if this is at most [`FALSE_ALARM`], divided by the number of all candidates, offsets
+//! and harmonics that are tested (Bonferroni).
 //!
-//! Candidates are the periods of timers. Two clocks are never equally fast: each candidate is
-//! tried as much as `OFFSET_PPM` longer and shorter. Cannot see other periods, those that wander,
-//! and what happens less often than `CYCLES_MIN` times.
+//! Candidates are the periods of timers. Two clocks never run equally fast, so each candidate is also
+//! tested up to `OFFSET_PPM` longer and shorter. The significant harmonics of the best offset have a
+//! greatest common divisor, which is the number of equidistant pulses per candidate period; the period
+//! is that fraction of the candidate. It is then refined by epoch folding, and the time of the trains,
+//! the narrow ranges of phases with many more events than others, is its share. Cannot see other
+//! periods, those that drift, and events with fewer than `CYCLES_MIN` cycles.
 
 use serde::{Deserialize, Serialize};
 use units::{Nanos, PerSecond, Ppm};
@@ -20,62 +24,63 @@ use units::{Nanos, PerSecond, Ppm};
 /// The probability that any candidate is found in times that are not periodic.
 const FALSE_ALARM: f64 = 1e-3;
 
-/// Candidates in hertz: the choices of `CONFIG_HZ`, and programs' round periods.
+/// Candidates in hertz: the values of `CONFIG_HZ`, and usual periods of programs.
 const HERTZ: [f64; 11] =
     [1_000.0, 500.0, 300.0, 250.0, 200.0, 100.0, 60.0, 50.0, 20.0, 10.0, 1.0];
-/// The other clock may be so much faster or slower.
+/// The clock of the events may be so much faster or slower.
 const OFFSET_PPM: f64 = 100.0;
-/// Offsets that are tried: over `CYCLES_MAX` the highest harmonic of two of them is half a turn
-/// apart.
+/// The number of tested offsets: over `CYCLES_MAX` cycles, the highest harmonic of two adjacent ones
+/// differs by half a period.
 const OFFSETS: i32 = 7;
-/// Harmonics that are looked at: as many as a pulse of an eighth of the period has.
+/// The number of tested harmonics: those of a pulse of an eighth of the period.
 const HARMONICS: usize = 8;
-/// Frequencies around a harmonic, which show what power is usual there; and how far the first is
-/// from it, in steps of the resolution.
+/// The number of frequencies around a harmonic whose mean power is the usual one there, and the
+/// distance of the first from it, in steps of the resolution.
 const NEIGHBOURS: i32 = 16;
 const FIRST_NEIGHBOUR: i32 = 3;
-/// No period is found in fewer times or cycles.
+/// The smallest number of events and cycles for a period.
 const TIMES_MIN: usize = 64;
 const CYCLES_MIN: f64 = 50.0;
-/// Only the first cycles and times are looked at.
+/// Only so many cycles and events are examined, the first ones.
 const CYCLES_MAX: f64 = 2_000.0;
 const TIMES_MAX: usize = 32_768;
-/// Phases are kept in so many bins: a multiple of the harmonics.
+/// The number of bins of phases: a multiple of the harmonics.
 const BINS: usize = 128;
-/// So many times a bin at least, on average, where there are fewer bins than that.
+/// With fewer events per bin on average, bins are merged.
 const TIMES_A_BIN: usize = 8;
-/// A bin holds a train if its count exceeds the median by so many standard deviations.
+/// A bin is part of a train if its count exceeds the median by so many standard deviations.
 const DEVIATIONS: f64 = 6.0;
-/// A train has at least this part of the time.
+/// A train has at least this share of the time.
 const TRAIN: f64 = 0.02;
-/// Periods explain about as much if it is this part of the most. Of those the shortest is the period
-/// that needs about the fewest pulses a second: folded with a fraction of it, a train is a train as
-/// well, and with a multiple of it, another train may show.
+/// Candidates compete if their share is at least this part of the largest one. Of those, the period is
+/// the shortest with at most `AS_FEW` times the fewest pulses per second: a train is also a train if
+/// folded with an integer fraction of its period (more pulses), and if folded with a multiple of it
+/// (several trains, as many pulses).
 const AS_MUCH: f64 = 0.8;
 const AS_FEW: f64 = 1.1;
 
-/// Something that comes again and again at the same phase.
+/// The period of events.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Period {
-    /// How long after the time before.
+    /// The period.
     pub period_ns: Nanos,
-    /// How often a second.
+    /// Periods per second.
     pub hz: PerSecond,
-    /// The part of all the time taken that comes with it, in the cycles that were looked at.
+    /// The periodic share of the events' time, in the examined cycles.
     pub share_ppm: Ppm,
-    /// At how many phases, of those that have at least a fiftieth of the time.
+    /// The number of trains: of phases with periodic events, each with at least 2 % of the time.
     pub trains: u64,
-    /// The strongest harmonic's power, in terms of the power around it; at least some 20.
+    /// The power of the strongest harmonic divided by the power around it; at least about 20.
     pub power: f64,
 }
 
-/// What happened at a time, and how long it took; times are in rising order.
-pub(crate) type Taken = (Nanos, Nanos);
+/// The start and the length of an event; starts are in ascending order.
+pub(crate) type Event = (Nanos, Nanos);
 
 impl Period {
-    /// The period that explains most of what was taken; `None` where there is none.
-    pub fn find(taken: &[Taken]) -> Option<Self> {
-        let found = HERTZ.iter().filter_map(|hertz| candidate(taken, 1e9 / hertz));
+    /// The period with the largest share of the time; `None` without one.
+    pub fn find(events: &[Event]) -> Option<Self> {
+        let found = HERTZ.iter().filter_map(|hertz| candidate(events, 1e9 / hertz));
         let mut found: Vec<Found> =
             found.filter(|Found { period, .. }| period.trains > 0).collect();
         let share = |found: &Found| found.period.share_ppm.get();
@@ -87,21 +92,21 @@ impl Period {
     }
 }
 
-/// A period that may be it.
+/// A candidate with a significant period.
 struct Found {
     period: Period,
-    /// How many trains of the same share would have as much in common, in pulses a second: two of
-    /// which one is weak are little more than one.
+    /// Pulses per second, as the effective number of trains per period, (sum of shares)^2 / sum of
+    /// squares: a strong and a weak train count as little more than one.
     pulses: f64,
 }
 
-/// Times and what was taken then, in nanoseconds from the first one.
+/// Events, in nanoseconds from the start of the first one.
 struct Window {
     times: Vec<f64>,
-    taken: Vec<f64>,
-    /// The weights: the roots of what was taken.
+    lengths: Vec<f64>,
+    /// The weights: the roots of the lengths.
     roots: Vec<f64>,
-    /// The sum of what was taken, and so of the weights' squares.
+    /// The sum of the lengths, which are the squares of the weights.
     all: f64,
     length: f64,
     /// Sine and cosine of each bin.
@@ -109,26 +114,26 @@ struct Window {
 }
 
 impl Window {
-    /// The first cycles of that period; `None` where they are too few.
-    fn of(taken: &[Taken], period: f64) -> Option<Self> {
-        let first = taken.first()?.0;
+    /// The first cycles of that period; `None` if there are too few.
+    fn of(events: &[Event], period: f64) -> Option<Self> {
+        let first = events.first()?.0;
         let nanos = |nanos: Nanos| nanos.get() as f64;
-        let since = |(time, _): &Taken| nanos(time.saturating_sub(first));
-        let is_near = |taken: &&Taken| since(taken) < period * CYCLES_MAX;
-        let near = taken.iter().take(TIMES_MAX).take_while(is_near);
+        let since = |(time, _): &Event| nanos(time.saturating_sub(first));
+        let is_near = |event: &&Event| since(event) < period * CYCLES_MAX;
+        let near = events.iter().take(TIMES_MAX).take_while(is_near);
         let times: Vec<f64> = near.clone().map(since).collect();
         let length = *times.last()?;
         let is_enough = times.len() >= TIMES_MIN && length >= period * CYCLES_MIN;
-        let taken: Vec<f64> = near.map(|(_, taken)| nanos(*taken)).collect();
-        let roots = taken.iter().map(|ns| ns.sqrt()).collect();
-        let all = taken.iter().sum();
+        let lengths: Vec<f64> = near.map(|(_, length)| nanos(*length)).collect();
+        let roots = lengths.iter().map(|ns| ns.sqrt()).collect();
+        let all = lengths.iter().sum();
         let turn = std::array::from_fn(|bin| {
             (std::f64::consts::TAU * bin as f64 / BINS as f64).sin_cos()
         });
-        is_enough.then_some(Self { times, taken, roots, all, length, turn })
+        is_enough.then_some(Self { times, lengths, roots, all, length, turn })
     }
 
-    /// The sum of the weights at each phase of a frequency, in cycles a nanosecond.
+    /// The sum of the weights in each bin of phases of a frequency, in cycles per nanosecond.
     fn weights(&self, frequency: f64) -> [f64; BINS] {
         let mut weights = [0.0; BINS];
         for (time, root) in self.times.iter().zip(&self.roots) {
@@ -148,11 +153,12 @@ impl Window {
         (real * real + imaginary * imaginary) / self.all.max(1.0)
     }
 
-    /// The frequency around that one at which the weights fall into the fewest bins (epoch folding;
-    /// D. A. Leahy and others, Astrophysical Journal 266, 1983).
+    /// The frequency around that one with the largest sum of the bins' squared weights: there the
+    /// events fall into the fewest bins (epoch folding; D. A. Leahy and others, Astrophysical Journal
+    /// 266, 1983).
     fn sharpest(&self, frequency: f64) -> f64 {
         let most = OFFSET_PPM * 1e-6;
-        // A step moves the last time by a bin.
+        // A step moves the last event by one bin.
         let step = 1.0 / (self.length * frequency * BINS as f64);
         let steps = (1..).map(|at| f64::from(at) * step).take_while(|step| *step <= most);
         let around = steps.flat_map(|step| [step, -step]).chain([0.0]);
@@ -175,21 +181,21 @@ impl Window {
     }
 }
 
-/// The bin of a phase, which is counted in turns, fewer than 2^53 of them. Casts take an instruction
-/// where `f64::fract` calls a function, and this is called most.
+/// The bin of a time in turns, which are fewer than 2^53. This is the innermost function: casts are
+/// single instructions, `f64::fract` is a function call.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "turns are at least 0, their part is less than 1"
+    reason = "turns are at least 0, their fraction is less than 1"
 )]
 fn bin(turns: f64) -> usize {
     let part = turns - (turns as i64) as f64;
     ((part * BINS as f64) as usize).min(BINS - 1)
 }
 
-/// What has about that period, or a fraction of it.
-fn candidate(taken: &[Taken], period: f64) -> Option<Found> {
-    let window = Window::of(taken, period)?;
+/// Tests a candidate; the result has about that period, or an integer fraction of it.
+fn candidate(events: &[Event], period: f64) -> Option<Found> {
+    let window = Window::of(events, period)?;
     let around = (-(OFFSETS / 2)..=OFFSETS / 2).map(|offset| {
         let ppm = f64::from(offset) * OFFSET_PPM / f64::from(OFFSETS / 2);
         let frequency = (1.0 + ppm * 1e-6) / period;
@@ -202,7 +208,7 @@ fn candidate(taken: &[Taken], period: f64) -> Option<Found> {
     let mut common = 0;
     let mut strongest: f64 = 0.0;
     for (harmonic, power) in (1..).zip(powers) {
-        // Power that is not even unusual by itself needs no look around.
+        // Power that is not even unusual by itself is not compared with that around it.
         if power < -per_trial().ln() / 2.0 {
             continue;
         }
@@ -218,13 +224,13 @@ fn candidate(taken: &[Taken], period: f64) -> Option<Found> {
     })
 }
 
-/// The probability of one harmonic's power to be so many times the mean of those around it.
+/// The probability that the power of a harmonic of random times is so many times the mean around it.
 fn false_alarm(ratio: f64) -> f64 {
     let around = f64::from(NEIGHBOURS);
     (1.0 + ratio / around).powf(-around)
 }
 
-/// What that may be at most.
+/// The largest such probability of a significant harmonic.
 fn per_trial() -> f64 {
     FALSE_ALARM / (HERTZ.len() * HARMONICS) as f64 / f64::from(OFFSETS)
 }
@@ -233,19 +239,19 @@ fn greatest_common_divisor(a: u32, b: u32) -> u32 {
     if b == 0 { a } else { greatest_common_divisor(b, a % b) }
 }
 
-/// What comes with a period: what the bins that hold trains have more than the others.
+/// The trains of a period, and their share: the time in the bins of trains beyond that in the others.
 fn folded(window: &Window, frequency: f64, power: f64) -> Found {
     let phases = Phases::of(window, frequency);
-    let bins = phases.taken.len();
-    let all: f64 = phases.taken.iter().sum();
+    let bins = phases.ns.len();
+    let all: f64 = phases.ns.iter().sum();
     let is_above = phases.above();
-    // A train begins and ends in the bins beside those.
+    // A train extends into the bins beside those.
     let is_train =
         |at: usize| (at + bins - 1..=at + bins + 1).any(|at| is_above[at % bins]);
     let usual: Vec<f64> =
-        (0..bins).filter(|at| !is_train(*at)).map(|at| phases.taken[at]).collect();
+        (0..bins).filter(|at| !is_train(*at)).map(|at| phases.ns[at]).collect();
     let usual = usual.iter().sum::<f64>() / usual.len().max(1) as f64;
-    let more = |at: usize| phases.taken[at % bins] - usual;
+    let more = |at: usize| phases.ns[at % bins] - usual;
     let share = (0..bins).filter(|at| is_train(*at)).map(more).sum::<f64>().max(0.0);
     let begins =
         (0..bins).filter(|at| is_above[*at] && !is_above[(at + bins - 1) % bins]);
@@ -267,28 +273,28 @@ fn folded(window: &Window, frequency: f64, power: f64) -> Found {
     Found { period, pulses }
 }
 
-/// How many times, and what was taken, at each phase of a frequency.
+/// The number of events, and their time, in each bin of phases of a frequency.
 struct Phases {
     counts: Vec<f64>,
-    taken: Vec<f64>,
+    ns: Vec<f64>,
 }
 
 impl Phases {
-    /// In fewer bins for fewer times: a bin of a train must have some.
+    /// Bins are merged for few events, so that a bin of a train has enough of them.
     fn of(window: &Window, frequency: f64) -> Self {
         let few = (BINS * TIMES_A_BIN).div_ceil(window.times.len());
         let few = few.next_power_of_two().min(BINS / 16);
         let empty = vec![0.0; BINS / few];
-        let mut phases = Self { counts: empty.clone(), taken: empty };
-        for (time, ns) in window.times.iter().zip(&window.taken) {
+        let mut phases = Self { counts: empty.clone(), ns: empty };
+        for (time, ns) in window.times.iter().zip(&window.lengths) {
             let at = bin(time * frequency) / few;
             phases.counts[at] += 1.0;
-            phases.taken[at] += ns;
+            phases.ns[at] += ns;
         }
         phases
     }
 
-    /// Which bins have more times than the median's chance.
+    /// Whether each bin has significantly more events than the median (Poisson's deviation).
     fn above(&self) -> Vec<bool> {
         let mut sorted = self.counts.clone();
         sorted.sort_by(f64::total_cmp);
@@ -312,7 +318,7 @@ fn nanos(length: f64) -> Nanos {
 mod tests {
     use super::*;
 
-    /// Numbers that look random, the same in each run (xorshift64*).
+    /// Pseudo-random numbers, the same in each run (xorshift64*).
     struct Random(u64);
 
     impl Random {
@@ -329,7 +335,7 @@ mod tests {
             -self.next().ln()
         }
 
-        /// Nearly normal, with a deviation of 1.
+        /// Approximately normal, with a standard deviation of 1.
         fn normal(&mut self) -> f64 {
             (0..12).map(|_| self.next()).sum::<f64>() - 6.0
         }
@@ -339,35 +345,35 @@ mod tests {
         Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    /// Times a second on average, at random, for so many seconds.
-    fn poisson(random: &mut Random, rate: f64, seconds: f64, ns: u64) -> Vec<Taken> {
-        let mut taken = Vec::new();
+    /// Random events at this mean rate per second, for so many seconds.
+    fn poisson(random: &mut Random, rate: f64, seconds: f64, ns: u64) -> Vec<Event> {
+        let mut events = Vec::new();
         let mut now = random.exponential() / rate;
         while now < seconds {
-            taken.push((nanos(now * 1e9), Nanos::from_nanos(ns)));
+            events.push((nanos(now * 1e9), Nanos::from_nanos(ns)));
             now += random.exponential() / rate;
         }
-        taken
+        events
     }
 
-    /// A train of that period and jitter, from a phase on.
+    /// A train with this period and jitter, from a phase on.
     fn train(
         random: &mut Random,
         (period, phase, jitter): (f64, f64, f64),
         seconds: f64,
         ns: u64,
-    ) -> Vec<Taken> {
-        let mut taken = Vec::new();
+    ) -> Vec<Event> {
+        let mut events = Vec::new();
         let mut number = 1.0;
         while (number + phase) * period < seconds * 1e9 {
             let at = (number + phase) * period + jitter * random.normal();
-            taken.push((nanos(at), Nanos::from_nanos(ns)));
+            events.push((nanos(at), Nanos::from_nanos(ns)));
             number += 1.0;
         }
-        taken
+        events
     }
 
-    fn together(parts: &[Vec<Taken>]) -> Vec<Taken> {
+    fn together(parts: &[Vec<Event>]) -> Vec<Event> {
         let mut all = parts.concat();
         all.sort_unstable();
         all
@@ -377,7 +383,7 @@ mod tests {
         (found - expected).abs() <= expected * part
     }
 
-    /// Check that two trains with jitter are found among random gaps, with their period on a clock
+    /// Check that two trains with jitter are found among random events, with their period on a clock
     /// that is 40 ppm slow, their number and their share of the time.
     #[test]
     fn trains_are_found() {
@@ -401,8 +407,8 @@ mod tests {
         }
     }
 
-    /// Check that a train that is one of twenty gaps, but most of the time, is found, with a weak
-    /// one beside it that folds onto it with half of the period.
+    /// Check that a train of one in twenty events, but most of the time, is found, with a weak one that
+    /// coincides with it if folded with half of the period.
     #[test]
     fn few_long_ones_are_a_train() {
         for seed in 1..6 {
@@ -418,7 +424,7 @@ mod tests {
         }
     }
 
-    /// Check that of two trains of different periods the one that takes more is the period.
+    /// Check that of two trains with different periods, the one with more time is reported.
     #[test]
     fn more_time_is_the_period() {
         let random = &mut random(3);
@@ -430,8 +436,8 @@ mod tests {
         }
     }
 
-    /// Check that a period is neither doubled nor halved, for each candidate, alone and among as
-    /// many others.
+    /// Check that a period is neither doubled nor halved, for each candidate, alone and among as many
+    /// random events.
     #[test]
     fn periods_are_exact() {
         for (seed, hertz) in (1..).zip(HERTZ) {
@@ -440,8 +446,8 @@ mod tests {
             let seconds = 400.0 / hertz;
             let alone = train(random, (period, 0.3, period * 0.01), seconds, 1_000);
             let others = poisson(random, hertz, seconds, 1_000);
-            for taken in [alone.clone(), together(&[alone, others])] {
-                let found = Period::find(&taken).unwrap();
+            for events in [alone.clone(), together(&[alone, others])] {
+                let found = Period::find(&events).unwrap();
                 assert!(
                     is_near(found.period_ns.get() as f64, period, 1.5e-4),
                     "{found:?}"
@@ -451,8 +457,8 @@ mod tests {
         }
     }
 
-    /// Check that times at random are not called periodic, nor those that come in bursts, nor where
-    /// a few are much longer than the others: of 600 at most two, where 0.6 are to be expected.
+    /// Check that random events are not periodic, in bursts and with a few much longer ones, too: at most
+    /// two of 600, where 0.6 are expected.
     #[test]
     fn noise_is_not_periodic() {
         let mut found = 0;
@@ -474,13 +480,13 @@ mod tests {
             }
             found += [alone, bursts, unequal]
                 .iter()
-                .filter_map(|taken| Period::find(taken))
+                .filter_map(|events| Period::find(events))
                 .count();
         }
         assert!(found <= 2, "{found} of 600");
     }
 
-    /// Check that few times and short runs have no period, and that nothing has none.
+    /// Check that few events, short runs and no events have no period.
     #[test]
     fn too_little() {
         assert_eq!(Period::find(&[]), None);

@@ -1,4 +1,8 @@
-//! What the hypervisor took: how much its clock counted, and where that went.
+//! Steal time: its bounds, and where it went.
+//!
+//! Stolen time is in gaps or in the measured time of threads and interrupts. In gaps it is at most the
+//! proven part (the culprit `steal`) and the part of the unexplained time that can be steal time; so
+//! the lower bound of all steal time exceeds these by at least the time in threads and interrupts.
 
 use recording::{CulpritKind, Steal};
 use serde::{Deserialize, Serialize};
@@ -6,26 +10,26 @@ use units::Nanos;
 
 use crate::summary::noise::culprits::CulpritSummary;
 
-/// What the hypervisor took while the loop ran.
+/// Steal time while the loop ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StealSummary {
-    /// The clock that counted it: `paravirt`, read at each tick and switch, or `proc`, read before
-    /// and after the run in steps of 10 ms.
+    /// The clock: `paravirt`, read at each tick and switch, or `proc`, read before and after the run in
+    /// steps of 10 ms.
     pub clock: String,
-    /// It took at least so much, in gaps and in the time of threads and interrupts.
+    /// The lower bound, in gaps and in the time of threads and interrupts.
     pub at_least_ns: Nanos,
-    /// It took at most so much.
+    /// The upper bound.
     pub at_most_ns: Nanos,
-    /// What of that is proven to be gaps: the culprit `steal`.
+    /// The part that is proven to be in gaps: the culprit `steal`.
     pub proven_ns: Nanos,
-    /// What of the unexplained time may have been its, at most.
+    /// The upper bound of steal time in the unexplained time.
     pub unexplained_max_ns: Nanos,
-    /// What fell into the time of threads and interrupts, at least.
+    /// The lower bound of steal time in the time of threads and interrupts.
     pub others_min_ns: Nanos,
 }
 
 impl StealSummary {
-    /// What was counted, beside the culprits that it is a part of.
+    /// Summarizes the bounds; the proven part is among the culprits.
     pub(crate) fn of(steal: &Steal, culprits: &[CulpritSummary]) -> Self {
         let is_steal = |culprit: &&CulpritSummary| culprit.kind == CulpritKind::Steal;
         let proven = culprits.iter().filter(is_steal).map(|culprit| culprit.ns).sum();
@@ -40,7 +44,7 @@ impl StealSummary {
         }
     }
 
-    /// The same of several CPUs; `None` where it is not known of all of them, or by another clock.
+    /// The sum of several CPUs; `None` if unknown for one of them, or if their clocks differ.
     pub(crate) fn together<'a>(
         all: impl IntoIterator<Item = Option<&'a Self>>,
     ) -> Option<Self> {
@@ -80,7 +84,7 @@ mod tests {
         StealSummary::of(&steal, &CulpritSummary::of(Some(&blamed), None, nanos(proven)))
     }
 
-    /// Check the keys and the form of every value, and what fell into the time of others.
+    /// Check the keys and values of the JSON contract, and the bound for threads and interrupts.
     #[test]
     fn contract() {
         let expected = serde_json::json!({"clock": "paravirt", "at_least_ns": 100, "at_most_ns": 102,
@@ -91,7 +95,7 @@ mod tests {
         );
     }
 
-    /// Check that CPUs add up, and that unknown and known are unknown together.
+    /// Check that CPUs add up, and that the sum is unknown if one of them is.
     #[test]
     fn together() {
         let (one, other) =

@@ -1,8 +1,8 @@
-//! The verdict of `check`: whether the machine is busy, to what its CPUs lost their time, and what
-//! that means for programs.
+//! The verdict of `check`: whether the machine is busy, the attribution of its CPUs' lost time, and the
+//! consequences for programs.
 //!
-//! Parts are of all CPUs' time together. Gaps that were counted but not kept are unexplained, and
-//! the consequences look only at the time before the first of them.
+//! Shares are those of the time of all CPUs together. Gaps that were counted but not stored are
+//! unexplained, and the consequences are those of the time before the first of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,32 +15,32 @@ use crate::summary::noise::culprits::CulpritSummary;
 use crate::summary::noise::job_times::JobTimes;
 use crate::summary::noise::window;
 
-/// A machine whose CPUs lose more to other programs is busy: one percent.
+/// The share of time used by other programs from which a machine is busy: one percent.
 const BUSY: Ppm = Ppm::new(10_000.0);
-/// The job that is hit, and the step that many CPUs take together.
+/// The length of a job, also of one step of a parallel program, and the number of its CPUs.
 const JOB: Nanos = Nanos::from_millis(1);
 const NODES: u32 = 1_000;
-/// The benchmark, and how many runs of it say by how much it varies.
+/// The length of a benchmark, and the number of runs from which its variation is known.
 const BENCHMARK: Nanos = Nanos::from_secs(1);
 const RUNS: usize = 5;
 
 /// The verdict.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// Whether other programs took more than 1 % of the CPUs' time; null where that is not known.
+    /// Whether other programs used 1 % of the CPUs' time or more; null if unknown.
     pub busy: Option<bool>,
-    /// How many CPUs were measured.
+    /// The number of measured CPUs.
     pub cpus: usize,
-    /// How long, all of them together.
+    /// The measured time of all of them together.
     pub elapsed_ns: Nanos,
-    /// What they lost.
+    /// The time that they lost.
     pub lost: TimePart,
-    /// To what; null where events could not be seen.
+    /// Its attribution; null if events were not traced.
     pub split: Option<Split>,
-    /// What other threads took, programs' and the kernel's, as `/proc` counts it; null where this
-    /// kernel does not.
+    /// The time used by other threads, according to `/proc/thread-self/schedstat`; null without that
+    /// file.
     pub threads: Option<TimePart>,
-    /// What it means for programs.
+    /// The consequences for programs.
     pub consequences: Consequences,
 }
 
@@ -49,91 +49,91 @@ pub struct Verdict {
 pub struct TimePart {
     /// The amount.
     pub ns: Nanos,
-    /// The same as a part of the CPUs' time; null for a run of no length.
+    /// That as a share of the CPUs' time; null if no time passed.
     pub ppm: Option<Ppm>,
 }
 
-/// To what time was lost; the parts add up.
+/// The attribution of the lost time; the parts add up to it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Split {
-    /// Other programs, and threads of which it is not known whose they are.
+    /// Other programs, and threads with an unknown owner.
     pub programs: TimePart,
-    /// The kernel: interrupts, softirqs, its threads.
+    /// The kernel: interrupts, softirqs, kernel threads.
     pub kernel: TimePart,
-    /// What is proven to have been the hypervisor.
+    /// The hypervisor, as far as proven.
     pub hypervisor: TimePart,
-    /// What no event explains.
+    /// Time without a known cause.
     pub unexplained: TimePart,
-    /// What of that may have been the hypervisor, at most; null where that is not known.
+    /// The upper bound of the hypervisor's part of that; null if unknown.
     pub hypervisor_max: Option<TimePart>,
-    /// Group by group, of each of these four the most first.
+    /// The groups of each of these four, in descending order of time.
     pub groups: Vec<Group>,
 }
 
-/// The culprits of one name.
+/// The culprits of one program, or of one name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Group {
-    /// To which part it belongs.
-    pub taker: Taker,
-    /// What kind of event; `thread` for a program.
+    /// The part of the lost time to which it belongs.
+    pub category: LossCategory,
+    /// The kind of event; `thread` for a program.
     pub kind: CulpritKind,
-    /// The program's name, or the event's.
+    /// The name of the program or the event.
     pub name: String,
-    /// How many processes; 0 where it is no program.
+    /// The number of processes; 0 if it is not a program.
     pub processes: usize,
-    /// How many threads of them, or of the kernel.
+    /// The number of threads of them, or of the kernel.
     pub threads: usize,
-    /// In how many gaps it had a share, culprit by culprit.
+    /// The number of gaps with a share of it, added up for its culprits.
     pub gaps: u64,
-    /// What it took.
+    /// Its time.
     pub part: TimePart,
     /// The longest share.
     pub max_ns: Nanos,
 }
 
-/// The parts of what was lost.
+/// The parts of the lost time.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
-pub enum Taker {
+pub enum LossCategory {
     /// Other programs.
     Programs,
     /// The kernel.
     Kernel,
     /// The hypervisor.
     Hypervisor,
-    /// No event is known.
+    /// No cause is known.
     Unexplained,
 }
 
-/// What it means for programs.
+/// The consequences for programs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Consequences {
-    /// The job's length.
+    /// The length of a job.
     pub job_ns: Nanos,
-    /// The chance that a gap hits it on a CPU at random; null where the run was too short.
+    /// The probability that it meets a gap, on a random CPU; null if the run was too short.
     pub job_hit_ppm: Option<Ppm>,
-    /// The CPU time that a benchmark takes.
+    /// The CPU time of a benchmark.
     pub benchmark_ns: Nanos,
-    /// By how much its run time varies: half of the range, as a part of the median; null for less
-    /// than five runs.
+    /// The variation of its run time: half of the range, as a share of the median; null for fewer than
+    /// five runs.
     pub benchmark_spread_ppm: Option<Ppm>,
-    /// How many CPUs do a job each and wait for the slowest.
+    /// The number of CPUs of a parallel program: each runs a job, and waits for the slowest.
     pub nodes: u32,
-    /// How long that takes in the mean; null where the run was too short.
+    /// The mean duration of such a step; null if the run was too short.
     pub step_ns: Option<Nanos>,
-    /// How much longer that is than the job, as a part of it.
+    /// Its additional time, as a share of the job.
     pub step_slowdown_ppm: Option<Ppm>,
 }
 
 impl Verdict {
-    /// What a summary says, and the gaps that it was worked out from.
-    pub(crate) fn of(noise: &NoiseSummary, seen: &[CpuNoise]) -> Self {
+    /// From a summary and its gaps.
+    pub(crate) fn of(noise: &NoiseSummary, cpus: &[CpuNoise]) -> Self {
         let elapsed: Nanos = noise.cpus.iter().map(|cpu| cpu.elapsed_ns).sum();
         let part = |ns| TimePart { ns, ppm: Ppm::of(ns, elapsed) };
-        let is_seen = seen.iter().all(|cpu| cpu.blamed.is_some());
-        let split = (is_seen && !seen.is_empty()).then(|| Split::of(noise, part));
+        let is_traced = cpus.iter().all(|cpu| cpu.blamed.is_some());
+        let split = (is_traced && !cpus.is_empty()).then(|| Split::of(noise, part));
         let waited = noise.cpus.iter().map(|cpu| cpu.proc.waited_ns);
         let threads = waited.sum::<Option<Nanos>>().map(part);
         let others = split.as_ref().map(|split| split.programs).or(threads);
@@ -144,35 +144,35 @@ impl Verdict {
             lost: part(noise.cpus.iter().map(|cpu| cpu.noise_ns).sum()),
             split,
             threads,
-            consequences: Consequences::of(noise, seen),
+            consequences: Consequences::of(noise, cpus),
         }
     }
 }
 
-/// The groups of one taker, and what they have together.
+/// The groups of one category, and their sums.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Groups<'a> {
-    /// The groups, the most first.
+    /// The groups, in descending order of time.
     pub groups: Vec<&'a Group>,
-    /// How many threads.
+    /// The number of threads.
     pub threads: usize,
-    /// In how many gaps they had shares.
+    /// The number of gaps with a share of them.
     pub gaps: u64,
     /// The longest share.
     pub longest: Option<Nanos>,
 }
 
 impl Group {
-    /// What several groups took.
+    /// The time of several groups.
     pub fn sum(groups: &[&Self]) -> Nanos {
         groups.iter().map(|group| group.part.ns).sum()
     }
 }
 
 impl Split {
-    /// The groups of one taker.
-    pub fn groups_of(&self, taker: Taker) -> Groups<'_> {
-        let groups = self.groups.iter().filter(|group| group.taker == taker);
+    /// The groups of one category.
+    pub fn groups_of(&self, category: LossCategory) -> Groups<'_> {
+        let groups = self.groups.iter().filter(|group| group.category == category);
         let groups: Vec<&Group> = groups.collect();
         Groups {
             threads: groups.iter().map(|group| group.threads).sum(),
@@ -184,37 +184,38 @@ impl Split {
 
     fn of(noise: &NoiseSummary, part: impl Fn(Nanos) -> TimePart + Copy) -> Self {
         let groups = groups(&noise.culprits, part);
-        let all = |taker| {
-            let own = groups.iter().filter(|group| group.taker == taker);
+        let all = |category| {
+            let own = groups.iter().filter(|group| group.category == category);
             part(own.map(|group| group.part.ns).sum())
         };
         let steal = noise.steal.as_ref();
         Self {
-            programs: all(Taker::Programs),
-            kernel: all(Taker::Kernel),
-            hypervisor: all(Taker::Hypervisor),
-            unexplained: all(Taker::Unexplained),
+            programs: all(LossCategory::Programs),
+            kernel: all(LossCategory::Kernel),
+            hypervisor: all(LossCategory::Hypervisor),
+            unexplained: all(LossCategory::Unexplained),
             hypervisor_max: steal.map(|steal| part(steal.unexplained_max_ns)),
             groups,
         }
     }
 }
 
-/// Who is one in a group: of programs and of the kernel's threads, the name without a number.
-fn group_of(culprit: &CulpritSummary) -> (Taker, CulpritKind, &str) {
+/// The group of a culprit: the program of its threads, and kernel threads by their name without a
+/// number.
+fn group_of(culprit: &CulpritSummary) -> (LossCategory, CulpritKind, &str) {
     let name = culprit.name.as_str();
     let owner = culprit.thread.as_ref().and_then(|thread| thread.owner.as_ref());
     match (culprit.kind, owner) {
         (CulpritKind::Thread, Some(ThreadOwner::Kernel)) => {
-            (Taker::Kernel, culprit.kind, without_number(name))
+            (LossCategory::Kernel, culprit.kind, without_number(name))
         }
         (CulpritKind::Thread, Some(ThreadOwner::Program(program))) => {
-            (Taker::Programs, culprit.kind, program)
+            (LossCategory::Programs, culprit.kind, program)
         }
-        (CulpritKind::Thread, None) => (Taker::Programs, culprit.kind, name),
-        (CulpritKind::Steal, _) => (Taker::Hypervisor, culprit.kind, name),
-        (CulpritKind::Unexplained, _) => (Taker::Unexplained, culprit.kind, name),
-        (kind, _) => (Taker::Kernel, kind, name),
+        (CulpritKind::Thread, None) => (LossCategory::Programs, culprit.kind, name),
+        (CulpritKind::Steal, _) => (LossCategory::Hypervisor, culprit.kind, name),
+        (CulpritKind::Unexplained, _) => (LossCategory::Unexplained, culprit.kind, name),
+        (kind, _) => (LossCategory::Kernel, kind, name),
     }
 }
 
@@ -228,17 +229,21 @@ fn groups(culprits: &[CulpritSummary], part: impl Fn(Nanos) -> TimePart) -> Vec<
     for culprit in culprits {
         found.entry(group_of(culprit)).or_default().push(culprit);
     }
-    let group = |((taker, kind, name), all): (
-        (Taker, CulpritKind, &str),
+    let group = |((category, kind, name), all): (
+        (LossCategory, CulpritKind, &str),
         Vec<&CulpritSummary>,
     )| {
         let threads = || all.iter().filter_map(|culprit| culprit.thread.as_ref());
         let processes: BTreeSet<u32> = threads().map(|thread| thread.pid).collect();
         Group {
-            taker,
+            category,
             kind,
             name: name.to_owned(),
-            processes: if taker == Taker::Programs { processes.len() } else { 0 },
+            processes: if category == LossCategory::Programs {
+                processes.len()
+            } else {
+                0
+            },
             threads: threads().count(),
             gaps: all.iter().map(|culprit| culprit.gaps).sum(),
             part: part(all.iter().map(|culprit| culprit.ns).sum()),
@@ -246,13 +251,13 @@ fn groups(culprits: &[CulpritSummary], part: impl Fn(Nanos) -> TimePart) -> Vec<
         }
     };
     let mut groups: Vec<Group> = found.into_iter().map(group).collect();
-    groups.sort_by_key(|group| (group.taker, std::cmp::Reverse(group.part.ns)));
+    groups.sort_by_key(|group| (group.category, std::cmp::Reverse(group.part.ns)));
     groups
 }
 
 impl Consequences {
-    fn of(noise: &NoiseSummary, seen: &[CpuNoise]) -> Self {
-        let windows = || seen.iter().map(|cpu| (window(cpu), cpu.gaps.as_slice()));
+    fn of(noise: &NoiseSummary, cpus: &[CpuNoise]) -> Self {
+        let windows = || cpus.iter().map(|cpu| (window(cpu), cpu.gaps.as_slice()));
         let jobs = JobTimes::new(JOB, windows());
         let benchmarks = JobTimes::new(BENCHMARK, windows());
         let enough = benchmarks.count() >= RUNS;
@@ -269,7 +274,7 @@ impl Consequences {
     }
 }
 
-/// The chance on a CPU at random; `None` where it is not known of each.
+/// The probability on a random CPU; `None` if unknown for one of them.
 fn mean_hit(noise: &NoiseSummary) -> Option<Ppm> {
     let of_cpu = |cpu: &crate::CpuNoiseSummary| {
         cpu.risk.iter().find(|risk| risk.job_ns == JOB).and_then(|risk| risk.hit_ppm)
@@ -336,8 +341,8 @@ mod tests {
         ])
     }
 
-    /// Check that threads are rolled up by program, the kernel's by name, and that the parts add
-    /// up to what was lost.
+    /// Check that threads are grouped by program, kernel threads by name, and that the parts add up to
+    /// the lost time.
     #[test]
     fn parts_add_up() {
         let found = verdict(Some(shares()));
@@ -346,7 +351,7 @@ mod tests {
         let millis = four.map(|part| part.ns.get() / 1_000_000);
         assert_eq!(millis, [300, 100, 0, 50]);
         assert_eq!(four.iter().map(|part| part.ns).sum::<Nanos>(), found.lost.ns);
-        let told: Vec<_> = split
+        let groups: Vec<_> = split
             .groups
             .iter()
             .map(|group| {
@@ -359,11 +364,11 @@ mod tests {
             ("tick_nohz_handler", 0, 0, 1),
             ("unexplained", 0, 0, 1),
         ];
-        assert_eq!(told, expected);
+        assert_eq!(groups, expected);
         assert_eq!(found.busy, Some(true));
     }
 
-    /// Check that without events the machine is judged by `/proc`, and not at all without that.
+    /// Check that without events the verdict is that of `/proc`, and unknown without that.
     #[test]
     fn without_events() {
         let found = verdict(None);
@@ -376,7 +381,7 @@ mod tests {
         assert_eq!([waited(99), waited(100)], [Some(false), Some(true)]);
     }
 
-    /// Check what the gaps mean for programs against arithmetic.
+    /// Check the consequences by hand.
     #[test]
     fn consequences() {
         let found = verdict(None).consequences;
@@ -391,7 +396,7 @@ mod tests {
         assert!(found.job_hit_ppm.unwrap().get() > 45_000.0);
     }
 
-    /// Check the keys: this is the JSON contract.
+    /// Check the keys of the JSON contract.
     #[test]
     fn contract() {
         let value = serde_json::to_value(verdict(Some(shares()))).unwrap();
@@ -405,7 +410,7 @@ mod tests {
         );
         assert_eq!(
             value["split"]["groups"][0],
-            serde_json::json!({"taker": "programs", "kind": "thread", "name": "qemu",
+            serde_json::json!({"category": "programs", "kind": "thread", "name": "qemu",
                 "processes": 1, "threads": 2, "gaps": 2,
                 "part": {"ns": 300_000_000, "ppm": 30_000.0}, "max_ns": 200_000_000})
         );

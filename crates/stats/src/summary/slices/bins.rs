@@ -1,36 +1,34 @@
-//! Slices by their length: from 10 µs to 100 ms in eight bins a decade, each as many times as
-//! long as the one before, and one for what is shorter and one for what is longer.
+//! Slices by length: from 10 µs to 100 ms in eight bins per decade, whose edges have a constant ratio,
+//! one bin for shorter slices and one for longer ones.
 //!
-//! Edges are whole nanoseconds, so that it is exact which bin a length is in. Cannot tell apart
-//! what is in the first bin, or in the last.
+//! Edges are whole nanoseconds, so that the bin of a length is exact.
 
 use units::{Nanos, Ppm};
 
-/// Where the bins of the first decade begin, in nanoseconds: each is 10^(1/8) times as long as
-/// the one before.
+/// The lower edges of the bins of the first decade in nanoseconds: each is 10^(1/8) times the one
+/// before.
 const DECADE: [u64; 8] = [10_000, 13_335, 17_783, 23_714, 31_623, 42_170, 56_234, 74_989];
-/// So many decades, from 10 µs to 100 ms.
+/// The number of decades, from 10 µs to 100 ms.
 const DECADES: u32 = 4;
 
-/// Slices that are about as long as each other.
+/// Slices of similar length.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SliceBin {
-    /// The shortest length; zero in the first bin.
+    /// The smallest length of the bin; zero for the first bin.
     pub from: Nanos,
-    /// All lengths are below this; the longest length there is in the last bin.
+    /// All lengths are below this, except in the last bin.
     pub below: Nanos,
-    /// How many slices are so long.
+    /// The number of slices.
     pub slices: u64,
-    /// The part of all slices that this is; `None` where there is no slice.
+    /// That as a share of all slices; `None` without slices.
     pub share: Option<Ppm>,
-    /// The part of all slices that are so long and ended because somebody woke up; `None` where
-    /// there is no slice.
+    /// Those that were ended by a wake-up, as a share of all slices; `None` without slices.
     pub woken: Option<Ppm>,
 }
 
 impl SliceBin {
-    /// All bins: of all slices' lengths, and of those that somebody who woke up ended; both in
-    /// rising order.
+    /// All bins, from the lengths of all slices, and of those that were ended by a wake-up, both in
+    /// ascending order.
     pub(super) fn all(sorted: &[Nanos], woken: &[Nanos]) -> Vec<Self> {
         let decades = (0..DECADES).map(|decade| 10_u64.pow(decade));
         let edges = decades
@@ -42,33 +40,26 @@ impl SliceBin {
         let belows = edges.iter().copied().chain(std::iter::once(Nanos::MAX));
         let bin = |(from, below)| {
             let slices = count(sorted, from, below);
-            let share = |part| share(part, sorted.len());
+            let share = |part| Ppm::of_count(part, super::count(sorted.len()));
             let woken = share(count(woken, from, below));
-            let share = share(slices);
-            let slices = u64::try_from(slices).unwrap_or(u64::MAX);
-            Self { from, below, slices, share, woken }
+            Self { from, below, slices, share: share(slices), woken }
         };
         froms.zip(belows).map(bin).collect()
     }
 }
 
-/// How many lengths are that long; those that are as long as there can be too, in the last bin.
-fn count(sorted: &[Nanos], from: Nanos, below: Nanos) -> usize {
+/// The number of lengths in a bin; the last one, below `Nanos::MAX`, also contains that length.
+fn count(sorted: &[Nanos], from: Nanos, below: Nanos) -> u64 {
     let at = |length| sorted.partition_point(|slice| *slice < length);
     let until = if below == Nanos::MAX { sorted.len() } else { at(below) };
-    until - at(from)
-}
-
-#[expect(clippy::cast_precision_loss, reason = "as many slices as fit into memory")]
-fn share(part: usize, of: usize) -> Option<Ppm> {
-    (of > 0).then(|| Ppm::new(part as f64 * 1e6 / of as f64))
+    super::count(until - at(from))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Check in which bins slices are, at the edges too.
+    /// Check the bins of slices, including lengths at the edges.
     #[test]
     fn histogram() {
         let lengths = [0, 9_999, 10_000, 999_999, 1_000_000, 99_999_999, 100_000_000];

@@ -1,5 +1,5 @@
-//! The 2009 report's own numbers, with its arithmetic: user time in whole ticks, divided by
-//! switches and cut to whole milliseconds for each task, then averaged; and the exact ones.
+//! The numbers of the 2009 report, with its arithmetic: user time in whole ticks, divided by switches
+//! and truncated to whole milliseconds for each task, then averaged; and the exact numbers.
 
 use recording::{SlicesSample, SlicesSeries};
 use serde::{Deserialize, Serialize};
@@ -7,22 +7,22 @@ use units::Nanos;
 
 use super::turns::{mean_slice, sum, turns};
 
-/// A sample, as the 2009 report's program would have printed it, and exactly.
+/// A sample, as the program of the 2009 report would have printed it, and exactly.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct ClassicLine {
-    /// "avg slice": of whole milliseconds.
+    /// "avg slice": the average of whole milliseconds.
     pub avg_slice_ms: f64,
-    /// "utime": the average user time, of whole ticks.
+    /// "utime": the average user time in whole ticks.
     pub utime_us: f64,
     /// The mean slice, exactly.
     pub slice_ns: Option<Nanos>,
     /// The average CPU time, exactly.
     pub cpu_ns: Nanos,
-    /// How long the sample was: what a longer one counts is no gain.
+    /// The duration of the sample: a longer one has more CPU time.
     pub wall_ns: Nanos,
 }
 
-/// The 2009 report's arithmetic, sample by sample.
+/// The lines of all samples; empty if the tick's length is unknown.
 pub(super) fn classic(
     tick: Option<Nanos>,
     spinners: usize,
@@ -61,7 +61,7 @@ mod tests {
 
     use super::*;
 
-    /// The line of two processes, of a sample of a second.
+    /// The line of two processes, for a sample of one second.
     fn line(tasks: [(u64, u64); 2]) -> ClassicLine {
         let time = |(cpu_us, involuntary)| {
             let cpu_ns = Nanos::from_micros(cpu_us);
@@ -83,12 +83,11 @@ mod tests {
         classic(Some(Nanos::from_millis(4)), 2, &series)[0]
     }
 
-    /// Check the report's arithmetic: 1 ms slices that ticks and whole milliseconds make
-    /// nothing of, and the exact ones beside them.
+    /// Check the report's arithmetic, in which slices of 1 ms become zero, and the exact numbers.
     #[test]
     fn as_in_2009() {
         let short = line([(125_900, 126), (127_000, 125)]);
-        // 124 ms in whole ticks each; by 126 less than a millisecond, by 125 too.
+        // 124 ms in whole ticks each; divided by 126 or 125 less than a millisecond.
         assert_eq!((short.avg_slice_ms, short.utime_us), (0.0, 124_000.0));
         assert_eq!(short.slice_ns, Some(Nanos::from_nanos(252_900_000 / 251)));
         let whole = line([(125_900, 60), (128_000, 128)]);

@@ -15,16 +15,16 @@ use crate::{CellSummary, CpuWork, Summary, answer};
 pub struct SlicesCost {
     /// The results of the guest; in exact mode a nanosecond is an instruction of any CPU.
     #[serde(flatten)]
-    pub found: SlicesSummary,
+    pub summary: SlicesSummary,
     /// The instructions of each CPU.
     pub cpus: Vec<CpuWork>,
 }
 
 impl SlicesCost {
     /// Each round is a phase.
-    pub(crate) fn of(found: SlicesSummary, counts: &Counts) -> Self {
-        let cpus = CpuWork::of(&counts.phases, Some(found.found.wall_ns));
-        Self { cpus, found }
+    pub(crate) fn of(summary: SlicesSummary, counts: &Counts) -> Self {
+        let cpus = CpuWork::of(&counts.phases, Some(summary.results.wall_ns));
+        Self { cpus, summary }
     }
 
     /// Instructions of programs and of the kernel, on all CPUs.
@@ -79,8 +79,8 @@ impl StepSlices {
     /// The results of a cell; `None` if it did not measure slices.
     pub fn of_cell(cell: &Cell) -> Option<Self> {
         match CellSummary::of(cell)? {
-            CellSummary::SlicesCost(cost) => Some(cost.found.found),
-            CellSummary::Measured(Summary::Slices(summary)) => Some(summary.found),
+            CellSummary::SlicesCost(cost) => Some(cost.summary.results),
+            CellSummary::Measured(Summary::Slices(summary)) => Some(summary.results),
             _ => None,
         }
     }
@@ -93,13 +93,13 @@ fn spec(cell: &Cell) -> Option<&SlicesSpec> {
     }
 }
 
-fn is_same_without(other: &Cell, cell: &Cell, asked: &SlicesSpec) -> bool {
-    let what = |cell: &Cell| {
+fn is_same_without(other: &Cell, cell: &Cell, with: &SlicesSpec) -> bool {
+    let identity = |cell: &Cell| {
         let Cell { asked, kernel, machine, params, settings, mode, .. } = cell.clone();
         (asked, kernel, machine, params, settings, mode)
     };
-    let without = SlicesSpec { sleepers: 0, ..asked.clone() };
-    spec(other) == Some(&without) && what(other) == what(cell)
+    let without = SlicesSpec { sleepers: 0, ..with.clone() };
+    spec(other) == Some(&without) && identity(other) == identity(cell)
 }
 
 #[cfg(test)]
@@ -117,13 +117,13 @@ mod tests {
             switches_hz: None,
             slice_ns: Default::default(),
             turns_slice_ns: Vec::new(),
-            turns_off: None,
+            turns_deviation: None,
             passes,
             passes_hz: None,
             wakeups,
             wakeups_hz: None,
-            seen: None,
-            enders: Vec::new(),
+            traced_slices: None,
+            ends: Vec::new(),
         }
     }
 

@@ -7,16 +7,16 @@
 
 use recording::{
     CpuSwitches, End, Role, SlicesSeries, SlicesSpec, SlicesTurn, Stretch, SwitchedTask,
-    Switches,
+    Switches, TaskTime,
 };
 use units::{Nanos, PerSecond, Ppm, Span};
 
 use crate::distribution::quantile;
 
 use super::bins::SliceBin;
-use super::turns::wall;
+use super::turns::{mean_slice, sum, wall};
 use super::window::{PictureRow, begun_in, ended_in, place};
-use super::{step_words, tasks};
+use super::{step_text, tasks};
 
 /// The window of each variant.
 const WINDOW: Nanos = Nanos::from_millis(50);
@@ -41,26 +41,26 @@ pub struct PictureTask {
     pub name: String,
     /// The role.
     pub role: PictureRole,
-    /// The number of its shade: neighbouring tasks have different ones.
+    /// The number of its shade; neighbouring tasks have different ones.
     pub shade: usize,
 }
 
-/// A round of one variant, and the times of the spinners in it.
+/// A round of one variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Turn {
     step: usize,
     span: Span,
     /// The sum of its samples.
     wall: Nanos,
-    used: Nanos,
-    preempted: u64,
+    /// The sum of the spinners' times.
+    spun: TaskTime,
 }
 
 struct Shown<'a> {
     steps: Vec<String>,
     turns: Vec<Turn>,
     tasks: Vec<PictureTask>,
-    /// `None` where switches were not traced.
+    /// `None` if switches were not traced.
     cpus: Option<&'a [CpuSwitches]>,
     /// The longest window.
     window: Nanos,
@@ -120,7 +120,7 @@ impl SlicesPicture {
         let switches = series.switches.as_ref();
         let turn = |turn| Turn::of(series, turn);
         Self::of_shown(&Shown {
-            steps: unmodified.chain(spec.steps.iter().map(step_words)).collect(),
+            steps: unmodified.chain(spec.steps.iter().map(step_text)).collect(),
             turns: series.turns.iter().filter_map(turn).collect(),
             tasks: switches.map_or_else(Vec::new, |s| picture_tasks(spec, series, s)),
             cpus: switches.map(|switches| switches.cpus.as_slice()),
@@ -139,7 +139,8 @@ impl SlicesPicture {
             .map(|(step, turn)| PictureStep::of(input, step, *turn, window))
             .collect();
         let switches = || steps.iter().filter_map(|step| step.switches.as_ref());
-        let shares = switches().flat_map(|seen| &seen.bins).filter_map(|bin| bin.share);
+        let bins = switches().flat_map(|switches| &switches.bins);
+        let shares = bins.filter_map(|bin| bin.share);
         let larger = |a: Ppm, b: Ppm| if b.get() > a.get() { b } else { a };
         let lost = |cpus: &[CpuSwitches]| {
             cpus.iter().map(|cpu| cpu.lost).fold(0, u64::saturating_add)
@@ -165,8 +166,7 @@ impl Turn {
         };
         let times =
             turn.samples.iter().flat_map(|sample| sample.tasks.iter().enumerate());
-        let spun =
-            || times.clone().filter(|(at, _)| is_spinner(*at)).map(|(_, time)| time);
+        let spun = times.filter(|(at, _)| is_spinner(*at)).map(|(_, time)| time);
         Some(Self {
             step: usize::try_from(turn.step).ok()?,
             span: Span {
@@ -174,8 +174,7 @@ impl Turn {
                 length: end.saturating_sub(first.start_ns),
             },
             wall: wall(turn),
-            used: spun().map(|time| time.cpu_ns).sum(),
-            preempted: spun().map(|time| time.involuntary).fold(0, u64::saturating_add),
+            spun: sum(spun),
         })
     }
 }
@@ -183,10 +182,10 @@ impl Turn {
 fn picture_tasks(
     spec: &SlicesSpec,
     series: &SlicesSeries,
-    seen: &Switches,
+    switches: &Switches,
 ) -> Vec<PictureTask> {
-    let places = tasks::measured(spec, series, seen);
-    let names = tasks::names(series, seen, &places);
+    let places = tasks::measured(spec, series, switches);
+    let names = tasks::names(series, switches, &places);
     let each = if spec.pinned { spec.cpus.len().max(1) } else { 1 };
     let task = |((task, place), name): ((&SwitchedTask, Option<usize>), String)| {
         let measured = place.and_then(|at| series.tasks.get(at));
@@ -196,20 +195,18 @@ fn picture_tasks(
             Some(Role::Sleeper) => PictureRole::Sleeper,
             None => PictureRole::Other,
         };
-        // Pinned tasks are dealt to the CPUs in turn; those on the same CPU are neighbours.
+        // Pinned tasks are distributed round robin; neighbours are those on the same CPU.
         let shade =
             place.map_or(0, |at| at / each + if each > 1 { at % each } else { 0 });
         PictureTask { name, role, shade }
     };
-    seen.tasks.iter().zip(places).zip(names).map(task).collect()
+    switches.tasks.iter().zip(places).zip(names).map(task).collect()
 }
 
 impl PictureStep {
     fn of(input: &Shown<'_>, step: usize, turn: Option<Span>, window: Nanos) -> Self {
         let turns = || input.turns.iter().filter(move |turn| turn.step == step);
-        let used: Nanos = turns().map(|turn| turn.used).sum();
-        let preempted = turns().map(|turn| turn.preempted).fold(0, u64::saturating_add);
-        let mean = used.get().checked_div(preempted).map(Nanos::from_nanos);
+        let spun = sum(turns().map(|turn| &turn.spun));
         let switches = |cpus: &[CpuSwitches]| {
             let began = turn.map(|turn| began(input, cpus, turn, window));
             let rows = began.map_or_else(Vec::new, |start| {
@@ -220,8 +217,11 @@ impl PictureStep {
         };
         Self {
             text: input.steps.get(step).cloned().unwrap_or_default(),
-            mean,
-            slices_hz: PerSecond::of(preempted, turns().map(|turn| turn.wall).sum()),
+            mean: mean_slice(&spun),
+            slices_hz: PerSecond::of(
+                spun.involuntary,
+                turns().map(|turn| turn.wall).sum(),
+            ),
             switches: input.cpus.map(switches),
         }
     }
@@ -229,9 +229,9 @@ impl PictureStep {
 
 impl PictureSwitches {
     fn of(began: Option<Nanos>, rows: Vec<PictureRow>, slices: &[Stretch]) -> Self {
-        let lengths = |is_told: &dyn Fn(&Stretch) -> bool| {
-            let told = slices.iter().filter(|slice| is_told(slice));
-            let mut lengths: Vec<Nanos> = told.map(|slice| slice.ns).collect();
+        let lengths = |is_counted: &dyn Fn(&Stretch) -> bool| {
+            let counted = slices.iter().filter(|slice| is_counted(slice));
+            let mut lengths: Vec<Nanos> = counted.map(|slice| slice.ns).collect();
             lengths.sort_unstable();
             lengths
         };
@@ -248,8 +248,8 @@ impl PictureSwitches {
     }
 }
 
-fn is_spinner(input: &Shown<'_>, seen: &Stretch) -> bool {
-    let task = input.tasks.get(place(seen));
+fn is_spinner(input: &Shown<'_>, stretch: &Stretch) -> bool {
+    let task = input.tasks.get(place(stretch));
     task.is_some_and(|task| task.role == PictureRole::Spinner)
 }
 
@@ -262,27 +262,27 @@ fn chosen_turn(input: &Shown<'_>, step: usize) -> Option<Span> {
         .map(|turn| turn.span)
         .collect();
     let middle = turns.len() / 2;
-    let seen = |turn: &Span| {
+    let is_traced = |turn: &Span| {
         let cpus = input.cpus.into_iter().flatten();
         cpus.flat_map(|cpu| begun_in(&cpu.stretches, turn.start, turn.end()))
             .any(|stretch| is_spinner(input, stretch))
     };
-    let by_nearness = |(at, _): &(usize, &Span)| at.abs_diff(middle);
-    let seen = turns.iter().enumerate().filter(|(_, turn)| seen(turn));
-    seen.min_by_key(by_nearness).map(|(_, turn)| *turn)
+    let distance = |(at, _): &(usize, &Span)| at.abs_diff(middle);
+    let traced = turns.iter().enumerate().filter(|(_, turn)| is_traced(turn));
+    traced.min_by_key(distance).map(|(_, turn)| *turn)
 }
 
 /// The start of the window: where a spinner starts in the middle of the round, on the first CPU
 /// with one.
 fn began(input: &Shown<'_>, cpus: &[CpuSwitches], turn: Span, window: Nanos) -> Nanos {
-    let room = turn.length.saturating_sub(window);
-    let middle = turn.start + Nanos::from_nanos(room.get() / 2);
-    let after_last = turn.start + room + Nanos::from_nanos(1);
+    let latest = turn.length.saturating_sub(window);
+    let middle = turn.start + Nanos::from_nanos(latest.get() / 2);
+    let after_last = turn.start + latest + Nanos::from_nanos(1);
     let first_in = |from: Nanos, before: Nanos| {
         let each = cpus.iter().map(move |cpu| begun_in(&cpu.stretches, from, before));
         let mut firsts =
-            each.filter_map(|seen| seen.iter().find(|seen| is_spinner(input, seen)));
-        firsts.next().map(|seen| seen.start_ns)
+            each.filter_map(|all| all.iter().find(|stretch| is_spinner(input, stretch)));
+        firsts.next().map(|stretch| stretch.start_ns)
     };
     first_in(middle, after_last)
         .or_else(|| first_in(turn.start, middle))
@@ -294,7 +294,7 @@ fn slices(input: &Shown<'_>, cpus: &[CpuSwitches], step: usize) -> Vec<Stretch> 
     let of_turn = |turn: &Turn| {
         let (from, to) = (turn.span.start, turn.span.end());
         let ended = cpus.iter().flat_map(move |cpu| ended_in(&cpu.stretches, from, to));
-        ended.filter(|seen| is_spinner(input, seen)).copied().collect::<Vec<_>>()
+        ended.filter(|stretch| is_spinner(input, stretch)).copied().collect::<Vec<_>>()
     };
     turns.flat_map(of_turn).collect()
 }
@@ -322,8 +322,9 @@ mod tests {
 
     fn turn(step: usize, start: u64, length: u64) -> Turn {
         let span = span(start, length);
-        let (wall, used) = (span.length, span.length);
-        Turn { step, span, wall, used, preempted: length / 1_000 }
+        let (cpu_ns, involuntary) = (span.length, length / 1_000);
+        let spun = TaskTime { cpu_ns, involuntary, ..TaskTime::default() };
+        Turn { step, span, wall: span.length, spun }
     }
 
     /// Two spinners and a sleeper, on one CPU.
@@ -366,10 +367,13 @@ mod tests {
         let stretches = [cut(0, 9), cut(20_000, 9), cut(40_000, 9)].concat();
         let found = SlicesPicture::of_shown(&shown(turns, Some(&cpu(stretches))));
         assert_eq!(found.window, us(4_000));
-        let seen = found.steps[0].switches.as_ref().unwrap();
-        assert_eq!(seen.began, Some(us(23_000)));
-        let [row] = seen.rows.as_slice() else { panic!("{seen:?}") };
-        assert_eq!((row.cpu, row.stretches.len(), row.unseen.len()), (Cpu::new(3), 8, 0));
+        let traced = found.steps[0].switches.as_ref().unwrap();
+        assert_eq!(traced.began, Some(us(23_000)));
+        let [row] = traced.rows.as_slice() else { panic!("{traced:?}") };
+        assert_eq!(
+            (row.cpu, row.stretches.len(), row.untraced.len()),
+            (Cpu::new(3), 8, 0)
+        );
         let first = PictureStretch {
             span: span(0, 990),
             whole: us(990),
@@ -425,21 +429,25 @@ mod tests {
             (Some(us(1_000)), "as found")
         );
         assert_eq!(as_found.slices_hz, Some(PerSecond::new(1_000.0)));
-        let seen = as_found.switches.as_ref().unwrap();
-        assert_eq!((seen.slices, seen.p50, seen.p99), (10, Some(us(990)), Some(us(990))));
-        let woken: f64 = seen.bins.iter().filter_map(|bin| Some(bin.woken?.get())).sum();
+        let traced = as_found.switches.as_ref().unwrap();
+        assert_eq!(
+            (traced.slices, traced.p50, traced.p99),
+            (10, Some(us(990)), Some(us(990)))
+        );
+        let woken: f64 =
+            traced.bins.iter().filter_map(|bin| Some(bin.woken?.get())).sum();
         assert_eq!(woken, 1e6);
-        let seen = changed.switches.as_ref().unwrap();
-        let figures = (seen.slices, seen.p50, seen.p99);
+        let traced = changed.switches.as_ref().unwrap();
+        let figures = (traced.slices, traced.p50, traced.p99);
         assert_eq!(figures, (2, Some(us(3_000)), Some(us(4_000))));
-        assert!(seen.bins.iter().all(|bin| bin.woken == Some(Ppm::new(0.0))));
+        assert!(traced.bins.iter().all(|bin| bin.woken == Some(Ppm::new(0.0))));
         assert_eq!(found.longest_mean, Some(us(1_000)));
         assert_eq!(found.largest_share, Some(Ppm::new(1e6)));
     }
 
     /// Check that only the means are known without tracing.
     #[test]
-    fn nobody_watched() {
+    fn without_tracing() {
         let found = SlicesPicture::of_shown(&shown(vec![turn(0, 0, 2_000)], None));
         assert_eq!(
             (found.window, found.lost, found.largest_share),
@@ -476,13 +484,13 @@ mod tests {
             let shown = Shown { window: us(longest), ..shown(turns.collect(), Some(&cpus)) };
             let found = SlicesPicture::of_shown(&shown);
             prop_assert!(found.window <= us(longest));
-            for seen in found.steps.iter().filter_map(|step| step.switches.as_ref()) {
-                for row in &seen.rows {
+            for traced in found.steps.iter().filter_map(|step| step.switches.as_ref()) {
+                for row in &traced.rows {
                     check_row(row, found.window);
                 }
-                let slices: u64 = seen.bins.iter().map(|bin| bin.slices).sum();
-                prop_assert_eq!(slices, seen.slices);
-                let shares: f64 = seen.bins.iter().filter_map(|bin| bin.share).map(Ppm::get).sum();
+                let slices: u64 = traced.bins.iter().map(|bin| bin.slices).sum();
+                prop_assert_eq!(slices, traced.slices);
+                let shares: f64 = traced.bins.iter().filter_map(|bin| bin.share).map(Ppm::get).sum();
                 let whole = if slices == 0 { 0.0 } else { 1e6 };
                 prop_assert!((shares - whole).abs() < 1e-3, "{shares}");
             }
@@ -491,7 +499,7 @@ mod tests {
 
     fn check_row(row: &PictureRow, window: Nanos) {
         let shown = row.stretches.iter().map(|shown| shown.span);
-        let mut spans: Vec<Span> = shown.chain(row.unseen.iter().copied()).collect();
+        let mut spans: Vec<Span> = shown.chain(row.untraced.iter().copied()).collect();
         spans.sort_unstable();
         let mut until = Nanos::ZERO;
         for span in spans {

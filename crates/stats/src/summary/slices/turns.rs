@@ -1,9 +1,9 @@
-//! What tasks did in the turns of a step, added up.
+//! The times of tasks in the rounds of a variant, added up.
 
 use recording::{SlicesSeries, SlicesTurn, TaskTime};
 use units::Nanos;
 
-/// The turns of a step, counted from 1; 0: with the settings as they were found.
+/// The rounds of a variant, counted from 1; 0 is the unmodified one.
 pub(super) fn turns(
     series: &SlicesSeries,
     step: usize,
@@ -11,12 +11,12 @@ pub(super) fn turns(
     series.turns.iter().filter(move |turn| usize::try_from(turn.step) == Ok(step))
 }
 
-/// How long a turn was.
+/// The duration of a round.
 pub(super) fn wall(turn: &SlicesTurn) -> Nanos {
     turn.samples.iter().map(|sample| sample.wall_ns).sum()
 }
 
-/// One task's time, or several tasks', added up.
+/// The sum of the times of one task or of several.
 pub(super) fn sum<'a>(times: impl IntoIterator<Item = &'a TaskTime>) -> TaskTime {
     times.into_iter().fold(TaskTime::default(), |sum, time| TaskTime {
         cpu_ns: sum.cpu_ns + time.cpu_ns,
@@ -26,7 +26,7 @@ pub(super) fn sum<'a>(times: impl IntoIterator<Item = &'a TaskTime>) -> TaskTime
     })
 }
 
-/// The mean slice; `None` where the task never had to leave the CPU.
+/// The mean slice; `None` without an involuntary switch.
 pub(super) fn mean_slice(time: &TaskTime) -> Option<Nanos> {
     time.cpu_ns.get().checked_div(time.involuntary).map(Nanos::from_nanos)
 }

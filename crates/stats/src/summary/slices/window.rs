@@ -1,80 +1,80 @@
-//! What ran on a CPU in a short window: stretches cut to it, with who came before and next, and
-//! when it was not seen what ran.
+//! What ran on a CPU in a short window: stretches clipped to it, with the previous and the next task,
+//! and the times that were not traced.
 //!
-//! Comes from the scheduler's switches, which are in their order. Where a stretch does not end
-//! where the next one begins, some were lost: nobody came next there, rather than a wrong one.
+//! Stretches are those of traced switches, in order. If a stretch does not end at the start of the next
+//! one, switches were lost between them: the next task is then unknown.
 
 use recording::{CpuSwitches, End, Stretch};
 use units::{Cpu, Nanos, Span};
 
-/// A stretch in a step's window.
+/// A stretch in a variant's window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PictureStretch {
-    /// The part of it that lies in the window, from the window's beginning.
+    /// The part of it in the window, relative to the start of the window.
     pub span: Span,
-    /// How long all of it was.
+    /// The length of the whole stretch.
     pub whole: Nanos,
-    /// Which one of the tasks.
+    /// The index of the task.
     pub task: usize,
     /// Why it ended.
     pub end: End,
-    /// Which task came next; `None` where that was not seen.
+    /// The next task; `None` if it was not traced.
     pub next: Option<usize>,
-    /// Which task it took the CPU from when it was woken, if it did.
+    /// The task that it preempted at its wake-up.
     pub preempted: Option<usize>,
 }
 
-/// One CPU in a step's window.
+/// One CPU in a variant's window.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PictureRow {
     /// The CPU.
     pub cpu: Cpu,
-    /// What ran, in its order.
+    /// What ran, in order.
     pub stretches: Vec<PictureStretch>,
-    /// When it was not seen what ran, from the window's beginning.
-    pub unseen: Vec<Span>,
+    /// The times that were not traced, relative to the start of the window.
+    pub untraced: Vec<Span>,
 }
 
 impl PictureRow {
-    /// What ran on a CPU in that window.
+    /// The stretches of a CPU in this window.
     pub(super) fn of(cpu: &CpuSwitches, window: Span) -> Self {
         let stretches = &cpu.stretches;
-        let is_before = |seen: &Stretch| span(seen).end() <= window.start;
+        let is_before = |stretch: &Stretch| span(stretch).end() <= window.start;
         let first = stretches.partition_point(is_before);
-        let (mut shown, mut unseen, mut until) = (Vec::new(), Vec::new(), window.start);
-        for (at, seen) in stretches.iter().enumerate().skip(first) {
-            if seen.start_ns >= window.end() {
+        let (mut shown, mut untraced, mut until) = (Vec::new(), Vec::new(), window.start);
+        for (at, stretch) in stretches.iter().enumerate().skip(first) {
+            if stretch.start_ns >= window.end() {
                 break;
             }
-            let (from, to) =
-                (seen.start_ns.max(until), span(seen).end().min(window.end()));
-            push_span(&mut unseen, window, until, from);
+            let from = stretch.start_ns.max(until);
+            let to = span(stretch).end().min(window.end());
+            push_span(&mut untraced, window, until, from);
             shown.push(PictureStretch {
                 span: within(window, from, to),
-                whole: seen.ns,
-                task: place(seen),
-                end: seen.end,
+                whole: stretch.ns,
+                task: place(stretch),
+                end: stretch.end,
                 next: follower(stretches, at).map(place),
                 preempted: victim(stretches, at),
             });
             until = until.max(to);
         }
-        push_span(&mut unseen, window, until, window.end());
-        Self { cpu: cpu.cpu, stretches: shown, unseen }
+        push_span(&mut untraced, window, until, window.end());
+        Self { cpu: cpu.cpu, stretches: shown, untraced }
     }
 }
 
-/// From a window's beginning.
-/// When it ran.
+/// Its time on the CPU.
 pub(super) fn span(stretch: &Stretch) -> Span {
     Span { start: stretch.start_ns, length: stretch.ns }
 }
 
-/// The task's place among those that ran.
+/// The index of its task.
 pub(super) fn place(stretch: &Stretch) -> usize {
     usize::try_from(stretch.task).unwrap_or(usize::MAX)
 }
 
+/// Relative to the start of the window.
 fn within(window: Span, from: Nanos, to: Nanos) -> Span {
     let start = from.saturating_sub(window.start);
     Span { start, length: to.saturating_sub(from) }
@@ -86,13 +86,13 @@ fn push_span(spans: &mut Vec<Span>, window: Span, from: Nanos, to: Nanos) {
     }
 }
 
-/// The stretch that comes next, if nothing is missing between.
+/// The next stretch, if no switch was lost before it.
 fn follower(stretches: &[Stretch], at: usize) -> Option<&Stretch> {
     let next = stretches.get(at + 1)?;
     (next.start_ns == span(stretches.get(at)?).end()).then_some(next)
 }
 
-/// The task that this one preempted when it was woken.
+/// The task that this one preempted at its wake-up.
 fn victim(stretches: &[Stretch], at: usize) -> Option<usize> {
     let before = at.checked_sub(1)?;
     follower(stretches, before)?;
@@ -100,15 +100,15 @@ fn victim(stretches: &[Stretch], at: usize) -> Option<usize> {
     (victim.end == End::Wakeup).then(|| place(victim))
 }
 
-/// The stretches that end from then on, and before that.
+/// The stretches that end in `[from, before)`.
 pub(super) fn ended_in(stretches: &[Stretch], from: Nanos, before: Nanos) -> &[Stretch] {
-    let at = |time| stretches.partition_point(|seen| span(seen).end() < time);
+    let at = |time| stretches.partition_point(|stretch| span(stretch).end() < time);
     stretches.get(at(from)..at(before)).unwrap_or_default()
 }
 
-/// The stretches that begin from then on, and before that.
+/// The stretches that start in `[from, before)`.
 pub(super) fn begun_in(stretches: &[Stretch], from: Nanos, before: Nanos) -> &[Stretch] {
-    let at = |time| stretches.partition_point(|seen| seen.start_ns < time);
+    let at = |time| stretches.partition_point(|stretch| stretch.start_ns < time);
     stretches.get(at(from)..at(before)).unwrap_or_default()
 }
 
@@ -134,8 +134,8 @@ mod tests {
         )
     }
 
-    /// Check that stretches are cut at both ends of the window, that their whole length is
-    /// known, and that those outside of it are left out.
+    /// Check that stretches are clipped at both ends of the window, that their whole length is known,
+    /// and that those outside of it are omitted.
     #[test]
     fn cut_at_the_ends() {
         let all =
@@ -148,11 +148,11 @@ mod tests {
         assert_eq!((first.next, first.preempted), (Some(2), None));
     }
 
-    /// Check that what nobody saw is told, and nobody comes next there.
+    /// Check that untraced times are listed, and that the next task is unknown there.
     #[test]
-    fn unseen() {
+    fn untraced() {
         let row = row(&[(10, 90, 0, Wakeup), (150, 90, 2, Sleep)], span(0, 300));
-        assert_eq!(row.unseen, [span(0, 10), span(100, 50), span(240, 60)]);
+        assert_eq!(row.untraced, [span(0, 10), span(100, 50), span(240, 60)]);
         assert_eq!((row.stretches[0].next, row.stretches[1].preempted), (None, None));
     }
 }

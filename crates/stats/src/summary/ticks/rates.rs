@@ -1,8 +1,8 @@
-//! What a rate of timer interrupts means.
+//! The meaning of a rate of timer interrupts.
 //!
-//! A CPU that ticks gets `CONFIG_HZ` timer interrupts a second. Fewer: the tick was
-//! stopped part of the time (idle CPUs, or `nohz_full` ones with one task). More:
-//! high-resolution timers came on top. What kept a tick alive cannot be seen here.
+//! A CPU with a running tick has `CONFIG_HZ` timer interrupts per second. With fewer, the tick was
+//! stopped part of the time (idle CPUs, or `nohz_full` ones with one task); with more, there were also
+//! high-resolution timers. Cannot see why a tick did not stop.
 
 use std::collections::BTreeMap;
 
@@ -12,17 +12,17 @@ use units::{Cpu, CpuSet, Hz, PerSecond, Ppm};
 
 use crate::CpuTicksSummary;
 
-/// Less than this of `CONFIG_HZ` is a tick that was stopped most of the time.
+/// Below this part of `CONFIG_HZ`, the tick was stopped most of the time.
 const STOPPED: f64 = 0.5;
-/// Within this of `CONFIG_HZ` is the tick itself.
+/// Within this part of `CONFIG_HZ`, the rate is that of the tick itself.
 const AT_HZ: f64 = 0.05;
-/// Below this a CPU counts as idle, above the other as busy throughout.
+/// Below the first a CPU counts as idle, above the second as busy throughout.
 const IDLE_PPM: f64 = 50_000.0;
 const BUSY_PPM: f64 = 900_000.0;
-/// The values of `CONFIG_HZ` that kernels are built with.
+/// The usual values of `CONFIG_HZ`.
 const RATES: [u32; 4] = [100, 250, 300, 1000];
 
-/// What kept a CPU busy while its ticks were counted.
+/// The load of a CPU while its ticks were counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Load {
     Idle,
@@ -31,59 +31,59 @@ enum Load {
     Unknown,
 }
 
-/// What a rate means. In order of how much it says.
+/// The meaning of a rate, the most important first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TickMeaning {
-    /// Idle, yet ticks, and the kernel could stop the tick.
+    /// Idle, but ticks, although the kernel could stop the tick.
     IdleTicks,
-    /// Idle, yet ticks: a CPU outside `nohz_full=` keeps the time for those in it.
+    /// Idle, but ticks: a CPU outside `nohz_full=` does the timekeeping for those in it.
     KeepsTime,
-    /// In `nohz_full`, at work, and ticks.
+    /// In `nohz_full`, not idle, and ticks.
     FullTicks,
     /// More than `CONFIG_HZ`.
     MoreThanHz,
     /// Busy throughout, and fewer than `CONFIG_HZ`.
     BusyFew,
-    /// In `nohz_full`, at work, and hardly a tick.
+    /// In `nohz_full`, not idle, and hardly a tick.
     FullStopped,
     /// Idle, many timers, but fewer than `CONFIG_HZ`.
     IdleTimers,
-    /// Ticks, as it must.
+    /// Ticks at `CONFIG_HZ`, as expected.
     AtHz,
-    /// Ticks while it works.
+    /// Partly busy, with fewer than `CONFIG_HZ`.
     Between,
     /// Idle, and hardly a tick.
     IdleStopped,
-    /// The rate of a kernel whose `CONFIG_HZ` is not known looks like this value.
+    /// `CONFIG_HZ` is unknown; the rate suggests this value.
     #[serde(rename = "looks_like_hz")]
     LooksLike(u32),
-    /// Nothing is known to hold the rate against.
+    /// `CONFIG_HZ` is unknown.
     NoHz,
-    /// The rate itself is not known.
+    /// The rate is unknown.
     Unknown,
 }
 
-/// CPUs whose rates mean the same.
+/// CPUs whose rates have the same meaning.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TickVerdict {
-    /// What they mean.
+    /// The meaning.
     pub meaning: TickMeaning,
     /// The CPUs.
     pub cpus: CpuSet,
     /// The lowest and the highest rate.
     pub timer_hz: Option<(PerSecond, PerSecond)>,
-    /// The lowest and the highest busy share.
+    /// The lowest and the highest load.
     pub busy_ppm: Option<(Ppm, Ppm)>,
 }
 
-/// The rate at which this kernel's tick comes where it is not stopped.
+/// The rate of this kernel's tick if it is not stopped.
 pub fn tick_hz(facts: &Facts) -> Option<Hz> {
     let divider = facts.tick.divider.get().and_then(Option::as_ref);
     divider.and_then(|divider| divider.effective_hz).or(facts.tick.hz.get().copied())
 }
 
-/// The rates of CPUs, some idle and some not.
+/// The meaning of the rates of CPUs with any load.
 pub fn tick_verdicts(facts: &Facts, cpus: &[CpuTicksSummary]) -> Vec<TickVerdict> {
     let judged = cpus.iter().map(|cpu| {
         let load = match cpu.busy_ppm.map(Ppm::get) {
@@ -98,7 +98,7 @@ pub fn tick_verdicts(facts: &Facts, cpus: &[CpuTicksSummary]) -> Vec<TickVerdict
     grouped(judged)
 }
 
-/// The rates of CPUs on which a loop spun.
+/// The meaning of the rates of busy CPUs.
 pub fn spinning_verdicts(
     facts: &Facts,
     rates: impl Iterator<Item = (Cpu, Option<PerSecond>)>,
@@ -110,13 +110,13 @@ pub fn spinning_verdicts(
     )
 }
 
-/// One CPU, its rate and how busy it was.
+/// One CPU, its rate and its load.
 type Rated = (Cpu, Option<PerSecond>, Option<Ppm>);
 
 fn grouped(judged: impl Iterator<Item = (TickMeaning, Rated)>) -> Vec<TickVerdict> {
     let mut groups: BTreeMap<TickMeaning, Vec<Rated>> = BTreeMap::new();
-    for (meaning, seen) in judged {
-        groups.entry(meaning).or_default().push(seen);
+    for (meaning, rated) in judged {
+        groups.entry(meaning).or_default().push(rated);
     }
     let verdict = |(meaning, all): (TickMeaning, Vec<Rated>)| {
         let cpus = all.iter().map(|(cpu, ..)| *cpu).collect();
@@ -161,7 +161,7 @@ fn meaning(facts: &Facts, cpu: Cpu, rate: Option<PerSecond>, load: Load) -> Tick
     }
 }
 
-/// A busy CPU's rate gives `CONFIG_HZ` away; an idle one's does not.
+/// The rate of a busy CPU is `CONFIG_HZ`; that of an idle one is not.
 fn looks_like(rate: PerSecond, load: Load) -> TickMeaning {
     let is_near = |hz: &u32| (rate.get() / f64::from(*hz) - 1.0).abs() < AT_HZ;
     match RATES.into_iter().find(is_near) {

@@ -1,4 +1,7 @@
-//! The slices that were seen to end, where each switch was traced.
+//! The slices with a traced end: the stretches of measured tasks between two switches of a CPU.
+//!
+//! A slice belongs to the variant in whose round it ended. Its next task is that of the stretch that
+//! starts exactly at its end; if none does, switches were lost, and the next task is unknown.
 
 use std::collections::BTreeSet;
 
@@ -9,17 +12,18 @@ use units::Nanos;
 
 use super::turns::{turns, wall};
 
-/// A task that ran on a CPU, and left it.
+/// A stretch of a task on a CPU.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Left<'a> {
+pub(super) struct EndedStretch<'a> {
+    /// Its end.
     at: Nanos,
-    /// How long it had run; `None` where its beginning was not seen.
+    /// `None` if its start was not traced.
     length: Option<Nanos>,
     task: &'a str,
     end: End,
 }
 
-/// A slice that was seen to end.
+/// A slice with a traced end.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Slice<'a> {
     pub(super) task: &'a str,
@@ -28,22 +32,22 @@ pub(super) struct Slice<'a> {
     pub(super) next: Option<&'a str>,
 }
 
-/// What ran, CPU by CPU, in its order. `names` are those of the tasks that ran.
+/// The stretches of each CPU in order of their ends. `names` are those of the tasks.
 pub(super) fn stretches<'a>(
     cpus: &[CpuSwitches],
     names: &'a [String],
-) -> Vec<Vec<Left<'a>>> {
+) -> Vec<Vec<EndedStretch<'a>>> {
     let name = |task: u32| {
         let place = usize::try_from(task).unwrap_or(usize::MAX);
         names.get(place).map_or("?", String::as_str)
     };
-    let whole = |stretch: &Stretch| Left {
+    let whole = |stretch: &Stretch| EndedStretch {
         at: stretch.start_ns + stretch.ns,
         length: Some(stretch.ns),
         task: name(stretch.task),
         end: stretch.end,
     };
-    let loose = |loose: &LooseEnd| Left {
+    let loose = |loose: &LooseEnd| EndedStretch {
         at: loose.at_ns,
         length: None,
         task: name(loose.task),
@@ -52,15 +56,15 @@ pub(super) fn stretches<'a>(
     let cpu = |cpu: &CpuSwitches| {
         let loose = cpu.loose_ends.iter().map(loose);
         let mut all: Vec<_> = cpu.stretches.iter().map(whole).chain(loose).collect();
-        all.sort_by_key(|left| left.at);
+        all.sort_by_key(|stretch| stretch.at);
         all
     };
     cpus.iter().map(cpu).collect()
 }
 
-/// The slices of these tasks that ended in turns of a step.
+/// The slices of these tasks that ended in rounds of a variant.
 pub(super) fn slices<'a>(
-    cpus: &[Vec<Left<'a>>],
+    cpus: &[Vec<EndedStretch<'a>>],
     series: &SlicesSeries,
     step: usize,
     of: &[SlicesTask],
@@ -70,22 +74,22 @@ pub(super) fn slices<'a>(
         Some((start, start + wall(turn)))
     };
     let windows: Vec<(Nanos, Nanos)> = turns(series, step).filter_map(window).collect();
-    let is_within = |left: &Left<'_>| {
-        windows.iter().any(|(from, to)| (*from..*to).contains(&left.at))
+    let is_within = |stretch: &EndedStretch<'_>| {
+        windows.iter().any(|(from, to)| (*from..*to).contains(&stretch.at))
     };
-    let meant: BTreeSet<&str> = of.iter().map(|task| task.name.as_str()).collect();
+    let names: BTreeSet<&str> = of.iter().map(|task| task.name.as_str()).collect();
     let mut slices = Vec::new();
     for cpu in cpus {
         let nexts = cpu.iter().skip(1).map(Some).chain([None]);
-        for (left, next) in cpu.iter().zip(nexts) {
-            if !meant.contains(left.task) || !is_within(left) {
+        for (stretch, next) in cpu.iter().zip(nexts) {
+            if !names.contains(stretch.task) || !is_within(stretch) {
                 continue;
             }
-            let follows = |next: &&Left<'_>| {
-                next.length.is_some_and(|length| next.at == left.at + length)
+            let follows = |next: &&EndedStretch<'_>| {
+                next.length.is_some_and(|length| next.at == stretch.at + length)
             };
             let next = next.filter(follows).map(|next| next.task);
-            let Left { task, length, end, .. } = *left;
+            let EndedStretch { task, length, end, .. } = *stretch;
             slices.push(Slice { task, length, end, next });
         }
     }
