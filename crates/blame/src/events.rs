@@ -49,7 +49,15 @@ impl Events {
         let doubts = match &mut recording.body {
             Body::Run { spec, series } => Some(self.interrupted(&spec.cpus, series)),
             Body::Ticks { series, .. } => Some(self.busy(series)),
-            body => body.noise_mut().map(|series| self.blame(series, trace)),
+            Body::Noise { series, .. } => Some(self.blame(series, trace)),
+            Body::Check { series, .. } => Some(self.blame(&mut series.noise, trace)),
+            Body::Calls { .. }
+            | Body::Latency { .. }
+            | Body::Wakers { .. }
+            | Body::NohzTest { .. }
+            | Body::NohzStress { .. }
+            | Body::Jitter { .. }
+            | Body::Slices { .. } => None,
         };
         recording.doubts.extend(doubts.into_iter().flatten());
     }

@@ -60,7 +60,16 @@ pub fn json(
 ) -> Result<String, serde_json::Error> {
     let findings = match summary {
         Summary::Check(check) => Some(findings(&recording.facts, check)),
-        _ => None,
+        Summary::Noise(_)
+        | Summary::Ticks(_)
+        | Summary::Calls(_)
+        | Summary::Latency(_)
+        | Summary::Run(_)
+        | Summary::Wakers(_)
+        | Summary::NohzTest(_)
+        | Summary::NohzStress(_)
+        | Summary::Jitter(_)
+        | Summary::Slices(_) => None,
     };
     let judged = SummaryJson { summary, findings };
     let metrics = Metrics(stats::metrics(summary));

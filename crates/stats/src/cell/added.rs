@@ -55,7 +55,9 @@ impl Added {
                     |name| Self::event(name, call(unwatched, name), call(watched, name));
                 names.filter_map(added).collect()
             }
-            _ => Vec::new(),
+            (CellSummary::TickCost(_) | CellSummary::CallCosts(_), _)
+            | (CellSummary::IdleCost(_) | CellSummary::NohzCost(_), _)
+            | (CellSummary::SlicesCost(_) | CellSummary::Measured(_), _) => Vec::new(),
         }
     }
 

@@ -116,14 +116,16 @@ fn about(cell: &Cell, call: Option<&str>, place: usize) -> Option<About> {
         (CellSummary::CallCosts(costs), Some(name)) => {
             let mut calls = costs.calls.into_iter().enumerate();
             let (place, call) = calls.find(|(_, call)| call.name == name)?;
-            let each = match &answer(cell)?.recording.body {
-                Body::Calls { spec, .. } => phases_each(spec),
-                _ => return None,
-            };
+            let body = &answer(cell)?.recording.body;
+            let Body::Calls { spec, .. } = body else { return None };
+            let each = phases_each(spec);
             let kind = Kind::Steps(place * each..(place + 1) * each);
             Some(About { kind, cost: call.instructions.p50?, spread: call.instructions })
         }
-        _ => None,
+        (CellSummary::TickCost(_) | CellSummary::IdleCost(_), Some(_))
+        | (CellSummary::CallCosts(_), None)
+        | (CellSummary::NohzCost(_), _)
+        | (CellSummary::SlicesCost(_) | CellSummary::Measured(_), _) => None,
     }
 }
 
@@ -149,7 +151,8 @@ impl Kind {
                 is_timer_entry(entry) && *from == Level::User
             }
             (What::Interruption { entry, .. }, Self::AnyTick) => is_timer_entry(entry),
-            _ => false,
+            (What::Step, Self::Tick | Self::AnyTick)
+            | (What::Interruption { .. }, Self::Steps(_)) => false,
         }
     }
 }

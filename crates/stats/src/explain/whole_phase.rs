@@ -75,7 +75,13 @@ fn measured(answer: &Answer) -> CpuSet {
         Body::Ticks { spec, .. } => spec.cpus.clone(),
         Body::Calls { spec, .. } => CpuSet::from_iter([spec.cpu]),
         Body::NohzTest { spec, .. } => CpuSet::from_iter([spec.cpu]),
-        _ => {
+        Body::Check { .. }
+        | Body::Latency { .. }
+        | Body::Run { .. }
+        | Body::Wakers { .. }
+        | Body::NohzStress { .. }
+        | Body::Jitter { .. }
+        | Body::Slices { .. } => {
             let phases = answer.counts.iter().flat_map(|counts| &counts.phases);
             phases.flat_map(|phase| phase.cpus.iter().map(|cpu| cpu.cpu)).collect()
         }
@@ -89,7 +95,15 @@ fn elapsed(answer: &Answer) -> Option<Nanos> {
         Body::Ticks { series, .. } => {
             Some(series.samples.iter().map(|sample| sample.span_ns).sum())
         }
-        _ => None,
+        Body::Check { .. }
+        | Body::Calls { .. }
+        | Body::Latency { .. }
+        | Body::Run { .. }
+        | Body::Wakers { .. }
+        | Body::NohzTest { .. }
+        | Body::NohzStress { .. }
+        | Body::Jitter { .. }
+        | Body::Slices { .. } => None,
     }
 }
 

@@ -202,19 +202,18 @@ impl Split {
 
 /// Who is one in a group: of programs and of the kernel's threads, the name without a number.
 fn group_of(culprit: &CulpritSummary) -> (Taker, CulpritKind, &str) {
-    let name = culprit.name.as_str();
+    use CulpritKind::{Ipi, Irq, Nmi, Softirq, Steal, Thread, Timer, Unexplained};
+    let (kind, name) = (culprit.kind, culprit.name.as_str());
     let owner = culprit.thread.as_ref().and_then(|thread| thread.owner.as_ref());
-    match (culprit.kind, owner) {
-        (CulpritKind::Thread, Some(ThreadOwner::Kernel)) => {
-            (Taker::Kernel, culprit.kind, without_number(name))
+    match (kind, owner) {
+        (Thread, Some(ThreadOwner::Kernel)) => {
+            (Taker::Kernel, kind, without_number(name))
         }
-        (CulpritKind::Thread, Some(ThreadOwner::Program(program))) => {
-            (Taker::Programs, culprit.kind, program)
-        }
-        (CulpritKind::Thread, None) => (Taker::Programs, culprit.kind, name),
-        (CulpritKind::Steal, _) => (Taker::Hypervisor, culprit.kind, name),
-        (CulpritKind::Unexplained, _) => (Taker::Unexplained, culprit.kind, name),
-        (kind, _) => (Taker::Kernel, kind, name),
+        (Thread, Some(ThreadOwner::Program(program))) => (Taker::Programs, kind, program),
+        (Thread, None) => (Taker::Programs, kind, name),
+        (Steal, _) => (Taker::Hypervisor, kind, name),
+        (Unexplained, _) => (Taker::Unexplained, kind, name),
+        (Timer | Ipi | Irq | Softirq | Nmi, _) => (Taker::Kernel, kind, name),
     }
 }
 
