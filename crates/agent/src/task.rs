@@ -58,11 +58,11 @@ fn measure(order: &Order, spec: &Spec) -> Result<Answer, Error> {
 fn symbols() -> Result<Symbols, Error> {
     let packed =
         File::open(KALLSYMS).and_then(|file| Symbols::pack(BufReader::new(file)));
-    packed.map_err(|error| match error.kind() {
-        ErrorKind::NotFound => Error::new(
+    packed.map_err(|error| match error.kind() == ErrorKind::NotFound {
+        true => Error::new(
             "the kernel has no symbols, so no instructions can be counted",
             format!("it was built without CONFIG_KALLSYMS ({KALLSYMS})"),
         ),
-        _ => Error::new(format!("failed to read {KALLSYMS}"), error),
+        false => Error::new(format!("failed to read {KALLSYMS}"), error),
     })
 }

@@ -34,9 +34,9 @@ pub(crate) fn prepare(
     };
     let plan = Plan { trace, ..Plan::new(spec.clone(), facts.clone()) };
     let prepared = plan.claim(&mut Silent).and_then(|own| own.prepare(&mut Silent));
-    prepared.map_err(|error| match error {
-        session::Error::Trace(why) => Error::new(TRACE, why),
-        other => Error::Session(other),
+    prepared.map_err(|error| {
+        let session::Error::Trace(why) = error else { return Error::Session(error) };
+        Error::new(TRACE, why)
     })
 }
 

@@ -46,12 +46,15 @@ impl Events {
     /// Attributes the gaps of a recording, if it has any, and adds doubts. With `trace` the events
     /// themselves are stored too.
     pub fn blame_in(&self, recording: &mut Recording, trace: bool) {
-        let doubts = match &mut recording.body {
-            Body::Run { spec, series } => Some(self.interrupted(&spec.cpus, series)),
-            Body::Ticks { series, .. } => Some(self.busy(series)),
-            body => body.noise_mut().map(|series| self.blame(series, trace)),
+        let doubts = if let Body::Run { spec, series } = &mut recording.body {
+            self.interrupted(&spec.cpus, series)
+        } else if let Body::Ticks { series, .. } = &mut recording.body {
+            self.busy(series)
+        } else {
+            let noise = recording.body.noise_mut();
+            noise.map(|series| self.blame(series, trace)).unwrap_or_default()
         };
-        recording.doubts.extend(doubts.into_iter().flatten());
+        recording.doubts.extend(doubts);
     }
 
     /// Finds the interruptions of a program that ran on these CPUs; returns doubts.

@@ -216,7 +216,9 @@ fn failure(error: measure::Error) -> Failure {
     let code = match error.kind() {
         measure::Kind::Spec => NF_USAGE,
         measure::Kind::Isolate(kind) => code::of(kind),
-        _ => NF_SYSTEM,
+        measure::Kind::NoProgram
+        | measure::Kind::NotExecutable
+        | measure::Kind::System => NF_SYSTEM,
     };
     Failure::new(code, error)
 }

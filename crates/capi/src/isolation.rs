@@ -273,11 +273,9 @@ pub extern "C" fn nf_restore() -> c_int {
 
 /// The number of restored settings; one that could not be restored is a failure.
 fn count_restored(returned: Vec<RestoredSetting>) -> Result<c_int, Failure> {
-    let refused = returned.iter().filter_map(|one| match &one.outcome {
-        RestoreOutcome::Refused(why) => {
-            Some(format!("failed to restore {} to {}: {why}", one.setting, one.old))
-        }
-        _ => None,
+    let refused = returned.iter().filter_map(|one| {
+        let RestoreOutcome::Refused(why) = &one.outcome else { return None };
+        Some(format!("failed to restore {} to {}: {why}", one.setting, one.old))
     });
     let refused: Vec<String> = refused.collect();
     if !refused.is_empty() {

@@ -76,6 +76,7 @@ impl JitterWatcher {
 
 impl Observer for JitterWatcher {
     fn event(&mut self, event: Event<'_>) {
+        #[expect(clippy::wildcard_enum_match_arm, reason = "the others are passed on")]
         match event {
             Event::Measurement(Of::Plan(plan)) => self.plan(plan),
             Event::Measurement(Of::Jitter { so_far, hz }) if self.has_rows => {

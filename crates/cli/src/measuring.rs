@@ -62,8 +62,6 @@ pub(crate) fn judge(
     }
     let exceeded = ::report::exceeded_limits(&Summary::of(recording), limits);
     exceeded.iter().for_each(say);
-    match outcome {
-        Outcome::Done if !exceeded.is_empty() => Outcome::Exceeded,
-        other => other,
-    }
+    let is_exceeded = outcome == Outcome::Done && !exceeded.is_empty();
+    if is_exceeded { Outcome::Exceeded } else { outcome }
 }

@@ -99,14 +99,10 @@ impl Failure {
 
     /// The same, with a hint if a privilege is missing for the measurement itself.
     pub(crate) fn with_hint(error: session::Error, hint: &str) -> Self {
-        let is_privilege = |why: &measure::Error| {
-            why.kind() == measure::Kind::Isolate(isolate::Kind::Privilege)
-        };
-        match &error {
-            session::Error::Measure(why) if is_privilege(why) => {
-                Self::refused(format!("{}; hint: {hint}", chain(why)))
-            }
-            _ => error.into(),
+        let session::Error::Measure(why) = &error else { return error.into() };
+        match why.kind() == measure::Kind::Isolate(isolate::Kind::Privilege) {
+            true => Self::refused(format!("{}; hint: {hint}", chain(why))),
+            false => error.into(),
         }
     }
 

@@ -76,6 +76,7 @@ impl Terminal {
 
 impl Observer for Terminal {
     fn event(&mut self, event: Event<'_>) {
+        #[expect(clippy::wildcard_enum_match_arm, reason = "`remarks` names the others")]
         match event {
             Event::Measurement(Of::Progress { activity, passed, whole }) => {
                 if whole >= Nanos::from_secs(2) {

@@ -198,14 +198,13 @@ impl Places {
         let (registers, data) = (api::NO_REGISTERS, null_mut());
         // SAFETY: QEMU's block is valid during its callback; the score is within an entry.
         unsafe {
-            match self.counting {
-                Counting::OnBoard(PerCpu { call_if: Some(call_if), .. }, board) => {
-                    let level = Score { board, offset: offset_of!(Place, level) };
-                    call_if(block.0, then, registers, api::NOT_EQUAL, level, USER, data);
-                }
-                _ => api::qemu_plugin_register_vcpu_tb_exec_cb(
-                    block.0, then, registers, data,
-                ),
+            if let Counting::OnBoard(PerCpu { call_if: Some(call_if), .. }, board) =
+                self.counting
+            {
+                let level = Score { board, offset: offset_of!(Place, level) };
+                call_if(block.0, then, registers, api::NOT_EQUAL, level, USER, data);
+            } else {
+                api::qemu_plugin_register_vcpu_tb_exec_cb(block.0, then, registers, data);
             }
         }
     }

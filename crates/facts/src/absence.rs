@@ -66,10 +66,8 @@ impl Sources<'_> {
         if !matches!(unknown.code, Why::Absent | Why::NeedsRoot) {
             return unknown.clone();
         }
-        let mounted = || match unknown.code {
-            Why::Absent => self.not_mounted(needs),
-            _ => None,
-        };
+        let is_absent = unknown.code == Why::Absent;
+        let mounted = || is_absent.then(|| self.not_mounted(needs)).flatten();
         self.wrong_release(needs)
             .or_else(|| needs.options.iter().find_map(|option| self.not_built(option)))
             .or_else(mounted)

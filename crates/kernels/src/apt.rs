@@ -233,13 +233,11 @@ fn judge(errors: &str, had_list: bool) -> Update {
 
 /// Whether an error means that the archive no longer has a package of its list.
 pub(crate) fn is_gone(error: &Error) -> bool {
-    match error {
-        Error::Debian(_, cause) => is_gone(&cause.0),
-        Error::Client(_, ClientError::Failed(text)) => {
-            text.contains("404  Not Found") || text.contains("  File not found")
-        }
-        _ => false,
+    if let Error::Debian(_, cause) = error {
+        return is_gone(&cause.0);
     }
+    let Error::Client(_, ClientError::Failed(text)) = error else { return false };
+    text.contains("404  Not Found") || text.contains("  File not found")
 }
 
 /// Unpacks everything but the modules, which are most of a kernel's package.

@@ -121,9 +121,9 @@ pub(crate) fn complained(command: &Command, why: &str) -> Error {
 
 fn start(command: &mut Command) -> Result<Group, Error> {
     isolate::tether(command, None);
-    command.spawn().map(Group).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => failed(command, ClientError::Missing),
-        _ => failed(command, error),
+    command.spawn().map(Group).map_err(|error| {
+        let is_missing = error.kind() == ErrorKind::NotFound;
+        failed(command, if is_missing { ClientError::Missing } else { error.into() })
     })
 }
 

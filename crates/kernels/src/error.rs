@@ -121,6 +121,7 @@ pub enum ImageError {
 
 impl From<io::Error> for ImageError {
     fn from(error: io::Error) -> Self {
+        #[expect(clippy::wildcard_enum_match_arm, reason = "a large enum of std")]
         match error.kind() {
             ErrorKind::NotFound | ErrorKind::NotADirectory => Self::Missing,
             ErrorKind::PermissionDenied => Self::Denied,
@@ -176,6 +177,7 @@ enum CacheCause {
 impl CacheError {
     /// A failure to read or write a path in the cache.
     pub fn new(path: &Path, error: io::Error) -> Self {
+        #[expect(clippy::wildcard_enum_match_arm, reason = "a large enum of std")]
         let cause = match error.kind() {
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded => CacheCause::Full(error),
             ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {

@@ -103,7 +103,14 @@ pub fn refuse_occupied(spec: &Spec) -> Result<(), Error> {
 fn pinned(spec: &Spec) -> CpuSet {
     match spec {
         Spec::Ticks(_) | Spec::Run(_) | Spec::Wakers(_) => CpuSet::empty(),
-        spec => spec.cpus(),
+        Spec::Noise(_)
+        | Spec::Check(_)
+        | Spec::Calls(_)
+        | Spec::Latency(_)
+        | Spec::NohzTest(_)
+        | Spec::NohzStress(_)
+        | Spec::Jitter(_)
+        | Spec::Slices(_) => spec.cpus(),
     }
 }
 
@@ -240,12 +247,12 @@ fn measure(
 }
 
 fn ended_early(spec: &Spec) -> Doubt {
-    let text = match spec {
-        Spec::Noise(NoiseSpec { stop_above_ns: Some(_), .. }) => {
-            "ended early, by a gap above the limit or a stop request: the numbers cover the \
-             time until then"
-        }
-        _ => "ended early: the numbers cover the time until then",
+    let has_limit = matches!(spec, Spec::Noise(NoiseSpec { stop_above_ns: Some(_), .. }));
+    let text = if has_limit {
+        "ended early, by a gap above the limit or a stop request: the numbers cover the time \
+         until then"
+    } else {
+        "ended early: the numbers cover the time until then"
     };
     Doubt::new(Code::Interrupted, text)
 }

@@ -206,10 +206,8 @@ fn used(usage: &libc::rusage) -> Usage {
 /// As shells distinguish it: not found, or not executable.
 fn not_started(spec: &RunSpec, error: io::Error) -> Error {
     let program = spec.command.program().unwrap_or_default().to_string_lossy();
-    let kind = match error.kind() {
-        io::ErrorKind::NotFound => Kind::NoProgram,
-        _ => Kind::NotExecutable,
-    };
+    let is_missing = error.kind() == io::ErrorKind::NotFound;
+    let kind = if is_missing { Kind::NoProgram } else { Kind::NotExecutable };
     Error::caused(kind, format!("failed to run {program}"), error)
 }
 

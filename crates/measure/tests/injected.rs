@@ -94,10 +94,9 @@ fn measure_noise(cpu: Cpu) -> NoiseSeries {
         phases: None,
     };
     let control = Control::new().unwrap();
-    match measure::run(&Spec::Noise(spec), &facts, &control, &mut Silent).unwrap().body {
-        Body::Noise { series, .. } => series,
-        _ => unreachable!("asked for noise"),
-    }
+    let run = measure::run(&Spec::Noise(spec), &facts, &control, &mut Silent).unwrap();
+    let Body::Noise { series, .. } = run.body else { unreachable!("asked for noise") };
+    series
 }
 
 /// Noise beside an injector; none without the privilege for real-time priorities.

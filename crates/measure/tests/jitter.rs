@@ -41,7 +41,10 @@ impl Observer for EventLog {
                 self.last = Some(*so_far);
                 self.cpus = self.cpus.iter().chain(isolate::current_cpu()).collect();
             }
-            _ => {}
+            Event::Progress { .. }
+            | Event::Doubt(_)
+            | Event::Ticks(_)
+            | Event::NeverReturns(_) => {}
         }
     }
 }

@@ -58,10 +58,8 @@ pub fn json(
     summary: &Summary,
     with_series: bool,
 ) -> Result<String, serde_json::Error> {
-    let findings = match summary {
-        Summary::Check(check) => Some(findings(&recording.facts, check)),
-        _ => None,
-    };
+    let check = if let Summary::Check(check) = summary { Some(check) } else { None };
+    let findings = check.map(|check| findings(&recording.facts, check));
     let judged = SummaryJson { summary, findings };
     let metrics = Metrics(stats::metrics(summary));
     macro_rules! object {

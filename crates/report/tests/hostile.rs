@@ -33,7 +33,7 @@ fn strings(value: &Value, at: &str, found: &mut Vec<String>) {
                 strings(value, &format!("{at}/{key}"), found);
             }
         }
-        _ => {}
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 

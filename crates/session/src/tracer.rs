@@ -146,10 +146,8 @@ fn capacity(spec: &SlicesSpec) -> u32 {
 }
 
 fn wakers_series(watch: Box<WakerWatch>) -> Option<WakersSeries> {
-    match watch.end(false).ok()?.body {
-        Body::Wakers { series, .. } => Some(series),
-        _ => None,
-    }
+    let Body::Wakers { series, .. } = watch.end(false).ok()?.body else { return None };
+    Some(series)
 }
 
 /// Adds the traced switches; a doubt if there are none.

@@ -30,9 +30,10 @@ fn usage_errors_come_first() {
         let on_cpu = |cpu: Cpu| noise(cpu.into(), duration);
         let picked = Plan::pick(Some(absent), on_cpu);
         for error in [chosen.unwrap_err(), picked.unwrap_err()] {
-            match error {
-                Error::Measure(why) => assert!(is_mistake && why.kind() == Kind::Spec),
-                other => assert!(!is_mistake && matches!(other, Error::Isolate(_))),
+            if let Error::Measure(why) = error {
+                assert!(is_mistake && why.kind() == Kind::Spec);
+            } else {
+                assert!(!is_mistake && matches!(error, Error::Isolate(_)));
             }
         }
     }
@@ -63,7 +64,13 @@ impl Observer for Names {
             Event::Started => "started",
             Event::Measurement(Of::Ticks(_)) => "ticks",
             Event::Finished => "finished",
-            _ => "another",
+            Event::Waiting { .. }
+            | Event::LeftBehind(_)
+            | Event::TraceLeftBehind(_)
+            | Event::Refused(_)
+            | Event::Measurement(_)
+            | Event::Returned(_)
+            | Event::NotRestored(_) => "another",
         });
     }
 }

@@ -45,6 +45,7 @@ impl Attached {
 }
 
 pub(crate) fn failed(error: libbpf_rs::Error) -> Error {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "an enum of libbpf-rs")]
     let kind = match error.kind() {
         ErrorKind::PermissionDenied => Kind::Privilege,
         ErrorKind::NotFound | ErrorKind::Unsupported => Kind::Missing,

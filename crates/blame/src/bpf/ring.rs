@@ -106,7 +106,7 @@ impl Rings {
                 let place = self.sizes.within(ring, number);
                 self.comms.read(lane * self.sizes.depth(ring) + place)?.name
             }
-            _ => [0; 16],
+            Level::Softirq | Level::Handler | Level::Vector | Level::Nmi => [0; 16],
         };
         let comm = comm.map(|letter| letter.to_ne_bytes()[0]);
         let mark = Mark {

@@ -229,6 +229,7 @@ pub(crate) fn lock(folder: &Path) -> io::Result<Option<File>> {
 /// too: EINVAL for an instance whose files it may not create.
 pub(crate) fn refused(file: &Path, error: io::Error) -> Error {
     let lockdown = fs::read_to_string(LOCKDOWN).unwrap_or_default();
+    #[expect(clippy::wildcard_enum_match_arm, reason = "a large enum of std")]
     let (kind, help) = match error.kind() {
         _ if lockdown.contains("[confidentiality]") => {
             (Kind::Privilege, "this kernel is locked down (lockdown=confidentiality)")

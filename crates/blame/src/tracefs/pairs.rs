@@ -146,7 +146,7 @@ impl Pairs {
                 let comm = previous.comm;
                 lane.push(Level::Thread, Some(Record { comm, ..thread }));
             }
-            _ => {}
+            State::Nothing | State::Since { .. } | State::Unsure(_) => {}
         }
         if !threads.is_spinner(next, lane.cpu) {
             *state = State::Since { start: now, detail: 0 };

@@ -120,10 +120,10 @@ pub(crate) fn run(args: &JitterArgs, output: Output) -> Result<Outcome, Failure>
     let isolation = Some(args.free.at(args.fifo).options());
     let plan = Plan { isolation, ..plan };
     tell_pick(&pick, output.quiet);
-    match &args.workload {
-        Workload::Exec(library) => supervise(args, pick.cpu, plan, library, output),
-        _ => measure(args, pick.cpu, plan, output),
+    if let Workload::Exec(library) = &args.workload {
+        return supervise(args, pick.cpu, plan, library, output);
     }
+    measure(args, pick.cpu, plan, output)
 }
 
 /// Isolates the CPU, on which a supervised process then measures.
@@ -201,10 +201,8 @@ fn write_histogram(recording: &Recording, to: Destination) -> Result<(), Failure
 }
 
 fn seen(recording: &Recording) -> Option<(&JitterSpec, &JitterSeries)> {
-    match &recording.body {
-        Body::Jitter { spec, series } => Some((spec, series)),
-        _ => None,
-    }
+    let Body::Jitter { spec, series } = &recording.body else { return None };
+    Some((spec, series))
 }
 
 #[cfg(test)]

@@ -101,10 +101,10 @@ pub(crate) fn run(args: &RunArgs, output: Output) -> Result<Outcome, Failure> {
         say(why);
     }
     tell(&recording, output)?;
-    match &recording.body {
-        Body::Run { series, .. } => Ok(Outcome::Program(series.ended.code())),
-        _ => Err(Failure::bug("unexpected kind of recording")),
-    }
+    let Body::Run { series, .. } = &recording.body else {
+        return Err(Failure::bug("unexpected kind of recording"));
+    };
+    Ok(Outcome::Program(series.ended.code()))
 }
 
 fn spec(args: &RunArgs, pick: &Pick) -> Spec {

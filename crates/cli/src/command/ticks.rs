@@ -40,11 +40,9 @@ pub(crate) fn run(args: &TicksArgs, output: Output) -> Result<Outcome, Failure> 
     }
     let claimed = plan.claim(&mut terminal)?;
     let recording = claimed.run(&terminal.control(), &mut terminal)?;
-    let close = || match &recording.body {
-        Body::Ticks { series, .. } => {
-            report::ticks_close(&recording.facts, series, &recording.doubts)
-        }
-        _ => String::new(),
+    let close = || {
+        let Body::Ticks { series, .. } = &recording.body else { return String::new() };
+        report::ticks_close(&recording.facts, series, &recording.doubts)
     };
     finish(&recording, &args.place, output, close)
 }

@@ -164,9 +164,10 @@ fn missing(cell: &Cell, call: Option<&str>) -> Failure {
         let text = format!("{name} was not counted: QEMU did not load the counter");
         return Failure::refused(text);
     }
-    let calls: Vec<&str> = match &answer.recording.body {
-        Body::Calls { spec, .. } => spec.calls.iter().map(|call| call.name()).collect(),
-        _ => Vec::new(),
+    let calls: Vec<&str> = if let Body::Calls { spec, .. } = &answer.recording.body {
+        spec.calls.iter().map(|call| call.name()).collect()
+    } else {
+        Vec::new()
     };
     let there = calls.join(", ");
     Failure::usage(match call {

@@ -98,7 +98,7 @@ fn strings<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
         Value::String(text) => found.push(text),
         Value::Array(values) => values.iter().for_each(|value| strings(value, found)),
         Value::Object(values) => values.values().for_each(|value| strings(value, found)),
-        _ => {}
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 

@@ -180,10 +180,10 @@ fn housekeeping(
         match (listed, nohz_full.value()) {
             (Some(listed), _) => Ok(rest.and(listed)),
             (None, Ok(nohz_full)) => Ok(rest.without(nohz_full)),
-            (None, Err(unknown)) => match unknown.code {
-                Why::NotConfigured | Why::TooOld => Ok(rest),
-                _ => Err(unknown.clone()),
-            },
+            (None, Err(unknown)) => {
+                let has_none = matches!(unknown.code, Why::NotConfigured | Why::TooOld);
+                if has_none { Ok(rest) } else { Err(unknown.clone()) }
+            }
         }
     };
     Fact::of(read(), source)

@@ -266,6 +266,7 @@ impl Root {
                 return unknown.clone();
             }
         }
+        #[expect(clippy::wildcard_enum_match_arm, reason = "a large enum of std")]
         let (code, text) = match error.kind() {
             ErrorKind::NotFound | ErrorKind::NotADirectory => {
                 (Why::Absent, format!("{path} is not there"))

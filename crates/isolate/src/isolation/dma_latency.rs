@@ -34,10 +34,8 @@ pub(crate) fn hold(microseconds: u32) -> Result<File, Error> {
         Ok(device)
     });
     held.map_err(|error| {
-        let kind = match error.kind() {
-            ErrorKind::NotFound => Kind::NoSetting,
-            _ => Kind::Privilege,
-        };
+        let is_missing = error.kind() == ErrorKind::NotFound;
+        let kind = if is_missing { Kind::NoSetting } else { Kind::Privilege };
         let text = format!("failed to limit idle states through {DEVICE}");
         Error::new(kind, text).caused_by(error)
     })

@@ -282,14 +282,15 @@ fn restore_entry(entry: &Entry) -> RestoreOutcome {
 }
 
 fn outcome_of(error: &io::Error) -> RestoreOutcome {
-    match error.kind() {
-        io::ErrorKind::NotFound => RestoreOutcome::Gone,
-        _ if error.raw_os_error() == Some(libc::ESRCH) => RestoreOutcome::Gone,
-        _ => RestoreOutcome::Refused(error.to_string()),
+    let has_ended = error.raw_os_error() == Some(libc::ESRCH);
+    match has_ended || error.kind() == io::ErrorKind::NotFound {
+        true => RestoreOutcome::Gone,
+        false => RestoreOutcome::Refused(error.to_string()),
     }
 }
 
 fn refused(setting: &Setting, value: &str, error: io::Error) -> Error {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "a large enum of std")]
     let kind = match error.kind() {
         io::ErrorKind::PermissionDenied => Kind::Privilege,
         io::ErrorKind::NotFound => Kind::NoSetting,

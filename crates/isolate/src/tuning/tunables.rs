@@ -82,9 +82,9 @@ impl Kernel<'_> {
     fn feature(&self, tuning: &Tuning) -> Result<Setting, Error> {
         let [new, old] =
             FEATURES.map(|file| self.root.text(file).map(|text| (file, text)));
-        let found = new.or_else(|why| match why.code {
-            Why::Absent => old.map_err(|_: Unknown| why),
-            _ => Err(why),
+        let found = new.or_else(|why| match why.code == Why::Absent {
+            true => old.map_err(|_: Unknown| why),
+            false => Err(why),
         });
         let (file, text) = found.map_err(|why| self.unknown(tuning, &why))?;
         let name = tuning.name();

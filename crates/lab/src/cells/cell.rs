@@ -178,7 +178,7 @@ impl Ready {
             Ended::Lost(why) if self.logs_failure && !has_greeted(folder) => {
                 self.boot_for_log(&why, folder, lab, run)
             }
-            ended => Ok(ended),
+            ended @ (Ended::Off | Ended::Lost(_) | Ended::Stopped) => Ok(ended),
         }
     }
 
@@ -333,7 +333,7 @@ mod tests {
         fs::write(folder.path().join(line::ANSWER), answer).unwrap();
         match judge(folder.path(), 64) {
             Ended::Lost(why) => why,
-            ended => panic!("{ended:?}"),
+            ended @ (Ended::Off | Ended::Stopped) => panic!("{ended:?}"),
         }
     }
 

@@ -4,7 +4,7 @@
 pub(crate) mod findings;
 pub(crate) mod verdict;
 
-use facts::{Fact, Facts, Why};
+use facts::{Fact, Facts, Unknown, Why};
 use recording::{CheckSeries, CheckSpec, Recording};
 use stats::{CheckSummary, CpuNoiseSummary};
 use units::{Cpu, CpuSet, Nanos};
@@ -106,11 +106,11 @@ fn cpus(facts: &Facts) -> String {
         let cpus = match fact.value() {
             Ok(cpus) if cpus.is_empty() => "none".to_owned(),
             Ok(cpus) => cpus.to_string(),
-            Err(unknown) => match unknown.code {
-                Why::NotConfigured => "not configured".to_owned(),
-                Why::TooOld | Why::TooNew => "not in this kernel".to_owned(),
-                _ => "unknown".to_owned(),
-            },
+            Err(Unknown { code: Why::NotConfigured, .. }) => "not configured".to_owned(),
+            Err(Unknown { code: Why::TooOld | Why::TooNew, .. }) => {
+                "not in this kernel".to_owned()
+            }
+            Err(_) => "unknown".to_owned(),
         };
         format!("{name} {cpus}")
     };

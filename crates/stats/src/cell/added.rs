@@ -53,7 +53,9 @@ impl Added {
                     |name| Self::event(name, call(untraced, name), call(traced, name));
                 names.filter_map(added).collect()
             }
-            _ => Vec::new(),
+            (CellSummary::TickCost(_) | CellSummary::CallCosts(_), _)
+            | (CellSummary::IdleCost(_) | CellSummary::NohzCost(_), _)
+            | (CellSummary::SlicesCost(_) | CellSummary::Measured(_), _) => Vec::new(),
         }
     }
 

@@ -119,7 +119,10 @@ fn selection(cell: &Cell, call: Option<&str>, place: usize) -> Option<Selection>
             let (cost, spread) = (call.instructions.p50?, call.instructions);
             Some(Selection { kind, cost, spread })
         }
-        _ => None,
+        (CellSummary::TickCost(_) | CellSummary::IdleCost(_), Some(_))
+        | (CellSummary::CallCosts(_), None)
+        | (CellSummary::NohzCost(_), _)
+        | (CellSummary::SlicesCost(_) | CellSummary::Measured(_), _) => None,
     }
 }
 
@@ -146,7 +149,8 @@ impl Kind {
                 is_timer_entry(entry) && *from == Level::User
             }
             (What::Interruption { entry, .. }, Self::AnyTick) => is_timer_entry(entry),
-            _ => false,
+            (What::Step, Self::Tick | Self::AnyTick)
+            | (What::Interruption { .. }, Self::Steps(_)) => false,
         }
     }
 }

@@ -61,6 +61,7 @@ impl<'a> WholePhase<'a> {
 }
 
 /// The measured CPUs; all CPUs for measurements that are not of single ones.
+#[expect(clippy::wildcard_enum_match_arm, reason = "other kinds: all counted CPUs")]
 fn measured(answer: &Answer) -> CpuSet {
     match &answer.recording.body {
         Body::Noise { spec, .. } => spec.cpus.clone(),
@@ -75,6 +76,7 @@ fn measured(answer: &Answer) -> CpuSet {
 }
 
 /// The duration of all phases, if it is recorded.
+#[expect(clippy::wildcard_enum_match_arm, reason = "other kinds do not record it")]
 fn elapsed(answer: &Answer) -> Option<Nanos> {
     match &answer.recording.body {
         Body::Noise { series, .. } => series.cpus.iter().map(|cpu| cpu.elapsed_ns).max(),

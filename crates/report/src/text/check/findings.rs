@@ -263,9 +263,9 @@ fn sources(loss: &Loss) -> String {
 }
 
 fn source(culprit: &CulpritSummary) -> String {
-    let name = match culprit.kind {
-        CulpritKind::Steal => "the hypervisor (steal)".to_owned(),
-        kind => format!("{} {}", kind_word(kind), name(culprit, usize::MAX)),
+    let name = match culprit.kind == CulpritKind::Steal {
+        true => "the hypervisor (steal)".to_owned(),
+        false => format!("{} {}", kind_word(culprit.kind), name(culprit, usize::MAX)),
     };
     format!("{name}, {} ({} of its noise)", number::duration(culprit.ns), part(culprit))
 }

@@ -203,19 +203,20 @@ impl Split {
 /// The group of a culprit: the program of its threads, and kernel threads by their name without a
 /// number.
 fn group_of(culprit: &CulpritSummary) -> (LossCategory, CulpritKind, &str) {
-    let name = culprit.name.as_str();
+    use CulpritKind::{Ipi, Irq, Nmi, Softirq, Steal, Thread, Timer, Unexplained};
+    let (kind, name) = (culprit.kind, culprit.name.as_str());
     let owner = culprit.thread.as_ref().and_then(|thread| thread.owner.as_ref());
-    match (culprit.kind, owner) {
-        (CulpritKind::Thread, Some(ThreadOwner::Kernel)) => {
-            (LossCategory::Kernel, culprit.kind, without_number(name))
+    match (kind, owner) {
+        (Thread, Some(ThreadOwner::Kernel)) => {
+            (LossCategory::Kernel, kind, without_number(name))
         }
-        (CulpritKind::Thread, Some(ThreadOwner::Program(program))) => {
-            (LossCategory::Programs, culprit.kind, program)
+        (Thread, Some(ThreadOwner::Program(program))) => {
+            (LossCategory::Programs, kind, program)
         }
-        (CulpritKind::Thread, None) => (LossCategory::Programs, culprit.kind, name),
-        (CulpritKind::Steal, _) => (LossCategory::Hypervisor, culprit.kind, name),
-        (CulpritKind::Unexplained, _) => (LossCategory::Unexplained, culprit.kind, name),
-        (kind, _) => (LossCategory::Kernel, kind, name),
+        (Thread, None) => (LossCategory::Programs, kind, name),
+        (Steal, _) => (LossCategory::Hypervisor, kind, name),
+        (Unexplained, _) => (LossCategory::Unexplained, kind, name),
+        (Timer | Ipi | Irq | Softirq | Nmi, _) => (LossCategory::Kernel, kind, name),
     }
 }
 

@@ -81,16 +81,18 @@ impl StepSlices {
         match CellSummary::of(cell)? {
             CellSummary::SlicesCost(cost) => Some(cost.summary.results),
             CellSummary::Measured(Summary::Slices(summary)) => Some(summary.results),
-            _ => None,
+            CellSummary::TickCost(_)
+            | CellSummary::IdleCost(_)
+            | CellSummary::CallCosts(_)
+            | CellSummary::NohzCost(_)
+            | CellSummary::Measured(_) => None,
         }
     }
 }
 
 fn spec(cell: &Cell) -> Option<&SlicesSpec> {
-    match &answer(cell)?.recording.body {
-        Body::Slices { spec, .. } => Some(spec),
-        _ => None,
-    }
+    let Body::Slices { spec, .. } = &answer(cell)?.recording.body else { return None };
+    Some(spec)
 }
 
 fn is_same_without(other: &Cell, cell: &Cell, with: &SlicesSpec) -> bool {

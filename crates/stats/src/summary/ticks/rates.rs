@@ -148,6 +148,7 @@ fn meaning(facts: &Facts, cpu: Cpu, rate: Option<PerSecond>, load: Load) -> Tick
         return TickMeaning::MoreThanHz;
     }
     let is_at_hz = part >= 1.0 - AT_HZ;
+    let by_rate = if is_at_hz { TickMeaning::AtHz } else { TickMeaning::Between };
     match load {
         Load::Idle if part < STOPPED => TickMeaning::IdleStopped,
         Load::Idle if is_at_hz && keeps_time => TickMeaning::KeepsTime,
@@ -156,8 +157,7 @@ fn meaning(facts: &Facts, cpu: Cpu, rate: Option<PerSecond>, load: Load) -> Tick
         Load::Busy | Load::Some if is_full && part < STOPPED => TickMeaning::FullStopped,
         Load::Busy | Load::Some if is_full => TickMeaning::FullTicks,
         Load::Busy if !is_at_hz => TickMeaning::BusyFew,
-        _ if is_at_hz => TickMeaning::AtHz,
-        _ => TickMeaning::Between,
+        Load::Idle | Load::Some | Load::Busy | Load::Unknown => by_rate,
     }
 }
 
