@@ -185,7 +185,7 @@ fn flood() {
     let site = site.with_qemu("exec yes 'printk: lost in space' >console");
     let (why, console) = lost(&site, SHORT, &[]);
     assert!(why.contains("it wrote more than 64 MiB to its console"), "{why}");
-    assert!(console.len() < 1 << 20 && console.contains("left out"));
+    assert!(console.len() < 1 << 20 && console.contains("omitted"));
 }
 
 /// Check that a setting that the guest's kernel does not have is named.
