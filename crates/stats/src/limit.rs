@@ -54,7 +54,6 @@ pub struct ViolatedLimit {
     /// The key of the metric.
     pub metric: String,
     /// Its value.
-    #[serde(rename = "seen")]
     pub value: f64,
     /// The limit: `<= 2600`, `== 2584`.
     pub limit: String,
@@ -65,7 +64,7 @@ pub struct ViolatedLimit {
 impl fmt::Display for ViolatedLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { kernel, cell, metric, value, limit, place } = self;
-        write!(f, "{kernel}, {cell}: {metric} is {value}, and {place} says {limit}")
+        write!(f, "{kernel}, {cell}: {metric} is {value}, limit {limit} ({place})")
     }
 }
 

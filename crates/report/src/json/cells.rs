@@ -206,7 +206,7 @@ mod tests {
         let object = parsed(&[], Some(&[violation]), false);
         let expected = json!({
             "kernel": "debian:6.1-cloud", "cell": "other", "metric": "tick_instructions",
-            "seen": 2584.0, "limit": "<= 2500", "place": "tick.toml:12:1",
+            "value": 2584.0, "limit": "<= 2500", "place": "tick.toml:12:1",
         });
         assert_eq!(object["violations"], json!([expected]));
         assert_eq!(parsed(&[], Some(&[]), false)["violations"], json!([]));

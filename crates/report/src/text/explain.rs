@@ -116,7 +116,7 @@ struct ExplanationJson<'a> {
     format: u32,
     kind: &'static str,
     title: String,
-    seen: Frequency,
+    frequency: Frequency,
     summary: &'a Explanation,
 }
 
@@ -126,7 +126,7 @@ struct DifferenceJson<'a> {
     kind: &'static str,
     title: &'static str,
     sides: [String; 2],
-    seen: [Frequency; 2],
+    frequency: [Frequency; 2],
     summary: &'a Difference,
 }
 
@@ -139,7 +139,7 @@ pub fn explain_json(typical: &Typical<'_>) -> Result<String, serde_json::Error> 
         format: FORMAT,
         kind: "explain",
         title: title(typical),
-        seen: typical.frequency,
+        frequency: typical.frequency,
         summary: &Explanation::of(&typical.stacks),
     })
 }
@@ -157,7 +157,7 @@ pub fn explain_diff_json(
         kind: "explain_diff",
         title: "difference of B from A",
         sides: [a, b].map(title),
-        seen: [a.frequency, b.frequency],
+        frequency: [a.frequency, b.frequency],
         summary: &Difference::of(&a.stacks, &b.stacks),
     })
 }
@@ -325,19 +325,19 @@ mod tests {
         let (some, none) = (typical(&cell, stack), typical(&cell, Vec::new()));
         let object: Value = serde_json::from_str(&explain_json(&some).unwrap()).unwrap();
         let title = format!("one tick, other on {OLD}");
-        let seen = json!({"times": 112, "of": 239});
+        let frequency = json!({"times": 112, "of": 239});
         let functions =
             [json!({"name": "a", "own_instructions": 5, "total_instructions": 5})];
         let summary = json!({"total_instructions": 5, "functions": functions});
         let expected = json!({
-            "format": 1, "kind": "explain", "title": title, "seen": seen, "summary": summary,
+            "format": 1, "kind": "explain", "title": title, "frequency": frequency, "summary": summary,
         });
         assert_eq!(object, expected);
         let object = explain_diff_json(&some, &none).unwrap();
         let object: Value = serde_json::from_str(&object).unwrap();
         assert_eq!(object["kind"], "explain_diff");
         assert_eq!(object["sides"], json!([title, title]));
-        assert_eq!(object["seen"], json!([seen, seen]));
+        assert_eq!(object["frequency"], json!([frequency, frequency]));
         assert_eq!(object["summary"]["difference"], -5);
         assert_eq!(object["summary"]["only_a"]["difference"], -5);
         assert_eq!(object["summary"]["functions"][0]["difference"], -5);
