@@ -55,7 +55,6 @@ pub enum Rule {
         steal_ns: Option<Nanos>,
     },
     /// CPUs are isolated.
-    #[serde(rename = "set_apart")]
     IsolatedCpus {
         /// The isolated or `nohz_full` CPUs.
         cpus: CpuSet,
@@ -65,13 +64,11 @@ pub enum Rule {
         worst_other: Option<CpuLoss>,
     },
     /// No CPU is isolated.
-    #[serde(rename = "none_set_apart")]
     NoIsolatedCpus {
         /// The CPUs that are online.
         online: CpuSet,
     },
     /// Facts that only root can read.
-    #[serde(rename = "root")]
     NeedsRoot {
         /// Their number.
         facts: usize,

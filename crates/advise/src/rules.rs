@@ -254,7 +254,7 @@ mod tests {
              waited_ns",
             "interrupts: cpu interrupt",
             "hypervisor: cpu name steal_clock steal_ns",
-            "none_set_apart: online",
+            "no_isolated_cpus: online",
         ];
         assert_eq!(found, expected);
     }

@@ -146,7 +146,7 @@ impl Events {
         let why_not = why.join("; ");
         let text =
             format!("events were not traced, and the causes are unknown: {why_not}");
-        (!why.is_empty()).then(|| Doubt::new(Code::Unwatched, text))
+        (!why.is_empty()).then(|| Doubt::new(Code::Untraced, text))
     }
 
     /// The doubts about lost events of each CPU, and about missing tracepoints.
@@ -163,7 +163,7 @@ impl Events {
             let text = format!(
                 "this kernel has no tracepoint {name}: its events are unexplained here"
             );
-            Doubt::new(Code::Unwatched, text)
+            Doubt::new(Code::Untraced, text)
         });
         lost.chain(missing).collect()
     }

@@ -63,7 +63,7 @@ impl SwitchWatch {
         };
         let recorded = self.programs.end()?;
         let mut doubts: Vec<Doubt> =
-            ticks.map(|why| Doubt::new(Code::Unwatched, why)).into_iter().collect();
+            ticks.map(|why| Doubt::new(Code::Untraced, why)).into_iter().collect();
         doubts.extend(record_doubts(&recorded));
         Ok((switches(&recorded, began, &Root::live()), doubts))
     }

@@ -177,7 +177,7 @@ fn doubts(counts: &Counts) -> Vec<Doubt> {
             "this kernel has no tracepoint {name}: its wake-ups are attributed to the \
              interrupted thread"
         );
-        Doubt::new(Code::Unwatched, text)
+        Doubt::new(Code::Untraced, text)
     });
     lost.chain(missing).collect()
 }

@@ -79,7 +79,7 @@ impl Free {
 }
 
 /// Reports the CPU and the reason for its choice, unless the user named it.
-pub(crate) fn tell_pick(pick: &Pick, quiet: bool) {
+pub(crate) fn report_choice(pick: &Pick, quiet: bool) {
     if !quiet {
         reason(pick).iter().for_each(say);
     }

@@ -51,7 +51,7 @@ fn experiment(args: &RunArgs, output: Output) -> Result<Outcome, Failure> {
             let report = reported(&experiment, &cells, &made_with, None);
             print(&cells_markdown(&report)).map(drop)?;
         }
-        false => tell(&lab, &experiment, &cells, None, output)?,
+        false => print_results(&lab, &experiment, &cells, None, output)?,
     }
     Ok(outcome(&cells, experiment.cells().len(), false))
 }
@@ -73,7 +73,7 @@ fn check(args: &CheckArgs, output: Output) -> Result<Outcome, Failure> {
     let cells = cells(&lab, experiment.cells(), &args.how, output)?;
     let measured: Vec<Measured> = cells.iter().map(measured).collect();
     let violated = limits.check(&measured)?;
-    tell(&lab, &experiment, &cells, Some(&violated), output)?;
+    print_results(&lab, &experiment, &cells, Some(&violated), output)?;
     for limit in &violated {
         say(limit);
     }
@@ -189,7 +189,7 @@ fn reported<'a>(
     }
 }
 
-fn tell(
+fn print_results(
     lab: &Lab,
     experiment: &Experiment,
     cells: &[Cell],

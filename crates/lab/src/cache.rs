@@ -10,7 +10,7 @@ use kernels::CACHE_VARIABLE;
 use tempfile::TempDir;
 
 use crate::error::{Error, failed};
-use crate::installation::given;
+use crate::installation::variable;
 
 /// The lab's cache.
 #[derive(Debug, Clone)]
@@ -26,10 +26,12 @@ impl Cache {
     /// `Kind::Cache` if there is no home directory, or it cannot be written.
     pub fn find() -> Result<Self, Error> {
         let lab = |folder: PathBuf| folder.join("noisefloor/lab");
-        let folder = given(CACHE_VARIABLE)
+        let folder = variable(CACHE_VARIABLE)
             .map(PathBuf::from)
-            .or_else(|| given("XDG_CACHE_HOME").map(|folder| lab(folder.into())))
-            .or_else(|| given("HOME").map(|home| lab(Path::new(&home).join(".cache"))));
+            .or_else(|| variable("XDG_CACHE_HOME").map(|folder| lab(folder.into())))
+            .or_else(|| {
+                variable("HOME").map(|home| lab(Path::new(&home).join(".cache")))
+            });
         Self::at(&folder.ok_or(Error::NoCache)?)
     }
 

@@ -14,6 +14,6 @@ pub(crate) const QEMU_PACKAGE: &str = "install the package qemu-system-x86 (Debi
     (SUSE)";
 
 /// The value of a variable, unless it is empty.
-pub(crate) fn given(name: &str) -> Option<OsString> {
+pub(crate) fn variable(name: &str) -> Option<OsString> {
     env::var_os(name).filter(|value| !value.is_empty())
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use kernels::checksum;
 
 use crate::error::Error;
-use crate::installation::{AGENT, COUNTER, PARTS_VARIABLE, given};
+use crate::installation::{AGENT, COUNTER, PARTS_VARIABLE, variable};
 
 /// The parts of a guest other than its kernel.
 #[derive(Debug, Clone)]
@@ -24,7 +24,7 @@ pub(crate) struct Parts {
 impl Parts {
     /// Finds them in the folder that the variable names, else beside this program.
     pub(crate) fn find() -> Result<Self, Error> {
-        let place = match given(PARTS_VARIABLE).map(PathBuf::from) {
+        let place = match variable(PARTS_VARIABLE).map(PathBuf::from) {
             Some(place) => named(place)?,
             None => beside(env::current_exe().ok().as_deref())?,
         };

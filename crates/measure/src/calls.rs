@@ -39,7 +39,7 @@ pub(crate) fn run(
     let clock = Clock::calibrate()?;
     let mut results = Vec::new();
     for &call in &spec.calls {
-        if watch.control.stop.given() {
+        if watch.control.stop.is_requested() {
             break;
         }
         results.push(RawCall::of(call, spec, watch.control.stop.as_atomic())?);

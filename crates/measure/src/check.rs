@@ -16,7 +16,7 @@ pub(crate) fn run(
 ) -> Result<CheckSeries, Error> {
     refuse(spec, facts)?;
     let rest = ticks::run(&idle_spec(spec), watch, doubts)?;
-    if watch.control.stop.given() {
+    if watch.control.stop.is_requested() {
         return Ok(CheckSeries { rest, noise: noise::none()? });
     }
     let noise = noise::run(&noise_spec(spec), facts, watch, doubts)?;

@@ -260,7 +260,7 @@ fn warm_up(work: &mut dyn Work, stop: &Stop) -> TscDelta {
     let until = now() + WARM_UP;
     let (mut last, mut loops) = ([TscDelta::default(); MEDIAN_OF], 0);
     let first = timed(work);
-    while now() < until && !stop.given() {
+    while now() < until && !stop.is_requested() {
         last[loops % MEDIAN_OF] = timed(work);
         loops += 1;
     }

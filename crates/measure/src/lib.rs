@@ -173,7 +173,7 @@ pub fn run(
         false => measure(spec, facts, watch, &mut doubts)?,
     };
     doubts.extend(omitted_cpus(spec, facts));
-    if control.stop.given() {
+    if control.stop.is_requested() {
         doubts.push(ended_early(spec));
     }
     Ok(Recording::now(facts.clone(), body, doubts))

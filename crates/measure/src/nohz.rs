@@ -62,7 +62,7 @@ pub(crate) fn run(
         let observe_ns = if is_last { spec.observe_ns } else { Nanos::ZERO };
         let one = NohzSpec { observe_ns, ..spec.clone() };
         let tried = TryResult::of(&one, facts, watch.control.stop.as_atomic())?;
-        if watch.control.stop.given() && !tried.entry.entered {
+        if watch.control.stop.is_requested() && !tried.entry.entered {
             break;
         }
         let entered = tried.add_to(&mut series, doubts);
@@ -75,7 +75,7 @@ pub(crate) fn run(
                 spec.tries.map_or(passed, |tries| Nanos::from_nanos(whole(tries)));
             watch.progress(&format!("try {}", number + 1), passed, whole);
         }
-        if !entered || watch.control.stop.given() {
+        if !entered || watch.control.stop.is_requested() {
             break;
         }
     }
@@ -160,7 +160,7 @@ impl TryResult {
         series.kept_by = match kept_by {
             Ok(seen) => Some(seen.into_iter().map(recorded_dependency).collect()),
             Err(why) => {
-                doubts.push(Doubt::new(Code::Unwatched, chain(&why)));
+                doubts.push(Doubt::new(Code::Untraced, chain(&why)));
                 None
             }
         };
@@ -244,7 +244,7 @@ pub(crate) fn stop_tick(cpu: Cpu, facts: &Facts, stop: &AtomicBool) -> Option<Do
     };
     let text =
         format!("the tick of CPU {cpu} did not stop, and affects the results: {why}");
-    Some(Doubt::new(Code::TickKept, text))
+    Some(Doubt::new(Code::TickNotStopped, text))
 }
 
 fn named(kept_by: &isolate::KeptBy, others: &[isolate::WaitingThread]) -> String {

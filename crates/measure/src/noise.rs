@@ -50,7 +50,7 @@ pub(crate) fn run(
     doubts.extend(of_clock);
     let last = further.last().unwrap_or(&first);
     doubts.extend(last.after.doubts());
-    let stopped = watch.control.stop.given();
+    let stopped = watch.control.stop.is_requested();
     for whole in std::iter::once(&first).chain(&further) {
         let more = doubts::of_spinners(&whole.results, &part, hz, facts, stopped);
         // A part may be too short while the whole is not.
@@ -79,7 +79,7 @@ fn spin_parts(
     let first = spin_all(spec, Some((phases, 0)), estimate, watch)?;
     let mut further = Vec::new();
     for number in 1..phases.count {
-        if watch.control.stop.given() {
+        if watch.control.stop.is_requested() {
             break;
         }
         further.push(spin_all(spec, Some((phases, number)), estimate, watch)?);

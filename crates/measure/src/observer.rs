@@ -101,7 +101,7 @@ impl Watch<'_> {
         let Control { stop, period, .. } = self.control;
         loop {
             let now = counter::kernel(libc::CLOCK_MONOTONIC_RAW);
-            if now >= until || stop.given() {
+            if now >= until || stop.is_requested() {
                 return;
             }
             let next = period.map_or(until, |period| until.min(now + period));

@@ -213,6 +213,10 @@ pub(crate) mod tests {
     #[test]
     fn relays() {
         let _turn = turn();
+        // A shell script's background process starts with SIGINT ignored.
+        for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGUSR1] {
+            set(signal, libc::SIG_DFL);
+        }
         set(libc::SIGHUP, libc::SIG_IGN);
         set(libc::SIGUSR2, handle as *const () as libc::sighandler_t);
         for _ in 0..2 {

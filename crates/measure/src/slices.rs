@@ -67,7 +67,7 @@ pub(crate) fn run(
         wakers: None,
     };
     for number in 0..phases(spec) {
-        if watch.control.stop.given() && number > 0 {
+        if watch.control.stop.is_requested() && number > 0 {
             break;
         }
         if let Some(phases) = &spec.phases {
@@ -155,7 +155,7 @@ impl Sampler<'_> {
                 if !samples.is_empty() {
                     turns.push(SlicesTurn { step, samples });
                 }
-                if watch.control.stop.given() {
+                if watch.control.stop.is_requested() {
                     return Ok(turns);
                 }
             }
@@ -177,7 +177,7 @@ impl Sampler<'_> {
         mark::begin();
         let mut before = self.read(&mut buffer)?;
         let (begin, until) = (before.at, before.at + length);
-        while before.at < until && !watch.control.stop.given() {
+        while before.at < until && !watch.control.stop.is_requested() {
             let end = until.min(begin + each.saturating_mul(1 + samples.len() as u64));
             let raw = counter::kernel(libc::CLOCK_MONOTONIC_RAW);
             let rest = end.saturating_sub(now());
@@ -259,7 +259,7 @@ fn wait_for_all(
     let clock = || counter::kernel(libc::CLOCK_MONOTONIC_RAW);
     let begin = clock();
     let limit = PATIENCE + PATIENCE_EACH.saturating_mul(specs.len() as u64);
-    while !workers.is_at_work() && !watch.control.stop.given() {
+    while !workers.is_at_work() && !watch.control.stop.is_requested() {
         if clock() > begin + limit {
             let idle = (0..specs.len()).find(|&place| workers.passes(place) == 0);
             let name = idle.map_or("", |place| specs[place].name.as_str());

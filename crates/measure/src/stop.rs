@@ -46,7 +46,7 @@ impl Stop {
     }
 
     /// Whether stopping was requested.
-    pub fn given(&self) -> bool {
+    pub fn is_requested(&self) -> bool {
         self.flag.load(Ordering::Relaxed)
     }
 
@@ -56,7 +56,7 @@ impl Stop {
 
     /// Sleeps until `CLOCK_MONOTONIC_RAW` shows `until` or stopping is requested.
     pub(crate) fn sleep_until(&self, until: Nanos) {
-        while !self.given() && !left(until).is_zero() {
+        while !self.is_requested() && !left(until).is_zero() {
             sleep(until, &mut [PollFd::new(&*self.woken, PollFlags::IN)]);
         }
     }
@@ -64,7 +64,7 @@ impl Stop {
     /// The same, but at most until the other end of `over` is closed.
     pub(crate) fn sleep_until_or(&self, until: Nanos, over: &UnixStream) {
         let mut is_over = false;
-        while !is_over && !self.given() && !left(until).is_zero() {
+        while !is_over && !self.is_requested() && !left(until).is_zero() {
             let [woken, over] =
                 [&*self.woken, over].map(|end| PollFd::new(end, PollFlags::IN));
             let mut ends = [woken, over];
@@ -115,7 +115,7 @@ mod tests {
             waker.write_all(&[0]).unwrap();
         });
         stop.sleep_until(Nanos::MAX);
-        assert!(stop.given());
+        assert!(stop.is_requested());
         signal.join().unwrap();
     }
 
@@ -126,7 +126,7 @@ mod tests {
         let ends = std::thread::spawn(move || drop(over));
         let stop = Stop::new().unwrap();
         stop.sleep_until_or(Nanos::MAX, &is_over);
-        assert!(!stop.given());
+        assert!(!stop.is_requested());
         ends.join().unwrap();
     }
 

@@ -37,7 +37,7 @@ pub(crate) fn run(
         watch.sleep("counting ticks", before.at, until);
         mark::end();
         waits.push(Span { start, length: now().saturating_sub(start) });
-        let stopped = watch.control.stop.given();
+        let stopped = watch.control.stop.is_requested();
         if stopped && !samples.is_empty() {
             break;
         }

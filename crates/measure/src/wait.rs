@@ -31,7 +31,7 @@ impl Wait {
         let begin = counter::kernel(libc::CLOCK_MONOTONIC_RAW);
         let until = begin.saturating_add(self.length);
         Watch { control, observer }.sleep(activity, begin, until);
-        control.stop.given()
+        control.stop.is_requested()
     }
 }
 

@@ -58,7 +58,7 @@ impl WorkerMonitor {
     ) {
         let until = length.map_or(Nanos::MAX, |length| now().saturating_add(length));
         let mut has_reported = false;
-        while !has_reported && now() < until && !self.stop.given() {
+        while !has_reported && now() < until && !self.stop.is_requested() {
             let next =
                 watch.control.period.map_or(until, |period| until.min(now() + period));
             self.stop.sleep_until_or(next, &self.socket);

@@ -53,13 +53,13 @@ pub enum Code {
     /// Events were lost: the gaps that they caused are unexplained.
     EventsLost,
     /// Events, or some kinds of events, could not be traced.
-    Unwatched,
+    Untraced,
     /// A CPU was idle during its busy loop: the loop was stopped, moved or throttled.
     Idled,
     /// The buffer for tests was full: later tests are counted, not stored.
     TestsLost,
     /// A tick that should have stopped did not.
-    TickKept,
+    TickNotStopped,
     /// Reading the values takes CPU time from the measured tasks.
     Competes,
     /// Timers are coarser than the requested interval.

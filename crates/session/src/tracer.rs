@@ -166,7 +166,7 @@ fn add_switches(
         }
         Err(why) => {
             let text = format!("scheduler switches were not traced: {why}");
-            recording.doubts.push(Doubt::new(Code::Unwatched, text));
+            recording.doubts.push(Doubt::new(Code::Untraced, text));
         }
     }
     Ok(())

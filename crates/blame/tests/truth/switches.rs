@@ -242,7 +242,7 @@ impl Recorded {
         let (known, others): (Vec<&Doubt>, Vec<&Doubt>) = self
             .doubts
             .iter()
-            .filter(|doubt| doubt.code != Code::Unwatched)
+            .filter(|doubt| doubt.code != Code::Untraced)
             .partition(|doubt| doubt.text.contains("were not traced"));
         assert!(others.is_empty(), "{others:?}");
         let all = self.switches.cpus.iter().map(|cpu| &cpu.stretches);

@@ -14,7 +14,7 @@ use units::{Cause, Cpu, LengthUnit, Nanos, NanosError};
 use crate::args::{Output, Where, span};
 use crate::claiming::Claiming;
 use crate::destination::Destination;
-use crate::isolating::{Free, tell_pick};
+use crate::isolating::{Free, report_choice};
 use crate::jitter_watcher::JitterWatcher;
 use crate::measuring;
 use crate::outcome::{Failure, Outcome};
@@ -119,7 +119,7 @@ pub(crate) fn run(args: &JitterArgs, output: Output) -> Result<Outcome, Failure>
     }
     let isolation = Some(args.free.at(args.fifo).options());
     let plan = Plan { isolation, ..plan };
-    tell_pick(&pick, output.quiet);
+    report_choice(&pick, output.quiet);
     if let Workload::Exec(library) = &args.workload {
         return supervise(args, pick.cpu, plan, library, output);
     }
@@ -188,19 +188,19 @@ fn refused(error: session::Error) -> Failure {
 
 /// The text below the rows; the header above them says what is run.
 fn close(recording: &Recording) -> String {
-    seen(recording).map_or_else(String::new, |(spec, series)| {
+    measured(recording).map_or_else(String::new, |(spec, series)| {
         ::report::jitter_close(spec, series, &recording.doubts)
     })
 }
 
 fn write_histogram(recording: &Recording, to: Destination) -> Result<(), Failure> {
-    let Some((spec, series)) = seen(recording) else { return Ok(()) };
+    let Some((spec, series)) = measured(recording) else { return Ok(()) };
     let is_hgrm = to.file().extension().is_some_and(|end| end == "hgrm");
     let write = if is_hgrm { ::report::jitter_hgrm } else { ::report::jitter_list };
     to.write(&write(spec, series))
 }
 
-fn seen(recording: &Recording) -> Option<(&JitterSpec, &JitterSeries)> {
+fn measured(recording: &Recording) -> Option<(&JitterSpec, &JitterSeries)> {
     let Body::Jitter { spec, series } = &recording.body else { return None };
     Some((spec, series))
 }

@@ -10,7 +10,7 @@ use units::{Cpu, Nanos};
 
 use crate::args::{Output, Where, cpu, seconds, some_seconds};
 use crate::claiming::Claiming;
-use crate::isolating::{Free, tell_pick};
+use crate::isolating::{Free, report_choice};
 use crate::measuring;
 use crate::outcome::{Failure, Outcome};
 use crate::terminal::Terminal;
@@ -100,7 +100,7 @@ pub(crate) fn run(command: &NohzCommand, output: Output) -> Result<Outcome, Fail
     let isolation = Some(isolation.options());
     let plan = Plan { access, isolation, ..plan };
     let claimed = plan.claim(&mut terminal)?;
-    tell_pick(&pick, output.quiet);
+    report_choice(&pick, output.quiet);
     let recording = claimed.run(&terminal.control(), &mut terminal)?;
     let text = || report::text(&recording);
     let outcome = measuring::finish(&recording, &asked, output, text)?;

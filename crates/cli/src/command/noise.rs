@@ -62,7 +62,7 @@ pub(crate) fn run(args: &NoiseArgs, output: Output) -> Result<Outcome, Failure> 
     if !args.unthrottled {
         add_hint(&mut recording);
     }
-    let text = told(&mut recording, args);
+    let text = report_text(&mut recording, args);
     let outcome = measuring::finish(&recording, &args.place, output, || text);
     let written = trace_to.map(|file| write_trace(&mut recording, file));
     let outcome = outcome?;
@@ -99,7 +99,7 @@ fn spec(args: &NoiseArgs, cpus: CpuSet) -> Spec {
 }
 
 /// The recording as text, with the events around the gap that ended it.
-fn told(recording: &mut Recording, args: &NoiseArgs) -> String {
+fn report_text(recording: &mut Recording, args: &NoiseArgs) -> String {
     let text = ::report::text(recording);
     let around = |series: &mut NoiseSeries| ::report::around(series, args.stop_above?);
     text + &recording.body.noise_mut().and_then(around).unwrap_or_default()

@@ -100,7 +100,7 @@ pub(crate) fn run(args: &RunArgs, output: Output) -> Result<Outcome, Failure> {
     if let Some(Err(why)) = json_to.map(|to| write_json(&recording, to)) {
         say(why);
     }
-    tell(&recording, output)?;
+    print_report(&recording, output)?;
     let Body::Run { series, .. } = &recording.body else {
         return Err(Failure::bug("unexpected kind of recording"));
     };
@@ -136,7 +136,7 @@ fn write_json(recording: &Recording, to: Destination) -> Result<(), Failure> {
     to.write(&(json + "\n"))
 }
 
-fn tell(recording: &Recording, output: Output) -> Result<(), Failure> {
+fn print_report(recording: &Recording, output: Output) -> Result<(), Failure> {
     if output.json {
         let summary = Summary::of(recording);
         let json = ::report::json(recording, &summary, output.series);

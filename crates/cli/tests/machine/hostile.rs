@@ -165,7 +165,7 @@ fn blame_needs_privileges() {
         println!("skipped: blame_needs_privileges: this machine lets everyone watch");
         return;
     }
-    assert!(codes.contains(&"unwatched".to_owned()), "{codes:?}");
+    assert!(codes.contains(&"untraced".to_owned()), "{codes:?}");
     for insisting in [&["--source", "bpf"][..], &["--stop-above", "1s"]] {
         let refused = ask(insisting);
         assert_eq!(refused.status.code(), Some(3), "{insisting:?}");
@@ -174,7 +174,7 @@ fn blame_needs_privileges() {
     }
     let (object, codes) = doubts(&ask(&["--source", "proc", "--json"]));
     assert_eq!(object["summary"]["source"], "proc");
-    assert!(!codes.contains(&"unwatched".to_owned()), "{codes:?}");
+    assert!(!codes.contains(&"untraced".to_owned()), "{codes:?}");
 }
 
 /// Check that a filter that refuses bpf(2) is named, and that the next best source is used.

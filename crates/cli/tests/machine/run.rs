@@ -168,7 +168,7 @@ fn saved_and_told_again() {
     if found.is_null() {
         let source = &summary["source"];
         println!("skipped: saved_and_told_again: interruptions, by {source}");
-        assert!(object["doubts"].to_string().contains("unwatched"), "{object}");
+        assert!(object["doubts"].to_string().contains("untraced"), "{object}");
         return;
     }
     let sum: u64 = found["culprits"]

@@ -264,7 +264,7 @@ fn slices_without_privileges() {
         .collect();
     assert!(number(&object["summary"]["switches"]) > 0);
     if is_root() {
-        assert!(codes.contains(&"unwatched") && codes.contains(&"competes"), "{codes:?}");
+        assert!(codes.contains(&"untraced") && codes.contains(&"competes"), "{codes:?}");
     }
     let mut nicer = unprivileged(&public_tool(dir.path()));
     let output = nicer.args(["slices", "2", "-d", "1", "--nice", "-5"]).output().unwrap();

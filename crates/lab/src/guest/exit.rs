@@ -55,7 +55,7 @@ fn closed(config: Option<&Config>, request: &Request) -> Option<String> {
         return Some(format!("CONFIG_{forced} keeps programs from I/O ports"));
     }
     let can_lock = config.is_none() || has("SECURITY_LOCKDOWN_LSM");
-    if let Some(asked) = asked(request).filter(|_| can_lock) {
+    if let Some(asked) = lockdown_request(request).filter(|_| can_lock) {
         return Some(format!("{asked} keeps programs from I/O ports"));
     }
     let open = config.is_none() || TO_PORTS.into_iter().any(has);
@@ -66,7 +66,7 @@ fn closed(config: Option<&Config>, request: &Request) -> Option<String> {
 }
 
 /// The part of the request that enables lockdown.
-fn asked(request: &Request) -> Option<String> {
+fn lockdown_request(request: &Request) -> Option<String> {
     let parameters = CommandLine::parse(&request.params);
     let level = parameters.value("lockdown").filter(|level| LEVELS.contains(level));
     let setting = request.settings.iter().find(|setting| setting.path == SETTING);

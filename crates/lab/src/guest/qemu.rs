@@ -10,7 +10,7 @@ use experiments::CellPlan;
 use recording::Mode;
 
 use crate::error::{Error, WithPackage};
-use crate::installation::given;
+use crate::installation::variable;
 
 /// The program that emulates x86-64 machines.
 const PROGRAM: &str = "qemu-system-x86_64";
@@ -35,7 +35,7 @@ impl Qemu {
     /// # Errors
     /// `Kind::Qemu` if there is none, with the package to install.
     pub fn find() -> Result<Self, Error> {
-        let program = given(VARIABLE);
+        let program = variable(VARIABLE);
         let program = program.map_or(PROGRAM.into(), |name| from_anywhere(name.into()));
         let output = Command::new(&program).arg("--version").output();
         let output =
