@@ -7,18 +7,11 @@
 //! Whether the order succeeds or not, an answer is sent and the guest powers off. Only `channel`
 //! and `port` depend on the machine: an x86-64 PC.
 
-mod background_load;
-mod channel;
 mod error;
-mod mounts;
-mod port;
-mod power;
+mod guest;
 mod program;
-mod quiescence;
-mod settings;
 mod task;
 mod traced;
-mod unthrottled;
 
 use std::panic;
 use std::process::{self, ExitCode};
@@ -40,7 +33,7 @@ fn main() -> ExitCode {
     panic::set_hook(Box::new(|why| {
         end(&Answer::Failed(format!("the agent panicked: {why}")), u64::MAX);
     }));
-    if let Err(why) = channel::send(Answer::GREETING) {
+    if let Err(why) = guest::channel::send(Answer::GREETING) {
         // Without a channel there is no way to answer; the console has the reason.
         eprintln!("noisefloor-agent: {}", chain(&why));
     }
@@ -53,7 +46,7 @@ fn main() -> ExitCode {
 /// Executes the order; also returns the limit of the answer's length.
 fn answer() -> (Answer, u64) {
     let failed = |why: Error| Answer::Failed(chain(&why));
-    let text = match mounts::mount().and_then(|()| read_order()) {
+    let text = match guest::mounts::mount().and_then(|()| read_order()) {
         Ok(text) => text,
         Err(why) => return (failed(why), u64::MAX),
     };
@@ -74,7 +67,7 @@ fn end(answer: &Answer, bytes_max: u64) {
         // Only the console is left.
         eprintln!("noisefloor-agent: {}", chain(&why));
     }
-    power::off();
+    guest::power::off();
 }
 
 fn send(answer: &Answer, bytes_max: u64) -> Result<(), Error> {
@@ -82,7 +75,7 @@ fn send(answer: &Answer, bytes_max: u64) -> Result<(), Error> {
     let written = written.map_err(|why| Error::new("failed to write the answer", why))?;
     let length = written.len() as u64;
     if length <= bytes_max {
-        return channel::send(&written);
+        return guest::channel::send(&written);
     }
     let text = format!("the answer is {length} bytes, and {bytes_max} are the most");
     send(&Answer::Failed(text), u64::MAX)

@@ -10,7 +10,7 @@ use agent::{Output, order};
 use rustix::net::{AddressFamily, SocketType, socket};
 
 use crate::error::Error;
-use crate::quiescence;
+use crate::guest::quiescence;
 
 /// Runs it in a quiescent guest.
 ///

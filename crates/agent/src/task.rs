@@ -10,7 +10,8 @@ use recording::{Spec, TicksSpec};
 use session::Silent;
 
 use crate::error::Error;
-use crate::{background_load, program, quiescence, settings, traced, unthrottled};
+use crate::guest::{background_load, quiescence, settings, unthrottled};
+use crate::{program, traced};
 
 /// The kernel's list of its functions.
 const KALLSYMS: &str = "/proc/kallsyms";

@@ -4,7 +4,7 @@
 //! plugin ── decode, symbols ──▶ watcher ──▶ cpu ──▶ walk ──▶ tree
 //!   │ QEMU's side                  ├─▶ phase ──▶ output       read by the lab
 //!   │                              └─▶ whole       a whole phase, thread by thread
-//!   ├─▶ interface  differences between versions of QEMU
+//!   ├─▶ interface  differences between versions of QEMU (with plugin in qemu/)
 //!   └─▶ places     counts of each CPU, and which CPU executes
 //! ```
 //!
@@ -13,25 +13,16 @@
 //!
 //! Licence: GPL-2.0-or-later, as QEMU's plugin interface.
 
-#[cfg(not(test))]
-mod api;
 mod cpu;
 mod decode;
 mod episode;
-#[cfg(not(test))]
-mod interface;
 mod kinds;
 mod output;
 mod phase;
 #[cfg(not(test))]
-mod places;
-#[cfg(not(test))]
-mod plugin;
+mod qemu;
 mod symbols;
-#[cfg(not(test))]
-mod translation;
 mod tree;
 mod walk;
 mod watcher;
 mod whole;
-mod whole_fold;

@@ -134,7 +134,7 @@ mod tests {
     use crate::episode::Count;
     use crate::phase::Phase;
     use crate::tree::Tree;
-    use crate::whole_fold::Called;
+    use crate::whole::fold::Called;
 
     /// Check the format of the text.
     #[test]

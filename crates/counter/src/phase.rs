@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::episode::{Count, What};
 use crate::kinds::Kinds;
 use crate::tree::Tree;
-use crate::whole_fold::Called;
+use crate::whole::fold::Called;
 
 /// The counts of one CPU in the phase.
 #[derive(Debug, Default)]

@@ -9,13 +9,15 @@
 //! The callers of a thread from before counting began are unknown until it returns to
 //! them.
 
+pub(crate) mod fold;
+
 use std::collections::BTreeMap;
 
 use crate::decode::Ending;
 use crate::episode::Count;
 use crate::symbols::{Function, Symbols};
 use crate::walk::Block;
-use crate::whole_fold::{Called, Node, Place, folded};
+use crate::whole::fold::{Called, Node, Place, folded};
 
 /// Number of separate nodes; further callees are counted as their callers.
 const PLACES_MAX: usize = 1 << 17;

@@ -1,7 +1,7 @@
 //! Whether this machine's QEMU loads the counter: tested once, before anything boots.
 //!
 //! That depends on the versions of the plugin interface that QEMU supports
-//! (`crates/counter/src/interface.rs`), and on how it was built: without plugins the option does
+//! (`crates/counter/src/qemu/interface.rs`), and on how it was built: without plugins the option does
 //! not exist. So it is tested, with QEMU's empty machine, which takes a fraction of a second.
 
 use std::fs;

@@ -10,7 +10,7 @@ use std::fs;
 
 use recording::{GuestSetting, Spec};
 
-use crate::settings;
+use crate::guest::settings;
 
 const RT_RUNTIME: &str = "/proc/sys/kernel/sched_rt_runtime_us";
 const SERVERS: [&str; 2] =

@@ -23,7 +23,7 @@ use std::ptr::{null_mut, without_provenance_mut};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use crate::api::{Block, Id, Instruction, OnExecution, Score, Scoreboard};
+use crate::qemu::api::{Block, Id, Instruction, OnExecution, Score, Scoreboard};
 
 /// QEMU adds to scoreboards.
 const SCOREBOARDS: c_int = 2;
@@ -247,7 +247,7 @@ impl Interface {
             match self.data {
                 Data::Copied(copy) => copy(instruction, into.as_mut_ptr(), into.len()),
                 Data::Lent(lend) => {
-                    let size = crate::api::qemu_plugin_insn_size(instruction);
+                    let size = crate::qemu::api::qemu_plugin_insn_size(instruction);
                     let length = size.min(into.len());
                     lend(instruction).copy_to(into.as_mut_ptr(), length);
                     length

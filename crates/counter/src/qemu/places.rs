@@ -15,10 +15,10 @@ use std::ptr::null_mut;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
-use crate::api::{self, OnExecution, Score, Scoreboard};
 use crate::episode::Count;
-use crate::interface::{self, Adding, Interface, PerCpu};
-use crate::translation::{Instruction, Translated};
+use crate::qemu::api::{self, OnExecution, Score, Scoreboard};
+use crate::qemu::interface::{self, Adding, Interface, PerCpu};
+use crate::qemu::translation::{Instruction, Translated};
 
 /// Values of a place's privilege level.
 pub(crate) const USER: u64 = 0;

@@ -17,7 +17,7 @@ use rustix::termios::{ControlModes, OptionalActions, tcdrain, tcgetattr, tcsetat
 use units::chain;
 
 use crate::error::Error;
-use crate::port;
+use crate::guest::port;
 
 /// `/dev/port` and `/dev/ttyS1` (Documentation/admin-guide/devices.txt).
 const PORT: (&str, u32, u32) = ("/port", 1, 4);

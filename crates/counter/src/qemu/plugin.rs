@@ -14,13 +14,13 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use crate::api::{self, Id, Info};
 use crate::decode::{self, Mark};
-use crate::interface::{Interface, Listener};
 use crate::output;
-use crate::places::{IN_KERNEL, Places, USER};
+use crate::qemu::api::{self, Id, Info};
+use crate::qemu::interface::{Interface, Listener};
+use crate::qemu::places::{IN_KERNEL, Places, USER};
+use crate::qemu::translation::{Instruction, Translated};
 use crate::symbols::{KERNEL, Symbols};
-use crate::translation::{Instruction, Translated};
 use crate::walk::Block;
 use crate::watcher::Watcher;
 

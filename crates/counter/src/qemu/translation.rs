@@ -1,6 +1,6 @@
 //! Blocks and instructions while QEMU translates them; the pointers are valid only then.
 
-use crate::api;
+use crate::qemu::api;
 
 /// A block.
 pub(crate) struct Translated(pub(crate) *mut api::Block);

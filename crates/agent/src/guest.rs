@@ -1,0 +1,10 @@
+//! The guest as a machine: what it needs before and after a measurement.
+
+pub(crate) mod background_load;
+pub(crate) mod channel;
+pub(crate) mod mounts;
+pub(crate) mod port;
+pub(crate) mod power;
+pub(crate) mod quiescence;
+pub(crate) mod settings;
+pub(crate) mod unthrottled;
