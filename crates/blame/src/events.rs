@@ -9,10 +9,10 @@ use units::{Cpu, CpuSet, Nanos, Span, chain};
 use crate::clock::Clock;
 use crate::error::Error;
 use crate::interruptions::{busy, interruptions};
+use crate::join::steal::common;
 use crate::join::{Joined, join};
 use crate::names::Names;
 use crate::records::Lane;
-use crate::steal::common;
 use crate::steal_clock;
 use crate::tally::Tally;
 

@@ -5,12 +5,12 @@
 //! visible as parts of the gap, so that a gap is longer than its events. It is divided in these
 //! steps:
 //!
-//! 1. Each moment belongs to the innermost event ([`crate::layers`]): an interrupt during the run
+//! 1. Each moment belongs to the innermost event ([`crate::join::layers`]): an interrupt during the run
 //!    of a thread counts once, as the interrupt.
 //! 2. The time before, between and after the events, their edges, belongs to the adjacent event, up
-//!    to twice what is typical of its kind in this run ([`crate::edges`]).
+//!    to twice what is typical of its kind in this run ([`crate::join::edges`]).
 //! 3. The rest, or all of a gap without events, is attributed to the hypervisor as far as its clock
-//!    proves that it took the time ([`crate::steal`]), and is else unexplained.
+//!    proves that it took the time ([`crate::join::steal`]), and is else unexplained.
 //!
 //! A gap that overlaps a period with lost events may have had any of them: all of it is
 //! unexplained, and it does not count for typical edges. Nothing is rounded or dropped: the shares
@@ -18,12 +18,16 @@
 //!
 //! Cannot see the time that a hypervisor takes within an event: it is attributed to the event.
 
+pub(crate) mod edges;
+pub(crate) mod layers;
+pub(crate) mod steal;
+
 use recording::{Culprit, CulpritKind, Event, Share};
 use units::{Nanos, Span};
 
-use crate::edges::EdgeLimits;
-use crate::layers::{Piece, innermost};
-use crate::steal::{Rest, StealBounds, prove};
+use crate::join::edges::EdgeLimits;
+use crate::join::layers::{Piece, innermost};
+use crate::join::steal::{Rest, StealBounds, prove};
 
 /// The shares of all gaps.
 #[derive(Debug, Clone, PartialEq, Eq)]

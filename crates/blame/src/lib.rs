@@ -9,19 +9,16 @@
 
 mod bpf;
 mod clock;
-mod edges;
 mod error;
 mod events;
 mod interruptions;
 mod join;
-mod layers;
 mod level;
 mod names;
 mod reader;
 mod records;
 mod ring_sizes;
 mod source;
-mod steal;
 mod steal_clock;
 mod switches;
 mod tally;
@@ -32,9 +29,9 @@ mod watcher;
 
 pub use error::{Error, Kind};
 pub use events::Events;
+pub use join::steal::StealBounds;
 pub use join::{Joined, join};
 pub use source::Threads;
-pub use steal::StealBounds;
 pub use switches::SwitchWatch;
 pub use wakers::WakerWatch;
 pub use watcher::{Watcher, Watching};

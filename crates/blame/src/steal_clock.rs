@@ -9,8 +9,8 @@ use recording::{CpuNoise, StealClock};
 use units::{Nanos, Span};
 
 use crate::clock::Clock;
+use crate::join::steal::{StealBounds, common};
 use crate::records::{Lane, Stolen};
-use crate::steal::{StealBounds, common};
 
 /// A step of `/proc/stat`.
 const STEP: Nanos = Nanos::from_millis(10);

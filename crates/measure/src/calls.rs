@@ -18,10 +18,11 @@ use units::{Cpu, CpuSet, Nanos, Tsc, TscDelta, TscHz};
 
 use crate::calls::repeats::{Repeats, failed};
 use crate::clock::Clock;
-use crate::memory::Memory;
-use crate::observer::Watch;
-use crate::thread::{block_signals, died, start};
-use crate::{Error, Kind, counter};
+use crate::control::observer::Watch;
+use crate::threads::memory::Memory;
+use crate::threads::thread::{block_signals, died, start};
+use crate::time::counter;
+use crate::{Error, Kind};
 
 /// The most repeats: their times are stored.
 const REPEATS_MAX: u32 = 1_000_000;

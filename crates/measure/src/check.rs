@@ -4,7 +4,7 @@
 use facts::Facts;
 use recording::{CheckSeries, CheckSpec, Doubt, NoiseSpec, TicksSpec};
 
-use crate::observer::Watch;
+use crate::control::observer::Watch;
 use crate::{Error, noise, ticks};
 
 /// Counts ticks of the idle machine, then measures noise.

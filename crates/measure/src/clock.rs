@@ -10,7 +10,7 @@ use facts::Facts;
 use recording::Doubt;
 use units::{Nanos, TscHz};
 
-use crate::counter::{self, Moment};
+use crate::time::counter::{self, Moment};
 use crate::{Error, Kind, doubts};
 
 /// The readings that bound this interval are accurate to some microseconds.

@@ -6,6 +6,11 @@
 //!
 //! Cannot see: what slowed a loop down, and what slows all of them alike.
 
+pub(crate) mod library;
+pub mod test_loop;
+pub mod work;
+pub(crate) mod worker;
+
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::scope;
 
@@ -17,15 +22,17 @@ use recording::{
 use units::{Cpu, CpuSet, Nanos, TscDelta, TscHz};
 
 use crate::clock::Clock;
-use crate::jitter_loop::{Board, JitterResult, TestLimits, run as run_tests};
+use crate::control::observer::{Event, Watch};
+use crate::control::stop::Stop;
+use crate::jitter::test_loop::{Board, JitterResult, TestLimits, run as run_tests};
+use crate::jitter::work::{Work, prepare};
+use crate::jitter::worker::Worker;
 use crate::nohz::stop_tick;
-use crate::observer::{Event, Watch};
 use crate::proc_counters::{ProcCounters, ThreadTime};
-use crate::stop::Stop;
-use crate::thread::{block_signals, died, start};
-use crate::work::{self, Work, prepare};
-use crate::worker::Worker;
-use crate::{Error, Kind, check_length, check_priority, counter, doubts, mark};
+use crate::threads::thread::{block_signals, died, start};
+use crate::time::counter;
+use crate::time::mark;
+use crate::{Error, Kind, check_length, check_priority, doubts};
 
 /// The default duration.
 const DURATION: Nanos = Nanos::from_secs(20);

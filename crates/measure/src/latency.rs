@@ -20,13 +20,14 @@ use recording::{
 };
 use units::{Cpu, Nanos, Span};
 
+use crate::control::observer::Watch;
 use crate::doubts::DoubtIf;
 use crate::latency::sleeper::{Config, SleepResult, Sleeper};
 use crate::latency::timers::now;
 use crate::latency::wakeups::Schedule;
-use crate::observer::Watch;
 use crate::proc_counters::ProcCounters;
-use crate::{Error, Kind, check_length, check_priority, counter, doubts};
+use crate::time::counter;
+use crate::{Error, Kind, check_length, check_priority, doubts};
 
 /// Shorter intervals leave no time to sleep; longer ones delay Ctrl-C.
 const SHORTEST: Nanos = Nanos::from_micros(10);

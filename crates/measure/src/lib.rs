@@ -12,49 +12,39 @@
 mod calls;
 mod check;
 mod clock;
-pub mod counter;
+mod control;
 mod doubts;
 mod error;
 mod jitter;
-pub mod jitter_loop;
 mod latency;
-mod library;
-pub mod mark;
-mod memory;
 mod nohz;
 mod noise;
-mod observer;
-mod phase;
 mod proc_counters;
-mod relay;
 mod run;
 mod slices;
 pub mod spin;
 mod spinner;
-mod stop;
-mod thread;
+mod threads;
 mod ticks;
-mod timespec;
-mod wait;
-mod watchdog;
-pub mod work;
-mod worker;
+mod time;
 
+pub use control::observer::{Control, Event, Observer, Silent};
+pub use control::relay::Relay;
+pub use control::stop::Stop;
+pub use control::wait::Wait;
 pub use error::{Error, Kind};
+pub use jitter::{test_loop, work};
 pub use noise::calibrate::LoopCost;
 pub use noise::caller::{CallerGaps, caller_gaps};
-pub use observer::{Control, Event, Observer, Silent};
-pub use relay::Relay;
-pub use stop::Stop;
-pub use wait::Wait;
+pub use time::{counter, mark};
 
 use facts::{Facts, Root};
 use isolate::AvoidedCpus;
 use recording::{Body, Code, Doubt, NoiseSpec, Recording, Spec};
 use units::{CpuSet, Nanos};
 
-use crate::observer::Watch;
-use crate::watchdog::Watchdog;
+use crate::control::observer::Watch;
+use crate::control::watchdog::Watchdog;
 
 /// The shortest useful measurement.
 const SHORTEST: Nanos = Nanos::from_millis(1);

@@ -21,10 +21,13 @@ use recording::{
 };
 use units::{Cpu, CpuSet, Nanos, chain};
 
-use crate::observer::Watch;
+use crate::control::observer::Watch;
 use crate::proc_counters::ProcCounters;
-use crate::thread::{died, start};
-use crate::{Error, Kind, check_length, check_priority, counter, mark, phase};
+use crate::threads::thread::{died, start};
+use crate::time::counter;
+use crate::time::mark;
+use crate::time::phase;
+use crate::{Error, Kind, check_length, check_priority};
 
 /// The thread's name.
 const NAME: &str = "nohz";

@@ -16,12 +16,12 @@ use recording::{
 use units::{Cpu, Nanos, Span, Tsc, TscDelta, TscHz};
 
 use crate::clock::Clock;
-use crate::counter::{self, Moment};
+use crate::control::observer::Watch;
 use crate::doubts;
-use crate::observer::Watch;
-use crate::phase;
 use crate::proc_counters::ProcCounters;
 use crate::spinner::{self, Config, SpinResult, Spinner, Start};
+use crate::time::counter::{self, Moment};
+use crate::time::phase;
 use crate::{Error, Kind, LoopCost, check_length, check_priority};
 
 /// Capacity for that many gaps per second; a busy machine has a few thousand.

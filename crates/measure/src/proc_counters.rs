@@ -12,7 +12,7 @@ use facts::{CpuTimes, Facts, Interrupts, Root, Softirqs, Unknown};
 use recording::{Code, Counted, Doubt, LineCount, ProcCounts};
 use units::{Cpu, Nanos};
 
-use crate::counter;
+use crate::time::counter;
 
 /// The counters of `/proc` at one moment.
 pub(crate) struct ProcCounters {

@@ -17,10 +17,10 @@ use isolate::{CHECK_INTERVAL, Ending, PinnedThread, Program, Watchdog};
 use recording::{Code, Doubt, Ended, ProcCounts, RunSeries, RunSpec, Usage};
 use units::{CpuSet, Nanos};
 
+use crate::control::observer::{Event, Observer, Watch};
+use crate::control::relay::{Received, Relay};
 use crate::latency::timers::now;
-use crate::observer::{Event, Observer, Watch};
 use crate::proc_counters::ProcCounters;
-use crate::relay::{Received, Relay};
 use crate::{Error, Kind, check_priority};
 
 /// The highest priority that another one can exceed.
@@ -233,7 +233,7 @@ mod tests {
     /// signal handlers are removed afterwards.
     #[test]
     fn programs() {
-        let _turn = crate::relay::tests::turn();
+        let _turn = crate::control::relay::tests::turn();
         let facts = Facts::read(&facts::Root::live());
         let control = Control::new().unwrap();
         let run = |spec: &RunSpec| {

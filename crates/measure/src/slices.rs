@@ -24,13 +24,16 @@ use recording::{
 use rustix::time::{ClockId, clock_getres};
 use units::{Cpu, CpuSet, Nanos, chain};
 
+use crate::control::observer::Watch;
 use crate::latency::timers::{now, timer_slack};
-use crate::observer::Watch;
 use crate::slices::task_reading::{StatusBuffer, TaskReading};
 use crate::slices::workers::{Work, WorkerSpec, Workers};
-use crate::thread::SignalsElsewhere;
-use crate::timespec::nanos;
-use crate::{Error, Kind, check_length, counter, mark, phase};
+use crate::threads::thread::SignalsElsewhere;
+use crate::time::counter;
+use crate::time::mark;
+use crate::time::phase;
+use crate::time::timespec::nanos;
+use crate::{Error, Kind, check_length};
 
 /// The most processes: each uses some memory of the kernel.
 const PROCESSES_MAX: u32 = 10_000;

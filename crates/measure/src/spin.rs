@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use units::{Tsc, TscDelta};
 
-use crate::counter;
+use crate::time::counter;
 
 /// One pass that took too long: the time of the reading before it, and the time to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

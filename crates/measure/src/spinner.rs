@@ -8,11 +8,13 @@ use std::thread::Scope;
 use recording::ProcCounts;
 use units::{Cpu, Tsc, TscDelta};
 
+use crate::control::stop::Stop;
 use crate::proc_counters::ThreadTime;
 use crate::spin::{Ring, SpinTotals, spin};
-use crate::stop::Stop;
-use crate::thread::{PinnedThread, StartGate};
-use crate::{Error, LoopCost, counter, mark};
+use crate::threads::thread::{PinnedThread, StartGate};
+use crate::time::counter;
+use crate::time::mark;
+use crate::{Error, LoopCost};
 
 /// The configuration of a spinner.
 #[derive(Debug, Clone, Copy)]

@@ -9,11 +9,12 @@ use facts::{CpuTime, Interrupts};
 use recording::{Code, CpuTicks, Doubt, TickSample, TicksSeries, TicksSpec};
 use units::{Cpu, CpuSet, Nanos, Span};
 
+use crate::control::observer::{Event, Watch};
 use crate::doubts;
 use crate::latency::timers::now;
-use crate::observer::{Event, Watch};
 use crate::proc_counters::{ProcCounters, both};
-use crate::{Error, check_length, mark};
+use crate::time::mark;
+use crate::{Error, check_length};
 
 /// Counts ticks, interval by interval.
 pub(crate) fn run(

@@ -7,8 +7,8 @@ use std::mem::{MaybeUninit, size_of};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use measure::jitter_loop::{self, Board, JitterResult, TestLimits};
 use measure::spin::{Ring, spin};
+use measure::test_loop::{self, Board, JitterResult, TestLimits};
 use measure::work::{Work, prepare};
 use units::TscDelta;
 
@@ -70,7 +70,7 @@ fn tests_are_quiet() {
         let mut result = JitterResult::with_capacity(2);
         assert_quiet("tests_are_quiet", || {
             let limits = TestLimits { loops: 2, tests: 3, length };
-            jitter_loop::run(limits, &mut *work, &never, &board, &mut result);
+            test_loop::run(limits, &mut *work, &never, &board, &mut result);
             result.lost.is_some_and(|lost| lost.tests == 1)
         });
     }

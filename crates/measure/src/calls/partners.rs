@@ -23,7 +23,7 @@ use units::Cpu;
 
 use crate::Error;
 use crate::calls::repeats::{Repeats, failed};
-use crate::thread::{died, start};
+use crate::threads::thread::{died, start};
 
 /// The partner's name.
 const NAME: &str = "calls/partner";

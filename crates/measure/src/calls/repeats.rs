@@ -13,7 +13,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use recording::Phases;
 use units::{Helped, Tsc, TscDelta};
 
-use crate::{Error, counter, mark, phase};
+use crate::Error;
+use crate::time::counter;
+use crate::time::mark;
+use crate::time::phase;
 
 /// Calls before the first mark.
 pub(crate) const WARM_UP: usize = 8;

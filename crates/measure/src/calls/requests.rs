@@ -17,7 +17,7 @@ use rustix::time::{
 use units::Cpu;
 
 use crate::calls::repeats::{Repeats, failed};
-use crate::memory::Memory;
+use crate::threads::memory::Memory;
 use crate::{Error, calls::partners};
 
 /// Repeats the call, on the CPU that the thread is pinned to.

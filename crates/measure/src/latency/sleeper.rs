@@ -10,12 +10,12 @@ use recording::{LostWakeups, ProcCounts, Timer, Wakeup};
 use units::{Cpu, Nanos};
 
 use crate::Error;
+use crate::control::stop::Stop;
 use crate::latency::timers::{Nanosleep, Timerfd, now, timer_slack};
 use crate::latency::wakeups::{Schedule, WakeTimer, WakeupBuffer, answer};
-use crate::memory::Memory;
 use crate::proc_counters::ThreadTime;
-use crate::stop::Stop;
-use crate::thread::{PinnedThread, StartGate, block_signals};
+use crate::threads::memory::Memory;
+use crate::threads::thread::{PinnedThread, StartGate, block_signals};
 
 /// Expiries before the first one that counts: they fill caches and cause the page faults.
 const WARM_UP: u64 = 3;

@@ -16,9 +16,9 @@ use rustix::time::{
 };
 use units::Nanos;
 
-use crate::counter;
 use crate::latency::wakeups::{Schedule, WakeTimer, Woken};
-use crate::timespec::parts;
+use crate::time::counter;
+use crate::time::timespec::parts;
 
 /// The clock of schedules, now.
 pub(crate) fn now() -> Nanos {

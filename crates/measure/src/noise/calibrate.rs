@@ -10,8 +10,8 @@ use std::sync::atomic::AtomicBool;
 
 use units::TscDelta;
 
-use crate::counter;
 use crate::spin::{Ring, spin};
+use crate::time::counter;
 
 /// The median is taken over that many pieces.
 const PIECES: usize = 33;

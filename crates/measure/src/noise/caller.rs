@@ -14,10 +14,10 @@ use recording::{CpuNoise, Doubt, NoiseSpec, ProcCounts};
 use units::Nanos;
 
 use crate::clock::Clock;
-use crate::counter::Moment;
 use crate::noise::{cpu_noise, place, refuse, threshold};
 use crate::spin::Ring;
 use crate::spinner::SpinParams;
+use crate::time::counter::Moment;
 use crate::{Error, Kind, LoopCost, doubts};
 
 /// The gaps of the calling thread.

@@ -12,7 +12,7 @@ use std::io::{self, Read};
 use recording::TaskTime;
 use units::Nanos;
 
-use crate::counter;
+use crate::time::counter;
 
 /// `CPUCLOCK_SCHED` in `include/linux/posix-timers.h`: the scheduler's count.
 const SCHEDULED: libc::clockid_t = 2;

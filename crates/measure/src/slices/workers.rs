@@ -20,9 +20,9 @@ use units::{CpuSet, Helped, Nanos};
 
 use crate::Error;
 use crate::latency::timers::now;
-use crate::memory::Memory;
-use crate::thread::block_signals;
-use crate::timespec::parts;
+use crate::threads::memory::Memory;
+use crate::threads::thread::block_signals;
+use crate::time::timespec::parts;
 
 /// The length of a name with its terminating zero (`TASK_COMM_LEN` in `include/linux/sched.h`).
 const NAME: usize = 16;

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use recording::{Culprit, CulpritKind};
 use units::{Nanos, Span};
 
-use crate::layers::Piece;
+use crate::join::layers::Piece;
 
 /// The limit of an edge, in typical edges of its kind.
 const BOUND: u64 = 2;

@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use recording::{JitterSoFar, LoopTimes, LostTests, UnfinishedTest};
 use units::{Tsc, TscDelta};
 
-use crate::counter;
-use crate::work::Work;
+use crate::jitter::work::Work;
+use crate::time::counter;
 
 /// The limits of a run.
 #[derive(Debug, Clone, Copy)]

@@ -8,9 +8,9 @@ use std::time::Duration;
 use recording::{Doubt, JitterPlan, JitterSoFar, TickSample};
 use units::{Nanos, Span, TscHz};
 
-use crate::counter;
-use crate::relay::Relay;
-use crate::stop::Stop;
+use crate::control::relay::Relay;
+use crate::control::stop::Stop;
+use crate::time::counter;
 
 /// Conditions under which a measurement runs.
 #[derive(Debug)]

@@ -11,9 +11,10 @@ use std::time::{Duration, Instant};
 
 use units::Nanos;
 
-use crate::observer::{Event, Watch};
-use crate::stop::Stop;
-use crate::{Error, counter};
+use crate::Error;
+use crate::control::observer::{Event, Watch};
+use crate::control::stop::Stop;
+use crate::time::counter;
 
 /// Interval of checks of a thread that is to end.
 const LOOK: Duration = Duration::from_millis(50);

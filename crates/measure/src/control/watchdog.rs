@@ -13,8 +13,9 @@ use isolate::{MovedThread, Retain, StarvedThreads};
 use recording::{Code, Doubt};
 use units::{CpuSet, Nanos};
 
-use crate::stop::Stop;
-use crate::{Error, counter};
+use crate::Error;
+use crate::control::stop::Stop;
+use crate::time::counter;
 
 /// Interval of checks of the threads.
 const LOOK: Duration = Duration::from_millis(100);

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use units::Nanos;
 
-use crate::counter;
-use crate::timespec::parts;
+use crate::time::counter;
+use crate::time::timespec::parts;
 
 /// The stop request, shared by all threads of a measurement.
 #[derive(Debug, Clone)]

@@ -11,7 +11,7 @@
 
 use units::{Nanos, Span};
 
-use crate::layers::Piece;
+use crate::join::layers::Piece;
 
 /// A period, and the bounds of the stolen time in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,8 +2,9 @@
 
 use units::Nanos;
 
-use crate::observer::{Control, Observer, Watch};
-use crate::{Error, check_length, counter};
+use crate::control::observer::{Control, Observer, Watch};
+use crate::time::counter;
+use crate::{Error, check_length};
 
 /// A wait of a given length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

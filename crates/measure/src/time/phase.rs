@@ -5,8 +5,8 @@ use rustix::io::Errno;
 use rustix::thread::{ClockId, clock_nanosleep_absolute};
 use rustix::time::Timespec;
 
-use crate::counter;
-use crate::timespec::parts;
+use crate::time::counter;
+use crate::time::timespec::parts;
 
 /// Sleeps until that part begins, counted from 0.
 pub(crate) fn wait(phases: &Phases, part: u32) {

@@ -11,7 +11,7 @@
 
 use units::{Nanos, Tsc, TscDelta, TscHz};
 
-use crate::timespec::nanos;
+use crate::time::timespec::nanos;
 
 /// Number of attempts to read a pair without an interruption in between.
 const TRIES: u32 = 32;

@@ -16,9 +16,10 @@ use recording::Workload;
 use units::Tsc;
 
 use crate::calls::repeats::failed;
-use crate::library::{self, Library};
-use crate::memory::{self, Memory};
-use crate::{Error, Kind, counter};
+use crate::jitter::library::{self, Library};
+use crate::threads::memory::{self, Memory};
+use crate::time::counter;
+use crate::{Error, Kind};
 
 /// Steps of one run of `tif` and `memory`.
 const STEPS: usize = 50_000;

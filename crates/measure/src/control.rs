@@ -1,0 +1,7 @@
+//! Control of a measurement from outside: its observer, the order to stop, signals.
+
+pub(crate) mod observer;
+pub(crate) mod relay;
+pub(crate) mod stop;
+pub(crate) mod wait;
+pub(crate) mod watchdog;

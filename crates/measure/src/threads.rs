@@ -1,0 +1,4 @@
+//! The threads of a measurement, and their memory.
+
+pub(crate) mod memory;
+pub(crate) mod thread;
