@@ -21,8 +21,8 @@ use crate::error::{Error, Kind};
 use crate::names::full_name;
 use crate::records::text_of;
 
-/// `enum nobody` in `bpf/wakers.bpf.c`: wakers that are not threads.
-const NOBODY: [&str; 3] = ["idle", "interrupt", "softirq"];
+/// `enum no_thread` in `bpf/wakers.bpf.c`: wakers that are not threads.
+const NO_THREAD: [&str; 3] = ["idle", "interrupt", "softirq"];
 /// The programs' requirements.
 const NEEDS: Needs = Needs { version: (5, 18), why: refusal::STATE };
 /// The name of a thread that the table could not hold.
@@ -140,7 +140,7 @@ fn gathered(
     for pair in pairs {
         let (thread, partner) = sides(pair);
         let (tid, name) = match partner.tid {
-            0 => (None, nobody(partner.born)),
+            0 => (None, no_thread(partner.born)),
             tid => {
                 let name = names.get(&partner).map_or(UNNAMED, String::as_str);
                 (Some(tid), name.to_owned())
@@ -155,8 +155,8 @@ fn gathered(
     gathered
 }
 
-fn nobody(number: u32) -> String {
-    let known = usize::try_from(number).ok().and_then(|number| NOBODY.get(number));
+fn no_thread(number: u32) -> String {
+    let known = usize::try_from(number).ok().and_then(|number| NO_THREAD.get(number));
     known.map_or_else(String::new, |name| (*name).to_owned())
 }
 

@@ -45,7 +45,7 @@ pub(crate) struct Capacity {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ThreadKey {
     pub(crate) tid: u32,
-    /// Part of its start time; of number 0 `enum nobody`.
+    /// Part of its start time; with TID 0, `enum no_thread`.
     pub(crate) born: u32,
 }
 

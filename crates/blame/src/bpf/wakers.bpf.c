@@ -19,14 +19,14 @@
 #define COUNT_INTERRUPT 0xff0000
 #define COUNT_SOFTIRQ 0x100
 
-/* A thread, by its TID and its start time (TIDs are reused); or, with number 0, a waker that
+/* A thread, by its TID and its start time (TIDs are reused); or, with TID 0, a waker that
  * is not a thread. */
 struct who {
 	__u32 tid;
-	__u32 born; /* of number 0: `enum nobody` */
+	__u32 born; /* of TID 0: `enum no_thread` */
 };
 
-enum nobody {
+enum no_thread {
 	IDLE,
 	INTERRUPT,
 	SOFTIRQ,

@@ -229,14 +229,14 @@ impl NoiseRun {
         let of = shares.iter().filter(|share| self.is(share, kind, name));
         let mut gaps: Vec<usize> = of.map(|share| share.gap).collect();
         gaps.dedup();
-        let nobodys = |gap: &usize| {
+        let unexplained = |gap: &usize| {
             let of_gap = shares.iter().filter(|share| share.gap == *gap);
-            let nobodys =
+            let unexplained =
                 of_gap.filter(|share| self.is(share, CulpritKind::Unexplained, ""));
-            let nobodys: Nanos = nobodys.map(|share| share.ns).sum();
-            nobodys.get() * 100 / self.cpu().gaps[*gap].length.get()
+            let unexplained: Nanos = unexplained.map(|share| share.ns).sum();
+            unexplained.get() * 100 / self.cpu().gaps[*gap].length.get()
         };
-        rising(gaps.iter().map(nobodys))
+        rising(gaps.iter().map(unexplained))
     }
 
     /// The part of the time between two readings of `/proc` that is outside of the loop, in

@@ -183,7 +183,7 @@ fn a_thousand() {
 /// Check that no process is left after any signal; and that one that can be handled ends the
 /// run early, with the result so far.
 #[test]
-fn nobody_is_left() {
+fn no_process_is_left() {
     let _turn = turn();
     for end in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGKILL] {
         let child = spawn(&["slices", "20", "-d", "1h", "--json"]);
