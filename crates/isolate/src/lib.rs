@@ -50,4 +50,4 @@ pub use tick::{
 };
 pub use tuning::Tuning;
 pub use tuning::lease::TuningLease;
-pub use tuning::tunables::may_tune;
+pub use tuning::tunables::{may_tune, path_before_5_13};

@@ -20,7 +20,7 @@ pub(crate) fn write(settings: &[GuestSetting]) -> Result<(), Error> {
     for GuestSetting { path, value } in settings {
         // Not `fs::write`, which would try to create a missing file.
         let open = |path: &str| OpenOptions::new().write(true).open(path);
-        let opened = match (open(path), earlier(path)) {
+        let opened = match (open(path), isolate::path_before_5_13(path)) {
             (Err(error), Some(earlier)) if error.kind() == ErrorKind::NotFound => {
                 open(&earlier).map_err(|_| error)
             }
@@ -34,47 +34,12 @@ pub(crate) fn write(settings: &[GuestSetting]) -> Result<(), Error> {
     Ok(())
 }
 
-/// The folder of the scheduler's files, and those that were below `/proc/sys` before.
-const FOLDER: &str = "/sys/kernel/debug/sched/";
-const TUNABLES: [&str; 6] = [
-    "latency_ns",
-    "min_granularity_ns",
-    "wakeup_granularity_ns",
-    "migration_cost_ns",
-    "nr_migrate",
-    "tunable_scaling",
-];
-
-/// The path of that setting in kernels before 5.13, if it differs.
-fn earlier(path: &str) -> Option<String> {
-    match path.strip_prefix(FOLDER)? {
-        "features" => Some("/sys/kernel/debug/sched_features".to_owned()),
-        name if TUNABLES.contains(&name) => {
-            Some(format!("/proc/sys/kernel/sched_{name}"))
-        }
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn written(path: &str, value: &str) -> Result<(), Error> {
         write(&[GuestSetting { path: path.to_owned(), value: value.to_owned() }])
-    }
-
-    /// Check the earlier paths of the scheduler's files, and that others have none.
-    #[test]
-    fn earlier_places() {
-        let place = |name: &str| earlier(&format!("{FOLDER}{name}"));
-        assert_eq!(
-            place("features").as_deref(),
-            Some("/sys/kernel/debug/sched_features")
-        );
-        let latency = Some("/proc/sys/kernel/sched_latency_ns");
-        assert_eq!(place("latency_ns").as_deref(), latency);
-        assert_eq!((place("base_slice_ns"), earlier("/proc/sys/kernel/x")), (None, None));
     }
 
     /// Check that the error for a missing setting names it, with the kernel's reason.

@@ -34,6 +34,17 @@ const SYSCTLS: [&str; 6] = [
 ];
 const SYSCTL: &str = "/proc/sys/kernel/sched_";
 
+/// The path that a scheduler setting below `/sys/kernel/debug/sched/` has in kernels before 5.13;
+/// `None` if they do not have it elsewhere.
+pub fn path_before_5_13(path: &str) -> Option<String> {
+    let [features, before] = FEATURES;
+    if path == features {
+        return Some(before.to_owned());
+    }
+    let name = path.strip_prefix(DEBUGFS)?.strip_prefix('/')?;
+    SYSCTLS.contains(&name).then(|| format!("{SYSCTL}{name}"))
+}
+
 /// Checks whether this kernel has all of these settings, and this process may change them; nothing
 /// is changed.
 ///
@@ -278,6 +289,22 @@ mod tests {
 
     fn feature(file: &str, name: &str) -> Setting {
         Setting::Feature { file: file.into(), name: name.to_owned() }
+    }
+
+    /// Check the earlier paths of the scheduler's files, and that others have none.
+    #[test]
+    fn paths_before_5_13() {
+        let place = |name: &str| path_before_5_13(&format!("{DEBUGFS}/{name}"));
+        assert_eq!(
+            place("features").as_deref(),
+            Some("/sys/kernel/debug/sched_features")
+        );
+        let latency = Some("/proc/sys/kernel/sched_latency_ns");
+        assert_eq!(place("latency_ns").as_deref(), latency);
+        assert_eq!(
+            (place("base_slice_ns"), path_before_5_13("/proc/sys/kernel/x")),
+            (None, None)
+        );
     }
 
     /// Check that each kind of setting is found in debugfs, also features that are off.
