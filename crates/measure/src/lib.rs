@@ -107,13 +107,12 @@ fn pinned(spec: &Spec) -> CpuSet {
 /// The upper limit of a measurement's duration, if known in advance.
 fn max_duration(spec: &Spec) -> Option<Nanos> {
     match spec {
-        Spec::Noise(spec) => Some(spec.duration_ns),
-        Spec::Check(spec) => Some(spec.idle_ns + spec.noise_ns),
         Spec::Latency(spec) => Some(spec.duration_ns + spec.interval_ns),
         Spec::Jitter(spec) => jitter::max_duration(spec),
         Spec::NohzTest(spec) => Some(nohz::max_duration(spec)),
+        Spec::Noise(_) | Spec::Check(_) => spec.duration(),
         // Its thread may be moved once this is over, even if its processes took long to start.
-        Spec::Slices(spec) => Some(spec.duration_ns),
+        Spec::Slices(_) => spec.duration(),
         Spec::Ticks(_)
         | Spec::Calls(_)
         | Spec::NohzStress(_)

@@ -58,8 +58,11 @@ pub fn json(
     summary: &Summary,
     with_series: bool,
 ) -> Result<String, serde_json::Error> {
-    let check = if let Summary::Check(check) = summary { Some(check) } else { None };
-    let findings = check.map(|check| findings(&recording.facts, check));
+    let findings = if let Summary::Check(check) = summary {
+        Some(findings(&recording.facts, check))
+    } else {
+        None
+    };
     let judged = SummaryJson { summary, findings };
     let metrics = Metrics(stats::metrics(summary));
     macro_rules! object {

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use isolate::RestoredSetting;
+use measure::Silent;
 use units::CpuSet;
 
 /// What a session reports as it happens.
@@ -38,10 +39,6 @@ pub trait Observer {
     /// Handles an event.
     fn event(&mut self, event: Event<'_>);
 }
-
-/// Ignores all events.
-#[derive(Debug, Clone, Copy)]
-pub struct Silent;
 
 impl Observer for Silent {
     fn event(&mut self, _: Event<'_>) {}
