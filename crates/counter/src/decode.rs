@@ -87,6 +87,15 @@ fn near_displacement(byte: u8) -> i32 {
     i32::from(i8::from_le_bytes([byte]))
 }
 
+/// The displacement of a near jump: `jmp rel32` or `rel8`.
+pub(crate) fn jump(bytes: &[u8]) -> Option<i32> {
+    match *bytes {
+        [0xeb, near] => Some(near_displacement(near)),
+        [0xe9, a, b, c, d] => Some(i32::from_le_bytes([a, b, c, d])),
+        _ => None,
+    }
+}
+
 /// How these bytes end a block.
 pub(crate) fn ending(bytes: &[u8]) -> Ending {
     let prefix =
@@ -153,6 +162,15 @@ mod tests {
         assert_eq!(zero_store(&[0xc7, 0x44, 0x24, 8, 0, 0, 0, 0]), None);
         assert_eq!(zero_store(&[0x89, 0x45, 0x18]), None);
         assert_eq!(zero_store(&[]), None);
+    }
+
+    /// Check the displacements of jumps, and that a conditional one is none.
+    #[test]
+    fn jumps() {
+        assert_eq!(jump(&[0xeb, 0xfe]), Some(-2));
+        assert_eq!(jump(&[0xe9, 0, 1, 0, 0]), Some(0x100));
+        assert_eq!(jump(&[0x0f, 0x84, 0, 1, 0, 0]), None);
+        assert_eq!(jump(&[0x74, 5]), None);
     }
 
     /// Check the instructions that end a block, with prefixes as compilers generate them.

@@ -5,13 +5,19 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use crate::episode::{Level, What};
-use crate::kinds::{Kind, Kinds};
+use crate::kinds::Kind;
 use crate::phase::OnCpu;
-use crate::symbols::{Function, Symbols};
+use crate::symbols::{Function, Symbols, UNKNOWN};
+use crate::watcher::Watcher;
 use crate::whole::Called;
 
 /// All phases as one JSON object `{"counts": ..., "profile": ...}`.
-pub(crate) fn json(phases: &[Vec<OnCpu>], kinds: &Kinds, symbols: &Symbols) -> String {
+pub(crate) fn json(
+    watcher: &Watcher,
+    counters: &[Function],
+    symbols: &Symbols,
+) -> String {
+    let Watcher { phases, kinds, .. } = watcher;
     let mut names = Names::default();
     let counts = list(phases, |cpus| {
         let cpus = list(cpus.iter().enumerate(), |(cpu, on)| on_cpu(cpu, on, symbols));
@@ -30,11 +36,23 @@ pub(crate) fn json(phases: &[Vec<OnCpu>], kinds: &Kinds, symbols: &Symbols) -> S
         };
         format!("{{\"phase\":{phase},\"cpu\":{cpu}{group},\"calls\":{calls}}}")
     });
+    let contexts = list(&watcher.costs, |((group, path), cost)| {
+        let path = list(path, |&function| names.place(function).to_string());
+        format!("[{group},{path},{},{}]", cost.own, cost.times)
+    });
+    let functions = list(watcher.functions.all(), |(group, counter, own)| {
+        let function = counters.get(counter).copied().unwrap_or(UNKNOWN);
+        format!("[{group},{},{own}]", names.place(function))
+    });
+    let less_detailed = match watcher.costs.is_empty() {
+        true => String::new(),
+        false => format!(",\"contexts\":{contexts},\"functions\":{functions}"),
+    };
     let names = list(&names.order, |&function| text(symbols.name(function)));
     format!(
         "{{\"counts\":{{\"phases\":{counts}}},\
          \"profile\":{{\"names\":{names},\"episodes\":{episodes},\
-         \"phases\":{wholes}}}}}\n"
+         \"phases\":{wholes}{less_detailed}}}}}\n"
     )
 }
 
@@ -148,8 +166,10 @@ fn text(plain: &str) -> String {
 mod tests {
     use super::*;
     use crate::episode::Count;
+    use crate::kinds::Kinds;
     use crate::phase::Phase;
     use crate::tree::Tree;
+    use crate::watcher::Detail;
 
     /// Check the format of the text.
     #[test]
@@ -182,6 +202,8 @@ mod tests {
             r#"{"phase":0,"cpu":0,"calls":[[0,null,2],[1,0,5]]}]}}"#,
             "\n"
         );
-        assert_eq!(json(&[cpus], &kinds, &symbols), expected);
+        let mut watcher = Watcher::new(1, &symbols, Detail::Calls);
+        (watcher.phases, watcher.kinds) = (vec![cpus], kinds);
+        assert_eq!(json(&watcher, &[], &symbols), expected);
     }
 }

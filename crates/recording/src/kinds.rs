@@ -31,7 +31,7 @@ pub use nohz::{
     WaitingThread,
 };
 pub use noise::{Counted, CpuNoise, LineCount, Lost, NoiseSeries, NoiseSpec, ProcCounts};
-pub use program::{KeptOutput, ProgramSeries, ProgramSpec, Ready, ServiceSpec};
+pub use program::{KeptOutput, ProgramSeries, ProgramSpec, Ready, ServiceSpec, WorkUnit};
 pub use run::{Ended, Interruptions, Picked, RunSeries, RunSpec, Usage};
 pub use slices::{
     CpuSwitches, End, LooseEnd, Policy, Role, SlicesSample, SlicesSeries, SlicesSpec,

@@ -36,7 +36,9 @@ pub use kinds::*;
 pub use output::{check_writable, write_file};
 pub use phases::Phases;
 pub use printable::printable;
-pub use profile::{Called, Episode, PhaseCalls, Profile, Stack, What};
+pub use profile::{
+    Called, Context, Episode, FunctionOwn, PhaseCalls, Profile, Stack, What,
+};
 pub use words::Words;
 
 use facts::Facts;

@@ -27,7 +27,9 @@ pub use call_costs::{CallCost, CallCosts};
 pub(crate) use idle_cost::IdleCpu;
 pub use idle_cost::{CpuIdleCost, IdleCost};
 pub use nohz_cost::NohzCost;
-pub use program_cost::{GroupCost, GroupRole, ProgramCost};
+pub use program_cost::{
+    EntryCost, FunctionShare, GroupCost, GroupRole, ProgramCost, UnitCost,
+};
 pub use tick_cost::TickCost;
 
 /// The summary of a cell.

@@ -31,8 +31,8 @@ mod values;
 
 pub use cell::added::Added;
 pub use cell::{
-    CallCost, CallCosts, CellSummary, CpuIdleCost, GroupCost, GroupRole, IdleCost,
-    NohzCost, ProgramCost, TickCost, answer,
+    CallCost, CallCosts, CellSummary, CpuIdleCost, EntryCost, FunctionShare, GroupCost,
+    GroupRole, IdleCost, NohzCost, ProgramCost, TickCost, UnitCost, answer,
 };
 pub use counts::CpuWork;
 pub use distribution::{Distribution, quantile};

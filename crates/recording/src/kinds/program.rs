@@ -22,6 +22,18 @@ pub struct ProgramSpec {
     pub exit_codes: Vec<u8>,
     /// The longest time that each service may take to become ready, and the command to end.
     pub limit_ns: Nanos,
+    /// The work that the command does, if costs are wanted for a unit of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit: Option<WorkUnit>,
+}
+
+/// A unit of work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkUnit {
+    /// Its name: `request`.
+    pub name: String,
+    /// The number of units that the command does, from 1.
+    pub count: u64,
 }
 
 /// A background service.
@@ -95,12 +107,13 @@ mod tests {
             directory: "/".to_owned(),
             exit_codes: vec![0],
             limit_ns: Nanos::from_secs(60),
+            unit: Some(WorkUnit { name: "request".to_owned(), count: 1 }),
         };
         let expected = serde_json::json!({
             "command": ["ab", "-n1"],
             "services": [{"name": "nginx", "command": ["nginx"], "ready": {"port": 80}}],
             "environment": [["PATH", "/bin"]], "directory": "/", "exit_codes": [0],
-            "limit_ns": 60_000_000_000_u64,
+            "limit_ns": 60_000_000_000_u64, "unit": {"name": "request", "count": 1},
         });
         assert_eq!(serde_json::to_value(&spec).unwrap(), expected);
         assert_eq!(serde_json::from_value::<ProgramSpec>(expected).unwrap(), spec);

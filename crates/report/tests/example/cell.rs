@@ -320,6 +320,7 @@ pub(crate) fn with_profile(mut cell: Cell) -> Cell {
             step,
         ],
         phases: Vec::new(),
+        ..Profile::default()
     };
     if let Ending::Done(answer) = &mut cell.ending {
         answer.profile = Some(profile);

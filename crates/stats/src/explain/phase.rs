@@ -144,12 +144,12 @@ impl PhaseExplanation {
 }
 
 /// What executed a stack's instructions.
-fn entry<'a>(frames: &[&'a str]) -> (EntryKind, &'a str) {
+pub(crate) fn entry<'a>(frames: &[&'a str]) -> (EntryKind, &'a str) {
     let outermost = frames.first().copied().unwrap_or_default();
     if outermost == PROGRAM {
         return (EntryKind::Program, PROGRAM);
     }
-    if let Some(place) = frames.iter().position(|name| SOFTIRQS.contains(name)) {
+    if let Some(place) = frames.iter().rposition(|name| SOFTIRQS.contains(name)) {
         return (EntryKind::Softirq, frames.get(place + 1).unwrap_or(&frames[place]));
     }
     if frames.iter().any(|name| TICKS.contains(name)) {

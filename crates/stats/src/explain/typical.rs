@@ -14,7 +14,7 @@ use crate::counts::{call_phases, is_timer_entry};
 use crate::{CallStack, CellSummary, Spread, answer};
 
 /// The name of the function at that place of the profile's list; `[nameless]` if it has none.
-pub(super) fn function_name(profile: &Profile, place: usize) -> &str {
+pub(crate) fn function_name(profile: &Profile, place: usize) -> &str {
     profile.names.get(place).map_or("[nameless]", String::as_str)
 }
 

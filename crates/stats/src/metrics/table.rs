@@ -9,9 +9,8 @@ use units::{Instructions, LengthUnit, Nanos, PerSecond, Ppm};
 use crate::metrics::{Metric, each, idle_rates, of_call, sum, together, whole};
 use crate::{
     CallCost, CallSummary, CellSummary, CpuLatencySummary, CpuNoiseSummary,
-    CpuTicksSummary, GroupCost, JitterSummary, NohzStressSummary, NohzTestSummary,
-    ProgramCost, ProgramSummary, RunSummary, Spread, StepSlices, Summary, TickKinds,
-    WakersSummary,
+    CpuTicksSummary, JitterSummary, NohzStressSummary, NohzTestSummary, ProgramCost,
+    ProgramSummary, RunSummary, Spread, StepSlices, Summary, TickKinds, WakersSummary,
 };
 
 /// Stands for the name of a call in a key.
@@ -147,16 +146,24 @@ table! { of_cells:
     PROGRAM_COST(ProgramCost) whole "program" {
         "program_instructions" Instructions Less
             "instructions of the command, in user mode and the kernel"
-            |cost| instructions(cost.command().map(GroupCost::instructions));
+            |cost| instructions(cost.command().map(|of| of.instructions));
         "program_kernel_instructions" Instructions Less
             "those of the kernel"
-            |cost| instructions(cost.command().map(|of| of.phase.kernel_instructions));
+            |cost| instructions(cost.command().map(|of| of.kernel_instructions));
         "guest_instructions" Instructions Less
             "instructions of the whole guest from the command's start to its end"
             |cost| instructions(Some(cost.instructions));
         "guest_kernel_instructions" Instructions Less
             "those of the kernel"
-            |cost| instructions(Some(cost.kernel_instructions()));
+            |cost| instructions(Some(cost.kernel_instructions));
+        "unit_instructions" Instructions Less
+            "instructions of the guest for a unit of the command's work, such as a request"
+            |cost| exact(cost.unit.as_ref().map(|unit| unit.instructions), f64::from);
+        "unit_kernel_instructions" Instructions Less
+            "those of the kernel"
+            |cost| exact(cost.unit.as_ref().map(|unit| unit.kernel_instructions), f64::from);
+        "units_hz" Hz More "units of work per second of guest time"
+            |cost| hz(cost.unit.as_ref()?.units_hz);
     }
     NOHZ_COST(NohzTestSummary) whole "nohz" {
         "nohz_entry_instructions" Instructions Less

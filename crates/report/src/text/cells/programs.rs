@@ -1,7 +1,7 @@
 //! Tables of programs: a column for each kernel, the instructions by what executed them.
 
 use itertools::Itertools;
-use stats::{EntryKind, GroupCost, GroupRole, PhaseEntry, ProgramCost};
+use stats::{EntryCost, EntryKind, GroupCost, GroupRole, ProgramCost};
 use units::Instructions;
 
 use crate::number;
@@ -14,6 +14,8 @@ use crate::text::layout::table::cut;
 const KERNEL: usize = 22;
 /// The maximum width of the name of a service or an entry.
 const NAME: usize = 34;
+/// The maximum width of the name of a unit of work.
+const UNIT: usize = 16;
 /// The number of entries into the kernel in the table.
 const ENTRIES: usize = 16;
 /// The kinds of instructions of a command.
@@ -69,6 +71,11 @@ fn line_names(cost: &ProgramCost) -> Vec<String> {
         names.extend(["  user mode".to_owned(), "  kernel".to_owned()]);
     }
     names.extend(["all", "timer interrupts", "time"].map(str::to_owned));
+    if let Some(unit) = &cost.unit {
+        names.push(format!("{}s per second", cut(&unit.name, UNIT)));
+        names.push(format!("all, per {}", cut(&unit.name, UNIT)));
+        names.push("  kernel".to_owned());
+    }
     names
 }
 
@@ -76,17 +83,22 @@ fn lines(cost: &ProgramCost) -> Vec<String> {
     let count = |value: Instructions| number::count(value.get());
     let mut lines = Vec::new();
     if let Some(command) = cost.command() {
-        lines.push(count(command.instructions()));
+        lines.push(count(command.instructions));
         lines.extend(KINDS.iter().map(|(kind, _)| count(of_kind(command, *kind))));
     }
     for group in cost.groups.iter().skip(1) {
-        lines.push(count(group.instructions()));
-        lines.push(count(group.phase.user_instructions));
-        lines.push(count(group.phase.kernel_instructions));
+        lines.push(count(group.instructions));
+        lines.push(count(group.user_instructions));
+        lines.push(count(group.kernel_instructions));
     }
     lines.push(count(cost.instructions));
     lines.push(number::count(cost.timer_interrupts));
     lines.push(number::duration(cost.run.elapsed_ns));
+    if let Some(unit) = &cost.unit {
+        lines.push(number::any(unit.units_hz, number::bare_rate));
+        lines.push(number::rounded(unit.instructions, number::count));
+        lines.push(number::rounded(unit.kernel_instructions, number::count));
+    }
     lines
 }
 
@@ -108,8 +120,8 @@ fn of_kind(group: &GroupCost, of: EntryKind) -> Instructions {
 
 /// The largest entries into the kernel, of the whole guest.
 fn entry_table(cells: &[CellProgram<'_>]) -> String {
-    let sums: Vec<Vec<PhaseEntry>> =
-        cells.iter().map(|(_, cost)| cost.entries()).collect();
+    let sums: Vec<Vec<EntryCost>> =
+        cells.iter().map(|(_, cost)| cost.kernel_entries()).collect();
     let largest = |kind: EntryKind, name: &str| {
         sums.iter().map(|entries| sum(entries, kind, name)).max().unwrap_or_default()
     };
@@ -117,14 +129,14 @@ fn entry_table(cells: &[CellProgram<'_>]) -> String {
     let mut keys: Vec<_> = all.unique().collect();
     keys.sort_by_key(|&(kind, name)| std::cmp::Reverse(largest(kind, name)));
     keys.truncate(ENTRIES);
-    let column = |((row, cost), entries): (&CellProgram<'_>, &Vec<PhaseEntry>)| {
+    let column = |((row, cost), entries): (&CellProgram<'_>, &Vec<EntryCost>)| {
         let own: Vec<Instructions> =
             keys.iter().map(|&(kind, name)| sum(entries, kind, name)).collect();
         let shown: Instructions = own.iter().copied().sum();
-        let rest = cost.kernel_instructions().get().saturating_sub(shown.get());
+        let rest = cost.kernel_instructions.get().saturating_sub(shown.get());
         let values = own.iter().map(|value| value.get());
         let values =
-            values.chain([rest, cost.kernel_instructions().get()]).map(number::count);
+            values.chain([rest, cost.kernel_instructions.get()]).map(number::count);
         Column::new(head(row), values.collect())
     };
     let names = keys.iter().map(|&(of, name)| {
@@ -139,7 +151,7 @@ fn entry_table(cells: &[CellProgram<'_>]) -> String {
     format!("\n{}", grid.text())
 }
 
-fn sum(entries: &[PhaseEntry], kind: EntryKind, name: &str) -> Instructions {
+fn sum(entries: &[EntryCost], kind: EntryKind, name: &str) -> Instructions {
     let same = entries.iter().filter(|entry| entry.kind == kind && entry.name == name);
     same.map(|entry| entry.instructions).sum()
 }

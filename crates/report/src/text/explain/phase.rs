@@ -174,7 +174,7 @@ mod tests {
             42,000  89.0 %      21,000  kernel thread  kdamond_fn
               2571  5.45 %        1286  interrupt      apic_timer_interrupt
               2000  4.24 %        1000  programs
-               600  1.27 %         300  idle           do_idle
+               600  1.27 %         300  idle
             47,171   100 %      23,586  all
 
         self   share   total  function
