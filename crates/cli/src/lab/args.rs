@@ -211,8 +211,8 @@ pub(crate) struct BuildArgs {
     /// Source: debian:6.1 (the newest linux-source package), a tree, or an archive with one.
     #[arg(long, value_name = "SOURCE")]
     pub(crate) source: Option<SourceSpec>,
-    /// Configuration that the options change: lean (what guests need), debian or debian-cloud
-    /// (Debian's for this version, without modules), or a file.
+    /// Configuration that the options change: lean (what guests and programs need), debian or
+    /// debian-cloud (Debian's for this version, without modules), none (all off), or a file.
     #[arg(long, value_name = "BASE", default_value = "lean", requires = "source")]
     pub(crate) base: String,
     /// Option of the kernel: HZ=N (any that the kernel's headers accept), NO_HZ=off|idle|full,
