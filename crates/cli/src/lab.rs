@@ -1,6 +1,8 @@
 //! `noisefloor lab run` and `check`: experiments, their cells, limits and baselines.
 
 pub(crate) mod args;
+pub(crate) mod bisect;
+pub(crate) mod build;
 pub(crate) mod catalogue;
 pub(crate) mod explain;
 pub(crate) mod watcher;
@@ -19,7 +21,7 @@ use report::{Cells, cell_doubts, cells_json, cells_markdown, cells_text};
 use stats::{CellSummary, ViolatedLimit};
 
 use crate::args::Output;
-use crate::lab::args::{CheckArgs, How, LabCommand, ModeArg, RunArgs};
+use crate::lab::args::{CheckArgs, How, KernelsCommand, LabCommand, ModeArg, RunArgs};
 use crate::lab::watcher::Watcher;
 use crate::outcome::{Failure, Outcome};
 use crate::printing::{print, print_content, print_json, say};
@@ -33,7 +35,10 @@ pub(crate) fn run(command: &LabCommand, output: Output) -> Result<Outcome, Failu
         LabCommand::Run(run) => self::experiment(run, output),
         LabCommand::Check(check) => self::check(check, output),
         LabCommand::Explain(explain) => explain::run(explain, output),
-        LabCommand::Kernels(kernels) => catalogue::kernels(kernels, output),
+        LabCommand::Kernels(kernels) => match &kernels.command {
+            Some(KernelsCommand::Build(build)) => build::run(build, output),
+            None => catalogue::kernels(kernels, output),
+        },
     }
 }
 
@@ -57,27 +62,48 @@ fn experiment(args: &RunArgs, output: Output) -> Result<Outcome, Failure> {
 }
 
 fn check(args: &CheckArgs, output: Output) -> Result<Outcome, Failure> {
+    if let Some(source) = &args.source {
+        return bisect::run(args, source, output);
+    }
     let experiment = find(&args.experiment, &args.how)?;
     if args.print_baseline {
         return print_baseline(&experiment, args, output);
     }
+    let Checked { cells, violated } =
+        check_experiment(&experiment, &args.experiment, &args.how, output)?;
+    Ok(outcome(&cells, experiment.cells().len(), violated))
+}
+
+/// The cells of a check, and whether one violates a limit.
+pub(crate) struct Checked {
+    pub(crate) cells: Vec<Cell>,
+    pub(crate) violated: bool,
+}
+
+/// Runs an experiment, and reports its cells and the limits they violate; `name` is its name in
+/// messages.
+pub(crate) fn check_experiment(
+    experiment: &Experiment,
+    name: &str,
+    how: &How,
+    output: Output,
+) -> Result<Checked, Failure> {
     let limits = experiment.limits();
     if limits.is_empty() {
         let text = format!(
-            "{} has no [limits] and no [[baseline]]; --print-baseline writes one",
-            args.experiment
+            "{name} has no [limits] and no [[baseline]]; --print-baseline writes one"
         );
         return Err(Failure::usage(text));
     }
     let lab = open()?;
-    let cells = cells(&lab, experiment.cells(), &args.how, output)?;
+    let cells = cells(&lab, experiment.cells(), how, output)?;
     let measured: Vec<Measured> = cells.iter().map(measured).collect();
     let violated = limits.check(&measured)?;
-    print_results(&lab, &experiment, &cells, Some(&violated), output)?;
+    print_results(&lab, experiment, &cells, Some(&violated), output)?;
     for limit in &violated {
         say(limit);
     }
-    Ok(outcome(&cells, experiment.cells().len(), !violated.is_empty()))
+    Ok(Checked { cells, violated: !violated.is_empty() })
 }
 
 fn print_baseline(
@@ -209,7 +235,7 @@ fn print_results(
 
 /// The outcome of a run of cells: a lost cell is a failed test, and a run that was ended early has
 /// no verdict.
-fn outcome(cells: &[Cell], planned: usize, exceeds: bool) -> Outcome {
+pub(crate) fn outcome(cells: &[Cell], planned: usize, exceeds: bool) -> Outcome {
     let lost = |cell: &Cell| matches!(cell.ending, Ending::Lost { .. });
     let grave = |cell: &Cell| cell_doubts(cell).iter().any(Doubt::is_grave);
     if exceeds || cells.iter().any(lost) {
