@@ -195,7 +195,9 @@ impl From<::lab::Error> for Failure {
         use kernels::Kind as Kernel;
         let text = chain(&error);
         match error.kind() {
-            Kind::Cell | Kind::Kernel(Kernel::Name | Kernel::Kernel) => Self::usage(text),
+            Kind::Cell | Kind::Program | Kind::Kernel(Kernel::Name | Kernel::Kernel) => {
+                Self::usage(text)
+            }
             Kind::Interrupted | Kind::Kernel(Kernel::Interrupted) => {
                 Self::incomplete(text)
             }
