@@ -18,6 +18,7 @@ mod spec;
 mod store;
 #[cfg(test)]
 mod test_archive;
+mod wanted;
 
 pub use debian::{Fetch, SuiteKernels};
 pub use error::{
@@ -29,3 +30,4 @@ pub use lock::lock_or_stop;
 pub use options::MissingOptions;
 pub use resolve::Kernels;
 pub use spec::{NameError, check_name};
+pub use wanted::{Source, Wanted};

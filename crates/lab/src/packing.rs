@@ -15,7 +15,7 @@ pub(crate) mod error;
 mod folder;
 mod host;
 mod libraries;
-mod packages;
+pub(crate) mod packages;
 mod packer;
 mod script;
 mod tree;
@@ -28,6 +28,7 @@ use recording::ProgramSpec;
 
 use crate::guest::initramfs;
 use crate::packing::error::PackError;
+use crate::packing::packages::Look;
 use crate::packing::packer::Packer;
 
 /// The largest guest, in MiB (experiments/src/table.rs).
@@ -54,15 +55,16 @@ pub(crate) struct Packed {
     pub(crate) path: Option<String>,
 }
 
-/// Packs what a program needs.
+/// Packs what a program needs; `look` finds the packages of what is missing.
 ///
 /// # Errors
 /// What is missing, and which package has it, or what cannot run in a guest.
 pub(crate) fn pack(
     spec: &ProgramSpec,
     files: &ProgramFiles,
+    look: Look<'_>,
 ) -> Result<Packed, PackError> {
-    let mut packer = Packer::new(spec, &files.folder);
+    let mut packer = Packer::new(spec, &files.folder, look);
     base::add(packer.tree())?;
     for GuestFile { path, mode, contents } in &files.files {
         match contents {

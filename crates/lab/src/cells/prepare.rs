@@ -55,7 +55,10 @@ impl Lab {
         say: &mut dyn FnMut(&str),
     ) -> Result<Vec<Prepared>, Error> {
         plans.iter().try_for_each(|plan| self.qemu.refuse(plan))?;
-        let requests = packs::requests(plans)?;
+        let requests = packs::requests(plans, &mut |wanted| {
+            let mut fetch = Fetch { fresh: false, stop: run.stop, say: &mut *say };
+            self.kernels.package_with(wanted, &mut fetch)
+        })?;
         for error in requests.iter().filter_map(|one| one.as_ref().err()) {
             say(&chain(error.as_ref()));
         }

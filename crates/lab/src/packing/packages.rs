@@ -1,16 +1,28 @@
-//! The Debian package that has a missing program or library.
+//! What would help if a program or a library is missing: the Debian package that has it.
 
-/// A hint for a program that is not in `PATH`.
-pub(super) fn of_program(name: &str) -> String {
-    format!("install it, or write its path, as ./{name}")
-}
+use kernels::{Error, Source, Wanted};
+use units::chain;
 
-/// A hint for a library.
-pub(super) fn of_library(name: &str) -> String {
-    format!("install the package that has {name}")
-}
+/// Looks for the packages that have a missing file.
+pub(crate) type Look<'a> = &'a mut dyn FnMut(Wanted<'_>) -> Result<Option<Source>, Error>;
 
-/// A hint for a file.
-pub(super) fn of_path(path: &str) -> String {
-    format!("install the package that has {path}")
+/// A hint for a missing file.
+pub(super) fn hint(wanted: Wanted<'_>, look: Look<'_>) -> String {
+    let install = |packages: &[String]| format!("apt install {}", packages.join(" or "));
+    match look(wanted) {
+        Ok(Some(Source::Installed(packages))) => {
+            let packages = packages.join(" or ");
+            format!("the package {packages} had it: apt install --reinstall {packages}")
+        }
+        Ok(Some(Source::Archive(packages))) => install(&packages),
+        Ok(None) => {
+            "no package of this machine's Debian release has it; install it yourself, or write \
+             its path"
+                .to_owned()
+        }
+        Err(why) => {
+            let why = chain(&why);
+            format!("install it (the list of Debian's files is not available: {why})")
+        }
+    }
 }

@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use experiments::guest_path;
+use kernels::Wanted;
 use recording::ProgramSpec;
 
 use crate::packing::elf::{self, Format, Needs};
@@ -13,7 +14,7 @@ use crate::packing::error::PackError;
 use crate::packing::folder;
 use crate::packing::host;
 use crate::packing::libraries::{self, Found, Libraries, Place};
-use crate::packing::packages;
+use crate::packing::packages::{self, Look};
 use crate::packing::script::{self, Interpreter};
 use crate::packing::tree::Tree;
 
@@ -41,10 +42,11 @@ pub(super) struct Packer<'a> {
     path: String,
     has_grown: bool,
     libraries: Libraries,
+    look: Look<'a>,
 }
 
 impl<'a> Packer<'a> {
-    pub(super) fn new(spec: &'a ProgramSpec, folder: &'a Path) -> Self {
+    pub(super) fn new(spec: &'a ProgramSpec, folder: &'a Path, look: Look<'a>) -> Self {
         let path = spec.environment.iter().find(|(name, _)| name == PATH);
         Self {
             directory: &spec.directory,
@@ -53,6 +55,7 @@ impl<'a> Packer<'a> {
             path: path.map(|(_, value)| value.clone()).unwrap_or_default(),
             has_grown: false,
             libraries: Libraries::new(spec),
+            look,
         }
     }
 
@@ -126,11 +129,11 @@ impl<'a> Packer<'a> {
         Some(host)
     }
 
-    fn no_program(&self, name: &str) -> PackError {
+    fn no_program(&mut self, name: &str) -> PackError {
         PackError::NoProgram {
             name: name.to_owned(),
             path: self.path.clone(),
-            hint: packages::of_program(name),
+            hint: packages::hint(Wanted::Program(name), self.look),
         }
     }
 
@@ -227,7 +230,7 @@ impl<'a> Packer<'a> {
         for program in std::iter::once(&script.path).chain(&script.started) {
             match (self.program(program), need) {
                 (Err(PackError::NoFile(_) | PackError::NoProgram { .. }), Need::Runs) => {
-                    return Err(no_interpreter(program, of));
+                    return Err(self.no_interpreter(program, of));
                 }
                 (
                     Err(PackError::NoFile(_) | PackError::NoProgram { .. }),
@@ -237,6 +240,18 @@ impl<'a> Packer<'a> {
             }
         }
         Ok(())
+    }
+
+    fn no_interpreter(&mut self, path: &str, of: &Place) -> PackError {
+        let wanted = match path.contains('/') {
+            true => Wanted::Path(path),
+            false => Wanted::Program(path),
+        };
+        PackError::NoInterpreter {
+            path: path.to_owned(),
+            by: of.host.clone(),
+            hint: packages::hint(wanted, self.look),
+        }
     }
 
     /// Adds the interpreter and the libraries of a program or a library.
@@ -251,7 +266,7 @@ impl<'a> Packer<'a> {
             match Path::new(path).exists() {
                 true => self.add(&Place::same(path), &[])?,
                 false if need == Need::IsThere => {}
-                false => return Err(no_interpreter(path, of)),
+                false => return Err(self.no_interpreter(path, of)),
             }
         }
         let rpath = Libraries::rpath(of, needs, inherited);
@@ -263,7 +278,7 @@ impl<'a> Packer<'a> {
                     return Err(PackError::NoLibrary {
                         name: name.clone(),
                         by: of.host.clone(),
-                        hint: packages::of_library(name),
+                        hint: packages::hint(Wanted::Library(name), self.look),
                     });
                 }
             }
@@ -291,14 +306,6 @@ impl<'a> Packer<'a> {
             self.tree.link(&link, &found.place.guest)?;
         }
         Ok(())
-    }
-}
-
-fn no_interpreter(path: &str, of: &Place) -> PackError {
-    PackError::NoInterpreter {
-        path: path.to_owned(),
-        by: of.host.clone(),
-        hint: packages::of_path(path),
     }
 }
 
