@@ -15,6 +15,7 @@ use std::time::Duration;
 use crate::client;
 use crate::error::{CacheError, ClientError, Error};
 use crate::package::{self, Package};
+use crate::sources::PACKAGES;
 use crate::spec::DebianSpec;
 
 /// The options that override the machine's own configuration. Its hooks would clean up the system's
@@ -95,7 +96,8 @@ impl Archive {
     /// # Errors
     /// `Kind::Cache`.
     pub(crate) fn open_files(folder: PathBuf, sources: &str) -> Result<Self, Error> {
-        Self::prepared(folder, sources, &[CONFIGURATION, FILES].concat())
+        let sources = sources.replace(PACKAGES, "Targets: Contents-deb\n");
+        Self::prepared(folder, &sources, &[CONFIGURATION, FILES].concat())
     }
 
     fn prepared(

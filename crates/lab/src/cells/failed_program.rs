@@ -2,6 +2,9 @@
 
 use recording::{Answer, Body, KeptOutput, ProgramSeries, ProgramSpec};
 
+/// A longer line of output is cut, in characters.
+const LINE_MAX: usize = 200;
+
 /// A program that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FailedProgram {
@@ -40,6 +43,34 @@ fn outputs<'a>(
     outputs
 }
 
-fn last_line(output: &KeptOutput) -> Option<&str> {
-    output.text.lines().map(str::trim).rfind(|line| !line.is_empty())
+/// The last line with text, without control characters; a long one is cut.
+fn last_line(output: &KeptOutput) -> Option<String> {
+    let text = |line: &str| {
+        let plain: String = line.chars().filter(|c| !c.is_control()).collect();
+        let plain = plain.trim().to_owned();
+        match plain.char_indices().nth(LINE_MAX) {
+            Some((end, _)) => format!("{}…", &plain[..end]),
+            None => plain,
+        }
+    };
+    output.text.lines().rev().map(text).find(|line| !line.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that the reason has a line that can be read, whatever a program writes.
+    #[test]
+    fn last_lines() {
+        let last = |text: &str| {
+            let bytes = text.len() as u64;
+            last_line(&KeptOutput { text: text.to_owned(), bytes })
+        };
+        assert_eq!(last("one\n two \n\n\0\0\n").as_deref(), Some("two"));
+        assert_eq!(last("\x1b[1mred\r\n").as_deref(), Some("[1mred"));
+        assert_eq!(last("\0\n"), None);
+        let long = last(&"x".repeat(10_000)).unwrap();
+        assert_eq!(long.chars().count(), LINE_MAX + 1);
+    }
 }
