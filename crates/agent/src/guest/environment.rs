@@ -3,7 +3,7 @@
 //!
 //! All of it is optional: a kernel may lack it, and a program that needs it says so.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::symlink;
@@ -24,13 +24,10 @@ const LINKS: [(&str, &str); 4] = [
     ("/proc/self/fd/1", "/dev/stdout"),
     ("/proc/self/fd/2", "/dev/stderr"),
 ];
+/// `RNDADDENTROPY` (random(4)): `_IOW('R', 3, int[2])`.
+const ADD_ENTROPY: libc::Ioctl = 0x4008_5203;
 /// The name of every guest.
 const HOST_NAME: &[u8] = b"guest";
-/// `RNDADDENTROPY` (linux/random.h).
-const ADD_ENTROPY: libc::Ioctl = 0x4008_5203;
-/// The length of the seed, in bytes: more than the kernel needs at least (256 bits).
-const SEED: libc::c_int = 64;
-const SEED_BYTES: usize = 64;
 /// `IFF_UP` and `IFF_RUNNING`, as in `ifreq` (linux/if.h).
 const UP: libc::c_short = 0x1 | 0x40;
 
@@ -57,20 +54,20 @@ pub(crate) fn prepare(spec: &ProgramSpec) -> Result<(), Error> {
         .map_err(|why| Error::new(format!("failed to change to {directory}"), why))
 }
 
-/// Seeds the kernel's random numbers, the same in every guest. Otherwise the first program that calls
-/// `getrandom(2)` waits while the kernel collects entropy (`try_to_generate_entropy` in
-/// drivers/char/random.c): a thousand million instructions that no ordinary system executes.
+/// `struct rand_pool_info` with its buffer (linux/random.h).
+#[repr(C)]
+struct Entropy {
+    bits: libc::c_int,
+    length: libc::c_int,
+    bytes: [u8; 64],
+}
+
+/// Initialises the kernel's random numbers, always in the same way. Without, the first program
+/// that reads them waits for a second, in which the kernel measures the jitter of its clock.
 fn seed_random() -> io::Result<()> {
-    #[repr(C)]
-    struct Entropy {
-        bits: libc::c_int,
-        bytes: libc::c_int,
-        seed: [u8; SEED_BYTES],
-    }
-    let device = File::open("/dev/urandom")?;
-    let entropy = Entropy { bits: 8 * SEED, bytes: SEED, seed: [1; SEED_BYTES] };
-    // SAFETY: the kernel reads the structure, `rand_pool_info` in linux/random.h, and as many bytes
-    // behind its head as this says.
+    let device = fs::OpenOptions::new().write(true).open("/dev/random")?;
+    let entropy = Entropy { bits: 512, length: 64, bytes: [0x5a; 64] };
+    // SAFETY: the kernel reads the structure, which outlives the call.
     match unsafe { libc::ioctl(device.as_raw_fd(), ADD_ENTROPY, &raw const entropy) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
