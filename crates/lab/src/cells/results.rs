@@ -10,6 +10,7 @@ use units::chain;
 
 use crate::cells::cache::{self, Stored};
 use crate::cells::cell::Ready;
+use crate::cells::failed_program::FailedProgram;
 use crate::cells::lab::Lab;
 use crate::cells::prepare::Prepared;
 use crate::cells::run::{Notify, Run, Step};
@@ -30,7 +31,7 @@ impl Lab {
         let plan = &prepared.plan;
         let ready = match &prepared.ready {
             Ok(ready) => ready,
-            Err(error) => return Ok(Some(without_kernel(plan, error))),
+            Err(error) => return Ok(Some(unavailable(plan, error))),
         };
         let key = ready.key();
         let waits = || notify(Step::Waits);
@@ -59,14 +60,32 @@ impl Lab {
         let ending = match ready.boot(place.path(), &symbols, self, run)? {
             Ended::Stopped => return Ok(None),
             Ended::Lost(why) => self.lost(&key, place.path(), why)?,
-            Ended::Off => Ending::Done(Box::new(self.done(ready, place.path())?)),
+            Ended::Off => self.ended(ready, &key, place.path())?,
         };
         Ok(Some(completed(plan, ready, false, ending)))
     }
 
+    /// The ending of a cell that has run in `folder`. A program that failed is no result: it is
+    /// lost, and its output is stored with the console.
+    fn ended(&self, ready: &Ready, key: &str, folder: &Path) -> Result<Ending, Error> {
+        let answer = cache::read(folder)?;
+        match FailedProgram::of(&answer) {
+            Some(failed) => {
+                let console =
+                    self.cell_cache.store_console(key, folder, &failed.output)?;
+                Ok(Ending::Lost { why: failed.why, console })
+            }
+            None => Ok(Ending::Done(Box::new(self.done(ready, folder, answer)?))),
+        }
+    }
+
     /// The answer of a cell that has run in `folder`; stored, if it is exact.
-    fn done(&self, ready: &Ready, folder: &Path) -> Result<Answer, Error> {
-        let mut answer = cache::read(folder)?;
+    fn done(
+        &self,
+        ready: &Ready,
+        folder: &Path,
+        mut answer: Answer,
+    ) -> Result<Answer, Error> {
         let doubts = &mut answer.recording.doubts;
         if is_cacheable(ready)
             && self.cell_cache.store(&ready.key(), &ready.inputs, ready.counts, folder)?
@@ -184,8 +203,8 @@ fn completed(plan: &CellPlan, ready: &Ready, cached: bool, mut ending: Ending) -
     Cell { kernel, identity: identity.clone(), cached, ..planned(plan, ending) }
 }
 
-/// A cell that is lost because its kernel is not available.
-fn without_kernel(plan: &CellPlan, error: &kernels::Error) -> Cell {
+/// A cell that is lost because its kernel or its program is not available.
+fn unavailable(plan: &CellPlan, error: &Error) -> Cell {
     let console = PathBuf::new(); // nothing has booted
     planned(plan, Ending::Lost { why: chain(error), console })
 }

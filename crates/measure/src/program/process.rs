@@ -3,12 +3,13 @@
 use std::collections::VecDeque;
 use std::io::{self, PipeReader, Read};
 use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
 use recording::{Ended, KeptOutput, ProgramSpec, Usage, Words};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_setfl};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use units::Nanos;
 
 use crate::latency::timers::now;
@@ -22,7 +23,7 @@ const KEPT: usize = 32 << 10;
 /// The interval at which ends are looked for on kernels without `pidfd_open` (before 5.3).
 const LOOK: Nanos = Nanos::from_millis(10);
 
-/// A process that was started; it is killed when this is dropped.
+/// A process that was started, in a group of its own; the group is killed when this is dropped.
 pub(super) struct Process {
     child: Child,
     /// Becomes readable when the process ends.
@@ -51,6 +52,8 @@ impl Process {
             command.current_dir(&spec.directory);
         }
         command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
+        // Its children end with it, however many there are.
+        command.process_group(0);
         mark::join();
         let child = command.spawn();
         mark::leave();
@@ -138,8 +141,9 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
+        // These fail if all have ended already, which is fine.
+        let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
         if self.ended.is_none() {
-            // These fail if it has ended already, which is fine.
             let _ = self.child.kill();
             let _ = self.child.wait();
         }

@@ -10,6 +10,7 @@ pub(crate) mod lines;
 pub(crate) mod made_with;
 pub(crate) mod markdown;
 pub(crate) mod nohz;
+pub(crate) mod outputs;
 pub(crate) mod programs;
 pub(crate) mod sleepers;
 pub(crate) mod slices;
