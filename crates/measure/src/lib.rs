@@ -15,6 +15,7 @@ mod clock;
 mod control;
 mod doubts;
 mod error;
+mod guests;
 mod jitter;
 mod latency;
 mod nohz;
@@ -69,6 +70,7 @@ pub fn refuse(spec: &Spec, facts: &Facts) -> Result<(), Error> {
         Spec::Latency(spec) => latency::refuse(spec, facts),
         Spec::Slices(spec) => slices::refuse(spec, facts),
         Spec::Wakers(spec) => check_length("the duration", spec.duration_ns),
+        Spec::Guests(spec) => guests::refuse(spec),
         // Whether a program can be executed is known only when it is.
         Spec::Run(_) => Ok(()),
     }
@@ -92,7 +94,9 @@ pub fn refuse_occupied(spec: &Spec) -> Result<(), Error> {
 /// The CPUs that a measurement's threads are pinned to.
 fn pinned(spec: &Spec) -> CpuSet {
     match spec {
-        Spec::Ticks(_) | Spec::Run(_) | Spec::Wakers(_) => CpuSet::empty(),
+        Spec::Ticks(_) | Spec::Run(_) | Spec::Wakers(_) | Spec::Guests(_) => {
+            CpuSet::empty()
+        }
         Spec::Noise(_)
         | Spec::Check(_)
         | Spec::Calls(_)
@@ -117,7 +121,8 @@ fn max_duration(spec: &Spec) -> Option<Nanos> {
         | Spec::Calls(_)
         | Spec::NohzStress(_)
         | Spec::Run(_)
-        | Spec::Wakers(_) => None,
+        | Spec::Wakers(_)
+        | Spec::Guests(_) => None,
     }
 }
 
@@ -226,6 +231,9 @@ fn measure(
         }
         Spec::Slices(spec) => {
             Body::Slices { series: slices::run(&spec, facts, watch, doubts)?, spec }
+        }
+        Spec::Guests(spec) => {
+            Body::Guests { series: guests::run(&spec, facts, watch, doubts)?, spec }
         }
         Spec::Wakers(_) => {
             let text =

@@ -6,6 +6,7 @@
 
 mod calls;
 mod check;
+mod guests;
 mod jitter;
 mod latency;
 mod nohz;
@@ -18,6 +19,9 @@ mod workload;
 
 pub use calls::{Call, CallTimes, CallsSeries, CallsSpec};
 pub use check::{CheckSeries, CheckSpec};
+pub use guests::{
+    GuestProcess, GuestUsage, GuestsSeries, GuestsSpec, ThreadUsage, VcpuUsage,
+};
 pub use jitter::{
     JitterPlan, JitterSeries, JitterSoFar, JitterSpec, LoopTimes, LostTests,
     UnfinishedTest,
@@ -70,6 +74,8 @@ macro_rules! kinds {
             Jitter "jitter" JitterSpec JitterSeries JitterSummary;
             /// Time slices of CPU-bound tasks.
             Slices "slices" SlicesSpec SlicesSeries SlicesSummary;
+            /// The cost of the virtual machines on this host.
+            Guests "guests" GuestsSpec GuestsSeries GuestsSummary;
         }
     };
 }
@@ -119,6 +125,7 @@ impl Spec {
             Self::NohzTest(spec) | Self::NohzStress(spec) => spec.cpu.into(),
             Self::Jitter(spec) => spec.cpu.into(),
             Self::Slices(spec) => spec.cpus.clone(),
+            Self::Guests(_) => CpuSet::empty(),
         }
     }
 
@@ -132,6 +139,7 @@ impl Spec {
             Self::Wakers(spec) => Some(spec.duration_ns),
             Self::NohzTest(spec) => Some(spec.limit_ns.saturating_add(spec.observe_ns)),
             Self::Slices(spec) => Some(spec.duration_ns),
+            Self::Guests(spec) => Some(spec.duration_ns),
             Self::Calls(_) | Self::Run(_) | Self::NohzStress(_) | Self::Jitter(_) => None,
         }
     }
@@ -148,7 +156,8 @@ impl Spec {
             | Self::Calls(_)
             | Self::Run(_)
             | Self::Wakers(_)
-            | Self::Slices(_) => None,
+            | Self::Slices(_)
+            | Self::Guests(_) => None,
         }
     }
 }
@@ -167,7 +176,8 @@ impl Body {
             | Self::NohzTest { .. }
             | Self::NohzStress { .. }
             | Self::Jitter { .. }
-            | Self::Slices { .. } => None,
+            | Self::Slices { .. }
+            | Self::Guests { .. } => None,
         }
     }
 }

@@ -2,13 +2,14 @@
 
 use recording::{Body, Recording};
 use stats::{
-    CallsSummary, CheckSummary, JitterSummary, LatencySummary, NohzStressSummary,
-    NohzTestSummary, NoiseSummary, RunSummary, SlicesSummary, TicksSummary,
-    WakersSummary,
+    CallsSummary, CheckSummary, GuestsSummary, JitterSummary, LatencySummary,
+    NohzStressSummary, NohzTestSummary, NoiseSummary, RunSummary, SlicesSummary,
+    TicksSummary, WakersSummary,
 };
 
 use crate::text::calls::calls_text;
 use crate::text::check::check_text;
+use crate::text::guests::guests_text;
 use crate::text::jitter::jitter_text;
 use crate::text::latency::latency_text;
 use crate::text::layout::doubts::doubts;
@@ -24,6 +25,7 @@ pub(crate) mod cells;
 pub(crate) mod check;
 pub(crate) mod explain;
 pub(crate) mod facts;
+pub(crate) mod guests;
 pub(crate) mod jitter;
 pub(crate) mod latency;
 pub(crate) mod layout;
@@ -74,6 +76,9 @@ pub fn text(recording: &Recording) -> String {
             let hz = facts.tick.hz.get().copied();
             slices_text(spec, series, &SlicesSummary::of(hz, spec, series))
         }
+        Body::Guests { spec, series } => {
+            guests_text(spec, &GuestsSummary::of(spec, series))
+        }
     };
     text + &doubts(&recording.doubts)
 }
@@ -109,6 +114,8 @@ mod tests {
         all.push(example::wide(latency_example::latency(GUEST, 101)));
         all.push(example::wakers(GUEST, 20));
         all.push(example::wide(example::wakers(GUEST, 20)));
+        all.push(example::guests(GUEST, 20));
+        all.push(example::wide(example::guests(GUEST, 2)));
         all.push(example::jitter(GUEST));
         all.push(example::slices(GUEST, true));
         all.push(example::slices(METAL, false));

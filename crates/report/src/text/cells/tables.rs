@@ -95,7 +95,8 @@ impl<'a> Tables<'a> {
             | Summary::Run(_)
             | Summary::Wakers(_)
             | Summary::NohzStress(_)
-            | Summary::Jitter(_) => {}
+            | Summary::Jitter(_)
+            | Summary::Guests(_) => {}
         }
     }
 
