@@ -3,7 +3,8 @@
 //! ```text
 //! plugin ── decode, symbols ──▶ watcher ──▶ cpu ──▶ walk ──▶ tree
 //!   │ QEMU's side                  ├─▶ phase ──▶ output       read by the lab
-//!   │                              └─▶ whole       a whole phase, thread by thread
+//!   │                              ├─▶ whole       a whole phase, thread by thread
+//!   │                              └─▶ groups      threads by the program that started them
 //!   ├─▶ interface  differences between versions of QEMU (with plugin in qemu/)
 //!   └─▶ places     counts of each CPU, and which CPU executes
 //! ```
@@ -16,6 +17,7 @@
 mod cpu;
 mod decode;
 mod episode;
+mod groups;
 mod kinds;
 mod output;
 mod phase;

@@ -8,6 +8,7 @@ use crate::episode::{Level, What};
 use crate::kinds::{Kind, Kinds};
 use crate::phase::OnCpu;
 use crate::symbols::{Function, Symbols};
+use crate::whole::Called;
 
 /// All phases as one JSON object `{"counts": ..., "profile": ...}`.
 pub(crate) fn json(phases: &[Vec<OnCpu>], kinds: &Kinds, symbols: &Symbols) -> String {
@@ -17,13 +18,17 @@ pub(crate) fn json(phases: &[Vec<OnCpu>], kinds: &Kinds, symbols: &Symbols) -> S
         format!("{{\"cpus\":{cpus}}}")
     });
     let episodes = list(kinds.usual(), |kind| episode(kind, symbols, &mut names));
-    let wholes = list(whole_phases(phases), |(phase, cpu, on)| {
-        let calls = list(&on.whole, |called| {
+    let wholes = list(whole_phases(phases), |(phase, cpu, group, whole)| {
+        let calls = list(whole, |called| {
             let caller =
                 called.caller.map_or("null".to_owned(), |place| place.to_string());
             format!("[{},{caller},{}]", names.place(called.function), called.own)
         });
-        format!("{{\"phase\":{phase},\"cpu\":{cpu},\"calls\":{calls}}}")
+        let group = match group {
+            0 => String::new(),
+            group => format!(",\"group\":{group}"),
+        };
+        format!("{{\"phase\":{phase},\"cpu\":{cpu}{group},\"calls\":{calls}}}")
     });
     let names = list(&names.order, |&function| text(symbols.name(function)));
     format!(
@@ -33,12 +38,17 @@ pub(crate) fn json(phases: &[Vec<OnCpu>], kinds: &Kinds, symbols: &Symbols) -> S
     )
 }
 
-/// The CPUs with a profile of the whole phase.
-fn whole_phases(phases: &[Vec<OnCpu>]) -> impl Iterator<Item = (usize, usize, &OnCpu)> {
-    let all = phases.iter().enumerate().flat_map(|(phase, cpus)| {
+/// The profiles of whole phases, with their phase, CPU and group.
+fn whole_phases(
+    phases: &[Vec<OnCpu>],
+) -> impl Iterator<Item = (usize, usize, u32, &Vec<Called>)> {
+    let cpus = phases.iter().enumerate().flat_map(|(phase, cpus)| {
         cpus.iter().enumerate().map(move |(cpu, on)| (phase, cpu, on))
     });
-    all.filter(|(_, _, on)| !on.whole.is_empty())
+    cpus.flat_map(|(phase, cpu, on)| {
+        let groups = on.whole.iter().filter(|(_, whole)| !whole.is_empty());
+        groups.map(move |(&group, whole)| (phase, cpu, group, whole))
+    })
 }
 
 /// The functions named so far, in order.
@@ -68,9 +78,15 @@ fn on_cpu(cpu: usize, on: &OnCpu, symbols: &Symbols) -> String {
         let way = way(entry, from, symbols);
         format!("{{{way},\"kernel\":{}}}", values(costs))
     });
+    let groups =
+        list(&on.groups, |(group, of)| format!("[{group},{},{}]", of.user, of.kernel));
+    let groups = match on.groups.is_empty() {
+        true => String::new(),
+        false => format!(",\"groups\":{groups}"),
+    };
     format!(
         "{{\"cpu\":{cpu},\"user\":{},\"kernel\":{},\"steps\":{steps},\
-         \"interruptions\":{interruptions}}}",
+         \"interruptions\":{interruptions}{groups}}}",
         on.executed.user, on.executed.kernel
     )
 }
@@ -134,7 +150,6 @@ mod tests {
     use crate::episode::Count;
     use crate::phase::Phase;
     use crate::tree::Tree;
-    use crate::whole::fold::Called;
 
     /// Check the format of the text.
     #[test]
@@ -153,7 +168,8 @@ mod tests {
         let (mut cpus, kinds) = phase.end(&[Count { user: 100, kernel: 7 }]);
         let called =
             |function, caller, own| Called { function: Function(function), caller, own };
-        cpus[0].whole = vec![called(2, None, 2), called(3, Some(0), 5)];
+        cpus[0].whole =
+            BTreeMap::from([(0, vec![called(2, None, 2), called(3, Some(0), 5)])]);
         let expected = concat!(
             r#"{"counts":{"phases":[{"cpus":[{"cpu":0,"user":100,"kernel":7,"#,
             r#""steps":[[9,1]],"interruptions":[{"entry":"enter","from":"user","#,

@@ -5,6 +5,7 @@
 use crate::cpu::Cpu;
 use crate::decode::Mark;
 use crate::episode::Count;
+use crate::groups::Groups;
 use crate::kinds::Kinds;
 use crate::phase::{OnCpu, Phase};
 use crate::symbols::Symbols;
@@ -20,6 +21,7 @@ const WHOLE_MAX: usize = 128;
 #[derive(Debug)]
 pub(crate) struct Watcher {
     cpus: Vec<Cpu>,
+    groups: Groups,
     whole: Whole,
     /// Number of begin marks without their end: several threads may each mark one phase.
     begun: usize,
@@ -33,10 +35,11 @@ pub(crate) struct Watcher {
 impl Watcher {
     /// A machine of that many CPUs, with a kernel of those functions.
     pub(crate) fn new(cpus: usize, symbols: &Symbols) -> Self {
-        let whole = Whole::new(cpus, symbols);
+        let (groups, whole) = (Groups::new(cpus), Whole::new(cpus, symbols));
         let cpus = (0..cpus).map(Cpu::new).collect();
         Self {
             cpus,
+            groups,
             whole,
             begun: 0,
             present: None,
@@ -57,9 +60,16 @@ impl Watcher {
         self.cpus[cpu].user(now, self.present.as_mut());
     }
 
-    /// A CPU switches to another thread, whose stack pointer was at that address.
+    /// A CPU switches to the thread at that address.
     pub(crate) fn switch(&mut self, cpu: usize, thread: u64, now: Count) {
         self.whole.switch(cpu, thread, now);
+        self.groups.switch(cpu, thread, now);
+        self.whole.set_group(cpu, self.groups.current(cpu), now);
+    }
+
+    /// A CPU creates the thread at that address.
+    pub(crate) fn create(&mut self, cpu: usize, thread: u64) {
+        self.groups.create(cpu, thread);
     }
 
     /// A CPU executes a mark; `counts` are those of all CPUs.
@@ -68,6 +78,14 @@ impl Watcher {
             Mark::Begin => self.begin(counts),
             Mark::Step => self.cpus[cpu].step(counts[cpu], self.present.as_mut()),
             Mark::End => self.end(counts),
+            Mark::Join => {
+                self.groups.join(cpu, counts[cpu]);
+                self.whole.set_group(cpu, self.groups.current(cpu), counts[cpu]);
+            }
+            Mark::Leave => {
+                self.groups.leave(cpu, counts[cpu]);
+                self.whole.set_group(cpu, self.groups.current(cpu), counts[cpu]);
+            }
             Mark::Attend => {}
         }
     }
@@ -78,6 +96,7 @@ impl Watcher {
             let kinds = std::mem::take(&mut self.kinds);
             self.present = Some(Phase::begin(self.phases.len(), counts, kinds));
             self.whole.begin(counts);
+            self.groups.begin(counts);
             for (cpu, &now) in self.cpus.iter_mut().zip(counts) {
                 cpu.begin(now);
             }
@@ -89,6 +108,8 @@ impl Watcher {
         let Some(phase) = self.present.take_if(|_| self.begun == 0) else { return };
         let (mut on_cpus, kinds) = phase.end(counts);
         self.kinds = kinds;
+        let groups = self.groups.end(counts);
+        on_cpus.iter_mut().zip(groups).for_each(|(cpu, groups)| cpu.groups = groups);
         // Further phases are not explained; the first ones contain every kind of episode.
         if self.phases.len() < WHOLE_MAX {
             let ended = self.whole.end(counts);
@@ -152,6 +173,36 @@ mod tests {
         assert_eq!(busy.executed, Count { user: 0, kernel: 50 });
     }
 
+    /// Check that the threads that a group's thread creates belong to its group, in the counts and
+    /// in the profile.
+    #[test]
+    fn groups() {
+        let count = |user, kernel| Count { user, kernel };
+        let block = Block {
+            address: 0x1000,
+            after: 0x1010,
+            function: Function(1),
+            starts_function: true,
+            is_entry: true,
+            ending: Ending::Other,
+        };
+        let mut watcher = Watcher::new(1, &Symbols::parse(""));
+        watcher.switch(0, 0xa0, count(0, 0));
+        watcher.mark(0, Mark::Begin, &[count(0, 0)]);
+        watcher.mark(0, Mark::Join, &[count(1, 0)]);
+        watcher.create(0, 0xb0);
+        watcher.mark(0, Mark::Leave, &[count(3, 0)]);
+        watcher.kernel(0, block, count(3, 0));
+        watcher.switch(0, 0xb0, count(3, 10));
+        watcher.user(0, count(3, 17));
+        watcher.mark(0, Mark::End, &[count(103, 17)]);
+        let cpu = &watcher.phases[0][0];
+        let groups = [(0, count(1, 10)), (1, count(102, 7))];
+        assert_eq!(cpu.groups, BTreeMap::from(groups));
+        let own = |group| cpu.whole[&group].iter().map(|called| called.own).sum::<u64>();
+        assert_eq!([own(0), own(1)], [10, 7]);
+    }
+
     /// Check that the profile of a phase has the instructions executed in it.
     #[test]
     fn whole_phases() {
@@ -174,6 +225,6 @@ mod tests {
         watcher.mark(0, Mark::End, &[count(40)]);
         let cpu = &watcher.phases[0][0];
         assert_eq!(cpu.executed.kernel, 35);
-        assert_eq!(cpu.whole.iter().map(|called| called.own).sum::<u64>(), 35);
+        assert_eq!(cpu.whole[&0].iter().map(|called| called.own).sum::<u64>(), 35);
     }
 }

@@ -21,6 +21,7 @@ mod latency;
 mod nohz;
 mod noise;
 mod proc_counters;
+mod program;
 mod run;
 mod slices;
 pub mod spin;
@@ -73,6 +74,7 @@ pub fn refuse(spec: &Spec, facts: &Facts) -> Result<(), Error> {
         Spec::Guests(spec) => guests::refuse(spec),
         // Whether a program can be executed is known only when it is.
         Spec::Run(_) => Ok(()),
+        Spec::Program(spec) => program::refuse(spec),
     }
 }
 
@@ -94,9 +96,11 @@ pub fn refuse_occupied(spec: &Spec) -> Result<(), Error> {
 /// The CPUs that a measurement's threads are pinned to.
 fn pinned(spec: &Spec) -> CpuSet {
     match spec {
-        Spec::Ticks(_) | Spec::Run(_) | Spec::Wakers(_) | Spec::Guests(_) => {
-            CpuSet::empty()
-        }
+        Spec::Ticks(_)
+        | Spec::Run(_)
+        | Spec::Wakers(_)
+        | Spec::Guests(_)
+        | Spec::Program(_) => CpuSet::empty(),
         Spec::Noise(_)
         | Spec::Check(_)
         | Spec::Calls(_)
@@ -121,8 +125,9 @@ fn max_duration(spec: &Spec) -> Option<Nanos> {
         | Spec::Calls(_)
         | Spec::NohzStress(_)
         | Spec::Run(_)
-        | Spec::Wakers(_)
-        | Spec::Guests(_) => None,
+        | Spec::Program(_)
+        | Spec::Guests(_)
+        | Spec::Wakers(_) => None,
     }
 }
 
@@ -234,6 +239,9 @@ fn measure(
         }
         Spec::Guests(spec) => {
             Body::Guests { series: guests::run(&spec, facts, watch, doubts)?, spec }
+        }
+        Spec::Program(spec) => {
+            Body::Program { series: program::run(&spec, watch)?, spec }
         }
         Spec::Wakers(_) => {
             let text =

@@ -11,6 +11,7 @@ mod jitter;
 mod latency;
 mod nohz;
 mod noise;
+mod program;
 mod run;
 mod slices;
 mod ticks;
@@ -34,6 +35,7 @@ pub use nohz::{
     WaitingThread,
 };
 pub use noise::{Counted, CpuNoise, LineCount, Lost, NoiseSeries, NoiseSpec, ProcCounts};
+pub use program::{KeptOutput, ProgramSeries, ProgramSpec, Ready, ServiceSpec};
 pub use run::{Ended, Interruptions, Picked, RunSeries, RunSpec, Usage};
 pub use slices::{
     CpuSwitches, End, LooseEnd, Policy, Role, SlicesSample, SlicesSeries, SlicesSpec,
@@ -76,6 +78,8 @@ macro_rules! kinds {
             Slices "slices" SlicesSpec SlicesSeries SlicesSummary;
             /// The cost of the virtual machines on this host.
             Guests "guests" GuestsSpec GuestsSeries GuestsSummary;
+            /// A program in a guest, and the services that it needs.
+            Program "program" ProgramSpec ProgramSeries ProgramSummary;
         }
     };
 }
@@ -125,7 +129,7 @@ impl Spec {
             Self::NohzTest(spec) | Self::NohzStress(spec) => spec.cpu.into(),
             Self::Jitter(spec) => spec.cpu.into(),
             Self::Slices(spec) => spec.cpus.clone(),
-            Self::Guests(_) => CpuSet::empty(),
+            Self::Guests(_) | Self::Program(_) => CpuSet::empty(),
         }
     }
 
@@ -140,7 +144,11 @@ impl Spec {
             Self::NohzTest(spec) => Some(spec.limit_ns.saturating_add(spec.observe_ns)),
             Self::Slices(spec) => Some(spec.duration_ns),
             Self::Guests(spec) => Some(spec.duration_ns),
-            Self::Calls(_) | Self::Run(_) | Self::NohzStress(_) | Self::Jitter(_) => None,
+            Self::Calls(_)
+            | Self::Run(_)
+            | Self::NohzStress(_)
+            | Self::Jitter(_)
+            | Self::Program(_) => None,
         }
     }
 
@@ -157,7 +165,8 @@ impl Spec {
             | Self::Run(_)
             | Self::Wakers(_)
             | Self::Slices(_)
-            | Self::Guests(_) => None,
+            | Self::Guests(_)
+            | Self::Program(_) => None,
         }
     }
 }
@@ -177,7 +186,8 @@ impl Body {
             | Self::NohzStress { .. }
             | Self::Jitter { .. }
             | Self::Slices { .. }
-            | Self::Guests { .. } => None,
+            | Self::Guests { .. }
+            | Self::Program { .. } => None,
         }
     }
 }

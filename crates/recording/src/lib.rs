@@ -25,7 +25,9 @@ pub use blame::{
     ThreadOwner,
 };
 pub use cell::{Answer, BackgroundLoad, Cell, Ending, GuestSetting, MadeWith, Mode};
-pub use counts::{Counts, CpuCounts, Interruption, Level, PhaseCounts, Values};
+pub use counts::{
+    Counts, CpuCounts, GroupCounts, Interruption, Level, PhaseCounts, Values,
+};
 pub use doubt::{Code, Doubt};
 pub use error::{Error, Kind};
 pub use file::FORMAT;

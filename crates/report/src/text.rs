@@ -3,8 +3,8 @@
 use recording::{Body, Recording};
 use stats::{
     CallsSummary, CheckSummary, GuestsSummary, JitterSummary, LatencySummary,
-    NohzStressSummary, NohzTestSummary, NoiseSummary, RunSummary, SlicesSummary,
-    TicksSummary, WakersSummary,
+    NohzStressSummary, NohzTestSummary, NoiseSummary, ProgramSummary, RunSummary,
+    SlicesSummary, TicksSummary, WakersSummary,
 };
 
 use crate::text::calls::calls_text;
@@ -15,6 +15,7 @@ use crate::text::latency::latency_text;
 use crate::text::layout::doubts::doubts;
 use crate::text::nohz::{nohz_stress_text, nohz_test_text};
 use crate::text::noise::noise_text;
+use crate::text::program::program_text;
 use crate::text::run::run_text;
 use crate::text::slices::slices_text;
 use crate::text::ticks::ticks_text;
@@ -32,6 +33,7 @@ pub(crate) mod layout;
 pub(crate) mod limits;
 pub(crate) mod nohz;
 pub(crate) mod noise;
+pub(crate) mod program;
 pub(crate) mod run;
 pub(crate) mod slices;
 pub(crate) mod ticks;
@@ -79,6 +81,7 @@ pub fn text(recording: &Recording) -> String {
         Body::Guests { spec, series } => {
             guests_text(spec, &GuestsSummary::of(spec, series))
         }
+        Body::Program { spec, series } => program_text(&ProgramSummary::of(spec, series)),
     };
     text + &doubts(&recording.doubts)
 }

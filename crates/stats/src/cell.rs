@@ -18,6 +18,7 @@ mod call_costs;
 pub(crate) mod example;
 mod idle_cost;
 mod nohz_cost;
+mod program_cost;
 mod tick_cost;
 mod tick_paths;
 
@@ -26,6 +27,7 @@ pub use call_costs::{CallCost, CallCosts};
 pub(crate) use idle_cost::IdleCpu;
 pub use idle_cost::{CpuIdleCost, IdleCost};
 pub use nohz_cost::NohzCost;
+pub use program_cost::{GroupCost, GroupRole, ProgramCost};
 pub use tick_cost::TickCost;
 
 /// The summary of a cell.
@@ -42,6 +44,8 @@ pub enum CellSummary {
     NohzCost(NohzCost),
     /// Time slices, and the exact instructions of each CPU.
     SlicesCost(SlicesCost),
+    /// The run of a program, and its exact instructions.
+    ProgramCost(ProgramCost),
     /// The ordinary summary of the measurement.
     Measured(Summary),
 }
@@ -84,6 +88,9 @@ impl CellSummary {
                     return None;
                 };
                 Some(Self::SlicesCost(SlicesCost::of(found, counts?)))
+            }
+            Body::Program { spec, series } => {
+                ProgramCost::of(spec, series, answer).map(Self::ProgramCost)
             }
             _ => None,
         }

@@ -31,7 +31,8 @@ mod values;
 
 pub use cell::added::Added;
 pub use cell::{
-    CallCost, CallCosts, CellSummary, CpuIdleCost, IdleCost, NohzCost, TickCost, answer,
+    CallCost, CallCosts, CellSummary, CpuIdleCost, GroupCost, GroupRole, IdleCost,
+    NohzCost, ProgramCost, TickCost, answer,
 };
 pub use counts::CpuWork;
 pub use distribution::{Distribution, quantile};

@@ -7,6 +7,7 @@ mod jitter;
 mod latency;
 mod nohz;
 mod noise;
+mod program;
 mod run;
 mod slices;
 mod ticks;
@@ -29,6 +30,7 @@ pub use noise::verdict::{
     Consequences, Group, Groups, LossCategory, Split, TimePart, Verdict,
 };
 pub use noise::{CpuNoiseSummary, NoiseSummary, Risk};
+pub use program::{ProgramSummary, ServiceSummary};
 pub use run::{EndedSummary, Interruption, InterruptionsSummary, Part, RunSummary};
 pub use slices::{
     ClassicLine, PictureRole, PictureRow, PictureStep, PictureStretch, PictureSwitches,
@@ -86,6 +88,9 @@ impl Summary {
             }
             Body::Guests { spec, series } => {
                 Self::Guests(GuestsSummary::of(spec, series))
+            }
+            Body::Program { spec, series } => {
+                Self::Program(ProgramSummary::of(spec, series))
             }
         }
     }

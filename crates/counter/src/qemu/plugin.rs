@@ -29,6 +29,9 @@ const PROBED: &str = "can be loaded";
 
 /// The function in which the kernel switches stacks (arch/x86/entry/entry_64.S).
 const SWITCH: &str = "__switch_to_asm";
+/// The function in which the kernel makes a new thread runnable; its first store sets the state
+/// in the thread's structure to zero (kernel/sched/core.c).
+const WAKE_NEW: &str = "wake_up_new_task";
 /// The longest x86 instruction.
 const INSTRUCTION_MAX: usize = 15;
 
@@ -165,10 +168,14 @@ impl Listener for Closely {
                 plugin.places.count_kernel(&instruction);
             }
             let function = plugin.symbols.find(translated.address());
-            if plugin.symbols.name(function) == SWITCH {
-                translated
+            match plugin.symbols.name(function) {
+                SWITCH => translated
                     .instructions()
-                    .for_each(|instruction| instruction.call_back_at_switch());
+                    .for_each(|instruction| instruction.call_back_at_switch()),
+                WAKE_NEW => translated
+                    .instructions()
+                    .for_each(|instruction| instruction.call_back_at_creation()),
+                _ => {}
             }
         }
     }
@@ -252,6 +259,8 @@ impl Instruction {
             Some(Mark::Begin) => begin,
             Some(Mark::Step) => step,
             Some(Mark::End) => end,
+            Some(Mark::Join) => join,
+            Some(Mark::Leave) => leave,
             None => return,
         };
         self.call_back(then);
@@ -264,17 +273,35 @@ impl Instruction {
     }
 
     fn call_back_at_switch(&self) {
-        if decode::is_stack_load(self.bytes().as_slice()) {
-            // SAFETY: as above.
-            unsafe {
-                api::qemu_plugin_register_vcpu_mem_cb(
-                    self.0,
-                    switched,
-                    api::NO_REGISTERS,
-                    api::READS,
-                    std::ptr::null_mut(),
-                );
-            }
+        if let Some(displacement) = decode::stack_load(self.bytes().as_slice()) {
+            self.call_back_on_access(switched, api::READS, displacement);
+        }
+    }
+
+    fn call_back_at_creation(&self) {
+        if let Some(displacement) = decode::zero_store(self.bytes().as_slice()) {
+            self.call_back_on_access(created, api::WRITES, displacement);
+        }
+    }
+
+    /// Calls back with the accessed address and the displacement.
+    fn call_back_on_access(
+        &self,
+        then: api::OnAccess,
+        accesses: c_int,
+        displacement: i32,
+    ) {
+        let displacement = isize::try_from(displacement).unwrap_or(0).cast_unsigned();
+        let data = std::ptr::without_provenance_mut(displacement);
+        // SAFETY: as above; the data is only a number.
+        unsafe {
+            api::qemu_plugin_register_vcpu_mem_cb(
+                self.0,
+                then,
+                api::NO_REGISTERS,
+                accesses,
+                data,
+            );
         }
     }
 
@@ -309,10 +336,22 @@ extern "C" fn in_kernel(_: c_uint, data: *mut c_void) {
 }
 
 /// The stack pointer of the next thread is loaded from that thread's structure.
-extern "C" fn switched(_: c_uint, _: api::Access, address: u64, _: *mut c_void) {
+extern "C" fn switched(_: c_uint, _: api::Access, address: u64, data: *mut c_void) {
     let Some(plugin) = PLUGIN.get() else { return };
     let cpu = plugin.places.current();
-    plugin.watcher().switch(cpu, address, plugin.places.count(cpu));
+    plugin.watcher().switch(cpu, thread(address, data), plugin.places.count(cpu));
+}
+
+/// The state of a new thread is stored in that thread's structure.
+extern "C" fn created(_: c_uint, _: api::Access, address: u64, data: *mut c_void) {
+    let Some(plugin) = PLUGIN.get() else { return };
+    let cpu = plugin.places.current();
+    plugin.watcher().create(cpu, thread(address, data));
+}
+
+/// The address of a thread's structure, from that of a field and the field's displacement.
+fn thread(field: u64, displacement: *mut c_void) -> u64 {
+    field.wrapping_sub(displacement.addr() as u64)
 }
 
 extern "C" fn in_user_mode(_: c_uint, _: *mut c_void) {
@@ -346,6 +385,14 @@ extern "C" fn step(_: c_uint, _: *mut c_void) {
 
 extern "C" fn end(_: c_uint, _: *mut c_void) {
     mark(Mark::End);
+}
+
+extern "C" fn join(_: c_uint, _: *mut c_void) {
+    mark(Mark::Join);
+}
+
+extern "C" fn leave(_: c_uint, _: *mut c_void) {
+    mark(Mark::Leave);
 }
 
 fn mark(mark: Mark) {

@@ -3,12 +3,14 @@
 //! Repeats of an exact cell with equal results are one line with their number (`×20`).
 
 pub(crate) mod calls;
+pub(crate) mod grid;
 pub(crate) mod kernel_label;
 pub(crate) mod legend;
 pub(crate) mod lines;
 pub(crate) mod made_with;
 pub(crate) mod markdown;
 pub(crate) mod nohz;
+pub(crate) mod programs;
 pub(crate) mod sleepers;
 pub(crate) mod slices;
 pub(crate) mod tables;

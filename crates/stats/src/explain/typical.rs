@@ -122,7 +122,12 @@ fn selection(cell: &Cell, call: Option<&str>, place: usize) -> Option<Selection>
         (CellSummary::TickCost(_) | CellSummary::IdleCost(_), Some(_))
         | (CellSummary::CallCosts(_), None)
         | (CellSummary::NohzCost(_), _)
-        | (CellSummary::SlicesCost(_) | CellSummary::Measured(_), _) => None,
+        | (
+            CellSummary::SlicesCost(_)
+            | CellSummary::ProgramCost(_)
+            | CellSummary::Measured(_),
+            _,
+        ) => None,
     }
 }
 

@@ -87,7 +87,10 @@ fn elapsed(answer: &Answer) -> Option<Nanos> {
     }
 }
 
-fn stacks_of<'a>(profile: &'a Profile, calls: &'a PhaseCalls) -> Vec<CallStack<'a>> {
+pub(crate) fn stacks_of<'a>(
+    profile: &'a Profile,
+    calls: &'a PhaseCalls,
+) -> Vec<CallStack<'a>> {
     let mut paths: Vec<Vec<&str>> = Vec::new();
     for called in &calls.calls {
         // A caller precedes its callees; any other index is invalid, and is ignored.

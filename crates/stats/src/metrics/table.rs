@@ -9,8 +9,9 @@ use units::{Instructions, LengthUnit, Nanos, PerSecond, Ppm};
 use crate::metrics::{Metric, each, idle_rates, of_call, sum, together, whole};
 use crate::{
     CallCost, CallSummary, CellSummary, CpuLatencySummary, CpuNoiseSummary,
-    CpuTicksSummary, GuestsSummary, JitterSummary, NohzStressSummary, NohzTestSummary,
-    RunSummary, Spread, StepSlices, Summary, TickKinds, WakersSummary,
+    CpuTicksSummary, GroupCost, GuestsSummary, JitterSummary, NohzStressSummary,
+    NohzTestSummary, ProgramCost, ProgramSummary, RunSummary, Spread, StepSlices,
+    Summary, TickKinds, WakersSummary,
 };
 
 /// Stands for the name of a call in a key.
@@ -142,6 +143,24 @@ table! { of_cells:
             "median cost of the call of that name: `getpid_instructions`" median;
         "CALL_instructions_mean" Instructions Less "mean cost of the call" mean;
     }
+    PROGRAM(ProgramSummary) whole "program" {
+        "program_ns" Ns Less "run time of the command, in guest time"
+            |run| ns(Some(run.elapsed_ns));
+    }
+    PROGRAM_COST(ProgramCost) whole "program" {
+        "program_instructions" Instructions Less
+            "instructions of the command, in user mode and the kernel"
+            |cost| instructions(cost.command().map(GroupCost::instructions));
+        "program_kernel_instructions" Instructions Less
+            "those of the kernel"
+            |cost| instructions(cost.command().map(|of| of.phase.kernel_instructions));
+        "guest_instructions" Instructions Less
+            "instructions of the whole guest from the command's start to its end"
+            |cost| instructions(Some(cost.instructions));
+        "guest_kernel_instructions" Instructions Less
+            "those of the kernel"
+            |cost| instructions(Some(cost.kernel_instructions()));
+    }
     NOHZ_COST(NohzTestSummary) whole "nohz" {
         "nohz_entry_instructions" Instructions Less
             "instructions of all CPUs until the tick had stopped; missing if it did not stop" entry;
@@ -250,6 +269,7 @@ pub fn metrics(summary: &Summary) -> Vec<Metric> {
         }
         Summary::Latency(latency) => each(LATENCY, &latency.cpus, |cpu| cpu.cpu),
         Summary::Run(run) => whole(RUN, run),
+        Summary::Program(run) => whole(PROGRAM, run),
         Summary::Wakers(wakers) => whole(WAKERS, wakers),
         Summary::NohzTest(test) => {
             [whole(NOHZ_ENTRY, test), whole(NOHZ_OBSERVED, test)].concat()
@@ -285,6 +305,9 @@ pub fn cell_metrics(summary: &CellSummary) -> Vec<Metric> {
             [entry, whole(NOHZ_OBSERVED, &cost.test)].concat()
         }
         CellSummary::SlicesCost(cost) => whole(SLICES, &cost.summary.results),
+        CellSummary::ProgramCost(cost) => {
+            [whole(PROGRAM, &cost.run), whole(PROGRAM_COST, cost)].concat()
+        }
         CellSummary::Measured(Summary::Ticks(ticks)) => {
             let timer = sum(&ticks.cpus, |cpu| cpu.timer_hz);
             whole(IDLE, &[None, timer])
