@@ -399,7 +399,7 @@ mod tests {
         let cloud = start("cloud-hypervisor\0", "cloud-hyperviso", "vcpu0").unwrap();
         assert_eq!((cloud.monitor, cloud.vcpus), (Monitor::CloudHypervisor, Some(1)));
         assert_eq!(start("x", "x", "vcpu0").unwrap().monitor, Monitor::Other);
-        let all = start("qemu-system-arm\0-smp\04\0", "x", "ALL CPUs/TCG").unwrap();
+        let all = start("qemu-system-arm\0-smp\0cpus=4\0", "x", "ALL CPUs/TCG").unwrap();
         assert_eq!((all.vcpus, all.threads[1].vcpu), (Some(4), Some(Vcpu::All)));
         assert_eq!(start("bash\0qemu-system-x86_64\0", "bash", "worker"), None);
         assert_eq!(start("qemu-img\0convert\0", "qemu-img", "worker"), None);

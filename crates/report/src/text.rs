@@ -95,6 +95,7 @@ mod tests {
     use crate::example::{self, GUEST, METAL, MUTE};
 
     fn all() -> Vec<Recording> {
+        let and_wide = |one: Recording| [one.clone(), example::wide(one)];
         let mut all = Vec::new();
         for (groups, counts) in [(GUEST, &[1, 5, 12][..]), (METAL, &[8]), (MUTE, &[1])] {
             for &count in counts {
@@ -112,17 +113,13 @@ mod tests {
         }
         all.push(example::calls(GUEST));
         all.push(latency_example::latency(GUEST, 30));
-        all.push(example::run(GUEST));
-        all.push(example::run(METAL));
+        all.extend([GUEST, METAL].map(example::run));
         all.push(example::wide(latency_example::latency(GUEST, 101)));
-        all.push(example::wakers(GUEST, 20));
-        all.push(example::wide(example::wakers(GUEST, 20)));
-        all.push(example::guests(GUEST, 20));
-        all.push(example::wide(example::guests(GUEST, 2)));
-        all.push(example::jitter(GUEST));
+        all.extend(and_wide(example::wakers(GUEST, 20)));
+        all.extend(and_wide(example::guests(GUEST, 2)));
+        all.extend(and_wide(example::jitter(GUEST)));
         all.push(example::slices(GUEST, true));
         all.push(example::slices(METAL, false));
-        all.push(example::wide(example::jitter(GUEST)));
         all.push(example::ticks(GUEST, 101, 2));
         all.push(example::wide(example::noise(GUEST, 101)));
         all.push(example::check(GUEST, 101));

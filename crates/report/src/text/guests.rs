@@ -296,8 +296,6 @@ mod tests {
         if let Body::Guests { series, .. } = &mut wide.body {
             series.guests.clear();
         }
-        assert_snapshot!(text(&wide), @r#"
-    No guest was observed for all of the 10 s.
-    "#);
+        assert_snapshot!(text(&wide), @"No guest was observed for all of the 10 s.");
     }
 }
