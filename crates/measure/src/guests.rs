@@ -2,8 +2,8 @@
 //! `/proc` (`facts::Guest`).
 //!
 //! A guest is identified by its PID and its start time, and so is each thread: a PID that is used
-//! again is another guest. The two readings take about 20 µs for each thread of the machine, and 60
-//! µs for each thread of a guest.
+//! again is another guest. A reading takes longer the more threads there are, so each guest has its
+//! own time between its two readings.
 //!
 //! Cannot see: guests that start after the first reading and end before the second.
 
