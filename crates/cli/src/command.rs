@@ -4,6 +4,7 @@
 mod check;
 mod facts;
 mod generate;
+mod guests;
 mod jitter;
 mod latency;
 mod nohz;
@@ -22,6 +23,7 @@ use crate::args::Output;
 use crate::command::check::CheckArgs;
 use crate::command::facts::FactsArgs;
 use crate::command::generate::GenerateArgs;
+use crate::command::guests::GuestsArgs;
 use crate::command::jitter::JitterArgs;
 use crate::command::latency::LatencyArgs;
 use crate::command::nohz::NohzCommand;
@@ -142,6 +144,26 @@ Examples:
   sudo noisefloor wakers -c 3 -d 60      # threads that wake up on CPU 3
   sudo noisefloor wakers -p 1234 -n 5    # a process, and the threads it wakes")]
     Wakers(WakersArgs),
+    /// CPU time and wake-ups of the virtual machines on this host, and what it would save.
+    ///
+    /// Finds the guests of QEMU, Firecracker and cloud-hypervisor by the names of their threads and
+    /// programs, and reads the counters of their threads in /proc twice. Idle guests are compared
+    /// with the one that wakes up least often: a periodic tick (nohz=off) wakes each vCPU CONFIG_HZ
+    /// times per second. Needs no privileges, unless /proc is mounted with hidepid=. Exit code 3:
+    /// there is no guest.
+    #[command(after_help = "\
+Example: fail a script if an idle guest wakes up more than 200 times a second
+  noisefloor guests -d 30 --max-wakeups 200
+
+Example of a report
+  2 guests (2 QEMU/TCG) with 4 vCPUs, observed for 10 s: CPU time 4.87 % of one
+  CPU, 1394 wake-ups per second. 2 are idle.
+
+    PID  guest  vCPUs      CPU  wakes/s  in vCPUs     each  invol/s   saves
+   8753  web        2   3.99 %      566       318  35.2 µs      252  3.06 %
+   8754  db         2  0.884 %      131      3.25  33.7 µs        0    best
+  [...]")]
+    Guests(GuestsArgs),
     /// Whether the tick of a CPU really stops (nohz_full), and what prevents it.
     #[command(subcommand)]
     Nohz(NohzCommand),
@@ -197,6 +219,7 @@ pub(crate) fn run(command: Command, output: Output) -> Result<Outcome, Failure> 
         Command::Jitter(jitter) => jitter::run(&jitter, output),
         Command::Latency(latency) => latency::run(&latency, output),
         Command::Wakers(wakers) => wakers::run(&wakers, output),
+        Command::Guests(guests) => guests::run(&guests, output),
         Command::Slices(slices) => slices::run(&slices, output),
         Command::Run(run) => run::run(&run, output),
         Command::Nohz(command) => nohz::run(&command, output),

@@ -99,6 +99,7 @@ fn program(request: &ProgramRequest) -> Result<ProgramRow, EntryError> {
         directory: DIRECTORY.parse()?,
         env: Pairs::new(env.collect::<Result<_, EntryError>>()?),
         exit: list::<Number<0, 255>>(&exit)?,
+        unit: None,
         limit: request.limit.as_deref().map(str::parse::<Length>).transpose()?,
         programs: list::<Word>(&request.programs)?,
         files: request.files.iter().map(file).collect::<Result<_, EntryError>>()?,

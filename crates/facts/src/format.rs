@@ -2,6 +2,7 @@
 
 pub(crate) mod command_line;
 pub(crate) mod config;
+pub(crate) mod context_switches;
 pub(crate) mod cpu_times;
 pub(crate) mod cpuinfo;
 pub(crate) mod idle;
@@ -10,6 +11,7 @@ pub(crate) mod kernel_log;
 pub(crate) mod mounts;
 pub(crate) mod per_cpu;
 pub(crate) mod release;
+pub(crate) mod schedstat;
 pub(crate) mod softirqs;
 pub(crate) mod task_stat;
 pub(crate) mod timer_list;

@@ -15,6 +15,7 @@ mod clock;
 mod control;
 mod doubts;
 mod error;
+mod guests;
 mod jitter;
 mod latency;
 mod nohz;
@@ -70,6 +71,7 @@ pub fn refuse(spec: &Spec, facts: &Facts) -> Result<(), Error> {
         Spec::Latency(spec) => latency::refuse(spec, facts),
         Spec::Slices(spec) => slices::refuse(spec, facts),
         Spec::Wakers(spec) => check_length("the duration", spec.duration_ns),
+        Spec::Guests(spec) => guests::refuse(spec),
         // Whether a program can be executed is known only when it is.
         Spec::Run(_) => Ok(()),
         Spec::Program(spec) => program::refuse(spec),
@@ -94,9 +96,11 @@ pub fn refuse_occupied(spec: &Spec) -> Result<(), Error> {
 /// The CPUs that a measurement's threads are pinned to.
 fn pinned(spec: &Spec) -> CpuSet {
     match spec {
-        Spec::Ticks(_) | Spec::Run(_) | Spec::Wakers(_) | Spec::Program(_) => {
-            CpuSet::empty()
-        }
+        Spec::Ticks(_)
+        | Spec::Run(_)
+        | Spec::Wakers(_)
+        | Spec::Guests(_)
+        | Spec::Program(_) => CpuSet::empty(),
         Spec::Noise(_)
         | Spec::Check(_)
         | Spec::Calls(_)
@@ -122,6 +126,7 @@ fn max_duration(spec: &Spec) -> Option<Nanos> {
         | Spec::NohzStress(_)
         | Spec::Run(_)
         | Spec::Program(_)
+        | Spec::Guests(_)
         | Spec::Wakers(_) => None,
     }
 }
@@ -231,6 +236,9 @@ fn measure(
         }
         Spec::Slices(spec) => {
             Body::Slices { series: slices::run(&spec, facts, watch, doubts)?, spec }
+        }
+        Spec::Guests(spec) => {
+            Body::Guests { series: guests::run(&spec, facts, watch, doubts)?, spec }
         }
         Spec::Program(spec) => {
             Body::Program { series: program::run(&spec, watch)?, spec }

@@ -8,7 +8,7 @@
 
 use std::cmp::Reverse;
 
-use facts::{CpuTimes, Facts, Interrupts, Root, Softirqs, Unknown};
+use facts::{CpuTimes, Facts, Interrupts, Root, SchedStat, Softirqs, Unknown};
 use recording::{Code, Counted, Doubt, LineCount, ProcCounts};
 use units::{Cpu, Nanos};
 
@@ -127,7 +127,7 @@ fn involuntary_switches() -> u64 {
 /// The second number of `schedstat`; absent without `CONFIG_SCHED_INFO`.
 fn run_delay() -> Option<Nanos> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    text.split_whitespace().nth(1)?.parse().ok().map(Nanos::from_nanos)
+    SchedStat::parse(&text).map(|times| times.waited)
 }
 
 #[cfg(test)]

@@ -74,6 +74,8 @@ pub enum Code {
     MadeOrdinary,
     /// Processes that the program had started remained when it ended.
     Survivors,
+    /// Threads of a guest have no names that tell their purpose.
+    ThreadsUnnamed,
     /// A doubt of a later version.
     #[serde(other)]
     Other,

@@ -6,6 +6,7 @@
 
 mod calls;
 mod check;
+mod guests;
 mod jitter;
 mod latency;
 mod nohz;
@@ -19,6 +20,9 @@ mod workload;
 
 pub use calls::{Call, CallTimes, CallsSeries, CallsSpec};
 pub use check::{CheckSeries, CheckSpec};
+pub use guests::{
+    GuestProcess, GuestUsage, GuestsSeries, GuestsSpec, ThreadUsage, VcpuUsage,
+};
 pub use jitter::{
     JitterPlan, JitterSeries, JitterSoFar, JitterSpec, LoopTimes, LostTests,
     UnfinishedTest,
@@ -72,6 +76,8 @@ macro_rules! kinds {
             Jitter "jitter" JitterSpec JitterSeries JitterSummary;
             /// Time slices of CPU-bound tasks.
             Slices "slices" SlicesSpec SlicesSeries SlicesSummary;
+            /// The cost of the virtual machines on this host.
+            Guests "guests" GuestsSpec GuestsSeries GuestsSummary;
             /// A program in a guest, and the services that it needs.
             Program "program" ProgramSpec ProgramSeries ProgramSummary;
         }
@@ -123,7 +129,7 @@ impl Spec {
             Self::NohzTest(spec) | Self::NohzStress(spec) => spec.cpu.into(),
             Self::Jitter(spec) => spec.cpu.into(),
             Self::Slices(spec) => spec.cpus.clone(),
-            Self::Program(_) => CpuSet::empty(),
+            Self::Guests(_) | Self::Program(_) => CpuSet::empty(),
         }
     }
 
@@ -137,6 +143,7 @@ impl Spec {
             Self::Wakers(spec) => Some(spec.duration_ns),
             Self::NohzTest(spec) => Some(spec.limit_ns.saturating_add(spec.observe_ns)),
             Self::Slices(spec) => Some(spec.duration_ns),
+            Self::Guests(spec) => Some(spec.duration_ns),
             Self::Calls(_)
             | Self::Run(_)
             | Self::NohzStress(_)
@@ -158,6 +165,7 @@ impl Spec {
             | Self::Run(_)
             | Self::Wakers(_)
             | Self::Slices(_)
+            | Self::Guests(_)
             | Self::Program(_) => None,
         }
     }
@@ -178,6 +186,7 @@ impl Body {
             | Self::NohzStress { .. }
             | Self::Jitter { .. }
             | Self::Slices { .. }
+            | Self::Guests { .. }
             | Self::Program { .. } => None,
         }
     }

@@ -145,6 +145,7 @@ mod tests {
             latency_example::latency(GUEST, 2),
             example::run(GUEST),
             example::wakers(GUEST, 20),
+            example::guests(GUEST, 20),
             example::jitter(GUEST),
             example::slices(GUEST, true),
         ];
@@ -190,6 +191,7 @@ mod tests {
             latency_example::latency(GUEST, 2),
             example::run(GUEST),
             example::wakers(GUEST, 20),
+            example::guests(GUEST, 20),
             example::jitter(GUEST),
             example::slices(GUEST, true),
         ];

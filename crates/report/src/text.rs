@@ -2,13 +2,14 @@
 
 use recording::{Body, Recording};
 use stats::{
-    CallsSummary, CheckSummary, JitterSummary, LatencySummary, NohzStressSummary,
-    NohzTestSummary, NoiseSummary, ProgramSummary, RunSummary, SlicesSummary,
-    TicksSummary, WakersSummary,
+    CallsSummary, CheckSummary, GuestsSummary, JitterSummary, LatencySummary,
+    NohzStressSummary, NohzTestSummary, NoiseSummary, ProgramSummary, RunSummary,
+    SlicesSummary, TicksSummary, WakersSummary,
 };
 
 use crate::text::calls::calls_text;
 use crate::text::check::check_text;
+use crate::text::guests::guests_text;
 use crate::text::jitter::jitter_text;
 use crate::text::latency::latency_text;
 use crate::text::layout::doubts::doubts;
@@ -25,6 +26,7 @@ pub(crate) mod cells;
 pub(crate) mod check;
 pub(crate) mod explain;
 pub(crate) mod facts;
+pub(crate) mod guests;
 pub(crate) mod jitter;
 pub(crate) mod latency;
 pub(crate) mod layout;
@@ -76,6 +78,9 @@ pub fn text(recording: &Recording) -> String {
             let hz = facts.tick.hz.get().copied();
             slices_text(spec, series, &SlicesSummary::of(hz, spec, series))
         }
+        Body::Guests { spec, series } => {
+            guests_text(spec, &GuestsSummary::of(spec, series))
+        }
         Body::Program { spec, series } => program_text(&ProgramSummary::of(spec, series)),
     };
     text + &doubts(&recording.doubts)
@@ -90,6 +95,7 @@ mod tests {
     use crate::example::{self, GUEST, METAL, MUTE};
 
     fn all() -> Vec<Recording> {
+        let and_wide = |one: Recording| [one.clone(), example::wide(one)];
         let mut all = Vec::new();
         for (groups, counts) in [(GUEST, &[1, 5, 12][..]), (METAL, &[8]), (MUTE, &[1])] {
             for &count in counts {
@@ -107,15 +113,13 @@ mod tests {
         }
         all.push(example::calls(GUEST));
         all.push(latency_example::latency(GUEST, 30));
-        all.push(example::run(GUEST));
-        all.push(example::run(METAL));
+        all.extend([GUEST, METAL].map(example::run));
         all.push(example::wide(latency_example::latency(GUEST, 101)));
-        all.push(example::wakers(GUEST, 20));
-        all.push(example::wide(example::wakers(GUEST, 20)));
-        all.push(example::jitter(GUEST));
+        all.extend(and_wide(example::wakers(GUEST, 20)));
+        all.extend(and_wide(example::guests(GUEST, 2)));
+        all.extend(and_wide(example::jitter(GUEST)));
         all.push(example::slices(GUEST, true));
         all.push(example::slices(METAL, false));
-        all.push(example::wide(example::jitter(GUEST)));
         all.push(example::ticks(GUEST, 101, 2));
         all.push(example::wide(example::noise(GUEST, 101)));
         all.push(example::check(GUEST, 101));

@@ -1,12 +1,15 @@
-//! Limits on metrics: `--max-noise-ppm`, `--max-gap` and `--max-late` for those of a recording, and
-//! those of an experiment for those of a cell.
+//! Limits on metrics: options such as `--max-noise-ppm` and `--max-late` for those of a recording,
+//! and those of an experiment for those of a cell.
 
 use std::fmt;
 
 use serde::Serialize;
-use units::{Nanos, Ppm};
+use units::{Nanos, PerSecond, Ppm};
 
-use crate::metrics::{GAP_NS_MAX, LATE_NS_MAX, NOISE_PPM};
+use crate::metrics::{
+    GAP_NS_MAX, GUEST_WAKEUPS_HZ_MAX, GUESTS_CPU_PPM, GUESTS_SAVING_PPM, LATE_NS_MAX,
+    NOISE_PPM,
+};
 use crate::{Metric, Summary, metrics};
 
 /// The largest value that a metric may have on any CPU.
@@ -30,6 +33,21 @@ impl Limit {
     /// The longest wake-up latency.
     pub fn late(most: Nanos) -> Self {
         Self { key: LATE_NS_MAX, most: most.get() as f64 }
+    }
+
+    /// The CPU time of all guests, as a share of one CPU.
+    pub fn guests_cpu(most: Ppm) -> Self {
+        Self { key: GUESTS_CPU_PPM, most: most.get() }
+    }
+
+    /// The CPU time that could be saved of idle guests, as a share of one CPU.
+    pub fn guests_saving(most: Ppm) -> Self {
+        Self { key: GUESTS_SAVING_PPM, most: most.get() }
+    }
+
+    /// The wake-ups per second and vCPU of an idle guest.
+    pub fn guest_wakeups(most: PerSecond) -> Self {
+        Self { key: GUEST_WAKEUPS_HZ_MAX, most: most.get() }
     }
 }
 

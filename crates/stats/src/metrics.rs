@@ -19,7 +19,10 @@ use crate::metrics::table::{
 };
 
 pub use table::{Better, Definition, Unit, cell_metrics, metrics};
-pub(crate) use table::{GAP_NS_MAX, LATE_NS_MAX, NOISE_PPM};
+pub(crate) use table::{
+    GAP_NS_MAX, GUEST_WAKEUPS_HZ_MAX, GUESTS_CPU_PPM, GUESTS_SAVING_PPM, LATE_NS_MAX,
+    NOISE_PPM,
+};
 
 /// A number of a recording or a cell.
 #[derive(Debug, Clone, PartialEq)]

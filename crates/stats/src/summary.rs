@@ -2,6 +2,7 @@
 
 mod calls;
 mod check;
+mod guests;
 mod jitter;
 mod latency;
 mod nohz;
@@ -14,6 +15,7 @@ mod wakers;
 
 pub use calls::{CallSummary, CallsSummary};
 pub use check::CheckSummary;
+pub use guests::{BestGuest, GuestSummary, GuestsSummary, VcpuSummary};
 pub use jitter::percentiles::{PercentileLine, Percentiles};
 pub use jitter::{JitterProgress, JitterSummary, jitters};
 pub use latency::idle_states::{IdleStateSummary, IdleStateUse, NO_WAKE_LIMIT};
@@ -83,6 +85,9 @@ impl Summary {
             Body::Slices { spec, series } => {
                 let hz = recording.facts.tick.hz.get().copied();
                 Self::Slices(SlicesSummary::of(hz, spec, series))
+            }
+            Body::Guests { spec, series } => {
+                Self::Guests(GuestsSummary::of(spec, series))
             }
             Body::Program { spec, series } => {
                 Self::Program(ProgramSummary::of(spec, series))

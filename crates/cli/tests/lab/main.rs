@@ -6,6 +6,7 @@ mod cache;
 mod counter;
 mod expected;
 mod gate;
+mod guests;
 #[path = "../shared/install.rs"]
 mod install;
 mod isolated;

@@ -5,6 +5,7 @@ mod culprits;
 #[path = "../shared/environment.rs"]
 mod environment;
 mod files;
+mod guests;
 mod hostile;
 #[path = "../shared/install.rs"]
 mod install;

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::path::PathBuf;
 
-use recording::{ProgramSpec, Ready, ServiceSpec, Spec, Words};
+use recording::{ProgramSpec, Ready, ServiceSpec, Spec, Words, WorkUnit};
 use toml::Spanned;
 use units::Nanos;
 
@@ -102,6 +102,10 @@ pub(crate) fn program(
         directory: row.directory.as_str().to_owned(),
         exit_codes: exit_codes(row),
         limit_ns: row.limit.as_ref().map_or(LIMIT, Length::nanos),
+        unit: row.unit.as_ref().map(|unit| WorkUnit {
+            name: unit.name.as_str().to_owned(),
+            count: u64::from(unit.count.get()),
+        }),
     });
     Ok((spec, files, description))
 }

@@ -41,11 +41,23 @@ pub(crate) struct ProgramRow {
     pub(crate) env: Pairs<Variable, Word>,
     pub(crate) exit: Option<List<Number<0, 255>>>,
     pub(crate) limit: Option<Length>,
+    pub(crate) unit: Option<UnitRow>,
     pub(crate) programs: Option<List<Word>>,
     #[serde(default)]
     pub(crate) files: Vec<FileRow>,
     #[serde(default)]
     pub(crate) service: Vec<ServiceRow>,
+}
+
+/// The work that a program does.
+#[derive(Debug, Clone, serde::Deserialize)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table, as { name = \"request\", count = 1000 }"
+)]
+pub(crate) struct UnitRow {
+    pub(crate) name: Name,
+    pub(crate) count: Number<1, 4_294_967_295>,
 }
 
 /// A background service of a program.

@@ -35,7 +35,12 @@ pub(crate) struct Mount {
 impl Mount {
     /// Whether it was mounted with an option.
     pub(crate) fn has(&self, option: &str) -> bool {
-        self.options.split(',').any(|other| other == option)
+        self.options().any(|other| other == option)
+    }
+
+    /// The options, in order.
+    pub(crate) fn options(&self) -> impl Iterator<Item = &str> {
+        self.options.split(',')
     }
 }
 

@@ -9,6 +9,7 @@
 use std::fs::File;
 use std::io::{self, Read};
 
+use facts::ContextSwitches;
 use recording::TaskTime;
 use units::Nanos;
 
@@ -38,7 +39,7 @@ impl TaskReading {
         passes: u64,
         buffer: &mut StatusBuffer,
     ) -> io::Result<Self> {
-        let (voluntary, involuntary) = buffer.switches(pid)?;
+        let ContextSwitches { voluntary, involuntary } = buffer.switches(pid)?;
         let cpu = counter::kernel((!pid << 3) | SCHEDULED);
         Ok(Self { cpu, involuntary, voluntary, passes })
     }
@@ -67,39 +68,21 @@ impl StatusBuffer {
     }
 
     /// The voluntary and the involuntary switches of a process.
-    fn switches(&mut self, pid: libc::pid_t) -> io::Result<(u64, u64)> {
+    fn switches(&mut self, pid: libc::pid_t) -> io::Result<ContextSwitches> {
         use std::fmt::Write;
         self.path.clear();
         // Writing to a string does not fail.
         let _ = write!(self.path, "/proc/{pid}/status");
         let length = File::open(&self.path)?.read(&mut self.text)?;
         let text = self.text.get(..length).unwrap_or_default();
-        parsed(text).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
+        let found = std::str::from_utf8(text).ok().and_then(ContextSwitches::parse);
+        found.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
     }
-}
-
-/// The two last lines: `voluntary_ctxt_switches:\t12`, `nonvoluntary_ctxt_switches:\t34`.
-fn parsed(status: &[u8]) -> Option<(u64, u64)> {
-    let status = std::str::from_utf8(status).ok()?;
-    let number = |name: &str| {
-        let mut lines = status.lines().rev();
-        lines.find_map(|line| line.strip_prefix(name))?.trim().parse().ok()
-    };
-    Some((number("voluntary_ctxt_switches:")?, number("nonvoluntary_ctxt_switches:")?))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Check that the two counts are distinguished, and that a truncated status is not 0.
-    #[test]
-    fn statuses() {
-        let text =
-            b"Name:\tx\nvoluntary_ctxt_switches:\t12\nnonvoluntary_ctxt_switches:\t34\n";
-        assert_eq!(parsed(text), Some((12, 34)));
-        assert_eq!(parsed(&text[..40]), None);
-    }
 
     /// Check on this process that its CPU clock advances, and that a PID that does not exist is an
     /// error.

@@ -14,8 +14,11 @@ use units::{Cpu, CpuSet, LengthUnit, Nanos, Span, TscDelta, TscHz};
 
 use crate::example::slices as slices_example;
 
+pub(crate) use crate::example::guests::guests;
+
 pub(crate) mod cell;
 pub(crate) mod cells;
+pub(crate) mod guests;
 pub(crate) mod latency;
 pub(crate) mod slices;
 mod summaries;
@@ -492,7 +495,8 @@ pub(crate) fn wide(mut recording: Recording) -> Recording {
     let (Body::Check { series: CheckSeries { noise, .. }, .. }
     | Body::Noise { series: noise, .. }) = &mut recording.body
     else {
-        return wide_latency(wide_jitter(wide_wakers(recording)));
+        let recording = guests::wide(wide_wakers(recording));
+        return wide_latency(wide_jitter(recording));
     };
     for cpu in &mut noise.cpus {
         cpu.cpu = Cpu::new(cpu.cpu.get() + 700);

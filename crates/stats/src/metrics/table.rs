@@ -9,8 +9,9 @@ use units::{Instructions, LengthUnit, Nanos, PerSecond, Ppm};
 use crate::metrics::{Metric, each, idle_rates, of_call, sum, together, whole};
 use crate::{
     CallCost, CallSummary, CellSummary, CpuLatencySummary, CpuNoiseSummary,
-    CpuTicksSummary, JitterSummary, NohzStressSummary, NohzTestSummary, ProgramCost,
-    ProgramSummary, RunSummary, Spread, StepSlices, Summary, TickKinds, WakersSummary,
+    CpuTicksSummary, GuestsSummary, JitterSummary, NohzStressSummary, NohzTestSummary,
+    ProgramCost, ProgramSummary, RunSummary, Spread, StepSlices, Summary, TickKinds,
+    WakersSummary,
 };
 
 /// Stands for the name of a call in a key.
@@ -19,6 +20,9 @@ pub(super) const CALL: &str = "CALL";
 pub(crate) const NOISE_PPM: &str = "noise_ppm";
 pub(crate) const GAP_NS_MAX: &str = "gap_ns_max";
 pub(crate) const LATE_NS_MAX: &str = "late_ns_max";
+pub(crate) const GUESTS_CPU_PPM: &str = "guests_cpu_ppm";
+pub(crate) const GUESTS_SAVING_PPM: &str = "guests_saving_ppm";
+pub(crate) const GUEST_WAKEUPS_HZ_MAX: &str = "idle_guest_wakeups_hz_max";
 /// Another run may differ by this many times the deviation of a single phase, if the metric
 /// depends on rare events.
 pub(super) const RARE: f64 = 2.0;
@@ -241,6 +245,21 @@ table! { of_recordings:
     WAKERS(WakersSummary) whole "wakers" {
         "wakeups_hz" Hz Less "wake-ups per second" |wakers| hz(wakers.wakeups_hz);
     }
+    GUESTS(GuestsSummary) whole "guests" {
+        GUESTS_CPU_PPM Ppm Less "CPU time of all guests" |guests| ppm(guests.cpu_ppm);
+        "guests_wakeups_hz" Hz Less "wake-ups per second of all guests"
+            |guests| hz(guests.wakeups_hz);
+        "idle_guest_cpu_ppm_max" Ppm Less "largest CPU time of an idle guest"
+            |guests| exact(guests.idle_max(|one| Some(one.cpu_ppm?.get())), f64::from);
+        GUEST_WAKEUPS_HZ_MAX Hz Less "most wake-ups per second and vCPU of an idle guest"
+            |guests| exact(
+                guests.idle_max(|one| Some(one.wakeups_per_vcpu_hz?.get())),
+                f64::from,
+            );
+        GUESTS_SAVING_PPM Ppm Less
+            "CPU time saved if all idle guests woke up as rarely as the best"
+            |guests| ppm(guests.saving_ppm);
+    }
 }
 
 /// The metrics of a recording, CPU by CPU.
@@ -266,6 +285,7 @@ pub fn metrics(summary: &Summary) -> Vec<Metric> {
         Summary::NohzStress(stress) => whole(STRESS, stress),
         Summary::Jitter(jitter) => whole(JITTER, jitter),
         Summary::Slices(slices) => whole(SLICES, &slices.results),
+        Summary::Guests(guests) => whole(GUESTS, guests),
     }
 }
 

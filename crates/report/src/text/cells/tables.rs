@@ -100,7 +100,8 @@ impl<'a> Tables<'a> {
             | Summary::Program(_)
             | Summary::Wakers(_)
             | Summary::NohzStress(_)
-            | Summary::Jitter(_) => {}
+            | Summary::Jitter(_)
+            | Summary::Guests(_) => {}
         }
     }
 
