@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use facts::Config;
-use strsim::levenshtein;
+use strsim::osa_distance;
 
 use crate::build::base::{BaseConfig, option_name, read_text};
 use crate::build::error::BuildError;
@@ -234,7 +234,7 @@ fn hint(name: &str, kconfig: &Kconfig) -> String {
     let limit = (name.len() / LETTERS_PER_CHANGE).max(1);
     let mut near: Vec<(usize, &str)> = names
         .into_iter()
-        .map(|known| (levenshtein(name, known), known))
+        .map(|known| (osa_distance(name, known), known))
         .filter(|(changes, _)| *changes <= limit)
         .collect();
     near.sort_unstable();
