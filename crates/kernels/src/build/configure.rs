@@ -247,12 +247,7 @@ fn hint(name: &str, kconfig: &Kconfig) -> String {
 }
 
 fn write(file: &Path, text: &str) -> Result<(), BuildError> {
-    fs::write(file, text).map_err(|error| match error.kind() {
-        std::io::ErrorKind::StorageFull => {
-            BuildError::Full(file.parent().unwrap_or(file).to_owned())
-        }
-        _ => BuildError::Read(file.to_owned(), error),
-    })
+    fs::write(file, text).map_err(|error| BuildError::of_writing(file, error))
 }
 
 #[cfg(test)]

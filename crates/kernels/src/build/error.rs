@@ -1,7 +1,7 @@
 //! Why a kernel cannot be built, with hints.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::error::Kind;
 
@@ -29,6 +29,9 @@ pub enum BuildError {
     /// A file that cannot be read.
     #[error("failed to read {}", .0.display())]
     Read(PathBuf, #[source] io::Error),
+    /// A file that cannot be written.
+    #[error("failed to write {}", .0.display())]
+    Write(PathBuf, #[source] io::Error),
     /// A line of a fragment that is no option.
     #[error(
         "{}:{number}: '{text}' is not an option: write CONFIG_NAME=VALUE, or \
@@ -81,6 +84,14 @@ pub enum BuildError {
 }
 
 impl BuildError {
+    /// The failure to write a file in the folder of a build.
+    pub(crate) fn of_writing(file: &Path, error: io::Error) -> Self {
+        match error.kind() == io::ErrorKind::StorageFull {
+            true => Self::Full(file.parent().unwrap_or(file).to_owned()),
+            false => Self::Write(file.to_owned(), error),
+        }
+    }
+
     /// Whether another commit of the same source may build.
     pub(crate) fn is_of_source(&self) -> bool {
         match self {
@@ -96,6 +107,7 @@ impl BuildError {
             | Self::Line { .. }
             | Self::Module(..)
             | Self::Tools(..)
+            | Self::Write(..)
             | Self::Full(_)
             | Self::Run(..) => false,
         }
@@ -115,7 +127,7 @@ impl BuildError {
             | Self::Hz(..) => Kind::Kernel,
             Self::Tools(..) | Self::Run(..) => Kind::Unavailable,
             Self::Failed { .. } | Self::Changed(_) => Kind::Build,
-            Self::Full(_) => Kind::Cache,
+            Self::Full(_) | Self::Write(..) => Kind::Cache,
         }
     }
 }
