@@ -32,7 +32,7 @@ EACH_LIBRARY = for library in $(LIBRARIES); do \
 help:
 	@echo 'make run        build, and check this machine (noisefloor check)'
 	@echo 'make test       run all checks and tests (with CI=1 also those that build twice)'
-	@echo 'make test-all   the same, and the tests that build several kernels'
+	@echo 'make test-all   make test, and the tests that build several kernels'
 	@echo 'make bench      run the benchmarks'
 	@echo 'make build      build $(BINARY)'
 	@echo 'make install    install it, its man pages and the C libraries in PREFIX=$(PREFIX)'

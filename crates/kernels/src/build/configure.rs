@@ -12,12 +12,12 @@ use facts::Config;
 use strsim::osa_distance;
 
 use crate::build::base::{BaseConfig, option_name, read_text};
-use crate::build::error::BuildError;
 use crate::build::kconfig::{Kconfig, Type};
 use crate::build::make::{BuildEnd, Make};
-use crate::build::name::BuildSpec;
-use crate::build::option::{self, Hz, Wanted};
 use crate::build::source::Tree;
+use crate::build_error::BuildError;
+use crate::build_name::BuildSpec;
+use crate::build_option::{self, Hz, Wanted};
 use crate::debian::Fetch;
 
 /// The file with the options, if it is not the tree's own.
@@ -46,7 +46,7 @@ pub(crate) struct Request {
 pub(crate) fn wanted(spec: &BuildSpec) -> Result<Vec<Wanted>, BuildError> {
     let mut all: Vec<Wanted> = Vec::new();
     for file in &spec.fragments {
-        let read = option::read(&read_text(file)?, file);
+        let read = build_option::read(&read_text(file)?, file);
         all.extend(read.map_err(|(number, text)| BuildError::Line {
             file: file.clone(),
             number,
@@ -57,7 +57,7 @@ pub(crate) fn wanted(spec: &BuildSpec) -> Result<Vec<Wanted>, BuildError> {
         let Wanted { name, origin, .. } = module;
         return Err(BuildError::Module(origin.clone(), name.clone()));
     }
-    all.extend(spec.options.iter().map(option::OptionValue::wanted));
+    all.extend(spec.options.iter().map(build_option::OptionValue::wanted));
     let is_last = |(index, one): &(usize, &Wanted)| {
         !all[index + 1..].iter().any(|later| later.name == one.name)
     };

@@ -19,7 +19,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
 use units::CpuSet;
 
-use crate::build::error::BuildError;
+use crate::build_error::BuildError;
 use crate::debian::Fetch;
 use crate::error::Error;
 
@@ -268,7 +268,7 @@ fn is_full(folder: &Path) -> bool {
 mod tests {
     use super::*;
 
-    /// Check that the first error is quoted, whoever reports it.
+    /// Check that the first error is quoted, from any program.
     #[test]
     fn errors() {
         let compiler = "  CC      a.o\n./include/linux/jiffies.h:44:3: error: #error Invalid \

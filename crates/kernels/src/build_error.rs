@@ -3,8 +3,6 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::error::Kind;
-
 /// Why a kernel cannot be built.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
@@ -74,8 +72,7 @@ pub enum BuildError {
     /// A program failed because the disk is full.
     #[error(
         "no space left on device for {}; hint: free some space (a lean kernel needs 400 MB, \
-         its source 1.6 GB), or set {} to another directory", .0.display(),
-        crate::error::CACHE_VARIABLE
+         its source 1.6 GB), or set NOISEFLOOR_CACHE to another directory", .0.display()
     )]
     Full(PathBuf),
     /// A program cannot be started or awaited.
@@ -110,24 +107,6 @@ impl BuildError {
             | Self::Write(..)
             | Self::Full(_)
             | Self::Run(..) => false,
-        }
-    }
-
-    /// The kind of failure.
-    pub(crate) fn kind(&self) -> Kind {
-        match self {
-            Self::NotKernel { .. }
-            | Self::BuiltInPlace(_)
-            | Self::Read(..)
-            | Self::Line { .. }
-            | Self::Module(..)
-            | Self::NoOption(..)
-            | Self::Value(..)
-            | Self::Dropped(_)
-            | Self::Hz(..) => Kind::Kernel,
-            Self::Tools(..) | Self::Run(..) => Kind::Unavailable,
-            Self::Failed { .. } | Self::Changed(_) => Kind::Build,
-            Self::Full(_) | Self::Write(..) => Kind::Cache,
         }
     }
 }
