@@ -16,6 +16,7 @@ mod locked_down;
 mod lost;
 mod nohz;
 mod packages;
+mod programs;
 mod qemus;
 mod repeats;
 mod site;
