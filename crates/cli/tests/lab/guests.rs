@@ -15,6 +15,9 @@ const LONG: Duration = Duration::from_secs(1_200);
 /// The unit of CPU time in `/proc/PID/stat` (`USER_HZ` is 100).
 const STEP_NS: u64 = 10_000_000;
 
+/// A kernel that is used if the shared cache has it.
+const FAST: &str = "build:debian:6.1,lean,HZ=1000";
+
 /// The only program of the guests: it sleeps until it is ended.
 const INIT: &str = "#include <unistd.h>\n\
     int main(void) { if (write(1, \"ready\\n\", 6) == 6) for (;;) pause(); }\n";
@@ -59,7 +62,23 @@ impl Boots {
         Some(Self { folder, kernel })
     }
 
-    /// Starts a guest with two vCPUs, and waits until its program runs.
+    /// The same with another kernel of the cache, found by what it was built from; `None`, with the
+    /// reason printed, if it has not been built.
+    fn with_built(self, site: &Site, name: &str) -> Option<Self> {
+        let kernels = fs::read_dir(site.cache().join("kernels")).unwrap().flatten();
+        let is_built = |folder: &PathBuf| {
+            let about = fs::read_to_string(folder.join("about.json")).unwrap_or_default();
+            let about: Value = serde_json::from_str(&about).unwrap_or_default();
+            about["build"]["name"] == name
+        };
+        let Some(folder) = kernels.map(|entry| entry.path()).find(is_built) else {
+            println!("skipped: {name} is not in the cache of these tests");
+            return None;
+        };
+        Some(Self { kernel: folder.join("vmlinuz"), ..self })
+    }
+
+    /// Starts a guest with two vCPUs.
     fn start(&self, name: &str, params: &str) -> Qemu {
         // A comma in a path would end it.
         let file: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
@@ -240,6 +259,13 @@ fn ticking_beside_tickless() {
     assert!(number(&summary["saving_ppm"]) <= number(&summary["cpu_ppm"]));
 
     check_limits(&site, Path::new("guests.json"));
+    let Some(boots) = boots.with_built(&site, FAST) else { return };
+    let mut fast = boots.start("guest=fast,debug-threads=on", "nohz=off");
+    fast.wait();
+    let found = object(&measured(&site, &["-d", "5"]));
+    let [fast, rarely] =
+        [&fast, &tickless].map(|guest| of_pid(&found["summary"]["guests"], guest.pid()));
+    assert!(rate(&fast) > 3.0 * rate(&rarely), "{fast} {rarely}");
 }
 
 /// Check that a limit sets the exit code, and that the report of the saved recording is the same.
