@@ -16,6 +16,7 @@
 mod cpu;
 mod decode;
 mod episode;
+mod idle;
 mod kinds;
 mod output;
 mod phase;

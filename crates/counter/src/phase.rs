@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::episode::{Count, What};
+use crate::idle::Stretches;
 use crate::kinds::Kinds;
 use crate::tree::Tree;
 use crate::whole::fold::Called;
@@ -17,6 +18,8 @@ pub(crate) struct OnCpu {
     pub(crate) values: BTreeMap<What, BTreeMap<u64, u64>>,
     /// The kernel's instructions by call path; known when the phase has ended.
     pub(crate) whole: Vec<Called>,
+    /// The idle stretches; known when the phase has ended, if this QEMU exports its clock.
+    pub(crate) idle: Option<Stretches>,
 }
 
 /// One phase.

@@ -5,6 +5,7 @@
 use crate::cpu::Cpu;
 use crate::decode::Mark;
 use crate::episode::Count;
+use crate::idle::Idle;
 use crate::kinds::Kinds;
 use crate::phase::{OnCpu, Phase};
 use crate::symbols::Symbols;
@@ -21,6 +22,8 @@ const WHOLE_MAX: usize = 128;
 pub(crate) struct Watcher {
     cpus: Vec<Cpu>,
     whole: Whole,
+    /// The halts of the CPUs.
+    pub(crate) idle: Idle,
     /// Number of begin marks without their end: several threads may each mark one phase.
     begun: usize,
     present: Option<Phase>,
@@ -34,10 +37,12 @@ impl Watcher {
     /// A machine of that many CPUs, with a kernel of those functions.
     pub(crate) fn new(cpus: usize, symbols: &Symbols) -> Self {
         let whole = Whole::new(cpus, symbols);
+        let idle = Idle::new(cpus);
         let cpus = (0..cpus).map(Cpu::new).collect();
         Self {
             cpus,
             whole,
+            idle,
             begun: 0,
             present: None,
             phases: Vec::new(),
@@ -78,6 +83,7 @@ impl Watcher {
             let kinds = std::mem::take(&mut self.kinds);
             self.present = Some(Phase::begin(self.phases.len(), counts, kinds));
             self.whole.begin(counts);
+            self.idle.begin(counts);
             for (cpu, &now) in self.cpus.iter_mut().zip(counts) {
                 cpu.begin(now);
             }
@@ -89,6 +95,8 @@ impl Watcher {
         let Some(phase) = self.present.take_if(|_| self.begun == 0) else { return };
         let (mut on_cpus, kinds) = phase.end(counts);
         self.kinds = kinds;
+        let idle = self.idle.end(counts).into_iter().flatten();
+        on_cpus.iter_mut().zip(idle).for_each(|(cpu, idle)| cpu.idle = Some(idle));
         // Further phases are not explained; the first ones contain every kind of episode.
         if self.phases.len() < WHOLE_MAX {
             let ended = self.whole.end(counts);

@@ -5,7 +5,7 @@
 //! of addresses: nothing here depends on where a kernel was loaded.
 
 use serde::{Deserialize, Serialize};
-use units::{Cpu, Instructions};
+use units::{Cpu, Instructions, Nanos};
 
 /// Numbers of instructions in rising order, each with how often it occurred.
 pub type Values = Vec<(Instructions, u64)>;
@@ -38,6 +38,11 @@ pub struct CpuCounts {
     pub steps: Values,
     /// The entries to the kernel, by entry point and interrupted level.
     pub interruptions: Vec<Interruption>,
+    /// The idle stretches: guest time from each `hlt` to the CPU's next instruction, in rising
+    /// order, each with its frequency. One in progress when the phase began or ended counts with
+    /// its part within the phase. `None` if QEMU does not export its clock, and in older files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_ns: Option<Vec<(Nanos, u64)>>,
 }
 
 /// The entries to the kernel at one entry point, and their cost.

@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use crate::episode::Count;
 use crate::qemu::api::{self, OnExecution, Score, Scoreboard};
+use crate::qemu::clock::Clock;
 use crate::qemu::interface::{self, Adding, Interface, PerCpu};
 use crate::qemu::translation::{Instruction, Translated};
 
@@ -52,6 +53,8 @@ pub(crate) struct Places {
     places: OnceLock<Vec<*mut Place>>,
     /// Of several CPUs, the executing one.
     turn: AtomicUsize,
+    /// QEMU's clock, if this QEMU exports it, for the thread that runs the CPUs.
+    clock: OnceLock<Option<Clock>>,
 }
 
 // SAFETY: the entries live until the end, and only the one thread that runs the CPUs of an
@@ -61,7 +64,7 @@ unsafe impl Send for Places {}
 unsafe impl Sync for Places {}
 
 /// QEMU's variable for the CPU that a thread executes (`include/hw/core/cpu.h`).
-const CURRENT_CPU: &CStr = c"current_cpu";
+pub(crate) const CURRENT_CPU: &CStr = c"current_cpu";
 /// The address of that variable in the thread that runs the CPUs.
 static CURRENT: AtomicPtr<*mut c_void> = AtomicPtr::new(null_mut());
 /// QEMU's CPUs, in their order.
@@ -83,7 +86,7 @@ impl Places {
             return Err("this QEMU does not export its executing CPU".to_owned());
         }
         let (places, turn) = (OnceLock::new(), AtomicUsize::new(0));
-        Ok(Self { cpus, counting, places, turn })
+        Ok(Self { cpus, counting, places, turn, clock: OnceLock::new() })
     }
 
     /// Finds the entries, and, in the thread that runs the CPUs, the variable of the executing
@@ -100,6 +103,7 @@ impl Places {
             }
         };
         let places = self.places.get_or_init(|| (0..self.cpus).map(make).collect());
+        self.clock.get_or_init(Clock::of_thread);
         if self.cpus > 1 && CURRENT.load(Ordering::Relaxed).is_null() {
             learn_current(places.len());
         }
@@ -139,6 +143,12 @@ impl Places {
     /// The instructions that each CPU has executed so far.
     pub(crate) fn counts(&self) -> Vec<Count> {
         (0..self.cpus).map(|cpu| self.count(cpu)).collect()
+    }
+
+    /// The nanoseconds that QEMU has skipped so far, because all CPUs were halted; `None` if this
+    /// QEMU does not export them.
+    pub(crate) fn skipped(&self) -> Option<u64> {
+        self.clock.get().copied().flatten().map(Clock::skipped)
     }
 
     /// The last known level of a CPU.

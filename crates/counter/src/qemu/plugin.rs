@@ -122,6 +122,16 @@ impl Plugin {
     fn watcher(&self) -> MutexGuard<'_, Watcher> {
         self.watcher.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// The watcher, when a CPU begins a block: one that was halted is not any more.
+    fn watcher_of_running(&self, cpu: usize) -> MutexGuard<'_, Watcher> {
+        let mut watcher = self.watcher();
+        if watcher.idle.may_be_halted(cpu) {
+            watcher.idle.set_skipped(self.places.skipped());
+            watcher.idle.run(cpu, &self.places.counts());
+        }
+        watcher
+    }
 }
 
 /// Detects the first mark and the halt after it only.
@@ -136,7 +146,7 @@ impl Listener for AtEase {
                 .for_each(|instruction| instruction.call_back_at_marks());
         } else if let Some(last) = translated.instructions().next_back() {
             // A halt ends its block.
-            last.call_back_at_halt();
+            last.call_back_at_halt(halt);
         }
     }
 
@@ -163,6 +173,10 @@ impl Listener for Closely {
             translated.call_back(&plugin.symbols);
             for instruction in translated.instructions() {
                 plugin.places.count_kernel(&instruction);
+            }
+            if let Some(last) = translated.instructions().next_back() {
+                // A halt ends its block.
+                last.call_back_at_halt(halted);
             }
             let function = plugin.symbols.find(translated.address());
             if plugin.symbols.name(function) == SWITCH {
@@ -257,9 +271,9 @@ impl Instruction {
         self.call_back(then);
     }
 
-    fn call_back_at_halt(&self) {
+    fn call_back_at_halt(&self, then: api::OnExecution) {
         if decode::is_halt(self.bytes().as_slice()) {
-            self.call_back(halt);
+            self.call_back(then);
         }
     }
 
@@ -305,7 +319,7 @@ extern "C" fn in_kernel(_: c_uint, data: *mut c_void) {
     let block = unsafe { *data.cast::<Block>() };
     let cpu = plugin.places.current();
     plugin.places.set_level(cpu, IN_KERNEL);
-    plugin.watcher().kernel(cpu, block, plugin.places.count(cpu));
+    plugin.watcher_of_running(cpu).kernel(cpu, block, plugin.places.count(cpu));
 }
 
 /// The stack pointer of the next thread is loaded from that thread's structure.
@@ -320,7 +334,7 @@ extern "C" fn in_user_mode(_: c_uint, _: *mut c_void) {
     let cpu = plugin.places.current();
     if plugin.places.level(cpu) != USER {
         plugin.places.set_level(cpu, USER);
-        plugin.watcher().user(cpu, plugin.places.count(cpu));
+        plugin.watcher_of_running(cpu).user(cpu, plugin.places.count(cpu));
     }
 }
 
@@ -334,6 +348,14 @@ extern "C" fn halt(_: c_uint, _: *mut c_void) {
         plugin.places.meet_thread();
         plugin.interface.listen_anew::<Closely>(plugin.id);
     }
+}
+
+/// A CPU halts while everything is counted.
+extern "C" fn halted(_: c_uint, _: *mut c_void) {
+    let Some(plugin) = PLUGIN.get() else { return };
+    let (cpu, mut watcher) = (plugin.places.current(), plugin.watcher());
+    watcher.idle.set_skipped(plugin.places.skipped());
+    watcher.idle.halt(cpu, &plugin.places.counts());
 }
 
 extern "C" fn begin(_: c_uint, _: *mut c_void) {
@@ -351,7 +373,9 @@ extern "C" fn end(_: c_uint, _: *mut c_void) {
 fn mark(mark: Mark) {
     let Some(plugin) = PLUGIN.get() else { return };
     let counts = plugin.places.counts();
-    plugin.watcher().mark(plugin.places.current(), mark, &counts);
+    let mut watcher = plugin.watcher();
+    watcher.idle.set_skipped(plugin.places.skipped());
+    watcher.mark(plugin.places.current(), mark, &counts);
 }
 
 /// Writes the counts.

@@ -235,6 +235,7 @@ pub(crate) fn phase(
         kernel: Instructions::new(kernel),
         steps: values(steps),
         interruptions,
+        idle_ns: None,
     };
     PhaseCounts { cpus: vec![cpu] }
 }

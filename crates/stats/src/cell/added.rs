@@ -113,6 +113,7 @@ mod tests {
                 kernel: Instructions::new(0),
                 steps: vec![(Instructions::new(cost), 9)],
                 interruptions: Vec::new(),
+                idle_ns: None,
             };
             CallCost::of(name, &[&counts])
         };

@@ -21,5 +21,6 @@ pub(crate) fn counts(cpu: u32, entries: &[(&str, Level)], kernel: &Values) -> Cp
         kernel: Instructions::new(5_000),
         steps: kernel.clone(),
         interruptions: entries.iter().map(way).collect(),
+        idle_ns: None,
     }
 }
