@@ -19,7 +19,7 @@ use report::{Cells, cell_doubts, cells_json, cells_markdown, cells_text};
 use stats::{CellSummary, ViolatedLimit};
 
 use crate::args::Output;
-use crate::lab::args::{CheckArgs, How, LabCommand, ModeArg, RunArgs};
+use crate::lab::args::{CheckArgs, GUESTS, How, LabCommand, ModeArg, RunArgs};
 use crate::lab::watcher::Watcher;
 use crate::outcome::{Failure, Outcome};
 use crate::printing::{print, print_content, print_json, say};
@@ -48,10 +48,10 @@ fn experiment(args: &RunArgs, output: Output) -> Result<Outcome, Failure> {
         true => {
             let made_with = lab.made_with();
             let cells = printable(&cells);
-            let report = reported(&experiment, &cells, &made_with, None);
+            let report = reported(&experiment, &cells, &made_with, None, args.guests);
             print(&cells_markdown(&report)).map(drop)?;
         }
-        false => print_results(&lab, &experiment, &cells, None, output)?,
+        false => print_results(&lab, &experiment, &cells, None, args.guests, output)?,
     }
     Ok(outcome(&cells, experiment.cells().len(), false))
 }
@@ -73,7 +73,7 @@ fn check(args: &CheckArgs, output: Output) -> Result<Outcome, Failure> {
     let cells = cells(&lab, experiment.cells(), &args.how, output)?;
     let measured: Vec<Measured> = cells.iter().map(measured).collect();
     let violated = limits.check(&measured)?;
-    print_results(&lab, &experiment, &cells, Some(&violated), output)?;
+    print_results(&lab, &experiment, &cells, Some(&violated), GUESTS, output)?;
     for limit in &violated {
         say(limit);
     }
@@ -178,6 +178,7 @@ fn reported<'a>(
     cells: &'a [Cell],
     made_with: &'a MadeWith,
     violations: Option<&'a [ViolatedLimit]>,
+    guests: u64,
 ) -> Cells<'a> {
     Cells {
         experiment: experiment.name(),
@@ -186,6 +187,7 @@ fn reported<'a>(
         planned: experiment.cells().len(),
         made_with: Some(made_with),
         violations,
+        guests,
     }
 }
 
@@ -194,10 +196,11 @@ fn print_results(
     experiment: &Experiment,
     cells: &[Cell],
     violations: Option<&[ViolatedLimit]>,
+    guests: u64,
     output: Output,
 ) -> Result<(), Failure> {
     let made_with = lab.made_with();
-    let reported = |cells| reported(experiment, cells, &made_with, violations);
+    let reported = |cells| reported(experiment, cells, &made_with, violations, guests);
     match output.json {
         true => {
             let json = cells_json(&reported(cells), output.series);

@@ -1,8 +1,8 @@
 //! From a workload row to a measurement on a guest with that many CPUs.
 
 use recording::{
-    BackgroundLoad, CallsSpec, NohzSpec, NoiseSpec, Phases, Policy, SlicesSpec,
-    Source as Watch, Spec, TicksSpec,
+    BackgroundLoad, CallsSpec, LatencySpec, NohzSpec, NoiseSpec, Phases, Policy,
+    SlicesSpec, Source as Watch, Spec, TicksSpec, Timer,
 };
 use toml::Spanned;
 use units::{Cpu, CpuSet, Nanos};
@@ -12,7 +12,8 @@ use crate::table::entry::Length;
 use crate::table::number::{CpuChoice, Number};
 use crate::table::source::Source;
 use crate::table::{
-    BackgroundRow, CallsRow, NohzRow, NoiseRow, SlicesRow, TicksRow, WorkloadRow,
+    BackgroundRow, CallsRow, LatencyRow, NohzRow, NoiseRow, SlicesRow, TicksRow,
+    WorkloadRow,
 };
 
 /// The measurement of a workload row, and its description.
@@ -67,14 +68,16 @@ pub(crate) fn work(
         row.calls.as_ref().map(|calls| calls_task(choice, calls)),
         row.nohz.as_ref().map(|nohz| nohz_task(choice, nohz)),
         row.slices.as_ref().map(|slices| slices_task(choice, slices)),
+        row.latency.as_ref().map(|latency| latency_task(choice, latency)),
     ];
     let mut asked = asked.into_iter().flatten();
     let (Some(first), None) = (asked.next(), asked.next()) else {
-        let why = "a workload is exactly one of noise, ticks, calls, nohz and slices";
+        let why = "a workload is exactly one of noise, ticks, calls, nohz, slices and \
+                   latency";
         return Err(source.refuse(place, why));
     };
     let (spec, mut words) = first?;
-    let untraced = row.nohz.is_some() || row.slices.is_some();
+    let untraced = row.nohz.is_some() || row.slices.is_some() || row.latency.is_some();
     if let (Some(trace), true) = (&row.trace, untraced) {
         let why = "only noise, ticks and calls can be traced";
         return Err(source.refuse(trace.span(), why));
@@ -200,6 +203,29 @@ fn slices_task(choice: Choice<'_>, row: &SlicesRow) -> Result<(Spec, String), Er
         turns: 1,
         sample_ns,
         phases: choice.phases,
+    });
+    Ok((task, words))
+}
+
+fn latency_task(choice: Choice<'_>, row: &LatencyRow) -> Result<(Spec, String), Error> {
+    let cpu = choice.cpu(&row.cpu)?;
+    let interval = row.interval.get_ref();
+    if interval.nanos() > row.duration.nanos() {
+        let why = "the interval must not be longer than the duration";
+        return Err(choice.source.refuse(row.interval.span(), why));
+    }
+    let fifo = row.fifo.and_then(|fifo| u8::try_from(fifo.get()).ok());
+    let mut words =
+        format!("wake-ups every {interval} for {} on CPU {cpu}", row.duration);
+    if let Some(fifo) = fifo {
+        words += &format!(", SCHED_FIFO {fifo}");
+    }
+    let task = Spec::Latency(LatencySpec {
+        cpus: CpuSet::from_iter([cpu]),
+        interval_ns: interval.nanos(),
+        duration_ns: row.duration.nanos(),
+        timer: Timer::ClockNanosleep,
+        fifo,
     });
     Ok((task, words))
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use recording::{Body, Cell, Counts, Doubt, Ending, FORMAT, MadeWith, Mode, Source};
 use serde::Serialize;
-use stats::{Added, CellSummary, SleepersCost, ViolatedLimit, cell_metrics};
+use stats::{Added, CellSummary, IdleByHz, SleepersCost, ViolatedLimit, cell_metrics};
 
 use crate::cell_doubts::cell_doubts;
 use crate::cells::Cells;
@@ -20,6 +20,8 @@ struct Experiment<'a> {
     made_with: Option<&'a MadeWith>,
     #[serde(skip_serializing_if = "Option::is_none")]
     violations: Option<&'a [ViolatedLimit]>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    idle_by_hz: Vec<IdleByHz>,
     cells: Vec<CellJson<'a>>,
 }
 
@@ -80,6 +82,7 @@ pub fn cells_json(
         planned: cells.planned,
         made_with: cells.made_with,
         violations: cells.violations,
+        idle_by_hz: IdleByHz::of_cells(cells.cells, cells.guests),
         cells: cells
             .cells
             .iter()
@@ -145,6 +148,7 @@ mod tests {
             planned: 6,
             made_with: None,
             violations,
+            guests: 100,
         };
         serde_json::from_str(&cells_json(&cells, with_series).unwrap()).unwrap()
     }
