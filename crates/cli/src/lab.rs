@@ -1,6 +1,7 @@
 //! `noisefloor lab run` and `check`: experiments, their cells, limits and baselines.
 
 pub(crate) mod args;
+pub(crate) mod build;
 pub(crate) mod catalogue;
 pub(crate) mod explain;
 pub(crate) mod watcher;
@@ -19,7 +20,9 @@ use report::{Cells, cell_doubts, cells_json, cells_markdown, cells_text};
 use stats::{CellSummary, ViolatedLimit};
 
 use crate::args::Output;
-use crate::lab::args::{CheckArgs, GUESTS, How, LabCommand, ModeArg, RunArgs};
+use crate::lab::args::{
+    CheckArgs, GUESTS, How, KernelsCommand, LabCommand, ModeArg, RunArgs,
+};
 use crate::lab::watcher::Watcher;
 use crate::outcome::{Failure, Outcome};
 use crate::printing::{print, print_content, print_json, say};
@@ -33,7 +36,10 @@ pub(crate) fn run(command: &LabCommand, output: Output) -> Result<Outcome, Failu
         LabCommand::Run(run) => self::experiment(run, output),
         LabCommand::Check(check) => self::check(check, output),
         LabCommand::Explain(explain) => explain::run(explain, output),
-        LabCommand::Kernels(kernels) => catalogue::kernels(kernels, output),
+        LabCommand::Kernels(kernels) => match &kernels.command {
+            Some(KernelsCommand::Build(build)) => build::run(build, output),
+            None => catalogue::kernels(kernels, output),
+        },
     }
 }
 

@@ -11,7 +11,7 @@ use units::chain;
 pub(crate) enum Outcome {
     /// Success.
     Done,
-    /// A limit was exceeded, or a lab cell failed.
+    /// A limit was exceeded, a lab cell failed, or a kernel does not build.
     Exceeded,
     /// Usage error, or unreadable input file.
     Usage,
@@ -196,6 +196,7 @@ impl From<::lab::Error> for Failure {
         let text = chain(&error);
         match error.kind() {
             Kind::Cell | Kind::Kernel(Kernel::Name | Kernel::Kernel) => Self::usage(text),
+            Kind::Kernel(Kernel::Build) => Self { outcome: Outcome::Exceeded, text },
             Kind::Interrupted | Kind::Kernel(Kernel::Interrupted) => {
                 Self::incomplete(text)
             }

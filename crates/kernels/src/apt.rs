@@ -43,7 +43,7 @@ Dir::Cache::srcpkgcache "";
 /// The age at which a list is updated.
 const FRESH: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The kernel packages of the lists, as `apt-cache show` prints them.
+/// The packages of kernels and their sources in the lists, as `apt-cache show` prints them.
 const KERNELS: &str = "kernels";
 /// A file with the modification time of the last update.
 const UPDATED: &str = "updated";
@@ -134,7 +134,9 @@ impl Archive {
         let mut client = self.client("apt-cache");
         let names = client::output(client.args(["pkgnames", "linux-"]), stop)?;
         let is_wanted = |name: &&str| {
-            DebianSpec::of_package(name).is_some() || package::is_part(name)
+            DebianSpec::of_package(name).is_some()
+                || package::is_part(name)
+                || package::is_source(name)
         };
         let names: Vec<&str> = names.lines().filter(is_wanted).collect();
         if names.is_empty() {
@@ -147,6 +149,14 @@ impl Archive {
     pub(crate) fn packages(&self) -> Vec<Package> {
         let listing = fs::read_to_string(self.file(KERNELS)).unwrap_or_default();
         package::kernels(Package::read(&listing))
+    }
+
+    /// The packages with a kernel's source or configurations in the list.
+    pub(crate) fn sources(&self) -> Vec<Package> {
+        let listing = fs::read_to_string(self.file(KERNELS)).unwrap_or_default();
+        let mut packages = Package::read(&listing);
+        packages.retain(|package| package::is_source(&package.name));
+        packages
     }
 
     /// Downloads the package and its parts, and unpacks them into the folder without the

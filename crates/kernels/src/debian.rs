@@ -125,6 +125,50 @@ impl Debian {
         Err(unavailable(spec, self.missing(spec, &tiers)))
     }
 
+    /// The versions of a package with a source or configurations, the newest first; of the
+    /// machine's own release, else of all others. There is at least one. The caller must hold
+    /// the lock.
+    ///
+    /// # Errors
+    /// As [`Self::find`].
+    pub(crate) fn find_package(
+        &self,
+        name: &str,
+        fetch: &mut Fetch<'_>,
+    ) -> Result<Vec<(Archive, Package)>, Error> {
+        let sources = self.sources()?;
+        let mut tiers = vec![self.tier(sources.own())?, self.tier(sources.others())?];
+        let mut silent = Vec::new();
+        for again in [false, true] {
+            for tier in &mut tiers {
+                tier.ask(fetch, again || fetch.fresh, &mut silent)?;
+                let mut found = tier.sources();
+                found.retain(|(_, package)| package.name == name);
+                if !found.is_empty() {
+                    return Ok(found);
+                }
+            }
+        }
+        let others = tiers.iter().flat_map(Tier::sources);
+        let prefix = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+        let others = others.map(|(_, package)| package.name).filter(|other| {
+            other
+                .strip_prefix(prefix)
+                .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+        });
+        let others =
+            others.unique().sorted_by(|one, other| debian_version::compare(one, other));
+        let others = others.collect::<Vec<_>>().join(", ");
+        let troubles = tiers.iter().flat_map(Tier::troubles).unique().join("; ");
+        let mut text = format!("Debian's archive has no package {name}");
+        for (more, what) in [(others, "there are "), (troubles, "")] {
+            if !more.is_empty() {
+                text += &format!("; {what}{more}");
+            }
+        }
+        Err(Error::Archive(text))
+    }
+
     /// Updates the lists of all suites. The caller must hold the lock.
     ///
     /// # Errors
@@ -248,6 +292,15 @@ impl Tier {
         found.sorted_by(|(_, one), (_, other)| other.order(one)).collect()
     }
 
+    /// The packages with sources and configurations, the newest first.
+    fn sources(&self) -> Vec<(Archive, Package)> {
+        let found = self.0.iter().flat_map(|part| {
+            let packages = part.archive.sources();
+            packages.into_iter().map(|package| (part.archive.clone(), package))
+        });
+        found.sorted_by(|(_, one), (_, other)| other.order(one)).collect()
+    }
+
     fn troubles(&self) -> Vec<String> {
         self.0.iter().filter_map(Part::trouble).collect()
     }
@@ -299,7 +352,9 @@ pub(crate) fn unavailable(spec: &DebianSpec, error: Error) -> Error {
         Kind::Unavailable => {
             Error::Debian(spec.to_string(), Unavailable(Box::new(error)))
         }
-        Kind::Name | Kind::Kernel | Kind::Cache | Kind::Interrupted => error,
+        Kind::Name | Kind::Kernel | Kind::Build | Kind::Cache | Kind::Interrupted => {
+            error
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use units::chain;
 
+use crate::build::error::BuildError;
 use crate::options::MissingOptions;
 use crate::spec::NameError;
 
@@ -22,6 +23,8 @@ pub enum Kind {
     Kernel,
     /// The archive or this machine does not have the kernel.
     Unavailable,
+    /// The kernel does not build.
+    Build,
     /// The cache cannot be read or written.
     Cache,
     /// The user stopped it.
@@ -61,6 +64,9 @@ pub enum Error {
     /// A package without a kernel image in it.
     #[error("there is no vmlinuz in package {0}")]
     EmptyPackage(String),
+    /// A kernel that cannot be built.
+    #[error("failed to build kernel {0}")]
+    Build(String, #[source] BuildError),
     /// A program of the system's package client failed.
     #[error("failed to run {0}")]
     Client(String, #[source] ClientError),
@@ -79,7 +85,9 @@ pub enum Error {
 #[derive(Debug, thiserror::Error)]
 pub enum ImageError {
     /// It does not exist: a mistake in its name.
-    #[error("there is no such file; a kernel is 'running', a path, or debian:VERSION")]
+    #[error(
+        "there is no such file; a kernel is 'running', a path, debian:VERSION, or build:SOURCE"
+    )]
     Missing,
     /// It may not be read.
     #[error("permission denied; hint: let root copy it to where you can read it")]
@@ -208,6 +216,7 @@ impl Error {
             | Self::Archive(_)
             | Self::EmptyPackage(_)
             | Self::Client(..) => Kind::Unavailable,
+            Self::Build(_, cause) => cause.kind(),
             Self::Interrupted => Kind::Interrupted,
         }
     }

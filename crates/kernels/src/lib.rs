@@ -1,8 +1,10 @@
-//! From a kernel's name to an image that a guest can boot: this machine's kernel, a file,
-//! or a stock kernel of Debian's, downloaded through the system's package client.
+//! From a kernel's name to an image that a guest can boot: this machine's kernel, a file, a stock
+//! kernel of Debian's, downloaded through the system's package client, or one that is built from
+//! its source.
 #![forbid(unsafe_code)]
 
 mod apt;
+mod build;
 mod client;
 mod debian;
 mod debian_version;
@@ -19,12 +21,15 @@ mod store;
 #[cfg(test)]
 mod test_archive;
 
+pub use build::error::BuildError;
+pub use build::name::{Base, BuildNameError, BuildSpec, SourceSpec};
+pub use build::option::OptionValue;
 pub use debian::{Fetch, SuiteKernels};
 pub use error::{
     CACHE_VARIABLE, CacheError, ClientError, Error, ImageError, Kind, Unavailable,
 };
 pub use image::checksum;
-pub use kernel::Kernel;
+pub use kernel::{Build, Kernel};
 pub use lock::lock_or_stop;
 pub use options::MissingOptions;
 pub use resolve::Kernels;

@@ -13,6 +13,8 @@ use crate::spec::DebianSpec;
 /// The names of the packages with a kernel's parts: its image, and its configuration.
 const BINARY: &str = "linux-binary-";
 const BASE: &str = "linux-base-";
+/// The names of the packages with a source, and with configurations.
+const SOURCES: [&str; 2] = ["linux-source-", "linux-config-"];
 
 /// One version of a kernel package.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,6 +87,16 @@ pub(crate) fn is_part(name: &str) -> bool {
     rest.is_some_and(|rest| {
         let rest = rest.strip_prefix("unsigned-").unwrap_or(rest);
         rest.starts_with(|c: char| c.is_ascii_digit())
+    })
+}
+
+/// Whether a package of that name holds a kernel's source or its configurations, of a version in
+/// two numbers: `linux-source-6.1`.
+pub(crate) fn is_source(name: &str) -> bool {
+    let version = SOURCES.iter().find_map(|prefix| name.strip_prefix(prefix));
+    version.is_some_and(|version| {
+        version.starts_with(|c: char| c.is_ascii_digit())
+            && version.chars().all(|c| c.is_ascii_digit() || c == '.')
     })
 }
 

@@ -3,19 +3,21 @@
 //! A kernel of this machine or in a file is used in place. Debian's come from the archive of
 //! this machine's own packages, and are cached: a name resolves to the same kernel, without
 //! a query of the archive, until a fresh one is requested. So a result can be repeated after
-//! the archive has moved on.
+//! the archive has moved on. Kernels are built from a source the same way (`build`).
 
 use std::fs;
 use std::path::{self, Path, PathBuf};
+use std::thread;
 
 use crate::apt::{self, Archive};
+use crate::build::Builder;
+use crate::build::name::BuildSpec;
 use crate::debian::{Debian, Fetch, SuiteKernels, unavailable};
 use units::chain;
 
 use crate::error::Error;
 use crate::image::Image;
 use crate::kernel::Kernel;
-use crate::options;
 use crate::package::Package;
 use crate::spec::{DebianSpec, KernelSpec};
 use crate::store::KernelStore;
@@ -26,8 +28,11 @@ const TRIES: usize = 12;
 /// The kernels that are available to this machine.
 pub struct Kernels {
     root: PathBuf,
+    cache: PathBuf,
     debian: Debian,
     store: KernelStore,
+    /// How many processes a build may run at once.
+    jobs: usize,
 }
 
 impl Kernels {
@@ -39,7 +44,9 @@ impl Kernels {
     /// The same for the machine whose files lie under `root`.
     pub(crate) fn of_machine(root: &Path, cache: &Path) -> Self {
         let (debian, store) = (Debian::new(root, cache), KernelStore::new(cache));
-        Self { root: root.to_owned(), debian, store }
+        let (root, cache) = (root.to_owned(), cache.to_owned());
+        let jobs = thread::available_parallelism().map_or(1, usize::from);
+        Self { root, cache, debian, store, jobs }
     }
 
     /// The kernels in the cache, one for each name that was resolved. They are not checked.
@@ -70,21 +77,51 @@ impl Kernels {
     pub fn check_name(&self, spec: &str) -> Result<(), Error> {
         match KernelSpec::parse(spec)? {
             KernelSpec::File(path) => Image::read(&path).map(drop),
+            KernelSpec::Build(build) => crate::build::check(&build),
             KernelSpec::Running | KernelSpec::Debian(_) => Ok(()),
         }
     }
 
-    /// Finds a kernel: in the cache, unless a fresh one is requested, or by downloading it.
+    /// The kernel of that name, built if it is not cached. Whether guests can use it is not
+    /// checked.
+    ///
+    /// # Errors
+    /// As [`Self::find`].
+    pub fn build(
+        &self,
+        spec: &BuildSpec,
+        fetch: &mut Fetch<'_>,
+    ) -> Result<Kernel, Error> {
+        let builder = Builder {
+            cache: &self.cache,
+            debian: &self.debian,
+            store: &self.store,
+            jobs: self.jobs,
+        };
+        builder.find(spec, fetch)
+    }
+
+    /// The same with that many processes at once for builds.
+    #[must_use]
+    pub fn with_jobs(self, jobs: usize) -> Self {
+        Self { jobs, ..self }
+    }
+
+    /// Finds a kernel: in the cache, unless a fresh one is requested, or by downloading or
+    /// building it.
     ///
     /// # Errors
     /// `Kind::Name` if the spec names none; `Kind::Kernel` if no guest can
-    /// boot what it names; `Kind::Unavailable` if that is not available here; `Kind::Cache`;
-    /// `Kind::Interrupted`.
+    /// boot what it names; `Kind::Unavailable` if that is not available here; `Kind::Build` if it
+    /// does not build; `Kind::Cache`; `Kind::Interrupted`.
     pub fn find(&self, spec: &str, fetch: &mut Fetch<'_>) -> Result<Kernel, Error> {
         let kernel = match KernelSpec::parse(spec)? {
             KernelSpec::Running => self.running()?,
             KernelSpec::File(path) => in_file(spec, &path, beside(&path))?,
             KernelSpec::Debian(debian) => self.debian(&debian, fetch)?,
+            KernelSpec::Build(build) => {
+                Kernel { spec: spec.to_owned(), ..self.build(&build, fetch)? }
+            }
         };
         check_options(&kernel)?;
         Ok(kernel)
@@ -197,8 +234,8 @@ fn in_file(spec: &str, path: &Path, config: Option<PathBuf>) -> Result<Kernel, E
     let image =
         path::absolute(path).map_err(|cause| Error::Read(path.to_owned(), cause))?;
     let spec = spec.to_owned();
-    let (package, package_version) = (None, None);
-    Ok(Kernel { spec, image, config, sha256, release, package, package_version })
+    let (package, package_version, build) = (None, None, None);
+    Ok(Kernel { spec, image, config, sha256, release, package, package_version, build })
 }
 
 /// The configuration beside an image that is named as in distributions.
@@ -224,9 +261,10 @@ fn first_file(root: &Path, places: &[String]) -> Option<PathBuf> {
 /// Refuses a kernel whose configuration lacks something. One without a readable
 /// configuration passes.
 fn check_options(kernel: &Kernel) -> Result<(), Error> {
-    let Some(config) = kernel.configuration()? else { return Ok(()) };
-    let kernel = kernel.spec.clone();
-    options::check(&config).map_err(|cause| Error::Options(kernel, cause))
+    match kernel.missing_options()? {
+        Some(missing) => Err(Error::Options(kernel.spec.clone(), missing)),
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]
@@ -234,6 +272,7 @@ mod tests {
     use super::*;
     use crate::error::Kind;
     use crate::image::synthetic;
+    use crate::options;
     use std::sync::atomic::AtomicBool;
 
     const RELEASE: &str = "6.1.0-56-amd64";

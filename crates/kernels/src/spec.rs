@@ -1,4 +1,5 @@
-//! The syntax of kernel names: `running`, a path, or `debian:[SUITE/]VERSION[-FLAVOUR]`.
+//! The syntax of kernel names: `running`, a path, `debian:[SUITE/]VERSION[-FLAVOUR]`, or
+//! `build:SOURCE,BASE...` (`crate::build::name`).
 //!
 //! Debian names a kernel package `linux-image-ABI[-FLAVOUR]-amd64[-unsigned]`, where the
 //! ABI is `6.1.0-56` or `6.12.117+deb12`, and of a release candidate `7.3`; VERSION is the
@@ -8,6 +9,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use crate::build::name::{BUILD, BuildNameError, BuildSpec};
+
 const DEBIAN: &str = "debian:";
 /// The only architecture of guests, as Debian calls it.
 const ARCHITECTURE: &str = "-amd64";
@@ -16,7 +19,7 @@ const ARCHITECTURE: &str = "-amd64";
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     /// It is empty.
-    #[error("no kernel is named: running, a path or debian:6.12")]
+    #[error("no kernel is named: running, a path, debian:6.12 or build:debian:6.12,lean")]
     Empty,
     /// What follows `debian:`, and the part before its slash, which is no suite.
     #[error(
@@ -36,12 +39,15 @@ pub enum NameError {
          one as {DEBIAN}6.1.0-56-rt"
     )]
     Version(String),
+    /// What follows `build:` names no kernel to build.
+    #[error(transparent)]
+    Build(#[from] BuildNameError),
 }
 
 /// Checks the syntax of a kernel's name.
 ///
 /// # Errors
-/// It is empty, or no version and flavour follow `debian:`.
+/// It is empty, no version and flavour follow `debian:`, or no source follows `build:`.
 pub fn check_name(text: &str) -> Result<(), NameError> {
     KernelSpec::parse(text).map(drop)
 }
@@ -55,6 +61,8 @@ pub(crate) enum KernelSpec {
     File(PathBuf),
     /// A stock kernel of Debian's.
     Debian(DebianSpec),
+    /// A kernel that is built from its source.
+    Build(Box<BuildSpec>),
 }
 
 /// A stock kernel of Debian's: `6.1`, `6.1.0-56-cloud`, `trixie-backports/6.18-rt`.
@@ -80,6 +88,9 @@ impl KernelSpec {
         match text {
             "" => Err(NameError::Empty),
             "running" => Ok(Self::Running),
+            _ if text.starts_with(BUILD) => {
+                Ok(Self::Build(Box::new(BuildSpec::parse(text)?)))
+            }
             _ => match text.strip_prefix(DEBIAN) {
                 None => Ok(Self::File(PathBuf::from(text))),
                 Some(rest) => DebianSpec::parse(rest).map(Self::Debian),

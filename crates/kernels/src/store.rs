@@ -1,6 +1,6 @@
 //! Kernels in the cache: `kernels/SHA256/` with `vmlinuz`, `config` and `about.json`, and
 //! `kernels/specs/SPEC`, which has the result of a resolved spec (with `@` in the place of a
-//! slash).
+//! slash). `kernels/builds/KEY` has the result of a build, by what it was built from.
 //!
 //! A kernel's folder is made elsewhere and renamed, so it is complete or absent, and a second lab
 //! may do the same at the same time. A stored kernel is not changed; that the disk did not change
@@ -16,7 +16,7 @@ use tempfile::{NamedTempFile, TempDir};
 
 use crate::error::{CacheError, Error};
 use crate::image::{Image, checksum};
-use crate::kernel::Kernel;
+use crate::kernel::{Build, Kernel};
 use crate::package::Package;
 
 const IMAGE: &str = "vmlinuz";
@@ -34,11 +34,23 @@ pub(crate) struct KernelStore {
 #[derive(Debug, Serialize, Deserialize)]
 struct About {
     release: String,
-    package: String,
-    package_version: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    package: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    package_version: Option<String>,
+    /// How it was built, if it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    build: Option<Build>,
     sha256: String,
     bytes: usize,
     taken_s: u64,
+}
+
+/// What a kernel is from.
+#[derive(Clone, Copy)]
+enum Origin<'a> {
+    Package(&'a Package),
+    Build(&'a Build),
 }
 
 impl KernelStore {
@@ -57,7 +69,8 @@ impl KernelStore {
         kernel.map(|kernel| self.checked(kernel)).transpose()
     }
 
-    /// All that specs were resolved to, by spec. They are not checked.
+    /// All that specs were resolved to, by spec, and then all that were built. They are not
+    /// checked.
     pub(crate) fn list(&self) -> Vec<Kernel> {
         let entries = fs::read_dir(self.specs()).into_iter().flatten().flatten();
         let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
@@ -65,7 +78,8 @@ impl KernelStore {
         let mut specs: Vec<String> = names.map(|name| name.replace('@', "/")).collect();
         specs.sort();
         let kernel = |spec: &String| self.kernel(spec, &self.remembered(spec)?);
-        specs.iter().filter_map(kernel).collect()
+        let downloaded: Vec<Kernel> = specs.iter().filter_map(kernel).collect();
+        downloaded.into_iter().chain(self.list_builds()).collect()
     }
 
     /// The kernel of that package, if it is cached and undamaged; the name is resolved to
@@ -104,6 +118,68 @@ impl KernelStore {
         image: &Path,
         config: Option<&Path>,
     ) -> Result<Kernel, Error> {
+        let sha256 = self.add(Origin::Package(package), image, config)?;
+        self.remember(spec, &sha256)?;
+        self.stored(spec, &sha256)
+    }
+
+    /// Stores a kernel that was built. Its key is what it was built from: the same key, and
+    /// that of the configuration, find it from now on.
+    ///
+    /// # Errors
+    /// `Kind::Kernel` if the image is none, `Kind::Cache`.
+    pub(crate) fn store_build(
+        &self,
+        build: &Build,
+        keys: [&str; 2],
+        image: &Path,
+        config: &Path,
+    ) -> Result<Kernel, Error> {
+        let sha256 = self.add(Origin::Build(build), image, Some(config))?;
+        for key in keys {
+            self.remember_build(key, &sha256)?;
+        }
+        self.stored(&build.name, &sha256)
+    }
+
+    /// The kernel that was built from what has this key.
+    ///
+    /// # Errors
+    /// `Error::Damaged`, with the folder to delete.
+    pub(crate) fn recall_build(
+        &self,
+        key: &str,
+        name: &str,
+    ) -> Result<Option<Kernel>, Error> {
+        let Some(sha256) = read_checksum(&self.builds().join(key)) else {
+            return Ok(None);
+        };
+        let kernel = self.kernel(name, &sha256);
+        kernel.map(|kernel| self.checked(kernel)).transpose()
+    }
+
+    /// Makes another key find a kernel.
+    ///
+    /// # Errors
+    /// `Kind::Cache`.
+    pub(crate) fn remember_build(&self, key: &str, sha256: &str) -> Result<(), Error> {
+        let folder = self.builds();
+        let write = || {
+            fs::create_dir_all(&folder)?;
+            let mut file = NamedTempFile::new_in(&folder)?;
+            writeln!(file, "{sha256}")?;
+            file.persist(folder.join(key)).map_err(|error| error.error)
+        };
+        write().map(drop).map_err(|error| self.unwritable(error))
+    }
+
+    /// Adds a kernel; returns its checksum.
+    fn add(
+        &self,
+        origin: Origin<'_>,
+        image: &Path,
+        config: Option<&Path>,
+    ) -> Result<String, Error> {
         let header = Image::read(image)?;
         let sha256 = header.sha256.clone();
         let scratch = self.scratch()?;
@@ -112,13 +188,35 @@ impl KernelStore {
             fs::create_dir(&made)?;
             fs::copy(image, made.join(IMAGE))?;
             config.map(|config| fs::copy(config, made.join(CONFIG))).transpose()?;
-            fs::write(made.join(ABOUT), About::new(header, package).to_json()?)
+            fs::write(made.join(ABOUT), About::new(header, origin).to_json()?)
         };
         make().map_err(|error| self.unwritable(error))?;
         self.place(&made, &sha256, &scratch)?;
-        self.remember(spec, &sha256)?;
+        Ok(sha256)
+    }
+
+    fn stored(&self, spec: &str, sha256: &str) -> Result<Kernel, Error> {
         let vanished = || self.unwritable(ErrorKind::NotFound.into());
-        self.kernel(spec, &sha256).ok_or_else(vanished)
+        self.kernel(spec, sha256).ok_or_else(vanished)
+    }
+
+    /// The folder with the results of builds, by key.
+    fn builds(&self) -> PathBuf {
+        self.folder.join("builds")
+    }
+
+    /// The kernels that were built, by name. They are not checked.
+    fn list_builds(&self) -> Vec<Kernel> {
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        let named = |sha256: String| {
+            let kernel = self.kernel("", &sha256)?;
+            let spec = kernel.build.as_ref()?.name.clone();
+            Some(Kernel { spec, ..kernel })
+        };
+        let mut kernels: Vec<Kernel> = names.filter_map(named).collect();
+        kernels.sort_by(|one, other| one.spec.cmp(&other.spec));
+        kernels
     }
 
     /// An empty folder for a kernel on its way into the store, gone with its value.
@@ -166,10 +264,7 @@ impl KernelStore {
 
     /// What the spec was resolved to.
     fn remembered(&self, spec: &str) -> Option<String> {
-        let text = fs::read_to_string(self.place_of(spec)).ok()?;
-        let sha256 = text.trim();
-        let is_checksum = |c: char| c.is_ascii_hexdigit();
-        (sha256.len() == 64 && sha256.chars().all(is_checksum)).then(|| sha256.to_owned())
+        read_checksum(&self.place_of(spec))
     }
 
     fn remember(&self, spec: &str, sha256: &str) -> Result<(), Error> {
@@ -192,8 +287,9 @@ impl KernelStore {
             config: Some(folder.join(CONFIG)).filter(|config| config.exists()),
             sha256: sha256.to_owned(),
             release: about.release,
-            package: Some(about.package),
-            package_version: Some(about.package_version),
+            package: about.package,
+            package_version: about.package_version,
+            build: about.build,
         })
     }
 
@@ -223,12 +319,17 @@ impl KernelStore {
 }
 
 impl About {
-    fn new(image: Image, package: &Package) -> Self {
+    fn new(image: Image, origin: Origin<'_>) -> Self {
+        let (package, build) = match origin {
+            Origin::Package(package) => (Some(package), None),
+            Origin::Build(build) => (None, Some(build)),
+        };
         let taken = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self {
             release: image.release,
-            package: package.name.clone(),
-            package_version: package.version.clone(),
+            package: package.map(|package| package.name.clone()),
+            package_version: package.map(|package| package.version.clone()),
+            build: build.cloned(),
             sha256: image.sha256,
             bytes: image.size,
             taken_s: taken.as_secs(),
@@ -238,6 +339,14 @@ impl About {
     fn to_json(&self) -> Result<String, std::io::Error> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
+}
+
+/// The checksum in a file.
+fn read_checksum(file: &Path) -> Option<String> {
+    let text = fs::read_to_string(file).ok()?;
+    let sha256 = text.trim();
+    let is_checksum = |c: char| c.is_ascii_hexdigit();
+    (sha256.len() == 64 && sha256.chars().all(is_checksum)).then(|| sha256.to_owned())
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Subcommand;
+use kernels::SourceSpec;
 use units::{Cause, Nanos};
 
 use crate::args::seconds;
@@ -44,11 +45,16 @@ Examples:
   noisefloor lab explain syscalls/calls@running --call getpid -o getpid.svg
   noisefloor lab explain 'idle-cost/nohz=off idle@running' --whole")]
     Explain(ExplainArgs),
-    /// List the kernels that guests can boot, by suite of Debian's archive; download those named.
-    #[command(after_help = "\
+    /// List the kernels that guests can boot, by suite of Debian's archive; download or build those
+    /// named.
+    #[command(
+        args_conflicts_with_subcommands = true,
+        after_help = "\
 Examples:
   noisefloor lab kernels --fresh
-  noisefloor lab kernels debian:6.12-rt debian:trixie-backports/6.18-cloud running")]
+  noisefloor lab kernels debian:6.12-rt debian:trixie-backports/6.18-cloud running
+  noisefloor lab kernels build --source debian:6.1 -o HZ=40 -o NO_HZ=off"
+    )]
     Kernels(KernelsArgs),
 }
 
@@ -166,11 +172,63 @@ impl ExplainArgs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct KernelsArgs {
-    /// Kernels to download: debian:[SUITE/]VERSION[-FLAVOUR], running, a path.
+    #[command(subcommand)]
+    pub(crate) command: Option<KernelsCommand>,
+    /// Kernels to download or build: debian:[SUITE/]VERSION[-FLAVOUR], build:SOURCE,BASE,...,
+    /// running, a path.
     #[arg(value_name = "KERNEL")]
     pub(crate) get: Vec<String>,
     /// Download the newest package even if an older one is cached; without KERNEL, ask the archive
     /// which kernels each suite has.
+    #[arg(long)]
+    pub(crate) fresh: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum KernelsCommand {
+    /// Build a kernel from its source, in the cache; print its name for --kernel.
+    ///
+    /// The source is never changed. A kernel is built once for each source, configuration and
+    /// compiler; the same inputs give the same image. An interrupted build is continued by the
+    /// same command.
+    #[command(after_help = "\
+Examples:
+  noisefloor lab kernels build --source debian:6.1 -o HZ=40 -o NO_HZ=off
+  noisefloor lab kernels build --source ./linux --base debian -o AUDIT=n --fragment my.config
+  noisefloor lab kernels build build:debian:6.1,lean,HZ=1000 build:debian:6.12,lean --output out")]
+    Build(BuildArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct BuildArgs {
+    /// Kernels to build, instead of --source: build:SOURCE[,BASE][,FRAGMENT|OPTION=VALUE]...
+    #[arg(
+        value_name = "KERNEL",
+        conflicts_with = "source",
+        required_unless_present = "source"
+    )]
+    pub(crate) names: Vec<String>,
+    /// Source: debian:6.1 (the newest linux-source package), a tree, or an archive with one.
+    #[arg(long, value_name = "SOURCE")]
+    pub(crate) source: Option<SourceSpec>,
+    /// Configuration that the options change: lean (what guests need), debian or debian-cloud
+    /// (Debian's for this version, without modules), or a file.
+    #[arg(long, value_name = "BASE", default_value = "lean", requires = "source")]
+    pub(crate) base: String,
+    /// Option of the kernel: HZ=N (any that the kernel's headers accept), NO_HZ=off|idle|full,
+    /// PREEMPT=none|voluntary|full|lazy, or any of Kconfig's: AUDIT=n. Can be repeated.
+    #[arg(short, long = "option", value_name = "OPTION=VALUE", requires = "source")]
+    pub(crate) options: Vec<String>,
+    /// File with options, which -o overrides. Can be repeated.
+    #[arg(long = "fragment", value_name = "FILE", requires = "source")]
+    pub(crate) fragments: Vec<PathBuf>,
+    /// Number of processes to run in parallel [default: the number of CPUs].
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) jobs: Option<u16>,
+    /// Copy image and configuration to this directory, as vmlinuz-NAME and config-NAME.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+    /// Look for a newer package of the source.
     #[arg(long)]
     pub(crate) fresh: bool,
 }

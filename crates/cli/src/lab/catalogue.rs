@@ -86,8 +86,14 @@ pub(crate) fn kernels(args: &KernelsArgs, output: Output) -> Result<Outcome, Fai
 }
 
 fn kept_json(kernel: &Kernel) -> serde_json::Value {
-    let Kernel { spec, release, package_version, sha256, .. } = kernel;
-    json!({"name": spec, "release": release, "package": package_version, "sha256": sha256})
+    let Kernel { spec, release, package_version, sha256, build, .. } = kernel;
+    json!({
+        "name": spec,
+        "release": release,
+        "package": package_version,
+        "sha256": sha256,
+        "build": build,
+    })
 }
 
 fn suite_json(suite: &SuiteKernels) -> serde_json::Value {
@@ -115,7 +121,8 @@ fn text(kept: &[Kernel], suites: Option<&[SuiteKernels]>) -> String {
             text.extend(suites.iter().map(suite_text));
         }
     }
-    text + "Also: running (this machine's kernel), or the path of a kernel image\n"
+    text + "Also: running (this machine's kernel), the path of a kernel image, or a kernel to build:\n\
+            noisefloor lab kernels build --help\n"
 }
 
 /// A cached kernel; a name that is too long for its column is on a separate line.

@@ -89,7 +89,9 @@ impl Lab {
             let kernel = self.kernels.find(name, &mut fetch).map_err(Arc::new);
             if let Err(error) = &kernel {
                 match error.kind() {
-                    Kind::Unavailable | Kind::Kernel => say(&chain(error.as_ref())),
+                    Kind::Unavailable | Kind::Kernel | Kind::Build => {
+                        say(&chain(error.as_ref()))
+                    }
                     Kind::Name | Kind::Cache | Kind::Interrupted => {
                         return Err(Error::Kernel(Arc::clone(error)));
                     }

@@ -1,0 +1,227 @@
+//! Kernels that are built from their source.
+//!
+//! A kernel is identified by its source, its configuration and the compiler. What is requested has
+//! a key, too, so that a cached kernel is found without a run of Kconfig. The folder of a build is
+//! named after that key, and stays until it succeeds: an interrupted build continues there. Two
+//! processes do not build the same at the same time.
+
+pub(crate) mod base;
+pub(crate) mod configure;
+pub(crate) mod error;
+pub(crate) mod kconfig;
+pub(crate) mod make;
+pub(crate) mod name;
+pub(crate) mod option;
+pub(crate) mod source;
+pub(crate) mod tools;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use facts::Config;
+use units::chain;
+
+use crate::build::base::BaseConfig;
+use crate::build::configure::{Request, wanted};
+use crate::build::error::BuildError;
+use crate::build::kconfig::Kconfig;
+use crate::build::make::{BuildEnd, Make};
+use crate::build::name::{Base, BuildSpec, SourceSpec};
+use crate::build::source::{Sources, Tree};
+use crate::debian::{Debian, Fetch};
+use crate::error::{CacheError, Error};
+use crate::image::checksum;
+use crate::kernel::{Build, Kernel};
+use crate::lock::lock_or_stop;
+use crate::store::KernelStore;
+
+/// The version of the recipe: kernels of others are built again.
+const RECIPE: &str = "1";
+/// The target of make, and its file.
+const TARGET: &str = "bzImage";
+const IMAGE: &str = "arch/x86/boot/bzImage";
+/// The configuration that Kconfig made.
+const CONFIG: &str = ".config";
+
+/// Checks a build without doing anything: files that it needs exist and have options.
+///
+/// # Errors
+/// `Error::Build`.
+pub(crate) fn check(spec: &BuildSpec) -> Result<(), Error> {
+    let build = |cause| Error::Build(spec.to_string(), cause);
+    if let SourceSpec::Path(path) = &spec.source {
+        fs::metadata(path)
+            .map_err(|error| build(BuildError::Read(path.clone(), error)))?;
+    }
+    if let Some(file) = spec.base.file() {
+        BaseConfig::from_file(file).map_err(build)?;
+    }
+    wanted(spec).map(drop).map_err(build)
+}
+
+/// The builder of kernels.
+pub(crate) struct Builder<'a> {
+    pub(crate) cache: &'a Path,
+    pub(crate) debian: &'a Debian,
+    pub(crate) store: &'a KernelStore,
+    pub(crate) jobs: usize,
+}
+
+/// A kernel that is to be built.
+struct Order<'a> {
+    spec: &'a BuildSpec,
+    /// Its name in messages.
+    name: String,
+    tree: Tree,
+    request: Request,
+    compiler: String,
+}
+
+impl Order<'_> {
+    /// What identifies a kernel with that configuration.
+    fn key(&self, config: &str) -> String {
+        let Self { tree, compiler, .. } = self;
+        checksum(format!("{RECIPE}\n{}\n{compiler}\n{config}", tree.identity).as_bytes())
+    }
+
+    fn failed(&self, cause: BuildError) -> Error {
+        Error::Build(self.name.clone(), cause)
+    }
+}
+
+impl Builder<'_> {
+    /// Finds a kernel in the cache, or builds it.
+    ///
+    /// # Errors
+    /// `Error::Build`, `Kind::Unavailable`, `Kind::Cache`, `Kind::Interrupted`.
+    pub(crate) fn find(
+        &self,
+        spec: &BuildSpec,
+        fetch: &mut Fetch<'_>,
+    ) -> Result<Kernel, Error> {
+        check(spec)?;
+        let order = self.order(spec, fetch)?;
+        let key = order.key(&order.request.identity());
+        match self.store.recall_build(&key, &order.name) {
+            Ok(Some(kernel)) => return Ok(kernel),
+            Ok(None) => {}
+            Err(damaged) => {
+                (fetch.say)(&format!("{}: building it again", chain(&damaged)))
+            }
+        }
+        let folder = self.cache.join("builds");
+        let unusable = |error| CacheError::new(&folder, error);
+        fs::create_dir_all(&folder).map_err(unusable)?;
+        let mut waits =
+            || (fetch.say)("waiting for another process to build this kernel");
+        let lock = folder.join(format!("{key}.lock"));
+        let lock = lock_or_stop(&lock, fetch.stop, &mut waits).map_err(unusable)?;
+        let _alone = lock.ok_or(Error::Interrupted)?;
+        if let Ok(Some(kernel)) = self.store.recall_build(&key, &order.name) {
+            return Ok(kernel); // another process has built it
+        }
+        self.build(&order, &key, &folder.join(&key), fetch)
+    }
+
+    /// What is to be built, after everything that can be checked at once.
+    fn order<'a>(
+        &self,
+        spec: &'a BuildSpec,
+        fetch: &mut Fetch<'_>,
+    ) -> Result<Order<'a>, Error> {
+        let name = spec.to_string();
+        let failed = |cause| Error::Build(name.clone(), cause);
+        tools::check().map_err(failed)?;
+        let wanted = wanted(spec).map_err(failed)?;
+        let sources = Sources::new(self.cache, self.debian);
+        let tree = sources.find(spec, fetch)?;
+        let base = match &spec.base {
+            Base::Lean => BaseConfig::lean(),
+            Base::File(file) => BaseConfig::from_file(file).map_err(failed)?,
+            Base::Debian { cloud } => {
+                let version = tree.short_version();
+                let config = sources.debian_config(&version, *cloud, fetch)?;
+                let file = PathBuf::from(format!("linux-config-{version}"));
+                BaseConfig::without_modules(&config, &file).map_err(failed)?
+            }
+        };
+        let request = Request::new(base, wanted);
+        let compiler = tools::compiler(fetch.stop)?;
+        Ok(Order { spec, name, tree, request, compiler })
+    }
+
+    /// Builds a kernel in that folder, and stores it.
+    fn build(
+        &self,
+        order: &Order<'_>,
+        key: &str,
+        out: &Path,
+        fetch: &mut Fetch<'_>,
+    ) -> Result<Kernel, Error> {
+        let Order { spec, name, tree, request, compiler } = order;
+        let unusable = |error| CacheError::new(out, error);
+        let failed = |cause| order.failed(cause);
+        let kconfig = Kconfig::read(&tree.path);
+        request.check(&kconfig, tree).map_err(failed)?;
+        (fetch.say)(&format!("building Linux {} as {}", tree.version, spec.unlabelled()));
+        fs::create_dir_all(out).map_err(unusable)?;
+        let options = request.write_kconfig(&tree.path, out).map_err(failed)?;
+        let make = Make { tree: &tree.path, out, kconfig: options, jobs: self.jobs };
+        let config = request.configure(&make, &kconfig, fetch);
+        let config = config.map_err(|end| end.of(name))?;
+        tools::check_for(&config).map_err(failed)?;
+        let text = fs::read_to_string(out.join(CONFIG)).map_err(unusable)?;
+        let id = order.key(&format!("configuration\n{text}"));
+        if let Ok(Some(kernel)) = self.store.recall_build(&id, name) {
+            self.store.remember_build(key, &kernel.sha256)?;
+            let _ = fs::remove_dir_all(out); // it only takes space
+            return Ok(kernel);
+        }
+        let target = [TARGET.to_owned()];
+        let made = make.run(&target, &format!("Linux {}", tree.version), fetch);
+        made.map_err(|end| self.refused_hz(order, &config, end).of(name))?;
+        self.refuse_changed(order, fetch)?;
+        let build = Build {
+            name: spec.unlabelled().to_string(),
+            source: tree.identity.clone(),
+            compiler: compiler.clone(),
+            cpu_ms: u64::try_from(make.cpu_time().as_millis()).unwrap_or(u64::MAX),
+        };
+        let (image, config) = (out.join(IMAGE), out.join(CONFIG));
+        let kernel = self.store.store_build(&build, [key, &id], &image, &config)?;
+        let _ = fs::remove_dir_all(out); // it only takes space
+        Ok(Kernel { spec: name.clone(), ..kernel })
+    }
+
+    /// The end of a failed build, as the refusal of its HZ if that is the reason.
+    fn refused_hz(&self, order: &Order<'_>, config: &Config, end: BuildEnd) -> BuildEnd {
+        let BuildEnd::Error(BuildError::Failed { error, log }) = end else { return end };
+        let hz = config.value("HZ").and_then(|hz| hz.parse().ok());
+        match order.request.other_hz().and(hz) {
+            Some(hz) if speaks_of_hz(&error) => {
+                BuildEnd::Error(BuildError::Hz(hz, error))
+            }
+            _ => BuildEnd::Error(BuildError::Failed { error, log }),
+        }
+    }
+
+    /// Refuses the result if a tree that is not in the cache is another one now.
+    fn refuse_changed(
+        &self,
+        order: &Order<'_>,
+        fetch: &mut Fetch<'_>,
+    ) -> Result<(), Error> {
+        let Order { spec, tree, .. } = order;
+        let SourceSpec::Path(path) = &spec.source else { return Ok(()) };
+        if !path.is_dir() || source::identity(&tree.path, fetch.stop)? == tree.identity {
+            return Ok(());
+        }
+        Err(order.failed(BuildError::Changed(path.clone())))
+    }
+}
+
+/// Whether a compiler's error is about the frequency of the tick.
+fn speaks_of_hz(error: &str) -> bool {
+    let words = error.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+    words.into_iter().any(|word| matches!(word, "HZ" | "SHIFT_HZ"))
+}
