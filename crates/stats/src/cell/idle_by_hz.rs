@@ -153,6 +153,10 @@ impl<'a> IdleCell<'a> {
         let (mode, hz) = (*tick.mode.get()?, *tick.hz.get()?);
         let CellSummary::IdleCost(cost) = CellSummary::of(cell)? else { return None };
         let cpus = &cost.cpus;
+        // An offline CPU has no timer interrupts, and is not idle.
+        if cpus.iter().any(|cpu| cpu.timer_interrupts.is_none()) {
+            return None;
+        }
         let instructions = cpus.iter().map(|cpu| cpu.instructions_hz.map(PerSecond::get));
         let timer = cpus.iter().map(|cpu| cpu.timer_entries_hz.map(PerSecond::get));
         let instructions = instructions.sum::<Option<f64>>()?;
@@ -230,7 +234,7 @@ impl IdleLoad {
 }
 
 impl HzLine {
-    /// Fits a line to HZ and load; `None` for fewer than two values of HZ.
+    /// Fits a line to HZ and load; `None` for fewer than two values of HZ, or if it is zero at one.
     fn fit(points: &[(f64, f64)]) -> Option<Self> {
         let count = points.len() as f64;
         let mean =
@@ -251,7 +255,7 @@ impl HzLine {
             deviation_ppm: Ppm::new(0.0),
         };
         let deviations = points.iter().map(|point| line.deviation(*point).abs());
-        let largest = deviations.max_by(f64::total_cmp)?;
+        let largest = deviations.max_by(f64::total_cmp).filter(|off| off.is_finite())?;
         Some(Self { deviation_ppm: Ppm::new(largest), ..line })
     }
 
