@@ -1,6 +1,7 @@
 //! `noisefloor lab run` and `check`: experiments, their cells, limits and baselines.
 
 pub(crate) mod args;
+pub(crate) mod bisect;
 pub(crate) mod build;
 pub(crate) mod catalogue;
 pub(crate) mod explain;
@@ -63,27 +64,48 @@ fn experiment(args: &RunArgs, output: Output) -> Result<Outcome, Failure> {
 }
 
 fn check(args: &CheckArgs, output: Output) -> Result<Outcome, Failure> {
+    if let Some(source) = &args.source {
+        return bisect::run(args, source, output);
+    }
     let experiment = find(&args.experiment, &args.how)?;
     if args.print_baseline {
         return print_baseline(&experiment, args, output);
     }
+    let Checked { cells, violated } =
+        check_experiment(&experiment, &args.experiment, &args.how, output)?;
+    Ok(outcome(&cells, experiment.cells().len(), violated))
+}
+
+/// The cells of a check, and whether one violates a limit.
+pub(crate) struct Checked {
+    pub(crate) cells: Vec<Cell>,
+    pub(crate) violated: bool,
+}
+
+/// Runs an experiment, and reports its cells and the limits they violate; `name` is its name in
+/// messages.
+pub(crate) fn check_experiment(
+    experiment: &Experiment,
+    name: &str,
+    how: &How,
+    output: Output,
+) -> Result<Checked, Failure> {
     let limits = experiment.limits();
     if limits.is_empty() {
         let text = format!(
-            "{} has no [limits] and no [[baseline]]; --print-baseline writes one",
-            args.experiment
+            "{name} has no [limits] and no [[baseline]]; --print-baseline writes one"
         );
         return Err(Failure::usage(text));
     }
     let lab = open()?;
-    let cells = cells(&lab, experiment.cells(), &args.how, output)?;
+    let cells = cells(&lab, experiment.cells(), how, output)?;
     let measured: Vec<Measured> = cells.iter().map(measured).collect();
     let violated = limits.check(&measured)?;
-    print_results(&lab, &experiment, &cells, Some(&violated), GUESTS, output)?;
+    print_results(&lab, experiment, &cells, Some(&violated), GUESTS, output)?;
     for limit in &violated {
         say(limit);
     }
-    Ok(outcome(&cells, experiment.cells().len(), !violated.is_empty()))
+    Ok(Checked { cells, violated: !violated.is_empty() })
 }
 
 fn print_baseline(
@@ -218,7 +240,7 @@ fn print_results(
 
 /// The outcome of a run of cells: a lost cell is a failed test, and a run that was ended early has
 /// no verdict.
-fn outcome(cells: &[Cell], planned: usize, exceeds: bool) -> Outcome {
+pub(crate) fn outcome(cells: &[Cell], planned: usize, exceeds: bool) -> Outcome {
     let lost = |cell: &Cell| matches!(cell.ending, Ending::Lost { .. });
     let grave = |cell: &Cell| cell_doubts(cell).iter().any(Doubt::is_grave);
     if exceeds || cells.iter().any(lost) {

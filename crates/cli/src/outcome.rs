@@ -21,6 +21,11 @@ pub(crate) enum Outcome {
     Doubtful,
     /// A bug.
     Bug,
+    /// A source that cannot be tested, for `git bisect run`.
+    Untestable,
+    /// The code of one of the above that ends `git bisect run`, which would take it for a bad
+    /// source.
+    EndsBisection(u8),
     /// The exit code of the program of `run`.
     Program(u8),
 }
@@ -28,6 +33,10 @@ pub(crate) enum Outcome {
 /// The exit codes of shells for a program that cannot be executed, and for one that is not found.
 const NOT_EXECUTABLE: u8 = 126;
 const NO_PROGRAM: u8 = 127;
+
+/// The codes of `git-bisect(1)`: skip this source; and from here on, end.
+const UNTESTABLE: u8 = 125;
+const END_BISECTION: u8 = 128;
 
 impl Outcome {
     /// Its exit code.
@@ -39,7 +48,24 @@ impl Outcome {
             Self::Refused => 3,
             Self::Doubtful => 4,
             Self::Bug => 70,
+            Self::Untestable => UNTESTABLE,
+            Self::EndsBisection(code) => END_BISECTION + code,
             Self::Program(code) => code,
+        }
+    }
+
+    /// The outcome of a check of a source: one that says nothing about it ends a bisection.
+    pub(crate) fn or_end_of_bisection(self) -> Self {
+        match self {
+            Self::Refused | Self::Doubtful | Self::Bug => {
+                Self::EndsBisection(self.code())
+            }
+            Self::Done
+            | Self::Exceeded
+            | Self::Usage
+            | Self::Untestable
+            | Self::EndsBisection(_)
+            | Self::Program(_) => self,
         }
     }
 
@@ -108,6 +134,11 @@ impl Failure {
 
     pub(crate) fn outcome(&self) -> Outcome {
         self.outcome
+    }
+
+    /// The same with another outcome.
+    pub(crate) fn map_outcome(self, map: impl FnOnce(Outcome) -> Outcome) -> Self {
+        Self { outcome: map(self.outcome), ..self }
     }
 }
 

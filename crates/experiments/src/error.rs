@@ -92,13 +92,17 @@ pub enum EntryError {
     Line,
     /// Empty, or with control characters.
     #[error(
-        "'{}' is not a kernel: write debian:6.1-cloud, a path, or running",
+        "'{}' is not a kernel: write debian:6.1-cloud, a path, running, or \
+         build:debian:6.1,lean",
         .0.escape_debug()
     )]
     Kernel(String),
     /// Not a kernel of Debian's.
     #[error(transparent)]
     KernelName(#[from] NameError),
+    /// A part of a kernel to build that its name cannot have.
+    #[error("a kernel's source, fragments and options must not contain a comma")]
+    KernelPart,
     /// Not what QEMU's `-cpu` takes.
     #[error(
         "'{}' is not a CPU model of QEMU's: write it as in qemu64,-rdrand",

@@ -5,6 +5,7 @@
 
 pub(crate) mod condition;
 pub(crate) mod entry;
+pub(crate) mod kernel_build;
 pub(crate) mod number;
 pub(crate) mod sequence;
 pub(crate) mod source;

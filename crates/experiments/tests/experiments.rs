@@ -245,6 +245,42 @@ fn probes_are_compared() {
     }
 }
 
+/// Check that a kernel to build may be a table, which becomes its name, and that mistakes in it have
+/// their line.
+#[test]
+fn kernels_to_build() {
+    let parse = |kernels: &str| {
+        let text = TABLE.replace("[\"a\", \"b\"]", kernels);
+        Experiment::parse(&text, "table.toml")
+    };
+    let all = parse(
+        r#"["a", { source = "debian:6.1" }, { source = "./linux", base = "debian", name = "x",
+        options = { NO_HZ = "off", HZ = 40, AUDIT = false }, fragments = ["f.config"] }]"#,
+    );
+    let all = all.unwrap();
+    let mut kernels: Vec<&str> =
+        all.cells().iter().map(|cell| cell.kernel.as_str()).collect();
+    kernels.dedup();
+    let expected = [
+        "a",
+        "build:debian:6.1,lean",
+        "build:./linux,debian,f.config,AUDIT=n,HZ=40,NO_HZ=off,name=x",
+    ];
+    assert_eq!(kernels, expected);
+    for (kernels, part) in [
+        ("[{ base = \"lean\" }]", "missing field `source`"),
+        ("[{ source = \"debian:6.1\", sauce = 1 }]", "unknown field `sauce`"),
+        ("[{ source = \"debian:6.1-rt\" }]", "'6.1-rt' is no source of Debian's"),
+        ("[{ source = \"x\", fragments = [\"a,b\"] }]", "must not contain a comma"),
+        ("[{ source = \"x\", options = { HZ = \"fast\" } }]", "HZ is a number"),
+        ("[{ source = \"x\", options = { HZ = 1.5 } }]", "expected a string, a number"),
+        ("[\"build:\"]", "has no source"),
+    ] {
+        let error = units::chain(&parse(kernels).unwrap_err());
+        assert!(error.contains(part) && error.contains("table.toml:5"), "{error}");
+    }
+}
+
 /// Check that other kernels replace the table's, each once, and that an empty list does not.
 #[test]
 fn other_kernels() {

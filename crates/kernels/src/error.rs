@@ -199,6 +199,25 @@ impl CacheError {
 }
 
 impl Error {
+    /// Whether a source that was built, or was to be built, is the reason: another commit of it
+    /// may work.
+    pub fn is_of_source(&self) -> bool {
+        match self {
+            Self::Build(_, cause) => cause.is_of_source(),
+            Self::Image(..) | Self::Options(..) | Self::Config(..) => true,
+            Self::Name(_)
+            | Self::NoRunningImage(_)
+            | Self::Read(..)
+            | Self::Debian(..)
+            | Self::Archive(_)
+            | Self::EmptyPackage(_)
+            | Self::Client(..)
+            | Self::Cache(_)
+            | Self::Damaged(..)
+            | Self::Interrupted => false,
+        }
+    }
+
     /// The kind of failure.
     pub fn kind(&self) -> Kind {
         match self {

@@ -35,7 +35,9 @@ Examples:
     /// standard error.
     #[command(after_help = "\
 Example: in the CI of a kernel
-  noisefloor lab check tick.toml --kernel arch/x86/boot/bzImage")]
+  noisefloor lab check tick.toml --kernel arch/x86/boot/bzImage
+To find the commit that makes a kernel slower:
+  git bisect run noisefloor lab check tick.toml --source .")]
     Check(CheckArgs),
     /// Instructions of one tick, one system call or a whole phase, by function.
     #[command(after_help = "\
@@ -129,6 +131,11 @@ pub(crate) struct CheckArgs {
     /// Print the results as a baseline to add to the file, instead of checking.
     #[arg(long)]
     pub(crate) print_baseline: bool,
+    /// Build this source (a tree, an archive, debian:6.1) and check it, with base and options of the
+    /// kernels that the file builds, or a lean kernel. For `git bisect run`: the exit code is 125 if
+    /// it does not build or boot, and 128 or more if the check itself fails.
+    #[arg(long, value_name = "SOURCE", conflicts_with_all = ["kernels", "print_baseline"])]
+    pub(crate) source: Option<SourceSpec>,
 }
 
 #[derive(Debug, clap::Args)]

@@ -7,11 +7,13 @@ use std::fmt;
 use std::str::FromStr;
 
 use facts::CommandLine;
-use serde::de::{Deserialize, Deserializer};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use units::Nanos;
 
 use crate::error::EntryError;
 use crate::from_text::read_from_text;
+use crate::table::kernel_build::KernelBuild;
 
 /// The parameters that the lab itself sets, and an experiment must not.
 const OWNED: [&str; 4] = ["console", "panic", "rdinit", "init"];
@@ -27,7 +29,7 @@ pub(crate) struct Name(String);
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Line(String);
 
-/// The name of a kernel: `debian:6.1-cloud`, a path.
+/// The name of a kernel: `debian:6.1-cloud`, a path, a kernel to build.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct KernelName(String);
 
@@ -201,7 +203,6 @@ macro_rules! checked_string {
 checked_string! {
     Name: check_name,
     Line: check_line,
-    KernelName: check_kernel,
     CpuModel: check_cpu,
     Parameters: check_parameters,
     SettingPath: check_path,
@@ -209,3 +210,45 @@ checked_string! {
     MetricName: check_metric,
 }
 read_from_text!(Length);
+
+impl KernelName {
+    /// The text.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for KernelName {
+    type Err = EntryError;
+
+    fn from_str(text: &str) -> Result<Self, EntryError> {
+        check_kernel(text).map(|()| Self(text.to_owned()))
+    }
+}
+
+impl<'de> Deserialize<'de> for KernelName {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(KernelReader)
+    }
+}
+
+/// Reads a kernel's name, or a kernel to build as a table.
+struct KernelReader;
+
+impl<'de> Visitor<'de> for KernelReader {
+    type Value = KernelName;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string, or a table with a source")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<KernelName, E> {
+        text.parse().map_err(E::custom)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<KernelName, A::Error> {
+        let build = KernelBuild::deserialize(MapAccessDeserializer::new(map))?;
+        let name = build.name().map_err(A::Error::custom)?;
+        name.parse().map_err(A::Error::custom)
+    }
+}

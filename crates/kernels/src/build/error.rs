@@ -81,6 +81,26 @@ pub enum BuildError {
 }
 
 impl BuildError {
+    /// Whether another commit of the same source may build.
+    pub(crate) fn is_of_source(&self) -> bool {
+        match self {
+            Self::NoOption(..)
+            | Self::Value(..)
+            | Self::Dropped(_)
+            | Self::Hz(..)
+            | Self::Failed { .. } => true,
+            Self::NotKernel { .. }
+            | Self::BuiltInPlace(_)
+            | Self::Changed(_)
+            | Self::Read(..)
+            | Self::Line { .. }
+            | Self::Module(..)
+            | Self::Tools(..)
+            | Self::Full(_)
+            | Self::Run(..) => false,
+        }
+    }
+
     /// The kind of failure.
     pub(crate) fn kind(&self) -> Kind {
         match self {

@@ -102,9 +102,15 @@ fn prefixes(release: &str) -> Vec<String> {
     parts.chain([name]).map(str::to_owned).collect()
 }
 
-/// Possible labels of a path, from short to long: its last part, its last two parts, ...
+/// Possible labels of a path, from short to long: its last part, its last two parts, ... The parts
+/// of a kernel that is built are its options, or its own label alone.
 fn suffixes(requested: &str) -> Vec<String> {
-    let starts = requested.rmatch_indices('/').map(|(at, _)| &requested[at + 1..]);
+    let is_build = requested.starts_with("build:");
+    if let (true, Some((_, label))) = (is_build, requested.rsplit_once(",name=")) {
+        return vec![label.to_owned()];
+    }
+    let ends = |c: char| c == '/' || is_build && c == ',';
+    let starts = requested.rmatch_indices(ends).map(|(at, _)| &requested[at + 1..]);
     starts.chain([requested]).filter(|part| !part.is_empty()).map(str::to_owned).collect()
 }
 
@@ -171,6 +177,16 @@ mod tests {
         let long =
             ["x", "y"].map(|dir| format!("/{dir}/a-name-too-long-to-print-it/bzImage"));
         assert_eq!(requested(&[&long[1], &long[0]]), ["kernel 2", "kernel 1"]);
+    }
+
+    /// Check that kernels of one release that were built are distinguished by their options, or by
+    /// their own labels.
+    #[test]
+    fn builds() {
+        let base = "build:debian:6.1,lean";
+        assert_eq!(requested(&[base, "build:debian:6.1,lean,HZ=40"]), ["lean", "HZ=40"]);
+        let own = ["build:./linux,lean,HZ=40,name=slow", "build:./linux,lean,name=a"];
+        assert_eq!(requested(&own), ["slow", "a"]);
     }
 
     /// Check that no two kernels have the same label.
