@@ -74,6 +74,8 @@ pub enum Code {
     MadeOrdinary,
     /// Processes that the program had started remained when it ended.
     Survivors,
+    /// CPU time of the host includes more than the measurement.
+    HostTime,
     /// A doubt of a later version.
     #[serde(other)]
     Other,

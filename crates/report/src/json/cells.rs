@@ -2,9 +2,13 @@
 
 use std::path::Path;
 
-use recording::{Body, Cell, Counts, Doubt, Ending, FORMAT, MadeWith, Mode, Source};
+use recording::{
+    Body, Cell, Counts, Doubt, Ending, FORMAT, HostUse, MadeWith, Mode, Source,
+};
 use serde::Serialize;
-use stats::{Added, CellSummary, IdleByHz, SleepersCost, ViolatedLimit, cell_metrics};
+use stats::{
+    Added, CellSummary, IdleByHz, SleepersCost, ViolatedLimit, answer, cell_metrics,
+};
 
 use crate::cell_doubts::cell_doubts;
 use crate::cells::Cells;
@@ -49,6 +53,8 @@ struct CellJson<'a> {
     sleepers_cost: Option<SleepersCost>,
     #[serde(skip_serializing_if = "Option::is_none")]
     lost: Option<Lost<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<HostUse>,
     #[serde(flatten)]
     raw: Option<Raw<'a>>,
     doubts: Vec<Doubt>,
@@ -118,6 +124,7 @@ fn cell_json<'a>(cell: &'a Cell, all: &[Cell], with_series: bool) -> CellJson<'a
         added: Added::of_cell(cell, all),
         sleepers_cost: SleepersCost::of_cell(cell, all),
         lost,
+        host: answer(cell).and_then(|answer| answer.host),
         raw,
         doubts: cell_doubts(cell),
     }

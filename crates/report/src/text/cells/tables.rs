@@ -2,9 +2,9 @@
 
 use stats::{
     CallCost, CallSummary, CellSummary, CpuIdleCost, CpuLatencySummary, CulpritSummary,
-    IdleCost, NoiseSummary, Spread, Summary, TickCost, TickKinds, TicksSummary,
+    IdleCost, NoiseSummary, Spread, Summary, TickCost, TickKinds, TicksSummary, answer,
 };
-use units::Instructions;
+use units::{Instructions, Ppm};
 
 use crate::number;
 use crate::text::cells::calls::{CellCalls, MARK, call_section};
@@ -23,7 +23,7 @@ pub(crate) struct Tables<'a> {
     idle_stretches: Lines<'a, 7>,
     call_costs: Vec<CellCalls<'a>>,
     noise: Lines<'a, 5>,
-    ticks: Lines<'a, 3>,
+    ticks: Lines<'a, 4>,
     calls: Vec<CellCalls<'a>>,
     latency: Lines<'a, 6>,
     nohz_costs: Lines<'a, 7>,
@@ -122,11 +122,14 @@ impl<'a> Tables<'a> {
     }
 
     fn add_ticks(&mut self, row: &'a Row<'a>, ticks: &TicksSummary) {
+        let host = answer(row.named.cell).and_then(|answer| answer.host);
+        let host = host.and_then(|host| Ppm::of(host.cpu_ns, host.wall_ns));
         for cpu in &ticks.cpus {
             let fields = [
                 cpu.cpu.to_string(),
                 number::known(cpu.timer_hz, number::bare_rate),
                 number::known(cpu.busy_ppm, number::share),
+                number::any(host, number::share),
             ];
             self.ticks.push(row, |_| fields.clone());
         }
@@ -248,10 +251,12 @@ fn noise(lines: &Lines<'_, 5>) -> Option<String> {
     lines.section("OS noise of busy CPUs", head, words)
 }
 
-fn idle_ticks(lines: &Lines<'_, 3>) -> Option<String> {
-    let words =
-        "\"ticks/s\": timer interrupts in /proc/interrupts; \"busy\": time not idle.";
-    lines.section("Timer interrupts on idle CPUs", ["CPU", "ticks/s", "busy"], words)
+fn idle_ticks(lines: &Lines<'_, 4>) -> Option<String> {
+    let words = "\"ticks/s\": timer interrupts in /proc/interrupts; \"busy\": time not idle; \
+                 \"host\": CPU time of the guest's process on the host, as a share of one CPU, while \
+                 the agent prepared and measured.";
+    let head = ["CPU", "ticks/s", "busy", "host"];
+    lines.section("Timer interrupts on idle CPUs", head, words)
 }
 
 fn calls(cells: &[CellCalls<'_>]) -> Option<String> {
