@@ -2,6 +2,7 @@
 
 pub(crate) mod background_load;
 pub(crate) mod channel;
+pub(crate) mod environment;
 pub(crate) mod mounts;
 pub(crate) mod port;
 pub(crate) mod power;

@@ -2,14 +2,12 @@
 //!
 //! Only the lab's tests use one. It has a loopback network, unlike measurements.
 
-use std::io;
-use std::os::fd::AsRawFd;
 use std::process::{Command, Stdio};
 
 use agent::{Output, order};
-use rustix::net::{AddressFamily, SocketType, socket};
 
 use crate::error::Error;
+use crate::guest::environment::loopback;
 use crate::guest::quiescence;
 
 /// Runs it in a quiescent guest.
@@ -27,24 +25,3 @@ pub(crate) fn run(arguments: &[String]) -> Result<Output, Error> {
     let text = String::from_utf8_lossy(&text) + String::from_utf8_lossy(&errors);
     Ok(Output { code: output.status.code(), text: text.into_owned() })
 }
-
-/// Activates the loopback interface; the kernel assigns its address.
-fn loopback() -> io::Result<()> {
-    let socket = socket(AddressFamily::INET, SocketType::DGRAM, None)?;
-    // SAFETY: an `ifreq` is numbers and arrays of them, for which zeros are valid.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    for (slot, letter) in request.ifr_name.iter_mut().zip(b"lo") {
-        *slot = libc::c_char::from_ne_bytes([*letter]);
-    }
-    request.ifr_ifru.ifru_flags = UP;
-    // SAFETY: the kernel reads the request, which outlives the call.
-    match unsafe {
-        libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request)
-    } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
-/// `IFF_UP` and `IFF_RUNNING`, as in `ifreq` (linux/if.h).
-const UP: libc::c_short = 0x1 | 0x40;

@@ -10,7 +10,7 @@ use recording::{Spec, TicksSpec};
 use session::Silent;
 
 use crate::error::Error;
-use crate::guest::{background_load, quiescence, settings, unthrottled};
+use crate::guest::{background_load, environment, quiescence, settings, unthrottled};
 use crate::{program, traced};
 
 /// The kernel's list of its functions.
@@ -37,6 +37,9 @@ pub(crate) fn run(order: &Order) -> Result<Answer, Error> {
 /// facts, which would be read slowly beside it. The counter plugin records details from the next
 /// halt of a CPU on: hence the pause after `attend`.
 fn measure(order: &Order, spec: &Spec) -> Result<Answer, Error> {
+    if let Spec::Program(program) = spec {
+        environment::prepare(program)?;
+    }
     quiescence::wait();
     let facts = Facts::read(&Root::live());
     // The first facts are used to check whether a real-time task leaves CPU time for others, as on

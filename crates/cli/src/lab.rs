@@ -4,6 +4,7 @@ pub(crate) mod args;
 pub(crate) mod bisect;
 pub(crate) mod build;
 pub(crate) mod catalogue;
+mod cost;
 pub(crate) mod explain;
 pub(crate) mod watcher;
 
@@ -36,6 +37,7 @@ pub(crate) fn run(command: &LabCommand, output: Output) -> Result<Outcome, Failu
         LabCommand::Show(show) => catalogue::show(show, output),
         LabCommand::Run(run) => self::experiment(run, output),
         LabCommand::Check(check) => self::check(check, output),
+        LabCommand::Cost(cost) => cost::run(cost, output),
         LabCommand::Explain(explain) => explain::run(explain, output),
         LabCommand::Kernels(kernels) => match &kernels.command {
             Some(KernelsCommand::Build(build)) => build::run(build, output),
@@ -45,22 +47,41 @@ pub(crate) fn run(command: &LabCommand, output: Output) -> Result<Outcome, Failu
 }
 
 fn experiment(args: &RunArgs, output: Output) -> Result<Outcome, Failure> {
-    if args.markdown && output.json {
-        return Err(Failure::usage("--json and --markdown exclude each other"));
-    }
+    refuse_two_formats(args.markdown, output)?;
     let experiment = find(&args.experiment, &args.how)?;
+    run_and_print(&experiment, &args.how, args.markdown, args.guests, output)
+        .map(|(_, outcome)| outcome)
+}
+
+/// Refuses two formats of the report.
+fn refuse_two_formats(markdown: bool, output: Output) -> Result<(), Failure> {
+    match markdown && output.json {
+        true => Err(Failure::usage("--json and --markdown exclude each other")),
+        false => Ok(()),
+    }
+}
+
+/// Runs the cells of an experiment, and prints the report.
+fn run_and_print(
+    experiment: &Experiment,
+    how: &How,
+    markdown: bool,
+    guests: u64,
+    output: Output,
+) -> Result<(Vec<Cell>, Outcome), Failure> {
     let lab = open()?;
-    let cells = cells(&lab, experiment.cells(), &args.how, output)?;
-    match args.markdown {
+    let cells = cells(&lab, experiment.cells(), how, output)?;
+    match markdown {
         true => {
             let made_with = lab.made_with();
             let cells = printable(&cells);
-            let report = reported(&experiment, &cells, &made_with, None, args.guests);
+            let report = reported(experiment, &cells, &made_with, None, guests);
             print(&cells_markdown(&report)).map(drop)?;
         }
-        false => print_results(&lab, &experiment, &cells, None, args.guests, output)?,
+        false => print_results(&lab, experiment, &cells, None, guests, output)?,
     }
-    Ok(outcome(&cells, experiment.cells().len(), false))
+    let outcome = outcome(&cells, experiment.cells().len(), false);
+    Ok((cells, outcome))
 }
 
 fn check(args: &CheckArgs, output: Output) -> Result<Outcome, Failure> {
@@ -146,7 +167,11 @@ pub(crate) fn read(name: &str) -> Result<Experiment, Failure> {
 
 /// The same with the changes of `--set`, `--kernel` and `--mode`.
 pub(crate) fn find(name: &str, how: &How) -> Result<Experiment, Failure> {
-    let experiment = read(name)?;
+    with_changes(read(name)?, how)
+}
+
+/// An experiment with the changes of `--set`, `--kernel` and `--mode`.
+fn with_changes(experiment: Experiment, how: &How) -> Result<Experiment, Failure> {
     let mode = how.mode.map(|mode| match mode {
         ModeArg::Exact => "mode=exact".to_owned(),
         ModeArg::Timed => "mode=timed".to_owned(),

@@ -226,7 +226,9 @@ impl From<::lab::Error> for Failure {
         use kernels::Kind as Kernel;
         let text = chain(&error);
         match error.kind() {
-            Kind::Cell | Kind::Kernel(Kernel::Name | Kernel::Kernel) => Self::usage(text),
+            Kind::Cell | Kind::Program | Kind::Kernel(Kernel::Name | Kernel::Kernel) => {
+                Self::usage(text)
+            }
             Kind::Kernel(Kernel::Build) => Self { outcome: Outcome::Exceeded, text },
             Kind::Interrupted | Kind::Kernel(Kernel::Interrupted) => {
                 Self::incomplete(text)

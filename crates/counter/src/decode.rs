@@ -16,6 +16,10 @@ pub(crate) enum Mark {
     Step,
     /// The phase ends.
     End,
+    /// The current thread begins a group of threads.
+    Join,
+    /// The current thread leaves its group.
+    Leave,
 }
 
 /// How an instruction ends its block.
@@ -39,6 +43,8 @@ pub(crate) fn mark(bytes: &[u8]) -> Option<Mark> {
         0x4e46_0001 => Some(Mark::Begin),
         0x4e46_0002 => Some(Mark::Step),
         0x4e46_0003 => Some(Mark::End),
+        0x4e46_0004 => Some(Mark::Join),
+        0x4e46_0005 => Some(Mark::Leave),
         _ => None,
     }
 }
@@ -48,10 +54,46 @@ pub(crate) fn is_halt(bytes: &[u8]) -> bool {
     bytes == [0xf4]
 }
 
-/// Whether these bytes load the stack pointer from memory relative to `rsi`, as the kernel does
-/// for the next thread: `mov disp(%rsi),%rsp`.
-pub(crate) fn is_stack_load(bytes: &[u8]) -> bool {
-    matches!(bytes, [0x48, 0x8b, 0x66 | 0xa6, ..])
+/// The displacement of a load of the stack pointer from memory relative to `rsi`, as the kernel
+/// does for the next thread: `mov disp(%rsi),%rsp`.
+pub(crate) fn stack_load(bytes: &[u8]) -> Option<i32> {
+    match *bytes {
+        [0x48, 0x8b, 0x66, near] => Some(near_displacement(near)),
+        [0x48, 0x8b, 0xa6, a, b, c, d] => Some(i32::from_le_bytes([a, b, c, d])),
+        _ => None,
+    }
+}
+
+/// The displacement of a store of zero relative to a register that is not the stack pointer, as
+/// the kernel does for the state of a new thread: `movl $0,disp(%rdi)`, before 5.14 `movq`.
+pub(crate) fn zero_store(bytes: &[u8]) -> Option<i32> {
+    let store = match bytes {
+        [0x40..=0x4f, rest @ ..] => rest,
+        all => all,
+    };
+    let [0xc7, modrm, rest @ ..] = store else { return None };
+    // Register 4 stands for an index, or the stack pointer.
+    let is_relative = (modrm >> 3) & 7 == 0 && modrm & 7 != 4;
+    match (modrm >> 6, rest) {
+        (1, [near, 0, 0, 0, 0]) if is_relative => Some(near_displacement(*near)),
+        (2, &[a, b, c, d, 0, 0, 0, 0]) if is_relative => {
+            Some(i32::from_le_bytes([a, b, c, d]))
+        }
+        _ => None,
+    }
+}
+
+fn near_displacement(byte: u8) -> i32 {
+    i32::from(i8::from_le_bytes([byte]))
+}
+
+/// The displacement of a near jump: `jmp rel32` or `rel8`.
+pub(crate) fn jump(bytes: &[u8]) -> Option<i32> {
+    match *bytes {
+        [0xeb, near] => Some(near_displacement(near)),
+        [0xe9, a, b, c, d] => Some(i32::from_le_bytes([a, b, c, d])),
+        _ => None,
+    }
 }
 
 /// How these bytes end a block.
@@ -82,6 +124,8 @@ mod tests {
     fn marks() {
         assert_eq!(mark(&[0x0f, 0x1f, 0x80, 1, 0, 0x46, 0x4e]), Some(Mark::Begin));
         assert_eq!(mark(&[0x0f, 0x1f, 0x80, 0, 0, 0x46, 0x4e]), Some(Mark::Attend));
+        assert_eq!(mark(&[0x0f, 0x1f, 0x80, 4, 0, 0x46, 0x4e]), Some(Mark::Join));
+        assert_eq!(mark(&[0x0f, 0x1f, 0x80, 5, 0, 0x46, 0x4e]), Some(Mark::Leave));
         assert_eq!(mark(&[0x0f, 0x1f, 0x80, 9, 0, 0x46, 0x4e]), None);
         assert_eq!(mark(&[0x0f, 0x1f, 0x80, 0, 0, 0, 0]), None);
         assert_eq!(mark(&[0x0f, 0x1f, 0x00]), None);
@@ -99,10 +143,34 @@ mod tests {
     /// Check that only a load relative to `rsi` is recognised as a switch of stacks.
     #[test]
     fn stack_loads() {
-        assert!(is_stack_load(&[0x48, 0x8b, 0xa6, 0x18, 0x1b, 0, 0]));
-        assert!(!is_stack_load(&[0x48, 0x89, 0xa7, 0x18, 0x1b, 0, 0]));
-        assert!(!is_stack_load(&[0x48, 0x8b, 0xa7, 0x18, 0x1b, 0, 0]));
-        assert!(!is_stack_load(&[]));
+        assert_eq!(stack_load(&[0x48, 0x8b, 0xa6, 0x18, 0x1b, 0, 0]), Some(0x1b18));
+        assert_eq!(stack_load(&[0x48, 0x8b, 0x66, 0x18]), Some(0x18));
+        assert_eq!(stack_load(&[0x48, 0x89, 0xa7, 0x18, 0x1b, 0, 0]), None);
+        assert_eq!(stack_load(&[0x48, 0x8b, 0xa7, 0x18, 0x1b, 0, 0]), None);
+        assert_eq!(stack_load(&[]), None);
+    }
+
+    /// Check that stores of zero relative to a register are recognised, with their displacement,
+    /// and other stores are not.
+    #[test]
+    fn zero_stores() {
+        assert_eq!(zero_store(&[0xc7, 0x45, 0x18, 0, 0, 0, 0]), Some(0x18));
+        assert_eq!(zero_store(&[0x41, 0xc7, 0x46, 0xf8, 0, 0, 0, 0]), Some(-8));
+        assert_eq!(zero_store(&[0x48, 0xc7, 0x47, 0x10, 0, 0, 0, 0]), Some(0x10));
+        assert_eq!(zero_store(&[0xc7, 0x83, 0, 1, 0, 0, 0, 0, 0, 0]), Some(0x100));
+        assert_eq!(zero_store(&[0xc7, 0x45, 0x18, 1, 0, 0, 0]), None);
+        assert_eq!(zero_store(&[0xc7, 0x44, 0x24, 8, 0, 0, 0, 0]), None);
+        assert_eq!(zero_store(&[0x89, 0x45, 0x18]), None);
+        assert_eq!(zero_store(&[]), None);
+    }
+
+    /// Check the displacements of jumps, and that a conditional one is none.
+    #[test]
+    fn jumps() {
+        assert_eq!(jump(&[0xeb, 0xfe]), Some(-2));
+        assert_eq!(jump(&[0xe9, 0, 1, 0, 0]), Some(0x100));
+        assert_eq!(jump(&[0x0f, 0x84, 0, 1, 0, 0]), None);
+        assert_eq!(jump(&[0x74, 5]), None);
     }
 
     /// Check the instructions that end a block, with prefixes as compilers generate them.

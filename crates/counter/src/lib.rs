@@ -3,7 +3,9 @@
 //! ```text
 //! plugin ── decode, symbols ──▶ watcher ──▶ cpu ──▶ walk ──▶ tree
 //!   │ QEMU's side                  ├─▶ phase ──▶ output       read by the lab
-//!   │                              └─▶ whole       a whole phase, thread by thread
+//!   │                              ├─▶ whole       a whole phase, thread by thread
+//!   │                              ├─▶ groups      threads by the program that started them
+//!   │                              └─▶ contexts, functions   instead of cpu and whole, less detailed
 //!   ├─▶ interface  differences between versions of QEMU (with plugin in qemu/)
 //!   └─▶ places     counts of each CPU, and which CPU executes
 //! ```
@@ -13,9 +15,12 @@
 //!
 //! Licence: GPL-2.0-or-later, as QEMU's plugin interface.
 
+mod contexts;
 mod cpu;
 mod decode;
 mod episode;
+mod functions;
+mod groups;
 mod idle;
 mod kinds;
 mod output;

@@ -5,40 +5,68 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use crate::episode::{Level, What};
-use crate::kinds::{Kind, Kinds};
+use crate::kinds::Kind;
 use crate::phase::OnCpu;
-use crate::symbols::{Function, Symbols};
+use crate::symbols::{Function, Symbols, UNKNOWN};
+use crate::watcher::Watcher;
+use crate::whole::Called;
 
 /// All phases as one JSON object `{"counts": ..., "profile": ...}`.
-pub(crate) fn json(phases: &[Vec<OnCpu>], kinds: &Kinds, symbols: &Symbols) -> String {
+pub(crate) fn json(
+    watcher: &Watcher,
+    counters: &[Function],
+    symbols: &Symbols,
+) -> String {
+    let Watcher { phases, kinds, .. } = watcher;
     let mut names = Names::default();
     let counts = list(phases, |cpus| {
         let cpus = list(cpus.iter().enumerate(), |(cpu, on)| on_cpu(cpu, on, symbols));
         format!("{{\"cpus\":{cpus}}}")
     });
     let episodes = list(kinds.usual(), |kind| episode(kind, symbols, &mut names));
-    let wholes = list(whole_phases(phases), |(phase, cpu, on)| {
-        let calls = list(&on.whole, |called| {
+    let wholes = list(whole_phases(phases), |(phase, cpu, group, whole)| {
+        let calls = list(whole, |called| {
             let caller =
                 called.caller.map_or("null".to_owned(), |place| place.to_string());
             format!("[{},{caller},{}]", names.place(called.function), called.own)
         });
-        format!("{{\"phase\":{phase},\"cpu\":{cpu},\"calls\":{calls}}}")
+        let group = match group {
+            0 => String::new(),
+            group => format!(",\"group\":{group}"),
+        };
+        format!("{{\"phase\":{phase},\"cpu\":{cpu}{group},\"calls\":{calls}}}")
     });
+    let contexts = list(&watcher.costs, |((group, path), cost)| {
+        let path = list(path, |&function| names.place(function).to_string());
+        format!("[{group},{path},{},{}]", cost.own, cost.times)
+    });
+    let functions = list(watcher.functions.all(), |(group, counter, own)| {
+        let function = counters.get(counter).copied().unwrap_or(UNKNOWN);
+        format!("[{group},{},{own}]", names.place(function))
+    });
+    let less_detailed = match watcher.costs.is_empty() {
+        true => String::new(),
+        false => format!(",\"contexts\":{contexts},\"functions\":{functions}"),
+    };
     let names = list(&names.order, |&function| text(symbols.name(function)));
     format!(
         "{{\"counts\":{{\"phases\":{counts}}},\
          \"profile\":{{\"names\":{names},\"episodes\":{episodes},\
-         \"phases\":{wholes}}}}}\n"
+         \"phases\":{wholes}{less_detailed}}}}}\n"
     )
 }
 
-/// The CPUs with a profile of the whole phase.
-fn whole_phases(phases: &[Vec<OnCpu>]) -> impl Iterator<Item = (usize, usize, &OnCpu)> {
-    let all = phases.iter().enumerate().flat_map(|(phase, cpus)| {
+/// The profiles of whole phases, with their phase, CPU and group.
+fn whole_phases(
+    phases: &[Vec<OnCpu>],
+) -> impl Iterator<Item = (usize, usize, u32, &Vec<Called>)> {
+    let cpus = phases.iter().enumerate().flat_map(|(phase, cpus)| {
         cpus.iter().enumerate().map(move |(cpu, on)| (phase, cpu, on))
     });
-    all.filter(|(_, _, on)| !on.whole.is_empty())
+    cpus.flat_map(|(phase, cpu, on)| {
+        let groups = on.whole.iter().filter(|(_, whole)| !whole.is_empty());
+        groups.map(move |(&group, whole)| (phase, cpu, group, whole))
+    })
 }
 
 /// The functions named so far, in order.
@@ -68,11 +96,17 @@ fn on_cpu(cpu: usize, on: &OnCpu, symbols: &Symbols) -> String {
         let way = way(entry, from, symbols);
         format!("{{{way},\"kernel\":{}}}", values(costs))
     });
+    let groups =
+        list(&on.groups, |(group, of)| format!("[{group},{},{}]", of.user, of.kernel));
+    let groups = match on.groups.is_empty() {
+        true => String::new(),
+        false => format!(",\"groups\":{groups}"),
+    };
     let idle = on.idle.as_ref().map(|idle| format!(",\"idle_ns\":{}", values(idle)));
     let idle = idle.unwrap_or_default();
     format!(
         "{{\"cpu\":{cpu},\"user\":{},\"kernel\":{},\"steps\":{steps},\
-         \"interruptions\":{interruptions}{idle}}}",
+         \"interruptions\":{interruptions}{groups}{idle}}}",
         on.executed.user, on.executed.kernel
     )
 }
@@ -134,9 +168,10 @@ fn text(plain: &str) -> String {
 mod tests {
     use super::*;
     use crate::episode::Count;
+    use crate::kinds::Kinds;
     use crate::phase::Phase;
     use crate::tree::Tree;
-    use crate::whole::fold::Called;
+    use crate::watcher::Detail;
 
     /// Check the format of the text.
     #[test]
@@ -156,7 +191,8 @@ mod tests {
         let called =
             |function, caller, own| Called { function: Function(function), caller, own };
         cpus[0].idle = Some(BTreeMap::from([(90, 2)]));
-        cpus[0].whole = vec![called(2, None, 2), called(3, Some(0), 5)];
+        cpus[0].whole =
+            BTreeMap::from([(0, vec![called(2, None, 2), called(3, Some(0), 5)])]);
         let expected = concat!(
             r#"{"counts":{"phases":[{"cpus":[{"cpu":0,"user":100,"kernel":7,"#,
             r#""steps":[[9,1]],"interruptions":[{"entry":"enter","from":"user","#,
@@ -169,6 +205,8 @@ mod tests {
             r#"{"phase":0,"cpu":0,"calls":[[0,null,2],[1,0,5]]}]}}"#,
             "\n"
         );
-        assert_eq!(json(&[cpus], &kinds, &symbols), expected);
+        let mut watcher = Watcher::new(1, &symbols, Detail::Calls);
+        (watcher.phases, watcher.kinds) = (vec![cpus], kinds);
+        assert_eq!(json(&watcher, &[], &symbols), expected);
     }
 }

@@ -6,7 +6,7 @@ use crate::episode::{Count, What};
 use crate::idle::Stretches;
 use crate::kinds::Kinds;
 use crate::tree::Tree;
-use crate::whole::fold::Called;
+use crate::whole::Called;
 
 /// The counts of one CPU in the phase.
 #[derive(Debug, Default)]
@@ -16,8 +16,10 @@ pub(crate) struct OnCpu {
     pub(crate) executed: Count,
     /// The costs of each type of episode, with their frequencies.
     pub(crate) values: BTreeMap<What, BTreeMap<u64, u64>>,
-    /// The kernel's instructions by call path; known when the phase has ended.
-    pub(crate) whole: Vec<Called>,
+    /// The kernel's instructions by group and call path; known when the phase has ended.
+    pub(crate) whole: BTreeMap<u32, Vec<Called>>,
+    /// The instructions of each group; known when the phase has ended.
+    pub(crate) groups: BTreeMap<u32, Count>,
     /// The idle stretches; known when the phase has ended, if this QEMU exports its clock.
     pub(crate) idle: Option<Stretches>,
 }

@@ -57,6 +57,13 @@ impl Symbols {
         found.map(|(place, _)| Function(place)).collect()
     }
 
+    /// The functions whose names begin with that.
+    pub(crate) fn with_prefix(&self, prefix: &str) -> Vec<Function> {
+        let is_one = |(_, name): &(usize, &String)| name.starts_with(prefix);
+        let found = self.names.iter().enumerate().filter(is_one);
+        found.map(|(place, _)| Function(place)).collect()
+    }
+
     /// Whether this address is an entry point of an interrupt or exception.
     pub(crate) fn is_entry(&self, address: u64) -> bool {
         let function = self.find(address);

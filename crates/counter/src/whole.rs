@@ -17,7 +17,8 @@ use crate::decode::Ending;
 use crate::episode::Count;
 use crate::symbols::{Function, Symbols};
 use crate::walk::Block;
-use crate::whole::fold::{Called, Node, Place, folded};
+pub(crate) use crate::whole::fold::Called;
+use crate::whole::fold::{Node, Place, folded};
 
 /// Number of separate nodes; further callees are counted as their callers.
 const PLACES_MAX: usize = 1 << 17;
@@ -54,8 +55,10 @@ struct OnCpu {
     contexts: Vec<Context>,
     is_in_user_mode: bool,
     counted: u64,
-    /// The instructions executed at each node.
-    own: Vec<u64>,
+    /// The group of the thread (`groups`).
+    group: u32,
+    /// The instructions executed at each node, by group.
+    own: BTreeMap<u32, Vec<u64>>,
 }
 
 /// The whole machine.
@@ -91,11 +94,13 @@ impl Whole {
         }
     }
 
-    /// A phase ends with those counts; returns the kernel's instructions by call path and CPU.
-    pub(crate) fn end(&mut self, counts: &[Count]) -> Vec<Vec<Called>> {
+    /// A phase ends with those counts; returns the kernel's instructions of each CPU by group and
+    /// call path.
+    pub(crate) fn end(&mut self, counts: &[Count]) -> Vec<BTreeMap<u32, Vec<Called>>> {
         let of_cpu = |(cpu, now): (usize, &Count)| {
             self.count(cpu, *now);
-            folded(&self.nodes, &self.cpus[cpu].own)
+            let groups = self.cpus[cpu].own.iter();
+            groups.map(|(&group, own)| (group, folded(&self.nodes, own))).collect()
         };
         counts.iter().enumerate().map(of_cpu).collect()
     }
@@ -142,13 +147,20 @@ impl Whole {
         self.cpus[cpu].contexts = self.threads.remove(&thread).unwrap_or_default();
     }
 
+    /// The current thread of a CPU belongs to that group from here on.
+    pub(crate) fn set_group(&mut self, cpu: usize, group: u32, now: Count) {
+        self.count(cpu, now);
+        self.cpus[cpu].group = group;
+    }
+
     fn count(&mut self, cpu: usize, now: Count) {
         let cpu = &mut self.cpus[cpu];
         let Place(at) = cpu.contexts.last().map_or(ROOT, |context| context.at);
-        if at >= cpu.own.len() {
-            cpu.own.resize(at + 1, 0);
+        let own = cpu.own.entry(cpu.group).or_default();
+        if at >= own.len() {
+            own.resize(at + 1, 0);
         }
-        cpu.own[at] += now.kernel - cpu.counted;
+        own[at] += now.kernel - cpu.counted;
         cpu.counted = now.kernel;
     }
 
@@ -326,7 +338,7 @@ ffffffff80008000 T kthread";
 
         /// Each CPU's stacks, in instructions; they add up to the executed ones.
         fn stacks(mut self) -> Vec<Vec<(String, u64)>> {
-            let ended = self.whole.end(&self.now);
+            let ended = all_groups(self.whole.end(&self.now));
             for (list, now) in ended.iter().zip(&self.now) {
                 assert_eq!(list.iter().map(|one| one.own).sum::<u64>(), now.kernel);
             }
@@ -345,6 +357,11 @@ ffffffff80008000 T kthread";
                 .map(|list| list.iter().map(|one| stack(list, one)).collect())
                 .collect()
         }
+    }
+
+    /// The lists of each CPU, which has only threads without a group.
+    fn all_groups(ended: Vec<BTreeMap<u32, Vec<Called>>>) -> Vec<Vec<Called>> {
+        ended.into_iter().map(|of| of.into_values().flatten().collect()).collect()
     }
 
     fn owned(stacks: &[(&str, u64)]) -> Vec<(String, u64)> {
@@ -445,10 +462,23 @@ ffffffff80008000 T kthread";
         machine.switch(0, 0xbb);
         machine.switch(1, 0xaa);
         machine.run(1, KDAMOND, 0x10, Other);
-        let ended = machine.whole.end(&machine.now);
+        let ended = all_groups(machine.whole.end(&machine.now));
         let kdamond = machine.symbols.find(0xffff_ffff_8000_4000);
         let expected = [Called { function: kdamond, caller: None, own: 10 }];
         assert_eq!(ended, [expected, expected]);
+    }
+
+    /// Check that each group has its own instructions of the same call path.
+    #[test]
+    fn groups() {
+        let mut machine = Machine::new(1);
+        machine.run(0, KDAMOND, 0, Other);
+        machine.whole.set_group(0, 3, machine.now[0]);
+        machine.run(0, KDAMOND, 0x10, Other);
+        machine.run(0, KDAMOND, 0x20, Other);
+        let [ended] = machine.whole.end(&machine.now).try_into().unwrap();
+        let own = |(&group, list): (&u32, &Vec<Called>)| (group, list[0].own);
+        assert_eq!(ended.iter().map(own).collect::<Vec<_>>(), [(0, 10), (3, 20)]);
     }
 
     /// Check that nodes beyond the limit lose no instruction, and use no memory.

@@ -158,6 +158,37 @@ pub enum EntryError {
         .0.escape_debug()
     )]
     EventSource(String),
+    /// Texts for programs end at a NUL.
+    #[error("a text for a program has no NUL character")]
+    Nul,
+    /// There is no program.
+    #[error("no program to run")]
+    NoCommand,
+    /// Not the name of an environment variable.
+    #[error("'{}' is not the name of an environment variable", .0.escape_debug())]
+    Variable(String),
+    /// Not an absolute path, or not in its shortest form.
+    #[error(
+        "'{}' is not a path in the guest: it must begin with / and have no ., .. or empty \
+         parts",
+        .0.escape_debug()
+    )]
+    GuestPath(String),
+    /// A path that the lab itself uses.
+    #[error(
+        "{0} belongs to the lab: a file must not be /init, /order.json or /program, and not be \
+         in /dev, /proc or /sys"
+    )]
+    OwnedPath(String),
+    /// Not permissions in octal.
+    #[error("'{}' is not the mode of a file: write it in octal, as \"0755\"", .0.escape_debug())]
+    FileMode(String),
+    /// Not a size, or more than 2 GiB.
+    #[error(
+        "'{}' is not a size: write it as 512B, 2KB (2000 bytes), 64KiB or 10MB; at most 2GiB",
+        .0.escape_debug()
+    )]
+    Size(String),
     /// Not a comparison with a number.
     #[error("'{}' is not a limit: write < <= == >= or > and a number", .0.escape_debug())]
     Limit(String),

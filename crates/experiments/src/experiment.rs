@@ -41,6 +41,11 @@ impl Experiment {
         if table.setting.is_empty() {
             table.setting.push(Spanned::new(NOWHERE, SettingRow::default()));
         }
+        Self::from_table(source, table)
+    }
+
+    /// The experiment of a table with boot rows and setting rows.
+    pub(crate) fn from_table(source: Source, table: Table) -> Result<Self, Error> {
         let plans = plan::plans(&source, &table)?;
         let limits = rules::read(&source, &table, &plans)?;
         Ok(Self { source, table, plans, limits })

@@ -25,6 +25,7 @@ mod from_text;
 mod limits;
 mod machine;
 mod plan;
+mod program_request;
 mod table;
 
 pub use error::{ChangeError, EntryError, Error, Place};
@@ -33,3 +34,5 @@ pub use limits::baseline::baseline;
 pub use limits::{Limits, Measured};
 pub use machine::{Machine, MachineKind};
 pub use plan::CellPlan;
+pub use plan::program::{FileContents, GuestFile, ProgramFiles, guest_path};
+pub use program_request::ProgramRequest;

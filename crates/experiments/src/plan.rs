@@ -4,12 +4,14 @@
 //! user wrote it; it is resolved to an image later.
 
 mod combination;
+pub(crate) mod program;
 mod workload;
 
 use recording::{BackgroundLoad, GuestSetting, Mode, Phases, Source as Watch, Spec};
 use units::Nanos;
 
 use self::combination::Combination;
+use self::program::ProgramFiles;
 use crate::error::Error;
 use crate::machine::Machine;
 use crate::table::Table;
@@ -39,6 +41,8 @@ pub struct CellPlan {
     pub background: Vec<BackgroundLoad>,
     /// The measurement.
     pub spec: Spec,
+    /// What a program needs in the guest; `None` for measurements.
+    pub files: Option<ProgramFiles>,
     /// The event source, if events are traced.
     pub watch: Option<Watch>,
     /// A short description of what runs and is measured.
@@ -90,6 +94,9 @@ fn plan(
         settings: settings(rows),
         background: work.background,
         spec: work.spec,
+        files: work
+            .files
+            .map(|files| ProgramFiles { grows: !has_memory(table, rows), ..files }),
         watch: work.watch,
         workload: work.words,
         mode: table.mode.0,
@@ -128,6 +135,11 @@ fn machine(
         cpus: row.cpus.or(all.cpus).map_or(usual.cpus, Number::get),
         memory_mib: memory_mib.map_or(usual.memory_mib, Number::get),
     })
+}
+
+/// Whether the size of the guest's memory is specified.
+fn has_memory(table: &Table, rows: &Combination<'_>) -> bool {
+    rows.boot.memory_mib.or(table.machine.memory_mib).is_some()
 }
 
 fn settings(rows: &Combination<'_>) -> Vec<GuestSetting> {

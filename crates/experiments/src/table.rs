@@ -7,6 +7,7 @@ pub(crate) mod condition;
 pub(crate) mod entry;
 pub(crate) mod kernel_build;
 pub(crate) mod number;
+pub(crate) mod program;
 pub(crate) mod sequence;
 pub(crate) mod source;
 
@@ -25,6 +26,7 @@ use crate::table::entry::{
     SettingValue,
 };
 use crate::table::number::{CpuChoice, Number};
+use crate::table::program::ProgramRow;
 use crate::table::sequence::{List, Pairs};
 
 /// The number of a guest's CPUs.
@@ -172,6 +174,7 @@ pub(crate) struct WorkloadRow {
     pub(crate) nohz: Option<NohzRow>,
     pub(crate) slices: Option<SlicesRow>,
     pub(crate) latency: Option<LatencyRow>,
+    pub(crate) program: Option<ProgramRow>,
     pub(crate) trace: Option<Spanned<TraceWord>>,
     pub(crate) boots: Option<List<String>>,
     #[serde(default)]

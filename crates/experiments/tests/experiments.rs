@@ -277,7 +277,7 @@ fn kernels_to_build() {
         ("[\"build:\"]", "has no source"),
     ] {
         let error = units::chain(&parse(kernels).unwrap_err());
-        assert!(error.contains(part) && error.contains("table.toml:5"), "{error}");
+        assert!(error.contains(part) && error.contains("table.toml:4"), "{error}");
     }
 }
 

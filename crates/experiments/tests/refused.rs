@@ -75,7 +75,7 @@ const ROWS: &[Case] = &[
 const WORKLOADS: &[Case] = &[
     (
         "noise = { cpu = 0, duration = \"1s\" }\nticks = { cpu = 0, duration = \"1s\" }",
-        "5:1: a workload is exactly one of noise, ticks, calls, nohz and slices",
+        "5:1: a workload is exactly one of noise, ticks, calls, nohz, slices and program",
     ),
     ("noise = { cpu = 0 }", "7:9: missing field `duration`"),
     (

@@ -15,6 +15,7 @@ use std::time::Duration;
 use crate::client;
 use crate::error::{CacheError, ClientError, Error};
 use crate::package::{self, Package};
+use crate::sources::PACKAGES;
 use crate::spec::DebianSpec;
 
 /// The options that override the machine's own configuration. Its hooks would clean up the system's
@@ -40,6 +41,19 @@ Dir::State::status "/dev/null";
 Dir::Cache::pkgcache "pkgcache.bin";
 Dir::Cache::srcpkgcache "";
 "##;
+/// The options for a list of files instead of one of packages.
+const FILES: &str = r##"
+#clear Acquire::IndexTargets;
+Acquire::IndexTargets::deb::Contents-deb {
+  MetaKey "$(COMPONENT)/Contents-amd64";
+  ShortDescription "Contents";
+  Description "$(RELEASE)/$(COMPONENT) Contents";
+  KeepCompressed "true";
+};
+"##;
+/// The program that reads a list, however it is compressed, and the search in it; it fails if
+/// nothing matches.
+const SEARCH: &str = r#"/usr/lib/apt/apt-helper cat-file "$1" | grep -E -e "$2" || true"#;
 /// The age at which a list is updated.
 const FRESH: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -74,12 +88,29 @@ impl Archive {
     /// # Errors
     /// `Kind::Cache`.
     pub(crate) fn open(folder: PathBuf, sources: &str) -> Result<Self, Error> {
+        Self::prepared(folder, sources, CONFIGURATION)
+    }
+
+    /// The same for the list of the files in packages.
+    ///
+    /// # Errors
+    /// `Kind::Cache`.
+    pub(crate) fn open_files(folder: PathBuf, sources: &str) -> Result<Self, Error> {
+        let sources = sources.replace(PACKAGES, "Targets: Contents-deb\n");
+        Self::prepared(folder, &sources, &[CONFIGURATION, FILES].concat())
+    }
+
+    fn prepared(
+        folder: PathBuf,
+        sources: &str,
+        configuration: &str,
+    ) -> Result<Self, Error> {
         let archive = Self { folder };
         let current = fs::read_to_string(archive.file("debian.sources"));
         let prepare = || {
             fs::create_dir_all(archive.file("lists"))?;
             fs::create_dir_all(archive.file("cache"))?;
-            fs::write(archive.file("apt.conf"), CONFIGURATION)?;
+            fs::write(archive.file("apt.conf"), configuration)?;
             if current.is_ok_and(|current| current == sources) {
                 return Ok(());
             }
@@ -127,6 +158,38 @@ impl Archive {
             write().map_err(|error| self.unwritable(error))?;
         }
         Ok(asked)
+    }
+
+    /// Brings the list of files up to date.
+    ///
+    /// # Errors
+    /// `Kind::Unavailable` with the package client's message, `Kind::Cache`, `Kind::Interrupted`.
+    pub(crate) fn update_files(&self, stop: &AtomicBool) -> Result<(), Error> {
+        let mut client = self.client("apt-get");
+        let updated = client::output(client.args(["-q", "update"]), stop);
+        updated.inspect_err(|_| self.clean())?;
+        fs::write(self.file(UPDATED), "").map_err(|error| self.unwritable(error))
+    }
+
+    /// The lines of the list of files that match an extended regular expression.
+    ///
+    /// # Errors
+    /// As [`Self::update_files`].
+    pub(crate) fn files(
+        &self,
+        pattern: &str,
+        stop: &AtomicBool,
+    ) -> Result<String, Error> {
+        let mut client = self.client("apt-get");
+        client.args(["indextargets", "--format", "$(FILENAME)"]);
+        let lists = client::output(client.arg("Identifier: Contents-deb"), stop)?;
+        let mut found = String::new();
+        for list in lists.lines() {
+            let mut search = Command::new("sh");
+            search.args(["-c", SEARCH, "sh", list, pattern]);
+            found += &client::output(&mut search, stop)?;
+        }
+        Ok(found)
     }
 
     /// Reads the kernel packages in the package client's list, and their parts.

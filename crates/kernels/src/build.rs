@@ -15,6 +15,9 @@ pub(crate) mod option;
 pub(crate) mod source;
 pub(crate) mod tools;
 
+#[cfg(test)]
+mod test_tree;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -137,6 +140,7 @@ impl Builder<'_> {
         let tree = sources.find(spec, fetch)?;
         let base = match &spec.base {
             Base::Lean => BaseConfig::lean(),
+            Base::None => BaseConfig::none(),
             Base::File(file) => BaseConfig::from_file(file).map_err(failed)?,
             Base::Debian { cloud } => {
                 let version = tree.short_version();

@@ -184,6 +184,29 @@ impl Debian {
         }
     }
 
+    /// The lines of the own release's list of files that match an extended regular expression.
+    ///
+    /// # Errors
+    /// `Kind::Unavailable` if the archive does not answer, `Kind::Cache`, `Kind::Interrupted`.
+    pub(crate) fn files(
+        &self,
+        pattern: &str,
+        fetch: &mut Fetch<'_>,
+    ) -> Result<String, Error> {
+        let sources = self.sources()?;
+        let Some(suite) = sources.own().into_iter().next() else {
+            return Ok(String::new());
+        };
+        let _alone = self.lock(fetch)?;
+        let place = self.folder.join("files").join(&suite.name);
+        let archive = Archive::open_files(place, &suite.sources)?;
+        if !archive.is_fresh() {
+            (fetch.say)("downloading the list of the files in Debian's packages");
+            archive.update_files(fetch.stop)?;
+        }
+        archive.files(pattern, fetch.stop)
+    }
+
     fn sources(&self) -> Result<DebianSources, Error> {
         DebianSources::find(&self.root).ok_or_else(|| {
             let text = "there is no archive of Debian's among this machine's package \

@@ -20,6 +20,7 @@ mod spec;
 mod store;
 #[cfg(test)]
 mod test_archive;
+mod wanted;
 
 pub use build::error::BuildError;
 pub use build::name::{Base, BuildNameError, BuildSpec, SourceSpec};
@@ -34,3 +35,4 @@ pub use lock::lock_or_stop;
 pub use options::MissingOptions;
 pub use resolve::Kernels;
 pub use spec::{NameError, check_name};
+pub use wanted::{Source, Wanted};

@@ -21,6 +21,7 @@ use crate::kernel::Kernel;
 use crate::package::Package;
 use crate::spec::{DebianSpec, KernelSpec};
 use crate::store::KernelStore;
+use crate::wanted::{self, Source, Wanted};
 
 /// How many packages of a kernel are tried if the archive does not have the newest.
 const TRIES: usize = 12;
@@ -67,6 +68,19 @@ impl Kernels {
     pub fn ask(&self, fetch: &mut Fetch<'_>) -> Result<(), Error> {
         let _alone = self.debian.lock(fetch)?;
         self.debian.ask(fetch)
+    }
+
+    /// The Debian packages that have a missing program, library or file; `None` if none has.
+    ///
+    /// # Errors
+    /// `Kind::Unavailable` if there is no archive, or it does not answer; `Kind::Cache`;
+    /// `Kind::Interrupted`.
+    pub fn package_with(
+        &self,
+        wanted: Wanted<'_>,
+        fetch: &mut Fetch<'_>,
+    ) -> Result<Option<Source>, Error> {
+        wanted::source(wanted, &self.root, &self.debian, fetch)
     }
 
     /// Refuses a name that no kernel can have, and the path of a file that is no kernel.

@@ -23,6 +23,9 @@ const BESIDE: &[&str] = &["-proposed-updates", "-updates", "-security", "-backpo
 /// The fields about the trust in an archive; they belong to its address.
 const TRUST: &[&str] = &["signed-by", "trusted", "check-valid-until", "allow-insecure"];
 
+/// The field of a paragraph that restricts it to lists of packages.
+pub(crate) const PACKAGES: &str = "Targets: Packages\n";
+
 /// A place for packages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Source {
@@ -170,7 +173,7 @@ impl Source {
     fn paragraph(&self, suites: &str) -> String {
         let mut text = format!(
             "Types: deb\nURIs: {}\nSuites: {suites}\nComponents: main\n\
-             Architectures: amd64\nTargets: Packages\n",
+             Architectures: amd64\n{PACKAGES}",
             self.uri
         );
         for (name, value) in &self.trust {

@@ -3,7 +3,9 @@
 pub(crate) mod cache;
 mod cell;
 mod counting;
+pub(crate) mod failed_program;
 pub(crate) mod lab;
+mod packs;
 mod prepare;
 pub(crate) mod program;
 pub(crate) mod progress;

@@ -10,6 +10,7 @@ use agent::DecodeError;
 use kernels::{CACHE_VARIABLE, CacheError};
 
 use crate::installation::{AGENT, COUNTER, PARTS_VARIABLE, QEMU_PACKAGE};
+use crate::packing::error::PackError;
 
 /// The kind of failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +25,8 @@ pub enum Kind {
     Parts,
     /// The cache cannot be read or written.
     Cache,
+    /// A program, a library or a file of a cell is missing, or cannot run in a guest.
+    Program,
     /// A guest gave no answer.
     Guest,
     /// The user stopped it.
@@ -99,6 +102,9 @@ pub enum Error {
          guest` (make build does), or set {PARTS_VARIABLE} to their folder"
     )]
     NoParts,
+    /// A program of a cell cannot be packed.
+    #[error("failed to pack the program of {0}")]
+    Pack(String, #[source] Arc<PackError>),
     /// A file of guests cannot be read.
     #[error("failed to read {}", .0.display())]
     Read(PathBuf, #[source] io::Error),
@@ -174,6 +180,7 @@ impl Error {
             Self::NoPart(..) | Self::NoParts | Self::Read(..) | Self::Initramfs(_) => {
                 Kind::Parts
             }
+            Self::Pack(..) => Kind::Program,
             Self::Guest(_) => Kind::Guest,
             Self::Interrupted => Kind::Interrupted,
         }

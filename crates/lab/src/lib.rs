@@ -6,6 +6,7 @@ mod cells;
 mod error;
 mod guest;
 mod installation;
+mod packing;
 mod parts;
 
 pub use cache::Cache;
@@ -15,3 +16,4 @@ pub use cells::progress::Progress;
 pub use cells::run::{Observer, Run};
 pub use error::{Error, Kind, NoExit, ResultError, WithPackage};
 pub use guest::qemu::Qemu;
+pub use packing::error::PackError;

@@ -21,6 +21,7 @@ mod latency;
 mod nohz;
 mod noise;
 mod proc_counters;
+mod program;
 mod run;
 mod slices;
 pub mod spin;
@@ -72,6 +73,7 @@ pub fn refuse(spec: &Spec, facts: &Facts) -> Result<(), Error> {
         Spec::Wakers(spec) => check_length("the duration", spec.duration_ns),
         // Whether a program can be executed is known only when it is.
         Spec::Run(_) => Ok(()),
+        Spec::Program(spec) => program::refuse(spec),
     }
 }
 
@@ -93,7 +95,9 @@ pub fn refuse_occupied(spec: &Spec) -> Result<(), Error> {
 /// The CPUs that a measurement's threads are pinned to.
 fn pinned(spec: &Spec) -> CpuSet {
     match spec {
-        Spec::Ticks(_) | Spec::Run(_) | Spec::Wakers(_) => CpuSet::empty(),
+        Spec::Ticks(_) | Spec::Run(_) | Spec::Wakers(_) | Spec::Program(_) => {
+            CpuSet::empty()
+        }
         Spec::Noise(_)
         | Spec::Check(_)
         | Spec::Calls(_)
@@ -118,6 +122,7 @@ fn max_duration(spec: &Spec) -> Option<Nanos> {
         | Spec::Calls(_)
         | Spec::NohzStress(_)
         | Spec::Run(_)
+        | Spec::Program(_)
         | Spec::Wakers(_) => None,
     }
 }
@@ -227,6 +232,9 @@ fn measure(
         }
         Spec::Slices(spec) => {
             Body::Slices { series: slices::run(&spec, facts, watch, doubts)?, spec }
+        }
+        Spec::Program(spec) => {
+            Body::Program { series: program::run(&spec, watch)?, spec }
         }
         Spec::Wakers(_) => {
             let text =

@@ -177,7 +177,7 @@ fn counts_of(
     ProcCounts { span_ns: after.at.saturating_sub(before.at), ..sum.unwrap_or_default() }
 }
 
-fn ended(status: libc::c_int) -> Ended {
+pub(crate) fn ended(status: libc::c_int) -> Ended {
     let byte = |number: libc::c_int| u8::try_from(number).unwrap_or(u8::MAX);
     if libc::WIFSIGNALED(status) {
         Ended::Killed(byte(libc::WTERMSIG(status)))
@@ -186,7 +186,7 @@ fn ended(status: libc::c_int) -> Ended {
     }
 }
 
-fn used(usage: &libc::rusage) -> Usage {
+pub(crate) fn used(usage: &libc::rusage) -> Usage {
     let count = |count: libc::c_long| u64::try_from(count).unwrap_or(0);
     let time = |time: libc::timeval| {
         let micros = u64::try_from(time.tv_usec).unwrap_or(0);

@@ -10,6 +10,7 @@ mod jitter;
 mod latency;
 mod nohz;
 mod noise;
+mod program;
 mod run;
 mod slices;
 mod ticks;
@@ -30,6 +31,7 @@ pub use nohz::{
     WaitingThread,
 };
 pub use noise::{Counted, CpuNoise, LineCount, Lost, NoiseSeries, NoiseSpec, ProcCounts};
+pub use program::{KeptOutput, ProgramSeries, ProgramSpec, Ready, ServiceSpec, WorkUnit};
 pub use run::{Ended, Interruptions, Picked, RunSeries, RunSpec, Usage};
 pub use slices::{
     CpuSwitches, End, LooseEnd, Policy, Role, SlicesSample, SlicesSeries, SlicesSpec,
@@ -72,6 +74,8 @@ macro_rules! kinds {
             Jitter "jitter" JitterSpec JitterSeries JitterSummary;
             /// Time slices of CPU-bound tasks.
             Slices "slices" SlicesSpec SlicesSeries SlicesSummary;
+            /// A program in a guest, and the services that it needs.
+            Program "program" ProgramSpec ProgramSeries ProgramSummary;
         }
     };
 }
@@ -121,6 +125,7 @@ impl Spec {
             Self::NohzTest(spec) | Self::NohzStress(spec) => spec.cpu.into(),
             Self::Jitter(spec) => spec.cpu.into(),
             Self::Slices(spec) => spec.cpus.clone(),
+            Self::Program(_) => CpuSet::empty(),
         }
     }
 
@@ -134,7 +139,11 @@ impl Spec {
             Self::Wakers(spec) => Some(spec.duration_ns),
             Self::NohzTest(spec) => Some(spec.limit_ns.saturating_add(spec.observe_ns)),
             Self::Slices(spec) => Some(spec.duration_ns),
-            Self::Calls(_) | Self::Run(_) | Self::NohzStress(_) | Self::Jitter(_) => None,
+            Self::Calls(_)
+            | Self::Run(_)
+            | Self::NohzStress(_)
+            | Self::Jitter(_)
+            | Self::Program(_) => None,
         }
     }
 
@@ -150,7 +159,8 @@ impl Spec {
             | Self::Calls(_)
             | Self::Run(_)
             | Self::Wakers(_)
-            | Self::Slices(_) => None,
+            | Self::Slices(_)
+            | Self::Program(_) => None,
         }
     }
 }
@@ -169,7 +179,8 @@ impl Body {
             | Self::NohzTest { .. }
             | Self::NohzStress { .. }
             | Self::Jitter { .. }
-            | Self::Slices { .. } => None,
+            | Self::Slices { .. }
+            | Self::Program { .. } => None,
         }
     }
 }

@@ -27,7 +27,9 @@ pub use blame::{
 pub use cell::{
     Answer, BackgroundLoad, Cell, Ending, GuestSetting, HostUse, MadeWith, Mode,
 };
-pub use counts::{Counts, CpuCounts, Interruption, Level, PhaseCounts, Values};
+pub use counts::{
+    Counts, CpuCounts, GroupCounts, Interruption, Level, PhaseCounts, Values,
+};
 pub use doubt::{Code, Doubt};
 pub use error::{Error, Kind};
 pub use file::FORMAT;
@@ -36,7 +38,9 @@ pub use kinds::*;
 pub use output::{check_writable, write_file};
 pub use phases::Phases;
 pub use printable::printable;
-pub use profile::{Called, Episode, PhaseCalls, Profile, Stack, What};
+pub use profile::{
+    Called, Context, Episode, FunctionOwn, PhaseCalls, Profile, Stack, What,
+};
 pub use words::Words;
 
 use facts::Facts;

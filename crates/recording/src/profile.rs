@@ -21,19 +21,66 @@ pub struct Profile {
     /// All of the kernel's instructions in the first phases, by CPU and function.
     #[serde(default)]
     pub phases: Vec<PhaseCalls>,
+    /// Of a program, instead: all of the kernel's instructions by context, on all CPUs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contexts: Vec<Context>,
+    /// Of a program: all of the kernel's instructions by function, on all CPUs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub functions: Vec<FunctionOwn>,
 }
 
-/// All instructions of the kernel on one CPU in one phase.
+/// The instructions of the kernel in a context: for a system call, an interrupt, a softirq, the
+/// tick, a kernel thread, or the idle loop.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "(u32, Vec<usize>, Instructions, u64)")]
+#[serde(into = "(u32, Vec<usize>, Instructions, u64)")]
+pub struct Context {
+    /// The group of the threads, as in [`crate::GroupCounts`].
+    pub group: u32,
+    /// The functions at which it began, the outermost first; indices into `Profile::names`.
+    pub frames: Vec<usize>,
+    /// Instructions in it, without those in contexts that begin with these frames.
+    pub own: Instructions,
+    /// How often it began.
+    pub times: u64,
+}
+
+tuple_form!(Context { group: u32, frames: Vec<usize>, own: Instructions, times: u64 });
+
+/// The instructions of a function itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "(u32, usize, Instructions)")]
+#[serde(into = "(u32, usize, Instructions)")]
+pub struct FunctionOwn {
+    /// The group of the threads.
+    pub group: u32,
+    /// The function's index in `Profile::names`.
+    pub name: usize,
+    /// Its instructions.
+    pub own: Instructions,
+}
+
+tuple_form!(FunctionOwn { group: u32, name: usize, own: Instructions });
+
+/// All instructions of the kernel on one CPU in one phase, for the threads of one group.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PhaseCalls {
     /// The phase, counted from 0.
     pub phase: usize,
     /// The CPU.
     pub cpu: Cpu,
+    /// The group of the threads, as in [`crate::GroupCounts`].
+    #[serde(default, skip_serializing_if = "is_no_group")]
+    pub group: u32,
     /// Functions by call path, each after its caller. The outermost are the kernel's entry
-    /// points, and the functions of its threads. Their own instructions add up to the CPU's
-    /// kernel instructions; the cheapest functions are counted as part of their callers.
+    /// points, and the functions of its threads. Their own instructions, of all groups, add up to
+    /// the CPU's kernel instructions; the cheapest functions are counted as part of their callers.
     pub calls: Vec<Called>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_no_group(group: &u32) -> bool {
+    *group == 0
 }
 
 /// One function on one call path.

@@ -35,6 +35,7 @@ pub use picture::slices::slices_svg;
 pub use text::cells::cells_text;
 pub use text::cells::made_with::made_with_text;
 pub use text::cells::markdown::cells_markdown;
+pub use text::cells::outputs::cell_outputs_text;
 pub use text::explain::folded::{folded_stacks, folded_stacks_diff};
 pub use text::explain::phase::{phase_json, phase_text};
 pub use text::explain::{

@@ -3,8 +3,8 @@
 use recording::{Body, Recording};
 use stats::{
     CallsSummary, CheckSummary, JitterSummary, LatencySummary, NohzStressSummary,
-    NohzTestSummary, NoiseSummary, RunSummary, SlicesSummary, TicksSummary,
-    WakersSummary,
+    NohzTestSummary, NoiseSummary, ProgramSummary, RunSummary, SlicesSummary,
+    TicksSummary, WakersSummary,
 };
 
 use crate::text::calls::calls_text;
@@ -14,6 +14,7 @@ use crate::text::latency::latency_text;
 use crate::text::layout::doubts::doubts;
 use crate::text::nohz::{nohz_stress_text, nohz_test_text};
 use crate::text::noise::noise_text;
+use crate::text::program::program_text;
 use crate::text::run::run_text;
 use crate::text::slices::slices_text;
 use crate::text::ticks::ticks_text;
@@ -30,6 +31,7 @@ pub(crate) mod layout;
 pub(crate) mod limits;
 pub(crate) mod nohz;
 pub(crate) mod noise;
+pub(crate) mod program;
 pub(crate) mod run;
 pub(crate) mod slices;
 pub(crate) mod ticks;
@@ -74,6 +76,7 @@ pub fn text(recording: &Recording) -> String {
             let hz = facts.tick.hz.get().copied();
             slices_text(spec, series, &SlicesSummary::of(hz, spec, series))
         }
+        Body::Program { spec, series } => program_text(&ProgramSummary::of(spec, series)),
     };
     text + &doubts(&recording.doubts)
 }

@@ -20,6 +20,7 @@ pub(crate) mod idle_by_hz;
 mod idle_cost;
 pub(crate) mod idle_stretches;
 mod nohz_cost;
+mod program_cost;
 mod tick_cost;
 mod tick_paths;
 
@@ -28,6 +29,9 @@ pub use call_costs::{CallCost, CallCosts};
 pub(crate) use idle_cost::IdleCpu;
 pub use idle_cost::{CpuIdleCost, IdleCost};
 pub use nohz_cost::NohzCost;
+pub use program_cost::{
+    EntryCost, FunctionShare, GroupCost, GroupRole, ProgramCost, UnitCost,
+};
 pub use tick_cost::TickCost;
 
 /// The summary of a cell.
@@ -44,6 +48,8 @@ pub enum CellSummary {
     NohzCost(NohzCost),
     /// Time slices, and the exact instructions of each CPU.
     SlicesCost(SlicesCost),
+    /// The run of a program, and its exact instructions.
+    ProgramCost(ProgramCost),
     /// The ordinary summary of the measurement.
     Measured(Summary),
 }
@@ -86,6 +92,9 @@ impl CellSummary {
                     return None;
                 };
                 Some(Self::SlicesCost(SlicesCost::of(found, counts?)))
+            }
+            Body::Program { spec, series } => {
+                ProgramCost::of(spec, series, answer).map(Self::ProgramCost)
             }
             _ => None,
         }

@@ -108,6 +108,7 @@ mod tests {
             kernel: Instructions::new(7),
             steps: Vec::new(),
             interruptions: Vec::new(),
+            groups: Vec::new(),
             idle_ns: None,
         };
         let phase = |a, b| PhaseCounts { cpus: vec![counts(0, a), counts(1, b)] };

@@ -35,7 +35,8 @@ pub use cell::idle_stretches::{
     IDLE_TABLES, IdleStretches, PROCESSOR_STATES, ProcessorState, StateShare,
 };
 pub use cell::{
-    CallCost, CallCosts, CellSummary, CpuIdleCost, IdleCost, NohzCost, TickCost, answer,
+    CallCost, CallCosts, CellSummary, CpuIdleCost, EntryCost, FunctionShare, GroupCost,
+    GroupRole, IdleCost, NohzCost, ProgramCost, TickCost, UnitCost, answer,
 };
 pub use counts::CpuWork;
 pub use distribution::{Distribution, quantile};

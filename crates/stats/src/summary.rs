@@ -6,6 +6,7 @@ mod jitter;
 mod latency;
 mod nohz;
 mod noise;
+mod program;
 mod run;
 mod slices;
 mod ticks;
@@ -27,6 +28,7 @@ pub use noise::verdict::{
     Consequences, Group, Groups, LossCategory, Split, TimePart, Verdict,
 };
 pub use noise::{CpuNoiseSummary, NoiseSummary, Risk};
+pub use program::{ProgramSummary, ServiceSummary};
 pub use run::{EndedSummary, Interruption, InterruptionsSummary, Part, RunSummary};
 pub use slices::{
     ClassicLine, PictureRole, PictureRow, PictureStep, PictureStretch, PictureSwitches,
@@ -82,6 +84,9 @@ impl Summary {
             Body::Slices { spec, series } => {
                 let hz = recording.facts.tick.hz.get().copied();
                 Self::Slices(SlicesSummary::of(hz, spec, series))
+            }
+            Body::Program { spec, series } => {
+                Self::Program(ProgramSummary::of(spec, series))
             }
         }
     }

@@ -39,6 +39,19 @@ Example: in the CI of a kernel
 To find the commit that makes a kernel slower:
   git bisect run noisefloor lab check tick.toml --source .")]
     Check(CheckArgs),
+    /// Run a program of your own on other kernels: the instructions that each takes, side by side.
+    ///
+    /// The program runs in a guest of each kernel, with a copy of its libraries and of the files that
+    /// are named; relative paths belong to the current directory here, and to /root there. The guest
+    /// has no network but loopback. Without -k the kernels are debian:6.1-cloud and
+    /// debian:6.12-cloud. A program with services is an experiment: docs/experiments.md.
+    #[command(after_help = "\
+Examples:
+  noisefloor lab cost -- ./my-benchmark --size 8
+  noisefloor lab cost -k running -k ./bzImage -- gzip -k /usr/share/dict/words
+  noisefloor lab cost --file data.txt --cpus 2 -- sort --parallel 2 data.txt
+  noisefloor lab cost --program sed -- sh -c 'sed -n 1p /etc/passwd'")]
+    Cost(CostArgs),
     /// Instructions of one tick, one system call or a whole phase, by function.
     #[command(after_help = "\
 Examples:
@@ -120,6 +133,45 @@ pub(crate) struct RunArgs {
 
 /// The default of `--guests`.
 pub(crate) const GUESTS: u64 = 100;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CostArgs {
+    #[command(flatten)]
+    pub(crate) how: How,
+    /// Number of the guest's CPUs, 1 to 8 [default: 1].
+    #[arg(long, value_name = "N")]
+    pub(crate) cpus: Option<u32>,
+    /// Memory of the guest, as 512M or 2G, up to 4G [default: 256M, more if the files need it].
+    #[arg(long, value_name = "SIZE", value_parser = memory_mib)]
+    pub(crate) memory: Option<u32>,
+    /// Copy a file or a folder into the guest: to GUEST, an absolute path, else to the same path. Can
+    /// be repeated.
+    #[arg(short, long = "file", value_name = "HOST[:GUEST]", value_parser = file)]
+    pub(crate) files: Vec<(String, Option<String>)>,
+    /// Copy a program that the command starts, with its libraries. Can be repeated.
+    #[arg(short, long = "program", value_name = "NAME")]
+    pub(crate) programs: Vec<String>,
+    /// Set an environment variable; PATH and HOME have defaults, there are no others. Can be
+    /// repeated.
+    #[arg(short, long = "env", value_name = "NAME=VALUE", value_parser = variable)]
+    pub(crate) env: Vec<(String, String)>,
+    /// Exit code that is no failure [default: 0]. Can be repeated.
+    #[arg(long, value_name = "CODE")]
+    pub(crate) exit: Vec<u8>,
+    /// Longest run time of the command, in guest time, up to 1h; --deadline limits the host's
+    /// [default: 60s].
+    #[arg(long, value_name = "TIME")]
+    pub(crate) limit: Option<String>,
+    /// Print the output of the command after the report.
+    #[arg(long)]
+    pub(crate) show_output: bool,
+    /// Print Markdown tables with one row per kernel and one column per metric.
+    #[arg(long)]
+    pub(crate) markdown: bool,
+    /// The program and its arguments, after `--`.
+    #[arg(value_name = "CMD", required = true, trailing_var_arg = true)]
+    pub(crate) command: Vec<String>,
+}
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct CheckArgs {
@@ -218,8 +270,8 @@ pub(crate) struct BuildArgs {
     /// Source: debian:6.1 (the newest linux-source package), a tree, or an archive with one.
     #[arg(long, value_name = "SOURCE")]
     pub(crate) source: Option<SourceSpec>,
-    /// Configuration that the options change: lean (what guests need), debian or debian-cloud
-    /// (Debian's for this version, without modules), or a file.
+    /// Configuration that the options change: lean (what guests and programs need), debian or
+    /// debian-cloud (Debian's for this version, without modules), none (all off), or a file.
     #[arg(long, value_name = "BASE", default_value = "lean", requires = "source")]
     pub(crate) base: String,
     /// Option of the kernel: HZ=N (any that the kernel's headers accept), NO_HZ=off|idle|full,
@@ -238,6 +290,34 @@ pub(crate) struct BuildArgs {
     /// Look for a newer package of the source.
     #[arg(long)]
     pub(crate) fresh: bool,
+}
+
+/// A size in MiB: `512M`, `2G`.
+fn memory_mib(text: &str) -> Result<u32, Cause> {
+    let units = [("GiB", 1024), ("MiB", 1), ("G", 1024), ("M", 1)];
+    let read = || {
+        let (digits, unit) = units.iter().find_map(|(name, unit)| {
+            text.strip_suffix(name).map(|digits| (digits, unit))
+        })?;
+        digits.parse::<u32>().ok()?.checked_mul(*unit)
+    };
+    read().ok_or_else(|| "expected a size as 512M or 2G".into())
+}
+
+/// A path of this machine, and one of the guest after a colon.
+fn file(text: &str) -> Result<(String, Option<String>), Cause> {
+    match text.rsplit_once(':') {
+        Some((host, guest)) if guest.starts_with('/') => {
+            Ok((host.to_owned(), Some(guest.to_owned())))
+        }
+        _ => Ok((text.to_owned(), None)),
+    }
+}
+
+/// The name and the value of an environment variable.
+fn variable(text: &str) -> Result<(String, String), Cause> {
+    let pair = text.split_once('=').ok_or("expected NAME=VALUE")?;
+    Ok((pair.0.to_owned(), pair.1.to_owned()))
 }
 
 /// The deadline of a guest, at least one second: no guest boots faster.

@@ -18,6 +18,7 @@ pub(crate) type Access = u32;
 pub(crate) const NO_REGISTERS: c_int = 0;
 /// Loads only (`QEMU_PLUGIN_MEM_R`).
 pub(crate) const READS: c_int = 1;
+pub(crate) const WRITES: c_int = 2;
 /// A conditional callback happens if the value differs.
 pub(crate) const NOT_EQUAL: c_int = 3;
 /// An inline operation adds.

@@ -9,21 +9,27 @@
 //! turns, each of which begins with a block, and every block calls back. The count up to then
 //! belongs to the CPU of the last turn; the CPU of the new one is read from QEMU's `current_cpu`.
 
+use std::collections::BTreeMap;
 use std::ffi::{CStr, c_int, c_uint, c_void};
 use std::mem::offset_of;
 use std::ptr::null_mut;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::episode::Count;
 use crate::qemu::api::{self, OnExecution, Score, Scoreboard};
 use crate::qemu::clock::Clock;
 use crate::qemu::interface::{self, Adding, Interface, PerCpu};
 use crate::qemu::translation::{Instruction, Translated};
+use crate::symbols::{Function, UNKNOWN};
 
 /// Values of a place's privilege level.
 pub(crate) const USER: u64 = 0;
 pub(crate) const IN_KERNEL: u64 = 1;
+/// In the kernel, after the return from an interrupt or exception.
+pub(crate) const RETURNED: u64 = 2;
+/// The number of functions that are counted apart; the others share the first counter.
+const FUNCTIONS_MAX: usize = 1 << 15;
 
 /// The counts of one CPU.
 #[repr(C)]
@@ -51,11 +57,25 @@ pub(crate) struct Places {
     counting: Counting,
     /// An entry for each CPU, once QEMU has created them.
     places: OnceLock<Vec<*mut Place>>,
+    /// The scoreboard of the counters of functions, if they are on one.
+    board: *mut Scoreboard,
+    /// The counters of functions, once QEMU has created its CPUs.
+    functions: OnceLock<FunctionCounters>,
+    /// The counter of each function that has one, and the functions in the order of counters.
+    counters: Mutex<(BTreeMap<Function, usize>, Vec<Function>)>,
     /// Of several CPUs, the executing one.
     turn: AtomicUsize,
     /// QEMU's clock, if this QEMU exports it, for the thread that runs the CPUs.
     clock: OnceLock<Option<Clock>>,
 }
+
+/// The memory of the counters of functions.
+struct FunctionCounters(*mut u64);
+
+// SAFETY: as below.
+unsafe impl Send for FunctionCounters {}
+// SAFETY: as below.
+unsafe impl Sync for FunctionCounters {}
 
 // SAFETY: the entries live until the end, and only the one thread that runs the CPUs of an
 // instruction-counted guest, or the one that ends QEMU after it, accesses them.
@@ -86,7 +106,89 @@ impl Places {
             return Err("this QEMU does not export its executing CPU".to_owned());
         }
         let (places, turn) = (OnceLock::new(), AtomicUsize::new(0));
-        Ok(Self { cpus, counting, places, turn, clock: OnceLock::new() })
+        let counters = Mutex::new((BTreeMap::new(), vec![UNKNOWN]));
+        let functions = OnceLock::new();
+        let board = match counting {
+            // SAFETY: as above.
+            Counting::OnBoard(boards, _) => unsafe {
+                (boards.new)(FUNCTIONS_MAX * size_of::<u64>())
+            },
+            Counting::InPlace(_) | Counting::CalledBack(_) => null_mut(),
+        };
+        let clock = OnceLock::new();
+        Ok(Self { cpus, counting, places, board, functions, counters, turn, clock })
+    }
+
+    /// The memory of the counters of functions, once QEMU has created its CPUs.
+    fn function_counters(&self) -> *mut u64 {
+        let made = self.functions.get_or_init(|| match self.counting {
+            // SAFETY: QEMU has created its one CPU by now, and an entry for it.
+            Counting::OnBoard(boards, _) => unsafe {
+                FunctionCounters((boards.find)(self.board, 0).cast())
+            },
+            Counting::InPlace(_) | Counting::CalledBack(_) => {
+                let counters = Box::leak(vec![0; FUNCTIONS_MAX].into_boxed_slice());
+                FunctionCounters(counters.as_mut_ptr())
+            }
+        });
+        made.0
+    }
+
+    /// The counter of a function.
+    pub(crate) fn counter(&self, function: Function) -> usize {
+        let mut counters = self.counters.lock().unwrap_or_else(PoisonError::into_inner);
+        let (known, order) = &mut *counters;
+        match known.get(&function) {
+            Some(&counter) => counter,
+            None if order.len() < FUNCTIONS_MAX => {
+                order.push(function);
+                known.insert(function, order.len() - 1);
+                order.len() - 1
+            }
+            None => 0,
+        }
+    }
+
+    /// The functions, in the order of their counters.
+    pub(crate) fn counted(&self) -> Vec<Function> {
+        self.counters.lock().unwrap_or_else(PoisonError::into_inner).1.clone()
+    }
+
+    /// The counters of functions.
+    pub(crate) fn functions(&self) -> &[u64] {
+        let Some(memory) = self.functions.get() else { return &[] };
+        let length = self.counters.lock().unwrap_or_else(PoisonError::into_inner).1.len();
+        // SAFETY: the memory lives until the end, has `FUNCTIONS_MAX` counters, and is written by
+        // the calling thread only, while it executes the guest's code.
+        unsafe { std::slice::from_raw_parts(memory.0, length) }
+    }
+
+    /// Counts an instruction of the kernel, also in that counter of a function, whenever it is
+    /// executed.
+    pub(crate) fn count_kernel_in(&self, instruction: &Instruction, counter: usize) {
+        let memory = self.function_counters();
+        self.count_kernel(instruction);
+        let offset = counter * size_of::<u64>();
+        // SAFETY: as in `count_at`; the counter is below `FUNCTIONS_MAX`.
+        unsafe {
+            match self.counting {
+                Counting::OnBoard(boards, _) => {
+                    let score = Score { board: self.board, offset };
+                    (boards.add)(instruction.0, api::ADD, score, 1);
+                }
+                Counting::InPlace(add) => {
+                    add(instruction.0, api::ADD, memory.add(counter), 1);
+                }
+                Counting::CalledBack(_) => {
+                    api::qemu_plugin_register_vcpu_insn_exec_cb(
+                        instruction.0,
+                        executed,
+                        api::NO_REGISTERS,
+                        memory.add(counter).cast(),
+                    );
+                }
+            }
+        }
     }
 
     /// Finds the entries, and, in the thread that runs the CPUs, the variable of the executing
@@ -197,6 +299,37 @@ impl Places {
                         executed,
                         api::NO_REGISTERS,
                         together.byte_add(offset).cast(),
+                    );
+                }
+            }
+        }
+    }
+
+    /// Calls back with `data` when a block of the kernel is executed: always, or if the CPU's level
+    /// is not `IN_KERNEL`, or more often.
+    pub(crate) fn call_back_at_border(
+        &self,
+        block: &Translated,
+        always: bool,
+        then: OnExecution,
+        data: *mut c_void,
+    ) {
+        let registers = api::NO_REGISTERS;
+        // SAFETY: as in `call_back_on_arrival`.
+        unsafe {
+            match self.counting {
+                Counting::OnBoard(PerCpu { call_if: Some(call_if), .. }, board)
+                    if !always =>
+                {
+                    let level = Score { board, offset: offset_of!(Place, level) };
+                    let condition = api::NOT_EQUAL;
+                    call_if(block.0, then, registers, condition, level, IN_KERNEL, data);
+                }
+                Counting::OnBoard(..)
+                | Counting::InPlace(_)
+                | Counting::CalledBack(_) => {
+                    api::qemu_plugin_register_vcpu_tb_exec_cb(
+                        block.0, then, registers, data,
                     );
                 }
             }

@@ -6,6 +6,8 @@
 //! discarding translations ends a turn, which a guest of several CPUs would observe; so it is done
 //! when a CPU halts, which ends its turn in any case.
 //!
+//! With `detail=contexts` the kernel's blocks do not all call back: see `contexts`.
+//!
 //! QEMU runs all CPUs of an instruction-counted guest in one thread, and exits in
 //! another: the lock is needed for that, and is never contended.
 
@@ -14,21 +16,25 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use crate::decode::{self, Mark};
+use crate::contexts::{From, Point};
+use crate::decode::{self, Ending, Mark};
 use crate::output;
 use crate::qemu::api::{self, Id, Info};
 use crate::qemu::interface::{Interface, Listener};
-use crate::qemu::places::{IN_KERNEL, Places, USER};
+use crate::qemu::places::{IN_KERNEL, Places, RETURNED, USER};
 use crate::qemu::translation::{Instruction, Translated};
-use crate::symbols::{KERNEL, Symbols};
+use crate::symbols::{Function, KERNEL, Symbols};
 use crate::walk::Block;
-use crate::watcher::Watcher;
+use crate::watcher::{Detail, Watcher};
 
 /// The output for `probe=on`, which the lab reads.
 const PROBED: &str = "can be loaded";
 
 /// The function in which the kernel switches stacks (arch/x86/entry/entry_64.S).
 const SWITCH: &str = "__switch_to_asm";
+/// The function in which the kernel makes a new thread runnable; its first store sets the state
+/// in the thread's structure to zero (kernel/sched/core.c).
+const WAKE_NEW: &str = "wake_up_new_task";
 /// The longest x86 instruction.
 const INSTRUCTION_MAX: usize = 15;
 
@@ -39,6 +45,7 @@ struct Plugin {
     places: Places,
     symbols: Symbols,
     output: PathBuf,
+    detail: Detail,
     watcher: Mutex<Watcher>,
 }
 
@@ -46,7 +53,7 @@ static PLUGIN: OnceLock<Plugin> = OnceLock::new();
 /// Whether the agent has executed *attend*, and counting has not started yet.
 static CALLED: AtomicBool = AtomicBool::new(false);
 
-/// Called by QEMU when it loads the plugin: `symbols=FILE,output=FILE`; or `probe=on`, which
+/// Called by QEMU when it loads the plugin: `symbols=FILE,output=FILE[,detail=contexts]`; or `probe=on`, which
 /// prints that the plugin can be loaded, and ends QEMU.
 ///
 /// # Safety
@@ -108,11 +115,17 @@ fn prepare(id: Id, info: &Info, arguments: &[String]) -> Result<Plugin, String> 
     }
     let cpus = usize::try_from(info.cpus).unwrap_or(1);
     let symbols = Symbols::parse(&symbols);
+    let detail = match value("detail=") {
+        Some("contexts") => Detail::Contexts,
+        None => Detail::Calls,
+        Some(other) => return Err(format!("unknown detail {other}")),
+    };
     Ok(Plugin {
         id,
         interface,
         places: Places::new(cpus, interface)?,
-        watcher: Mutex::new(Watcher::new(cpus, &symbols)),
+        watcher: Mutex::new(Watcher::new(cpus, &symbols, detail)),
+        detail,
         symbols,
         output: output.into(),
     })
@@ -123,11 +136,20 @@ impl Plugin {
         self.watcher.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The nanoseconds that QEMU has skipped so far; `None` if it does not export them, or if
+    /// halts are not observed.
+    fn skipped(&self) -> Option<u64> {
+        match self.detail {
+            Detail::Calls => self.places.skipped(),
+            Detail::Contexts => None,
+        }
+    }
+
     /// The watcher, when a CPU begins a block: one that was halted is not any more.
     fn watcher_of_running(&self, cpu: usize) -> MutexGuard<'_, Watcher> {
         let mut watcher = self.watcher();
         if watcher.idle.may_be_halted(cpu) {
-            watcher.idle.set_skipped(self.places.skipped());
+            watcher.idle.set_skipped(self.skipped());
             watcher.idle.run(cpu, &self.places.counts());
         }
         watcher
@@ -179,16 +201,86 @@ impl Listener for Closely {
                 last.call_back_at_halt(halted);
             }
             let function = plugin.symbols.find(translated.address());
-            if plugin.symbols.name(function) == SWITCH {
-                translated
-                    .instructions()
-                    .for_each(|instruction| instruction.call_back_at_switch());
-            }
+            translated.call_back_at_threads(plugin.symbols.name(function));
         }
     }
 
     fn ended() {
         write_counts();
+    }
+}
+
+/// Counts by context: at borders only.
+struct AtBorders;
+
+impl Listener for AtBorders {
+    fn translated(block: *mut api::Block) {
+        let (Some(plugin), translated) = (PLUGIN.get(), Translated(block)) else {
+            return;
+        };
+        if translated.address() < KERNEL {
+            plugin.places.call_back_on_arrival(&translated, in_user_mode);
+            for instruction in translated.instructions() {
+                plugin.places.count_user(&instruction);
+                instruction.call_back_at_marks();
+            }
+            return;
+        }
+        let border = Border::of(&translated, &plugin.symbols);
+        let Block { function, ending, .. } = border.block;
+        border.call_back(&translated, &plugin.places);
+        let counter = plugin.places.counter(function);
+        for instruction in translated.instructions() {
+            plugin.places.count_kernel_in(&instruction, counter);
+        }
+        let Some(last) = translated.instructions().next_back() else { return };
+        let point = Point::of(plugin.symbols.name(function));
+        if ending == Ending::InterruptReturn {
+            last.call_back_with(returns, border.block.after);
+        } else if point.is_some_and(Point::is_left) && ends_function(&last, plugin) {
+            last.call_back_with(leaves, function.0 as u64);
+        }
+        translated.call_back_at_threads(plugin.symbols.name(function));
+    }
+
+    fn ended() {
+        write_counts();
+    }
+}
+
+/// Whether a function returns with this instruction, also through a thunk.
+fn ends_function(last: &Instruction, plugin: &Plugin) -> bool {
+    let bytes = last.bytes();
+    match decode::jump(bytes.as_slice()) {
+        Some(displacement) => {
+            let target = last.after().wrapping_add_signed(i64::from(displacement));
+            plugin.symbols.name(plugin.symbols.find(target)).contains("return_thunk")
+        }
+        None => decode::ending(bytes.as_slice()) == Ending::Return,
+    }
+}
+
+/// A block of the kernel, and the point that it begins.
+struct Border {
+    block: Block,
+    point: Option<Point>,
+}
+
+impl Border {
+    fn of(translated: &Translated, symbols: &Symbols) -> Self {
+        let block = translated.known(symbols);
+        let point = Point::of(symbols.name(block.function));
+        Self { block, point: point.filter(|_| block.starts_function) }
+    }
+
+    /// Calls back whenever the block is executed, or only after another level or the return from
+    /// an interrupt. Its description is never freed, as in `Translated::call_back`.
+    fn call_back(&self, translated: &Translated, places: &Places) {
+        let always = self.point.is_some() || self.block.is_entry;
+        let (block, point) = (self.block, self.point);
+        let border: &'static Self = Box::leak(Box::new(Self { block, point }));
+        let data = std::ptr::from_ref(border).cast_mut().cast();
+        places.call_back_at_border(translated, always, at_border, data);
     }
 }
 
@@ -205,6 +297,17 @@ impl Translated {
             // SAFETY: as above; the index is below the count.
             Instruction(unsafe { api::qemu_plugin_tb_get_insn(self.0, index) })
         })
+    }
+
+    /// Calls back when a thread is switched to, or is created.
+    fn call_back_at_threads(&self, function: &str) {
+        for instruction in self.instructions() {
+            match function {
+                SWITCH => instruction.call_back_at_switch(),
+                WAKE_NEW => instruction.call_back_at_creation(),
+                _ => return,
+            }
+        }
     }
 
     /// The description of a block of the kernel.
@@ -266,6 +369,8 @@ impl Instruction {
             Some(Mark::Begin) => begin,
             Some(Mark::Step) => step,
             Some(Mark::End) => end,
+            Some(Mark::Join) => join,
+            Some(Mark::Leave) => leave,
             None => return,
         };
         self.call_back(then);
@@ -278,22 +383,47 @@ impl Instruction {
     }
 
     fn call_back_at_switch(&self) {
-        if decode::is_stack_load(self.bytes().as_slice()) {
-            // SAFETY: as above.
-            unsafe {
-                api::qemu_plugin_register_vcpu_mem_cb(
-                    self.0,
-                    switched,
-                    api::NO_REGISTERS,
-                    api::READS,
-                    std::ptr::null_mut(),
-                );
-            }
+        if let Some(displacement) = decode::stack_load(self.bytes().as_slice()) {
+            self.call_back_on_access(switched, api::READS, displacement);
+        }
+    }
+
+    fn call_back_at_creation(&self) {
+        if let Some(displacement) = decode::zero_store(self.bytes().as_slice()) {
+            self.call_back_on_access(created, api::WRITES, displacement);
+        }
+    }
+
+    /// Calls back with the accessed address and the displacement.
+    fn call_back_on_access(
+        &self,
+        then: api::OnAccess,
+        accesses: c_int,
+        displacement: i32,
+    ) {
+        let displacement = isize::try_from(displacement).unwrap_or(0).cast_unsigned();
+        let data = std::ptr::without_provenance_mut(displacement);
+        // SAFETY: as above; the data is only a number.
+        unsafe {
+            api::qemu_plugin_register_vcpu_mem_cb(
+                self.0,
+                then,
+                api::NO_REGISTERS,
+                accesses,
+                data,
+            );
         }
     }
 
     fn call_back(&self, then: api::OnExecution) {
-        let (registers, data) = (api::NO_REGISTERS, std::ptr::null_mut());
+        self.call_back_with(then, 0);
+    }
+
+    /// Calls back with that number.
+    fn call_back_with(&self, then: api::OnExecution, number: u64) {
+        let number = usize::try_from(number).unwrap_or(0);
+        let data = std::ptr::without_provenance_mut(number);
+        let registers = api::NO_REGISTERS;
         // SAFETY: as above.
         unsafe {
             api::qemu_plugin_register_vcpu_insn_exec_cb(self.0, then, registers, data);
@@ -323,10 +453,63 @@ extern "C" fn in_kernel(_: c_uint, data: *mut c_void) {
 }
 
 /// The stack pointer of the next thread is loaded from that thread's structure.
-extern "C" fn switched(_: c_uint, _: api::Access, address: u64, _: *mut c_void) {
+extern "C" fn switched(_: c_uint, _: api::Access, address: u64, data: *mut c_void) {
     let Some(plugin) = PLUGIN.get() else { return };
     let cpu = plugin.places.current();
-    plugin.watcher().switch(cpu, address, plugin.places.count(cpu));
+    let (now, functions) = (plugin.places.count(cpu), plugin.places.functions());
+    plugin.watcher().switch(cpu, thread(address, data), now, functions);
+}
+
+/// The state of a new thread is stored in that thread's structure.
+extern "C" fn created(_: c_uint, _: api::Access, address: u64, data: *mut c_void) {
+    let Some(plugin) = PLUGIN.get() else { return };
+    let cpu = plugin.places.current();
+    plugin.watcher().create(cpu, thread(address, data));
+}
+
+/// The address of a thread's structure, from that of a field and the field's displacement.
+fn thread(field: u64, displacement: *mut c_void) -> u64 {
+    field.wrapping_sub(displacement.addr() as u64)
+}
+
+/// A block of the kernel begins; of several CPUs every block, else only after another level or the
+/// return from an interrupt, and at points and entries.
+extern "C" fn at_border(_: c_uint, data: *mut c_void) {
+    let Some(plugin) = PLUGIN.get() else { return };
+    // SAFETY: `data` is the `Border` that `call_back` leaked.
+    let Border { block, point } = unsafe { &*data.cast::<Border>() };
+    let cpu = plugin.places.current();
+    let from = match plugin.places.level(cpu) {
+        USER => From::User,
+        RETURNED => From::Returned,
+        _ if block.is_entry || point.is_some() => From::Kernel,
+        _ => return,
+    };
+    plugin.places.set_level(cpu, IN_KERNEL);
+    let now = plugin.places.count(cpu);
+    if let Some(contexts) = plugin.watcher().contexts() {
+        contexts.kernel(cpu, *block, *point, from, now);
+    }
+}
+
+/// An interrupt or exception returns; `data` is the address after the instruction.
+extern "C" fn returns(_: c_uint, data: *mut c_void) {
+    let Some(plugin) = PLUGIN.get() else { return };
+    let cpu = plugin.places.current();
+    plugin.places.set_level(cpu, RETURNED);
+    if let Some(contexts) = plugin.watcher().contexts() {
+        contexts.return_from(cpu, data.addr() as u64);
+    }
+}
+
+/// A function that is a point returns; `data` is its number.
+extern "C" fn leaves(_: c_uint, data: *mut c_void) {
+    let Some(plugin) = PLUGIN.get() else { return };
+    let cpu = plugin.places.current();
+    let now = plugin.places.count(cpu);
+    if let Some(contexts) = plugin.watcher().contexts() {
+        contexts.leave(cpu, Function(data.addr()), now);
+    }
 }
 
 extern "C" fn in_user_mode(_: c_uint, _: *mut c_void) {
@@ -346,7 +529,10 @@ extern "C" fn halt(_: c_uint, _: *mut c_void) {
     let called = CALLED.swap(false, Ordering::Relaxed);
     if let Some(plugin) = PLUGIN.get().filter(|_| called) {
         plugin.places.meet_thread();
-        plugin.interface.listen_anew::<Closely>(plugin.id);
+        match plugin.detail {
+            Detail::Calls => plugin.interface.listen_anew::<Closely>(plugin.id),
+            Detail::Contexts => plugin.interface.listen_anew::<AtBorders>(plugin.id),
+        }
     }
 }
 
@@ -354,7 +540,7 @@ extern "C" fn halt(_: c_uint, _: *mut c_void) {
 extern "C" fn halted(_: c_uint, _: *mut c_void) {
     let Some(plugin) = PLUGIN.get() else { return };
     let (cpu, mut watcher) = (plugin.places.current(), plugin.watcher());
-    watcher.idle.set_skipped(plugin.places.skipped());
+    watcher.idle.set_skipped(plugin.skipped());
     watcher.idle.halt(cpu, &plugin.places.counts());
 }
 
@@ -370,19 +556,27 @@ extern "C" fn end(_: c_uint, _: *mut c_void) {
     mark(Mark::End);
 }
 
+extern "C" fn join(_: c_uint, _: *mut c_void) {
+    mark(Mark::Join);
+}
+
+extern "C" fn leave(_: c_uint, _: *mut c_void) {
+    mark(Mark::Leave);
+}
+
 fn mark(mark: Mark) {
     let Some(plugin) = PLUGIN.get() else { return };
-    let counts = plugin.places.counts();
+    let (counts, functions) = (plugin.places.counts(), plugin.places.functions());
     let mut watcher = plugin.watcher();
-    watcher.idle.set_skipped(plugin.places.skipped());
-    watcher.mark(plugin.places.current(), mark, &counts);
+    watcher.idle.set_skipped(plugin.skipped());
+    watcher.mark(plugin.places.current(), mark, &counts, functions);
 }
 
 /// Writes the counts.
 fn write_counts() {
     let Some(plugin) = PLUGIN.get() else { return };
     let watcher = plugin.watcher();
-    let text = output::json(&watcher.phases, &watcher.kinds, &plugin.symbols);
+    let text = output::json(&watcher, &plugin.places.counted(), &plugin.symbols);
     if let Err(error) = std::fs::write(&plugin.output, text) {
         eprintln!("noisefloor-counter: {}: {error}", plugin.output.display());
     }

@@ -70,7 +70,7 @@ fn check_kernels(source: &Source, table: &Table) -> Result<(), Error> {
 
 fn check_names(source: &Source, table: &Table) -> Result<(), Error> {
     if table.workload.is_empty() {
-        let why = "no workload: add a [[workload]] with noise, ticks or calls";
+        let why = "no workload: add a [[workload]] with noise, ticks, calls or program";
         return Err(source.refuse(table.name.span(), why));
     }
     let boots = table.boot.iter().map(|row| (row.span(), row_name(&row.get_ref().name)));

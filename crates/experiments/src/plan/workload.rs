@@ -8,6 +8,7 @@ use toml::Spanned;
 use units::{Cpu, CpuSet, Nanos};
 
 use crate::error::Error;
+use crate::plan::program::{self, ProgramFiles};
 use crate::table::entry::Length;
 use crate::table::number::{CpuChoice, Number};
 use crate::table::source::Source;
@@ -21,6 +22,7 @@ use crate::table::{
 pub(crate) struct Work {
     pub(crate) background: Vec<BackgroundLoad>,
     pub(crate) spec: Spec,
+    pub(crate) files: Option<ProgramFiles>,
     pub(crate) watch: Option<Watch>,
     pub(crate) words: String,
 }
@@ -62,33 +64,52 @@ pub(crate) fn work(
     let choice = Choice { source, cpus, phases };
     let place = row.span();
     let row = row.get_ref();
+    let plain = |task: Result<(Spec, String), Error>| {
+        task.map(|(spec, words)| (spec, None, words))
+    };
     let asked = [
-        row.noise.as_ref().map(|noise| noise_task(choice, noise)),
-        row.ticks.as_ref().map(|ticks| ticks_task(choice, ticks)),
-        row.calls.as_ref().map(|calls| calls_task(choice, calls)),
-        row.nohz.as_ref().map(|nohz| nohz_task(choice, nohz)),
-        row.slices.as_ref().map(|slices| slices_task(choice, slices)),
-        row.latency.as_ref().map(|latency| latency_task(choice, latency)),
+        row.noise.as_ref().map(|noise| plain(noise_task(choice, noise))),
+        row.ticks.as_ref().map(|ticks| plain(ticks_task(choice, ticks))),
+        row.calls.as_ref().map(|calls| plain(calls_task(choice, calls))),
+        row.nohz.as_ref().map(|nohz| plain(nohz_task(choice, nohz))),
+        row.slices.as_ref().map(|slices| plain(slices_task(choice, slices))),
+        row.latency.as_ref().map(|latency| plain(latency_task(choice, latency))),
+        row.program.as_ref().map(|row| {
+            let task = program::program(source, row);
+            task.map(|(spec, files, words)| (spec, Some(files), words))
+        }),
     ];
     let mut asked = asked.into_iter().flatten();
     let (Some(first), None) = (asked.next(), asked.next()) else {
-        let why = "a workload is exactly one of noise, ticks, calls, nohz, slices and \
-                   latency";
+        let why = "a workload is exactly one of noise, ticks, calls, nohz, slices, latency \
+                   and program";
         return Err(source.refuse(place, why));
     };
-    let (spec, mut words) = first?;
-    let untraced = row.nohz.is_some() || row.slices.is_some() || row.latency.is_some();
-    if let (Some(trace), true) = (&row.trace, untraced) {
-        let why = "only noise, ticks and calls can be traced";
-        return Err(source.refuse(trace.span(), why));
-    }
+    let (spec, files, mut words) = first?;
+    refuse_beside(source, row)?;
     let watch = row.trace.as_ref().map(|trace| trace.get_ref().0);
     let background = row.background.iter().map(|row| background_load(choice, row));
     let background = background.collect::<Result<Vec<BackgroundLoad>, Error>>()?;
     for BackgroundLoad { cpu, spinners } in &background {
         words += &format!(", beside {spinners} spinning on CPU {cpu}");
     }
-    Ok(Work { background, spec, watch, words })
+    Ok(Work { background, spec, files, watch, words })
+}
+
+/// Refuses a trace, or a background load, that does not go with the measurement.
+fn refuse_beside(source: &Source, row: &WorkloadRow) -> Result<(), Error> {
+    let untraced = row.nohz.is_some() || row.slices.is_some() || row.program.is_some();
+    if let (Some(trace), true) = (&row.trace, untraced) {
+        let why = "only noise, ticks and calls can be traced";
+        return Err(source.refuse(trace.span(), why));
+    }
+    match row.background.first().filter(|_| row.program.is_some()) {
+        Some(load) => {
+            let why = "a program has no background load: run what competes with it as a service";
+            Err(source.refuse(load.cpu.span(), why))
+        }
+        None => Ok(()),
+    }
 }
 
 fn noise_task(choice: Choice<'_>, row: &NoiseRow) -> Result<(Spec, String), Error> {

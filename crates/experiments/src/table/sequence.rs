@@ -63,6 +63,11 @@ impl<K, V> Default for Pairs<K, V> {
 }
 
 impl<K, V> Pairs<K, V> {
+    /// These pairs; there may be none.
+    pub(crate) fn new(pairs: Vec<(Spanned<K>, V)>) -> Self {
+        Self(pairs)
+    }
+
     pub(crate) fn iter(&self) -> std::slice::Iter<'_, (Spanned<K>, V)> {
         self.0.iter()
     }

@@ -4,6 +4,7 @@
 //! themselves are the byte ranges that the `toml` crate reports.
 
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 
@@ -27,6 +28,11 @@ impl Source {
     /// The text.
     pub(crate) fn text(&self) -> &str {
         &self.text
+    }
+
+    /// The folder of the file; empty for the current one.
+    pub(crate) fn folder(&self) -> PathBuf {
+        Path::new(&self.file).parent().map(Path::to_owned).unwrap_or_default()
     }
 
     /// The parsed text; an error has the place of the mistake.

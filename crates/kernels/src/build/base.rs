@@ -44,6 +44,11 @@ impl BaseConfig {
         Self { text: LEAN.to_owned(), is_complete: true }
     }
 
+    /// One in which every option is off.
+    pub(crate) fn none() -> Self {
+        Self { text: String::new(), is_complete: true }
+    }
+
     /// That of a file.
     ///
     /// # Errors
@@ -111,7 +116,7 @@ impl Base {
     pub(crate) fn file(&self) -> Option<&Path> {
         match self {
             Self::File(path) => Some(path),
-            Self::Lean | Self::Debian { .. } => None,
+            Self::Lean | Self::None | Self::Debian { .. } => None,
         }
     }
 }

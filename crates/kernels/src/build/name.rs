@@ -76,6 +76,8 @@ pub enum SourceSpec {
 pub enum Base {
     /// What guests and ordinary programs need, and no more.
     Lean,
+    /// Nothing: every option is off, or has the default of its choice.
+    None,
     /// Debian's for this version, without modules; of its cloud kernel if set.
     Debian {
         /// Whether it is that of the cloud kernel.
@@ -173,6 +175,7 @@ impl Base {
     pub fn parse(text: &str) -> Self {
         match text {
             "lean" => Self::Lean,
+            "none" => Self::None,
             "debian" => Self::Debian { cloud: false },
             "debian-cloud" => Self::Debian { cloud: true },
             path => Self::File(PathBuf::from(path)),
@@ -201,6 +204,7 @@ impl fmt::Display for Base {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Lean => f.write_str("lean"),
+            Self::None => f.write_str("none"),
             Self::Debian { cloud: false } => f.write_str("debian"),
             Self::Debian { cloud: true } => f.write_str("debian-cloud"),
             Self::File(path) => write!(f, "{}", path.display()),

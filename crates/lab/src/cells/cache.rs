@@ -98,15 +98,17 @@ impl CellCache {
         put().map_err(failed(&place))
     }
 
-    /// Stores the console of a lost cell; its path.
+    /// Stores the console of a lost cell, and the output of its program; its path.
     pub(crate) fn store_console(
         &self,
         key: &str,
         folder: &Path,
+        output: &str,
     ) -> Result<PathBuf, Error> {
         let place = self.lost.join(format!("{key}.console"));
         let console = fs::read(folder.join(CONSOLE)).unwrap_or_default();
-        fs::write(&place, ends(&console)).map_err(failed(&place))?;
+        let stored = [ends(&console), output.as_bytes().to_vec()].concat();
+        fs::write(&place, stored).map_err(failed(&place))?;
         Ok(place)
     }
 

@@ -1,11 +1,11 @@
 //! One cell: its parts, its identity, and its run.
 //!
 //! A cell's identity is the SHA-256 of everything that its result depends on: the kernel's image,
-//! the initramfs (the agent and its order), the counter, QEMU's version and arguments, the kernel's
+//! the initramfs (the agent, its order, and the files of a program), the counter, QEMU's version and arguments, the kernel's
 //! command line among them. Nothing of the host is in it.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::time::Duration;
@@ -25,6 +25,7 @@ use crate::guest::console::{self, Console};
 use crate::guest::exit::{self, Exit};
 use crate::guest::initramfs::{self, Config};
 use crate::guest::request::Request;
+use crate::packing::Packed;
 use crate::parts::Parts;
 
 /// The longest answer of an agent.
@@ -55,6 +56,8 @@ pub(crate) struct Ready {
     logs_failure: bool,
     /// Programs beside the agent, by their names.
     files: Vec<(String, Vec<u8>)>,
+    /// The files of a measured program.
+    packed: Option<Packed>,
     arguments: Vec<String>,
     /// The inputs that the result depends on, as JSON.
     pub(crate) inputs: String,
@@ -67,6 +70,8 @@ struct Inputs<'a> {
     kernel: &'a str,
     kernel_sha256: &'a str,
     initramfs_sha256: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    files_sha256: Option<&'a str>,
     counter_sha256: Option<String>,
     qemu: &'a str,
     arguments: &'a [String],
@@ -76,9 +81,10 @@ struct Inputs<'a> {
 }
 
 impl Ready {
-    /// Makes a request ready for that kernel.
+    /// Makes a request ready for that kernel, with the files of its program.
     pub(crate) fn new(
         request: Request,
+        packed: Option<&Packed>,
         kernel: &Kernel,
         engine: Engine,
         lab: &Lab,
@@ -99,6 +105,7 @@ impl Ready {
             kernel: &kernel.release,
             kernel_sha256: &kernel.sha256,
             initramfs_sha256: checksum(&initrd(kernel, &order, &[], parts)?),
+            files_sha256: packed.map(|packed| packed.sha256.as_str()),
             counter_sha256: counts.then(|| parts.counter_sha256.clone()),
             qemu: &qemu.version,
             arguments: &arguments,
@@ -119,6 +126,7 @@ impl Ready {
             order,
             logs_failure: true,
             files: Vec::new(),
+            packed: packed.cloned(),
             arguments,
             inputs,
             identity,
@@ -230,7 +238,11 @@ impl Ready {
         symbols: &str,
         parts: &Parts,
     ) -> io::Result<()> {
-        fs::write(folder.join(line::INITRD), initrd)?;
+        let mut file = File::create(folder.join(line::INITRD))?;
+        file.write_all(initrd)?;
+        if let Some(packed) = &self.packed {
+            file.write_all(&packed.archive)?;
+        }
         symlink(&self.kernel.image, folder.join(line::KERNEL))?;
         if self.counts {
             symlink(&parts.counter, folder.join(line::COUNTER))?;

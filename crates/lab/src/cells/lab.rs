@@ -71,7 +71,7 @@ impl Lab {
         folder: &Path,
         why: String,
     ) -> Result<Ending, Error> {
-        let console = self.cell_cache.store_console(key, folder)?;
+        let console = self.cell_cache.store_console(key, folder, "")?;
         Ok(Ending::Lost { why, console })
     }
 }

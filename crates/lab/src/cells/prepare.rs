@@ -1,4 +1,4 @@
-//! From plans to cells that can run: finds their kernels, and selects the engine that runs their
+//! From plans to cells that can run: packs their programs, finds their kernels, and selects the engine that runs their
 //! instructions.
 
 use std::collections::BTreeMap;
@@ -13,6 +13,7 @@ use units::chain;
 
 use crate::cells::cell::Ready;
 use crate::cells::lab::Lab;
+use crate::cells::packs::{self, Requested};
 use crate::cells::run::Run;
 use crate::error::Error;
 use crate::guest::accelerator;
@@ -25,15 +26,19 @@ type Found = BTreeMap<String, Result<Kernel, Arc<kernels::Error>>>;
 /// A cell before it runs.
 pub(crate) struct Prepared {
     pub(crate) plan: CellPlan,
-    /// The cell for its guest, or why its kernel is not available.
-    pub(crate) ready: Result<Ready, Arc<kernels::Error>>,
+    /// The cell for its guest, or why its kernel or its program is not available.
+    pub(crate) ready: Result<Ready, Arc<Error>>,
 }
 
 impl Prepared {
     /// The same cell as another repeat, if that is all in which the plan differs.
     fn repeated(&self, plan: &CellPlan) -> Option<Self> {
         let same = CellPlan { repeat: plan.repeat, ..self.plan.clone() };
-        (same == *plan).then(|| {
+        let mut asked = same.clone();
+        if plan.files.as_ref().is_some_and(|files| files.grows) {
+            asked.machine.memory_mib = plan.machine.memory_mib; // before it grew
+        }
+        (asked == *plan).then(|| {
             let ready = self.ready.clone().map(|ready| ready.repeated(plan.repeat));
             Self { plan: same, ready }
         })
@@ -50,24 +55,37 @@ impl Lab {
         say: &mut dyn FnMut(&str),
     ) -> Result<Vec<Prepared>, Error> {
         plans.iter().try_for_each(|plan| self.qemu.refuse(plan))?;
+        let requests = packs::requests(plans, &mut |wanted| {
+            let mut fetch = Fetch { fresh: false, stop: run.stop, say: &mut *say };
+            self.kernels.package_with(wanted, &mut fetch)
+        })?;
+        for error in requests.iter().filter_map(|one| one.as_ref().err()) {
+            say(&chain(error.as_ref()));
+        }
         self.probe_counter(plans, run)?;
         let found = self.find_kernels(plans, run, say)?;
         let mut prepared: Vec<Prepared> = Vec::with_capacity(plans.len());
-        for plan in plans {
+        for (plan, requested) in plans.iter().zip(requests) {
             if let Some(again) = prepared.last().and_then(|last| last.repeated(plan)) {
                 prepared.push(again);
                 continue;
             }
-            let ready = match found.get(&plan.kernel) {
-                None => continue,
-                Some(Err(error)) => Err(Arc::clone(error)),
-                Some(Ok(kernel)) => {
-                    let engine = self.engine(plan, kernel, run, say)?;
-                    let ready = Ready::new(Request::from(plan), kernel, engine, self)?;
+            let mut plan = plan.clone();
+            let ready = match (requested, found.get(&plan.kernel)) {
+                (_, None) => continue,
+                (Err(error), _) => Err(error),
+                (Ok(_), Some(Err(error))) => {
+                    Err(Arc::new(Error::Kernel(Arc::clone(error))))
+                }
+                (Ok(Requested { request, packed }), Some(Ok(kernel))) => {
+                    plan.machine.memory_mib = request.machine.memory_mib;
+                    let engine = self.engine(&plan, kernel, run, say)?;
+                    let ready =
+                        Ready::new(request, packed.as_ref(), kernel, engine, self)?;
                     Ok(ready.repeated(plan.repeat))
                 }
             };
-            prepared.push(Prepared { plan: plan.clone(), ready });
+            prepared.push(Prepared { plan, ready });
         }
         Ok(prepared)
     }
@@ -120,7 +138,7 @@ impl Lab {
             say("testing /dev/kvm with a boot");
             // A plain boot: one with this cell's parameters may not work at all.
             let request = Request { mode: Mode::Timed, ..Request::new(Task::Symbols) };
-            let ready = Ready::new(request, kernel, engine, self)?.booted_once();
+            let ready = Ready::new(request, None, kernel, engine, self)?.booted_once();
             let place = self.cache.workplace()?;
             let run = Run { deadline: accelerator::DEADLINE.min(run.deadline), ..*run };
             ready.boot(place.path(), "", self, &run)

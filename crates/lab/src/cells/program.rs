@@ -75,7 +75,7 @@ impl Lab {
         };
         let mut fetch = Fetch { fresh: false, stop: run.stop, say: &mut |_| {} };
         let kernel = self.kernels.find(kernel, &mut fetch)?;
-        let ready = Ready::new(request, &kernel, engine, self)?;
+        let ready = Ready::new(request, None, &kernel, engine, self)?;
         let ready = ready.uncounted().with_files(program.files());
         let place = self.cache.workplace()?;
         match ready.boot(place.path(), "", self, run)? {

@@ -10,6 +10,7 @@ use units::chain;
 
 use crate::cells::cache::{self, Stored};
 use crate::cells::cell::Ready;
+use crate::cells::failed_program::FailedProgram;
 use crate::cells::lab::Lab;
 use crate::cells::prepare::Prepared;
 use crate::cells::run::{Notify, Run, Step};
@@ -30,7 +31,7 @@ impl Lab {
         let plan = &prepared.plan;
         let ready = match &prepared.ready {
             Ok(ready) => ready,
-            Err(error) => return Ok(Some(without_kernel(plan, error))),
+            Err(error) => return Ok(Some(unavailable(plan, error))),
         };
         let key = ready.key();
         let waits = || notify(Step::Waits);
@@ -59,19 +60,39 @@ impl Lab {
         let ending = match ready.boot(place.path(), &symbols, self, run)? {
             Ended::Stopped => return Ok(None),
             Ended::Lost(why) => self.lost(&key, place.path(), why)?,
-            Ended::Off(host) => {
-                Ending::Done(Box::new(self.done(ready, host, place.path())?))
-            }
+            Ended::Off(host) => self.ended(ready, &key, host, place.path())?,
         };
         Ok(Some(completed(plan, ready, false, ending)))
     }
 
-    /// The answer of a cell that has run in `folder`, and whose process used that on the host;
-    /// stored, if it is exact.
-    fn done(&self, ready: &Ready, host: HostUse, folder: &Path) -> Result<Answer, Error> {
+    /// The ending of a cell that has run in `folder`, and whose process used that on the host. A
+    /// program that failed is no result: it is lost, and its output is stored with the console.
+    fn ended(
+        &self,
+        ready: &Ready,
+        key: &str,
+        host: HostUse,
+        folder: &Path,
+    ) -> Result<Ending, Error> {
         let mut answer = cache::read(folder)?;
-        let is_timed = ready.request.mode == Mode::Timed;
-        answer.host = is_timed.then_some(host);
+        answer.host = (ready.request.mode == Mode::Timed).then_some(host);
+        match FailedProgram::of(&answer) {
+            Some(failed) => {
+                let console =
+                    self.cell_cache.store_console(key, folder, &failed.output)?;
+                Ok(Ending::Lost { why: failed.why, console })
+            }
+            None => Ok(Ending::Done(Box::new(self.done(ready, folder, answer)?))),
+        }
+    }
+
+    /// The answer of a cell that has run in `folder`; stored, if it is exact.
+    fn done(
+        &self,
+        ready: &Ready,
+        folder: &Path,
+        mut answer: Answer,
+    ) -> Result<Answer, Error> {
         let is_idle = matches!(answer.recording.body, Body::Ticks { .. });
         let doubts = &mut answer.recording.doubts;
         if is_cacheable(ready)
@@ -80,7 +101,7 @@ impl Lab {
         {
             doubts.push(Doubt::new(Code::NotRepeated, DIFFERS));
         }
-        if is_timed && is_idle {
+        if answer.host.is_some() && is_idle {
             doubts.push(Doubt::new(Code::HostTime, HOST_TIME));
         }
         if ready.engine == Engine::Emulated {
@@ -196,8 +217,8 @@ fn completed(plan: &CellPlan, ready: &Ready, cached: bool, mut ending: Ending) -
     Cell { kernel, identity: identity.clone(), cached, ..planned(plan, ending) }
 }
 
-/// A cell that is lost because its kernel is not available.
-fn without_kernel(plan: &CellPlan, error: &kernels::Error) -> Cell {
+/// A cell that is lost because its kernel or its program is not available.
+fn unavailable(plan: &CellPlan, error: &Error) -> Cell {
     let console = PathBuf::new(); // nothing has booted
     planned(plan, Ending::Lost { why: chain(error), console })
 }

@@ -60,7 +60,7 @@ impl Lab {
     ) -> Result<SymbolNames, Error> {
         let kernel = &cell.kernel;
         let request = Request::new(Task::Symbols);
-        let ready = Ready::new(request, kernel, Engine::Counted, self)?.uncounted();
+        let ready = Ready::new(request, None, kernel, Engine::Counted, self)?.uncounted();
         let place = self.cache.workplace()?;
         let lost = |why: String| {
             let why = format!("in the boot that reads the kernel's symbols: {why}");

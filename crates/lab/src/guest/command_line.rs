@@ -5,8 +5,9 @@
 //! documentation of `-icount`, `-rtc` and `-seed`; Linux,
 //! Documentation/admin-guide/kernel-parameters.txt.
 
+use agent::Task;
 use experiments::{Machine, MachineKind};
-use recording::Mode;
+use recording::{Mode, Spec};
 
 use crate::guest::exit::Exit;
 use crate::guest::request::Request;
@@ -71,8 +72,12 @@ pub(crate) fn qemu(
     arguments.add("-serial", &format!("file:{CONSOLE}"));
     arguments.exit(exit);
     if with_counter {
-        arguments
-            .add("-plugin", &format!("./{COUNTER},symbols={SYMBOLS},output={COUNTS}"));
+        let detail = match &request.task {
+            Task::Measure(Spec::Program(_)) => ",detail=contexts",
+            Task::Measure(_) | Task::Symbols | Task::Program(_) => "",
+        };
+        let counter = format!("./{COUNTER},symbols={SYMBOLS},output={COUNTS}{detail}");
+        arguments.add("-plugin", &counter);
     }
     arguments.add("-kernel", KERNEL);
     arguments.add("-initrd", INITRD);
@@ -155,7 +160,6 @@ impl QemuArguments {
 
 #[cfg(test)]
 mod tests {
-    use agent::Task;
     use insta::assert_snapshot;
 
     use super::*;

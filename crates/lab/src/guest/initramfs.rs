@@ -53,8 +53,7 @@ pub(crate) fn build(
         archive.put(&Entry::new("boot", DIRECTORY | 0o755), &[])?;
         archive.put(&Entry::new(&name, PLAIN | 0o644), text)?;
     }
-    archive.put(&Entry::new(TRAILER, 0), &[])?;
-    Ok(archive.bytes)
+    archive.finish()
 }
 
 /// A kernel's configuration.
@@ -79,14 +78,38 @@ impl<'a> Entry<'a> {
     }
 }
 
+/// An archive. The kernel unpacks several that follow each other.
 #[derive(Default)]
-struct Archive {
+pub(crate) struct Archive {
     bytes: Vec<u8>,
     /// Files so far: the last one's inode number.
     files: u32,
 }
 
 impl Archive {
+    /// Adds a file, a directory or a link; `mode` is its `st_mode`, and the contents of a link are
+    /// its target. Its directory must be there already.
+    ///
+    /// # Errors
+    /// `InvalidInput` for more than 4 GiB.
+    pub(crate) fn add(
+        &mut self,
+        name: &str,
+        mode: u32,
+        contents: &[u8],
+    ) -> io::Result<()> {
+        self.put(&Entry::new(name, mode), contents)
+    }
+
+    /// The archive's bytes.
+    ///
+    /// # Errors
+    /// None.
+    pub(crate) fn finish(mut self) -> io::Result<Vec<u8>> {
+        self.put(&Entry::new(TRAILER, 0), &[])?;
+        Ok(self.bytes)
+    }
+
     fn put(&mut self, entry: &Entry, contents: &[u8]) -> io::Result<()> {
         self.files += 1;
         let [major, minor] = entry.device;

@@ -18,6 +18,10 @@ pub const BEGIN: u32 = MAGIC + 1;
 pub const STEP: u32 = MAGIC + 2;
 /// The displacement of [`end`].
 pub const END: u32 = MAGIC + 3;
+/// The displacement of [`join`].
+pub const JOIN: u32 = MAGIC + 4;
+/// The displacement of [`leave`].
+pub const LEAVE: u32 = MAGIC + 5;
 /// The displacement of [`attend`].
 pub const ATTEND: u32 = MAGIC;
 
@@ -55,6 +59,19 @@ pub fn end() {
     mark!(END);
 }
 
+/// The calling thread begins a group of threads; new threads belong to the group of the thread that
+/// creates them. Groups are counted from 1.
+#[inline(always)]
+pub fn join() {
+    mark!(JOIN);
+}
+
+/// The calling thread leaves its group.
+#[inline(always)]
+pub fn leave() {
+    mark!(LEAVE);
+}
+
 /// A measurement is about to begin: the counter records details, which slows the guest down, from
 /// the next halt of a CPU on.
 #[inline(always)]
@@ -74,13 +91,15 @@ mod tests {
             attend();
             begin();
             step();
+            join();
+            leave();
             end();
         }
-        let code = marked as fn() as *const [u8; 64];
+        let code = marked as fn() as *const [u8; 96];
         // SAFETY: code is readable, and the page of a function's beginning contains or is followed
         // by the rest of the program's code.
         let code = unsafe { code.read_unaligned() };
-        for displacement in [ATTEND, BEGIN, STEP, END] {
+        for displacement in [ATTEND, BEGIN, STEP, JOIN, LEAVE, END] {
             let mut bytes = vec![0x0f, 0x1f, 0x80];
             bytes.extend(displacement.to_le_bytes());
             assert!(code.windows(7).any(|window| window == bytes), "{code:x?}");

@@ -3,6 +3,7 @@
 //! Repeats of an exact cell with equal results are one line with their number (`×20`).
 
 pub(crate) mod calls;
+pub(crate) mod grid;
 pub(crate) mod idle_by_hz;
 pub(crate) mod idle_stretches;
 pub(crate) mod kernel_label;
@@ -11,6 +12,8 @@ pub(crate) mod lines;
 pub(crate) mod made_with;
 pub(crate) mod markdown;
 pub(crate) mod nohz;
+pub(crate) mod outputs;
+pub(crate) mod programs;
 pub(crate) mod sleepers;
 pub(crate) mod slices;
 pub(crate) mod tables;

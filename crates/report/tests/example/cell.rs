@@ -235,6 +235,7 @@ pub(crate) fn phase(
         kernel: Instructions::new(kernel),
         steps: values(steps),
         interruptions,
+        groups: Vec::new(),
         idle_ns: None,
     };
     PhaseCounts { cpus: vec![cpu] }
@@ -320,6 +321,7 @@ pub(crate) fn with_profile(mut cell: Cell) -> Cell {
             step,
         ],
         phases: Vec::new(),
+        ..Profile::default()
     };
     if let Ending::Done(answer) = &mut cell.ending {
         answer.profile = Some(profile);

@@ -55,7 +55,12 @@ impl Added {
             }
             (CellSummary::TickCost(_) | CellSummary::CallCosts(_), _)
             | (CellSummary::IdleCost(_) | CellSummary::NohzCost(_), _)
-            | (CellSummary::SlicesCost(_) | CellSummary::Measured(_), _) => Vec::new(),
+            | (
+                CellSummary::SlicesCost(_)
+                | CellSummary::ProgramCost(_)
+                | CellSummary::Measured(_),
+                _,
+            ) => Vec::new(),
         }
     }
 
@@ -113,6 +118,7 @@ mod tests {
                 kernel: Instructions::new(0),
                 steps: vec![(Instructions::new(cost), 9)],
                 interruptions: Vec::new(),
+                groups: Vec::new(),
                 idle_ns: None,
             };
             CallCost::of(name, &[&counts])

@@ -22,6 +22,19 @@ const KERNEL_THREAD: &str = "kthread";
 /// mode. The last two lead there from another task.
 const NEW_TASK: [&str; 4] =
     ["ret_from_fork_asm", "ret_from_fork", "__switch_to_asm", "__switch_to"];
+/// The functions that call the functions of softirqs (kernel/softirq.c): since 6.9, before, and
+/// the latter's name in symbols from 4.12 on.
+const SOFTIRQS: [&str; 3] =
+    ["handle_softirqs", "__do_softirq", "__softirqentry_text_start"];
+/// The functions of the tick (kernel/time/tick-sched.c, tick-common.c): of high-resolution timers
+/// before 6.9, of both modes since, and of periodic clock event devices.
+const TICKS: [&str; 5] = [
+    "tick_sched_timer",
+    "tick_nohz_handler",
+    "tick_nohz_lowres_handler",
+    "tick_handle_periodic",
+    "tick_periodic",
+];
 /// These functions, and those of idle CPUs, are among so many outermost ones.
 const OUTERMOST: usize = 3;
 /// Functions in which a CPU is only while it is idle.
@@ -34,15 +47,19 @@ const IDLE: [&str; 5] = [
 ];
 
 /// What executed the instructions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EntryKind {
     /// Programs, in user mode.
     Program,
     /// The kernel, for a system call.
     SystemCall,
-    /// The kernel, for an interrupt.
+    /// The kernel, for an interrupt, without softirqs and the tick.
     Interrupt,
+    /// The kernel, for the tick, within a timer interrupt.
+    Tick,
+    /// The kernel, for a softirq, in any context.
+    Softirq,
     /// The kernel, for an exception: a page fault.
     Exception,
     /// A kernel thread.
@@ -127,10 +144,16 @@ impl PhaseExplanation {
 }
 
 /// What executed a stack's instructions.
-fn entry<'a>(frames: &[&'a str]) -> (EntryKind, &'a str) {
+pub(crate) fn entry<'a>(frames: &[&'a str]) -> (EntryKind, &'a str) {
     let outermost = frames.first().copied().unwrap_or_default();
     if outermost == PROGRAM {
         return (EntryKind::Program, PROGRAM);
+    }
+    if let Some(place) = frames.iter().rposition(|name| SOFTIRQS.contains(name)) {
+        return (EntryKind::Softirq, frames.get(place + 1).unwrap_or(&frames[place]));
+    }
+    if frames.iter().any(|name| TICKS.contains(name)) {
+        return (EntryKind::Tick, "tick");
     }
     let below = &frames[..frames.len().min(OUTERMOST)];
     if below.iter().any(|name| IDLE.contains(name)) {
@@ -171,7 +194,8 @@ mod tests {
     #[test]
     fn entries() {
         use EntryKind::{
-            Exception, Idle, Interrupt, NewTask, Program, SystemCall, Thread,
+            Exception, Idle, Interrupt, NewTask, Program, Softirq, SystemCall, Thread,
+            Tick,
         };
         for (frames, expected) in [
             ("[program]", (Program, "[program]")),
@@ -191,6 +215,19 @@ mod tests {
             ("__switch_to", (NewTask, "ret_from_fork")),
             ("start_secondary;cpu_startup_entry;do_idle;f", (Idle, "do_idle")),
             ("do_idle;schedule_idle", (Idle, "do_idle")),
+            (
+                "asm_sysvec_apic_timer_interrupt;hrtimer_interrupt;tick_sched_timer;f",
+                (Tick, "tick"),
+            ),
+            (
+                "asm_sysvec_apic_timer_interrupt;__do_softirq;rcu_core",
+                (Softirq, "rcu_core"),
+            ),
+            (
+                "entry_SYSCALL_64;__x64_sys_sendto;handle_softirqs;net_rx_action;f",
+                (Softirq, "net_rx_action"),
+            ),
+            ("ret_from_fork;kthread;handle_softirqs", (Softirq, "handle_softirqs")),
         ] {
             let frames: Vec<&str> = frames.split(';').collect();
             assert_eq!(entry(&frames), expected, "{frames:?}");

@@ -14,7 +14,7 @@ use crate::counts::{call_phases, is_timer_entry};
 use crate::{CallStack, CellSummary, Spread, answer};
 
 /// The name of the function at that place of the profile's list; `[nameless]` if it has none.
-pub(super) fn function_name(profile: &Profile, place: usize) -> &str {
+pub(crate) fn function_name(profile: &Profile, place: usize) -> &str {
     profile.names.get(place).map_or("[nameless]", String::as_str)
 }
 
@@ -122,7 +122,12 @@ fn selection(cell: &Cell, call: Option<&str>, place: usize) -> Option<Selection>
         (CellSummary::TickCost(_) | CellSummary::IdleCost(_), Some(_))
         | (CellSummary::CallCosts(_), None)
         | (CellSummary::NohzCost(_), _)
-        | (CellSummary::SlicesCost(_) | CellSummary::Measured(_), _) => None,
+        | (
+            CellSummary::SlicesCost(_)
+            | CellSummary::ProgramCost(_)
+            | CellSummary::Measured(_),
+            _,
+        ) => None,
     }
 }
 

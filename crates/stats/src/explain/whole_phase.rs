@@ -42,8 +42,15 @@ impl<'a> WholePhase<'a> {
             phases.contains(&calls.phase) && cpus.contains(calls.cpu)
         };
         let recorded = profile.phases.iter().filter(is_of);
-        let mut stacks: Vec<_> =
-            recorded.flat_map(|calls| stacks_of(profile, calls)).collect();
+        let contexts = profile.contexts.iter().filter(|_| cpu.is_none());
+        let contexts = contexts.map(|context| {
+            let frames = context.frames.iter().map(|&name| function_name(profile, name));
+            CallStack::new(frames.collect(), context.own)
+        });
+        let mut stacks: Vec<_> = recorded
+            .flat_map(|calls| stacks_of(profile, calls))
+            .chain(contexts)
+            .collect();
         // The counter stores only the first phases; stacks of some phases would be misleading.
         let kernel: Instructions = stacks.iter().map(CallStack::own).sum();
         let is_whole = kernel == counted.iter().map(|on| on.kernel).sum();
@@ -83,6 +90,7 @@ fn elapsed(answer: &Answer) -> Option<Nanos> {
         Body::Ticks { series, .. } => {
             Some(series.samples.iter().map(|sample| sample.span_ns).sum())
         }
+        Body::Program { series, .. } => Some(series.elapsed_ns),
         _ => None,
     }
 }

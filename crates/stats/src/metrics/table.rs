@@ -10,7 +10,8 @@ use crate::metrics::{Metric, each, idle_rates, of_call, sum, together, whole};
 use crate::{
     CallCost, CallSummary, CellSummary, CpuLatencySummary, CpuNoiseSummary,
     CpuTicksSummary, IdleStretches, JitterSummary, NohzStressSummary, NohzTestSummary,
-    RunSummary, Spread, StepSlices, Summary, TickKinds, WakersSummary,
+    ProgramCost, ProgramSummary, RunSummary, Spread, StepSlices, Summary, TickKinds,
+    WakersSummary,
 };
 
 /// Stands for the name of a call in a key.
@@ -150,6 +151,32 @@ table! { of_cells:
             "median cost of the call of that name: `getpid_instructions`" median;
         "CALL_instructions_mean" Instructions Less "mean cost of the call" mean;
     }
+    PROGRAM(ProgramSummary) whole "program" {
+        "program_ns" Ns Less "run time of the command, in guest time"
+            |run| ns(Some(run.elapsed_ns));
+    }
+    PROGRAM_COST(ProgramCost) whole "program" {
+        "program_instructions" Instructions Less
+            "instructions of the command, in user mode and the kernel"
+            |cost| instructions(cost.command().map(|of| of.instructions));
+        "program_kernel_instructions" Instructions Less
+            "those of the kernel"
+            |cost| instructions(cost.command().map(|of| of.kernel_instructions));
+        "guest_instructions" Instructions Less
+            "instructions of the whole guest from the command's start to its end"
+            |cost| instructions(Some(cost.instructions));
+        "guest_kernel_instructions" Instructions Less
+            "those of the kernel"
+            |cost| instructions(Some(cost.kernel_instructions));
+        "unit_instructions" Instructions Less
+            "instructions of the guest for a unit of the command's work, such as a request"
+            |cost| exact(cost.unit.as_ref().map(|unit| unit.instructions), f64::from);
+        "unit_kernel_instructions" Instructions Less
+            "those of the kernel"
+            |cost| exact(cost.unit.as_ref().map(|unit| unit.kernel_instructions), f64::from);
+        "units_hz" Hz More "units of work per second of guest time"
+            |cost| hz(cost.unit.as_ref()?.units_hz);
+    }
     NOHZ_COST(NohzTestSummary) whole "nohz" {
         "nohz_entry_instructions" Instructions Less
             "instructions of all CPUs until the tick had stopped; missing if it did not stop" entry;
@@ -243,6 +270,7 @@ pub fn metrics(summary: &Summary) -> Vec<Metric> {
         }
         Summary::Latency(latency) => each(LATENCY, &latency.cpus, |cpu| cpu.cpu),
         Summary::Run(run) => whole(RUN, run),
+        Summary::Program(run) => whole(PROGRAM, run),
         Summary::Wakers(wakers) => whole(WAKERS, wakers),
         Summary::NohzTest(test) => {
             [whole(NOHZ_ENTRY, test), whole(NOHZ_OBSERVED, test)].concat()
@@ -278,6 +306,9 @@ pub fn cell_metrics(summary: &CellSummary) -> Vec<Metric> {
             [entry, whole(NOHZ_OBSERVED, &cost.test)].concat()
         }
         CellSummary::SlicesCost(cost) => whole(SLICES, &cost.summary.results),
+        CellSummary::ProgramCost(cost) => {
+            [whole(PROGRAM, &cost.run), whole(PROGRAM_COST, cost)].concat()
+        }
         CellSummary::Measured(Summary::Ticks(ticks)) => {
             let timer = sum(&ticks.cpus, |cpu| cpu.timer_hz);
             whole(IDLE, &[None, timer])

@@ -21,6 +21,7 @@ pub(crate) fn counts(cpu: u32, entries: &[(&str, Level)], kernel: &Values) -> Cp
         kernel: Instructions::new(5_000),
         steps: kernel.clone(),
         interruptions: entries.iter().map(way).collect(),
+        groups: Vec::new(),
         idle_ns: None,
     }
 }

@@ -7,8 +7,10 @@ use stats::{
 use units::{Instructions, Ppm};
 
 use crate::number;
-use crate::text::cells::calls::{CellCalls, MARK, call_section};
+use crate::text::cells::calls::{CellCalls, call_section};
+use crate::text::cells::grid::MARK;
 use crate::text::cells::lines::{Count, Lines, Row};
+use crate::text::cells::programs::{CellProgram, program_tables};
 use crate::text::cells::tick_kinds::kinds_table;
 use crate::text::cells::{idle_stretches, nohz, slices};
 
@@ -30,6 +32,7 @@ pub(crate) struct Tables<'a> {
     nohz_tests: Lines<'a, 4>,
     slices_costs: Lines<'a, 7>,
     slices: Lines<'a, 3>,
+    programs: Vec<CellProgram<'a>>,
     /// The causes of gaps, and of work on idle CPUs.
     pub(crate) culprits: Vec<(&'a Row<'a>, &'a [CulpritSummary])>,
 }
@@ -70,6 +73,7 @@ impl<'a> Tables<'a> {
             CellSummary::SlicesCost(cost) => {
                 self.slices_costs.push(row, |count| slices::cost_line(cost, count));
             }
+            CellSummary::ProgramCost(cost) => self.programs.push((row, cost)),
             CellSummary::Measured(summary) => self.add_measured(row, summary),
         }
     }
@@ -102,6 +106,7 @@ impl<'a> Tables<'a> {
             }
             // Not measured in guests.
             Summary::Run(_)
+            | Summary::Program(_)
             | Summary::Wakers(_)
             | Summary::NohzStress(_)
             | Summary::Jitter(_) => {}
@@ -154,6 +159,7 @@ impl<'a> Tables<'a> {
             nohz::tests(&self.nohz_tests),
             slices::costs(&self.slices_costs),
             slices::means(&self.slices),
+            program_tables(&self.programs),
         ];
         tables.into_iter().flatten().collect()
     }

@@ -56,7 +56,7 @@ fn headline(phase: &WholePhase<'_>, explanation: &PhaseExplanation) -> String {
     );
     if let Some(most) = explanation.entries.first() {
         let share = number::any(explanation.share(most.instructions), number::share);
-        let named = format!("{} {}", kind(most.kind), short(&most.name));
+        let named = format!("{} {}", kind(most.kind), entry_name(&most.name));
         words += &format!(" Largest entry, {share}: {}.", named.trim_end());
     }
     words
@@ -73,14 +73,15 @@ fn entries(explanation: &PhaseExplanation, name: usize) -> String {
     };
     for entry in &explanation.entries {
         let (all, hz) = (entry.instructions, entry.instructions_hz);
-        row(all, hz, kind(entry.kind), cut(short(&entry.name), name));
+        row(all, hz, kind(entry.kind), cut(entry_name(&entry.name), name));
     }
     let all = explanation.explanation.total_instructions;
     row(all, explanation.instructions_hz, "all", String::new());
     table.text()
 }
 
-fn kind(kind: EntryKind) -> &'static str {
+/// What executed the instructions, in words.
+pub(crate) fn kind(kind: EntryKind) -> &'static str {
     match kind {
         EntryKind::Program => "programs",
         EntryKind::SystemCall => "system call",
@@ -88,15 +89,17 @@ fn kind(kind: EntryKind) -> &'static str {
         EntryKind::Exception => "exception",
         EntryKind::Thread => "kernel thread",
         EntryKind::NewTask => "new task",
+        EntryKind::Tick => "tick",
+        EntryKind::Softirq => "softirq",
         EntryKind::Idle => "idle",
     }
 }
 
-/// The name of an entry without common prefixes; programs have no name.
-fn short(name: &str) -> &str {
+/// The name of an entry without common prefixes; programs, the tick and idle have no name.
+pub(crate) fn entry_name(name: &str) -> &str {
     let prefixes = ["asm_sysvec_", "asm_exc_"];
     let rest = prefixes.iter().find_map(|prefix| name.strip_prefix(prefix));
-    if name == PROGRAM { "" } else { rest.unwrap_or(name) }
+    if [PROGRAM, "tick", "do_idle"].contains(&name) { "" } else { rest.unwrap_or(name) }
 }
 
 #[derive(Serialize)]
@@ -150,7 +153,7 @@ mod tests {
             called(2, None, 600),
             called(3, None, 2_571),
         ];
-        profile.phases = vec![PhaseCalls { phase: 0, cpu: Cpu::new(0), calls }];
+        profile.phases = vec![PhaseCalls { phase: 0, cpu: Cpu::new(0), group: 0, calls }];
         let phases = &mut answer.counts.as_mut().unwrap().phases;
         phases[0].cpus[0].kernel = Instructions::new(45_171);
         phases[1].cpus[0].kernel = Instructions::ZERO;
@@ -171,7 +174,7 @@ mod tests {
             42,000  89.0 %      21,000  kernel thread  kdamond_fn
               2571  5.45 %        1286  interrupt      apic_timer_interrupt
               2000  4.24 %        1000  programs
-               600  1.27 %         300  idle           do_idle
+               600  1.27 %         300  idle
             47,171   100 %      23,586  all
 
         self   share   total  function

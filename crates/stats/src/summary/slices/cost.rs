@@ -85,6 +85,7 @@ impl StepSlices {
             | CellSummary::IdleCost(_)
             | CellSummary::CallCosts(_)
             | CellSummary::NohzCost(_)
+            | CellSummary::ProgramCost(_)
             | CellSummary::Measured(_) => None,
         }
     }

@@ -1,0 +1,54 @@
+//! `noisefloor lab cost`: a program on some kernels, without a file of an experiment.
+
+use experiments::{Experiment, ProgramRequest};
+use report::cell_outputs_text;
+
+use crate::args::Output;
+use crate::lab;
+use crate::lab::args::{CostArgs, GUESTS, How};
+use crate::outcome::{Failure, Outcome};
+use crate::printing::print;
+
+/// The kernels if none is named: those of the built-in experiments.
+const KERNELS: [&str; 2] = ["debian:6.1-cloud", "debian:6.12-cloud"];
+
+pub(crate) fn run(args: &CostArgs, output: Output) -> Result<Outcome, Failure> {
+    lab::refuse_two_formats(args.markdown, output)?;
+    if args.show_output && (args.markdown || output.json) {
+        let why = "--show-output is for the text report; JSON has the output anyway";
+        return Err(Failure::usage(why));
+    }
+    let experiment = Experiment::of_program(&request(args))?;
+    let experiment = lab::with_changes(experiment, &how(args))?;
+    let (cells, outcome) =
+        lab::run_and_print(&experiment, &args.how, args.markdown, GUESTS, output)?;
+    if args.show_output {
+        print(&cell_outputs_text(&cells))?;
+    }
+    Ok(outcome)
+}
+
+fn request(args: &CostArgs) -> ProgramRequest {
+    let kernels = match args.how.kernels.as_slice() {
+        [] => KERNELS.map(str::to_owned).to_vec(),
+        named => named.to_vec(),
+    };
+    ProgramRequest {
+        kernels,
+        run: args.command.clone(),
+        programs: args.programs.clone(),
+        files: args.files.clone(),
+        env: args.env.clone(),
+        exit: args.exit.clone(),
+        limit: args.limit.clone(),
+    }
+}
+
+/// The machine's options are keys of an experiment.
+fn how(args: &CostArgs) -> How {
+    let cpus = args.cpus.map(|cpus| format!("cpus={cpus}"));
+    let memory = args.memory.map(|mib| format!("memory_mib={mib}"));
+    let mut how = args.how.clone();
+    how.set.extend(cpus.into_iter().chain(memory));
+    how
+}

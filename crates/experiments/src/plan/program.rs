@@ -1,0 +1,219 @@
+//! From a program row to its specification, and to the files that its guest needs.
+
+use std::collections::HashSet;
+use std::ops::Range;
+use std::path::PathBuf;
+
+use recording::{ProgramSpec, Ready, ServiceSpec, Spec, Words};
+use toml::Spanned;
+use units::Nanos;
+
+use crate::error::Error;
+use crate::table::entry::Length;
+use crate::table::program::{FileRow, GuestPath, ProgramRow, ReadyRow, ServiceRow, Word};
+use crate::table::sequence::List;
+use crate::table::source::Source;
+
+/// The environment of a program whose row has no other values.
+const ENVIRONMENT: [(&str, &str); 2] = [
+    ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
+    ("HOME", "/root"),
+];
+/// The limit of a program whose row has none.
+const LIMIT: Nanos = Nanos::from_secs(60);
+/// The permissions of files, of executable ones, and of directories without others.
+const PLAIN: u32 = 0o644;
+const EXECUTABLE: u32 = 0o755;
+/// A longer command line is cut in the description of a cell.
+const COMMAND: usize = 60;
+
+/// What a program needs in its guest, beside itself and its services.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProgramFiles {
+    /// The folder of this machine that relative paths of programs belong to; empty: the current
+    /// one.
+    pub folder: PathBuf,
+    /// Programs that are started by others.
+    pub programs: Vec<String>,
+    /// Further files.
+    pub files: Vec<GuestFile>,
+    /// Whether the guest's memory was not specified: then it grows with the files.
+    pub grows: bool,
+}
+
+/// A file in a guest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GuestFile {
+    /// Its absolute path in the guest.
+    pub path: String,
+    /// Its permissions; `None`: those of the copied file.
+    pub mode: Option<u32>,
+    /// Its contents.
+    pub contents: FileContents,
+}
+
+/// The contents of a file in a guest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FileContents {
+    /// An empty directory.
+    Directory,
+    /// That text.
+    Text(String),
+    /// That many bytes.
+    Size(u64),
+    /// A copy of this file or folder of the machine that runs the lab.
+    Copy(PathBuf),
+}
+
+/// A path in the guest, relative to a directory there, in its shortest form.
+pub fn guest_path(directory: &str, path: &str) -> String {
+    GuestPath::resolve(directory, path).as_str().to_owned()
+}
+
+/// The specification of a program, what it needs, and its description.
+pub(crate) fn program(
+    source: &Source,
+    row: &ProgramRow,
+) -> Result<(Spec, ProgramFiles, String), Error> {
+    let command = command(source, &row.run)?;
+    let services = services(source, &row.service)?;
+    let mut environment: Vec<(String, String)> = Vec::new();
+    for (name, value) in ENVIRONMENT {
+        environment.push((name.to_owned(), value.to_owned()));
+    }
+    for (name, value) in row.env.iter() {
+        let (name, value) = (name.get_ref().as_str(), value.as_str().to_owned());
+        match environment.iter_mut().find(|(given, _)| given == name) {
+            Some((_, given)) => *given = value,
+            None => environment.push((name.to_owned(), value)),
+        }
+    }
+    let files = ProgramFiles {
+        folder: source.folder(),
+        programs: programs(source, row.programs.as_ref())?,
+        files: files(source, &row.files)?,
+        grows: false,
+    };
+    let description = description(&command, &services);
+    let spec = Spec::Program(ProgramSpec {
+        command,
+        services,
+        environment,
+        directory: row.directory.as_str().to_owned(),
+        exit_codes: exit_codes(row),
+        limit_ns: row.limit.as_ref().map_or(LIMIT, Length::nanos),
+        unit: None,
+    });
+    Ok((spec, files, description))
+}
+
+fn exit_codes(row: &ProgramRow) -> Vec<u8> {
+    let Some(codes) = &row.exit else { return vec![0] };
+    codes.iter().filter_map(|code| u8::try_from(code.get_ref().get()).ok()).collect()
+}
+
+fn command(source: &Source, words: &List<Word>) -> Result<Words, Error> {
+    match words.iter().next() {
+        Some(program) if program.get_ref().as_str().is_empty() => {
+            Err(source.refuse(program.span(), NO_PROGRAM))
+        }
+        _ => Ok(Words::new(words.iter().map(|word| word.get_ref().as_str().into()))),
+    }
+}
+
+const NO_PROGRAM: &str = "the name of the program is empty";
+
+fn programs(source: &Source, words: Option<&List<Word>>) -> Result<Vec<String>, Error> {
+    let words = words.into_iter().flat_map(List::iter);
+    let program = |word: &Spanned<Word>| match word.get_ref().as_str() {
+        "" => Err(source.refuse(word.span(), NO_PROGRAM)),
+        name => Ok(name.to_owned()),
+    };
+    words.map(program).collect()
+}
+
+fn services(source: &Source, rows: &[ServiceRow]) -> Result<Vec<ServiceSpec>, Error> {
+    let mut names = HashSet::new();
+    let mut services = Vec::new();
+    for row in rows {
+        let name = row.name.get_ref().as_str();
+        if !names.insert(name) {
+            let why = format!("two services are named '{name}'");
+            return Err(source.refuse(row.name.span(), why));
+        }
+        services.push(ServiceSpec {
+            name: name.to_owned(),
+            command: command(source, &row.run)?,
+            ready: row.ready.as_ref().map(|row| ready(source, row)).transpose()?,
+        });
+    }
+    Ok(services)
+}
+
+fn ready(source: &Source, row: &Spanned<ReadyRow>) -> Result<Ready, Error> {
+    let ReadyRow { port, socket, file } = row.get_ref();
+    let port = port.and_then(|port| u16::try_from(port.get()).ok()).map(Ready::Port);
+    let socket = socket.as_ref().map(|path| Ready::Socket(path.as_str().to_owned()));
+    let file = file.as_ref().map(|path| Ready::File(path.as_str().to_owned()));
+    let mut given = [port, socket, file].into_iter().flatten();
+    match (given.next(), given.next()) {
+        (Some(ready), None) => Ok(ready),
+        _ => {
+            Err(source
+                .refuse(row.span(), "ready is exactly one of port, socket and file"))
+        }
+    }
+}
+
+fn files(source: &Source, rows: &[FileRow]) -> Result<Vec<GuestFile>, Error> {
+    let mut paths = HashSet::new();
+    let mut files = Vec::new();
+    for row in rows {
+        let (path, place) = (row.path.get_ref(), row.path.span());
+        path.refuse_owned()
+            .map_err(|why| source.refuse(place.clone(), why.to_string()))?;
+        if !paths.insert(path) {
+            let why = format!("two files have the path {}", path.as_str());
+            return Err(source.refuse(place, why));
+        }
+        files.push(file(source, row, place)?);
+    }
+    Ok(files)
+}
+
+fn file(source: &Source, row: &FileRow, place: Range<usize>) -> Result<GuestFile, Error> {
+    let text = row.text.clone().map(FileContents::Text);
+    let size = row.size.map(|size| FileContents::Size(size.0));
+    let from = row.from.as_ref().map(|from| source.folder().join(from.as_str()));
+    let copy = from.map(FileContents::Copy);
+    let directory = row.directory.then_some(FileContents::Directory);
+    let mut given = [text, size, copy, directory].into_iter().flatten();
+    let (Some(contents), None) = (given.next(), given.next()) else {
+        let why = "a file has exactly one of text, size and from, or is a directory (directory = true)";
+        return Err(source.refuse(place, why));
+    };
+    let usual = match &contents {
+        FileContents::Directory => Some(EXECUTABLE),
+        FileContents::Text(text) if text.starts_with("#!") => Some(EXECUTABLE),
+        FileContents::Text(_) | FileContents::Size(_) => Some(PLAIN),
+        FileContents::Copy(_) => None,
+    };
+    let mode = row.mode.map(|mode| mode.0).or(usual);
+    Ok(GuestFile { path: row.path.get_ref().as_str().to_owned(), mode, contents })
+}
+
+/// The command in one line, and the services.
+fn description(command: &Words, services: &[ServiceSpec]) -> String {
+    let line = command.to_string();
+    let line: Vec<&str> = line.split_whitespace().collect();
+    let line = line.join(" ");
+    let mut words = match line.char_indices().nth(COMMAND) {
+        Some((end, _)) => format!("run {}…", &line[..end]),
+        None => format!("run {line}"),
+    };
+    for (place, service) in services.iter().enumerate() {
+        words += if place == 0 { ", beside " } else { " and " };
+        words += &service.name;
+    }
+    words
+}

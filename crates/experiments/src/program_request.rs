@@ -1,0 +1,143 @@
+//! A program on some kernels, without a file: the experiment of one command line.
+
+use std::str::FromStr;
+
+use toml::Spanned;
+
+use crate::error::{EntryError, Error};
+use crate::experiment::Experiment;
+use crate::table::entry::{KernelName, Length, Line, Name};
+use crate::table::number::Number;
+use crate::table::program::{FileRow, GuestPath, ProgramRow, Variable, Word};
+use crate::table::sequence::{List, Pairs};
+use crate::table::source::{NOWHERE, Source};
+use crate::table::{
+    BootRow, MachineRow, ModeWord, PhaseCount, Repeats, SettingRow, Table, WorkloadRow,
+};
+
+/// The name of the experiment in reports and messages.
+const NAME: &str = "cost";
+/// The guest's directory for relative paths. It is the same wherever the files are on this
+/// machine, because the length of a path changes the number of instructions.
+const DIRECTORY: &str = "/root";
+/// The name of a program that has none of its own: one whose path ends with `/`.
+const UNNAMED: &str = "program";
+
+/// A program to run on some kernels. Relative paths belong to the current directory, and to `/root`
+/// in the guest.
+#[derive(Debug, Clone, Default)]
+pub struct ProgramRequest {
+    /// The kernels.
+    pub kernels: Vec<String>,
+    /// The command line.
+    pub run: Vec<String>,
+    /// Programs that it starts.
+    pub programs: Vec<String>,
+    /// Files and folders of this machine, and their paths in the guest, if these differ.
+    pub files: Vec<(String, Option<String>)>,
+    /// Environment variables.
+    pub env: Vec<(String, String)>,
+    /// Exit codes that are no failure; none: only 0.
+    pub exit: Vec<u8>,
+    /// The longest run time in the guest: `60s`.
+    pub limit: Option<String>,
+}
+
+impl Experiment {
+    /// The experiment of one program.
+    ///
+    /// # Errors
+    /// An entry is invalid.
+    pub fn of_program(request: &ProgramRequest) -> Result<Self, Error> {
+        let invalid =
+            |why: EntryError| Source::new(NAME, "").refuse(NOWHERE, why.to_string());
+        let table = table(request).map_err(invalid)?;
+        Self::from_table(Source::new(NAME, ""), table)
+    }
+}
+
+fn table(request: &ProgramRequest) -> Result<Table, EntryError> {
+    let kernels = list::<KernelName>(&request.kernels)?;
+    let program = program(request)?;
+    let workload = WorkloadRow {
+        name: spanned(name(request).parse()?),
+        noise: None,
+        ticks: None,
+        calls: None,
+        nohz: None,
+        slices: None,
+        latency: None,
+        program: Some(program),
+        trace: None,
+        boots: None,
+        background: Vec::new(),
+    };
+    Ok(Table {
+        name: spanned(NAME.parse::<Name>()?),
+        about: Line::default(),
+        kernels: kernels.ok_or_else(|| EntryError::Kernel(String::new()))?,
+        mode: ModeWord::default(),
+        repeats: Repeats::of::<1>(),
+        phases: PhaseCount::of::<1>(),
+        machine: MachineRow::default(),
+        boot: vec![spanned(BootRow::default())],
+        setting: vec![spanned(SettingRow::default())],
+        workload: vec![spanned(workload)],
+        limits: Pairs::default(),
+        limit: Vec::new(),
+        baseline: Vec::new(),
+    })
+}
+
+fn program(request: &ProgramRequest) -> Result<ProgramRow, EntryError> {
+    let exit = request.exit.iter().map(u8::to_string).collect::<Vec<_>>();
+    let variable = |(name, value): &(String, String)| {
+        Ok((spanned(name.parse::<Variable>()?), value.parse::<Word>()?))
+    };
+    let env = request.env.iter().map(variable);
+    Ok(ProgramRow {
+        run: list::<Word>(&request.run)?.ok_or(EntryError::NoCommand)?,
+        directory: DIRECTORY.parse()?,
+        env: Pairs::new(env.collect::<Result<_, EntryError>>()?),
+        exit: list::<Number<0, 255>>(&exit)?,
+        limit: request.limit.as_deref().map(str::parse::<Length>).transpose()?,
+        programs: list::<Word>(&request.programs)?,
+        files: request.files.iter().map(file).collect::<Result<_, EntryError>>()?,
+        service: Vec::new(),
+    })
+}
+
+fn file((host, guest): &(String, Option<String>)) -> Result<FileRow, EntryError> {
+    let path = match guest {
+        Some(guest) => guest.parse::<GuestPath>()?,
+        None => GuestPath::resolve(DIRECTORY, host),
+    };
+    Ok(FileRow {
+        path: spanned(path),
+        text: None,
+        size: None,
+        from: Some(host.parse()?),
+        directory: false,
+        mode: None,
+    })
+}
+
+/// The name of the cell: that of the program, in one word.
+fn name(request: &ProgramRequest) -> String {
+    let program = request.run.first().map_or("", String::as_str);
+    let name = program.rsplit('/').next().unwrap_or_default();
+    let is_part = |c: char| !c.is_whitespace() && !c.is_control();
+    let name: String = name.chars().filter(|c| is_part(*c)).collect();
+    if name.is_empty() { UNNAMED.to_owned() } else { name }
+}
+
+fn list<T: FromStr<Err = EntryError>>(
+    texts: &[String],
+) -> Result<Option<List<T>>, EntryError> {
+    let entries = texts.iter().map(|text| text.parse().map(spanned));
+    Ok(List::new(entries.collect::<Result<_, EntryError>>()?))
+}
+
+fn spanned<T>(value: T) -> Spanned<T> {
+    Spanned::new(NOWHERE, value)
+}

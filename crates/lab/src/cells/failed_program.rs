@@ -1,0 +1,76 @@
+//! A program that failed in its guest: the reason, and what it wrote.
+
+use recording::{Answer, Body, KeptOutput, ProgramSeries, ProgramSpec};
+
+/// A longer line of output is cut, in characters.
+const LINE_MAX: usize = 200;
+
+/// A program that failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FailedProgram {
+    /// The reason, with the last line of its output.
+    pub(crate) why: String,
+    /// Everything that it and its services wrote, as far as it was kept.
+    pub(crate) output: String,
+}
+
+impl FailedProgram {
+    /// That of an answer; `None` if it is of another kind, or did not fail.
+    pub(crate) fn of(answer: &Answer) -> Option<Self> {
+        let Body::Program { spec, series } = &answer.recording.body else { return None };
+        let failure = series.failure.as_ref()?;
+        let outputs = outputs(spec, series);
+        let lines = outputs.iter().filter_map(|(_, output)| last_line(output));
+        let why = match lines.last() {
+            Some(line) => format!("{failure}; the last line of its output: {line}"),
+            None => format!("{failure}; it wrote nothing"),
+        };
+        let text = |(name, output): &(String, &KeptOutput)| {
+            format!("\n--- output of {name}, {} bytes ---\n{}", output.bytes, output.text)
+        };
+        Some(Self { why, output: outputs.iter().map(text).collect() })
+    }
+}
+
+/// The outputs of the services and, last, of the command.
+fn outputs<'a>(
+    spec: &ProgramSpec,
+    series: &'a ProgramSeries,
+) -> Vec<(String, &'a KeptOutput)> {
+    let names = spec.services.iter().map(|service| format!("service {}", service.name));
+    let mut outputs: Vec<_> = names.zip(&series.services).collect();
+    outputs.push(("the command".to_owned(), &series.output));
+    outputs
+}
+
+/// The last line with text, without control characters; a long one is cut.
+fn last_line(output: &KeptOutput) -> Option<String> {
+    let text = |line: &str| {
+        let plain: String = line.chars().filter(|c| !c.is_control()).collect();
+        let plain = plain.trim().to_owned();
+        match plain.char_indices().nth(LINE_MAX) {
+            Some((end, _)) => format!("{}…", &plain[..end]),
+            None => plain,
+        }
+    };
+    output.text.lines().rev().map(text).find(|line| !line.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check that the reason has a line that can be read, whatever a program writes.
+    #[test]
+    fn last_lines() {
+        let last = |text: &str| {
+            let bytes = text.len() as u64;
+            last_line(&KeptOutput { text: text.to_owned(), bytes })
+        };
+        assert_eq!(last("one\n two \n\n\0\0\n").as_deref(), Some("two"));
+        assert_eq!(last("\x1b[1mred\r\n").as_deref(), Some("[1mred"));
+        assert_eq!(last("\0\n"), None);
+        let long = last(&"x".repeat(10_000)).unwrap();
+        assert_eq!(long.chars().count(), LINE_MAX + 1);
+    }
+}

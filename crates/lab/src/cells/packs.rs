@@ -1,0 +1,89 @@
+//! The requests of plans, with the files of their programs; those of one program are packed once.
+
+use std::sync::Arc;
+
+use agent::Task;
+use experiments::{CellPlan, ProgramFiles};
+use recording::{ProgramSpec, Spec};
+
+use crate::error::Error;
+use crate::guest::request::Request;
+use crate::packing::error::PackError;
+use crate::packing::packages::Look;
+use crate::packing::{self, Packed};
+
+/// The variable with the folders of programs.
+const PATH: &str = "PATH";
+
+/// The request of a plan, and the files of its program.
+#[derive(Debug, Clone)]
+pub(crate) struct Requested {
+    pub(crate) request: Request,
+    pub(crate) packed: Option<Packed>,
+}
+
+/// The files of the programs so far.
+#[derive(Default)]
+struct Packs<'a>(
+    Vec<(&'a ProgramSpec, &'a ProgramFiles, Result<Packed, Arc<PackError>>)>,
+);
+
+/// The requests of all plans; `look` finds the packages of what is missing. Plans whose program cannot be packed have the reason, unless that
+/// are all.
+///
+/// # Errors
+/// The first reason, if no plan has a request.
+pub(crate) fn requests(
+    plans: &[CellPlan],
+    look: Look<'_>,
+) -> Result<Vec<Result<Requested, Arc<Error>>>, Error> {
+    let mut packs = Packs::default();
+    let mut requests: Vec<Result<Requested, Error>> =
+        plans.iter().map(|plan| packs.request(plan, look)).collect();
+    if requests.iter().all(Result::is_err) {
+        if let Some(Err(first)) = requests.drain(..).next() {
+            return Err(first);
+        }
+    }
+    Ok(requests.into_iter().map(|request| request.map_err(Arc::new)).collect())
+}
+
+impl<'a> Packs<'a> {
+    fn request(
+        &mut self,
+        plan: &'a CellPlan,
+        look: Look<'_>,
+    ) -> Result<Requested, Error> {
+        let mut request = Request::from(plan);
+        let (Spec::Program(spec), Some(files)) = (&plan.spec, &plan.files) else {
+            return Ok(Requested { request, packed: None });
+        };
+        let failed = |why| Error::Pack(plan.name.clone(), why);
+        let packed = self.pack(spec, files, look).map_err(failed)?;
+        let memory = packed.memory_mib(plan.machine.memory_mib, files.grows);
+        request.machine.memory_mib =
+            memory.map_err(|why| Error::Pack(plan.name.clone(), Arc::new(why)))?;
+        if let (Task::Measure(Spec::Program(spec)), Some(path)) =
+            (&mut request.task, &packed.path)
+        {
+            spec.environment.retain(|(name, _)| name != PATH);
+            spec.environment.insert(0, (PATH.to_owned(), path.clone()));
+        }
+        Ok(Requested { request, packed: Some(packed) })
+    }
+
+    fn pack(
+        &mut self,
+        spec: &'a ProgramSpec,
+        files: &'a ProgramFiles,
+        look: Look<'_>,
+    ) -> Result<Packed, Arc<PackError>> {
+        let same = |(own, with, _): &&(_, _, _)| *own == spec && *with == files;
+        if let Some((_, _, packed)) = self.0.iter().find(same) {
+            return packed.clone();
+        }
+        let packed = packing::pack(spec, files, look).map_err(Arc::new);
+        self.0.push((spec, files, packed.clone()));
+        packed
+    }
+}

@@ -1,0 +1,93 @@
+//! Why a program cannot be packed.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+
+/// Why a program cannot run in a guest.
+#[derive(Debug, thiserror::Error)]
+pub enum PackError {
+    /// No such program, where it was looked for, and which package has it.
+    #[error("no program '{name}' in {path}; hint: {hint}")]
+    NoProgram {
+        /// Its name.
+        name: String,
+        /// The folders.
+        path: String,
+        /// What would help.
+        hint: String,
+    },
+    /// There is no such file.
+    #[error("there is no file {}", .0.display())]
+    NoFile(PathBuf),
+    /// It is not a file, or its permissions do not allow its execution.
+    #[error("{} is not executable", .0.display())]
+    NotExecutable(PathBuf),
+    /// A library is missing.
+    #[error("{} needs the library {name}, which was not found; hint: {hint}", .by.display())]
+    NoLibrary {
+        /// The library.
+        name: String,
+        /// The program or library that needs it.
+        by: PathBuf,
+        /// What would help.
+        hint: String,
+    },
+    /// An interpreter is missing.
+    #[error("{} needs the interpreter {path}, which does not exist; hint: {hint}", .by.display())]
+    NoInterpreter {
+        /// The interpreter.
+        path: String,
+        /// The program or script that needs it.
+        by: PathBuf,
+        /// What would help.
+        hint: String,
+    },
+    /// It is for another architecture.
+    #[error("{} is a program for {architecture}, and guests are x86-64", .path.display())]
+    Architecture {
+        /// The program.
+        path: PathBuf,
+        /// Its architecture.
+        architecture: String,
+    },
+    /// An ELF file is damaged.
+    #[error("{} is a damaged program: {why}", .path.display())]
+    Damaged {
+        /// The program.
+        path: PathBuf,
+        /// Why it cannot be read.
+        why: String,
+    },
+    /// A file cannot be read.
+    #[error("failed to read {}", .0.display())]
+    Read(PathBuf, #[source] io::Error),
+    /// A device, a socket or a pipe.
+    #[error("{} is neither a file nor a folder nor a link", .0.display())]
+    Special(PathBuf),
+    /// A name that is not UTF-8.
+    #[error("the name {0:?} is not UTF-8")]
+    Name(OsString),
+    /// A path is needed as a file and as a directory.
+    #[error("{0} is a file and a directory of the guest at once")]
+    Conflict(String),
+    /// A path has too many links.
+    #[error("the links in {0} are circular")]
+    Loop(String),
+    /// The files do not fit into the guest.
+    #[error(
+        "the files are {files} MiB, with which a guest needs {least} MiB of memory, and it has \
+         {has}: memory_mib gives it more, up to 4096"
+    )]
+    Memory {
+        /// The size of the files, in MiB.
+        files: u64,
+        /// The memory that they need, in MiB.
+        least: u64,
+        /// The memory of the guest, in MiB.
+        has: u32,
+    },
+    /// The archive cannot be made.
+    #[error("failed to pack the files")]
+    Archive(#[source] io::Error),
+}

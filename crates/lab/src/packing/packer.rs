@@ -1,0 +1,319 @@
+//! Adds programs to a guest's files, with everything that starts or loads them.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use experiments::guest_path;
+use kernels::Wanted;
+use recording::ProgramSpec;
+
+use crate::packing::elf::{self, Format, Needs};
+use crate::packing::error::PackError;
+use crate::packing::folder;
+use crate::packing::host;
+use crate::packing::libraries::{self, Found, Libraries, Place};
+use crate::packing::packages::{self, Look};
+use crate::packing::script::{self, Interpreter};
+use crate::packing::tree::Tree;
+
+/// The environment variable with the folders of programs.
+const PATH: &str = "PATH";
+/// As many links as the kernel follows in a path (`MAXSYMLINKS`).
+const LINKS_MAX: u32 = 40;
+
+/// How much a file has to be complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Need {
+    /// It is executed, so that whatever is missing is an error.
+    Runs,
+    /// It is there, and has its libraries as far as they exist.
+    IsThere,
+}
+
+/// The files of a guest, to which programs are added.
+pub(super) struct Packer<'a> {
+    directory: &'a str,
+    /// The folder on this machine that stands for the guest's working directory.
+    folder: &'a Path,
+    tree: Tree,
+    /// The guest's `PATH`, and whether it differs from the specified one.
+    path: String,
+    has_grown: bool,
+    libraries: Libraries,
+    look: Look<'a>,
+}
+
+impl<'a> Packer<'a> {
+    pub(super) fn new(spec: &'a ProgramSpec, folder: &'a Path, look: Look<'a>) -> Self {
+        let path = spec.environment.iter().find(|(name, _)| name == PATH);
+        Self {
+            directory: &spec.directory,
+            folder,
+            tree: Tree::default(),
+            path: path.map(|(_, value)| value.clone()).unwrap_or_default(),
+            has_grown: false,
+            libraries: Libraries::new(spec),
+            look,
+        }
+    }
+
+    /// The files so far.
+    pub(super) fn tree(&mut self) -> &mut Tree {
+        &mut self.tree
+    }
+
+    /// The files, and the guest's `PATH` if it is not the specified one.
+    pub(super) fn finish(self) -> Result<(Tree, Option<String>), PackError> {
+        Ok((self.tree, self.has_grown.then_some(self.path)))
+    }
+
+    /// Adds a file with these contents.
+    pub(super) fn file(
+        &mut self,
+        path: &str,
+        mode: Option<u32>,
+        contents: Vec<u8>,
+    ) -> Result<(), PackError> {
+        let place = Place::same(path);
+        self.put(&place, mode.unwrap_or(0o644), contents, &[], Need::IsThere)
+    }
+
+    /// Adds a copy of a file or a folder of this machine.
+    pub(super) fn copy(
+        &mut self,
+        path: &str,
+        mode: Option<u32>,
+        from: &Path,
+    ) -> Result<(), PackError> {
+        folder::copy(self, path, mode, from)
+    }
+
+    /// Adds a program as a shell in the guest would find it.
+    pub(super) fn program(&mut self, name: &str) -> Result<(), PackError> {
+        if name.contains('/') {
+            let guest = guest_path(self.directory, name);
+            let host = self.folder.join(name);
+            return match self.tree.has(&guest) {
+                true => Ok(()),
+                false if !host.exists() => Err(PackError::NoFile(host)),
+                false if !host::is_program(&host) => Err(PackError::NotExecutable(host)),
+                false if name.starts_with('/') => self.add(&Place::same(&guest), &[]),
+                false => self.add(&Place { host, guest }, &[]),
+            };
+        }
+        let mut folders = self.path.split(':').filter(|folder| folder.starts_with('/'));
+        if folders.any(|folder| self.tree.has(&format!("{folder}/{name}"))) {
+            return Ok(());
+        }
+        let usual = host::find(name, &self.path);
+        let Some(host) = usual.or_else(|| self.find_elsewhere(name)) else {
+            return Err(self.no_program(name));
+        };
+        match host.to_str() {
+            Some(path) => self.add(&Place::same(&guest_path("/", path)), &[]),
+            None => Err(PackError::Name(host.into())),
+        }
+    }
+
+    /// Finds a program in this machine's `PATH`; the folder is added to the guest's.
+    fn find_elsewhere(&mut self, name: &str) -> Option<PathBuf> {
+        let host = host::find(name, &host::path())?;
+        let folder = host.parent()?.to_str()?;
+        if !self.path.is_empty() {
+            self.path.push(':');
+        }
+        self.path += folder;
+        self.has_grown = true;
+        Some(host)
+    }
+
+    fn no_program(&mut self, name: &str) -> PackError {
+        PackError::NoProgram {
+            name: name.to_owned(),
+            path: self.path.clone(),
+            hint: packages::hint(Wanted::Program(name), self.look),
+        }
+    }
+
+    /// Adds a program or a library, and everything that it needs.
+    fn add(&mut self, place: &Place, rpath: &[Place]) -> Result<(), PackError> {
+        let real = match place.is_same() {
+            true => Place::same(&self.links(&place.guest)?),
+            false => {
+                let host = fs::canonicalize(&place.host);
+                let host =
+                    host.map_err(|why| PackError::Read(place.host.clone(), why))?;
+                Place { host, guest: place.guest.clone() }
+            }
+        };
+        if self.tree.has_name(&real.guest) {
+            return Ok(()); // its needs are there, too, or being added
+        }
+        let (mode, contents) = read(&real.host)?;
+        self.put(&real, mode, contents, rpath, Need::Runs)
+    }
+
+    /// Adds the links in a path of this machine; the path without links.
+    fn links(&mut self, path: &str) -> Result<String, PackError> {
+        let mut left: Vec<String> = path.split('/').rev().map(str::to_owned).collect();
+        let (mut resolved, mut links) = (String::new(), 0);
+        while let Some(part) = left.pop() {
+            match part.as_str() {
+                "" | "." => continue,
+                ".." => {
+                    resolved.truncate(resolved.rfind('/').unwrap_or(0));
+                    continue;
+                }
+                _ => {}
+            }
+            let next = format!("{resolved}/{part}");
+            let failed = |why: io::Error| PackError::Read(PathBuf::from(&next), why);
+            if !fs::symlink_metadata(&next).map_err(failed)?.is_symlink() {
+                resolved = next;
+                continue;
+            }
+            let target = fs::read_link(&next).map_err(failed)?.into_os_string();
+            let target = target.into_string().map_err(PackError::Name)?;
+            links += 1;
+            if links > LINKS_MAX {
+                return Err(PackError::Loop(path.to_owned()));
+            }
+            if !self.tree.has_name(&next) {
+                self.tree.link(&next, &target)?;
+            }
+            if target.starts_with('/') {
+                resolved.clear();
+            }
+            left.extend(target.split('/').rev().map(str::to_owned));
+        }
+        Ok(resolved)
+    }
+
+    /// Adds a file, and what it needs if it is a program, a library or a script.
+    pub(super) fn put(
+        &mut self,
+        place: &Place,
+        mode: u32,
+        contents: Vec<u8>,
+        rpath: &[Place],
+        need: Need,
+    ) -> Result<(), PackError> {
+        let (format, script) = (elf::format(&contents), script::interpreter(&contents));
+        self.tree.file(&place.guest, mode, contents)?;
+        let path = || place.host.clone();
+        match (format, need) {
+            (Format::Elf(needs), _) => self.needs(place, &needs, rpath, need)?,
+            (Format::Foreign(architecture), Need::Runs) => {
+                return Err(PackError::Architecture { path: path(), architecture });
+            }
+            (Format::Damaged(why), Need::Runs) => {
+                return Err(PackError::Damaged { path: path(), why });
+            }
+            (Format::Foreign(_) | Format::Damaged(_), Need::IsThere)
+            | (Format::Other, _) => {}
+        }
+        match script {
+            Some(script) => self.interpreter(place, &script, need),
+            None => Ok(()),
+        }
+    }
+
+    /// Adds the interpreter of a script.
+    fn interpreter(
+        &mut self,
+        of: &Place,
+        script: &Interpreter,
+        need: Need,
+    ) -> Result<(), PackError> {
+        for program in std::iter::once(&script.path).chain(&script.started) {
+            match (self.program(program), need) {
+                (Err(PackError::NoFile(_) | PackError::NoProgram { .. }), Need::Runs) => {
+                    return Err(self.no_interpreter(program, of));
+                }
+                (
+                    Err(PackError::NoFile(_) | PackError::NoProgram { .. }),
+                    Need::IsThere,
+                ) => {}
+                (added, _) => added?,
+            }
+        }
+        Ok(())
+    }
+
+    fn no_interpreter(&mut self, path: &str, of: &Place) -> PackError {
+        let wanted = match path.contains('/') {
+            true => Wanted::Path(path),
+            false => Wanted::Program(path),
+        };
+        PackError::NoInterpreter {
+            path: path.to_owned(),
+            by: of.host.clone(),
+            hint: packages::hint(wanted, self.look),
+        }
+    }
+
+    /// Adds the interpreter and the libraries of a program or a library.
+    fn needs(
+        &mut self,
+        of: &Place,
+        needs: &Needs,
+        inherited: &[Place],
+        need: Need,
+    ) -> Result<(), PackError> {
+        if let Some(path) = &needs.interpreter {
+            match Path::new(path).exists() {
+                true => self.add(&Place::same(path), &[])?,
+                false if need == Need::IsThere => {}
+                false => return Err(self.no_interpreter(path, of)),
+            }
+        }
+        let rpath = Libraries::rpath(of, needs, inherited);
+        for name in &needs.libraries {
+            match self.libraries.find(name, of, needs, &rpath) {
+                Some(found) => self.library(name, &found, &rpath)?,
+                None if need == Need::IsThere => {}
+                None => {
+                    return Err(PackError::NoLibrary {
+                        name: name.clone(),
+                        by: of.host.clone(),
+                        hint: packages::hint(Wanted::Library(name), self.look),
+                    });
+                }
+            }
+            if name == libraries::GLIBC {
+                let unwinder = libraries::UNWINDER;
+                let found = self.libraries.find(unwinder, of, &Needs::default(), &[]);
+                if let Some(found) = found {
+                    self.library(unwinder, &found, &[])?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a library, and a link to it if the guest's linker would not find it.
+    fn library(
+        &mut self,
+        name: &str,
+        found: &Found,
+        rpath: &[Place],
+    ) -> Result<(), PackError> {
+        self.add(&found.place, rpath)?;
+        let link = format!("{}/{name}", libraries::LINKED);
+        if found.is_hidden && !self.tree.has_name(&link) {
+            self.tree.link(&link, &found.place.guest)?;
+        }
+        Ok(())
+    }
+}
+
+/// A file's permissions, and its contents.
+pub(super) fn read(path: &Path) -> Result<(u32, Vec<u8>), PackError> {
+    let read = || {
+        let mode = fs::metadata(path)?.permissions().mode() & host::PERMISSIONS;
+        Ok((mode, fs::read(path)?))
+    };
+    read().map_err(|why: io::Error| PackError::Read(path.to_owned(), why))
+}

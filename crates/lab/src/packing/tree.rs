@@ -1,0 +1,214 @@
+//! The files of a guest, by path, before they are an archive.
+//!
+//! A path is resolved through the links that are there, as the guest's kernel will, so that
+//! `/bin/sh` is a file in `/usr/bin`.
+
+use std::collections::BTreeMap;
+
+use crate::packing::Archive;
+use crate::packing::error::PackError;
+
+/// The kind of a file, as in `st_mode`.
+const DIRECTORY: u32 = 0o040_000;
+const PLAIN: u32 = 0o100_000;
+const LINK: u32 = 0o120_000;
+/// The permissions of directories that are only on the way to a file, and those of links.
+const USUAL: u32 = 0o755;
+const ALL: u32 = 0o777;
+/// As many links as the kernel follows in a path (`MAXSYMLINKS`).
+const LINKS_MAX: u32 = 40;
+
+/// A file, a directory or a link.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Node {
+    Directory(u32),
+    File(u32, Vec<u8>),
+    Link(String),
+}
+
+/// The files of a guest: parents are before their children.
+#[derive(Debug, Default)]
+pub(super) struct Tree(BTreeMap<String, Node>);
+
+impl Tree {
+    /// Adds a directory and its parents; one that is there keeps its permissions unless others are
+    /// given.
+    pub(super) fn directory(
+        &mut self,
+        path: &str,
+        mode: Option<u32>,
+    ) -> Result<(), PackError> {
+        let path = self.resolve(path, true)?;
+        self.parents(&path)?;
+        match self.0.get_mut(&path) {
+            None if path == "/" => {}
+            None => {
+                self.0.insert(path, Node::Directory(mode.unwrap_or(USUAL)));
+            }
+            Some(Node::Directory(given)) => *given = mode.unwrap_or(*given),
+            Some(Node::File(..) | Node::Link(_)) => {
+                return Err(PackError::Conflict(path));
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a file; it replaces another one.
+    pub(super) fn file(
+        &mut self,
+        path: &str,
+        mode: u32,
+        contents: Vec<u8>,
+    ) -> Result<(), PackError> {
+        self.insert(path, Node::File(mode, contents))
+    }
+
+    /// Adds a symbolic link; it replaces a file.
+    pub(super) fn link(&mut self, path: &str, target: &str) -> Result<(), PackError> {
+        self.insert(path, Node::Link(target.to_owned()))
+    }
+
+    /// Whether there is a file, a directory or a link.
+    pub(super) fn has(&self, path: &str) -> bool {
+        self.resolve(path, true).is_ok_and(|path| self.0.contains_key(&path))
+    }
+
+    /// Whether there is one of that name itself, which may be a link to nowhere.
+    pub(super) fn has_name(&self, path: &str) -> bool {
+        self.resolve(path, false).is_ok_and(|path| self.0.contains_key(&path))
+    }
+
+    fn insert(&mut self, path: &str, node: Node) -> Result<(), PackError> {
+        let path = self.resolve(path, false)?;
+        self.parents(&path)?;
+        if let Some(Node::Directory(_)) = self.0.get(&path) {
+            return Err(PackError::Conflict(path));
+        }
+        self.0.insert(path, node);
+        Ok(())
+    }
+
+    /// Adds the directories on the way to a resolved path.
+    fn parents(&mut self, path: &str) -> Result<(), PackError> {
+        let ends = path.match_indices('/').map(|(end, _)| end).skip(1);
+        for end in ends {
+            let parent = &path[..end];
+            match self.0.get(parent) {
+                Some(Node::Directory(_)) => {}
+                None => {
+                    self.0.insert(parent.to_owned(), Node::Directory(USUAL));
+                }
+                Some(Node::File(..) | Node::Link(_)) => {
+                    return Err(PackError::Conflict(parent.to_owned()));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A path without links, except for its last part if that is not to be followed.
+    pub(super) fn resolve(&self, path: &str, follow: bool) -> Result<String, PackError> {
+        let mut left: Vec<String> = path.split('/').rev().map(str::to_owned).collect();
+        let mut resolved = String::new();
+        let mut links = 0;
+        while let Some(part) = left.pop() {
+            match part.as_str() {
+                "" | "." => continue,
+                ".." => {
+                    resolved.truncate(resolved.rfind('/').unwrap_or(0));
+                    continue;
+                }
+                _ => {}
+            }
+            let next = format!("{resolved}/{part}");
+            let is_last = left.iter().all(|part| matches!(part.as_str(), "" | "."));
+            match self.0.get(&next) {
+                Some(Node::Link(target)) if follow || !is_last => {
+                    links += 1;
+                    if links > LINKS_MAX {
+                        return Err(PackError::Loop(path.to_owned()));
+                    }
+                    if target.starts_with('/') {
+                        resolved.clear();
+                    }
+                    left.extend(target.split('/').rev().map(str::to_owned));
+                }
+                Some(Node::Directory(_) | Node::File(..) | Node::Link(_)) | None => {
+                    resolved = next;
+                }
+            }
+        }
+        Ok(if resolved.is_empty() { "/".to_owned() } else { resolved })
+    }
+
+    /// The archive.
+    ///
+    /// # Errors
+    /// A file is too long for one.
+    pub(super) fn archive(self) -> Result<Vec<u8>, PackError> {
+        let mut archive = Archive::default();
+        for (path, node) in self.0 {
+            let name = path.trim_start_matches('/');
+            match node {
+                Node::Directory(mode) => archive.add(name, DIRECTORY | mode, &[])?,
+                Node::File(mode, contents) => {
+                    archive.add(name, PLAIN | mode, &contents)?;
+                }
+                Node::Link(target) => archive.add(name, LINK | ALL, target.as_bytes())?,
+            }
+        }
+        Ok(archive.finish()?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paths(tree: &Tree) -> Vec<&str> {
+        tree.0.keys().map(String::as_str).collect()
+    }
+
+    /// Check that files are added where the guest's kernel looks for them, with their parents.
+    #[test]
+    fn links_are_followed() {
+        let mut tree = Tree::default();
+        tree.link("/bin", "usr/bin").unwrap();
+        tree.file("/bin/sh", 0o755, Vec::new()).unwrap();
+        tree.link("/usr/bin/awk", "/etc/alternatives/awk").unwrap();
+        tree.file("/usr/bin/awk", 0o755, Vec::new()).unwrap();
+        assert_eq!(
+            paths(&tree),
+            ["/bin", "/usr", "/usr/bin", "/usr/bin/awk", "/usr/bin/sh"]
+        );
+        assert!(tree.has("/bin/sh") && !tree.has("/bin/bash"));
+        tree.link("/usr/bin/lost", "nowhere").unwrap();
+        assert!(tree.has_name("/bin/lost") && !tree.has("/bin/lost"));
+    }
+
+    /// Check that a path is either a file or a directory, and that links may not be circular.
+    #[test]
+    fn conflicts() {
+        let mut tree = Tree::default();
+        tree.file("/a", 0o644, Vec::new()).unwrap();
+        let text = |error: PackError| error.to_string();
+        assert!(text(tree.file("/a/b", 0o644, Vec::new()).unwrap_err()).contains("/a"));
+        assert!(text(tree.directory("/a", None).unwrap_err()).contains("/a"));
+        tree.link("/x", "y").unwrap();
+        tree.link("/y", "x").unwrap();
+        assert!(matches!(tree.resolve("/x", true), Err(PackError::Loop(_))));
+        tree.directory("/c/d", None).unwrap();
+        assert!(matches!(tree.link("/c", "a"), Err(PackError::Conflict(_))));
+    }
+
+    /// Check that a directory keeps its permissions unless others are given.
+    #[test]
+    fn permissions() {
+        let mut tree = Tree::default();
+        tree.directory("/tmp", Some(0o1777)).unwrap();
+        tree.directory("/tmp", None).unwrap();
+        assert_eq!(tree.0.get("/tmp"), Some(&Node::Directory(0o1777)));
+        tree.directory("/", None).unwrap();
+        assert_eq!(paths(&tree), ["/tmp"]);
+    }
+}
