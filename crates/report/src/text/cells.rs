@@ -439,10 +439,12 @@ mod tests {
 
     Timer interrupts on idle CPUs
 
-      kernel  cell   CPU  ticks/s  busy
-      6.1.0   ticks    0     11.5   1 %
+      kernel  cell   CPU  ticks/s  busy  host
+      6.1.0   ticks    0     11.5   1 %     -
 
-    "ticks/s": timer interrupts in /proc/interrupts; "busy": time not idle.
+    "ticks/s": timer interrupts in /proc/interrupts; "busy": time not idle; "host":
+    CPU time of the guest's process on the host, as a share of one CPU, while the
+    agent prepared and measured.
 
     Duration of requests to the kernel
 
