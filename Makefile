@@ -32,12 +32,13 @@ EACH_LIBRARY = for library in $(LIBRARIES); do \
 help:
 	@echo 'make run        build, and check this machine (noisefloor check)'
 	@echo 'make test       run all checks and tests (with CI=1 also those that build twice)'
+	@echo 'make test-all   make test, and the tests that build several kernels'
 	@echo 'make bench      run the benchmarks'
 	@echo 'make build      build $(BINARY)'
 	@echo 'make install    install it, its man pages and the C libraries in PREFIX=$(PREFIX)'
 	@echo 'make uninstall  remove them'
 	@echo
-	@echo 'run, test, bench and build install missing packages with apt.'
+	@echo 'run, test, test-all, bench and build install missing packages with apt.'
 
 run: build
 	@"$(BINARY)" check
@@ -51,6 +52,10 @@ build: setup-build
 # Most crates are built once for the tests, so that incremental compilation has no use.
 test: setup-test
 	@CARGO_INCREMENTAL=0 $(CARGO) xtask ci
+
+# With the tests that build several kernels: an hour or more.
+test-all: setup-test
+	@CARGO_INCREMENTAL=0 NOISEFLOOR_TEST_ALL=1 $(CARGO) xtask ci
 
 bench: setup-build
 	@$(CARGO) bench --locked --package measure
@@ -103,4 +108,4 @@ uninstall:
 	done
 	[ ! -d $(LIB) ] || rmdir --ignore-fail-on-non-empty $(LIB)
 
-.PHONY: help run build test bench setup-build setup-test install uninstall
+.PHONY: help run build test test-all bench setup-build setup-test install uninstall

@@ -38,11 +38,13 @@ use crate::outcome::{Failure, Outcome};
 const EXIT_CODES: &str = "\
 Exit codes:
   0  success
-  1  a limit was exceeded, or a lab cell failed
+  1  a limit was exceeded, a lab cell failed, or a kernel does not build
   2  usage error, or unreadable input file
   3  not supported on this machine, or insufficient privileges
   4  measurement incomplete or unreliable; see the warnings
-  70 internal error (bug)";
+  70 internal error (bug)
+With lab check --source: 125 if the source does not build or boot; 128 + N
+instead of 3, 4 and 70.";
 
 /// Measure OS noise and scheduling jitter on Linux, attribute it to its sources, isolate CPUs
 /// reversibly, and compare kernels exactly.

@@ -7,16 +7,10 @@
 
 pub(crate) mod base;
 pub(crate) mod configure;
-pub(crate) mod error;
 pub(crate) mod kconfig;
 pub(crate) mod make;
-pub(crate) mod name;
-pub(crate) mod option;
 pub(crate) mod source;
 pub(crate) mod tools;
-
-#[cfg(test)]
-mod test_tree;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,11 +20,11 @@ use units::chain;
 
 use crate::build::base::BaseConfig;
 use crate::build::configure::{Request, wanted};
-use crate::build::error::BuildError;
 use crate::build::kconfig::Kconfig;
 use crate::build::make::{BuildEnd, Make};
-use crate::build::name::{Base, BuildSpec, SourceSpec};
 use crate::build::source::{Sources, Tree};
+use crate::build_error::BuildError;
+use crate::build_name::{Base, BuildSpec, SourceSpec};
 use crate::debian::{Debian, Fetch};
 use crate::error::{CacheError, Error};
 use crate::image::checksum;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use units::chain;
 
-use crate::build::error::BuildError;
+use crate::build_error::BuildError;
 use crate::options::MissingOptions;
 use crate::spec::NameError;
 
@@ -235,9 +235,27 @@ impl Error {
             | Self::Archive(_)
             | Self::EmptyPackage(_)
             | Self::Client(..) => Kind::Unavailable,
-            Self::Build(_, cause) => cause.kind(),
+            Self::Build(_, cause) => build_kind(cause),
             Self::Interrupted => Kind::Interrupted,
         }
+    }
+}
+
+/// The kind of failure to build a kernel.
+fn build_kind(cause: &BuildError) -> Kind {
+    match cause {
+        BuildError::NotKernel { .. }
+        | BuildError::BuiltInPlace(_)
+        | BuildError::Read(..)
+        | BuildError::Line { .. }
+        | BuildError::Module(..)
+        | BuildError::NoOption(..)
+        | BuildError::Value(..)
+        | BuildError::Dropped(_)
+        | BuildError::Hz(..) => Kind::Kernel,
+        BuildError::Tools(..) | BuildError::Run(..) => Kind::Unavailable,
+        BuildError::Failed { .. } | BuildError::Changed(_) => Kind::Build,
+        BuildError::Full(_) | BuildError::Write(..) => Kind::Cache,
     }
 }
 

@@ -5,6 +5,9 @@
 
 mod apt;
 mod build;
+mod build_error;
+mod build_name;
+mod build_option;
 mod client;
 mod debian;
 mod debian_version;
@@ -20,11 +23,13 @@ mod spec;
 mod store;
 #[cfg(test)]
 mod test_archive;
+#[cfg(test)]
+mod test_tree;
 mod wanted;
 
-pub use build::error::BuildError;
-pub use build::name::{Base, BuildNameError, BuildSpec, SourceSpec};
-pub use build::option::OptionValue;
+pub use build_error::BuildError;
+pub use build_name::{Base, BuildNameError, BuildSpec, SourceSpec};
+pub use build_option::{OptionError, OptionValue};
 pub use debian::{Fetch, SuiteKernels};
 pub use error::{
     CACHE_VARIABLE, CacheError, ClientError, Error, ImageError, Kind, Unavailable,

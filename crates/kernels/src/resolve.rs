@@ -11,7 +11,7 @@ use std::thread;
 
 use crate::apt::{self, Archive};
 use crate::build::Builder;
-use crate::build::name::BuildSpec;
+use crate::build_name::BuildSpec;
 use crate::debian::{Debian, Fetch, SuiteKernels, unavailable};
 use units::chain;
 

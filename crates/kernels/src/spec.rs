@@ -1,5 +1,5 @@
 //! The syntax of kernel names: `running`, a path, `debian:[SUITE/]VERSION[-FLAVOUR]`, or
-//! `build:SOURCE,BASE...` (`crate::build::name`).
+//! `build:SOURCE,BASE...` (`crate::build_name`).
 //!
 //! Debian names a kernel package `linux-image-ABI[-FLAVOUR]-amd64[-unsigned]`, where the
 //! ABI is `6.1.0-56` or `6.12.117+deb12`, and of a release candidate `7.3`; VERSION is the
@@ -9,7 +9,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::build::name::{BUILD, BuildNameError, BuildSpec};
+use crate::build_name::{BUILD, BuildNameError, BuildSpec};
 
 const DEBIAN: &str = "debian:";
 /// The only architecture of guests, as Debian calls it.

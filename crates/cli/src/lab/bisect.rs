@@ -34,7 +34,7 @@ pub(crate) fn run(
     let how = How { kernels: kernels.clone(), ..args.how.clone() };
     let experiment = find(&args.experiment, &how)?;
     if let Some(why) = build(&kernels, output).map_err(ending)? {
-        say(&format!("the source cannot be tested: {why}"));
+        say(format!("the source cannot be tested: {why}"));
         return Ok(Outcome::Untestable);
     }
     let checked = check_experiment(&experiment, &args.experiment, &how, output);

@@ -46,7 +46,7 @@ pub(crate) fn run(args: &BuildArgs, output: Output) -> Result<Outcome, Failure> 
     }
     for (kernel, _) in &built {
         if let Some(missing) = kernel.missing_options()? {
-            say(&format!("guests cannot use {}: {}", kernel.spec, chain(&missing)));
+            say(format!("guests cannot use {}: {}", kernel.spec, chain(&missing)));
         }
     }
     Ok(Outcome::Done)

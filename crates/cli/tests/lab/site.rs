@@ -42,7 +42,7 @@ impl Site {
         let folder = tempfile::Builder::new().prefix("site-").tempdir_in(FOLDER).unwrap();
         let site = Self { folder, qemu: QEMU.into() };
         fs::create_dir(site.cache()).unwrap();
-        for kept in ["kernels", "symbols"] {
+        for kept in ["kernels", "sources", "symbols"] {
             fs::create_dir_all(shared.join(kept)).unwrap();
             symlink(shared.join(kept), site.cache().join(kept)).unwrap();
         }

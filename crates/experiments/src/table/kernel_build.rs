@@ -50,7 +50,8 @@ impl KernelBuild {
         let wrong = |error: BuildNameError| EntryError::KernelName(error.into());
         let option = |(name, value): (&String, &Value)| {
             let value = value.text();
-            let option = OptionValue::parse(name, &value).map_err(wrong)?;
+            let option =
+                OptionValue::parse(name, &value).map_err(|error| wrong(error.into()))?;
             option.ok_or_else(|| {
                 wrong(BuildNameError::Option(
                     self.source.clone(),

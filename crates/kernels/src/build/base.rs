@@ -7,9 +7,9 @@
 use std::fs;
 use std::path::Path;
 
-use crate::build::error::BuildError;
-use crate::build::name::Base;
-use crate::build::option;
+use crate::build_error::BuildError;
+use crate::build_name::Base;
+use crate::build_option;
 
 /// The configuration of a lean kernel; every option that is not in it is off.
 pub(crate) const LEAN: &str = include_str!("lean.config");
@@ -63,7 +63,7 @@ impl BaseConfig {
     /// # Errors
     /// `BuildError::Line` if it is no configuration.
     pub(crate) fn without_modules(text: &str, file: &Path) -> Result<Self, BuildError> {
-        option::read(text, file).map_err(|(number, text)| BuildError::Line {
+        build_option::read(text, file).map_err(|(number, text)| BuildError::Line {
             file: file.to_owned(),
             number,
             text,
@@ -72,12 +72,12 @@ impl BaseConfig {
             WITHOUT_MODULES.iter().any(|(other, _)| *other == name)
                 || REPLACED.iter().any(|prefix| name.starts_with(prefix))
         };
-        // Kept as they are: a string that is y or n has quotes, which parsing removes.
-        let kept = text.lines().filter(|line| {
+        // Unchanged: a string that is y or n has quotes, which parsing removes.
+        let lines = text.lines().filter(|line| {
             option_name(line).is_some_and(|name| !is_replaced(name))
                 && !line.trim_end().ends_with("=m")
         });
-        let mut lines: String = kept.map(|line| format!("{}\n", line.trim())).collect();
+        let mut lines: String = lines.map(|line| format!("{}\n", line.trim())).collect();
         for line in text.lines().filter(|line| line.trim_end().ends_with("=m")) {
             let name = option_name(line).unwrap_or_default();
             lines += &format!("# CONFIG_{name} is not set\n");
@@ -125,16 +125,16 @@ impl Base {
 mod tests {
     use super::*;
 
-    /// Check that modules and their keys are left out, and that other lines are kept.
+    /// Check that modules and their keys are left out, and that other lines are not changed.
     #[test]
     fn leaves_out_modules() {
         let text = "CONFIG_A=y\nCONFIG_B=m\n# CONFIG_C is not set\nCONFIG_S=\"m\"\n\
                     CONFIG_MODULE_SIG=y\nCONFIG_DEBUG_INFO_DWARF5=y\n\
                     CONFIG_SYSTEM_TRUSTED_KEYS=\"debian/certs\"\nCONFIG_KERNEL_XZ=y\n";
         let base = BaseConfig::without_modules(text, Path::new("c")).unwrap();
-        let kept = "CONFIG_A=y\n# CONFIG_C is not set\nCONFIG_S=\"m\"\n\
+        let unchanged = "CONFIG_A=y\n# CONFIG_C is not set\nCONFIG_S=\"m\"\n\
                     # CONFIG_B is not set\n# CONFIG_MODULES is not set\n";
-        assert!(base.text.starts_with(kept), "{}", base.text);
+        assert!(base.text.starts_with(unchanged), "{}", base.text);
         assert!(!base.text.contains("certs") && !base.text.contains("_XZ"));
         assert!(!base.text.contains("DWARF5"));
     }
@@ -142,7 +142,7 @@ mod tests {
     /// Check that the lean configuration is one, and sets nothing twice.
     #[test]
     fn lean_is_a_configuration() {
-        let options = option::read(LEAN, Path::new("lean")).unwrap();
+        let options = build_option::read(LEAN, Path::new("lean")).unwrap();
         let mut names: Vec<&str> = options.iter().map(|one| one.name.as_str()).collect();
         let count = names.len();
         names.sort_unstable();

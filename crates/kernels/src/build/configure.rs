@@ -9,15 +9,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use facts::Config;
-use strsim::levenshtein;
+use strsim::osa_distance;
 
 use crate::build::base::{BaseConfig, option_name, read_text};
-use crate::build::error::BuildError;
 use crate::build::kconfig::{Kconfig, Type};
 use crate::build::make::{BuildEnd, Make};
-use crate::build::name::BuildSpec;
-use crate::build::option::{self, Hz, Wanted};
 use crate::build::source::Tree;
+use crate::build_error::BuildError;
+use crate::build_name::BuildSpec;
+use crate::build_option::{self, Hz, Wanted};
 use crate::debian::Fetch;
 
 /// The file with the options, if it is not the tree's own.
@@ -46,7 +46,7 @@ pub(crate) struct Request {
 pub(crate) fn wanted(spec: &BuildSpec) -> Result<Vec<Wanted>, BuildError> {
     let mut all: Vec<Wanted> = Vec::new();
     for file in &spec.fragments {
-        let read = option::read(&read_text(file)?, file);
+        let read = build_option::read(&read_text(file)?, file);
         all.extend(read.map_err(|(number, text)| BuildError::Line {
             file: file.clone(),
             number,
@@ -57,7 +57,7 @@ pub(crate) fn wanted(spec: &BuildSpec) -> Result<Vec<Wanted>, BuildError> {
         let Wanted { name, origin, .. } = module;
         return Err(BuildError::Module(origin.clone(), name.clone()));
     }
-    all.extend(spec.options.iter().map(option::OptionValue::wanted));
+    all.extend(spec.options.iter().map(build_option::OptionValue::wanted));
     let is_last = |(index, one): &(usize, &Wanted)| {
         !all[index + 1..].iter().any(|later| later.name == one.name)
     };
@@ -234,7 +234,7 @@ fn hint(name: &str, kconfig: &Kconfig) -> String {
     let limit = (name.len() / LETTERS_PER_CHANGE).max(1);
     let mut near: Vec<(usize, &str)> = names
         .into_iter()
-        .map(|known| (levenshtein(name, known), known))
+        .map(|known| (osa_distance(name, known), known))
         .filter(|(changes, _)| *changes <= limit)
         .collect();
     near.sort_unstable();
@@ -247,12 +247,7 @@ fn hint(name: &str, kconfig: &Kconfig) -> String {
 }
 
 fn write(file: &Path, text: &str) -> Result<(), BuildError> {
-    fs::write(file, text).map_err(|error| match error.kind() {
-        std::io::ErrorKind::StorageFull => {
-            BuildError::Full(file.parent().unwrap_or(file).to_owned())
-        }
-        _ => BuildError::Read(file.to_owned(), error),
-    })
+    fs::write(file, text).map_err(|error| BuildError::of_writing(file, error))
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
 use units::CpuSet;
 
-use crate::build::error::BuildError;
+use crate::build_error::BuildError;
 use crate::debian::Fetch;
 use crate::error::Error;
 
@@ -69,7 +69,7 @@ impl Make<'_> {
         what: &str,
         fetch: &mut Fetch<'_>,
     ) -> Result<(), BuildEnd> {
-        let io = |error| BuildEnd::Error(self.unwritable(error));
+        let io = |error| BuildEnd::Error(BuildError::of_writing(&self.log(), error));
         let log = self.log();
         let mut file =
             File::options().create(true).append(true).open(&log).map_err(io)?;
@@ -148,13 +148,6 @@ impl Make<'_> {
         let error = first_error(&text);
         let error = error.chars().take(QUOTE_MAX).collect();
         BuildError::Failed { error, log: log.to_owned() }
-    }
-
-    fn unwritable(&self, error: std::io::Error) -> BuildError {
-        match error.kind() {
-            std::io::ErrorKind::StorageFull => BuildError::Full(self.out.to_owned()),
-            _ => BuildError::Read(self.log(), error),
-        }
     }
 }
 
@@ -275,7 +268,7 @@ fn is_full(folder: &Path) -> bool {
 mod tests {
     use super::*;
 
-    /// Check that the first error is quoted, whoever reports it.
+    /// Check that the first error is quoted, from any program.
     #[test]
     fn errors() {
         let compiler = "  CC      a.o\n./include/linux/jiffies.h:44:3: error: #error Invalid \

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use facts::Config;
 
-use crate::build::error::BuildError;
+use crate::build_error::BuildError;
 use crate::client;
 use crate::error::Error;
 

@@ -38,9 +38,9 @@ impl Expression {
                     .then(|| format!("{left}{operator}{right}"))
             }
             Self::Not(inner) => {
-                inner.unmet(config).is_none().then(|| match inner.as_ref() {
-                    Self::Name(name) if !is_constant(name) => format!("{name}=n"),
-                    other => format!("!({})", other.text()),
+                inner.unmet(config).is_none().then(|| match inner.option() {
+                    Some(name) => format!("{name}=n"),
+                    None => format!("!({})", inner.text()),
                 })
             }
             Self::And(left, right) => {
@@ -52,6 +52,12 @@ impl Expression {
                 Some(format!("{}, or {}", left.unmet(config)?, right.unmet(config)?))
             }
         }
+    }
+
+    /// The option that it consists of, if it does.
+    fn option(&self) -> Option<&str> {
+        let Self::Name(name) = self else { return None };
+        (!is_constant(name)).then_some(name)
     }
 
     fn text(&self) -> String {

@@ -7,8 +7,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::build::option::OptionValue;
-use crate::spec::DebianSpec;
+use crate::build_option::{OptionError, OptionValue};
 
 /// The prefix of these names.
 pub(crate) const BUILD: &str = "build:";
@@ -39,12 +38,9 @@ pub enum BuildNameError {
     /// An option without a name, or with an impossible one.
     #[error("{BUILD}{0}: '{1}' is not an option: write NAME=VALUE, as in HZ=40")]
     Option(String, String),
-    /// The value of an option that has words.
-    #[error("{0}={1}: {0} is {2}")]
-    Word(&'static str, String, &'static str),
-    /// An option that would be a module.
-    #[error("{0}=m: guests load no modules; hint: write {0}=y")]
-    Module(String),
+    /// An option's value is wrong.
+    #[error(transparent)]
+    Value(#[from] OptionError),
 }
 
 /// A kernel to build.
@@ -149,14 +145,15 @@ impl SourceSpec {
         let Some(version) = source.strip_prefix(DEBIAN) else {
             return Ok(Self::Path(PathBuf::from(source)));
         };
-        let no = || BuildNameError::Debian(text.to_owned(), version.to_owned());
-        let spec = DebianSpec::parse(version).map_err(|_| no())?;
-        let is_number = |c: char| c.is_ascii_digit() || c == '.';
-        match spec.is_short() && version.chars().all(is_number) {
+        match version.split_once('.').is_some_and(|(a, b)| is_number(a) && is_number(b)) {
             true => Ok(Self::Debian(version.to_owned())),
-            false => Err(no()),
+            false => Err(BuildNameError::Debian(text.to_owned(), version.to_owned())),
         }
     }
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_digit())
 }
 
 impl std::str::FromStr for SourceSpec {

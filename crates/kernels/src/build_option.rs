@@ -7,8 +7,6 @@
 use std::fmt;
 use std::path::Path;
 
-use crate::build::name::BuildNameError;
-
 const PREFIX: &str = "CONFIG_";
 /// The values of `HZ` that `kernel/Kconfig.hz` offers.
 const OFFERED_HZ: [u32; 4] = [100, 250, 300, 1000];
@@ -22,6 +20,17 @@ const PREEMPT: [(&str, &str); 4] = [
     ("full", "PREEMPT"),
     ("lazy", "PREEMPT_LAZY"),
 ];
+
+/// Why an option cannot have a value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OptionError {
+    /// The value of an option that has words: the option, the value, and the words.
+    #[error("{0}={1}: {0} is {2}")]
+    Word(&'static str, String, &'static str),
+    /// An option that would be a module.
+    #[error("{0}=m: guests load no modules; hint: write {0}=y")]
+    Module(String),
+}
 
 /// An option, and its requested value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,12 +55,12 @@ impl OptionValue {
     ///
     /// # Errors
     /// The value is not one of the option's words, or a module.
-    pub fn parse(name: &str, value: &str) -> Result<Option<Self>, BuildNameError> {
+    pub fn parse(name: &str, value: &str) -> Result<Option<Self>, OptionError> {
         let name = name.strip_prefix(PREFIX).unwrap_or(name);
         if !is_name(name) {
             return Ok(None);
         }
-        let no = |name, words| Err(BuildNameError::Word(name, value.to_owned(), words));
+        let no = |name, words| Err(OptionError::Word(name, value.to_owned(), words));
         match name {
             "HZ" if !value.parse::<u32>().is_ok_and(|hz| hz > 0) => {
                 return no("HZ", "a number of ticks per second");
@@ -62,7 +71,7 @@ impl OptionValue {
             "PREEMPT" if !is_word(value, &PREEMPT) => {
                 return no("PREEMPT", "none, voluntary, full or lazy");
             }
-            _ if value == "m" => return Err(BuildNameError::Module(name.to_owned())),
+            _ if value == "m" => return Err(OptionError::Module(name.to_owned())),
             _ => {}
         }
         Ok(Some(Self { name: name.to_owned(), value: unquoted(value).to_owned() }))

@@ -1,9 +1,7 @@
 //! Why a kernel cannot be built, with hints.
 
 use std::io;
-use std::path::PathBuf;
-
-use crate::error::Kind;
+use std::path::{Path, PathBuf};
 
 /// Why a kernel cannot be built.
 #[derive(Debug, thiserror::Error)]
@@ -29,6 +27,9 @@ pub enum BuildError {
     /// A file that cannot be read.
     #[error("failed to read {}", .0.display())]
     Read(PathBuf, #[source] io::Error),
+    /// A file that cannot be written.
+    #[error("failed to write {}", .0.display())]
+    Write(PathBuf, #[source] io::Error),
     /// A line of a fragment that is no option.
     #[error(
         "{}:{number}: '{text}' is not an option: write CONFIG_NAME=VALUE, or \
@@ -71,8 +72,7 @@ pub enum BuildError {
     /// A program failed because the disk is full.
     #[error(
         "no space left on device for {}; hint: free some space (a lean kernel needs 400 MB, \
-         its source 1.6 GB), or set {} to another directory", .0.display(),
-        crate::error::CACHE_VARIABLE
+         its source 1.6 GB), or set NOISEFLOOR_CACHE to another directory", .0.display()
     )]
     Full(PathBuf),
     /// A program cannot be started or awaited.
@@ -81,6 +81,14 @@ pub enum BuildError {
 }
 
 impl BuildError {
+    /// The failure to write a file in the folder of a build.
+    pub(crate) fn of_writing(file: &Path, error: io::Error) -> Self {
+        match error.kind() == io::ErrorKind::StorageFull {
+            true => Self::Full(file.parent().unwrap_or(file).to_owned()),
+            false => Self::Write(file.to_owned(), error),
+        }
+    }
+
     /// Whether another commit of the same source may build.
     pub(crate) fn is_of_source(&self) -> bool {
         match self {
@@ -96,26 +104,9 @@ impl BuildError {
             | Self::Line { .. }
             | Self::Module(..)
             | Self::Tools(..)
+            | Self::Write(..)
             | Self::Full(_)
             | Self::Run(..) => false,
-        }
-    }
-
-    /// The kind of failure.
-    pub(crate) fn kind(&self) -> Kind {
-        match self {
-            Self::NotKernel { .. }
-            | Self::BuiltInPlace(_)
-            | Self::Read(..)
-            | Self::Line { .. }
-            | Self::Module(..)
-            | Self::NoOption(..)
-            | Self::Value(..)
-            | Self::Dropped(_)
-            | Self::Hz(..) => Kind::Kernel,
-            Self::Tools(..) | Self::Run(..) => Kind::Unavailable,
-            Self::Failed { .. } | Self::Changed(_) => Kind::Build,
-            Self::Full(_) => Kind::Cache,
         }
     }
 }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use units::chain;
 
-use crate::build::name::BuildSpec;
+use crate::build_name::BuildSpec;
 use crate::image::synthetic;
 use crate::kernel::Kernel;
 use crate::resolve::Kernels;

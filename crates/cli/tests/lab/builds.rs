@@ -1,0 +1,185 @@
+//! Kernels that are built from Debian's source, in guests. One lean kernel is built by every run of
+//! these tests with an empty cache; with `NOISEFLOOR_TEST_ALL`, several.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+use crate::site::{Site, TOOL, named, text};
+
+const LEAN: &str = "build:debian:6.1,lean,HZ=40,NO_HZ=off";
+/// Timer interrupts of an idle CPU, and a call.
+const SHORT: &str = "name = \"short\"\nkernels = [\"debian:6.1-cloud\"]\n\
+     [[workload]]\nname = \"idle\"\nticks = { cpu = 0, duration = \"1s\" }\n\
+     [[workload]]\nname = \"calls\"\n\
+     calls = { cpu = 0, calls = [\"getpid\"], repeats = 5 }\n";
+
+/// A site for a test that builds several kernels; `None`, with the reason printed, unless all tests
+/// are requested.
+pub(crate) fn heavy(test: &str) -> Option<Site> {
+    if std::env::var_os("NOISEFLOOR_TEST_ALL").is_none() {
+        println!("skipped: {test}: builds kernels; make test-all runs it");
+        return None;
+    }
+    can_build(test)
+}
+
+/// A site; `None`, with the reason printed, if kernels cannot be built here.
+fn can_build(test: &str) -> Option<Site> {
+    let missing = ["gcc", "make", "flex", "bison", "bc", "perl", "xz"]
+        .into_iter()
+        .find(|tool| Command::new(tool).arg("--version").output().is_err());
+    if let Some(missing) = missing {
+        println!("skipped: {test}: there is no {missing} here");
+        return None;
+    }
+    Site::new()
+}
+
+/// Builds a kernel, and returns its description.
+fn build(site: &Site, args: &[&str]) -> Value {
+    let args = [&["lab", "kernels", "build", "--json"][..], args].concat();
+    let output = site.output(&args);
+    assert_eq!(output.status.code(), Some(0), "{args:?}: {}", text(&output.stderr));
+    let all: Value = serde_json::from_slice(&output.stdout).unwrap();
+    all["builds"][0].clone()
+}
+
+/// Check that a lean kernel with a frequency that Kconfig does not offer ticks at that frequency,
+/// that its cells repeat, and that it is not built twice.
+#[test]
+fn ticks_at_any_frequency() {
+    let Some(site) = can_build("ticks_at_any_frequency") else { return };
+    let args = ["--source", "debian:6.1", "-o", "HZ=40", "-o", "NO_HZ=off"];
+    let built = build(&site, &args);
+    let cpu_s = built["build"]["cpu_ms"].as_u64().unwrap() / 1000;
+    println!("{} took {cpu_s} s of CPU time", built["name"]);
+    assert_eq!(built["name"], LEAN);
+    let config = fs::read_to_string(built["config"].as_str().unwrap()).unwrap();
+    assert!(
+        config.contains("CONFIG_HZ=40\n") && config.contains("CONFIG_HZ_PERIODIC=y\n")
+    );
+    assert_eq!(build(&site, &[LEAN]), built);
+    let file = site.file("short.toml", SHORT);
+    let run = || site.cells(&[file.as_str(), "-k", LEAN, "--fresh"], 0);
+    let cells = run();
+    let idle = &named(&cells, "idle")["metrics"];
+    assert_eq!(idle["idle_timer_hz"].as_f64(), Some(40.0), "{idle}");
+    assert_eq!(named(&cells, "calls")["metrics"], named(&run(), "calls")["metrics"]);
+}
+
+/// Check that an option that Kconfig drops is an error that names its missing dependency, and a
+/// frequency that the headers refuse one with their message. Neither takes a whole build.
+#[test]
+fn refused_options() {
+    let Some(site) = can_build("refused_options") else { return };
+    for (option, part) in [
+        ("EXT4_FS=y", "EXT4_FS=y: it needs BLOCK=y"),
+        ("AUDTI=y", "has no option AUDTI; there is AUDIT"),
+        ("PROC_FS=n,NET=7", "the value of NET is y or n"),
+        ("HZ_PERIODIC=n,HZ=13000", "HZ=13000 is refused by the kernel's headers"),
+        ("HZ=11", "Invalid value of HZ"),
+    ] {
+        let name = format!("build:debian:6.1,lean,{option}");
+        let output = site.output(&["lab", "kernels", "build", &name]);
+        let said = text(&output.stderr).replace('\n', " ");
+        assert_eq!(output.status.code(), Some(2), "{option}: {said}");
+        assert!(said.contains(part), "{option}: {said}");
+    }
+}
+
+/// Check that the same source in another folder, built in another folder, gives the same bytes.
+#[test]
+fn same_bytes() {
+    let Some(site) = heavy("same_bytes") else { return };
+    let built = build(&site, &[LEAN]);
+    let copy = copy_of_source(&site);
+    let name = format!("build:{},lean,HZ=40,NO_HZ=off", copy.display());
+    assert_eq!(build(&site, &[&name])["sha256"], built["sha256"]);
+}
+
+/// Check that `git bisect run` finds the commit that adds five instructions to a call, and skips one
+/// that does not build.
+#[test]
+fn bisects() {
+    let Some(site) = heavy("bisects") else { return };
+    let tree = copy_of_source(&site);
+    let git = |args: &[&str]| git(&site, &tree, args);
+    git(&["init", "-q"]);
+    git(&["config", "gc.auto", "0"]);
+    let commit = |name: &str| {
+        git(&["add", "-A"]);
+        git(&["commit", "-qm", name]);
+    };
+    commit("first");
+    let call = "SYSCALL_DEFINE0(getpid)\n{\n";
+    let file = tree.join("kernel/sys.c");
+    let original = fs::read_to_string(&file).unwrap();
+    assert!(original.contains(call));
+    fs::write(&file, format!("{original}#error unfinished\n")).unwrap();
+    commit("does not build");
+    let slow = original
+        .replace(call, &format!("{call}\tasm volatile(\".rept 5; nop; .endr\");\n"));
+    fs::write(&file, &slow).unwrap();
+    commit("slow");
+    fs::write(&file, format!("{slow}\n/* later */\n")).unwrap();
+    commit("later");
+    git(&["checkout", "-q", "HEAD~3"]);
+    let file = site.file("calls.toml", SHORT);
+    let source = tree.to_str().unwrap();
+    let name = format!("build:{source},lean");
+    let cells = site.cells(&[&file, "-k", &name, "--set", "workload=calls"], 0);
+    let metrics = &cells[0]["metrics"];
+    let good = metrics["getpid_instructions"].as_f64().unwrap();
+    let limited = format!("{SHORT}[limits]\ngetpid_instructions = \"<= {good}\"\n");
+    let file = site.file("limited.toml", &limited);
+    git(&["checkout", "-q", "-"]);
+    git(&["bisect", "start", "HEAD", "HEAD~3"]);
+    let run = [
+        "bisect",
+        "run",
+        TOOL,
+        "lab",
+        "check",
+        &file,
+        "--source",
+        ".",
+        "--set",
+        "workload=calls",
+    ];
+    let output = git(&run);
+    let printed = text(&output.stdout);
+    // The commit before cannot be tested, so it may be the first bad one, too.
+    assert!(
+        printed.contains("We cannot bisect more") || printed.contains("] slow"),
+        "{printed}"
+    );
+    assert!(!printed.contains("] later") || printed.contains("] slow"), "{printed}");
+}
+
+fn git(site: &Site, tree: &Path, args: &[&str]) -> Output {
+    let mut git = Command::new("git");
+    git.args(["-c", "user.name=x", "-c", "user.email=x@mail.example"]);
+    git.args(args).current_dir(tree).env("GIT_CONFIG_GLOBAL", "/dev/null");
+    let output = git.env("NOISEFLOOR_CACHE", site.cache()).output().unwrap();
+    if args.first() != Some(&"bisect") {
+        assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));
+    }
+    output
+}
+
+/// A copy of the unpacked source of Debian's package, in the site's folder.
+fn copy_of_source(site: &Site) -> PathBuf {
+    let sources = site.cache().join("sources");
+    if !sources.join("linux-source-6.1").exists() {
+        build(site, &[LEAN]);
+    }
+    let name = fs::read_to_string(sources.join("linux-source-6.1")).unwrap();
+    let copy = site.cache().join("copy");
+    let mut cp = Command::new("cp");
+    let copied = cp.arg("-a").arg(sources.join(name.trim())).arg(&copy).status().unwrap();
+    assert!(copied.success());
+    copy
+}
